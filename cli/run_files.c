@@ -4,6 +4,7 @@
 #include "cli/run_files.h"
 
 #include "cli/cli.h"
+#include "cli/page_facts.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/replay.h"
 #include "headroom/unstable/trace_report.h"
@@ -104,10 +105,10 @@ static char *workload_text(const struct hr_trace *trace) {
   return text;
 }
 
-static enum hr_status write_replay(struct page *page, const struct hr_page *subject, const struct hr_replay *replay,
-                                   const struct hr_perf *perf, struct hr_error *error) {
+static enum hr_status write_replay(struct page *page, const struct hr_page *subject, const struct page_facts *facts,
+                                   const struct hr_replay *replay, const struct hr_perf *perf, struct hr_error *error) {
   const struct hr_scenario *scenario = replay->config.scenario;
-  const struct hr_notes *notes[] = {&scenario->notes, &replay->config.trace->notes, &replay->notes,
+  const struct hr_notes *notes[] = {&scenario->notes, &replay->config.trace->notes, &replay->notes, &facts->notes,
                                     subject->n_notes ? subject->notes[0] : NULL};
   struct hr_run_label label = label_of(&replay->config, notes, 3);
   label.alerts = replay->alerts;
@@ -132,8 +133,10 @@ static enum hr_status write_replay(struct page *page, const struct hr_page *subj
     document.why = why;
     document.workload = workload;
     if (!document.title) document.title = scenario->name;
+    document.description = scenario->description;
+    page_facts_show(facts, &document);
     document.notes = notes;
-    document.n_notes = 3 + subject->n_notes;
+    document.n_notes = 4 + subject->n_notes;
     document.assumptions = &assumptions;
     status = hr_page_write(page->args->report, &document, error);
   } else {
@@ -145,38 +148,24 @@ static enum hr_status write_replay(struct page *page, const struct hr_page *subj
   return status;
 }
 
-/* Characters that need no quotes in a shell. */
-static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-
-/* Copies a word in single quotes, and returns the end of the copy. Within single quotes only the quote itself needs
-   escaping: the quoted text is ended, an escaped quote follows, and the quoted text begins again. */
-static char *put_quoted(char *at, const char *word) {
-  *at++ = '\'';
-  for (; *word; word++) {
-    if (*word == '\'')
-      at = stpcpy(at, "'\\''");
-    else
-      *at++ = *word;
-  }
-  *at++ = '\'';
-  return at;
+static enum hr_status write_with_facts(struct page *page, const struct hr_page *subject, const struct hr_replay *replay,
+                                       const struct hr_perf *perf, struct hr_error *error) {
+  struct page_facts facts = {0};
+  enum hr_status status = page_facts_make(&facts, page->input, replay, error);
+  if (status == HR_OK) status = write_replay(page, subject, &facts, replay, perf, error);
+  page_facts_finish(&facts);
+  return status;
 }
 
-/* Returns the command with quotes where a shell needs them, so that it can be pasted into a shell. The caller frees it.
-   NULL when out of memory. */
+/* Returns the command as it was typed. The caller frees it. NULL when out of memory. */
 static char *command_text(const struct command *command) {
-  enum { QUOTED = 4 };
-  size_t bytes = sizeof "headroom";
-  for (int i = 1; i < command->count; i++) bytes += QUOTED * strlen(command->words[i]) + 3;
-  char *text = malloc(bytes), *at = text;
-  if (!text) return NULL;
-  at = stpcpy(at, "headroom");
-  for (int i = 1; i < command->count; i++) {
-    const char *word = command->words[i];
-    *at++ = ' ';
-    at = word[0] && word[strspn(word, plain)] == '\0' ? stpcpy(at, word) : put_quoted(at, word);
-  }
-  *at = '\0';
+  size_t count = (size_t)command->count;
+  const char **words = calloc(count + 1, sizeof *words);
+  if (!words) return NULL;
+  words[0] = "headroom";
+  for (size_t i = 1; i < count; i++) words[i] = command->words[i];
+  char *text = shell_command(words, count ? count : 1);
+  free(words);
   return text;
 }
 
@@ -198,7 +187,7 @@ enum hr_status page_write(struct page *page, const struct page_subject *subject,
   if (!command)
     status = hr_fail(error, HR_NO_MEMORY, "out of memory for the report");
   else if (replay)
-    status = write_replay(page, &document, replay, perf, error);
+    status = write_with_facts(page, &document, replay, perf, error);
   else
     status = hr_page_write(page->args->report, &document, error);
   free(command);
@@ -340,6 +329,7 @@ enum hr_status run_files_init(struct run_files *files, const struct run_file_arg
                               struct hr_error *error) {
   files->args = args;
   enum hr_status status = metrics_init(&files->metrics, &args->openmetrics, input, error);
+  files->page.input = input;
   return status == HR_OK ? page_prepare(&files->page, &args->page, error) : status;
 }
 

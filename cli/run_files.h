@@ -34,6 +34,7 @@ struct page_args {
 /* The state of a report. Must be initialized to zero. */
 struct page {
   const struct page_args *args;
+  const struct input *input; /* of the run, to search for savings; NULL: they are not searched */
   char *baseline;
   struct hr_history *own_history; /* NULL if the caller has a history */
   const struct hr_history *history;

@@ -112,6 +112,7 @@ static enum hr_status write_page(struct plan_state *plan, struct hr_error *error
   char *text = hr_plan_json(plan->plan, &plan->perf);
   if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory for the HTML report");
   const struct page_subject subject = {.kind = "plan", .plan = text, .notes = hr_plan_notes(plan->plan)};
+  plan->page.input = &plan->input;
   status = page_run_and_write(&plan->page, &subject, &config, error);
   free(text);
   return status;

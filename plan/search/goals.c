@@ -4,6 +4,7 @@
 
 #include "plan/search/goals.h"
 
+#include "headroom/scenario.h"
 #include "headroom/unstable/plan.h"
 
 #include <ctype.h>
@@ -292,5 +293,44 @@ enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_t
   for (size_t i = 0; status == HR_OK && i < N_ALWAYS_REPORTED; i++)
     find_or_add(goals, &(struct hr__scoped_metric){.id = always_reported[i]});
   goals->cost = hr__goals_find(goals, &(struct hr__scoped_metric){.id = HR__M_MONTHLY});
+  return status;
+}
+
+/* ---- Goals of one run ------------------------------------------------------------------------------ */
+
+void hr_goal_results_free(struct hr_goal_result *results, size_t count) {
+  for (size_t i = 0; i < count; i++) free(results[i].text);
+  free(results);
+}
+
+/* Moves the texts of the goals to the results. */
+static void fill_results(struct hr__goals *goals, const double *values, struct hr_goal_result *results) {
+  for (size_t i = 0; i < goals->n_goals; i++) {
+    struct hr__goal *goal = &goals->goals[i];
+    double value = values[goal->metric];
+    results[i] = (struct hr_goal_result){goal->text, value, hr__goal_violation(goal, value) <= 0, goal->assumed};
+    goal->text = NULL;
+  }
+}
+
+enum hr_status hr_goals_of_run(const struct hr_scenario *scenario, const struct hr_trace *trace,
+                               const struct hr_summary *summary, struct hr_goal_result **results, size_t *count,
+                               struct hr_error *error) {
+  struct hr__goals goals;
+  *results = NULL;
+  *count = 0;
+  if (!scenario->plan) return HR_OK;
+  /* the objective is not needed, so it may be a cost even if the scenario has no prices */
+  enum hr_status status = hr__goals_make(scenario->plan, trace, true, &goals, error);
+  double *values = calloc(goals.n_metrics + 1, sizeof *values);
+  if (status == HR_OK && values) *results = calloc(goals.n_goals + 1, sizeof **results);
+  if (status == HR_OK && !*results) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (status == HR_OK) {
+    hr__scoped_metrics_of_run(summary, goals.metrics, goals.n_metrics, values);
+    fill_results(&goals, values, *results);
+    *count = goals.n_goals;
+  }
+  free(values);
+  hr__goals_finish(&goals);
   return status;
 }

@@ -13,6 +13,7 @@
 #include "report/page/page.h"
 
 #include "headroom/policy.h"
+#include "headroom/trace_files.h"
 #include "headroom/unstable/exports.h"
 #include "report/metrics/buckets.h"
 #include "report/metrics/catalog.h"
@@ -411,6 +412,7 @@ static void put_clock(const struct hr__page_view *view, struct hr__page_json *js
   const struct hr_trace *trace = view->run->trace;
   hr__page_open(json, "clock", '{');
   hr__page_bool(json, "dated", trace->dated);
+  hr__page_bool(json, "zoned", trace->dated && !hr_trace_has_local_dates(trace));
   hr__page_seconds(json, "origin_s", trace->origin_us);
   hr__page_close(json, '}');
   hr__page_open(json, "spans", '{');
@@ -487,6 +489,52 @@ static void put_notes(const struct hr_page *page, struct hr__page_json *json) {
   hr__page_close(json, ']');
 }
 
+static void put_goals(const struct hr_page *page, struct hr__page_json *json) {
+  hr__page_open(json, "goals", '[');
+  for (size_t i = 0; i < page->n_goals; i++) {
+    hr__page_open(json, NULL, '{');
+    hr__page_text(json, "constraint", page->goals[i].text);
+    hr__page_number(json, "value", page->goals[i].value);
+    hr__page_bool(json, "met", page->goals[i].met);
+    hr__page_close(json, '}');
+  }
+  hr__page_close(json, ']');
+}
+
+static void put_prices(const struct hr_page *page, struct hr__page_json *json) {
+  hr__page_open(json, "prices", '[');
+  for (size_t i = 0; i < page->n_prices; i++) {
+    const struct hr_page_price *price = &page->prices[i];
+    hr__page_open(json, NULL, '{');
+    hr__page_text(json, "pool", price->pool);
+    hr__page_text(json, "market", price->market);
+    hr__page_usd(json, "usd_per_gpu_hour", price->uusd_per_gpu_hour);
+    hr__page_text(json, "status", price->status);
+    hr__page_text(json, "as_of", price->as_of);
+    hr__page_text(json, "source", price->source);
+    hr__page_close(json, '}');
+  }
+  hr__page_close(json, ']');
+}
+
+static void put_saving(const struct hr_page_saving *saving, struct hr__page_json *json) {
+  if (!saving) {
+    hr__page_null(json, "saving");
+    return;
+  }
+  hr__page_open(json, "saving", '{');
+  hr__page_text(json, "advise_command", saving->advise_command);
+  hr__page_bool(json, "searched", saving->is_searched);
+  hr__page_count(json, "examined", saving->n_examined);
+  hr__page_text(json, "command", saving->command);
+  hr__page_number(json, "usd_per_month", saving->command ? saving->usd_per_month : (double)NAN);
+  hr__page_text(json, "pool", saving->pool);
+  hr__page_text(json, "class", saving->class_);
+  hr__page_text(json, "from", saving->from);
+  hr__page_text(json, "to", saving->to);
+  hr__page_close(json, '}');
+}
+
 /* Writes "wait_reasons": the name of each wait reason and its description. */
 static void put_wait_reasons(struct hr__page_json *json) {
   hr__page_open(json, "wait_reasons", '{');
@@ -518,7 +566,11 @@ static enum hr_status put_document(const struct hr_page *page, struct hr__page_j
   hr__page_text(json, "kind", page->kind);
   hr__page_text(json, "version", hr_version());
   hr__page_text(json, "title", page->title);
+  hr__page_text(json, "description", page->description ? page->description : "");
   hr__page_text(json, "command", page->command);
+  put_goals(page, json);
+  put_prices(page, json);
+  put_saving(page->saving, json);
   put_catalog(json);
   if (page->compare) hr__page_json_text(json, "compare", page->compare);
   if (page->plan) hr__page_json_text(json, "plan", page->plan);

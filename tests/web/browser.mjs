@@ -30,7 +30,8 @@ export const csv = (name) => {
 };
 
 // Opens a page. `page.faults` collects errors, warnings, and requests for URLs other than the page.
-export const open = async (name, { width = 1280, height = 900, ...settings } = {}) => {
+// Folded sections are opened, unless `folded` is set.
+export const open = async (name, { width = 1280, height = 900, folded = false, ...settings } = {}) => {
   const context = await browser.newContext({ viewport: { width, height }, ...settings });
   const page = await context.newPage();
   page.setDefaultTimeout(15000);
@@ -50,6 +51,8 @@ export const open = async (name, { width = 1280, height = 900, ...settings } = {
       page.faults.push(`request: ${request.url()}`),
   );
   await page.goto(url);
+  if (!folded)
+    await page.evaluate(() => document.querySelectorAll('details.fold').forEach((fold) => (fold.open = true)));
   await page.waitForFunction(() => !document.querySelector('#jobs [aria-busy]'));
   return page;
 };

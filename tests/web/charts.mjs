@@ -79,6 +79,11 @@ test('names are shown as text, even if they contain markup', () =>
 
 test('alerts and reasons of waits are shown if there are any', () =>
   on('edited.html', STILL, async (page) => {
+    const causes = (await words(page.locator('#causes'))).split('\n').filter(Boolean);
+    assert.match(causes[0], /^Jobs wait long: cluster [\d.]+ % of the time \(once\)\.$/);
+    assert.match(causes[1], /^Paid capacity is idle at times: cluster is nearly empty [\d.]+ % of the time\.$/);
+    assert.equal(causes.length, 2);
+    await page.getByText('3 alerts by rule and subject').click();
     const rows = page.locator('#alerts tbody').first().locator('tr');
     assert.equal(
       (await words(rows.nth(0))).replaceAll('\t', ' | '),
@@ -86,8 +91,9 @@ test('alerts and reasons of waits are shown if there are any', () =>
     );
     assert.equal(await rows.count(), 2);
     await page.getByText('Each of the 3 alerts').click();
-    await page.locator('#alerts details tbody tr').nth(2).waitFor();
-    assert.equal(await page.locator('#alerts details tbody tr').count(), 3);
+    const each = page.locator('#alerts [aria-label="Each alert"] tbody tr');
+    await each.nth(2).waitFor();
+    assert.equal(await each.count(), 3);
     assert.match(await words(page.locator('#why .chart-words')), /^Of the waiting time, 75\.0 % was for free GPUs; 25\.0 % was for a placement: enough GPUs were free/);
     assert.match(await words(page.locator('#why .pair')), /retail\s+9\s+100\s+for free GPUs \(75\.0 %\)/);
   }));

@@ -12,7 +12,7 @@ const doc = JSON.parse(page.match(element)[2]);
 const scaled = (value, factor) => value * factor;
 const run = structuredClone(doc.run);
 run.wait_s.mean = scaled(run.wait_s.mean, 1.3);
-run.cost.usd_per_month = scaled(run.cost.usd_per_month, 0.9);
+run.cost.monthly_usd = scaled(run.cost.monthly_usd, 0.9);
 run.utilization.makespan -= 0.04;
 run.policy.name = 'fifo';
 run.trace.file = 'last-month.csv';
@@ -68,6 +68,9 @@ doc.why = {
 for (let i = 0; i < 5; i++) doc.run.by_tenant[`small ${i}`] = {};
 const hostile = '<img src=x onerror="window.broken=1"> & \'quotes\'';
 doc.title = hostile;
+doc.description = hostile;
+doc.saving.command = hostile;
+doc.goals = [{ constraint: `wait_s.p95 of ${hostile} <= 1 s`, value: 2, met: false }];
 doc.series.by.tenant[0].name = hostile;
 doc.jobs.text.tenant[0] = hostile;
 doc.notes = Array.from({ length: 6 }, (_, i) => `note ${i}: ${hostile}`);

@@ -54,6 +54,11 @@ test('a plan shows its candidates, its frontier and its goals', () =>
     const text = await page.locator('#plan').innerText();
     for (const goal of plan.goals) assert.ok(text.includes(goal.constraint), goal.constraint);
     for (const variant of plan.sensitivity) assert.ok(text.includes(variant.change), variant.change);
+    const misses = plan.sensitivity.filter((variant) => variant.same_choice && !variant.same_choice.feasible);
+    for (const { change, best_choice: best } of misses) {
+      const how = await page.locator('#remedies li', { hasText: `${change}: ` }).innerText();
+      assert.ok(best ? /^.*To meet the goals: .+ for \$[\d,.]+ a month then/.test(how) : how.includes('No allowed mix'), how);
+    }
   }));
 
 test('a sweep has a row for each run', { skip: !has('sweep.html') }, () =>

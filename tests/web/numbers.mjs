@@ -21,9 +21,61 @@ for (const name of ['agency', 'demo'])
             : at(run, key);
         assert.equal(value, expected, key);
       }
-      const lead = await words(page.locator('#headline .what'));
-      for (const part of [run.scenario, run.digest, `seed ${run.seed}`]) assert.ok(lead.includes(part), part);
+      assert.ok((await words(page.locator('#headline .what'))).includes(run.scenario));
+      assert.ok(!(await page.locator('#headline').innerText()).includes(run.digest));
+      assert.ok((await page.locator('#about').innerText()).includes(run.digest));
     }));
+
+// Whole dollars, as on the page.
+const whole = (value) => `$${Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ',')}`;
+const firstLine = (page, name) => words(page.locator(`[data-line="${name}"]`));
+
+test('the page begins with the period, the cost and the saving', () =>
+  on('agency.html', { folded: true }, async (page) => {
+    const run = json('agency.json');
+    const advice = json('agency.advice.json');
+    assert.equal(await words(page.locator('h1')), 'GPU use and cost');
+    assert.match(await firstLine(page, 'period'), /^Period: 30 d 10 h; the trace has no dates\. [\d,]+ jobs on up to [\d,]+ GPUs \(/);
+    const cost = await firstLine(page, 'cost');
+    for (const part of [whole(run.cost.total_usd), `${whole(run.cost.monthly_usd)} a month (730 hours with this demand)`])
+      assert.ok(cost.includes(part), cost);
+    assert.ok(cost.includes(`${((100 * run.cost.idle_usd) / run.cost.capacity_usd).toFixed(1)} % of the cost of GPUs`), cost);
+    const { prices } = await documentOf(page);
+    for (const { pool } of prices.filter(({ status }) => status === 'assumed').slice(0, 3)) assert.ok(cost.includes(pool), cost);
+    const [best] = advice.advice;
+    const saving = await firstLine(page, 'saving');
+    if (best) assert.ok(saving.includes(best.set[0].split('=')[0]), saving);
+    else assert.match(saving, /^Saving: none of the \d+ changes that were examined .* headroom advise scenarios\/agency\.json Copy$/);
+  }));
+
+test('technical sections are folded, and links open them', () =>
+  on('agency.html', { folded: true }, async (page) => {
+    const { y } = await page.locator('#alerts').boundingBox();
+    assert.equal(await page.locator('.fold[open]').count(), 0);
+    assert.equal(await page.locator('#jobs .inside').isVisible(), false);
+    for (const id of ['costs', 'gpus']) assert.ok(await page.locator(`#${id} .chart`).first().isVisible());
+    assert.ok(await page.locator('.chart:visible').evaluateAll((all) => all.every((chart) => chart.querySelector('canvas'))));
+    await page.locator('#contents a', { hasText: 'Jobs' }).click();
+    await page.locator('#jobs .inside').waitFor();
+    await page.getByRole('button', { name: 'All details' }).click();
+    assert.equal(await page.locator('.fold:not([open])').count(), 0);
+    assert.ok(y > 0);
+  }));
+
+test('times are labelled as UTC only if the trace has a time zone', async () => {
+  const label = (name) => on(name, {}, (page) => page.locator('#gpus .chart-words').first().innerText());
+  assert.match(await label('zoned.html'), /2026-01-0\d \d\d:\d\d(:\d\d)? UTC/);
+  const local = await label('local.html');
+  assert.match(local, /2026-01-0\d \d\d:\d\d/);
+  assert.ok(!local.includes('UTC'), local);
+});
+
+test('goals of the scenario are met or missed', () =>
+  on('local.html', { folded: true }, async (page) => {
+    const goals = (await words(page.locator('#goals'))).split('\n').filter(Boolean);
+    assert.equal(goals[1], '✓ met: wait_s.mean <= 1 h (0 s)');
+    assert.equal(goals[2], '✗ missed: jct_s.mean <= 1 min (1 h)');
+  }));
 
 const card = (page, key) => words(page.locator(`[data-figure="${key}"] .value`));
 
@@ -41,7 +93,7 @@ test('dollars have the format of the terminal output', () =>
     const terminal = read('agency.txt');
     assert.ok(
       terminal.includes(
-        `cost       ${await card(page, 'cost.total_usd')}; ${await card(page, 'cost.usd_per_month')} per month`,
+        `cost       ${await card(page, 'cost.total_usd')}; ${await card(page, 'cost.monthly_usd')} a month (730 h of this demand)`,
       ),
     );
     assert.ok(terminal.includes(`idle       ${await card(page, 'cost.idle_usd')}, `));
@@ -97,11 +149,12 @@ test('changes from a baseline are marked better or worse', () =>
     const change = (key) => words(page.locator(`[data-figure="${key}"] .change`));
     assert.ok(run.wait_s.mean < baseline.run.wait_s.mean);
     assert.match(await change('wait_s.mean'), /^−.*better$/);
-    assert.ok(run.cost.usd_per_month > baseline.run.cost.usd_per_month);
-    assert.match(await change('cost.usd_per_month'), /^\+\$.*worse$/);
-    assert.match(await change('utilization.makespan'), /^\+4\.0 points, better$/);
+    assert.ok(run.cost.monthly_usd > baseline.run.cost.monthly_usd);
+    assert.match(await change('cost.monthly_usd'), /^\+\$.*worse$/);
+    assert.match(await change('utilization.makespan'), /^\+4\.0 points$/);
     assert.equal(await change('jobs.completed'), 'same as the baseline');
     const lead = await page.locator('.lead', { hasText: 'baseline last month' }).innerText();
-    assert.ok(lead.includes('policy fifo') && lead.includes(baseline.run.digest), lead);
-    assert.match(await words(page.locator('#other-baseline')), /^The baseline used a different configuration: trace: last-month\.csv \(now /);
+    assert.ok(lead.includes('policy fifo') && !lead.includes(baseline.run.digest), lead);
+    assert.ok((await page.locator('#about').innerText()).includes(baseline.run.digest));
+    assert.match(await words(page.locator('#other-baseline')), /^Changed since the baseline: trace: last-month\.csv \(now /);
   }));

@@ -18,7 +18,7 @@ const painted = () =>
 
 test('a page of 125,000 jobs shows its numbers within a second', { skip: !has('large.html') }, async (t) => {
   const times = [];
-  for (let i = 0; i < 4; i++) times.push(await on('large.html', {}, (page) => page.evaluate(painted)));
+  for (let i = 0; i < 4; i++) times.push(await on('large.html', { folded: true }, (page) => page.evaluate(painted)));
   const [first, headline] = [0, 1].map((k) => Math.min(...times.map((time) => time[k])));
   t.diagnostic(`first paint after ${Math.round(first)} ms, headline after ${Math.round(headline)} ms`);
   assert.ok(first < 1000, `first paint after ${first} ms`);

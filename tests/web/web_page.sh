@@ -30,6 +30,14 @@ for name in agency demo; do
   "$headroom" report "scenarios/$name.json" --quiet -o "$work/$name.html"
   "$headroom" run "scenarios/$name.json" --json "$work/$name.json" --jobs "$work/$name.jobs.csv" >"$work/$name.txt" 2>/dev/null
 done
+"$headroom" advise scenarios/agency.json --quiet --json "$work/agency.advice.json"
+# Two traces that differ only in the time zone of their dates.
+printf 'submit_s,duration_s,gpus\n2026-01-01T00:00:00Z,3600,1\n2026-01-03T00:00:00Z,3600,1\n' >"$work/zoned.csv"
+sed 's/Z,/,/' "$work/zoned.csv" >"$work/local.csv"
+for name in zoned local; do
+  "$headroom" report scenarios/demo.json --trace "$work/$name.csv" --quiet -o "$work/$name.html" \
+    --set 'plan={"variables":[{"pool":"a100","from":0,"to":64,"step":8}],"constraints":["wait_s.mean <= 1 h","jct_s.mean <= 1 min"]}'
+done
 "$headroom" trace stats traces/reference/agency.csv --json "$work/agency.stats.json" -o "$work/agency.stats.txt" 2>/dev/null
 "$node" "$here/edit.mjs" "$work/agency.html" "$work/edited.html"
 # A trace without dates: two jobs a day for 100 days.

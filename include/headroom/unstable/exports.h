@@ -184,6 +184,29 @@ struct hr_page_run {
 /* A report lists at most this number of tenants and users, the largest first, however many the trace has. */
 enum { HR_PAGE_MAX_TENANTS = 1000 };
 
+/* A goal, and whether the run of the report meets it. */
+struct hr_page_goal {
+  const char *text; /* such as "wait_s.p95 of interactive <= 10 min" */
+  double value;     /* of the run, in the metric's unit; NAN: unknown */
+  bool met;
+};
+
+/* The price of a pool, and where it is from. Texts may be NULL. */
+struct hr_page_price {
+  const char *pool, *market, *status, *as_of, *source; /* status: "stated", "quoted", "derived" or "assumed" */
+  int64_t uusd_per_gpu_hour;
+};
+
+/* The change of the scenario that saves most. */
+struct hr_page_saving {
+  const char *advise_command; /* lists all changes; NULL: the scenario has no prices */
+  bool is_searched;           /* false: the search would take too long */
+  size_t n_examined;          /* number of changes that were examined */
+  const char *command;        /* runs the scenario with the change; NULL: no change saves and serves as well */
+  double usd_per_month;       /* the saving */
+  const char *pool, *class_, *from, *to; /* texts of struct hr_advice_item (headroom/unstable/advise.h) */
+};
+
 /* The contents of a report. Everything is borrowed. */
 struct hr_page {
   const char *kind;              /* "run", "compare", "sweep", "plan" */
@@ -199,7 +222,13 @@ struct hr_page {
   const struct hr_notes *const *notes; /* [n_notes] lists of notes */
   size_t n_notes;
   const struct hr_notes *assumptions; /* NULL: none */
-  const char *template_html;          /* replaces the built-in template; NULL: the built-in template */
+  const char *description;            /* of the scenario; NULL or "": none */
+  const struct hr_page_goal *goals;   /* [n_goals] */
+  size_t n_goals;
+  const struct hr_page_price *prices; /* [n_prices] */
+  size_t n_prices;
+  const struct hr_page_saving *saving; /* NULL: the report does not mention savings */
+  const char *template_html;           /* replaces the built-in template; NULL: the built-in template */
 };
 
 /* Whether the library contains the built-in template. */

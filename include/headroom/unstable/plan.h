@@ -44,6 +44,25 @@ struct hr_plan_config {
   struct hr_progress progress;
 };
 
+/* ---- Goals of one run ---- */
+
+struct hr_trace;
+struct hr_summary;
+
+/* A goal of a scenario's plan, and whether a run meets it. */
+struct hr_goal_result {
+  char *text;        /* as written in the scenario */
+  double value;      /* of the run, in the metric's unit; NAN: unknown */
+  bool met, assumed; /* assumed: added by default */
+};
+
+/* Sets `*results` to the goals of the scenario's plan, in their order, which the caller frees with
+   hr_goal_results_free. No plan: none. Returns HR_BAD_INPUT if a goal cannot be parsed. */
+HR_API enum hr_status hr_goals_of_run(const struct hr_scenario *scenario, const struct hr_trace *trace,
+                                      const struct hr_summary *summary, struct hr_goal_result **results, size_t *count,
+                                      struct hr_error *error);
+HR_API void hr_goal_results_free(struct hr_goal_result *results, size_t count);
+
 struct hr_plan;
 /* Computes a plan. The caller frees `*plan` with hr_plan_destroy. If no candidate meets the goals, also returns HR_OK;
    see hr_plan_feasible. On HR_BAD_INPUT, `error` names file, line and column. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A figure: title, choices, chart, a sentence that describes the chart, and the same data as a table on demand. Charts are
-// created when they come near the viewport, and redrawn when the appearance of the page changes.
+// A figure: title, choices, chart, a sentence that describes the chart, and the same data as a table on demand. Charts of
+// folded sections are created when they come near the viewport. Charts are redrawn when the appearance of the page changes.
 import { el, select, table } from './dom.js';
 import { init } from './library.js';
 import { isPrinting, isStill, look, onSettings, patterns } from './settings.js';
@@ -166,13 +166,15 @@ class Figure {
     this.place.style.height = `${heightOf(this.spec)}px`;
   }
 
-  show() {
+  show(animated = true) {
     if (this.chart) return;
+    this.still = !animated;
     near.unobserve(this.place);
     this.chart = init(this.place, null, { width: widthOf(this.place), height: heightOf(this.spec) });
     if (this.spec.time) joinZoom(this.chart, () => this.placeTicks());
     if (this.spec.ready) this.spec.ready(this.chart);
     this.draw();
+    this.still = false;
   }
 
   draw() {
@@ -180,7 +182,7 @@ class Figure {
     const colours = look();
     const zoom = this.spec.time ? { dataZoom: zoomOptions(this.spec.slider && !isPrinting(), colours) } : {};
     const option = this.spec.draw(colours, this.state, widthOf(this.place) < NARROW);
-    const base = common(colours);
+    const base = { ...common(colours), ...(this.still ? { animation: false } : {}) };
     this.placed ||= [option.xAxis].flat().some((axis) => axis?.axisLabel?.customValues);
     if (widthOf(this.place) < NARROW) fewerTicks(option.xAxis);
     this.fit();
@@ -226,6 +228,12 @@ class Figure {
     this.chart.dispose();
   }
 }
+
+// Draws the charts that are not in folded sections at once, without animation, so that the page is complete when it has
+// loaded, and a picture of the whole page has no empty charts.
+export const drawVisible = () => {
+  for (const figure of figures) if (figure.place.clientWidth > 0) figure.show(false);
+};
 
 onSettings(() => {
   for (const figure of figures) {

@@ -59,6 +59,19 @@ export const table = (caption, columns, rows, kind = '') =>
     ),
   );
 
+// A button that copies a text.
+export const copyButton = (text) => {
+  const button = el('button', { type: 'button', class: 'screen-only' }, 'Copy');
+  button.addEventListener('click', async () => {
+    const done = await navigator.clipboard?.writeText(text).then(
+      () => true,
+      () => false,
+    );
+    button.textContent = done ? 'Copied' : 'Select and copy by hand';
+  });
+  return button;
+};
+
 // A list of [term, description] pairs.
 export const facts = (pairs) =>
   el(

@@ -32,6 +32,12 @@ export const usd = (value) => {
   return `${value < 0 && cents ? '-' : ''}$${text}`;
 };
 
+// The format of a column of dollars: whole dollars if any value is large, so that a column does not mix the two.
+export const usdColumn = (values) => {
+  const large = values.some((value) => Math.round(Math.abs(value ?? 0) * 100) >= 999950);
+  return large ? (value) => `${value < 0 && Math.round(value) ? '-' : ''}$${count(Math.abs(value))}` : usd;
+};
+
 // Short format for axes, such as $1.2k or $3M.
 export const usdShort = (value) => {
   const size = Math.abs(value);

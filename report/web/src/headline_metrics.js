@@ -7,7 +7,7 @@ const usesSpot = (run) => run.spot?.gpu_hours > 0;
 
 // The order is that of the page. `has`: whether the run has the metric, if a value is not enough.
 const SHOWN = [
-  { path: 'cost.monthly_usd', first: true },
+  { path: 'cost.monthly_usd', metric: 'monthly_usd', first: true, note: () => '730 hours with this demand' },
   { path: 'cost.total_usd' },
   { path: 'cost.idle_usd', idle: true, note: (run) => partOf(run, 'idle_usd', 'capacity_usd', 'of the cost of GPUs') },
   { path: 'utilization.makespan', first: true, points: true, note: windowNote },
@@ -37,12 +37,15 @@ const SHOWN = [
   { path: 'goodput.lost_gpu_hours', has: (run) => usesSpot(run) || run.goodput?.lost_gpu_hours > 0 },
 ];
 
-export const HEADLINE_METRICS = SHOWN.map(({ path, has, ...more }) => ({
+// Less utilization is not worse if the run has prices: the cost of idle GPUs tells.
+const senseOf = (path) => (run) => (path.startsWith('utilization') && run.cost ? 0 : metricSense(path));
+
+export const HEADLINE_METRICS = SHOWN.map(({ path, metric = path, has, better, ...more }) => ({
   key: path,
-  words: metricName(path),
+  words: metricName(metric),
   of: (run) => (has && !has(run) ? null : metricIn(run, path)),
-  write: metricWriter(path),
-  better: metricSense(path),
+  write: metricWriter(metric),
+  betterIn: better === undefined ? senseOf(metric) : () => better,
   ...more,
 }));
 
@@ -62,14 +65,17 @@ function idleHours(run) {
 }
 
 // Compares `value` with `base`: { words, better: true, false or null }.
-export const change = (metric, value, base) => {
+const MUCH = 2;
+
+export const change = (metric, value, base, run) => {
   if (value === null || base === null || base === undefined) return null;
   const by = value - base;
   if (Math.abs(by) <= Math.abs(base) * 1e-9) return { words: 'same as the baseline', better: null };
   const sign = by > 0 ? '+' : '−';
   const size = metric.points ? `${Math.abs(by * 100).toFixed(1)} points` : metric.write(Math.abs(by));
   if (size === (metric.points ? '0.0 points' : metric.write(0))) return { words: 'no change', better: null };
-  const part = !metric.points && base ? ` (${sign}${share(Math.abs(by / base))})` : '';
-  const better = metric.better ? Math.sign(by) === metric.better : null;
+  const part = metric.points || !base ? '' : by / base > MUCH ? ` (was ${metric.write(base)})` : ` (${sign}${share(Math.abs(by / base))})`;
+  const sense = metric.betterIn(run);
+  const better = sense ? Math.sign(by) === sense : null;
   return { words: `${sign}${size}${part}${better === null ? '' : better ? ', better' : ', worse'}`, better };
 };

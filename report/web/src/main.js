@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Assembles the page, most important sections first. Sections without data are omitted.
+// Assembles the page, most important sections first. Sections without data are omitted. Technical sections are folded.
 import { readDocument } from './data.js';
 import { el } from './dom.js';
+import { drawVisible } from './chart.js';
+import { foldOf, openTarget, startFolds } from './folds.js';
 import { startSettings } from './settings.js';
 import { about } from './sections/about.js';
 import { alerts } from './sections/alerts.js';
@@ -27,12 +29,12 @@ const ORDER = [
   compare,
   sweep,
   depth,
+  costs,
   alerts,
   gpus,
   queue,
   waits,
   why,
-  costs,
   spot,
   fragmentation,
   occupancy,
@@ -43,20 +45,23 @@ const ORDER = [
 
 const show = (section, doc) => {
   const heading = `${section.id}-title`;
-  const root = el('section', { id: section.id, 'aria-labelledby': heading });
-  root.append(el(section.id === 'headline' ? 'h1' : 'h2', { id: heading }, section.title(doc)));
+  const place = el('section', { id: section.id, 'aria-labelledby': heading });
+  const title = el(section.id === 'headline' ? 'h1' : 'h2', { id: heading }, section.title(doc));
+  const root = section.folded ? foldOf(place, title) : place;
+  if (root === place) place.append(title);
   try {
     section.fill(root, doc);
   } catch (error) {
     console.error(error);
     root.append(el('p', { class: 'bad', role: 'alert' }, `This section could not be drawn: ${error.message}`));
   }
-  return root;
+  return place;
 };
 
 const start = () => {
   const doc = readDocument();
   const present = ORDER.filter((section) => section.has(doc));
+  startFolds(document.getElementById('switches'));
   startSettings(document.getElementById('switches'));
   document.getElementById('contents').append(
     el(
@@ -66,6 +71,9 @@ const start = () => {
     ),
   );
   document.getElementById('content').append(...present.map((section) => show(section, doc)));
+  openTarget();
+  // The numbers are painted first.
+  requestAnimationFrame(() => setTimeout(drawVisible));
   document
     .getElementById('foot')
     .append(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Time on the page: seconds since t = 0 in the document, shown as UTC dates if the trace has dates, else as days since the
-// start.
+// Time on the page: seconds since t = 0 in the document, shown as dates if the trace has dates, else as days since the
+// start. Dates are labelled as UTC only if the dates of the trace have a time zone.
 
 import { shownRange } from './zoom.js';
 
@@ -16,16 +16,18 @@ const dayText = (clock, ms) =>
   clock.dated ? new Date(ms).toISOString().slice(0, 10) : `day ${Math.floor(ms / 86400000)}`;
 
 export const clockOf = (doc) => {
-  const { dated = false, origin_s: origin = 0 } = doc.clock ?? {};
+  const { dated = false, zoned = false, origin_s: origin = 0 } = doc.clock ?? {};
   const ms = (seconds) => ((dated ? origin : 0) + seconds) * 1000;
+  const zone = zoned ? ' UTC' : '';
   return {
     dated,
     ms,
-    textAt: (at) => `${dayText({ dated }, at)} ${clockText(at)}${dated ? ' UTC' : ''}`,
-    // "day 3 06:00", or "2017-09-03 06:00 UTC".
+    day: (seconds) => dayText({ dated }, ms(seconds)),
+    textAt: (at) => `${dayText({ dated }, at)} ${clockText(at)}${zone}`,
+    // "day 3 06:00", "2017-09-03 06:00 UTC", or "2017-09-03 06:00" if the time zone is unknown.
     text: (seconds) => {
       const at = Math.round(ms(seconds) / 1000) * 1000;
-      return `${dayText({ dated }, at)} ${clockText(at)}${dated ? ' UTC' : ''}`;
+      return `${dayText({ dated }, at)} ${clockText(at)}${zone}`;
     },
     tick: (at) => (at % 86400000 === 0 ? dayText({ dated }, at) : clockText(at)),
   };

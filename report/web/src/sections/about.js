@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How to reproduce the run, its assumptions, and definitions of the metrics.
-import { el, facts } from '../dom.js';
+import { copyButton, el, facts } from '../dom.js';
+import { things } from '../format.js';
 
 const MEANINGS = [
   ['Wait', 'from a job’s submit to its first start'],
@@ -18,6 +19,23 @@ const MEANINGS = [
   ['Digest', 'hash of the event log: equal digests mean equal runs'],
 ];
 
+export const clusterWords = ({ gpus, nodes, pools }) => {
+  const types = [...new Set(pools.filter((pool) => pool.nodes).map((pool) => pool.gpu).filter(Boolean))].join(', ');
+  return `${things(gpus, 'GPU')} on ${things(nodes, 'node')}${types ? ` (${types})` : ''}`;
+};
+
+export const policyWords = (policy) => {
+  const parts = ['order', 'backfill', 'placement', 'market']
+    .filter((key) => policy[key])
+    .map((key) => `${key} ${policy[key]}`);
+  return [policy.name, ...parts].join(', ').replace(', ', ': ');
+};
+
+const baselineFacts = ({ name, run }) =>
+  [name, run.policy ? `policy ${policyWords(run.policy)}` : null, run.digest ? `digest ${run.digest}` : null]
+    .filter(Boolean)
+    .join(', ');
+
 const list = (title, lines) =>
   lines?.length
     ? [
@@ -30,22 +48,11 @@ const list = (title, lines) =>
       ]
     : [];
 
-const copyButton = (text) => {
-  const button = el('button', { type: 'button', class: 'screen-only' }, 'Copy');
-  button.addEventListener('click', async () => {
-    const done = await navigator.clipboard?.writeText(text).then(
-      () => true,
-      () => false,
-    );
-    button.textContent = done ? 'Copied' : 'Select and copy by hand';
-  });
-  return button;
-};
-
 export const about = {
   id: 'about',
   short: 'Reproduce',
-  title: () => 'How to reproduce this run',
+  title: () => 'Technical details, and how to reproduce this run',
+  folded: true,
   has: () => true,
   fill: (root, doc) => {
     const run = doc.run ?? {};
@@ -53,10 +60,12 @@ export const about = {
       facts([
         ['Command', doc.command ? el('span', {}, el('code', {}, doc.command), ' ', copyButton(doc.command)) : null],
         ['Scenario', run.scenario],
+        ['Cluster', run.cluster ? clusterWords(run.cluster) : null],
         ['Trace', run.trace?.file ? `${run.trace.file} (${run.trace.format})` : null],
         ['Seed', run.seed === undefined ? null : String(run.seed)],
         ['Version', `Headroom ${doc.version}`],
         ['Digest', run.digest ? el('code', {}, run.digest) : null],
+        ['Baseline', doc.baseline ? baselineFacts(doc.baseline) : null],
         [
           'Policy',
           run.policy

@@ -1,13 +1,65 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Alerts grouped by rule and subject, longest first, with a list of all alerts that can be opened; and the notes of the
-// run.
+// Alerts grouped by cause: a sentence for each cause, which says how much of the time it lasted. The table by rule and
+// subject, the list of all alerts, and the notes of the run can be opened.
 import { el, table } from '../dom.js';
-import { count, duration } from '../format.js';
+import { count, duration, share } from '../format.js';
 import { total } from '../lines.js';
 import { clockOf } from '../time.js';
 
 const FEW = 4;
 const MAX_ROWS = 1000;
+
+// The causes, most important first: rules, what they mean, and the words for one subject.
+const times = (n) => (n === 1 ? 'once' : `${count(n)} times`);
+const CAUSES = [
+  {
+    title: 'Budgets are exceeded',
+    rules: { 'over-budget': ({ subject, times: n }) => `${subject} in ${n === 1 ? 'one month' : `${count(n)} months`}` },
+  },
+  {
+    title: 'Jobs wait long',
+    rules: { 'queue-time': ({ subject, times: n, part }) => `${subject} ${part} of the time (${times(n)})` },
+  },
+  {
+    title: 'Capacity is short at times',
+    rules: { 'gpus-saturated': ({ subject, part }) => `${subject} is full ${part} of the time` },
+  },
+  {
+    title: 'Paid capacity is idle at times',
+    rules: { 'gpus-underused': ({ subject, part }) => `${subject} is nearly empty ${part} of the time` },
+  },
+  {
+    title: 'Spot nodes are interrupted often',
+    rules: { 'spot-reclaims': ({ subject, part }) => `${subject} ${part} of the time` },
+  },
+  {
+    title: 'Work could be lost',
+    rules: { 'no-checkpoint': ({ subject, times: n }) => `${subject} ran long without a checkpoint ${times(n)}` },
+  },
+];
+const MAX_SUBJECTS = 6;
+
+const causeItem = (title, parts) =>
+  el(
+    'li',
+    {},
+    el('b', {}, `${title}: `),
+    `${parts.slice(0, MAX_SUBJECTS).join(', ')}${parts.length > MAX_SUBJECTS ? `, and ${count(parts.length - MAX_SUBJECTS)} more` : ''}.`,
+  );
+
+// Rules without a cause in the list are shown under their own names.
+const causes = (groups, seconds) => {
+  const said = groups.map((group) => ({ ...group, subject: group.subject ?? 'all', part: share(Math.min(1, group.seconds / seconds)) }));
+  const known = new Set(CAUSES.flatMap(({ rules }) => Object.keys(rules)));
+  const others = [...new Set(said.map(({ rule }) => rule))].filter((rule) => !known.has(rule));
+  return [
+    ...CAUSES.map(({ title, rules }) => [title, said.filter(({ rule }) => rules[rule]).map((group) => rules[group.rule](group))]),
+    ...others.map((rule) => [
+      ruleWords(rule),
+      said.filter((group) => group.rule === rule).map(({ subject, times: n }) => `${subject} ${times(n)}`),
+    ]),
+  ].filter(([, parts]) => parts.length);
+};
 
 const GROUPS = [
   { title: 'Alert' },
@@ -84,9 +136,21 @@ const notesOf = (notes) => {
 const fillAlerts = (root, doc) => {
   const clock = clockOf(doc);
   const groups = grouped(doc);
-  const all = total(groups.map(({ times }) => times));
+  const all = total(groups.map((group) => group.times));
   root.classList.add('warn');
-  root.append(table(`Alerts by rule and subject: ${groups.length}`, GROUPS, groups.map(groupRow(clock)), 'stacked'));
+  root.append(
+    el(
+      'ul',
+      { class: 'words', id: 'causes' },
+      causes(groups, doc.spans.end_s).map(([title, parts]) => causeItem(title, parts)),
+    ),
+    el(
+      'details',
+      {},
+      el('summary', {}, `${count(all)} alert${all === 1 ? '' : 's'} by rule and subject`),
+      table(`Alerts by rule and subject: ${groups.length}`, GROUPS, groups.map(groupRow(clock)), 'stacked'),
+    ),
+  );
   if (all > groups.length) root.append(eachOf(doc.alerts, all, clock));
 };
 

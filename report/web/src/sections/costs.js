@@ -2,7 +2,7 @@
 // Costs over time, by tenant and by market. Idle capacity is hatched in grey in every chart.
 import { el, table } from '../dom.js';
 import { areaLegend, figure, grid, legend, valueAxis } from '../chart.js';
-import { amount, share, usd, usdShort } from '../format.js';
+import { amount, share, usd, usdColumn, usdShort } from '../format.js';
 import { line, total } from '../lines.js';
 import { hatched, hue } from '../palette.js';
 import { bucketText, clockOf, timeAxis, widthOf } from '../time.js';
@@ -64,10 +64,12 @@ const overTime = (doc) => {
         .map(({ name, usd: list }) => `${name}: ${usd(total(list))}`)
         .join(', '),
     table: ({ by: key, view }) => {
-      const lists = listsOf(cost, key).map(({ name, usd: list }) => [name, shaped(doc, list, view)]);
+      const lists = listsOf(cost, key)
+        .map(({ name, usd: list }) => [name, shaped(doc, list, view)])
+        .map(([name, list]) => [name, list, usdColumn(list)]);
       return {
         columns: [{ title: 'From' }, ...lists.map(([title]) => ({ title, number: true }))],
-        rows: cost.used.map((_, i) => [bucketText(doc, i), ...lists.map(([, list]) => usd(list[i]))]),
+        rows: cost.used.map((_, i) => [bucketText(doc, i), ...lists.map(([, list, money]) => money(list[i]))]),
       };
     },
     draw: (look, { by: key, view }) => ({
@@ -162,7 +164,8 @@ const costTable = (costs) => {
   const rows = rowsOf(costs);
   const markets = [...new Set([...costs.cells, ...costs.idle].map((c) => c.market))];
   const all = total(rows.map((row) => row.sum));
-  const dash = (x) => (x ? usd(x) : '–');
+  const money = usdColumn([all]);
+  const dash = (x) => (x ? money(x) : '–');
   return table(
     'Cost by tenant and market',
     [
@@ -175,17 +178,18 @@ const costTable = (costs) => {
       ...rows.map((row) => [
         row.name,
         ...markets.map((market) => dash(row.of(market))),
-        usd(row.sum),
+        money(row.sum),
         all ? share(row.sum / all) : '–',
       ]),
-      ['all', ...markets.map((market) => usd(total(rows.map((row) => row.of(market))))), usd(all), ''],
+      ['all', ...markets.map((market) => money(total(rows.map((row) => row.of(market))))), money(all), ''],
     ],
     'whole stacked',
   );
 };
 
-const budgetTable = (budgets) =>
-  table(
+const budgetTable = (budgets) => {
+  const money = usdColumn(budgets.flatMap((b) => [b.budget_usd, b.spent_usd]));
+  return table(
     'Budgets',
     [
       { title: 'Tenant' },
@@ -197,11 +201,12 @@ const budgetTable = (budgets) =>
     budgets.map((b) => [
       b.tenant,
       String(b.month + 1),
-      usd(b.budget_usd),
-      usd(b.spent_usd),
-      b.over ? el('span', { class: 'bad' }, `over by ${usd(b.spent_usd - b.budget_usd)}`) : 'within budget',
+      money(b.budget_usd),
+      money(b.spent_usd),
+      b.over ? el('span', { class: 'bad' }, `over by ${money(b.spent_usd - b.budget_usd)}`) : 'within budget',
     ]),
   );
+};
 
 const hours = (costs) => total(costs.idle.map((c) => c.gpu_hours));
 

@@ -18,6 +18,7 @@ export const fragmentation = {
   id: 'fragmentation',
   short: 'Fragments',
   title: () => 'Fragmentation',
+  folded: true,
   has: (doc) => Boolean(doc.series?.fragmented || doc.series?.stranded),
   fill: (root, doc) => {
     const lists = listsOf(doc.series);

@@ -2,7 +2,7 @@
 // GPUs over time: capacity, allocation and use; or allocation by tenant, class, GPU type, market or pool.
 import { areaLegend, figure, grid, lineLegend, valueAxis } from '../chart.js';
 import { el } from '../dom.js';
-import { amount, count } from '../format.js';
+import { amount, count, durationShort } from '../format.js';
 import { line, mean } from '../lines.js';
 import { hue } from '../palette.js';
 import { bucketText, clockOf, timeAxis } from '../time.js';
@@ -80,6 +80,45 @@ const choicesOf = (doc) => {
   return [['whole', 'use of GPUs'], ...by.map(([key]) => [key, WORDS[key] ?? `by ${key}`])];
 };
 
+// Over many weeks, the days look like a comb. So the chart shows days unless the reader selects the full resolution.
+const MANY_DAYS = 30;
+const DAY_S = 86400;
+
+const isLong = (doc) => doc.spans.end_s - doc.spans.begin_s > MANY_DAYS * DAY_S && doc.series.step_s < DAY_S / 2;
+
+// Combines the buckets of each day, or of a little more than a day: means of means, and extremes of extremes.
+const dailyOf = (doc) => {
+  const { series } = doc;
+  const width = Math.round(DAY_S / series.step_s);
+  const n = Math.ceil(series.n / width);
+  const parts = (list, combine) =>
+    Array.from({ length: n }, (_, i) => combine(list.slice(i * width, (i + 1) * width).filter((x) => x !== null)));
+  const combined = (counts) =>
+    counts && {
+      ...counts,
+      mean: parts(counts.mean, mean),
+      ...(counts.max ? { max: parts(counts.max, (list) => Math.max(...list)) } : {}),
+      ...(counts.min ? { min: parts(counts.min, (list) => Math.min(...list)) } : {}),
+    };
+  const by = Object.entries(series.by ?? {}).map(([key, groups]) => [
+    key,
+    groups.map((group) => ({ ...group, allocated: parts(group.allocated, mean) })),
+  ]);
+  return {
+    ...doc,
+    series: {
+      ...series,
+      n,
+      step_s: series.step_s * width,
+      capacity: combined(series.capacity),
+      allocated: combined(series.allocated),
+      busy: combined(series.busy),
+      useful: combined(series.useful),
+      by: Object.fromEntries(by),
+    },
+  };
+};
+
 export const gpus = {
   id: 'gpus',
   short: 'GPUs',
@@ -87,6 +126,8 @@ export const gpus = {
   has: (doc) => Boolean(doc.series?.n),
   fill: (root, doc) => {
     const clock = clockOf(doc);
+    const daily = isLong(doc) ? dailyOf(doc) : doc;
+    const at = ({ detail }) => (detail === 'day' ? daily : doc);
     root.append(
       el(
         'p',
@@ -100,16 +141,29 @@ export const gpus = {
         time: true,
         slider: true,
         height: 400,
-        choices: [{ name: 'by', label: 'Show', options: choicesOf(doc), value: 'whole' }],
+        choices: [
+          { name: 'by', label: 'Show', options: choicesOf(doc), value: 'whole' },
+          {
+            name: 'detail',
+            label: 'Each point is',
+            options: isLong(doc)
+              ? [
+                  ['day', 'a day'],
+                  ['full', durationShort(doc.series.step_s)],
+                ]
+              : [['full', '']],
+            value: isLong(doc) ? 'day' : 'full',
+          },
+        ],
         words: ({ by }) => wordsOf(doc, by),
-        table: ({ by }) => tableOf(doc, by),
-        draw: (look, { by }) => ({
+        table: (state) => tableOf(at(state), state.by),
+        draw: (look, { by, detail }) => ({
           legend: by === 'whole' ? lineLegend(look) : areaLegend(look),
           grid: grid({ bottom: 44 }),
           xAxis: timeAxis(doc, look),
           yAxis: valueAxis(look, 'GPUs', count),
           tooltip: { trigger: 'axis', formatter: axisTip((f) => clock.textAt(f.axisValue), amount) },
-          series: by === 'whole' ? whole(doc, look) : stacked(doc, look, doc.series.by[by]),
+          series: by === 'whole' ? whole(at({ detail }), look) : stacked(at({ detail }), look, at({ detail }).series.by[by]),
         }),
       }),
     );

@@ -1,40 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Summary: a description of the run, and the most important metrics, each with its change from the baseline.
+// Summary: the first lines, and the most important metrics, each with its change from the baseline.
 import { el } from '../dom.js';
 import { HEADLINE_METRICS, change } from '../headline_metrics.js';
 import { things } from '../format.js';
+import { clusterWords, policyWords } from './about.js';
+import { firstLines, goalText, metGoals } from './first_lines.js';
 
-const KINDS = { run: 'One run', compare: 'Policies compared', sweep: 'A sweep', plan: 'A plan' };
+// A plain title for a reader who does not know the name of the scenario.
+const TITLES = { run: 'GPU use and cost', compare: 'Scheduling policies compared', plan: 'GPU capacity plan' };
 
-const clusterWords = ({ gpus, nodes, pools }) => {
-  const types = [...new Set(pools.map((pool) => pool.gpu).filter(Boolean))].join(', ');
-  return `${things(gpus, 'GPU')} on ${things(nodes, 'node')}${types ? ` (${types})` : ''}`;
+// A change is neither better nor worse if both values meet a goal on this metric.
+const changeOf = (figure, value, run, baseline, goals) => {
+  const against = baseline ? change(figure, value, figure.of(baseline), run) : null;
+  const goal = goals.get(figure.key);
+  return against && goal ? { words: `${against.words.replace(/, (better|worse)$/, '')}, ${goalText(goal)}`, better: null } : against;
 };
 
-const policyWords = (policy) => {
-  const parts = ['order', 'backfill', 'placement', 'market']
-    .filter((key) => policy[key])
-    .map((key) => `${key} ${policy[key]}`);
-  return [policy.name, ...parts].join(', ').replace(', ', ': ');
-};
-
-const whatWords = (doc) => {
-  const { run } = doc;
-  if (!run) return [KINDS[doc.kind]];
-  return [
-    KINDS[doc.kind],
-    `scenario ${run.scenario}`,
-    run.trace?.file ? `trace ${run.trace.file.split('/').pop()}` : null,
-    run.cluster ? clusterWords(run.cluster) : null,
-    run.policy ? `policy ${policyWords(run.policy)}` : null,
-    `seed ${run.seed}`,
-    run.digest ? `digest ${run.digest}` : null,
-  ].filter(Boolean);
-};
-
-const card = (figure, run, baseline) => {
+const card = (figure, run, baseline, goals) => {
   const value = figure.of(run);
-  const against = baseline ? change(figure, value, figure.of(baseline)) : null;
+  const against = changeOf(figure, value, run, baseline, goals);
   const mark = against && (against.better === null ? 'muted' : against.better ? 'good' : 'bad');
   const note = figure.note?.(run);
   return el(
@@ -54,10 +38,13 @@ const card = (figure, run, baseline) => {
 export const headline = {
   id: 'headline',
   short: 'Summary',
-  title: (doc) => doc.title,
+  title: (doc) => TITLES[doc.kind] ?? doc.title,
   has: () => true,
   fill: (root, doc) => {
-    root.append(el('p', { class: 'what' }, whatWords(doc).join(' · ')));
+    const name = doc.run?.scenario ?? (TITLES[doc.kind] ? doc.title : null);
+    const what = [name ? `Scenario ${name}` : null, doc.description].filter(Boolean).join(': ');
+    if (what) root.append(el('p', { class: 'what' }, what));
+    root.append(...firstLines(doc));
     if (doc.run && doc.kind === 'run') fillNumbers(root, doc);
   },
 };
@@ -75,7 +62,7 @@ export const depth = {
 const clusterOf = ({ cluster }) => cluster && clusterWords(cluster);
 const CONFIGURATION = [
   ['scenario', (run) => run.scenario, (words) => words],
-  ['trace', (run) => run.trace?.file, (words) => words],
+  ['trace', (run) => run.trace?.file?.split('/').pop(), (words) => words],
   ['trace', (run) => (run.jobs ? things(run.jobs.submitted, 'job') : null), (words) => words],
   ['cluster', (run) => JSON.stringify(run.cluster), (_, run) => clusterOf(run)],
 ];
@@ -88,37 +75,27 @@ const differences = (run, base) =>
     return [here === there ? `${what}: differs` : `${what}: ${there} (now ${here})`];
   });
 
-const baselineWords = ({ name, run }) => {
-  const parts = [run.policy ? `policy ${policyWords(run.policy)}` : null, run.digest ? `digest ${run.digest}` : null];
-  const words = parts.filter(Boolean).join(', ');
-  return `Changes are relative to the baseline ${name}${words ? ` (${words})` : ''}.`;
-};
-
 const putBaseline = (root, doc) => {
   const differ = differences(doc.run, doc.baseline.run);
-  root.append(el('p', { class: 'lead' }, baselineWords(doc.baseline)));
+  const { name, run } = doc.baseline;
+  root.append(
+    el('p', { class: 'lead' }, `Changes are relative to the baseline ${name}${run.policy ? ` (policy ${policyWords(run.policy)})` : ''}.`),
+  );
   if (differ.length)
     root.append(
-      el('p', { class: 'note bad', id: 'other-baseline' }, `The baseline used a different configuration: ${differ.join('; ')}.`),
+      el('p', { class: 'note muted', id: 'other-baseline' }, `Changed since the baseline: ${differ.join('; ')}.`),
     );
 };
 
 function fillNumbers(root, doc) {
   if (doc.baseline) putBaseline(root, doc);
   const shown = HEADLINE_METRICS.filter((figure) => figure.of(doc.run) !== null);
+  const goals = metGoals(doc);
   root.append(
     el(
       'dl',
       { class: 'cards' },
-      shown.map((figure) => card(figure, doc.run, doc.baseline?.run)),
+      shown.map((figure) => card(figure, doc.run, doc.baseline?.run, goals)),
     ),
   );
-  if (!doc.run.cost)
-    root.append(
-      el(
-        'p',
-        { class: 'note muted' },
-        'No costs: this scenario has no prices. Set the market of a pool, or the costs of the scenario, to see them.',
-      ),
-    );
 }

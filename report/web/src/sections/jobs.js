@@ -227,6 +227,7 @@ export const jobs = {
   id: 'jobs',
   short: 'Jobs',
   title: () => 'Jobs',
+  folded: true,
   has: (doc) => Boolean(doc.jobs?.shown),
   fill: (root, doc) => {
     const { count: all, shown, why_not_all: why } = doc.jobs;

@@ -110,6 +110,7 @@ export const occupancy = {
   id: 'occupancy',
   short: 'Nodes',
   title: () => 'Node occupancy over time',
+  folded: true,
   has: (doc) => Boolean(doc.occupancy?.rows?.length),
   fill: (root, doc) => {
     root.append(

@@ -15,12 +15,12 @@ const choiceWords = (choice) =>
 
 const objectiveText = (plan, value) => orDash(metricWriter(plan.objective))(value);
 
-const card = (plan, title, mix, first) =>
+const card = (plan, title, mix, first, words = title) =>
   mix
     ? el(
         'div',
         { class: `card ${first ? 'first' : ''}`, 'data-mix': title, 'data-value': String(mix.objective) },
-        el('dt', {}, title),
+        el('dt', {}, words),
         el('dd', { class: 'value' }, objectiveText(plan, mix.objective)),
         el('dd', { class: 'note' }, choiceWords(mix.choice)),
         el(
@@ -42,6 +42,14 @@ const savingOf = (plan, mix) => {
     { class: `change ${saved > 0 ? 'good' : 'bad'}` },
     `${objectiveText(plan, Math.abs(saved))}${part} ${saved > 0 ? 'less' : 'more'} than today`,
   );
+};
+
+// If today's mix is all on demand, one card shows both.
+const otherCards = (plan) => {
+  const same = choiceWords(plan.baseline?.choice) === choiceWords(plan.all_on_demand?.choice);
+  return same && plan.baseline
+    ? [card(plan, 'Today', plan.baseline, false, 'Today, all on demand')]
+    : [card(plan, 'Today', plan.baseline), card(plan, 'All on-demand', plan.all_on_demand)];
 };
 
 const leadWords = (plan) => {
@@ -201,6 +209,60 @@ const sensitivityTable = (plan) =>
     ]),
   );
 
+// The mix in words, without variables that are 0.
+const shortChoice = (choice) =>
+  Object.entries(choice ?? {})
+    .filter(([, value]) => value !== 0)
+    .map(([key, value]) => `${key} ${value}`)
+    .join(', ') || 'nothing';
+
+// For each change of the assumptions under which the recommended mix misses a goal: what meets the goals then. A mix that
+// was tested under the same condition has precedence, because its cost under the plan's own assumptions is known.
+const tested = (plan, change) => {
+  const mixes = plan.holds_under?.mixes ?? [];
+  const holds = (mix) => mix.results?.find(({ condition }) => condition === change)?.feasible;
+  return mixes.filter(holds).reduce((a, b) => (a && a.objective <= b.objective ? a : b), null);
+};
+
+const missed = (plan) => {
+  const rows = (plan.sensitivity ?? [])
+    .filter((row) => row.same_choice && !row.same_choice.feasible)
+    .map((row) => ({ change: row.change, best: row.best_choice?.feasible === false ? null : row.best_choice, of: 'then' }));
+  const mine = plan.holds_under?.mixes?.[0];
+  for (const { condition, feasible } of mine?.results ?? [])
+    if (!feasible && !rows.some(({ change }) => change === condition))
+      rows.push({ change: condition, best: tested(plan, condition), of: 'as planned' });
+  return rows;
+};
+
+const remedies = (plan) => {
+  const rows = plan.recommendation ? missed(plan) : [];
+  if (!rows.length) return null;
+  const base = plan.recommendation.objective;
+  return el(
+    'div',
+    { id: 'remedies' },
+    el('h3', {}, 'How to meet the goals if the assumptions do not hold'),
+    el(
+      'ul',
+      { class: 'words' },
+      rows.map(({ change, best, of }) =>
+        el(
+          'li',
+          {},
+          el('b', {}, `${change}: `),
+          'the recommended mix misses a goal. ',
+          best
+            ? `To meet the goals: ${shortChoice(best.choice)}, for ${objectiveText(plan, best.objective)}${/usd/.test(plan.objective) ? ' a month' : ''} ${of}${
+                /usd/.test(plan.objective) && best.objective > base ? ` (${objectiveText(plan, best.objective - base)} more than the recommended mix)` : ''
+              }.`
+            : 'No allowed mix that was examined meets the goals then: raise the maxima of the variables, or relax a goal.',
+        ),
+      ),
+    ),
+  );
+};
+
 const titled = (title, ...elements) => el('div', {}, el('h3', {}, title), ...elements);
 
 const goals = (plan) =>
@@ -227,11 +289,12 @@ export const plan = {
         [
           card(found, 'Recommended', found.recommendation, true),
           card(found, 'Nearest', found.recommendation ? null : found.nearest, true),
-          card(found, 'Today', found.baseline),
-          card(found, 'All on-demand', found.all_on_demand),
+          ...otherCards(found),
         ].filter(Boolean),
       ),
     );
+    const how = remedies(found);
+    if (how) root.append(how);
     if (found.pareto?.length) root.append(frontierFigure(found));
     root.append(
       el(

@@ -106,6 +106,7 @@ export const queue = {
   id: 'queue',
   short: 'Queue',
   title: () => 'Queue and waiting time',
+  folded: true,
   has: (doc) => Boolean(doc.series?.waiting),
   fill: (root, doc) => {
     const { waiting, wait_s: wait } = doc.series;

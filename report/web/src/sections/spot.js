@@ -138,6 +138,7 @@ export const spot = {
   id: 'spot',
   short: 'Spot',
   title: () => 'Spot capacity',
+  folded: true,
   has: (doc) => Boolean(doc.series?.spot?.length),
   fill: (root, doc) => {
     const { spot: figures, goodput } = doc.run ?? {};

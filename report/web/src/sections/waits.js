@@ -115,6 +115,7 @@ export const waits = {
   id: 'waits',
   short: 'Waits',
   title: () => 'Distribution of waits',
+  folded: true,
   has: (doc) => Boolean(doc.distributions?.wait_s && sum(doc.distributions.wait_s.all)),
   fill: (root, doc) => {
     const dist = trimmed(doc.distributions.wait_s);

@@ -73,6 +73,7 @@ export const why = {
   id: 'why',
   short: 'Why',
   title: () => 'Why jobs waited',
+  folded: true,
   has: (doc) => Boolean(doc.why?.waited?.reasons?.length),
   fill: (root, doc) => {
     const wordsOf = (reason) => doc.wait_reasons?.[reason] ?? reason;

@@ -236,6 +236,7 @@ export const workload = {
   id: 'workload',
   short: 'Trace',
   title: () => 'Workload',
+  folded: true,
   has: (doc) => Boolean(doc.workload?.trace.jobs > 1),
   fill: (root, doc) => {
     const stats = doc.workload;

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Folded sections: only their title is shown until the reader opens them. A link to a folded section opens it; for
+// printing, all sections are open.
+import { el } from './dom.js';
+import { isPrinting, onSettings } from './settings.js';
+
+const folds = new Set();
+
+// Puts the title and an empty box, which is returned, into a fold of the section.
+export const foldOf = (section, title) => {
+  const box = el('div', { class: 'inside' });
+  const fold = el('details', { class: 'fold' }, el('summary', {}, title), box);
+  section.append(fold);
+  folds.add(fold);
+  return box;
+};
+
+// Opens the section that the address of the page names.
+export const openTarget = () => {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const fold = target?.querySelector(':scope > .fold') ?? target?.closest('.fold');
+  if (fold) fold.open = true;
+};
+
+const allOpen = () => [...folds].every((fold) => fold.open);
+
+// Adds the button that opens and closes all folds.
+export const startFolds = (place) => {
+  let before = [];
+  const button = el('button', { type: 'button', 'aria-pressed': 'false' }, 'All details');
+  const tell = () => button.setAttribute('aria-pressed', String(allOpen()));
+  button.addEventListener('click', () => {
+    const open = !allOpen();
+    for (const fold of folds) fold.open = open;
+    tell();
+  });
+  document.addEventListener('toggle', tell, true);
+  window.addEventListener('hashchange', openTarget);
+  document.addEventListener('click', (event) => {
+    if (event.target.closest?.('a[href^="#"]')?.hash === location.hash) openTarget();
+  });
+  onSettings(() => {
+    if (isPrinting()) {
+      before = [...folds].filter((fold) => !fold.open);
+      for (const fold of before) fold.open = true;
+    } else {
+      for (const fold of before) fold.open = false;
+      before = [];
+    }
+  });
+  place.append(button);
+};
