@@ -130,6 +130,54 @@ static enum hr_status write_template(const char *template_html, const char *path
   return hr_page_write(path, &page, error);
 }
 
+/* The facts of the first lines: goals, prices and the largest saving. */
+static void facts_of_the_first_lines_are_written(void) {
+  const struct hr_page_goal goals[] = {{hostile, (double)NAN, false}, {"wait_s.mean <= 1 h", 12.5, true}};
+  const struct hr_page_price prices[] = {
+      {.pool = hostile, .market = "spot", .status = "assumed", .uusd_per_gpu_hour = 1372353}};
+  const struct hr_page_saving saving = {.advise_command = "headroom advise s.json",
+                                        .is_searched = true,
+                                        .n_examined = 3,
+                                        .command = hostile,
+                                        .usd_per_month = 1143.95,
+                                        .pool = "spot",
+                                        .from = "a",
+                                        .to = "b"};
+  struct hr_page page = {.kind = "sweep",
+                         .title = "t",
+                         .command = "c",
+                         .sweep = "{}",
+                         .template_html = page_template,
+                         .description = hostile,
+                         .goals = goals,
+                         .n_goals = 2,
+                         .prices = prices,
+                         .n_prices = 1,
+                         .saving = &saving};
+  CU_ASSERT_EQUAL_FATAL(hr_page_write(files_path("page.html"), &page, NULL), HR_OK);
+  struct read_page written = page_read(files_path("page.html"));
+  CU_ASSERT_STRING_EQUAL(page_at(&written, "description")->valuestring, hostile);
+  const cJSON *goal = cJSON_GetArrayItem(page_at(&written, "goals"), 0), *next = goal->next;
+  CU_ASSERT_STRING_EQUAL(cJSON_GetObjectItem(goal, "constraint")->valuestring, hostile);
+  CU_ASSERT_TRUE(cJSON_IsNull(cJSON_GetObjectItem(goal, "value")) && cJSON_IsFalse(cJSON_GetObjectItem(goal, "met")));
+  CU_ASSERT_EQUAL(cJSON_GetObjectItem(next, "value")->valuedouble, 12.5);
+  CU_ASSERT_TRUE(cJSON_IsTrue(cJSON_GetObjectItem(next, "met")));
+  const cJSON *price = cJSON_GetArrayItem(page_at(&written, "prices"), 0);
+  CU_ASSERT_STRING_EQUAL(cJSON_GetObjectItem(price, "pool")->valuestring, hostile);
+  CU_ASSERT_EQUAL(cJSON_GetObjectItem(price, "usd_per_gpu_hour")->valuedouble, 1.372353);
+  CU_ASSERT_TRUE(cJSON_IsNull(cJSON_GetObjectItem(price, "as_of")));
+  CU_ASSERT_STRING_EQUAL(page_at(&written, "saving.command")->valuestring, hostile);
+  CU_ASSERT_EQUAL(page_at(&written, "saving.usd_per_month")->valuedouble, 1143.95);
+  CU_ASSERT_EQUAL(page_at(&written, "saving.examined")->valuedouble, 3);
+  CU_ASSERT_TRUE(cJSON_IsNull(page_at(&written, "saving.class")));
+  page_free(&written);
+  page.saving = NULL;
+  CU_ASSERT_EQUAL_FATAL(hr_page_write(files_path("page.html"), &page, NULL), HR_OK);
+  written = page_read(files_path("page.html"));
+  CU_ASSERT_TRUE(cJSON_IsNull(page_at(&written, "saving")));
+  page_free(&written);
+}
+
 static void placeholders_are_replaced(void) {
   CU_ASSERT_EQUAL_FATAL(write_template(page_template, files_path("page.html"), NULL), HR_OK);
   char *text = files_read(files_path("page.html"));
@@ -216,6 +264,6 @@ static void longest_possible_run(void) {
 }
 
 TEST_MAIN("report: page text", TEST(numbers_have_six_significant_digits), TEST(names_cannot_end_the_element),
-          TEST(placeholders_are_replaced), TEST(template_without_placeholder_is_an_error),
-          TEST(write_error_is_returned), TEST(run_of_duration_zero), TEST(horizon_before_first_submit),
-          TEST(longest_possible_run))
+          TEST(facts_of_the_first_lines_are_written), TEST(placeholders_are_replaced),
+          TEST(template_without_placeholder_is_an_error), TEST(write_error_is_returned), TEST(run_of_duration_zero),
+          TEST(horizon_before_first_submit), TEST(longest_possible_run))
