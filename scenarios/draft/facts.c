@@ -60,8 +60,8 @@ static size_t list_levels(const struct change *changes, size_t count, int64_t en
 
 static enum hr_status find_demand(const struct hr_trace *trace, struct hr__draft_facts *facts) {
   size_t count = 2 * (size_t)trace->n_jobs;
-  struct change *changes = malloc(count * sizeof *changes);
-  struct level *levels = malloc(count * sizeof *levels);
+  struct change *changes = malloc((count + 1) * sizeof *changes);
+  struct level *levels = malloc((count + 1) * sizeof *levels);
   int64_t end_us = trace->submit_us[trace->n_jobs - 1];
   if (changes && levels) {
     for (uint32_t i = 0; i < trace->n_jobs; i++) {
