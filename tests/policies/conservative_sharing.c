@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Conservative backfill with per-GPU allocation and with topology constraints: examples with known starts, and
-   relations between runs on different models of the same cluster. */
+   relations between runs on different models of the same cluster, and between partial and full plans. */
 
 #include "harness.h"
 #include "lab.h"
@@ -115,6 +115,54 @@ static void single_gpu_nodes_equal_counted_nodes(void) {
   }
 }
 
+/* ---- Partial and full plans ------------------------------------------------------------------------- */
+
+/* Adds jobs that wait in a long queue: small and large ones, with exact limits, with longer ones, or, if `overruns`,
+   also with shorter ones. */
+static void add_crowd(struct lab_dice *dice, uint32_t max_gpus, bool shares, bool overruns) {
+  uint32_t exact = lab_roll(dice, 101), gap = 1 + lab_roll(dice, 40);
+  int64_t at_us = 0;
+  for (uint32_t i = 0; i < LAB_JOBS; i++) {
+    at_us += lab_roll(dice, gap);
+    int64_t work_us = 1 + lab_roll(dice, lab_chance(dice, 80) ? 40 : 400);
+    int64_t limit_us = lab_chance(dice, exact) ? work_us : work_us + lab_roll(dice, (uint32_t)(2 * work_us));
+    if (overruns && lab_chance(dice, 10)) limit_us = 1 + work_us / 2;
+    bool share = shares && lab_chance(dice, 50);
+    lab_add_job(&lab, (struct lab_job){.submit_us = at_us,
+                                       .work_us = work_us,
+                                       .limit_us = limit_us,
+                                       .gpus = share ? 1 : 1 + lab_roll(dice, lab_chance(dice, 70) ? 2 : max_gpus),
+                                       .gpu_milli = share ? (uint16_t)(100 + 100 * lab_roll(dice, 8)) : 0});
+  }
+}
+
+/* Runs a crowd. With preemption by priority the queue has subqueues, for which plans are full. All priorities are equal,
+   so no job is preempted. */
+static void run_crowd(uint32_t seed, bool by_gpu, bool full, int64_t *start_us) {
+  static const char *const placements[] = {"first-fit", "best-fit", "worst-fit", "pool"};
+  static const char *const orders[] = {"fifo", "sjf", "largest"};
+  struct lab_dice dice = {seed};
+  uint32_t nodes = 1 + lab_roll(&dice, 5), gpus_per_node = 1 + lab_roll(&dice, 8);
+  begin(nodes, gpus_per_node, by_gpu ? HR_SHARING_FRACTION : HR_SHARING_WHOLE);
+  lab_set(&lab, "placement", placements[lab_roll(&dice, by_gpu ? 3 : 4)]);
+  lab_set(&lab, "order", orders[lab_roll(&dice, 3)]);
+  if (lab_chance(&dice, 30)) lab_add_pool(&lab, 2, gpus_per_node);
+  add_crowd(&dice, nodes * gpus_per_node, by_gpu, seed % 2);
+  if (full) lab_set(&lab, "preemption", "priority");
+  CU_ASSERT_TRUE_FATAL(lab_run(&lab, NULL));
+  memcpy(start_us, lab.result->start_us, LAB_JOBS * sizeof *start_us);
+  lab_finish(&lab);
+}
+
+static void partial_plans_equal_full_plans(void) {
+  static int64_t partial_us[LAB_JOBS], full_us[LAB_JOBS];
+  for (uint32_t seed = 0; seed < 400; seed++) {
+    run_crowd(seed, seed % 4 > 1, false, partial_us);
+    run_crowd(seed, seed % 4 > 1, true, full_us);
+    for (uint32_t i = 0; i < LAB_JOBS; i++) CU_ASSERT_EQUAL_FATAL(partial_us[i], full_us[i]);
+  }
+}
+
 TEST_MAIN("conservative backfill on shared GPUs", TEST(fraction_fits_until_reservation),
           TEST(every_job_has_a_reservation), TEST(window_needs_the_same_gpu), TEST(tasks_on_a_gpu_are_limited),
-          TEST(single_gpu_nodes_equal_counted_nodes))
+          TEST(single_gpu_nodes_equal_counted_nodes), TEST(partial_plans_equal_full_plans))

@@ -418,8 +418,9 @@ static bool grow_reservations(struct hr__reservations *all) {
 
 static bool is_earlier(const void *self, uint32_t a, uint32_t b) {
   const struct hr__reservations *all = self;
-  int64_t first_us = all->reservation[a].start_us, second_us = all->reservation[b].start_us;
-  return first_us != second_us ? first_us < second_us : a < b;
+  const struct hr__reservation *first = &all->reservation[a], *second = &all->reservation[b];
+  if (first->start_us != second->start_us) return first->start_us < second->start_us;
+  return hr__entry_before(first->job, second->job);
 }
 
 HR__HEAP(numbers, uint32_t, is_earlier)

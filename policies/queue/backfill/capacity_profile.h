@@ -61,12 +61,11 @@ static inline uint32_t hr__profile_bin(const struct hr_placement *placement, uin
   return placement->n_slices ? placement->slices[slice].node.id : placement->pool.id;
 }
 
-/* Adds the GPUs of `n` jobs to the counts `per_bin`. The jobs have the same placement, and `gpus` GPUs each. */
-static inline void hr__profile_count_gpus(const struct hr_placement *placement, uint32_t gpus, uint32_t n,
-                                          int64_t *per_bin) {
-  if (placement->n_slices == 0) per_bin[hr__profile_bin(placement, 0)] += (int64_t)n * gpus;
+/* Adds the GPUs of a job to the counts `per_bin`. */
+static inline void hr__profile_count_gpus(const struct hr_placement *placement, uint32_t gpus, int64_t *per_bin) {
+  if (placement->n_slices == 0) per_bin[hr__profile_bin(placement, 0)] += gpus;
   for (uint32_t i = 0; i < placement->n_slices; i++)
-    per_bin[hr__profile_bin(placement, i)] += (int64_t)n * (placement->slices[i].gpu_milli / 1000);
+    per_bin[hr__profile_bin(placement, i)] += placement->slices[i].gpu_milli / 1000;
 }
 
 /* Advances the profile to `now_us`. Returns whether the number of free GPUs of each bin is as expected by the profile.
@@ -76,13 +75,12 @@ bool hr__cluster_profile_matches(struct hr__cluster_profile *cluster_profile, in
 
 /* ---- Reservations of a kept plan ------------------------------------------------------------------ */
 
-/* A reservation of consecutive jobs of one shape. All jobs have the same placement. */
+/* A reservation of a job. */
 struct hr__reservation {
   int64_t start_us;
   struct hr__shape *shape;
+  struct hr_job_entry job;
   hr_pool pool;
-  /* its jobs: index of the first one in the list of jobs of conservative.c (struct hr__batches), and their number */
-  uint32_t first_job, n_jobs;
   uint32_t first_slice, n_slices;
 };
 
@@ -90,15 +88,15 @@ struct hr__reservation {
 struct hr__reservations {
   struct hr_arena *arena;
   struct hr__reservation *reservation;
-  uint32_t *heap; /* heap of indices of reservations, by (start, index) */
-  /* indices of the reservations that start now, which were removed from the heap; in order of creation */
+  uint32_t *heap; /* heap of indices of reservations, by (start, order of the jobs) */
+  /* indices of the reservations that start now, which were removed from the heap; in the order of their jobs */
   uint32_t *due;
   struct hr_slice *slices;
   uint32_t n_reservations, made_capacity, n_heap, heap_capacity, n_due, due_capacity;
   uint32_t n_slices, slices_capacity;
 };
 
-/* Adds a reservation; each of its jobs has the placement. False: out of memory. */
+/* Adds a reservation with a placement. False: out of memory. */
 bool hr__reservations_add(struct hr__reservations *all, const struct hr__reservation *reservation,
                           const struct hr_placement *placement);
 /* Replaces the list of due reservations by those that start at `now_us`. False: the start of some reservation has
@@ -110,7 +108,7 @@ static inline void hr__reservations_clear(struct hr__reservations *all) {
   all->n_reservations = all->n_heap = all->n_due = all->n_slices = 0;
 }
 
-/* Returns the i-th due reservation, and the placement of each of its jobs. */
+/* Returns the i-th due reservation, and its placement. */
 static inline const struct hr__reservation *hr__reservations_due(const struct hr__reservations *all, uint32_t i,
                                                                  struct hr_placement *placement) {
   const struct hr__reservation *due = &all->reservation[all->due[i]];

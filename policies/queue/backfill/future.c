@@ -4,6 +4,9 @@
 #include "policies/queue/backfill/future.h"
 
 #include "policies/placement/window_plan.h"
+#include "policies/queue/params.h"
+
+#include <string.h>
 
 /* ---- Running jobs of a window plan ---------------------------------------------------------------- */
 
@@ -33,6 +36,83 @@ static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *v
 
 static const struct hr__listener listener = {.job_starts = job_starts, .job_stops = job_stops, .job_moves = job_moves};
 
+/* ---- Bounds --------------------------------------------------------------------------------------- */
+
+/* Jobs with a limit of at least length_us cannot start before start_us. */
+struct start_bound {
+  int64_t length_us, start_us;
+};
+
+/* Number of classes of limits: four for each power of 2. */
+enum { LENGTH_CLASSES = 4 * 64 };
+
+/* Lower bounds for the start times of a shape's jobs in the current plan, by class of limit. Reservations only reduce
+   free capacity. A job therefore cannot start before a job of the same shape that was planned before it, and whose
+   limit is not longer. The start times in `of` do not decrease from one class to the next longer class. */
+struct hr__start_bounds {
+  uint32_t number; /* number of the plan for which the bounds are valid */
+  struct start_bound of[LENGTH_CLASSES];
+};
+
+static uint32_t length_class(int64_t length_us) {
+  unsigned bits = 63u - (unsigned)__builtin_clzll((unsigned long long)length_us);
+  uint64_t next_two = bits >= 2 ? (uint64_t)length_us >> (bits - 2) & 3 : 0;
+  return 4 * bits + (uint32_t)next_two;
+}
+
+/* Returns the shortest length of a class. */
+static int64_t class_begin(uint32_t class) {
+  uint32_t bits = class / 4;
+  return bits >= 2 ? (int64_t)(4 + class % 4) << (bits - 2) : INT64_C(1) << bits;
+}
+
+/* Returns the bounds of a shape. Bounds of a previous plan are reset. NULL: out of memory. */
+static struct hr__start_bounds *bounds_of(struct hr__future *future, const struct hr__shape *shape) {
+  struct hr_arena *arena = future->queue->arena;
+  while (shape->number >= future->bounds_capacity) {
+    future->bounds = hr_arena_grown(arena, future->bounds, &future->bounds_capacity, sizeof(*future->bounds));
+    if (!future->bounds) return NULL;
+  }
+  struct hr__start_bounds *bounds = future->bounds[shape->number];
+  if (!bounds) bounds = future->bounds[shape->number] = hr_arena_alloc(arena, sizeof *bounds);
+  if (!bounds) return NULL;
+  if (bounds->number != future->n_plans) memset(bounds->of, 0, sizeof bounds->of);
+  bounds->number = future->n_plans;
+  return bounds;
+}
+
+/* Stores that jobs of the shape with a limit of at least `length_us` cannot start before `start_us`. */
+static void learn_bound(const struct hr__future *future, struct hr__start_bounds *bounds, int64_t length_us,
+                        int64_t start_us) {
+  uint32_t class = length_class(length_us);
+  struct start_bound bound = {length_us, start_us};
+  for (uint32_t i = class; i < future->n_classes && bounds->of[i].start_us < start_us; i++, bound.length_us = 0)
+    bounds->of[i] = bound;
+}
+
+/* Returns a time before which a job with the limit `length_us` cannot start in the current plan. */
+static int64_t known_bound(const struct hr__start_bounds *bounds, int64_t length_us) {
+  uint32_t class = length_class(length_us);
+  if (length_us >= bounds->of[class].length_us) return bounds->of[class].start_us;
+  return class > 0 ? bounds->of[class - 1].start_us : 0;
+}
+
+int64_t hr__future_too_long(const struct hr__future *future, const struct hr__shape *shape, int64_t until_us) {
+  const struct hr__start_bounds *bounds =
+      shape->number < future->bounds_capacity ? future->bounds[shape->number] : NULL;
+  if (!bounds || bounds->number != future->n_plans) return INT64_MAX;
+  uint32_t low = 0, high = future->n_classes;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (bounds->of[middle].start_us >= until_us)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  if (low == future->n_classes) return INT64_MAX;
+  return bounds->of[low].length_us > 0 ? bounds->of[low].length_us : class_begin(low);
+}
+
 /* ---- Construction --------------------------------------------------------------------------------- */
 
 static enum hr_status init_windows(struct hr__future *future) {
@@ -43,8 +123,19 @@ static enum hr_status init_windows(struct hr__future *future) {
   return HR_OK;
 }
 
+static uint32_t count_classes(const struct hr_policy_env *env) {
+  const struct hr_trace *trace = env->jobs;
+  int64_t longest_us = 1;
+  for (uint32_t i = 0; i < trace->n_jobs; i++) {
+    int64_t limit_us = hr_trace_limit_us(trace, (hr_job){i});
+    if (limit_us > longest_us) longest_us = limit_us;
+    hr_arena_passed_job(env->arena, (hr_job){i});
+  }
+  return length_class(longest_us) + 1;
+}
+
 enum hr_status hr__future_init(struct hr__future *future, struct hr__queue *queue, const struct hr_policy_env *env) {
-  *future = (struct hr__future){.queue = queue};
+  *future = (struct hr__future){.queue = queue, .n_classes = count_classes(env)};
   if (queue->by_gpu || queue->locality) return init_windows(future);
   if (!hr__locality_create_calendar(queue, env)) return HR_NO_MEMORY;
   future->profile.arena = env->arena;
@@ -66,6 +157,8 @@ static struct hr__window_demand window_demand(const struct hr__future_demand *de
 }
 
 enum hr_status hr__future_begin(struct hr__future *future, int64_t now_us) {
+  future->n_plans++;
+  future->now_us = now_us;
   if (!future->windows) return hr__cluster_profile_begin(&future->profile, now_us);
   hr__window_plan_begin(future->windows, now_us);
   return HR_OK;
@@ -75,8 +168,12 @@ void hr__future_end(struct hr__future *future) {
   if (future->windows) hr__window_plan_end(future->windows);
 }
 
-enum hr_status hr__future_earliest(struct hr__future *future, const struct hr__future_demand *demand, int64_t from_us,
-                                   int64_t *start_us, struct hr_placement *placement) {
+void hr__future_advance(struct hr__future *future, int64_t now_us) {
+  future->now_us = now_us;
+}
+
+static enum hr_status find_earliest(struct hr__future *future, const struct hr__future_demand *demand, int64_t from_us,
+                                    int64_t *start_us, struct hr_placement *placement) {
   if (future->windows) {
     const struct hr__window_demand of_windows = window_demand(demand);
     *start_us = hr__window_plan_earliest(future->windows, &of_windows, from_us, placement);
@@ -86,6 +183,25 @@ enum hr_status hr__future_earliest(struct hr__future *future, const struct hr__f
   *start_us = hr__cluster_profile_earliest(&future->profile, &of_profile, from_us);
   if (*start_us == HR_NEVER_US) return HR_OK;
   return hr__cluster_profile_place(&future->profile, &of_profile, *start_us, placement) ? HR_OK : HR_INTERNAL;
+}
+
+/* Whether a job with a need cannot start before a job with an equal need that precedes it and is not longer. */
+static bool is_monotone(const struct hr__future *future, const struct hr_need *need) {
+  return !future->windows || hr_capacity_is_monotone(future->queue->capacities, need);
+}
+
+enum hr_status hr__future_earliest(struct hr__future *future, const struct hr__future_demand *demand, int64_t *start_us,
+                                   struct hr_placement *placement) {
+  struct hr__start_bounds *bounds = bounds_of(future, demand->shape);
+  if (!bounds) return HR_NO_MEMORY;
+  if (!is_monotone(future, &demand->need)) return find_earliest(future, demand, future->now_us, start_us, placement);
+  int64_t from_us = known_bound(bounds, demand->length_us);
+  if (from_us < future->now_us) from_us = future->now_us;
+  *start_us = from_us;
+  if (from_us == HR_NEVER_US) return HR_OK;
+  enum hr_status status = find_earliest(future, demand, from_us, start_us, placement);
+  if (status == HR_OK) learn_bound(future, bounds, demand->length_us, *start_us);
+  return status;
 }
 
 uint32_t hr__future_count_equal(const struct hr__future *future, const struct hr__future_demand *demand,
@@ -109,6 +225,18 @@ int64_t hr__future_longest(struct hr__future *future, const struct hr_need *need
                          : hr__cluster_profile_window(&future->profile, need->gpus, need->accept_class);
 }
 
-bool hr__future_is_monotone(const struct hr__future *future, const struct hr_need *need) {
-  return !future->windows || hr_capacity_is_monotone(future->queue->capacities, need);
+/* With MIG, the layout of a GPU depends on the reservations before a window, and the rule `random` depends on the
+   number of searches. */
+bool hr__future_is_regular(const struct hr__future *future, const struct hr_policy_env *env) {
+  const struct hr_cluster_spec *cluster = hr_cluster_spec_of(env->cluster);
+  const struct hr_requests *requests = hr_cluster_requests(env->cluster);
+  if (!future->queue->by_gpu) return true;
+  if (!strcmp(hr__placement_names[hr__queue_param(env, "placement")->integer], "random")) return false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (cluster->pools[i].mig) return false;
+  for (uint32_t i = 0; i < requests->count; i++) {
+    const struct hr_need need = {.request = i};
+    if (!hr_capacity_is_monotone(future->queue->capacities, &need)) return false;
+  }
+  return true;
 }

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Partial plans: see partial_plan.h.
+ *
+ * A full plan has a reservation for every waiting job, made in order, each at the earliest time at which the job fits
+ * beside the reservations before it. A pass only has to find the reservations that begin now. Most others do not matter
+ * for this: a long job far back in the queue cannot start within the next hours, and a short job that could start now
+ * does not depend on what happens after its limit. So a reservation is made only when another one depends on it.
+ *
+ * Invariant: a job without a reservation is known not to start before some time. `levels` has these times: for each
+ * level, no job in order before `before`, without a reservation, starts before `until_us`. The reservation of a job
+ * from s to e is final if all jobs before it, without a reservation, start at e or later: they cannot take what it
+ * uses. Conversely, all reservations of later jobs end before a job without a reservation starts. So the reservation
+ * that is finally made for it is the same as in a full plan.
+ *
+ * Search: the first job in order that fits now until its limit is the candidate. First, its predecessors are examined
+ * with the goal that none of them, without a reservation, starts before the candidate's limit. Predecessors that would
+ * start earlier get reservations. If such a job ends later than the goal, its own predecessors are examined up to its
+ * end before (a new goal, on a stack). Then the candidate starts if it still fits now, and the next candidate is
+ * searched. Jobs that are too long to start before the goal are not visited: what was learned from other jobs of their
+ * shape bounds their starts (future.c), and the queue is searched for the next job with a limit below a bound.
+ *
+ * Kept plans: while all jobs end at their limits and new jobs are last in order, a new plan would make the same
+ * reservations again, because each of them is still the earliest one, given the reservations before it. There is one
+ * difference: a new plan first subtracts the capacity of jobs that were started ahead of earlier jobs. This does not
+ * delay the reservation of any earlier job. It also does not change which node is the first one with room for that job,
+ * but it may change which node is the fullest or the emptiest. Plans are therefore kept only under the placements
+ * first-fit and `pool`. The next pass then continues where the previous one ended. It makes a new plan after any other
+ * event: a job that ends before its limit or runs beyond it, a new job before a level, or a rejection.
+ */
+
+#include "policies/queue/backfill/partial_plan.h"
+
+#include "policies/queue/waiting.h"
+
+#include <string.h>
+
+/* No job in order before the job `before`, without a reservation, starts before `until_us`. As a goal: this is to be
+   achieved. */
+struct level {
+  struct hr_job_entry before;
+  int64_t until_us;
+};
+
+/* The next job of a shape in a search. */
+struct cursor {
+  struct hr_job_entry job;
+  int64_t longest_us; /* limit up to which jobs are visited */
+  bool found;
+};
+
+/* Maximum number of reservations in a kept plan. More are allowed if many jobs wait (remembers_too_many). */
+enum { MAX_KEPT = 4096 };
+
+struct hr__partial_plan {
+  struct hr__queue *queue;
+  struct hr__future *future;
+  uint32_t number;       /* of the plan */
+  uint32_t *reserved_in; /* by job: number of the last plan in which it has a reservation */
+  struct level *levels;  /* in order of `before`, with decreasing until_us */
+  struct level *goals;   /* a stack */
+  /* by number of the shape: the next jobs of the walk for the goal on top, and the candidates */
+  struct cursor *walks, *candidates;
+  uint32_t n_levels, n_goals, levels_capacity, goals_capacity, walks_capacity, candidates_capacity;
+  bool can_keep;
+  bool kept;                       /* all events were as planned since the plan was made */
+  struct hr__reservations pending; /* reservations of a plan that can be kept */
+};
+
+struct hr__partial_plan *hr__partial_plan_create(struct hr__queue *queue, struct hr__future *future,
+                                                 const struct hr_policy_env *env, bool can_keep) {
+  struct hr__partial_plan *plan = hr_arena_alloc(env->arena, sizeof *plan);
+  if (!plan) return NULL;
+  *plan =
+      (struct hr__partial_plan){.queue = queue, .future = future, .can_keep = can_keep, .pending.arena = env->arena};
+  plan->reserved_in = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *plan->reserved_in);
+  return plan->reserved_in ? plan : NULL;
+}
+
+static const struct hr_job_entry before_all = {INT64_MIN, {0}, 0};
+
+/* Returns an entry directly before the entry of a job, so that a search after it finds the job. */
+static struct hr_job_entry just_before(struct hr_job_entry job) {
+  if (job.job.id > 0) return (struct hr_job_entry){job.key, {job.job.id - 1}, 0};
+  return job.key > INT64_MIN ? (struct hr_job_entry){job.key - 1, {UINT32_MAX}, 0} : before_all;
+}
+
+static struct hr__future_demand demand_of(const struct hr__queue *queue, const struct hr__shape *shape, int64_t value) {
+  return (struct hr__future_demand){
+      .shape = shape, .need = hr__need(queue, shape->gpus, shape->kind), .length_us = value > 0 ? value : 1};
+}
+
+/* ---- Levels --------------------------------------------------------------------------------------- */
+
+/* Returns the number of levels up to at least `until_us`. */
+static uint32_t levels_up_to(const struct hr__partial_plan *plan, int64_t until_us) {
+  uint32_t low = 0, high = plan->n_levels;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (plan->levels[middle].until_us >= until_us)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* Returns whether no job before `job`, without a reservation, starts before `until_us`. */
+static bool is_known(const struct hr__partial_plan *plan, struct hr_job_entry job, int64_t until_us) {
+  uint32_t n = levels_up_to(plan, until_us);
+  return n > 0 && !hr__entry_before(plan->levels[n - 1].before, job);
+}
+
+/* Adds a level, and removes those that it implies. False: out of memory. */
+static bool add_level(struct hr__partial_plan *plan, const struct level *level) {
+  if (is_known(plan, level->before, level->until_us)) return true;
+  uint32_t first = levels_up_to(plan, level->until_us + 1), end = first;
+  while (end < plan->n_levels && !hr__entry_before(level->before, plan->levels[end].before)) end++;
+  if (end == first) {
+    plan->levels =
+        hr__ensure_room(plan->queue->arena, plan->levels, plan->n_levels, &plan->levels_capacity, sizeof *plan->levels);
+    if (!plan->levels) return false;
+  }
+  memmove(plan->levels + first + 1, plan->levels + end, (plan->n_levels - end) * sizeof *plan->levels);
+  plan->levels[first] = *level;
+  plan->n_levels = plan->n_levels - (end - first) + 1;
+  return true;
+}
+
+static bool push_goal(struct hr__partial_plan *plan, struct hr_job_entry before, int64_t until_us) {
+  plan->goals =
+      hr__ensure_room(plan->queue->arena, plan->goals, plan->n_goals, &plan->goals_capacity, sizeof *plan->goals);
+  if (!plan->goals) return false;
+  plan->goals[plan->n_goals++] = (struct level){before, until_us};
+  return true;
+}
+
+/* ---- Searches in the queue ------------------------------------------------------------------------ */
+
+/* Finds the first job of the shape after `after` that has no reservation, and whose limit is within the bound. */
+static void find_next(struct hr__partial_plan *plan, struct hr__shape *shape, struct hr_job_entry after,
+                      struct cursor *cursor) {
+  struct hr__waiting *waiting = &plan->queue->waiting;
+  cursor->job = after;
+  do cursor->found = hr__waiting_next(waiting, shape, cursor->job, cursor->longest_us, &cursor->job);
+  while (cursor->found && plan->reserved_in[cursor->job.job.id] == plan->number);
+}
+
+/* Returns the shape with the first job in order of all cursors; NULL: none. */
+static struct hr__shape *first_of(const struct hr__partial_plan *plan, const struct cursor *cursors) {
+  const struct hr__waiting *waiting = &plan->queue->waiting;
+  struct hr__shape *first = NULL;
+  for (uint32_t i = 0; i < waiting->n_active; i++) {
+    struct hr__shape *shape = hr__active_shape(waiting, i);
+    if (!cursors[shape->number].found) continue;
+    if (!first || hr__entry_before(cursors[shape->number].job, cursors[first->number].job)) first = shape;
+  }
+  return first;
+}
+
+/* ---- Goals ---------------------------------------------------------------------------------------- */
+
+static bool make_room(const struct hr__partial_plan *plan, struct cursor **cursors, uint32_t *capacity) {
+  while (plan->queue->waiting.n_shapes > *capacity) {
+    *cursors = hr_arena_grown(plan->queue->arena, *cursors, capacity, sizeof(**cursors));
+    if (!*cursors) return false;
+  }
+  return true;
+}
+
+/* Begins a walk over the jobs that are to be examined for a goal: those without a reservation that are not too long to
+   start before it, from the first one for which this is not known. */
+static void begin_walk(struct hr__partial_plan *plan, const struct level *goal) {
+  const struct hr__waiting *waiting = &plan->queue->waiting;
+  uint32_t n = levels_up_to(plan, goal->until_us);
+  struct hr_job_entry after = n > 0 ? just_before(plan->levels[n - 1].before) : before_all;
+  for (uint32_t i = 0; i < waiting->n_active; i++) {
+    struct hr__shape *shape = hr__active_shape(waiting, i);
+    int64_t too_long_us = hr__future_too_long(plan->future, shape, goal->until_us);
+    plan->walks[shape->number].longest_us = too_long_us == INT64_MAX ? INT64_MAX : too_long_us - 1;
+    find_next(plan, shape, after, &plan->walks[shape->number]);
+  }
+}
+
+/* Makes a reservation for a job. If it begins now, starts the job. */
+static enum hr_status reserve(struct hr__partial_plan *plan, const struct hr__future_demand *demand,
+                              const struct hr__reservation *reservation, const struct hr_placement *placement,
+                              const struct hr_view *view, struct hr_moves *moves) {
+  if (!hr__future_reserve(plan->future, demand, 1, reservation->start_us, placement)) return HR_NO_MEMORY;
+  if (reservation->start_us == view->now_us)
+    return hr__start_planned(plan->queue, view, moves, reservation->shape, reservation->job, placement);
+  plan->reserved_in[reservation->job.job.id] = plan->number;
+  return !plan->can_keep || hr__reservations_add(&plan->pending, reservation, placement) ? HR_OK : HR_NO_MEMORY;
+}
+
+/* Examines the next job of the walk for a goal. Makes a reservation if the job starts before the goal, and if that
+   reservation is final. `*achieved`: cleared if it is not; a goal that has to be achieved before is then on the stack.
+ */
+static enum hr_status examine(struct hr__partial_plan *plan, const struct level *goal, struct hr__shape *shape,
+                              const struct hr_view *view, struct hr_moves *moves, bool *achieved) {
+  struct cursor *cursor = &plan->walks[shape->number];
+  struct hr__reservation reservation = {.shape = shape, .job = cursor->job};
+  struct hr__future_demand demand = demand_of(plan->queue, shape, cursor->job.value);
+  struct hr_placement placement;
+  enum hr_status status = hr__future_earliest(plan->future, &demand, &reservation.start_us, &placement);
+  if (status != HR_OK) return status;
+  if (reservation.start_us >= goal->until_us) {
+    cursor->longest_us = cursor->job.value - 1;
+  } else {
+    int64_t end_us = reservation.start_us + demand.length_us;
+    *achieved = end_us <= goal->until_us || is_known(plan, cursor->job, end_us);
+    if (!*achieved) return push_goal(plan, cursor->job, end_us) ? HR_OK : HR_NO_MEMORY;
+    status = reserve(plan, &demand, &reservation, &placement, view, moves);
+  }
+  if (status == HR_OK) find_next(plan, shape, cursor->job, cursor);
+  return status;
+}
+
+/* Achieves the goal that no job before `before`, without a reservation, starts before `until_us`. */
+static enum hr_status achieve(struct hr__partial_plan *plan, struct hr_job_entry before, int64_t until_us,
+                              const struct hr_view *view, struct hr_moves *moves) {
+  enum hr_status status = push_goal(plan, before, until_us) ? HR_OK : HR_NO_MEMORY;
+  while (plan->n_goals > 0 && status == HR_OK) {
+    struct level goal = plan->goals[plan->n_goals - 1];
+    struct hr__shape *shape;
+    bool achieved = true;
+    begin_walk(plan, &goal);
+    while (status == HR_OK && achieved && (shape = first_of(plan, plan->walks)) &&
+           hr__entry_before(plan->walks[shape->number].job, goal.before))
+      status = examine(plan, &goal, shape, view, moves, &achieved);
+    if (status != HR_OK || !achieved) continue;
+    plan->n_goals--;
+    if (!add_level(plan, &goal)) status = HR_NO_MEMORY;
+  }
+  return status;
+}
+
+/* ---- Candidates ----------------------------------------------------------------------------------- */
+
+static bool needs_nothing(const struct hr__queue *queue, const struct hr__shape *shape) {
+  struct hr_need need = hr__need(queue, shape->gpus, shape->kind);
+  return hr_need_is_empty(queue->cluster, &need);
+}
+
+/* Returns an upper bound for the limit of a job of the shape that can start now. */
+static int64_t longest_now(struct hr__partial_plan *plan, const struct hr__shape *shape) {
+  if (needs_nothing(plan->queue, shape)) return INT64_MAX;
+  struct hr_need need = hr__need(plan->queue, shape->gpus, shape->kind);
+  return hr__future_longest(plan->future, &need);
+}
+
+/* Finds the first job of the shape after `after` that may start now. */
+static void find_candidate(struct hr__partial_plan *plan, struct hr__shape *shape, struct hr_job_entry after) {
+  struct cursor *candidate = &plan->candidates[shape->number];
+  candidate->longest_us = longest_now(plan, shape);
+  candidate->found = false;
+  if (candidate->longest_us > 0) find_next(plan, shape, after, candidate);
+}
+
+/* Returns the shape of the first job in order that may start now; NULL: none. Since the candidates were found, other
+   reservations may have been made, so that some of them can no longer start now. */
+static struct hr__shape *first_candidate(struct hr__partial_plan *plan) {
+  struct hr__shape *shape;
+  while ((shape = first_of(plan, plan->candidates))) {
+    const struct cursor *candidate = &plan->candidates[shape->number];
+    bool waits = plan->reserved_in[candidate->job.job.id] != plan->number;
+    if (waits && candidate->job.value <= longest_now(plan, shape)) return shape;
+    find_candidate(plan, shape, candidate->job);
+  }
+  return NULL;
+}
+
+/* Starts the candidate of a shape if its reservation begins now, and finds the next one. */
+static enum hr_status try_candidate(struct hr__partial_plan *plan, struct hr__shape *shape, const struct hr_view *view,
+                                    struct hr_moves *moves) {
+  struct hr__queue *queue = plan->queue;
+  struct hr__reservation reservation = {.shape = shape, .job = plan->candidates[shape->number].job};
+  struct hr__future_demand demand = demand_of(queue, shape, reservation.job.value);
+  struct hr_placement placement = {0};
+  enum hr_status status;
+  if (needs_nothing(queue, shape)) {
+    status = hr__start_planned(queue, view, moves, shape, reservation.job, &placement);
+  } else {
+    status = achieve(plan, reservation.job, view->now_us + demand.length_us, view, moves);
+    if (status == HR_OK) status = hr__future_earliest(plan->future, &demand, &reservation.start_us, &placement);
+    if (status == HR_OK && reservation.start_us == view->now_us)
+      status = reserve(plan, &demand, &reservation, &placement, view, moves);
+  }
+  if (status == HR_OK) find_candidate(plan, shape, reservation.job);
+  return status;
+}
+
+enum hr_status hr__partial_plan_start_jobs(struct hr__partial_plan *plan, const struct hr_view *view,
+                                           struct hr_moves *moves) {
+  struct hr__queue *queue = plan->queue;
+  enum hr_status status = HR_OK;
+  if (!make_room(plan, &plan->walks, &plan->walks_capacity) ||
+      !make_room(plan, &plan->candidates, &plan->candidates_capacity))
+    return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < queue->waiting.n_active; i++)
+    find_candidate(plan, hr__active_shape(&queue->waiting, i), before_all);
+  for (uint32_t n_started = 0; status == HR_OK;) {
+    struct hr__shape *shape = first_candidate(plan);
+    struct hr_placement placement;
+    const struct hr__reservation *due =
+        n_started < plan->pending.n_due ? hr__reservations_due(&plan->pending, n_started, &placement) : NULL;
+    if (due && (!shape || hr__entry_before(due->job, plan->candidates[shape->number].job))) {
+      status = hr__start_planned(queue, view, moves, due->shape, due->job, &placement);
+      n_started++;
+    } else if (shape) {
+      status = try_candidate(plan, shape, view, moves);
+    } else {
+      break;
+    }
+  }
+  plan->pending.n_due = 0;
+  plan->kept = plan->can_keep;
+  return status;
+}
+
+/* ---- Plans ---------------------------------------------------------------------------------------- */
+
+void hr__partial_plan_begin(struct hr__partial_plan *plan) {
+  hr__reservations_clear(&plan->pending);
+  plan->n_levels = plan->n_goals = 0;
+  plan->number++;
+}
+
+/* Returns whether free capacity is as planned, and no reservation is overdue. */
+static bool is_as_planned(struct hr__partial_plan *plan, int64_t now_us) {
+  struct hr__cluster_profile *profile = &plan->future->profile;
+  if (!plan->kept || !hr__reservations_advance(&plan->pending, now_us)) return false;
+  memset(profile->per_bin, 0, profile->n_bins * sizeof *profile->per_bin);
+  for (uint32_t i = 0; i < plan->pending.n_due; i++) {
+    struct hr_placement placement;
+    const struct hr__reservation *due = hr__reservations_due(&plan->pending, i, &placement);
+    hr__profile_count_gpus(&placement, due->shape->gpus, profile->per_bin);
+  }
+  return hr__cluster_profile_matches(profile, now_us, profile->per_bin);
+}
+
+/* Returns whether the plan should be replaced because it contains too many jobs that were already started. The new plan
+   has the same reservations, but contains waiting jobs only. Without this limit, if all jobs end as planned, the plan
+   would finally contain all jobs of the trace. */
+static bool remembers_too_many(const struct hr__partial_plan *plan, const struct hr_view *view) {
+  uint32_t n = plan->pending.n_reservations;
+  return n > MAX_KEPT && n / 8 > view->n_waiting;
+}
+
+bool hr__partial_plan_continues(struct hr__partial_plan *plan, const struct hr_view *view) {
+  bool continues = is_as_planned(plan, view->now_us) && !remembers_too_many(plan, view);
+  if (continues) hr__future_advance(plan->future, view->now_us);
+  plan->kept = false;
+  return continues;
+}
+
+/* ---- Events --------------------------------------------------------------------------------------- */
+
+void hr__partial_plan_job_waits(struct hr__partial_plan *plan, struct hr_job_entry job) {
+  if (plan->n_levels > 0 && hr__entry_before(job, plan->levels[plan->n_levels - 1].before)) plan->kept = false;
+}
+
+void hr__partial_plan_job_stops(struct hr__partial_plan *plan, const struct hr_view *view,
+                                const struct hr_event *event) {
+  int64_t limit_us = hr_trace_limit_us(plan->queue->trace, event->job);
+  int64_t planned_us = view->attempt_us[event->job.id] + (limit_us > 0 ? limit_us : 1);
+  if (event->kind != HR_EVENT_END || view->now_us != planned_us) plan->kept = false;
+}
+
+void hr__partial_plan_drop(struct hr__partial_plan *plan) {
+  plan->kept = false;
+}
