@@ -136,8 +136,8 @@ static void add_crowd(struct lab_dice *dice, uint32_t max_gpus, bool shares, boo
   }
 }
 
-/* Runs a crowd. With preemption by priority the queue has subqueues, for which plans are full. All priorities are equal,
-   so no job is preempted. */
+/* Runs a crowd. With preemption by priority the queue has subqueues, for which plans are full. All priorities are
+   equal, so no job is preempted. */
 static void run_crowd(uint32_t seed, bool by_gpu, bool full, int64_t *start_us) {
   static const char *const placements[] = {"first-fit", "best-fit", "worst-fit", "pool"};
   static const char *const orders[] = {"fifo", "sjf", "largest"};

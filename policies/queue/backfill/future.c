@@ -97,7 +97,9 @@ static int64_t known_bound(const struct hr__start_bounds *bounds, int64_t length
   return class > 0 ? bounds->of[class - 1].start_us : 0;
 }
 
-int64_t hr__future_too_long(const struct hr__future *future, const struct hr__shape *shape, int64_t until_us) {
+int64_t hr__future_too_long(const struct hr__future *future, const struct hr__shape *shape, int64_t until_us,
+                            int64_t *bound_us) {
+  *bound_us = HR_NEVER_US;
   const struct hr__start_bounds *bounds =
       shape->number < future->bounds_capacity ? future->bounds[shape->number] : NULL;
   if (!bounds || bounds->number != future->n_plans) return INT64_MAX;
@@ -110,6 +112,7 @@ int64_t hr__future_too_long(const struct hr__future *future, const struct hr__sh
       low = middle + 1;
   }
   if (low == future->n_classes) return INT64_MAX;
+  *bound_us = bounds->of[low].start_us;
   return bounds->of[low].length_us > 0 ? bounds->of[low].length_us : class_begin(low);
 }
 

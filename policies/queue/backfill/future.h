@@ -42,8 +42,10 @@ void hr__future_advance(struct hr__future *future, int64_t now_us);
 enum hr_status hr__future_earliest(struct hr__future *future, const struct hr__future_demand *demand, int64_t *start_us,
                                    struct hr_placement *placement);
 /* Returns a length such that no job of the shape that is at least that long can start before `until_us`, as far as
-   previous calls of hr__future_earliest have shown; INT64_MAX: none is known. */
-int64_t hr__future_too_long(const struct hr__future *future, const struct hr__shape *shape, int64_t until_us);
+   previous calls of hr__future_earliest have shown; INT64_MAX: none is known. `*bound_us`: before that time no such job
+   can start; it is at least `until_us`, and HR_NEVER_US if no such length is known. */
+int64_t hr__future_too_long(const struct hr__future *future, const struct hr__shape *shape, int64_t until_us,
+                            int64_t *bound_us);
 /* Returns how many equal demands, up to `maximum`, have the same earliest time and the same placement as the demand
    that was just placed. That demand is counted, too. If the number is not known without a search, the result is 1. */
 uint32_t hr__future_count_equal(const struct hr__future *future, const struct hr__future_demand *demand,

@@ -61,6 +61,9 @@ struct hr__partial_plan {
   struct level *goals;   /* a stack */
   /* by number of the shape: the next jobs of the walk for the goal on top, and the candidates */
   struct cursor *walks, *candidates;
+  /* no job between the level at which the walk began and its next job, without a reservation, and none before that
+     level, starts before this time */
+  int64_t walked_until_us;
   uint32_t n_levels, n_goals, levels_capacity, goals_capacity, walks_capacity, candidates_capacity;
   bool can_keep;
   bool kept;                       /* all events were as planned since the plan was made */
@@ -174,9 +177,12 @@ static void begin_walk(struct hr__partial_plan *plan, const struct level *goal) 
   const struct hr__waiting *waiting = &plan->queue->waiting;
   uint32_t n = levels_up_to(plan, goal->until_us);
   struct hr_job_entry after = n > 0 ? just_before(plan->levels[n - 1].before) : before_all;
+  plan->walked_until_us = n > 0 ? plan->levels[n - 1].until_us : HR_NEVER_US;
   for (uint32_t i = 0; i < waiting->n_active; i++) {
     struct hr__shape *shape = hr__active_shape(waiting, i);
-    int64_t too_long_us = hr__future_too_long(plan->future, shape, goal->until_us);
+    int64_t bound_us;
+    int64_t too_long_us = hr__future_too_long(plan->future, shape, goal->until_us, &bound_us);
+    if (bound_us < plan->walked_until_us) plan->walked_until_us = bound_us;
     plan->walks[shape->number].longest_us = too_long_us == INT64_MAX ? INT64_MAX : too_long_us - 1;
     find_next(plan, shape, after, &plan->walks[shape->number]);
   }
@@ -206,9 +212,10 @@ static enum hr_status examine(struct hr__partial_plan *plan, const struct level 
   if (status != HR_OK) return status;
   if (reservation.start_us >= goal->until_us) {
     cursor->longest_us = cursor->job.value - 1;
+    if (reservation.start_us < plan->walked_until_us) plan->walked_until_us = reservation.start_us;
   } else {
     int64_t end_us = reservation.start_us + demand.length_us;
-    *achieved = end_us <= goal->until_us || is_known(plan, cursor->job, end_us);
+    *achieved = end_us <= goal->until_us || end_us <= plan->walked_until_us || is_known(plan, cursor->job, end_us);
     if (!*achieved) return push_goal(plan, cursor->job, end_us) ? HR_OK : HR_NO_MEMORY;
     status = reserve(plan, &demand, &reservation, &placement, view, moves);
   }
