@@ -43,7 +43,7 @@ struct level {
 };
 
 /* The next job of a shape in a search. */
-struct cursor {
+struct plan_cursor {
   struct hr_job_entry job;
   int64_t longest_us; /* limit up to which jobs are visited */
   bool found;
@@ -60,7 +60,7 @@ struct hr__partial_plan {
   struct level *levels;  /* in order of `before`, with decreasing until_us */
   struct level *goals;   /* a stack */
   /* by number of the shape: the next jobs of the walk for the goal on top, and the candidates */
-  struct cursor *walks, *candidates;
+  struct plan_cursor *walks, *candidates;
   /* no job between the level at which the walk began and its next job, without a reservation, and none before that
      level, starts before this time */
   int64_t walked_until_us;
@@ -142,7 +142,7 @@ static bool push_goal(struct hr__partial_plan *plan, struct hr_job_entry before,
 
 /* Finds the first job of the shape after `after` that has no reservation, and whose limit is within the bound. */
 static void find_next(struct hr__partial_plan *plan, struct hr__shape *shape, struct hr_job_entry after,
-                      struct cursor *cursor) {
+                      struct plan_cursor *cursor) {
   struct hr__waiting *waiting = &plan->queue->waiting;
   cursor->job = after;
   do cursor->found = hr__waiting_next(waiting, shape, cursor->job, cursor->longest_us, &cursor->job);
@@ -150,7 +150,7 @@ static void find_next(struct hr__partial_plan *plan, struct hr__shape *shape, st
 }
 
 /* Returns the shape with the first job in order of all cursors; NULL: none. */
-static struct hr__shape *first_of(const struct hr__partial_plan *plan, const struct cursor *cursors) {
+static struct hr__shape *first_of(const struct hr__partial_plan *plan, const struct plan_cursor *cursors) {
   const struct hr__waiting *waiting = &plan->queue->waiting;
   struct hr__shape *first = NULL;
   for (uint32_t i = 0; i < waiting->n_active; i++) {
@@ -163,7 +163,7 @@ static struct hr__shape *first_of(const struct hr__partial_plan *plan, const str
 
 /* ---- Goals ---------------------------------------------------------------------------------------- */
 
-static bool make_room(const struct hr__partial_plan *plan, struct cursor **cursors, uint32_t *capacity) {
+static bool make_room(const struct hr__partial_plan *plan, struct plan_cursor **cursors, uint32_t *capacity) {
   while (plan->queue->waiting.n_shapes > *capacity) {
     *cursors = hr_arena_grown(plan->queue->arena, *cursors, capacity, sizeof(**cursors));
     if (!*cursors) return false;
@@ -204,7 +204,7 @@ static enum hr_status reserve(struct hr__partial_plan *plan, const struct hr__fu
  */
 static enum hr_status examine(struct hr__partial_plan *plan, const struct level *goal, struct hr__shape *shape,
                               const struct hr_view *view, struct hr_moves *moves, bool *achieved) {
-  struct cursor *cursor = &plan->walks[shape->number];
+  struct plan_cursor *cursor = &plan->walks[shape->number];
   struct hr__reservation reservation = {.shape = shape, .job = cursor->job};
   struct hr__future_demand demand = demand_of(plan->queue, shape, cursor->job.value);
   struct hr_placement placement;
@@ -258,7 +258,7 @@ static int64_t longest_now(struct hr__partial_plan *plan, const struct hr__shape
 
 /* Finds the first job of the shape after `after` that may start now. */
 static void find_candidate(struct hr__partial_plan *plan, struct hr__shape *shape, struct hr_job_entry after) {
-  struct cursor *candidate = &plan->candidates[shape->number];
+  struct plan_cursor *candidate = &plan->candidates[shape->number];
   candidate->longest_us = longest_now(plan, shape);
   candidate->found = false;
   if (candidate->longest_us > 0) find_next(plan, shape, after, candidate);
@@ -269,7 +269,7 @@ static void find_candidate(struct hr__partial_plan *plan, struct hr__shape *shap
 static struct hr__shape *first_candidate(struct hr__partial_plan *plan) {
   struct hr__shape *shape;
   while ((shape = first_of(plan, plan->candidates))) {
-    const struct cursor *candidate = &plan->candidates[shape->number];
+    const struct plan_cursor *candidate = &plan->candidates[shape->number];
     bool waits = plan->reserved_in[candidate->job.job.id] != plan->number;
     if (waits && candidate->job.value <= longest_now(plan, shape)) return shape;
     find_candidate(plan, shape, candidate->job);
