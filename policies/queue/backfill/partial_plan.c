@@ -37,7 +37,7 @@
 
 /* No job in order before the job `before`, without a reservation, starts before `until_us`. As a goal: this is to be
    achieved. */
-struct level {
+struct plan_level {
   struct hr_job_entry before;
   int64_t until_us;
 };
@@ -55,10 +55,10 @@ enum { MAX_KEPT = 4096 };
 struct hr__partial_plan {
   struct hr__queue *queue;
   struct hr__future *future;
-  uint32_t number;       /* of the plan */
-  uint32_t *reserved_in; /* by job: number of the last plan in which it has a reservation */
-  struct level *levels;  /* in order of `before`, with decreasing until_us */
-  struct level *goals;   /* a stack */
+  uint32_t number;           /* of the plan */
+  uint32_t *reserved_in;     /* by job: number of the last plan in which it has a reservation */
+  struct plan_level *levels; /* in order of `before`, with decreasing until_us */
+  struct plan_level *goals;  /* a stack */
   /* by number of the shape: the next jobs of the walk for the goal on top, and the candidates */
   struct plan_cursor *walks, *candidates;
   /* no job between the level at which the walk began and its next job, without a reservation, and none before that
@@ -115,7 +115,7 @@ static bool is_known(const struct hr__partial_plan *plan, struct hr_job_entry jo
 }
 
 /* Adds a level, and removes those that it implies. False: out of memory. */
-static bool add_level(struct hr__partial_plan *plan, const struct level *level) {
+static bool add_level(struct hr__partial_plan *plan, const struct plan_level *level) {
   if (is_known(plan, level->before, level->until_us)) return true;
   uint32_t first = levels_up_to(plan, level->until_us + 1), end = first;
   while (end < plan->n_levels && !hr__entry_before(level->before, plan->levels[end].before)) end++;
@@ -134,7 +134,7 @@ static bool push_goal(struct hr__partial_plan *plan, struct hr_job_entry before,
   plan->goals =
       hr__ensure_room(plan->queue->arena, plan->goals, plan->n_goals, &plan->goals_capacity, sizeof *plan->goals);
   if (!plan->goals) return false;
-  plan->goals[plan->n_goals++] = (struct level){before, until_us};
+  plan->goals[plan->n_goals++] = (struct plan_level){before, until_us};
   return true;
 }
 
@@ -173,7 +173,7 @@ static bool make_room(const struct hr__partial_plan *plan, struct plan_cursor **
 
 /* Begins a walk over the jobs that are to be examined for a goal: those without a reservation that are not too long to
    start before it, from the first one for which this is not known. */
-static void begin_walk(struct hr__partial_plan *plan, const struct level *goal) {
+static void begin_walk(struct hr__partial_plan *plan, const struct plan_level *goal) {
   const struct hr__waiting *waiting = &plan->queue->waiting;
   uint32_t n = levels_up_to(plan, goal->until_us);
   struct hr_job_entry after = n > 0 ? just_before(plan->levels[n - 1].before) : before_all;
@@ -202,7 +202,7 @@ static enum hr_status reserve(struct hr__partial_plan *plan, const struct hr__fu
 /* Examines the next job of the walk for a goal. Makes a reservation if the job starts before the goal, and if that
    reservation is final. `*achieved`: cleared if it is not; a goal that has to be achieved before is then on the stack.
  */
-static enum hr_status examine(struct hr__partial_plan *plan, const struct level *goal, struct hr__shape *shape,
+static enum hr_status examine(struct hr__partial_plan *plan, const struct plan_level *goal, struct hr__shape *shape,
                               const struct hr_view *view, struct hr_moves *moves, bool *achieved) {
   struct plan_cursor *cursor = &plan->walks[shape->number];
   struct hr__reservation reservation = {.shape = shape, .job = cursor->job};
@@ -228,7 +228,7 @@ static enum hr_status achieve(struct hr__partial_plan *plan, struct hr_job_entry
                               const struct hr_view *view, struct hr_moves *moves) {
   enum hr_status status = push_goal(plan, before, until_us) ? HR_OK : HR_NO_MEMORY;
   while (plan->n_goals > 0 && status == HR_OK) {
-    struct level goal = plan->goals[plan->n_goals - 1];
+    struct plan_level goal = plan->goals[plan->n_goals - 1];
     struct hr__shape *shape;
     bool achieved = true;
     begin_walk(plan, &goal);
