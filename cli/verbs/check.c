@@ -17,7 +17,7 @@
 struct check_args {
   struct input_args input;
   const char *baseline, *json, *junit, *markdown;
-  struct words tolerances;
+  struct words tolerances, goals;
   uint64_t threads; /* 0: not set */
   bool update, only_worse, github, quiet;
 };
@@ -36,8 +36,12 @@ static const struct option options[] = {
      .offset = AT(tolerances),
      .value = "METRIC=BY",
      .help = "allow a metric to change by a share (wait_s.p95=2%) or by an amount in its unit (monthly_usd=100); '*': "
-             "any metric; "
-             "may be repeated"},
+             "any metric; or a profile for all other metrics: slo (default) or exact; may be repeated"},
+    {.name = "goal",
+     .kind = OPTION_LIST,
+     .offset = AT(goals),
+     .value = "GOAL",
+     .help = "fail if a run misses this goal, such as 'wait_s.p95 of interactive <= 10 min'; may be repeated"},
     FLAG_OPTION("only-worse", only_worse, "fail on regressions only"),
     FILE_OPTION("json", json, "write all differences as JSON ('-': standard output, without the table)"),
     FILE_OPTION("junit", junit, "write JUnit XML with one test case per run ('-': standard output)"),
@@ -51,14 +55,17 @@ static const struct option options[] = {
 static const char details[] = "SUITE is a JSON file that lists runs of scenarios with policies and tolerances\n"
                               "(docs/ci/check.md). A scenario is a suite of one run; options that change a\n"
                               "scenario are accepted only then.\n"
-                              "Without a tolerance, all metrics and the event digest must be equal to the\n"
-                              "baseline. Replicated runs are compared by confidence intervals.\n"
-                              "Exit code: 0 all metrics within tolerance, 1 a metric is out of tolerance, or\n"
-                              "suite and baseline have different runs, 2 bad input or usage, 3 a policy broke\n"
-                              "its contract, 4 system failure.\n\n"
+                              "By default (profile slo), regressions of cost, waits, completion times, completed\n"
+                              "jobs and deadlines fail. With --tolerance exact, all metrics and the event digest\n"
+                              "must be equal to the baseline. Replicated runs are compared by confidence\n"
+                              "intervals.\n"
+                              "Exit code: 0 all metrics within tolerance, 1 a metric is out of tolerance, a goal\n"
+                              "is missed, or suite and baseline have different runs, 2 bad input or usage, 3 a\n"
+                              "policy broke its contract, 4 system failure.\n\n"
                               "Examples:\n"
                               "  headroom check scenarios/demo.json --baseline demo.base.json --update\n"
                               "  headroom check scenarios/demo.json --baseline demo.base.json\n"
+                              "  headroom check scenarios/demo.json --baseline demo.base.json --tolerance exact\n"
                               "  headroom check suite.json --baseline base.json --junit check.xml --md -\n";
 
 struct check_state {
@@ -134,6 +141,8 @@ static enum hr_status open_suite(struct check_state *check, const char *path, st
   status = is_suite ? hr_suite_load(path, &check->suite, error) : open_scenario(check, path, error);
   for (size_t i = 0; i < check->args->tolerances.count && status == HR_OK; i++)
     status = hr_suite_add_tolerance(check->suite, check->args->tolerances.at[i], error);
+  for (size_t i = 0; i < check->args->goals.count && status == HR_OK; i++)
+    status = hr_suite_add_goal(check->suite, check->args->goals.at[i], error);
   if (status == HR_OK && check->args->only_worse) hr_suite_set_only_worse(check->suite);
   return status;
 }
@@ -202,6 +211,11 @@ static enum hr_status print_results(const struct check_state *check, const char 
 static enum hr_status fail_if_moved(const struct check_state *check, const char *path, struct hr_error *error) {
   if (check->args->update || hr_check_passed(check->check)) return HR_OK;
   size_t runs = hr_check_runs(check->check), failures = hr_check_failures(check->check);
+  size_t missed = hr_check_missed_goals(check->check);
+  if (missed)
+    return hr_fail(error, HR_CHECK_FAILED, "%s: %zu of %zu run%s fail%s against %s: %zu goal%s missed", path, failures,
+                   runs, runs == 1 ? "" : "s", failures == 1 ? "s" : "", check->args->baseline, missed,
+                   missed == 1 ? "" : "s");
   return hr_fail(error, HR_CHECK_FAILED, "%s: %zu of %zu run%s differ%s from %s; use --update if this is intended",
                  path, failures, runs, runs == 1 ? "" : "s", failures == 1 ? "s" : "", check->args->baseline);
 }

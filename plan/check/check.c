@@ -169,6 +169,31 @@ static enum hr_status list_inputs(struct hr__check_case *item, struct hr_error *
   return status;
 }
 
+/* Stores the scenario after overrides, from which a later check names the keys that changed. */
+static enum hr_status store_scenario(struct hr__check_case *item, struct hr_error *error) {
+  enum hr_status status =
+      hr_scenario_part(item->run->scenario, item->overrides, item->n_overrides, "", &item->now.scenario, error);
+  if (status != HR_OK || !item->now.scenario || strlen(item->now.scenario) <= HR_MAX_BASELINE_SCENARIO_BYTES)
+    return status;
+  free(item->now.scenario);
+  item->now.scenario = NULL;
+  return HR_OK;
+}
+
+/* Parses the goals of the suite and of the run. */
+static enum hr_status parse_goals(struct hr_check *check, struct hr__check_case *item, struct hr_error *error) {
+  const struct hr_suite *suite = check->config.suite;
+  const struct hr_suite_run *run = item->run;
+  size_t count = suite->n_goals + run->n_goals;
+  struct hr_placed_text *texts = calloc(count + 1, sizeof *texts); /* the members are borrowed */
+  if (!texts) return no_memory(error);
+  for (size_t i = 0; i < count; i++) texts[i] = i < suite->n_goals ? suite->goals[i] : run->goals[i - suite->n_goals];
+  enum hr_status status =
+      hr__goals_of_texts(texts, (uint32_t)count, check->traces[item->trace].trace, &item->goals, error);
+  free(texts);
+  return status;
+}
+
 static enum hr_status load(struct hr_check *check, struct hr__check_case *item, struct hr_error *error) {
   const struct hr_suite_run *run = item->run;
   enum hr_status status = make_overrides(item, error);
@@ -179,6 +204,8 @@ static enum hr_status load(struct hr_check *check, struct hr__check_case *item, 
   if (!file)
     return hr_fail(error, HR_BAD_INPUT, "%s: names no trace; add 'trace' to its run in the suite", run->scenario);
   status = share_trace(check, item, file, error);
+  if (status == HR_OK) status = store_scenario(item, error);
+  if (status == HR_OK) status = parse_goals(check, item, error);
   return status == HR_OK ? list_inputs(item, error) : status;
 }
 
@@ -210,7 +237,9 @@ static void case_finish(struct hr__check_case *item) {
   free(item->start.tenant);
   free(item->start.wait);
   free(item->decisions.begins);
-  hr_notes_finish(&item->differences);
+  hr_notes_finish(&item->causes);
+  hr__goals_finish(&item->goals);
+  free(item->goal_values);
   free(item->name);
   free(item->policy);
 }
@@ -466,4 +495,10 @@ size_t hr_check_failures(const struct hr_check *check) {
 
 size_t hr_check_runs(const struct hr_check *check) {
   return check->n_cases;
+}
+
+size_t hr_check_missed_goals(const struct hr_check *check) {
+  size_t missed = 0;
+  for (size_t i = 0; i < check->n_cases; i++) missed += check->cases[i].n_missed;
+  return missed;
 }

@@ -12,6 +12,7 @@
 #include "headroom/unstable/check.h"
 #include "plan/check/decisions.h"
 #include "plan/runner/runner.h"
+#include "plan/search/goals.h"
 
 #include <stdio.h>
 
@@ -38,9 +39,17 @@ enum hr__tolerance_verdict {
 enum hr__tolerance_verdict hr__tolerance_evaluate(const struct hr__allowance *allowance,
                                                   const struct hr_baseline_metric *before,
                                                   const struct hr_baseline_metric *now, double *p_value);
+/* The profile that applies: that of the run, that of its suite, or slo. */
+static inline enum hr_tolerance_profile hr__tolerance_profile(const struct hr__allowance *allowance) {
+  if (allowance->own->profile != HR_PROFILE_UNSPECIFIED) return allowance->own->profile;
+  return allowance->common->profile != HR_PROFILE_UNSPECIFIED ? allowance->common->profile : HR_PROFILE_SLO;
+}
+
 /* Whether only regressions can fail the check, and improvements cannot. */
 static inline bool hr__tolerance_only_worse(const struct hr__allowance *allowance) {
-  return allowance->own->only_worse_is_set ? allowance->own->only_worse : allowance->common->only_worse;
+  if (allowance->own->only_worse_is_set) return allowance->own->only_worse;
+  if (allowance->common->only_worse_is_set) return allowance->common->only_worse;
+  return hr__tolerance_profile(allowance) == HR_PROFILE_SLO;
 }
 
 /* Whether the digests of the run and of its trace must equal those of the baseline. */
@@ -48,9 +57,14 @@ static inline bool hr__tolerance_wants_digest(const struct hr__allowance *allowa
   const struct hr_tolerances *own = allowance->own, *common = allowance->common;
   if (own->exact_digest || own->loose_digest) return own->exact_digest;
   if (common->exact_digest || common->loose_digest) return common->exact_digest;
+  if (hr__tolerance_profile(allowance) != HR_PROFILE_EXACT) return false;
   bool tolerant = own->count || common->count || hr__tolerance_only_worse(allowance);
   return !tolerant && !allowance->replicated;
 }
+
+/* Whether a metric that only one of the two runs has fails the check: always in the profile exact, otherwise if the
+   profile or a tolerance concerns it. */
+bool hr__tolerance_concerns(const struct hr__allowance *allowance, const struct hr_baseline_metric *metric);
 
 /* Whether a tolerance names the metric exactly: the metric and, if the metric has one, the class, tenant or pool. With
    `broadly`, a tolerance for the metric alone and "*" apply too. */
@@ -77,6 +91,7 @@ static inline const char *hr__baseline_label(const struct hr_baseline_metric *me
 struct hr__check_change {
   char *label;
   enum hr_unit unit;
+  unsigned rank; /* changes are listed in ascending order: failures first, then by importance */
   double before, now, low, high;
   double p_value; /* of the difference; NaN without replications */
   enum hr__tolerance_verdict verdict;
@@ -123,9 +138,17 @@ struct hr__check_case {
   bool wants_digest, other_digest, other_trace;
   struct hr__check_start start;
   struct hr__check_decisions decisions;
-  struct hr_notes differences; /* differences in policy, seed, replications and input files */
+  struct hr_notes causes; /* differences of inputs: trace, scenario, policy, seed, replications and other files */
+  struct hr__goals goals; /* goals of the suite and of the run */
+  double *goal_values;    /* [goals.n_metrics]: the metrics of the goals in this run; NULL before the run */
+  size_t n_missed;        /* number of goals that the run misses */
   enum hr__case_verdict verdict;
 };
+
+static inline bool hr__check_misses(const struct hr__check_case *item, size_t goal) {
+  const struct hr__goal *self = &item->goals.goals[goal];
+  return item->goal_values && hr__goal_violation(self, item->goal_values[self->metric]) > 0;
+}
 
 static inline bool hr__check_case_failed(const struct hr__check_case *item) {
   return item->verdict >= HR__CASE_NEW;
@@ -162,5 +185,9 @@ struct hr__check_results {
    failure. */
 enum hr_status hr__check_compare(const struct hr_check_config *config, struct hr__check_case *item,
                                  const struct hr__check_results *results);
+
+/* Lists in item->causes which inputs differ from those of the baseline (causes.c). `version`: of the program that wrote
+   the baseline. HR_NO_MEMORY is the only failure. */
+enum hr_status hr__check_causes(struct hr__check_case *item, const char *version);
 
 #endif

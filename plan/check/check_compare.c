@@ -4,7 +4,8 @@
  *
  * The metrics are all metrics of the run, a few metrics of each class and tenant, and the cost of each pool. Their
  * order comes from the metric table and the trace, so it does not depend on the results. The differences are listed in
- * this order: metrics, the first job start that differs, the first decision that differs, settings, input files.
+ * this order: metrics, the first job start that differs, the first decision that differs. Metrics are then sorted:
+ * failures first, then by importance.
  */
 
 #include "base/text.h"
@@ -166,6 +167,21 @@ static const struct hr_baseline_metric *find(const struct hr_baseline_run *run, 
   return NULL;
 }
 
+/* Added to the rank of changes that are no failure. */
+#define AFTER_FAILURES (1u << 30)
+
+/* The place of a change in the list: metrics of all jobs, of classes, of pools and of tenants that
+   are important; then the others. */
+static unsigned rank_of(const struct hr_baseline_metric *metric) {
+  static const unsigned scopes[HR_N_METRIC_OF] = {
+      [HR_METRIC_OF_RUN] = 0, [HR_METRIC_OF_CLASS] = 1, [HR_METRIC_OF_POOL] = 2, [HR_METRIC_OF_TENANT] = 3};
+  enum { IMPORTANT = 12, SCOPES = 4 };
+  enum hr__metric id = hr__metric_find(metric->path, strlen(metric->path));
+  unsigned importance = id == HR__N_METRICS ? 2 * HR__N_METRICS : hr__metric_importance(id);
+  unsigned part = scopes[metric->of] + (importance < IMPORTANT ? 0 : SCOPES);
+  return part * 4 * HR__N_METRICS + importance;
+}
+
 static bool add_change(struct hr__check_case *item, const struct hr_baseline_metric *before,
                        const struct hr_baseline_metric *now, enum hr__tolerance_verdict verdict, double p_value) {
   const struct hr_baseline_metric *either = now ? now : before;
@@ -173,6 +189,7 @@ static bool add_change(struct hr__check_case *item, const struct hr_baseline_met
   enum hr__metric metric = hr__metric_find(either->path, strlen(either->path));
   struct hr__check_change *change = &item->changes[item->n_changes++];
   *change = (struct hr__check_change){.label = strdup(hr__baseline_label(either, label)),
+                                      .rank = rank_of(either),
                                       .unit = metric == HR__N_METRICS ? HR_UNIT_FACTOR : hr__metric_rows[metric].unit,
                                       .before = before ? before->value : HR__UNKNOWN,
                                       .now = now ? now->value : HR__UNKNOWN,
@@ -199,9 +216,23 @@ static bool drop_insignificant(struct hr__check_case *item) {
   return true;
 }
 
-/* `unmatched` is the verdict on a metric that only one of the two runs has. */
-static bool compare_metrics(struct hr__check_case *item, const struct hr__allowance *allowance,
-                            enum hr__tolerance_verdict unmatched) {
+/* Sorts the changes by rank. Insertion keeps the order of equal ranks; the lists are short. */
+static void sort_changes(struct hr__check_case *item) {
+  for (size_t i = 1; i < item->n_changes; i++) {
+    struct hr__check_change change = item->changes[i];
+    size_t at = i;
+    for (; at > 0 && item->changes[at - 1].rank > change.rank; at--) item->changes[at] = item->changes[at - 1];
+    item->changes[at] = change;
+  }
+}
+
+/* The verdict on a metric that only one of the two runs has. Other versions of the program may have other metrics. */
+static enum hr__tolerance_verdict unmatched(const struct hr__allowance *allowance, bool same_program,
+                                            const struct hr_baseline_metric *metric) {
+  return same_program && hr__tolerance_concerns(allowance, metric) ? HR__WORSE : HR__ALLOWED;
+}
+
+static bool compare_metrics(struct hr__check_case *item, const struct hr__allowance *allowance, bool same_program) {
   const struct hr_baseline_run *before = item->before, *now = &item->now;
   item->changes = calloc(before->n_metrics + now->n_metrics + 1, sizeof *item->changes);
   bool complete = item->changes != NULL;
@@ -209,15 +240,20 @@ static bool compare_metrics(struct hr__check_case *item, const struct hr__allowa
   for (size_t i = 0; i < now->n_metrics && complete; i++) {
     const struct hr_baseline_metric *metric = find(before, &now->metrics[i], &from);
     double p_value = HR__UNKNOWN;
-    enum hr__tolerance_verdict verdict =
-        metric ? hr__tolerance_evaluate(allowance, metric, &now->metrics[i], &p_value) : unmatched;
+    enum hr__tolerance_verdict verdict = metric ? hr__tolerance_evaluate(allowance, metric, &now->metrics[i], &p_value)
+                                                : unmatched(allowance, same_program, &now->metrics[i]);
     if (verdict != HR__SAME) complete = add_change(item, metric, &now->metrics[i], verdict, p_value);
   }
   from = 0;
   for (size_t i = 0; i < before->n_metrics && complete; i++)
     if (!find(now, &before->metrics[i], &from))
-      complete = add_change(item, &before->metrics[i], NULL, unmatched, HR__UNKNOWN);
-  return complete && drop_insignificant(item);
+      complete = add_change(item, &before->metrics[i], NULL, unmatched(allowance, same_program, &before->metrics[i]),
+                            HR__UNKNOWN);
+  complete = complete && drop_insignificant(item);
+  for (size_t i = 0; complete && i < item->n_changes; i++)
+    if (item->changes[i].verdict != HR__WORSE) item->changes[i].rank += AFTER_FAILURES;
+  if (complete) sort_changes(item);
+  return complete;
 }
 
 /* ---- Differences of starts -------------------------------------------------------------------------- */
@@ -273,8 +309,7 @@ static enum hr_status compare_starts(struct hr__check_case *item, const struct h
   if (!item->before->starts || item->before->n_jobs != result->n_jobs) return HR_OK;
   enum hr_status status = hr__job_starts_decode(item->before->starts, result->n_jobs, &before, &count);
   if (status == HR_BAD_INPUT)
-    return hr_notes_add(&item->differences,
-                        "the baseline's 'starts' are damaged: the first job that differs is unknown");
+    return hr_notes_add(&item->causes, "the baseline's 'starts' are damaged: the first job that differs is unknown");
   if (status != HR_OK) return status;
   item->start.same = count == result->n_jobs;
   uint32_t job = first_changed_start(result, before, count);
@@ -314,65 +349,6 @@ static enum hr_status compare_decisions(struct hr__check_case *item, const struc
   return block && !item->decisions.begins ? HR_NO_MEMORY : HR_OK;
 }
 
-/* ---- Differences of settings and input files -------------------------------------------------------- */
-
-/* Whether `list` contains the word. The words of `list` are separated by ", ". */
-static bool has_word(const char *list, const char *word, size_t length) {
-  for (const char *at = strstr(list, word); at; at = strstr(at + 1, word)) {
-    bool begins = at == list || at[-1] == ' ', ends = at[length] == '\0' || at[length] == ',';
-    if (begins && ends) return true;
-  }
-  return false;
-}
-
-/* Writes to `text` the words of `list` that `other` lacks. */
-static void words_missing(const char *list, const char *other, char *text, size_t size) {
-  size_t used = 0;
-  text[0] = '\0';
-  for (const char *at = list; *at && used < size;) {
-    char word[200];
-    size_t length = strcspn(at, ":,");
-    snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), at);
-    if (!has_word(other, word, strlen(word)) && strncmp(other, word, strlen(word)) != 0)
-      used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", word);
-    at += length;
-    at += strspn(at, ":, ");
-  }
-}
-
-static enum hr_status note_policy(struct hr__check_case *item) {
-  char was[400], is[400];
-  if (strcmp(item->before->policy, item->now.policy) == 0) return HR_OK;
-  words_missing(item->before->policy, item->now.policy, was, sizeof was);
-  words_missing(item->now.policy, item->before->policy, is, sizeof is);
-  return hr_notes_add(&item->differences, "policy: %s; before: %s", is[0] ? is : "(not set)",
-                      was[0] ? was : "(not set)");
-}
-
-static enum hr_status note_inputs(struct hr__check_case *item) {
-  enum hr_status status = HR_OK;
-  for (size_t i = 0; i < item->now.n_inputs && status == HR_OK; i++) {
-    const struct hr_baseline_input *now = &item->now.inputs[i], *before = NULL;
-    for (size_t k = 0; k < item->before->n_inputs && !before; k++)
-      if (strcmp(item->before->inputs[k].name, now->name) == 0) before = &item->before->inputs[k];
-    if (!before || before->digest != now->digest)
-      status =
-          hr_notes_add(&item->differences, "%.200s was %s since the baseline", now->name, before ? "changed" : "added");
-  }
-  return status;
-}
-
-static enum hr_status note_settings(struct hr__check_case *item) {
-  enum hr_status status = note_policy(item);
-  if (status == HR_OK && item->before->seed != item->now.seed)
-    status =
-        hr_notes_add(&item->differences, "seed: %" PRIu64 "; before: %" PRIu64, item->now.seed, item->before->seed);
-  if (status == HR_OK && item->before->replications != item->now.replications)
-    status = hr_notes_add(&item->differences, "replications: %" PRIu32 "; before: %" PRIu32, item->now.replications,
-                          item->before->replications);
-  return status == HR_OK ? note_inputs(item) : status;
-}
-
 /* ---- Verdict ---------------------------------------------------------------------------------------- */
 
 static size_t count_worse(const struct hr__check_case *item) {
@@ -383,9 +359,9 @@ static size_t count_worse(const struct hr__check_case *item) {
 
 static void set_verdict(struct hr__check_case *item) {
   bool by_digest = item->wants_digest && (item->other_digest || item->other_trace);
-  bool same = !item->n_changes && !item->other_digest && !item->other_trace && !item->differences.count;
+  bool same = !item->n_changes && !item->other_digest && !item->other_trace && !item->causes.count;
   item->n_worse = count_worse(item);
-  if (by_digest || item->n_worse)
+  if (by_digest || item->n_worse || item->n_missed)
     item->verdict = HR__CASE_FAILED;
   else
     item->verdict = same ? HR__CASE_SAME : HR__CASE_CHANGED;
@@ -394,6 +370,7 @@ static void set_verdict(struct hr__check_case *item) {
 /* Compares item->now with item->before and sets the verdict. */
 static enum hr_status compare(const struct hr_check_config *config, struct hr__check_case *item,
                               const struct hr__check_results *results) {
+  for (size_t i = 0; i < item->goals.n_goals; i++) item->n_missed += hr__check_misses(item, i);
   if (!item->before) {
     item->verdict = HR__CASE_NEW;
     return HR_OK;
@@ -401,25 +378,44 @@ static enum hr_status compare(const struct hr_check_config *config, struct hr__c
   const struct hr__allowance allowance = {&item->run->tolerances, &config->suite->tolerances,
                                           item->now.replications && item->before->replications,
                                           item->now.seed == item->before->seed};
-  /* Other versions of the program may have other metrics, so a metric that only one run has is then no failure. */
   bool same_program = strcmp(config->baseline->version, hr_version()) == 0;
   bool both_single = results->run && !item->before->replications;
   item->wants_digest = hr__tolerance_wants_digest(&allowance);
   item->other_digest = item->before->digest != item->now.digest;
   item->other_trace = item->before->trace_digest != item->now.trace_digest;
-  enum hr_status status =
-      compare_metrics(item, &allowance, same_program ? HR__WORSE : HR__ALLOWED) ? HR_OK : HR_NO_MEMORY;
+  enum hr_status status = compare_metrics(item, &allowance, same_program) ? HR_OK : HR_NO_MEMORY;
   if (status == HR_OK && both_single && !item->other_trace) status = compare_starts(item, results->result);
   if (status == HR_OK && both_single && item->other_digest)
     status = compare_decisions(item, results->trace, results->decisions);
-  if (status == HR_OK) status = note_settings(item);
+  if (status == HR_OK) status = hr__check_causes(item, config->baseline->version);
   set_verdict(item);
   return status;
+}
+
+/* ---- Goals ------------------------------------------------------------------------------------------ */
+
+/* Sets the values of the metrics of the goals: of the run, or the estimates over replications. */
+static enum hr_status value_goals(struct hr__check_case *item, const struct hr__check_results *results) {
+  const struct hr__goals *goals = &item->goals;
+  item->goal_values = calloc(goals->n_metrics + 1, sizeof *item->goal_values);
+  if (!item->goal_values) return HR_NO_MEMORY;
+  if (!results->replicates) {
+    hr__scoped_metrics_of_run(results->run->summary, goals->metrics, goals->n_metrics, item->goal_values);
+    return HR_OK;
+  }
+  for (size_t i = 0; i < goals->n_metrics; i++) {
+    struct hr__interval interval;
+    size_t index = index_of(results->replicates, &goals->metrics[i]);
+    if (hr__replicates_interval(results->replicates, index, &interval) != HR_OK) return HR_NO_MEMORY;
+    item->goal_values[i] = interval.count ? hr__interval_centre(&interval) : HR__UNKNOWN;
+  }
+  return HR_OK;
 }
 
 enum hr_status hr__check_compare(const struct hr_check_config *config, struct hr__check_case *item,
                                  const struct hr__check_results *results) {
   enum hr_status status = results->replicates ? metrics_of_replicates(results->replicates, results->trace, &item->now)
                                               : metrics_of_run(results->run, results->trace, &item->now);
+  if (status == HR_OK) status = value_goals(item, results);
   return status == HR_OK ? compare(config, item, results) : status;
 }

@@ -158,6 +158,7 @@ static bool put_run(FILE *out, const struct hr_baseline_run *run) {
   complete = put_member(out, "trace", run->trace) && complete;
   fprintf(out, "      \"trace_digest\": \"%016" PRIx64 "\",\n", run->trace_digest);
   complete = put_inputs(out, run) && complete;
+  if (run->scenario) complete = put_member(out, "scenario", run->scenario) && complete;
   if (run->replications) fprintf(out, "      \"replications\": %" PRIu32 ",\n", run->replications);
   fprintf(out, "      \"digest\": \"%016" PRIx64 "\",\n", run->digest);
   complete = put_metrics(out, run) && complete;
@@ -252,6 +253,16 @@ static void json_put_digest(struct hr__json *json, cJSON *run, const char *key, 
   hr__json_text(json, run, key, known ? text : NULL);
 }
 
+static void json_put_goals(struct hr__json *json, cJSON *run, const struct hr__check_case *item) {
+  cJSON *list = hr__json_array(json, run, "goals");
+  for (size_t i = 0; i < item->goals.n_goals; i++) {
+    cJSON *goal = hr__json_append(json, list, cJSON_CreateObject());
+    hr__json_text(json, goal, "goal", item->goals.goals[i].text);
+    put_known(json, goal, "value", item->goal_values ? item->goal_values[item->goals.goals[i].metric] : HR__UNKNOWN);
+    hr__json_bool(json, goal, "met", !hr__check_misses(item, i));
+  }
+}
+
 static void json_put_run(struct hr__json *json, cJSON *array, const struct hr__check_case *item) {
   static const char *const verdicts[] = {[HR__CASE_SAME] = "same",
                                          [HR__CASE_CHANGED] = "passed",
@@ -266,10 +277,11 @@ static void json_put_run(struct hr__json *json, cJSON *array, const struct hr__c
   json_put_digest(json, run, "digest", item->run != NULL, item->now.digest);
   cJSON *changes = hr__json_array(json, run, "moved");
   for (size_t i = 0; i < item->n_changes; i++) json_put_change(json, changes, &item->changes[i]);
+  json_put_goals(json, run, item);
   json_put_start(json, run, &item->start);
   json_put_decisions(json, run, &item->decisions);
   cJSON *notes = hr__json_array(json, run, "notes");
-  hr__json_notes(json, notes, &item->differences);
+  hr__json_notes(json, notes, &item->causes);
 }
 
 enum hr_status hr_check_write_json(const char *path, const struct hr_check *check, struct hr_error *error) {

@@ -47,11 +47,48 @@ static const char *change_text(const struct hr__check_change *change, char *buff
   return buffer;
 }
 
-/* Writes both values, each to a buffer of HR__METRIC_BYTES bytes. If the rounded texts are equal, writes all decimals.
- */
+/* Writes a duration with `units` units: "8 h 0 min", "8 h 0 min 3 s". From six units on, with decimals of seconds. */
+static void long_duration(double seconds, unsigned units, char *buffer) {
+  static const struct {
+    const char *name;
+    int64_t us;
+  } parts[] = {{"d", INT64_C(86400000000)}, {"h", INT64_C(3600000000)}, {"min", 60000000}, {"s", 1000000}};
+  int64_t us = llround(fabs(seconds) * 1e6);
+  size_t first = 0, used = 0;
+  while (first < 3 && us < parts[first].us) first++;
+  size_t last = first + units - 1 < 3 ? first + units - 1 : 3;
+  unsigned decimals = first + units > 4 ? (unsigned)(first + units - 4) : 0;
+  if (decimals > 6) decimals = 6;
+  if (seconds < 0) used = (size_t)snprintf(buffer, HR__METRIC_BYTES, "-");
+  for (size_t i = first; i <= last && used < HR__METRIC_BYTES; i++) {
+    double part = i < 3 ? (double)(us / parts[i].us) : (double)us / 1e6;
+    used += (size_t)snprintf(buffer + used, HR__METRIC_BYTES - used, "%s%.*f %s", i > first ? " " : "",
+                             i == 3 ? (int)decimals : 0, part, parts[i].name);
+    if (i < 3) us %= parts[i].us;
+  }
+}
+
+/* Writes a value with more digits than usual, in the unit of the metric. */
+static void precise_text(enum hr_unit unit, double value, unsigned digits, char *buffer) {
+  char number[HR__NUMBER_BYTES];
+  if (unit == HR_UNIT_SECONDS) {
+    long_duration(value, digits, buffer);
+    return;
+  }
+  bool share = unit == HR_UNIT_SHARE, dollars = unit == HR_UNIT_DOLLARS;
+  hr__fixed_text(share ? 100 * fabs(value) : fabs(value), digits < 6 ? digits : 6, number);
+  snprintf(buffer, HR__METRIC_BYTES, "%s%s%s%s", value < 0 ? "-" : "", dollars ? "$" : "", number, share ? " %" : "");
+}
+
+/* Writes both values, each to a buffer of HR__METRIC_BYTES bytes. If the rounded texts are equal, more digits or units
+   are written until they differ. */
 static void value_texts(const struct hr__check_change *change, char *before, char *now) {
   hr__metric_text(change->unit, change->before, before);
   hr__metric_text(change->unit, change->now, now);
+  for (unsigned digits = 2; digits <= 10 && strcmp(before, now) == 0; digits++) {
+    precise_text(change->unit, change->before, digits, before);
+    precise_text(change->unit, change->now, digits, now);
+  }
   if (strcmp(before, now) != 0) return;
   hr__decimal_text(change->before, before);
   hr__decimal_text(change->now, now);
@@ -59,13 +96,15 @@ static void value_texts(const struct hr__check_change *change, char *before, cha
 
 /* Writes a summary such as "12 figures outside their tolerance". */
 static void case_summary(const struct hr__check_case *item, char *text, size_t size) {
-  size_t worse = item->n_worse;
+  size_t worse = item->n_worse, missed = item->n_missed;
   const char *what = item->verdict == HR__CASE_NEW    ? "not in the baseline"
                      : item->verdict == HR__CASE_GONE ? "not in the suite"
                      : item->other_trace              ? "different trace"
                      : item->other_digest             ? "different decisions"
                                                       : "same figures";
-  if (worse)
+  if (missed && item->verdict == HR__CASE_FAILED)
+    snprintf(text, size, "%zu goal%s missed", missed, missed == 1 ? "" : "s");
+  else if (worse)
     snprintf(text, size, "%zu figure%s outside tolerance", worse, worse == 1 ? "" : "s");
   else if (item->n_changes)
     snprintf(text, size, "%zu figure%s changed within tolerance", item->n_changes, item->n_changes == 1 ? "" : "s");
@@ -139,12 +178,21 @@ static void put_decisions(const struct hr__check_decisions *decisions, bool same
 }
 
 static void put_digest(const struct hr__check_case *item, const struct check_sentences *to) {
-  if (item->other_trace)
-    put(to, "The trace %.200s differs from the baseline's%s.", item->now.trace,
-        item->wants_digest ? "" : "; jobs are not compared");
   if (!item->other_digest) return;
   put(to, "The event digest differs: %016" PRIx64 ", before %016" PRIx64 "%s.", item->now.digest, item->before->digest,
       item->wants_digest ? "" : " (not counted as a failure)");
+}
+
+/* Sentences that precede the metrics: which inputs changed, and which goals are missed. */
+static void put_causes(const struct hr__check_case *item, const struct check_sentences *to) {
+  for (size_t i = 0; i < item->causes.count; i++) put(to, "Changed: %s.", item->causes.text[i]);
+  for (size_t i = 0; i < item->goals.n_goals; i++) {
+    char value[HR__METRIC_BYTES];
+    const struct hr__goal *goal = &item->goals.goals[i];
+    if (!hr__check_misses(item, i)) continue;
+    enum hr_unit unit = hr__metric_rows[item->goals.metrics[goal->metric].id].unit;
+    put(to, "Goal missed: %s: it is %s.", goal->text, hr__metric_text(unit, item->goal_values[goal->metric], value));
+  }
 }
 
 static void put_sentences(const struct hr__check_case *item, const struct check_sentences *to) {
@@ -154,7 +202,6 @@ static void put_sentences(const struct hr__check_case *item, const struct check_
   put_digest(item, to);
   if (item->start.found) put_start(&item->start, to);
   if (item->decisions.found) put_decisions(&item->decisions, item->start.same, to);
-  for (size_t i = 0; i < item->differences.count; i++) put(to, "%s.", item->differences.text[i]);
 }
 
 /* ---- Terminal --------------------------------------------------------------------------------------- */
@@ -228,7 +275,9 @@ static void put_table(struct hr__console *console, const struct hr__check_case *
       put_change(console, &item->changes[i]);
       shown++;
     }
-  if (shown < item->n_changes) fprintf(console->out, "  and %zu more figures (see --json)\n", item->n_changes - shown);
+  if (shown < item->n_changes)
+    fprintf(console->out, "  and %zu more figure%s (see --json)\n", item->n_changes - shown,
+            item->n_changes - shown == 1 ? "" : "s");
 }
 
 static void put_head(struct hr__console *console, const struct hr__check_case *item, bool updating,
@@ -246,6 +295,7 @@ static void put_head(struct hr__console *console, const struct hr__check_case *i
 static void put_case(struct hr__console *console, const struct hr__check_case *item, bool updating) {
   const struct check_sentences to = {.self = console, .put = put_sentence};
   put_head(console, item, updating, "");
+  put_causes(item, &to);
   put_table(console, item);
   put_sentences(item, &to);
   fputc('\n', console->out);
@@ -276,8 +326,11 @@ enum hr_status hr_check_print(FILE *out, const struct hr_check *check, bool upda
   headline_text(check, headline, sizeof headline);
   size_t n_changed = put_cases(&console, check, true, updating);
   n_changed += put_cases(&console, check, false, updating);
+  size_t n_new = 0;
+  for (size_t i = 0; i < check->n_cases; i++) n_new += check->cases[i].verdict == HR__CASE_NEW;
   if (updating)
-    fprintf(out, "%zu run%s in the baseline, %zu changed\n", check->n_cases, check->n_cases == 1 ? "" : "s", n_changed);
+    fprintf(out, "%zu run%s in the baseline, %zu new, %zu changed\n", check->n_cases, check->n_cases == 1 ? "" : "s",
+            n_new, n_changed - n_new);
   else
     fprintf(out, "%s%s%s\n", hr__bold(&console), headline, hr__plain(&console));
   return console.out_of_memory ? HR_NO_MEMORY : HR_OK;
@@ -326,7 +379,7 @@ static void annotation_put_metrics(struct check_annotation *page, const struct h
     shown++;
   }
   char more[60];
-  snprintf(more, sizeof more, "and %zu more figures\n", worse - shown);
+  snprintf(more, sizeof more, "and %zu more figure%s\n", worse - shown, worse - shown == 1 ? "" : "s");
   if (worse > shown) annotation_put_text(page, more);
 }
 
@@ -344,6 +397,7 @@ enum hr_status hr_check_annotate(FILE *out, const struct hr_check *check) {
     annotation_put_text(&page, item->name);
     fputs("::", out);
     page.property = false;
+    put_causes(item, &to);
     annotation_put_metrics(&page, item);
     put_sentences(item, &to);
     fputc('\n', out);
@@ -405,6 +459,7 @@ static void junit_put_case(struct check_junit *page, const struct hr__check_case
   case_summary(item, summary, sizeof summary);
   junit_put_text(page, summary);
   fputs("\">", page->out);
+  put_causes(item, &to);
   for (size_t i = 0; i < item->n_changes; i++) junit_put_change(page, &item->changes[i]);
   put_sentences(item, &to);
   fputs("</failure>\n    </testcase>\n", page->out);
@@ -471,7 +526,9 @@ static void markdown_put_table(struct hr__console *console, const struct hr__che
       markdown_put_change(console, &item->changes[i]);
       shown++;
     }
-  if (shown < item->n_changes) fprintf(console->out, "\nand %zu more figures\n", item->n_changes - shown);
+  if (shown < item->n_changes)
+    fprintf(console->out, "\nand %zu more figure%s\n", item->n_changes - shown,
+            item->n_changes - shown == 1 ? "" : "s");
   fputc('\n', console->out);
 }
 
@@ -484,6 +541,8 @@ static void markdown_put_case(struct hr__console *console, const struct hr__chec
   fputs("\n### ", console->out);
   markdown_put_text(console, item->name);
   fprintf(console->out, ": %s\n\n", words[item->verdict]);
+  put_causes(item, &to);
+  if (item->causes.count || item->n_missed) fputc('\n', console->out);
   markdown_put_table(console, item);
   put_sentences(item, &to);
 }

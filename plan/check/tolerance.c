@@ -2,7 +2,7 @@
 /*
  * Tolerances of a suite and its runs. The most specific tolerance for a metric applies. A metric with its class or
  * tenant is most specific, then a metric alone, then "*". Of equally specific tolerances, that of the run precedes that
- * of the suite.
+ * of the suite. To metrics without a tolerance the profile applies.
  */
 
 #include "plan/check/check.h"
@@ -85,6 +85,32 @@ static const struct hr_tolerance *find(const struct hr__allowance *allowance, co
   return best;
 }
 
+/* ---- The profile slo -------------------------------------------------------------------------------- */
+
+/* The metrics that fail in the profile slo if they get worse by more than a tolerance. `groups`: also those of
+   classes. docs/ci/check.md has this table. */
+static const struct slo_tolerance {
+  enum hr__metric metric;
+  bool groups;
+  double relative, absolute;
+} slo_tolerances[] = {{HR__M_MONTHLY, false, 0.02, 0},         {HR__M_COST, false, 0.02, 0},
+                      {HR__M_WAIT_MEAN, true, 0.1, 60},        {HR__M_WAIT_P95, true, 0.1, 60},
+                      {HR__M_JCT_MEAN, false, 0.1, 60},        {HR__M_JCT_P95, false, 0.1, 60},
+                      {HR__M_COMPLETED_SHARE, true, 0, 0.001}, {HR__M_DEADLINE_MISS, true, 0, 0.005}};
+
+static const struct slo_tolerance *find_slo(const struct hr_baseline_metric *metric) {
+  enum hr__metric id = hr__metric_find(metric->path, strlen(metric->path));
+  bool is_class = metric->of == HR_METRIC_OF_CLASS;
+  for (size_t i = 0; i < sizeof slo_tolerances / sizeof *slo_tolerances; i++)
+    if (slo_tolerances[i].metric == id && (metric->of == HR_METRIC_OF_RUN || (slo_tolerances[i].groups && is_class)))
+      return &slo_tolerances[i];
+  return NULL;
+}
+
+bool hr__tolerance_concerns(const struct hr__allowance *allowance, const struct hr_baseline_metric *metric) {
+  return hr__tolerance_profile(allowance) == HR_PROFILE_EXACT || find(allowance, metric) || find_slo(metric);
+}
+
 static enum hr_worse direction(const struct hr__allowance *allowance, const struct hr_tolerance *tolerance,
                                const struct hr_baseline_metric *metric) {
   if (tolerance && tolerance->worse != HR_WORSE_UNSPECIFIED) return tolerance->worse;
@@ -146,11 +172,16 @@ enum hr__tolerance_verdict hr__tolerance_evaluate(const struct hr__allowance *al
   const struct hr_tolerance *tolerance = find(allowance, now);
   enum hr_worse worse = direction(allowance, tolerance, now);
   double difference = now->value - before->value, size = fabs(before->value);
+  bool is_slo = !tolerance && hr__tolerance_profile(allowance) == HR_PROFILE_SLO;
+  const struct slo_tolerance *slo = is_slo ? find_slo(now) : NULL;
+  if (is_slo && !slo) return HR__ALLOWED;
   if (worse == HR_WORSE_HIGHER && difference < 0) return HR__BETTER;
   if (worse == HR_WORSE_LOWER && difference > 0) return HR__BETTER;
   /* The last term absorbs rounding of decimal sums. */
-  double allowed = tolerance ? fmax(tolerance->absolute, tolerance->relative * size) + 1e-12 * size : 0;
-  if (tolerance && fabs(difference) <= allowed) return HR__ALLOWED;
+  double relative = tolerance ? tolerance->relative : slo ? slo->relative : 0;
+  double absolute = tolerance ? tolerance->absolute : slo ? slo->absolute : 0;
+  double allowed = tolerance || slo ? fmax(absolute, relative * size) + 1e-12 * size : 0;
+  if ((tolerance || slo) && fabs(difference) <= allowed) return HR__ALLOWED;
   if (allowance->replicated) *p_value = p_value_of(allowance->paired, before, now);
   return HR__WORSE;
 }

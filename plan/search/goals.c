@@ -296,6 +296,17 @@ enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_t
   return status;
 }
 
+enum hr_status hr__goals_of_texts(const struct hr_placed_text *texts, uint32_t count, const struct hr_trace *trace,
+                                  struct hr__goals *goals, struct hr_error *error) {
+  struct hr_placed_text *list = (struct hr_placed_text *)(uintptr_t)texts; /* it is only read */
+  const struct hr_plan_spec spec = {.constraints = list, .n_constraints = count};
+  *goals = (struct hr__goals){0};
+  if (!allocate(&spec, goals)) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < count && status == HR_OK; i++) status = parse_goal(goals, &texts[i], trace, error);
+  return status == HR_OK ? check_contradictions(goals, &spec, error) : status;
+}
+
 /* ---- Goals of one run ------------------------------------------------------------------------------ */
 
 void hr_goal_results_free(struct hr_goal_result *results, size_t count) {

@@ -156,6 +156,31 @@ enum hr__metric hr__metric_find(const char *name, size_t length) {
   return HR__N_METRICS;
 }
 
+unsigned hr__metric_importance(enum hr__metric metric) {
+  static const enum hr__metric first[] = {HR__M_MONTHLY,
+                                          HR__M_COST,
+                                          HR__M_WAIT_P95,
+                                          HR__M_COMPLETED_SHARE,
+                                          HR__M_WAIT_MEAN,
+                                          HR__M_DEADLINE_MISS,
+                                          HR__M_COMPLETED,
+                                          HR__M_UNFINISHED,
+                                          HR__M_REJECTED,
+                                          HR__M_JCT_MEAN,
+                                          HR__M_JCT_P95,
+                                          HR__M_SLOWDOWN_P95,
+                                          HR__M_UTILIZATION_MAKESPAN,
+                                          HR__M_COST_IDLE,
+                                          HR__M_LOST,
+                                          HR__M_PREEMPTIONS,
+                                          HR__M_RECLAIMS,
+                                          HR__M_JAIN};
+  unsigned count = sizeof first / sizeof *first;
+  for (unsigned i = 0; i < count; i++)
+    if (first[i] == metric) return i;
+  return count + (unsigned)metric;
+}
+
 void hr__metric_names(bool of_groups, const char *names[HR__N_METRICS + 1]) {
   size_t n = 0;
   for (size_t i = 0; i < HR__N_METRICS; i++)

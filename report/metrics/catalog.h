@@ -267,6 +267,9 @@ extern const struct hr_metric hr__metric_rows[HR__N_METRICS];
 /* Finds a metric by its path, its column or an alias, such as "usd_per_job". Returns HR__N_METRICS if no metric has the
    name. */
 enum hr__metric hr__metric_find(const char *name, size_t length);
+/* The rank of a metric if some are listed before others: 0 is most important. Metrics of cost and service come first;
+   the others follow in the order of the table. */
+unsigned hr__metric_importance(enum hr__metric metric);
 /* Writes the NULL-terminated paths of all metrics, or of the metrics that groups have (`of_groups`), for
    hr_nearest_word. */
 void hr__metric_names(bool of_groups, const char *names[HR__N_METRICS + 1]);

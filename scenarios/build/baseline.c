@@ -213,6 +213,7 @@ void hr_baseline_run_finish(struct hr_baseline_run *run) {
   free(run->inputs);
   free(run->name);
   free(run->policy);
+  free(run->scenario);
   free(run->trace);
   free(run->chain);
   free(run->starts);

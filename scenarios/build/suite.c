@@ -24,24 +24,55 @@ static bool parse_by(const char *text, struct hr_tolerance *tolerance) {
   return true;
 }
 
+#define WORD(name, text) text,
+static const char *const profile_words[] = {HR_TOLERANCE_PROFILE_TABLE(WORD) NULL};
+#undef WORD
+
+/* The profile of this name; HR_PROFILE_UNSPECIFIED if there is none. */
+static enum hr_tolerance_profile profile_named(const char *text) {
+  for (size_t i = 0; profile_words[i]; i++)
+    if (strcmp(text, profile_words[i]) == 0) return (enum hr_tolerance_profile)(i + 1);
+  return HR_PROFILE_UNSPECIFIED;
+}
+
+/* Makes a text whose errors begin with "--OPTION TEXT: ". The members are NULL when out of memory. */
+static struct hr_placed_text placed_option(const char *option, const char *text, size_t length) {
+  size_t bytes = strlen(option) + strlen(text) + sizeof "-- : ";
+  struct hr_placed_text placed = {.text = strndup(text, length), .place = malloc(bytes)};
+  if (placed.place) snprintf(placed.place, bytes, "--%s %s: ", option, text);
+  if (placed.text && placed.place) return placed;
+  free(placed.text);
+  free(placed.place);
+  return (struct hr_placed_text){0};
+}
+
+enum hr_status hr_suite_add_goal(struct hr_suite *suite, const char *text, struct hr_error *error) {
+  struct hr_placed_text goal = placed_option("goal", text, strlen(text));
+  if (!goal.text || !HR__ARRAY_RESIZE(suite->goals, suite->n_goals + 1)) {
+    free(goal.text);
+    free(goal.place);
+    return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  }
+  suite->goals[suite->n_goals++] = goal;
+  return HR_OK;
+}
+
 enum hr_status hr_suite_add_tolerance(struct hr_suite *suite, const char *text, struct hr_error *error) {
   struct hr_tolerance fresh = {.worse = HR_WORSE_UNSPECIFIED};
   struct hr_tolerances *tolerances = &suite->tolerances;
+  if (profile_named(text) != HR_PROFILE_UNSPECIFIED) {
+    tolerances->profile = profile_named(text);
+    return HR_OK;
+  }
   const char *equals = strrchr(text, '=');
   if (!equals || equals == text || !parse_by(equals + 1, &fresh))
     return hr_fail(error, HR_BAD_INPUT,
                    "--tolerance %.200s: expected METRIC=BY, where BY is a share like 2%% or a number of at least 0 in "
-                   "the unit of the metric",
+                   "the unit of the metric, or a profile: slo or exact",
                    text);
-  size_t bytes = strlen(text) + sizeof "--tolerance : ";
   bool room = HR__ARRAY_RESIZE(tolerances->at, tolerances->count + 1);
-  fresh.metric.text = room ? strndup(text, (size_t)(equals - text)) : NULL;
-  fresh.metric.place = fresh.metric.text ? malloc(bytes) : NULL;
-  if (!fresh.metric.place) {
-    free(fresh.metric.text);
-    return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  }
-  snprintf(fresh.metric.place, bytes, "--tolerance %s: ", text);
+  if (room) fresh.metric = placed_option("tolerance", text, (size_t)(equals - text));
+  if (!fresh.metric.place) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   tolerances->at[tolerances->count++] = fresh;
   return HR_OK;
 }
@@ -56,6 +87,7 @@ static enum hr_status build_tolerance(struct hr__builder *builder, const cJSON *
 
 static void build_words(const cJSON *json, struct hr_tolerances *tolerances) {
   const char *digest = hr__text_of(json, "digest", "");
+  tolerances->profile = profile_named(hr__text_of(json, "profile", ""));
   tolerances->only_worse_is_set = hr__has(json, "only_worse");
   tolerances->only_worse = cJSON_IsTrue(hr__get(json, "only_worse"));
   tolerances->exact_digest = strcmp(digest, "exact") == 0;
@@ -75,6 +107,14 @@ static enum hr_status build_tolerances(struct hr__builder *builder, const cJSON 
   for (const cJSON *member = json->child; member && status == HR_OK; member = member->next)
     if (cJSON_IsObject(member)) status = build_tolerance(builder, member, &tolerances->at[tolerances->count++]);
   return status;
+}
+
+static void goals_finish(struct hr_placed_text *goals, size_t count) {
+  for (size_t i = 0; goals && i < count; i++) {
+    free(goals[i].text);
+    free(goals[i].place);
+  }
+  free(goals);
 }
 
 static void tolerances_finish(struct hr_tolerances *tolerances) {
@@ -140,8 +180,35 @@ static enum hr_status build_runs(struct hr__builder *builder, struct hr_suite *s
 
 /* ---- The suite -------------------------------------------------------------------------------------- */
 
+/* Replaces a text "tolerances": "slo" by the object {"profile": "slo"}. */
+static enum hr_status expand_profile(struct hr__builder *builder, const cJSON *object) {
+  cJSON *json = cJSON_IsObject(object) ? cJSON_GetObjectItemCaseSensitive(object, "tolerances") : NULL;
+  if (!cJSON_IsString(json)) return HR_OK;
+  if (profile_named(json->valuestring) == HR_PROFILE_UNSPECIFIED)
+    return hr__build_fail(builder, json, "unknown profile '%.100s'; expected slo, exact or an object with tolerances",
+                          json->valuestring);
+  cJSON *profile = cJSON_CreateString(json->valuestring);
+  if (!profile) return hr__build_no_memory(builder);
+  cJSON_free(json->valuestring);
+  json->valuestring = NULL;
+  json->type = cJSON_Object;
+  if (cJSON_AddItemToObject(json, "profile", profile)) return HR_OK;
+  cJSON_Delete(profile);
+  return hr__build_no_memory(builder);
+}
+
+static enum hr_status expand_profiles(struct hr__builder *builder) {
+  const cJSON *tree = builder->source.file.tree, *runs = cJSON_IsObject(tree) ? hr__get(tree, "runs") : NULL;
+  enum hr_status status = expand_profile(builder, tree);
+  for (const cJSON *run = cJSON_IsArray(runs) ? runs->child : NULL; run && status == HR_OK; run = run->next)
+    status = expand_profile(builder, run);
+  return status;
+}
+
 static enum hr_status build(struct hr__builder *builder, struct hr_suite *suite) {
-  enum hr_status status = hr__source_validate(&builder->source, &hr__suite_keys, "the suite", builder->error);
+  enum hr_status status = expand_profiles(builder);
+  if (status == HR_OK) status = hr__source_validate(&builder->source, &hr__suite_keys, "the suite", builder->error);
+  if (status == HR_OK) status = hr__read(builder, builder->source.file.tree, hr__suite_keys.keys, suite);
   if (status != HR_OK) return status;
   suite->path = strdup(builder->source.path);
   status = suite->path ? build_runs(builder, suite) : hr__build_no_memory(builder);
@@ -212,11 +279,13 @@ void hr_suite_destroy(struct hr_suite *suite) {
     hr__grid_texts_free(run->policies, run->n_policies);
     hr__grid_texts_free(run->set, run->n_set);
     tolerances_finish(&run->tolerances);
+    goals_finish(run->goals, run->n_goals);
     free(run->name);
     free(run->scenario);
     free(run->trace);
   }
   tolerances_finish(&suite->tolerances);
+  goals_finish(suite->goals, suite->n_goals);
   free(suite->runs);
   free(suite->path);
   free(suite);

@@ -7,6 +7,7 @@
 #include "scenarios/schema/keys.h"
 
 #define MAX_SUITE_RUNS 10000.0
+#define MAX_GOALS 100.0
 #define MAX_GROUPS 1e6 /* maximum number of tenants of a trace */
 #define MAX_LINES 1e6  /* maximum number of lines of an encoded list */
 #define MAX_FIGURE 1e18
@@ -14,6 +15,7 @@
 #define WORD(name, text) text,
 static const char *const worse[] = {HR_WORSE_TABLE(WORD) NULL};
 static const char *const digests[] = {"exact", "any", NULL};
+static const char *const profiles[] = {HR_TOLERANCE_PROFILE_TABLE(WORD) NULL};
 static const char *const designs[] = {HR_DESIGN_TABLE(WORD) NULL};
 
 #define SCHEMA_KEY                                                                                                     \
@@ -32,6 +34,9 @@ static const struct hr__key tolerance_keys[] = {
     END};
 
 static const struct hr__key tolerances_keys[] = {
+    {"profile", CHOICE(profiles), OTHERWISE("slo"),
+     HELP("What applies to all other metrics. slo: regressions of service and cost. exact: every metric must be equal. "
+          "A text instead of the object names only a profile.")},
     {"only_worse", BOOLEAN, HELP("A metric that improved is never a failure.")},
     {"digest", CHOICE(digests), HELP("exact: digests must be equal. any: they may differ.")},
     {"*", OBJECT(tolerance_keys), HELP("Tolerance of this metric. *: all metrics without one of their own.")},
@@ -47,6 +52,8 @@ static const struct hr__key suite_run_keys[] = {
      HELP("One run with each of these policies.")},
     {"set", OBJECT(EACH(SCALAR)), HELP("Overrides: values by path.")},
     {"tolerances", OBJECT(tolerances_keys), HELP("Tolerances of this run.")},
+    {"goals", LIST(0, MAX_GOALS, EACH(NAME, .store = HR__STORE_PLACED)), AS_ARRAY(RUN, goals, n_goals),
+     HELP("Goals that this run must meet, such as wait_s.p95 of interactive <= 10 min.")},
     END};
 
 static const struct hr__key suite_keys[] = {
@@ -54,6 +61,8 @@ static const struct hr__key suite_keys[] = {
     DESCRIPTION_KEY,
     {"runs", LIST(1, MAX_SUITE_RUNS, EACH(OBJECT(suite_run_keys))), MUST, HELP("The runs.")},
     {"tolerances", OBJECT(tolerances_keys), HELP("Tolerances of all runs.")},
+    {"goals", LIST(0, MAX_GOALS, EACH(NAME, .store = HR__STORE_PLACED)), AS_ARRAY(struct hr_suite, goals, n_goals),
+     HELP("Goals that every run must meet.")},
     END};
 const struct hr__key hr__suite_keys = {"", OBJECT(suite_keys)};
 
@@ -71,6 +80,7 @@ static const struct hr__key baseline_run_keys[] = {
     {"trace", PATH, MUST, AT(TEXT, BASELINE, trace)},
     {"trace_digest", NAME, MUST},
     {"inputs", OBJECT(EACH(NAME)), MUST},
+    {"scenario", TEXT(0, HR_MAX_BASELINE_SCENARIO_BYTES), AT(TEXT, BASELINE, scenario)},
     {"replications", WHOLE(1, 1e6), AT(INTEGER, BASELINE, replications)},
     {"digest", NAME, MUST},
     {"metrics", OBJECT(FIGURE), MUST},

@@ -21,7 +21,8 @@ small_suite() {
       "set": { "cluster.pools.0.nodes": 6, "quotas.tenants.0.guaranteed_gpus": 8, "quotas.tenants.0.max_gpus": 24 } },
     { "name": "spot", "scenario": "spot-heavy.json", "set": { "cluster.pools.0.nodes": 2 } },
     { "name": "gangs", "scenario": "gang-heavy.json", "policies": ["easy", "srtf", "conservative"] }
-  ]
+  ],
+  "tolerances": "exact"
 }
 JSON
 }
@@ -133,7 +134,7 @@ case_says_what_moved() {
   matches stdout '^  wait_s.mean .* [+][0-9.,]+ % FAILED$'
   says stdout 'First job whose start differs: '
   matches stdout '^  It waited .* (for|behind) .*'
-  says stdout 'gang-heavy.json was changed since the baseline.'
+  says stdout 'Changed: gang-heavy.json: cluster.pools.0.nodes 16 -> 15.'
   says stdout '3 of 5 runs failed'
   [ "$(width stdout)" -le 80 ] || fail "wider than 80 columns"
   if grep -q ' $' stdout; then fail "a line ends in a space"; fi
@@ -143,10 +144,10 @@ case_decisions_where_no_start_moves() {
   small_scenario
   printf 'job_id,submit_s,duration_s,gpus\n1,0,100,2\n2,10,100,2\n3,20,50,4\n' >jobs.csv
   try 0 check s.json --trace jobs.csv --baseline base.json --update
-  try 1 check s.json --trace jobs.csv --baseline base.json --set policy.placement=worst-fit
+  try 1 check s.json --trace jobs.csv --baseline base.json --set policy.placement=worst-fit --tolerance exact
   says stdout 'All jobs start at the same times. The first decision that differs is between 1'
   says stdout 'and 3 of 3; this range begins with'
-  says stdout 'policy: placement worst-fit; before: placement best-fit.'
+  says stdout 'Changed: s.json: policy.placement added: worst-fit.'
 }
 
 case_new_and_gone_runs() {
@@ -164,7 +165,7 @@ case_new_and_gone_runs() {
 case_update_says_what_moved() {
   checked_suite
   check_suite 0 --update
-  says stdout '5 runs in the baseline, 0 changed'
+  says stdout '5 runs in the baseline, 0 new, 0 changed'
   cp base.json before
   edit suite/gang-heavy.json 's/1.6/1.7/'
   check_suite 0 --update
@@ -216,7 +217,7 @@ case_tolerances_of_a_suite() {
   check_suite 1
   edit suite/suite.json 's/, "digest": "exact"//'
   check_suite 0
-  says stdout "The trace gang-heavy.csv differs from the baseline"
+  says stdout 'Changed: the trace gang-heavy.csv differs from the baseline'
 }
 
 case_replications() {
@@ -228,6 +229,39 @@ case_replications() {
   edit suite/spot-heavy.json 's/"usd_per_gpu_hour": 1.1,/"usd_per_gpu_hour": 1.1001,/'
   check_suite 1 # every pair of runs has the same difference
   matches stdout 'cost.total_usd .* FAILED'
+}
+
+# The default profile: regressions of service and cost fail. Goals fail by themselves.
+case_profiles_and_goals() {
+  small_suite
+  sed -i '/"tolerances": "exact"/d; s/^  \],$/  ]/' suite/suite.json
+  check_suite 0 --update
+  says stdout '5 runs in the baseline, 5 new, 0 changed'
+  check_suite 0 --tolerance exact
+  edit suite/gang-heavy.json 's/1.6/1.61/'
+  check_suite 0
+  matches stdout 'monthly_usd .* [+]0.63 % allowed'
+  check_suite 1 --tolerance exact
+  check_suite 1 --tolerance 'monthly_usd=0.5%'
+  check_suite 0 --tolerance 'wait_s.p95=0.1%'
+  edit suite/gang-heavy.json 's/1.61/1.7/'
+  check_suite 1
+  matches stdout 'monthly_usd .* [+]6.25 % FAILED'
+  edit suite/gang-heavy.json 's/1.7/1.3/'
+  check_suite 0
+  matches stdout 'monthly_usd .* better'
+  check_suite 1 --goal 'monthly_usd <= 1 $'
+  matches stdout '^  Goal missed: monthly_usd <= 1 [$]: it is [$]'
+  says stderr 'goals missed'
+  edit suite/suite.json 's/"name": "spot",/"name": "spot", "goals": ["completed >= 50 %", "wait_s.p95 of training >= 3 h"],/'
+  check_suite 1
+  matches stdout '^  Goal missed: wait_s.p95 of training >= 3 h: it is '
+  edit suite/suite.json 's/ >= 3 h"/ <= soon"/'
+  check_suite 2
+  matches stderr 'suite/suite.json:[0-9]+:[0-9]+: .*soon'
+  edit suite/suite.json 's/^  \]$/  ], "tolerances": "strict"/'
+  check_suite 2
+  says stderr "unknown profile 'strict'; expected slo, exact or an object with tolerances"
 }
 
 # ---- Files ---------------------------------------------------------------------------------------------------------
@@ -262,7 +296,7 @@ case_annotations() {
   check_suite 1
   if grep -q '^::' stdout; then fail "annotations without --github"; fi
   check_suite 1 --github -q
-  matches stdout '^::error file=suite/gang-heavy.json,title=headroom check%3A gangs/easy::cost.total_usd: .*%0A'
+  matches stdout '^::error file=suite/gang-heavy.json,title=headroom check%3A gangs/easy::Changed: gang-heavy.json: cluster.pools.0.usd_per_gpu_hour 1.6 -> 1.7.%0Amonthly_usd: .*%0Acost.total_usd: .*%0A'
   [ "$(grep -c '^::error ' stdout)" -eq 3 ] || fail "not three annotations"
   GITHUB_ACTIONS=true check_suite 1 --md -
   matches stderr '^::error '

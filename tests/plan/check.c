@@ -7,6 +7,7 @@
 #include "headroom/headroom.h"
 #include "headroom/unstable/check.h"
 #include "output_files.h"
+#include "plan/check/check.h"
 #include "schema_check.h"
 
 #include <math.h>
@@ -50,6 +51,8 @@ static struct hr_suite *load_suite(const char *text) {
   put_file("suite.json", text);
   if (hr_suite_load(files_path("suite.json"), &suite, &error) != HR_OK) printf("\n  %s\n", error.text);
   CU_ASSERT_PTR_NOT_NULL_FATAL(suite);
+  /* Unless a test names a profile, it expects that every difference fails. */
+  if (suite->tolerances.profile == HR_PROFILE_UNSPECIFIED) suite->tolerances.profile = HR_PROFILE_EXACT;
   return suite;
 }
 
@@ -140,8 +143,6 @@ static void change_of_any_metric_fails(void) {
   hr_suite_destroy(suite);
 }
 
-/* ---- The first start that differs ------------------------------------------------------------------- */
-
 static cJSON *read_json(const char *path) {
   char *text = files_read(path);
   cJSON *tree = cJSON_Parse(text);
@@ -156,6 +157,200 @@ static cJSON *result_of(const struct hr_suite *suite, const struct hr_baseline *
   hr_check_destroy(check);
   return read_json(files_path("check.json"));
 }
+
+/* ---- Causes, importance, profiles and goals --------------------------------------------------------- */
+
+static void put_scenario(const char *from, const char *to) {
+  char text[2000];
+  const char *at = strstr(scenario_text, from);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(at);
+  snprintf(text, sizeof text, "%.*s%s%s", (int)(at - scenario_text), scenario_text, to, at + strlen(from));
+  put_file("s.json", text);
+}
+
+static char *table_of(const struct hr_check *check) {
+  FILE *out = fopen(files_path("table.txt"), "w");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+  CU_ASSERT_EQUAL(hr_check_print(out, check, false, false), HR_OK);
+  CU_ASSERT_EQUAL(fclose(out), 0);
+  return files_read(files_path("table.txt"));
+}
+
+/* The lines after the name of the run must begin with these texts. */
+static void expect_lines(const struct hr_check *check, const char *const *lines) {
+  char *text = table_of(check), *at = strchr(text, '\n');
+  for (; *lines && at; lines++, at = strchr(at + 1, '\n')) {
+    if (strncmp(at + 1, *lines, strlen(*lines)) != 0) printf("\n  %.60s, not %s\n", at + 1, *lines);
+    CU_ASSERT(strncmp(at + 1, *lines, strlen(*lines)) == 0);
+  }
+  CU_ASSERT_PTR_NULL(*lines);
+  free(text);
+}
+
+#define LINES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* The changed keys come before the metrics, and the most important metrics before the others. */
+static void causes_come_first(void) {
+  struct hr_suite *suite = load_suite("{\"runs\":[{\"name\":\"a\",\"scenario\":\"s.json\"}]}");
+  struct hr_baseline *baseline = make_baseline(suite);
+  put_scenario("\"nodes\":2", "\"nodes\":1");
+  struct hr_check *check = check_of(suite, baseline, 1);
+  expect_lines(check, LINES("  Changed: s.json: cluster.pools.0.nodes 2 -> 1.", "  figure ", "  monthly_usd ",
+                            "  cost.total_usd ", "  wait_s.p95 ", "  wait_s.mean "));
+  hr_check_destroy(check);
+  put_scenario(",{\"name\":\"s\"",
+               ",{\"name\":\"n\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":4},{\"name\":\"s\"");
+  check = check_of(suite, baseline, 1);
+  expect_lines(check, LINES("  Changed: s.json: cluster.pools.1 added:", "    {\"name\":\"n\""));
+  hr_check_destroy(check);
+  put_scenario("\"backfill\":\"easy\",", "");
+  check = check_of(suite, baseline, 1);
+  expect_lines(check, LINES("  Changed: s.json: policy.backfill removed: easy.", "  figure "));
+  hr_check_destroy(check);
+  put_scenario("\"seed\":5,", "\"seed\":5,\"description\":\"text\",");
+  check = check_of(suite, baseline, 1);
+  CU_ASSERT_TRUE(hr_check_passed(check));
+  expect_lines(check,
+               LINES("  Changed: s.json was changed since the baseline, but all its values are the", "    same."));
+  hr_check_destroy(check);
+  put_file("s.json", scenario_text);
+  baseline->runs[0].digest++;
+  check = check_of(suite, baseline, 1);
+  expect_lines(check, LINES("  Changed: no input changed since the baseline, so the program or a policy did."));
+  hr_check_destroy(check);
+  hr_baseline_destroy(baseline);
+  hr_suite_destroy(suite);
+}
+
+/* A baseline of an older program has no scenario. */
+static void baselines_without_scenario_are_read(void) {
+  struct hr_suite *suite = load_suite("{\"runs\":[{\"name\":\"a\",\"scenario\":\"s.json\"}]}");
+  struct hr_baseline *baseline = make_baseline(suite);
+  free(baseline->runs[0].scenario);
+  baseline->runs[0].scenario = NULL;
+  put_scenario("\"nodes\":2", "\"nodes\":1");
+  struct hr_check *check = check_of(suite, baseline, 1);
+  expect_lines(check, LINES("  Changed: s.json was changed since the baseline.", "  figure "));
+  hr_check_destroy(check);
+  hr_baseline_destroy(baseline);
+  hr_suite_destroy(suite);
+}
+
+static struct hr_baseline_metric *metric_of(struct hr_baseline *baseline, const char *path) {
+  for (size_t i = 0; i < baseline->runs[0].n_metrics; i++)
+    if (strcmp(baseline->runs[0].metrics[i].path, path) == 0) return &baseline->runs[0].metrics[i];
+  CU_FAIL_FATAL("no such metric");
+  return NULL;
+}
+
+/* In the profile slo, which is the default, regressions of service and cost fail beyond a tolerance. Nothing else
+   does. A tolerance for one metric does not change that. */
+static void default_profile_is_slo(void) {
+  static const struct {
+    const char *path;
+    double factor;
+    bool passes;
+  } changes[] = {{"fairness.jain", 0.5, true},     {"jobs.backfilled", 3, true},       {"monthly_usd", 1 / 1.01, true},
+                 {"monthly_usd", 1 / 1.03, false}, {"monthly_usd", 2, true},           {"wait_s.p95", 1 / 1.05, true},
+                 {"wait_s.p95", 1 / 1.5, false},   {"utilization.makespan", 0.1, true}};
+  struct hr_suite *suite = load_suite("{\"runs\":[{\"name\":\"a\",\"scenario\":\"s.json\"}]}");
+  struct hr_baseline *baseline = make_baseline(suite);
+  for (unsigned profile = HR_PROFILE_UNSPECIFIED; profile <= HR_PROFILE_EXACT; profile++) {
+    suite->tolerances.profile = profile;
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+      struct hr_baseline_metric *metric = metric_of(baseline, changes[i].path);
+      double value = metric->value;
+      metric->value *= changes[i].factor;
+      CU_ASSERT_EQUAL(passes(suite, baseline), changes[i].passes && profile != HR_PROFILE_EXACT);
+      metric->value = value;
+    }
+  }
+  suite->tolerances.profile = HR_PROFILE_UNSPECIFIED;
+  CU_ASSERT_EQUAL(hr_suite_add_tolerance(suite, "monthly_usd=10%", NULL), HR_OK);
+  metric_of(baseline, "monthly_usd")->value /= 1.05;
+  metric_of(baseline, "fairness.jain")->value *= 0.9;
+  CU_ASSERT_TRUE(passes(suite, baseline));
+  metric_of(baseline, "monthly_usd")->value /= 1.06;
+  CU_ASSERT_FALSE(passes(suite, baseline));
+  CU_ASSERT_EQUAL(hr_suite_add_tolerance(suite, "exact", NULL), HR_OK);
+  CU_ASSERT_EQUAL(suite->tolerances.profile, HR_PROFILE_EXACT);
+  hr_baseline_destroy(baseline);
+  hr_suite_destroy(suite);
+}
+
+/* A run that misses a goal fails, whatever the baseline has. */
+static void goals_are_absolute(void) {
+  struct hr_suite *suite =
+      load_suite("{\"runs\":[{\"name\":\"a\",\"scenario\":\"s.json\",\"goals\":[\"wait_s.max of training <= 100 d\"]},"
+                 "{\"name\":\"b\",\"scenario\":\"s.json\",\"set\":{\"replications.count\":3}}],"
+                 "\"goals\":[\"completed >= 99 %\"]}");
+  struct hr_baseline *baseline = make_baseline(suite);
+  CU_ASSERT_TRUE(passes(suite, baseline));
+  CU_ASSERT_EQUAL(hr_suite_add_goal(suite, "wait_s.p95 <= 1 s", NULL), HR_OK);
+  cJSON *tree = result_of(suite, baseline), *run;
+  CU_ASSERT_EQUAL(schema_get(tree, "failures")->valueint, 2);
+  cJSON_ArrayForEach(run, schema_get(tree, "runs")) {
+    const cJSON *goals = schema_get(run, "goals"), *last = cJSON_GetArrayItem(goals, 1);
+    CU_ASSERT_TRUE(cJSON_IsTrue(schema_get(cJSON_GetArrayItem(goals, 0), "met")));
+    CU_ASSERT_STRING_EQUAL(schema_get(last, "goal")->valuestring, "wait_s.p95 <= 1 s");
+    CU_ASSERT_TRUE(cJSON_IsFalse(schema_get(last, "met")));
+    CU_ASSERT(schema_get(last, "value")->valuedouble > 1);
+  }
+  cJSON_Delete(tree);
+  struct hr_check *check = check_of(suite, baseline, 1);
+  expect_lines(check, LINES("  Goal missed: wait_s.p95 <= 1 s: it is "));
+  hr_check_destroy(check);
+  CU_ASSERT_EQUAL(hr_suite_add_goal(suite, "wait_s.p95 <= soon", NULL), HR_OK);
+  struct hr_error error = {0};
+  const struct hr_check_config config = {
+      .suite = suite, .baseline = baseline, .baseline_path = "base.json", .n_threads = 1};
+  CU_ASSERT_EQUAL(hr_check(&config, &check, &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "--goal wait_s.p95 <= soon: "));
+  hr_baseline_destroy(baseline);
+  hr_suite_destroy(suite);
+}
+
+/* Values that differ are printed with as many digits as this takes, in the unit of the metric. */
+static void printed_values_differ(void) {
+  static const struct {
+    const char *path;
+    double before, by;
+    const char *texts[2];
+  } values[] = {{"jct_s.p95", 28803, 14, {"8 h 0 min 3 s", "8 h 0 min 17 s"}},
+                {"jct_s.p99", 97498.51, 0.25, {"1 d 3 h 4 min 58.5 s", "1 d 3 h 4 min 58.8 s"}},
+                {"gpu_hours", 65398.1, 0.2, {"65,398.10", "65,398.30"}},
+                {"utilization.makespan", 0.5, 0.0001, {"50.00 %", "50.01 %"}},
+                {"monthly_usd", 112127.001, 0.1, {"$112,127.00", "$112,127.10"}}};
+  struct hr_suite *suite = load_suite("{\"runs\":[{\"name\":\"a\",\"scenario\":\"s.json\"}]}");
+  struct hr_baseline *baseline = make_baseline(suite);
+  struct hr_check *check = check_of(suite, baseline, 1);
+  struct hr__check_case *item = &check->cases[0];
+  char number[40];
+  item->changes = calloc(sizeof values / sizeof *values, sizeof *item->changes);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(item->changes);
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    enum hr__metric metric = hr__metric_find(values[i].path, strlen(values[i].path));
+    item->changes[item->n_changes++] = (struct hr__check_change){.label = strdup(values[i].path),
+                                                                 .unit = hr__metric_rows[metric].unit,
+                                                                 .before = values[i].before,
+                                                                 .now = values[i].before + values[i].by,
+                                                                 .verdict = HR__WORSE};
+  }
+  item->verdict = HR__CASE_FAILED;
+  char *text = table_of(check);
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+    for (size_t k = 0; k < 2; k++) {
+      snprintf(number, sizeof number, " %s ", values[i].texts[k]);
+      if (!strstr(text, number)) printf("\n  no%s in %s\n", number, text);
+      CU_ASSERT_PTR_NOT_NULL(strstr(text, number));
+    }
+  free(text);
+  hr_check_destroy(check);
+  hr_baseline_destroy(baseline);
+  hr_suite_destroy(suite);
+}
+
+/* ---- The first start that differs ------------------------------------------------------------------- */
 
 static struct hr_result *run_under(const char *policy, const struct hr_trace *trace, struct hr_scenario **scenario) {
   char word[100];
@@ -318,6 +513,7 @@ static void long_names_remain_distinguishable(void) {
   hr_suite_destroy(suite);
 }
 
-TEST_MAIN("plan: checks", TEST(written_baseline_passes), TEST(change_of_any_metric_fails),
-          TEST(first_start_equals_naive_search), TEST(significance_of_changes), TEST(long_names_remain_distinguishable),
-          TEST(files_fit_their_schemas))
+TEST_MAIN("plan: checks", TEST(written_baseline_passes), TEST(change_of_any_metric_fails), TEST(causes_come_first),
+          TEST(baselines_without_scenario_are_read), TEST(default_profile_is_slo), TEST(goals_are_absolute),
+          TEST(printed_values_differ), TEST(first_start_equals_naive_search), TEST(significance_of_changes),
+          TEST(long_names_remain_distinguishable), TEST(files_fit_their_schemas))

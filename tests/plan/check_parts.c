@@ -163,7 +163,9 @@ static struct hr_tolerance tolerance(const char *metric, double relative, double
 
 static enum hr__tolerance_verdict judge(const struct hr_tolerances *own, const struct hr_tolerances *common,
                                         const char *path, const char *class_, double before, double now) {
-  const struct hr__allowance allowance = {own, common, false, false};
+  struct hr_tolerances exact = *common;
+  if (exact.profile == HR_PROFILE_UNSPECIFIED) exact.profile = HR_PROFILE_EXACT;
+  const struct hr__allowance allowance = {own, &exact, false, false};
   enum hr_metric_of of = class_ ? HR_METRIC_OF_CLASS : HR_METRIC_OF_RUN;
   const struct hr_baseline_metric was = {.path = (char *)path, .group = (char *)class_, .of = of, .value = before};
   struct hr_baseline_metric is = was;
@@ -173,8 +175,12 @@ static enum hr__tolerance_verdict judge(const struct hr_tolerances *own, const s
 }
 
 static void exact_without_tolerance(void) {
-  const struct hr_tolerances none = {0};
-  const struct hr__allowance allowance = {&none, &none, false, false}, replicated = {&none, &none, true, true};
+  const struct hr_tolerances none = {.profile = HR_PROFILE_EXACT}, slo = {0};
+  const struct hr__allowance allowance = {&none, &none, false, false}, replicated = {&none, &none, true, true},
+                             by_default = {&slo, &slo, false, false};
+  CU_ASSERT_FALSE(hr__tolerance_wants_digest(&by_default));
+  CU_ASSERT_TRUE(hr__tolerance_only_worse(&by_default));
+  CU_ASSERT_FALSE(hr__tolerance_only_worse(&allowance));
   CU_ASSERT_EQUAL(judge(&none, &none, "wait_s.p95", NULL, 100, 100), HR__SAME);
   CU_ASSERT_EQUAL(judge(&none, &none, "wait_s.p95", NULL, 100, 100.000001), HR__WORSE);
   CU_ASSERT_EQUAL(judge(&none, &none, "wait_s.p95", NULL, 100, 99), HR__WORSE);
@@ -234,7 +240,8 @@ static void directions_of_regressions(void) {
 static double chance(bool paired, enum hr_worse worse, double *before, double *now,
                      enum hr__tolerance_verdict verdict) {
   struct hr_tolerance own[] = {tolerance("wait_s.mean", 0.5, 0, worse)};
-  const struct hr_tolerances tolerances = {.at = own, .count = worse != HR_WORSE_UNSPECIFIED}, none = {0};
+  const struct hr_tolerances tolerances = {.at = own, .count = worse != HR_WORSE_UNSPECIFIED},
+                             none = {.profile = HR_PROFILE_EXACT};
   const struct hr__allowance allowance = {&tolerances, &none, true, paired};
   struct hr_baseline_metric was = {.path = (char *)"wait_s.mean", .samples = before, .n_samples = 4}, is = was;
   is.samples = now;

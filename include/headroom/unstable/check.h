@@ -40,6 +40,8 @@ HR_API void hr_check_destroy(struct hr_check *check);
    that only the baseline has. hr_check_passed returns true if no run failed. */
 HR_API size_t hr_check_failures(const struct hr_check *check);
 HR_API size_t hr_check_runs(const struct hr_check *check);
+/* Returns how many goals are missed, by all runs together. */
+HR_API size_t hr_check_missed_goals(const struct hr_check *check);
 static inline bool hr_check_passed(const struct hr_check *check) {
   return hr_check_failures(check) == 0;
 }

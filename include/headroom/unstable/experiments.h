@@ -136,14 +136,29 @@ struct hr_tolerance {
   enum hr_worse worse;
 };
 
+/* What applies to metrics without a tolerance of their own. The columns: enumerator, name in files.
+   slo: only regressions of service and cost fail, and only if they exceed a tolerance; see docs/ci/check.md.
+   exact: every metric must be equal. */
+#define HR_TOLERANCE_PROFILE_TABLE(X)                                                                                  \
+  X(HR_PROFILE_SLO, "slo")                                                                                             \
+  X(HR_PROFILE_EXACT, "exact")
+
+enum hr_tolerance_profile {
+  HR_PROFILE_UNSPECIFIED, /* of a run: that of its suite; of a suite: slo */
+#define HR_PROFILE_NAME(name, text) name,
+  HR_TOLERANCE_PROFILE_TABLE(HR_PROFILE_NAME)
+#undef HR_PROFILE_NAME
+};
+
 /* The tolerances of a suite or of a run. */
 struct hr_tolerances {
   struct hr_tolerance *at; /* [count] */
   size_t count;
-  bool only_worse;        /* a metric that improved is never a failure */
+  enum hr_tolerance_profile profile;
+  bool only_worse;        /* a metric that improved is never a failure; if not specified: true in the profile slo */
   bool only_worse_is_set; /* the file specifies only_worse; if a run specifies it, the value in its suite is ignored */
-  /* exact_digest: digests must be equal. loose_digest: digests may differ. If neither is set, digests must be equal
-     unless tolerances or replications are specified */
+  /* exact_digest: digests must be equal. loose_digest: digests may differ. If neither is set, digests must be equal in
+     the profile exact, unless tolerances or replications are specified */
   bool exact_digest, loose_digest;
 };
 
@@ -161,6 +176,8 @@ struct hr_suite_run {
   char **set; /* [n_set]: overrides for hr_scenario_load */
   size_t n_set;
   struct hr_tolerances tolerances; /* override those of the suite */
+  struct hr_placed_text *goals; /* [n_goals]: goals such as "wait_s.p95 <= 10 min", in addition to those of the suite */
+  size_t n_goals;
 };
 
 /* A suite: runs to compare with a baseline. */
@@ -169,6 +186,8 @@ struct hr_suite {
   struct hr_suite_run *runs;
   size_t n_runs;
   struct hr_tolerances tolerances; /* apply to all runs */
+  struct hr_placed_text *goals;    /* [n_goals]: every run must meet them */
+  size_t n_goals;
 };
 
 /* Sets `*is_suite` to whether a JSON file is a suite, which has the key `runs`, and not a scenario. */
@@ -181,8 +200,10 @@ HR_API enum hr_status hr_suite_load(const char *path, struct hr_suite **suite, s
 HR_API enum hr_status hr_suite_of_scenario(const char *path, const char *trace, const char *const *overrides,
                                            size_t n_overrides, struct hr_suite **suite, struct hr_error *error);
 /* Adds a tolerance for all runs from a text such as "wait_s.p95=2%", or "monthly_usd=100" in the unit of the metric.
-   Errors begin with "--tolerance TEXT: ". */
+   The name of a profile sets the profile. Errors begin with "--tolerance TEXT: ". */
 HR_API enum hr_status hr_suite_add_tolerance(struct hr_suite *suite, const char *text, struct hr_error *error);
+/* Adds a goal for all runs, such as "wait_s.p95 of interactive <= 10 min". It is parsed by the check. */
+HR_API enum hr_status hr_suite_add_goal(struct hr_suite *suite, const char *text, struct hr_error *error);
 /* Specifies for all runs that improvements are never failures. */
 static inline void hr_suite_set_only_worse(struct hr_suite *suite) {
   suite->tolerances.only_worse = true;
@@ -193,8 +214,8 @@ HR_API void hr_suite_destroy(struct hr_suite *suite);
 /* ---- Baselines ---- */
 
 /* HR_BASELINE_FORMAT: the version of the format of baseline files. HR_MAX_BASELINE_BYTES: the maximum size of such a
-   file. */
-enum { HR_BASELINE_FORMAT = 1, HR_MAX_BASELINE_BYTES = 1 << 24 };
+   file. HR_MAX_BASELINE_SCENARIO_BYTES: larger scenarios are not stored in a baseline. */
+enum { HR_BASELINE_FORMAT = 1, HR_MAX_BASELINE_BYTES = 1 << 24, HR_MAX_BASELINE_SCENARIO_BYTES = 1 << 16 };
 
 /* What a metric describes: a whole run, or one class, tenant or pool of a run. The columns: enumerator, key in
    files. */
@@ -238,6 +259,7 @@ struct hr_baseline_run {
   uint64_t seed, trace_digest, digest; /* digest: of the events of the run */
   struct hr_baseline_input *inputs;    /* [n_inputs]: input files other than the trace */
   size_t n_inputs;
+  char *scenario;        /* the scenario after overrides, as JSON; NULL: not stored */
   uint32_t replications; /* 0: not a replicated run */
   struct hr_baseline_metric *metrics;
   size_t n_metrics;
