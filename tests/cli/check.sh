@@ -147,7 +147,7 @@ case_decisions_where_no_start_moves() {
   try 1 check s.json --trace jobs.csv --baseline base.json --set policy.placement=worst-fit --tolerance exact
   says stdout 'All jobs start at the same times. The first decision that differs is between 1'
   says stdout 'and 3 of 3; this range begins with'
-  says stdout 'Changed: s.json: policy.placement added: worst-fit.'
+  says stdout 'Changed: s.json: policy.placement best-fit -> worst-fit.'
 }
 
 case_new_and_gone_runs() {
