@@ -10,7 +10,7 @@
 
 #include "plan/check/check.h"
 
-#include <cjson/cJSON.h>
+#include "report/tables/json_tree.h"
 
 #include <inttypes.h>
 #include <stdio.h>
