@@ -113,7 +113,8 @@ case_full_disk_and_closed_pipe() {
   [ -w /dev/full ] || exit 77
   try 4 trace check "$demo" -o /dev/full
   try 4 trace check "$demo" --json /dev/full
-  "$headroom" trace check "$demo" 2>stderr | head -n 1 >stdout
+  # The reader may be gone before the last line is written; the program then ends by a signal, without a message.
+  { "$headroom" trace check "$demo" 2>stderr || [ $? -eq 141 ]; } | head -n 1 >stdout
   is_empty stderr
   says stdout 'check of'
 }
