@@ -161,8 +161,8 @@ enum hr_status hr__advice_difference(const struct hr_advice *advice, uint32_t ca
     values[r] = hr__runner_values(advice->runner, candidate, r)[metric] -
                 hr__runner_values(advice->runner, advice->base, r)[metric];
   enum hr_status status =
-      hr__interval_of(values, count, HR_METRIC_MEAN, advice->config.scenario->replications.confidence,
-                      is_exact(advice, candidate), interval);
+      hr__interval_uncorrected(values, count, HR_METRIC_MEAN, advice->config.scenario->replications.confidence,
+                               is_exact(advice, candidate), interval);
   free(values);
   return status == HR_OK ? HR_OK : no_memory(error);
 }

@@ -7,6 +7,12 @@
  * possible. For other confidences, Hettmansperger and Sheather (Statistics & Probability Letters 4, 1986) interpolate
  * the ends by a rule that is nearly exact for symmetric and skewed distributions.
  *
+ * Interval of a mean. Student's interval is exact for normal values. Values that are skewed to the right, such as mean
+ * waits near overload, are above its upper end too often, because a low mean comes with a low standard deviation. Hall
+ * (J. R. Stat. Soc. B 54, 1992, "On the removal of skewness by transformation") transforms Student's statistic T by an
+ * increasing cubic that removes the skewness g of the values: g(T) = ((1 + a T)^3 - 1) / (3 a) + a / 2 with a = g / (3
+ * sqrt(n)). The ends of the interval are the inverse at +- t(0.975; n - 1). Symmetric values give Student's interval.
+ *
  * Paired t interval. For n differences with mean m and standard deviation s the interval is m -+ t(0.975; n - 1) s /
  * sqrt(n). Pairs have the same random events, so common variation cancels and s is small (Law, "Simulation Modeling and
  * Analysis", on comparing two systems).
@@ -47,15 +53,33 @@ static void median_interval(const double *sorted, uint32_t count, double confide
   *high = (1 - weight) * sorted[count - k] + weight * sorted[count - inner];
 }
 
-static void student_interval(struct hr__interval *interval, double confidence) {
-  if (interval->count < 2) return;
-  double half =
-      gsl_cdf_tdist_Pinv((1 + confidence) / 2, interval->count - 1) * interval->sd / sqrt((double)interval->count);
-  interval->low = interval->mean - half;
-  interval->high = interval->mean + half;
+/* Third central moment, divided by the cube of the standard deviation. 0 if all values are equal. */
+static double skewness_of(const double *values, uint32_t count, double mean) {
+  double squares = 0, cubes = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    double deviation = values[i] - mean;
+    squares += deviation * deviation;
+    cubes += deviation * deviation * deviation;
+  }
+  return squares > 0 ? cubes / count / pow(squares / count, 1.5) : 0;
 }
 
-static void fill_interval(const double *sorted, enum hr_metric_kind kind, double confidence,
+/* Returns the value of Student's statistic that Hall's transformation maps to `x`: (cbrt(1 + 3 a y) - 1) / a with y = x
+   - a / 2. With the cube root r, this is 3 y / (r^2 + r + 1), which is also valid for a = 0. */
+static double undo_transformation(double x, double a) {
+  double y = x - a / 2, root = cbrt(1 + 3 * a * y);
+  return 3 * y / (root * root + root + 1);
+}
+
+static void mean_interval(double skewness, double confidence, struct hr__interval *interval) {
+  if (interval->count < 2) return;
+  double error = interval->sd / sqrt((double)interval->count), a = skewness / (3 * sqrt((double)interval->count));
+  double t = gsl_cdf_tdist_Pinv((1 + confidence) / 2, interval->count - 1);
+  interval->low = interval->mean - undo_transformation(t, a) * error;
+  interval->high = interval->mean - undo_transformation(-t, a) * error;
+}
+
+static void fill_interval(const double *sorted, enum hr_metric_kind kind, double confidence, bool corrected,
                           struct hr__interval *interval) {
   uint32_t count = interval->count;
   interval->mean = gsl_stats_mean(sorted, 1, count);
@@ -64,14 +88,14 @@ static void fill_interval(const double *sorted, enum hr_metric_kind kind, double
   if (kind == HR_METRIC_QUANTILE)
     median_interval(sorted, count, confidence, &interval->low, &interval->high);
   else
-    student_interval(interval, confidence);
+    mean_interval(corrected ? skewness_of(sorted, count, interval->mean) : 0, confidence, interval);
   /* If there are at least two values and all are equal, the interval has width 0, even if there are too few values for
      the confidence. */
   if (count > 1 && sorted[0] == sorted[count - 1]) interval->low = interval->high = interval->mean = sorted[0];
 }
 
-enum hr_status hr__interval_of(const double *values, uint32_t count, enum hr_metric_kind kind, double confidence,
-                               bool exact, struct hr__interval *interval) {
+static enum hr_status make_interval(const double *values, uint32_t count, enum hr_metric_kind kind, double confidence,
+                                    bool corrected, bool exact, struct hr__interval *interval) {
   *interval = (struct hr__interval){.mean = HR__UNKNOWN,
                                     .median = HR__UNKNOWN,
                                     .sd = HR__UNKNOWN,
@@ -83,10 +107,20 @@ enum hr_status hr__interval_of(const double *values, uint32_t count, enum hr_met
   for (uint32_t i = 0; i < count; i++)
     if (!isnan(values[i])) sorted[interval->count++] = values[i];
   gsl_sort(sorted, 1, interval->count);
-  if (interval->count) fill_interval(sorted, kind, confidence, interval);
+  if (interval->count) fill_interval(sorted, kind, confidence, corrected, interval);
   if (exact && interval->count == 1) interval->low = interval->high = sorted[0];
   free(sorted);
   return HR_OK;
+}
+
+enum hr_status hr__interval_of(const double *values, uint32_t count, enum hr_metric_kind kind, double confidence,
+                               bool exact, struct hr__interval *interval) {
+  return make_interval(values, count, kind, confidence, true, exact, interval);
+}
+
+enum hr_status hr__interval_uncorrected(const double *values, uint32_t count, enum hr_metric_kind kind,
+                                        double confidence, bool exact, struct hr__interval *interval) {
+  return make_interval(values, count, kind, confidence, false, exact, interval);
 }
 
 static void put_known(struct hr__json *json, cJSON *object, const char *key, double value) {

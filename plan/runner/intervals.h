@@ -5,9 +5,9 @@
 /*
  * Statistics of independent runs: confidence intervals of a metric, paired differences, and significance tests.
  *
- * For a metric that is a mean or a sum, the estimate is the mean over runs, with Student's interval. A metric that is a
- * quantile has a skewed distribution over runs. For it, the estimate is the median over runs, with a distribution-free
- * interval from order statistics.
+ * For a metric that is a mean or a sum, the estimate is the mean over runs, with Student's interval corrected for the
+ * skewness of the values. A metric that is a quantile has a skewed distribution over runs. For it, the estimate is the
+ * median over runs, with a distribution-free interval from order statistics.
  */
 
 #include "headroom/unstable/compare.h"
@@ -28,6 +28,11 @@ struct hr__interval {
    is the only failure. */
 enum hr_status hr__interval_of(const double *values, uint32_t count, enum hr_metric_kind kind, double confidence,
                                bool exact, struct hr__interval *interval);
+
+/* As hr__interval_of, but the interval of a mean is Student's, without the correction for skewness. For paired
+   differences, in which skewness mostly cancels, and for tests with this statistic. */
+enum hr_status hr__interval_uncorrected(const double *values, uint32_t count, enum hr_metric_kind kind,
+                                        double confidence, bool exact, struct hr__interval *interval);
 
 /* The estimate to which the interval belongs: median or mean. */
 static inline double hr__interval_centre(const struct hr__interval *interval) {

@@ -357,7 +357,7 @@ enum hr_status hr_replicates_print(FILE *out, const struct hr_replicates *replic
   }
   fputc('\n', out);
   hr__put_field(&page.console, "note",
-                "means have Student's intervals; quantiles are medians over replications with "
+                "means have Student's intervals, corrected for skewness; quantiles are medians over replications with "
                 "intervals from order statistics; confidence %.6g",
                 replicates->config.spec->confidence);
   if (perf && perf->sim_s > 0)

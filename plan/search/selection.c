@@ -119,8 +119,9 @@ static enum hr_status significantly_fails(const struct contest *contest, uint32_
     struct hr__interval interval;
     hr__evaluator_values(contest->evaluator, contest->finalists[finalist], contest->made[finalist], goal->metric,
                          values);
-    status = hr__interval_of(values, contest->made[finalist], hr__metric_rows[goals->metrics[goal->metric].id].kind,
-                             contest->config->confidence, !contest->evaluator->random, &interval);
+    status =
+        hr__interval_uncorrected(values, contest->made[finalist], hr__metric_rows[goals->metrics[goal->metric].id].kind,
+                                 contest->config->confidence, !contest->evaluator->random, &interval);
     double best_case = goal->at_most ? interval.low : interval.high;
     *fails = *fails || (!isnan(best_case) && hr__goal_violation(goal, best_case) > 0);
   }

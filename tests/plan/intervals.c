@@ -41,6 +41,23 @@ static void student_interval_equals_tables(void) {
   expect(interval.high, 2 + 63.65674116287399 * sqrt(2) / sqrt(2));
 }
 
+/* Hall's transformation of the statistic at both ends must give +- t. Four values: mean 2, standard deviation 2,
+   skewness 2 / sqrt(3), t(0.975; 3) = 3.1824463052837078. */
+static void mean_interval_is_corrected_for_skewness(void) {
+  static const double right[] = {1, 1, 1, 5}, left[] = {-1, -1, -1, -5};
+  struct hr__interval interval = interval_of(right, 4, HR_METRIC_MEAN, 0.95, false), mirrored, student;
+  double a = 2 / sqrt(3) / (3 * 2), ends[] = {2 - interval.low, 2 - interval.high};
+  for (int i = 0; i < 2; i++)
+    expect((pow(1 + a * ends[i], 3) - 1) / (3 * a) + a / 2, (i ? -1 : 1) * 3.1824463052837078);
+  mirrored = interval_of(left, 4, HR_METRIC_MEAN, 0.95, false);
+  expect(mirrored.low, -interval.high);
+  expect(mirrored.high, -interval.low);
+  CU_ASSERT_EQUAL_FATAL(hr__interval_uncorrected(right, 4, HR_METRIC_MEAN, 0.95, false, &student), HR_OK);
+  expect(student.low, 2 - 3.1824463052837078);
+  expect(student.high, 2 + 3.1824463052837078);
+  CU_ASSERT(interval.high > student.high && interval.low > student.low);
+}
+
 static void unknown_values_are_omitted(void) {
   const double values[] = {3, (double)NAN, 1, 5, 2, (double)NAN, 4}, none[] = {(double)NAN, (double)NAN};
   struct hr__interval interval = interval_of(values, 7, HR_METRIC_MEAN, 0.95, false);
@@ -148,15 +165,17 @@ static double share_covered(uint32_t count, enum hr_metric_kind kind, bool skewe
 static void coverage_of_both_intervals(void) {
   for (uint32_t count = 10; count <= 20; count += 10) {
     double student = share_covered(count, HR_METRIC_MEAN, false, 0),
+           skewed = share_covered(count, HR_METRIC_MEAN, true, 1),
            median = share_covered(count, HR_METRIC_QUANTILE, true, log(2));
     CU_ASSERT(student > 0.9415 && student < 0.9585);
+    CU_ASSERT(skewed > 0.93 && skewed < 0.97); /* 0.90 and 0.92 without the correction */
     CU_ASSERT(median > 0.9415 && median < 0.9585);
     /* the interval must not cover a value that is not the median */
     CU_ASSERT(share_covered(count, HR_METRIC_QUANTILE, true, 1.3 * log(2)) < 0.94);
   }
 }
 
-TEST_MAIN("plan: intervals", TEST(student_interval_equals_tables), TEST(unknown_values_are_omitted),
-          TEST(intervals_of_few_values), TEST(median_interval_computed_by_hand),
+TEST_MAIN("plan: intervals", TEST(student_interval_equals_tables), TEST(mean_interval_is_corrected_for_skewness),
+          TEST(unknown_values_are_omitted), TEST(intervals_of_few_values), TEST(median_interval_computed_by_hand),
           TEST(too_few_values_for_a_median_interval), TEST(median_interval_equals_enumeration),
           TEST(coverage_of_both_intervals))

@@ -7,8 +7,8 @@
  * statistics of metrics over replications.
  *
  * Replication r has the seed hr_replication_seed(seed, r), see headroom/unstable/compare.h. If a metric is a mean or a
- * sum, the result is its mean over replications with Student's confidence interval. If a metric is a quantile, the
- * result is its median over replications with a confidence interval from order statistics.
+ * sum, the result is its mean over replications with Student's confidence interval, corrected for skewness. If a metric
+ * is a quantile, the result is its median over replications with a confidence interval from order statistics.
  * docs/researcher/replications.md has the details.
  */
 
