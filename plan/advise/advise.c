@@ -227,7 +227,7 @@ static enum hr_status list_metrics(struct hr_advice *advice, struct hr_error *er
   const struct hr_trace *trace = advice->config.trace;
   uint32_t n_tenants = trace->tenant ? trace->tenants.count : 0;
   bool present[HR_N_CLASSES] = {false};
-  size_t max = HR__A_GROUPS + (size_t)HR__A_GROUP_METRICS * (HR_N_CLASSES + 1 + n_tenants);
+  size_t max = HR__A_GROUPS + (size_t)HR__A_GROUP_METRICS * (HR_N_CLASSES + 1 + n_tenants) + advice->goals.n_metrics;
   advice->metrics = calloc(max, sizeof *advice->metrics);
   advice->tenant_at = calloc((size_t)n_tenants + 1, sizeof *advice->tenant_at);
   if (!advice->metrics || !advice->tenant_at) return no_memory(error);
@@ -243,7 +243,16 @@ static enum hr_status list_metrics(struct hr_advice *advice, struct hr_error *er
     advice->tenant_at[i] = (uint32_t)advice->n_metrics;
     add_group(advice, HR__OF_TENANT, trace->tenants.text[i]);
   }
+  advice->goals_at = advice->n_metrics;
+  for (size_t i = 0; i < advice->goals.n_metrics; i++) advice->metrics[advice->n_metrics++] = advice->goals.metrics[i];
   return HR_OK;
+}
+
+/* Parses the goals of the scenario's plan, if it has one. */
+static enum hr_status parse_goals(struct hr_advice *advice, struct hr_error *error) {
+  const struct hr_plan_spec *plan = advice->config.scenario->plan;
+  if (!plan) return HR_OK;
+  return hr__goals_of_texts(plan->constraints, plan->n_constraints, advice->config.trace, &advice->goals, error);
 }
 
 /* ---- Preparation ----------------------------------------------------------------------------------- */
@@ -298,7 +307,8 @@ static enum hr_status prepare(struct hr_advice *advice, struct hr_error *error) 
                    "--set cluster.pools.0.market=on-demand --set cluster.pools.0.usd_per_gpu_hour=2.5, or an "
                    "'instance' of the catalogue ('headroom list prices')",
                    scenario->path);
-  enum hr_status status = list_metrics(advice, error);
+  enum hr_status status = parse_goals(advice, error);
+  if (status == HR_OK) status = list_metrics(advice, error);
   if (status == HR_OK) status = read_parts(advice, error);
   if (status != HR_OK) return status;
   find_policy(advice);
@@ -448,6 +458,7 @@ void hr_advice_destroy(struct hr_advice *advice) {
   hr_catalog_destroy(advice->catalog);
   cJSON_Delete(advice->pools);
   cJSON_Delete(advice->classes);
+  hr__goals_finish(&advice->goals);
   free(advice->metrics);
   free(advice->tenant_at);
   free(advice->scratch);

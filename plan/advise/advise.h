@@ -10,6 +10,7 @@
 #include "headroom/unstable/catalog.h"
 #include "plan/runner/intervals.h"
 #include "plan/runner/runner.h"
+#include "plan/search/goals.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -129,6 +130,8 @@ struct hr_advice {
   struct hr__run_profile profile;
   struct hr__scoped_metric *metrics; /* metrics that are stored for every run, [n_metrics] */
   size_t n_metrics;
+  struct hr__goals goals;          /* goals of the scenario's plan; none if it has no plan */
+  size_t goals_at;                 /* index of the first metric of `goals` in `metrics` */
   uint32_t class_at[HR_N_CLASSES]; /* index of the first metric of a class; HR_NONE: the class has no metrics */
   uint32_t *tenant_at;             /* [n_tenants] index of the first metric of a tenant */
   uint32_t environment, base;      /* indexes in the runner; base: the unchanged scenario */
@@ -240,8 +243,15 @@ enum hr_status hr__advice_difference(const struct hr_advice *advice, uint32_t ca
 /* Returns the value of a metric in the unchanged scenario and its value in the candidate. */
 struct hr_advice_metric hr__advice_metric(const struct hr_advice *advice, uint32_t candidate, size_t metric,
                                           uint32_t replications);
-/* Whether the candidate serves all classes about as well as the unchanged scenario (see HR_ADVISE_WAIT_SHARE). If not,
-   `reason` names the class and metric that get worse. */
+/* The metric of a goal in the unchanged scenario and in the candidate. */
+static inline struct hr_advice_metric hr__advice_goal(const struct hr_advice *advice, uint32_t candidate, size_t goal,
+                                                      uint32_t replications) {
+  return hr__advice_metric(advice, candidate, advice->goals_at + advice->goals.goals[goal].metric, replications);
+}
+/* Whether the candidate serves as well as the unchanged scenario. If the scenario has goals: no goal is missed by more
+   than in the unchanged scenario. Otherwise: no class waits much longer (see HR_ADVISE_WAIT_SHARE). In both cases, no
+   class completes a smaller share of its jobs, unless goals bound completion. If not, `reason` names the goal, or the
+   class and metric that get worse. */
 bool hr__advice_serves(const struct hr_advice *advice, uint32_t candidate, uint32_t replications, char *reason,
                        size_t size);
 

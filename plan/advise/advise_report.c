@@ -89,6 +89,20 @@ static void put_subject(struct advice_page *page, const struct hr_advice_item *i
   hr__put_field(&page->console, "  for", "%s", text);
 }
 
+/* Prints the metric of each goal today and with the change. */
+static void put_goals(struct advice_page *page, uint32_t candidate, bool brief) {
+  const struct hr_advice *advice = page->advice;
+  char text[2][HR__METRIC_BYTES];
+  for (size_t i = 0; i < advice->goals.n_goals && !brief; i++) {
+    const struct hr__goal *goal = &advice->goals.goals[i];
+    enum hr_unit unit = hr__metric_rows[advice->goals.metrics[goal->metric].id].unit;
+    struct hr_advice_metric value = hr__advice_goal(advice, candidate, i, advice->n_replications);
+    hr__put_field(&page->console, i ? "" : "  goals", "%s: %s -> %s%s", goal->text,
+                  hr__metric_text(unit, value.before, text[0]), hr__metric_text(unit, value.after, text[1]),
+                  hr__goal_violation(goal, value.after) > 0 ? ", missed" : "");
+  }
+}
+
 static void put_item(struct advice_page *page, size_t place) {
   struct hr_advice_item item;
   struct hr__console *console = &page->console;
@@ -103,6 +117,7 @@ static void put_item(struct advice_page *page, size_t place) {
                 hr__metric_text(HR_UNIT_SECONDS, item.wait_p95_s.after, number[1]),
                 hr__metric_text(HR_UNIT_SHARE, item.completed.before, number[2]),
                 hr__metric_text(HR_UNIT_SHARE, item.completed.after, number[3]));
+  put_goals(page, page->advice->proposals[place].candidate, item.reason != NULL);
   if (item.reason) {
     hr__put_field(console, "  reason", "%s", item.reason);
     return; /* details of proposals that are not advised are only in the JSON */
@@ -153,10 +168,15 @@ static void put_foot(struct advice_page *page, const struct hr_perf *perf) {
                 "unchanged scenario; savings do not add up. Confidence of intervals: %.4g %%.",
                 hr__count_text(advice->n_replications, text[0]), advice->n_replications == 1 ? "" : "s",
                 100 * advice->config.scenario->replications.confidence);
-  hr__put_field(console, "advised",
-                "savings are significant, each class completes as large a share of its jobs, and no p95 "
-                "wait grows by more than %d %% or %d s, whichever is larger.",
-                (int)(100 * HR_ADVISE_WAIT_SHARE), HR_ADVISE_WAIT_S);
+  if (advice->goals.n_goals)
+    hr__put_field(console, "advised",
+                  "savings are significant, and no goal of the scenario's plan is missed, or missed by more than "
+                  "today.");
+  else
+    hr__put_field(console, "advised",
+                  "savings are significant, each class completes as large a share of its jobs, and no p95 "
+                  "wait grows by more than %d %% or %d s, whichever is larger.",
+                  (int)(100 * HR_ADVISE_WAIT_SHARE), HR_ADVISE_WAIT_S);
   if (perf && perf->sim_s > 0)
     hr__put_field(console, "speed", "%s runs in %s s on %u thread%s",
                   hr__count_text(hr__runner_runs(advice->runner), text[0]), hr__fixed_text(perf->sim_s, 2, text[1]),
@@ -210,6 +230,20 @@ static void put_tenants(struct advice_json_writer *writer, cJSON *object, const 
   }
 }
 
+static void json_put_goals(struct advice_json_writer *writer, cJSON *object, uint32_t candidate) {
+  const struct hr_advice *advice = writer->advice;
+  cJSON *list = hr__json_array(&writer->json, object, "goals");
+  for (size_t i = 0; i < advice->goals.n_goals; i++) {
+    const struct hr__goal *goal = &advice->goals.goals[i];
+    struct hr_advice_metric value = hr__advice_goal(advice, candidate, i, advice->n_replications);
+    cJSON *inner = hr__json_append(&writer->json, list, cJSON_CreateObject());
+    hr__json_text(&writer->json, inner, "goal", goal->text);
+    put_if_known(writer, inner, "before", value.before);
+    put_if_known(writer, inner, "after", value.after);
+    hr__json_bool(&writer->json, inner, "met", hr__goal_violation(goal, value.after) == 0);
+  }
+}
+
 static void json_put_item(struct advice_json_writer *writer, cJSON *list, size_t place) {
   struct hr__json *json = &writer->json;
   const struct hr_advice *advice = writer->advice;
@@ -233,6 +267,7 @@ static void json_put_item(struct advice_json_writer *writer, cJSON *list, size_t
   cJSON *metrics = hr__json_object(json, inner, "metrics");
   put_group(writer, metrics, proposal->candidate, hr__advice_group_metric(advice, proposal->class_, 0));
   put_pair(writer, metrics, proposal->candidate, HR__A_LOST);
+  json_put_goals(writer, inner, proposal->candidate);
   put_tenants(writer, inner, proposal);
   hr__json_notes(json, hr__json_array(json, inner, "assumed"), item.assumed);
   if (item.reason) hr__json_text(json, inner, "reason", item.reason);

@@ -182,18 +182,45 @@ struct hr_advice_metric hr__advice_metric(const struct hr_advice *advice, uint32
 
 /* ---- Service --------------------------------------------------------------------------------------- */
 
-static bool serves_group(const struct hr_advice *advice, uint32_t candidate, uint32_t class_, uint32_t replications,
-                         char *reason, size_t size) {
+/* Writes a value in the unit of a goal. */
+static const char *goal_value_text(const struct hr_advice *advice, size_t goal, double value, char *buffer) {
+  enum hr__metric metric = advice->goals.metrics[advice->goals.goals[goal].metric].id;
+  return hr__metric_text(hr__metric_rows[metric].unit, value, buffer);
+}
+
+/* Whether no goal is missed by more than in the unchanged scenario. A goal that is met today must stay met. */
+static bool keeps_goals(const struct hr_advice *advice, uint32_t candidate, uint32_t replications, char *reason,
+                        size_t size) {
+  char text[2][HR__METRIC_BYTES];
+  for (size_t i = 0; i < advice->goals.n_goals; i++) {
+    const struct hr__goal *goal = &advice->goals.goals[i];
+    struct hr_advice_metric value = hr__advice_goal(advice, candidate, i, replications);
+    double before = hr__goal_violation(goal, value.before), after = hr__goal_violation(goal, value.after);
+    if (after <= before + 1e-12) continue;
+    snprintf(reason, size, "it misses the goal %.150s: %s, today %s", goal->text,
+             goal_value_text(advice, i, value.after, text[0]), goal_value_text(advice, i, value.before, text[1]));
+    return false;
+  }
+  return true;
+}
+
+static bool completes_group(const struct hr_advice *advice, uint32_t candidate, uint32_t class_, uint32_t replications,
+                            char *reason, size_t size) {
   struct hr_advice_metric done =
       hr__advice_metric(advice, candidate, hr__advice_group_metric(advice, class_, HR__A_COMPLETED), replications);
-  struct hr_advice_metric wait =
-      hr__advice_metric(advice, candidate, hr__advice_group_metric(advice, class_, HR__A_WAIT), replications);
-  char text[2][HR__NUMBER_BYTES];
   if (done.after < done.before - 1e-9) {
     snprintf(reason, size, "%.2f %% of %s complete, before %.2f %%", 100 * done.after, hr__advice_class_text(class_),
              100 * done.before);
     return false;
   }
+  return true;
+}
+
+static bool waits_of_group(const struct hr_advice *advice, uint32_t candidate, uint32_t class_, uint32_t replications,
+                           char *reason, size_t size) {
+  struct hr_advice_metric wait =
+      hr__advice_metric(advice, candidate, hr__advice_group_metric(advice, class_, HR__A_WAIT), replications);
+  char text[2][HR__NUMBER_BYTES];
   if (wait.after <= wait.before + fmax(HR_ADVISE_WAIT_S, HR_ADVISE_WAIT_SHARE * wait.before)) return true;
   if (isnan(wait.before) || isnan(wait.after)) return true;
   snprintf(reason, size, "the p95 wait of %s grows from %s to %s", hr__advice_class_text(class_),
@@ -201,9 +228,27 @@ static bool serves_group(const struct hr_advice *advice, uint32_t candidate, uin
   return false;
 }
 
+/* Whether a goal bounds how many jobs complete. */
+static bool goals_bound_completion(const struct hr_advice *advice) {
+  static const enum hr__metric metrics[] = {HR__M_COMPLETED, HR__M_COMPLETED_SHARE, HR__M_REJECTED, HR__M_UNFINISHED};
+  for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
+    if (hr__goals_have(&advice->goals, metrics[i])) return true;
+  return false;
+}
+
+static bool serves_group(const struct hr_advice *advice, uint32_t candidate, uint32_t class_, uint32_t replications,
+                         char *reason, size_t size) {
+  bool by_goals = advice->goals.n_goals > 0;
+  if ((!by_goals || !goals_bound_completion(advice)) &&
+      !completes_group(advice, candidate, class_, replications, reason, size))
+    return false;
+  return by_goals || waits_of_group(advice, candidate, class_, replications, reason, size);
+}
+
 bool hr__advice_serves(const struct hr_advice *advice, uint32_t candidate, uint32_t replications, char *reason,
                        size_t size) {
   for (uint32_t i = 0; i < HR_N_CLASSES; i++)
     if (advice->class_at[i] != HR_NONE && !serves_group(advice, candidate, i, replications, reason, size)) return false;
-  return serves_group(advice, candidate, HR_N_CLASSES, replications, reason, size);
+  return serves_group(advice, candidate, HR_N_CLASSES, replications, reason, size) &&
+         keeps_goals(advice, candidate, replications, reason, size);
 }
