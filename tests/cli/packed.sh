@@ -29,8 +29,11 @@ real_trace() {
   same_run "$scenario" "$path" "$@"
 }
 
+# The agency's jobs accept A100-40 or L4 GPUs in one region; so the cluster has these, too.
 case_reference_traces() {
   small_scenario
+  local more='"region": "us-east-1", "nodes": 4, "gpus_per_node": 8 }'
+  sed -i "s|\"pools\": \[|& { \"name\": \"a\", \"gpu\": \"A100-40\", $more, { \"name\": \"l\", \"gpu\": \"L4\", $more, |" s.json
   for trace in "$project"/traces/reference/*.csv; do same_run s.json "$trace"; done
 }
 
