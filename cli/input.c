@@ -97,17 +97,28 @@ enum hr_status input_read_trace(struct input *input, const struct input_args *ar
   return status;
 }
 
-enum hr_status input_read_trace_alone(const char *path, const struct input_args *args, struct hr_trace **trace,
-                                      struct hr_error *error) {
+static enum hr_status read_alone(const char *path, const struct input_args *args, bool spooled, struct hr_trace **trace,
+                                 struct hr_error *error) {
   struct hr_column_map map = {0};
   enum hr_status status = args->format ? check_format(args->format, error) : HR_OK;
   if (status == HR_OK) status = merge_columns(&map, NULL, args, error);
   if (status == HR_OK) {
-    struct hr_trace_options options = {.format = args->format, .map = &map, .lenient = args->lenient};
+    struct hr_trace_options options = {
+        .format = args->format, .map = &map, .lenient = args->lenient, .spooled = spooled};
     status = hr_trace_read(path, &options, trace, error);
   }
   hr_column_map_finish(&map);
   return status;
+}
+
+enum hr_status input_read_trace_alone(const char *path, const struct input_args *args, struct hr_trace **trace,
+                                      struct hr_error *error) {
+  return read_alone(path, args, false, trace, error);
+}
+
+enum hr_status input_read_trace_spooled(const char *path, const struct input_args *args, struct hr_trace **trace,
+                                        struct hr_error *error) {
+  return read_alone(path, args, true, trace, error);
 }
 
 /* ---- All of it -------------------------------------------------------------------------------------- */

@@ -110,6 +110,9 @@ void input_finish(struct input *input);
 /* Reads a trace without a scenario. Uses the options of TRACE_OPTIONS. */
 enum hr_status input_read_trace_alone(const char *path, const struct input_args *args, struct hr_trace **trace,
                                       struct hr_error *error);
+/* The same, with columns in files if possible (`spooled` of struct hr_trace_options). */
+enum hr_status input_read_trace_spooled(const char *path, const struct input_args *args, struct hr_trace **trace,
+                                        struct hr_error *error);
 
 /* Warns on standard error if more than 1 % of the jobs are rejected, even with --quiet. `cluster` is that of the run.
  */

@@ -288,7 +288,7 @@ static enum hr_status pack(const void *untyped, const struct words *operands, st
   struct hr_trace *trace = NULL;
   struct hr_packed packed;
   enum hr_status status = pack_check_outputs(operands->at[0], args, error);
-  if (status == HR_OK) status = input_read_trace_alone(operands->at[0], &args->input, &trace, error);
+  if (status == HR_OK) status = input_read_trace_spooled(operands->at[0], &args->input, &trace, error);
   if (status == HR_OK) status = hr_trace_pack(trace, args->output, &packed, error);
   if (status == HR_OK && args->json) status = hr_packed_write_json(&packed, args->json, error);
   if (status == HR_OK && !args->quiet) input_print_trace_notes(stderr, trace);

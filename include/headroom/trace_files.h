@@ -136,6 +136,10 @@ struct hr_trace_options {
      packed trace are mapped from its file. The rows of a text trace must be sorted by submit; their columns are in
      unnamed files in $TMPDIR (or /var/tmp), which are removed with the trace. */
   bool streamed;
+  /* To read once, in order: as long as the rows are sorted by submit and the ids are increasing numbers (or absent),
+     columns are in files as in a streamed trace, so their memory can be reclaimed. At the first other row, the trace
+     moves into memory. The trace is the same as without this option. */
+  bool spooled;
 };
 
 /*

@@ -4,7 +4,7 @@
  *
  * Data layout: each column is an array. If an array is full, its capacity is doubled. A column is created as soon as
  * some row has a value other than "unknown", so a trace with four known fields has four columns. The columns of
- * streamed traces are temporary files that are mapped into memory. They grow by a few blocks of rows at a time.
+ * spooled traces are temporary files that are mapped into memory. They grow by a few blocks of rows at a time.
  *
  * Job ids have three forms. As long as each id equals its row number, ids need no memory. As long as all ids are
  * integers in canonical form, an id needs 8 bytes. After the first id of any other form, all ids are texts.
@@ -169,11 +169,29 @@ struct hr_notes *hr_trace_builder_notes(struct hr_trace_builder *builder) {
 
 /* ---- Columns ---------------------------------------------------------------------------------------- */
 
+/* Moves all columns of a spooled trace into memory. Returns false if out of memory. */
+static bool leave_spool(struct hr_trace_builder *builder) {
+  for (int id = 0; id < HR__N_COLUMNS; id++) {
+    struct hr__column *column = &builder->column[id];
+    if (!column->spooled_bytes) continue;
+    void *at = malloc(column->spooled_bytes);
+    if (!at) return false;
+    memcpy(at, column->at, column->spooled_bytes); /* also the fields of the current row */
+    free_column(column);
+    column->at = at;
+  }
+  builder->spooled = false;
+  return true;
+}
+
 static bool resize_column(struct hr_trace_builder *builder, struct hr__column *column, uint32_t capacity) {
-  if (builder->streamed) {
-    bool ok = resize_spool(column, capacity);
-    if (!ok) builder->spool_failure = errno;
-    return ok;
+  if (builder->spooled) {
+    if (resize_spool(column, capacity)) return true;
+    if (builder->streamed) {
+      builder->spool_failure = errno;
+      return false;
+    }
+    if (!leave_spool(builder)) return false;
   }
   return hr__array_resize(&column->at, capacity, column->width);
 }
@@ -182,7 +200,7 @@ static bool resize_column(struct hr_trace_builder *builder, struct hr__column *c
    Columns in files grow by a few blocks, because a file grows without being copied. */
 static uint32_t next_capacity(const struct hr_trace_builder *builder) {
   const uint32_t more = SPOOLED_BLOCKS * HR__SPOOL_BLOCK;
-  if (builder->streamed) return builder->capacity > HR_NONE - more ? HR_NONE : builder->capacity + more;
+  if (builder->spooled) return builder->capacity > HR_NONE - more ? HR_NONE : builder->capacity + more;
   if (builder->capacity > HR_NONE / 2) return HR_NONE;
   return builder->capacity ? 2 * builder->capacity : FIRST_CAPACITY;
 }
@@ -279,9 +297,11 @@ static bool ids_to_text(struct hr_trace_builder *builder) {
 }
 
 static bool put_id_number(struct hr_trace_builder *builder, int64_t id) {
+  bool increases = builder->n == 0 || id > builder->last_id;
+  if (builder->spooled && !increases && !leave_spool(builder)) return false;
   int64_t *column = builder->column[HR__COLUMN_ID].at;
   column[builder->n] = id;
-  builder->ids_increase = builder->ids_increase && (builder->n == 0 || id > builder->last_id);
+  builder->ids_increase = builder->ids_increase && increases;
   builder->last_id = id;
   return true;
 }
@@ -291,7 +311,10 @@ static bool ids_to_numbers(struct hr_trace_builder *builder) {
   struct hr__column *column = &builder->column[HR__COLUMN_ID];
   if (!resize_column(builder, column, builder->capacity)) return false;
   int64_t *number = column->at;
-  for (uint32_t row = 0; row < builder->n; row++) number[row] = (int64_t)row + 1;
+  for (uint32_t row = 0; row < builder->n; row++) {
+    number[row] = (int64_t)row + 1;
+    if (row % HR__SPOOL_BLOCK == HR__SPOOL_BLOCK - 1) hr__spool_drop(column, row + 1 - HR__SPOOL_BLOCK, row + 1);
+  }
   builder->last_id = builder->n;
   builder->ids = HR__IDS_NUMBER;
   return true;
@@ -313,6 +336,7 @@ static bool put_id(struct hr_trace_builder *builder, struct hr_text id) {
     if (!ids_to_numbers(builder)) return false;
   }
   if (is_number) return put_id_number(builder, number);
+  if (builder->spooled && !leave_spool(builder)) return false;
   if (builder->ids == HR__IDS_NUMBER && !ids_to_text(builder)) return false;
   char **column = builder->column[HR__COLUMN_ID].at;
   column[builder->n] = store_id(builder, id.at, strnlen(id.at, id.length));
@@ -391,9 +415,10 @@ enum hr_status hr__builder_append(struct hr_trace_builder *builder, const struct
                    "time: sort them, or run without --stream",
                    builder->source, at);
   bool ok = builder->n < builder->capacity || grow(builder);
+  if (ok && builder->spooled && builder->n && record->submit_us < last_submit_us(builder)) ok = leave_spool(builder);
   if (!ok || !put_line(builder, line) || !put_row(builder, record)) return append_failed(builder, at, error);
   builder->n++;
-  if (builder->streamed && builder->n % HR__SPOOL_BLOCK == 0) drop_block(builder);
+  if (builder->spooled && builder->n % HR__SPOOL_BLOCK == 0) drop_block(builder);
   return HR_OK;
 }
 
@@ -430,6 +455,20 @@ enum hr_status hr_trace_builder_leave_out(struct hr_trace_builder *builder, cons
 }
 
 /* ---- Finished traces ---------------------------------------------------------------------------------- */
+
+static bool is_within(const void *at, const void *begin, size_t bytes) {
+  return bytes && (uintptr_t)at >= (uintptr_t)begin && (uintptr_t)at - (uintptr_t)begin < bytes;
+}
+
+void hr__trace_release(const struct hr_trace *trace, const void *at, size_t bytes) {
+  if (!trace->mapped) return;
+  const struct hr__owned_trace *owned = (const struct hr__owned_trace *)trace;
+  bool mapped = is_within(at, owned->map, owned->map_bytes);
+  for (int id = 0; !mapped && id < HR__N_COLUMNS; id++)
+    mapped = is_within(at, owned->column[id].at, owned->column[id].spooled_bytes);
+  size_t over = (uintptr_t)at % (size_t)sysconf(_SC_PAGESIZE);
+  if (mapped) (void)madvise((char *)(uintptr_t)at - over, over + bytes, MADV_DONTNEED);
+}
 
 void hr_trace_destroy(struct hr_trace *trace) {
   if (!trace) return;

@@ -5,9 +5,10 @@
 /*
  * The columns of a trace, a trace under construction, and a finished trace with the memory that it owns.
  *
- * A streamed trace does not have to fit into memory. Each of its columns is an unnamed temporary file in $TMPDIR or
+ * A spooled trace does not have to fit into memory. Each of its columns is an unnamed temporary file in $TMPDIR or
  * /var/tmp that is mapped into memory. The file is deleted when it is closed. Its pages occupy memory only while they
- * are in use.
+ * are in use. A streamed trace is a spooled trace without ids. A spooled trace that is not streamed moves into memory
+ * at the first row that needs it: a row that is out of order, or an id that is not a number above the previous one.
  */
 
 #include "base/names.h"
@@ -16,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A column of a trace. In a streamed trace, the column is a mapped temporary file. */
+/* A column of a trace. In a spooled trace, the column is a mapped temporary file. */
 struct hr__column {
   void *at;
   uint8_t width;        /* bytes per entry */
@@ -53,7 +54,8 @@ struct hr_trace_builder {
   struct hr__column column[HR__N_COLUMNS];
   struct hr_job_record blank; /* all fields unknown */
   bool has_others;            /* some row has a field that is not common */
-  bool streamed;              /* rows are in order of submit time, ids are not stored, columns are temporary files */
+  bool spooled;               /* columns are temporary files, and rows are in order of submit time */
+  bool streamed;              /* spooled, ids are not stored, and a row that is out of order is an error */
   int spool_failure;          /* errno if the file of a column could not be created or extended; 0: no failure */
   struct hr__name_table names[HR__N_NAMES];
   enum hr__ids ids;
@@ -71,7 +73,11 @@ struct hr_trace_builder {
 
 /* Makes the trace a streamed trace. Must be called before the first row is added. */
 static inline void hr__builder_stream(struct hr_trace_builder *builder) {
-  builder->streamed = true;
+  builder->spooled = builder->streamed = true;
+}
+/* Makes the trace a spooled trace. Must be called before the first row is added. */
+static inline void hr__builder_spool(struct hr_trace_builder *builder) {
+  builder->spooled = true;
 }
 /* Adds a job for which hr_job_record_fault() returned NULL. Errors as for hr_trace_builder_add(). */
 enum hr_status hr__builder_append(struct hr_trace_builder *builder, const struct hr_job_record *record, uint64_t line,
@@ -98,6 +104,9 @@ struct hr__owned_trace {
 /* Sets the column pointers of the trace to the owned columns, except ids, and adds their bytes to column_bytes.
    `n_jobs` must be set. */
 void hr__owned_trace_show_columns(struct hr__owned_trace *owned);
+/* Releases the memory of `bytes` bytes at `at`, if they belong to a mapped file of the trace. The next access reads
+   them again. `trace` must be part of a struct hr__owned_trace if it is mapped. */
+void hr__trace_release(const struct hr_trace *trace, const void *at, size_t bytes);
 /* Sets the name tables of the trace to the owned name tables, and adds their bytes to column_bytes. */
 void hr__owned_trace_show_names(struct hr__owned_trace *owned);
 

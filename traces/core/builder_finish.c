@@ -158,7 +158,7 @@ static bool is_sorted(const struct hr_trace_builder *builder) {
 static int64_t first_submit(const struct hr_trace_builder *builder) {
   const int64_t *submit_us = builder->column[HR__COLUMN_SUBMIT].at;
   int64_t first = submit_us[0];
-  if (builder->streamed) return first;
+  if (builder->spooled) return first;
   for (uint32_t row = 1; row < builder->n; row++)
     if (submit_us[row] < first) first = submit_us[row];
   return first;
@@ -192,7 +192,7 @@ static bool reorder_column(struct hr__column *column, const uint32_t *order, uin
 /* Sorts the columns and sets `*order` to the sorted row numbers. If the rows are already in order, `*order` stays
    NULL. Returns false if out of memory. */
 static bool sort_rows(struct hr_trace_builder *builder, int64_t origin_us, uint32_t **order) {
-  if (builder->streamed || is_sorted(builder)) return true;
+  if (builder->spooled || is_sorted(builder)) return true;
   *order = sorted_rows(builder, origin_us);
   if (!*order) return false;
   for (int id = 0; id < HR__N_COLUMNS; id++)
@@ -234,7 +234,7 @@ static void convert_columns(const struct hr_trace_builder *builder, int64_t orig
 
 /* Frees the unused part of each column. Returns false if out of memory. */
 static bool trim_columns(struct hr_trace_builder *builder) {
-  if (builder->streamed) return true; /* files grow by a few blocks only, so the unused part is small */
+  if (builder->spooled) return true; /* files grow by a few blocks only, so the unused part is small */
   for (int id = 0; id < HR__N_COLUMNS; id++) {
     struct hr__column *column = &builder->column[id];
     if (column->at && !hr__array_resize(&column->at, builder->n, column->width)) return false;
@@ -260,7 +260,7 @@ static void move_columns(struct hr__owned_trace *owned, struct hr_trace_builder 
     builder->column[id].at = NULL;
     builder->column[id].spooled_bytes = 0;
   }
-  trace->mapped = builder->streamed;
+  trace->mapped = builder->spooled;
   hr__owned_trace_show_columns(owned);
   const void *ids = owned->column[HR__COLUMN_ID].at;
   trace->id_number = builder->ids == HR__IDS_NUMBER ? ids : NULL;

@@ -301,10 +301,14 @@ static enum hr_status note_parts(struct hr__reader *reader) {
   return hr__reader_note_counts(reader, notes, sizeof notes / sizeof *notes);
 }
 
-static enum hr_status build(struct hr__reader *reader, const char *format, bool streamed, struct hr_trace **trace) {
+static enum hr_status build(struct hr__reader *reader, const char *format, const struct hr_trace_options *options,
+                            struct hr_trace **trace) {
   reader->builder = hr_trace_builder_create(reader->path, format);
   if (!reader->builder) return hr__reader_no_memory(reader);
-  if (streamed) hr__builder_stream(reader->builder);
+  if (options->streamed)
+    hr__builder_stream(reader->builder);
+  else if (options->spooled)
+    hr__builder_spool(reader->builder);
   reader->notes = hr_trace_builder_notes(reader->builder);
   enum hr_status status = hr__picks_create(reader->map, strcmp(format, "csv") == 0, &reader->picks);
   if (status != HR_OK) status = hr__reader_no_memory(reader);
@@ -335,7 +339,7 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
   if (status != HR_OK) return status;
   bool is_stdin = strcmp(path, "-") == 0;
   const char *place = is_stdin ? "/dev/stdin" : path; /* standard input may be a plain file */
-  status = hr__packed_read(place, options->streamed, trace, error);
+  status = hr__packed_read(place, options, trace, error);
   if (*trace && has_rules(options)) {
     hr_trace_destroy(*trace);
     *trace = NULL;
@@ -360,7 +364,7 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
   }
   if (!format) format = detect_format(hr__input_peek(reader.input));
   status = format ? check_map(options, format, error) : unknown_json(path, error);
-  if (status == HR_OK) status = build(&reader, format, options->streamed, trace);
+  if (status == HR_OK) status = build(&reader, format, options, trace);
   hr__input_close(reader.input);
   return status;
 }

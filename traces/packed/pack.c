@@ -32,17 +32,36 @@ _Static_assert(sizeof(struct hr__packed_header) == 64 && sizeof(struct hr__packe
 _Static_assert(HR__N_COLUMNS + HR__N_NAMES + 4 <= HR_PACKED_MAX_SECTIONS,
                "the section table has room for ids, rows, notes and skipped rows");
 
+enum { BLOCK_BYTES = 1 << 20 };
+
+/* Computes the checksum of a section, block by block, so that a mapped section is never completely in memory. Returns
+   false if out of memory. */
+static bool checksum_of(const struct packing *packing, const char *at, uint64_t bytes, uint64_t *checksum) {
+  XXH3_state_t *state = XXH3_createState();
+  if (!state) return false;
+  XXH3_64bits_reset(state);
+  for (uint64_t done = 0, part; done < bytes; done += part) {
+    part = bytes - done < BLOCK_BYTES ? bytes - done : BLOCK_BYTES;
+    XXH3_64bits_update(state, at + done, part);
+    hr__trace_release(packing->trace, at + done, part);
+  }
+  *checksum = XXH3_64bits_digest(state);
+  XXH3_freeState(state);
+  return true;
+}
+
 /* ---- Sections ---------------------------------------------------------------------------------------- */
 
-static void add_section(struct packing *packing, const char *name, const void *at, uint64_t entries, size_t width) {
-  if (!at || !entries) return;
+/* Returns false if out of memory. */
+static bool add_section(struct packing *packing, const char *name, const void *at, uint64_t entries, size_t width) {
+  if (!at || !entries) return true;
   uint32_t place = packing->head.header.n_sections++;
   struct hr__packed_section *section = &packing->head.sections[place];
   hr__packed_column_name(section->name, name);
   section->entries = entries;
   section->bytes = entries * width;
-  section->checksum = XXH3_64bits(at, section->bytes);
   packing->at[place] = at;
+  return checksum_of(packing, at, section->bytes, &section->checksum);
 }
 
 static bool add_texts(struct packing *packing, const char *name, const char *const *text, uint64_t count) {
@@ -53,7 +72,7 @@ static bool add_texts(struct packing *packing, const char *name, const char *con
   if (!all) return false;
   packing->built[packing->n_made++] = all;
   for (uint64_t i = 0; i < count; i++) to = stpcpy(to, text[i]) + 1;
-  add_section(packing, name, all, bytes, 1);
+  if (!add_section(packing, name, all, bytes, 1)) return false;
   packing->head.sections[packing->head.header.n_sections - 1].entries = count;
   return true;
 }
@@ -70,7 +89,7 @@ static bool add_skipped(struct packing *packing) {
     reasons[i] = trace->skipped[i].reason;
   }
   bool ok = skipped && reasons && add_texts(packing, "skipped_reasons", reasons, count);
-  if (ok) add_section(packing, "skipped", skipped, count, sizeof *skipped);
+  ok = ok && add_section(packing, "skipped", skipped, count, sizeof *skipped);
   free(reasons);
   return ok;
 }
@@ -91,9 +110,11 @@ static bool add_notes(struct packing *packing) {
 static bool describe(struct packing *packing) {
   const struct hr_trace *trace = packing->trace;
   for (enum hr__column_id id = 0; id < HR__COLUMN_ID; id++)
-    add_section(packing, hr__columns[id].name, hr__trace_column(trace, id), trace->n_jobs, hr__columns[id].width);
-  add_section(packing, "row", trace->row, trace->n_jobs, sizeof *trace->row);
-  add_section(packing, "id_number", trace->id_number, trace->n_jobs, sizeof *trace->id_number);
+    if (!add_section(packing, hr__columns[id].name, hr__trace_column(trace, id), trace->n_jobs, hr__columns[id].width))
+      return false;
+  if (!add_section(packing, "row", trace->row, trace->n_jobs, sizeof *trace->row) ||
+      !add_section(packing, "id_number", trace->id_number, trace->n_jobs, sizeof *trace->id_number))
+    return false;
   if (!add_texts(packing, "id_text", trace->id_text, trace->n_jobs)) return false;
   for (enum hr__names_id id = 0; id < HR__N_NAMES; id++) {
     const struct hr_names *names = hr__trace_names(trace, id);
@@ -125,6 +146,14 @@ static void assign_offsets(struct packing *packing) {
 
 /* ---- Writing ---------------------------------------------------------------------------------------- */
 
+static void put_section(const struct packing *packing, const char *at, uint64_t bytes, struct hr__output_file *file) {
+  for (uint64_t done = 0, part; done < bytes && !file->failure; done += part) {
+    part = bytes - done < BLOCK_BYTES ? bytes - done : BLOCK_BYTES;
+    hr__output_write(file, at + done, part);
+    hr__trace_release(packing->trace, at + done, part);
+  }
+}
+
 static void put(const struct packing *packing, struct hr__output_file *file) {
   static const char zeros[HR__PACKED_ALIGNMENT];
   uint64_t end = head_bytes(packing);
@@ -132,7 +161,7 @@ static void put(const struct packing *packing, struct hr__output_file *file) {
   for (uint32_t i = 0; i < packing->head.header.n_sections && !file->failure; i++) {
     const struct hr__packed_section *section = &packing->head.sections[i];
     hr__output_write(file, zeros, section->offset - end);
-    hr__output_write(file, packing->at[i], section->bytes);
+    put_section(packing, packing->at[i], section->bytes, file);
     end = section->offset + section->bytes;
   }
 }

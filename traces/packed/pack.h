@@ -72,9 +72,10 @@ static inline void hr__packed_column_name(char name[HR_PACKED_NAME_BYTES], const
   memcpy(name, member, length < HR_PACKED_NAME_BYTES ? length : HR_PACKED_NAME_BYTES - 1);
 }
 
-/* Maps a packed trace and checks it. `streamed` has the same meaning as in struct hr_trace_options. If the file
+/* Maps a packed trace and checks it. Of the options, `streamed` and `spooled` apply. If the file
    cannot be opened, is not a plain file or does not begin with HR__PACKED_MAGIC, returns HR_OK and sets `*trace` to
    NULL. */
-enum hr_status hr__packed_read(const char *path, bool streamed, struct hr_trace **trace, struct hr_error *error);
+enum hr_status hr__packed_read(const char *path, const struct hr_trace_options *options, struct hr_trace **trace,
+                               struct hr_error *error);
 
 #endif

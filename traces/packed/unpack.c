@@ -34,7 +34,8 @@ struct unpacking {
   const struct hr__packed_section *sections;
   bool taken[HR_PACKED_MAX_SECTIONS]; /* sections that were recognized */
   XXH3_state_t *summing;              /* state of the checksum of the current section */
-  bool streamed;
+  bool streamed;                      /* ids that are texts are not kept */
+  bool releases;                      /* memory of pages is released after use */
   struct hr_error *error;
 };
 
@@ -68,9 +69,10 @@ static const struct hr__packed_section *find_section(struct unpacking *unpacking
   return NULL;
 }
 
-/* Releases the memory of pages of the file, if the trace is streamed. The next access reads the pages again. */
+/* Releases the memory of pages of the file, if the trace is streamed or spooled. The next access reads the pages again.
+ */
 static void drop_pages(const struct unpacking *unpacking, const char *at, size_t bytes) {
-  if (!unpacking->streamed) return;
+  if (!unpacking->releases) return;
   size_t over = (uintptr_t)at % (size_t)sysconf(_SC_PAGESIZE);
   (void)madvise((char *)(uintptr_t)at - over, over + bytes, MADV_DONTNEED);
 }
@@ -530,10 +532,12 @@ static enum hr_status read_all(struct unpacking *unpacking) {
   return status == HR_OK ? check_columns(unpacking) : status;
 }
 
-enum hr_status hr__packed_read(const char *path, bool streamed, struct hr_trace **trace, struct hr_error *error) {
+enum hr_status hr__packed_read(const char *path, const struct hr_trace_options *options, struct hr_trace **trace,
+                               struct hr_error *error) {
   *trace = NULL;
   if (!is_packed(path)) return HR_OK;
-  struct unpacking unpacking = {.path = path, .streamed = streamed, .error = error};
+  struct unpacking unpacking = {
+      .path = path, .streamed = options->streamed, .releases = options->streamed || options->spooled, .error = error};
   unpacking.owned = calloc(1, sizeof *unpacking.owned);
   if (!unpacking.owned) return no_memory(&unpacking);
   unpacking.summing = XXH3_createState();
