@@ -43,6 +43,41 @@ case_philly() { real_trace philly.json philly/philly.csv.gz; }
 case_ricc() { real_trace swf.json swf/RICC-2010-2.swf.gz; }
 case_openb() { real_trace openb.json alibaba-openb2023/openb_pod_list_default.csv; }
 
+# same_packed FILE: packing through files gives the bytes of packing in memory, which is used without a temporary folder.
+same_packed() {
+  TMPDIR=/nonexistent try 0 trace pack "$1" -o memory.hrt -q
+  try 0 trace pack "$1" -o spooled.hrt -q
+  cmp -s memory.hrt spooled.hrt || fail "$1: other bytes"
+}
+
+# A trace is read into files until a row is out of order, or an id is a text or does not increase.
+case_spooled_same_bytes() {
+  "$headroom" trace generate --count 200000 -o sorted.csv
+  same_packed sorted.csv
+  awk -F, -v OFS=, 'NR == 150000 { $2 = 1 } { print }' sorted.csv >unsorted.csv
+  same_packed unsorted.csv
+  awk -F, -v OFS=, 'NR == 150000 { $1 = "x-1" } { print }' sorted.csv >texts.csv
+  same_packed texts.csv
+  awk -F, -v OFS=, 'NR > 1 { $1 = 400000 - NR } NR < 150000 && NR > 1 { $1 = NR } { print }' sorted.csv >falling.csv
+  same_packed falling.csv
+  awk -F, -v OFS=, 'NR > 1 { $1 = 2 * NR } { print }' sorted.csv >gaps.csv
+  same_packed gaps.csv
+}
+
+# Data memory does not grow with the number of rows: 1,000,000 jobs in memory are 34 MiB.
+case_memory_is_bounded() {
+  if ! (ulimit -d 16000 && "$headroom" --version >/dev/null 2>&1); then
+    echo "*** SKIPPED: this build needs more memory to start ***"
+    exit 77
+  fi
+  "$headroom" trace generate --count 1000000 -o t.csv
+  (ulimit -d 16000 && "$headroom" trace pack t.csv -o t.hrt -q) || fail "packing needs more than 16 MB"
+  (ulimit -d 16000 && "$headroom" trace pack t.hrt -o again.hrt -q) || fail "packing again needs more than 16 MB"
+  if (ulimit -d 16000 && TMPDIR=/nonexistent "$headroom" trace pack t.csv -o m.hrt -q 2>/dev/null); then
+    fail "1,000,000 jobs fit into 16 MB, so this test shows nothing"
+  fi
+}
+
 case_figures() {
   printf 'submit_s,duration_s,gpus\n5,1,1\n7,2,1\n' >t.csv
   try 0 trace pack t.csv -o t.hrt --json -

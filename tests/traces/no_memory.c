@@ -73,10 +73,10 @@ static enum hr_status read_and_redraw(const char *path, struct hr_error *error) 
   return status;
 }
 
-/* Reads a trace, packs it, and maps the packed file. */
+/* Reads a trace into files until a row is out of order, packs it, and maps the packed file. */
 static enum hr_status read_and_pack(const char *path, struct hr_error *error) {
   struct hr_trace *trace, *mapped = NULL;
-  struct hr_trace_options options = {.lenient = true};
+  struct hr_trace_options options = {.lenient = true, .spooled = true};
   char packed[220];
   snprintf(packed, sizeof packed, "%s.hrt", path);
   enum hr_status status = hr_trace_read(path, &options, &trace, error);
