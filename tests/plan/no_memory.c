@@ -70,13 +70,14 @@ static enum hr_status replay(void) {
 }
 
 /* Uses one thread, since allocations are counted per thread. */
-static void starve_all(const char *pool, const char *more, const char *second) {
+static void starve_all(const char *pool, const char *more, const char *second, uint32_t n_replications) {
   const char *const names[] = {"fifo", second, NULL};
-  setup_make(&setup, pool, more, names, 2);
+  setup_make(&setup, pool, more, names, n_replications);
   setup.config.n_threads = 1;
   made = NULL;
   cJSON_InitHooks(&(cJSON_Hooks){scarce_malloc, free});
   CU_ASSERT(starve(compare) > 40);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(made);
   CU_ASSERT(starve(replay) > 20);
   CU_ASSERT(starve(write_json) > 100);
   cJSON_InitHooks(NULL);
@@ -88,12 +89,12 @@ static void starve_all(const char *pool, const char *more, const char *second) {
 }
 
 static void deterministic_comparison(void) {
-  starve_all(POOL, "", "easy");
+  starve_all(POOL, "", "easy", 1);
 }
 
 static void random_comparison(void) {
-  starve_all(SPOT, DRAWN, "easy");
-  starve_all(SHARED_SPOT, DRAWN, "sjf");
+  starve_all(SPOT, DRAWN, "easy", 2);
+  starve_all(SHARED_SPOT, DRAWN, "sjf", 2);
 }
 
 TEST_MAIN("plan: no memory", TEST(deterministic_comparison), TEST(random_comparison))
