@@ -25,11 +25,15 @@ static bool are_close(double left, double right) {
   return lead <= CLOSE * (left > right ? left : right);
 }
 
-static bool is_before(const struct hr__kinetic *kinetic, uint32_t a, uint32_t b) {
-  const struct hr__contestant *first = &kinetic->places[a], *second = &kinetic->places[b];
-  double left = side(kinetic, first, second), right = side(kinetic, second, first);
-  if (are_close(left, right)) return kinetic->is_before(kinetic->self, first->name, second->name);
+bool hr__kinetic_precedes(const struct hr__kinetic *kinetic, const struct hr__contestant *a,
+                          const struct hr__contestant *b) {
+  double left = side(kinetic, a, b), right = side(kinetic, b, a);
+  if (are_close(left, right)) return kinetic->is_before(kinetic->self, a->name, b->name);
   return left > right;
+}
+
+static bool is_before(const struct hr__kinetic *kinetic, uint32_t a, uint32_t b) {
+  return hr__kinetic_precedes(kinetic, &kinetic->places[a], &kinetic->places[b]);
 }
 
 /* Returns a time until which a is certainly before b. The lead of a decreases in proportion to the difference in
@@ -140,7 +144,7 @@ static void search(const struct hr__kinetic *kinetic, uint32_t at, int64_t bound
   struct hr__kinetic_node node = node_at(kinetic, at);
   if (node.first == HR_NONE || node.min > bound) return;
   bool alone = at >= kinetic->capacity;
-  if (!visit(self, kinetic->places[node.first].name, alone) || alone) return;
+  if (!visit(self, &kinetic->places[node.first], alone) || alone) return;
   uint32_t likely = node_at(kinetic, 2 * at).first == node.first ? 2 * at : 2 * at + 1;
   search(kinetic, likely, bound, visit, self);
   search(kinetic, likely ^ 1, bound, visit, self);

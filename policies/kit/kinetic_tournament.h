@@ -63,13 +63,17 @@ void hr__kinetic_remove(struct hr__kinetic *kinetic, uint32_t place);
    comparisons are made as of the previous time. */
 void hr__kinetic_advance(struct hr__kinetic *kinetic, int64_t now_us);
 
-/* Called by a search. If `alone` is false, `name` is the first contestant of a subtree; the function returns whether
-   the subtree may contain a contestant that the caller needs. If `alone` is true, `name` is a contestant whose value is
-   at most the bound. */
-typedef bool hr__kinetic_visit(void *self, uint32_t name, bool alone);
+/* Called by a search. If `alone` is false, `first` is the first contestant of a subtree; the function returns whether
+   the subtree may contain a contestant that the caller needs. If `alone` is true, `first` is a contestant whose value
+   is at most the bound. */
+typedef bool hr__kinetic_visit(void *self, const struct hr__contestant *first, bool alone);
 /* Visits contestants with a value of at most `bound`. A subtree is skipped if `visit` returns false for its first
    contestant. Subtrees that are more likely to contain the result are visited first. */
 void hr__kinetic_search(const struct hr__kinetic *kinetic, int64_t bound, hr__kinetic_visit *visit, void *self);
+
+/* Returns whether contestant a precedes contestant b now. They need not be in the tournament. */
+bool hr__kinetic_precedes(const struct hr__kinetic *kinetic, const struct hr__contestant *a,
+                          const struct hr__contestant *b);
 
 /* Returns the name of the first contestant; HR_NONE: the tournament is empty. */
 static inline uint32_t hr__kinetic_first(const struct hr__kinetic *kinetic) {

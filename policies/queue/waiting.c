@@ -371,28 +371,47 @@ struct waiting_search {
   bool found;
 };
 
-/* Visits a node of a tournament (hr__kinetic_visit). The first subqueue of the node has the first job `name`. Returns
-   whether this job precedes the job found so far. If it does, and the node is a leaf (`alone`), searches the subqueue
-   for its first job with a value within the bound. */
-static bool find_in_subqueue(void *self, uint32_t name, bool alone) {
-  struct waiting_search *search = self;
+/* The parameters of a search in a tournament, and the first job found so far. */
+struct tournament_search {
+  const struct hr__waiting *waiting;
+  const struct hr__kinetic *tournament;
+  int64_t bound;
+  struct hr_job_entry entry;
+  struct hr__subqueue *subqueue; /* that of the job; NULL: none found */
+  struct hr__contestant found;   /* the job as a contestant: comparisons of lines are faster than those of full keys */
+};
+
+/* Visits a node of a tournament (hr__kinetic_visit). Returns whether the first job of its first subqueue precedes the
+   job found so far. If it does, and the node is a leaf (`alone`), searches the subqueue for its first job with a value
+   within the bound. */
+static bool find_in_subqueue(void *self, const struct hr__contestant *first, bool alone) {
+  struct tournament_search *search = self;
   const struct hr__waiting *waiting = search->waiting;
-  const struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, name);
-  struct hr_job_entry first = subqueue->head;
-  hr__make_full(waiting, subqueue, &first);
-  if (search->found && !hr__entry_before(first, *search->entry)) return false;
-  if (!alone || !hr_job_tree_next(&subqueue->jobs, HR__BEFORE_ALL, (hr_job){0}, search->bound, &first)) return true;
-  hr__make_full(waiting, subqueue, &first);
-  if (!search->found || hr__entry_before(first, *search->entry)) *search->entry = first;
-  search->found = true;
+  if (search->subqueue && !hr__kinetic_precedes(search->tournament, first, &search->found)) return false;
+  if (!alone) return true;
+  struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, first->name);
+  struct hr_job_entry entry;
+  if (!hr_job_tree_next(&subqueue->jobs, HR__BEFORE_ALL, (hr_job){0}, search->bound, &entry)) return true;
+  struct hr__contestant found = {.line = waiting->line_of(waiting->self, subqueue, entry), .name = entry.job.id};
+  if (search->subqueue && !hr__kinetic_precedes(search->tournament, &found, &search->found)) return true;
+  search->entry = entry;
+  search->subqueue = subqueue;
+  search->found = found;
   return true;
 }
 
 static bool next_in_tournament(const struct hr__waiting *waiting, const struct hr__shape *shape, int64_t bound,
                                struct hr_job_entry *entry) {
-  struct waiting_search search = {waiting, bound, entry, false};
+  struct tournament_search search = {.waiting = waiting, .tournament = &shape->tournament, .bound = bound};
+  if (bound == INT64_MAX) {
+    *entry = shape->head;
+    return shape->tournament.count > 0;
+  }
   hr__kinetic_search(&shape->tournament, bound, find_in_subqueue, &search);
-  return search.found;
+  if (!search.subqueue) return false;
+  *entry = search.entry;
+  hr__make_full(waiting, search.subqueue, entry);
+  return true;
 }
 
 /* Searches a subqueue for its first job with a value within the bound. The job replaces the job found so far if it

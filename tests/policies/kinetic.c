@@ -43,10 +43,15 @@ struct finding {
   uint32_t first;
 };
 
-static bool find(void *self, uint32_t name, bool alone) {
+static bool find(void *self, const struct hr__contestant *first, bool alone) {
   struct finding *finding = self;
-  if (finding->first != HR_NONE && !is_before(finding->field, name, finding->first)) return false;
-  if (alone) finding->first = name;
+  const struct field *field = finding->field;
+  if (finding->first != HR_NONE) {
+    bool precedes = hr__kinetic_precedes(&field->kinetic, first, &field->racing[finding->first]);
+    CU_ASSERT_EQUAL(precedes, is_before(finding->field, first->name, finding->first));
+    if (!precedes) return false;
+  }
+  if (alone) finding->first = first->name;
   return true;
 }
 
