@@ -32,7 +32,7 @@ struct key_differences {
 /* Writes a value: a text without quotes, other values as JSON. Long values are cut. */
 static const char *value_text(const cJSON *value, char *buffer) {
   char *json = cJSON_IsString(value) ? NULL : cJSON_PrintUnformatted(value);
-  const char *text = cJSON_IsString(value) ? value->valuestring : json ? json : "";
+  const char *text = value && cJSON_IsString(value) ? value->valuestring : json ? json : "";
   snprintf(buffer, VALUE_BYTES, "%s", text);
   if (strlen(text) >= VALUE_BYTES) memcpy(buffer + VALUE_BYTES - 4, "...", 4);
   cJSON_free(json);
@@ -80,7 +80,7 @@ static void compare_objects(struct key_differences *to, const char *path, const 
 
 static const char *name_of(const cJSON *entry) {
   const cJSON *name = cJSON_IsObject(entry) ? cJSON_GetObjectItemCaseSensitive(entry, "name") : NULL;
-  return cJSON_IsString(name) ? name->valuestring : NULL;
+  return name && cJSON_IsString(name) ? name->valuestring : NULL;
 }
 
 static const cJSON *named(const cJSON *list, const char *name) {

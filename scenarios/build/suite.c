@@ -183,7 +183,7 @@ static enum hr_status build_runs(struct hr__builder *builder, struct hr_suite *s
 /* Replaces a text "tolerances": "slo" by the object {"profile": "slo"}. */
 static enum hr_status expand_profile(struct hr__builder *builder, const cJSON *object) {
   cJSON *json = cJSON_IsObject(object) ? cJSON_GetObjectItemCaseSensitive(object, "tolerances") : NULL;
-  if (!cJSON_IsString(json)) return HR_OK;
+  if (!json || !cJSON_IsString(json)) return HR_OK;
   if (profile_named(json->valuestring) == HR_PROFILE_UNSPECIFIED)
     return hr__build_fail(builder, json, "unknown profile '%.100s'; expected slo, exact or an object with tolerances",
                           json->valuestring);
@@ -200,7 +200,7 @@ static enum hr_status expand_profile(struct hr__builder *builder, const cJSON *o
 static enum hr_status expand_profiles(struct hr__builder *builder) {
   const cJSON *tree = builder->source.file.tree, *runs = cJSON_IsObject(tree) ? hr__get(tree, "runs") : NULL;
   enum hr_status status = expand_profile(builder, tree);
-  for (const cJSON *run = cJSON_IsArray(runs) ? runs->child : NULL; run && status == HR_OK; run = run->next)
+  for (const cJSON *run = runs && cJSON_IsArray(runs) ? runs->child : NULL; run && status == HR_OK; run = run->next)
     status = expand_profile(builder, run);
   return status;
 }

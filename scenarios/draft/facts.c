@@ -127,8 +127,9 @@ static enum hr_status group_by_name(const struct hr_trace *trace, const struct h
   uint32_t n = column ? names->count : 0;
   *groups = calloc((size_t)n + 1, sizeof **groups);
   if (!*groups) return HR_NO_MEMORY;
-  for (uint32_t i = 0; i < n; i++) (*groups)[i] = (struct hr__draft_group){.name = names->text[i], .wait_p95_s = NAN};
-  (*groups)[n] = (struct hr__draft_group){.name = "", .wait_p95_s = NAN};
+  for (uint32_t i = 0; i < n; i++)
+    (*groups)[i] = (struct hr__draft_group){.name = names->text[i], .wait_p95_s = (double)NAN};
+  (*groups)[n] = (struct hr__draft_group){.name = "", .wait_p95_s = (double)NAN};
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
     uint32_t name = column ? column[i] : HR_NONE;
     if (trace->gpus[i]) add(&(*groups)[name == HR_NONE ? n : name], trace, i);
@@ -173,7 +174,7 @@ static enum hr_status find_classes(const struct hr_trace *trace, struct hr__draf
   for (size_t i = 0; i < n_waits; i++) facts->wait_mean_s += hr__seconds(waits[i]) / (double)n_waits;
   for (int i = 0; i < HR_N_CLASSES; i++) {
     struct hr__draft_group *group = &facts->classes[i];
-    *group = (struct hr__draft_group){.name = hr_job_class_name((enum hr_job_class)i), .wait_p95_s = NAN};
+    *group = (struct hr__draft_group){.name = hr_job_class_name((enum hr_job_class)i), .wait_p95_s = (double)NAN};
     for (uint32_t job = 0; job < trace->n_jobs; job++)
       if ((trace->class_ ? trace->class_[job] : HR_CLASS_UNKNOWN) == i) add(group, trace, job);
     if (waits && trace->class_ && group->jobs) group->wait_p95_s = p95_s(waits, list_waits(trace, i, waits));

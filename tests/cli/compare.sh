@@ -157,7 +157,9 @@ case_labels() {
 # --jobs writes the file that `run --jobs` writes with each policy, and nothing after an error.
 case_jobs_of_each_policy() {
   try 0 compare "$demo" --policies fifo:label=my/base,sjf:backfill=easy --jobs jobs -q
-  [ "$(ls jobs | tr '\n' ' ')" = 'base.csv sjf_backfill=easy.csv ' ] || fail "files: $(ls jobs)"
+  (cd jobs && printf '%s ' *) >files
+  says files 'base.csv sjf_backfill=easy.csv '
+  [ "$(wc -w <files)" -eq 2 ] || fail "files: $(cat files)"
   try 0 run "$demo" --policy fifo --jobs fifo.csv -q
   cmp fifo.csv jobs/base.csv >stderr || fail "other jobs"
   try 0 run "$demo" --policy sjf:backfill=easy --jobs sjf.csv -q

@@ -82,7 +82,7 @@ case_outputs_appear_together() {
   [ "$(find . -name '.headroom*' | wc -l)" = 0 ] || fail "temporary files remain"
   try 0 run "$demo" -q --jobs j.csv --json a.json --md new.md --perfetto p
   ! grep -qx OLD j.csv a.json || fail "a file was not replaced"
-  [ -s new.md ] && [ -s p ] || fail "files are missing"
+  if [ ! -s new.md ] || [ ! -s p ]; then fail "files are missing"; fi
   echo OLD >c.csv
   try 4 compare "$demo" --policies fifo,sjf -q --csv c.csv --json /dev/full
   [ "$(cat c.csv)" = OLD ] || fail "compare replaced a file although it failed"
@@ -107,7 +107,7 @@ case_links_are_followed() {
   ln -s there/fresh dangling
   ln -s loop loop
   try 0 run "$demo" -q --json second --jobs dangling
-  [ -L link ] && [ -L second ] && [ -L dangling ] || fail "a link was replaced"
+  if [ ! -L link ] || [ ! -L second ] || [ ! -L dangling ]; then fail "a link was replaced"; fi
   says there/target '"digest"'
   says there/fresh 'job_id'
   try 2 run "$demo" -q --json loop
@@ -131,7 +131,7 @@ case_limit_of_file_size() {
   ) >stdout 2>stderr || code=$?
   [ "$code" = 4 ] || fail "exit code $code, not 4"
   says stderr 'big.csv: cannot be written: File too large'
-  [ ! -e big.csv ] && [ ! -e small.json ] || fail "a file appeared"
+  if [ -e big.csv ] || [ -e small.json ]; then fail "a file appeared"; fi
 }
 
 case_formulas_in_csv() {

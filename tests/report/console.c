@@ -49,6 +49,7 @@ static void lines_break_between_words(void) {
 }
 
 static void names_cannot_change_other_text(void) {
+  /* NOLINTNEXTLINE(misc-misleading-bidirectional): the text under test */
   static const char name[] = "a\x1b[31m\xe2\x80\xae\xc2\x9b+\xc3\xbc";
   struct hr__console console = {.out = NULL};
   char *text = hr__presentable(&console, name);
