@@ -13,6 +13,7 @@
 #include "sim/cluster/gpu_names.h"
 #include "sim/cluster/speeds.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,12 +96,21 @@ static bool selects_none(const struct hr_cluster_spec *cluster, const char *list
   return true;
 }
 
+/* Whether two keys begin with the same model, such as "a100": letters, then digits. The A100 and the H100 are one
+   letter apart and different products, so neither is suggested for the other. */
+static bool is_same_model(const char *a, const char *b) {
+  size_t letters = strspn(a, "abcdefghijklmnopqrstuvwxyz"), length = letters + strspn(a + letters, "0123456789");
+  return strncmp(a, b, length) == 0 && !isdigit((unsigned char)b[length]);
+}
+
 /* Returns the nearest of `types` to the name of a type, whatever the vendor and separators are. */
 static const char *nearest_to(const char *name, const char *const *types) {
   char key[HR__GPU_KEY_BYTES], other[HR__GPU_KEY_BYTES];
   const char *best = hr_nearest_word(name, types);
   size_t longest = 0;
   hr__gpu_name_key(name, strlen(name), key);
+  if (best) hr__gpu_name_key(best, strlen(best), other);
+  if (best && !is_same_model(key, other)) best = NULL;
   for (size_t i = 0; !best && types[i]; i++) {
     size_t length = hr__gpu_name_key(types[i], strlen(types[i]), other), same = 0;
     while (same < length && key[same] == other[same]) same++;

@@ -55,6 +55,15 @@ case_unknown_type() {
   says stderr "note: warning: 1 job requests GPU type 'A100-88', which no pool has (pools: A100-80); did you mean 'A100-80'?"
 }
 
+# Another product is no suggestion, however near its name is.
+case_no_other_product() {
+  scenario '' "$whole" >s.json
+  printf 'submit_s,duration_s,gpus,gpu_type\n0,10,1,H100\n0,10,1,A100-80\n' >t.csv
+  try 0 run s.json --trace t.csv
+  says stderr "requested: 'H100' (1 job)"
+  if grep -q 'did you mean' stderr; then fail "another product is suggested"; fi
+}
+
 # More than 1 % of the jobs are rejected: the warning is first, even with --quiet.
 case_rejected() {
   scenario '' "$whole" >s.json

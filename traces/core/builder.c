@@ -173,7 +173,7 @@ struct hr_notes *hr_trace_builder_notes(struct hr_trace_builder *builder) {
 static bool leave_spool(struct hr_trace_builder *builder) {
   for (int id = 0; id < HR__N_COLUMNS; id++) {
     struct hr__column *column = &builder->column[id];
-    if (!column->spooled_bytes) continue;
+    if (!column->at || !column->spooled_bytes) continue;
     void *at = malloc(column->spooled_bytes);
     if (!at) return false;
     memcpy(at, column->at, column->spooled_bytes); /* also the fields of the current row */
