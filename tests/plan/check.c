@@ -326,6 +326,7 @@ static void printed_values_differ(void) {
   struct hr_check *check = check_of(suite, baseline, 1);
   struct hr__check_case *item = &check->cases[0];
   char number[40];
+  free(item->changes); /* of the comparison, which found none */
   item->changes = calloc(sizeof values / sizeof *values, sizeof *item->changes);
   CU_ASSERT_PTR_NOT_NULL_FATAL(item->changes);
   for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
