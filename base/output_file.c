@@ -162,7 +162,7 @@ void hr_discard_unfinished(void) {
 
 /* ---- Paths ---- */
 
-/* Returns the path to which a symbolic link at `path` refers, or NULL with errno set; EINVAL: it is no link. */
+/* Returns the path to which a symbolic link at `path` refers, or NULL with errno set; EINVAL: it is not a link. */
 static char *target_of_link(const char *path) {
   enum { MAX_TARGET = 4096 };
   char target[MAX_TARGET];

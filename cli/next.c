@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which command is useful after a command: one table of rules. The first rule of the verb whose facts all hold applies.
+ * Which command is useful after a command: one table of rules. The first rule of the verb whose facts are all true
+ * applies.
  *
  * In a command, %p is the path with the options of the input that was used, so that the next command works on the same
- * jobs, cluster and policy; %t is the trace with the options that tell how to read it; %o is the other word of the
+ * jobs, cluster and policy; %t is the trace with the options for reading it; %o is the other word of the
  * step. The reason follows as a comment of the shell, so that the whole line can be pasted.
  */
 

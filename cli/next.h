@@ -6,7 +6,7 @@
 
 #include "cli/input.h"
 
-/* What is known about the result. A rule applies if all of its facts hold. */
+/* What is known about the result. A rule applies if all of its facts are true. */
 enum {
   NEXT_REJECTS = 1 << 0,  /* more than 1 % of the jobs were rejected */
   NEXT_WAITS = 1 << 1,    /* more than 5 % of the jobs wait for more than 10 minutes */

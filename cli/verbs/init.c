@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `headroom init`: writes a scenario to begin with. With --all, it explains every key. With --from, --own, --cloud or
-   --goal, it drafts a scenario from a trace, from what is owned and from what a provider sells. */
+   --goal, it drafts a scenario from a trace, from owned nodes and from the prices of a provider. */
 
 #include "cli/cli.h"
 #include "cli/input.h"
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 struct init_args {
-  struct input_args input; /* only the options that tell how to read a trace */
+  struct input_args input; /* only the options for reading a trace */
   bool all, force;
   const char *trace;                 /* NULL: a shipped trace */
   const char *from, *cloud, *output; /* NULL: not set */

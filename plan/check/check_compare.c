@@ -167,7 +167,7 @@ static const struct hr_baseline_metric *find(const struct hr_baseline_run *run, 
   return NULL;
 }
 
-/* Added to the rank of changes that are no failure. */
+/* Added to the rank of changes that are not failures. */
 #define AFTER_FAILURES (1u << 30)
 
 /* The place of a change in the list: metrics of all jobs, of classes, of pools and of tenants that

@@ -3,9 +3,9 @@
 #define HR_PLAN_SEARCH_ROBUSTNESS_H
 
 /*
- * Whether the choice of a plan and a few other mixes still meet the goals under conditions that nobody controls: the
- * spot market, the demand, prices, and the supply of GPU types. Also how much of the commitments is at risk if demand
- * or prices fall.
+ * Whether the choice of a plan and a few other mixes still meet the goals under conditions outside the control of the
+ * planner: the spot market, the demand, prices, and the supply of GPU types. Also how much of the commitments is at
+ * risk if demand or prices fall.
  */
 
 #include "plan/search/evaluator.h"

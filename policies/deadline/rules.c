@@ -113,7 +113,7 @@ void hr__deadline_set_pace(const struct hr__deadline *self, const struct hr_view
 }
 
 /* Ends the wait of a job with a loose deadline, if the job has no nodes and its deadline is no longer loose. The even
-   pace then begins anew. */
+   pace then begins again. */
 static void end_wait(const struct hr__deadline *self, const struct hr_view *view, struct hr__deadline_job *job) {
   if (!job->is_loose || job->pool != HR_NONE || !is_tight(view, job, self->tight_ppm)) return;
   job->is_loose = false;

@@ -97,7 +97,7 @@ static inline void hr__draft_put_number(struct hr__draft *draft, cJSON *object, 
   hr__draft_put(draft, object, name, cJSON_CreateNumber(number));
 }
 
-/* ---- What is owned, and what can be bought: offers.c -------------------------------------------- */
+/* ---- Owned nodes and nodes that can be bought: offers.c -------------------------------------------- */
 
 /* Parse the options --own and --cloud, and find what the provider sells for the requested GPU types. */
 enum hr_status hr__draft_read_own(struct hr__draft *draft);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The machines of a drafted scenario: what is owned, what a provider sells, and the pools and the plan that follow.
+ * The machines of a drafted scenario: owned nodes, the offers of a provider, and the pools and the plan that follow.
  *
  * For each requested GPU type, the provider's cheapest instance per GPU is offered that holds the largest task. Its
  * prices are those of the catalogue; each pool is pinned to the date of its price. Sizes follow from the demand if no

@@ -74,7 +74,7 @@ struct hr__key {
   const char *unit;           /* NULL: none */
   const char *fallback;       /* the default as JSON, texts without quotes; NULL: no constant default */
   const char *otherwise;      /* the default in words; NULL: there is none, or `fallback` is the default */
-  const char *or_text;        /* of an object: a text that may stand in its place; NULL: none */
+  const char *or_text;        /* of an object: a text that may replace it; NULL: none */
   const char *help;           /* sentences; the first one also stands alone */
   const char *replaced_by;    /* the key is an old name of this one; NULL: it is not */
   const char *schema;         /* additional members of its JSON Schema; NULL: none */

@@ -17,7 +17,7 @@ struct hr__partial_plan *hr__partial_plan_create(struct hr__queue *queue, struct
 /* Begins a new plan. The caller has begun the plan of the future, and calls hr__partial_plan_start_jobs next. */
 void hr__partial_plan_begin(struct hr__partial_plan *plan);
 /* Returns whether the plan can be continued: everything was as planned since it was begun. If so, advances it to now.
-   If not, or if a pass makes no plan, the plan is no longer kept. */
+   If not, or if a pass makes no plan, the plan is discarded. */
 bool hr__partial_plan_continues(struct hr__partial_plan *plan, const struct hr_view *view);
 /* Starts, in order, all jobs with reservations that begin now. */
 enum hr_status hr__partial_plan_start_jobs(struct hr__partial_plan *plan, const struct hr_view *view,
