@@ -285,7 +285,7 @@ static enum hr_status check_words(const struct init_args *init, const struct wor
                    init->output);
   const struct input_args *input = &init->input;
   if (!init->from && (input->format || input->map || input->lenient || input->classes.count || input->tenants.count))
-    return hr_fail(error, HR_BAD_INPUT, "init: options that tell how to read a trace need --from TRACE");
+    return hr_fail(error, HR_BAD_INPUT, "init: options for reading a trace need --from TRACE");
   return HR_OK;
 }
 

@@ -155,15 +155,6 @@ static void price_axis(const struct hr_scenario *scenario, const struct hr_plan_
   *fixed /= gpus;
 }
 
-static bool is_variable(const struct hr__space *space, uint32_t pool) {
-  for (uint32_t i = 0; i < space->n_capacity; i++) {
-    const struct hr_plan_variable *variable = &space->spec->variables[space->capacity[i]];
-    for (uint32_t k = 0; k < variable->n_pools; k++)
-      if (variable->pools[k] == pool) return true;
-  }
-  return false;
-}
-
 static void price_slice(const struct hr__space *space, const struct hr_scenario *scenario,
                         struct hr__slice_prices *prices) {
   double min_elastic = (double)INFINITY;
@@ -174,7 +165,7 @@ static void price_slice(const struct hr__space *space, const struct hr_scenario 
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
     const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
     double gpus = (double)pool->nodes * pool->gpus_per_node;
-    if (is_variable(space, i) || gpus == 0) continue;
+    if (hr__space_has_pool(space, i) || gpus == 0) continue;
     if (hr_market_is_elastic(pool->market.market)) {
       min_elastic = fmin(min_elastic, min_price(&pool->market));
     } else {

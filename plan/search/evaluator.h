@@ -27,6 +27,16 @@ struct hr__space {
   bool non_monotone[HR_MAX_PLAN_VARIABLES]; /* by axis: with more of this capacity jobs may be served worse */
 };
 
+/* Whether the size of a pool is a variable of the plan. */
+static inline bool hr__space_has_pool(const struct hr__space *space, uint32_t pool) {
+  for (uint32_t i = 0; i < space->n_capacity; i++) {
+    const struct hr_plan_variable *variable = &space->spec->variables[space->capacity[i]];
+    for (uint32_t k = 0; k < variable->n_pools; k++)
+      if (variable->pools[k] == pool) return true;
+  }
+  return false;
+}
+
 /* A candidate, given by its level on each axis. */
 struct hr__point {
   uint32_t level[HR_MAX_PLAN_VARIABLES];

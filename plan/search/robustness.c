@@ -205,15 +205,6 @@ static enum hr_status add_prices(struct hr_plan *plan, struct hr_error *error) {
   return add(plan, &environment, HR__CONDITION_PRICES, factor, error, "cloud prices - 30 %%");
 }
 
-static bool is_variable(const struct hr__space *space, uint32_t pool) {
-  for (uint32_t i = 0; i < space->n_capacity; i++) {
-    const struct hr_plan_variable *variable = &space->spec->variables[space->capacity[i]];
-    for (uint32_t k = 0; k < variable->n_pools; k++)
-      if (variable->pools[k] == pool) return true;
-  }
-  return false;
-}
-
 /* Whether the choice has nodes of the type that would have to be bought. */
 static bool buys_gpu(const struct hr_plan *plan, const char *gpu) {
   const struct hr_cluster_spec *cluster = &hr__runner_scenario(plan->runner, plan->choice.runner_id)->cluster;
@@ -510,7 +501,7 @@ static bool find_kept(struct hr_plan *plan) {
   plan->robustness.keeps_nodes = calloc((size_t)cluster->n_pools + 1, sizeof *plan->robustness.keeps_nodes);
   for (uint32_t i = 0; i < cluster->n_pools && plan->robustness.keeps_nodes; i++)
     plan->robustness.keeps_nodes[i] =
-        !hr_market_is_elastic(cluster->pools[i].market.market) && !is_variable(&plan->space, i);
+        !hr_market_is_elastic(cluster->pools[i].market.market) && !hr__space_has_pool(&plan->space, i);
   return plan->robustness.keeps_nodes;
 }
 

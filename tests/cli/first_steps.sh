@@ -431,7 +431,7 @@ case_draft_mistakes() {
   try 2 init --from jobs.csv --all mine.json
   says stderr '--all and --from exclude each other'
   try 2 init --lenient mine.json
-  says stderr 'options that tell how to read a trace need --from TRACE'
+  says stderr 'options for reading a trace need --from TRACE'
   try 2 init a.json -o b.json
   says stderr 'two files to write'
   [ -z "$(ls -- *.json 2>/dev/null)" ] || fail 'a file was written'
