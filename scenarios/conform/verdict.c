@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The verdict on one case of a vector file: reads values of the case, and compares expected with actual values. */
+
+#include "scenarios/conform/conform.h"
+
+#include "base/array.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_DIFFERENCES = 20 };
+
+/* ---- Reading ---- */
+
+const cJSON *hr__case_get(const cJSON *object, const char *name) {
+  const cJSON *value = cJSON_IsObject(object) ? cJSON_GetObjectItemCaseSensitive(object, name) : NULL;
+  return cJSON_IsNull(value) ? NULL : value;
+}
+
+int64_t hr__case_value_whole(const cJSON *value, int64_t fallback) {
+  if (!cJSON_IsNumber(value)) return fallback;
+  if (value->valuedouble >= 0x1p63) return INT64_MAX;
+  if (value->valuedouble <= -0x1p63) return INT64_MIN;
+  return (int64_t)value->valuedouble;
+}
+
+int64_t hr__case_whole(const cJSON *object, const char *name, int64_t fallback) {
+  return hr__case_value_whole(hr__case_get(object, name), fallback);
+}
+
+double hr__case_real(const cJSON *object, const char *name, double fallback) {
+  const cJSON *value = hr__case_get(object, name);
+  return cJSON_IsNumber(value) ? value->valuedouble : fallback;
+}
+
+const char *hr__case_text(const cJSON *object, const char *name, const char *fallback) {
+  const cJSON *value = hr__case_get(object, name);
+  return cJSON_IsString(value) && value->valuestring ? value->valuestring : fallback;
+}
+
+bool hr__case_bool(const cJSON *object, const char *name, bool fallback) {
+  const cJSON *value = hr__case_get(object, name);
+  return cJSON_IsBool(value) ? cJSON_IsTrue(value) : fallback;
+}
+
+uint32_t hr__case_count(const cJSON *object, const char *name) {
+  const cJSON *value = hr__case_get(object, name);
+  return value ? (uint32_t)cJSON_GetArraySize(value) : 0;
+}
+
+void *hr__verdict_alloc(struct hr__verdict *verdict, size_t count, size_t bytes) {
+  void *memory = hr_arena_alloc(verdict->arena, (count ? count : 1) * bytes);
+  if (!memory) verdict->no_memory = true;
+  return memory;
+}
+
+/* ---- Comparing ---- */
+
+void hr__verdict_unsupported(struct hr__verdict *verdict, const char *what) {
+  if (verdict->row->unsupported) return;
+  verdict->row->unsupported = strdup(what);
+  if (!verdict->row->unsupported) verdict->no_memory = true;
+}
+
+static char *text_of(const cJSON *value) {
+  return value ? cJSON_PrintUnformatted(value) : strdup("null");
+}
+
+static void add_difference(struct hr__verdict *verdict, const char *place, const cJSON *expected, const cJSON *actual) {
+  struct hr_conform_case *row = verdict->row;
+  if (row->n_differences == MAX_DIFFERENCES) return;
+  struct hr_conform_difference difference = {strdup(place), text_of(expected), text_of(actual)};
+  if (difference.place && difference.expected && difference.actual &&
+      HR__ARRAY_RESIZE(row->differences, row->n_differences + 1)) {
+    row->differences[row->n_differences++] = difference;
+    return;
+  }
+  free(difference.place);
+  free(difference.expected);
+  free(difference.actual);
+  verdict->no_memory = true;
+}
+
+struct comparison {
+  unsigned flags;
+  double tolerance;
+};
+
+static bool is_missing(const cJSON *value) {
+  return !value || cJSON_IsNull(value);
+}
+
+static bool is_equal(const cJSON *a, const cJSON *b, const struct comparison *how);
+
+static bool is_equal_object(const cJSON *expected, const cJSON *actual, const struct comparison *how) {
+  const cJSON *member;
+  cJSON_ArrayForEach(member, expected) if (!is_equal(member, cJSON_GetObjectItemCaseSensitive(actual, member->string),
+                                                     how)) return false;
+  if (how->flags & HR__COMPARE_EXPECTED) return true;
+  cJSON_ArrayForEach(member, actual) if (!is_missing(member) &&
+                                         !cJSON_GetObjectItemCaseSensitive(expected, member->string)) return false;
+  return true;
+}
+
+/* Returns whether each item of `expected` has its own equal item in `actual`. Equality is an equivalence unless there
+   is a tolerance, so taking the first free equal item is enough. */
+static bool is_equal_set(const cJSON *expected, const cJSON *actual, const struct comparison *how) {
+  int n_items = cJSON_GetArraySize(actual);
+  if (cJSON_GetArraySize(expected) != n_items) return false;
+  if (!n_items) return true;
+  bool *taken = calloc((size_t)n_items, sizeof *taken);
+  if (!taken) return false;
+  bool equal = true;
+  const cJSON *item;
+  cJSON_ArrayForEach(item, expected) {
+    int at = 0;
+    const cJSON *other = actual->child;
+    for (; other; other = other->next, at++)
+      if (!taken[at] && is_equal(item, other, how)) break;
+    if (!other) equal = false;
+    if (!equal) break;
+    taken[at] = true;
+  }
+  free(taken);
+  return equal;
+}
+
+static bool is_equal_list(const cJSON *expected, const cJSON *actual, const struct comparison *how) {
+  if (how->flags & HR__COMPARE_SETS) return is_equal_set(expected, actual, how);
+  const cJSON *a = expected->child, *b = actual->child;
+  for (; a && b; a = a->next, b = b->next)
+    if (!is_equal(a, b, how)) return false;
+  return !a && !b;
+}
+
+static bool is_equal(const cJSON *expected, const cJSON *actual, const struct comparison *how) {
+  if (is_missing(expected) || is_missing(actual)) return is_missing(expected) && is_missing(actual);
+  if (cJSON_IsNumber(expected) && cJSON_IsNumber(actual))
+    return expected->valuedouble == actual->valuedouble || // equal infinities, too
+           fabs(expected->valuedouble - actual->valuedouble) <= how->tolerance;
+  if (cJSON_IsString(expected) && cJSON_IsString(actual))
+    return strcmp(expected->valuestring, actual->valuestring) == 0;
+  if (cJSON_IsBool(expected) && cJSON_IsBool(actual)) return cJSON_IsTrue(expected) == cJSON_IsTrue(actual);
+  if (cJSON_IsArray(expected) && cJSON_IsArray(actual)) return is_equal_list(expected, actual, how);
+  if (cJSON_IsObject(expected) && cJSON_IsObject(actual)) return is_equal_object(expected, actual, how);
+  return false;
+}
+
+static void compare(struct hr__verdict *verdict, const char *place, const cJSON *expected, const cJSON *actual,
+                    const struct comparison *how) {
+  if (is_equal(expected, actual, how)) return;
+  if (!cJSON_IsObject(expected) || !cJSON_IsObject(actual)) {
+    add_difference(verdict, place, expected, actual);
+    return;
+  }
+  char inner[300];
+  const cJSON *member;
+  cJSON_ArrayForEach(member, expected) {
+    snprintf(inner, sizeof inner, "%s%s%s", place, place[0] ? "." : "", member->string);
+    compare(verdict, inner, member, cJSON_GetObjectItemCaseSensitive(actual, member->string), how);
+  }
+  if (how->flags & HR__COMPARE_EXPECTED) return;
+  cJSON_ArrayForEach(member, actual) {
+    if (is_missing(member) || cJSON_GetObjectItemCaseSensitive(expected, member->string)) continue;
+    snprintf(inner, sizeof inner, "%s%s%s", place, place[0] ? "." : "", member->string);
+    add_difference(verdict, inner, NULL, member);
+  }
+}
+
+void hr__verdict_compare(struct hr__verdict *verdict, const char *place, const cJSON *expected, const cJSON *actual,
+                         unsigned flags, double tolerance) {
+  const struct comparison how = {flags, tolerance};
+  compare(verdict, place, expected, actual, &how);
+}
+
+/* Compares with a new value, and frees it. */
+static void compare_new(struct hr__verdict *verdict, const char *place, const cJSON *expected, cJSON *actual) {
+  if (actual)
+    hr__verdict_compare(verdict, place, expected, actual, HR__COMPARE_EXACTLY, 0);
+  else
+    verdict->no_memory = true;
+  cJSON_Delete(actual);
+}
+
+void hr__verdict_compare_number(struct hr__verdict *verdict, const char *place, const cJSON *expected, double actual) {
+  compare_new(verdict, place, expected, cJSON_CreateNumber(actual));
+}
+
+void hr__verdict_compare_bool(struct hr__verdict *verdict, const char *place, const cJSON *expected, bool actual) {
+  compare_new(verdict, place, expected, cJSON_CreateBool(actual));
+}
+
+void hr__verdict_compare_text(struct hr__verdict *verdict, const char *place, const cJSON *expected,
+                              const char *actual) {
+  compare_new(verdict, place, expected, actual ? cJSON_CreateString(actual) : cJSON_CreateNull());
+}
