@@ -2,17 +2,21 @@
 #ifndef HR_BASE_ARRAY_H
 #define HR_BASE_ARRAY_H
 
-/*
- * Arrays that grow, usually by doubling, and a queue that is built on such an array. The memory comes from malloc, and
- * the owner of the array frees it. Arrays that are needed until the end of a run are allocated in the arena of the run
- * instead: see hr_arena_grown in headroom/base.h.
- */
+/* Memory: arrays that grow, a queue on such an array, and arenas, whose memory is freed all at once. */
+
+#include "headroom/base.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Arrays -------------------------------------------------------------------------------------------- */
+
+/* An array grows, usually by doubling. The memory comes from malloc, and the owner of the array frees it. Arrays
+   that are needed until the end of a run are allocated in the arena of the run instead: see hr_arena_grown in
+   headroom/base.h. */
 
 /* Implements HR__ARRAY_RESIZE. `array` is the address of the variable that points to the items. */
 static inline bool hr__array_resize(void *array, size_t count, size_t bytes) {
@@ -86,5 +90,36 @@ static inline bool hr__fifo_push(struct hr__fifo *fifo, const void *item, size_t
 static inline void hr__fifo_finish(struct hr__fifo *fifo) {
   free(fifo->items);
 }
+
+/* ---- Arenas -------------------------------------------------------------------------------------------- */
+
+/* The memory of a run. It is allocated in chunks, zeroed, and freed all at once. The allocation functions are
+   declared in headroom/base.h. An arena with all members 0 is empty. */
+
+struct hr__arena_chunk;
+
+/* The allocator of per-job columns in a streamed run. It reclaims the memory of finished jobs
+   (sim/engine/column_reclaim.c). */
+struct hr__arena_job_columns {
+  /* Allocates a zeroed column with `width` bytes per job. Returns NULL if memory is exhausted. */
+  void *(*allocate)(void *self, uint32_t n_jobs, size_t width);
+  void (*passed)(void *self, hr_job job);
+  void *self;
+};
+
+struct hr_arena {
+  struct hr__arena_chunk *chunks; /* linked list, newest chunk first */
+  char *next;                     /* the unused part of the newest chunk; it has `left` bytes */
+  size_t left;
+  struct hr__arena_job_columns job_columns; /* `job_columns.self` is NULL unless the run is streamed */
+};
+
+/* Returns whether the run is streamed. In a streamed run the memory of finished jobs is reclaimed. */
+static inline bool hr__arena_is_streamed(const struct hr_arena *arena) {
+  return arena->job_columns.self != NULL;
+}
+
+/* Frees all memory. The arena is empty afterwards and can be used again. */
+void hr__arena_finish(struct hr_arena *arena);
 
 #endif

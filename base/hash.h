@@ -3,15 +3,14 @@
 #define HR_BASE_HASH_H
 
 /*
- * Digests and hash tables.
+ * Digests, hash tables, and interned strings, which are numbered by a hash table.
  *
  * A table maps a 32-bit hash to numbers less than HR_NONE. The numbers are usually indices into an array of the caller,
  * and the keys are in the items of that array. To find a key, compare it with the keys of all entries that have its
  * hash:
  *
- *   struct hr__hash_cursor at;
- *   for (uint32_t i = hr__hash_first(table, hash, &at); i != HR_NONE; i = hr__hash_next(table, &at))
- *     if (equal(&items[i], key)) return i;
+ * struct hr__hash_cursor at; for (uint32_t i = hr__hash_first(table, hash, &at); i != HR_NONE; i = hr__hash_next(table,
+ * &at)) if (equal(&items[i], key)) return i;
  *
  * A table with all members 0 is empty. The memory of a table comes from an arena or, if `arena` is NULL, from malloc.
  * All calls for a table must pass the same `arena`. The results of a run cannot depend on the order of entries in a
@@ -142,5 +141,26 @@ static inline uint32_t hr__pair_map_find(const struct hr__pair_map *map, struct 
 
 /* Adds a pair. The pair must not be in the map. Returns false if memory is exhausted. */
 bool hr__pair_map_add(struct hr__pair_map *map, struct hr_arena *arena, struct hr__pair pair, uint32_t number);
+
+/* ---- Interned strings ---------------------------------------------------------------------------------- */
+
+/* Interned strings. Each distinct text has a number. Numbers count from 0 in the order in which the texts were first
+   interned. A table with all members 0 is empty. */
+
+struct hr__name_table {
+  char **text;    /* [count], each NUL-terminated */
+  size_t *length; /* [count] */
+  uint32_t count, capacity;
+  struct hr__hash table;
+  uint64_t bytes; /* memory used by all texts and by the pointers to them */
+};
+
+/* Returns the number of a text of `length` bytes. The text must not contain NUL. If the text is not in the table, the
+   function first stores a copy and gives it the next unused number. Returns HR_NONE if memory is exhausted. */
+uint32_t hr__names_intern(struct hr__name_table *names, const char *text, size_t length);
+/* Returns the number of a text, or HR_NONE if the text is not in the table. */
+uint32_t hr__names_find(const struct hr__name_table *names, const char *text, size_t length);
+/* Frees all texts. The table is empty afterwards. */
+void hr__names_finish(struct hr__name_table *names);
 
 #endif

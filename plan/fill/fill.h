@@ -7,7 +7,7 @@
  * a given multiple of the GPUs of the cluster. No pod ends. Each run has one packing rule and one seed.
  */
 
-#include "base/arena.h"
+#include "base/array.h"
 #include "headroom/scenario.h"
 #include "headroom/unstable/fill.h"
 

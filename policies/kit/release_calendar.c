@@ -16,7 +16,7 @@
  * updated at the next query.
  */
 
-#include "base/heap.h"
+#include "base/sort.h"
 #include "headroom/policy.h"
 #include "headroom/policy_kit.h"
 

@@ -6,7 +6,7 @@
 
 #include "headroom/unstable/rejections.h"
 
-#include "base/arena.h"
+#include "base/array.h"
 #include "headroom/policy.h"
 #include "headroom/trace.h"
 #include "sim/cluster/cluster.h"

@@ -25,7 +25,7 @@
 
 #include "report/metrics/usage.h"
 
-#include "base/arena.h"
+#include "base/array.h"
 #include "headroom/policy.h"
 #include "headroom/unstable/fragmentation.h"
 

@@ -21,15 +21,14 @@
  */
 
 #include "base/array.h"
-#include "base/names.h"
+#include "base/hash.h"
 #include "headroom/base.h"
 #include "headroom/cluster.h"
 #include "scenarios/build/builder.h"
 #include "scenarios/build/pools.h"
 #include "scenarios/catalog/catalog_tables.h"
 #include "scenarios/catalog/table.h"
-#include "traces/json/json_file.h"
-#include "traces/json/json_scan.h"
+#include "traces/json/json.h"
 
 #include <errno.h>
 #include <math.h>

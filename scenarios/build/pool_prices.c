@@ -20,7 +20,7 @@
 #include "scenarios/build/pools.h"
 #include "scenarios/build/spot_records.h"
 #include "sim/market/market.h"
-#include "traces/core/dates.h"
+#include "traces/core/numbers.h"
 
 #include <inttypes.h>
 #include <math.h>

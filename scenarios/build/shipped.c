@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "headroom/scenario.h"
-#include "traces/json/json_file.h"
+#include "traces/json/json.h"
 
 #include <dirent.h>
 #include <errno.h>

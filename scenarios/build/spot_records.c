@@ -10,13 +10,12 @@
 #include "scenarios/build/spot_records.h"
 
 #include "base/array.h"
-#include "base/names.h"
+#include "base/hash.h"
 #include "scenarios/catalog/catalog_tables.h"
-#include "traces/core/dates.h"
 #include "traces/core/input.h"
 #include "traces/core/numbers.h"
-#include "traces/csv/csv_rows.h"
-#include "traces/json/json_file.h"
+#include "traces/csv/csv.h"
+#include "traces/json/json.h"
 
 #include <inttypes.h>
 #include <math.h>

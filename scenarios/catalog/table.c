@@ -8,7 +8,6 @@
 
 #include "base/array.h"
 #include "headroom/unstable/catalog.h"
-#include "traces/core/dates.h"
 #include "traces/core/input.h"
 #include "traces/core/numbers.h"
 

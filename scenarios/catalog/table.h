@@ -8,7 +8,6 @@
  */
 
 #include "base/hash.h"
-#include "base/names.h"
 #include "headroom/base.h"
 #include "headroom/trace_files.h"
 

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "headroom/policies.h"
 #include "headroom/scenario.h"
-#include "traces/json/json_file.h"
+#include "traces/json/json.h"
 
 #include <errno.h>
 #include <inttypes.h>

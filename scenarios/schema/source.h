@@ -6,8 +6,7 @@
    value. */
 
 #include "scenarios/schema/keys.h"
-#include "traces/json/json_file.h"
-#include "traces/json/json_scan.h"
+#include "traces/json/json.h"
 
 /* A document with the overrides of its values. */
 struct hr__source {

@@ -7,7 +7,7 @@
    accept the same pools have the same accept class, which is a number. Jobs of the same accept class can share a queue.
  */
 
-#include "base/arena.h"
+#include "base/array.h"
 #include "headroom/cluster.h"
 #include "headroom/policy.h"
 #include "headroom/trace.h"

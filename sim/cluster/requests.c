@@ -9,7 +9,7 @@
 
 #include "sim/cluster/cluster.h"
 
-#include "base/arena.h"
+#include "base/array.h"
 #include "base/hash.h"
 #include "headroom/policy.h"
 

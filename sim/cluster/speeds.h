@@ -5,7 +5,7 @@
 /* The speeds of jobs in a run, from the tables of speeds by GPU type and by network, and the conversion between work
    and time. A speed is in ppm of the reference speed. */
 
-#include "base/arena.h"
+#include "base/array.h"
 #include "headroom/policy.h"
 
 enum { HR__FULL_SPEED_PPM = 1000000 };

@@ -16,7 +16,7 @@
  * {allocations, events}.
  */
 
-#include "base/arena.h"
+#include "base/array.h"
 #include "headroom/sim.h"
 #include "sim/cluster/cluster.h"
 #include "sim/cluster/speeds.h"

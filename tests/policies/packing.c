@@ -2,7 +2,7 @@
 /* Placement rules compared with naive implementations on random small clusters, while tasks start and end. Typical
    pods, fragmentation and random placement are tested in cases computed by hand. */
 
-#include "base/arena.h"
+#include "base/array.h"
 #include "harness.h"
 #include "headroom/unstable/placement.h"
 #include "naive_packing.h"

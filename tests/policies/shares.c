@@ -4,7 +4,7 @@
    with a tree computed by hand. */
 
 #include "policies/queue/order/shares.h"
-#include "base/arena.h"
+#include "base/array.h"
 #include "harness.h"
 
 #include <math.h>

@@ -3,8 +3,7 @@
 
 #include "harness.h"
 
-#include "traces/json/json_file.h"
-#include "traces/json/json_scan.h"
+#include "traces/json/json.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 /* Compares a JSON Schema with a key table: both must have the same keys, types and bounds. */
 
 #include "scenarios/schema/keys.h"
-#include "traces/json/json_file.h"
+#include "traces/json/json.h"
 
 /* Reads the schema; an error fails the test. The caller calls hr__json_file_finish. */
 void key_schema_read(const char *path, struct hr__json_file *schema);

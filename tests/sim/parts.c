@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The engine's containers compared with plain arrays under random operations. */
 
-#include "base/arena.h"
+#include "base/array.h"
 #include "base/bitset.h"
-#include "base/names.h"
+#include "base/hash.h"
 #include "base/random.h"
 #include "harness.h"
 #include "sim/engine/events.h"

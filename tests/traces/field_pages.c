@@ -3,7 +3,7 @@
    the generated tables to the pages, run `test_traces field_pages 1`. */
 #include "harness.h"
 
-#include "traces/csv/headroom_csv.h"
+#include "traces/csv/csv.h"
 
 #include <inttypes.h>
 #include <string.h>

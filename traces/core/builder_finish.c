@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Converts the rows of a builder to a trace in five steps: find duplicate ids, sort rows by (submit time, order in the
- * file), make times relative to the first submit, trim the columns, and move them to the trace. Sorting is a radix
- * sort of (key, row) pairs, so the time is linear in the number of rows.
- */
+/* Converts the rows of a builder to a trace in five steps: find duplicate ids, sort rows by (submit time, order in
+   the file), make times relative to the first submit, trim the columns, and move them to the trace. Sorting is a
+   radix sort of (key, row) pairs, so the time is linear in the number of rows. */
 
 #include "base/array.h"
+
 #include "base/sort.h"
 #include "traces/core/builder.h"
+#include "traces/core/fields.h"
 #include "traces/core/numbers.h"
 
 #include <stdio.h>
@@ -334,4 +334,51 @@ enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, bool da
   move_metadata(owned, builder);
   *trace = &owned->trace;
   return HR_OK;
+}
+
+/* ---- Traces from jobs of other traces ------------------------------------------------------------------ */
+
+void hr__record_move(struct hr_job_record *record, int64_t later_us) {
+#define MOVE(id, member, type, record_type, kind, ...)                                                                 \
+  if (HR__##kind == HR__INSTANT && (int64_t)record->member != INT64_MIN)                                               \
+    record->member = (record_type)((int64_t)record->member + later_us);
+  HR_JOB_COLUMN_TABLE(MOVE, HR_NO_FIELD)
+#undef MOVE
+}
+
+enum hr_status hr__rebuild_add_notes(struct hr__rebuild *rebuild, const struct hr_trace *trace,
+                                     struct hr_error *error) {
+  struct hr_notes *notes = hr_trace_builder_notes(rebuild->builder);
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; status == HR_OK && i < trace->notes.count; i++)
+    status = hr_notes_add(notes, "%s", trace->notes.text[i]);
+  rebuild->has_ids = rebuild->has_ids || trace->has_ids;
+  return status == HR_OK ? HR_OK : hr__rebuild_no_memory(trace, error);
+}
+
+enum hr_status hr__rebuild_begin(struct hr__rebuild *rebuild, const struct hr_trace *trace, struct hr_error *error) {
+  *rebuild =
+      (struct hr__rebuild){.builder = hr_trace_builder_create(trace->source, trace->format), .source = trace->source};
+  return rebuild->builder ? hr__rebuild_add_notes(rebuild, trace, error) : hr__rebuild_no_memory(trace, error);
+}
+
+enum hr_status hr__rebuild_add(struct hr__rebuild *rebuild, const struct hr_trace *trace, hr_job job,
+                               const struct hr_job_record *record, struct hr_error *error) {
+  const char *fault = hr_job_record_fault(record);
+  char id[HR_JOB_ID_BUFFER];
+  if (fault)
+    return hr_fail(error, HR_BAD_INPUT, "%s: job %.60s: %s after the change", trace->source,
+                   hr_trace_job_id(trace, job, id), fault);
+  rebuild->n_jobs++;
+  return hr_trace_builder_add(rebuild->builder, record, rebuild->n_jobs, error);
+}
+
+enum hr_status hr__rebuild_end(struct hr__rebuild *rebuild, enum hr_status status, bool dated,
+                               struct hr_trace **created, struct hr_error *error) {
+  if (status == HR_OK && !rebuild->n_jobs)
+    status = hr_fail(error, HR_BAD_INPUT, "%s: no jobs are left", rebuild->source);
+  if (status == HR_OK) status = hr_trace_builder_finish(rebuild->builder, dated, false, created, error);
+  if (status == HR_OK) (*created)->has_ids = (*created)->has_ids && rebuild->has_ids;
+  hr_trace_builder_destroy(rebuild->builder);
+  return status;
 }

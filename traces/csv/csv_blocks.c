@@ -14,7 +14,7 @@
  * ring and both counters.
  */
 
-#include "traces/csv/csv_blocks.h"
+#include "traces/csv/csv.h"
 
 #include "base/array.h"
 

@@ -9,13 +9,11 @@
  * is reported, because it is the likely cause of invalid values.
  */
 
-#include "traces/csv/csv_rows.h"
+#include "traces/csv/csv.h"
 
-#include "base/names.h"
-#include "traces/core/dates.h"
+#include "base/hash.h"
 #include "traces/core/numbers.h"
-#include "traces/core/picks.h"
-#include "traces/csv/csv_blocks.h"
+#include "traces/core/reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Reads Headroom's own CSV format. With a column map, which assigns columns of the file to fields of a job, it reads
    any other CSV file. This file also parses column maps and sets of fields, because both use the table of fields. */
 
-#include "traces/csv/headroom_csv.h"
+#include "traces/csv/csv.h"
 
 #include "base/array.h"
 #include "traces/core/numbers.h"

@@ -5,7 +5,7 @@
  * microsecond. `prefill` and `decode`, in tokens per second, and the share of a GPU are parameters of the format.
  */
 
-#include "traces/csv/csv_rows.h"
+#include "traces/csv/csv.h"
 #include "traces/formats/formats.h"
 
 struct llm_request {

@@ -7,9 +7,9 @@
  */
 
 #include "base/array.h"
-#include "base/names.h"
+#include "base/hash.h"
 #include "traces/formats/formats.h"
-#include "traces/json/json_stream.h"
+#include "traces/json/json.h"
 
 #include <math.h>
 #include <stdio.h>

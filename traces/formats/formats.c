@@ -7,8 +7,8 @@
 
 #include "traces/core/input.h"
 #include "traces/core/numbers.h"
-#include "traces/core/picks.h"
-#include "traces/csv/headroom_csv.h"
+#include "traces/core/reader.h"
+#include "traces/csv/csv.h"
 #include "traces/packed/pack.h"
 
 #include <string.h>

@@ -6,9 +6,9 @@
    with Gavel. Parameters of the format specify the file of the table and the reference type. */
 
 #include "headroom/trace_files.h"
-#include "traces/csv/csv_rows.h"
+#include "traces/csv/csv.h"
 #include "traces/formats/formats.h"
-#include "traces/json/json_file.h"
+#include "traces/json/json.h"
 
 #include <math.h>
 #include <stdio.h>

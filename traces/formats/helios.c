@@ -6,7 +6,7 @@
  * start. The column `duration` is not used, because in Kalos it includes the wait.
  */
 
-#include "traces/csv/csv_rows.h"
+#include "traces/csv/csv.h"
 #include "traces/formats/formats.h"
 
 #include <string.h>

@@ -14,7 +14,7 @@
 
 #include "base/array.h"
 #include "traces/core/numbers.h"
-#include "traces/core/picks.h"
+#include "traces/core/reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>

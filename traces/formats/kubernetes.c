@@ -11,7 +11,7 @@
 #include "traces/formats/kubernetes.h"
 
 #include "traces/core/numbers.h"
-#include "traces/core/picks.h"
+#include "traces/core/reader.h"
 #include "traces/formats/formats.h"
 
 #include <stdlib.h>

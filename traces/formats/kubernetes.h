@@ -6,8 +6,8 @@
    that belong to one job. Texts are stored as name numbers, which are indices in the name table of struct
    hr__kube. */
 
-#include "base/names.h"
-#include "traces/json/json_stream.h"
+#include "base/hash.h"
+#include "traces/json/json.h"
 
 /* The request of one pod. */
 struct hr__kube_pod {

@@ -2,7 +2,7 @@
 /* Reads lists of nodes. Nodes with the same GPU type, GPUs, CPUs and memory form one pool. */
 
 #include "base/array.h"
-#include "traces/csv/csv_rows.h"
+#include "traces/csv/csv.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * scheduled, its run time is deletion - creation. `qos` is ignored.
  */
 
-#include "traces/csv/csv_rows.h"
+#include "traces/csv/csv.h"
 #include "traces/formats/formats.h"
 
 struct pod {

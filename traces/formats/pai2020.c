@@ -11,9 +11,9 @@
  */
 
 #include "base/array.h"
-#include "base/names.h"
+#include "base/hash.h"
 #include "traces/core/reader.h"
-#include "traces/csv/csv_rows.h"
+#include "traces/csv/csv.h"
 #include "traces/formats/formats.h"
 
 #include <stdio.h>

@@ -10,9 +10,9 @@
  * for as long as its first attempt.
  */
 
-#include "traces/csv/csv_rows.h"
+#include "traces/csv/csv.h"
 #include "traces/formats/formats.h"
-#include "traces/json/json_stream.h"
+#include "traces/json/json.h"
 
 #include <string.h>
 

@@ -16,11 +16,11 @@
  */
 
 #include "base/array.h"
-#include "base/names.h"
+#include "base/hash.h"
 #include "traces/core/input.h"
 #include "traces/core/numbers.h"
-#include "traces/core/picks.h"
-#include "traces/csv/csv_rows.h"
+#include "traces/core/reader.h"
+#include "traces/csv/csv.h"
 #include "traces/formats/formats.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * `cpu_request` are per worker, so a job of 16 workers that each request one GPU requests 16 GPUs.
  */
 
-#include "traces/csv/csv_rows.h"
+#include "traces/csv/csv.h"
 #include "traces/formats/formats.h"
 
 #include <string.h>

@@ -7,12 +7,10 @@
  * file of its own, with its position in the file. The getters read members of an item.
  */
 
-#include "traces/json/json_stream.h"
+#include "traces/json/json.h"
 
 #include "base/array.h"
-#include "traces/core/dates.h"
-#include "traces/json/json_file.h"
-#include "traces/json/json_scan.h"
+#include "traces/core/numbers.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
    hashed once per job. Collisions are errors: two names with the same pseudonym are found when the pseudonyms are
    interned, and two ids when the new trace is finished, because ids must be unique. */
 
-#include "base/names.h"
+#include "base/hash.h"
 #include "headroom/unstable/trace_tools.h"
-#include "traces/tools/rebuild.h"
+#include "traces/core/builder.h"
 
 #include <nettle/hmac.h>
 #include <stdlib.h>

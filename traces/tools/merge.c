@@ -6,9 +6,9 @@
  */
 
 #include "base/array.h"
-#include "base/names.h"
+#include "base/hash.h"
 #include "headroom/unstable/trace_tools.h"
-#include "traces/tools/rebuild.h"
+#include "traces/core/builder.h"
 
 #include <stdlib.h>
 #include <string.h>

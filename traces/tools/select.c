@@ -14,7 +14,7 @@
 #include "base/array.h"
 #include "base/random.h"
 #include "headroom/unstable/trace_tools.h"
-#include "traces/tools/rebuild.h"
+#include "traces/core/builder.h"
 
 #include <math.h>
 #include <stdio.h>

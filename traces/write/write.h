@@ -5,7 +5,7 @@
 /* Writers of trace formats, and the text encoder that they use. write.c selects a writer. Each writer is a file of
    its own. */
 
-#include "traces/csv/headroom_csv.h"
+#include "traces/csv/csv.h"
 
 #include <string.h>
 
@@ -51,7 +51,7 @@ size_t hr__encoder_plain_name_length(const char *path);
 /* Returns the number of bytes of text written so far, before compression. */
 uint64_t hr__encoder_count(const struct hr__encoder *encoder);
 
-/* ---- Fields of jobs (record.c) ------------------------------------------------------------------------ */
+/* ---- Fields of jobs (write.c) ------------------------------------------------------------------------- */
 
 /* The sizes of the members of struct hr_job_record that hr__fields describes. */
 extern const size_t hr__field_bytes[HR__N_FIELDS];

@@ -6,8 +6,8 @@
  * the same ids.
  */
 
-#include "traces/core/dates.h"
 #include "traces/core/input.h"
+#include "traces/core/numbers.h"
 #include "traces/write/write.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "policies/queue/backfill/capacity_profile.h"
 
-#include "base/heap.h"
+#include "base/sort.h"
 
 #include <string.h>
 

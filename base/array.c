@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A bump allocator: each allocation takes the next bytes of the current chunk. Chunks come from calloc, so memory is
-   zero and pages that are never accessed use no physical memory. A request that is larger than a quarter of a chunk
-   gets a separate chunk. */
+/* Arenas. An arena is a bump allocator: each allocation takes the next bytes of the current chunk. Chunks come from
+   calloc, so memory is zero and pages that are never accessed use no physical memory. A request that is larger than
+   a quarter of a chunk gets a separate chunk. */
 
-#include "base/arena.h"
+#include "base/array.h"
 
 #include <stdalign.h>
 #include <stdlib.h>

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_TRACES_CSV_CSV_H
+#define HR_TRACES_CSV_CSV_H
+
+/* CSV files: blocks of rows, rows as structs, and the columns of Headroom's own format. */
+
+#include "traces/core/fields.h"
+#include "traces/core/input.h"
+#include "traces/core/reader.h"
+
+/* ---- Blocks (csv_blocks.c) ----------------------------------------------------------------------------- */
+
+/* Splits a CSV file into rows and fields with libcsv, block by block. If a file has more than one block, a second
+   thread splits it while the caller processes earlier blocks. */
+
+/* A row of a block. Its fields are fields first_field .. first_field + n_fields - 1 of the block. */
+struct hr__csv_row {
+  uint64_t line; /* line on which the row begins */
+  uint32_t first_field, n_fields;
+  bool cut_off; /* the file ends in this row, without a line end */
+};
+
+/* A part of the file that consists of whole rows. */
+struct hr__csv_block {
+  struct hr__csv_row *rows;
+  size_t n_rows;
+  uint32_t *bound; /* offsets in `bytes`: field i consists of bytes [bound[i], bound[i + 1]) */
+  size_t n_fields;
+  char *bytes;
+  size_t n_bytes;
+  uint32_t rows_capacity, bounds_capacity, bytes_capacity;
+  enum hr_status status; /* HR_OK, or the error that follows the rows of this block */
+  bool last;             /* true: no block follows */
+  struct hr_error error;
+};
+
+struct hr__csv_blocks;
+/* Begins to split a file at the current position of `input`. The caller must not use `input` until the blocks are
+   closed. `path` is for messages. Blank lines are skipped, as are lines before the first row that begin with `#`.
+   `separator` separates fields. Fields may be quoted unless `unquoted` is set. Returns NULL if out of memory. */
+struct hr__csv_blocks *hr__csv_blocks_open(struct hr__input *input, const char *path, char separator, bool unquoted);
+/* Returns the next block, which is valid until the next call. At the end of the file `*block` is NULL. If reading
+   fails, the rows before the error are returned first, and the next call returns the error. */
+enum hr_status hr__csv_blocks_next(struct hr__csv_blocks *blocks, const struct hr__csv_block **block,
+                                   struct hr_error *error);
+/* Stops the thread and frees the blocks. `input` is not closed. NULL is allowed. */
+void hr__csv_blocks_close(struct hr__csv_blocks *blocks);
+
+/* ---- Rows (csv_rows.c) --------------------------------------------------------------------------------- */
+
+/* Reads the rows of a CSV file into structs. A schema lists the columns. The columns of the file may be in any
+   order. */
+
+/* A column of a schema. */
+struct hr__csv_column {
+  const char *name;  /* name in the header */
+  const char *field; /* key in a column map; NULL if the format is fixed */
+  enum hr__kind kind;
+  bool must_exist;  /* the column must exist in the header */
+  bool must_fill;   /* each row must have a value if the column exists */
+  size_t offset;    /* offset of the member in the struct of a row */
+  uint64_t unit_us; /* microseconds per unit of a plain number, for times and durations */
+};
+
+/* The columns of a file, and the destination of its rows. */
+struct hr__csv_schema {
+  const struct hr__csv_column *columns;
+  size_t n_columns;
+  const char *const *ignored; /* names of columns that are known but not used, NULL-terminated */
+  /* columns of a table without a header row, NULL-terminated; NULL: the table has a header */
+  const char *const *header;
+  char separator;           /* field separator; 0: comma */
+  bool unquoted;            /* quotes are ordinary characters */
+  const char *missing_hint; /* hint in the error on missing columns; NULL: the error explains --map */
+  void *row;                /* destination of each row; row_bytes long */
+  const void *blank_row;    /* a row with all fields unknown */
+  size_t row_bytes;
+  enum hr_status (*on_row)(void *self, const void *row, uint64_t line);
+  void *self;
+};
+
+/* The members of a schema that every format sets: the array of columns, a row, a row with all fields unknown, and the
+   function that receives each row. */
+#define HR__CSV_ROWS(table, row_, blank, function, self_)                                                              \
+  .columns = table, .n_columns = sizeof(table) / sizeof *(table), .row = &(row_), .blank_row = &(blank),               \
+  .row_bytes = sizeof(row_), .on_row = function, .self = self_
+
+/* Reads all rows and calls on_row() for each valid row. Lines before the header are skipped if they are blank or
+   begin with `#`. Errors are written to reader->error. */
+enum hr_status hr__csv_read_rows(struct hr__reader *reader, const struct hr__csv_schema *schema);
+
+/* ---- Headroom's format (headroom_csv.c) ---------------------------------------------------------------- */
+
+/* The columns of Headroom's own CSV, generated from the table in headroom/job_fields.h. Readers, writers and column
+   maps use them. */
+
+/* The fields, in the order of the table: HR__FIELD(key, column, kind, required, filled, member) for each of them. Users
+   define HR__FIELD. filled: each row must have a value. member: of struct hr_job_record. */
+#define HR__FIELDS HR_JOB_CSV_TABLE(HR__ID_FIELD, HR__VALUE_FIELD, HR__NAME_FIELD, HR__FLAG_FIELD)
+#define HR__ID_FIELD(key, column, ...) HR__FIELD(key, column, TEXT, false, true, id)
+#define HR__VALUE_FIELD(id, member, type, record_type, kind, key, column, required, ...)                               \
+  HR__FIELD(key, column, kind, required, required, member)
+#define HR__NAME_FIELD(id, member, kind, key, column, ...) HR__FIELD(key, column, kind, false, false, member)
+#define HR__FLAG_FIELD(kind, key, column, ...) HR__FIELD(key, column, kind, false, false, flags)
+
+enum {
+#define HR__FIELD(...) +1
+  HR__N_FIELDS = HR__FIELDS
+#undef HR__FIELD
+};
+
+/* The columns, in the order of the table. */
+extern const struct hr__csv_column hr__fields[HR__N_FIELDS];
+
+/* Reads jobs from a CSV file. `reader->map` says which column contains which field; for other fields the names of
+   hr__fields apply. */
+extern const struct hr__format_reader hr__csv_reader;
+
+#endif
