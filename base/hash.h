@@ -9,8 +9,9 @@
  * and the keys are in the items of that array. To find a key, compare it with the keys of all entries that have its
  * hash:
  *
- * struct hr__hash_cursor at; for (uint32_t i = hr__hash_first(table, hash, &at); i != HR_NONE; i = hr__hash_next(table,
- * &at)) if (equal(&items[i], key)) return i;
+ *   struct hr__hash_cursor at;
+ *   for (uint32_t i = hr__hash_first(table, hash, &at); i != HR_NONE; i = hr__hash_next(table, &at))
+ *     if (equal(&items[i], key)) return i;
  *
  * A table with all members 0 is empty. The memory of a table comes from an arena or, if `arena` is NULL, from malloc.
  * All calls for a table must pass the same `arena`. The results of a run cannot depend on the order of entries in a

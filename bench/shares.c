@@ -6,7 +6,7 @@
  *   shares      prints a row for each size
  */
 
-#include "policies/rounds/round_shares.h"
+#include "policies/rounds/rounds.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
  * step. The reason follows as a comment of the shell, so that the whole line can be pasted.
  */
 
-#include "cli/next.h"
+#include "cli/input.h"
 
 #include "cli/process.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the first lines of an HTML report need besides the run: goals, prices and the largest saving. */
 
-#include "cli/page_facts.h"
+#include "cli/run_files.h"
 
 #include "cli/process.h"
 

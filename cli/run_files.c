@@ -4,10 +4,9 @@
 #include "cli/run_files.h"
 
 #include "cli/cli.h"
-#include "cli/page_facts.h"
 #include "headroom/unstable/catalog.h"
+#include "headroom/unstable/exports.h"
 #include "headroom/unstable/replay.h"
-#include "headroom/unstable/trace_report.h"
 #include "headroom/unstable/why.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 # cmake -DPAGE=page.html -DOUT=page_template.c -P EmbedPage.cmake: the page as a C source. PAGE may be empty: there is none.
-set(head "/* Made at build time from ${PAGE}. */\n#include \"report/page/page_template.h\"\n\n")
+set(head "/* Made at build time from ${PAGE}. */\n#include \"report/page/page.h\"\n\n")
 if(PAGE STREQUAL "")
   file(WRITE ${OUT} "${head}const char *const hr__page_template = 0;\n")
   return()

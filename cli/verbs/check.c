@@ -4,7 +4,6 @@
 #include "headroom/unstable/check.h"
 #include "cli/cli.h"
 #include "cli/input.h"
-#include "cli/next.h"
 #include "cli/process.h"
 #include "headroom/unstable/compare.h"
 

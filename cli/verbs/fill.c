@@ -5,7 +5,6 @@
 #include "headroom/unstable/fill.h"
 #include "cli/cli.h"
 #include "cli/input.h"
-#include "cli/next.h"
 #include "cli/process.h"
 
 #include <stdlib.h>

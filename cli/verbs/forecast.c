@@ -4,7 +4,6 @@
 #include "headroom/unstable/forecast.h"
 #include "cli/cli.h"
 #include "cli/input.h"
-#include "cli/next.h"
 #include "cli/options.h"
 #include "cli/process.h"
 

@@ -4,11 +4,9 @@
 
 #include "cli/cli.h"
 #include "cli/input.h"
-#include "cli/next.h"
 #include "cli/options.h"
 #include "headroom/unstable/plan.h"
-#include "headroom/unstable/scenario_draft.h"
-#include "headroom/unstable/scenario_keys.h"
+#include "headroom/unstable/scenario_files.h"
 
 #include <errno.h>
 #include <limits.h>

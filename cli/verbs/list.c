@@ -5,9 +5,9 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/capacity.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/metrics.h"
-#include "headroom/unstable/placement.h"
 #include "headroom/unstable/trace_check.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 
 #include "cli/options.h"
-#include "headroom/unstable/scenario_keys.h"
+#include "headroom/unstable/scenario_files.h"
 
 #include <string.h>
 

@@ -5,13 +5,11 @@
 
 #include "cli/cli.h"
 #include "cli/input.h"
-#include "cli/next.h"
 #include "cli/process.h"
 #include "cli/run_files.h"
 #include "headroom/unstable/compare.h"
 #include "headroom/unstable/metrics.h"
 #include "headroom/unstable/replay.h"
-#include "headroom/unstable/replications.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -5,9 +5,8 @@
 
 #include "cli/cli.h"
 #include "cli/input.h"
-#include "cli/next.h"
 #include "cli/process.h"
-#include "headroom/unstable/trace_report.h"
+#include "headroom/unstable/exports.h"
 
 #include <stdio.h>
 

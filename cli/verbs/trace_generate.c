@@ -7,8 +7,8 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "headroom/headroom.h"
-#include "headroom/unstable/trace_report.h"
-#include "headroom/unstable/workload_model_files.h"
+#include "headroom/unstable/exports.h"
+#include "headroom/unstable/scenario_files.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,7 +5,7 @@
 #include "cli/verbs/trace_transform.h"
 
 #include "cli/cli.h"
-#include "headroom/unstable/trace_report.h"
+#include "headroom/unstable/exports.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

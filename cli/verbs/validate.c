@@ -3,7 +3,6 @@
 
 #include "cli/cli.h"
 #include "cli/input.h"
-#include "cli/next.h"
 #include "cli/options.h"
 #include "headroom/headroom.h"
 #include "headroom/unstable/replay.h"

@@ -5,7 +5,6 @@
 #include "headroom/unstable/why.h"
 #include "cli/cli.h"
 #include "cli/input.h"
-#include "cli/next.h"
 #include "cli/process.h"
 #include "headroom/unstable/replay.h"
 

@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "headroom/unstable/advise.h"
 #include "headroom/unstable/catalog.h"
-#include "plan/runner/intervals.h"
 #include "plan/runner/runner.h"
 #include "plan/search/goals.h"
 

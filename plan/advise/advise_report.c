@@ -7,7 +7,7 @@
 #include "base/console.h"
 #include "base/text.h"
 #include "plan/advise/advise.h"
-#include "plan/runner/scoped_metrics.h"
+#include "plan/runner/runner.h"
 
 #include <stdio.h>
 #include <stdlib.h>

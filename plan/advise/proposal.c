@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
-#include "plan/search/evaluator.h"
+#include "plan/search/search.h"
 
 #include <math.h>
 #include <stdarg.h>

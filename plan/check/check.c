@@ -14,9 +14,8 @@
 #include "base/threads.h"
 #include "headroom/unstable/replay.h"
 #include "headroom/unstable/why.h"
-#include "plan/runner/one_run.h"
 #include "plan/runner/runner.h"
-#include "report/tables/policy_words.h"
+#include "report/tables/tables.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -16,7 +16,7 @@
  * which doubles the block size. Memory is therefore bounded, and the blocks depend only on the number of decisions.
  */
 
-#include "plan/check/decisions.h"
+#include "plan/check/check.h"
 
 #include "base/array.h"
 #include "base/hash.h"

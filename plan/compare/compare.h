@@ -10,9 +10,7 @@
 #include "base/writers.h"
 #include "headroom/unstable/compare.h"
 #include "headroom/unstable/replay.h"
-#include "plan/runner/intervals.h"
-#include "plan/runner/one_run.h"
-#include "plan/runner/scoped_metrics.h"
+#include "plan/runner/runner.h"
 
 #include <stdlib.h>
 
@@ -154,7 +152,7 @@ static inline size_t hr__compare_find_group(const struct hr__group_table *table,
   return SIZE_MAX;
 }
 
-/* ---- Distributions and jobs (compare_details.c) ----------------------------------------------------- */
+/* ---- Distributions and jobs (compare_files.c) ------------------------------------------------------- */
 
 /* The first run of one policy, for the callbacks of struct hr__one_run_details. */
 struct hr__compare_details {

@@ -8,7 +8,7 @@
 #include "base/console.h"
 #include "base/text.h"
 #include "plan/compare/compare.h"
-#include "report/tables/policy_words.h"
+#include "report/tables/tables.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -13,8 +13,8 @@
 #include "base/array.h"
 #include "base/random.h"
 #include "base/threads.h"
-#include "plan/runner/intervals.h"
-#include "sim/cluster/accepts.h"
+#include "plan/runner/runner.h"
+#include "sim/cluster/cluster.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -13,7 +13,7 @@
  */
 
 #include "plan/forecast/forecasting.h"
-#include "plan/runner/scoped_metrics.h"
+#include "plan/runner/runner.h"
 
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>

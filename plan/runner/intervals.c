@@ -22,7 +22,7 @@
  * rate is bounded (Benjamini and Hochberg, J. R. Stat. Soc. B 57, 1995).
  */
 
-#include "plan/runner/intervals.h"
+#include "plan/runner/runner.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_sort.h>

@@ -5,12 +5,12 @@
  * alerts. Observers of usage and costs are always attached, other observers only if the scenario needs them.
  */
 
-#include "plan/runner/one_run.h"
+#include "plan/runner/runner.h"
 
 #include "base/hash.h"
 #include "base/random.h"
 #include "headroom/unstable/compare.h"
-#include "headroom/unstable/rejections.h"
+#include "headroom/unstable/metrics.h"
 #include "headroom/unstable/replay.h"
 
 #include <errno.h>

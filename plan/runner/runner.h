@@ -2,6 +2,247 @@
 #ifndef HR_PLAN_RUNNER_RUNNER_H
 #define HR_PLAN_RUNNER_RUNNER_H
 
+/* Runs and their metrics: metrics of groups of jobs, statistics of independent runs, one run, and the runner of many
+   variants of a scenario. */
+
+#include "headroom/report.h"
+#include "headroom/scenario.h"
+#include "headroom/sim.h"
+#include "headroom/trace.h"
+#include "headroom/unstable/compare.h"
+#include "headroom/unstable/experiments.h"
+#include "headroom/unstable/forecast.h"
+#include "headroom/unstable/replay.h"
+#include "report/metrics/catalog.h"
+#include "report/tables/json_tree.h"
+
+#include <pthread.h>
+#include <string.h>
+
+/* ---- Scoped metrics (scoped_metrics.c) ----------------------------------------------------------------- */
+
+/* A scoped metric is a metric of all jobs, of one class or of one tenant, such as "wait_s.p95 of inference". Goals,
+   objectives, replications, checks and advice refer to metrics in this way. */
+
+enum hr__metric_scope { HR__OF_ALL, HR__OF_CLASS, HR__OF_TENANT };
+
+struct hr__scoped_metric {
+  enum hr__metric id;
+  enum hr__metric_scope of;
+  const char *name; /* of the class or tenant, borrowed from the trace or the table of classes; NULL: all jobs */
+};
+
+/* Parses `length` bytes such as "wait_s.p95", "wait_s.p95 of inference" or "completed of tenant retail". "of X" means
+   the class X if such a class exists, otherwise the tenant X of `trace`. "of class X" and "of tenant X" are explicit.
+   An HR_BAD_INPUT error has no location; the caller adds it. */
+enum hr_status hr__scoped_metric_parse(const char *text, size_t length, const struct hr_trace *trace,
+                                       struct hr__scoped_metric *metric, struct hr_error *error);
+
+/* Whether both metrics are of the same group: of all jobs, or of the same class or tenant. */
+static inline bool hr__scoped_metric_same_group(const struct hr__scoped_metric *a, const struct hr__scoped_metric *b) {
+  return a->of == b->of && (a->of == HR__OF_ALL || strcmp(a->name, b->name) == 0);
+}
+
+static inline bool hr__scoped_metric_same(const struct hr__scoped_metric *a, const struct hr__scoped_metric *b) {
+  return a->id == b->id && hr__scoped_metric_same_group(a, b);
+}
+
+enum { HR__SCOPED_METRIC_BYTES = 300 };
+/* Writes "wait_s.p95 of inference" to `buffer`, which has HR__SCOPED_METRIC_BYTES bytes, and returns the buffer. */
+const char *hr__scoped_metric_name(const struct hr__scoped_metric *metric, char *buffer);
+
+/* Writes the values of `count` metrics of a run to an array; NaN if unknown. Consecutive metrics of one group need only
+   one search for the group. */
+void hr__scoped_metrics_of_run(const struct hr_summary *summary, const struct hr__scoped_metric *metrics, size_t count,
+                               double *values);
+
+/* ---- Statistics of runs (intervals.c) ------------------------------------------------------------------ */
+
+/*
+ * Statistics of independent runs: confidence intervals of a metric, paired differences, and significance tests.
+ *
+ * For a metric that is a mean or a sum, the estimate is the mean over runs, with Student's interval corrected for the
+ * skewness of the values. A metric that is a quantile has a skewed distribution over runs. For it, the estimate is the
+ * median over runs, with a distribution-free interval from order statistics.
+ */
+
+/* ---- Intervals of one sample ------------------------------------------------------------------------ */
+
+struct hr__interval {
+  uint32_t count; /* number of runs in which the metric is known */
+  double mean, median, sd;
+  double low, high; /* NaN if there are too few runs for the confidence */
+  bool of_median;   /* low and high are of the median; if false, of the mean */
+};
+
+/* Computes the interval of a metric. `values` has one value per run, NaN if unknown, and is not changed. `confidence`
+   is between 0 and 1. `exact`: the runs are deterministic, so a single run gives an interval of width 0. HR_NO_MEMORY
+   is the only failure. */
+enum hr_status hr__interval_of(const double *values, uint32_t count, enum hr_metric_kind kind, double confidence,
+                               bool exact, struct hr__interval *interval);
+
+/* As hr__interval_of, but the interval of a mean is Student's, without the correction for skewness. For paired
+   differences, in which skewness mostly cancels, and for tests with this statistic. */
+enum hr_status hr__interval_uncorrected(const double *values, uint32_t count, enum hr_metric_kind kind,
+                                        double confidence, bool exact, struct hr__interval *interval);
+
+/* The estimate to which the interval belongs: median or mean. */
+static inline double hr__interval_centre(const struct hr__interval *interval) {
+  return interval->of_median ? interval->median : interval->mean;
+}
+
+/* Half the width of the interval, relative to the estimate. Infinite if no interval exists, 0 if its width is 0. */
+static inline double hr__interval_relative(const struct hr__interval *interval) {
+  if (isnan(interval->low)) return (double)INFINITY;
+  double half = (interval->high - interval->low) / 2, centre = fabs(hr__interval_centre(interval));
+  return half == 0 ? 0 : half / centre;
+}
+
+/* Adds mean, low, high, median, sd and interval to `object`; unknown values are null. */
+void hr__json_interval(struct hr__json *json, cJSON *object, const struct hr__interval *interval);
+
+/* A mean, and half the width of its 95 % Student interval. The half width is NaN if there is a single value. */
+struct hr__mean {
+  double value, margin;
+};
+struct hr__mean hr__interval_of_mean(const double *values, uint32_t count);
+
+/* ---- Two samples ------------------------------------------------------------------------------------ */
+
+/* Computes the mean of `other` and its paired difference from `first`, with the 95 % interval. Both have one value per
+   replication. A single pair has no interval (NaN) unless `exact` is true: the runs are then deterministic, and the
+   interval has width 0. */
+struct hr_estimate hr__interval_paired(const double *first, const double *other, uint32_t count, bool exact);
+
+/* Two-sided p-values of a difference of means. The first function is for pairs with the same random events (Student),
+   the second for independent samples (Welch). NaN if a sample has fewer than two values. */
+double hr__p_value_paired(const double *first, const double *other, uint32_t count);
+double hr__p_value_welch(const double *first, uint32_t n_first, const double *other, uint32_t n_other);
+
+/* Returns the largest p-value that is significant at the false discovery rate `rate` (Benjamini and Hochberg), or -1 if
+   no p-value is significant. `p_values` contains the `count` smallest p-values of `n_tests` tests, and is sorted in
+   place. */
+double hr__p_value_threshold(double *p_values, size_t count, size_t n_tests, double rate);
+
+/* ---- One run (one_run.c) ------------------------------------------------------------------------------- */
+
+/*
+ * One run among many: its input files, the simulation, and the part of its results that is kept.
+ *
+ * The caller owns every structure in this part. A function `..._finish` releases what a structure points to, and
+ * accepts a zeroed structure.
+ */
+
+/* ---- Inputs ----------------------------------------------------------------------------------------- */
+
+/* Returns a text that identifies how `scenario` reads the trace `file`: path, format, columns, leniency. Scenarios with
+   equal texts can share one trace. The caller frees the text. NULL when out of memory. */
+char *hr__input_trace_key(const struct hr_scenario *scenario, const char *file);
+
+/* Reads the trace `file` with the settings of `scenario`. The file may differ from the trace of the scenario. The
+   caller destroys the trace with hr_trace_destroy. Errors are those of hr_trace_read. */
+static inline enum hr_status hr__input_trace_read(const struct hr_scenario *scenario, const char *file,
+                                                  struct hr_trace **trace, struct hr_error *error) {
+  struct hr_trace_options options = {
+      .format = scenario->trace_format, .map = &scenario->columns, .lenient = scenario->lenient};
+  return hr_trace_read(file, &options, trace, error);
+}
+
+/* Whether each replication draws its own workload. */
+static inline bool hr__workload_is_redrawn(const struct hr_workload_spec *workload) {
+  return workload->blocks != HR_BLOCKS_NONE || workload->growth != 1;
+}
+
+/* Adds `count` bytes to a 64-bit digest that detects changed inputs. The digest is not cryptographic. */
+uint64_t hr__input_digest_bytes(uint64_t digest, const void *bytes, size_t count);
+
+/* Computes the digest of a file's content. The digest of a folder does not depend on its content, since scenarios list
+   the files of a folder separately. Returns HR_BAD_INPUT if the file cannot be read, and HR_NO_MEMORY when out of
+   memory. */
+enum hr_status hr__input_digest_file(const char *path, uint64_t *digest, struct hr_error *error);
+
+/* ---- The run ---------------------------------------------------------------------------------------- */
+
+/* Callbacks for a caller that needs the results of single jobs, which a summary lacks. */
+struct hr__one_run_details {
+  void *self;
+  bool costs_by_job; /* the ledger also records the cost of each job */
+  enum hr_status (*prepare)(void *self, struct hr_replay *replay, struct hr_error *error); /* adds observers */
+  /* called after a successful run; the results are freed afterwards */
+  enum hr_status (*collect)(void *self, const struct hr_replay *replay, struct hr_error *error);
+};
+
+struct hr__one_run_config {
+  const struct hr_scenario *scenario;
+  const struct hr_trace *trace;
+  const struct hr_policy_choice *policy;     /* replaces the policy of the scenario */
+  uint64_t seed;                             /* replaces the seed of the scenario */
+  bool alerts;                               /* evaluate the scenario's alert rules */
+  const struct hr__one_run_details *details; /* NULL: none */
+  struct hr_progress progress;
+};
+
+struct hr__one_run {
+  struct hr_summary *summary;
+  struct hr_notes notes;
+  struct hr_alerts *alerts; /* NULL: the rules were not evaluated */
+  double seconds;           /* wall clock time of the run, in seconds */
+};
+
+/* Simulates and summarizes one run. `run` is initialized even after an error; release it with hr__one_run_finish. */
+enum hr_status hr__one_run_make(const struct hr__one_run_config *config, struct hr__one_run *run,
+                                struct hr_error *error);
+
+static inline void hr__one_run_finish(struct hr__one_run *run) {
+  hr_summary_destroy(run->summary);
+  hr_alerts_destroy(run->alerts);
+  hr_notes_finish(&run->notes);
+  *run = (struct hr__one_run){0};
+}
+
+/* ---- Progress of concurrent runs -------------------------------------------------------------------- */
+
+/* The summed progress of concurrent runs. A lock ensures that only one thread at a time calls `to`. */
+struct hr__progress_sum {
+  pthread_mutex_t lock;
+  struct hr_progress to;
+  uint64_t done, total; /* number of jobs */
+};
+
+static inline void hr__progress_sum_init(struct hr__progress_sum *sum, const struct hr_progress *to, uint64_t total) {
+  *sum = (struct hr__progress_sum){.to = *to, .total = total};
+  pthread_mutex_init(&sum->lock, NULL);
+}
+
+static inline void hr__progress_sum_finish(struct hr__progress_sum *sum) {
+  pthread_mutex_destroy(&sum->lock);
+}
+
+/* One of the runs that contribute to the summed progress. */
+struct hr__progress_reporter {
+  struct hr__progress_sum *sum;
+  uint64_t reported; /* number of jobs of this run that were already added to sum->done */
+};
+
+/* Reports the jobs that ended since the last report of this run. A callback of struct hr_progress. */
+static inline void hr__progress_add(void *self, uint64_t done, uint64_t total, int64_t now_us) {
+  struct hr__progress_reporter *reporter = self;
+  struct hr__progress_sum *sum = reporter->sum;
+  (void)total;
+  pthread_mutex_lock(&sum->lock);
+  sum->done += done - reporter->reported;
+  reporter->reported = done;
+  sum->to.report(sum->to.self, sum->done, sum->total, now_us);
+  pthread_mutex_unlock(&sum->lock);
+}
+
+/* Returns the callback to pass to the run. `reporter` must outlive the run. */
+static inline struct hr_progress hr__progress_reporter_progress(struct hr__progress_reporter *reporter) {
+  return (struct hr_progress){.self = reporter, .report = reporter->sum->to.report ? hr__progress_add : NULL};
+}
+
+/* ---- Many runs (runner.c) ------------------------------------------------------------------------------ */
+
 /*
  * Runs many variants of one scenario, and stores the metrics of every run.
  *
@@ -13,13 +254,6 @@
  * random numbers). A deterministic candidate is run once: all its replications have the results of replication 0. The
  * result of a run depends only on candidate, environment and replication, not on threads or on earlier runs.
  */
-
-#include "headroom/unstable/forecast.h"
-#include "headroom/unstable/replications.h"
-#include "headroom/unstable/stress.h"
-#include "plan/runner/intervals.h"
-#include "plan/runner/one_run.h"
-#include "plan/runner/scoped_metrics.h"
 
 /* ---- Runner ----------------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Scoped metrics: their parser, their names, and their values in a run. */
 
-#include "plan/runner/scoped_metrics.h"
+#include "plan/runner/runner.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  * pure function of existing runs.
  */
 
-#include "plan/search/evaluator.h"
+#include "plan/search/search.h"
 
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>

@@ -10,7 +10,7 @@
  */
 
 #include "headroom/unstable/plan.h"
-#include "plan/runner/scoped_metrics.h"
+#include "plan/runner/runner.h"
 
 #include <stdlib.h>
 

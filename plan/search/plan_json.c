@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Writes a plan as JSON (docs/reference/schemas/plan.schema.json). */
 
-#include "plan/runner/intervals.h"
+#include "plan/runner/runner.h"
 #include "plan/search/plan.h"
 #include "report/tables/json_tree.h"
 

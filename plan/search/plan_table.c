@@ -4,7 +4,7 @@
 
 #include "base/console.h"
 #include "base/text.h"
-#include "plan/runner/scoped_metrics.h"
+#include "plan/runner/runner.h"
 #include "plan/search/plan.h"
 
 #include <inttypes.h>

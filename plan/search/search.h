@@ -2,6 +2,246 @@
 #ifndef HR_PLAN_SEARCH_SEARCH_H
 #define HR_PLAN_SEARCH_SEARCH_H
 
+/* The search of a plan: candidates, their evaluation, bounds, search and selection. */
+
+#include "headroom/scenario.h"
+#include "headroom/trace_files.h"
+#include "headroom/unstable/plan.h"
+#include "plan/runner/runner.h"
+#include "plan/search/goals.h"
+
+#include <stdlib.h>
+
+/* ---- Candidates (evaluator.c) -------------------------------------------------------------------------- */
+
+/* The candidates of a plan, and their evaluation by simulation against the plan's goals. */
+
+/* ---- The space of candidates ------------------------------------------------------------------------ */
+
+/*
+ * A grid of levels of the plan's variables (axes). Candidates are numbered such that the level of the last axis varies
+ * fastest. Levels of a capacity axis are ordered from few GPUs to many. Other axes (a policy, a term, a spot model)
+ * have no order. Candidates that are equal in all axes except capacity form a slice.
+ */
+struct hr__space {
+  const struct hr_plan_spec *spec; /* borrowed */
+  uint32_t n_axes, n_candidates;
+  uint32_t capacity[HR_MAX_PLAN_VARIABLES]; /* [n_capacity] the capacity axes */
+  uint32_t n_capacity;
+  uint32_t n_slices;
+  bool non_monotone[HR_MAX_PLAN_VARIABLES]; /* by axis: with more of this capacity jobs may be served worse */
+};
+
+/* Whether the size of a pool is a variable of the plan. */
+static inline bool hr__space_has_pool(const struct hr__space *space, uint32_t pool) {
+  for (uint32_t i = 0; i < space->n_capacity; i++) {
+    const struct hr_plan_variable *variable = &space->spec->variables[space->capacity[i]];
+    for (uint32_t k = 0; k < variable->n_pools; k++)
+      if (variable->pools[k] == pool) return true;
+  }
+  return false;
+}
+
+/* A candidate, given by its level on each axis. */
+struct hr__point {
+  uint32_t level[HR_MAX_PLAN_VARIABLES];
+};
+
+static inline uint32_t hr__space_levels(const struct hr__space *space, uint32_t axis) {
+  return space->spec->variables[axis].axis.n_levels;
+}
+
+/* Whether the axis is a capacity axis: its levels are numbers of GPUs of one or more pools. */
+static inline bool hr__space_is_capacity(const struct hr__space *space, uint32_t axis) {
+  return space->spec->variables[axis].pools != NULL;
+}
+
+/* The number of GPUs of one capacity axis (an index into `capacity`) at a point. */
+static inline double hr__space_gpus_at(const struct hr__space *space, const struct hr__point *point,
+                                       uint32_t capacity) {
+  uint32_t axis = space->capacity[capacity];
+  return space->spec->variables[axis].axis.levels[point->level[axis]].number;
+}
+
+/* Makes the grid of a plan. `scenario` (NULL: none) determines which capacity is not monotone: spot nodes may attract
+   jobs away from nodes that are never interrupted, and slow GPUs away from fast ones. HR_BAD_INPUT if the grid exceeds
+   the plan's limit on candidates. */
+enum hr_status hr__space_make(const struct hr_plan_spec *spec, const struct hr_scenario *scenario,
+                              struct hr__space *space, struct hr_error *error);
+
+static inline struct hr__point hr__space_point(const struct hr__space *space, uint32_t candidate) {
+  struct hr__point point = {{0}};
+  for (uint32_t i = space->n_axes; i-- > 0;) {
+    uint32_t n_levels = hr__space_levels(space, i);
+    if (n_levels == 0) continue; /* never: the scenario reader rejects a variable without levels */
+    point.level[i] = candidate % n_levels;
+    candidate /= n_levels;
+  }
+  return point;
+}
+
+static inline uint32_t hr__space_candidate(const struct hr__space *space, const struct hr__point *point) {
+  uint32_t candidate = 0;
+  for (uint32_t i = 0; i < space->n_axes; i++) candidate = candidate * hr__space_levels(space, i) + point->level[i];
+  return candidate;
+}
+
+/* The point of the slice with the minimum of every capacity or, with `max`, the maximum. */
+static inline struct hr__point hr__space_corner(const struct hr__space *space, uint32_t slice, bool max) {
+  struct hr__point point = {{0}};
+  for (uint32_t i = space->n_axes; i-- > 0;) {
+    uint32_t levels = hr__space_levels(space, i);
+    if (hr__space_is_capacity(space, i)) {
+      point.level[i] = max ? levels - 1 : 0;
+      continue;
+    }
+    point.level[i] = slice % levels;
+    slice /= levels;
+  }
+  return point;
+}
+
+static inline uint32_t hr__space_slice(const struct hr__space *space, uint32_t candidate) {
+  struct hr__point point = hr__space_point(space, candidate);
+  uint32_t slice = 0;
+  for (uint32_t i = 0; i < space->n_axes; i++)
+    if (!hr__space_is_capacity(space, i)) slice = slice * hr__space_levels(space, i) + point.level[i];
+  return slice;
+}
+
+/* Whether `a` covers `b`: both are in one slice, `a` has at least as much of every monotone capacity, and both have the
+   same amount of every other capacity. If so, `a` serves jobs at least as well as `b`. */
+static inline bool hr__space_covers(const struct hr__space *space, uint32_t a, uint32_t b) {
+  struct hr__point first = hr__space_point(space, a), second = hr__space_point(space, b);
+  for (uint32_t i = 0; i < space->n_axes; i++) {
+    bool more_will_do = hr__space_is_capacity(space, i) && !space->non_monotone[i];
+    if (more_will_do ? first.level[i] < second.level[i] : first.level[i] != second.level[i]) return false;
+  }
+  return true;
+}
+
+/* The number of GPUs of all capacity axes together. */
+static inline double hr__space_gpus(const struct hr__space *space, uint32_t candidate) {
+  struct hr__point point = hr__space_point(space, candidate);
+  double gpus = 0;
+  for (uint32_t i = 0; i < space->n_capacity; i++) gpus += hr__space_gpus_at(space, &point, i);
+  return gpus;
+}
+
+/* The overrides that turn the scenario into the candidate. The caller frees the list; the texts belong to the plan.
+   NULL when out of memory. */
+const char **hr__space_overrides(const struct hr__space *space, uint32_t candidate, size_t *count);
+
+/* ---- Evaluation ------------------------------------------------------------------------------------- */
+
+/* Evaluates the candidates in one environment. If two candidates are evaluated over their first r replications, both
+   have the same random events, so they can be compared. */
+struct hr__evaluator {
+  struct hr__runner *runner; /* borrowed, as are space and goals */
+  const struct hr__space *space;
+  const struct hr__goals *goals;
+  uint32_t environment; /* index of the environment in the runner */
+  uint32_t *runner_ids; /* [n_candidates] index of the candidate in the runner; HR_NONE: not added */
+  bool random;          /* some candidate that was run depends on random numbers */
+};
+
+struct hr__evaluation {
+  double objective; /* infinite if unknown; lower is better */
+  double violation; /* sum over the goals of hr__goal_violation; 0: all goals are met */
+  double cost;      /* monthly cost in dollars; 0 if the scenario has no prices */
+};
+
+/* Initializes an evaluator without any runs. HR_NO_MEMORY is the only failure. */
+enum hr_status hr__evaluator_make(struct hr__evaluator *evaluator, struct hr__runner *runner,
+                                  const struct hr__space *space, const struct hr__goals *goals, uint32_t environment,
+                                  struct hr_error *error);
+
+static inline void hr__evaluator_finish(struct hr__evaluator *evaluator) {
+  free(evaluator->runner_ids);
+  *evaluator = (struct hr__evaluator){0};
+}
+
+/* Runs replications 0 to `replications` - 1 of every listed candidate, in one batch. Existing runs are not repeated. */
+enum hr_status hr__evaluator_run(struct hr__evaluator *evaluator, const uint32_t *candidates, size_t count,
+                                 uint32_t replications, struct hr_error *error);
+
+/* Evaluates a candidate over replications 0 to `replications` - 1, which must have been run. */
+struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluator, uint32_t candidate,
+                                             uint32_t replications);
+
+/* Writes the objective of each replication to `values`; infinite if unknown. */
+static inline void hr__evaluator_objectives(const struct hr__evaluator *evaluator, uint32_t candidate,
+                                            uint32_t replications, double *values) {
+  for (uint32_t r = 0; r < replications; r++) {
+    double objective = hr__goals_objective(evaluator->goals,
+                                           hr__runner_values(evaluator->runner, evaluator->runner_ids[candidate], r));
+    values[r] = isnan(objective) ? (double)INFINITY : objective;
+  }
+}
+
+/* The mean of the known values or, if `kind` is HR_METRIC_QUANTILE, their median. NaN if no value is known. Reorders
+   `values`. */
+double hr__metric_centre(double *values, uint32_t count, enum hr_metric_kind kind);
+
+/* Writes a metric of each replication to `values`; NaN if unknown. */
+static inline void hr__evaluator_values(const struct hr__evaluator *evaluator, uint32_t candidate,
+                                        uint32_t replications, size_t metric, double *values) {
+  for (uint32_t r = 0; r < replications; r++)
+    values[r] = hr__runner_values(evaluator->runner, evaluator->runner_ids[candidate], r)[metric];
+}
+
+/* The estimate of a metric (an index into the goals' list) over replications 0 to `replications` - 1: the mean or, for
+   a quantile, the median. NaN if unknown. */
+static inline double hr__evaluator_centre(const struct hr__evaluator *evaluator, uint32_t candidate,
+                                          uint32_t replications, size_t metric) {
+  enum { MAX = 1024 };
+  double values[MAX];
+  uint32_t count = replications < MAX ? replications : MAX;
+  hr__evaluator_values(evaluator, candidate, count, metric, values);
+  return hr__metric_centre(values, count, hr__metric_rows[evaluator->goals->metrics[metric].id].kind);
+}
+
+/* Whether the candidate misses a goal that more capacity would bring nearer. If so, every candidate that it covers
+   misses this goal too. */
+static inline bool hr__evaluator_is_short(const struct hr__evaluator *evaluator, uint32_t candidate,
+                                          uint32_t replications) {
+  for (size_t i = 0; i < evaluator->goals->n_goals; i++) {
+    const struct hr__goal *goal = &evaluator->goals->goals[i];
+    if (!goal->wants_capacity) continue;
+    if (hr__goal_violation(goal, hr__evaluator_centre(evaluator, candidate, replications, goal->metric)) > 0)
+      return true;
+  }
+  return false;
+}
+
+/* Whether the candidate meets all goals in some replication, so that it may meet them over more replications. */
+static inline bool hr__evaluator_may_meet(const struct hr__evaluator *evaluator, uint32_t candidate,
+                                          uint32_t replications) {
+  const struct hr__goals *goals = evaluator->goals;
+  for (uint32_t r = 0; r < replications; r++) {
+    const double *values = hr__runner_values(evaluator->runner, evaluator->runner_ids[candidate], r);
+    bool meets = true;
+    for (size_t i = 0; i < goals->n_goals; i++)
+      meets = meets && hr__goal_violation(&goals->goals[i], values[goals->goals[i].metric]) == 0;
+    if (meets) return true;
+  }
+  return false;
+}
+
+/* Whether candidate `a` is better than `b`. Compares violations first, then objectives, then costs, then numbers of
+   GPUs, then the indexes of the candidates; lower is better. */
+static inline bool hr__evaluation_is_better(const struct hr__space *space, uint32_t a,
+                                            const struct hr__evaluation *a_evaluation, uint32_t b,
+                                            const struct hr__evaluation *b_evaluation) {
+  if (a_evaluation->violation != b_evaluation->violation) return a_evaluation->violation < b_evaluation->violation;
+  if (a_evaluation->objective != b_evaluation->objective) return a_evaluation->objective < b_evaluation->objective;
+  if (a_evaluation->cost != b_evaluation->cost) return a_evaluation->cost < b_evaluation->cost;
+  double gpus_a = hr__space_gpus(space, a), gpus_b = hr__space_gpus(space, b);
+  return gpus_a != gpus_b ? gpus_a < gpus_b : a < b;
+}
+
+/* ---- The search ---------------------------------------------------------------------------------------- */
+
 /*
  * The parts of the search for the best candidate: bounds on the objective that need no run (bounds.c), the search of
  * the grid with few replications (search.c), and the selection among finalists with many replications (selection.c).
@@ -9,11 +249,6 @@
  * while it is used (on-demand, spot). A candidate serves its jobs if it misses no goal that more capacity would bring
  * nearer.
  */
-
-#include "headroom/trace_files.h"
-#include "plan/search/evaluator.h"
-
-#include <stdlib.h>
 
 /* ---- Demand ----------------------------------------------------------------------------------------- */
 

@@ -16,7 +16,7 @@
 #include "plan/search/search.h"
 
 #include "base/random.h"
-#include "plan/runner/intervals.h"
+#include "plan/runner/runner.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -20,8 +20,7 @@
 #include "base/threads.h"
 #include "headroom/scenario.h"
 #include "headroom/unstable/compare.h"
-#include "plan/runner/one_run.h"
-#include "plan/sweep/sweep_store.h"
+#include "plan/runner/runner.h"
 
 #include <errno.h>
 #include <inttypes.h>

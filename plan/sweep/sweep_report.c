@@ -7,7 +7,7 @@
 #include "base/console.h"
 #include "base/text.h"
 #include "base/writers.h"
-#include "plan/sweep/sweep_store.h"
+#include "plan/sweep/sweep.h"
 #include "report/tables/json_tree.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  * over replications. The order of columns is fixed, so that equal sweeps give files with equal bytes.
  */
 
-#include "plan/sweep/sweep_store.h"
+#include "plan/sweep/sweep.h"
 
 #include <stdlib.h>
 #include <string.h>

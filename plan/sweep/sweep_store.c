@@ -13,7 +13,7 @@
  * file (VACUUM INTO), which replaces the old file.
  */
 
-#include "plan/sweep/sweep_store.h"
+#include "plan/sweep/sweep.h"
 
 #include "base/output_file.h"
 #include "headroom/unstable/experiments.h"

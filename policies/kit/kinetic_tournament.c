@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A kinetic tournament: see kinetic_tournament.h. The leaves are in an array, which doubles when it is full. The inner
+/* A kinetic tournament: see tournament.h. The leaves are in an array, which doubles when it is full. The inner
    nodes are stored like a binary heap. If a contestant changes, the comparisons on the path from its leaf to the root
    are repeated. When time advances, only comparisons that have expired are repeated. */
 
-#include "policies/kit/kinetic_tournament.h"
+#include "policies/kit/tournament.h"
 
 enum { FIRST_CAPACITY = 4 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Groups of a tier in per-GPU allocation: see gang_groups.h.
+ * Groups of a tier in per-GPU allocation: see gpu_capacity.h.
  *
  * For each (request, tier) that was ever queried, each pool has a tournament over its groups. The value of a group is 0
  * if its room is less than the number of tasks of the request. Otherwise the value decreases with the room, so that the
@@ -9,7 +9,7 @@
  * update.
  */
 
-#include "policies/placement/gang_groups.h"
+#include "policies/placement/gpu_capacity.h"
 
 #include "policies/kit/tournament.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The use of a node over time: see node_timeline.h. */
 
-#include "policies/placement/window_plan.h"
+#include "policies/placement/gpu_capacity.h"
 
 #include <string.h>
 

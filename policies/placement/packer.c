@@ -14,7 +14,7 @@
  * request does not fit on the node, else the score + 1.
  */
 
-#include "headroom/unstable/placement.h"
+#include "headroom/unstable/capacity.h"
 #include "policies/kit/tournament.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The placement rules for per-GPU allocation: scores of nodes and choices of GPUs. hr_packing_rules lists them. */
 
-#include "headroom/unstable/placement.h"
+#include "headroom/unstable/capacity.h"
 
 #include <math.h>
 #include <string.h>

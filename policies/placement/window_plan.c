@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reservations on window states: see window_plan.h.
+ * Reservations on window states: see gpu_capacity.h.
  *
  * Each node has a list of its running tasks and, from the first time that the current plan examines the node, a
  * timeline of what running tasks and reservations use (node_timeline.h). The state of a node in a window is its
@@ -20,7 +20,7 @@
  * than its start. A gang on k nodes examines all nodes of a pool once, and then the nodes of each time that it tries.
  */
 
-#include "policies/placement/window_plan.h"
+#include "policies/placement/gpu_capacity.h"
 
 #include "headroom/policy_kit.h"
 

@@ -22,7 +22,7 @@
 
 #include "base/hash.h"
 #include "headroom/policy_kit.h"
-#include "policies/kit/kinetic_tournament.h"
+#include "policies/kit/tournament.h"
 #include "policies/queue/quota/quota_tree.h"
 
 /* Returns the list itself if it has room for one more element, else a larger copy of it; NULL: out of memory. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Shares of time of jobs in pools: construction and solution of the linear programs of round_shares.h.
+ * Shares of time of jobs in pools: construction and solution of the linear programs of rounds.h.
  *
  * The programs are solved with GLPK, which is called in this file only. Column 1 is the level. It is followed by one
  * column for each kind and each pool in which the kind can run: the share. Each kind has two rows: its scaled rate
@@ -9,8 +9,6 @@
  * per thread. If the thread has no environment yet, one is created for each problem and freed afterwards. After an
  * internal error, the error hook of GLPK jumps to solve_guarded.
  */
-
-#include "policies/rounds/round_shares.h"
 
 #include "policies/rounds/rounds.h"
 

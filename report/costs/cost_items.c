@@ -14,7 +14,6 @@
 #include "report/costs/costs.h"
 
 #include "base/array.h"
-#include "report/costs/apportion.h"
 
 #include <stdlib.h>
 #include <string.h>

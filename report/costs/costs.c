@@ -13,7 +13,6 @@
 
 #include "base/writers.h"
 #include "headroom/report.h"
-#include "report/costs/apportion.h"
 
 #include <inttypes.h>
 #include <math.h>

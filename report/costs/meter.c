@@ -7,14 +7,74 @@
  * Rates are constant between two changes, so each interval adds rate x duration to the integrals of its month.
  * Intervals are split at the ends of months and at changes of on-demand prices. The number of nodes follows node
  * events. Withheld GPUs are computed after each pass, and only if the scenario sets a price for them (`downtime`).
+ *
+ * The first part rounds and splits integer amounts so that the parts sum to the whole.
  */
 
-#include "base/array.h"
 #include "report/costs/costs.h"
+
+#include "base/array.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+/* ---- Amounts ------------------------------------------------------------------------------------------- */
+
+struct remainder {
+  hr_amount rest;
+  size_t at;
+};
+
+static int largest_first(const void *a, const void *b) {
+  const struct remainder *x = a, *y = b;
+  if (x->rest != y->rest) return x->rest > y->rest ? -1 : 1;
+  return (x->at > y->at) - (x->at < y->at);
+}
+
+enum hr_status hr__apportion(const hr_amount *amounts, size_t count, hr_amount unit, int64_t *parts) {
+  hr_amount sum = 0, left = 0;
+  for (size_t i = 0; i < count; i++) sum += amounts[i];
+  left = hr__divided(sum, unit);
+  if (left >= HR__MAX_UUSD) return HR_BAD_INPUT;
+  struct remainder *remainders = malloc((count + 1) * sizeof *remainders);
+  if (!remainders) return HR_NO_MEMORY;
+  for (size_t i = 0; i < count; i++) {
+    parts[i] = (int64_t)(amounts[i] / unit);
+    remainders[i] = (struct remainder){amounts[i] % unit, i};
+    left -= parts[i];
+  }
+  if (left > 0) qsort(remainders, count, sizeof *remainders, largest_first);
+  for (size_t i = 0; (hr_amount)i < left; i++) parts[remainders[i].at]++;
+  free(remainders);
+  return HR_OK;
+}
+
+/* Shifts all weights right until their sum is below 2^60. Then `amount % sum` and each weight are below 2^60, so their
+   product fits into 128 bits. */
+void hr__spread(hr_amount amount, const hr_amount *weights, size_t count, hr_amount *parts) {
+  hr_amount sum = 0, left = amount;
+  size_t last = 0;
+  unsigned shift = 0;
+  for (size_t i = 0; i < count; i++) {
+    parts[i] = 0;
+    sum += weights[i];
+  }
+  while (sum >> shift >= (hr_amount)1 << 60) shift++;
+  sum = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (weights[i] >> shift) last = i;
+    sum += weights[i] >> shift;
+  }
+  for (size_t i = 0; i < last; i++) {
+    hr_amount weight = weights[i] >> shift;
+    parts[i] = amount / sum * weight + amount % sum * weight / sum;
+    left -= parts[i];
+  }
+  parts[last] += left;
+}
+
+/* ---- The meter ----------------------------------------------------------------------------------------- */
 
 struct meter_pool {
   const struct hr_pool_spec *spec;

@@ -15,11 +15,11 @@
  * one row.
  */
 
-#include "report/exports/jobs_csv.h"
 #include "base/array.h"
 #include "base/writers.h"
 #include "headroom/report.h"
-#include "report/costs/apportion.h"
+#include "report/costs/costs.h"
+#include "report/exports/exports.h"
 #include "report/metrics/groups.h"
 #include "report/metrics/usage.h"
 

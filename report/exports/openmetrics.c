@@ -15,7 +15,7 @@
  * The metrics of GPUs are in openmetrics_gpus.c.
  */
 
-#include "report/exports/openmetrics.h"
+#include "report/exports/exports.h"
 
 #include "report/metrics/catalog.h"
 

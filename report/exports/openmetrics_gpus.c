@@ -14,11 +14,10 @@
  * assumed to use the first free GPUs of their node.
  */
 
-#include "report/exports/openmetrics.h"
+#include "report/exports/exports.h"
 
 #include "base/array.h"
 #include "headroom/unstable/exports.h"
-#include "report/exports/lanes.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Writes OpenMetrics text: families, labels and samples. */
 
-#include "report/exports/openmetrics.h"
+#include "report/exports/exports.h"
 
 #include <stdlib.h>
 #include <string.h>

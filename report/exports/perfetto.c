@@ -5,17 +5,17 @@
  *
  * A pool is shown as a process, and a node as one or more threads of the process. Viewers require that slices of one
  * thread do not overlap, so jobs that run on a node at the same time are drawn in different lanes of the node
- * (lanes.h). Each lane is one track, and each track is one thread. A stay is the part of an attempt on one node: it is
- * drawn as one slice, even if several tasks run on the node. Jobs to which the policy assigned a pool but no particular
- * nodes are drawn on tracks of the pool. Thread ids must be unique, so tracks are numbered consecutively across all
- * nodes and pools; the tracks of a node are contiguous.
+ * (exports.h). Each lane is one track, and each track is one thread. A stay is the part of an attempt on one node: it
+ * is drawn as one slice, even if several tasks run on the node. Jobs to which the policy assigned a pool but no
+ * particular nodes are drawn on tracks of the pool. Thread ids must be unique, so tracks are numbered consecutively
+ * across all nodes and pools; the tracks of a node are contiguous.
  */
 
 #include "base/writers.h"
 #include "headroom/unstable/exports.h"
-#include "report/costs/apportion.h"
-#include "report/exports/lanes.h"
-#include "report/tables/alert_report.h"
+#include "report/costs/costs.h"
+#include "report/exports/exports.h"
+#include "report/tables/tables.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -14,7 +14,7 @@
  */
 
 #include "report/metrics/groups.h"
-#include "report/metrics/quantiles.h"
+#include "report/metrics/statistics.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "report/costs/costs.h"
-#include "report/metrics/quantiles.h"
+#include "report/metrics/statistics.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -26,7 +26,7 @@ struct hr__totals {
 enum hr__grouping { HR__BY_TENANT, HR__BY_CLASS, HR__BY_SIZE };
 
 /* Arrays with the wait of each started job, and with the completion time and the slowdown of each completed job.
-   Slowdowns are stored as keys (quantiles.h). The arrays are reused by consecutive groupings. */
+   Slowdowns are stored as keys (statistics.h). The arrays are reused by consecutive groupings. */
 struct hr__samples {
   int64_t *wait_us, *jct_us, *slowdown_key;
 };

@@ -4,14 +4,11 @@
  * empty cluster; whether that is so does not depend on other jobs, so the number can also be computed without a run.
  */
 
-#include "headroom/unstable/rejections.h"
-
 #include "base/array.h"
 #include "headroom/policy.h"
 #include "headroom/trace.h"
+#include "headroom/unstable/metrics.h"
 #include "sim/cluster/cluster.h"
-#include "sim/cluster/gpu_names.h"
-#include "sim/cluster/speeds.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -17,10 +17,9 @@
  */
 
 #include "headroom/unstable/metrics.h"
-#include "report/costs/apportion.h"
 #include "report/costs/costs.h"
 #include "report/metrics/groups.h"
-#include "report/metrics/quantiles.h"
+#include "report/metrics/statistics.h"
 #include "report/metrics/usage.h"
 
 #include <inttypes.h>

@@ -15,12 +15,11 @@
 #include "headroom/policy.h"
 #include "headroom/trace_files.h"
 #include "headroom/unstable/exports.h"
-#include "report/metrics/buckets.h"
 #include "report/metrics/catalog.h"
+#include "report/metrics/statistics.h"
 #include "report/metrics/usage.h"
-#include "report/page/page_template.h"
-#include "report/tables/alert_report.h"
 #include "report/tables/json_tree.h"
+#include "report/tables/tables.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Writes alerts as a table, as Markdown and as sentences. */
 
-#include "report/tables/alert_report.h"
+#include "report/tables/tables.h"
 
 #include "base/console.h"
 #include "base/text.h"

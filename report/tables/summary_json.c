@@ -6,9 +6,9 @@
 #include "headroom/unstable/metrics.h"
 #include "report/metrics/catalog.h"
 #include "report/metrics/groups.h"
-#include "report/metrics/quantiles.h"
-#include "report/tables/alert_report.h"
+#include "report/metrics/statistics.h"
 #include "report/tables/json_tree.h"
+#include "report/tables/tables.h"
 
 #include <errno.h>
 #include <inttypes.h>

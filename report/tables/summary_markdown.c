@@ -6,11 +6,8 @@
 #include "base/output_file.h"
 #include "base/text.h"
 #include "headroom/report.h"
-#include "report/metrics/buckets.h"
-#include "report/tables/alert_report.h"
-#include "report/tables/metric_lines.h"
-#include "report/tables/policy_words.h"
-#include "report/tables/sparkline.h"
+#include "report/metrics/statistics.h"
+#include "report/tables/tables.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -9,13 +9,9 @@
 #include "headroom/policies.h"
 #include "headroom/report.h"
 #include "headroom/unstable/metrics.h"
-#include "report/metrics/buckets.h"
 #include "report/metrics/groups.h"
-#include "report/metrics/quantiles.h"
-#include "report/tables/alert_report.h"
-#include "report/tables/metric_lines.h"
-#include "report/tables/policy_words.h"
-#include "report/tables/sparkline.h"
+#include "report/metrics/statistics.h"
+#include "report/tables/tables.h"
 
 #include <inttypes.h>
 #include <math.h>

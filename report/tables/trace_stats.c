@@ -6,9 +6,9 @@
 #include "base/output_file.h"
 #include "base/text.h"
 #include "headroom/report.h"
-#include "headroom/unstable/trace_report.h"
+#include "headroom/unstable/exports.h"
 #include "report/tables/json_tree.h"
-#include "report/tables/sparkline.h"
+#include "report/tables/tables.h"
 #include "traces/tools/stats.h"
 
 #include <math.h>

@@ -9,7 +9,7 @@
 
 #include "report/why/why.h"
 
-#include "report/costs/apportion.h"
+#include "report/costs/costs.h"
 #include "report/metrics/groups.h"
 #include "report/tables/json_tree.h"
 

@@ -9,7 +9,7 @@
 #include "base/console.h"
 #include "headroom/policies.h"
 #include "headroom/report.h"
-#include "report/costs/apportion.h"
+#include "report/costs/costs.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -12,10 +12,12 @@
  * Errors: HR_BAD_INPUT with the place of the value, HR_NO_MEMORY, or the status of a file that could not be read.
  */
 
+#include "headroom/base.h"
+#include "headroom/market.h"
 #include "headroom/scenario.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/experiments.h"
-#include "scenarios/schema/source.h"
+#include "scenarios/schema/keys.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -184,5 +186,94 @@ enum hr_status hr__check_choice(const struct hr__builder *builder, const cJSON *
 /* Returns the table of the object at a path, such as "replications.workload", in a document with the outermost object
    `root`. Lists in the path are passed to their entries. */
 const struct hr__key *hr__table_of(const struct hr__key *root, const char *path);
+
+/* ---- Pools --------------------------------------------------------------------------------------------- */
+
+/* The draft of a pool and the steps of building it. */
+
+/* A pool while it is built. */
+struct hr__pool_draft {
+  const cJSON *entry;                  /* entry of the pool in the scenario */
+  struct hr_pool_spec pool;            /* its strings belong to the tree or to the catalogue */
+  struct hr_pool_source *source;       /* entry in the scenario; data that is stored here is freed with the scenario */
+  uint32_t zone;                       /* zone number of a spot pool, see hr_spot_spec */
+  const struct hr_spot_preset *preset; /* row of the catalogue; NULL: no preset */
+};
+
+/* Returns the value that defines the nodes: 'pools' or 'nodes_file'. Errors that concern all pools name it. */
+static inline const cJSON *hr__nodes_place(const struct hr__builder *builder) {
+  const cJSON *cluster = hr__get(builder->source.file.tree, "cluster"), *pools = hr__get(cluster, "pools");
+  return pools ? pools : hr__get(cluster, "nodes_file");
+}
+
+/* Sets GPU type, GPUs, CPUs and memory of a node from the row of its 'instance' in the catalogue, if the entry does
+   not set them. */
+enum hr_status hr__build_shape(struct hr__builder *builder, struct hr__pool_draft *draft);
+
+/* Builds the market, the time bounds, billing, boot time and price. For spot pools, also builds the interruption
+   model. */
+enum hr_status hr__build_market(struct hr__builder *builder, struct hr__pool_draft *draft);
+/* Sets the price of a GPU-hour, and the on-demand price from which savings are computed. */
+enum hr_status hr__build_price(struct hr__builder *builder, struct hr__pool_draft *draft);
+/* Checks that 'spot.price' of the entry of a pool has all parameters of its price model and no others. */
+enum hr_status hr__check_spot_price(struct hr__builder *builder, const cJSON *entry);
+
+/* Builds the sharing of GPUs between jobs. The number of GPUs of a node must be known. */
+enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__pool_draft *draft);
+/* Builds islands, NUMA domains, racks and zones. The numbers of nodes and GPUs must be known. */
+enum hr_status hr__build_topology(struct hr__builder *builder, struct hr__pool_draft *draft);
+/* Checks that nodes are not too large for per-GPU allocation. Must be called after all pools are built. */
+enum hr_status hr__check_sharing(struct hr__builder *builder);
+
+/* ---- Recorded spot capacity and prices (spot_records.c) ------------------------------------------------ */
+
+/* Readers of recorded spot capacity and recorded spot prices. */
+
+/* The number of available spot nodes over time. After `period_us` the record repeats. */
+struct hr__spot_levels {
+  struct hr_level_step *steps; /* steps in order of time, the first one at 0; the caller frees them */
+  uint32_t n_steps;
+  int64_t period_us; /* length of the record, in microseconds */
+};
+
+/*
+ * Reads a record of the number of spot nodes over time. The format is detected by the content. Files that are not JSON
+ * may be compressed. The formats are:
+ *   - availability or preemption as recorded by SkyPilot: JSON, {"metadata": {"gap_seconds": G}, "data": [N, ...]};
+ *   - fleets as recorded by Bamboo: lines `MILLISECONDS,add|remove,NODE`, without a header;
+ *   - counts of nodes: lines `YYYY-MM-DD, HH:MM:SS, COUNT`.
+ * Counts are scaled so that the maximum becomes `n_nodes`, rounded half up. Assumptions are added to `notes`. The
+ * caller frees `levels->steps`. Errors: HR_BAD_INPUT with file and line, HR_NO_MEMORY, or the status of opening the
+ * file.
+ */
+enum hr_status hr__spot_levels_read(const char *path, uint32_t n_nodes, struct hr__spot_levels *levels,
+                                    struct hr_notes *notes, struct hr_error *error);
+
+/* The spot price over time. */
+struct hr__spot_prices {
+  struct hr_price_step *steps; /* prices per GPU-hour in order of time, the first one at 0; the caller frees them */
+  uint32_t n_steps;
+};
+
+/* Selects rows of a record of prices. */
+struct hr__spot_price_query {
+  const char *instance; /* instance type; NULL: rows are selected by accelerator */
+  /* name of the accelerator in the record, for rows with `gpus` accelerators; NULL: rows are selected by instance
+     type */
+  const char *accelerator;
+  const char *region;       /* region; NULL: any region */
+  const char *const *zones; /* [n_zones] names of zones */
+  size_t n_zones;           /* number of zones; 0: all zones */
+  uint32_t gpus;            /* GPUs of a node */
+  int64_t from_s; /* Unix time of the start of the run; HR_UNKNOWN_US: the run starts at the first recorded price */
+};
+
+/* Reads a list of price changes, plain or compressed. The file is a CSV with the columns unix_time, instance_type,
+   region, availability_zone and spot_usd_per_h. For accelerators it also has the columns accelerator and
+   accelerator_count. If several zones match, the lowest of their prices applies at each time. A price applies until
+   the next change. Gaps of more than 48 hours are noted. The caller frees `prices->steps`. Errors: HR_BAD_INPUT with
+   file and line, HR_NO_MEMORY, or the status of opening the file. */
+enum hr_status hr__spot_prices_read(const char *path, const struct hr__spot_price_query *query,
+                                    struct hr__spot_prices *prices, struct hr_notes *notes, struct hr_error *error);
 
 #endif

@@ -25,9 +25,7 @@
 #include "headroom/base.h"
 #include "headroom/cluster.h"
 #include "scenarios/build/builder.h"
-#include "scenarios/build/pools.h"
 #include "scenarios/catalog/catalog_tables.h"
-#include "scenarios/catalog/table.h"
 #include "traces/json/json.h"
 
 #include <errno.h>

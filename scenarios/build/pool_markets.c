@@ -8,8 +8,6 @@
  */
 
 #include "scenarios/build/builder.h"
-#include "scenarios/build/pools.h"
-#include "scenarios/build/spot_records.h"
 #include "sim/market/market.h"
 
 #include <math.h>

@@ -17,8 +17,6 @@
 
 #include "headroom/unstable/catalog.h"
 #include "scenarios/build/builder.h"
-#include "scenarios/build/pools.h"
-#include "scenarios/build/spot_records.h"
 #include "sim/market/market.h"
 #include "traces/core/numbers.h"
 

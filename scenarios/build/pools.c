@@ -2,15 +2,14 @@
 /*
  * `cluster`: pools that the scenario describes, or nodes that are listed in a file.
  *
- * A pool is built as a draft (pools.h) in steps: shape, market and price, GPU memory, sharing, CPUs, topology. Nodes
+ * A pool is built as a draft (builder.h) in steps: shape, market and price, GPU memory, sharing, CPUs, topology. Nodes
  * are numbered pool by pool. `node_order` may define another order of the nodes; the position of each node in that
  * order is stored.
  */
 
-#include "scenarios/build/pools.h"
+#include "scenarios/build/builder.h"
 
 #include "headroom/unstable/catalog.h"
-#include "scenarios/build/builder.h"
 #include "scenarios/catalog/catalog_tables.h"
 
 #include <inttypes.h>

@@ -12,7 +12,6 @@
 #include "base/array.h"
 #include "headroom/unstable/experiments.h"
 #include "scenarios/build/builder.h"
-#include "scenarios/build/pools.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -8,7 +8,6 @@
 
 #include "headroom/gpu_inventory.h"
 #include "scenarios/build/builder.h"
-#include "scenarios/build/pools.h"
 
 #include <math.h>
 #include <stdio.h>

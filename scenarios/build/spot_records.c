@@ -7,7 +7,7 @@
  * changes has about a thousand distinct names.
  */
 
-#include "scenarios/build/spot_records.h"
+#include "scenarios/build/builder.h"
 
 #include "base/array.h"
 #include "base/hash.h"

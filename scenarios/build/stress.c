@@ -12,7 +12,7 @@
  * records of V100s on AWS (the preset aws-v100 of the catalogue), multiplied in the same way.
  */
 
-#include "headroom/unstable/stress.h"
+#include "headroom/unstable/experiments.h"
 #include "scenarios/build/builder.h"
 #include "scenarios/catalog/catalog_tables.h"
 #include "sim/market/market.h"

@@ -9,7 +9,6 @@
  */
 
 #include "scenarios/build/builder.h"
-#include "scenarios/build/pools.h"
 
 #include <stdlib.h>
 #include <string.h>

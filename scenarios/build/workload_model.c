@@ -8,7 +8,7 @@
  */
 
 #include "base/output_file.h"
-#include "headroom/unstable/workload_model_files.h"
+#include "headroom/unstable/scenario_files.h"
 #include "scenarios/build/builder.h"
 #include "scenarios/workloads/embedded.h"
 

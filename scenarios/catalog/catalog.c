@@ -9,7 +9,7 @@
 
 #include "scenarios/catalog/catalog_tables.h"
 
-#include "sim/cluster/gpu_names.h"
+#include "sim/cluster/cluster.h"
 
 #include <ctype.h>
 #include <stdio.h>

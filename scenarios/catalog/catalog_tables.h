@@ -2,13 +2,86 @@
 #ifndef HR_SCENARIOS_CATALOG_CATALOG_TABLES_H
 #define HR_SCENARIOS_CATALOG_CATALOG_TABLES_H
 
-/* The tables of the catalogue: columns, built-in rows, and the check of names. */
+/* The tables of the catalogue: the reader of CSV tables, columns, built-in rows, and the check of names. */
 
+#include "base/hash.h"
 #include "headroom/base.h"
+#include "headroom/trace_files.h"
 #include "headroom/unstable/catalog.h"
-#include "scenarios/catalog/table.h"
 
 #include <string.h>
+
+/* ---- Tables (table.c) ---------------------------------------------------------------------------------- */
+
+/* Reads CSV tables with a header into arrays of structs. Columns are found by name and may be in any order. If an
+   earlier file has a row with the same key, the new row replaces it. In one file, a key may occur only once. */
+
+/* Kinds of cells, with the type of the member in which the value is stored. */
+enum hr__table_cell {
+  HR__CELL_TEXT,   /* const char *: interned; one of `words` unless `words` is NULL */
+  HR__CELL_DATE,   /* const char *: a year, a month or a day */
+  HR__CELL_WORD,   /* an enum: the index of the text in `words` */
+  HR__CELL_NUMBER, /* double */
+  HR__CELL_MICROS, /* int64_t: millionths, rounded half up */
+  HR__CELL_STATUS, /* const char *: reliability of the figures ("quoted", "derived", ...); "stated" if empty */
+  HR__CELL_SOURCE  /* const char *: source of the figures; the path of the file if empty */
+};
+
+/* A column of a table. */
+struct hr__table_column {
+  const char *name;
+  enum hr__table_cell cell;
+  size_t offset; /* offset of the member in the draft */
+  bool key;      /* the column is part of the key of a row */
+  /* the column or its cells may be missing; depending on the kind of cell, the value is then "", HR_UNKNOWN_NUMBER, 0
+     or the first word */
+  bool optional;
+  double min, max;          /* bounds of numbers and millionths */
+  const char *const *words; /* allowed texts, NULL-terminated; NULL: any text */
+};
+
+/* The columns of a table and the conversion of its rows. */
+struct hr__table_format {
+  const char *name; /* name of the built-in table, for messages */
+  const struct hr__table_column *columns;
+  size_t n_columns;
+  size_t row_bytes;   /* size of a row */
+  size_t draft_bytes; /* size of a draft: a row, then further fields that `finish` uses; at most HR__MAX_DRAFT */
+  /* computes the row from the further fields of the draft; returns NULL, or the text of an error. The pointer is NULL
+     if there is nothing to compute. */
+  const char *(*finish)(void *row);
+};
+
+enum { HR__MAX_DRAFT = 512, HR__MAX_COLUMNS = 32 };
+
+/* A table. It may consist of rows of several files. */
+struct hr__table {
+  const struct hr__table_format *format;
+  void *rows;     /* [count] rows of format->row_bytes */
+  uint32_t *line; /* [count] line of each row in the last file that was added; 0: the row is not in that file */
+  uint32_t count, capacity;
+  struct hr__hash by_key; /* index of the rows by the hash of their keys */
+};
+
+/* The text of a CSV file in memory. */
+struct hr__table_text {
+  const char *path; /* path for messages */
+  const char *bytes;
+  size_t size;
+};
+
+/* Adds the rows of a text. The strings of rows are stored in `names`. Errors: HR_BAD_INPUT with line and column,
+   HR_NO_MEMORY. */
+enum hr_status hr__table_add(struct hr__table *table, const struct hr__table_text *text, struct hr__name_table *names,
+                             struct hr_error *error);
+/* Adds the rows of a file (plain, gzip or zstd). The decoded file may have at most 64 MiB. The strings of rows are
+   stored in `names`. Errors: HR_BAD_INPUT with line and column, HR_NO_MEMORY, or the status of opening the file. */
+enum hr_status hr__table_add_file(struct hr__table *table, const char *path, struct hr__name_table *names,
+                                  struct hr_error *error);
+/* Frees all memory of the table except its format. */
+void hr__table_finish(struct hr__table *table);
+
+/* ---- The catalogue (catalog_tables.c) ------------------------------------------------------------------ */
 
 /* The tables. Each has a built-in CSV file of the same name. */
 enum hr__catalog_table {

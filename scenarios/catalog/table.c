@@ -4,7 +4,7 @@
  * stored in a draft of a row, at the offset of its column. A hash table by key finds the row that a new row replaces.
  */
 
-#include "scenarios/catalog/table.h"
+#include "scenarios/catalog/catalog_tables.h"
 
 #include "base/array.h"
 #include "headroom/unstable/catalog.h"

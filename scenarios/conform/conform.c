@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "base/output_file.h"
-#include "traces/json/json_file.h"
+#include "traces/json/json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  * compares both. An adapter must not depend on the id of a case.
  */
 
-#include "base/arena.h"
+#include "base/array.h"
 #include "headroom/unstable/conform.h"
 
 #include <cjson/cJSON.h>

@@ -6,7 +6,7 @@
    that add members to the JSON of the draft. */
 
 #include "headroom/unstable/catalog.h"
-#include "headroom/unstable/scenario_draft.h"
+#include "headroom/unstable/scenario_files.h"
 #include "scenarios/schema/keys.h"
 
 #include <stdbool.h>

@@ -11,7 +11,7 @@
 #include "scenarios/draft/draft.h"
 
 #include "base/text.h"
-#include "sim/cluster/gpu_names.h"
+#include "sim/cluster/cluster.h"
 
 #include <inttypes.h>
 #include <math.h>

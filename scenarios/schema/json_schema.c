@@ -8,7 +8,7 @@
 
 #include "headroom/policies.h"
 #include "headroom/trace_files.h"
-#include "headroom/unstable/scenario_keys.h"
+#include "headroom/unstable/scenario_files.h"
 #include "scenarios/schema/keys.h"
 
 #include <stdio.h>

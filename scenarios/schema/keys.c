@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Searches key tables, and words for messages: what is expected of a value, and which keys are known.
+ * Searches key tables, words for messages, and the list of all keys.
  *
- * Tables are short, so they are searched linearly.
+ * Tables are short, so they are searched linearly. For the list, a walk through the tables visits each key before its
+ * members. The parameters of policies are not in the tables, but in those of the policies; they are listed as members
+ * of `policy`.
  */
 
 #include "scenarios/schema/keys.h"
 
+#include "base/array.h"
+#include "headroom/policies.h"
+#include "headroom/scenario.h"
 #include "headroom/trace.h"
+#include "headroom/unstable/scenario_files.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* ---- Searches and words -------------------------------------------------------------------------------- */
 
 const char *const hr__class_keys[] = {"default",   "training",    "fine-tune", "batch-inference",
                                       "inference", "interactive", "data-prep", NULL};
@@ -96,4 +106,299 @@ void hr__key_expected(const struct hr__key *key, char *text, size_t size) {
     snprintf(text, size, "a text, a number, true or false");
     return;
   }
+}
+
+/* ---- The template ------------------------------------------------------------------------------ */
+
+char *hr__json_pretty(const cJSON *tree) {
+  char *tabbed = cJSON_Print(tree), *at;
+  char *text = tabbed ? malloc(2 * strlen(tabbed) + 2) : NULL;
+  at = text;
+  /* strings contain no tabs: cJSON writes them as \t */
+  for (const char *from = tabbed; text && *from; from++) {
+    bool is_tab = *from == '\t', is_space = is_tab && from != tabbed && from[-1] == ':';
+    *at++ = is_tab ? ' ' : *from;
+    if (is_tab && !is_space) *at++ = ' ';
+  }
+  if (text) strcpy(at, "\n");
+  cJSON_free(tabbed);
+  return text;
+}
+
+static const char skeleton[] =
+    "{\"name\": \"my-scenario\", \"trace\": {},"
+    "\"cluster\": {\"pools\": [{\"name\": \"a100\", \"gpu\": \"A100-80\", \"nodes\": 8, \"gpus_per_node\": 8}]},"
+    "\"policy\": {\"name\": \"queue\", \"order\": \"fifo\", \"backfill\": \"easy\"}, \"seed\": 1}";
+
+/* Returns the trace of the shipped scenario 'demo'; NULL if it is not found. The caller frees it. */
+static char *shipped_trace(void) {
+  struct hr_scenario_entry *entries;
+  size_t count;
+  char *found = NULL;
+  if (hr_scenario_list(&entries, &count, NULL) != HR_OK) return NULL;
+  for (size_t i = 0; i < count && !found; i++) {
+    char path[4300];
+    const char *slash = strrchr(entries[i].path, '/');
+    snprintf(path, sizeof path, "%.*s/../traces/reference/demo.csv", (int)(slash - entries[i].path), entries[i].path);
+    found = realpath(path, NULL);
+  }
+  hr_scenario_list_free(entries, count);
+  return found;
+}
+
+static cJSON *make_skeleton(const char *trace) {
+  cJSON *tree = cJSON_Parse(skeleton);
+  cJSON *member = cJSON_GetObjectItemCaseSensitive(tree, "trace");
+  if (!trace) {
+    cJSON_DeleteItemFromObjectCaseSensitive(tree, "trace");
+    return tree;
+  }
+  if (tree && cJSON_AddStringToObject(member, "file", trace)) return tree;
+  cJSON_Delete(tree);
+  return NULL;
+}
+
+/* ---- Comments --------------------------------------------------------------------------------------- */
+
+/* Writes "number from 0 to 100000 USD; default: 0; only with market spot. HELP". */
+static void explain(const struct hr_scenario_key *key, char *text, size_t size) {
+  snprintf(text, size, "%s%s%s%s%s%s%s%s%s%s. %s", key->type, key->unit ? ", in " : "", key->unit ? key->unit : "",
+           key->required ? "; required" : "", key->fallback ? "; default: " : "", key->fallback ? key->fallback : "",
+           key->only_with ? "; only with " : "", key->only_with ? key->only_with : "",
+           key->newer ? "; old name of " : "", key->newer ? key->newer : "", key->help ? key->help : "");
+}
+
+/* Returns the object of the template that contains the key at `path`, or the objects around it. Sets `*name` to the
+   rest of the path. Entries of lists are represented by the first one. */
+static cJSON *place_of(cJSON *tree, const char *path, const char **name) {
+  cJSON *at = tree;
+  *name = path;
+  for (const char *dot = strchr(path, '.'); dot; dot = strchr(*name, '.')) {
+    char step[100];
+    snprintf(step, sizeof step, "%.*s", (int)(dot - *name), *name);
+    cJSON *below = cJSON_IsArray(at) ? at->child : cJSON_GetObjectItemCaseSensitive(at, step);
+    if (!cJSON_IsObject(below) && !cJSON_IsArray(below)) break;
+    at = below;
+    *name = dot + 1;
+  }
+  return at;
+}
+
+/* Moves the member `name` of an object to its end. */
+static void move_to_end(cJSON *object, const char *name) {
+  cJSON *member = cJSON_DetachItemFromObjectCaseSensitive(object, name);
+  if (member) cJSON_AddItemToObject(object, name, member);
+}
+
+static bool add_comment(cJSON *tree, const struct hr_scenario_key *key) {
+  const char *name;
+  char comment[200], text[1600];
+  cJSON *object = place_of(tree, key->path, &name);
+  if (!cJSON_IsObject(object)) return true; /* the entry of a list is explained with its members */
+  snprintf(comment, sizeof comment, "//%s", name);
+  if (cJSON_GetObjectItemCaseSensitive(object, comment)) return true; /* a parameter of two policies */
+  explain(key, text, sizeof text);
+  if (!cJSON_AddStringToObject(object, comment, text)) return false;
+  move_to_end(object, name);
+  return true;
+}
+
+static bool add_comments(cJSON *tree, struct hr_error *error) {
+  struct hr_scenario_key *keys;
+  size_t count;
+  if (hr_scenario_keys("", &keys, &count, error) != HR_OK) return false;
+  bool is_whole = true;
+  for (size_t i = 0; i < count && is_whole; i++) is_whole = add_comment(tree, &keys[i]);
+  hr_scenario_keys_free(keys, count);
+  return is_whole;
+}
+
+enum hr_status hr_scenario_template(const char *trace, bool all, char **json, struct hr_error *error) {
+  char *shipped = trace ? NULL : shipped_trace();
+  cJSON *tree = make_skeleton(trace ? trace : shipped);
+  free(shipped);
+  bool is_whole = tree && (!all || add_comments(tree, error));
+  *json = is_whole ? hr__json_pretty(tree) : NULL;
+  cJSON_Delete(tree);
+  return *json ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+}
+
+struct key_list {
+  struct hr_scenario_key *at;
+  uint32_t count, capacity;
+};
+
+enum { MAX_PATH = 300 };
+
+/* Writes the type without its article. The bounds of objects and of long texts are not of interest. */
+static char *type_text(const struct hr__key *key) {
+  char text[600];
+  if (key->type == HR__KEY_OBJECT && !key->or_text) return strdup("object");
+  if (key->type == HR__KEY_OBJECT) {
+    snprintf(text, sizeof text, "object, or the text %s", key->or_text);
+    return strdup(text);
+  }
+  if (key->type == HR__KEY_TEXT) {
+    snprintf(text, sizeof text, "text of at most %.15g bytes", key->max);
+    return strdup(key->max < MAX_TEXT ? text : "text");
+  }
+  hr__key_expected(key, text, sizeof text);
+  return strdup(text + (strncmp(text, "an ", 3) == 0 ? 3 : strncmp(text, "a ", 2) == 0 ? 2 : 0));
+}
+
+/* Writes "market reserved or spot". `parent` has the choice on which the key depends. Returns NULL if out of memory. */
+static char *choice_text(const struct hr__key *parent, uint32_t values) {
+  const struct hr__key *choice = parent->keys;
+  char text[300];
+  while (!choice->selects) choice++;
+  size_t used = (size_t)snprintf(text, sizeof text, "%s", choice->name);
+  const char *before = " ";
+  for (uint32_t i = 0; choice->choices[i] && used < sizeof text; i++) {
+    if (!(values >> (i + choice->first_choice) & 1)) continue;
+    used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", before, choice->choices[i]);
+    before = " or ";
+  }
+  return strdup(text);
+}
+
+static bool append(struct key_list *list, struct hr_scenario_key key) {
+  bool is_whole = key.path && key.type && HR__ARRAY_HAS_ROOM(list->at, list->count, list->capacity);
+  if (is_whole) {
+    list->at[list->count++] = key;
+    return true;
+  }
+  free(key.path);
+  free(key.type);
+  free(key.only_with);
+  free(key.fallback);
+  return false;
+}
+
+static bool add_key(struct key_list *list, const struct hr__key *parent, const struct hr__key *key, const char *path) {
+  const char *fallback = key->fallback ? key->fallback : key->otherwise;
+  struct hr_scenario_key entry = {.path = strdup(path),
+                                  .type = type_text(key),
+                                  .only_with = key->only_with ? choice_text(parent, key->only_with) : NULL,
+                                  .fallback = fallback ? strdup(fallback) : NULL,
+                                  .unit = key->unit,
+                                  .help = key->help,
+                                  .required = key->required,
+                                  .is_constant = key->fallback != NULL,
+                                  .newer = key->replaced_by};
+  bool is_whole = (entry.only_with || !key->only_with) && (entry.fallback || !fallback);
+  return append(list, entry) && is_whole;
+}
+
+/* ---- Parameters of policies ------------------------------------------------------------------------- */
+
+static bool add_param(struct key_list *list, const char *policy, const struct hr_param *param) {
+  const struct hr__key key = hr__key_of_param(param);
+  char path[MAX_PATH], with[100];
+  snprintf(path, sizeof path, "policy.%s", param->key);
+  snprintf(with, sizeof with, "policy %s", policy);
+  struct hr_scenario_key entry = {.path = strdup(path),
+                                  .type = type_text(&key),
+                                  .only_with = strdup(with),
+                                  .fallback = strdup(param->fallback),
+                                  .help = param->help,
+                                  .is_constant = true};
+  return append(list, entry) && entry.only_with && entry.fallback;
+}
+
+static bool add_params(struct key_list *list, const char *path) {
+  for (const struct hr_policy_ops *const *at = hr_policies(); *at; at++)
+    for (const struct hr_param *param = (*at)->params; param && param->key; param++) {
+      bool is_listed = strcmp(path, "policy.*") == 0 || strcmp(path + strlen("policy."), param->key) == 0;
+      if (is_listed && !add_param(list, (*at)->name, param)) return false;
+    }
+  return true;
+}
+
+/* ---- The list --------------------------------------------------------------------------------------- */
+
+static bool add_all(struct key_list *list, const struct hr__key *parent, const struct hr__key *key, const char *path) {
+  if (path[0] && !add_key(list, parent, key, path)) return false;
+  for (const struct hr__key *member = key->keys; member && member->name; member++) {
+    char below[MAX_PATH];
+    snprintf(below, sizeof below, "%s%s%s", path, path[0] ? "." : "", member->name);
+    bool is_param = key->keys == hr__policy_keys && strcmp(member->name, "*") == 0;
+    if (is_param ? !add_params(list, below) : !add_all(list, key, member, below)) return false;
+  }
+  return true;
+}
+
+static enum hr_status unknown_param(const char *name, struct hr_error *error) {
+  const char *known[HR__MAX_KEYS + 1] = {"name"};
+  char text[700];
+  size_t count = 1;
+  for (const struct hr_policy_ops *const *at = hr_policies(); *at; at++)
+    for (const struct hr_param *param = (*at)->params; param && param->key && count < HR__MAX_KEYS; param++)
+      known[count++] = param->key;
+  hr__key_unknown("policy", name, known, text, sizeof text);
+  return hr_fail(error, HR_BAD_INPUT, "list keys: %s", text);
+}
+
+static enum hr_status unknown(const struct hr__key *parent, const char *path, const char *name,
+                              struct hr_error *error) {
+  const char *known[HR__MAX_KEYS + 1];
+  char text[700];
+  hr__key_names(parent, known);
+  hr__key_unknown(path, name, known, text, sizeof text);
+  return hr_fail(error, HR_BAD_INPUT, "list keys: %s", text);
+}
+
+/* Finds the key at a path. Indexes and free names in the path become "*". */
+static enum hr_status find_key(const char *path, const struct hr__key **parent, const struct hr__key **key,
+                               char found[MAX_PATH], struct hr_error *error) {
+  char names[MAX_PATH], *rest;
+  snprintf(names, sizeof names, "%s", path);
+  *parent = NULL;
+  *key = &hr__scenario_keys;
+  found[0] = '\0';
+  for (char *name = strtok_r(names, ".", &rest); name; name = strtok_r(NULL, ".", &rest)) {
+    const struct hr__key *member = (*key)->keys ? hr__key_member(*key, name) : NULL;
+    bool is_any = (*key)->keys && strcmp(name, "*") == 0;
+    for (const struct hr__key *at = is_any ? (*key)->keys : NULL; at && at->name && !member; at++)
+      if (strcmp(at->name, "*") == 0) member = at;
+    if (!member && !(*key)->keys) return hr_fail(error, HR_BAD_INPUT, "list keys: '%s' has no keys inside", found);
+    if (!member) return unknown(*key, found, name, error);
+    bool is_param = (*key)->keys == hr__policy_keys && strcmp(member->name, "*") == 0;
+    size_t length = strlen(found);
+    snprintf(found + length, MAX_PATH - length, "%s%s", length ? "." : "", is_param ? name : member->name);
+    *parent = *key;
+    *key = member;
+  }
+  return HR_OK;
+}
+
+enum hr_status hr_scenario_keys(const char *path, struct hr_scenario_key **keys, size_t *count,
+                                struct hr_error *error) {
+  struct key_list list = {0};
+  const struct hr__key *parent, *key;
+  char found[MAX_PATH];
+  *keys = NULL;
+  *count = 0;
+  enum hr_status status = find_key(path, &parent, &key, found, error);
+  if (status != HR_OK) return status;
+  bool is_param = parent && parent->keys == hr__policy_keys && strcmp(key->name, "*") == 0;
+  bool is_whole = is_param ? add_params(&list, found) : add_all(&list, parent, key, found);
+  if (is_whole && list.count == 0) status = unknown_param(found + strlen("policy."), error);
+  if (!is_whole) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (status != HR_OK) {
+    hr_scenario_keys_free(list.at, list.count);
+    return status;
+  }
+  *keys = list.at;
+  *count = list.count;
+  return HR_OK;
+}
+
+void hr_scenario_keys_free(struct hr_scenario_key *keys, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    free(keys[i].path);
+    free(keys[i].type);
+    free(keys[i].only_with);
+    free(keys[i].fallback);
+  }
+  free(keys);
 }

@@ -14,9 +14,9 @@
 
 #include "headroom/base.h"
 #include "headroom/policy.h"
+#include "traces/json/json.h"
 
 #include <cjson/cJSON.h>
-
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -182,5 +182,34 @@ enum { HR__MAX_AXES = 40, HR__MAX_LEVELS = 10000 };
 
 /* Returns the tree as text, which the caller frees with free(); NULL if out of memory. */
 char *hr__json_pretty(const cJSON *tree);
+
+/* ---- Documents (source.c) ------------------------------------------------------------------------------ */
+
+/* A JSON document with its overrides (--set), checked against a key table. Errors have the place of the faulty
+   value. */
+
+/* A document with the overrides of its values. */
+struct hr__source {
+  const char *path; /* path of the file, for messages */
+  struct hr__json_file file;
+  const char *const *overrides; /* "path=value" */
+  size_t n_overrides;
+};
+
+/* Writes the path of a value, such as "cluster.pools.0.nodes"; "" for the outermost object. */
+void hr__source_path(const struct hr__source *source, const cJSON *value, char *text, size_t size);
+
+/* Applies the overrides to the tree. Each path must be the path of a key of hr__scenario_keys. */
+enum hr_status hr__source_override(struct hr__source *source, struct hr_error *error);
+/* Checks the tree against the row of its outermost object. `noun` is the name of the document in messages, such as "the
+   scenario". */
+enum hr_status hr__source_validate(const struct hr__source *source, const struct hr__key *key, const char *noun,
+                                   struct hr_error *error);
+
+/* Reports an error at a value of the tree and returns HR_BAD_INPUT. If an override set the value, the message begins
+   with "--set OVERRIDE: ". Otherwise it begins with "FILE:LINE:COLUMN: " of the value, or of its key if `at_key` is
+   set. If `value` is NULL or not in the tree, it begins with "FILE: ". */
+enum hr_status hr__source_fail(const struct hr__source *source, const cJSON *value, bool at_key, struct hr_error *error,
+                               const char *format, ...) HR_PRINTF(5, 6);
 
 #endif

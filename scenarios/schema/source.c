@@ -8,7 +8,7 @@
  * the text computes line and column from the path.
  */
 
-#include "scenarios/schema/source.h"
+#include "scenarios/schema/keys.h"
 
 #include "base/text.h"
 #include "headroom/policies.h"

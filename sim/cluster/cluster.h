@@ -2,11 +2,183 @@
 #ifndef HR_SIM_CLUSTER_CLUSTER_H
 #define HR_SIM_CLUSTER_CLUSTER_H
 
-/* The state of a cluster: free capacity, states of nodes, and the pools that jobs may use. */
+/* The cluster of a run: names of GPU types, speeds of jobs, the pools that jobs may use, and the state: free
+   capacity and states of nodes. */
 
+#include "base/array.h"
 #include "base/bitset.h"
+#include "headroom/cluster.h"
 #include "headroom/policy.h"
-#include "sim/cluster/accepts.h"
+#include "headroom/trace.h"
+
+/* ---- Names of GPU types (accepts.c) -------------------------------------------------------------------- */
+
+/* Names of GPU types. The same type has different names in Slurm ("gpu:a100"), Kubernetes ("NVIDIA-A100-SXM4-80GB"),
+   clouds ("nvidia-tesla-t4") and nvidia-smi ("Tesla V100-SXM2-16GB"). */
+
+enum { HR__GPU_KEY_BYTES = 64 };
+
+/* Writes the key of a name of `length` bytes to `key`, terminated by '\0', and returns its length. Two names mean the
+   same type if their keys are equal. The key has the letters and digits of the name, in lower case, without the vendor
+   and without what Slurm and the GPU operator add to the name. The key of a name that is too long is empty. */
+size_t hr__gpu_name_key(const char *name, size_t length, char key[HR__GPU_KEY_BYTES]);
+
+/* Writes to `set` the set of pools ([n_pools]) that a job accepts with a list of GPU types, separated by '|'. If some
+   pool has exactly the requested type, ignoring case, the type selects the pools of this type only. Otherwise it
+   selects the pools that have a type or another name (`gpu_names`) with the same key. */
+void hr__gpu_names_select(const struct hr_cluster_spec *cluster, const char *list, uint8_t *set);
+
+/* ---- Speeds (speeds.c) --------------------------------------------------------------------------------- */
+
+/* The speeds of jobs in a run, from the tables of speeds by GPU type and by network, and the conversion between work
+   and time. A speed is in ppm of the reference speed. */
+
+enum { HR__FULL_SPEED_PPM = 1000000 };
+
+#define HR__MAX_TIME_US (INT64_MAX / 2)
+__extension__ typedef unsigned __int128 hr__wide_us;
+
+struct hr__speed_table {
+  const struct hr_speeds *table; /* if NULL, every speed is 1 */
+  uint32_t *row_of; /* by job: its row of the table; in a streamed run valid only after the job is submitted; NULL if
+                       `table` is NULL */
+  struct hr__row_span {
+    uint32_t first, count;
+  } * spans;        /* by model of the trace: the range of rows of the model in the table */
+  uint32_t min_ppm; /* the smallest speed above 0 that any row has in any pool that has nodes */
+};
+
+/* Initializes the speeds, with memory from the arena. `table` may be NULL; otherwise it must have a column for each
+   pool of the cluster. Returns HR_OK or HR_NO_MEMORY. */
+enum hr_status hr__speeds_init(struct hr__speed_table *speeds, struct hr_arena *arena, const struct hr_speeds *table,
+                               const struct hr_cluster_spec *cluster, const struct hr_trace *trace);
+
+/* Finds the row of a job in the table of speeds. In a streamed run this is called when the job is submitted, otherwise
+   for all jobs at the start of the run. */
+void hr__speeds_find_row(const struct hr__speed_table *speeds, const struct hr_trace *trace, hr_job job);
+
+static inline uint32_t hr__speed_of_row(const struct hr_speeds *table, uint32_t row, uint32_t pool) {
+  return table->ppm[(size_t)row * table->n_pools + pool];
+}
+
+/* Returns the speed of a job in a pool, as determined by the GPU type of the pool. Jobs without GPUs have no row in the
+   table and run at full speed. */
+static inline uint32_t hr__speed_ppm(const struct hr__speed_table *speeds, hr_job job, hr_pool pool) {
+  if (!speeds->table || speeds->row_of[job.id] == HR_NONE) return HR__FULL_SPEED_PPM;
+  return hr__speed_of_row(speeds->table, speeds->row_of[job.id], pool.id);
+}
+
+/* hr__time_left_us returns the time that work takes, rounded up. hr__work_done_us returns the work that is completed in
+   a given time, rounded down. Because of this rounding, work is always complete after the time that hr__time_left_us
+   returns. `part` is the fraction of the next microsecond of work that is already completed, in millionths.
+   hr__work_done_us updates `part`, so no work is lost if the speed changes within a microsecond of work. Both functions
+   compute in 128 bits and limit the result to INT64_MAX / 2. */
+static inline int64_t hr__time_left_us(int64_t work_us, uint32_t part, uint32_t speed_ppm) {
+  if (speed_ppm == HR__FULL_SPEED_PPM || work_us == 0) return work_us;
+  hr__wide_us time_us = ((hr__wide_us)(uint64_t)work_us * HR__FULL_SPEED_PPM - part + speed_ppm - 1) / speed_ppm;
+  return time_us < HR__MAX_TIME_US ? (int64_t)time_us : HR__MAX_TIME_US;
+}
+
+static inline int64_t hr__work_done_us(int64_t time_us, uint32_t speed_ppm, uint32_t *part) {
+  if (speed_ppm == HR__FULL_SPEED_PPM) return time_us;
+  hr__wide_us work_ppm = (hr__wide_us)(uint64_t)time_us * speed_ppm + *part, work_us = work_ppm / HR__FULL_SPEED_PPM;
+  *part = (uint32_t)(work_ppm % HR__FULL_SPEED_PPM);
+  return work_us < HR__MAX_TIME_US ? (int64_t)work_us : HR__MAX_TIME_US;
+}
+
+/* Returns the time that work takes, rounded up; at most INT64_MAX / 2. */
+static inline int64_t hr__time_for_us(int64_t work_us, uint32_t speed_ppm) {
+  return hr__time_left_us(work_us, 0, speed_ppm);
+}
+
+/* Returns the work that is completed in a given time, rounded down; at most INT64_MAX / 2. */
+static inline int64_t hr__work_in_us(int64_t time_us, uint32_t speed_ppm) {
+  uint32_t part = 0;
+  return hr__work_done_us(time_us, speed_ppm, &part);
+}
+
+/* ---- Speeds by network ---- */
+
+/* The speeds by network. For each model of the trace and each kind of link, `spans` has the range of rows in the
+   table. */
+struct hr__network_speeds {
+  const struct hr_network_speeds *table; /* if NULL, links do not affect speeds */
+  struct hr_network_span *spans;         /* [models + 1][HR_N_NETWORKS]; spans[models] is for jobs without a model */
+  uint32_t min_ppm;                      /* the minimum speed */
+};
+
+/* Initializes the speeds by network, with memory from the arena. `table` may be NULL. It is ignored if no pool
+   specifies its networks. Returns HR_OK or HR_NO_MEMORY. */
+enum hr_status hr__network_init(struct hr__network_speeds *network, struct hr_arena *arena,
+                                const struct hr_network_speeds *table, const struct hr_cluster_spec *cluster,
+                                const struct hr_trace *trace);
+
+/* Returns the speed of a job with GPUs that are connected by links of the given kind. */
+static inline uint32_t hr__network_ppm(const struct hr__network_speeds *network, const struct hr_trace *trace,
+                                       hr_job job, enum hr_network links) {
+  if (!network->table || links == HR_NETWORK_NONE || trace->gpus[job.id] < 2) return HR__FULL_SPEED_PPM;
+  uint32_t model = trace->model ? trace->model[job.id] : HR_NONE;
+  size_t row = model == HR_NONE ? trace->models.count : model;
+  return hr_network_span_ppm(network->table, network->spans[row * HR_N_NETWORKS + links], trace->gpus[job.id]);
+}
+
+/* ---- Accept classes (accepts.c) ------------------------------------------------------------------------ */
+
+/* The pools that a job accepts. They depend on GPU type, GPU memory, region and MIG profile, on the job classes that
+   a pool serves, on whether the job's model runs in the pool, and on whether the job may use spot capacity. Jobs
+   that accept the same pools have the same accept class, which is a number. Jobs of the same accept class can share
+   a queue. */
+
+/* Distinct sets of pools. Each set is a row of flags, one per pool. */
+struct hr__pool_sets {
+  uint8_t *row; /* [count][n_pools] */
+  uint32_t count, n_pools;
+};
+
+struct hr__accepts {
+  struct hr__pool_sets by_gpu, by_region, by_class, by_memory, by_part; /* in each of these, set 0 contains all pools */
+  /* [lists + 1]: the index of a set. Element 0 is for jobs without a list, element i + 1 for list i of the trace */
+  uint32_t *set_of_gpus, *set_of_regions;
+  uint32_t set_of_class[HR_N_CLASSES];
+  /* [profiles + 1]: the index of a set. Element 0 is for jobs that name no MIG profile, element i + 1 for profile i of
+     the trace */
+  uint32_t *set_of_profile;
+  uint32_t *memory_mib; /* [n_memories]: the distinct GPU memory sizes of the pools in MiB, ascending */
+  /* [n_memories + 1]: element k is the set for jobs with a requested memory that exceeds exactly k of these sizes */
+  uint32_t *set_of_memory;
+  uint32_t n_memories;
+  const struct hr_trace *trace;
+  const struct hr_class_spec *job_classes; /* may be NULL */
+  bool has_spot;
+  const struct hr__speed_table *speeds;
+  struct hr__pool_sets by_speed; /* set 0 contains all pools */
+  uint32_t *set_of_rows;         /* [rows + 1]: the index of a set, by row of the table of speeds */
+  struct hr__pool_sets classes;  /* the accept classes; class 0 contains all pools that have nodes */
+  /* the accept class, by the indices of the six sets:
+     [2][by_class.count][by_region.count][by_gpu.count][by_speed.count][by_part.count][by_memory.count]; the second half
+     is for jobs that must not use spot capacity */
+  uint32_t *class_of;
+};
+
+/* Initializes the accept classes, with memory from the arena. `job_classes` may be NULL. `trace`, `job_classes` and
+   `speeds` must exist as long as `accepts` is used. Returns HR_OK or HR_NO_MEMORY. */
+enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *arena,
+                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace,
+                                const struct hr_class_spec *job_classes, const struct hr__speed_table *speeds);
+
+/* Returns the accept class of a job. In a streamed run, hr__speeds_find_row must have been called for the job. */
+uint32_t hr__accepts_class(const struct hr__accepts *accepts, hr_job job);
+
+static inline bool hr__accepts_pool(const struct hr__accepts *accepts, uint32_t class_, uint32_t pool) {
+  return accepts->classes.row[(size_t)class_ * accepts->classes.n_pools + pool];
+}
+
+/* Returns the reason why a job of accept class `class_` does not accept the pool. The properties are checked in this
+   order: GPU type, memory, region, MIG profile, job class, spot. The first property that does not match is the reason.
+   Returns HR_REASON_NONE if the job accepts the pool. */
+enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, hr_job job, uint32_t class_, uint32_t pool);
+
+/* ---- The state of a cluster ---------------------------------------------------------------------------- */
 
 enum { HR__NODE_STATES = HR_NODE_CLOSING + 1 };
 

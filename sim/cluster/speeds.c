@@ -4,7 +4,7 @@
  * of a model is looked up once for each model of the trace, not once for each job.
  */
 
-#include "sim/cluster/speeds.h"
+#include "sim/cluster/cluster.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* ---- price.c ---- */
+/* ---- Prices (supply.c) ---- */
 
 /*
  * Prices over time, and random prices.

@@ -2,7 +2,7 @@
 /* Fuzz target: arbitrary bytes as a workload model. The model must be read or rejected with a message. If it is read,
    it is written and read again, and jobs are drawn from it. */
 
-#include "headroom/unstable/workload_model_files.h"
+#include "headroom/unstable/scenario_files.h"
 #include "input.h"
 
 #include <stdlib.h>

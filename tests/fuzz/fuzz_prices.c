@@ -3,7 +3,7 @@
    or rejected with a message. */
 
 #include "input.h"
-#include "scenarios/build/spot_records.h"
+#include "scenarios/build/builder.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 /* Fuzz target: arbitrary bytes as a record of spot capacity. It must be read or rejected with a message. */
 
 #include "input.h"
-#include "scenarios/build/spot_records.h"
+#include "scenarios/build/builder.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 
 #include "headroom/unstable/check.h"
 #include "input.h"
-#include "plan/check/decisions.h"
+#include "plan/check/check.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 /* A second implementation of the placement rules in their simplest form: for every task, all nodes are examined. It
    shares only random numbers and the structs of requests with the product. */
 
-#include "headroom/unstable/placement.h"
+#include "headroom/unstable/capacity.h"
 
 enum { NAIVE_MOST_GPUS = 8, NAIVE_MOST_NODES = 64 };
 

@@ -5,8 +5,7 @@
 #include "output_files.h"
 
 #include "plan/check/check.h"
-#include "plan/check/decisions.h"
-#include "plan/runner/scoped_metrics.h"
+#include "plan/runner/runner.h"
 
 #include <string.h>
 

@@ -10,7 +10,6 @@
  */
 
 #include "harness.h"
-#include "plan/runner/intervals.h"
 #include "plan/runner/runner.h"
 #include "planned.h"
 

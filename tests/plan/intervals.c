@@ -2,7 +2,7 @@
 /* Intervals over runs. Student's interval is compared with tables. The interval of the median is compared with one
    computed by hand and with an enumeration of all outcomes. The coverage of both is measured. */
 
-#include "plan/runner/intervals.h"
+#include "plan/runner/runner.h"
 
 #include "base/random.h"
 #include "harness.h"

@@ -6,7 +6,7 @@
 
 #include "headroom/headroom.h"
 #include "headroom/unstable/plan.h"
-#include "headroom/unstable/replications.h"
+#include "headroom/unstable/replay.h"
 #include "output_files.h"
 #include "schema_check.h"
 

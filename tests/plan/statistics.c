@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The paired interval, compared with one computed by hand; cases without an interval; p-values. */
 
-#include "plan/runner/intervals.h"
+#include "plan/runner/runner.h"
 
 #include "harness.h"
 

@@ -2,10 +2,10 @@
 /* The file of a sweep: its content, and the check that it belongs to the sweep. Runs that the file already contains
    must not be repeated. */
 
+#include "plan/sweep/sweep.h"
 #include "harness.h"
 #include "headroom/unstable/compare.h"
 #include "output_files.h"
-#include "plan/sweep/sweep_store.h"
 #include "sweep_setup.h"
 
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 
 #include "headroom/policies.h"
 #include "headroom/sim.h"
-#include "sim/cluster/gpu_names.h"
+#include "sim/cluster/cluster.h"
 
 #include <stdlib.h>
 #include <string.h>

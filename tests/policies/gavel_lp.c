@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Shares of time (policies/rounds/round_shares.h). In small cases they are compared with an exhaustive search over a
+/* Shares of time (policies/rounds/rounds.h). In small cases they are compared with an exhaustive search over a
    grid of shares; in random cases, fairness properties are checked. */
 
 #include "harness.h"
-#include "policies/rounds/round_shares.h"
+#include "policies/rounds/rounds.h"
 
 #include <math.h>
 #include <pthread.h>

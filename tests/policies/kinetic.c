@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "base/random.h"
 #include "harness.h"
-#include "policies/kit/kinetic_tournament.h"
+#include "policies/kit/tournament.h"
 
 #include <math.h>
 

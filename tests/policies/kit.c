@@ -7,7 +7,7 @@
 #include "headroom/policy.h"
 #include "headroom/policy_kit.h"
 #include "headroom/sim.h"
-#include "policies/queue/backfill/capacity_profile.h"
+#include "policies/queue/backfill/backfill.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include "base/array.h"
 #include "harness.h"
-#include "headroom/unstable/placement.h"
+#include "headroom/unstable/capacity.h"
 #include "naive_packing.h"
 
 #include <string.h>

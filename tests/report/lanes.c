@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Compares the lanes that are assigned to intervals with those that a linear search over all lanes finds. */
 
-#include "report/exports/lanes.h"
+#include "report/exports/exports.h"
 
 #include "harness.h"
 

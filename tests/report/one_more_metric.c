@@ -10,8 +10,8 @@
 #include "generated.h"
 #include "headroom/unstable/compare.h"
 #include "output_files.h"
-#include "plan/runner/scoped_metrics.h"
-#include "plan/sweep/sweep_store.h"
+#include "plan/runner/runner.h"
+#include "plan/sweep/sweep.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "output_files.h"
 #include "page_read.h"
 #include "page_scenarios.h"
-#include "report/page/page_writer.h"
+#include "report/page/page.h"
 
 #include <math.h>
 #include <string.h>

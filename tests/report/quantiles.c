@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Selection of order statistics compared with sorting, and quantiles compared with those of GSL. */
 
-#include "report/metrics/quantiles.h"
 #include "base/random.h"
 #include "harness.h"
+#include "report/metrics/statistics.h"
 
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Sparklines: heights of cells computed by hand, peaks that last for no time, and lines of the table. */
 
-#include "report/tables/sparkline.h"
+#include "report/tables/tables.h"
 
 #include "harness.h"
 #include "output_files.h"

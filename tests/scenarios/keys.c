@@ -5,7 +5,7 @@
 #include "harness.h"
 
 #include "headroom/scenario.h"
-#include "headroom/unstable/scenario_keys.h"
+#include "headroom/unstable/scenario_files.h"
 #include "key_schema.h"
 #include "scenarios/build/builder.h"
 

@@ -4,7 +4,7 @@
 
 #include "harness.h"
 #include "messages.h"
-#include "scenarios/build/spot_records.h"
+#include "scenarios/build/builder.h"
 #include "sim/market/market.h"
 
 #include <math.h>

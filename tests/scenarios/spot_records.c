@@ -7,9 +7,9 @@
  * such periods per available hour.
  */
 
-#include "scenarios/build/spot_records.h"
 #include "harness.h"
 #include "messages.h"
+#include "scenarios/build/builder.h"
 #include "sim/market/market.h"
 
 #include <math.h>

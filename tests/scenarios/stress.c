@@ -8,7 +8,7 @@
 
 #include "headroom/report.h"
 #include "headroom/unstable/catalog.h"
-#include "headroom/unstable/stress.h"
+#include "headroom/unstable/experiments.h"
 #include "sim/market/market.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "harness.h"
-#include "sim/engine/events.h"
+#include "sim/engine/engine.h"
 
 #include <stdalign.h>
 #include <string.h>

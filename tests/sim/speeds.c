@@ -2,10 +2,10 @@
 /* Jobs with different speeds in different pools: ends, stops and checkpoints. Results are computed by hand, to the
    microsecond. */
 
-#include "sim/cluster/speeds.h"
 #include "harness.h"
 #include "headroom/policies.h"
 #include "headroom/sim.h"
+#include "sim/cluster/cluster.h"
 
 #include <string.h>
 

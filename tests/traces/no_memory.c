@@ -6,7 +6,7 @@
  */
 #include "harness.h"
 
-#include "headroom/unstable/replications.h"
+#include "headroom/unstable/replay.h"
 #include "samples.h"
 #include "scarce_memory.h"
 #include "trace_files.h"

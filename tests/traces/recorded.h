@@ -5,7 +5,7 @@
 /* Small traces that a test builds in memory. The work of a job, in us, is its number + 1. Redrawing does not change the
    work, so it identifies the recorded job of a drawn job. */
 
-#include "headroom/unstable/replications.h"
+#include "headroom/unstable/replay.h"
 
 #define HOUR_US (3600 * HR_SECOND_US)
 #define DAY_US (24 * HOUR_US)

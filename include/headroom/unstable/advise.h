@@ -10,7 +10,7 @@
  */
 
 #include "headroom/base.h"
-#include "headroom/unstable/replications.h"
+#include "headroom/unstable/replay.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -11,7 +11,7 @@
 
 #include "headroom/report.h"
 #include "headroom/scenario.h"
-#include "headroom/unstable/placement.h"
+#include "headroom/unstable/capacity.h"
 
 #ifdef __cplusplus
 extern "C" {

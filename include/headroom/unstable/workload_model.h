@@ -4,7 +4,7 @@
 
 /*
  * Workload models: a few hundred numbers that describe a workload. A model is fitted to a trace, or
- * read from a file (headroom/unstable/workload_model_files.h). Traces of any length can be drawn from it.
+ * read from a file (headroom/unstable/scenario_files.h). Traces of any length can be drawn from it.
  * docs/researcher/generate.md defines the fitted quantities and how jobs are drawn.
  *
  * Jobs arrive as a Poisson process. Its rate depends on the hour of the day, the weekday and the week. The size of a

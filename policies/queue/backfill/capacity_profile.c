@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Capacity profiles: see capacity_profile.h. Each bin has two arrays, sorted by time: the times at which steps begin,
+/* Capacity profiles: see backfill.h. Each bin has two arrays, sorted by time: the times at which steps begin,
    and the free GPUs of the steps. */
 
-#include "policies/queue/backfill/capacity_profile.h"
+#include "policies/queue/backfill/backfill.h"
 
 #include "base/sort.h"
 

@@ -7,7 +7,7 @@
  *
  * The reservation of a job is at the earliest time t for which the placement rule finds a placement. The rule is
  * evaluated with what is free during all of [t, t + limit), after all earlier reservations have been subtracted. See
- * future.h.
+ * backfill.h.
  *
  * Two kinds of plans find the jobs that start now. If the queue has no subqueues and the future is regular
  * (hr__future_is_regular), a partial plan makes only the reservations on which this depends (partial_plan.c), and is
@@ -19,8 +19,7 @@
  * intervals of reservations.
  */
 
-#include "policies/queue/backfill/future.h"
-#include "policies/queue/backfill/partial_plan.h"
+#include "policies/queue/backfill/backfill.h"
 #include "policies/queue/waiting.h"
 
 /* The waiting jobs in order, in batches of consecutive jobs with the same request and limit. */

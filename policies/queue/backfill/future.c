@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Future capacity: see future.h. */
+/* Future capacity: see backfill.h. */
 
-#include "policies/queue/backfill/future.h"
+#include "policies/queue/backfill/backfill.h"
 
-#include "policies/placement/window_plan.h"
+#include "policies/placement/gpu_capacity.h"
 #include "policies/queue/params.h"
 
 #include <string.h>

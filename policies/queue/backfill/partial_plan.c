@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Partial plans: see partial_plan.h.
+ * Partial plans: see backfill.h.
  *
  * A full plan has a reservation for every waiting job, made in order, each at the earliest time at which the job fits
  * beside the reservations before it. A pass only has to find the reservations that begin now. Most others do not matter
@@ -29,7 +29,7 @@
  * event: a job that ends before its limit or runs beyond it, a new job before a level, or a rejection.
  */
 
-#include "policies/queue/backfill/partial_plan.h"
+#include "policies/queue/backfill/backfill.h"
 
 #include "policies/queue/waiting.h"
 

@@ -13,8 +13,6 @@
 
 #include "policies/queue/market/market.h"
 
-#include "policies/queue/market/supply.h"
-
 /* ---- Idle nodes -------------------------------------------------------------------------------- */
 
 bool hr__idle_begin(struct hr__queue *queue, hr_node node, int64_t now_us) {

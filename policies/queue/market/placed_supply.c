@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Supply with per-GPU allocation or topology constraints: see supply.h.
+ * Supply with per-GPU allocation or topology constraints: see market.h.
  *
  * The supply state is a capacity in which booting nodes are usable and empty. Jobs are placed in it one by one by the
  * placement rule. With per-GPU allocation it is the present capacity of the queue, which gets its former state back at
@@ -12,7 +12,7 @@
  * first. The nodes that are off are found from `first_off`, below which no node of the pool is off.
  */
 
-#include "policies/queue/market/supply.h"
+#include "policies/queue/market/market.h"
 
 /* A placement on the supply state. */
 struct placed {

@@ -4,8 +4,6 @@
 
 #include "policies/queue/market/market.h"
 
-#include "policies/queue/market/supply.h"
-
 bool hr__returning_add(struct hr__queue *queue, hr_job job, hr_pool pool) {
   struct hr__market *market = queue->market;
   struct hr__returning_job *returning = hr__ensure_room(queue->arena, market->returning, market->n_returning,

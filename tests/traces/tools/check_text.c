@@ -4,7 +4,7 @@
 
 #include "harness.h"
 #include "headroom/scenario.h"
-#include "headroom/unstable/trace_report.h"
+#include "headroom/unstable/exports.h"
 #include "output_files.h"
 #include "planted.h"
 #include "samples.h"

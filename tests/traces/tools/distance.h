@@ -6,7 +6,7 @@
    helpers that fit models and draw jobs. All functions abort the program on an error. */
 
 #include "headroom/trace_files.h"
-#include "headroom/unstable/workload_model_files.h"
+#include "headroom/unstable/scenario_files.h"
 
 /* Returns the maximum difference between two empirical distributions, from 0 to 1. Sorts both arrays. */
 double distance_of(double *a, uint32_t n_a, double *b, uint32_t n_b);

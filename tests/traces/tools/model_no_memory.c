@@ -3,7 +3,7 @@
 #include "harness.h"
 
 #include "headroom/trace_files.h"
-#include "headroom/unstable/workload_model_files.h"
+#include "headroom/unstable/scenario_files.h"
 #include "scarce_memory.h"
 #include "trace_files.h"
 

@@ -3,8 +3,8 @@
    docs/reference/schemas/like-result.schema.json. */
 #include "harness.h"
 
-#include "headroom/unstable/trace_report.h"
-#include "headroom/unstable/workload_model_files.h"
+#include "headroom/unstable/exports.h"
+#include "headroom/unstable/scenario_files.h"
 #include "schema_check.h"
 #include "trace_files.h"
 

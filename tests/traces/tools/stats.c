@@ -3,7 +3,7 @@
    definitions. */
 
 #include "harness.h"
-#include "headroom/unstable/trace_report.h"
+#include "headroom/unstable/exports.h"
 
 #include "headroom/headroom.h"
 #include "output_files.h"

@@ -4,7 +4,7 @@
 
 #include "harness.h"
 #include "headroom/headroom.h"
-#include "headroom/unstable/trace_report.h"
+#include "headroom/unstable/exports.h"
 #include "output_files.h"
 #include "scarce_memory.h"
 

@@ -3,7 +3,7 @@
    schema. */
 #include "harness.h"
 #include "headroom/trace_files.h"
-#include "headroom/unstable/trace_report.h"
+#include "headroom/unstable/exports.h"
 
 #include "headroom/unstable/trace_tools.h"
 #include "schema_check.h"

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HEADROOM_UNSTABLE_SCENARIO_FILES_H
+#define HEADROOM_UNSTABLE_SCENARIO_FILES_H
+
+/* Files that users write or edit: the keys of scenarios, drafts of scenarios, and workload models. */
+
+#include "headroom/base.h"
+#include "headroom/trace.h"
+#include "headroom/trace_files.h"
+#include "headroom/unstable/workload_model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Keys ---------------------------------------------------------------------------------------------- */
+
+/* The keys of scenario files, as a list, as a JSON Schema and as a template. */
+
+/* A key of a scenario. */
+struct hr_scenario_key {
+  char *path;        /* such as "cluster.pools.*.nodes"; "*" is any name, or any index of a list */
+  char *type;        /* with bounds or choices: "whole number from 0 to 16000000" */
+  char *only_with;   /* the choice with which the key may be used: "market reserved or spot"; NULL: it always may */
+  char *fallback;    /* the default, or what happens without the key; NULL: nothing */
+  const char *unit;  /* NULL: none */
+  const char *help;  /* sentences; the first one also stands alone */
+  bool required;     /* in its object */
+  bool is_constant;  /* `fallback` is a value, not words */
+  const char *newer; /* the key is an old name of this one; NULL: it is not */
+};
+
+/* Lists the key at `path` ("" for all keys) and the keys below it, including the parameters of the built-in policies.
+   An index of a list may be "*" or a number. The caller frees the list with hr_scenario_keys_free. HR_BAD_INPUT: there
+   is no such key. */
+HR_API enum hr_status hr_scenario_keys(const char *path, struct hr_scenario_key **keys, size_t *count,
+                                       struct hr_error *error);
+HR_API void hr_scenario_keys_free(struct hr_scenario_key *keys, size_t count);
+
+/* Sets `*json` to the JSON Schema of scenarios. The caller frees it with free(). */
+HR_API enum hr_status hr_scenario_schema(char **json, struct hr_error *error);
+
+/* Sets `*json` to a small scenario that can be run. With `all`, it also has a comment on every key: a member whose name
+   begins with "//". `trace` is the path of the trace; NULL: a shipped trace, or none if there is none. The caller frees
+   `*json` with free(). */
+HR_API enum hr_status hr_scenario_template(const char *trace, bool all, char **json, struct hr_error *error);
+
+/* ---- Drafts -------------------------------------------------------------------------------------------- */
+
+/* Drafts a scenario from a trace, from what is owned and from what a provider sells. The draft can be run at once. */
+
+/* What to draft. All strings are borrowed. */
+struct hr_draft_config {
+  const char *name;                /* of the scenario */
+  const struct hr_trace *trace;    /* the jobs; the whole trace must be in memory */
+  const char *file;                /* path of the trace as the scenario names it */
+  const char *format;              /* NULL: recognised by content */
+  const struct hr_column_map *map; /* NULL: none */
+  bool lenient;
+  const char *const *own; /* [n_own]: nodes that exist, as NODESxGPUSxTYPE: "8x8xA100-80" */
+  size_t n_own;
+  const char *cloud;        /* PROVIDER or PROVIDER:REGION, whose capacity may be bought; NULL: none */
+  const char *const *goals; /* [n_goals]: constraints of the plan, such as "wait_s.p95 <= 1 h"; they are not checked */
+  size_t n_goals;
+};
+
+/* Drafts a scenario: owned nodes, capacity that can be bought with prices and their dates, a plan. Comments (members
+   whose names begin with "//") say what was found in the trace, and what is assumed. Without owned nodes and without a
+   provider, the nodes are guessed from the demand. The caller frees `*json` with free(). HR_BAD_INPUT: `error` names
+   the option (own or cloud) that is wrong. */
+HR_API enum hr_status hr_scenario_draft(const struct hr_draft_config *config, char **json, struct hr_error *error);
+
+/* ---- Workload models ----------------------------------------------------------------------------------- */
+
+/* Reading and writing of workload models: model files, and the models that are shipped with Headroom. */
+
+/* Returns the names of the shipped models, terminated by NULL. */
+HR_API const char *const *hr_workload_model_names(void);
+/* hr_workload_model_shipped reads a shipped model by its name; hr_workload_model_load reads a model file
+   (docs/reference/schemas/like.schema.json). The caller frees `*model` with hr_workload_model_destroy. On failure
+   `*model` is NULL. Returns HR_BAD_INPUT for an invalid model; `error` names file, line and column. */
+HR_API enum hr_status hr_workload_model_shipped(const char *name, struct hr_workload_model **model,
+                                                struct hr_error *error);
+HR_API enum hr_status hr_workload_model_load(const char *path, struct hr_workload_model **model,
+                                             struct hr_error *error);
+/* Whether a file is a workload model: a JSON object that has the key "headroom_workload". Returns false for pipes and
+   other files that cannot be read twice. */
+HR_API bool hr_workload_model_is_file(const char *path);
+/* Writes a model to a file. hr_workload_model_load reads an equal model from this file. `path` "-" is standard
+   output. */
+HR_API enum hr_status hr_workload_model_write(const struct hr_workload_model *model, const char *path,
+                                              struct hr_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
