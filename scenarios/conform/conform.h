@@ -47,8 +47,11 @@ enum hr__compare_flags {
   HR__COMPARE_EXPECTED = 2 /* members of objects that only the actual value has are ignored, at any depth */
 };
 
-/* Compares two values at any depth, and adds a difference for each member or item that differs (at most 20 per case).
-   Numbers may differ by `tolerance`. A missing member equals null. NULL stands for a missing value. */
+/* Returns whether two values are equal at any depth. Numbers may differ by `tolerance`. A missing member equals null.
+   NULL stands for a missing value. */
+bool hr__json_is_equal(const cJSON *expected, const cJSON *actual, unsigned flags, double tolerance);
+/* Compares two values in the same way, and adds a difference for each member or item that differs (at most 20 per
+ * case). */
 void hr__verdict_compare(struct hr__verdict *verdict, const char *place, const cJSON *expected, const cJSON *actual,
                          unsigned flags, double tolerance);
 /* Like hr__verdict_compare, exactly, for single values. */

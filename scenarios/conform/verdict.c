@@ -91,7 +91,7 @@ static bool is_missing(const cJSON *value) {
   return !value || cJSON_IsNull(value);
 }
 
-static bool is_equal(const cJSON *a, const cJSON *b, const struct comparison *how);
+static bool is_equal(const cJSON *expected, const cJSON *actual, const struct comparison *how);
 
 static bool is_equal_object(const cJSON *expected, const cJSON *actual, const struct comparison *how) {
   const cJSON *member;
@@ -145,6 +145,11 @@ static bool is_equal(const cJSON *expected, const cJSON *actual, const struct co
   if (cJSON_IsArray(expected) && cJSON_IsArray(actual)) return is_equal_list(expected, actual, how);
   if (cJSON_IsObject(expected) && cJSON_IsObject(actual)) return is_equal_object(expected, actual, how);
   return false;
+}
+
+bool hr__json_is_equal(const cJSON *expected, const cJSON *actual, unsigned flags, double tolerance) {
+  const struct comparison how = {flags, tolerance};
+  return is_equal(expected, actual, &how);
 }
 
 static void compare(struct hr__verdict *verdict, const char *place, const cJSON *expected, const cJSON *actual,

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Whether a pod fits on a node, and how well: the resource plugins of kube-scheduler. All divisions are those of
+   integers, as in the original; only the balanced score uses double. Source: see kubernetes.h. */
+
+#include "policies/kubernetes/kubernetes.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+/* What a container that does not name CPU or memory counts in most scores: 100 millicores, 200 MiB. */
+static const int64_t scored_defaults[2] = {100, INT64_C(200) << 20};
+
+/* ---- Requests ---- */
+
+void hr__kube_node_add(struct hr__kube_node *node, const struct hr__kube_request *request, uint32_t n_resources,
+                       int sign) {
+  for (uint32_t r = 0; r < n_resources; r++) node->used[r] += sign * request->amounts[r];
+  for (unsigned r = 0; r < 2; r++) node->used_scored[r] += sign * request->scored[r];
+  node->n_pods += sign;
+}
+
+static int64_t named(int64_t amount, int64_t otherwise) {
+  return amount == HR__KUBE_UNNAMED ? otherwise : amount;
+}
+
+/* The request of one resource. `otherwise` is the amount of a container that does not name it. */
+static int64_t sum_of(uint32_t resource, int64_t otherwise, const int64_t *const *containers, uint32_t n_containers,
+                      const int64_t *const *init_containers, uint32_t n_init_containers, const int64_t *overhead) {
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < n_containers; i++) sum += named(containers[i][resource], otherwise);
+  for (uint32_t i = 0; i < n_init_containers; i++) {
+    int64_t amount = named(init_containers[i][resource], otherwise);
+    if (sum < amount) sum = amount;
+  }
+  return sum + (overhead ? named(overhead[resource], 0) : 0);
+}
+
+void hr__kube_request_sum(struct hr__kube_request *request, uint32_t n_resources, const int64_t *const *containers,
+                          uint32_t n_containers, const int64_t *const *init_containers, uint32_t n_init_containers,
+                          const int64_t *overhead) {
+  for (uint32_t r = 0; r < n_resources; r++)
+    request->amounts[r] = sum_of(r, 0, containers, n_containers, init_containers, n_init_containers, overhead);
+  for (uint32_t r = 0; r < 2; r++)
+    request->scored[r] =
+        sum_of(r, scored_defaults[r], containers, n_containers, init_containers, n_init_containers, overhead);
+}
+
+/* ---- Fit ---- */
+
+uint32_t hr__kube_fit(const struct hr__kube_node *node, const struct hr__kube_request *request, uint32_t n_resources,
+                      const bool *ignored, struct hr__kube_shortage *shortages) {
+  uint32_t count = 0;
+  if (node->n_pods + 1 > node->allowed_pods) {
+    if (shortages) shortages[count] = (struct hr__kube_shortage){n_resources, 1, node->n_pods, node->allowed_pods};
+    count++;
+  }
+  for (uint32_t r = 0; r < n_resources; r++) {
+    int64_t requested = request->amounts[r];
+    if (requested == 0 || (ignored && ignored[r]) || requested <= node->allocatable[r] - node->used[r]) continue;
+    if (shortages) shortages[count] = (struct hr__kube_shortage){r, requested, node->used[r], node->allocatable[r]};
+    count++;
+  }
+  return count;
+}
+
+/* ---- Scores ---- */
+
+int64_t hr__kube_shape(const struct hr__kube_point *points, uint32_t n_points, int64_t scale, int64_t utilization) {
+  for (uint32_t i = 0; i < n_points; i++) {
+    if (utilization > points[i].utilization) continue;
+    if (i == 0) return points[0].score * scale;
+    int64_t rise = (points[i].score - points[i - 1].score) * scale;
+    int64_t width = points[i].utilization - points[i - 1].utilization;
+    return points[i - 1].score * scale + rise * (utilization - points[i - 1].utilization) / width;
+  }
+  return n_points ? points[n_points - 1].score * scale : 0;
+}
+
+/* The score of one resource. `used` includes the pod. */
+static int64_t score_of_resource(const struct hr__kube_scoring *scoring, int64_t used, int64_t capacity) {
+  switch (scoring->strategy) {
+  case HR__KUBE_LEAST_ALLOCATED:
+    return used > capacity ? 0 : (capacity - used) * HR__KUBE_MAX_SCORE / capacity;
+  case HR__KUBE_MOST_ALLOCATED:
+    return (used > capacity ? capacity : used) * HR__KUBE_MAX_SCORE / capacity;
+  default:
+    break;
+  }
+  int64_t utilization = used > capacity ? 100 : used * 100 / capacity;
+  return hr__kube_shape(scoring->points, scoring->n_points, HR__KUBE_MAX_SCORE / 10, utilization);
+}
+
+/* Returns whether a resource takes part in the score: not if the node has none of it, nor if it is an extended resource
+   that the pod does not request. */
+static bool takes_part(const struct hr__kube_node *node, const struct hr__kube_request *request, uint32_t resource) {
+  if (node->allocatable[resource] == 0) return false;
+  return resource < HR__KUBE_N_NATIVE || request->amounts[resource] != 0;
+}
+
+static int64_t weighted_score(const struct hr__kube_scoring *scoring, const struct hr__kube_node *node,
+                              const struct hr__kube_request *request) {
+  bool is_ratio = scoring->strategy == HR__KUBE_REQUESTED_TO_CAPACITY_RATIO;
+  int64_t sum = 0, weights = 0;
+  for (uint32_t i = 0; i < scoring->n_scored; i++) {
+    uint32_t r = scoring->resources[i];
+    if (!takes_part(node, request, r)) continue;
+    int64_t used =
+        r <= HR__KUBE_MEMORY ? node->used_scored[r] + request->scored[r] : node->used[r] + request->amounts[r];
+    int64_t score = score_of_resource(scoring, used, node->allocatable[r]);
+    if (is_ratio && score <= 0) continue;
+    sum += score * scoring->weights[i];
+    weights += scoring->weights[i];
+  }
+  if (weights == 0) return 0;
+  return is_ratio ? (int64_t)round((double)sum / (double)weights) : sum / weights;
+}
+
+/* The share of a resource that is used with the pod, at most 1. */
+static double used_share(const struct hr__kube_node *node, const struct hr__kube_request *request, uint32_t resource) {
+  double share = (double)(node->used[resource] + request->amounts[resource]) / (double)node->allocatable[resource];
+  return share > 1 ? 1 : share;
+}
+
+/* 100 minus the standard deviation of the used shares, in per cent. */
+static int64_t balanced_score(const struct hr__kube_scoring *scoring, const struct hr__kube_node *node,
+                              const struct hr__kube_request *request) {
+  double sum = 0, first = 0, second = 0, deviation = 0;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < scoring->n_scored; i++) {
+    if (!takes_part(node, request, scoring->resources[i])) continue;
+    double share = used_share(node, request, scoring->resources[i]);
+    if (count == 0) first = share;
+    if (count == 1) second = share;
+    sum += share;
+    count++;
+  }
+  if (count == 2) deviation = fabs((first - second) / 2);
+  if (count > 2) {
+    double mean = sum / count, squares = 0;
+    for (uint32_t i = 0; i < scoring->n_scored; i++) {
+      if (!takes_part(node, request, scoring->resources[i])) continue;
+      double share = used_share(node, request, scoring->resources[i]);
+      squares += (share - mean) * (share - mean);
+    }
+    deviation = sqrt(squares / count);
+  }
+  return (int64_t)((1 - deviation) * HR__KUBE_MAX_SCORE);
+}
+
+int64_t hr__kube_score(const struct hr__kube_scoring *scoring, const struct hr__kube_node *node,
+                       const struct hr__kube_request *request) {
+  return scoring->strategy == HR__KUBE_BALANCED_ALLOCATION ? balanced_score(scoring, node, request)
+                                                           : weighted_score(scoring, node, request);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The models of other schedulers pass the test vectors of these systems. The vectors are beside the checkout; without
+   them the tests are skipped. */
+
+#include "headroom/unstable/conform.h"
+#include "harness.h"
+
+#include <string.h>
+
+#define VECTORS REAL_TRACES_DIR "/../vectors/"
+
+/* Runs vector files; all cases must pass, except `not_supported` cases. */
+static void check(const char *system, const char *const *files, size_t n_files, uint64_t not_supported) {
+  for (size_t i = 0; i < n_files; i++)
+    if (real_trace_missing(files[i])) return;
+  struct hr_conform_report report;
+  struct hr_error error;
+  CU_ASSERT_EQUAL_FATAL(hr_conform_run(system, files, n_files, &report, &error), HR_OK);
+  if (report.failed) hr_conform_print(stdout, &report);
+  CU_ASSERT_EQUAL(report.failed, 0);
+  CU_ASSERT_EQUAL(report.not_supported, not_supported);
+  CU_ASSERT_TRUE(report.passed > 0);
+  hr_conform_finish(&report);
+}
+
+static void kubernetes(void) {
+  check("kubernetes", (const char *const[]){VECTORS "kube-scheduler.json"}, 1, 0);
+}
+
+static void unknown_system(void) {
+  struct hr_conform_report report;
+  struct hr_error error;
+  CU_ASSERT_EQUAL(hr_conform_run("nomad", NULL, 0, &report, &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "nomad"));
+  hr_conform_finish(&report);
+}
+
+TEST_MAIN("test vectors of other schedulers", TEST(kubernetes), TEST(unknown_system))
