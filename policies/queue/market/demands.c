@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Demands: see demands.h. A demand is the set of waiting jobs with equal needs. It has counts of jobs, of jobs without
+ * A demand is the set of waiting jobs with equal needs. It has counts of jobs, of jobs without
  * remaining patience, and of jobs that quotas block, so that the supply of a demand does not examine its jobs. Demands
  * are found in a hash table by need.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Return to spot capacity: see returning.h. The list of returning jobs is in no order, but it is the same in each run:
+/* Return to spot capacity: the list of returning jobs is in no order, but it is the same in each run:
    a job is added at the end, and the last job takes the place of a job that is removed. */
 
 #include "policies/queue/market/market.h"
