@@ -43,7 +43,7 @@ struct list_keys_args {
 
 enum hr_status list_keys(const struct list_keys_args *args, struct hr_error *error);
 
-/* ---- Output files that options name: output.c ---------------------------------------------------- */
+/* ---- Output files that options name: input.c ----------------------------------------------------- */
 
 /* An option that names an output file, and its path. NULL: not set; "-": standard output. */
 struct output {

@@ -5,7 +5,7 @@
 
 #include "cli/options.h"
 
-#include "headroom/unstable/forecast.h"
+#include "headroom/unstable/planning.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,18 +6,14 @@
    that it needs to the replay, and writes its file after the run. */
 
 #include "cli/input.h"
-#include "headroom/unstable/advise.h"
 #include "headroom/unstable/exports.h"
-#include "headroom/unstable/plan.h"
+#include "headroom/unstable/planning.h"
 #include "headroom/unstable/replay.h"
 
 /* ---- HTML report ------------------------------------------------------------------------------------ */
 
-#include "cli/input.h"
 #include "cli/options.h"
 #include "headroom/headroom.h"
-#include "headroom/unstable/exports.h"
-#include "headroom/unstable/replay.h"
 
 struct page_args {
   const char *report;   /* path; NULL: no report */
@@ -123,7 +119,7 @@ enum hr_status run_files_write(struct run_files *files, const struct hr_replay *
 void run_files_print_notes(FILE *out, const struct run_files *files);
 void run_files_finish(struct run_files *files);
 
-/* ---- The first lines of an HTML report (page_facts.c) -------------------------------------------------- */
+/* ---- The first lines of an HTML report --------------------------------------------------------------- */
 
 /* What the first lines of an HTML report need besides the run: the goals of the scenario, the prices of its pools
    with their sources, and the change that saves most. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `headroom advise`: finds changes that cut cost without hurting service, and prints the savings of each change. */
 
-#include "headroom/unstable/advise.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/process.h"
 #include "headroom/unstable/compare.h"
+#include "headroom/unstable/planning.h"
 
 struct advise_args {
   struct input_args input;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `headroom check`: runs a suite, or one scenario, and compares the results with a baseline. */
 
-#include "headroom/unstable/check.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/process.h"

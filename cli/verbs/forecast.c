@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `headroom forecast`: forecasts demand from a trace, and evaluates the forecast on held-back weeks of the trace. */
 
-#include "headroom/unstable/forecast.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/options.h"
 #include "cli/process.h"
+#include "headroom/unstable/planning.h"
 
 #include <inttypes.h>
 #include <stdio.h>

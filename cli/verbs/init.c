@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/options.h"
-#include "headroom/unstable/plan.h"
+#include "headroom/unstable/planning.h"
 #include "headroom/unstable/scenario_files.h"
 
 #include <errno.h>

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `headroom plan`: searches for the cheapest mix of capacity that meets the scenario's goals. */
 
-#include "headroom/unstable/plan.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/options.h"
 #include "cli/process.h"
 #include "cli/run_files.h"
-#include "headroom/unstable/forecast.h"
+#include "headroom/unstable/planning.h"
 #include "headroom/unstable/replay.h"
 
 #include <stdlib.h>

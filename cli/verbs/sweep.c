@@ -2,7 +2,6 @@
 /* `headroom sweep` runs a grid of settings and stores each run as a row of a SQLite file; `headroom merge` merges such
    files. */
 
-#include "headroom/unstable/sweep.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/process.h"

@@ -6,8 +6,8 @@
    elastic if nodes are paid for only while they are acquired (on-demand, spot); other pools are fixed. */
 
 #include "base/text.h"
-#include "headroom/unstable/advise.h"
 #include "headroom/unstable/catalog.h"
+#include "headroom/unstable/planning.h"
 #include "plan/runner/runner.h"
 #include "plan/search/goals.h"
 

@@ -8,7 +8,7 @@
 
 #include "headroom/scenario.h"
 #include "headroom/sim.h"
-#include "headroom/unstable/check.h"
+#include "headroom/unstable/compare.h"
 #include "plan/runner/runner.h"
 #include "plan/search/goals.h"
 

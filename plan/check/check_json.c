@@ -3,7 +3,7 @@
  * Writes the JSON files of a check: the baseline and the result.
  *
  * The baseline is laid out for readable diffs: related metrics share a line, each class, tenant and pool has its own
- * line, and encoded columns are broken into lines. scenarios/build/baseline.c reads it. The result follows
+ * line, and encoded columns are broken into lines. scenarios/build/suite.c reads it. The result follows
  * docs/reference/schemas/check-result.schema.json.
  */
 

@@ -9,7 +9,7 @@
  * that are merged. Rows of arrays are series. The row after the last series is the total.
  */
 
-#include "headroom/unstable/forecast.h"
+#include "headroom/unstable/planning.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #include "headroom/trace.h"
 #include "headroom/unstable/compare.h"
 #include "headroom/unstable/experiments.h"
-#include "headroom/unstable/forecast.h"
+#include "headroom/unstable/planning.h"
 #include "headroom/unstable/replay.h"
 #include "report/metrics/catalog.h"
 #include "report/tables/json_tree.h"
@@ -19,7 +19,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* ---- Scoped metrics (scoped_metrics.c) ----------------------------------------------------------------- */
+/* ---- Scoped metrics (intervals.c) ---------------------------------------------------------------------- */
 
 /* A scoped metric is a metric of all jobs, of one class or of one tenant, such as "wait_s.p95 of inference". Goals,
    objectives, replications, checks and advice refer to metrics in this way. */

@@ -5,7 +5,7 @@
 #include "plan/search/goals.h"
 
 #include "headroom/scenario.h"
-#include "headroom/unstable/plan.h"
+#include "headroom/unstable/planning.h"
 
 #include <ctype.h>
 #include <stdio.h>

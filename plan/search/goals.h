@@ -9,7 +9,7 @@
  * Goals and terms refer to a metric by its index in this list. The values of a run have the same order.
  */
 
-#include "headroom/unstable/plan.h"
+#include "headroom/unstable/planning.h"
 #include "plan/runner/runner.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 
 #include "headroom/scenario.h"
 #include "headroom/trace_files.h"
-#include "headroom/unstable/plan.h"
+#include "headroom/unstable/planning.h"
 #include "plan/runner/runner.h"
 #include "plan/search/goals.h"
 

@@ -10,8 +10,8 @@
  * as a whole).
  */
 
+#include "headroom/unstable/compare.h"
 #include "headroom/unstable/experiments.h"
-#include "headroom/unstable/sweep.h"
 #include "plan/runner/runner.h"
 
 #include <sqlite3.h>

@@ -7,7 +7,8 @@
  *
  * MPI is initialized only if the environment variables of a launcher show a job of several ranks. A single process
  * therefore has no overhead and needs no daemon. Only the thread that initialized MPI calls its functions
- * (MPI_THREAD_FUNNELED). A build without MPI rejects such jobs; sweep.h defines the remaining functions for one rank.
+ * (MPI_THREAD_FUNNELED). A build without MPI rejects such jobs; plan/sweep/sweep.h defines the remaining functions for
+ * one rank.
  */
 
 #include "base/array.h"

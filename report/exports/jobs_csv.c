@@ -20,8 +20,7 @@
 #include "headroom/report.h"
 #include "report/costs/costs.h"
 #include "report/exports/exports.h"
-#include "report/metrics/groups.h"
-#include "report/metrics/usage.h"
+#include "report/metrics/summary.h"
 
 #include <inttypes.h>
 #include <stdio.h>

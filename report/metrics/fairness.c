@@ -13,8 +13,8 @@
  * sums needs one binary search in sorted times and one lookup of a prefix sum. Total cost for m jobs: O(m log m).
  */
 
-#include "report/metrics/groups.h"
 #include "report/metrics/statistics.h"
+#include "report/metrics/summary.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * group.
  */
 
-#include "report/metrics/groups.h"
+#include "report/metrics/summary.h"
 
 #include "base/text.h"
 #include "report/costs/costs.h"

@@ -2,7 +2,7 @@
 /* Notes and warnings about a run: stalled runs, rejected jobs, budgets and quotas of tenants without jobs, models
    without speeds, and jobs with an unknown network speed. */
 
-#include "report/metrics/groups.h"
+#include "report/metrics/summary.h"
 
 #include "headroom/report.h"
 

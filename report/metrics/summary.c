@@ -16,11 +16,10 @@
  * If a result has no accounting, jobs could not be interrupted and all GPU time was useful.
  */
 
+#include "report/metrics/summary.h"
 #include "headroom/unstable/metrics.h"
 #include "report/costs/costs.h"
-#include "report/metrics/groups.h"
 #include "report/metrics/statistics.h"
-#include "report/metrics/usage.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -23,7 +23,7 @@
  * tournament tree over the sums of the pools stores the maximum.
  */
 
-#include "report/metrics/usage.h"
+#include "report/metrics/summary.h"
 
 #include "base/array.h"
 #include "headroom/policy.h"

@@ -17,7 +17,7 @@
 #include "headroom/unstable/exports.h"
 #include "report/metrics/catalog.h"
 #include "report/metrics/statistics.h"
-#include "report/metrics/usage.h"
+#include "report/metrics/summary.h"
 #include "report/tables/json_tree.h"
 #include "report/tables/tables.h"
 

@@ -16,7 +16,7 @@
  */
 
 #include "base/text.h"
-#include "report/metrics/groups.h"
+#include "report/metrics/summary.h"
 #include "report/page/page.h"
 
 #include <math.h>

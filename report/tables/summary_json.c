@@ -5,8 +5,8 @@
 #include "headroom/policies.h"
 #include "headroom/unstable/metrics.h"
 #include "report/metrics/catalog.h"
-#include "report/metrics/groups.h"
 #include "report/metrics/statistics.h"
+#include "report/metrics/summary.h"
 #include "report/tables/json_tree.h"
 #include "report/tables/tables.h"
 

@@ -10,7 +10,7 @@
 #include "report/why/why.h"
 
 #include "report/costs/costs.h"
-#include "report/metrics/groups.h"
+#include "report/metrics/summary.h"
 #include "report/tables/json_tree.h"
 
 #include <inttypes.h>

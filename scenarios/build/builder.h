@@ -4,8 +4,8 @@
 
 /*
  * Builds a scenario from a JSON tree, section by section. The tree must already match its key table. hr__read() stores
- * the values (reader.h). Each section checks what a key table cannot express: known names, sums, keys that exclude each
- * other. An error names the value, or the object that lacks a value; its line and column are found in the file.
+ * the values (builder.c). Each section checks what a key table cannot express: known names, sums, keys that exclude
+ * each other. An error names the value, or the object that lacks a value; its line and column are found in the file.
  *
  * Ownership: everything that a section stores in the scenario is freed with the scenario, also if a later step fails.
  *
@@ -167,7 +167,7 @@ char *hr__resolve(const struct hr__builder *builder, const char *file);
    catalogue is already loaded. */
 enum hr_status hr__open_catalog(struct hr__builder *builder);
 
-/* ---- The reader of values: reader.c ------------------------------------------------------------ */
+/* ---- The reader of values: builder.c ----------------------------------------------------------- */
 
 /* Stores the members of `object` in the struct at `to`. `keys` is the table of the object. A key that is missing, or
    all keys if `object` is NULL, get their constant default; without a default, the struct is not changed. Texts and

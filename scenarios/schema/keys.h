@@ -6,8 +6,8 @@
  * Key tables: all keys that a JSON document of Headroom may have. A table lists the members of one kind of object. A
  * row has everything that is known about a key: type, unit, bounds, default, help, and the member of a C struct that
  * stores its value. From the tables are generated: validation, suggestions, overrides (--set), the reader that fills
- * the structs (reader.h), JSON Schemas, `headroom list keys`, the tables of docs/reference/scenario.md, and the
- * template of `headroom init --all`.
+ * the structs (scenarios/build/builder.c), JSON Schemas, `headroom list keys`, the tables of
+ * docs/reference/scenario.md, and the template of `headroom init --all`.
  *
  * A row is written as {"name", TYPE, facets}: {"boot_s", SECONDS, DEFAULT("0"), HELP("..."), INTO(...)}.
  */
@@ -58,7 +58,7 @@ enum hr__key_store {
   HR__STORE_PART,     /* the members of an object are stored in the struct at `offset` */
   HR__STORE_ARRAY,    /* pointer to an array of entries of `bytes` bytes; their number is at `count_offset` */
   HR__STORE_BITS,     /* uint32_t: a list of choices as a set of bits */
-  HR__STORE_BY_CLASS  /* array with an entry of `bytes` bytes per class of jobs; see reader.h */
+  HR__STORE_BY_CLASS  /* array with an entry of `bytes` bytes per class of jobs; see builder.h */
 };
 
 /* A key that a document may have. */

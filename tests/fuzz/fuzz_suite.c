@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fuzz target: arbitrary bytes as a suite of runs and as a baseline. They must be read or rejected with a message. */
 
-#include "headroom/unstable/check.h"
+#include "headroom/unstable/compare.h"
 #include "input.h"
 #include "plan/check/check.h"
 

@@ -2,9 +2,9 @@
 /* Tests of advice on small scenarios. The best change and its savings are known by hand. They are compared with runs of
    the scenario with and without the overrides of the advice. */
 
-#include "headroom/unstable/advise.h"
 #include "harness.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/planning.h"
 #include "output_files.h"
 #include "schema_check.h"
 

@@ -4,7 +4,7 @@
 
 #include "harness.h"
 #include "headroom/headroom.h"
-#include "headroom/unstable/advise.h"
+#include "headroom/unstable/planning.h"
 #include "output_files.h"
 #include "scarce_memory.h"
 

@@ -5,7 +5,7 @@
 #include "harness.h"
 
 #include "headroom/headroom.h"
-#include "headroom/unstable/check.h"
+#include "headroom/unstable/compare.h"
 #include "output_files.h"
 #include "plan/check/check.h"
 #include "schema_check.h"

@@ -3,7 +3,7 @@
    Each time an error must be returned, nothing may leak, and no file may be left. */
 
 #include "harness.h"
-#include "headroom/unstable/check.h"
+#include "headroom/unstable/compare.h"
 #include "output_files.h"
 #include "scarce_memory.h"
 

@@ -2,7 +2,7 @@
 #include "coverage.h"
 
 #include "demand.h"
-#include "headroom/unstable/forecast.h"
+#include "headroom/unstable/planning.h"
 
 #include <CUnit/CUnit.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Whole forecasts of known traces: demand, series, profiles, factors, the back-test, output files, and errors. */
 
-#include "headroom/unstable/forecast.h"
 #include "demand.h"
 #include "harness.h"
 #include "headroom/unstable/compare.h"
+#include "headroom/unstable/planning.h"
 #include "output_files.h"
 #include "schema_check.h"
 

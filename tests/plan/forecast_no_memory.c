@@ -4,7 +4,7 @@
 
 #include "demand.h"
 #include "harness.h"
-#include "headroom/unstable/forecast.h"
+#include "headroom/unstable/planning.h"
 #include "output_files.h"
 #include "scarce_memory.h"
 

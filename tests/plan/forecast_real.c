@@ -4,7 +4,7 @@
 
 #include "harness.h"
 #include "headroom/headroom.h"
-#include "headroom/unstable/forecast.h"
+#include "headroom/unstable/planning.h"
 
 #define HELIOS REAL_TRACES_DIR "/helios-venus/helios_trace.csv.gz"
 #define PHILLY REAL_TRACES_DIR "/philly/philly.csv.gz"

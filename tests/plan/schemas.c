@@ -5,7 +5,7 @@
 #include "harness.h"
 
 #include "headroom/headroom.h"
-#include "headroom/unstable/plan.h"
+#include "headroom/unstable/planning.h"
 #include "headroom/unstable/replay.h"
 #include "output_files.h"
 #include "schema_check.h"

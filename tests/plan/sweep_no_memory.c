@@ -3,7 +3,7 @@
    returned, nothing may leak, and the sweep must be able to resume with the file. */
 
 #include "harness.h"
-#include "headroom/unstable/sweep.h"
+#include "headroom/unstable/compare.h"
 #include "output_files.h"
 #include "plan/sweep/sweep.h"
 #include "scarce_memory.h"

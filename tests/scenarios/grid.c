@@ -5,7 +5,7 @@
 #include "headroom/unstable/experiments.h"
 #include "messages.h"
 
-#include "headroom/unstable/sweep.h"
+#include "headroom/unstable/compare.h"
 #include "key_schema.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "harness.h"
 #include "messages.h"
 
-#include "headroom/unstable/check.h"
+#include "headroom/unstable/compare.h"
 #include "key_schema.h"
 #include "scenarios/schema/keys.h"
 

@@ -3,7 +3,7 @@
 #define HEADROOM_UNSTABLE_EXPERIMENTS_H
 
 /* What scenarios, grids and suites specify about experiments: axes, plans, tolerances, suites and baselines. The
-   functions of this header read and validate these specifications. The functions of plan.h, sweep.h and check.h
+   functions of this header read and validate these specifications. The functions of planning.h and compare.h
    execute them. */
 
 #include "headroom/scenario.h"

@@ -207,7 +207,7 @@ struct hr_page_saving {
   size_t n_examined;          /* number of changes that were examined */
   const char *command;        /* runs the scenario with the change; NULL: no change saves and serves as well */
   double usd_per_month;       /* the saving */
-  const char *pool, *class_, *from, *to; /* texts of struct hr_advice_item (headroom/unstable/advise.h) */
+  const char *pool, *class_, *from, *to; /* texts of struct hr_advice_item (headroom/unstable/planning.h) */
 };
 
 /* The contents of a report. Everything is borrowed. */

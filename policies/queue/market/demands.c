@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A demand is the set of waiting jobs with equal needs. It has counts of jobs, of jobs without
- * remaining patience, and of jobs that quotas block, so that the supply of a demand does not examine its jobs. Demands
- * are found in a hash table by need.
+ * A demand is the set of waiting jobs with equal needs. It has counts of jobs, of jobs without remaining patience, and
+ * of jobs that quotas block, so that the supply of a demand does not examine its jobs. Demands are found in a hash
+ * table by need.
+ *
+ * Return to spot capacity: the list of returning jobs is in no order, but it is the same in each run: a job is added at
+ * the end, and the last job takes the place of a job that is removed.
  */
 
 #include "policies/queue/market/market.h"
@@ -145,4 +148,135 @@ static bool count_held(struct hr__queue *queue) {
 bool hr__demands_count(struct hr__queue *queue, int64_t now_us) {
   end_patience(queue->market, now_us);
   return !queue->quota || count_held(queue);
+}
+
+/* ---- Jobs that return to spot capacity ----------------------------------------------------------------- */
+
+bool hr__returning_add(struct hr__queue *queue, hr_job job, hr_pool pool) {
+  struct hr__market *market = queue->market;
+  struct hr__returning_job *returning = hr__ensure_room(queue->arena, market->returning, market->n_returning,
+                                                        &market->returning_capacity, sizeof *returning);
+  if (!returning) return false;
+  market->returning = returning;
+  returning[market->n_returning++] = (struct hr__returning_job){job, pool};
+  market->returning_at[job.id] = market->n_returning;
+  return true;
+}
+
+void hr__returning_drop(struct hr__queue *queue, hr_job job) {
+  struct hr__market *market = queue->market;
+  uint32_t at = market->returning_at[job.id];
+  if (!at) return;
+  market->returning_at[job.id] = 0;
+  struct hr__returning_job last = market->returning[--market->n_returning];
+  if (last.job.id == job.id) return;
+  market->returning[at - 1] = last;
+  market->returning_at[last.job.id] = at;
+}
+
+/* Returns what a returning job needs now. Its constraint may have expired since it started. */
+static struct hr_need returning_need(const struct hr__queue *queue, hr_job job, int64_t now_us) {
+  struct hr_need need = hr__need_of(queue, job);
+  need.accept_class = hr_cluster_accept_class(queue->cluster, job);
+  need.preferred = need.preferred || (queue->locality && hr_cluster_locality(queue->cluster, job).until_us <= now_us);
+  return need;
+}
+
+/* Finds the fullest node of a spot pool with room for a job. `slice`: memory for the placement. */
+static bool find_node(const struct hr__queue *queue, hr_pool pool, uint32_t gpus, struct hr_placement *to,
+                      struct hr_slice *slice) {
+  const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, pool);
+  uint32_t free = hr_free_index_lowest(index, gpus);
+  if (free == HR_NONE) return false;
+  uint32_t number = hr_free_index_node(index, free, 0);
+  *slice = (struct hr_slice){{hr_cluster_first_node(queue->cluster, pool).id + number}, gpus * 1000, 0};
+  *to = (struct hr_placement){pool, 1, slice};
+  return true;
+}
+
+/* Finds a placement on spot capacity for a job, in the first pool that has one: by the placement rule or, in counted
+   allocation without topology constraints, on the fullest node with room. The job must accept the pool, and the pool
+   must be stable and cheaper than the job's pool. */
+static bool find_place(const struct hr__queue *queue, const struct hr__returning_job *job, int64_t now_us,
+                       struct hr_placement *to, struct hr_slice *slice) {
+  const struct hr__market *market = queue->market;
+  struct hr_need need = returning_need(queue, job->job, now_us);
+  int64_t price = hr_cluster_price_uusd_h(queue->cluster, job->pool, now_us);
+  for (uint32_t i = 0; i < market->n_pools; i++) {
+    hr_pool pool = {i};
+    if (!hr__market_is_spot(queue, i) || !hr_cluster_accepts(queue->cluster, need.accept_class, pool)) continue;
+    if (!hr__market_is_stable(market, i, now_us) || hr_cluster_price_uusd_h(queue->cluster, pool, now_us) >= price)
+      continue;
+    if (market->placed ? hr_capacity_find_in(queue->capacity, pool, &need, to)
+                       : find_node(queue, pool, need.gpus, to, slice))
+      return true;
+  }
+  return false;
+}
+
+/* Returns whether a job should be moved. It must not have started at this instant, and the remaining time until its
+   limit must exceed spot_hold_us. */
+static bool is_worth_moving(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  if (view->attempt_us[job.id] == view->now_us) return false;
+  return hr_trace_limit_us(queue->trace, job) - hr_view_done_us(view, job) > queue->market->limits.spot_hold_us;
+}
+
+/* Moves a running job to another placement. The job loses no work. */
+static enum hr_status move_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, hr_job job,
+                               const struct hr_placement *to) {
+  struct hr_slice one, slice;
+  struct hr_placement from = hr_view_placement(view, job, &one);
+  slice = from.slices[0];
+  from.slices = &slice;
+  enum hr_status status = hr_moves_preempt(moves, job, HR_REASON_POLICY);
+  if (status == HR_OK) status = hr_moves_start(moves, job, to, HR_REASON_IN_ORDER);
+  queue->freed = true;
+  HR__NOTIFY(queue, status, job_moves, view, job, &from, to);
+  return status == HR_OK ? hr__queue_refresh(queue, view) : status;
+}
+
+/* Moves returning jobs to spot nodes with room. `*leaving`: incremented for each moved job. The loop runs backwards
+   because a moved job is removed from the list, and the last job of the list takes its place. */
+static enum hr_status move_all(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                               uint32_t *leaving) {
+  struct hr__market *market = queue->market;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = market->n_returning;
+       i-- > 0 && status == HR_OK && hr__market_keeps_share(queue, 0, *leaving + 1);) {
+    struct hr_placement to;
+    struct hr_slice slice;
+    if (!is_worth_moving(queue, view, market->returning[i].job)) continue;
+    if (!find_place(queue, &market->returning[i], view->now_us, &to, &slice)) continue;
+    status = move_job(queue, view, moves, market->returning[i].job, &to);
+    ++*leaving;
+  }
+  return status;
+}
+
+/* Acquires spot nodes for the returning jobs that could not be moved. */
+static enum hr_status supply(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                             uint32_t leaving) {
+  const struct hr__market *market = queue->market;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < market->n_returning && status == HR_OK; i++) {
+    uint32_t found;
+    if (!is_worth_moving(queue, view, market->returning[i].job)) continue;
+    struct hr__market_demand demand = {.need = returning_need(queue, market->returning[i].job, view->now_us),
+                                       .is_single = true};
+    leaving++;
+    if (hr__supply_pack(queue, &demand, 1, true)) continue;
+    if (!hr__market_keeps_share(queue, 1, leaving)) break;
+    status = hr__supply_acquire(queue, &demand, 1, true, view, moves, &found);
+    if (!found) break; /* no spot node is available */
+  }
+  return status;
+}
+
+enum hr_status hr__returning_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  uint32_t leaving = 0;
+  enum hr_status status = move_all(queue, view, moves, &leaving);
+  if (status != HR_OK || queue->market->n_returning == 0) return status;
+  if (!hr__supply_begin(queue)) return HR_NO_MEMORY;
+  status = supply(queue, view, moves, leaving);
+  return hr__supply_end(queue) ? status : HR_NO_MEMORY;
 }

@@ -167,7 +167,7 @@ bool hr__idle_after(struct hr__queue *queue, const struct hr_placement *placemen
 /* Releases spare nodes that have been idle for the minimum time. */
 enum hr_status hr__idle_release(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
-/* ---- Jobs that return to spot capacity: returning.c -------------------------------------------- */
+/* ---- Jobs that return to spot capacity: demands.c ---------------------------------------------- */
 
 /* Adds a job to the list of returning jobs. The job has just started on one on-demand node, and may use spot capacity.
    Gangs with several slices are never moved, so they are not added. False: out of memory. */

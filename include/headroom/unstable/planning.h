@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HEADROOM_UNSTABLE_PLANNING_H
+#define HEADROOM_UNSTABLE_PLANNING_H
+
+/* Planning: forecasts of demand, plans of capacity, and advice on a scenario. */
+
+#include "headroom/base.h"
+#include "headroom/trace.h"
+#include "headroom/unstable/experiments.h"
+#include "headroom/unstable/replay.h"
+
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Forecasts ----------------------------------------------------------------------------------------- */
+
+/*
+ * Forecasts of demand, fitted to a trace: GPU hours of submitted work per week, by tenant and class.
+ *
+ * A series is the set of jobs of a tenant and a class. Small series are pooled. The forecast of a series is computed by
+ * exponential smoothing of the logarithm of its weekly demand, with a damped drift. Prediction intervals include the
+ * uncertainty of level, drift, smoothing and spread. Within a week, demand follows an hourly profile.
+ * docs/planner/forecast.md defines the model, its sources and its accuracy on held-out weeks.
+ *
+ * Weeks of the trace are counted from its first submit. Future weeks, and months of 365.25 / 12 days, are counted from
+ * the end of the last whole week of the trace. Series are numbered from 0. Where a function takes the number of a
+ * series, n_series means the total of all series.
+ */
+
+#define HR_MAX_FORECAST_MONTHS 18
+#define HR_MAX_FORECAST_WEEKS 79 /* number of weeks that 18 months can touch */
+#define HR_MAX_FORECAST_HOLDOUT 52
+#define HR_MIN_FORECAST_GROWTH 0.01
+#define HR_MAX_FORECAST_GROWTH 100.0
+
+/* The options of a forecast. 0 means the default. */
+struct hr_forecast_config {
+  uint32_t months; /* 1 to 18; default 3 */
+  /* demand after a year / demand today; replaces the fitted trend. Default: the fitted trend */
+  double growth;
+  double confidence; /* of the prediction intervals, 0.5 to 0.999; default 0.95 */
+  /* number of weeks at the end of the trace with which the accuracy is measured; default: a fifth of the fitted weeks,
+     at least 1 and at most 8 */
+  uint32_t holdout_weeks;
+};
+
+/* Fits a forecast. The caller frees `*forecast` with hr_forecast_destroy. The trace must outlive the forecast. Returns
+   HR_BAD_INPUT if the trace is too short, or if no job requests GPUs. */
+struct hr_forecast;
+HR_API enum hr_status hr_forecast_make(const struct hr_trace *trace, const struct hr_forecast_config *config,
+                                       struct hr_forecast **forecast, struct hr_error *error);
+HR_API void hr_forecast_destroy(struct hr_forecast *forecast);
+
+/* ---- Workloads drawn from a forecast ---- */
+
+/* Returns the series of each job, [n_jobs], including jobs that request no GPU. Sets `*n_series`. The array belongs to
+   the forecast. */
+HR_API const uint32_t *hr_forecast_series(const struct hr_forecast *forecast, uint32_t *n_series);
+/*
+ * Computes a factor for each series and each of `n_weeks` future weeks, beginning with `first_week` (0: the first
+ * future week). The factor is the demand of the series in that week / its mean weekly demand in the trace. If the
+ * series has no demand in the whole weeks of the trace, its factors are 0. `factors` is [n_series][n_weeks], row by
+ * row. The values are never negative. They can be used as `factors` of struct hr_workload_spec if positions are weeks.
+ *
+ * With `expected`, the factors are those of the mean demand, and `seed` is ignored. Otherwise they are those of one
+ * random path of demand, drawn with `seed`. The mean over all paths is the mean demand; the quantiles over all paths
+ * are the limits of the prediction intervals. A week of a path does not depend on which other weeks are requested.
+ * Plans draw the path of a replication with hr_replication_seed. Returns HR_BAD_INPUT for weeks beyond
+ * HR_MAX_FORECAST_WEEKS.
+ */
+HR_API enum hr_status hr_forecast_factors(const struct hr_forecast *forecast, uint64_t seed, bool expected,
+                                          uint32_t first_week, uint32_t n_weeks, double *factors,
+                                          struct hr_error *error);
+
+/* ---- Results ---- */
+
+/* A mean and its prediction interval. */
+struct hr_forecast_band {
+  double mean, low, high;
+};
+
+/* The number of GPUs in use at the same time in a month, if all jobs start at submission. */
+struct hr_forecast_month {
+  struct hr_forecast_band mean; /* mean over the month */
+  double peak;                  /* 95th percentile of the busiest hour of a week */
+};
+
+/* The accuracy on held-out weeks, over all origins and horizons. NAN: unknown. */
+struct hr_forecast_score {
+  double wape; /* sum of |forecast - actual| / sum of actual */
+  double bias; /* sum of (forecast - actual) / sum of actual */
+  double mase; /* (mean of |forecast - actual|) / (mean of |change from week to week| before the first origin) */
+  /* the same for the seasonal naive forecast, in which each hour equals the same hour of the last week */
+  double naive_wape;
+  double naive_mase;
+  double coverage; /* share of the weeks with a demand within the prediction interval */
+};
+
+/* A series and its forecast. */
+struct hr_forecast_item {
+  /* names. "": unknown; "(others)": pooled series; "(all)": all classes. For the total, both are "(total)" */
+  const char *tenant, *class_;
+  uint64_t jobs;         /* number of jobs that request GPUs */
+  double week_gpu_hours; /* mean over the whole weeks of the trace */
+  /* now_gpus: mean number of GPUs in use at the initial level of the forecast; now_peak: 95th percentile of the busiest
+     hour of a week at that level */
+  double now_gpus, now_peak;
+  double trend; /* fitted growth factor per year: 1.2 is growth by a fifth; 1: no growth */
+  /* smoothing: parameter alpha; spread: standard deviation of the logarithm of a week's demand */
+  double smoothing, spread;
+  struct hr_forecast_score score;
+};
+
+/* The extent and the options of a forecast. */
+struct hr_forecast_span {
+  uint32_t trace_weeks; /* number of whole weeks of the trace */
+  /* index of the first fitted week; earlier weeks are omitted because they were incompletely recorded */
+  uint32_t first_week;
+  uint32_t months, weeks; /* number of future months and weeks */
+  uint32_t holdout_weeks; /* 0: the trace has too few weeks */
+  /* number of different hours in the profile: 168; 48 (24 for weekdays, 24 for weekends); or 24 */
+  uint32_t profile;
+  double growth;                      /* as requested; NAN: the fitted trend */
+  double confidence, half_life_weeks; /* half_life_weeks: of the damped trend; NAN: no trend */
+};
+
+/* hr_forecast_span returns the extent of a forecast. hr_forecast_item returns a series; if `series` is n_series, it
+   returns the total. Strings belong to the forecast. */
+HR_API struct hr_forecast_span hr_forecast_span(const struct hr_forecast *forecast);
+HR_API struct hr_forecast_item hr_forecast_item(const struct hr_forecast *forecast, uint32_t series);
+/* Returns the GPU hours of a week of the trace. */
+HR_API double hr_forecast_actual(const struct hr_forecast *forecast, uint32_t series, uint32_t week);
+/* Returns the GPU hours of a future week. */
+HR_API struct hr_forecast_band hr_forecast_week(const struct hr_forecast *forecast, uint32_t series, uint32_t week);
+/* Returns the forecast for a future month; `month` counts from 0. */
+HR_API struct hr_forecast_month hr_forecast_month(const struct hr_forecast *forecast, uint32_t series, uint32_t month);
+/* Returns the hourly profile of a series, [168]: for each hour of the week, the GPUs in that hour / the mean over the
+   week. The first hour is Monday's first hour if the trace has dates, otherwise the first hour of the trace. The array
+   belongs to the forecast. */
+HR_API const double *hr_forecast_profile(const struct hr_forecast *forecast, uint32_t series);
+/* Returns notes for the user. */
+HR_API const struct hr_notes *hr_forecast_notes(const struct hr_forecast *forecast);
+
+/* Prints the tables, 80 columns wide. */
+HR_API enum hr_status hr_forecast_print(FILE *out, const struct hr_forecast *forecast, bool colour);
+/* Write the forecast to a file; `path` "-" is standard output. JSON: see docs/reference/schemas/forecast.schema.json.
+   CSV: one row per series and week. */
+HR_API enum hr_status hr_forecast_write_json(const char *path, const struct hr_forecast *forecast,
+                                             struct hr_error *error);
+HR_API enum hr_status hr_forecast_write_csv(const char *path, const struct hr_forecast *forecast,
+                                            struct hr_error *error);
+
+/* ---- Plans --------------------------------------------------------------------------------------------- */
+
+/* Capacity planning. A candidate is one mix of capacity, with a policy. The `plan` of a scenario defines candidates,
+   goals and an objective, usually cost. The planner finds the candidate with the lowest objective among those that
+   meet the goals. It reports the confidence in this choice, alternatives and sensitivities. docs/planner/plan.md has
+   the details. */
+
+/* ---- Plans ---- */
+
+struct hr_scenario;
+
+/* How candidates are searched. */
+enum hr_plan_search {
+  /* exhaustive search if there are few candidates and nothing is random; otherwise fast search */
+  HR_PLAN_SEARCH_AUTO,
+  HR_PLAN_SEARCH_FAST,      /* few runs: uses bounds, bisection and successive halving */
+  HR_PLAN_SEARCH_EXHAUSTIVE /* each candidate is run as often as finalists are */
+};
+
+/* The input. Everything is borrowed and must outlive the plan. */
+struct hr_plan_config {
+  const struct hr_scenario *scenario; /* must have a plan */
+  const char *const *overrides;       /* overrides with which the scenario was loaded */
+  size_t n_overrides;
+  const struct hr_trace *trace;
+  enum hr_plan_search search;
+  bool no_sensitivity;      /* skip the sensitivity analysis */
+  uint32_t forecast_months; /* number of future months to forecast and to plan for; 0: plan for the trace */
+  /* growth factor per year that replaces the fitted trend of the forecast; 0: the fitted trend */
+  double forecast_growth;
+  uint32_t n_threads;
+  struct hr_progress progress;
+};
+
+/* ---- Goals of one run ---- */
+
+struct hr_trace;
+struct hr_summary;
+
+/* A goal of a scenario's plan, and whether a run meets it. */
+struct hr_goal_result {
+  char *text;        /* as written in the scenario */
+  double value;      /* of the run, in the metric's unit; NAN: unknown */
+  bool met, assumed; /* assumed: added by default */
+};
+
+/* Sets `*results` to the goals of the scenario's plan, in their order, which the caller frees with
+   hr_goal_results_free. No plan: none. Returns HR_BAD_INPUT if a goal cannot be parsed. */
+HR_API enum hr_status hr_goals_of_run(const struct hr_scenario *scenario, const struct hr_trace *trace,
+                                      const struct hr_summary *summary, struct hr_goal_result **results, size_t *count,
+                                      struct hr_error *error);
+HR_API void hr_goal_results_free(struct hr_goal_result *results, size_t count);
+
+struct hr_plan;
+/* Computes a plan. The caller frees `*plan` with hr_plan_destroy. If no candidate meets the goals, also returns HR_OK;
+   see hr_plan_feasible. On HR_BAD_INPUT, `error` names file, line and column. */
+HR_API enum hr_status hr_plan(const struct hr_plan_config *config, struct hr_plan **plan, struct hr_error *error);
+HR_API void hr_plan_destroy(struct hr_plan *plan);
+/* Checks the text of one goal, such as "wait_s.p95 of inference <= 60", for a trace. On HR_BAD_INPUT, `error` begins
+   with
+   "--goal: ". */
+HR_API enum hr_status hr_plan_goal_check(const char *goal, const struct hr_trace *trace, struct hr_error *error);
+/* Whether a candidate meets the goals. */
+HR_API bool hr_plan_feasible(const struct hr_plan *plan);
+/* Returns notes for the user. */
+HR_API const struct hr_notes *hr_plan_notes(const struct hr_plan *plan);
+
+/* Prints the plan, 80 columns wide, or writes it as JSON (docs/reference/schemas/plan.schema.json). `path` "-" is
+   standard output. */
+HR_API enum hr_status hr_plan_print(FILE *out, const struct hr_plan *plan, const struct hr_perf *perf, bool colour);
+HR_API enum hr_status hr_plan_write_json(const char *path, const struct hr_plan *plan, const struct hr_perf *perf,
+                                         struct hr_error *error);
+/* Returns the plan as JSON text, which the caller frees with free(); NULL if memory is exhausted. */
+HR_API char *hr_plan_json(const struct hr_plan *plan, const struct hr_perf *perf);
+
+/* The input of the run of replication 0 of the chosen candidate. If no candidate meets the goals, the chosen candidate
+   is the one that is nearest to the goals. `trace` is the workload of the run: recorded, redrawn or drawn from a
+   forecast. Everything belongs to the plan. */
+struct hr_plan_case {
+  const struct hr_scenario *scenario;
+  const struct hr_trace *trace;
+  uint64_t seed;
+};
+HR_API enum hr_status hr_plan_choice_case(const struct hr_plan *plan, struct hr_plan_case *choice,
+                                          struct hr_error *error);
+
+/* ---- Advice -------------------------------------------------------------------------------------------- */
+
+/* Advice: changes of a scenario that reduce cost without harm to service, and the savings of each change. Changes
+   are other GPU types, fewer reserved nodes, spot capacity and other checkpoint intervals. A change is a list of
+   overrides of the scenario. The changed scenario is run with the same random events as the original scenario, so
+   the savings are computed as a paired difference. docs/planner/advise.md has the details. */
+
+/* Kinds of changes. The columns: enumerator, name in files. */
+#define HR_ADVICE_TABLE(X)                                                                                             \
+  X(HR_ADVICE_GPU_TYPE, "gpu-type")                 /* a pool, or a job class in a pool, on another GPU type */        \
+  X(HR_ADVICE_IDLE_RESERVATION, "idle-reservation") /* fewer nodes that are billed even if not used */                 \
+  X(HR_ADVICE_SPOT, "spot")                         /* a job class on spot nodes, if the scenario has spot nodes */    \
+  X(HR_ADVICE_CHECKPOINT, "checkpoint")             /* another checkpoint interval */
+
+enum hr_advice_kind {
+#define HR_ADVICE_NAME(name, text) name,
+  HR_ADVICE_TABLE(HR_ADVICE_NAME)
+#undef HR_ADVICE_NAME
+      HR_N_ADVICE_KINDS
+};
+/* Returns the name in files. */
+HR_API const char *hr_advice_kind_name(enum hr_advice_kind kind);
+
+struct hr_scenario;
+struct hr_trace;
+
+/* An increase of the 95th percentile of waits counts as harmless up to this share of its present value, or up to this
+   number of seconds, whichever is greater. */
+#define HR_ADVISE_WAIT_SHARE 0.1
+#define HR_ADVISE_WAIT_S 60
+
+/* The input. Everything is borrowed and must outlive the advice. */
+struct hr_advise_config {
+  const struct hr_scenario *scenario; /* the scenario must have a price */
+  const char *const *overrides;       /* overrides with which the scenario was loaded */
+  size_t n_overrides;
+  const struct hr_trace *trace;
+  /* 0: as specified in the scenario; if the scenario does not specify it, HR_DEFAULT_MIN_REPLICATIONS */
+  uint32_t n_replications;
+  uint32_t n_threads;
+  struct hr_progress progress;
+};
+
+/* A metric without and with the change: its mean over replications or, for quantiles, its median. NAN: unknown. */
+struct hr_advice_metric {
+  double before, after;
+};
+
+/* A change and its effects. All pointers belong to the advice. */
+struct hr_advice_item {
+  enum hr_advice_kind kind;
+  bool advised; /* the change reduces cost without harm to service */
+  /* the affected tenant; NULL: the jobs of several tenants, or only jobs without a tenant, are affected */
+  const char *tenant;
+  /* the affected class; NULL: all jobs of the pool are affected */
+  const char *class_;
+  const char *pool;       /* the affected pool; NULL: several pools */
+  const char *from, *to;  /* short descriptions of the present and the new setting */
+  const char *reason;     /* why the change is not advised; NULL if it is advised */
+  const char *const *set; /* [n_set]: overrides that make the change */
+  size_t n_set;
+  const struct hr_notes *assumed; /* the assumptions of the change */
+  /* cost per month with the change minus cost without it; a saving is negative */
+  struct hr_replicated monthly_usd;
+  /* metrics of the affected class, or of all jobs if `class_` is NULL. completed: share of the jobs that completed */
+  struct hr_advice_metric wait_p95_s, completed;
+};
+
+/* Evaluates possible changes. The caller frees `*advice` with hr_advice_destroy. Returns HR_OK even if nothing is
+   advised, and HR_BAD_INPUT if the scenario has no price. */
+struct hr_advice;
+HR_API enum hr_status hr_advise(const struct hr_advise_config *config, struct hr_advice **advice,
+                                struct hr_error *error);
+HR_API void hr_advice_destroy(struct hr_advice *advice);
+
+/* The evaluated changes: advised changes in the order of descending savings, then the other changes. hr_advice_item
+   sets `*item` to the change at position `place`, from 0. After the last change it returns false and leaves `*item`
+   unchanged. Strings belong to the advice. hr_advice_notes returns notes for the user. */
+HR_API bool hr_advice_item(const struct hr_advice *advice, size_t place, struct hr_advice_item *item);
+HR_API const struct hr_notes *hr_advice_notes(const struct hr_advice *advice);
+
+/* Prints the advice as a table, 80 columns wide, or writes it as JSON (docs/reference/schemas/advise.schema.json).
+   `path` "-" is standard output. */
+HR_API enum hr_status hr_advice_print(FILE *out, const struct hr_advice *advice, const struct hr_perf *perf,
+                                      bool colour);
+HR_API enum hr_status hr_advice_write_json(const char *path, const struct hr_advice *advice, const struct hr_perf *perf,
+                                           struct hr_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
