@@ -1,9 +1,39 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs the test vectors of kueue against its model. */
+/* Runs the test vectors of Kueue against its model: looks up the function for the kind of a case. Source of the cases:
+   table tests of kubernetes-sigs/kueue (../shared/vectors/README.md). */
 
-#include "scenarios/conform/conform.h"
+#include "scenarios/conform/kueue_objects.h"
+
+#include <string.h>
+
+/* The columns: kind, function in kueue_*.c that runs a case. */
+#define KINDS(X)                                                                                                       \
+  X("quota.available", quota_available)                                                                                \
+  X("quota.lendable", quota_lendable)                                                                                  \
+  X("quota.usageAfterOps", quota_usage)                                                                                \
+  X("fairSharing.share", share)                                                                                        \
+  X("fairSharing.borrowingOn", borrowing_on)                                                                           \
+  X("fairSharing.preciseShare", precise_share)
+
+#define DECLARE(kind, function) hr__conform_run_case hr__kueue_case_##function;
+KINDS(DECLARE)
+#undef DECLARE
+
+static const struct {
+  const char *kind;
+  hr__conform_run_case *run;
+} rows[] = {
+#define ROW(kind, function) {kind, hr__kueue_case_##function},
+    KINDS(ROW)
+#undef ROW
+};
 
 void hr__conform_kueue(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  (void)whole;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    if (strcmp(rows[i].kind, kind) != 0) continue;
+    rows[i].run(whole, kind, verdict);
+    return;
+  }
+  if (strncmp(kind, "tas.", 4) == 0 && hr__conform_kueue_tas(whole, kind, verdict)) return;
   hr__verdict_unsupported(verdict, kind);
 }

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The names in a Kueue case. Resources, flavors, queues, cohorts and UIDs are collected from the whole input and
+   sorted, so that the order of indices is the order of names. */
+
+#include "scenarios/conform/kueue_objects.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add(struct hr__verdict *verdict, struct hr__kueue_names *names, const char *name) {
+  if (!name) return;
+  if (names->count == names->capacity) {
+    uint32_t capacity = names->capacity ? 2 * names->capacity : 32;
+    const char **grown = hr__verdict_alloc(verdict, capacity, sizeof *grown);
+    if (!grown) return;
+    if (names->count) memcpy(grown, names->items, names->count * sizeof *grown);
+    names->items = grown;
+    names->capacity = capacity;
+  }
+  names->items[names->count++] = name;
+}
+
+static int compare(const void *a, const void *b) {
+  const char *const *left = a, *const *right = b;
+  return strcmp(*left, *right);
+}
+
+static void sort(struct hr__kueue_names *names) {
+  if (!names->count) return;
+  qsort(names->items, names->count, sizeof *names->items, compare);
+  uint32_t kept = 1;
+  for (uint32_t i = 1; i < names->count; i++)
+    if (strcmp(names->items[i], names->items[kept - 1]) != 0) names->items[kept++] = names->items[i];
+  names->count = kept;
+}
+
+uint32_t hr__kueue_name_find(const struct hr__kueue_names *names, const char *name) {
+  if (!name || !names->count) return HR_NONE;
+  const char **found = bsearch(&name, names->items, names->count, sizeof *names->items, compare);
+  return found ? (uint32_t)(found - names->items) : HR_NONE;
+}
+
+/* Adds the names of a pair "flavor/resource". */
+static void add_pair(struct hr__kueue_case *self, const char *text) {
+  const char *slash = text ? strchr(text, '/') : NULL;
+  if (!slash) return;
+  size_t length = (size_t)(slash - text);
+  char *flavor = hr__verdict_alloc(self->verdict, length + 1, 1);
+  if (!flavor) return;
+  memcpy(flavor, text, length);
+  add(self->verdict, &self->flavors, flavor);
+  add(self->verdict, &self->resources, slash + 1);
+}
+
+/* {resource: amount}, {"flavor/resource": amount} or {name: {"flavor/resource": amount}}. Names that are not used do
+   no harm. */
+static void add_amounts(struct hr__kueue_case *self, const cJSON *object, bool pairs) {
+  const cJSON *item;
+  cJSON_ArrayForEach(item, object) {
+    if (cJSON_IsObject(item))
+      add_amounts(self, item, true);
+    else if (pairs)
+      add_pair(self, item->string);
+    else
+      add(self->verdict, &self->resources, item->string);
+  }
+}
+
+/* "flavors" is a list of flavors with their quotas, or an object {resource: flavor}. */
+static void add_flavors(struct hr__kueue_case *self, const cJSON *value) {
+  const cJSON *item;
+  cJSON_ArrayForEach(item, value) {
+    const char *flavor = cJSON_IsString(item) ? item->valuestring : hr__case_text(item, "flavor", NULL);
+    if (!flavor) flavor = hr__case_text(item, "name", NULL);
+    add(self->verdict, &self->flavors, flavor);
+    if (cJSON_IsObject(value)) add(self->verdict, &self->resources, item->string);
+  }
+}
+
+static bool is(const cJSON *value, const char *name) {
+  return value->string && strcmp(value->string, name) == 0;
+}
+
+static void collect(struct hr__kueue_case *self, const cJSON *value, const cJSON *whole) {
+  static const char *const pairs[] = {"simulation",    "simulationResult", "assignmentUsage", "cqUsage",
+                                      "extraRequests", "siblingCQUsage",   "requested",       "wantReserved"};
+  const cJSON *item;
+  if (is(value, "requests") || (is(value, "usage") && hr__case_get(whole, "flavors")))
+    add_amounts(self, value, false);
+  else if (is(value, "usage"))
+    add_amounts(self, value, true);
+  else if (is(value, "flavors"))
+    add_flavors(self, value);
+  else if (is(value, "uid") && cJSON_IsString(value))
+    add(self->verdict, &self->uids, value->valuestring);
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+    if (is(value, pairs[i])) add_amounts(self, value, true);
+  if (is(value, "simulation") || is(value, "simulationResult"))
+    cJSON_ArrayForEach(item, value) add_pair(self, item->string);
+  if (is(value, "resources") || is(value, "resourceFlavors"))
+    cJSON_ArrayForEach(item, value) add(self->verdict, is(value, "resources") ? &self->resources : &self->flavors,
+                                        hr__case_text(item, "name", NULL));
+  if (cJSON_IsArray(value) || cJSON_IsObject(value)) cJSON_ArrayForEach(item, value) collect(self, item, value);
+}
+
+void hr__kueue_case_collect(struct hr__kueue_case *self) {
+  collect(self, self->input, NULL);
+  add(self->verdict, &self->uids, "");
+  const cJSON *item;
+  cJSON_ArrayForEach(item, hr__case_get(self->input, "cohorts")) {
+    add(self->verdict, &self->cohorts, hr__case_text(item, "name", NULL));
+    add(self->verdict, &self->cohorts, hr__case_text(item, "parent", NULL));
+  }
+  for (uint32_t i = 0; i < self->n_queue_json; i++) {
+    add(self->verdict, &self->queues, hr__case_text(self->queue_json[i], "name", NULL));
+    add(self->verdict, &self->cohorts, hr__case_text(self->queue_json[i], "cohort", NULL));
+  }
+  sort(&self->resources);
+  sort(&self->flavors);
+  sort(&self->queues);
+  sort(&self->cohorts);
+  sort(&self->uids);
+}
+
+uint32_t hr__kueue_case_pair(const struct hr__kueue_case *self, const char *text) {
+  const char *slash = text ? strchr(text, '/') : NULL;
+  if (!slash) return HR_NONE;
+  size_t length = (size_t)(slash - text);
+  for (uint32_t i = 0; i < self->flavors.count; i++) {
+    const char *flavor = self->flavors.items[i];
+    if (strlen(flavor) != length || memcmp(flavor, text, length) != 0) continue;
+    uint32_t resource = hr__kueue_name_find(&self->resources, slash + 1);
+    return resource == HR_NONE ? HR_NONE : hr__kueue_pair(&self->world, i, resource);
+  }
+  return HR_NONE;
+}
+
+uint32_t hr__kueue_case_node(const struct hr__kueue_case *self, const char *name) {
+  uint32_t queue = hr__kueue_name_find(&self->queues, name);
+  if (queue != HR_NONE) return queue;
+  uint32_t cohort = hr__kueue_name_find(&self->cohorts, name);
+  return cohort == HR_NONE ? HR_NONE : self->world.tree.n_queues + cohort;
+}
+
+uint32_t hr__kueue_case_find_workload(const struct hr__kueue_case *self, const char *key) {
+  for (uint32_t i = 0; i < self->world.n_workloads; i++)
+    if (strcmp(self->world.workloads[i].name, key) == 0) return i;
+  return HR_NONE;
+}
+
+static const char *joined(const struct hr__kueue_case *self, const char *a, const char *b) {
+  size_t length = strlen(a) + strlen(b) + 2;
+  char *text = hr__verdict_alloc(self->verdict, length, 1);
+  if (!text) return "";
+  snprintf(text, length, "%s/%s", a, b);
+  return text;
+}
+
+const char *hr__kueue_case_pair_name(const struct hr__kueue_case *self, uint32_t pair) {
+  uint32_t n = self->world.n_resources;
+  return joined(self, self->flavors.items[pair / n], self->resources.items[pair % n]);
+}
+
+const char *hr__kueue_case_key(const struct hr__kueue_case *self, const cJSON *object) {
+  return joined(self, hr__case_text(object, "namespace", ""), hr__case_text(object, "name", ""));
+}
