@@ -1,9 +1,409 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs the test vectors of slurm against its model. */
+/* Runs the test vectors of Slurm against its model. Accounts are sorted so that parents
+   come before their children. */
 
-#include "scenarios/conform/conform.h"
+#include "scenarios/conform/slurm_backfill.h"
+
+#include "policies/slurm/fair_share.h"
+#include "policies/slurm/gres.h"
+#include "policies/slurm/parameters.h"
+#include "policies/slurm/priority.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A case in memory. */
+struct slurm_case {
+  struct hr__verdict *verdict;
+  const cJSON *input, *expect;
+};
+
+static bool has_flag(const cJSON *input, const char *flag) {
+  const cJSON *item;
+  cJSON_ArrayForEach(item, hr__case_get(input, "flags")) if (cJSON_IsString(item) &&
+                                                             strcmp(item->valuestring, flag) == 0) return true;
+  return false;
+}
+
+static void compare(struct slurm_case *slurm, const char *name, cJSON *actual, double tolerance) {
+  hr__verdict_compare(slurm->verdict, name, hr__case_get(slurm->expect, name), actual, HR__COMPARE_EXPECTED, tolerance);
+  cJSON_Delete(actual);
+}
+
+static void compare_number(struct slurm_case *slurm, const char *name, double actual, double tolerance) {
+  compare(slurm, name, cJSON_CreateNumber(actual), tolerance);
+}
+
+/* ---- Fair share ------------------------------------------------------------------------------------- */
+
+struct tree {
+  struct hr__slurm_assoc *assocs;
+  struct hr__slurm_share *shares;
+  const char **names;
+  uint32_t *order, count;
+};
+
+static uint32_t find_account(const struct tree *tree, const char *name) {
+  for (uint32_t i = 0; name && i < tree->count; i++)
+    if (!tree->assocs[i].is_user && strcmp(tree->names[i], name) == 0) return i;
+  return HR_NONE;
+}
+
+static void add_assoc(struct tree *tree, const cJSON *item, const char *name, uint32_t parent, bool is_user) {
+  const cJSON *shares = hr__case_get(item, "shares");
+  double usage = hr__case_real(item, "usageRaw", hr__case_real(item, "usageNormalized", 0));
+  tree->names[tree->count] = hr__case_text(item, name, "");
+  tree->assocs[tree->count++] = (struct hr__slurm_assoc){.parent = parent,
+                                                         .shares = hr__case_value_whole(shares, 1),
+                                                         .uses_parent = cJSON_IsString(shares),
+                                                         .is_user = is_user,
+                                                         .usage = is_user ? usage : 0};
+}
+
+/* Adds the accounts, parents before children, then the users. */
+static bool read_tree(struct slurm_case *slurm, struct tree *tree) {
+  const cJSON *accounts = hr__case_get(slurm->input, "accounts"), *users = hr__case_get(slurm->input, "users"), *item;
+  uint32_t n_accounts = (uint32_t)cJSON_GetArraySize(accounts),
+           n_all = n_accounts + (uint32_t)cJSON_GetArraySize(users);
+  tree->assocs = hr__verdict_alloc(slurm->verdict, n_all, sizeof *tree->assocs);
+  tree->shares = hr__verdict_alloc(slurm->verdict, n_all, sizeof *tree->shares);
+  tree->names = hr__verdict_alloc(slurm->verdict, n_all, sizeof *tree->names);
+  tree->order = hr__verdict_alloc(slurm->verdict, n_all, sizeof *tree->order);
+  if (!tree->assocs || !tree->shares || !tree->names || !tree->order) return false;
+  for (uint32_t before = HR_NONE; tree->count != before && tree->count < n_accounts;) {
+    before = tree->count;
+    cJSON_ArrayForEach(item, accounts) {
+      const char *name = hr__case_text(item, "account", ""), *parent = hr__case_text(item, "parent", NULL);
+      if (find_account(tree, name) != HR_NONE || (parent && find_account(tree, parent) == HR_NONE)) continue;
+      add_assoc(tree, item, "account", find_account(tree, parent), false);
+    }
+  }
+  if (tree->count < n_accounts) slurm->verdict->malformed = "an account has an unknown parent";
+  cJSON_ArrayForEach(item, users)
+      add_assoc(tree, item, "user", find_account(tree, hr__case_text(item, "account", NULL)), true);
+  return !slurm->verdict->malformed;
+}
+
+/* Compares one column for the names that are expected. */
+static void compare_column(struct slurm_case *slurm, const struct tree *tree, const char *name, size_t offset) {
+  if (!hr__case_get(slurm->expect, name)) return;
+  cJSON *column = cJSON_CreateObject();
+  for (uint32_t i = 0; i < tree->count; i++) {
+    double value;
+    memcpy(&value, (const char *)&tree->shares[i] + offset, sizeof value);
+    cJSON_AddItemToObject(column, tree->names[i], isinf(value) ? cJSON_CreateNull() : cJSON_CreateNumber(value));
+  }
+  compare(slurm, name, column, hr__case_real(slurm->expect, "tolerance", 0));
+}
+
+static void compare_order(struct slurm_case *slurm, const struct tree *tree, uint32_t n_users) {
+  if (!hr__case_get(slurm->expect, "order")) return;
+  cJSON *order = cJSON_CreateArray();
+  for (uint32_t i = 0; i < n_users; i++) cJSON_AddItemToArray(order, cJSON_CreateString(tree->names[tree->order[i]]));
+  compare(slurm, "order", order, 0);
+}
+
+static void compare_tree(struct slurm_case *slurm, const struct tree *tree) {
+  compare_column(slurm, tree, "normShares", offsetof(struct hr__slurm_share, norm_shares));
+  compare_column(slurm, tree, "normUsage", offsetof(struct hr__slurm_share, norm_usage));
+  compare_column(slurm, tree, "effectiveUsage", offsetof(struct hr__slurm_share, effective_usage));
+  compare_column(slurm, tree, "levelFs", offsetof(struct hr__slurm_share, level_fs));
+  compare_column(slurm, tree, "fairshare", offsetof(struct hr__slurm_share, factor));
+}
+
+static void run_classic(struct slurm_case *slurm) {
+  struct tree tree = {0};
+  if (!read_tree(slurm, &tree)) return;
+  double total = hr__slurm_usage_sum(tree.assocs, tree.count);
+  const cJSON *first = cJSON_GetArrayItem(hr__case_get(slurm->input, "users"), 0);
+  if (hr__case_get(first, "usageNormalized")) total = 1; // these are shares of the cluster's usage
+  double dampening = hr__case_real(slurm->input, "dampening", 1);
+  hr__slurm_classic_shares(tree.assocs, tree.count, total, dampening, tree.shares);
+  compare_tree(slurm, &tree);
+}
+
+static void run_fair_tree(struct slurm_case *slurm) {
+  struct tree tree = {0};
+  if (!read_tree(slurm, &tree)) return;
+  double total = hr__slurm_usage_sum(tree.assocs, tree.count);
+  uint32_t n_users = hr__slurm_fair_tree(tree.assocs, tree.count, total, tree.shares, tree.order);
+  compare_tree(slurm, &tree);
+  compare_order(slurm, &tree, n_users);
+}
+
+static void run_decay(struct slurm_case *slurm) {
+  double decay = hr__slurm_decay(hr__case_real(slurm->input, "halfLifeSeconds", 0),
+                                 hr__case_real(slurm->input, "elapsedSeconds", 0));
+  compare_number(slurm, "usage", hr__case_real(slurm->input, "usage", 0) * decay,
+                 hr__case_real(slurm->expect, "tolerance", 0));
+}
+
+/* ---- Priority --------------------------------------------------------------------------------------- */
+
+/* The names of the factors in cases, and the flags that switch off normalization. */
+static const struct {
+  const char *name, *raw_flag;
+} factors[HR__SLURM_N_FACTORS] = {[HR__SLURM_AGE] = {"age", NULL},
+                                  [HR__SLURM_ASSOC] = {"assoc", "NO_NORMAL_ASSOC"},
+                                  [HR__SLURM_FAIR_SHARE] = {"fairshare", NULL},
+                                  [HR__SLURM_JOB_SIZE] = {"jobSize", NULL},
+                                  [HR__SLURM_PARTITION] = {"partition", "NO_NORMAL_PART"},
+                                  [HR__SLURM_QOS] = {"qos", "NO_NORMAL_QOS"}};
+
+static double size_factor(const struct slurm_case *slurm, const cJSON *job) {
+  const cJSON *cluster = hr__case_get(slurm->input, "cluster");
+  const struct hr__slurm_size size = {.nodes = hr__case_real(job, "nodes", 0),
+                                      .cpus = hr__case_real(job, "cpus", 0),
+                                      .limit_min = hr__case_real(job, "limitMinutes", 0),
+                                      .all_nodes = hr__case_real(cluster, "nodes", 0),
+                                      .all_cpus = hr__case_real(cluster, "cpus", 0),
+                                      .favors_small = hr__case_bool(slurm->input, "favorSmall", false),
+                                      .is_relative_to_time =
+                                          hr__case_bool(slurm->input, "smallRelativeToTime", false) ||
+                                          has_flag(slurm->input, "SMALL_RELATIVE_TO_TIME")};
+  return hr__slurm_size_factor(&size);
+}
+
+/* The value of a factor: given as such, or computed from the job. */
+static double factor_of(const struct slurm_case *slurm, const cJSON *job, enum hr__slurm_factor factor) {
+  const char *name = factors[factor].name;
+  const cJSON *given = hr__case_get(hr__case_get(slurm->input, "factors"), name);
+  if (cJSON_IsNumber(given)) return given->valuedouble;
+  if (factor == HR__SLURM_AGE)
+    return hr__slurm_age_factor(
+        hr__case_real(job, "waitSeconds", 0),
+        hr__case_real(slurm->input, "maxAgeSeconds", (double)hr__slurm_parameter("PriorityMaxAge")->fallback));
+  if (factor == HR__SLURM_JOB_SIZE) return size_factor(slurm, job);
+  if (!factors[factor].raw_flag) return hr__case_real(job, name, 0);
+  return hr__slurm_relative_factor(hr__case_real(job, name, 0),
+                                   hr__case_real(hr__case_get(slurm->input, "maxima"), name, 0),
+                                   has_flag(slurm->input, factors[factor].raw_flag));
+}
+
+enum { MAX_TRES = 32 };
+
+/* The weights and factors of a job; `tres` holds the weights and factors of resources. */
+static struct hr__slurm_priority read_priority(const struct slurm_case *slurm, const cJSON *job,
+                                               double tres[2][MAX_TRES]) {
+  const cJSON *weights = hr__case_get(slurm->input, "weights"), *item;
+  const cJSON *given = hr__case_get(hr__case_get(slurm->input, "factors"), "tres");
+  struct hr__slurm_priority priority = {.tres_weights = tres[0], .tres_factors = tres[1]};
+  for (unsigned f = 0; f < HR__SLURM_N_FACTORS; f++) {
+    priority.weights[f] = hr__case_real(weights, factors[f].name, 0);
+    priority.factors[f] = factor_of(slurm, job, (enum hr__slurm_factor)f);
+  }
+  cJSON_ArrayForEach(item, hr__case_get(weights, "tres")) {
+    if (priority.n_tres == MAX_TRES) break;
+    tres[0][priority.n_tres] = cJSON_IsNumber(item) ? item->valuedouble : 0;
+    tres[1][priority.n_tres++] =
+        hr__case_real(given ? given : hr__case_get(job, "tresFractionOfPartition"), item->string, 0);
+  }
+  priority.site = hr__case_real(job, "site", 0);
+  priority.nice = hr__case_whole(job, "nice", 0);
+  return priority;
+}
+
+static void run_priority(struct slurm_case *slurm) {
+  double tres[2][MAX_TRES];
+  struct hr__slurm_priority priority = read_priority(slurm, hr__case_get(slurm->input, "job"), tres);
+  if (hr__case_get(slurm->expect, "priority")) compare_number(slurm, "priority", hr__slurm_priority(&priority), 0);
+  cJSON *weighted = cJSON_CreateObject(), *factor = cJSON_CreateObject();
+  for (unsigned f = 0; f < HR__SLURM_N_FACTORS; f++) {
+    cJSON_AddNumberToObject(weighted, factors[f].name, trunc(priority.weights[f] * priority.factors[f]));
+    cJSON_AddNumberToObject(factor, factors[f].name, priority.factors[f]);
+  }
+  cJSON *weighted_tres = cJSON_AddObjectToObject(weighted, "tres"),
+        *factor_tres = cJSON_AddObjectToObject(factor, "tres");
+  const cJSON *item;
+  uint32_t at = 0;
+  cJSON_ArrayForEach(item, hr__case_get(hr__case_get(slurm->input, "weights"), "tres")) {
+    if (at == priority.n_tres) break;
+    cJSON_AddNumberToObject(weighted_tres, item->string, trunc(tres[0][at] * tres[1][at]));
+    cJSON_AddNumberToObject(factor_tres, item->string, tres[1][at++]);
+  }
+  if (hr__case_get(slurm->expect, "weighted"))
+    compare(slurm, "weighted", weighted, 0);
+  else
+    cJSON_Delete(weighted);
+  if (hr__case_get(slurm->expect, "factor"))
+    compare(slurm, "factor", factor, 1e-6);
+  else
+    cJSON_Delete(factor);
+}
+
+/* The priority of a job in each of several partitions. */
+static void run_partition(struct slurm_case *slurm) {
+  const cJSON *partitions = hr__case_get(slurm->input, "partitions"), *item;
+  double highest = 0, tres[2][MAX_TRES];
+  cJSON_ArrayForEach(item, partitions) if (cJSON_IsNumber(item)) highest = fmax(highest, item->valuedouble);
+  cJSON *actual = cJSON_CreateObject();
+  cJSON_ArrayForEach(item, partitions) {
+    struct hr__slurm_priority priority = read_priority(slurm, hr__case_get(slurm->input, "job"), tres);
+    priority.factors[HR__SLURM_PARTITION] = hr__slurm_relative_factor(
+        cJSON_IsNumber(item) ? item->valuedouble : 0, highest, has_flag(slurm->input, "NO_NORMAL_PART"));
+    cJSON_AddNumberToObject(actual, item->string, hr__slurm_priority(&priority));
+  }
+  compare(slurm, "priority", actual, 0);
+}
+
+/* A priority that was set by hand replaces the sum, and all factors are 0. */
+static void run_manual(struct slurm_case *slurm) {
+  compare_number(slurm, "priority", hr__case_real(slurm->input, "setPriority", 0), 0);
+  compare_number(slurm, "factor", 0, 0);
+}
+
+/* ---- Billing, parameters, GRES, preemption ---------------------------------------------------------- */
+
+static enum hr__slurm_tres_kind kind_of_tres(const char *name) {
+  if (strncmp(name, "gres", 4) == 0) return HR__SLURM_TRES_GRES;
+  bool is_of_node = strncmp(name, "cpu", 3) == 0 || strncmp(name, "mem", 3) == 0 || strncmp(name, "node", 4) == 0;
+  return is_of_node ? HR__SLURM_TRES_NODE : HR__SLURM_TRES_GLOBAL;
+}
+
+static void run_billing(struct slurm_case *slurm) {
+  struct hr__slurm_tres tres[MAX_TRES];
+  uint32_t count = 0;
+  const cJSON *weight;
+  cJSON_ArrayForEach(weight, hr__case_get(slurm->input, "weights")) {
+    if (count == MAX_TRES) break;
+    tres[count++] = (struct hr__slurm_tres){cJSON_IsNumber(weight) ? weight->valuedouble : 0,
+                                            hr__case_real(hr__case_get(slurm->input, "tres"), weight->string, 0),
+                                            kind_of_tres(weight->string)};
+  }
+  enum hr__slurm_billing rule = has_flag(slurm->input, "MAX_TRES_GRES") ? HR__SLURM_BILL_MAX_GRES
+                                : has_flag(slurm->input, "MAX_TRES")    ? HR__SLURM_BILL_MAX
+                                                                        : HR__SLURM_BILL_SUM;
+  compare_number(slurm, "billing", hr__slurm_billing(tres, count, rule), 0);
+}
+
+static cJSON *bound_json(int64_t value, const char *name) {
+  if (name) return cJSON_CreateString(name);
+  return value == HR__SLURM_NO_BOUND ? cJSON_CreateNull() : cJSON_CreateNumber((double)value);
+}
+
+static void run_parameter(struct slurm_case *slurm) {
+  const struct hr__slurm_parameter *parameter = hr__slurm_parameter(hr__case_text(slurm->input, "parameter", ""));
+  if (!parameter) {
+    compare(slurm, "default", cJSON_CreateNull(), 0);
+    return;
+  }
+  compare(slurm, "default", bound_json(parameter->fallback, parameter->fallback_of), 0);
+  compare(slurm, "min", bound_json(parameter->min, NULL), 0);
+  compare(slurm, "max", bound_json(parameter->max, parameter->max_of), 0);
+  // what follows a comma is a remark
+  const char *unit = hr__case_text(slurm->expect, "unit", NULL);
+  size_t length = unit ? strcspn(unit, ",") : 0;
+  if (unit && (strlen(parameter->unit) != length || strncmp(unit, parameter->unit, length) != 0))
+    compare(slurm, "unit", cJSON_CreateString(parameter->unit), 0);
+}
+
+static void run_shared_count(struct slurm_case *slurm) {
+  uint32_t n_gpus = (uint32_t)hr__case_whole(slurm->input, "gpus", 0);
+  uint32_t count = (uint32_t)hr__case_whole(slurm->input, "sharedCount", 0);
+  cJSON *counts = cJSON_CreateArray();
+  for (uint32_t i = 0; i < n_gpus; i++)
+    cJSON_AddItemToArray(counts, cJSON_CreateNumber(hr__slurm_shared_count(count, n_gpus, i)));
+  compare(slurm, "perGpu", counts, 0);
+}
+
+static bool is_in_list(const cJSON *list, uint32_t number) {
+  const cJSON *item;
+  cJSON_ArrayForEach(item, list) if (cJSON_IsNumber(item) && item->valuedouble == number) return true;
+  return false;
+}
+
+static void compare_occupancy(struct slurm_case *slurm, const struct hr__slurm_gpu *gpus, uint32_t n_gpus) {
+  cJSON *whole = cJSON_CreateArray(), *left = cJSON_CreateArray();
+  uint32_t used = 0;
+  for (uint32_t i = 0; i < n_gpus; i++) {
+    used += gpus[i].shards_used;
+    if (hr__slurm_gpu_is_free(&gpus[i])) cJSON_AddItemToArray(whole, cJSON_CreateNumber(i));
+    cJSON_AddItemToArray(left, cJSON_CreateNumber(hr__slurm_shards_free(&gpus[i])));
+  }
+  compare_number(slurm, "shardsInUse", used, 0);
+  compare(slurm, "gpuAvailableWhole", whole, 0);
+  compare(slurm, "shardsFree", left, 0);
+}
+
+static void run_shards(struct slurm_case *slurm) {
+  uint32_t n_gpus = (uint32_t)hr__case_whole(slurm->input, "gpus", 0);
+  struct hr__slurm_gpu *gpus = hr__verdict_alloc(slurm->verdict, n_gpus, sizeof *gpus);
+  const cJSON *used = hr__case_get(slurm->input, "shardsAllocated"), *request = hr__case_get(slurm->input, "request");
+  if (!gpus) return;
+  for (uint32_t i = 0; i < n_gpus; i++) {
+    gpus[i].is_whole = is_in_list(hr__case_get(slurm->input, "wholeGpuAllocated"), i);
+    gpus[i].shards = (uint32_t)hr__case_whole(slurm->input, "shardsPerGpu", 0);
+    gpus[i].shards_used = (uint32_t)hr__case_value_whole(cJSON_GetArrayItem(used, (int)i), 0);
+  }
+  if (!request) {
+    compare_occupancy(slurm, gpus, n_gpus);
+    return;
+  }
+  bool fits = hr__slurm_gres_fit(gpus, n_gpus, (uint32_t)hr__case_whole(request, "gpu", 0),
+                                 (uint32_t)hr__case_whole(request, "shard", 0),
+                                 hr__case_bool(slurm->input, "OPT_MULTIPLE_SHARING_GRES_PJ", false));
+  compare(slurm, "fits", cJSON_CreateBool(fits), 0);
+}
+
+static void run_victims(struct slurm_case *slurm) {
+  const cJSON *list = hr__case_get(slurm->input, "candidates"), *item;
+  uint32_t n_victims = (uint32_t)cJSON_GetArraySize(list), count = 0;
+  struct hr__slurm_victim *victims = hr__verdict_alloc(slurm->verdict, n_victims, sizeof *victims);
+  bool youngest_first = hr__case_bool(slurm->input, "youngestFirst", false);
+  if (!victims) return;
+  cJSON_ArrayForEach(item, list) {
+    const struct hr__slurm_victim victim = {
+        (uint32_t)hr__case_whole(item, "id", 0), (uint32_t)hr__case_whole(item, "preemptPriority", 0),
+        (uint32_t)hr__case_whole(item, "nodes", 0), hr__case_whole(item, "start", 0)};
+    uint32_t at = count++;
+    for (; at > 0 && hr__slurm_victim_before(&victim, &victims[at - 1], youngest_first); at--)
+      victims[at] = victims[at - 1];
+    victims[at] = victim;
+  }
+  cJSON *order = cJSON_CreateArray();
+  for (uint32_t i = 0; i < count; i++) cJSON_AddItemToArray(order, cJSON_CreateNumber(victims[i].job));
+  compare(slurm, "order", order, 0);
+}
+
+static void run_exempt(struct slurm_case *slurm) {
+  int64_t exempt_s = hr__case_whole(slurm->input, "exemptSeconds", -1);
+  bool may = hr__slurm_may_be_preempted(hr__case_whole(slurm->input, "runSeconds", 0) * HR_SECOND_US,
+                                        exempt_s < 0 ? HR_UNKNOWN_US : exempt_s * HR_SECOND_US);
+  compare(slurm, "preemptable", cJSON_CreateBool(may), 0);
+}
+
+/* ---- Kinds ------------------------------------------------------------------------------------------ */
+
+static void run_backfill(struct slurm_case *slurm) {
+  hr__conform_slurm_backfill(slurm->input, slurm->expect, slurm->verdict);
+}
 
 void hr__conform_slurm(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  (void)whole;
-  hr__verdict_unsupported(verdict, kind);
+  static const struct {
+    const char *kind;
+    void (*run)(struct slurm_case *slurm);
+  } kinds[] = {{"fairshare.classic", run_classic},
+               {"fairshare.fairTree", run_fair_tree},
+               {"decay.halfLife", run_decay},
+               {"priority.formula", run_priority},
+               {"priority.max", run_priority},
+               {"priority.factors", run_priority},
+               {"priority.partition", run_partition},
+               {"priority.manual", run_manual},
+               {"billing.sum", run_billing},
+               {"billing.max", run_billing},
+               {"config.default", run_parameter},
+               {"gres.count", run_shared_count},
+               {"gres.shard", run_shards},
+               {"preempt.order", run_victims},
+               {"preempt.exempt", run_exempt},
+               {"backfill", run_backfill}};
+  struct slurm_case slurm = {verdict, hr__case_get(whole, "input"), hr__case_get(whole, "expect")};
+  for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    if (strcmp(kind, kinds[i].kind) != 0) continue;
+    kinds[i].run(&slurm);
+    return;
+  }
+  verdict->malformed = "unknown kind";
 }

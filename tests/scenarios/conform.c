@@ -27,6 +27,10 @@ static void kubernetes(void) {
   check("kubernetes", (const char *const[]){VECTORS "kube-scheduler.json"}, 1, 0);
 }
 
+static void slurm(void) {
+  check("slurm", (const char *const[]){VECTORS "slurm.json"}, 1, 0);
+}
+
 static void unknown_system(void) {
   struct hr_conform_report report;
   struct hr_error error;
@@ -35,4 +39,4 @@ static void unknown_system(void) {
   hr_conform_finish(&report);
 }
 
-TEST_MAIN("test vectors of other schedulers", TEST(kubernetes), TEST(unknown_system))
+TEST_MAIN("test vectors of other schedulers", TEST(kubernetes), TEST(slurm), TEST(unknown_system))
