@@ -39,7 +39,9 @@
   X(PRIORITY_BOOST, "PriorityBoost", HR__KUEUE_NEVER_ON)                                                               \
   X(SCHEDULER_LIBRARY, "SchedulerLibraryIntegration", HR__KUEUE_NEVER_ON)                                              \
   X(QUOTA_CHECK_STRATEGY, "QuotaCheckStrategy", HR__KUEUE_NEVER_ON)                                                    \
-  X(WORKLOAD_SLICES, "ElasticJobsViaWorkloadSlices", HR__KUEUE_NEVER_ON)
+  X(WORKLOAD_SLICES, "ElasticJobsViaWorkloadSlices", HR__KUEUE_NEVER_ON)                                               \
+  X(TOPOLOGY_SLICES, "ElasticJobsViaWorkloadSlicesWithTAS", HR__KUEUE_NEVER_ON)                                        \
+  X(TOPOLOGY_KEEP_POD_OWNED, "SkipReassignmentForPodOwnedWorkloads", 19)
 
 enum hr__kueue_gate_bit {
 #define HR__KUEUE_GATE_BIT(code, name, since) HR__KUEUE_BIT_##code,

@@ -53,6 +53,10 @@ static void add_pair(struct hr__kueue_case *self, const char *text) {
   add(self->verdict, &self->resources, slash + 1);
 }
 
+static bool is(const cJSON *value, const char *name) {
+  return value->string && strcmp(value->string, name) == 0;
+}
+
 /* {resource: amount}, {"flavor/resource": amount} or {name: {"flavor/resource": amount}}. Names that are not used do
    no harm. */
 static void add_amounts(struct hr__kueue_case *self, const cJSON *object, bool pairs) {
@@ -62,7 +66,7 @@ static void add_amounts(struct hr__kueue_case *self, const cJSON *object, bool p
       add_amounts(self, item, true);
     else if (pairs)
       add_pair(self, item->string);
-    else
+    else if (strcmp(item->string, "pods") != 0 || !is(object, "allocatable"))
       add(self->verdict, &self->resources, item->string);
   }
 }
@@ -78,15 +82,12 @@ static void add_flavors(struct hr__kueue_case *self, const cJSON *value) {
   }
 }
 
-static bool is(const cJSON *value, const char *name) {
-  return value->string && strcmp(value->string, name) == 0;
-}
-
 static void collect(struct hr__kueue_case *self, const cJSON *value, const cJSON *whole) {
   static const char *const pairs[] = {"simulation",    "simulationResult", "assignmentUsage", "cqUsage",
                                       "extraRequests", "siblingCQUsage",   "requested",       "wantReserved"};
   const cJSON *item;
-  if (is(value, "requests") || (is(value, "usage") && hr__case_get(whole, "flavors")))
+  if (is(value, "requests") || is(value, "singlePodRequests") || is(value, "allocatable") ||
+      (is(value, "usage") && hr__case_get(whole, "flavors")))
     add_amounts(self, value, false);
   else if (is(value, "usage"))
     add_amounts(self, value, true);

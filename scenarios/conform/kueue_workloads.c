@@ -94,10 +94,13 @@ struct hr__kueue_selector hr__kueue_case_selector(struct hr__kueue_case *self, c
   struct hr__kueue_selector selector = {.labels = hr__kueue_case_labels(self, hr__case_get(pod_set, "nodeSelector")),
                                         .tolerations =
                                             hr__kueue_case_tolerations(self, hr__case_get(pod_set, "tolerations"))};
-  selector.required =
-      read_terms(self, hr__case_get(pod_set, "requiredDuringSchedulingIgnoredDuringExecution"), &selector.n_required);
-  selector.preferred =
-      read_terms(self, hr__case_get(pod_set, "preferredDuringSchedulingIgnoredDuringExecution"), &selector.n_preferred);
+  const cJSON *affinity = hr__case_get(pod_set, "nodeAffinity");
+  if (!affinity) affinity = pod_set;
+  const cJSON *required = hr__case_get(affinity, "requiredDuringSchedulingIgnoredDuringExecution");
+  if (cJSON_IsObject(required)) required = hr__case_get(required, "nodeSelectorTerms");
+  selector.required = read_terms(self, required, &selector.n_required);
+  selector.preferred = read_terms(self, hr__case_get(affinity, "preferredDuringSchedulingIgnoredDuringExecution"),
+                                  &selector.n_preferred);
   return selector;
 }
 
@@ -145,7 +148,7 @@ static void read_slices(struct hr__kueue_case *self, const cJSON *json, struct h
   const char *level = hr__case_text(json, "sliceRequired", hr__case_text(json, "podSetSliceRequiredTopology", NULL));
   if (level)
     slices[request->n_slices++] =
-        (struct hr__kueue_slice){level, hr__case_whole(json, "sliceSize", hr__case_whole(json, "podSetSliceSize", 1))};
+        (struct hr__kueue_slice){level, hr__case_whole(json, "sliceSize", hr__case_whole(json, "podSetSliceSize", 0))};
   cJSON_ArrayForEach(item, list) slices[request->n_slices++] =
       (struct hr__kueue_slice){hr__case_text(item, "topology", ""), hr__case_whole(item, "size", 1)};
   request->slices = slices;

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Places pod sets in a tree of topology domains.
+ *
+ * A search counts what fits (tas_count.c), selects domains at one level (tas_level.c, tas_balanced.c), and then goes
+ * down level by level. Above the level of slices the children of all selected domains are one list; at it and below,
+ * each domain distributes its own pods over its children. In each list as few domains as possible are used, and the
+ * last one is the smallest that suffices.
+ *
+ * Invariant: after each step the pods of the domains in `fit` add up to the pods of the goal.
+ *
+ * Source: kubernetes-sigs/kueue, pkg/cache/scheduler/tas_flavor_snapshot.go (findTopologyAssignment).
+ */
+
+#include "policies/kueue/tas_search.h"
+#include "base/array.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void hr__tas_search_finish(struct hr__tas_search *search) {
+  free(search->state);
+  free(search->parts);
+  free(search->saved);
+  free(search->best);
+  free(search->fit.items);
+  free(search->next.items);
+  free(search->sorted.items);
+  free(search->spare.items);
+  free(search->entropy);
+  free(search->room);
+  free(search->selections);
+  for (uint32_t i = 0; i < search->by_size_capacity; i++) free(search->by_size[i].items);
+  free(search->by_size);
+  *search = (struct hr__tas_search){.gates = search->gates};
+}
+
+bool hr__tas_list_clear(struct hr__tas_search *search, struct hr__tas_list *list, uint32_t capacity) {
+  list->count = 0;
+  if (HR__ARRAY_HAS_ROOM_FOR(list->items, capacity + (size_t)1, list->capacity)) return true;
+  search->no_memory = true;
+  return false;
+}
+
+/* ---- Distribution of pods over a list of domains ---- */
+
+/* What is still to be distributed. */
+struct rest {
+  int64_t units; /* slices, or pods */
+  int64_t leaders;
+  int64_t unit_size;
+  bool slices;
+};
+
+static int64_t units_of(const struct hr__tas_state *state, const struct rest *rest) {
+  return rest->slices ? state->slices : state->pods;
+}
+
+static int64_t units_with_leader(const struct hr__tas_state *state, const struct rest *rest) {
+  return rest->slices ? state->slices_with_leader : state->pods_with_leader;
+}
+
+static void give(struct hr__tas_state *state, const struct rest *rest, int64_t units, int64_t leaders) {
+  if (rest->slices) state->slices = units;
+  state->pods = units * rest->unit_size;
+  state->leaders = leaders;
+}
+
+/* Gives a domain of the list its part, while a leader is still to be placed. Returns the domain. */
+static uint32_t give_with_leader(struct hr__tas_search *search, const uint32_t *domains, uint32_t count, bool best_fit,
+                                 struct rest *rest) {
+  struct hr__tas_state *state = &search->state[domains[0]];
+  uint32_t domain = domains[0];
+  if (best_fit && units_with_leader(state, rest) >= rest->units && state->leaders >= rest->leaders)
+    domain = domains[hr__tas_best_fit(search, domains, count, rest->units, rest->leaders, rest->slices)];
+  state = &search->state[domain];
+  int64_t units = units_with_leader(state, rest), leaders = state->leaders;
+  if (units >= rest->units && leaders >= rest->leaders) {
+    give(state, rest, rest->units, rest->leaders);
+    rest->units = rest->leaders = 0;
+    return domain;
+  }
+  if (units > rest->units) units = rest->units;
+  if (leaders > rest->leaders) leaders = rest->leaders;
+  give(state, rest, units, leaders);
+  rest->units -= units;
+  rest->leaders -= leaders;
+  return domain;
+}
+
+static uint32_t give_without_leader(struct hr__tas_search *search, const uint32_t *domains, uint32_t count,
+                                    bool best_fit, struct rest *rest) {
+  uint32_t domain = domains[0];
+  if (best_fit && units_of(&search->state[domain], rest) >= rest->units)
+    domain = domains[hr__tas_best_fit(search, domains, count, rest->units, 0, rest->slices)];
+  struct hr__tas_state *state = &search->state[domain];
+  int64_t units = units_of(state, rest);
+  if (units > rest->units) units = rest->units;
+  give(state, rest, units, 0);
+  rest->units -= units;
+  return domain;
+}
+
+/* Distributes pods and leaders over a sorted list, which may be reordered, and appends the used domains to `out`. Each
+   used domain's counts become what it gets. If the list does not suffice, which is a contradiction in the counts,
+   nothing is appended. */
+static void distribute(struct hr__tas_search *search, uint32_t *domains, uint32_t count, struct rest rest,
+                       struct hr__tas_list *out) {
+  bool best_fit = !hr__tas_least_free(search, search->goal.unconstrained);
+  uint32_t before = out->count;
+  hr__tas_leader_first(search, domains, count, rest.units, rest.leaders, rest.unit_size, rest.slices);
+  if (rest.slices)
+    rest.units /= rest.unit_size;
+  else
+    rest.unit_size = 1;
+  for (uint32_t i = 0; i < count; i++) {
+    bool leads = rest.leaders > 0;
+    uint32_t domain = leads ? give_with_leader(search, domains + i, count - i, best_fit, &rest)
+                            : give_without_leader(search, domains + i, count - i, best_fit, &rest);
+    out->items[out->count++] = domain;
+    if (rest.units <= 0 && rest.leaders <= 0) return;
+  }
+  out->count = before;
+}
+
+/* ---- Descent ---- */
+
+static void swap_lists(struct hr__tas_search *search) {
+  struct hr__tas_list fit = search->fit;
+  search->fit = search->next;
+  search->next = fit;
+}
+
+/* Collects the children of domains into `sorted`, in the order of use. */
+static void sort_children(struct hr__tas_search *search, const uint32_t *domains, uint32_t count) {
+  search->sorted.count = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const struct hr__tas_domain *domain = &search->tree->domains[domains[i]];
+    for (uint32_t child = domain->first_child; child < domain->end_child; child++)
+      search->sorted.items[search->sorted.count++] = child;
+  }
+  hr__tas_sort(search, search->sorted.items, search->sorted.count, search->goal.unconstrained);
+}
+
+/* Distributes the pods of each selected domain over its own children. */
+static void descend_by_parent(struct hr__tas_search *search, uint32_t level) {
+  const struct hr__tas_goal *goal = &search->goal;
+  int64_t size = goal->slice_size;
+  if (level >= goal->slice_level) size = goal->inner[level + 1] ? goal->inner[level + 1] : 1;
+  search->next.count = 0;
+  for (uint32_t i = 0; i < search->fit.count; i++) {
+    uint32_t domain = search->fit.items[i];
+    sort_children(search, &domain, 1);
+    for (uint32_t j = 0; size > 1 && j < search->sorted.count; j++) {
+      struct hr__tas_state *state = &search->state[search->sorted.items[j]];
+      state->slices = state->pods / size;
+      state->slices_with_leader = state->pods_with_leader / size;
+    }
+    struct rest rest = {search->state[domain].pods, search->state[domain].leaders, size, size > 1};
+    distribute(search, search->sorted.items, search->sorted.count, rest, &search->next);
+  }
+  swap_lists(search);
+}
+
+/* Goes from the selected domains of a level down to the leaves. */
+static bool descend(struct hr__tas_search *search, uint32_t level, bool is_balanced) {
+  const struct hr__tas_goal *goal = &search->goal;
+  uint32_t last = search->tree->n_levels - 1, capacity = search->tree->n_domains;
+  struct rest all = {goal->count, goal->leaders, goal->slice_size, true};
+  if (!hr__tas_list_clear(search, &search->next, capacity) || !hr__tas_list_clear(search, &search->sorted, capacity))
+    return false;
+  distribute(search, search->fit.items, search->fit.count, all, &search->next);
+  swap_lists(search);
+  for (; !is_balanced && level < last && level < goal->slice_level; level++) {
+    if (!hr__tas_list_clear(search, &search->next, capacity)) return false;
+    sort_children(search, search->fit.items, search->fit.count);
+    distribute(search, search->sorted.items, search->sorted.count, all, &search->next);
+    swap_lists(search);
+  }
+  for (; level < last; level++) {
+    if (!hr__tas_list_clear(search, &search->next, capacity)) return false;
+    descend_by_parent(search, level);
+  }
+  return true;
+}
+
+/* ---- Requests ---- */
+
+uint32_t hr__tas_request_level(const struct hr__tas_request *request, uint32_t n_levels) {
+  if (request->required != HR_NONE) return request->required;
+  if (request->preferred != HR_NONE) return request->preferred;
+  if (request->n_slices) return 0;
+  return request->unconstrained || request->implied ? n_levels - 1 : HR_NONE;
+}
+
+bool hr__tas_has_levels(const struct hr__tas_request *request, uint32_t n_levels) {
+  struct hr__tas_request explicit = *request;
+  explicit.implied = false;
+  uint32_t level = hr__tas_request_level(&explicit, n_levels);
+  if (level == HR_NONE || level == HR__TAS_UNKNOWN_LEVEL) return false;
+  for (uint32_t i = 0; i < request->n_slices; i++)
+    if (request->slices[i].level == HR__TAS_UNKNOWN_LEVEL) return false;
+  return true;
+}
+
+/* Sets the sizes of inner slices by level: they also hold for the levels between two layers. */
+static enum hr__tas_failure_kind set_inner_slices(const struct hr__tas_request *request, struct hr__tas_goal *goal) {
+  int64_t size = goal->slice_size;
+  uint32_t level = goal->slice_level;
+  for (uint32_t i = 1; i < request->n_slices; i++) {
+    const struct hr__tas_slice *inner = &request->slices[i];
+    if (inner->level == HR__TAS_UNKNOWN_LEVEL) return HR__TAS_INNER_SLICE_LEVEL;
+    if (inner->level <= level) return HR__TAS_INNER_SLICE_ABOVE;
+    if (inner->size <= 0 || size % inner->size) return HR__TAS_INNER_SLICE_SIZE;
+    while (level < inner->level) goal->inner[++level] = inner->size;
+    size = inner->size;
+    goal->layered = true;
+  }
+  return HR__TAS_FITS;
+}
+
+/* Translates a request into a goal. */
+static enum hr__tas_failure_kind set_goal(const struct hr__tas_request *request, bool has_leader, uint32_t n_levels,
+                                          struct hr__tas_goal *goal) {
+  bool only_slices = request->required == HR_NONE && request->preferred == HR_NONE && request->n_slices;
+  *goal = (struct hr__tas_goal){.count = request->count,
+                                .slice_size = request->n_slices ? request->slices[0].size : 1,
+                                .leaders = has_leader,
+                                .level = hr__tas_request_level(request, n_levels),
+                                .slice_level = request->n_slices ? request->slices[0].level : n_levels - 1,
+                                .required = request->required != HR_NONE,
+                                .unconstrained = request->unconstrained || request->implied || only_slices};
+  if (goal->slice_size <= 0) return HR__TAS_SLICE_SIZE;
+  if (goal->level == HR_NONE) return HR__TAS_NO_LEVEL;
+  if (goal->level == HR__TAS_UNKNOWN_LEVEL) return HR__TAS_LEVEL_UNKNOWN;
+  if (goal->slice_level == HR__TAS_UNKNOWN_LEVEL) return HR__TAS_SLICE_LEVEL;
+  if (goal->level > goal->slice_level) return HR__TAS_SLICE_ABOVE;
+  return set_inner_slices(request, goal);
+}
+
+/* ---- Search ---- */
+
+/* Prepares the working memory for a snapshot. */
+static bool begin(struct hr__tas_search *search, const struct hr__tas_snapshot *snapshot) {
+  search->snapshot = snapshot;
+  search->tree = snapshot->tree;
+  search->no_memory = !HR__ARRAY_HAS_ROOM_FOR(search->state, snapshot->tree->n_domains, search->state_capacity) ||
+                      !HR__ARRAY_HAS_ROOM_FOR(search->room, snapshot->n_resources, search->room_capacity);
+  return !search->no_memory;
+}
+
+/* Appends the selected leaves to the results, in the order of leaves: the leaders, or the other pods. */
+static bool append_parts(struct hr__tas_search *search, bool leaders, struct hr__tas_result *result) {
+  uint32_t first_leaf = search->tree->first[search->tree->n_levels - 1];
+  size_t needed = search->n_parts + (size_t)search->fit.count;
+  if (!HR__ARRAY_HAS_ROOM_FOR(search->parts, needed, search->parts_capacity)) return false;
+  *result = (struct hr__tas_result){.first = search->n_parts, .placed = true};
+  for (uint32_t i = 0; i < search->fit.count; i++) {
+    const struct hr__tas_state *state = &search->state[search->fit.items[i]];
+    int64_t count = leaders ? state->leaders : state->pods;
+    if (count > 0) search->parts[search->n_parts++] = (struct hr__tas_part){search->fit.items[i] - first_leaf, count};
+  }
+  result->count = search->n_parts - result->first;
+  result->count = hr__tas_merge(search->parts + result->first, result->count, NULL, 0, search->parts + result->first);
+  search->n_parts = result->first + result->count;
+  return true;
+}
+
+/* Places workers and their leader (NULL: none), within a domain (HR_NONE: anywhere). */
+static bool find(struct hr__tas_search *search, const struct hr__tas_request *workers,
+                 const struct hr__tas_request *leader, struct hr__tas_demand demand, struct hr__tas_result *result,
+                 struct hr__tas_result *leader_result) {
+  *result = (struct hr__tas_result){.first = search->n_parts};
+  result->failure.kind = set_goal(workers, leader != NULL, search->tree->n_levels, &search->goal);
+  if (result->failure.kind == HR__TAS_FITS) {
+    search->exclusions = (struct hr__tas_exclusions){0};
+    demand.pod = workers->pod;
+    demand.leader = leader ? leader->pod : NULL;
+    demand.excluded = workers->excluded;
+    demand.affinity = workers->affinity;
+    hr__tas_fill_counts(search, &demand);
+    uint32_t level = 0;
+    bool is_balanced = search->gates.balanced && !search->goal.required && !search->goal.unconstrained &&
+                       hr__tas_select_balanced(search, &level);
+    if (!is_balanced) result->failure = hr__tas_select_level(search, &level);
+    if (search->no_memory) return false;
+    if (result->failure.kind == HR__TAS_FITS) {
+      if (!descend(search, level, is_balanced)) return false;
+      if (leader && !append_parts(search, true, leader_result)) return false;
+      return append_parts(search, false, result);
+    }
+  }
+  if (leader) leader_result->failure = result->failure;
+  return true;
+}
+
+/* Adds the pods of parts first .. of the search to the assumed usage. */
+static void assume(const struct hr__tas_snapshot *snapshot, int64_t *assumed, const struct hr__tas_part *parts,
+                   uint32_t count, const int64_t *pod) {
+  for (uint32_t i = 0; assumed && i < count; i++)
+    if (parts[i].leaf != HR_NONE)
+      hr__tas_add_pods(snapshot, assumed + (size_t)parts[i].leaf * snapshot->n_resources, pod, parts[i].count);
+}
+
+static void assume_result(struct hr__tas_search *search, int64_t *assumed, const struct hr__tas_result *result,
+                          const int64_t *pod) {
+  assume(search->snapshot, assumed, search->parts + result->first, result->count, pod);
+}
+
+/* ---- Workload slices ---- */
+
+static bool is_stale(const struct hr__tas_part *parts, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (parts[i].leaf == HR_NONE) return true;
+  return false;
+}
+
+static int64_t count_pods(const struct hr__tas_part *parts, uint32_t count) {
+  int64_t pods = 0;
+  for (uint32_t i = 0; i < count; i++) pods += parts[i].count;
+  return pods;
+}
+
+/* Returns whether the previous placement is kept, and only the difference is placed. */
+static bool is_elastic(const struct hr__tas_search *search, const struct hr__tas_request *workers,
+                       const struct hr__tas_request *leader) {
+  if (!search->gates.elastic || !workers->has_previous || is_stale(workers->previous, workers->n_previous))
+    return false;
+  if (leader && leader->has_previous && is_stale(leader->previous, leader->n_previous)) return false;
+  int64_t size = workers->n_slices ? workers->slices[0].size : 1;
+  return size <= 1 || (count_pods(workers->previous, workers->n_previous) % size == 0 && workers->count % size == 0);
+}
+
+/* Appends parts as a result. */
+static bool append_copy(struct hr__tas_search *search, const struct hr__tas_part *parts, uint32_t count,
+                        struct hr__tas_result *result) {
+  if (!HR__ARRAY_HAS_ROOM_FOR(search->parts, search->n_parts + (size_t)count, search->parts_capacity)) return false;
+  *result = (struct hr__tas_result){.first = search->n_parts, .count = count, .placed = true};
+  if (count) memcpy(search->parts + search->n_parts, parts, count * sizeof *parts);
+  search->n_parts += count;
+  return true;
+}
+
+/* Places the pods that were added, beside those of the previous placement. */
+static bool grow(struct hr__tas_search *search, const struct hr__tas_request *workers,
+                 const struct hr__tas_request *leader, struct hr__tas_demand demand, int64_t *assumed,
+                 struct hr__tas_result *result, struct hr__tas_result *leader_result) {
+  const struct hr__tas_snapshot *snapshot = search->snapshot;
+  struct hr__tas_request added = *workers;
+  added.count -= count_pods(workers->previous, workers->n_previous);
+  bool keeps_leader = leader && leader->has_previous;
+  assume(snapshot, assumed, workers->previous, workers->n_previous, workers->pod);
+  if (keeps_leader) assume(snapshot, assumed, leader->previous, leader->n_previous, leader->pod);
+  struct hr__tas_result found, found_leader = {0};
+  if (!find(search, &added, keeps_leader ? NULL : leader, demand, &found, &found_leader)) return false;
+  *result = found;
+  if (found.failure.kind != HR__TAS_FITS) return true;
+  assume_result(search, assumed, &found, workers->pod);
+  if (keeps_leader && !append_copy(search, leader->previous, leader->n_previous, leader_result)) return false;
+  if (leader && !keeps_leader) {
+    *leader_result = found_leader;
+    assume_result(search, assumed, &found_leader, leader->pod);
+  }
+  size_t room = search->n_parts + (size_t)found.count + workers->n_previous;
+  if (!HR__ARRAY_HAS_ROOM_FOR(search->parts, room, search->parts_capacity)) return false;
+  result->first = search->n_parts;
+  result->count = hr__tas_merge(search->parts + found.first, found.count, workers->previous, workers->n_previous,
+                                search->parts + search->n_parts);
+  search->n_parts += result->count;
+  return true;
+}
+
+/* Keeps the previous placement, or its beginning. */
+static bool keep(struct hr__tas_search *search, const struct hr__tas_request *workers,
+                 const struct hr__tas_request *leader, int64_t *assumed, struct hr__tas_result *result,
+                 struct hr__tas_result *leader_result) {
+  if (!append_copy(search, workers->previous, workers->n_previous, result)) return false;
+  result->count = hr__tas_truncate(search->parts + result->first, result->count, workers->count);
+  search->n_parts = result->first + result->count;
+  assume_result(search, assumed, result, workers->pod);
+  if (!leader) return true;
+  if (!append_copy(search, leader->previous, leader->n_previous, leader_result)) return false;
+  leader_result->placed = leader->has_previous;
+  assume_result(search, assumed, leader_result, leader->pod);
+  return true;
+}
+
+/* ---- Workloads ---- */
+
+/* Places one pod set, or a leader and its workers. */
+static bool place_group(struct hr__tas_search *search, const struct hr__tas_request *workers,
+                        const struct hr__tas_request *leader, bool empty, int64_t *assumed,
+                        struct hr__tas_result *result, struct hr__tas_result *leader_result) {
+  struct hr__tas_demand demand = {.assumed = assumed, .within = HR_NONE, .empty = empty};
+  if (is_elastic(search, workers, leader)) {
+    int64_t previous = count_pods(workers->previous, workers->n_previous);
+    return workers->count > previous ? grow(search, workers, leader, demand, assumed, result, leader_result)
+                                     : keep(search, workers, leader, assumed, result, leader_result);
+  }
+  if (!find(search, workers, leader, demand, result, leader_result)) return false;
+  if (result->failure.kind != HR__TAS_FITS) return true;
+  assume_result(search, assumed, result, workers->pod);
+  if (leader) assume_result(search, assumed, leader_result, leader->pod);
+  return true;
+}
+
+/* Returns the next pod set of the same group after `i`; HR_NONE: there is none. */
+static uint32_t next_of_group(const struct hr__tas_request *requests, uint32_t count, uint32_t i) {
+  for (uint32_t j = i + 1; requests[i].group != HR_NONE && j < count; j++)
+    if (requests[j].group == requests[i].group) return j;
+  return HR_NONE;
+}
+
+static bool is_later_of_group(const struct hr__tas_request *requests, uint32_t i) {
+  for (uint32_t j = 0; requests[i].group != HR_NONE && j < i; j++)
+    if (requests[j].group == requests[i].group) return true;
+  return false;
+}
+
+bool hr__tas_place(struct hr__tas_search *search, const struct hr__tas_snapshot *snapshot,
+                   const struct hr__tas_request *requests, uint32_t count, bool empty, int64_t *assumed,
+                   struct hr__tas_result *results) {
+  if (!begin(search, snapshot)) return false;
+  search->n_parts = 0;
+  for (uint32_t i = 0; i < count; i++) results[i] = (struct hr__tas_result){0};
+  for (uint32_t i = 0; i < count; i++) {
+    if (is_later_of_group(requests, i)) continue;
+    uint32_t workers = i, leader = next_of_group(requests, count, i);
+    if (leader != HR_NONE && requests[leader].count > requests[i].count) {
+      workers = leader;
+      leader = i;
+    }
+    struct hr__tas_result unused;
+    if (!place_group(search, &requests[workers], leader == HR_NONE ? NULL : &requests[leader], empty, assumed,
+                     &results[workers], leader == HR_NONE ? &unused : &results[leader]))
+      return false;
+    if (results[workers].failure.kind != HR__TAS_FITS) return true;
+  }
+  return true;
+}
+
+/* ---- Replacement of a failed node ---- */
+
+/* Returns the domain at a level in which the remaining pods and the lost ones are whole slices; HR_NONE: none. */
+static uint32_t incomplete_domain(const struct hr__tas_tree *tree, const struct hr__tas_part *parts, uint32_t count,
+                                  int64_t lost, struct hr__tas_slice slice) {
+  if (slice.level == HR__TAS_UNKNOWN_LEVEL) return HR_NONE;
+  uint32_t found = HR_NONE;
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t domain = hr__tas_ancestor(tree, hr__tas_leaf_domain(tree, parts[i].leaf), slice.level);
+    int64_t pods = lost;
+    for (uint32_t j = 0; j < count; j++)
+      if (hr__tas_ancestor(tree, hr__tas_leaf_domain(tree, parts[j].leaf), slice.level) == domain)
+        pods += parts[j].count;
+    if (pods % slice.size == 0 && domain < found) found = domain;
+  }
+  return found;
+}
+
+/* Returns the domain in which lost pods must be replaced; HR_NONE: anywhere. */
+static uint32_t replacement_domain(const struct hr__tas_tree *tree, const struct hr__tas_request *request,
+                                   const struct hr__tas_part *parts, uint32_t count, int64_t lost) {
+  uint32_t level = hr__tas_request_level(request, tree->n_levels);
+  if (level == HR_NONE || level == HR__TAS_UNKNOWN_LEVEL || !count) return HR_NONE;
+  if (request->n_slices && lost % request->slices[0].size) {
+    for (uint32_t i = request->n_slices; i-- > 1;)
+      if (lost % request->slices[i].size) return incomplete_domain(tree, parts, count, lost, request->slices[i]);
+    return incomplete_domain(tree, parts, count, lost, request->slices[0]);
+  }
+  if (request->required == HR_NONE) return HR_NONE;
+  return hr__tas_ancestor(tree, hr__tas_leaf_domain(tree, parts[0].leaf), level);
+}
+
+/* Reduces the slices of a request to the innermost layer whose size divides the lost pods. */
+static void reduce_slices(struct hr__tas_request *request) {
+  struct hr__tas_slice kept = {.size = 0};
+  for (uint32_t i = request->n_slices; i-- > 0 && !kept.size;)
+    if (request->count % request->slices[i].size == 0) kept = request->slices[i];
+  request->n_slices = kept.size != 0;
+  request->slices[0] = kept;
+}
+
+static bool has_bad_size(const struct hr__tas_request *request) {
+  for (uint32_t i = 0; i < request->n_slices; i++)
+    if (request->slices[i].size <= 0) return true;
+  return false;
+}
+
+/* Replaces the lost pods, beside the remaining parts at the end of the search's parts. */
+static bool replace_lost(struct hr__tas_search *search, struct hr__tas_request request, uint32_t kept, int64_t *assumed,
+                         struct hr__tas_result *result) {
+  struct hr__tas_demand demand = {.assumed = assumed, .within = HR_NONE};
+  demand.within = replacement_domain(search->tree, &request, search->parts, kept, request.count);
+  if (request.n_slices && demand.within != HR_NONE && request.count % request.slices[0].size) reduce_slices(&request);
+  struct hr__tas_result found;
+  if (!find(search, &request, NULL, demand, &found, NULL)) return false;
+  *result = found;
+  if (found.failure.kind != HR__TAS_FITS) return true;
+  if (!found.count) {
+    *result = (struct hr__tas_result){.failure = {.kind = HR__TAS_NO_REPLACEMENT}};
+    return true;
+  }
+  assume_result(search, assumed, &found, request.pod);
+  size_t room = search->n_parts + (size_t)found.count + kept;
+  if (!HR__ARRAY_HAS_ROOM_FOR(search->parts, room, search->parts_capacity)) return false;
+  result->first = search->n_parts;
+  result->count =
+      hr__tas_merge(search->parts + found.first, found.count, search->parts, kept, search->parts + search->n_parts);
+  search->n_parts += result->count;
+  return true;
+}
+
+bool hr__tas_replace(struct hr__tas_search *search, const struct hr__tas_snapshot *snapshot,
+                     const struct hr__tas_request *request, const struct hr__tas_part *parts, uint32_t count,
+                     uint32_t lost, int64_t *assumed, struct hr__tas_result *result) {
+  if (!begin(search, snapshot)) return false;
+  struct hr__tas_request changed = *request;
+  changed.count = lost == HR_NONE ? 0 : parts[lost].count;
+  if (!HR__ARRAY_HAS_ROOM_FOR(search->parts, (size_t)count + 1, search->parts_capacity)) return false;
+  search->n_parts = 0;
+  for (uint32_t i = 0; i < count; i++)
+    if (i != lost) search->parts[search->n_parts++] = parts[i];
+  *result = (struct hr__tas_result){0};
+  if (is_stale(search->parts, search->n_parts))
+    result->failure.kind = HR__TAS_STALE;
+  else if (has_bad_size(request))
+    result->failure.kind = HR__TAS_SLICE_SIZE;
+  else
+    return replace_lost(search, changed, search->n_parts, assumed, result);
+  return true;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The tree of topology domains, and placements as lists of leaves.
+ *
+ * The nodes are sorted by their values; a new domain begins at each level at which the values differ from those of the
+ * previous node. Domains are then numbered level by level. Invariant: the children of a domain are consecutive, and
+ * numbers ascend with the values.
+ *
+ * Source: kubernetes-sigs/kueue, pkg/cache/scheduler/tas_topology_tree.go; pkg/util/tas.
+ */
+
+#include "policies/kueue/tas.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A node to be sorted. */
+struct row {
+  const char *const *values;
+  uint32_t n_levels, node;
+};
+
+/* Returns the first level at which two rows differ; n_levels if they are equal. */
+static uint32_t first_difference(const struct row *a, const struct row *b) {
+  uint32_t level = 0;
+  while (level < a->n_levels && !strcmp(a->values[level], b->values[level])) level++;
+  return level;
+}
+
+static int compare_nodes(const struct row *a, const struct row *b) {
+  return (a->node > b->node) - (a->node < b->node);
+}
+
+static int compare_rows(const void *left, const void *right) {
+  const struct row *a = left, *b = right;
+  uint32_t level = first_difference(a, b);
+  return level < a->n_levels ? strcmp(a->values[level], b->values[level]) : compare_nodes(a, b);
+}
+
+static int compare_hosts(const void *left, const void *right) {
+  const struct row *a = left, *b = right;
+  int order = strcmp(a->values[a->n_levels - 1], b->values[b->n_levels - 1]);
+  return order ? order : compare_nodes(a, b);
+}
+
+/* Collects the nodes with values; among nodes of the same host only the first. Sets `alias` to the first node of the
+   same host. Returns the number of rows. */
+static uint32_t collect_rows(struct row *rows, uint32_t *alias, const char *const *values, uint32_t n_nodes,
+                             uint32_t n_levels, bool by_host) {
+  uint32_t count = 0, kept = 0;
+  for (uint32_t node = 0; node < n_nodes; node++) {
+    alias[node] = HR_NONE;
+    if (values[(size_t)node * n_levels]) rows[count++] = (struct row){values + (size_t)node * n_levels, n_levels, node};
+  }
+  qsort(rows, count, sizeof *rows, by_host ? compare_hosts : compare_rows);
+  for (uint32_t i = 0; i < count; i++) {
+    const struct row *first = kept ? &rows[kept - 1] : NULL;
+    bool is_same = first && (by_host ? !strcmp(first->values[n_levels - 1], rows[i].values[n_levels - 1])
+                                     : first_difference(first, &rows[i]) == n_levels);
+    alias[rows[i].node] = is_same ? first->node : rows[i].node;
+    if (!is_same) rows[kept++] = rows[i];
+  }
+  if (by_host) qsort(rows, kept, sizeof *rows, compare_rows);
+  return kept;
+}
+
+/* Sets `first` and the number of domains from the sorted distinct rows. */
+static void count_domains(struct hr__tas_tree *tree, const struct row *rows, uint32_t n_rows) {
+  uint32_t per_level[HR__TAS_MAX_LEVELS] = {0};
+  for (uint32_t i = 0; i < n_rows; i++)
+    for (uint32_t level = i ? first_difference(&rows[i - 1], &rows[i]) : 0; level < tree->n_levels; level++)
+      per_level[level]++;
+  tree->first[0] = 0;
+  for (uint32_t level = 0; level < tree->n_levels; level++)
+    tree->first[level + 1] = tree->first[level] + per_level[level];
+  tree->n_domains = tree->first[tree->n_levels];
+  tree->n_leaves = n_rows;
+}
+
+static void create_domains(struct hr__tas_tree *tree, const struct row *rows, uint32_t n_rows) {
+  uint32_t next[HR__TAS_MAX_LEVELS];
+  memcpy(next, tree->first, sizeof next);
+  for (uint32_t i = 0; i < n_rows; i++) {
+    for (uint32_t level = i ? first_difference(&rows[i - 1], &rows[i]) : 0; level < tree->n_levels; level++) {
+      struct hr__tas_domain *domain = &tree->domains[next[level]];
+      *domain = (struct hr__tas_domain){
+          .parent = level ? next[level - 1] - 1 : HR_NONE, .level = level, .value = rows[i].values[level]};
+      if (level + 1 < tree->n_levels) domain->first_child = domain->end_child = next[level + 1];
+      if (level) tree->domains[domain->parent].end_child = next[level] + 1;
+      next[level]++;
+    }
+    tree->node_leaf[rows[i].node] = next[tree->n_levels - 1] - 1 - tree->first[tree->n_levels - 1];
+  }
+}
+
+/* Sorts the leaves by host name, which is their own value. */
+static void order_hosts(struct hr__tas_tree *tree, struct row *rows) {
+  for (uint32_t leaf = 0; leaf < tree->n_leaves; leaf++)
+    rows[leaf] = (struct row){(const char *const *)&tree->domains[hr__tas_leaf_domain(tree, leaf)].value, 1, leaf};
+  qsort(rows, tree->n_leaves, sizeof *rows, compare_rows);
+  for (uint32_t i = 0; i < tree->n_leaves; i++) tree->host_order[i] = rows[i].node;
+}
+
+bool hr__tas_tree_build(struct hr__tas_tree *tree, struct hr_arena *arena, const char *const *values, uint32_t n_nodes,
+                        uint32_t n_levels, bool by_host) {
+  *tree = (struct hr__tas_tree){.n_levels = n_levels, .by_host = by_host};
+  struct row *rows = malloc((n_nodes + (size_t)1) * sizeof *rows);
+  uint32_t *alias = malloc((n_nodes + (size_t)1) * sizeof *alias);
+  tree->node_leaf = hr_arena_alloc(arena, (n_nodes + (size_t)1) * sizeof *tree->node_leaf);
+  bool ok = rows && alias && tree->node_leaf;
+  if (ok) {
+    uint32_t n_rows = collect_rows(rows, alias, values, n_nodes, n_levels, by_host);
+    count_domains(tree, rows, n_rows);
+    tree->domains = hr_arena_alloc(arena, (tree->n_domains + (size_t)1) * sizeof *tree->domains);
+    tree->host_order = hr_arena_alloc(arena, (tree->n_leaves + (size_t)1) * sizeof *tree->host_order);
+    ok = tree->domains && tree->host_order;
+    if (ok) {
+      create_domains(tree, rows, n_rows);
+      for (uint32_t node = 0; node < n_nodes; node++)
+        tree->node_leaf[node] = alias[node] == HR_NONE ? HR_NONE : tree->node_leaf[alias[node]];
+      if (by_host) order_hosts(tree, rows);
+    }
+  }
+  free(rows);
+  free(alias);
+  return ok;
+}
+
+uint32_t hr__tas_ancestor(const struct hr__tas_tree *tree, uint32_t domain, uint32_t level) {
+  while (tree->domains[domain].level > level) domain = tree->domains[domain].parent;
+  return domain;
+}
+
+/* Returns the domain with a value among the consecutive domains first .. end - 1 of one parent. */
+static uint32_t find_child(const struct hr__tas_tree *tree, uint32_t first, uint32_t end, const char *value) {
+  while (first < end) {
+    uint32_t middle = first + (end - first) / 2;
+    int order = strcmp(tree->domains[middle].value, value);
+    if (!order) return middle;
+    if (order < 0)
+      first = middle + 1;
+    else
+      end = middle;
+  }
+  return HR_NONE;
+}
+
+static uint32_t find_host(const struct hr__tas_tree *tree, const char *host) {
+  uint32_t first = 0, end = tree->n_leaves;
+  while (first < end) {
+    uint32_t middle = first + (end - first) / 2;
+    int order = strcmp(tree->domains[hr__tas_leaf_domain(tree, tree->host_order[middle])].value, host);
+    if (!order) return tree->host_order[middle];
+    if (order < 0)
+      first = middle + 1;
+    else
+      end = middle;
+  }
+  return HR_NONE;
+}
+
+uint32_t hr__tas_leaf_find(const struct hr__tas_tree *tree, const char *const *values, uint32_t n_values) {
+  if (tree->by_host) return n_values == 1 ? find_host(tree, values[0]) : HR_NONE;
+  if (n_values != tree->n_levels) return HR_NONE;
+  uint32_t domain = find_child(tree, 0, tree->first[1], values[0]);
+  for (uint32_t level = 1; level < n_values && domain != HR_NONE; level++)
+    domain = find_child(tree, tree->domains[domain].first_child, tree->domains[domain].end_child, values[level]);
+  return domain == HR_NONE ? HR_NONE : domain - tree->first[tree->n_levels - 1];
+}
+
+static int compare_parts(const void *left, const void *right) {
+  const struct hr__tas_part *a = left, *b = right;
+  return (a->leaf > b->leaf) - (a->leaf < b->leaf);
+}
+
+uint32_t hr__tas_merge(const struct hr__tas_part *a, uint32_t n_a, const struct hr__tas_part *b, uint32_t n_b,
+                       struct hr__tas_part *out) {
+  if (n_a && a != out) memcpy(out, a, n_a * sizeof *out);
+  if (n_b) memcpy(out + n_a, b, n_b * sizeof *out);
+  qsort(out, n_a + n_b, sizeof *out, compare_parts);
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < n_a + n_b; i++) {
+    if (count && out[count - 1].leaf == out[i].leaf)
+      out[count - 1].count += out[i].count;
+    else
+      out[count++] = out[i];
+  }
+  return count;
+}
+
+uint32_t hr__tas_truncate(struct hr__tas_part *parts, uint32_t n_parts, int64_t count) {
+  uint32_t kept = 0;
+  for (; kept < n_parts && count > 0; kept++) {
+    if (parts[kept].count > count) parts[kept].count = count;
+    count -= parts[kept].count;
+  }
+  return kept;
+}
