@@ -2,7 +2,7 @@
 #ifndef HR_BASE_ARRAY_H
 #define HR_BASE_ARRAY_H
 
-/* Memory: arrays that grow, a queue on such an array, and arenas, whose memory is freed all at once. */
+/* Memory: arrays that grow, a queue on such an array, and arenas: memory that is freed all at once. */
 
 #include "headroom/base.h"
 

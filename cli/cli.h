@@ -36,7 +36,7 @@ extern const struct verb verb_trace_generate, verb_trace_stats, verb_trace_pack,
 
 /* What `headroom list keys` prints. */
 struct list_keys_args {
-  const char *path;      /* the key whose members are listed; NULL: all keys */
+  const char *path;      /* lists the members of this key; NULL: all keys */
   bool verbose;          /* print the whole help, not only its first sentence */
   bool schema, markdown; /* print the JSON Schema of scenarios, or a table in Markdown */
 };

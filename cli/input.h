@@ -39,13 +39,13 @@ struct input_args {
        .kind = OPTION_LIST,                                                                                            \
        .offset = INPUT_OPTION(args, classes),                                                                          \
        .value = "CLASS=COLUMN~PATTERN",                                                                                \
-       .help = "class of the jobs whose COLUMN matches a regular expression, e.g. 'interactive=JobName~^jupyter'; "    \
+       .help = "class of the jobs in which COLUMN matches a regular expression, e.g. 'interactive=JobName~^jupyter'; " \
                "may be repeated"},                                                                                     \
       {.name = "tenant-by",                                                                                            \
        .kind = OPTION_LIST,                                                                                            \
        .offset = INPUT_OPTION(args, tenants),                                                                          \
        .value = "TENANT=COLUMN~PATTERN",                                                                               \
-       .help = "tenant of the jobs whose COLUMN matches a regular expression; may be repeated"},                       \
+       .help = "tenant of the jobs in which COLUMN matches a regular expression; may be repeated"},                    \
   {                                                                                                                    \
     .name = "lenient", .kind = OPTION_FLAG, .offset = INPUT_OPTION(args, lenient),                                     \
     .help = "skip bad rows of the trace and list them by reason, instead of failing at the first one"                  \
@@ -133,7 +133,7 @@ void input_print_trace_notes(FILE *out, const struct hr_trace *trace);
 
 /* The last line of the tables: a command that is useful next. next.c has the table of rules. */
 
-/* What is known about the result. A rule applies if all of its facts are true. */
+/* Facts about the result. A rule applies if all of its facts are true. */
 enum {
   NEXT_REJECTS = 1 << 0,  /* more than 1 % of the jobs were rejected */
   NEXT_WAITS = 1 << 1,    /* more than 5 % of the jobs wait for more than 10 minutes */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which command is useful after a command: one table of rules. The first rule of the verb whose facts are all true
- * applies.
+ * Which command is useful after a command: one table of rules. Of the rules of the verb, the first one with only true
+ * facts applies.
  *
  * In a command, %p is the path with the options of the input that was used, so that the next command works on the same
  * jobs, cluster and policy; %t is the trace with the options for reading it; %o is the other word of the

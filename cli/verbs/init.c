@@ -67,8 +67,8 @@ static const struct option options[] = {
 
 static const char details[] = "FILE is the file to write (default: scenario.json); '-' is standard output.\n"
                               "With --from, --own, --cloud or --goal, the scenario is drafted: it can be run at\n"
-                              "once, and its comments say what was found and what is assumed. A member whose\n"
-                              "name begins with // is a comment.\n"
+                              "once, and its comments list facts about the trace and assumptions. Members with\n"
+                              "names that begin with // are comments.\n"
                               "Exit code: 0 success, 2 bad input or usage, 4 system failure.\n\n"
                               "Examples:\n"
                               "  headroom init\n"
@@ -189,7 +189,7 @@ static enum hr_status try_pattern(struct input_args *args, const char *from, con
   return HR_OK;
 }
 
-/* Finds interactive jobs in the output of sacct, whose jobs have no class, by usual names of QOS, partitions and jobs.
+/* Finds interactive jobs in the output of sacct, which has no classes, by usual names of QOS, partitions and jobs.
    The pattern is written into the scenario. */
 static enum hr_status guess_classes(struct input_args *args, const char *from, struct hr_trace **trace,
                                     struct hr_error *error) {

@@ -56,7 +56,7 @@ static const struct option options[] = {
     {0}};
 
 static const char details[] = "The scenario's key 'plan' lists the capacity that may be bought (variables), the\n"
-                              "goals (constraints) and what is minimized (objective): docs/planner/plan.md.\n"
+                              "goals (constraints) and the objective, which is minimized: docs/planner/plan.md.\n"
                               "A constraint is METRIC <= NUMBER or METRIC >= NUMBER. METRIC is any metric of\n"
                               "the JSON summary: wait_s.p95, wait_s.p95 of inference, completed,\n"
                               "deadline_miss of tenant retail, monthly_usd, utilization.submit_window, ...\n"

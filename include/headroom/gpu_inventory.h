@@ -279,8 +279,9 @@ extern "C" {
 #endif
 
 /*
- * What tasks use of a node during a time window. With it, the state of a node in a planned inventory is set to what is
- * free during all of the window: a task that fits in this state can run from the begin to the end of the window.
+ * The part of a node that tasks use during a time window. With it, the state of a node in a planned inventory is set to
+ * the part that is free during all of the window: a task that fits in this state can run from the begin to the end of
+ * the window.
  *
  * All arrays are borrowed.
  */

@@ -57,7 +57,8 @@ static bool is_separator(const char *text, size_t i) {
   return between && !isdigit((unsigned char)text[i + 4]) && !memchr(text, '.', i);
 }
 
-/* Reads a number, with or without separators of thousands. Returns the text after it; NULL if there is no number. */
+/* Reads a number, with or without separators of thousands. Returns the text after it; NULL if the text has no number.
+ */
 static const char *read_number(const char *text, double *number) {
   char plain[100], *end;
   size_t used = 0, count = 0, places[sizeof plain];

@@ -368,7 +368,7 @@ static void lift_dollars(struct hr__goals *goals, double *bounds, bool lift) {
   }
 }
 
-/* Searches the best mix if there is no spot capacity, whatever it costs. Spot nodes then cost nothing, and of equal
+/* Searches the best mix without spot capacity, whatever it costs. Spot nodes then cost nothing, and of equal
    mixes the one with the fewest GPUs is best: it has none. */
 static enum hr_status try_without_spot(struct hr_plan *plan, const struct hr__condition *condition,
                                        struct hr_error *error) {

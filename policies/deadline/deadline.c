@@ -16,8 +16,8 @@
  * it is idle, so it is used first: a job without nodes starts in an owned or reserved pool if it fits there, and stays
  * there. A job that may not use spot capacity uses on-demand from the beginning.
  *
- * With ticks, all decisions are made at multiples of `tick_s`. Between ticks only jobs whose nodes are up start, and
- * nodes without a job are kept (and paid for) until the next tick.
+ * With ticks, all decisions are made at multiples of `tick_s`. Between ticks only jobs with nodes that are up start,
+ * and nodes without a job are kept (and paid for) until the next tick.
  *
  * If no node of the cluster comes or goes, jobs start in the order of their submission; a job that does not fit blocks
  * later jobs.
@@ -350,7 +350,7 @@ static enum hr_status start_in_order(struct hr__deadline *self, const struct hr_
   return status;
 }
 
-/* Acquires and releases nodes as the rule of the policy requires, and starts jobs whose nodes are up. */
+/* Acquires and releases nodes as the rule of the policy requires, and starts jobs with nodes that are up. */
 static enum hr_status apply_rule(struct hr__deadline *self, const struct hr_view *view, struct hr_moves *moves) {
   /* released first, so that other jobs can acquire the released nodes in this pass */
   enum hr_status status = release_unowned(self, moves);
@@ -368,7 +368,7 @@ static enum hr_status apply_rule(struct hr__deadline *self, const struct hr_view
   return status;
 }
 
-/* Starts jobs whose nodes are up. */
+/* Starts jobs with nodes that are up. */
 static enum hr_status start_booted(struct hr__deadline *self, const struct hr_view *view, struct hr_moves *moves) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < self->count && status == HR_OK; i++) status = start(self, view, moves, &self->jobs[i]);

@@ -88,7 +88,7 @@ static inline int64_t hr__deadline_tick_us(const struct hr__deadline *self, int6
 bool hr__deadline_may_use(const struct hr__deadline *self, const struct hr__deadline_job *job, uint32_t pool,
                           enum hr_market market);
 
-/* Returns the cheapest pool of the market that now offers the nodes that the job needs; HR_NONE: there is none. */
+/* Returns the cheapest pool of the market that now offers the nodes that the job needs; HR_NONE: no pool does. */
 uint32_t hr__deadline_offer(const struct hr__deadline *self, const struct hr__deadline_job *job, enum hr_market market,
                             int64_t now_us);
 

@@ -417,7 +417,7 @@ enum hr_reason hr__gpu_set_never_fits(struct hr__gpu_set *set, const struct hr_n
 
 /* ---- Requests without CPU and memory -------------------------------------------------------------- */
 
-/* To find out whether a job waits for CPU or memory, the inventory of a state is searched with a second packer, whose
+/* To find out whether a job waits for CPU or memory, the inventory of a state is searched with a second packer. Its
    requests have no CPU and memory. Only explanations of waits need this packer, so it is created at the first
    explanation. */
 

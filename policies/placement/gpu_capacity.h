@@ -131,8 +131,8 @@ void hr__gpu_state_node_changed(const struct hr__gpu_state *state, hr_node node)
  *
  * Occupants of the cluster are the running jobs, from now to their expected ends, and the reservations of the current
  * plan. A job may be placed at a time t if the rule of the set finds a placement on the window state of [t, t +
- * length), in which each node has what is free during all of the window. docs/reference/rules.md ("Conservative")
- * defines this state.
+ * length), in which each node has the capacity that is free during all of the window. docs/reference/rules.md
+ * ("Conservative") defines this state.
  *
  * All memory is allocated in the arena of the set. Functions that return bool return false if no memory is available.
  */
@@ -202,7 +202,7 @@ bool hr__node_timeline_set_steps(struct hr__node_timeline *timeline, struct hr_a
                                  const int64_t *ends_us, uint32_t n);
 /* Updates the summaries of the steps first .. end - 1, after the caller has written their uses. */
 void hr__node_timeline_summarize(struct hr__node_timeline *timeline, uint32_t first, uint32_t end);
-/* Returns the array of what is used during a step. */
+/* Returns the array of the use during a step. */
 static inline uint64_t *hr__node_timeline_use(const struct hr__node_timeline *timeline, uint32_t step) {
   return timeline->use + (size_t)step * timeline->columns;
 }

@@ -140,7 +140,7 @@ static int32_t score(const struct hr_packing *packing, const struct hr_request *
 
 const struct hr_packing_rule hr__pack_dot_product = {
     .name = "dot-product",
-    .summary = "the node whose free CPU and GPU have the smallest dot product with the request",
+    .summary = "the node with the smallest dot product of its free CPU and GPU and the request",
     .score = score};
 
 /* Score: 100 x (1 - (remaining CPU / max CPU + remaining GPU / max GPU) / 2), truncated. Remaining resources are the

@@ -94,7 +94,7 @@ const struct hr_param hr__queue_params[] = {
      .choices = preemption_names,
      .help =
          "which waiting jobs preempt running ones: none; those earlier in order; those of higher priority; those of a "
-         "tenant whose guarantee others use; auto: by order under srtf, las and gittins, else none",
+         "tenant if others use its guarantee; auto: by order under srtf, las and gittins, else none",
      .advanced = true},
     {.key = "preempted",
      .type = HR_PARAM_CHOICE,

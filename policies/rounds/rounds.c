@@ -37,7 +37,7 @@ static const struct hr_param params[] = {
      .type = HR_PARAM_CHOICE,
      .fallback = "max-min",
      .choices = objective_names,
-     .help = "what is optimized: equal time; equal speed-up; makespan; deadlines at minimum cost"},
+     .help = "objective of the shares: equal time; equal speed-up; makespan; deadlines at minimum cost"},
     {.key = "round_s", .type = HR_PARAM_REAL, .fallback = "360", .min = 1, .max = 1e6, .help = "length of a round"},
     {.key = "placement",
      .type = HR_PARAM_CHOICE,

@@ -61,7 +61,7 @@ enum { N_LINES = sizeof lines / sizeof *lines };
 
 /* ---- Templates --------------------------------------------------------------------------------------- */
 
-/* Returns the value of the metric whose path is the `length` bytes at `path`. */
+/* Returns the value of a metric. Its path consists of the `length` bytes at `path`. */
 static double value_of(const struct hr_summary *summary, const char *path, size_t length, enum hr_unit *unit) {
   bool is_negated = path[0] == '-';
   enum hr__metric metric = hr__metric_find(path + is_negated, length - is_negated);

@@ -31,7 +31,7 @@ enum hr__metric_part {
   HR__PART_OOM
 };
 
-/* Prints the lines of a part whose metrics are known. */
+/* Prints the lines of a part that have known metrics. */
 void hr__put_metric_lines(struct hr__console *console, enum hr__metric_part part, const struct hr_summary *summary);
 /* Prints a line for each known metric with HR_METRIC_LISTED that no part contains. */
 void hr__put_other_metrics(struct hr__console *console, const struct hr_summary *summary);

@@ -379,7 +379,7 @@ static enum hr_status warn_misspelt_types(struct speed_builder *self) {
 
 /* Sets `*tflops` to the dense FP16 TFLOPS of a GPU type. If it is unknown, the error has the place of the key `name`,
    and its text names the pool with this GPU type, or the reference type. */
-static enum hr_status fp16_of(struct speed_builder *self, const char *gpu, const char *name, const char *whose,
+static enum hr_status fp16_of(struct speed_builder *self, const char *gpu, const char *name, const char *owner,
                               double *tflops) {
   const struct hr_gpu_type *type;
   struct hr_error inner;
@@ -388,7 +388,7 @@ static enum hr_status fp16_of(struct speed_builder *self, const char *gpu, const
     return hr__build_fail_at(self->builder, self->models, name,
                              "the default 'catalogue' needs the FP16 TFLOPS of %s; add it to catalog.gpus_file, or set "
                              "\"default\": \"same\": %s",
-                             whose, inner.text);
+                             owner, inner.text);
   if (status != HR_OK) return hr__build_wrap(self->builder, self->models, status, &inner);
   *tflops = type->fp16_tflops;
   return HR_OK;
@@ -432,13 +432,13 @@ static enum hr_status make_default(struct speed_builder *self) {
   if (is_same) return HR_OK;
   enum hr_status status = fp16_of(self, self->reference, "reference", "the reference type", &reference);
   for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
-    char whose[100];
-    snprintf(whose, sizeof whose, "pool '%.60s'", cluster->pools[i].name);
-    status = fp16_of(self, cluster->pools[i].gpu, "default", whose, &tflops);
+    char owner[100];
+    snprintf(owner, sizeof owner, "pool '%.60s'", cluster->pools[i].name);
+    status = fp16_of(self, cluster->pools[i].gpu, "default", owner, &tflops);
     if (status != HR_OK) return status;
     if (tflops / reference > MAX_SPEED)
       return hr__build_fail_at(self->builder, self->models, "reference",
-                               "%s would be more than %.0f times as fast as the reference type", whose, MAX_SPEED);
+                               "%s would be more than %.0f times as fast as the reference type", owner, MAX_SPEED);
     ppm[i] = to_ppm(tflops / reference);
     if (used < sizeof words)
       used += (size_t)snprintf(words + used, sizeof words - used, "%s%s %.4g", i ? ", " : "", cluster->pools[i].gpu,

@@ -242,7 +242,7 @@ static const cJSON *list_of(const struct quotas *quotas, const char *name) {
 
 /* ---- A quota ---------------------------------------------------------------------------------------- */
 
-/* Reads an amount that may be a share instead of a number of GPUs. `*milli` is not changed if there is no share. */
+/* Reads an amount that may be a share instead of a number of GPUs. `*milli` is not changed without a share. */
 static enum hr_status read_share(const struct quotas *quotas, const cJSON *object, const char *gpus_key,
                                  const char *share_key, uint64_t *milli) {
   if (hr__has(object, gpus_key) && hr__has(object, share_key))

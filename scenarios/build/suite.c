@@ -32,14 +32,14 @@ static bool parse_by(const char *text, struct hr_tolerance *tolerance) {
 static const char *const profile_words[] = {HR_TOLERANCE_PROFILE_TABLE(WORD) NULL};
 #undef WORD
 
-/* The profile of this name; HR_PROFILE_UNSPECIFIED if there is none. */
+/* The profile of this name; HR_PROFILE_UNSPECIFIED if no profile has it. */
 static enum hr_tolerance_profile profile_named(const char *text) {
   for (size_t i = 0; profile_words[i]; i++)
     if (strcmp(text, profile_words[i]) == 0) return (enum hr_tolerance_profile)(i + 1);
   return HR_PROFILE_UNSPECIFIED;
 }
 
-/* Makes a text whose errors begin with "--OPTION TEXT: ". The members are NULL when out of memory. */
+/* Makes a text with errors that begin with "--OPTION TEXT: ". The members are NULL when out of memory. */
 static struct hr_placed_text placed_option(const char *option, const char *text, size_t length) {
   size_t bytes = strlen(option) + strlen(text) + sizeof "-- : ";
   struct hr_placed_text placed = {.text = strndup(text, length), .place = malloc(bytes)};

@@ -3,7 +3,7 @@
  * Drafts a scenario from a trace (headroom/unstable/scenario_files.h).
  *
  * The draft is a tree of JSON that is built from top to bottom, in the order in which a person reads it. Each section
- * begins with a comment: the member "//SECTION", whose text says what was found in the trace, and what is assumed.
+ * begins with a comment: the member "//SECTION", with facts about the trace and assumptions.
  */
 
 #include "scenarios/draft/draft.h"

@@ -2,7 +2,7 @@
 #ifndef HR_SCENARIOS_DRAFT_DRAFT_H
 #define HR_SCENARIOS_DRAFT_DRAFT_H
 
-/* Shared by the files that draft a scenario: facts about the trace, what is owned and what can be bought, and functions
+/* Shared by the files that draft a scenario: facts about the trace, owned nodes, offers of a provider, and functions
    that add members to the JSON of the draft. */
 
 #include "headroom/unstable/catalog.h"
@@ -55,7 +55,7 @@ struct hr__draft_offer {
   int64_t uusd_h; /* on demand, per node */
 };
 
-/* A pool whose size the plan chooses. */
+/* A pool with a size that the plan chooses. */
 struct hr__draft_variable {
   char pool[HR__DRAFT_NAME_BYTES];
   uint32_t nodes, gpus;  /* at most this many nodes, of this many GPUs */

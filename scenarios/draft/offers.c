@@ -24,7 +24,7 @@ enum { NODE_GPUS = 8 };
 
 /* ---- Options ---------------------------------------------------------------------------------------- */
 
-/* Reads a number that is followed by 'x'. Returns the text after it; NULL if there is none. */
+/* Reads a number that is followed by 'x'. Returns the text after it; NULL if the text has none. */
 static const char *read_count(const char *text, uint32_t *count) {
   char *end;
   if (text[0] < '1' || text[0] > '9') return NULL;
@@ -188,8 +188,8 @@ static uint32_t nodes_for(double gpus, double gpus_per_node, uint32_t min) {
   return nodes > min ? (uint32_t)nodes : min;
 }
 
-/* Returns how many nodes of the first offer may be bought beside what is owned, for the demand `gpus`. The largest job
-   must fit if it does not fit into what is owned. */
+/* Returns how many nodes of the first offer may be bought beside the owned nodes, for the demand `gpus`. The largest
+   job must fit if it does not fit on owned nodes. */
 static uint32_t nodes_to_buy(const struct hr__draft *draft, double gpus) {
   double owned = own_gpus(draft), per_node = draft->offers[0].instance->gpus;
   uint32_t least = owned >= draft->facts.largest_gpus ? 1 : nodes_for(draft->facts.largest_gpus, per_node, 1);

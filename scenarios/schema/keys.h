@@ -73,9 +73,9 @@ struct hr__key {
   const struct hr__key *keys; /* of an object or a list; ends with a NULL name */
   const char *unit;           /* NULL: none */
   const char *fallback;       /* the default as JSON, texts without quotes; NULL: no constant default */
-  const char *otherwise;      /* the default in words; NULL: there is none, or `fallback` is the default */
+  const char *otherwise;      /* the default in words; NULL: no default, or `fallback` is the default */
   const char *or_text;        /* of an object: a text that may replace it; NULL: none */
-  const char *help;           /* sentences; the first one also stands alone */
+  const char *help;           /* sentences; the first one is understandable without the others */
   const char *replaced_by;    /* the key is an old name of this one; NULL: it is not */
   const char *schema;         /* additional members of its JSON Schema; NULL: none */
   /* The value of one choice in the same object decides which other keys belong to it. `selects`: the key is this
@@ -172,7 +172,7 @@ struct hr__key hr__key_of_param(const struct hr_param *param);
 /* Writes the error for an unknown key: "unknown key 'policy.ordr'; did you mean 'policy.order'? (known keys: ...)".
    `path` is the path of the parent, "" for the outermost object. `known` is NULL-terminated. */
 void hr__key_unknown(const char *path, const char *name, const char *const *known, char *text, size_t size);
-/* Writes what is expected of a value: "a whole number from 0 to 16000000". */
+/* Writes the expected kind of value: "a whole number from 0 to 16000000". */
 void hr__key_expected(const struct hr__key *key, char *text, size_t size);
 
 /* Limits of grids: the number of axes (the dimensions of GSL's Sobol sequence), and the number of levels of an axis. */

@@ -35,8 +35,8 @@ static const struct hr__key trace_keys[] = {
           "such as "
           "sacct's: columns of class, tenant (or queue), user and model.")},
     {"classes",
-     OBJECT(EACH(PATH, HELP("COLUMN~PATTERN: jobs whose column matches this POSIX extended regular "
-                            "expression are of this class."))),
+     OBJECT(EACH(PATH, HELP("COLUMN~PATTERN: if the column matches this POSIX extended regular "
+                            "expression, the job is of this class."))),
      HELP("Classes of jobs by patterns: {\"interactive\": \"JobName~^(jupyter|vscode)\"}. The first pattern that "
           "matches "
           "applies. Any table with named columns, such as sacct's or CSV.")},
@@ -78,7 +78,7 @@ static const struct hr__key cluster_keys[] = {
           "that is large enough. false: MIG instances are for the jobs that name their profile, and only for these.")},
     {"node_order", LIST(1, MAX_RUNS, EACH(NAME)),
      HELP("Order of nodes for placement rules that take the first of several equal nodes. POOL is the next node of the "
-          "pool, POOL*COUNT are its next COUNT nodes. Nodes that are not listed come last. Only with 'pools'.")},
+          "pool, POOL*COUNT are its next COUNT nodes. Nodes that are not listed follow. Only with 'pools'.")},
     END};
 
 /* ---- Classes of jobs -------------------------------------------------------------------------------- */
@@ -423,7 +423,7 @@ static const struct hr__key scenario_keys[] = {
     {"trace", OBJECT(trace_keys), .store = HR__STORE_PART,
      HELP("The jobs. Without a file, use --trace on the command line.")},
     {"catalog", OBJECT(catalog_keys),
-     HELP("CSV files whose rows are added to the catalogue or replace those with the same key. Relative to the "
+     HELP("CSV files with rows that are added to the catalogue or replace those with the same key. Relative to the "
           "scenario's folder.")},
     {"cluster", OBJECT(cluster_keys), MUST, AT(PART, SCENARIO, cluster),
      .schema = "{\"oneOf\": [{\"required\": [\"pools\"]}, {\"required\": [\"nodes_file\"]}]}",
@@ -436,7 +436,8 @@ static const struct hr__key scenario_keys[] = {
      HELP("Speed of jobs on the pools' GPUs, by the model in the trace. catalogue: for all models, the ratio of the "
           "dense FP16 TFLOPS to those of the first pool's GPU type.")},
     {"network_speeds", LIST(1, 10000, EACH(OBJECT(network_speed_keys))),
-     HELP("Speed of jobs whose GPUs are joined by a network, relative to one node. These rows have precedence over the "
+     HELP("Speed of jobs on GPUs that are joined by a network, relative to one node. These rows have precedence over "
+          "the "
           "catalogue's.")},
     {"costs", OBJECT(cost_keys), AT(PART, SCENARIO, costs),
      HELP("Costs other than those of pools, and their attribution to tenants.")},

@@ -353,7 +353,7 @@ static const char *refuse_placement(const struct hr_cluster *cluster, const stru
   if (pool->free_milli < gpu_milli) return "the pool has too few GPUs free";
   if (request) return placement->n_slices == request->tasks ? NULL : "a job must have one slice per task";
   bool is_counted = pool->comes_and_goes && placement->n_slices == 0;
-  return is_counted ? "in pools whose nodes come and go, jobs must be placed on nodes" : NULL;
+  return is_counted ? "in pools with nodes that come and go, jobs must be placed on nodes" : NULL;
 }
 
 const char *hr__cluster_allocate(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {

@@ -7,10 +7,10 @@
  *
  * The event heap has one entry per running job: the end of its phase or of its work. Jobs that write to the shared
  * storage of their pool are an exception. They have no entries; the storage has one entry, for the first write that
- * will complete. A job with very many checkpoints is another: of each series of checkpoints, only the last one has
- * entries and emits an event. The others are computed, at each instant, for all jobs with a series. Work is measured on
- * the job's own clock, which stops during restarts and checkpoints. When a job is stopped, the work before its last
- * checkpoint is kept and later work is lost.
+ * will complete. Jobs with very many checkpoints are another exception: of each series of checkpoints, only the last
+ * one has entries and emits an event. The others are computed, at each instant, for all jobs with a series. Work is
+ * measured on the job's own clock, which stops during restarts and checkpoints. When a job is stopped, the work before
+ * its last checkpoint is kept and later work is lost.
  */
 
 #include "base/array.h"

@@ -73,7 +73,7 @@ struct hr__count_note {
   uint64_t count;
   const char *one, *many, *rest;
 };
-/* Adds notes, except those whose count is 0. */
+/* Adds notes, except those with a count of 0. */
 enum hr_status hr__reader_note_counts(const struct hr__reader *reader, const struct hr__count_note *notes,
                                       size_t n_notes);
 /* Splits a GPU type that names a MIG profile: "1g.10gb", "a100_3g.20gb" (Slurm), "nvidia.com/mig-1g.10gb" or

@@ -372,7 +372,7 @@ static char *string_end(char *at) {
   return *at ? at + 1 : NULL;
 }
 
-/* Returns the end of the comment whose key begins at `at`; NULL if it is not a comment. */
+/* Returns the end of the comment with a key that begins at `at`; NULL if it is not a comment. */
 static char *comment_end(char *at) {
   char *end = strncmp(at, "\"//", 3) == 0 ? string_end(at) : NULL;
   char *colon = end ? skip_spaces(end) : NULL;

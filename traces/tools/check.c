@@ -121,7 +121,7 @@ static const struct finding_words words[HR_N_FINDINGS] = {
                                  "remove them if only GPUs matter"},
     [HR_FINDING_LEFT_OUT] = {"they cannot be replayed, with or without --lenient", NULL},
     [HR_FINDING_UNSORTED] = {"they are sorted when the trace is read; streamed runs reject the trace", NULL},
-    [HR_FINDING_SHORT_TRACE] = {"too few jobs to tell a policy's effect on waits from chance",
+    [HR_FINDING_SHORT_TRACE] = {"too few jobs to distinguish a policy's effect on waits from chance",
                                 "use a longer trace, or several generated from a model"},
     [HR_FINDING_NO_USERS] = {"jobs without a user: fair shares by user treat them as one user", NULL},
     [HR_FINDING_NO_TENANTS] = {"jobs without a tenant: no quota applies and costs are not attributed", NULL},

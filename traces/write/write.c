@@ -180,7 +180,7 @@ enum hr_status hr_generated_file(const char *path, bool *job_by_job, struct hr_e
   if (strcmp(format->name, "swf") == 0)
     return hr_fail(error, HR_BAD_INPUT,
                    "%s: SWF would lose fields of generated jobs; write CSV, and convert it with 'headroom trace "
-                   "convert', which reports what is lost",
+                   "convert', which reports the losses",
                    path);
   *job_by_job = strcmp(format->name, "csv") == 0 && hr__encoder_plain_name_length(path) == strlen(path);
   return HR_OK;

@@ -173,9 +173,9 @@ HR_API struct hr_capacity *hr_capacity_create(struct hr_capacity_set *set);
 /* Resets a planned state: no jobs, and the nodes that are up now are usable. Takes O(nodes). */
 HR_API void hr_capacity_reset(struct hr_capacity *capacity);
 
-/* Finds a placement by the rule of the set, in the pools that the job accepts. Returns false if there is none. */
+/* Finds a placement by the rule of the set, in the pools that the job accepts. Returns false if no placement exists. */
 HR_API bool hr_capacity_find(struct hr_capacity *capacity, const struct hr_need *need, struct hr_placement *placement);
-/* Finds a placement in one pool, which the job must accept. Returns false if there is none. */
+/* Finds a placement in one pool, which the job must accept. Returns false if no placement exists. */
 HR_API bool hr_capacity_find_in(struct hr_capacity *capacity, hr_pool pool, const struct hr_need *need,
                                 struct hr_placement *placement);
 /* Whether a placement exists. Later searches do not depend on this call, even if the rule is "random". */
@@ -194,7 +194,7 @@ HR_API enum hr_reason hr_capacity_never_fits(struct hr_capacity_set *set, const 
 HR_API bool hr_capacity_has(const struct hr_capacity *capacity, const struct hr_need *need,
                             const struct hr_placement *placement);
 
-/* hr_capacity_take allocates a placement, whose capacity must be free, to a job with this need. hr_capacity_give
+/* hr_capacity_take allocates a placement (its capacity must be free) to a job with this need. hr_capacity_give
    releases it. hr_capacity_undo reverts the last hr_capacity_take of these GPUs, including changes of MIG layouts.
    Parts of a placement on unusable nodes are ignored in counted allocation. */
 HR_API void hr_capacity_take(struct hr_capacity *capacity, const struct hr_need *need,
@@ -212,10 +212,10 @@ HR_API bool hr_capacity_is_idle(const struct hr_capacity *capacity, hr_pool pool
 HR_API uint64_t hr_capacity_free_milli(const struct hr_capacity *capacity, hr_pool pool);
 
 /*
- * Time windows. To plan a job that runs during a window, the state of each node is set to what is free during all of
- * the window. What tasks use of a node is an array of hr_capacity_columns numbers, such as CPU and the share of each
- * GPU. The sum over tasks that are on the node at the same time, and the maximum over several times, are taken column
- * by column.
+ * Time windows. To plan a job that runs during a window, the state of each node is set to the part that is free
+ * during all of the window. The use of a node by tasks is an array of hr_capacity_columns numbers, such as CPU and the
+ * share of each GPU. The sum over tasks that are on the node at the same time, and the maximum over several times, are
+ * taken column by column.
  */
 HR_API uint32_t hr_capacity_columns(const struct hr_capacity_set *set);
 /* Returns the index of the column with the used milli-GPUs of the first GPU; the columns of the next GPUs follow. 0 in
@@ -240,7 +240,8 @@ struct hr_window_use {
   const struct hr_slice *within, *before;
   uint32_t n_within, n_before;
 };
-/* Sets a planned state of a node to what is free during a window. The node must be up now, and becomes usable. */
+/* Sets a planned state of a node to the part that is free during a window. The node must be up now, and becomes usable.
+ */
 HR_API void hr_capacity_set_window(struct hr_capacity *capacity, hr_pool pool, hr_node node,
                                    const struct hr_window_use *use);
 /* Whether a task of the job or, in counted allocation, the smallest part that the job has on a node, fits on a node. */

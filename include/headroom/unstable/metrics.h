@@ -41,7 +41,7 @@ HR_API void hr_rejections_of(const struct hr_result *result, struct hr_rejection
 HR_API enum hr_status hr_rejections_predict(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                             const struct hr_class_spec *classes, const struct hr_speeds *speeds,
                                             struct hr_rejections *rejections, struct hr_error *error);
-/* Whether so many jobs were rejected (more than 1 %) that users must be warned. */
+/* Whether more than 1 % of the jobs were rejected. Users must then be warned. */
 HR_API bool hr_rejections_are_many(const struct hr_rejections *rejections);
 /* Writes a warning if many jobs were rejected: one line with their number, and one line with the remedy for each
    reason. */

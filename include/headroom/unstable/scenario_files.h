@@ -24,15 +24,15 @@ struct hr_scenario_key {
   char *only_with;   /* the choice with which the key may be used: "market reserved or spot"; NULL: it always may */
   char *fallback;    /* the default, or what happens without the key; NULL: nothing */
   const char *unit;  /* NULL: none */
-  const char *help;  /* sentences; the first one also stands alone */
+  const char *help;  /* sentences; the first one is understandable without the others */
   bool required;     /* in its object */
   bool is_constant;  /* `fallback` is a value, not words */
   const char *newer; /* the key is an old name of this one; NULL: it is not */
 };
 
 /* Lists the key at `path` ("" for all keys) and the keys below it, including the parameters of the built-in policies.
-   An index of a list may be "*" or a number. The caller frees the list with hr_scenario_keys_free. HR_BAD_INPUT: there
-   is no such key. */
+   An index of a list may be "*" or a number. The caller frees the list with hr_scenario_keys_free. HR_BAD_INPUT: the
+   key does not exist. */
 HR_API enum hr_status hr_scenario_keys(const char *path, struct hr_scenario_key **keys, size_t *count,
                                        struct hr_error *error);
 HR_API void hr_scenario_keys_free(struct hr_scenario_key *keys, size_t count);
@@ -40,14 +40,14 @@ HR_API void hr_scenario_keys_free(struct hr_scenario_key *keys, size_t count);
 /* Sets `*json` to the JSON Schema of scenarios. The caller frees it with free(). */
 HR_API enum hr_status hr_scenario_schema(char **json, struct hr_error *error);
 
-/* Sets `*json` to a small scenario that can be run. With `all`, it also has a comment on every key: a member whose name
-   begins with "//". `trace` is the path of the trace; NULL: a shipped trace, or none if there is none. The caller frees
+/* Sets `*json` to a small scenario that can be run. With `all`, it also has a comment on every key: a member with a
+   name that begins with "//". `trace` is the path of the trace; NULL: a shipped trace if one is found. The caller frees
    `*json` with free(). */
 HR_API enum hr_status hr_scenario_template(const char *trace, bool all, char **json, struct hr_error *error);
 
 /* ---- Drafts -------------------------------------------------------------------------------------------- */
 
-/* Drafts a scenario from a trace, from what is owned and from what a provider sells. The draft can be run at once. */
+/* Drafts a scenario from a trace, from owned nodes and from the offers of a provider. The draft can be run at once. */
 
 /* What to draft. All strings are borrowed. */
 struct hr_draft_config {
@@ -59,13 +59,13 @@ struct hr_draft_config {
   bool lenient;
   const char *const *own; /* [n_own]: nodes that exist, as NODESxGPUSxTYPE: "8x8xA100-80" */
   size_t n_own;
-  const char *cloud;        /* PROVIDER or PROVIDER:REGION, whose capacity may be bought; NULL: none */
+  const char *cloud;        /* capacity of this PROVIDER or PROVIDER:REGION may be bought; NULL: none */
   const char *const *goals; /* [n_goals]: constraints of the plan, such as "wait_s.p95 <= 1 h"; they are not checked */
   size_t n_goals;
 };
 
 /* Drafts a scenario: owned nodes, capacity that can be bought with prices and their dates, a plan. Comments (members
-   whose names begin with "//") say what was found in the trace, and what is assumed. Without owned nodes and without a
+   with names that begin with "//") list facts about the trace and assumptions. Without owned nodes and without a
    provider, the nodes are guessed from the demand. The caller frees `*json` with free(). HR_BAD_INPUT: `error` names
    the option (own or cloud) that is wrong. */
 HR_API enum hr_status hr_scenario_draft(const struct hr_draft_config *config, char **json, struct hr_error *error);

@@ -6,8 +6,8 @@
  * times.
  *
  * The reservation of a job is at the earliest time t for which the placement rule finds a placement. The rule is
- * evaluated with what is free during all of [t, t + limit), after all earlier reservations have been subtracted. See
- * backfill.h.
+ * evaluated with the capacity that is free during all of [t, t + limit), after all earlier reservations have been
+ * subtracted. See backfill.h.
  *
  * Two kinds of plans find the jobs that start now. If the queue has no subqueues and the future is regular
  * (hr__future_is_regular), a partial plan makes only the reservations on which this depends (partial_plan.c), and is
@@ -294,8 +294,8 @@ static bool keys_stay(const struct hr__queue *queue) {
          !queue->waiting.full_key;
 }
 
-/* Returns whether plans can be kept. For the condition on placement rules see partial_plan.c. A job whose topology
-   constraint expires gets another shape, which a kept plan would not notice. */
+/* Returns whether plans can be kept. For the condition on placement rules see partial_plan.c. If the topology
+   constraint of a job expires, the job gets another shape, which a kept plan would not notice. */
 static bool may_keep(const struct hr__queue *queue) {
   bool in_first_place = queue->rule == HR_PLACE_FIRST_FIT || queue->rule == HR_PLACE_POOL;
   return in_first_place && keys_stay(queue) && !queue->stops && !queue->preemptor && !queue->by_gpu && !queue->locality;

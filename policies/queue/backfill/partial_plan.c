@@ -17,8 +17,8 @@
  * with the goal that none of them, without a reservation, starts before the candidate's limit. Predecessors that would
  * start earlier get reservations. If such a job ends later than the goal, its own predecessors are examined up to its
  * end before (a new goal, on a stack). Then the candidate starts if it still fits now, and the next candidate is
- * searched. Jobs that are too long to start before the goal are not visited: what was learned from other jobs of their
- * shape bounds their starts (future.c), and the queue is searched for the next job with a limit below a bound.
+ * searched. Jobs that are too long to start before the goal are not visited: searches for other jobs of their shape
+ * have found bounds of their starts (future.c), and the queue is searched for the next job with a limit below a bound.
  *
  * Kept plans: while all jobs end at their limits and new jobs are last in order, a new plan would make the same
  * reservations again, because each of them is still the earliest one, given the reservations before it. There is one
@@ -140,7 +140,7 @@ static bool push_goal(struct hr__partial_plan *plan, struct hr_job_entry before,
 
 /* ---- Searches in the queue ------------------------------------------------------------------------ */
 
-/* Finds the first job of the shape after `after` that has no reservation, and whose limit is within the bound. */
+/* Finds the first job of the shape after `after` that has no reservation, and has a limit within the bound. */
 static void find_next(struct hr__partial_plan *plan, struct hr__shape *shape, struct hr_job_entry after,
                       struct plan_cursor *cursor) {
   struct hr__waiting *waiting = &plan->queue->waiting;

@@ -153,7 +153,7 @@ static inline int64_t hr__market_patience_us(const struct hr__queue *queue, hr_j
 bool hr__demand_add(struct hr__queue *queue, hr_job job, int64_t now_us);
 /* Removes a job that waits no more. */
 void hr__demand_remove(struct hr__queue *queue, hr_job job);
-/* Moves a waiting job, whose kind has changed, to the demand of its new need. False: out of memory. */
+/* Moves a waiting job to the demand of its new need after its kind has changed. False: out of memory. */
 bool hr__demand_change(struct hr__queue *queue, hr_job job);
 /* Sets `impatient` and `held` of each demand. False: out of memory. */
 bool hr__demands_count(struct hr__queue *queue, int64_t now_us);

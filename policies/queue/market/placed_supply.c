@@ -46,7 +46,7 @@ static enum hr_node_state state_of(const struct hr__queue *queue, struct pool_no
   return hr_cluster_node_state(queue->cluster, node.node);
 }
 
-/* Returns the first node of the pool that is off, from node `number` on; its number is HR_NONE if there is none. */
+/* Returns the first node of the pool that is off, from node `number` on; its number is HR_NONE if no node is off. */
 static uint32_t next_off(const struct hr__queue *queue, hr_pool pool, uint32_t number) {
   uint32_t first = hr_cluster_first_node(queue->cluster, pool).id;
   uint32_t n_nodes = hr_cluster_pool_spec(queue->cluster, pool)->nodes;

@@ -37,7 +37,7 @@ const SHOWN = [
   { path: 'goodput.lost_gpu_hours', has: (run) => usesSpot(run) || run.goodput?.lost_gpu_hours > 0 },
 ];
 
-// Less utilization is not worse if the run has prices: the cost of idle GPUs tells.
+// Less utilization is not worse if the run has prices: the cost of idle GPUs shows this.
 const senseOf = (path) => (run) => (path.startsWith('utilization') && run.cost ? 0 : metricSense(path));
 
 export const HEADLINE_METRICS = SHOWN.map(({ path, metric = path, has, better, ...more }) => ({
