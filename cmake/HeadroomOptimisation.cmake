@@ -1,5 +1,5 @@
-# Link-time optimisation of the library and the program. Objects are "fat", so that the installed static library serves
-# any linker and the tests can link without optimising all over again.
+# Link-time optimisation of the program. Objects are "fat", so that the installed static library serves any linker, and
+# the shared library and the tests can link without optimising all over again.
 option(HEADROOM_LTO "Link-time optimisation" OFF)
 
 function(headroom_lto_use)
@@ -16,4 +16,9 @@ function(headroom_lto_use)
     set_target_properties(${target} PROPERTIES INTERPROCEDURAL_OPTIMIZATION ON)
     target_compile_options(${target} PRIVATE -ffat-lto-objects)
   endforeach()
+endfunction()
+
+# headroom_lto_skip(TARGET): links fat objects as they are.
+function(headroom_lto_skip target)
+  target_link_options(${target} PRIVATE $<$<AND:$<BOOL:${HEADROOM_LTO}>,$<C_COMPILER_ID:GNU>>:-fno-lto>)
 endfunction()
