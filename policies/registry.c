@@ -84,7 +84,7 @@ const struct hr_policy_ops *const *hr_policies(void) {
   return policies;
 }
 
-#define ORDER_SETTING(text, name, help) {text, "queue", {{"order", text}}},
+#define ORDER_SETTING(text, ...) {text, "queue", {{"order", text}}},
 static const struct hr_policy_setting settings[] = {HR__ORDERS(ORDER_SETTING){"easy", "queue", {{"backfill", "easy"}}},
                                                     {"conservative", "queue", {{"backfill", "conservative"}}},
                                                     {0}};

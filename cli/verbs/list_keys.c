@@ -42,13 +42,19 @@ static void print_cell(const char *text) {
   fputs(" |", stdout);
 }
 
+/* A table does not repeat a long list of choices, which is in the reference of rules. */
 static void print_row(const struct hr_scenario_key *key, const char *name) {
+  enum { LONG_LIST = 100 };
   char text[900];
+  bool is_long = strncmp(key->type, "one of ", strlen("one of ")) == 0 && strlen(key->type) > LONG_LIST;
+  int help_length = (int)(is_long ? strcspn(key->help, ":") : strlen(key->help));
   printf("| `%s` |", name);
-  snprintf(text, sizeof text, "%s%s%s", key->type, key->unit ? ", in " : "", key->unit ? key->unit : "");
+  snprintf(text, sizeof text, "%s%s%s", is_long ? "one of many names" : key->type, key->unit ? ", in " : "",
+           key->unit ? key->unit : "");
   print_cell(text);
   print_cell(key->required ? "required" : key->fallback ? key->fallback : "");
-  snprintf(text, sizeof text, "%s%s%s%s", key->help, key->only_with ? " Only with " : "",
+  snprintf(text, sizeof text, "%.*s%s%s%s%s", help_length, key->help,
+           is_long ? ". [rules.md](rules.md) has all names." : "", key->only_with ? " Only with " : "",
            key->only_with ? key->only_with : "", key->only_with ? "." : "");
   print_cell(text);
   putchar('\n');

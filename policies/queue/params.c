@@ -7,8 +7,9 @@
 
 #define TEXT(text, object) text,
 #define NAME(text) text,
-#define ORDER_NAME(text, name, help) text,
-#define ORDER_HELP(text, name, help) " " text " (" help "),"
+#define ORDER_NAME(text, ...) text,
+#define ORDER_HELP(text, name, ...) " " text " (" FIRST_OF(__VA_ARGS__, ) "),"
+#define FIRST_OF(first, ...) first
 static const char *const order_names[] = {HR__ORDERS(ORDER_NAME) NULL};
 static const char *const backfill_names[] = {HR__BACKFILLS(TEXT) NULL};
 const char *const hr__placement_names[] = {HR__PLACEMENTS(TEXT) HR__PACKINGS(NAME) NULL};

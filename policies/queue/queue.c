@@ -12,7 +12,7 @@
 enum choice { PREEMPTS_AUTO, PREEMPTS_NONE, PREEMPTS_BY_ORDER, PREEMPTS_BY_PRIORITY, PREEMPTS_BY_QUOTA };
 
 #define OBJECT(text, object) object,
-#define ORDER(text, name, help) &hr__order_##name,
+#define ORDER(text, name, ...) &hr__order_##name,
 static const struct hr__order *const orders[] = {HR__ORDERS(ORDER)};
 static const struct hr__backfill *const backfills[] = {HR__BACKFILLS(OBJECT)};
 static const enum hr_placement_rule rules[] = {HR__PLACEMENTS(OBJECT)};

@@ -18,20 +18,13 @@ static int64_t fifo_key(struct hr__queue *queue, const struct hr_view *view, hr_
   return 0; /* ties are broken by id, which is the order of (submit, row) */
 }
 
-static int64_t smallest_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  (void)view;
-  return (int64_t)hr__counted_milli(queue, job);
-}
-
-static int64_t largest_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  (void)view;
-  return -(int64_t)hr__counted_milli(queue, job);
-}
-
-static int64_t sjf_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  (void)view;
-  return hr_trace_estimate_us(queue->trace, job);
-}
+#define KEY_ORDER(text, name, help, expression)                                                                        \
+  static int64_t name##_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {                         \
+    (void)view;                                                                                                        \
+    return expression;                                                                                                 \
+  }                                                                                                                    \
+  const struct hr__order hr__order_##name = {.key = name##_key};
+HR__KEY_ORDERS(KEY_ORDER)
 
 /* Returns the time at which the job's priority would have been 0. With aging, the priorities of all waiting jobs
    increase at the same rate, so this time does not change while the job waits. */
@@ -85,9 +78,6 @@ static bool when_aging(const struct hr__queue *queue) {
 }
 
 const struct hr__order hr__order_fifo = {.key = fifo_key, .ages = always};
-const struct hr__order hr__order_sjf = {.key = sjf_key};
-const struct hr__order hr__order_smallest = {.key = smallest_key};
-const struct hr__order hr__order_largest = {.key = largest_key};
 const struct hr__order hr__order_priority = {.key = priority_key, .create = create_priority, .ages = when_aging};
 const struct hr__order hr__order_edf = {.key = edf_key};
 const struct hr__order hr__order_f1 = {.key = f1_key};

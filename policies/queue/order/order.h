@@ -47,14 +47,19 @@ struct hr__order {
   hr__line_of *line_of;
 };
 
-/* All orders: name in a scenario, suffix of the name of the object (hr__order_...), and help text. The name of an order
-   can also be used as the name of a policy, which is `queue` with this order. A new order needs one line here, its
-   object in a file of this folder, and its name in the scenario schema. */
+/* Orders that consist of a key that is fixed at submission: name in a scenario, suffix of the name of the object
+   (hr__order_...), help text, and the key as an expression of `queue` and `job`. order.c defines their objects. */
+#define HR__KEY_ORDERS(X)                                                                                              \
+  X("sjf", sjf, "estimated run time", hr_trace_estimate_us(queue->trace, job))                                         \
+  X("smallest", smallest, "fewest GPUs", (int64_t)hr__counted_milli(queue, job))                                       \
+  X("largest", largest, "most GPUs", -(int64_t)hr__counted_milli(queue, job))
+
+/* All orders: name, suffix and help text. The name of an order can also be used as the name of a policy, which is
+   `queue` with this order. A new order needs one line in HR__KEY_ORDERS, or one line here and its object in a file of
+   this folder. */
 #define HR__ORDERS(X)                                                                                                  \
   X("fifo", fifo, "submit time")                                                                                       \
-  X("sjf", sjf, "estimated run time")                                                                                  \
-  X("smallest", smallest, "fewest GPUs")                                                                               \
-  X("largest", largest, "most GPUs")                                                                                   \
+  HR__KEY_ORDERS(X)                                                                                                    \
   X("priority", priority, "priority, optionally with aging")                                                           \
   X("srtf", srtf, "remaining run time")                                                                                \
   X("las", las, "attained service")                                                                                    \
@@ -67,7 +72,7 @@ struct hr__order {
   X("drf", drf, "dominant share of the tenant")                                                                        \
   X("multifactor", multifactor, "weighted sum of factors, as in Slurm")
 
-#define HR__DECLARE_ORDER(text, name, help) extern const struct hr__order hr__order_##name;
+#define HR__DECLARE_ORDER(text, name, ...) extern const struct hr__order hr__order_##name;
 HR__ORDERS(HR__DECLARE_ORDER)
 #undef HR__DECLARE_ORDER
 
