@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The plug-in capacity: queues with deserved, guaranteed and maximum resources, flat or as a tree.
+
+   In a hierarchy the amounts of a queue include those of its descendants. If the tree is broken (a parent is missing, a
+   cycle, a job in an inner queue), the plug-in is not ready: it admits, allocates and reclaims nothing.
+   Source: volcano-sh/volcano, pkg/scheduler/plugins/capacity/capacity.go. */
+
+#include "policies/volcano/session.h"
+
+/* ---- Limits ---- */
+
+static void share_of(struct hr__volcano_queue_state *queue) {
+  /* A queue without deserved resources comes after all queues that have less than they deserve. */
+  queue->share =
+      hr__volcano_is_empty(&queue->deserved) ? 1 : hr__volcano_dominant_share(&queue->allocated, &queue->deserved);
+}
+
+static void set_up_queue(const struct hr__volcano_queue *queue, struct hr__volcano_queue_state *state) {
+  hr__volcano_clear(&state->allocated);
+  state->request = state->elastic = state->inqueue = state->real_capability = state->allocated;
+  state->deserved = queue->deserved;
+  state->guarantee = queue->guarantee;
+  state->capability = queue->capability;
+  state->parent = HR__VOLCANO_NONE;
+}
+
+static bool open_flat(struct hr__volcano_session *session) {
+  const struct hr__volcano_snapshot *snapshot = session->snapshot;
+  struct hr__volcano_vector guarantees;
+  hr__volcano_clear(&guarantees);
+  for (uint32_t i = 0; i < snapshot->n_queues; i++) hr__volcano_add(&guarantees, &snapshot->queues[i].guarantee);
+  for (uint32_t i = 0; i < snapshot->n_jobs; i++) {
+    if (snapshot->jobs[i].queue == HR__VOLCANO_NONE) continue;
+    session->capacity[snapshot->jobs[i].queue].takes_part = true;
+    hr__volcano_queue_sums(session, session->capacity, i);
+  }
+  for (uint32_t i = 0; i < snapshot->n_queues; i++) {
+    struct hr__volcano_queue_state *queue = &session->capacity[i];
+    queue->real_capability = hr__volcano_exceeding(&session->total, &guarantees);
+    hr__volcano_add(&queue->real_capability, &queue->guarantee);
+    if (snapshot->queues[i].has_capability) {
+      queue->capability = hr__volcano_queue_capability(&snapshot->queues[i]);
+      hr__volcano_limit(&queue->real_capability, &queue->capability, true);
+    }
+    hr__volcano_limit(&queue->deserved, &queue->real_capability, true);
+    hr__volcano_raise(&queue->deserved, &queue->guarantee);
+    share_of(queue);
+  }
+  return true;
+}
+
+/* ---- Tree ---- */
+
+/* Sets the parent of each queue. Returns false if a parent is missing. */
+static bool link_parents(struct hr__volcano_session *session) {
+  const struct hr__volcano_snapshot *snapshot = session->snapshot;
+  uint32_t root = snapshot->root_queue;
+  for (uint32_t i = 0; i < snapshot->n_queues; i++) {
+    if (i == root) continue;
+    uint32_t parent = snapshot->queues[i].parent;
+    if (parent == HR__VOLCANO_NONE) parent = root;
+    if (parent == HR__VOLCANO_MISSING || parent == HR__VOLCANO_NONE) return false;
+    session->capacity[i].parent = parent;
+    session->capacity[parent].n_children++;
+  }
+  return true;
+}
+
+/* Sets the depth of each queue. Returns false if there is a cycle. */
+static bool measure_depths(struct hr__volcano_session *session) {
+  const struct hr__volcano_snapshot *snapshot = session->snapshot;
+  for (uint32_t i = 0; i < snapshot->n_queues; i++) {
+    uint32_t depth = 0;
+    for (uint32_t at = session->capacity[i].parent; at != HR__VOLCANO_NONE; at = session->capacity[at].parent)
+      if (++depth > snapshot->n_queues) return false;
+    session->capacity[i].depth = depth;
+  }
+  return true;
+}
+
+/* Children inherit the limits that they do not set. */
+static void inherit_capability(struct hr__volcano_queue_state *child, const struct hr__volcano_queue_state *parent) {
+  for (uint32_t k = HR__VOLCANO_CPU; k <= HR__VOLCANO_MEMORY; k++)
+    if (child->capability.amount[k] <= 0) child->capability.amount[k] = parent->capability.amount[k];
+  for (uint32_t k = HR__VOLCANO_PODS; k < parent->capability.width; k++)
+    if (hr__volcano_has(&parent->capability, k) && !hr__volcano_has(&child->capability, k))
+      hr__volcano_set(&child->capability, k, parent->capability.amount[k]);
+}
+
+/* Sets the limits of the children of a queue from its own. */
+static void limit_children(struct hr__volcano_session *session, uint32_t parent) {
+  struct hr__volcano_queue_state *queues = session->capacity, *top = &queues[parent];
+  struct hr__volcano_vector guarantees, deserved;
+  hr__volcano_clear(&guarantees);
+  deserved = guarantees;
+  for (uint32_t i = 0; i < session->snapshot->n_queues; i++) {
+    if (queues[i].parent != parent) continue;
+    hr__volcano_raise(&queues[i].deserved, &queues[i].guarantee);
+    hr__volcano_add(&deserved, &queues[i].deserved);
+    hr__volcano_add(&guarantees, &queues[i].guarantee);
+    inherit_capability(&queues[i], top);
+  }
+  if (parent == session->snapshot->root_queue) {
+    top->guarantee = guarantees;
+    top->deserved = deserved;
+  }
+  for (uint32_t i = 0; i < session->snapshot->n_queues; i++) {
+    if (queues[i].parent != parent) continue;
+    queues[i].real_capability = hr__volcano_exceeding(&top->real_capability, &guarantees);
+    hr__volcano_add(&queues[i].real_capability, &queues[i].guarantee);
+    hr__volcano_limit(&queues[i].real_capability, &queues[i].capability, true);
+  }
+}
+
+static void limit_root(struct hr__volcano_session *session) {
+  struct hr__volcano_queue_state *root = &session->capacity[session->snapshot->root_queue];
+  if (hr__volcano_is_empty(&root->capability)) {
+    hr__volcano_clear(&root->capability);
+    for (uint32_t k = 0; k < session->total.width; k++)
+      if (hr__volcano_has(&session->total, k)) hr__volcano_set(&root->capability, k, HR__VOLCANO_UNLIMITED);
+  }
+  root->real_capability = root->capability;
+}
+
+static bool open_hierarchy(struct hr__volcano_session *session) {
+  const struct hr__volcano_snapshot *snapshot = session->snapshot;
+  if (!link_parents(session) || !measure_depths(session)) return false;
+  for (uint32_t i = 0; i < snapshot->n_jobs; i++) {
+    if (snapshot->jobs[i].queue == HR__VOLCANO_NONE) continue;
+    if (session->capacity[snapshot->jobs[i].queue].n_children) return false;
+    hr__volcano_queue_sums(session, session->capacity, i);
+  }
+  if (snapshot->root_queue == HR__VOLCANO_NONE) return false;
+  limit_root(session);
+  uint32_t max_depth = 0;
+  for (uint32_t i = 0; i < snapshot->n_queues; i++)
+    if (session->capacity[i].depth > max_depth) max_depth = session->capacity[i].depth;
+  for (uint32_t depth = 0; depth <= max_depth; depth++)
+    for (uint32_t i = 0; i < snapshot->n_queues; i++)
+      if (session->capacity[i].depth == depth && session->capacity[i].n_children) limit_children(session, i);
+  for (uint32_t i = 0; i < snapshot->n_queues; i++) share_of(&session->capacity[i]);
+  return true;
+}
+
+bool hr__volcano_capacity_open(struct hr__volcano_session *session) {
+  session->capacity_is_hierarchical = hr__volcano_enables(session->plugin[HR__VOLCANO_CAPACITY], HR__VOLCANO_HIERARCHY);
+  for (uint32_t i = 0; i < session->snapshot->n_queues; i++)
+    set_up_queue(&session->snapshot->queues[i], &session->capacity[i]);
+  if (!session->capacity_is_hierarchical) return open_flat(session);
+  bool is_ready = open_hierarchy(session);
+  for (uint32_t i = 0; i < session->snapshot->n_queues && !is_ready; i++)
+    session->capacity[i].parent = HR__VOLCANO_NONE;
+  return is_ready;
+}
+
+/* ---- Orders ---- */
+
+/* The ancestor of a queue at a depth that is at most its own. */
+static uint32_t ancestor_at(const struct hr__volcano_session *session, uint32_t queue, uint32_t depth) {
+  while (session->capacity[queue].depth > depth) queue = session->capacity[queue].parent;
+  return queue;
+}
+
+/* The depth of the lowest common proper ancestor; 0 if there is none. */
+static uint32_t common_depth(const struct hr__volcano_session *session, uint32_t left, uint32_t right) {
+  uint32_t a = session->capacity[left].depth, b = session->capacity[right].depth, limit = a < b ? a : b, depth = 0;
+  for (uint32_t i = 0; i < limit; i++) {
+    if (ancestor_at(session, left, i) != ancestor_at(session, right, i)) return depth;
+    depth = i;
+  }
+  return depth;
+}
+
+static int compare_shares(const struct hr__volcano_queue_state *left, const struct hr__volcano_queue_state *right) {
+  if (left->share != right->share) return left->share < right->share ? -1 : 1;
+  return (int)hr__volcano_is_empty(&left->deserved) - (int)hr__volcano_is_empty(&right->deserved);
+}
+
+/* The ancestor of the queue just below `depth`, or the queue itself. */
+static uint32_t below(const struct hr__volcano_session *session, uint32_t queue, uint32_t depth) {
+  return depth + 1 < session->capacity[queue].depth ? ancestor_at(session, queue, depth + 1) : queue;
+}
+
+int hr__volcano_capacity_compare(const struct hr__volcano_session *session, uint32_t left, uint32_t right) {
+  const struct hr__volcano_queue_state *queues = session->capacity;
+  int32_t a = session->snapshot->queues[left].priority, b = session->snapshot->queues[right].priority;
+  if (a != b) return a > b ? -1 : 1;
+  if (!session->capacity_is_hierarchical) return compare_shares(&queues[left], &queues[right]);
+  if (!queues[left].n_children != !queues[right].n_children) return queues[left].n_children ? 1 : -1;
+  if (queues[left].n_children) return compare_shares(&queues[left], &queues[right]);
+  uint32_t depth = common_depth(session, left, right);
+  return compare_shares(&queues[below(session, left, depth)], &queues[below(session, right, depth)]);
+}
+
+int hr__volcano_capacity_compare_victims(const struct hr__volcano_session *session, uint32_t left, uint32_t right,
+                                         uint32_t preemptor) {
+  uint32_t a = common_depth(session, left, preemptor), b = common_depth(session, right, preemptor);
+  return a == b ? 0 : a > b ? -1 : 1;
+}
+
+/* ---- Votes ---- */
+
+bool hr__volcano_capacity_allocatable(const struct hr__volcano_session *session, uint32_t queue, uint32_t task) {
+  if (!session->snapshot->queues[queue].is_open || !session->capacity_is_ready) return false;
+  if (session->capacity_is_hierarchical && session->capacity[queue].n_children) return false;
+  const struct hr__volcano_vector *request = hr__volcano_request(session, task);
+  for (uint32_t at = queue; at != HR__VOLCANO_NONE; at = session->capacity[at].parent) {
+    struct hr__volcano_vector used = session->capacity[at].allocated;
+    hr__volcano_add(&used, request);
+    if (!hr__volcano_within(&used, &session->capacity[at].real_capability, request)) return false;
+  }
+  return true;
+}
+
+/* The level of ancestors that reclaim looks at; 0 in a flat plug-in. */
+static uint32_t reclaim_level(const struct hr__volcano_session *session) {
+  int32_t level = session->plugin[HR__VOLCANO_CAPACITY]->arguments.ancestor_reclaim_level;
+  return session->capacity_is_hierarchical && level > 0 ? (uint32_t)level : 0;
+}
+
+/* The `level`-th ancestor of a queue; HR__VOLCANO_NONE if it has fewer ancestors or if the ancestor is the root. */
+static uint32_t inner_ancestor(const struct hr__volcano_session *session, uint32_t queue, uint32_t level) {
+  uint32_t depth = session->capacity[queue].depth;
+  return level < depth ? ancestor_at(session, queue, depth - level) : HR__VOLCANO_NONE;
+}
+
+bool hr__volcano_capacity_preemptive(const struct hr__volcano_session *session, uint32_t queue, uint32_t task) {
+  if (!session->capacity_is_ready || !session->snapshot->queues[queue].is_open) return false;
+  const struct hr__volcano_vector *request = hr__volcano_request(session, task);
+  struct hr__volcano_vector used = session->capacity[queue].allocated;
+  hr__volcano_add(&used, request);
+  if (!hr__volcano_within(&used, &session->capacity[queue].real_capability, request)) return false;
+  if (hr__volcano_within_partly(&used, &session->capacity[queue].deserved, request)) return true;
+  for (uint32_t level = 1; level <= reclaim_level(session); level++) {
+    uint32_t ancestor = inner_ancestor(session, queue, level);
+    if (ancestor == HR__VOLCANO_NONE) break;
+    used = session->capacity[ancestor].allocated;
+    hr__volcano_add(&used, request);
+    if (hr__volcano_within_partly(&used, &session->capacity[ancestor].deserved, request)) return true;
+  }
+  return false;
+}
+
+bool hr__volcano_capacity_enqueueable(const struct hr__volcano_session *session, uint32_t job) {
+  const struct hr__volcano_job *info = &session->snapshot->jobs[job];
+  if (!session->capacity_is_ready) return false;
+  if (session->capacity_is_hierarchical && session->capacity[info->queue].n_children) return false;
+  if (!session->snapshot->queues[info->queue].is_open) return false;
+  if (!info->has_min_resources) return true;
+  for (uint32_t at = info->queue; at != HR__VOLCANO_NONE; at = session->capacity[at].parent)
+    if (!hr__volcano_has_room(&session->capacity[at], &info->min_resources)) return false;
+  return true;
+}
+
+void hr__volcano_capacity_enqueued(struct hr__volcano_session *session, uint32_t job) {
+  if (!session->snapshot->jobs[job].has_min_resources) return;
+  struct hr__volcano_vector minimum = hr__volcano_minimum(session, job);
+  for (uint32_t at = session->snapshot->jobs[job].queue; at != HR__VOLCANO_NONE; at = session->capacity[at].parent)
+    hr__volcano_add(&session->capacity[at].inqueue, &minimum);
+}
+
+void hr__volcano_capacity_notify(struct hr__volcano_session *session, uint32_t task, bool allocated) {
+  uint32_t queue = session->snapshot->jobs[session->snapshot->tasks[task].job].queue;
+  for (uint32_t at = queue; at != HR__VOLCANO_NONE; at = session->capacity[at].parent)
+    if (allocated)
+      hr__volcano_add(&session->capacity[at].allocated, hr__volcano_request(session, task));
+    else
+      hr__volcano_subtract(&session->capacity[at].allocated, hr__volcano_request(session, task));
+  /* The shares of ancestors stay as they were when the session was opened, as in Volcano. */
+  share_of(&session->capacity[queue]);
+}
+
+/* ---- Reclaim ---- */
+
+/* What is left to a queue after the victims chosen so far. */
+static struct hr__volcano_vector *left_to(struct hr__volcano_session *session, uint32_t queue) {
+  if (session->scratch_stamp[queue] != session->stamp) {
+    session->scratch_stamp[queue] = session->stamp;
+    session->scratch[queue] = session->capacity[queue].allocated;
+  }
+  return &session->scratch[queue];
+}
+
+static bool shares_ancestor(const struct hr__volcano_session *session, uint32_t left, uint32_t right, uint32_t level) {
+  for (uint32_t i = 1; i <= level; i++) {
+    uint32_t a = inner_ancestor(session, left, i);
+    if (a == HR__VOLCANO_NONE) break;
+    for (uint32_t k = 1; k <= level; k++)
+      if (inner_ancestor(session, right, k) == a) return true;
+  }
+  return false;
+}
+
+/* Whether a queue has more than it deserves in a dimension of the task, or deserves nothing in any of them. */
+static bool exceeds(struct hr__volcano_session *session, uint32_t queue, const struct hr__volcano_vector *request) {
+  const struct hr__volcano_vector *deserved = &session->capacity[queue].deserved;
+  return !hr__volcano_intersects(request, deserved, false) ||
+         hr__volcano_exceeds_partly(left_to(session, queue), deserved, request);
+}
+
+/* Whether the ancestors of the victim's queue allow to take it. `mark`: subtract the victim from those that were
+   checked. */
+static bool ancestors_allow(struct hr__volcano_session *session, uint32_t reclaimer_queue, uint32_t queue,
+                            const struct hr__volcano_vector *request, bool mark) {
+  for (uint32_t level = 1; level <= reclaim_level(session); level++) {
+    uint32_t ancestor = inner_ancestor(session, queue, level);
+    if (ancestor == HR__VOLCANO_NONE || ancestor == inner_ancestor(session, reclaimer_queue, level)) continue;
+    if (mark)
+      hr__volcano_subtract(left_to(session, ancestor), request);
+    else if (!exceeds(session, ancestor, request))
+      return false;
+  }
+  return true;
+}
+
+static bool may_reclaim(struct hr__volcano_session *session, uint32_t reclaimer, uint32_t candidate) {
+  const struct hr__volcano_task *tasks = session->snapshot->tasks;
+  uint32_t own = session->snapshot->jobs[tasks[reclaimer].job].queue;
+  uint32_t queue = session->snapshot->jobs[tasks[candidate].job].queue;
+  const struct hr__volcano_vector *request = tasks[candidate].request;
+  if (!hr__volcano_intersects(request, tasks[reclaimer].request, true)) return false;
+  struct hr__volcano_vector rest = *left_to(session, queue);
+  hr__volcano_subtract(&rest, request);
+  if (!hr__volcano_less_equal(&session->capacity[queue].guarantee, &rest)) return false;
+  if (!exceeds(session, queue, request)) return false;
+  if (!hr__volcano_intersects(request, &session->capacity[queue].deserved, false) && reclaim_level(session) &&
+      shares_ancestor(session, own, queue, reclaim_level(session)) &&
+      !hr__volcano_intersects(tasks[reclaimer].request, &session->capacity[own].deserved, false))
+    return false;
+  return ancestors_allow(session, own, queue, request, false);
+}
+
+uint32_t hr__volcano_capacity_victims(struct hr__volcano_session *session, uint32_t reclaimer,
+                                      const uint32_t *candidates, uint32_t n, uint32_t *victims) {
+  if (!session->capacity_is_ready) return 0;
+  const struct hr__volcano_snapshot *snapshot = session->snapshot;
+  uint32_t own = snapshot->jobs[snapshot->tasks[reclaimer].job].queue, n_victims = 0;
+  session->stamp++;
+  hr__volcano_victims_begin(session, reclaimer, candidates, n);
+  while (session->victim_heap.count) {
+    uint32_t task = hr__volcano_victims_pop(session);
+    uint32_t job = snapshot->tasks[task].job;
+    if (job == HR__VOLCANO_NONE || !may_reclaim(session, reclaimer, task)) continue;
+    uint32_t queue = snapshot->jobs[job].queue;
+    hr__volcano_subtract(left_to(session, queue), snapshot->tasks[task].request);
+    ancestors_allow(session, own, queue, snapshot->tasks[task].request, true);
+    victims[n_victims++] = task;
+  }
+  return n_victims;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which nodes a task may use: the plug-ins predicates (selectors and the number of pods), nodegroup (groups of nodes by
+   queue), tdm (nodes that may be used only during a part of the day), usage (measured load), and the proportional part
+   of resource-strategy-fit.
+
+   Invariant: group_allocated[queue * n_groups + group] is the sum over the allocated tasks of the queue in the group.
+   Source: volcano-sh/volcano, pkg/scheduler/plugins/{predicates,nodegroup,tdm,usage,resource-strategy-fit}. */
+
+#include "policies/volcano/session.h"
+
+#define GROUP_SCORE 100.0
+#define ZONE_SCORE 100.0
+#define NODE_SCORE 100.0
+
+/* ---- nodegroup ---- */
+
+static bool contains(const struct hr__volcano_id_list *list, uint32_t id) {
+  for (uint32_t i = 0; i < list->n_ids; i++)
+    if (list->ids[i] == id) return true;
+  return false;
+}
+
+/* The groups of a queue; in a hierarchy those of the nearest ancestor that sets any. NULL: none. */
+static const struct hr__volcano_node_groups *groups_of(const struct hr__volcano_session *session, uint32_t queue) {
+  const struct hr__volcano_snapshot *snapshot = session->snapshot;
+  if (queue == HR__VOLCANO_NONE) return NULL;
+  bool inherits = hr__volcano_enables(session->plugin[HR__VOLCANO_NODEGROUP], HR__VOLCANO_HIERARCHY);
+  for (uint32_t steps = 0; steps <= snapshot->n_queues; steps++) {
+    if (snapshot->queues[queue].groups) return snapshot->queues[queue].groups;
+    if (!inherits || queue == snapshot->root_queue) return NULL;
+    uint32_t parent = snapshot->queues[queue].parent;
+    if (parent == HR__VOLCANO_NONE) parent = snapshot->root_queue;
+    if (parent == HR__VOLCANO_MISSING || parent == HR__VOLCANO_NONE) return NULL;
+    queue = parent;
+  }
+  return NULL;
+}
+
+static uint32_t queue_of(const struct hr__volcano_session *session, uint32_t task) {
+  uint32_t job = session->snapshot->tasks[task].job;
+  return job == HR__VOLCANO_NONE ? HR__VOLCANO_NONE : session->snapshot->jobs[job].queue;
+}
+
+static struct hr__volcano_vector *allocated_in(const struct hr__volcano_session *session, uint32_t queue,
+                                               uint32_t group) {
+  return &session->group_allocated[(size_t)queue * session->snapshot->n_groups + group];
+}
+
+void hr__volcano_nodegroup_notify(struct hr__volcano_session *session, uint32_t task, bool allocated) {
+  uint32_t queue = queue_of(session, task), node = session->task_node[task];
+  if (queue == HR__VOLCANO_NONE || node == HR__VOLCANO_NONE) return;
+  uint32_t group = session->snapshot->nodes[node].group;
+  if (group == HR__VOLCANO_NONE) return;
+  (allocated ? hr__volcano_add : hr__volcano_subtract)(allocated_in(session, queue, group),
+                                                       hr__volcano_request(session, task));
+}
+
+void hr__volcano_nodegroup_open(struct hr__volcano_session *session) {
+  for (uint32_t i = 0; i < session->snapshot->n_tasks; i++)
+    if (hr__volcano_is_allocated(session->task_state[i])) hr__volcano_nodegroup_notify(session, i, true);
+}
+
+/* Whether the queue stays within its limit of the group if the task is added. */
+static bool within_group_limit(const struct hr__volcano_session *session, uint32_t task, uint32_t queue,
+                               uint32_t group) {
+  const struct hr__volcano_queue *info = &session->snapshot->queues[queue];
+  for (uint32_t i = 0; i < info->n_group_limits; i++) {
+    const struct hr__volcano_group_limit *limit = &info->group_limits[i];
+    if (limit->group != group) continue;
+    struct hr__volcano_vector used = *allocated_in(session, queue, group);
+    hr__volcano_add(&used, hr__volcano_request(session, task));
+    for (uint32_t k = 0; k < limit->limit.width; k++) {
+      bool limits = k == HR__VOLCANO_CPU      ? limit->limits_cpu
+                    : k == HR__VOLCANO_MEMORY ? limit->limits_memory
+                                              : hr__volcano_has(&limit->limit, k);
+      if (limits && used.amount[k] - limit->limit.amount[k] >= HR__VOLCANO_TOLERANCE) return false;
+    }
+  }
+  return true;
+}
+
+/* Returns NULL if the node group plug-in accepts the node, else the reason why not. */
+static const char *group_reason(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
+  uint32_t queue = queue_of(session, task), group = session->snapshot->nodes[node].group;
+  if (queue != HR__VOLCANO_NONE && session->snapshot->queues[queue].group_limits_are_invalid)
+    return "the resource limits of node groups are invalid";
+  const struct hr__volcano_node_groups *groups = groups_of(session, queue);
+  bool is_unset = !groups || (!groups->required.n_ids && !groups->preferred.n_ids && !groups->anti_required.n_ids &&
+                              !groups->anti_preferred.n_ids);
+  if (group == HR__VOLCANO_NONE) {
+    bool is_strict = session->plugin[HR__VOLCANO_NODEGROUP]->arguments.nodegroup.is_strict;
+    return !is_strict && is_unset ? NULL : "node group label not found";
+  }
+  if (is_unset) return "node group affinity not found";
+  bool accepted = contains(&groups->required, group) || contains(&groups->preferred, group);
+  if (contains(&groups->anti_required, group)) accepted = false;
+  if (contains(&groups->anti_preferred, group)) accepted = true;
+  if (!accepted) return "node group not satisfied";
+  return within_group_limit(session, task, queue, group) ? NULL : "node group resource limit exceeded";
+}
+
+double hr__volcano_nodegroup_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
+  uint32_t group = session->snapshot->nodes[node].group;
+  const struct hr__volcano_node_groups *groups = groups_of(session, queue_of(session, task));
+  if (group == HR__VOLCANO_NONE || !groups) return 0;
+  if (contains(&groups->anti_preferred, group)) return -1;
+  double score = contains(&groups->required, group) ? GROUP_SCORE : 0;
+  if (!contains(&groups->preferred, group)) return score;
+  if (!session->plugin[HR__VOLCANO_NODEGROUP]->arguments.nodegroup.preferred_in_order) return score + GROUP_SCORE / 2;
+  /* Of a group that is listed twice, the last place counts; the list counts once for each different group. */
+  uint32_t place = 0, n_different = 0;
+  for (uint32_t i = 0; i < groups->preferred.n_ids; i++) {
+    struct hr__volcano_id_list before = {groups->preferred.ids, i};
+    if (groups->preferred.ids[i] == group) place = i;
+    n_different += !contains(&before, groups->preferred.ids[i]);
+  }
+  return score + GROUP_SCORE / 2 * ((double)n_different - place) / n_different;
+}
+
+/* ---- tdm ---- */
+
+static bool is_in_window(const struct hr__volcano_zone_window *window, int32_t minute) {
+  if (window->start_min < window->end_min) return minute >= window->start_min && minute <= window->end_min;
+  return minute >= window->start_min || minute <= window->end_min;
+}
+
+/* Whether the nodes of the zone may be used now. */
+static bool zone_is_active(const struct hr__volcano_session *session, uint32_t zone) {
+  const struct hr__volcano_tdm_arguments *tdm = &session->plugin[HR__VOLCANO_TDM]->arguments.tdm;
+  for (uint32_t i = 0; i < tdm->n_windows; i++)
+    if (tdm->windows[i].zone == zone)
+      return !tdm->windows[i].is_invalid && is_in_window(&tdm->windows[i], session->config->minute_of_day);
+  return false;
+}
+
+static const char *zone_reason(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
+  uint32_t zone = session->snapshot->nodes[node].zone;
+  if (zone == HR__VOLCANO_NONE) return NULL;
+  if (!zone_is_active(session, zone)) return "the revocable zone is not active";
+  return session->snapshot->tasks[task].uses_revocable_zones ? NULL : "the task does not use revocable nodes";
+}
+
+double hr__volcano_tdm_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
+  uint32_t zone = session->snapshot->nodes[node].zone;
+  return zone != HR__VOLCANO_NONE && zone_is_active(session, zone) &&
+                 session->snapshot->tasks[task].uses_revocable_zones
+             ? ZONE_SCORE
+             : 0;
+}
+
+static int32_t budget_tasks(const struct hr__volcano_budget *budget, uint32_t n_tasks) {
+  if (!budget->is_percent) return budget->value;
+  return (int32_t)(((int64_t)budget->value * n_tasks + 99) / 100);
+}
+
+/* How many tasks the job may lose at once. */
+static int32_t max_evictions(const struct hr__volcano_session *session, uint32_t job) {
+  const struct hr__volcano_job *info = &session->snapshot->jobs[job];
+  const uint32_t *count = session->job_count[job];
+  int32_t running = (int32_t)count[HR__VOLCANO_RUNNING];
+  if (info->max_unavailable.is_set) {
+    int32_t ended = (int32_t)(count[HR__VOLCANO_SUCCEEDED] + count[HR__VOLCANO_FAILED]);
+    int32_t unavailable = (int32_t)info->n_tasks - ended - running;
+    int32_t left = budget_tasks(&info->max_unavailable, info->n_tasks) - unavailable;
+    return left > 0 ? left : 0;
+  }
+  if (!info->min_available_budget.is_set) return 1;
+  int32_t left = running - budget_tasks(&info->min_available_budget, info->n_tasks);
+  return left >= 0 ? left : 1;
+}
+
+/* Keeps, for each job, as many of the tasks as it may lose. */
+static uint32_t within_budgets(const struct hr__volcano_session *session, const uint32_t *tasks, uint32_t n,
+                               uint32_t *victims) {
+  uint32_t n_victims = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t job = session->snapshot->tasks[tasks[i]].job;
+    int32_t taken = 0;
+    for (uint32_t k = 0; k < n_victims; k++) taken += session->snapshot->tasks[victims[k]].job == job;
+    if (taken < max_evictions(session, job)) victims[n_victims++] = tasks[i];
+  }
+  return n_victims;
+}
+
+uint32_t hr__volcano_tdm_victims(const struct hr__volcano_session *session, uint32_t preemptor,
+                                 const uint32_t *candidates, uint32_t n, uint32_t *victims) {
+  const struct hr__volcano_task *tasks = session->snapshot->tasks;
+  if (tasks[preemptor].preemptable || tasks[preemptor].uses_revocable_zones) return 0;
+  uint32_t n_kept = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t task = candidates[i], node = session->task_node[task];
+    if (tasks[task].preemptable && tasks[task].job != HR__VOLCANO_NONE &&
+        session->task_state[task] == HR__VOLCANO_RUNNING && node != HR__VOLCANO_NONE &&
+        session->snapshot->nodes[node].zone == HR__VOLCANO_NONE)
+      session->filtered[n_kept++] = task;
+  }
+  return within_budgets(session, session->filtered, n_kept, victims);
+}
+
+uint32_t hr__volcano_victims(const struct hr__volcano_session *session, uint32_t *victims) {
+  const struct hr__volcano_plugin *plugin = session->plugin[HR__VOLCANO_TDM];
+  if (!plugin || !hr__volcano_enables(plugin, HR__VOLCANO_VICTIM)) return 0;
+  const struct hr__volcano_tdm_arguments *tdm = &plugin->arguments.tdm;
+  uint32_t n_kept = 0;
+  for (uint32_t i = 0; i < tdm->n_windows; i++) {
+    if (zone_is_active(session, tdm->windows[i].zone)) continue;
+    for (uint32_t node = 0; node < session->snapshot->n_nodes; node++) {
+      if (session->snapshot->nodes[node].zone != tdm->windows[i].zone) continue;
+      for (uint32_t at = session->nodes[node].first_task; at != HR__VOLCANO_NONE; at = session->task_next[at])
+        if (session->snapshot->tasks[at].preemptable && session->snapshot->tasks[at].job != HR__VOLCANO_NONE &&
+            session->task_state[at] == HR__VOLCANO_RUNNING)
+          session->filtered[n_kept++] = at;
+    }
+  }
+  return within_budgets(session, session->filtered, n_kept, victims);
+}
+
+/* ---- usage ---- */
+
+static const char *usage_reason(const struct hr__volcano_session *session, uint32_t node) {
+  const struct hr__volcano_node *info = &session->snapshot->nodes[node];
+  const struct hr__volcano_usage_arguments *usage = &session->plugin[HR__VOLCANO_USAGE]->arguments.usage;
+  if (!info->usage_is_fresh) return NULL;
+  if (info->has_cpu_usage && info->cpu_usage > usage->cpu_threshold)
+    return "the CPU load of the node exceeds the upper limit.";
+  if (info->has_memory_usage && info->memory_usage > usage->memory_threshold)
+    return "the memory load of the node exceeds the upper limit.";
+  return NULL;
+}
+
+double hr__volcano_usage_score(const struct hr__volcano_session *session, uint32_t node) {
+  const struct hr__volcano_node *info = &session->snapshot->nodes[node];
+  const struct hr__volcano_usage_arguments *usage = &session->plugin[HR__VOLCANO_USAGE]->arguments.usage;
+  if (!info->usage_is_fresh || !info->has_cpu_usage || !info->has_memory_usage) return 0;
+  double cpu = (100 - info->cpu_usage) / 100 * usage->cpu_weight;
+  double memory = (100 - info->memory_usage) / 100 * usage->memory_weight;
+  return (cpu + memory) / (usage->cpu_weight + usage->memory_weight) * (NODE_SCORE * usage->weight);
+}
+
+/* ---- predicates, resource-strategy-fit ---- */
+
+static enum hr__volcano_verdict predicates_verdict(const struct hr__volcano_session *session, uint32_t task,
+                                                   uint32_t node, const char **reason) {
+  const uint64_t *accepted = session->snapshot->tasks[task].nodes;
+  if (accepted && !(accepted[node / 64] >> node % 64 & 1)) {
+    *reason = "node(s) didn't match Pod's node affinity/selector";
+    return HR__VOLCANO_UNSCHEDULABLE_FOR_GOOD;
+  }
+  if (session->nodes[node].n_pods < session->snapshot->nodes[node].allocatable.amount[HR__VOLCANO_PODS])
+    return HR__VOLCANO_FITS;
+  *reason = "node(s) pod number exceeded";
+  return HR__VOLCANO_UNSCHEDULABLE;
+}
+
+/* Tasks that request no proportional resource must leave CPU and memory for what is idle of it. */
+static const char *proportional_reason(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
+  const struct hr__volcano_strategy_arguments *strategy =
+      &session->plugin[HR__VOLCANO_RESOURCE_STRATEGY_FIT]->arguments.strategy;
+  const struct hr__volcano_vector *request = hr__volcano_request(session, task), *idle = &session->nodes[node].idle;
+  if (!strategy->is_proportional) return NULL;
+  for (uint32_t i = 0; i < request->width; i++)
+    if ((strategy->proportional >> i & 1) && request->amount[i] > 0) return NULL;
+  for (uint32_t i = HR__VOLCANO_PODS; i < idle->width; i++) {
+    if (!(strategy->proportional >> i & 1) || !hr__volcano_has(idle, i)) continue;
+    double cpu = idle->amount[i] * strategy->proportional_cpu[i];
+    double memory = idle->amount[i] * strategy->proportional_memory[i] * 1000 * 1000;
+    if (idle->amount[HR__VOLCANO_CPU] - request->amount[HR__VOLCANO_CPU] < cpu ||
+        idle->amount[HR__VOLCANO_MEMORY] - request->amount[HR__VOLCANO_MEMORY] < memory)
+      return "proportional of resource check failed";
+  }
+  return NULL;
+}
+
+static enum hr__volcano_verdict plugin_verdict(const struct hr__volcano_session *session,
+                                               enum hr__volcano_plugin_id plugin, uint32_t task, uint32_t node,
+                                               const char **reason) {
+  switch (plugin) {
+  case HR__VOLCANO_PREDICATES:
+    return predicates_verdict(session, task, node, reason);
+  case HR__VOLCANO_NODEGROUP:
+    *reason = group_reason(session, task, node);
+    break;
+  case HR__VOLCANO_TDM:
+    *reason = zone_reason(session, task, node);
+    break;
+  case HR__VOLCANO_USAGE:
+    *reason = usage_reason(session, node);
+    break;
+  case HR__VOLCANO_RESOURCE_STRATEGY_FIT:
+    *reason = proportional_reason(session, task, node);
+    break;
+  default:
+    break;
+  }
+  return *reason ? HR__VOLCANO_UNSCHEDULABLE_FOR_GOOD : HR__VOLCANO_FITS;
+}
+
+enum hr__volcano_verdict hr__volcano_predicate(const struct hr__volcano_session *session, uint32_t task, uint32_t node,
+                                               const char **reason) {
+  const char *unused;
+  if (!reason) reason = &unused;
+  *reason = NULL;
+  for (uint32_t i = 0; i < session->config->n_plugins; i++) {
+    const struct hr__volcano_plugin *plugin = &session->config->plugins[i];
+    if (!hr__volcano_enables(plugin, HR__VOLCANO_PREDICATE)) continue;
+    enum hr__volcano_verdict verdict = plugin_verdict(session, plugin->id, task, node, reason);
+    if (verdict != HR__VOLCANO_FITS) return verdict;
+  }
+  return HR__VOLCANO_FITS;
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_POLICIES_VOLCANO_VOLCANO_H
+#define HR_POLICIES_VOLCANO_VOLCANO_H
+
+/*
+ * The model of the Volcano scheduler: a function from a snapshot (nodes, queues, jobs, tasks) and a configuration
+ * (actions, tiers of plug-ins) to decisions (which tasks are bound and evicted, and what waits for which node).
+ *
+ * A snapshot consists of arrays; items refer to each other by index. A job is a PodGroup, and a task is a pod. The
+ * tasks of a job are consecutive. A session is created from a snapshot, which it does not change, and runs the actions
+ * in order. All memory of a session comes from one arena; the actions allocate nothing.
+ *
+ * Not modelled: network topology (HyperNodes), sharding, DRA, affinity between pods, taints, and plug-ins that are not
+ * listed below.
+ * Source: volcano-sh/volcano, pkg/scheduler.
+ */
+
+#include "headroom/base.h"
+#include "policies/volcano/resources.h"
+
+/* No such item; for the parent of a queue: the queue has no parent. */
+#define HR__VOLCANO_NONE UINT32_MAX
+/* The parent of a queue whose parent does not exist. */
+#define HR__VOLCANO_MISSING (UINT32_MAX - 1)
+
+/* ---- Snapshot ---- */
+
+struct hr__volcano_node {
+  struct hr__volcano_vector allocatable; /* pods: the maximum number of pods */
+  uint32_t group;                        /* node group; HR__VOLCANO_NONE: none */
+  uint32_t zone;                         /* revocable zone; HR__VOLCANO_NONE: not revocable */
+  /* Measured load, in percent. `usage_is_fresh`: measured during the last five minutes. */
+  bool usage_is_fresh, has_cpu_usage, has_memory_usage;
+  double cpu_usage, memory_usage;
+};
+
+struct hr__volcano_id_list {
+  const uint32_t *ids;
+  uint32_t n_ids;
+};
+
+/* What a queue may use of one node group. Dimensions that `limit` lacks are unlimited. */
+struct hr__volcano_group_limit {
+  uint32_t group;
+  bool limits_cpu, limits_memory;
+  struct hr__volcano_vector limit;
+};
+
+/* The node groups of a queue (plug-in nodegroup). */
+struct hr__volcano_node_groups {
+  struct hr__volcano_id_list required, preferred, anti_required, anti_preferred;
+};
+
+struct hr__volcano_queue {
+  const char *name; /* orders queues of equal age */
+  int64_t created_us;
+  uint32_t parent;
+  int32_t weight, priority;
+  bool is_open, reclaimable;
+  bool has_capability;                                       /* false: unlimited */
+  struct hr__volcano_vector capability, deserved, guarantee; /* zeros if not set */
+  const char *hierarchy, *hierarchy_weights; /* path and weights for hierarchical DRF, such as "root/eng" and "1/2" */
+  const struct hr__volcano_node_groups *groups; /* NULL: no affinity */
+  const struct hr__volcano_group_limit *group_limits;
+  uint32_t n_group_limits;
+  bool group_limits_are_invalid;
+};
+
+enum hr__volcano_phase {
+  HR__VOLCANO_PHASE_PENDING, /* waits for the action enqueue */
+  HR__VOLCANO_PHASE_INQUEUE,
+  HR__VOLCANO_PHASE_RUNNING,
+  HR__VOLCANO_PHASE_OTHER
+};
+
+/* How many tasks of a job may be lost (plug-in tdm): a number, or a percentage of all tasks, rounded up. */
+struct hr__volcano_budget {
+  bool is_set, is_percent;
+  int32_t value;
+};
+
+struct hr__volcano_job {
+  const char *uid;                /* orders jobs of equal age */
+  int64_t created_us, waiting_us; /* waiting_us: maximum wait before it is enqueued anyway (plug-in sla); 0: not set */
+  uint32_t queue, name_space;     /* HR__VOLCANO_NONE: the queue does not exist */
+  int32_t priority, min_available;
+  /* Roles are numbered within the job. role_min[r]: minimum number of tasks; the sum is `role_min_total`. */
+  const int32_t *role_min;
+  const bool *role_has_name; /* a role without name never stops later tasks */
+  uint32_t n_roles;
+  int32_t role_min_total;
+  bool has_min_resources, preemptable;
+  struct hr__volcano_vector min_resources;
+  enum hr__volcano_phase phase;
+  struct hr__volcano_budget max_unavailable, min_available_budget;
+  uint32_t first_task, n_tasks;
+};
+
+enum hr__volcano_state {
+  HR__VOLCANO_PENDING,
+  HR__VOLCANO_ALLOCATED, /* placed in this session, not yet bound */
+  HR__VOLCANO_PIPELINED, /* placed on resources that are being released */
+  HR__VOLCANO_BINDING,
+  HR__VOLCANO_BOUND,
+  HR__VOLCANO_RUNNING,
+  HR__VOLCANO_RELEASING,
+  HR__VOLCANO_SUCCEEDED,
+  HR__VOLCANO_FAILED,
+  HR__VOLCANO_N_STATES
+};
+
+struct hr__volcano_task {
+  const char *uid; /* orders tasks that are equal otherwise */
+  int64_t created_us;
+  const struct hr__volcano_vector *request; /* includes one pod */
+  uint32_t job, role;                       /* job: HR__VOLCANO_NONE for a pod that belongs to no job */
+  uint32_t node;                            /* HR__VOLCANO_NONE: none */
+  enum hr__volcano_state state;
+  int32_t priority;          /* 1 unless set */
+  int32_t pod_priority;      /* 0 unless set */
+  int64_t index;             /* the number at the end of the pod's name; -1: none */
+  const uint64_t *nodes;     /* bit set of the nodes that the pod accepts; NULL: all nodes */
+  const int64_t *preference; /* score of each node from preferred node affinity; NULL: zeros */
+  bool preemptable, never_preempts, gated;
+  bool uses_revocable_zones;
+  bool is_critical; /* of a system-critical priority class or of the namespace kube-system */
+  /* 1 to n_tasks: tasks with equal values have equal requests, nodes, queue and zones; if no node fits one of them, the
+     others are not tried until resources are released. 0: unknown. */
+  uint32_t equivalence;
+};
+
+/* A limit on the minimum resources of the jobs of a namespace that are enqueued. Absent dimensions are unlimited. */
+struct hr__volcano_namespace_quota {
+  uint32_t name_space;
+  bool limits_cpu, limits_memory;
+  struct hr__volcano_vector hard, used;
+};
+
+struct hr__volcano_snapshot {
+  const struct hr__volcano_node *nodes;
+  const struct hr__volcano_queue *queues;
+  const struct hr__volcano_job *jobs;
+  const struct hr__volcano_task *tasks;
+  const struct hr__volcano_namespace_quota *quotas;
+  uint32_t n_nodes, n_queues, n_jobs, n_tasks, n_quotas, n_namespaces, n_groups, n_zones;
+  uint32_t root_queue;    /* the queue named "root"; HR__VOLCANO_NONE: none */
+  uint32_t gpu_dimension; /* of nvidia.com/gpu, for balanced scores; HR__VOLCANO_NONE: none */
+};
+
+/* ---- Configuration ---- */
+
+/* The plug-ins. The columns: name in the configuration, enum constant. */
+#define HR__VOLCANO_PLUGINS(X)                                                                                         \
+  X("gang", HR__VOLCANO_GANG)                                                                                          \
+  X("priority", HR__VOLCANO_PRIORITY)                                                                                  \
+  X("conformance", HR__VOLCANO_CONFORMANCE)                                                                            \
+  X("proportion", HR__VOLCANO_PROPORTION)                                                                              \
+  X("capacity", HR__VOLCANO_CAPACITY)                                                                                  \
+  X("drf", HR__VOLCANO_DRF)                                                                                            \
+  X("predicates", HR__VOLCANO_PREDICATES)                                                                              \
+  X("nodeorder", HR__VOLCANO_NODEORDER)                                                                                \
+  X("binpack", HR__VOLCANO_BINPACK)                                                                                    \
+  X("resource-strategy-fit", HR__VOLCANO_RESOURCE_STRATEGY_FIT)                                                        \
+  X("usage", HR__VOLCANO_USAGE)                                                                                        \
+  X("nodegroup", HR__VOLCANO_NODEGROUP)                                                                                \
+  X("tdm", HR__VOLCANO_TDM)                                                                                            \
+  X("overcommit", HR__VOLCANO_OVERCOMMIT)                                                                              \
+  X("sla", HR__VOLCANO_SLA)                                                                                            \
+  X("resourcequota", HR__VOLCANO_RESOURCEQUOTA)
+
+/* The callbacks that a plug-in can be enabled for. The columns: name, enum constant. */
+#define HR__VOLCANO_CALLBACKS(X)                                                                                       \
+  X("jobOrder", HR__VOLCANO_JOB_ORDER)                                                                                 \
+  X("queueOrder", HR__VOLCANO_QUEUE_ORDER)                                                                             \
+  X("taskOrder", HR__VOLCANO_TASK_ORDER)                                                                               \
+  X("jobReady", HR__VOLCANO_JOB_READY)                                                                                 \
+  X("jobPipelined", HR__VOLCANO_JOB_PIPELINED)                                                                         \
+  X("jobStarving", HR__VOLCANO_JOB_STARVING)                                                                           \
+  X("jobEnqueued", HR__VOLCANO_JOB_ENQUEUED)                                                                           \
+  X("preemptable", HR__VOLCANO_PREEMPTABLE)                                                                            \
+  X("reclaimable", HR__VOLCANO_RECLAIMABLE)                                                                            \
+  X("overused", HR__VOLCANO_OVERUSED)                                                                                  \
+  X("preemptive", HR__VOLCANO_PREEMPTIVE)                                                                              \
+  X("allocatable", HR__VOLCANO_ALLOCATABLE)                                                                            \
+  X("predicate", HR__VOLCANO_PREDICATE)                                                                                \
+  X("nodeOrder", HR__VOLCANO_NODE_ORDER)                                                                               \
+  X("victim", HR__VOLCANO_VICTIM)                                                                                      \
+  X("hierarchy", HR__VOLCANO_HIERARCHY)
+
+#define HR__VOLCANO_ACTIONS(X)                                                                                         \
+  X("enqueue", HR__VOLCANO_ENQUEUE)                                                                                    \
+  X("allocate", HR__VOLCANO_ALLOCATE)                                                                                  \
+  X("backfill", HR__VOLCANO_BACKFILL)                                                                                  \
+  X("preempt", HR__VOLCANO_PREEMPT)                                                                                    \
+  X("reclaim", HR__VOLCANO_RECLAIM)                                                                                    \
+  X("shuffle", HR__VOLCANO_SHUFFLE)
+
+#define HR__VOLCANO_ID(name, id) id,
+enum hr__volcano_plugin_id { HR__VOLCANO_PLUGINS(HR__VOLCANO_ID) HR__VOLCANO_N_PLUGINS };
+enum hr__volcano_callback { HR__VOLCANO_CALLBACKS(HR__VOLCANO_ID) HR__VOLCANO_N_CALLBACKS };
+enum hr__volcano_action { HR__VOLCANO_ACTIONS(HR__VOLCANO_ID) HR__VOLCANO_N_ACTIONS };
+#undef HR__VOLCANO_ID
+
+/* The names in the order of the ids. */
+extern const char *const hr__volcano_plugin_names[HR__VOLCANO_N_PLUGINS];
+extern const char *const hr__volcano_callback_names[HR__VOLCANO_N_CALLBACKS];
+extern const char *const hr__volcano_action_names[HR__VOLCANO_N_ACTIONS];
+
+struct hr__volcano_nodeorder_arguments {
+  int32_t least_requested, most_requested, balanced_resource, node_affinity;
+};
+
+/* Weight of a dimension in a score; dimensions without weight are ignored. */
+struct hr__volcano_binpack_arguments {
+  int32_t weight;
+  uint32_t weighted; /* bit set of dimensions */
+  int32_t dimension_weight[HR__VOLCANO_MAX_DIMENSIONS];
+};
+
+struct hr__volcano_strategy_arguments {
+  int32_t weight;
+  uint32_t weighted, most_allocated; /* bit sets of dimensions; the others are scored by least allocated */
+  int32_t dimension_weight[HR__VOLCANO_MAX_DIMENSIONS];
+  /* Scarce resources (sra): nodes that have them are avoided by tasks that do not need them. */
+  int32_t scarce_weight;
+  uint32_t scarce; /* bit set */
+  int32_t scarce_dimension_weight[HR__VOLCANO_MAX_DIMENSIONS], scarce_weight_sum;
+  /* Per unit of an idle proportional resource, CPU (milli-cores, of thousandths) and memory are kept free. */
+  bool is_proportional;
+  uint32_t proportional; /* bit set */
+  double proportional_cpu[HR__VOLCANO_MAX_DIMENSIONS], proportional_memory[HR__VOLCANO_MAX_DIMENSIONS];
+};
+
+struct hr__volcano_usage_arguments {
+  int32_t weight, cpu_weight, memory_weight;
+  double cpu_threshold, memory_threshold;
+};
+
+/* A daily window in which the nodes of a revocable zone may be used, in minutes of the day. */
+struct hr__volcano_zone_window {
+  uint32_t zone;
+  bool is_invalid;
+  int32_t start_min, end_min; /* an end that is not after the start is on the next day */
+};
+
+struct hr__volcano_tdm_arguments {
+  const struct hr__volcano_zone_window *windows;
+  uint32_t n_windows;
+};
+
+struct hr__volcano_nodegroup_arguments {
+  bool is_strict, preferred_in_order;
+};
+
+struct hr__volcano_plugin {
+  enum hr__volcano_plugin_id id;
+  uint32_t tier;    /* plug-ins are sorted by tier */
+  uint32_t enabled; /* bit set of callbacks */
+  union {
+    int32_t ancestor_reclaim_level; /* capacity */
+    double overcommit_factor;       /* overcommit */
+    int64_t waiting_us;             /* sla; 0: not set */
+    struct hr__volcano_nodeorder_arguments nodeorder;
+    struct hr__volcano_binpack_arguments binpack;
+    struct hr__volcano_strategy_arguments strategy;
+    struct hr__volcano_usage_arguments usage;
+    struct hr__volcano_tdm_arguments tdm;
+    struct hr__volcano_nodegroup_arguments nodegroup;
+  } arguments;
+};
+
+struct hr__volcano_config {
+  const struct hr__volcano_plugin *plugins;
+  const enum hr__volcano_action *actions;
+  uint32_t n_plugins, n_actions;
+  int64_t now_us;        /* on the scale of `created_us` */
+  int32_t minute_of_day; /* 0 to 1439; for revocable zones */
+  bool topology_aware_preemption;
+  /* The percentage of nodes, the minimum and the maximum number of nodes that topology-aware preemption compares. */
+  int32_t candidate_percent, min_candidates, max_candidates;
+  /* Ties between nodes are random in Volcano. True: the last of equal nodes is taken, else the first. */
+  bool prefers_last_node;
+};
+
+/* Sets the arguments of a plug-in to their defaults. */
+void hr__volcano_default_arguments(struct hr__volcano_plugin *plugin);
+/* A configuration without actions and plug-ins. */
+struct hr__volcano_config hr__volcano_default_config(void);
+
+/* ---- Session ---- */
+
+struct hr__volcano_session;
+
+/* Opens a session. Snapshot and configuration must outlive it. Returns NULL if memory is exhausted. */
+struct hr__volcano_session *hr__volcano_open(struct hr_arena *arena, const struct hr__volcano_snapshot *snapshot,
+                                             const struct hr__volcano_config *config);
+/* Runs the actions. */
+void hr__volcano_run(struct hr__volcano_session *session);
+
+/* The tasks that were bound and evicted, in this order. */
+struct hr__volcano_id_list hr__volcano_binds(const struct hr__volcano_session *session);
+struct hr__volcano_id_list hr__volcano_evictions(const struct hr__volcano_session *session);
+enum hr__volcano_state hr__volcano_task_state(const struct hr__volcano_session *session, uint32_t task);
+uint32_t hr__volcano_task_node(const struct hr__volcano_session *session, uint32_t task);
+enum hr__volcano_phase hr__volcano_job_phase(const struct hr__volcano_session *session, uint32_t job);
+/* Resources of the tasks of a job that have a node. */
+const struct hr__volcano_vector *hr__volcano_job_allocated(const struct hr__volcano_session *session, uint32_t job);
+
+/* ---- Single rules, for tests ---- */
+
+enum hr__volcano_verdict {
+  HR__VOLCANO_FITS = 0,
+  HR__VOLCANO_UNSCHEDULABLE = 2,         /* evictions may help */
+  HR__VOLCANO_UNSCHEDULABLE_FOR_GOOD = 3 /* evictions do not help */
+};
+
+/* Whether the enabled plug-ins accept the task on the node; resources are not checked. `reason`: NULL, or gets a text
+   with static lifetime. */
+enum hr__volcano_verdict hr__volcano_predicate(const struct hr__volcano_session *session, uint32_t task, uint32_t node,
+                                               const char **reason);
+/* The sum of the scores of the enabled plug-ins. */
+double hr__volcano_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node);
+bool hr__volcano_job_precedes(const struct hr__volcano_session *session, uint32_t left, uint32_t right);
+bool hr__volcano_is_enqueueable(struct hr__volcano_session *session, uint32_t job);
+/* The tasks that the plug-ins evict of their own accord. `victims` has room for all tasks. Returns their number. */
+uint32_t hr__volcano_victims(const struct hr__volcano_session *session, uint32_t *victims);
+/* Filters the tasks that may be preempted for `preemptor` (HR__VOLCANO_NONE: unknown). Returns the number kept. */
+uint32_t hr__volcano_preemptable(struct hr__volcano_session *session, uint32_t preemptor, uint32_t *tasks,
+                                 uint32_t n_tasks);
+
+/* Verifies the invariants of the session: node and queue totals equal the sums over tasks, and all jobs that were bound
+   in this session are complete if the plug-in gang is enabled. Returns a text with static lifetime that names the first
+   violation, NULL if there is none. */
+const char *hr__volcano_check(const struct hr__volcano_session *session);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SCENARIOS_CONFORM_VOLCANO_CASE_H
+#define HR_SCENARIOS_CONFORM_VOLCANO_CASE_H
+
+/* A case of Volcano: the snapshot and the configuration that are read from its JSON. */
+
+#include "policies/volcano/volcano.h"
+#include "scenarios/conform/conform.h"
+
+struct hr__volcano_names {
+  const char **items;
+  uint32_t n_items, capacity;
+};
+
+struct hr__volcano_case {
+  struct hr__verdict *verdict;
+  const cJSON *whole;
+  struct hr__volcano_names dimensions; /* "cpu", "memory", "pods", then the others */
+  struct hr__volcano_names groups, zones, namespaces;
+  struct hr__volcano_snapshot snapshot;
+  struct hr__volcano_config config;
+  const cJSON **node_json, **task_json; /* by index */
+  const char **node_names, **job_names, **task_names;
+  bool *task_waits_for_volume; /* the pod is bound only after its volume */
+};
+
+/* Returns the index of a name, and adds the name if it is new. */
+uint32_t hr__volcano_intern(struct hr__volcano_case *world, struct hr__volcano_names *names, const char *name);
+/* Returns the index of the name, HR__VOLCANO_NONE if it is unknown. */
+uint32_t hr__volcano_find(const char *const *names, uint32_t n_names, const char *name);
+/* Reads a resource vector, such as {"cpu_milli": 1000, "nvidia.com/gpu": 2}. NULL: zeros. */
+struct hr__volcano_vector hr__volcano_read_vector(struct hr__volcano_case *world, const cJSON *object);
+/* Reads a Kubernetes quantity such as "3", "500m" or "8Gi". */
+double hr__volcano_quantity(const char *text);
+/* Reads a duration such as "1h2m3s" in microseconds; 0 if it is malformed or NULL. */
+int64_t hr__volcano_duration_us(const char *text);
+/* Returns an annotation, else a label, of a pod; NULL if neither is set. */
+const char *hr__volcano_mark_of(const cJSON *pod, const char *name);
+
+/* ---- volcano_case.c, volcano_config.c, volcano_nodes.c ---- */
+
+/* Reads the whole case. Returns false if the case cannot run: it is not supported, malformed, or memory is exhausted.
+ */
+bool hr__volcano_read_case(struct hr__volcano_case *world, const cJSON *whole, struct hr__verdict *verdict);
+/* Reads "run". */
+void hr__volcano_read_config(struct hr__volcano_case *world);
+/* Reads the nodes; the groups of queues; and which nodes a pod accepts and prefers. */
+void hr__volcano_read_nodes(struct hr__volcano_case *world);
+void hr__volcano_read_groups(struct hr__volcano_case *world, const cJSON *json, struct hr__volcano_queue *queue);
+void hr__volcano_read_selectors(struct hr__volcano_case *world, const cJSON *json, uint32_t task_index,
+                                struct hr__volcano_task *task);
+
+/* ---- volcano_rules.c ---- */
+
+/* Runs a case of a single rule. */
+void hr__volcano_run_rules(struct hr__volcano_case *world);
+
+#endif
