@@ -7,7 +7,7 @@
 
 #include "policies/volcano/session.h"
 
-#include "base/heap.h"
+#include "base/sort.h"
 
 #include <string.h>
 

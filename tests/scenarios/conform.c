@@ -31,6 +31,11 @@ static void slurm(void) {
   check("slurm", (const char *const[]){VECTORS "slurm.json"}, 1, 0);
 }
 
+static void volcano(void) {
+  /* Not supported: network topology 42 + 15, sharding 7, DRA 6, affinity between pods 4, plug-ins of the tests 3. */
+  check("volcano", (const char *const[]){VECTORS "volcano.json", VECTORS "volcano_unit.json"}, 2, 77);
+}
+
 static void unknown_system(void) {
   struct hr_conform_report report;
   struct hr_error error;
@@ -39,4 +44,4 @@ static void unknown_system(void) {
   hr_conform_finish(&report);
 }
 
-TEST_MAIN("test vectors of other schedulers", TEST(kubernetes), TEST(slurm), TEST(unknown_system))
+TEST_MAIN("test vectors of other schedulers", TEST(kubernetes), TEST(slurm), TEST(volcano), TEST(unknown_system))
