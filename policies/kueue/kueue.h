@@ -260,6 +260,9 @@ struct hr__kueue_workload {
   struct hr__kueue_usage *usage; /* of the admission, summed over pod sets */
   uint32_t n_usage;
   uint32_t previous_admitted, next_admitted;
+  const uint32_t *allowed; /* flavors that a variant of the workload may use; NULL: all */
+  uint32_t n_allowed;
+  const struct hr__kueue_workload *replaced; /* slice of the same job with quota that this one replaces; NULL: none */
   const int32_t *tried; /* bookmarks of the last attempt by pod set and resource (n_resources per pod set); -1: start
                            with the first flavor. NULL: no last attempt */
 };
@@ -298,20 +301,21 @@ struct hr__kueue_attempt {
 };
 
 struct hr__kueue_pod_set_assignment {
+  uint32_t pod_set; /* of the workload */
   int64_t count;
   struct hr__kueue_amount *requests; /* of the whole pod set, with `pods` if the queue counts them */
   struct hr__kueue_choice *choices;  /* in ascending order of resources */
   struct hr__kueue_attempt *attempts;
   uint32_t n_requests, n_choices, n_attempts;
   bool imperfect;               /* some flavor does not simply fit */
-  bool failed;                  /* no flavor was found for some resource */
+  bool failed;                  /* no flavor was found for some resource, or the flavors contradict each other */
   enum hr__kueue_reason reason; /* of a failure without attempts */
   const struct hr__kueue_placement *placement;
   bool placement_pending, placement_ready; /* delayed topology request */
 };
 
 struct hr__kueue_assignment {
-  struct hr__kueue_pod_set_assignment *pod_sets; /* up to the first that failed */
+  struct hr__kueue_pod_set_assignment *pod_sets; /* in the order of processing, up to the first that failed */
   uint32_t n_pod_sets;
   enum hr__kueue_mode mode;
   int32_t borrowing; /* borrow level (RULES 1.2) */

@@ -22,14 +22,18 @@ int64_t hr__kueue_queue_time(const struct hr__kueue_history *history, bool by_cr
   return history->created_us;
 }
 
-int64_t hr__kueue_boosted_priority(int64_t priority, const char *annotation) {
-  if (!annotation || !*annotation) return priority;
+bool hr__kueue_boost_of(const char *annotation, int64_t *boost) {
   char *end;
   errno = 0;
-  long long boost = strtoll(annotation, &end, 10);
+  long long value = strtoll(annotation, &end, 10);
   bool digits = *annotation == '-' || *annotation == '+' || (*annotation >= '0' && *annotation <= '9');
-  if (*end || errno || !digits || boost < INT32_MIN || boost > INT32_MAX) return priority;
-  return priority + boost;
+  *boost = value;
+  return digits && end != annotation && !*end && !errno && value >= INT32_MIN && value <= INT32_MAX;
+}
+
+int64_t hr__kueue_boosted_priority(int64_t priority, const char *annotation) {
+  int64_t boost;
+  return annotation && hr__kueue_boost_of(annotation, &boost) ? priority + boost : priority;
 }
 
 /* ---- Usage ---- */

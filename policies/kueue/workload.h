@@ -21,6 +21,8 @@ int64_t hr__kueue_queue_time(const struct hr__kueue_history *history, bool by_cr
 
 /* The priority with the boost of an annotation; a text that is no whole number, or NULL, boosts by 0. */
 int64_t hr__kueue_boosted_priority(int64_t priority, const char *annotation);
+/* Reads the boost of an annotation. Returns false if the text is no whole number of 32 bits. */
+bool hr__kueue_boost_of(const char *annotation, int64_t *boost);
 
 /* The number of pods of a pod set that need quota. */
 int64_t hr__kueue_pods_needed(const struct hr__kueue_pod_set *pod_set);

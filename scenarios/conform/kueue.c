@@ -13,7 +13,29 @@
   X("quota.usageAfterOps", quota_usage)                                                                                \
   X("fairSharing.share", share)                                                                                        \
   X("fairSharing.borrowingOn", borrowing_on)                                                                           \
-  X("fairSharing.preciseShare", precise_share)
+  X("fairSharing.preciseShare", precise_share)                                                                         \
+  X("flavor.assign", assign)                                                                                           \
+  X("flavor.isPreferred", is_preferred)                                                                                \
+  X("flavor.noFitReason", no_fit_reason)                                                                               \
+  X("flavor.totalRequests", total_requests)                                                                            \
+  X("flavor.lastTried", last_tried)                                                                                    \
+  X("partialAdmission.search", reduce)                                                                                 \
+  X("requests.countIn", requests)                                                                                      \
+  X("requests.countInLimiting", requests)                                                                              \
+  X("requests.greaterKeys", greater_keys)                                                                              \
+  X("resources.amountFromQuantity", quantity)                                                                          \
+  X("resources.clamp", quantity)                                                                                       \
+  X("resources.floorToZero", floor)                                                                                    \
+  X("afs.usage", local_usage)                                                                                          \
+  X("afs.usageZeroWeight", local_usage)                                                                                \
+  X("afs.weight", local_weight)                                                                                        \
+  X("workload.usage", workload_usage)                                                                                  \
+  X("workload.executionTime", execution_time)                                                                          \
+  X("workload.reclaimable", reclaimable)                                                                               \
+  X("priority", priority)                                                                                              \
+  X("priority.boost", priority)                                                                                        \
+  X("priority.effective", priority)                                                                                    \
+  X("priority.parseEffective", priority)
 
 #define DECLARE(kind, function) hr__conform_run_case hr__kueue_case_##function;
 KINDS(DECLARE)

@@ -86,8 +86,11 @@ static void collect(struct hr__kueue_case *self, const cJSON *value, const cJSON
   static const char *const pairs[] = {"simulation",    "simulationResult", "assignmentUsage", "cqUsage",
                                       "extraRequests", "siblingCQUsage",   "requested",       "wantReserved"};
   const cJSON *item;
-  if (is(value, "requests") || is(value, "singlePodRequests") || is(value, "allocatable") ||
-      (is(value, "usage") && hr__case_get(whole, "flavors")))
+  static const char *const amounts[] = {"requests", "singlePodRequests", "allocatable", "capacity",  "a",
+                                        "b",        "consumed",          "penalty",     "resWeights"};
+  for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
+    if (is(value, amounts[i])) add_amounts(self, value, false);
+  if (is(value, "usage") && hr__case_get(whole, "flavors"))
     add_amounts(self, value, false);
   else if (is(value, "usage"))
     add_amounts(self, value, true);

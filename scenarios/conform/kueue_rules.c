@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Runs the Kueue cases about arithmetic and small rules: requests, quantities, priorities, usage of workloads and of
+   local queues. */
+
+#include "policies/kueue/amounts.h"
+#include "policies/kueue/quota.h"
+#include "policies/kueue/workload.h"
+#include "scenarios/conform/kueue_objects.h"
+
+#include <math.h>
+#include <string.h>
+
+hr__conform_run_case hr__kueue_case_requests, hr__kueue_case_greater_keys, hr__kueue_case_quantity;
+hr__conform_run_case hr__kueue_case_floor, hr__kueue_case_local_usage, hr__kueue_case_local_weight;
+hr__conform_run_case hr__kueue_case_workload_usage, hr__kueue_case_execution_time, hr__kueue_case_reclaimable;
+hr__conform_run_case hr__kueue_case_priority;
+
+/* Collects the names of resources in an object. */
+static bool begin(struct hr__kueue_case *self, const cJSON *whole, struct hr__verdict *verdict) {
+  return hr__kueue_case_begin(self, whole, verdict);
+}
+
+/* ---- Requests ---- */
+
+void hr__kueue_case_requests(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  (void)kind;
+  struct hr__kueue_case self;
+  if (!begin(&self, whole, verdict)) return;
+  struct hr__kueue_amounts requests = hr__kueue_case_amounts(&self, hr__case_get(self.input, "requests"));
+  struct hr__kueue_amounts capacity = hr__kueue_case_amounts(&self, hr__case_get(self.input, "capacity"));
+  uint32_t limiting;
+  double count = (double)hr__kueue_count_in(&requests, &capacity, &limiting);
+  const cJSON *expect = hr__case_get(whole, "expect"), *result = hr__case_get(expect, "wantResult");
+  hr__verdict_compare_number(verdict, "count", result ? result : hr__case_get(expect, "wantCount"), count);
+  if (result) return;
+  const char *name = limiting == HR_NONE ? "" : self.world.resources[limiting];
+  hr__verdict_compare_text(verdict, "limiting", hr__case_get(expect, "wantLimitingResource"), name);
+}
+
+void hr__kueue_case_greater_keys(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  (void)kind;
+  struct hr__kueue_case self;
+  if (!begin(&self, whole, verdict)) return;
+  struct hr__kueue_amounts a = hr__kueue_case_amounts(&self, hr__case_get(self.input, "a"));
+  struct hr__kueue_amounts b = hr__kueue_case_amounts(&self, hr__case_get(self.input, "b"));
+  cJSON *keys = cJSON_CreateArray();
+  for (uint32_t i = 0; i < a.count; i++)
+    for (uint32_t k = 0; k < b.count; k++)
+      if (a.items[i].resource == b.items[k].resource && a.items[i].amount > b.items[k].amount)
+        cJSON_AddItemToArray(keys, cJSON_CreateString(self.world.resources[a.items[i].resource]));
+  const cJSON *want = hr__case_get(hr__case_get(whole, "expect"), "want");
+  bool none = !cJSON_GetArraySize(keys) && !want;
+  hr__verdict_compare(verdict, "want", want, none ? NULL : keys, HR__COMPARE_EXACTLY, 0);
+  cJSON_Delete(keys);
+}
+
+void hr__kueue_case_quantity(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  (void)kind;
+  const cJSON *input = hr__case_get(whole, "input"), *expect = hr__case_get(whole, "expect");
+  int64_t value = 0;
+  bool cpu = strcmp(hr__case_text(input, "resource", ""), "cpu") == 0;
+  if (!hr__kueue_quantity(hr__case_text(input, "quantity", ""), cpu, &value)) {
+    verdict->malformed = "expected a quantity";
+    return;
+  }
+  const cJSON *unlimited = hr__case_get(expect, "wantUnlimited"), *want = hr__case_get(expect, "want");
+  if (unlimited) hr__verdict_compare_bool(verdict, "unlimited", unlimited, value == HR__KUEUE_UNLIMITED);
+  if (!want) want = hr__case_get(expect, "wantValue");
+  if (want || !unlimited) hr__verdict_compare_number(verdict, "value", want, (double)value);
+}
+
+void hr__kueue_case_floor(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  (void)kind;
+  struct hr__kueue_case self;
+  if (!begin(&self, whole, verdict)) return;
+  struct hr__kueue_amounts requests = hr__kueue_case_amounts(&self, hr__case_get(self.input, "requests"));
+  cJSON *actual = cJSON_CreateObject();
+  for (uint32_t i = 0; i < requests.count; i++) {
+    int64_t amount = requests.items[i].amount;
+    cJSON_AddNumberToObject(actual, self.world.resources[requests.items[i].resource], amount > 0 ? (double)amount : 0);
+  }
+  const cJSON *want = hr__case_get(hr__case_get(whole, "expect"), "want");
+  hr__verdict_compare(verdict, "want", want, actual, HR__COMPARE_EXACTLY, 0);
+  cJSON_Delete(actual);
+}
+
+/* ---- Local queues ---- */
+
+static double *read_weights(struct hr__kueue_case *self, const cJSON *object) {
+  double *weights = hr__verdict_alloc(self->verdict, self->world.n_resources + 1, sizeof *weights);
+  for (uint32_t i = 0; weights && i < self->world.n_resources; i++)
+    weights[i] = hr__case_real(object, self->world.resources[i], 1);
+  return weights;
+}
+
+void hr__kueue_case_local_usage(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  struct hr__kueue_case self;
+  if (!begin(&self, whole, verdict)) return;
+  struct hr__kueue_amounts consumed = hr__kueue_case_amounts(&self, hr__case_get(self.input, "consumed"));
+  struct hr__kueue_amounts penalty = hr__kueue_case_amounts(&self, hr__case_get(self.input, "penalty"));
+  double *weights = read_weights(&self, hr__case_get(self.input, "resWeights"));
+  if (!weights) return;
+  uint32_t cpu = hr__kueue_name_find(&self.resources, "cpu");
+  double usage =
+      hr__kueue_local_usage(&consumed, &penalty, weights, hr__case_real(self.input, "lqWeight", 1), cpu);
+  const cJSON *want = hr__case_get(hr__case_get(whole, "expect"), "wantUsage");
+  if (want) {
+    cJSON *actual = cJSON_CreateNumber(usage);
+    hr__verdict_compare(verdict, "usage", want, actual, HR__COMPARE_EXACTLY, 1e-9);
+    cJSON_Delete(actual);
+  } else if (strcmp(kind, "afs.usageZeroWeight") == 0) { /* the case says only that the usage is infinite */
+    cJSON *infinite = cJSON_CreateTrue();
+    hr__verdict_compare_bool(verdict, "infinite", infinite, isinf(usage));
+    cJSON_Delete(infinite);
+  }
+}
+
+void hr__kueue_case_local_weight(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  (void)kind;
+  const cJSON *queue = hr__case_get(hr__case_get(whole, "input"), "localQueue");
+  double weight = hr__case_real(hr__case_get(queue, "fairSharing"), "weight", 1);
+  hr__verdict_compare_number(verdict, "weight", hr__case_get(hr__case_get(whole, "expect"), "wantWeight"), weight);
+}
+
+/* ---- Workloads ---- */
+
+/* Adds an amount to a member of an object. */
+static void add_to(cJSON *object, const char *name, int64_t amount) {
+  cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+  if (item)
+    cJSON_SetNumberValue(item, item->valuedouble + (double)amount);
+  else
+    cJSON_AddNumberToObject(object, name, (double)amount);
+}
+
+void hr__kueue_case_workload_usage(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  (void)kind;
+  struct hr__kueue_case self;
+  if (!begin(&self, whole, verdict)) return;
+  cJSON *actual = cJSON_CreateObject(), *assigned = cJSON_AddObjectToObject(actual, "assigned");
+  cJSON *unassigned = cJSON_AddObjectToObject(actual, "unassigned");
+  const cJSON *row;
+  cJSON_ArrayForEach(row, hr__case_get(hr__case_get(self.input, "info"), "totalRequests")) {
+    struct hr__kueue_amounts requests = hr__kueue_case_amounts(&self, hr__case_get(row, "requests"));
+    for (uint32_t i = 0; i < requests.count; i++) {
+      const char *resource = self.world.resources[requests.items[i].resource];
+      const char *flavor = hr__case_text(hr__case_get(row, "flavors"), resource, NULL);
+      uint32_t id = hr__kueue_name_find(&self.flavors, flavor);
+      if (id == HR_NONE)
+        add_to(unassigned, resource, requests.items[i].amount);
+      else
+        add_to(assigned,
+               hr__kueue_case_pair_name(&self, hr__kueue_pair(&self.world, id, requests.items[i].resource)),
+               requests.items[i].amount);
+    }
+  }
+  const cJSON *want = hr__case_get(hr__case_get(whole, "expect"), "want");
+  hr__verdict_compare(verdict, "want", want, actual, HR__COMPARE_EXACTLY, 0);
+  cJSON_Delete(actual);
+}
+
+void hr__kueue_case_execution_time(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  (void)kind;
+  const cJSON *workload = hr__case_get(hr__case_get(whole, "input"), "wl");
+  const cJSON *admitted = hr__kueue_case_condition(workload, "Admitted"),
+              *finished = hr__kueue_case_condition(workload, "Finished");
+  const cJSON *want = hr__case_get(hr__case_get(whole, "expect"), "want");
+  if (!admitted || !finished) {
+    hr__verdict_compare(verdict, "want", want, NULL, HR__COMPARE_EXACTLY, 0);
+    return;
+  }
+  double past = hr__case_real(workload, "accumulatedPastExecutionTimeSeconds", 0);
+  double time = hr__case_real(finished, "at", 0) - hr__case_real(admitted, "at", 0) + past;
+  hr__verdict_compare_number(verdict, "want", want, time);
+}
+
+void hr__kueue_case_reclaimable(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  (void)kind;
+  /* The workload of the cases has these pod sets; only their sizes matter. */
+  static const struct {
+    const char *name;
+    int64_t count;
+  } pod_sets[] = {{"ps1", 3}, {"ps2", 5}};
+  const cJSON *list = hr__case_get(hr__case_get(whole, "input"), "reclaimablePods"), *item;
+  cJSON *actual = cJSON_CreateArray();
+  cJSON_ArrayForEach(item, list) {
+    const char *name = hr__case_text(item, "name", "");
+    int64_t count = hr__case_whole(item, "count", 0);
+    for (size_t i = 0; i < 2; i++)
+      if (strcmp(pod_sets[i].name, name) == 0 && count > pod_sets[i].count) count = pod_sets[i].count;
+    cJSON *row = cJSON_CreateObject();
+    cJSON_AddStringToObject(row, "name", name);
+    cJSON_AddNumberToObject(row, "count", (double)count);
+    cJSON_AddItemToArray(actual, row);
+  }
+  const cJSON *want = hr__case_get(hr__case_get(whole, "expect"), "want");
+  hr__verdict_compare(verdict, "want", want, want || list ? actual : NULL, HR__COMPARE_EXACTLY, 0);
+  cJSON_Delete(actual);
+}
+
+void hr__kueue_case_priority(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  struct hr__kueue_case self;
+  if (!begin(&self, whole, verdict)) return;
+  const cJSON *json = hr__case_get(self.input, "workload"), *expect = hr__case_get(whole, "expect");
+  const char *annotation = hr__case_text(hr__case_get(json, "annotations"), "kueue.x-k8s.io/priority-boost", NULL);
+  if (!hr__kueue_has_gate(&self.world, HR__KUEUE_BIT_PRIORITY_BOOST)) annotation = NULL;
+  int64_t priority = hr__case_whole(json, "priority", 0);
+  int64_t boosted = hr__kueue_boosted_priority(priority, annotation);
+  const cJSON *error = hr__case_get(expect, "wantErr");
+  if (cJSON_IsBool(error)) {
+    int64_t unused;
+    bool wrong = annotation && *annotation && !hr__kueue_boost_of(annotation, &unused);
+    hr__verdict_compare_bool(verdict, "error", error, wrong);
+  }
+  if (strcmp(kind, "priority.boost") == 0)
+    hr__verdict_compare_number(verdict, "boost", hr__case_get(expect, "wantBoost"), (double)(boosted - priority));
+  else if (strcmp(kind, "priority") != 0)
+    hr__verdict_compare_number(verdict, "priority", hr__case_get(expect, "wantPriority"), (double)boosted);
+  else if (cJSON_IsString(hr__case_get(expect, "want"))) /* the name of Kueue's constant for the priority 0 */
+    hr__verdict_compare_text(verdict, "priority", hr__case_get(expect, "want"), priority ? "" : "DefaultPriority");
+  else
+    hr__verdict_compare_number(verdict, "priority", hr__case_get(expect, "want"), (double)priority);
+}
