@@ -223,8 +223,8 @@ struct hr__kueue_outcome hr__kueue_flavor_search(struct hr__kueue_assigner *self
     }
     struct hr__kueue_outcome outcome = try_flavor(self, workload, group, flavor, out);
     bool stop = fungible ? !tries_next(outcome, fungibility) : outcome.fit == HR__KUEUE_FIT_FREE;
-    bool better = fungible ? hr__kueue_is_preferred(outcome, best, fungibility->preemption_first)
-                           : outcome.fit > best.fit;
+    bool better =
+        fungible ? hr__kueue_is_preferred(outcome, best, fungibility->preemption_first) : outcome.fit > best.fit;
     if (stop || better) {
       best = outcome;
       keep_best(self);

@@ -20,6 +20,10 @@
   X("flavor.totalRequests", total_requests)                                                                            \
   X("flavor.lastTried", last_tried)                                                                                    \
   X("partialAdmission.search", reduce)                                                                                 \
+  X("preemption", preempt)                                                                                             \
+  X("preemption.candidateOrder", candidate_order)                                                                      \
+  X("preemption.fairTargetOrder", fair_order)                                                                          \
+  X("preemption.policy", policy)                                                                                       \
   X("requests.countIn", requests)                                                                                      \
   X("requests.countInLimiting", requests)                                                                              \
   X("requests.greaterKeys", greater_keys)                                                                              \

@@ -23,10 +23,17 @@ const char *hr__kueue_mode_name(enum hr__kueue_mode mode) {
 }
 
 const char *hr__kueue_reason_name(enum hr__kueue_reason reason) {
-  static const char *const names[] = {
-      "", "TopologyPlacementFailed", "WaitingForQuota", "ExceedsMaxQuota", "NoMatchingFlavor",
-      "WaitingForPreemptedWorkloads", "PendingEvaluation", "Misconfigured", "Suspended", "AdmissionGated",
-      "WaitingForPodsReady"};
+  static const char *const names[] = {"",
+                                      "TopologyPlacementFailed",
+                                      "WaitingForQuota",
+                                      "ExceedsMaxQuota",
+                                      "NoMatchingFlavor",
+                                      "WaitingForPreemptedWorkloads",
+                                      "PendingEvaluation",
+                                      "Misconfigured",
+                                      "Suspended",
+                                      "AdmissionGated",
+                                      "WaitingForPodsReady"};
   return names[reason];
 }
 
@@ -166,10 +173,14 @@ static bool read_subject(struct hr__kueue_case *self, const cJSON *pod_sets, con
   if (!out->pod_sets) return false;
   self->world.max_pod_sets = out->n_pod_sets;
   const cJSON *item;
-  cJSON_ArrayForEach(item, hr__case_get(self->input, "reclaimablePods")) for (uint32_t i = 0; i < out->n_pod_sets; i++)
-    if (strcmp(out->pod_sets[i].name, hr__case_text(item, "name", "")) == 0 &&
-        hr__kueue_has_gate(&self->world, HR__KUEUE_BIT_RECLAIMABLE_PODS))
-      out->pod_sets[i].reclaimable = hr__case_whole(item, "count", 0);
+  cJSON_ArrayForEach(
+      item, hr__case_get(
+                self->input,
+                "reclaimablePods")) for (uint32_t i = 0; i < out->n_pod_sets;
+                                         i++) if (strcmp(out->pod_sets[i].name, hr__case_text(item, "name", "")) == 0 &&
+                                                  hr__kueue_has_gate(&self->world, HR__KUEUE_BIT_RECLAIMABLE_PODS))
+      out->pod_sets[i]
+          .reclaimable = hr__case_whole(item, "count", 0);
   return read_allowed(self, hr__case_get(self->input, "allowedFlavors"), out) && read_replaced(self, out) &&
          hr__kueue_case_workloads(self, NULL, 0);
 }

@@ -101,8 +101,7 @@ void hr__kueue_case_local_usage(const cJSON *whole, const char *kind, struct hr_
   double *weights = read_weights(&self, hr__case_get(self.input, "resWeights"));
   if (!weights) return;
   uint32_t cpu = hr__kueue_name_find(&self.resources, "cpu");
-  double usage =
-      hr__kueue_local_usage(&consumed, &penalty, weights, hr__case_real(self.input, "lqWeight", 1), cpu);
+  double usage = hr__kueue_local_usage(&consumed, &penalty, weights, hr__case_real(self.input, "lqWeight", 1), cpu);
   const cJSON *want = hr__case_get(hr__case_get(whole, "expect"), "wantUsage");
   if (want) {
     cJSON *actual = cJSON_CreateNumber(usage);
@@ -149,8 +148,7 @@ void hr__kueue_case_workload_usage(const cJSON *whole, const char *kind, struct 
       if (id == HR_NONE)
         add_to(unassigned, resource, requests.items[i].amount);
       else
-        add_to(assigned,
-               hr__kueue_case_pair_name(&self, hr__kueue_pair(&self.world, id, requests.items[i].resource)),
+        add_to(assigned, hr__kueue_case_pair_name(&self, hr__kueue_pair(&self.world, id, requests.items[i].resource)),
                requests.items[i].amount);
     }
   }
