@@ -12,13 +12,13 @@
 /* ---- Quantities ---- */
 
 /* A number: mantissa * 10^exponent. `huge`: the mantissa does not fit. */
-struct decimal {
+struct quantity {
   uint64_t mantissa;
   int exponent;
   bool huge;
 };
 
-static const char *read_digits(const char *at, struct decimal *number, bool fraction) {
+static const char *read_digits(const char *at, struct quantity *number, bool fraction) {
   for (; *at >= '0' && *at <= '9'; at++) {
     if (number->mantissa > (UINT64_MAX - 9) / 10) {
       if (!fraction) number->huge = true;
@@ -54,7 +54,7 @@ static bool read_suffix(const char *text, int *exponent, unsigned *shift) {
   return true;
 }
 
-static uint64_t scale(struct decimal number, unsigned shift) {
+static uint64_t scale(struct quantity number, unsigned shift) {
   uint64_t value = number.mantissa;
   if (number.huge || (shift && value > UINT64_MAX >> shift)) return UINT64_MAX;
   value <<= shift;
@@ -71,7 +71,7 @@ static uint64_t scale(struct decimal number, unsigned shift) {
 }
 
 bool hr__kueue_quantity(const char *text, bool thousandths, int64_t *value) {
-  struct decimal number = {0};
+  struct quantity number = {0};
   bool negative = *text == '-';
   const char *start = *text == '-' || *text == '+' ? text + 1 : text;
   const char *at = read_digits(start, &number, false);
