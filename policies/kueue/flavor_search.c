@@ -260,22 +260,33 @@ void hr__kueue_attempts_merge(struct hr__kueue_assigner *self, const struct hr__
 
 /* ---- Topology ---- */
 
-/* Marks pod sets that need a placement but have flavors of two topologies. Returns whether there is one. */
+/* The flavor with a topology among the flavors of a pod set. Marks the pod set as failed if there are two. */
+static uint32_t topology_flavor(const struct hr__kueue_world *world, struct hr__kueue_pod_set_assignment *row) {
+  uint32_t flavor = HR_NONE;
+  for (uint32_t k = 0; k < row->n_choices; k++) {
+    uint32_t other = row->choices[k].flavor;
+    if (!world->flavors[other].topology) continue;
+    if (flavor != HR_NONE && other != flavor) row->failed = true;
+    flavor = other;
+  }
+  return flavor;
+}
+
+/* Marks pod sets that need a placement but have flavors of two topologies, and pod sets that are placed in the second
+   pass. Returns whether some pod set has failed. */
 static bool has_contradiction(const struct hr__kueue_assigner *self, const struct hr__kueue_workload *workload,
                               struct hr__kueue_assignment *out) {
-  bool any = false;
+  const bool *delays = self->world->queues[workload->queue].delays;
+  const struct hr__kueue_topology_calls *topology = &self->world->topology;
+  bool only = topology->only && topology->only(topology->self, self->world, workload->queue), failed = false;
   for (uint32_t i = 0; i < out->n_pod_sets; i++) {
     struct hr__kueue_pod_set_assignment *row = &out->pod_sets[i];
-    uint32_t flavor = HR_NONE;
-    if (workload->pod_sets[row->pod_set].topology.mode == HR__KUEUE_NO_TOPOLOGY) continue;
-    for (uint32_t k = 0; k < row->n_choices; k++) {
-      uint32_t other = row->choices[k].flavor;
-      if (!self->world->flavors[other].topology) continue;
-      if (flavor != HR_NONE && other != flavor) row->failed = any = true;
-      flavor = other;
-    }
+    if (workload->pod_sets[row->pod_set].topology.mode == HR__KUEUE_NO_TOPOLOGY && !only) continue;
+    uint32_t flavor = topology_flavor(self->world, row);
+    failed |= row->failed;
+    if (flavor != HR_NONE && delays && delays[flavor] && !workload->reserved) row->placement_pending = true;
   }
-  return any;
+  return failed;
 }
 
 static struct hr__kueue_pod_set_assignment *row_of(struct hr__kueue_assignment *out, uint32_t pod_set) {

@@ -195,6 +195,8 @@ struct hr__kueue_queue {
   bool inactive;           /* a flavor or an admission check is missing, or it is stopped */
   bool usage_based;        /* admission fair sharing orders the workloads */
   uint32_t first_admitted; /* list of workloads that use quota, linked by next_admitted */
+  const bool *delays;      /* by flavor: nodes are provisioned after the quota is reserved, so that pods are placed in a
+                              second pass; NULL: no flavor */
   int64_t generation;      /* counts how often its allocatable quota rose */
 };
 
@@ -215,6 +217,14 @@ struct hr__kueue_tree {
 };
 
 /* ---- Workloads ---- */
+
+/* Why a workload cannot be considered for admission at all. */
+enum hr__kueue_obstacle {
+  HR__KUEUE_NO_OBSTACLE,
+  HR__KUEUE_FAILED_CHECKS,      /* an admission check asked for a retry or rejected it */
+  HR__KUEUE_NAMESPACE_MISMATCH, /* the queue does not select its namespace */
+  HR__KUEUE_INVALID             /* for example, a container requests more than its limit */
+};
 
 struct hr__kueue_assigned {
   uint32_t resource, flavor;
@@ -252,6 +262,9 @@ struct hr__kueue_workload {
   bool evicted;   /* is being evicted */
   bool preemptor; /* waits for preempted workloads (gate PrioritizePreemptorWorkloads) */
   bool gated;     /* has a closed preemption gate */
+  enum hr__kueue_obstacle obstacle;
+  uint32_t
+      variant_of; /* workloads with the same number are variants of one (gate ConcurrentAdmission); HR_NONE: none */
   bool listed;    /* is in the list of its queue and counts in the tree */
   struct hr__kueue_pod_set *pod_sets;
   uint32_t n_pod_sets;
@@ -344,7 +357,8 @@ struct hr__kueue_topology_calls {
   bool (*matches)(void *self, const struct hr__kueue_world *world, uint32_t queue,
                   const struct hr__kueue_pod_set *pod_set, uint32_t flavor);
   /* Looks for placements with the flavors of `assignment`; if `empty`, as if no workload used a node. Does not change
-     the usage of nodes. `workload` need not have quota; if it has, its own usage does not count against it, and pod
+     the usage of nodes. Pod sets of a workload without quota whose placement is pending are left out. `workload` need
+     not have quota; if it has, its own usage does not count against it, and pod
      sets with a placement on failed nodes keep the rest of it. */
   void (*find)(void *self, const struct hr__kueue_world *world, const struct hr__kueue_workload *workload,
                const struct hr__kueue_assignment *assignment, bool empty, struct hr__kueue_placements *result);

@@ -29,7 +29,7 @@ static int64_t extra_of(const struct hr__kueue_usage *extra, uint32_t n_extra, u
 
 /* What the node borrows of a resource. */
 static int64_t borrowed_of(const struct hr__kueue_world *world, uint32_t node, uint32_t resource,
-                           const struct hr__kueue_usage *extra, uint32_t n_extra, bool *on_requested) {
+                           const struct hr__kueue_usage *extra, uint32_t n_extra) {
   const struct hr__kueue_tree *tree = &world->tree;
   int64_t sum = 0;
   for (uint32_t flavor = 0; flavor < world->n_flavors; flavor++) {
@@ -38,9 +38,7 @@ static int64_t borrowed_of(const struct hr__kueue_world *world, uint32_t node, u
     if (!tree->has_quota[at]) continue;
     int64_t requested = extra_of(extra, n_extra, pair);
     int64_t over = hr__kueue_minus(hr__kueue_plus(requested, tree->usage[at]), tree->subtree[at]);
-    if (over <= 0) continue;
-    sum = hr__kueue_plus(sum, over);
-    *on_requested |= requested > 0;
+    if (over > 0) sum = hr__kueue_plus(sum, over);
   }
   return sum;
 }
@@ -51,7 +49,7 @@ struct hr__kueue_share hr__kueue_share_of(const struct hr__kueue_world *world, u
   uint32_t parent = world->tree.parent[node];
   if (parent == HR_NONE) return share;
   for (uint32_t resource = 0; resource < world->n_resources; resource++) {
-    int64_t borrowed = borrowed_of(world, node, resource, extra, n_extra, &share.on_requested);
+    int64_t borrowed = borrowed_of(world, node, resource, extra, n_extra);
     if (borrowed <= 0) continue;
     share.borrowing = true;
     int64_t lendable = hr__kueue_lendable(world, parent, resource);
@@ -62,6 +60,17 @@ struct hr__kueue_share hr__kueue_share_of(const struct hr__kueue_world *world, u
     share.resource = resource;
   }
   return share;
+}
+
+bool hr__kueue_borrows_on(const struct hr__kueue_world *world, uint32_t node, const struct hr__kueue_usage *requested,
+                          uint32_t n_requested) {
+  const struct hr__kueue_tree *tree = &world->tree;
+  if (tree->parent[node] == HR_NONE) return false;
+  for (uint32_t i = 0; i < n_requested; i++) {
+    size_t at = hr__kueue_cell(tree, node, requested[i].pair);
+    if (requested[i].amount > 0 && tree->has_quota[at] && tree->usage[at] > tree->subtree[at]) return true;
+  }
+  return false;
 }
 
 static bool is_infinite(const struct hr__kueue_share *share) {

@@ -11,12 +11,14 @@ struct hr__kueue_share {
   double ratio;      /* borrowed part of what is lendable, in thousandths; of the dominant resource */
   uint32_t resource; /* dominant resource; HR_NONE: none */
   bool borrowing;    /* some usage exceeds the node's quota */
-  bool on_requested; /* and so it is for a pair with a positive amount in `extra` */
 };
 
 /* Computes the share of a node with an additional usage. The share of a node without parent is 0. */
 struct hr__kueue_share hr__kueue_share_of(const struct hr__kueue_world *world, uint32_t node,
                                           const struct hr__kueue_usage *extra, uint32_t n_extra);
+/* Whether the usage of a node with a parent exceeds its quota of a pair of which a positive amount is requested. */
+bool hr__kueue_borrows_on(const struct hr__kueue_world *world, uint32_t node, const struct hr__kueue_usage *requested,
+                          uint32_t n_requested);
 /* The amount of each resource that all nodes below `node` together can borrow, summed over flavors. */
 int64_t hr__kueue_lendable(const struct hr__kueue_world *world, uint32_t node, uint32_t resource);
 

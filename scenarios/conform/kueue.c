@@ -24,6 +24,13 @@
   X("preemption.candidateOrder", candidate_order)                                                                      \
   X("preemption.fairTargetOrder", fair_order)                                                                          \
   X("preemption.policy", policy)                                                                                       \
+  X("cycle", cycle)                                                                                                    \
+  X("cycle.tas", cycle)                                                                                                \
+  X("cycle.entryOrder", entry_order)                                                                                   \
+  X("cycle.fairEntryLess", fair_less)                                                                                  \
+  X("cycle.reserve", reserve)                                                                                          \
+  X("cycle.lastAssignment", outdated)                                                                                  \
+  X("cycle.lastAssignmentState", bookmarks)                                                                            \
   X("requests.countIn", requests)                                                                                      \
   X("requests.countInLimiting", requests)                                                                              \
   X("requests.greaterKeys", greater_keys)                                                                              \

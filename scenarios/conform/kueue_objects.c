@@ -106,6 +106,36 @@ static void read_rules(const cJSON *json, struct hr__kueue_queue *queue) {
   queue->inactive = !strcmp(hr__case_text(json, "stopPolicy", "None"), "None") ? false : true;
 }
 
+/* Whether the admission check of a queue provisions nodes. `check` is its name, or an object {name, onFlavors}. */
+static bool provisions(const struct hr__kueue_case *self, const cJSON *check) {
+  const char *name = cJSON_IsString(check) ? check->valuestring : hr__case_text(check, "name", "");
+  const cJSON *item;
+  cJSON_ArrayForEach(
+      item, hr__case_get(self->input,
+                         "admissionChecks")) if (text_is(item, "name",
+                                                         name)) return text_is(item, "controller",
+                                                                               "kueue.x-k8s.io/provisioning-request");
+  return false;
+}
+
+static bool read_checks(struct hr__kueue_case *self, const cJSON *json, struct hr__kueue_queue *queue) {
+  const cJSON *check, *flavor;
+  cJSON_ArrayForEach(check, hr__case_get(json, "admissionChecks")) {
+    if (!provisions(self, check)) continue;
+    bool *delays = ALLOC(self, self->flavors.count + 1, bool);
+    if (!delays) return false;
+    const cJSON *flavors = hr__case_get(check, "onFlavors");
+    for (uint32_t i = 0; i < self->flavors.count; i++) {
+      bool applies = !cJSON_GetArraySize(flavors);
+      cJSON_ArrayForEach(flavor, flavors) applies |=
+          cJSON_IsString(flavor) && strcmp(flavor->valuestring, self->flavors.items[i]) == 0;
+      delays[i] = applies || (queue->delays && queue->delays[i]);
+    }
+    queue->delays = delays;
+  }
+  return true;
+}
+
 static bool read_queue(struct hr__kueue_case *self, const cJSON *json) {
   uint32_t node = hr__kueue_name_find(&self->queues, hr__case_text(json, "name", NULL)), at = 0;
   if (node == HR_NONE) return true;
@@ -119,6 +149,7 @@ static bool read_queue(struct hr__kueue_case *self, const cJSON *json) {
   queue->groups = groups;
   queue->n_groups = at;
   read_rules(json, queue);
+  if (!read_checks(self, json, queue)) return false;
   for (uint32_t i = 0; i < at; i++)
     for (uint32_t k = 0; k < groups[i].n_flavors; k++)
       if (!self->world.flavors[groups[i].flavors[k]].exists) queue->inactive = true;

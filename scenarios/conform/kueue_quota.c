@@ -153,14 +153,8 @@ void hr__kueue_case_borrowing_on(const cJSON *whole, const char *kind, struct hr
   uint32_t node = hr__kueue_case_node(&self, hr__case_text(self.input, "node", NULL)), count;
   struct hr__kueue_usage *requested = hr__kueue_case_usage(&self, hr__case_get(self.input, "requested"), &count);
   if (!requested || node == HR_NONE) return;
-  /* The usage itself does not include the request: a request of 0 of each pair asks for the usage alone. */
   struct hr__kueue_share share = hr__kueue_share_of(&self.world, node, NULL, 0);
-  bool on_requested = false;
-  for (uint32_t i = 0; i < count; i++) {
-    size_t at = hr__kueue_cell(&self.world.tree, node, requested[i].pair);
-    bool over = self.world.tree.has_quota[at] && self.world.tree.usage[at] > self.world.tree.subtree[at];
-    on_requested |= requested[i].amount > 0 && over && share.borrowing;
-  }
+  bool on_requested = hr__kueue_borrows_on(&self.world, node, requested, count);
   const cJSON *expect = hr__case_get(whole, "expect");
   hr__verdict_compare_bool(verdict, "borrowing", hr__case_get(expect, "borrowing"), share.borrowing);
   hr__verdict_compare_bool(verdict, "borrowingOnRequested", hr__case_get(expect, "borrowingOnRequested"), on_requested);

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Runs scheduling cycles: nominates the heads, has them processed in order, and releases what the cycle held.
+ *
+ * Layout: one entry per head with its own assignment; the targets of all entries are in one array. Invariant: after a
+ * cycle, the usage of quotas and nodes is as before.
+ *
+ * Source: pkg/scheduler/scheduler.go of kubernetes-sigs/kueue (schedule, nominate, getAssignments).
+ */
+
+#include "policies/kueue/cycle.h"
+
+#include "policies/kueue/quota.h"
+#include "policies/kueue/workload.h"
+
+#include <string.h>
+
+/* ---- Memory ---- */
+
+static bool allocate_entries(struct hr__kueue_cycle *self, uint32_t max_heads) {
+  const struct hr__kueue_world *world = self->world;
+  size_t held = ((size_t)world->n_resources + 1) * ((size_t)world->max_pod_sets + 1);
+  self->capacity = max_heads;
+  self->entries = hr_arena_alloc(self->arena, ((size_t)max_heads + 1) * sizeof *self->entries);
+  self->order = hr_arena_alloc(self->arena, ((size_t)max_heads + 1) * sizeof *self->order);
+  self->next_of = hr_arena_alloc(self->arena, ((size_t)max_heads + 1) * sizeof *self->next_of);
+  if (!self->entries || !self->order || !self->next_of) return false;
+  for (uint32_t i = 0; i < max_heads; i++) {
+    self->entries[i].held = hr_arena_alloc(self->arena, held * sizeof *self->entries[i].held);
+    if (!self->entries[i].held || !hr__kueue_assignment_begin(&self->entries[i].assignment, self->arena, world))
+      return false;
+  }
+  return true;
+}
+
+bool hr__kueue_cycle_begin(struct hr__kueue_cycle *self, struct hr_arena *arena, struct hr__kueue_world *world,
+                           uint32_t max_heads) {
+  *self = (struct hr__kueue_cycle){.world = world, .arena = arena};
+  size_t pod_sets = (size_t)world->max_pod_sets + 1, workloads = (size_t)world->n_workloads + 1;
+  size_t nodes = (size_t)world->tree.n_nodes + 1;
+  if (!hr__kueue_assigner_begin(&self->assigner, arena, world) ||
+      !hr__kueue_preemptor_begin(&self->preemptor, arena, world) ||
+      !hr__kueue_assignment_begin(&self->trial, arena, world) ||
+      !hr__kueue_assignment_begin(&self->pinned, arena, world) || !allocate_entries(self, max_heads))
+    return false;
+  self->assigner.simulate = hr__kueue_preempt_simulate;
+  self->assigner.simulation = &self->preemptor;
+  self->is_victim = hr_arena_alloc(arena, workloads * sizeof *self->is_victim);
+  self->victims = hr_arena_alloc(arena, workloads * sizeof *self->victims);
+  self->full = hr_arena_alloc(arena, pod_sets * sizeof *self->full);
+  self->minimum = hr_arena_alloc(arena, pod_sets * sizeof *self->minimum);
+  self->counts = hr_arena_alloc(arena, pod_sets * sizeof *self->counts);
+  self->shares = hr_arena_alloc(arena, nodes * sizeof *self->shares);
+  self->borrows = hr_arena_alloc(arena, nodes * sizeof *self->borrows);
+  self->winners = hr_arena_alloc(arena, nodes * sizeof *self->winners);
+  self->first_of = hr_arena_alloc(arena, nodes * sizeof *self->first_of);
+  return self->is_victim && self->victims && self->full && self->minimum && self->counts && self->shares &&
+         self->borrows && self->winners && self->first_of;
+}
+
+/* ---- Assignment and targets of an entry ---- */
+
+/* Copies the targets of the last preemption to the entry. */
+static void keep_targets(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
+  entry->first_target = self->n_targets;
+  entry->n_targets = 0;
+  for (uint32_t i = 0; i < self->preemptor.n_targets; i++) {
+    if (self->n_targets == self->targets_capacity) {
+      struct hr__kueue_target *grown =
+          hr_arena_grown(self->arena, self->targets, &self->targets_capacity, sizeof *self->targets);
+      if (!grown) {
+        self->no_memory = true;
+        return;
+      }
+      self->targets = grown;
+    }
+    self->targets[self->n_targets++] = self->preemptor.targets[i];
+    entry->n_targets++;
+  }
+}
+
+struct partial {
+  struct hr__kueue_cycle *cycle;
+  const struct hr__kueue_workload *workload;
+};
+
+static bool try_counts(void *argument, const int64_t *counts) {
+  struct hr__kueue_cycle *self = ((struct partial *)argument)->cycle;
+  const struct hr__kueue_workload *workload = ((struct partial *)argument)->workload;
+  hr__kueue_assign(&self->assigner, workload, counts, &self->trial);
+  self->preemptor.n_targets = 0;
+  if (self->trial.mode == HR__KUEUE_FIT) return true;
+  return self->trial.mode == HR__KUEUE_PREEMPT && hr__kueue_preempt(&self->preemptor, workload, &self->trial) > 0;
+}
+
+/* Looks for smaller counts that fit or find targets. */
+static bool admit_partially(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
+  const struct hr__kueue_workload *workload = &self->world->workloads[entry->workload];
+  if (!hr__kueue_has_gate(self->world, HR__KUEUE_BIT_PARTIAL_ADMISSION)) return false;
+  for (uint32_t i = 0; i < workload->n_pod_sets; i++) {
+    self->full[i] = workload->pod_sets[i].count;
+    self->minimum[i] = workload->pod_sets[i].min_count;
+  }
+  struct partial partial = {self, workload};
+  if (!hr__kueue_reduce(self->full, self->minimum, workload->n_pod_sets, self->counts, try_counts, &partial))
+    return false;
+  struct hr__kueue_assignment found = self->trial;
+  self->trial = entry->assignment;
+  entry->assignment = found;
+  keep_targets(self, entry);
+  return true;
+}
+
+static void assign_quota(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
+  const struct hr__kueue_workload *workload = &self->world->workloads[entry->workload];
+  hr__kueue_assign(&self->assigner, workload, NULL, &entry->assignment);
+  entry->n_targets = 0;
+  if (entry->assignment.mode == HR__KUEUE_FIT) return;
+  if (entry->assignment.mode == HR__KUEUE_PREEMPT &&
+      hr__kueue_preempt(&self->preemptor, workload, &entry->assignment)) {
+    keep_targets(self, entry);
+    return;
+  }
+  admit_partially(self, entry);
+}
+
+static void change_targets(struct hr__kueue_cycle *self, const struct hr__kueue_entry *entry, int sign) {
+  for (uint32_t i = 0; i < entry->n_targets; i++)
+    hr__kueue_change_usage(self->world, self->targets[entry->first_target + i].workload, sign);
+}
+
+static bool asks_for_topology(const struct hr__kueue_workload *workload) {
+  for (uint32_t i = 0; i < workload->n_pod_sets; i++)
+    if (workload->pod_sets[i].topology.mode != HR__KUEUE_NO_TOPOLOGY) return true;
+  return false;
+}
+
+/* A workload that needs preemption holds the nodes that it will have after it; without targets, nodes as in an empty
+   cluster. */
+static void place_for_preemption(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
+  const struct hr__kueue_topology_calls *topology = &self->world->topology;
+  const struct hr__kueue_workload *workload = &self->world->workloads[entry->workload];
+  if (!topology->find || entry->assignment.mode != HR__KUEUE_PREEMPT ||
+      !hr__kueue_has_gate(self->world, HR__KUEUE_BIT_TOPOLOGY) || topology->has_failed_node(topology->self, workload) ||
+      !(asks_for_topology(workload) || topology->only(topology->self, self->world, workload->queue)))
+    return;
+  struct hr__kueue_placements *placements = &self->assigner.placements;
+  change_targets(self, entry, -1);
+  topology->find(topology->self, self->world, workload, &entry->assignment, entry->n_targets == 0, placements);
+  change_targets(self, entry, 1);
+  hr__kueue_assignment_place(&entry->assignment, placements);
+}
+
+void hr__kueue_entry_assign(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
+  assign_quota(self, entry);
+  place_for_preemption(self, entry);
+  entry->nominated = entry->keeps_bookmark = true;
+}
+
+/* ---- Nomination ---- */
+
+static void start_entry(struct hr__kueue_entry *entry, uint32_t workload) {
+  struct hr__kueue_assignment assignment = entry->assignment;
+  struct hr__kueue_usage *held = entry->held;
+  *entry = (struct hr__kueue_entry){.workload = workload, .assignment = assignment, .held = held, .migrated = HR_NONE};
+}
+
+static void nominate(struct hr__kueue_cycle *self, uint32_t workload_id) {
+  struct hr__kueue_entry *entry = &self->entries[self->n_entries++];
+  const struct hr__kueue_workload *workload = &self->world->workloads[workload_id];
+  start_entry(entry, workload_id);
+  if (workload->obstacle == HR__KUEUE_FAILED_CHECKS)
+    entry->reason = HR__KUEUE_PENDING_EVALUATION;
+  else if (workload->queue == HR_NONE)
+    entry->reason = HR__KUEUE_MISCONFIGURED;
+  else if (self->world->queues[workload->queue].inactive)
+    entry->reason = HR__KUEUE_SUSPENDED;
+  else if (workload->obstacle != HR__KUEUE_NO_OBSTACLE)
+    entry->reason = HR__KUEUE_MISCONFIGURED;
+  else
+    hr__kueue_entry_assign(self, entry);
+  if (!entry->nominated && workload->obstacle == HR__KUEUE_NAMESPACE_MISMATCH)
+    entry->requeue = HR__KUEUE_REQUEUE_NAMESPACE_MISMATCH;
+}
+
+/* ---- Cycle ---- */
+
+static void process_all(struct hr__kueue_cycle *self) {
+  if (!self->world->fair_sharing) {
+    hr__kueue_order_classical(self);
+    for (uint32_t i = 0; i < self->n_order; i++) hr__kueue_entry_process(self, &self->entries[self->order[i]]);
+    return;
+  }
+  hr__kueue_tournament_begin(self);
+  for (uint32_t next; (next = hr__kueue_tournament_next(self)) != HR_NONE;) {
+    self->order[self->n_order++] = next;
+    hr__kueue_entry_process(self, &self->entries[next]);
+  }
+}
+
+/* Releases what the entries hold, and forgets the victims. */
+static void release(struct hr__kueue_cycle *self) {
+  struct hr__kueue_world *world = self->world;
+  for (uint32_t i = self->n_order; i-- > 0;) {
+    struct hr__kueue_entry *entry = &self->entries[self->order[i]];
+    const struct hr__kueue_workload *workload = &world->workloads[entry->workload];
+    for (uint32_t k = entry->n_held; k-- > 0;)
+      hr__kueue_remove_usage(&world->tree, workload->queue, entry->held[k].pair, entry->held[k].amount);
+    if (entry->holds_nodes) world->topology.reserve(world->topology.self, world, workload, &entry->assignment, -1);
+  }
+  for (uint32_t i = 0; i < self->n_victims; i++) self->is_victim[self->victims[i]] = false;
+  self->n_victims = 0;
+}
+
+bool hr__kueue_cycle_run(struct hr__kueue_cycle *self, const uint32_t *heads, uint32_t n_heads) {
+  self->n_entries = self->n_order = self->n_targets = self->n_victims = 0;
+  self->no_memory = n_heads > self->capacity;
+  for (uint32_t i = 0; i < n_heads && !self->no_memory; i++) nominate(self, heads[i]);
+  if (!self->no_memory) process_all(self);
+  release(self);
+  for (uint32_t i = 0; i < self->n_entries; i++) {
+    struct hr__kueue_entry *entry = &self->entries[i];
+    if (entry->status != HR__KUEUE_NOT_NOMINATED && entry->requeue == HR__KUEUE_REQUEUE_GENERIC)
+      entry->requeue = HR__KUEUE_REQUEUE_FAILED_AFTER_NOMINATION;
+  }
+  return !self->no_memory;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Queues of waiting workloads.
+ *
+ * Layout: a binary heap and a doubly linked list of parked workloads per queue; arrays by workload have its place and
+ * its position in the heap. Invariant: position[heap[i]] == i, and a workload is in at most one place.
+ *
+ * Source: pkg/cache/queue/cluster_queue.go of kubernetes-sigs/kueue.
+ */
+
+#include "policies/kueue/pending.h"
+
+#include "policies/kueue/quota.h"
+
+bool hr__kueue_pending_begin(struct hr__kueue_pending *self, struct hr_arena *arena, struct hr__kueue_world *world) {
+  *self = (struct hr__kueue_pending){.world = world, .arena = arena};
+  size_t n = (size_t)world->n_workloads + 1, queues = (size_t)world->tree.n_queues + 1;
+  self->queues = hr_arena_alloc(arena, queues * sizeof *self->queues);
+  self->place = hr_arena_alloc(arena, n * sizeof *self->place);
+  self->position = hr_arena_alloc(arena, n * sizeof *self->position);
+  self->next = hr_arena_alloc(arena, n * sizeof *self->next);
+  self->previous = hr_arena_alloc(arena, n * sizeof *self->previous);
+  self->requeue_us = hr_arena_alloc(arena, n * sizeof *self->requeue_us);
+  self->held = hr_arena_alloc(arena, n * sizeof *self->held);
+  self->shape = hr_arena_alloc(arena, n * sizeof *self->shape);
+  self->why = hr_arena_alloc(arena, n * sizeof *self->why);
+  if (!self->queues || !self->place || !self->position || !self->next || !self->previous || !self->requeue_us ||
+      !self->held || !self->shape || !self->why)
+    return false;
+  for (size_t i = 0; i < n; i++) {
+    self->requeue_us[i] = HR__KUEUE_NO_TIME;
+    self->shape[i] = HR_NONE;
+  }
+  for (size_t i = 0; i < queues; i++) {
+    self->queues[i].first_parked = HR_NONE;
+    self->queues[i].freed_cycle = -1;
+  }
+  return true;
+}
+
+/* ---- Order ---- */
+
+bool hr__kueue_pending_before(const struct hr__kueue_world *world, uint32_t a_id, uint32_t b_id) {
+  const struct hr__kueue_workload *a = &world->workloads[a_id], *b = &world->workloads[b_id];
+  if (world->admission_fair_sharing && a->queue != HR_NONE && world->queues[a->queue].usage_based &&
+      a->local_queue != HR_NONE && b->local_queue != HR_NONE) {
+    double left = world->local_queues[a->local_queue].usage, right = world->local_queues[b->local_queue].usage;
+    if (left < right || left > right) return left < right;
+  }
+  if (a->priority != b->priority) return a->priority > b->priority;
+  if (a->queue_us != b->queue_us) return a->queue_us < b->queue_us;
+  if (a->uid_rank != b->uid_rank) return a->uid_rank < b->uid_rank;
+  return a_id < b_id;
+}
+
+/* ---- Heap ---- */
+
+static void put(struct hr__kueue_pending *self, struct hr__kueue_pending_queue *queue, uint32_t at, uint32_t workload) {
+  queue->heap[at] = workload;
+  self->position[workload] = at;
+}
+
+static void rise(struct hr__kueue_pending *self, struct hr__kueue_pending_queue *queue, uint32_t at) {
+  uint32_t workload = queue->heap[at];
+  for (; at > 0; at = (at - 1) / 2) {
+    uint32_t above = queue->heap[(at - 1) / 2];
+    if (!hr__kueue_pending_before(self->world, workload, above)) break;
+    put(self, queue, at, above);
+  }
+  put(self, queue, at, workload);
+}
+
+static void sink(struct hr__kueue_pending *self, struct hr__kueue_pending_queue *queue, uint32_t at) {
+  uint32_t workload = queue->heap[at];
+  for (;;) {
+    uint32_t child = 2 * at + 1;
+    if (child >= queue->n_heap) break;
+    if (child + 1 < queue->n_heap && hr__kueue_pending_before(self->world, queue->heap[child + 1], queue->heap[child]))
+      child++;
+    if (!hr__kueue_pending_before(self->world, queue->heap[child], workload)) break;
+    put(self, queue, at, queue->heap[child]);
+    at = child;
+  }
+  put(self, queue, at, workload);
+}
+
+static bool push(struct hr__kueue_pending *self, uint32_t workload) {
+  struct hr__kueue_pending_queue *queue = &self->queues[self->world->workloads[workload].queue];
+  if (queue->n_heap == queue->capacity) {
+    uint32_t *grown = hr_arena_grown(self->arena, queue->heap, &queue->capacity, sizeof *queue->heap);
+    if (!grown) return false;
+    queue->heap = grown;
+  }
+  queue->heap[queue->n_heap] = workload;
+  self->place[workload] = HR__KUEUE_IN_HEAP;
+  rise(self, queue, queue->n_heap++);
+  return true;
+}
+
+static void leave_heap(struct hr__kueue_pending *self, uint32_t workload) {
+  struct hr__kueue_pending_queue *queue = &self->queues[self->world->workloads[workload].queue];
+  uint32_t at = self->position[workload], last = queue->heap[--queue->n_heap];
+  self->place[workload] = HR__KUEUE_NOT_QUEUED;
+  if (last == workload) return;
+  put(self, queue, at, last);
+  rise(self, queue, at);
+  sink(self, queue, self->position[last]);
+}
+
+/* ---- Parked workloads ---- */
+
+static void park(struct hr__kueue_pending *self, uint32_t workload, enum hr__kueue_requeue why) {
+  struct hr__kueue_pending_queue *queue = &self->queues[self->world->workloads[workload].queue];
+  self->place[workload] = HR__KUEUE_PARKED;
+  self->why[workload] = why;
+  self->previous[workload] = HR_NONE;
+  self->next[workload] = queue->first_parked;
+  if (queue->first_parked != HR_NONE) self->previous[queue->first_parked] = workload;
+  queue->first_parked = workload;
+  queue->n_parked++;
+}
+
+static void unpark(struct hr__kueue_pending *self, uint32_t workload) {
+  struct hr__kueue_pending_queue *queue = &self->queues[self->world->workloads[workload].queue];
+  uint32_t next = self->next[workload], previous = self->previous[workload];
+  if (previous != HR_NONE)
+    self->next[previous] = next;
+  else
+    queue->first_parked = next;
+  if (next != HR_NONE) self->previous[next] = previous;
+  queue->n_parked--;
+  self->place[workload] = HR__KUEUE_NOT_QUEUED;
+}
+
+static bool backoff_is_over(const struct hr__kueue_pending *self, uint32_t workload) {
+  return !self->held[workload] && self->requeue_us[workload] <= self->world->now_us;
+}
+
+/* ---- Adding and removing ---- */
+
+void hr__kueue_pending_remove(struct hr__kueue_pending *self, uint32_t workload) {
+  if (self->place[workload] == HR__KUEUE_IN_HEAP) leave_heap(self, workload);
+  if (self->place[workload] == HR__KUEUE_PARKED) unpark(self, workload);
+  self->place[workload] = HR__KUEUE_NOT_QUEUED;
+}
+
+bool hr__kueue_pending_add(struct hr__kueue_pending *self, uint32_t workload) {
+  bool in_heap = self->place[workload] == HR__KUEUE_IN_HEAP;
+  hr__kueue_pending_remove(self, workload);
+  if (in_heap || backoff_is_over(self, workload)) return push(self, workload);
+  park(self, workload, HR__KUEUE_REQUEUE_GENERIC);
+  return true;
+}
+
+uint32_t hr__kueue_pending_pop(struct hr__kueue_pending *self, uint32_t id) {
+  struct hr__kueue_pending_queue *queue = &self->queues[id];
+  queue->cycle++;
+  if (!queue->n_heap) return HR_NONE;
+  uint32_t head = queue->heap[0];
+  leave_heap(self, head);
+  self->place[head] = HR__KUEUE_IN_CYCLE;
+  return head;
+}
+
+/* ---- Requeue ---- */
+
+bool hr__kueue_requeue_counts_for_shape(enum hr__kueue_requeue why) {
+  return why == HR__KUEUE_REQUEUE_NO_FIT || why == HR__KUEUE_REQUEUE_NO_CANDIDATES;
+}
+
+bool hr__kueue_has_bookmark(const struct hr__kueue_assignment *assignment) {
+  for (uint32_t i = 0; i < assignment->n_pod_sets; i++)
+    for (uint32_t k = 0; k < assignment->pod_sets[i].n_choices; k++)
+      if (assignment->pod_sets[i].choices[k].tried != -1) return true;
+  return false;
+}
+
+void hr__kueue_pending_park_shape(struct hr__kueue_pending *self, uint32_t workload) {
+  uint32_t id = self->world->workloads[workload].queue, shape = self->shape[workload];
+  struct hr__kueue_pending_queue *queue = &self->queues[id];
+  if (self->world->queues[id].strict || shape == HR_NONE ||
+      !hr__kueue_has_gate(self->world, HR__KUEUE_BIT_EQUIVALENCE_HASHING))
+    return;
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < queue->n_heap; i++) {
+    uint32_t other = queue->heap[i];
+    if (self->shape[other] == shape)
+      park(self, other, self->why[workload]);
+    else
+      put(self, queue, kept++, other);
+  }
+  if (kept == queue->n_heap) return;
+  queue->n_heap = kept;
+  for (uint32_t i = kept / 2; i-- > 0;) sink(self, queue, i);
+}
+
+bool hr__kueue_pending_requeue_as(struct hr__kueue_pending *self, uint32_t workload, bool at_once,
+                                  enum hr__kueue_requeue why) {
+  struct hr__kueue_pending_queue *queue = &self->queues[self->world->workloads[workload].queue];
+  if (self->place[workload] == HR__KUEUE_IN_CYCLE) self->place[workload] = HR__KUEUE_NOT_QUEUED;
+  if (backoff_is_over(self, workload) && (at_once || queue->freed_cycle >= queue->cycle)) {
+    if (self->place[workload] == HR__KUEUE_IN_HEAP) return false;
+    if (self->place[workload] == HR__KUEUE_PARKED) unpark(self, workload);
+    return push(self, workload);
+  }
+  if (self->place[workload] != HR__KUEUE_NOT_QUEUED) return false;
+  park(self, workload, why);
+  if (hr__kueue_requeue_counts_for_shape(why)) hr__kueue_pending_park_shape(self, workload);
+  return true;
+}
+
+bool hr__kueue_pending_requeue(struct hr__kueue_pending *self, uint32_t workload, enum hr__kueue_requeue why,
+                               bool has_bookmark) {
+  bool at_once = has_bookmark;
+  if (self->world->queues[self->world->workloads[workload].queue].strict)
+    at_once |= why != HR__KUEUE_REQUEUE_NAMESPACE_MISMATCH;
+  else
+    at_once |= why == HR__KUEUE_REQUEUE_FAILED_AFTER_NOMINATION || why == HR__KUEUE_REQUEUE_PENDING_PREEMPTION ||
+               why == HR__KUEUE_REQUEUE_PENDING_MIGRATION || why == HR__KUEUE_REQUEUE_PREEMPTION_FAILED;
+  return hr__kueue_pending_requeue_as(self, workload, at_once, why);
+}
+
+static uint32_t return_parked(struct hr__kueue_pending *self, uint32_t id) {
+  struct hr__kueue_pending_queue *queue = &self->queues[id];
+  uint32_t moved = 0;
+  queue->freed_cycle = queue->cycle;
+  for (uint32_t workload = queue->first_parked, next; workload != HR_NONE; workload = next) {
+    next = self->next[workload];
+    if (self->world->workloads[workload].obstacle == HR__KUEUE_NAMESPACE_MISMATCH || !backoff_is_over(self, workload))
+      continue;
+    unpark(self, workload);
+    moved += push(self, workload);
+  }
+  return moved;
+}
+
+uint32_t hr__kueue_pending_return(struct hr__kueue_pending *self, uint32_t queue) {
+  const struct hr__kueue_tree *tree = &self->world->tree;
+  if (tree->parent[queue] == HR_NONE) return return_parked(self, queue);
+  uint32_t root = hr__kueue_root(tree, queue), moved = 0;
+  for (uint32_t i = 0; i < tree->n_queues; i++)
+    if (hr__kueue_root(tree, i) == root) moved += return_parked(self, i);
+  return moved;
+}

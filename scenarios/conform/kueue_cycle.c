@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Runs the Kueue cases about a whole scheduling cycle: queues the waiting workloads, takes the heads, runs the cycle,
+   and compares what is reserved, preempted, left in the heaps, and parked. */
+
+#include "policies/kueue/amounts.h"
+#include "policies/kueue/cycle.h"
+#include "policies/kueue/pending.h"
+#include "policies/kueue/workload.h"
+#include "scenarios/conform/kueue_objects.h"
+
+#include <string.h>
+
+hr__conform_run_case hr__kueue_case_cycle;
+
+struct run {
+  struct hr__kueue_case self;
+  struct hr__kueue_cycle cycle;
+  struct hr__kueue_pending pending;
+  uint32_t *heads;
+  cJSON *actual, *reasons, *events, *preempted, *skipped, *recomputed, *reserved, *admitted;
+};
+
+static bool text_is(const cJSON *object, const char *name, const char *value) {
+  return strcmp(hr__case_text(object, name, ""), value) == 0;
+}
+
+/* ---- Reading ---- */
+
+/* Whether labels match an expression {key, operator, values}. */
+static bool expression_matches(const cJSON *labels, const cJSON *expression) {
+  const char *value = hr__case_text(labels, hr__case_text(expression, "key", ""), NULL);
+  const char *operation = hr__case_text(expression, "operator", "In");
+  if (strcmp(operation, "Exists") == 0) return value != NULL;
+  if (strcmp(operation, "DoesNotExist") == 0) return value == NULL;
+  bool listed = false;
+  const cJSON *item;
+  cJSON_ArrayForEach(item, hr__case_get(expression, "values")) listed |=
+      value && cJSON_IsString(item) && strcmp(item->valuestring, value) == 0;
+  return strcmp(operation, "NotIn") == 0 ? !listed : listed;
+}
+
+static bool namespace_matches(const struct hr__kueue_case *self, uint32_t queue, const cJSON *workload) {
+  const cJSON *json = NULL, *item;
+  for (uint32_t i = 0; i < self->n_queue_json; i++)
+    if (text_is(self->queue_json[i], "name", self->queues.items[queue])) json = self->queue_json[i];
+  const cJSON *selector = hr__case_get(json, "namespaceSelector");
+  const cJSON *labels = hr__case_get(hr__case_get(self->input, "namespaces"), hr__case_text(workload, "namespace", ""));
+  cJSON_ArrayForEach(item,
+                     hr__case_get(selector, "matchExpressions")) if (!expression_matches(labels, item)) return false;
+  cJSON_ArrayForEach(
+      item, hr__case_get(selector, "matchLabels")) if (!cJSON_IsString(item) ||
+                                                       !text_is(labels, item->string, item->valuestring)) return false;
+  return true;
+}
+
+static bool exceeds_limits(const cJSON *workload) {
+  const cJSON *pod_set, *limit;
+  cJSON_ArrayForEach(pod_set, hr__case_get(workload, "podSets")) cJSON_ArrayForEach(
+      limit, hr__case_get(pod_set, "limits")) if (hr__case_whole(hr__case_get(pod_set, "requests"), limit->string, 0) >
+                                                  hr__case_value_whole(limit, INT64_MAX)) return true;
+  return false;
+}
+
+static bool has_check(const cJSON *workload, const char *state) {
+  const cJSON *check;
+  cJSON_ArrayForEach(check, hr__case_get(workload, "admissionChecks")) if (text_is(check, "state", state)) return true;
+  return false;
+}
+
+/* The number of the workload of which this one is a variant: the first variant with the same owner. */
+static uint32_t variant_of(const struct hr__kueue_case *self, const cJSON *workload) {
+  const cJSON *owner = cJSON_GetArrayItem(hr__case_get(workload, "owners"), 0);
+  if (!text_is(owner, "kind", "Workload")) return HR_NONE;
+  for (uint32_t i = 0; i < self->world.n_workloads; i++) {
+    const cJSON *other = cJSON_GetArrayItem(hr__case_get(self->workload_json[i], "owners"), 0);
+    if (text_is(other, "kind", "Workload") && text_is(other, "name", hr__case_text(owner, "name", ""))) return i;
+  }
+  return HR_NONE;
+}
+
+static bool read_allowed(struct hr__kueue_case *self, const cJSON *list, struct hr__kueue_workload *workload) {
+  if (!list) return true;
+  uint32_t *allowed = hr__verdict_alloc(self->verdict, (size_t)cJSON_GetArraySize(list) + 1, sizeof *allowed);
+  if (!allowed) return false;
+  const cJSON *item;
+  cJSON_ArrayForEach(item, list) {
+    uint32_t flavor = hr__kueue_name_find(&self->flavors, cJSON_IsString(item) ? item->valuestring : NULL);
+    if (flavor != HR_NONE) allowed[workload->n_allowed++] = flavor;
+  }
+  workload->allowed = allowed;
+  return true;
+}
+
+static bool read_states(struct run *run) {
+  struct hr__kueue_world *world = &run->self.world;
+  for (uint32_t i = 0; i < world->n_workloads; i++) {
+    struct hr__kueue_workload *workload = &world->workloads[i];
+    const cJSON *json = run->self.workload_json[i], *other = hr__case_get(json, "other");
+    if (has_check(json, "Retry") || has_check(json, "Rejected"))
+      workload->obstacle = HR__KUEUE_FAILED_CHECKS;
+    else if (workload->queue != HR_NONE && !namespace_matches(&run->self, workload->queue, json))
+      workload->obstacle = HR__KUEUE_NAMESPACE_MISMATCH;
+    else if (exceeds_limits(json))
+      workload->obstacle = HR__KUEUE_INVALID;
+    workload->gated = cJSON_GetArraySize(hr__case_get(other, "PreemptionGates")) > 0;
+    workload->variant_of = variant_of(&run->self, json);
+    if (!read_allowed(&run->self, hr__case_get(other, "AllowedFlavors"), workload)) return false;
+  }
+  return true;
+}
+
+/* Whether a workload with quota waits for the second pass. */
+static bool needs_second_pass(const struct hr__kueue_workload *workload, const cJSON *json) {
+  if (!workload->reserved || workload->evicted || hr__kueue_case_condition(json, "Finished")) return false;
+  if (workload->n_unhealthy_nodes && workload->admitted) return true;
+  bool pending = false;
+  for (uint32_t i = 0; i < workload->n_pod_sets; i++) pending |= workload->pod_sets[i].placement_pending;
+  return pending && !has_check(json, "Pending") && !has_check(json, "Retry") && !has_check(json, "Rejected");
+}
+
+/* Workloads of the same pod sets and priority have the same shape. */
+static uint32_t shape_of(const struct run *run, uint32_t id) {
+  const cJSON *const *json = run->self.workload_json;
+  for (uint32_t i = 0; i < id; i++)
+    if (run->self.world.workloads[i].priority == run->self.world.workloads[id].priority &&
+        cJSON_Compare(hr__case_get(json[i], "podSets"), hr__case_get(json[id], "podSets"), true))
+      return i;
+  return id;
+}
+
+static bool add_pending(struct run *run) {
+  struct hr__kueue_world *world = &run->self.world;
+  for (uint32_t i = 0; i < world->n_workloads; i++) {
+    const struct hr__kueue_workload *workload = &world->workloads[i];
+    const cJSON *json = run->self.workload_json[i];
+    if (workload->queue == HR_NONE || workload->local_queue == HR_NONE || workload->reserved ||
+        !hr__case_bool(json, "active", true) || hr__kueue_case_condition(json, "Finished"))
+      continue;
+    run->pending.shape[i] = shape_of(run, i);
+    if (!hr__kueue_pending_add(&run->pending, i)) return false;
+  }
+  return true;
+}
+
+/* ---- Writing ---- */
+
+static void add_event(struct run *run, const char *key, const char *reason, bool warning) {
+  cJSON *event = cJSON_CreateObject();
+  cJSON_AddStringToObject(event, "key", key);
+  cJSON_AddStringToObject(event, "reason", reason);
+  cJSON_AddStringToObject(event, "type", warning ? "Warning" : "Normal");
+  cJSON_AddItemToArray(run->events, event);
+}
+
+static cJSON *row_json(const struct run *run, const struct hr__kueue_workload *workload,
+                       const struct hr__kueue_pod_set_assignment *row) {
+  const struct hr__kueue_world *world = &run->self.world;
+  cJSON *json = cJSON_CreateObject();
+  cJSON_AddStringToObject(json, "name", workload->pod_sets[row->pod_set].name);
+  cJSON_AddNumberToObject(json, "count", (double)row->count);
+  cJSON *flavors = cJSON_AddObjectToObject(json, "flavors"), *usage = cJSON_AddObjectToObject(json, "usage");
+  for (uint32_t i = 0; i < row->n_choices; i++) {
+    const char *resource = world->resources[row->choices[i].resource];
+    cJSON_AddStringToObject(flavors, resource, world->flavors[row->choices[i].flavor].name);
+    for (uint32_t k = 0; k < row->n_requests; k++)
+      if (row->requests[k].resource == row->choices[i].resource)
+        cJSON_AddNumberToObject(usage, resource, (double)row->requests[k].amount);
+  }
+  if (row->placement) cJSON_AddItemToObject(json, "topologyAssignment", hr__kueue_placement_json(row->placement));
+  if (row->placement_ready) cJSON_AddStringToObject(json, "delayedTopologyRequest", "Ready");
+  if (row->placement_pending) cJSON_AddStringToObject(json, "delayedTopologyRequest", "Pending");
+  return json;
+}
+
+static cJSON *admission_json(const struct run *run, const struct hr__kueue_entry *entry) {
+  const struct hr__kueue_workload *workload = &run->self.world.workloads[entry->workload];
+  cJSON *json = cJSON_CreateObject();
+  cJSON_AddStringToObject(json, "clusterQueue", run->self.queues.items[workload->queue]);
+  cJSON *rows = cJSON_AddArrayToObject(json, "podSets");
+  for (uint32_t i = 0; i < entry->assignment.n_pod_sets; i++)
+    cJSON_AddItemToArray(rows, row_json(run, workload, &entry->assignment.pod_sets[i]));
+  return json;
+}
+
+/* Whether all admission checks of the queue are ready for the workload, and its pods are placed. */
+static bool is_fully_admitted(const struct run *run, const struct hr__kueue_entry *entry) {
+  uint32_t queue = run->self.world.workloads[entry->workload].queue;
+  const cJSON *json = run->self.workload_json[entry->workload], *check, *state;
+  for (uint32_t i = 0; i < entry->assignment.n_pod_sets; i++)
+    if (entry->assignment.pod_sets[i].placement_pending) return false;
+  for (uint32_t i = 0; i < run->self.n_queue_json; i++) {
+    if (!text_is(run->self.queue_json[i], "name", run->self.queues.items[queue])) continue;
+    cJSON_ArrayForEach(check, hr__case_get(run->self.queue_json[i], "admissionChecks")) {
+      const char *name = cJSON_IsString(check) ? check->valuestring : hr__case_text(check, "name", "");
+      bool ready = false;
+      cJSON_ArrayForEach(state, hr__case_get(json, "admissionChecks")) ready |=
+          text_is(state, "name", name) && text_is(state, "state", "Ready");
+      if (!ready) return false;
+    }
+  }
+  return true;
+}
+
+/* Carries out an admission. */
+static void admit(struct run *run, const struct hr__kueue_entry *entry) {
+  const struct hr__kueue_workload *workload = &run->self.world.workloads[entry->workload];
+  cJSON_DeleteItemFromObjectCaseSensitive(run->reserved, workload->name);
+  cJSON_AddItemToObject(run->reserved, workload->name, admission_json(run, entry));
+  if (!workload->reserved) {
+    cJSON_AddItemToArray(run->admitted, cJSON_CreateString(workload->name));
+    add_event(run, workload->name, "QuotaReserved", false);
+  }
+  if (!workload->admitted && is_fully_admitted(run, entry)) add_event(run, workload->name, "Admitted", false);
+}
+
+static void preempt(struct run *run, const struct hr__kueue_entry *entry) {
+  const struct hr__kueue_world *world = &run->self.world;
+  for (uint32_t i = 0; entry->preempts && i < entry->n_targets; i++) {
+    const struct hr__kueue_target *target = &run->cycle.targets[entry->first_target + i];
+    const struct hr__kueue_workload *victim = &world->workloads[target->workload];
+    if (victim->evicted) continue;
+    cJSON *row = cJSON_CreateObject();
+    cJSON_AddStringToObject(row, "workload", victim->name);
+    cJSON_AddStringToObject(row, "reason", hr__kueue_cause_name(target->cause));
+    cJSON_AddItemToArray(run->preempted, row);
+    add_event(run, victim->name, "EvictedDueToPreempted", false);
+    add_event(run, victim->name, "Preempted", false);
+    add_event(run, world->workloads[entry->workload].name, "PreemptedWorkload", false);
+  }
+}
+
+static void count_metrics(struct run *run, const struct hr__kueue_entry *entry) {
+  static const char *const outcomes[] = {"", "new_targets", "deferred_fit", "overlap"};
+  const char *queue = run->self.queues.items[run->self.world.workloads[entry->workload].queue];
+  cJSON *count = cJSON_GetObjectItemCaseSensitive(run->skipped, queue);
+  if (entry->skipped_preemption) cJSON_SetNumberValue(count, count->valuedouble + 1);
+  if (!entry->recomputation) return;
+  cJSON *row = cJSON_GetObjectItemCaseSensitive(run->recomputed, queue);
+  if (!row) row = cJSON_AddObjectToObject(run->recomputed, queue);
+  cJSON_AddNumberToObject(row, outcomes[entry->recomputation], 1);
+}
+
+static void requeue(struct run *run, const struct hr__kueue_entry *entry) {
+  const struct hr__kueue_workload *workload = &run->self.world.workloads[entry->workload];
+  const char *reason = hr__kueue_reason_name(entry->reason);
+  if (entry->migrated != HR_NONE)
+    add_event(run, run->self.world.workloads[entry->migrated].name, "EvictedDueToFlavorMigration", false);
+  preempt(run, entry);
+  if (!workload->reserved) {
+    bool bookmark = entry->nominated && entry->keeps_bookmark && hr__kueue_has_bookmark(&entry->assignment);
+    hr__kueue_pending_requeue(&run->pending, entry->workload, entry->requeue, bookmark);
+  }
+  if (!*reason) return;
+  cJSON_AddStringToObject(run->reasons, workload->name, reason);
+  add_event(run, workload->name, reason, true);
+}
+
+static void finish_entries(struct run *run) {
+  for (uint32_t i = 0; i < run->cycle.n_entries; i++) {
+    const struct hr__kueue_entry *entry = &run->cycle.entries[i];
+    if (run->self.world.workloads[entry->workload].queue != HR_NONE) count_metrics(run, entry);
+    if (entry->status == HR__KUEUE_ADMITTED)
+      admit(run, entry);
+    else if (entry->status == HR__KUEUE_EVICTED)
+      add_event(run, run->self.world.workloads[entry->workload].name, "EvictedDueToNodeFailures", false);
+    else
+      requeue(run, entry);
+  }
+}
+
+/* {queue: [workloads]} of the workloads at a place. */
+static cJSON *places_json(const struct run *run, enum hr__kueue_place place) {
+  cJSON *all = cJSON_CreateObject();
+  for (uint32_t i = 0; i < run->self.world.n_workloads; i++) {
+    if (run->pending.place[i] != place) continue;
+    const char *queue = run->self.queues.items[run->self.world.workloads[i].queue];
+    cJSON *list = cJSON_GetObjectItemCaseSensitive(all, queue);
+    if (!list) list = cJSON_AddArrayToObject(all, queue);
+    cJSON_AddItemToArray(list, cJSON_CreateString(run->self.world.workloads[i].name));
+  }
+  return all;
+}
+
+/* ---- Cycles ---- */
+
+static bool begin(struct run *run, const cJSON *whole, struct hr__verdict *verdict) {
+  if (!hr__kueue_case_begin(&run->self, whole, verdict)) return false;
+  const cJSON *list = hr__case_get(run->self.input, "workloads");
+  if (!hr__kueue_case_workloads(&run->self, &list, 1) || !read_states(run)) return false;
+  struct hr__kueue_world *world = &run->self.world;
+  uint32_t heads = world->tree.n_queues + world->n_workloads;
+  run->heads = hr__verdict_alloc(verdict, (size_t)heads + 1, sizeof *run->heads);
+  bool ready = run->heads && hr__kueue_cycle_begin(&run->cycle, verdict->arena, world, heads) &&
+               hr__kueue_pending_begin(&run->pending, verdict->arena, world) && add_pending(run);
+  if (!ready) verdict->no_memory = true;
+  return ready;
+}
+
+/* The heads of the queues, and the workloads that wait for the second pass. */
+static uint32_t take_heads(struct run *run) {
+  struct hr__kueue_world *world = &run->self.world;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < world->n_workloads; i++)
+    if (needs_second_pass(&world->workloads[i], run->self.workload_json[i])) run->heads[n++] = i;
+  for (uint32_t queue = 0; queue < world->tree.n_queues; queue++) {
+    uint32_t head = world->queues[queue].inactive ? HR_NONE : hr__kueue_pending_pop(&run->pending, queue);
+    if (head != HR_NONE) run->heads[n++] = head;
+  }
+  return n;
+}
+
+static void create_results(struct run *run) {
+  run->actual = cJSON_CreateObject();
+  run->reserved = cJSON_AddObjectToObject(run->actual, "reserved");
+  run->admitted = cJSON_AddArrayToObject(run->actual, "admittedThisCycle");
+  run->preempted = cJSON_AddArrayToObject(run->actual, "preempted");
+  run->events = cJSON_AddArrayToObject(run->actual, "events");
+  run->reasons = cJSON_AddObjectToObject(run->actual, "pendingReason");
+  run->skipped = cJSON_AddObjectToObject(run->actual, "skippedPreemptions");
+  run->recomputed = cJSON_AddObjectToObject(run->actual, "targetRecomputations");
+  for (uint32_t i = 0; i < run->self.world.tree.n_queues; i++)
+    cJSON_AddNumberToObject(run->skipped, run->self.queues.items[i], 0);
+}
+
+/* Adds the admissions that exist before the cycle. */
+static void add_existing(struct run *run) {
+  for (uint32_t i = 0; i < run->self.world.n_workloads; i++)
+    if (run->self.world.workloads[i].listed)
+      cJSON_AddItemToObject(run->reserved, run->self.world.workloads[i].name,
+                            cJSON_Duplicate(hr__case_get(run->self.workload_json[i], "admission"), true));
+}
+
+/* Compares the members that the case gives; without a reason none is expected. */
+static void compare(struct run *run, const cJSON *expect) {
+  static const char *const members[] = {"reserved",      "admittedThisCycle",  "left",
+                                        "inadmissible",  "preempted",          "events",
+                                        "pendingReason", "skippedPreemptions", "targetRecomputations"};
+  cJSON_AddItemToObject(run->actual, "left", places_json(run, HR__KUEUE_IN_HEAP));
+  cJSON_AddItemToObject(run->actual, "inadmissible", places_json(run, HR__KUEUE_PARKED));
+  for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+    const cJSON *want = hr__case_get(expect, members[i]);
+    bool counts = strcmp(members[i], "skippedPreemptions") == 0; /* queues that are not named do not matter */
+    if (want)
+      hr__verdict_compare(run->self.verdict, members[i], want, hr__case_get(run->actual, members[i]),
+                          counts ? HR__COMPARE_EXPECTED : HR__COMPARE_SETS, 0);
+  }
+}
+
+/* ---- Admission fair sharing: cycles until nothing changes ---- */
+
+/* The half life and the sampling interval of these cases. */
+#define HALF_LIFE_US (10 * HR_SECOND_US)
+#define SAMPLING_US HR_SECOND_US
+
+static void add_local_usage(struct hr__kueue_world *world, uint32_t local_queue, double amount) {
+  struct hr__kueue_local_queue *queue = &world->local_queues[local_queue];
+  queue->usage = queue->weight > 0 ? queue->usage + amount / queue->weight : 1e300;
+}
+
+static void read_local_usage(struct run *run, const cJSON *usage) {
+  struct hr__kueue_world *world = &run->self.world;
+  world->admission_fair_sharing = hr__kueue_has_gate(world, HR__KUEUE_BIT_ADMISSION_FAIR_SHARING);
+  for (uint32_t i = 0; i < world->n_local_queues; i++) {
+    const cJSON *row = hr__case_get(usage, strchr(world->local_queues[i].name, '/') + 1), *item;
+    add_local_usage(world, i, 0);
+    cJSON_ArrayForEach(item, row)
+        add_local_usage(world, i, item->valuedouble / (strcmp(item->string, "cpu") == 0 ? 1000 : 1));
+  }
+}
+
+/* Gives the workload of an entry its quota, and charges its local queue. */
+static void take_effect(struct run *run, const struct hr__kueue_entry *entry) {
+  struct hr__kueue_world *world = &run->self.world;
+  struct hr__kueue_workload *workload = &world->workloads[entry->workload];
+  double part = hr__kueue_decay_part(SAMPLING_US, HALF_LIFE_US);
+  uint32_t cpu = hr__kueue_name_find(&run->self.resources, "cpu");
+  for (uint32_t i = 0; i < entry->assignment.n_usage; i++) {
+    const struct hr__kueue_usage *usage = &entry->assignment.usage[i];
+    double amount = (double)usage->amount / (usage->pair % world->n_resources == cpu ? 1000.0 : 1.0);
+    workload->usage[i] = *usage;
+    if (workload->local_queue != HR_NONE) add_local_usage(world, workload->local_queue, amount * part);
+  }
+  workload->n_usage = entry->assignment.n_usage;
+  workload->reserved = true;
+  hr__kueue_list(world, entry->workload);
+}
+
+static void run_until_quiet(struct run *run) {
+  for (bool progress = true; progress;) {
+    progress = false;
+    uint32_t n = take_heads(run);
+    cJSON_Delete(run->actual);
+    create_results(run);
+    if (!n || !hr__kueue_cycle_run(&run->cycle, run->heads, n)) return;
+    finish_entries(run);
+    progress = cJSON_GetArraySize(run->admitted) > 0;
+    for (uint32_t i = 0; i < run->cycle.n_entries; i++)
+      if (run->cycle.entries[i].status == HR__KUEUE_ADMITTED) take_effect(run, &run->cycle.entries[i]);
+  }
+}
+
+/* The case says which workloads still wait when nothing changes any more. */
+static void run_local_usage(struct run *run, const cJSON *usage, const cJSON *expect) {
+  read_local_usage(run, usage);
+  for (uint32_t i = 0; i < run->self.world.n_workloads; i++) { /* the heap is built with the usage */
+    hr__kueue_pending_remove(&run->pending, i);
+    if (run->self.world.workloads[i].queue != HR_NONE) hr__kueue_pending_add(&run->pending, i);
+  }
+  run_until_quiet(run);
+  cJSON *waiting = cJSON_CreateObject();
+  for (uint32_t i = 0; i < run->self.world.n_workloads; i++)
+    if (!run->self.world.workloads[i].reserved)
+      cJSON_AddStringToObject(waiting, run->self.world.workloads[i].name, "WaitingForQuota");
+  const cJSON *want = hr__case_get(expect, "pendingReason");
+  hr__verdict_compare(run->self.verdict, "pendingReason", want, want || waiting->child ? waiting : NULL,
+                      HR__COMPARE_EXACTLY, 0);
+  cJSON_Delete(waiting);
+}
+
+/* Whether a workload replaces a slice of its job that is admitted. */
+static bool has_slices(const struct run *run) {
+  if (!hr__kueue_has_gate(&run->self.world, HR__KUEUE_BIT_WORKLOAD_SLICES)) return false;
+  for (uint32_t i = 0; i < run->self.world.n_workloads; i++)
+    if (hr__case_get(hr__case_get(run->self.workload_json[i], "annotations"),
+                     "kueue.x-k8s.io/workload-slice-replacement-for"))
+      return true;
+  return false;
+}
+
+void hr__kueue_case_cycle(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  (void)kind;
+  struct run run = {0};
+  const cJSON *expect = hr__case_get(whole, "expect");
+  if (!begin(&run, whole, verdict)) return;
+  if (has_slices(&run)) {
+    hr__verdict_unsupported(verdict, "workload slices");
+    return;
+  }
+  create_results(&run);
+  const cJSON *usage = hr__case_get(run.self.input, "initialUsage");
+  if (usage) {
+    run_local_usage(&run, usage, expect);
+  } else {
+    if (!hr__case_bool(expect, "reservedIsNewOnly", false)) add_existing(&run);
+    if (hr__kueue_cycle_run(&run.cycle, run.heads, take_heads(&run)))
+      finish_entries(&run);
+    else
+      verdict->no_memory = true;
+    compare(&run, expect);
+  }
+  cJSON_Delete(run.actual);
+}
