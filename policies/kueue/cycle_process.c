@@ -62,7 +62,7 @@ static void reserve(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry)
 
 /* ---- Fit ---- */
 
-enum fit { FIT_NO_QUOTA, FIT_NO_NODES, FIT_OK };
+enum cycle_fit { FIT_NO_QUOTA, FIT_NO_NODES, FIT_OK };
 
 static const struct hr__kueue_target *targets_of(const struct hr__kueue_cycle *self,
                                                  const struct hr__kueue_entry *entry) {
@@ -77,10 +77,10 @@ static void change_victims(struct hr__kueue_cycle *self, const struct hr__kueue_
     if (!self->is_victim[targets[i].workload]) hr__kueue_change_usage(self->world, targets[i].workload, sign);
 }
 
-static enum fit check_fit(struct hr__kueue_cycle *self, const struct hr__kueue_entry *entry) {
+static enum cycle_fit check_fit(struct hr__kueue_cycle *self, const struct hr__kueue_entry *entry) {
   const struct hr__kueue_workload *workload = &self->world->workloads[entry->workload];
   const struct hr__kueue_topology_calls *topology = &self->world->topology;
-  enum fit fit = FIT_OK;
+  enum cycle_fit fit = FIT_OK;
   change_victims(self, entry, -1);
   for (uint32_t i = 0; !workload->reserved && i < entry->assignment.n_usage; i++) {
     const struct hr__kueue_usage *usage = &entry->assignment.usage[i];
@@ -127,8 +127,8 @@ static void find_other_targets(struct hr__kueue_cycle *self, struct hr__kueue_en
   }
 }
 
-static enum fit update(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
-  enum fit fit = check_fit(self, entry);
+static enum cycle_fit update(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
+  enum cycle_fit fit = check_fit(self, entry);
   if (fit == FIT_NO_NODES && hr__kueue_has_gate(self->world, HR__KUEUE_BIT_TOPOLOGY_RECOMPUTE)) {
     assign_again(self, entry);
     fit = check_fit(self, entry);
@@ -242,7 +242,7 @@ void hr__kueue_entry_process(struct hr__kueue_cycle *self, struct hr__kueue_entr
     skip(entry, HR__KUEUE_PENDING_EVALUATION);
     return;
   }
-  enum fit fit = update(self, entry);
+  enum cycle_fit fit = update(self, entry);
   if (is_done_by_mode(self, entry)) return;
   if (overlaps(self, entry) || fit != FIT_OK) {
     entry->skipped_preemption = overlaps(self, entry) || entry->assignment.mode == HR__KUEUE_PREEMPT;

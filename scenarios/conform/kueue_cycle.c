@@ -12,7 +12,7 @@
 
 hr__conform_run_case hr__kueue_case_cycle;
 
-struct run {
+struct cycle_run {
   struct hr__kueue_case self;
   struct hr__kueue_cycle cycle;
   struct hr__kueue_pending pending;
@@ -91,7 +91,7 @@ static bool read_allowed(struct hr__kueue_case *self, const cJSON *list, struct 
   return true;
 }
 
-static bool read_states(struct run *run) {
+static bool read_states(struct cycle_run *run) {
   struct hr__kueue_world *world = &run->self.world;
   for (uint32_t i = 0; i < world->n_workloads; i++) {
     struct hr__kueue_workload *workload = &world->workloads[i];
@@ -119,7 +119,7 @@ static bool needs_second_pass(const struct hr__kueue_workload *workload, const c
 }
 
 /* Workloads of the same pod sets and priority have the same shape. */
-static uint32_t shape_of(const struct run *run, uint32_t id) {
+static uint32_t shape_of(const struct cycle_run *run, uint32_t id) {
   const cJSON *const *json = run->self.workload_json;
   for (uint32_t i = 0; i < id; i++)
     if (run->self.world.workloads[i].priority == run->self.world.workloads[id].priority &&
@@ -128,7 +128,7 @@ static uint32_t shape_of(const struct run *run, uint32_t id) {
   return id;
 }
 
-static bool add_pending(struct run *run) {
+static bool add_pending(struct cycle_run *run) {
   struct hr__kueue_world *world = &run->self.world;
   for (uint32_t i = 0; i < world->n_workloads; i++) {
     const struct hr__kueue_workload *workload = &world->workloads[i];
@@ -144,7 +144,7 @@ static bool add_pending(struct run *run) {
 
 /* ---- Writing ---- */
 
-static void add_event(struct run *run, const char *key, const char *reason, bool warning) {
+static void add_event(struct cycle_run *run, const char *key, const char *reason, bool warning) {
   cJSON *event = cJSON_CreateObject();
   cJSON_AddStringToObject(event, "key", key);
   cJSON_AddStringToObject(event, "reason", reason);
@@ -152,7 +152,7 @@ static void add_event(struct run *run, const char *key, const char *reason, bool
   cJSON_AddItemToArray(run->events, event);
 }
 
-static cJSON *row_json(const struct run *run, const struct hr__kueue_workload *workload,
+static cJSON *row_json(const struct cycle_run *run, const struct hr__kueue_workload *workload,
                        const struct hr__kueue_pod_set_assignment *row) {
   const struct hr__kueue_world *world = &run->self.world;
   cJSON *json = cJSON_CreateObject();
@@ -172,7 +172,7 @@ static cJSON *row_json(const struct run *run, const struct hr__kueue_workload *w
   return json;
 }
 
-static cJSON *admission_json(const struct run *run, const struct hr__kueue_entry *entry) {
+static cJSON *admission_json(const struct cycle_run *run, const struct hr__kueue_entry *entry) {
   const struct hr__kueue_workload *workload = &run->self.world.workloads[entry->workload];
   cJSON *json = cJSON_CreateObject();
   cJSON_AddStringToObject(json, "clusterQueue", run->self.queues.items[workload->queue]);
@@ -183,7 +183,7 @@ static cJSON *admission_json(const struct run *run, const struct hr__kueue_entry
 }
 
 /* Whether all admission checks of the queue are ready for the workload, and its pods are placed. */
-static bool is_fully_admitted(const struct run *run, const struct hr__kueue_entry *entry) {
+static bool is_fully_admitted(const struct cycle_run *run, const struct hr__kueue_entry *entry) {
   uint32_t queue = run->self.world.workloads[entry->workload].queue;
   const cJSON *json = run->self.workload_json[entry->workload], *check, *state;
   for (uint32_t i = 0; i < entry->assignment.n_pod_sets; i++)
@@ -202,7 +202,7 @@ static bool is_fully_admitted(const struct run *run, const struct hr__kueue_entr
 }
 
 /* Carries out an admission. */
-static void admit(struct run *run, const struct hr__kueue_entry *entry) {
+static void admit(struct cycle_run *run, const struct hr__kueue_entry *entry) {
   const struct hr__kueue_workload *workload = &run->self.world.workloads[entry->workload];
   cJSON_DeleteItemFromObjectCaseSensitive(run->reserved, workload->name);
   cJSON_AddItemToObject(run->reserved, workload->name, admission_json(run, entry));
@@ -213,7 +213,7 @@ static void admit(struct run *run, const struct hr__kueue_entry *entry) {
   if (!workload->admitted && is_fully_admitted(run, entry)) add_event(run, workload->name, "Admitted", false);
 }
 
-static void preempt(struct run *run, const struct hr__kueue_entry *entry) {
+static void preempt(struct cycle_run *run, const struct hr__kueue_entry *entry) {
   const struct hr__kueue_world *world = &run->self.world;
   for (uint32_t i = 0; entry->preempts && i < entry->n_targets; i++) {
     const struct hr__kueue_target *target = &run->cycle.targets[entry->first_target + i];
@@ -229,7 +229,7 @@ static void preempt(struct run *run, const struct hr__kueue_entry *entry) {
   }
 }
 
-static void count_metrics(struct run *run, const struct hr__kueue_entry *entry) {
+static void count_metrics(struct cycle_run *run, const struct hr__kueue_entry *entry) {
   static const char *const outcomes[] = {"", "new_targets", "deferred_fit", "overlap"};
   const char *queue = run->self.queues.items[run->self.world.workloads[entry->workload].queue];
   cJSON *count = cJSON_GetObjectItemCaseSensitive(run->skipped, queue);
@@ -240,7 +240,7 @@ static void count_metrics(struct run *run, const struct hr__kueue_entry *entry) 
   cJSON_AddNumberToObject(row, outcomes[entry->recomputation], 1);
 }
 
-static void requeue(struct run *run, const struct hr__kueue_entry *entry) {
+static void requeue(struct cycle_run *run, const struct hr__kueue_entry *entry) {
   const struct hr__kueue_workload *workload = &run->self.world.workloads[entry->workload];
   const char *reason = hr__kueue_reason_name(entry->reason);
   if (entry->migrated != HR_NONE)
@@ -255,7 +255,7 @@ static void requeue(struct run *run, const struct hr__kueue_entry *entry) {
   add_event(run, workload->name, reason, true);
 }
 
-static void finish_entries(struct run *run) {
+static void finish_entries(struct cycle_run *run) {
   for (uint32_t i = 0; i < run->cycle.n_entries; i++) {
     const struct hr__kueue_entry *entry = &run->cycle.entries[i];
     if (run->self.world.workloads[entry->workload].queue != HR_NONE) count_metrics(run, entry);
@@ -269,7 +269,7 @@ static void finish_entries(struct run *run) {
 }
 
 /* {queue: [workloads]} of the workloads at a place. */
-static cJSON *places_json(const struct run *run, enum hr__kueue_place place) {
+static cJSON *places_json(const struct cycle_run *run, enum hr__kueue_place place) {
   cJSON *all = cJSON_CreateObject();
   for (uint32_t i = 0; i < run->self.world.n_workloads; i++) {
     if (run->pending.place[i] != place) continue;
@@ -283,7 +283,7 @@ static cJSON *places_json(const struct run *run, enum hr__kueue_place place) {
 
 /* ---- Cycles ---- */
 
-static bool begin(struct run *run, const cJSON *whole, struct hr__verdict *verdict) {
+static bool begin(struct cycle_run *run, const cJSON *whole, struct hr__verdict *verdict) {
   if (!hr__kueue_case_begin(&run->self, whole, verdict)) return false;
   const cJSON *list = hr__case_get(run->self.input, "workloads");
   if (!hr__kueue_case_workloads(&run->self, &list, 1) || !read_states(run)) return false;
@@ -297,7 +297,7 @@ static bool begin(struct run *run, const cJSON *whole, struct hr__verdict *verdi
 }
 
 /* The heads of the queues, and the workloads that wait for the second pass. */
-static uint32_t take_heads(struct run *run) {
+static uint32_t take_heads(struct cycle_run *run) {
   struct hr__kueue_world *world = &run->self.world;
   uint32_t n = 0;
   for (uint32_t i = 0; i < world->n_workloads; i++)
@@ -309,7 +309,7 @@ static uint32_t take_heads(struct run *run) {
   return n;
 }
 
-static void create_results(struct run *run) {
+static void create_results(struct cycle_run *run) {
   run->actual = cJSON_CreateObject();
   run->reserved = cJSON_AddObjectToObject(run->actual, "reserved");
   run->admitted = cJSON_AddArrayToObject(run->actual, "admittedThisCycle");
@@ -323,7 +323,7 @@ static void create_results(struct run *run) {
 }
 
 /* Adds the admissions that exist before the cycle. */
-static void add_existing(struct run *run) {
+static void add_existing(struct cycle_run *run) {
   for (uint32_t i = 0; i < run->self.world.n_workloads; i++)
     if (run->self.world.workloads[i].listed)
       cJSON_AddItemToObject(run->reserved, run->self.world.workloads[i].name,
@@ -331,7 +331,7 @@ static void add_existing(struct run *run) {
 }
 
 /* Compares the members that the case gives; without a reason none is expected. */
-static void compare(struct run *run, const cJSON *expect) {
+static void compare(struct cycle_run *run, const cJSON *expect) {
   static const char *const members[] = {"reserved",      "admittedThisCycle",  "left",
                                         "inadmissible",  "preempted",          "events",
                                         "pendingReason", "skippedPreemptions", "targetRecomputations"};
@@ -357,7 +357,7 @@ static void add_local_usage(struct hr__kueue_world *world, uint32_t local_queue,
   queue->usage = queue->weight > 0 ? queue->usage + amount / queue->weight : 1e300;
 }
 
-static void read_local_usage(struct run *run, const cJSON *usage) {
+static void read_local_usage(struct cycle_run *run, const cJSON *usage) {
   struct hr__kueue_world *world = &run->self.world;
   world->admission_fair_sharing = hr__kueue_has_gate(world, HR__KUEUE_BIT_ADMISSION_FAIR_SHARING);
   for (uint32_t i = 0; i < world->n_local_queues; i++) {
@@ -369,7 +369,7 @@ static void read_local_usage(struct run *run, const cJSON *usage) {
 }
 
 /* Gives the workload of an entry its quota, and charges its local queue. */
-static void take_effect(struct run *run, const struct hr__kueue_entry *entry) {
+static void take_effect(struct cycle_run *run, const struct hr__kueue_entry *entry) {
   struct hr__kueue_world *world = &run->self.world;
   struct hr__kueue_workload *workload = &world->workloads[entry->workload];
   double part = hr__kueue_decay_part(SAMPLING_US, HALF_LIFE_US);
@@ -385,7 +385,7 @@ static void take_effect(struct run *run, const struct hr__kueue_entry *entry) {
   hr__kueue_list(world, entry->workload);
 }
 
-static void run_until_quiet(struct run *run) {
+static void run_until_quiet(struct cycle_run *run) {
   for (bool progress = true; progress;) {
     progress = false;
     uint32_t n = take_heads(run);
@@ -400,7 +400,7 @@ static void run_until_quiet(struct run *run) {
 }
 
 /* The case says which workloads still wait when nothing changes any more. */
-static void run_local_usage(struct run *run, const cJSON *usage, const cJSON *expect) {
+static void run_local_usage(struct cycle_run *run, const cJSON *usage, const cJSON *expect) {
   read_local_usage(run, usage);
   for (uint32_t i = 0; i < run->self.world.n_workloads; i++) { /* the heap is built with the usage */
     hr__kueue_pending_remove(&run->pending, i);
@@ -418,7 +418,7 @@ static void run_local_usage(struct run *run, const cJSON *usage, const cJSON *ex
 }
 
 /* Whether a workload replaces a slice of its job that is admitted. */
-static bool has_slices(const struct run *run) {
+static bool has_slices(const struct cycle_run *run) {
   if (!hr__kueue_has_gate(&run->self.world, HR__KUEUE_BIT_WORKLOAD_SLICES)) return false;
   for (uint32_t i = 0; i < run->self.world.n_workloads; i++)
     if (hr__case_get(hr__case_get(run->self.workload_json[i], "annotations"),
@@ -429,7 +429,7 @@ static bool has_slices(const struct run *run) {
 
 void hr__kueue_case_cycle(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
-  struct run run = {0};
+  struct cycle_run run = {0};
   const cJSON *expect = hr__case_get(whole, "expect");
   if (!begin(&run, whole, verdict)) return;
   if (has_slices(&run)) {
