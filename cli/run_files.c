@@ -8,7 +8,6 @@
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/exports.h"
 #include "headroom/unstable/replay.h"
-#include "headroom/unstable/why.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,10 +2,10 @@
 /* `headroom fill`: submits pods of a trace until the cluster is full, and reports how many GPUs each placement rule
    allocates. */
 
-#include "headroom/unstable/fill.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/process.h"
+#include "headroom/unstable/planning.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "headroom/unstable/capacity.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/metrics.h"
-#include "headroom/unstable/trace_check.h"
+#include "headroom/unstable/trace_tools.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,10 +2,10 @@
 /* `headroom why`: replays a trace, records why jobs wait, and explains the waiting time of all jobs, of the jobs of a
    tenant, or of one job. */
 
-#include "headroom/unstable/why.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/process.h"
+#include "headroom/unstable/exports.h"
 #include "headroom/unstable/replay.h"
 
 #include <inttypes.h>

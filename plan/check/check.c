@@ -12,8 +12,8 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "base/threads.h"
+#include "headroom/unstable/exports.h"
 #include "headroom/unstable/replay.h"
-#include "headroom/unstable/why.h"
 #include "plan/runner/runner.h"
 #include "report/tables/tables.h"
 

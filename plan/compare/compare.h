@@ -165,7 +165,7 @@ enum hr_status hr__compare_details_collect(void *self, const struct hr_replay *r
 /* Discards the files of jobs that were not committed. */
 void hr__compare_job_files_finish(struct hr_comparison *comparison);
 
-/* ---- Titles (compare_titles.c) ---------------------------------------------------------------------- */
+/* ---- Titles (compare_table.c) ----------------------------------------------------------------------- */
 
 /* Makes the titles of all contenders. Returns NULL when out of memory. The caller frees the list and its texts. */
 char **hr__compare_titles(const struct hr_contender *contenders, uint32_t count);

@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "headroom/scenario.h"
-#include "headroom/unstable/fill.h"
+#include "headroom/unstable/planning.h"
 
 /* Input of all runs. Immutable, so threads share it. */
 struct hr__fill_input {

@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-/* ---- Candidates (evaluator.c) -------------------------------------------------------------------------- */
+/* ---- Candidates (goals.c) ------------------------------------------------------------------------------ */
 
 /* The candidates of a plan, and their evaluation by simulation against the plan's goals. */
 

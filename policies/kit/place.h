@@ -2,11 +2,16 @@
 #ifndef HR_POLICIES_KIT_PLACE_H
 #define HR_POLICIES_KIT_PLACE_H
 
-/* Places: placements that a policy keeps for later, with memory of their own. */
+/* What policies keep: places, which are placements for later, and timer queues. */
 
+#include "headroom/policy.h"
 #include "headroom/unstable/capacity.h"
 
 #include <string.h>
+
+/* ---- Places -------------------------------------------------------------------------------------------- */
+
+/* Places: placements that a policy keeps for later, with memory of their own. */
 
 /* A current or future placement of a job. */
 struct hr__place {
@@ -43,6 +48,56 @@ static inline struct hr_placement hr__place_to_start(const struct hr__place *pla
   const struct hr_gpu_inventory *now = hr_cluster_gpu_inventory(cluster);
   if (now) hr_gpu_inventory_rebase(now, place->slices, place->placement.n_slices);
   return place->placement;
+}
+
+/* ---- Timer queues -------------------------------------------------------------------------------------- */
+
+/* A timer queue: entries of (time, id of a job or node), first in, first out. Invariant: entries are added in order
+   of time, because each queue adds entries with one constant delay. Entries that are no longer valid, for example
+   because their job has ended, are not removed from the queue. The caller checks each entry that it takes. */
+
+struct hr__deadline_entry {
+  int64_t at_us;
+  uint32_t id;
+};
+
+/* A queue with all members 0 is empty. The ring buffer is allocated in the arena and doubles when it is full. */
+struct hr__deadline_fifo {
+  struct hr__deadline_entry *ring;
+  uint32_t first, count, capacity; /* capacity: a power of two, or 0 */
+};
+
+enum { HR__DEADLINE_FIFO_CAPACITY = 64 };
+
+/* Appends an entry. Its time must not be before that of the previous entry. False: out of memory. */
+static inline bool hr__deadline_fifo_add(struct hr__deadline_fifo *fifo, struct hr_arena *arena,
+                                         struct hr__deadline_entry entry) {
+  if (fifo->count == fifo->capacity) {
+    uint32_t capacity = fifo->capacity ? 2 * fifo->capacity : HR__DEADLINE_FIFO_CAPACITY;
+    struct hr__deadline_entry *ring = hr_arena_alloc(arena, capacity * sizeof *ring);
+    if (!ring) return false;
+    for (uint32_t i = 0; i < fifo->count; i++) ring[i] = fifo->ring[(fifo->first + i) & (fifo->capacity - 1)];
+    fifo->ring = ring;
+    fifo->first = 0;
+    fifo->capacity = capacity;
+  }
+  fifo->ring[(fifo->first + fifo->count++) & (fifo->capacity - 1)] = entry;
+  return true;
+}
+
+/* Removes the first entry if its time is not after `now_us`. False: none is due. */
+static inline bool hr__deadline_fifo_take(struct hr__deadline_fifo *fifo, int64_t now_us,
+                                          struct hr__deadline_entry *entry) {
+  if (!fifo->count || fifo->ring[fifo->first].at_us > now_us) return false;
+  *entry = fifo->ring[fifo->first];
+  fifo->first = (fifo->first + 1) & (fifo->capacity - 1);
+  fifo->count--;
+  return true;
+}
+
+/* Returns the time of the first entry; HR_NEVER_US: the queue is empty. */
+static inline int64_t hr__deadline_fifo_first_us(const struct hr__deadline_fifo *fifo) {
+  return fifo->count ? fifo->ring[fifo->first].at_us : HR_NEVER_US;
 }
 
 #endif

@@ -61,7 +61,7 @@ void hr__kube_request_sum(struct hr__kube_request *request, uint32_t n_resources
                           uint32_t n_containers, const int64_t *const *init_containers, uint32_t n_init_containers,
                           const int64_t *overhead);
 
-/* ---- Fit: kube_node.c ---- */
+/* ---- Fit: kubernetes.c ---- */
 
 /* A resource of which a node has too little. */
 struct hr__kube_shortage {
@@ -74,7 +74,7 @@ struct hr__kube_shortage {
 uint32_t hr__kube_fit(const struct hr__kube_node *node, const struct hr__kube_request *request, uint32_t n_resources,
                       const bool *ignored, struct hr__kube_shortage *shortages);
 
-/* ---- Scores: kube_node.c ---- */
+/* ---- Scores: kubernetes.c ---- */
 
 enum hr__kube_strategy {
   HR__KUBE_LEAST_ALLOCATED,
@@ -110,7 +110,7 @@ int64_t hr__kube_shape(const struct hr__kube_point *points, uint32_t n_points, i
 int64_t hr__kube_score(const struct hr__kube_scoring *scoring, const struct hr__kube_node *node,
                        const struct hr__kube_request *request);
 
-/* ---- Preemption: kube_preemption.c ---- */
+/* ---- Preemption: kubernetes.c ---- */
 
 /* A node on which a pod would fit after its victims are evicted. */
 struct hr__kube_candidate {

@@ -17,7 +17,7 @@
  */
 
 #include "base/array.h"
-#include "policies/kueue/tas_search.h"
+#include "policies/kueue/tas.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The lists of a shape's subqueues, and groups of subqueues that are held back: see subqueues.h.
+ * The lists of a shape's subqueues, and groups of subqueues that are set aside: see waiting.h.
  *
  * Purpose: no pass visits jobs that cannot start. Subqueues that are held back are parked in groups. A group contains
  * the subqueues of one shape that are blocked by the same limit and have the same need (see quota_tree.h). When the
@@ -18,7 +18,7 @@
  * representative only if it is not empty; a group is blocked only if it is not empty and has no representative.
  */
 
-#include "policies/queue/subqueues.h"
+#include "policies/queue/waiting.h"
 
 /* ---- Lists of a shape ----------------------------------------------------------------------------- */
 

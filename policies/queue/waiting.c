@@ -13,7 +13,6 @@
 #include "policies/queue/waiting.h"
 
 #include "base/sort.h"
-#include "policies/queue/subqueues.h"
 
 static bool init_admission(struct hr__waiting *waiting, const struct hr__admission *admission) {
   if (!admission) return true;

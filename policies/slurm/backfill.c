@@ -2,7 +2,7 @@
 /* A pass of the backfill scheduler; see backfill.h. The time line is a linked list, because reservations split slots.
    Invariant: slots are adjacent and in the order of time, and slot 0 begins at the time of the pass. */
 
-#include "policies/slurm/backfill.h"
+#include "policies/slurm/slurm.h"
 
 #include "headroom/base.h"
 

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Groups jobs with a counting sort. The first pass over the jobs counts the jobs of each group. The second pass stores
- * the wait, completion time and slowdown of each job in arrays in which each group has a contiguous range, so that
- * quantiles of a group are selected in place. Memory: three arrays with one element per job, two with one element per
- * group.
- */
+/* Metrics of groups of jobs, and fairness. */
 
 #include "report/metrics/summary.h"
 
@@ -14,6 +9,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Groups -------------------------------------------------------------------------------------------- */
+
+/* Groups jobs with a counting sort. The first pass over the jobs counts the jobs of each group. The second pass
+   stores the wait, completion time and slowdown of each job in arrays in which each group has a contiguous range, so
+   that quantiles of a group are selected in place. Memory: three arrays with one element per job, two with one
+   element per group. */
 
 /* The next free positions of a group in the arrays of samples. */
 struct groups_cursor {
@@ -229,4 +231,246 @@ enum hr_status hr__samples_init(struct hr__samples *samples, const struct hr_res
   if (samples->wait_us && samples->jct_us && samples->slowdown_key) return HR_OK;
   hr__samples_finish(samples);
   return HR_NO_MEMORY;
+}
+
+/* ---- Fairness ------------------------------------------------------------------------------------------ */
+
+/*
+ * Fairness of a run, as two metrics. Jain's index (Jain, Chiu, Hawe, 1984) is computed over the progress rates of the
+ * parties. Finish-time fairness follows Themis (Mahajan et al., NSDI 2020): rho of a job is its completion time divided
+ * by its completion time on 1/n of the cluster, where n is the average number of parties that were present while the
+ * job was present. Parties are the tenants; the users if the trace has no tenants; the jobs if it has neither. A job is
+ * present from its submit until its end, or until the end of the run.
+ *
+ * Computing n. A party is present while at least one of its jobs is present. Jobs are sorted by submit, so one pass
+ * over them finds the presence intervals of all parties, sorted by begin. Let P(t) be the integral of the number of
+ * present parties from time zero to t. Then n = (P(end) - P(submit)) / (end - submit). P(t) is the sum of (t - begin)
+ * over intervals that began before t, minus the sum of (t - end) over intervals that ended before t. Each of the two
+ * sums needs one binary search in sorted times and one lookup of a prefix sum. Total cost for m jobs: O(m log m).
+ */
+
+/* ---- Parties ------------------------------------------------------------------------------------- */
+
+/* The parties of a trace. If parties are tenants (or users), all jobs without a tenant (or user) form one additional
+   party, the last one. */
+struct parties {
+  const uint32_t *of; /* [n_jobs]: party or HR_NONE; NULL: each job is a party */
+  uint32_t count;
+};
+
+static struct parties parties_of(const struct hr_trace *trace, const char **over) {
+  *over = trace->tenant ? "tenants" : trace->user ? "users" : "jobs";
+  if (trace->tenant) return (struct parties){trace->tenant, trace->tenants.count + 1};
+  if (trace->user) return (struct parties){trace->user, trace->users.count + 1};
+  return (struct parties){NULL, trace->n_jobs};
+}
+
+static inline uint32_t party_of(const struct parties *parties, uint32_t job) {
+  if (!parties->of) return job;
+  return parties->of[job] == HR_NONE ? parties->count - 1 : parties->of[job];
+}
+
+static inline bool was_there(const struct hr_result *result, uint32_t job) {
+  return result->state[job] != HR_JOB_FUTURE && result->state[job] != HR_JOB_REJECTED;
+}
+
+static inline int64_t left_us(const struct hr_result *result, uint32_t job) {
+  int64_t end_us = hr_result_end_us(result, (hr_job){job});
+  return end_us == HR_NEVER_US ? result->end_us : end_us;
+}
+
+/* ---- Presence intervals -------------------------------------------------------------------------- */
+
+/* Either the begins or the ends of all presence intervals, in ascending order. before[i] is the sum of the first i
+   times. */
+struct instants {
+  int64_t *at_us;
+  hr__wide *before;
+};
+
+struct presence {
+  struct instants begins, ends;
+  size_t count, max_count; /* max_count: maximum number of intervals that overlap */
+};
+
+static void presence_finish(struct presence *presence) {
+  free(presence->begins.at_us);
+  free(presence->begins.before);
+  free(presence->ends.at_us);
+  free(presence->ends.before);
+}
+
+/* Sorts times >= 0 with a radix sort by bytes, least significant byte first. Skips bytes that are equal in all times.
+   Returns false if out of memory. */
+static bool sort_times(int64_t *times, size_t count) {
+  enum { RADIX = 256 };
+  int64_t *from = times, *spare = malloc((count + 1) * sizeof *spare), *to = spare;
+  if (!spare) return false;
+  for (unsigned shift = 0; shift < 64; shift += 8) {
+    size_t place[RADIX + 1] = {0};
+    for (size_t i = 0; i < count; i++) place[(((uint64_t)from[i] >> shift) & 0xff) + 1]++;
+    if (count == 0 || place[(((uint64_t)from[0] >> shift) & 0xff) + 1] == count) continue;
+    for (size_t i = 0; i < RADIX; i++) place[i + 1] += place[i];
+    for (size_t i = 0; i < count; i++) to[place[((uint64_t)from[i] >> shift) & 0xff]++] = from[i];
+    int64_t *sorted = to;
+    to = from;
+    from = sorted;
+  }
+  if (from != times) memcpy(times, from, count * sizeof *times);
+  free(spare);
+  return true;
+}
+
+/* Finds the presence intervals. `last` is scratch space, which the caller has set to zeros; last[party] is 1 + the
+   index of the last interval found for the party. */
+static void walk_jobs(const struct hr_result *result, const struct parties *parties, uint32_t *last,
+                      struct presence *presence) {
+  for (uint32_t job = 0; job < result->n_jobs; job++) {
+    if (!was_there(result, job)) continue;
+    uint32_t party = party_of(parties, job);
+    int64_t submit_us = result->trace->submit_us[job], left_at_us = left_us(result, job);
+    if (last[party] == 0 || presence->ends.at_us[last[party] - 1] < submit_us) {
+      presence->begins.at_us[presence->count] = submit_us;
+      presence->ends.at_us[presence->count] = left_at_us;
+      last[party] = (uint32_t)++presence->count;
+    } else if (presence->ends.at_us[last[party] - 1] < left_at_us) {
+      presence->ends.at_us[last[party] - 1] = left_at_us;
+    }
+  }
+}
+
+static bool sum_up(struct instants *instants, size_t count) {
+  instants->before = malloc((count + 1) * sizeof *instants->before);
+  if (!instants->before) return false;
+  instants->before[0] = 0;
+  for (size_t i = 0; i < count; i++) instants->before[i + 1] = instants->before[i] + (uint64_t)instants->at_us[i];
+  return true;
+}
+
+static size_t max_present(const struct presence *presence) {
+  size_t max_count = 0;
+  for (size_t begun = 0, ended = 0; begun < presence->count; begun++) {
+    while (presence->ends.at_us[ended] < presence->begins.at_us[begun]) ended++;
+    if (begun + 1 - ended > max_count) max_count = begun + 1 - ended;
+  }
+  return max_count;
+}
+
+static bool presence_make(const struct hr_result *result, const struct parties *parties, struct presence *presence) {
+  size_t room = (size_t)result->n_jobs + 1;
+  uint32_t *last = calloc((size_t)parties->count + 1, sizeof *last);
+  *presence =
+      (struct presence){.begins.at_us = malloc(room * sizeof(int64_t)), .ends.at_us = malloc(room * sizeof(int64_t))};
+  bool good = last && presence->begins.at_us && presence->ends.at_us;
+  if (good) walk_jobs(result, parties, last, presence);
+  free(last);
+  good = good && sort_times(presence->ends.at_us, presence->count);
+  if (good) presence->max_count = max_present(presence);
+  return good && sum_up(&presence->begins, presence->count) && sum_up(&presence->ends, presence->count);
+}
+
+/* Returns the sum of (at_us - x) over those of the `count` times x that are before `at_us`. */
+static hr__wide time_since(const struct instants *instants, size_t count, int64_t at_us) {
+  size_t low = 0, high = count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (instants->at_us[middle] < at_us)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return (hr__wide)low * (uint64_t)at_us - instants->before[low];
+}
+
+/* Returns P(at_us), the integral of the number of present parties from time zero: parties x microseconds. */
+static hr__wide integral(const struct presence *presence, int64_t at_us) {
+  return time_since(&presence->begins, presence->count, at_us) - time_since(&presence->ends, presence->count, at_us);
+}
+
+/* ---- Metrics ------------------------------------------------------------------------------------- */
+
+/* Completion time and run time of a completed job. If the run time is shorter than HR__SHORT_RUN_US, it is increased to
+   HR__SHORT_RUN_US, and the completion time is increased by the same amount. */
+struct completion {
+  double jct_us, work_us;
+};
+
+static struct completion completion_of(const struct hr_result *result, uint32_t job) {
+  int64_t work_us = result->trace->work_us[job],
+          short_by_us = work_us < HR__SHORT_RUN_US ? HR__SHORT_RUN_US - work_us : 0;
+  int64_t jct_us = hr_result_end_us(result, (hr_job){job}) - result->trace->submit_us[job];
+  return (struct completion){(double)(jct_us + short_by_us), (double)(work_us + short_by_us)};
+}
+
+/* Returns by which factor the job would run longer on 1/n of the cluster: GPUs of the job / GPUs of the share, at least
+   1. The first test avoids computing n for most jobs: a job that fits into the smallest share that occurs in the run
+   has the factor 1. */
+static double stretch_of(const struct hr_result *result, const struct presence *presence, uint64_t gpus, uint32_t job) {
+  int64_t submit_us = result->trace->submit_us[job], left_at_us = left_us(result, job);
+  uint64_t milli = result->gpu_milli ? result->gpu_milli[job] : (uint64_t)result->trace->gpus[job] * 1000;
+  if (milli * presence->max_count <= gpus * 1000 || submit_us == left_at_us) return 1;
+  double sharing =
+      (double)(integral(presence, left_at_us) - integral(presence, submit_us)) / (double)(left_at_us - submit_us);
+  double stretch = (double)milli / 1000 * sharing / (double)gpus;
+  return stretch > 1 ? stretch : 1;
+}
+
+static void fill_finish_times(const struct hr_result *result, const struct presence *presence, uint64_t gpus,
+                              int64_t *keys, struct hr_fairness *fairness) {
+  size_t count = 0, late = 0;
+  double sum = 0;
+  for (uint32_t job = 0; job < result->n_jobs; job++) {
+    if (result->state[job] != HR_JOB_COMPLETED) continue;
+    struct completion times = completion_of(result, job);
+    double rho = times.jct_us / (times.work_us * stretch_of(result, presence, gpus, job));
+    keys[count++] = hr__slowdown_key(rho);
+    sum += rho;
+    late += rho > 1;
+  }
+  fairness->finish_time = hr__distribution_of_slowdowns(keys, count, sum);
+  fairness->share_above_1 = count ? (double)late / (double)count : 0;
+}
+
+/* Sums for the progress rate of a party, which is the mean of run time / completion time over its completed jobs. */
+struct progress {
+  double sum;
+  uint32_t jobs;
+};
+
+static void fill_jain(const struct hr_result *result, const struct parties *parties, struct progress *rates,
+                      struct hr_fairness *fairness) {
+  double sum = 0, squares = 0;
+  for (uint32_t job = 0; job < result->n_jobs; job++) {
+    if (result->state[job] != HR_JOB_COMPLETED) continue;
+    struct completion times = completion_of(result, job);
+    struct progress *rate = &rates[party_of(parties, job)];
+    rate->sum += times.work_us / times.jct_us;
+    rate->jobs++;
+  }
+  for (uint32_t party = 0; party < parties->count; party++) {
+    if (rates[party].jobs == 0) continue;
+    double mean = rates[party].sum / rates[party].jobs;
+    sum += mean;
+    squares += mean * mean;
+    fairness->parties++;
+  }
+  fairness->jain = squares > 0 ? sum * sum / ((double)fairness->parties * squares) : 0;
+}
+
+enum hr_status hr__fairness_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                 struct hr_fairness *fairness) {
+  *fairness = (struct hr_fairness){0};
+  struct parties parties = parties_of(result->trace, &fairness->over);
+  struct progress *rates = calloc((size_t)parties.count + 1, sizeof *rates);
+  int64_t *keys = malloc((size_t)(result->n_completed + 1) * sizeof *keys);
+  struct presence presence = {0};
+  bool good = rates && keys && presence_make(result, &parties, &presence);
+  if (good) {
+    fill_jain(result, &parties, rates, fairness);
+    fill_finish_times(result, &presence, hr_cluster_spec_gpus(cluster), keys, fairness);
+  }
+  presence_finish(&presence);
+  free(keys);
+  free(rates);
+  return good ? HR_OK : HR_NO_MEMORY;
 }

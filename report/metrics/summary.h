@@ -93,7 +93,7 @@ static inline bool hr__can_kill(const struct hr_cluster_spec *cluster) {
 
 /* ---- Fairness ------------------------------------------------------------------------------------ */
 
-/* Computes Jain's index and finish-time fairness (fairness.c). Returns HR_NO_MEMORY if out of memory. */
+/* Computes Jain's index and finish-time fairness (groups.c). Returns HR_NO_MEMORY if out of memory. */
 enum hr_status hr__fairness_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
                                  struct hr_fairness *fairness);
 

@@ -71,7 +71,7 @@ void hr__sparkline_of_counts(struct hr__sparkline *line, const uint64_t *counts,
 /* Prints the sparkline as a line of the table, followed by the value `top`. */
 void hr__put_sparkline(struct hr__console *console, const struct hr__sparkline *line, uint64_t top);
 
-/* ---- Alerts (alert_report.c) --------------------------------------------------------------------------- */
+/* ---- Alerts (lines.c) ---------------------------------------------------------------------------------- */
 
 /* Writes alerts as a table, as Markdown and as sentences. `alerts` is NULL if no alert rules were evaluated; then
    nothing is written. */

@@ -7,7 +7,6 @@
 #include "headroom/trace_files.h"
 #include "headroom/unstable/exports.h"
 #include "headroom/unstable/trace_tools.h"
-#include "headroom/unstable/workload_model.h"
 #include "report/tables/json_tree.h"
 #include "traces/tools/check.h"
 

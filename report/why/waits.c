@@ -24,7 +24,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
-#include "headroom/unstable/why.h"
+#include "headroom/unstable/exports.h"
 
 #include <stdlib.h>
 #include <string.h>

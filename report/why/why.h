@@ -4,7 +4,7 @@
 
 #include "base/console.h"
 #include "base/text.h"
-#include "headroom/unstable/why.h"
+#include "headroom/unstable/exports.h"
 
 /* Functions that the tables and JSON of waits (why.c) and the description of a single job (why_job.c) share. */
 

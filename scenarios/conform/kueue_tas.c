@@ -8,7 +8,7 @@
 
 #include "scenarios/conform/kueue_tas.h"
 
-#include "policies/kueue/tas_search.h"
+#include "policies/kueue/tas.h"
 
 #include <string.h>
 

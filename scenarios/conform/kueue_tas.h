@@ -4,7 +4,7 @@
 
 /* Reads nodes and topologies of Kueue cases, for all kinds that need them. */
 
-#include "policies/kueue/tas_flavor.h"
+#include "policies/kueue/tas.h"
 #include "scenarios/conform/kueue_objects.h"
 
 /* Reads the members "nodes" and "pods". Pods that have ended, or have no node, use nothing. */

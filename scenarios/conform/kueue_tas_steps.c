@@ -7,7 +7,7 @@
  * parent and values. A domain without parent is of the highest level, however many values it has.
  */
 
-#include "policies/kueue/tas_search.h"
+#include "policies/kueue/tas.h"
 #include "scenarios/conform/kueue_tas.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
    remaining bytes. So each reader, with its parameters, is also tested with data of other formats. */
 
 #include "headroom/trace_files.h"
-#include "headroom/unstable/trace_check.h"
+#include "headroom/unstable/trace_tools.h"
 #include "input.h"
 
 #include <stdio.h>

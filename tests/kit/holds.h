@@ -4,7 +4,7 @@
 
 /* Observers that record why jobs wait, by groups and by individual jobs, and check that each reason is plausible. */
 
-#include "headroom/unstable/why.h"
+#include "headroom/unstable/exports.h"
 
 enum { HOLDS_FOLDS = 3 };
 

@@ -4,7 +4,7 @@
 
 #include "harness.h"
 #include "headroom/headroom.h"
-#include "headroom/unstable/fill.h"
+#include "headroom/unstable/planning.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 /* Fill experiments with one pool 'p' and a trace of requests without times. */
 
-#include "headroom/unstable/fill.h"
+#include "headroom/unstable/planning.h"
 
 struct fill_setup {
   struct hr_scenario *scenario;

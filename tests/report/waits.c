@@ -4,8 +4,8 @@
 
 #include "harness.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/exports.h"
 #include "headroom/unstable/replay.h"
-#include "headroom/unstable/why.h"
 #include "output_files.h"
 
 #include <inttypes.h>

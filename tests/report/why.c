@@ -2,9 +2,9 @@
 /* The output of `headroom why`: JSON that conforms to its schema, tables of 80 columns, failed allocations, and write
    errors. */
 
-#include "headroom/unstable/why.h"
 #include "harness.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/exports.h"
 #include "headroom/unstable/replay.h"
 #include "output_files.h"
 #include "scarce_memory.h"

@@ -5,7 +5,7 @@
 
 #include "traces/tools/check.h"
 
-#include "headroom/unstable/trace_check.h"
+#include "headroom/unstable/trace_tools.h"
 
 #include <stdlib.h>
 #include <string.h>

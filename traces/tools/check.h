@@ -5,7 +5,7 @@
 /* The parts of the trace check, and functions that several parts use: sorting pairs, adding findings. */
 
 #include "base/text.h"
-#include "headroom/unstable/trace_check.h"
+#include "headroom/unstable/trace_tools.h"
 
 #include <stdbool.h>
 #include <stddef.h>

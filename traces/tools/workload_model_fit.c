@@ -14,7 +14,7 @@
  */
 
 #include "base/text.h"
-#include "headroom/unstable/workload_model.h"
+#include "headroom/unstable/trace_tools.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_sort_double.h>

@@ -18,7 +18,7 @@
  * load.
  */
 
-#include "headroom/unstable/workload_model.h"
+#include "headroom/unstable/trace_tools.h"
 
 #include "base/array.h"
 #include "base/random.h"

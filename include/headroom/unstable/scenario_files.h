@@ -7,7 +7,7 @@
 #include "headroom/base.h"
 #include "headroom/trace.h"
 #include "headroom/trace_files.h"
-#include "headroom/unstable/workload_model.h"
+#include "headroom/unstable/trace_tools.h"
 
 #ifdef __cplusplus
 extern "C" {

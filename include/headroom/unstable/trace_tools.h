@@ -14,7 +14,9 @@
  */
 
 #include "headroom/base.h"
+#include "headroom/cluster.h"
 #include "headroom/trace.h"
+#include "headroom/trace_files.h"
 
 #include <stdio.h>
 
@@ -217,6 +219,295 @@ struct hr_trace_stats;
 HR_API enum hr_status hr_trace_stats_make(const struct hr_trace *trace, struct hr_trace_stats **stats,
                                           struct hr_error *error);
 HR_API void hr_trace_stats_destroy(struct hr_trace_stats *stats);
+
+/* ---- Checks -------------------------------------------------------------------------------------------- */
+
+/* Trace checks: errors and suspicious values in a trace, reported as findings before it is simulated. The trace
+   should be read with `lenient`, so that invalid rows are reported as findings. docs/reference/trace-check.md
+   defines the condition and the reason of each finding. */
+
+/* How serious a finding is. The columns: enumerator, name in files. */
+#define HR_SEVERITY_TABLE(X)                                                                                           \
+  X(HR_SEVERITY_NOTE, "note")       /* information; the trace may be correct */                                        \
+  X(HR_SEVERITY_WARNING, "warning") /* suspicious; results may be misleading */                                        \
+  X(HR_SEVERITY_ERROR, "error")     /* wrong; rows are lost, jobs can never run, or the queue grows without bound */
+
+enum hr_severity {
+#define HR_SEVERITY_NAME(name, text) name,
+  HR_SEVERITY_TABLE(HR_SEVERITY_NAME)
+#undef HR_SEVERITY_NAME
+      HR_N_SEVERITIES
+};
+HR_API const char *hr_severity_name(enum hr_severity severity);
+
+/* The kinds of findings, in the order of output within a severity. The columns: enumerator, code. Codes never
+   change. */
+#define HR_FINDING_TABLE(X)                                                                                            \
+  X(HR_FINDING_BAD_ROWS, "bad-rows")                                                                                   \
+  X(HR_FINDING_DUPLICATE_IDS, "duplicate-ids")                                                                         \
+  X(HR_FINDING_DUPLICATE_ROWS, "duplicate-rows")                                                                       \
+  X(HR_FINDING_NEVER_FITS, "never-fits")                                                                               \
+  X(HR_FINDING_UNKNOWN_GPU_TYPE, "unknown-gpu-type")                                                                   \
+  X(HR_FINDING_OVERLOAD, "overload")                                                                                   \
+  X(HR_FINDING_OVERLOADED_DAYS, "overloaded-days")                                                                     \
+  X(HR_FINDING_UNDERLOAD, "underload")                                                                                 \
+  X(HR_FINDING_RECORDED_OVER_CAPACITY, "recorded-over-capacity")                                                       \
+  X(HR_FINDING_WAITS_WITHOUT_CAUSE, "waits-without-cause")                                                             \
+  X(HR_FINDING_SIMULTANEOUS_STARTS, "simultaneous-starts")                                                             \
+  X(HR_FINDING_NO_RECORDED_WAITS, "no-recorded-waits")                                                                 \
+  X(HR_FINDING_SUSPICIOUS_UNITS, "suspicious-units")                                                                   \
+  X(HR_FINDING_CLAMPED_RUN_TIMES, "clamped-run-times")                                                                 \
+  X(HR_FINDING_CONSTANT_RUN_TIMES, "constant-run-times")                                                               \
+  X(HR_FINDING_ROUNDED_RUN_TIMES, "rounded-run-times")                                                                 \
+  X(HR_FINDING_ZERO_RUN_TIMES, "zero-run-times")                                                                       \
+  X(HR_FINDING_TINY_RUN_TIMES, "tiny-run-times")                                                                       \
+  X(HR_FINDING_LONG_RUN_TIMES, "long-run-times")                                                                       \
+  X(HR_FINDING_LIMITS_ARE_RUN_TIMES, "limits-are-run-times")                                                           \
+  X(HR_FINDING_BEYOND_LIMIT, "beyond-limit")                                                                           \
+  X(HR_FINDING_ONE_LIMIT, "one-limit")                                                                                 \
+  X(HR_FINDING_IMPOSSIBLE_DEADLINES, "impossible-deadlines")                                                           \
+  X(HR_FINDING_BURST, "burst")                                                                                         \
+  X(HR_FINDING_GAP, "gap")                                                                                             \
+  X(HR_FINDING_CLOCK_CHANGE, "clock-change")                                                                           \
+  X(HR_FINDING_ROUNDED_SUBMITS, "rounded-submits")                                                                     \
+  X(HR_FINDING_CUT_AT_END, "cut-at-end")                                                                               \
+  X(HR_FINDING_UNFINISHED_MISSING, "unfinished-missing")                                                               \
+  X(HR_FINDING_COPIED_JOBS, "copied-jobs")                                                                             \
+  X(HR_FINDING_HEAVY_JOB, "heavy-job")                                                                                 \
+  X(HR_FINDING_ONE_USER, "one-user")                                                                                   \
+  X(HR_FINDING_ONE_TENANT, "one-tenant")                                                                               \
+  X(HR_FINDING_FAILURES_ALIKE, "failures-alike")                                                                       \
+  X(HR_FINDING_MOSTLY_FAILED, "mostly-failed")                                                                         \
+  X(HR_FINDING_CANCELLED_UNRUN, "cancelled-unrun")                                                                     \
+  X(HR_FINDING_ODD_SIZES, "odd-sizes")                                                                                 \
+  X(HR_FINDING_ALL_SINGLE_GPU, "all-single-gpu")                                                                       \
+  X(HR_FINDING_WITHOUT_GPUS, "without-gpus")                                                                           \
+  X(HR_FINDING_LEFT_OUT, "left-out")                                                                                   \
+  X(HR_FINDING_UNSORTED, "unsorted")                                                                                   \
+  X(HR_FINDING_SHORT_TRACE, "short-trace")                                                                             \
+  X(HR_FINDING_NO_USERS, "no-users")                                                                                   \
+  X(HR_FINDING_NO_TENANTS, "no-tenants")                                                                               \
+  X(HR_FINDING_NO_CLASSES, "no-classes")                                                                               \
+  X(HR_FINDING_NO_OUTCOMES, "no-outcomes")                                                                             \
+  X(HR_FINDING_NO_LIMITS, "no-limits")                                                                                 \
+  X(HR_FINDING_NO_GPU_TYPES, "no-gpu-types")                                                                           \
+  X(HR_FINDING_NO_GPU_MEMORY, "no-gpu-memory")                                                                         \
+  X(HR_FINDING_NO_CHECKPOINTS, "no-checkpoints")                                                                       \
+  X(HR_FINDING_NO_RECORDED_STARTS, "no-recorded-starts")                                                               \
+  X(HR_FINDING_READER, "reader")
+
+enum hr_finding_code {
+#define HR_FINDING_NAME(name, text) name,
+  HR_FINDING_TABLE(HR_FINDING_NAME)
+#undef HR_FINDING_NAME
+      HR_N_FINDINGS
+};
+HR_API const char *hr_finding_name(enum hr_finding_code code);
+/* hr_finding_meaning returns a sentence on what the finding means for a simulation. hr_finding_advice returns a
+   sentence on what users can do about it. */
+HR_API const char *hr_finding_meaning(enum hr_finding_code code);
+HR_API const char *hr_finding_advice(enum hr_finding_code code);
+/* Parses a list of codes such as "burst,gap" into a set. On HR_BAD_INPUT for an unknown code, `error` suggests the
+   nearest code. */
+HR_API enum hr_status hr_findings_parse(const char *text, bool set[HR_N_FINDINGS], struct hr_error *error);
+
+/* A finding. */
+struct hr_finding {
+  enum hr_finding_code code;
+  enum hr_severity severity;
+  char *text;    /* the finding as text, with figures */
+  char *subject; /* the GPU type, column or user that the finding is about; NULL: none */
+  /* `count`: number of jobs (or rows, hours, days) with the problem; `of`: number of jobs (or rows, hours, days) that
+     were examined. Both are 0 if nothing is counted */
+  uint64_t count, of;
+  uint64_t line; /* line of the first such job or row in the file; 0: unknown */
+  hr_job job;    /* the first such job; HR_NONE: none */
+};
+
+/* The demand for a set of pools compared with the capacity of these pools, from the first to the last submit. The set
+   is closed: the demand is that of all jobs that accept only pools of the set. Each job is assumed to start at
+   submission and to run at its highest speed in these pools. */
+struct hr_offered_load {
+  char *gpu_types;  /* GPU types of the pools, such as "A10|T4" */
+  uint64_t gpus;    /* number of GPUs of the pools, including nodes that are not always present */
+  double gpu_hours; /* GPU-hours requested by these jobs */
+  /* demand / capacity from the first to the last submit; 1: the pools are fully used */
+  double load;
+  /* as `load`, but demand includes only the work that would be done before the last submit if all jobs started at
+     submission */
+  double within;
+  /* days: number of days since the first submit, of which the last may be partial; over: number of days on which demand
+     exceeds capacity */
+  uint32_t days, over;
+  double worst;       /* maximum load of a day */
+  uint32_t worst_day; /* index of that day, from 0 */
+  double backlog_h;   /* maximum backlog of work, in hours of all GPUs of the pools */
+};
+
+/* The input of a trace check. Everything is borrowed and must outlive the check. */
+struct hr_trace_check_config {
+  const struct hr_trace *trace; /* read with `lenient` */
+  /* cluster: the cluster with which the trace is compared; NULL: no comparison. cluster_name: its name in output.
+     `classes` and `speeds` are those of the cluster's scenario. */
+  const struct hr_cluster_spec *cluster;
+  const char *cluster_name;
+  const struct hr_class_spec *classes; /* [HR_N_CLASSES]; must be set if `cluster` is set */
+  const struct hr_speeds *speeds;      /* may be NULL */
+  bool allowed[HR_N_FINDINGS];         /* [code]: skip these findings */
+};
+
+/* The result of a trace check. */
+struct hr_trace_check {
+  struct hr_trace_check_config config;
+  struct hr_finding *findings; /* [n_findings], sorted by severity (highest first), then by code */
+  /* [n_loads]: the load of each closed set of pools, highest load first. Empty without a cluster, or if all jobs
+     are submitted at one instant. */
+  struct hr_offered_load *loads;
+  uint32_t n_findings, n_loads;
+};
+
+/* Checks a trace. The caller frees `*check` with hr_trace_check_destroy. The only possible error is HR_NO_MEMORY; in
+   this case `*check` is NULL. */
+HR_API enum hr_status hr_trace_check_make(const struct hr_trace_check_config *config, struct hr_trace_check **check,
+                                          struct hr_error *error);
+/* Frees the check with its findings and loads. NULL is allowed. */
+HR_API void hr_trace_check_destroy(struct hr_trace_check *check);
+
+/* Returns the number of findings of a severity. */
+HR_API size_t hr_trace_check_count(const struct hr_trace_check *check, enum hr_severity severity);
+
+/* ---- Workload models ----------------------------------------------------------------------------------- */
+
+/*
+ * Workload models: a few hundred numbers that describe a workload. A model is fitted to a trace, or read from a file
+ * (headroom/unstable/scenario_files.h). Traces of any length can be drawn from it. docs/researcher/generate.md defines
+ * the fitted quantities and how jobs are drawn.
+ *
+ * Jobs arrive as a Poisson process. Its rate depends on the hour of the day, the weekday and the week. The size of a
+ * job is a range of GPU counts. The request, the run time and the outcome of a job depend on its size. A model contains
+ * no job of the trace.
+ */
+
+enum {
+  HR_WORKLOAD_MODEL_VERSION = 2,     /* version of the file format */
+  HR_WORKLOAD_MODEL_RUN_KNOTS = 47,  /* number of quantiles of run times */
+  HR_WORKLOAD_MODEL_LIMIT_KNOTS = 9, /* number of quantiles of limits */
+  /* number of strata: ranges of run times, each of which has its own distribution of outcomes and of limits */
+  HR_WORKLOAD_MODEL_STRATA = 6,
+  HR_WORKLOAD_MODEL_MAX_SIZES = 24,
+  HR_WORKLOAD_MODEL_MAX_REQUESTS = 32, /* maximum number of different requests of jobs of one size */
+  HR_WORKLOAD_MODEL_MAX_RANKS = 256,   /* maximum number of users, and of tenants, for which shares are fitted */
+  HR_WORKLOAD_MODEL_MAX_PEOPLE = 1000000,
+  HR_WORKLOAD_MODEL_MAX_WEEKS = 1000
+};
+
+/* hr_workload_model_run_p: the probabilities of the stored quantiles of run times. hr_workload_model_limit_p: the
+   probabilities of the stored quantiles of (limit / run time). hr_workload_model_stratum_ends: for each stratum, the
+   probability of the run time at which it ends. */
+HR_API extern const double hr_workload_model_run_p[HR_WORKLOAD_MODEL_RUN_KNOTS];
+HR_API extern const double hr_workload_model_limit_p[HR_WORKLOAD_MODEL_LIMIT_KNOTS];
+HR_API extern const double hr_workload_model_stratum_ends[HR_WORKLOAD_MODEL_STRATA];
+
+/* Returns the stratum of a run time. `p`: the probability that a job of the same size has a shorter run time. */
+static inline uint32_t hr_workload_model_stratum(double p) {
+  uint32_t stratum = 0;
+  while (stratum + 1 < HR_WORKLOAD_MODEL_STRATA && p > hr_workload_model_stratum_ends[stratum]) stratum++;
+  return stratum;
+}
+
+/* A request of jobs, with its frequency. */
+struct hr_workload_model_request {
+  /* share of the jobs of the size. These shares need not sum to 1, because only their ratios matter. The same is true
+     for the shares of sizes, users and tenants. */
+  double share;
+  uint32_t gpus, tasks;
+  /* gpu_milli: share of each GPU in milli-GPUs, 1000: whole GPUs; cpu_milli: per task, 0: unknown */
+  uint32_t gpu_milli, cpu_milli;
+  uint64_t mem_mib; /* per task; 0: unknown */
+  char *gpu_type;   /* NULL: any GPU type */
+  uint8_t class_;   /* enum hr_job_class */
+};
+
+/* The jobs of one size. */
+struct hr_workload_model_size {
+  double share; /* share of all jobs */
+  /* share of the variance of run times (as normal scores) that is explained by the user, 0 to 0.95 */
+  double user_share;
+  uint32_t n_requests;
+  struct hr_workload_model_request requests[HR_WORKLOAD_MODEL_MAX_REQUESTS];
+  double run_s[HR_WORKLOAD_MODEL_RUN_KNOTS]; /* quantiles of run times, in seconds; the last quantile is the maximum */
+  /* By stratum: shares of the jobs with each outcome. If the three shares sum to less than 1, the other jobs have an
+     unknown outcome. */
+  double completed[HR_WORKLOAD_MODEL_STRATA], failed[HR_WORKLOAD_MODEL_STRATA], cancelled[HR_WORKLOAD_MODEL_STRATA];
+};
+
+/* A workload model. Strings and arrays are from malloc. */
+struct hr_workload_model {
+  char *name, *source; /* source: the origin of the model, as text */
+  double jobs_per_day; /* mean over all weeks */
+  /* factors of the arrival rate by hour of the day and by weekday. Weekday 0 is Monday if the trace was dated;
+     otherwise it is the first day of the trace */
+  double hours[24], weekdays[7];
+  /* factors of the arrival rate by week; after the last week, week 0 follows */
+  double weeks[HR_WORKLOAD_MODEL_MAX_WEEKS];
+  uint32_t n_weeks;
+  /* probability that a job has the same request as the previous job of its user */
+  double repeat_probability;
+  uint32_t n_sizes;
+  struct hr_workload_model_size sizes[HR_WORKLOAD_MODEL_MAX_SIZES];
+  /* [n_users], [n_tenants]: share of the jobs of each user or tenant, by rank; NULL: unknown */
+  double *users, *tenants;
+  uint32_t n_users, n_tenants;
+  double limit_share; /* share of the jobs that have a limit; 0: no job has a limit */
+  /* by stratum: quantiles of limit / run time */
+  double limit_ratios[HR_WORKLOAD_MODEL_STRATA * HR_WORKLOAD_MODEL_LIMIT_KNOTS];
+};
+
+/* Fits a model to a trace of at least one job, in O(n log n) for n jobs. The caller frees `*model` with
+   hr_workload_model_destroy. The only possible error is HR_NO_MEMORY; in this case `*model` is NULL. */
+HR_API enum hr_status hr_workload_model_fit(const struct hr_trace *trace, struct hr_workload_model **model,
+                                            struct hr_error *error);
+/* Frees a model. NULL is accepted. */
+HR_API void hr_workload_model_destroy(struct hr_workload_model *model);
+
+/* Replaces the users of a model by `n_users` users and the tenants by `n_tenants` tenants. The numbers of jobs of the
+   new users follow Zipf's law; the new tenants have equal shares. A number of 0 means no change. Each number is at most
+   HR_WORKLOAD_MODEL_MAX_PEOPLE. */
+HR_API enum hr_status hr_workload_model_set_people(struct hr_workload_model *model, uint32_t n_users,
+                                                   uint32_t n_tenants, struct hr_error *error);
+
+/* What to draw from a model. */
+struct hr_workload_model_spec {
+  uint64_t count, seed; /* count: number of jobs */
+  /* (GPU time requested by all jobs) / (GPU time of the cluster between the first and the last submit); 0: the arrival
+     rate is that of the model */
+  double load;
+  uint32_t nodes, gpus_per_node; /* the cluster to which `load` refers */
+};
+/* Sets the defaults: 1,000 jobs, seed 1, the rate of the model, 16 nodes of 8 GPUs. */
+HR_API void hr_workload_model_spec_init(struct hr_workload_model_spec *spec);
+
+/* Figures of a drawn workload. */
+struct hr_workload_model_figures {
+  uint64_t jobs, users, tenants; /* users, tenants: number of users and of tenants with at least one job */
+  double span_s;                 /* from the first to the last submit, in seconds */
+  double gpu_hours, mean_gpus;   /* mean_gpus: mean of concurrent GPUs over the span; 0 if the span is 0 */
+  /* number of jobs that request more GPUs than the cluster to which `load` refers has; 0 if `load` is 0 */
+  uint64_t too_large;
+  uint32_t max_gpus; /* maximum number of GPUs of a job */
+};
+/*
+ * Draws jobs in memory and writes them to `path`, completely or not at all. `path` "-" is standard output. The format
+ * is one that hr_generated_file accepts. With a load, the arrival rate is scaled such that the drawn jobs have this
+ * load. `figures` may be NULL.
+ *
+ * Equal models and specifications give identical bytes. Without a load, a larger count begins with the same jobs.
+ * Returns HR_BAD_INPUT if the specification is out of range, if no job contributes to the load, or if jobs would arrive
+ * over more than 270 years.
+ */
+HR_API enum hr_status hr_workload_model_generate(const struct hr_workload_model *model,
+                                                 const struct hr_workload_model_spec *spec, const char *path,
+                                                 struct hr_workload_model_figures *figures, struct hr_error *error);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,7 @@
 
 #include "base/bitset.h"
 #include "base/hash.h"
-#include "policies/kit/deadline_fifo.h"
+#include "policies/kit/place.h"
 #include "policies/queue/dispatch.h"
 
 /* The market rules. Their names in scenarios are in policies/queue/params.h. */

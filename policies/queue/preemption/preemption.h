@@ -4,7 +4,7 @@
 
 /* Preemption of running jobs for waiting ones. */
 
-#include "policies/kit/deadline_fifo.h"
+#include "policies/kit/place.h"
 #include "policies/queue/dispatch.h"
 #include "policies/queue/quota/quota.h"
 

@@ -6,7 +6,7 @@
    abort the program if memory is exhausted. */
 
 #include "headroom/scenario.h"
-#include "headroom/unstable/trace_check.h"
+#include "headroom/unstable/trace_tools.h"
 
 #define SECOND_US HR_SECOND_US
 #define MINUTE_US (60 * SECOND_US)

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Topology domains in a search: their orders, what fits into them, and the selection at the requested level. */
+
+#include "base/array.h"
+#include "policies/kueue/tas.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- Orders -------------------------------------------------------------------------------------------- */
+
+/*
+ * The orders in which topology domains are used, and the choice of the last domain.
+ *
+ * Invariant: every order is total, because domains with equal counts are ordered by number, which is the order of their
+ * values. The orders therefore do not depend on the order of the input.
+ *
+ * Source: kubernetes-sigs/kueue, pkg/cache/scheduler/tas_flavor_snapshot.go and tas_balanced_placement.go.
+ */
+
+/* Returns whether domain a precedes domain b. `self` is passed through. */
+typedef bool precedes(const void *self, uint32_t a, uint32_t b);
+
+static void sift_down(uint32_t *domains, size_t root, size_t count, precedes *before, const void *self) {
+  for (size_t child; (child = 2 * root + 1) < count; root = child) {
+    if (child + 1 < count && before(self, domains[child], domains[child + 1])) child++;
+    if (!before(self, domains[root], domains[child])) return;
+    uint32_t moved = domains[root];
+    domains[root] = domains[child];
+    domains[child] = moved;
+  }
+}
+
+/* Heap sort. The orders are total, so the result is unique. */
+static void sort_domains(uint32_t *domains, size_t count, precedes *before, const void *self) {
+  for (size_t root = count / 2; root-- > 0;) sift_down(domains, root, count, before, self);
+  for (size_t end = count; end-- > 1;) {
+    uint32_t last = domains[0];
+    domains[0] = domains[end];
+    domains[end] = last;
+    sift_down(domains, 0, end, before, self);
+  }
+}
+
+/* An order by counts. */
+struct domain_order {
+  const struct hr__tas_search *search;
+  bool least_free;
+};
+
+static bool precedes_by_counts(const void *self, uint32_t a, uint32_t b) {
+  const struct domain_order *order = self;
+  const struct hr__tas_state *left = &order->search->state[a], *right = &order->search->state[b];
+  if (order->search->gates.affinity_preferred && left->affinity != right->affinity)
+    return left->affinity > right->affinity;
+  if (left->slices != right->slices) return (left->slices < right->slices) == order->least_free;
+  if (left->pods != right->pods) return left->pods < right->pods;
+  return a < b;
+}
+
+static bool precedes_with_leader(const void *self, uint32_t a, uint32_t b) {
+  const struct domain_order *order = self;
+  const struct hr__tas_state *left = &order->search->state[a], *right = &order->search->state[b];
+  if (left->leaders != right->leaders) return left->leaders > right->leaders;
+  if (order->search->gates.affinity_preferred && left->affinity != right->affinity)
+    return left->affinity > right->affinity;
+  if (left->slices_with_leader != right->slices_with_leader)
+    return (left->slices_with_leader < right->slices_with_leader) == order->least_free;
+  if (left->pods_with_leader != right->pods_with_leader) return left->pods_with_leader < right->pods_with_leader;
+  return a < b;
+}
+
+void hr__tas_sort(const struct hr__tas_search *search, uint32_t *domains, uint32_t count, bool unconstrained) {
+  struct domain_order order = {search, hr__tas_least_free(search, unconstrained)};
+  sort_domains(domains, count, precedes_by_counts, &order);
+}
+
+void hr__tas_sort_with_leader(const struct hr__tas_search *search, uint32_t *domains, uint32_t count,
+                              bool unconstrained) {
+  struct domain_order order = {search, hr__tas_least_free(search, unconstrained)};
+  sort_domains(domains, count, precedes_with_leader, &order);
+}
+
+/* The entropy of the distribution of pods over the children of a domain, in bits. */
+static double entropy_of(const struct hr__tas_search *search, uint32_t number) {
+  const struct hr__tas_domain *domain = &search->tree->domains[number];
+  int64_t total = 0;
+  for (uint32_t child = domain->first_child; child < domain->end_child; child++) total += search->state[child].pods;
+  double entropy = 0;
+  for (uint32_t child = domain->first_child; total && child < domain->end_child; child++) {
+    if (search->state[child].pods <= 0) continue;
+    double share = (double)search->state[child].pods / (double)total;
+    entropy -= share * log2(share);
+  }
+  return entropy;
+}
+
+static bool precedes_by_entropy(const void *self, uint32_t a, uint32_t b) {
+  const struct hr__tas_search *search = self;
+  const struct hr__tas_state *left = &search->state[a], *right = &search->state[b];
+  if (left->leaders != right->leaders) return left->leaders > right->leaders;
+  if (left->slices_with_leader != right->slices_with_leader)
+    return left->slices_with_leader > right->slices_with_leader;
+  if (search->entropy[a] > search->entropy[b]) return true;
+  if (search->entropy[a] < search->entropy[b]) return false;
+  return a < b;
+}
+
+void hr__tas_sort_by_entropy(struct hr__tas_search *search, uint32_t *domains, uint32_t count) {
+  if (!HR__ARRAY_HAS_ROOM_FOR(search->entropy, search->tree->n_domains, search->entropy_capacity)) {
+    search->no_memory = true;
+    return;
+  }
+  for (uint32_t i = 0; i < count; i++) search->entropy[domains[i]] = entropy_of(search, domains[i]);
+  sort_domains(domains, count, precedes_by_entropy, search);
+}
+
+uint32_t hr__tas_best_fit(const struct hr__tas_search *search, const uint32_t *domains, uint32_t count, int64_t needed,
+                          int64_t leaders, bool slices) {
+  uint32_t best = 0;
+  int64_t least = INT32_MAX;
+  for (uint32_t i = 0; i < count; i++) {
+    const struct hr__tas_state *state = &search->state[domains[i]];
+    if (search->gates.affinity_preferred && state->affinity != search->state[domains[0]].affinity) break;
+    if (state->leaders < leaders) continue;
+    int64_t fits = slices ? (leaders > 0 ? state->slices_with_leader : state->slices)
+                          : (leaders > 0 ? state->pods_with_leader : state->pods);
+    if (fits < needed || fits >= least) continue;
+    best = i;
+    least = fits;
+  }
+  return best;
+}
+
+void hr__tas_leader_first(const struct hr__tas_search *search, uint32_t *domains, uint32_t count, int64_t pods,
+                          int64_t leaders, int64_t slice_size, bool slices) {
+  if (!leaders || count < 2) return;
+  int64_t needed = slices ? pods / slice_size : pods, available = 0;
+  for (uint32_t i = 0; i < count; i++)
+    available += slices ? search->state[domains[i]].slices : search->state[domains[i]].pods;
+  for (uint32_t i = 0; i < count; i++) {
+    const struct hr__tas_state *state = &search->state[domains[i]];
+    int64_t lost = slices ? state->slices - state->slices_with_leader : state->pods - state->pods_with_leader;
+    if (state->leaders < leaders || available - lost < needed) continue;
+    uint32_t first = domains[i];
+    memmove(domains + 1, domains, i * sizeof *domains);
+    domains[0] = first;
+    return;
+  }
+}
+
+/* ---- Counts -------------------------------------------------------------------------------------------- */
+
+/*
+ * How many pods, slices and leaders fit into each topology domain.
+ *
+ * The counts of a leaf follow from its free amounts; those of other domains are sums over their children. If a leader
+ * takes part, a domain loses the capacity that the cheapest of its children loses to the leader. Children at a level of
+ * inner slices contribute whole slices only. Invariant: after hr__tas_fill_counts the state of every domain is set.
+ *
+ * Source: kubernetes-sigs/kueue, pkg/cache/scheduler/tas_flavor_snapshot.go (fillInCounts); pkg/resources/requests.go.
+ */
+
+bool hr__tas_snapshot_init(struct hr__tas_snapshot *snapshot, struct hr_arena *arena, const struct hr__tas_tree *tree,
+                           uint32_t n_resources, uint32_t pods) {
+  size_t amounts = (size_t)tree->n_leaves * n_resources + 1;
+  *snapshot = (struct hr__tas_snapshot){.tree = tree,
+                                        .n_resources = n_resources,
+                                        .pods = pods,
+                                        .free = hr_arena_alloc(arena, amounts * sizeof *snapshot->free),
+                                        .usage = hr_arena_alloc(arena, amounts * sizeof *snapshot->usage)};
+  return snapshot->free && snapshot->usage;
+}
+
+void hr__tas_add_pods(const struct hr__tas_snapshot *snapshot, int64_t *amounts, const int64_t *pod, int64_t count) {
+  for (uint32_t r = 0; r < snapshot->n_resources; r++) amounts[r] += pod[r] * count;
+  amounts[snapshot->pods] += count;
+}
+
+int64_t hr__tas_count(const struct hr__tas_snapshot *snapshot, const int64_t *amounts, const int64_t *pod) {
+  int64_t least = INT32_MAX;
+  for (uint32_t r = 0; r < snapshot->n_resources; r++) {
+    int64_t request = pod[r] + (r == snapshot->pods);
+    if (!request) continue;
+    int64_t count = amounts[r] / request;
+    if (count < least) least = count;
+  }
+  return least > 0 ? least : 0;
+}
+
+/* Returns whether a leaf can run the pods, and counts it as excluded if not. */
+static bool is_eligible(struct hr__tas_search *search, const struct hr__tas_demand *demand, uint32_t leaf) {
+  struct hr__tas_exclusions *exclusions = &search->exclusions;
+  exclusions->leaves++;
+  switch (search->tree->by_host && demand->excluded ? demand->excluded[leaf] : HR__TAS_ELIGIBLE) {
+  case HR__TAS_TAINT:
+    exclusions->taint++;
+    return false;
+  case HR__TAS_SELECTOR:
+    exclusions->selector++;
+    return false;
+  case HR__TAS_AFFINITY:
+    exclusions->affinity++;
+    return false;
+  default:
+    break;
+  }
+  if (demand->within == HR_NONE) return true;
+  uint32_t level = search->tree->domains[demand->within].level;
+  if (hr__tas_ancestor(search->tree, hr__tas_leaf_domain(search->tree, leaf), level) == demand->within) return true;
+  exclusions->domain++;
+  return false;
+}
+
+static void fill_leaf(struct hr__tas_search *search, const struct hr__tas_demand *demand, uint32_t leaf) {
+  const struct hr__tas_snapshot *snapshot = search->snapshot;
+  struct hr__tas_state *state = &search->state[hr__tas_leaf_domain(search->tree, leaf)];
+  if (!is_eligible(search, demand, leaf)) return;
+  size_t row = (size_t)leaf * snapshot->n_resources;
+  int64_t *room = search->room;
+  for (uint32_t r = 0; r < snapshot->n_resources; r++)
+    room[r] = snapshot->free[row + r] - (demand->empty ? 0 : snapshot->usage[row + r]) -
+              (demand->assumed ? demand->assumed[row + r] : 0);
+  state->pods = hr__tas_count(snapshot, room, demand->pod);
+  if (!state->pods) search->exclusions.resource++;
+  if (demand->leader && hr__tas_count(snapshot, room, demand->leader) > 0) {
+    state->leaders = 1;
+    hr__tas_add_pods(snapshot, room, demand->leader, -1);
+  }
+  state->pods_with_leader = hr__tas_count(snapshot, room, demand->pod);
+}
+
+/* The sums over the children of a domain. */
+struct sums {
+  struct hr__tas_state state;
+  int64_t least_pods_lost, least_slices_lost; /* to a leader */
+  bool can_lead;
+};
+
+static void add_child(struct sums *sums, const struct hr__tas_state *child, int64_t inner, bool needs_leader) {
+  int64_t pods = child->pods, pods_with_leader = child->pods_with_leader;
+  if (inner) {
+    pods -= pods % inner;
+    pods_with_leader -= pods_with_leader % inner;
+  }
+  sums->state.pods += pods;
+  sums->state.slices += child->slices;
+  if (!needs_leader || child->leaders > 0) {
+    int64_t pods_lost = pods - pods_with_leader, slices_lost = child->slices - child->slices_with_leader;
+    if (!sums->can_lead || pods_lost < sums->least_pods_lost) sums->least_pods_lost = pods_lost;
+    if (!sums->can_lead || slices_lost < sums->least_slices_lost) sums->least_slices_lost = slices_lost;
+    sums->can_lead = true;
+  }
+  if (child->leaders > sums->state.leaders) sums->state.leaders = child->leaders;
+  sums->state.affinity += child->affinity;
+}
+
+/* Sets the counts of a domain whose children are counted. */
+static void sum_domain(struct hr__tas_search *search, uint32_t number, const int64_t *inner) {
+  const struct hr__tas_domain *domain = &search->tree->domains[number];
+  const struct hr__tas_goal *goal = &search->goal;
+  struct hr__tas_state *state = &search->state[number];
+  bool is_slice_level = domain->level == goal->slice_level;
+  if (domain->first_child < domain->end_child) {
+    struct sums sums = {.can_lead = false};
+    for (uint32_t child = domain->first_child; child < domain->end_child; child++)
+      add_child(&sums, &search->state[child], inner ? inner[domain->level + 1] : 0, goal->leaders > 0);
+    *state = sums.state;
+    if (sums.can_lead) {
+      state->pods_with_leader = state->pods - sums.least_pods_lost;
+      state->slices_with_leader = state->slices - sums.least_slices_lost;
+    }
+  }
+  if (is_slice_level) {
+    state->slices = state->pods / goal->slice_size;
+    state->slices_with_leader = state->pods_with_leader / goal->slice_size;
+  }
+}
+
+void hr__tas_fill_counts(struct hr__tas_search *search, const struct hr__tas_demand *demand) {
+  const struct hr__tas_tree *tree = search->tree;
+  if (!tree->n_domains) return;
+  memset(search->state, 0, tree->n_domains * sizeof *search->state);
+  for (uint32_t leaf = 0; leaf < tree->n_leaves; leaf++) {
+    fill_leaf(search, demand, leaf);
+    if (search->gates.affinity_preferred && demand->affinity && tree->by_host)
+      search->state[hr__tas_leaf_domain(tree, leaf)].affinity =
+          demand->excluded && demand->excluded[leaf] ? 0 : demand->affinity[leaf];
+  }
+  for (uint32_t domain = tree->n_domains; domain-- > 0;) sum_domain(search, domain, search->goal.inner);
+}
+
+void hr__tas_sum_counts(struct hr__tas_search *search, uint32_t domain, const int64_t *inner) {
+  const struct hr__tas_domain *row = &search->tree->domains[domain];
+  for (uint32_t child = row->first_child; child < row->end_child; child++) hr__tas_sum_counts(search, child, inner);
+  sum_domain(search, domain, inner);
+}
+
+/* ---- Selection ----------------------------------------------------------------------------------------- */
+
+/*
+ * Selection of topology domains at the requested level, without balanced placement.
+ *
+ * One domain that can have all slices is best: the smallest one that can. If there is none, a required level fails; a
+ * preferred level is replaced by the level above; at the highest level, and without constraint, several domains are
+ * used, as few as possible. Invariant: `fit` contains domains of one level, whose counts have not been changed.
+ *
+ * Source: kubernetes-sigs/kueue, pkg/cache/scheduler/tas_flavor_snapshot.go (findLevelWithFitDomains).
+ */
+
+/* Returns how many slices of a size fit into the domains of a level below a domain. */
+static int64_t count_slices(const struct hr__tas_search *search, uint32_t domain, uint32_t level, int64_t size) {
+  const struct hr__tas_domain *row = &search->tree->domains[domain];
+  if (row->level == level) return search->state[domain].pods / size;
+  int64_t total = 0;
+  for (uint32_t child = row->first_child; child < row->end_child; child++)
+    total += count_slices(search, child, level, size);
+  return total;
+}
+
+static struct hr__tas_failure not_enough(const struct hr__tas_search *search, uint32_t level, int64_t fits) {
+  const struct hr__tas_goal *goal = &search->goal;
+  struct hr__tas_failure failure = {.kind = HR__TAS_INSUFFICIENT,
+                                    .fits = fits,
+                                    .of = goal->count / goal->slice_size,
+                                    .slices = goal->layered || goal->slice_size != 1,
+                                    .exclusions = search->exclusions};
+  if (goal->layered) { /* of the outermost slices, in the domain with most slices */
+    uint32_t best = search->tree->first[level];
+    for (uint32_t domain = best; domain < search->tree->first[level + 1]; domain++)
+      if (search->state[domain].slices > search->state[best].slices) best = domain;
+    failure.fits = count_slices(search, best, goal->slice_level, goal->slice_size);
+  }
+  return failure;
+}
+
+static bool has_all(const struct hr__tas_search *search, const struct hr__tas_state *state) {
+  return state->slices_with_leader >= search->goal.count / search->goal.slice_size &&
+         state->leaders >= search->goal.leaders;
+}
+
+static void select_one(struct hr__tas_search *search, uint32_t domain) {
+  search->fit.items[0] = domain;
+  search->fit.count = 1;
+}
+
+/* Selects the least free domain that can have everything. */
+static bool select_least_free(struct hr__tas_search *search) {
+  const struct hr__tas_goal *goal = &search->goal;
+  for (uint32_t i = 0; i < search->sorted.count; i++) {
+    const struct hr__tas_state *state = &search->state[search->sorted.items[i]];
+    if (state->leaders < goal->leaders) continue;
+    if ((goal->leaders ? state->slices_with_leader : state->slices) < goal->count / goal->slice_size) continue;
+    select_one(search, search->sorted.items[i]);
+    return true;
+  }
+  return false;
+}
+
+/* Selects the domains for the leaders; returns how many of the sorted domains were considered. */
+static uint32_t select_for_leaders(struct hr__tas_search *search, bool best_fit, int64_t *slices, int64_t *leaders) {
+  const uint32_t *sorted = search->sorted.items;
+  uint32_t i = 0;
+  for (; *leaders > 0 && i < search->sorted.count && search->state[sorted[i]].leaders > 0; i++) {
+    uint32_t domain = sorted[i];
+    if (best_fit && search->state[domain].slices_with_leader >= *slices)
+      domain = sorted[i + hr__tas_best_fit(search, sorted + i, search->sorted.count - i, *slices, *leaders, true)];
+    search->fit.items[search->fit.count++] = domain;
+    *leaders -= search->state[domain].leaders;
+    *slices -= search->state[domain].slices_with_leader;
+  }
+  return i;
+}
+
+/* Selects several domains, first for the leaders and then for the remaining slices. */
+static struct hr__tas_failure select_several(struct hr__tas_search *search, uint32_t level) {
+  const struct hr__tas_goal *goal = &search->goal;
+  bool best_fit = !hr__tas_least_free(search, goal->unconstrained);
+  int64_t slices = goal->count / goal->slice_size, leaders = goal->leaders, wanted = slices;
+  uint32_t *sorted = search->sorted.items;
+  search->fit.count = 0;
+  hr__tas_leader_first(search, sorted, search->sorted.count, goal->count, leaders, goal->slice_size, true);
+  uint32_t used = select_for_leaders(search, best_fit, &slices, &leaders);
+  if (leaders > 0) return not_enough(search, level, goal->leaders - leaders);
+  sorted += used;
+  uint32_t count = search->sorted.count - used;
+  hr__tas_sort(search, sorted, count, goal->unconstrained);
+  for (uint32_t i = 0; slices > 0 && i < count; i++) {
+    uint32_t domain = sorted[i];
+    if (best_fit && search->state[domain].slices >= slices)
+      domain = sorted[i + hr__tas_best_fit(search, sorted + i, count - i, slices, 0, true)];
+    search->fit.items[search->fit.count++] = domain;
+    slices -= search->state[domain].slices;
+  }
+  if (slices > 0) return not_enough(search, level, wanted - slices);
+  return (struct hr__tas_failure){.kind = HR__TAS_FITS};
+}
+
+/* A required level, none of whose first choices suffices: with preferences, later domains are tried. */
+static struct hr__tas_failure select_required(struct hr__tas_search *search, uint32_t level) {
+  const uint32_t *sorted = search->sorted.items;
+  int64_t slices = search->goal.count / search->goal.slice_size;
+  for (uint32_t i = 1; search->gates.affinity_preferred && i < search->sorted.count; i++) {
+    if (!has_all(search, &search->state[sorted[i]])) continue;
+    uint32_t best = hr__tas_best_fit(search, sorted + i, search->sorted.count - i, slices, search->goal.leaders, true);
+    select_one(search, sorted[i + best]);
+    return (struct hr__tas_failure){.kind = HR__TAS_FITS};
+  }
+  return not_enough(search, level, search->state[sorted[0]].slices);
+}
+
+/* Selects at one level. Sets *climb if the level above is to be tried. */
+static struct hr__tas_failure select_at(struct hr__tas_search *search, uint32_t level, bool *climb) {
+  const struct hr__tas_goal *goal = &search->goal;
+  struct hr__tas_failure fits = {.kind = HR__TAS_FITS};
+  const uint32_t *sorted = search->sorted.items;
+  uint32_t count = search->sorted.count;
+  hr__tas_sort_with_leader(search, search->sorted.items, count, goal->unconstrained);
+  if (hr__tas_least_free(search, goal->unconstrained)) {
+    if (select_least_free(search)) return fits;
+    if (goal->required) return not_enough(search, level, search->state[sorted[count - 1]].pods);
+  }
+  if (has_all(search, &search->state[sorted[0]])) {
+    uint32_t best = 0;
+    if (!hr__tas_least_free(search, goal->unconstrained))
+      best = hr__tas_best_fit(search, sorted, count, goal->count / goal->slice_size, goal->leaders, true);
+    select_one(search, sorted[best]);
+    return fits;
+  }
+  if (goal->required) return select_required(search, level);
+  *climb = level > 0 && !goal->unconstrained;
+  return *climb ? fits : select_several(search, level);
+}
+
+struct hr__tas_failure hr__tas_select_level(struct hr__tas_search *search, uint32_t *level) {
+  const struct hr__tas_tree *tree = search->tree;
+  struct hr__tas_failure failure = {.kind = HR__TAS_NO_DOMAINS};
+  for (uint32_t at = search->goal.level;; at--) {
+    uint32_t count = tree->first[at + 1] - tree->first[at];
+    if (!count) return failure;
+    if (!hr__tas_list_clear(search, &search->sorted, count) || !hr__tas_list_clear(search, &search->fit, count))
+      return failure;
+    for (uint32_t i = 0; i < count; i++) search->sorted.items[i] = tree->first[at] + i;
+    search->sorted.count = count;
+    bool climb = false;
+    failure = select_at(search, at, &climb);
+    *level = at;
+    if (!climb) return failure;
+  }
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Parameters, priority, fair share and GPUs as Slurm computes them; slurm.h names the sources. */
+
+#include "policies/slurm/slurm.h"
+
+#include "headroom/base.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- Parameters ---------------------------------------------------------------------------------------- */
+
+#define NONE HR__SLURM_NO_BOUND
+
+static const struct hr__slurm_parameter parameters[] = {
+    {"bf_interval", "s", 30, -1, 10800, NULL, NULL},
+    {"bf_resolution", "s", 60, 1, 3600, NULL, NULL},
+    {"bf_window", "min", 1440, 1, 43200, NULL, NULL},
+    {"bf_max_job_test", "jobs", 500, 1, 1000000, NULL, NULL},
+    {"bf_max_job_start", "jobs", 0, 0, 10000, NULL, NULL},
+    {"bf_max_job_user", "jobs", 0, 0, NONE, NULL, "bf_max_job_test"},
+    {"bf_max_job_part", "jobs", 0, 0, NONE, NULL, "bf_max_job_test"},
+    {"bf_max_job_assoc", "jobs", 0, 0, NONE, NULL, "bf_max_job_test"},
+    {"bf_max_job_user_part", "jobs", 0, 0, NONE, NULL, "bf_max_job_test"},
+    {"bf_max_job_array_resv", "jobs", 20, 0, 1000, NULL, NULL},
+    {"bf_max_time", "s", NONE, 1, 3600, "bf_interval", NULL},
+    {"bf_yield_interval", "us", 2000000, 1, 10000000, NULL, NULL},
+    {"bf_yield_sleep", "us", 500000, 1, 10000000, NULL, NULL},
+    {"bf_min_age_reserve", "s", 0, NONE, NONE, NULL, NULL},
+    {"bf_min_prio_reserve", "priority", 0, NONE, NONE, NULL, NULL},
+    {"bf_job_part_count_reserve", "jobs", 0, 0, 100000, NULL, NULL},
+    {"bf_node_space_size", "records", NONE, 2, 2000000, "bf_max_job_test", NULL},
+    {"default_queue_depth", "jobs", 100, NONE, NONE, NULL, NULL},
+    {"partition_job_depth", "jobs", 0, NONE, NONE, NULL, NULL},
+    {"sched_interval", "s", 60, NONE, NONE, NULL, NULL},
+    {"sched_min_interval", "us", 2, NONE, NONE, NULL, NULL},
+    {"sched_max_job_start", "jobs", 0, NONE, NONE, NULL, NULL},
+    {"batch_sched_delay", "s", 3, NONE, NONE, NULL, NULL},
+    {"build_queue_timeout", "us", 2000000, NONE, NONE, NULL, NULL},
+    {"max_rpc_cnt", "requests", 0, 0, 1000, NULL, NULL},
+    {"max_depend_depth", "jobs", 10, NONE, NONE, NULL, NULL},
+    {"max_switch_wait", "s", 300, NONE, NONE, NULL, NULL},
+    {"preempt_reorder_count", "times", 1, NONE, NONE, NULL, NULL},
+    {"PriorityMaxAge", "s", 604800, NONE, NONE, NULL, NULL},
+    {"PriorityDecayHalfLife", "s", 604800, NONE, NONE, NULL, NULL},
+    {"PriorityCalcPeriod", "min", 5, NONE, NONE, NULL, NULL},
+    {"PriorityWeightAge", "weight", 0, NONE, NONE, NULL, NULL},
+    {"PriorityWeightAssoc", "weight", 0, NONE, NONE, NULL, NULL},
+    {"PriorityWeightFairshare", "weight", 0, NONE, NONE, NULL, NULL},
+    {"PriorityWeightJobSize", "weight", 0, NONE, NONE, NULL, NULL},
+    {"PriorityWeightPartition", "weight", 0, NONE, NONE, NULL, NULL},
+    {"PriorityWeightQOS", "weight", 0, NONE, NONE, NULL, NULL},
+    {"FairShareDampeningFactor", "factor", 1, NONE, NONE, NULL, NULL},
+    {"PreemptExemptTime", "s", -1, NONE, NONE, NULL, NULL},
+    {"SchedulerTimeSlice", "s", 30, 5, 65533, NULL, NULL},
+    {"OverTimeLimit", "min", 0, 0, 65533, NULL, NULL},
+    {"KillWait", "s", 30, 0, 65533, NULL, NULL},
+    {"CompleteWait", "s", 0, 0, 65533, NULL, NULL},
+    {"MaxArraySize", "tasks", 1001, 0, 4000001, NULL, NULL},
+    {"MaxJobCount", "jobs", 10000, NONE, NONE, NULL, NULL},
+};
+
+const struct hr__slurm_parameter *hr__slurm_parameter(const char *name) {
+  for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
+    if (strcasecmp(parameters[i].name, name) == 0) return &parameters[i];
+  return NULL;
+}
+
+/* ---- Priority, billing and order of preemption --------------------------------------------------------- */
+
+uint32_t hr__slurm_priority(const struct hr__slurm_priority *priority) {
+  double sum = 0;
+  for (unsigned f = 0; f < HR__SLURM_N_FACTORS; f++) sum += priority->weights[f] * priority->factors[f];
+  sum += priority->site;
+  for (uint32_t i = 0; i < priority->n_tres; i++) sum += priority->tres_weights[i] * priority->tres_factors[i];
+  sum -= (double)priority->nice;
+  if (sum < 1) return 1;
+  return sum >= (double)UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
+}
+
+double hr__slurm_age_factor(double wait_s, double max_age_s) {
+  if (wait_s <= 0) return 0;
+  return wait_s < max_age_s ? wait_s / max_age_s : 1;
+}
+
+double hr__slurm_size_factor(const struct hr__slurm_size *size) {
+  if (size->all_nodes <= 0 || size->all_cpus <= 0) return 0;
+  if (size->is_relative_to_time) {
+    double limit_min = size->limit_min > 1 ? size->limit_min : 1;
+    double factor = fmax(size->nodes * size->all_cpus / size->all_nodes, size->cpus) / limit_min / size->all_cpus;
+    if (size->favors_small) factor = 1 - factor;
+    return fmin(1, fmax(0, factor));
+  }
+  double nodes = size->nodes / size->all_nodes, cpus = size->cpus / size->all_cpus;
+  if (size->favors_small) {
+    nodes = (size->all_nodes - size->nodes) / size->all_nodes;
+    cpus = (size->all_cpus - size->cpus) / size->all_cpus;
+  }
+  return fmin(1, fmax(0, (nodes + cpus) / 2));
+}
+
+double hr__slurm_relative_factor(double value, double highest, bool is_raw) {
+  if (is_raw) return value;
+  return highest > 0 ? value / highest : 0;
+}
+
+double hr__slurm_billing(const struct hr__slurm_tres *tres, uint32_t n_tres, enum hr__slurm_billing rule) {
+  double sum = 0, highest = 0;
+  for (uint32_t i = 0; i < n_tres; i++) {
+    double value = tres[i].weight * tres[i].count;
+    bool compares = (rule != HR__SLURM_BILL_SUM && tres[i].kind == HR__SLURM_TRES_NODE) ||
+                    (rule == HR__SLURM_BILL_MAX && tres[i].kind == HR__SLURM_TRES_GRES);
+    if (compares)
+      highest = fmax(highest, value);
+    else
+      sum += value;
+  }
+  return highest + sum;
+}
+
+bool hr__slurm_victim_before(const struct hr__slurm_victim *a, const struct hr__slurm_victim *b, bool youngest_first) {
+  if (youngest_first) return a->start_us > b->start_us;
+  return a->priority != b->priority ? a->priority < b->priority : a->nodes < b->nodes;
+}
+
+bool hr__slurm_may_be_preempted(int64_t run_us, int64_t exempt_us) {
+  return exempt_us == HR_UNKNOWN_US || run_us >= exempt_us;
+}
+
+/* ---- Fair share ---------------------------------------------------------------------------------------- */
+
+/* An association with fairshare=parent passes its children on: they are siblings of its own siblings, below the
+   nearest ancestor that has shares. */
+
+double hr__slurm_usage_sum(struct hr__slurm_assoc *assocs, uint32_t n_assocs) {
+  double total = 0;
+  for (uint32_t i = n_assocs; i-- > 0;) { // children come after their parents
+    if (assocs[i].parent == HR_NONE)
+      total += assocs[i].usage;
+    else
+      assocs[assocs[i].parent].usage += assocs[i].usage;
+  }
+  return total;
+}
+
+/* The nearest ancestor with shares of its own; HR_NONE: the root. */
+static uint32_t ancestor_of(const struct hr__slurm_assoc *assocs, uint32_t at) {
+  uint32_t parent = assocs[at].parent;
+  while (parent != HR_NONE && assocs[parent].uses_parent) parent = assocs[parent].parent;
+  return parent;
+}
+
+/* Returns whether an association takes part in the comparison with its siblings. An account with fairshare=parent does
+   not; its children do instead. */
+static bool is_member(const struct hr__slurm_assoc *assoc) {
+  return assoc->is_user || !assoc->uses_parent;
+}
+
+/* The sum of the shares of the siblings below an ancestor. */
+static double sibling_shares(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, uint32_t ancestor) {
+  double sum = 0;
+  for (uint32_t i = ancestor == HR_NONE ? 0 : ancestor + 1; i < n_assocs; i++)
+    if (!assocs[i].uses_parent && ancestor_of(assocs, i) == ancestor) sum += (double)assocs[i].shares;
+  return sum;
+}
+
+static double ratio(double a, double b) {
+  return b > 0 ? a / b : 0;
+}
+
+/* ---- The classic algorithm -------------------------------------------------------------------------- */
+
+void hr__slurm_classic_shares(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, double total_usage,
+                              double dampening, struct hr__slurm_share *shares) {
+  for (uint32_t i = 0; i < n_assocs; i++) {
+    uint32_t ancestor = ancestor_of(assocs, i);
+    struct hr__slurm_share *share = &shares[i];
+    *share = (struct hr__slurm_share){.norm_usage = ratio(assocs[i].usage, total_usage)};
+    double own = ratio((double)assocs[i].shares, sibling_shares(assocs, n_assocs, ancestor));
+    if (assocs[i].uses_parent) {
+      share->norm_shares = ancestor == HR_NONE ? 1 : shares[ancestor].norm_shares;
+      share->effective_usage = ancestor == HR_NONE ? share->norm_usage : shares[ancestor].effective_usage;
+    } else if (ancestor == HR_NONE) {
+      share->norm_shares = own;
+      share->effective_usage = share->norm_usage;
+    } else {
+      share->norm_shares = shares[ancestor].norm_shares * own;
+      share->effective_usage = share->norm_usage + (shares[ancestor].effective_usage - share->norm_usage) * own;
+    }
+    if (share->norm_shares > 0) share->factor = exp2(-(share->effective_usage / share->norm_shares / dampening));
+  }
+}
+
+/* ---- Fair Tree -------------------------------------------------------------------------------------- */
+
+struct fair_tree {
+  const struct hr__slurm_assoc *assocs;
+  uint32_t n_assocs;
+  struct hr__slurm_share *shares;
+  uint32_t *order;
+  uint32_t n_users;  /* of the whole tree */
+  uint32_t n_ranked; /* users that have a rank */
+  uint32_t rank;     /* of the last user: n_users for the first, then falling */
+};
+
+/* Returns whether the sibling `a` comes before `b`: by level fair share, users before accounts, then as given. */
+static bool comes_before(const struct fair_tree *tree, uint32_t a, uint32_t b) {
+  double fs_a = tree->shares[a].level_fs, fs_b = tree->shares[b].level_fs;
+  if (fs_a != fs_b) return fs_a > fs_b;
+  if (tree->assocs[a].is_user != tree->assocs[b].is_user) return tree->assocs[a].is_user;
+  return a < b;
+}
+
+/* Returns the sibling below `ancestor` that comes next after `last` (HR_NONE: the first); HR_NONE if there is none. */
+static uint32_t next_sibling(const struct fair_tree *tree, uint32_t ancestor, uint32_t last) {
+  uint32_t next = HR_NONE;
+  for (uint32_t i = ancestor == HR_NONE ? 0 : ancestor + 1; i < tree->n_assocs; i++) {
+    if (!is_member(&tree->assocs[i]) || ancestor_of(tree->assocs, i) != ancestor) continue;
+    if (last != HR_NONE && !comes_before(tree, last, i)) continue;
+    if (next == HR_NONE || comes_before(tree, i, next)) next = i;
+  }
+  return next;
+}
+
+static void rank_user(struct fair_tree *tree, uint32_t user, bool tied) {
+  if (!tied) tree->rank = tree->n_users - tree->n_ranked;
+  tree->shares[user].factor = (double)tree->rank / tree->n_users;
+  tree->order[tree->n_ranked++] = user;
+}
+
+/* Ranks all users, depth first: from an account to its first child, otherwise to its next sibling. If an association
+   ties with the sibling before it, the next user that is ranked shares the rank of the user before. (The documentation
+   also merges the children of tied accounts; the program does not.) */
+static void rank_all(struct fair_tree *tree) {
+  uint32_t at = next_sibling(tree, HR_NONE, HR_NONE), ancestor = HR_NONE;
+  bool tied = false;
+  while (at != HR_NONE || ancestor != HR_NONE) {
+    if (at == HR_NONE) { // all siblings are ranked: go on after their account
+      uint32_t account = ancestor;
+      ancestor = ancestor_of(tree->assocs, account);
+      at = next_sibling(tree, ancestor, account);
+      tied = at != HR_NONE && tree->shares[at].level_fs == tree->shares[account].level_fs;
+      continue;
+    }
+    if (!tree->assocs[at].is_user) { // its first child inherits the tie
+      ancestor = at;
+      at = next_sibling(tree, ancestor, HR_NONE);
+      continue;
+    }
+    rank_user(tree, at, tied);
+    uint32_t next = next_sibling(tree, ancestor, at);
+    tied = next != HR_NONE && tree->shares[next].level_fs == tree->shares[at].level_fs;
+    at = next;
+  }
+}
+
+uint32_t hr__slurm_fair_tree(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, double total_usage,
+                             struct hr__slurm_share *shares, uint32_t *order) {
+  struct fair_tree tree = {.assocs = assocs, .n_assocs = n_assocs, .shares = shares, .order = order};
+  for (uint32_t i = 0; i < n_assocs; i++) {
+    uint32_t ancestor = ancestor_of(assocs, i);
+    struct hr__slurm_share *share = &shares[i];
+    *share = (struct hr__slurm_share){.norm_usage = ratio(assocs[i].usage, total_usage)};
+    share->norm_shares = ratio((double)assocs[i].shares, sibling_shares(assocs, n_assocs, ancestor));
+    share->effective_usage = ratio(assocs[i].usage, ancestor == HR_NONE ? total_usage : assocs[ancestor].usage);
+    if (assocs[i].uses_parent)
+      share->level_fs = INFINITY;
+    else if (assocs[i].shares == 0)
+      share->level_fs = 0;
+    else
+      share->level_fs = share->effective_usage > 0 ? share->norm_shares / share->effective_usage : (double)INFINITY;
+    tree.n_users += assocs[i].is_user;
+  }
+  rank_all(&tree);
+  return tree.n_ranked;
+}
+
+double hr__slurm_decay(double half_life_s, double elapsed_s) {
+  return half_life_s > 0 ? pow(1 - 0.693 / half_life_s, elapsed_s) : 1;
+}
+
+/* ---- GPUs and shards ----------------------------------------------------------------------------------- */
+
+bool hr__slurm_gres_fit(const struct hr__slurm_gpu *gpus, uint32_t n_gpus, uint32_t whole, uint32_t shards,
+                        bool several) {
+  uint32_t n_free = 0, most = 0, most_shared = 0;
+  uint64_t sum_shared = 0;
+  for (uint32_t i = 0; i < n_gpus; i++) {
+    uint32_t free_shards = hr__slurm_shards_free(&gpus[i]);
+    if (hr__slurm_gpu_is_free(&gpus[i])) {
+      n_free++;
+      if (free_shards > most) most = free_shards;
+    } else {
+      sum_shared += free_shards;
+      if (free_shards > most_shared) most_shared = free_shards;
+    }
+  }
+  if (whole > n_free) return false;
+  if (shards == 0) return true;
+  // GPUs that are left after the whole ones are given: all unused GPUs of a node have the same number of shards
+  uint32_t n_left = n_free - whole;
+  if (several) return shards <= sum_shared + (uint64_t)n_left * most;
+  return shards <= most_shared || (n_left > 0 && shards <= most);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_POLICIES_SLURM_SLURM_H
+#define HR_POLICIES_SLURM_SLURM_H
+
+/* The model of Slurm: parameters, priority and billing of jobs, fair share, GPUs and their shards, and the backfill
+   scheduler. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- Parameters (slurm.c) ------------------------------------------------------------------------------ */
+
+/* The parameters of slurm.conf and of its SchedulerParameters that the model of Slurm knows, with units, defaults
+   and bounds. Source: doc/man/man5/slurm.conf.5 and src/plugins/sched/backfill/backfill.c of SchedMD/slurm. */
+
+#define HR__SLURM_NO_BOUND INT64_MIN
+
+/* A parameter whose value is a whole number. */
+struct hr__slurm_parameter {
+  const char *name, *unit;
+  int64_t fallback, min, max;       /* HR__SLURM_NO_BOUND: none is documented */
+  const char *fallback_of, *max_of; /* if the default or the bound is the value of another parameter, its name */
+};
+
+/* Returns the parameter; NULL if it is unknown. Case is ignored. */
+const struct hr__slurm_parameter *hr__slurm_parameter(const char *name);
+
+/* ---- Priority (slurm.c) -------------------------------------------------------------------------------- */
+
+/*
+ * Slurm's multifactor priority of jobs, the billing of resources, and the order of jobs and of preemption candidates.
+ *
+ * Source: src/plugins/priority/multifactor/priority_multifactor.c, src/common/assoc_mgr.c,
+ * src/slurmctld/job_scheduler.c, src/plugins/preempt/qos of SchedMD/slurm; doc/html/priority_multifactor.
+ */
+
+/* The factors of the priority, in the order in which they are summed. */
+enum hr__slurm_factor {
+  HR__SLURM_AGE,
+  HR__SLURM_ASSOC,
+  HR__SLURM_FAIR_SHARE,
+  HR__SLURM_JOB_SIZE,
+  HR__SLURM_PARTITION,
+  HR__SLURM_QOS,
+  HR__SLURM_N_FACTORS
+};
+
+/* What the priority of a job is computed from. Factors are 0 to 1, except those that are not normalized. */
+struct hr__slurm_priority {
+  double weights[HR__SLURM_N_FACTORS], factors[HR__SLURM_N_FACTORS];
+  const double *tres_weights, *tres_factors; /* [n_tres] shares of the partition's resources */
+  uint32_t n_tres;
+  double site; /* set by a site's own plug-in */
+  int64_t nice;
+};
+
+/* The weighted sum, truncated to 1 .. 2^32 - 1. */
+uint32_t hr__slurm_priority(const struct hr__slurm_priority *priority);
+
+/* The age factor: the time that the job has waited since it was eligible, as a share of PriorityMaxAge; at most 1. */
+double hr__slurm_age_factor(double wait_s, double max_age_s);
+
+/* What the size factor is computed from. */
+struct hr__slurm_size {
+  double nodes, cpus, limit_min; /* of the job; limit_min: its time limit in minutes */
+  double all_nodes, all_cpus;    /* of the cluster */
+  bool favors_small;             /* PriorityFavorSmall */
+  bool is_relative_to_time;      /* PriorityFlags=SMALL_RELATIVE_TO_TIME */
+};
+double hr__slurm_size_factor(const struct hr__slurm_size *size);
+
+/* A factor of partition, QOS or association: the value as a share of the highest one. `is_raw`: the value itself
+   (NO_NORMAL_PART, NO_NORMAL_QOS, NO_NORMAL_ASSOC). */
+double hr__slurm_relative_factor(double value, double highest, bool is_raw);
+
+/* ---- Billing ---- */
+
+enum hr__slurm_billing {
+  HR__SLURM_BILL_SUM,     /* the sum over all resources */
+  HR__SLURM_BILL_MAX,     /* MAX_TRES: the highest of those of a node, plus the others */
+  HR__SLURM_BILL_MAX_GRES /* MAX_TRES_GRES: the highest of CPU, memory and nodes, plus GRES and the others */
+};
+enum hr__slurm_tres_kind {
+  HR__SLURM_TRES_NODE,  /* CPU, memory, nodes */
+  HR__SLURM_TRES_GRES,  /* generic resources of a node, such as GPUs */
+  HR__SLURM_TRES_GLOBAL /* not bound to a node, such as licenses */
+};
+/* A resource that a job uses. */
+struct hr__slurm_tres {
+  double weight, count;
+  enum hr__slurm_tres_kind kind;
+};
+double hr__slurm_billing(const struct hr__slurm_tres *tres, uint32_t n_tres, enum hr__slurm_billing rule);
+
+/* ---- Preemption ---- */
+
+/* A running job that may be preempted. */
+struct hr__slurm_victim {
+  uint32_t job;
+  uint32_t priority; /* of its QOS, or the tier of its partition */
+  uint32_t nodes;
+  int64_t start_us;
+};
+
+/* Returns whether `a` is preempted before `b`: the lower priority first, then fewer nodes; with `youngest_first` the
+   job that started last. Equal jobs keep their order. */
+bool hr__slurm_victim_before(const struct hr__slurm_victim *a, const struct hr__slurm_victim *b, bool youngest_first);
+
+/* Returns whether a job has run long enough to be preempted. `exempt_us` HR_UNKNOWN_US: no exempt time. */
+bool hr__slurm_may_be_preempted(int64_t run_us, int64_t exempt_us);
+
+/* ---- Fair share (slurm.c) ------------------------------------------------------------------------------ */
+
+/*
+ * Slurm's fair share: a tree of associations (accounts and their users) with shares and decayed usage, from which each
+ * user gets a factor between 0 and 1. There are two algorithms, Fair Tree (the default) and the classic one.
+ *
+ * Source: src/plugins/priority/multifactor/{fair_tree,priority_multifactor}.c, doc/html/{fair_tree,classic_fair_share}
+ * of SchedMD/slurm.
+ */
+
+/* An association. Accounts have children; users do not. */
+struct hr__slurm_assoc {
+  uint32_t parent; /* index of the parent account, which is less than the own index; HR_NONE: child of the root */
+  int64_t shares;
+  bool uses_parent; /* fairshare=parent: the association has no shares of its own */
+  bool is_user;
+  double usage; /* decayed usage: given for users; for accounts the sum over their users is added */
+};
+
+/* What is computed for an association. Members that an algorithm does not use are 0. */
+struct hr__slurm_share {
+  double norm_shares;     /* classic: share of the whole cluster. Fair Tree: share among the siblings */
+  double norm_usage;      /* share of all usage */
+  double effective_usage; /* classic: usage that siblings are charged for. Fair Tree: share of the parent's usage */
+  double level_fs;        /* Fair Tree: norm_shares / effective_usage, may be INFINITY */
+  double factor;          /* the fair-share factor of a user */
+};
+
+/* Adds the usage of each association to its ancestors, and returns the sum over all users. Call it once; the usage of
+   accounts is 0 before. */
+double hr__slurm_usage_sum(struct hr__slurm_assoc *assocs, uint32_t n_assocs);
+
+/* The classic algorithm. `assocs` have summed usage. */
+void hr__slurm_classic_shares(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, double total_usage,
+                              double dampening, struct hr__slurm_share *shares);
+
+/* Fair Tree. `order` is scratch memory with room for n_assocs entries; afterwards its first entries are the users, from
+   the highest factor to the lowest. Returns the number of users. */
+uint32_t hr__slurm_fair_tree(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, double total_usage,
+                             struct hr__slurm_share *shares, uint32_t *order);
+
+/* The factor by which usage decays within a time. Slurm approximates the half life: 0.693 instead of ln 2, to first
+   order per second. `half_life_s` 0: no decay. */
+double hr__slurm_decay(double half_life_s, double elapsed_s);
+
+/* ---- GPUs and shards (slurm.c) ------------------------------------------------------------------------- */
+
+/*
+ * The GPUs of a node and their shards. A GPU is either given whole to a job, or shared by jobs that hold shards of it.
+ * A job's shards on a node come from one GPU unless OPT_MULTIPLE_SHARING_GRES_PJ is set.
+ *
+ * Source: doc/html/gres of SchedMD/slurm.
+ */
+
+/* A GPU of a node. */
+struct hr__slurm_gpu {
+  bool is_whole;   /* given whole to a job */
+  uint32_t shards; /* that it is divided into */
+  uint32_t shards_used;
+};
+
+/* Shards of a GPU that can still be given; 0 if it is given whole. */
+static inline uint32_t hr__slurm_shards_free(const struct hr__slurm_gpu *gpu) {
+  return gpu->is_whole || gpu->shards_used > gpu->shards ? 0 : gpu->shards - gpu->shards_used;
+}
+
+/* Returns whether a GPU can be given whole. */
+static inline bool hr__slurm_gpu_is_free(const struct hr__slurm_gpu *gpu) {
+  return !gpu->is_whole && gpu->shards_used == 0;
+}
+
+/* Returns whether a request of whole GPUs and shards fits on a node. `several`: the shards may come from several
+   GPUs. */
+bool hr__slurm_gres_fit(const struct hr__slurm_gpu *gpus, uint32_t n_gpus, uint32_t whole, uint32_t shards,
+                        bool several);
+
+/* How many of `count` shared resources GPU number `gpu` of `n_gpus` gets if gres.conf does not assign them: they are
+   spread evenly, the first GPUs get what is left. */
+static inline uint32_t hr__slurm_shared_count(uint32_t count, uint32_t n_gpus, uint32_t gpu) {
+  return count / n_gpus + (gpu < count % n_gpus);
+}
+
+/* ---- Backfill (backfill.c) ----------------------------------------------------------------------------- */
+
+/*
+ * One pass of Slurm's backfill scheduler (sched/backfill). Jobs are tested in the order of the queue. A job that can
+ * run now is started. Another job gets a reservation of whole nodes from its expected start for its time limit, and
+ * later jobs must not use these nodes during that time.
+ *
+ * The time line is a list of slots, from now to the end of the window. A slot has the set of nodes, and the licences,
+ * that no reservation uses during it. The selector, which the caller provides, knows the running jobs: it says when a
+ * job could start on a set of nodes if only the running jobs existed.
+ *
+ * Source: src/plugins/sched/backfill/backfill.c of SchedMD/slurm.
+ */
+
+/* The parameters of SchedulerParameters that a pass uses. */
+struct hr__slurm_backfill_limits {
+  int64_t resolution_us, window_us;
+  uint32_t max_job_test, max_job_start; /* max_job_start 0: no limit */
+  uint32_t max_job_user, max_job_part;  /* jobs tested per user and per partition; 0: no limit */
+  uint32_t job_part_count_reserve;      /* reservations per partition; 0: no limit */
+  int64_t min_age_reserve_us;           /* younger jobs get no reservation */
+  uint32_t min_prio_reserve;            /* jobs of lower priority get no reservation */
+};
+
+/* A waiting job, in the order of the queue. */
+struct hr__slurm_queued {
+  uint32_t job;             /* passed to the selector */
+  uint32_t user, partition; /* dense numbers, for the limits */
+  uint32_t priority;
+  int64_t limit_us; /* its time limit */
+  int64_t submit_us;
+  uint32_t min_nodes;           /* fewer available nodes are not passed to the selector */
+  const uint64_t *usable;       /* set of nodes that it may use; NULL: all */
+  uint32_t license, n_licenses; /* licences that it needs; n_licenses 0: none */
+};
+
+/* The decision on a waiting job. */
+struct hr__slurm_planned {
+  int64_t start_us; /* now: it was started; later: expected start; HR_NEVER_US: none within the window */
+  bool was_tested;
+};
+
+struct hr__slurm_selector {
+  /* Finds when and where a job can start on the nodes of a set, if only the running jobs existed. Reduces the set to
+     the chosen nodes and returns true; returns false if the job can never run on them. */
+  bool (*find)(void *self, uint32_t job, int64_t now_us, uint64_t *nodes, int64_t *start_us);
+  /* Starts a job on the nodes that `find` chose. Returns false if it cannot start after all. */
+  bool (*start)(void *self, uint32_t job, const uint64_t *nodes);
+  void *self;
+};
+
+/* A slot of the time line. Its set of nodes and its licences follow in separate arrays. */
+struct hr__slurm_slot {
+  int64_t begin_us, end_us;
+  uint32_t next; /* the slot that follows; HR_NONE: the last */
+};
+
+/* The memory of a pass. The caller allocates the arrays once; a pass allocates nothing. */
+struct hr__slurm_timeline {
+  struct hr__slurm_slot *slots; /* [max_slots]; slot 0 begins now */
+  uint64_t *nodes;              /* [max_slots * n_words] per slot: the set of nodes that are not reserved */
+  uint32_t *licenses;           /* [max_slots * n_license_kinds] per slot: licences that are not reserved */
+  uint64_t *set;                /* [n_words] scratch */
+  uint32_t *user_tests, *part_tests, *part_reserves; /* [n_users], [n_partitions] counters; NULL: no limits used */
+  uint32_t n_users, n_partitions;
+  uint32_t n_slots, max_slots;
+  uint32_t n_nodes, n_words; /* n_words = (n_nodes + 63) / 64 */
+  uint32_t n_license_kinds;
+};
+
+/* Runs a pass at `now_us`. `licenses` [n_license_kinds] are those that are free now. Writes a decision for each job of
+   the queue. Returns the number of jobs that were started. */
+uint32_t hr__slurm_backfill(struct hr__slurm_timeline *line, const struct hr__slurm_backfill_limits *limits,
+                            const struct hr__slurm_queued *queue, uint32_t n_queued, const uint32_t *licenses,
+                            const struct hr__slurm_selector *selector, int64_t now_us,
+                            struct hr__slurm_planned *planned);
+
+#endif

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Readers of published data sets that are a single CSV table. */
+
+#include "traces/csv/csv.h"
+#include "traces/formats/formats.h"
+
+#include <string.h>
+
+/* ---- Azure --------------------------------------------------------------------------------------------- */
+
+/* Azure LLM inference traces (Azure/AzurePublicDataset: AzureLLMInferenceTrace_*.csv). The trace has token counts
+   but no durations and no GPUs. The run time in seconds is context / prefill + generated / decode, each term rounded
+   to a microsecond. `prefill` and `decode`, in tokens per second, and the share of a GPU are parameters of the
+   format. */
+
+struct llm_request {
+  int64_t timestamp_us;
+  uint32_t context, generated; /* token counts */
+};
+
+#define REQUEST(member) offsetof(struct llm_request, member)
+static const struct hr__csv_column azure_columns[] = {
+    {"TIMESTAMP", NULL, HR__INSTANT, true, true, REQUEST(timestamp_us), HR_SECOND_US},
+    {"ContextTokens", NULL, HR__TOKENS, true, true, REQUEST(context), 0},
+    {"GeneratedTokens", NULL, HR__TOKENS, true, true, REQUEST(generated), 0}};
+#undef REQUEST
+
+struct llm {
+  struct hr__reader *reader;
+  /* parameters: tokens per second in prefill and in decode; share of a GPU in thousandths */
+  uint64_t prefill_per_s, decode_per_s, gpu_milli;
+};
+
+static int64_t tokens_us(uint32_t tokens, uint64_t per_s) {
+  return (int64_t)(((uint64_t)tokens * (uint64_t)HR_SECOND_US + per_s / 2) / per_s);
+}
+
+static enum hr_status on_request(void *self, const void *data, uint64_t line) {
+  const struct llm *llm = self;
+  const struct llm_request *request = data;
+  struct hr_job_record job;
+  hr_job_record_init(&job);
+  job.submit_us = request->timestamp_us;
+  job.work_us = tokens_us(request->context, llm->prefill_per_s) + tokens_us(request->generated, llm->decode_per_s);
+  job.gpus = 1;
+  job.gpu_milli = (uint32_t)llm->gpu_milli;
+  job.class_ = HR_CLASS_INFERENCE;
+  return hr__reader_add(llm->reader, &job, line);
+}
+
+static enum hr_status note_speeds(const struct llm *llm) {
+  bool given = llm->reader->params != NULL;
+  enum hr_status status =
+      hr_notes_add(llm->reader->notes,
+                   "each request runs for its context / %llu + its generated tokens / %llu seconds on %llu thousandths "
+                   "of a GPU%s (--format azure-llm:prefill=TOKENS_PER_S,decode=TOKENS_PER_S,gpu_milli=SHARE)",
+                   (unsigned long long)llm->prefill_per_s, (unsigned long long)llm->decode_per_s,
+                   (unsigned long long)llm->gpu_milli, given ? "" : " (assumed)");
+  return status == HR_OK ? HR_OK : hr__reader_no_memory(llm->reader);
+}
+
+static enum hr_status read_azure_llm(struct hr__reader *reader) {
+  /* Assumption: a model of about 70 G parameters on GPUs like H100, with 20 concurrent requests per GPU. See
+     docs/reference/formats.md. */
+  struct llm llm = {.reader = reader, .prefill_per_s = 10000, .decode_per_s = 50, .gpu_milli = 50};
+  const struct hr__reader_param params[] = {{"prefill", 1, 1000000000, &llm.prefill_per_s, NULL},
+                                            {"decode", 1, 1000000000, &llm.decode_per_s, NULL},
+                                            {"gpu_milli", 1, 1000, &llm.gpu_milli, NULL}};
+  static const struct llm_request blank = {0};
+  struct llm_request row;
+  const struct hr__csv_schema schema = {HR__CSV_ROWS(azure_columns, row, blank, on_request, &llm),
+                                        .missing_hint = "an Azure LLM inference trace has all of these azure_columns"};
+  enum hr_status status = hr__reader_params(reader, "azure-llm", params, sizeof params / sizeof *params);
+  if (status == HR_OK) status = hr__csv_read_rows(reader, &schema);
+  return status == HR_OK ? note_speeds(&llm) : status;
+}
+
+const struct hr__format_reader hr__azure_llm_reader = {
+    .read = read_azure_llm, .has_params = true, .missing = "limits, users and waits"};
+
+/* ---- Helios and Acme ----------------------------------------------------------------------------------- */
+
+/* Published logs of Slurm clusters: Helios `cluster_log.csv` (S-Lab-System-Group/HeliosData, SC'21) and Acme
+   `trace_seren.csv`, `trace_kalos.csv` (InternLM/AcmeTrace, NSDI'24). Both have the same kinds of columns: the total
+   numbers of nodes, GPUs and CPUs of a job, its state, and its submit, start and end times. The run time is end -
+   start. The column `duration` is not used, because in Kalos it includes the wait. */
+
+struct log_row {
+  struct hr_job_record job; /* until all columns are read, memory is per node */
+  struct hr_text type, state;
+  int64_t end_us, duration_us;
+  uint32_t nodes;
+};
+
+#define ROW(member) offsetof(struct log_row, member)
+#define COMMON_COLUMNS                                                                                                 \
+  {"job_id", NULL, HR__TEXT, true, true, ROW(job.id), 0}, {"user", NULL, HR__TEXT, true, false, ROW(job.user), 0},     \
+      {"gpu_num", NULL, HR__GPUS, true, true, ROW(job.gpus), 0},                                                       \
+      {"cpu_num", NULL, HR__CPUS, true, false, ROW(job.cpu_milli), 0},                                                 \
+      {"node_num", NULL, HR__GPUS, true, true, ROW(nodes), 0}, {"state", NULL, HR__TEXT, true, true, ROW(state), 0},   \
+      {"submit_time", NULL, HR__INSTANT, true, true, ROW(job.submit_us), HR_SECOND_US},                                \
+      {"start_time", NULL, HR__INSTANT_OR_NONE, true, false, ROW(job.recorded_start_us), HR_SECOND_US},                \
+      {"end_time", NULL, HR__INSTANT_OR_NONE, true, false, ROW(end_us), HR_SECOND_US},                                 \
+      {"duration", NULL, HR__DURATION, false, false, ROW(duration_us), HR_SECOND_US},
+
+static const struct hr__csv_column helios_columns[] = {
+    COMMON_COLUMNS{"vc", NULL, HR__TEXT, true, false, ROW(job.tenant), 0}};
+static const struct hr__csv_column acme_columns[] = {
+    COMMON_COLUMNS{"type", NULL, HR__TEXT, true, false, ROW(type), 0},
+    {"mem_per_pod_GB", NULL, HR__GIB, false, false, ROW(job.mem_mib), 0}};
+#undef COMMON_COLUMNS
+#undef ROW
+
+struct cluster_log {
+  struct hr__reader *reader;
+  /* n_uneven: jobs with GPUs that cannot be divided evenly among their nodes; n_other_duration: jobs with a value in
+     column `duration` that differs from end - start */
+  uint64_t n_uneven, n_other_duration;
+};
+
+/* Returns the class of a job type of Acme. Other job types have no class. */
+static uint8_t class_of(struct hr_text type) {
+  static const struct {
+    const char *type;
+    uint8_t class_;
+  } classes[] = {{"Pretrain", HR_CLASS_TRAINING},
+                 {"MLLM", HR_CLASS_TRAINING},
+                 {"SFT", HR_CLASS_FINE_TUNE},
+                 {"Evaluation", HR_CLASS_BATCH_INFERENCE},
+                 {"Debug", HR_CLASS_INTERACTIVE}};
+  for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+    if (strlen(classes[i].type) == type.length && memcmp(classes[i].type, type.at, type.length) == 0)
+      return classes[i].class_;
+  return HR_CLASS_UNKNOWN;
+}
+
+static enum hr_status add_job(struct cluster_log *log, const struct log_row *row, uint8_t outcome, uint64_t line) {
+  struct hr_job_record job = row->job;
+  job.work_us = row->end_us - job.recorded_start_us;
+  job.mem_mib *= row->nodes;
+  job.outcome = outcome;
+  job.class_ = class_of(row->type);
+  log->n_uneven += !hr__request_nodes(&job, row->nodes);
+  log->n_other_duration += row->duration_us >= 0 && row->duration_us != job.work_us;
+  return hr__reader_add(log->reader, &job, line);
+}
+
+static enum hr_status on_row(void *self, const void *data, uint64_t line) {
+  struct cluster_log *log = self;
+  const struct log_row *row = data;
+  struct hr__row_fault fault = {.line = line, .column = "state", .value = row->state, .fault = "not a job state"};
+  struct hr__slurm_state state;
+  if (!hr__job_state_parse(row->state, &state)) return hr__reader_bad_row(log->reader, &fault);
+  if (row->job.recorded_start_us == INT64_MIN)
+    return hr__reader_leave_out(log->reader, "the job was never started", line);
+  if (row->end_us == INT64_MIN) return hr__reader_leave_out(log->reader, "the job had not ended", line);
+  fault = (struct hr__row_fault){.line = line, .fault = "the job ends before it starts"};
+  if (row->end_us < row->job.recorded_start_us) return hr__reader_bad_row(log->reader, &fault);
+  return add_job(log, row, state.outcome, line);
+}
+
+static enum hr_status read_log(struct hr__reader *reader, const struct hr__csv_column *columns, size_t n_columns,
+                               const char *const *ignored, const char *hint) {
+  struct cluster_log log = {.reader = reader};
+  struct log_row row, blank = {.end_us = INT64_MIN, .duration_us = -1};
+  hr_job_record_init(&blank.job);
+  const struct hr__csv_schema schema = {.columns = columns,
+                                        .n_columns = n_columns,
+                                        .ignored = ignored,
+                                        .missing_hint = hint,
+                                        .row = &row,
+                                        .blank_row = &blank,
+                                        .row_bytes = sizeof row,
+                                        .on_row = on_row,
+                                        .self = &log};
+  enum hr_status status = hr__csv_read_rows(reader, &schema);
+  const struct hr__count_note notes[] = {
+      {log.n_uneven, "job has", "jobs have", " GPUs that cannot be divided evenly among the nodes: each is one task"},
+      {log.n_other_duration, "job has", "jobs have",
+       " a 'duration' other than end_time - start_time; the latter is replayed"}};
+  return status == HR_OK ? hr__reader_note_counts(reader, notes, sizeof notes / sizeof *notes) : status;
+}
+
+static enum hr_status read_helios(struct hr__reader *reader) {
+  static const char *const ignored[] = {"queue", NULL};
+  return read_log(reader, helios_columns, sizeof helios_columns / sizeof *helios_columns, ignored,
+                  "a Helios cluster_log.csv has all of these columns");
+}
+
+const struct hr__format_reader hr__helios_reader = {.read = read_helios, .has_columns = true, .missing = "limits"};
+
+static enum hr_status read_acme(struct hr__reader *reader) {
+  static const char *const ignored[] = {"queue", "gpu_time", "shared_mem_per_pod", "fail_time", "stop_time", NULL};
+  return read_log(reader, acme_columns, sizeof acme_columns / sizeof *acme_columns, ignored,
+                  "an Acme trace_seren.csv or trace_kalos.csv has all of these columns");
+}
+
+const struct hr__format_reader hr__acme_reader = {
+    .read = read_acme, .has_columns = true, .missing = "limits and tenants"};
+
+/* ---- openb --------------------------------------------------------------------------------------------- */
+
+/* Pods of Alibaba's openb trace (cluster-trace-gpu-v2023). The run time is deletion - scheduled. If a pod was never
+   scheduled, its run time is deletion - creation. `qos` is ignored. */
+
+struct pod {
+  struct hr_job_record job;
+  int64_t deletion_us, scheduled_us; /* scheduled_us: HR_UNKNOWN_US if the pod was never scheduled */
+  uint32_t gpu_milli;                /* 0: no share */
+};
+
+#define POD(member) offsetof(struct pod, member)
+static const struct hr__csv_column openb_columns[] = {
+    {"name", NULL, HR__TEXT, true, true, POD(job.id), 0},
+    {"cpu_milli", NULL, HR__CPU_MILLI, true, true, POD(job.cpu_milli), 0},
+    {"memory_mib", NULL, HR__MIB, true, true, POD(job.mem_mib), 0},
+    {"num_gpu", NULL, HR__GPUS, true, true, POD(job.gpus), 0},
+    {"gpu_milli", NULL, HR__GPU_SHARE_OR_NONE, true, true, POD(gpu_milli), 0},
+    {"gpu_spec", NULL, HR__LIST, false, false, POD(job.gpu_types), 0},
+    {"pod_phase", NULL, HR__STATUS, false, false, POD(job.outcome), 0},
+    {"creation_time", NULL, HR__INSTANT, true, true, POD(job.submit_us), HR_SECOND_US},
+    {"deletion_time", NULL, HR__INSTANT, true, true, POD(deletion_us), HR_SECOND_US},
+    {"scheduled_time", NULL, HR__INSTANT, true, false, POD(scheduled_us), HR_SECOND_US}};
+#undef POD
+enum { N_COLUMNS = sizeof openb_columns / sizeof *openb_columns };
+
+struct openb {
+  struct hr__reader *reader;
+  uint64_t n_never_scheduled;
+};
+
+static enum hr_status on_pod(void *self, const void *row, uint64_t line) {
+  struct openb *openb = self;
+  const struct pod *pod = row;
+  bool with_times = pod->deletion_us != HR_UNKNOWN_US, scheduled = pod->scheduled_us != HR_UNKNOWN_US;
+  int64_t start_us = scheduled ? pod->scheduled_us : pod->job.submit_us;
+  if (with_times && pod->deletion_us < start_us) {
+    struct hr__row_fault fault = {.line = line, .fault = "the pod is deleted before it is scheduled or created"};
+    return hr__reader_bad_row(openb->reader, &fault);
+  }
+  openb->n_never_scheduled += with_times && !scheduled;
+  struct hr_job_record job = pod->job;
+  if (scheduled && with_times && pod->scheduled_us >= job.submit_us) job.recorded_start_us = pod->scheduled_us;
+  job.work_us = with_times ? pod->deletion_us - start_us : 0;
+  if (job.gpus && pod->gpu_milli) job.gpu_milli = pod->gpu_milli;
+  return hr__reader_add(openb->reader, &job, line);
+}
+
+/* Selects the openb_columns. If only the requests of pods are needed, times are not required. */
+static void choose_columns(struct hr__csv_column chosen[N_COLUMNS], bool without_times) {
+  for (size_t i = 0; i < N_COLUMNS; i++) {
+    chosen[i] = openb_columns[i];
+    if (without_times && openb_columns[i].kind == HR__INSTANT) chosen[i].must_exist = false;
+  }
+}
+
+static enum hr_status read_openb(struct hr__reader *reader) {
+  static const char *const ignored[] = {"qos", NULL};
+  struct openb openb = {.reader = reader};
+  struct pod pod, blank = {.scheduled_us = HR_UNKNOWN_US, .deletion_us = HR_UNKNOWN_US};
+  hr_job_record_init(&blank.job);
+  struct hr__csv_column chosen[N_COLUMNS];
+  choose_columns(chosen, reader->without_times);
+  const struct hr__csv_schema schema = {
+      HR__CSV_ROWS(chosen, pod, blank, on_pod, &openb), .ignored = ignored,
+      .missing_hint = "a pod list without creation, deletion and scheduled times cannot be replayed"};
+  enum hr_status status = hr__csv_read_rows(reader, &schema);
+  if (status != HR_OK || reader->without_times) return status;
+  const struct hr__count_note note = {
+      openb.n_never_scheduled, "pod was never scheduled: it runs for the time from its creation to its deletion",
+      "pods were never scheduled: they run for the time from their creation to their deletion", NULL};
+  return hr__reader_note_counts(reader, &note, 1);
+}
+
+const struct hr__format_reader hr__openb_reader = {.read = read_openb, .has_columns = true};
+
+/* ---- Alibaba, spot capacity ---------------------------------------------------------------------------- */
+
+/* Jobs of Alibaba's cluster-trace-v2026-spot-gpu, `job_info_df.csv` (alibaba/clusterdata; Duan et al., "GFS",
+   ASPLOS'26). Jobs have high priority, or are spot jobs, which use the remaining capacity. `gpu_request` and
+   `cpu_request` are per worker, so a job of 16 workers that each request one GPU requests 16 GPUs. */
+
+struct spot_row {
+  struct hr_job_record job;
+  struct hr_text job_type;
+  uint32_t gpu_milli, workers;
+};
+
+#define ROW(member) offsetof(struct spot_row, member)
+static const struct hr__csv_column spot_columns[] = {
+    {"job_name", NULL, HR__TEXT, true, true, ROW(job.id), 0},
+    {"organization", NULL, HR__TEXT, true, false, ROW(job.tenant), 0},
+    {"gpu_model", NULL, HR__LIST, true, false, ROW(job.gpu_types), 0},
+    {"cpu_request", NULL, HR__CPUS, true, false, ROW(job.cpu_milli), 0},
+    {"gpu_request", NULL, HR__GPU_PARTS, true, true, ROW(gpu_milli), 0},
+    {"worker_num", NULL, HR__TASKS, true, true, ROW(workers), 0},
+    {"submit_time", NULL, HR__INSTANT, true, true, ROW(job.submit_us), HR_SECOND_US},
+    {"duration", NULL, HR__DURATION, true, true, ROW(job.work_us), HR_SECOND_US},
+    {"job_type", NULL, HR__TEXT, true, true, ROW(job_type), 0}};
+#undef ROW
+
+struct spot2026_spot {
+  struct hr__reader *reader;
+  uint64_t n_rounded, n_gangs;
+};
+
+static bool is_word(struct hr_text text, const char *word) {
+  return text.length == strlen(word) && memcmp(text.at, word, text.length) == 0;
+}
+
+static enum hr_status on_spot_row(void *self, const void *data, uint64_t line) {
+  struct spot2026_spot *spot = self;
+  const struct spot_row *row = data;
+  struct hr__row_fault fault = {
+      .line = line, .column = "job_type", .value = row->job_type, .fault = "neither HP nor Spot"};
+  bool high = is_word(row->job_type, "HP"), rounded;
+  if (!high && !is_word(row->job_type, "Spot")) return hr__reader_bad_row(spot->reader, &fault);
+  struct hr_job_record job = row->job;
+  fault = (struct hr__row_fault){.line = line, .fault = "the job requests more than 4000000 GPUs"};
+  if (!hr__request_milli(&job, row->gpu_milli, row->workers, &rounded)) return hr__reader_bad_row(spot->reader, &fault);
+  spot->n_rounded += rounded;
+  spot->n_gangs += row->workers > 1;
+  job.priority = high;
+  job.flags = high ? HR_JOB_NOT_INTERRUPTIBLE : 0;
+  return hr__reader_add(spot->reader, &job, line);
+}
+
+static enum hr_status read_spot2026(struct hr__reader *reader) {
+  struct spot2026_spot spot = {.reader = reader};
+  struct spot_row row, blank = {.workers = 0};
+  hr_job_record_init(&blank.job);
+  const struct hr__csv_schema schema = {
+      HR__CSV_ROWS(spot_columns, row, blank, on_spot_row, &spot),
+      .missing_hint = "a job_info_df.csv of cluster-trace-v2026-spot-gpu has all of these spot_columns"};
+  enum hr_status status = hr__csv_read_rows(reader, &schema);
+  const struct hr__count_note notes[] = {
+      {spot.n_gangs, "job has", "jobs have", " several workers: gpu_request and cpu_request are taken per worker"},
+      {spot.n_rounded, "job requests", "jobs request", " a fraction above one GPU: the fraction is rounded up"}};
+  return status == HR_OK ? hr__reader_note_counts(reader, notes, sizeof notes / sizeof *notes) : status;
+}
+
+const struct hr__format_reader hr__spot2026_reader = {
+    .read = read_spot2026, .has_columns = true, .missing = "limits, users, waits and outcomes"};
