@@ -31,6 +31,26 @@
   X("cycle.reserve", reserve)                                                                                          \
   X("cycle.lastAssignment", outdated)                                                                                  \
   X("cycle.lastAssignmentState", bookmarks)                                                                            \
+  X("podsReady.countdown", countdown)                                                                                  \
+  X("podsReady.requeue", reconcile)                                                                                    \
+  X("eviction.reconcile", reconcile)                                                                                   \
+  X("queue.setRequeueState", requeue_state)                                                                            \
+  X("queue.onHold", on_hold)                                                                                           \
+  X("queue.strictFIFO", queue_order)                                                                                   \
+  X("queue.orderTimestamp", order_time)                                                                                \
+  X("queue.admissionFairSharing", local_order)                                                                         \
+  X("queue.bestEffortRequeue", requeue_by_reason)                                                                      \
+  X("queue.strictRequeue", requeue_by_reason)                                                                          \
+  X("queue.inadmissibleHash", shape_reason)                                                                            \
+  X("queue.noFitReason", no_fit_known)                                                                                 \
+  X("queue.backoff", backoff)                                                                                          \
+  X("queue.requeueAfterCycle", after_cycle)                                                                            \
+  X("queue.ops", queue_ops)                                                                                            \
+  X("queue.requeueCohort", requeue_cohort)                                                                             \
+  X("queue.requeueStrict", requeue_strict)                                                                             \
+  X("queue.addWorkload", add_workload)                                                                                 \
+  X("queue.heads", heads)                                                                                              \
+  X("queue.secondPass", second_pass)                                                                                   \
   X("requests.countIn", requests)                                                                                      \
   X("requests.countInLimiting", requests)                                                                              \
   X("requests.greaterKeys", greater_keys)                                                                              \

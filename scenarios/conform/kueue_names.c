@@ -100,6 +100,8 @@ static void collect(struct hr__kueue_case *self, const cJSON *value, const cJSON
     add(self->verdict, &self->uids, value->valuestring);
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
     if (is(value, pairs[i])) add_amounts(self, value, true);
+  if (is(value, "initConsumedResources") || is(value, "initialUsage"))
+    cJSON_ArrayForEach(item, value) add_amounts(self, item, false);
   if (is(value, "simulation") || is(value, "simulationResult"))
     cJSON_ArrayForEach(item, value) add_pair(self, item->string);
   if (is(value, "resources") || is(value, "resourceFlavors"))

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Runs the Kueue cases about waitForPodsReady, requeuing and eviction. A case gives a workload before and after; only
+   what the model changes, or should have changed, is compared. */
+
+#include "policies/kueue/ready.h"
+#include "scenarios/conform/kueue_objects.h"
+
+#include <string.h>
+
+hr__conform_run_case hr__kueue_case_countdown, hr__kueue_case_reconcile, hr__kueue_case_requeue_state;
+hr__conform_run_case hr__kueue_case_on_hold;
+
+static const char *const end_names[] = {"",
+                                        "PodsReadyTimeout",
+                                        "AdmissionCheck",
+                                        "ClusterQueueStopped",
+                                        "LocalQueueStopped",
+                                        "Deactivated",
+                                        "RequeuingLimitExceeded"};
+static const char *const cause_names[] = {"", "WaitForStart", "WaitForRecovery"};
+
+static bool text_is(const cJSON *object, const char *name, const char *value) {
+  return strcmp(hr__case_text(object, name, ""), value) == 0;
+}
+
+/* The condition of a type, whatever its status. */
+static const cJSON *condition(const cJSON *list, const char *type) {
+  const cJSON *item;
+  cJSON_ArrayForEach(item, list) if (text_is(item, "type", type)) return item;
+  return NULL;
+}
+
+static int64_t seconds(const cJSON *object, const char *name, double fallback) {
+  return (int64_t)(hr__case_real(object, name, fallback) * 1e6);
+}
+
+static struct hr__kueue_ready_rules read_rules(const cJSON *json) {
+  struct hr__kueue_ready_rules rules = {.timeout_us = hr__kueue_case_time(json, "timeout", HR__KUEUE_NO_TIME),
+                                        .recovery_timeout_us =
+                                            hr__kueue_case_time(json, "recoveryTimeout", HR__KUEUE_NO_TIME),
+                                        .backoff_limit = hr__case_whole(json, "requeuingBackoffLimitCount", -1),
+                                        .backoff_base_us = seconds(json, "requeuingBackoffBaseSeconds", 60),
+                                        .backoff_max_us = seconds(json, "requeuingBackoffMaxDuration", 3600)};
+  return rules;
+}
+
+/* `time` is the name of the time of a condition. */
+static struct hr__kueue_readiness read_readiness(const cJSON *conditions, const char *time) {
+  const cJSON *admitted = condition(conditions, "Admitted"), *ready = condition(conditions, "PodsReady");
+  return (struct hr__kueue_readiness){.admitted = text_is(admitted, "status", "True"),
+                                      .ready = text_is(ready, "status", "True"),
+                                      .was_ready = text_is(ready, "reason", "WaitForRecovery"),
+                                      .admitted_us = hr__kueue_case_time(admitted, time, 0),
+                                      .changed_us = hr__kueue_case_time(ready, time, 0)};
+}
+
+void hr__kueue_case_countdown(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  (void)kind;
+  const cJSON *input = hr__case_get(whole, "input"), *expect = hr__case_get(whole, "expect");
+  const cJSON *status = hr__case_get(hr__case_get(input, "workload"), "status");
+  struct hr__kueue_ready_rules rules = read_rules(hr__case_get(input, "waitForPodsReady"));
+  struct hr__kueue_readiness readiness = read_readiness(hr__case_get(status, "conditions"), "lastTransitionTime");
+  int64_t left;
+  enum hr__kueue_ready_cause cause = hr__kueue_ready_countdown(&rules, &readiness, 0, &left);
+  const cJSON *want = hr__case_get(expect, "wantUnderlyingCause");
+  cJSON *actual = cause ? cJSON_CreateString(cause_names[cause]) : NULL;
+  hr__verdict_compare(verdict, "wantUnderlyingCause", want, actual, HR__COMPARE_EXACTLY, 0);
+  cJSON_Delete(actual);
+  const cJSON *recheck = hr__case_get(expect, "wantRecheckAfter");
+  if (recheck || left) hr__verdict_compare_number(verdict, "wantRecheckAfter", recheck, (double)left / 1e6);
+}
+
+/* ---- State of requeuing ---- */
+
+void hr__kueue_case_requeue_state(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  (void)kind;
+  const cJSON *input = hr__case_get(whole, "input"), *expect = hr__case_get(whole, "expect");
+  const cJSON *json = hr__case_get(hr__case_get(hr__case_get(input, "workload"), "status"), "requeueState");
+  struct hr__kueue_requeue_state state = {.count = hr__case_whole(json, "count", -1),
+                                          .at_us = hr__kueue_case_time(json, "requeueAt", HR__KUEUE_NO_TIME)};
+  bool updated = hr__kueue_requeue_delay(&state, hr__kueue_case_time(input, "waitUntil", HR__KUEUE_NO_TIME),
+                                         hr__case_bool(input, "incrementCount", false));
+  hr__verdict_compare_bool(verdict, "wantUpdated", hr__case_get(expect, "wantUpdated"), updated);
+  const cJSON *at = hr__case_get(expect, "wantRequeueAt"), *count = hr__case_get(expect, "wantCount");
+  if (at || state.at_us != HR__KUEUE_NO_TIME)
+    hr__verdict_compare_number(verdict, "wantRequeueAt", at, (double)state.at_us / 1e6);
+  if (count || state.count >= 0) hr__verdict_compare_number(verdict, "wantCount", count, (double)state.count);
+}
+
+void hr__kueue_case_on_hold(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  (void)kind;
+  const cJSON *workload = hr__case_get(hr__case_get(whole, "input"), "wl");
+  const cJSON *quota = condition(hr__case_get(workload, "conditions"), "QuotaReserved");
+  bool held = text_is(quota, "status", "False") && text_is(quota, "reason", "OnHold");
+  hr__verdict_compare_bool(verdict, "want", hr__case_get(hr__case_get(whole, "expect"), "want"), held);
+}
+
+/* ---- Steps ---- */
+
+static enum hr__kueue_stop read_stop(const cJSON *queue) {
+  if (text_is(queue, "stopPolicy", "HoldAndDrain")) return HR__KUEUE_HOLD_AND_DRAIN;
+  return text_is(queue, "stopPolicy", "Hold") ? HR__KUEUE_HOLD : HR__KUEUE_RUNS;
+}
+
+static enum hr__kueue_end read_end(const char *reason) {
+  for (int i = 1; i <= HR__KUEUE_END_LIMIT; i++)
+    if (strcmp(end_names[i], reason) == 0) return (enum hr__kueue_end)i;
+  return HR__KUEUE_END_NONE;
+}
+
+/* The workloads of these cases were admitted five minutes before, unless a time other than 0 is given. */
+#define ADMITTED_BEFORE_US (300 * HR_SECOND_US)
+
+static struct hr__kueue_life read_life(const cJSON *input, const cJSON *workload) {
+  const cJSON *conditions = hr__case_get(workload, "conditions"), *check, *requeued = condition(conditions, "Requeued");
+  const cJSON *state = hr__case_get(workload, "requeueState");
+  struct hr__kueue_life life = {
+      .active = hr__case_bool(workload, "active", true),
+      .reserved = text_is(condition(conditions, "QuotaReserved"), "status", "True"),
+      .evicted = text_is(condition(conditions, "Evicted"), "status", "True"),
+      .deactivating = text_is(condition(conditions, "DeactivationTarget"), "status", "True"),
+      .requeued = !requeued                              ? HR__KUEUE_REQUEUED_UNSET
+                  : text_is(requeued, "status", "False") ? HR__KUEUE_REQUEUED_FALSE
+                                                         : HR__KUEUE_REQUEUED_TRUE,
+      .requeued_reason = read_end(hr__case_text(requeued, "reason", "")),
+      .queue_stop = read_stop(hr__case_get(input, "cq")),
+      .local_stop = read_stop(hr__case_get(input, "lq")),
+      .readiness = read_readiness(conditions, "at"),
+      .requeue = {hr__case_whole(state, "count", -1), hr__kueue_case_time(state, "at", HR__KUEUE_NO_TIME)}};
+  cJSON_ArrayForEach(check, hr__case_get(workload, "admissionChecks")) {
+    life.check_retry |= text_is(check, "state", "Retry");
+    life.check_rejected |= text_is(check, "state", "Rejected");
+  }
+  if (!life.readiness.admitted_us) life.readiness.admitted_us = -ADMITTED_BEFORE_US;
+  return life;
+}
+
+static void set_condition(cJSON *workload, const char *type, bool status, const char *reason) {
+  cJSON *list = cJSON_GetObjectItemCaseSensitive(workload, "conditions"), *item;
+  if (!list) list = cJSON_AddArrayToObject(workload, "conditions");
+  int at = 0;
+  cJSON_ArrayForEach(item, list) {
+    if (text_is(item, "type", type)) break;
+    at++;
+  }
+  if (item) cJSON_DeleteItemFromArray(list, at);
+  item = cJSON_CreateObject();
+  cJSON_AddStringToObject(item, "type", type);
+  cJSON_AddStringToObject(item, "status", status ? "True" : "False");
+  cJSON_AddStringToObject(item, "reason", reason);
+  cJSON_AddItemToArray(list, item);
+}
+
+static void count_eviction(cJSON *workload, const char *reason, const char *cause) {
+  cJSON *list = cJSON_GetObjectItemCaseSensitive(workload, "evictionCounts"), *item;
+  if (!list) list = cJSON_AddArrayToObject(workload, "evictionCounts");
+  cJSON_ArrayForEach(item, list) {
+    if (!text_is(item, "reason", reason) || !text_is(item, "underlyingCause", cause)) continue;
+    cJSON *count = cJSON_GetObjectItemCaseSensitive(item, "count");
+    if (count) cJSON_SetNumberValue(count, count->valuedouble + 1);
+    return;
+  }
+  item = cJSON_CreateObject();
+  cJSON_AddStringToObject(item, "reason", reason);
+  if (*cause) cJSON_AddStringToObject(item, "underlyingCause", cause);
+  cJSON_AddNumberToObject(item, "count", 1);
+  cJSON_AddItemToArray(list, item);
+}
+
+static void evict(cJSON *workload, const struct hr__kueue_step *step) {
+  const char *cause = cause_names[step->cause], *reason = end_names[step->end];
+  char full[120];
+  const cJSON *target = condition(hr__case_get(workload, "conditions"), "DeactivationTarget");
+  strcpy(full, reason);
+  if (step->end == HR__KUEUE_END_DEACTIVATED && target) {
+    cause = hr__case_text(target, "reason", "");
+    strcat(full, "DueTo");
+    strncat(full, cause, 60);
+  }
+  set_condition(workload, "Evicted", true, full);
+  count_eviction(workload, reason, cause);
+  cJSON *check;
+  cJSON_ArrayForEach(check, cJSON_GetObjectItemCaseSensitive(workload, "admissionChecks"))
+      cJSON_ReplaceItemInObjectCaseSensitive(check, "state", cJSON_CreateString("Pending"));
+}
+
+static void write_requeue_state(cJSON *workload, const struct hr__kueue_requeue_state *state) {
+  cJSON_DeleteItemFromObjectCaseSensitive(workload, "requeueState");
+  if (state->count < 0 && state->at_us == HR__KUEUE_NO_TIME) return;
+  cJSON *json = cJSON_AddObjectToObject(workload, "requeueState");
+  if (state->count >= 0) cJSON_AddNumberToObject(json, "count", (double)state->count);
+  if (state->at_us != HR__KUEUE_NO_TIME) cJSON_AddNumberToObject(json, "at", (double)state->at_us / 1e6);
+}
+
+static void apply(cJSON *workload, const struct hr__kueue_life *life, const struct hr__kueue_step *step) {
+  bool by_check = step->end == HR__KUEUE_END_CHECK;
+  if (step->kind == HR__KUEUE_STEP_REQUEUE) {
+    const char *reason = "BackoffFinished";
+    if (step->end == HR__KUEUE_END_QUEUE_STOPPED) reason = "ClusterQueueRestarted";
+    if (step->end == HR__KUEUE_END_LOCAL_STOPPED) reason = "LocalQueueRestarted";
+    if (step->end == HR__KUEUE_END_DEACTIVATED) reason = "Reactivated";
+    set_condition(workload, "Requeued", true, reason);
+  }
+  if (step->kind == HR__KUEUE_STEP_SWITCH_OFF)
+    cJSON_ReplaceItemInObjectCaseSensitive(workload, "active", cJSON_CreateFalse());
+  if (step->kind == HR__KUEUE_STEP_DEACTIVATE)
+    set_condition(workload, "DeactivationTarget", true, end_names[step->end]);
+  if (step->kind == HR__KUEUE_STEP_EVICT) evict(workload, step);
+  if (by_check && (step->kind == HR__KUEUE_STEP_EVICT || step->kind == HR__KUEUE_STEP_DEACTIVATE) &&
+      !life->readiness.admitted)
+    set_condition(workload, "Admitted", false, "UnsatisfiedAdmissionChecks");
+  if (step->kind == HR__KUEUE_STEP_REQUEUE || step->end == HR__KUEUE_END_TIMEOUT)
+    write_requeue_state(workload, &life->requeue);
+}
+
+/* Removes what the cases do not give: times, and the reasons of conditions that were there before. */
+static void strip(cJSON *workload, const cJSON *before, bool strip_requeue_time) {
+  cJSON *item;
+  cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(workload, "conditions")) {
+    const cJSON *old = condition(hr__case_get(before, "conditions"), hr__case_text(item, "type", ""));
+    cJSON_DeleteItemFromObjectCaseSensitive(item, "at");
+    if (old && text_is(old, "status", hr__case_text(item, "status", "")))
+      cJSON_DeleteItemFromObjectCaseSensitive(item, "reason");
+  }
+  cJSON *state = cJSON_GetObjectItemCaseSensitive(workload, "requeueState");
+  if (strip_requeue_time) cJSON_DeleteItemFromObjectCaseSensitive(state, "at");
+}
+
+void hr__kueue_case_reconcile(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  const cJSON *input = hr__case_get(whole, "input"), *expect = hr__case_get(whole, "expect");
+  const cJSON *before = hr__case_get(input, "workload"), *want = hr__case_get(expect, "wantWorkload");
+  const cJSON *options = cJSON_GetArrayItem(hr__case_get(input, "reconcilerOpts"), 0);
+  struct hr__kueue_ready_rules rules = read_rules(hr__case_get(options, "waitForPodsReady"));
+  struct hr__kueue_life life = read_life(input, before);
+  if (life.check_retry && !life.reserved) { /* the delay that the controller of the check asks for is not in the case */
+    hr__verdict_unsupported(verdict, "admission-check controllers");
+    return;
+  }
+  struct hr__kueue_step step = hr__kueue_life_step(&rules, &life, 0);
+  const cJSON *after = hr__case_get(hr__case_get(expect, "wantResult"), "requeueAfter");
+  if (after || step.kind == HR__KUEUE_STEP_WAIT)
+    hr__verdict_compare_number(verdict, "requeueAfter", after, (double)step.wait_us / 1e6);
+  if (!want) return;
+  cJSON *actual = cJSON_Duplicate(before, true), *expected = cJSON_Duplicate(want, true);
+  apply(actual, &life, &step);
+  bool keeps_time = strcmp(kind, "podsReady.requeue") == 0 || step.end == HR__KUEUE_END_TIMEOUT;
+  strip(actual, before, !keeps_time);
+  strip(expected, before, !keeps_time);
+  hr__verdict_compare(verdict, "wantWorkload", expected, actual, HR__COMPARE_SETS, 0);
+  cJSON_Delete(expected);
+  cJSON_Delete(actual);
+}
