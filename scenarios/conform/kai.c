@@ -1,9 +1,250 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs the test vectors of kai against its model. */
+/*
+ * Runs the test vectors of KAI against its model: whole sessions.
+ *
+ * In the mode `single_session` the actions run once, and the pods are compared as the actions left them. In the mode
+ * `rounds` sessions follow each other. In between, pods that were bound run, and pods that wait or were evicted are
+ * pending again, unless their job is being deleted.
+ */
 
-#include "scenarios/conform/conform.h"
+#include "scenarios/conform/kai_cluster.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const int64_t second_us = 1000000, age_of_start_s = 60;
 
 void hr__conform_kai(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  (void)whole;
-  hr__verdict_unsupported(verdict, kind);
+  if (strcmp(kind, "schedule") == 0)
+    hr__kai_run_schedule(whole, verdict);
+  else
+    hr__kai_run_rule(whole, kind, verdict);
+}
+
+/* ---- Comparison ---- */
+
+static const char *const status_words[] = {
+#define STATUS_WORD(name, word) word,
+    HR__KAI_STATUSES(STATUS_WORD)
+#undef STATUS_WORD
+};
+
+/* A job or a pod that is compared. */
+struct compared {
+  const struct hr__kai_case *read;
+  const struct hr__kai_session *session;
+  char place[200];
+};
+
+static const char *join(struct compared *compared, const char *kind, const char *name, const char *member) {
+  (void)snprintf(compared->place, sizeof compared->place, "%s.%s.%s", kind, name, member);
+  return compared->place;
+}
+
+static void compare_pod(struct compared *compared, uint32_t pod, const cJSON *expected, const char *kind) {
+  struct hr__verdict *verdict = compared->read->verdict;
+  const struct hr__kai_pod_state *state = &compared->session->pods[pod];
+  const char *name = compared->read->pod_names[pod];
+  hr__verdict_compare_text(verdict, join(compared, kind, name, "status"), hr__case_get(expected, "status"),
+                           status_words[state->status]);
+  const char *node = hr__case_text(expected, "node", "");
+  if (*node)
+    hr__verdict_compare_text(verdict, join(compared, kind, name, "node"), hr__case_get(expected, "node"),
+                             state->node >= 0 ? compared->read->node_names[state->node] : "");
+}
+
+/* Compares the sums of requests of pods. Sums that are not expected, or expected as 0 where KAI ignores 0, are left
+   out. */
+static void compare_sums(struct compared *compared, uint32_t first, uint32_t n, const cJSON *expected, const char *kind,
+                         const char *name) {
+  const struct hr__kai_cluster *cluster = &compared->read->cluster;
+  struct hr__verdict *verdict = compared->read->verdict;
+  int64_t gpus = 0, accepted = 0, cpu = 0, mem = 0;
+  for (uint32_t p = first; p < first + n; p++) {
+    gpus += cluster->pods[p].gpus;
+    if (cluster->pods[p].kind != HR__KAI_INSTANCE) accepted += compared->session->pods[p].accepted_gpus;
+    cpu += cluster->pods[p].quota.of[HR__KAI_CPU];
+    mem += cluster->pods[p].quota.of[HR__KAI_MEM];
+  }
+  const struct {
+    const char *member;
+    double actual;
+    bool zero_counts;
+  } sums[] = {{"gpus_requested", (double)gpus / HR__KAI_GPU_UNIT, true},
+              {"gpus_accepted", (double)accepted / HR__KAI_GPU_UNIT, false},
+              {"cpu_milli_requested", (double)cpu, false},
+              {"mem_bytes_requested", (double)mem, false}};
+  for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+    const cJSON *value = hr__case_get(expected, sums[i].member);
+    if (!value || (!sums[i].zero_counts && value->valuedouble == 0)) continue;
+    const cJSON actual = {.type = cJSON_Number, .valuedouble = sums[i].actual};
+    hr__verdict_compare(verdict, join(compared, kind, name, sums[i].member), value, &actual, HR__COMPARE_EXACTLY, 1e-6);
+  }
+}
+
+static void compare_jobs(struct compared *compared, const cJSON *expected) {
+  const struct hr__kai_case *read = compared->read;
+  for (const cJSON *job = expected ? expected->child : NULL; job; job = job->next) {
+    const uint32_t j = hr__kai_find_name(read->job_names, read->cluster.n_jobs, job->string);
+    if (j == HR__KAI_NONE) {
+      hr__verdict_compare_text(read->verdict, join(compared, "jobs", job->string, "status"),
+                               hr__case_get(job, "status"), "missing");
+      continue;
+    }
+    const struct hr__kai_job *described = &read->cluster.jobs[j];
+    for (uint32_t p = described->first_pod; p < described->first_pod + described->n_pods; p++)
+      compare_pod(compared, p, job, "jobs");
+    compare_sums(compared, described->first_pod, described->n_pods, job, "jobs", job->string);
+  }
+}
+
+static void compare_pods(struct compared *compared, const cJSON *expected) {
+  const struct hr__kai_case *read = compared->read;
+  for (const cJSON *task = expected ? expected->child : NULL; task; task = task->next) {
+    const uint32_t p = hr__kai_find_name(read->pod_names, read->cluster.n_pods, task->string);
+    if (p == HR__KAI_NONE) continue; /* KAI ignores expectations of pods that do not exist */
+    compare_pod(compared, p, task, "tasks");
+    compare_sums(compared, p, 1, task, "tasks", task->string);
+  }
+}
+
+/* A node expectation is {"idle_gpus": n, "releasing_gpus": n}. */
+static void compare_nodes(struct compared *compared, const cJSON *expected) {
+  const struct hr__kai_case *read = compared->read;
+  for (const cJSON *node = expected ? expected->child : NULL; node; node = node->next) {
+    const uint32_t n = hr__kai_find_name(read->node_names, read->cluster.n_nodes, node->string);
+    if (n == HR__KAI_NONE) continue;
+    const size_t cell = (size_t)n * read->cluster.n_dims + HR__KAI_DIM_GPUS;
+    if (hr__case_get(node, "idle_gpus"))
+      hr__verdict_compare_number(read->verdict, join(compared, "nodes", node->string, "idle_gpus"),
+                                 hr__case_get(node, "idle_gpus"), (double)compared->session->idle[cell]);
+    if (hr__case_get(node, "releasing_gpus"))
+      hr__verdict_compare_number(read->verdict, join(compared, "nodes", node->string, "releasing_gpus"),
+                                 hr__case_get(node, "releasing_gpus"), (double)compared->session->releasing[cell]);
+  }
+}
+
+/* The numbers of calls are upper bounds. */
+static void compare_limits(struct compared *compared, const cJSON *expected) {
+  struct hr__verdict *verdict = compared->read->verdict;
+  const struct {
+    const char *member;
+    uint32_t actual;
+  } limits[] = {{"binds_max", compared->session->n_bound},
+                {"evictions_max", compared->session->n_evicted},
+                {"pipelines_max", compared->session->n_pipelined}};
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+    const cJSON *value = hr__case_get(expected, limits[i].member);
+    if (value && (double)limits[i].actual > value->valuedouble)
+      hr__verdict_compare_number(verdict, join(compared, "calls", "per_session", limits[i].member), value,
+                                 limits[i].actual);
+  }
+}
+
+static void compare(const struct hr__kai_case *read, const struct hr__kai_session *session, const cJSON *expected) {
+  struct compared compared = {.read = read, .session = session};
+  compare_jobs(&compared, hr__case_get(expected, "jobs"));
+  compare_pods(&compared, hr__case_get(expected, "tasks"));
+  compare_nodes(&compared, hr__case_get(expected, "nodes"));
+}
+
+/* ---- Sessions ---- */
+
+static enum hr__kai_action action_of(const char *word) {
+  static const char *const words[] = {
+#define ACTION_WORD(name, text) text,
+      HR__KAI_ACTIONS(ACTION_WORD)
+#undef ACTION_WORD
+  };
+  int action = 0;
+  while (action < HR__KAI_N_ACTIONS && strcmp(words[action], word) != 0) action++;
+  return (enum hr__kai_action)action;
+}
+
+/* Runs one session. Returns NULL if memory is exhausted. */
+static const struct hr__kai_session *run_session(const struct hr__kai_case *read, const cJSON *whole) {
+  const cJSON *actions = hr__case_get(hr__case_get(whole, "run"), "actions"), *action;
+  const struct hr__kai_cluster *cluster = &read->cluster;
+  for (uint32_t j = 0; j < cluster->n_jobs; j++) {
+    struct hr__kai_job *job = &cluster->jobs[j];
+    job->stale_since_us = read->stale_s[j] < 0 ? INT64_MIN : cluster->now_us - read->stale_s[j] * second_us;
+    job->last_start_us = INT64_MIN;
+    for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++)
+      if (hr__kai_is(read->start[p].status, HR__KAI_HOLDING))
+        job->last_start_us = cluster->now_us - age_of_start_s * second_us;
+  }
+  struct hr__kai_session *session = hr__kai_session_create(read->verdict->arena, cluster, read->start);
+  struct hr__kai_cycle *cycle = session ? hr__kai_cycle_create(session) : NULL;
+  if (!cycle) {
+    read->verdict->no_memory = true;
+    return NULL;
+  }
+  cJSON_ArrayForEach(action, actions) {
+    const enum hr__kai_action which = action_of(cJSON_IsString(action) ? action->valuestring : "");
+    if (which == HR__KAI_N_ACTIONS) {
+      read->verdict->malformed = "run.actions: expected actions of KAI";
+      return NULL;
+    }
+    hr__kai_run_action(cycle, which);
+  }
+  if (session->no_memory) read->verdict->no_memory = true;
+  return session->no_memory ? NULL : session;
+}
+
+/* What becomes of a pod before the next session. */
+static void go_on(struct hr__kai_case *read, const struct hr__kai_session *session, uint32_t pod) {
+  const struct hr__kai_pod_state *state = &session->pods[pod];
+  struct hr__kai_start *start = &read->start[pod];
+  const bool keeps = read->keeps_releasing[read->cluster.pods[pod].job];
+  if (state->status == HR__KAI_PIPELINED || (state->status == HR__KAI_RELEASING && !keeps)) {
+    *start = (struct hr__kai_start){.status = HR__KAI_PENDING, .node = HR__KAI_NONE};
+    return;
+  }
+  start->status = state->status == HR__KAI_BINDING ? HR__KAI_RUNNING : (enum hr__kai_status)state->status;
+  start->node = state->node >= 0 ? (uint32_t)state->node : HR__KAI_NONE;
+  start->n_gpus = (uint32_t)state->n_gpus;
+  uint32_t *gpus = hr__verdict_alloc(read->verdict, start->n_gpus, sizeof *gpus);
+  for (uint32_t i = 0; gpus && i < start->n_gpus; i++) gpus[i] = (uint32_t)session->gpus[session->first_gpu[pod] + i];
+  start->gpus = gpus;
+}
+
+/* Runs one round. With `compares`, the pods are compared as the actions left them. */
+static bool run_round(struct hr__kai_case *read, const cJSON *whole, bool compares) {
+  const struct hr__kai_session *session = run_session(read, whole);
+  if (!session) return false;
+  if (compares) compare(read, session, hr__case_get(whole, "expect"));
+  struct compared compared = {.read = read, .session = session};
+  compare_limits(&compared, hr__case_get(hr__case_get(whole, "expect"), "per_session_call_limits"));
+  for (uint32_t p = 0; p < read->cluster.n_pods; p++) go_on(read, session, p);
+  return !read->verdict->no_memory;
+}
+
+/* Compares the pods as the next session finds them. */
+static bool compare_between(const struct hr__kai_case *read, const cJSON *whole) {
+  const struct hr__kai_session *session = hr__kai_session_create(read->verdict->arena, &read->cluster, read->start);
+  if (!session) read->verdict->no_memory = true;
+  if (session) compare(read, session, hr__case_get(whole, "expect"));
+  return session != NULL;
+}
+
+void hr__kai_run_schedule(const cJSON *whole, struct hr__verdict *verdict) {
+  struct hr__kai_case read;
+  const cJSON *run = hr__case_get(whole, "run"), *expected = hr__case_get(whole, "expect");
+  if (!hr__kai_case_read(&read, whole, verdict)) return;
+  read.cluster.config.stale_grace_us = hr__case_whole(run, "staleness_grace_s", 0) * second_us;
+  if (strcmp(hr__case_text(run, "mode", ""), "rounds") != 0) {
+    const struct hr__kai_session *session = run_session(&read, whole);
+    if (!session) return;
+    struct compared compared = {.read = &read, .session = session};
+    compare(&read, session, expected);
+    compare_limits(&compared, hr__case_get(expected, "per_session_call_limits"));
+    return;
+  }
+  const int64_t n_until = hr__case_whole(run, "rounds_until_match", 2),
+                n_after = hr__case_whole(run, "rounds_after_match", 5);
+  for (int64_t i = 0; i < n_until; i++)
+    if (!run_round(&read, whole, false)) return;
+  if (!compare_between(&read, whole)) return;
+  for (int64_t i = 0; i < n_after; i++)
+    if (!run_round(&read, whole, true)) return;
 }

@@ -23,6 +23,11 @@ static void check(const char *system, const char *const *files, size_t n_files, 
   hr_conform_finish(&report);
 }
 
+static void kai(void) {
+  /* Not supported: DRA 10, affinity between pods 2. */
+  check("kai", (const char *const[]){VECTORS "kai.json", VECTORS "kai_unit.json"}, 2, 12);
+}
+
 static void kubernetes(void) {
   check("kubernetes", (const char *const[]){VECTORS "kube-scheduler.json"}, 1, 0);
 }
@@ -44,4 +49,5 @@ static void unknown_system(void) {
   hr_conform_finish(&report);
 }
 
-TEST_MAIN("test vectors of other schedulers", TEST(kubernetes), TEST(slurm), TEST(volcano), TEST(unknown_system))
+TEST_MAIN("test vectors of other schedulers", TEST(kai), TEST(kubernetes), TEST(slurm), TEST(volcano),
+          TEST(unknown_system))

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Places the next pods of a job.
+ *
+ * The pods of a batch are placed along the tree of groups and pod sets: for each group or pod set with a topology
+ * constraint the domains that are possible are tried one after the other, and undone if something does not fit. A pod
+ * goes to the node with the highest score on which it fits; nodes of equal score are ordered by name. A pod that takes
+ * a part of a GPU then takes the shared GPUs, or whole GPUs that become shared, by their score. The work arrays are
+ * used as stacks along the recursion.
+ *
+ * Source: KAI-Scheduler, actions/common/allocate, gpu_sharing, and the plug-ins that score nodes and GPUs.
+ */
+
+#include "policies/kai/placement.h"
+
+#include "policies/kai/gangs.h"
+#include "policies/kai/node_usage.h"
+#include "policies/kai/statement.h"
+
+#include <math.h>
+
+static const double score_shared = 1000, score_available = 100, score_cpu_only = 10, score_placement = 9;
+static const int64_t smallest_gpu_mib = 100;
+
+/* ---- Creation ---- */
+
+static void *alloc(struct hr__kai_session *session, size_t n, size_t bytes) {
+  void *memory = hr_arena_alloc(session->arena, (n ? n : 1) * bytes);
+  if (!memory) session->no_memory = true;
+  return memory;
+}
+
+bool hr__kai_placer_create(struct hr__kai_placer *placer, struct hr__kai_session *session) {
+  const struct hr__kai_cluster *cluster = session->cluster;
+  uint32_t max_pods = 1, max_sets = 1, max_groups = 1, max_domains = 1;
+  for (uint32_t j = 0; j < cluster->n_jobs; j++) {
+    if (cluster->jobs[j].n_pods > max_pods) max_pods = cluster->jobs[j].n_pods;
+    if (cluster->jobs[j].n_sets > max_sets) max_sets = cluster->jobs[j].n_sets;
+    if (cluster->jobs[j].n_groups > max_groups) max_groups = cluster->jobs[j].n_groups;
+  }
+  for (uint32_t t = 0; t < cluster->n_topologies; t++)
+    if (cluster->topologies[t].n_domains > max_domains) max_domains = cluster->topologies[t].n_domains;
+  const size_t depth = (size_t)max_groups + 1; /* a path of groups, and a pod set */
+  *placer = (struct hr__kai_placer){.session = session, .max_domains = max_domains};
+  placer->scores = alloc(session, cluster->n_nodes, sizeof *placer->scores);
+  placer->fitting = alloc(session, cluster->n_nodes, sizeof *placer->fitting);
+  placer->pods = alloc(session, max_pods, sizeof *placer->pods);
+  placer->sets = alloc(session, max_sets, sizeof *placer->sets);
+  placer->batch = alloc(session, depth * max_pods, sizeof *placer->batch);
+  placer->children = alloc(session, (size_t)max_groups + max_sets, sizeof *placer->children);
+  placer->domains = alloc(session, depth * max_domains, sizeof *placer->domains);
+  placer->node_sets = alloc(session, depth * cluster->n_nodes, sizeof *placer->node_sets);
+  return hr__kai_topologies_create(&placer->topologies, session, max_sets, max_groups) && !session->no_memory;
+}
+
+/* ---- GPUs ---- */
+
+double hr__kai_gpu_score(int64_t used_mib, int64_t gpu_mib, bool whole, bool spread) {
+  if (whole) return spread ? 1 : 0;
+  if (gpu_mib < smallest_gpu_mib) return -1;
+  const double used = (double)used_mib / (double)gpu_mib;
+  return spread ? 1 - used : used;
+}
+
+/* The score of a shared GPU (-1: a whole GPU) by the plug-ins of the configuration; negative: not known. */
+static double score_gpu(const struct hr__kai_session *session, uint32_t node, int64_t gpu) {
+  const struct hr__kai_config *config = &session->cluster->config;
+  const int64_t used = gpu < 0 ? 0 : session->shared[gpu].used, mib = session->cluster->nodes[node].gpu_mib;
+  double score = 0;
+  for (int spread = 0; spread < 2; spread++) {
+    if (!(spread ? config->gpu_spread : config->gpu_pack)) continue;
+    const double part = hr__kai_gpu_score(used, mib, gpu < 0, spread);
+    if (part < 0) return -1;
+    score += part;
+  }
+  return score;
+}
+
+/* A choice of GPUs for a pod that takes parts of GPUs. */
+struct gpu_choice {
+  uint32_t n;        /* shared GPUs in list 0 of the pod, and whole GPUs (-1) */
+  bool waits, opens; /* for resources that are released; a GPU without a reservation is needed */
+};
+
+/* The best GPU that is not chosen yet: a shared one, or -1 for a whole one. -2: none. */
+static int64_t next_gpu(const struct hr__kai_session *session, uint32_t pod, uint32_t node, int64_t n_whole,
+                        double *limit, int64_t *after) {
+  const int64_t mib = hr__kai_mib_on(session, pod, node);
+  double best = -1;
+  int64_t found = -2;
+  for (int64_t gpu = session->first_shared[node]; gpu >= 0; gpu = session->shared[gpu].next) {
+    if (!hr__kai_fits_shared(session, mib, node, gpu)) continue;
+    const double score = score_gpu(session, node, gpu);
+    /* Already chosen: a higher score, or the same score and an earlier place. */
+    if (score > *limit || (score >= *limit && gpu <= *after)) continue;
+    if (score < best || (score <= best && gpu > found) || score < 0) continue;
+    best = score;
+    found = gpu;
+  }
+  const double whole = score_gpu(session, node, -1);
+  if (n_whole > 0 && whole >= 0 && whole <= *limit && whole > best) {
+    best = whole;
+    found = -1;
+  }
+  if (found != -2 && (best < *limit || found > *after)) {
+    *limit = best;
+    if (found >= 0) *after = found;
+  }
+  return found;
+}
+
+/* Chooses as many GPUs as the pod wants. Puts them into list 0 of the pod if `assign`. */
+static struct gpu_choice choose_gpus(struct hr__kai_session *session, uint32_t pod, uint32_t node, bool wait_only,
+                                     bool assign) {
+  const struct hr__kai_pod *described = &session->cluster->pods[pod];
+  const int64_t mib = hr__kai_mib_on(session, pod, node);
+  const size_t gpus = (size_t)node * session->cluster->n_dims + HR__KAI_DIM_GPUS;
+  int64_t n_whole =
+      session->idle[gpus] > 0 || session->releasing[gpus] > 0 ? session->idle[gpus] + session->releasing[gpus] : 0;
+  struct gpu_choice choice = {.n = 0};
+  double limit = INFINITY;
+  const bool fits_now = hr__kai_fits_now(session, pod, node);
+  for (int64_t after = -1; choice.n < described->n_devices; choice.n++) {
+    int64_t gpu = next_gpu(session, pod, node, n_whole, &limit, &after);
+    if (gpu == -2) break;
+    if (gpu == -1) {
+      n_whole--;
+      choice.waits = choice.waits || wait_only || !fits_now;
+      choice.opens = true;
+      if (assign) gpu = hr__kai_open_gpu(session, node, false);
+    } else {
+      choice.waits = choice.waits || !hr__kai_idle_on_shared(session, mib, node, gpu) || !fits_now;
+      choice.opens = choice.opens || !session->shared[gpu].reserved;
+    }
+    if (assign && gpu >= 0) hr__kai_set(session, &hr__kai_gpus_of(session, pod, 0)[choice.n], gpu);
+  }
+  if (assign) hr__kai_set(session, &session->pods[pod].n_gpus, choice.n);
+  return choice;
+}
+
+/* ---- Predicates ---- */
+
+static bool takes_parts(const struct hr__kai_pod *pod) {
+  return pod->kind == HR__KAI_FRACTION || pod->kind == HR__KAI_MEMORY;
+}
+
+static bool wants_gpus(const struct hr__kai_pod *pod) {
+  return pod->gpus > 0 || pod->kind == HR__KAI_MEMORY || pod->kind == HR__KAI_INSTANCE;
+}
+
+/* What the pod counts on a node for the check of limits. Of several whole GPUs KAI counts one. */
+static struct hr__kai_amounts checked_on(const struct hr__kai_session *session, uint32_t pod, uint32_t node) {
+  const struct hr__kai_pod *described = &session->cluster->pods[pod];
+  struct hr__kai_amounts amounts = described->quota;
+  if (described->kind == HR__KAI_INSTANCE) return amounts;
+  const int64_t gpu_mib = session->cluster->nodes[node].gpu_mib;
+  int64_t mib = hr__kai_mib_on(session, pod, node);
+  if (described->kind == HR__KAI_WHOLE) mib = described->gpus > 0 ? gpu_mib : 0;
+  amounts.of[HR__KAI_GPU] = hr__kai_hundredths(mib, gpu_mib) * (HR__KAI_GPU_UNIT / 100);
+  return amounts;
+}
+
+static bool within_capacity(const struct hr__kai_session *session, uint32_t job,
+                            const struct hr__kai_amounts *request) {
+  const struct hr__kai_cluster *cluster = session->cluster;
+  const uint32_t queue = cluster->jobs[job].queue;
+  if (!cluster->config.proportion || queue == HR__KAI_NONE) return true;
+  if (!hr__kai_within_limits(cluster->queues, queue, request)) return false;
+  return cluster->jobs[job].preemptible || hr__kai_within_quotas(cluster->queues, queue, request);
+}
+
+static bool has_legacy_mig(const struct hr__kai_session *session, uint32_t node) {
+  const struct hr__kai_cluster *cluster = session->cluster;
+  for (uint32_t p = 0; p < cluster->n_pods; p++)
+    if (cluster->pods[p].legacy_mig && hr__kai_entry_on(session, p, node) >= 0) return true;
+  return false;
+}
+
+/* Whether the kind of request suits the MIG strategy of the node. */
+static bool suits_mig(const struct hr__kai_session *session, uint32_t pod, uint32_t node) {
+  const struct hr__kai_pod *described = &session->cluster->pods[pod];
+  const enum hr__kai_mig mig = session->cluster->nodes[node].mig;
+  if (described->legacy_mig) return false;
+  if (!wants_gpus(described)) return true;
+  if (mig == HR__KAI_MIG_NONE) return described->kind != HR__KAI_INSTANCE;
+  if (described->kind == HR__KAI_INSTANCE && has_legacy_mig(session, node)) return false;
+  if (mig == HR__KAI_MIG_SINGLE) return described->kind == HR__KAI_WHOLE;
+  return mig != HR__KAI_MIG_MIXED || described->kind == HR__KAI_INSTANCE;
+}
+
+/* Whether the node takes one more pod, and another one that reserves a GPU if one is to be shared anew. */
+static bool has_room_for_pods(struct hr__kai_session *session, uint32_t pod, uint32_t node) {
+  const size_t cell = (size_t)node * session->cluster->n_dims + HR__KAI_DIM_PODS;
+  const int64_t free = session->idle[cell] + session->releasing[cell];
+  if (!takes_parts(&session->cluster->pods[pod])) return free > 0;
+  if (free >= 2) return true;
+  const uint32_t n_devices = session->cluster->pods[pod].n_devices;
+  struct gpu_choice choice = choose_gpus(session, pod, node, false, false);
+  if (choice.n == n_devices && !choice.waits) return !choice.opens;
+  choice = choose_gpus(session, pod, node, true, false);
+  return choice.n == n_devices && !choice.opens;
+}
+
+static bool fits_node(struct hr__kai_session *session, uint32_t pod, uint32_t node) {
+  const struct hr__kai_pod *described = &session->cluster->pods[pod];
+  if (!hr__kai_fits(session, pod, node, true)) return false;
+  if (!session->cluster->config.predicates) return true;
+  const struct hr__kai_amounts request = checked_on(session, pod, node);
+  if (described->allowed_nodes && !described->allowed_nodes[node]) return false;
+  return within_capacity(session, described->job, &request) && suits_mig(session, pod, node) &&
+         has_room_for_pods(session, pod, node);
+}
+
+/* ---- Scores of nodes ---- */
+
+/* The idle and releasing amount of a resource of a node. */
+static int64_t free_on(const struct hr__kai_session *session, uint32_t node, uint32_t dim) {
+  const size_t cell = (size_t)node * session->cluster->n_dims + dim;
+  return session->idle[cell] + session->releasing[cell];
+}
+
+/* The range of a free resource over the allowed nodes that have it. */
+struct free_range {
+  uint32_t dim;
+  double least, most;
+};
+
+static struct free_range range_for(const struct hr__kai_session *session, uint32_t pod, const uint8_t *allowed) {
+  const struct hr__kai_cluster *cluster = session->cluster;
+  struct free_range range = {wants_gpus(&cluster->pods[pod]) ? HR__KAI_DIM_GPUS : HR__KAI_DIM_CPU, INFINITY, 0};
+  for (uint32_t n = 0; n < cluster->n_nodes; n++) {
+    if (!allowed[n] || cluster->nodes[n].allocatable[range.dim] == 0) continue;
+    const double free = (double)free_on(session, n, range.dim);
+    if (free < range.least) range.least = free;
+    if (free > range.most) range.most = free;
+  }
+  return range;
+}
+
+static double placement_score(const struct hr__kai_session *session, uint32_t node, const struct free_range *range) {
+  const struct hr__kai_cluster *cluster = session->cluster;
+  const bool gpus = range->dim == HR__KAI_DIM_GPUS;
+  const enum hr__kai_placement placement = gpus ? cluster->config.gpu_placement : cluster->config.cpu_placement;
+  const double free = (double)free_on(session, node, range->dim);
+  const int64_t has = cluster->nodes[node].allocatable[range->dim];
+  if (placement == HR__KAI_SPREAD) {
+    const int64_t n = gpus ? cluster->nodes[node].n_gpus : has;
+    return n == 0 ? 0 : free / (double)n;
+  }
+  if (placement == HR__KAI_NO_PLACEMENT || has == 0 || range->most <= 0) return 0;
+  if (range->least >= range->most) return score_placement;
+  return score_placement * (1 - (free - range->least) / (range->most - range->least));
+}
+
+/* The score of a node; negative: the node may not be used. */
+static double score_node(const struct hr__kai_placer *placer, uint32_t pod, uint32_t node,
+                         const struct free_range *range) {
+  const struct hr__kai_session *session = placer->session;
+  const struct hr__kai_cluster *cluster = session->cluster;
+  const struct hr__kai_config *config = &cluster->config;
+  const struct hr__kai_pod *described = &cluster->pods[pod];
+  double score = 0;
+  if (config->node_availability && hr__kai_fits_now(session, pod, node)) score += score_available;
+  if (config->gpu_sharing_order) {
+    /* A pod with whole GPUs asks for all the memory of a GPU. */
+    const bool whole = described->kind == HR__KAI_WHOLE && described->gpus > 0;
+    const int64_t mib = whole ? cluster->nodes[node].gpu_mib : hr__kai_mib_on(session, pod, node);
+    if (hr__kai_count_fitting(session, mib, node) > 0) score += score_shared;
+  }
+  if (config->resource_type && !wants_gpus(described) && cluster->nodes[node].mig == HR__KAI_MIG_NONE &&
+      cluster->nodes[node].allocatable[HR__KAI_DIM_GPUS] <= 0)
+    score += score_cpu_only;
+  score += placement_score(session, node, range);
+  if (!config->topology) return score;
+  const double topology = hr__kai_topology_score(&placer->topologies, described->pod_set, node);
+  return topology < 0 ? -1 : score + topology;
+}
+
+/* ---- Pods ---- */
+
+/* Places a pod on a node on which it fits. Returns whether it has a place. */
+static bool place_on(struct hr__kai_session *session, uint32_t pod, uint32_t node, bool wait_only) {
+  const struct hr__kai_pod *described = &session->cluster->pods[pod];
+  bool waits = wait_only;
+  if (takes_parts(described)) {
+    const struct hr__kai_mark mark = hr__kai_mark(session);
+    const struct gpu_choice choice = choose_gpus(session, pod, node, wait_only, true);
+    if (choice.n < described->n_devices) {
+      hr__kai_undo(session, mark);
+      return false;
+    }
+    waits = waits || choice.waits;
+  } else {
+    waits = waits || !hr__kai_fits_now(session, pod, node);
+  }
+  if (waits)
+    hr__kai_pipeline(session, pod, node);
+  else
+    hr__kai_bind(session, pod, node);
+  return true;
+}
+
+/* The fitting node with the highest score; HR__KAI_NONE: none is left. */
+static uint32_t best_node(const struct hr__kai_placer *placer, uint32_t n) {
+  const struct hr__kai_node *nodes = placer->session->cluster->nodes;
+  uint32_t best = HR__KAI_NONE;
+  for (uint32_t i = 0; i < n; i++) {
+    const uint32_t node = placer->fitting[i];
+    if (placer->scores[node] < 0) continue;
+    if (best == HR__KAI_NONE || placer->scores[node] > placer->scores[best] ||
+        (placer->scores[node] >= placer->scores[best] && nodes[node].name_rank < nodes[best].name_rank))
+      best = node;
+  }
+  return best;
+}
+
+static bool place_pod(struct hr__kai_placer *placer, uint32_t pod, const uint8_t *allowed, bool wait_only) {
+  struct hr__kai_session *session = placer->session;
+  const struct free_range range = range_for(session, pod, allowed);
+  uint32_t n = 0;
+  for (uint32_t node = 0; node < session->cluster->n_nodes; node++) {
+    if (!allowed[node] || !fits_node(session, pod, node)) continue;
+    placer->fitting[n++] = node;
+    placer->scores[node] = score_node(placer, pod, node, &range);
+  }
+  for (uint32_t node; (node = best_node(placer, n)) != HR__KAI_NONE; placer->scores[node] = -1)
+    if (place_on(session, pod, node, wait_only)) return true;
+  return false;
+}
+
+/* ---- Groups and pod sets ---- */
+
+static bool place_subject(struct hr__kai_placer *placer, const struct hr__kai_subject *subject, const uint8_t *allowed,
+                          bool wait_only);
+
+static bool is_below(const struct hr__kai_cluster *cluster, uint32_t group, uint32_t ancestor) {
+  while (group != HR__KAI_NONE && group != ancestor) group = cluster->groups[group].parent;
+  return group == ancestor;
+}
+
+/* Places the part of the subject's pods that belongs to a child: the group or the pod set that is not
+   HR__KAI_NONE. */
+static bool place_child(struct hr__kai_placer *placer, const struct hr__kai_subject *subject, uint32_t group,
+                        uint32_t set, const uint8_t *allowed, bool wait_only) {
+  const struct hr__kai_cluster *cluster = placer->session->cluster;
+  uint32_t *pods = placer->batch + placer->n_batch;
+  struct hr__kai_subject child = {.job = subject->job, .set = set, .group = group, .pods = pods};
+  child.constraint = set != HR__KAI_NONE ? &cluster->sets[set].constraint : &cluster->groups[group].constraint;
+  for (uint32_t i = 0; i < subject->n_pods; i++) {
+    const uint32_t of = cluster->pods[subject->pods[i]].pod_set;
+    if (set != HR__KAI_NONE ? of == set : is_below(cluster, cluster->sets[of].group, group))
+      pods[child.n_pods++] = subject->pods[i];
+  }
+  placer->n_batch += child.n_pods;
+  const bool placed = place_subject(placer, &child, allowed, wait_only);
+  placer->n_batch -= child.n_pods;
+  return placed;
+}
+
+/* Places the child groups by name, then the child pod sets by their order. */
+static bool place_children(struct hr__kai_placer *placer, const struct hr__kai_subject *subject, const uint8_t *allowed,
+                           bool wait_only) {
+  const struct hr__kai_cluster *cluster = placer->session->cluster;
+  const struct hr__kai_job *job = &cluster->jobs[subject->job];
+  uint32_t *children = placer->children + placer->n_children, n = 0;
+  for (uint32_t g = job->first_group; g < job->first_group + job->n_groups; g++) {
+    if (cluster->groups[g].parent != subject->group) continue;
+    uint32_t at = n++;
+    for (; at > 0 && cluster->groups[children[at - 1]].name_rank > cluster->groups[g].name_rank; at--)
+      children[at] = children[at - 1];
+    children[at] = g;
+  }
+  const uint32_t n_groups = n;
+  for (uint32_t s = job->first_set; s < job->first_set + job->n_sets; s++)
+    if (cluster->sets[s].group == subject->group) children[n++] = s;
+  placer->n_children += n;
+  bool placed = true;
+  for (uint32_t i = 0; i < n && placed; i++) {
+    if (i == n_groups) hr__kai_sort_sets(placer->session, children + n_groups, n - n_groups);
+    placed = i < n_groups ? place_child(placer, subject, children[i], HR__KAI_NONE, allowed, wait_only)
+                          : place_child(placer, subject, HR__KAI_NONE, children[i], allowed, wait_only);
+  }
+  placer->n_children -= n;
+  return placed;
+}
+
+static bool place_on_nodes(struct hr__kai_placer *placer, const struct hr__kai_subject *subject, const uint8_t *allowed,
+                           bool wait_only) {
+  if (subject->set == HR__KAI_NONE) return place_children(placer, subject, allowed, wait_only);
+  for (uint32_t i = 0; i < subject->n_pods; i++)
+    if (!place_pod(placer, subject->pods[i], allowed, wait_only)) return false;
+  return true;
+}
+
+/* Tries to place the subject on a set of nodes; undoes it if that fails. */
+static bool try_on_nodes(struct hr__kai_placer *placer, const struct hr__kai_subject *subject, const uint8_t *allowed,
+                         bool wait_only) {
+  const struct hr__kai_mark mark = hr__kai_mark(placer->session);
+  if (place_on_nodes(placer, subject, allowed, wait_only)) return true;
+  hr__kai_undo(placer->session, mark);
+  return false;
+}
+
+/* Places the subject in one of the domains that its constraint allows. */
+static bool place_subject(struct hr__kai_placer *placer, const struct hr__kai_subject *subject, const uint8_t *allowed,
+                          bool wait_only) {
+  const struct hr__kai_cluster *cluster = placer->session->cluster;
+  const uint32_t topology = subject->constraint->topology;
+  if (topology == HR__KAI_NONE || !cluster->config.topology) return try_on_nodes(placer, subject, allowed, wait_only);
+  if (topology >= cluster->n_topologies) return false;
+  if (subject->n_pods == 0) return try_on_nodes(placer, subject, allowed, wait_only);
+
+  const struct hr__kai_tree *tree = &placer->topologies.trees[topology];
+  uint32_t *domains = placer->domains + placer->n_domains;
+  uint8_t *nodes = placer->node_sets + placer->n_node_sets;
+  const uint32_t n = hr__kai_domains_for(&placer->topologies, subject, allowed);
+  for (uint32_t i = 0; i < n; i++) domains[i] = tree->order[i];
+  placer->n_domains += n;
+  placer->n_node_sets += cluster->n_nodes;
+  bool placed = false;
+  for (uint32_t i = 0; i < n && !placed; i++) {
+    const struct hr__kai_domain *domain = &tree->domains[domains[i]];
+    for (uint32_t node = 0; node < cluster->n_nodes; node++) nodes[node] = 0;
+    for (uint32_t j = 0; j < domain->n_nodes; j++) nodes[domain->nodes[j]] = allowed[domain->nodes[j]];
+    placed = try_on_nodes(placer, subject, nodes, wait_only);
+  }
+  placer->n_domains -= n;
+  placer->n_node_sets -= cluster->n_nodes;
+  return placed;
+}
+
+bool hr__kai_place_job(struct hr__kai_placer *placer, uint32_t job, const uint8_t *allowed, bool wait_only) {
+  struct hr__kai_session *session = placer->session;
+  hr__kai_topologies_forget(&placer->topologies, job);
+  const uint32_t n = hr__kai_next_pods(session, job, !wait_only, placer->pods, placer->sets);
+  struct hr__kai_amounts request = {{0}};
+  for (uint32_t i = 0; i < n; i++) hr__kai_add(&request, &session->cluster->pods[placer->pods[i]].quota);
+  if (!within_capacity(session, job, &request)) return false;
+  const uint32_t root = session->cluster->jobs[job].first_group;
+  const struct hr__kai_subject subject = {.constraint = &session->cluster->groups[root].constraint,
+                                          .job = job,
+                                          .set = HR__KAI_NONE,
+                                          .group = root,
+                                          .pods = placer->pods,
+                                          .n_pods = n};
+  return place_subject(placer, &subject, allowed, wait_only);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Creates a session: counts the pods on their nodes, sums what queues hold and request, and divides the cluster.
+ *
+ * Invariant: the counts of pod sets and jobs agree with the statuses of the pods; a node counts the pods that are used.
+ *
+ * Source: KAI-Scheduler, framework/session, plugins/proportion and api/podgroup_info.
+ */
+
+#include "policies/kai/session.h"
+
+#include "policies/kai/node_usage.h"
+
+#include <math.h>
+
+enum { FIRST_CHANGES = 1024, FIRST_OPERATIONS = 64 };
+
+struct hr__kai_config hr__kai_default_config(void) {
+  return (struct hr__kai_config){.proportion = true,
+                                 .priority = true,
+                                 .elastic = true,
+                                 .predicates = true,
+                                 .node_availability = true,
+                                 .gpu_sharing_order = true,
+                                 .gpu_pack = true,
+                                 .resource_type = true,
+                                 .pod_set_order = true,
+                                 .task_order = true,
+                                 .topology = true,
+                                 .min_runtime = true,
+                                 .allow_consolidating_reclaim = true,
+                                 .gpu_placement = HR__KAI_BINPACK,
+                                 .cpu_placement = HR__KAI_BINPACK,
+                                 .reclaim_method = HR__KAI_LOWEST_COMMON_ANCESTOR,
+                                 .max_consolidation_victims = -1,
+                                 .min_gpu_mib = 100,
+                                 .k_value = 1,
+                                 .saturation_multiplier = 1};
+}
+
+int64_t hr__kai_hundredths(int64_t mib, int64_t gpu_mib) {
+  return (int64_t)ceil((double)mib / (double)gpu_mib * 100);
+}
+
+struct hr__kai_amounts hr__kai_request_of(const struct hr__kai_cluster *cluster, uint32_t pod) {
+  struct hr__kai_amounts amounts = cluster->pods[pod].quota;
+  if (cluster->pods[pod].kind == HR__KAI_MEMORY && cluster->config.min_gpu_mib > 0)
+    amounts.of[HR__KAI_GPU] +=
+        cluster->pods[pod].n_devices * cluster->pods[pod].gpu_mib * HR__KAI_GPU_UNIT / cluster->config.min_gpu_mib;
+  return amounts;
+}
+
+struct hr__kai_amounts hr__kai_accepted_of(const struct hr__kai_session *session, uint32_t pod) {
+  struct hr__kai_amounts amounts = session->cluster->pods[pod].quota;
+  amounts.of[HR__KAI_GPU] = session->pods[pod].accepted_gpus;
+  return session->pods[pod].accepted ? amounts : (struct hr__kai_amounts){{0}};
+}
+
+/* ---- Memory ---- */
+
+static void *alloc(struct hr__kai_session *session, size_t n, size_t bytes) {
+  void *memory = hr_arena_alloc(session->arena, (n ? n : 1) * bytes);
+  if (!memory) session->no_memory = true;
+  return memory;
+}
+
+/* Allocates the lists of shared GPUs: each pod has three, for as many GPUs as it requests parts of. */
+static void allocate_gpus(struct hr__kai_session *session, const struct hr__kai_start *start) {
+  const struct hr__kai_cluster *cluster = session->cluster;
+  uint32_t n = 0, n_shared = 0;
+  session->first_gpu = alloc(session, cluster->n_pods, sizeof *session->first_gpu);
+  if (!session->first_gpu) return;
+  for (uint32_t p = 0; p < cluster->n_pods; p++) {
+    session->first_gpu[p] = n;
+    n += 3 * cluster->pods[p].n_devices;
+    n_shared += 2 * cluster->pods[p].n_devices;
+    for (uint32_t i = 0; i < start[p].n_gpus; i++)
+      if (start[p].gpus[i] >= session->max_shared) session->max_shared = start[p].gpus[i] + 1;
+  }
+  session->n_shared = session->max_shared;
+  session->max_shared += n_shared;
+  session->gpus = alloc(session, n, sizeof *session->gpus);
+  session->shared = alloc(session, session->max_shared, sizeof *session->shared);
+}
+
+static void allocate_state(struct hr__kai_session *session) {
+  const struct hr__kai_cluster *cluster = session->cluster;
+  const size_t cells = (size_t)cluster->n_nodes * cluster->n_dims;
+  session->idle = alloc(session, cells, sizeof *session->idle);
+  session->releasing = alloc(session, cells, sizeof *session->releasing);
+  session->used_gpus = alloc(session, cluster->n_nodes, sizeof *session->used_gpus);
+  session->first_shared = alloc(session, cluster->n_nodes, sizeof *session->first_shared);
+  session->pods = alloc(session, cluster->n_pods, sizeof *session->pods);
+  session->sets = alloc(session, cluster->n_sets, sizeof *session->sets);
+  session->jobs = alloc(session, cluster->n_jobs, sizeof *session->jobs);
+  session->max_changes = FIRST_CHANGES;
+  session->changes = alloc(session, session->max_changes, sizeof *session->changes);
+  session->max_operations = FIRST_OPERATIONS;
+  session->operations = alloc(session, session->max_operations, sizeof *session->operations);
+}
+
+/* ---- Start ---- */
+
+static void start_nodes(struct hr__kai_session *session) {
+  const struct hr__kai_cluster *cluster = session->cluster;
+  for (uint32_t n = 0; n < cluster->n_nodes; n++) {
+    const int64_t *allocatable = cluster->nodes[n].allocatable;
+    session->first_shared[n] = -1;
+    for (uint32_t d = 0; d < cluster->n_dims; d++) session->idle[n * cluster->n_dims + d] = allocatable[d];
+    session->total.of[HR__KAI_CPU] += allocatable[HR__KAI_DIM_CPU];
+    session->total.of[HR__KAI_MEM] += allocatable[HR__KAI_DIM_MEM];
+    session->total.of[HR__KAI_GPU] += allocatable[HR__KAI_DIM_GPUS] * HR__KAI_GPU_UNIT;
+    for (uint32_t d = HR__KAI_DIM_MIG; d < cluster->n_dims; d++)
+      session->total.of[HR__KAI_GPU] += allocatable[d] * cluster->mig_slices[d] * HR__KAI_GPU_UNIT;
+  }
+}
+
+/* Puts the shared GPUs that pods are on into the lists of their nodes. */
+static void start_shared(struct hr__kai_session *session, const struct hr__kai_start *start) {
+  const struct hr__kai_cluster *cluster = session->cluster;
+  for (int64_t g = 0; g < session->n_shared; g++) session->shared[g] = (struct hr__kai_shared_gpu){.next = -2};
+  for (uint32_t p = 0; p < cluster->n_pods; p++) {
+    if (start[p].node == HR__KAI_NONE || !hr__kai_is(start[p].status, HR__KAI_USED)) continue;
+    for (uint32_t i = 0; i < start[p].n_gpus; i++) {
+      struct hr__kai_shared_gpu *shared = &session->shared[start[p].gpus[i]];
+      if (shared->next != -2) continue;
+      *shared = (struct hr__kai_shared_gpu){.next = -1, .reserved = true};
+      int64_t *link = &session->first_shared[start[p].node];
+      while (*link >= 0) link = &session->shared[*link].next;
+      *link = start[p].gpus[i];
+    }
+  }
+}
+
+static void start_pod(struct hr__kai_session *session, uint32_t pod, const struct hr__kai_start *start) {
+  const struct hr__kai_pod *described = &session->cluster->pods[pod];
+  struct hr__kai_pod_state *state = &session->pods[pod];
+  *state = (struct hr__kai_pod_state){
+      .status = start->status, .node = start->node == HR__KAI_NONE ? -1 : (int64_t)start->node, .on_node = {-1, -1}};
+  for (uint32_t i = 0; i < start->n_gpus && i < described->n_devices; i++)
+    hr__kai_gpus_of(session, pod, 0)[state->n_gpus++] = start->gpus[i];
+  if (start->node != HR__KAI_NONE && hr__kai_is(start->status, HR__KAI_USED))
+    hr__kai_count_on(session, pod, start->node);
+
+  struct hr__kai_set_state *set = &session->sets[described->pod_set];
+  struct hr__kai_job_state *job = &session->jobs[described->job];
+  set->count[start->status]++;
+  set->n_active += hr__kai_is(start->status, HR__KAI_ACTIVE);
+  set->n_used += hr__kai_is(start->status, HR__KAI_USED);
+  set->n_alive += hr__kai_is(start->status, HR__KAI_ALIVE);
+  job->n_active += hr__kai_is(start->status, HR__KAI_ACTIVE);
+  job->n_used += hr__kai_is(start->status, HR__KAI_USED);
+  job->n_pending += start->status == HR__KAI_PENDING;
+  job->n_succeeded += start->status == HR__KAI_SUCCEEDED;
+  if (hr__kai_is(start->status, HR__KAI_HOLDING)) hr__kai_add(&job->allocated, &described->quota);
+}
+
+/* Adds what the pod holds or requests to its queue and all queues above it. */
+static void start_share(struct hr__kai_session *session, uint32_t pod) {
+  const struct hr__kai_cluster *cluster = session->cluster;
+  const struct hr__kai_job *job = &cluster->jobs[cluster->pods[pod].job];
+  const int64_t status = session->pods[pod].status;
+  const bool holds = hr__kai_is(status, HR__KAI_HOLDING);
+  if (!holds && status != HR__KAI_PENDING) return;
+  const struct hr__kai_amounts amounts = holds ? hr__kai_accepted_of(session, pod) : hr__kai_request_of(cluster, pod);
+  for (uint32_t q = job->queue; q != HR__KAI_NONE; q = cluster->queues[q].parent) {
+    for (int r = 0; r < HR__KAI_RESOURCES; r++) {
+      struct hr__kai_share *share = &cluster->queues[q].share[r];
+      share->request += amounts.of[r];
+      if (holds) share->allocated += amounts.of[r];
+      if (holds && !job->preemptible) share->allocated_non_preemptible += amounts.of[r];
+    }
+  }
+}
+
+static void start_queues(struct hr__kai_session *session) {
+  const struct hr__kai_cluster *cluster = session->cluster;
+  for (uint32_t q = 0; q < cluster->n_queues; q++)
+    for (int r = 0; r < HR__KAI_RESOURCES; r++) {
+      struct hr__kai_share *share = &cluster->queues[q].share[r];
+      share->fair = share->allocated = share->allocated_non_preemptible = share->request = 0;
+    }
+  for (uint32_t p = 0; p < cluster->n_pods; p++)
+    if (cluster->jobs[cluster->pods[p].job].queue != HR__KAI_NONE) start_share(session, p);
+  uint32_t *ids = alloc(session, cluster->n_queues, sizeof *ids);
+  double *remainders = alloc(session, cluster->n_queues, sizeof *remainders);
+  if (session->no_memory) return;
+  hr__kai_divide_tree(cluster->queues, cluster->n_queues, &session->total, cluster->config.k_value, ids, remainders);
+}
+
+struct hr__kai_session *hr__kai_session_create(struct hr_arena *arena, const struct hr__kai_cluster *cluster,
+                                               const struct hr__kai_start *start) {
+  struct hr__kai_session *session = hr_arena_alloc(arena, sizeof *session);
+  if (!session) return NULL;
+  *session = (struct hr__kai_session){.arena = arena, .cluster = cluster, .part_job = HR__KAI_NONE};
+  allocate_gpus(session, start);
+  allocate_state(session);
+  if (session->no_memory) return NULL;
+  start_nodes(session);
+  start_shared(session, start);
+  for (uint32_t i = 0; i < cluster->n_pods; i++) {
+    const uint32_t pod = cluster->start_order ? cluster->start_order[i] : i;
+    start_pod(session, pod, &start[pod]);
+  }
+  start_queues(session);
+  session->n_changes = 0;
+  return session->no_memory ? NULL : session;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_POLICIES_KAI_SESSION_H
+#define HR_POLICIES_KAI_SESSION_H
+
+/*
+ * The cluster as one session of KAI sees it, and the state that the session changes.
+ *
+ * The caller owns the arrays of the description (nodes, queues, jobs, pod sets, groups, pods); they must stay as they
+ * are while the session exists. Ids are indices. The state lies in arrays of int64_t, so that a statement can record
+ * each change and undo it (statement.h). All memory comes from one arena and is allocated when the session is created;
+ * later, only lists that grow past their largest size so far are allocated again.
+ */
+
+#include "policies/kai/queue_rules.h"
+
+/* The dimensions of a vector of node resources. Further dimensions are MIG profiles. */
+enum { HR__KAI_DIM_CPU, HR__KAI_DIM_MEM, HR__KAI_DIM_PODS, HR__KAI_DIM_GPUS, HR__KAI_DIM_MIG };
+
+/* The columns: name, word. */
+#define HR__KAI_STATUSES(X)                                                                                            \
+  X(PENDING, "Pending")                                                                                                \
+  X(GATED, "Gated")                                                                                                    \
+  X(ALLOCATED, "Allocated")                                                                                            \
+  X(PIPELINED, "Pipelined")                                                                                            \
+  X(BINDING, "Binding")                                                                                                \
+  X(BOUND, "Bound")                                                                                                    \
+  X(RUNNING, "Running")                                                                                                \
+  X(RELEASING, "Releasing")                                                                                            \
+  X(SUCCEEDED, "Succeeded")                                                                                            \
+  X(FAILED, "Failed")                                                                                                  \
+  X(UNKNOWN, "Unknown")                                                                                                \
+  X(DELETED, "Deleted")
+
+#define HR__KAI_STATUS_NAME(name, word) HR__KAI_##name,
+enum hr__kai_status { HR__KAI_STATUSES(HR__KAI_STATUS_NAME) HR__KAI_N_STATUSES };
+#undef HR__KAI_STATUS_NAME
+
+/* Sets of statuses, as bits. */
+enum {
+  HR__KAI_HOLDING = 1 << HR__KAI_ALLOCATED | 1 << HR__KAI_BINDING | 1 << HR__KAI_BOUND | 1 << HR__KAI_RUNNING,
+  HR__KAI_ACTIVE = HR__KAI_HOLDING | 1 << HR__KAI_PIPELINED, /* has a place, or waits for one that is released */
+  HR__KAI_USED = HR__KAI_ACTIVE | 1 << HR__KAI_RELEASING,
+  HR__KAI_ALIVE = HR__KAI_ACTIVE | 1 << HR__KAI_PENDING | 1 << HR__KAI_GATED
+};
+
+static inline bool hr__kai_is(int64_t status, int set) {
+  return set >> status & 1;
+}
+
+enum hr__kai_mig { HR__KAI_MIG_NONE, HR__KAI_MIG_SINGLE, HR__KAI_MIG_MIXED, HR__KAI_MIG_UNNAMED };
+
+struct hr__kai_node {
+  const int64_t *allocatable; /* [n_dims] */
+  int64_t gpu_mib;            /* memory of each GPU */
+  int64_t n_gpus;             /* physical GPUs, also if they are divided into MIG instances */
+  uint32_t name_rank;
+  enum hr__kai_mig mig;
+};
+
+enum hr__kai_request { HR__KAI_WHOLE, HR__KAI_FRACTION, HR__KAI_MEMORY, HR__KAI_INSTANCE };
+
+struct hr__kai_pod {
+  const int64_t *request;       /* [n_dims]; GPUs only if they are whole */
+  const uint8_t *allowed_nodes; /* [n_nodes] 1: may run there; NULL: everywhere */
+  struct hr__kai_amounts quota; /* what counts for the quota before the pod has a node; GPU memory counts 0 */
+  int64_t gpus;                 /* GPUs without MIG instances, in millionths; GPU memory counts 0 */
+  int64_t gpu_mib;              /* requested memory of each GPU */
+  double portion;               /* of each GPU */
+  uint32_t n_devices;           /* GPUs of which a part is requested */
+  enum hr__kai_request kind;
+  uint32_t job, pod_set;
+  uint32_t order; /* position among the pods of the job: by task priority, then by name */
+  bool legacy_mig;
+};
+
+/* A topology constraint. Levels count from 1 (outermost); 0: none. -1: a level that the topology does not have. */
+struct hr__kai_constraint {
+  uint32_t topology; /* HR__KAI_NONE: no constraint. At least `n_topologies`: unknown, which nothing satisfies */
+  int32_t required, preferred;
+};
+
+/* Pods of a job of which at least `min_available` must run together. */
+struct hr__kai_pod_set {
+  struct hr__kai_constraint constraint;
+  uint32_t job, group;        /* group: its parent, an index of `groups` */
+  uint32_t first_pod, n_pods; /* in `pods_of_sets`, by the order of tasks */
+  uint32_t min_available;
+  uint32_t name_rank;
+};
+
+/* An inner node of the tree of a job's pod sets. The root comes first. */
+struct hr__kai_group {
+  struct hr__kai_constraint constraint;
+  uint32_t job, parent; /* HR__KAI_NONE: the root */
+  uint32_t name_rank;
+};
+
+struct hr__kai_job {
+  uint32_t queue;
+  int32_t priority;
+  int64_t created; /* smaller: older */
+  uint32_t name_rank;
+  uint32_t first_pod, n_pods;
+  uint32_t first_set, n_sets;
+  uint32_t first_group, n_groups; /* at least one */
+  int64_t last_start_us;          /* INT64_MIN: never started */
+  int64_t stale_since_us;         /* INT64_MIN: not known to be stale */
+  bool preemptible;
+};
+
+/* A topology: node n is in the domain `domain_of[level * n_nodes + n]`, HR__KAI_NONE if the node is outside. */
+struct hr__kai_topology {
+  uint32_t n_levels;         /* without the root, which is level 0 and has domain 0 only */
+  const uint32_t *domain_of; /* [(n_levels + 1) * n_nodes] */
+  uint32_t n_domains;
+  const uint32_t *id_ranks; /* [n_domains] positions among the sorted names of the domains */
+};
+
+enum hr__kai_placement { HR__KAI_NO_PLACEMENT, HR__KAI_BINPACK, HR__KAI_SPREAD };
+
+/* The plug-ins of the configuration, and their arguments. */
+struct hr__kai_config {
+  bool proportion, priority, elastic, predicates, node_availability, gpu_sharing_order, gpu_pack, gpu_spread;
+  bool resource_type, pod_set_order, task_order, topology, min_runtime;
+  bool allow_consolidating_reclaim;
+  enum hr__kai_placement gpu_placement, cpu_placement;
+  enum hr__kai_min_runtime_method reclaim_method;
+  int64_t preempt_min_runtime_us, reclaim_min_runtime_us;
+  int64_t max_consolidation_victims; /* -1: no limit; 0: no consolidation */
+  int64_t stale_grace_us;            /* negative: stale gangs are never evicted */
+  int64_t min_gpu_mib;               /* the smallest GPU memory of any node */
+  double k_value, saturation_multiplier;
+};
+
+/* The default configuration of KAI. */
+struct hr__kai_config hr__kai_default_config(void);
+
+struct hr__kai_cluster {
+  const struct hr__kai_node *nodes;
+  struct hr__kai_queue *queues; /* quotas are read; shares are computed */
+  struct hr__kai_job *jobs;     /* the times of starts are written */
+  const struct hr__kai_pod *pods;
+  const struct hr__kai_pod_set *sets;
+  const struct hr__kai_group *groups;
+  const struct hr__kai_topology *topologies;
+  const uint32_t *pods_of_sets;
+  const uint32_t *start_order; /* [n_pods] the order in which nodes count pods at the start; NULL: by id */
+  uint32_t n_nodes, n_queues, n_jobs, n_pods, n_sets, n_groups, n_topologies, n_dims;
+  const int64_t *mig_slices; /* [n_dims] of a MIG profile; 0 for other dimensions */
+  struct hr__kai_config config;
+  int64_t now_us;
+};
+
+/* Where a pod is before the session starts. `gpus` are ids of shared GPUs, the same id for the same GPU. */
+struct hr__kai_start {
+  enum hr__kai_status status;
+  uint32_t node;        /* HR__KAI_NONE: none */
+  const uint32_t *gpus; /* [n_gpus] */
+  uint32_t n_gpus;
+};
+
+/* A change that a statement can undo. */
+struct hr__kai_change {
+  int64_t *cell, before;
+};
+
+enum hr__kai_operation_kind { HR__KAI_EVICT, HR__KAI_PIPELINE, HR__KAI_BIND };
+
+/* What a statement did to a pod. It is carried out when the statement is committed. */
+struct hr__kai_operation {
+  enum hr__kai_operation_kind kind;
+  uint32_t pod, node;
+  int64_t status_before, virtual_before;
+  int64_t valid; /* 0: undone */
+};
+
+/* The state of a pod. A pod may be on two nodes: where it is released, and where it waits. */
+struct hr__kai_pod_state {
+  int64_t status, node;      /* node -1: none */
+  int64_t is_virtual;        /* the status was set by a statement that is not committed */
+  int64_t accepted_gpus;     /* what it counted for the quota on its last node, in millionths */
+  bool accepted;             /* it was on a node */
+  int64_t n_gpus;            /* shared GPUs in list 0 */
+  int64_t on_node[2];        /* the nodes that count it; -1: none */
+  int64_t status_on_node[2]; /* as these nodes count it */
+  int64_t n_gpus_on_node[2]; /* shared GPUs in lists 1 and 2 */
+};
+
+/* The state of a pod set. */
+struct hr__kai_set_state {
+  int64_t count[HR__KAI_N_STATUSES]; /* pods by status */
+  int64_t n_active, n_used, n_alive;
+};
+
+/* The state of a job. */
+struct hr__kai_job_state {
+  struct hr__kai_amounts allocated; /* requests of its pods that hold a place */
+  int64_t n_pending, n_succeeded, n_active, n_used;
+  int64_t is_cached;              /* the following members are valid */
+  struct hr__kai_amounts request; /* of its next pods; GPU memory counts by the smallest GPU */
+  int elastic;                    /* -1: below its minimum, 0: at it, 1: above it */
+};
+
+/* A shared GPU. All members are MiB except the last three. */
+struct hr__kai_shared_gpu {
+  int64_t used, releasing, allocated;
+  int64_t has_allocated; /* a pod was placed on it, not only pipelined */
+  int64_t is_releasing;  /* counts as a releasing whole GPU */
+  int64_t next;          /* next shared GPU of the node; -1: none */
+  bool reserved;         /* it existed before the session */
+};
+
+struct hr__kai_session {
+  struct hr_arena *arena;
+  const struct hr__kai_cluster *cluster;
+  struct hr__kai_amounts total; /* of all nodes */
+  bool no_memory;
+
+  int64_t *idle, *releasing; /* [n_nodes * n_dims] */
+  int64_t *used_gpus;        /* [n_nodes] whole GPUs */
+  int64_t *first_shared;     /* [n_nodes] first shared GPU; -1: none */
+  struct hr__kai_shared_gpu *shared;
+  int64_t n_shared;
+  uint32_t max_shared;
+  struct hr__kai_pod_state *pods;
+  uint32_t *first_gpu; /* [n_pods + 1] start of a pod's lists in `gpus`; it has three lists of `n_devices` */
+  int64_t *gpus;       /* ids of shared GPUs */
+  struct hr__kai_set_state *sets;
+  struct hr__kai_job_state *jobs;
+
+  struct hr__kai_change *changes;
+  size_t n_changes, max_changes;
+  struct hr__kai_operation *operations;
+  int64_t n_operations;
+  size_t max_operations;
+
+  /* The part of the pending job that a solver looks at: its first pods. HR__KAI_NONE: no part. */
+  uint32_t part_job, part_n;
+  const uint32_t *part_pods;
+
+  uint32_t n_bound, n_evicted, n_pipelined; /* committed operations */
+};
+
+/* Creates a session from where the pods are. `start` has one entry per pod. Returns NULL if memory is exhausted. */
+struct hr__kai_session *hr__kai_session_create(struct hr_arena *arena, const struct hr__kai_cluster *cluster,
+                                               const struct hr__kai_start *start);
+
+/* The request of a pod for quotas; GPU memory counts by the smallest GPU of the cluster. */
+struct hr__kai_amounts hr__kai_request_of(const struct hr__kai_cluster *cluster, uint32_t pod);
+/* What a pod on a node counts for quotas. */
+struct hr__kai_amounts hr__kai_accepted_of(const struct hr__kai_session *session, uint32_t pod);
+/* The part of a GPU with `gpu_mib` that `mib` are, in hundredths, rounded up as KAI does. */
+int64_t hr__kai_hundredths(int64_t mib, int64_t gpu_mib);
+
+#endif

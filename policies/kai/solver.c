@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Searches for victims.
+ *
+ * The next pods of the pending job are solved one more at a time: first the first pod, then the first two, and so on.
+ * The victims found for the first k are evicted first for k + 1. A scenario collects victims in victim order. After
+ * each addition, for each node of the last victim, the victims that have pods on that node are evicted, and a
+ * simulation places the evicted jobs and the pending job again, in the order of queues. Other pending jobs are taken
+ * from that order, too, but are not placed. A rule of the action then accepts or rejects the result. Victims that get a
+ * place again are no losses. Lists of victims are groups of pods; `taken` marks the pods of the scenario.
+ *
+ * Source: KAI-Scheduler, actions/common/solvers and actions/common/action.
+ */
+
+#include "policies/kai/solver.h"
+
+#include "policies/kai/gangs.h"
+#include "policies/kai/node_usage.h"
+#include "policies/kai/statement.h"
+
+/* ---- Creation ---- */
+
+static void *alloc(struct hr__kai_session *session, size_t n, size_t bytes) {
+  void *memory = hr_arena_alloc(session->arena, (n ? n : 1) * bytes);
+  if (!memory) session->no_memory = true;
+  return memory;
+}
+
+static void create_list(struct hr__kai_session *session, struct hr__kai_victim_list *list) {
+  /* Groups do not share pods. */
+  list->max_groups = session->cluster->n_pods;
+  list->groups = alloc(session, list->max_groups, sizeof *list->groups);
+  list->pods = alloc(session, session->cluster->n_pods, sizeof *list->pods);
+}
+
+bool hr__kai_solver_create(struct hr__kai_solver *solver, struct hr__kai_session *session,
+                           struct hr__kai_placer *placer) {
+  const struct hr__kai_cluster *cluster = session->cluster;
+  *solver = (struct hr__kai_solver){.session = session, .placer = placer};
+  create_list(session, &solver->scenario);
+  create_list(session, &solver->recorded);
+  solver->evicted = alloc(session, cluster->n_pods, sizeof *solver->evicted);
+  solver->is_evicted = alloc(session, cluster->n_pods, sizeof *solver->is_evicted);
+  solver->taken = alloc(session, cluster->n_pods, sizeof *solver->taken);
+  solver->is_recorded = alloc(session, cluster->n_pods, sizeof *solver->is_recorded);
+  solver->is_victim = alloc(session, cluster->n_jobs, sizeof *solver->is_victim);
+  solver->on_node = alloc(session, cluster->n_pods, sizeof *solver->on_node);
+  solver->feasible = alloc(session, cluster->n_nodes, sizeof *solver->feasible);
+  solver->free = alloc(session, cluster->n_nodes, sizeof *solver->free);
+  solver->lost = alloc(session, cluster->n_nodes, sizeof *solver->lost);
+  solver->is_new = alloc(session, cluster->n_nodes, sizeof *solver->is_new);
+  solver->part = alloc(session, cluster->n_pods, sizeof *solver->part);
+  solver->pods = alloc(session, cluster->n_pods, sizeof *solver->pods);
+  solver->sets = alloc(session, cluster->n_sets, sizeof *solver->sets);
+  solver->losses = alloc(session, cluster->n_pods, sizeof *solver->losses);
+  solver->remaining = alloc(session, cluster->n_queues, sizeof *solver->remaining);
+  solver->allocated = alloc(session, 2 * (size_t)cluster->n_queues, sizeof *solver->allocated);
+  return !session->no_memory && hr__kai_order_create(&solver->victims, session, solver->pods, solver->sets) &&
+         hr__kai_order_create(&solver->simulated, session, solver->pods, solver->sets);
+}
+
+/* ---- Minimum run time ---- */
+
+/* Whether the victim runs for less than the minimum run time of its queue. */
+static bool is_protected(const struct hr__kai_solver *solver, enum hr__kai_purpose purpose, uint32_t pending,
+                         uint32_t victim) {
+  const struct hr__kai_cluster *cluster = solver->session->cluster;
+  const struct hr__kai_config *config = &cluster->config;
+  const struct hr__kai_job *job = &cluster->jobs[victim];
+  if (!config->min_runtime || purpose == HR__KAI_CONSOLIDATION || job->last_start_us == INT64_MIN) return false;
+  const int64_t runtime = purpose == HR__KAI_PREEMPTION
+                              ? hr__kai_preempt_min_runtime(cluster->queues, job->queue, config->preempt_min_runtime_us)
+                              : hr__kai_reclaim_min_runtime(cluster->queues, cluster->jobs[pending].queue, job->queue,
+                                                            config->reclaim_method, config->reclaim_min_runtime_us);
+  return cluster->now_us < job->last_start_us + runtime;
+}
+
+/* ---- Candidates ---- */
+
+static bool may_be_victim(const struct hr__kai_solver *solver, enum hr__kai_purpose purpose, uint32_t pending,
+                          uint32_t victim) {
+  const struct hr__kai_session *session = solver->session;
+  const struct hr__kai_job *mine = &session->cluster->jobs[pending], *job = &session->cluster->jobs[victim];
+  if (!job->preemptible || session->jobs[victim].n_active == 0 || victim == pending) return false;
+  if (purpose == HR__KAI_CONSOLIDATION) return true;
+  if (purpose == HR__KAI_PREEMPTION && (job->priority >= mine->priority || job->queue != mine->queue)) return false;
+  if (purpose == HR__KAI_RECLAIM && job->queue == mine->queue) return false;
+  return hr__kai_is_elastic(session, victim) || !is_protected(solver, purpose, pending, victim);
+}
+
+/* Fills the order of victims. */
+static void collect_candidates(struct hr__kai_solver *solver, enum hr__kai_purpose purpose, uint32_t pending) {
+  const struct hr__kai_cluster *cluster = solver->session->cluster;
+  const int64_t limit = cluster->config.max_consolidation_victims;
+  int64_t n = 0;
+  hr__kai_order_clear(&solver->victims, true, solver->taken);
+  for (uint32_t j = 0; j < cluster->n_jobs; j++) {
+    if (purpose == HR__KAI_CONSOLIDATION && limit >= 0 && n > limit) break;
+    if (!may_be_victim(solver, purpose, pending, j)) continue;
+    hr__kai_order_push(&solver->victims, j);
+    n++;
+  }
+}
+
+/* ---- Scenario ---- */
+
+static void add_group(struct hr__kai_victim_list *list, uint32_t job, const uint32_t *pods, uint32_t n, bool recorded) {
+  list->groups[list->n_groups++] =
+      (struct hr__kai_victims){.job = job, .first = list->n_pods, .n = n, .recorded = recorded};
+  for (uint32_t i = 0; i < n; i++) list->pods[list->n_pods++] = pods[i];
+}
+
+/* Adds victims to the scenario. */
+static void add_victims(struct hr__kai_solver *solver, uint32_t job, const uint32_t *pods, uint32_t n, bool recorded) {
+  add_group(&solver->scenario, job, pods, n, recorded);
+  for (uint32_t i = 0; i < n; i++) solver->on_node[pods[i]] = (uint32_t)solver->session->pods[pods[i]].node;
+}
+
+/* Starts a scenario with the recorded victims. */
+static void start_scenario(struct hr__kai_solver *solver) {
+  const struct hr__kai_victim_list *recorded = &solver->recorded;
+  solver->scenario.n_groups = solver->scenario.n_pods = 0;
+  for (uint32_t p = 0; p < solver->session->cluster->n_pods; p++) solver->taken[p] = solver->is_recorded[p] = 0;
+  for (uint32_t g = 0; g < recorded->n_groups; g++)
+    add_victims(solver, recorded->groups[g].job, recorded->pods + recorded->groups[g].first, recorded->groups[g].n,
+                true);
+  for (uint32_t i = 0; i < recorded->n_pods; i++) solver->is_recorded[recorded->pods[i]] = 1;
+}
+
+/* Puts the victim back into the order without its recorded pods. */
+static void push_without_recorded(struct hr__kai_solver *solver, uint32_t job) {
+  const struct hr__kai_job *described = &solver->session->cluster->jobs[job];
+  bool some_left = false;
+  for (uint32_t p = described->first_pod; p < described->first_pod + described->n_pods; p++) {
+    solver->taken[p] = solver->taken[p] || solver->is_recorded[p];
+    some_left = some_left || !solver->taken[p];
+  }
+  if (some_left) hr__kai_order_push(&solver->victims, job);
+}
+
+/* Takes the next victims from their order into the scenario. Returns whether there are new ones. */
+static bool add_next_victims(struct hr__kai_solver *solver) {
+  const struct hr__kai_session *session = solver->session;
+  const struct hr__kai_job *described;
+  const uint32_t job = hr__kai_order_pop(&solver->victims);
+  const uint32_t n = hr__kai_next_victims(session, job, solver->taken, solver->pods, solver->sets);
+  for (uint32_t i = 0; i < n; i++) {
+    if (!solver->is_recorded[solver->pods[i]]) continue;
+    push_without_recorded(solver, job);
+    return false;
+  }
+  if (n > 0) add_victims(solver, job, solver->pods, n, false);
+  for (uint32_t i = 0; i < n; i++) solver->taken[solver->pods[i]] = 1;
+  described = &session->cluster->jobs[job];
+  for (uint32_t p = described->first_pod; p < described->first_pod + described->n_pods; p++)
+    if (!solver->taken[p] && hr__kai_is(session->pods[p].status, HR__KAI_ACTIVE)) {
+      hr__kai_order_push(&solver->victims, job);
+      break;
+    }
+  return n > 0;
+}
+
+/* Whether a job has a victim, which was not recorded before, on the node. */
+static bool has_victim_on(const struct hr__kai_solver *solver, uint32_t job, uint32_t node) {
+  const struct hr__kai_victim_list *list = &solver->scenario;
+  for (uint32_t g = 0; g < list->n_groups; g++) {
+    if (list->groups[g].job != job || list->groups[g].recorded) continue;
+    for (uint32_t i = 0; i < list->groups[g].n; i++)
+      if (solver->on_node[list->pods[list->groups[g].first + i]] == node) return true;
+  }
+  return false;
+}
+
+/* ---- Simulation ---- */
+
+static void evict_group(struct hr__kai_solver *solver, const struct hr__kai_victims *group) {
+  for (uint32_t i = 0; i < group->n; i++) {
+    const uint32_t pod = solver->scenario.pods[group->first + i];
+    if (solver->is_evicted[pod]) continue;
+    hr__kai_evict(solver->session, pod);
+    solver->is_evicted[pod] = 1;
+    solver->evicted[solver->n_evicted++] = pod;
+  }
+}
+
+/* Forgets the evicted pods after the first `n`. */
+static void forget_evicted(struct hr__kai_solver *solver, uint32_t n) {
+  while (solver->n_evicted > n) solver->is_evicted[solver->evicted[--solver->n_evicted]] = 0;
+}
+
+/* Places the pending job, and the evicted victims as far as possible. Returns whether the pending job has a place. */
+static bool simulate(struct hr__kai_solver *solver, uint32_t pending) {
+  struct hr__kai_session *session = solver->session;
+  const struct hr__kai_cluster *cluster = session->cluster;
+  for (uint32_t j = 0; j < cluster->n_jobs; j++) solver->is_victim[j] = 0;
+  for (uint32_t i = 0; i < solver->n_evicted; i++) solver->is_victim[cluster->pods[solver->evicted[i]].job] = 1;
+  uint32_t n_left = 1;
+  hr__kai_order_clear(&solver->simulated, false, NULL);
+  for (uint32_t j = 0; j < cluster->n_jobs; j++) {
+    if (session->jobs[j].n_pending == 0 && !solver->is_victim[j] && j != pending) continue;
+    n_left += solver->is_victim[j] && j != pending;
+    hr__kai_order_push(&solver->simulated, j);
+  }
+  bool placed = false;
+  while (n_left > 0) {
+    const uint32_t job = hr__kai_order_pop(&solver->simulated);
+    if (job == HR__KAI_NONE) break;
+    if (job != pending && !solver->is_victim[job]) continue;
+    n_left--;
+    const bool has_place = hr__kai_place_job(solver->placer, job, solver->feasible, true);
+    if (job == pending && !has_place) return false;
+    placed = placed || job == pending;
+  }
+  return placed;
+}
+
+/* ---- Rules of the actions ---- */
+
+/* Adds what is lost of some pods of a victim, as one loss. Pods that have a place again count only if no victim may be
+   placed again. */
+static uint32_t add_loss(struct hr__kai_solver *solver, uint32_t n_losses, const uint32_t *pods, uint32_t n) {
+  const struct hr__kai_session *session = solver->session;
+  const struct hr__kai_cluster *cluster = session->cluster;
+  struct hr__kai_taken *loss = &solver->losses[n_losses];
+  *loss = (struct hr__kai_taken){.queue = HR__KAI_NONE};
+  for (uint32_t i = 0; i < n; i++) {
+    if (cluster->config.allow_consolidating_reclaim && hr__kai_is(session->pods[pods[i]].status, HR__KAI_ACTIVE))
+      continue;
+    const struct hr__kai_amounts amounts = hr__kai_accepted_of(session, pods[i]);
+    hr__kai_add(&loss->amounts, &amounts);
+    loss->queue = cluster->jobs[cluster->pods[pods[i]].job].queue;
+    loss->involved |= (unsigned)(amounts.of[HR__KAI_CPU] > 0) << HR__KAI_CPU;
+    loss->involved |= (unsigned)(amounts.of[HR__KAI_MEM] > 0) << HR__KAI_MEM;
+    const bool instance = cluster->pods[pods[i]].kind == HR__KAI_INSTANCE;
+    loss->involved |= (unsigned)(amounts.of[HR__KAI_GPU] > 0 && !instance) << HR__KAI_GPU;
+  }
+  return n_losses + (loss->queue != HR__KAI_NONE);
+}
+
+/* Collects the pods of a job in the scenario into `solver->pods`: those of one pod set, or of all (HR__KAI_NONE). */
+static uint32_t victims_of(const struct hr__kai_solver *solver, uint32_t job, uint32_t set, uint32_t *pods) {
+  const struct hr__kai_victim_list *list = &solver->scenario;
+  uint32_t n = 0;
+  for (uint32_t g = 0; g < list->n_groups; g++) {
+    if (list->groups[g].job != job) continue;
+    for (uint32_t i = 0; i < list->groups[g].n; i++) {
+      const uint32_t pod = list->pods[list->groups[g].first + i];
+      if (set == HR__KAI_NONE || solver->session->cluster->pods[pod].pod_set == set) pods[n++] = pod;
+    }
+  }
+  return n;
+}
+
+/* Adds the losses of a victim: each pod above the minimum of its pod set separately, then the others together. */
+static uint32_t add_losses_of(struct hr__kai_solver *solver, uint32_t n_losses, uint32_t job) {
+  const struct hr__kai_cluster *cluster = solver->session->cluster;
+  uint32_t *core = solver->pods, n_core = 0;
+  for (uint32_t s = cluster->jobs[job].first_set; s < cluster->jobs[job].first_set + cluster->jobs[job].n_sets; s++) {
+    const uint32_t n = victims_of(solver, job, s, core + n_core), min = cluster->sets[s].min_available;
+    for (uint32_t i = min; i < n; i++) n_losses = add_loss(solver, n_losses, core + n_core + i, 1);
+    n_core += n < min ? n : min;
+  }
+  return add_loss(solver, n_losses, core, n_core);
+}
+
+/* Whether this is the first group of its job in the scenario. */
+static bool is_first_of_job(const struct hr__kai_victim_list *list, uint32_t group) {
+  for (uint32_t g = 0; g < group; g++)
+    if (list->groups[g].job == list->groups[group].job) return false;
+  return true;
+}
+
+/* Exchanges what queues hold now with what they held before the search. */
+static void exchange_allocated(struct hr__kai_solver *solver) {
+  const struct hr__kai_cluster *cluster = solver->session->cluster;
+  for (uint32_t q = 0; q < cluster->n_queues; q++)
+    for (int r = 0; r < HR__KAI_RESOURCES; r++) {
+      struct hr__kai_share *share = &cluster->queues[q].share[r];
+      const int64_t all = share->allocated, fixed = share->allocated_non_preemptible;
+      share->allocated = solver->allocated[2 * q].of[r];
+      share->allocated_non_preemptible = solver->allocated[2 * q + 1].of[r];
+      solver->allocated[2 * q].of[r] = all;
+      solver->allocated[2 * q + 1].of[r] = fixed;
+    }
+}
+
+static struct hr__kai_reclaimer reclaimer_of(const struct hr__kai_solver *solver, uint32_t pending) {
+  const struct hr__kai_cluster *cluster = solver->session->cluster;
+  struct hr__kai_reclaimer reclaimer = {.queue = cluster->jobs[pending].queue,
+                                        .preemptible = cluster->jobs[pending].preemptible};
+  bool gpus = false;
+  for (uint32_t i = 0; i < solver->session->part_n; i++) {
+    const struct hr__kai_amounts request = hr__kai_request_of(cluster, solver->part[i]);
+    hr__kai_add(&reclaimer.request, &request);
+    gpus = gpus || (request.of[HR__KAI_GPU] > 0 && cluster->pods[solver->part[i]].kind != HR__KAI_INSTANCE);
+  }
+  reclaimer.involved = (unsigned)(reclaimer.request.of[HR__KAI_CPU] > 0) << HR__KAI_CPU |
+                       (unsigned)(reclaimer.request.of[HR__KAI_MEM] > 0) << HR__KAI_MEM | (unsigned)gpus << HR__KAI_GPU;
+  return reclaimer;
+}
+
+static bool is_reclaimable(struct hr__kai_solver *solver, uint32_t pending) {
+  const struct hr__kai_cluster *cluster = solver->session->cluster;
+  const struct hr__kai_reclaimer reclaimer = reclaimer_of(solver, pending);
+  uint32_t n = 0;
+  for (uint32_t g = 0; g < solver->scenario.n_groups; g++)
+    if (is_first_of_job(&solver->scenario, g)) n = add_losses_of(solver, n, solver->scenario.groups[g].job);
+  exchange_allocated(solver);
+  const bool allowed = hr__kai_reclaimable(cluster->queues, cluster->n_queues, &reclaimer, solver->losses, n,
+                                           cluster->config.saturation_multiplier, solver->remaining);
+  exchange_allocated(solver);
+  return allowed;
+}
+
+/* Whether all victims have a place again. */
+static bool all_placed(const struct hr__kai_solver *solver) {
+  for (uint32_t i = 0; i < solver->scenario.n_pods; i++)
+    if (solver->session->pods[solver->scenario.pods[i]].status == HR__KAI_RELEASING) return false;
+  return true;
+}
+
+/* Whether protected elastic victims keep their minimum. */
+static bool keeps_minimum(struct hr__kai_solver *solver, enum hr__kai_purpose purpose, uint32_t pending) {
+  const struct hr__kai_session *session = solver->session;
+  const struct hr__kai_cluster *cluster = session->cluster;
+  for (uint32_t g = 0; g < solver->scenario.n_groups; g++) {
+    const uint32_t job = solver->scenario.groups[g].job;
+    if (!is_first_of_job(&solver->scenario, g) || !hr__kai_is_elastic(session, job) ||
+        !is_protected(solver, purpose, pending, job))
+      continue;
+    const struct hr__kai_job *described = &cluster->jobs[job];
+    for (uint32_t s = described->first_set; s < described->first_set + described->n_sets; s++) {
+      const uint32_t n = victims_of(solver, job, s, solver->pods);
+      if (n > 0 && cluster->sets[s].min_available > session->sets[s].n_used - n) return false;
+    }
+  }
+  return true;
+}
+
+static bool is_allowed(struct hr__kai_solver *solver, enum hr__kai_purpose purpose, uint32_t pending) {
+  if (purpose == HR__KAI_CONSOLIDATION) return all_placed(solver);
+  if (purpose == HR__KAI_RECLAIM && !is_reclaimable(solver, pending)) return false;
+  return keeps_minimum(solver, purpose, pending);
+}
+
+/* ---- Search ---- */
+
+enum outcome { NO_ROOM, REJECTED, SOLVED };
+
+/* Simulates with the pods that are evicted now. */
+static enum outcome try_evicted(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose) {
+  if (!simulate(solver, pending)) return NO_ROOM;
+  return is_allowed(solver, purpose, pending) ? SOLVED : REJECTED;
+}
+
+/* Evicts the victims of the scenario that have pods on a node, and tries. */
+static enum outcome try_node(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose,
+                             uint32_t node) {
+  const struct hr__kai_cluster *cluster = solver->session->cluster;
+  const struct hr__kai_mark mark = hr__kai_mark(solver->session);
+  const uint32_t n_before = solver->n_evicted;
+  for (uint32_t n = 0; n < cluster->n_nodes; n++) solver->is_new[n] = 0;
+  for (uint32_t g = 0; g < solver->scenario.n_groups; g++) {
+    if (!has_victim_on(solver, solver->scenario.groups[g].job, node)) continue;
+    evict_group(solver, &solver->scenario.groups[g]);
+  }
+  for (uint32_t i = n_before; i < solver->n_evicted; i++) {
+    const uint32_t at = solver->on_node[solver->evicted[i]];
+    solver->is_new[at] = solver->is_new[at] || !solver->feasible[at];
+    solver->feasible[at] = 1;
+  }
+  const enum outcome outcome = try_evicted(solver, pending, purpose);
+  if (outcome != NO_ROOM) return outcome;
+  for (uint32_t n = 0; n < cluster->n_nodes; n++)
+    if (solver->is_new[n]) solver->feasible[n] = 0;
+  hr__kai_undo(solver->session, mark);
+  forget_evicted(solver, n_before);
+  return NO_ROOM;
+}
+
+/* Whether a pod of the job is on the node. */
+static bool has_pod_on(const struct hr__kai_session *session, uint32_t job, uint32_t node) {
+  const struct hr__kai_job *described = &session->cluster->jobs[job];
+  for (uint32_t p = described->first_pod; p < described->first_pod + described->n_pods; p++)
+    if (session->pods[p].node == (int64_t)node) return true;
+  return false;
+}
+
+/* Tries the scenario. If it is not solved, nothing has changed. */
+static bool try_scenario(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose) {
+  struct hr__kai_session *session = solver->session;
+  const struct hr__kai_victim_list *list = &solver->scenario;
+  const struct hr__kai_mark mark = hr__kai_mark(session);
+  enum outcome outcome = NO_ROOM;
+  const bool only_recorded = list->n_groups == solver->recorded.n_groups;
+  const uint32_t last = list->n_groups > 0 ? list->groups[list->n_groups - 1].job : HR__KAI_NONE;
+  forget_evicted(solver, 0);
+  for (uint32_t g = 0; g < list->n_groups; g++)
+    if (list->groups[g].recorded) evict_group(solver, &list->groups[g]);
+  if (only_recorded && solver->n_evicted > 0) outcome = try_evicted(solver, pending, purpose);
+  for (uint32_t n = 0; !only_recorded && n < session->cluster->n_nodes && outcome == NO_ROOM; n++)
+    if (has_pod_on(session, last, n)) outcome = try_node(solver, pending, purpose, n);
+  if (outcome == SOLVED) return true;
+  hr__kai_undo(session, mark);
+  forget_evicted(solver, 0);
+  return false;
+}
+
+/* Records the groups of which a pod lost its place, and the nodes of these pods, for the next part of the job. */
+static void record(struct hr__kai_solver *solver) {
+  const struct hr__kai_session *session = solver->session;
+  const struct hr__kai_victim_list *list = &solver->scenario;
+  solver->recorded.n_groups = solver->recorded.n_pods = 0;
+  for (uint32_t n = 0; n < session->cluster->n_nodes; n++) solver->lost[n] = 0;
+  for (uint32_t g = 0; g < list->n_groups; g++) {
+    const uint32_t *pods = list->pods + list->groups[g].first;
+    bool lost = false;
+    for (uint32_t i = 0; i < list->groups[g].n; i++) {
+      const int64_t status = session->pods[pods[i]].status;
+      if (!solver->is_evicted[pods[i]] || (status != HR__KAI_RELEASING && status != HR__KAI_PIPELINED)) continue;
+      solver->lost[solver->on_node[pods[i]]] = 1;
+      lost = true;
+    }
+    if (lost) add_group(&solver->recorded, list->groups[g].job, pods, list->groups[g].n, true);
+  }
+}
+
+/* Finds victims for the part of the job. */
+static bool solve_part(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose) {
+  for (uint32_t i = 0; i < solver->session->cluster->n_nodes; i++)
+    solver->feasible[i] = solver->free[i] || solver->lost[i];
+  start_scenario(solver);
+  collect_candidates(solver, purpose, pending);
+  if (solver->scenario.n_groups > 0 && try_scenario(solver, pending, purpose)) return true;
+  while (!hr__kai_order_is_empty(&solver->victims))
+    if (add_next_victims(solver) && try_scenario(solver, pending, purpose)) return true;
+  return false;
+}
+
+/* Looks at the first `n` pods of the job only; with 0, at the whole job. */
+static void look_at_part(struct hr__kai_solver *solver, uint32_t pending, uint32_t n) {
+  struct hr__kai_session *session = solver->session;
+  session->part_job = n > 0 ? pending : HR__KAI_NONE;
+  session->part_n = n;
+  session->part_pods = solver->part;
+  session->jobs[pending].is_cached = 0;
+}
+
+/* The nodes on which the job may be placed at first: those with free GPUs, if all its pods want GPUs. */
+static void find_feasible(struct hr__kai_solver *solver, uint32_t pending) {
+  const struct hr__kai_cluster *cluster = solver->session->cluster;
+  const struct hr__kai_job *job = &cluster->jobs[pending];
+  bool all_want = true;
+  for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++) {
+    const struct hr__kai_pod *pod = &cluster->pods[p];
+    all_want = all_want && (pod->gpus > 0 || pod->kind == HR__KAI_MEMORY || pod->kind == HR__KAI_INSTANCE);
+  }
+  for (uint32_t n = 0; n < cluster->n_nodes; n++) {
+    double gpus[2];
+    int64_t mib;
+    hr__kai_free_gpus(solver->session, n, gpus, &mib);
+    solver->free[n] = !all_want || gpus[0] > 0 || gpus[1] > 0;
+    solver->lost[n] = 0;
+  }
+}
+
+static void remember_allocated(struct hr__kai_solver *solver) {
+  const struct hr__kai_cluster *cluster = solver->session->cluster;
+  for (uint32_t q = 0; q < cluster->n_queues; q++) {
+    solver->allocated[2 * q] = hr__kai_allocated_of(&cluster->queues[q]);
+    solver->allocated[2 * q + 1] = hr__kai_non_preemptible_of(&cluster->queues[q]);
+  }
+}
+
+bool hr__kai_solve(struct hr__kai_solver *solver, uint32_t job, enum hr__kai_purpose purpose) {
+  struct hr__kai_session *session = solver->session;
+  const struct hr__kai_mark mark = hr__kai_mark(session);
+  const int64_t n_used = session->jobs[job].n_used;
+  const uint32_t n = hr__kai_next_pods(session, job, false, solver->part, solver->sets);
+  bool solved = n > 0;
+  solver->recorded.n_groups = solver->recorded.n_pods = 0;
+  forget_evicted(solver, 0);
+  remember_allocated(solver);
+  find_feasible(solver, job);
+  for (uint32_t k = 1; k <= n && solved; k++) {
+    look_at_part(solver, job, k);
+    solved = solve_part(solver, job, purpose);
+    if (!solved || k == n) break;
+    record(solver);
+    hr__kai_undo(session, mark);
+    forget_evicted(solver, 0);
+  }
+  look_at_part(solver, job, 0);
+  solved = solved && hr__kai_gang_runs(session, job) && session->jobs[job].n_used > n_used;
+  if (!solved) hr__kai_undo(session, mark);
+  return solved;
+}
