@@ -37,7 +37,7 @@ HR_API struct hr_tree_store *hr_tree_store_create(struct hr_arena *arena);
 struct hr_job_tree {
   struct hr_tree_store *store;
   uint32_t root;  /* index of the root in the store; 0: no root */
-  uint32_t depth; /* number of inner levels above the leaves */
+  uint32_t depth; /* number of inner levels above the leaves; UINT32_MAX: the tree is a single entry */
   uint64_t count; /* number of entries */
   int64_t sum;    /* sum of all values */
 };
@@ -60,6 +60,9 @@ HR_API bool hr_job_tree_next(const struct hr_job_tree *tree, int64_t key, hr_job
 typedef bool hr_job_visit(void *self, struct hr_job_entry entry);
 HR_API bool hr_job_tree_each(const struct hr_job_tree *tree, const struct hr_job_entry *after, hr_job_visit *visit,
                              void *self);
+/* Calls `visit` for each entry, the last one first, until `visit` returns false. Returns and requires the same as
+   hr_job_tree_each. */
+HR_API bool hr_job_tree_each_back(const struct hr_job_tree *tree, hr_job_visit *visit, void *self);
 /* Finds the entry at which the running sum of values reaches `sum`: the first entry such that its value and the values
    of all previous entries sum to `sum` or more. Values must not be negative. Returns false if the sum of all values is
    less than `sum`. */

@@ -7,6 +7,9 @@
  * becomes empty is freed. Nodes that are nearly empty are not merged: jobs leave a queue from its front or at random
  * positions, and both leave few such nodes. If a new last entry splits the rightmost leaf, the right part contains only
  * that entry. Therefore a queue in arrival order fills its leaves.
+ *
+ * Some orders make a tree for each kind of job, so that most trees never have more than one entry. A tree with one
+ * entry is a single, which takes 24 bytes, until a second entry is inserted. It then has a leaf until it is empty.
  */
 
 #include "headroom/policy.h"
@@ -15,6 +18,9 @@
 #include <string.h>
 
 enum { FANOUT = 32, MAX_DEPTH = 12, BLOCK_NODES = 64 };
+
+/* The depth of a tree whose root is the index of a single. */
+#define SINGLE UINT32_MAX
 
 /* The first entry is at index `begin`. A removal of the first entry only increments `begin`, and moves no other entry.
  */
@@ -42,6 +48,8 @@ struct hr_tree_store {
   uint32_t n_leaves, n_inners; /* number of nodes ever allocated; indices begin at 1 */
   uint32_t leaf_capacity, inner_capacity;
   uint32_t free_leaf, free_inner; /* heads of the free lists, which are linked through job[0]; 0: empty */
+  struct hr_job_entry **single_blocks;
+  uint32_t n_singles, single_capacity, free_single; /* the free list is linked through job; 0: empty */
 };
 
 /* ---- Nodes ---------------------------------------------------------------------------------------- */
@@ -110,6 +118,44 @@ static void drop_leaf(struct hr_tree_store *store, uint32_t place) {
 static void drop_inner(struct hr_tree_store *store, uint32_t place) {
   inner_at(store, place)->job[0] = store->free_inner;
   store->free_inner = place;
+}
+
+static struct hr_job_entry *single_at(const struct hr_tree_store *store, uint32_t place) {
+  return &store->single_blocks[(place - 1) / BLOCK_NODES][(place - 1) % BLOCK_NODES];
+}
+
+static uint32_t make_single(struct hr_tree_store *store) {
+  uint32_t place = store->free_single, block = store->n_singles / BLOCK_NODES;
+  if (place) {
+    store->free_single = single_at(store, place)->job.id;
+    return place;
+  }
+  if (store->n_singles % BLOCK_NODES == 0) {
+    if (block == store->single_capacity) {
+      struct hr_job_entry **blocks =
+          hr_arena_grown(store->arena, store->single_blocks, &store->single_capacity, sizeof *blocks);
+      if (!blocks) return 0;
+      store->single_blocks = blocks;
+    }
+    store->single_blocks[block] = hr_arena_alloc(store->arena, BLOCK_NODES * sizeof(struct hr_job_entry));
+    if (!store->single_blocks[block]) return 0;
+  }
+  return ++store->n_singles;
+}
+
+static void drop_single(struct hr_tree_store *store, uint32_t place) {
+  single_at(store, place)->job.id = store->free_single;
+  store->free_single = place;
+}
+
+/* Returns the only entry of a tree that is a single; NULL: the tree is empty or has nodes. */
+static struct hr_job_entry *single_of(const struct hr_job_tree *tree) {
+  return tree->root && tree->depth == SINGLE ? single_at(tree->store, tree->root) : NULL;
+}
+
+/* Returns whether an entry comes after (key, job). */
+static bool comes_after(const struct hr_job_entry *entry, int64_t key, uint32_t job) {
+  return entry->key != key ? entry->key > key : entry->job.id > job;
 }
 
 /* ---- Search in a node ----------------------------------------------------------------------------- */
@@ -344,8 +390,32 @@ static void add_to_aggregates(const struct hr_job_tree *tree, struct path *path,
   }
 }
 
+/* Makes a tree with one entry, which is empty before. False: out of memory. */
+static bool insert_first(struct hr_job_tree *tree, const struct hr_job_entry *entry) {
+  uint32_t place = make_single(tree->store);
+  if (!place) return false;
+  *single_at(tree->store, place) = *entry;
+  tree->root = place;
+  tree->depth = SINGLE;
+  tree->count = 1;
+  tree->sum = entry->value;
+  return true;
+}
+
+/* Moves the entry of a single to a leaf. False: out of memory. */
+static bool make_root_leaf(struct hr_job_tree *tree) {
+  uint32_t place = make_leaf(tree->store);
+  if (!place) return false;
+  leaf_insert(leaf_at(tree->store, place), single_of(tree));
+  drop_single(tree->store, tree->root);
+  tree->root = place;
+  tree->depth = 0;
+  return true;
+}
+
 bool hr_job_tree_insert(struct hr_job_tree *tree, struct hr_job_entry entry) {
-  if (!tree->root && !(tree->root = make_leaf(tree->store))) return false;
+  if (!tree->root) return insert_first(tree, &entry);
+  if (tree->depth == SINGLE && !make_root_leaf(tree)) return false;
   struct path path;
   descend(tree, entry.key, entry.job.id, &path);
   add_to_aggregates(tree, &path, entry.value);
@@ -417,8 +487,17 @@ static void remove_from_aggregates(const struct hr_job_tree *tree, struct path *
   }
 }
 
+static bool remove_single(struct hr_job_tree *tree, int64_t key, hr_job job) {
+  const struct hr_job_entry *single = single_of(tree);
+  if (single->key != key || single->job.id != job.id) return false;
+  drop_single(tree->store, tree->root);
+  *tree = (struct hr_job_tree){.store = tree->store};
+  return true;
+}
+
 bool hr_job_tree_remove(struct hr_job_tree *tree, int64_t key, hr_job job) {
   if (!tree->root) return false;
+  if (tree->depth == SINGLE) return remove_single(tree, key, job);
   struct path path;
   descend(tree, key, job.id, &path);
   struct leaf *leaf = leaf_at(tree->store, path.leaf);
@@ -443,6 +522,10 @@ static struct hr_job_entry entry_at(const struct leaf *leaf, uint32_t rank) {
 bool hr_job_tree_first(const struct hr_job_tree *tree, struct hr_job_entry *entry) {
   if (!tree->root) return false;
   uint32_t place = tree->root;
+  if (tree->depth == SINGLE) {
+    *entry = *single_at(tree->store, place);
+    return true;
+  }
   for (uint32_t level = 0; level < tree->depth; level++) place = inner_at(tree->store, place)->child[0];
   *entry = entry_at(leaf_at(tree->store, place), 0);
   return true;
@@ -450,6 +533,7 @@ bool hr_job_tree_first(const struct hr_job_tree *tree, struct hr_job_entry *entr
 
 int64_t hr_job_tree_min(const struct hr_job_tree *tree) {
   if (!tree->root) return INT64_MAX;
+  if (tree->depth == SINGLE) return single_at(tree->store, tree->root)->value;
   if (tree->depth == 0) {
     const struct leaf *leaf = leaf_at(tree->store, tree->root);
     return min_of(leaf_values(leaf), leaf->count);
@@ -483,6 +567,12 @@ static void descend_to(const struct hr_tree_store *store, uint32_t place, uint32
 
 bool hr_job_tree_next(const struct hr_job_tree *tree, int64_t key, hr_job job, int64_t bound,
                       struct hr_job_entry *entry) {
+  const struct hr_job_entry *single = single_of(tree);
+  if (single) {
+    if (single->value > bound || !comes_after(single, key, job.id)) return false;
+    *entry = *single;
+    return true;
+  }
   if (!tree->root) return false;
   struct path path;
   descend(tree, key, job.id, &path);
@@ -516,6 +606,8 @@ static bool visit_below(const struct hr_tree_store *store, uint32_t place, uint3
 
 bool hr_job_tree_each(const struct hr_job_tree *tree, const struct hr_job_entry *after, hr_job_visit *visit,
                       void *self) {
+  const struct hr_job_entry *single = single_of(tree);
+  if (single) return (after && !comes_after(single, after->key, after->job.id)) || visit(self, *single);
   if (!tree->root) return true;
   if (!after) return visit_below(tree->store, tree->root, tree->depth, visit, self);
   struct path path;
@@ -531,9 +623,33 @@ bool hr_job_tree_each(const struct hr_job_tree *tree, const struct hr_job_entry 
   return true;
 }
 
+static bool visit_below_back(const struct hr_tree_store *store, uint32_t place, uint32_t height, hr_job_visit *visit,
+                             void *self) {
+  if (height == 0) {
+    const struct leaf *leaf = leaf_at(store, place);
+    for (uint32_t rank = leaf->count; rank-- > 0;)
+      if (!visit(self, entry_at(leaf, rank))) return false;
+    return true;
+  }
+  const struct inner *inner = inner_at(store, place);
+  for (uint32_t slot = inner->count; slot-- > 0;)
+    if (!visit_below_back(store, inner->child[slot], height - 1, visit, self)) return false;
+  return true;
+}
+
+bool hr_job_tree_each_back(const struct hr_job_tree *tree, hr_job_visit *visit, void *self) {
+  const struct hr_job_entry *single = single_of(tree);
+  if (single) return visit(self, *single);
+  return !tree->root || visit_below_back(tree->store, tree->root, tree->depth, visit, self);
+}
+
 bool hr_job_tree_reach(const struct hr_job_tree *tree, int64_t sum, struct hr_job_entry *entry) {
   if (!tree->root || tree->sum < sum) return false;
   uint32_t place = tree->root;
+  if (tree->depth == SINGLE) {
+    *entry = *single_at(tree->store, place);
+    return true;
+  }
   for (uint32_t level = 0; level < tree->depth; level++) {
     const struct inner *inner = inner_at(tree->store, place);
     uint32_t slot = 0;
@@ -549,6 +665,8 @@ bool hr_job_tree_reach(const struct hr_job_tree *tree, int64_t sum, struct hr_jo
 }
 
 int64_t hr_job_tree_sum_to(const struct hr_job_tree *tree, int64_t key) {
+  const struct hr_job_entry *single = single_of(tree);
+  if (single) return single->key <= key ? single->value : 0;
   if (!tree->root) return 0;
   struct path path;
   descend(tree, key, UINT32_MAX, &path);

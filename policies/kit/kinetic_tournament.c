@@ -143,7 +143,7 @@ static void search(const struct hr__kinetic *kinetic, uint32_t at, int64_t bound
                    void *self) {
   struct hr__kinetic_node node = node_at(kinetic, at);
   if (node.first == HR_NONE || node.min > bound) return;
-  bool alone = at >= kinetic->capacity;
+  bool alone = at >= kinetic->capacity || kinetic->places[node.first].own <= bound;
   if (!visit(self, &kinetic->places[node.first], alone) || alone) return;
   uint32_t likely = node_at(kinetic, 2 * at).first == node.first ? 2 * at : 2 * at + 1;
   search(kinetic, likely, bound, visit, self);

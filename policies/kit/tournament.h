@@ -152,6 +152,7 @@ typedef bool hr__is_before(void *self, uint32_t a, uint32_t b);
 struct hr__contestant {
   struct hr__line line;
   int64_t value; /* the value with which a search compares its bound; it does not affect the order */
+  int64_t own;   /* if it is within the bound, the search needs no contestant that comes later; at least `value` */
   uint32_t name; /* by which the caller identifies the contestant; HR_NONE: the place is free */
 };
 
@@ -188,7 +189,7 @@ void hr__kinetic_advance(struct hr__kinetic *kinetic, int64_t now_us);
 
 /* Called by a search. If `alone` is false, `first` is the first contestant of a subtree; the function returns whether
    the subtree may contain a contestant that the caller needs. If `alone` is true, `first` is a contestant whose value
-   is at most the bound. */
+   is at most the bound, and no other contestant of its subtree is needed. */
 typedef bool hr__kinetic_visit(void *self, const struct hr__contestant *first, bool alone);
 /* Visits contestants with a value of at most `bound`. A subtree is skipped if `visit` returns false for its first
    contestant. Subtrees that are more likely to contain the result are visited first. */

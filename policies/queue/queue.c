@@ -368,7 +368,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                            const struct hr__backfill *backfill) {
   enum hr_status status = queue->preemptor ? hr__preemption_pass(queue, view, moves) : HR_OK;
-  if (queue->preemptor && hr__preemption_pending(queue)) return status;
+  if (queue->preemptor && (hr__preemption_pending(queue) || queue->preemptor->nothing_fits)) return status;
   return status == HR_OK && queue->waiting.n_active ? backfill->pass(queue, view, moves) : status;
 }
 

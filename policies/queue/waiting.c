@@ -163,6 +163,7 @@ static bool has_grown(const struct hr__waiting *waiting, const struct hr__subque
 static struct hr__contestant contestant_of(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
   return (struct hr__contestant){.line = waiting->line_of(waiting->self, subqueue, subqueue->head),
                                  .value = hr_job_tree_min(&subqueue->jobs),
+                                 .own = subqueue->head.value,
                                  .name = subqueue->head.job.id};
 }
 
@@ -381,8 +382,8 @@ struct tournament_search {
 };
 
 /* Visits a node of a tournament (hr__kinetic_visit). Returns whether the first job of its first subqueue precedes the
-   job found so far. If it does, and the node is a leaf (`alone`), searches the subqueue for its first job with a value
-   within the bound. */
+   job found so far. If it does, and no other subqueue below the node is needed (`alone`), searches the subqueue for its
+   first job with a value within the bound. */
 static bool find_in_subqueue(void *self, const struct hr__contestant *first, bool alone) {
   struct tournament_search *search = self;
   const struct hr__waiting *waiting = search->waiting;

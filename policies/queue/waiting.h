@@ -56,6 +56,13 @@ struct hr__subqueue {
   struct hr__subqueue_group *represents; /* first of the groups that the subqueue represents */
 };
 
+/* What preemption by rank knows of the jobs of a shape (policies/queue/preemption/ranked.c). Jobs with a bound of
+   `bound` or more were refused, and would be refused again, except those with a bound in [eased_from, eased_to). */
+struct hr__refusals {
+  int64_t bound, eased_from, eased_to;
+  uint32_t pass; /* number of the last pass in which the other members were updated */
+};
+
 /* The waiting jobs with the same request. */
 struct hr__shape {
   uint32_t gpus, kind;          /* kind: see hr__kind */
@@ -70,6 +77,7 @@ struct hr__shape {
      not in the list */
   uint32_t active_at[2];
   uint32_t refused; /* number of the last pass in which preemption tried the first job of the shape without success */
+  struct hr__refusals refusals;
   struct hr__cursor *cursors; /* buffer of walks */
   uint32_t cursors_capacity;
   /* used instead of `subqueues` if waiting->line_of is not NULL: the first jobs of the subqueues */

@@ -80,6 +80,7 @@ static void set(struct field *field, uint32_t name, uint64_t range) {
   *contestant = (struct hr__contestant){.line = {field->now_us - (int64_t)age, (double)(1 + draw(field, range))},
                                         .value = (int64_t)draw(field, 10),
                                         .name = name};
+  contestant->own = draw(field, 2) ? contestant->value : INT64_MAX;
   if (draw(field, 3) == 0) contestant->line.slowness /= cbrt((double)(1 + draw(field, 8)));
   field->kinetic.now_us = field->now_us;
   hr__kinetic_set(&field->kinetic, field->place[name], *contestant);

@@ -85,6 +85,15 @@ static bool in_order(void *self, struct hr_job_entry entry) {
   return true;
 }
 
+static bool in_reverse(void *self, struct hr_job_entry entry) {
+  struct listing *listing = self;
+  bool before = listing->count == 0 || entry.key < listing->last_key ||
+                (entry.key == listing->last_key && entry.job.id < listing->last_job);
+  CU_ASSERT_FATAL(before && listing->model->in[entry.job.id]);
+  *listing = (struct listing){listing->model, entry.key, entry.job.id, listing->count + 1};
+  return true;
+}
+
 /* Applies a random operation: an insertion with a probability of grow / 10, else a removal. */
 static void change(struct hr_job_tree *tree, struct model *model, uint32_t grow) {
   uint32_t job = draw(JOBS);
@@ -119,6 +128,41 @@ static void job_tree_equals_array(void) {
   hr__arena_finish(&arena);
 }
 
+/* Removes the first or the last job. */
+static void remove_end(struct hr_job_tree *tree, struct model *model) {
+  struct listing last = {.model = model};
+  struct hr_job_entry entry;
+  CU_ASSERT_FATAL(hr_job_tree_first(tree, &entry));
+  hr_job_tree_each(tree, NULL, in_order, &last);
+  uint32_t job = draw(2) ? entry.job.id : last.last_job;
+  CU_ASSERT_FATAL(hr_job_tree_remove(tree, model->key[job], (hr_job){job}));
+  model->in[job] = false;
+}
+
+/* A tree that has no more than three entries. */
+static void small_job_tree_equals_array(void) {
+  struct hr_arena arena = {0};
+  struct hr_job_tree tree = {.store = hr_tree_store_create(&arena)};
+  struct model *model = calloc(1, sizeof *model);
+  for (int i = 0; i < 5000; i++) {
+    if (tree.count > draw(4))
+      remove_end(&tree, model);
+    else
+      change(&tree, model, 10);
+    compare(&tree, model);
+    struct listing listing = {.model = model}, backwards = {.model = model}, rest = {.model = model};
+    struct hr_job_entry after = {draw(KEYS), {draw(JOBS)}, 0}, entry = after;
+    uint32_t left = 0;
+    while (hr_job_tree_next(&tree, entry.key, entry.job, INT64_MAX, &entry)) left++;
+    CU_ASSERT(hr_job_tree_each(&tree, NULL, in_order, &listing));
+    CU_ASSERT(hr_job_tree_each_back(&tree, in_reverse, &backwards));
+    CU_ASSERT(hr_job_tree_each(&tree, &after, in_order, &rest));
+    CU_ASSERT_FATAL(listing.count == tree.count && backwards.count == tree.count && rest.count == left);
+  }
+  free(model);
+  hr__arena_finish(&arena);
+}
+
 static void job_tree_in_arrival_order(void) {
   struct hr_arena arena = {0};
   struct hr_job_tree tree = {.store = hr_tree_store_create(&arena)};
@@ -143,6 +187,9 @@ static void job_tree_iteration_order(void) {
   struct listing listing = {.model = model};
   CU_ASSERT(hr_job_tree_each(&tree, NULL, in_order, &listing));
   CU_ASSERT_EQUAL(listing.count, tree.count);
+  struct listing backwards = {.model = model};
+  CU_ASSERT(hr_job_tree_each_back(&tree, in_reverse, &backwards));
+  CU_ASSERT_EQUAL(backwards.count, tree.count);
   for (int i = 0; i < 200; i++) { /* begins at a random entry, and visits all following entries in order */
     int64_t key = draw(KEYS);
     uint32_t job = draw(JOBS), left = 0;
@@ -251,5 +298,5 @@ static void profile_equals_table_of_ticks(void) {
   hr_result_destroy(result);
 }
 
-TEST_MAIN("policy kit", TEST(job_tree_equals_array), TEST(job_tree_in_arrival_order), TEST(job_tree_iteration_order),
-          TEST(profile_equals_table_of_ticks))
+TEST_MAIN("policy kit", TEST(job_tree_equals_array), TEST(small_job_tree_equals_array), TEST(job_tree_in_arrival_order),
+          TEST(job_tree_iteration_order), TEST(profile_equals_table_of_ticks))

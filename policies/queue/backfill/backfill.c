@@ -74,8 +74,12 @@ static bool next_in_shape(struct hr__queue *queue, struct hr__shape *shape, cons
   struct hr_job_entry first;
   struct hr_placement placement;
   int64_t window_us = reserved_us - now_us;
+  /* Whether counted GPUs suffice is decided faster than which job is next. The order of these two checks matters if the
+     placement rule draws random numbers, or if the search parks subqueues. */
+  bool counted = !queue->by_gpu && !queue->quota;
+  if (counted && !hr__fits(queue, shape->gpus, shape->kind, &placement)) return false;
   if (!hr__waiting_next(&queue->waiting, shape, last, INT64_MAX, &first)) return false;
-  if (!hr__fits(queue, shape->gpus, shape->kind, &placement)) return false;
+  if (!counted && !hr__fits(queue, shape->gpus, shape->kind, &placement)) return false;
   *entry = first;
   if (first.value <= window_us) return true;
   if (hr__locality_allows(queue, shape, &placement, head, reserved_us, now_us)) return true;

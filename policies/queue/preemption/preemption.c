@@ -5,7 +5,8 @@
  * is the result of one query of this tree (a sum over keys).
  *
  * If preemption is by order, and GPUs are only counted (placement `pool`), a pass is one walk over all waiting jobs.
- * Otherwise waiting jobs are tried one by one, and victims.c selects victims for each.
+ * Otherwise waiting jobs are tried one by one, and victims.c selects victims for each. ranked.c omits tries that must
+ * fail.
  */
 
 #include "policies/queue/preemption/preemption.h"
@@ -119,6 +120,7 @@ static bool forget_leaving(struct hr__queue *queue, const struct hr_event *event
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   (void)view;
   if (!forget_leaving(queue, event)) return HR_NO_MEMORY;
+  hr__ranked_ease(queue, queue->preemptor->key_of[event->job.id], INT64_MAX);
   enum hr_status status = unlist(queue, event->job, event->placement);
   if (queue->preemptor->residual) hr__residual_change(queue, event->job, event->placement, false);
   return status;
@@ -127,12 +129,14 @@ static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *v
 static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                 const struct hr_placement *from, const struct hr_placement *to) {
   enum hr_status status = unlist(queue, job, from);
+  hr__ranked_ease(queue, INT64_MIN, INT64_MAX);
   if (queue->preemptor->residual) hr__residual_change(queue, job, from, false);
   return status == HR_OK ? job_starts(queue, view, job, to) : status;
 }
 
 static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   (void)view;
+  hr__ranked_ease(queue, INT64_MIN, INT64_MAX);
   if (queue->preemptor->residual) hr__residual_node_changes(queue, event);
   return HR_OK;
 }
@@ -146,7 +150,8 @@ bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *
   if (!preemptor) return false;
   size_t n_pools = hr_cluster_pools(env->cluster);
   uint32_t n_jobs = env->jobs->n_jobs;
-  *preemptor = (struct hr__preemptor){.terms = *terms, .classes = env->classes, .beneficiary = {HR_NONE}};
+  *preemptor =
+      (struct hr__preemptor){.terms = *terms, .classes = env->classes, .beneficiary = {HR_NONE}, .n_passes = 1};
   bool gives_grace = terms->grace_us > 0;
   if (gives_grace) preemptor->leaving = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *preemptor->leaving);
   preemptor->running = hr_arena_alloc(env->arena, n_pools * sizeof *preemptor->running);
@@ -169,6 +174,7 @@ enum hr_status hr__preemption_rekey(struct hr__queue *queue, const struct hr_vie
   struct hr_slice one;
   if (!queue->preemptor || queue->preemptor->key_of[job.id] == HR__NOT_LISTED) return HR_OK;
   struct hr_placement placement = hr_view_placement(view, job, &one);
+  hr__ranked_ease(queue, queue->preemptor->key_of[job.id], key);
   enum hr_status status = unlist(queue, job, &placement);
   return status == HR_OK ? list(queue, job, &placement, key) : status;
 }
@@ -199,6 +205,7 @@ static enum hr_status rekey_pool(struct hr__queue *queue, const struct hr_view *
 
 enum hr_status hr__preemption_rekey_all(struct hr__queue *queue, const struct hr_view *view) {
   enum hr_status status = HR_OK;
+  hr__ranked_ease(queue, INT64_MIN, INT64_MAX);
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster) && status == HR_OK; i++)
     status = rekey_pool(queue, view, i);
   return status;
@@ -219,6 +226,7 @@ static enum hr_status end_protection(struct hr__queue *queue, const struct hr_vi
       continue;
     if (preemptor->key_of[entry.id] != HR__NOT_LISTED) continue;
     struct hr_placement placement = hr_view_placement(view, job, &one);
+    hr__ranked_ease(queue, INT64_MIN, INT64_MAX);
     status = list(queue, job, &placement, preemptor->terms.rule->running_key(queue, view, job));
   }
   return status;
@@ -296,6 +304,15 @@ static enum hr_status preempt_for(struct hr__queue *queue, const struct hr_view 
   if (!fits(queue, head.job, &placement)) return HR_INTERNAL;
   *started = true;
   return hr__queue_start(queue, view, moves, shape, head, &placement, reason);
+}
+
+enum hr_status hr__preemption_try(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                                  struct hr__shape *shape, struct hr_job_entry entry, enum hr_reason reason,
+                                  bool allowed, bool *started) {
+  struct hr_placement placement;
+  *started = allowed && hr__fits(queue, hr__gpus(queue, entry.job), hr__kind(queue, entry.job), &placement);
+  if (!*started) return preempt_for(queue, view, moves, shape, entry, reason, started);
+  return hr__queue_start(queue, view, moves, shape, entry, &placement, reason);
 }
 
 /*
@@ -510,18 +527,6 @@ static struct preemption_candidate next_in_order(struct hr__queue *queue) {
   return next;
 }
 
-/* Starts a job if it fits, otherwise preempts other jobs for it if possible. `allowed`: the quota of the job's tenant
-   admits the job. */
-static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
-                              const struct preemption_candidate *next, enum hr_reason reason, bool allowed,
-                              bool *started) {
-  hr_job job = next->entry.job;
-  struct hr_placement placement;
-  *started = allowed && hr__fits(queue, hr__gpus(queue, job), hr__kind(queue, job), &placement);
-  if (!*started) return preempt_for(queue, view, moves, next->shape, next->entry, reason, started);
-  return hr__queue_start(queue, view, moves, next->shape, next->entry, &placement, reason);
-}
-
 /* Tries waiting jobs one by one in order. A job that does not fit may preempt other jobs. */
 static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__preemptor *preemptor = queue->preemptor;
@@ -530,7 +535,7 @@ static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_vie
   preemptor->n_passes++;
   for (struct preemption_candidate next; status == HR_OK && (next = next_in_order(queue)).shape;) {
     bool started, allowed = hr__quota_allows(queue, next.entry.job);
-    status = try_job(queue, view, moves, &next, reason, allowed, &started);
+    status = hr__preemption_try(queue, view, moves, next.shape, next.entry, reason, allowed, &started);
     if (hr__preemption_pending(queue)) break;
     if (started) continue;
     if (next.subqueue) next.subqueue->refused = preemptor->n_passes;
@@ -561,8 +566,10 @@ enum hr_status hr__preemption_begin_pass(struct hr__queue *queue, const struct h
 enum hr_status hr__preemption_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   const struct hr__preemption_terms *terms = &queue->preemptor->terms;
   bool by_count = terms->rule->by_order && queue->rule == HR_PLACE_POOL && !queue->quota && terms->grace_us == 0;
+  queue->preemptor->nothing_fits = false;
   if (view->n_waiting == 0) return HR_OK;
-  return by_count ? preempt_by_count(queue, view, moves) : pass_on_nodes(queue, view, moves);
+  if (by_count) return preempt_by_count(queue, view, moves);
+  return hr__ranked_applies(queue) ? hr__ranked_pass(queue, view, moves) : pass_on_nodes(queue, view, moves);
 }
 
 enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {

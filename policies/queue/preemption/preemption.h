@@ -72,6 +72,9 @@ struct hr__preemptor {
   int64_t *key_of;                         /* by job: its key in `running`; NOT_LISTED: not in `running` */
   struct hr__deadline_fifo protected_jobs; /* running jobs before the end of their minimum run time */
   uint32_t n_passes;
+  bool nothing_fits; /* the last pass has left no waiting job that fits */
+  /* Running jobs whose keys became larger since the last pass, or that stopped: see ranked.c. */
+  int64_t eased_from, eased_to;
   /* request a wake-up one microsecond from now, because the next pass can do more: it may preempt jobs that have
      started at this instant, or start jobs in other pools */
   bool retries;
@@ -104,6 +107,21 @@ enum hr_status hr__preemption_rekey_all(struct hr__queue *queue, const struct hr
 enum hr_status hr__preemption_begin_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 /* Starts waiting jobs in order, and preempts running jobs for those that do not fit. */
 enum hr_status hr__preemption_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
+
+/* ---- ranked.c ------------------------------------------------------------------------------------- */
+
+/* Returns whether passes are made by hr__ranked_pass. */
+bool hr__ranked_applies(const struct hr__queue *queue);
+/* Called when waiting jobs with bounds in [from, to) may preempt, or use, more than before. */
+void hr__ranked_ease(struct hr__queue *queue, int64_t from, int64_t to);
+/* Tries waiting jobs one by one in order. A job that does not fit may preempt other jobs. */
+enum hr_status hr__ranked_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
+
+/* Starts a waiting job if it fits, otherwise preempts other jobs for it if possible. `allowed`: the quota of the job's
+   tenant admits the job. */
+enum hr_status hr__preemption_try(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                                  struct hr__shape *shape, struct hr_job_entry entry, enum hr_reason reason,
+                                  bool allowed, bool *started);
 
 /* ---- residual.c ----------------------------------------------------------------------------------- */
 

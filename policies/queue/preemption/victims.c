@@ -3,7 +3,8 @@
  * Selection of victims for a job that does not fit. Eligible jobs are preempted tentatively, one by one, until the job
  * fits. Then each victim, the last one first, is restored if the job still fits without its preemption; the remaining
  * victims are all needed. Finally all these moves are rolled back, and the caller preempts the remaining victims. Pools
- * are tried one at a time, until the job fits in one.
+ * are tried one at a time, until the job fits in one. If GPUs are only counted, the same search counts the room of
+ * nodes instead of preempting jobs.
  */
 
 #include "policies/queue/preemption/preemption.h"
@@ -53,13 +54,26 @@ static int by_priority(const void *left, const void *right) {
   return latest_first(a, b);
 }
 
+/* Victims are listed by increasing key, so in the most frequent order the list only needs to be reversed. */
+static void reverse_victims(struct hr__preemptor *preemptor) {
+  for (uint32_t i = 0, k = preemptor->n_victims; i + 1 < k; i++) {
+    struct hr__victim victim = preemptor->victims[i];
+    preemptor->victims[i] = preemptor->victims[--k];
+    preemptor->victims[k] = victim;
+  }
+}
+
 static void sort_victims(struct hr__preemptor *preemptor) {
   static int (*const orders[])(const void *, const void *) = {[HR__VICTIMS_LAST] = by_place_in_order,
                                                               [HR__VICTIMS_LEAST_LOST] = by_loss,
                                                               [HR__VICTIMS_YOUNGEST] = by_age,
                                                               [HR__VICTIMS_LOWEST_PRIORITY] = by_priority};
-  if (preemptor->n_victims > 1) /* if no victims exist, the list may be NULL */
-    qsort(preemptor->victims, preemptor->n_victims, sizeof *preemptor->victims, orders[preemptor->terms.victims]);
+  int (*order)(const void *, const void *) = orders[preemptor->terms.victims];
+  const struct hr__victim *victims = preemptor->victims;
+  uint32_t sorted = 1;
+  reverse_victims(preemptor);
+  while (sorted < preemptor->n_victims && order(&victims[sorted - 1], &victims[sorted]) < 0) sorted++;
+  if (sorted < preemptor->n_victims) qsort(preemptor->victims, preemptor->n_victims, sizeof *victims, order);
 }
 
 /* ---- Eligible jobs -------------------------------------------------------------------------------- */
@@ -77,6 +91,13 @@ static bool make_room(struct hr__queue *queue, uint32_t n_slices) {
   return preemptor->victims != NULL;
 }
 
+/* Returns the work that a job would lose, in requested GPU time. */
+static hr__lost_work lost_work(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  if (hr__preemption_keeps(queue, job)) return 0;
+  int64_t lost_us = hr_view_done_us(view, job) - view->kept_us[job.id];
+  return (hr__lost_work)lost_us * (int64_t)hr__counted_milli(queue, job);
+}
+
 /* Adds a job to the list of possible victims. The victim refers to its slices by index, because the list of slices may
    be reallocated. A MIG GPU keeps its layout when the victim is preempted, so the victim can be restored only in this
    layout, even if the GPU had another layout before the victim started. */
@@ -86,11 +107,10 @@ static bool add_victim(struct hr__queue *queue, const struct hr_view *view, stru
   hr_job job = entry.job;
   struct hr_placement placement = hr_view_placement(view, job, &one);
   if (!make_room(queue, placement.n_slices)) return false;
-  int64_t lost_us = hr__preemption_keeps(queue, job) ? 0 : hr_view_done_us(view, job) - view->kept_us[job.id];
   preemptor->victims[preemptor->n_victims++] =
       (struct hr__victim){.job = job,
                           .key = entry.key,
-                          .lost = (hr__lost_work)lost_us * (int64_t)hr__counted_milli(queue, job),
+                          .lost = preemptor->terms.victims == HR__VICTIMS_LEAST_LOST ? lost_work(queue, view, job) : 0,
                           .start_us = view->attempt_us[job.id],
                           .priority = queue->trace->priority ? queue->trace->priority[job.id] : 0,
                           .pool = placement.pool,
@@ -128,11 +148,12 @@ struct pool_search {
   struct hr__queue *queue;
   const struct hr_view *view;
   hr_job job;
+  uint32_t accept_class;
   int64_t bound;
   bool failed; /* out of memory */
-  /* State of add_room. */
+  /* Nodes of a pool, if GPUs are only counted: see has_room and count_search. */
   const struct hr_free_index *index;
-  uint32_t first_node, size, whole, whole_needed;
+  uint32_t first_node, size, whole, whole_needed, rest, n_for_rest, n_counted;
   bool is_single, enough;
 };
 
@@ -175,21 +196,28 @@ static bool add_room(void *self, struct hr_job_entry entry) {
   return !search->enough;
 }
 
+/* Prepares a count of the free GPUs of the nodes of a pool. False: the job needs a larger node. */
+static bool find_nodes(struct pool_search *search, uint32_t pool) {
+  struct hr__queue *queue = search->queue;
+  uint32_t gpus = hr__gpus(queue, search->job);
+  search->index = hr_cluster_free_index(queue->cluster, (hr_pool){pool});
+  search->first_node = hr_cluster_first_node(queue->cluster, (hr_pool){pool}).id;
+  search->size = hr_free_index_gpus_per_node(search->index);
+  search->is_single = hr_placer_is_single(queue->placer, gpus, search->accept_class);
+  if (search->is_single && gpus > search->size) return false;
+  search->whole = hr_free_index_count(search->index, search->size);
+  search->whole_needed = gpus / search->size;
+  memset(queue->preemptor->gain, 0, hr_free_index_nodes(search->index) * sizeof *queue->preemptor->gain);
+  return true;
+}
+
 /* Returns whether the waiting job could fit on the nodes of the pool if all eligible jobs of the pool were preempted.
    The total number of GPUs has already been checked by could_suffice. Topology constraints are ignored. */
 static bool has_room(struct pool_search *search, uint32_t pool) {
   struct hr__queue *queue = search->queue;
-  uint32_t gpus = hr__gpus(queue, search->job), accept_class = hr_cluster_accept_class(queue->cluster, search->job);
   if (queue->rule == HR_PLACE_POOL || queue->by_gpu) return true;
-  search->index = hr_cluster_free_index(queue->cluster, (hr_pool){pool});
-  search->first_node = hr_cluster_first_node(queue->cluster, (hr_pool){pool}).id;
-  search->size = hr_free_index_gpus_per_node(search->index);
-  search->is_single = hr_placer_is_single(queue->placer, gpus, accept_class);
-  if (search->is_single && gpus > search->size) return false;
-  search->whole = hr_free_index_count(search->index, search->size);
-  search->whole_needed = gpus / search->size;
+  if (!find_nodes(search, pool)) return false;
   search->enough = !search->is_single && search->whole >= search->whole_needed;
-  memset(queue->preemptor->gain, 0, hr_free_index_nodes(search->index) * sizeof *queue->preemptor->gain);
   const struct hr_job_entry last_within = {.key = search->bound, .job = {UINT32_MAX}};
   hr_job_tree_each(&queue->preemptor->running[pool], &last_within, add_room, search);
   return search->enough;
@@ -280,6 +308,113 @@ static enum hr_status restore_unneeded(struct hr__queue *queue, struct hr_moves 
   return HR_OK;
 }
 
+/*
+ * The same search if GPUs are only counted, and neither quotas nor topology constraints exist. Whether the job fits
+ * then depends only on the free GPUs of each node, so nothing is preempted tentatively. The search counts, for a job on
+ * one node, the nodes with room for it (`n_for_rest`; rest: all its GPUs). For a gang, it counts the wholly free nodes,
+ * and the other nodes with room for what remains after whole nodes.
+ */
+
+static bool is_counted(const struct hr__queue *queue) {
+  return !queue->by_gpu && queue->rule != HR_PLACE_POOL && !queue->quota && !queue->locality;
+}
+
+static void count_node(struct pool_search *search, uint32_t room, uint32_t sign) {
+  bool is_whole = room == search->size && !search->is_single;
+  if (is_whole)
+    search->whole += sign;
+  else if (room >= search->rest)
+    search->n_for_rest += sign;
+}
+
+/* Adds the GPUs of a victim to the room of its nodes, or takes them away again. */
+static void count_room(struct pool_search *search, struct hr__victim *victim, bool stops) {
+  const struct hr__preemptor *preemptor = search->queue->preemptor;
+  victim->needed = stops;
+  for (uint32_t i = 0; i < victim->n_slices; i++) {
+    const struct hr_slice *slice = &preemptor->slices[victim->first_slice + i];
+    uint32_t node = slice->node.id - search->first_node, free = hr_free_index_get(search->index, node);
+    uint32_t *gain = &preemptor->gain[node], gpus = slice->gpu_milli / HR_WHOLE_GPU_MILLI;
+    count_node(search, free + *gain, UINT32_MAX);
+    *gain = stops ? *gain + gpus : *gain - gpus;
+    count_node(search, free + *gain, 1);
+  }
+}
+
+static bool has_counted_room(const struct pool_search *search) {
+  if (search->is_single) return search->n_for_rest > 0;
+  bool for_rest = search->rest == 0 || search->whole > search->whole_needed || search->n_for_rest > 0;
+  return search->whole >= search->whole_needed && for_rest;
+}
+
+/* Counts the nodes with room at present. False: the job needs a larger node. */
+static bool begin_count(struct pool_search *search, uint32_t pool) {
+  struct hr__queue *queue = search->queue;
+  if (!find_nodes(search, pool)) return false;
+  uint32_t gpus = hr__gpus(queue, search->job), end = search->is_single ? search->size + 1 : search->size;
+  search->rest = search->is_single ? gpus : gpus % search->size;
+  search->n_for_rest = search->n_counted = 0;
+  for (uint32_t free = search->rest; free < end; free++) search->n_for_rest += hr_free_index_count(search->index, free);
+  queue->preemptor->n_victims = queue->preemptor->n_slices = 0;
+  return true;
+}
+
+/* Adds the room of the listed victims that are not counted yet, in their order, until the job fits. Returns whether it
+   does. */
+static bool count_listed(struct pool_search *search) {
+  const struct hr__preemptor *preemptor = search->queue->preemptor;
+  while (search->n_counted < preemptor->n_victims && !has_counted_room(search))
+    count_room(search, &preemptor->victims[search->n_counted++], true);
+  return has_counted_room(search);
+}
+
+/* Does the same after it has sorted these victims, which have equal keys. */
+static bool count_group(struct pool_search *search) {
+  const struct hr__preemptor *preemptor = search->queue->preemptor;
+  struct hr__victim *first = preemptor->victims + search->n_counted;
+  uint32_t count = preemptor->n_victims - search->n_counted;
+  if (count > 1) qsort(first, count, sizeof *first, by_place_in_order);
+  return count_listed(search);
+}
+
+/* Takes each victim off the list of needed ones if the job still fits. The last victim is tried first. */
+static void keep_unneeded(struct pool_search *search) {
+  for (uint32_t i = search->n_counted; i-- > 0;) {
+    struct hr__victim *victim = &search->queue->preemptor->victims[i];
+    count_room(search, victim, false);
+    if (!has_counted_room(search)) count_room(search, victim, true);
+  }
+}
+
+/* Does what search_pool does. */
+static bool count_search(struct pool_search *search, uint32_t pool) {
+  if (!has_room(search, pool) || !begin_count(search, pool) || !gather(search, pool) || !count_listed(search))
+    return false;
+  keep_unneeded(search);
+  return true;
+}
+
+/* Lists one victim, and counts all victims before it with other keys. Victims with equal keys are sorted first. */
+static bool count_one(void *self, struct hr_job_entry entry) {
+  struct pool_search *search = self;
+  const struct hr__preemptor *preemptor = search->queue->preemptor;
+  if (entry.key <= search->bound) return false;
+  if (!may_preempt(search->queue, search->view, search->job, entry.job)) return true;
+  bool is_next = preemptor->n_victims > search->n_counted && preemptor->victims[search->n_counted].key != entry.key;
+  if (is_next && count_group(search)) return false;
+  search->failed = !add_victim(search->queue, search->view, entry);
+  return !search->failed;
+}
+
+/* Does what count_search does if the last job in order is stopped first: lists no more victims than needed. */
+static bool count_from_last(struct pool_search *search, uint32_t pool) {
+  if (!begin_count(search, pool)) return false;
+  hr_job_tree_each_back(&search->queue->preemptor->running[pool], count_one, search);
+  if (search->failed || !count_group(search)) return false;
+  keep_unneeded(search);
+  return true;
+}
+
 /* Searches for victims in one pool, and marks those that are needed. All moves of the search are rolled back. */
 static enum hr_status search_pool(struct pool_search *search, struct hr_moves *moves, uint32_t pool, bool *found) {
   struct hr__queue *queue = search->queue;
@@ -299,20 +434,33 @@ static enum hr_status search_pool(struct pool_search *search, struct hr_moves *m
   return HR_OK;
 }
 
+/* Searches for victims in one pool. */
+static enum hr_status search_in(struct pool_search *search, struct hr_moves *moves, uint32_t pool, bool *found) {
+  const struct hr__queue *queue = search->queue;
+  bool last_first = hr__ranked_applies(queue) && queue->preemptor->terms.victims == HR__VICTIMS_LAST;
+  if (is_counted(queue)) {
+    *found = last_first ? count_from_last(search, pool) : count_search(search, pool);
+    return search->failed ? HR_NO_MEMORY : HR_OK;
+  }
+  return has_room(search, pool) ? search_pool(search, moves, pool, found) : HR_OK;
+}
+
 /* A job that fits now waits only because of its quota, so the bounds for free capacity do not apply to it. */
 enum hr_status hr__preemption_find_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                            struct hr_job_entry head, bool *found) {
   int64_t bound = queue->preemptor->terms.rule->bound(queue, view, head);
   struct pool_search search = {.queue = queue, .view = view, .job = head.job, .bound = bound};
   struct hr_need need = hr__need_of(queue, head.job);
-  uint32_t accept_class = hr_cluster_accept_class(queue->cluster, head.job);
   bool is_held = !hr__quota_allows(queue, head.job) && hr_capacity_fits(queue->capacity, &need);
   enum hr_status status = HR_OK;
   *found = false;
+  search.accept_class = queue->by_gpu ? hr_cluster_accept_class(queue->cluster, head.job) : need.accept_class;
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster) && status == HR_OK && !*found; i++) {
-    if (!hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i})) continue;
-    if (is_held || (could_suffice(queue, view, &need, i, bound) && has_room(&search, i)))
+    if (!hr_cluster_accepts(queue->cluster, search.accept_class, (hr_pool){i})) continue;
+    if (is_held)
       status = search_pool(&search, moves, i, found);
+    else if (could_suffice(queue, view, &need, i, bound))
+      status = search_in(&search, moves, i, found);
   }
   return status;
 }

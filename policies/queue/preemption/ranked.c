@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Passes that try waiting jobs one by one, if preemption is by an order that ranks running jobs (las, gittins, srtf),
+ * and GPUs are counted by node.
+ *
+ * Purpose: no job is tried if it must be refused. A job is refused if it does not fit although all running jobs with
+ * keys above its bound were stopped. Jobs that come later in order have larger bounds, so they may preempt the same or
+ * fewer jobs. Therefore all later jobs with the same or a larger request are refused, too. This remains true until a
+ * job stops, or gets a larger key:
+ *
+ *     a job with the key k stops              jobs with bounds of at least k may now fit; jobs with smaller bounds
+ * could already preempt it the key of a job grows from k to m      jobs with bounds in [k, m) may now preempt it a job
+ * starts                            the job takes free capacity; jobs that may preempt it gain nothing
+ *
+ * So each shape stores the smallest bound at which a job was refused, and the range of bounds that became easier since.
+ * A pass makes one walk over the first jobs of the subqueues, in order. Jobs that are preempted in the walk come later
+ * than the job that was started, so each job is visited once. Jobs that were started at the same instant cannot be
+ * preempted, but the walk starts no job that a later job may preempt. (With a grace period, jobs start out of order.)
+ *
+ * Invariant: a job that is not tried would be refused.
+ */
+
+#include "policies/queue/preemption/preemption.h"
+
+bool hr__ranked_applies(const struct hr__queue *queue) {
+  const struct hr__preemption_terms *terms = &queue->preemptor->terms;
+  bool is_ranked = terms->rule->by_order && queue->order->running_key && terms->grace_us == 0;
+  return is_ranked && queue->rule != HR_PLACE_POOL && !queue->by_gpu && !queue->quota && !queue->locality;
+}
+
+/* ---- Refusals ------------------------------------------------------------------------------------- */
+
+static void widen(int64_t *from, int64_t *to, int64_t more_from, int64_t more_to) {
+  if (more_from >= more_to) return;
+  bool is_empty = *from >= *to;
+  if (is_empty || more_from < *from) *from = more_from;
+  if (is_empty || more_to > *to) *to = more_to;
+}
+
+void hr__ranked_ease(struct hr__queue *queue, int64_t from, int64_t to) {
+  widen(&queue->preemptor->eased_from, &queue->preemptor->eased_to, from, to);
+}
+
+/* Applies what has become easier to all shapes with waiting jobs. The refusals of a shape that had no waiting jobs in
+   the last pass are forgotten. `last_pass`: number of the pass in which refusals were last updated. */
+static void apply_eased(struct hr__queue *queue, uint32_t last_pass) {
+  struct hr__preemptor *preemptor = queue->preemptor;
+  for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
+    struct hr__refusals *refusals = &hr__active_shape(&queue->waiting, i)->refusals;
+    if (refusals->pass != last_pass) *refusals = (struct hr__refusals){.bound = INT64_MAX};
+    widen(&refusals->eased_from, &refusals->eased_to, preemptor->eased_from, preemptor->eased_to);
+    refusals->pass = preemptor->n_passes;
+  }
+  preemptor->eased_from = preemptor->eased_to = 0;
+}
+
+static bool must_be_refused(const struct hr__refusals *refusals, int64_t bound) {
+  return bound >= refusals->bound && (bound < refusals->eased_from || bound >= refusals->eased_to);
+}
+
+static void refuse(struct hr__refusals *refusals, int64_t bound) {
+  if (bound < refusals->bound) refusals->bound = bound;
+  if (bound < refusals->eased_to) refusals->eased_to = bound;
+}
+
+/* Returns whether the jobs of shape `b` fit nowhere where those of shape `a` do not fit. A gang of several nodes may
+   fit on smaller nodes than those that a job on one node needs. */
+static bool needs_as_much(const struct hr__queue *queue, const struct hr__shape *a, const struct hr__shape *b) {
+  if (a->kind != b->kind || a->gpus > b->gpus) return false;
+  if (a->gpus == b->gpus || hr_cluster_pools(queue->cluster) == 1) return true;
+  return hr_placer_is_single(queue->placer, a->gpus, a->kind) == hr_placer_is_single(queue->placer, b->gpus, b->kind);
+}
+
+static void note_refusal(const struct hr__queue *queue, const struct hr__shape *refused, int64_t bound) {
+  for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
+    struct hr__shape *shape = hr__active_shape(&queue->waiting, i);
+    if (needs_as_much(queue, refused, shape)) refuse(&shape->refusals, bound);
+  }
+}
+
+/* ---- The walk ------------------------------------------------------------------------------------- */
+
+/* The next job to try. */
+struct ranked_candidate {
+  struct hr__shape *shape; /* NULL: no further job */
+  struct hr_job_entry entry;
+  int64_t bound;
+};
+
+/* Moves `entry` to the first job of the next subqueue of the shape. False: there is none. */
+static bool next_head(const struct hr__queue *queue, const struct hr__shape *shape, struct hr_job_entry *entry) {
+  if (!queue->waiting.full_key) return false;
+  return hr_job_tree_next(&shape->subqueues, entry->key, entry->job, INT64_MAX, entry);
+}
+
+/* Finds the first job of a subqueue of the shape that comes after `last` and need not be refused, and that precedes the
+   candidate found so far. */
+static void consider(struct hr__queue *queue, const struct hr_view *view, struct hr__shape *shape,
+                     struct hr_job_entry last, struct ranked_candidate *next) {
+  struct hr_job_entry entry = shape->head;
+  if (!hr__entry_before(last, entry)) {
+    entry = last;
+    if (!next_head(queue, shape, &entry)) return;
+  }
+  do {
+    if (next->shape && !hr__entry_before(entry, next->entry)) return;
+    int64_t bound = queue->preemptor->terms.rule->bound(queue, view, entry);
+    if (!must_be_refused(&shape->refusals, bound)) {
+      *next = (struct ranked_candidate){shape, entry, bound};
+      return;
+    }
+    if (bound >= shape->refusals.eased_to) return; /* all later jobs must be refused */
+  } while (next_head(queue, shape, &entry));
+}
+
+/* Finds the next job to try. If the backfill lets no job pass the first one, this can only be the first one. */
+static struct ranked_candidate find_next(struct hr__queue *queue, const struct hr_view *view,
+                                         struct hr_job_entry last) {
+  struct ranked_candidate next = {0};
+  for (uint32_t i = 0; i < queue->waiting.n_active && queue->backfill->passes_over; i++)
+    consider(queue, view, hr__active_shape(&queue->waiting, i), last, &next);
+  if (queue->backfill->passes_over || !(next.shape = hr__waiting_first(&queue->waiting))) return next;
+  next.entry = next.shape->head;
+  next.bound = queue->preemptor->terms.rule->bound(queue, view, next.entry);
+  if (must_be_refused(&next.shape->refusals, next.bound)) next.shape = NULL;
+  return next;
+}
+
+/* Returns the GPUs that a job with this kind and bound could have in one pool, wherever they are: those that are free,
+   and those of all running jobs that it may preempt. */
+static uint64_t max_gpus(const struct hr__queue *queue, uint32_t kind, int64_t bound) {
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
+    const struct hr_job_tree *running = &queue->preemptor->running[i];
+    if (!hr_cluster_accepts(queue->cluster, kind, (hr_pool){i})) continue;
+    uint64_t gpus = hr_cluster_free_milli(queue->cluster, (hr_pool){i}) / HR_WHOLE_GPU_MILLI;
+    gpus += (uint64_t)(running->sum - hr_job_tree_sum_to(running, bound));
+    if (gpus > most) most = gpus;
+  }
+  return most;
+}
+
+/* Refuses the candidate, and all other shapes that need more GPUs than it could have, if there are not enough GPUs.
+   `*gpus`: the result of max_gpus for the last candidate of the same kind and bound; UINT64_MAX: unknown. */
+static bool lacks_gpus(const struct hr__queue *queue, const struct ranked_candidate *next, uint64_t *gpus) {
+  if (*gpus == UINT64_MAX) *gpus = max_gpus(queue, next->shape->kind, next->bound);
+  if (next->shape->gpus <= *gpus) return false;
+  for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
+    struct hr__shape *shape = hr__active_shape(&queue->waiting, i);
+    if (shape->kind == next->shape->kind && shape->gpus > *gpus) refuse(&shape->refusals, next->bound);
+  }
+  return true;
+}
+
+/* Tries a job. `*preempted`: set if jobs were preempted for it. */
+static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                              const struct ranked_candidate *next, bool *started, bool *preempted) {
+  uint32_t n_running = view->n_running;
+  bool is_first = hr__waiting_first(&queue->waiting)->head.job.id == next->entry.job.id;
+  enum hr_reason reason = is_first ? HR_REASON_IN_ORDER : HR_REASON_BACKFILL;
+  enum hr_status status = hr__preemption_try(queue, view, moves, next->shape, next->entry, reason, true, started);
+  if (status != HR_OK) return status;
+  *preempted = *preempted || (*started && view->n_running <= n_running);
+  if (*started)
+    apply_eased(queue, queue->preemptor->n_passes);
+  else
+    note_refusal(queue, next->shape, next->bound);
+  return HR_OK;
+}
+
+enum hr_status hr__ranked_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  struct hr__preemptor *preemptor = queue->preemptor;
+  struct hr_job_entry last = {INT64_MIN, {0}, 0};
+  struct ranked_candidate next, before = {0};
+  uint64_t gpus = UINT64_MAX;
+  bool preempted = false, started = true;
+  preemptor->n_passes++;
+  apply_eased(queue, preemptor->n_passes - 1);
+  while ((started || queue->backfill->passes_over) && (next = find_next(queue, view, last)).shape) {
+    bool same = !started && before.bound == next.bound && before.shape->kind == next.shape->kind;
+    if (!same) gpus = UINT64_MAX;
+    before = next;
+    last = next.entry;
+    started = false;
+    if (lacks_gpus(queue, &next, &gpus)) continue;
+    enum hr_status status = try_job(queue, view, moves, &next, &started, &preempted);
+    if (status != HR_OK || hr__preemption_pending(queue)) return status;
+  }
+  preemptor->nothing_fits = queue->backfill->passes_over && !preempted;
+  return HR_OK;
+}
