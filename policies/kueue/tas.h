@@ -336,6 +336,8 @@ void hr__tas_sort_with_leader(const struct hr__tas_search *search, uint32_t *dom
                               bool unconstrained);
 /* Sorts domains by leaders, slices beside a leader, and entropy of the counts of their children, largest first. */
 void hr__tas_sort_by_entropy(struct hr__tas_search *search, uint32_t *domains, uint32_t count);
+/* Sorts domains by number, which is the order of their values. */
+void hr__tas_sort_by_number(uint32_t *domains, uint32_t count);
 /* Returns the position of the smallest count of slices (or pods) that is at least `needed`, among the first domains
    that have the same affinity; 0 if there is none. With leaders, only domains that can have them count. */
 uint32_t hr__tas_best_fit(const struct hr__tas_search *search, const uint32_t *domains, uint32_t count, int64_t needed,

@@ -279,7 +279,10 @@ bool hr__tas_select_optimal(struct hr__tas_search *search, struct hr__tas_list *
     return false;
   uint32_t *ordered = search->sorted.items, count = domains->count;
   if (count) memcpy(ordered, domains->items, count * sizeof *ordered);
-  if (by_entropy) hr__tas_sort_by_entropy(search, ordered, count);
+  if (by_entropy)
+    hr__tas_sort_by_entropy(search, ordered, count);
+  else
+    hr__tas_sort_by_number(ordered, count);
   struct hr__tas_selection none = {leaders, slices * slice_size, HR_NONE, HR_NONE};
   if (search->no_memory || !add_selection(search, &search->by_size[0], none)) return false;
   for (uint32_t i = 0; i < count; i++)

@@ -115,6 +115,15 @@ void hr__tas_sort_by_entropy(struct hr__tas_search *search, uint32_t *domains, u
   sort_domains(domains, count, precedes_by_entropy, search);
 }
 
+static bool precedes_by_number(const void *self, uint32_t a, uint32_t b) {
+  (void)self;
+  return a < b;
+}
+
+void hr__tas_sort_by_number(uint32_t *domains, uint32_t count) {
+  sort_domains(domains, count, precedes_by_number, NULL);
+}
+
 uint32_t hr__tas_best_fit(const struct hr__tas_search *search, const uint32_t *domains, uint32_t count, int64_t needed,
                           int64_t leaders, bool slices) {
   uint32_t best = 0;
