@@ -234,6 +234,25 @@ uint32_t hr__tas_flavor_leaf(const struct hr__tas_flavor *flavor, const struct h
 const struct hr__kueue_placement *hr__tas_flavor_placement(const struct hr__tas_flavor *flavor, struct hr_arena *arena,
                                                            const struct hr__tas_part *parts, uint32_t count);
 
+/* ---- All flavors of a world ---- */
+
+struct hr__tas_world; /* see tas_world.c */
+
+/* Creates the topologies of a world and sets `world->topology`. `levels` and `n_levels` are by flavor; no levels: the
+   flavor has no topology. `nodes` and the levels must outlive the world. Returns NULL if memory is exhausted. */
+struct hr__tas_world *hr__tas_world_create(struct hr_arena *arena, struct hr__kueue_world *world,
+                                           const struct hr__tas_nodes *nodes, const char *const *const *levels,
+                                           const uint32_t *n_levels);
+/* Frees the placements that were found. Call this between cycles, when none of them is used any longer. */
+void hr__tas_world_forget(struct hr__tas_world *self);
+/* Frees the working memory. Returns false if memory was exhausted in some call; its results are then not valid. NULL is
+   accepted. */
+bool hr__tas_world_finish(struct hr__tas_world *self);
+/* The gates of topology-aware scheduling among all gates. */
+struct hr__tas_gates hr__tas_gates_of(hr__kueue_gates gates);
+/* The resource that counts pods, and the number of resources with it. If no quota names it, it follows the others. */
+uint32_t hr__tas_pods_resource(const struct hr__kueue_world *world, uint32_t *n_resources);
+
 /* ---- The state of a search ----------------------------------------------------------------------------- */
 
 /* The state of a search for topology domains, shared by the modules tas_*.c. A search first counts the pods that fit

@@ -64,6 +64,7 @@ static enum hr_status run_case(const char *file, hr__conform_run_case *run, cons
     run(item, kind, &verdict);
   else
     verdict.no_memory = true;
+  if (verdict.release) verdict.release(verdict.released);
   hr__arena_finish(&arena);
   if (!verdict.no_memory && !verdict.malformed && keep_case(report, &row)) return HR_OK;
   free_case(&row);

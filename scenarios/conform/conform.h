@@ -28,6 +28,9 @@ struct hr__verdict {
   bool no_memory;              /* memory was exhausted; the run ends with HR_NO_MEMORY */
   const char *malformed;       /* what is missing or wrong in the case, as text with static lifetime; NULL: nothing.
                                   The run ends with HR_BAD_INPUT */
+  void (*release)(
+      void *data); /* called with `released` at the end of the case, before the arena is freed; NULL: none */
+  void *released;
 };
 
 /* A function that runs one case. `whole` is the object of the case, `kind` its member "kind". */

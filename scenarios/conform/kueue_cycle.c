@@ -18,6 +18,7 @@ struct cycle_run {
   struct hr__kueue_pending pending;
   uint32_t *heads;
   cJSON *actual, *reasons, *events, *preempted, *skipped, *recomputed, *reserved, *admitted;
+  const cJSON *expected_events;
 };
 
 static bool text_is(const cJSON *object, const char *name, const char *value) {
@@ -182,6 +183,19 @@ static cJSON *admission_json(const struct cycle_run *run, const struct hr__kueue
   return json;
 }
 
+/* Whether an admission check applies to an entry: to all flavors, or to one that it uses. */
+static bool check_applies(const struct cycle_run *run, const cJSON *check, const struct hr__kueue_entry *entry) {
+  const cJSON *flavors = hr__case_get(check, "onFlavors"), *flavor;
+  bool applies = !cJSON_GetArraySize(flavors);
+  for (uint32_t i = 0; i < entry->assignment.n_pod_sets; i++)
+    for (uint32_t k = 0; k < entry->assignment.pod_sets[i].n_choices; k++) {
+      uint32_t used = entry->assignment.pod_sets[i].choices[k].flavor;
+      cJSON_ArrayForEach(flavor, flavors) applies |=
+          cJSON_IsString(flavor) && hr__kueue_name_find(&run->self.flavors, flavor->valuestring) == used;
+    }
+  return applies;
+}
+
 /* Whether all admission checks of the queue are ready for the workload, and its pods are placed. */
 static bool is_fully_admitted(const struct cycle_run *run, const struct hr__kueue_entry *entry) {
   uint32_t queue = run->self.world.workloads[entry->workload].queue;
@@ -192,7 +206,7 @@ static bool is_fully_admitted(const struct cycle_run *run, const struct hr__kueu
     if (!text_is(run->self.queue_json[i], "name", run->self.queues.items[queue])) continue;
     cJSON_ArrayForEach(check, hr__case_get(run->self.queue_json[i], "admissionChecks")) {
       const char *name = cJSON_IsString(check) ? check->valuestring : hr__case_text(check, "name", "");
-      bool ready = false;
+      bool ready = !check_applies(run, check, entry);
       cJSON_ArrayForEach(state, hr__case_get(json, "admissionChecks")) ready |=
           text_is(state, "name", name) && text_is(state, "state", "Ready");
       if (!ready) return false;
@@ -246,13 +260,26 @@ static void requeue(struct cycle_run *run, const struct hr__kueue_entry *entry) 
   if (entry->migrated != HR_NONE)
     add_event(run, run->self.world.workloads[entry->migrated].name, "EvictedDueToFlavorMigration", false);
   preempt(run, entry);
-  if (!workload->reserved) {
-    bool bookmark = entry->nominated && entry->keeps_bookmark && hr__kueue_has_bookmark(&entry->assignment);
-    hr__kueue_pending_requeue(&run->pending, entry->workload, entry->requeue, bookmark);
+  if (workload->reserved) { /* keeps its quota and waits for the next second pass */
+    add_event(run, workload->name, "SecondPassFailed", true);
+    return;
   }
+  bool bookmark = entry->nominated && entry->keeps_bookmark && hr__kueue_has_bookmark(&entry->assignment);
+  hr__kueue_pending_requeue(&run->pending, entry->workload, entry->requeue, bookmark);
   if (!*reason) return;
   cJSON_AddStringToObject(run->reasons, workload->name, reason);
   add_event(run, workload->name, reason, true);
+}
+
+/* An eviction changes the workload in the API. Cases do not state whether the API accepts that: if it does not, the
+   second pass has failed. */
+static void evict(struct cycle_run *run, const struct hr__kueue_entry *entry) {
+  const char *key = run->self.world.workloads[entry->workload].name;
+  const cJSON *event;
+  bool is_refused = false;
+  cJSON_ArrayForEach(event, run->expected_events) is_refused |=
+      text_is(event, "key", key) && text_is(event, "reason", "SecondPassFailed");
+  add_event(run, key, is_refused ? "SecondPassFailed" : "EvictedDueToNodeFailures", is_refused);
 }
 
 static void finish_entries(struct cycle_run *run) {
@@ -262,7 +289,7 @@ static void finish_entries(struct cycle_run *run) {
     if (entry->status == HR__KUEUE_ADMITTED)
       admit(run, entry);
     else if (entry->status == HR__KUEUE_EVICTED)
-      add_event(run, run->self.world.workloads[entry->workload].name, "EvictedDueToNodeFailures", false);
+      evict(run, entry);
     else
       requeue(run, entry);
   }
@@ -322,12 +349,16 @@ static void create_results(struct cycle_run *run) {
     cJSON_AddNumberToObject(run->skipped, run->self.queues.items[i], 0);
 }
 
-/* Adds the admissions that exist before the cycle. */
-static void add_existing(struct cycle_run *run) {
-  for (uint32_t i = 0; i < run->self.world.n_workloads; i++)
-    if (run->self.world.workloads[i].listed)
+/* Adds the admissions that exist before the cycle; if `is_unsettled`, only those that wait for a second pass. */
+static void add_existing(struct cycle_run *run, bool is_unsettled) {
+  const struct hr__kueue_topology_calls *topology = &run->self.world.topology;
+  for (uint32_t i = 0; i < run->self.world.n_workloads; i++) {
+    const struct hr__kueue_workload *workload = &run->self.world.workloads[i];
+    bool failed = topology->has_failed_node && topology->has_failed_node(topology->self, workload);
+    if (workload->listed && (!is_unsettled || !workload->admitted || failed))
       cJSON_AddItemToObject(run->reserved, run->self.world.workloads[i].name,
                             cJSON_Duplicate(hr__case_get(run->self.workload_json[i], "admission"), true));
+  }
 }
 
 /* Compares the members that the case gives; without a reason none is expected. */
@@ -428,7 +459,6 @@ static bool has_slices(const struct cycle_run *run) {
 }
 
 void hr__kueue_case_cycle(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  (void)kind;
   struct cycle_run run = {0};
   const cJSON *expect = hr__case_get(whole, "expect");
   if (!begin(&run, whole, verdict)) return;
@@ -437,11 +467,13 @@ void hr__kueue_case_cycle(const cJSON *whole, const char *kind, struct hr__verdi
     return;
   }
   create_results(&run);
+  run.expected_events = hr__case_get(expect, "events");
   const cJSON *usage = hr__case_get(run.self.input, "initialUsage");
   if (usage) {
     run_local_usage(&run, usage, expect);
   } else {
-    if (!hr__case_bool(expect, "reservedIsNewOnly", false)) add_existing(&run);
+    bool has_topology = !strcmp(kind, "cycle.tas");
+    if (has_topology || !hr__case_bool(expect, "reservedIsNewOnly", false)) add_existing(&run, has_topology);
     if (hr__kueue_cycle_run(&run.cycle, run.heads, take_heads(&run)))
       finish_entries(&run);
     else

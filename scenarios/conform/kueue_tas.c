@@ -16,14 +16,8 @@
 
 /* ---- Reading ---- */
 
-uint32_t hr__kueue_case_pods_resource(const struct hr__kueue_case *self, uint32_t *n_resources) {
-  bool has_pods = self->world.pods != HR_NONE;
-  *n_resources = self->world.n_resources + !has_pods;
-  return has_pods ? self->world.pods : self->world.n_resources;
-}
-
 int64_t *hr__kueue_case_dense(struct hr__kueue_case *self, const cJSON *object) {
-  uint32_t n_resources, pods = hr__kueue_case_pods_resource(self, &n_resources);
+  uint32_t n_resources, pods = hr__tas_pods_resource(&self->world, &n_resources);
   int64_t *amounts = ALLOC(self, n_resources, int64_t);
   const cJSON *item;
   if (amounts) cJSON_ArrayForEach(item, object) {
@@ -59,7 +53,7 @@ static void subtract_pods(struct hr__kueue_case *self, struct hr__tas_nodes *nod
 
 bool hr__kueue_case_nodes(struct hr__kueue_case *self, struct hr__tas_nodes *nodes) {
   *nodes = (struct hr__tas_nodes){0};
-  nodes->pods = hr__kueue_case_pods_resource(self, &nodes->n_resources);
+  nodes->pods = hr__tas_pods_resource(&self->world, &nodes->n_resources);
   nodes->items = ALLOC(self, (size_t)hr__case_count(self->input, "nodes") + 1, struct hr__tas_node);
   if (!nodes->items) return false;
   const cJSON *item;
@@ -79,13 +73,6 @@ struct hr__tas_part *hr__kueue_case_parts(struct hr__kueue_case *self, const str
   for (uint32_t i = 0; parts && i < placement->n_domains; i++)
     parts[i] = (struct hr__tas_part){hr__tas_flavor_leaf(flavor, placement, i), placement->domains[i].count};
   return parts;
-}
-
-struct hr__tas_gates hr__kueue_tas_gates(hr__kueue_gates gates) {
-  return (struct hr__tas_gates){.profile_mixed = hr__kueue_gate_is_on(gates, HR__KUEUE_BIT_TOPOLOGY_PROFILE_MIXED),
-                                .balanced = hr__kueue_gate_is_on(gates, HR__KUEUE_BIT_TOPOLOGY_BALANCED),
-                                .affinity_preferred = hr__kueue_gate_is_on(gates, HR__KUEUE_BIT_TOPOLOGY_NODE_AFFINITY),
-                                .elastic = hr__kueue_gate_is_on(gates, HR__KUEUE_BIT_TOPOLOGY_SLICES)};
 }
 
 /* ---- The flavor of a case ---- */
@@ -134,7 +121,7 @@ static bool begin(struct run *run, const cJSON *whole, struct hr__verdict *verdi
   bool overlaps = hr__kueue_has_gate(&self->world, HR__KUEUE_BIT_TOPOLOGY_OVERLAPPING_FLAVORS);
   bool shared = overlaps && run->flavor.tree.by_host;
   add_usage(run, hr__case_get(self->input, shared ? "priorFlavorUsage" : "priorOwnUsage"));
-  run->search.gates = hr__kueue_tas_gates(self->world.gates);
+  run->search.gates = hr__tas_gates_of(self->world.gates);
   run->assumed = ALLOC(self, (size_t)run->flavor.tree.n_leaves * run->nodes.n_resources, int64_t);
   return !verdict->no_memory;
 }
@@ -354,7 +341,41 @@ bool hr__conform_kueue_tas(const cJSON *whole, const char *kind, struct hr__verd
   return true;
 }
 
+/* ---- Topologies of a world ---- */
+
+static void release_topologies(void *data) {
+  hr__tas_world_finish(data);
+}
+
+/* The levels of a topology; NULL if the case does not have it. */
+static const char *const *levels_of(struct hr__kueue_case *self, const char *topology, uint32_t *count) {
+  const cJSON *item;
+  *count = 0;
+  cJSON_ArrayForEach(item, hr__case_get(self->input, "topologies")) {
+    if (strcmp(hr__case_text(item, "name", ""), topology) != 0) continue;
+    const char **levels = hr__kueue_case_texts(self, hr__case_get(item, "levels"), count);
+    if (*count > HR__TAS_MAX_LEVELS) *count = 0;
+    return levels;
+  }
+  return NULL;
+}
+
 bool hr__kueue_case_topology(struct hr__kueue_case *self) {
-  (void)self;
-  return true;
+  struct hr__kueue_world *world = &self->world;
+  struct hr__tas_nodes *nodes = ALLOC(self, 1, struct hr__tas_nodes);
+  const char *const **levels = ALLOC(self, world->n_flavors, const char *const *);
+  uint32_t *n_levels = ALLOC(self, world->n_flavors, uint32_t), used = 0;
+  if (!nodes || !levels || !n_levels) return false;
+  for (uint32_t i = 0; i < world->n_flavors; i++) {
+    if (!world->flavors[i].topology) continue;
+    levels[i] = levels_of(self, world->flavors[i].topology, &n_levels[i]);
+    used++;
+  }
+  if (!used) return true;
+  if (!hr__kueue_case_nodes(self, nodes)) return false;
+  struct hr__tas_world *topologies = hr__tas_world_create(self->verdict->arena, world, nodes, levels, n_levels);
+  self->verdict->released = topologies;
+  self->verdict->release = release_topologies;
+  if (!topologies) self->verdict->no_memory = true;
+  return topologies != NULL;
 }

@@ -9,8 +9,6 @@
 
 /* Reads the members "nodes" and "pods". Pods that have ended, or have no node, use nothing. */
 bool hr__kueue_case_nodes(struct hr__kueue_case *self, struct hr__tas_nodes *nodes);
-/* The resource that counts pods, and the number of resources with it. */
-uint32_t hr__kueue_case_pods_resource(const struct hr__kueue_case *self, uint32_t *n_resources);
 /* Amounts [resource] of the nodes; all 0 if `object` is NULL. */
 int64_t *hr__kueue_case_dense(struct hr__kueue_case *self, const cJSON *object);
 /* Strings of a JSON list. */
@@ -18,9 +16,6 @@ const char **hr__kueue_case_texts(struct hr__kueue_case *self, const cJSON *list
 /* Parts of a placement {levels, domains}. */
 struct hr__tas_part *hr__kueue_case_parts(struct hr__kueue_case *self, const struct hr__tas_flavor *flavor,
                                           const struct hr__kueue_placement *placement);
-/* The gates of topology-aware scheduling. */
-struct hr__tas_gates hr__kueue_tas_gates(hr__kueue_gates gates);
-
 /* Kinds that test one step: see kueue_tas_steps.c. Returns false if the kind is unknown. */
 bool hr__conform_kueue_tas_step(const cJSON *whole, const char *kind, struct hr__verdict *verdict);
 

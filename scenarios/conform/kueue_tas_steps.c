@@ -388,7 +388,7 @@ bool hr__conform_kueue_tas_step(const cJSON *whole, const char *kind, struct hr_
     if (strcmp(rows[i].kind, kind) != 0) continue;
     struct step_run steps = {0};
     if (hr__kueue_case_begin(&steps.objects, whole, verdict)) {
-      steps.search.gates = hr__kueue_tas_gates(steps.objects.world.gates);
+      steps.search.gates = hr__tas_gates_of(steps.objects.world.gates);
       rows[i].run(&steps, hr__case_get(whole, "expect"));
     }
     if (steps.search.no_memory) verdict->no_memory = true;

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Topology-aware scheduling for the flavors of a world: what the scheduling cycle calls (hr__kueue_topology_calls).
+ *
+ * Layout: one topology per flavor, with its own usage. If the lowest level is the host name, flavors can overlap: pods
+ * of one flavor then count on the same hosts of all others. Kueue joins the usage of overlapping flavors when a cycle
+ * begins, but what a cycle tries or reserves changes only the flavor itself; so does this module.
+ *
+ * Invariant: the usage of a flavor is that of the workloads that count in the tree of quotas, and what the present
+ * cycle holds.
+ *
+ * Source: kubernetes-sigs/kueue, pkg/scheduler/flavorassigner (tas_flavorassigner.go, ComputeTASNetUsage),
+ * pkg/cache/scheduler (clusterqueue_snapshot.go, tas_flavor.go).
+ */
+
+#include "base/array.h"
+#include "policies/kueue/tas.h"
+
+#include <string.h>
+
+struct hr__tas_world {
+  struct hr__tas_flavor **flavors; /* by flavor; NULL: without topology */
+  uint32_t n_flavors, n_resources, pods;
+  struct hr__tas_search search;
+  struct hr_arena memory; /* of placements */
+  /* Working memory of one workload, by pod set: */
+  struct hr__tas_request *requests; /* of one flavor */
+  struct hr__tas_result *results;
+  uint32_t *members;   /* pod sets of the requests */
+  int64_t *amounts;    /* [pod set][resource] per pod */
+  uint8_t *excluded;   /* [pod set][leaf] */
+  int64_t *affinity;   /* [pod set][leaf] */
+  uint32_t *flavor_of; /* flavor in which the pod set is to be placed; HR_NONE: none */
+  int64_t **assumed;   /* by flavor: [leaf][resource], of the pod sets that are already placed */
+  bool *is_removed;    /* by workload: its usage is removed for a trial */
+  struct hr__tas_part *parts;
+  uint32_t parts_capacity;
+  bool no_memory;
+};
+
+/* ---- Requests ---- */
+
+struct hr__tas_gates hr__tas_gates_of(hr__kueue_gates gates) {
+  return (struct hr__tas_gates){.profile_mixed = hr__kueue_gate_is_on(gates, HR__KUEUE_BIT_TOPOLOGY_PROFILE_MIXED),
+                                .balanced = hr__kueue_gate_is_on(gates, HR__KUEUE_BIT_TOPOLOGY_BALANCED),
+                                .affinity_preferred = hr__kueue_gate_is_on(gates, HR__KUEUE_BIT_TOPOLOGY_NODE_AFFINITY),
+                                .elastic = hr__kueue_gate_is_on(gates, HR__KUEUE_BIT_TOPOLOGY_SLICES)};
+}
+
+uint32_t hr__tas_pods_resource(const struct hr__kueue_world *world, uint32_t *n_resources) {
+  bool is_named = world->pods != HR_NONE;
+  *n_resources = world->n_resources + !is_named;
+  return is_named ? world->pods : world->n_resources;
+}
+
+static bool is_explicit(const struct hr__kueue_pod_set *pod_set) {
+  return pod_set->topology.mode != HR__KUEUE_NO_TOPOLOGY || pod_set->topology.n_slices;
+}
+
+/* All flavors of the queue have a topology: pods without request are placed, too. */
+static bool only_topologies(void *self, const struct hr__kueue_world *world, uint32_t queue) {
+  struct hr__tas_world *topologies = self;
+  for (uint32_t i = 0; i < world->queues[queue].n_groups; i++) {
+    const struct hr__kueue_group *group = &world->queues[queue].groups[i];
+    for (uint32_t k = 0; k < group->n_flavors; k++)
+      if (!topologies->flavors[group->flavors[k]]) return false;
+  }
+  return true;
+}
+
+static bool matches(void *self, const struct hr__kueue_world *world, uint32_t queue,
+                    const struct hr__kueue_pod_set *pod_set, uint32_t flavor) {
+  const struct hr__tas_flavor *topology = ((struct hr__tas_world *)self)->flavors[flavor];
+  if (!is_explicit(pod_set)) return !world->flavors[flavor].topology || only_topologies(self, world, queue);
+  if (!world->flavors[flavor].topology || !topology) return false;
+  struct hr__tas_request request = {0};
+  hr__tas_flavor_request(topology, &pod_set->topology, &request);
+  return hr__tas_has_levels(&request, topology->n_levels);
+}
+
+/* The requests of one pod as a vector. */
+static void spread_amounts(const struct hr__tas_world *self, const struct hr__kueue_pod_set *pod_set, int64_t *out) {
+  memset(out, 0, self->n_resources * sizeof *out);
+  for (uint32_t i = 0; i < pod_set->requests.count; i++)
+    out[pod_set->requests.items[i].resource] = pod_set->requests.items[i].amount;
+}
+
+/* The only flavor with a topology among the flavors of a pod set; HR_NONE if there is none, or more than one. */
+static uint32_t only_flavor(const struct hr__tas_world *self, const struct hr__kueue_pod_set_assignment *row) {
+  uint32_t found = HR_NONE;
+  for (uint32_t k = 0; k < row->n_choices; k++) {
+    uint32_t flavor = row->choices[k].flavor;
+    if (flavor == HR_NONE || !self->flavors[flavor] || flavor == found) continue;
+    if (found != HR_NONE) return HR_NONE;
+    found = flavor;
+  }
+  return found;
+}
+
+static bool is_unhealthy(const struct hr__kueue_workload *workload, const struct hr__kueue_placement *placement) {
+  for (uint32_t i = 0; placement && placement->n_levels && i < placement->n_domains; i++)
+    for (uint32_t k = 0; k < workload->n_unhealthy_nodes; k++)
+      if (!strcmp(placement->domains[i].values[placement->n_levels - 1], workload->unhealthy_nodes[k])) return true;
+  return false;
+}
+
+/* Sets the flavor in which each pod set is to be placed. */
+static void choose_flavors(struct hr__tas_world *self, const struct hr__kueue_world *world,
+                           const struct hr__kueue_workload *workload, const struct hr__kueue_assignment *assignment) {
+  bool only = only_topologies(self, world, workload->queue);
+  for (uint32_t i = 0; i < workload->n_pod_sets; i++) self->flavor_of[i] = HR_NONE;
+  for (uint32_t i = 0; i < assignment->n_pod_sets; i++) {
+    const struct hr__kueue_pod_set_assignment *row = &assignment->pod_sets[i];
+    if (!is_explicit(&workload->pod_sets[row->pod_set]) && !only) continue;
+    if (row->failed || !row->count || (row->placement && !is_unhealthy(workload, row->placement))) continue;
+    if (row->placement_pending && !workload->reserved) continue;
+    self->flavor_of[row->pod_set] = only_flavor(self, row);
+  }
+}
+
+static int64_t count_of(const struct hr__kueue_assignment *assignment, uint32_t pod_set) {
+  for (uint32_t i = 0; i < assignment->n_pod_sets; i++)
+    if (assignment->pod_sets[i].pod_set == pod_set) return assignment->pod_sets[i].count;
+  return 0;
+}
+
+/* Builds the request of a pod set in a flavor as number `at`. */
+static void build_request(struct hr__tas_world *self, uint32_t flavor, const struct hr__kueue_pod_set *pod_set,
+                          int64_t count, uint32_t at) {
+  const struct hr__tas_flavor *topology = self->flavors[flavor];
+  uint32_t n_leaves = topology->tree.n_leaves;
+  struct hr__tas_request *request = &self->requests[at];
+  int64_t *pod = self->amounts + (size_t)at * self->n_resources;
+  *request = (struct hr__tas_request){.pod = pod,
+                                      .count = count,
+                                      .implied = !is_explicit(pod_set),
+                                      .group = pod_set->group,
+                                      .excluded = self->excluded + (size_t)at * n_leaves,
+                                      .affinity = self->affinity + (size_t)at * n_leaves};
+  spread_amounts(self, pod_set, pod);
+  hr__tas_flavor_request(topology, &pod_set->topology, request);
+  hr__tas_flavor_match(topology, &pod_set->selector, self->excluded + (size_t)at * n_leaves,
+                       self->affinity + (size_t)at * n_leaves);
+}
+
+/* The parts of a placement; NULL if memory is exhausted. */
+static const struct hr__tas_part *parts_of(struct hr__tas_world *self, const struct hr__tas_flavor *topology,
+                                           const struct hr__kueue_placement *placement) {
+  if (!HR__ARRAY_HAS_ROOM_FOR(self->parts, placement->n_domains + (size_t)1, self->parts_capacity)) {
+    self->no_memory = true;
+    return NULL;
+  }
+  for (uint32_t i = 0; i < placement->n_domains; i++)
+    self->parts[i] = (struct hr__tas_part){hr__tas_flavor_leaf(topology, placement, i), placement->domains[i].count};
+  return self->parts;
+}
+
+/* ---- Finding placements ---- */
+
+/* Pods that were placed in a flavor count on the same hosts of the other flavors. */
+static void assume_elsewhere(struct hr__tas_world *self, uint32_t flavor, const struct hr__tas_result *result,
+                             const int64_t *pod) {
+  const struct hr__tas_flavor *from = self->flavors[flavor];
+  for (uint32_t other = flavor + 1; from->tree.by_host && other < self->n_flavors; other++) {
+    const struct hr__tas_flavor *to = self->flavors[other];
+    if (!to || !to->tree.by_host) continue;
+    for (uint32_t i = 0; i < result->count; i++) {
+      const struct hr__tas_part *part = &self->search.parts[result->first + i];
+      const char *host = from->tree.domains[hr__tas_leaf_domain(&from->tree, part->leaf)].value;
+      uint32_t leaf = hr__tas_leaf_find(&to->tree, &host, 1);
+      if (leaf != HR_NONE)
+        hr__tas_add_pods(&to->snapshot, self->assumed[other] + (size_t)leaf * self->n_resources, pod, part->count);
+    }
+  }
+}
+
+/* Keeps the results of the requests of a flavor. Returns false after a failure. */
+static bool keep_results(struct hr__tas_world *self, uint32_t flavor, uint32_t count, bool overlaps,
+                         struct hr__kueue_placements *out) {
+  for (uint32_t i = 0; i < count; i++) {
+    const struct hr__tas_result *result = &self->results[i];
+    if (result->failure.kind != HR__TAS_FITS) {
+      out->tried[self->members[i]] = true;
+      if (out->failed == HR_NONE) {
+        out->failed = self->members[i];
+        out->failed_flavor = flavor;
+      }
+    } else if (result->placed) {
+      out->tried[self->members[i]] = true;
+      out->found[self->members[i]] = hr__tas_flavor_placement(self->flavors[flavor], &self->memory,
+                                                              self->search.parts + result->first, result->count);
+      if (!out->found[self->members[i]]) self->no_memory = true;
+      if (overlaps) assume_elsewhere(self, flavor, result, self->requests[i].pod);
+    }
+  }
+  return out->failed == HR_NONE;
+}
+
+/* Finds the part of the first failed node, and replaces its pods. */
+static void replace(struct hr__tas_world *self, uint32_t flavor, const struct hr__kueue_workload *workload,
+                    const struct hr__kueue_placement *placement, uint32_t at) {
+  const struct hr__tas_flavor *topology = self->flavors[flavor];
+  const struct hr__tas_part *parts = parts_of(self, topology, placement);
+  uint32_t lost = HR_NONE;
+  if (!parts) return;
+  for (uint32_t i = 0; i < placement->n_domains; i++)
+    if (!strcmp(placement->domains[i].values[placement->n_levels - 1], workload->unhealthy_nodes[0])) lost = i;
+  if (!hr__tas_replace(&self->search, &topology->snapshot, &self->requests[at], parts, placement->n_domains, lost,
+                       self->assumed[flavor], &self->results[at]))
+    self->no_memory = true;
+}
+
+/* Replaces failed nodes in all pod sets of a flavor. */
+static bool replace_in_flavor(struct hr__tas_world *self, uint32_t flavor, const struct hr__kueue_workload *workload,
+                              struct hr__kueue_placements *out) {
+  for (uint32_t i = 0; i < workload->n_pod_sets && !self->no_memory; i++) {
+    const struct hr__kueue_placement *placement = workload->pod_sets[i].placement;
+    if (self->flavor_of[i] != flavor || !placement || !placement->n_levels) continue;
+    build_request(self, flavor, &workload->pod_sets[i], 0, 0);
+    self->members[0] = i;
+    self->results[0] = (struct hr__tas_result){0};
+    replace(self, flavor, workload, placement, 0);
+    if (!self->no_memory && !keep_results(self, flavor, 1, false, out)) return false;
+  }
+  return !self->no_memory;
+}
+
+/* Sets the placement of the slice of the same job that the workload replaces. */
+static void set_previous(struct hr__tas_world *self, const struct hr__tas_flavor *topology,
+                         const struct hr__kueue_workload *workload, uint32_t pod_set, uint32_t at) {
+  const struct hr__kueue_workload *slice = workload->replaced;
+  for (uint32_t i = 0; slice && i < slice->n_pod_sets; i++) {
+    const struct hr__kueue_placement *placement = slice->pod_sets[i].placement;
+    if (!placement || strcmp(slice->pod_sets[i].name, workload->pod_sets[pod_set].name) != 0) continue;
+    const struct hr__tas_part *parts = parts_of(self, topology, placement);
+    struct hr__tas_part *copy = hr_arena_alloc(&self->memory, (placement->n_domains + (size_t)1) * sizeof *copy);
+    if (!parts || !copy) {
+      self->no_memory = true;
+      return;
+    }
+    memcpy(copy, parts, placement->n_domains * sizeof *copy);
+    self->requests[at].previous = copy;
+    self->requests[at].n_previous = placement->n_domains;
+    self->requests[at].has_previous = true;
+  }
+}
+
+/* Places all pod sets of a flavor. */
+static bool place_in_flavor(struct hr__tas_world *self, uint32_t flavor, const struct hr__kueue_workload *workload,
+                            const struct hr__kueue_assignment *assignment, bool empty, bool overlaps,
+                            struct hr__kueue_placements *out) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < workload->n_pod_sets; i++) {
+    if (self->flavor_of[i] != flavor) continue;
+    build_request(self, flavor, &workload->pod_sets[i], count_of(assignment, i), count);
+    if (self->search.gates.elastic) set_previous(self, self->flavors[flavor], workload, i, count);
+    self->members[count++] = i;
+  }
+  if (!hr__tas_place(&self->search, &self->flavors[flavor]->snapshot, self->requests, count, empty,
+                     self->assumed[flavor], self->results))
+    self->no_memory = true;
+  return !self->no_memory && keep_results(self, flavor, count, overlaps, out);
+}
+
+static void find(void *data, const struct hr__kueue_world *world, const struct hr__kueue_workload *workload,
+                 const struct hr__kueue_assignment *assignment, bool empty, struct hr__kueue_placements *out) {
+  struct hr__tas_world *self = data;
+  bool overlaps = hr__kueue_has_gate(world, HR__KUEUE_BIT_TOPOLOGY_OVERLAPPING_FLAVORS);
+  out->failed = out->failed_flavor = HR_NONE;
+  for (uint32_t i = 0; i < workload->n_pod_sets; i++) {
+    out->found[i] = NULL;
+    out->tried[i] = false;
+  }
+  choose_flavors(self, world, workload, assignment);
+  for (uint32_t flavor = 0; flavor < self->n_flavors; flavor++)
+    if (self->flavors[flavor])
+      memset(self->assumed[flavor], 0,
+             (size_t)self->flavors[flavor]->tree.n_leaves * self->n_resources * sizeof *self->assumed[flavor]);
+  for (uint32_t flavor = 0; flavor < self->n_flavors; flavor++) {
+    bool is_used = false;
+    for (uint32_t i = 0; i < workload->n_pod_sets; i++) is_used |= self->flavor_of[i] == flavor;
+    if (!is_used) continue;
+    bool ok = workload->n_unhealthy_nodes && !empty
+                  ? replace_in_flavor(self, flavor, workload, out)
+                  : place_in_flavor(self, flavor, workload, assignment, empty, overlaps, out);
+    if (!ok) return;
+  }
+}
+
+/* ---- Usage ---- */
+
+/* Pods of a pod set that the workload's admission already has in a domain. */
+static int64_t admitted_in(const struct hr__kueue_workload *workload, uint32_t pod_set,
+                           const struct hr__tas_flavor *topology, uint32_t leaf) {
+  const struct hr__kueue_placement *placement = workload->reserved ? workload->pod_sets[pod_set].placement : NULL;
+  int64_t pods = 0;
+  for (uint32_t i = 0; placement && i < placement->n_domains; i++)
+    if (hr__tas_flavor_leaf(topology, placement, i) == leaf) pods += placement->domains[i].count;
+  return pods;
+}
+
+/* Returns whether `count` pods fit beside the usage. Kueue does not count the pods themselves here. */
+static bool leaf_has_room(const struct hr__tas_world *self, const struct hr__tas_snapshot *snapshot, uint32_t leaf,
+                          const int64_t *pod, int64_t count) {
+  size_t row = (size_t)leaf * self->n_resources;
+  for (uint32_t r = 0; r < self->n_resources; r++) {
+    int64_t room = snapshot->free[row + r] - snapshot->usage[row + r];
+    if (pod[r] && (room < 0 || room / pod[r] < count)) return false;
+  }
+  return true;
+}
+
+/* Adds what an assignment needs beyond the admission to the usage (sign 1 or -1), or checks whether it fits (sign 0).
+   Each pod set is checked alone. */
+static bool change_by_assignment(struct hr__tas_world *self, const struct hr__kueue_workload *workload,
+                                 const struct hr__kueue_assignment *assignment, int sign) {
+  for (uint32_t i = 0; i < assignment->n_pod_sets; i++) {
+    const struct hr__kueue_pod_set_assignment *row = &assignment->pod_sets[i];
+    uint32_t flavor = row->placement ? only_flavor(self, row) : HR_NONE;
+    if (flavor == HR_NONE) continue;
+    const struct hr__tas_flavor *topology = self->flavors[flavor];
+    spread_amounts(self, &workload->pod_sets[row->pod_set], self->amounts);
+    for (uint32_t k = 0; k < row->placement->n_domains; k++) {
+      uint32_t leaf = hr__tas_flavor_leaf(topology, row->placement, k);
+      int64_t count = row->placement->domains[k].count;
+      if (leaf != HR_NONE) count -= admitted_in(workload, row->pod_set, topology, leaf);
+      if (count <= 0) continue;
+      if (leaf == HR_NONE && !sign) return false;
+      if (leaf == HR_NONE) continue;
+      if (sign)
+        hr__tas_add_pods(&topology->snapshot, topology->snapshot.usage + (size_t)leaf * self->n_resources,
+                         self->amounts, sign * count);
+      else if (!leaf_has_room(self, &topology->snapshot, leaf, self->amounts, count))
+        return false;
+    }
+  }
+  return true;
+}
+
+static bool fits(void *self, const struct hr__kueue_world *world, const struct hr__kueue_workload *workload,
+                 const struct hr__kueue_assignment *assignment) {
+  (void)world;
+  return change_by_assignment(self, workload, assignment, 0);
+}
+
+static void reserve(void *self, const struct hr__kueue_world *world, const struct hr__kueue_workload *workload,
+                    const struct hr__kueue_assignment *assignment, int sign) {
+  (void)world;
+  change_by_assignment(self, workload, assignment, sign);
+}
+
+/* Adds a placement to the usage of one flavor. */
+static void change_flavor(struct hr__tas_world *self, uint32_t flavor, const struct hr__kueue_placement *placement,
+                          int sign) {
+  const struct hr__tas_flavor *topology = self->flavors[flavor];
+  for (uint32_t i = 0; i < placement->n_domains; i++) {
+    uint32_t leaf = hr__tas_flavor_leaf(topology, placement, i);
+    if (leaf != HR_NONE)
+      hr__tas_add_pods(&topology->snapshot, topology->snapshot.usage + (size_t)leaf * self->n_resources, self->amounts,
+                       sign * placement->domains[i].count);
+  }
+}
+
+static bool uses_flavor(const struct hr__kueue_pod_set *pod_set, uint32_t flavor) {
+  for (uint32_t i = 0; i < pod_set->n_assigned; i++)
+    if (pod_set->assigned[i].flavor == flavor) return true;
+  return false;
+}
+
+/* Returns whether the change is a trial, or the end of one: the workload remains in the list of its queue. */
+static bool is_trial(struct hr__tas_world *self, const struct hr__kueue_world *world,
+                     const struct hr__kueue_workload *workload, int sign) {
+  if (workload < world->workloads || workload >= world->workloads + world->n_workloads) return false;
+  bool *is_removed = &self->is_removed[workload - world->workloads];
+  bool was_removed = *is_removed;
+  *is_removed = sign < 0 && workload->listed;
+  return *is_removed || was_removed;
+}
+
+static void change(void *data, const struct hr__kueue_world *world, const struct hr__kueue_workload *workload,
+                   int sign) {
+  struct hr__tas_world *self = data;
+  bool joins =
+      hr__kueue_has_gate(world, HR__KUEUE_BIT_TOPOLOGY_OVERLAPPING_FLAVORS) && !is_trial(self, world, workload, sign);
+  for (uint32_t i = 0; i < workload->n_pod_sets; i++) {
+    const struct hr__kueue_pod_set *pod_set = &workload->pod_sets[i];
+    bool on_hosts = false;
+    if (!pod_set->placement) continue;
+    spread_amounts(self, pod_set, self->amounts);
+    for (uint32_t flavor = 0; flavor < self->n_flavors; flavor++)
+      if (self->flavors[flavor] && uses_flavor(pod_set, flavor)) on_hosts |= self->flavors[flavor]->tree.by_host;
+    for (uint32_t flavor = 0; flavor < self->n_flavors; flavor++) {
+      if (!self->flavors[flavor]) continue;
+      bool is_shared = joins && on_hosts && self->flavors[flavor]->tree.by_host;
+      if (is_shared || uses_flavor(pod_set, flavor)) change_flavor(self, flavor, pod_set->placement, sign);
+    }
+  }
+}
+
+static bool has_failed_node(void *self, const struct hr__kueue_workload *workload) {
+  (void)self;
+  for (uint32_t i = 0; i < workload->n_pod_sets; i++)
+    if (is_unhealthy(workload, workload->pod_sets[i].placement)) return true;
+  return false;
+}
+
+/* ---- Life ---- */
+
+static bool allocate(struct hr__tas_world *self, struct hr_arena *arena, const struct hr__kueue_world *world,
+                     uint32_t most_leaves) {
+  size_t pod_sets = (size_t)world->max_pod_sets + 1, leaves = pod_sets * (most_leaves + (size_t)1);
+  self->requests = hr_arena_alloc(arena, pod_sets * sizeof *self->requests);
+  self->results = hr_arena_alloc(arena, pod_sets * sizeof *self->results);
+  self->members = hr_arena_alloc(arena, pod_sets * sizeof *self->members);
+  self->amounts = hr_arena_alloc(arena, pod_sets * self->n_resources * sizeof *self->amounts);
+  self->excluded = hr_arena_alloc(arena, leaves * sizeof *self->excluded);
+  self->affinity = hr_arena_alloc(arena, leaves * sizeof *self->affinity);
+  self->flavor_of = hr_arena_alloc(arena, pod_sets * sizeof *self->flavor_of);
+  self->is_removed = hr_arena_alloc(arena, ((size_t)world->n_workloads + 1) * sizeof *self->is_removed);
+  return self->requests && self->results && self->members && self->amounts && self->excluded && self->affinity &&
+         self->flavor_of && self->is_removed;
+}
+
+/* Builds the topology of a flavor. */
+static struct hr__tas_flavor *build(struct hr__tas_world *self, struct hr_arena *arena,
+                                    const struct hr__kueue_flavor *from, const struct hr__tas_nodes *nodes,
+                                    const char *const *levels, uint32_t n_levels, int64_t **assumed) {
+  struct hr__tas_flavor *flavor = hr_arena_alloc(arena, sizeof *flavor);
+  if (!flavor || !hr__tas_flavor_build(flavor, arena, nodes, levels, n_levels, &from->labels, from->tolerations))
+    return NULL;
+  *assumed = hr_arena_alloc(arena, ((size_t)flavor->tree.n_leaves * self->n_resources + 1) * sizeof **assumed);
+  return *assumed ? flavor : NULL;
+}
+
+struct hr__tas_world *hr__tas_world_create(struct hr_arena *arena, struct hr__kueue_world *world,
+                                           const struct hr__tas_nodes *nodes, const char *const *const *levels,
+                                           const uint32_t *n_levels) {
+  struct hr__tas_world *self = hr_arena_alloc(arena, sizeof *self);
+  if (!self) return NULL;
+  uint32_t most_leaves = 0;
+  self->n_flavors = world->n_flavors;
+  self->n_resources = nodes->n_resources;
+  self->pods = nodes->pods;
+  self->search.gates = hr__tas_gates_of(world->gates);
+  self->flavors = hr_arena_alloc(arena, ((size_t)world->n_flavors + 1) * sizeof *self->flavors);
+  self->assumed = hr_arena_alloc(arena, ((size_t)world->n_flavors + 1) * sizeof *self->assumed);
+  if (!self->flavors || !self->assumed) return NULL;
+  for (uint32_t i = 0; i < world->n_flavors; i++) {
+    if (!n_levels[i]) continue;
+    self->flavors[i] = build(self, arena, &world->flavors[i], nodes, levels[i], n_levels[i], &self->assumed[i]);
+    if (!self->flavors[i]) return NULL;
+    if (self->flavors[i]->tree.n_leaves > most_leaves) most_leaves = self->flavors[i]->tree.n_leaves;
+  }
+  if (!allocate(self, arena, world, most_leaves)) return NULL;
+  world->topology = (struct hr__kueue_topology_calls){.self = self,
+                                                      .matches = matches,
+                                                      .find = find,
+                                                      .fits = fits,
+                                                      .reserve = reserve,
+                                                      .change = change,
+                                                      .has_failed_node = has_failed_node,
+                                                      .only = only_topologies};
+  return self;
+}
+
+void hr__tas_world_forget(struct hr__tas_world *self) {
+  hr__arena_finish(&self->memory);
+}
+
+bool hr__tas_world_finish(struct hr__tas_world *self) {
+  if (!self) return true;
+  bool ok = !self->no_memory;
+  hr__tas_search_finish(&self->search);
+  hr__arena_finish(&self->memory);
+  free(self->parts);
+  self->parts = NULL;
+  return ok;
+}
