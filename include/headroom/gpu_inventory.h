@@ -60,6 +60,8 @@ struct hr_request {
      NULL and `mig_need` is 0. */
   const uint16_t *mig_profiles;
   uint32_t mig_need;
+  /* the job names a MIG profile but may also run elsewhere (mig_fallback): pools with suitable profiles come first */
+  bool prefers_mig;
 };
 
 /* Returns the milli-GPUs of all tasks of a job with this request. */

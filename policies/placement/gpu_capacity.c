@@ -5,6 +5,10 @@
  * A gang may be placed in any pool that it accepts, but all its tasks must be in the same pool. The packer therefore
  * has one variant of the gang's request for each pool. A variant accepts only its pool. Pools are tried in the order of
  * the cluster.
+ *
+ * With mig_fallback, a job that names a MIG profile prefers the pools that have it: whole GPUs and shares of other
+ * pools are only for jobs that find no instance. A gang tries those pools first. A single task has one variant that
+ * accepts only those pools, and which is searched for first.
  */
 
 #include "policies/placement/gpu_capacity.h"
@@ -185,6 +189,24 @@ static bool find_single(const struct hr__gpu_set *set, const struct hr__gpu_stat
   return true;
 }
 
+/* Whether the request prefers the pool. With mig_fallback, a job that names a MIG profile prefers pools that have it.
+ */
+static bool prefers(const struct hr_request *asked, uint32_t pool) {
+  return !asked->prefers_mig || asked->mig_profiles[pool] != 0;
+}
+
+/* Finds a placement for a gang in one of the pools that it prefers, or in one of the others. */
+static bool find_gang_in_pools(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
+                               bool preferred, uint32_t only, struct hr_placement *placement) {
+  for (uint32_t pool = 0; pool < set->n_pools; pool++) {
+    uint32_t variant = set->first_variant[request] + pool;
+    if ((only != HR_NONE && pool != only) || prefers(&set->asked[request], pool) != preferred) continue;
+    placement->pool.id = pool;
+    if (set->asked[variant].accept_class != HR_NONE && find_gang(set, state, variant, NULL, false)) return true;
+  }
+  return false;
+}
+
 /* Finds a placement for a request, whatever its tier. See hr__gpu_state_find. */
 static bool find(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request, uint32_t only,
                  struct hr_placement *placement) {
@@ -192,14 +214,12 @@ static bool find(const struct hr__gpu_set *set, const struct hr__gpu_state *stat
   *placement = (struct hr_placement){.pool = {only == HR_NONE ? 0 : only}, .slices = set->slices};
   if (!hr_request_needs_node(asked)) return true;
   placement->n_slices = asked->tasks;
-  if (set->first_variant[request] == HR_NONE) return find_single(set, state, request, only, placement);
-  for (uint32_t pool = 0; pool < set->n_pools; pool++) {
-    uint32_t variant = set->first_variant[request] + pool;
-    if (only != HR_NONE && pool != only) continue;
-    placement->pool.id = pool;
-    if (set->asked[variant].accept_class != HR_NONE && find_gang(set, state, variant, NULL, false)) return true;
-  }
-  return false;
+  if (asked->tasks > 1)
+    return find_gang_in_pools(set, state, request, true, only, placement) ||
+           find_gang_in_pools(set, state, request, false, only, placement);
+  uint32_t preferred = only == HR_NONE ? set->first_variant[request] : HR_NONE;
+  if (preferred != HR_NONE && find_single(set, state, preferred, only, placement)) return true;
+  return find_single(set, state, request, only, placement);
 }
 
 /* HR__GPUS_UNDO reverts the tasks in reverse order of HR__GPUS_TAKE. */
@@ -277,6 +297,20 @@ static bool is_within(const struct hr__gpu_set *set, const struct hr_request *as
   return asked->tasks == 1 && (asked->gpus <= 1 || tier >= HR_TIER_NODE || !parts_nodes(set, asked, tier));
 }
 
+/* Finds a placement within one group of the tier in one of the pools that the request prefers, or in one of the others.
+   The groups must be up to date. */
+static bool find_in_groups(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
+                           enum hr_tier tier, bool preferred, uint32_t only, struct hr_placement *placement) {
+  const struct hr_request *asked = &set->asked[request];
+  for (uint32_t pool = 0; pool < set->n_pools; pool++) {
+    if ((only != HR_NONE && pool != only) || prefers(asked, pool) != preferred) continue;
+    *placement = (struct hr_placement){.pool = {pool}, .n_slices = asked->tasks, .slices = set->slices};
+    if (!hr_cluster_accepts(set->cluster, asked->accept_class, (hr_pool){pool})) continue;
+    if (find_in_pool(set, state, request, tier, (hr_pool){pool})) return true;
+  }
+  return false;
+}
+
 bool hr__gpu_state_find(struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request, enum hr_tier tier,
                         uint32_t only, struct hr_placement *placement) {
   const struct hr_request *asked = &set->asked[request];
@@ -286,29 +320,43 @@ bool hr__gpu_state_find(struct hr__gpu_set *set, const struct hr__gpu_state *sta
     set->failed = true;
     return false;
   }
-  for (uint32_t pool = 0; pool < set->n_pools; pool++) {
-    if (only != HR_NONE && pool != only) continue;
-    *placement = (struct hr_placement){.pool = {pool}, .n_slices = asked->tasks, .slices = set->slices};
-    if (!hr_cluster_accepts(set->cluster, asked->accept_class, (hr_pool){pool})) continue;
-    if (find_in_pool(set, state, request, tier, (hr_pool){pool})) return true;
-  }
-  return false;
+  return find_in_groups(set, state, request, tier, true, only, placement) ||
+         find_in_groups(set, state, request, tier, false, only, placement);
 }
 
 /* ---- Construction --------------------------------------------------------------------------------- */
 
-static bool make_acceptance(struct hr__gpu_set *set, struct hr_arena *arena, const struct hr_cluster *cluster) {
+/* Whether the request has a variant that accepts only the pools that it prefers. */
+static bool has_preference(const struct hr_request *request) {
+  return request->tasks == 1 && request->prefers_mig;
+}
+
+static uint32_t count_classes(const struct hr_requests *requests) {
   uint32_t n_classes = 0;
-  for (uint32_t i = 0; i < set->requests->count; i++)
-    if (set->requests->request[i].accept_class >= n_classes) n_classes = set->requests->request[i].accept_class + 1;
-  uint32_t n_rows = n_classes + set->n_pools;
-  uint8_t *row = hr_arena_alloc(arena, (size_t)n_rows * set->n_pools + 1);
+  for (uint32_t i = 0; i < requests->count; i++)
+    if (requests->request[i].accept_class >= n_classes) n_classes = requests->request[i].accept_class + 1;
+  return n_classes;
+}
+
+/* Makes the acceptance classes: those of the cluster, one for each pool, and one for each request with a preference. */
+static bool make_acceptance(struct hr__gpu_set *set, struct hr_arena *arena, const struct hr_cluster *cluster) {
+  uint32_t n_pools = set->n_pools, n_classes = count_classes(set->requests), n_rows = n_classes + n_pools;
+  for (uint32_t i = 0; i < set->requests->count; i++) n_rows += has_preference(&set->requests->request[i]);
+  uint8_t *row = hr_arena_alloc(arena, (size_t)n_rows * n_pools + 1);
   if (!row) return false;
   for (uint32_t class_ = 0; class_ < n_classes; class_++)
-    for (uint32_t pool = 0; pool < set->n_pools; pool++)
-      row[(size_t)class_ * set->n_pools + pool] = hr_cluster_accepts(cluster, class_, (hr_pool){pool});
-  for (uint32_t pool = 0; pool < set->n_pools; pool++) row[(size_t)(n_classes + pool) * set->n_pools + pool] = 1;
-  set->acceptance = (struct hr_acceptance){row, n_rows, set->n_pools};
+    for (uint32_t pool = 0; pool < n_pools; pool++)
+      row[(size_t)class_ * n_pools + pool] = hr_cluster_accepts(cluster, class_, (hr_pool){pool});
+  for (uint32_t pool = 0; pool < n_pools; pool++) row[(size_t)(n_classes + pool) * n_pools + pool] = 1;
+  uint8_t *at = row + (size_t)(n_classes + n_pools) * n_pools;
+  for (uint32_t i = 0; i < set->requests->count; i++) {
+    const struct hr_request *request = &set->requests->request[i];
+    if (!has_preference(request)) continue;
+    for (uint32_t pool = 0; pool < n_pools; pool++)
+      *at++ = row[(size_t)request->accept_class * n_pools + pool] && prefers(request, pool);
+  }
+  set->first_pool_class = n_classes;
+  set->acceptance = (struct hr_acceptance){row, n_rows, n_pools};
   return true;
 }
 
@@ -319,7 +367,7 @@ static void add_variants(struct hr__gpu_set *set, uint32_t request) {
   const uint8_t *accepted = set->acceptance.row + (size_t)asked.accept_class * set->n_pools;
   set->first_variant[request] = set->n_asked;
   for (uint32_t pool = 0; pool < set->n_pools; pool++) {
-    asked.accept_class = accepted[pool] ? set->acceptance.n_classes - set->n_pools + pool : HR_NONE;
+    asked.accept_class = accepted[pool] ? set->first_pool_class + pool : HR_NONE;
     set->asked[set->n_asked++] = asked;
   }
 }
@@ -327,12 +375,13 @@ static void add_variants(struct hr__gpu_set *set, uint32_t request) {
 /* Creates the list of requests: those of the trace, followed by the variants of gangs. */
 static bool make_asked(struct hr__gpu_set *set, struct hr_arena *arena) {
   const struct hr_requests *requests = set->requests;
-  uint32_t max_tasks = 1, n_gangs = 0;
+  uint32_t max_tasks = 1, n_gangs = 0, n_single = 0, class_ = set->first_pool_class + set->n_pools;
   for (uint32_t i = 0; i < requests->count; i++) {
     if (requests->request[i].tasks > max_tasks) max_tasks = requests->request[i].tasks;
     n_gangs += requests->request[i].tasks > 1;
+    n_single += has_preference(&requests->request[i]);
   }
-  size_t n_asked = requests->count + (size_t)n_gangs * set->n_pools + 1;
+  size_t n_asked = requests->count + (size_t)n_gangs * set->n_pools + n_single + 1;
   set->asked = hr_arena_alloc(arena, n_asked * sizeof *set->asked);
   set->first_variant = hr_arena_alloc(arena, n_asked * sizeof *set->first_variant);
   set->slices = hr_arena_alloc(arena, max_tasks * sizeof *set->slices);
@@ -343,6 +392,10 @@ static bool make_asked(struct hr__gpu_set *set, struct hr_arena *arena) {
   for (uint32_t i = 0; i < requests->count; i++) {
     set->first_variant[i] = HR_NONE;
     if (requests->request[i].tasks > 1) add_variants(set, i);
+    if (!has_preference(&requests->request[i])) continue;
+    set->first_variant[i] = set->n_asked;
+    set->asked[set->n_asked] = requests->request[i];
+    set->asked[set->n_asked++].accept_class = class_++;
   }
   return true;
 }

@@ -62,14 +62,17 @@ struct hr__gpu_set {
   const struct hr_packing_rule *rule;
   uint64_t seed;
   const struct hr_requests *requests;
-  /* requests of the packers: the requests of the trace, then the variants of gangs for each pool */
+  /* requests of the packers: the requests of the trace, then the variants of gangs for each pool, and those of single
+     tasks that prefer some pools */
   struct hr_request *asked;
-  /* by request: index in `asked` of its variant for pool 0, which those for the next pools follow; HR_NONE: no
-     variants, because the request has a single task */
+  /* by request: of a gang, the index in `asked` of its variant for pool 0, which those for the next pools follow; of a
+     single task, the index of its variant for the pools that it prefers, or HR_NONE if it has no preference */
   uint32_t *first_variant;
   uint32_t n_asked, n_pools;
   const struct hr_typical_pods *typical;
-  struct hr_acceptance acceptance;   /* the acceptance classes of the cluster, then one class for each pool */
+  /* the acceptance classes of the cluster, then one class for each pool, then those of the variants of single tasks */
+  struct hr_acceptance acceptance;
+  uint32_t first_pool_class;         /* number of acceptance classes of the cluster */
   struct hr_slice *slices, *checked; /* buffers, [number of tasks of the largest gang] */
   /* the cluster with all nodes and without jobs, to find gangs that can never fit; its packer is NULL if no gang needs
      this check */

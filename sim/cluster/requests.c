@@ -111,7 +111,8 @@ static uint32_t hash_of(const struct hr_request *request) {
 static bool same(const struct hr_request *a, const struct hr_request *b) {
   return a->accept_class == b->accept_class && a->tasks == b->tasks && a->gpus == b->gpus &&
          a->gpu_milli == b->gpu_milli && a->gpu_mem_mib == b->gpu_mem_mib && a->cpu_milli == b->cpu_milli &&
-         a->mem_mib == b->mem_mib && a->dedicated == b->dedicated && a->mig_need == b->mig_need;
+         a->mem_mib == b->mem_mib && a->dedicated == b->dedicated && a->mig_need == b->mig_need &&
+         a->prefers_mig == b->prefers_mig;
 }
 
 static bool grow(struct requests_table *table) {
@@ -303,6 +304,7 @@ static bool mig_needs_add(struct mig_needs *needs, const struct hr_trace *trace,
       needs->scratch[i] = needs->cluster->mig_fallback ? enough(split_of(needs->cluster, i), request) : 0;
     if (request->gpus != 1) needs->scratch[i] = 0;
   }
+  request->prefers_mig = name != NULL && needs->cluster->mig_fallback;
   request->mig_profiles = intern_needs(needs, &request->mig_need);
   return request->mig_profiles != NULL;
 }

@@ -444,13 +444,30 @@ static bool place_anywhere(const struct naive_gpus_input *in, const struct naive
   return false;
 }
 
+/* A job that names a MIG profile is placed in pools that have it, if it can be. Returns these pools; 0: no preference.
+ */
+static unsigned preferred_pools(const struct naive_gpus_input *in, int job) {
+  unsigned pools = 0;
+  for (int p = 0; in->job[job].profile && p < in->n_pools; p++) {
+    const struct naive_mig_type *type = in->pool[p].mig ? in->pool[p].mig->type : NULL;
+    for (int i = 0; type && i < type->n_profiles; i++)
+      if (strcmp(type->profile[i].name, in->job[job].profile) == 0) pools |= 1U << p;
+  }
+  return pools;
+}
+
 bool naive_place(const struct naive_gpus_input *in, const struct naive_state *state, int job, bool required,
                  unsigned pools, struct naive_seat *seat) {
   const struct naive_gpus_job *asked = &in->job[job];
+  unsigned first = preferred_pools(in, job);
+  bool constrained = naive_is_constrained(in, job);
   seat->n_slices = 0;
   if (asked->gpus == 0 && asked->cpu == 0 && asked->mem == 0) return true;
-  if (!naive_is_constrained(in, job)) return place_anywhere(in, state, job, pools, seat);
-  for (int p = 0; p < in->n_pools; p++)
-    if ((pools & asked->accepts) >> p & 1 && place_in_group(in, state, job, p, seat)) return true;
-  return !required && place_anywhere(in, state, job, pools, seat);
+  for (int pass = 0; pass < 2 && constrained; pass++)
+    for (int p = 0; p < in->n_pools; p++)
+      if ((pools & asked->accepts & (pass ? ~first : first)) >> p & 1 && place_in_group(in, state, job, p, seat))
+        return true;
+  if (constrained && required) return false;
+  return (first && place_anywhere(in, state, job, pools & first, seat)) ||
+         place_anywhere(in, state, job, pools & ~first, seat);
 }

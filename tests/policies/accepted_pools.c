@@ -163,4 +163,14 @@ static void fallback_allows_replacement(void) {
   CU_ASSERT(mig.pool[1] == HR_NONE && mig.reason[1] == HR_REASON_MIG_PROFILE);
 }
 
-TEST_MAIN("accepted_pools", TEST(keys), TEST(selections), TEST(mig_is_not_replaced), TEST(fallback_allows_replacement))
+/* The fallback is for jobs that find no instance. The pool of whole GPUs is the first one, and all its GPUs are free.
+ */
+static void instances_are_preferred(void) {
+  struct seen both = run(1, 1, true);
+  CU_ASSERT_EQUAL(both.pool[0], MIG_POOL);
+  CU_ASSERT_EQUAL(both.pool[1], WHOLE_POOL); /* no GPU has this profile */
+  CU_ASSERT_EQUAL(both.pool[3], WHOLE_POOL);
+}
+
+TEST_MAIN("accepted_pools", TEST(keys), TEST(selections), TEST(mig_is_not_replaced), TEST(fallback_allows_replacement),
+          TEST(instances_are_preferred))
