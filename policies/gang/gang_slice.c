@@ -115,14 +115,28 @@ static struct hr__gang *new_gang(struct hr__matrix *matrix, hr_job job) {
   return gang;
 }
 
-/* Adds the job to the first row in which it fits. `*fits`: whether such a row exists. */
-static enum hr_status admit(struct hr__matrix *matrix, const struct hr_view *view, hr_job job, bool *fits) {
+/* Whether the row has room for the job. `*lacks_memory` is set if it has, but its tasks could not have their GPU memory
+   there. */
+static bool find_in_row(const struct hr__matrix *matrix, const struct hr__gang_row *row, hr_job job,
+                        const struct hr_need *need, struct hr_placement *placement, bool *lacks_memory) {
+  if (!hr_capacity_find(row->capacity, need, placement)) return false;
+  if (hr__tasks_have_memory(matrix->cluster, matrix->jobs, job, placement)) return true;
+  *lacks_memory = true;
+  return false;
+}
+
+/* Adds the job to the first row in which it fits. A job that fits only where its tasks lack GPU memory is rejected.
+   `*leaves`: whether the job no longer waits outside. */
+static enum hr_status admit(struct hr__matrix *matrix, const struct hr_view *view, struct hr_moves *moves, hr_job job,
+                            bool *leaves) {
   struct hr_placement placement;
   struct hr_need need = hr_need_of(matrix->cluster, matrix->jobs, job);
   uint32_t row = 0;
-  while (row < matrix->n_rows && !hr_capacity_find(matrix->rows[row].capacity, &need, &placement)) row++;
-  *fits = row < matrix->n_rows;
-  if (!*fits) return HR_OK;
+  bool lacks_memory = false;
+  while (row < matrix->n_rows && !find_in_row(matrix, &matrix->rows[row], job, &need, &placement, &lacks_memory)) row++;
+  bool fits = row < matrix->n_rows;
+  *leaves = fits || lacks_memory;
+  if (!fits) return lacks_memory ? hr_moves_reject(moves, job, HR_REASON_GPU_MEMORY) : HR_OK;
   struct hr__gang *gang = new_gang(matrix, job);
   if (!gang || !hr__place_set(&gang->place, matrix->arena, &placement)) return HR_NO_MEMORY;
   gang->start_work_us = hr_view_done_us(view, job);
@@ -133,13 +147,13 @@ static enum hr_status admit(struct hr__matrix *matrix, const struct hr_view *vie
 
 /* Moves waiting jobs into the matrix, in order of submission. Each job enters the first row in which it fits. Stops at
    the first job that fits in no row. */
-static enum hr_status matrix_admit(struct hr__matrix *matrix, const struct hr_view *view) {
+static enum hr_status matrix_admit(struct hr__matrix *matrix, const struct hr_view *view, struct hr_moves *moves) {
   struct hr_job_entry first;
   enum hr_status status = HR_OK;
-  bool fits = true;
-  while (status == HR_OK && fits && hr_job_tree_first(&matrix->outside, &first)) {
-    status = admit(matrix, view, first.job, &fits);
-    if (status == HR_OK && fits) hr_job_tree_remove(&matrix->outside, first.key, first.job);
+  bool leaves = true;
+  while (status == HR_OK && leaves && hr_job_tree_first(&matrix->outside, &first)) {
+    status = admit(matrix, view, moves, first.job, &leaves);
+    if (status == HR_OK && leaves) hr_job_tree_remove(&matrix->outside, first.key, first.job);
   }
   return status;
 }
@@ -157,8 +171,9 @@ static bool matrix_has_room(const struct hr__matrix *matrix, hr_job job) {
 static enum hr_status unify_into(struct hr__matrix *matrix, uint32_t number, struct hr__gang *gang) {
   struct hr__gang_row *row = &matrix->rows[number];
   struct hr_placement placement;
-  bool stays = hr_capacity_has(row->capacity, &gang->need, &gang->place.placement);
-  if (!stays && (gang->runs || !hr_capacity_find(row->capacity, &gang->need, &placement))) return HR_OK;
+  bool stays = hr_capacity_has(row->capacity, &gang->need, &gang->place.placement), lacks_memory;
+  if (!stays && (gang->runs || !find_in_row(matrix, row, gang->job, &gang->need, &placement, &lacks_memory)))
+    return HR_OK;
   unlink_from(matrix, gang);
   bool placed = stays || hr__place_set(&gang->place, matrix->arena, &placement);
   link_into(matrix, gang, number);
@@ -467,7 +482,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   bool all_ran = slicer->n_idle == 0, is_turn = turn(slicer, view);
   enum hr_status status = start_gpuless(slicer, moves);
   if (status == HR_OK && slicer->changed) status = matrix_unify(&slicer->matrix, slicer->present);
-  if (status == HR_OK && slicer->changed) status = matrix_admit(&slicer->matrix, view);
+  if (status == HR_OK && slicer->changed) status = matrix_admit(&slicer->matrix, view, moves);
   /* checked again, because the matrix may have been empty before jobs were admitted */
   is_turn = turn(slicer, view) || is_turn;
   if (status != HR_OK || (!is_turn && !slicer->changed)) return status;

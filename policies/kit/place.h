@@ -2,7 +2,7 @@
 #ifndef HR_POLICIES_KIT_PLACE_H
 #define HR_POLICIES_KIT_PLACE_H
 
-/* What policies keep: places, which are placements for later, and timer queues. */
+/* What policies keep: places, which are placements for later, and timer queues; and a check of placements. */
 
 #include "headroom/policy.h"
 #include "headroom/unstable/capacity.h"
@@ -48,6 +48,30 @@ static inline struct hr_placement hr__place_to_start(const struct hr__place *pla
   const struct hr_gpu_inventory *now = hr_cluster_gpu_inventory(cluster);
   if (now) hr_gpu_inventory_rebase(now, place->slices, place->placement.n_slices);
   return place->placement;
+}
+
+/* Returns how many tasks of a placement use a GPU. */
+static inline uint32_t hr__tasks_on_gpu(const struct hr_placement *placement, hr_node node, uint64_t gpu) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    count += placement->slices[i].node.id == node.id && placement->slices[i].gpus & gpu;
+  return count;
+}
+
+/* Returns whether the tasks of a job can have their GPU memory at the same time, if no other job has any on their GPUs.
+   In pools where memory is first come, first served, a placement does not consider memory. So the tasks of a gang may
+   need more than a GPU that they share has; such a gang would be killed at every try. */
+static inline bool hr__tasks_have_memory(const struct hr_cluster *cluster, const struct hr_trace *jobs, hr_job job,
+                                         const struct hr_placement *placement) {
+  const struct hr_pool_spec *pool = hr_cluster_pool_spec(cluster, placement->pool);
+  uint64_t mib = jobs->gpu_mem_mib ? jobs->gpu_mem_mib[job.id] : 0;
+  if (mib == 0 || placement->n_slices < 2 || !hr_pool_kills(pool)) return true;
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    struct hr_slice slice = placement->slices[i];
+    for (uint64_t rest = slice.gpus; rest; rest &= rest - 1)
+      if (mib * hr__tasks_on_gpu(placement, slice.node, rest & -rest) > pool->gpu_mem_mib) return false;
+  }
+  return true;
 }
 
 /* ---- Timer queues -------------------------------------------------------------------------------------- */

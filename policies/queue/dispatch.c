@@ -4,6 +4,7 @@
 #include "policies/queue/dispatch.h"
 
 #include "headroom/policy_kit.h"
+#include "policies/kit/place.h"
 #include "policies/queue/quota/quota.h"
 
 enum hr_status hr__queue_refresh(struct hr__queue *queue, const struct hr_view *view) {
@@ -46,29 +47,6 @@ enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view
 
 /* ---- Moves ---------------------------------------------------------------------------------------- */
 
-/* Returns how many tasks of a placement use a GPU. */
-static uint32_t count_tasks_on(const struct hr_placement *placement, hr_node node, uint64_t gpu) {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < placement->n_slices; i++)
-    count += placement->slices[i].node.id == node.id && placement->slices[i].gpus & gpu;
-  return count;
-}
-
-/* Returns whether the tasks of a job can have their GPU memory at the same time, if no other job has any on their GPUs.
-   In pools where memory is first come, first served, a placement does not consider memory. So the tasks of a gang may
-   need more than a GPU that they share has; such a gang would be killed at every try. */
-static bool tasks_have_memory(const struct hr_view *view, hr_job job, const struct hr_placement *placement) {
-  const struct hr_pool_spec *pool = hr_cluster_pool_spec(view->cluster, placement->pool);
-  uint64_t mib = view->jobs->gpu_mem_mib ? view->jobs->gpu_mem_mib[job.id] : 0;
-  if (mib == 0 || placement->n_slices < 2 || !hr_pool_kills(pool)) return true;
-  for (uint32_t i = 0; i < placement->n_slices; i++) {
-    struct hr_slice slice = placement->slices[i];
-    for (uint64_t rest = slice.gpus; rest; rest &= rest - 1)
-      if (mib * count_tasks_on(placement, slice.node, rest & -rest) > pool->gpu_mem_mib) return false;
-  }
-  return true;
-}
-
 /* Rejects the job `entry` of a shape. */
 static enum hr_status reject_entry(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                    struct hr__shape *shape, struct hr_job_entry entry, enum hr_reason reason) {
@@ -81,7 +59,7 @@ enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *vi
                                struct hr__shape *shape, struct hr_job_entry entry, const struct hr_placement *placement,
                                enum hr_reason reason) {
   enum hr_status status = HR_OK;
-  if (!tasks_have_memory(view, entry.job, placement)) {
+  if (!hr__tasks_have_memory(view->cluster, view->jobs, entry.job, placement)) {
     status = reject_entry(queue, view, moves, shape, entry, HR_REASON_GPU_MEMORY);
     return status == HR_OK ? hr__queue_refresh(queue, view) : status;
   }

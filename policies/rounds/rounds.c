@@ -384,9 +384,13 @@ static bool set_place(struct hr__rounds *rounds, struct hr__member *member, cons
   return true;
 }
 
-static bool find_in(const struct hr__rounds *rounds, struct hr_capacity *capacity, const struct hr__member *member,
+/* Returns whether the member fits in the pool, and its tasks can have their GPU memory there. */
+static bool find_in(const struct hr__rounds *rounds, struct hr_capacity *capacity, struct hr__member *member,
                     uint32_t pool, struct hr_placement *placement) {
-  return hr_capacity_find_in(capacity, (hr_pool){pool}, need_of(rounds, member), placement);
+  if (!hr_capacity_find_in(capacity, (hr_pool){pool}, need_of(rounds, member), placement)) return false;
+  bool has_memory = hr__tasks_have_memory(rounds->cluster, rounds->jobs, member->job, placement);
+  member->lacks_memory = member->lacks_memory || !has_memory;
+  return has_memory;
 }
 
 /* Tries to choose a member in a pool: at its current placement, else in capacity that is free in `leases`, else in
@@ -452,6 +456,7 @@ static void begin_plan(struct hr__rounds *rounds, const struct hr_view *view) {
   for (uint32_t i = 0; i < rounds->n_members; i++) {
     struct hr__member *member = rounds->members[i];
     member->chosen = member->moves = member->listed = member->passed_others = member->evicted = false;
+    member->lacks_memory = false;
     member->awaits = HR_NONE;
     if (!is_pinned(rounds, view, member)) continue;
     keep_place(rounds, member);
@@ -478,6 +483,19 @@ static enum hr_status apply_choice(struct hr__rounds *rounds, const struct hr_vi
   }
   for (uint32_t i = 0; i < rounds->n_members && status == HR_OK; i++)
     if (rounds->members[i]->chosen && !rounds->members[i]->runs) status = start(view, moves, rounds->members[i]);
+  return status;
+}
+
+/* Rejects waiting members that fit only where their tasks lack GPU memory, because they would be killed at every try.
+ */
+static enum hr_status reject_unfit(struct hr__rounds *rounds, struct hr_moves *moves) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = rounds->n_members; i-- > 0 && status == HR_OK;) {
+    struct hr__member *member = rounds->members[i];
+    if (!member->lacks_memory || member->runs || member->chosen) continue;
+    status = hr_moves_reject(moves, member->job, HR_REASON_GPU_MEMORY);
+    leave(rounds, member);
+  }
   return status;
 }
 
@@ -512,7 +530,8 @@ static enum hr_status begin_round(struct hr__rounds *rounds, const struct hr_vie
   begin_plan(rounds, view);
   bool ok = rounds->objective == HR__FAIR || choose_pairs(rounds);
   if (ok && rounds->objective != HR__COST_SLO) ok = choose_rest(rounds);
-  status = ok ? apply_choice(rounds, view, moves) : HR_NO_MEMORY;
+  status = ok ? reject_unfit(rounds, moves) : HR_NO_MEMORY;
+  if (status == HR_OK) status = apply_choice(rounds, view, moves);
   return status == HR_OK ? settle_nodes(rounds, moves) : status;
 }
 
@@ -545,7 +564,8 @@ static enum hr_status start_if_free(struct hr__rounds *rounds, const struct hr_v
 /* Starts waiting jobs on free capacity within a round. */
 static enum hr_status fill_round(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *moves) {
   if (!any_is_free(rounds)) return HR_OK;
-  for (uint32_t i = 0; i < rounds->n_members; i++) rounds->members[i]->chosen = false;
+  for (uint32_t i = 0; i < rounds->n_members; i++)
+    rounds->members[i]->chosen = rounds->members[i]->lacks_memory = false;
   if (!list_members(rounds, true)) return HR_NO_MEMORY;
   enum hr_status status = HR_OK;
   bool passed_over = false;
@@ -555,7 +575,7 @@ static enum hr_status fill_round(struct hr__rounds *rounds, const struct hr_view
     status = start_if_free(rounds, view, moves, member);
     passed_over = passed_over || !member->runs;
   }
-  return status;
+  return status == HR_OK ? reject_unfit(rounds, moves) : status;
 }
 
 /* ---- Events --------------------------------------------------------------------------------------- */
