@@ -169,13 +169,24 @@ void hr__compare_job_files_finish(struct hr_comparison *comparison);
 
 /* Makes the titles of all contenders. Returns NULL when out of memory. The caller frees the list and its texts. */
 char **hr__compare_titles(const struct hr_contender *contenders, uint32_t count);
-/* Returns copies of the titles that are at most `width` columns wide and still distinct. If cutting alone does not keep
-   them distinct, each begins with its number, and *numbered is set. The caller frees the list and its texts. NULL when
-   out of memory. */
-char **hr__compare_short_titles(char *const *titles, uint32_t count, size_t width, bool *numbered);
 static inline void hr__compare_titles_free(char **titles, uint32_t count) {
   for (uint32_t i = 0; titles && i < count; i++) free(titles[i]);
   free(titles);
+}
+
+/* Titles for the rows of a table. */
+struct hr__short_titles {
+  char **cells;  /* distinct, and not wider than asked */
+  char **heads;  /* what `cells` are before they are cut, for the heading */
+  bool numbered; /* each cell begins with the number of the policy, because cutting alone did not keep them distinct */
+};
+/* Shortens the titles `whole` of hr__compare_titles to `width` columns. False: out of memory. In any case the caller
+   calls hr__compare_short_titles_finish. */
+bool hr__compare_short_titles(const struct hr_contender *contenders, char *const *whole, uint32_t count, size_t width,
+                              struct hr__short_titles *short_titles);
+static inline void hr__compare_short_titles_finish(struct hr__short_titles *short_titles, uint32_t count) {
+  hr__compare_titles_free(short_titles->cells, count);
+  hr__compare_titles_free(short_titles->heads, count);
 }
 
 #endif

@@ -19,10 +19,13 @@
 /*
  * Titles of policies in tables: what distinguishes each policy from the others.
  *
- * A label is NAME or NAME:KEY=VALUE,... as the user wrote it. Parameters that all policies have are omitted. So is the
- * name, if all policies have the same one, and the key, if all policies differ in the value of one key only. Of a path
- * to a shared object, the folder and the suffix are omitted. A label that the user chose is used as it is. If two
- * titles were equal, all policies have their labels as titles.
+ * A label is NAME or NAME:KEY=VALUE,... as the user wrote it. Parameters that all policies of the same name have are
+ * omitted. So is the name, if all policies have the same one, and the key, if all policies differ in the value of one
+ * key only. Of a path to a shared object, the folder and the suffix are omitted. A label that the user chose is used as
+ * it is. If two titles were equal, all policies have their labels as titles.
+ *
+ * In a table, titles have a width. If they do not fit, they are shortened: first the name of a policy with parameters
+ * is omitted, then keys whose values are words, and at last the text is cut. The heading explains shortened titles.
  */
 
 /* ---- Parts of a label ------------------------------------------------------------------------------- */
@@ -71,17 +74,24 @@ struct titles {
   bool one_key;    /* all of these differ in the value of one key only */
 };
 
-static bool is_common(const struct titles *titles, struct title_piece param) {
-  for (uint32_t i = 0; i < titles->count; i++)
-    if (!titles->contenders[i].labelled && !has_param(titles->contenders[i].label, param)) return false;
-  return true;
+/* Whether all policies with the name of this one have the parameter. A parameter of the only policy with its name is
+   not common, unless it is the only policy without a chosen label. */
+static bool is_common(const struct titles *titles, const char *label, struct title_piece param) {
+  bool has_peer = titles->same_names;
+  for (uint32_t i = 0; i < titles->count; i++) {
+    const struct hr_contender *other = &titles->contenders[i];
+    if (other->labelled || !same_piece(name_of(other->label), name_of(label))) continue;
+    if (!has_param(other->label, param)) return false;
+    has_peer = has_peer || other->label != label;
+  }
+  return has_peer;
 }
 
 /* The only parameter that distinguishes a policy; its length is 0 if there are none or several. */
 static struct title_piece only_param(const struct titles *titles, const char *label) {
   struct title_piece piece = {0}, found = {0};
   while (next_param(label, &piece)) {
-    if (is_common(titles, piece)) continue;
+    if (is_common(titles, label, piece)) continue;
     if (found.length) return (struct title_piece){0};
     found = piece;
   }
@@ -95,16 +105,19 @@ static struct title_piece key_of(struct title_piece param) {
 
 static void find_common(struct titles *titles) {
   const char *first = NULL;
-  titles->same_names = titles->one_key = true;
+  titles->same_names = true;
   for (uint32_t i = 0; i < titles->count; i++) {
     const struct hr_contender *self = &titles->contenders[i];
     if (self->labelled) continue;
     if (!first) first = self->label;
-    struct title_piece key = key_of(only_param(titles, self->label));
     titles->same_names = titles->same_names && same_piece(name_of(self->label), name_of(first));
-    titles->one_key = titles->one_key && key.length && same_piece(key, key_of(only_param(titles, first)));
   }
-  titles->one_key = titles->one_key && titles->same_names;
+  titles->one_key = titles->same_names;
+  for (uint32_t i = 0; i < titles->count && titles->one_key; i++) {
+    const struct hr_contender *self = &titles->contenders[i];
+    struct title_piece key = self->labelled ? (struct title_piece){0} : key_of(only_param(titles, self->label));
+    titles->one_key = self->labelled || (key.length && same_piece(key, key_of(only_param(titles, first))));
+  }
 }
 
 /* ---- Titles ----------------------------------------------------------------------------------------- */
@@ -113,33 +126,59 @@ static void put_piece(FILE *out, struct title_piece piece) {
   fwrite(piece.at, 1, piece.length, out);
 }
 
-static void put_title(FILE *out, const struct titles *titles, const char *label) {
-  struct title_piece piece = {0}, only = only_param(titles, label), key = key_of(only);
-  const char *separator = titles->same_names ? "" : ":";
+/* How much of a title is written. */
+enum title_form {
+  TITLE_WHOLE,  /* the name, unless all policies have the same one, and the parameters that are not common */
+  TITLE_PARAMS, /* without the name, if there are such parameters */
+  TITLE_VALUES, /* of parameters whose values are words, only the values */
+  N_TITLE_FORMS
+};
+
+/* Whether a value says something without its key: it is a word, neither a number nor true nor false. */
+static bool is_word(struct title_piece value) {
+  static const struct title_piece yes = {"true", 4}, no = {"false", 5};
+  bool is_letter = value.length && ((value.at[0] | 32) >= 'a' && (value.at[0] | 32) <= 'z');
+  return is_letter && !same_piece(value, yes) && !same_piece(value, no);
+}
+
+static struct title_piece value_of(struct title_piece param) {
+  size_t key = key_of(param).length;
+  return key ? (struct title_piece){param.at + key + 1, param.length - key - 1} : param;
+}
+
+static void put_param(FILE *out, struct title_piece param, enum title_form form) {
+  struct title_piece value = value_of(param);
+  put_piece(out, form == TITLE_VALUES && is_word(value) ? value : param);
+}
+
+static void put_title(FILE *out, const struct titles *titles, const char *label, enum title_form form) {
+  struct title_piece piece = {0};
+  bool named = !titles->same_names && form == TITLE_WHOLE;
+  const char *separator = named ? ":" : "";
   if (titles->one_key) {
-    put_piece(out, (struct title_piece){key.at + key.length + 1, only.length - key.length - 1});
+    put_piece(out, value_of(only_param(titles, label)));
     return;
   }
-  if (!titles->same_names) put_piece(out, name_of(label));
-  bool any = !titles->same_names;
+  if (named) put_piece(out, name_of(label));
+  bool any = named;
   while (next_param(label, &piece)) {
-    if (is_common(titles, piece)) continue;
+    if (is_common(titles, label, piece)) continue;
     fputs(separator, out);
-    put_piece(out, piece);
+    put_param(out, piece, form);
     separator = ",";
     any = true;
   }
   if (!any) put_piece(out, name_of(label));
 }
 
-static char *make_title(const struct titles *titles, uint32_t contender) {
+static char *make_title(const struct titles *titles, uint32_t contender, enum title_form form) {
   const struct hr_contender *self = &titles->contenders[contender];
   char *text = NULL;
   size_t size = 0;
-  if (self->labelled || titles->count == 1) return strdup(self->label);
+  if (self->labelled || (titles->count == 1 && form == TITLE_WHOLE)) return strdup(self->label);
   FILE *out = open_memstream(&text, &size);
   if (!out) return NULL;
-  put_title(out, titles, self->label);
+  put_title(out, titles, self->label, form);
   if (fclose(out) == 0) return text;
   free(text);
   return NULL;
@@ -164,8 +203,15 @@ static char **make_all(uint32_t count, char *(*make)(const void *self, uint32_t 
   return texts;
 }
 
+/* The titles of all policies in one form. */
+struct titles_in_form {
+  const struct titles *titles;
+  enum title_form form;
+};
+
 static char *title_at(const void *self, uint32_t index) {
-  return make_title(self, index);
+  const struct titles_in_form *all = self;
+  return make_title(all->titles, index, all->form);
 }
 
 static char *label_at(const void *self, uint32_t index) {
@@ -176,7 +222,7 @@ static char *label_at(const void *self, uint32_t index) {
 char **hr__compare_titles(const struct hr_contender *contenders, uint32_t count) {
   struct titles titles = {.contenders = contenders, .count = count};
   find_common(&titles);
-  char **texts = make_all(count, title_at, &titles);
+  char **texts = make_all(count, title_at, &(struct titles_in_form){&titles, TITLE_WHOLE});
   if (!texts || are_distinct(texts, count)) return texts;
   hr__compare_titles_free(texts, count);
   return make_all(count, label_at, &titles);
@@ -225,14 +271,66 @@ static char *short_at(const void *self, uint32_t index) {
   return text;
 }
 
-char **hr__compare_short_titles(char *const *titles, uint32_t count, size_t width, bool *numbered) {
-  struct short_titles all = {titles, width, CUT_END};
-  for (;; all.cut++) {
+static bool are_narrow(char *const *texts, uint32_t count, size_t width) {
+  for (uint32_t i = 0; i < count; i++)
+    if (hr__width_of(texts[i], strlen(texts[i])) > width) return false;
+  return true;
+}
+
+static char *copy_at(const void *self, uint32_t index) {
+  char *const *texts = self;
+  return strdup(texts[index]);
+}
+
+/* Cuts the titles in the first way after which they are distinct; if there is none and `numbers` is set, they get
+   numbers. Sets `cells` if it succeeds. False: out of memory. */
+static bool cut_titles(struct hr__short_titles *titles, uint32_t count, size_t width, bool numbers) {
+  struct short_titles all = {titles->heads, width, CUT_END};
+  for (; all.cut <= (numbers ? CUT_NUMBERED : CUT_MIDDLE); all.cut++) {
     char **texts = make_all(count, short_at, &all);
-    *numbered = all.cut == CUT_NUMBERED;
-    if (!texts || *numbered || are_distinct(texts, count)) return texts;
+    if (!texts) return false;
+    titles->numbered = all.cut == CUT_NUMBERED;
+    if (titles->numbered || are_distinct(texts, count)) {
+      titles->cells = texts;
+      return true;
+    }
     hr__compare_titles_free(texts, count);
   }
+  return true;
+}
+
+/* Makes the titles in one form. Sets `cells` and `heads` if they are distinct and if the cells are narrow or may be
+   cut. False: out of memory. */
+static bool try_form(struct hr__short_titles *short_titles, const struct titles *titles, char *const *whole,
+                     enum title_form form, size_t width, bool cut) {
+  uint32_t count = titles->count;
+  struct titles_in_form in_form = {titles, form};
+  char **heads = form == TITLE_WHOLE ? make_all(count, copy_at, whole) : make_all(count, title_at, &in_form);
+  if (!heads) return false;
+  short_titles->heads = heads;
+  bool ok = true;
+  if (are_narrow(heads, count, width) && are_distinct(heads, count))
+    ok = (short_titles->cells = make_all(count, copy_at, heads)) != NULL;
+  else if (cut && (form == TITLE_WHOLE || are_distinct(heads, count)))
+    ok = cut_titles(short_titles, count, width, form == TITLE_WHOLE);
+  if (ok && short_titles->cells) return true;
+  hr__compare_titles_free(heads, count);
+  short_titles->heads = NULL;
+  return ok;
+}
+
+/* First without cuts, from the longest form to the shortest; then with cuts, from the shortest form to the longest. */
+bool hr__compare_short_titles(const struct hr_contender *contenders, char *const *whole, uint32_t count, size_t width,
+                              struct hr__short_titles *short_titles) {
+  struct titles titles = {.contenders = contenders, .count = count};
+  *short_titles = (struct hr__short_titles){0};
+  find_common(&titles);
+  bool ok = true;
+  for (int form = 0; form < N_TITLE_FORMS && ok && !short_titles->cells; form++)
+    ok = try_form(short_titles, &titles, whole, (enum title_form)form, width, false);
+  for (int form = N_TITLE_FORMS; form-- > 0 && ok && !short_titles->cells;)
+    ok = try_form(short_titles, &titles, whole, (enum title_form)form, width, true);
+  return ok;
 }
 
 /* ---- The table ----------------------------------------------------------------------------------------- */
@@ -242,9 +340,8 @@ enum { NAME_WIDTH = 14, CELL_WIDTH = 12, MAX_COLUMNS = 5, GROUP_ROWS = 30, MIN_G
 struct compare_terminal {
   struct hr__console console;
   const struct hr_comparison *comparison;
-  char **title;  /* [n_contenders] titles of the rows */
-  bool numbered; /* titles are shortened and start with a number */
-  char pending;  /* mark to print behind the last cell; NUL: no cell was printed */
+  struct hr__short_titles titles; /* of the rows */
+  char pending;                   /* mark to print behind the last cell; NUL: no cell was printed */
 };
 
 /* ---- Cells ------------------------------------------------------------------------------------------ */
@@ -280,10 +377,9 @@ static void put_policies(struct compare_terminal *table) {
   const struct hr_compare_config *config = &table->comparison->config;
   for (uint32_t i = 0; i < config->n_contenders; i++) {
     char number[16] = "", *text = hr__policy_words(config->contenders[i].policy);
-    if (table->numbered) snprintf(number, sizeof number, "%" PRIu32 " ", i + 1);
+    if (table->titles.numbered) snprintf(number, sizeof number, "%" PRIu32 " ", i + 1);
     if (!text) table->console.out_of_memory = true;
-    if (text)
-      hr__put_field(&table->console, i ? "" : "policies", "%s%s: %s", number, table->comparison->titles[i], text);
+    if (text) hr__put_field(&table->console, i ? "" : "policies", "%s%s: %s", number, table->titles.heads[i], text);
     free(text);
   }
 }
@@ -333,7 +429,7 @@ struct compare_block {
 
 static void put_values(struct compare_terminal *table, const struct compare_block *block, uint32_t contender) {
   char text[HR__METRIC_BYTES];
-  put_name(table, table->title[contender]);
+  put_name(table, table->titles.cells[contender]);
   for (size_t i = 0; i < block->count; i++) {
     struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->column[i]->metric);
     put_cell(table, hr__metric_text(hr__metric_rows[block->column[i]->metric].unit, estimate.value, text), ' ');
@@ -407,7 +503,7 @@ static void put_group(struct compare_terminal *table, const struct hr__group_tab
   char *shown = hr__fitted(&table->console, name[0] ? name : "(none)", NAME_WIDTH - 1, false);
   for (uint32_t i = 0; shown && index != SIZE_MAX && i < table->comparison->config.n_contenders; i++) {
     put_name(table, i ? "" : shown);
-    put_name(table, table->title[i]);
+    put_name(table, table->titles.cells[i]);
     for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) {
       char text[HR__METRIC_BYTES];
       struct hr_estimate estimate = hr__compare_group_estimate(table->comparison, groups, i, index, m);
@@ -469,8 +565,9 @@ enum hr_status hr_comparison_print(FILE *out, const struct hr_comparison *compar
                                    bool colour) {
   struct compare_terminal table = {.console = {.out = out, .colour = colour}, .comparison = comparison};
   uint32_t count = comparison->config.n_contenders;
-  table.title = hr__compare_short_titles(comparison->titles, count, NAME_WIDTH - 1, &table.numbered);
-  if (table.title) {
+  bool titled =
+      hr__compare_short_titles(comparison->config.contenders, comparison->titles, count, NAME_WIDTH - 1, &table.titles);
+  if (titled) {
     put_head(&table);
     put_blocks(&table);
     put_groups(&table, &comparison->groups[HR__CLASSES]);
@@ -478,8 +575,7 @@ enum hr_status hr_comparison_print(FILE *out, const struct hr_comparison *compar
     put_legend(&table);
     put_speed(&table, perf);
   }
-  bool titled = table.title != NULL;
-  hr__compare_titles_free(table.title, count);
+  hr__compare_short_titles_finish(&table.titles, count);
   if (!titled || table.console.out_of_memory) return HR_NO_MEMORY;
   return ferror(out) ? HR_IO_ERROR : HR_OK;
 }

@@ -139,6 +139,15 @@ JS
   done
 }
 
+# Rows are titled by what differs, even if the policies as written are long. No line is longer than 80 columns.
+case_titles_of_long_policies() {
+  try 0 compare "$demo" --policies \
+    queue:order=sjf,backfill=easy,placement=best-fit,queue:order=sjf,backfill=conservative,placement=best-fit,fifo
+  for title in easy conservative fifo; do matches stdout "^$title  *[0-9]"; done
+  ! grep -q '^1 queue' stdout || fail 'a title is a number and the begin of the policy'
+  [ "$(sed '/^  next/,$d' stdout | awk 'length > 80' | wc -l)" = 0 ] || fail 'a line has more than 80 columns'
+}
+
 case_labels() {
   try 0 compare "$demo" --policies fifo:label=base,queue:order=sjf,label=short,backfill=easy --csv c.csv --json c.json
   matches stdout '^base +53 min'

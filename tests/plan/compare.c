@@ -147,37 +147,45 @@ static void identical_runs_have_no_interval(void) {
 static void expect_titles(const char *const *labels, const char *const *expected, const char *const *expected_short) {
   struct hr_contender contenders[8] = {{0}};
   uint32_t count = 0;
-  bool numbered;
   for (; labels[count]; count++) {
     bool labelled = labels[count][0] == '!';
     contenders[count] = (struct hr_contender){.label = labels[count] + labelled, .labelled = labelled};
   }
   char **titles = hr__compare_titles(contenders, count);
   CU_ASSERT_PTR_NOT_NULL_FATAL(titles);
-  char **cut = hr__compare_short_titles(titles, count, 13, &numbered);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(cut);
+  struct hr__short_titles cut;
+  CU_ASSERT_FATAL(hr__compare_short_titles(contenders, titles, count, 13, &cut));
   for (uint32_t i = 0; i < count; i++) {
     CU_ASSERT_STRING_EQUAL(titles[i], expected[i]);
-    CU_ASSERT_STRING_EQUAL(cut[i], (expected_short ? expected_short : expected)[i]);
-    CU_ASSERT_EQUAL(numbered, cut[i][0] == '1' + (char)i && cut[i][1] == ' ');
+    CU_ASSERT_STRING_EQUAL(cut.cells[i], (expected_short ? expected_short : expected)[i]);
+    CU_ASSERT_EQUAL(cut.numbered, cut.cells[i][0] == '1' + (char)i && cut.cells[i][1] == ' ');
   }
   hr__compare_titles_free(titles, count);
-  hr__compare_titles_free(cut, count);
+  hr__compare_short_titles_finish(&cut, count);
 }
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static void titles_show_what_differs(void) {
   expect_titles(LIST("fifo", "sjf", "easy:order=largest"), LIST("fifo", "sjf", "easy:order=largest"),
-                LIST("fifo", "sjf", "easy:order..."));
+                LIST("fifo", "sjf", "order=largest"));
   expect_titles(LIST("queue:order=sjf,placement=first-fit", "queue:placement=best-fit,order=sjf"),
                 LIST("first-fit", "best-fit"), NULL);
   expect_titles(LIST("queue:order=sjf,backfill=skip", "queue:order=sjf", "queue"),
-                LIST("order=sjf,backfill=skip", "order=sjf", "queue"), LIST("order=sjf,...", "order=sjf", "queue"));
+                LIST("order=sjf,backfill=skip", "order=sjf", "queue"), LIST("sjf,skip", "sjf", "queue"));
   expect_titles(LIST("./a/mine.so:k=1", "./a/mine.so:k=2", "sjf:k=1"), LIST("mine:k=1", "mine:k=2", "sjf:k=1"), NULL);
   expect_titles(LIST("./a/mine.so", "./b/mine.so"), LIST("./a/mine.so", "./b/mine.so"), NULL);
   expect_titles(LIST("!my own name", "queue:order=sjf"), LIST("my own name", "queue"), NULL);
-  expect_titles(LIST("queue:order=sjf"), LIST("queue:order=sjf"), LIST("queue:orde..."));
+  expect_titles(LIST("queue:order=sjf"), LIST("queue:order=sjf"), LIST("queue"));
+  expect_titles(LIST("queue:order=sjf,backfill=easy,placement=best-fit",
+                     "queue:order=sjf,backfill=conservative,placement=best-fit", "fifo"),
+                LIST("queue:backfill=easy", "queue:backfill=conservative", "fifo"),
+                LIST("easy", "conservative", "fifo"));
+  expect_titles(LIST("gang-slice:slice_s=60,rows=2", "gang-slice:slice_s=60,rows=4", "sjf"),
+                LIST("gang-slice:rows=2", "gang-slice:rows=4", "sjf"), LIST("rows=2", "rows=4", "sjf"));
+  expect_titles(LIST("queue:order=sjf,backfill=easy", "queue:order=sjf,backfill=conservative", "easy"),
+                LIST("queue:backfill=easy", "queue:backfill=conservative", "easy"),
+                LIST("backfill=easy", "backfill=c...", "easy"));
 }
 
 /* Labels that differ only at the end, only at the begin, or only in the middle stay distinct after they were cut. */
