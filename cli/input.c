@@ -184,8 +184,16 @@ enum hr_status input_predict_rejected(const struct input *input, const struct hr
                                error);
 }
 
+void notes_print(FILE *out, const struct hr_notes *notes) {
+  static const char warning[] = "warning: ";
+  for (size_t i = 0; i < notes->count; i++) {
+    bool warns = strncmp(notes->text[i], warning, sizeof warning - 1) == 0;
+    fprintf(out, "%s%s\n", warns ? "" : "note: ", notes->text[i]);
+  }
+}
+
 void input_print_trace_notes(FILE *out, const struct hr_trace *trace) {
-  for (size_t i = 0; i < trace->notes.count; i++) fprintf(out, "note: %s\n", trace->notes.text[i]);
+  notes_print(out, &trace->notes);
   for (uint32_t i = 0; i < trace->n_skipped_reasons; i++) {
     const struct hr_skipped_rows *skipped = &trace->skipped[i];
     fprintf(out, "note: %s: %" PRIu64 " row%s in line %" PRIu64 ": %s\n", trace->source, skipped->count,
@@ -194,8 +202,7 @@ void input_print_trace_notes(FILE *out, const struct hr_trace *trace) {
 }
 
 void input_print_notes(FILE *out, const struct input *input) {
-  const struct hr_notes *scenario = &input->scenario->notes;
-  for (size_t i = 0; i < scenario->count; i++) fprintf(out, "note: %s\n", scenario->text[i]);
+  notes_print(out, &input->scenario->notes);
   if (input->trace) input_print_trace_notes(out, input->trace);
 }
 

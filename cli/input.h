@@ -125,6 +125,8 @@ enum hr_status input_require_accepted(const struct input *input, const struct hr
 enum hr_status input_predict_rejected(const struct input *input, const struct hr_scenario *scenario,
                                       struct hr_rejections *rejections, struct hr_error *error);
 
+/* Prints notes, each as a line "note: ..."; a note that begins with "warning: " is printed as it is. */
+void notes_print(FILE *out, const struct hr_notes *notes);
 /* Prints notes on scenario and trace, and the numbers of skipped rows, as lines "note: ...". */
 void input_print_notes(FILE *out, const struct input *input);
 void input_print_trace_notes(FILE *out, const struct hr_trace *trace);

@@ -78,7 +78,7 @@ static enum hr_status print_results(const struct advise *advise, struct hr_error
   if (args->json) status = hr_advice_write_json(args->json, advise->advice, &advise->perf, error);
   if (status != HR_OK || args->quiet) return status;
   input_print_notes(stderr, &advise->input);
-  for (size_t i = 0; i < notes->count; i++) fprintf(stderr, "note: %s\n", notes->text[i]);
+  notes_print(stderr, notes);
   if (!is_stdout(args->json)) {
     status = hr_advice_print(stdout, advise->advice, &advise->perf, wants_colour());
     if (status == HR_OK)

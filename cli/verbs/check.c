@@ -192,7 +192,7 @@ static enum hr_status print_results(const struct check_state *check, const char 
   const struct hr_notes *notes = hr_check_notes(check->check);
   enum hr_status status = write_files(check, error);
   if (status != HR_OK) return status;
-  for (size_t i = 0; i < notes->count && !args->quiet; i++) fprintf(stderr, "note: %s\n", notes->text[i]);
+  if (!args->quiet) notes_print(stderr, notes);
   if (!piped && !args->quiet) {
     status = hr_check_print(stdout, check->check, args->update, wants_colour());
     next_step_print(stdout, &(struct next_step){.verb = "check",

@@ -350,7 +350,7 @@ static enum hr_status print_tables(struct compare *compare, struct hr_error *err
   enum hr_status status;
   if (args->quiet) return HR_OK;
   input_print_notes(stderr, &compare->input);
-  for (size_t i = 0; i < notes->count; i++) fprintf(stderr, "note: %s\n", notes->text[i]);
+  notes_print(stderr, notes);
   if (is_stdout(args->json) || is_stdout(args->csv) || is_stdout(args->markdown) || is_stdout(args->page.report))
     return HR_OK;
   status = hr_comparison_print(stdout, compare->comparison, &compare->perf, wants_colour());

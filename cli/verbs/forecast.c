@@ -102,7 +102,7 @@ static enum hr_status print_results(const struct forecast_args *args, const stru
   if (status == HR_OK && args->json) status = hr_forecast_write_json(args->json, forecast, error);
   if (status != HR_OK || args->quiet) return status;
   input_print_trace_notes(stderr, trace);
-  for (size_t i = 0; i < notes->count; i++) fprintf(stderr, "note: %s\n", notes->text[i]);
+  notes_print(stderr, notes);
   if (is_stdout(args->json) || is_stdout(args->csv)) return HR_OK;
   status = hr_forecast_print(stdout, forecast, wants_colour());
   if (status == HR_OK)

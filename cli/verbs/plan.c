@@ -149,7 +149,7 @@ static enum hr_status print_results(struct plan_state *plan, struct hr_error *er
   if (status == HR_OK) status = warn_rejected(plan, &rejections, error);
   if (status == HR_OK && !args->quiet) {
     input_print_notes(stderr, &plan->input);
-    for (size_t i = 0; i < notes->count; i++) fprintf(stderr, "note: %s\n", notes->text[i]);
+    notes_print(stderr, notes);
     bool wants_table = !is_stdout(args->json) && !is_stdout(args->page.report);
     if (wants_table) status = hr_plan_print(stdout, plan->plan, &plan->perf, wants_colour());
     if (wants_table && status == HR_OK) print_next(plan);

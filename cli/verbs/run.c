@@ -87,7 +87,7 @@ static enum hr_status run_replications(const struct input *input, const struct r
   if (status == HR_OK && !args->quiet) {
     const struct hr_notes *notes = hr_replicates_notes(replicates);
     input_print_notes(stderr, input);
-    for (size_t i = 0; i < notes->count; i++) fprintf(stderr, "note: %s\n", notes->text[i]);
+    notes_print(stderr, notes);
     struct hr_replicated wait = {0};
     bool wants_table = !is_stdout(args->files.json);
     if (wants_table) status = hr_replicates_print(stdout, replicates, &perf, wants_colour());
@@ -225,15 +225,14 @@ static enum hr_status stream_collect_notes(struct streaming *self, struct hr_err
   const struct hr_trace *trace = self->input->trace;
   struct hr_notes *notes = &self->notes;
   enum hr_status status = hr_run_notes(trace, &scenario->costs, scenario->quotas, self->result, notes, error);
-  if (status == HR_OK) status = hr_pair_notes(trace, &scenario->cluster, notes, error);
-  if (status == HR_OK) status = hr_gpu_type_notes(trace, &scenario->cluster, notes, error);
+  if (status == HR_OK) status = hr_replay_input_notes(scenario, &scenario->policy, trace, notes, error);
   if (status != HR_OK || hr_streamed_notes(self->streamed, notes) == HR_OK) return status;
   return hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
 
 static void stream_print_notes(const struct streaming *self) {
   input_print_notes(stderr, self->input);
-  for (size_t i = 0; i < self->notes.count; i++) fprintf(stderr, "note: %s\n", self->notes.text[i]);
+  notes_print(stderr, &self->notes);
 }
 
 static enum hr_status stream_print_results(const struct streaming *self, double sim_s, struct hr_error *error) {
@@ -420,7 +419,7 @@ static enum hr_status replay(struct run_state *run, struct hr_error *error) {
 static void print_notes(const struct run_state *run) {
   if (run->args->quiet) return;
   input_print_notes(stderr, &run->input);
-  for (size_t i = 0; i < run->replay.notes.count; i++) fprintf(stderr, "note: %s\n", run->replay.notes.text[i]);
+  notes_print(stderr, &run->replay.notes);
   run_files_print_notes(stderr, &run->files);
 }
 

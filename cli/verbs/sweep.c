@@ -123,7 +123,7 @@ static enum hr_status print_results(const char *grid, const char *file, const ch
                                     const struct hr_sweep_counts *counts, struct hr_error *error) {
   enum hr_status status = csv ? hr_sweep_write_csv(csv, file, error) : HR_OK;
   if (status != HR_OK || quiet) return status;
-  for (size_t i = 0; i < counts->notes.count; i++) fprintf(stderr, "note: %s\n", counts->notes.text[i]);
+  notes_print(stderr, &counts->notes);
   if (is_stdout(csv)) return HR_OK;
   status = hr_sweep_print(stdout, file, counts, wants_colour(), error);
   if (status == HR_OK && grid)

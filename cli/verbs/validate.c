@@ -390,15 +390,33 @@ static enum hr_status check_run(const struct input *input, struct hr_error *erro
   return status;
 }
 
-/* Warns of rejected jobs and unknown GPU types, as a run does. */
-static enum hr_status warn_rejected(const struct input *input, struct hr_error *error) {
-  const struct hr_cluster_spec *cluster = &input->scenario->cluster;
+/* Adds a note for each reason for which jobs can never run. If there are many, they are reported as a warning instead.
+ */
+static enum hr_status note_rejected(const struct hr_rejections *rejections, struct hr_notes *notes,
+                                    struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  for (unsigned i = 0; i < HR_MAX_REASONS && status == HR_OK && !hr_rejections_are_many(rejections); i++) {
+    enum hr_reason reason = (enum hr_reason)i;
+    uint64_t count = rejections->by_reason[i];
+    if (count)
+      status = hr_notes_add(notes, "%" PRIu64 " job%s can never run and will be rejected (%s: %s)", count,
+                            count == 1 ? "" : "s", hr_reason_name(reason), hr_rejection_words(reason));
+  }
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+}
+
+/* Prints the notes and warnings of a run that are known before it. */
+static enum hr_status print_run_notes(const struct input *input, struct hr_error *error) {
+  const struct hr_scenario *scenario = input->scenario;
   struct hr_rejections rejections;
   struct hr_notes notes = {0};
-  enum hr_status status = input_predict_rejected(input, input->scenario, &rejections, error);
-  if (status == HR_OK) status = hr_gpu_type_notes(input->trace, cluster, &notes, error);
-  if (status == HR_OK) input_warn_rejected(input, cluster, &rejections);
-  for (size_t i = 0; i < notes.count && status == HR_OK; i++) fprintf(stderr, "note: %s\n", notes.text[i]);
+  enum hr_status status = input_predict_rejected(input, scenario, &rejections, error);
+  if (status == HR_OK) status = hr_tenant_notes(input->trace, &scenario->costs, scenario->quotas, &notes, error);
+  if (status == HR_OK) status = note_rejected(&rejections, &notes, error);
+  if (status == HR_OK) status = hr_replay_input_notes(scenario, &scenario->policy, input->trace, &notes, error);
+  if (status == HR_OK) input_warn_rejected(input, &scenario->cluster, &rejections);
+  if (status == HR_OK) input_print_notes(stderr, input);
+  if (status == HR_OK) notes_print(stderr, &notes);
   hr_notes_finish(&notes);
   return status;
 }
@@ -424,8 +442,10 @@ static enum hr_status validate(struct input *input, const char *path, const stru
     print_missing(input->trace_path);
   else
     printf("none; set one with --trace\n");
-  if (input->trace) status = warn_rejected(input, error);
-  input_print_notes(stderr, input);
+  if (input->trace)
+    status = print_run_notes(input, error);
+  else
+    input_print_notes(stderr, input);
   struct input_args next = *args;
   if (!input->trace_path) next.trace = "FILE";
   next_step_print(stdout, &(struct next_step){.verb = "validate", .path = path, .input = &next});

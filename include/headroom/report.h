@@ -512,6 +512,11 @@ HR_API void hr_summary_destroy(struct hr_summary *summary);
 HR_API enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
                                    const struct hr_quota_spec *quotas, const struct hr_result *result,
                                    struct hr_notes *notes, struct hr_error *error);
+/* Adds those of these notes that are known before a run: a budget or a quota is for a tenant that the trace does not
+   have. */
+HR_API enum hr_status hr_tenant_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
+                                      const struct hr_quota_spec *quotas, struct hr_notes *notes,
+                                      struct hr_error *error);
 /* Adds a note if the `pairs` of a pool contain models that no job of the trace has. */
 HR_API enum hr_status hr_pair_notes(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                     struct hr_notes *notes, struct hr_error *error);

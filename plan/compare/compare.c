@@ -348,12 +348,19 @@ static enum hr_status note_duplicates(struct hr_comparison *comparison) {
   return status;
 }
 
+/* Adds a note on one policy. The word "warning:" of the note stays in front. */
+static enum hr_status note_run(struct hr_comparison *comparison, uint32_t contender, const char *text) {
+  static const char warning[] = "warning: ";
+  size_t begin = strncmp(text, warning, sizeof warning - 1) == 0 ? sizeof warning - 1 : 0;
+  return hr_notes_add(&comparison->notes, "%s%s: %s", begin ? warning : "",
+                      comparison->config.contenders[contender].label, text + begin);
+}
+
 static enum hr_status note_runs(struct hr_comparison *comparison) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < comparison->config.n_contenders; i++) {
     const struct hr_notes *notes = &comparison->first_runs[i].notes;
-    for (size_t k = 0; k < notes->count && status == HR_OK; k++)
-      status = hr_notes_add(&comparison->notes, "%s: %s", comparison->config.contenders[i].label, notes->text[k]);
+    for (size_t k = 0; k < notes->count && status == HR_OK; k++) status = note_run(comparison, i, notes->text[k]);
   }
   return status;
 }

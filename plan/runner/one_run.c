@@ -215,14 +215,37 @@ static enum hr_status close_alerts(struct hr_replay *replay, struct hr_error *er
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory for the alerts");
 }
 
+/* Whether some jobs have another speed in some pool than on the reference type. */
+static bool has_other_speeds(const struct hr_speeds *speeds) {
+  size_t count = speeds ? (size_t)(speeds->n_rows + 1) * speeds->n_pools : 0;
+  for (size_t i = 0; i < count; i++)
+    if (speeds->ppm[i] != 1000000) return true;
+  return false;
+}
+
+static enum hr_status note_deadlines(const struct hr_scenario *scenario, const struct hr_policy_choice *policy,
+                                     struct hr_notes *notes, struct hr_error *error) {
+  if (strcmp(policy->ops->name, "deadline") != 0 || !has_other_speeds(scenario->speeds)) return HR_OK;
+  enum hr_status status =
+      hr_notes_add(notes, "the policy 'deadline' decides as if jobs had the same speed in all pools, but 'models' has "
+                          "other speeds: in slower pools it changes to on-demand nodes too late for some deadlines");
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+}
+
+enum hr_status hr_replay_input_notes(const struct hr_scenario *scenario, const struct hr_policy_choice *policy,
+                                     const struct hr_trace *trace, struct hr_notes *notes, struct hr_error *error) {
+  enum hr_status status = hr_speed_notes(trace, scenario->speeds, notes, error);
+  if (status == HR_OK) status = note_deadlines(scenario, policy, notes, error);
+  if (status == HR_OK) status = hr_pair_notes(trace, &scenario->cluster, notes, error);
+  return status == HR_OK ? hr_gpu_type_notes(trace, &scenario->cluster, notes, error) : status;
+}
+
 static enum hr_status note(struct hr_replay *replay, struct hr_error *error) {
   const struct hr_scenario *scenario = replay->config.scenario;
   const struct hr_trace *trace = replay->config.trace;
   struct hr_notes *notes = &replay->notes;
   enum hr_status status = hr_run_notes(trace, &scenario->costs, scenario->quotas, replay->result, notes, error);
-  if (status == HR_OK) status = hr_speed_notes(trace, scenario->speeds, notes, error);
-  if (status == HR_OK) status = hr_pair_notes(trace, &scenario->cluster, notes, error);
-  if (status == HR_OK) status = hr_gpu_type_notes(trace, &scenario->cluster, notes, error);
+  if (status == HR_OK) status = hr_replay_input_notes(scenario, replay->config.policy, trace, notes, error);
   return status == HR_OK && replay->links ? hr_links_notes(replay->links, notes, error) : status;
 }
 

@@ -125,11 +125,9 @@ static enum hr_status note_tenant(const char *what, const char *name, const stru
                       nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
-                            const struct hr_quota_spec *quotas, const struct hr_result *result, struct hr_notes *notes,
-                            struct hr_error *error) {
-  enum hr_status status = note_stalled(result, notes);
-  if (status == HR_OK) status = note_kills(result, notes);
+static enum hr_status note_tenants(const struct hr_trace *trace, const struct hr_cost_spec *costs,
+                                   const struct hr_quota_spec *quotas, struct hr_notes *notes) {
+  enum hr_status status = HR_OK;
   for (size_t i = 0; i < costs->n_budgets && status == HR_OK; i++)
     if (!has_tenant(trace, costs->budgets[i].tenant))
       status = note_tenant("budget", costs->budgets[i].tenant, trace, notes);
@@ -137,6 +135,21 @@ enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_s
     const struct hr_quota_node *node = &quotas->nodes[i];
     if (node->is_tenant && !has_tenant(trace, node->name)) status = note_tenant("quota", node->name, trace, notes);
   }
+  return status;
+}
+
+enum hr_status hr_tenant_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
+                               const struct hr_quota_spec *quotas, struct hr_notes *notes, struct hr_error *error) {
+  enum hr_status status = note_tenants(trace, costs, quotas, notes);
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+}
+
+enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
+                            const struct hr_quota_spec *quotas, const struct hr_result *result, struct hr_notes *notes,
+                            struct hr_error *error) {
+  enum hr_status status = note_stalled(result, notes);
+  if (status == HR_OK) status = note_kills(result, notes);
+  if (status == HR_OK) status = note_tenants(trace, costs, quotas, notes);
   if (status == HR_OK) status = note_all_rejected(trace, result, notes);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }

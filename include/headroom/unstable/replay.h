@@ -69,6 +69,12 @@ HR_API enum hr_status hr_replay_add(struct hr_replay *replay, struct hr_observer
 /* Checks what hr_replay_run checks before the first event, such as whether the policy supports the cluster. The errors
    are those of hr_replay_run. */
 HR_API enum hr_status hr_replay_check(const struct hr_replay *replay, struct hr_error *error);
+/* Adds the notes on a scenario and a trace that are known before the run and are not about tenants: models without
+   speeds, unknown models of pairs, unknown GPU types, and deadlines in pools of other speeds. `policy` is that of the
+   run. */
+HR_API enum hr_status hr_replay_input_notes(const struct hr_scenario *scenario, const struct hr_policy_choice *policy,
+                                            const struct hr_trace *trace, struct hr_notes *notes,
+                                            struct hr_error *error);
 /* Runs the simulation and sets the results. Call it once. */
 HR_API enum hr_status hr_replay_run(struct hr_replay *replay, struct hr_error *error);
 /* Frees everything that belongs to the replay. */
