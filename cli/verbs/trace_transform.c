@@ -41,7 +41,9 @@ enum hr_status transform_open(struct transform *transform, struct hr_error *erro
   transform->traces = calloc(transform->paths->count, sizeof *transform->traces);
   if (!transform->traces) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   for (size_t i = 0; status == HR_OK && i < transform->paths->count; i++)
-    status = input_read_trace_alone(transform->paths->at[i], &args->input, &transform->traces[i], error);
+    status = transform->spooled
+                 ? input_read_trace_spooled(transform->paths->at[i], &args->input, &transform->traces[i], error)
+                 : input_read_trace_alone(transform->paths->at[i], &args->input, &transform->traces[i], error);
   return status;
 }
 
@@ -55,7 +57,7 @@ void transform_finish(struct transform *transform) {
 
 static void print_notes(const struct transform *transform, const struct hr_notes *losses) {
   for (size_t i = 0; i < transform->paths->count; i++) input_print_trace_notes(stderr, transform->traces[i]);
-  for (size_t i = 0; i < losses->count; i++) fprintf(stderr, "note: %s\n", losses->text[i]);
+  notes_print(stderr, losses);
 }
 
 static enum hr_status print_report(const struct transform *transform, const struct hr_transformation *report,
@@ -325,7 +327,7 @@ static enum hr_status scale_read_options(const struct scale_args *args, struct h
 
 static enum hr_status scale_run(const void *args, const struct words *operands, struct hr_error *error) {
   const struct scale_args *scale = args;
-  struct transform transform = {.args = &scale->base, .paths = operands, .action = "scale"};
+  struct transform transform = {.args = &scale->base, .paths = operands, .action = "scale", .spooled = true};
   struct hr_scale_spec spec;
   enum hr_status status = scale_read_options(scale, &spec, error);
   if (status == HR_OK) status = transform_open(&transform, error);

@@ -46,7 +46,8 @@ struct transform {
   const char *action, *method;
   const char *also_read; /* a further input file; no output may overwrite it; NULL: none */
   uint64_t seed;
-  bool seeded; /* the report contains the seed */
+  bool seeded;  /* the report contains the seed */
+  bool spooled; /* traces that are in order are read into files, so that they need not fit into memory */
 };
 
 /* Checks outputs and format, and reads all traces. The caller must call transform_finish, even after an error. */

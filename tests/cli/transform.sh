@@ -345,6 +345,49 @@ case_the_same_bytes_every_time() {
 }
 
 # Traces outside the repository: 447,794 jobs of RICC converted to SWF and back, and the same run of Philly from CSV.
+# same_scaled OUTPUT FILE OPTION...: scaling through files gives the bytes of scaling in memory, which is used without a
+# temporary folder.
+same_scaled() {
+  output=$1
+  shift
+  TMPDIR=/nonexistent try 0 trace scale "$@" -o "memory-$output" -q
+  try 0 trace scale "$@" -o "spooled-$output" -q
+  cmp -s "memory-$output" "spooled-$output" || fail "$*: other bytes"
+}
+
+# Ids are counted, numbers with gaps, texts or missing; copies have texts. With a jitter above the length of the trace,
+# all jobs are in the heap at once. A block of a spooled trace has 65,536 jobs.
+case_scale_through_files() {
+  "$headroom" trace generate --count 70000 -o counted.csv
+  awk -F, -v OFS=, 'NR > 1 { $1 = 2 * NR } { print }' counted.csv >gaps.csv
+  awk -F, -v OFS=, 'NR > 1 { $1 = "j" NR } { print }' counted.csv >texts.csv
+  cut -d, -f2- counted.csv >none.csv
+  "$headroom" trace pack gaps.csv -o gaps.hrt -q
+  for trace in counted.csv gaps.hrt texts.csv none.csv; do
+    same_scaled s.csv "$trace" --load 1.7 --seed 3 --jitter 2d
+  done
+  same_scaled s.hrt gaps.csv --load 1.7 --jitter 1000000d
+  same_scaled s.csv gaps.csv --load 0.4 --seed 3
+  same_scaled s.hrt counted.csv --load 0.4 --seed 3
+  same_scaled s.csv counted.csv --load 1.3 --by compress
+}
+
+# Data memory does not grow with the number of jobs: in memory, 1,000,000 jobs are 34 MiB.
+case_scale_memory_is_bounded() {
+  if ! (ulimit -d 16000 && "$headroom" --version >/dev/null 2>&1); then
+    echo "*** SKIPPED: this build needs more memory to start ***"
+    exit 77
+  fi
+  "$headroom" trace generate --count 1000000 -o t.csv
+  for options in '--load 0.4' '--load 1.2 --by compress' '--load 1.2'; do
+    # shellcheck disable=SC2086 # options and their values
+    (ulimit -d 16000 && "$headroom" trace scale t.csv $options -o s.csv -q) || fail "$options needs more than 16 MB"
+  done
+  if (ulimit -d 16000 && TMPDIR=/nonexistent "$headroom" trace scale t.csv --load 0.4 -o m.csv -q 2>/dev/null); then
+    fail "1,000,000 jobs fit into 16 MB, so this test shows nothing"
+  fi
+}
+
 case_real_traces() {
   local ricc=$project/../shared/traces/swf/RICC-2010-2.swf.gz philly=$project/../shared/traces/philly/philly.csv.gz
   digest() {

@@ -96,18 +96,42 @@ enum { FIRST_CAPACITY = 1024, SPOOLED_BLOCKS = 4 };
 
 /* ---- Id texts ----------------------------------------------------------------------------------------- */
 
-enum { ID_BLOCK_BYTES = 1 << 18 };
+enum { ID_BLOCK_BYTES = 1 << 18, SPOOLED_ID_BLOCK_BYTES = 1 << 22 };
 
 struct hr__id_block {
   struct hr__id_block *next;
   size_t used, size;
+  size_t spooled_bytes; /* size of the temporary file that the block is; 0: the block is in memory */
   char text[];
 };
 
+/* Makes a block in an unnamed temporary file, which stays mapped at the same address. */
+static struct hr__id_block *spooled_id_block(size_t size) {
+  size_t bytes = sizeof(struct hr__id_block) + size;
+  int file = create_unnamed_file();
+  if (file < 0) return NULL;
+  void *at = make_room(file, bytes) ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+  close(file); /* the mapping keeps the file */
+  if (at == MAP_FAILED) return NULL;
+  struct hr__id_block *block = at;
+  block->spooled_bytes = bytes;
+  return block;
+}
+
+static void release_id_block(struct hr__id_block *block) {
+  if (block && block->spooled_bytes) (void)madvise(block, block->spooled_bytes, MADV_DONTNEED);
+}
+
+/* Adds a block, in a file if the trace is spooled and a file can be made. */
 static struct hr__id_block *add_id_block(struct hr_trace_builder *builder, size_t bytes) {
-  size_t size = bytes > ID_BLOCK_BYTES ? bytes : ID_BLOCK_BYTES;
-  struct hr__id_block *block = malloc(sizeof *block + size);
-  if (!block) return NULL;
+  size_t least = builder->spooled ? SPOOLED_ID_BLOCK_BYTES : ID_BLOCK_BYTES, size = bytes > least ? bytes : least;
+  struct hr__id_block *block = builder->spooled ? spooled_id_block(size) : NULL;
+  release_id_block(builder->id_blocks); /* it is full */
+  if (!block) {
+    block = malloc(sizeof *block + size);
+    if (!block) return NULL;
+    block->spooled_bytes = 0;
+  }
   block->next = builder->id_blocks;
   block->used = 0;
   block->size = size;
@@ -129,7 +153,10 @@ static char *store_id(struct hr_trace_builder *builder, const char *text, size_t
 static void free_id_blocks(struct hr__id_block *blocks) {
   while (blocks) {
     struct hr__id_block *next = blocks->next;
-    free(blocks);
+    if (blocks->spooled_bytes)
+      munmap(blocks, blocks->spooled_bytes);
+    else
+      free(blocks);
     blocks = next;
   }
 }
@@ -275,22 +302,21 @@ uint64_t hr__builder_line(const struct hr_trace_builder *builder, uint32_t row) 
 
 /* ---- Ids -------------------------------------------------------------------------------------------- */
 
-/* Converts the ids of all rows from row numbers or integers to texts. Returns false if out of memory. */
+_Static_assert(sizeof(char *) == sizeof(int64_t), "a column of numbers becomes one of texts in its place");
+
+/* Converts the ids of all rows from integers to texts, in the same column. Returns false if out of memory. */
 static bool ids_to_text(struct hr_trace_builder *builder) {
-  const int64_t *number = builder->column[HR__COLUMN_ID].at;
-  char **text = malloc((size_t)builder->capacity * sizeof *text);
-  if (!text) return false;
+  const struct hr__column *column = &builder->column[HR__COLUMN_ID];
   for (uint32_t row = 0; row < builder->n; row++) {
     char buffer[HR_JOB_ID_BUFFER];
-    int length = snprintf(buffer, sizeof buffer, "%" PRId64, number[row]);
-    text[row] = store_id(builder, buffer, (size_t)length);
-    if (!text[row]) {
-      free(text);
-      return false;
-    }
+    int64_t number;
+    memcpy(&number, (const char *)column->at + (size_t)row * sizeof number, sizeof number);
+    int length = snprintf(buffer, sizeof buffer, "%" PRId64, number);
+    char *text = store_id(builder, buffer, (size_t)length);
+    if (!text) return false;
+    memcpy((char *)column->at + (size_t)row * sizeof text, &text, sizeof text);
+    if (row % HR__SPOOL_BLOCK == HR__SPOOL_BLOCK - 1) hr__spool_drop(column, row + 1 - HR__SPOOL_BLOCK, row + 1);
   }
-  free(builder->column[HR__COLUMN_ID].at);
-  builder->column[HR__COLUMN_ID].at = text;
   builder->ids = HR__IDS_TEXT;
   builder->ids_increase = false;
   return true;
@@ -298,7 +324,7 @@ static bool ids_to_text(struct hr_trace_builder *builder) {
 
 static bool put_id_number(struct hr_trace_builder *builder, int64_t id) {
   bool increases = builder->n == 0 || id > builder->last_id;
-  if (builder->spooled && !increases && !leave_spool(builder)) return false;
+  if (builder->spooled && !increases && !builder->distinct && !leave_spool(builder)) return false;
   int64_t *column = builder->column[HR__COLUMN_ID].at;
   column[builder->n] = id;
   builder->ids_increase = builder->ids_increase && increases;
@@ -336,7 +362,7 @@ static bool put_id(struct hr_trace_builder *builder, struct hr_text id) {
     if (!ids_to_numbers(builder)) return false;
   }
   if (is_number) return put_id_number(builder, number);
-  if (builder->spooled && !leave_spool(builder)) return false;
+  if (builder->spooled && !builder->distinct && !leave_spool(builder)) return false;
   if (builder->ids == HR__IDS_NUMBER && !ids_to_text(builder)) return false;
   char **column = builder->column[HR__COLUMN_ID].at;
   column[builder->n] = store_id(builder, id.at, strnlen(id.at, id.length));
@@ -468,6 +494,20 @@ void hr__trace_release(const struct hr_trace *trace, const void *at, size_t byte
     mapped = is_within(at, owned->column[id].at, owned->column[id].spooled_bytes);
   size_t over = (uintptr_t)at % (size_t)sysconf(_SC_PAGESIZE);
   if (mapped) (void)madvise((char *)(uintptr_t)at - over, over + bytes, MADV_DONTNEED);
+}
+
+void hr__trace_release_rows(const struct hr_trace *trace, uint32_t from, uint32_t to) {
+  if (!trace->mapped) return;
+  const struct hr__owned_trace *owned = (const struct hr__owned_trace *)trace;
+  for (int id = 0; id < HR__N_COLUMNS; id++) {
+    const struct hr__column *column = &owned->column[id];
+    hr__spool_drop(column, from, to);
+    const char *at =
+        id == HR__COLUMN_ID ? (const void *)trace->id_number : hr__trace_column(trace, (enum hr__column_id)id);
+    if (at && !column->at)
+      hr__trace_release(trace, at + (size_t)from * hr__columns[id].width, (size_t)(to - from) * hr__columns[id].width);
+  }
+  for (struct hr__id_block *block = owned->id_blocks; block; block = block->next) release_id_block(block);
 }
 
 void hr_trace_destroy(struct hr_trace *trace) {

@@ -8,7 +8,8 @@
  * A spooled trace does not have to fit into memory. Each of its columns is an unnamed temporary file in $TMPDIR or
  * /var/tmp that is mapped into memory. The file is deleted when it is closed. Its pages occupy memory only while they
  * are in use. A streamed trace is a spooled trace without ids. A spooled trace that is not streamed moves into memory
- * at the first row that needs it: a row that is out of order, or an id that is not a number above the previous one.
+ * at the first row that needs it: a row that is out of order, or an id that is not a number above the previous one
+ * unless ids are known to be distinct.
  */
 
 #include "base/hash.h"
@@ -57,6 +58,7 @@ struct hr_trace_builder {
   struct hr_job_record blank; /* all fields unknown */
   bool has_others;            /* some row has a field that is not common */
   bool spooled;               /* columns are temporary files, and rows are in order of submit time */
+  bool distinct;              /* ids are known to be distinct, so texts may be in files, too */
   bool streamed;              /* spooled, ids are not stored, and a row that is out of order is an error */
   int spool_failure;          /* errno if the file of a column could not be created or extended; 0: no failure */
   struct hr__name_table names[HR__N_NAMES];
@@ -80,6 +82,10 @@ static inline void hr__builder_stream(struct hr_trace_builder *builder) {
 /* Makes the trace a spooled trace. Must be called before the first row is added. */
 static inline void hr__builder_spool(struct hr_trace_builder *builder) {
   builder->spooled = true;
+}
+/* The same for rows whose ids are known to be distinct. Ids are then not compared, and texts are in files, too. */
+static inline void hr__builder_spool_distinct(struct hr_trace_builder *builder) {
+  builder->spooled = builder->distinct = true;
 }
 /* Adds a job for which hr_job_record_fault() returned NULL. Errors as for hr_trace_builder_add(). */
 enum hr_status hr__builder_append(struct hr_trace_builder *builder, const struct hr_job_record *record, uint64_t line,
@@ -109,6 +115,14 @@ void hr__owned_trace_show_columns(struct hr__owned_trace *owned);
 /* Releases the memory of `bytes` bytes at `at`, if they belong to a mapped file of the trace. The next access reads
    them again. `trace` must be part of a struct hr__owned_trace if it is mapped. */
 void hr__trace_release(const struct hr_trace *trace, const void *at, size_t bytes);
+/* Releases the memory of the rows [from, to) of all columns, in the same way. `from` must be a multiple of
+   HR__SPOOL_BLOCK. Does nothing if the trace is in memory. */
+void hr__trace_release_rows(const struct hr_trace *trace, uint32_t from, uint32_t to);
+/* Call this after each row of a loop over all rows of a trace. It releases the memory of complete blocks of rows. */
+static inline void hr__trace_row_done(const struct hr_trace *trace, uint32_t row) {
+  if (trace->mapped && row % HR__SPOOL_BLOCK == HR__SPOOL_BLOCK - 1)
+    hr__trace_release_rows(trace, row + 1 - HR__SPOOL_BLOCK, row + 1);
+}
 /* Sets the name tables of the trace to the owned name tables, and adds their bytes to column_bytes. */
 void hr__owned_trace_show_names(struct hr__owned_trace *owned);
 
@@ -127,6 +141,10 @@ struct hr__rebuild {
 
 /* Begins a trace with the source and the notes of `trace`. Returns HR_NO_MEMORY if out of memory. */
 enum hr_status hr__rebuild_begin(struct hr__rebuild *rebuild, const struct hr_trace *trace, struct hr_error *error);
+/* The same for jobs that are added in order of submit time and have distinct ids. If `trace` is in files, the new trace
+   is in files, too. */
+enum hr_status hr__rebuild_begin_in_order(struct hr__rebuild *rebuild, const struct hr_trace *trace,
+                                          struct hr_error *error);
 /* Adds the notes of another trace. Returns HR_NO_MEMORY if out of memory. */
 enum hr_status hr__rebuild_add_notes(struct hr__rebuild *rebuild, const struct hr_trace *trace, struct hr_error *error);
 /* Adds `record`, which was made from job `job` of `trace`. Errors name that job. */

@@ -132,7 +132,7 @@ static enum hr_status drop_duplicates(struct hr_trace_builder *builder, const ui
 
 static enum hr_status settle_duplicates(struct hr_trace_builder *builder, bool lenient, struct hr_error *error) {
   /* duplicates are impossible, or cannot be found because a streamed trace does not store ids */
-  if (builder->ids <= HR__IDS_COUNTED || builder->ids_increase) return HR_OK;
+  if (builder->ids <= HR__IDS_COUNTED || builder->ids_increase || builder->distinct) return HR_OK;
   uint32_t *first = malloc(builder->n * sizeof *first), n_duplicates = 0;
   enum hr_status status = HR_OK;
   if (!first || !find_duplicates(builder, first, &n_duplicates))
@@ -359,6 +359,13 @@ enum hr_status hr__rebuild_begin(struct hr__rebuild *rebuild, const struct hr_tr
   *rebuild =
       (struct hr__rebuild){.builder = hr_trace_builder_create(trace->source, trace->format), .source = trace->source};
   return rebuild->builder ? hr__rebuild_add_notes(rebuild, trace, error) : hr__rebuild_no_memory(trace, error);
+}
+
+enum hr_status hr__rebuild_begin_in_order(struct hr__rebuild *rebuild, const struct hr_trace *trace,
+                                          struct hr_error *error) {
+  enum hr_status status = hr__rebuild_begin(rebuild, trace, error);
+  if (rebuild->builder && trace->mapped) hr__builder_spool_distinct(rebuild->builder);
+  return status;
 }
 
 enum hr_status hr__rebuild_add(struct hr__rebuild *rebuild, const struct hr_trace *trace, hr_job job,

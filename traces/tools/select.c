@@ -6,12 +6,15 @@
  *
  * Thinning and duplication use the same draw. Layer 0 consists of the jobs of the trace, and each further layer of
  * copies of them. `load` is the number of layers. If `load` is not whole, each job of the last layer is kept with a
- * probability equal to the fractional part of `load`, independently of other jobs (Lewis and Shedler 1979).
+ * probability equal to the fractional part of `load`, independently of other jobs (Lewis and Shedler 1979). Copies are
+ * submitted at other times than their jobs, by at most the jitter. A heap of the drawn jobs within this time puts them
+ * in order, so a trace in files is scaled in bounded memory.
  *
  * Shuffling permutes all jobs, or the jobs of each instant.
  */
 
 #include "base/array.h"
+#include "base/heap.h"
 #include "base/random.h"
 #include "headroom/unstable/trace_tools.h"
 #include "traces/core/builder.h"
@@ -202,12 +205,22 @@ const char *hr_scaling_name(enum hr_scaling scaling) {
   return (unsigned)scaling < HR_N_SCALINGS ? names[scaling] : "";
 }
 
+/* A job of a layer, at its new submit time. */
+struct scaled_job {
+  uint64_t submit_us; /* from the first submit of the trace */
+  uint32_t job, layer;
+};
+
 struct scale {
   const struct hr_trace *trace;
   const struct hr_scale_spec *spec;
-  /* [count] `key`: submit time from the first submit; `row`: layer * n_jobs + job */
-  struct hr__keyed_row *list;
-  uint32_t count, capacity;
+  struct hr__rebuild rebuild;
+  size_t marks;      /* number of '+' in the ids of copies */
+  char *id;          /* buffer for the id of a copy */
+  uint32_t id_bytes; /* its size */
+  /* jobs that were drawn but not added: jobs drawn later may precede them */
+  struct scaled_job *heap;
+  uint32_t n_heap, capacity;
 };
 
 static bool is_kept(const struct scale *scale, uint32_t job, uint32_t layer) {
@@ -234,21 +247,6 @@ static int64_t jittered(const struct scale *scale, uint32_t job, uint32_t layer)
   hr__stream_init(&stream, scale->spec->seed, HR__PURPOSE_JITTER, job, layer);
   double share = 2 * hr__stream_uniform(&stream) - 1;
   return within_trace(scale->trace, submit_us + (int64_t)floor(share * (double)max_us));
-}
-
-static bool add(struct scale *scale, uint32_t job, uint32_t layer) {
-  if (!HR__ARRAY_HAS_ROOM(scale->list, scale->count, scale->capacity)) return false;
-  uint32_t row = layer * scale->trace->n_jobs + job;
-  scale->list[scale->count++] = (struct hr__keyed_row){(uint64_t)jittered(scale, job, layer), row};
-  return true;
-}
-
-static bool draw(struct scale *scale) {
-  uint32_t n_layers = (uint32_t)ceil(scale->spec->load);
-  for (uint32_t job = 0; job < scale->trace->n_jobs; job++)
-    for (uint32_t layer = 0; layer < n_layers; layer++)
-      if (is_kept(scale, job, layer) && !add(scale, job, layer)) return false;
-  return n_layers == 1 || hr__sort_keyed_rows(scale->list, scale->count);
 }
 
 /* Returns one more than the length of the longest sequence of `+` in any id. The id of a copy contains as many `+`,
@@ -278,54 +276,90 @@ static bool name_copy(struct hr_job_record *record, size_t marks, uint32_t layer
   return true;
 }
 
-static enum hr_status scale_add_jobs(const struct scale *scale, struct hr__rebuild *rebuild, struct hr_error *error) {
+static enum hr_status add_scaled(struct scale *scale, const struct scaled_job *scaled, struct hr_error *error) {
   const struct hr_trace *trace = scale->trace;
-  const size_t marks = count_marks(trace);
-  char *buffer = NULL;
-  uint32_t capacity = 0;
+  struct hr_job_record record;
+  char id[HR_JOB_ID_BUFFER];
+  hr_trace_job_record(trace, (hr_job){scaled->job}, &record, id);
+  hr__record_move(&record, (int64_t)scaled->submit_us - trace->submit_us[scaled->job]);
+  if (scaled->layer && !name_copy(&record, scale->marks, scaled->layer, &scale->id, &scale->id_bytes))
+    return hr__rebuild_no_memory(trace, error);
+  return hr__rebuild_add(&scale->rebuild, trace, (hr_job){scaled->job}, &record, error);
+}
+
+/* By submit time; at the same time, in the order of the trace, then by layer. */
+static inline bool scaled_precedes(const void *self, struct scaled_job a, struct scaled_job b) {
+  (void)self;
+  if (a.submit_us != b.submit_us) return a.submit_us < b.submit_us;
+  return a.job != b.job ? a.job < b.job : a.layer < b.layer;
+}
+
+HR__HEAP(scaled, struct scaled_job, scaled_precedes)
+
+/* Adds the drawn jobs whose submit time is at most `until_us`. */
+static enum hr_status add_until(struct scale *scale, int64_t until_us, struct hr_error *error) {
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; status == HR_OK && i < scale->count; i++) {
-    struct hr_job_record record;
-    char id[HR_JOB_ID_BUFFER];
-    uint32_t job = scale->list[i].row % trace->n_jobs, layer = scale->list[i].row / trace->n_jobs;
-    hr_trace_job_record(trace, (hr_job){job}, &record, id);
-    hr__record_move(&record, (int64_t)scale->list[i].key - trace->submit_us[job]);
-    bool named = layer == 0 || name_copy(&record, marks, layer, &buffer, &capacity);
-    status =
-        named ? hr__rebuild_add(rebuild, trace, (hr_job){job}, &record, error) : hr__rebuild_no_memory(trace, error);
+  while (status == HR_OK && scale->n_heap && (int64_t)scale->heap[0].submit_us <= until_us) {
+    struct scaled_job first = scale->heap[0];
+    scale->n_heap--;
+    scaled_sink(scale->heap, scale->n_heap, scale->heap[scale->n_heap], NULL);
+    status = add_scaled(scale, &first, error);
   }
-  free(buffer);
   return status;
 }
 
-static enum hr_status thin_or_duplicate(struct scale *scale, struct hr_trace **created, struct hr_error *error) {
+/* Draws the layers of one job. */
+static bool draw_job(struct scale *scale, uint32_t job) {
+  uint32_t n_layers = (uint32_t)ceil(scale->spec->load);
+  for (uint32_t layer = 0; layer < n_layers; layer++) {
+    if (!is_kept(scale, job, layer)) continue;
+    if (!HR__ARRAY_HAS_ROOM(scale->heap, scale->n_heap, scale->capacity)) return false;
+    struct scaled_job scaled = {(uint64_t)jittered(scale, job, layer), job, layer};
+    scaled_rise(scale->heap, scale->n_heap++, scaled, NULL);
+  }
+  return true;
+}
+
+/* Draws job by job. The copies of a job, and of all jobs after it, are submitted at most the jitter before the job, so
+   drawn jobs before that time can be added: only the jobs within the jitter are in the heap. */
+static enum hr_status draw_jobs(struct scale *scale, struct hr_error *error) {
   const struct hr_trace *trace = scale->trace;
-  if (!draw(scale)) return hr__rebuild_no_memory(trace, error);
-  if (!scale->count)
-    return hr_fail(error, HR_BAD_INPUT, "%s: no job is left of %u thinned to %g", trace->source, trace->n_jobs,
-                   scale->spec->load);
-  struct hr__rebuild rebuild;
-  enum hr_status status = hr__rebuild_begin(&rebuild, trace, error);
-  if (status == HR_OK) status = scale_add_jobs(scale, &rebuild, error);
-  return hr__rebuild_end(&rebuild, status, trace->dated, created, error);
+  int64_t jitter_us = scale->spec->by == HR_SCALING_DUPLICATE ? scale->spec->jitter_us : 0;
+  enum hr_status status = HR_OK;
+  for (uint32_t job = 0; status == HR_OK && job < trace->n_jobs; job++) {
+    status = add_until(scale, trace->submit_us[job] - jitter_us, error);
+    if (status == HR_OK && !draw_job(scale, job)) status = hr__rebuild_no_memory(trace, error);
+    hr__trace_row_done(trace, job);
+  }
+  return status == HR_OK ? add_until(scale, INT64_MAX, error) : status;
+}
+
+static enum hr_status thin_or_duplicate(struct scale *scale, struct hr_error *error) {
+  const struct hr_trace *trace = scale->trace;
+  scale->marks = count_marks(trace);
+  enum hr_status status = draw_jobs(scale, error);
+  if (status == HR_OK && !scale->rebuild.n_jobs)
+    status = hr_fail(error, HR_BAD_INPUT, "%s: no job is left of %u thinned to %g", trace->source, trace->n_jobs,
+                     scale->spec->load);
+  return status;
 }
 
 __extension__ typedef __int128 wide;
 
 /* Divides all submit times by the load. The load is converted to millionths, so that the results are exact integers. */
-static enum hr_status compress(struct scale *scale, struct hr_trace **created, struct hr_error *error) {
+static enum hr_status compress(struct scale *scale, struct hr_error *error) {
   const struct hr_trace *trace = scale->trace;
   const int64_t load_ppm = llround(scale->spec->load * 1e6);
-  scale->list = malloc(trace->n_jobs * sizeof *scale->list);
-  if (!scale->list) return hr__rebuild_no_memory(trace, error);
-  for (uint32_t job = 0; job < trace->n_jobs; job++) {
+  enum hr_status status = HR_OK;
+  for (uint32_t job = 0; status == HR_OK && job < trace->n_jobs; job++) {
     wide us = ((wide)trace->submit_us[job] * 1000000 + load_ppm / 2) / load_ppm;
     if (us > HR_MAX_INPUT_US)
       return hr_fail(error, HR_BAD_INPUT, "%s: with load %g, submit times exceed 100000000000 s", trace->source,
                      scale->spec->load);
-    scale->list[job] = (struct hr__keyed_row){(uint64_t)us, job};
+    status = add_scaled(scale, &(struct scaled_job){.submit_us = (uint64_t)us, .job = job}, error);
+    hr__trace_row_done(trace, job);
   }
-  return build_moved(trace, scale->list, trace->n_jobs, created, error);
+  return status;
 }
 
 static enum hr_status scale_check(const struct hr_trace *trace, const struct hr_scale_spec *spec,
@@ -348,10 +382,13 @@ enum hr_status hr_transform_scale(const struct hr_trace *trace, const struct hr_
   struct scale scale = {.trace = trace, .spec = spec};
   *created = NULL;
   enum hr_status status = scale_check(trace, spec, error);
+  if (status != HR_OK) return status;
+  status = hr__rebuild_begin_in_order(&scale.rebuild, trace, error);
   if (status == HR_OK)
-    status =
-        spec->by == HR_SCALING_COMPRESS ? compress(&scale, created, error) : thin_or_duplicate(&scale, created, error);
-  free(scale.list);
+    status = spec->by == HR_SCALING_COMPRESS ? compress(&scale, error) : thin_or_duplicate(&scale, error);
+  status = hr__rebuild_end(&scale.rebuild, status, trace->dated, created, error);
+  free(scale.heap);
+  free(scale.id);
   return status;
 }
 

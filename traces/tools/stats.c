@@ -3,6 +3,7 @@
    passes over the columns and by sorting copies of columns. */
 
 #include "traces/tools/stats.h"
+#include "traces/core/builder.h"
 
 #include "base/text.h"
 #include "headroom/unstable/trace_tools.h"
@@ -547,6 +548,7 @@ struct hr_trace_size hr_trace_size_of(const struct hr_trace *trace) {
   hr__wide gpu_milli_us = 0;
   for (uint32_t job = 0; job < trace->n_jobs; job++) {
     gpu_milli_us += (hr__wide)hr_trace_gpus_milli(trace, (hr_job){job}) * (uint64_t)trace->work_us[job];
+    hr__trace_row_done(trace, job);
   }
   return (struct hr_trace_size){.n_jobs = trace->n_jobs,
                                 .gpu_hours = (double)gpu_milli_us / 1000 / 3600e6,

@@ -2,6 +2,7 @@
 /* Selects a writer by format name or file name, and collects the losses of a format. The formats are in one table.
    Determines which fields of a record are known, and makes fields unknown. */
 
+#include "traces/core/builder.h"
 #include "traces/write/write.h"
 
 #include <inttypes.h>
@@ -52,6 +53,7 @@ void hr__known_fields(const struct hr_trace *trace, bool known[HR__N_FIELDS]) {
     hr_trace_job_record(trace, (hr_job){job}, &record, id);
     for (size_t field = 1; field < HR__N_FIELDS; field++)
       known[field] = known[field] || hr__field_is_known(&record, &blank, field);
+    hr__trace_row_done(trace, job);
   }
   known[0] = !ids_number_rows(trace);
 }

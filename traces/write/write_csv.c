@@ -194,7 +194,10 @@ static enum hr_status put_rows(const struct csv *csv, struct hr_error *error) {
   if (csv->trace->row && !jobs) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", csv->trace->source);
   enum hr_status status = HR_OK;
   put_header(csv);
-  for (uint32_t i = 0; status == HR_OK && i < csv->trace->n_jobs; i++) status = put_row(csv, jobs ? jobs[i] : i, error);
+  for (uint32_t i = 0; status == HR_OK && i < csv->trace->n_jobs; i++) {
+    status = put_row(csv, jobs ? jobs[i] : i, error);
+    hr__trace_row_done(csv->trace, i);
+  }
   free(jobs);
   return status;
 }
