@@ -110,7 +110,7 @@ static void put_pool(struct plan_page *page, const struct hr_pool_spec *pool) {
   hr__count_text(count, gpus);
   hr__usd_text(market->price_uusd_h, price);
   if (market->market == HR_MARKET_NONE)
-    hr__put_field(&page->console, pool->name, "%s %s", gpus, type);
+    hr__put_field(&page->console, pool->name, "%s %s, no price", gpus, type);
   else if (hr_market_is_elastic(market->market))
     hr__put_field(&page->console, pool->name, "up to %s %s, %s: %s an hour each, %s", gpus, type, word, price,
                   use_texts[hr_policy_choice_elastic_use(
@@ -302,6 +302,28 @@ static void put_conditions(struct plan_page *page) {
 
 /* ---- The answer, continued --------------------------------------------------------------------------- */
 
+/* Prints by how much the choice could be improved by candidates that were not evaluated, and how. */
+static void put_improvable(struct plan_page *page) {
+  const struct hr_plan *plan = page->plan;
+  uint64_t not_evaluated = plan->search.counts.not_evaluated;
+  char count[HR__NUMBER_BYTES], share[HR__NUMBER_BYTES], most[HR__NUMBER_BYTES + 20] = "";
+  double improvable = hr__plan_improvable(plan);
+  if (not_evaluated == 0 || improvable == 0) return;
+  if (!isnan(improvable)) snprintf(most, sizeof most, " by at most %s %%", hr__fixed_text(100 * improvable, 1, share));
+  hr__put_field(&page->console, "", "may be improved%s: %s candidate%s not evaluated (--exhaustive runs all)", most,
+                hr__count_text(not_evaluated, count), not_evaluated == 1 ? " was" : "s were");
+}
+
+/* Prints which pools the cost does not contain. */
+static void put_unpriced(struct plan_page *page, const struct hr_cluster_spec *cluster) {
+  bool any_priced = false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    any_priced = any_priced || cluster->pools[i].market.market != HR_MARKET_NONE;
+  for (uint32_t i = 0; i < cluster->n_pools && any_priced; i++)
+    if (cluster->pools[i].nodes && cluster->pools[i].market.market == HR_MARKET_NONE)
+      hr__put_field(&page->console, "", "without %s, which has no price", cluster->pools[i].name);
+}
+
 static void put_answer(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
   const struct hr_cluster_spec *cluster = &hr__runner_scenario(plan->runner, plan->choice.runner_id)->cluster;
@@ -315,6 +337,8 @@ static void put_answer(struct plan_page *page) {
                     hr__option_text(plan, &plan->choice, i));
   fputc('\n', page->console.out);
   put_metric(page, "a month", HR__M_MONTHLY);
+  put_unpriced(page, cluster);
+  put_improvable(page);
   put_certainty(page);
   put_metric(page, "mean wait", HR__M_WAIT_MEAN);
   put_metric(page, "p95 wait", HR__M_WAIT_P95);
@@ -384,12 +408,27 @@ static const char *margin_text(const struct plan_page *page, const struct hr__op
   return text;
 }
 
+/* Whether all nodes of an option are in pools without a price, so that its cost is unknown, not zero. */
+static bool is_unpriced(const struct plan_page *page, const struct hr__option *option) {
+  const struct hr_cluster_spec *cluster = &hr__runner_scenario(page->plan->runner, option->runner_id)->cluster;
+  bool any = false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    if (cluster->pools[i].nodes == 0) continue;
+    if (cluster->pools[i].market.market != HR_MARKET_NONE) return false;
+    any = true;
+  }
+  return any;
+}
+
 /* Prints name, cost, wait, and whether the goals are met. `with_mix`: prints the option's variables too. If `name` is
    empty and the variables are short enough, they are printed in its place, otherwise on a separate line. */
 static void put_option(struct plan_page *page, const char *name, const struct hr__option *option, bool with_mix) {
   const struct hr_plan *plan = page->plan;
   char cost[2 * HR__METRIC_BYTES], wait[HR__METRIC_BYTES];
-  margin_text(page, option, plan->pareto_cost, cost, sizeof cost);
+  if (is_unpriced(page, option))
+    snprintf(cost, sizeof cost, "no price");
+  else
+    margin_text(page, option, plan->pareto_cost, cost, sizeof cost);
   hr__metric_text(unit_of(page, plan->pareto_wait), hr__interval_centre(&option->metrics[plan->pareto_wait]), wait);
   char *words = with_mix ? choice_text(page, option) : NULL;
   bool in_row = words && !name[0] && strlen(words) < NAME_WIDTH;
@@ -553,23 +592,6 @@ static void put_confidence(struct plan_page *page) {
                                                 : "; other conditions were not tested");
 }
 
-/* Prints by how much the choice could be improved by candidates that were not evaluated, and how. */
-static void put_improvable(struct plan_page *page) {
-  const struct hr_plan *plan = page->plan;
-  char count[HR__NUMBER_BYTES], share[HR__NUMBER_BYTES];
-  if (plan->search.counts.not_evaluated == 0) return;
-  hr__count_text(plan->search.counts.not_evaluated, count);
-  double most = hr__plan_improvable(plan);
-  if (isnan(most))
-    hr__put_field(&page->console, "",
-                  "the answer may be improved by the %s that were not evaluated: --exhaustive runs all", count);
-  else if (most > 0)
-    hr__put_field(&page->console, "",
-                  "the answer may be improved, by at most %s %%, by the %s that were not evaluated: "
-                  "--exhaustive runs all",
-                  hr__fixed_text(100 * most, 1, share), count);
-}
-
 static void put_foot(struct plan_page *page, const struct hr_perf *perf) {
   const struct hr_plan *plan = page->plan;
   struct hr__console *console = &page->console;
@@ -581,7 +603,6 @@ static void put_foot(struct plan_page *page, const struct hr_perf *perf) {
                 hr__count_text(plan->space.n_candidates, text[0]), hr__count_text(counts->run, text[1]),
                 hr__count_text(counts->too_expensive, text[2]), hr__count_text(counts->too_small, text[3]),
                 hr__count_text(counts->not_evaluated, text[4]));
-  put_improvable(page);
   uint64_t beside = plan->baseline_runs + plan->tightening_runs + plan->sensitivity_runs + plan->robustness_runs;
   hr__put_field(console, "runs", "%s to choose, %s for comparisons",
                 hr__count_text(plan->search_runs + plan->selection_runs, text[0]), hr__count_text(beside, text[1]));

@@ -261,17 +261,45 @@ static void put_over_budget(struct hr__console *table, const struct hr_cost_summ
                   hr__count_text(costs->n_budgets, text[1]));
 }
 
+static bool has_unpriced_jobs(const struct hr_pool_metrics *pool) {
+  return pool->gpu_hours > 0 && pool->cost_uusd == HR_UNKNOWN_UUSD;
+}
+
+/* Whether no job ran in a pool with a price, and nothing was paid. The costs are then unknown, not zero. */
+static bool is_unpriced(const struct hr_summary *summary) {
+  bool any = false;
+  for (size_t i = 0; i < summary->n_pools; i++) {
+    any = any || has_unpriced_jobs(&summary->by_pool[i]);
+    if (summary->by_pool[i].gpu_hours > 0 && !has_unpriced_jobs(&summary->by_pool[i])) return false;
+  }
+  return any && summary->costs->total_uusd == 0;
+}
+
+/* Prints which pools have jobs but no price, so that the costs do not contain them. */
+static void put_unpriced(struct hr__console *table, const struct hr_summary *summary, bool all) {
+  const char *label = all ? "cost" : "no price";
+  for (size_t i = 0; i < summary->n_pools; i++) {
+    if (!has_unpriced_jobs(&summary->by_pool[i])) continue;
+    hr__put_field(table, label, "%spool %s%s", all ? "unknown: " : "", summary->by_pool[i].name,
+                  all ? " has no price" : ": the costs do not contain it");
+    label = "";
+  }
+}
+
 static void put_run_costs(struct hr__console *table, const struct hr_summary *summary) {
   const struct hr_cost_summary *costs = summary->costs;
   if (costs || summary->stoppable) fputc('\n', table->out);
-  if (costs) {
+  bool unpriced = costs && is_unpriced(summary);
+  if (unpriced) put_unpriced(table, summary, true);
+  if (costs && !unpriced) {
     for (unsigned part = HR__PART_COST; part <= HR__PART_ON_DEMAND; part++)
       hr__put_metric_lines(table, (enum hr__metric_part)part, summary);
+    put_unpriced(table, summary, false);
     put_over_budget(table, costs);
   }
   for (unsigned part = HR__PART_GOODPUT; summary->stoppable && part <= HR__PART_OOM; part++)
     hr__put_metric_lines(table, (enum hr__metric_part)part, summary);
-  if (!costs) return;
+  if (!costs || unpriced) return;
   put_cost_lines(table, "market", &costs->by_market, costs->by_market.count, costs->total_uusd);
   put_cost_lines(table, "cost by tenant", &costs->by_tenant, MAX_TENANTS, costs->total_uusd);
 }
