@@ -125,23 +125,6 @@ static char *path_in_scenario(const char *scenario, const char *trace) {
   return relative_path(folder, file);
 }
 
-/* Returns the trace of the shipped scenario 'demo'; NULL if it is not found. The caller frees it. */
-static char *shipped_trace(void) {
-  struct hr_scenario_entry *entries;
-  size_t count;
-  char *found = NULL;
-  if (hr_scenario_list(&entries, &count, NULL) != HR_OK) return NULL;
-  for (size_t i = 0; i < count && !found; i++) {
-    struct hr_scenario *scenario;
-    if (strcmp(entries[i].name, "demo") != 0) continue;
-    if (hr_scenario_load(entries[i].path, NULL, 0, &scenario, NULL) != HR_OK) continue;
-    found = scenario->trace_file ? realpath(scenario->trace_file, NULL) : NULL;
-    hr_scenario_destroy(scenario);
-  }
-  hr_scenario_list_free(entries, count);
-  return found;
-}
-
 /* ---- Drafting --------------------------------------------------------------------------------------- */
 
 /* Returns the name of a scenario in a file: the name of the file without folder and extension. */
@@ -268,7 +251,7 @@ static enum hr_status make_draft(const struct init_args *init, const char *path,
                                      : "goal");
   if (is_stdout(init->from))
     return hr_fail(error, HR_BAD_INPUT, "--from -: expected a file, since every run reads the trace again");
-  char *shipped = init->from ? NULL : shipped_trace();
+  char *shipped = init->from ? NULL : hr_scenario_demo_trace();
   if (!init->from && !shipped) return hr_fail(error, HR_BAD_INPUT, "init: --from TRACE is missing");
   enum hr_status status = draft_from(init, init->from ? init->from : shipped, path, text, error);
   free(shipped);

@@ -45,7 +45,7 @@ static const struct option options[] = {
      .kind = OPTION_TEXT,
      .offset = offsetof(struct list_args, gpu),
      .value = "TYPE",
-     .help = "only MIG profiles, instances, prices and presets of this GPU"},
+     .help = "only MIG profiles, instances, prices and presets of this GPU, under any of its names (list gpu-names)"},
     {.name = "as-of",
      .kind = OPTION_TEXT,
      .offset = offsetof(struct list_args, as_of),
@@ -251,6 +251,11 @@ static bool matches(const char *wanted, const char *text) {
   return !wanted || strcmp(text, "*") == 0 || strcasecmp(wanted, text) == 0;
 }
 
+/* Whether --gpu, which may be any name of a type or of a family, selects the GPU type. */
+static bool matches_gpu(const struct list_args *args, const char *gpu) {
+  return !args->gpu || strcmp(gpu, "*") == 0 || hr_catalog_gpu_means(args->catalog, args->gpu, gpu);
+}
+
 static const char *provider_at(const struct hr_catalog *catalog, size_t *at) {
   const char *provider = catalog->instances[*at].provider;
   while (*at < catalog->n_instances && strcmp(catalog->instances[*at].provider, provider) == 0) ++*at;
@@ -277,13 +282,12 @@ static enum hr_status check_any_region(const struct hr_catalog *catalog, const c
 
 static enum hr_status check_args(const struct hr_catalog *catalog, const struct list_args *args,
                                  struct hr_error *error) {
-  const struct hr_gpu_type *gpu;
   enum hr_status status = HR_OK;
   if (args->as_of && !hr_catalog_is_date(args->as_of))
     return hr_fail(error, HR_BAD_INPUT, "--as-of %.40s: expected a date such as 2026-07-20, 2026-07 or 2026",
                    args->as_of);
   if (args->provider) status = hr_catalog_check_provider(catalog, args->provider, error);
-  if (status == HR_OK && args->gpu) status = hr_catalog_gpu(catalog, args->gpu, &gpu, error);
+  if (status == HR_OK && args->gpu) status = hr_catalog_check_gpu_name(catalog, args->gpu, error);
   if (status != HR_OK || !args->region) return status;
   return args->provider ? hr_catalog_check_region(catalog, args->provider, args->region, error)
                         : check_any_region(catalog, args->region, error);
@@ -320,7 +324,7 @@ static enum hr_status list_gpus(const struct list_args *args, struct hr_error *e
   printf("%-10s%7s%9s%14s%7s%7s%9s%5s  %s\n", "gpu", "mem_gb", "gb_per_s", "fp16_tflops", "tdp_w", "idle_w", "nvlink",
          "mig", "figures");
   for (size_t i = 0; i < catalog->n_gpus; i++)
-    if (matches(args->gpu, catalog->gpus[i].name)) print_gpu(&catalog->gpus[i], args->verbose);
+    if (matches_gpu(args, catalog->gpus[i].name)) print_gpu(&catalog->gpus[i], args->verbose);
   return HR_OK;
 }
 
@@ -392,15 +396,26 @@ static void print_mig_details(const struct hr_catalog *catalog, size_t row) {
   if (type_ends && hr_catalog_mig(catalog, entry->gpu, &type, NULL) == HR_OK) draw_mig_type(type);
 }
 
+/* Checks that --gpu selects a type with MIG. */
+static enum hr_status check_mig(const struct list_args *args, struct hr_error *error) {
+  const struct hr_mig_type *type;
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; args->gpu && i < args->catalog->n_gpus; i++) {
+    if (!matches_gpu(args, args->catalog->gpus[i].name)) continue;
+    status = hr_catalog_mig(args->catalog, args->catalog->gpus[i].name, &type, error);
+    if (status == HR_OK) return HR_OK;
+  }
+  return status;
+}
+
 static enum hr_status list_mig_profiles(const struct list_args *args, struct hr_error *error) {
   const struct hr_catalog *catalog = args->catalog;
-  const struct hr_mig_type *type;
-  enum hr_status status = args->gpu ? hr_catalog_mig(catalog, args->gpu, &type, error) : HR_OK;
+  enum hr_status status = check_mig(args, error);
   if (status != HR_OK) return status;
   printf("%-10s%-13s%7s%6s%9s%5s%5s  %-14s %s\n", "gpu", "profile", "compute", "mem", "mem_mib", "sms", "max", "starts",
          "figures");
   for (size_t i = 0; i < catalog->n_mig_profiles; i++) {
-    if (!matches(args->gpu, catalog->mig_profiles[i].gpu)) continue;
+    if (!matches_gpu(args, catalog->mig_profiles[i].gpu)) continue;
     print_mig_profile(&catalog->mig_profiles[i]);
     if (args->verbose) print_mig_details(catalog, i);
   }
@@ -415,7 +430,7 @@ static enum hr_status list_gpu_names(const struct list_args *args, struct hr_err
   printf("%-20s%-12s%s\n", "name", "gpu", "figures");
   for (size_t i = 0; i < catalog->n_gpu_names; i++) {
     const struct hr_gpu_name *name = &catalog->gpu_names[i];
-    if (!matches(args->gpu, name->gpu)) continue;
+    if (!matches_gpu(args, name->gpu)) continue;
     printf("%-20s%-12s%s\n", name->name, name->gpu, name->status);
     if (args->verbose) print_source(name->source);
   }
@@ -457,7 +472,7 @@ static enum hr_status list_instances(const struct list_args *args, struct hr_err
          "figures");
   for (size_t i = 0; i < catalog->n_instances; i++) {
     const struct hr_instance_type *type = &catalog->instances[i];
-    if (matches(args->provider, type->provider) && matches(args->gpu, type->gpu)) print_instance(type, args->verbose);
+    if (matches(args->provider, type->provider) && matches_gpu(args, type->gpu)) print_instance(type, args->verbose);
   }
   return HR_OK;
 }
@@ -494,7 +509,7 @@ static void print_prices_of(const struct hr_catalog *catalog, const struct list_
   bool is_first = true;
   for (size_t i = 0; i < catalog->n_instances; i++) {
     const struct hr_instance_type *type = &catalog->instances[i];
-    if (strcmp(type->provider, provider) != 0 || !matches(args->gpu, type->gpu)) continue;
+    if (strcmp(type->provider, provider) != 0 || !matches_gpu(args, type->gpu)) continue;
     for (size_t k = 0; k < sizeof markets / sizeof *markets; k++) {
       const struct hr_price_query query = {.provider = provider,
                                            .instance = type->name,
@@ -581,7 +596,7 @@ static enum hr_status list_spot_presets(const struct list_args *args, struct hr_
   printf("%-19s%-9s%-9s%-11s%-12s%10s  %s\n", "preset", "provider", "gpu", "region", "model", "per_node_h", "figures");
   for (size_t i = 0; i < catalog->n_spot_presets; i++) {
     const struct hr_spot_preset *preset = &catalog->spot_presets[i];
-    if (!matches(args->provider, preset->provider) || !matches(args->gpu, preset->gpu) ||
+    if (!matches(args->provider, preset->provider) || !matches_gpu(args, preset->gpu) ||
         !matches(args->region, preset->region))
       continue;
     double rate = interruptions_per_h(&preset->spec);

@@ -129,6 +129,24 @@ const struct hr_gpu_type *hr_catalog_gpu_named(const struct hr_catalog *catalog,
   return found;
 }
 
+bool hr_catalog_gpu_means(const struct hr_catalog *catalog, const char *name, const char *gpu) {
+  char key[HR__GPU_KEY_BYTES], other[HR__GPU_KEY_BYTES];
+  if (find_gpu(catalog, name) || !hr__gpu_name_key(name, strlen(name), key)) return strcasecmp(name, gpu) == 0;
+  for (size_t i = 0; i < catalog->n_gpu_names; i++) {
+    const struct hr_gpu_name *row = &catalog->gpu_names[i];
+    hr__gpu_name_key(row->name, strlen(row->name), other);
+    if (strcmp(other, key) == 0 && strcasecmp(row->gpu, gpu) == 0) return true;
+  }
+  return false;
+}
+
+enum hr_status hr_catalog_check_gpu_name(const struct hr_catalog *catalog, const char *name, struct hr_error *error) {
+  const struct hr_gpu_type *type;
+  for (size_t i = 0; i < catalog->n_gpus; i++)
+    if (hr_catalog_gpu_means(catalog, name, catalog->gpus[i].name)) return HR_OK;
+  return hr_catalog_gpu(catalog, name, &type, error);
+}
+
 char *hr_catalog_gpu_names(const struct hr_catalog *catalog, const char *gpu) {
   size_t bytes = 1, used = 0;
   for (size_t i = 0; i < catalog->n_gpu_names; i++)

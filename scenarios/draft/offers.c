@@ -40,6 +40,22 @@ static const char *spelling(const struct hr__draft *draft, const char *gpu) {
   return gpu;
 }
 
+/* Whether the jobs of the trace request a type by this name. */
+static bool is_requested(const struct hr__draft *draft, const char *gpu) {
+  const struct hr_names *lists = &draft->config->trace->gpu_type_lists;
+  for (uint32_t i = 0; i < lists->count; i++)
+    if (strcasecmp(lists->text[i], gpu) == 0) return true;
+  return false;
+}
+
+/* Rejects a type that neither the catalogue nor the trace has. */
+static enum hr_status check_own(const struct hr__draft *draft, const char *option, const char *gpu) {
+  struct hr_error inner = {0};
+  enum hr_status status = hr_catalog_check_gpu_name(draft->catalog, gpu, &inner);
+  if (status == HR_OK || is_requested(draft, gpu)) return HR_OK;
+  return hr_fail(draft->error, status, "--own %.100s: %.400s", option, inner.text);
+}
+
 static void name_own(struct hr__draft *draft, size_t index) {
   struct hr__draft_owned *own = &draft->own[index];
   size_t same = 0;
@@ -66,6 +82,8 @@ enum hr_status hr__draft_read_own(struct hr__draft *draft) {
       return hr_fail(draft->error, HR_BAD_INPUT,
                      "--own %.100s: expected NODESxGPUSxTYPE, such as 8x8xA100-80 for 8 nodes with 8 GPUs each",
                      config->own[i]);
+    enum hr_status status = check_own(draft, config->own[i], at);
+    if (status != HR_OK) return status;
     snprintf(own->gpu, sizeof own->gpu, "%s", spelling(draft, at));
     draft->n_own = i + 1;
     name_own(draft, i);
@@ -205,21 +223,21 @@ static void put_own(struct hr__draft *draft, cJSON *pools, const struct hr__draf
   const struct hr_gpu_type *type;
   struct hr_error unknown = {0};
   if (!pool) return;
-  bool is_guess = config->n_own == 0, has_plan = config->cloud || config->n_goals;
+  bool is_guess = config->n_own == 0, is_counted = config->n_goals && !config->cloud;
   if (is_guess)
     hr__say(&note,
             "Guessed from the demand: enough nodes for 95 %% of the time if no job had to wait. Replace them by what "
             "you have. ");
-  if (!has_plan)
-    hr__say(&note, "Without a price, the run shows no costs. For costs, add \"market\": \"owned\" and ");
-  else if (config->cloud)
-    hr__say(&note,
-            "The price is unknown. With 0, costs contain only what is bought in addition, and the cheapest addition is "
-            "the same. For all costs, replace usd_per_gpu_hour by ");
-  else
+  if (is_counted)
     hr__say(&note,
             "The price is unknown. With 1, the plan finds the smallest number of nodes that meets the goals. For real "
             "costs, replace usd_per_gpu_hour by ");
+  else if (config->cloud)
+    hr__say(&note,
+            "The price is unknown, so costs contain only what is bought in addition; the cheapest addition is the "
+            "same. For all costs, add \"market\": \"owned\" and ");
+  else
+    hr__say(&note, "Without a price, the run shows no costs. For costs, add \"market\": \"owned\" and ");
   hr__say(&note,
           "\"owned\": {\"capex_usd_per_node\": 200000, \"lifetime_years\": 4, \"usd_per_kwh\": 0.15}, with your own "
           "figures.");
@@ -229,9 +247,9 @@ static void put_own(struct hr__draft *draft, cJSON *pools, const struct hr__draf
   hr__draft_put_text(draft, pool, "gpu", own->gpu);
   hr__draft_put_number(draft, pool, "nodes", own->nodes);
   hr__draft_put_number(draft, pool, "gpus_per_node", own->gpus);
-  if (!has_plan) return;
+  if (!is_counted) return;
   hr__draft_put_text(draft, pool, "market", "owned");
-  hr__draft_put_number(draft, pool, "usd_per_gpu_hour", config->cloud ? 0 : 1);
+  hr__draft_put_number(draft, pool, "usd_per_gpu_hour", 1);
 }
 
 /* Finds the preset for the spot capacity of an offer: of its GPU type and region if there is one. */

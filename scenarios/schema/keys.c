@@ -130,8 +130,8 @@ static const char skeleton[] =
     "\"cluster\": {\"pools\": [{\"name\": \"a100\", \"gpu\": \"A100-80\", \"nodes\": 8, \"gpus_per_node\": 8}]},"
     "\"policy\": {\"name\": \"queue\", \"order\": \"fifo\", \"backfill\": \"easy\"}, \"seed\": 1}";
 
-/* Returns the trace of the shipped scenario 'demo'; NULL if it is not found. The caller frees it. */
-static char *shipped_trace(void) {
+/* The path of the trace is that of the repository and of an installation, relative to the folder of the scenarios. */
+char *hr_scenario_demo_trace(void) {
   struct hr_scenario_entry *entries;
   size_t count;
   char *found = NULL;
@@ -214,7 +214,7 @@ static bool add_comments(cJSON *tree, struct hr_error *error) {
 }
 
 enum hr_status hr_scenario_template(const char *trace, bool all, char **json, struct hr_error *error) {
-  char *shipped = trace ? NULL : shipped_trace();
+  char *shipped = trace ? NULL : hr_scenario_demo_trace();
   cJSON *tree = make_skeleton(trace ? trace : shipped);
   free(shipped);
   bool is_whole = tree && (!all || add_comments(tree, error));

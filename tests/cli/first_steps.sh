@@ -293,6 +293,28 @@ case_draft_keeps_recorded_waits() {
   [ "$(json mine.json 'plan.constraints[0]')" = '["wait_s.p95 <= 60 min"]' ] || fail 'other goal'
 }
 
+# A type that jobs request may be owned, even if the catalogue does not have it.
+case_draft_of_another_type() {
+  printf 'submit_s,duration_s,gpus,gpu_type\n0,60,8,B777\n' >jobs.csv
+  try 0 init --from jobs.csv --own 1x8xB777 -o mine.json
+  try 0 run mine.json
+  says stdout '1 completed, 0 rejected'
+}
+
+# Owned nodes have no price in a draft. Their cost is unknown, not zero.
+case_draft_without_prices() {
+  small_trace
+  try 0 init --from jobs.csv --own 16x8xA100-80 --own 2x4xT4 --cloud aws:us-east-1 -o mine.json
+  ! grep -q '"usd_per_gpu_hour": 0' mine.json || fail 'the draft has a price of zero'
+  try 0 run mine.json
+  says stdout 'cost       unknown: pool own-a100-80 has no price'
+  ! grep -q '\$0.00' stdout || fail 'the run costs nothing'
+  try 0 plan mine.json --brief
+  says stdout 'own-t4     8 T4, no price'
+  says stdout 'without own-t4, which has no price'
+  matches stdout 'today  *no price'
+}
+
 # Goals without a provider: the plan finds the smallest cluster.
 case_draft_finds_the_size() {
   small_trace
@@ -415,6 +437,10 @@ case_draft_mistakes() {
     try 2 init --from jobs.csv --own "$own" -o mine.json
     says stderr "--own $own: expected NODESxGPUSxTYPE"
   done
+  try 2 init --from jobs.csv --own 8x8xB777 -o mine.json
+  says stderr "--own 8x8xB777: GPU type 'B777' is unknown; known: "
+  try 2 init --from jobs.csv --own 8x8xA100-88 -o mine.json
+  says stderr "did you mean 'A100-80'?"
   try 2 init --from jobs.csv --cloud asw -o mine.json
   says stderr "--cloud asw: "
   says stderr "did you mean 'aws'?"

@@ -97,6 +97,8 @@ case_what_is_refused() {
   says stderr 'forecast: TRACE is missing'
   printf 'submit_s,duration_s,gpus\n0,3600,0\n2000000,3600,0\n' >none.csv
   refuses "none.csv: no job requests GPU time" none.csv
+  refuses 'demo.json: this is a scenario; expected a trace, such as the file that its "trace" names' \
+    "$project/scenarios/demo.json"
 }
 
 run_case

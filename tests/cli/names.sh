@@ -30,9 +30,19 @@ END
   grep -q 'warning:' stderr && fail "a warning about known names"
   try 0 list gpu-names --gpu A100-80
   matches stdout '^A100  *A100-80  *quoted'
-  try 2 list prices --gpu H100-80
-  says stderr "did you mean 'H100'?"
-  try 2 list prices --gpu NVIDIA-A100-SXM4-80GB
+  # All names of a type list its prices; the name of a family lists those of all members.
+  try 0 list prices --gpu A100-80
+  cp stdout a100-80
+  try 0 list prices --gpu NVIDIA-A100-SXM4-80GB
+  cmp -s stdout a100-80 || fail 'other prices under another name'
+  try 0 list prices --gpu gpu:a100
+  says stdout xA100-80
+  says stdout xA100-40
+  try 0 list mig-profiles --gpu a100
+  matches stdout '^A100-40 '
+  try 2 list mig-profiles --gpu nvidia-tesla-t4
+  says stderr "GPU type 'T4' does not support MIG"
+  try 2 list prices --gpu A100-88
   says stderr "did you mean 'A100-80'?"
   # A file adds names.
   printf 'name,gpu,status,source\nbig-one,A100-80,stated,ours\n' >names.csv
@@ -50,12 +60,48 @@ case_unknown_type() {
     for _ in $(seq 97); do echo '0,10,1,A100-80'; done
     echo '0,10,1,A100-88'; } >t.csv
   try 0 run s.json --trace t.csv
-  says stderr "note: warning: 1 job requests GPU type 'A100-88', which no pool has (pools: A100-80); did you mean 'A100-80'?"
+  says stderr "warning: 1 job requests GPU type 'A100-88', which no pool has (pools: A100-80); did you mean 'A100-80'?"
+  [ "$(grep -c 'note: warning' stderr)" = 0 ] || fail 'two prefixes'
   try 0 validate s.json --trace t.csv
-  says stderr "note: warning: 1 job requests GPU type 'A100-88', which no pool has (pools: A100-80); did you mean 'A100-80'?"
+  says stderr "warning: 1 job requests GPU type 'A100-88', which no pool has (pools: A100-80); did you mean 'A100-80'?"
 }
 
 # Another product is no suggestion, however near its name is.
+# validate prints the notes of run that are known before the run.
+case_validate_has_notes_of_run() {
+  more='"quotas": { "tenants": [ { "tenant": "team-a", "guaranteed_gpus": 4 } ] },
+    "costs": { "budgets": [ { "tenant": "team-c", "usd_per_month": 1 } ] },
+    "models": { "reference": "A100-80", "speeds": { "big": { "T4": 0.2 } } },'
+  t4='{ "name": "t4", "gpu": "T4", "nodes": 1, "gpus_per_node": 8 }'
+  owned='{ "name": "o", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 8, "market": "owned", "usd_per_gpu_hour": 1 }'
+  echo "{ \"name\": \"s\", \"policy\": { \"name\": \"queue\" }, $more \"cluster\": { \"pools\": [ $owned, $t4 ] } }" >s.json
+  { echo 'submit_s,duration_s,gpus,tenant,model,gpu_type'
+    for _ in $(seq 200); do echo '0,10,1,team-b,big,'; done
+    echo '0,10,1,team-b,small,'
+    echo '0,10,1,team-b,big,B777'; } >t.csv
+  try 0 run s.json --trace t.csv
+  sed 's/ was rejected: 202 (/ will be rejected (/; s/ and were rejected: .* (/ and will be rejected (/' stderr | sort >run
+  try 0 validate s.json --trace t.csv
+  sort stderr >validate
+  for words in "quota of tenant 'team-a'" "budget of tenant 'team-c'" 'models: 1 job uses' '1 job can never run' "GPU type 'B777'"; do
+    says validate "$words"
+  done
+  diff run validate || fail 'validate and run have other notes'
+}
+
+# The policy 'deadline' does not know speeds.
+case_deadlines_ignore_speeds() {
+  t4='{ "name": "t4", "gpu": "T4", "nodes": 1, "gpus_per_node": 8 }'
+  echo '{ "name": "s", "policy": { "name": "deadline" }, "cluster": { "pools": [ '"$whole, $t4"' ] } }' >s.json
+  printf 'submit_s,duration_s,gpus,deadline_s\n0,10,1,100\n' >t.csv
+  for verb in run validate; do
+    try 0 $verb s.json --trace t.csv --set models=catalogue
+    says stderr "note: the policy 'deadline' decides as if jobs had the same speed in all pools"
+    try 0 $verb s.json --trace t.csv
+    ! grep -q "decides as if" stderr || fail 'a note although speeds are equal'
+  done
+}
+
 case_no_other_product() {
   scenario '' "$whole" >s.json
   printf 'submit_s,duration_s,gpus,gpu_type\n0,10,1,H100\n0,10,1,A100-80\n' >t.csv

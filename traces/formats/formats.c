@@ -322,7 +322,10 @@ static enum hr_status build(struct hr__reader *reader, const char *format, const
   return status;
 }
 
-static enum hr_status unknown_json(const char *path, struct hr_error *error) {
+static enum hr_status unknown_json(const char *path, struct hr_text beginning, struct hr_error *error) {
+  if (matches(beginning, "\"cluster\"") && matches(beginning, "\"pools\""))
+    return hr_fail(error, HR_BAD_INPUT,
+                   "%s: this is a scenario; expected a trace, such as the file that its \"trace\" names", path);
   return hr_fail(error, HR_BAD_INPUT,
                  "%s: JSON of an unknown trace format: a list of Kubernetes objects has \"items\", Philly's "
                  "cluster_job_log \"attempts\", a Batsim workload \"jobs\" and \"profiles\"",
@@ -362,8 +365,9 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
     hr__input_close(reader.input);
     return status;
   }
-  if (!format) format = detect_format(hr__input_peek(reader.input));
-  status = format ? check_map(options, format, error) : unknown_json(path, error);
+  struct hr_text beginning = hr__input_peek(reader.input);
+  if (!format) format = detect_format(beginning);
+  status = format ? check_map(options, format, error) : unknown_json(path, beginning, error);
   if (status == HR_OK) status = build(&reader, format, options, trace);
   hr__input_close(reader.input);
   return status;

@@ -163,6 +163,12 @@ HR_API enum hr_status hr_catalog_spot_preset(const struct hr_catalog *catalog, c
 /* Returns the GPU type that a name means in Slurm, Kubernetes, a cloud or nvidia-smi, such as "NVIDIA-A100-SXM4-80GB".
    Separators and vendor do not matter. Returns NULL if the name means no type, or if it means several ("A100"). */
 HR_API const struct hr_gpu_type *hr_catalog_gpu_named(const struct hr_catalog *catalog, const char *name);
+/* Returns whether a name may mean the GPU type `gpu`: it is the type, in any case, or no type has this name and it is
+   another name of the type. The name of a family ("A100") means all its members. */
+HR_API bool hr_catalog_gpu_means(const struct hr_catalog *catalog, const char *name, const char *gpu);
+/* Returns HR_BAD_INPUT, with the error of hr_catalog_gpu, if a name means no GPU type. */
+HR_API enum hr_status hr_catalog_check_gpu_name(const struct hr_catalog *catalog, const char *name,
+                                                struct hr_error *error);
 /* Returns all other names of a GPU type, separated by '|', for hr_pool_spec.gpu_names. The caller frees the text. If
    the type has no other name, the text is empty. Returns NULL if memory is exhausted. */
 HR_API char *hr_catalog_gpu_names(const struct hr_catalog *catalog, const char *gpu);

@@ -44,6 +44,9 @@ HR_API enum hr_status hr_scenario_schema(char **json, struct hr_error *error);
    name that begins with "//". `trace` is the path of the trace; NULL: a shipped trace if one is found. The caller frees
    `*json` with free(). */
 HR_API enum hr_status hr_scenario_template(const char *trace, bool all, char **json, struct hr_error *error);
+/* Returns the absolute path of the trace of the shipped scenario 'demo', for first steps; NULL if it is not found. The
+   caller frees it with free(). */
+HR_API char *hr_scenario_demo_trace(void);
 
 /* ---- Drafts -------------------------------------------------------------------------------------------- */
 
