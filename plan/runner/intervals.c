@@ -164,7 +164,9 @@ void hr__scoped_metrics_of_run(const struct hr_summary *summary, const struct hr
  * waits near overload, are above its upper end too often, because a low mean comes with a low standard deviation. Hall
  * (J. R. Stat. Soc. B 54, 1992, "On the removal of skewness by transformation") transforms Student's statistic T by an
  * increasing cubic that removes the skewness g of the values: g(T) = ((1 + a T)^3 - 1) / (3 a) + a / 2 with a = g / (3
- * sqrt(n)). The ends of the interval are the inverse at +- t(0.975; n - 1). Symmetric values give Student's interval.
+ * sqrt(n)). The ends of Hall's interval are the inverse at +- t(0.975; n - 1). The skewness of a few values is a poor
+ * estimate and often too small, so each end of the interval is the outer one of Student's and Hall's. Symmetric values
+ * give Student's interval.
  *
  * Paired t interval. For n differences with mean m and standard deviation s the interval is m -+ t(0.975; n - 1) s /
  * sqrt(n). Pairs have the same random events, so common variation cancels and s is small (Law, "Simulation Modeling and
@@ -220,8 +222,8 @@ static void mean_interval(double skewness, double confidence, struct hr__interva
   if (interval->count < 2) return;
   double error = interval->sd / sqrt((double)interval->count), a = skewness / (3 * sqrt((double)interval->count));
   double t = gsl_cdf_tdist_Pinv((1 + confidence) / 2, interval->count - 1);
-  interval->low = interval->mean - undo_transformation(t, a) * error;
-  interval->high = interval->mean - undo_transformation(-t, a) * error;
+  interval->low = interval->mean - fmax(t, undo_transformation(t, a)) * error;
+  interval->high = interval->mean - fmin(-t, undo_transformation(-t, a)) * error;
 }
 
 static void fill_interval(const double *sorted, enum hr_metric_kind kind, double confidence, bool corrected,
