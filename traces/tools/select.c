@@ -14,8 +14,8 @@
  */
 
 #include "base/array.h"
-#include "base/heap.h"
 #include "base/random.h"
+#include "base/sort.h"
 #include "headroom/unstable/trace_tools.h"
 #include "traces/core/builder.h"
 

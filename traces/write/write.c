@@ -2,8 +2,8 @@
 /* Selects a writer by format name or file name, and collects the losses of a format. The formats are in one table.
    Determines which fields of a record are known, and makes fields unknown. */
 
-#include "traces/core/builder.h"
 #include "traces/write/write.h"
+#include "traces/core/builder.h"
 
 #include <inttypes.h>
 #include <stdio.h>
