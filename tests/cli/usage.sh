@@ -390,8 +390,8 @@ case_list_what_is_not_there() {
   says stderr "region of aws 'us-est-1' is unknown; did you mean 'us-east-1'?"
   try 2 list prices --region us-est-1
   says stderr "no provider has a region 'us-est-1'; did you mean 'us-east-1'?"
-  try 2 list prices --gpu A100
-  says stderr "GPU type 'A100' is unknown; similar: A100-40, A100-80"
+  try 2 list prices --gpu A100-60
+  says stderr "GPU type 'A100-60' is unknown; did you mean 'A100-40'?"
   try 2 list prices --as-of yesterday
   says stderr '--as-of yesterday: expected a date such as 2026-07-20'
   try 2 list prices --provider aws --as-of 2023
