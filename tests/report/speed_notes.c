@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Notes on jobs that use the default speed. */
+/* Notes on jobs that use the default speed, and on runs that were stopped. */
 
 #include "harness.h"
 #include "headroom/report.h"
@@ -37,4 +37,27 @@ static void no_notes_if_all_speeds_are_known(void) {
   hr_notes_finish(&notes);
 }
 
-TEST_MAIN("report_speed_notes", TEST(notes_on_jobs_with_default_speed), TEST(no_notes_if_all_speeds_are_known))
+/* A policy of a plug-in may start a gang that runs out of memory at every start. */
+static void notes_on_stalled_runs(void) {
+  uint8_t state[] = {HR_JOB_RUNNING, HR_JOB_RUNNING, HR_JOB_WAITING};
+  struct hr_job_accounting accounting[3] = {{.oom_kills = 5}, {0}, {.oom_kills = 1}};
+  struct hr_trace trace = {.n_jobs = 3};
+  struct hr_cost_spec costs = {0};
+  struct hr_result result = {.trace = &trace,
+                             .n_jobs = 3,
+                             .state = state,
+                             .accounting = accounting,
+                             .n_waiting = 1,
+                             .n_running = 2,
+                             .end_us = INT64_C(365) * 86400 * HR_SECOND_US,
+                             .stalled = true};
+  struct hr_notes notes = {0};
+  CU_ASSERT_EQUAL(hr_run_notes(&trace, &costs, NULL, &result, &notes, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(notes.count, 2);
+  CU_ASSERT_PTR_NOT_NULL(strstr(notes.text[0], "was stopped after 365 days with 3 unfinished jobs"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(notes.text[1], "1 job ran out of GPU memory"));
+  hr_notes_finish(&notes);
+}
+
+TEST_MAIN("report_speed_notes", TEST(notes_on_jobs_with_default_speed), TEST(no_notes_if_all_speeds_are_known),
+          TEST(notes_on_stalled_runs))
