@@ -407,6 +407,38 @@ static const char *check_job(const struct hr__volcano_session *session, uint32_t
   return is_close(&allocated, &session->job_allocated[job]) ? NULL : "the resources of a job differ from its tasks";
 }
 
+/* Whether enough tasks of a job run, are placed or need no resources. */
+static bool is_complete(const struct hr__volcano_session *session, uint32_t job) {
+  const struct hr__volcano_job *info = &session->snapshot->jobs[job];
+  int32_t n = 0;
+  for (uint32_t i = info->first_task; i < info->first_task + info->n_tasks; i++) {
+    enum hr__volcano_state state = session->task_state[i];
+    bool waits = state == HR__VOLCANO_PENDING || state == HR__VOLCANO_PIPELINED;
+    n += hr__volcano_is_allocated(state) || state == HR__VOLCANO_SUCCEEDED || (waits && session->is_best_effort[i]);
+  }
+  return n >= info->min_available;
+}
+
+/* What the tasks of a queue have, without those that wait for resources. */
+static struct hr__volcano_vector allocated_of(const struct hr__volcano_session *session, uint32_t queue) {
+  struct hr__volcano_vector result = session->capacity[queue].allocated;
+  for (uint32_t i = 0; i < session->snapshot->n_tasks; i++) {
+    uint32_t job = session->snapshot->tasks[i].job;
+    if (session->task_state[i] == HR__VOLCANO_PIPELINED && session->snapshot->jobs[job].queue == queue)
+      hr__volcano_subtract(&result, hr__volcano_request(session, i));
+  }
+  return result;
+}
+
+/* Whether a queue has at most its capability in the dimensions of the task. */
+static bool is_within(const struct hr__volcano_session *session, uint32_t queue, uint32_t task) {
+  const struct hr__volcano_queue_state *state = &session->capacity[queue];
+  const struct hr__volcano_vector *request = hr__volcano_request(session, task);
+  if (hr__volcano_within(&state->allocated, &state->real_capability, request)) return true;
+  struct hr__volcano_vector allocated = allocated_of(session, queue);
+  return hr__volcano_within(&allocated, &state->real_capability, request);
+}
+
 /* Bound tasks belong to complete gangs, and stay within the capability of their queue. */
 static const char *check_binds(const struct hr__volcano_session *session) {
   const struct hr__volcano_plugin *gang = session->plugin[HR__VOLCANO_GANG];
@@ -414,13 +446,10 @@ static const char *check_binds(const struct hr__volcano_session *session) {
   for (uint32_t i = 0; i < session->n_binds; i++) {
     uint32_t task = session->binds[i], job = session->snapshot->tasks[task].job;
     uint32_t queue = session->snapshot->jobs[job].queue;
-    if (gang && hr__volcano_enables(gang, HR__VOLCANO_JOB_READY) && !session->n_evictions &&
-        !hr__volcano_gang_is_ready(session, job, false))
+    if (gang && hr__volcano_enables(gang, HR__VOLCANO_JOB_READY) && !session->n_evictions && !is_complete(session, job))
       return "a task of an incomplete gang was bound";
     if (!capacity || !hr__volcano_enables(capacity, HR__VOLCANO_ALLOCATABLE) || session->is_best_effort[task]) continue;
-    if (!hr__volcano_within(&session->capacity[queue].allocated, &session->capacity[queue].real_capability,
-                            hr__volcano_request(session, task)))
-      return "a queue has more than its capability after a task was bound";
+    if (!is_within(session, queue, task)) return "a queue has more than its capability after a task was bound";
   }
   return NULL;
 }
