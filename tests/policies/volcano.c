@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { WORLDS = 10000, MAX_NODES = 3, MAX_PLUGINS = 6 };
+enum { WORLDS = 50000, MAX_NODES = 3, MAX_PLUGINS = 6 };
 
 /* A world in one block of memory: a draw fills it. */
 struct lab {
@@ -26,6 +26,7 @@ struct lab {
   struct hr__volcano_plugin plugins[MAX_PLUGINS];
   enum hr__volcano_action actions[5];
   uint64_t seed, draws;
+  bool is_tree, is_proportion; /* how queues are arranged */
 };
 
 static uint32_t draw(struct lab *lab, uint32_t bound) {
@@ -70,7 +71,7 @@ static struct hr__volcano_vector draw_amounts(struct lab *lab, uint32_t bound, b
 }
 
 static void draw_queues(struct lab *lab) {
-  uint32_t n = 2 + draw(lab, 4);
+  uint32_t n = lab->is_tree ? 4 + draw(lab, NAIVE_QUEUES - 3) : 2 + draw(lab, 4);
   lab->snapshot.n_queues = n;
   lab->snapshot.root_queue = 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -83,7 +84,17 @@ static void draw_queues(struct lab *lab) {
     queue->capability = queue->has_capability ? draw_amounts(lab, 8, true) : draw_amounts(lab, 1, false);
     queue->deserved = draw_amounts(lab, i && !one_in(lab, 4) ? 6 : 1, true);
     queue->guarantee = draw_amounts(lab, i && one_in(lab, 4) ? 3 : 1, false);
-    if (i > 1 && one_in(lab, 2)) queue->parent = 1 + draw(lab, i - 1);
+    if (i > 1 && !one_in(lab, 3)) queue->parent = 1 + draw(lab, i - 1);
+  }
+}
+
+/* A queue for a job. In a tree it is seldom an inner queue, because a job there stops everything. */
+static uint32_t draw_queue(struct lab *lab) {
+  for (;;) {
+    uint32_t queue = 1 + draw(lab, lab->snapshot.n_queues - 1);
+    bool is_inner = false;
+    for (uint32_t i = 0; i < lab->snapshot.n_queues; i++) is_inner |= lab->queues[i].parent == queue;
+    if (!is_inner || !lab->is_tree || one_in(lab, 100)) return queue;
   }
 }
 
@@ -124,7 +135,7 @@ static void draw_job(struct lab *lab, uint32_t at) {
                                   .role_has_name = lab->role_has_name,
                                   .role_min = lab->role_min[at],
                                   .n_roles = 2};
-  job->queue = 1 + draw(lab, lab->snapshot.n_queues - 1);
+  job->queue = draw_queue(lab);
   job->priority = (int32_t)draw(lab, 3);
   job->phase = phases[draw(lab, 4)];
   job->first_task = lab->snapshot.n_tasks;
@@ -151,14 +162,13 @@ static void draw_plugins(struct lab *lab) {
   if (one_in(lab, 3)) add_plugin(lab, HR__VOLCANO_DRF, 1u << HR__VOLCANO_JOB_ORDER);
   if (!one_in(lab, 4)) add_plugin(lab, HR__VOLCANO_PREDICATES, all);
   if (one_in(lab, 2)) add_plugin(lab, HR__VOLCANO_BINPACK, all);
-  bool is_tree = one_in(lab, 3), is_proportion = one_in(lab, 2);
-  uint32_t enabled = one_in(lab, 4) ? draw(lab, all) : all;
-  if (is_proportion)
+  uint32_t enabled = one_in(lab, 3) ? draw(lab, all) : all;
+  if (lab->is_proportion) {
     add_plugin(lab, HR__VOLCANO_PROPORTION, enabled & no_tree);
-  else
-    add_plugin(lab, HR__VOLCANO_CAPACITY, is_tree ? enabled | 1u << HR__VOLCANO_HIERARCHY : enabled & no_tree);
-  if (!is_proportion) lab->plugins[lab->config.n_plugins - 1].arguments.ancestor_reclaim_level = (int32_t)draw(lab, 3);
-  /* The first action has no influence on later ones if it is left out. */
+  } else {
+    add_plugin(lab, HR__VOLCANO_CAPACITY, lab->is_tree ? enabled | 1u << HR__VOLCANO_HIERARCHY : enabled & no_tree);
+    lab->plugins[lab->config.n_plugins - 1].arguments.ancestor_reclaim_level = (int32_t)draw(lab, 3);
+  }
   static const enum hr__volcano_action order[] = {HR__VOLCANO_ENQUEUE, HR__VOLCANO_ALLOCATE, HR__VOLCANO_BACKFILL,
                                                   HR__VOLCANO_PREEMPT, HR__VOLCANO_RECLAIM};
   uint32_t chosen = 1 + draw(lab, 31);
@@ -169,6 +179,8 @@ static void draw_plugins(struct lab *lab) {
 static void draw_world(struct lab *lab, uint64_t seed) {
   memset(lab, 0, sizeof *lab);
   lab->seed = seed;
+  lab->is_proportion = one_in(lab, 3);
+  lab->is_tree = !lab->is_proportion && !one_in(lab, 3);
   lab->config = hr__volcano_default_config();
   lab->config.plugins = lab->plugins;
   lab->config.actions = lab->actions;
