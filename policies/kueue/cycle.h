@@ -100,6 +100,10 @@ uint32_t hr__kueue_reserve(const struct hr__kueue_world *world, uint32_t queue,
 bool hr__kueue_bookmark_is_outdated(hr__kueue_gates gates, int64_t last_generation, int64_t generation,
                                     int64_t last_cycle, int64_t cycle, bool known_shapes, bool same_shape);
 
+/* Copies the bookmarks of an assignment to a row of n_pod_sets * n_resources entries (see hr__kueue_workload.tried). */
+void hr__kueue_bookmarks_save(const struct hr__kueue_world *world, const struct hr__kueue_workload *workload,
+                              const struct hr__kueue_assignment *assignment, int32_t *row);
+
 /* ---- Steps, for cycle*.c ---- */
 
 /* Compares workloads in the classical order of entries: negative if `a` comes first. */

@@ -271,3 +271,13 @@ bool hr__kueue_bookmark_is_outdated(hr__kueue_gates gates, int64_t last_generati
   }
   return generation > last_generation;
 }
+
+void hr__kueue_bookmarks_save(const struct hr__kueue_world *world, const struct hr__kueue_workload *workload,
+                              const struct hr__kueue_assignment *assignment, int32_t *row) {
+  for (uint32_t i = 0; i < workload->n_pod_sets * world->n_resources; i++) row[i] = -1;
+  for (uint32_t i = 0; i < assignment->n_pod_sets; i++) {
+    const struct hr__kueue_pod_set_assignment *pod_set = &assignment->pod_sets[i];
+    for (uint32_t k = 0; k < pod_set->n_choices; k++)
+      row[pod_set->pod_set * world->n_resources + pod_set->choices[k].resource] = pod_set->choices[k].tried;
+  }
+}

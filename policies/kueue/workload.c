@@ -95,6 +95,31 @@ void hr__kueue_list(struct hr__kueue_world *world, uint32_t id) {
   hr__kueue_change_usage(world, id, 1);
 }
 
+void hr__kueue_give_quota(struct hr__kueue_world *world, uint32_t id, const struct hr__kueue_assignment *assignment,
+                          struct hr__kueue_assigned *room) {
+  struct hr__kueue_workload *workload = &world->workloads[id];
+  for (uint32_t i = 0; i < assignment->n_pod_sets; i++) {
+    const struct hr__kueue_pod_set_assignment *row = &assignment->pod_sets[i];
+    struct hr__kueue_pod_set *pod_set = &workload->pod_sets[row->pod_set];
+    pod_set->assigned = room;
+    pod_set->n_assigned = 0;
+    pod_set->admitted_count = row->count;
+    pod_set->placement = row->placement;
+    pod_set->placement_pending = row->placement_pending;
+    for (uint32_t k = 0; k < row->n_choices; k++) {
+      int64_t amount = 0;
+      for (uint32_t m = 0; m < row->n_requests; m++)
+        if (row->requests[m].resource == row->choices[k].resource) amount = row->requests[m].amount;
+      *room++ = (struct hr__kueue_assigned){row->choices[k].resource, row->choices[k].flavor, amount};
+      pod_set->n_assigned++;
+    }
+  }
+  workload->reserved = true;
+  workload->reserved_us = world->now_us;
+  hr__kueue_workload_sum_usage(world, workload);
+  hr__kueue_list(world, id);
+}
+
 void hr__kueue_unlist(struct hr__kueue_world *world, uint32_t id) {
   struct hr__kueue_workload *workload = &world->workloads[id];
   uint32_t previous = workload->previous_admitted, next = workload->next_admitted;

@@ -35,6 +35,10 @@ void hr__kueue_usage_add(struct hr__kueue_usage *list, uint32_t *count, uint32_t
 
 /* Puts a workload with quota into the list of its queue, and counts its usage in the tree and on the nodes. */
 void hr__kueue_list(struct hr__kueue_world *world, uint32_t workload);
+/* Gives a workload the quota and the placements of an assignment, and lists it. `room` has n_pod_sets * n_resources
+   entries, which the workload keeps. */
+void hr__kueue_give_quota(struct hr__kueue_world *world, uint32_t workload,
+                          const struct hr__kueue_assignment *assignment, struct hr__kueue_assigned *room);
 /* Takes it out again. */
 void hr__kueue_unlist(struct hr__kueue_world *world, uint32_t workload);
 /* Counts the usage of a workload in the tree and on the nodes (sign 1), or removes it (-1). The list does not change,

@@ -26,6 +26,7 @@
   X("preemption.policy", policy)                                                                                       \
   X("cycle", cycle)                                                                                                    \
   X("cycle.tas", cycle)                                                                                                \
+  X("cycle.multi", multi)                                                                                              \
   X("cycle.entryOrder", entry_order)                                                                                   \
   X("cycle.fairEntryLess", fair_less)                                                                                  \
   X("cycle.reserve", reserve)                                                                                          \

@@ -2,24 +2,14 @@
 /* Runs the Kueue cases about a whole scheduling cycle: queues the waiting workloads, takes the heads, runs the cycle,
    and compares what is reserved, preempted, left in the heaps, and parked. */
 
+#include "scenarios/conform/kueue_cycle.h"
+
 #include "policies/kueue/amounts.h"
-#include "policies/kueue/cycle.h"
-#include "policies/kueue/pending.h"
 #include "policies/kueue/workload.h"
-#include "scenarios/conform/kueue_objects.h"
 
 #include <string.h>
 
 hr__conform_run_case hr__kueue_case_cycle;
-
-struct cycle_run {
-  struct hr__kueue_case self;
-  struct hr__kueue_cycle cycle;
-  struct hr__kueue_pending pending;
-  uint32_t *heads;
-  cJSON *actual, *reasons, *events, *preempted, *skipped, *recomputed, *reserved, *admitted;
-  const cJSON *expected_events;
-};
 
 static bool text_is(const cJSON *object, const char *name, const char *value) {
   return strcmp(hr__case_text(object, name, ""), value) == 0;
@@ -92,7 +82,7 @@ static bool read_allowed(struct hr__kueue_case *self, const cJSON *list, struct 
   return true;
 }
 
-static bool read_states(struct cycle_run *run) {
+static bool read_states(struct hr__kueue_cycle_run *run) {
   struct hr__kueue_world *world = &run->self.world;
   for (uint32_t i = 0; i < world->n_workloads; i++) {
     struct hr__kueue_workload *workload = &world->workloads[i];
@@ -120,7 +110,7 @@ static bool needs_second_pass(const struct hr__kueue_workload *workload, const c
 }
 
 /* Workloads of the same pod sets and priority have the same shape. */
-static uint32_t shape_of(const struct cycle_run *run, uint32_t id) {
+static uint32_t shape_of(const struct hr__kueue_cycle_run *run, uint32_t id) {
   const cJSON *const *json = run->self.workload_json;
   for (uint32_t i = 0; i < id; i++)
     if (run->self.world.workloads[i].priority == run->self.world.workloads[id].priority &&
@@ -129,7 +119,7 @@ static uint32_t shape_of(const struct cycle_run *run, uint32_t id) {
   return id;
 }
 
-static bool add_pending(struct cycle_run *run) {
+static bool add_pending(struct hr__kueue_cycle_run *run) {
   struct hr__kueue_world *world = &run->self.world;
   for (uint32_t i = 0; i < world->n_workloads; i++) {
     const struct hr__kueue_workload *workload = &world->workloads[i];
@@ -145,7 +135,7 @@ static bool add_pending(struct cycle_run *run) {
 
 /* ---- Writing ---- */
 
-static void add_event(struct cycle_run *run, const char *key, const char *reason, bool warning) {
+static void add_event(struct hr__kueue_cycle_run *run, const char *key, const char *reason, bool warning) {
   cJSON *event = cJSON_CreateObject();
   cJSON_AddStringToObject(event, "key", key);
   cJSON_AddStringToObject(event, "reason", reason);
@@ -153,7 +143,7 @@ static void add_event(struct cycle_run *run, const char *key, const char *reason
   cJSON_AddItemToArray(run->events, event);
 }
 
-static cJSON *row_json(const struct cycle_run *run, const struct hr__kueue_workload *workload,
+static cJSON *row_json(const struct hr__kueue_cycle_run *run, const struct hr__kueue_workload *workload,
                        const struct hr__kueue_pod_set_assignment *row) {
   const struct hr__kueue_world *world = &run->self.world;
   cJSON *json = cJSON_CreateObject();
@@ -173,7 +163,7 @@ static cJSON *row_json(const struct cycle_run *run, const struct hr__kueue_workl
   return json;
 }
 
-static cJSON *admission_json(const struct cycle_run *run, const struct hr__kueue_entry *entry) {
+static cJSON *admission_json(const struct hr__kueue_cycle_run *run, const struct hr__kueue_entry *entry) {
   const struct hr__kueue_workload *workload = &run->self.world.workloads[entry->workload];
   cJSON *json = cJSON_CreateObject();
   cJSON_AddStringToObject(json, "clusterQueue", run->self.queues.items[workload->queue]);
@@ -184,7 +174,7 @@ static cJSON *admission_json(const struct cycle_run *run, const struct hr__kueue
 }
 
 /* Whether an admission check applies to an entry: to all flavors, or to one that it uses. */
-static bool check_applies(const struct cycle_run *run, const cJSON *check, const struct hr__kueue_entry *entry) {
+static bool check_applies(const struct hr__kueue_cycle_run *run, const cJSON *check, const struct hr__kueue_entry *entry) {
   const cJSON *flavors = hr__case_get(check, "onFlavors"), *flavor;
   bool applies = !cJSON_GetArraySize(flavors);
   for (uint32_t i = 0; i < entry->assignment.n_pod_sets; i++)
@@ -197,7 +187,7 @@ static bool check_applies(const struct cycle_run *run, const cJSON *check, const
 }
 
 /* Whether all admission checks of the queue are ready for the workload, and its pods are placed. */
-static bool is_fully_admitted(const struct cycle_run *run, const struct hr__kueue_entry *entry) {
+static bool is_fully_admitted(const struct hr__kueue_cycle_run *run, const struct hr__kueue_entry *entry) {
   uint32_t queue = run->self.world.workloads[entry->workload].queue;
   const cJSON *json = run->self.workload_json[entry->workload], *check, *state;
   for (uint32_t i = 0; i < entry->assignment.n_pod_sets; i++)
@@ -216,7 +206,7 @@ static bool is_fully_admitted(const struct cycle_run *run, const struct hr__kueu
 }
 
 /* Carries out an admission. */
-static void admit(struct cycle_run *run, const struct hr__kueue_entry *entry) {
+static void admit(struct hr__kueue_cycle_run *run, const struct hr__kueue_entry *entry) {
   const struct hr__kueue_workload *workload = &run->self.world.workloads[entry->workload];
   cJSON_DeleteItemFromObjectCaseSensitive(run->reserved, workload->name);
   cJSON_AddItemToObject(run->reserved, workload->name, admission_json(run, entry));
@@ -227,7 +217,7 @@ static void admit(struct cycle_run *run, const struct hr__kueue_entry *entry) {
   if (!workload->admitted && is_fully_admitted(run, entry)) add_event(run, workload->name, "Admitted", false);
 }
 
-static void preempt(struct cycle_run *run, const struct hr__kueue_entry *entry) {
+static void preempt(struct hr__kueue_cycle_run *run, const struct hr__kueue_entry *entry) {
   const struct hr__kueue_world *world = &run->self.world;
   for (uint32_t i = 0; entry->preempts && i < entry->n_targets; i++) {
     const struct hr__kueue_target *target = &run->cycle.targets[entry->first_target + i];
@@ -243,7 +233,7 @@ static void preempt(struct cycle_run *run, const struct hr__kueue_entry *entry) 
   }
 }
 
-static void count_metrics(struct cycle_run *run, const struct hr__kueue_entry *entry) {
+static void count_metrics(struct hr__kueue_cycle_run *run, const struct hr__kueue_entry *entry) {
   static const char *const outcomes[] = {"", "new_targets", "deferred_fit", "overlap"};
   const char *queue = run->self.queues.items[run->self.world.workloads[entry->workload].queue];
   cJSON *count = cJSON_GetObjectItemCaseSensitive(run->skipped, queue);
@@ -254,7 +244,7 @@ static void count_metrics(struct cycle_run *run, const struct hr__kueue_entry *e
   cJSON_AddNumberToObject(row, outcomes[entry->recomputation], 1);
 }
 
-static void requeue(struct cycle_run *run, const struct hr__kueue_entry *entry) {
+static void requeue(struct hr__kueue_cycle_run *run, const struct hr__kueue_entry *entry) {
   const struct hr__kueue_workload *workload = &run->self.world.workloads[entry->workload];
   const char *reason = hr__kueue_reason_name(entry->reason);
   if (entry->migrated != HR_NONE)
@@ -273,7 +263,7 @@ static void requeue(struct cycle_run *run, const struct hr__kueue_entry *entry) 
 
 /* An eviction changes the workload in the API. Cases do not state whether the API accepts that: if it does not, the
    second pass has failed. */
-static void evict(struct cycle_run *run, const struct hr__kueue_entry *entry) {
+static void evict(struct hr__kueue_cycle_run *run, const struct hr__kueue_entry *entry) {
   const char *key = run->self.world.workloads[entry->workload].name;
   const cJSON *event;
   bool is_refused = false;
@@ -282,7 +272,7 @@ static void evict(struct cycle_run *run, const struct hr__kueue_entry *entry) {
   add_event(run, key, is_refused ? "SecondPassFailed" : "EvictedDueToNodeFailures", is_refused);
 }
 
-static void finish_entries(struct cycle_run *run) {
+static void finish_entries(struct hr__kueue_cycle_run *run) {
   for (uint32_t i = 0; i < run->cycle.n_entries; i++) {
     const struct hr__kueue_entry *entry = &run->cycle.entries[i];
     if (run->self.world.workloads[entry->workload].queue != HR_NONE) count_metrics(run, entry);
@@ -296,7 +286,7 @@ static void finish_entries(struct cycle_run *run) {
 }
 
 /* {queue: [workloads]} of the workloads at a place. */
-static cJSON *places_json(const struct cycle_run *run, enum hr__kueue_place place) {
+static cJSON *places_json(const struct hr__kueue_cycle_run *run, enum hr__kueue_place place) {
   cJSON *all = cJSON_CreateObject();
   for (uint32_t i = 0; i < run->self.world.n_workloads; i++) {
     if (run->pending.place[i] != place) continue;
@@ -310,7 +300,7 @@ static cJSON *places_json(const struct cycle_run *run, enum hr__kueue_place plac
 
 /* ---- Cycles ---- */
 
-static bool begin(struct cycle_run *run, const cJSON *whole, struct hr__verdict *verdict) {
+bool hr__kueue_cycle_start(struct hr__kueue_cycle_run *run, const cJSON *whole, struct hr__verdict *verdict) {
   if (!hr__kueue_case_begin(&run->self, whole, verdict)) return false;
   const cJSON *list = hr__case_get(run->self.input, "workloads");
   if (!hr__kueue_case_workloads(&run->self, &list, 1) || !read_states(run)) return false;
@@ -324,7 +314,7 @@ static bool begin(struct cycle_run *run, const cJSON *whole, struct hr__verdict 
 }
 
 /* The heads of the queues, and the workloads that wait for the second pass. */
-static uint32_t take_heads(struct cycle_run *run) {
+static uint32_t take_heads(struct hr__kueue_cycle_run *run) {
   struct hr__kueue_world *world = &run->self.world;
   uint32_t n = 0;
   for (uint32_t i = 0; i < world->n_workloads; i++)
@@ -336,7 +326,7 @@ static uint32_t take_heads(struct cycle_run *run) {
   return n;
 }
 
-static void create_results(struct cycle_run *run) {
+static void create_results(struct hr__kueue_cycle_run *run) {
   run->actual = cJSON_CreateObject();
   run->reserved = cJSON_AddObjectToObject(run->actual, "reserved");
   run->admitted = cJSON_AddArrayToObject(run->actual, "admittedThisCycle");
@@ -349,8 +339,32 @@ static void create_results(struct cycle_run *run) {
     cJSON_AddNumberToObject(run->skipped, run->self.queues.items[i], 0);
 }
 
+bool hr__kueue_cycle_step(struct hr__kueue_cycle_run *run) {
+  cJSON_Delete(run->actual);
+  create_results(run);
+  if (hr__kueue_cycle_run(&run->cycle, run->heads, take_heads(run))) {
+    finish_entries(run);
+    return true;
+  }
+  run->self.verdict->no_memory = true;
+  return false;
+}
+
+bool hr__kueue_cycle_take_effect(struct hr__kueue_cycle_run *run) {
+  struct hr__kueue_world *world = &run->self.world;
+  for (uint32_t i = 0; i < run->cycle.n_entries; i++) {
+    const struct hr__kueue_entry *entry = &run->cycle.entries[i];
+    if (entry->status != HR__KUEUE_ADMITTED || world->workloads[entry->workload].reserved) continue;
+    size_t room = (size_t)world->workloads[entry->workload].n_pod_sets * world->n_resources + 1;
+    struct hr__kueue_assigned *assigned = hr__verdict_alloc(run->self.verdict, room, sizeof *assigned);
+    if (!assigned) return false;
+    hr__kueue_give_quota(world, entry->workload, &entry->assignment, assigned);
+  }
+  return true;
+}
+
 /* Adds the admissions that exist before the cycle; if `is_unsettled`, only those that wait for a second pass. */
-static void add_existing(struct cycle_run *run, bool is_unsettled) {
+static void add_existing(struct hr__kueue_cycle_run *run, bool is_unsettled) {
   const struct hr__kueue_topology_calls *topology = &run->self.world.topology;
   for (uint32_t i = 0; i < run->self.world.n_workloads; i++) {
     const struct hr__kueue_workload *workload = &run->self.world.workloads[i];
@@ -362,7 +376,7 @@ static void add_existing(struct cycle_run *run, bool is_unsettled) {
 }
 
 /* Compares the members that the case gives; without a reason none is expected. */
-static void compare(struct cycle_run *run, const cJSON *expect) {
+static void compare(struct hr__kueue_cycle_run *run, const cJSON *expect) {
   static const char *const members[] = {"reserved",      "admittedThisCycle",  "left",
                                         "inadmissible",  "preempted",          "events",
                                         "pendingReason", "skippedPreemptions", "targetRecomputations"};
@@ -388,7 +402,7 @@ static void add_local_usage(struct hr__kueue_world *world, uint32_t local_queue,
   queue->usage = queue->weight > 0 ? queue->usage + amount / queue->weight : 1e300;
 }
 
-static void read_local_usage(struct cycle_run *run, const cJSON *usage) {
+static void read_local_usage(struct hr__kueue_cycle_run *run, const cJSON *usage) {
   struct hr__kueue_world *world = &run->self.world;
   world->admission_fair_sharing = hr__kueue_has_gate(world, HR__KUEUE_BIT_ADMISSION_FAIR_SHARING);
   for (uint32_t i = 0; i < world->n_local_queues; i++) {
@@ -399,39 +413,29 @@ static void read_local_usage(struct cycle_run *run, const cJSON *usage) {
   }
 }
 
-/* Gives the workload of an entry its quota, and charges its local queue. */
-static void take_effect(struct cycle_run *run, const struct hr__kueue_entry *entry) {
+/* Charges the local queue of an admitted workload. */
+static void charge(struct hr__kueue_cycle_run *run, const struct hr__kueue_entry *entry) {
   struct hr__kueue_world *world = &run->self.world;
-  struct hr__kueue_workload *workload = &world->workloads[entry->workload];
+  const struct hr__kueue_workload *workload = &world->workloads[entry->workload];
   double part = hr__kueue_decay_part(SAMPLING_US, HALF_LIFE_US);
   uint32_t cpu = hr__kueue_name_find(&run->self.resources, "cpu");
-  for (uint32_t i = 0; i < entry->assignment.n_usage; i++) {
+  for (uint32_t i = 0; workload->local_queue != HR_NONE && i < entry->assignment.n_usage; i++) {
     const struct hr__kueue_usage *usage = &entry->assignment.usage[i];
     double amount = (double)usage->amount / (usage->pair % world->n_resources == cpu ? 1000.0 : 1.0);
-    workload->usage[i] = *usage;
-    if (workload->local_queue != HR_NONE) add_local_usage(world, workload->local_queue, amount * part);
+    add_local_usage(world, workload->local_queue, amount * part);
   }
-  workload->n_usage = entry->assignment.n_usage;
-  workload->reserved = true;
-  hr__kueue_list(world, entry->workload);
 }
 
-static void run_until_quiet(struct cycle_run *run) {
-  for (bool progress = true; progress;) {
-    progress = false;
-    uint32_t n = take_heads(run);
-    cJSON_Delete(run->actual);
-    create_results(run);
-    if (!n || !hr__kueue_cycle_run(&run->cycle, run->heads, n)) return;
-    finish_entries(run);
-    progress = cJSON_GetArraySize(run->admitted) > 0;
+static void run_until_quiet(struct hr__kueue_cycle_run *run) {
+  while (hr__kueue_cycle_step(run) && cJSON_GetArraySize(run->admitted) > 0) {
     for (uint32_t i = 0; i < run->cycle.n_entries; i++)
-      if (run->cycle.entries[i].status == HR__KUEUE_ADMITTED) take_effect(run, &run->cycle.entries[i]);
+      if (run->cycle.entries[i].status == HR__KUEUE_ADMITTED) charge(run, &run->cycle.entries[i]);
+    if (!hr__kueue_cycle_take_effect(run)) return;
   }
 }
 
 /* The case says which workloads still wait when nothing changes any more. */
-static void run_local_usage(struct cycle_run *run, const cJSON *usage, const cJSON *expect) {
+static void run_local_usage(struct hr__kueue_cycle_run *run, const cJSON *usage, const cJSON *expect) {
   read_local_usage(run, usage);
   for (uint32_t i = 0; i < run->self.world.n_workloads; i++) { /* the heap is built with the usage */
     hr__kueue_pending_remove(&run->pending, i);
@@ -449,7 +453,7 @@ static void run_local_usage(struct cycle_run *run, const cJSON *usage, const cJS
 }
 
 /* Whether a workload replaces a slice of its job that is admitted. */
-static bool has_slices(const struct cycle_run *run) {
+static bool has_slices(const struct hr__kueue_cycle_run *run) {
   if (!hr__kueue_has_gate(&run->self.world, HR__KUEUE_BIT_WORKLOAD_SLICES)) return false;
   for (uint32_t i = 0; i < run->self.world.n_workloads; i++)
     if (hr__case_get(hr__case_get(run->self.workload_json[i], "annotations"),
@@ -459,9 +463,9 @@ static bool has_slices(const struct cycle_run *run) {
 }
 
 void hr__kueue_case_cycle(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
-  struct cycle_run run = {0};
+  struct hr__kueue_cycle_run run = {0};
   const cJSON *expect = hr__case_get(whole, "expect");
-  if (!begin(&run, whole, verdict)) return;
+  if (!hr__kueue_cycle_start(&run, whole, verdict)) return;
   if (has_slices(&run)) {
     hr__verdict_unsupported(verdict, "workload slices");
     return;
