@@ -174,7 +174,8 @@ static cJSON *admission_json(const struct hr__kueue_cycle_run *run, const struct
 }
 
 /* Whether an admission check applies to an entry: to all flavors, or to one that it uses. */
-static bool check_applies(const struct hr__kueue_cycle_run *run, const cJSON *check, const struct hr__kueue_entry *entry) {
+static bool check_applies(const struct hr__kueue_cycle_run *run, const cJSON *check,
+                          const struct hr__kueue_entry *entry) {
   const cJSON *flavors = hr__case_get(check, "onFlavors"), *flavor;
   bool applies = !cJSON_GetArraySize(flavors);
   for (uint32_t i = 0; i < entry->assignment.n_pod_sets; i++)

@@ -32,6 +32,11 @@ static void kubernetes(void) {
   check("kubernetes", (const char *const[]){VECTORS "kube-scheduler.json"}, 1, 0);
 }
 
+static void kueue(void) {
+  /* Not supported: admission-check controllers 3, workload slices 1. */
+  check("kueue", (const char *const[]){VECTORS "kueue.json"}, 1, 4);
+}
+
 static void slurm(void) {
   check("slurm", (const char *const[]){VECTORS "slurm.json"}, 1, 0);
 }
@@ -49,5 +54,5 @@ static void unknown_system(void) {
   hr_conform_finish(&report);
 }
 
-TEST_MAIN("test vectors of other schedulers", TEST(kai), TEST(kubernetes), TEST(slurm), TEST(volcano),
+TEST_MAIN("test vectors of other schedulers", TEST(kai), TEST(kubernetes), TEST(kueue), TEST(slurm), TEST(volcano),
           TEST(unknown_system))
