@@ -75,10 +75,11 @@ static enum hr_status load_library(const char *path, void **library, const struc
 
 /* ---- Tables --------------------------------------------------------------------------------------- */
 
-extern const struct hr_policy_ops hr__policy_queue, hr__policy_deadline, hr__policy_gang_slice, hr__policy_rounds;
+extern const struct hr_policy_ops hr__policy_queue, hr__policy_deadline, hr__policy_gang_slice, hr__policy_rounds,
+    hr__policy_slurm;
 
-static const struct hr_policy_ops *const policies[] = {&hr__policy_queue, &hr__policy_deadline, &hr__policy_gang_slice,
-                                                       &hr__policy_rounds, NULL};
+static const struct hr_policy_ops *const policies[] = {&hr__policy_queue,  &hr__policy_deadline, &hr__policy_gang_slice,
+                                                       &hr__policy_rounds, &hr__policy_slurm,    NULL};
 
 const struct hr_policy_ops *const *hr_policies(void) {
   return policies;

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_POLICIES_SLURM_SELECTOR_H
+#define HR_POLICIES_SLURM_SELECTOR_H
+
+/*
+ * The choice of nodes by select/cons_tres, for jobs that request whole GPUs: where a job can run now, and when and
+ * where it could run once running jobs have reached their time limits.
+ *
+ * Among the nodes with enough free GPUs, runs of consecutive nodes are formed. The smallest run that has enough nodes
+ * is used; if no run has, the largest run is used first. Within a run, nodes are taken in their order.
+ *
+ * The expected start is not exact, because Slurm examines running jobs in batches. The first batch has the jobs that
+ * end up to 30 seconds after a multiple of 30 seconds; each next batch is twice as long. The job is expected to start
+ * when the last job of the first sufficient batch ends, on nodes that are chosen among all nodes that are free then.
+ *
+ * Source: src/plugins/select/cons_tres/job_test.c and src/common/gres_select of SchedMD/slurm.
+ */
+
+#include "headroom/base.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What a job needs: the same number of GPUs on each of its nodes, except the last one, which may need fewer. */
+struct hr__slurm_shape {
+  uint32_t nodes, gpus_per_node, last_gpus;
+};
+
+/* A running job. */
+struct hr__slurm_running {
+  uint32_t job;
+  int64_t end_us; /* when it reaches its time limit */
+  struct hr__slurm_shape shape;
+  uint32_t *nodes; /* [shape.nodes] the nodes, in the order of the shape */
+};
+
+/* The nodes and the running jobs. The caller allocates the arrays. */
+struct hr__slurm_nodes {
+  uint32_t n_nodes, n_words;         /* n_words = (n_nodes + 63) / 64 */
+  const uint32_t *gpus;              /* [n_nodes] GPUs of each node */
+  uint32_t *used;                    /* [n_nodes] GPUs in use */
+  uint32_t *future;                  /* [n_nodes] scratch */
+  uint32_t *chosen;                  /* [n_nodes] scratch */
+  struct hr__slurm_running *running; /* [n_running] by increasing end */
+  uint32_t n_running;
+  int64_t origin_us; /* the date of time 0, since batches begin at multiples of 30 seconds of the clock */
+};
+
+/* Chooses nodes of a set for a job on the free GPUs of now. Reduces the set to them, and writes them to `chosen` in the
+   order of the shape. Returns false if the job does not fit. */
+bool hr__slurm_select_now(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint64_t *set);
+
+/* Finds when and where a job could start on nodes of a set. Reduces the set to the chosen nodes. Returns false if it
+   could not start even without the running jobs. */
+bool hr__slurm_select(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, int64_t now_us, uint64_t *set,
+                      int64_t *start_us);
+
+/* Adds a job that starts on the nodes `chosen`. `at` is memory for a copy of them. The array `running` must have room.
+   hr__slurm_nodes_remove removes a job, and returns the memory and the number of its nodes; NULL if it does not
+   run. */
+void hr__slurm_nodes_add(struct hr__slurm_nodes *nodes, uint32_t job, const struct hr__slurm_shape *shape,
+                         int64_t end_us, uint32_t *at);
+uint32_t *hr__slurm_nodes_remove(struct hr__slurm_nodes *nodes, uint32_t job, uint32_t *n_nodes);
+
+#endif

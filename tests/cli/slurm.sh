@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The policy `slurm` replays two recorded runs of a real Slurm.
+# shellcheck source=tests/cli/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+records=$project/../shared/slurm-run
+
+# Mean wait of the replay, and the mean wait of a record, in seconds.
+case_free_replay() {
+  [ -f "$records/fifo.sacct" ] || { echo "skipped: $records is missing"; exit 77; }
+  cat >s.json <<'JSON'
+{"cluster": {"pools": [{"name": "n", "gpu": "A100-80", "nodes": 8, "gpus_per_node": 8}]},
+ "policy": {"name": "slurm", "bf_interval": 1, "bf_resolution": 1, "bf_max_job_test": 1000,
+            "default_queue_depth": 1000}}
+JSON
+  try 0 run s.json --trace "$records/fifo.sacct" --jobs jobs.csv --quiet --check
+  for record in fifo fifo-repeat; do
+    awk -F'|' 'function seconds(at) { return (substr(at, 12, 2) * 60 + substr(at, 15, 2)) * 60 + substr(at, 18, 2) }
+      NR > 1 { print seconds($9) - seconds($7) }' "$records/$record.sacct" >"$record"
+  done
+  # The mean is within 5 % of that of the runs, and a job differs from its mean over the runs by at most their difference.
+  awk -F, 'NR > 1 { print $5 }' jobs.csv | paste - fifo fifo-repeat | awk '
+    function distance(a, b) { return a > b ? a - b : b - a }
+    { wait += $1; first += $2; second += $3
+      error += distance($1, ($2 + $3) / 2); spread += distance($2, $3) }
+    END { mean = (first + second) / 2
+      printf "mean wait %.1f s, recorded %.1f s; error %.1f s, spread %.1f s\n", wait / NR, mean / NR, error / NR, spread / NR
+      exit !(distance(wait, mean) <= 0.05 * mean && error <= spread) }' || fail "the replay is not close to the records"
+}
+
+case_shared_pools_are_refused() {
+  cat >s.json <<'JSON'
+{"cluster": {"pools": [{"name": "n", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 8, "sharing": "mps"}]},
+ "policy": {"name": "slurm"}}
+JSON
+  printf 'submit_s,duration_s,gpus\n0,10,1\n' >t.csv
+  try 2 run s.json --trace t.csv
+  says stderr "policy 'slurm': pools must have whole GPUs"
+  try 2 validate s.json --trace t.csv
+  says stderr "policy 'slurm': pools must have whole GPUs"
+}
+
+run_case
