@@ -13,8 +13,8 @@
  */
 
 #include "headroom/policy.h"
-#include "policies/slurm/backfill.h"
 #include "policies/slurm/selector.h"
+#include "policies/slurm/slurm.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
  * them the test is skipped.
  */
 
+#include "policies/slurm/slurm.h"
 #include "harness.h"
-#include "policies/slurm/backfill.h"
 #include "policies/slurm/selector.h"
 
 #include <stdio.h>
