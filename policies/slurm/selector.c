@@ -15,15 +15,15 @@ static bool has(const uint64_t *set, uint32_t node) {
 /* ---- Choosing nodes --------------------------------------------------------------------------------- */
 
 /* A run of consecutive nodes that can be used. */
-struct run {
+struct node_run {
   uint32_t first, count;
 };
 
 /* Finds the run to use next for a job that still needs `wanted` nodes: the smallest that suffices, otherwise the
    largest. Nodes that are chosen already are not in the set any more. */
-static struct run best_run(const struct hr__slurm_nodes *nodes, const uint32_t *used, uint32_t gpus, uint32_t wanted,
-                           const uint64_t *set) {
-  struct run best = {0, 0}, run = {0, 0};
+static struct node_run best_run(const struct hr__slurm_nodes *nodes, const uint32_t *used, uint32_t gpus,
+                                uint32_t wanted, const uint64_t *set) {
+  struct node_run best = {0, 0}, run = {0, 0};
   for (uint32_t n = 0; n <= nodes->n_nodes; n++) {
     bool usable = n < nodes->n_nodes && has(set, n) && nodes->gpus[n] >= used[n] && nodes->gpus[n] - used[n] >= gpus;
     if (usable) {
@@ -48,7 +48,7 @@ static bool choose(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *
   while (n_chosen < shape->nodes) {
     uint32_t wanted = n_chosen < n_full ? n_full - n_chosen : 1;
     uint32_t gpus = n_chosen < n_full ? shape->gpus_per_node : shape->last_gpus;
-    struct run run = best_run(nodes, used, gpus, wanted, set);
+    struct node_run run = best_run(nodes, used, gpus, wanted, set);
     if (run.count == 0) break;
     for (uint32_t i = 0; i < run.count && i < wanted; i++) {
       uint32_t node = run.first + i;
