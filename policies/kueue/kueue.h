@@ -259,9 +259,10 @@ struct hr__kueue_workload {
   uint32_t uid_rank;   /* rank of the UID among all workloads; equal UIDs have equal ranks */
   bool reserved;       /* has quota */
   bool admitted;
-  bool evicted;   /* is being evicted */
-  bool preemptor; /* waits for preempted workloads (gate PrioritizePreemptorWorkloads) */
-  bool gated;     /* has a closed preemption gate */
+  bool evicted;    /* is being evicted */
+  bool preemptor;  /* waits for preempted workloads (gate PrioritizePreemptorWorkloads) */
+  bool gated;      /* has a closed preemption gate */
+  bool is_one_pod; /* is a single Pod, which cannot move to another node */
   enum hr__kueue_obstacle obstacle;
   uint32_t
       variant_of; /* workloads with the same number are variants of one (gate ConcurrentAdmission); HR_NONE: none */

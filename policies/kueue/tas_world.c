@@ -212,10 +212,15 @@ static void replace(struct hr__tas_world *self, uint32_t flavor, const struct hr
 
 /* Replaces failed nodes in all pod sets of a flavor. */
 static bool replace_in_flavor(struct hr__tas_world *self, uint32_t flavor, const struct hr__kueue_workload *workload,
-                              struct hr__kueue_placements *out) {
+                              bool keeps, struct hr__kueue_placements *out) {
   for (uint32_t i = 0; i < workload->n_pod_sets && !self->no_memory; i++) {
     const struct hr__kueue_placement *placement = workload->pod_sets[i].placement;
     if (self->flavor_of[i] != flavor || !placement || !placement->n_levels) continue;
+    if (keeps) { /* the pod cannot move, and the workload ends with it */
+      out->tried[i] = true;
+      out->found[i] = placement;
+      continue;
+    }
     build_request(self, flavor, &workload->pod_sets[i], 0, 0);
     self->members[0] = i;
     self->results[0] = (struct hr__tas_result){0};
@@ -266,6 +271,7 @@ static void find(void *data, const struct hr__kueue_world *world, const struct h
                  const struct hr__kueue_assignment *assignment, bool empty, struct hr__kueue_placements *out) {
   struct hr__tas_world *self = data;
   bool overlaps = hr__kueue_has_gate(world, HR__KUEUE_BIT_TOPOLOGY_OVERLAPPING_FLAVORS);
+  bool keeps = hr__kueue_has_gate(world, HR__KUEUE_BIT_TOPOLOGY_KEEP_POD_OWNED) && workload->is_one_pod;
   out->failed = out->failed_flavor = HR_NONE;
   for (uint32_t i = 0; i < workload->n_pod_sets; i++) {
     out->found[i] = NULL;
@@ -281,7 +287,7 @@ static void find(void *data, const struct hr__kueue_world *world, const struct h
     for (uint32_t i = 0; i < workload->n_pod_sets; i++) is_used |= self->flavor_of[i] == flavor;
     if (!is_used) continue;
     bool ok = workload->n_unhealthy_nodes && !empty
-                  ? replace_in_flavor(self, flavor, workload, out)
+                  ? replace_in_flavor(self, flavor, workload, keeps, out)
                   : place_in_flavor(self, flavor, workload, assignment, empty, overlaps, out);
     if (!ok) return;
   }

@@ -46,6 +46,8 @@ bool hr__kueue_case_begin(struct hr__kueue_case *self, const cJSON *whole, struc
 bool hr__kueue_case_workloads(struct hr__kueue_case *self, const cJSON *const *lists, uint32_t n_lists);
 /* Reads one workload into `out`. */
 bool hr__kueue_case_workload(struct hr__kueue_case *self, const cJSON *json, struct hr__kueue_workload *out);
+/* Whether the only owner of a workload is a Pod. A group of Pods has several owners, or an annotation. */
+bool hr__kueue_case_is_one_pod(const cJSON *workload);
 /* Reads a list of pod sets. */
 struct hr__kueue_pod_set *hr__kueue_case_pod_sets(struct hr__kueue_case *self, const cJSON *list, uint32_t *count);
 /* Reads {resource: amount}. */

@@ -239,17 +239,6 @@ static cJSON *find_all(struct run *run) {
   return json;
 }
 
-/* The pods of a workload that one Pod owns cannot move. A group of pods can. */
-static bool is_owned_by_pod(const cJSON *workload) {
-  const cJSON *owners = hr__case_get(workload, "owners");
-  if (cJSON_GetArraySize(owners) != 1) return false;
-  const cJSON *kind = hr__case_get(cJSON_GetArrayItem(owners, 0), "kind");
-  const char *name = cJSON_IsString(kind) ? kind->valuestring : hr__case_text(kind, "kind", "");
-  const cJSON *annotations = hr__case_get(workload, "annotations");
-  return !strcmp(name, "Pod") &&
-         strcmp(hr__case_text(annotations, "kueue.x-k8s.io/is-group-workload", ""), "true") != 0;
-}
-
 /* The part of a node in a placement; HR_NONE if there is none. */
 static uint32_t part_of_node(const struct hr__kueue_placement *placement, const char *node) {
   uint32_t found = HR_NONE;
@@ -271,7 +260,8 @@ static bool replace(struct run *run, const struct hr__tas_request *request, cons
 /* Replaces the first unhealthy node of a workload in all its pod sets. */
 static cJSON *replace_all(struct run *run, const cJSON *workload, const char *node) {
   struct hr__kueue_case *self = &run->objects;
-  bool keeps = hr__kueue_has_gate(&self->world, HR__KUEUE_BIT_TOPOLOGY_KEEP_POD_OWNED) && is_owned_by_pod(workload);
+  bool keeps =
+      hr__kueue_has_gate(&self->world, HR__KUEUE_BIT_TOPOLOGY_KEEP_POD_OWNED) && hr__kueue_case_is_one_pod(workload);
   const cJSON *list = hr__case_get(self->input, "podSets"), *item, *admitted;
   cJSON *json = cJSON_CreateArray();
   cJSON_ArrayForEach(item, list) {

@@ -146,11 +146,11 @@ static void read_slices(struct hr__kueue_case *self, const cJSON *json, struct h
   struct hr__kueue_slice *slices = ALLOC(self, (size_t)cJSON_GetArraySize(list) + 2, struct hr__kueue_slice);
   if (!slices) return;
   const char *level = hr__case_text(json, "sliceRequired", hr__case_text(json, "podSetSliceRequiredTopology", NULL));
-  if (level)
+  if (level && !cJSON_GetArraySize(list))
     slices[request->n_slices++] =
         (struct hr__kueue_slice){level, hr__case_whole(json, "sliceSize", hr__case_whole(json, "podSetSliceSize", 0))};
   cJSON_ArrayForEach(item, list) slices[request->n_slices++] =
-      (struct hr__kueue_slice){hr__case_text(item, "topology", ""), hr__case_whole(item, "size", 1)};
+      (struct hr__kueue_slice){hr__case_text(item, "topology", ""), hr__case_whole(item, "size", 0)};
   request->slices = slices;
 }
 
@@ -216,14 +216,20 @@ cJSON *hr__kueue_placement_json(const struct hr__kueue_placement *placement) {
 
 /* ---- Pod sets ---- */
 
+/* The name of the group of a pod set; NULL: none. */
+static const char *group_name(const cJSON *pod_set) {
+  const cJSON *request = hr__case_get(pod_set, "topologyRequest");
+  return hr__case_text(request, "podSetGroup", hr__case_text(request, "podSetGroupName", NULL));
+}
+
 /* The number of a group name: the position of the first pod set with it. */
 static uint32_t group_of(const cJSON *list, const cJSON *pod_set) {
-  const char *name = hr__case_text(hr__case_get(pod_set, "topologyRequest"), "podSetGroup", NULL);
+  const char *name = group_name(pod_set);
   if (!name) return HR_NONE;
   uint32_t at = 0;
   const cJSON *item;
   cJSON_ArrayForEach(item, list) {
-    const char *other = hr__case_text(hr__case_get(item, "topologyRequest"), "podSetGroup", NULL);
+    const char *other = group_name(item);
     if (other && strcmp(other, name) == 0) return at;
     at++;
   }
@@ -333,6 +339,15 @@ static void read_queue_of(struct hr__kueue_case *self, const cJSON *json, struct
   }
 }
 
+bool hr__kueue_case_is_one_pod(const cJSON *workload) {
+  const cJSON *owners = hr__case_get(workload, "owners"), *annotations = hr__case_get(workload, "annotations");
+  if (cJSON_GetArraySize(owners) != 1) return false;
+  const cJSON *kind = hr__case_get(cJSON_GetArrayItem(owners, 0), "kind");
+  const char *name = cJSON_IsString(kind) ? kind->valuestring : hr__case_text(kind, "kind", "");
+  const char *group = hr__case_text(annotations, "kueue.x-k8s.io/is-group-workload", "");
+  return strcmp(name, "Pod") == 0 && strcmp(group, "true") != 0;
+}
+
 bool hr__kueue_case_workload(struct hr__kueue_case *self, const cJSON *json, struct hr__kueue_workload *out) {
   const cJSON *admission = hr__case_get(json, "admission");
   bool boost = hr__kueue_has_gate(&self->world, HR__KUEUE_BIT_PRIORITY_BOOST);
@@ -346,6 +361,7 @@ bool hr__kueue_case_workload(struct hr__kueue_case *self, const cJSON *json, str
                                      .reserved = hr__kueue_case_condition(json, "QuotaReserved") != NULL,
                                      .admitted = hr__kueue_case_condition(json, "Admitted") != NULL,
                                      .evicted = hr__kueue_case_condition(json, "Evicted") != NULL,
+                                     .is_one_pod = hr__kueue_case_is_one_pod(json),
                                      .previous_admitted = HR_NONE,
                                      .next_admitted = HR_NONE};
   out->priority = hr__kueue_boosted_priority(hr__case_whole(json, "priority", 0), boost ? annotation : NULL);

@@ -4,6 +4,9 @@
  * or racks as leaves, slices of one or two layers, leaders, preferences for nodes, and all gates. Both must find the
  * same placement, or fail with the same number of slices that fit.
  *
+ * The replacement of a failed host is compared with a placement of the lost pods in a world in which the other pods use
+ * their hosts and hosts outside the domain of the replacement are excluded.
+ *
  * Each placement must also satisfy what the request asks for, whatever the algorithm: all pods are placed, no leaf is
  * overcommitted, slices are complete, and a required level is not split. Without leaders and inner slices, a request
  * must fit exactly if there is room.
@@ -326,4 +329,132 @@ static void agrees(void) {
   hr__tas_search_finish(&lab.search);
 }
 
-TEST_MAIN("Kueue's topology-aware scheduling", TEST(agrees))
+/* ---- Replacement ---- */
+
+/* Adds pods to the usage of a leaf, in the core and in the naive world. */
+static void use_leaf(struct topology_lab *lab, uint32_t leaf, int64_t count) {
+  for (uint32_t r = 0; r < NAIVE_RESOURCES; r++) {
+    int64_t amount = count * (lab->request.pod[r] + (r == NAIVE_PODS));
+    lab->snapshot.usage[leaf * NAIVE_RESOURCES + r] += amount;
+    lab->world.nodes[lab->first_node[leaf]].room[r] -= amount;
+  }
+}
+
+static bool same_domain(const struct topology_lab *lab, uint32_t a, uint32_t b, int level) {
+  const int *left = lab->world.nodes[lab->first_node[a]].value, *right = lab->world.nodes[lab->first_node[b]].value;
+  for (int i = 0; i <= level; i++)
+    if (left[i] != right[i]) return false;
+  return true;
+}
+
+/* The level and a leaf of the domain in which lost pods are replaced. Level -1: anywhere. */
+struct replacement_domain {
+  int level;
+  uint32_t leaf;
+};
+
+/* Finds the first domain in which the kept and the lost pods are whole slices. */
+static struct replacement_domain incomplete_domain(const struct topology_lab *lab, const struct hr__tas_part *kept,
+                                                   uint32_t count, int64_t lost, int layer) {
+  struct replacement_domain found = {-1, HR_NONE};
+  for (uint32_t i = 0; i < count; i++) {
+    int64_t pods = lost;
+    for (uint32_t j = 0; j < count; j++)
+      if (same_domain(lab, kept[i].leaf, kept[j].leaf, lab->request.slice_level[layer])) pods += kept[j].count;
+    if (pods % lab->request.slice_size[layer] == 0 && kept[i].leaf < found.leaf)
+      found = (struct replacement_domain){lab->request.slice_level[layer], kept[i].leaf};
+  }
+  return found;
+}
+
+static struct replacement_domain domain_of_replacement(const struct topology_lab *lab, const struct hr__tas_part *kept,
+                                                       uint32_t count, int64_t lost) {
+  const struct naive_pod_set *request = &lab->request;
+  if (!count) return (struct replacement_domain){-1, HR_NONE};
+  if (request->n_slices && lost % request->slice_size[0])
+    return incomplete_domain(lab, kept, count, lost, request->n_slices == 2 && lost % request->slice_size[1] ? 1 : 0);
+  if (request->mode == NAIVE_REQUIRED) return (struct replacement_domain){request->level, kept[0].leaf};
+  return (struct replacement_domain){-1, HR_NONE};
+}
+
+/* Changes the naive world and request to those of the replacement. */
+static void narrow(struct topology_lab *lab, struct replacement_domain domain, int64_t lost) {
+  struct naive_pod_set *request = &lab->request;
+  for (uint32_t leaf = 0; domain.level >= 0 && leaf < lab->tree.n_leaves; leaf++)
+    if (!same_domain(lab, leaf, domain.leaf, domain.level)) lab->world.nodes[lab->first_node[leaf]].excluded = true;
+  if (request->n_slices && domain.level >= 0 && lost % request->slice_size[0]) {
+    int kept = -1; /* the innermost layer whose size divides the lost pods */
+    for (int i = 0; i < request->n_slices; i++)
+      if (lost % request->slice_size[i] == 0) kept = i;
+    request->n_slices = kept >= 0;
+    request->slice_level[0] = request->slice_level[kept < 0 ? 0 : kept];
+    request->slice_size[0] = request->slice_size[kept < 0 ? 0 : kept];
+  }
+  request->count = lost;
+}
+
+/* A request for slices only, of which no slices remain, names no level: Kueue does not replace the node. */
+static bool names_level(const struct topology_lab *lab) {
+  return lab->request.mode != NAIVE_ONLY_SLICES || lab->request.n_slices;
+}
+
+/* Replaces one of the placed parts. Returns whether both agree. */
+static bool replace_part(struct topology_lab *lab, const struct hr__tas_part *parts, uint32_t count, uint32_t failed) {
+  struct hr__tas_request request = translate(lab, &lab->request);
+  struct hr__tas_part kept[NAIVE_NODES];
+  struct hr__tas_result result;
+  uint32_t n_kept = 0;
+  int64_t lost = parts[failed].count, expected[NAIVE_NODES] = {0}, found[NAIVE_NODES] = {0};
+  for (uint32_t i = 0; i < count; i++) {
+    use_leaf(lab, parts[i].leaf, parts[i].count);
+    if (i != failed) kept[n_kept++] = parts[i];
+  }
+  lab->world.nodes[lab->first_node[parts[failed].leaf]].excluded = true;
+  lab->excluded[parts[failed].leaf] = HR__TAS_TAINT;
+  if (!hr__tas_replace(&lab->search, &lab->snapshot, &request, parts, count, failed, NULL, &result)) abort();
+  narrow(lab, domain_of_replacement(lab, kept, n_kept, lost), lost);
+  naive_topology_place(&lab->world, &lab->request, &lab->expected);
+  int64_t placed = 0;
+  for (int i = 0; i < NAIVE_NODES; i++) placed += lab->expected.pods[i];
+  if (!names_level(lab) || !lab->expected.fits || !placed) return result.failure.kind != HR__TAS_FITS;
+  for (uint32_t i = 0; i < n_kept; i++) expected[kept[i].leaf] += kept[i].count;
+  for (uint32_t leaf = 0; leaf < lab->tree.n_leaves; leaf++)
+    expected[leaf] += lab->expected.pods[lab->first_node[leaf]];
+  for (uint32_t i = 0; result.failure.kind == HR__TAS_FITS && i < result.count; i++)
+    found[lab->search.parts[result.first + i].leaf] += lab->search.parts[result.first + i].count;
+  return !memcmp(expected, found, sizeof found);
+}
+
+/* Places the pods of one world and replaces a random part. Returns whether a replacement was compared. */
+static bool replace_in_world(struct topology_lab *lab, int number, int *wrong) {
+  struct hr__tas_part parts[NAIVE_NODES];
+  struct hr__tas_result leader = {0};
+  hr__stream_init(&lab->draws, 2, HR__PURPOSE_SAMPLE, (uint32_t)number, 0);
+  do draw_nodes(lab);
+  while (!lab->by_host);
+  draw_request(lab);
+  lab->request.has_leader = false;
+  build(lab);
+  struct hr__tas_result result = place(lab, &leader);
+  bool compared = result.failure.kind == HR__TAS_FITS && result.count > 0;
+  if (compared) {
+    memcpy(parts, lab->search.parts + result.first, result.count * sizeof *parts);
+    if (!replace_part(lab, parts, result.count, (uint32_t)draw(lab, (int)result.count))) {
+      print_world(lab, number);
+      ++*wrong;
+    }
+  }
+  hr__arena_finish(&lab->arena);
+  return compared;
+}
+
+static void replaces(void) {
+  static struct topology_lab lab;
+  int wrong = 0, compared = 0;
+  for (int i = 0; i < WORLDS && wrong < 3; i++) compared += replace_in_world(&lab, i, &wrong);
+  CU_ASSERT_EQUAL(wrong, 0);
+  CU_ASSERT(compared > WORLDS / 4);
+  hr__tas_search_finish(&lab.search);
+}
+
+TEST_MAIN("Kueue's topology-aware scheduling", TEST(agrees), TEST(replaces))

@@ -46,6 +46,18 @@ static void volcano(void) {
   check("volcano", (const char *const[]){VECTORS "volcano.json", VECTORS "volcano_unit.json"}, 2, 77);
 }
 
+/* Own cases for rules of topology-aware scheduling that no shared case covers. */
+static void kueue_topology(void) {
+  const char *file = PROJECT_DIR "/tests/scenarios/kueue_topology.json";
+  struct hr_conform_report report;
+  struct hr_error error;
+  CU_ASSERT_EQUAL_FATAL(hr_conform_run("kueue", &file, 1, &report, &error), HR_OK);
+  if (report.failed) hr_conform_print(stdout, &report);
+  CU_ASSERT_EQUAL(report.passed, 24);
+  CU_ASSERT_EQUAL(report.failed + report.not_supported, 0);
+  hr_conform_finish(&report);
+}
+
 static void unknown_system(void) {
   struct hr_conform_report report;
   struct hr_error error;
@@ -54,5 +66,5 @@ static void unknown_system(void) {
   hr_conform_finish(&report);
 }
 
-TEST_MAIN("test vectors of other schedulers", TEST(kai), TEST(kubernetes), TEST(kueue), TEST(slurm), TEST(volcano),
-          TEST(unknown_system))
+TEST_MAIN("test vectors of other schedulers", TEST(kai), TEST(kubernetes), TEST(kueue), TEST(kueue_topology),
+          TEST(slurm), TEST(volcano), TEST(unknown_system))
