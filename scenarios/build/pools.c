@@ -355,6 +355,21 @@ static enum hr_status check_totals(struct hr__builder *builder) {
                         nodes, gpus, HR_MAX_NODES, HR_MAX_GPUS);
 }
 
+/* Adds a note for each pool with nodes but without a price, if other pools have prices. */
+static enum hr_status note_unpriced(struct hr__builder *builder) {
+  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  bool any = false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) any = any || cluster->pools[i].market.market != HR_MARKET_NONE;
+  for (uint32_t i = 0; i < cluster->n_pools && any; i++) {
+    const struct hr_pool_spec *pool = &cluster->pools[i];
+    if (pool->nodes == 0 || pool->market.market != HR_MARKET_NONE) continue;
+    if (hr_notes_add(&builder->scenario->notes, "pool '%.60s' has no 'market' and no price; costs do not contain it",
+                     pool->name) != HR_OK)
+      return hr__build_no_memory(builder);
+  }
+  return HR_OK;
+}
+
 static enum hr_status read_nodes(struct hr__builder *builder, const char *file) {
   char *path = hr__resolve(builder, file);
   if (!path) return hr__build_no_memory(builder);
@@ -385,6 +400,7 @@ enum hr_status hr__build_cluster(struct hr__builder *builder) {
     status = read_nodes(builder, hr__get(cluster, "nodes_file")->valuestring);
   if (status == HR_OK) status = name_gpus(builder);
   if (status == HR_OK) status = check_totals(builder);
+  if (status == HR_OK) status = note_unpriced(builder);
   if (status == HR_OK && has_pools) status = build_node_order(builder);
   return status;
 }

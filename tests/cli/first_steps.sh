@@ -306,8 +306,11 @@ case_draft_without_prices() {
   small_trace
   try 0 init --from jobs.csv --own 16x8xA100-80 --own 2x4xT4 --cloud aws:us-east-1 -o mine.json
   ! grep -q '"usd_per_gpu_hour": 0' mine.json || fail 'the draft has a price of zero'
-  try 0 run mine.json
+  try 0 run mine.json --md run.md
   says stdout 'cost       unknown: pool own-a100-80 has no price'
+  for file in stderr run.md; do
+    says $file "pool 'own-a100-80' has no 'market' and no price; costs do not contain it"
+  done
   ! grep -q '\$0.00' stdout || fail 'the run costs nothing'
   try 0 plan mine.json --brief
   says stdout 'own-t4     8 T4, no price'
