@@ -46,7 +46,7 @@ static void add(struct hr__kai_session *session, int64_t *cell, int64_t amount) 
 }
 
 int hr__kai_entry_on(const struct hr__kai_session *session, uint32_t pod, uint32_t node) {
-  for (int i = 0; i < 2; i++)
+  for (int i = 0; i < HR__KAI_ENTRIES; i++)
     if (session->pods[pod].on_node[i] == (int64_t)node) return i;
   return -1;
 }
@@ -211,7 +211,9 @@ static void enter(struct hr__kai_session *session, uint32_t pod, uint32_t node, 
 }
 
 void hr__kai_count_on(struct hr__kai_session *session, uint32_t pod, uint32_t node) {
-  enter(session, pod, node, session->pods[pod].on_node[0] < 0 ? 0 : 1);
+  int entry = 0;
+  while (entry < HR__KAI_ENTRIES - 1 && session->pods[pod].on_node[entry] >= 0) entry++;
+  enter(session, pod, node, entry);
 }
 
 void hr__kai_count_moved(struct hr__kai_session *session, uint32_t pod, uint32_t node) {

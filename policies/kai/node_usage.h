@@ -9,7 +9,7 @@
 /* Sets a cell of the state, so that the change can be undone. */
 void hr__kai_set(struct hr__kai_session *session, int64_t *cell, int64_t value);
 
-/* Which of the two node entries of a pod is for the node; -1: none. */
+/* Which of the entries of a pod is for the node; -1: none. */
 int hr__kai_entry_on(const struct hr__kai_session *session, uint32_t pod, uint32_t node);
 /* The shared GPUs of a pod: of its last placement (list 0), or of a node entry (list 1 + entry). */
 int64_t *hr__kai_gpus_of(const struct hr__kai_session *session, uint32_t pod, int list);
@@ -18,7 +18,8 @@ void hr__kai_copy_gpus(struct hr__kai_session *session, uint32_t pod, int to, in
 /* Opens a new shared GPU on a node. Returns its id; -1: memory is exhausted. */
 int64_t hr__kai_open_gpu(struct hr__kai_session *session, uint32_t node, bool reserved);
 
-/* Counts a pod on a node with its status. A second entry is made if it is on another node. */
+/* Counts a pod on a node with its status, in a free entry of the pod; in the last one if none is free. What that one
+   counted before stays counted. */
 void hr__kai_count_on(struct hr__kai_session *session, uint32_t pod, uint32_t node);
 /* The pod moves to other shared GPUs of the node: what it releases there stays counted. */
 void hr__kai_count_moved(struct hr__kai_session *session, uint32_t pod, uint32_t node);

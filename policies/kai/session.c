@@ -64,7 +64,7 @@ static void *alloc(struct hr__kai_session *session, size_t n, size_t bytes) {
   return memory;
 }
 
-/* Allocates the lists of shared GPUs: each pod has three, for as many GPUs as it requests parts of. */
+/* Allocates the lists of shared GPUs: each pod has several, for as many GPUs as it requests parts of. */
 static void allocate_gpus(struct hr__kai_session *session, const struct hr__kai_start *start) {
   const struct hr__kai_cluster *cluster = session->cluster;
   uint32_t n = 0, n_shared = 0;
@@ -72,8 +72,8 @@ static void allocate_gpus(struct hr__kai_session *session, const struct hr__kai_
   if (!session->first_gpu) return;
   for (uint32_t p = 0; p < cluster->n_pods; p++) {
     session->first_gpu[p] = n;
-    n += 3 * cluster->pods[p].n_devices;
-    n_shared += 2 * cluster->pods[p].n_devices;
+    n += (1 + HR__KAI_ENTRIES) * cluster->pods[p].n_devices;
+    n_shared += HR__KAI_ENTRIES * cluster->pods[p].n_devices;
     for (uint32_t i = 0; i < start[p].n_gpus; i++)
       if (start[p].gpus[i] >= session->max_shared) session->max_shared = start[p].gpus[i] + 1;
   }
@@ -135,8 +135,9 @@ static void start_shared(struct hr__kai_session *session, const struct hr__kai_s
 static void start_pod(struct hr__kai_session *session, uint32_t pod, const struct hr__kai_start *start) {
   const struct hr__kai_pod *described = &session->cluster->pods[pod];
   struct hr__kai_pod_state *state = &session->pods[pod];
-  *state = (struct hr__kai_pod_state){
-      .status = start->status, .node = start->node == HR__KAI_NONE ? -1 : (int64_t)start->node, .on_node = {-1, -1}};
+  *state = (struct hr__kai_pod_state){.status = start->status,
+                                      .node = start->node == HR__KAI_NONE ? -1 : (int64_t)start->node};
+  for (int i = 0; i < HR__KAI_ENTRIES; i++) state->on_node[i] = -1;
   for (uint32_t i = 0; i < start->n_gpus && i < described->n_devices; i++)
     hr__kai_gpus_of(session, pod, 0)[state->n_gpus++] = start->gpus[i];
   if (start->node != HR__KAI_NONE && hr__kai_is(start->status, HR__KAI_USED))

@@ -174,16 +174,19 @@ struct hr__kai_operation {
   int64_t valid; /* 0: undone */
 };
 
-/* The state of a pod. A pod may be on two nodes: where it is released, and where it waits. */
+/* The largest number of nodes that count a pod: where it was evicted, and where it waits. */
+enum { HR__KAI_ENTRIES = 4 };
+
+/* The state of a pod. */
 struct hr__kai_pod_state {
-  int64_t status, node;      /* node -1: none */
-  int64_t is_virtual;        /* the status was set by a statement that is not committed */
-  int64_t accepted_gpus;     /* what it counted for the quota on its last node, in millionths */
-  bool accepted;             /* it was on a node */
-  int64_t n_gpus;            /* shared GPUs in list 0 */
-  int64_t on_node[2];        /* the nodes that count it; -1: none */
-  int64_t status_on_node[2]; /* as these nodes count it */
-  int64_t n_gpus_on_node[2]; /* shared GPUs in lists 1 and 2 */
+  int64_t status, node;                    /* node -1: none */
+  int64_t is_virtual;                      /* the status was set by a statement that is not committed */
+  int64_t accepted_gpus;                   /* what it counted for the quota on its last node, in millionths */
+  bool accepted;                           /* it was on a node */
+  int64_t n_gpus;                          /* shared GPUs in list 0 */
+  int64_t on_node[HR__KAI_ENTRIES];        /* the nodes that count it; -1: none */
+  int64_t status_on_node[HR__KAI_ENTRIES]; /* as these nodes count it */
+  int64_t n_gpus_on_node[HR__KAI_ENTRIES]; /* shared GPUs in lists 1, 2, ... */
 };
 
 /* The state of a pod set. */
@@ -223,7 +226,7 @@ struct hr__kai_session {
   int64_t n_shared;
   uint32_t max_shared;
   struct hr__kai_pod_state *pods;
-  uint32_t *first_gpu; /* [n_pods + 1] start of a pod's lists in `gpus`; it has three lists of `n_devices` */
+  uint32_t *first_gpu; /* [n_pods] start of a pod's lists in `gpus`: 1 + HR__KAI_ENTRIES lists of `n_devices` */
   int64_t *gpus;       /* ids of shared GPUs */
   struct hr__kai_set_state *sets;
   struct hr__kai_job_state *jobs;

@@ -184,6 +184,7 @@ void hr__kai_commit(struct hr__kai_session *session) {
     if (!operation->valid) continue;
     if (operation->kind == HR__KAI_EVICT) {
       session->pods[operation->pod].is_virtual = 0;
+      session->jobs[session->cluster->pods[operation->pod].job].is_cached = 0;
       session->n_evicted++;
     } else if (operation->kind == HR__KAI_PIPELINE) {
       session->n_pipelined++;
