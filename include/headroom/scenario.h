@@ -98,6 +98,11 @@ HR_API enum hr_status hr_scenario_load(const char *path, const char *const *over
                                        struct hr_scenario **scenario, struct hr_error *error);
 /* Frees a scenario. NULL is accepted. */
 HR_API void hr_scenario_destroy(struct hr_scenario *scenario);
+/* Does what hr_scenario_load does. `built_in`: the catalogue without additional files (hr_catalog_load), which is then
+   not read again; NULL: it is read. It is not changed, so scenarios can be loaded with it in several threads. */
+HR_API enum hr_status hr_scenario_load_with(const struct hr_catalog *built_in, const char *path,
+                                            const char *const *overrides, size_t n_overrides,
+                                            struct hr_scenario **scenario, struct hr_error *error);
 
 /* Parses and checks a policy "NAME[:KEY=VALUE,...]". Sets `*overrides` to `*count` texts "policy.name=NAME" and
    "policy.KEY=VALUE" for hr_scenario_load. The caller frees each text and the array with free(), even after an error.

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/threads.h"
+#include "headroom/unstable/catalog.h"
 #include "headroom/unstable/compare.h"
 
 #include <inttypes.h>
@@ -34,6 +35,7 @@ struct hr__runner *hr__runner_create(const struct hr__runner_config *config) {
   runner->config = *config;
   runner->config.metrics = runner->metrics = metrics;
   hr__progress_sum_init(&runner->progress, &config->progress, 0);
+  (void)hr_catalog_load(NULL, &runner->catalog, NULL); /* on failure, each scenario reads it and reports the error */
   return runner;
 }
 
@@ -60,6 +62,7 @@ void hr__runner_destroy(struct hr__runner *runner) {
   free(runner->candidates);
   free(runner->environments);
   free(runner->metrics);
+  hr_catalog_destroy(runner->catalog);
   hr__progress_sum_finish(&runner->progress);
   free(runner);
 }
@@ -104,7 +107,8 @@ static enum hr_status load(const struct hr__runner *runner, const struct hr__run
     snprintf(text, sizeof text, "seed=%" PRIu64, *seed);
     overrides[count++] = text;
   }
-  enum hr_status status = hr_scenario_load(runner->config.scenario->path, overrides, count, scenario, error);
+  enum hr_status status =
+      hr_scenario_load_with(runner->catalog, runner->config.scenario->path, overrides, count, scenario, error);
   free(overrides);
   return status == HR_OK
              ? hr_scenario_stress(*scenario, &runner->environments[candidate->environment].spec.stress, error)

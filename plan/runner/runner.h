@@ -315,6 +315,7 @@ struct hr__runner {
   uint32_t n_candidates, candidate_capacity, n_environments, environment_capacity;
   uint64_t n_runs;
   struct hr__progress_sum progress;
+  struct hr_catalog *catalog; /* the built-in catalogue, with which scenarios are loaded */
 };
 
 struct hr__runner *hr__runner_create(const struct hr__runner_config *config); /* NULL when out of memory */

@@ -184,7 +184,7 @@ static bool work_counts(const struct hr_scenario *scenario) {
 }
 
 static enum hr_status price_all(const struct hr__evaluator *evaluator, const struct hr__runner_config *config,
-                                struct hr__bounds *bounds, struct hr_error *error) {
+                                const struct hr_catalog *catalog, struct hr__bounds *bounds, struct hr_error *error) {
   const struct hr__space *space = evaluator->space;
   for (uint32_t slice = 0; slice < space->n_slices; slice++) {
     struct hr__point corner = hr__space_corner(space, slice, true);
@@ -199,7 +199,7 @@ static enum hr_status price_all(const struct hr__evaluator *evaluator, const str
     for (size_t i = 0; i < n; i++) all[i] = config->overrides[i];
     struct hr_scenario *scenario;
     struct hr_error inner = {0};
-    enum hr_status status = hr_scenario_load(config->scenario->path, all, n + n_own, &scenario, &inner);
+    enum hr_status status = hr_scenario_load_with(catalog, config->scenario->path, all, n + n_own, &scenario, &inner);
     free(all);
     if (status != HR_OK) return hr_fail(error, status, "%s%s", space->spec->self.place, inner.text);
     price_slice(space, scenario, &bounds->slices[slice]);
@@ -229,7 +229,7 @@ enum hr_status hr__bounds_make(const struct hr__evaluator *evaluator, const stru
                                 .work_counts = !redrawn && evaluator->goals->bound_waits,
                                 .slices = calloc((size_t)evaluator->space->n_slices + 1, sizeof *bounds->slices)};
   if (!bounds->slices) return hr_fail(error, HR_NO_MEMORY, "out of memory for the candidates");
-  return price_all(evaluator, config, bounds, error);
+  return price_all(evaluator, config, evaluator->runner->catalog, bounds, error);
 }
 
 /* ---- The lower bound ------------------------------------------------------------------------------- */

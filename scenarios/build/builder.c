@@ -142,14 +142,16 @@ static enum hr_status load_catalog(struct hr__builder *builder, const cJSON *nam
   }
   const struct hr_catalog_files files = {path[0], path[1], path[2], path[3], path[4],
                                          path[5], path[6], path[7], path[8]};
-  if (status == HR_OK) status = hr_catalog_load(&files, &builder->catalog, builder->error);
+  if (status == HR_OK) status = hr_catalog_load(&files, &builder->own_catalog, builder->error);
+  builder->catalog = builder->own_catalog;
   for (size_t i = 0; i < N_FILES; i++) free(path[i]);
   return status;
 }
 
 enum hr_status hr__open_catalog(struct hr__builder *builder) {
-  if (builder->catalog) return HR_OK;
-  return load_catalog(builder, hr__get(builder->source.file.tree, "catalog"));
+  const cJSON *files = hr__get(builder->source.file.tree, "catalog");
+  if (!builder->catalog && !files) builder->catalog = builder->shared_catalog;
+  return builder->catalog ? HR_OK : load_catalog(builder, files);
 }
 
 /* ---- Notes on pools --------------------------------------------------------------------------------- */

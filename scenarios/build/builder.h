@@ -35,8 +35,10 @@ struct hr__builder {
   struct hr_scenario *scenario; /* NULL for suites, grids and baselines */
   struct hr_error *error;
   /* the catalogue, including the rows that files of the scenario add; NULL before hr__open_catalog() */
-  struct hr_catalog *catalog;
-  struct hr__pool_notes *pool_notes; /* NULL, except while pools are built */
+  const struct hr_catalog *catalog;
+  struct hr_catalog *own_catalog;          /* the same if the builder has loaded it; else NULL */
+  const struct hr_catalog *shared_catalog; /* the built-in catalogue, if the caller has loaded it; else NULL */
+  struct hr__pool_notes *pool_notes;       /* NULL, except while pools are built */
 };
 
 /* ---- Sections, in the order in which they are built ------------------------------------------------- */

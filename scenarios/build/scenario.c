@@ -122,9 +122,9 @@ enum hr_status hr_scenario_catalog(const char *path, const char *const *override
   hr__json_file_finish(&builder.source.file);
   hr_notes_finish(&scenario.files);
   if (status == HR_OK)
-    *catalog = builder.catalog;
+    *catalog = builder.own_catalog;
   else
-    hr_catalog_destroy(builder.catalog);
+    hr_catalog_destroy(builder.own_catalog);
   return status;
 }
 
@@ -410,7 +410,13 @@ static enum hr_status build(struct hr__builder *builder) {
 
 enum hr_status hr_scenario_load(const char *path, const char *const *overrides, size_t n_overrides,
                                 struct hr_scenario **scenario, struct hr_error *error) {
+  return hr_scenario_load_with(NULL, path, overrides, n_overrides, scenario, error);
+}
+
+enum hr_status hr_scenario_load_with(const struct hr_catalog *built_in, const char *path, const char *const *overrides,
+                                     size_t n_overrides, struct hr_scenario **scenario, struct hr_error *error) {
   struct hr__builder builder = {.source = {.path = path, .overrides = overrides, .n_overrides = n_overrides},
+                                .shared_catalog = built_in,
                                 .error = error};
   *scenario = NULL;
   enum hr_status status = read_source(&builder.source, error);
@@ -420,7 +426,7 @@ enum hr_status hr_scenario_load(const char *path, const char *const *overrides, 
   }
   builder.scenario = calloc(1, sizeof *builder.scenario);
   status = builder.scenario ? build(&builder) : hr__build_no_memory(&builder);
-  hr_catalog_destroy(builder.catalog);
+  hr_catalog_destroy(builder.own_catalog);
   hr__json_file_finish(&builder.source.file);
   if (status == HR_OK)
     *scenario = builder.scenario;

@@ -108,8 +108,9 @@ static void read_micros(struct table_reader *reader, const struct hr__table_colu
    words. */
 static unsigned word_index(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell) {
   char known[300] = "is none of";
-  for (unsigned i = 0; column->words[i]; i++) {
+  for (unsigned i = 0; column->words[i]; i++)
     if (strlen(column->words[i]) == cell.length && memcmp(column->words[i], cell.at, cell.length) == 0) return i;
+  for (unsigned i = 0; column->words[i]; i++) {
     size_t used = strlen(known);
     snprintf(known + used, sizeof known - used, "%s '%s'", i ? "," : "", column->words[i]);
   }

@@ -13,7 +13,7 @@
 
 #define S HR_SECOND_US
 
-enum { MAX_JOBS = 60, POOLS = 2, MAX_EVENTS = 4000, MAX_PARAMS = 10, NAMES = 3 };
+enum { MAX_JOBS = 60, POOLS = 2, MAX_EVENTS = 4000, MAX_PARAMS = 12, NAMES = 3 };
 
 static const char *const profile_names[NAMES] = {"1g.6gb", "2g.12gb", "4g.24gb"};
 enum { ONE_G, TWO_G, FOUR_G };
@@ -478,6 +478,8 @@ static void draw_preemption(const char *preemption) {
   set_param(&world, "preempted", DRAW_WORD(modes));
   set_param(&world, "grace_s", DRAW_WORD(times));
   set_param(&world, "min_run_s", DRAW_WORD(times));
+  set_param(&world, "las_threshold_1_s", "40");
+  set_param(&world, "las_threshold_2_s", "120");
   static char a[] = "a", b[] = "b";
   bool by_quota = strcmp(preemption, "reclaim") == 0 || draw(4) == 0;
   world.n_quotas = by_quota ? 2 : 0;

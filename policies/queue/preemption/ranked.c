@@ -6,11 +6,12 @@
  * Purpose: no job is tried if it must be refused. A job is refused if it does not fit although all running jobs with
  * keys above its bound were stopped. Jobs that come later in order have larger bounds, so they may preempt the same or
  * fewer jobs. Therefore all later jobs with the same or a larger request are refused, too. This remains true until a
- * job stops, or gets a larger key:
+ * job stops, or gets a larger key.
  *
- *     a job with the key k stops              jobs with bounds of at least k may now fit; jobs with smaller bounds
- * could already preempt it the key of a job grows from k to m      jobs with bounds in [k, m) may now preempt it a job
- * starts                            the job takes free capacity; jobs that may preempt it gain nothing
+ * - If a job with the key k stops, jobs with bounds of at least k may now fit. Jobs with smaller bounds could already
+ *   preempt it.
+ * - If the key of a job grows from k to m, jobs with bounds in [k, m) may now preempt it.
+ * - If a job starts, it takes free capacity. Jobs that may preempt it gain nothing.
  *
  * So each shape stores the smallest bound at which a job was refused, and the range of bounds that became easier since.
  * A pass makes one walk over the first jobs of the subqueues, in order. Jobs that are preempted in the walk come later
@@ -25,7 +26,8 @@
 bool hr__ranked_applies(const struct hr__queue *queue) {
   const struct hr__preemption_terms *terms = &queue->preemptor->terms;
   bool is_ranked = terms->rule->by_order && queue->order->running_key && terms->grace_us == 0;
-  return is_ranked && queue->rule != HR_PLACE_POOL && !queue->by_gpu && !queue->quota && !queue->locality;
+  return is_ranked && queue->backfill->by_shape && queue->rule != HR_PLACE_POOL && !queue->by_gpu && !queue->quota &&
+         !queue->locality;
 }
 
 /* ---- Refusals ------------------------------------------------------------------------------------- */
