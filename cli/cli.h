@@ -25,6 +25,7 @@ struct verb {
   void (*set_defaults)(void *args); /* NULL: all values are zero by default */
   /* stores the command line, for verbs that show it in their output; may be NULL */
   void (*set_command)(void *args, const struct command *command);
+  bool on_ranks; /* the ranks of an MPI job share the runs of this verb, and only rank 0 has output */
   enum hr_status (*run)(const void *args, const struct words *operands, struct hr_error *error);
 };
 

@@ -90,6 +90,10 @@ static enum hr_status merge_columns(struct hr_column_map *map, const struct hr_c
 
 enum hr_status input_read_trace(struct input *input, const struct input_args *args, struct hr_error *error) {
   const struct hr_scenario *scenario = input->scenario;
+  if (input->no_stdin && strcmp(input->trace_path, "-") == 0)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "--trace -: under mpirun, only rank 0 has a standard input, but all ranks read the trace; name a "
+                   "file");
   struct hr_column_map map = {0};
   enum hr_status status = merge_columns(&map, &scenario->columns, args, error);
   if (status == HR_OK) {

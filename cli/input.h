@@ -86,6 +86,14 @@ struct input_args {
     .help = "number of parallel runs (default: number of processors); does not change results", .min = 1,              \
     .max = HR_MAX_THREADS                                                                                              \
   }
+/* The same for verbs whose runs are shared by the ranks of an MPI job. */
+#define RANK_THREADS_OPTION(args)                                                                                      \
+  {                                                                                                                    \
+    .name = "threads", .kind = OPTION_WHOLE, .offset = offsetof(struct args, threads), .value = "N",                   \
+    .help = "number of parallel runs (default: number of processors; under mpirun per rank, default: 1); does not "    \
+            "change results",                                                                                          \
+    .min = 1, .max = HR_MAX_THREADS                                                                                    \
+  }
 
 /* The input of a run: scenario and trace. */
 struct input {
@@ -97,6 +105,7 @@ struct input {
   struct overrides overrides; /* the scenario was loaded with these */
   bool untimed;               /* the trace may lack times, since only requests are needed; set it after input_open */
   bool streamed;              /* the trace is mapped instead of loaded; set it after input_open */
+  bool no_stdin; /* several ranks read the trace, so it cannot be standard input; set it after input_open */
 };
 
 /* Loads the scenario with the overrides that the options make. */

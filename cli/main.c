@@ -185,7 +185,10 @@ static enum hr_status run_verb(const struct verb *verb, const struct command *co
   if (verb->set_defaults) verb->set_defaults(args);
   if (verb->set_command) verb->set_command(args, command);
   enum hr_status status = parse(verb, argc, argv, args, &operands, error);
-  if (status == HR_OK) status = run_and_publish(verb, args, &operands, error);
+  if (status == HR_OK)
+    status = run_and_publish(verb, args, &operands, error);
+  else if (verb->on_ranks && !hr_ranks_lead())
+    status = HR_OK; /* all ranks have the same options, so rank 0 reports the error */
   options_finish(verb->options, args);
   words_finish(&operands);
   free(args);

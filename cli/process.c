@@ -45,6 +45,26 @@ uint32_t count_threads(uint64_t asked) {
   return processors < 1 ? 1 : processors > HR_MAX_THREADS ? HR_MAX_THREADS : (uint32_t)processors;
 }
 
+uint32_t count_rank_threads(uint64_t asked) {
+  return asked == 0 && hr_ranks_launched() ? 1 : count_threads(asked);
+}
+
+/* A digest of the words of a command (FNV-1a). */
+static uint64_t digest_of_words(int n_words, char *const *words) {
+  uint64_t digest = UINT64_C(14695981039346656037);
+  for (int i = 1; i < n_words; i++)
+    for (const char *at = words[i];; at++) {
+      digest = (digest ^ (unsigned char)*at) * UINT64_C(1099511628211);
+      if (!*at) break;
+    }
+  return digest;
+}
+
+enum hr_status ranks_start(struct hr_ranks *ranks, int n_words, char *const *words, struct hr_error *error) {
+  enum hr_status status = hr_ranks_join(ranks, error);
+  return status == HR_OK ? hr_ranks_same(ranks, digest_of_words(n_words, words), "commands", error) : status;
+}
+
 double clock_s(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

@@ -5,11 +5,18 @@
 /* The program as a process: resources, signals, the terminal and its progress bar. */
 
 #include "headroom/sim.h"
+#include "headroom/unstable/ranks.h"
 
 #include <stdio.h>
 
 /* The number of threads to use: `asked` or, if `asked` is 0, the number of processors. */
 uint32_t count_threads(uint64_t asked);
+/* The number of threads of a verb whose runs are shared by the ranks of an MPI job. A job usually has one rank per
+   processor, so the default is 1 if a launcher started this process. */
+uint32_t count_rank_threads(uint64_t asked);
+/* Joins the ranks of the MPI job in which this process is, if any, and checks that all of them have the same command.
+   The caller must call hr_ranks_leave, even after an error. */
+enum hr_status ranks_start(struct hr_ranks *ranks, int n_words, char *const *words, struct hr_error *error);
 /* The time of the monotonic clock, in seconds. */
 double clock_s(void);
 /* Peak resident memory of the process, in MiB; 0 if unknown. */

@@ -20,8 +20,8 @@ add_library(libglpk INTERFACE)
 target_link_libraries(libglpk INTERFACE ${GLPK_LIBRARY})
 target_include_directories(libglpk INTERFACE ${GLPK_INCLUDE_DIR})
 
-# MPI is wanted only where sweeps are to run on many machines at once.
-set(HEADROOM_MPI AUTO CACHE STRING "Sweeps over the ranks of an MPI job: AUTO (where MPI is found), ON or OFF")
+# MPI is wanted only where many machines are to share runs.
+set(HEADROOM_MPI AUTO CACHE STRING "Runs on the ranks of an MPI job: AUTO (where MPI is found), ON or OFF")
 set_property(CACHE HEADROOM_MPI PROPERTY STRINGS AUTO ON OFF)
 set(HEADROOM_WITH_MPI OFF)
 if(HEADROOM_MPI STREQUAL "ON")
@@ -32,4 +32,4 @@ endif()
 if(HEADROOM_MPI AND MPI_C_FOUND)
   set(HEADROOM_WITH_MPI ON)
 endif()
-message(STATUS "Sweeps over MPI: ${HEADROOM_WITH_MPI}")
+message(STATUS "Runs on MPI ranks: ${HEADROOM_WITH_MPI}")

@@ -40,7 +40,7 @@ static const struct option options[] = {
              "10; 1 if nothing is random, and more are then refused)",
      .min = 1,
      .max = HR_MAX_REPLICATIONS},
-    THREADS_OPTION(compare_args),
+    RANK_THREADS_OPTION(compare_args),
     {.name = "json",
      .kind = OPTION_TEXT,
      .offset = AT(json),
@@ -71,7 +71,8 @@ static const char details[] = "A listed policy that is also the scenario's polic
                               "the policy before it.\n"
                               "Replication 0 uses the scenario's seed. In each replication all policies see the\n"
                               "same random events and, with 'replications.workload', the same redrawn workload.\n"
-                              "Files are written only if all runs succeed.\n"
+                              "Files are written only if all runs succeed. Under mpirun, the ranks share the\n"
+                              "runs; with --jobs, rank 0 makes those of replication 0.\n"
                               "Exit code: 0 success, 1 all jobs were rejected, 2 bad input or usage, 3 a policy\n"
                               "broke its contract, 4 system failure.\n\n"
                               "Examples:\n"
@@ -97,6 +98,7 @@ struct item {
 
 struct compare {
   const struct compare_args *args;
+  struct hr_ranks ranks;
   struct input input;
   struct item *items;
   uint32_t n_items;
@@ -277,6 +279,7 @@ static enum hr_status prepare_jobs(struct compare *compare, struct hr_error *err
 
 static enum hr_status replay(struct compare *compare, struct hr_error *error) {
   struct progress_bar bar;
+  bool leads = compare->ranks.rank == 0;
   const struct hr_compare_config config = {.scenario = compare->input.scenario,
                                            .overrides = compare->input.overrides.words.at,
                                            .n_overrides = compare->input.overrides.words.count,
@@ -285,8 +288,9 @@ static enum hr_status replay(struct compare *compare, struct hr_error *error) {
                                            .n_contenders = compare->n_items,
                                            .n_replications = (uint32_t)compare->args->replications,
                                            .jobs = compare->jobs,
-                                           .n_threads = count_threads(compare->args->threads),
-                                           .progress = progress_bar_start(&bar, !compare->args->quiet)};
+                                           .n_threads = count_rank_threads(compare->args->threads),
+                                           .ranks = &compare->ranks,
+                                           .progress = progress_bar_start(&bar, leads && !compare->args->quiet)};
   progress_bar_count(&bar, compare->input.trace->n_jobs, false);
   double begin_s = clock_s();
   enum hr_status status = hr_compare(&config, &compare->comparison, error);
@@ -398,6 +402,7 @@ static enum hr_status check_outputs(const struct compare *compare, const char *s
   if (!outputs) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   memcpy(outputs, files, sizeof files);
   for (uint32_t i = 0; i < compare->n_items; i++) outputs[count++] = (struct output){"jobs", compare->items[i].jobs};
+  if (compare->ranks.rank != 0) count = 0; /* only rank 0 writes files */
   enum hr_status status = check_list(compare, scenario_path, outputs, count, error);
   free(outputs);
   return status;
@@ -409,15 +414,19 @@ static enum hr_status run_all(struct compare *compare, const char *path, struct 
   if (status == HR_OK) status = load_items(compare, error);
   if (status == HR_OK) status = prepare_jobs(compare, error);
   if (status == HR_OK) status = check_outputs(compare, path, error);
-  if (status == HR_OK) status = page_prepare(&compare->page, &compare->args->page, error);
+  bool leads = compare->ranks.rank == 0;
+  if (status == HR_OK && leads) status = page_prepare(&compare->page, &compare->args->page, error);
+  compare->input.no_stdin = compare->ranks.size > 1;
   if (status == HR_OK) status = input_read_trace(&compare->input, &compare->args->input, error);
   if (status == HR_OK) status = replay(compare, error);
-  return status == HR_OK ? print_results(compare, error) : status;
+  return status == HR_OK && leads ? print_results(compare, error) : status;
 }
 
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
   struct compare compare = {.args = args};
-  enum hr_status status = run_all(&compare, operands->at[0], error);
+  const struct command *command = &compare.args->page.command;
+  enum hr_status status = ranks_start(&compare.ranks, command->count, command->words, error);
+  if (status == HR_OK) status = run_all(&compare, operands->at[0], error);
   page_finish(&compare.page);
   hr_comparison_destroy(compare.comparison);
   for (uint32_t i = 0; i < compare.n_items; i++) {
@@ -431,7 +440,7 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
   free(compare.contenders);
   free(compare.jobs);
   input_finish(&compare.input);
-  return status;
+  return hr_ranks_leave(&compare.ranks, status, error);
 }
 
 static void set_command(void *args, const struct command *command) {
@@ -447,4 +456,5 @@ const struct verb verb_compare = {.name = "compare",
                                   .options = options,
                                   .args_bytes = sizeof(struct compare_args),
                                   .set_command = set_command,
+                                  .on_ranks = true,
                                   .run = run_verb};

@@ -50,7 +50,7 @@ static const struct option options[] = {
      .offset = AT(brief),
      .help = "print only the choice and the comparison with the baseline; skip the tests under other conditions"},
     REPORT_OPTION(AT(page)),
-    THREADS_OPTION(plan_args),
+    RANK_THREADS_OPTION(plan_args),
     QUIET_OPTION(plan_args),
     INPUT_OPTIONS(plan_args),
     {0}};
@@ -60,14 +60,17 @@ static const char details[] = "The scenario's key 'plan' lists the capacity that
                               "A constraint is METRIC <= NUMBER or METRIC >= NUMBER. METRIC is any metric of\n"
                               "the JSON summary: wait_s.p95, wait_s.p95 of inference, completed,\n"
                               "deadline_miss of tenant retail, monthly_usd, utilization.submit_window, ...\n"
+                              "Under mpirun, the ranks share the runs.\n"
                               "Exit code: 0 success, 1 no mix meets the goals or all jobs were rejected, 2 bad\n"
                               "input or usage, 3 a policy broke its contract, 4 system failure.\n\n"
                               "Examples:\n"
                               "  headroom plan scenarios/plan-reserved-share.json\n"
-                              "  headroom plan scenarios/plan-l4-or-t4.json --json - | jq .recommendation\n";
+                              "  headroom plan scenarios/plan-l4-or-t4.json --json - | jq .recommendation\n"
+                              "  mpirun -n 16 headroom plan scenarios/plan-spot-share.json\n";
 
 struct plan_state {
   const struct plan_args *args;
+  struct hr_ranks ranks;
   struct input input;
   struct hr_plan *plan;
   struct page page;
@@ -84,13 +87,14 @@ static enum hr_status search(struct plan_state *plan, struct hr_error *error) {
                                   .search = args->exhaustive ? HR_PLAN_SEARCH_EXHAUSTIVE : HR_PLAN_SEARCH_AUTO,
                                   .no_sensitivity = args->brief,
                                   .forecast_growth = args->growth,
-                                  .n_threads = count_threads(args->threads)};
+                                  .n_threads = count_rank_threads(args->threads),
+                                  .ranks = &plan->ranks};
   if (args->growth > 0 && !args->forecast)
     return hr_fail(error, HR_BAD_INPUT, "--growth needs --forecast, e.g. --forecast 3mo");
   enum hr_status status =
       args->forecast ? parse_months("forecast", args->forecast, &config.forecast_months, error) : HR_OK;
   if (status != HR_OK) return status;
-  config.progress = progress_bar_start(&bar, !args->quiet);
+  config.progress = progress_bar_start(&bar, !args->quiet && plan->ranks.rank == 0);
   progress_bar_count(&bar, plan->input.trace->n_jobs, true);
   double begin_s = clock_s();
   status = hr_plan(&config, &plan->plan, error);
@@ -162,22 +166,26 @@ static enum hr_status print_results(struct plan_state *plan, struct hr_error *er
 
 static enum hr_status run_all(struct plan_state *plan, const char *path, struct hr_error *error) {
   const struct output outputs[] = {{"json", plan->args->json}, {"report", plan->args->page.report}};
+  bool leads = plan->ranks.rank == 0;
+  size_t n_outputs = leads ? sizeof outputs / sizeof *outputs : 0;
   enum hr_status status = input_open(&plan->input, path, &plan->args->input, error);
-  if (status == HR_OK)
-    status = input_check_outputs(&plan->input, path, outputs, sizeof outputs / sizeof *outputs, error);
-  if (status == HR_OK) status = page_prepare(&plan->page, &plan->args->page, error);
+  if (status == HR_OK) status = input_check_outputs(&plan->input, path, outputs, n_outputs, error);
+  if (status == HR_OK && leads) status = page_prepare(&plan->page, &plan->args->page, error);
+  plan->input.no_stdin = plan->ranks.size > 1;
   if (status == HR_OK) status = input_read_trace(&plan->input, &plan->args->input, error);
   if (status == HR_OK) status = search(plan, error);
-  return status == HR_OK ? print_results(plan, error) : status;
+  return status == HR_OK && leads ? print_results(plan, error) : status;
 }
 
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
   struct plan_state plan = {.args = args};
-  enum hr_status status = run_all(&plan, operands->at[0], error);
+  const struct command *command = &plan.args->page.command;
+  enum hr_status status = ranks_start(&plan.ranks, command->count, command->words, error);
+  if (status == HR_OK) status = run_all(&plan, operands->at[0], error);
   page_finish(&plan.page);
   hr_plan_destroy(plan.plan);
   input_finish(&plan.input);
-  return status;
+  return hr_ranks_leave(&plan.ranks, status, error);
 }
 
 static void set_command(void *args, const struct command *command) {
@@ -194,4 +202,5 @@ const struct verb verb_plan = {
     .options = options,
     .args_bytes = sizeof(struct plan_args),
     .set_command = set_command,
+    .on_ranks = true,
     .run = run_verb};

@@ -62,25 +62,12 @@ static void warn_if_none_completed(const struct run_args *args, const struct hr_
   if (completed.count > 0 && completed.mean <= 0) fprintf(stderr, "warning: no job completed in any replication\n");
 }
 
-/* Runs the scenario several times and prints the results. The trace must have been read. */
-static enum hr_status run_replications(const struct input *input, const struct run_args *args, struct hr_error *error) {
-  struct progress_bar bar;
-  struct hr_replicates *replicates;
-  struct hr_replicate_config config = {.scenario = input->scenario,
-                                       .overrides = input->overrides.words.at,
-                                       .n_overrides = input->overrides.words.count,
-                                       .trace = input->trace,
-                                       .spec = &input->scenario->replications,
-                                       .n_threads = count_threads(args->threads),
-                                       .progress = progress_bar_start(&bar, !args->quiet)};
-  progress_bar_count(&bar, input->trace->n_jobs, input->scenario->replications.metric.text != NULL);
-  double begin_s = clock_s();
-  enum hr_status status = hr_replicate(&config, &replicates, error);
-  struct hr_perf perf = {.load_s = input->load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};
-  progress_bar_stop(&bar);
-  if (status == HR_OK && args->files.json)
-    status = hr_replicates_write_json(args->files.json, replicates, &perf, error);
+static enum hr_status print_replications(const struct input *input, const struct run_args *args,
+                                         const struct hr_replicates *replicates, const struct hr_perf *perf,
+                                         struct hr_error *error) {
+  enum hr_status status = HR_OK;
   struct hr_rejections rejections = {0};
+  if (args->files.json) status = hr_replicates_write_json(args->files.json, replicates, perf, error);
   if (status == HR_OK) status = input_predict_rejected(input, input->scenario, &rejections, error);
   if (status == HR_OK) input_warn_rejected(input, &input->scenario->cluster, &rejections);
   if (status == HR_OK) warn_if_none_completed(args, replicates);
@@ -90,15 +77,38 @@ static enum hr_status run_replications(const struct input *input, const struct r
     notes_print(stderr, notes);
     struct hr_replicated wait = {0};
     bool wants_table = !is_stdout(args->files.json);
-    if (wants_table) status = hr_replicates_print(stdout, replicates, &perf, wants_colour());
+    if (wants_table) status = hr_replicates_print(stdout, replicates, perf, wants_colour());
     if (wants_table && status == HR_OK) {
       hr_replicates_metric(replicates, "wait_s.p95", &wait, NULL);
       print_next(input, args, wait.mean, 0, 0);
     }
     if (status != HR_OK) hr_fail(error, status, "cannot print the table: %s", hr_status_meaning(status));
   }
-  hr_replicates_destroy(replicates);
   return status == HR_OK ? input_require_accepted(input, &rejections, error) : status;
+}
+
+/* Runs the scenario several times and prints the results. The trace must have been read. */
+static enum hr_status run_replications(const struct input *input, const struct run_args *args, struct hr_ranks *ranks,
+                                       struct hr_error *error) {
+  struct progress_bar bar;
+  bool leads = ranks->rank == 0;
+  struct hr_replicates *replicates;
+  struct hr_replicate_config config = {.scenario = input->scenario,
+                                       .overrides = input->overrides.words.at,
+                                       .n_overrides = input->overrides.words.count,
+                                       .trace = input->trace,
+                                       .spec = &input->scenario->replications,
+                                       .n_threads = count_rank_threads(args->threads),
+                                       .ranks = ranks,
+                                       .progress = progress_bar_start(&bar, leads && !args->quiet)};
+  progress_bar_count(&bar, input->trace->n_jobs, input->scenario->replications.metric.text != NULL);
+  double begin_s = clock_s();
+  enum hr_status status = hr_replicate(&config, &replicates, error);
+  const struct hr_perf perf = {.load_s = input->load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};
+  progress_bar_stop(&bar);
+  if (status == HR_OK && leads) status = print_replications(input, args, replicates, &perf, error);
+  hr_replicates_destroy(replicates);
+  return status;
 }
 
 /* ---- Streaming: which scenarios can be streamed ----------------------------------------------------- */
@@ -347,7 +357,8 @@ static const struct option options[] = {
      .kind = OPTION_WHOLE,
      .offset = AT(threads),
      .value = "N",
-     .help = "number of parallel replications (default: number of processors); does not change results",
+     .help = "number of parallel replications (default: number of processors; under mpirun per rank, default: 1); does "
+             "not change results",
      .min = 1,
      .max = HR_MAX_THREADS},
     {.name = "check",
@@ -362,7 +373,8 @@ static const struct option options[] = {
     {0}};
 
 static const char details[] = "Times in JSON and CSV files are in seconds. Files are written only if the run\n"
-                              "succeeds. Rejected jobs do not change the exit code.\n"
+                              "succeeds. Rejected jobs do not change the exit code. Under mpirun, the ranks\n"
+                              "share the replications; rank 0 makes a single run.\n"
                               "Exit code: 0 success, 1 all jobs were rejected, 2 bad input or usage, 3 a policy\n"
                               "broke its contract, 4 system failure.\n\n"
                               "Examples:\n"
@@ -375,6 +387,7 @@ static const char details[] = "Times in JSON and CSV files are in seconds. Files
 /* A run with its observers and its files. */
 struct run_state {
   const struct run_args *args;
+  struct hr_ranks ranks;
   struct input input;
   struct hr_replay replay;
   struct run_files files;
@@ -497,7 +510,7 @@ static enum hr_status check_streamed(const struct run_state *run, struct hr_erro
 static enum hr_status run_or_replicate(struct run_state *run, struct hr_error *error) {
   const struct run_args *args = run->args;
   if (args->stream) return run_stream(&run->input, args, error);
-  if (is_replicated(run->input.scenario)) return run_replications(&run->input, args, error);
+  if (is_replicated(run->input.scenario)) return run_replications(&run->input, args, &run->ranks, error);
   enum hr_status status = replay(run, error);
   return status == HR_OK ? print_results(run, error) : status;
 }
@@ -524,27 +537,34 @@ static enum hr_status run_all(struct run_state *run, const char *path, struct hr
   if (status == HR_OK && files->costs && !hr_scenario_has_prices(run->input.scenario))
     status = hr_fail(error, HR_BAD_INPUT, "--costs %s: %s has no prices; set a pool's market, or the scenario's costs",
                      files->costs, path);
-  if (status == HR_OK)
-    status = input_check_outputs(&run->input, path, outputs, sizeof outputs / sizeof *outputs, error);
+  bool leads = run->ranks.rank == 0;
+  size_t n_outputs = leads ? sizeof outputs / sizeof *outputs : 0;
+  if (status == HR_OK) status = input_check_outputs(&run->input, path, outputs, n_outputs, error);
   if (status == HR_OK) status = args->stream ? check_streamed(run, error) : check_replicated(run, error);
+  /* ranks cannot share a single run; rank 0 makes it */
+  if (status == HR_OK && !leads && !is_replicated(run->input.scenario)) return HR_OK;
   run->input.streamed = args->stream;
-  if (status == HR_OK) status = run_files_init(&run->files, files, &run->input, error);
+  run->input.no_stdin = run->ranks.size > 1 && status == HR_OK && is_replicated(run->input.scenario);
+  if (status == HR_OK && leads) status = run_files_init(&run->files, files, &run->input, error);
   if (status == HR_OK) status = input_read_trace(&run->input, &args->input, error);
   return status == HR_OK ? run_or_replicate(run, error) : status;
 }
 
-static enum hr_status run_scenario(const struct run_args *args, const char *path, struct hr_error *error) {
-  struct run_state run = {.args = args};
-  enum hr_status status = run_all(&run, path, error);
-  run_files_finish(&run.files);
-  hr_timeline_summary_destroy(run.timeline);
-  hr_replay_finish(&run.replay);
-  input_finish(&run.input);
+static enum hr_status run_scenario(struct run_state *run, const char *path, struct hr_error *error) {
+  enum hr_status status = run_all(run, path, error);
+  run_files_finish(&run->files);
+  hr_timeline_summary_destroy(run->timeline);
+  hr_replay_finish(&run->replay);
+  input_finish(&run->input);
   return status;
 }
 
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
-  return run_scenario(args, operands->at[0], error);
+  struct run_state run = {.args = args};
+  const struct command *command = &run.args->files.page.command;
+  enum hr_status status = ranks_start(&run.ranks, command->count, command->words, error);
+  if (status == HR_OK) status = run_scenario(&run, operands->at[0], error);
+  return hr_ranks_leave(&run.ranks, status, error);
 }
 
 static void set_command(void *args, const struct command *command) {
@@ -560,6 +580,7 @@ const struct verb verb_run = {.name = "run",
                               .options = options,
                               .args_bytes = sizeof(struct run_args),
                               .set_command = set_command,
+                              .on_ranks = true,
                               .run = run_verb};
 
 /* ---- report ----------------------------------------------------------------------------------------- */
@@ -600,9 +621,10 @@ static void print_written(const char *path) {
 }
 
 static enum hr_status run_report(const void *args, const struct words *operands, struct hr_error *error) {
-  const struct run_args *run = args;
-  enum hr_status status = run_scenario(run, operands->at[0], error);
-  if (status == HR_OK && !run->quiet && !run_files_to_stdout(&run->files)) print_written(run->files.page.report);
+  struct run_state run = {.args = args};
+  const struct run_file_args *files = &run.args->files;
+  enum hr_status status = run_scenario(&run, operands->at[0], error);
+  if (status == HR_OK && !run.args->quiet && !run_files_to_stdout(files)) print_written(files->page.report);
   return status;
 }
 

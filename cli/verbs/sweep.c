@@ -61,7 +61,7 @@ static const char sweep_details[] = "GRID is a JSON file with a scenario, axes a
                                     "(docs/researcher/sweep.md). All scenarios and traces are read before the first\n"
                                     "run. Each run is stored when it ends: an interrupted sweep resumes when the same\n"
                                     "command is repeated. The complete file has the same bytes in either case.\n"
-                                    "Under mpirun, rank 0 assigns the runs to the other ranks and writes the file.\n"
+                                    "Under mpirun, the ranks share the runs, and rank 0 also writes the file.\n"
                                     "Exit code: 0 success, 2 bad input or usage (the file of another sweep is not\n"
                                     "changed), 3 a policy broke its contract, 4 system failure.\n\n"
                                     "Examples:\n"
@@ -99,12 +99,6 @@ static char *default_file(const char *grid) {
   return file;
 }
 
-/* The number of threads. An MPI job usually has one rank per processor, so each rank uses one thread by default. */
-static uint32_t count_sweep_threads(uint64_t asked) {
-  bool launched = getenv("OMPI_COMM_WORLD_RANK") || getenv("PMI_RANK") || getenv("PMIX_RANK");
-  return asked == 0 && launched ? 1 : count_threads(asked);
-}
-
 /* ---- Output ----------------------------------------------------------------------------------------- */
 
 static enum hr_status write_page(struct page *page, const char *grid, const char *file,
@@ -136,26 +130,34 @@ static enum hr_status print_results(const char *grid, const char *file, const ch
 
 /* ---- sweep ------------------------------------------------------------------------------------------ */
 
-static enum hr_status sweep_into(const struct sweep_args *args, const char *grid, const char *file,
-                                 struct hr_error *error) {
-  struct progress_bar bar;
-  struct hr_sweep_counts counts = {0};
-  bool leads = hr_sweep_leads();
-  struct hr_sweep_config config = {
-      .grid = grid, .file = file, .max_runs = args->max_runs, .n_threads = count_sweep_threads(args->threads)};
+/* Checks the outputs before the sweep. */
+static enum hr_status prepare_outputs(const struct sweep_args *args, const char *grid, const char *file,
+                                      struct page *page, struct hr_error *error) {
   const struct output outputs[] = {{"db", file}, {"csv", args->csv}, {"report", args->page.report}};
-  struct page page = {0};
-  enum hr_status status = parse_shard(args->shard, &config, error);
-  if (status == HR_OK) status = page_prepare(&page, &args->page, error);
+  enum hr_status status = page_prepare(page, &args->page, error);
   if (status == HR_OK) status = outputs_check(outputs, sizeof outputs / sizeof *outputs, &grid, 1, error);
   if (status == HR_OK && is_stdout(file))
     status = hr_fail(error, HR_BAD_INPUT, "--db -: expected a file, not standard output");
-  if (status != HR_OK) return leads ? status : HR_OK; /* rank 0 reports the error */
+  return status;
+}
+
+static enum hr_status sweep_into(const struct sweep_args *args, const char *grid, const char *file,
+                                 struct hr_ranks *ranks, struct hr_error *error) {
+  struct progress_bar bar;
+  struct hr_sweep_counts counts = {0};
+  bool leads = ranks->rank == 0;
+  struct hr_sweep_config config = {.grid = grid,
+                                   .file = file,
+                                   .max_runs = args->max_runs,
+                                   .n_threads = count_rank_threads(args->threads),
+                                   .ranks = ranks};
+  struct page page = {0};
+  enum hr_status status = parse_shard(args->shard, &config, error);
+  if (status == HR_OK && leads) status = prepare_outputs(args, grid, file, &page, error);
   config.progress = progress_bar_start(&bar, leads && !args->quiet);
   progress_bar_count(&bar, 1, false);
-  status = hr_sweep(&config, &counts, error);
+  if (status == HR_OK) status = hr_sweep(&config, &counts, error);
   progress_bar_stop(&bar);
-  if (!leads) status = HR_OK; /* rank 0 reports errors of all ranks */
   if (status == HR_OK && leads && args->page.report) status = write_page(&page, grid, file, &counts, error);
   bool quiet = args->quiet || is_stdout(args->page.report);
   if (status == HR_OK && leads) status = print_results(grid, file, args->csv, quiet, &counts, error);
@@ -167,10 +169,13 @@ static enum hr_status sweep_into(const struct sweep_args *args, const char *grid
 static enum hr_status run_sweep(const void *untyped, const struct words *operands, struct hr_error *error) {
   const struct sweep_args *args = untyped;
   char *generated = args->db ? NULL : default_file(operands->at[0]);
-  if (!args->db && !generated) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  enum hr_status status = sweep_into(args, operands->at[0], args->db ? args->db : generated, error);
+  const struct command *command = &args->page.command;
+  struct hr_ranks ranks;
+  enum hr_status status = ranks_start(&ranks, command->count, command->words, error);
+  if (status == HR_OK && !args->db && !generated) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (status == HR_OK) status = sweep_into(args, operands->at[0], args->db ? args->db : generated, &ranks, error);
   free(generated);
-  return status;
+  return hr_ranks_leave(&ranks, status, error);
 }
 
 static void set_command(void *args, const struct command *command) {
@@ -186,6 +191,7 @@ const struct verb verb_sweep = {.name = "sweep",
                                 .options = sweep_options,
                                 .args_bytes = sizeof(struct sweep_args),
                                 .set_command = set_command,
+                                .on_ranks = true,
                                 .run = run_sweep};
 
 /* ---- merge ------------------------------------------------------------------------------------------ */

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs every policy with every seed on a pool of threads.
+ * Runs every policy with every seed on threads and ranks.
  *
  * Replication r has the same seed and, if workloads are redrawn, the same workload for all policies. So all policies
  * see the same random events and their differences are paired. A policy for which nothing is random is run once, and
  * its results are copied to all replications. Each run writes its metrics to its own place in the arrays, so the
  * results do not depend on the order in which runs end. The whole summary is kept only for the first run of each
- * policy. Scenarios with other seeds are parsed before the threads start.
+ * policy. Scenarios with other seeds are parsed before the threads start. In an MPI job, rank 0 receives the results of
+ * the other ranks.
  */
 
 #include "plan/compare/compare.h"
-
-#include "base/threads.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -73,7 +72,7 @@ const struct hr_summary *hr_comparison_summary(const struct hr_comparison *compa
 }
 
 const struct hr_trace *hr_comparison_trace(const struct hr_comparison *comparison) {
-  return hr__compare_trace(comparison, 0);
+  return comparison->redrawn ? comparison->workloads.list[0].trace : comparison->config.trace;
 }
 
 const struct hr_notes *hr_comparison_notes(const struct hr_comparison *comparison) {
@@ -130,6 +129,7 @@ static bool allocate(struct hr_comparison *comparison) {
   comparison->seeds = calloc(comparison->n_replications, sizeof *comparison->seeds);
   comparison->first_runs = calloc(n, sizeof *comparison->first_runs);
   comparison->seconds = calloc(n, sizeof *comparison->seconds);
+  comparison->run_seconds = calloc(n * comparison->n_replications, sizeof *comparison->run_seconds);
   comparison->values = nans(n * HR__N_METRICS * comparison->n_replications);
   comparison->fixed = calloc(n, sizeof *comparison->fixed);
   comparison->identical = calloc(n, sizeof *comparison->identical);
@@ -137,9 +137,10 @@ static bool allocate(struct hr_comparison *comparison) {
   comparison->curves = calloc(n, sizeof *comparison->curves);
   comparison->job_files = comparison->config.jobs ? calloc(n, sizeof *comparison->job_files) : NULL;
   comparison->titles = hr__compare_titles(comparison->config.contenders, comparison->config.n_contenders);
-  return comparison->seeds && comparison->first_runs && comparison->seconds && comparison->values &&
-         comparison->fixed && comparison->identical && comparison->digests && comparison->curves &&
-         (comparison->job_files || !comparison->config.jobs) && comparison->titles && make_tables(comparison);
+  return comparison->seeds && comparison->first_runs && comparison->seconds && comparison->run_seconds &&
+         comparison->values && comparison->fixed && comparison->identical && comparison->digests &&
+         comparison->curves && (comparison->job_files || !comparison->config.jobs) && comparison->titles &&
+         make_tables(comparison);
 }
 
 /* ---- Seeds, scenarios and workloads ---------------------------------------------------------------------------- */
@@ -171,18 +172,30 @@ static enum hr_status load_scenarios(struct hr_comparison *comparison, struct hr
   return status;
 }
 
-/* Draws the workload of each replication, as hr_replicate does. */
-static enum hr_status draw_workloads(struct hr_comparison *comparison, struct hr_error *error) {
+/* Prepares the workloads of the replications. Runs draw them when they need them. */
+static enum hr_status prepare_workloads(struct hr_comparison *comparison, struct hr_error *error) {
   const struct hr_compare_config *config = &comparison->config;
   const struct hr_workload_spec *workload = &config->scenario->replications.workload;
   struct hr_workload_cut cut;
-  if (!hr__workload_is_redrawn(workload)) return HR_OK;
-  comparison->workloads = calloc((size_t)comparison->n_replications + 1, sizeof(*comparison->workloads));
-  if (!comparison->workloads) return hr_fail(error, HR_NO_MEMORY, "out of memory for the replications");
-  enum hr_status status = hr_trace_cut(config->trace, workload, &cut, error);
-  for (uint32_t i = 0; status == HR_OK && i < comparison->n_replications; i++)
-    status = hr_trace_redraw(config->trace, workload, comparison->seeds[i], &comparison->workloads[i], error);
-  return status;
+  comparison->redrawn = hr__workload_is_redrawn(workload);
+  if (!comparison->redrawn) return HR_OK;
+  if (!hr__workloads_reserve(&comparison->workloads, comparison->n_replications))
+    return hr_fail(error, HR_NO_MEMORY, "out of memory for the replications");
+  return hr_trace_cut(config->trace, workload, &cut, error);
+}
+
+static enum hr_status redraw(const void *self, uint64_t seed, struct hr_trace **drawn, struct hr_error *error) {
+  const struct hr_compare_config *config = self;
+  return hr_trace_redraw(config->trace, &config->scenario->replications.workload, seed, drawn, error);
+}
+
+/* Finds the workload of a replication, as hr_replicate does. */
+static enum hr_status find_trace(struct hr_comparison *comparison, uint32_t replication, const struct hr_trace **trace,
+                                 struct hr_error *error) {
+  *trace = comparison->config.trace;
+  if (!comparison->redrawn) return HR_OK;
+  return hr__workloads_get(&comparison->workloads.list[replication], &comparison->drawing, &comparison->config, redraw,
+                           comparison->seeds[replication], trace, error);
 }
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
@@ -223,55 +236,108 @@ static bool is_skipped(const struct hr_comparison *comparison, uint32_t contende
   return replication > 0 && comparison->fixed[contender];
 }
 
-/* Runs one task. Tasks are numbered by replication, then by policy. */
-static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
-  struct compare_work *work = self;
+/* Makes a run and keeps its results. */
+static enum hr_status make_run(struct compare_work *work, uint32_t contender, uint32_t replication,
+                               struct hr_error *error) {
   struct hr_comparison *comparison = work->comparison;
   const struct hr_compare_config *config = &comparison->config;
-  uint32_t contender = (uint32_t)(task % config->n_contenders), replication = (uint32_t)(task / config->n_contenders);
   struct hr__progress_reporter reporter = {.sum = &work->sum};
   struct hr__compare_details first = {.comparison = comparison, .contender = contender};
   const struct hr__one_run_details details = {.self = &first,
                                               .costs_by_job = config->jobs != NULL,
                                               .prepare = hr__compare_details_prepare,
                                               .collect = hr__compare_details_collect};
-  if (is_skipped(comparison, contender, replication)) return HR_OK;
   struct hr__one_run_config one = {.scenario = comparison->scenarios && replication ? comparison->scenarios[replication]
                                                                                     : config->scenario,
-                                   .trace = hr__compare_trace(comparison, replication),
                                    .policy = config->contenders[contender].policy,
                                    .seed = comparison->seeds[replication],
                                    .alerts = replication == 0, /* alerts are reported for first runs only */
                                    .details = replication == 0 ? &details : NULL,
                                    .progress = hr__progress_reporter_progress(&reporter)};
-  struct hr__one_run run;
-  struct hr_error inner = {0};
-  enum hr_status status = hr__one_run_make(&one, &run, &inner);
+  struct hr__one_run run = {0};
+  enum hr_status status = find_trace(comparison, replication, &one.trace, error);
+  if (status != HR_OK) return status;
+  hr__progress_sum_correct(&work->sum, one.trace->n_jobs, config->trace->n_jobs);
+  status = hr__one_run_make(&one, &run, error);
   hr_placements_destroy(first.placements);
   if (status == HR_OK) store_metrics(comparison, contender, replication, &run);
-  pthread_mutex_lock(&work->sum.lock);
-  comparison->seconds[contender] += run.seconds;
-  pthread_mutex_unlock(&work->sum.lock);
+  comparison->run_seconds[(size_t)contender * comparison->n_replications + replication] = run.seconds;
   if (status == HR_OK && replication == 0)
     comparison->first_runs[contender] = run;
   else
     hr__one_run_finish(&run);
-  return status == HR_OK ? HR_OK
-                         : hr_fail(error, status, "policy %.200s: %s", config->contenders[contender].label, inner.text);
+  return status;
+}
+
+/* Items are numbered by replication, then by policy. */
+static uint32_t contender_of(const struct hr_comparison *comparison, size_t item) {
+  return (uint32_t)(item % comparison->config.n_contenders);
+}
+
+static uint32_t replication_of(const struct hr_comparison *comparison, size_t item) {
+  return (uint32_t)(item / comparison->config.n_contenders);
+}
+
+static enum hr_status run_item(void *self, size_t item, struct hr_error *error) {
+  struct compare_work *work = self;
+  const struct hr_comparison *comparison = work->comparison;
+  uint32_t contender = contender_of(comparison, item), replication = replication_of(comparison, item);
+  struct hr_error inner = {0};
+  if (is_skipped(comparison, contender, replication)) return HR_OK;
+  enum hr_status status = make_run(work, contender, replication, &inner);
+  if (status == HR_OK) return HR_OK;
+  return hr_fail(error, status, "policy %.200s: %s", comparison->config.contenders[contender].label, inner.text);
+}
+
+static void exchange_groups(struct hr__parcel *parcel, struct hr_comparison *comparison, uint32_t contender,
+                            uint32_t replication) {
+  for (size_t i = 0; i < HR__N_GROUP_TABLES; i++) {
+    struct hr__group_table *table = &comparison->groups[i];
+    for (size_t group = 0; group < table->count; group++)
+      for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++)
+        hr__parcel_bytes(parcel, &hr__compare_group_values(comparison, table, contender, group, m)[replication],
+                         sizeof(double));
+  }
+}
+
+/* Copies the results of a run. */
+static void exchange_item(void *self, size_t item, struct hr__parcel *parcel) {
+  struct compare_work *work = self;
+  struct hr_comparison *comparison = work->comparison;
+  uint32_t contender = contender_of(comparison, item), replication = replication_of(comparison, item);
+  size_t index = (size_t)contender * comparison->n_replications + replication;
+  if (is_skipped(comparison, contender, replication)) return;
+  for (unsigned m = 0; m < HR__N_METRICS; m++)
+    hr__parcel_bytes(parcel, &hr__compare_values(comparison, contender, (enum hr__metric)m)[replication],
+                     sizeof(double));
+  exchange_groups(parcel, comparison, contender, replication);
+  hr__parcel_bytes(parcel, &comparison->digests[index], sizeof *comparison->digests);
+  hr__parcel_bytes(parcel, &comparison->run_seconds[index], sizeof *comparison->run_seconds);
+  if (replication == 0) {
+    hr__parcel_bytes(parcel, &comparison->curves[contender], sizeof *comparison->curves);
+    hr__parcel_one_run(parcel, &comparison->first_runs[contender]);
+  }
+  if (parcel->reading) hr__progress_sum_add(&work->sum, comparison->config.trace->n_jobs);
 }
 
 static enum hr_status run_all(struct hr_comparison *comparison, struct hr_error *error) {
   const struct hr_compare_config *config = &comparison->config;
-  size_t count = (size_t)config->n_contenders * comparison->n_replications;
   struct compare_work work = {.comparison = comparison};
-  struct hr__tasks tasks = {.self = &work, .run = run_one, .count = count};
+  const struct hr__run_batch batch = {.self = &work,
+                                      .count = (size_t)config->n_contenders * comparison->n_replications,
+                                      .run = run_item,
+                                      .exchange = exchange_item,
+                                      .n_own = config->jobs ? config->n_contenders : 0}; /* their files are on rank 0 */
   uint64_t jobs = 0;
-  for (uint32_t r = 0; r < comparison->n_replications; r++)
-    for (uint32_t i = 0; i < config->n_contenders; i++)
-      jobs += is_skipped(comparison, i, r) ? 0 : hr__compare_trace(comparison, r)->n_jobs;
+  for (size_t item = 0; item < batch.count; item++)
+    if (!is_skipped(comparison, contender_of(comparison, item), replication_of(comparison, item)))
+      jobs += config->trace->n_jobs;
   hr__progress_sum_init(&work.sum, &config->progress, jobs);
-  enum hr_status status = hr__pool_run(&tasks, config->n_threads, error);
+  enum hr_status status = hr__batch_run(&batch, config->ranks, config->n_threads, error);
   hr__progress_sum_finish(&work.sum);
+  for (uint32_t i = 0; i < config->n_contenders; i++)
+    for (uint32_t r = 0; r < comparison->n_replications; r++)
+      comparison->seconds[i] += comparison->run_seconds[(size_t)i * comparison->n_replications + r];
   return status;
 }
 
@@ -456,6 +522,16 @@ static void find_fixed(struct hr_comparison *comparison) {
   }
 }
 
+/* Computes what depends on all runs. */
+static enum hr_status complete(struct hr_comparison *comparison, struct hr_error *error) {
+  const struct hr_trace *trace;
+  enum hr_status status = find_trace(comparison, 0, &trace, error);
+  if (status != HR_OK) return status;
+  find_identical(comparison);
+  drop_interruptions(comparison);
+  return note_all(comparison, error);
+}
+
 enum hr_status hr_compare(const struct hr_compare_config *config, struct hr_comparison **comparison,
                           struct hr_error *error) {
   *comparison = NULL;
@@ -464,17 +540,15 @@ enum hr_status hr_compare(const struct hr_compare_config *config, struct hr_comp
   struct hr_comparison *fresh = calloc(1, sizeof *fresh);
   if (!fresh) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   fresh->config = *config;
+  hr__drawing_init(&fresh->drawing);
   enum hr_status status = choose_replications(fresh, error);
   if (status == HR_OK && !allocate(fresh)) status = hr_fail(error, HR_NO_MEMORY, "out of memory for the replications");
   if (status == HR_OK) find_fixed(fresh);
   if (status == HR_OK) status = load_scenarios(fresh, error);
-  if (status == HR_OK) status = draw_workloads(fresh, error);
+  if (status == HR_OK) status = prepare_workloads(fresh, error);
+  if (status == HR_OK) status = hr__input_same(config->ranks, config->scenario, config->trace, error);
   if (status == HR_OK) status = run_all(fresh, error);
-  if (status == HR_OK) {
-    find_identical(fresh);
-    drop_interruptions(fresh);
-    status = note_all(fresh, error);
-  }
+  if (status == HR_OK && hr__ranks_first(config->ranks)) status = complete(fresh, error);
   if (status == HR_OK)
     *comparison = fresh;
   else
@@ -488,8 +562,8 @@ void hr_comparison_destroy(struct hr_comparison *comparison) {
     hr__one_run_finish(&comparison->first_runs[i]);
   for (uint32_t i = 0; comparison->scenarios && i < comparison->n_replications; i++)
     hr_scenario_destroy(comparison->scenarios[i]);
-  for (uint32_t i = 0; comparison->workloads && i < comparison->n_replications; i++)
-    hr_trace_destroy(comparison->workloads[i]);
+  hr__workloads_finish(&comparison->workloads);
+  hr__drawing_finish(&comparison->drawing);
   hr__compare_job_files_finish(comparison);
   hr__compare_titles_free(comparison->titles, comparison->config.n_contenders);
   for (size_t i = 0; i < HR__N_GROUP_TABLES; i++) {
@@ -498,13 +572,13 @@ void hr_comparison_destroy(struct hr_comparison *comparison) {
   }
   free(comparison->seeds);
   free(comparison->scenarios);
-  free(comparison->workloads);
   free(comparison->fixed);
   free(comparison->identical);
   free(comparison->digests);
   free(comparison->curves);
   free(comparison->first_runs);
   free(comparison->seconds);
+  free(comparison->run_seconds);
   free(comparison->values);
   hr_notes_finish(&comparison->notes);
   free(comparison);

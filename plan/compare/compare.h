@@ -58,9 +58,12 @@ struct hr_comparison {
   uint32_t n_replications; /* number of replications */
   bool exact;              /* everything is deterministic, so each policy was run once */
   uint64_t *seeds;         /* [n_replications] */
-  /* [n_replications], if workloads are redrawn: the workload of each replication, for all policies; NULL: all runs have
-     the trace of the config */
-  struct hr_trace **workloads;
+  /* whether each replication has a workload of its own, for all policies; otherwise all runs have the trace of the
+   * config
+   */
+  bool redrawn;
+  struct hr__workloads workloads; /* [n_replications] if redrawn */
+  struct hr__drawing drawing;
   bool *fixed;     /* [n_contenders] nothing is random for this policy: its replications are copies of replication 0 */
   bool *identical; /* [n_contenders] all of at least two replications have equal events and metrics */
   uint64_t *digests;                 /* [contender][replication] */
@@ -70,6 +73,7 @@ struct hr_comparison {
   /* [n_replications] if prices are random; NULL: the scenario of the config applies to all */
   struct hr_scenario **scenarios;
   struct hr__one_run *first_runs; /* [n_contenders], of replication 0 */
+  double *run_seconds;            /* [contender][replication], wall clock time of each run, in seconds */
   double *seconds;                /* [n_contenders], wall clock time of all runs, in seconds */
   double *values;                 /* [contender][metric][replication] */
   struct hr__group_table groups[HR__N_GROUP_TABLES];
@@ -86,11 +90,6 @@ static inline double *hr__compare_group_values(const struct hr_comparison *compa
                                                unsigned metric) {
   size_t row = ((size_t)contender * table->count + group) * HR__N_COMPARE_GROUP_METRICS + metric;
   return table->values + row * comparison->n_replications;
-}
-
-/* The trace of a replication. */
-static inline const struct hr_trace *hr__compare_trace(const struct hr_comparison *comparison, uint32_t replication) {
-  return comparison->workloads ? comparison->workloads[replication] : comparison->config.trace;
 }
 
 /* Whether a policy and the first one have only identical replications. The runs then say nothing about variation, so

@@ -382,7 +382,7 @@ static void markdown_put_head(struct compare_markdown *page) {
             "%" PRIu32
             " runs of each policy, with the same %srandom events for all. In brackets: the difference from the "
             "first policy with the margin of its paired 95 %% interval; bold: significant.\n\n",
-            page->comparison->n_replications, page->comparison->workloads ? "workloads and " : "");
+            page->comparison->n_replications, page->comparison->redrawn ? "workloads and " : "");
 }
 
 static void markdown_put_policies(struct compare_markdown *page) {

@@ -400,7 +400,7 @@ static void put_runs(struct compare_terminal *table) {
   else
     hr__put_field(&table->console, "runs",
                   "%" PRIu32 " of each policy, each with its own %s, which are the same for all policies",
-                  comparison->n_replications, comparison->workloads ? "workload and random events" : "random events");
+                  comparison->n_replications, comparison->redrawn ? "workload and random events" : "random events");
 }
 
 static void put_head(struct compare_terminal *table) {

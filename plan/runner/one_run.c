@@ -12,6 +12,7 @@
 #include "headroom/unstable/compare.h"
 #include "headroom/unstable/metrics.h"
 #include "headroom/unstable/replay.h"
+#include "report/metrics/parcels.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -69,6 +70,19 @@ enum hr_status hr__input_digest_file(const char *path, uint64_t *digest, struct 
   return status;
 }
 
+enum hr_status hr__input_same(struct hr_ranks *ranks, const struct hr_scenario *scenario, const struct hr_trace *trace,
+                              struct hr_error *error) {
+  uint64_t digest = HR__DIGEST_SEED;
+  if (!ranks || ranks->size <= 1) return HR_OK;
+  enum hr_status status = hr__input_digest_file(scenario->path, &digest, error);
+  digest = hr__digest_add(digest, trace->n_jobs);
+  digest = hr__input_digest_bytes(digest, trace->submit_us, trace->n_jobs * sizeof *trace->submit_us);
+  digest = hr__input_digest_bytes(digest, trace->work_us, trace->n_jobs * sizeof *trace->work_us);
+  digest = hr__input_digest_bytes(digest, trace->gpus, trace->n_jobs * sizeof *trace->gpus);
+  status = hr_ranks_agree(ranks, status, error);
+  return status == HR_OK ? hr_ranks_same(ranks, digest, "input files", error) : status;
+}
+
 /* ---- One run of many -------------------------------------------------------------------------------- */
 
 uint64_t hr_replication_seed(uint64_t seed, uint32_t replication) {
@@ -106,6 +120,23 @@ enum hr_status hr__one_run_make(const struct hr__one_run_config *config, struct 
   take(&replay, run);
   hr_replay_finish(&replay);
   return status;
+}
+
+static void put_notes(struct hr__parcel *parcel, struct hr_notes *notes) {
+  size_t count = notes->count;
+  hr__parcel_bytes(parcel, &count, sizeof count);
+  void *texts = hr__parcel_array(parcel, notes->text, &count, sizeof *notes->text);
+  if (parcel->reading) *notes = (struct hr_notes){.text = texts, .count = count, .capacity = count};
+  for (size_t i = 0; i < count; i++) hr__parcel_text(parcel, &notes->text[i]);
+}
+
+void hr__parcel_one_run(struct hr__parcel *parcel, struct hr__one_run *run) {
+  bool has_alerts = run->alerts != NULL;
+  hr__parcel_bytes(parcel, &run->seconds, sizeof run->seconds);
+  hr__parcel_bytes(parcel, &has_alerts, sizeof has_alerts);
+  hr__parcel_summary(parcel, &run->summary);
+  put_notes(parcel, &run->notes);
+  if (has_alerts) hr__parcel_alerts(parcel, &run->alerts);
 }
 
 static double clock_s(void) {

@@ -120,16 +120,6 @@ static enum hr_status note(struct hr_replicates *replicates, bool many, struct h
   return status == HR_OK ? HR_OK : no_memory(error);
 }
 
-/* Runs replication 0 again, to obtain its whole summary. */
-static enum hr_status run_first(struct hr_replicates *replicates, struct hr_error *error) {
-  struct hr__one_run_config config;
-  enum hr_status status =
-      hr__runner_case(replicates->runner, (struct hr__trial){replicates->candidate, 0}, &config, error);
-  if (status != HR_OK) return status;
-  replicates->first_trace = config.trace;
-  return hr__one_run_make(&config, &replicates->first, error);
-}
-
 static enum hr_status run_all(struct hr_replicates *replicates, struct hr_error *error) {
   const struct hr_replicate_config *config = &replicates->config;
   struct hr__runner_config runner = {.scenario = config->scenario,
@@ -139,6 +129,8 @@ static enum hr_status run_all(struct hr_replicates *replicates, struct hr_error 
                                      .metrics = replicates->metrics,
                                      .n_metrics = replicates->n_metrics,
                                      .n_threads = config->n_threads,
+                                     .ranks = config->ranks,
+                                     .first = &replicates->first,
                                      .progress = config->progress};
   struct hr__environment environment = {.workload = config->spec->workload};
   uint32_t number;
@@ -156,7 +148,6 @@ static enum hr_status run_all(struct hr_replicates *replicates, struct hr_error 
     status = run_to(replicates, replicates->exact ? 1 : count, error);
   else
     status = run_until(replicates, error);
-  if (status == HR_OK) status = run_first(replicates, error);
   return status == HR_OK ? note(replicates, many, error) : status;
 }
 
@@ -166,7 +157,9 @@ enum hr_status hr_replicate(const struct hr_replicate_config *config, struct hr_
   struct hr_replicates *fresh = calloc(1, sizeof *fresh);
   if (!fresh) return no_memory(error);
   fresh->config = *config;
-  enum hr_status status = list_metrics(fresh) ? run_all(fresh, error) : no_memory(error);
+  enum hr_status status = list_metrics(fresh) ? HR_OK : no_memory(error);
+  if (status == HR_OK) status = hr__input_same(config->ranks, config->scenario, config->trace, error);
+  if (status == HR_OK) status = run_all(fresh, error);
   if (status == HR_OK)
     *replicates = fresh;
   else

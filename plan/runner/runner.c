@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The runner: candidates, environments and runs on threads.
+ * The runner: candidates, environments and runs on threads and ranks.
  *
  * Candidates and environments are growing arrays. Each candidate has one entry per replication, each environment one
- * workload per replication. Scenarios are parsed and workloads are drawn before the threads start. A run writes only to
- * its own entry.
+ * workload per replication. Scenarios are parsed before the threads start. A run writes only to its own entry. Of runs
+ * that another rank of an MPI job makes, only the metrics are received.
  */
 
 #include "plan/runner/runner.h"
 
 #include "base/array.h"
-#include "base/threads.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/compare.h"
 
@@ -36,6 +35,7 @@ struct hr__runner *hr__runner_create(const struct hr__runner_config *config) {
   runner->config.metrics = runner->metrics = metrics;
   hr__progress_sum_init(&runner->progress, &config->progress, 0);
   (void)hr_catalog_load(NULL, &runner->catalog, NULL); /* on failure, each scenario reads it and reports the error */
+  hr__drawing_init(&runner->drawing);
   return runner;
 }
 
@@ -54,16 +54,13 @@ static void candidate_finish(struct hr__runner_candidate *candidate) {
 void hr__runner_destroy(struct hr__runner *runner) {
   if (!runner) return;
   for (uint32_t i = 0; i < runner->n_candidates; i++) candidate_finish(&runner->candidates[i]);
-  for (uint32_t i = 0; i < runner->n_environments; i++) {
-    for (uint32_t k = 0; k < runner->environments[i].n_workloads; k++)
-      hr_trace_destroy(runner->environments[i].workloads[k]);
-    free(runner->environments[i].workloads);
-  }
+  for (uint32_t i = 0; i < runner->n_environments; i++) hr__workloads_finish(&runner->environments[i].workloads);
   free(runner->candidates);
   free(runner->environments);
   free(runner->metrics);
   hr_catalog_destroy(runner->catalog);
   hr__progress_sum_finish(&runner->progress);
+  hr__drawing_finish(&runner->drawing);
   free(runner);
 }
 
@@ -149,6 +146,38 @@ enum hr_status hr__runner_add_candidate(struct hr__runner *runner, const char *c
   return HR_OK;
 }
 
+/* ---- Workloads -------------------------------------------------------------------------------------- */
+
+bool hr__workloads_reserve(struct hr__workloads *workloads, uint32_t count) {
+  if (count <= workloads->count) return true;
+  if (count < 2 * workloads->count) count = 2 * workloads->count;
+  if (!HR__ARRAY_RESIZE(workloads->list, count)) return false;
+  while (workloads->count < count) workloads->list[workloads->count++] = (struct hr__workload){0};
+  return true;
+}
+
+enum hr_status hr__workloads_get(struct hr__workload *workload, struct hr__drawing *drawing, const void *self,
+                                 enum hr_status (*draw)(const void *self, uint64_t seed, struct hr_trace **drawn,
+                                                        struct hr_error *error),
+                                 uint64_t seed, const struct hr_trace **trace, struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  pthread_mutex_lock(&drawing->lock);
+  while (workload->in_work) pthread_cond_wait(&drawing->ended, &drawing->lock);
+  if (!workload->trace) {
+    struct hr_trace *drawn = NULL;
+    workload->in_work = true;
+    pthread_mutex_unlock(&drawing->lock);
+    status = draw(self, seed, &drawn, error);
+    pthread_mutex_lock(&drawing->lock);
+    workload->trace = drawn;
+    workload->in_work = false;
+    pthread_cond_broadcast(&drawing->ended);
+  }
+  *trace = workload->trace;
+  pthread_mutex_unlock(&drawing->lock);
+  return status;
+}
+
 /* ---- Preparation of runs ---------------------------------------------------------------------------- */
 
 static enum hr_status make_replication(const struct hr__runner *runner, struct hr__runner_candidate *candidate,
@@ -165,10 +194,32 @@ static enum hr_status make_replication(const struct hr__runner *runner, struct h
   return (*entry)->metrics ? HR_OK : no_memory(error);
 }
 
-static enum hr_status redraw(const struct hr__runner *runner, const struct hr__runner_environment *environment,
-                             uint64_t seed, struct hr_trace **drawn, struct hr_error *error) {
+static enum hr_status prepare(struct hr__runner *runner, struct hr__trial trial, struct hr__runner_replication **entry,
+                              struct hr_error *error) {
+  struct hr__runner_candidate *candidate = &runner->candidates[trial.candidate];
+  struct hr__runner_environment *environment = &runner->environments[candidate->environment];
+  uint64_t seed = hr_replication_seed(runner->config.scenario->seed, trial.replication);
+  enum hr_status status = make_replication(runner, candidate, trial.replication, entry, error);
+  if (status == HR_OK && environment->redrawn &&
+      !hr__workloads_reserve(&environment->workloads, trial.replication < 8 ? 8 : trial.replication + 1))
+    status = no_memory(error);
+  if (status == HR_OK && candidate->scenario->prices_drawn && trial.replication > 0 && !(*entry)->scenario)
+    status = load(runner, candidate, &seed, &(*entry)->scenario, error);
+  return status;
+}
+
+/* What a workload is drawn from. */
+struct draw_source {
+  const struct hr__runner *runner;
+  const struct hr__runner_environment *environment;
+};
+
+static enum hr_status redraw(const void *self, uint64_t seed, struct hr_trace **drawn, struct hr_error *error) {
+  const struct draw_source *source = self;
+  const struct hr__runner_environment *environment = source->environment;
+  const struct hr_trace *trace = source->runner->config.trace;
   struct hr_workload_spec spec = environment->spec.workload;
-  if (!environment->spec.forecast) return hr_trace_redraw(runner->config.trace, &spec, seed, drawn, error);
+  if (!environment->spec.forecast) return hr_trace_redraw(trace, &spec, seed, drawn, error);
   uint32_t n =
       environment->cut.n_positions < HR_MAX_FORECAST_WEEKS ? environment->cut.n_positions : HR_MAX_FORECAST_WEEKS;
   double *factors = malloc(((size_t)spec.n_series * n + 1) * sizeof *factors);
@@ -176,112 +227,119 @@ static enum hr_status redraw(const struct hr__runner *runner, const struct hr__r
   enum hr_status status = hr_forecast_factors(environment->spec.forecast, seed, false, 0, n, factors, error);
   spec.factors = factors;
   spec.n_positions = n;
-  if (status == HR_OK) status = hr_trace_redraw(runner->config.trace, &spec, seed, drawn, error);
+  if (status == HR_OK) status = hr_trace_redraw(trace, &spec, seed, drawn, error);
   free(factors);
-  return status;
-}
-
-static enum hr_status draw_workload(struct hr__runner *runner, struct hr__runner_environment *environment,
-                                    uint32_t replication, uint64_t seed, struct hr_error *error) {
-  if (!environment->redrawn) return HR_OK;
-  if (replication >= environment->n_workloads) {
-    uint32_t count = replication < 8 ? 8 : 2 * replication;
-    if (!HR__ARRAY_RESIZE(environment->workloads, count)) return no_memory(error);
-    while (environment->n_workloads < count) environment->workloads[environment->n_workloads++] = NULL;
-  }
-  if (environment->workloads[replication]) return HR_OK;
-  return redraw(runner, environment, seed, &environment->workloads[replication], error);
-}
-
-static enum hr_status prepare(struct hr__runner *runner, struct hr__trial trial, struct hr__runner_replication **entry,
-                              struct hr_error *error) {
-  struct hr__runner_candidate *candidate = &runner->candidates[trial.candidate];
-  struct hr__runner_environment *environment = &runner->environments[candidate->environment];
-  uint64_t seed = hr_replication_seed(runner->config.scenario->seed, trial.replication);
-  enum hr_status status = make_replication(runner, candidate, trial.replication, entry, error);
-  if (status == HR_OK) status = draw_workload(runner, environment, trial.replication, seed, error);
-  if (status == HR_OK && candidate->scenario->prices_drawn && trial.replication > 0 && !(*entry)->scenario)
-    status = load(runner, candidate, &seed, &(*entry)->scenario, error);
   return status;
 }
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
-static struct hr__one_run_config run_config(const struct hr__runner *runner, struct hr__trial trial) {
+/* Fills the configuration of a run that was prepared. Draws its workload. */
+static enum hr_status run_config(struct hr__runner *runner, struct hr__trial trial, struct hr__one_run_config *config,
+                                 struct hr_error *error) {
   const struct hr__runner_candidate *candidate = &runner->candidates[trial.candidate];
-  const struct hr__runner_environment *environment = &runner->environments[candidate->environment];
+  struct hr__runner_environment *environment = &runner->environments[candidate->environment];
   const struct hr__runner_replication *entry = &candidate->replications[trial.replication];
   const struct hr_scenario *scenario = entry->scenario ? entry->scenario : candidate->scenario;
-  return (struct hr__one_run_config){.scenario = scenario,
-                                     .trace = environment->redrawn ? environment->workloads[trial.replication]
-                                                                   : runner->config.trace,
-                                     .policy = &scenario->policy,
-                                     .seed = hr_replication_seed(runner->config.scenario->seed, trial.replication)};
+  *config = (struct hr__one_run_config){.scenario = scenario,
+                                        .trace = runner->config.trace,
+                                        .policy = &scenario->policy,
+                                        .seed = hr_replication_seed(runner->config.scenario->seed, trial.replication)};
+  if (!environment->redrawn) return HR_OK;
+  const struct draw_source source = {runner, environment};
+  return hr__workloads_get(&environment->workloads.list[trial.replication], &runner->drawing, &source, redraw,
+                           config->seed, &config->trace, error);
 }
 
 /* The trials of one call of hr__runner_run that have no result yet. */
-struct batch {
+struct trials {
   struct hr__runner *runner;
-  struct hr__trial *trials;
+  struct hr__trial *list;
   size_t count;
 };
 
-static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
-  struct batch *batch = self;
-  struct hr__runner *runner = batch->runner;
-  struct hr__trial trial = batch->trials[task];
-  struct hr__runner_replication *entry = &runner->candidates[trial.candidate].replications[trial.replication];
+static struct hr__runner_replication *entry_of(const struct trials *trials, size_t item) {
+  struct hr__trial trial = trials->list[item];
+  return &trials->runner->candidates[trial.candidate].replications[trial.replication];
+}
+
+static enum hr_status run_one(void *self, size_t item, struct hr_error *error) {
+  struct trials *trials = self;
+  struct hr__runner *runner = trials->runner;
+  struct hr__trial trial = trials->list[item];
+  struct hr__runner_replication *entry = entry_of(trials, item);
   struct hr__progress_reporter reporter = {.sum = &runner->progress};
-  struct hr__one_run_config config = run_config(runner, trial);
+  struct hr__one_run_config config;
+  enum hr_status status = run_config(runner, trial, &config, error);
+  if (status != HR_OK) return status;
+  hr__progress_sum_correct(&runner->progress, config.trace->n_jobs, runner->config.trace->n_jobs);
   config.progress = hr__progress_reporter_progress(&reporter);
   struct hr__one_run run;
-  enum hr_status status = hr__one_run_make(&config, &run, error);
+  status = hr__one_run_make(&config, &run, error);
   if (status == HR_OK)
     hr__scoped_metrics_of_run(run.summary, runner->metrics, runner->config.n_metrics, entry->metrics);
   entry->made = status == HR_OK;
-  hr__one_run_finish(&run);
+  if (entry->made && runner->config.first && trial.candidate == 0 && trial.replication == 0)
+    *runner->config.first = run;
+  else
+    hr__one_run_finish(&run);
   return status;
 }
 
-/* Whether the batch contains the trial already. The list of a caller may contain duplicates. */
-static bool is_listed(const struct batch *batch, struct hr__trial trial) {
-  for (size_t i = 0; i < batch->count; i++)
-    if (batch->trials[i].candidate == trial.candidate && batch->trials[i].replication == trial.replication) return true;
+/* Copies the metrics of a run. */
+static void exchange(void *self, size_t item, struct hr__parcel *parcel) {
+  struct trials *trials = self;
+  struct hr__runner *runner = trials->runner;
+  struct hr__runner_replication *entry = entry_of(trials, item);
+  bool received = parcel->reading && !entry->made;
+  hr__parcel_bytes(parcel, entry->metrics, runner->config.n_metrics * sizeof *entry->metrics);
+  entry->made = entry->made || !parcel->failed;
+  if (received) hr__progress_sum_add(&runner->progress, runner->config.trace->n_jobs);
+}
+
+/* Whether the trial is listed already. The list of a caller may contain duplicates. */
+static bool is_listed(const struct trials *to_run, struct hr__trial trial) {
+  for (size_t i = 0; i < to_run->count; i++)
+    if (to_run->list[i].candidate == trial.candidate && to_run->list[i].replication == trial.replication) return true;
   return false;
 }
 
-static enum hr_status list_batch(struct batch *batch, const struct hr__trial *trials, size_t count,
-                                 struct hr_error *error) {
-  struct hr__runner *runner = batch->runner;
+static enum hr_status list_trials(struct trials *to_run, const struct hr__trial *trials, size_t count,
+                                  struct hr_error *error) {
+  struct hr__runner *runner = to_run->runner;
   for (size_t i = 0; i < count; i++) {
     struct hr__trial trial = {trials[i].candidate, hr__runner_replication_of(&runner->candidates[trials[i].candidate],
                                                                              trials[i].replication)};
-    struct hr__runner_replication *entry;
-    if (hr__runner_values(runner, trial.candidate, trial.replication) || is_listed(batch, trial)) continue;
+    struct hr__runner_replication *entry = NULL;
+    if (hr__runner_values(runner, trial.candidate, trial.replication) || is_listed(to_run, trial)) continue;
     enum hr_status status = prepare(runner, trial, &entry, error);
     if (status != HR_OK) return status;
-    batch->trials[batch->count++] = trial;
-    runner->progress.total += run_config(runner, trial).trace->n_jobs;
+    to_run->list[to_run->count++] = trial;
+    runner->progress.total += runner->config.trace->n_jobs; /* corrected when the workload is drawn */
   }
   return HR_OK;
 }
 
 enum hr_status hr__runner_run(struct hr__runner *runner, const struct hr__trial *trials, size_t count,
                               struct hr_error *error) {
-  struct batch batch = {.runner = runner, .trials = calloc(count + 1, sizeof *batch.trials)};
-  enum hr_status status = batch.trials ? list_batch(&batch, trials, count, error) : no_memory(error);
-  struct hr__tasks tasks = {.self = &batch, .run = run_one, .count = batch.count};
-  if (status == HR_OK) status = hr__pool_run(&tasks, runner->config.n_threads, error);
-  if (status == HR_OK) runner->n_runs += batch.count;
-  free(batch.trials);
+  struct trials to_run = {.runner = runner, .list = calloc(count + 1, sizeof *to_run.list)};
+  enum hr_status status = to_run.list ? list_trials(&to_run, trials, count, error) : no_memory(error);
+  const struct hr__run_batch batch = {.self = &to_run,
+                                      .count = to_run.count,
+                                      .run = run_one,
+                                      .exchange = exchange,
+                                      .n_own = runner->config.first && to_run.count ? 1 : 0,
+                                      .shared = true};
+  if (status == HR_OK) status = hr__batch_run(&batch, runner->config.ranks, runner->config.n_threads, error);
+  if (status == HR_OK) runner->n_runs += to_run.count;
+  free(to_run.list);
   return status;
 }
 
 enum hr_status hr__runner_case(struct hr__runner *runner, struct hr__trial trial, struct hr__one_run_config *config,
                                struct hr_error *error) {
-  struct hr__runner_replication *entry;
+  struct hr__runner_replication *entry = NULL;
   trial.replication = hr__runner_replication_of(&runner->candidates[trial.candidate], trial.replication);
   enum hr_status status = prepare(runner, trial, &entry, error);
-  if (status == HR_OK) *config = run_config(runner, trial);
-  return status;
+  return status == HR_OK ? run_config(runner, trial, config, error) : status;
 }

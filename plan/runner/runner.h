@@ -5,6 +5,7 @@
 /* Runs and their metrics: metrics of groups of jobs, statistics of independent runs, one run, and the runner of many
    variants of a scenario. */
 
+#include "base/parcel.h"
 #include "headroom/report.h"
 #include "headroom/scenario.h"
 #include "headroom/sim.h"
@@ -12,12 +13,19 @@
 #include "headroom/unstable/compare.h"
 #include "headroom/unstable/experiments.h"
 #include "headroom/unstable/planning.h"
+#include "headroom/unstable/ranks.h"
 #include "headroom/unstable/replay.h"
 #include "report/metrics/catalog.h"
 #include "report/tables/json_tree.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* Set by the build: whether ranks of an MPI job can share runs. */
+#ifndef HEADROOM_WITH_MPI
+#define HEADROOM_WITH_MPI 0
+#endif
 
 /* ---- Scoped metrics (intervals.c) ---------------------------------------------------------------------- */
 
@@ -161,6 +169,11 @@ uint64_t hr__input_digest_bytes(uint64_t digest, const void *bytes, size_t count
    memory. */
 enum hr_status hr__input_digest_file(const char *path, uint64_t *digest, struct hr_error *error);
 
+/* Returns HR_BAD_INPUT on all ranks of an MPI job if they have read different scenarios or traces. `ranks` NULL:
+   without MPI. */
+enum hr_status hr__input_same(struct hr_ranks *ranks, const struct hr_scenario *scenario, const struct hr_trace *trace,
+                              struct hr_error *error);
+
 /* ---- The run ---------------------------------------------------------------------------------------- */
 
 /* Callbacks for a caller that needs the results of single jobs, which a summary lacks. */
@@ -200,6 +213,9 @@ static inline void hr__one_run_finish(struct hr__one_run *run) {
   *run = (struct hr__one_run){0};
 }
 
+/* Copies a run into the parcel or out of it. If reading fails, the run must still be finished. */
+void hr__parcel_one_run(struct hr__parcel *parcel, struct hr__one_run *run);
+
 /* ---- Progress of concurrent runs -------------------------------------------------------------------- */
 
 /* The summed progress of concurrent runs. A lock ensures that only one thread at a time calls `to`. */
@@ -216,6 +232,21 @@ static inline void hr__progress_sum_init(struct hr__progress_sum *sum, const str
 
 static inline void hr__progress_sum_finish(struct hr__progress_sum *sum) {
   pthread_mutex_destroy(&sum->lock);
+}
+
+/* Adds the jobs of a run that did not report its progress itself. */
+static inline void hr__progress_sum_add(struct hr__progress_sum *sum, uint64_t jobs) {
+  pthread_mutex_lock(&sum->lock);
+  sum->done += jobs;
+  if (sum->to.report) sum->to.report(sum->to.self, sum->done, sum->total, 0);
+  pthread_mutex_unlock(&sum->lock);
+}
+
+/* Corrects the total if a run has `jobs` jobs, but was counted as `counted` jobs. */
+static inline void hr__progress_sum_correct(struct hr__progress_sum *sum, uint64_t jobs, uint64_t counted) {
+  pthread_mutex_lock(&sum->lock);
+  sum->total += jobs - counted;
+  pthread_mutex_unlock(&sum->lock);
 }
 
 /* One of the runs that contribute to the summed progress. */
@@ -239,6 +270,103 @@ static inline void hr__progress_add(void *self, uint64_t done, uint64_t total, i
 /* Returns the callback to pass to the run. `reporter` must outlive the run. */
 static inline struct hr_progress hr__progress_reporter_progress(struct hr__progress_reporter *reporter) {
   return (struct hr_progress){.self = reporter, .report = reporter->sum->to.report ? hr__progress_add : NULL};
+}
+
+/* ---- Batches of runs (ranks.c) ------------------------------------------------------------------------- */
+
+/*
+ * A batch: independent items of work, such as runs, that are divided among the threads of this process and, in an MPI
+ * job, among the threads of all ranks. Sweeps, plans, comparisons and replications make their runs in batches.
+ */
+
+/* Items, numbered 0 .. count - 1. Each callback is called with `self`. */
+struct hr__run_batch {
+  void *self;
+  size_t count;
+  /* Computes an item and keeps its result. Called on any thread of any rank. */
+  enum hr_status (*run)(void *self, size_t item, struct hr_error *error);
+  /* Copies the result of an item into a parcel or out of it. Unless the batch is shared, other ranks than 0 do not use
+     a result again after they have packed it. */
+  void (*exchange)(void *self, size_t item, struct hr__parcel *parcel);
+  /* Uses a result on rank 0, in the order in which items end; only one thread at a time calls this function. NULL: the
+     result remains where `run` or `exchange` has put it. */
+  enum hr_status (*store)(void *self, size_t item, struct hr_error *error);
+  size_t n_own; /* rank 0 itself computes the first `n_own` items */
+  bool shared;  /* all ranks get all results; otherwise only rank 0 */
+};
+
+/* Computes all items. All ranks must call this function with equal batches; `ranks` NULL: without MPI. Items are begun
+   in ascending order. If items fail, returns the status and error of the failed item with the lowest number, and every
+   item before it has a result. All ranks return the same status; only rank 0 gets the error. */
+enum hr_status hr__batch_run(const struct hr__run_batch *batch, struct hr_ranks *ranks, uint32_t n_threads,
+                             struct hr_error *error);
+
+/* Whether several ranks share the work. */
+static inline bool hr__ranks_several(const struct hr_ranks *ranks) {
+  return ranks && ranks->size > 1;
+}
+
+/* Whether this process has the results of batches that are not shared. */
+static inline bool hr__ranks_first(const struct hr_ranks *ranks) {
+  return !ranks || ranks->rank == 0;
+}
+
+/* These functions are called only if there are several ranks. */
+
+/* Sends bytes of rank 0 to all other ranks. All ranks must call this function with an equal `count`. */
+void hr__ranks_share(void *bytes, size_t count);
+/* hr__batch_run for several ranks. */
+enum hr_status hr__ranks_batch(const struct hr__run_batch *batch, struct hr_ranks *ranks, uint32_t n_threads,
+                               struct hr_error *error);
+
+/* ---- Workloads of replications (runner.c) ---------------------------------------------------------------- */
+
+/*
+ * The workloads of replications. A workload is drawn by the first run that needs it, in the thread of this run. So
+ * threads draw in parallel, and a rank of an MPI job draws only the workloads of its own runs.
+ */
+
+/* One workload. It is drawn once. */
+struct hr__workload {
+  struct hr_trace *trace; /* NULL: not drawn */
+  bool in_work;           /* a thread draws it now */
+};
+
+/* Workloads by replication. A list with all members 0 is empty. */
+struct hr__workloads {
+  struct hr__workload *list; /* [count] */
+  uint32_t count;
+};
+
+/* Lets threads wait for a workload that another thread draws. Any number of lists can share it. */
+struct hr__drawing {
+  pthread_mutex_t lock;
+  pthread_cond_t ended;
+};
+
+static inline void hr__drawing_init(struct hr__drawing *drawing) {
+  pthread_mutex_init(&drawing->lock, NULL);
+  pthread_cond_init(&drawing->ended, NULL);
+}
+
+static inline void hr__drawing_finish(struct hr__drawing *drawing) {
+  pthread_cond_destroy(&drawing->ended);
+  pthread_mutex_destroy(&drawing->lock);
+}
+
+/* Makes room for `count` workloads. No thread may use the list meanwhile. Returns false when out of memory. */
+bool hr__workloads_reserve(struct hr__workloads *workloads, uint32_t count);
+
+/* Sets *trace to the workload, which belongs to the list. `draw` draws it from `self` if no thread has drawn it yet. */
+enum hr_status hr__workloads_get(struct hr__workload *workload, struct hr__drawing *drawing, const void *self,
+                                 enum hr_status (*draw)(const void *self, uint64_t seed, struct hr_trace **drawn,
+                                                        struct hr_error *error),
+                                 uint64_t seed, const struct hr_trace **trace, struct hr_error *error);
+
+static inline void hr__workloads_finish(struct hr__workloads *workloads) {
+  for (uint32_t i = 0; i < workloads->count; i++) hr_trace_destroy(workloads->list[i].trace);
+  free(workloads->list);
+  *workloads = (struct hr__workloads){0};
 }
 
 /* ---- Many runs (runner.c) ------------------------------------------------------------------------------ */
@@ -276,6 +404,9 @@ struct hr__runner_config {
   const struct hr__scoped_metric *metrics; /* metrics to store for every run; copied */
   size_t n_metrics;
   uint32_t n_threads;
+  struct hr_ranks *ranks; /* the ranks that share the runs; NULL: this process makes all. Borrowed */
+  /* If not NULL, keeps replication 0 of candidate 0, on rank 0. Borrowed. */
+  struct hr__one_run *first;
   struct hr_progress progress; /* counts the jobs of all runs that were requested so far */
 };
 
@@ -301,10 +432,9 @@ struct hr__runner_candidate {
 
 struct hr__runner_environment {
   struct hr__environment spec;
-  bool redrawn;                /* the workload is resampled */
-  struct hr_workload_cut cut;  /* set only if redrawn */
-  struct hr_trace **workloads; /* [n_workloads], by replication; NULL: not drawn */
-  uint32_t n_workloads;
+  bool redrawn;                   /* the workload is resampled */
+  struct hr_workload_cut cut;     /* set only if redrawn */
+  struct hr__workloads workloads; /* by replication */
 };
 
 struct hr__runner {
@@ -316,6 +446,7 @@ struct hr__runner {
   uint64_t n_runs;
   struct hr__progress_sum progress;
   struct hr_catalog *catalog; /* the built-in catalogue, with which scenarios are loaded */
+  struct hr__drawing drawing; /* of the workloads of all environments */
 };
 
 struct hr__runner *hr__runner_create(const struct hr__runner_config *config); /* NULL when out of memory */
@@ -348,7 +479,8 @@ static inline uint32_t hr__runner_replication_of(const struct hr__runner_candida
 struct hr__trial {
   uint32_t candidate, replication;
 };
-/* Makes the missing runs on threads. If several runs fail, the error is that of the first one in the list. */
+/* Makes the missing runs on threads and ranks. All ranks get all results. If several runs fail, the error is that of
+   the first one in the list. */
 enum hr_status hr__runner_run(struct hr__runner *runner, const struct hr__trial *trials, size_t count,
                               struct hr_error *error);
 
@@ -377,11 +509,10 @@ struct hr_replicates {
   size_t n_metrics;
   struct hr__runner *runner;
   uint32_t candidate, count;
-  bool exact;                         /* the scenario is deterministic */
-  size_t metric;                      /* index of the metric for which a precision is requested */
-  double relative;                    /* precision that was reached: half the width of the interval / estimate */
-  struct hr__one_run first;           /* replication 0 */
-  const struct hr_trace *first_trace; /* workload of replication 0; owned by the runner */
+  bool exact;               /* the scenario is deterministic */
+  size_t metric;            /* index of the metric for which a precision is requested */
+  double relative;          /* precision that was reached: half the width of the interval / estimate */
+  struct hr__one_run first; /* replication 0; only on rank 0 */
   struct hr_notes notes;
 };
 

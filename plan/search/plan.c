@@ -79,6 +79,7 @@ static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
                                             .metrics = plan->goals.metrics,
                                             .n_metrics = plan->goals.n_metrics,
                                             .n_threads = config->n_threads,
+                                            .ranks = config->ranks,
                                             .progress = config->progress};
   plan->runner = hr__runner_create(&runner_config);
   if (!plan->runner) return no_memory(error);
@@ -324,7 +325,8 @@ enum hr_status hr_plan(const struct hr_plan_config *config, struct hr_plan **pla
   hr__option_finish(fresh, &fresh->choice);
   hr__option_finish(fresh, &fresh->today);
   hr__option_finish(fresh, &fresh->all_on_demand);
-  enum hr_status status = make(fresh, error);
+  enum hr_status status = hr__input_same(config->ranks, config->scenario, config->trace, error);
+  if (status == HR_OK) status = make(fresh, error);
   if (status == HR_OK)
     *plan = fresh;
   else

@@ -316,21 +316,58 @@ static void sweep_finish(struct hr__sweep *sweep) {
   *sweep = (struct hr__sweep){0};
 }
 
+/* ---- Ranks ------------------------------------------------------------------------------------------ */
+
+static enum hr_status agree(const struct hr_sweep_config *config, enum hr_status status, struct hr_error *error) {
+  return config->ranks ? hr_ranks_agree(config->ranks, status, error) : status;
+}
+
 /* ---- Storing runs ----------------------------------------------------------------------------------- */
 
+/* The runs that a sweep makes. Only rank 0 has the file. */
 struct sweep_writer {
   const struct hr__sweep *sweep;
-  struct hr__store store;
   const struct hr_progress *progress;
-  uint64_t stored, runs; /* stored runs; number of runs to make */
+  struct hr__store store;
+  bool *has;      /* [sweep->n_runs] rank 0: the file had the run before */
+  uint64_t *runs; /* [n_runs] numbers of the runs to make, ascending */
+  uint64_t n_runs, stored;
+  struct hr__sweep_record **records; /* [n_runs] records that were not stored or sent yet; NULL: none */
 };
 
-static enum hr_status store_record(void *self, const struct hr__sweep_record *record, struct hr_error *error) {
+static void drop_record(struct sweep_writer *writer, size_t item) {
+  struct hr__sweep_record *record = writer->records[item];
+  if (!record) return;
+  hr__sweep_record_finish(record);
+  free(record);
+  writer->records[item] = NULL;
+}
+
+static enum hr_status make_record(void *self, size_t item, struct hr_error *error) {
   struct sweep_writer *writer = self;
-  enum hr_status status = hr__store_add(&writer->store, record, error);
+  writer->records[item] = calloc(1, sizeof **writer->records);
+  if (!writer->records[item]) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return hr__sweep_make_run(writer->sweep, writer->runs[item], writer->records[item], error);
+}
+
+static void exchange_record(void *self, size_t item, struct hr__parcel *parcel) {
+  struct sweep_writer *writer = self;
+  if (parcel->reading) writer->records[item] = calloc(1, sizeof **writer->records);
+  if (!writer->records[item]) {
+    parcel->failed = true;
+    return;
+  }
+  hr__parcel_record(parcel, writer->records[item]);
+  if (!parcel->reading) drop_record(writer, item);
+}
+
+static enum hr_status store_record(void *self, size_t item, struct hr_error *error) {
+  struct sweep_writer *writer = self;
+  enum hr_status status = hr__store_add(&writer->store, writer->records[item], error);
+  drop_record(writer, item);
   if (status != HR_OK) return status;
   writer->stored++;
-  if (writer->progress->report) writer->progress->report(writer->progress->self, writer->stored, writer->runs, 0);
+  if (writer->progress->report) writer->progress->report(writer->progress->self, writer->stored, writer->n_runs, 0);
   return HR_OK;
 }
 
@@ -338,55 +375,65 @@ static bool is_of_shard(const struct hr_sweep_config *config, uint64_t run) {
   return config->n_shards == 0 || run % config->n_shards == config->shard - 1;
 }
 
-/* Of the runs of the shard, lists those that the file lacks. */
-static void find_runs(const struct hr_sweep_config *config, struct sweep_writer *writer, const bool *has,
-                      uint64_t *runs, size_t *count) {
-  *count = 0;
-  for (uint64_t run = 0; run < writer->sweep->n_runs; run++) {
-    if (has[run] || !is_of_shard(config, run)) continue;
-    runs[(*count)++] = run;
-    writer->runs++;
-  }
+/* Opens the file. Of the runs of the shard, lists those that the file lacks. */
+static enum hr_status open_file(const struct hr_sweep_config *config, struct sweep_writer *writer,
+                                struct hr_error *error) {
+  enum hr_status status = hr__store_open(&writer->store, config->file, writer->sweep, writer->has, error);
+  for (uint64_t run = 0; status == HR_OK && run < writer->sweep->n_runs; run++)
+    if (!writer->has[run] && is_of_shard(config, run)) writer->runs[writer->n_runs++] = run;
+  return status;
 }
 
-static void count_missing(const struct hr__sweep *sweep, const bool *has, const uint64_t *runs, size_t n_runs,
-                          struct hr_sweep_counts *counts) {
+static void count_runs_made(const struct sweep_writer *writer, struct hr_sweep_counts *counts) {
   size_t next = 0;
-  for (uint64_t run = 0; run < sweep->n_runs; run++) {
-    bool made = next < n_runs && runs[next] == run;
+  for (uint64_t run = 0; run < writer->sweep->n_runs; run++) {
+    bool made = next < writer->n_runs && writer->runs[next] == run;
     next += made;
-    counts->before += has[run];
-    if (has[run] || made) continue;
+    counts->before += writer->has[run];
+    if (writer->has[run] || made) continue;
     if (counts->missing++ == 0) counts->first_missing = run;
   }
 }
 
-/* Opens the file and lists the runs to make. Other ranks wait for this before they request work. */
-static enum hr_status open_file(const struct hr_sweep_config *config, struct sweep_writer *writer, bool *has,
-                                uint64_t *runs, size_t *count, struct hr_error *error) {
-  enum hr_status status = hr__store_open(&writer->store, config->file, writer->sweep, has, error);
-  if (status == HR_OK) find_runs(config, writer, has, runs, count);
-  return status;
+/* Makes the runs of the list on all ranks. Only rank 0 knows what the file lacks, so it sends the list to the others.
+ */
+static enum hr_status make_runs(const struct hr_sweep_config *config, struct sweep_writer *writer,
+                                struct hr_error *error) {
+  if (hr__ranks_several(config->ranks)) {
+    hr__ranks_share(&writer->n_runs, sizeof writer->n_runs);
+    hr__ranks_share(writer->runs, (size_t)writer->n_runs * sizeof *writer->runs);
+  }
+  const struct hr__run_batch batch = {.self = writer,
+                                      .count = (size_t)writer->n_runs,
+                                      .run = make_record,
+                                      .exchange = exchange_record,
+                                      .store = store_record};
+  return hr__batch_run(&batch, config->ranks, config->n_threads, error);
 }
 
-static enum hr_status fill_file(const struct hr__sweep_ranks *ranks, const struct hr_sweep_config *config,
-                                struct sweep_writer *writer, struct hr_sweep_counts *counts, struct hr_error *error) {
-  const struct hr__sweep *sweep = writer->sweep;
-  bool *has = calloc(sweep->n_runs + 1, sizeof *has);
-  uint64_t *runs = calloc(sweep->n_runs + 1, sizeof *runs);
-  bool allocated = has && runs;
-  struct hr__sweep_batch batch = {
-      .sweep = sweep, .runs = runs, .n_threads = config->n_threads, .self = writer, .store = store_record};
-  enum hr_status status = allocated ? open_file(config, writer, has, runs, &batch.n_runs, error)
-                                    : hr_fail(error, HR_NO_MEMORY, "out of memory for %" PRIu64 " runs", sweep->n_runs);
-  status = hr__sweep_ranks_agree(ranks, status, error);
-  if (status == HR_OK) status = hr__sweep_ranks_run(ranks, &batch, error);
-  if (status == HR_OK) status = hr__store_seal(&writer->store, error);
-  if (status == HR_OK && allocated) count_missing(sweep, has, runs, batch.n_runs, counts);
-  hr__store_close(&writer->store);
-  free(has);
-  free(runs);
-  counts->now = writer->stored;
+/* All ranks first agree that rank 0 has opened the file. Without this agreement, a rank could wait forever after rank 0
+   has failed. */
+static enum hr_status fill_file(const struct hr_sweep_config *config, const struct hr__sweep *sweep,
+                                struct hr_sweep_counts *counts, struct hr_error *error) {
+  struct sweep_writer writer = {.sweep = sweep, .progress = &config->progress};
+  bool first = hr__ranks_first(config->ranks);
+  writer.has = calloc(sweep->n_runs + 1, sizeof *writer.has);
+  writer.runs = calloc(sweep->n_runs + 1, sizeof *writer.runs);
+  writer.records = calloc(sweep->n_runs + 1, sizeof *writer.records);
+  enum hr_status status = writer.has && writer.runs && writer.records
+                              ? HR_OK
+                              : hr_fail(error, HR_NO_MEMORY, "out of memory for %" PRIu64 " runs", sweep->n_runs);
+  if (status == HR_OK && first) status = open_file(config, &writer, error);
+  status = agree(config, status, error);
+  if (status == HR_OK) status = make_runs(config, &writer, error);
+  if (status == HR_OK && first) status = hr__store_seal(&writer.store, error);
+  if (status == HR_OK && first) count_runs_made(&writer, counts);
+  hr__store_close(&writer.store);
+  for (uint64_t i = 0; writer.records && i < writer.n_runs; i++) drop_record(&writer, (size_t)i);
+  free(writer.records);
+  free(writer.has);
+  free(writer.runs);
+  counts->now = writer.stored;
   return status;
 }
 
@@ -410,39 +457,22 @@ static enum hr_status copy_notes(const struct hr__sweep *sweep, struct hr_sweep_
   return HR_OK;
 }
 
-/* The work of all ranks except rank 0. First all ranks agree that rank 0 has opened the file. Without this agreement, a
-   rank could wait forever after rank 0 has failed. */
-static enum hr_status work(const struct hr__sweep_ranks *ranks, const struct hr_sweep_config *config,
-                           const struct hr__sweep *sweep, struct hr_error *error) {
-  enum hr_status status = hr__sweep_ranks_agree(ranks, HR_OK, error);
-  const struct hr__sweep_batch batch = {.sweep = sweep, .n_threads = config->n_threads};
-  return status == HR_OK ? hr__sweep_ranks_run(ranks, &batch, error) : status;
-}
-
-static enum hr_status sweep_on_ranks(const struct hr__sweep_ranks *ranks, const struct hr_sweep_config *config,
-                                     struct hr_sweep_counts *counts, struct hr_error *error) {
+static enum hr_status run_sweep(const struct hr_sweep_config *config, struct hr_sweep_counts *counts,
+                                struct hr_error *error) {
   struct hr__sweep sweep = {0};
   enum hr_status status = check_config(config, error);
   if (status == HR_OK) status = sweep_load(config->grid, config->max_runs, config->n_threads, &sweep, error);
   if (status == HR_OK) status = copy_notes(&sweep, counts, error);
-  status = hr__sweep_ranks_agree(ranks, status, error);
-  if (status == HR_OK)
-    status = hr__sweep_ranks_agree(ranks, hr__sweep_ranks_same(ranks, sweep.fingerprint, error), error);
-  if (status == HR_OK) {
-    struct sweep_writer writer = {.sweep = &sweep, .progress = &config->progress};
-    status = ranks->rank == 0 ? fill_file(ranks, config, &writer, counts, error) : work(ranks, config, &sweep, error);
-    status = hr__sweep_ranks_agree(ranks, status, error);
-  }
+  status = agree(config, status, error);
+  if (status == HR_OK && config->ranks) status = hr_ranks_same(config->ranks, sweep.fingerprint, "input files", error);
+  if (status == HR_OK) status = fill_file(config, &sweep, counts, error);
   sweep_finish(&sweep);
   return status;
 }
 
 enum hr_status hr_sweep(const struct hr_sweep_config *config, struct hr_sweep_counts *counts, struct hr_error *error) {
-  struct hr__sweep_ranks ranks;
   struct hr_error inner = {0};
   *counts = (struct hr_sweep_counts){0};
-  enum hr_status status = hr__sweep_ranks_join(&ranks, &inner);
-  if (status == HR_OK) status = sweep_on_ranks(&ranks, config, counts, &inner);
-  hr__sweep_ranks_leave(&ranks);
+  enum hr_status status = run_sweep(config, counts, &inner);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "%s", inner.text);
 }

@@ -5,9 +5,8 @@
 /*
  * A sweep: the points of a grid, the runs of each point, and the processes that make the runs.
  *
- * Modules, each of which uses only those before it: sweep_run (points, overrides of a point, one run, its record,
- * threads), sweep_mpi (ranks), sweep_store (the SQLite file), sweep (scenarios, traces, numbers of runs, and the sweep
- * as a whole).
+ * Modules, each of which uses only those before it: sweep_run (points, overrides of a point, one run, its record),
+ * sweep_store (the SQLite file), sweep (scenarios, traces, numbers of runs, and the sweep as a whole).
  */
 
 #include "headroom/unstable/compare.h"
@@ -16,11 +15,6 @@
 
 #include <sqlite3.h>
 #include <stdlib.h>
-
-/* Set by the build: whether sweeps support MPI jobs. */
-#ifndef HEADROOM_WITH_MPI
-#define HEADROOM_WITH_MPI 0
-#endif
 
 /* ---- Design ----------------------------------------------------------------------------------------- */
 
@@ -134,83 +128,12 @@ static inline void hr__sweep_record_finish(struct hr__sweep_record *record) {
   *record = (struct hr__sweep_record){0};
 }
 
-/* Convert a record to bytes for another process of the same program, and back. The caller frees the bytes. NULL or
-   false when out of memory. */
-void *hr__sweep_record_pack(const struct hr__sweep_record *record, size_t *size);
-bool hr__sweep_record_unpack(struct hr__sweep_record *record, const void *bytes, size_t size);
+/* Copies a record into a parcel or out of it. If reading fails, the record must still be finished. */
+void hr__parcel_record(struct hr__parcel *parcel, struct hr__sweep_record *record);
 
-/* A list of runs to make, and the callback for their records. */
-struct hr__sweep_batch {
-  const struct hr__sweep *sweep;
-  const uint64_t *runs; /* [n_runs] numbers in ascending order; borrowed */
-  size_t n_runs;
-  uint32_t n_threads;
-  void *self;
-  /* Stores a record, which belongs to the caller. Only one thread at a time calls this function, in the order in which
-     runs end. */
-  enum hr_status (*store)(void *self, const struct hr__sweep_record *record, struct hr_error *error);
-};
-
-/* Makes the runs on threads of this process. If several runs fail, the error is that of the first of them in the list.
-   All runs before that one have been stored. */
-enum hr_status hr__sweep_run_on_threads(const struct hr__sweep_batch *batch, struct hr_error *error);
-
-/* ---- Ranks of an MPI job ---------------------------------------------------------------------------- */
-
-/* This process in its MPI job. Without MPI it is rank 0 of 1. */
-struct hr__sweep_ranks {
-  int rank, size;
-};
-
-/* Initializes MPI if this process is one of several. The caller must call hr__sweep_ranks_leave, even after an error.
- */
-enum hr_status hr__sweep_ranks_join(struct hr__sweep_ranks *ranks, struct hr_error *error);
-
-#if HEADROOM_WITH_MPI
-
-void hr__sweep_ranks_leave(struct hr__sweep_ranks *ranks);
-
-/* All ranks must call this function, each with its own `status` and `error`. It returns the same value on all ranks:
-   the status of the first rank that failed. Rank 0 also gets the message of that rank. */
-enum hr_status hr__sweep_ranks_agree(const struct hr__sweep_ranks *ranks, enum hr_status status,
-                                     struct hr_error *error);
-/* Compares a number with that of rank 0. Returns HR_BAD_INPUT on each rank on which it differs. */
-enum hr_status hr__sweep_ranks_same(const struct hr__sweep_ranks *ranks, uint64_t number, struct hr_error *error);
-
-/* All ranks must call this function. Rank 0 distributes the runs of its batch; a rank gets as many runs at a time as it
-   has threads. If rank 0 is the only rank, it makes all runs itself. The other ranks make runs until rank 0 has no
-   more; of their batch only `sweep` and `n_threads` are used. */
-enum hr_status hr__sweep_ranks_run(const struct hr__sweep_ranks *ranks, const struct hr__sweep_batch *batch,
-                                   struct hr_error *error);
-
-#else /* the same functions without MPI */
-
-static inline void hr__sweep_ranks_leave(struct hr__sweep_ranks *ranks) {
-  *ranks = (struct hr__sweep_ranks){.size = 1};
-}
-
-static inline enum hr_status hr__sweep_ranks_agree(const struct hr__sweep_ranks *ranks, enum hr_status status,
-                                                   struct hr_error *error) {
-  (void)ranks;
-  (void)error;
-  return status;
-}
-
-static inline enum hr_status hr__sweep_ranks_same(const struct hr__sweep_ranks *ranks, uint64_t number,
-                                                  struct hr_error *error) {
-  (void)ranks;
-  (void)number;
-  (void)error;
-  return HR_OK;
-}
-
-static inline enum hr_status hr__sweep_ranks_run(const struct hr__sweep_ranks *ranks,
-                                                 const struct hr__sweep_batch *batch, struct hr_error *error) {
-  (void)ranks;
-  return hr__sweep_run_on_threads(batch, error);
-}
-
-#endif
+/* Makes one run. An error message names the run and the point. The caller must finish `record`, even after an error. */
+enum hr_status hr__sweep_make_run(const struct hr__sweep *sweep, uint64_t run, struct hr__sweep_record *record,
+                                  struct hr_error *error);
 
 /* ---- The SQLite file (sweep_store.c) ------------------------------------------------------------------- */
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The points of a grid and one run of a sweep: the overrides of its point, its record, and runs on threads. */
+/* The points of a grid and one run of a sweep: the overrides of its point, the run, and its record. */
 
 #include "plan/sweep/sweep.h"
 
 #include "base/array.h"
 #include "base/random.h"
-#include "base/threads.h"
 #include "headroom/scenario.h"
 #include "headroom/unstable/compare.h"
 #include "headroom/unstable/experiments.h"
@@ -13,7 +12,6 @@
 #include <gsl/gsl_qrng.h>
 #include <inttypes.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,61 +266,11 @@ static bool copy_record(struct hr__sweep_record *record, const struct hr__one_ru
          copy_groups(record, HR__SWEEP_CLASS, summary->by_class, summary->n_classes, costs ? &costs->by_class : NULL);
 }
 
-/* ---- Records as bytes ------------------------------------------------------------------------------- */
-
-/* The numbers at the start of a record, and of each of its groups. */
-struct sweep_record_header {
-  uint64_t run, seed, digest, n_groups;
-  double values[HR__N_METRICS];
-};
-struct sweep_group_header {
-  uint64_t kind, name_bytes; /* name_bytes: length of the name with its NUL */
-  double values[HR__N_METRICS];
-};
-
-void *hr__sweep_record_pack(const struct hr__sweep_record *record, size_t *size) {
-  struct sweep_record_header header = {record->run, record->seed, record->digest, record->n_groups, {0}};
-  memcpy(header.values, record->values, sizeof header.values);
-  *size = sizeof header;
-  for (size_t i = 0; i < record->n_groups; i++)
-    *size += sizeof(struct sweep_group_header) + strlen(record->groups[i].name) + 1;
-  char *bytes = malloc(*size), *at = bytes;
-  if (!bytes) return NULL;
-  memcpy(at, &header, sizeof header);
-  at += sizeof header;
-  for (size_t i = 0; i < record->n_groups; i++) {
-    const struct hr__sweep_group *group = &record->groups[i];
-    struct sweep_group_header group_header = {group->kind, strlen(group->name) + 1, {0}};
-    memcpy(group_header.values, group->values, sizeof group_header.values);
-    memcpy(at, &group_header, sizeof group_header);
-    memcpy(at + sizeof group_header, group->name, group_header.name_bytes);
-    at += sizeof group_header + group_header.name_bytes;
-  }
-  return bytes;
-}
-
-bool hr__sweep_record_unpack(struct hr__sweep_record *record, const void *bytes, size_t size) {
-  const char *at = bytes, *end = at + size;
-  struct sweep_record_header header;
-  *record = (struct hr__sweep_record){0};
-  memcpy(&header, at, sizeof header);
-  at += sizeof header;
-  *record = (struct hr__sweep_record){.run = header.run, .seed = header.seed, .digest = header.digest};
-  memcpy(record->values, header.values, sizeof record->values);
-  record->groups = calloc(header.n_groups + 1, sizeof *record->groups);
-  if (!record->groups) return false;
-  while (at < end && record->n_groups < header.n_groups) {
-    struct hr__sweep_group *group = &record->groups[record->n_groups];
-    struct sweep_group_header group_header;
-    memcpy(&group_header, at, sizeof group_header);
-    group->kind = (enum hr__sweep_group_kind)group_header.kind;
-    memcpy(group->values, group_header.values, sizeof group->values);
-    group->name = strdup(at + sizeof group_header);
-    if (!group->name) return false;
-    record->n_groups++;
-    at += sizeof group_header + group_header.name_bytes;
-  }
-  return true;
+void hr__parcel_record(struct hr__parcel *parcel, struct hr__sweep_record *record) {
+  hr__parcel_bytes(parcel, record, sizeof *record);
+  void *groups = hr__parcel_array(parcel, record->groups, &record->n_groups, sizeof *record->groups);
+  if (parcel->reading) record->groups = groups;
+  for (size_t i = 0; i < record->n_groups; i++) hr__parcel_text(parcel, &record->groups[i].name);
 }
 
 /* ---- One run ---------------------------------------------------------------------------------------- */
@@ -351,9 +299,8 @@ static enum hr_status run_scenario(const struct hr__sweep *sweep, const struct h
   return status;
 }
 
-/* Makes one run. An error message names the run and the point. The caller must finish `record`, even after an error. */
-static enum hr_status make_run(const struct hr__sweep *sweep, uint64_t run, struct hr__sweep_record *record,
-                               struct hr_error *error) {
+enum hr_status hr__sweep_make_run(const struct hr__sweep *sweep, uint64_t run, struct hr__sweep_record *record,
+                                  struct hr_error *error) {
   size_t index = hr__sweep_point_of(sweep, run);
   const struct hr__sweep_point *point = &sweep->points[index];
   struct hr__sweep_overrides overrides;
@@ -372,35 +319,5 @@ static enum hr_status make_run(const struct hr__sweep *sweep, uint64_t run, stru
   char *text = hr__sweep_point_text(sweep, index);
   hr_fail(error, status, "run %" PRIu64 ", point %zu (%.300s): %s", run, index, text ? text : "", inner.text);
   free(text);
-  return status;
-}
-
-/* ---- Threads ---------------------------------------------------------------------------------------- */
-
-struct thread_batch {
-  const struct hr__sweep_batch *batch;
-  pthread_mutex_t lock;
-};
-
-static enum hr_status run_task(void *self, size_t task, struct hr_error *error) {
-  struct thread_batch *shared = self;
-  const struct hr__sweep_batch *batch = shared->batch;
-  struct hr__sweep_record record;
-  enum hr_status status = make_run(batch->sweep, batch->runs[task], &record, error);
-  if (status == HR_OK) {
-    pthread_mutex_lock(&shared->lock);
-    status = batch->store(batch->self, &record, error);
-    pthread_mutex_unlock(&shared->lock);
-  }
-  hr__sweep_record_finish(&record);
-  return status;
-}
-
-enum hr_status hr__sweep_run_on_threads(const struct hr__sweep_batch *batch, struct hr_error *error) {
-  struct thread_batch shared = {.batch = batch};
-  struct hr__tasks tasks = {.self = &shared, .run = run_task, .count = batch->n_runs};
-  pthread_mutex_init(&shared.lock, NULL);
-  enum hr_status status = hr__pool_run(&tasks, batch->n_threads, error);
-  pthread_mutex_destroy(&shared.lock);
   return status;
 }

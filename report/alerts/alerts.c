@@ -26,6 +26,7 @@
 #include "base/text.h"
 #include "headroom/report.h"
 #include "report/alerts/alert_budgets.h"
+#include "report/metrics/parcels.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -475,7 +476,8 @@ enum { N_WATCHERS = sizeof watchers / sizeof *watchers };
 
 struct hr_alerts {
   struct hr__alert_log log;
-  void *selves[N_WATCHERS]; /* by watcher */
+  void *selves[N_WATCHERS]; /* by watcher; NULL if the alerts were read from a parcel */
+  char **places; /* [log.count] owned texts of `where`, if the alerts were read from a parcel; NULL: borrowed */
 };
 
 const char *hr_alert_name(enum hr_alert_rule rule) {
@@ -515,6 +517,8 @@ struct hr_alerts *hr_alerts_create(const struct hr_alerts_config *config) {
 void hr_alerts_destroy(struct hr_alerts *alerts) {
   if (!alerts) return;
   for (size_t i = 0; i < N_WATCHERS; i++) watchers[i]->destroy(alerts->selves[i]);
+  for (uint32_t i = 0; alerts->places && i < alerts->log.count; i++) free(alerts->places[i]);
+  free(alerts->places);
   free(alerts->log.list);
   free(alerts);
 }
@@ -554,4 +558,42 @@ enum hr_status hr_alerts_close(struct hr_alerts *alerts, const struct hr_result 
 size_t hr_alerts_list(const struct hr_alerts *alerts, const struct hr_alert **list) {
   *list = alerts->log.list;
   return alerts->log.count;
+}
+
+/* ---- Alerts as bytes ----------------------------------------------------------------------------- */
+
+/* Reads the texts of `where` into `places`. */
+static void read_places(struct hr__parcel *parcel, struct hr_alerts *alerts) {
+  alerts->places = calloc((size_t)alerts->log.count + 1, sizeof *alerts->places);
+  parcel->failed = parcel->failed || !alerts->places;
+  for (uint32_t i = 0; i < alerts->log.count; i++) {
+    if (alerts->places) hr__parcel_text(parcel, &alerts->places[i]);
+    alerts->log.list[i].where = alerts->places && alerts->places[i] ? alerts->places[i] : "";
+  }
+}
+
+static void write_places(struct hr__parcel *parcel, const struct hr_alerts *alerts) {
+  for (uint32_t i = 0; i < alerts->log.count; i++) {
+    char *place = (char *)(uintptr_t)alerts->log.list[i].where; /* is not changed */
+    hr__parcel_text(parcel, &place);
+  }
+}
+
+void hr__parcel_alerts(struct hr__parcel *parcel, struct hr_alerts **alerts) {
+  if (parcel->reading) *alerts = calloc(1, sizeof **alerts);
+  struct hr_alerts *self = *alerts;
+  if (!self) {
+    parcel->failed = true;
+    return;
+  }
+  size_t count = self->log.count;
+  hr__parcel_bytes(parcel, &count, sizeof count);
+  void *list = hr__parcel_array(parcel, self->log.list, &count, sizeof *self->log.list);
+  if (!parcel->reading) {
+    write_places(parcel, self);
+    return;
+  }
+  self->log.list = list;
+  self->log.count = (uint32_t)count;
+  read_places(parcel, self);
 }

@@ -114,7 +114,7 @@ static void workloads_are_paired(void) {
       varied = varied || digest != comparison->digests[i * 6];
     }
   CU_ASSERT_TRUE(varied);
-  CU_ASSERT_PTR_EQUAL(hr_comparison_trace(comparison), comparison->workloads[0]);
+  CU_ASSERT_PTR_EQUAL(hr_comparison_trace(comparison), comparison->workloads.list[0].trace);
   struct hr_estimate wait = hr_comparison_estimate(comparison, 1, "wait_mean_s");
   CU_ASSERT(wait.low < wait.high);
   hr_comparison_destroy(comparison);

@@ -178,11 +178,12 @@ static void records_round_trip_as_bytes(void) {
   struct hr__sweep_group groups[] = {{HR__SWEEP_TENANT, tenant, {1, 2, nan}}, {HR__SWEEP_CLASS, empty, {4}}};
   struct hr__sweep_record record = {
       .run = 3, .seed = UINT64_MAX, .digest = 9, .values = {nan, 0.1}, .groups = groups, .n_groups = 2};
-  struct hr__sweep_record copy;
-  size_t size;
-  void *bytes = hr__sweep_record_pack(&record, &size);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
-  CU_ASSERT_TRUE_FATAL(hr__sweep_record_unpack(&copy, bytes, size));
+  struct hr__sweep_record copy = {0};
+  struct hr__parcel parcel = {0};
+  hr__parcel_record(&parcel, &record);
+  struct hr__parcel same_bytes = {.bytes = parcel.bytes, .size = parcel.used, .reading = true};
+  hr__parcel_record(&same_bytes, &copy);
+  CU_ASSERT_TRUE_FATAL(!parcel.failed && !same_bytes.failed && same_bytes.used == same_bytes.size);
   CU_ASSERT(copy.run == 3 && copy.seed == UINT64_MAX && copy.digest == 9 && copy.n_groups == 2);
   CU_ASSERT_TRUE(same(copy.values, record.values));
   for (size_t i = 0; i < 2; i++) {
@@ -191,7 +192,7 @@ static void records_round_trip_as_bytes(void) {
     CU_ASSERT_TRUE(same(copy.groups[i].values, groups[i].values));
   }
   hr__sweep_record_finish(&copy);
-  free(bytes);
+  hr__parcel_finish(&parcel);
 }
 
 TEST_MAIN("plan: sweeps", TEST(rows_of_a_sweep), TEST(workloads_are_redrawn), TEST(existing_runs_are_not_repeated),

@@ -50,12 +50,14 @@ static enum hr_status pack_and_unpack(void) {
   static char name[] = "t";
   struct hr__sweep_group group = {HR__SWEEP_TENANT, name, {1}};
   struct hr__sweep_record record = {.groups = &group, .n_groups = 1}, copy = {0};
-  size_t size;
-  void *bytes = hr__sweep_record_pack(&record, &size);
-  bool whole = bytes && hr__sweep_record_unpack(&copy, bytes, size);
+  struct hr__parcel parcel = {0};
+  hr__parcel_record(&parcel, &record);
+  bool packed = !parcel.failed;
+  struct hr__parcel same = {.bytes = parcel.bytes, .size = parcel.used, .reading = true};
+  if (packed) hr__parcel_record(&same, &copy);
   hr__sweep_record_finish(&copy);
-  free(bytes);
-  return whole ? HR_OK : HR_NO_MEMORY;
+  hr__parcel_finish(&parcel);
+  return packed && !same.failed ? HR_OK : HR_NO_MEMORY;
 }
 
 static void sweep_merge_and_reports(void) {
@@ -72,7 +74,7 @@ static void sweep_merge_and_reports(void) {
   CU_ASSERT(starve(merge_once) > 10);
   CU_ASSERT(starve(write_csv) > 3);
   CU_ASSERT(starve(print_table) > 10);
-  CU_ASSERT(starve(pack_and_unpack) == 3);
+  CU_ASSERT(starve(pack_and_unpack) >= 3);
 }
 
 TEST_MAIN("plan: no memory for a sweep", TEST(sweep_merge_and_reports))

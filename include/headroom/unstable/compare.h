@@ -12,6 +12,8 @@
 
 #include <stdio.h>
 
+struct hr_ranks;
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -56,6 +58,7 @@ struct hr_compare_config {
      hr_comparison_commit_jobs; NULL: none */
   const char *const *jobs;
   uint32_t n_threads;
+  struct hr_ranks *ranks;      /* ranks of an MPI job that share the runs; NULL: none. All ranks make the same call */
   struct hr_progress progress; /* counts jobs of all runs; called from any thread, but not concurrently */
 };
 
@@ -182,12 +185,12 @@ HR_API enum hr_status hr_check_write_markdown(const char *path, const struct hr_
 
 /* The input. Everything is borrowed. */
 struct hr_sweep_config {
-  const char *grid;         /* path of the grid file */
-  const char *file;         /* path of the SQLite file, which is created if it does not exist */
-  uint64_t max_runs;        /* replaces the limit of the grid; 0: the limit of the grid */
-  uint32_t shard, n_shards; /* execute the runs i with i modulo n_shards = shard - 1; both 0: all runs */
-  /* number of threads of this process; with MPI, of each rank except the first */
-  uint32_t n_threads;
+  const char *grid;            /* path of the grid file */
+  const char *file;            /* path of the SQLite file, which is created if it does not exist */
+  uint64_t max_runs;           /* replaces the limit of the grid; 0: the limit of the grid */
+  uint32_t shard, n_shards;    /* execute the runs i with i modulo n_shards = shard - 1; both 0: all runs */
+  uint32_t n_threads;          /* number of threads of this process */
+  struct hr_ranks *ranks;      /* ranks of an MPI job that share the runs; NULL: none */
   struct hr_progress progress; /* counts the executed runs; called from one thread at a time */
 };
 
@@ -205,14 +208,11 @@ struct hr_sweep_counts {
  * If a run fails, the sweep fails and `error` names the run; completed runs stay in the file. If the file is not a
  * sweep file, or is the file of a different sweep, returns HR_BAD_INPUT and does not change the file.
  *
- * In a build with MPI under mpirun, each rank calls this function once. The first rank distributes the runs and writes
- * the file. All ranks return the same status, but only the first rank sets `*counts` and `error`. A build without MPI
- * refuses to run with several ranks.
+ * If ranks share the runs (headroom/unstable/ranks.h), all of them make the same call. Only rank 0 writes the file and
+ * sets `*counts` and `error`.
  */
 HR_API enum hr_status hr_sweep(const struct hr_sweep_config *config, struct hr_sweep_counts *counts,
                                struct hr_error *error);
-/* Whether this process should print results. True for the first MPI rank, and if MPI is not used. */
-HR_API bool hr_sweep_leads(void);
 
 /* Copies the runs of the files `shards`, which must be of one sweep, into `file`, which must not be among them. If
    `file` already has runs, they stay in the file. Sets `before` of `*counts` to 0 and `now` to the number of runs

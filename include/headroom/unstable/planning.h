@@ -14,6 +14,8 @@
 
 #include <stdio.h>
 
+struct hr_ranks;
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -187,6 +189,7 @@ struct hr_plan_config {
   /* growth factor per year that replaces the fitted trend of the forecast; 0: the fitted trend */
   double forecast_growth;
   uint32_t n_threads;
+  struct hr_ranks *ranks; /* ranks of an MPI job that share the runs; NULL: none. All ranks make the same call */
   struct hr_progress progress;
 };
 

@@ -10,6 +10,8 @@
 #include "headroom/trace.h"
 #include "headroom/unstable/experiments.h"
 
+struct hr_ranks;
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -102,6 +104,7 @@ struct hr_replicate_config {
   const struct hr_trace *trace;
   const struct hr_replication_spec *spec;
   uint32_t n_threads;
+  struct hr_ranks *ranks; /* ranks of an MPI job that share the runs; NULL: none. All ranks make the same call */
   struct hr_progress progress;
 };
 

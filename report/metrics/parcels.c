@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Summaries as bytes. Each structure is copied as a whole; then the arrays and texts that it points to follow, in the
+   order of its members. Reading replaces all pointers, so no pointer of the other process remains. */
+
+#include "report/metrics/parcels.h"
+
+/* Copies an array that has a separate count. An empty array need not be NULL, and stays as it is when it is written. */
+#define PARCEL_ARRAY(parcel, array, count)                                                                             \
+  do {                                                                                                                 \
+    void *copied = hr__parcel_array((parcel), (array), &(count), sizeof *(array));                                     \
+    if ((parcel)->reading) (array) = copied;                                                                           \
+  } while (0)
+
+static void put_groups(struct hr__parcel *parcel, struct hr_group **groups, size_t *count) {
+  PARCEL_ARRAY(parcel, *groups, *count);
+  for (size_t i = 0; i < *count; i++) hr__parcel_text(parcel, &(*groups)[i].name);
+}
+
+static void put_pools(struct hr__parcel *parcel, struct hr_summary *summary) {
+  PARCEL_ARRAY(parcel, summary->by_pool, summary->n_pools);
+  for (size_t i = 0; i < summary->n_pools; i++) {
+    hr__parcel_text(parcel, &summary->by_pool[i].name);
+    hr__parcel_text(parcel, &summary->by_pool[i].gpu);
+  }
+}
+
+static void put_lines(struct hr__parcel *parcel, struct hr_cost_lines *lines) {
+  PARCEL_ARRAY(parcel, lines->line, lines->count);
+  for (size_t i = 0; i < lines->count; i++) hr__parcel_text(parcel, &lines->line[i].name);
+}
+
+static void put_costs(struct hr__parcel *parcel, struct hr_cost_summary **at) {
+  size_t count = *at != NULL;
+  *at = hr__parcel_array(parcel, *at, &count, sizeof **at);
+  struct hr_cost_summary *costs = *at;
+  if (!costs) return;
+  put_lines(parcel, &costs->by_market);
+  put_lines(parcel, &costs->by_pool);
+  put_lines(parcel, &costs->by_tenant);
+  put_lines(parcel, &costs->by_class);
+  put_lines(parcel, &costs->by_gpu);
+  PARCEL_ARRAY(parcel, costs->statements, costs->n_statements);
+  for (size_t i = 0; i < costs->n_statements; i++) hr__parcel_text(parcel, &costs->statements[i].tenant);
+  PARCEL_ARRAY(parcel, costs->budgets, costs->n_budgets);
+  for (size_t i = 0; i < costs->n_budgets; i++) hr__parcel_text(parcel, &costs->budgets[i].tenant);
+  PARCEL_ARRAY(parcel, costs->rows, costs->n_rows);
+  for (size_t i = 0; i < costs->n_rows; i++) {
+    hr__parcel_text(parcel, &costs->rows[i].tenant);
+    hr__parcel_text(parcel, &costs->rows[i].market);
+    hr__parcel_text(parcel, &costs->rows[i].gpu);
+  }
+}
+
+/* Copies the word for a party of `fairness`, which is a constant. */
+static void put_party(struct hr__parcel *parcel, const char **over) {
+  static const char *const words[] = {"tenants", "users", "jobs"};
+  enum { N_WORDS = sizeof words / sizeof *words };
+  uint32_t number = 0;
+  while (!parcel->reading && *over && number < N_WORDS && strcmp(words[number], *over) != 0) number++;
+  hr__parcel_bytes(parcel, &number, sizeof number);
+  *over = words[number < N_WORDS ? number : 0];
+}
+
+void hr__parcel_summary(struct hr__parcel *parcel, struct hr_summary **summary) {
+  size_t one = 1;
+  *summary = hr__parcel_array(parcel, *summary, &one, sizeof **summary);
+  struct hr_summary *self = *summary;
+  if (!self) return;
+  put_groups(parcel, &self->by_tenant, &self->n_tenants);
+  put_groups(parcel, &self->by_class, &self->n_classes);
+  put_groups(parcel, &self->by_size, &self->n_sizes);
+  put_pools(parcel, self);
+  put_costs(parcel, &self->costs);
+  put_party(parcel, &self->fairness.over);
+}
