@@ -2,7 +2,7 @@
 #include "scarce_memory.h"
 
 #include <CUnit/CUnit.h>
-#include <limits.h>
+#include <stdlib.h>
 
 static struct {
   bool scarce, for_good, failed;
@@ -44,10 +44,20 @@ void *scarce_malloc(size_t bytes) {
   return __wrap_malloc(bytes);
 }
 
-/* Calls `attempt` with 0, 1, 2, ... successful allocations. Beyond `all`, this number grows by a twentieth per call. */
-static long starve_after(long all, enum hr_status (*attempt)(void)) {
-  enum { MAX_ALLOCATIONS = 10000000, STEP_FRACTION = 20 };
-  for (long allowed = 0; allowed < MAX_ALLOCATIONS; allowed += allowed < all ? 1 : 1 + allowed / STEP_FRACTION) {
+/* The step between the numbers of successful allocations, beyond the first 100. */
+static long step_of_environment(void) {
+  const char *text = getenv("HEADROOM_SCARCE_STEP");
+  long step = text ? strtol(text, NULL, 10) : 1;
+  return step > 1 ? step : 1;
+}
+
+/* Calls `attempt` with 0, 1, 2, ... successful allocations. Beyond the first 100, this number grows by `step` or, with
+   `sparsely`, by a twentieth per call. */
+static long starve_after(bool sparsely, enum hr_status (*attempt)(void)) {
+  enum { MAX_ALLOCATIONS = 10000000, STEP_FRACTION = 20, ALL = 100 };
+  long step = step_of_environment();
+  for (long allowed = 0; allowed < MAX_ALLOCATIONS;
+       allowed += allowed < ALL ? 1 : (sparsely ? 1 + allowed / STEP_FRACTION : step)) {
     memory_ends_after(allowed, true);
     enum hr_status status = attempt();
     if (!memory_is_ample()) {
@@ -61,9 +71,9 @@ static long starve_after(long all, enum hr_status (*attempt)(void)) {
 }
 
 long starve(enum hr_status (*attempt)(void)) {
-  return starve_after(LONG_MAX, attempt);
+  return starve_after(false, attempt);
 }
 
 long starve_sparsely(enum hr_status (*attempt)(void)) {
-  return starve_after(100, attempt);
+  return starve_after(true, attempt);
 }

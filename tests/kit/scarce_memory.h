@@ -21,7 +21,8 @@ void *scarce_malloc(size_t bytes);
 
 /* Calls `attempt` repeatedly. In the first call all allocations fail; in each further call one more allocation
    succeeds. Each call must return HR_NO_MEMORY until no allocation fails. Returns the number of allocations that the
-   last call needed. */
+   last call needed. If the environment variable HEADROOM_SCARCE_STEP is set to N, only each N-th number of successful
+   allocations beyond 100 is tried. */
 long starve(enum hr_status (*attempt)(void));
 /* Does the same with fewer calls, for attempts with many similar allocations. After the first 100 allocations, the
    number of successful allocations grows by a twentieth from call to call. Returns the first number that was
