@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `headroom trace` and three of its actions: check (lists wrong or suspicious jobs), stats (prints statistics) and pack
-   (writes the packed format). The other actions are in trace_generate.c, trace_merge.c, trace_anonymise.c and
+   (writes the packed format). The other actions are in trace_generate.c, trace_merge.c and
    trace_transform.c. */
 
 #include "cli/cli.h"

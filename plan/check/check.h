@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- Starts and decisions (decisions.c) ---------------------------------------------------------------- */
+/* ---- Starts and decisions (causes.c) ------------------------------------------------------------------- */
 
 /* Compact records of a run for baselines: the start of every job, and a chain of marks, one for each block of
    scheduling decisions. Both are text. A character is one of A-Z a-z 0-9 + / and encodes six bits. */

@@ -11,11 +11,9 @@
  * Source: KAI-Scheduler, actions/common/allocate, gpu_sharing, and the plug-ins that score nodes and GPUs.
  */
 
-#include "policies/kai/placement.h"
+#include "policies/kai/solver.h"
 
-#include "policies/kai/gangs.h"
 #include "policies/kai/node_usage.h"
-#include "policies/kai/statement.h"
 
 #include <math.h>
 

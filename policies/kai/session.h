@@ -7,11 +7,161 @@
  *
  * The caller owns the arrays of the description (nodes, queues, jobs, pod sets, groups, pods); they must stay as they
  * are while the session exists. Ids are indices. The state lies in arrays of int64_t, so that a statement can record
- * each change and undo it (statement.h). All memory comes from one arena and is allocated when the session is created;
+ * each change and undo it (solver.h). All memory comes from one arena and is allocated when the session is created;
  * later, only lists that grow past their largest size so far are allocated again.
  */
 
-#include "policies/kai/queue_rules.h"
+#include "headroom/base.h"
+
+/* ---- Fair shares (shares.c) ---------------------------------------------------------------------------- */
+
+/*
+ * Queues of KAI and their shares of CPU, memory and GPUs.
+ *
+ * Amounts are whole numbers: thousandths of a core, bytes, and millionths of a GPU. The amount -1 means unlimited where
+ * a quota (`deserved`), a limit or a fair share is meant. The queues are an array; `parent` is an index into it.
+ */
+
+enum { HR__KAI_CPU, HR__KAI_MEM, HR__KAI_GPU, HR__KAI_RESOURCES };
+enum { HR__KAI_UNLIMITED = -1, HR__KAI_GPU_UNIT = 1000000 };
+
+#define HR__KAI_NONE UINT32_MAX
+
+struct hr__kai_amounts {
+  int64_t of[HR__KAI_RESOURCES];
+};
+
+/* One queue's share of one resource. */
+struct hr__kai_share {
+  int64_t deserved, limit;           /* quota and limit of the configuration */
+  int64_t fair;                      /* result of the division */
+  int64_t allocated;                 /* held by pods that run or have a place, in the whole subtree */
+  int64_t allocated_non_preemptible; /* the part of jobs that must not be preempted */
+  int64_t request;                   /* allocated, and requested by pending pods */
+  double weight;                     /* of the division of what exceeds the quotas */
+  double usage;                      /* past usage, as a fraction of the cluster */
+};
+
+struct hr__kai_queue {
+  struct hr__kai_share share[HR__KAI_RESOURCES];
+  uint32_t parent; /* HR__KAI_NONE: a top queue */
+  uint32_t n_children;
+  uint32_t name_rank; /* position of the name among the sorted names */
+  int32_t priority;
+  int64_t created;                                        /* smaller: older */
+  int64_t preempt_min_runtime_us, reclaim_min_runtime_us; /* -1: not set */
+};
+
+/* ---- Amounts ---- */
+
+void hr__kai_add(struct hr__kai_amounts *to, const struct hr__kai_amounts *amounts);
+void hr__kai_subtract(struct hr__kai_amounts *from, const struct hr__kai_amounts *amounts);
+/* Whether `a` is at most `b` in every resource, where -1 is above every amount and equal to itself. */
+bool hr__kai_at_most(const struct hr__kai_amounts *a, const struct hr__kai_amounts *b);
+/* Whether the number `a` is less than `b` in every resource. */
+bool hr__kai_less(const struct hr__kai_amounts *a, const struct hr__kai_amounts *b);
+
+/* ---- Shares ---- */
+
+/* What a queue requests, within its limit. */
+int64_t hr__kai_requestable(const struct hr__kai_share *share);
+/* What a queue may hold before others may take it back: the larger of quota and fair share, within the limit. */
+int64_t hr__kai_allocatable(const struct hr__kai_share *share);
+struct hr__kai_amounts hr__kai_allocatable_of(const struct hr__kai_queue *queue);
+struct hr__kai_amounts hr__kai_allocated_of(const struct hr__kai_queue *queue);
+struct hr__kai_amounts hr__kai_non_preemptible_of(const struct hr__kai_queue *queue);
+struct hr__kai_amounts hr__kai_deserved_of(const struct hr__kai_queue *queue);
+struct hr__kai_amounts hr__kai_fair_of(const struct hr__kai_queue *queue);
+/* The largest ratio of `allocated` to what the queue may hold. `total` replaces an unlimited share. */
+double hr__kai_dominant_share(const struct hr__kai_queue *queue, const struct hr__kai_amounts *allocated,
+                              const struct hr__kai_amounts *total);
+
+/* ---- Division ---- */
+
+/* Gives each of the `n` sibling queues `ids` its quota within its request. Returns the rest, which may be negative. */
+int64_t hr__kai_divide_quotas(struct hr__kai_queue *queues, const uint32_t *ids, uint32_t n, int resource,
+                              int64_t total);
+/* Divides what exceeds the quotas: by priority, weight and past usage. `k` is the weight of past usage. `remainders` is
+   scratch memory for `n` numbers. Returns the rest. */
+int64_t hr__kai_divide_rest(struct hr__kai_queue *queues, const uint32_t *ids, uint32_t n, int resource, int64_t total,
+                            double k, double *remainders);
+/* Both. Returns the rest, at least 0. */
+int64_t hr__kai_divide(struct hr__kai_queue *queues, const uint32_t *ids, uint32_t n, int resource, int64_t total,
+                       double k, double *remainders);
+/* Divides `total` among the top queues, and the fair share of each queue among its children. `ids` is scratch memory
+   for `n` ids, `remainders` for `n` numbers. */
+void hr__kai_divide_tree(struct hr__kai_queue *queues, uint32_t n, const struct hr__kai_amounts *total, double k,
+                         uint32_t *ids, double *remainders);
+
+/* ---- Rules of queues (job_order.c) --------------------------------------------------------------------- */
+
+/* The rules of KAI that compare queues: their order, their limits, and what may be reclaimed. */
+
+/* One side of a comparison of two queues: a queue, and what is to be added to it or taken from it. */
+struct hr__kai_side {
+  const struct hr__kai_queue *queue;
+  struct hr__kai_amounts job;     /* the next pods of its first pending job; 0 if victims are ordered */
+  struct hr__kai_amounts victims; /* what its victims so far and the next one hold; 0 if pending jobs are ordered */
+};
+
+/* Less than 0: the queue `l` comes first, else `r`. Never 0: of two queues of equal age `r` comes first. */
+int hr__kai_compare_queues(const struct hr__kai_side *l, const struct hr__kai_side *r,
+                           const struct hr__kai_amounts *total);
+
+/* Whether `request` would bring the queue above its limit in a resource that is requested. */
+bool hr__kai_over_limit(const struct hr__kai_queue *queue, const struct hr__kai_amounts *request);
+/* Whether `request` would bring what cannot be preempted above the quota, in a resource that is requested. */
+bool hr__kai_over_quota(const struct hr__kai_queue *queue, const struct hr__kai_amounts *request);
+/* Whether the request is allowed at the queue and all queues above it. */
+bool hr__kai_within_limits(const struct hr__kai_queue *queues, uint32_t queue, const struct hr__kai_amounts *request);
+bool hr__kai_within_quotas(const struct hr__kai_queue *queues, uint32_t queue, const struct hr__kai_amounts *request);
+
+/* A job that wants to reclaim. */
+struct hr__kai_reclaimer {
+  struct hr__kai_amounts request;
+  uint32_t queue;
+  unsigned involved; /* bit r: the request counts for resource r (GPUs in MIG instances do not) */
+  bool preemptible;
+};
+
+/* Pods of one victim job that are taken together. */
+struct hr__kai_taken {
+  struct hr__kai_amounts amounts;
+  uint32_t queue;
+  unsigned involved;
+};
+
+/* Whether the job stays within the fair share of its queue, and within its quota if it cannot be preempted. */
+bool hr__kai_may_reclaim(const struct hr__kai_queue *queues, const struct hr__kai_reclaimer *reclaimer);
+
+/* Whether a queue above its fair share is asked: what remains exceeds what it may hold. */
+bool hr__kai_maintains_fair_share(const struct hr__kai_queue *reclaimee, const struct hr__kai_amounts *remaining);
+/* Whether the reclaimer stays within its quota and the other queue is above its own. */
+bool hr__kai_guarantees_quota(const struct hr__kai_queue *reclaimer, const struct hr__kai_amounts *request,
+                              const struct hr__kai_queue *reclaimee, const struct hr__kai_amounts *remaining);
+
+/* Scratch memory of hr__kai_reclaimable for all queues. */
+struct hr__kai_remaining {
+  struct hr__kai_amounts amounts;
+  unsigned involved;
+  bool touched;
+};
+
+/* Whether all victims may be taken for the reclaimer. Victims of one queue are taken in their order. `saturation` (at
+   least 1) multiplies the saturation of the reclaimer. `remaining` has one entry per queue. */
+bool hr__kai_reclaimable(const struct hr__kai_queue *queues, uint32_t n_queues,
+                         const struct hr__kai_reclaimer *reclaimer, const struct hr__kai_taken *victims,
+                         uint32_t n_victims, double saturation, struct hr__kai_remaining *remaining);
+
+/* How the minimum run time for reclaim is found. */
+enum hr__kai_min_runtime_method { HR__KAI_LOWEST_COMMON_ANCESTOR, HR__KAI_VICTIM_QUEUE };
+
+/* The time for which a job of the queue `victim` is protected after its start. */
+int64_t hr__kai_preempt_min_runtime(const struct hr__kai_queue *queues, uint32_t victim, int64_t fallback_us);
+int64_t hr__kai_reclaim_min_runtime(const struct hr__kai_queue *queues, uint32_t reclaimer, uint32_t victim,
+                                    enum hr__kai_min_runtime_method method, int64_t fallback_us);
+
+/* ---- The session --------------------------------------------------------------------------------------- */
 
 /* The dimensions of a vector of node resources. Further dimensions are MIG profiles. */
 enum { HR__KAI_DIM_CPU, HR__KAI_DIM_MEM, HR__KAI_DIM_PODS, HR__KAI_DIM_GPUS, HR__KAI_DIM_MIG };

@@ -10,7 +10,7 @@
  * Source: KAI-Scheduler, plugins/proportion/resource_division and plugins/proportion/resource_share.
  */
 
-#include "policies/kai/shares.h"
+#include "policies/kai/session.h"
 
 #include <math.h>
 

@@ -14,9 +14,7 @@
 
 #include "policies/kai/solver.h"
 
-#include "policies/kai/gangs.h"
 #include "policies/kai/node_usage.h"
-#include "policies/kai/statement.h"
 
 /* ---- Creation ---- */
 

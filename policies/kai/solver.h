@@ -2,10 +2,207 @@
 #ifndef HR_POLICIES_KAI_SOLVER_H
 #define HR_POLICIES_KAI_SOLVER_H
 
-/* Searches for victims whose eviction makes room for a pending job: for consolidation, reclaim and preemption. */
+/* The actions of KAI, and what they use: topologies, placements, the order of jobs, gangs, statements and the
+   solver. */
 
-#include "policies/kai/job_order.h"
-#include "policies/kai/placement.h"
+#include "policies/kai/session.h"
+
+/* ---- Topologies (topology.c) --------------------------------------------------------------------------- */
+
+/* Topology constraints: in which domains the pods of a pod set or of a group may be placed, and in which order. */
+
+/* A domain of a topology. */
+struct hr__kai_domain {
+  uint32_t level;   /* 0: the root */
+  uint32_t id_rank; /* position of the name among the sorted names of all domains of the topology */
+  uint32_t *children, n_children;
+  const uint32_t *nodes; /* [n_nodes] by id */
+  uint32_t n_nodes;
+  int64_t *free;  /* [n_dims] idle and releasing resources; shared GPUs count only if they are whole */
+  int64_t n_fits; /* pods that fit; -1: not computed */
+  double ratio;   /* of the request to what is free */
+};
+
+struct hr__kai_tree {
+  struct hr__kai_domain *domains; /* the root comes first */
+  uint32_t n_domains;
+  uint32_t *order; /* [n_domains] scratch memory */
+};
+
+/* The node scores of the preferred levels of the job that is placed. */
+struct hr__kai_topology_scores {
+  double *of_sets, *of_groups; /* [n * n_nodes]; negative: the node is not in a domain */
+  bool *has_sets, *has_groups; /* whether a pod set or group of the job has scores */
+};
+
+struct hr__kai_topologies {
+  struct hr__kai_session *session;
+  struct hr__kai_tree *trees; /* [n_topologies] */
+  uint8_t *valid;             /* [n_nodes] scratch memory */
+  struct hr__kai_topology_scores scores;
+};
+
+/* Builds the trees. `max_sets` and `max_groups` are the largest numbers of pod sets and groups of a job. Returns
+   whether memory sufficed. */
+bool hr__kai_topologies_create(struct hr__kai_topologies *topologies, struct hr__kai_session *session,
+                               uint32_t max_sets, uint32_t max_groups);
+/* Forgets the scores, before a job is placed. */
+void hr__kai_topologies_forget(struct hr__kai_topologies *topologies, uint32_t job);
+
+/* What is to be placed: the pods of a pod set, or of all pod sets below a group. */
+struct hr__kai_subject {
+  const struct hr__kai_constraint *constraint;
+  uint32_t job;
+  uint32_t set, group; /* one of them is HR__KAI_NONE */
+  const uint32_t *pods;
+  uint32_t n_pods;
+};
+
+/* The domains that are tried for the subject, given the nodes of its parent (`allowed` [n_nodes]). Puts their ids into
+   `tree->order` and returns their number; 0: nothing is possible. The constraint must have a topology that exists. */
+uint32_t hr__kai_domains_for(struct hr__kai_topologies *topologies, const struct hr__kai_subject *subject,
+                             const uint8_t *allowed);
+
+/* The topology score of a node for a pod of the pod set; negative: the node may not be used. */
+double hr__kai_topology_score(const struct hr__kai_topologies *topologies, uint32_t set, uint32_t node);
+
+/* The levels that are tried, from the inside to the outside: from `*from` down to `*to`. Returns NULL, or what is wrong
+   as a word: "none", "required" or "preferred". */
+const char *hr__kai_levels_tried(const struct hr__kai_constraint *constraint, uint32_t n_levels, int32_t *from,
+                                 int32_t *to);
+/* The score of the i-th of n domains, counted from 0. */
+double hr__kai_score_of_domain(uint32_t i, uint32_t n);
+/* Puts the domains of a level below `domain` into `found`, in the order of the tree, and returns their number. */
+uint32_t hr__kai_domains_of_level(const struct hr__kai_tree *tree, uint32_t domain, uint32_t level, uint32_t *found);
+/* The lowest domain that contains all allowed nodes, not below the level `lowest` (0: any). The root if there is none.
+   Sets `valid[n]` for the allowed nodes of the topology. */
+uint32_t hr__kai_common_domain(const struct hr__kai_topology *topology, uint32_t n_nodes, const uint8_t *allowed,
+                               int32_t lowest, uint32_t *level, uint8_t *valid);
+
+/* ---- Placements (placement.c) -------------------------------------------------------------------------- */
+
+/* Places the next pods of a job on nodes, all or none. */
+
+struct hr__kai_placer {
+  struct hr__kai_session *session;
+  struct hr__kai_topologies topologies;
+  double *scores;        /* [n_nodes] */
+  uint32_t *fitting;     /* [n_nodes] */
+  uint32_t *pods, *sets; /* the next pods, and the pod sets, of the job that is placed */
+  uint32_t *batch;       /* pods of groups and pod sets; each level of the tree has its own part */
+  uint32_t *children;    /* groups and pod sets of a group; likewise */
+  uint32_t *domains;     /* domains to try; likewise */
+  uint8_t *node_sets;    /* allowed nodes; likewise */
+  uint32_t n_batch, n_children, n_domains, n_node_sets; /* in use */
+  uint32_t max_domains;
+};
+
+/* Allocates a placer for jobs of at most this size. Returns whether memory sufficed. */
+bool hr__kai_placer_create(struct hr__kai_placer *placer, struct hr__kai_session *session);
+/* Places the next pods of the job on the allowed nodes ([n_nodes]). With `wait_only`, they wait for resources that are
+   idle or being released (as in a simulation); else they are bound if the resources are idle. Returns whether all have
+   a place; if not, nothing has changed. */
+bool hr__kai_place_job(struct hr__kai_placer *placer, uint32_t job, const uint8_t *allowed, bool wait_only);
+
+/* The score of a shared GPU, or of a whole one (`gpu` -1), for packing or spreading; negative: the GPU memory of the
+   node is not known. */
+double hr__kai_gpu_score(int64_t used_mib, int64_t gpu_mib, bool whole, bool spread);
+
+/* ---- The order of jobs (job_order.c) ------------------------------------------------------------------- */
+
+/*
+ * The order in which jobs, or victims, are taken from the tree of queues.
+ *
+ * A leaf queue has a heap of jobs, an inner queue has a heap of its children. A job is taken from the first queue at
+ * each level. Afterwards only the queues on the path are marked; a marked queue is put to its new position when it is
+ * at the top of its heap. So the order is that of KAI, also where queues changed while they were not at the top.
+ */
+
+struct hr__kai_job_order {
+  struct hr__kai_session *session;
+  bool victims;                   /* the reversed order, for victims */
+  const uint8_t *taken;           /* [n_pods] pods that do not belong to their victim any more */
+  uint32_t *heaps;                /* the heaps of the queues: jobs of leaf queues, children of the others */
+  uint32_t *first;                /* [n_queues] start of a queue's heap in `heaps` */
+  uint32_t *length;               /* [n_queues] */
+  bool *is_linked, *is_marked;    /* [n_queues] in the heap of its parent; to be moved to its position */
+  struct hr__kai_amounts *popped; /* [n_queues] what the popped victims of a leaf queue hold */
+  struct hr__kai_amounts *size;   /* [n_jobs] what a victim in a heap holds */
+  int8_t *elastic;                /* [n_jobs] its elastic state */
+  uint32_t *top;                  /* [n_queues] the heap of the top queues */
+  uint32_t n_top;
+  uint32_t *pods, *sets; /* scratch memory for the pods and pod sets of a job */
+};
+
+/* Allocates an empty order. Returns whether memory sufficed. */
+bool hr__kai_order_create(struct hr__kai_job_order *order, struct hr__kai_session *session, uint32_t *pods,
+                          uint32_t *sets);
+void hr__kai_order_clear(struct hr__kai_job_order *order, bool victims, const uint8_t *taken);
+/* Adds a job. Jobs whose queue or its parent does not exist, or that are not in a leaf queue, are left out. */
+void hr__kai_order_push(struct hr__kai_job_order *order, uint32_t job);
+bool hr__kai_order_is_empty(const struct hr__kai_job_order *order);
+/* Removes the first job and returns its id; HR__KAI_NONE: none. */
+uint32_t hr__kai_order_pop(struct hr__kai_job_order *order);
+
+/* ---- Gangs (actions.c) --------------------------------------------------------------------------------- */
+
+/* Jobs as gangs of pods: which pods are next, which are evicted first, and the order of jobs and pod sets. */
+
+/* Whether enough pods exist for all pod sets. */
+bool hr__kai_is_ready(const struct hr__kai_session *session, uint32_t job);
+/* Whether all pod sets use at least their minimum. */
+bool hr__kai_gang_runs(const struct hr__kai_session *session, uint32_t job);
+/* Whether a pod set has more pods than its minimum. */
+bool hr__kai_is_elastic(const struct hr__kai_session *session, uint32_t job);
+/* Whether some pods wait for resources while fewer than the minimum of their pod set have a place. */
+bool hr__kai_must_wait(const struct hr__kai_session *session, uint32_t job);
+
+/* Sorts pod sets of one job by the order in which they are served. */
+void hr__kai_sort_sets(const struct hr__kai_session *session, uint32_t *sets, uint32_t n);
+/* Puts the pods that are to be placed next into `pods` and returns their number. In a simulation (`real` false) evicted
+   pods are placed again. `sets` is scratch memory for the pod sets of the job. */
+uint32_t hr__kai_next_pods(const struct hr__kai_session *session, uint32_t job, bool real, uint32_t *pods,
+                           uint32_t *sets);
+/* Puts the pods of a victim that are evicted next into `pods` and returns their number. Pods that are `taken` do not
+   belong to the job any more. */
+uint32_t hr__kai_next_victims(const struct hr__kai_session *session, uint32_t job, const uint8_t *taken, uint32_t *pods,
+                              uint32_t *sets);
+
+/* The state of a job without the pods that are `taken` (NULL: none): below its minimum -1, at it 0, above it 1. */
+int hr__kai_elastic_state(const struct hr__kai_session *session, uint32_t job, const uint8_t *taken);
+/* Fills the cached members of a job's state. The arrays are scratch memory for the pods and pod sets of the job. */
+void hr__kai_cache_job(struct hr__kai_session *session, uint32_t job, uint32_t *pods, uint32_t *sets);
+
+/* ---- Statements (statement.c) -------------------------------------------------------------------------- */
+
+/* Changes of a session that are either committed or undone: pods get a place, wait for one, or are evicted. */
+
+/* A point to which a statement can be undone. */
+struct hr__kai_mark {
+  size_t n_changes;
+};
+
+struct hr__kai_mark hr__kai_mark(const struct hr__kai_session *session);
+/* Undoes all changes since the mark. */
+void hr__kai_undo(struct hr__kai_session *session, struct hr__kai_mark mark);
+/* Carries out what was done since the last commit. */
+void hr__kai_commit(struct hr__kai_session *session);
+
+/* Evicts a pod. It stays on its node until it is released. */
+void hr__kai_evict(struct hr__kai_session *session, uint32_t pod);
+/* Places a pod on idle resources of a node. */
+void hr__kai_bind(struct hr__kai_session *session, uint32_t pod, uint32_t node);
+/* Lets a pod wait for resources of a node. If the node still counts the pod, because it was evicted there, and it would
+   get the same shared GPUs, the eviction is undone instead. */
+void hr__kai_pipeline(struct hr__kai_session *session, uint32_t pod, uint32_t node);
+/* Turns the places that the job got since the last commit into places to wait for. */
+void hr__kai_pipeline_all(struct hr__kai_session *session, uint32_t job);
+/* Evicts a pod at once, outside a statement. */
+void hr__kai_evict_now(struct hr__kai_session *session, uint32_t pod);
+
+/* ---- The solver (solver.c) ----------------------------------------------------------------------------- */
+
+/* Searches for victims whose eviction makes room for a pending job: for consolidation, reclaim and preemption. */
 
 enum hr__kai_purpose { HR__KAI_CONSOLIDATION, HR__KAI_RECLAIM, HR__KAI_PREEMPTION };
 
@@ -46,5 +243,35 @@ bool hr__kai_solver_create(struct hr__kai_solver *solver, struct hr__kai_session
 /* Evicts victims and lets the next pods of the job wait for what they release. Returns whether that is possible; if
    not, nothing has changed. The caller commits. */
 bool hr__kai_solve(struct hr__kai_solver *solver, uint32_t job, enum hr__kai_purpose purpose);
+
+/* ---- Actions (actions.c) ------------------------------------------------------------------------------- */
+
+/* The actions of a session of KAI. */
+
+/* The columns: name, word in the configuration. */
+#define HR__KAI_ACTIONS(X)                                                                                             \
+  X(ALLOCATE, "allocate")                                                                                              \
+  X(CONSOLIDATE, "consolidation")                                                                                      \
+  X(RECLAIM_ACTION, "reclaim")                                                                                         \
+  X(PREEMPT, "preempt")                                                                                                \
+  X(EVICT_STALE, "stalegangeviction")
+
+#define HR__KAI_ACTION_NAME(name, word) HR__KAI_##name,
+enum hr__kai_action { HR__KAI_ACTIONS(HR__KAI_ACTION_NAME) HR__KAI_N_ACTIONS };
+#undef HR__KAI_ACTION_NAME
+
+struct hr__kai_cycle {
+  struct hr__kai_session *session;
+  struct hr__kai_placer placer;
+  struct hr__kai_solver solver;
+  struct hr__kai_job_order order;
+  uint32_t *pods, *sets; /* scratch memory */
+  uint8_t *all_nodes;    /* [n_nodes] 1 */
+};
+
+/* Prepares the actions of a session. Returns NULL if memory is exhausted. */
+struct hr__kai_cycle *hr__kai_cycle_create(struct hr__kai_session *session);
+/* Runs an action. Statuses of pods, shares of queues and times of starts change. */
+void hr__kai_run_action(struct hr__kai_cycle *cycle, enum hr__kai_action action);
 
 #endif

@@ -9,7 +9,7 @@
  * Source: KAI-Scheduler, framework/statement.
  */
 
-#include "policies/kai/statement.h"
+#include "policies/kai/solver.h"
 
 #include "policies/kai/node_usage.h"
 

@@ -10,7 +10,7 @@
  * Source: KAI-Scheduler, plugins/topology.
  */
 
-#include "policies/kai/topology.h"
+#include "policies/kai/solver.h"
 
 #include "policies/kai/node_usage.h"
 

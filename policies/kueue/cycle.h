@@ -2,6 +2,289 @@
 #ifndef HR_POLICIES_KUEUE_CYCLE_H
 #define HR_POLICIES_KUEUE_CYCLE_H
 
+/* The scheduling cycle of Kueue: flavors, preemption, readiness of pods, the cycle, and pending workloads. */
+
+#include "policies/kueue/kueue.h"
+
+/* ---- Flavors (flavor.c) -------------------------------------------------------------------------------- */
+
+/* Flavor assignment: chooses a flavor for each resource of a workload (RULES 1.4), and smaller counts of pods if the
+   full ones do not fit (RULES 1.5). */
+
+/* How a flavor can provide a resource, from the worst to the best. */
+enum hr__kueue_fit {
+  HR__KUEUE_FIT_NONE,
+  HR__KUEUE_FIT_NO_CANDIDATES, /* preemption is allowed, but finds no targets */
+  HR__KUEUE_FIT_PREEMPT,       /* preempts workloads of the same queue */
+  HR__KUEUE_FIT_RECLAIM,       /* preempts workloads of other queues only */
+  HR__KUEUE_FIT_FREE
+};
+
+struct hr__kueue_outcome {
+  enum hr__kueue_fit fit;
+  int32_t level; /* borrow level */
+};
+
+/* Whether outcome `a` is better than `b`. */
+bool hr__kueue_is_preferred(struct hr__kueue_outcome a, struct hr__kueue_outcome b, bool preemption_first);
+
+/* Simulates the preemption for an amount of one pair. Returns NO_CANDIDATES, PREEMPT or RECLAIM, and sets the borrow
+   level after the preemption. */
+typedef enum hr__kueue_fit hr__kueue_simulate(void *self, struct hr__kueue_world *world,
+                                              const struct hr__kueue_workload *workload, uint32_t pair, int64_t amount,
+                                              int32_t *level);
+
+/* An assigner with its scratch memory. It can be used for any workload of the world. */
+struct hr__kueue_assigner {
+  struct hr__kueue_world *world;
+  hr__kueue_simulate *simulate;
+  void *simulation; /* first argument of `simulate` */
+  /* Flavors of an earlier assignment of the same workload to stay with; NULL: any. */
+  const struct hr__kueue_assignment *pinned;
+  /* Scratch by resource: requests of a group of pod sets, and the flavors chosen so far, of one flavor, and of the best
+     flavor. The flavor HR_NONE means that none is chosen. */
+  int64_t *sums;
+  bool *wanted;
+  struct hr__kueue_choice *chosen, *trial, *best;
+  struct hr__kueue_attempt *attempts; /* by flavor, of the group of pod sets; flavor HR_NONE: not tried */
+  struct hr__kueue_attempt *considered;
+  uint32_t *members; /* pod sets of the group */
+  uint32_t n_members, n_considered;
+  struct hr__kueue_placements placements;
+};
+
+/* Allocates the scratch memory. Returns false if memory is exhausted. */
+bool hr__kueue_assigner_begin(struct hr__kueue_assigner *self, struct hr_arena *arena, struct hr__kueue_world *world);
+/* Allocates an assignment for any workload of the world. Returns false if memory is exhausted. */
+bool hr__kueue_assignment_begin(struct hr__kueue_assignment *assignment, struct hr_arena *arena,
+                                const struct hr__kueue_world *world);
+/* Assigns flavors to `workload` in its queue. `counts` are the numbers of pods by pod set; NULL: all. */
+void hr__kueue_assign(struct hr__kueue_assigner *self, const struct hr__kueue_workload *workload, const int64_t *counts,
+                      struct hr__kueue_assignment *out);
+/* Computes the mode and the reason again after the modes of choices have changed. */
+void hr__kueue_assignment_settle(const struct hr__kueue_world *world, const struct hr__kueue_workload *workload,
+                                 struct hr__kueue_assignment *assignment);
+/* Takes over placements that were found. */
+void hr__kueue_assignment_place(struct hr__kueue_assignment *assignment, const struct hr__kueue_placements *placements);
+
+/* Whether the labels and taints of a flavor match a pod set. */
+bool hr__kueue_flavor_matches(const struct hr__kueue_world *world, uint32_t queue,
+                              const struct hr__kueue_pod_set *pod_set, uint32_t flavor);
+/* The resource group of a queue that covers a resource; NULL: none. */
+const struct hr__kueue_group *hr__kueue_group_of(const struct hr__kueue_queue *queue, uint32_t resource);
+
+/* ---- Partial admission ---- */
+
+/* Tries counts of pods; returns whether they fit. */
+typedef bool hr__kueue_try_counts(void *self, const int64_t *counts);
+/* Looks for the largest counts between the minimum and the full counts for which `fits` holds. `counts` is scratch for
+   n entries, and has the counts that were found. A minimum of -1 means the full count. Returns whether some fit. */
+bool hr__kueue_reduce(const int64_t *full, const int64_t *minimum, uint32_t n, int64_t *counts,
+                      hr__kueue_try_counts *fits, void *self);
+
+/* ---- Steps of the search for flavors (flavor_search.c) ------------------------------------------------- */
+
+/* Steps of the flavor assignment, for flavor.c. */
+
+/* Tries the flavors of the resource group of `resource` for the group of pod sets of the assigner. Leaves the choices
+   in `best` and the flavors that were tried in `considered`. Returns the outcome of the best flavor; FIT_NONE: none. */
+struct hr__kueue_outcome hr__kueue_flavor_search(struct hr__kueue_assigner *self,
+                                                 const struct hr__kueue_workload *workload,
+                                                 const struct hr__kueue_group *group, uint32_t resource,
+                                                 const struct hr__kueue_assignment *out);
+/* Adds `considered` to the attempts of the group of pod sets. */
+void hr__kueue_attempts_merge(struct hr__kueue_assigner *self, const struct hr__kueue_group *group);
+/* Looks for placements after the quota was found to fit or to need preemption. */
+void hr__kueue_assign_topology(struct hr__kueue_assigner *self, const struct hr__kueue_workload *workload,
+                               struct hr__kueue_assignment *out);
+
+/* ---- Preemption (preempt.c) ---------------------------------------------------------------------------- */
+
+/* Preemption: which workloads with quota are evicted so that another one fits, in the classical way (RULES 1.6) or
+   by fair sharing (RULES 1.7). */
+
+enum hr__kueue_cause {
+  HR__KUEUE_IN_QUEUE,               /* InClusterQueue */
+  HR__KUEUE_RECLAIM,                /* InCohortReclamation */
+  HR__KUEUE_FAIR_SHARE,             /* InCohortFairSharing */
+  HR__KUEUE_RECLAIM_WHILE_BORROWING /* InCohortReclaimWhileBorrowing */
+};
+
+struct hr__kueue_target {
+  uint32_t workload;
+  enum hr__kueue_cause cause;
+};
+
+struct hr__kueue_candidate {
+  uint32_t workload;
+  uint32_t ancestor; /* cohort at which it was collected; HR_NONE: the queue of the preemptor */
+  enum hr__kueue_cause cause;
+  bool only_without_borrowing;
+  bool hierarchy; /* the preemptor is closer to the quota */
+  uint32_t next;  /* in the list of its queue (fair sharing) */
+};
+
+/* What is preempted for. */
+struct hr__kueue_demand {
+  const struct hr__kueue_workload *workload;
+  const struct hr__kueue_usage *usage; /* amounts that must fit */
+  uint32_t n_usage;
+  const struct hr__kueue_assignment *assignment; /* whose placements must fit, too; NULL: only quota matters */
+  const uint32_t *pairs;                         /* pairs that need preemption */
+  uint32_t n_pairs;
+};
+
+/* The scratch memory of preemptions in a world. */
+struct hr__kueue_preemptor {
+  struct hr__kueue_world *world;
+  struct hr__kueue_demand demand; /* of the preemption in progress */
+  struct hr__kueue_candidate *candidates, *spare;
+  uint32_t n_candidates;
+  struct hr__kueue_target *targets; /* the result; room for all workloads */
+  uint32_t n_targets;
+  uint32_t *pairs, n_pairs;
+  struct hr__kueue_usage *rest; /* requests that remain above the nodes that were visited */
+  uint32_t *heads;              /* first candidate of each queue (fair sharing) */
+  bool *pruned;                 /* by node */
+  uint32_t *retry, n_retry;     /* candidates for the second strategy */
+  struct hr__kueue_placements placements;
+};
+
+/* Allocates the scratch memory. Returns false if memory is exhausted. */
+bool hr__kueue_preemptor_begin(struct hr__kueue_preemptor *self, struct hr_arena *arena, struct hr__kueue_world *world);
+/* Finds the targets for an assignment with the mode HR__KUEUE_PREEMPT. They are in `targets`. Returns their number; 0
+   if the workload cannot fit. The world is unchanged. */
+uint32_t hr__kueue_preempt(struct hr__kueue_preemptor *self, const struct hr__kueue_workload *workload,
+                           const struct hr__kueue_assignment *assignment);
+/* The same for any demand. */
+uint32_t hr__kueue_preempt_for(struct hr__kueue_preemptor *self, const struct hr__kueue_demand *demand);
+/* A hr__kueue_simulate function; `self` is a hr__kueue_preemptor. */
+hr__kueue_simulate hr__kueue_preempt_simulate;
+
+/* Whether a candidate may be preempted under a policy. */
+bool hr__kueue_policy_allows(enum hr__kueue_policy policy, const struct hr__kueue_workload *preemptor,
+                             const struct hr__kueue_workload *candidate);
+/* Compares candidates of a preemption for `queue`: negative if `a` is preempted before `b`. Equal workloads are in the
+   order of their indices. */
+int hr__kueue_candidate_order(const struct hr__kueue_world *world, uint32_t a, uint32_t b, uint32_t queue);
+/* Whether the queue can always reclaim its nominal quota. */
+bool hr__kueue_can_always_reclaim(const struct hr__kueue_queue *queue);
+/* The name of a cause in Kueue. */
+const char *hr__kueue_cause_name(enum hr__kueue_cause cause);
+
+/* ---- Steps, for preempt*.c ---- */
+
+bool hr__kueue_demand_uses(const struct hr__kueue_preemptor *self, const struct hr__kueue_workload *candidate);
+/* Whether the node uses at most its quota of all pairs of the demand. */
+bool hr__kueue_within_nominal(const struct hr__kueue_preemptor *self, uint32_t node);
+/* Whether the demand fits now. */
+bool hr__kueue_demand_fits(struct hr__kueue_preemptor *self, bool borrow);
+void hr__kueue_candidates_sort(struct hr__kueue_preemptor *self);
+/* Adds a target and removes its usage. */
+void hr__kueue_target_take(struct hr__kueue_preemptor *self, uint32_t workload, enum hr__kueue_cause cause);
+/* Puts targets back that are not needed, and restores the usage of all. */
+void hr__kueue_targets_settle(struct hr__kueue_preemptor *self, bool fits, bool borrow);
+void hr__kueue_preempt_classical(struct hr__kueue_preemptor *self);
+void hr__kueue_preempt_fair(struct hr__kueue_preemptor *self);
+
+/* The order of queues under fair sharing: starts with the candidates that `candidates` has, in order. */
+void hr__kueue_fair_begin(struct hr__kueue_preemptor *self);
+/* The next queue to preempt from; HR_NONE: there is none. The caller then pops a candidate or drops the queue. */
+uint32_t hr__kueue_fair_next(struct hr__kueue_preemptor *self);
+uint32_t hr__kueue_fair_pop(struct hr__kueue_preemptor *self, uint32_t queue);
+void hr__kueue_fair_drop(struct hr__kueue_preemptor *self, uint32_t queue);
+
+/* ---- Readiness (pending.c) ----------------------------------------------------------------------------- */
+
+/* waitForPodsReady, back-off, and the steps that end an admission (RULES 1.9). */
+
+/* The setting waitForPodsReady. */
+struct hr__kueue_ready_rules {
+  int64_t timeout_us;          /* HR__KUEUE_NO_TIME: none */
+  int64_t recovery_timeout_us; /* HR__KUEUE_NO_TIME: none */
+  int64_t backoff_limit;       /* requeuingStrategy.backoffLimitCount; -1: none */
+  int64_t backoff_base_us, backoff_max_us;
+};
+
+enum hr__kueue_ready_cause { HR__KUEUE_NOT_COUNTING, HR__KUEUE_WAIT_FOR_START, HR__KUEUE_WAIT_FOR_RECOVERY };
+
+/* What is known about the pods of an admitted workload. */
+struct hr__kueue_readiness {
+  bool admitted, ready; /* conditions Admitted and PodsReady */
+  bool was_ready;       /* lost its readiness */
+  int64_t admitted_us, changed_us;
+};
+
+/* Returns what the workload waits for, and sets the time that remains until its timeout (at least 0). */
+enum hr__kueue_ready_cause hr__kueue_ready_countdown(const struct hr__kueue_ready_rules *rules,
+                                                     const struct hr__kueue_readiness *readiness, int64_t now_us,
+                                                     int64_t *remaining_us);
+
+/* The back-off before attempt number `count` (from 1). */
+int64_t hr__kueue_backoff(const struct hr__kueue_ready_rules *rules, int64_t count);
+
+/* The state of requeuing: how often, and when the workload may be queued again. */
+struct hr__kueue_requeue_state {
+  int64_t count; /* -1: not counted yet */
+  int64_t at_us; /* HR__KUEUE_NO_TIME: at once */
+};
+
+/* Delays the workload until `wait_until_us`, if that is later, and counts the attempt if `count`. Returns whether the
+   state has changed. */
+bool hr__kueue_requeue_delay(struct hr__kueue_requeue_state *state, int64_t wait_until_us, bool count);
+/* Counts a timeout: delays the workload by its back-off. Returns false if the limit is exceeded: the workload is then
+   deactivated, and the state is unchanged. */
+bool hr__kueue_requeue_timeout(const struct hr__kueue_ready_rules *rules, struct hr__kueue_requeue_state *state,
+                               int64_t now_us);
+
+/* ---- What happens to a workload that does not run normally ---- */
+
+enum hr__kueue_requeued { HR__KUEUE_REQUEUED_UNSET, HR__KUEUE_REQUEUED_TRUE, HR__KUEUE_REQUEUED_FALSE };
+enum hr__kueue_stop { HR__KUEUE_RUNS, HR__KUEUE_HOLD, HR__KUEUE_HOLD_AND_DRAIN };
+
+/* Why a workload is not queued, or is evicted. */
+enum hr__kueue_end {
+  HR__KUEUE_END_NONE,
+  HR__KUEUE_END_TIMEOUT,       /* PodsReadyTimeout */
+  HR__KUEUE_END_CHECK,         /* AdmissionCheck */
+  HR__KUEUE_END_QUEUE_STOPPED, /* ClusterQueueStopped */
+  HR__KUEUE_END_LOCAL_STOPPED, /* LocalQueueStopped */
+  HR__KUEUE_END_DEACTIVATED,   /* Deactivated */
+  HR__KUEUE_END_LIMIT          /* RequeuingLimitExceeded */
+};
+
+struct hr__kueue_life {
+  bool active, reserved, evicted, deactivating;
+  enum hr__kueue_requeued requeued;
+  enum hr__kueue_end requeued_reason;
+  bool check_retry, check_rejected;
+  enum hr__kueue_stop queue_stop, local_stop;
+  struct hr__kueue_readiness readiness;
+  struct hr__kueue_requeue_state requeue;
+};
+
+enum hr__kueue_step_kind {
+  HR__KUEUE_STEP_NONE,
+  HR__KUEUE_STEP_WAIT,       /* until its back-off is over */
+  HR__KUEUE_STEP_REQUEUE,    /* may be queued again */
+  HR__KUEUE_STEP_SWITCH_OFF, /* set inactive */
+  HR__KUEUE_STEP_DEACTIVATE, /* will be set inactive because of `end` */
+  HR__KUEUE_STEP_EVICT       /* evicted because of `end` */
+};
+
+struct hr__kueue_step {
+  enum hr__kueue_step_kind kind;
+  enum hr__kueue_end end;
+  enum hr__kueue_ready_cause cause; /* of a timeout */
+  int64_t wait_us;
+};
+
+/* The next step of a workload. A timeout updates `life->requeue`. */
+struct hr__kueue_step hr__kueue_life_step(const struct hr__kueue_ready_rules *rules, struct hr__kueue_life *life,
+                                          int64_t now_us);
+
+/* ---- The cycle (cycle.c) ------------------------------------------------------------------------------- */
+
 /*
  * One scheduling cycle (RULES 1.8): the first workloads of all queues are nominated, ordered and processed, and each is
  * admitted, waits for preemptions, or is queued again.
@@ -9,10 +292,6 @@
  * Life cycle: begin once per world; run once per cycle. After a run the world is as before: what the cycle held of
  * quotas and nodes is released. The caller then carries out the decisions in `entries`.
  */
-
-#include "policies/kueue/flavor.h"
-#include "policies/kueue/preempt.h"
-#include "policies/kueue/share.h"
 
 enum hr__kueue_status {
   HR__KUEUE_NOT_NOMINATED, /* not admitted; also while it waits for preemptions */
@@ -122,5 +401,67 @@ uint32_t hr__kueue_tournament_next(struct hr__kueue_cycle *self);
 void hr__kueue_entry_assign(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry);
 /* Decides about an entry. */
 void hr__kueue_entry_process(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry);
+
+/* ---- Pending workloads (pending.c) --------------------------------------------------------------------- */
+
+/* The workloads that wait in the ClusterQueues. In each queue some are in a heap, whose first is the head of the
+   next cycle, and some are parked until something changes (RULES 1.8, Requeue). */
+
+enum hr__kueue_place {
+  HR__KUEUE_NOT_QUEUED,
+  HR__KUEUE_IN_HEAP,
+  HR__KUEUE_PARKED,
+  HR__KUEUE_IN_CYCLE /* was the head of a queue, and is not queued again yet */
+};
+
+struct hr__kueue_pending_queue {
+  uint32_t *heap;
+  uint32_t n_heap, capacity;
+  uint32_t first_parked, n_parked;
+  int64_t cycle;       /* counts heads that were taken */
+  int64_t freed_cycle; /* `cycle` when parked workloads returned last; -1: never */
+};
+
+struct hr__kueue_pending {
+  struct hr__kueue_world *world;
+  struct hr_arena *arena;
+  struct hr__kueue_pending_queue *queues;
+  uint8_t *place;              /* by workload; enum hr__kueue_place */
+  uint32_t *position;          /* by workload: in the heap */
+  uint32_t *next, *previous;   /* by workload: list of parked workloads */
+  int64_t *requeue_us;         /* by workload: end of its back-off; HR__KUEUE_NO_TIME: none */
+  bool *held;                  /* by workload: its condition Requeued is false, so it stays parked */
+  uint32_t *shape;             /* by workload: equal numbers are equal requests and priority; HR_NONE: unknown */
+  enum hr__kueue_requeue *why; /* by workload: why it was parked */
+};
+
+/* Allocates empty queues. Returns false if memory is exhausted. */
+bool hr__kueue_pending_begin(struct hr__kueue_pending *self, struct hr_arena *arena, struct hr__kueue_world *world);
+/* Adds a workload to its queue: to the heap, or parked if its back-off is not over. Returns false if memory is
+   exhausted. */
+bool hr__kueue_pending_add(struct hr__kueue_pending *self, uint32_t workload);
+/* Takes a workload out of its queue, wherever it is. */
+void hr__kueue_pending_remove(struct hr__kueue_pending *self, uint32_t workload);
+/* Takes the head of a queue; HR_NONE: the heap is empty. */
+uint32_t hr__kueue_pending_pop(struct hr__kueue_pending *self, uint32_t queue);
+/* Queues a workload again after a cycle. `has_bookmark`: flavors are left to try. Returns whether it is queued now and
+   was not before. */
+bool hr__kueue_pending_requeue(struct hr__kueue_pending *self, uint32_t workload, enum hr__kueue_requeue why,
+                               bool has_bookmark);
+/* The same with the decision given: `at_once` puts it into the heap. */
+bool hr__kueue_pending_requeue_as(struct hr__kueue_pending *self, uint32_t workload, bool at_once,
+                                  enum hr__kueue_requeue why);
+/* Returns the parked workloads of all queues of the tree of `queue` to their heaps, as capacity may be free. Returns
+   their number. */
+uint32_t hr__kueue_pending_return(struct hr__kueue_pending *self, uint32_t queue);
+/* Parks the workloads in the heap of the same shape. Does nothing unless the queue is BestEffortFIFO. */
+void hr__kueue_pending_park_shape(struct hr__kueue_pending *self, uint32_t workload);
+
+/* Whether a workload is ordered before another one of its queue. */
+bool hr__kueue_pending_before(const struct hr__kueue_world *world, uint32_t a, uint32_t b);
+/* Whether an inadmissible workload of this reason says that workloads of its shape cannot fit either. */
+bool hr__kueue_requeue_counts_for_shape(enum hr__kueue_requeue why);
+/* Whether flavors are left to try: some bookmark of the assignment is not -1. */
+bool hr__kueue_has_bookmark(const struct hr__kueue_assignment *assignment);
 
 #endif

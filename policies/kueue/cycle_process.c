@@ -7,8 +7,7 @@
  */
 
 #include "policies/kueue/cycle.h"
-#include "policies/kueue/quota.h"
-#include "policies/kueue/workload.h"
+#include "policies/kueue/kueue.h"
 
 /* ---- Holding ---- */
 

@@ -4,9 +4,8 @@
    queue; otherwise the best flavor is taken, the first of equally good ones. Source:
    pkg/scheduler/flavorassigner/flavorassigner.go and flavor_assigner_attempts.go of kubernetes-sigs/kueue. */
 
-#include "policies/kueue/flavor_steps.h"
-#include "policies/kueue/labels.h"
-#include "policies/kueue/quota.h"
+#include "policies/kueue/cycle.h"
+#include "policies/kueue/kueue.h"
 
 #include <string.h>
 

@@ -19,7 +19,70 @@
  */
 
 #include "headroom/base.h"
-#include "policies/kueue/gates.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- Feature gates (kueue.c) --------------------------------------------------------------------------- */
+
+/* The feature gates of Kueue that change decisions, as bits of one number. A version of Kueue is written as its
+   minor number: 16 is version 0.16. Source: pkg/features/kube_features.go of kubernetes-sigs/kueue. */
+
+/* The columns: name in code, name in Kueue's configuration, first minor version in which the gate is on by default
+   (HR__KUEUE_NEVER_ON: none). */
+#define HR__KUEUE_NEVER_ON 99
+#define HR__KUEUE_GATES(X)                                                                                             \
+  X(PARTIAL_ADMISSION, "PartialAdmission", 5)                                                                          \
+  X(FLAVOR_FUNGIBILITY, "FlavorFungibility", 5)                                                                        \
+  X(PRESERVE_SCAN_PROGRESS, "FlavorFungibilityPreserveScanProgress", 19)                                               \
+  X(PRIORITY_SORTING, "PrioritySortingWithinCohort", 6)                                                                \
+  X(FAIR_WITHIN_NOMINAL, "FairSharingPreemptWithinNominal", 18)                                                        \
+  X(FAIR_NON_BORROWING_FIRST, "FairSharingPrioritizeNonBorrowing", 18)                                                 \
+  X(RECOMPUTE_ON_OVERLAP, "RecomputeAssignmentUponPreemptionTargetsOverlap", 19)                                       \
+  X(EQUIVALENCE_HASHING, "SchedulingEquivalenceHashing", 18)                                                           \
+  X(RECLAIMABLE_PODS, "ReclaimablePods", 15)                                                                           \
+  X(TOPOLOGY, "TopologyAwareScheduling", 14)                                                                           \
+  X(TOPOLOGY_PROFILE_MIXED, "TASProfileMixed", 15)                                                                     \
+  X(TOPOLOGY_NODE_REPLACEMENT, "TASFailedNodeReplacement", 14)                                                         \
+  X(TOPOLOGY_REPLACEMENT_FAIL_FAST, "TASFailedNodeReplacementFailFast", 14)                                            \
+  X(TOPOLOGY_MULTI_LAYER, "TASMultiLayerTopology", 18)                                                                 \
+  X(TOPOLOGY_OVERLAPPING_FLAVORS, "TASHandleOverlappingFlavors", 18)                                                   \
+  X(TOPOLOGY_RECOMPUTE, "TASRecomputeAssignmentWithinSchedulingCycle", 18)                                             \
+  X(TOPOLOGY_BALANCED, "TASBalancedPlacement", HR__KUEUE_NEVER_ON)                                                     \
+  X(TOPOLOGY_NODE_AFFINITY, "TASRespectNodeAffinityPreferred", HR__KUEUE_NEVER_ON)                                     \
+  X(ADMISSION_FAIR_SHARING, "AdmissionFairSharing", 15)                                                                \
+  X(CONCURRENT_ADMISSION, "ConcurrentAdmission", HR__KUEUE_NEVER_ON)                                                   \
+  X(ORCHESTRATED_PREEMPTION, "MultiKueueOrchestratedPreemption", HR__KUEUE_NEVER_ON)                                   \
+  X(PRIORITIZE_PREEMPTORS, "PrioritizePreemptorWorkloads", HR__KUEUE_NEVER_ON)                                         \
+  X(PRIORITY_BOOST, "PriorityBoost", HR__KUEUE_NEVER_ON)                                                               \
+  X(SCHEDULER_LIBRARY, "SchedulerLibraryIntegration", HR__KUEUE_NEVER_ON)                                              \
+  X(QUOTA_CHECK_STRATEGY, "QuotaCheckStrategy", HR__KUEUE_NEVER_ON)                                                    \
+  X(WORKLOAD_SLICES, "ElasticJobsViaWorkloadSlices", HR__KUEUE_NEVER_ON)                                               \
+  X(TOPOLOGY_SLICES, "ElasticJobsViaWorkloadSlicesWithTAS", HR__KUEUE_NEVER_ON)                                        \
+  X(TOPOLOGY_KEEP_POD_OWNED, "SkipReassignmentForPodOwnedWorkloads", 19)
+
+enum hr__kueue_gate_bit {
+#define HR__KUEUE_GATE_BIT(code, name, since) HR__KUEUE_BIT_##code,
+  HR__KUEUE_GATES(HR__KUEUE_GATE_BIT)
+#undef HR__KUEUE_GATE_BIT
+      HR__KUEUE_GATE_COUNT
+};
+
+typedef uint64_t hr__kueue_gates;
+
+/* The newest version of the model, and the default. */
+#define HR__KUEUE_NEWEST_VERSION 20
+
+/* Returns the gates that are on by default in a version. */
+hr__kueue_gates hr__kueue_gates_of_version(int minor);
+/* Switches the gate with a name of Kueue's configuration. Returns false if the model does not know the gate. */
+bool hr__kueue_gates_set(hr__kueue_gates *gates, const char *name, bool on);
+
+static inline bool hr__kueue_gate_is_on(hr__kueue_gates gates, enum hr__kueue_gate_bit gate) {
+  return (gates >> gate & 1) != 0;
+}
+
+/* ---- Objects ------------------------------------------------------------------------------------------- */
 
 #define HR__KUEUE_UNLIMITED INT64_MAX
 #define HR__KUEUE_NO_TIME INT64_MIN /* a time that is not set; earlier than all others */
@@ -417,5 +480,165 @@ static inline uint32_t hr__kueue_pair(const struct hr__kueue_world *world, uint3
 static inline bool hr__kueue_has_gate(const struct hr__kueue_world *world, enum hr__kueue_gate_bit gate) {
   return hr__kueue_gate_is_on(world->gates, gate);
 }
+
+/* ---- Amounts (flavor.c) -------------------------------------------------------------------------------- */
+
+/* Quantities as Kubernetes writes them, how often a request fits, and the usage of local queues. */
+
+/* Reads a quantity ("500m", "1.5Gi", "1e3") in thousandths (for cpu) or in whole units. Fractions are rounded away from
+   0; values out of range become INT64_MAX or INT64_MIN. Returns false if the text is no quantity. */
+bool hr__kueue_quantity(const char *text, bool thousandths, int64_t *value);
+
+/* How often requests fit into a capacity, at most INT32_MAX; 0 if nothing is requested. A resource that the capacity
+   does not name has the amount 0. `limiting` is the resource that limits it, the first in order of names; HR_NONE if
+   nothing is requested. It may be NULL. */
+int64_t hr__kueue_count_in(const struct hr__kueue_amounts *requests, const struct hr__kueue_amounts *capacity,
+                           uint32_t *limiting);
+
+/* ---- Admission fair sharing ---- */
+
+/* The usage of a local queue: the weighted sum of what it consumed and of its entry penalties, in standard units (cpu
+   in cores), divided by its weight. Infinite if the weight is not positive. `weights` are by resource; `cpu` is the
+   resource in thousandths (HR_NONE: none). */
+double hr__kueue_local_usage(const struct hr__kueue_amounts *consumed, const struct hr__kueue_amounts *penalty,
+                             const double *weights, double queue_weight, uint32_t cpu);
+/* The part of a new value in a decayed average after `elapsed`; 0 if the half life is 0. */
+double hr__kueue_decay_part(int64_t elapsed_us, int64_t half_life_us);
+/* The decayed average after the current value was added. */
+double hr__kueue_decayed(double old, double current, double part);
+
+/* ---- Labels (kueue.c) ---------------------------------------------------------------------------------- */
+
+/* Labels and taints of nodes, and whether they match what pods ask for. The rules are those of Kubernetes. */
+
+/* Returns the value of a label; NULL if the label is missing. */
+const char *hr__kueue_label_get(const struct hr__kueue_labels *labels, const char *key);
+/* Returns whether `labels` has all of `wanted`. */
+bool hr__kueue_labels_include(const struct hr__kueue_labels *labels, const struct hr__kueue_labels *wanted);
+/* Returns whether all expressions of a term match. A term without expressions matches nothing. */
+bool hr__kueue_term_matches(const struct hr__kueue_term *term, const struct hr__kueue_labels *labels);
+/* Returns whether one of the tolerations tolerates a taint. */
+bool hr__kueue_tolerates(const struct hr__kueue_tolerations *tolerations, const struct hr__kueue_taint *taint);
+/* Returns the first taint that keeps pods away and that neither list tolerates; NULL if there is none. */
+const struct hr__kueue_taint *hr__kueue_untolerated(const struct hr__kueue_taints *taints,
+                                                    const struct hr__kueue_tolerations *pods,
+                                                    const struct hr__kueue_tolerations *flavor);
+
+/* ---- Quotas (kueue.c) ---------------------------------------------------------------------------------- */
+
+/* The tree of quotas: what is available to a ClusterQueue, and how usage spreads to its cohorts. */
+
+/* Sums and differences of amounts. Unlimited plus or minus anything limited is unlimited; anything limited minus
+   unlimited is INT64_MIN; sums that overflow stay just below unlimited. */
+int64_t hr__kueue_plus(int64_t a, int64_t b);
+int64_t hr__kueue_minus(int64_t a, int64_t b);
+/* A product that stays within the range of int64_t. */
+int64_t hr__kueue_times(int64_t a, int64_t b);
+
+static inline size_t hr__kueue_cell(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair) {
+  return (size_t)node * tree->n_pairs + pair;
+}
+
+/* Computes the children, heights, subtree quotas and `has_quota` of the cohorts from the parents and the quotas of the
+   nodes, and the usage of the cohorts from the usage of the queues. The parents must not form a cycle. */
+void hr__kueue_tree_prepare(struct hr__kueue_tree *tree);
+
+/* Adds usage of a queue, or removes it. Usage beyond what the node keeps for itself counts in its parent. */
+void hr__kueue_add_usage(struct hr__kueue_tree *tree, uint32_t node, uint32_t pair, int64_t amount);
+void hr__kueue_remove_usage(struct hr__kueue_tree *tree, uint32_t node, uint32_t pair, int64_t amount);
+
+/* The quota that the node never lends. */
+int64_t hr__kueue_local_quota(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
+/* The unused part of it. */
+int64_t hr__kueue_local_available(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
+/* What the node can still use; negative if quota was withdrawn. */
+int64_t hr__kueue_available_raw(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
+/* The same, at least 0. */
+int64_t hr__kueue_available(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
+/* What the node could use if nothing were used. */
+int64_t hr__kueue_potential(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
+
+/* Whether the node uses more than its own quota. */
+bool hr__kueue_is_borrowing(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
+/* Whether it would with an additional amount. */
+bool hr__kueue_borrows_with(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair, int64_t amount);
+/* The height of the lowest cohort above the queue within whose quota an additional amount fits; 0: the queue itself
+   has enough. `may_reclaim` is set if that part of the tree is a real part. It may be NULL. */
+uint32_t hr__kueue_borrow_level(const struct hr__kueue_tree *tree, uint32_t queue, uint32_t pair, int64_t amount,
+                                bool *may_reclaim);
+/* The root of a node's tree. */
+uint32_t hr__kueue_root(const struct hr__kueue_tree *tree, uint32_t node);
+
+/* ---- Shares (kueue.c) ---------------------------------------------------------------------------------- */
+
+/* Fair sharing: the dominant resource share of a ClusterQueue or cohort. */
+
+struct hr__kueue_share {
+  double weight;
+  double ratio;      /* borrowed part of what is lendable, in thousandths; of the dominant resource */
+  uint32_t resource; /* dominant resource; HR_NONE: none */
+  bool borrowing;    /* some usage exceeds the node's quota */
+};
+
+/* Computes the share of a node with an additional usage. The share of a node without parent is 0. */
+struct hr__kueue_share hr__kueue_share_of(const struct hr__kueue_world *world, uint32_t node,
+                                          const struct hr__kueue_usage *extra, uint32_t n_extra);
+/* Whether the usage of a node with a parent exceeds its quota of a pair of which a positive amount is requested. */
+bool hr__kueue_borrows_on(const struct hr__kueue_world *world, uint32_t node, const struct hr__kueue_usage *requested,
+                          uint32_t n_requested);
+/* The amount of each resource that all nodes below `node` together can borrow, summed over flavors. */
+int64_t hr__kueue_lendable(const struct hr__kueue_world *world, uint32_t node, uint32_t resource);
+
+/* The ratio divided by the weight; infinite if the node borrows with weight 0. */
+double hr__kueue_share_value(const struct hr__kueue_share *share);
+/* The value rounded up, INT64_MAX if it is infinite. */
+int64_t hr__kueue_share_rounded(const struct hr__kueue_share *share);
+/* Returns a negative number if `a` is smaller, 0 if they are equal, a positive number if `a` is larger. */
+int hr__kueue_share_compare(const struct hr__kueue_share *a, const struct hr__kueue_share *b);
+/* A share below all others. */
+struct hr__kueue_share hr__kueue_share_lowest(void);
+
+/* ---- Workloads (kueue.c) ------------------------------------------------------------------------------- */
+
+/* Small rules about workloads: priority, order of the queue, requests, usage, and the list of workloads with quota. */
+
+/* What happened to a workload, as far as it changes its place in the queue. */
+struct hr__kueue_history {
+  int64_t created_us;
+  int64_t evicted_us, preempted_us; /* HR__KUEUE_NO_TIME: did not happen */
+  bool evicted_by_timeout;          /* its pods were not ready in time */
+  bool evicted_by_check;            /* an admission check asked for a retry */
+  bool reclaimed_while_borrowing;   /* reason of the preemption */
+};
+
+/* The time by which a workload is ordered in its queue. `by_creation`: pods that were not ready keep their place.
+   `priority_sorting`: the gate PrioritySortingWithinCohort is on. */
+int64_t hr__kueue_queue_time(const struct hr__kueue_history *history, bool by_creation, bool priority_sorting);
+
+/* The priority with the boost of an annotation; a text that is no whole number, or NULL, boosts by 0. */
+int64_t hr__kueue_boosted_priority(int64_t priority, const char *annotation);
+/* Reads the boost of an annotation. Returns false if the text is no whole number of 32 bits. */
+bool hr__kueue_boost_of(const char *annotation, int64_t *boost);
+
+/* The number of pods of a pod set that need quota. */
+int64_t hr__kueue_pods_needed(const struct hr__kueue_pod_set *pod_set);
+/* The amount of a resource that an admission uses: `assigned` reduced to the pods that still run. */
+int64_t hr__kueue_assigned_amount(const struct hr__kueue_pod_set *pod_set, const struct hr__kueue_assigned *assigned);
+/* Fills `workload->usage`, which has room for n_pod_sets * n_resources entries, from the admission. */
+void hr__kueue_workload_sum_usage(const struct hr__kueue_world *world, struct hr__kueue_workload *workload);
+/* Adds an amount of a pair to a list of `count` entries without repeated pairs. The list has room for one more. */
+void hr__kueue_usage_add(struct hr__kueue_usage *list, uint32_t *count, uint32_t pair, int64_t amount);
+
+/* Puts a workload with quota into the list of its queue, and counts its usage in the tree and on the nodes. */
+void hr__kueue_list(struct hr__kueue_world *world, uint32_t workload);
+/* Gives a workload the quota and the placements of an assignment, and lists it. `room` has n_pod_sets * n_resources
+   entries, which the workload keeps. */
+void hr__kueue_give_quota(struct hr__kueue_world *world, uint32_t workload,
+                          const struct hr__kueue_assignment *assignment, struct hr__kueue_assigned *room);
+/* Takes it out again. */
+void hr__kueue_unlist(struct hr__kueue_world *world, uint32_t workload);
+/* Counts the usage of a workload in the tree and on the nodes (sign 1), or removes it (-1). The list does not change,
+   so that a preemption can be tried. */
+void hr__kueue_change_usage(struct hr__kueue_world *world, uint32_t workload, int sign);
 
 #endif

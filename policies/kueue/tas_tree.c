@@ -3,7 +3,7 @@
 
 #include "policies/kueue/tas.h"
 
-#include "policies/kueue/labels.h"
+#include "policies/kueue/kueue.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ---- Parameters (slurm.c) ------------------------------------------------------------------------------ */
+/* ---- Parameters (rules.c) ------------------------------------------------------------------------------ */
 
 /* The parameters of slurm.conf and of its SchedulerParameters that the model of Slurm knows, with units, defaults
    and bounds. Source: doc/man/man5/slurm.conf.5 and src/plugins/sched/backfill/backfill.c of SchedMD/slurm. */
@@ -25,7 +25,7 @@ struct hr__slurm_parameter {
 /* Returns the parameter; NULL if it is unknown. Case is ignored. */
 const struct hr__slurm_parameter *hr__slurm_parameter(const char *name);
 
-/* ---- Priority (slurm.c) -------------------------------------------------------------------------------- */
+/* ---- Priority (rules.c) -------------------------------------------------------------------------------- */
 
 /*
  * Slurm's multifactor priority of jobs, the billing of resources, and the order of jobs and of preemption candidates.
@@ -109,7 +109,7 @@ bool hr__slurm_victim_before(const struct hr__slurm_victim *a, const struct hr__
 /* Returns whether a job has run long enough to be preempted. `exempt_us` HR_UNKNOWN_US: no exempt time. */
 bool hr__slurm_may_be_preempted(int64_t run_us, int64_t exempt_us);
 
-/* ---- Fair share (slurm.c) ------------------------------------------------------------------------------ */
+/* ---- Fair share (rules.c) ------------------------------------------------------------------------------ */
 
 /*
  * Slurm's fair share: a tree of associations (accounts and their users) with shares and decayed usage, from which each
@@ -154,7 +154,7 @@ uint32_t hr__slurm_fair_tree(const struct hr__slurm_assoc *assocs, uint32_t n_as
    order per second. `half_life_s` 0: no decay. */
 double hr__slurm_decay(double half_life_s, double elapsed_s);
 
-/* ---- GPUs and shards (slurm.c) ------------------------------------------------------------------------- */
+/* ---- GPUs and shards (rules.c) ------------------------------------------------------------------------- */
 
 /*
  * The GPUs of a node and their shards. A GPU is either given whole to a job, or shared by jobs that hold shards of it.

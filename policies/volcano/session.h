@@ -7,7 +7,7 @@
  *   session.c     states of tasks, resources of nodes, the log of changes
  *   callbacks.c   calls the plug-ins in the order of their tiers and combines their votes
  *   gang.c        plug-ins gang, priority, conformance; counts of a job's tasks
- *   proportion.c, capacity.c, drf.c, admission.c (overcommit, sla, resourcequota), nodes.c (predicates, nodegroup,
+ *   gang.c (proportion), capacity.c, drf.c, gang.c (overcommit, sla, resourcequota), nodes.c (predicates, nodegroup,
  *                 tdm, usage), scores.c: the other plug-ins
  *   allocate.c    actions enqueue, allocate, backfill;  evict.c: preempt, reclaim, shuffle
  *
@@ -197,7 +197,7 @@ uint32_t hr__volcano_conformance_victims(struct hr__volcano_session *session, co
 /* Whether it is worth trying later tasks of the job after one that no node accepted. */
 bool hr__volcano_may_continue(const struct hr__volcano_session *session, uint32_t job);
 
-/* ---- proportion.c ---- */
+/* ---- Proportional shares: gang.c ---- */
 
 /* Computes what both plug-ins know of each queue: the sums over its jobs, and its limits. */
 void hr__volcano_queue_sums(struct hr__volcano_session *session, struct hr__volcano_queue_state *queues, uint32_t job);
@@ -242,7 +242,7 @@ uint32_t hr__volcano_drf_victims(struct hr__volcano_session *session, uint32_t p
 uint32_t hr__volcano_hdrf_victims(struct hr__volcano_session *session, uint32_t reclaimer, const uint32_t *candidates,
                                   uint32_t n, uint32_t *victims);
 
-/* ---- admission.c ---- */
+/* ---- Admission: gang.c ---- */
 
 void hr__volcano_admission_open(struct hr__volcano_session *session);
 bool hr__volcano_overcommit_allows(const struct hr__volcano_session *session, uint32_t job);

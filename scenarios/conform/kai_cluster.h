@@ -4,7 +4,7 @@
 
 /* Reads the cluster, the queues and the jobs of a case of KAI. */
 
-#include "policies/kai/actions.h"
+#include "policies/kai/solver.h"
 #include "scenarios/conform/conform.h"
 
 struct hr__kai_case {

@@ -8,7 +8,7 @@
 
 #include "scenarios/conform/kai_cluster.h"
 
-#include "policies/kai/gangs.h"
+#include "policies/kai/solver.h"
 
 #include <math.h>
 #include <stdio.h>

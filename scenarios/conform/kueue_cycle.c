@@ -4,8 +4,8 @@
 
 #include "scenarios/conform/kueue_cycle.h"
 
-#include "policies/kueue/amounts.h"
-#include "policies/kueue/workload.h"
+#include "policies/kueue/cycle.h"
+#include "policies/kueue/kueue.h"
 
 #include <string.h>
 

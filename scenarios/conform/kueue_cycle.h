@@ -5,7 +5,6 @@
 /* Scheduling cycles over the workloads of a Kueue case, for cases of one and of several cycles. */
 
 #include "policies/kueue/cycle.h"
-#include "policies/kueue/pending.h"
 #include "scenarios/conform/kueue_objects.h"
 
 struct hr__kueue_cycle_run {

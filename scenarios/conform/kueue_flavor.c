@@ -2,10 +2,8 @@
 /* Runs the Kueue cases about flavor assignment and partial admission. The preemption simulation answers from the case:
    {pair: {possibility, borrowAfter}}. */
 
-#include "policies/kueue/amounts.h"
-#include "policies/kueue/flavor.h"
-#include "policies/kueue/quota.h"
-#include "policies/kueue/workload.h"
+#include "policies/kueue/cycle.h"
+#include "policies/kueue/kueue.h"
 #include "scenarios/conform/kueue_objects.h"
 
 #include <stdio.h>

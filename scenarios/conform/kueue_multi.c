@@ -4,7 +4,7 @@
 
 #include "scenarios/conform/kueue_cycle.h"
 
-#include "policies/kueue/workload.h"
+#include "policies/kueue/kueue.h"
 
 #include <string.h>
 

@@ -4,6 +4,9 @@
 
 #include "scenarios/conform/kueue_objects.h"
 
+#include "policies/kueue/cycle.h"
+#include "policies/kueue/kueue.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,4 +173,134 @@ const char *hr__kueue_case_pair_name(const struct hr__kueue_case *self, uint32_t
 
 const char *hr__kueue_case_key(const struct hr__kueue_case *self, const cJSON *object) {
   return joined(self, hr__case_text(object, "namespace", ""), hr__case_text(object, "name", ""));
+}
+
+/* ---- Entries ------------------------------------------------------------------------------------------- */
+
+/* Runs the Kueue cases about single steps of a cycle: the order of entries, what is reserved, and the bookmarks of
+   the last attempt; and cases of several cycles. */
+
+hr__conform_run_case hr__kueue_case_entry_order, hr__kueue_case_fair_less, hr__kueue_case_reserve;
+hr__conform_run_case hr__kueue_case_outdated, hr__kueue_case_bookmarks;
+
+/* ---- Order ---- */
+
+static bool read_entry(struct hr__kueue_case *self, const cJSON *entry, struct hr__kueue_workload *workload) {
+  if (!hr__kueue_case_workload(self, hr__case_get(entry, "workload"), workload)) return false;
+  workload->preemptor = hr__case_bool(entry, "isPreemptor", false);
+  return true;
+}
+
+void hr__kueue_case_entry_order(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  (void)kind;
+  struct hr__kueue_case self;
+  if (!hr__kueue_case_begin(&self, whole, verdict)) return;
+  size_t n = hr__case_count(self.input, "entries");
+  struct hr__kueue_workload *workloads = hr__verdict_alloc(verdict, n + 1, sizeof *workloads);
+  const cJSON **order = hr__verdict_alloc(verdict, n + 1, sizeof *order), *item;
+  struct hr__kueue_workload **sorted = hr__verdict_alloc(verdict, n + 1, sizeof *sorted);
+  if (!workloads || !order || !sorted) return;
+  size_t count = 0;
+  cJSON_ArrayForEach(item, hr__case_get(self.input, "entries")) {
+    if (!read_entry(&self, item, &workloads[count])) return;
+    int32_t borrowing = (int32_t)hr__case_whole(item, "borrowing", 0);
+    size_t at = count;
+    for (; at > 0; at--) {
+      int32_t other = (int32_t)hr__case_whole(order[at - 1], "borrowing", 0);
+      if (hr__kueue_entry_order(&self.world, sorted[at - 1], other, &workloads[count], borrowing) <= 0) break;
+      order[at] = order[at - 1];
+      sorted[at] = sorted[at - 1];
+    }
+    order[at] = item;
+    sorted[at] = &workloads[count++];
+  }
+  cJSON *actual = cJSON_CreateArray();
+  for (size_t i = 0; i < count; i++)
+    cJSON_AddItemToArray(actual, cJSON_CreateString(hr__case_text(hr__case_get(order[i], "workload"), "name", "")));
+  hr__verdict_compare(verdict, "order", hr__case_get(hr__case_get(whole, "expect"), "order"), actual,
+                      HR__COMPARE_EXACTLY, 0);
+  cJSON_Delete(actual);
+}
+
+/* The share of a workload's side: the entry "cohort|namespace/name" of the case. */
+static struct hr__kueue_share read_share(const struct hr__kueue_case *self, const char *key, bool *borrows) {
+  struct hr__kueue_share share = {.weight = 1, .resource = HR_NONE};
+  const cJSON *row, *pair, *requested = hr__case_get(hr__case_get(self->input, "requested"), key);
+  cJSON_ArrayForEach(row, hr__case_get(self->input, "drs")) {
+    const char *bar = strchr(row->string, '|');
+    if (strcmp(bar ? bar + 1 : row->string, key) != 0) continue;
+    if (hr__case_bool(row, "negative", false)) share = hr__kueue_share_lowest();
+    share.ratio = hr__case_real(row, "unweightedRatio", share.ratio);
+    cJSON_ArrayForEach(pair, hr__case_get(row, "borrowingOn")) {
+      share.borrowing = true;
+      if (cJSON_IsString(pair) && hr__case_whole(requested, pair->valuestring, 0) > 0) *borrows = true;
+    }
+  }
+  return share;
+}
+
+void hr__kueue_case_fair_less(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  (void)kind;
+  struct hr__kueue_case self;
+  struct hr__kueue_workload a, b;
+  if (!hr__kueue_case_begin(&self, whole, verdict) || !read_entry(&self, hr__case_get(self.input, "a"), &a) ||
+      !read_entry(&self, hr__case_get(self.input, "b"), &b))
+    return;
+  bool a_borrows = false, b_borrows = false;
+  struct hr__kueue_share a_share = read_share(&self, a.name, &a_borrows),
+                         b_share = read_share(&self, b.name, &b_borrows);
+  bool before = hr__kueue_fair_before(&self.world, &a, &a_share, a_borrows, &b, &b_share, b_borrows);
+  hr__verdict_compare_bool(verdict, "aBeforeB", hr__case_get(hr__case_get(whole, "expect"), "aBeforeB"), before);
+}
+
+/* ---- Reservation ---- */
+
+void hr__kueue_case_reserve(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  (void)kind;
+  struct hr__kueue_case self;
+  if (!hr__kueue_case_begin(&self, whole, verdict)) return;
+  struct hr__kueue_assignment assignment = {
+      .mode =
+          strcmp(hr__case_text(self.input, "assignmentMode", ""), "Preempt") == 0 ? HR__KUEUE_PREEMPT : HR__KUEUE_FIT,
+      .borrowing = (int32_t)hr__case_whole(self.input, "borrowing", 0)};
+  assignment.usage = hr__kueue_case_usage(&self, hr__case_get(self.input, "assignmentUsage"), &assignment.n_usage);
+  uint32_t n_usage;
+  struct hr__kueue_usage *usage = hr__kueue_case_usage(&self, hr__case_get(self.input, "cqUsage"), &n_usage);
+  struct hr__kueue_usage *reserved = hr__verdict_alloc(verdict, (size_t)assignment.n_usage + 1, sizeof *reserved);
+  if (!assignment.usage || !usage || !reserved || !self.world.tree.n_queues) return;
+  for (uint32_t i = 0; i < n_usage; i++) hr__kueue_add_usage(&self.world.tree, 0, usage[i].pair, usage[i].amount);
+  uint32_t n = hr__kueue_reserve(&self.world, 0, &assignment, reserved);
+  cJSON *actual = cJSON_CreateObject();
+  for (uint32_t i = 0; i < n; i++)
+    cJSON_AddNumberToObject(actual, hr__kueue_case_pair_name(&self, reserved[i].pair), (double)reserved[i].amount);
+  hr__verdict_compare(verdict, "wantReserved", hr__case_get(hr__case_get(whole, "expect"), "wantReserved"), actual,
+                      HR__COMPARE_EXACTLY, 0);
+  cJSON_Delete(actual);
+}
+
+/* ---- Bookmarks ---- */
+
+void hr__kueue_case_outdated(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  (void)kind;
+  const cJSON *input = hr__case_get(whole, "input"), *args = hr__case_get(input, "args"),
+              *last = hr__case_get(args, "last");
+  hr__kueue_gates gates = hr__kueue_gates_of_version(HR__KUEUE_NEWEST_VERSION);
+  hr__kueue_gates_set(&gates, "FlavorFungibilityPreserveScanProgress", hr__case_bool(input, "preserveProgress", false));
+  const char *old = hr__case_text(last, "schedulingHash", ""), *now = hr__case_text(args, "currentSchedulingHash", "");
+  bool known = *old && *now && strcmp(old, "unknown") != 0 && strcmp(now, "unknown") != 0;
+  bool outdated = hr__kueue_bookmark_is_outdated(
+      gates, hr__case_whole(last, "clusterQueueGeneration", 0), hr__case_whole(args, "currentCQGeneration", 0),
+      hr__case_whole(last, "schedulingCycle", 0), hr__case_whole(args, "currentSchedulingCycle", 0), known,
+      strcmp(old, now) == 0);
+  hr__verdict_compare_bool(verdict, "want", hr__case_get(hr__case_get(whole, "expect"), "want"), outdated);
+}
+
+void hr__kueue_case_bookmarks(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  (void)kind;
+  const cJSON *list = hr__case_get(hr__case_get(hr__case_get(whole, "input"), "state"), "lastTriedFlavorIdx"), *row,
+              *tried;
+  bool pending = false;
+  cJSON_ArrayForEach(row, list) cJSON_ArrayForEach(tried, row) pending |= hr__case_value_whole(tried, -1) != -1;
+  hr__verdict_compare_bool(verdict, "wantPendingFlavors",
+                           hr__case_get(hr__case_get(whole, "expect"), "wantPendingFlavors"), pending);
 }

@@ -4,7 +4,7 @@
 
 #include "scenarios/conform/kueue_objects.h"
 
-#include "policies/kueue/quota.h"
+#include "policies/kueue/kueue.h"
 
 #include <math.h>
 #include <string.h>

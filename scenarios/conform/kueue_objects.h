@@ -2,13 +2,12 @@
 #ifndef HR_SCENARIOS_CONFORM_KUEUE_OBJECTS_H
 #define HR_SCENARIOS_CONFORM_KUEUE_OBJECTS_H
 
-/*
- * Reads the objects of a Kueue case (../shared/vectors/SCHEMA-kueue-kube-slurm.md) into a world of policies/kueue, and
- * writes objects back to JSON. All memory belongs to the arena of the case. After a failed allocation
- * `verdict->no_memory` is set and the functions return NULL, false or empty objects.
- */
+/* Reads the objects of a Kueue case (../shared/vectors/SCHEMA-kueue-kube-slurm.md) into a world of policies/kueue,
+   and writes objects back to JSON. All memory belongs to the arena of the case. After a failed allocation
+   `verdict->no_memory` is set and the functions return NULL, false or empty objects. */
 
 #include "policies/kueue/kueue.h"
+#include "policies/kueue/tas.h"
 #include "scenarios/conform/conform.h"
 
 /* Sorted unique names. */
@@ -92,5 +91,21 @@ cJSON *hr__kueue_placement_json(const struct hr__kueue_placement *placement);
 /* The text of a mode or a reason in the vectors. */
 const char *hr__kueue_mode_name(enum hr__kueue_mode mode);
 const char *hr__kueue_reason_name(enum hr__kueue_reason reason);
+
+/* ---- Nodes and topologies (kueue_tas.c) ---------------------------------------------------------------- */
+
+/* Reads nodes and topologies of Kueue cases, for all kinds that need them. */
+
+/* Reads the members "nodes" and "pods". Pods that have ended, or have no node, use nothing. */
+bool hr__kueue_case_nodes(struct hr__kueue_case *self, struct hr__tas_nodes *nodes);
+/* Amounts [resource] of the nodes; all 0 if `object` is NULL. */
+int64_t *hr__kueue_case_dense(struct hr__kueue_case *self, const cJSON *object);
+/* Strings of a JSON list. */
+const char **hr__kueue_case_texts(struct hr__kueue_case *self, const cJSON *list, uint32_t *count);
+/* Parts of a placement {levels, domains}. */
+struct hr__tas_part *hr__kueue_case_parts(struct hr__kueue_case *self, const struct hr__tas_flavor *flavor,
+                                          const struct hr__kueue_placement *placement);
+/* Kinds that test one step: see kueue_tas_steps.c. Returns false if the kind is unknown. */
+bool hr__conform_kueue_tas_step(const cJSON *whole, const char *kind, struct hr__verdict *verdict);
 
 #endif

@@ -2,9 +2,8 @@
 /* Runs the Kueue cases about queues of waiting workloads: order, heads, requeuing, back-off and the second pass. Where
    the tests have fixed objects that a case does not repeat, they are built here. */
 
-#include "policies/kueue/amounts.h"
-#include "policies/kueue/pending.h"
-#include "policies/kueue/workload.h"
+#include "policies/kueue/cycle.h"
+#include "policies/kueue/kueue.h"
 #include "scenarios/conform/kueue_objects.h"
 
 #include <string.h>

@@ -2,8 +2,7 @@
 /* Reads workloads, pod sets and what pods ask of nodes from a Kueue case, and writes placements. A workload with quota
    is listed in its queue, and its usage counts in the tree of quotas and on the nodes. */
 
-#include "policies/kueue/quota.h"
-#include "policies/kueue/workload.h"
+#include "policies/kueue/kueue.h"
 #include "scenarios/conform/kueue_objects.h"
 
 #include <stdlib.h>

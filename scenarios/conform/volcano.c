@@ -1,14 +1,196 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs the test vectors of Volcano against its model: whole sessions here, single rules in volcano_rules.c.
-
-   Volcano takes a random node among those with equal scores, and the tests are written so that the choice does not
-   matter for what they check. The model takes the first or, on request, the last of them; a case passes if either run
-   gives the expected result. */
+/*
+ * Runs the test vectors of Volcano against its model: whole sessions here, single rules in volcano_rules.c.
+ *
+ * Volcano takes a random node among those with equal scores, and the tests are written so that the choice does not
+ * matter for what they check. The model takes the first or, on request, the last of them; a case passes if either run
+ * gives the expected result.
+ */
 
 #include "scenarios/conform/volcano_case.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Rules --------------------------------------------------------------------------------------------- */
+
+/* Runs cases of single rules of Volcano: scores and predicates of nodes, votes on enqueueing, orders of jobs, and
+   victims. What a case asks for follows from the members of "expect"."custom". Some members repeat input of the
+   test; they are not compared. */
+
+#define SCORE_TOLERANCE 1e-6
+#define HOUR_US INT64_C(3600000000)
+
+/* ---- Nodes ---- */
+
+/* {"task": {"node": value}} for the tasks and nodes that the case expects. `scores`: scores, else verdicts. */
+static cJSON *by_node_json(const struct hr__volcano_case *world, const struct hr__volcano_session *session,
+                           const cJSON *expected, bool scores) {
+  cJSON *result = cJSON_CreateObject();
+  const cJSON *of_task, *of_node;
+  cJSON_ArrayForEach(of_task, expected) {
+    uint32_t task = hr__volcano_find(world->task_names, world->snapshot.n_tasks, of_task->string);
+    cJSON *values = cJSON_AddObjectToObject(result, of_task->string);
+    cJSON_ArrayForEach(of_node, of_task) {
+      uint32_t node = hr__volcano_find(world->node_names, world->snapshot.n_nodes, of_node->string);
+      if (task == HR__VOLCANO_NONE || node == HR__VOLCANO_NONE) continue;
+      double value =
+          scores ? hr__volcano_score(session, task, node) : (double)hr__volcano_predicate(session, task, node, NULL);
+      cJSON_AddNumberToObject(values, of_node->string, value);
+    }
+  }
+  return result;
+}
+
+/* {"node": true} for the nodes that the first task may use. */
+static cJSON *accepting_json(const struct hr__volcano_case *world, const struct hr__volcano_session *session) {
+  cJSON *result = cJSON_CreateObject();
+  for (uint32_t i = 0; i < world->snapshot.n_nodes && world->snapshot.n_tasks; i++)
+    if (hr__volcano_predicate(session, 0, i, NULL) == HR__VOLCANO_FITS)
+      cJSON_AddTrueToObject(result, world->node_names[i]);
+  return result;
+}
+
+/* {"predicateStatus": [{"Code", "Reason"}]} of the first task on the first node. */
+static cJSON *status_json(const struct hr__volcano_case *world, const struct hr__volcano_session *session) {
+  cJSON *result = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(result, "predicateStatus");
+  if (!world->snapshot.n_tasks || !world->snapshot.n_nodes) return result;
+  const char *reason;
+  cJSON *item = cJSON_CreateObject();
+  cJSON_AddNumberToObject(item, "Code", (double)hr__volcano_predicate(session, 0, 0, &reason));
+  cJSON_AddStringToObject(item, "Reason", reason ? reason : "");
+  cJSON_AddItemToArray(list, item);
+  return result;
+}
+
+/* {"job": {"MilliCPU", "Memory", "ScalarResources": {"pods"}}}: what the jobs have. */
+static cJSON *allocated_json(const struct hr__volcano_case *world, const struct hr__volcano_session *session,
+                             const cJSON *expected) {
+  cJSON *result = cJSON_CreateObject();
+  const cJSON *item;
+  cJSON_ArrayForEach(item, expected) for (uint32_t i = 0; i < world->snapshot.n_jobs; i++) {
+    const char *slash = strchr(world->job_names[i], '/');
+    if (strcmp(slash ? slash + 1 : world->job_names[i], item->string) != 0) continue;
+    const struct hr__volcano_vector *vector = hr__volcano_job_allocated(session, i);
+    cJSON *job = cJSON_AddObjectToObject(result, item->string);
+    cJSON_AddNumberToObject(job, "MilliCPU", vector->amount[HR__VOLCANO_CPU]);
+    cJSON_AddNumberToObject(job, "Memory", vector->amount[HR__VOLCANO_MEMORY]);
+    cJSON *others = cJSON_AddObjectToObject(job, "ScalarResources");
+    cJSON_AddNumberToObject(others, "pods", vector->amount[HR__VOLCANO_PODS]);
+  }
+  return result;
+}
+
+/* ---- Victims ---- */
+
+/* The items of "preemptees" that may be preempted, as they are written in the case. */
+static cJSON *kept_json(struct hr__volcano_case *world, const cJSON *preemptees) {
+  cJSON *result = cJSON_CreateArray();
+  uint32_t n = (uint32_t)cJSON_GetArraySize(preemptees), at = 0;
+  struct hr__volcano_task *tasks = hr__verdict_alloc(world->verdict, n, sizeof *tasks);
+  uint32_t *ids = hr__verdict_alloc(world->verdict, n, sizeof *ids);
+  struct hr__volcano_vector *request = hr__verdict_alloc(world->verdict, 1, sizeof *request);
+  if (!tasks || !ids || !request) return result;
+  hr__volcano_clear(request);
+  const cJSON *item;
+  cJSON_ArrayForEach(item, preemptees) {
+    const char *class_name = hr__case_text(hr__case_get(hr__case_get(item, "Pod"), "Spec"), "PriorityClassName", "");
+    tasks[at] = (struct hr__volcano_task){.uid = hr__case_text(item, "UID", ""),
+                                          .request = request,
+                                          .index = -1,
+                                          .job = HR__VOLCANO_NONE,
+                                          .node = HR__VOLCANO_NONE,
+                                          .state = HR__VOLCANO_RUNNING,
+                                          .preemptable = true};
+    tasks[at].is_critical = strcmp(hr__case_text(item, "Namespace", ""), "kube-system") == 0 ||
+                            strcmp(class_name, "system-cluster-critical") == 0 ||
+                            strcmp(class_name, "system-node-critical") == 0;
+    ids[at] = at;
+    at++;
+  }
+  world->snapshot.tasks = tasks;
+  world->snapshot.n_tasks = n;
+  struct hr__volcano_session *session = hr__volcano_open(world->verdict->arena, &world->snapshot, &world->config);
+  uint32_t n_kept = session ? hr__volcano_preemptable(session, HR__VOLCANO_NONE, ids, n) : 0;
+  for (uint32_t i = 0; i < n_kept; i++)
+    cJSON_AddItemToArray(result, cJSON_Duplicate(cJSON_GetArrayItem(preemptees, (int)ids[i]), true));
+  return result;
+}
+
+static double count_victims(struct hr__volcano_case *world, const struct hr__volcano_session *session) {
+  uint32_t *victims = hr__verdict_alloc(world->verdict, world->snapshot.n_tasks, sizeof *victims);
+  return victims ? hr__volcano_victims(session, victims) : 0;
+}
+
+/* ---- Jobs ---- */
+
+/* Whether all jobs may be enqueued. */
+static bool all_enqueueable(const struct hr__volcano_case *world, struct hr__volcano_session *session) {
+  for (uint32_t i = 0; i < world->snapshot.n_jobs; i++)
+    if (world->snapshot.jobs[i].queue != HR__VOLCANO_NONE && !hr__volcano_is_enqueueable(session, i)) return false;
+  return true;
+}
+
+/* The tests of the plug-in sla use two jobs that their cases do not contain: the second one has a maximum wait of an
+   hour. */
+static void add_sla_jobs(struct hr__volcano_case *world) {
+  struct hr__volcano_job *jobs = hr__verdict_alloc(world->verdict, 2, sizeof *jobs);
+  struct hr__volcano_queue *queue = hr__verdict_alloc(world->verdict, 1, sizeof *queue);
+  if (!jobs || !queue) return;
+  jobs[0].uid = jobs[1].uid = "";
+  jobs[1].waiting_us = HOUR_US;
+  queue->name = "";
+  world->snapshot.jobs = jobs;
+  world->snapshot.n_jobs = 2;
+  world->snapshot.queues = queue;
+  world->snapshot.n_queues = 1;
+  world->snapshot.n_namespaces = 1;
+}
+
+/* ---- All ---- */
+
+/* Returns what the model gives for a member of "custom", NULL if the member is input. */
+static cJSON *result_of(struct hr__volcano_case *world, struct hr__volcano_session *session, const cJSON *custom,
+                        const cJSON *expected) {
+  const char *name = expected->string;
+  if (strcmp(name, "expectVictims") == 0) return kept_json(world, hr__case_get(custom, "preemptees"));
+  if (strcmp(name, "want") == 0) return cJSON_CreateNumber(count_victims(world, session));
+  if (strcmp(name, "expectedEnqueueAble") == 0) return cJSON_CreateBool(all_enqueueable(world, session));
+  if (strcmp(name, "expectedOrder") == 0)
+    return cJSON_CreateBool(world->snapshot.n_jobs > 1 && hr__volcano_job_precedes(session, 0, 1));
+  if (strcmp(name, "predicatedExpected") == 0) return accepting_json(world, session);
+  if (strcmp(name, "scoreExpected") == 0) return by_node_json(world, session, expected, true);
+  if (strcmp(name, "expectedStatus") == 0) return by_node_json(world, session, expected, false);
+  if (strcmp(name, "expected") != 0) return NULL;
+  if (hr__case_get(expected, "predicateStatus")) return status_json(world, session);
+  if (expected->child && hr__case_get(expected->child, "MilliCPU")) return allocated_json(world, session, expected);
+  return by_node_json(world, session, expected, true);
+}
+
+void hr__volcano_run_rules(struct hr__volcano_case *world) {
+  struct hr__verdict *verdict = world->verdict;
+  const cJSON *custom = hr__case_get(hr__case_get(world->whole, "expect"), "custom"), *item;
+  if (!hr__case_count(world->whole, "jobs") && hr__case_get(custom, "expectedOrder")) add_sla_jobs(world);
+  struct hr__volcano_session *session = hr__volcano_open(verdict->arena, &world->snapshot, &world->config);
+  if (!session) {
+    verdict->no_memory = true;
+    return;
+  }
+  hr__volcano_run(session);
+  cJSON_ArrayForEach(item, custom) {
+    cJSON *actual = result_of(world, session, custom, item);
+    if (!actual) continue;
+    /* The expected status has the text of an error as well, as an expression of the test's language. */
+    unsigned flags = 0;
+    cJSON *expected = cJSON_Duplicate(item, true);
+    cJSON_DeleteItemFromObjectCaseSensitive(expected, "err");
+    hr__verdict_compare(verdict, item->string, expected, actual, flags, SCORE_TOLERANCE);
+    cJSON_Delete(expected);
+    cJSON_Delete(actual);
+  }
+}
+
+/* ---- All cases ----------------------------------------------------------------------------------------- */
 
 /* ---- Results as JSON ---- */
 

@@ -50,7 +50,7 @@ void hr__volcano_read_groups(struct hr__volcano_case *world, const cJSON *json, 
 void hr__volcano_read_selectors(struct hr__volcano_case *world, const cJSON *json, uint32_t task_index,
                                 struct hr__volcano_task *task);
 
-/* ---- volcano_rules.c ---- */
+/* ---- Rules: volcano.c ---- */
 
 /* Runs a case of a single rule. */
 void hr__volcano_run_rules(struct hr__volcano_case *world);

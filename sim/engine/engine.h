@@ -7,7 +7,7 @@
  * hr__engine; the engine has no global variables. Columns are arrays indexed by the id of a job or node.
  *
  * The core consists of run.c (list of components, loop, start and end of a run), moves.c (moves of the policy), jobs.c
- * (life of a job), allocations.c (placements of running jobs) and events.c (pending events, notification). Components
+ * (life of a job), allocations.c (placements of running jobs) and jobs.c (pending events, notification). Components
  * are attempts.c (jobs that can be stopped; checkpoints.c has their checkpoints), sharing.c (jobs on one GPU),
  * column_reclaim.c (streamed runs), sim/market/market.c (nodes of elastic and reserved pools), and one each in
  * allocations.c (jobs of a node) and jobs.c (jobs that run to their end).
@@ -25,7 +25,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* ---- Pending events (events.c) ------------------------------------------------------------------------- */
+/* ---- Pending events (jobs.c) --------------------------------------------------------------------------- */
 
 /* The pending events of a run, ordered by (time, kind, entity). An entry takes 16 bytes. */
 
@@ -461,7 +461,7 @@ static inline enum hr_status hr__out_of_memory(const struct hr__engine *engine) 
   return hr_fail(engine->error, HR_NO_MEMORY, "out of memory for %" PRIu32 " jobs", engine->trace->n_jobs);
 }
 
-/* ---- events.c ---- */
+/* ---- Events: jobs.c ---- */
 /* Adds the event to the digest and notifies the observers. */
 void hr__notify_observers(struct hr__engine *engine, const struct hr_event *event);
 /* Notifies the policy of an event. The observers must already have been notified of it. Returns the status of the
@@ -558,7 +558,7 @@ uint32_t hr__column_reclaim_skip(const struct hr__column_reclaim *reclaim, uint3
    job are checked only if `every_job` is set. If an invariant is violated, the function returns HR_INTERNAL and the
    error names the invariant. */
 enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job);
-/* Writes the error of a violated invariant and returns HR_INTERNAL (events.c). */
+/* Writes the error of a violated invariant and returns HR_INTERNAL (jobs.c). */
 enum hr_status hr__broken(const struct hr__engine *engine, const char *format, ...) HR_PRINTF(2, 3);
 
 /* Returns an event of a node at the present instant. */

@@ -13,8 +13,7 @@
 #include "harness.h"
 #include "naive_kueue.h"
 #include "policies/kueue/cycle.h"
-#include "policies/kueue/quota.h"
-#include "policies/kueue/workload.h"
+#include "policies/kueue/kueue.h"
 
 #include <string.h>
 

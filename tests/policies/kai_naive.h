@@ -6,7 +6,7 @@
    all sums anew from the pods, and undoes changes by copying the state. It shares only the description of the cluster
    with the model. */
 
-#include "policies/kai/actions.h"
+#include "policies/kai/solver.h"
 
 enum { NAIVE_PODS = 48, NAIVE_QUEUES = 8, NAIVE_JOBS = 16 };
 
