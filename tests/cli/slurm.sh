@@ -41,4 +41,50 @@ JSON
   says stderr "policy 'slurm': pools must have whole GPUs"
 }
 
+case_import() {
+  cat >slurm.conf <<'CONF'
+# a comment
+SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=1,bf_resolution=1,bf_continue,bf_max_job_test=1000,\
+default_queue_depth=1000
+PreemptType=preempt/qos
+SchedulrType=x
+NodeName=DEFAULT Gres=gpu:h100:4
+NodeName=n[1-8] CPUs=64 Gres=gpu:a100:8
+NodeName=m1
+PartitionName=gpu Nodes=ALL OverSubscribe=NO PriorityTier=2
+CONF
+  printf 'NodeName=n[1-8] Name=gpu Type=a100 File=/dev/nvidia[0-7]\n' >gres.conf
+  try 0 import slurm slurm.conf gres.conf -o s.json
+  says stderr "slurm.conf:5: PreemptType is not modelled"
+  says stderr "slurm.conf:6: unknown parameter 'SchedulrType'"
+  says stderr "slurm.conf:8: 'a100' may be several GPU types"
+  says stderr "slurm.conf:10: partition 'gpu': PriorityTier is not modelled"
+  try 0 validate s.json --trace "$project/traces/reference/steady.csv"
+  says stdout "n[1-8]: 8 nodes x 8 A100"
+  says stdout "m1: 1 node x 4 H100"
+  says stdout "bf_interval=1"
+}
+
+case_import_mistakes() {
+  printf 'Include other.conf\n' >bad.conf
+  try 2 import slurm bad.conf -o s.json
+  says stderr "bad.conf:1: 'Include' is not followed"
+  printf 'SchedulerType=sched/backfill\nSchedulerParameters=bf_window=0\n' >bad.conf
+  try 2 import slurm bad.conf -o s.json
+  says stderr "bad.conf:2: bf_window is '0', expected a whole number from 1 to 43200"
+  printf 'NodeName=n[1- Gres=gpu:8\n' >bad.conf
+  try 2 import slurm bad.conf -o s.json
+  says stderr "bad.conf:1: NodeName is 'n[1-', expected a list of hosts"
+  printf 'ClusterName x\n' >bad.conf
+  try 2 import slurm bad.conf -o s.json
+  says stderr "bad.conf:1: found 'ClusterName x', expected PARAMETER=VALUE"
+  printf 'ClusterName=x\n' >bad.conf
+  try 2 import slurm bad.conf -o s.json
+  says stderr "no node has GPUs"
+  try 2 import slurn bad.conf -o s.json
+  says stderr "did you mean 'slurm'"
+  [ ! -e s.json ] || fail "a scenario was written"
+}
+
 run_case

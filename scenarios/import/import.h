@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SCENARIOS_IMPORT_IMPORT_H
+#define HR_SCENARIOS_IMPORT_IMPORT_H
+
+/* What the readers of configurations share. */
+
+#include "headroom/unstable/import.h"
+
+#include <cjson/cJSON.h>
+
+/* A function that reads the configuration files of a system, and adds members to the scenario `root`. */
+typedef enum hr_status hr__import_read(const char *const *files, size_t n_files, cJSON *root, struct hr_notes *notes,
+                                       struct hr_error *error);
+
+/* The systems. The columns: name, function that reads their configuration. */
+#define HR__IMPORT_SYSTEMS(X) X("slurm", hr__import_slurm)
+
+#define HR__IMPORT_DECLARE(name, read) hr__import_read read;
+HR__IMPORT_SYSTEMS(HR__IMPORT_DECLARE)
+#undef HR__IMPORT_DECLARE
+
+#endif
