@@ -396,7 +396,6 @@ static bool must_not_use_spot(const struct hr__accepts *accepts, hr_job job) {
 
 uint32_t hr__accepts_class(const struct hr__accepts *accepts, hr_job job) {
   const struct hr_trace *trace = accepts->trace;
-  if (accepts->classes.count == 1) return 0; /* for speed */
   return *class_at(accepts, (struct accepts_choice){.gpus = set_of(accepts->set_of_gpus, trace->gpu_types, job),
                                                     .regions = set_of(accepts->set_of_regions, trace->regions, job),
                                                     .class_ = set_of_class(accepts, trace, job),
