@@ -327,6 +327,7 @@ static enum hr_status run_all(struct hr_comparison *comparison, struct hr_error 
                                       .count = (size_t)config->n_contenders * comparison->n_replications,
                                       .run = run_item,
                                       .exchange = exchange_item,
+                                      .group = comparison->redrawn ? config->n_contenders : 0,
                                       .n_own = config->jobs ? config->n_contenders : 0}; /* their files are on rank 0 */
   uint64_t jobs = 0;
   for (size_t item = 0; item < batch.count; item++)

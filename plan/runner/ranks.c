@@ -296,21 +296,40 @@ struct leader {
   int n_active;          /* ranks that have not received the end of the batch */
   long pause_us;         /* time between two polls */
   pthread_mutex_t lock;  /* protects what follows, and the calls of batch->store */
-  size_t next, next_own; /* the next item for any rank, and the next of those that only this rank may compute */
+  size_t next;           /* the next item for any rank */
+  struct item_share own; /* items that the own threads have not begun */
   bool computing;        /* the own threads have not ended yet */
   struct item_failure failure;
 };
 
+/* Chooses the next items for a rank with `threads` threads, which needs `item_s` seconds for each; 0: unknown. It gets
+   one for each thread, or more if items are so short that the exchange of messages would take a considerable share of
+   the time. It gets the rest of a group if many groups are left. Near the end it gets fewer, to balance the load. */
+static struct item_share next_share(struct leader *leader, size_t threads, double item_s) {
+  const double share_s = 0.02;
+  size_t left = leader->failure.item == UINT64_MAX ? leader->batch->count - leader->next : 0;
+  size_t ranks = (size_t)leader->n_active + 1, group = leader->batch->group;
+  double rounds = item_s > 0 ? share_s / item_s : 1;
+  size_t wanted = rounds > 1 ? threads * (size_t)(rounds < 1e6 ? rounds : 1e6) : threads;
+  size_t fair = (left + ranks - 1) / ranks, half = (fair + 1) / 2, most = half > threads ? half : threads;
+  size_t count = wanted < most ? wanted : most;
+  if (count > fair) count = fair;
+  if (group > 1 && left >= ranks * group) count = group - leader->next % group;
+  struct item_share share = {leader->next, count};
+  leader->next += count;
+  return share;
+}
+
 /* Returns the next item for an own thread; the number of items if there is none. After a failure, only items with lower
    numbers are begun. */
 static size_t take_own(struct leader *leader) {
-  const struct hr__run_batch *batch = leader->batch;
   pthread_mutex_lock(&leader->lock);
-  size_t item = batch->count;
-  if (leader->next_own < batch->n_own && leader->next_own < leader->failure.item)
-    item = leader->next_own++;
-  else if (leader->failure.item == UINT64_MAX && leader->next < batch->count)
-    item = leader->next++;
+  if (leader->own.count == 0) leader->own = next_share(leader, 1, 0);
+  size_t item = leader->batch->count;
+  if (leader->own.count && leader->own.first < leader->failure.item) {
+    item = (size_t)leader->own.first++;
+    leader->own.count--;
+  }
   pthread_mutex_unlock(&leader->lock);
   return item;
 }
@@ -347,24 +366,6 @@ static void *compute(void *self) {
   leader->computing = false;
   pthread_mutex_unlock(&leader->lock);
   return NULL;
-}
-
-/* Chooses the items for a rank. It gets one for each thread, or more if items are so short that the exchange of
-   messages would take a considerable share of the time. Near the end it gets fewer, to balance the load. */
-static struct item_share next_share(struct leader *leader, const struct rank_report *report) {
-  const double share_s = 0.02;
-  pthread_mutex_lock(&leader->lock);
-  size_t left = leader->failure.item == UINT64_MAX ? leader->batch->count - leader->next : 0;
-  size_t ranks = (size_t)leader->n_active + 1, threads = (size_t)report->n_threads;
-  double rounds = report->item_s > 0 ? share_s / report->item_s : 1;
-  size_t wanted = rounds > 1 ? threads * (size_t)(rounds < 1e6 ? rounds : 1e6) : threads;
-  size_t fair = (left + ranks - 1) / ranks, half = (fair + 1) / 2, most = half > threads ? half : threads;
-  size_t count = wanted < most ? wanted : most;
-  if (count > fair) count = fair;
-  struct item_share share = {leader->next, count};
-  leader->next += count;
-  pthread_mutex_unlock(&leader->lock);
-  return share;
 }
 
 /* Reads the results that follow a report. */
@@ -404,7 +405,9 @@ static void answer(struct leader *leader, int rank) {
   failure_add(&leader->failure, report.failed, report.error.status, &report.error);
   pthread_mutex_unlock(&leader->lock);
   if (report.item_s > 0) leader->pause_us = pause_for(report.item_s);
-  struct item_share share = next_share(leader, &report);
+  pthread_mutex_lock(&leader->lock);
+  struct item_share share = next_share(leader, (size_t)report.n_threads, report.item_s);
+  pthread_mutex_unlock(&leader->lock);
   MPI_Send(&share, (int)sizeof share, MPI_BYTE, rank, TAG_ITEMS, MPI_COMM_WORLD);
   if (share.count == 0) leader->n_active--;
 }
@@ -422,6 +425,7 @@ static struct item_failure lead(const struct hr__run_batch *batch, const struct 
                           .n_active = ranks->size - 1,
                           .pause_us = MIN_PAUSE_US,
                           .next = batch->n_own,
+                          .own = {0, batch->n_own},
                           .computing = true,
                           .failure = {.item = UINT64_MAX}};
   pthread_t thread;

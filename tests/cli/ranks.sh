@@ -65,7 +65,7 @@ case_compare_once() {
 
 case_random_plan() {
   cp -r "$project/scenarios" "$project/traces" .
-  same_for_ranks p.json plan scenarios/plan-spot-share.json --json p.json --brief
+  same_for_ranks p.json plan scenarios/plan-spot-share.json --json p.json --brief --set plan.max_replications=4
 }
 
 case_exact_plan() {
