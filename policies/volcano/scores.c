@@ -275,6 +275,7 @@ static int64_t balance_score(const struct hr__volcano_session *session, uint32_t
 static double nodeorder_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
   const struct hr__volcano_nodeorder_arguments *weights = &session->plugin[HR__VOLCANO_NODEORDER]->arguments.nodeorder;
   const int64_t *preference = session->snapshot->tasks[task].preference;
+  const int64_t *avoidance = session->snapshot->tasks[task].avoidance;
   double score = 0;
   if (weights->least_requested)
     score += (double)(allocation_score(session, task, node, true) * weights->least_requested);
@@ -282,6 +283,7 @@ static double nodeorder_score(const struct hr__volcano_session *session, uint32_
     score += (double)(allocation_score(session, task, node, false) * weights->most_requested);
   if (weights->balanced_resource) score += (double)(balance_score(session, task, node) * weights->balanced_resource);
   if (weights->node_affinity && preference) score += (double)(preference[node] * weights->node_affinity);
+  if (weights->taint_toleration && avoidance) score -= (double)(avoidance[node] * weights->taint_toleration);
   return score;
 }
 

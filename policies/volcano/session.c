@@ -24,8 +24,8 @@ void hr__volcano_default_arguments(struct hr__volcano_plugin *plugin) {
     plugin->arguments.overcommit_factor = 1.2;
     break;
   case HR__VOLCANO_NODEORDER:
-    plugin->arguments.nodeorder =
-        (struct hr__volcano_nodeorder_arguments){.least_requested = 1, .balanced_resource = 1, .node_affinity = 2};
+    plugin->arguments.nodeorder = (struct hr__volcano_nodeorder_arguments){
+        .least_requested = 1, .balanced_resource = 1, .node_affinity = 2, .taint_toleration = 3};
     break;
   case HR__VOLCANO_BINPACK:
     plugin->arguments.binpack =

@@ -10,8 +10,8 @@
  * tasks of a job are consecutive. A session is created from a snapshot, which it does not change, and runs the actions
  * in order. All memory of a session comes from one arena; the actions allocate nothing.
  *
- * Not modelled: network topology (HyperNodes), sharding, DRA, affinity between pods, taints, and plug-ins that are not
- * listed below. Source: volcano-sh/volcano, pkg/scheduler.
+ * Not modelled: network topology (HyperNodes), sharding, DRA, affinity between pods, topology spread constraints, and
+ * plug-ins that are not listed below. Source: volcano-sh/volcano, pkg/scheduler.
  */
 
 #include "headroom/base.h"
@@ -216,6 +216,7 @@ struct hr__volcano_task {
   int64_t index;             /* the number at the end of the pod's name; -1: none */
   const uint64_t *nodes;     /* bit set of the nodes that the pod accepts; NULL: all nodes */
   const int64_t *preference; /* score of each node from preferred node affinity; NULL: zeros */
+  const int64_t *avoidance;  /* 0 to 100: how much it avoids each node because of taints; NULL: zeros */
   bool preemptable, never_preempts, gated;
   bool uses_revocable_zones;
   bool is_critical; /* of a system-critical priority class or of the namespace kube-system */
@@ -302,7 +303,7 @@ extern const char *const hr__volcano_callback_names[HR__VOLCANO_N_CALLBACKS];
 extern const char *const hr__volcano_action_names[HR__VOLCANO_N_ACTIONS];
 
 struct hr__volcano_nodeorder_arguments {
-  int32_t least_requested, most_requested, balanced_resource, node_affinity;
+  int32_t least_requested, most_requested, balanced_resource, node_affinity, taint_toleration;
 };
 
 /* Weight of a dimension in a score; dimensions without weight are ignored. */

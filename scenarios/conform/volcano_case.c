@@ -358,6 +358,7 @@ static const char *unsupported_pod(const cJSON *pod) {
   const cJSON *affinity = hr__case_get(pod, "affinity");
   if (hr__case_get(affinity, "PodAffinity") || hr__case_get(affinity, "PodAntiAffinity"))
     return "affinity between pods";
+  if (hr__case_count(pod, "topology_spread_constraints")) return "topology spread constraints";
   return hr__case_count(pod, "resourceClaims") ? "DRA" : NULL;
 }
 

@@ -179,6 +179,7 @@ static void read_nodeorder(const cJSON *arguments, struct hr__volcano_nodeorder_
   weights->most_requested = whole_of(arguments, "mostrequested.weight", weights->most_requested);
   weights->balanced_resource = whole_of(arguments, "balancedresource.weight", weights->balanced_resource);
   weights->node_affinity = whole_of(arguments, "nodeaffinity.weight", weights->node_affinity);
+  weights->taint_toleration = whole_of(arguments, "tainttoleration.weight", weights->taint_toleration);
 }
 
 static void read_arguments(struct hr__volcano_case *world, const cJSON *arguments, struct hr__volcano_plugin *plugin) {

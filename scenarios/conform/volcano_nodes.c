@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reads the nodes of a case of Volcano, the node groups of its queues, and which nodes its pods accept and prefer.
 
-   A pod accepts a node if its node selector, its required node affinity and its volumes do. The model gets the result
-   as a bit set, and the preferred node affinity as a score for each node. */
+   A pod accepts a node if its node selector, its required node affinity, its tolerations and its volumes do. The model
+   gets the result as a bit set, and preferred node affinity and taints as a score for each node. */
 
 #include "scenarios/conform/volcano_case.h"
 
@@ -168,6 +168,54 @@ static bool matches_selector(const cJSON *pod, const cJSON *labels) {
   return false;
 }
 
+/* ---- Taints ---- */
+
+/* Returns a text without the prefix of the Go constants. */
+static const char *short_text(const cJSON *object, const char *key, const char *prefix) {
+  const char *text = hr__case_text(object, key, "");
+  return strncmp(text, prefix, strlen(prefix)) == 0 ? text + strlen(prefix) : text;
+}
+
+/* Whether the pod has a toleration {Key, Operator, Value, Effect} for the taint {Key, Value, Effect}. */
+static bool tolerates(const cJSON *pod, const cJSON *taint) {
+  const char *key = hr__case_text(taint, "Key", ""), *effect = short_text(taint, "Effect", "TaintEffect");
+  const cJSON *item;
+  cJSON_ArrayForEach(item, hr__case_get(pod, "tolerations")) {
+    const char *own_key = hr__case_text(item, "Key", ""), *own_effect = short_text(item, "Effect", "TaintEffect");
+    bool exists = strcmp(short_text(item, "Operator", "TolerationOp"), "Exists") == 0;
+    if (own_effect[0] && strcmp(own_effect, effect) != 0) continue;
+    if (own_key[0] ? strcmp(own_key, key) != 0 : !exists) continue;
+    if (exists || strcmp(hr__case_text(item, "Value", ""), hr__case_text(taint, "Value", "")) == 0) return true;
+  }
+  return false;
+}
+
+/* The number of the node's taints that the pod does not tolerate: those with effect PreferNoSchedule, or the others. */
+static int64_t count_taints(const cJSON *pod, const cJSON *node, bool preferences) {
+  const cJSON *item;
+  int64_t n = 0;
+  cJSON_ArrayForEach(item, hr__case_get(node, "taints")) {
+    bool is_preference = strcmp(short_text(item, "Effect", "TaintEffect"), "PreferNoSchedule") == 0;
+    n += is_preference == preferences && !tolerates(pod, item);
+  }
+  return n;
+}
+
+/* Sets how much the pod avoids each node. */
+static void read_avoidance(struct hr__volcano_case *world, const cJSON *pod, struct hr__volcano_task *task) {
+  int64_t most = 0;
+  for (uint32_t i = 0; i < world->snapshot.n_nodes; i++) {
+    int64_t n = count_taints(pod, world->node_json[i], true);
+    if (n > most) most = n;
+  }
+  if (!most) return;
+  int64_t *avoidance = hr__verdict_alloc(world->verdict, world->snapshot.n_nodes, sizeof *avoidance);
+  if (!avoidance) return;
+  for (uint32_t i = 0; i < world->snapshot.n_nodes; i++)
+    avoidance[i] = count_taints(pod, world->node_json[i], true) * 100 / most;
+  task->avoidance = avoidance;
+}
+
 /* ---- Volumes ---- */
 
 /* Finds an object by its name and, unless NULL, its namespace. */
@@ -238,12 +286,15 @@ void hr__volcano_read_selectors(struct hr__volcano_case *world, const cJSON *jso
                                 struct hr__volcano_task *task) {
   uint32_t n = world->snapshot.n_nodes;
   read_preference(world, json, task);
-  bool has_volumes = volumes_allow(world, json, task_index);
-  if (has_volumes && !hr__case_count(json, "node_selector") && !hr__case_get(json, "affinity")) return;
+  read_avoidance(world, json, task);
+  bool has_volumes = volumes_allow(world, json, task_index), has_taints = false;
+  for (uint32_t i = 0; i < n; i++) has_taints |= count_taints(json, world->node_json[i], false) > 0;
+  if (has_volumes && !has_taints && !hr__case_count(json, "node_selector") && !hr__case_get(json, "affinity")) return;
   uint64_t *accepted = hr__verdict_alloc(world->verdict, n / 64 + 1, sizeof *accepted);
   if (!accepted) return;
   for (uint32_t i = 0; i < n; i++)
-    if (has_volumes && matches_selector(json, hr__case_get(world->node_json[i], "labels")))
+    if (has_volumes && !count_taints(json, world->node_json[i], false) &&
+        matches_selector(json, hr__case_get(world->node_json[i], "labels")))
       accepted[i / 64] |= UINT64_C(1) << i % 64;
   task->nodes = accepted;
 }
