@@ -58,6 +58,55 @@ static void kueue_topology(void) {
   hr_conform_finish(&report);
 }
 
+struct taint_case {
+  const char *outer, *middle; /* taints of the first and third node; of the second node */
+  const char *tolerations, *binds;
+};
+
+/* Writes a case with three equal nodes and one pod. Volcano takes any of several equal nodes, so the only node that is
+   right is not at an end, or it is the only one. */
+static void write_taint_case(FILE *file, const struct taint_case *row) {
+  static const char format[] =
+      "[{'id': 'taints', 'kind': 'schedule', 'run': {'actions': ['allocate'], 'tiers': [["
+      "{'name': 'predicates', 'enabled': ['predicate']}, {'name': 'nodeorder', 'enabled': ['nodeOrder']}]]},"
+      "'cluster': {'nodes': [{'name': 'n1', 'allocatable': {'cpu_milli': 2000, 'pods': 9}, 'taints': [%s]},"
+      "{'name': 'n2', 'allocatable': {'cpu_milli': 2000, 'pods': 9}, 'taints': [%s]},"
+      "{'name': 'n3', 'allocatable': {'cpu_milli': 2000, 'pods': 9}, 'taints': [%s]}]},"
+      "'queues': [{'name': 'q', 'weight': 1, 'state': 'Open'}], 'jobs': [{'name': 'a/j', 'queue': 'q',"
+      "'min_available': 1, 'phase': 'Inqueue', 'tasks': [{'name': 'a/p', 'phase': 'Pending',"
+      "'requests': {'cpu_milli': 1000}, 'tolerations': [%s]}]}], 'expect': {'binds': {%s}}}]";
+  char text[2048];
+  int length = snprintf(text, sizeof text, format, row->outer, row->middle, row->outer, row->tolerations, row->binds);
+  CU_ASSERT_FATAL(length > 0 && (size_t)length < sizeof text);
+  for (char *at = text; *at; at++) fputc(*at == '\'' ? '"' : *at, file);
+}
+
+static void volcano_taints(void) {
+  static const struct taint_case rows[] = {
+      {"{'Key': 'k', 'Effect': 'TaintEffectPreferNoSchedule'}", "", "", "'a/p': 'n2'"},
+      {"{'Key': 'k', 'Effect': 'TaintEffectNoSchedule'}", "", "", "'a/p': 'n2'"},
+      {"{'Key': 'k', 'Value': 'v', 'Effect': 'NoSchedule'}", "{'Key': 'l', 'Effect': 'NoExecute'}",
+       "{'Key': 'l', 'Operator': 'Exists'}", "'a/p': 'n2'"},
+      {"{'Key': 'k', 'Value': 'v', 'Effect': 'NoSchedule'}", "{'Key': 'k', 'Value': 'w', 'Effect': 'NoSchedule'}",
+       "{'Key': 'k', 'Operator': 'Equal', 'Value': 'w'}", "'a/p': 'n2'"},
+      {"{'Key': 'k', 'Effect': 'NoExecute'}", "{'Key': 'k', 'Effect': 'NoSchedule'}",
+       "{'Operator': 'Exists', 'Effect': 'PreferNoSchedule'}", ""}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const char *const path = "volcano_taints.json";
+    FILE *file = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    write_taint_case(file, &rows[i]);
+    fclose(file);
+    struct hr_conform_report report;
+    struct hr_error error;
+    CU_ASSERT_EQUAL_FATAL(hr_conform_run("volcano", &path, 1, &report, &error), HR_OK);
+    if (report.passed != 1) hr_conform_print(stdout, &report);
+    CU_ASSERT_EQUAL(report.passed, 1);
+    hr_conform_finish(&report);
+    remove(path);
+  }
+}
+
 static void unknown_system(void) {
   struct hr_conform_report report;
   struct hr_error error;
@@ -67,4 +116,4 @@ static void unknown_system(void) {
 }
 
 TEST_MAIN("test vectors of other schedulers", TEST(kai), TEST(kubernetes), TEST(kueue), TEST(kueue_topology),
-          TEST(slurm), TEST(volcano), TEST(unknown_system))
+          TEST(slurm), TEST(volcano), TEST(volcano_taints), TEST(unknown_system))
