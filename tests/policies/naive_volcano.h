@@ -25,7 +25,8 @@ struct naive_volcano {
   double deserved[NAIVE_QUEUES][NAIVE_RESOURCES], limit[NAIVE_QUEUES][NAIVE_RESOURCES];
   double elastic[NAIVE_QUEUES][NAIVE_RESOURCES], guarantee[NAIVE_QUEUES][NAIVE_RESOURCES];
   double inner_share[NAIVE_QUEUES];
-  bool is_broken; /* the tree of queues */
+  bool is_broken;     /* the tree of queues */
+  uint32_t preemptor; /* for whom victims are ordered */
 };
 
 void naive_volcano_run(struct naive_volcano *naive, const struct hr__volcano_snapshot *snapshot,
