@@ -141,15 +141,30 @@ static enum cycle_fit update(struct hr__kueue_cycle *self, struct hr__kueue_entr
 
 /* ---- Variants of a workload ---- */
 
-/* The position of the flavor that a variant may use, in the order of the queue. */
-static uint32_t variant_rank(const struct hr__kueue_world *world, const struct hr__kueue_workload *workload) {
-  const struct hr__kueue_queue *queue = &world->queues[workload->queue];
+/* The position of a flavor in the order of the queue. */
+static uint32_t flavor_rank(const struct hr__kueue_queue *queue, uint32_t flavor) {
   uint32_t rank = 0;
   for (uint32_t i = 0; i < queue->n_groups; i++)
     for (uint32_t k = 0; k < queue->groups[i].n_flavors; k++, rank++)
-      for (uint32_t m = 0; m < workload->n_allowed; m++)
-        if (workload->allowed[m] == queue->groups[i].flavors[k]) return rank;
+      if (queue->groups[i].flavors[k] == flavor) return rank;
   return HR_NONE;
+}
+
+/* The position of the first flavor that a variant may use. */
+static uint32_t variant_rank(const struct hr__kueue_world *world, const struct hr__kueue_workload *workload) {
+  uint32_t first = HR_NONE;
+  for (uint32_t i = 0; i < workload->n_allowed; i++) {
+    uint32_t rank = flavor_rank(&world->queues[workload->queue], workload->allowed[i]);
+    if (rank < first) first = rank;
+  }
+  return first;
+}
+
+/* Whether a variant may replace one with a less favorable flavor. */
+static bool may_migrate(const struct hr__kueue_world *world, const struct hr__kueue_workload *workload) {
+  const struct hr__kueue_queue *queue = &world->queues[workload->queue];
+  if (queue->least_preferred == HR_NONE) return true;
+  return variant_rank(world, workload) <= flavor_rank(queue, queue->least_preferred);
 }
 
 /* An admitted variant of the same workload whose flavor comes before (or after) this one's; HR_NONE: none. */
@@ -226,6 +241,10 @@ static void admit(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
     return;
   }
   uint32_t other = find_variant(self->world, workload, false);
+  if (other != HR_NONE && !may_migrate(self->world, workload)) {
+    skip(entry, HR__KUEUE_PENDING_EVALUATION);
+    return;
+  }
   if (other != HR_NONE) {
     entry->migrated = other;
     entry->keeps_bookmark = false;

@@ -282,6 +282,7 @@ static bool has_contradiction(const struct hr__kueue_assigner *self, const struc
     struct hr__kueue_pod_set_assignment *row = &out->pod_sets[i];
     if (workload->pod_sets[row->pod_set].topology.mode == HR__KUEUE_NO_TOPOLOGY && !only) continue;
     uint32_t flavor = topology_flavor(self->world, row);
+    if (flavor == HR_NONE) row->failed = true; /* it requests nothing, so no flavor was chosen */
     failed |= row->failed;
     if (flavor != HR_NONE && delays && delays[flavor] && !workload->reserved) row->placement_pending = true;
   }

@@ -260,7 +260,8 @@ struct hr__kueue_queue {
   uint32_t first_admitted; /* list of workloads that use quota, linked by next_admitted */
   const bool *delays;      /* by flavor: nodes are provisioned after the quota is reserved, so that pods are placed in a
                               second pass; NULL: no flavor */
-  int64_t generation;      /* counts how often its allocatable quota rose */
+  uint32_t least_preferred; /* variants of a workload migrate to this flavor or to earlier ones; HR_NONE: to all */
+  int64_t generation;       /* counts how often its allocatable quota rose */
 };
 
 /* The tree of quotas. Columns by node and pair are indexed node * n_pairs + pair. */

@@ -82,6 +82,18 @@ static bool read_allowed(struct hr__kueue_case *self, const cJSON *list, struct 
   return true;
 }
 
+/* Whether a preemption gate {name} is not open. A gate without a state {name, position} is closed. */
+static bool has_closed_gate(const cJSON *other) {
+  const cJSON *gate, *state;
+  cJSON_ArrayForEach(gate, hr__case_get(other, "PreemptionGates")) {
+    bool open = false;
+    cJSON_ArrayForEach(state, hr__case_get(other, "PreemptionGateStates")) open |=
+        text_is(state, "name", hr__case_text(gate, "name", "")) && text_is(state, "position", "Open");
+    if (!open) return true;
+  }
+  return false;
+}
+
 static bool read_states(struct hr__kueue_cycle_run *run) {
   struct hr__kueue_world *world = &run->self.world;
   for (uint32_t i = 0; i < world->n_workloads; i++) {
@@ -93,7 +105,7 @@ static bool read_states(struct hr__kueue_cycle_run *run) {
       workload->obstacle = HR__KUEUE_NAMESPACE_MISMATCH;
     else if (exceeds_limits(json))
       workload->obstacle = HR__KUEUE_INVALID;
-    workload->gated = cJSON_GetArraySize(hr__case_get(other, "PreemptionGates")) > 0;
+    workload->gated = has_closed_gate(other);
     workload->variant_of = variant_of(&run->self, json);
     if (!read_allowed(&run->self, hr__case_get(other, "AllowedFlavors"), workload)) return false;
   }
@@ -277,7 +289,9 @@ static void finish_entries(struct hr__kueue_cycle_run *run) {
   for (uint32_t i = 0; i < run->cycle.n_entries; i++) {
     const struct hr__kueue_entry *entry = &run->cycle.entries[i];
     if (run->self.world.workloads[entry->workload].queue != HR_NONE) count_metrics(run, entry);
-    if (entry->status == HR__KUEUE_ADMITTED)
+    if (entry->status == HR__KUEUE_ADMITTED && hr__case_get(run->self.input, "admissionError"))
+      hr__kueue_pending_requeue(&run->pending, entry->workload, HR__KUEUE_REQUEUE_FAILED_AFTER_NOMINATION, false);
+    else if (entry->status == HR__KUEUE_ADMITTED)
       admit(run, entry);
     else if (entry->status == HR__KUEUE_EVICTED)
       evict(run, entry);

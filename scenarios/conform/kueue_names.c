@@ -65,6 +65,7 @@ static bool is(const cJSON *value, const char *name) {
 static void add_amounts(struct hr__kueue_case *self, const cJSON *object, bool pairs) {
   const cJSON *item;
   cJSON_ArrayForEach(item, object) {
+    if (!item->string) continue; /* an item of a list */
     if (cJSON_IsObject(item))
       add_amounts(self, item, true);
     else if (pairs)
@@ -231,6 +232,7 @@ static struct hr__kueue_share read_share(const struct hr__kueue_case *self, cons
     if (strcmp(bar ? bar + 1 : row->string, key) != 0) continue;
     if (hr__case_bool(row, "negative", false)) share = hr__kueue_share_lowest();
     share.ratio = hr__case_real(row, "unweightedRatio", share.ratio);
+    share.weight = hr__case_real(row, "fairWeight", share.weight);
     cJSON_ArrayForEach(pair, hr__case_get(row, "borrowingOn")) {
       share.borrowing = true;
       if (cJSON_IsString(pair) && hr__case_whole(requested, pair->valuestring, 0) > 0) *borrows = true;
@@ -267,7 +269,8 @@ void hr__kueue_case_reserve(const cJSON *whole, const char *kind, struct hr__ver
   uint32_t n_usage;
   struct hr__kueue_usage *usage = hr__kueue_case_usage(&self, hr__case_get(self.input, "cqUsage"), &n_usage);
   struct hr__kueue_usage *reserved = hr__verdict_alloc(verdict, (size_t)assignment.n_usage + 1, sizeof *reserved);
-  if (!assignment.usage || !usage || !reserved || !self.world.tree.n_queues) return;
+  if (!self.world.tree.n_queues) verdict->malformed = "expected a ClusterQueue \"cq\"";
+  if (!assignment.usage || !usage || !reserved || verdict->malformed) return;
   for (uint32_t i = 0; i < n_usage; i++) hr__kueue_add_usage(&self.world.tree, 0, usage[i].pair, usage[i].amount);
   uint32_t n = hr__kueue_reserve(&self.world, 0, &assignment, reserved);
   cJSON *actual = cJSON_CreateObject();

@@ -136,6 +136,13 @@ static bool read_checks(struct hr__kueue_case *self, const cJSON *json, struct h
   return true;
 }
 
+/* The member minPreferredFlavorName, or what the test's builder of the same name was given. */
+static const char *least_preferred(const cJSON *json) {
+  const cJSON *other = hr__case_get(hr__case_get(json, "other"), "MinPreferredFlavorName");
+  if (cJSON_IsArray(other)) other = cJSON_GetArrayItem(other, 0);
+  return cJSON_IsString(other) ? other->valuestring : hr__case_text(json, "minPreferredFlavorName", NULL);
+}
+
 static bool read_queue(struct hr__kueue_case *self, const cJSON *json) {
   uint32_t node = hr__kueue_name_find(&self->queues, hr__case_text(json, "name", NULL)), at = 0;
   if (node == HR_NONE) return true;
@@ -150,6 +157,7 @@ static bool read_queue(struct hr__kueue_case *self, const cJSON *json) {
   queue->n_groups = at;
   read_rules(json, queue);
   if (!read_checks(self, json, queue)) return false;
+  queue->least_preferred = hr__kueue_name_find(&self->flavors, least_preferred(json));
   for (uint32_t i = 0; i < at; i++)
     for (uint32_t k = 0; k < groups[i].n_flavors; k++)
       if (!self->world.flavors[groups[i].flavors[k]].exists) queue->inactive = true;
@@ -161,7 +169,9 @@ static bool read_queue(struct hr__kueue_case *self, const cJSON *json) {
 
 static bool read_cohort(struct hr__kueue_case *self, const cJSON *json) {
   struct hr__kueue_tree *tree = &self->world.tree;
-  uint32_t node = tree->n_queues + hr__kueue_name_find(&self->cohorts, hr__case_text(json, "name", NULL));
+  uint32_t node = hr__kueue_name_find(&self->cohorts, hr__case_text(json, "name", NULL));
+  if (node == HR_NONE) return true;
+  node += tree->n_queues;
   uint32_t parent = hr__kueue_name_find(&self->cohorts, hr__case_text(json, "parent", NULL));
   tree->parent[node] = parent == HR_NONE ? HR_NONE : tree->n_queues + parent;
   tree->weight[node] = hr__case_real(json, "fairWeight", 1);
@@ -256,6 +266,7 @@ static void read_settings(struct hr__kueue_case *self) {
     world->strategies[1] = HR__KUEUE_INITIAL_SHARE;
   }
   world->now_us = hr__kueue_case_time(self->input, "now", 0);
+  world->ignore_undeclared = text_is(self->input, "quotaCheckStrategy", "IgnoreUndeclared");
   self->requeuing = hr__case_text(self->input, "requeuingTimestamp", "Eviction");
 }
 

@@ -81,7 +81,8 @@ static void apply(struct hr__kueue_case *self, const char *list, bool add) {
   const cJSON *item;
   cJSON_ArrayForEach(item, hr__case_get(self->input, list)) {
     uint32_t id = cJSON_IsString(item) ? hr__kueue_case_find_workload(self, item->valuestring) : HR_NONE;
-    if (id == HR_NONE || self->world.workloads[id].listed == add) continue;
+    if (id == HR_NONE || self->world.workloads[id].listed == add || self->world.workloads[id].queue == HR_NONE)
+      continue;
     if (add)
       hr__kueue_list(&self->world, id);
     else
@@ -134,10 +135,11 @@ void hr__kueue_case_share(const cJSON *whole, const char *kind, struct hr__verdi
   cJSON *actual = cJSON_CreateArray();
   cJSON_ArrayForEach(item, expected) {
     const char *name = hr__case_text(item, "node", "");
-    uint32_t node = strcmp(hr__case_text(item, "type", ""), "cohort") == 0
-                        ? self.world.tree.n_queues + hr__kueue_name_find(&self.cohorts, name)
-                        : hr__kueue_name_find(&self.queues, name);
-    uint32_t count;
+    uint32_t node = hr__kueue_name_find(&self.queues, name), count;
+    if (strcmp(hr__case_text(item, "type", ""), "cohort") == 0) {
+      node = hr__kueue_name_find(&self.cohorts, name);
+      if (node != HR_NONE) node += self.world.tree.n_queues;
+    }
     struct hr__kueue_usage *extra = extra_of(&self, name, &count);
     if (!extra || node >= self.world.tree.n_nodes) break;
     struct hr__kueue_share share = hr__kueue_share_of(&self.world, node, extra, count);
@@ -154,7 +156,8 @@ void hr__kueue_case_borrowing_on(const cJSON *whole, const char *kind, struct hr
   add_usage(&self, hr__case_get(self.input, "usage"));
   uint32_t node = hr__kueue_case_node(&self, hr__case_text(self.input, "node", NULL)), count;
   struct hr__kueue_usage *requested = hr__kueue_case_usage(&self, hr__case_get(self.input, "requested"), &count);
-  if (!requested || node == HR_NONE) return;
+  if (node == HR_NONE) verdict->malformed = "expected the name of a node";
+  if (!requested || verdict->malformed) return;
   struct hr__kueue_share share = hr__kueue_share_of(&self.world, node, NULL, 0);
   bool on_requested = hr__kueue_borrows_on(&self.world, node, requested, count);
   const cJSON *expect = hr__case_get(whole, "expect");
@@ -344,7 +347,10 @@ void hr__kueue_case_execution_time(const cJSON *whole, const char *kind, struct 
     hr__verdict_compare(verdict, "want", want, NULL, HR__COMPARE_EXACTLY, 0);
     return;
   }
-  double past = hr__case_real(workload, "accumulatedPastExecutionTimeSeconds", 0);
+  const cJSON *other = hr__case_get(hr__case_get(workload, "other"), "PastAdmittedTime");
+  if (cJSON_IsArray(other)) other = cJSON_GetArrayItem(other, 0);
+  double past =
+      cJSON_IsNumber(other) ? other->valuedouble : hr__case_real(workload, "accumulatedPastExecutionTimeSeconds", 0);
   double time = hr__case_real(finished, "at", 0) - hr__case_real(admitted, "at", 0) + past;
   hr__verdict_compare_number(verdict, "want", want, time);
 }

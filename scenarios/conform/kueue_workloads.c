@@ -17,8 +17,10 @@ struct hr__kueue_labels hr__kueue_case_labels(struct hr__kueue_case *self, const
   struct hr__kueue_label *items = ALLOC(self, (size_t)cJSON_GetArraySize(object) + 1, struct hr__kueue_label);
   if (!items) return labels;
   const cJSON *item;
-  cJSON_ArrayForEach(item, object) items[labels.count++] =
-      (struct hr__kueue_label){item->string, cJSON_IsString(item) ? item->valuestring : ""};
+  cJSON_ArrayForEach(item, object) {
+    if (item->string)
+      items[labels.count++] = (struct hr__kueue_label){item->string, cJSON_IsString(item) ? item->valuestring : ""};
+  }
   labels.items = items;
   return labels;
 }

@@ -171,7 +171,8 @@ static void build_queues(struct kueue_lab *lab) {
                                  .preemption = {policy_of(queue->within), policy_of(queue->reclaim), queue->borrow,
                                                 queue->threshold != KUEUE_NO_LIMIT, queue->threshold},
                                  .fungibility = {queue->borrow_next, queue->preempt_next, queue->preemption_first},
-                                 .first_admitted = HR_NONE};
+                                 .first_admitted = HR_NONE,
+                                 .least_preferred = HR_NONE};
   }
   lab->world.flavors = ALLOC(lab, KUEUE_FLAVORS, struct hr__kueue_flavor);
   for (int i = 0; i < KUEUE_FLAVORS; i++) lab->world.flavors[i].exists = true;
