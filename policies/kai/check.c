@@ -2,7 +2,7 @@
 /*
  * Checks a session: the counts of pod sets and jobs, what nodes count, what queues hold, and that gangs are complete.
  *
- * All sums are computed anew from the states of the pods. A node counts the pods that have an entry for it; its GPUs
+ * All sums are computed again from the states of the pods. A node counts the pods that have an entry for it; its GPUs
  * are compared only if it has no shared ones. Pods that were bound in the session belong to pod sets that run at least
  * their minimum. A node gives no more than it has, unless it counts pods that are counted by other nodes too: KAI
  * places such a pod back without a check.

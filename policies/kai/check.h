@@ -6,7 +6,7 @@
 
 #include "policies/kai/session.h"
 
-/* Computes all sums anew from the pods. Returns NULL, or the invariant that is broken. No statement may be open. */
+/* Computes all sums again from the pods. Returns NULL, or the invariant that is broken. No statement may be open. */
 const char *hr__kai_check(const struct hr__kai_session *session);
 
 #endif

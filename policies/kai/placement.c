@@ -186,7 +186,7 @@ static bool suits_mig(const struct hr__kai_session *session, uint32_t pod, uint3
   return mig != HR__KAI_MIG_MIXED || described->kind == HR__KAI_INSTANCE;
 }
 
-/* Whether the node takes one more pod, and another one that reserves a GPU if one is to be shared anew. */
+/* Whether the node takes one more pod, and another one that reserves a GPU if one is to be shared again. */
 static bool has_room_for_pods(struct hr__kai_session *session, uint32_t pod, uint32_t node) {
   const size_t cell = (size_t)node * session->cluster->n_dims + HR__KAI_DIM_PODS;
   const int64_t free = session->idle[cell] + session->releasing[cell];

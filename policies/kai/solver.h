@@ -49,7 +49,7 @@ bool hr__kai_topologies_create(struct hr__kai_topologies *topologies, struct hr_
 /* Forgets the scores, before a job is placed. */
 void hr__kai_topologies_forget(struct hr__kai_topologies *topologies, uint32_t job);
 
-/* What is to be placed: the pods of a pod set, or of all pod sets below a group. */
+/* The pods to place: those of a pod set, or of all pod sets below a group. */
 struct hr__kai_subject {
   const struct hr__kai_constraint *constraint;
   uint32_t job;
@@ -90,9 +90,9 @@ struct hr__kai_placer {
   uint32_t *fitting;     /* [n_nodes] */
   uint32_t *pods, *sets; /* the next pods, and the pod sets, of the job that is placed */
   uint32_t *batch;       /* pods of groups and pod sets; each level of the tree has its own part */
-  uint32_t *children;    /* groups and pod sets of a group; likewise */
-  uint32_t *domains;     /* domains to try; likewise */
-  uint8_t *node_sets;    /* allowed nodes; likewise */
+  uint32_t *children;    /* groups and pod sets of a group; same rule */
+  uint32_t *domains;     /* domains to try; same rule */
+  uint8_t *node_sets;    /* allowed nodes; same rule */
   uint32_t n_batch, n_children, n_domains, n_node_sets; /* in use */
   uint32_t max_domains;
 };

@@ -124,7 +124,7 @@ struct hr__kueue_candidate {
   uint32_t next;  /* in the list of its queue (fair sharing) */
 };
 
-/* What is preempted for. */
+/* The workload that needs room. */
 struct hr__kueue_demand {
   const struct hr__kueue_workload *workload;
   const struct hr__kueue_usage *usage; /* amounts that must fit */
@@ -189,7 +189,7 @@ void hr__kueue_preempt_fair(struct hr__kueue_preemptor *self);
 
 /* The order of queues under fair sharing: starts with the candidates that `candidates` has, in order. */
 void hr__kueue_fair_begin(struct hr__kueue_preemptor *self);
-/* The next queue to preempt from; HR_NONE: there is none. The caller then pops a candidate or drops the queue. */
+/* The next queue to preempt from; HR_NONE: not found. The caller then pops a candidate or drops the queue. */
 uint32_t hr__kueue_fair_next(struct hr__kueue_preemptor *self);
 uint32_t hr__kueue_fair_pop(struct hr__kueue_preemptor *self, uint32_t queue);
 void hr__kueue_fair_drop(struct hr__kueue_preemptor *self, uint32_t queue);
@@ -208,7 +208,7 @@ struct hr__kueue_ready_rules {
 
 enum hr__kueue_ready_cause { HR__KUEUE_NOT_COUNTING, HR__KUEUE_WAIT_FOR_START, HR__KUEUE_WAIT_FOR_RECOVERY };
 
-/* What is known about the pods of an admitted workload. */
+/* Facts about the pods of an admitted workload. */
 struct hr__kueue_readiness {
   bool admitted, ready; /* conditions Admitted and PodsReady */
   bool was_ready;       /* lost its readiness */

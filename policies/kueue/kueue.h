@@ -520,7 +520,7 @@ bool hr__kueue_labels_include(const struct hr__kueue_labels *labels, const struc
 bool hr__kueue_term_matches(const struct hr__kueue_term *term, const struct hr__kueue_labels *labels);
 /* Returns whether one of the tolerations tolerates a taint. */
 bool hr__kueue_tolerates(const struct hr__kueue_tolerations *tolerations, const struct hr__kueue_taint *taint);
-/* Returns the first taint that keeps pods away and that neither list tolerates; NULL if there is none. */
+/* Returns the first taint that keeps pods away and that neither list tolerates; NULL if not found. */
 const struct hr__kueue_taint *hr__kueue_untolerated(const struct hr__kueue_taints *taints,
                                                     const struct hr__kueue_tolerations *pods,
                                                     const struct hr__kueue_tolerations *flavor);

@@ -163,7 +163,7 @@ bool hr__tas_place(struct hr__tas_search *search, const struct hr__tas_snapshot 
                    const struct hr__tas_request *requests, uint32_t count, bool empty, int64_t *assumed,
                    struct hr__tas_result *results);
 /* Replaces the pods of a failed node. `parts` is the placement of the pod set; `lost` is the part of the failed node,
-   HR_NONE if there is none. `request->count` is ignored. Returns false if memory is exhausted. */
+   HR_NONE if not found. `request->count` is ignored. Returns false if memory is exhausted. */
 bool hr__tas_replace(struct hr__tas_search *search, const struct hr__tas_snapshot *snapshot,
                      const struct hr__tas_request *request, const struct hr__tas_part *parts, uint32_t count,
                      uint32_t lost, int64_t *assumed, struct hr__tas_result *result);
@@ -227,7 +227,7 @@ void hr__tas_flavor_request(const struct hr__tas_flavor *flavor, const struct hr
    and `affinity` have one entry per leaf. */
 void hr__tas_flavor_match(const struct hr__tas_flavor *flavor, const struct hr__kueue_selector *selector,
                           uint8_t *excluded, int64_t *affinity);
-/* Returns the leaf of a domain of a placement; HR_NONE if there is none. */
+/* Returns the leaf of a domain of a placement; HR_NONE if not found. */
 uint32_t hr__tas_flavor_leaf(const struct hr__tas_flavor *flavor, const struct hr__kueue_placement *placement,
                              uint32_t domain);
 /* Returns the placement of parts, in memory of the arena; NULL if memory is exhausted. */
@@ -358,7 +358,7 @@ void hr__tas_sort_by_entropy(struct hr__tas_search *search, uint32_t *domains, u
 /* Sorts domains by number, which is the order of their values. */
 void hr__tas_sort_by_number(uint32_t *domains, uint32_t count);
 /* Returns the position of the smallest count of slices (or pods) that is at least `needed`, among the first domains
-   that have the same affinity; 0 if there is none. With leaders, only domains that can have them count. */
+   that have the same affinity; 0 if not found. With leaders, only domains that can have them count. */
 uint32_t hr__tas_best_fit(const struct hr__tas_search *search, const uint32_t *domains, uint32_t count, int64_t needed,
                           int64_t leaders, bool slices);
 /* Moves the first domain that can have the leader without loss of needed capacity to the front. */
@@ -376,7 +376,7 @@ bool hr__tas_select_balanced(struct hr__tas_search *search, uint32_t *level);
 /* The steps of balanced placement. Each returns false if there is no solution. */
 
 /* Finds the largest number of slices that each domain can get, and the domains of the parent that allows it (into
-   `fit`, with counts as pruned). Returns 0 if there is none. */
+   `fit`, with counts as pruned). Returns 0 if not found. */
 int64_t hr__tas_balance_threshold(struct hr__tas_search *search);
 /* Replaces the list by the smallest set of domains that can have the slices and leaders with the least excess. */
 bool hr__tas_select_optimal(struct hr__tas_search *search, struct hr__tas_list *domains, int64_t slices,

@@ -44,7 +44,7 @@ bool hr__tas_list_clear(struct hr__tas_search *search, struct hr__tas_list *list
 
 /* ---- Distribution of pods over a list of domains ---- */
 
-/* What is still to be distributed. */
+/* The rest that must be distributed. */
 struct rest {
   int64_t units; /* slices, or pods */
   int64_t leaders;
@@ -404,7 +404,7 @@ static bool place_group(struct hr__tas_search *search, const struct hr__tas_requ
   return true;
 }
 
-/* Returns the next pod set of the same group after `i`; HR_NONE: there is none. */
+/* Returns the next pod set of the same group after `i`; HR_NONE: not found. */
 static uint32_t next_of_group(const struct hr__tas_request *requests, uint32_t count, uint32_t i) {
   for (uint32_t j = i + 1; requests[i].group != HR_NONE && j < count; j++)
     if (requests[j].group == requests[i].group) return j;

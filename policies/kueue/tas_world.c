@@ -85,7 +85,7 @@ static void spread_amounts(const struct hr__tas_world *self, const struct hr__ku
     out[pod_set->requests.items[i].resource] = pod_set->requests.items[i].amount;
 }
 
-/* The only flavor with a topology among the flavors of a pod set; HR_NONE if there is none, or more than one. */
+/* The only flavor with a topology among the flavors of a pod set; HR_NONE if not found, or more than one. */
 static uint32_t only_flavor(const struct hr__tas_world *self, const struct hr__kueue_pod_set_assignment *row) {
   uint32_t found = HR_NONE;
   for (uint32_t k = 0; k < row->n_choices; k++) {

@@ -110,7 +110,7 @@ static bool overlaps(const struct hr__slurm_timeline *line, const struct hr__slu
 }
 
 /* Finds the first start of a job that no reservation prevents. The chosen nodes are in the scratch set. Returns
-   HR_NEVER_US if there is none within the window. */
+   HR_NEVER_US if not found within the window. */
 static int64_t find_start(const struct pass *pass, const struct hr__slurm_queued *job) {
   struct hr__slurm_timeline *line = pass->line;
   int64_t from_us = pass->now_us;

@@ -213,7 +213,7 @@ static bool comes_before(const struct fair_tree *tree, uint32_t a, uint32_t b) {
   return a < b;
 }
 
-/* Returns the sibling below `ancestor` that comes next after `last` (HR_NONE: the first); HR_NONE if there is none. */
+/* Returns the sibling below `ancestor` that comes next after `last` (HR_NONE: the first); HR_NONE if not found. */
 static uint32_t next_sibling(const struct fair_tree *tree, uint32_t ancestor, uint32_t last) {
   uint32_t next = HR_NONE;
   for (uint32_t i = ancestor == HR_NONE ? 0 : ancestor + 1; i < tree->n_assocs; i++) {

@@ -426,7 +426,7 @@ uint32_t hr__volcano_preemptable(struct hr__volcano_session *session, uint32_t p
 
 /* Verifies the invariants of the session: node and queue totals equal the sums over tasks, and all jobs that were bound
    in this session are complete if the plug-in gang is enabled. Returns a text with static lifetime that names the first
-   violation, NULL if there is none. */
+   violation, NULL if not found. */
 const char *hr__volcano_check(const struct hr__volcano_session *session);
 
 #endif

@@ -33,7 +33,7 @@ uint32_t hr__kai_find_name(const char *const *names, uint32_t n, const char *nam
 
 /* ---- Dimensions ---- */
 
-/* What is being read. */
+/* The state of reading. */
 struct reader {
   struct hr__kai_case *read;
   struct hr__verdict *verdict;

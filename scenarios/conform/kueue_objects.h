@@ -6,6 +6,7 @@
    and writes objects back to JSON. All memory belongs to the arena of the case. After a failed allocation
    `verdict->no_memory` is set and the functions return NULL, false or empty objects. */
 
+#include "policies/kueue/cycle.h"
 #include "policies/kueue/kueue.h"
 #include "policies/kueue/tas.h"
 #include "scenarios/conform/conform.h"
@@ -107,5 +108,26 @@ struct hr__tas_part *hr__kueue_case_parts(struct hr__kueue_case *self, const str
                                           const struct hr__kueue_placement *placement);
 /* Kinds that test one step: see kueue_tas_steps.c. Returns false if the kind is unknown. */
 bool hr__conform_kueue_tas_step(const cJSON *whole, const char *kind, struct hr__verdict *verdict);
+
+/* ---- Cycles (kueue_cycle.c) ---------------------------------------------------------------------------- */
+
+/* Scheduling cycles over the workloads of a Kueue case, for cases of one and of several cycles. */
+
+struct hr__kueue_cycle_run {
+  struct hr__kueue_case self;
+  struct hr__kueue_cycle cycle;
+  struct hr__kueue_pending pending;
+  uint32_t *heads;
+  cJSON *actual; /* what the last cycle did; owned by whoever starts the run */
+  cJSON *reasons, *events, *preempted, *skipped, *recomputed, *reserved, *admitted;
+  const cJSON *expected_events; /* NULL: none */
+};
+
+/* Reads a case and queues its waiting workloads. Returns false if memory is exhausted or the case is malformed. */
+bool hr__kueue_cycle_start(struct hr__kueue_cycle_run *run, const cJSON *whole, struct hr__verdict *verdict);
+/* Runs a cycle with the heads of all active queues. Returns false if memory is exhausted. */
+bool hr__kueue_cycle_step(struct hr__kueue_cycle_run *run);
+/* Gives the workloads that the last cycle admitted their quota. Returns false if memory is exhausted. */
+bool hr__kueue_cycle_take_effect(struct hr__kueue_cycle_run *run);
 
 #endif

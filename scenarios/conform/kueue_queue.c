@@ -384,7 +384,7 @@ void hr__kueue_case_queue_ops(const cJSON *whole, const char *kind, struct hr__v
   cJSON_Delete(all);
 }
 
-/* {queue: [workloads]}; NULL: there is none. */
+/* {queue: [workloads]}; NULL: not found. */
 static cJSON *table_at(const struct queue_run *run, enum hr__kueue_place place) {
   cJSON *all = cJSON_CreateObject();
   for (uint32_t queue = 0; queue < run->self.world.tree.n_queues; queue++) {

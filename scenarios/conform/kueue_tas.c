@@ -239,7 +239,7 @@ static cJSON *find_all(struct run *run) {
   return json;
 }
 
-/* The part of a node in a placement; HR_NONE if there is none. */
+/* The part of a node in a placement; HR_NONE if not found. */
 static uint32_t part_of_node(const struct hr__kueue_placement *placement, const char *node) {
   uint32_t found = HR_NONE;
   for (uint32_t i = 0; i < placement->n_domains; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Runs the test vectors of Slurm against its model. Accounts are sorted so that parents come before their children. */
 
-#include "scenarios/conform/slurm_backfill.h"
+#include "scenarios/conform/conform.h"
 
 #include "policies/slurm/slurm.h"
 
@@ -201,7 +201,7 @@ static void compare_property(struct backfill_case *backfill, const cJSON *expect
     }
 }
 
-void hr__conform_slurm_backfill(const cJSON *input, const cJSON *expect, struct hr__verdict *verdict) {
+static void conform_backfill(const cJSON *input, const cJSON *expect, struct hr__verdict *verdict) {
   struct backfill_case backfill = {.verdict = verdict};
   const cJSON *cluster = hr__case_get(input, "cluster");
   backfill.n_nodes = (uint32_t)hr__case_whole(cluster, "nodes", 0);
@@ -579,7 +579,7 @@ static void run_exempt(struct slurm_case *slurm) {
 /* ---- Kinds ------------------------------------------------------------------------------------------ */
 
 static void run_backfill(struct slurm_case *slurm) {
-  hr__conform_slurm_backfill(slurm->input, slurm->expect, slurm->verdict);
+  conform_backfill(slurm->input, slurm->expect, slurm->verdict);
 }
 
 void hr__conform_slurm(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
