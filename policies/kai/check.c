@@ -8,7 +8,7 @@
  * places such a pod back without a check.
  */
 
-#include "policies/kai/check.h"
+#include "policies/kai/node_usage.h"
 
 static const char *check_sets(const struct hr__kai_session *session) {
   const struct hr__kai_cluster *cluster = session->cluster;

@@ -44,4 +44,11 @@ int64_t hr__kai_count_fitting(const struct hr__kai_session *session, int64_t mib
 /* GPUs of a node that are idle (0) and being released (1), and MiB of GPU memory of both, with parts of shared GPUs. */
 void hr__kai_free_gpus(const struct hr__kai_session *session, uint32_t node, double gpus[2], int64_t *mib);
 
+/* ---- Invariants (check.c) ------------------------------------------------------------------------------ */
+
+/* Invariants of a session, for checked mode. */
+
+/* Computes all sums again from the pods. Returns NULL, or the invariant that is broken. No statement may be open. */
+const char *hr__kai_check(const struct hr__kai_session *session);
+
 #endif

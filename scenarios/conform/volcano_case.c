@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reads a case of Volcano: queues, jobs (PodGroups) and tasks (pods) into the arrays of a snapshot. Nodes and selectors
-   are read by volcano_nodes.c, the configuration by volcano_config.c.
+   are read by volcano_config.c, the configuration by volcano_config.c.
 
    The format is described in the vectors' SCHEMA file. Jobs of a case have equal creation times, as in the tests that
    the cases are taken from; Volcano then orders them by name. */

@@ -37,7 +37,7 @@ int64_t hr__volcano_duration_us(const char *text);
 /* Returns an annotation, else a label, of a pod; NULL if neither is set. */
 const char *hr__volcano_mark_of(const cJSON *pod, const char *name);
 
-/* ---- volcano_case.c, volcano_config.c, volcano_nodes.c ---- */
+/* ---- volcano_case.c, volcano_config.c ---- */
 
 /* Reads the whole case. Returns false if the case cannot run: it is not supported, malformed, or memory is exhausted.
  */

@@ -293,3 +293,302 @@ void hr__volcano_read_config(struct hr__volcano_case *world) {
   world->config.plugins = plugins;
   read_actions(world, run);
 }
+
+/* ---- Nodes --------------------------------------------------------------------------------------------- */
+
+/*
+ * Reads the nodes of a case of Volcano, the node groups of its queues, and which nodes its pods accept and prefer.
+ *
+ * A pod accepts a node if its node selector, its required node affinity, its tolerations and its volumes do. The model
+ * gets the result as a bit set, and preferred node affinity and taints as a score for each node.
+ */
+
+#define METRICS_ARE_FRESH_MIN 5
+
+/* ---- Nodes ---- */
+
+/* The cases name the constants of Volcano instead of their values. */
+static const char *group_of(const cJSON *labels) {
+  return hr__case_text(labels, "NodeGroupNameKey", hr__case_text(labels, "volcano.sh/nodegroup-name", NULL));
+}
+
+/* Whether the time of a measurement, such as "time.Now()" or "*(-6, time.Minute)", is recent. */
+static bool is_fresh(const cJSON *time) {
+  if (!cJSON_IsString(time)) return false;
+  if (strcmp(time->valuestring, "time.Now()") == 0) return true;
+  const char *number = strchr(time->valuestring, '(');
+  return number && -strtol(number + 1, NULL, 10) <= METRICS_ARE_FRESH_MIN;
+}
+
+/* Returns the first value of an object, NULL if there is none. */
+static const cJSON *first_value(const cJSON *object) {
+  return object ? object->child : NULL;
+}
+
+static void read_node_usage(const cJSON *usage, struct hr__volcano_node *node) {
+  const cJSON *cpu = first_value(hr__case_get(usage, "CPUUsageAvg"));
+  const cJSON *memory = first_value(hr__case_get(usage, "MEMUsageAvg"));
+  node->usage_is_fresh = is_fresh(hr__case_get(usage, "MetricsTime"));
+  node->has_cpu_usage = cJSON_IsNumber(cpu);
+  node->has_memory_usage = cJSON_IsNumber(memory);
+  if (node->has_cpu_usage) node->cpu_usage = cpu->valuedouble;
+  if (node->has_memory_usage) node->memory_usage = memory->valuedouble;
+}
+
+void hr__volcano_read_nodes(struct hr__volcano_case *world) {
+  const cJSON *cluster = hr__case_get(world->whole, "cluster"), *list = hr__case_get(cluster, "nodes"), *item;
+  const cJSON *usage = hr__case_get(hr__case_get(hr__case_get(world->whole, "expect"), "custom"), "nodesUsageMap");
+  uint32_t n = hr__case_count(cluster, "nodes"), at = 0;
+  struct hr__volcano_node *nodes = hr__verdict_alloc(world->verdict, n, sizeof *nodes);
+  world->node_names = hr__verdict_alloc(world->verdict, n, sizeof *world->node_names);
+  world->node_json = hr__verdict_alloc(world->verdict, n, sizeof *world->node_json);
+  if (world->verdict->no_memory) return;
+  cJSON_ArrayForEach(item, list) {
+    const cJSON *labels = hr__case_get(item, "labels");
+    const char *name = hr__case_text(item, "name", ""), *group = group_of(labels);
+    const char *zone = hr__case_text(labels, "volcano.sh/revocable-zone", NULL);
+    nodes[at].allocatable = hr__volcano_read_vector(world, hr__case_get(item, "allocatable"));
+    nodes[at].group = group ? hr__volcano_intern(world, &world->groups, group) : HR__VOLCANO_NONE;
+    nodes[at].zone = zone && zone[0] ? hr__volcano_intern(world, &world->zones, zone) : HR__VOLCANO_NONE;
+    read_node_usage(hr__case_get(usage, name), &nodes[at]);
+    world->node_names[at] = name;
+    world->node_json[at++] = item;
+  }
+  world->snapshot.nodes = nodes;
+  world->snapshot.n_nodes = n;
+}
+
+/* ---- Node groups of queues ---- */
+
+static struct hr__volcano_id_list read_group_list(struct hr__volcano_case *world, const cJSON *list) {
+  struct hr__volcano_id_list result = {0};
+  uint32_t n = list ? (uint32_t)cJSON_GetArraySize(list) : 0;
+  uint32_t *ids = hr__verdict_alloc(world->verdict, n, sizeof *ids);
+  const cJSON *item;
+  if (ids)
+    cJSON_ArrayForEach(item, list) if (cJSON_IsString(item)) ids[result.n_ids++] =
+        hr__volcano_intern(world, &world->groups, item->valuestring);
+  result.ids = ids;
+  return result;
+}
+
+/* The limits are a JSON text in an annotation, such as {"group1": {"cpu": "3", "memory": "8Gi"}}. The parsed text lasts
+   as long as the names in it are needed: the names of resources and groups are copied. */
+static void read_limits(struct hr__volcano_case *world, const char *text, struct hr__volcano_queue *queue) {
+  cJSON *tree = cJSON_Parse(text);
+  const cJSON *item, *resource;
+  uint32_t n = tree ? (uint32_t)cJSON_GetArraySize(tree) : 0;
+  struct hr__volcano_group_limit *limits = hr__verdict_alloc(world->verdict, n, sizeof *limits);
+  queue->group_limits_are_invalid = !cJSON_IsObject(tree);
+  if (limits) cJSON_ArrayForEach(item, tree) {
+      struct hr__volcano_group_limit *limit = &limits[queue->n_group_limits++];
+      limit->group = hr__volcano_find(world->groups.items, world->groups.n_items, item->string);
+      hr__volcano_clear(&limit->limit);
+      cJSON_ArrayForEach(resource, item) {
+        uint32_t k = hr__volcano_find(world->dimensions.items, world->dimensions.n_items, resource->string);
+        if (k == HR__VOLCANO_NONE) continue;
+        double amount = cJSON_IsString(resource) ? hr__volcano_quantity(resource->valuestring) : resource->valuedouble;
+        hr__volcano_set(&limit->limit, k, amount * (k == HR__VOLCANO_MEMORY || k == HR__VOLCANO_PODS ? 1 : 1000));
+        if (k == HR__VOLCANO_CPU) limit->limits_cpu = true;
+        if (k == HR__VOLCANO_MEMORY) limit->limits_memory = true;
+      }
+    }
+  queue->group_limits = limits;
+  cJSON_Delete(tree);
+}
+
+void hr__volcano_read_groups(struct hr__volcano_case *world, const cJSON *json, struct hr__volcano_queue *queue) {
+  static const char required[] = "RequiredDuringSchedulingIgnoredDuringExecution";
+  static const char preferred[] = "PreferredDuringSchedulingIgnoredDuringExecution";
+  const cJSON *annotations = hr__case_get(json, "annotations"), *affinity = hr__case_get(json, "affinity");
+  const char *limits = hr__case_text(annotations, "NodeGroupResourceLimitsAnnotationKey",
+                                     hr__case_text(annotations, "volcano.sh/nodegroup-resource-limits", NULL));
+  if (limits && limits[0]) read_limits(world, limits, queue);
+  if (!affinity) return;
+  const cJSON *with = hr__case_get(affinity, "NodeGroupAffinity"),
+              *without = hr__case_get(affinity, "NodeGroupAntiAffinity");
+  struct hr__volcano_node_groups *groups = hr__verdict_alloc(world->verdict, 1, sizeof *groups);
+  if (!groups) return;
+  groups->required = read_group_list(world, hr__case_get(with, required));
+  groups->preferred = read_group_list(world, hr__case_get(with, preferred));
+  groups->anti_required = read_group_list(world, hr__case_get(without, required));
+  groups->anti_preferred = read_group_list(world, hr__case_get(without, preferred));
+  queue->groups = groups;
+}
+
+/* ---- Selectors ---- */
+
+static bool has_value(const cJSON *values, const char *value) {
+  const cJSON *item;
+  cJSON_ArrayForEach(item, values) if (cJSON_IsString(item) && strcmp(item->valuestring, value) == 0) return true;
+  return false;
+}
+
+/* One expression of node affinity: {Key, Operator, Values}. The operators of the cases may have the prefix of the Go
+   constants. */
+static bool matches_expression(const cJSON *expression, const cJSON *labels) {
+  const char *operator_name = hr__case_text(expression, "Operator", "");
+  const char *value = hr__case_text(labels, hr__case_text(expression, "Key", ""), NULL);
+  const cJSON *values = hr__case_get(expression, "Values");
+  static const char prefix[] = "NodeSelectorOp";
+  if (strncmp(operator_name, prefix, sizeof prefix - 1) == 0) operator_name += sizeof prefix - 1;
+  if (strcmp(operator_name, "In") == 0) return value && has_value(values, value);
+  if (strcmp(operator_name, "NotIn") == 0) return !value || !has_value(values, value);
+  if (strcmp(operator_name, "Exists") == 0) return value;
+  if (strcmp(operator_name, "DoesNotExist") == 0) return !value;
+  const cJSON *limit = cJSON_GetArrayItem(values, 0);
+  if (!value || !cJSON_IsString(limit)) return false;
+  long long own = strtoll(value, NULL, 10), bound = strtoll(limit->valuestring, NULL, 10);
+  return strcmp(operator_name, "Gt") == 0 ? own > bound : own < bound;
+}
+
+static bool matches_term(const cJSON *term, const cJSON *labels) {
+  const cJSON *expressions = hr__case_get(term, "MatchExpressions"), *item;
+  if (!expressions) return false;
+  cJSON_ArrayForEach(item, expressions) if (!matches_expression(item, labels)) return false;
+  return true;
+}
+
+static bool matches_selector(const cJSON *pod, const cJSON *labels) {
+  const cJSON *item;
+  cJSON_ArrayForEach(item, hr__case_get(pod, "node_selector")) {
+    const char *value = hr__case_text(labels, item->string, NULL);
+    if (!value || !cJSON_IsString(item) || strcmp(value, item->valuestring) != 0) return false;
+  }
+  const cJSON *affinity = hr__case_get(hr__case_get(pod, "affinity"), "NodeAffinity");
+  const cJSON *required = hr__case_get(affinity, "RequiredDuringSchedulingIgnoredDuringExecution");
+  if (!required) return true;
+  cJSON_ArrayForEach(item, hr__case_get(required, "NodeSelectorTerms")) if (matches_term(item, labels)) return true;
+  return false;
+}
+
+/* ---- Taints ---- */
+
+/* Returns a text without the prefix of the Go constants. */
+static const char *short_text(const cJSON *object, const char *key, const char *prefix) {
+  const char *text = hr__case_text(object, key, "");
+  return strncmp(text, prefix, strlen(prefix)) == 0 ? text + strlen(prefix) : text;
+}
+
+/* Whether the pod has a toleration {Key, Operator, Value, Effect} for the taint {Key, Value, Effect}. */
+static bool tolerates(const cJSON *pod, const cJSON *taint) {
+  const char *key = hr__case_text(taint, "Key", ""), *effect = short_text(taint, "Effect", "TaintEffect");
+  const cJSON *item;
+  cJSON_ArrayForEach(item, hr__case_get(pod, "tolerations")) {
+    const char *own_key = hr__case_text(item, "Key", ""), *own_effect = short_text(item, "Effect", "TaintEffect");
+    bool exists = strcmp(short_text(item, "Operator", "TolerationOp"), "Exists") == 0;
+    if (own_effect[0] && strcmp(own_effect, effect) != 0) continue;
+    if (own_key[0] ? strcmp(own_key, key) != 0 : !exists) continue;
+    if (exists || strcmp(hr__case_text(item, "Value", ""), hr__case_text(taint, "Value", "")) == 0) return true;
+  }
+  return false;
+}
+
+/* The number of the node's taints that the pod does not tolerate: those with effect PreferNoSchedule, or the others. */
+static int64_t count_taints(const cJSON *pod, const cJSON *node, bool preferences) {
+  const cJSON *item;
+  int64_t n = 0;
+  cJSON_ArrayForEach(item, hr__case_get(node, "taints")) {
+    bool is_preference = strcmp(short_text(item, "Effect", "TaintEffect"), "PreferNoSchedule") == 0;
+    n += is_preference == preferences && !tolerates(pod, item);
+  }
+  return n;
+}
+
+/* Sets how much the pod avoids each node. */
+static void read_avoidance(struct hr__volcano_case *world, const cJSON *pod, struct hr__volcano_task *task) {
+  int64_t most = 0;
+  for (uint32_t i = 0; i < world->snapshot.n_nodes; i++) {
+    int64_t n = count_taints(pod, world->node_json[i], true);
+    if (n > most) most = n;
+  }
+  if (!most) return;
+  int64_t *avoidance = hr__verdict_alloc(world->verdict, world->snapshot.n_nodes, sizeof *avoidance);
+  if (!avoidance) return;
+  for (uint32_t i = 0; i < world->snapshot.n_nodes; i++)
+    avoidance[i] = count_taints(pod, world->node_json[i], true) * 100 / most;
+  task->avoidance = avoidance;
+}
+
+/* ---- Volumes ---- */
+
+/* Finds an object by its name and, unless NULL, its namespace. */
+static const cJSON *find_object(const cJSON *list, const char *name_space, const char *name) {
+  const cJSON *item;
+  cJSON_ArrayForEach(item, list) {
+    const cJSON *meta = hr__case_get(item, "ObjectMeta");
+    if (strcmp(hr__case_text(meta, "Name", ""), name) != 0) continue;
+    if (!name_space || strcmp(hr__case_text(meta, "Namespace", ""), name_space) == 0) return item;
+  }
+  return NULL;
+}
+
+/* Whether there is a free volume for the claim, or one will be provisioned. */
+static bool can_bind(const cJSON *cluster, const cJSON *claim, const cJSON *storage_class) {
+  const char *class_name = hr__case_text(hr__case_get(claim, "Spec"), "StorageClassName", "");
+  double wanted = hr__case_real(hr__case_get(hr__case_get(hr__case_get(claim, "Spec"), "Resources"), "Requests"),
+                                "ResourceStorage", 0);
+  const cJSON *item;
+  cJSON_ArrayForEach(item, hr__case_get(cluster, "PVs")) {
+    const cJSON *spec = hr__case_get(item, "Spec");
+    if (strcmp(hr__case_text(spec, "StorageClassName", ""), class_name) == 0 &&
+        hr__case_real(hr__case_get(spec, "Capacity"), "ResourceStorage", 0) >= wanted)
+      return true;
+  }
+  const char *provisioner = hr__case_text(storage_class, "Provisioner", "");
+  return provisioner[0] && strcmp(provisioner, "kubernetes.io/no-provisioner") != 0;
+}
+
+/* Whether the claims of the pod are bound or can be bound. A claim that is bound only with its first pod delays the
+   binding of the pod. */
+static bool volumes_allow(struct hr__volcano_case *world, const cJSON *pod, uint32_t task) {
+  const cJSON *cluster = hr__case_get(world->whole, "cluster"), *volume;
+  const char *name = hr__case_text(pod, "name", ""), *slash = strchr(name, '/');
+  char name_space[256] = "";
+  if (slash && (size_t)(slash - name) < sizeof name_space) memcpy(name_space, name, (size_t)(slash - name));
+  cJSON_ArrayForEach(volume, hr__case_get(pod, "volumes")) {
+    const cJSON *source = hr__case_get(hr__case_get(volume, "VolumeSource"), "PersistentVolumeClaim");
+    if (!source) continue;
+    const cJSON *claim = find_object(hr__case_get(cluster, "PVCs"), name_space, hr__case_text(source, "ClaimName", ""));
+    if (!claim) return false;
+    if (hr__case_text(hr__case_get(claim, "Spec"), "VolumeName", "")[0]) continue;
+    const cJSON *storage_class = find_object(hr__case_get(cluster, "SCs"), NULL,
+                                             hr__case_text(hr__case_get(claim, "Spec"), "StorageClassName", ""));
+    if (!strstr(hr__case_text(storage_class, "VolumeBindingMode", ""), "WaitForFirstConsumer")) return false;
+    if (!can_bind(cluster, claim, storage_class)) return false;
+    world->task_waits_for_volume[task] = true;
+  }
+  return true;
+}
+
+/* ---- Pods ---- */
+
+static void read_preference(struct hr__volcano_case *world, const cJSON *pod, struct hr__volcano_task *task) {
+  const cJSON *affinity = hr__case_get(hr__case_get(pod, "affinity"), "NodeAffinity");
+  const cJSON *preferred = hr__case_get(affinity, "PreferredDuringSchedulingIgnoredDuringExecution"), *item;
+  if (!preferred) return;
+  int64_t *scores = hr__verdict_alloc(world->verdict, world->snapshot.n_nodes, sizeof *scores);
+  if (!scores) return;
+  for (uint32_t i = 0; i < world->snapshot.n_nodes; i++)
+    cJSON_ArrayForEach(item, preferred) if (matches_term(hr__case_get(item, "Preference"),
+                                                         hr__case_get(world->node_json[i], "labels"))) scores[i] +=
+        hr__case_whole(item, "Weight", 0);
+  task->preference = scores;
+}
+
+void hr__volcano_read_selectors(struct hr__volcano_case *world, const cJSON *json, uint32_t task_index,
+                                struct hr__volcano_task *task) {
+  uint32_t n = world->snapshot.n_nodes;
+  read_preference(world, json, task);
+  read_avoidance(world, json, task);
+  bool has_volumes = volumes_allow(world, json, task_index), has_taints = false;
+  for (uint32_t i = 0; i < n; i++) has_taints |= count_taints(json, world->node_json[i], false) > 0;
+  if (has_volumes && !has_taints && !hr__case_count(json, "node_selector") && !hr__case_get(json, "affinity")) return;
+  uint64_t *accepted = hr__verdict_alloc(world->verdict, n / 64 + 1, sizeof *accepted);
+  if (!accepted) return;
+  for (uint32_t i = 0; i < n; i++)
+    if (has_volumes && !count_taints(json, world->node_json[i], false) &&
+        matches_selector(json, hr__case_get(world->node_json[i], "labels")))
+      accepted[i / 64] |= UINT64_C(1) << i % 64;
+  task->nodes = accepted;
+}
