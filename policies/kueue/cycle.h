@@ -8,8 +8,8 @@
 
 /* ---- Flavors (flavor.c) -------------------------------------------------------------------------------- */
 
-/* Flavor assignment: chooses a flavor for each resource of a workload (RULES 1.4), and smaller counts of pods if the
-   full ones do not fit (RULES 1.5). */
+/* Flavor assignment: chooses a flavor for each resource of a workload, and smaller counts of pods if the
+   full ones do not fit. */
 
 /* How a flavor can provide a resource, from the worst to the best. */
 enum hr__kueue_fit {
@@ -100,8 +100,8 @@ void hr__kueue_assign_topology(struct hr__kueue_assigner *self, const struct hr_
 
 /* ---- Preemption (preempt.c) ---------------------------------------------------------------------------- */
 
-/* Preemption: which workloads with quota are evicted so that another one fits, in the classical way (RULES 1.6) or
-   by fair sharing (RULES 1.7). */
+/* Preemption: which workloads with quota are evicted so that another one fits, in the classical way or
+   by fair sharing. */
 
 enum hr__kueue_cause {
   HR__KUEUE_IN_QUEUE,               /* InClusterQueue */
@@ -196,7 +196,7 @@ void hr__kueue_fair_drop(struct hr__kueue_preemptor *self, uint32_t queue);
 
 /* ---- Readiness (pending.c) ----------------------------------------------------------------------------- */
 
-/* waitForPodsReady, back-off, and the steps that end an admission (RULES 1.9). */
+/* waitForPodsReady, back-off, and the steps that end an admission. */
 
 /* The setting waitForPodsReady. */
 struct hr__kueue_ready_rules {
@@ -286,7 +286,7 @@ struct hr__kueue_step hr__kueue_life_step(const struct hr__kueue_ready_rules *ru
 /* ---- The cycle (cycle.c) ------------------------------------------------------------------------------- */
 
 /*
- * One scheduling cycle (RULES 1.8): the first workloads of all queues are nominated, ordered and processed, and each is
+ * One scheduling cycle: the first workloads of all queues are nominated, ordered and processed, and each is
  * admitted, waits for preemptions, or is queued again.
  *
  * Life cycle: begin once per world; run once per cycle. After a run the world is as before: what the cycle held of
@@ -371,7 +371,7 @@ bool hr__kueue_cycle_begin(struct hr__kueue_cycle *self, struct hr_arena *arena,
 /* Runs a cycle with these heads. Returns false if memory is exhausted. */
 bool hr__kueue_cycle_run(struct hr__kueue_cycle *self, const uint32_t *heads, uint32_t n_heads);
 
-/* What is reserved for a workload that needs preemption but finds no targets (RULES 1.8). Writes up to n_usage entries
+/* What is reserved for a workload that needs preemption but finds no targets. Writes up to n_usage entries
    to `out` and returns their number. */
 uint32_t hr__kueue_reserve(const struct hr__kueue_world *world, uint32_t queue,
                            const struct hr__kueue_assignment *assignment, struct hr__kueue_usage *out);
@@ -405,7 +405,7 @@ void hr__kueue_entry_process(struct hr__kueue_cycle *self, struct hr__kueue_entr
 /* ---- Pending workloads (pending.c) --------------------------------------------------------------------- */
 
 /* The workloads that wait in the ClusterQueues. In each queue some are in a heap, whose first is the head of the
-   next cycle, and some are parked until something changes (RULES 1.8, Requeue). */
+   next cycle, and some are parked until something changes. */
 
 enum hr__kueue_place {
   HR__KUEUE_NOT_QUEUED,

@@ -229,7 +229,7 @@ struct hr__kueue_group {
 
 enum hr__kueue_policy {
   HR__KUEUE_POLICY_NEVER,
-  HR__KUEUE_POLICY_UNSET, /* no candidates, but not the same as never (RULES 1.6) */
+  HR__KUEUE_POLICY_UNSET, /* no candidates, but not the same as never */
   HR__KUEUE_POLICY_LOWER,
   HR__KUEUE_POLICY_LOWER_OR_NEWER,
   HR__KUEUE_POLICY_ANY
@@ -318,7 +318,7 @@ struct hr__kueue_workload {
   uint32_t local_queue; /* HR_NONE: none */
   int64_t priority;     /* effective priority */
   int64_t created_us;
-  int64_t queue_us;    /* time by which the queue is ordered (RULES 1.9) */
+  int64_t queue_us;    /* time by which the queue is ordered */
   int64_t reserved_us; /* time of the quota reservation; HR__KUEUE_NO_TIME: none */
   uint32_t uid_rank;   /* rank of the UID among all workloads; equal UIDs have equal ranks */
   bool reserved;       /* has quota */
@@ -367,7 +367,7 @@ enum hr__kueue_reason {
 struct hr__kueue_choice {
   uint32_t resource, flavor;
   enum hr__kueue_mode mode;
-  int32_t tried; /* bookmark (RULES 1.4) */
+  int32_t tried; /* bookmark */
   int32_t borrow;
 };
 
@@ -396,7 +396,7 @@ struct hr__kueue_assignment {
   struct hr__kueue_pod_set_assignment *pod_sets; /* in the order of processing, up to the first that failed */
   uint32_t n_pod_sets;
   enum hr__kueue_mode mode;
-  int32_t borrowing; /* borrow level (RULES 1.2) */
+  int32_t borrowing; /* borrow level */
   struct hr__kueue_usage *usage;
   uint32_t n_usage;
   enum hr__kueue_reason reason; /* if the mode is HR__KUEUE_NO_FIT */
@@ -446,7 +446,7 @@ struct hr__kueue_local_queue {
   const char *name; /* "namespace/name" */
   uint32_t queue;
   double weight;
-  double usage; /* of admission fair sharing (RULES 1.10) */
+  double usage; /* of admission fair sharing */
 };
 
 enum hr__kueue_fair_strategy { HR__KUEUE_FINAL_SHARE, HR__KUEUE_INITIAL_SHARE };

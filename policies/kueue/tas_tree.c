@@ -164,6 +164,8 @@ static uint32_t find_host(const struct hr__tas_tree *tree, const char *host) {
 }
 
 uint32_t hr__tas_leaf_find(const struct hr__tas_tree *tree, const char *const *values, uint32_t n_values) {
+  for (uint32_t i = 0; i < n_values; i++)
+    if (!values[i]) return HR_NONE;
   if (tree->by_host) return n_values == 1 ? find_host(tree, values[0]) : HR_NONE;
   if (n_values != tree->n_levels) return HR_NONE;
   uint32_t domain = find_child(tree, 0, tree->first[1], values[0]);

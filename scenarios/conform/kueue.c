@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Runs the test vectors of Kueue against its model: looks up the function for the kind of a case. Source of the
-   cases: table tests of kubernetes-sigs/kueue (../shared/vectors/README.md). */
+   cases: table tests of kubernetes-sigs/kueue. */
 
 #include "scenarios/conform/kueue_objects.h"
 

@@ -2,7 +2,7 @@
 #ifndef HR_SCENARIOS_CONFORM_KUEUE_OBJECTS_H
 #define HR_SCENARIOS_CONFORM_KUEUE_OBJECTS_H
 
-/* Reads the objects of a Kueue case (../shared/vectors/SCHEMA-kueue-kube-slurm.md) into a world of policies/kueue,
+/* Reads the objects of a Kueue case into a world of policies/kueue,
    and writes objects back to JSON. All memory belongs to the arena of the case. After a failed allocation
    `verdict->no_memory` is set and the functions return NULL, false or empty objects. */
 

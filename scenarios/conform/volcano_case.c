@@ -2,7 +2,7 @@
 /* Reads a case of Volcano: queues, jobs (PodGroups) and tasks (pods) into the arrays of a snapshot. Nodes and selectors
    are read by volcano_config.c, the configuration by volcano_config.c.
 
-   The format is described in the vectors' SCHEMA file. Jobs of a case have equal creation times, as in the tests that
+   Jobs of a case have equal creation times, as in the tests that
    the cases are taken from; Volcano then orders them by name. */
 
 #include "scenarios/conform/volcano_case.h"

@@ -694,8 +694,8 @@ static bool may_take(const struct search *x) {
       for (int r = 0; r < 3; r++) {
         if (!uses[o][r] && request[r] == 0) continue;
         const double f = s->fair[q][r], g = s->fair[o][r], m = left[q][r] + request[r];
-        const double mine = f == 0 ? (m > 0 ? INFINITY : 0) : m / f;
-        const double others = g == 0 ? (left[o][r] > 0 ? INFINITY : 0) : left[o][r] / g;
+        const double mine = f == 0 ? (m > 0 ? (double)INFINITY : 0) : m / f;
+        const double others = g == 0 ? (left[o][r] > 0 ? (double)INFINITY : 0) : left[o][r] / g;
         if (mine > 1 + 1e-12 && g > 0 && mine >= others) return false;
       }
     }
