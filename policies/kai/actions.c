@@ -45,7 +45,8 @@ static int64_t active_in(const struct hr__kai_session *session, uint32_t set, co
   return n;
 }
 
-bool hr__kai_is_ready(const struct hr__kai_session *session, uint32_t job) {
+/* Whether enough pods exist for all pod sets. */
+static bool is_ready(const struct hr__kai_session *session, uint32_t job) {
   const struct hr__kai_job *described = &session->cluster->jobs[job];
   for (uint32_t s = described->first_set; s < described->first_set + described->n_sets; s++)
     if (session->sets[s].n_alive - session->sets[s].count[HR__KAI_GATED] < set_of(session, s)->min_available)
@@ -53,21 +54,8 @@ bool hr__kai_is_ready(const struct hr__kai_session *session, uint32_t job) {
   return true;
 }
 
-bool hr__kai_gang_runs(const struct hr__kai_session *session, uint32_t job) {
-  const struct hr__kai_job *described = &session->cluster->jobs[job];
-  for (uint32_t s = described->first_set; s < described->first_set + described->n_sets; s++)
-    if (session->sets[s].n_used < set_of(session, s)->min_available) return false;
-  return true;
-}
-
-bool hr__kai_is_elastic(const struct hr__kai_session *session, uint32_t job) {
-  const struct hr__kai_job *described = &session->cluster->jobs[job];
-  for (uint32_t s = described->first_set; s < described->first_set + described->n_sets; s++)
-    if (set_of(session, s)->min_available < set_of(session, s)->n_pods) return true;
-  return false;
-}
-
-bool hr__kai_must_wait(const struct hr__kai_session *session, uint32_t job) {
+/* Whether some pods wait for resources while fewer than the minimum of their pod set have a place. */
+static bool must_wait(const struct hr__kai_session *session, uint32_t job) {
   const struct hr__kai_job *described = &session->cluster->jobs[job];
   for (uint32_t s = described->first_set; s < described->first_set + described->n_sets; s++) {
     const int64_t n_waiting = session->sets[s].count[HR__KAI_PIPELINED];
@@ -229,7 +217,7 @@ static void collect_pending(struct hr__kai_cycle *cycle, bool only_preemptible) 
   const struct hr__kai_session *session = cycle->session;
   hr__kai_order_clear(&cycle->order, false, NULL);
   for (uint32_t j = 0; j < session->cluster->n_jobs; j++)
-    if (session->jobs[j].n_pending > 0 && hr__kai_is_ready(session, j) &&
+    if (session->jobs[j].n_pending > 0 && is_ready(session, j) &&
         (!only_preemptible || session->cluster->jobs[j].preemptible))
       hr__kai_order_push(&cycle->order, j);
 }
@@ -250,7 +238,7 @@ static void allocate(struct hr__kai_cycle *cycle) {
     const uint32_t job = hr__kai_order_pop(&cycle->order);
     const bool held = holds_a_place(session, job);
     if (!hr__kai_place_job(&cycle->placer, job, cycle->all_nodes, false) || session->n_operations == 0) continue;
-    const bool waits = hr__kai_must_wait(session, job);
+    const bool waits = must_wait(session, job);
     if (waits) hr__kai_pipeline_all(session, job);
     hr__kai_commit(session);
     if (!waits && !held) session->cluster->jobs[job].last_start_us = session->cluster->now_us;

@@ -113,18 +113,6 @@ bool hr__kai_over_quota(const struct hr__kai_queue *queue, const struct hr__kai_
   return false;
 }
 
-bool hr__kai_within_limits(const struct hr__kai_queue *queues, uint32_t queue, const struct hr__kai_amounts *request) {
-  for (uint32_t q = queue; q != HR__KAI_NONE; q = queues[q].parent)
-    if (hr__kai_over_limit(&queues[q], request)) return false;
-  return true;
-}
-
-bool hr__kai_within_quotas(const struct hr__kai_queue *queues, uint32_t queue, const struct hr__kai_amounts *request) {
-  for (uint32_t q = queue; q != HR__KAI_NONE; q = queues[q].parent)
-    if (hr__kai_over_quota(&queues[q], request)) return false;
-  return true;
-}
-
 /* ---- Reclaim ---- */
 
 /* Whether what cannot be preempted stays within the quota of the queue. */
@@ -142,11 +130,6 @@ bool hr__kai_may_reclaim(const struct hr__kai_queue *queues, const struct hr__ka
   const struct hr__kai_amounts fair = hr__kai_fair_of(queue);
   hr__kai_add(&sum, &reclaimer->request);
   return hr__kai_at_most(&sum, &fair) && fits_quota(queue, reclaimer);
-}
-
-bool hr__kai_maintains_fair_share(const struct hr__kai_queue *reclaimee, const struct hr__kai_amounts *remaining) {
-  const struct hr__kai_amounts allocatable = hr__kai_allocatable_of(reclaimee);
-  return !hr__kai_at_most(remaining, &allocatable);
 }
 
 bool hr__kai_guarantees_quota(const struct hr__kai_queue *reclaimer, const struct hr__kai_amounts *request,
@@ -265,12 +248,6 @@ static int64_t first_reclaim_value(const struct hr__kai_queue *queues, uint32_t 
   return fallback_us;
 }
 
-int64_t hr__kai_preempt_min_runtime(const struct hr__kai_queue *queues, uint32_t victim, int64_t fallback_us) {
-  for (uint32_t q = victim; q != HR__KAI_NONE; q = queues[q].parent)
-    if (queues[q].preempt_min_runtime_us >= 0) return queues[q].preempt_min_runtime_us;
-  return fallback_us;
-}
-
 int64_t hr__kai_reclaim_min_runtime(const struct hr__kai_queue *queues, uint32_t reclaimer, uint32_t victim,
                                     enum hr__kai_min_runtime_method method, int64_t fallback_us) {
   if (method == HR__KAI_VICTIM_QUEUE) return first_reclaim_value(queues, victim, fallback_us);
@@ -328,10 +305,6 @@ void hr__kai_order_clear(struct hr__kai_job_order *order, bool victims, const ui
     order->is_linked[q] = order->is_marked[q] = false;
     order->popped[q] = (struct hr__kai_amounts){{0}};
   }
-}
-
-bool hr__kai_order_is_empty(const struct hr__kai_job_order *order) {
-  return order->n_top == 0;
 }
 
 /* ---- Comparison ---- */

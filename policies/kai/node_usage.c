@@ -45,16 +45,6 @@ static void add(struct hr__kai_session *session, int64_t *cell, int64_t amount) 
   hr__kai_set(session, cell, *cell + amount);
 }
 
-int hr__kai_entry_on(const struct hr__kai_session *session, uint32_t pod, uint32_t node) {
-  for (int i = 0; i < HR__KAI_ENTRIES; i++)
-    if (session->pods[pod].on_node[i] == (int64_t)node) return i;
-  return -1;
-}
-
-int64_t *hr__kai_gpus_of(const struct hr__kai_session *session, uint32_t pod, int list) {
-  return session->gpus + session->first_gpu[pod] + (uint32_t)list * session->cluster->pods[pod].n_devices;
-}
-
 static int64_t *length_of(struct hr__kai_session *session, uint32_t pod, int list) {
   struct hr__kai_pod_state *state = &session->pods[pod];
   return list == 0 ? &state->n_gpus : &state->n_gpus_on_node[list - 1];
@@ -82,12 +72,6 @@ int64_t hr__kai_open_gpu(struct hr__kai_session *session, uint32_t node, bool re
 }
 
 /* ---- Shared GPUs ---- */
-
-int64_t hr__kai_mib_on(const struct hr__kai_session *session, uint32_t pod, uint32_t node) {
-  const struct hr__kai_pod *described = &session->cluster->pods[pod];
-  if (described->gpu_mib > 0) return described->gpu_mib;
-  return (int64_t)(described->portion * (double)session->cluster->nodes[node].gpu_mib);
-}
 
 static int64_t *releasing_gpus(const struct hr__kai_session *session, uint32_t node) {
   return &session->releasing[node * session->cluster->n_dims + HR__KAI_DIM_GPUS];
@@ -235,24 +219,6 @@ void hr__kai_uncount_on(struct hr__kai_session *session, uint32_t pod, uint32_t 
 }
 
 /* ---- Fit ---- */
-
-bool hr__kai_fits_shared(const struct hr__kai_session *session, int64_t mib, uint32_t node, int64_t gpu) {
-  const struct hr__kai_shared_gpu *shared = &session->shared[gpu];
-  const int64_t free = session->cluster->nodes[node].gpu_mib - shared->allocated + shared->releasing;
-  return shared->used != 0 && free >= mib && shared->allocated != shared->releasing;
-}
-
-bool hr__kai_idle_on_shared(const struct hr__kai_session *session, int64_t mib, uint32_t node, int64_t gpu) {
-  const struct hr__kai_shared_gpu *shared = &session->shared[gpu];
-  return shared->has_allocated && session->cluster->nodes[node].gpu_mib - shared->allocated >= mib;
-}
-
-int64_t hr__kai_count_fitting(const struct hr__kai_session *session, int64_t mib, uint32_t node) {
-  int64_t n = 0;
-  for (int64_t gpu = session->first_shared[node]; gpu >= 0; gpu = session->shared[gpu].next)
-    n += hr__kai_fits_shared(session, mib, node, gpu);
-  return n;
-}
 
 bool hr__kai_fits(const struct hr__kai_session *session, uint32_t pod, uint32_t node, bool releasing) {
   const struct hr__kai_cluster *cluster = session->cluster;

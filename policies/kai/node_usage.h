@@ -10,9 +10,17 @@
 void hr__kai_set(struct hr__kai_session *session, int64_t *cell, int64_t value);
 
 /* Which of the entries of a pod is for the node; -1: none. */
-int hr__kai_entry_on(const struct hr__kai_session *session, uint32_t pod, uint32_t node);
+static inline int hr__kai_entry_on(const struct hr__kai_session *session, uint32_t pod, uint32_t node) {
+  for (int i = 0; i < HR__KAI_ENTRIES; i++)
+    if (session->pods[pod].on_node[i] == (int64_t)node) return i;
+  return -1;
+}
+
 /* The shared GPUs of a pod: of its last placement (list 0), or of a node entry (list 1 + entry). */
-int64_t *hr__kai_gpus_of(const struct hr__kai_session *session, uint32_t pod, int list);
+static inline int64_t *hr__kai_gpus_of(const struct hr__kai_session *session, uint32_t pod, int list) {
+  return session->gpus + session->first_gpu[pod] + (uint32_t)list * session->cluster->pods[pod].n_devices;
+}
+
 /* Copies a list of shared GPUs to another one. */
 void hr__kai_copy_gpus(struct hr__kai_session *session, uint32_t pod, int to, int from);
 /* Opens a new shared GPU on a node. Returns its id; -1: memory is exhausted. */
@@ -29,17 +37,38 @@ void hr__kai_uncount_on(struct hr__kai_session *session, uint32_t pod, uint32_t 
 /* ---- Fit ---- */
 
 /* The memory of each GPU that the pod takes on a node. */
-int64_t hr__kai_mib_on(const struct hr__kai_session *session, uint32_t pod, uint32_t node);
+static inline int64_t hr__kai_mib_on(const struct hr__kai_session *session, uint32_t pod, uint32_t node) {
+  const struct hr__kai_pod *described = &session->cluster->pods[pod];
+  if (described->gpu_mib > 0) return described->gpu_mib;
+  return (int64_t)(described->portion * (double)session->cluster->nodes[node].gpu_mib);
+}
+
 /* Whether the pod fits on what is idle; with `releasing`, also on what is being released. */
 bool hr__kai_fits(const struct hr__kai_session *session, uint32_t pod, uint32_t node, bool releasing);
 /* Whether the pod fits on what is idle. A pod that requests next to nothing always does. */
 bool hr__kai_fits_now(const struct hr__kai_session *session, uint32_t pod, uint32_t node);
+
 /* Whether `mib` fit on a shared GPU that is not released as a whole. */
-bool hr__kai_fits_shared(const struct hr__kai_session *session, int64_t mib, uint32_t node, int64_t gpu);
+static inline bool hr__kai_fits_shared(const struct hr__kai_session *session, int64_t mib, uint32_t node, int64_t gpu) {
+  const struct hr__kai_shared_gpu *shared = &session->shared[gpu];
+  const int64_t free = session->cluster->nodes[node].gpu_mib - shared->allocated + shared->releasing;
+  return shared->used != 0 && free >= mib && shared->allocated != shared->releasing;
+}
+
 /* Whether the memory of a shared GPU is idle. */
-bool hr__kai_idle_on_shared(const struct hr__kai_session *session, int64_t mib, uint32_t node, int64_t gpu);
+static inline bool hr__kai_idle_on_shared(const struct hr__kai_session *session, int64_t mib, uint32_t node,
+                                          int64_t gpu) {
+  const struct hr__kai_shared_gpu *shared = &session->shared[gpu];
+  return shared->has_allocated && session->cluster->nodes[node].gpu_mib - shared->allocated >= mib;
+}
+
 /* The number of shared GPUs of a node on which `mib` fit. */
-int64_t hr__kai_count_fitting(const struct hr__kai_session *session, int64_t mib, uint32_t node);
+static inline int64_t hr__kai_count_fitting(const struct hr__kai_session *session, int64_t mib, uint32_t node) {
+  int64_t n = 0;
+  for (int64_t gpu = session->first_shared[node]; gpu >= 0; gpu = session->shared[gpu].next)
+    n += hr__kai_fits_shared(session, mib, node, gpu);
+  return n;
+}
 
 /* GPUs of a node that are idle (0) and being released (1), and MiB of GPU memory of both, with parts of shared GPUs. */
 void hr__kai_free_gpus(const struct hr__kai_session *session, uint32_t node, double gpus[2], int64_t *mib);

@@ -11,8 +11,6 @@
 
 #include "policies/kai/node_usage.h"
 
-#include <math.h>
-
 enum { FIRST_CHANGES = 1024, FIRST_OPERATIONS = 64 };
 
 struct hr__kai_config hr__kai_default_config(void) {
@@ -38,22 +36,12 @@ struct hr__kai_config hr__kai_default_config(void) {
                                  .saturation_multiplier = 1};
 }
 
-int64_t hr__kai_hundredths(int64_t mib, int64_t gpu_mib) {
-  return (int64_t)ceil((double)mib / (double)gpu_mib * 100);
-}
-
 struct hr__kai_amounts hr__kai_request_of(const struct hr__kai_cluster *cluster, uint32_t pod) {
   struct hr__kai_amounts amounts = cluster->pods[pod].quota;
   if (cluster->pods[pod].kind == HR__KAI_MEMORY && cluster->config.min_gpu_mib > 0)
     amounts.of[HR__KAI_GPU] +=
         cluster->pods[pod].n_devices * cluster->pods[pod].gpu_mib * HR__KAI_GPU_UNIT / cluster->config.min_gpu_mib;
   return amounts;
-}
-
-struct hr__kai_amounts hr__kai_accepted_of(const struct hr__kai_session *session, uint32_t pod) {
-  struct hr__kai_amounts amounts = session->cluster->pods[pod].quota;
-  amounts.of[HR__KAI_GPU] = session->pods[pod].accepted_gpus;
-  return session->pods[pod].accepted ? amounts : (struct hr__kai_amounts){{0}};
 }
 
 /* ---- Memory ---- */

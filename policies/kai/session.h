@@ -13,6 +13,8 @@
 
 #include "headroom/base.h"
 
+#include <math.h>
+
 /* ---- Fair shares (shares.c) ---------------------------------------------------------------------------- */
 
 /*
@@ -54,24 +56,73 @@ struct hr__kai_queue {
 
 /* ---- Amounts ---- */
 
-void hr__kai_add(struct hr__kai_amounts *to, const struct hr__kai_amounts *amounts);
-void hr__kai_subtract(struct hr__kai_amounts *from, const struct hr__kai_amounts *amounts);
+static inline void hr__kai_add(struct hr__kai_amounts *to, const struct hr__kai_amounts *amounts) {
+  for (int r = 0; r < HR__KAI_RESOURCES; r++) to->of[r] += amounts->of[r];
+}
+
+static inline void hr__kai_subtract(struct hr__kai_amounts *from, const struct hr__kai_amounts *amounts) {
+  for (int r = 0; r < HR__KAI_RESOURCES; r++) from->of[r] -= amounts->of[r];
+}
+
 /* Whether `a` is at most `b` in every resource, where -1 is above every amount and equal to itself. */
-bool hr__kai_at_most(const struct hr__kai_amounts *a, const struct hr__kai_amounts *b);
+static inline bool hr__kai_at_most(const struct hr__kai_amounts *a, const struct hr__kai_amounts *b) {
+  for (int r = 0; r < HR__KAI_RESOURCES; r++)
+    if (b->of[r] != HR__KAI_UNLIMITED && (a->of[r] == HR__KAI_UNLIMITED || a->of[r] > b->of[r])) return false;
+  return true;
+}
+
 /* Whether the number `a` is less than `b` in every resource. */
-bool hr__kai_less(const struct hr__kai_amounts *a, const struct hr__kai_amounts *b);
+static inline bool hr__kai_less(const struct hr__kai_amounts *a, const struct hr__kai_amounts *b) {
+  for (int r = 0; r < HR__KAI_RESOURCES; r++)
+    if (a->of[r] >= b->of[r]) return false;
+  return true;
+}
 
 /* ---- Shares ---- */
 
 /* What a queue requests, within its limit. */
-int64_t hr__kai_requestable(const struct hr__kai_share *share);
+static inline int64_t hr__kai_requestable(const struct hr__kai_share *share) {
+  if (share->limit == HR__KAI_UNLIMITED || share->request < share->limit) return share->request;
+  return share->limit;
+}
+
 /* What a queue may hold before others may take it back: the larger of quota and fair share, within the limit. */
-int64_t hr__kai_allocatable(const struct hr__kai_share *share);
-struct hr__kai_amounts hr__kai_allocatable_of(const struct hr__kai_queue *queue);
-struct hr__kai_amounts hr__kai_allocated_of(const struct hr__kai_queue *queue);
-struct hr__kai_amounts hr__kai_non_preemptible_of(const struct hr__kai_queue *queue);
-struct hr__kai_amounts hr__kai_deserved_of(const struct hr__kai_queue *queue);
-struct hr__kai_amounts hr__kai_fair_of(const struct hr__kai_queue *queue);
+static inline int64_t hr__kai_allocatable(const struct hr__kai_share *share) {
+  if (share->deserved == HR__KAI_UNLIMITED) return share->limit;
+  int64_t amount = share->deserved > share->fair ? share->deserved : share->fair;
+  return share->limit != HR__KAI_UNLIMITED && share->limit < amount ? share->limit : amount;
+}
+
+static inline struct hr__kai_amounts hr__kai_allocatable_of(const struct hr__kai_queue *queue) {
+  struct hr__kai_amounts amounts;
+  for (int r = 0; r < HR__KAI_RESOURCES; r++) amounts.of[r] = hr__kai_allocatable(&queue->share[r]);
+  return amounts;
+}
+
+static inline struct hr__kai_amounts hr__kai_allocated_of(const struct hr__kai_queue *queue) {
+  struct hr__kai_amounts amounts;
+  for (int r = 0; r < HR__KAI_RESOURCES; r++) amounts.of[r] = queue->share[r].allocated;
+  return amounts;
+}
+
+static inline struct hr__kai_amounts hr__kai_non_preemptible_of(const struct hr__kai_queue *queue) {
+  struct hr__kai_amounts amounts;
+  for (int r = 0; r < HR__KAI_RESOURCES; r++) amounts.of[r] = queue->share[r].allocated_non_preemptible;
+  return amounts;
+}
+
+static inline struct hr__kai_amounts hr__kai_deserved_of(const struct hr__kai_queue *queue) {
+  struct hr__kai_amounts amounts;
+  for (int r = 0; r < HR__KAI_RESOURCES; r++) amounts.of[r] = queue->share[r].deserved;
+  return amounts;
+}
+
+static inline struct hr__kai_amounts hr__kai_fair_of(const struct hr__kai_queue *queue) {
+  struct hr__kai_amounts amounts;
+  for (int r = 0; r < HR__KAI_RESOURCES; r++) amounts.of[r] = queue->share[r].fair;
+  return amounts;
+}
+
 /* The largest ratio of `allocated` to what the queue may hold. `total` replaces an unlimited share. */
 double hr__kai_dominant_share(const struct hr__kai_queue *queue, const struct hr__kai_amounts *allocated,
                               const struct hr__kai_amounts *total);
@@ -85,9 +136,14 @@ int64_t hr__kai_divide_quotas(struct hr__kai_queue *queues, const uint32_t *ids,
    scratch memory for `n` numbers. Returns the rest. */
 int64_t hr__kai_divide_rest(struct hr__kai_queue *queues, const uint32_t *ids, uint32_t n, int resource, int64_t total,
                             double k, double *remainders);
+
 /* Both. Returns the rest, at least 0. */
-int64_t hr__kai_divide(struct hr__kai_queue *queues, const uint32_t *ids, uint32_t n, int resource, int64_t total,
-                       double k, double *remainders);
+static inline int64_t hr__kai_divide(struct hr__kai_queue *queues, const uint32_t *ids, uint32_t n, int resource,
+                                     int64_t total, double k, double *remainders) {
+  const int64_t rest = hr__kai_divide_quotas(queues, ids, n, resource, total);
+  return rest > 0 ? hr__kai_divide_rest(queues, ids, n, resource, rest, k, remainders) : 0;
+}
+
 /* Divides `total` among the top queues, and the fair share of each queue among its children. `ids` is scratch memory
    for `n` ids, `remainders` for `n` numbers. */
 void hr__kai_divide_tree(struct hr__kai_queue *queues, uint32_t n, const struct hr__kai_amounts *total, double k,
@@ -112,9 +168,21 @@ int hr__kai_compare_queues(const struct hr__kai_side *l, const struct hr__kai_si
 bool hr__kai_over_limit(const struct hr__kai_queue *queue, const struct hr__kai_amounts *request);
 /* Whether `request` would bring what cannot be preempted above the quota, in a resource that is requested. */
 bool hr__kai_over_quota(const struct hr__kai_queue *queue, const struct hr__kai_amounts *request);
+
 /* Whether the request is allowed at the queue and all queues above it. */
-bool hr__kai_within_limits(const struct hr__kai_queue *queues, uint32_t queue, const struct hr__kai_amounts *request);
-bool hr__kai_within_quotas(const struct hr__kai_queue *queues, uint32_t queue, const struct hr__kai_amounts *request);
+static inline bool hr__kai_within_limits(const struct hr__kai_queue *queues, uint32_t queue,
+                                         const struct hr__kai_amounts *request) {
+  for (uint32_t q = queue; q != HR__KAI_NONE; q = queues[q].parent)
+    if (hr__kai_over_limit(&queues[q], request)) return false;
+  return true;
+}
+
+static inline bool hr__kai_within_quotas(const struct hr__kai_queue *queues, uint32_t queue,
+                                         const struct hr__kai_amounts *request) {
+  for (uint32_t q = queue; q != HR__KAI_NONE; q = queues[q].parent)
+    if (hr__kai_over_quota(&queues[q], request)) return false;
+  return true;
+}
 
 /* A job that wants to reclaim. */
 struct hr__kai_reclaimer {
@@ -135,7 +203,12 @@ struct hr__kai_taken {
 bool hr__kai_may_reclaim(const struct hr__kai_queue *queues, const struct hr__kai_reclaimer *reclaimer);
 
 /* Whether a queue above its fair share is asked: what remains exceeds what it may hold. */
-bool hr__kai_maintains_fair_share(const struct hr__kai_queue *reclaimee, const struct hr__kai_amounts *remaining);
+static inline bool hr__kai_maintains_fair_share(const struct hr__kai_queue *reclaimee,
+                                                const struct hr__kai_amounts *remaining) {
+  const struct hr__kai_amounts allocatable = hr__kai_allocatable_of(reclaimee);
+  return !hr__kai_at_most(remaining, &allocatable);
+}
+
 /* Whether the reclaimer stays within its quota and the other queue is above its own. */
 bool hr__kai_guarantees_quota(const struct hr__kai_queue *reclaimer, const struct hr__kai_amounts *request,
                               const struct hr__kai_queue *reclaimee, const struct hr__kai_amounts *remaining);
@@ -157,7 +230,13 @@ bool hr__kai_reclaimable(const struct hr__kai_queue *queues, uint32_t n_queues,
 enum hr__kai_min_runtime_method { HR__KAI_LOWEST_COMMON_ANCESTOR, HR__KAI_VICTIM_QUEUE };
 
 /* The time for which a job of the queue `victim` is protected after its start. */
-int64_t hr__kai_preempt_min_runtime(const struct hr__kai_queue *queues, uint32_t victim, int64_t fallback_us);
+static inline int64_t hr__kai_preempt_min_runtime(const struct hr__kai_queue *queues, uint32_t victim,
+                                                  int64_t fallback_us) {
+  for (uint32_t q = victim; q != HR__KAI_NONE; q = queues[q].parent)
+    if (queues[q].preempt_min_runtime_us >= 0) return queues[q].preempt_min_runtime_us;
+  return fallback_us;
+}
+
 int64_t hr__kai_reclaim_min_runtime(const struct hr__kai_queue *queues, uint32_t reclaimer, uint32_t victim,
                                     enum hr__kai_min_runtime_method method, int64_t fallback_us);
 
@@ -400,9 +479,17 @@ struct hr__kai_session *hr__kai_session_create(struct hr_arena *arena, const str
 
 /* The request of a pod for quotas; GPU memory counts by the smallest GPU of the cluster. */
 struct hr__kai_amounts hr__kai_request_of(const struct hr__kai_cluster *cluster, uint32_t pod);
+
 /* What a pod on a node counts for quotas. */
-struct hr__kai_amounts hr__kai_accepted_of(const struct hr__kai_session *session, uint32_t pod);
+static inline struct hr__kai_amounts hr__kai_accepted_of(const struct hr__kai_session *session, uint32_t pod) {
+  struct hr__kai_amounts amounts = session->cluster->pods[pod].quota;
+  amounts.of[HR__KAI_GPU] = session->pods[pod].accepted_gpus;
+  return session->pods[pod].accepted ? amounts : (struct hr__kai_amounts){{0}};
+}
+
 /* The part of a GPU with `gpu_mib` that `mib` are, in hundredths, rounded up as KAI does. */
-int64_t hr__kai_hundredths(int64_t mib, int64_t gpu_mib);
+static inline int64_t hr__kai_hundredths(int64_t mib, int64_t gpu_mib) {
+  return (int64_t)ceil((double)mib / (double)gpu_mib * 100);
+}
 
 #endif

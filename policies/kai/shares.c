@@ -16,75 +16,7 @@
 
 static const double unit_of[HR__KAI_RESOURCES] = {1, 1, HR__KAI_GPU_UNIT};
 
-/* ---- Amounts ---- */
-
-void hr__kai_add(struct hr__kai_amounts *to, const struct hr__kai_amounts *amounts) {
-  for (int r = 0; r < HR__KAI_RESOURCES; r++) to->of[r] += amounts->of[r];
-}
-
-void hr__kai_subtract(struct hr__kai_amounts *from, const struct hr__kai_amounts *amounts) {
-  for (int r = 0; r < HR__KAI_RESOURCES; r++) from->of[r] -= amounts->of[r];
-}
-
-static bool at_most(int64_t a, int64_t b) {
-  if (b == HR__KAI_UNLIMITED) return true;
-  return a != HR__KAI_UNLIMITED && a <= b;
-}
-
-bool hr__kai_at_most(const struct hr__kai_amounts *a, const struct hr__kai_amounts *b) {
-  for (int r = 0; r < HR__KAI_RESOURCES; r++)
-    if (!at_most(a->of[r], b->of[r])) return false;
-  return true;
-}
-
-bool hr__kai_less(const struct hr__kai_amounts *a, const struct hr__kai_amounts *b) {
-  for (int r = 0; r < HR__KAI_RESOURCES; r++)
-    if (a->of[r] >= b->of[r]) return false;
-  return true;
-}
-
 /* ---- Shares ---- */
-
-int64_t hr__kai_requestable(const struct hr__kai_share *share) {
-  if (share->limit == HR__KAI_UNLIMITED || share->request < share->limit) return share->request;
-  return share->limit;
-}
-
-int64_t hr__kai_allocatable(const struct hr__kai_share *share) {
-  if (share->deserved == HR__KAI_UNLIMITED) return share->limit;
-  int64_t amount = share->deserved > share->fair ? share->deserved : share->fair;
-  return share->limit != HR__KAI_UNLIMITED && share->limit < amount ? share->limit : amount;
-}
-
-struct hr__kai_amounts hr__kai_allocatable_of(const struct hr__kai_queue *queue) {
-  struct hr__kai_amounts amounts;
-  for (int r = 0; r < HR__KAI_RESOURCES; r++) amounts.of[r] = hr__kai_allocatable(&queue->share[r]);
-  return amounts;
-}
-
-struct hr__kai_amounts hr__kai_allocated_of(const struct hr__kai_queue *queue) {
-  struct hr__kai_amounts amounts;
-  for (int r = 0; r < HR__KAI_RESOURCES; r++) amounts.of[r] = queue->share[r].allocated;
-  return amounts;
-}
-
-struct hr__kai_amounts hr__kai_non_preemptible_of(const struct hr__kai_queue *queue) {
-  struct hr__kai_amounts amounts;
-  for (int r = 0; r < HR__KAI_RESOURCES; r++) amounts.of[r] = queue->share[r].allocated_non_preemptible;
-  return amounts;
-}
-
-struct hr__kai_amounts hr__kai_deserved_of(const struct hr__kai_queue *queue) {
-  struct hr__kai_amounts amounts;
-  for (int r = 0; r < HR__KAI_RESOURCES; r++) amounts.of[r] = queue->share[r].deserved;
-  return amounts;
-}
-
-struct hr__kai_amounts hr__kai_fair_of(const struct hr__kai_queue *queue) {
-  struct hr__kai_amounts amounts;
-  for (int r = 0; r < HR__KAI_RESOURCES; r++) amounts.of[r] = queue->share[r].fair;
-  return amounts;
-}
 
 double hr__kai_dominant_share(const struct hr__kai_queue *queue, const struct hr__kai_amounts *allocated,
                               const struct hr__kai_amounts *total) {
@@ -237,12 +169,6 @@ int64_t hr__kai_divide_rest(struct hr__kai_queue *queues, const uint32_t *ids, u
     }
   }
   return total;
-}
-
-int64_t hr__kai_divide(struct hr__kai_queue *queues, const uint32_t *ids, uint32_t n, int resource, int64_t total,
-                       double k, double *remainders) {
-  const int64_t rest = hr__kai_divide_quotas(queues, ids, n, resource, total);
-  return rest > 0 ? hr__kai_divide_rest(queues, ids, n, resource, rest, k, remainders) : 0;
 }
 
 /* Puts the children of `parent` into `ids` and returns their number. */

@@ -46,8 +46,14 @@ struct hr__kai_topologies {
    whether memory sufficed. */
 bool hr__kai_topologies_create(struct hr__kai_topologies *topologies, struct hr__kai_session *session,
                                uint32_t max_sets, uint32_t max_groups);
+
 /* Forgets the scores, before a job is placed. */
-void hr__kai_topologies_forget(struct hr__kai_topologies *topologies, uint32_t job);
+static inline void hr__kai_topologies_forget(struct hr__kai_topologies *topologies, uint32_t job) {
+  const struct hr__kai_job *described = &topologies->session->cluster->jobs[job];
+  if (topologies->session->cluster->n_topologies == 0) return;
+  for (uint32_t s = 0; s < described->n_sets; s++) topologies->scores.has_sets[s] = false;
+  for (uint32_t g = 0; g < described->n_groups; g++) topologies->scores.has_groups[g] = false;
+}
 
 /* The pods to place: those of a pod set, or of all pod sets below a group. */
 struct hr__kai_subject {
@@ -70,8 +76,12 @@ double hr__kai_topology_score(const struct hr__kai_topologies *topologies, uint3
    as a word: "none", "required" or "preferred". */
 const char *hr__kai_levels_tried(const struct hr__kai_constraint *constraint, uint32_t n_levels, int32_t *from,
                                  int32_t *to);
+
 /* The score of the i-th of n domains, counted from 0. */
-double hr__kai_score_of_domain(uint32_t i, uint32_t n);
+static inline double hr__kai_score_of_domain(uint32_t i, uint32_t n) {
+  return floor((double)(i + 1) / (double)n * 10) * 10000;
+}
+
 /* Puts the domains of a level below `domain` into `found`, in the order of the tree, and returns their number. */
 uint32_t hr__kai_domains_of_level(const struct hr__kai_tree *tree, uint32_t domain, uint32_t level, uint32_t *found);
 /* The lowest domain that contains all allowed nodes, not below the level `lowest` (0: any). The root if there is none.
@@ -140,7 +150,11 @@ bool hr__kai_order_create(struct hr__kai_job_order *order, struct hr__kai_sessio
 void hr__kai_order_clear(struct hr__kai_job_order *order, bool victims, const uint8_t *taken);
 /* Adds a job. Jobs whose queue or its parent does not exist, or that are not in a leaf queue, are left out. */
 void hr__kai_order_push(struct hr__kai_job_order *order, uint32_t job);
-bool hr__kai_order_is_empty(const struct hr__kai_job_order *order);
+
+static inline bool hr__kai_order_is_empty(const struct hr__kai_job_order *order) {
+  return order->n_top == 0;
+}
+
 /* Removes the first job and returns its id; HR__KAI_NONE: none. */
 uint32_t hr__kai_order_pop(struct hr__kai_job_order *order);
 
@@ -148,14 +162,21 @@ uint32_t hr__kai_order_pop(struct hr__kai_job_order *order);
 
 /* Jobs as gangs of pods: which pods are next, which are evicted first, and the order of jobs and pod sets. */
 
-/* Whether enough pods exist for all pod sets. */
-bool hr__kai_is_ready(const struct hr__kai_session *session, uint32_t job);
 /* Whether all pod sets use at least their minimum. */
-bool hr__kai_gang_runs(const struct hr__kai_session *session, uint32_t job);
+static inline bool hr__kai_gang_runs(const struct hr__kai_session *session, uint32_t job) {
+  const struct hr__kai_job *described = &session->cluster->jobs[job];
+  for (uint32_t s = described->first_set; s < described->first_set + described->n_sets; s++)
+    if (session->sets[s].n_used < session->cluster->sets[s].min_available) return false;
+  return true;
+}
+
 /* Whether a pod set has more pods than its minimum. */
-bool hr__kai_is_elastic(const struct hr__kai_session *session, uint32_t job);
-/* Whether some pods wait for resources while fewer than the minimum of their pod set have a place. */
-bool hr__kai_must_wait(const struct hr__kai_session *session, uint32_t job);
+static inline bool hr__kai_is_elastic(const struct hr__kai_session *session, uint32_t job) {
+  const struct hr__kai_job *described = &session->cluster->jobs[job];
+  for (uint32_t s = described->first_set; s < described->first_set + described->n_sets; s++)
+    if (session->cluster->sets[s].min_available < session->cluster->sets[s].n_pods) return true;
+  return false;
+}
 
 /* Sorts pod sets of one job by the order in which they are served. */
 void hr__kai_sort_sets(const struct hr__kai_session *session, uint32_t *sets, uint32_t n);
@@ -182,9 +203,18 @@ struct hr__kai_mark {
   size_t n_changes;
 };
 
-struct hr__kai_mark hr__kai_mark(const struct hr__kai_session *session);
+static inline struct hr__kai_mark hr__kai_mark(const struct hr__kai_session *session) {
+  return (struct hr__kai_mark){session->n_changes};
+}
+
 /* Undoes all changes since the mark. */
-void hr__kai_undo(struct hr__kai_session *session, struct hr__kai_mark mark);
+static inline void hr__kai_undo(struct hr__kai_session *session, struct hr__kai_mark mark) {
+  while (session->n_changes > mark.n_changes) {
+    const struct hr__kai_change *change = &session->changes[--session->n_changes];
+    *change->cell = change->before;
+  }
+}
+
 /* Carries out what was done since the last commit. */
 void hr__kai_commit(struct hr__kai_session *session);
 

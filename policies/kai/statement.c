@@ -13,17 +13,6 @@
 
 #include "policies/kai/node_usage.h"
 
-struct hr__kai_mark hr__kai_mark(const struct hr__kai_session *session) {
-  return (struct hr__kai_mark){session->n_changes};
-}
-
-void hr__kai_undo(struct hr__kai_session *session, struct hr__kai_mark mark) {
-  while (session->n_changes > mark.n_changes) {
-    const struct hr__kai_change *change = &session->changes[--session->n_changes];
-    *change->cell = change->before;
-  }
-}
-
 static void add(struct hr__kai_session *session, int64_t *cell, int64_t amount) {
   hr__kai_set(session, cell, *cell + amount);
 }

@@ -14,8 +14,6 @@
 
 #include "policies/kai/node_usage.h"
 
-#include <math.h>
-
 static const double missing_ratio = 1000;
 
 /* ---- Trees ---- */
@@ -120,17 +118,6 @@ uint32_t hr__kai_common_domain(const struct hr__kai_topology *topology, uint32_t
 }
 
 /* ---- Scores ---- */
-
-double hr__kai_score_of_domain(uint32_t i, uint32_t n) {
-  return floor((double)(i + 1) / (double)n * 10) * 10000;
-}
-
-void hr__kai_topologies_forget(struct hr__kai_topologies *topologies, uint32_t job) {
-  const struct hr__kai_job *described = &topologies->session->cluster->jobs[job];
-  if (topologies->session->cluster->n_topologies == 0) return;
-  for (uint32_t s = 0; s < described->n_sets; s++) topologies->scores.has_sets[s] = false;
-  for (uint32_t g = 0; g < described->n_groups; g++) topologies->scores.has_groups[g] = false;
-}
 
 /* Scores the nodes below the domain by the order of the domains of the preferred level. */
 static void set_scores(struct hr__kai_topologies *topologies, const struct hr__kai_subject *subject,

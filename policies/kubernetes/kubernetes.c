@@ -17,13 +17,6 @@ static const int64_t scored_defaults[2] = {100, INT64_C(200) << 20};
 
 /* ---- Requests ---- */
 
-void hr__kube_node_add(struct hr__kube_node *node, const struct hr__kube_request *request, uint32_t n_resources,
-                       int sign) {
-  for (uint32_t r = 0; r < n_resources; r++) node->used[r] += sign * request->amounts[r];
-  for (unsigned r = 0; r < 2; r++) node->used_scored[r] += sign * request->scored[r];
-  node->n_pods += sign;
-}
-
 static int64_t named(int64_t amount, int64_t otherwise) {
   return amount == HR__KUBE_UNNAMED ? otherwise : amount;
 }

@@ -51,8 +51,12 @@ struct hr__kube_node {
 };
 
 /* Adds (sign 1) or removes (sign -1) the request of a pod to or from a node. */
-void hr__kube_node_add(struct hr__kube_node *node, const struct hr__kube_request *request, uint32_t n_resources,
-                       int sign);
+static inline void hr__kube_node_add(struct hr__kube_node *node, const struct hr__kube_request *request,
+                                     uint32_t n_resources, int sign) {
+  for (uint32_t r = 0; r < n_resources; r++) node->used[r] += sign * request->amounts[r];
+  for (unsigned r = 0; r < 2; r++) node->used_scored[r] += sign * request->scored[r];
+  node->n_pods += sign;
+}
 
 /* Computes the request of a pod: the sum over its containers, at least the amount of each init container, plus the
    overhead. `containers`, `init_containers` and `overhead` (NULL: none) are lists of amounts; entries may be

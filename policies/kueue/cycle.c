@@ -37,7 +37,8 @@ int hr__kueue_entry_order(const struct hr__kueue_world *world, const struct hr__
   return (a->queue_us > b->queue_us) - (a->queue_us < b->queue_us);
 }
 
-void hr__kueue_order_classical(struct hr__kueue_cycle *self) {
+/* Puts the nominated entries in the classical order. */
+static void order_classical(struct hr__kueue_cycle *self) {
   for (uint32_t i = 0; i < self->n_entries; i++) {
     const struct hr__kueue_entry *entry = &self->entries[i];
     if (!entry->nominated) continue;
@@ -66,7 +67,8 @@ bool hr__kueue_fair_before(const struct hr__kueue_world *world, const struct hr_
   return a->queue_us < b->queue_us;
 }
 
-void hr__kueue_tournament_begin(struct hr__kueue_cycle *self) {
+/* Prepares the tournament. */
+static void tournament_begin(struct hr__kueue_cycle *self) {
   for (uint32_t i = 0; i < self->world->tree.n_queues; i++) self->first_of[i] = HR_NONE;
   /* Workloads with quota come first in their queue. */
   for (int pass = 0; pass < 2; pass++) {
@@ -124,7 +126,8 @@ static uint32_t run_tournament(struct hr__kueue_cycle *self, uint32_t node) {
   return best == HR_NONE ? HR_NONE : self->winners[best];
 }
 
-uint32_t hr__kueue_tournament_next(struct hr__kueue_cycle *self) {
+/* Returns the next entry of the tournament; HR_NONE: all are processed. */
+static uint32_t tournament_next(struct hr__kueue_cycle *self) {
   const struct hr__kueue_tree *tree = &self->world->tree;
   for (uint32_t queue = 0; queue < tree->n_queues; queue++) {
     if (self->first_of[queue] == HR_NONE) continue;
@@ -309,12 +312,12 @@ static void nominate(struct hr__kueue_cycle *self, uint32_t workload_id) {
 
 static void process_all(struct hr__kueue_cycle *self) {
   if (!self->world->fair_sharing) {
-    hr__kueue_order_classical(self);
+    order_classical(self);
     for (uint32_t i = 0; i < self->n_order; i++) hr__kueue_entry_process(self, &self->entries[self->order[i]]);
     return;
   }
-  hr__kueue_tournament_begin(self);
-  for (uint32_t next; (next = hr__kueue_tournament_next(self)) != HR_NONE;) {
+  tournament_begin(self);
+  for (uint32_t next; (next = tournament_next(self)) != HR_NONE;) {
     self->order[self->n_order++] = next;
     hr__kueue_entry_process(self, &self->entries[next]);
   }

@@ -67,11 +67,13 @@ void hr__kueue_assignment_settle(const struct hr__kueue_world *world, const stru
 /* Takes over placements that were found. */
 void hr__kueue_assignment_place(struct hr__kueue_assignment *assignment, const struct hr__kueue_placements *placements);
 
-/* Whether the labels and taints of a flavor match a pod set. */
-bool hr__kueue_flavor_matches(const struct hr__kueue_world *world, uint32_t queue,
-                              const struct hr__kueue_pod_set *pod_set, uint32_t flavor);
 /* The resource group of a queue that covers a resource; NULL: none. */
-const struct hr__kueue_group *hr__kueue_group_of(const struct hr__kueue_queue *queue, uint32_t resource);
+static inline const struct hr__kueue_group *hr__kueue_group_of(const struct hr__kueue_queue *queue, uint32_t resource) {
+  for (uint32_t i = 0; i < queue->n_groups; i++)
+    for (uint32_t k = 0; k < queue->groups[i].n_resources; k++)
+      if (queue->groups[i].resources[k] == resource) return &queue->groups[i];
+  return NULL;
+}
 
 /* ---- Partial admission ---- */
 
@@ -156,8 +158,6 @@ bool hr__kueue_preemptor_begin(struct hr__kueue_preemptor *self, struct hr_arena
    if the workload cannot fit. The world is unchanged. */
 uint32_t hr__kueue_preempt(struct hr__kueue_preemptor *self, const struct hr__kueue_workload *workload,
                            const struct hr__kueue_assignment *assignment);
-/* The same for any demand. */
-uint32_t hr__kueue_preempt_for(struct hr__kueue_preemptor *self, const struct hr__kueue_demand *demand);
 /* A hr__kueue_simulate function; `self` is a hr__kueue_preemptor. */
 hr__kueue_simulate hr__kueue_preempt_simulate;
 
@@ -167,8 +167,12 @@ bool hr__kueue_policy_allows(enum hr__kueue_policy policy, const struct hr__kueu
 /* Compares candidates of a preemption for `queue`: negative if `a` is preempted before `b`. Equal workloads are in the
    order of their indices. */
 int hr__kueue_candidate_order(const struct hr__kueue_world *world, uint32_t a, uint32_t b, uint32_t queue);
+
 /* Whether the queue can always reclaim its nominal quota. */
-bool hr__kueue_can_always_reclaim(const struct hr__kueue_queue *queue);
+static inline bool hr__kueue_can_always_reclaim(const struct hr__kueue_queue *queue) {
+  return queue->preemption.reclaim == HR__KUEUE_POLICY_ANY;
+}
+
 /* The name of a cause in Kueue. */
 const char *hr__kueue_cause_name(enum hr__kueue_cause cause);
 
@@ -184,15 +188,21 @@ void hr__kueue_candidates_sort(struct hr__kueue_preemptor *self);
 void hr__kueue_target_take(struct hr__kueue_preemptor *self, uint32_t workload, enum hr__kueue_cause cause);
 /* Puts targets back that are not needed, and restores the usage of all. */
 void hr__kueue_targets_settle(struct hr__kueue_preemptor *self, bool fits, bool borrow);
-void hr__kueue_preempt_classical(struct hr__kueue_preemptor *self);
-void hr__kueue_preempt_fair(struct hr__kueue_preemptor *self);
 
 /* The order of queues under fair sharing: starts with the candidates that `candidates` has, in order. */
 void hr__kueue_fair_begin(struct hr__kueue_preemptor *self);
 /* The next queue to preempt from; HR_NONE: not found. The caller then pops a candidate or drops the queue. */
 uint32_t hr__kueue_fair_next(struct hr__kueue_preemptor *self);
-uint32_t hr__kueue_fair_pop(struct hr__kueue_preemptor *self, uint32_t queue);
-void hr__kueue_fair_drop(struct hr__kueue_preemptor *self, uint32_t queue);
+
+static inline uint32_t hr__kueue_fair_pop(struct hr__kueue_preemptor *self, uint32_t queue) {
+  uint32_t at = self->heads[queue];
+  self->heads[queue] = self->candidates[at].next;
+  return self->candidates[at].workload;
+}
+
+static inline void hr__kueue_fair_drop(struct hr__kueue_preemptor *self, uint32_t queue) {
+  self->pruned[queue] = true;
+}
 
 /* ---- Readiness (pending.c) ----------------------------------------------------------------------------- */
 
@@ -220,9 +230,6 @@ enum hr__kueue_ready_cause hr__kueue_ready_countdown(const struct hr__kueue_read
                                                      const struct hr__kueue_readiness *readiness, int64_t now_us,
                                                      int64_t *remaining_us);
 
-/* The back-off before attempt number `count` (from 1). */
-int64_t hr__kueue_backoff(const struct hr__kueue_ready_rules *rules, int64_t count);
-
 /* The state of requeuing: how often, and when the workload may be queued again. */
 struct hr__kueue_requeue_state {
   int64_t count; /* -1: not counted yet */
@@ -232,10 +239,6 @@ struct hr__kueue_requeue_state {
 /* Delays the workload until `wait_until_us`, if that is later, and counts the attempt if `count`. Returns whether the
    state has changed. */
 bool hr__kueue_requeue_delay(struct hr__kueue_requeue_state *state, int64_t wait_until_us, bool count);
-/* Counts a timeout: delays the workload by its back-off. Returns false if the limit is exceeded: the workload is then
-   deactivated, and the state is unchanged. */
-bool hr__kueue_requeue_timeout(const struct hr__kueue_ready_rules *rules, struct hr__kueue_requeue_state *state,
-                               int64_t now_us);
 
 /* ---- What happens to a workload that does not run normally ---- */
 
@@ -392,11 +395,6 @@ int hr__kueue_entry_order(const struct hr__kueue_world *world, const struct hr__
 bool hr__kueue_fair_before(const struct hr__kueue_world *world, const struct hr__kueue_workload *a,
                            const struct hr__kueue_share *a_share, bool a_borrows, const struct hr__kueue_workload *b,
                            const struct hr__kueue_share *b_share, bool b_borrows);
-/* Puts the nominated entries in the classical order. */
-void hr__kueue_order_classical(struct hr__kueue_cycle *self);
-/* Prepares the tournament, and returns the next entry; HR_NONE: all are processed. */
-void hr__kueue_tournament_begin(struct hr__kueue_cycle *self);
-uint32_t hr__kueue_tournament_next(struct hr__kueue_cycle *self);
 /* Computes the assignment and the targets of an entry. */
 void hr__kueue_entry_assign(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry);
 /* Decides about an entry. */
@@ -454,14 +452,18 @@ bool hr__kueue_pending_requeue_as(struct hr__kueue_pending *self, uint32_t workl
 /* Returns the parked workloads of all queues of the tree of `queue` to their heaps, as capacity may be free. Returns
    their number. */
 uint32_t hr__kueue_pending_return(struct hr__kueue_pending *self, uint32_t queue);
-/* Parks the workloads in the heap of the same shape. Does nothing unless the queue is BestEffortFIFO. */
-void hr__kueue_pending_park_shape(struct hr__kueue_pending *self, uint32_t workload);
 
-/* Whether a workload is ordered before another one of its queue. */
-bool hr__kueue_pending_before(const struct hr__kueue_world *world, uint32_t a, uint32_t b);
 /* Whether an inadmissible workload of this reason says that workloads of its shape cannot fit either. */
-bool hr__kueue_requeue_counts_for_shape(enum hr__kueue_requeue why);
+static inline bool hr__kueue_requeue_counts_for_shape(enum hr__kueue_requeue why) {
+  return why == HR__KUEUE_REQUEUE_NO_FIT || why == HR__KUEUE_REQUEUE_NO_CANDIDATES;
+}
+
 /* Whether flavors are left to try: some bookmark of the assignment is not -1. */
-bool hr__kueue_has_bookmark(const struct hr__kueue_assignment *assignment);
+static inline bool hr__kueue_has_bookmark(const struct hr__kueue_assignment *assignment) {
+  for (uint32_t i = 0; i < assignment->n_pod_sets; i++)
+    for (uint32_t k = 0; k < assignment->pod_sets[i].n_choices; k++)
+      if (assignment->pod_sets[i].choices[k].tried != -1) return true;
+  return false;
+}
 
 #endif

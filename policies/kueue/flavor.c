@@ -150,15 +150,6 @@ double hr__kueue_local_usage(const struct hr__kueue_amounts *consumed, const str
   return (weighted(consumed, weights, cpu) + weighted(penalty, weights, cpu)) / queue_weight;
 }
 
-double hr__kueue_decay_part(int64_t elapsed_us, int64_t half_life_us) {
-  if (half_life_us <= 0) return 0;
-  return 1 - pow(0.5, (double)elapsed_us / (double)half_life_us);
-}
-
-double hr__kueue_decayed(double old, double current, double part) {
-  return old * (1 - part) + current * part;
-}
-
 /* ---- Reduced requests ---------------------------------------------------------------------------------- */
 
 /* Partial admission: a binary search for the largest numbers of pods that fit. Candidate k of 0 .. sum of (full -

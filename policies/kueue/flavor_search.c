@@ -9,13 +9,6 @@
 
 #include <string.h>
 
-const struct hr__kueue_group *hr__kueue_group_of(const struct hr__kueue_queue *queue, uint32_t resource) {
-  for (uint32_t i = 0; i < queue->n_groups; i++)
-    for (uint32_t k = 0; k < queue->groups[i].n_resources; k++)
-      if (queue->groups[i].resources[k] == resource) return &queue->groups[i];
-  return NULL;
-}
-
 bool hr__kueue_is_preferred(struct hr__kueue_outcome a, struct hr__kueue_outcome b, bool preemption_first) {
   if (a.fit == HR__KUEUE_FIT_NONE || b.fit == HR__KUEUE_FIT_NONE) return a.fit != HR__KUEUE_FIT_NONE;
   bool a_hopeless = a.fit == HR__KUEUE_FIT_NO_CANDIDATES, b_hopeless = b.fit == HR__KUEUE_FIT_NO_CANDIDATES;
@@ -45,8 +38,9 @@ static bool affinity_matches(const struct hr__kueue_selector *selector, const st
   return some;
 }
 
-bool hr__kueue_flavor_matches(const struct hr__kueue_world *world, uint32_t queue,
-                              const struct hr__kueue_pod_set *pod_set, uint32_t id) {
+/* Whether the labels and taints of a flavor match a pod set. */
+static bool flavor_matches(const struct hr__kueue_world *world, uint32_t queue, const struct hr__kueue_pod_set *pod_set,
+                           uint32_t id) {
   const struct hr__kueue_flavor *flavor = &world->flavors[id];
   if (!flavor->exists) return false;
   if (hr__kueue_has_gate(world, HR__KUEUE_BIT_TOPOLOGY)) {
@@ -90,8 +84,7 @@ static bool is_allowed(const struct hr__kueue_world *world, const struct hr__kue
 static bool members_match(const struct hr__kueue_assigner *self, const struct hr__kueue_workload *workload,
                           uint32_t flavor) {
   for (uint32_t i = 0; i < self->n_members; i++)
-    if (!hr__kueue_flavor_matches(self->world, workload->queue, &workload->pod_sets[self->members[i]], flavor))
-      return false;
+    if (!flavor_matches(self->world, workload->queue, &workload->pod_sets[self->members[i]], flavor)) return false;
   return true;
 }
 

@@ -48,12 +48,6 @@ bool hr__kueue_gates_set(hr__kueue_gates *gates, const char *name, bool on) {
  * staging/src/k8s.io/apimachinery/pkg/labels/selector.go.
  */
 
-const char *hr__kueue_label_get(const struct hr__kueue_labels *labels, const char *key) {
-  for (uint32_t i = 0; i < labels->count; i++)
-    if (!strcmp(labels->items[i].key, key)) return labels->items[i].value;
-  return NULL;
-}
-
 bool hr__kueue_labels_include(const struct hr__kueue_labels *labels, const struct hr__kueue_labels *wanted) {
   for (uint32_t i = 0; i < wanted->count; i++) {
     const char *value = hr__kueue_label_get(labels, wanted->items[i].key);
@@ -109,7 +103,8 @@ bool hr__kueue_term_matches(const struct hr__kueue_term *term, const struct hr__
   return term->n_expressions > 0;
 }
 
-bool hr__kueue_tolerates(const struct hr__kueue_tolerations *tolerations, const struct hr__kueue_taint *taint) {
+/* Returns whether one of the tolerations tolerates a taint. */
+static bool is_tolerated(const struct hr__kueue_tolerations *tolerations, const struct hr__kueue_taint *taint) {
   for (uint32_t i = 0; i < tolerations->count; i++) {
     const struct hr__kueue_toleration *toleration = &tolerations->items[i];
     if (toleration->effect != HR__KUEUE_ANY_EFFECT && toleration->effect != taint->effect) continue;
@@ -125,7 +120,7 @@ const struct hr__kueue_taint *hr__kueue_untolerated(const struct hr__kueue_taint
   for (uint32_t i = 0; i < taints->count; i++) {
     const struct hr__kueue_taint *taint = &taints->items[i];
     if (taint->effect != HR__KUEUE_NO_SCHEDULE && taint->effect != HR__KUEUE_NO_EXECUTE) continue;
-    if (!hr__kueue_tolerates(pods, taint) && !hr__kueue_tolerates(flavor, taint)) return taint;
+    if (!is_tolerated(pods, taint) && !is_tolerated(flavor, taint)) return taint;
   }
   return NULL;
 }
@@ -233,11 +228,6 @@ void hr__kueue_tree_prepare(struct hr__kueue_tree *tree) {
   }
 }
 
-uint32_t hr__kueue_root(const struct hr__kueue_tree *tree, uint32_t node) {
-  while (tree->parent[node] != HR_NONE) node = tree->parent[node];
-  return node;
-}
-
 /* ---- Usage ---- */
 
 int64_t hr__kueue_local_quota(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair) {
@@ -275,10 +265,11 @@ void hr__kueue_remove_usage(struct hr__kueue_tree *tree, uint32_t node, uint32_t
 
 /* ---- What is available ---- */
 
-int64_t hr__kueue_available_raw(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair) {
+/* What the node can still use; negative if quota was withdrawn. */
+static int64_t available_raw(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair) {
   size_t at = hr__kueue_cell(tree, node, pair);
   if (tree->parent[node] == HR_NONE) return hr__kueue_minus(tree->subtree[at], tree->usage[at]);
-  int64_t above = hr__kueue_available_raw(tree, tree->parent[node], pair);
+  int64_t above = available_raw(tree, tree->parent[node], pair);
   if (tree->borrowing[at] != HR__KUEUE_UNLIMITED) {
     int64_t local = hr__kueue_local_quota(tree, node, pair);
     int64_t stored = hr__kueue_minus(tree->subtree[at], local);
@@ -289,7 +280,7 @@ int64_t hr__kueue_available_raw(const struct hr__kueue_tree *tree, uint32_t node
 }
 
 int64_t hr__kueue_available(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair) {
-  return max(0, hr__kueue_available_raw(tree, node, pair));
+  return max(0, available_raw(tree, node, pair));
 }
 
 int64_t hr__kueue_potential(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair) {
@@ -302,16 +293,6 @@ int64_t hr__kueue_potential(const struct hr__kueue_tree *tree, uint32_t node, ui
 }
 
 /* ---- Borrowing ---- */
-
-bool hr__kueue_is_borrowing(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair) {
-  return hr__kueue_borrows_with(tree, node, pair, 0);
-}
-
-bool hr__kueue_borrows_with(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair, int64_t amount) {
-  size_t at = hr__kueue_cell(tree, node, pair);
-  int64_t quota = node < tree->n_queues ? tree->nominal[at] : tree->subtree[at];
-  return quota != HR__KUEUE_UNLIMITED && hr__kueue_plus(tree->usage[at], amount) > quota;
-}
 
 uint32_t hr__kueue_borrow_level(const struct hr__kueue_tree *tree, uint32_t queue, uint32_t pair, int64_t amount,
                                 bool *may_reclaim) {
@@ -410,21 +391,12 @@ double hr__kueue_share_value(const struct hr__kueue_share *share) {
   return share->ratio > 0 || share->ratio < 0 ? share->ratio / share->weight : 0;
 }
 
-int64_t hr__kueue_share_rounded(const struct hr__kueue_share *share) {
-  double value = ceil(hr__kueue_share_value(share));
-  return value >= 9223372036854775807.0 ? INT64_MAX : (int64_t)value;
-}
-
 int hr__kueue_share_compare(const struct hr__kueue_share *a, const struct hr__kueue_share *b) {
   bool a_infinite = is_infinite(a), b_infinite = is_infinite(b);
   if (a_infinite != b_infinite) return a_infinite ? 1 : -1;
   double left = a_infinite ? a->ratio : hr__kueue_share_value(a);
   double right = b_infinite ? b->ratio : hr__kueue_share_value(b);
   return (left > right) - (left < right);
-}
-
-struct hr__kueue_share hr__kueue_share_lowest(void) {
-  return (struct hr__kueue_share){.weight = 1, .ratio = -1, .resource = HR_NONE};
 }
 
 /* ---- Workloads ----------------------------------------------------------------------------------------- */
@@ -454,22 +426,7 @@ bool hr__kueue_boost_of(const char *annotation, int64_t *boost) {
   return digits && end != annotation && !*end && !errno && value >= INT32_MIN && value <= INT32_MAX;
 }
 
-int64_t hr__kueue_boosted_priority(int64_t priority, const char *annotation) {
-  int64_t boost;
-  return annotation && hr__kueue_boost_of(annotation, &boost) ? priority + boost : priority;
-}
-
 /* ---- Usage ---- */
-
-int64_t hr__kueue_pods_needed(const struct hr__kueue_pod_set *pod_set) {
-  return pod_set->reclaimable < pod_set->count ? pod_set->count - pod_set->reclaimable : 0;
-}
-
-int64_t hr__kueue_assigned_amount(const struct hr__kueue_pod_set *pod_set, const struct hr__kueue_assigned *assigned) {
-  int64_t count = pod_set->admitted_count, needed = hr__kueue_pods_needed(pod_set);
-  if (needed >= count || count <= 0) return assigned->amount;
-  return hr__kueue_times(assigned->amount / count, needed);
-}
 
 void hr__kueue_usage_add(struct hr__kueue_usage *list, uint32_t *count, uint32_t pair, int64_t amount) {
   for (uint32_t i = 0; i < *count; i++) {

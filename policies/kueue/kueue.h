@@ -20,8 +20,10 @@
 
 #include "headroom/base.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* ---- Feature gates (kueue.c) --------------------------------------------------------------------------- */
 
@@ -503,23 +505,28 @@ int64_t hr__kueue_count_in(const struct hr__kueue_amounts *requests, const struc
    resource in thousandths (HR_NONE: none). */
 double hr__kueue_local_usage(const struct hr__kueue_amounts *consumed, const struct hr__kueue_amounts *penalty,
                              const double *weights, double queue_weight, uint32_t cpu);
+
 /* The part of a new value in a decayed average after `elapsed`; 0 if the half life is 0. */
-double hr__kueue_decay_part(int64_t elapsed_us, int64_t half_life_us);
-/* The decayed average after the current value was added. */
-double hr__kueue_decayed(double old, double current, double part);
+static inline double hr__kueue_decay_part(int64_t elapsed_us, int64_t half_life_us) {
+  if (half_life_us <= 0) return 0;
+  return 1 - pow(0.5, (double)elapsed_us / (double)half_life_us);
+}
 
 /* ---- Labels (kueue.c) ---------------------------------------------------------------------------------- */
 
 /* Labels and taints of nodes, and whether they match what pods ask for. The rules are those of Kubernetes. */
 
 /* Returns the value of a label; NULL if the label is missing. */
-const char *hr__kueue_label_get(const struct hr__kueue_labels *labels, const char *key);
+static inline const char *hr__kueue_label_get(const struct hr__kueue_labels *labels, const char *key) {
+  for (uint32_t i = 0; i < labels->count; i++)
+    if (!strcmp(labels->items[i].key, key)) return labels->items[i].value;
+  return NULL;
+}
+
 /* Returns whether `labels` has all of `wanted`. */
 bool hr__kueue_labels_include(const struct hr__kueue_labels *labels, const struct hr__kueue_labels *wanted);
 /* Returns whether all expressions of a term match. A term without expressions matches nothing. */
 bool hr__kueue_term_matches(const struct hr__kueue_term *term, const struct hr__kueue_labels *labels);
-/* Returns whether one of the tolerations tolerates a taint. */
-bool hr__kueue_tolerates(const struct hr__kueue_tolerations *tolerations, const struct hr__kueue_taint *taint);
 /* Returns the first taint that keeps pods away and that neither list tolerates; NULL if not found. */
 const struct hr__kueue_taint *hr__kueue_untolerated(const struct hr__kueue_taints *taints,
                                                     const struct hr__kueue_tolerations *pods,
@@ -552,23 +559,34 @@ void hr__kueue_remove_usage(struct hr__kueue_tree *tree, uint32_t node, uint32_t
 int64_t hr__kueue_local_quota(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
 /* The unused part of it. */
 int64_t hr__kueue_local_available(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
-/* What the node can still use; negative if quota was withdrawn. */
-int64_t hr__kueue_available_raw(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
 /* The same, at least 0. */
 int64_t hr__kueue_available(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
 /* What the node could use if nothing were used. */
 int64_t hr__kueue_potential(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
 
-/* Whether the node uses more than its own quota. */
-bool hr__kueue_is_borrowing(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
-/* Whether it would with an additional amount. */
-bool hr__kueue_borrows_with(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair, int64_t amount);
+/* Whether the node uses more than its own quota with an additional amount. */
+static inline bool hr__kueue_borrows_with(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair,
+                                          int64_t amount) {
+  size_t at = hr__kueue_cell(tree, node, pair);
+  int64_t quota = node < tree->n_queues ? tree->nominal[at] : tree->subtree[at];
+  return quota != HR__KUEUE_UNLIMITED && hr__kueue_plus(tree->usage[at], amount) > quota;
+}
+
+/* Whether it does without. */
+static inline bool hr__kueue_is_borrowing(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair) {
+  return hr__kueue_borrows_with(tree, node, pair, 0);
+}
+
 /* The height of the lowest cohort above the queue within whose quota an additional amount fits; 0: the queue itself
    has enough. `may_reclaim` is set if that part of the tree is a real part. It may be NULL. */
 uint32_t hr__kueue_borrow_level(const struct hr__kueue_tree *tree, uint32_t queue, uint32_t pair, int64_t amount,
                                 bool *may_reclaim);
+
 /* The root of a node's tree. */
-uint32_t hr__kueue_root(const struct hr__kueue_tree *tree, uint32_t node);
+static inline uint32_t hr__kueue_root(const struct hr__kueue_tree *tree, uint32_t node) {
+  while (tree->parent[node] != HR_NONE) node = tree->parent[node];
+  return node;
+}
 
 /* ---- Shares (kueue.c) ---------------------------------------------------------------------------------- */
 
@@ -592,12 +610,20 @@ int64_t hr__kueue_lendable(const struct hr__kueue_world *world, uint32_t node, u
 
 /* The ratio divided by the weight; infinite if the node borrows with weight 0. */
 double hr__kueue_share_value(const struct hr__kueue_share *share);
+
 /* The value rounded up, INT64_MAX if it is infinite. */
-int64_t hr__kueue_share_rounded(const struct hr__kueue_share *share);
+static inline int64_t hr__kueue_share_rounded(const struct hr__kueue_share *share) {
+  double value = ceil(hr__kueue_share_value(share));
+  return value >= 9223372036854775807.0 ? INT64_MAX : (int64_t)value;
+}
+
 /* Returns a negative number if `a` is smaller, 0 if they are equal, a positive number if `a` is larger. */
 int hr__kueue_share_compare(const struct hr__kueue_share *a, const struct hr__kueue_share *b);
+
 /* A share below all others. */
-struct hr__kueue_share hr__kueue_share_lowest(void);
+static inline struct hr__kueue_share hr__kueue_share_lowest(void) {
+  return (struct hr__kueue_share){.weight = 1, .ratio = -1, .resource = HR_NONE};
+}
 
 /* ---- Workloads (kueue.c) ------------------------------------------------------------------------------- */
 
@@ -616,15 +642,28 @@ struct hr__kueue_history {
    `priority_sorting`: the gate PrioritySortingWithinCohort is on. */
 int64_t hr__kueue_queue_time(const struct hr__kueue_history *history, bool by_creation, bool priority_sorting);
 
-/* The priority with the boost of an annotation; a text that is no whole number, or NULL, boosts by 0. */
-int64_t hr__kueue_boosted_priority(int64_t priority, const char *annotation);
 /* Reads the boost of an annotation. Returns false if the text is no whole number of 32 bits. */
 bool hr__kueue_boost_of(const char *annotation, int64_t *boost);
 
+/* The priority with the boost of an annotation; a text that is no whole number, or NULL, boosts by 0. */
+static inline int64_t hr__kueue_boosted_priority(int64_t priority, const char *annotation) {
+  int64_t boost;
+  return annotation && hr__kueue_boost_of(annotation, &boost) ? priority + boost : priority;
+}
+
 /* The number of pods of a pod set that need quota. */
-int64_t hr__kueue_pods_needed(const struct hr__kueue_pod_set *pod_set);
+static inline int64_t hr__kueue_pods_needed(const struct hr__kueue_pod_set *pod_set) {
+  return pod_set->reclaimable < pod_set->count ? pod_set->count - pod_set->reclaimable : 0;
+}
+
 /* The amount of a resource that an admission uses: `assigned` reduced to the pods that still run. */
-int64_t hr__kueue_assigned_amount(const struct hr__kueue_pod_set *pod_set, const struct hr__kueue_assigned *assigned);
+static inline int64_t hr__kueue_assigned_amount(const struct hr__kueue_pod_set *pod_set,
+                                                const struct hr__kueue_assigned *assigned) {
+  int64_t count = pod_set->admitted_count, needed = hr__kueue_pods_needed(pod_set);
+  if (needed >= count || count <= 0) return assigned->amount;
+  return hr__kueue_times(assigned->amount / count, needed);
+}
+
 /* Fills `workload->usage`, which has room for n_pod_sets * n_resources entries, from the admission. */
 void hr__kueue_workload_sum_usage(const struct hr__kueue_world *world, struct hr__kueue_workload *workload);
 /* Adds an amount of a pair to a list of `count` entries without repeated pairs. The list has room for one more. */

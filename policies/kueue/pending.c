@@ -32,7 +32,8 @@ enum hr__kueue_ready_cause hr__kueue_ready_countdown(const struct hr__kueue_read
   return readiness->was_ready ? HR__KUEUE_WAIT_FOR_RECOVERY : HR__KUEUE_WAIT_FOR_START;
 }
 
-int64_t hr__kueue_backoff(const struct hr__kueue_ready_rules *rules, int64_t count) {
+/* The back-off before attempt number `count` (from 1). */
+static int64_t backoff(const struct hr__kueue_ready_rules *rules, int64_t count) {
   int64_t delay = rules->backoff_base_us;
   for (int64_t i = 1; i < count && delay < rules->backoff_max_us; i++)
     delay = delay > INT64_MAX / 2 ? INT64_MAX : 2 * delay;
@@ -52,12 +53,14 @@ bool hr__kueue_requeue_delay(struct hr__kueue_requeue_state *state, int64_t wait
   return true;
 }
 
-bool hr__kueue_requeue_timeout(const struct hr__kueue_ready_rules *rules, struct hr__kueue_requeue_state *state,
-                               int64_t now_us) {
+/* Counts a timeout: delays the workload by its back-off. Returns false if the limit is exceeded: the workload is then
+   deactivated, and the state is unchanged. */
+static bool requeue_timeout(const struct hr__kueue_ready_rules *rules, struct hr__kueue_requeue_state *state,
+                            int64_t now_us) {
   int64_t count = state->count < 0 ? 1 : state->count + 1;
   if (rules->backoff_limit >= 0 && count > rules->backoff_limit) return false;
   state->count = count;
-  int64_t at = now_us + hr__kueue_backoff(rules, count);
+  int64_t at = now_us + backoff(rules, count);
   if (at > state->at_us) state->at_us = at;
   return true;
 }
@@ -90,7 +93,7 @@ static struct hr__kueue_step step_of_pods(const struct hr__kueue_ready_rules *ru
   int64_t left;
   step.cause = hr__kueue_ready_countdown(rules, &life->readiness, now_us, &left);
   if (step.cause == HR__KUEUE_NOT_COUNTING || left > 0 || life->evicted) return step;
-  bool within_limit = hr__kueue_requeue_timeout(rules, &life->requeue, now_us);
+  bool within_limit = requeue_timeout(rules, &life->requeue, now_us);
   step.kind = within_limit ? HR__KUEUE_STEP_EVICT : HR__KUEUE_STEP_DEACTIVATE;
   step.end = within_limit ? HR__KUEUE_END_TIMEOUT : HR__KUEUE_END_LIMIT;
   return step;
@@ -140,7 +143,8 @@ bool hr__kueue_pending_begin(struct hr__kueue_pending *self, struct hr_arena *ar
 
 /* ---- Order ---- */
 
-bool hr__kueue_pending_before(const struct hr__kueue_world *world, uint32_t a_id, uint32_t b_id) {
+/* Whether a workload is ordered before another one of its queue. */
+static bool is_before(const struct hr__kueue_world *world, uint32_t a_id, uint32_t b_id) {
   const struct hr__kueue_workload *a = &world->workloads[a_id], *b = &world->workloads[b_id];
   if (world->admission_fair_sharing && a->queue != HR_NONE && world->queues[a->queue].usage_based &&
       a->local_queue != HR_NONE && b->local_queue != HR_NONE) {
@@ -164,7 +168,7 @@ static void rise(struct hr__kueue_pending *self, struct hr__kueue_pending_queue 
   uint32_t workload = queue->heap[at];
   for (; at > 0; at = (at - 1) / 2) {
     uint32_t above = queue->heap[(at - 1) / 2];
-    if (!hr__kueue_pending_before(self->world, workload, above)) break;
+    if (!is_before(self->world, workload, above)) break;
     put(self, queue, at, above);
   }
   put(self, queue, at, workload);
@@ -175,9 +179,8 @@ static void sink(struct hr__kueue_pending *self, struct hr__kueue_pending_queue 
   for (;;) {
     uint32_t child = 2 * at + 1;
     if (child >= queue->n_heap) break;
-    if (child + 1 < queue->n_heap && hr__kueue_pending_before(self->world, queue->heap[child + 1], queue->heap[child]))
-      child++;
-    if (!hr__kueue_pending_before(self->world, queue->heap[child], workload)) break;
+    if (child + 1 < queue->n_heap && is_before(self->world, queue->heap[child + 1], queue->heap[child])) child++;
+    if (!is_before(self->world, queue->heap[child], workload)) break;
     put(self, queue, at, queue->heap[child]);
     at = child;
   }
@@ -264,18 +267,8 @@ uint32_t hr__kueue_pending_pop(struct hr__kueue_pending *self, uint32_t id) {
 
 /* ---- Requeue ---- */
 
-bool hr__kueue_requeue_counts_for_shape(enum hr__kueue_requeue why) {
-  return why == HR__KUEUE_REQUEUE_NO_FIT || why == HR__KUEUE_REQUEUE_NO_CANDIDATES;
-}
-
-bool hr__kueue_has_bookmark(const struct hr__kueue_assignment *assignment) {
-  for (uint32_t i = 0; i < assignment->n_pod_sets; i++)
-    for (uint32_t k = 0; k < assignment->pod_sets[i].n_choices; k++)
-      if (assignment->pod_sets[i].choices[k].tried != -1) return true;
-  return false;
-}
-
-void hr__kueue_pending_park_shape(struct hr__kueue_pending *self, uint32_t workload) {
+/* Parks the workloads in the heap of the same shape. Does nothing unless the queue is BestEffortFIFO. */
+static void park_shape(struct hr__kueue_pending *self, uint32_t workload) {
   uint32_t id = self->world->workloads[workload].queue, shape = self->shape[workload];
   struct hr__kueue_pending_queue *queue = &self->queues[id];
   if (self->world->queues[id].strict || shape == HR_NONE ||
@@ -305,7 +298,7 @@ bool hr__kueue_pending_requeue_as(struct hr__kueue_pending *self, uint32_t workl
   }
   if (self->place[workload] != HR__KUEUE_NOT_QUEUED) return false;
   park(self, workload, why);
-  if (hr__kueue_requeue_counts_for_shape(why)) hr__kueue_pending_park_shape(self, workload);
+  if (hr__kueue_requeue_counts_for_shape(why)) park_shape(self, workload);
   return true;
 }
 

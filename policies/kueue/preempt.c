@@ -139,7 +139,7 @@ static bool is_under_nominal(const struct hr__kueue_preemptor *self) {
   return true;
 }
 
-void hr__kueue_preempt_classical(struct hr__kueue_preemptor *self) {
+static void preempt_classical(struct hr__kueue_preemptor *self) {
   collect(self);
   hr__kueue_candidates_sort(self);
   bool foreign = false, hierarchy = false;
@@ -179,16 +179,6 @@ void hr__kueue_fair_begin(struct hr__kueue_preemptor *self) {
     self->candidates[i].next = self->heads[queue];
     self->heads[queue] = i;
   }
-}
-
-uint32_t hr__kueue_fair_pop(struct hr__kueue_preemptor *self, uint32_t queue) {
-  uint32_t at = self->heads[queue];
-  self->heads[queue] = self->candidates[at].next;
-  return self->candidates[at].workload;
-}
-
-void hr__kueue_fair_drop(struct hr__kueue_preemptor *self, uint32_t queue) {
-  self->pruned[queue] = true;
 }
 
 static bool is_ancestor(const struct hr__kueue_tree *tree, uint32_t node, uint32_t queue) {
@@ -376,7 +366,7 @@ static void collect_candidates(struct hr__kueue_preemptor *self) {
       collect_candidates_of(self, queue, rules->reclaim);
 }
 
-void hr__kueue_preempt_fair(struct hr__kueue_preemptor *self) {
+static void preempt_fair(struct hr__kueue_preemptor *self) {
   collect_candidates(self);
   if (!self->n_candidates) return;
   hr__kueue_candidates_sort(self);
@@ -418,10 +408,6 @@ bool hr__kueue_policy_allows(enum hr__kueue_policy policy, const struct hr__kueu
   if (preemptor->priority > candidate->priority) return true;
   return policy == HR__KUEUE_POLICY_LOWER_OR_NEWER && preemptor->priority == candidate->priority &&
          preemptor->queue_us < candidate->queue_us;
-}
-
-bool hr__kueue_can_always_reclaim(const struct hr__kueue_queue *queue) {
-  return queue->preemption.reclaim == HR__KUEUE_POLICY_ANY;
 }
 
 const char *hr__kueue_cause_name(enum hr__kueue_cause cause) {
@@ -545,13 +531,14 @@ void hr__kueue_targets_settle(struct hr__kueue_preemptor *self, bool fits, bool 
   if (!fits) self->n_targets = 0;
 }
 
-uint32_t hr__kueue_preempt_for(struct hr__kueue_preemptor *self, const struct hr__kueue_demand *demand) {
+/* Finds the targets for any demand. */
+static uint32_t preempt_for(struct hr__kueue_preemptor *self, const struct hr__kueue_demand *demand) {
   self->demand = *demand;
   self->n_targets = self->n_candidates = 0;
   if (self->world->fair_sharing)
-    hr__kueue_preempt_fair(self);
+    preempt_fair(self);
   else
-    hr__kueue_preempt_classical(self);
+    preempt_classical(self);
   return self->n_targets;
 }
 
@@ -576,7 +563,7 @@ uint32_t hr__kueue_preempt(struct hr__kueue_preemptor *self, const struct hr__ku
                                     .assignment = assignment,
                                     .pairs = self->pairs,
                                     .n_pairs = self->n_pairs};
-  return hr__kueue_preempt_for(self, &demand);
+  return preempt_for(self, &demand);
 }
 
 enum hr__kueue_fit hr__kueue_preempt_simulate(void *argument, struct hr__kueue_world *world,
@@ -585,7 +572,7 @@ enum hr__kueue_fit hr__kueue_preempt_simulate(void *argument, struct hr__kueue_w
   struct hr__kueue_preemptor *self = argument;
   struct hr__kueue_usage usage = {pair, amount};
   struct hr__kueue_demand demand = {.workload = workload, .usage = &usage, .n_usage = 1, .pairs = &pair, .n_pairs = 1};
-  uint32_t n = hr__kueue_preempt_for(self, &demand);
+  uint32_t n = preempt_for(self, &demand);
   bool own = false;
   for (uint32_t i = 0; i < n; i++) {
     own |= world->workloads[self->targets[i].workload].queue == workload->queue;

@@ -51,8 +51,13 @@ bool hr__tas_tree_build(struct hr__tas_tree *tree, struct hr_arena *arena, const
 static inline uint32_t hr__tas_leaf_domain(const struct hr__tas_tree *tree, uint32_t leaf) {
   return tree->first[tree->n_levels - 1] + leaf;
 }
+
 /* Returns the ancestor of a domain at a level that is not below it; the domain itself at its own level. */
-uint32_t hr__tas_ancestor(const struct hr__tas_tree *tree, uint32_t domain, uint32_t level);
+static inline uint32_t hr__tas_ancestor(const struct hr__tas_tree *tree, uint32_t domain, uint32_t level) {
+  while (tree->domains[domain].level > level) domain = tree->domains[domain].parent;
+  return domain;
+}
+
 /* Returns the leaf with these values: the host name alone if `by_host` is set, otherwise one value per level. HR_NONE:
    there is none. */
 uint32_t hr__tas_leaf_find(const struct hr__tas_tree *tree, const char *const *values, uint32_t n_values);
@@ -70,10 +75,13 @@ struct hr__tas_snapshot {
 /* Allocates the amounts, all 0. Returns false if memory is exhausted. */
 bool hr__tas_snapshot_init(struct hr__tas_snapshot *snapshot, struct hr_arena *arena, const struct hr__tas_tree *tree,
                            uint32_t n_resources, uint32_t pods);
+
 /* Adds `count` pods with these requests to amounts [resource]; a negative count removes them. */
-void hr__tas_add_pods(const struct hr__tas_snapshot *snapshot, int64_t *amounts, const int64_t *pod, int64_t count);
-/* Returns how many pods fit into the amounts: 0 to INT32_MAX. Each pod needs one of the resource that counts pods. */
-int64_t hr__tas_count(const struct hr__tas_snapshot *snapshot, const int64_t *amounts, const int64_t *pod);
+static inline void hr__tas_add_pods(const struct hr__tas_snapshot *snapshot, int64_t *amounts, const int64_t *pod,
+                                    int64_t count) {
+  for (uint32_t r = 0; r < snapshot->n_resources; r++) amounts[r] += pod[r] * count;
+  amounts[snapshot->pods] += count;
+}
 
 /* ---- Requests ---- */
 
@@ -176,9 +184,6 @@ uint32_t hr__tas_merge(const struct hr__tas_part *a, uint32_t n_a, const struct 
                        struct hr__tas_part *out);
 /* Shortens a placement to its first `count` pods, in place. Returns the number of parts. */
 uint32_t hr__tas_truncate(struct hr__tas_part *parts, uint32_t n_parts, int64_t count);
-/* Returns the level at which pods are placed: HR_NONE if nothing is requested, HR__TAS_UNKNOWN_LEVEL if the topology
-   does not have the level. */
-uint32_t hr__tas_request_level(const struct hr__tas_request *request, uint32_t n_levels);
 /* Returns whether something is requested and the topology has all requested levels. */
 bool hr__tas_has_levels(const struct hr__tas_request *request, uint32_t n_levels);
 
@@ -218,8 +223,6 @@ struct hr__tas_flavor {
 bool hr__tas_flavor_build(struct hr__tas_flavor *flavor, struct hr_arena *arena, const struct hr__tas_nodes *nodes,
                           const char *const *levels, uint32_t n_levels, const struct hr__kueue_labels *labels,
                           struct hr__kueue_tolerations tolerations);
-/* Returns the number of a level; HR__TAS_UNKNOWN_LEVEL if the topology does not have it. */
-uint32_t hr__tas_flavor_level(const struct hr__tas_flavor *flavor, const char *key);
 /* Sets the levels and slices of a request. A pod set without request is implied. */
 void hr__tas_flavor_request(const struct hr__tas_flavor *flavor, const struct hr__kueue_topology_request *topology,
                             struct hr__tas_request *request);
@@ -243,15 +246,24 @@ struct hr__tas_world; /* see tas_world.c */
 struct hr__tas_world *hr__tas_world_create(struct hr_arena *arena, struct hr__kueue_world *world,
                                            const struct hr__tas_nodes *nodes, const char *const *const *levels,
                                            const uint32_t *n_levels);
-/* Frees the placements that were found. Call this between cycles, when none of them is used any longer. */
-void hr__tas_world_forget(struct hr__tas_world *self);
 /* Frees the working memory. Returns false if memory was exhausted in some call; its results are then not valid. NULL is
    accepted. */
 bool hr__tas_world_finish(struct hr__tas_world *self);
+
 /* The gates of topology-aware scheduling among all gates. */
-struct hr__tas_gates hr__tas_gates_of(hr__kueue_gates gates);
+static inline struct hr__tas_gates hr__tas_gates_of(hr__kueue_gates gates) {
+  return (struct hr__tas_gates){.profile_mixed = hr__kueue_gate_is_on(gates, HR__KUEUE_BIT_TOPOLOGY_PROFILE_MIXED),
+                                .balanced = hr__kueue_gate_is_on(gates, HR__KUEUE_BIT_TOPOLOGY_BALANCED),
+                                .affinity_preferred = hr__kueue_gate_is_on(gates, HR__KUEUE_BIT_TOPOLOGY_NODE_AFFINITY),
+                                .elastic = hr__kueue_gate_is_on(gates, HR__KUEUE_BIT_TOPOLOGY_SLICES)};
+}
+
 /* The resource that counts pods, and the number of resources with it. If no quota names it, it follows the others. */
-uint32_t hr__tas_pods_resource(const struct hr__kueue_world *world, uint32_t *n_resources);
+static inline uint32_t hr__tas_pods_resource(const struct hr__kueue_world *world, uint32_t *n_resources) {
+  bool is_named = world->pods != HR_NONE;
+  *n_resources = world->n_resources + !is_named;
+  return is_named ? world->pods : world->n_resources;
+}
 
 /* ---- The state of a search ----------------------------------------------------------------------------- */
 

@@ -186,7 +186,9 @@ static bool descend(struct hr__tas_search *search, uint32_t level, bool is_balan
 
 /* ---- Requests ---- */
 
-uint32_t hr__tas_request_level(const struct hr__tas_request *request, uint32_t n_levels) {
+/* Returns the level at which pods are placed: HR_NONE if nothing is requested, HR__TAS_UNKNOWN_LEVEL if the topology
+   does not have the level. */
+static uint32_t request_level(const struct hr__tas_request *request, uint32_t n_levels) {
   if (request->required != HR_NONE) return request->required;
   if (request->preferred != HR_NONE) return request->preferred;
   if (request->n_slices) return 0;
@@ -196,7 +198,7 @@ uint32_t hr__tas_request_level(const struct hr__tas_request *request, uint32_t n
 bool hr__tas_has_levels(const struct hr__tas_request *request, uint32_t n_levels) {
   struct hr__tas_request explicit = *request;
   explicit.implied = false;
-  uint32_t level = hr__tas_request_level(&explicit, n_levels);
+  uint32_t level = request_level(&explicit, n_levels);
   if (level == HR_NONE || level == HR__TAS_UNKNOWN_LEVEL) return false;
   for (uint32_t i = 0; i < request->n_slices; i++)
     if (request->slices[i].level == HR__TAS_UNKNOWN_LEVEL) return false;
@@ -226,7 +228,7 @@ static enum hr__tas_failure_kind set_goal(const struct hr__tas_request *request,
   *goal = (struct hr__tas_goal){.count = request->count,
                                 .slice_size = request->n_slices ? request->slices[0].size : 1,
                                 .leaders = has_leader,
-                                .level = hr__tas_request_level(request, n_levels),
+                                .level = request_level(request, n_levels),
                                 .slice_level = request->n_slices ? request->slices[0].level : n_levels - 1,
                                 .required = request->required != HR_NONE,
                                 .unconstrained = request->unconstrained || request->implied || only_slices};
@@ -460,7 +462,7 @@ static uint32_t incomplete_domain(const struct hr__tas_tree *tree, const struct 
 /* Returns the domain in which lost pods must be replaced; HR_NONE: anywhere. */
 static uint32_t replacement_domain(const struct hr__tas_tree *tree, const struct hr__tas_request *request,
                                    const struct hr__tas_part *parts, uint32_t count, int64_t lost) {
-  uint32_t level = hr__tas_request_level(request, tree->n_levels);
+  uint32_t level = request_level(request, tree->n_levels);
   if (level == HR_NONE || level == HR__TAS_UNKNOWN_LEVEL || !count) return HR_NONE;
   if (request->n_slices && lost % request->slices[0].size) {
     for (uint32_t i = request->n_slices; i-- > 1;)

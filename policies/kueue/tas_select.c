@@ -181,12 +181,8 @@ bool hr__tas_snapshot_init(struct hr__tas_snapshot *snapshot, struct hr_arena *a
   return snapshot->free && snapshot->usage;
 }
 
-void hr__tas_add_pods(const struct hr__tas_snapshot *snapshot, int64_t *amounts, const int64_t *pod, int64_t count) {
-  for (uint32_t r = 0; r < snapshot->n_resources; r++) amounts[r] += pod[r] * count;
-  amounts[snapshot->pods] += count;
-}
-
-int64_t hr__tas_count(const struct hr__tas_snapshot *snapshot, const int64_t *amounts, const int64_t *pod) {
+/* Returns how many pods fit into the amounts: 0 to INT32_MAX. Each pod needs one of the resource that counts pods. */
+static int64_t count_fitting(const struct hr__tas_snapshot *snapshot, const int64_t *amounts, const int64_t *pod) {
   int64_t least = INT32_MAX;
   for (uint32_t r = 0; r < snapshot->n_resources; r++) {
     int64_t request = pod[r] + (r == snapshot->pods);
@@ -230,13 +226,13 @@ static void fill_leaf(struct hr__tas_search *search, const struct hr__tas_demand
   for (uint32_t r = 0; r < snapshot->n_resources; r++)
     room[r] = snapshot->free[row + r] - (demand->empty ? 0 : snapshot->usage[row + r]) -
               (demand->assumed ? demand->assumed[row + r] : 0);
-  state->pods = hr__tas_count(snapshot, room, demand->pod);
+  state->pods = count_fitting(snapshot, room, demand->pod);
   if (!state->pods) search->exclusions.resource++;
-  if (demand->leader && hr__tas_count(snapshot, room, demand->leader) > 0) {
+  if (demand->leader && count_fitting(snapshot, room, demand->leader) > 0) {
     state->leaders = 1;
     hr__tas_add_pods(snapshot, room, demand->leader, -1);
   }
-  state->pods_with_leader = hr__tas_count(snapshot, room, demand->pod);
+  state->pods_with_leader = count_fitting(snapshot, room, demand->pod);
 }
 
 /* The sums over the children of a domain. */

@@ -130,11 +130,6 @@ bool hr__tas_tree_build(struct hr__tas_tree *tree, struct hr_arena *arena, const
   return ok;
 }
 
-uint32_t hr__tas_ancestor(const struct hr__tas_tree *tree, uint32_t domain, uint32_t level) {
-  while (tree->domains[domain].level > level) domain = tree->domains[domain].parent;
-  return domain;
-}
-
 /* Returns the domain with a value among the consecutive domains first .. end - 1 of one parent. */
 static uint32_t find_child(const struct hr__tas_tree *tree, uint32_t first, uint32_t end, const char *value) {
   while (first < end) {
@@ -254,7 +249,8 @@ bool hr__tas_flavor_build(struct hr__tas_flavor *flavor, struct hr_arena *arena,
   return true;
 }
 
-uint32_t hr__tas_flavor_level(const struct hr__tas_flavor *flavor, const char *key) {
+/* Returns the number of a level; HR__TAS_UNKNOWN_LEVEL if the topology does not have it. */
+static uint32_t flavor_level(const struct hr__tas_flavor *flavor, const char *key) {
   for (uint32_t level = 0; level < flavor->n_levels; level++)
     if (!strcmp(flavor->levels[level], key)) return level;
   return HR__TAS_UNKNOWN_LEVEL;
@@ -264,12 +260,12 @@ void hr__tas_flavor_request(const struct hr__tas_flavor *flavor, const struct hr
                             struct hr__tas_request *request) {
   request->required = request->preferred = HR_NONE;
   request->unconstrained = topology->mode == HR__KUEUE_UNCONSTRAINED;
-  if (topology->mode == HR__KUEUE_REQUIRED) request->required = hr__tas_flavor_level(flavor, topology->level);
-  if (topology->mode == HR__KUEUE_PREFERRED) request->preferred = hr__tas_flavor_level(flavor, topology->level);
+  if (topology->mode == HR__KUEUE_REQUIRED) request->required = flavor_level(flavor, topology->level);
+  if (topology->mode == HR__KUEUE_PREFERRED) request->preferred = flavor_level(flavor, topology->level);
   request->n_slices = 0;
   for (uint32_t i = 0; i < topology->n_slices && i < HR__TAS_MAX_SLICES; i++)
     request->slices[request->n_slices++] =
-        (struct hr__tas_slice){hr__tas_flavor_level(flavor, topology->slices[i].level), topology->slices[i].size};
+        (struct hr__tas_slice){flavor_level(flavor, topology->slices[i].level), topology->slices[i].size};
 }
 
 static enum hr__tas_exclusion exclusion_of(const struct hr__tas_flavor *flavor, const struct hr__tas_node *node,

@@ -40,19 +40,6 @@ struct hr__tas_world {
 
 /* ---- Requests ---- */
 
-struct hr__tas_gates hr__tas_gates_of(hr__kueue_gates gates) {
-  return (struct hr__tas_gates){.profile_mixed = hr__kueue_gate_is_on(gates, HR__KUEUE_BIT_TOPOLOGY_PROFILE_MIXED),
-                                .balanced = hr__kueue_gate_is_on(gates, HR__KUEUE_BIT_TOPOLOGY_BALANCED),
-                                .affinity_preferred = hr__kueue_gate_is_on(gates, HR__KUEUE_BIT_TOPOLOGY_NODE_AFFINITY),
-                                .elastic = hr__kueue_gate_is_on(gates, HR__KUEUE_BIT_TOPOLOGY_SLICES)};
-}
-
-uint32_t hr__tas_pods_resource(const struct hr__kueue_world *world, uint32_t *n_resources) {
-  bool is_named = world->pods != HR_NONE;
-  *n_resources = world->n_resources + !is_named;
-  return is_named ? world->pods : world->n_resources;
-}
-
 static bool is_explicit(const struct hr__kueue_pod_set *pod_set) {
   return pod_set->topology.mode != HR__KUEUE_NO_TOPOLOGY || pod_set->topology.n_slices;
 }
@@ -467,10 +454,6 @@ struct hr__tas_world *hr__tas_world_create(struct hr_arena *arena, struct hr__ku
                                                       .has_failed_node = has_failed_node,
                                                       .only = only_topologies};
   return self;
-}
-
-void hr__tas_world_forget(struct hr__tas_world *self) {
-  hr__arena_finish(&self->memory);
 }
 
 bool hr__tas_world_finish(struct hr__tas_world *self) {

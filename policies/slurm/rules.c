@@ -80,11 +80,6 @@ uint32_t hr__slurm_priority(const struct hr__slurm_priority *priority) {
   return sum >= (double)UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
 }
 
-double hr__slurm_age_factor(double wait_s, double max_age_s) {
-  if (wait_s <= 0) return 0;
-  return wait_s < max_age_s ? wait_s / max_age_s : 1;
-}
-
 double hr__slurm_size_factor(const struct hr__slurm_size *size) {
   if (size->all_nodes <= 0 || size->all_cpus <= 0) return 0;
   if (size->is_relative_to_time) {
@@ -101,11 +96,6 @@ double hr__slurm_size_factor(const struct hr__slurm_size *size) {
   return fmin(1, fmax(0, (nodes + cpus) / 2));
 }
 
-double hr__slurm_relative_factor(double value, double highest, bool is_raw) {
-  if (is_raw) return value;
-  return highest > 0 ? value / highest : 0;
-}
-
 double hr__slurm_billing(const struct hr__slurm_tres *tres, uint32_t n_tres, enum hr__slurm_billing rule) {
   double sum = 0, highest = 0;
   for (uint32_t i = 0; i < n_tres; i++) {
@@ -118,15 +108,6 @@ double hr__slurm_billing(const struct hr__slurm_tres *tres, uint32_t n_tres, enu
       sum += value;
   }
   return highest + sum;
-}
-
-bool hr__slurm_victim_before(const struct hr__slurm_victim *a, const struct hr__slurm_victim *b, bool youngest_first) {
-  if (youngest_first) return a->start_us > b->start_us;
-  return a->priority != b->priority ? a->priority < b->priority : a->nodes < b->nodes;
-}
-
-bool hr__slurm_may_be_preempted(int64_t run_us, int64_t exempt_us) {
-  return exempt_us == HR_UNKNOWN_US || run_us >= exempt_us;
 }
 
 /* ---- Fair share ---------------------------------------------------------------------------------------- */
@@ -275,10 +256,6 @@ uint32_t hr__slurm_fair_tree(const struct hr__slurm_assoc *assocs, uint32_t n_as
   }
   rank_all(&tree);
   return tree.n_ranked;
-}
-
-double hr__slurm_decay(double half_life_s, double elapsed_s) {
-  return half_life_s > 0 ? pow(1 - 0.693 / half_life_s, elapsed_s) : 1;
 }
 
 /* ---- GPUs and shards ----------------------------------------------------------------------------------- */

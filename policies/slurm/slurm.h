@@ -5,6 +5,9 @@
 /* The model of Slurm: parameters, priority and billing of jobs, fair share, GPUs and their shards, and the backfill
    scheduler. */
 
+#include "headroom/base.h"
+
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -58,7 +61,10 @@ struct hr__slurm_priority {
 uint32_t hr__slurm_priority(const struct hr__slurm_priority *priority);
 
 /* The age factor: the time that the job has waited since it was eligible, as a share of PriorityMaxAge; at most 1. */
-double hr__slurm_age_factor(double wait_s, double max_age_s);
+static inline double hr__slurm_age_factor(double wait_s, double max_age_s) {
+  if (wait_s <= 0) return 0;
+  return wait_s < max_age_s ? wait_s / max_age_s : 1;
+}
 
 /* What the size factor is computed from. */
 struct hr__slurm_size {
@@ -71,7 +77,10 @@ double hr__slurm_size_factor(const struct hr__slurm_size *size);
 
 /* A factor of partition, QOS or association: the value as a share of the highest one. `is_raw`: the value itself
    (NO_NORMAL_PART, NO_NORMAL_QOS, NO_NORMAL_ASSOC). */
-double hr__slurm_relative_factor(double value, double highest, bool is_raw);
+static inline double hr__slurm_relative_factor(double value, double highest, bool is_raw) {
+  if (is_raw) return value;
+  return highest > 0 ? value / highest : 0;
+}
 
 /* ---- Billing ---- */
 
@@ -104,10 +113,16 @@ struct hr__slurm_victim {
 
 /* Returns whether `a` is preempted before `b`: the lower priority first, then fewer nodes; with `youngest_first` the
    job that started last. Equal jobs keep their order. */
-bool hr__slurm_victim_before(const struct hr__slurm_victim *a, const struct hr__slurm_victim *b, bool youngest_first);
+static inline bool hr__slurm_victim_before(const struct hr__slurm_victim *a, const struct hr__slurm_victim *b,
+                                           bool youngest_first) {
+  if (youngest_first) return a->start_us > b->start_us;
+  return a->priority != b->priority ? a->priority < b->priority : a->nodes < b->nodes;
+}
 
 /* Returns whether a job has run long enough to be preempted. `exempt_us` HR_UNKNOWN_US: no exempt time. */
-bool hr__slurm_may_be_preempted(int64_t run_us, int64_t exempt_us);
+static inline bool hr__slurm_may_be_preempted(int64_t run_us, int64_t exempt_us) {
+  return exempt_us == HR_UNKNOWN_US || run_us >= exempt_us;
+}
 
 /* ---- Fair share (rules.c) ------------------------------------------------------------------------------ */
 
@@ -152,7 +167,9 @@ uint32_t hr__slurm_fair_tree(const struct hr__slurm_assoc *assocs, uint32_t n_as
 
 /* The factor by which usage decays within a time. Slurm approximates the half life: 0.693 instead of ln 2, to first
    order per second. `half_life_s` 0: no decay. */
-double hr__slurm_decay(double half_life_s, double elapsed_s);
+static inline double hr__slurm_decay(double half_life_s, double elapsed_s) {
+  return half_life_s > 0 ? pow(1 - 0.693 / half_life_s, elapsed_s) : 1;
+}
 
 /* ---- GPUs and shards (rules.c) ------------------------------------------------------------------------- */
 

@@ -9,7 +9,8 @@
 
 /* ---- Nodes ---- */
 
-uint32_t hr__volcano_best_node(struct hr__volcano_session *session, uint32_t task, uint32_t n) {
+/* The best node of session->node_list [n]; n > 0. */
+static uint32_t best_node(struct hr__volcano_session *session, uint32_t task, uint32_t n) {
   uint32_t best = session->node_list[0];
   if (n == 1) return best;
   double best_score = hr__volcano_score(session, task, best);
@@ -137,7 +138,7 @@ static bool allocate_task(struct hr__volcano_session *session, uint32_t task) {
     if (equivalence) session->task_epoch[equivalence] = session->epoch;
     return false;
   }
-  uint32_t node = hr__volcano_best_node(session, task, n);
+  uint32_t node = best_node(session, task, n);
   if (hr__volcano_fits_idle(session, task, node))
     hr__volcano_place(session, task, node);
   else
@@ -217,7 +218,7 @@ static void backfill_task(struct hr__volcano_session *session, uint32_t job, uin
   for (uint32_t i = 0; i < session->snapshot->n_nodes; i++)
     if (hr__volcano_predicate(session, task, i, NULL) == HR__VOLCANO_FITS) session->node_list[n++] = i;
   if (!n) return;
-  hr__volcano_place(session, task, hr__volcano_best_node(session, task, n));
+  hr__volcano_place(session, task, best_node(session, task, n));
   session->n_log = 0;
   if (!hr__volcano_job_is_ready(session, job)) return;
   for (uint32_t i = info->first_task; i < info->first_task + info->n_tasks; i++)

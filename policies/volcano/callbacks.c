@@ -61,7 +61,7 @@ static int compare_proportion(const struct hr__volcano_session *session, uint32_
   return (a > b) - (a < b);
 }
 
-bool hr__volcano_queue_precedes(const struct hr__volcano_session *session, uint32_t left, uint32_t right) {
+static bool queue_precedes(const struct hr__volcano_session *session, uint32_t left, uint32_t right) {
   FOR_EACH_ENABLED(plugin, HR__VOLCANO_QUEUE_ORDER) {
     int order = 0;
     if (plugin->id == HR__VOLCANO_PROPORTION) order = compare_proportion(session, left, right);
@@ -76,7 +76,7 @@ bool hr__volcano_queue_precedes(const struct hr__volcano_session *session, uint3
   return strcmp(queues[left].name, queues[right].name) < 0;
 }
 
-bool hr__volcano_task_precedes(const struct hr__volcano_session *session, uint32_t left, uint32_t right) {
+static bool task_precedes(const struct hr__volcano_session *session, uint32_t left, uint32_t right) {
   const struct hr__volcano_task *a = &session->snapshot->tasks[left], *b = &session->snapshot->tasks[right];
   FOR_EACH_ENABLED(plugin, HR__VOLCANO_TASK_ORDER)
   if (plugin->id == HR__VOLCANO_PRIORITY && a->priority != b->priority) return a->priority > b->priority;
@@ -89,7 +89,7 @@ bool hr__volcano_task_precedes(const struct hr__volcano_session *session, uint32
 static bool victim_precedes(const struct hr__volcano_session *session, uint32_t left, uint32_t right) {
   const struct hr__volcano_snapshot *snapshot = session->snapshot;
   uint32_t a = snapshot->tasks[left].job, b = snapshot->tasks[right].job;
-  if (a == b || a == HR__VOLCANO_NONE || b == HR__VOLCANO_NONE) return !hr__volcano_task_precedes(session, left, right);
+  if (a == b || a == HR__VOLCANO_NONE || b == HR__VOLCANO_NONE) return !task_precedes(session, left, right);
   uint32_t left_queue = snapshot->jobs[a].queue, right_queue = snapshot->jobs[b].queue;
   uint32_t preemptor = session->victim_heap_preemptor;
   if (left_queue != right_queue && preemptor != HR__VOLCANO_NONE) {
@@ -98,22 +98,22 @@ static bool victim_precedes(const struct hr__volcano_session *session, uint32_t 
       int order = hr__volcano_capacity_compare_victims(session, left_queue, right_queue, own);
       if (order) return order < 0;
     }
-    return !hr__volcano_queue_precedes(session, left_queue, right_queue);
+    return !queue_precedes(session, left_queue, right_queue);
   }
   int order = compare_jobs(session, a, b);
-  return order ? order > 0 : !hr__volcano_task_precedes(session, left, right);
+  return order ? order > 0 : !task_precedes(session, left, right);
 }
 
 /* ---- Heaps ---- */
 
 static bool queue_before(const void *self, uint32_t a, uint32_t b) {
-  return hr__volcano_queue_precedes(self, a, b);
+  return queue_precedes(self, a, b);
 }
 static bool job_before(const void *self, uint32_t a, uint32_t b) {
   return hr__volcano_job_precedes(self, a, b);
 }
 static bool task_before(const void *self, uint32_t a, uint32_t b) {
-  return hr__volcano_task_precedes(self, a, b);
+  return task_precedes(self, a, b);
 }
 static bool victim_before(const void *self, uint32_t a, uint32_t b) {
   return victim_precedes(self, a, b);

@@ -252,13 +252,6 @@ bool hr__volcano_capacity_enqueueable(const struct hr__volcano_session *session,
   return true;
 }
 
-void hr__volcano_capacity_enqueued(struct hr__volcano_session *session, uint32_t job) {
-  if (!session->snapshot->jobs[job].has_min_resources) return;
-  struct hr__volcano_vector minimum = hr__volcano_minimum(session, job);
-  for (uint32_t at = session->snapshot->jobs[job].queue; at != HR__VOLCANO_NONE; at = session->capacity[at].parent)
-    hr__volcano_add(&session->capacity[at].inqueue, &minimum);
-}
-
 void hr__volcano_capacity_notify(struct hr__volcano_session *session, uint32_t task, bool allocated) {
   uint32_t queue = session->snapshot->jobs[session->snapshot->tasks[task].job].queue;
   for (uint32_t at = queue; at != HR__VOLCANO_NONE; at = session->capacity[at].parent)

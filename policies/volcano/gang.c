@@ -69,11 +69,6 @@ bool hr__volcano_quota_allows(const struct hr__volcano_session *session, uint32_
   return true;
 }
 
-void hr__volcano_quota_enqueued(struct hr__volcano_session *session, uint32_t job) {
-  const struct hr__volcano_job *info = &session->snapshot->jobs[job];
-  if (info->has_min_resources) hr__volcano_add(&session->namespace_pending[info->name_space], &info->min_resources);
-}
-
 /* ---- sla ---- */
 
 /* The maximum wait of a job: its own, or that of the plug-in; 0: none. */
@@ -172,11 +167,6 @@ bool hr__volcano_gang_is_ready(const struct hr__volcano_session *session, uint32
          roles_are_met(session, job, READY | (with_pipelined ? PIPELINED : 0), true);
 }
 
-bool hr__volcano_gang_is_starving(const struct hr__volcano_session *session, uint32_t job) {
-  uint32_t count = hr__volcano_ready_tasks(session, job) + session->job_count[job][HR__VOLCANO_PIPELINED];
-  return (int64_t)count < session->snapshot->jobs[job].min_available;
-}
-
 int hr__volcano_gang_compare_jobs(const struct hr__volcano_session *session, uint32_t left, uint32_t right) {
   return (int)has_minimum(session, left, false) - (int)has_minimum(session, right, false);
 }
@@ -211,11 +201,6 @@ bool hr__volcano_may_continue(const struct hr__volcano_session *session, uint32_
 }
 
 /* ---- priority ---- */
-
-bool hr__volcano_priority_is_starving(const struct hr__volcano_session *session, uint32_t job) {
-  return hr__volcano_ready_tasks(session, job) + session->job_count[job][HR__VOLCANO_PIPELINED] <
-         session->snapshot->jobs[job].n_tasks;
-}
 
 uint32_t hr__volcano_priority_victims(struct hr__volcano_session *session, uint32_t preemptor,
                                       const uint32_t *candidates, uint32_t n, uint32_t *victims) {
@@ -311,13 +296,6 @@ void hr__volcano_queue_sums(struct hr__volcano_session *session, struct hr__volc
   ADD_UPWARDS(queues, info->queue, elastic, &elastic);
 }
 
-struct hr__volcano_vector hr__volcano_queue_capability(const struct hr__volcano_queue *queue) {
-  struct hr__volcano_vector result = queue->capability;
-  for (uint32_t i = HR__VOLCANO_CPU; i <= HR__VOLCANO_MEMORY; i++)
-    if (result.amount[i] <= 0) result.amount[i] = HR__VOLCANO_UNLIMITED;
-  return result;
-}
-
 bool hr__volcano_has_room(const struct hr__volcano_queue_state *queue, const struct hr__volcano_vector *minimum) {
   struct hr__volcano_vector used = *minimum;
   hr__volcano_add(&used, &queue->allocated);
@@ -327,10 +305,6 @@ bool hr__volcano_has_room(const struct hr__volcano_queue_state *queue, const str
 }
 
 /* ---- Division by weight ---- */
-
-void hr__volcano_proportion_share(struct hr__volcano_queue_state *queue) {
-  queue->share = hr__volcano_dominant_share(&queue->allocated, &queue->deserved);
-}
 
 /* One round of the division. `meet`: the queues that get no more. Returns whether another round may change anything. */
 static bool divide_once(struct hr__volcano_session *session, bool *meet, struct hr__volcano_vector *remaining) {
@@ -402,13 +376,6 @@ void hr__volcano_proportion_open(struct hr__volcano_session *session) {
 }
 
 /* ---- Votes ---- */
-
-bool hr__volcano_proportion_within(const struct hr__volcano_session *session, uint32_t queue, uint32_t task) {
-  if (!session->snapshot->queues[queue].is_open) return false;
-  struct hr__volcano_vector used = session->proportion[queue].allocated;
-  hr__volcano_add(&used, hr__volcano_request(session, task));
-  return hr__volcano_within(&used, &session->proportion[queue].deserved, hr__volcano_request(session, task));
-}
 
 uint32_t hr__volcano_proportion_victims(struct hr__volcano_session *session, const uint32_t *candidates, uint32_t n,
                                         uint32_t *victims) {

@@ -55,11 +55,6 @@ void hr__volcano_nodegroup_notify(struct hr__volcano_session *session, uint32_t 
                                                        hr__volcano_request(session, task));
 }
 
-void hr__volcano_nodegroup_open(struct hr__volcano_session *session) {
-  for (uint32_t i = 0; i < session->snapshot->n_tasks; i++)
-    if (hr__volcano_is_allocated(session->task_state[i])) hr__volcano_nodegroup_notify(session, i, true);
-}
-
 /* Whether the queue stays within its limit of the group if the task is added. */
 static bool within_group_limit(const struct hr__volcano_session *session, uint32_t task, uint32_t queue,
                                uint32_t group) {

@@ -27,18 +27,6 @@ void hr__volcano_clear(struct hr__volcano_vector *vector) {
   *vector = (struct hr__volcano_vector){.present = ALWAYS, .width = HR__VOLCANO_MEMORY + 1};
 }
 
-void hr__volcano_set(struct hr__volcano_vector *vector, uint32_t dimension, double amount) {
-  vector->amount[dimension] = amount;
-  vector->present |= (uint32_t)1 << dimension;
-  if (vector->width <= dimension) vector->width = dimension + 1;
-}
-
-bool hr__volcano_is_empty(const struct hr__volcano_vector *vector) {
-  for (uint32_t i = 0; i < vector->width; i++)
-    if (i != HR__VOLCANO_PODS && hr__volcano_is_positive(vector, i)) return false;
-  return true;
-}
-
 void hr__volcano_add(struct hr__volcano_vector *to, const struct hr__volcano_vector *what) {
   for (uint32_t i = 0; i < what->width; i++) to->amount[i] += what->amount[i];
   to->present |= what->present;
@@ -53,10 +41,6 @@ void hr__volcano_subtract(struct hr__volcano_vector *from, const struct hr__volc
   if (from->width < what->width) from->width = what->width;
 }
 
-void hr__volcano_multiply(struct hr__volcano_vector *vector, double factor) {
-  for (uint32_t i = 0; i < vector->width; i++) vector->amount[i] *= factor;
-}
-
 void hr__volcano_limit(struct hr__volcano_vector *vector, const struct hr__volcano_vector *limit,
                        bool absent_is_unlimited) {
   for (uint32_t i = 0; i < vector->width; i++) {
@@ -65,12 +49,6 @@ void hr__volcano_limit(struct hr__volcano_vector *vector, const struct hr__volca
     /* An absent limit is 0, even for negative amounts. */
     if (!hr__volcano_has(limit, i)) vector->amount[i] = 0;
   }
-}
-
-void hr__volcano_raise(struct hr__volcano_vector *vector, const struct hr__volcano_vector *floor) {
-  for (uint32_t i = 0; i < floor->width; i++)
-    if (hr__volcano_has(floor, i) && (!hr__volcano_has(vector, i) || floor->amount[i] > vector->amount[i]))
-      hr__volcano_set(vector, i, floor->amount[i]);
 }
 
 struct hr__volcano_vector hr__volcano_exceeding(const struct hr__volcano_vector *left,
@@ -83,13 +61,6 @@ struct hr__volcano_vector hr__volcano_exceeding(const struct hr__volcano_vector 
   return result;
 }
 
-bool hr__volcano_same(const struct hr__volcano_vector *left, const struct hr__volcano_vector *right) {
-  if (left->present != right->present) return false;
-  for (uint32_t i = 0; i < left->width; i++)
-    if (left->amount[i] != right->amount[i]) return false;
-  return true;
-}
-
 /* ---- Comparisons ---- */
 
 static bool at_most(double left, double right) {
@@ -99,13 +70,6 @@ static bool at_most(double left, double right) {
 bool hr__volcano_less_equal(const struct hr__volcano_vector *left, const struct hr__volcano_vector *right) {
   for (uint32_t i = 0; i < left->width; i++)
     if (hr__volcano_has(left, i) && !at_most(left->amount[i], right->amount[i])) return false;
-  return true;
-}
-
-bool hr__volcano_within(const struct hr__volcano_vector *used, const struct hr__volcano_vector *limit,
-                        const struct hr__volcano_vector *request) {
-  for (uint32_t i = 0; i < request->width; i++)
-    if (i != HR__VOLCANO_PODS && request->amount[i] > 0 && used->amount[i] > limit->amount[i]) return false;
   return true;
 }
 
@@ -126,13 +90,6 @@ bool hr__volcano_exceeds_partly(const struct hr__volcano_vector *used, const str
     bool relevant = i <= HR__VOLCANO_MEMORY ? hr__volcano_is_positive(limit, i) : hr__volcano_has(limit, i);
     if (relevant && used->amount[i] > limit->amount[i]) return true;
   }
-  return false;
-}
-
-bool hr__volcano_intersects(const struct hr__volcano_vector *a, const struct hr__volcano_vector *b, bool ignore_pods) {
-  for (uint32_t i = 0; i < a->width && i < b->width; i++)
-    if (!(ignore_pods && i == HR__VOLCANO_PODS) && hr__volcano_is_positive(a, i) && hr__volcano_is_positive(b, i))
-      return true;
   return false;
 }
 

@@ -46,10 +46,6 @@ void hr__volcano_default_arguments(struct hr__volcano_plugin *plugin) {
   }
 }
 
-struct hr__volcano_config hr__volcano_default_config(void) {
-  return (struct hr__volcano_config){.candidate_percent = 10, .min_candidates = 1, .max_candidates = 100};
-}
-
 /* ---- Resources of a node ---- */
 
 struct hr__volcano_vector hr__volcano_future_idle(const struct hr__volcano_session *session, uint32_t node) {
@@ -58,15 +54,6 @@ struct hr__volcano_vector hr__volcano_future_idle(const struct hr__volcano_sessi
   hr__volcano_add(&result, &state->releasing);
   hr__volcano_subtract(&result, &state->pipelined);
   return result;
-}
-
-bool hr__volcano_fits_idle(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
-  return hr__volcano_less_equal(hr__volcano_request(session, task), &session->nodes[node].idle);
-}
-
-bool hr__volcano_fits_future(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
-  struct hr__volcano_vector future = hr__volcano_future_idle(session, node);
-  return hr__volcano_less_equal(hr__volcano_request(session, task), &future);
 }
 
 static void change(struct hr__volcano_vector *vector, const struct hr__volcano_vector *request, bool add) {
@@ -213,12 +200,6 @@ void hr__volcano_undo(struct hr__volcano_session *session, uint32_t mark) {
 }
 
 /* ---- Opening ---- */
-
-struct hr__volcano_heap hr__volcano_pool_heap(struct hr__volcano_session *session, uint32_t capacity) {
-  struct hr__volcano_heap heap = {session->pool.items, 0};
-  session->pool.items += capacity;
-  return heap;
-}
 
 void hr__volcano_pool_reset(struct hr__volcano_session *session) {
   session->pool.items = session->pool_start;

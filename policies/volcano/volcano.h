@@ -54,8 +54,13 @@ struct hr__volcano_vector {
 
 /* A vector of zeros without other dimensions. */
 void hr__volcano_clear(struct hr__volcano_vector *vector);
+
 /* Sets one dimension, which is present afterwards. */
-void hr__volcano_set(struct hr__volcano_vector *vector, uint32_t dimension, double amount);
+static inline void hr__volcano_set(struct hr__volcano_vector *vector, uint32_t dimension, double amount) {
+  vector->amount[dimension] = amount;
+  vector->present |= (uint32_t)1 << dimension;
+  if (vector->width <= dimension) vector->width = dimension + 1;
+}
 
 static inline bool hr__volcano_has(const struct hr__volcano_vector *vector, uint32_t dimension) {
   return vector->present >> dimension & 1;
@@ -67,31 +72,57 @@ static inline bool hr__volcano_is_positive(const struct hr__volcano_vector *vect
 }
 
 /* Whether no dimension counts as more than 0. Pods are ignored. */
-bool hr__volcano_is_empty(const struct hr__volcano_vector *vector);
+static inline bool hr__volcano_is_empty(const struct hr__volcano_vector *vector) {
+  for (uint32_t i = 0; i < vector->width; i++)
+    if (i != HR__VOLCANO_PODS && hr__volcano_is_positive(vector, i)) return false;
+  return true;
+}
 
 void hr__volcano_add(struct hr__volcano_vector *to, const struct hr__volcano_vector *what);
 /* Subtracts. If `from` has no other dimensions than CPU and memory, only these are subtracted. */
 void hr__volcano_subtract(struct hr__volcano_vector *from, const struct hr__volcano_vector *what);
-void hr__volcano_multiply(struct hr__volcano_vector *vector, double factor);
+
+static inline void hr__volcano_multiply(struct hr__volcano_vector *vector, double factor) {
+  for (uint32_t i = 0; i < vector->width; i++) vector->amount[i] *= factor;
+}
+
 /* Limits each present dimension. Dimensions that the limit lacks become 0, or are not limited if `absent_is_unlimited`
    is true. */
 void hr__volcano_limit(struct hr__volcano_vector *vector, const struct hr__volcano_vector *limit,
                        bool absent_is_unlimited);
+
 /* Raises each dimension to at least the amount in `floor`. */
-void hr__volcano_raise(struct hr__volcano_vector *vector, const struct hr__volcano_vector *floor);
+static inline void hr__volcano_raise(struct hr__volcano_vector *vector, const struct hr__volcano_vector *floor) {
+  for (uint32_t i = 0; i < floor->width; i++)
+    if (hr__volcano_has(floor, i) && (!hr__volcano_has(vector, i) || floor->amount[i] > vector->amount[i]))
+      hr__volcano_set(vector, i, floor->amount[i]);
+}
+
 /* max(0, left - right); only dimensions above 0 are present. */
 struct hr__volcano_vector hr__volcano_exceeding(const struct hr__volcano_vector *left,
                                                 const struct hr__volcano_vector *right);
+
 /* Whether both have the same dimensions with the same amounts, without tolerance. */
-bool hr__volcano_same(const struct hr__volcano_vector *left, const struct hr__volcano_vector *right);
+static inline bool hr__volcano_same(const struct hr__volcano_vector *left, const struct hr__volcano_vector *right) {
+  if (left->present != right->present) return false;
+  for (uint32_t i = 0; i < left->width; i++)
+    if (left->amount[i] != right->amount[i]) return false;
+  return true;
+}
 
 /* ---- Comparisons; absent dimensions are 0 ---- */
 
 /* Whether left <= right in every dimension of `left`. */
 bool hr__volcano_less_equal(const struct hr__volcano_vector *left, const struct hr__volcano_vector *right);
+
 /* Whether used <= limit in the dimensions that `request` asks for (more than 0, pods ignored), without tolerance. */
-bool hr__volcano_within(const struct hr__volcano_vector *used, const struct hr__volcano_vector *limit,
-                        const struct hr__volcano_vector *request);
+static inline bool hr__volcano_within(const struct hr__volcano_vector *used, const struct hr__volcano_vector *limit,
+                                      const struct hr__volcano_vector *request) {
+  for (uint32_t i = 0; i < request->width; i++)
+    if (i != HR__VOLCANO_PODS && request->amount[i] > 0 && used->amount[i] > limit->amount[i]) return false;
+  return true;
+}
+
 /* Whether used <= limit in at least one dimension that `request` asks for. Pods and dimensions in which both are 0 are
    ignored. */
 bool hr__volcano_within_partly(const struct hr__volcano_vector *used, const struct hr__volcano_vector *limit,
@@ -99,8 +130,15 @@ bool hr__volcano_within_partly(const struct hr__volcano_vector *used, const stru
 /* Whether used > limit in at least one dimension that `request` asks for and that the limit has. */
 bool hr__volcano_exceeds_partly(const struct hr__volcano_vector *used, const struct hr__volcano_vector *limit,
                                 const struct hr__volcano_vector *request);
+
 /* Whether a dimension counts as more than 0 in both. */
-bool hr__volcano_intersects(const struct hr__volcano_vector *a, const struct hr__volcano_vector *b, bool ignore_pods);
+static inline bool hr__volcano_intersects(const struct hr__volcano_vector *a, const struct hr__volcano_vector *b,
+                                          bool ignore_pods) {
+  for (uint32_t i = 0; i < a->width && i < b->width; i++)
+    if (!(ignore_pods && i == HR__VOLCANO_PODS) && hr__volcano_is_positive(a, i) && hr__volcano_is_positive(b, i))
+      return true;
+  return false;
+}
 
 /* amount / of; 0 / 0 is 0, and x / 0 is 1. */
 static inline double hr__volcano_share(double amount, double of) {
@@ -380,8 +418,11 @@ struct hr__volcano_config {
 
 /* Sets the arguments of a plug-in to their defaults. */
 void hr__volcano_default_arguments(struct hr__volcano_plugin *plugin);
+
 /* A configuration without actions and plug-ins. */
-struct hr__volcano_config hr__volcano_default_config(void);
+static inline struct hr__volcano_config hr__volcano_default_config(void) {
+  return (struct hr__volcano_config){.candidate_percent = 10, .min_candidates = 1, .max_candidates = 100};
+}
 
 /* ---- Session ---- */
 

@@ -12,6 +12,7 @@
 #include "headroom/unstable/conform.h"
 
 #include <cjson/cJSON.h>
+#include <string.h>
 
 /* The systems. The columns: name, function that runs a case. */
 #define HR__CONFORM_SYSTEMS(X)                                                                                         \
@@ -40,7 +41,11 @@ HR__CONFORM_SYSTEMS(HR__CONFORM_DECLARE)
 #undef HR__CONFORM_DECLARE
 
 /* Marks the case as not supported. `what` names the feature that the model does not cover. */
-void hr__verdict_unsupported(struct hr__verdict *verdict, const char *what);
+static inline void hr__verdict_unsupported(struct hr__verdict *verdict, const char *what) {
+  if (verdict->row->unsupported) return;
+  verdict->row->unsupported = strdup(what);
+  if (!verdict->row->unsupported) verdict->no_memory = true;
+}
 
 /* ---- Comparing ---- */
 
@@ -66,20 +71,53 @@ void hr__verdict_compare_text(struct hr__verdict *verdict, const char *place, co
 /* ---- Reading ---- */
 
 /* Returns the member `name` of an object, NULL if it is missing or null. `object` may be NULL. Case matters. */
-const cJSON *hr__case_get(const cJSON *object, const char *name);
-/* The member as a whole number, number, text or truth value; `fallback` if it is missing or of another type. Whole
-   numbers beyond the range of int64_t become INT64_MAX or INT64_MIN. */
-int64_t hr__case_whole(const cJSON *object, const char *name, int64_t fallback);
-double hr__case_real(const cJSON *object, const char *name, double fallback);
-const char *hr__case_text(const cJSON *object, const char *name, const char *fallback);
-bool hr__case_bool(const cJSON *object, const char *name, bool fallback);
-/* The value itself as a whole number, as above. */
-int64_t hr__case_value_whole(const cJSON *value, int64_t fallback);
+static inline const cJSON *hr__case_get(const cJSON *object, const char *name) {
+  const cJSON *value = cJSON_IsObject(object) ? cJSON_GetObjectItemCaseSensitive(object, name) : NULL;
+  return cJSON_IsNull(value) ? NULL : value;
+}
+
+/* A value as a whole number; `fallback` if it is NULL or of another type. Whole numbers beyond the range of int64_t
+   become INT64_MAX or INT64_MIN. */
+static inline int64_t hr__case_value_whole(const cJSON *value, int64_t fallback) {
+  if (!cJSON_IsNumber(value)) return fallback;
+  if (value->valuedouble >= 0x1p63) return INT64_MAX;
+  if (value->valuedouble <= -0x1p63) return INT64_MIN;
+  return (int64_t)value->valuedouble;
+}
+
+/* The member as a whole number, as above, and as a number, text or truth value; `fallback` if it is missing or of
+   another type. */
+static inline int64_t hr__case_whole(const cJSON *object, const char *name, int64_t fallback) {
+  return hr__case_value_whole(hr__case_get(object, name), fallback);
+}
+
+static inline double hr__case_real(const cJSON *object, const char *name, double fallback) {
+  const cJSON *value = hr__case_get(object, name);
+  return cJSON_IsNumber(value) ? value->valuedouble : fallback;
+}
+
+static inline const char *hr__case_text(const cJSON *object, const char *name, const char *fallback) {
+  const cJSON *value = hr__case_get(object, name);
+  return cJSON_IsString(value) && value->valuestring ? value->valuestring : fallback;
+}
+
+static inline bool hr__case_bool(const cJSON *object, const char *name, bool fallback) {
+  const cJSON *value = hr__case_get(object, name);
+  return cJSON_IsBool(value) ? cJSON_IsTrue(value) : fallback;
+}
+
 /* The number of items of the list or object that is the member `name`; 0 if it is missing. */
-uint32_t hr__case_count(const cJSON *object, const char *name);
+static inline uint32_t hr__case_count(const cJSON *object, const char *name) {
+  const cJSON *value = hr__case_get(object, name);
+  return value ? (uint32_t)cJSON_GetArraySize(value) : 0;
+}
 
 /* Allocates zeroed memory that lasts until the end of the case. If memory is exhausted, sets `no_memory` and returns
    NULL. */
-void *hr__verdict_alloc(struct hr__verdict *verdict, size_t count, size_t bytes);
+static inline void *hr__verdict_alloc(struct hr__verdict *verdict, size_t count, size_t bytes) {
+  void *memory = hr_arena_alloc(verdict->arena, (count ? count : 1) * bytes);
+  if (!memory) verdict->no_memory = true;
+  return memory;
+}
 
 #endif

@@ -16,21 +16,6 @@ static const int64_t second_us = 1000000, minute_us = 60 * 1000000LL;
 static const char node_type_label[] = "kai.scheduler/type";
 static const int64_t default_cpu_milli = 1000, default_mem_bytes = 1000000000;
 
-/* ---- Names ---- */
-
-void hr__kai_rank_names(const char *const *names, uint32_t n, uint32_t *ranks) {
-  for (uint32_t i = 0; i < n; i++) {
-    ranks[i] = 0;
-    for (uint32_t j = 0; j < n; j++) ranks[i] += strcmp(names[j], names[i]) < 0;
-  }
-}
-
-uint32_t hr__kai_find_name(const char *const *names, uint32_t n, const char *name) {
-  for (uint32_t i = 0; i < n; i++)
-    if (strcmp(names[i], name) == 0) return i;
-  return HR__KAI_NONE;
-}
-
 /* ---- Dimensions ---- */
 
 /* The state of reading. */

@@ -7,6 +7,8 @@
 #include "policies/kai/solver.h"
 #include "scenarios/conform/conform.h"
 
+#include <string.h>
+
 struct hr__kai_case {
   struct hr__verdict *verdict;
   struct hr__kai_cluster cluster;
@@ -22,9 +24,19 @@ struct hr__kai_case {
 bool hr__kai_case_read(struct hr__kai_case *read, const cJSON *whole, struct hr__verdict *verdict);
 
 /* The position of each name among the sorted names. Equal names have the same position. */
-void hr__kai_rank_names(const char *const *names, uint32_t n, uint32_t *ranks);
+static inline void hr__kai_rank_names(const char *const *names, uint32_t n, uint32_t *ranks) {
+  for (uint32_t i = 0; i < n; i++) {
+    ranks[i] = 0;
+    for (uint32_t j = 0; j < n; j++) ranks[i] += strcmp(names[j], names[i]) < 0;
+  }
+}
+
 /* The index of a name; HR__KAI_NONE: not found. */
-uint32_t hr__kai_find_name(const char *const *names, uint32_t n, const char *name);
+static inline uint32_t hr__kai_find_name(const char *const *names, uint32_t n, const char *name) {
+  for (uint32_t i = 0; i < n; i++)
+    if (strcmp(names[i], name) == 0) return i;
+  return HR__KAI_NONE;
+}
 
 /* Runs a case of kind "schedule": sessions of actions, and the comparison of the pods with the expected ones. */
 void hr__kai_run_schedule(const cJSON *whole, struct hr__verdict *verdict);

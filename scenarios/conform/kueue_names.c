@@ -146,19 +146,6 @@ uint32_t hr__kueue_case_pair(const struct hr__kueue_case *self, const char *text
   return HR_NONE;
 }
 
-uint32_t hr__kueue_case_node(const struct hr__kueue_case *self, const char *name) {
-  uint32_t queue = hr__kueue_name_find(&self->queues, name);
-  if (queue != HR_NONE) return queue;
-  uint32_t cohort = hr__kueue_name_find(&self->cohorts, name);
-  return cohort == HR_NONE ? HR_NONE : self->world.tree.n_queues + cohort;
-}
-
-uint32_t hr__kueue_case_find_workload(const struct hr__kueue_case *self, const char *key) {
-  for (uint32_t i = 0; i < self->world.n_workloads; i++)
-    if (strcmp(self->world.workloads[i].name, key) == 0) return i;
-  return HR_NONE;
-}
-
 static const char *joined(const struct hr__kueue_case *self, const char *a, const char *b) {
   size_t length = strlen(a) + strlen(b) + 2;
   char *text = hr__verdict_alloc(self->verdict, length, 1);

@@ -6,15 +6,9 @@
 
 #include "policies/kueue/kueue.h"
 
-#include <math.h>
 #include <string.h>
 
 #define ALLOC(self, count, type) ((type *)hr__verdict_alloc((self)->verdict, (count), sizeof(type)))
-
-int64_t hr__kueue_case_time(const cJSON *object, const char *name, int64_t fallback) {
-  double seconds = hr__case_real(object, name, NAN);
-  return isnan(seconds) ? fallback : (int64_t)llround(seconds * 1e6);
-}
 
 /* ---- Flavors ---- */
 

@@ -11,6 +11,9 @@
 #include "policies/kueue/tas.h"
 #include "scenarios/conform/conform.h"
 
+#include <math.h>
+#include <string.h>
+
 /* Sorted unique names. */
 struct hr__kueue_names {
   const char **items;
@@ -62,8 +65,13 @@ struct hr__kueue_tolerations hr__kueue_case_tolerations(struct hr__kueue_case *s
 /* Reads what a pod asks of nodes from the members of a pod set. */
 struct hr__kueue_selector hr__kueue_case_selector(struct hr__kueue_case *self, const cJSON *pod_set);
 struct hr__kueue_topology_request hr__kueue_case_topology_request(struct hr__kueue_case *self, const cJSON *json);
+
 /* A member in seconds as microseconds; `fallback` if it is missing. */
-int64_t hr__kueue_case_time(const cJSON *object, const char *name, int64_t fallback);
+static inline int64_t hr__kueue_case_time(const cJSON *object, const char *name, int64_t fallback) {
+  double seconds = hr__case_real(object, name, NAN);
+  return isnan(seconds) ? fallback : (int64_t)llround(seconds * 1e6);
+}
+
 /* The condition of a type in the list "conditions" of a workload with the status "True"; NULL if it is missing. */
 const cJSON *hr__kueue_case_condition(const cJSON *workload, const char *type);
 
@@ -76,10 +84,22 @@ void hr__kueue_case_collect(struct hr__kueue_case *self);
 uint32_t hr__kueue_name_find(const struct hr__kueue_names *names, const char *name);
 /* The pair of "flavor/resource"; HR_NONE if one of them is unknown. */
 uint32_t hr__kueue_case_pair(const struct hr__kueue_case *self, const char *text);
+
 /* The queue or cohort of a name; HR_NONE if it is unknown. */
-uint32_t hr__kueue_case_node(const struct hr__kueue_case *self, const char *name);
+static inline uint32_t hr__kueue_case_node(const struct hr__kueue_case *self, const char *name) {
+  uint32_t queue = hr__kueue_name_find(&self->queues, name);
+  if (queue != HR_NONE) return queue;
+  uint32_t cohort = hr__kueue_name_find(&self->cohorts, name);
+  return cohort == HR_NONE ? HR_NONE : self->world.tree.n_queues + cohort;
+}
+
 /* The workload "namespace/name"; HR_NONE if it is unknown. */
-uint32_t hr__kueue_case_find_workload(const struct hr__kueue_case *self, const char *key);
+static inline uint32_t hr__kueue_case_find_workload(const struct hr__kueue_case *self, const char *key) {
+  for (uint32_t i = 0; i < self->world.n_workloads; i++)
+    if (strcmp(self->world.workloads[i].name, key) == 0) return i;
+  return HR_NONE;
+}
+
 /* "flavor/resource" of a pair, in the memory of the case. */
 const char *hr__kueue_case_pair_name(const struct hr__kueue_case *self, uint32_t pair);
 /* "namespace/name" of an object, in the memory of the case. */
@@ -97,10 +117,6 @@ const char *hr__kueue_reason_name(enum hr__kueue_reason reason);
 
 /* Reads nodes and topologies of Kueue cases, for all kinds that need them. */
 
-/* Reads the members "nodes" and "pods". Pods that have ended, or have no node, use nothing. */
-bool hr__kueue_case_nodes(struct hr__kueue_case *self, struct hr__tas_nodes *nodes);
-/* Amounts [resource] of the nodes; all 0 if `object` is NULL. */
-int64_t *hr__kueue_case_dense(struct hr__kueue_case *self, const cJSON *object);
 /* Strings of a JSON list. */
 const char **hr__kueue_case_texts(struct hr__kueue_case *self, const cJSON *list, uint32_t *count);
 /* Parts of a placement {levels, domains}. */

@@ -16,7 +16,8 @@
 
 /* ---- Reading ---- */
 
-int64_t *hr__kueue_case_dense(struct hr__kueue_case *self, const cJSON *object) {
+/* Amounts [resource] of the nodes; all 0 if `object` is NULL. */
+static int64_t *dense(struct hr__kueue_case *self, const cJSON *object) {
   uint32_t n_resources, pods = hr__tas_pods_resource(&self->world, &n_resources);
   int64_t *amounts = ALLOC(self, n_resources, int64_t);
   const cJSON *item;
@@ -41,7 +42,7 @@ static void subtract_pods(struct hr__kueue_case *self, struct hr__tas_nodes *nod
   cJSON_ArrayForEach(pod, hr__case_get(self->input, "pods")) {
     const char *node = hr__case_text(pod, "node", ""), *phase = hr__case_text(pod, "phase", "");
     if (!strcmp(phase, "Succeeded") || !strcmp(phase, "Failed")) continue;
-    const int64_t *requests = hr__kueue_case_dense(self, hr__case_get(pod, "requests"));
+    const int64_t *requests = dense(self, hr__case_get(pod, "requests"));
     if (!requests) return;
     for (uint32_t i = 0; i < nodes->count; i++) {
       if (strcmp(nodes->items[i].name, node) != 0) continue;
@@ -51,7 +52,8 @@ static void subtract_pods(struct hr__kueue_case *self, struct hr__tas_nodes *nod
   }
 }
 
-bool hr__kueue_case_nodes(struct hr__kueue_case *self, struct hr__tas_nodes *nodes) {
+/* Reads the members "nodes" and "pods". Pods that have ended, or have no node, use nothing. */
+static bool read_nodes(struct hr__kueue_case *self, struct hr__tas_nodes *nodes) {
   *nodes = (struct hr__tas_nodes){0};
   nodes->pods = hr__tas_pods_resource(&self->world, &nodes->n_resources);
   nodes->items = ALLOC(self, (size_t)hr__case_count(self->input, "nodes") + 1, struct hr__tas_node);
@@ -61,7 +63,7 @@ bool hr__kueue_case_nodes(struct hr__kueue_case *self, struct hr__tas_nodes *nod
       .name = hr__case_text(item, "name", ""),
       .labels = hr__kueue_case_labels(self, hr__case_get(item, "labels")),
       .taints = hr__kueue_case_taints(self, hr__case_get(item, "taints")),
-      .free = hr__kueue_case_dense(self, hr__case_get(item, "allocatable")),
+      .free = dense(self, hr__case_get(item, "allocatable")),
       .usable = hr__case_bool(item, "ready", false) && !hr__case_bool(item, "unschedulable", false)};
   if (!self->verdict->no_memory) subtract_pods(self, nodes);
   return !self->verdict->no_memory;
@@ -91,7 +93,7 @@ static void add_usage(struct run *run, const cJSON *list) {
   cJSON_ArrayForEach(item, list) {
     uint32_t n_values;
     const char **values = hr__kueue_case_texts(&run->objects, hr__case_get(item, "values"), &n_values);
-    const int64_t *pod = hr__kueue_case_dense(&run->objects, hr__case_get(item, "singlePodRequests"));
+    const int64_t *pod = dense(&run->objects, hr__case_get(item, "singlePodRequests"));
     if (!values || !pod) return;
     uint32_t leaf = hr__tas_leaf_find(&run->flavor.tree, values, n_values);
     if (leaf != HR_NONE)
@@ -103,7 +105,7 @@ static void add_usage(struct run *run, const cJSON *list) {
 static bool begin(struct run *run, const cJSON *whole, struct hr__verdict *verdict) {
   *run = (struct run){0};
   struct hr__kueue_case *self = &run->objects;
-  if (!hr__kueue_case_begin(self, whole, verdict) || !hr__kueue_case_nodes(self, &run->nodes)) return false;
+  if (!hr__kueue_case_begin(self, whole, verdict) || !read_nodes(self, &run->nodes)) return false;
   const cJSON *names = hr__case_get(self->input, "levels");
   uint32_t n_levels;
   if (!names) names = hr__case_get(self->input, "defaultLevels");
@@ -156,7 +158,7 @@ static bool read_request(struct run *run, const cJSON *list, const cJSON *json, 
   uint8_t *excluded = ALLOC(self, n_leaves, uint8_t);
   int64_t *affinity = ALLOC(self, n_leaves, int64_t);
   if (!excluded || !affinity) return false;
-  *request = (struct hr__tas_request){.pod = hr__kueue_case_dense(self, hr__case_get(json, "requests")),
+  *request = (struct hr__tas_request){.pod = dense(self, hr__case_get(json, "requests")),
                                       .count = hr__case_whole(json, "count", 0),
                                       .implied = !topology,
                                       .group = group_of(list, json),
@@ -306,7 +308,7 @@ static void run_replace(struct run *run, const cJSON *expect) {
   struct hr__tas_result result;
   if (!read_request(run, NULL, input, &request)) return;
   uint32_t cpu = hr__kueue_name_find(&self->resources, "cpu");
-  int64_t *pod = hr__kueue_case_dense(self, hr__case_get(input, "requests"));
+  int64_t *pod = dense(self, hr__case_get(input, "requests"));
   if (!pod) return;
   if (!hr__case_get(input, "requests") && cpu != HR_NONE) pod[cpu] = POD_MILLICORES;
   request.pod = pod;
@@ -362,7 +364,7 @@ bool hr__kueue_case_topology(struct hr__kueue_case *self) {
     used++;
   }
   if (!used) return true;
-  if (!hr__kueue_case_nodes(self, nodes)) return false;
+  if (!read_nodes(self, nodes)) return false;
   struct hr__tas_world *topologies = hr__tas_world_create(self->verdict->arena, world, nodes, levels, n_levels);
   self->verdict->released = topologies;
   self->verdict->release = release_topologies;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The verdict on one case of a vector file: reads values of the case, and compares expected with actual values. */
+/* The verdict on one case of a vector file: compares expected with actual values. */
 
 #include "scenarios/conform/conform.h"
 
@@ -10,58 +10,6 @@
 #include <string.h>
 
 enum { MAX_DIFFERENCES = 20 };
-
-/* ---- Reading ---- */
-
-const cJSON *hr__case_get(const cJSON *object, const char *name) {
-  const cJSON *value = cJSON_IsObject(object) ? cJSON_GetObjectItemCaseSensitive(object, name) : NULL;
-  return cJSON_IsNull(value) ? NULL : value;
-}
-
-int64_t hr__case_value_whole(const cJSON *value, int64_t fallback) {
-  if (!cJSON_IsNumber(value)) return fallback;
-  if (value->valuedouble >= 0x1p63) return INT64_MAX;
-  if (value->valuedouble <= -0x1p63) return INT64_MIN;
-  return (int64_t)value->valuedouble;
-}
-
-int64_t hr__case_whole(const cJSON *object, const char *name, int64_t fallback) {
-  return hr__case_value_whole(hr__case_get(object, name), fallback);
-}
-
-double hr__case_real(const cJSON *object, const char *name, double fallback) {
-  const cJSON *value = hr__case_get(object, name);
-  return cJSON_IsNumber(value) ? value->valuedouble : fallback;
-}
-
-const char *hr__case_text(const cJSON *object, const char *name, const char *fallback) {
-  const cJSON *value = hr__case_get(object, name);
-  return cJSON_IsString(value) && value->valuestring ? value->valuestring : fallback;
-}
-
-bool hr__case_bool(const cJSON *object, const char *name, bool fallback) {
-  const cJSON *value = hr__case_get(object, name);
-  return cJSON_IsBool(value) ? cJSON_IsTrue(value) : fallback;
-}
-
-uint32_t hr__case_count(const cJSON *object, const char *name) {
-  const cJSON *value = hr__case_get(object, name);
-  return value ? (uint32_t)cJSON_GetArraySize(value) : 0;
-}
-
-void *hr__verdict_alloc(struct hr__verdict *verdict, size_t count, size_t bytes) {
-  void *memory = hr_arena_alloc(verdict->arena, (count ? count : 1) * bytes);
-  if (!memory) verdict->no_memory = true;
-  return memory;
-}
-
-/* ---- Comparing ---- */
-
-void hr__verdict_unsupported(struct hr__verdict *verdict, const char *what) {
-  if (verdict->row->unsupported) return;
-  verdict->row->unsupported = strdup(what);
-  if (!verdict->row->unsupported) verdict->no_memory = true;
-}
 
 static char *text_of(const cJSON *value) {
   return value ? cJSON_PrintUnformatted(value) : strdup("null");

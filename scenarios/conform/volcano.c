@@ -167,7 +167,8 @@ static cJSON *result_of(struct hr__volcano_case *world, struct hr__volcano_sessi
   return by_node_json(world, session, expected, true);
 }
 
-void hr__volcano_run_rules(struct hr__volcano_case *world) {
+/* Runs a case of a single rule. */
+static void run_rules(struct hr__volcano_case *world) {
   struct hr__verdict *verdict = world->verdict;
   const cJSON *custom = hr__case_get(hr__case_get(world->whole, "expect"), "custom"), *item;
   if (!hr__case_count(world->whole, "jobs") && hr__case_get(custom, "expectedOrder")) add_sla_jobs(world);
@@ -347,7 +348,7 @@ void hr__conform_volcano(const cJSON *whole, const char *kind, struct hr__verdic
   if (strcmp(kind, "schedule") == 0) {
     if (!passes_with_last_nodes(&world)) run_session(&world, false, verdict);
   } else if (strcmp(kind, "plugin-function") == 0 || strcmp(kind, "schedule-custom") == 0) {
-    hr__volcano_run_rules(&world);
+    run_rules(&world);
   } else {
     verdict->malformed = "an unknown kind";
   }

@@ -17,12 +17,6 @@
 
 /* ---- Names ---- */
 
-uint32_t hr__volcano_find(const char *const *names, uint32_t n_names, const char *name) {
-  for (uint32_t i = 0; i < n_names && name; i++)
-    if (strcmp(names[i], name) == 0) return i;
-  return HR__VOLCANO_NONE;
-}
-
 uint32_t hr__volcano_intern(struct hr__volcano_case *world, struct hr__volcano_names *names, const char *name) {
   uint32_t at = hr__volcano_find(names->items, names->n_items, name);
   if (at != HR__VOLCANO_NONE) return at;
@@ -122,7 +116,8 @@ static void read_queues(struct hr__volcano_case *world) {
 
 /* ---- Tasks ---- */
 
-const char *hr__volcano_mark_of(const cJSON *pod, const char *name) {
+/* Returns an annotation, else a label, of a pod; NULL if neither is set. */
+static const char *mark_of(const cJSON *pod, const char *name) {
   const char *annotation = hr__case_text(hr__case_get(pod, "annotations"), name, NULL);
   return annotation ? annotation : hr__case_text(hr__case_get(pod, "labels"), name, NULL);
 }
@@ -185,7 +180,7 @@ static bool is_critical(const cJSON *json, const char *name) {
 
 static void read_task(struct hr__volcano_case *world, const cJSON *json, uint32_t at, struct hr__volcano_task *task) {
   const char *name = hr__case_text(json, "name", "");
-  const char *preemptable = hr__volcano_mark_of(json, "volcano.sh/preemptable");
+  const char *preemptable = mark_of(json, "volcano.sh/preemptable");
   const char *zone = hr__case_text(hr__case_get(json, "annotations"), "volcano.sh/revocable-zone", NULL);
   const char *annotated = hr__case_text(hr__case_get(json, "annotations"), "volcano.sh/preemptable", NULL);
   const char *policy = hr__case_text(json, "preemption_policy", "");
@@ -228,7 +223,7 @@ static void read_roles(struct hr__volcano_case *world, const cJSON *json, struct
   const cJSON *member, *minimums = hr__case_get(json, "min_task_member");
   cJSON_ArrayForEach(member, minimums) hr__volcano_intern(world, &roles, member->string);
   for (uint32_t i = job->first_task; i < job->first_task + job->n_tasks; i++) {
-    const char *role = hr__volcano_mark_of(world->task_json[i], "volcano.sh/task-spec");
+    const char *role = mark_of(world->task_json[i], "volcano.sh/task-spec");
     tasks[i].role = hr__volcano_intern(world, &roles, role ? role : "");
   }
   int32_t *least = hr__verdict_alloc(world->verdict, roles.n_items, sizeof *least);
@@ -285,7 +280,7 @@ static void read_job(struct hr__volcano_case *world, const cJSON *json, struct h
   job->has_min_resources = minimum != NULL;
   job->min_resources = hr__volcano_read_vector(world, minimum);
   job->phase = phase_of(hr__case_text(json, "phase", ""));
-  job->preemptable = is_true(hr__volcano_mark_of(json, "volcano.sh/preemptable"));
+  job->preemptable = is_true(mark_of(json, "volcano.sh/preemptable"));
   job->max_unavailable = read_budget(annotations, "volcano.sh/jdb-max-unavailable");
   job->min_available_budget = read_budget(annotations, "volcano.sh/jdb-min-available");
   job->waiting_us = hr__volcano_duration_us(hr__case_text(annotations, "sla-waiting-time", NULL));

@@ -7,6 +7,8 @@
 #include "policies/volcano/volcano.h"
 #include "scenarios/conform/conform.h"
 
+#include <string.h>
+
 struct hr__volcano_names {
   const char **items;
   uint32_t n_items, capacity;
@@ -26,16 +28,20 @@ struct hr__volcano_case {
 
 /* Returns the index of a name, and adds the name if it is new. */
 uint32_t hr__volcano_intern(struct hr__volcano_case *world, struct hr__volcano_names *names, const char *name);
+
 /* Returns the index of the name, HR__VOLCANO_NONE if it is unknown. */
-uint32_t hr__volcano_find(const char *const *names, uint32_t n_names, const char *name);
+static inline uint32_t hr__volcano_find(const char *const *names, uint32_t n_names, const char *name) {
+  for (uint32_t i = 0; i < n_names && name; i++)
+    if (strcmp(names[i], name) == 0) return i;
+  return HR__VOLCANO_NONE;
+}
+
 /* Reads a resource vector, such as {"cpu_milli": 1000, "nvidia.com/gpu": 2}. NULL: zeros. */
 struct hr__volcano_vector hr__volcano_read_vector(struct hr__volcano_case *world, const cJSON *object);
 /* Reads a Kubernetes quantity such as "3", "500m" or "8Gi". */
 double hr__volcano_quantity(const char *text);
 /* Reads a duration such as "1h2m3s" in microseconds; 0 if it is malformed or NULL. */
 int64_t hr__volcano_duration_us(const char *text);
-/* Returns an annotation, else a label, of a pod; NULL if neither is set. */
-const char *hr__volcano_mark_of(const cJSON *pod, const char *name);
 
 /* ---- volcano_case.c, volcano_config.c ---- */
 
@@ -49,10 +55,5 @@ void hr__volcano_read_nodes(struct hr__volcano_case *world);
 void hr__volcano_read_groups(struct hr__volcano_case *world, const cJSON *json, struct hr__volcano_queue *queue);
 void hr__volcano_read_selectors(struct hr__volcano_case *world, const cJSON *json, uint32_t task_index,
                                 struct hr__volcano_task *task);
-
-/* ---- Rules: volcano.c ---- */
-
-/* Runs a case of a single rule. */
-void hr__volcano_run_rules(struct hr__volcano_case *world);
 
 #endif
