@@ -191,7 +191,7 @@ static bool take_from_queue(const struct hr__kai_queue *queues, const struct hr_
 }
 
 static double saturation_ratio(int64_t allocated, int64_t fair) {
-  if (fair == 0) return allocated > 0 ? INFINITY : 0;
+  if (fair == 0) return allocated > 0 ? (double)INFINITY : 0;
   return fair == HR__KAI_UNLIMITED ? 0 : (double)allocated / (double)fair;
 }
 

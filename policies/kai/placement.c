@@ -116,7 +116,7 @@ static struct gpu_choice choose_gpus(struct hr__kai_session *session, uint32_t p
   int64_t n_whole =
       session->idle[gpus] > 0 || session->releasing[gpus] > 0 ? session->idle[gpus] + session->releasing[gpus] : 0;
   struct gpu_choice choice = {.n = 0};
-  double limit = INFINITY;
+  double limit = (double)INFINITY;
   const bool fits_now = hr__kai_fits_now(session, pod, node);
   for (int64_t after = -1; choice.n < described->n_devices; choice.n++) {
     int64_t gpu = next_gpu(session, pod, node, n_whole, &limit, &after);
@@ -225,7 +225,7 @@ struct free_range {
 
 static struct free_range range_for(const struct hr__kai_session *session, uint32_t pod, const uint8_t *allowed) {
   const struct hr__kai_cluster *cluster = session->cluster;
-  struct free_range range = {wants_gpus(&cluster->pods[pod]) ? HR__KAI_DIM_GPUS : HR__KAI_DIM_CPU, INFINITY, 0};
+  struct free_range range = {wants_gpus(&cluster->pods[pod]) ? HR__KAI_DIM_GPUS : HR__KAI_DIM_CPU, (double)INFINITY, 0};
   for (uint32_t n = 0; n < cluster->n_nodes; n++) {
     if (!allowed[n] || cluster->nodes[n].allocatable[range.dim] == 0) continue;
     const double free = (double)free_on(session, n, range.dim);
@@ -321,8 +321,10 @@ static bool place_pod(struct hr__kai_placer *placer, uint32_t pod, const uint8_t
     placer->fitting[n++] = node;
     placer->scores[node] = score_node(placer, pod, node, &range);
   }
-  for (uint32_t node; (node = best_node(placer, n)) != HR__KAI_NONE; placer->scores[node] = -1)
+  for (uint32_t node; (node = best_node(placer, n)) != HR__KAI_NONE;) {
     if (place_on(session, pod, node, wait_only)) return true;
+    placer->scores[node] = -1;
+  }
   return false;
 }
 

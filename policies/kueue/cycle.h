@@ -440,8 +440,8 @@ bool hr__kueue_pending_begin(struct hr__kueue_pending *self, struct hr_arena *ar
 bool hr__kueue_pending_add(struct hr__kueue_pending *self, uint32_t workload);
 /* Takes a workload out of its queue, wherever it is. */
 void hr__kueue_pending_remove(struct hr__kueue_pending *self, uint32_t workload);
-/* Takes the head of a queue; HR_NONE: the heap is empty. */
-uint32_t hr__kueue_pending_pop(struct hr__kueue_pending *self, uint32_t queue);
+/* Takes the head of the queue `id`; HR_NONE: the heap is empty. */
+uint32_t hr__kueue_pending_pop(struct hr__kueue_pending *self, uint32_t id);
 /* Queues a workload again after a cycle. `has_bookmark`: flavors are left to try. Returns whether it is queued now and
    was not before. */
 bool hr__kueue_pending_requeue(struct hr__kueue_pending *self, uint32_t workload, enum hr__kueue_requeue why,

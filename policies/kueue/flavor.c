@@ -146,7 +146,7 @@ static double weighted(const struct hr__kueue_amounts *amounts, const double *we
 
 double hr__kueue_local_usage(const struct hr__kueue_amounts *consumed, const struct hr__kueue_amounts *penalty,
                              const double *weights, double queue_weight, uint32_t cpu) {
-  if (queue_weight <= 0) return INFINITY;
+  if (queue_weight <= 0) return (double)INFINITY;
   return (weighted(consumed, weights, cpu) + weighted(penalty, weights, cpu)) / queue_weight;
 }
 

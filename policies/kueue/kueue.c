@@ -51,7 +51,7 @@ bool hr__kueue_gates_set(hr__kueue_gates *gates, const char *name, bool on) {
 bool hr__kueue_labels_include(const struct hr__kueue_labels *labels, const struct hr__kueue_labels *wanted) {
   for (uint32_t i = 0; i < wanted->count; i++) {
     const char *value = hr__kueue_label_get(labels, wanted->items[i].key);
-    if (!value || strcmp(value, wanted->items[i].value)) return false;
+    if (!value || strcmp(value, wanted->items[i].value) != 0) return false;
   }
   return true;
 }
@@ -387,7 +387,7 @@ static bool is_infinite(const struct hr__kueue_share *share) {
 }
 
 double hr__kueue_share_value(const struct hr__kueue_share *share) {
-  if (is_infinite(share)) return INFINITY;
+  if (is_infinite(share)) return (double)INFINITY;
   return share->ratio > 0 || share->ratio < 0 ? share->ratio / share->weight : 0;
 }
 

@@ -670,15 +670,15 @@ void hr__kueue_workload_sum_usage(const struct hr__kueue_world *world, struct hr
 void hr__kueue_usage_add(struct hr__kueue_usage *list, uint32_t *count, uint32_t pair, int64_t amount);
 
 /* Puts a workload with quota into the list of its queue, and counts its usage in the tree and on the nodes. */
-void hr__kueue_list(struct hr__kueue_world *world, uint32_t workload);
+void hr__kueue_list(struct hr__kueue_world *world, uint32_t id);
 /* Gives a workload the quota and the placements of an assignment, and lists it. `room` has n_pod_sets * n_resources
    entries, which the workload keeps. */
-void hr__kueue_give_quota(struct hr__kueue_world *world, uint32_t workload,
-                          const struct hr__kueue_assignment *assignment, struct hr__kueue_assigned *room);
+void hr__kueue_give_quota(struct hr__kueue_world *world, uint32_t id, const struct hr__kueue_assignment *assignment,
+                          struct hr__kueue_assigned *room);
 /* Takes it out again. */
-void hr__kueue_unlist(struct hr__kueue_world *world, uint32_t workload);
+void hr__kueue_unlist(struct hr__kueue_world *world, uint32_t id);
 /* Counts the usage of a workload in the tree and on the nodes (sign 1), or removes it (-1). The list does not change,
    so that a preemption can be tried. */
-void hr__kueue_change_usage(struct hr__kueue_world *world, uint32_t workload, int sign);
+void hr__kueue_change_usage(struct hr__kueue_world *world, uint32_t id, int sign);
 
 #endif

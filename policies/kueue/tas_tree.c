@@ -234,7 +234,7 @@ bool hr__tas_flavor_build(struct hr__tas_flavor *flavor, struct hr_arena *arena,
                           const char *const *levels, uint32_t n_levels, const struct hr__kueue_labels *labels,
                           struct hr__kueue_tolerations tolerations) {
   *flavor = (struct hr__tas_flavor){.levels = levels, .n_levels = n_levels, .tolerations = tolerations};
-  const char **values = malloc(((size_t)nodes->count * n_levels + 1) * sizeof *values);
+  const char **values = calloc((size_t)nodes->count * n_levels + 1, sizeof *values);
   if (!values) return false;
   for (uint32_t i = 0; i < nodes->count; i++)
     read_values(&nodes->items[i], flavor, labels, values + (size_t)i * n_levels);

@@ -247,7 +247,7 @@ uint32_t hr__slurm_fair_tree(const struct hr__slurm_assoc *assocs, uint32_t n_as
     share->norm_shares = ratio((double)assocs[i].shares, sibling_shares(assocs, n_assocs, ancestor));
     share->effective_usage = ratio(assocs[i].usage, ancestor == HR_NONE ? total_usage : assocs[ancestor].usage);
     if (assocs[i].uses_parent)
-      share->level_fs = INFINITY;
+      share->level_fs = (double)INFINITY;
     else if (assocs[i].shares == 0)
       share->level_fs = 0;
     else

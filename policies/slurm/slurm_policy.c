@@ -227,7 +227,7 @@ static void sweep_queue(struct slurm *slurm) {
 static uint32_t *take_memory(struct slurm *slurm, uint32_t n_nodes) {
   uint32_t *memory = slurm->spare[n_nodes];
   if (memory) {
-    memcpy(&slurm->spare[n_nodes], memory, sizeof memory);
+    memcpy(&slurm->spare[n_nodes], memory, sizeof(uint32_t *)); // NOLINT(bugprone-sizeof-expression)
     return memory;
   }
   size_t bytes = n_nodes * sizeof *memory;
@@ -237,7 +237,7 @@ static uint32_t *take_memory(struct slurm *slurm, uint32_t n_nodes) {
 static void leave_nodes(struct slurm *slurm, uint32_t job) {
   uint32_t n_nodes, *memory = hr__slurm_nodes_remove(&slurm->nodes, job, &n_nodes);
   if (!memory) return;
-  memcpy(memory, &slurm->spare[n_nodes], sizeof memory);
+  memcpy(memory, &slurm->spare[n_nodes], sizeof(uint32_t *));
   slurm->spare[n_nodes] = memory;
 }
 

@@ -178,9 +178,9 @@ uint32_t hr__volcano_choose_victims(struct hr__volcano_session *session, enum hr
 void hr__volcano_notify(struct hr__volcano_session *session, uint32_t task, bool allocated);
 
 /* Heaps in the order of the callbacks. The first item is at index 0. */
-void hr__volcano_push_queue(struct hr__volcano_session *session, struct hr__volcano_heap *heap, uint32_t queue);
-void hr__volcano_push_job(struct hr__volcano_session *session, struct hr__volcano_heap *heap, uint32_t job);
-void hr__volcano_push_task(struct hr__volcano_session *session, struct hr__volcano_heap *heap, uint32_t task);
+void hr__volcano_push_queue(struct hr__volcano_session *session, struct hr__volcano_heap *heap, uint32_t item);
+void hr__volcano_push_job(struct hr__volcano_session *session, struct hr__volcano_heap *heap, uint32_t item);
+void hr__volcano_push_task(struct hr__volcano_session *session, struct hr__volcano_heap *heap, uint32_t item);
 uint32_t hr__volcano_pop_queue(struct hr__volcano_session *session, struct hr__volcano_heap *heap);
 uint32_t hr__volcano_pop_job(struct hr__volcano_session *session, struct hr__volcano_heap *heap);
 uint32_t hr__volcano_pop_task(struct hr__volcano_session *session, struct hr__volcano_heap *heap);

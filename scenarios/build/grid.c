@@ -459,7 +459,8 @@ static enum hr_status build_axis(struct hr__builder *builder, const cJSON *json,
 static enum hr_status check_name(struct hr__builder *builder, const cJSON *json, const struct hr_plan_spec *spec,
                                  const struct hr_plan_variable *variable) {
   for (uint32_t i = 0; &spec->variables[i] != variable; i++)
-    if (strcmp(spec->variables[i].axis.name, variable->axis.name) == 0)
+    if (spec->variables[i].axis.name && variable->axis.name &&
+        strcmp(spec->variables[i].axis.name, variable->axis.name) == 0)
       return hr__build_fail(builder, json, "duplicate variable '%.60s'; change the 'name' of one", variable->axis.name);
   return HR_OK;
 }

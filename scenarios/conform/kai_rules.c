@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const double units[HR__KAI_RESOURCES] = {1, 1, HR__KAI_GPU_UNIT};
@@ -77,8 +78,7 @@ static struct hr__kai_share read_share(const cJSON *source, int resource) {
 static int64_t read_created(const cJSON *value) {
   if (!cJSON_IsString(value)) return hr__case_value_whole(value, 0);
   const char *minus = strstr(value->valuestring, "Minus");
-  int before = 0;
-  return minus && sscanf(minus + strlen("Minus"), "%d", &before) == 1 ? -before : 0;
+  return minus ? -strtoll(minus + strlen("Minus"), NULL, 10) : 0;
 }
 
 static void read_attributes(const cJSON *source, struct hr__kai_queue *queue) {

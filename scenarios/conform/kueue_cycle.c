@@ -250,7 +250,7 @@ static void count_metrics(struct hr__kueue_cycle_run *run, const struct hr__kueu
   static const char *const outcomes[] = {"", "new_targets", "deferred_fit", "overlap"};
   const char *queue = run->self.queues.items[run->self.world.workloads[entry->workload].queue];
   cJSON *count = cJSON_GetObjectItemCaseSensitive(run->skipped, queue);
-  if (entry->skipped_preemption) cJSON_SetNumberValue(count, count->valuedouble + 1);
+  if (count && entry->skipped_preemption) cJSON_SetNumberValue(count, count->valuedouble + 1);
   if (!entry->recomputation) return;
   cJSON *row = cJSON_GetObjectItemCaseSensitive(run->recomputed, queue);
   if (!row) row = cJSON_AddObjectToObject(run->recomputed, queue);

@@ -68,7 +68,7 @@ struct hr__kueue_topology_request hr__kueue_case_topology_request(struct hr__kue
 
 /* A member in seconds as microseconds; `fallback` if it is missing. */
 static inline int64_t hr__kueue_case_time(const cJSON *object, const char *name, int64_t fallback) {
-  double seconds = hr__case_real(object, name, NAN);
+  double seconds = hr__case_real(object, name, (double)NAN);
   return isnan(seconds) ? fallback : (int64_t)llround(seconds * 1e6);
 }
 

@@ -287,7 +287,7 @@ static enum hr_status add_pool(struct slurm_import *import, const struct hr__slu
   cJSON_AddNumberToObject(pool, "nodes", (double)n_nodes);
   cJSON_AddNumberToObject(pool, "gpus_per_node", (double)gpus);
   cJSON_AddItemToArray(import->pools, pool);
-  if (several)
+  if (several && gpu)
     return note(import, line, error, "'%s' may be several GPU types; %s is assumed, see the pool's 'gpu'", type,
                 gpu->name);
   if (!gpu && type[0])

@@ -152,7 +152,7 @@ static struct kueue_share share_of(const struct kueue_state *state, int node) {
       share.ratio = borrowed * 1000 / lendable;
   }
   share.value = share.ratio > 0 ? share.ratio / cluster->weight[node] : 0;
-  if (!cluster->weight[node]) share.value = share.borrowing ? INFINITY : 0;
+  if (!cluster->weight[node]) share.value = share.borrowing ? (double)INFINITY : 0;
   return share;
 }
 

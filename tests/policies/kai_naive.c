@@ -461,7 +461,7 @@ static double free_sum(const struct naive *s, int node, uint32_t dim) {
 static double score(const struct naive *s, int p, int node, const bool *allowed) {
   const bool gpus = pod_of(s, p)->gpus > 0;
   const uint32_t dim = gpus ? HR__KAI_DIM_GPUS : HR__KAI_DIM_CPU;
-  double least = INFINITY, most = 0, sum = fits(s, p, node, false) ? 100 : 0;
+  double least = (double)INFINITY, most = 0, sum = fits(s, p, node, false) ? 100 : 0;
   for (uint32_t n = 0; n < s->cluster->n_nodes; n++) {
     if (!allowed[n] || s->cluster->nodes[n].allocatable[dim] == 0) continue;
     least = fmin(least, free_sum(s, (int)n, dim));

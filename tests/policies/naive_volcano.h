@@ -29,7 +29,7 @@ struct naive_volcano {
   uint32_t preemptor; /* for whom victims are ordered */
 };
 
-void naive_volcano_run(struct naive_volcano *naive, const struct hr__volcano_snapshot *snapshot,
+void naive_volcano_run(struct naive_volcano *w, const struct hr__volcano_snapshot *snapshot,
                        const struct hr__volcano_config *config);
 
 #endif

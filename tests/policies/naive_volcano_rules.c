@@ -430,7 +430,7 @@ void naive_put(world *w, uint32_t t, uint32_t n, enum hr__volcano_state s) {
 }
 /* Takes changes back. As in Volcano, a bound task whose eviction is taken back counts as running. */
 void naive_restore(world *w, const world *before) {
-  bool runs[NAIVE_TASKS];
+  bool runs[NAIVE_TASKS] = {false};
   for (uint32_t t = 0; t < w->snapshot->n_tasks; t++)
     runs[t] = (w->state[t] == HR__VOLCANO_RELEASING || w->state[t] == HR__VOLCANO_RUNNING) &&
               before->state[t] == HR__VOLCANO_BOUND;

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define RECORDS REAL_TRACES_DIR "/../slurm-run/"
 enum { NODES = 8, GPUS = 8, MAX_JOBS = 200, MAX_SLOTS = 2 * MAX_JOBS + 2, COLUMNS = 20 };
@@ -30,10 +29,12 @@ static uint32_t n_records;
 
 /* ---- Reading ---------------------------------------------------------------------------------------- */
 
+/* Reads a date such as 2026-11-23T12:34:17. All records are of one month, so the day of the month suffices. */
 static int64_t seconds_of(const char *text) {
-  struct tm tm = {0};
-  sscanf(text, "%d-%d-%dT%d:%d:%d", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour, &tm.tm_min, &tm.tm_sec);
-  return ((tm.tm_mday * 24 + tm.tm_hour) * 60 + tm.tm_min) * 60 + tm.tm_sec; // all records are of one month
+  static const unsigned offsets[] = {8, 11, 14, 17}, scales[] = {1, 24, 60, 60};
+  int64_t seconds = 0;
+  for (unsigned i = 0; i < 4; i++) seconds = seconds * scales[i] + strtol(text + offsets[i], NULL, 10);
+  return seconds;
 }
 
 /* Reads a list of nodes: n3 or n[1,4-6]. */
