@@ -28,6 +28,18 @@ static void kai(void) {
   check("kai", (const char *const[]){VECTORS "kai.json", VECTORS "kai_unit.json"}, 2, 12);
 }
 
+/* Own cases for rules of KAI that few or no shared cases guard. */
+static void kai_rules(void) {
+  const char *file = PROJECT_DIR "/tests/scenarios/kai_rules.json";
+  struct hr_conform_report report;
+  struct hr_error error;
+  CU_ASSERT_EQUAL_FATAL(hr_conform_run("kai", &file, 1, &report, &error), HR_OK);
+  if (report.failed) hr_conform_print(stdout, &report);
+  CU_ASSERT_EQUAL(report.passed, 51);
+  CU_ASSERT_EQUAL(report.failed + report.not_supported, 0);
+  hr_conform_finish(&report);
+}
+
 static void kubernetes(void) {
   check("kubernetes", (const char *const[]){VECTORS "kube-scheduler.json"}, 1, 0);
 }
@@ -115,5 +127,5 @@ static void unknown_system(void) {
   hr_conform_finish(&report);
 }
 
-TEST_MAIN("test vectors of other schedulers", TEST(kai), TEST(kubernetes), TEST(kueue), TEST(kueue_topology),
-          TEST(slurm), TEST(volcano), TEST(volcano_taints), TEST(unknown_system))
+TEST_MAIN("test vectors of other schedulers", TEST(kai), TEST(kai_rules), TEST(kubernetes), TEST(kueue),
+          TEST(kueue_topology), TEST(slurm), TEST(volcano), TEST(volcano_taints), TEST(unknown_system))
