@@ -371,9 +371,8 @@ static bool count_listed(struct pool_search *search) {
 /* Does the same after it has sorted these victims, which have equal keys. */
 static bool count_group(struct pool_search *search) {
   const struct hr__preemptor *preemptor = search->queue->preemptor;
-  struct hr__victim *first = preemptor->victims + search->n_counted;
   uint32_t count = preemptor->n_victims - search->n_counted;
-  if (count > 1) qsort(first, count, sizeof *first, by_place_in_order);
+  if (count > 1) qsort(&preemptor->victims[search->n_counted], count, sizeof *preemptor->victims, by_place_in_order);
   return count_listed(search);
 }
 
