@@ -57,6 +57,10 @@ static enum hr_status run_case(const char *file, hr__conform_run_case *run, cons
   if (!id || !kind)
     return hr_fail(error, HR_BAD_INPUT, "%s: case %zu: expected an object with the texts \"id\" and \"kind\"", file,
                    position);
+  bool has_input = cJSON_IsObject(hr__case_get(item, "input")) || cJSON_IsObject(hr__case_get(item, "cluster"));
+  if (!has_input || !cJSON_IsObject(hr__case_get(item, "expect")))
+    return hr_fail(error, HR_BAD_INPUT, "%s: case '%s': expected the objects \"input\" (or \"cluster\") and \"expect\"",
+                   file, id);
   struct hr_arena arena = {0};
   struct hr_conform_case row = {.id = strdup(id), .kind = strdup(kind)};
   struct hr__verdict verdict = {.arena = &arena, .row = &row};

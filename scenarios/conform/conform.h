@@ -68,6 +68,11 @@ void hr__verdict_compare_bool(struct hr__verdict *verdict, const char *place, co
 void hr__verdict_compare_text(struct hr__verdict *verdict, const char *place, const cJSON *expected,
                               const char *actual);
 
+/* Lets a case fail because the model has no such kind of case. `whole` is the object of the case. */
+static inline void hr__verdict_unknown_kind(struct hr__verdict *verdict, const cJSON *whole) {
+  hr__verdict_compare_text(verdict, "kind", cJSON_GetObjectItemCaseSensitive(whole, "kind"), NULL);
+}
+
 /* ---- Reading ---- */
 
 /* Returns the member `name` of an object, NULL if it is missing or null. `object` may be NULL. Case matters. */

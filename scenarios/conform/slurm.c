@@ -608,5 +608,5 @@ void hr__conform_slurm(const cJSON *whole, const char *kind, struct hr__verdict 
     kinds[i].run(&slurm);
     return;
   }
-  verdict->malformed = "unknown kind";
+  hr__verdict_unknown_kind(verdict, whole);
 }

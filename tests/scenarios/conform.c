@@ -119,6 +119,43 @@ static void volcano_taints(void) {
   }
 }
 
+/* Runs one case from memory, and returns its report. */
+static enum hr_status run_text(const char *system, const char *text, struct hr_conform_report *report,
+                               struct hr_error *error) {
+  const char *const path = "conform-case.json";
+  FILE *file = fopen(path, "w");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  fputs(text, file);
+  fclose(file);
+  enum hr_status status = hr_conform_run(system, &path, 1, report, error);
+  remove(path);
+  return status;
+}
+
+/* A case of an unknown kind fails; it is neither passed nor an error that hides the other cases. */
+static void unknown_kind(void) {
+  for (size_t i = 0; hr_conform_systems[i]; i++) {
+    struct hr_conform_report report;
+    struct hr_error error;
+    const char *text = "[{\"id\": \"a\", \"kind\": \"x\", \"input\": {}, \"expect\": {}}]";
+    CU_ASSERT_EQUAL(run_text(hr_conform_systems[i], text, &report, &error), HR_OK);
+    CU_ASSERT_EQUAL(report.failed, 1);
+    hr_conform_finish(&report);
+  }
+}
+
+static void case_without_input_or_expectation(void) {
+  static const char *const texts[] = {"[{\"id\": \"a\", \"kind\": \"cycle\", \"expect\": {}}]",
+                                      "[{\"id\": \"a\", \"kind\": \"schedule\", \"cluster\": {}}]"};
+  for (size_t i = 0; i < 2; i++) {
+    struct hr_conform_report report;
+    struct hr_error error;
+    CU_ASSERT_EQUAL(run_text(i ? "kai" : "kueue", texts[i], &report, &error), HR_BAD_INPUT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "expect"));
+    hr_conform_finish(&report);
+  }
+}
+
 static void unknown_system(void) {
   struct hr_conform_report report;
   struct hr_error error;
@@ -128,4 +165,5 @@ static void unknown_system(void) {
 }
 
 TEST_MAIN("test vectors of other schedulers", TEST(kai), TEST(kai_rules), TEST(kubernetes), TEST(kueue),
-          TEST(kueue_topology), TEST(slurm), TEST(volcano), TEST(volcano_taints), TEST(unknown_system))
+          TEST(kueue_topology), TEST(slurm), TEST(volcano), TEST(volcano_taints), TEST(unknown_kind),
+          TEST(case_without_input_or_expectation), TEST(unknown_system))
