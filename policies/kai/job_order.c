@@ -170,6 +170,7 @@ static struct hr__kai_remaining *touch(const struct hr__kai_queue *queues, struc
 static bool take_from_queue(const struct hr__kai_queue *queues, const struct hr__kai_reclaimer *reclaimer,
                             const struct hr__kai_taken *victims, uint32_t n_victims, uint32_t queue,
                             struct hr__kai_remaining *remaining) {
+  if (reclaimer->queue == HR__KAI_NONE || queue == HR__KAI_NONE) return false;
   uint32_t mine = reclaimer->queue, other = queue;
   level_queues(queues, &mine, &other);
   unsigned involved = 0;
@@ -251,6 +252,7 @@ static int64_t first_reclaim_value(const struct hr__kai_queue *queues, uint32_t 
 int64_t hr__kai_reclaim_min_runtime(const struct hr__kai_queue *queues, uint32_t reclaimer, uint32_t victim,
                                     enum hr__kai_min_runtime_method method, int64_t fallback_us) {
   if (method == HR__KAI_VICTIM_QUEUE) return first_reclaim_value(queues, victim, fallback_us);
+  if (reclaimer == HR__KAI_NONE || victim == HR__KAI_NONE) return fallback_us; // a job whose queue does not exist
   uint32_t mine = reclaimer, other = victim;
   level_queues(queues, &mine, &other);
   if (mine == other) {

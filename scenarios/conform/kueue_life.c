@@ -150,7 +150,9 @@ void hr__kueue_case_candidate_order(const cJSON *whole, const char *kind, struct
 static void keep_candidates(struct hr__kueue_case *self, struct hr__kueue_preemptor *preemptor) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < preemptor->n_candidates; i++) {
-    const char *queue = self->queues.items[self->world.workloads[preemptor->candidates[i].workload].queue];
+    uint32_t id = self->world.workloads[preemptor->candidates[i].workload].queue;
+    if (id == HR_NONE) continue;
+    const char *queue = self->queues.items[id];
     bool named = false;
     const cJSON *item;
     cJSON_ArrayForEach(item, hr__case_get(self->input, "candidateCQs")) named |=

@@ -191,6 +191,9 @@ const struct hr__kueue_placement *hr__kueue_case_placement(struct hr__kueue_case
     uint32_t count;
     domains[placement->n_domains++] = (struct hr__kueue_domain){read_texts(self, hr__case_get(item, "values"), &count),
                                                                 hr__case_whole(item, "count", 0)};
+    if (count == placement->n_levels) continue;
+    self->verdict->malformed = "a domain of a placement does not have one value for each level";
+    return NULL;
   }
   placement->domains = domains;
   return placement;

@@ -501,8 +501,14 @@ static void run_parameter(struct slurm_case *slurm) {
     compare(slurm, "unit", cJSON_CreateString(parameter->unit), 0);
 }
 
+/* The GPUs of the node of a case; a node has at most 64. */
+static uint32_t read_gpus(const struct slurm_case *slurm) {
+  int64_t gpus = hr__case_whole(slurm->input, "gpus", 0);
+  return gpus < 0 ? 0 : gpus < 64 ? (uint32_t)gpus : 64;
+}
+
 static void run_shared_count(struct slurm_case *slurm) {
-  uint32_t n_gpus = (uint32_t)hr__case_whole(slurm->input, "gpus", 0);
+  uint32_t n_gpus = read_gpus(slurm);
   uint32_t count = (uint32_t)hr__case_whole(slurm->input, "sharedCount", 0);
   cJSON *counts = cJSON_CreateArray();
   for (uint32_t i = 0; i < n_gpus; i++)
@@ -530,7 +536,7 @@ static void compare_occupancy(struct slurm_case *slurm, const struct hr__slurm_g
 }
 
 static void run_shards(struct slurm_case *slurm) {
-  uint32_t n_gpus = (uint32_t)hr__case_whole(slurm->input, "gpus", 0);
+  uint32_t n_gpus = read_gpus(slurm);
   struct hr__slurm_gpu *gpus = hr__verdict_alloc(slurm->verdict, n_gpus, sizeof *gpus);
   const cJSON *used = hr__case_get(slurm->input, "shardsAllocated"), *request = hr__case_get(slurm->input, "request");
   if (!gpus) return;

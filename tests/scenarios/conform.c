@@ -156,6 +156,21 @@ static void case_without_input_or_expectation(void) {
   }
 }
 
+/* Malformed cases that once crashed the reader, or made it run for minutes. */
+static void malformed_cases(void) {
+  struct hr_conform_report report;
+  struct hr_error error;
+  const char *merge = "[{\"id\": \"a\", \"kind\": \"tas.mergeTopologyAssignments\", \"expect\": {}, \"input\": {"
+                      "\"a\": {\"levels\": [\"x\"], \"domains\": [{\"count\": 1}]}, \"b\": {\"levels\": [\"x\"]}}}]";
+  CU_ASSERT_EQUAL(run_text("kueue", merge, &report, &error), HR_BAD_INPUT);
+  hr_conform_finish(&report);
+  const char *gpus = "[{\"id\": \"a\", \"kind\": \"gres.count\", \"expect\": {\"perGpu\": [1]},"
+                     " \"input\": {\"gpus\": -1, \"sharedCount\": 1}}]";
+  CU_ASSERT_EQUAL(run_text("slurm", gpus, &report, &error), HR_OK);
+  CU_ASSERT_EQUAL(report.failed, 1);
+  hr_conform_finish(&report);
+}
+
 static void unknown_system(void) {
   struct hr_conform_report report;
   struct hr_error error;
@@ -166,4 +181,4 @@ static void unknown_system(void) {
 
 TEST_MAIN("test vectors of other schedulers", TEST(kai), TEST(kai_rules), TEST(kubernetes), TEST(kueue),
           TEST(kueue_topology), TEST(slurm), TEST(volcano), TEST(volcano_taints), TEST(unknown_kind),
-          TEST(case_without_input_or_expectation), TEST(unknown_system))
+          TEST(case_without_input_or_expectation), TEST(malformed_cases), TEST(unknown_system))
