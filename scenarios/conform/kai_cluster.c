@@ -270,6 +270,16 @@ static void read_queue(const cJSON *source, struct hr__kai_queue *queue) {
   }
 }
 
+/* Returns whether a queue is its own ancestor. */
+static bool has_cycle(const struct hr__kai_queue *queues, uint32_t n_queues) {
+  for (uint32_t i = 0; i < n_queues; i++) {
+    uint32_t q = i;
+    for (uint32_t depth = 0; q != HR__KAI_NONE && depth < n_queues; depth++) q = queues[q].parent;
+    if (q != HR__KAI_NONE) return true;
+  }
+  return false;
+}
+
 static void read_queues(struct reader *reader) {
   struct hr__kai_case *read = reader->read;
   const cJSON *sources = hr__case_get(reader->whole, "queues"), *source;
@@ -286,6 +296,10 @@ static void read_queues(struct reader *reader) {
     queues[i].name_rank = ranks[i];
     queues[i].parent = hr__kai_find_name(read->queue_names, n, hr__case_text(source, "parent", ""));
     i++;
+  }
+  if (has_cycle(queues, n)) {
+    reader->verdict->malformed = "a queue is its own ancestor";
+    return;
   }
   for (i = 0; i < n; i++)
     if (queues[i].parent != HR__KAI_NONE) queues[queues[i].parent].n_children++;
@@ -733,7 +747,7 @@ bool hr__kai_case_read(struct hr__kai_case *read, const cJSON *whole, struct hr_
   if (verdict->no_memory) return false;
   read_topologies(&reader);
   read_queues(&reader);
-  if (verdict->no_memory) return false;
+  if (verdict->no_memory || verdict->malformed) return false;
   read_jobs(&reader);
   return !verdict->no_memory;
 }
