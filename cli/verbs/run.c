@@ -207,6 +207,7 @@ static enum hr_status stream_simulate(struct streaming *self, struct hr_error *e
                                  .n_observers = 1,
                                  .progress = progress_bar_start(&bar, !self->args->quiet),
                                  .quotas = scenario->quotas,
+                                 .systems = scenario->systems,
                                  .speeds = scenario->speeds,
                                  .network_speeds = scenario->network_speeds,
                                  .stream = true};

@@ -110,7 +110,12 @@
         "it accepts any placement. 0: a placement within one group is only tried first. Empty: it is always required") \
   VALUE(RECORDED_START, recorded_start_us, int64_t, int64_t, INSTANT, "start", "start_s", false, INT64_MIN,            \
         -HR_MAX_INPUT_US, HR_MAX_INPUT_US, 28, "the recorded start is out of range",                                   \
-        "recorded start, not before `submit_s`; ignored by a replay")
+        "recorded start, not before `submit_s`; ignored by a replay")                                                  \
+  NAME(QUEUE, queue, TEXT, "queue", "queue", 29, QUEUES, queues, 6,                                                    \
+       "the queue to which the job was submitted, for policies that model a real scheduler: LocalQueue, Queue or "     \
+       "partition. Empty: the tenant")                                                                                 \
+  NAME(QOS, qos, TEXT, "qos", "qos", 30, QOS_NAMES, qos_names, 7,                                                      \
+       "the quality of service that the job requested, as in Slurm")
 
 #define HR_JOB_FIELD_TABLE(ID, VALUE, NAME, FLAG_COLUMN, FLAG)                                                         \
   HR_JOB_COMMON_FIELD_TABLE(ID, VALUE, NAME)                                                                           \

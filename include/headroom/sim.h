@@ -52,6 +52,7 @@ struct hr_run_config {
   uint32_t n_observers;
   struct hr_progress progress;
   const struct hr_quota_spec *quotas; /* quotas that the policy enforces; NULL: none */
+  const struct hr_systems *systems;   /* configuration of modelled schedulers (unstable); NULL: none */
   /* speeds by GPU type for the pools of `cluster`; NULL: every job runs at speed 1 in every pool */
   const struct hr_speeds *speeds;
   const struct hr_network_speeds *network_speeds; /* NULL: the network does not affect the speed of jobs */

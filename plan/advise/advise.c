@@ -196,6 +196,7 @@ static enum hr_status profile_run(const struct hr_scenario *scenario, const stru
                                  .observers = &observer,
                                  .n_observers = 1,
                                  .quotas = scenario->quotas,
+                                 .systems = scenario->systems,
                                  .speeds = scenario->speeds,
                                  .network_speeds = scenario->network_speeds};
   struct hr_result *result = NULL;

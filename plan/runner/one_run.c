@@ -211,6 +211,7 @@ static struct hr_run_config run_config_of(const struct hr_replay *replay) {
                                 .n_observers = replay->n_observers,
                                 .progress = config->progress,
                                 .quotas = scenario->quotas,
+                                .systems = scenario->systems,
                                 .speeds = scenario->speeds,
                                 .network_speeds = scenario->network_speeds};
 }

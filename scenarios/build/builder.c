@@ -373,6 +373,38 @@ enum hr_status hr__read_values(struct hr__builder *builder, const cJSON *object,
   return status;
 }
 
+static uint64_t count_of(const struct hr__key *key, const char *object) {
+  uint32_t four = 0;
+  uint64_t eight = 0;
+  if (key->count_bytes == sizeof four) memcpy(&four, object + key->count_offset, sizeof four);
+  if (key->count_bytes == sizeof eight) memcpy(&eight, object + key->count_offset, sizeof eight);
+  return key->count_bytes == sizeof four ? four : eight;
+}
+
+static void finish_array(const struct hr__key *key, const char *object) {
+  char *entries;
+  memcpy(&entries, object + key->offset, sizeof entries);
+  const struct hr__key *entry = key->keys;
+  const struct hr__key *keys = entry->type == HR__KEY_OBJECT ? entry->keys : entry;
+  uint64_t count = entries ? count_of(key, object) : 0;
+  for (uint64_t i = 0; i < count; i++) hr__finish_values(keys, entries + i * key->bytes);
+  free(entries);
+}
+
+void hr__finish_values(const struct hr__key *keys, void *object) {
+  for (; keys->name; keys++) {
+    char *at = (char *)object + keys->offset, *text;
+    if (keys->store == HR__STORE_TEXT || keys->store == HR__STORE_FILE) {
+      memcpy(&text, at, sizeof text);
+      free(text);
+    } else if (keys->store == HR__STORE_PART) {
+      hr__finish_values(keys->keys, at);
+    } else if (keys->store == HR__STORE_ARRAY) {
+      finish_array(keys, object);
+    }
+  }
+}
+
 enum hr_status hr__check_choice(const struct hr__builder *builder, const cJSON *object, const struct hr__key *keys,
                                 const char *noun, unsigned choice, bool complete) {
   const struct hr__key *selects = keys;

@@ -51,8 +51,11 @@ enum hr_status hr__build_models(struct hr__builder *builder);
 enum hr_status hr__build_network_speeds(struct hr__builder *builder);
 enum hr_status hr__build_costs(struct hr__builder *builder);
 enum hr_status hr__build_quotas(struct hr__builder *builder);
-enum hr_status hr__build_plan(struct hr__builder *builder); /* must be called after the cluster is built */
+enum hr_status hr__build_systems(struct hr__builder *builder); /* must be called after the policy is built */
+enum hr_status hr__build_plan(struct hr__builder *builder);    /* must be called after the cluster is built */
 
+/* Frees what hr__build_systems() has built. NULL is accepted. */
+void hr__systems_destroy(struct hr_systems *all);
 /* Frees the members of `source`, not `source` itself. */
 void hr__pool_source_finish(struct hr_pool_source *source);
 
@@ -179,6 +182,9 @@ enum hr_status hr__open_catalog(struct hr__builder *builder);
 enum hr_status hr__read(struct hr__builder *builder, const cJSON *object, const struct hr__key *keys, void *to);
 /* Does the same, but only for values that are neither objects nor lists. */
 enum hr_status hr__read_values(struct hr__builder *builder, const cJSON *object, const struct hr__key *keys, void *to);
+/* Frees the texts and arrays that hr__read() has stored in a struct, not the struct itself. Values by class are not
+   freed. */
+void hr__finish_values(const struct hr__key *keys, void *object);
 /* Checks the members of an object that belong to certain choices (`only_with` of the rows). `choice` is the value of
    the choice, and `noun` its name in messages, such as "spot model". If `complete` is set, members that the choice
    needs must exist. */

@@ -401,6 +401,7 @@ static enum hr_status build(struct hr__builder *builder) {
   if (status == HR_OK) status = hr__build_network_speeds(builder);
   if (status == HR_OK) status = hr__build_costs(builder);
   if (status == HR_OK) status = hr__build_quotas(builder);
+  if (status == HR_OK) status = hr__build_systems(builder);
   if (status == HR_OK) status = build_alerts(builder);
   if (status == HR_OK) status = build_replications(builder);
   if (status == HR_OK) status = hr__build_plan(builder);
@@ -451,6 +452,7 @@ void hr_scenario_destroy(struct hr_scenario *scenario) {
   hr_network_speeds_destroy(scenario->network_speeds);
   hr_cost_spec_finish(&scenario->costs);
   hr_quota_spec_destroy(scenario->quotas);
+  hr__systems_destroy(scenario->systems);
   hr_policy_choice_finish(&scenario->policy);
   free(scenario->replications.metric.text);
   free(scenario->replications.metric.place);
