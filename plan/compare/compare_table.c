@@ -55,7 +55,7 @@ static bool next_param(const char *label, struct title_piece *piece) {
 }
 
 static bool same_piece(struct title_piece a, struct title_piece b) {
-  return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
+  return a.length == b.length && (a.length == 0 || memcmp(a.at, b.at, a.length) == 0);
 }
 
 static bool has_param(const char *label, struct title_piece param) {
