@@ -30,6 +30,7 @@ static const struct next_rule {
               "compare %p --policies %o --replications 5 --set 'replications.workload={\"resample\":\"days\"}'",
               "is it chance?"},
              {"compare", 0, "compare %p --policies %o --report compare.html", "writes an HTML page"},
+             {"diff", 0, "why %p", "shows why jobs wait after the change"},
              {"plan", NEXT_FAILED, "why %p", "shows what jobs wait for"},
              {"plan", NEXT_BRIEF, "plan %p", "adds what-ifs"},
              {"plan", NEXT_LONG, "plan %p --forecast 3", "plans for the next 3 months"},

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "plan/diff/keys.h"
 #include "report/tables/json_tree.h"
 
 #include <inttypes.h>
@@ -248,12 +249,11 @@ bool hr__decisions_first(const struct hr__decisions *decisions, const char *chai
  * Which inputs of a run differ from those of its baseline, in the order in which a reader looks for a cause: the trace,
  * the keys of the scenario after overrides, other files.
  *
- * A baseline contains the scenario after overrides as JSON. Both scenarios are compared key by key. Entries of lists
- * that have names, such as pools, are matched by name, so that a pool that was inserted is one difference. A baseline
- * of an older program lacks the scenario; then only policy, seed and changed files are known.
+ * A baseline contains the scenario after overrides as JSON. Both scenarios are compared key by key (plan/diff/keys.h).
+ * A baseline of an older program lacks the scenario; then only policy, seed and changed files are known.
  */
 
-enum { MAX_LISTED = 12, VALUE_BYTES = 80, PATH_BYTES = 300 };
+enum { MAX_LISTED = 12 };
 
 /* ---- Scenarios, key by key -------------------------------------------------------------------------- */
 
@@ -265,98 +265,23 @@ struct key_differences {
   bool out_of_memory;
 };
 
-/* Writes a value: a text without quotes, other values as JSON. Long values are cut. */
-static const char *value_text(const cJSON *value, char *buffer) {
-  char *json = cJSON_IsString(value) ? NULL : cJSON_PrintUnformatted(value);
-  const char *text = value && cJSON_IsString(value) ? value->valuestring : json ? json : "";
-  snprintf(buffer, VALUE_BYTES, "%s", text);
-  if (strlen(text) >= VALUE_BYTES) memcpy(buffer + VALUE_BYTES - 4, "...", 4);
-  cJSON_free(json);
-  return buffer;
-}
-
-/* Adds a difference. `before` or `now` is NULL if the key exists only once. */
-static void add_difference(struct key_differences *to, const char *path, const cJSON *before, const cJSON *now) {
-  char was[VALUE_BYTES], is[VALUE_BYTES];
+/* Adds a difference. Called by hr__keys_compare. */
+static void add_difference(void *self, const struct hr__key_difference *difference) {
+  struct key_differences *to = self;
+  const char *path = difference->path;
+  const cJSON *before = difference->before, *now = difference->now;
+  char was[HR__KEY_VALUE_BYTES], is[HR__KEY_VALUE_BYTES];
   enum hr_status status = HR_OK;
   to->of_policy = to->of_policy || strncmp(path, "policy", strlen("policy")) == 0;
   to->of_seed = to->of_seed || strcmp(path, "seed") == 0;
   if (to->count++ >= MAX_LISTED) return;
   if (before && now)
-    status =
-        hr_notes_add(to->causes, "%.200s: %s %s -> %s", to->file, path, value_text(before, was), value_text(now, is));
+    status = hr_notes_add(to->causes, "%.200s: %s %s -> %s", to->file, path, hr__key_value_text(before, was),
+                          hr__key_value_text(now, is));
   else
     status = hr_notes_add(to->causes, "%.200s: %s %s: %s", to->file, path, now ? "added" : "removed",
-                          value_text(now ? now : before, is));
+                          hr__key_value_text(now ? now : before, is));
   to->out_of_memory = to->out_of_memory || status != HR_OK;
-}
-
-static void compare_values(struct key_differences *to, const char *path, const cJSON *before, const cJSON *now);
-
-/* Whether a key of the outermost object has no effect on runs. */
-static bool is_ignored(const char *path, const char *key) {
-  return path[0] == '\0' && (strcmp(key, "$schema") == 0 || strcmp(key, "description") == 0);
-}
-
-static void compare_member(struct key_differences *to, const char *path, const char *key, const cJSON *before,
-                           const cJSON *now) {
-  char member[PATH_BYTES];
-  if (is_ignored(path, key)) return;
-  snprintf(member, sizeof member, "%.200s%s%.80s", path, path[0] ? "." : "", key);
-  compare_values(to, member, before, now);
-}
-
-static void compare_objects(struct key_differences *to, const char *path, const cJSON *before, const cJSON *now) {
-  for (const cJSON *item = now->child; item; item = item->next)
-    compare_member(to, path, item->string, cJSON_GetObjectItemCaseSensitive(before, item->string), item);
-  for (const cJSON *item = before->child; item; item = item->next)
-    if (!cJSON_HasObjectItem(now, item->string) || !cJSON_GetObjectItemCaseSensitive(now, item->string))
-      compare_member(to, path, item->string, item, NULL);
-}
-
-static const char *name_of(const cJSON *entry) {
-  const cJSON *name = cJSON_IsObject(entry) ? cJSON_GetObjectItemCaseSensitive(entry, "name") : NULL;
-  return name && cJSON_IsString(name) ? name->valuestring : NULL;
-}
-
-static const cJSON *named(const cJSON *list, const char *name) {
-  for (const cJSON *entry = list->child; entry; entry = entry->next)
-    if (name_of(entry) && strcmp(name_of(entry), name) == 0) return entry;
-  return NULL;
-}
-
-static bool all_named(const cJSON *list) {
-  for (const cJSON *entry = list->child; entry; entry = entry->next)
-    if (!name_of(entry) || named(list, name_of(entry)) != entry) return false;
-  return true;
-}
-
-static void compare_lists(struct key_differences *to, const char *path, const cJSON *before, const cJSON *now) {
-  bool by_name = all_named(before) && all_named(now);
-  char index[16];
-  int i = 0;
-  if (!by_name && cJSON_GetArraySize(before) != cJSON_GetArraySize(now)) {
-    add_difference(to, path, before, now);
-    return;
-  }
-  for (const cJSON *entry = now->child; entry; entry = entry->next, i++) {
-    snprintf(index, sizeof index, "%d", i);
-    compare_member(to, path, index, by_name ? named(before, name_of(entry)) : cJSON_GetArrayItem(before, i), entry);
-  }
-  i = 0;
-  for (const cJSON *entry = before->child; by_name && entry; entry = entry->next, i++) {
-    snprintf(index, sizeof index, "%d", i);
-    if (!named(now, name_of(entry))) compare_member(to, path, index, entry, NULL);
-  }
-}
-
-static void compare_values(struct key_differences *to, const char *path, const cJSON *before, const cJSON *now) {
-  if (before && now && cJSON_IsObject(before) && cJSON_IsObject(now))
-    compare_objects(to, path, before, now);
-  else if (before && now && cJSON_IsArray(before) && cJSON_IsArray(now))
-    compare_lists(to, path, before, now);
-  else if (!before || !now || !cJSON_Compare(before, now, true))
-    add_difference(to, path, before, now);
 }
 
 /* Compares the scenarios. Returns false if one of them is unknown. */
@@ -364,7 +289,7 @@ static bool compare_scenarios(struct hr__check_case *item, struct key_difference
   cJSON *before = item->before->scenario ? cJSON_Parse(item->before->scenario) : NULL;
   cJSON *now = item->now.scenario ? cJSON_Parse(item->now.scenario) : NULL;
   bool known = cJSON_IsObject(before) && cJSON_IsObject(now);
-  if (known) compare_values(to, "", before, now);
+  if (known) hr__keys_compare(before, now, add_difference, to);
   if (known && to->count > MAX_LISTED &&
       hr_notes_add(to->causes, "%.200s: and %zu more keys", to->file, to->count - MAX_LISTED) != HR_OK)
     to->out_of_memory = true;

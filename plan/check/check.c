@@ -245,31 +245,14 @@ static void case_finish(struct hr__check_case *item) {
 
 /* ---- What a job waited for -------------------------------------------------------------------------- */
 
-/* Writes a sentence such as "It waited 12 min for free GPUs, 3 min behind the reservations of others in the queue." If
-   the job did not wait, *text remains unchanged. */
-static enum hr_status make_wait_text(const struct hr_waits *waits, hr_job job, char **text) {
-  const struct hr_wait *wait;
-  if (hr_waits_of(waits, job, &wait) == 0 || !wait->is_first || wait->n_parts == 0) return HR_OK;
-  const struct hr_wait_part *parts = hr_waits_parts(waits, wait);
-  size_t size = 0;
-  FILE *out = open_memstream(text, &size);
-  if (!out) return HR_NO_MEMORY;
-  for (uint32_t i = 0; i < wait->n_parts; i++) {
-    char duration[HR__NUMBER_BYTES];
-    fprintf(out, "%s%s %s", i ? ", " : "It waited ", hr__duration_text((double)parts[i].us / 1e6, duration),
-            hr_wait_reason_words((enum hr_wait_reason_kind)parts[i].reason));
-  }
-  fputc('.', out);
-  return fclose(out) == 0 ? HR_OK : HR_NO_MEMORY;
-}
-
 static enum hr_status observe_wait(struct hr_replay *replay, struct hr_waits *waits, hr_job job, char **text,
                                    struct hr_error *error) {
   enum hr_status status = hr_replay_add(replay, hr_waits_observer(waits), error);
   if (status == HR_OK) status = hr_replay_run(replay, error);
   if (status != HR_OK) return status;
   status = hr_waits_close(waits, replay->result);
-  if (status == HR_OK) status = make_wait_text(waits, job, text);
+  int64_t submit_us = replay->config.trace->submit_us[job.id];
+  if (status == HR_OK && !hr__wait_sentence(waits, job, submit_us, text)) status = HR_NO_MEMORY;
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory for the check");
 }
 

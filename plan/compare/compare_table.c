@@ -55,7 +55,7 @@ static bool next_param(const char *label, struct title_piece *piece) {
 }
 
 static bool same_piece(struct title_piece a, struct title_piece b) {
-  return a.length == b.length && (a.length == 0 || memcmp(a.at, b.at, a.length) == 0);
+  return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
 }
 
 static bool has_param(const char *label, struct title_piece param) {
@@ -89,10 +89,10 @@ static bool is_common(const struct titles *titles, const char *label, struct tit
 
 /* The only parameter that distinguishes a policy; its length is 0 if there are none or several. */
 static struct title_piece only_param(const struct titles *titles, const char *label) {
-  struct title_piece piece = {0}, found = {0};
+  struct title_piece piece = {0}, found = {"", 0};
   while (next_param(label, &piece)) {
     if (is_common(titles, label, piece)) continue;
-    if (found.length) return (struct title_piece){0};
+    if (found.length) return (struct title_piece){"", 0};
     found = piece;
   }
   return found;
@@ -115,7 +115,7 @@ static void find_common(struct titles *titles) {
   titles->one_key = titles->same_names;
   for (uint32_t i = 0; i < titles->count && titles->one_key; i++) {
     const struct hr_contender *self = &titles->contenders[i];
-    struct title_piece key = self->labelled ? (struct title_piece){0} : key_of(only_param(titles, self->label));
+    struct title_piece key = self->labelled ? (struct title_piece){"", 0} : key_of(only_param(titles, self->label));
     titles->one_key = self->labelled || (key.length && same_piece(key, key_of(only_param(titles, first))));
   }
 }

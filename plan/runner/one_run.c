@@ -9,7 +9,9 @@
 
 #include "base/hash.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "headroom/unstable/compare.h"
+#include "headroom/unstable/exports.h"
 #include "headroom/unstable/metrics.h"
 #include "headroom/unstable/replay.h"
 #include "report/metrics/parcels.h"
@@ -137,6 +139,23 @@ void hr__parcel_one_run(struct hr__parcel *parcel, struct hr__one_run *run) {
   hr__parcel_summary(parcel, &run->summary);
   put_notes(parcel, &run->notes);
   if (has_alerts) hr__parcel_alerts(parcel, &run->alerts);
+}
+
+bool hr__wait_sentence(const struct hr_waits *waits, hr_job job, int64_t at_us, char **text) {
+  const struct hr_wait *wait;
+  size_t size = 0, count = hr_waits_of(waits, job, &wait);
+  while (count && (wait->begin_us > at_us || wait->end_us <= at_us)) wait++, count--;
+  if (count == 0 || wait->n_parts == 0) return true;
+  const struct hr_wait_part *parts = hr_waits_parts(waits, wait);
+  FILE *out = open_memstream(text, &size);
+  if (!out) return false;
+  for (uint32_t i = 0; i < wait->n_parts; i++) {
+    char duration[HR__NUMBER_BYTES];
+    fprintf(out, "%s%s %s", i ? ", " : "It waited ", hr__duration_text((double)parts[i].us / 1e6, duration),
+            hr_wait_reason_words((enum hr_wait_reason_kind)parts[i].reason));
+  }
+  fputc('.', out);
+  return fclose(out) == 0;
 }
 
 static double clock_s(void) {

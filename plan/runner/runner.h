@@ -213,6 +213,12 @@ static inline void hr__one_run_finish(struct hr__one_run *run) {
   *run = (struct hr__one_run){0};
 }
 
+/* Sets *text to a sentence about the wait of the job that contains the time `at_us`, such as "It waited 12 min for free
+   GPUs, 3 min behind the reservations of others in the queue." Without such a wait, *text remains unchanged. The caller
+   frees it. Returns false when out of memory. */
+struct hr_waits;
+bool hr__wait_sentence(const struct hr_waits *waits, hr_job job, int64_t at_us, char **text);
+
 /* Copies a run into the parcel or out of it. If reading fails, the run must still be finished. */
 void hr__parcel_one_run(struct hr__parcel *parcel, struct hr__one_run *run);
 

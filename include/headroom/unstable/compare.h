@@ -2,7 +2,8 @@
 #ifndef HEADROOM_UNSTABLE_COMPARE_H
 #define HEADROOM_UNSTABLE_COMPARE_H
 
-/* Runs that are compared with each other: comparisons of policies, checks against a baseline, and sweeps. */
+/* Runs that are compared with each other: comparisons of policies, differences of two scenarios, checks against a
+   baseline, and sweeps. */
 
 #include "headroom/base.h"
 #include "headroom/report.h"
@@ -109,6 +110,47 @@ HR_API enum hr_status hr_comparison_write_csv(const char *path, const struct hr_
                                               struct hr_error *error);
 HR_API enum hr_status hr_comparison_write_markdown(const char *path, const struct hr_comparison *comparison,
                                                    struct hr_error *error);
+
+/* ---- Differences of two scenarios ------------------------------------------------------------------------ */
+
+/*
+ * The effect of a change: two scenarios, A and B, on the same trace with the same seed. Shows the keys in which the
+ * scenarios differ, waits by queue, metrics, and the first scheduling decision that differs. docs/reference/diff.md has
+ * the details.
+ */
+
+/* A scenario of the comparison. Everything is borrowed and must outlive the result. */
+struct hr_diff_side {
+  const char *label; /* for output: the path as the user wrote it */
+  const struct hr_scenario *scenario;
+  const char *const *overrides; /* overrides with which the scenario was loaded */
+  size_t n_overrides;
+  /* the jobs. Both sides must have jobs with equal submit times; other fields, such as classes, may differ if the
+     scenarios read the trace in different ways */
+  const struct hr_trace *trace;
+};
+
+struct hr_diff_config {
+  struct hr_diff_side sides[2]; /* A and B */
+  uint64_t seed;                /* of both runs */
+  uint32_t n_threads;
+  struct hr_progress progress; /* counts jobs of both runs; called from any thread, but not concurrently */
+};
+
+/* Runs both scenarios and compares the results. The result does not depend on the number of threads. If a run fails,
+   `error` names its side. The caller frees `*diff` with hr_diff_destroy. */
+struct hr_diff;
+HR_API enum hr_status hr_diff(const struct hr_diff_config *config, struct hr_diff **diff, struct hr_error *error);
+HR_API void hr_diff_destroy(struct hr_diff *diff);
+/* Returns the summary of the run of a side: 0 for A, 1 for B. It belongs to `diff`. */
+HR_API const struct hr_summary *hr_diff_summary(const struct hr_diff *diff, unsigned side);
+/* Returns notes on the runs. */
+HR_API const struct hr_notes *hr_diff_notes(const struct hr_diff *diff);
+/* Prints the differences, 80 columns wide. */
+HR_API enum hr_status hr_diff_print(FILE *out, const struct hr_diff *diff, bool colour);
+/* Writes the differences as JSON (docs/reference/schemas/diff.schema.json); `path` "-" is standard output. */
+HR_API enum hr_status hr_diff_write_json(const char *path, const struct hr_diff *diff, const struct hr_perf *perf,
+                                         struct hr_error *error);
 
 /* ---- Checks -------------------------------------------------------------------------------------------- */
 

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_PLAN_DIFF_DIFF_H
+#define HR_PLAN_DIFF_DIFF_H
+
+/* The results of a diff: the keys, queues and decisions in which two runs differ. Each structure owns its texts unless
+   its comment says otherwise; hr_diff_destroy frees them. */
+
+#include "headroom/unstable/compare.h"
+#include "plan/runner/runner.h"
+
+enum { HR__DIFF_SIDES = 2, HR__DIFF_SHOWN_DECISIONS = 4 };
+
+/* A key in which the scenarios differ. */
+struct hr__diff_key {
+  char *path, *shown;            /* as in struct hr__key_difference */
+  cJSON *values[HR__DIFF_SIDES]; /* NULL: the scenario lacks the key */
+};
+
+/* The waits of the jobs of a queue. The queue of a job is its field `queue`; if no job has one, its tenant. */
+struct hr__diff_queue {
+  char *name;                                    /* "": jobs without a queue */
+  uint64_t jobs[HR__DIFF_SIDES];                 /* submitted before the end of the run */
+  struct hr_distribution wait_s[HR__DIFF_SIDES]; /* of jobs that started */
+};
+
+/* A decision: a start, a rejection, or a stop of a job. */
+struct hr__diff_event {
+  int64_t at_us;
+  uint32_t job;
+  uint32_t place; /* hash of the nodes of a start */
+  uint8_t kind;   /* enum hr_event_kind */
+  uint8_t reason; /* enum hr_reason */
+};
+
+/* The decisions of a run, in order. */
+struct hr__diff_log {
+  struct hr__diff_event *events;
+  uint32_t count, capacity;
+  bool out_of_memory;
+};
+
+/* The decisions of one side at the first instant at which decisions differ. */
+struct hr__diff_decisions {
+  struct hr__diff_event shown[HR__DIFF_SHOWN_DECISIONS]; /* decisions that the other side does not make at this time */
+  uint64_t count; /* number of these decisions; may be larger than the number that is shown */
+  /* If this side starts a job: when the other side starts it; HR_NEVER_US: never. Otherwise 0. */
+  int64_t other_start_us;
+  bool other_rejects; /* the other side rejects this job */
+  char *wait; /* what the job waits for on the other side: a sentence; NULL: unknown, or it does not wait longer */
+};
+
+/* The first start of the list; NULL: there is none. */
+static inline const struct hr__diff_event *hr__diff_first_start(const struct hr__diff_decisions *decisions) {
+  for (uint64_t i = 0; i < decisions->count && i < HR__DIFF_SHOWN_DECISIONS; i++)
+    if (decisions->shown[i].kind == HR_EVENT_START) return &decisions->shown[i];
+  return NULL;
+}
+
+/* The first difference of decisions. Jobs and kinds of decisions are compared first. If they never differ, the nodes of
+   starts are compared. */
+struct hr__diff_first {
+  bool found;
+  bool only_nodes; /* all decisions are the same, but a job starts on other nodes */
+  int64_t at_us;
+  struct hr__diff_decisions sides[HR__DIFF_SIDES]; /* with only_nodes: the start of the job */
+};
+
+/* One run. */
+struct hr__diff_run {
+  struct hr__one_run run;
+  struct hr__diff_log log;
+  struct hr__diff_queue *queues; /* [n_queues]: of this run only; `jobs` and `wait_s` of the own side are set */
+  size_t n_queues;
+};
+
+struct hr_diff {
+  struct hr_diff_config config;
+  struct hr__diff_key *keys;
+  size_t n_keys;
+  bool out_of_memory; /* a key was lost */
+  struct hr__diff_run runs[HR__DIFF_SIDES];
+  struct hr__diff_queue *queues; /* the largest change of the sum of waits first */
+  size_t n_queues;
+  bool by_queue; /* the trace has the field `queue`; otherwise queues are tenants */
+  struct hr__diff_first first;
+  struct hr_notes notes;
+};
+
+/* The queues of a trace: the field `queue` of jobs or, if no job has it, the tenant. */
+static inline const uint32_t *hr__diff_queue_column(const struct hr_trace *trace) {
+  return trace->queue ? trace->queue : trace->tenant;
+}
+static inline const struct hr_names *hr__diff_queue_names(const struct hr_trace *trace) {
+  return trace->queue ? &trace->queues : &trace->tenants;
+}
+
+/* The name of the queue of a job; NULL: it has none. */
+static inline const char *hr__diff_queue_name(const struct hr_trace *trace, uint32_t job) {
+  const uint32_t *column = hr__diff_queue_column(trace);
+  return column && column[job] != HR_NONE ? hr__diff_queue_names(trace)->text[column[job]] : NULL;
+}
+
+#endif
