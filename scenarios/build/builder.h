@@ -54,6 +54,10 @@ enum hr_status hr__build_quotas(struct hr__builder *builder);
 enum hr_status hr__build_systems(struct hr__builder *builder); /* must be called after the policy is built */
 enum hr_status hr__build_plan(struct hr__builder *builder);    /* must be called after the cluster is built */
 
+/* Check the section of a system across keys (SYSTEM.c). `config` is the struct of the section, filled from its table.
+ */
+enum hr_status hr__check_kai(struct hr__builder *builder, const cJSON *section, void *config);
+
 /* Frees what hr__build_systems() has built. NULL is accepted. */
 void hr__systems_destroy(struct hr_systems *all);
 /* Frees the members of `source`, not `source` itself. */

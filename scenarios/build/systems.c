@@ -6,12 +6,12 @@
 
 #include "headroom/unstable/systems.h"
 
+#include "headroom/unstable/kai_config.h"
 #include "scenarios/build/builder.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Checks a section across keys; `config` is filled. Errors: see builder.h. */
 typedef enum hr_status check_system(struct hr__builder *builder, const cJSON *section, void *config);
 
 static const struct system {
@@ -19,7 +19,10 @@ static const struct system {
   size_t bytes;        /* of the struct */
   size_t offset;       /* of its pointer in struct hr_systems */
   check_system *check; /* NULL: no key depends on another */
-} systems[] = {{NULL, 0, 0, NULL}};
+} systems[] = {
+    {"kai", sizeof(struct hr_kai_config), offsetof(struct hr_systems, kai), hr__check_kai},
+    {NULL, 0, 0, NULL},
+};
 
 static void **place_of(struct hr_systems *all, const struct system *system) {
   return (void **)(void *)((char *)all + system->offset);

@@ -447,6 +447,7 @@ static const struct hr__key scenario_keys[] = {
          "Guarantees and limits of tenants, for policies that enforce quotas. Unused guarantees may be borrowed within "
          "a cohort, and by other cohorts.")},
     {"policy", OBJECT(hr__policy_keys), MUST, HELP("The scheduling policy and its parameters.")},
+    {"kai", OBJECT(hr__kai_keys), HELP("Queues and settings of KAI-Scheduler, for the policy kai.")},
     {"alerts", OBJECT(alert_keys), AT(PART, SCENARIO, alerts), HELP("Thresholds of alerts.")},
     {"replications", OBJECT(replication_keys), AT(PART, SCENARIO, replications),
      HELP("How often the scenario is run, each time with different random events.")},
