@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A pass of the backfill scheduler; see backfill.h. The time line is a linked list, because reservations split slots.
-   Invariant: slots are adjacent and in the order of time, and slot 0 begins at the time of the pass. */
+/*
+ * A pass of the backfill scheduler; see slurm.h. The slots of the time line are an array in the order of time, so that
+ * the nodes that are free during an interval are an AND over consecutive sets. A job that does not find enough nodes in
+ * an interval is tried again after the last slot that makes them too few, since every interval that contains this slot
+ * and the following ones fails too. Invariant: slots are adjacent, and slot 0 begins at the time of the pass.
+ */
 
 #include "policies/slurm/slurm.h"
 
@@ -26,14 +30,13 @@ static uint32_t *licenses_of(const struct hr__slurm_timeline *line, uint32_t slo
 
 static uint32_t count_of(const uint64_t *set, uint32_t n_words) {
   uint32_t count = 0;
-  for (uint32_t w = 0; w < n_words; w++)
-    for (uint64_t rest = set[w]; rest; rest &= rest - 1) count++;
+  for (uint32_t w = 0; w < n_words; w++) count += (uint32_t)__builtin_popcountll(set[w]);
   return count;
 }
 
 static void begin_line(struct hr__slurm_timeline *line, const uint32_t *licenses, int64_t from_us, int64_t to_us) {
   line->n_slots = 1;
-  line->slots[0] = (struct hr__slurm_slot){from_us, to_us, HR_NONE};
+  line->slots[0] = (struct hr__slurm_slot){from_us, to_us};
   for (uint32_t w = 0; w < line->n_words; w++) line->nodes[w] = UINT64_MAX;
   if (line->n_nodes % 64) line->nodes[line->n_words - 1] = (UINT64_C(1) << line->n_nodes % 64) - 1;
   if (line->n_license_kinds) memcpy(line->licenses, licenses, line->n_license_kinds * sizeof *licenses);
@@ -42,29 +45,47 @@ static void begin_line(struct hr__slurm_timeline *line, const uint32_t *licenses
   if (line->part_reserves) memset(line->part_reserves, 0, line->n_partitions * sizeof *line->part_reserves);
 }
 
-/* ---- Reservations ----------------------------------------------------------------------------------- */
+/* ---- Slots ------------------------------------------------------------------------------------------ */
 
-/* Splits the slot that contains a time within, so that a slot begins at this time. */
-static void split_at(struct hr__slurm_timeline *line, int64_t time_us) {
-  uint32_t at = 0;
-  while (at != HR_NONE && line->slots[at].end_us <= time_us) at = line->slots[at].next;
-  if (at == HR_NONE || line->slots[at].begin_us >= time_us || line->n_slots == line->max_slots) return;
-  uint32_t new = line->n_slots++;
-  line->slots[new] = (struct hr__slurm_slot){time_us, line->slots[at].end_us, line->slots[at].next};
-  line->slots[at].end_us = time_us;
-  line->slots[at].next = new;
-  memcpy(nodes_of(line, new), nodes_of(line, at), line->n_words * sizeof(uint64_t));
+/* Returns the slot that contains a time; n_slots if the time is after the window, 0 if it is before. */
+static uint32_t slot_at(const struct hr__slurm_timeline *line, int64_t time_us) {
+  uint32_t low = 0, high = line->n_slots;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (line->slots[middle].end_us > time_us)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
+/* Returns the first slot that begins at a time or later. */
+static uint32_t slot_from(const struct hr__slurm_timeline *line, int64_t time_us) {
+  uint32_t at = slot_at(line, time_us);
+  return at < line->n_slots && line->slots[at].begin_us < time_us ? at + 1 : at;
+}
+
+/* Splits the slot that contains a time within, so that a slot begins at this time. Returns the first slot that begins
+   at the time or later. */
+static uint32_t split_at(struct hr__slurm_timeline *line, int64_t time_us) {
+  uint32_t at = slot_at(line, time_us);
+  if (at == line->n_slots || line->slots[at].begin_us >= time_us) return at;
+  if (line->n_slots == line->max_slots) return at + 1;
+  uint32_t new = at + 1, n_moved = line->n_slots++ - at;
+  memmove(&line->slots[new], &line->slots[at], n_moved * sizeof *line->slots);
+  memmove(nodes_of(line, new), nodes_of(line, at), n_moved * line->n_words * sizeof(uint64_t));
   if (line->n_license_kinds)
-    memcpy(licenses_of(line, new), licenses_of(line, at), line->n_license_kinds * sizeof(uint32_t));
+    memmove(licenses_of(line, new), licenses_of(line, at), n_moved * line->n_license_kinds * sizeof(uint32_t));
+  line->slots[at].end_us = line->slots[new].begin_us = time_us;
+  return new;
 }
 
 /* Removes nodes and licences of a job from all slots from `from_us` to `to_us`. */
 static void reserve(struct hr__slurm_timeline *line, const struct hr__slurm_queued *job, const uint64_t *set,
                     int64_t from_us, int64_t to_us) {
-  split_at(line, from_us);
-  split_at(line, to_us);
-  for (uint32_t at = 0; at != HR_NONE; at = line->slots[at].next) {
-    if (line->slots[at].begin_us < from_us || line->slots[at].begin_us >= to_us) continue;
+  uint32_t first = split_at(line, from_us), end = split_at(line, to_us);
+  for (uint32_t at = first; at < end; at++) {
     for (uint32_t w = 0; w < line->n_words; w++) nodes_of(line, at)[w] &= ~set[w];
     if (!job->n_licenses) continue;
     uint32_t *left = &licenses_of(line, at)[job->license];
@@ -74,34 +95,39 @@ static void reserve(struct hr__slurm_timeline *line, const struct hr__slurm_queu
 
 /* ---- Testing a job ---------------------------------------------------------------------------------- */
 
-/* Reduces the scratch set to the nodes that are not reserved at any time from `from_us` to `to_us`. Returns whether the
-   licences suffice. `*later_us` is the end of the first slot that ends after `from_us` and is not the last one;
-   otherwise unchanged. */
-static bool usable_nodes(const struct hr__slurm_timeline *line, const struct hr__slurm_queued *job, int64_t from_us,
-                         int64_t to_us, int64_t *later_us) {
-  for (uint32_t w = 0; w < line->n_words; w++) line->set[w] = job->usable ? job->usable[w] : UINT64_MAX;
-  bool licensed = true, found_later = false;
-  for (uint32_t at = 0; at != HR_NONE; at = line->slots[at].next) {
-    const struct hr__slurm_slot *slot = &line->slots[at];
-    if (slot->end_us <= from_us) continue;
-    if (!found_later && slot->next != HR_NONE) {
-      *later_us = slot->end_us;
-      found_later = true;
-    }
-    if (slot->begin_us >= to_us) break;
-    for (uint32_t w = 0; w < line->n_words; w++) line->set[w] &= nodes_of(line, at)[w];
-    if (job->n_licenses && licenses_of(line, at)[job->license] < job->n_licenses) licensed = false;
+/* Adds a slot to the set of usable nodes. Returns whether enough nodes and licences are left. */
+static bool add_slot(const struct hr__slurm_timeline *line, const struct hr__slurm_queued *job, uint32_t at) {
+  const uint64_t *nodes = nodes_of(line, at);
+  uint64_t lost = 0;
+  for (uint32_t w = 0; w < line->n_words; w++) {
+    lost |= line->set[w] & ~nodes[w];
+    line->set[w] &= nodes[w];
   }
-  return licensed;
+  if (job->n_licenses && licenses_of(line, at)[job->license] < job->n_licenses) return false;
+  return !lost || count_of(line->set, line->n_words) >= job->min_nodes;
+}
+
+/* Reduces the scratch set to the nodes that are not reserved in the slots from `first` to before `end`. Returns the
+   last slot after which too few are left or the licences do not suffice; HR_NONE if they suffice. */
+static uint32_t blocking_slot(const struct hr__slurm_timeline *line, const struct hr__slurm_queued *job, uint32_t first,
+                              uint32_t end) {
+  for (uint32_t w = 0; w < line->n_words; w++) line->set[w] = job->usable ? job->usable[w] : UINT64_MAX;
+  for (uint32_t at = end; at > first; at--)
+    if (!add_slot(line, job, at - 1)) return at - 1;
+  return HR_NONE;
+}
+
+void hr__slurm_unreserved(const struct hr__slurm_timeline *line, int64_t to_us, uint64_t *set) {
+  for (uint32_t at = 0; at < line->n_slots && line->slots[at].begin_us < to_us; at++)
+    for (uint32_t w = 0; w < line->n_words; w++) set[w] &= nodes_of(line, at)[w];
 }
 
 /* Returns whether a reservation uses one of the chosen nodes, or the licences do not suffice, from `from_us` to
    `to_us`. */
 static bool overlaps(const struct hr__slurm_timeline *line, const struct hr__slurm_queued *job, int64_t from_us,
                      int64_t to_us) {
-  for (uint32_t at = 0; at != HR_NONE; at = line->slots[at].next) {
-    const struct hr__slurm_slot *slot = &line->slots[at];
-    if (slot->end_us <= from_us || slot->begin_us >= to_us) continue;
+  uint32_t end = slot_from(line, to_us);
+  for (uint32_t at = slot_at(line, from_us); at < end; at++) {
     for (uint32_t w = 0; w < line->n_words; w++)
       if (line->set[w] & ~nodes_of(line, at)[w]) return true;
     if (job->n_licenses && licenses_of(line, at)[job->license] < job->n_licenses) return true;
@@ -113,13 +139,15 @@ static bool overlaps(const struct hr__slurm_timeline *line, const struct hr__slu
    HR_NEVER_US if not found within the window. */
 static int64_t find_start(const struct pass *pass, const struct hr__slurm_queued *job) {
   struct hr__slurm_timeline *line = pass->line;
+  uint32_t n_usable = job->usable ? count_of(job->usable, line->n_words) : line->n_nodes;
+  if (n_usable < job->min_nodes) return HR_NEVER_US;
   int64_t from_us = pass->now_us;
   for (;;) {
-    int64_t later_us = HR_NEVER_US, start_us = 0;
-    bool licensed = usable_nodes(line, job, from_us, from_us + job->limit_us, &later_us);
-    bool found = licensed && count_of(line->set, line->n_words) >= job->min_nodes &&
-                 pass->selector->find(pass->selector->self, job->job, pass->now_us, line->set, &start_us);
-    if (found) {
+    uint32_t first = slot_at(line, from_us), end = slot_from(line, from_us + job->limit_us);
+    uint32_t blocking = blocking_slot(line, job, first, end), next = blocking == HR_NONE ? first : blocking;
+    int64_t later_us = next + 1 < line->n_slots ? line->slots[next].end_us : HR_NEVER_US, start_us = 0;
+    if (blocking == HR_NONE &&
+        pass->selector->find(pass->selector->self, job->job, pass->now_us, line->set, &start_us)) {
       if (start_us < from_us) start_us = from_us;
       if (start_us > pass->now_us + pass->limits->window_us) return HR_NEVER_US;
       if (start_us == from_us || !overlaps(line, job, start_us, start_us + job->limit_us)) return start_us;
@@ -174,9 +202,10 @@ uint32_t hr__slurm_backfill(struct hr__slurm_timeline *line, const struct hr__sl
   const struct pass pass = {line, limits, selector, now_us};
   begin_line(line, licenses, now_us, now_us + limits->window_us);
   uint32_t n_tested = 0, n_started = 0;
+  for (uint32_t i = 0; i < n_queued; i++) planned[i] = (struct hr__slurm_planned){HR_NEVER_US, false};
   for (uint32_t i = 0; i < n_queued; i++) {
-    planned[i] = (struct hr__slurm_planned){HR_NEVER_US, false};
-    if (n_tested == limits->max_job_test || (limits->max_job_start && n_started == limits->max_job_start)) continue;
+    if (selector->any_may_start && !selector->any_may_start(selector->self, i)) break;
+    if (n_tested == limits->max_job_test || (limits->max_job_start && n_started == limits->max_job_start)) break;
     if (is_over_limit(&pass, &queue[i])) continue;
     n_tested++;
     planned[i].was_tested = true;

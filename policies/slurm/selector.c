@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The choice of nodes of select/cons_tres; see selector.h. */
+/* The choice of nodes of select/cons_tres; see selector.h. Invariant: `at_least` belongs to `used`; the lists of
+   releases belong to the running jobs while `has_releases` is set. */
 
 #include "policies/slurm/selector.h"
 
@@ -12,6 +13,48 @@ static bool has(const uint64_t *set, uint32_t node) {
   return set[node / 64] >> node % 64 & 1;
 }
 
+static uint32_t count_of(const uint64_t *a, const uint64_t *b, uint32_t n_words) {
+  uint32_t count = 0;
+  for (uint32_t w = 0; w < n_words; w++) count += (uint32_t)__builtin_popcountll(a[w] & b[w]);
+  return count;
+}
+
+/* The GPUs that are free if `used` are in use. A recorded state, whose times are whole seconds, may use too many. */
+static uint32_t free_of(const struct hr__slurm_nodes *nodes, uint32_t node, uint32_t used) {
+  return used < nodes->gpus[node] ? nodes->gpus[node] - used : 0;
+}
+
+static uint64_t *at_least(const struct hr__slurm_nodes *nodes, uint32_t gpus) {
+  return nodes->at_least + (size_t)gpus * nodes->n_words;
+}
+
+bool hr__slurm_nodes_create(struct hr__slurm_nodes *nodes, struct hr_arena *arena, const uint32_t *gpus,
+                            uint32_t n_nodes, int64_t origin_us) {
+  *nodes = (struct hr__slurm_nodes){
+      .n_nodes = n_nodes, .n_words = (n_nodes + 63) / 64, .gpus = gpus, .origin_us = origin_us};
+  uint64_t sum = 0;
+  for (uint32_t n = 0; n < n_nodes; n++) {
+    sum += gpus[n];
+    if (gpus[n] > nodes->max_gpus) nodes->max_gpus = gpus[n];
+  }
+  size_t n_counts = (size_t)nodes->max_gpus + 1, n_words = nodes->n_words;
+  nodes->used = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *nodes->used);
+  nodes->chosen = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *nodes->chosen);
+  nodes->future = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *nodes->future);
+  nodes->at_least = hr_arena_alloc(arena, (n_counts * n_words + 1) * sizeof *nodes->at_least);
+  nodes->releases = hr_arena_alloc(arena, (n_counts * n_nodes + 1) * sizeof *nodes->releases);
+  nodes->n_releases = hr_arena_alloc(arena, n_counts * sizeof *nodes->n_releases);
+  nodes->full = hr_arena_alloc(arena, (n_words + 1) * sizeof *nodes->full);
+  nodes->last = hr_arena_alloc(arena, (n_words + 1) * sizeof *nodes->last);
+  nodes->running = hr_arena_alloc(arena, (size_t)(sum + 1) * sizeof *nodes->running);
+  if (!nodes->used || !nodes->chosen || !nodes->future || !nodes->at_least || !nodes->releases || !nodes->n_releases ||
+      !nodes->full || !nodes->last || !nodes->running)
+    return false;
+  for (uint32_t n = 0; n < n_nodes; n++)
+    for (uint32_t g = 0; g <= gpus[n]; g++) at_least(nodes, g)[n / 64] |= UINT64_C(1) << n % 64;
+  return true;
+}
+
 /* ---- Choosing nodes --------------------------------------------------------------------------------- */
 
 /* A run of consecutive nodes that can be used. */
@@ -19,54 +62,75 @@ struct node_run {
   uint32_t first, count;
 };
 
+/* Returns the first node from `from` on that is in the set (`flip` 0) or not in it (`flip` UINT64_MAX). */
+static uint32_t next_node(const uint64_t *set, uint32_t n_words, uint32_t from, uint64_t flip) {
+  uint64_t mask = UINT64_MAX << from % 64;
+  for (uint32_t w = from / 64; w < n_words; w++, mask = UINT64_MAX) {
+    uint64_t word = (set[w] ^ flip) & mask;
+    if (word) return w * 64 + (uint32_t)__builtin_ctzll(word);
+  }
+  return n_words * 64;
+}
+
 /* Finds the run to use next for a job that still needs `wanted` nodes: the smallest that suffices, otherwise the
-   largest. Nodes that are chosen already are not in the set any more. */
-static struct node_run best_run(const struct hr__slurm_nodes *nodes, const uint32_t *used, uint32_t gpus,
-                                uint32_t wanted, const uint64_t *set) {
-  struct node_run best = {0, 0}, run = {0, 0};
-  for (uint32_t n = 0; n <= nodes->n_nodes; n++) {
-    bool usable = n < nodes->n_nodes && has(set, n) && nodes->gpus[n] >= used[n] && nodes->gpus[n] - used[n] >= gpus;
-    if (usable) {
-      if (run.count++ == 0) run.first = n;
-      continue;
-    }
-    if (run.count > 0) {
-      bool suffices = run.count >= wanted, best_suffices = best.count >= wanted && best.count > 0;
-      bool better = suffices ? !best_suffices || run.count < best.count : !best_suffices && run.count > best.count;
-      if (better) best = run;
-    }
-    run.count = 0;
+   largest; of equal runs the first. */
+static struct node_run best_run(const uint64_t *set, uint32_t n_words, uint32_t wanted) {
+  struct node_run best = {0, 0};
+  for (uint32_t at = next_node(set, n_words, 0, 0); at < n_words * 64;) {
+    uint32_t end = next_node(set, n_words, at, UINT64_MAX);
+    const struct node_run run = {at, end - at};
+    if (run.count == wanted) return run;
+    bool suffices = run.count > wanted, best_suffices = best.count > wanted;
+    if (suffices ? !best_suffices || run.count < best.count : !best_suffices && run.count > best.count) best = run;
+    at = next_node(set, n_words, end, 0);
   }
   return best;
 }
 
-/* Chooses nodes among those of a set that have enough free GPUs; `used` are the GPUs in use. */
-static bool choose(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, const uint32_t *used,
-                   uint64_t *set) {
-  uint32_t n_chosen = 0;
-  uint32_t n_full = shape->last_gpus < shape->gpus_per_node ? shape->nodes - 1 : shape->nodes;
-  while (n_chosen < shape->nodes) {
-    uint32_t wanted = n_chosen < n_full ? n_full - n_chosen : 1;
-    uint32_t gpus = n_chosen < n_full ? shape->gpus_per_node : shape->last_gpus;
-    struct node_run run = best_run(nodes, used, gpus, wanted, set);
+/* Takes `wanted` nodes out of the scratch sets, from run to run, and appends them to the chosen ones. */
+static uint32_t take_nodes(struct hr__slurm_nodes *nodes, const uint64_t *from, uint32_t wanted, uint32_t n_chosen) {
+  while (wanted > 0) {
+    struct node_run run = best_run(from, nodes->n_words, wanted);
     if (run.count == 0) break;
-    for (uint32_t i = 0; i < run.count && i < wanted; i++) {
+    for (uint32_t i = 0; i < run.count && wanted > 0; i++, wanted--) {
       uint32_t node = run.first + i;
       nodes->chosen[n_chosen++] = node;
-      set[node / 64] &= ~(UINT64_C(1) << node % 64);
+      nodes->full[node / 64] &= ~(UINT64_C(1) << node % 64);
+      nodes->last[node / 64] &= ~(UINT64_C(1) << node % 64);
     }
   }
-  if (n_chosen < shape->nodes) {
-    for (uint32_t i = 0; i < n_chosen; i++) set[nodes->chosen[i] / 64] |= UINT64_C(1) << nodes->chosen[i] % 64;
-    return false;
-  }
+  return n_chosen;
+}
+
+/* The nodes of a shape that need all GPUs per node; the last one may need fewer. */
+static uint32_t full_nodes(const struct hr__slurm_shape *shape) {
+  return shape->last_gpus < shape->gpus_per_node ? shape->nodes - 1 : shape->nodes;
+}
+
+/* Chooses nodes: all but the last in the scratch set `full`, the last in `last`, which contains `full`. */
+static bool choose(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint64_t *set) {
+  uint32_t n_full = full_nodes(shape), n_chosen = take_nodes(nodes, nodes->full, n_full, 0);
+  if (n_chosen < n_full || take_nodes(nodes, nodes->last, shape->nodes - n_full, n_chosen) < shape->nodes) return false;
   memset(set, 0, nodes->n_words * sizeof *set);
-  for (uint32_t i = 0; i < n_chosen; i++) set[nodes->chosen[i] / 64] |= UINT64_C(1) << nodes->chosen[i] % 64;
+  for (uint32_t i = 0; i < shape->nodes; i++) set[nodes->chosen[i] / 64] |= UINT64_C(1) << nodes->chosen[i] % 64;
   return true;
 }
 
+bool hr__slurm_fits_now(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, const uint64_t *set) {
+  if (shape->gpus_per_node > nodes->max_gpus) return false;
+  uint32_t n_full = full_nodes(shape);
+  if (count_of(set, at_least(nodes, shape->gpus_per_node), nodes->n_words) < n_full) return false;
+  return n_full == shape->nodes || count_of(set, at_least(nodes, shape->last_gpus), nodes->n_words) >= shape->nodes;
+}
+
 bool hr__slurm_select_now(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint64_t *set) {
-  return choose(nodes, shape, nodes->used, set);
+  if (!hr__slurm_fits_now(nodes, shape, set)) return false;
+  const uint64_t *full = at_least(nodes, shape->gpus_per_node), *last = at_least(nodes, shape->last_gpus);
+  for (uint32_t w = 0; w < nodes->n_words; w++) {
+    nodes->full[w] = set[w] & full[w];
+    nodes->last[w] = set[w] & last[w];
+  }
+  return choose(nodes, shape, set);
 }
 
 /* ---- Expected starts -------------------------------------------------------------------------------- */
@@ -81,8 +145,41 @@ static uint32_t gpus_on(const struct hr__slurm_shape *shape, uint32_t index) {
   return index + 1 == shape->nodes ? shape->last_gpus : shape->gpus_per_node;
 }
 
-static void release(uint32_t *used, const struct hr__slurm_running *running) {
-  for (uint32_t i = 0; i < running->shape.nodes; i++) used[running->nodes[i]] -= gpus_on(&running->shape, i);
+static void list_releases(struct hr__slurm_nodes *nodes) {
+  if (nodes->has_releases) return;
+  nodes->has_releases = true;
+  memset(nodes->n_releases, 0, ((size_t)nodes->max_gpus + 1) * sizeof *nodes->n_releases);
+  memcpy(nodes->future, nodes->used, nodes->n_nodes * sizeof *nodes->future);
+  for (uint32_t r = 0; r < nodes->n_running; r++) {
+    const struct hr__slurm_running *running = &nodes->running[r];
+    for (uint32_t i = 0; i < running->shape.nodes; i++) {
+      uint32_t node = running->nodes[i], before = free_of(nodes, node, nodes->future[node]);
+      nodes->future[node] -= gpus_on(&running->shape, i);
+      for (uint32_t g = before + 1; g <= free_of(nodes, node, nodes->future[node]); g++)
+        nodes->releases[(size_t)g * nodes->n_nodes + nodes->n_releases[g]++] = (struct hr__slurm_release){node, r + 1};
+    }
+  }
+}
+
+/* Returns how many of the first running jobs must end until `wanted` nodes of a set have `gpus` free GPUs; HR_NONE if
+   they never have. */
+static uint32_t rank_of(const struct hr__slurm_nodes *nodes, uint32_t gpus, uint32_t wanted, const uint64_t *set) {
+  uint32_t count = count_of(set, at_least(nodes, gpus), nodes->n_words);
+  if (count >= wanted) return 0;
+  const struct hr__slurm_release *list = nodes->releases + (size_t)gpus * nodes->n_nodes;
+  for (uint32_t i = 0; i < nodes->n_releases[gpus]; i++)
+    if (has(set, list[i].node) && ++count == wanted) return list[i].rank;
+  return HR_NONE;
+}
+
+/* Writes the nodes of a set that have `gpus` free GPUs after the first `rank` running jobs have ended. */
+static void free_nodes_after(const struct hr__slurm_nodes *nodes, uint32_t gpus, uint32_t rank, const uint64_t *set,
+                             uint64_t *to) {
+  const uint64_t *now = at_least(nodes, gpus);
+  for (uint32_t w = 0; w < nodes->n_words; w++) to[w] = set[w] & now[w];
+  const struct hr__slurm_release *list = nodes->releases + (size_t)gpus * nodes->n_nodes;
+  for (uint32_t i = 0; i < nodes->n_releases[gpus] && list[i].rank <= rank; i++)
+    to[list[i].node / 64] |= set[list[i].node / 64] & UINT64_C(1) << list[i].node % 64;
 }
 
 /* The end of the first batch, without its length: the next multiple of the length after the first job ends. */
@@ -91,55 +188,98 @@ static int64_t batch_base(const struct hr__slurm_nodes *nodes, int64_t end_us) {
   return end_us + FIRST_BATCH_US - (into_us < 0 ? into_us + FIRST_BATCH_US : into_us);
 }
 
+/* Returns the first running job from `from` on that ends after a time; n_running if none does. */
+static uint32_t first_after(const struct hr__slurm_nodes *nodes, uint32_t from, int64_t time_us) {
+  uint32_t low = from, high = nodes->n_running;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (nodes->running[middle].end_us > time_us)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
+/* Returns the last job of a batch that begins with job `at`: the first job on the set whose successor ends after the
+   batch, otherwise the last job on the set. Job `needed` - 1 is on the set, and not before `at`. */
+static uint32_t last_of_batch(const struct hr__slurm_nodes *nodes, uint32_t at, int64_t batch_end_us, uint32_t needed,
+                              const uint64_t *set) {
+  uint32_t after = first_after(nodes, at, batch_end_us), from = after > at + 1 ? after - 1 : at;
+  for (uint32_t i = from; i < nodes->n_running; i++)
+    if (overlaps(&nodes->running[i], set)) return i;
+  while (from > needed && !overlaps(&nodes->running[from - 1], set)) from--;
+  return from - 1;
+}
+
+/* Finds the last running job of the first batch whose end gives the set enough free GPUs, which happens when the first
+   `needed` jobs have ended. */
+static uint32_t last_to_wait_for(const struct hr__slurm_nodes *nodes, uint32_t needed, const uint64_t *set) {
+  uint32_t at = 0;
+  while (!overlaps(&nodes->running[at], set)) at++;
+  int64_t base_us = batch_base(nodes, nodes->running[at].end_us), batch_us = FIRST_BATCH_US;
+  for (;;) {
+    uint32_t last = last_of_batch(nodes, at, base_us + batch_us, needed, set);
+    if (last + 1 >= needed) return last;
+    at = last + 1;
+    do batch_us *= 2;
+    while (nodes->running[at].end_us > base_us + batch_us);
+  }
+}
+
 bool hr__slurm_select(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, int64_t now_us, uint64_t *set,
                       int64_t *start_us) {
   *start_us = now_us;
   if (hr__slurm_select_now(nodes, shape, set)) return true;
-  memcpy(nodes->future, nodes->used, nodes->n_nodes * sizeof *nodes->future);
-  int64_t base_us = HR_NEVER_US, batch_us = FIRST_BATCH_US;
-  uint32_t at = 0;
-  while (at < nodes->n_running) {
-    int64_t last_us = HR_NEVER_US;
-    while (at < nodes->n_running) {
-      const struct hr__slurm_running *running = &nodes->running[at++];
-      if (!overlaps(running, set)) continue;
-      if (base_us == HR_NEVER_US) base_us = batch_base(nodes, running->end_us);
-      last_us = running->end_us;
-      release(nodes->future, running);
-      if (at < nodes->n_running && nodes->running[at].end_us > base_us + batch_us) break;
-    }
-    if (last_us == HR_NEVER_US) return false;
-    do batch_us *= 2;
-    while (at < nodes->n_running && nodes->running[at].end_us > base_us + batch_us);
-    if (!choose(nodes, shape, nodes->future, set)) continue;
-    *start_us = last_us > now_us ? last_us : now_us + HR_SECOND_US; // a job that is over its limit ends soon
-    return true;
+  if (shape->gpus_per_node > nodes->max_gpus) return false;
+  list_releases(nodes);
+  uint32_t needed = rank_of(nodes, shape->gpus_per_node, full_nodes(shape), set);
+  if (needed != HR_NONE && full_nodes(shape) < shape->nodes) {
+    uint32_t also = rank_of(nodes, shape->last_gpus, shape->nodes, set);
+    if (also > needed) needed = also;
   }
-  return false;
+  if (needed == HR_NONE) return false;
+  uint32_t last = last_to_wait_for(nodes, needed, set);
+  free_nodes_after(nodes, shape->gpus_per_node, last + 1, set, nodes->full);
+  free_nodes_after(nodes, shape->last_gpus, last + 1, set, nodes->last);
+  int64_t end_us = nodes->running[last].end_us;
+  *start_us = end_us > now_us ? end_us : now_us + HR_SECOND_US; // a job that is over its limit ends soon
+  return choose(nodes, shape, set);
 }
 
 /* ---- Running jobs ----------------------------------------------------------------------------------- */
 
+static void set_used(struct hr__slurm_nodes *nodes, uint32_t node, uint32_t used) {
+  uint32_t before = free_of(nodes, node, nodes->used[node]), after = free_of(nodes, node, used);
+  uint64_t bit = UINT64_C(1) << node % 64;
+  for (uint32_t g = after + 1; g <= before; g++) at_least(nodes, g)[node / 64] &= ~bit;
+  for (uint32_t g = before + 1; g <= after; g++) at_least(nodes, g)[node / 64] |= bit;
+  nodes->used[node] = used;
+}
+
 void hr__slurm_nodes_add(struct hr__slurm_nodes *nodes, uint32_t job, const struct hr__slurm_shape *shape,
                          int64_t end_us, uint32_t *at) {
-  uint32_t place = nodes->n_running++;
-  for (; place > 0 && nodes->running[place - 1].end_us > end_us; place--)
-    nodes->running[place] = nodes->running[place - 1];
+  uint32_t place = first_after(nodes, 0, end_us);
+  memmove(&nodes->running[place + 1], &nodes->running[place], (nodes->n_running - place) * sizeof *nodes->running);
+  nodes->n_running++;
   nodes->running[place] = (struct hr__slurm_running){job, end_us, *shape, at};
   for (uint32_t i = 0; i < shape->nodes; i++) {
     at[i] = nodes->chosen[i];
-    nodes->used[at[i]] += gpus_on(shape, i);
+    set_used(nodes, at[i], nodes->used[at[i]] + gpus_on(shape, i));
   }
+  nodes->has_releases = false;
 }
 
 uint32_t *hr__slurm_nodes_remove(struct hr__slurm_nodes *nodes, uint32_t job, uint32_t *n_nodes) {
   uint32_t place = 0;
   while (place < nodes->n_running && nodes->running[place].job != job) place++;
   if (place == nodes->n_running) return NULL;
-  uint32_t *at = nodes->running[place].nodes;
-  *n_nodes = nodes->running[place].shape.nodes;
-  release(nodes->used, &nodes->running[place]);
+  const struct hr__slurm_running removed = nodes->running[place];
+  for (uint32_t i = 0; i < removed.shape.nodes; i++)
+    set_used(nodes, removed.nodes[i], nodes->used[removed.nodes[i]] - gpus_on(&removed.shape, i));
   nodes->n_running--;
   memmove(&nodes->running[place], &nodes->running[place + 1], (nodes->n_running - place) * sizeof *nodes->running);
-  return at;
+  nodes->has_releases = false;
+  *n_nodes = removed.shape.nodes;
+  return removed.nodes;
 }

@@ -13,6 +13,9 @@
  * end up to 30 seconds after a multiple of 30 seconds; each next batch is twice as long. The job is expected to start
  * when the last job of the first sufficient batch ends, on nodes that are chosen among all nodes that are free then.
  *
+ * To find this batch without releasing the running jobs one by one, the nodes are listed in the order in which they get
+ * at least 1, 2, 3 ... free GPUs. The lists are built again after running jobs have changed.
+ *
  * Source: src/plugins/select/cons_tres/job_test.c and src/common/gres_select of SchedMD/slurm.
  */
 
@@ -34,30 +37,48 @@ struct hr__slurm_running {
   uint32_t *nodes; /* [shape.nodes] the nodes, in the order of the shape */
 };
 
-/* The nodes and the running jobs. The caller allocates the arrays. */
+/* A node gets enough free GPUs when running job number `rank` - 1 ends. */
+struct hr__slurm_release {
+  uint32_t node, rank;
+};
+
+/* The nodes and the running jobs. Created by hr__slurm_nodes_create. */
 struct hr__slurm_nodes {
-  uint32_t n_nodes, n_words;         /* n_words = (n_nodes + 63) / 64 */
-  const uint32_t *gpus;              /* [n_nodes] GPUs of each node */
-  uint32_t *used;                    /* [n_nodes] GPUs in use */
-  uint32_t *future;                  /* [n_nodes] scratch */
-  uint32_t *chosen;                  /* [n_nodes] scratch */
+  uint32_t n_nodes, n_words; /* n_words = (n_nodes + 63) / 64 */
+  uint32_t max_gpus;         /* the most GPUs of a node */
+  const uint32_t *gpus;      /* [n_nodes] GPUs of each node */
+  uint32_t *used;            /* [n_nodes] GPUs in use */
+  uint32_t *chosen;          /* [n_nodes] the nodes that were chosen last, in the order of the shape */
+  uint64_t *at_least; /* [(max_gpus + 1) * n_words] per number: the set of nodes with as many free GPUs or more */
   struct hr__slurm_running *running; /* [n_running] by increasing end */
   uint32_t n_running;
   int64_t origin_us; /* the date of time 0, since batches begin at multiples of 30 seconds of the clock */
+  /* per number of GPUs: the nodes that have fewer free GPUs now, in the order in which they get as many */
+  struct hr__slurm_release *releases; /* [(max_gpus + 1) * n_nodes] */
+  uint32_t *n_releases;               /* [max_gpus + 1] */
+  bool has_releases;                  /* the lists are those of the running jobs */
+  uint32_t *future;                   /* [n_nodes] scratch */
+  uint64_t *full, *last;              /* [n_words] scratch sets */
 };
 
+/* Creates nodes without running jobs. `gpus` must stay valid. Returns false if memory is exhausted. */
+bool hr__slurm_nodes_create(struct hr__slurm_nodes *nodes, struct hr_arena *arena, const uint32_t *gpus,
+                            uint32_t n_nodes, int64_t origin_us);
+
 /* Chooses nodes of a set for a job on the free GPUs of now. Reduces the set to them, and writes them to `chosen` in the
-   order of the shape. Returns false if the job does not fit. */
+   order of the shape. Returns false, and leaves the set, if the job does not fit. */
 bool hr__slurm_select_now(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint64_t *set);
+
+/* Returns whether hr__slurm_select_now would find nodes for the job. */
+bool hr__slurm_fits_now(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, const uint64_t *set);
 
 /* Finds when and where a job could start on nodes of a set. Reduces the set to the chosen nodes. Returns false if it
    could not start even without the running jobs. */
 bool hr__slurm_select(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, int64_t now_us, uint64_t *set,
                       int64_t *start_us);
 
-/* Adds a job that starts on the nodes `chosen`. `at` is memory for a copy of them. The array `running` must have room.
-   hr__slurm_nodes_remove removes a job, and returns the memory and the number of its nodes; NULL if it does not
-   run. */
+/* Adds a job that starts on the nodes `chosen`. `at` is memory for a copy of them. hr__slurm_nodes_remove removes a
+   job, and returns the memory and the number of its nodes; NULL if it does not run. */
 void hr__slurm_nodes_add(struct hr__slurm_nodes *nodes, uint32_t job, const struct hr__slurm_shape *shape,
                          int64_t end_us, uint32_t *at);
 uint32_t *hr__slurm_nodes_remove(struct hr__slurm_nodes *nodes, uint32_t job, uint32_t *n_nodes);

@@ -257,17 +257,19 @@ struct hr__slurm_selector {
   /* Starts a job on the nodes that `find` chose. Returns false if it cannot start after all. */
   bool (*start)(void *self, uint32_t job, const uint64_t *nodes);
   void *self;
+  /* Returns whether any job from entry `next` of the queue on may start now. If not, the pass ends, and these jobs get
+     no expected start. NULL: every job is tested. */
+  bool (*any_may_start)(void *self, uint32_t next);
 };
 
 /* A slot of the time line. Its set of nodes and its licences follow in separate arrays. */
 struct hr__slurm_slot {
   int64_t begin_us, end_us;
-  uint32_t next; /* the slot that follows; HR_NONE: the last */
 };
 
 /* The memory of a pass. The caller allocates the arrays once; a pass allocates nothing. */
 struct hr__slurm_timeline {
-  struct hr__slurm_slot *slots; /* [max_slots]; slot 0 begins now */
+  struct hr__slurm_slot *slots; /* [max_slots] by time; slot 0 begins now */
   uint64_t *nodes;              /* [max_slots * n_words] per slot: the set of nodes that are not reserved */
   uint32_t *licenses;           /* [max_slots * n_license_kinds] per slot: licences that are not reserved */
   uint64_t *set;                /* [n_words] scratch */
@@ -284,5 +286,8 @@ uint32_t hr__slurm_backfill(struct hr__slurm_timeline *line, const struct hr__sl
                             const struct hr__slurm_queued *queue, uint32_t n_queued, const uint32_t *licenses,
                             const struct hr__slurm_selector *selector, int64_t now_us,
                             struct hr__slurm_planned *planned);
+
+/* Removes the nodes from a set that are reserved at any time from now, the beginning of the time line, to `to_us`. */
+void hr__slurm_unreserved(const struct hr__slurm_timeline *line, int64_t to_us, uint64_t *set);
 
 #endif

@@ -7,6 +7,7 @@
  */
 
 #include "policies/slurm/slurm.h"
+#include "base/array.h"
 #include "harness.h"
 #include "policies/slurm/selector.h"
 
@@ -88,8 +89,8 @@ static void read_records(const char *path) {
 
 struct model {
   struct hr__slurm_nodes nodes;
-  uint32_t gpus[NODES], used[NODES], future[NODES], chosen[NODES];
-  struct hr__slurm_running running[MAX_JOBS];
+  struct hr_arena arena;
+  uint32_t gpus[NODES];
   uint32_t memory[MAX_JOBS][NODES];
   struct hr__slurm_timeline line;
   struct hr__slurm_slot slots[MAX_SLOTS];
@@ -133,26 +134,21 @@ static bool waits(uint32_t other, uint32_t job, int64_t now_s) {
 }
 
 static void set_state(struct model *model, uint32_t job, int64_t now_s) {
+  hr__arena_finish(&model->arena);
   *model = (struct model){.now_us = now_s * HR_SECOND_US};
-  model->nodes = (struct hr__slurm_nodes){.n_nodes = NODES,
-                                          .n_words = 1,
-                                          .gpus = model->gpus,
-                                          .used = model->used,
-                                          .future = model->future,
-                                          .chosen = model->chosen,
-                                          .running = model->running};
+  for (uint32_t n = 0; n < NODES; n++) model->gpus[n] = GPUS;
+  CU_ASSERT_FATAL(hr__slurm_nodes_create(&model->nodes, &model->arena, model->gpus, NODES, 0));
   model->line = (struct hr__slurm_timeline){.slots = model->slots,
                                             .nodes = model->slot_nodes,
                                             .set = &model->set,
                                             .max_slots = MAX_SLOTS,
                                             .n_nodes = NODES,
                                             .n_words = 1};
-  for (uint32_t n = 0; n < NODES; n++) model->gpus[n] = GPUS;
   for (uint32_t i = 0; i < n_records; i++) {
     if (runs(i, job, now_s)) {
       uint32_t count = 0;
       for (uint32_t n = 0; n < NODES; n++)
-        if (records[i].nodes >> n & 1) model->chosen[count++] = n;
+        if (records[i].nodes >> n & 1) model->nodes.chosen[count++] = n;
       int64_t end_s = records[i].start_s + records[i].limit_s;
       occupy(model, i, (end_s > now_s ? end_s : now_s + 1) * HR_SECOND_US);
     } else if (waits(i, job, now_s)) {
@@ -184,9 +180,12 @@ static uint64_t start_of(uint32_t job) {
     if (now_s < records[job].submit_s) continue;
     set_state(&model, job, now_s);
     run_model(&model);
-    if (model.started[job]) return model.started[job];
+    if (model.started[job]) break;
   }
-  return 0;
+  uint64_t nodes = model.started[job];
+  hr__arena_finish(&model.arena);
+  model = (struct model){0};
+  return nodes;
 }
 
 static void check_record(const char *path) {
@@ -220,7 +219,11 @@ static void smallest_sufficient_run(void) {
   n_records = 0;
   set_state(&model, 0, 0);
   static const uint32_t used[NODES] = {0, 0, 0, 8, 0, 0, 8, 4};
-  memcpy(model.used, used, sizeof used);
+  for (uint32_t n = 0; n < NODES; n++) {
+    model.nodes.chosen[0] = n;
+    if (used[n])
+      hr__slurm_nodes_add(&model.nodes, n, &(struct hr__slurm_shape){1, used[n], used[n]}, 0, model.memory[n]);
+  }
   uint64_t set = 255;
   CU_ASSERT(hr__slurm_select_now(&model.nodes, &(struct hr__slurm_shape){2, 8, 8}, &set));
   CU_ASSERT_EQUAL(set, 0x30); // nodes 4 and 5
@@ -233,6 +236,7 @@ static void smallest_sufficient_run(void) {
   set = 255;
   CU_ASSERT_FALSE(hr__slurm_select_now(&model.nodes, &(struct hr__slurm_shape){6, 8, 8}, &set));
   CU_ASSERT_EQUAL(set, 255);
+  hr__arena_finish(&model.arena);
 }
 
 TEST_MAIN("the model of Slurm", TEST(decisions_of_the_first_run), TEST(decisions_of_the_repeated_run),

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The passes of the policy `slurm`. The main scheduler starts jobs in the order of the queue until one does not fit,
+ * and examines at most default_queue_depth jobs. The backfill scheduler tests the first bf_max_job_test jobs (slurm.h).
+ *
+ * A backfill pass ends as soon as no job that is left can start: reservations and starts only take nodes away, so a
+ * kind of which no job fits on the nodes that are free during its shortest limit does not fit later in the pass. Only
+ * starts have an effect, so the pass then decides the same as a complete one.
+ */
+
+#include "policies/slurm/engine.h"
+
+#include <string.h>
+
+static bool starts_gpuless(const struct hr__slurm_run *run, uint32_t job) {
+  return run->trace->gpus[job] == 0;
+}
+
+/* ---- The main scheduler ----------------------------------------------------------------------------- */
+
+void hr__slurm_run_main(struct hr__slurm_run *run) {
+  uint32_t depth = (uint32_t)run->params[HR__SLURM_DEPTH].integer, n_started = 0, i = 0;
+  for (; i < run->waiting.count && i < depth && run->status == HR_OK; i++) {
+    uint32_t job = hr__slurm_waiting_at(&run->waiting, i)->job;
+    if (starts_gpuless(run, job)) continue;
+    if (!hr__slurm_find_now(run, &run->kinds[run->jobs[job].kind])) break;
+    n_started += hr__slurm_start(run, job, HR_REASON_IN_ORDER);
+  }
+  if (n_started) hr__slurm_waiting_sweep(&run->waiting, i, run->view->state, HR_JOB_WAITING);
+}
+
+/* ---- The selector of a backfill pass ---------------------------------------------------------------- */
+
+static const struct hr__slurm_kind *kind_of(const struct hr__slurm_run *run, uint32_t job) {
+  return &run->kinds[run->jobs[job].kind];
+}
+
+static bool find_start(void *self, uint32_t job, int64_t now_us, uint64_t *nodes, int64_t *start_us) {
+  struct hr__slurm_run *run = self;
+  return hr__slurm_find_start(run, kind_of(run, job), now_us, nodes, start_us);
+}
+
+static bool start_planned(void *self, uint32_t job, const uint64_t *nodes) {
+  struct hr__slurm_run *run = self;
+  memcpy(run->set, nodes, run->nodes.n_words * sizeof *nodes);
+  if (run->status != HR_OK || !hr__slurm_select_now(&run->nodes, &run->found, run->set)) return false;
+  return hr__slurm_start(run, job, HR_REASON_BACKFILL);
+}
+
+/* Returns whether some job of a kind from entry `next` of the queue on may start. */
+static bool kind_may_start(struct hr__slurm_run *run, struct hr__slurm_kind *kind, uint32_t next) {
+  while (kind->first_rest != HR_NONE && kind->first_rest < next) kind->first_rest = run->rests[kind->first_rest].next;
+  if (kind->first_rest == HR_NONE) return false;
+  memcpy(run->best, kind->usable, run->nodes.n_words * sizeof *run->best);
+  int64_t until_us = run->view->now_us + run->rests[kind->first_rest].shortest_us;
+  if (run->line.n_slots > 1) hr__slurm_unreserved(&run->line, until_us, run->best);
+  return hr__slurm_kind_fits(run, kind, run->best);
+}
+
+/* Kinds of which no job may start any more are removed from the list for the rest of the pass. */
+static bool any_may_start(void *self, uint32_t next) {
+  struct hr__slurm_run *run = self;
+  while (run->n_alive && !kind_may_start(run, &run->kinds[run->alive[run->n_alive - 1]], next)) run->n_alive--;
+  return run->n_alive > 0;
+}
+
+/* ---- A backfill pass -------------------------------------------------------------------------------- */
+
+/* Makes room for `n` tested jobs, and for a time line on which each splits two slots. */
+static bool make_room(struct hr__slurm_run *run, uint32_t n) {
+  if (n <= run->queue_capacity) return true;
+  uint32_t capacity = run->queue_capacity ? run->queue_capacity : 32;
+  while (capacity < n) capacity *= 2;
+  struct hr__slurm_timeline *line = &run->line;
+  uint32_t max_slots = 2 * capacity + 2;
+  run->queue = hr_arena_alloc(run->arena, capacity * sizeof *run->queue);
+  run->rests = hr_arena_alloc(run->arena, capacity * sizeof *run->rests);
+  run->planned = hr_arena_alloc(run->arena, capacity * sizeof *run->planned);
+  line->slots = hr_arena_alloc(run->arena, max_slots * sizeof *line->slots);
+  line->nodes = hr_arena_alloc(run->arena, ((size_t)max_slots * line->n_words + 1) * sizeof *line->nodes);
+  if (!run->queue || !run->rests || !run->planned || !line->slots || !line->nodes) return false;
+  run->queue_capacity = capacity;
+  line->max_slots = max_slots;
+  return true;
+}
+
+/* Lists the jobs to test. */
+static void list_queue(struct hr__slurm_run *run, uint32_t n) {
+  run->n_queued = n;
+  for (uint32_t i = 0; i < n; i++) {
+    const struct hr__slurm_entry *entry = hr__slurm_waiting_at(&run->waiting, i);
+    const struct hr__slurm_kind *kind = kind_of(run, entry->job);
+    run->queue[i] = (struct hr__slurm_queued){.job = entry->job,
+                                              .priority = (uint32_t)entry->key,
+                                              .limit_us = hr_trace_limit_us(run->trace, (hr_job){entry->job}),
+                                              .submit_us = run->jobs[entry->job].submit_us,
+                                              .min_nodes = kind->min_nodes,
+                                              .usable = kind->usable};
+  }
+}
+
+/* Links the entries of each kind, and lists the kinds. */
+static void list_kinds(struct hr__slurm_run *run) {
+  run->n_alive = 0;
+  for (uint32_t i = run->n_queued; i-- > 0;) {
+    uint32_t number = run->jobs[run->queue[i].job].kind;
+    struct hr__slurm_kind *kind = &run->kinds[number];
+    struct hr__slurm_rest *rest = &run->rests[i];
+    *rest = (struct hr__slurm_rest){kind->first_rest, run->queue[i].limit_us};
+    if (rest->next == HR_NONE)
+      run->alive[run->n_alive++] = number;
+    else if (run->rests[rest->next].shortest_us < rest->shortest_us)
+      rest->shortest_us = run->rests[rest->next].shortest_us;
+    kind->first_rest = i;
+  }
+}
+
+static void forget_kinds(struct hr__slurm_run *run) {
+  for (uint32_t i = 0; i < run->n_queued; i++) run->kinds[run->jobs[run->queue[i].job].kind].first_rest = HR_NONE;
+}
+
+void hr__slurm_run_backfill(struct hr__slurm_run *run) {
+  const struct hr__slurm_selector selector = {
+      .find = find_start, .start = start_planned, .any_may_start = any_may_start, .self = run};
+  uint32_t n = run->waiting.count < run->limits.max_job_test ? run->waiting.count : run->limits.max_job_test;
+  if (!make_room(run, n)) {
+    run->status = HR_NO_MEMORY;
+    return;
+  }
+  list_queue(run, n);
+  list_kinds(run);
+  run->line.n_slots = 0;
+  uint32_t n_started =
+      hr__slurm_backfill(&run->line, &run->limits, run->queue, n, NULL, &selector, run->view->now_us, run->planned);
+  forget_kinds(run);
+  if (n_started) hr__slurm_waiting_sweep(&run->waiting, n, run->view->state, HR_JOB_WAITING);
+  run->plan_is_stale = n_started > 0;
+}

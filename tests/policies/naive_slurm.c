@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A slow model of one pass of Slurm: the choice of nodes and the backfill scheduler, written the obvious way. Running
+ * jobs are released one by one, nodes are scanned one by one, and the slots of the time line are a linked list.
+ */
+
+#include "naive_slurm.h"
+
+#include <string.h>
+
+/* The length of the first batch of running jobs. */
+#define FIRST_BATCH_US (30 * HR_SECOND_US)
+
+static bool has(const uint64_t *set, uint32_t node) {
+  return set[node / 64] >> node % 64 & 1;
+}
+
+/* ---- Choosing nodes --------------------------------------------------------------------------------- */
+
+/* A run of consecutive nodes that can be used. */
+struct node_run {
+  uint32_t first, count;
+};
+
+/* Finds the run to use next for a job that still needs `wanted` nodes: the smallest that suffices, otherwise the
+   largest. Nodes that are chosen already are not in the set any more. */
+static struct node_run best_run(const struct naive_nodes *nodes, const uint32_t *used, uint32_t gpus, uint32_t wanted,
+                                const uint64_t *set) {
+  struct node_run best = {0, 0}, run = {0, 0};
+  for (uint32_t n = 0; n <= nodes->n_nodes; n++) {
+    bool usable = n < nodes->n_nodes && has(set, n) && nodes->gpus[n] >= used[n] && nodes->gpus[n] - used[n] >= gpus;
+    if (usable) {
+      if (run.count++ == 0) run.first = n;
+      continue;
+    }
+    if (run.count > 0) {
+      bool suffices = run.count >= wanted, best_suffices = best.count >= wanted && best.count > 0;
+      bool better = suffices ? !best_suffices || run.count < best.count : !best_suffices && run.count > best.count;
+      if (better) best = run;
+    }
+    run.count = 0;
+  }
+  return best;
+}
+
+/* Chooses nodes among those of a set that have enough free GPUs; `used` are the GPUs in use. */
+static bool choose(struct naive_nodes *nodes, const struct hr__slurm_shape *shape, const uint32_t *used,
+                   uint64_t *set) {
+  uint32_t n_chosen = 0;
+  uint32_t n_full = shape->last_gpus < shape->gpus_per_node ? shape->nodes - 1 : shape->nodes;
+  while (n_chosen < shape->nodes) {
+    uint32_t wanted = n_chosen < n_full ? n_full - n_chosen : 1;
+    uint32_t gpus = n_chosen < n_full ? shape->gpus_per_node : shape->last_gpus;
+    struct node_run run = best_run(nodes, used, gpus, wanted, set);
+    if (run.count == 0) break;
+    for (uint32_t i = 0; i < run.count && i < wanted; i++) {
+      uint32_t node = run.first + i;
+      nodes->chosen[n_chosen++] = node;
+      set[node / 64] &= ~(UINT64_C(1) << node % 64);
+    }
+  }
+  if (n_chosen < shape->nodes) {
+    for (uint32_t i = 0; i < n_chosen; i++) set[nodes->chosen[i] / 64] |= UINT64_C(1) << nodes->chosen[i] % 64;
+    return false;
+  }
+  memset(set, 0, nodes->n_words * sizeof *set);
+  for (uint32_t i = 0; i < n_chosen; i++) set[nodes->chosen[i] / 64] |= UINT64_C(1) << nodes->chosen[i] % 64;
+  return true;
+}
+
+bool naive_select_now(struct naive_nodes *nodes, const struct hr__slurm_shape *shape, uint64_t *set) {
+  return choose(nodes, shape, nodes->used, set);
+}
+
+/* ---- Expected starts -------------------------------------------------------------------------------- */
+
+static bool runs_on(const struct hr__slurm_running *running, const uint64_t *set) {
+  for (uint32_t i = 0; i < running->shape.nodes; i++)
+    if (has(set, running->nodes[i])) return true;
+  return false;
+}
+
+static uint32_t gpus_on(const struct hr__slurm_shape *shape, uint32_t index) {
+  return index + 1 == shape->nodes ? shape->last_gpus : shape->gpus_per_node;
+}
+
+static void release(uint32_t *used, const struct hr__slurm_running *running) {
+  for (uint32_t i = 0; i < running->shape.nodes; i++) used[running->nodes[i]] -= gpus_on(&running->shape, i);
+}
+
+/* The end of the first batch, without its length: the next multiple of the length after the first job ends. */
+static int64_t batch_base(const struct naive_nodes *nodes, int64_t end_us) {
+  int64_t into_us = (end_us + nodes->origin_us) % FIRST_BATCH_US;
+  return end_us + FIRST_BATCH_US - (into_us < 0 ? into_us + FIRST_BATCH_US : into_us);
+}
+
+bool naive_select(struct naive_nodes *nodes, const struct hr__slurm_shape *shape, int64_t now_us, uint64_t *set,
+                  int64_t *start_us) {
+  *start_us = now_us;
+  if (naive_select_now(nodes, shape, set)) return true;
+  memcpy(nodes->future, nodes->used, nodes->n_nodes * sizeof *nodes->future);
+  int64_t base_us = HR_NEVER_US, batch_us = FIRST_BATCH_US;
+  uint32_t at = 0;
+  while (at < nodes->n_running) {
+    int64_t last_us = HR_NEVER_US;
+    while (at < nodes->n_running) {
+      const struct hr__slurm_running *running = &nodes->running[at++];
+      if (!runs_on(running, set)) continue;
+      if (base_us == HR_NEVER_US) base_us = batch_base(nodes, running->end_us);
+      last_us = running->end_us;
+      release(nodes->future, running);
+      if (at < nodes->n_running && nodes->running[at].end_us > base_us + batch_us) break;
+    }
+    if (last_us == HR_NEVER_US) return false;
+    do batch_us *= 2;
+    while (at < nodes->n_running && nodes->running[at].end_us > base_us + batch_us);
+    if (!choose(nodes, shape, nodes->future, set)) continue;
+    *start_us = last_us > now_us ? last_us : now_us + HR_SECOND_US; // a job that is over its limit ends soon
+    return true;
+  }
+  return false;
+}
+
+/* ---- Running jobs ----------------------------------------------------------------------------------- */
+
+void naive_nodes_add(struct naive_nodes *nodes, uint32_t job, const struct hr__slurm_shape *shape, int64_t end_us,
+                     uint32_t *at) {
+  uint32_t place = nodes->n_running++;
+  for (; place > 0 && nodes->running[place - 1].end_us > end_us; place--)
+    nodes->running[place] = nodes->running[place - 1];
+  nodes->running[place] = (struct hr__slurm_running){job, end_us, *shape, at};
+  for (uint32_t i = 0; i < shape->nodes; i++) {
+    at[i] = nodes->chosen[i];
+    nodes->used[at[i]] += gpus_on(shape, i);
+  }
+}
+
+/* ==== The backfill scheduler ========================================================================= */
+
+/* A pass that is running. */
+struct pass {
+  struct naive_timeline *line;
+  const struct hr__slurm_backfill_limits *limits;
+  const struct hr__slurm_selector *selector;
+  int64_t now_us;
+};
+
+static uint64_t *nodes_of(const struct naive_timeline *line, uint32_t slot) {
+  return line->nodes + (size_t)slot * line->n_words;
+}
+
+static uint32_t *licenses_of(const struct naive_timeline *line, uint32_t slot) {
+  return line->licenses + (size_t)slot * line->n_license_kinds;
+}
+
+static uint32_t count_of(const uint64_t *set, uint32_t n_words) {
+  uint32_t count = 0;
+  for (uint32_t w = 0; w < n_words; w++)
+    for (uint64_t rest = set[w]; rest; rest &= rest - 1) count++;
+  return count;
+}
+
+static void begin_line(struct naive_timeline *line, const uint32_t *licenses, int64_t from_us, int64_t to_us) {
+  line->n_slots = 1;
+  line->slots[0] = (struct naive_slot){from_us, to_us, HR_NONE};
+  for (uint32_t w = 0; w < line->n_words; w++) line->nodes[w] = UINT64_MAX;
+  if (line->n_nodes % 64) line->nodes[line->n_words - 1] = (UINT64_C(1) << line->n_nodes % 64) - 1;
+  if (line->n_license_kinds) memcpy(line->licenses, licenses, line->n_license_kinds * sizeof *licenses);
+}
+
+/* ---- Reservations ----------------------------------------------------------------------------------- */
+
+/* Splits the slot that contains a time within, so that a slot begins at this time. */
+static void split_at(struct naive_timeline *line, int64_t time_us) {
+  uint32_t at = 0;
+  while (at != HR_NONE && line->slots[at].end_us <= time_us) at = line->slots[at].next;
+  if (at == HR_NONE || line->slots[at].begin_us >= time_us || line->n_slots == line->max_slots) return;
+  uint32_t new = line->n_slots++;
+  line->slots[new] = (struct naive_slot){time_us, line->slots[at].end_us, line->slots[at].next};
+  line->slots[at].end_us = time_us;
+  line->slots[at].next = new;
+  memcpy(nodes_of(line, new), nodes_of(line, at), line->n_words * sizeof(uint64_t));
+  if (line->n_license_kinds)
+    memcpy(licenses_of(line, new), licenses_of(line, at), line->n_license_kinds * sizeof(uint32_t));
+}
+
+/* Removes nodes and licences of a job from all slots from `from_us` to `to_us`. */
+static void reserve(struct naive_timeline *line, const struct hr__slurm_queued *job, const uint64_t *set,
+                    int64_t from_us, int64_t to_us) {
+  split_at(line, from_us);
+  split_at(line, to_us);
+  for (uint32_t at = 0; at != HR_NONE; at = line->slots[at].next) {
+    if (line->slots[at].begin_us < from_us || line->slots[at].begin_us >= to_us) continue;
+    for (uint32_t w = 0; w < line->n_words; w++) nodes_of(line, at)[w] &= ~set[w];
+    if (!job->n_licenses) continue;
+    uint32_t *left = &licenses_of(line, at)[job->license];
+    *left = *left > job->n_licenses ? *left - job->n_licenses : 0;
+  }
+}
+
+/* ---- Testing a job ---------------------------------------------------------------------------------- */
+
+/* Reduces the scratch set to the nodes that are not reserved at any time from `from_us` to `to_us`. Returns whether the
+   licences suffice. `*later_us` is the end of the first slot that ends after `from_us` and is not the last one;
+   otherwise unchanged. */
+static bool usable_nodes(const struct naive_timeline *line, const struct hr__slurm_queued *job, int64_t from_us,
+                         int64_t to_us, int64_t *later_us) {
+  for (uint32_t w = 0; w < line->n_words; w++) line->set[w] = job->usable ? job->usable[w] : UINT64_MAX;
+  bool licensed = true, found_later = false;
+  for (uint32_t at = 0; at != HR_NONE; at = line->slots[at].next) {
+    const struct naive_slot *slot = &line->slots[at];
+    if (slot->end_us <= from_us) continue;
+    if (!found_later && slot->next != HR_NONE) {
+      *later_us = slot->end_us;
+      found_later = true;
+    }
+    if (slot->begin_us >= to_us) break;
+    for (uint32_t w = 0; w < line->n_words; w++) line->set[w] &= nodes_of(line, at)[w];
+    if (job->n_licenses && licenses_of(line, at)[job->license] < job->n_licenses) licensed = false;
+  }
+  return licensed;
+}
+
+/* Returns whether a reservation uses one of the chosen nodes, or the licences do not suffice, from `from_us` to
+   `to_us`. */
+static bool overlaps(const struct naive_timeline *line, const struct hr__slurm_queued *job, int64_t from_us,
+                     int64_t to_us) {
+  for (uint32_t at = 0; at != HR_NONE; at = line->slots[at].next) {
+    const struct naive_slot *slot = &line->slots[at];
+    if (slot->end_us <= from_us || slot->begin_us >= to_us) continue;
+    for (uint32_t w = 0; w < line->n_words; w++)
+      if (line->set[w] & ~nodes_of(line, at)[w]) return true;
+    if (job->n_licenses && licenses_of(line, at)[job->license] < job->n_licenses) return true;
+  }
+  return false;
+}
+
+/* Finds the first start of a job that no reservation prevents. The chosen nodes are in the scratch set. Returns
+   HR_NEVER_US if not found within the window. */
+static int64_t find_start(const struct pass *pass, const struct hr__slurm_queued *job) {
+  struct naive_timeline *line = pass->line;
+  int64_t from_us = pass->now_us;
+  for (;;) {
+    int64_t later_us = HR_NEVER_US, start_us = 0;
+    bool licensed = usable_nodes(line, job, from_us, from_us + job->limit_us, &later_us);
+    bool found = licensed && count_of(line->set, line->n_words) >= job->min_nodes &&
+                 pass->selector->find(pass->selector->self, job->job, pass->now_us, line->set, &start_us);
+    if (found) {
+      if (start_us < from_us) start_us = from_us;
+      if (start_us > pass->now_us + pass->limits->window_us) return HR_NEVER_US;
+      if (start_us == from_us || !overlaps(line, job, start_us, start_us + job->limit_us)) return start_us;
+      later_us = start_us; // the reservations that the selector does not know are in the way
+    }
+    if (later_us == HR_NEVER_US || later_us > pass->now_us + pass->limits->window_us) return HR_NEVER_US;
+    from_us = later_us;
+  }
+}
+
+/* Returns whether a job that cannot start now gets a reservation, and counts it. */
+static bool gets_reservation(const struct pass *pass, const struct hr__slurm_queued *job) {
+  const struct hr__slurm_backfill_limits *limits = pass->limits;
+  if (pass->now_us - job->submit_us < limits->min_age_reserve_us) return false;
+  return job->priority >= limits->min_prio_reserve;
+}
+
+/* Tests one job: starts it, or reserves nodes for it. Returns whether it was started. */
+static bool test_job(const struct pass *pass, const struct hr__slurm_queued *job, struct hr__slurm_planned *planned) {
+  int64_t start_us = find_start(pass, job), resolution_us = pass->limits->resolution_us;
+  planned->start_us = start_us;
+  if (start_us == HR_NEVER_US) return false;
+  bool is_now = start_us <= pass->now_us;
+  if (is_now && !pass->selector->start(pass->selector->self, job->job, pass->line->set)) {
+    planned->start_us = HR_NEVER_US;
+    return false;
+  }
+  if (!is_now && !gets_reservation(pass, job)) return false;
+  int64_t end_us = start_us + job->limit_us;
+  if (!is_now) { // reservations begin and end at multiples of the resolution
+    start_us = pass->now_us + (start_us - pass->now_us) / resolution_us * resolution_us;
+    end_us = pass->now_us + (end_us - pass->now_us) / resolution_us * resolution_us;
+  }
+  reserve(pass->line, job, pass->line->set, start_us, end_us);
+  return is_now;
+}
+
+uint32_t naive_backfill(struct naive_timeline *line, const struct hr__slurm_backfill_limits *limits,
+                        const struct hr__slurm_queued *queue, uint32_t n_queued, const uint32_t *licenses,
+                        const struct hr__slurm_selector *selector, int64_t now_us, struct hr__slurm_planned *planned) {
+  const struct pass pass = {line, limits, selector, now_us};
+  begin_line(line, licenses, now_us, now_us + limits->window_us);
+  uint32_t n_tested = 0, n_started = 0;
+  for (uint32_t i = 0; i < n_queued; i++) {
+    planned[i] = (struct hr__slurm_planned){HR_NEVER_US, false};
+    if (n_tested == limits->max_job_test || (limits->max_job_start && n_started == limits->max_job_start)) continue;
+    n_tested++;
+    planned[i].was_tested = true;
+    n_started += test_job(&pass, &queue[i], &planned[i]);
+  }
+  return n_started;
+}

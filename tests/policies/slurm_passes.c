@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The model of Slurm and a slow model plan the same starts on the same nodes in small random worlds: nodes of different
+ * sizes, running jobs, some of them over their limits, waiting jobs that may use only some nodes, and licences.
+ */
+
+#include "base/array.h"
+#include "harness.h"
+#include "naive_slurm.h"
+#include "policies/slurm/selector.h"
+#include "policies/slurm/slurm.h"
+
+#include <string.h>
+
+enum { WORLDS = 10000, SEED = 20261126, MAX_NODES = 130, MAX_JOBS = 40, MAX_SLOTS = 2 * MAX_JOBS + 2, WORDS = 3 };
+
+/* A random world, and both models of it. */
+struct slurm_world {
+  uint32_t number;
+  uint64_t draw;
+  struct hr_arena arena;
+  uint32_t n_nodes, gpus[MAX_NODES], used[MAX_NODES], future[MAX_NODES], chosen[MAX_NODES];
+  struct hr__slurm_shape shapes[2 * MAX_JOBS]; /* of the waiting jobs, then of the running ones */
+  uint32_t n_running, n_queued, licenses[2];
+  uint64_t usable[MAX_JOBS][WORDS];
+  uint32_t memory[2][2 * MAX_JOBS][MAX_NODES];
+  struct hr__slurm_running running[2 * MAX_JOBS];
+  struct hr__slurm_nodes nodes;
+  struct naive_nodes naive;
+  struct hr__slurm_queued queue[MAX_JOBS];
+  struct hr__slurm_planned planned[2][MAX_JOBS];
+  uint64_t started[2][MAX_JOBS][WORDS]; /* the nodes of jobs that were started, by model */
+  struct hr__slurm_backfill_limits limits;
+  int64_t now_us;
+};
+
+static uint32_t below(struct slurm_world *world, uint32_t bound) {
+  return hr_random_below(SEED, world->number, world->draw++, bound);
+}
+
+/* ---- The world -------------------------------------------------------------------------------------- */
+
+static struct hr__slurm_shape draw_shape(struct slurm_world *world) {
+  uint32_t gpus = 1 + below(world, 4), nodes = below(world, 2) ? 1 : 1 + below(world, 1 + world->n_nodes / 2);
+  return (struct hr__slurm_shape){nodes, gpus, nodes > 1 && below(world, 3) == 0 ? 1 + below(world, gpus) : gpus};
+}
+
+/* Starts jobs on random nodes. Both models get the same ones. */
+static void draw_running(struct slurm_world *world) {
+  uint32_t n_tries = below(world, MAX_JOBS);
+  for (uint32_t i = 0; i < n_tries; i++) {
+    const struct hr__slurm_shape shape = draw_shape(world);
+    uint64_t set[WORDS];
+    for (uint32_t w = 0; w < WORDS; w++) set[w] = UINT64_MAX << below(world, 40);
+    if (!naive_select_now(&world->naive, &shape, set)) continue;
+    memcpy(world->nodes.chosen, world->chosen, shape.nodes * sizeof *world->chosen);
+    int64_t end_us = ((int64_t)below(world, below(world, 2) ? 300 : 30000) - 20) * HR_SECOND_US;
+    uint32_t job = MAX_JOBS + world->n_running++;
+    naive_nodes_add(&world->naive, job, &shape, end_us, world->memory[0][job]);
+    hr__slurm_nodes_add(&world->nodes, job, &shape, end_us, world->memory[1][job]);
+  }
+}
+
+static void draw_queue(struct slurm_world *world) {
+  bool is_restricted = below(world, 3) == 0, is_licensed = below(world, 3) == 0;
+  world->n_queued = below(world, MAX_JOBS + 1);
+  for (uint32_t i = 0; i < world->n_queued; i++) {
+    world->shapes[i] = draw_shape(world);
+    for (uint32_t w = 0; w < WORDS; w++)
+      world->usable[i][w] = (uint64_t)below(world, UINT32_MAX) << 32 | below(world, UINT32_MAX);
+    if (world->n_nodes % 64) world->usable[i][world->n_nodes / 64] &= (UINT64_C(1) << world->n_nodes % 64) - 1;
+    for (uint32_t w = (world->n_nodes + 63) / 64; w < WORDS; w++) world->usable[i][w] = 0;
+    world->queue[i] = (struct hr__slurm_queued){.job = i,
+                                                .priority = below(world, 3),
+                                                .limit_us = (int64_t)below(world, 4000) * HR_SECOND_US,
+                                                .submit_us = -(int64_t)below(world, 100) * HR_SECOND_US,
+                                                .min_nodes = world->shapes[i].nodes,
+                                                .usable = is_restricted && below(world, 2) ? world->usable[i] : NULL,
+                                                .license = below(world, 2),
+                                                .n_licenses = is_licensed ? below(world, 3) : 0};
+  }
+}
+
+static void make_world(struct slurm_world *world) {
+  static const uint32_t sizes[] = {4, 8, 20, MAX_NODES};
+  world->n_nodes = 1 + below(world, sizes[below(world, 4)]);
+  for (uint32_t n = 0; n < world->n_nodes; n++) world->gpus[n] = below(world, 5) ? 4 : below(world, 9);
+  world->now_us = below(world, 3) ? 0 : (int64_t)below(world, 100000) * 1000;
+  int64_t origin_us = (int64_t)below(world, 60) * HR_SECOND_US;
+  CU_ASSERT_FATAL(hr__slurm_nodes_create(&world->nodes, &world->arena, world->gpus, world->n_nodes, origin_us));
+  world->naive = (struct naive_nodes){.n_nodes = world->n_nodes,
+                                      .n_words = (world->n_nodes + 63) / 64,
+                                      .gpus = world->gpus,
+                                      .used = world->used,
+                                      .future = world->future,
+                                      .chosen = world->chosen,
+                                      .running = world->running,
+                                      .origin_us = origin_us};
+  draw_running(world);
+  draw_queue(world);
+  for (unsigned i = 0; i < 2; i++) world->licenses[i] = below(world, 4);
+  world->limits = (struct hr__slurm_backfill_limits){
+      .resolution_us = (1 + below(world, 2) * 59) * HR_SECOND_US,
+      .window_us = (int64_t)(below(world, 2) ? 86400 : 1 + below(world, 5000)) * HR_SECOND_US,
+      .max_job_test = below(world, 3) ? MAX_JOBS : 1 + below(world, MAX_JOBS),
+      .max_job_start = below(world, 3) ? 0 : 1 + below(world, 5),
+      .min_age_reserve_us = below(world, 3) ? 0 : 50 * HR_SECOND_US,
+      .min_prio_reserve = below(world, 3) ? 0 : 2};
+}
+
+/* ---- The two models --------------------------------------------------------------------------------- */
+
+static bool find_start(void *self, uint32_t job, int64_t now_us, uint64_t *nodes, int64_t *start_us) {
+  struct slurm_world *world = self;
+  return hr__slurm_select(&world->nodes, &world->shapes[job], now_us, nodes, start_us);
+}
+
+static bool start_job(void *self, uint32_t job, const uint64_t *nodes) {
+  struct slurm_world *world = self;
+  uint64_t set[WORDS] = {0};
+  memcpy(set, nodes, world->nodes.n_words * sizeof *set);
+  if (!hr__slurm_select_now(&world->nodes, &world->shapes[job], set)) return false;
+  memcpy(world->started[0][job], set, sizeof set);
+  hr__slurm_nodes_add(&world->nodes, job, &world->shapes[job], world->now_us + world->queue[job].limit_us,
+                      world->memory[1][job]);
+  return true;
+}
+
+static bool naive_find_start(void *self, uint32_t job, int64_t now_us, uint64_t *nodes, int64_t *start_us) {
+  struct slurm_world *world = self;
+  return naive_select(&world->naive, &world->shapes[job], now_us, nodes, start_us);
+}
+
+static bool naive_start_job(void *self, uint32_t job, const uint64_t *nodes) {
+  struct slurm_world *world = self;
+  uint64_t set[WORDS] = {0};
+  memcpy(set, nodes, world->naive.n_words * sizeof *set);
+  if (!naive_select_now(&world->naive, &world->shapes[job], set)) return false;
+  memcpy(world->started[1][job], set, sizeof set);
+  naive_nodes_add(&world->naive, job, &world->shapes[job], world->now_us + world->queue[job].limit_us,
+                  world->memory[0][job]);
+  return true;
+}
+
+static void run_models(struct slurm_world *world) {
+  static struct hr__slurm_slot slots[MAX_SLOTS];
+  static struct naive_slot naive_slots[MAX_SLOTS];
+  static uint64_t nodes[MAX_SLOTS * WORDS], set[WORDS];
+  static uint32_t licenses[MAX_SLOTS * 2];
+  uint32_t n_words = world->nodes.n_words;
+  struct hr__slurm_timeline line = {.slots = slots,
+                                    .nodes = nodes,
+                                    .licenses = licenses,
+                                    .set = set,
+                                    .max_slots = MAX_SLOTS,
+                                    .n_nodes = world->n_nodes,
+                                    .n_words = n_words,
+                                    .n_license_kinds = 2};
+  const struct hr__slurm_selector selector = {.find = find_start, .start = start_job, .self = world};
+  hr__slurm_backfill(&line, &world->limits, world->queue, world->n_queued, world->licenses, &selector, world->now_us,
+                     world->planned[0]);
+  struct naive_timeline naive = {.slots = naive_slots,
+                                 .nodes = nodes,
+                                 .licenses = licenses,
+                                 .set = set,
+                                 .max_slots = MAX_SLOTS,
+                                 .n_nodes = world->n_nodes,
+                                 .n_words = n_words,
+                                 .n_license_kinds = 2};
+  const struct hr__slurm_selector naive_selector = {.find = naive_find_start, .start = naive_start_job, .self = world};
+  naive_backfill(&naive, &world->limits, world->queue, world->n_queued, world->licenses, &naive_selector, world->now_us,
+                 world->planned[1]);
+}
+
+/* ---- Comparison ------------------------------------------------------------------------------------- */
+
+static void equal_plans_in_random_worlds(void) {
+  static struct slurm_world world;
+  uint32_t n_different = 0, n_started = 0, n_later = 0, n_never = 0;
+  for (uint32_t number = 0; number < WORLDS; number++) {
+    world = (struct slurm_world){.number = number};
+    make_world(&world);
+    run_models(&world);
+    bool same = memcmp(world.started[0], world.started[1], sizeof world.started[0]) == 0 &&
+                memcmp(world.nodes.used, world.used, world.n_nodes * sizeof *world.used) == 0;
+    for (uint32_t i = 0; i < world.n_queued; i++) {
+      const struct hr__slurm_planned *planned = &world.planned[0][i], *naive = &world.planned[1][i];
+      same = same && planned->start_us == naive->start_us && planned->was_tested == naive->was_tested;
+      n_never += planned->start_us == HR_NEVER_US;
+      n_started += planned->start_us == world.now_us;
+      n_later += planned->start_us > world.now_us && planned->start_us != HR_NEVER_US;
+    }
+    n_different += !same;
+    hr__arena_finish(&world.arena);
+  }
+  printf("%u jobs started, %u planned, %u never\n", n_started, n_later, n_never);
+  CU_ASSERT_EQUAL(n_different, 0);
+  CU_ASSERT(n_started > WORLDS && n_later > WORLDS && n_never > WORLDS);
+}
+
+TEST_MAIN("passes of the model of Slurm", TEST(equal_plans_in_random_worlds))
