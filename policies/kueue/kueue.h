@@ -72,7 +72,8 @@ enum hr__kueue_gate_bit {
 
 typedef uint64_t hr__kueue_gates;
 
-/* The newest version of the model, and the default. */
+/* The oldest version of the model, and the newest, which is the default. */
+#define HR__KUEUE_OLDEST_VERSION 8
 #define HR__KUEUE_NEWEST_VERSION 20
 
 /* Returns the gates that are on by default in a version. */

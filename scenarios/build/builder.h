@@ -57,6 +57,7 @@ enum hr_status hr__build_plan(struct hr__builder *builder);    /* must be called
 /* Check the section of a system across keys (SYSTEM.c). `config` is the struct of the section, filled from its table.
  */
 enum hr_status hr__check_kai(struct hr__builder *builder, const cJSON *section, void *config);
+enum hr_status hr__check_kueue(struct hr__builder *builder, const cJSON *section, void *config);
 
 /* Frees what hr__build_systems() has built. NULL is accepted. */
 void hr__systems_destroy(struct hr_systems *all);

@@ -7,6 +7,7 @@
 #include "headroom/unstable/systems.h"
 
 #include "headroom/unstable/kai_config.h"
+#include "headroom/unstable/kueue_config.h"
 #include "scenarios/build/builder.h"
 
 #include <stdlib.h>
@@ -21,6 +22,7 @@ static const struct system {
   check_system *check; /* NULL: no key depends on another */
 } systems[] = {
     {"kai", sizeof(struct hr_kai_config), offsetof(struct hr_systems, kai), hr__check_kai},
+    {"kueue", sizeof(struct hr_kueue_config), offsetof(struct hr_systems, kueue), hr__check_kueue},
     {NULL, 0, 0, NULL},
 };
 

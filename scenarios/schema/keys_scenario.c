@@ -448,6 +448,7 @@ static const struct hr__key scenario_keys[] = {
          "a cohort, and by other cohorts.")},
     {"policy", OBJECT(hr__policy_keys), MUST, HELP("The scheduling policy and its parameters.")},
     {"kai", OBJECT(hr__kai_keys), HELP("Queues and settings of KAI-Scheduler, for the policy kai.")},
+    {"kueue", OBJECT(hr__kueue_keys), HELP("Objects and settings of Kueue, for the policy kueue.")},
     {"alerts", OBJECT(alert_keys), AT(PART, SCENARIO, alerts), HELP("Thresholds of alerts.")},
     {"replications", OBJECT(replication_keys), AT(PART, SCENARIO, replications),
      HELP("How often the scenario is run, each time with different random events.")},

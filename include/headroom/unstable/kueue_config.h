@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HEADROOM_UNSTABLE_KUEUE_CONFIG_H
+#define HEADROOM_UNSTABLE_KUEUE_CONFIG_H
+
+/*
+ * The configuration of Kueue: its objects (flavors, ClusterQueues, cohorts, LocalQueues, topologies, admission checks,
+ * priority classes) and its settings. Objects refer to each other by name. Who fills the structs owns their texts and
+ * arrays; the policy only reads them.
+ *
+ * Amounts are in Kueue's units: cpu in thousandths, other resources in their base unit (GPUs, bytes).
+ */
+
+#include "headroom/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HR_KUEUE_NO_LIMIT INT64_MAX /* a limit that is not set */
+
+/* The words of settings, in the order of their numbers. */
+#define HR_KUEUE_STRATEGY_TABLE(X)                                                                                     \
+  X(HR_KUEUE_BEST_EFFORT_FIFO, "BestEffortFIFO")                                                                       \
+  X(HR_KUEUE_STRICT_FIFO, "StrictFIFO")
+#define HR_KUEUE_PREEMPTION_TABLE(X)                                                                                   \
+  X(HR_KUEUE_NEVER, "Never")                                                                                           \
+  X(HR_KUEUE_LOWER_PRIORITY, "LowerPriority")                                                                          \
+  X(HR_KUEUE_LOWER_OR_NEWER, "LowerOrNewerEqualPriority")                                                              \
+  X(HR_KUEUE_ANY, "Any")
+#define HR_KUEUE_STOP_TABLE(X)                                                                                         \
+  X(HR_KUEUE_STOP_NONE, "None")                                                                                        \
+  X(HR_KUEUE_STOP_HOLD, "Hold")                                                                                        \
+  X(HR_KUEUE_STOP_DRAIN, "HoldAndDrain")
+/* MayStopSearch is the present name of what was Borrow and Preempt. */
+#define HR_KUEUE_FUNGIBILITY_TABLE(X)                                                                                  \
+  X(HR_KUEUE_MAY_STOP_SEARCH, "MayStopSearch")                                                                         \
+  X(HR_KUEUE_TRY_NEXT_FLAVOR, "TryNextFlavor")                                                                         \
+  X(HR_KUEUE_BORROW, "Borrow")                                                                                         \
+  X(HR_KUEUE_PREEMPT, "Preempt")
+#define HR_KUEUE_PREFERENCE_TABLE(X)                                                                                   \
+  X(HR_KUEUE_BORROWING_FIRST, "BorrowingOverPreemption")                                                               \
+  X(HR_KUEUE_PREEMPTION_FIRST, "PreemptionOverBorrowing")
+#define HR_KUEUE_ADMISSION_MODE_TABLE(X)                                                                               \
+  X(HR_KUEUE_NO_ADMISSION_FAIR_SHARING, "NoAdmissionFairSharing")                                                      \
+  X(HR_KUEUE_USAGE_BASED, "UsageBasedAdmissionFairSharing")
+#define HR_KUEUE_SHARE_STRATEGY_TABLE(X)                                                                               \
+  X(HR_KUEUE_FINAL_SHARE, "LessThanOrEqualToFinalShare")                                                               \
+  X(HR_KUEUE_INITIAL_SHARE, "LessThanInitialShare")
+#define HR_KUEUE_TIMESTAMP_TABLE(X)                                                                                    \
+  X(HR_KUEUE_BY_EVICTION, "Eviction")                                                                                  \
+  X(HR_KUEUE_BY_CREATION, "Creation")
+#define HR_KUEUE_EFFECT_TABLE(X)                                                                                       \
+  X(HR_KUEUE_EFFECT_ANY, "")                                                                                           \
+  X(HR_KUEUE_EFFECT_NO_SCHEDULE, "NoSchedule")                                                                         \
+  X(HR_KUEUE_EFFECT_PREFER_NO_SCHEDULE, "PreferNoSchedule")                                                            \
+  X(HR_KUEUE_EFFECT_NO_EXECUTE, "NoExecute")
+#define HR_KUEUE_OPERATOR_TABLE(X)                                                                                     \
+  X(HR_KUEUE_EQUAL, "Equal")                                                                                           \
+  X(HR_KUEUE_EXISTS, "Exists")
+
+#define HR_KUEUE_WORD_NAME(name, text) name,
+enum hr_kueue_strategy { HR_KUEUE_STRATEGY_TABLE(HR_KUEUE_WORD_NAME) HR_N_KUEUE_STRATEGIES };
+enum hr_kueue_preemption_policy { HR_KUEUE_PREEMPTION_TABLE(HR_KUEUE_WORD_NAME) HR_N_KUEUE_PREEMPTION_POLICIES };
+enum hr_kueue_stop_policy { HR_KUEUE_STOP_TABLE(HR_KUEUE_WORD_NAME) HR_N_KUEUE_STOP_POLICIES };
+enum hr_kueue_fungibility_word { HR_KUEUE_FUNGIBILITY_TABLE(HR_KUEUE_WORD_NAME) HR_N_KUEUE_FUNGIBILITY_WORDS };
+enum hr_kueue_preference { HR_KUEUE_PREFERENCE_TABLE(HR_KUEUE_WORD_NAME) HR_N_KUEUE_PREFERENCES };
+enum hr_kueue_admission_mode { HR_KUEUE_ADMISSION_MODE_TABLE(HR_KUEUE_WORD_NAME) HR_N_KUEUE_ADMISSION_MODES };
+enum hr_kueue_share_strategy { HR_KUEUE_SHARE_STRATEGY_TABLE(HR_KUEUE_WORD_NAME) HR_N_KUEUE_SHARE_STRATEGIES };
+enum hr_kueue_timestamp { HR_KUEUE_TIMESTAMP_TABLE(HR_KUEUE_WORD_NAME) HR_N_KUEUE_TIMESTAMPS };
+enum hr_kueue_taint_effect { HR_KUEUE_EFFECT_TABLE(HR_KUEUE_WORD_NAME) HR_N_KUEUE_EFFECTS };
+enum hr_kueue_toleration_operator { HR_KUEUE_OPERATOR_TABLE(HR_KUEUE_WORD_NAME) HR_N_KUEUE_OPERATORS };
+#undef HR_KUEUE_WORD_NAME
+
+/* ---- Nodes ---- */
+
+struct hr_kueue_node_label {
+  char *key, *value;
+};
+
+struct hr_kueue_node_taint {
+  char *key, *value;
+  enum hr_kueue_taint_effect effect;
+};
+
+struct hr_kueue_pod_toleration {
+  char *key, *value; /* an empty key with HR_KUEUE_EXISTS tolerates everything */
+  enum hr_kueue_toleration_operator operation;
+  enum hr_kueue_taint_effect effect;
+};
+
+/* A level of a topology: the groups of a tier of the pools, which nodes name by a label. */
+struct hr_kueue_level {
+  char *node_label;
+  uint8_t tier; /* enum hr_tier; HR_TIER_ANY in a file: derived from the place in the list */
+};
+
+struct hr_kueue_topology {
+  char *name;
+  struct hr_kueue_level *levels; /* widest first */
+  uint32_t n_levels;
+};
+
+/* A ResourceFlavor. */
+struct hr_kueue_flavor_config {
+  char *name;
+  char **pools; /* names; none: all pools */
+  uint32_t n_pools;
+  struct hr_kueue_node_label *node_labels;
+  struct hr_kueue_node_taint *node_taints;
+  struct hr_kueue_pod_toleration *tolerations;
+  uint32_t n_node_labels, n_node_taints, n_tolerations;
+  char *topology; /* name; NULL: none */
+};
+
+/* ---- Quotas ---- */
+
+struct hr_kueue_quota {
+  char *name; /* of the resource */
+  int64_t nominal;
+  int64_t borrowing_limit, lending_limit; /* HR_KUEUE_NO_LIMIT: none */
+};
+
+struct hr_kueue_flavor_quotas {
+  char *name; /* of the flavor */
+  struct hr_kueue_quota *resources;
+  uint32_t n_resources;
+};
+
+/* All flavors of a group have quotas of the same resources. */
+struct hr_kueue_resource_group {
+  char **covered_resources; /* none: those of the first flavor */
+  struct hr_kueue_flavor_quotas *flavors;
+  uint32_t n_covered_resources, n_flavors;
+};
+
+struct hr_kueue_check_use {
+  char *name;        /* of the admission check */
+  char **on_flavors; /* none: it applies to all flavors */
+  uint32_t n_on_flavors;
+};
+
+struct hr_kueue_borrow_within_cohort {
+  enum hr_kueue_preemption_policy policy; /* HR_KUEUE_NEVER or HR_KUEUE_LOWER_PRIORITY */
+  int64_t max_priority_threshold;         /* HR_KUEUE_NO_LIMIT: none */
+};
+
+struct hr_kueue_preemption_config {
+  enum hr_kueue_preemption_policy within_cluster_queue, reclaim_within_cohort;
+  struct hr_kueue_borrow_within_cohort borrow_within_cohort;
+};
+
+struct hr_kueue_fungibility_config {
+  enum hr_kueue_fungibility_word when_can_borrow, when_can_preempt;
+  enum hr_kueue_preference preference;
+};
+
+struct hr_kueue_cluster_queue {
+  char *name, *cohort; /* cohort NULL: none */
+  enum hr_kueue_strategy queueing_strategy;
+  struct hr_kueue_resource_group *resource_groups;
+  uint32_t n_resource_groups;
+  struct hr_kueue_preemption_config preemption;
+  struct hr_kueue_fungibility_config flavor_fungibility;
+  double fair_weight;
+  enum hr_kueue_stop_policy stop_policy;
+  enum hr_kueue_admission_mode admission_mode;
+  char **namespaces; /* whose LocalQueues it serves; none: all */
+  struct hr_kueue_check_use *admission_checks;
+  uint32_t n_namespaces, n_admission_checks;
+};
+
+struct hr_kueue_cohort {
+  char *name, *parent; /* parent NULL: none */
+  struct hr_kueue_resource_group *resource_groups;
+  uint32_t n_resource_groups;
+  double fair_weight;
+};
+
+struct hr_kueue_local_queue_config {
+  char *name, *name_space, *cluster_queue;
+  double fair_weight;
+  enum hr_kueue_stop_policy stop_policy;
+  /* what the pods of its jobs ask of nodes */
+  struct hr_kueue_node_label *node_selector;
+  struct hr_kueue_pod_toleration *tolerations;
+  uint32_t n_node_selector, n_tolerations;
+};
+
+/* An admission check takes a time after the quota is reserved, and always succeeds. */
+struct hr_kueue_admission_check {
+  char *name;
+  int64_t delay_us;
+};
+
+struct hr_kueue_priority_class {
+  char *name;
+  int64_t value;
+};
+
+/* ---- Settings ---- */
+
+struct hr_kueue_fair_sharing {
+  bool enable;
+  enum hr_kueue_share_strategy *preemption_strategies; /* none: both, in the order of their numbers */
+  uint32_t n_preemption_strategies;
+};
+
+struct hr_kueue_resource_weight {
+  char *name;
+  double weight;
+};
+
+struct hr_kueue_admission_fair_sharing {
+  bool enable;
+  int64_t usage_half_life_us, usage_sampling_interval_us;
+  struct hr_kueue_resource_weight *resource_weights; /* resources that are not listed have the weight 1 */
+  uint32_t n_resource_weights;
+};
+
+struct hr_kueue_requeuing_strategy {
+  enum hr_kueue_timestamp timestamp;
+  int64_t backoff_limit_count; /* HR_KUEUE_NO_LIMIT: none */
+  int64_t backoff_base_us, backoff_max_us;
+};
+
+struct hr_kueue_wait_for_pods_ready {
+  bool enable, block_admission;
+  int64_t timeout_us, recovery_timeout_us; /* HR_KUEUE_NO_LIMIT: none */
+  struct hr_kueue_requeuing_strategy requeuing_strategy;
+};
+
+struct hr_kueue_config {
+  char *version;  /* "0.16"; NULL: the newest that the model knows */
+  uint64_t gates; /* feature gates as bits (policies/kueue/kueue.h): those of the version, changed by `feature_gates` */
+  char *gpu_resource;        /* name of the resource that counts GPUs */
+  char **excluded_resources; /* prefixes of resources that need no quota */
+  char *default_queue;       /* LocalQueue or ClusterQueue of jobs that name none; NULL: they are rejected */
+  struct hr_kueue_flavor_config *flavors;
+  struct hr_kueue_topology *topologies;
+  struct hr_kueue_cluster_queue *cluster_queues;
+  struct hr_kueue_cohort *cohorts;
+  struct hr_kueue_local_queue_config *local_queues;
+  struct hr_kueue_admission_check *admission_checks;
+  struct hr_kueue_priority_class *priority_classes;
+  uint32_t n_excluded_resources, n_flavors, n_topologies, n_cluster_queues, n_cohorts, n_local_queues,
+      n_admission_checks, n_priority_classes;
+  struct hr_kueue_fair_sharing fair_sharing;
+  struct hr_kueue_admission_fair_sharing admission_fair_sharing;
+  struct hr_kueue_wait_for_pods_ready wait_for_pods_ready;
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif
