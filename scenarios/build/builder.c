@@ -252,7 +252,7 @@ static uint64_t integer_of(const struct hr__key *key, const cJSON *value) {
   if (cJSON_IsString(value)) return strtoumax(value->valuestring, NULL, 10); /* a seed */
   if (cJSON_IsBool(value)) return cJSON_IsTrue(value) ? 1 : 0;
   if (key->type == HR__KEY_REAL) return (uint64_t)llround(value->valuedouble * (key->scale > 0 ? key->scale : 1));
-  return (uint64_t)value->valuedouble;
+  return (uint64_t)(int64_t)value->valuedouble;
 }
 
 static uint64_t micros_of(const struct hr__key *key, const cJSON *value) {

@@ -7,7 +7,9 @@
 #include "headroom/unstable/systems.h"
 
 #include "headroom/unstable/kai_config.h"
+#include "headroom/unstable/kubernetes_config.h"
 #include "headroom/unstable/kueue_config.h"
+#include "headroom/unstable/volcano_config.h"
 #include "scenarios/build/builder.h"
 
 #include <stdlib.h>
@@ -23,6 +25,8 @@ static const struct system {
 } systems[] = {
     {"kai", sizeof(struct hr_kai_config), offsetof(struct hr_systems, kai), hr__check_kai},
     {"kueue", sizeof(struct hr_kueue_config), offsetof(struct hr_systems, kueue), hr__check_kueue},
+    {"kubernetes", sizeof(struct hr_kubernetes_config), offsetof(struct hr_systems, kubernetes), hr__check_kubernetes},
+    {"volcano", sizeof(struct hr_volcano_config), offsetof(struct hr_systems, volcano), hr__check_volcano},
     {NULL, 0, 0, NULL},
 };
 

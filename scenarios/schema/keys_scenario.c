@@ -449,6 +449,8 @@ static const struct hr__key scenario_keys[] = {
     {"policy", OBJECT(hr__policy_keys), MUST, HELP("The scheduling policy and its parameters.")},
     {"kai", OBJECT(hr__kai_keys), HELP("Queues and settings of KAI-Scheduler, for the policy kai.")},
     {"kueue", OBJECT(hr__kueue_keys), HELP("Objects and settings of Kueue, for the policy kueue.")},
+    {"kubernetes", OBJECT(hr__kubernetes_keys), HELP("Configuration of kube-scheduler, for the policy kubernetes.")},
+    {"volcano", OBJECT(hr__volcano_keys), HELP("Configuration of Volcano, for the policy volcano.")},
     {"alerts", OBJECT(alert_keys), AT(PART, SCENARIO, alerts), HELP("Thresholds of alerts.")},
     {"replications", OBJECT(replication_keys), AT(PART, SCENARIO, replications),
      HELP("How often the scenario is run, each time with different random events.")},

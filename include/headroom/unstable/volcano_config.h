@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HEADROOM_UNSTABLE_VOLCANO_CONFIG_H
+#define HEADROOM_UNSTABLE_VOLCANO_CONFIG_H
+
+/* The configuration of Volcano: the section `volcano` of a scenario. The key table is scenarios/schema/keys_volcano.c.
+   Texts and arrays are from malloc. */
+
+#include "headroom/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The plug-ins that a run models. The columns: enumerator, name in files. */
+#define HR_VOLCANO_PLUGIN_TABLE(X)                                                                                     \
+  X(HR_VOLCANO_GANG, "gang")                                                                                           \
+  X(HR_VOLCANO_PRIORITY, "priority")                                                                                   \
+  X(HR_VOLCANO_CONFORMANCE, "conformance")                                                                             \
+  X(HR_VOLCANO_PROPORTION, "proportion")                                                                               \
+  X(HR_VOLCANO_CAPACITY, "capacity")                                                                                   \
+  X(HR_VOLCANO_DRF, "drf")                                                                                             \
+  X(HR_VOLCANO_PREDICATES, "predicates")                                                                               \
+  X(HR_VOLCANO_NODEORDER, "nodeorder")                                                                                 \
+  X(HR_VOLCANO_BINPACK, "binpack")                                                                                     \
+  X(HR_VOLCANO_OVERCOMMIT, "overcommit")                                                                               \
+  X(HR_VOLCANO_SLA, "sla")
+
+/* What a plug-in may take part in, with the names of its options in Volcano: "jobOrder" is enableJobOrder. */
+#define HR_VOLCANO_CALLBACK_TABLE(X)                                                                                   \
+  X(HR_VOLCANO_JOB_ORDER, "jobOrder")                                                                                  \
+  X(HR_VOLCANO_QUEUE_ORDER, "queueOrder")                                                                              \
+  X(HR_VOLCANO_TASK_ORDER, "taskOrder")                                                                                \
+  X(HR_VOLCANO_JOB_READY, "jobReady")                                                                                  \
+  X(HR_VOLCANO_JOB_PIPELINED, "jobPipelined")                                                                          \
+  X(HR_VOLCANO_JOB_STARVING, "jobStarving")                                                                            \
+  X(HR_VOLCANO_JOB_ENQUEUED, "jobEnqueued")                                                                            \
+  X(HR_VOLCANO_PREEMPTABLE, "preemptable")                                                                             \
+  X(HR_VOLCANO_RECLAIMABLE, "reclaimable")                                                                             \
+  X(HR_VOLCANO_OVERUSED, "overused")                                                                                   \
+  X(HR_VOLCANO_PREEMPTIVE, "preemptive")                                                                               \
+  X(HR_VOLCANO_ALLOCATABLE, "allocatable")                                                                             \
+  X(HR_VOLCANO_PREDICATE, "predicate")                                                                                 \
+  X(HR_VOLCANO_NODE_ORDER, "nodeOrder")
+
+#define HR_VOLCANO_ACTION_TABLE(X)                                                                                     \
+  X(HR_VOLCANO_ENQUEUE, "enqueue")                                                                                     \
+  X(HR_VOLCANO_ALLOCATE, "allocate")                                                                                   \
+  X(HR_VOLCANO_BACKFILL, "backfill")                                                                                   \
+  X(HR_VOLCANO_PREEMPT, "preempt")                                                                                     \
+  X(HR_VOLCANO_RECLAIM, "reclaim")
+
+#define HR_VOLCANO_NAME(name, text) name,
+enum hr_volcano_plugin_id { HR_VOLCANO_PLUGIN_TABLE(HR_VOLCANO_NAME) HR_VOLCANO_N_PLUGINS };
+enum hr_volcano_callback { HR_VOLCANO_CALLBACK_TABLE(HR_VOLCANO_NAME) HR_VOLCANO_N_CALLBACKS };
+enum hr_volcano_action { HR_VOLCANO_ACTION_TABLE(HR_VOLCANO_NAME) HR_VOLCANO_N_ACTIONS };
+#undef HR_VOLCANO_NAME
+
+/* An amount of a resource: CPUs for "cpu", GiB for "memory", items for all others. */
+struct hr_volcano_amount {
+  char *resource;
+  double amount;
+};
+
+struct hr_volcano_weight {
+  char *resource;
+  uint32_t weight;
+};
+
+struct hr_volcano_plugin_config {
+  enum hr_volcano_plugin_id id;
+  uint32_t disabled;        /* set of enum hr_volcano_callback */
+  bool is_hierarchical;     /* capacity: queues form a tree */
+  double overcommit_factor; /* overcommit */
+  int64_t waiting_us;       /* sla: maximum wait until a job is enqueued; 0: not limited */
+  uint32_t ancestor_level;  /* capacity: ancestorReclaimLevel */
+  uint32_t least_requested, most_requested, balanced_resource; /* nodeorder: weights */
+  uint32_t weight;                                             /* binpack */
+  struct hr_volcano_weight *resources;                         /* binpack: [n_resources] */
+  uint32_t n_resources;
+};
+
+struct hr_volcano_tier {
+  struct hr_volcano_plugin_config *plugins; /* [n_plugins] */
+  uint32_t n_plugins;
+};
+
+struct hr_volcano_queue {
+  char *name, *parent; /* parent: NULL: the queue has none */
+  uint32_t weight;
+  int32_t priority;
+  bool reclaimable, is_closed;
+  struct hr_volcano_amount *capability, *deserved, *guarantee; /* NULL: not set */
+  uint32_t n_capability, n_deserved, n_guarantee;
+};
+
+struct hr_volcano_config {
+  /* enum hr_volcano_action; NULL: enqueue, allocate, backfill */
+  uint32_t *actions;
+  uint32_t n_actions;
+  struct hr_volcano_tier *tiers; /* NULL: those of an installation without changes */
+  uint32_t n_tiers;
+  struct hr_volcano_queue *queues;
+  uint32_t n_queues;
+  char *default_queue; /* of jobs that name no queue, or one that does not exist; NULL: "default" */
+  int64_t period_us;
+  bool not_preemptable; /* jobs are not preemptable */
+  char *gpu_resource;   /* the name of GPUs; NULL: nvidia.com/gpu */
+  uint32_t pods_per_node;
+  int64_t idle_release_us; /* idle time after which the cluster autoscaler releases a node */
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

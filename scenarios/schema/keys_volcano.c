@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The key table of the section `volcano`: queues, and the configuration of the scheduler, with the names of Volcano in
+   snake case. A table precedes the tables that refer to it. */
+
+#include "headroom/unstable/volcano_config.h"
+#include "scenarios/schema/keys.h"
+
+#define VOLCANO struct hr_volcano_config
+#define PLUGIN struct hr_volcano_plugin_config
+#define QUEUE struct hr_volcano_queue
+#define WORD(name, text) text,
+static const char *const plugins[] = {HR_VOLCANO_PLUGIN_TABLE(WORD) NULL};
+static const char *const callbacks[] = {HR_VOLCANO_CALLBACK_TABLE(WORD) NULL};
+static const char *const actions[] = {HR_VOLCANO_ACTION_TABLE(WORD) NULL};
+
+#define OF(plugin) WITH(1u << HR_VOLCANO_##plugin)
+
+static const struct hr__key weight_keys[] = {
+    {"resource", NAME, MUST, AT(TEXT, struct hr_volcano_weight, resource),
+     HELP("Name of the resource, such as cpu, memory or nvidia.com/gpu.")},
+    {"weight", WHOLE(0, 1000), MUST, AT(INTEGER, struct hr_volcano_weight, weight), HELP("Weight of the resource.")},
+    END};
+
+static const struct hr__key plugin_keys[] = {
+    {"name", CHOICE(plugins), MUST, .selects = true, AT(INTEGER, PLUGIN, id), HELP("Name of the plug-in.")},
+    {"disable", LIST(0, HR_VOLCANO_N_CALLBACKS, EACH(CHOICE(callbacks))), AT(BITS, PLUGIN, disabled),
+     HELP("What the plug-in takes no part in. preemptable stands for enablePreemptable: false.")},
+    {"enable_hierarchy", BOOLEAN, OF(CAPACITY), DEFAULT("false"), AT(INTEGER, PLUGIN, is_hierarchical),
+     HELP("Queues form a tree; their limits include those of their descendants.")},
+    {"overcommit_factor", REAL(0, 1000), OF(OVERCOMMIT), DEFAULT("1.2"), AT(DOUBLE, PLUGIN, overcommit_factor),
+     HELP(
+         "Jobs are enqueued while their requests are at most this multiple of the cluster. Below 1 it counts as 1.2.")},
+    {"sla_waiting_time_s", SECONDS, OF(SLA), DEFAULT("0"), AS_US(PLUGIN, waiting_us),
+     HELP("A job that waits longer is enqueued in spite of limits of later tiers. 0: never.")},
+    {"ancestor_reclaim_level", WHOLE(0, 100), OF(CAPACITY), DEFAULT("0"), AT(INTEGER, PLUGIN, ancestor_level),
+     HELP("Number of ancestors of a queue whose deserved resources allow it to reclaim.")},
+    {"least_requested_weight", WHOLE(0, 1000), OF(NODEORDER), DEFAULT("1"), AT(INTEGER, PLUGIN, least_requested),
+     HELP("Weight of the score by free CPU and memory.")},
+    {"most_requested_weight", WHOLE(0, 1000), OF(NODEORDER), DEFAULT("0"), AT(INTEGER, PLUGIN, most_requested),
+     HELP("Weight of the score by used CPU and memory.")},
+    {"balanced_resource_weight", WHOLE(0, 1000), OF(NODEORDER), DEFAULT("1"), AT(INTEGER, PLUGIN, balanced_resource),
+     HELP("Weight of the score by equal use of CPU, memory and GPUs.")},
+    {"weight", WHOLE(0, 1000), OF(BINPACK), DEFAULT("1"), AT(INTEGER, PLUGIN, weight),
+     HELP("Weight of the plug-in: binpack.weight.")},
+    {"resources", LIST(0, 60, EACH(OBJECT(weight_keys))), OF(BINPACK), OTHERWISE("cpu and memory, with weight 1"),
+     AS_ARRAY(PLUGIN, resources, n_resources), HELP("Weights of resources: binpack.resources. Added to the default.")},
+    END};
+
+static const struct hr__key tier_keys[] = {{"plugins", LIST(0, 100, EACH(OBJECT(plugin_keys))), MUST,
+                                            AS_ARRAY(struct hr_volcano_tier, plugins, n_plugins),
+                                            HELP("The plug-ins of the tier, in order.")},
+                                           END};
+
+static const struct hr__key amount_keys[] = {{"resource", NAME, MUST, AT(TEXT, struct hr_volcano_amount, resource),
+                                              HELP("Name of the resource, such as cpu, memory or nvidia.com/gpu.")},
+                                             {"amount", REAL(0, 1e12), MUST,
+                                              AT(DOUBLE, struct hr_volcano_amount, amount),
+                                              HELP("Amount. CPUs for cpu, GiB for memory, items for all others.")},
+                                             END};
+
+static const struct hr__key queue_keys[] = {
+    {"name", NAME, MUST, AT(TEXT, QUEUE, name), HELP("Name of the queue. Jobs name it in their field 'queue'.")},
+    {"parent", NAME, OTHERWISE("root, if there is such a queue"), AT(TEXT, QUEUE, parent),
+     HELP("Name of the parent, for the plug-in capacity with 'enable_hierarchy'.")},
+    {"weight", WHOLE(1, 65535), DEFAULT("1"), AT(INTEGER, QUEUE, weight),
+     HELP("Weight of the queue, for the plug-in proportion.")},
+    {"priority", WHOLE(INT32_MIN, INT32_MAX), DEFAULT("0"), AT(INTEGER, QUEUE, priority),
+     HELP("Queues of higher priority go first.")},
+    {"reclaimable", BOOLEAN, DEFAULT("true"), AT(INTEGER, QUEUE, reclaimable),
+     HELP("Other queues may reclaim resources from this one.")},
+    {"closed", BOOLEAN, DEFAULT("false"), AT(INTEGER, QUEUE, is_closed), HELP("The queue starts no jobs.")},
+    {"capability", LIST(0, 60, EACH(OBJECT(amount_keys))), OTHERWISE("not limited"),
+     AS_ARRAY(QUEUE, capability, n_capability), HELP("Maximum resources of the queue.")},
+    {"deserved", LIST(0, 60, EACH(OBJECT(amount_keys))), OTHERWISE("none"), AS_ARRAY(QUEUE, deserved, n_deserved),
+     HELP("Resources that the queue deserves, for the plug-in capacity.")},
+    {"guarantee", LIST(0, 60, EACH(OBJECT(amount_keys))), OTHERWISE("none"), AS_ARRAY(QUEUE, guarantee, n_guarantee),
+     HELP("Resources that are reserved for the queue.")},
+    END};
+
+const struct hr__key hr__volcano_keys[] = {
+    {"actions", LIST(1, 100, EACH(CHOICE(actions), .store = HR__STORE_INTEGER, .bytes = sizeof(uint32_t))),
+     OTHERWISE("enqueue, allocate, backfill"), AS_ARRAY(VOLCANO, actions, n_actions),
+     HELP("The actions of a session, in order.")},
+    {"tiers", LIST(1, 100, EACH(OBJECT(tier_keys))), OTHERWISE("those of Volcano as installed"),
+     AS_ARRAY(VOLCANO, tiers, n_tiers),
+     HELP("Tiers of plug-ins. As installed: priority, gang and conformance; then overcommit, drf, predicates, "
+          "proportion, nodeorder and binpack; gang and drf do not take part in preemption.")},
+    {"queues", LIST(0, 10000, EACH(OBJECT(queue_keys))), OTHERWISE("one queue, without limits"),
+     AS_ARRAY(VOLCANO, queues, n_queues), HELP("The queues.")},
+    {"default_queue", NAME, OTHERWISE("default"), AT(TEXT, VOLCANO, default_queue),
+     HELP("Queue of jobs that name none, or one that is not listed.")},
+    {"schedule_period_s", REAL(0.001, 86400), .unit = "s", DEFAULT("1"), AS_US(VOLCANO, period_us),
+     HELP("Time between two sessions.")},
+    {"preemptable", BOOLEAN, DEFAULT("true"), .store = HR__STORE_NOT, .offset = offsetof(VOLCANO, not_preemptable),
+     .bytes = sizeof(bool), HELP("Jobs may be evicted, except those that must not be interrupted.")},
+    {"gpu_resource", NAME, OTHERWISE("nvidia.com/gpu"), AT(TEXT, VOLCANO, gpu_resource),
+     HELP("Name of the resource of GPUs in this section and in reasons for waiting.")},
+    {"pods_per_node", WHOLE(1, 100000), DEFAULT("110"), AT(INTEGER, VOLCANO, pods_per_node),
+     HELP("Maximum number of pods of a node.")},
+    {"idle_release_s", SECONDS, DEFAULT("600"), AS_US(VOLCANO, idle_release_us),
+     HELP("Idle time after which the cluster autoscaler releases a node of an elastic pool.")},
+    END};
