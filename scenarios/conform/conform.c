@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs test vectors against the models of other schedulers, and reports the result. A vector file is a JSON list; each
-   item has the members "id" and "kind", and what the adapter of the system needs. Cases are independent of each other:
-   each has its own arena, which is freed at the end of the case. */
+/*
+ * Runs test vectors against the models of other schedulers and autoscalers, and reports the result.
+ *
+ * A vector file is a JSON list; each item has the members "id" and "kind", and what the adapter of the system needs. Or
+ * it is an object of groups, and each group an object of lists; then the kind of a case is "GROUP.LIST", and its id is
+ * its kind, its position and its name. Cases are independent of each other: each has its own arena, which is freed at
+ * the end of the case.
+ */
 
 #include "scenarios/conform/conform.h"
 
@@ -13,12 +18,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_OF(name, run) name,
+#define NAME_OF(name, run, grouped) name,
 const char *const hr_conform_systems[] = {HR__CONFORM_SYSTEMS(NAME_OF) NULL};
 #undef NAME_OF
 
-#define RUN_OF(name, run) run,
-static hr__conform_run_case *const runners[] = {HR__CONFORM_SYSTEMS(RUN_OF)};
+#define RUN_OF(name, run, grouped) {run, grouped},
+static const struct runner {
+  hr__conform_run_case *run;
+  bool grouped;
+} runners[] = {HR__CONFORM_SYSTEMS(RUN_OF)};
 #undef RUN_OF
 
 /* ---- Running ---- */
@@ -51,16 +59,9 @@ static bool keep_case(struct hr_conform_report *report, struct hr_conform_case *
   return true;
 }
 
-static enum hr_status run_case(const char *file, hr__conform_run_case *run, const cJSON *item, size_t position,
-                               struct hr_conform_report *report, struct hr_error *error) {
-  const char *id = hr__case_text(item, "id", NULL), *kind = hr__case_text(item, "kind", NULL);
-  if (!id || !kind)
-    return hr_fail(error, HR_BAD_INPUT, "%s: case %zu: expected an object with the texts \"id\" and \"kind\"", file,
-                   position);
-  bool has_input = cJSON_IsObject(hr__case_get(item, "input")) || cJSON_IsObject(hr__case_get(item, "cluster"));
-  if (!has_input || !cJSON_IsObject(hr__case_get(item, "expect")))
-    return hr_fail(error, HR_BAD_INPUT, "%s: case '%s': expected the objects \"input\" (or \"cluster\") and \"expect\"",
-                   file, id);
+/* Runs a case with an id and a kind. */
+static enum hr_status run_named(const char *file, hr__conform_run_case *run, const cJSON *item, const char *id,
+                                const char *kind, struct hr_conform_report *report, struct hr_error *error) {
   struct hr_arena arena = {0};
   struct hr_conform_case row = {.id = strdup(id), .kind = strdup(kind)};
   struct hr__verdict verdict = {.arena = &arena, .row = &row};
@@ -76,18 +77,71 @@ static enum hr_status run_case(const char *file, hr__conform_run_case *run, cons
   return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", file);
 }
 
-static enum hr_status run_file(const char *path, hr__conform_run_case *run, struct hr_conform_report *report,
+static enum hr_status run_case(const char *file, hr__conform_run_case *run, const cJSON *item, size_t position,
+                               struct hr_conform_report *report, struct hr_error *error) {
+  const char *id = hr__case_text(item, "id", NULL), *kind = hr__case_text(item, "kind", NULL);
+  if (!id || !kind)
+    return hr_fail(error, HR_BAD_INPUT, "%s: case %zu: expected an object with the texts \"id\" and \"kind\"", file,
+                   position);
+  bool has_input = cJSON_IsObject(hr__case_get(item, "input")) || cJSON_IsObject(hr__case_get(item, "cluster"));
+  if (!has_input || !cJSON_IsObject(hr__case_get(item, "expect")))
+    return hr_fail(error, HR_BAD_INPUT, "%s: case '%s': expected the objects \"input\" (or \"cluster\") and \"expect\"",
+                   file, id);
+  return run_named(file, run, item, id, kind, report, error);
+}
+
+/* Runs the lists of a group. Texts and other values that describe the file are skipped. */
+static enum hr_status run_group(const char *file, hr__conform_run_case *run, const cJSON *group,
+                                struct hr_conform_report *report, struct hr_error *error) {
+  const cJSON *list, *item;
+  cJSON_ArrayForEach(list, group) {
+    size_t position = 0;
+    if (!cJSON_IsArray(list)) continue;
+    cJSON_ArrayForEach(item, list) {
+      char id[300], kind[200];
+      snprintf(kind, sizeof kind, "%s.%s", group->string, list->string);
+      snprintf(id, sizeof id, "%s %zu %s", kind, ++position,
+               hr__case_text(item, "name", hr__case_text(item, "case", "")));
+      enum hr_status status = run_named(file, run, item, id, kind, report, error);
+      if (status != HR_OK) return status;
+    }
+  }
+  return HR_OK;
+}
+
+static enum hr_status run_list(const char *path, hr__conform_run_case *run, const cJSON *tree,
+                               struct hr_conform_report *report, struct hr_error *error) {
+  if (!cJSON_IsArray(tree))
+    return hr_fail(error, HR_BAD_INPUT, "%s:1:1: found another value, expected a list of cases", path);
+  size_t position = 0;
+  const cJSON *item;
+  cJSON_ArrayForEach(item, tree) {
+    enum hr_status status = run_case(path, run, item, ++position, report, error);
+    if (status != HR_OK) return status;
+  }
+  return HR_OK;
+}
+
+static enum hr_status run_groups(const char *path, hr__conform_run_case *run, const cJSON *tree,
+                                 struct hr_conform_report *report, struct hr_error *error) {
+  if (!cJSON_IsObject(tree))
+    return hr_fail(error, HR_BAD_INPUT, "%s:1:1: found another value, expected an object with groups of cases", path);
+  const cJSON *group;
+  cJSON_ArrayForEach(group, tree) {
+    if (!cJSON_IsObject(group)) continue;
+    enum hr_status status = run_group(path, run, group, report, error);
+    if (status != HR_OK) return status;
+  }
+  return HR_OK;
+}
+
+static enum hr_status run_file(const char *path, const struct runner *runner, struct hr_conform_report *report,
                                struct hr_error *error) {
   struct hr__json_file file = {0};
   enum hr_status status = hr__json_file_read(path, &file, error);
-  if (status == HR_OK && !cJSON_IsArray(file.tree))
-    status = hr_fail(error, HR_BAD_INPUT, "%s:1:1: found another value, expected a list of cases", path);
-  size_t position = 0;
-  const cJSON *item;
-  if (status == HR_OK) cJSON_ArrayForEach(item, file.tree) {
-      status = run_case(path, run, item, ++position, report, error);
-      if (status != HR_OK) break;
-    }
+  if (status == HR_OK)
+    status = runner->grouped ? run_groups(path, runner->run, file.tree, report, error)
+                             : run_list(path, runner->run, file.tree, report, error);
   hr__json_file_finish(&file);
   return status;
 }
@@ -100,7 +154,7 @@ enum hr_status hr_conform_run(const char *system, const char *const *files, size
   if (!hr_conform_systems[at]) return hr_fail(error, HR_BAD_INPUT, "conform: unknown system '%.60s'", system);
   report->system = hr_conform_systems[at];
   enum hr_status status = HR_OK;
-  for (size_t i = 0; i < n_files && status == HR_OK; i++) status = run_file(files[i], runners[at], report, error);
+  for (size_t i = 0; i < n_files && status == HR_OK; i++) status = run_file(files[i], &runners[at], report, error);
   return status;
 }
 

@@ -14,13 +14,14 @@
 #include <cjson/cJSON.h>
 #include <string.h>
 
-/* The systems. The columns: name, function that runs a case. */
+/* The systems. The columns: name, function that runs a case, whether files have groups of cases instead of one list. */
 #define HR__CONFORM_SYSTEMS(X)                                                                                         \
-  X("kueue", hr__conform_kueue)                                                                                        \
-  X("kai", hr__conform_kai)                                                                                            \
-  X("volcano", hr__conform_volcano)                                                                                    \
-  X("kubernetes", hr__conform_kubernetes)                                                                              \
-  X("slurm", hr__conform_slurm)
+  X("kueue", hr__conform_kueue, false)                                                                                 \
+  X("kai", hr__conform_kai, false)                                                                                     \
+  X("volcano", hr__conform_volcano, false)                                                                             \
+  X("kubernetes", hr__conform_kubernetes, false)                                                                       \
+  X("slurm", hr__conform_slurm, false)                                                                                 \
+  X("autoscalers", hr__conform_autoscalers, true)
 
 /* The verdict on one case. Without a difference and an unsupported feature the case has passed. */
 struct hr__verdict {
@@ -34,9 +35,9 @@ struct hr__verdict {
   void *released;
 };
 
-/* A function that runs one case. `whole` is the object of the case, `kind` its member "kind". */
+/* A function that runs one case. `whole` is the object of the case, `kind` its member "kind", or its group. */
 typedef void hr__conform_run_case(const cJSON *whole, const char *kind, struct hr__verdict *verdict);
-#define HR__CONFORM_DECLARE(name, run) hr__conform_run_case run;
+#define HR__CONFORM_DECLARE(name, run, grouped) hr__conform_run_case run;
 HR__CONFORM_SYSTEMS(HR__CONFORM_DECLARE)
 #undef HR__CONFORM_DECLARE
 
@@ -68,9 +69,12 @@ void hr__verdict_compare_bool(struct hr__verdict *verdict, const char *place, co
 void hr__verdict_compare_text(struct hr__verdict *verdict, const char *place, const cJSON *expected,
                               const char *actual);
 
-/* Lets a case fail because the model has no such kind of case. `whole` is the object of the case. */
-static inline void hr__verdict_unknown_kind(struct hr__verdict *verdict, const cJSON *whole) {
-  hr__verdict_compare_text(verdict, "kind", cJSON_GetObjectItemCaseSensitive(whole, "kind"), NULL);
+/* Lets a case fail because the model has no such kind of case. */
+static inline void hr__verdict_unknown_kind(struct hr__verdict *verdict, const char *kind) {
+  cJSON *expected = cJSON_CreateString(kind);
+  hr__verdict_compare_text(verdict, "kind", expected, NULL);
+  if (!expected) verdict->no_memory = true;
+  cJSON_Delete(expected);
 }
 
 /* ---- Reading ---- */

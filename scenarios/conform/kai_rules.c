@@ -765,5 +765,5 @@ void hr__kai_run_rule(const cJSON *whole, const char *kind, struct hr__verdict *
     rules[i].run(hr__case_get(whole, "input"), hr__case_get(whole, "expect"), verdict);
     return;
   }
-  hr__verdict_unknown_kind(verdict, whole);
+  hr__verdict_unknown_kind(verdict, kind);
 }

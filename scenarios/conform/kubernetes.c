@@ -448,5 +448,5 @@ void hr__conform_kubernetes(const cJSON *whole, const char *kind, struct hr__ver
     kinds[i].run(&kube);
     return;
   }
-  hr__verdict_unknown_kind(verdict, whole);
+  hr__verdict_unknown_kind(verdict, kind);
 }

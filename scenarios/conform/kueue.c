@@ -324,5 +324,5 @@ void hr__conform_kueue(const cJSON *whole, const char *kind, struct hr__verdict 
     return;
   }
   if (strncmp(kind, "tas.", 4) == 0 && hr__conform_kueue_tas(whole, kind, verdict)) return;
-  hr__verdict_unknown_kind(verdict, whole);
+  hr__verdict_unknown_kind(verdict, kind);
 }

@@ -614,5 +614,5 @@ void hr__conform_slurm(const cJSON *whole, const char *kind, struct hr__verdict 
     kinds[i].run(&slurm);
     return;
   }
-  hr__verdict_unknown_kind(verdict, whole);
+  hr__verdict_unknown_kind(verdict, kind);
 }

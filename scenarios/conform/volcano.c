@@ -350,6 +350,6 @@ void hr__conform_volcano(const cJSON *whole, const char *kind, struct hr__verdic
   } else if (strcmp(kind, "plugin-function") == 0 || strcmp(kind, "schedule-custom") == 0) {
     run_rules(&world);
   } else {
-    hr__verdict_unknown_kind(verdict, whole);
+    hr__verdict_unknown_kind(verdict, kind);
   }
 }

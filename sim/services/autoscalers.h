@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SIM_SERVICES_AUTOSCALERS_H
+#define HR_SIM_SERVICES_AUTOSCALERS_H
+
+/*
+ * Autoscalers of inference services, as pure rules: from measured load and the present number of replicas to the wanted
+ * number. Each rule has its settings, which do not change, and its memory, which one service owns. Times are in
+ * microseconds of one clock; the caller decides how often it asks.
+ *
+ * Sources: knative/serving pkg/autoscaler; kubernetes/kubernetes pkg/controller/podautoscaler; ray-project/ray
+ * python/ray/serve/autoscaling_policy.py; NVIDIA/nvcf function-autoscaler; kedacore/keda pkg/scaling/executor.
+ */
+
+#include "headroom/base.h"
+
+/* ---- Knative (knative.c) ------------------------------------------------------------------------------- */
+
+struct hr__knative_spec {
+  double target;          /* wanted value of the metric per replica, above 0 */
+  double total;           /* maximum value of the metric per replica, for the excess burst capacity */
+  double target_burst;    /* target burst capacity; 0: none; -1: unlimited */
+  double panic_threshold; /* wanted replicas, as a multiple of the ready ones, at which a panic begins */
+  double max_up_rate;     /* maximum factor of one decision, above 1 */
+  double max_down_rate;   /* the same for fewer replicas, above 1 */
+  int64_t stable_window_us;
+  int64_t down_delay_us;    /* a lower number is wanted only after this time; 0: at once */
+  int64_t activation_scale; /* fewest replicas of a service that has any; 0 or 1: no minimum */
+  bool reachable;           /* requests can arrive; otherwise the number may fall without limit */
+};
+
+enum { HR__KNATIVE_TICK_US = 2000000, HR__KNATIVE_MAX_DELAY_TICKS = 1800 };
+
+struct hr__knative_maximum {
+  int64_t tick; /* number of the tick in which it was recorded */
+  int64_t replicas;
+};
+
+/* The memory of one autoscaler. All bytes zero: no panic. */
+struct hr__knative {
+  bool panics;
+  int64_t panic_us;  /* when the load last exceeded the threshold */
+  int64_t max_panic; /* largest number wanted during the panic */
+  /* wanted numbers during the delay, falling, the oldest first: a ring of [HR__KNATIVE_MAX_DELAY_TICKS] */
+  struct hr__knative_maximum *delayed;
+  uint32_t first_delayed, n_delayed;
+};
+
+struct hr__knative_decision {
+  int64_t desired;
+  double excess_burst; /* negative: requests go through the activator; -1 also if it is unlimited */
+};
+
+/* Decides from the averages of the metric over both windows, summed over replicas. `self->delayed` may be NULL if the
+   spec has no delay. The result is not yet within the minimum and maximum of the service. */
+struct hr__knative_decision hr__knative_decide(const struct hr__knative_spec *spec, struct hr__knative *self,
+                                               int64_t now_us, double stable, double panic, int64_t ready);
+
+/* A metric by second, for averages over a window that ends now. */
+enum { HR__KNATIVE_MAX_SECONDS = 3600 };
+
+struct hr__knative_window {
+  int64_t seconds;         /* length, at most HR__KNATIVE_MAX_SECONDS */
+  double *bucket;          /* [seconds] value of each second, at second modulo length */
+  double total;            /* sum of the buckets */
+  int64_t first_s, last_s; /* first and last second with a value since the last silence; -1: none */
+};
+
+/* Adds a value to the present second. */
+void hr__knative_window_add(struct hr__knative_window *window, int64_t now_us, double value);
+/* Returns the average over the window. A window that has not been observed completely is divided by the observed
+   seconds. Sets `*is_empty` if the last value is older than the window. */
+double hr__knative_window_average(const struct hr__knative_window *window, int64_t now_us, bool *is_empty);
+
+/* ---- Horizontal pod autoscaler of Kubernetes (hpa.c) ------------------------------------------------------- */
+
+enum hr__hpa_metric {
+  HR__HPA_UTILIZATION,  /* usage of a resource in percent of the request */
+  HR__HPA_PODS_AVERAGE, /* average of a value per pod */
+  HR__HPA_VALUE,        /* one value, compared with a target for all pods */
+  HR__HPA_AVERAGE_VALUE /* one value, divided by the number of pods */
+};
+
+/* A pod that has neither failed nor is being deleted. */
+struct hr__hpa_pod {
+  int64_t level, request; /* thousandths */
+  bool has_level;
+  bool has_request;
+  bool unready;
+  bool initializing; /* in the period after its start in which its CPU does not count */
+};
+
+struct hr__hpa_measured {
+  enum hr__hpa_metric metric;
+  const struct hr__hpa_pod *pods; /* [n_pods] */
+  uint32_t n_pods;
+  int64_t value; /* of the last two metrics, thousandths */
+  bool has_value;
+  int64_t target; /* percent, or thousandths */
+  double tolerance;
+};
+
+struct hr__hpa_proposal {
+  int64_t replicas;
+  int64_t measured; /* utilization in percent, or the metric in thousandths */
+};
+
+/* Proposes a number of replicas. Returns false if the metric is missing or a pod has no request. */
+bool hr__hpa_propose(const struct hr__hpa_measured *measured, int64_t current, struct hr__hpa_proposal *proposal);
+
+enum hr__hpa_select { HR__HPA_MAX, HR__HPA_MIN, HR__HPA_DISABLED };
+
+struct hr__hpa_policy {
+  bool is_percent; /* otherwise a number of pods */
+  int64_t value, period_us;
+};
+
+enum { HR__HPA_MAX_POLICIES = 16 };
+
+/* How fast the number may change in one direction. */
+struct hr__hpa_rules {
+  struct hr__hpa_policy policies[HR__HPA_MAX_POLICIES];
+  uint32_t n_policies;
+  enum hr__hpa_select select;
+  int64_t stabilization_us;
+};
+
+struct hr__hpa_event {
+  int64_t at_us, change; /* positive */
+  bool is_old;           /* older than the longest period of its direction; its place is used for the next event */
+};
+
+struct hr__hpa_recommendation {
+  int64_t at_us, replicas;
+};
+
+/* The memory of one autoscaler: lists that the caller owns, with room for one more entry at each call. */
+struct hr__hpa_history {
+  struct hr__hpa_event *up, *down;
+  uint32_t n_up, n_down;
+  struct hr__hpa_recommendation *recommendations;
+  uint32_t n_recommendations;
+};
+
+struct hr__hpa_limits {
+  int64_t min, max;
+};
+
+/* The text of Kubernetes for the reason of a limited number: "ScaleUpLimit", "TooManyReplicas", ... */
+struct hr__hpa_limited {
+  int64_t replicas;
+  const char *reason;
+};
+
+/* Returns the number after stabilization, and records the recommendation. */
+struct hr__hpa_limited hr__hpa_stabilize(const struct hr__hpa_rules *up, const struct hr__hpa_rules *down,
+                                         struct hr__hpa_history *history, int64_t now_us, int64_t current,
+                                         int64_t desired);
+/* Returns the number within the rates and the limits. */
+struct hr__hpa_limited hr__hpa_limit_rate(const struct hr__hpa_rules *up, const struct hr__hpa_rules *down,
+                                          const struct hr__hpa_history *history, int64_t now_us, int64_t current,
+                                          int64_t desired, struct hr__hpa_limits limits);
+/* The highest and the lowest number that the rules allow now. */
+int64_t hr__hpa_up_limit(const struct hr__hpa_rules *up, const struct hr__hpa_history *history, int64_t now_us,
+                         int64_t current);
+int64_t hr__hpa_down_limit(const struct hr__hpa_rules *down, const struct hr__hpa_history *history, int64_t now_us,
+                           int64_t current);
+/* Both steps: stabilization, then rates and limits. */
+static inline int64_t hr__hpa_normalize(const struct hr__hpa_rules *up, const struct hr__hpa_rules *down,
+                                        struct hr__hpa_history *history, int64_t now_us, int64_t current,
+                                        int64_t desired, struct hr__hpa_limits limits) {
+  int64_t stable = hr__hpa_stabilize(up, down, history, now_us, current, desired).replicas;
+  return hr__hpa_limit_rate(up, down, history, now_us, current, stable, limits).replicas;
+}
+/* Records that the number changed. */
+void hr__hpa_changed(const struct hr__hpa_rules *up, const struct hr__hpa_rules *down, struct hr__hpa_history *history,
+                     int64_t now_us, int64_t before, int64_t after);
+
+/* Without rules: at most twice the number, but always up to 4. */
+static inline int64_t hr__hpa_default_up_limit(int64_t current) {
+  return 2 * current > 4 ? 2 * current : 4;
+}
+struct hr__hpa_limited hr__hpa_limit_default(int64_t current, int64_t desired, struct hr__hpa_limits limits);
+
+/* ---- Rules without windows (replica_rules.c) ------------------------------------------------------------ */
+
+struct hr__ray_spec {
+  int64_t min, max;
+  double target; /* ongoing requests per replica, above 0 */
+  double up_factor, down_factor;
+  int64_t up_delay_us, down_delay_us;
+  int64_t to_zero_delay_us; /* of the step from 1 to 0; negative: as down_delay_us */
+};
+
+/* The memory of Ray Serve's rule. All bytes zero: no decision waits for its delay. */
+struct hr__ray {
+  int direction;    /* of the decision that waits: 1, -1 or 0 */
+  int64_t since_us; /* when it was first made */
+};
+
+/* The number for a wanted number that may be fractional, damped by the factor of its direction. */
+int64_t hr__ray_scaled(double wanted, int64_t current, double up_factor, double down_factor);
+/* Decides; the result is not yet within the minimum and maximum. `target` is the last decision. `requests`: ongoing and
+   queued. */
+int64_t hr__ray_decide(const struct hr__ray_spec *spec, struct hr__ray *self, int64_t now_us, int64_t current,
+                       int64_t target, double requests);
+
+/* Of the last `window` samples, at least `required` must be beyond the threshold. */
+struct hr__nvcf_stickiness {
+  uint32_t window, required;
+};
+
+struct hr__nvcf_spec {
+  float up_threshold, down_threshold; /* percent */
+  float up_factor, down_factor;
+  struct hr__nvcf_stickiness up, down; /* {1, 1}: only the newest sample */
+  float decay;                         /* of the weights of older samples in the average */
+};
+
+/* The number by utilization. `samples` are percentages, the oldest first; there may be none. Never 0. */
+int64_t hr__nvcf_by_utilization(const struct hr__nvcf_spec *spec, const double *samples, uint32_t n_samples,
+                                int64_t current);
+/* The number with scaling to zero. Returns false if no decision is made, because replicas still start. */
+bool hr__nvcf_decide(const struct hr__nvcf_spec *spec, const double *samples, uint32_t n_samples, int64_t current,
+                     int64_t last_requested, bool recently_invoked, int64_t *desired);
+
+struct hr__keda_spec {
+  int64_t min;
+  int64_t idle; /* number while inactive; negative: off */
+  int64_t cooldown_us;
+  bool pauses_in, pauses_out;
+  bool forces_activation;
+};
+
+/* The number of replicas. `inactive_us`: time since the last activity; negative: never active. `is_failing`: a trigger
+   reported an error. Between the minimum and the maximum, the number is left to the horizontal pod autoscaler. */
+int64_t hr__keda_decide(const struct hr__keda_spec *spec, int64_t current, bool is_active, bool is_failing,
+                        int64_t inactive_us);
+
+#endif
