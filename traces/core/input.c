@@ -401,24 +401,34 @@ enum hr_status hr__input_chunk(struct hr__input *input, struct hr_text *chunk, s
   return status;
 }
 
-/* Returns true if a line begins with white space or is empty. The loop has no branches, so that the compiler
-   vectorizes it. */
-static bool has_blank_beginnings(const char *at, size_t length) {
+/* Returns true if the text has a quote, a carriage return, or a line that is empty or begins with white space, except
+   for the first line. The byte after the text is read. The loop has no branches, so that the compiler vectorizes it. */
+static bool has_special(const char *at, size_t length) {
   unsigned found = 0;
-  for (size_t i = 0; i + 1 < length; i++)
-    found |= (unsigned)(at[i] == '\n') & (unsigned)((unsigned char)at[i + 1] <= ' ');
-  return found || (unsigned char)at[0] <= ' ';
+  for (size_t i = 0; i < length; i++)
+    found |= (unsigned)(at[i] == '"') | (unsigned)(at[i] == '\r') |
+             ((unsigned)(at[i] == '\n') & (unsigned)((unsigned char)at[i + 1] <= ' '));
+  return found;
 }
 
+/* The text is examined in pieces, so that few bytes are examined again if the next row is not plain. */
 struct hr_text hr__input_plain_lines(struct hr__input *input) {
+  enum { PIECE_BYTES = 512 };
   const char *at = input->window + input->begin;
-  size_t length = input->end - input->begin;
+  size_t length = input->end - input->begin, plain = 0;
   while (length > 0 && at[length - 1] != '\n') length--;
-  if (length == 0 || memchr(at, '"', length) || memchr(at, '\r', length) || has_blank_beginnings(at, length))
-    return (struct hr_text){NULL, 0};
-  input->line += count_lines(at, length);
-  input->begin += length;
-  return (struct hr_text){at, length};
+  if (length == 0 || (unsigned char)at[0] <= ' ') return (struct hr_text){NULL, 0};
+  while (plain < length) {
+    /* the byte after the last line may not exist */
+    size_t piece = length - plain > PIECE_BYTES ? PIECE_BYTES : length - 1 - plain;
+    if (has_special(at + plain, piece)) break;
+    if (plain + piece == length - 1) piece++;
+    plain += piece;
+  }
+  while (plain > 0 && at[plain - 1] != '\n') plain--;
+  input->line += count_lines(at, plain);
+  input->begin += plain;
+  return (struct hr_text){plain ? at : NULL, plain};
 }
 
 uint64_t hr__input_line_number(const struct hr__input *input) {

@@ -43,8 +43,8 @@ enum hr_status hr__input_line(struct hr__input *input, struct hr_text *line, str
 /* Reads the next bytes, which need not end at a line end. They are valid until the next call. The chunk is empty at
    the end of the file. */
 enum hr_status hr__input_chunk(struct hr__input *input, struct hr_text *chunk, struct hr_error *error);
-/* Returns all complete lines in memory if each is a plain row: no quote, no carriage return, no empty line, and no
-   white space at its beginning. Otherwise returns an empty text and reads nothing. */
+/* Returns complete lines in memory, up to all, as long as each is a plain row: no quote, no carriage return, not empty,
+   and no white space at its beginning. If the next line is not plain, returns an empty text and reads nothing. */
 struct hr_text hr__input_plain_lines(struct hr__input *input);
 /* Returns the number, from 1, of the line that was read last. */
 uint64_t hr__input_line_number(const struct hr__input *input);

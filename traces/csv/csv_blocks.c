@@ -3,8 +3,8 @@
  * Splits a CSV file into rows and fields with libcsv, block by block.
  *
  * Error messages name the first line of a row. A quoted field may contain line ends, and blank lines are not rows, so
- * libcsv gets the text line by line. If all lines in memory are plain rows (hr__input_plain_lines()), each line is a
- * row, and libcsv gets all of them in one call.
+ * libcsv gets the text line by line. Of plain rows (hr__input_plain_lines()), each line is a row, and libcsv gets all
+ * that follow each other in memory in one call.
  *
  * Blocks form a ring. The caller fills the first block. If the file is longer, a second thread fills the other blocks,
  * because splitting a large file takes as long as parsing its fields. If the thread cannot be created, the caller
