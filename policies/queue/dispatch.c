@@ -14,6 +14,87 @@ enum hr_status hr__queue_refresh(struct hr__queue *queue, const struct hr_view *
   return status == HR_OK ? hr__waiting_find_first(&queue->waiting) : status;
 }
 
+/* ---- Gains of free capacity ----------------------------------------------------------------------- */
+
+static void gain(struct hr__gains *gains, uint32_t free) {
+  gains->count++;
+  if (free > gains->n_last) free = gains->n_last;
+  for (uint32_t i = 1; i <= free; i++) gains->last[i] = gains->count;
+}
+
+static void gain_on(struct hr__queue *queue, const struct hr_placement *placement) {
+  const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, placement->pool);
+  uint32_t first = hr_cluster_first_node(queue->cluster, placement->pool).id;
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    gain(queue->gains, hr_free_index_get(index, placement->slices[i].node.id - first));
+}
+
+static enum hr_status gains_job_stops(struct hr__queue *queue, const struct hr_view *view,
+                                      const struct hr_event *event) {
+  (void)view;
+  gain_on(queue, event->placement);
+  return HR_OK;
+}
+
+static enum hr_status gains_job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                      const struct hr_placement *from, const struct hr_placement *to) {
+  (void)view;
+  (void)job;
+  (void)to;
+  gain_on(queue, from);
+  return HR_OK;
+}
+
+static enum hr_status gains_node_changes(struct hr__queue *queue, const struct hr_view *view,
+                                         const struct hr_event *event) {
+  (void)view;
+  if (event->kind == HR_EVENT_NODE_UP) gain(queue->gains, queue->gains->n_last);
+  return HR_OK;
+}
+
+static const struct hr__listener gains_listener = {
+    .job_stops = gains_job_stops, .job_moves = gains_job_moves, .node_changes = gains_node_changes};
+
+bool hr__gains_create(struct hr__queue *queue) {
+  enum { MAX_LEVELS = 64 };
+  if (queue->by_gpu || queue->locality || queue->preemptor || queue->rule == HR_PLACE_POOL) return true;
+  struct hr__gains *gains = hr_arena_alloc(queue->arena, sizeof *gains);
+  if (!gains) return false;
+  *gains = (struct hr__gains){.count = 1};
+  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
+    uint32_t size = hr_free_index_gpus_per_node(hr_cluster_free_index(queue->cluster, (hr_pool){i}));
+    if (size > gains->n_last) gains->n_last = size < MAX_LEVELS ? size : MAX_LEVELS;
+  }
+  gains->last = hr_arena_alloc(queue->arena, ((size_t)gains->n_last + 1) * sizeof *gains->last);
+  if (!gains->last) return false;
+  queue->gains = gains;
+  hr__queue_add_listener(queue, &gains_listener);
+  return true;
+}
+
+/* Returns the number of free GPUs that a gain must leave on a node so that jobs of the shape may fit afterwards. */
+static uint32_t gain_needed(const struct hr__queue *queue, const struct hr__shape *shape) {
+  struct hr_need need = hr__need(queue, shape->gpus, shape->kind);
+  uint32_t least = need.gpus;
+  if (!hr_placer_is_single(queue->placer, need.gpus, need.accept_class))
+    for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
+      uint32_t size = hr_free_index_gpus_per_node(hr_cluster_free_index(queue->cluster, (hr_pool){i}));
+      uint32_t rest = size ? need.gpus % size : 0, fewest = rest ? rest : size;
+      if (fewest && fewest < least) least = fewest;
+    }
+  return least < queue->gains->n_last ? least : queue->gains->n_last;
+}
+
+bool hr__shape_fits(const struct hr__queue *queue, struct hr__shape *shape, struct hr_placement *placement) {
+  struct hr__gains *gains = queue->gains;
+  if (!gains) return hr__fits(queue, shape->gpus, shape->kind, placement);
+  if (shape->unfit && gains->last[shape->gain] <= shape->unfit) return false;
+  if (hr__fits(queue, shape->gpus, shape->kind, placement)) return true;
+  if (!shape->gain) shape->gain = gain_needed(queue, shape);
+  shape->unfit = gains->count;
+  return false;
+}
+
 /* ---- Events --------------------------------------------------------------------------------------- */
 
 static struct hr__queued_job queued_job_for(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -91,7 +172,10 @@ enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr
   while (status == HR_OK && (*blocked = hr__waiting_first(&queue->waiting))) {
     struct hr_job_entry head = (*blocked)->head;
     struct hr_placement placement;
-    if (!hr__fits(queue, hr__gpus(queue, head.job), hr__kind(queue, head.job), &placement)) return HR_OK;
+    bool fits = queue->backfill->by_shape
+                    ? hr__shape_fits(queue, *blocked, &placement)
+                    : hr__fits(queue, hr__gpus(queue, head.job), hr__kind(queue, head.job), &placement);
+    if (!fits) return HR_OK;
     status = hr__queue_start(queue, view, moves, *blocked, head, &placement, HR_REASON_IN_ORDER);
   }
   return status;

@@ -61,6 +61,17 @@ struct hr__queue_rejection {
   enum hr_reason reason;
 };
 
+/*
+ * When free capacity has grown. Each event that may increase it (a job leaves a node, a node comes up) is a gain. A
+ * shape that was found not to fit need not be tried again until a gain leaves a node with enough free GPUs: the GPUs of
+ * its jobs or, if they need several nodes, the GPUs that they need on the node of which they need the fewest.
+ */
+struct hr__gains {
+  uint64_t count;  /* number of gains, plus 1 */
+  uint64_t *last;  /* by number of free GPUs: `count` after the last gain that left a node with at least that many */
+  uint32_t n_last; /* a node with this number of free GPUs, or more, is counted for the last element */
+};
+
 /* The shared state of the modules of the policy. */
 struct hr__queue {
   struct hr_arena *arena;
@@ -72,6 +83,7 @@ struct hr__queue {
   struct hr_placer *placer;
   struct hr_capacity_set *capacities;
   struct hr_capacity *capacity;         /* the present free capacity */
+  struct hr__gains *gains;              /* NULL: shapes that do not fit are tried again in each pass */
   bool by_gpu;                          /* per-GPU allocation */
   struct hr_release_calendar *calendar; /* NULL if the backfill does not use it */
   /* by job: its expected end in `calendar`; NULL: expected ends are not stored, but computed from the start and the
@@ -149,6 +161,11 @@ static inline bool hr__fits(const struct hr__queue *queue, uint32_t gpus, uint32
   struct hr_need need = hr__need(queue, gpus, kind);
   return hr_capacity_find(queue->capacity, &need, placement);
 }
+
+/* Returns hr__fits for the jobs of a shape. Is fast if no gain since the last call can have changed the answer. */
+bool hr__shape_fits(const struct hr__queue *queue, struct hr__shape *shape, struct hr_placement *placement);
+/* Creates queue->gains if the free capacity of nodes determines which shapes fit. False: out of memory. */
+bool hr__gains_create(struct hr__queue *queue);
 
 /* Returns the expected end of a job that has just started: the start of the attempt plus the limit, minus the work that
    the job kept from earlier attempts. */

@@ -67,6 +67,8 @@ struct hr__refusals {
 struct hr__shape {
   uint32_t gpus, kind;          /* kind: see hr__kind */
   uint32_t number;              /* index in waiting->shapes */
+  uint32_t gain;                /* see struct hr__gains; 0: not determined */
+  uint64_t unfit;               /* number of gains when the shape was last found not to fit */
   struct hr__subqueue *only;    /* without subqueues: the subqueue of all jobs */
   struct hr_job_tree subqueues; /* subqueues that have jobs and are not parked, sorted by their entries */
   struct hr_job_tree preferred; /* preferred subqueues among them */

@@ -31,7 +31,7 @@ static struct hr__shape *first_fitting(const struct hr__queue *queue, struct hr_
     struct hr__shape *shape = hr__active_shape(&queue->waiting, i);
     if (first && !hr__entry_before(shape->head, first->head)) continue;
     struct hr_placement unused;
-    if (hr__fits(queue, shape->gpus, shape->kind, &unused)) first = shape;
+    if (hr__shape_fits(queue, shape, &unused)) first = shape;
   }
   if (first) hr__fits(queue, first->gpus, first->kind, placement);
   return first;
@@ -77,9 +77,9 @@ static bool next_in_shape(struct hr__queue *queue, struct hr__shape *shape, cons
   /* Whether counted GPUs suffice is decided faster than which job is next. The order of these two checks matters if the
      placement rule draws random numbers, or if the search parks subqueues. */
   bool counted = !queue->by_gpu && !queue->quota;
-  if (counted && !hr__fits(queue, shape->gpus, shape->kind, &placement)) return false;
+  if (counted && !hr__shape_fits(queue, shape, &placement)) return false;
   if (!hr__waiting_next(&queue->waiting, shape, last, INT64_MAX, &first)) return false;
-  if (!counted && !hr__fits(queue, shape->gpus, shape->kind, &placement)) return false;
+  if (!counted && !hr__shape_fits(queue, shape, &placement)) return false;
   *entry = first;
   if (first.value <= window_us) return true;
   if (hr__locality_allows(queue, shape, &placement, head, reserved_us, now_us)) return true;

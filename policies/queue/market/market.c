@@ -84,10 +84,12 @@ enum hr_status hr__idle_release(struct hr__queue *queue, const struct hr_view *v
   struct hr__market *market = queue->market;
   enum hr_status status = HR_OK;
   struct hr__deadline_entry entry;
-  if (hr__deadline_fifo_first_us(&market->idle) <= view->now_us && !count_spare(queue)) return HR_NO_MEMORY;
+  bool is_counted = false;
   while (status == HR_OK && hr__deadline_fifo_take(&market->idle, view->now_us, &entry)) {
     hr_pool pool = pool_of(queue, entry.id);
     if (!is_still_idle(queue, entry, pool)) continue;
+    if (!is_counted && !count_spare(queue)) return HR_NO_MEMORY;
+    is_counted = true;
     if (is_spare(queue, pool))
       status = release(queue, view, moves, pool, (hr_node){entry.id});
     else if (!hr__idle_begin(queue, (hr_node){entry.id}, view->now_us)) /* check again after another idle time */
@@ -191,8 +193,9 @@ static enum hr_status request_wake(struct hr__market *market, const struct hr_vi
 /* Acquires nodes until the minimum number of on-demand nodes is reached. */
 static enum hr_status keep_minimum(struct hr__queue *queue, struct hr_moves *moves) {
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < queue->market->n_pools && status == HR_OK; i++) {
-    uint32_t there = hr__market_n_active_in(queue, false, true), minimum = queue->market->limits.min_on_demand;
+  uint32_t minimum = queue->market->limits.min_on_demand;
+  for (uint32_t i = 0; minimum && i < queue->market->n_pools && status == HR_OK; i++) {
+    uint32_t there = hr__market_n_active_in(queue, false, true);
     if (there >= minimum) break;
     if (!hr__market_is_elastic(queue, i) || hr__market_is_spot(queue, i)) continue;
     uint32_t offer = hr_cluster_offer(queue->cluster, (hr_pool){i});
@@ -239,10 +242,14 @@ bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *
   market->stable_us = hr_arena_alloc(queue->arena, n_pools * sizeof *market->stable_us);
   market->idle_us = hr_arena_alloc(queue->arena, n_nodes(queue->cluster) * sizeof *market->idle_us);
   market->spare = hr_arena_alloc(queue->arena, n_pools * sizeof *market->spare);
+  market->room = hr_arena_alloc(queue->arena, n_pools * sizeof *market->room);
+  market->kind = hr_arena_alloc(queue->arena, n_pools * sizeof *market->kind);
   market->returning_at = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->returning_at);
   bool all = market->returning_at && market->demand_of && market->patience_us && market->stable_us && market->idle_us &&
-             market->spare;
+             market->spare && market->room && market->kind;
   if (!all) return false;
+  for (uint32_t i = 0; i < n_pools; i++)
+    market->kind[i] = hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->market.market;
   /* Capacity that is available at the start of the run counts as stable. */
   for (uint32_t i = 0; i < n_pools; i++)
     market->stable_us[i] = hr_cluster_offer(queue->cluster, (hr_pool){i}) ? -limits->spot_hold_us : HR_NEVER_US;

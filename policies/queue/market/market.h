@@ -70,7 +70,8 @@ struct hr__node_levels {
 /* The state of the market rules. */
 struct hr__market {
   struct hr__market_limits limits;
-  uint32_t n_pools, *gpus_per_node;  /* gpus_per_node: by pool */
+  uint32_t n_pools, *gpus_per_node;  /* gpus_per_node: by pool; NULL if `placed` is set */
+  enum hr_market *kind;              /* by pool */
   struct hr__market_demand *demands; /* all needs that occurred, in the order in which they first occurred */
   uint32_t n_demands, demands_capacity;
   struct hr__hash demand_at; /* by need: index of its demand */
@@ -84,6 +85,7 @@ struct hr__market {
   /* used instead of `levels` with per-GPU allocation or topology constraints; otherwise NULL */
   struct hr__placed_supply *placed;
   uint32_t *spare;                         /* buffer by pool: number of empty nodes that no waiting job will use */
+  uint32_t *room;                          /* buffer by pool: number of nodes that the rule may acquire */
   struct hr__deadline_fifo idle, patience; /* idle: ends of idle times, by node; patience: ends of patience, by job */
   int64_t wake_us;                         /* time of the next requested wake-up */
   struct hr__returning_job *returning;     /* in no order */
@@ -100,11 +102,11 @@ static inline struct hr__market_demand *hr__market_demand_of(const struct hr__qu
 }
 
 static inline bool hr__market_is_elastic(const struct hr__queue *queue, uint32_t pool) {
-  return hr_market_is_elastic(hr_cluster_pool_spec(queue->cluster, (hr_pool){pool})->market.market);
+  return hr_market_is_elastic(queue->market->kind[pool]);
 }
 
 static inline bool hr__market_is_spot(const struct hr__queue *queue, uint32_t pool) {
-  return hr_cluster_pool_spec(queue->cluster, (hr_pool){pool})->market.market == HR_MARKET_SPOT;
+  return queue->market->kind[pool] == HR_MARKET_SPOT;
 }
 
 /* Returns whether spot capacity of the pool has been available for the minimum time (spot_hold_us). */

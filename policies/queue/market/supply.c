@@ -286,15 +286,37 @@ static enum hr_status supply_each(struct hr__queue *queue, const struct hr_view 
   return status;
 }
 
-/* Returns whether any node can be acquired. */
-static bool any_offer(const struct hr__queue *queue) {
-  for (uint32_t i = 0; i < queue->market->n_pools; i++)
-    if (hr__market_is_elastic(queue, i) && hr_cluster_offer(queue->cluster, (hr_pool){i}) > 0) return true;
+/* Returns whether nodes of pool i may be acquired for a job of the demand, if all nodes without jobs were left to it.
+   If not, no packing of other jobs can change that. */
+static bool could_acquire(const struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t i) {
+  const struct hr__market *market = queue->market;
+  if (market->room[i] == 0 || !hr__offer_accepts(queue, i, demand, false)) return false;
+  bool waits_for_spot = market->limits.rule == HR__MARKET_SPOT_FIRST && demand->may_use_spot && demand->impatient == 0;
+  if (waits_for_spot && !hr__market_is_spot(queue, i)) return false;
+  if (market->placed) return true;
+  uint32_t size = market->gpus_per_node[i];
+  if (demand->is_single) return demand->need.gpus <= size;
+  uint32_t whole = hr_free_index_count(hr_cluster_free_index(queue->cluster, (hr_pool){i}), size);
+  whole += hr_cluster_nodes_in(queue->cluster, (hr_pool){i}, HR_NODE_BOOTING);
+  return market->room[i] + whole >= nodes_per_job(demand->need.gpus, size);
+}
+
+/* Returns whether nodes may be acquired for some waiting job. If not, packing the jobs has no effect. */
+static bool any_could_acquire(const struct hr__queue *queue, int64_t now_us) {
+  struct hr__market *market = queue->market;
+  bool any_room = false;
+  for (uint32_t i = 0; i < market->n_pools; i++) {
+    market->room[i] = hr__market_is_elastic(queue, i) ? hr__offer_room(queue, i, now_us) : 0;
+    any_room = any_room || market->room[i] > 0;
+  }
+  for (uint32_t k = 0; k < market->n_demands && any_room; k++)
+    for (uint32_t i = 0; i < market->n_pools && market->demands[k].count > 0; i++)
+      if (could_acquire(queue, &market->demands[k], i)) return true;
   return false;
 }
 
 enum hr_status hr__supply_all(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
-  if (!any_offer(queue)) return HR_OK; /* packing without acquisition has no effect */
+  if (!any_could_acquire(queue, view->now_us)) return HR_OK;
   if (!hr__supply_begin(queue)) return HR_NO_MEMORY;
   enum hr_status status = supply_each(queue, view, moves);
   return hr__supply_end(queue) ? status : HR_NO_MEMORY;
