@@ -9,6 +9,7 @@
 #include "headroom/unstable/kai_config.h"
 #include "headroom/unstable/kubernetes_config.h"
 #include "headroom/unstable/kueue_config.h"
+#include "headroom/unstable/slurm_config.h"
 #include "headroom/unstable/volcano_config.h"
 #include "scenarios/build/builder.h"
 
@@ -27,6 +28,7 @@ static const struct system {
     {"kueue", sizeof(struct hr_kueue_config), offsetof(struct hr_systems, kueue), hr__check_kueue},
     {"kubernetes", sizeof(struct hr_kubernetes_config), offsetof(struct hr_systems, kubernetes), hr__check_kubernetes},
     {"volcano", sizeof(struct hr_volcano_config), offsetof(struct hr_systems, volcano), hr__check_volcano},
+    {"slurm", sizeof(struct hr_slurm_config), offsetof(struct hr_systems, slurm), hr__check_slurm},
     {NULL, 0, 0, NULL},
 };
 

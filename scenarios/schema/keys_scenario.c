@@ -451,6 +451,7 @@ static const struct hr__key scenario_keys[] = {
     {"kueue", OBJECT(hr__kueue_keys), HELP("Objects and settings of Kueue, for the policy kueue.")},
     {"kubernetes", OBJECT(hr__kubernetes_keys), HELP("Configuration of kube-scheduler, for the policy kubernetes.")},
     {"volcano", OBJECT(hr__volcano_keys), HELP("Configuration of Volcano, for the policy volcano.")},
+    {"slurm", OBJECT(hr__slurm_keys), HELP("Priorities, partitions, QOS and accounts of Slurm, for the policy slurm.")},
     {"alerts", OBJECT(alert_keys), AT(PART, SCENARIO, alerts), HELP("Thresholds of alerts.")},
     {"replications", OBJECT(replication_keys), AT(PART, SCENARIO, replications),
      HELP("How often the scenario is run, each time with different random events.")},
