@@ -239,6 +239,25 @@ static const char *tenant_of(const struct hr_trace *trace, uint32_t job) {
   return trace->tenant[job] == HR_NONE ? "" : trace->tenants.text[trace->tenant[job]];
 }
 
+static void queue_and_qos(void) {
+  struct hr_trace *trace = trace_of(NAMED NAMED_ROW("1", "a", "gpu", "high") NAMED_ROW("2", "b", "gpu", "")
+                                        NAMED_ROW("3", "c", "cpu", "low") NAMED_ROW("3", "c", "gpu", "low"),
+                                    NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  static const char *const qos[] = {"high", NULL, "low"};
+  for (uint32_t i = 0; i < 3; i++) {
+    CU_ASSERT_STRING_EQUAL(trace->queues.text[trace->queue[i]], "gpu"); // of the last attempt
+    CU_ASSERT((trace->qos[i] == HR_NONE) == !qos[i]);
+    if (qos[i]) CU_ASSERT_STRING_EQUAL(trace->qos_names.text[trace->qos[i]], qos[i]);
+  }
+  hr_trace_destroy(trace);
+  trace = trace_of(SHORT "1|COMPLETED|100|110|400|gres/gpu=1\n", NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT(!trace->queue || trace->queue[0] == HR_NONE);
+  CU_ASSERT(!trace->qos || trace->qos[0] == HR_NONE);
+  hr_trace_destroy(trace);
+}
+
 /* Class and tenant come from any column or pattern, also if a job has several attempts. */
 static void columns_and_patterns(void) {
   static const char text[] = NAMED NAMED_ROW("1", "jupyter-7", "gpu", "high")
@@ -377,4 +396,4 @@ static void states(void) {
 TEST_MAIN("import_sacct", TEST(a_listing_with_all_columns), TEST(columns_in_any_order),
           TEST(attempts_are_merged_into_one_job), TEST(attempts_in_any_order), TEST(ignored_data_is_noted),
           TEST(bad_rows), TEST(bad_rows_are_counted), TEST(resources), TEST(mig_profiles), TEST(priorities),
-          TEST(columns_and_patterns), TEST(bad_maps), TEST(limits), TEST(memory), TEST(states))
+          TEST(queue_and_qos), TEST(columns_and_patterns), TEST(bad_maps), TEST(limits), TEST(memory), TEST(states))

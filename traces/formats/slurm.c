@@ -29,7 +29,7 @@
 
 /* A row of the file. */
 struct sacct_row {
-  struct hr_text id, raw_id, state, user, account, partition, priority, restarts;
+  struct hr_text id, raw_id, state, user, account, partition, qos, priority, restarts;
   struct hr_text alloc_tres, req_tres, alloc_gres, req_gres, req_mem, limit, limit_minutes;
   int64_t submit_us, eligible_us, start_us, end_us; /* INT64_MIN if unknown */
   /* numbers of nodes, and CPUs in thousandths; 0: unknown */
@@ -42,7 +42,7 @@ struct sacct_job {
   uint64_t line, mem_mib;
   int64_t submit_us, start_us, work_us, limit_us;
   int64_t attempt_us, began_us; /* submit and start of the last attempt; its properties are stored */
-  uint32_t user, tenant, model, types, gpus, tasks, cpu_milli, priority;
+  uint32_t user, tenant, model, types, queue, qos, gpus, tasks, cpu_milli, priority;
   uint8_t outcome, class_;
 };
 
@@ -255,9 +255,11 @@ static enum hr_status store_job(struct sacct_state *sacct, struct sacct_job *job
   job->user = store_text(&sacct->texts, record.user);
   job->tenant = store_text(&sacct->texts, record.tenant);
   job->model = store_text(&sacct->texts, record.model);
+  job->queue = store_text(&sacct->texts, row->partition);
+  job->qos = store_text(&sacct->texts, row->qos);
   job->types = store_text(&sacct->texts, (struct hr_text){types, strlen(types)});
   bool valid = job->user != HR_NONE && job->tenant != HR_NONE && job->types != HR_NONE && job->model != HR_NONE &&
-               put_job(sacct, job, id);
+               job->queue != HR_NONE && job->qos != HR_NONE && put_job(sacct, job, id);
   return valid ? HR_OK : hr__reader_no_memory(sacct->reader);
 }
 
@@ -281,6 +283,7 @@ static const struct hr__csv_column columns[] = {
     {"User", NULL, HR__TEXT, false, false, ROW(user), 0},
     {"Account", NULL, HR__TEXT, false, false, ROW(account), 0},
     {"Partition", NULL, HR__TEXT, false, false, ROW(partition), 0},
+    {"QOS", NULL, HR__TEXT, false, false, ROW(qos), 0},
     {"Priority", NULL, HR__TEXT, false, false, ROW(priority), 0},
     {"Restarts", NULL, HR__TEXT, false, false, ROW(restarts), 0},
     {"AllocNodes", NULL, HR__GPUS, false, false, ROW(alloc_nodes), 0},
@@ -299,11 +302,10 @@ static const char *const ignored[] = {"Admin",      "AdminComment", "AllocTRESRa
                                       "ElapsedRaw", "ExitCode",     "Extra",           "FailedNode",
                                       "Flags",      "GID",          "Group",           "JobName",
                                       "Layout",     "MaxRSS",       "MaxVMSize",       "NodeList",
-                                      "NTasks",     "Planned",      "PlannedCPU",      "QOS",
-                                      "QOSRAW",     "Reason",       "Reserved",        "Reservation",
-                                      "SubmitLine", "Suspended",    "SystemCPU",       "TotalCPU",
-                                      "UID",        "UserCPU",      "WCKey",           "WorkDir",
-                                      NULL};
+                                      "NTasks",     "Planned",      "PlannedCPU",      "QOSRAW",
+                                      "Reason",     "Reserved",     "Reservation",     "SubmitLine",
+                                      "Suspended",  "SystemCPU",    "TotalCPU",        "UID",
+                                      "UserCPU",    "WCKey",        "WorkDir",         NULL};
 
 static bool is_word(struct hr_text text, const char *word) {
   return text.length == strlen(word) && memcmp(text.at, word, text.length) == 0;
@@ -554,6 +556,8 @@ static enum hr_status add_job(const struct sacct_state *sacct, uint32_t number) 
   record.user = stored(&sacct->texts, job->user);
   record.tenant = stored(&sacct->texts, job->tenant);
   record.model = stored(&sacct->texts, job->model);
+  record.queue = stored(&sacct->texts, job->queue);
+  record.qos = stored(&sacct->texts, job->qos);
   record.class_ = job->class_;
   record.gpu_types = stored(&sacct->texts, job->types);
   record.submit_us = job->submit_us;
