@@ -215,11 +215,14 @@ struct hr__kai_cycle *hr__kai_cycle_create(struct hr__kai_session *session) {
 /* Fills the order with the jobs that are ready and have pending pods. */
 static void collect_pending(struct hr__kai_cycle *cycle, bool only_preemptible) {
   const struct hr__kai_session *session = cycle->session;
+  const struct hr__kai_job_list waiting = hr__kai_waiting(session->cluster);
   hr__kai_order_clear(&cycle->order, false, NULL);
-  for (uint32_t j = 0; j < session->cluster->n_jobs; j++)
+  for (uint32_t i = 0; i < waiting.n; i++) {
+    const uint32_t j = hr__kai_listed(&waiting, i);
     if (session->jobs[j].n_pending > 0 && is_ready(session, j) &&
         (!only_preemptible || session->cluster->jobs[j].preemptible))
       hr__kai_order_push(&cycle->order, j);
+  }
 }
 
 /* ---- Allocate ---- */

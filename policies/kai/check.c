@@ -5,7 +5,7 @@
  * All sums are computed again from the states of the pods. A node counts the pods that have an entry for it; its GPUs
  * are compared only if it has no shared ones. Pods that were bound in the session belong to pod sets that run at least
  * their minimum. A node gives no more than it has, unless it counts pods that are counted by other nodes too: KAI
- * places such a pod back without a check.
+ * places such a pod back without a check. A node without pods in its description has left; its pods may still be there.
  */
 
 #include "policies/kai/node_usage.h"
@@ -84,7 +84,8 @@ static const char *check_nodes(const struct hr__kai_session *session) {
       const char *broken = check_node(session, n, d);
       if (broken) return broken;
       const size_t cell = (size_t)n * cluster->n_dims + d;
-      if (session->idle[cell] + session->releasing[cell] < 0 && !counts_moved_pods(session, n))
+      const bool is_up = cluster->nodes[n].allocatable[HR__KAI_DIM_PODS] > 0;
+      if (is_up && session->idle[cell] + session->releasing[cell] < 0 && !counts_moved_pods(session, n))
         return "a node gives no more than it has";
     }
   return NULL;
@@ -95,6 +96,7 @@ static const char *check_queues(const struct hr__kai_session *session) {
   for (uint32_t q = 0; q < cluster->n_queues; q++) {
     struct hr__kai_amounts all = {{0}}, fixed = {{0}};
     for (uint32_t p = 0; p < cluster->n_pods; p++) {
+      if (cluster->pods[p].job == HR__KAI_NONE) continue;
       const struct hr__kai_job *job = &cluster->jobs[cluster->pods[p].job];
       uint32_t at = job->queue;
       while (at != HR__KAI_NONE && at != q) at = cluster->queues[at].parent;

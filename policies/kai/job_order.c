@@ -268,6 +268,16 @@ int64_t hr__kai_reclaim_min_runtime(const struct hr__kai_queue *queues, uint32_t
 
 /* ---- The order of jobs --------------------------------------------------------------------------------- */
 
+/* Gives each queue room for its jobs, or for the queues below it. */
+static void divide_heaps(struct hr__kai_job_order *order, const uint32_t *n_jobs) {
+  const struct hr__kai_cluster *cluster = order->session->cluster;
+  uint32_t first = 0;
+  for (uint32_t q = 0; q < cluster->n_queues; q++) {
+    order->first[q] = first;
+    first += n_jobs[q] > cluster->queues[q].n_children ? n_jobs[q] : cluster->queues[q].n_children;
+  }
+}
+
 bool hr__kai_order_create(struct hr__kai_job_order *order, struct hr__kai_session *session, uint32_t *pods,
                           uint32_t *sets) {
   const struct hr__kai_cluster *cluster = session->cluster;
@@ -287,13 +297,9 @@ bool hr__kai_order_create(struct hr__kai_job_order *order, struct hr__kai_sessio
     session->no_memory = true;
     return false;
   }
-  for (uint32_t j = 0; j < cluster->n_jobs; j++)
+  for (uint32_t j = 0; j < cluster->n_jobs && !cluster->jobs_in_queue; j++)
     if (cluster->jobs[j].queue != HR__KAI_NONE) order->length[cluster->jobs[j].queue]++;
-  uint32_t first = 0;
-  for (uint32_t q = 0; q < cluster->n_queues; q++) {
-    order->first[q] = first;
-    first += order->length[q] > cluster->queues[q].n_children ? order->length[q] : cluster->queues[q].n_children;
-  }
+  divide_heaps(order, order->length);
   hr__kai_order_clear(order, false, NULL);
   return true;
 }
@@ -302,6 +308,7 @@ void hr__kai_order_clear(struct hr__kai_job_order *order, bool victims, const ui
   order->victims = victims;
   order->taken = taken;
   order->n_top = 0;
+  if (order->session->cluster->jobs_in_queue) divide_heaps(order, order->session->cluster->jobs_in_queue);
   for (uint32_t q = 0; q < order->session->cluster->n_queues; q++) {
     order->length[q] = 0;
     order->is_linked[q] = order->is_marked[q] = false;

@@ -58,13 +58,20 @@ void hr__kai_copy_gpus(struct hr__kai_session *session, uint32_t pod, int to, in
 }
 
 int64_t hr__kai_open_gpu(struct hr__kai_session *session, uint32_t node, bool reserved) {
-  if (session->n_shared >= (int64_t)session->max_shared) {
+  int64_t gpu = session->free_shared;
+  if (gpu >= 0) {
+    hr__kai_set(session, &session->free_shared, session->shared[gpu].next);
+    hr__kai_set(session, &session->shared[gpu].next, -1);
+    hr__kai_set(session, &session->shared[gpu].has_allocated, 0);
+    session->shared[gpu].reserved = reserved;
+  } else if (session->n_shared < (int64_t)session->max_shared) {
+    gpu = session->n_shared;
+    session->shared[gpu] = (struct hr__kai_shared_gpu){.next = -1, .reserved = reserved};
+    hr__kai_set(session, &session->n_shared, gpu + 1);
+  } else {
     session->no_memory = true;
     return -1;
   }
-  const int64_t gpu = session->n_shared;
-  session->shared[gpu] = (struct hr__kai_shared_gpu){.next = -1, .reserved = reserved};
-  hr__kai_set(session, &session->n_shared, gpu + 1);
   int64_t *link = &session->first_shared[node];
   while (*link >= 0) link = &session->shared[*link].next;
   hr__kai_set(session, link, gpu);

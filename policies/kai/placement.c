@@ -30,7 +30,8 @@ static void *alloc(struct hr__kai_session *session, size_t n, size_t bytes) {
 
 bool hr__kai_placer_create(struct hr__kai_placer *placer, struct hr__kai_session *session) {
   const struct hr__kai_cluster *cluster = session->cluster;
-  uint32_t max_pods = 1, max_sets = 1, max_groups = 1, max_domains = 1;
+  uint32_t max_pods = cluster->room_pods_of_job ? cluster->room_pods_of_job : 1, max_sets = 1, max_groups = 1;
+  uint32_t max_domains = 1;
   for (uint32_t j = 0; j < cluster->n_jobs; j++) {
     if (cluster->jobs[j].n_pods > max_pods) max_pods = cluster->jobs[j].n_pods;
     if (cluster->jobs[j].n_sets > max_sets) max_sets = cluster->jobs[j].n_sets;

@@ -52,6 +52,10 @@ static void *alloc(struct hr__kai_session *session, size_t n, size_t bytes) {
   return memory;
 }
 
+static uint32_t larger(uint32_t a, uint32_t b) {
+  return a > b ? a : b;
+}
+
 /* Allocates the lists of shared GPUs: each pod has several, for as many GPUs as it requests parts of. */
 static void allocate_gpus(struct hr__kai_session *session, const struct hr__kai_start *start) {
   const struct hr__kai_cluster *cluster = session->cluster;
@@ -66,8 +70,9 @@ static void allocate_gpus(struct hr__kai_session *session, const struct hr__kai_
       if (start[p].gpus[i] >= session->max_shared) session->max_shared = start[p].gpus[i] + 1;
   }
   session->n_shared = session->max_shared;
-  session->max_shared += n_shared;
-  session->gpus = alloc(session, n, sizeof *session->gpus);
+  session->max_shared = larger(session->max_shared + n_shared, cluster->room_shared);
+  session->n_devices = n;
+  session->gpus = alloc(session, larger(n, (1 + HR__KAI_ENTRIES) * cluster->room_devices), sizeof *session->gpus);
   session->shared = alloc(session, session->max_shared, sizeof *session->shared);
 }
 
@@ -81,6 +86,8 @@ static void allocate_state(struct hr__kai_session *session) {
   session->pods = alloc(session, cluster->n_pods, sizeof *session->pods);
   session->sets = alloc(session, cluster->n_sets, sizeof *session->sets);
   session->jobs = alloc(session, cluster->n_jobs, sizeof *session->jobs);
+  session->ids = alloc(session, cluster->n_queues, sizeof *session->ids);
+  session->remainders = alloc(session, cluster->n_queues, sizeof *session->remainders);
   session->max_changes = FIRST_CHANGES;
   session->changes = alloc(session, session->max_changes, sizeof *session->changes);
   session->max_operations = FIRST_OPERATIONS;
@@ -131,6 +138,7 @@ static void start_pod(struct hr__kai_session *session, uint32_t pod, const struc
   if (start->node != HR__KAI_NONE && hr__kai_is(start->status, HR__KAI_USED))
     hr__kai_count_on(session, pod, start->node);
 
+  if (described->job == HR__KAI_NONE) return;
   struct hr__kai_set_state *set = &session->sets[described->pod_set];
   struct hr__kai_job_state *job = &session->jobs[described->job];
   set->count[start->status]++;
@@ -170,18 +178,17 @@ static void start_queues(struct hr__kai_session *session) {
       share->fair = share->allocated = share->allocated_non_preemptible = share->request = 0;
     }
   for (uint32_t p = 0; p < cluster->n_pods; p++)
-    if (cluster->jobs[cluster->pods[p].job].queue != HR__KAI_NONE) start_share(session, p);
-  uint32_t *ids = alloc(session, cluster->n_queues, sizeof *ids);
-  double *remainders = alloc(session, cluster->n_queues, sizeof *remainders);
-  if (session->no_memory) return;
-  hr__kai_divide_tree(cluster->queues, cluster->n_queues, &session->total, cluster->config.k_value, ids, remainders);
+    if (cluster->pods[p].job != HR__KAI_NONE && cluster->jobs[cluster->pods[p].job].queue != HR__KAI_NONE)
+      start_share(session, p);
+  hr__kai_divide_tree(cluster->queues, cluster->n_queues, &session->total, cluster->config.k_value, session->ids,
+                      session->remainders);
 }
 
 struct hr__kai_session *hr__kai_session_create(struct hr_arena *arena, const struct hr__kai_cluster *cluster,
                                                const struct hr__kai_start *start) {
   struct hr__kai_session *session = hr_arena_alloc(arena, sizeof *session);
   if (!session) return NULL;
-  *session = (struct hr__kai_session){.arena = arena, .cluster = cluster, .part_job = HR__KAI_NONE};
+  *session = (struct hr__kai_session){.arena = arena, .cluster = cluster, .part_job = HR__KAI_NONE, .free_shared = -1};
   allocate_gpus(session, start);
   allocate_state(session);
   if (session->no_memory) return NULL;

@@ -375,10 +375,37 @@ struct hr__kai_cluster {
   const uint32_t *pods_of_sets;
   const uint32_t *start_order; /* [n_pods] the order in which nodes count pods at the start; NULL: by id */
   uint32_t n_nodes, n_queues, n_jobs, n_pods, n_sets, n_groups, n_topologies, n_dims;
+  /* If jobs are described later in entries that are empty when the session is created (job HR__KAI_NONE, status
+     HR__KAI_DELETED): the most pods of a job, the most shared GPUs that pods request together, and that exist at a
+     time; the number of jobs by queue, or NULL. */
+  uint32_t room_pods_of_job, room_devices, room_shared;
+  const uint32_t *jobs_in_queue;
+  /* The jobs that may have pending pods, and those that may have active ones, in the order in which they are examined;
+     the caller updates these lists between actions. NULL: all jobs. */
+  const uint32_t *waiting, *running;
+  uint32_t n_waiting, n_running;
   const int64_t *mig_slices; /* [n_dims] of a MIG profile; 0 for other dimensions */
   struct hr__kai_config config;
   int64_t now_us;
 };
+
+/* Jobs in the order in which they are examined. */
+struct hr__kai_job_list {
+  const uint32_t *jobs; /* NULL: all from 0 */
+  uint32_t n;
+};
+
+static inline uint32_t hr__kai_listed(const struct hr__kai_job_list *list, uint32_t i) {
+  return list->jobs ? list->jobs[i] : i;
+}
+
+static inline struct hr__kai_job_list hr__kai_waiting(const struct hr__kai_cluster *cluster) {
+  return (struct hr__kai_job_list){cluster->waiting, cluster->waiting ? cluster->n_waiting : cluster->n_jobs};
+}
+
+static inline struct hr__kai_job_list hr__kai_running(const struct hr__kai_cluster *cluster) {
+  return (struct hr__kai_job_list){cluster->running, cluster->running ? cluster->n_running : cluster->n_jobs};
+}
 
 /* Where a pod is before the session starts. `gpus` are ids of shared GPUs, the same id for the same GPU. */
 struct hr__kai_start {
@@ -412,6 +439,7 @@ struct hr__kai_pod_state {
   int64_t is_virtual;                      /* the status was set by a statement that is not committed */
   int64_t accepted_gpus;                   /* what it counted for the quota on its last node, in millionths */
   bool accepted;                           /* it was on a node */
+  bool is_logged;                          /* it has an operation in the log */
   int64_t n_gpus;                          /* shared GPUs in list 0 */
   int64_t on_node[HR__KAI_ENTRIES];        /* the nodes that count it; -1: none */
   int64_t status_on_node[HR__KAI_ENTRIES]; /* as these nodes count it */
@@ -471,11 +499,33 @@ struct hr__kai_session {
   const uint32_t *part_pods;
 
   uint32_t n_bound, n_evicted, n_pipelined; /* committed operations */
+  int64_t free_shared;                      /* first of the shared GPUs that can be used again; -1: none */
+  uint32_t n_devices;                       /* of all pods */
+  uint32_t *ids;                            /* [n_queues] scratch memory */
+  double *remainders;                       /* [n_queues] scratch memory */
+  struct hr__kai_operation *log;            /* the first committed operation of each pod since hr__kai_settle */
+  size_t n_log, max_log;
 };
 
 /* Creates a session from where the pods are. `start` has one entry per pod. Returns NULL if memory is exhausted. */
 struct hr__kai_session *hr__kai_session_create(struct hr_arena *arena, const struct hr__kai_cluster *cluster,
                                                const struct hr__kai_start *start);
+
+/* ---- A session that lasts (statement.c) ---- */
+
+/* Starts the state of a job that was described after the session was created. Its pods have the status
+   HR__KAI_DELETED. `is_new`: the entries of its pods were not in use before. Returns whether there is room. */
+bool hr__kai_session_extend(struct hr__kai_session *session, uint32_t job, bool is_new);
+/* Changes the status of a pod between two sessions, and the sums that depend on it. `node` HR__KAI_NONE: none; shared
+   GPUs must be in list 0 of the pod. */
+void hr__kai_put(struct hr__kai_session *session, uint32_t pod, enum hr__kai_status status, uint32_t node);
+/* Changes what a node has. */
+void hr__kai_set_allocatable(struct hr__kai_session *session, struct hr__kai_node *node, const int64_t *allocatable);
+/* Divides the cluster among the queues again. */
+void hr__kai_divide_again(struct hr__kai_session *session);
+/* Ends a session: pods that were bound run, pods that were evicted are releasing on their nodes, and pods that wait for
+   a place are pending again. */
+void hr__kai_settle(struct hr__kai_session *session);
 
 /* The request of a pod for quotas; GPU memory counts by the smallest GPU of the cluster. */
 struct hr__kai_amounts hr__kai_request_of(const struct hr__kai_cluster *cluster, uint32_t pod);

@@ -91,8 +91,10 @@ static void collect_candidates(struct hr__kai_solver *solver, enum hr__kai_purpo
   const struct hr__kai_cluster *cluster = solver->session->cluster;
   const int64_t limit = cluster->config.max_consolidation_victims;
   int64_t n = 0;
+  const struct hr__kai_job_list running = hr__kai_running(cluster);
   hr__kai_order_clear(&solver->victims, true, solver->taken);
-  for (uint32_t j = 0; j < cluster->n_jobs; j++) {
+  for (uint32_t i = 0; i < running.n; i++) {
+    const uint32_t j = hr__kai_listed(&running, i);
     if (purpose == HR__KAI_CONSOLIDATION && limit >= 0 && n > limit) break;
     if (!may_be_victim(solver, purpose, pending, j)) continue;
     hr__kai_order_push(&solver->victims, j);
@@ -114,11 +116,22 @@ static void add_victims(struct hr__kai_solver *solver, uint32_t job, const uint3
   for (uint32_t i = 0; i < n; i++) solver->on_node[pods[i]] = (uint32_t)solver->session->pods[pods[i]].node;
 }
 
+/* Forgets which pods were taken into the last scenario, or were recorded. */
+static void forget_taken(struct hr__kai_solver *solver) {
+  const struct hr__kai_cluster *cluster = solver->session->cluster;
+  const struct hr__kai_job_list running = hr__kai_running(cluster);
+  for (uint32_t i = 0; i < running.n; i++) {
+    const struct hr__kai_job *job = &cluster->jobs[hr__kai_listed(&running, i)];
+    for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++)
+      solver->taken[p] = solver->is_recorded[p] = 0;
+  }
+}
+
 /* Starts a scenario with the recorded victims. */
 static void start_scenario(struct hr__kai_solver *solver) {
   const struct hr__kai_victim_list *recorded = &solver->recorded;
   solver->scenario.n_groups = solver->scenario.n_pods = 0;
-  for (uint32_t p = 0; p < solver->session->cluster->n_pods; p++) solver->taken[p] = solver->is_recorded[p] = 0;
+  forget_taken(solver);
   for (uint32_t g = 0; g < recorded->n_groups; g++)
     add_victims(solver, recorded->groups[g].job, recorded->pods + recorded->groups[g].first, recorded->groups[g].n,
                 true);
@@ -186,19 +199,34 @@ static void forget_evicted(struct hr__kai_solver *solver, uint32_t n) {
   while (solver->n_evicted > n) solver->is_evicted[solver->evicted[--solver->n_evicted]] = 0;
 }
 
-/* Places the pending job, and the evicted victims as far as possible. Returns whether the pending job has a place. */
-static bool simulate(struct hr__kai_solver *solver, uint32_t pending) {
-  struct hr__kai_session *session = solver->session;
+/* Fills the order of the simulation with all pending jobs and the victims. Returns how many of them are to be placed.
+ */
+static uint32_t collect_simulated(struct hr__kai_solver *solver, uint32_t pending) {
+  const struct hr__kai_session *session = solver->session;
   const struct hr__kai_cluster *cluster = session->cluster;
-  for (uint32_t j = 0; j < cluster->n_jobs; j++) solver->is_victim[j] = 0;
+  const struct hr__kai_job_list waiting = hr__kai_waiting(cluster), running = hr__kai_running(cluster);
+  for (uint32_t i = 0; i < running.n; i++) solver->is_victim[hr__kai_listed(&running, i)] = 0;
   for (uint32_t i = 0; i < solver->n_evicted; i++) solver->is_victim[cluster->pods[solver->evicted[i]].job] = 1;
   uint32_t n_left = 1;
   hr__kai_order_clear(&solver->simulated, false, NULL);
-  for (uint32_t j = 0; j < cluster->n_jobs; j++) {
-    if (session->jobs[j].n_pending == 0 && !solver->is_victim[j] && j != pending) continue;
-    n_left += solver->is_victim[j] && j != pending;
+  for (uint32_t i = 0; i < waiting.n; i++) {
+    const uint32_t j = hr__kai_listed(&waiting, i);
+    const bool is_victim = solver->is_victim[j] && !running.jobs; /* victims of a list are added below */
+    if (session->jobs[j].n_pending == 0 && !is_victim && j != pending) continue;
+    n_left += is_victim && j != pending;
     hr__kai_order_push(&solver->simulated, j);
   }
+  for (uint32_t i = 0; running.jobs && i < running.n; i++) {
+    if (!solver->is_victim[running.jobs[i]]) continue;
+    n_left++;
+    hr__kai_order_push(&solver->simulated, running.jobs[i]);
+  }
+  return n_left;
+}
+
+/* Places the pending job, and the evicted victims as far as possible. Returns whether the pending job has a place. */
+static bool simulate(struct hr__kai_solver *solver, uint32_t pending) {
+  uint32_t n_left = collect_simulated(solver, pending);
   bool placed = false;
   while (n_left > 0) {
     const uint32_t job = hr__kai_order_pop(&solver->simulated);

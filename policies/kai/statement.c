@@ -167,10 +167,29 @@ void hr__kai_pipeline_all(struct hr__kai_session *session, uint32_t job) {
   }
 }
 
+/* Keeps the first committed operation of a pod until the session ends. */
+static void log_operation(struct hr__kai_session *session, const struct hr__kai_operation *operation) {
+  if (session->pods[operation->pod].is_logged) return;
+  session->pods[operation->pod].is_logged = true;
+  if (session->n_log == session->max_log) {
+    const size_t capacity = session->max_log ? 2 * session->max_log : 64;
+    struct hr__kai_operation *grown = hr_arena_alloc(session->arena, capacity * sizeof *grown);
+    if (!grown) {
+      session->no_memory = true;
+      return;
+    }
+    for (size_t i = 0; i < session->n_log; i++) grown[i] = session->log[i];
+    session->log = grown;
+    session->max_log = capacity;
+  }
+  session->log[session->n_log++] = *operation;
+}
+
 void hr__kai_commit(struct hr__kai_session *session) {
   for (int64_t i = 0; i < session->n_operations; i++) {
     const struct hr__kai_operation *operation = &session->operations[i];
     if (!operation->valid) continue;
+    log_operation(session, operation);
     if (operation->kind == HR__KAI_EVICT) {
       session->pods[operation->pod].is_virtual = 0;
       session->jobs[session->cluster->pods[operation->pod].job].is_cached = 0;
@@ -191,5 +210,143 @@ void hr__kai_evict_now(struct hr__kai_session *session, uint32_t pod) {
   recount_on(session, pod, (uint32_t)session->pods[pod].node);
   account(session, pod, -1);
   session->n_evicted++;
+  session->n_changes = 0;
+}
+
+/* ---- A session that lasts ---- */
+
+bool hr__kai_session_extend(struct hr__kai_session *session, uint32_t job, bool is_new) {
+  const struct hr__kai_cluster *cluster = session->cluster;
+  const struct hr__kai_job *described = &cluster->jobs[job];
+  uint32_t n_devices = session->n_devices;
+  for (uint32_t p = described->first_pod; p < described->first_pod + described->n_pods; p++) {
+    if (is_new) session->first_gpu[p] = n_devices;
+    if (is_new) n_devices += (1 + HR__KAI_ENTRIES) * cluster->pods[p].n_devices;
+    session->pods[p] = (struct hr__kai_pod_state){.status = HR__KAI_DELETED, .node = -1};
+    for (int i = 0; i < HR__KAI_ENTRIES; i++) session->pods[p].on_node[i] = -1;
+  }
+  if (n_devices > (1 + HR__KAI_ENTRIES) * cluster->room_devices) return n_devices == session->n_devices;
+  session->n_devices = n_devices;
+  session->jobs[job] = (struct hr__kai_job_state){.n_pending = 0};
+  for (uint32_t s = described->first_set; s < described->first_set + described->n_sets; s++) {
+    session->sets[s] = (struct hr__kai_set_state){.n_active = 0};
+    session->sets[s].count[HR__KAI_DELETED] = cluster->sets[s].n_pods;
+  }
+  return true;
+}
+
+/* Adds what the pod counts for its queues between two sessions (`sign` 1), or takes it away (`sign` -1). */
+static void count_share(struct hr__kai_session *session, uint32_t pod, int64_t sign) {
+  const struct hr__kai_cluster *cluster = session->cluster;
+  const int64_t status = session->pods[pod].status;
+  const bool holds = hr__kai_is(status, HR__KAI_HOLDING);
+  if (!holds && status != HR__KAI_PENDING) return;
+  const struct hr__kai_amounts amounts = holds ? hr__kai_accepted_of(session, pod) : hr__kai_request_of(cluster, pod);
+  if (holds) account(session, pod, sign);
+  for (uint32_t q = cluster->jobs[cluster->pods[pod].job].queue; q != HR__KAI_NONE; q = cluster->queues[q].parent)
+    for (int r = 0; r < HR__KAI_RESOURCES; r++) cluster->queues[q].share[r].request += sign * amounts.of[r];
+}
+
+/* Removes the shared GPUs of a node that no pod uses any more. */
+static void drop_unused_gpus(struct hr__kai_session *session, uint32_t node) {
+  int64_t *link = &session->first_shared[node];
+  while (*link >= 0) {
+    const int64_t gpu = *link;
+    struct hr__kai_shared_gpu *shared = &session->shared[gpu];
+    if (shared->used != 0 || shared->allocated != 0 || shared->releasing != 0) {
+      shared->reserved = true;
+      link = &shared->next;
+      continue;
+    }
+    *link = shared->next;
+    shared->next = session->free_shared;
+    session->free_shared = gpu;
+  }
+}
+
+/* Takes the pod off all nodes that count it. */
+static void uncount(struct hr__kai_session *session, uint32_t pod) {
+  for (int i = 0; i < HR__KAI_ENTRIES; i++) {
+    const int64_t node = session->pods[pod].on_node[i];
+    if (node < 0) continue;
+    hr__kai_uncount_on(session, pod, (uint32_t)node);
+    drop_unused_gpus(session, (uint32_t)node);
+  }
+}
+
+/* Gives a pod that is on no node a status and a node. */
+static void place_again(struct hr__kai_session *session, uint32_t pod, enum hr__kai_status status, uint32_t node) {
+  struct hr__kai_pod_state *state = &session->pods[pod];
+  set_status(session, pod, status);
+  state->is_virtual = 0;
+  state->node = node == HR__KAI_NONE ? -1 : (int64_t)node;
+  if (node != HR__KAI_NONE && hr__kai_is(status, HR__KAI_USED)) hr__kai_count_on(session, pod, node);
+  count_share(session, pod, 1);
+  session->n_changes = 0;
+}
+
+void hr__kai_put(struct hr__kai_session *session, uint32_t pod, enum hr__kai_status status, uint32_t node) {
+  count_share(session, pod, -1);
+  uncount(session, pod);
+  place_again(session, pod, status, node);
+}
+
+void hr__kai_set_allocatable(struct hr__kai_session *session, struct hr__kai_node *node, const int64_t *allocatable) {
+  const struct hr__kai_cluster *cluster = session->cluster;
+  const size_t first = (size_t)(node - cluster->nodes) * cluster->n_dims;
+  for (uint32_t d = 0; d < cluster->n_dims; d++) {
+    const int64_t more = allocatable[d] - node->allocatable[d];
+    session->idle[first + d] += more;
+    if (d == HR__KAI_DIM_CPU) session->total.of[HR__KAI_CPU] += more;
+    if (d == HR__KAI_DIM_MEM) session->total.of[HR__KAI_MEM] += more;
+    if (d == HR__KAI_DIM_GPUS) session->total.of[HR__KAI_GPU] += more * HR__KAI_GPU_UNIT;
+    if (d >= HR__KAI_DIM_MIG) session->total.of[HR__KAI_GPU] += more * cluster->mig_slices[d] * HR__KAI_GPU_UNIT;
+  }
+  node->allocatable = allocatable;
+}
+
+void hr__kai_divide_again(struct hr__kai_session *session) {
+  const struct hr__kai_cluster *cluster = session->cluster;
+  for (uint32_t q = 0; q < cluster->n_queues; q++)
+    for (int r = 0; r < HR__KAI_RESOURCES; r++) cluster->queues[q].share[r].fair = 0;
+  hr__kai_divide_tree(cluster->queues, cluster->n_queues, &session->total, cluster->config.k_value, session->ids,
+                      session->remainders);
+}
+
+/* Ends the session for a pod. `before`: its status when the session began. */
+static void settle_pod(struct hr__kai_session *session, uint32_t pod, int64_t before) {
+  const struct hr__kai_cluster *cluster = session->cluster;
+  struct hr__kai_pod_state *state = &session->pods[pod];
+  const bool held = hr__kai_is(before, HR__KAI_HOLDING);
+  const struct hr__kai_amounts request = held ? hr__kai_accepted_of(session, pod) : hr__kai_request_of(cluster, pod);
+  for (uint32_t q = cluster->jobs[cluster->pods[pod].job].queue; q != HR__KAI_NONE; q = cluster->queues[q].parent)
+    for (int r = 0; r < HR__KAI_RESOURCES; r++) cluster->queues[q].share[r].request -= request.of[r];
+  if (hr__kai_is(state->status, HR__KAI_ACTIVE)) account(session, pod, -1);
+  enum hr__kai_status status = HR__KAI_PENDING;
+  uint32_t node = HR__KAI_NONE;
+  if (state->status == HR__KAI_BINDING || (held && state->status == HR__KAI_RUNNING)) {
+    status = HR__KAI_RUNNING;
+    node = (uint32_t)state->node;
+  }
+  for (int i = 0; held && status == HR__KAI_PENDING && i < HR__KAI_ENTRIES; i++) {
+    if (state->on_node[i] < 0 || state->status_on_node[i] != HR__KAI_RELEASING) continue;
+    status = HR__KAI_RELEASING;
+    node = (uint32_t)state->on_node[i];
+    hr__kai_copy_gpus(session, pod, 0, 1 + i);
+  }
+  /* The shared GPUs of the new place are kept while the pod is moved from one status to another. */
+  for (int i = 0; i < HR__KAI_ENTRIES; i++)
+    if (state->on_node[i] >= 0) hr__kai_uncount_on(session, pod, (uint32_t)state->on_node[i]);
+  place_again(session, pod, status, node);
+}
+
+void hr__kai_settle(struct hr__kai_session *session) {
+  for (size_t i = 0; i < session->n_log; i++) {
+    settle_pod(session, session->log[i].pod, session->log[i].status_before);
+    session->pods[session->log[i].pod].is_logged = false;
+  }
+  for (uint32_t n = 0; n < session->cluster->n_nodes && session->n_log > 0; n++)
+    if (session->first_shared[n] >= 0) drop_unused_gpus(session, n);
+  session->n_log = 0;
   session->n_changes = 0;
 }

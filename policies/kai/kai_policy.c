@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The `kai` policy: NVIDIA KAI-Scheduler with the queues and settings of the section `kai`.
+ *
+ * A job is a pod group of KAI: a gang of pods that start together. After a change, a cycle runs at the next multiple of
+ * the schedule period. It runs the actions of a session: allocate, consolidation, reclaim, preempt. Jobs whose pods
+ * were bound start. Jobs with evicted pods get notice to leave; jobs that wait for what these release are placed by a
+ * later cycle, as in KAI. A job runs as a whole, so it is evicted as a whole. Invariant: between two calls the session
+ * agrees with the engine about which jobs wait, run or have notice.
+ *
+ * Source: KAI-Scheduler, pkg/scheduler/scheduler.go and pkg/scheduler/framework.
+ */
+
+#include "headroom/policy.h"
+#include "headroom/unstable/systems.h"
+#include "policies/kai/node_usage.h"
+#include "policies/kai/world.h"
+
+enum { PARAM_CHECK };
+
+static const struct hr_param params[] = {{.key = "check",
+                                          .type = HR_PARAM_BOOLEAN,
+                                          .fallback = "false",
+                                          .help = "verify the invariants of KAI's session after each cycle",
+                                          .advanced = true},
+                                         {0}};
+
+struct kai {
+  struct hr_arena *arena;
+  struct hr__kai_world world;
+  struct hr_kai_scheduler scheduler;
+  const struct hr_param_value *params;
+  const struct hr_view *view;
+  struct hr_moves *moves;
+  struct hr_slice *slices; /* [max_slices] scratch memory */
+  uint32_t max_slices;
+  uint32_t *rejected, *free_jobs; /* in the next pass: jobs to reject, each with its reason; jobs that need no node */
+  uint32_t n_rejected, max_rejected, n_free, max_free;
+  uint32_t *bound, *leaving; /* jobs that the cycle starts, and that it evicts */
+  uint32_t n_bound, max_bound, n_leaving, max_leaving;
+  int64_t wake_us;
+  bool changed; /* since the last cycle */
+  bool has_min_runtime;
+};
+
+/* ---- Creation ------------------------------------------------------------------------------------------ */
+
+static bool has_min_runtime(const struct hr_kai_config *config, const struct hr_kai_scheduler *scheduler) {
+  if (scheduler->preempt_min_runtime_us > 0 || scheduler->reclaim_min_runtime_us > 0) return true;
+  for (uint32_t i = 0; config && i < config->n_queues; i++)
+    if (config->queues[i].preempt_min_runtime_us > 0 || config->queues[i].reclaim_min_runtime_us > 0) return true;
+  return false;
+}
+
+static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
+  const struct hr_kai_config *config = env->systems ? env->systems->kai : NULL;
+  struct kai *kai = hr_arena_alloc(env->arena, sizeof *kai);
+  if (!(*self = kai)) return HR_NO_MEMORY;
+  *kai = (struct kai){.arena = env->arena,
+                      .scheduler = config ? config->scheduler : hr__kai_default_scheduler(),
+                      .params = env->params,
+                      .wake_us = -1};
+  kai->has_min_runtime = has_min_runtime(config, &kai->scheduler);
+  enum hr_status status = hr__kai_world_create(&kai->world, env, config, error);
+  if (status != HR_OK) return status;
+  for (uint32_t n = 0; n < kai->world.cluster.n_nodes; n++)
+    hr__kai_set_up(&kai->world, n, hr_cluster_node_state(env->cluster, (hr_node){n}) == HR_NODE_UP);
+  return HR_OK;
+}
+
+static uint32_t abilities(void *self) {
+  (void)self;
+  return HR_POLICY_PREEMPTS | HR_POLICY_KEEPS_WITHIN | HR_POLICY_REASONS_BY_JOB;
+}
+
+/* ---- Events -------------------------------------------------------------------------------------------- */
+
+/* Appends to a list in the arena. False: out of memory. */
+static bool append(struct hr_arena *arena, uint32_t **list, uint32_t *n, uint32_t *capacity, uint32_t value) {
+  if (*n == *capacity) {
+    uint32_t *grown = hr_arena_grown(arena, *list, capacity, sizeof **list);
+    if (!grown) return false;
+    *list = grown;
+  }
+  (*list)[(*n)++] = value;
+  return true;
+}
+
+static enum hr_status submit(struct kai *kai, const struct hr_view *view, hr_job job) {
+  struct hr__kai_admission admission;
+  if (!hr__kai_admit(&kai->world, job, view->now_us, &admission)) return HR_NO_MEMORY;
+  bool done;
+  if (admission.needs_no_node)
+    done = append(kai->arena, &kai->free_jobs, &kai->n_free, &kai->max_free, job.id);
+  else if (admission.reject != HR_REASON_NONE)
+    done = append(kai->arena, &kai->rejected, &kai->n_rejected, &kai->max_rejected, job.id) &&
+           append(kai->arena, &kai->rejected, &kai->n_rejected, &kai->max_rejected, admission.reject);
+  else
+    done = hr__kai_add_job(&kai->world, job, &admission);
+  return done ? HR_OK : HR_NO_MEMORY;
+}
+
+static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct kai *kai = self;
+  uint32_t slot = event->job.id == HR_NONE ? HR_NONE : hr__kai_slot_of(&kai->world, event->job);
+  if (event->kind != HR_EVENT_TIMER || kai->has_min_runtime) kai->changed = true;
+  switch (event->kind) {
+  case HR_EVENT_SUBMIT:
+    return submit(kai, view, event->job);
+  case HR_EVENT_END:
+    hr__kai_remove_job(&kai->world, event->job);
+    return HR_OK;
+  case HR_EVENT_INTERRUPT:
+    if (slot != HR_NONE) hr__kai_wait_again(&kai->world, slot);
+    return HR_OK;
+  case HR_EVENT_NODE_DOWN:
+  case HR_EVENT_NOTICE:
+    hr__kai_set_up(&kai->world, event->node.id, false);
+    return HR_OK;
+  case HR_EVENT_NODE_UP:
+    hr__kai_set_up(&kai->world, event->node.id, true);
+    return HR_OK;
+  default:
+    return HR_OK;
+  }
+}
+
+/* ---- Moves --------------------------------------------------------------------------------------------- */
+
+static bool make_slices(struct kai *kai, uint32_t n) {
+  if (n <= kai->max_slices) return true;
+  kai->slices = hr_arena_alloc(kai->arena, 2 * (size_t)n * sizeof *kai->slices);
+  kai->max_slices = kai->slices ? 2 * n : 0;
+  return kai->slices != NULL;
+}
+
+/* Adds the GPUs of a pod to the slices; pods on the same node share one. */
+static void add_slice(struct kai *kai, uint32_t *n, uint32_t node, uint32_t gpus) {
+  for (uint32_t i = 0; i < *n; i++) {
+    if (kai->slices[i].node.id != node) continue;
+    kai->slices[i].gpu_milli += gpus * HR_WHOLE_GPU_MILLI;
+    return;
+  }
+  kai->slices[(*n)++] = (struct hr_slice){.node = {node}, .gpu_milli = gpus * HR_WHOLE_GPU_MILLI};
+}
+
+static enum hr_status start(struct kai *kai, uint32_t slot) {
+  const struct hr__kai_world *world = &kai->world;
+  const struct hr__kai_job *job = &world->jobs[slot];
+  uint32_t n = 0;
+  if (!make_slices(kai, job->n_pods)) return HR_NO_MEMORY;
+  for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++)
+    add_slice(kai, &n, (uint32_t)world->session->pods[p].node, (uint32_t)world->pods[p].request[HR__KAI_DIM_GPUS]);
+  const struct hr_placement placement = {{world->pool_of[kai->slices[0].node.id]}, n, kai->slices};
+  return hr_moves_start(kai->moves, (hr_job){world->job_of[slot]}, &placement, HR_REASON_IN_ORDER);
+}
+
+/* Evicts a job: gives it notice, or stops it at once. */
+static enum hr_status evict(struct kai *kai, uint32_t slot) {
+  struct hr__kai_world *world = &kai->world;
+  const hr_job job = {world->job_of[slot]};
+  if (kai->scheduler.termination_grace_us > 0)
+    return hr_moves_notice(kai->moves, job, kai->view->now_us + kai->scheduler.termination_grace_us, false);
+  return hr_moves_requeue(kai->moves, job, HR_REASON_PREEMPTED);
+}
+
+/* ---- Cycles -------------------------------------------------------------------------------------------- */
+
+/* Moves the jobs that an action has bound to the list of running jobs, so that later actions see them. */
+static bool list_bound(struct kai *kai) {
+  struct hr__kai_world *world = &kai->world;
+  const struct hr__kai_session *session = world->session;
+  kai->n_bound = 0;
+  for (size_t i = 0; i < session->n_log; i++) {
+    const uint32_t pod = session->log[i].pod, slot = world->pods[pod].job;
+    if (pod != world->jobs[slot].first_pod || session->pods[pod].status != HR__KAI_BINDING) continue;
+    if (!append(kai->arena, &kai->bound, &kai->n_bound, &kai->max_bound, slot)) return false;
+    hr__kai_list_running(world, slot);
+  }
+  return true;
+}
+
+/* Lists the jobs of which pods have to leave, in the order of the decisions. */
+static bool list_leaving(struct kai *kai) {
+  struct hr__kai_world *world = &kai->world;
+  const struct hr__kai_session *session = world->session;
+  kai->n_leaving = 0;
+  for (size_t i = 0; i < session->n_log; i++) {
+    const uint32_t slot = world->pods[session->log[i].pod].job;
+    if (!hr__kai_is(session->log[i].status_before, HR__KAI_HOLDING) || world->is_leaving[slot]) continue;
+    world->is_leaving[slot] = true;
+    if (!append(kai->arena, &kai->leaving, &kai->n_leaving, &kai->max_leaving, slot)) return false;
+  }
+  return true;
+}
+
+/* Starts the jobs that were bound. Those that were evicted again in the same session have never run. */
+static enum hr_status start_bound(struct kai *kai) {
+  struct hr__kai_world *world = &kai->world;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < kai->n_bound && status == HR_OK; i++) {
+    const uint32_t slot = kai->bound[i];
+    if (world->session->pods[world->jobs[slot].first_pod].status == HR__KAI_RUNNING)
+      status = start(kai, slot);
+    else
+      hr__kai_wait_again(world, slot);
+  }
+  return status;
+}
+
+static enum hr_status evict_leaving(struct kai *kai) {
+  struct hr__kai_world *world = &kai->world;
+  struct hr__kai_session *session = world->session;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < kai->n_leaving && status == HR_OK; i++) {
+    const uint32_t slot = kai->leaving[i];
+    const struct hr__kai_job *job = &world->jobs[slot];
+    world->is_leaving[slot] = false;
+    status = evict(kai, slot);
+    if (kai->scheduler.termination_grace_us == 0) {
+      hr__kai_wait_again(world, slot);
+      continue;
+    }
+    for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++)
+      if (session->pods[p].status == HR__KAI_RUNNING)
+        hr__kai_put(session, p, HR__KAI_RELEASING, (uint32_t)session->pods[p].node);
+  }
+  return status;
+}
+
+static enum hr_status run_cycle(struct kai *kai) {
+  struct hr__kai_world *world = &kai->world;
+  struct hr__kai_session *session = world->session;
+  world->cluster.now_us = kai->view->now_us;
+  kai->n_bound = 0;
+  hr__kai_divide_again(session);
+  for (int action = HR__KAI_ALLOCATE; action < HR__KAI_EVICT_STALE && world->n_waiting > 0; action++) {
+    hr__kai_run_action(world->cycle, (enum hr__kai_action)action);
+    if (action == HR__KAI_ALLOCATE && !list_bound(kai)) return HR_NO_MEMORY;
+  }
+  if (session->no_memory || !list_leaving(kai)) return HR_NO_MEMORY;
+  hr__kai_settle(session);
+  kai->changed = kai->n_bound > 0 || kai->n_leaving > 0;
+  enum hr_status status = start_bound(kai);
+  return status == HR_OK ? evict_leaving(kai) : status;
+}
+
+/* Starts jobs that need no node, and rejects jobs that can never start. */
+static enum hr_status finish_submitted(struct kai *kai) {
+  static const struct hr_placement nowhere = {0};
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < kai->n_free && status == HR_OK; i++)
+    status = hr_moves_start(kai->moves, (hr_job){kai->free_jobs[i]}, &nowhere, HR_REASON_IN_ORDER);
+  for (uint32_t i = 0; i < kai->n_rejected && status == HR_OK; i += 2)
+    status = hr_moves_reject(kai->moves, (hr_job){kai->rejected[i]}, (enum hr_reason)kai->rejected[i + 1]);
+  kai->n_free = kai->n_rejected = 0;
+  return status;
+}
+
+/* Requests a pass at the next multiple of the period. */
+static enum hr_status wake_for_cycle(struct kai *kai) {
+  const int64_t next_us = (kai->view->now_us / kai->scheduler.period_us + 1) * kai->scheduler.period_us;
+  if (!kai->changed || kai->world.n_waiting == 0 || next_us == kai->wake_us) return HR_OK;
+  kai->wake_us = next_us;
+  return hr_moves_wake_at(kai->moves, next_us);
+}
+
+static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
+  struct kai *kai = self;
+  kai->view = view;
+  kai->moves = moves;
+  enum hr_status status = finish_submitted(kai);
+  const bool is_time = view->now_us % kai->scheduler.period_us == 0;
+  if (status == HR_OK && is_time && kai->changed && kai->world.n_waiting > 0) status = run_cycle(kai);
+  if (status != HR_OK) return status;
+  const char *broken = kai->params[PARAM_CHECK].integer && is_time ? hr__kai_check(kai->world.session) : NULL;
+  return broken ? HR_INTERNAL : wake_for_cycle(kai);
+}
+
+/* ---- Reasons ------------------------------------------------------------------------------------------- */
+
+/* What all pods of a job request. */
+static struct hr__kai_amounts request_of_job(const struct hr__kai_world *world, uint32_t slot) {
+  struct hr__kai_amounts sum = {{0}};
+  const struct hr__kai_job *job = &world->jobs[slot];
+  for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++) hr__kai_add(&sum, &world->pods[p].quota);
+  return sum;
+}
+
+/* How many pods with this request fit on what is idle on a node. */
+static int64_t pods_on(const struct hr__kai_world *world, const int64_t *request, const int64_t *idle) {
+  int64_t n = INT64_MAX;
+  for (uint32_t d = 0; d < world->cluster.n_dims; d++)
+    if (request[d] > 0 && idle[d] / request[d] < n) n = idle[d] / request[d];
+  return n > 0 ? n : 0;
+}
+
+/* Whether the pods of the job fit on what is idle, each on any node. The last pod may be smaller than the others. */
+static bool fits_somewhere(const struct hr__kai_world *world, uint32_t slot) {
+  const struct hr__kai_job *job = &world->jobs[slot];
+  const struct hr__kai_kind *kind = &world->kinds[world->kind_of[slot]];
+  const uint32_t n_dims = world->cluster.n_dims;
+  int64_t n_fit = 0;
+  bool last_fits = false;
+  for (uint32_t n = 0; n < world->cluster.n_nodes; n++) {
+    const int64_t *idle = world->session->idle + (size_t)n * n_dims;
+    if (!kind->allowed_nodes[n] || !hr__kai_fits(world->session, job->first_pod + job->n_pods - 1, n, false)) continue;
+    const int64_t on_node = pods_on(world, kind->amounts, idle);
+    n_fit += on_node < job->n_pods ? on_node : job->n_pods;
+    const int64_t left = idle[HR__KAI_DIM_GPUS] - on_node * kind->amounts[HR__KAI_DIM_GPUS];
+    last_fits = last_fits || (kind->last_gpus < kind->pod_gpus && left >= (int64_t)kind->last_gpus);
+  }
+  return n_fit >= job->n_pods || (last_fits && n_fit + 1 == job->n_pods);
+}
+
+/* A queue that does not allow the job now; HR_NONE: none. */
+static uint32_t full_queue(const struct hr__kai_world *world, uint32_t slot, bool *over_quota) {
+  const struct hr__kai_job *job = &world->jobs[slot];
+  const struct hr__kai_amounts request = request_of_job(world, slot);
+  *over_quota = false;
+  for (uint32_t q = job->queue; q != HR__KAI_NONE; q = world->queues[q].parent) {
+    *over_quota = !job->preemptible && hr__kai_over_quota(&world->queues[q], &request);
+    if (*over_quota || hr__kai_over_limit(&world->queues[q], &request)) return q;
+  }
+  return HR_NONE;
+}
+
+static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
+  const struct kai *kai = self;
+  const uint32_t slot = hr__kai_slot_of(&kai->world, job);
+  bool over_quota;
+  if (slot == HR_NONE) return;
+  if (full_queue(&kai->world, slot, &over_quota) != HR_NONE) {
+    wait->reason = HR_WAIT_REASON_QUOTA;
+    wait->quota = HR_QUOTA_FALLBACK;
+  } else if (fits_somewhere(&kai->world, slot)) {
+    /* The next cycle may start the job, or jobs that go before it. */
+    wait->reason = HR_WAIT_REASON_TURN;
+    wait->until_us = (view->now_us / kai->scheduler.period_us + 1) * kai->scheduler.period_us;
+  } else {
+    hr_view_lack(view, job, wait);
+  }
+}
+
+HR_POLICY(kai) = {HR_POLICY_HEAD,
+                  .name = "kai",
+                  .summary = "NVIDIA KAI-Scheduler: queues with fair shares, reclaim, preemption and consolidation",
+                  .params = params,
+                  .create = create,
+                  .observe = observe,
+                  .decide = decide,
+                  .abilities = abilities,
+                  .explain = explain};

@@ -1,0 +1,667 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Keeps the session of KAI up to date while jobs come and go.
+ *
+ * Nodes of the session are those of the engine, with equal ids. A node that is not up has no resources. The session's
+ * arrays have room for `max_slots` jobs and `max_pods` pods; entries that are not in use have no queue and no job.
+ * Invariant: a slot in `waiting` has pending pods only, and a slot in `running` has none; a free slot is in no list.
+ */
+
+#include "policies/kai/world.h"
+
+#include "policies/kai/node_usage.h"
+
+#include <string.h>
+
+enum { FIRST_SLOTS = 64, FIRST_JOB_PODS = 16, MANY_PODS = 1000000 };
+static const int64_t mib_bytes = 1024 * 1024, mb_bytes = 1000000, unknown_cpu = INT64_C(1000000000000),
+                     unknown_mem = INT64_C(100000000000000), unknown_gpu_mib = 100000;
+
+static void *alloc(struct hr__kai_world *world, size_t n, size_t bytes) {
+  return hr_arena_alloc(world->arena, (n ? n : 1) * bytes);
+}
+
+static const struct hr_pool_spec *pool_spec(const struct hr__kai_world *world, uint32_t pool) {
+  return hr_cluster_pool_spec(world->simulated, (hr_pool){pool});
+}
+
+/* ---- Settings ------------------------------------------------------------------------------------------ */
+
+struct hr_kai_scheduler hr__kai_default_scheduler(void) {
+  return (struct hr_kai_scheduler){.period_us = HR_SECOND_US,
+                                   .k_value = 1,
+                                   .saturation_multiplier = 1,
+                                   .gpu_placement = HR_KAI_BINPACK,
+                                   .cpu_placement = HR_KAI_BINPACK,
+                                   .allow_consolidating_reclaim = true,
+                                   .max_consolidation_victims = 16,
+                                   .stale_grace_us = 60 * HR_SECOND_US,
+                                   .reclaim_method = HR_KAI_RECLAIM_LCA,
+                                   .termination_grace_us = 30 * HR_SECOND_US,
+                                   .signatures = true};
+}
+
+static struct hr__kai_config settings_of(const struct hr_kai_scheduler *scheduler) {
+  struct hr__kai_config settings = hr__kai_default_config();
+  settings.gpu_pack = !scheduler->gpu_spread;
+  settings.gpu_spread = scheduler->gpu_spread;
+  settings.allow_consolidating_reclaim = scheduler->allow_consolidating_reclaim;
+  settings.gpu_placement = scheduler->gpu_placement == HR_KAI_SPREAD ? HR__KAI_SPREAD : HR__KAI_BINPACK;
+  settings.cpu_placement = scheduler->cpu_placement == HR_KAI_SPREAD ? HR__KAI_SPREAD : HR__KAI_BINPACK;
+  settings.reclaim_method =
+      scheduler->reclaim_method == HR_KAI_RECLAIM_QUEUE ? HR__KAI_VICTIM_QUEUE : HR__KAI_LOWEST_COMMON_ANCESTOR;
+  settings.preempt_min_runtime_us = scheduler->preempt_min_runtime_us;
+  settings.reclaim_min_runtime_us = scheduler->reclaim_min_runtime_us;
+  settings.max_consolidation_victims = scheduler->max_consolidation_victims;
+  settings.stale_grace_us = scheduler->stale_grace_us;
+  settings.k_value = scheduler->k_value;
+  settings.saturation_multiplier = scheduler->saturation_multiplier;
+  return settings;
+}
+
+static int32_t priority_of(const struct hr_kai_config *config, const struct hr_trace *trace, hr_job job) {
+  if (trace->priority) return trace->priority[job.id];
+  return config ? config->default_priority : 50;
+}
+
+static bool is_preemptible(const struct hr_kai_config *config, const struct hr_trace *trace, hr_job job) {
+  if (trace->flags && trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE) return false;
+  const int32_t priority = priority_of(config, trace, job);
+  for (uint32_t i = 0; config && i < config->n_classes; i++)
+    if (config->classes[i].value == priority) return config->classes[i].preemptible;
+  return priority < 100;
+}
+
+/* ---- Queues -------------------------------------------------------------------------------------------- */
+
+static void set_share(struct hr__kai_share *share, const struct hr_kai_resource *resource, double unit) {
+  share->deserved = resource->quota < 0 ? HR__KAI_UNLIMITED : llround(resource->quota * unit);
+  share->limit = resource->limit < 0 ? HR__KAI_UNLIMITED : llround(resource->limit * unit);
+  share->weight = resource->over_quota_weight;
+}
+
+static bool create_queues(struct hr__kai_world *world, const struct hr_kai_config *config) {
+  static const struct hr_kai_resource unlimited = {-1, -1, 1};
+  const uint32_t n = config && config->n_queues ? config->n_queues : 1;
+  world->queues = alloc(world, n, sizeof *world->queues);
+  world->queue_names = alloc(world, n, sizeof(*world->queue_names));
+  world->jobs_in_queue = alloc(world, n, sizeof *world->jobs_in_queue);
+  if (!world->queues || !world->queue_names || !world->jobs_in_queue) return false;
+  for (uint32_t i = 0; i < n; i++) {
+    struct hr__kai_queue *queue = &world->queues[i];
+    const struct hr_kai_queue *described = config && config->n_queues ? &config->queues[i] : NULL;
+    world->queue_names[i] = described ? described->name : "default-queue";
+    *queue = (struct hr__kai_queue){.parent = described ? described->above : HR__KAI_NONE,
+                                    .n_children = described ? described->n_below : 0,
+                                    .name_rank = i,
+                                    .priority = described ? described->priority : 100,
+                                    .created = i,
+                                    .preempt_min_runtime_us = described ? described->preempt_min_runtime_us : -1,
+                                    .reclaim_min_runtime_us = described ? described->reclaim_min_runtime_us : -1};
+    if (queue->preempt_min_runtime_us < 0) queue->preempt_min_runtime_us = -1;
+    if (queue->reclaim_min_runtime_us < 0) queue->reclaim_min_runtime_us = -1;
+    set_share(&queue->share[HR__KAI_GPU], described ? &described->gpu : &unlimited, HR__KAI_GPU_UNIT);
+    set_share(&queue->share[HR__KAI_CPU], described ? &described->cpu : &unlimited, 1);
+    set_share(&queue->share[HR__KAI_MEM], described ? &described->memory : &unlimited, (double)mb_bytes);
+  }
+  world->cluster.queues = world->queues;
+  world->cluster.n_queues = n;
+  world->cluster.jobs_in_queue = world->jobs_in_queue;
+  return true;
+}
+
+/* The queue with this name that takes jobs; HR_NONE: none. */
+static uint32_t find_queue(const struct hr__kai_world *world, const char *name) {
+  for (uint32_t i = 0; name && i < world->cluster.n_queues; i++)
+    if (world->queues[i].n_children == 0 && strcmp(world->queue_names[i], name) == 0) return i;
+  return HR_NONE;
+}
+
+static uint32_t queue_of(const struct hr__kai_world *world, hr_job job) {
+  const struct hr_trace *trace = world->trace;
+  const char *name = NULL;
+  if (trace->queue && trace->queue[job.id] != HR_NONE)
+    name = trace->queues.text[trace->queue[job.id]];
+  else if (trace->tenant && trace->tenant[job.id] != HR_NONE)
+    name = trace->tenants.text[trace->tenant[job.id]];
+  const uint32_t found = find_queue(world, name);
+  return found == HR_NONE ? world->default_queue : found;
+}
+
+/* ---- Nodes --------------------------------------------------------------------------------------------- */
+
+static bool create_pool(struct hr__kai_world *world, uint32_t pool) {
+  const struct hr_pool_spec *spec = pool_spec(world, pool);
+  int64_t *amounts = alloc(world, world->cluster.n_dims, sizeof *amounts);
+  if (!amounts) return false;
+  if (world->counts_cpu) {
+    amounts[HR__KAI_DIM_CPU] = spec->cpu_milli_per_node ? spec->cpu_milli_per_node : unknown_cpu;
+    amounts[HR__KAI_DIM_MEM] = spec->mem_mib_per_node ? (int64_t)spec->mem_mib_per_node * mib_bytes : unknown_mem;
+  }
+  amounts[HR__KAI_DIM_PODS] = MANY_PODS;
+  amounts[HR__KAI_DIM_GPUS] = spec->gpus_per_node;
+  world->node_amounts[pool] = amounts;
+  const uint32_t first = hr_cluster_first_node(world->simulated, (hr_pool){pool}).id;
+  for (uint32_t n = first; n < first + spec->nodes; n++) {
+    struct hr__kai_node *node = &world->nodes[n];
+    const uint32_t *order = hr_cluster_spec_of(world->simulated)->node_order;
+    const int64_t mib = spec->gpu_mem_mib >= 100 ? spec->gpu_mem_mib - spec->gpu_mem_mib % 100 : unknown_gpu_mib;
+    *node = (struct hr__kai_node){.allocatable = world->no_amounts,
+                                  .gpu_mib = mib,
+                                  .n_gpus = spec->gpus_per_node,
+                                  .name_rank = order ? order[n] : n,
+                                  .mig = HR__KAI_MIG_NONE};
+    world->pool_of[n] = pool;
+  }
+  return true;
+}
+
+static bool create_nodes(struct hr__kai_world *world) {
+  struct hr__kai_cluster *cluster = &world->cluster;
+  world->n_pools = hr_cluster_pools(world->simulated);
+  for (uint32_t p = 0; p < world->n_pools; p++) cluster->n_nodes += pool_spec(world, p)->nodes;
+  cluster->n_dims = HR__KAI_DIM_MIG;
+  world->counts_cpu = hr_cluster_gpu_inventory(world->simulated) != NULL;
+  world->nodes = alloc(world, cluster->n_nodes, sizeof *world->nodes);
+  world->pool_of = alloc(world, cluster->n_nodes, sizeof *world->pool_of);
+  world->is_up = alloc(world, cluster->n_nodes, sizeof *world->is_up);
+  world->node_amounts = alloc(world, world->n_pools, sizeof(*world->node_amounts));
+  world->no_amounts = alloc(world, cluster->n_dims, sizeof *world->no_amounts);
+  cluster->mig_slices = alloc(world, cluster->n_dims, sizeof *cluster->mig_slices);
+  if (!world->nodes || !world->pool_of || !world->is_up || !world->node_amounts || !world->no_amounts ||
+      !cluster->mig_slices)
+    return false;
+  for (uint32_t p = 0; p < world->n_pools; p++)
+    if (!create_pool(world, p)) return false;
+  cluster->nodes = world->nodes;
+  return true;
+}
+
+/* The topology of the pools: the levels pool, zone, rack and node. */
+enum { LEVEL_POOL = 1, LEVEL_ZONE, LEVEL_RACK, LEVEL_NODE, N_LEVELS = LEVEL_NODE };
+
+static uint32_t group_of(const struct hr__kai_world *world, uint32_t node, enum hr_tier tier) {
+  const struct hr_pool_spec *spec = pool_spec(world, world->pool_of[node]);
+  const uint32_t number = node - hr_cluster_first_node(world->simulated, (hr_pool){world->pool_of[node]}).id;
+  return hr_topology_group(&spec->topology, tier, spec->nodes, number);
+}
+
+static bool create_topology(struct hr__kai_world *world) {
+  static const enum hr_tier tiers[] = {HR_TIER_ANY, HR_TIER_POOL, HR_TIER_ZONE, HR_TIER_RACK, HR_TIER_NODE};
+  const uint32_t n_nodes = world->cluster.n_nodes;
+  uint32_t *domain_of = alloc(world, (size_t)(N_LEVELS + 1) * n_nodes, sizeof *domain_of), n_domains = 1;
+  uint32_t *ranks = alloc(world, (size_t)N_LEVELS * n_nodes + 1, sizeof *ranks);
+  struct hr__kai_topology *topology = alloc(world, 1, sizeof *topology);
+  if (!domain_of || !ranks || !topology) return false;
+  for (uint32_t level = 1; level <= N_LEVELS; level++)
+    for (uint32_t n = 0; n < n_nodes; n++) {
+      const bool same = n > 0 && world->pool_of[n] == world->pool_of[n - 1] &&
+                        group_of(world, n, tiers[level]) == group_of(world, n - 1, tiers[level]);
+      domain_of[level * n_nodes + n] = same ? n_domains - 1 : n_domains++;
+    }
+  for (uint32_t d = 0; d < n_domains; d++) ranks[d] = d;
+  *topology = (struct hr__kai_topology){
+      .n_levels = N_LEVELS, .domain_of = domain_of, .n_domains = n_domains, .id_ranks = ranks};
+  world->cluster.topologies = topology;
+  world->cluster.n_topologies = 1;
+  return true;
+}
+
+void hr__kai_set_up(struct hr__kai_world *world, uint32_t node, bool is_up) {
+  if (world->is_up[node] == is_up) return;
+  world->is_up[node] = is_up;
+  hr__kai_set_allocatable(world->session, &world->nodes[node],
+                          is_up ? world->node_amounts[world->pool_of[node]] : world->no_amounts);
+}
+
+/* ---- Kinds of jobs ------------------------------------------------------------------------------------- */
+
+/* The nodes that jobs of an accept class accept. False: out of memory. */
+static bool find_class_nodes(struct hr__kai_world *world, uint32_t accept_class, const uint8_t **allowed) {
+  if (accept_class >= world->n_classes_known) {
+    const uint32_t n = 2 * accept_class + 8;
+    const uint8_t **grown = alloc(world, n, sizeof(*grown));
+    if (!grown) return false;
+    for (uint32_t i = 0; i < world->n_classes_known; i++) grown[i] = world->class_nodes[i];
+    world->class_nodes = grown;
+    world->n_classes_known = n;
+  }
+  if (!world->class_nodes[accept_class]) {
+    uint8_t *nodes = alloc(world, world->cluster.n_nodes, sizeof *nodes);
+    if (!nodes) return false;
+    for (uint32_t n = 0; n < world->cluster.n_nodes; n++)
+      nodes[n] = hr_cluster_accepts(world->simulated, accept_class, (hr_pool){world->pool_of[n]});
+    world->class_nodes[accept_class] = nodes;
+  }
+  *allowed = world->class_nodes[accept_class];
+  return true;
+}
+
+/* The fewest and the most GPUs of a node that the class accepts. */
+static void node_sizes(const struct hr__kai_world *world, uint32_t accept_class, uint32_t *fewest, uint32_t *most) {
+  *fewest = UINT32_MAX;
+  *most = 1;
+  for (uint32_t p = 0; p < world->n_pools; p++) {
+    const struct hr_pool_spec *spec = pool_spec(world, p);
+    if (spec->nodes == 0 || spec->gpus_per_node == 0 ||
+        !hr_cluster_accepts(world->simulated, accept_class, (hr_pool){p}))
+      continue;
+    if (spec->gpus_per_node < *fewest) *fewest = spec->gpus_per_node;
+    if (spec->gpus_per_node > *most) *most = spec->gpus_per_node;
+  }
+  if (*fewest > *most) *fewest = *most;
+}
+
+/* How many pods of the kind fit on an empty node of a pool. */
+static int64_t pods_on_empty(const struct hr__kai_world *world, const struct hr__kai_kind *kind, uint32_t pool) {
+  const int64_t *has = world->node_amounts[pool];
+  int64_t most = INT64_MAX;
+  for (uint32_t d = 0; d < world->cluster.n_dims; d++)
+    if (kind->amounts[d] > 0 && has[d] / kind->amounts[d] < most) most = has[d] / kind->amounts[d];
+  if (kind->pod.kind != HR__KAI_FRACTION) return most;
+  const int64_t parts = llround(kind->pod.portion * 100) > 0 ? 100 / llround(kind->pod.portion * 100) : 0;
+  const int64_t shared = parts * (has[HR__KAI_DIM_GPUS] / (kind->pod.n_devices ? kind->pod.n_devices : 1));
+  return shared < most ? shared : most;
+}
+
+/* Why no group of nodes is large enough for the kind; HR_REASON_NONE: one is. */
+static enum hr_reason never_fits(const struct hr__kai_world *world, const struct hr__kai_kind *kind) {
+  const enum hr_tier tier = kind->preferred || kind->tier == HR_TIER_ANY ? HR_TIER_POOL : kind->tier;
+  bool fits_node = false;
+  for (uint32_t p = 0; p < world->n_pools; p++) {
+    const struct hr_pool_spec *spec = pool_spec(world, p);
+    if (spec->nodes == 0 || !hr_cluster_accepts(world->simulated, kind->accept_class, (hr_pool){p})) continue;
+    const int64_t on_each = pods_on_empty(world, kind, p);
+    const int64_t nodes = hr_topology_nodes(&spec->topology, tier, spec->nodes);
+    fits_node = fits_node || on_each > 0;
+    if (on_each > kind->n_pods || on_each * nodes >= kind->n_pods) return HR_REASON_NONE;
+  }
+  return fits_node ? HR_REASON_TOO_LARGE : HR_REASON_NODE_TOO_SMALL;
+}
+
+static struct hr__kai_constraint constraint_of(const struct hr__kai_world *world, const struct hr__kai_kind *kind) {
+  uint32_t n_pools = 0;
+  for (uint32_t p = 0; p < world->n_pools; p++) n_pools += pool_spec(world, p)->nodes > 0;
+  int32_t level = 0;
+  if (kind->tier != HR_TIER_ANY)
+    level = kind->tier <= HR_TIER_NODE   ? LEVEL_NODE
+            : kind->tier == HR_TIER_RACK ? LEVEL_RACK
+            : kind->tier == HR_TIER_ZONE ? LEVEL_ZONE
+                                         : LEVEL_POOL;
+  const int32_t any = n_pools > 1 ? LEVEL_POOL : 0;
+  struct hr__kai_constraint constraint = {.topology = HR__KAI_NONE};
+  if (kind->n_pods < 2 || (level == 0 && any == 0)) return constraint;
+  constraint.topology = 0;
+  constraint.required = kind->preferred || level < any ? any : level;
+  constraint.preferred = kind->preferred ? level : 0;
+  return constraint;
+}
+
+/* Sets the pods of a kind: in per-GPU allocation those of the request, else one for each task. A task that is larger
+   than all nodes is divided into pods that fill the smallest nodes. */
+static bool describe_pods(struct hr__kai_world *world, struct hr__kai_kind *kind) {
+  const uint32_t n_dims = world->cluster.n_dims;
+  int64_t *amounts = alloc(world, 2 * (size_t)n_dims, sizeof *amounts), *last = amounts + n_dims;
+  if (!amounts) return false;
+  struct hr__kai_pod *pod = &kind->pod;
+  if (kind->request != HR_NONE) {
+    const struct hr_request *request = &hr_cluster_requests(world->simulated)->request[kind->request];
+    kind->n_pods = request->tasks;
+    kind->pod_gpus = kind->last_gpus = request->gpus;
+    amounts[HR__KAI_DIM_CPU] = request->cpu_milli;
+    amounts[HR__KAI_DIM_MEM] = (int64_t)request->mem_mib * mib_bytes;
+    if (request->gpu_milli < HR_WHOLE_GPU_MILLI && request->gpus > 0) {
+      pod->kind = HR__KAI_FRACTION;
+      pod->portion = (double)request->gpu_milli / HR_WHOLE_GPU_MILLI;
+      pod->n_devices = request->gpus;
+      pod->gpus = (int64_t)request->gpus * request->gpu_milli * (HR__KAI_GPU_UNIT / HR_WHOLE_GPU_MILLI);
+    }
+  } else {
+    uint32_t fewest, most;
+    node_sizes(world, kind->accept_class, &fewest, &most);
+    kind->n_pods = kind->tasks;
+    kind->pod_gpus = kind->last_gpus = kind->gpus / kind->tasks;
+    if (kind->pod_gpus > most) {
+      kind->n_pods = (kind->gpus + fewest - 1) / fewest;
+      kind->pod_gpus = fewest;
+      kind->last_gpus = kind->gpus - (kind->n_pods - 1) * fewest;
+    }
+  }
+  amounts[HR__KAI_DIM_PODS] = 1;
+  if (pod->kind == HR__KAI_WHOLE) pod->gpus = (int64_t)kind->pod_gpus * HR__KAI_GPU_UNIT;
+  amounts[HR__KAI_DIM_GPUS] = pod->kind == HR__KAI_WHOLE ? kind->pod_gpus : 0;
+  memcpy(last, amounts, n_dims * sizeof *last);
+  if (pod->kind == HR__KAI_WHOLE) last[HR__KAI_DIM_GPUS] = kind->last_gpus;
+  pod->quota = (struct hr__kai_amounts){{amounts[HR__KAI_DIM_CPU], amounts[HR__KAI_DIM_MEM], pod->gpus}};
+  kind->amounts = amounts;
+  kind->last = last;
+  return true;
+}
+
+static bool is_kind(const struct hr__kai_kind *a, const struct hr__kai_kind *b) {
+  return a->gpus == b->gpus && a->tasks == b->tasks && a->accept_class == b->accept_class && a->request == b->request &&
+         a->tier == b->tier && a->preferred == b->preferred;
+}
+
+/* Finds or adds a kind. False: out of memory. */
+static bool find_kind(struct hr__kai_world *world, const struct hr__kai_kind *wanted, uint32_t *number) {
+  for (*number = 0; *number < world->n_kinds; ++*number)
+    if (is_kind(&world->kinds[*number], wanted)) return true;
+  if (world->n_kinds == world->kinds_capacity) {
+    struct hr__kai_kind *grown =
+        hr_arena_grown(world->arena, world->kinds, &world->kinds_capacity, sizeof *world->kinds);
+    if (!grown) return false;
+    world->kinds = grown;
+  }
+  struct hr__kai_kind kind = *wanted;
+  if (!describe_pods(world, &kind)) return false;
+  if (!find_class_nodes(world, kind.accept_class, &kind.allowed_nodes)) return false;
+  kind.constraint = constraint_of(world, &kind);
+  kind.never = never_fits(world, &kind);
+  world->kinds[world->n_kinds++] = kind;
+  return true;
+}
+
+/* Whether the pods of all jobs of the kind could be placed in the queue if it were empty. */
+static bool fits_queue(const struct hr__kai_world *world, const struct hr__kai_kind *kind, uint32_t queue,
+                       bool preemptible) {
+  struct hr__kai_amounts request = kind->pod.quota;
+  for (int r = 0; r < HR__KAI_RESOURCES; r++) request.of[r] *= kind->n_pods;
+  request.of[HR__KAI_GPU] -= (int64_t)(kind->pod_gpus - kind->last_gpus) * HR__KAI_GPU_UNIT;
+  for (uint32_t q = queue; q != HR__KAI_NONE; q = world->queues[q].parent)
+    for (int r = 0; r < HR__KAI_RESOURCES; r++) {
+      const struct hr__kai_share *share = &world->queues[q].share[r];
+      if (request.of[r] == 0) continue;
+      if (share->limit != HR__KAI_UNLIMITED && request.of[r] > share->limit) return false;
+      if (!preemptible && share->deserved != HR__KAI_UNLIMITED && request.of[r] > share->deserved) return false;
+    }
+  return true;
+}
+
+bool hr__kai_admit(struct hr__kai_world *world, hr_job job, int64_t now_us, struct hr__kai_admission *admission) {
+  const struct hr_trace *trace = world->trace;
+  const struct hr_requests *requests = hr_cluster_requests(world->simulated);
+  const struct hr_locality locality = hr_cluster_locality(world->simulated, job);
+  const struct hr__kai_kind wanted = {.gpus = trace->gpus[job.id],
+                                      .tasks = trace->tasks ? trace->tasks[job.id] : 1,
+                                      .accept_class = hr_cluster_accept_class(world->simulated, job),
+                                      .request = requests ? requests->of_job[job.id] : HR_NONE,
+                                      .tier = locality.tier,
+                                      .preferred = locality.tier != HR_TIER_ANY && now_us >= locality.until_us};
+  *admission = (struct hr__kai_admission){.queue = queue_of(world, job)};
+  admission->needs_no_node = requests ? !hr_request_needs_node(&requests->request[wanted.request]) : wanted.gpus == 0;
+  if (admission->needs_no_node) return true;
+  if (!find_kind(world, &wanted, &admission->kind)) return false;
+  admission->reject = world->kinds[admission->kind].never;
+  if (locality.until_us != HR_NEVER_US) admission->reject = HR_REASON_NONE;
+  if (admission->queue == HR_NONE)
+    admission->reject = HR_REASON_POLICY;
+  else if (!fits_queue(world, &world->kinds[admission->kind], admission->queue,
+                       is_preemptible(world->config, trace, job)))
+    admission->reject = HR_REASON_OVER_QUOTA;
+  return true;
+}
+
+/* ---- Slots --------------------------------------------------------------------------------------------- */
+
+/* Creates the session from where the pods are now. */
+static bool renew_session(struct hr__kai_world *world, const struct hr__kai_session *old) {
+  struct hr__kai_cluster *cluster = &world->cluster;
+  struct hr__kai_start *start = alloc(world, cluster->n_pods, sizeof *start);
+  if (!start) return false;
+  for (uint32_t p = 0; p < cluster->n_pods; p++) {
+    start[p] = (struct hr__kai_start){.status = HR__KAI_DELETED, .node = HR__KAI_NONE};
+    if (!old || p >= world->n_pods) continue;
+    const struct hr__kai_pod_state *state = &old->pods[p];
+    start[p].status = (enum hr__kai_status)state->status;
+    start[p].node = state->node < 0 ? HR__KAI_NONE : (uint32_t)state->node;
+    start[p].n_gpus = state->node < 0 ? 0 : (uint32_t)state->n_gpus;
+    uint32_t *gpus = alloc(world, start[p].n_gpus, sizeof *gpus);
+    if (!gpus) return false;
+    for (uint32_t i = 0; i < start[p].n_gpus; i++) gpus[i] = (uint32_t)hr__kai_gpus_of(old, p, 0)[i];
+    start[p].gpus = gpus;
+  }
+  world->session = hr__kai_session_create(world->arena, cluster, start);
+  world->cycle = world->session ? hr__kai_cycle_create(world->session) : NULL;
+  if (!world->cycle) return false;
+  for (int64_t g = 0; g < world->session->n_shared; g++) {
+    if (world->session->shared[g].next != -2) continue;
+    world->session->shared[g].next = world->session->free_shared;
+    world->session->free_shared = g;
+  }
+  return true;
+}
+
+/* Moves an array to memory for `new` entries. */
+#define GROW(array, old, new)                                                                                          \
+  do {                                                                                                                 \
+    void *grown_ = alloc(world, (new), sizeof *(array));                                                               \
+    if (!grown_) return false;                                                                                         \
+    if (old) memcpy(grown_, (array), (old) * sizeof *(array));                                                         \
+    (array) = grown_;                                                                                                  \
+  } while (0)
+
+static bool grow_arrays(struct hr__kai_world *world, uint32_t slots, uint32_t pods) {
+  GROW(world->jobs, world->n_slots, slots);
+  GROW(world->sets, world->n_slots, slots);
+  GROW(world->groups, world->n_slots, slots);
+  GROW(world->kind_of, world->n_slots, slots);
+  GROW(world->job_of, world->n_slots, slots);
+  GROW(world->next_spare, world->n_slots, slots);
+  GROW(world->is_leaving, world->n_slots, slots);
+  GROW(world->waiting, world->n_waiting, slots);
+  GROW(world->running, world->n_running, slots);
+  GROW(world->pods, world->n_pods, pods);
+  GROW(world->pods_of_sets, world->n_pods, pods);
+  for (uint32_t j = world->n_slots; j < slots; j++) world->jobs[j].queue = HR__KAI_NONE;
+  for (uint32_t p = world->n_pods; p < pods; p++) {
+    world->pods[p].job = HR__KAI_NONE;
+    world->pods_of_sets[p] = p;
+  }
+  return true;
+}
+
+static uint32_t count_gpus(const struct hr__kai_world *world) {
+  uint64_t n = 0;
+  for (uint32_t i = 0; i < world->cluster.n_nodes; i++) n += (uint64_t)world->nodes[i].n_gpus;
+  return (uint32_t)n;
+}
+
+/* Makes room for a job with `n_pods` pods. False: out of memory. */
+static bool make_room(struct hr__kai_world *world, uint32_t n_pods, uint32_t n_devices) {
+  struct hr__kai_cluster *cluster = &world->cluster;
+  if (n_pods <= world->max_job_pods && world->n_slots < world->max_slots && world->n_pods + n_pods <= world->max_pods &&
+      world->n_devices + n_devices <= cluster->room_devices)
+    return true;
+  const uint32_t slots = world->n_slots < world->max_slots ? world->max_slots : 2 * world->max_slots + FIRST_SLOTS;
+  uint32_t pods = world->max_pods;
+  if (world->n_pods + n_pods > pods) pods = 2 * (world->n_pods + n_pods) + FIRST_SLOTS;
+  if (n_pods > world->max_job_pods) {
+    const uint32_t most = 2 * n_pods > FIRST_JOB_PODS ? 2 * n_pods : FIRST_JOB_PODS;
+    GROW(world->spare_by_pods, world->max_job_pods ? world->max_job_pods + 1 : 0, most + 1);
+    for (uint32_t i = world->max_job_pods ? world->max_job_pods + 1 : 0; i <= most; i++)
+      world->spare_by_pods[i] = HR_NONE;
+    world->max_job_pods = most;
+  }
+  if (world->n_devices + n_devices > cluster->room_devices) cluster->room_devices = 2 * (world->n_devices + n_devices);
+  if (!grow_arrays(world, slots, pods)) return false;
+  world->max_slots = slots;
+  world->max_pods = pods;
+  cluster->jobs = world->jobs;
+  cluster->sets = world->sets;
+  cluster->groups = world->groups;
+  cluster->pods = world->pods;
+  cluster->pods_of_sets = world->pods_of_sets;
+  cluster->n_jobs = cluster->n_sets = cluster->n_groups = slots;
+  cluster->n_pods = pods;
+  cluster->waiting = world->waiting;
+  cluster->running = world->running;
+  cluster->room_pods_of_job = world->max_job_pods;
+  cluster->room_shared = 2 * count_gpus(world) + 64;
+  return renew_session(world, world->session);
+}
+
+/* Takes a free slot whose pods request as many parts of GPUs; HR_NONE: there is none. */
+static uint32_t take_spare(struct hr__kai_world *world, const struct hr__kai_kind *kind) {
+  if (kind->n_pods > world->max_job_pods) return HR_NONE;
+  for (uint32_t *link = &world->spare_by_pods[kind->n_pods]; *link != HR_NONE; link = &world->next_spare[*link]) {
+    const uint32_t slot = *link;
+    if (world->pods[world->jobs[slot].first_pod].n_devices != kind->pod.n_devices) continue;
+    *link = world->next_spare[slot];
+    return slot;
+  }
+  return HR_NONE;
+}
+
+/* Takes a slot for a job of the kind; HR_NONE: out of memory. */
+static uint32_t take_slot(struct hr__kai_world *world, const struct hr__kai_kind *kind, bool *is_new) {
+  const uint32_t n_devices = kind->n_pods * kind->pod.n_devices, spare = take_spare(world, kind);
+  *is_new = spare == HR_NONE;
+  if (spare != HR_NONE) return spare;
+  if (!make_room(world, kind->n_pods, n_devices)) return HR_NONE;
+  const uint32_t slot = world->n_slots++;
+  world->jobs[slot] = (struct hr__kai_job){.queue = HR__KAI_NONE,
+                                           .first_pod = world->n_pods,
+                                           .n_pods = kind->n_pods,
+                                           .first_set = slot,
+                                           .n_sets = 1,
+                                           .first_group = slot,
+                                           .n_groups = 1};
+  world->n_pods += kind->n_pods;
+  world->n_devices += n_devices;
+  return slot;
+}
+
+static void describe_job(struct hr__kai_world *world, uint32_t slot, const struct hr__kai_kind *kind) {
+  struct hr__kai_job *job = &world->jobs[slot];
+  world->groups[slot] =
+      (struct hr__kai_group){.constraint = kind->constraint, .job = slot, .parent = HR__KAI_NONE, .name_rank = 0};
+  world->sets[slot] = (struct hr__kai_pod_set){.constraint = {.topology = HR__KAI_NONE},
+                                               .job = slot,
+                                               .group = slot,
+                                               .first_pod = job->first_pod,
+                                               .n_pods = job->n_pods,
+                                               .min_available = job->n_pods};
+  for (uint32_t i = 0; i < job->n_pods; i++) {
+    struct hr__kai_pod *pod = &world->pods[job->first_pod + i];
+    const bool is_last = i + 1 == job->n_pods;
+    *pod = kind->pod;
+    pod->request = is_last ? kind->last : kind->amounts;
+    pod->allowed_nodes = kind->allowed_nodes;
+    pod->job = pod->pod_set = slot;
+    pod->order = i;
+    if (!is_last || kind->pod.kind != HR__KAI_WHOLE) continue;
+    pod->gpus = pod->quota.of[HR__KAI_GPU] = (int64_t)kind->last_gpus * HR__KAI_GPU_UNIT;
+  }
+}
+
+/* ---- Jobs ---------------------------------------------------------------------------------------------- */
+
+static void set_pods(struct hr__kai_world *world, uint32_t slot, enum hr__kai_status status) {
+  const struct hr__kai_job *job = &world->jobs[slot];
+  for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++)
+    hr__kai_put(world->session, p, status, HR__KAI_NONE);
+}
+
+/* Inserts a slot into the waiting list, which is sorted by job. */
+static void list_waiting(struct hr__kai_world *world, uint32_t slot) {
+  uint32_t low = 0, high = world->n_waiting;
+  while (low < high) {
+    const uint32_t middle = low + (high - low) / 2;
+    if (world->job_of[world->waiting[middle]] < world->job_of[slot])
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  memmove(world->waiting + low + 1, world->waiting + low, (world->n_waiting - low) * sizeof *world->waiting);
+  world->waiting[low] = slot;
+  world->cluster.n_waiting = ++world->n_waiting;
+}
+
+static void unlist(uint32_t *list, uint32_t *n, uint32_t slot) {
+  uint32_t at = 0;
+  while (at < *n && list[at] != slot) at++;
+  if (at == *n) return;
+  memmove(list + at, list + at + 1, (*n - at - 1) * sizeof *list);
+  --*n;
+}
+
+static void unlist_all(struct hr__kai_world *world, uint32_t slot) {
+  unlist(world->waiting, &world->n_waiting, slot);
+  unlist(world->running, &world->n_running, slot);
+  world->cluster.n_waiting = world->n_waiting;
+  world->cluster.n_running = world->n_running;
+}
+
+void hr__kai_list_running(struct hr__kai_world *world, uint32_t slot) {
+  unlist(world->waiting, &world->n_waiting, slot);
+  world->cluster.n_waiting = world->n_waiting;
+  world->running[world->n_running++] = slot;
+  world->cluster.n_running = world->n_running;
+}
+
+bool hr__kai_add_job(struct hr__kai_world *world, hr_job job, const struct hr__kai_admission *admission) {
+  bool is_new;
+  const uint32_t slot = take_slot(world, &world->kinds[admission->kind], &is_new);
+  if (slot == HR_NONE) return false;
+  struct hr__kai_job *described = &world->jobs[slot];
+  world->job_of[slot] = job.id;
+  world->slot_of[job.id] = slot + 1;
+  world->kind_of[slot] = admission->kind;
+  describe_job(world, slot, &world->kinds[admission->kind]);
+  if (!hr__kai_session_extend(world->session, slot, is_new)) return false;
+  described->queue = admission->queue;
+  described->created = described->name_rank = job.id;
+  described->last_start_us = described->stale_since_us = INT64_MIN;
+  described->priority = priority_of(world->config, world->trace, job);
+  described->preemptible = is_preemptible(world->config, world->trace, job);
+  world->jobs_in_queue[admission->queue]++;
+  set_pods(world, slot, HR__KAI_PENDING);
+  list_waiting(world, slot);
+  return true;
+}
+
+void hr__kai_remove_job(struct hr__kai_world *world, hr_job job) {
+  const uint32_t slot = hr__kai_slot_of(world, job);
+  if (slot == HR_NONE) return;
+  struct hr__kai_job *described = &world->jobs[slot];
+  unlist_all(world, slot);
+  set_pods(world, slot, HR__KAI_DELETED);
+  world->jobs_in_queue[described->queue]--;
+  described->queue = HR__KAI_NONE;
+  world->slot_of[job.id] = 0;
+  world->job_of[slot] = HR_NONE;
+  world->next_spare[slot] = world->spare_by_pods[described->n_pods];
+  world->spare_by_pods[described->n_pods] = slot;
+}
+
+void hr__kai_wait_again(struct hr__kai_world *world, uint32_t slot) {
+  unlist_all(world, slot);
+  set_pods(world, slot, HR__KAI_PENDING);
+  list_waiting(world, slot);
+}
+
+/* ---- Creation ------------------------------------------------------------------------------------------ */
+
+enum hr_status hr__kai_world_create(struct hr__kai_world *world, const struct hr_policy_env *env,
+                                    const struct hr_kai_config *config, struct hr_error *error) {
+  const struct hr_kai_scheduler scheduler = config ? config->scheduler : hr__kai_default_scheduler();
+  *world = (struct hr__kai_world){.arena = env->arena, .trace = env->jobs, .simulated = env->cluster, .config = config};
+  for (uint32_t p = 0; p < hr_cluster_pools(env->cluster); p++) {
+    const enum hr_sharing sharing = pool_spec(world, p)->sharing;
+    if (sharing != HR_SHARING_WHOLE && sharing != HR_SHARING_FRACTION)
+      return hr_fail(error, HR_BAD_INPUT, "policy 'kai': pool '%.60s' has the sharing '%s'; expected whole or fraction",
+                     pool_spec(world, p)->name, hr_sharing_name(sharing));
+  }
+  world->cluster.config = settings_of(&scheduler);
+  world->slot_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *world->slot_of);
+  if (!world->slot_of || !create_queues(world, config) || !create_nodes(world) || !create_topology(world))
+    return HR_NO_MEMORY;
+  const bool has_queues = config && config->n_queues > 0;
+  world->default_queue = has_queues ? find_queue(world, config->default_queue) : 0;
+  int64_t least = INT64_MAX;
+  for (uint32_t n = 0; n < world->cluster.n_nodes; n++)
+    if (world->nodes[n].gpu_mib < least) least = world->nodes[n].gpu_mib;
+  if (world->cluster.n_nodes > 0) world->cluster.config.min_gpu_mib = least;
+  return make_room(world, 1, 0) ? HR_OK : HR_NO_MEMORY;
+}

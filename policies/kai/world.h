@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_POLICIES_KAI_WORLD_H
+#define HR_POLICIES_KAI_WORLD_H
+
+/*
+ * The cluster of a run as KAI sees it: one session that lasts, in which jobs come and go.
+ *
+ * Each waiting or running job of the run has a slot, which is a job of KAI with one group and one pod set; the numbers
+ * of slot, group and pod set are equal. A slot is used again by jobs with as many pods. When the slots are used up, the
+ * description is copied to twice the room and the session is created again from where the pods are.
+ */
+
+#include "headroom/policy.h"
+#include "headroom/unstable/kai_config.h"
+#include "policies/kai/solver.h"
+
+/* What all jobs of one kind have in common: the same pods, and the same nodes. */
+struct hr__kai_kind {
+  uint32_t gpus, tasks, accept_class, request; /* request: HR_NONE without per-GPU allocation */
+  enum hr_tier tier;                           /* the required locality; HR_TIER_ANY: none */
+  bool preferred;                              /* the locality is only preferred */
+  uint32_t n_pods;
+  uint32_t pod_gpus, last_gpus;  /* whole GPUs of each pod, and of the last one */
+  const int64_t *amounts, *last; /* [n_dims] requests of a pod, and of the last one */
+  const uint8_t *allowed_nodes;  /* [n_nodes] NULL: all */
+  struct hr__kai_pod pod;        /* the other members of the pods */
+  struct hr__kai_constraint constraint;
+  enum hr_reason never; /* why the job can never be placed; HR_REASON_NONE: it can */
+};
+
+struct hr__kai_world {
+  struct hr_arena *arena;
+  const struct hr_trace *trace;
+  const struct hr_cluster *simulated; /* the cluster of the engine */
+  const struct hr_kai_config *config; /* NULL: none */
+  struct hr__kai_cluster cluster;     /* its arrays are those below */
+  struct hr__kai_session *session;
+  struct hr__kai_cycle *cycle;
+
+  struct hr__kai_node *nodes;
+  const int64_t **node_amounts; /* [n_pools * n_dims] what a node of a pool has when it is up */
+  const int64_t *no_amounts;    /* [n_dims] zeros */
+  uint32_t *pool_of;            /* [n_nodes] */
+  bool *is_up;                  /* [n_nodes] */
+  uint32_t n_pools;
+  bool counts_cpu; /* pods request CPU and memory */
+
+  struct hr__kai_queue *queues;
+  const char **queue_names;
+  uint32_t default_queue; /* HR_NONE: none */
+  uint32_t *jobs_in_queue;
+
+  struct hr__kai_kind *kinds;
+  uint32_t n_kinds, kinds_capacity;
+  const uint8_t **class_nodes; /* by accept class; NULL: not computed */
+  uint32_t n_classes_known;
+
+  /* Slots. */
+  struct hr__kai_job *jobs;
+  struct hr__kai_pod *pods;
+  struct hr__kai_pod_set *sets;
+  struct hr__kai_group *groups;
+  uint32_t *pods_of_sets;
+  uint32_t *kind_of;    /* [max_slots] */
+  uint32_t *job_of;     /* [max_slots] the job of the run; HR_NONE: the slot is free */
+  bool *is_leaving;     /* [max_slots] scratch memory */
+  uint32_t *next_spare; /* [max_slots] the next free slot with as many pods */
+  uint32_t n_slots, max_slots, n_pods, max_pods, n_devices, max_job_pods;
+  uint32_t *spare_by_pods; /* [max_job_pods + 1] the first free slot with this number of pods; HR_NONE: none */
+  uint32_t *slot_of;       /* by job */
+
+  /* The lists of the session, in the order of their jobs' ids and of their starts. */
+  uint32_t *waiting, *running;
+  uint32_t n_waiting, n_running;
+};
+
+/* Creates the world. `config` NULL: one queue without limits, and default settings. On failure, writes `error`. */
+enum hr_status hr__kai_world_create(struct hr__kai_world *world, const struct hr_policy_env *env,
+                                    const struct hr_kai_config *config, struct hr_error *error);
+
+/* What can be said about a job before it waits. */
+struct hr__kai_admission {
+  uint32_t kind, queue;  /* queue HR_NONE: the queue does not exist */
+  enum hr_reason reject; /* HR_REASON_NONE: the job may wait */
+  bool needs_no_node;
+};
+
+/* Finds the kind and the queue of a job at `now_us`. False: out of memory. */
+bool hr__kai_admit(struct hr__kai_world *world, hr_job job, int64_t now_us, struct hr__kai_admission *admission);
+/* Adds a waiting job. False: out of memory. */
+bool hr__kai_add_job(struct hr__kai_world *world, hr_job job, const struct hr__kai_admission *admission);
+/* Removes a job. */
+void hr__kai_remove_job(struct hr__kai_world *world, hr_job job);
+/* A job that has left its nodes waits again. */
+void hr__kai_wait_again(struct hr__kai_world *world, uint32_t slot);
+/* Moves a slot from the list of waiting jobs to that of running ones. */
+void hr__kai_list_running(struct hr__kai_world *world, uint32_t slot);
+/* Sets whether pods may be placed on a node. */
+void hr__kai_set_up(struct hr__kai_world *world, uint32_t node, bool is_up);
+
+/* The slot of a job; HR_NONE: none. */
+static inline uint32_t hr__kai_slot_of(const struct hr__kai_world *world, hr_job job) {
+  return world->slot_of[job.id] == 0 ? HR_NONE : world->slot_of[job.id] - 1;
+}
+
+/* The settings of KAI when it is installed. */
+struct hr_kai_scheduler hr__kai_default_scheduler(void);
+
+#endif
