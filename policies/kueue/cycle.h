@@ -257,7 +257,7 @@ enum hr__kueue_end {
 };
 
 struct hr__kueue_life {
-  bool active, reserved, evicted, deactivating;
+  bool active, reserved, evicted, deactivating, finished;
   enum hr__kueue_requeued requeued;
   enum hr__kueue_end requeued_reason;
   bool check_retry, check_rejected;

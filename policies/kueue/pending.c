@@ -101,6 +101,7 @@ static struct hr__kueue_step step_of_pods(const struct hr__kueue_ready_rules *ru
 
 struct hr__kueue_step hr__kueue_life_step(const struct hr__kueue_ready_rules *rules, struct hr__kueue_life *life,
                                           int64_t now_us) {
+  if (life->finished) return step_of(HR__KUEUE_STEP_NONE, HR__KUEUE_END_NONE);
   if (!life->active)
     return step_of(life->evicted ? HR__KUEUE_STEP_NONE : HR__KUEUE_STEP_EVICT, HR__KUEUE_END_DEACTIVATED);
   if (life->deactivating) return step_of(HR__KUEUE_STEP_SWITCH_OFF, HR__KUEUE_END_DEACTIVATED);

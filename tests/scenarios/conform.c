@@ -4,6 +4,7 @@
 
 #include "headroom/unstable/conform.h"
 #include "harness.h"
+#include "policies/kueue/cycle.h"
 
 #include <string.h>
 
@@ -32,16 +33,20 @@ static void kai(void) {
   check("kai", (const char *const[]){VECTORS "kai.json", VECTORS "kai_unit.json"}, 2, 12);
 }
 
-/* Own cases for rules of KAI that few or no shared cases guard. */
-static void kai_rules(void) {
-  const char *file = PROJECT_DIR "/tests/scenarios/kai_rules.json";
+/* Runs a file of own cases, which must all pass. */
+static void check_own(const char *system, const char *file, uint64_t n_cases) {
   struct hr_conform_report report;
   struct hr_error error;
-  CU_ASSERT_EQUAL_FATAL(hr_conform_run("kai", &file, 1, &report, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_conform_run(system, &file, 1, &report, &error), HR_OK);
   if (report.failed) hr_conform_print(stdout, &report);
-  CU_ASSERT_EQUAL(report.passed, 51);
+  CU_ASSERT_EQUAL(report.passed, n_cases);
   CU_ASSERT_EQUAL(report.failed + report.not_supported, 0);
   hr_conform_finish(&report);
+}
+
+/* Own cases for rules of KAI that few or no shared cases guard. */
+static void kai_rules(void) {
+  check_own("kai", PROJECT_DIR "/tests/scenarios/kai_rules.json", 51);
 }
 
 static void kubernetes(void) {
@@ -64,14 +69,31 @@ static void volcano(void) {
 
 /* Own cases for rules of topology-aware scheduling that no shared case covers. */
 static void kueue_topology(void) {
-  const char *file = PROJECT_DIR "/tests/scenarios/kueue_topology.json";
-  struct hr_conform_report report;
-  struct hr_error error;
-  CU_ASSERT_EQUAL_FATAL(hr_conform_run("kueue", &file, 1, &report, &error), HR_OK);
-  if (report.failed) hr_conform_print(stdout, &report);
-  CU_ASSERT_EQUAL(report.passed, 24);
-  CU_ASSERT_EQUAL(report.failed + report.not_supported, 0);
-  hr_conform_finish(&report);
+  check_own("kueue", PROJECT_DIR "/tests/scenarios/kueue_topology.json", 24);
+}
+
+/* Own cases for other rules of Kueue that no shared case covers. */
+static void kueue_rules(void) {
+  check_own("kueue", PROJECT_DIR "/tests/scenarios/kueue_rules.json", 3);
+}
+
+/* The back-off after a timeout doubles with each attempt, up to its maximum. */
+static void kueue_backoff(void) {
+  static const struct { int64_t count, at_s; } rows[] = {{-1, 30}, {0, 30}, {1, 60}, {3, 240}, {4, 400}, {62, 400}};
+  struct hr__kueue_ready_rules rules = {.timeout_us = 0,
+                                        .recovery_timeout_us = HR__KUEUE_NO_TIME,
+                                        .backoff_limit = -1,
+                                        .backoff_base_us = 30 * HR_SECOND_US,
+                                        .backoff_max_us = 400 * HR_SECOND_US};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct hr__kueue_life life = {.active = true,
+                                  .reserved = true,
+                                  .readiness = {.admitted = true},
+                                  .requeue = {rows[i].count, HR__KUEUE_NO_TIME}};
+    struct hr__kueue_step step = hr__kueue_life_step(&rules, &life, HR_SECOND_US);
+    CU_ASSERT_EQUAL(step.end, HR__KUEUE_END_TIMEOUT);
+    CU_ASSERT_EQUAL(life.requeue.at_us, (rows[i].at_s + 1) * HR_SECOND_US);
+  }
 }
 
 struct taint_case {
@@ -205,5 +227,6 @@ static void unknown_system(void) {
 }
 
 TEST_MAIN("test vectors of other schedulers", TEST(autoscalers), TEST(kai), TEST(kai_rules), TEST(kubernetes),
-          TEST(kueue), TEST(kueue_topology), TEST(slurm), TEST(volcano), TEST(volcano_taints), TEST(unknown_kind),
-          TEST(case_without_input_or_expectation), TEST(malformed_cases), TEST(malformed_groups), TEST(unknown_system))
+          TEST(kueue), TEST(kueue_topology), TEST(kueue_rules), TEST(kueue_backoff), TEST(slurm), TEST(volcano),
+          TEST(volcano_taints), TEST(unknown_kind), TEST(case_without_input_or_expectation), TEST(malformed_cases),
+          TEST(malformed_groups), TEST(unknown_system))
