@@ -15,7 +15,7 @@
 #define NONE HR__SLURM_NO_BOUND
 
 static const struct hr__slurm_parameter parameters[] = {
-    {"bf_interval", "s", 30, -1, 10800, NULL, NULL},
+    {"bf_interval", "s", 30, 1, 10800, NULL, NULL},
     {"bf_resolution", "s", 60, 1, 3600, NULL, NULL},
     {"bf_window", "min", 1440, 1, 43200, NULL, NULL},
     {"bf_max_job_test", "jobs", 500, 1, 1000000, NULL, NULL},

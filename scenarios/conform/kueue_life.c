@@ -121,18 +121,44 @@ static void add_candidates(struct hr__kueue_preemptor *preemptor) {
     preemptor->candidates[preemptor->n_candidates++] = (struct hr__kueue_candidate){.workload = i, .ancestor = HR_NONE};
 }
 
+static bool is_same_text(const cJSON *a, const cJSON *b, const char *name) {
+  return strcmp(hr__case_text(a, name, ""), hr__case_text(b, name, "")) == 0;
+}
+
+/* Numbers the queues of the candidates, the preemptor's is 0, and their local queues. The queues need not exist: only
+   which of them are the same and the usage of the local queues of admission fair sharing matter. */
+static bool read_candidate_queues(struct hr__kueue_case *self, struct hr__verdict *verdict) {
+  struct hr__kueue_world *world = &self->world;
+  world->queues = hr__verdict_alloc(verdict, world->n_workloads + 1, sizeof *world->queues);
+  world->local_queues = hr__verdict_alloc(verdict, world->n_workloads + 1, sizeof *world->local_queues);
+  if (!world->queues || !world->local_queues) return false;
+  world->admission_fair_sharing = hr__kueue_has_gate(world, HR__KUEUE_BIT_ADMISSION_FAIR_SHARING);
+  const char *own = hr__case_text(self->input, "preemptorCq", "");
+  for (uint32_t i = 0; i < world->n_workloads; i++) {
+    struct hr__kueue_workload *workload = &world->workloads[i];
+    const cJSON *json = self->workload_json[i], *admission = hr__case_get(json, "admission");
+    workload->queue = strcmp(hr__case_text(admission, "clusterQueue", ""), own) == 0 ? 0 : 1 + i;
+    workload->local_queue = i;
+    for (uint32_t j = 0; j < i; j++) {
+      const cJSON *other = self->workload_json[j];
+      if (is_same_text(admission, hr__case_get(other, "admission"), "clusterQueue"))
+        workload->queue = world->workloads[j].queue;
+      if (is_same_text(json, other, "namespace") && is_same_text(json, other, "queue"))
+        workload->local_queue = world->workloads[j].local_queue;
+    }
+    world->queues[workload->queue].usage_based = true;
+    world->local_queues[i].usage = hr__case_real(json, "localQueueFSUsage", 0);
+  }
+  return true;
+}
+
 void hr__kueue_case_candidate_order(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   (void)kind;
   struct hr__kueue_case self;
   struct hr__kueue_preemptor preemptor;
   if (!begin(&self, whole, verdict, &preemptor)) return;
-  /* The queues of the candidates need not exist: only whether they are the preemptor's matters. */
   struct hr__kueue_workload subject = {.queue = 0};
-  const char *own = hr__case_text(self.input, "preemptorCq", "");
-  for (uint32_t i = 0; i < self.world.n_workloads; i++) {
-    const char *queue = hr__case_text(hr__case_get(self.workload_json[i], "admission"), "clusterQueue", "");
-    self.world.workloads[i].queue = strcmp(queue, own) == 0 ? 0 : 1 + i;
-  }
+  if (!read_candidate_queues(&self, verdict)) return;
   preemptor.demand.workload = &subject;
   add_candidates(&preemptor);
   hr__kueue_candidates_sort(&preemptor);

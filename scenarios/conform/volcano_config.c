@@ -418,6 +418,17 @@ void hr__volcano_read_groups(struct hr__volcano_case *world, const cJSON *json, 
 
 /* ---- Selectors ---- */
 
+/* A member of an object of Kubernetes, whose keys are spelled as the fields in Go (Key) or as in JSON (key). */
+static const cJSON *field(const cJSON *object, const char *name) {
+  const cJSON *value = cJSON_IsObject(object) ? cJSON_GetObjectItem(object, name) : NULL;
+  return cJSON_IsNull(value) ? NULL : value;
+}
+
+static const char *field_text(const cJSON *object, const char *name) {
+  const cJSON *value = field(object, name);
+  return cJSON_IsString(value) ? value->valuestring : "";
+}
+
 static bool has_value(const cJSON *values, const char *value) {
   const cJSON *item;
   cJSON_ArrayForEach(item, values) if (cJSON_IsString(item) && strcmp(item->valuestring, value) == 0) return true;
@@ -427,9 +438,9 @@ static bool has_value(const cJSON *values, const char *value) {
 /* One expression of node affinity: {Key, Operator, Values}. The operators of the cases may have the prefix of the Go
    constants. */
 static bool matches_expression(const cJSON *expression, const cJSON *labels) {
-  const char *operator_name = hr__case_text(expression, "Operator", "");
-  const char *value = hr__case_text(labels, hr__case_text(expression, "Key", ""), NULL);
-  const cJSON *values = hr__case_get(expression, "Values");
+  const char *operator_name = field_text(expression, "Operator");
+  const char *value = hr__case_text(labels, field_text(expression, "Key"), NULL);
+  const cJSON *values = field(expression, "Values");
   static const char prefix[] = "NodeSelectorOp";
   if (strncmp(operator_name, prefix, sizeof prefix - 1) == 0) operator_name += sizeof prefix - 1;
   if (strcmp(operator_name, "In") == 0) return value && has_value(values, value);
@@ -442,23 +453,29 @@ static bool matches_expression(const cJSON *expression, const cJSON *labels) {
   return strcmp(operator_name, "Gt") == 0 ? own > bound : own < bound;
 }
 
-static bool matches_term(const cJSON *term, const cJSON *labels) {
-  const cJSON *expressions = hr__case_get(term, "MatchExpressions"), *item;
-  if (!expressions) return false;
-  cJSON_ArrayForEach(item, expressions) if (!matches_expression(item, labels)) return false;
+/* A term without expressions matches no node. The only field of a node that an expression can name is its name. */
+static bool matches_term(const cJSON *term, const cJSON *node) {
+  const cJSON *expressions = field(term, "MatchExpressions"), *fields = field(term, "MatchFields"), *item;
+  if (!cJSON_GetArraySize(expressions) && !cJSON_GetArraySize(fields)) return false;
+  cJSON_ArrayForEach(item, expressions) if (!matches_expression(item, hr__case_get(node, "labels"))) return false;
+  cJSON_ArrayForEach(item, fields) {
+    bool is_named = has_value(field(item, "Values"), hr__case_text(node, "name", ""));
+    bool excludes = strstr(field_text(item, "Operator"), "NotIn");
+    if (strcmp(field_text(item, "Key"), "metadata.name") != 0 || is_named == excludes) return false;
+  }
   return true;
 }
 
-static bool matches_selector(const cJSON *pod, const cJSON *labels) {
-  const cJSON *item;
+static bool matches_selector(const cJSON *pod, const cJSON *node) {
+  const cJSON *labels = hr__case_get(node, "labels"), *item;
   cJSON_ArrayForEach(item, hr__case_get(pod, "node_selector")) {
     const char *value = hr__case_text(labels, item->string, NULL);
     if (!value || !cJSON_IsString(item) || strcmp(value, item->valuestring) != 0) return false;
   }
-  const cJSON *affinity = hr__case_get(hr__case_get(pod, "affinity"), "NodeAffinity");
-  const cJSON *required = hr__case_get(affinity, "RequiredDuringSchedulingIgnoredDuringExecution");
+  const cJSON *affinity = field(hr__case_get(pod, "affinity"), "NodeAffinity");
+  const cJSON *required = field(affinity, "RequiredDuringSchedulingIgnoredDuringExecution");
   if (!required) return true;
-  cJSON_ArrayForEach(item, hr__case_get(required, "NodeSelectorTerms")) if (matches_term(item, labels)) return true;
+  cJSON_ArrayForEach(item, field(required, "NodeSelectorTerms")) if (matches_term(item, node)) return true;
   return false;
 }
 
@@ -466,20 +483,20 @@ static bool matches_selector(const cJSON *pod, const cJSON *labels) {
 
 /* Returns a text without the prefix of the Go constants. */
 static const char *short_text(const cJSON *object, const char *key, const char *prefix) {
-  const char *text = hr__case_text(object, key, "");
+  const char *text = field_text(object, key);
   return strncmp(text, prefix, strlen(prefix)) == 0 ? text + strlen(prefix) : text;
 }
 
 /* Whether the pod has a toleration {Key, Operator, Value, Effect} for the taint {Key, Value, Effect}. */
 static bool tolerates(const cJSON *pod, const cJSON *taint) {
-  const char *key = hr__case_text(taint, "Key", ""), *effect = short_text(taint, "Effect", "TaintEffect");
+  const char *key = field_text(taint, "Key"), *effect = short_text(taint, "Effect", "TaintEffect");
   const cJSON *item;
   cJSON_ArrayForEach(item, hr__case_get(pod, "tolerations")) {
-    const char *own_key = hr__case_text(item, "Key", ""), *own_effect = short_text(item, "Effect", "TaintEffect");
+    const char *own_key = field_text(item, "Key"), *own_effect = short_text(item, "Effect", "TaintEffect");
     bool exists = strcmp(short_text(item, "Operator", "TolerationOp"), "Exists") == 0;
     if (own_effect[0] && strcmp(own_effect, effect) != 0) continue;
     if (own_key[0] ? strcmp(own_key, key) != 0 : !exists) continue;
-    if (exists || strcmp(hr__case_text(item, "Value", ""), hr__case_text(taint, "Value", "")) == 0) return true;
+    if (exists || strcmp(field_text(item, "Value"), field_text(taint, "Value")) == 0) return true;
   }
   return false;
 }
@@ -564,15 +581,14 @@ static bool volumes_allow(struct hr__volcano_case *world, const cJSON *pod, uint
 /* ---- Pods ---- */
 
 static void read_preference(struct hr__volcano_case *world, const cJSON *pod, struct hr__volcano_task *task) {
-  const cJSON *affinity = hr__case_get(hr__case_get(pod, "affinity"), "NodeAffinity");
-  const cJSON *preferred = hr__case_get(affinity, "PreferredDuringSchedulingIgnoredDuringExecution"), *item;
+  const cJSON *affinity = field(hr__case_get(pod, "affinity"), "NodeAffinity");
+  const cJSON *preferred = field(affinity, "PreferredDuringSchedulingIgnoredDuringExecution"), *item;
   if (!preferred) return;
   int64_t *scores = hr__verdict_alloc(world->verdict, world->snapshot.n_nodes, sizeof *scores);
   if (!scores) return;
   for (uint32_t i = 0; i < world->snapshot.n_nodes; i++)
-    cJSON_ArrayForEach(item, preferred) if (matches_term(hr__case_get(item, "Preference"),
-                                                         hr__case_get(world->node_json[i], "labels"))) scores[i] +=
-        hr__case_whole(item, "Weight", 0);
+    cJSON_ArrayForEach(item, preferred) if (matches_term(field(item, "Preference"), world->node_json[i])) scores[i] +=
+        hr__case_value_whole(field(item, "Weight"), 0);
   task->preference = scores;
 }
 
@@ -587,8 +603,7 @@ void hr__volcano_read_selectors(struct hr__volcano_case *world, const cJSON *jso
   uint64_t *accepted = hr__verdict_alloc(world->verdict, n / 64 + 1, sizeof *accepted);
   if (!accepted) return;
   for (uint32_t i = 0; i < n; i++)
-    if (has_volumes && !count_taints(json, world->node_json[i], false) &&
-        matches_selector(json, hr__case_get(world->node_json[i], "labels")))
+    if (has_volumes && !count_taints(json, world->node_json[i], false) && matches_selector(json, world->node_json[i]))
       accepted[i / 64] |= UINT64_C(1) << i % 64;
   task->nodes = accepted;
 }

@@ -60,6 +60,7 @@ static void kueue(void) {
 
 static void slurm(void) {
   check("slurm", (const char *const[]){VECTORS "slurm.json"}, 1, 0);
+  check_own("slurm", PROJECT_DIR "/tests/scenarios/slurm_rules.json", 2);
 }
 
 static void volcano(void) {
@@ -74,7 +75,7 @@ static void kueue_topology(void) {
 
 /* Own cases for other rules of Kueue that no shared case covers. */
 static void kueue_rules(void) {
-  check_own("kueue", PROJECT_DIR "/tests/scenarios/kueue_rules.json", 3);
+  check_own("kueue", PROJECT_DIR "/tests/scenarios/kueue_rules.json", 4);
 }
 
 /* The back-off after a timeout doubles with each attempt, up to its maximum. */
@@ -127,6 +128,8 @@ static void volcano_taints(void) {
        "{'Key': 'l', 'Operator': 'Exists'}", "'a/p': 'n2'"},
       {"{'Key': 'k', 'Value': 'v', 'Effect': 'NoSchedule'}", "{'Key': 'k', 'Value': 'w', 'Effect': 'NoSchedule'}",
        "{'Key': 'k', 'Operator': 'Equal', 'Value': 'w'}", "'a/p': 'n2'"},
+      {"{'key': 'k', 'effect': 'NoSchedule'}", "{'key': 'l', 'effect': 'NoSchedule'}",
+       "{'key': 'l', 'operator': 'Exists'}", "'a/p': 'n2'"},
       {"{'Key': 'k', 'Effect': 'NoExecute'}", "{'Key': 'k', 'Effect': 'NoSchedule'}",
        "{'Operator': 'Exists', 'Effect': 'PreferNoSchedule'}", ""}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
