@@ -45,7 +45,11 @@ const struct verb verb_import = {
     .min_operands = 2,
     .max_operands = SIZE_MAX,
     .summary = "write a scenario from the configuration of another scheduler",
-    .details = "SYSTEM is slurm: FILE is slurm.conf, gres.conf or a file that they include.\n"
+    .details = "SYSTEM is one of\n"
+               "  kueue  FILE: Kubernetes objects as YAML or JSON, such as the output of 'kubectl get\n"
+               "         clusterqueues,cohorts,localqueues,resourceflavors,nodes -A -o yaml',\n"
+               "         and Kueue's configuration; - is standard input\n"
+               "  slurm  FILE: slurm.conf, gres.conf or a file that they include\n"
                "Notes list everything that is not modelled, with its effect.\n",
     .options = options,
     .args_bytes = sizeof(struct import_args),

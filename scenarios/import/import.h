@@ -13,7 +13,9 @@ typedef enum hr_status hr__import_read(const char *const *files, size_t n_files,
                                        struct hr_error *error);
 
 /* The systems. The columns: name, function that reads their configuration. */
-#define HR__IMPORT_SYSTEMS(X) X("slurm", hr__import_slurm)
+#define HR__IMPORT_SYSTEMS(X)                                                                                          \
+  X("kueue", hr__import_kueue)                                                                                         \
+  X("slurm", hr__import_slurm)
 
 #define HR__IMPORT_DECLARE(name, read) hr__import_read read;
 HR__IMPORT_SYSTEMS(HR__IMPORT_DECLARE)

@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Imports Kueue: ClusterQueues, Cohorts, LocalQueues, ResourceFlavors, Topologies, AdmissionChecks, priority classes
+ * and the Configuration, which may be within a ConfigMap, become the section `kueue` of a scenario. Nodes become pools;
+ * a flavor has the pools whose nodes have its labels. Without Nodes, each flavor with a quota of GPUs gets a pool of
+ * this size.
+ *
+ * Rules that Kueue checks when objects are created are checked here, with the place in the manifest: references, cycles
+ * of cohorts, limits without a cohort, and resources or flavors that are listed twice.
+ */
+
+#include "scenarios/import/kueue.h"
+
+#include "policies/kueue/kueue.h"
+#include "scenarios/import/import.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define HOST_LABEL "kubernetes.io/hostname"
+#define NAMESPACE_LABEL "kubernetes.io/metadata.name"
+
+/* ---- Namespaces ------------------------------------------------------------------------------------- */
+
+/* Whether the labels of a namespace fulfil a requirement of a selector. Each namespace has its name as a label. */
+static bool fulfils(const struct hr__object *space, const struct hr__yaml *requirement) {
+  const char *key = hr__yaml_text(requirement, "key"), *operation = hr__yaml_text(requirement, "operator");
+  const struct hr__yaml *label = hr__yaml_child(hr__yaml_at(space->root, "metadata.labels"), key);
+  const char *value = label ? label->text : strcmp(key, NAMESPACE_LABEL) == 0 ? space->name : NULL;
+  bool is_in = false;
+  for (const struct hr__yaml *entry = hr__yaml_first(requirement, "values"); entry && value; entry = entry->next)
+    is_in = is_in || strcmp(entry->text, value) == 0;
+  if (strcmp(operation, "In") == 0) return is_in;
+  if (strcmp(operation, "NotIn") == 0) return !is_in;
+  return strcmp(operation, "Exists") == 0 ? value != NULL : value == NULL;
+}
+
+static bool selects(const struct hr__yaml *selector, const struct hr__object *space) {
+  const struct hr__yaml *labels = hr__yaml_at(space->root, "metadata.labels");
+  for (const struct hr__yaml *entry = hr__yaml_first(selector, "matchLabels"); entry; entry = entry->next) {
+    const struct hr__yaml *label = hr__yaml_child(labels, entry->key);
+    const char *value = label ? label->text : strcmp(entry->key, NAMESPACE_LABEL) == 0 ? space->name : NULL;
+    if (!value || strcmp(value, entry->text) != 0) return false;
+  }
+  for (const struct hr__yaml *entry = hr__yaml_first(selector, "matchExpressions"); entry; entry = entry->next)
+    if (!fulfils(space, entry)) return false;
+  return true;
+}
+
+/* The namespaces that a selector lists by name; NULL: it has other conditions. */
+static const struct hr__yaml *named_spaces(const struct hr__yaml *selector) {
+  const struct hr__yaml *labels = hr__yaml_first(selector, "matchLabels");
+  const struct hr__yaml *expressions = hr__yaml_first(selector, "matchExpressions");
+  if (labels && !labels->next && !expressions && strcmp(labels->key, NAMESPACE_LABEL) == 0) return labels;
+  if (labels || !expressions || expressions->next) return NULL;
+  if (strcmp(hr__yaml_text(expressions, "key"), NAMESPACE_LABEL) != 0) return NULL;
+  return strcmp(hr__yaml_text(expressions, "operator"), "In") == 0 ? hr__yaml_first(expressions, "values") : NULL;
+}
+
+static enum hr_status put_namespaces(struct hr__kueue_import *import, cJSON *to, const struct hr__object *queue) {
+  const struct hr__yaml *selector = hr__yaml_at(queue->root, "spec.namespaceSelector");
+  struct hr__convert *convert = &import->convert;
+  if (!selector)
+    return hr__object_note(&import->objects, queue, queue->root,
+                           "spec.namespaceSelector is missing, so Kueue would admit no job; the scenario accepts all "
+                           "namespaces. '{}' selects all");
+  if (!hr__yaml_first(selector, "matchLabels") && !hr__yaml_first(selector, "matchExpressions")) return HR_OK;
+  cJSON *list = hr__put_list(convert, to, "namespaces");
+  const struct hr__yaml *named = named_spaces(selector);
+  for (const struct hr__yaml *entry = named; entry; entry = entry->next) hr__put_text(convert, list, NULL, entry->text);
+  const struct hr__object *space = NULL;
+  while (!named && (space = hr__kueue_next(import, HR__KUEUE_NAMESPACE, space)))
+    if (selects(selector, space)) hr__put_text(convert, list, NULL, space->name);
+  bool none = !list || !list->child;
+  hr__drop_empty(to, "namespaces");
+  if (!none) return HR_OK;
+  return hr__object_note(
+      &import->objects, queue, selector,
+      "spec.namespaceSelector selects none of the Namespaces in these files; the scenario accepts all "
+      "namespaces. Add the output of 'kubectl get namespaces -o yaml'");
+}
+
+/* ---- Queues ----------------------------------------------------------------------------------------- */
+
+static void put_preemption(struct hr__kueue_import *import, cJSON *to, const struct hr__object *queue) {
+  struct hr__convert *convert = &import->convert;
+  const struct hr__yaml *rules = hr__yaml_at(queue->root, "spec.preemption");
+  const struct hr__yaml *borrow = hr__yaml_child(rules, "borrowWithinCohort");
+  const char *policy = hr__yaml_text(borrow, "policy");
+  cJSON *object = hr__put_object(convert, to, "preemption");
+  hr__copy_text(convert, object, "within_cluster_queue", rules, "withinClusterQueue");
+  hr__copy_text(convert, object, "reclaim_within_cohort", rules, "reclaimWithinCohort");
+  if (policy && strcmp(policy, "Never") != 0) {
+    cJSON *part = hr__put_object(convert, object, "borrow_within_cohort");
+    hr__put_text(convert, part, "policy", policy);
+    hr__copy_number(convert, part, "max_priority_threshold", borrow, "maxPriorityThreshold");
+  }
+  hr__drop_empty(to, "preemption");
+}
+
+static enum hr_status check_preemption(const struct hr__kueue_import *import, const struct hr__object *queue) {
+  const struct hr__yaml *policy = hr__yaml_at(queue->root, "spec.preemption.borrowWithinCohort.policy");
+  const char *reclaim = hr__yaml_text(queue->root, "spec.preemption.reclaimWithinCohort");
+  bool never = !reclaim || strcmp(reclaim, "Never") == 0;
+  if (!policy || strcmp(policy->text, "Never") == 0 || !never) return HR_OK;
+  return hr__object_fail(&import->objects, queue, policy,
+                         "borrowWithinCohort.policy: found %s, expected Never, as reclaimWithinCohort is Never",
+                         policy->text);
+}
+
+static void put_fungibility(struct hr__kueue_import *import, cJSON *to, const struct hr__object *queue) {
+  struct hr__convert *convert = &import->convert;
+  const struct hr__yaml *rules = hr__yaml_at(queue->root, "spec.flavorFungibility");
+  cJSON *object = hr__put_object(convert, to, "flavor_fungibility");
+  hr__copy_text(convert, object, "when_can_borrow", rules, "whenCanBorrow");
+  hr__copy_text(convert, object, "when_can_preempt", rules, "whenCanPreempt");
+  hr__copy_text(convert, object, "preference", rules, "preference");
+  hr__drop_empty(to, "flavor_fungibility");
+}
+
+/* Adds the admission checks of a queue: names, and in the strategy also flavors. */
+static enum hr_status put_checks(struct hr__kueue_import *import, cJSON *to, const struct hr__object *queue) {
+  struct hr__convert *convert = &import->convert;
+  enum hr_status status = HR_OK;
+  cJSON *list = hr__put_list(convert, to, "admission_checks");
+  const struct hr__yaml *names = hr__yaml_first(queue->root, "spec.admissionChecks");
+  for (const struct hr__yaml *entry = names; entry && status == HR_OK; entry = entry->next) {
+    hr__put_text(convert, hr__put_object(convert, list, NULL), "name", entry->text);
+    status = hr__kueue_check_reference(import, queue, entry, HR__KUEUE_CHECK);
+  }
+  const struct hr__yaml *rules = hr__yaml_first(queue->root, "spec.admissionChecksStrategy.admissionChecks");
+  for (const struct hr__yaml *entry = rules; entry && status == HR_OK; entry = entry->next) {
+    cJSON *object = hr__put_object(convert, list, NULL);
+    hr__copy_text(convert, object, "name", entry, "name");
+    hr__copy_texts(convert, object, "on_flavors", entry, "onFlavors");
+    status = hr__kueue_check_reference(import, queue, hr__yaml_child(entry, "name"), HR__KUEUE_CHECK);
+    for (const struct hr__yaml *flavor = hr__yaml_first(entry, "onFlavors"); flavor && status == HR_OK;
+         flavor = flavor->next)
+      status = hr__kueue_check_reference(import, queue, flavor, HR__KUEUE_FLAVOR);
+  }
+  hr__drop_empty(to, "admission_checks");
+  return status;
+}
+
+static enum hr_status put_cluster_queue(struct hr__kueue_import *import, cJSON *list, const struct hr__object *queue) {
+  struct hr__convert *convert = &import->convert;
+  const struct hr__yaml *cohort = hr__kueue_cohort(queue);
+  enum hr_status status = hr__kueue_check_groups(import, queue, cohort != NULL);
+  if (status == HR_OK) status = check_preemption(import, queue);
+  if (status != HR_OK) return status;
+  cJSON *object = hr__put_object(convert, list, NULL);
+  hr__put_text(convert, object, "name", queue->name);
+  if (cohort) hr__put_text(convert, object, "cohort", cohort->text);
+  hr__copy_text(convert, object, "queueing_strategy", queue->root, "spec.queueingStrategy");
+  hr__kueue_put_groups(import, object, queue);
+  put_preemption(import, object, queue);
+  put_fungibility(import, object, queue);
+  hr__copy_amount(convert, object, "fair_weight", queue->root, "spec.fairSharing.weight");
+  hr__copy_text(convert, object, "stop_policy", queue->root, "spec.stopPolicy");
+  hr__copy_text(convert, object, "admission_mode", queue->root, "spec.admissionScope.admissionMode");
+  status = put_checks(import, object, queue);
+  return status == HR_OK ? put_namespaces(import, object, queue) : status;
+}
+
+static enum hr_status put_cohort(struct hr__kueue_import *import, cJSON *list, const struct hr__object *cohort) {
+  struct hr__convert *convert = &import->convert;
+  const struct hr__yaml *parent = hr__kueue_parent(cohort);
+  enum hr_status status = hr__kueue_check_acyclic(import, cohort);
+  if (status == HR_OK) status = hr__kueue_check_groups(import, cohort, parent != NULL);
+  cJSON *object = hr__put_object(convert, list, NULL);
+  hr__put_text(convert, object, "name", cohort->name);
+  if (parent) hr__put_text(convert, object, "parent", parent->text);
+  hr__kueue_put_groups(import, object, cohort);
+  hr__copy_amount(convert, object, "fair_weight", cohort->root, "spec.fairSharing.weight");
+  return status;
+}
+
+static enum hr_status put_local_queue(struct hr__kueue_import *import, cJSON *list, const struct hr__object *queue) {
+  struct hr__convert *convert = &import->convert;
+  cJSON *object = hr__put_object(convert, list, NULL);
+  hr__put_text(convert, object, "name", queue->name);
+  hr__put_text(convert, object, "namespace", queue->name_space);
+  hr__copy_text(convert, object, "cluster_queue", queue->root, "spec.clusterQueue");
+  hr__copy_amount(convert, object, "fair_weight", queue->root, "spec.fairSharing.weight");
+  hr__copy_text(convert, object, "stop_policy", queue->root, "spec.stopPolicy");
+  return hr__kueue_check_reference(import, queue, hr__yaml_at(queue->root, "spec.clusterQueue"),
+                                   HR__KUEUE_CLUSTER_QUEUE);
+}
+
+/* ---- Flavors ---------------------------------------------------------------------------------------- */
+
+static void put_labels(struct hr__kueue_import *import, cJSON *to, const struct hr__yaml *labels) {
+  struct hr__convert *convert = &import->convert;
+  cJSON *list = labels && labels->first ? hr__put_list(convert, to, "node_labels") : NULL;
+  for (const struct hr__yaml *label = labels ? labels->first : NULL; label; label = label->next) {
+    cJSON *object = hr__put_object(convert, list, NULL);
+    hr__put_text(convert, object, "key", label->key);
+    hr__put_text(convert, object, "value", label->text);
+  }
+}
+
+static void put_taints(struct hr__kueue_import *import, cJSON *to, const char *key, const struct hr__yaml *first) {
+  struct hr__convert *convert = &import->convert;
+  cJSON *list = first ? hr__put_list(convert, to, key) : NULL;
+  for (const struct hr__yaml *entry = first; entry; entry = entry->next) {
+    cJSON *object = hr__put_object(convert, list, NULL);
+    hr__copy_text(convert, object, "key", entry, "key");
+    hr__copy_text(convert, object, "operator", entry, "operator");
+    hr__copy_text(convert, object, "value", entry, "value");
+    hr__copy_text(convert, object, "effect", entry, "effect");
+  }
+}
+
+/* Adds a pool for a flavor that has GPUs, if the nodes are unknown. */
+static enum hr_status assume_pool(struct hr__kueue_import *import, const struct hr__object *flavor) {
+  int64_t gpus = hr__kueue_gpus_of(import, flavor->name) / 1000;
+  const struct hr__yaml *label = hr__gpu_label(hr__yaml_at(flavor->root, "spec.nodeLabels"));
+  if (gpus <= 0) return HR_OK;
+  return hr__node_pools_assume(&import->pools, &import->objects, flavor->name, label ? label->text : flavor->name,
+                               gpus);
+}
+
+/* Adds a pool without nodes for a flavor whose labels no node has. */
+static enum hr_status add_empty_pool(struct hr__kueue_import *import, const struct hr__object *flavor) {
+  const struct hr__yaml *labels = hr__yaml_at(flavor->root, "spec.nodeLabels"), *label = hr__gpu_label(labels);
+  enum hr_status status =
+      hr__object_note(&import->objects, flavor, labels,
+                      "no Node has the labels of the flavor, so it has an empty pool; jobs that get "
+                      "this flavor do not start");
+  if (status == HR_OK)
+    status =
+        hr__node_pools_assume(&import->pools, &import->objects, flavor->name, label ? label->text : flavor->name, 0);
+  return status;
+}
+
+/* Lists the pools of a flavor. A flavor without labels has all pools. */
+static enum hr_status put_pools(struct hr__kueue_import *import, cJSON *to, const struct hr__object *flavor) {
+  struct hr__convert *convert = &import->convert;
+  const struct hr__yaml *labels = hr__yaml_at(flavor->root, "spec.nodeLabels");
+  uint32_t before = import->pools.count;
+  enum hr_status status = HR_OK;
+  bool any = false;
+  if (import->has_nodes && (!labels || !labels->count)) return HR_OK;
+  if (!import->has_nodes) status = assume_pool(import, flavor);
+  for (uint32_t i = 0; i < before && import->has_nodes; i++)
+    any = any || hr__node_pool_has_labels(&import->pools.list[i], labels);
+  if (import->has_nodes && !any) status = add_empty_pool(import, flavor);
+  if (status != HR_OK) return status;
+  cJSON *list = hr__put_list(convert, to, "pools");
+  for (uint32_t i = 0; i < import->pools.count; i++)
+    if (i >= before || (any && hr__node_pool_has_labels(&import->pools.list[i], labels)))
+      hr__put_text(convert, list, NULL, import->pools.list[i].name);
+  hr__drop_empty(to, "pools");
+  return HR_OK;
+}
+
+static enum hr_status put_flavor(struct hr__kueue_import *import, cJSON *list, const struct hr__object *flavor) {
+  struct hr__convert *convert = &import->convert;
+  cJSON *object = hr__put_object(convert, list, NULL);
+  hr__put_text(convert, object, "name", flavor->name);
+  enum hr_status status = put_pools(import, object, flavor);
+  put_labels(import, object, hr__yaml_at(flavor->root, "spec.nodeLabels"));
+  put_taints(import, object, "node_taints", hr__yaml_first(flavor->root, "spec.nodeTaints"));
+  put_taints(import, object, "tolerations", hr__yaml_first(flavor->root, "spec.tolerations"));
+  hr__copy_text(convert, object, "topology", flavor->root, "spec.topologyName");
+  if (status != HR_OK) return status;
+  return hr__kueue_check_reference(import, flavor, hr__yaml_at(flavor->root, "spec.topologyName"), HR__KUEUE_TOPOLOGY);
+}
+
+static enum hr_status put_topology(struct hr__kueue_import *import, cJSON *list, const struct hr__object *topology) {
+  struct hr__convert *convert = &import->convert;
+  cJSON *object = hr__put_object(convert, list, NULL);
+  hr__put_text(convert, object, "name", topology->name);
+  cJSON *levels = hr__put_list(convert, object, "levels");
+  for (const struct hr__yaml *level = hr__yaml_first(topology->root, "spec.levels"); level; level = level->next)
+    hr__copy_text(convert, hr__put_object(convert, levels, NULL), "node_label", level, "nodeLabel");
+  return HR_OK;
+}
+
+static enum hr_status put_check(struct hr__kueue_import *import, cJSON *list, const struct hr__object *check) {
+  hr__put_text(&import->convert, hr__put_object(&import->convert, list, NULL), "name", check->name);
+  return HR_OK;
+}
+
+static enum hr_status put_class(struct hr__kueue_import *import, cJSON *list, const struct hr__object *class_) {
+  struct hr__convert *convert = &import->convert;
+  for (const cJSON *other = list ? list->child : NULL; other; other = other->next)
+    if (strcmp(other->child->valuestring, class_->name) == 0)
+      return hr__object_note(&import->objects, class_, class_->root,
+                             "is left out, since a WorkloadPriorityClass has the same name");
+  cJSON *object = hr__put_object(convert, list, NULL);
+  hr__put_text(convert, object, "name", class_->name);
+  hr__copy_number(convert, object, "value", class_->root, "value");
+  return HR_OK;
+}
+
+/* ---- Configuration ---------------------------------------------------------------------------------- */
+
+static void put_pods_ready(struct hr__kueue_import *import, cJSON *to, const struct hr__object *config) {
+  struct hr__convert *convert = &import->convert;
+  const struct hr__yaml *rules = hr__yaml_at(config->root, "waitForPodsReady");
+  bool old = strcmp(config->version, "v1beta1") == 0, enabled = !old || hr__is_true(hr__yaml_child(rules, "enable"));
+  if (!rules || !enabled) return;
+  cJSON *object = hr__put_object(convert, to, "wait_for_pods_ready");
+  hr__copy_seconds(convert, object, "timeout_s", rules, "timeout");
+  if (hr__yaml_child(rules, "blockAdmission"))
+    hr__copy_boolean(convert, object, "block_admission", rules, "blockAdmission");
+  else if (old)
+    hr__put_boolean(convert, object, "block_admission", true); /* the default of v1beta1 */
+  int64_t recovery_us = 0;
+  const char *recovery = hr__yaml_text(rules, "recoveryTimeout");
+  if (!recovery && !old) recovery = hr__yaml_text(rules, "timeout");
+  if (recovery && hr__duration(recovery, &recovery_us) && recovery_us)
+    hr__put_number(convert, object, "recovery_timeout_s", (double)recovery_us / 1e6);
+  const struct hr__yaml *requeuing = hr__yaml_child(rules, "requeuingStrategy");
+  cJSON *part = hr__put_object(convert, object, "requeuing_strategy");
+  hr__copy_text(convert, part, "timestamp", requeuing, "timestamp");
+  hr__copy_number(convert, part, "backoff_limit_count", requeuing, "backoffLimitCount");
+  hr__copy_number(convert, part, "backoff_base_s", requeuing, "backoffBaseSeconds");
+  hr__copy_number(convert, part, "backoff_max_s", requeuing, "backoffMaxSeconds");
+  hr__drop_empty(object, "requeuing_strategy");
+}
+
+static void put_fair_sharing(struct hr__kueue_import *import, cJSON *to, const struct hr__object *config) {
+  struct hr__convert *convert = &import->convert;
+  const struct hr__yaml *rules = hr__yaml_at(config->root, "fairSharing");
+  bool old = strcmp(config->version, "v1beta1") == 0, enabled = !old || hr__is_true(hr__yaml_child(rules, "enable"));
+  if (!rules || !enabled) return;
+  cJSON *object = hr__put_object(convert, to, "fair_sharing");
+  hr__put_boolean(convert, object, "enable", true);
+  hr__copy_texts(convert, object, "preemption_strategies", rules, "preemptionStrategies");
+}
+
+static void put_usage(struct hr__kueue_import *import, cJSON *to, const struct hr__object *config) {
+  struct hr__convert *convert = &import->convert;
+  const struct hr__yaml *rules = hr__yaml_at(config->root, "admissionFairSharing");
+  if (!rules) return;
+  cJSON *object = hr__put_object(convert, to, "admission_fair_sharing");
+  hr__copy_seconds(convert, object, "usage_half_life_s", rules, "usageHalfLifeTime");
+  hr__copy_seconds(convert, object, "usage_sampling_interval_s", rules, "usageSamplingInterval");
+  cJSON *weights = hr__put_list(convert, object, "resource_weights");
+  for (const struct hr__yaml *weight = hr__yaml_first(rules, "resourceWeights"); weight; weight = weight->next) {
+    cJSON *entry = hr__put_object(convert, weights, NULL);
+    hr__put_text(convert, entry, "name", weight->key);
+    hr__put_number(convert, entry, "weight", strtod(weight->text, NULL));
+  }
+  hr__drop_empty(object, "resource_weights");
+}
+
+/* Adds the feature gates that the model knows; others do not change its decisions. */
+static enum hr_status put_gates(struct hr__kueue_import *import, cJSON *to, const struct hr__object *config) {
+  struct hr__convert *convert = &import->convert;
+  enum hr_status status = HR_OK;
+  cJSON *object = hr__put_object(convert, to, "feature_gates");
+  for (const struct hr__yaml *gate = hr__yaml_first(config->root, "featureGates"); gate && status == HR_OK;
+       gate = gate->next) {
+    hr__kueue_gates gates = 0;
+    if (hr__kueue_gates_set(&gates, gate->key, true))
+      hr__put_boolean(convert, object, gate->key, hr__is_true(gate));
+    else
+      status = hr__object_note(&import->objects, config, gate, "the feature gate %.80s is not modelled", gate->key);
+  }
+  hr__drop_empty(to, "feature_gates");
+  return status;
+}
+
+/* Reads the configuration that a ConfigMap contains. */
+static enum hr_status read_config_maps(struct hr__kueue_import *import) {
+  static const char *const keys[] = {"controller_manager_config.yaml", "controller_manager_config.yml", "config.yaml"};
+  enum hr_status status = HR_OK;
+  uint32_t count = import->objects.count;
+  for (uint32_t i = 0; i < count && status == HR_OK; i++) {
+    if (import->objects.list[i].kind != &hr__kueue_kinds[HR__KUEUE_CONFIG_MAP]) continue;
+    const struct hr__yaml *data = hr__yaml_child(import->objects.list[i].root, "data");
+    for (size_t k = 0; k < sizeof keys / sizeof *keys && status == HR_OK; k++) {
+      const struct hr__yaml *text = hr__yaml_child(data, keys[k]);
+      if (text) status = hr__objects_read_text(&import->objects, text);
+    }
+  }
+  return status;
+}
+
+static enum hr_status put_configuration(struct hr__kueue_import *import, cJSON *to) {
+  const struct hr__object *config = hr__kueue_next(import, HR__KUEUE_CONFIGURATION, NULL);
+  if (!config) return HR_OK;
+  const struct hr__object *second = hr__kueue_next(import, HR__KUEUE_CONFIGURATION, config);
+  if (second)
+    return hr__object_fail(&import->objects, second, second->root, "is the second one; the first is at %.200s:%" PRIu32,
+                           config->root->path, config->root->line);
+  put_fair_sharing(import, to, config);
+  put_usage(import, to, config);
+  put_pods_ready(import, to, config);
+  hr__copy_texts(&import->convert, to, "excluded_resources", config->root, "resources.excludeResourcePrefixes");
+  return put_gates(import, to, config);
+}
+
+/* ---- Nodes ------------------------------------------------------------------------------------------ */
+
+/* Finds the resource of GPUs: the first one of quotas whose name ends with "gpu". */
+static void find_gpu_resource(struct hr__kueue_import *import) {
+  static const char gpu[] = "gpu";
+  import->gpu_resource = "nvidia.com/gpu";
+  const struct hr__object *queue = NULL;
+  while ((queue = hr__kueue_next(import, HR__KUEUE_CLUSTER_QUEUE, queue)))
+    for (const struct hr__yaml *group = hr__yaml_first(queue->root, "spec.resourceGroups"); group; group = group->next)
+      for (const struct hr__yaml *name = hr__yaml_first(group, "coveredResources"); name; name = name->next) {
+        size_t length = strlen(name->text);
+        if (length < sizeof gpu - 1 || strcmp(name->text + length - (sizeof gpu - 1), gpu) != 0) continue;
+        import->gpu_resource = name->text;
+        return;
+      }
+}
+
+/* Makes the pools of Nodes. Labels of flavors distinguish pools; the levels are those of the first topology. */
+static enum hr_status make_pools(struct hr__kueue_import *import) {
+  struct hr__node_interest interest = {.n_labels = 0};
+  const struct hr__object *flavor = NULL, *topology = hr__kueue_next(import, HR__KUEUE_TOPOLOGY, NULL);
+  while ((flavor = hr__kueue_next(import, HR__KUEUE_FLAVOR, flavor)))
+    for (const struct hr__yaml *label = hr__yaml_first(flavor->root, "spec.nodeLabels"); label; label = label->next)
+      hr__node_interest_add(&interest, label->key);
+  for (const struct hr__yaml *level = topology ? hr__yaml_first(topology->root, "spec.levels") : NULL; level;
+       level = level->next) {
+    const char *key = hr__yaml_text(level, "nodeLabel");
+    if (strcmp(key, HOST_LABEL) != 0 && interest.n_levels < HR__MAX_NODE_LEVELS)
+      interest.levels[interest.n_levels++] = key;
+  }
+  enum hr_status status = hr__node_pools_make(&import->pools, &import->objects, &interest);
+  const struct hr__object *second = topology ? hr__kueue_next(import, HR__KUEUE_TOPOLOGY, topology) : NULL;
+  import->has_nodes = import->pools.count > 0;
+  if (status == HR_OK && second && import->has_nodes)
+    status = hr__object_note(&import->objects, second, second->root,
+                             "racks and zones of the pools are those of the topology '%.80s'", topology->name);
+  return status;
+}
+
+/* Reports that the nodes were assumed, or that nothing is known about them. */
+static enum hr_status check_pools(struct hr__kueue_import *import, const char *file) {
+  if (import->has_nodes) return HR_OK;
+  if (import->pools.count == 0)
+    return hr_fail(import->objects.error, HR_BAD_INPUT,
+                   "%s: no Nodes and no quotas of %s; add the output of 'kubectl get nodes -o yaml'", file,
+                   import->gpu_resource);
+  if (hr_notes_add(
+          import->objects.notes,
+          "warning: no Nodes in these files: each flavor is assumed to have one pool, with as many GPUs as its "
+          "quotas; add the output of 'kubectl get nodes -o yaml' for the real nodes") == HR_OK)
+    return HR_OK;
+  return hr__objects_no_memory(&import->objects);
+}
+
+/* ---- The section ------------------------------------------------------------------------------------ */
+
+/* The lists of the section, in the order of the file. */
+static const struct section_list {
+  const char *key;
+  enum hr__kueue_kind kind;
+  enum hr_status (*put)(struct hr__kueue_import *import, cJSON *list, const struct hr__object *object);
+} lists[] = {{"flavors", HR__KUEUE_FLAVOR, put_flavor},
+             {"topologies", HR__KUEUE_TOPOLOGY, put_topology},
+             {"cohorts", HR__KUEUE_COHORT, put_cohort},
+             {"cluster_queues", HR__KUEUE_CLUSTER_QUEUE, put_cluster_queue},
+             {"local_queues", HR__KUEUE_LOCAL_QUEUE, put_local_queue},
+             {"admission_checks", HR__KUEUE_CHECK, put_check},
+             {"priority_classes", HR__KUEUE_WORKLOAD_CLASS, put_class},
+             {"priority_classes", HR__KUEUE_CLASS, put_class}};
+
+static enum hr_status put_list(struct hr__kueue_import *import, cJSON *section, const struct section_list *list) {
+  enum hr_status status = HR_OK;
+  cJSON *to = cJSON_GetObjectItemCaseSensitive(section, list->key);
+  const struct hr__object *object = hr__kueue_next(import, list->kind, NULL);
+  if (object && !to) to = hr__put_list(&import->convert, section, list->key);
+  for (; object && status == HR_OK; object = hr__kueue_next(import, list->kind, object))
+    status = list->put(import, to, object);
+  return status;
+}
+
+static enum hr_status put_section(struct hr__kueue_import *import, cJSON *root, const char *file) {
+  cJSON *section = cJSON_CreateObject();
+  enum hr_status status = HR_OK;
+  if (strcmp(import->gpu_resource, "nvidia.com/gpu") != 0)
+    hr__put_text(&import->convert, section, "gpu_resource", import->gpu_resource);
+  for (size_t i = 0; i < sizeof lists / sizeof *lists && status == HR_OK; i++)
+    status = put_list(import, section, &lists[i]);
+  if (status == HR_OK) status = put_configuration(import, section);
+  if (status == HR_OK) status = check_pools(import, file);
+  bool written = status == HR_OK && hr__node_pools_write(&import->pools, root);
+  cJSON *policy = hr__put_object(&import->convert, root, "policy");
+  hr__put_text(&import->convert, policy, "name", "kueue");
+  hr__put(&import->convert, root, "kueue", section);
+  if (status != HR_OK) return status;
+  return written && !import->convert.failed ? HR_OK : hr__objects_no_memory(&import->objects);
+}
+
+enum hr_status hr__import_kueue(const char *const *files, size_t n_files, cJSON *root, struct hr_notes *notes,
+                                struct hr_error *error) {
+  const struct hr__object_kind *kinds[HR__N_KUEUE_KINDS + 2];
+  struct hr__kueue_import import = {.objects = {.kinds = kinds, .notes = notes, .error = error}};
+  size_t n_kinds = 0;
+  for (; n_kinds < HR__N_KUEUE_KINDS; n_kinds++) kinds[n_kinds] = &hr__kueue_kinds[n_kinds];
+  kinds[n_kinds++] = &hr__kind_node;
+  kinds[n_kinds] = NULL;
+  import.convert.objects = &import.objects;
+  enum hr_status status = hr__objects_read(&import.objects, files, n_files);
+  if (status == HR_OK) status = read_config_maps(&import);
+  if (status == HR_OK) status = hr__objects_report(&import.objects);
+  if (status == HR_OK && !hr__kueue_next(&import, HR__KUEUE_CLUSTER_QUEUE, NULL))
+    status = hr_fail(error, HR_BAD_INPUT,
+                     "%s: no ClusterQueue in these files; expected the output of 'kubectl get "
+                     "clusterqueues,localqueues,resourceflavors,cohorts,topologies,nodes -A -o yaml'",
+                     files[0]);
+  find_gpu_resource(&import);
+  if (status == HR_OK) status = make_pools(&import);
+  if (status == HR_OK) status = put_section(&import, root, files[0]);
+  hr__node_pools_finish(&import.pools);
+  hr__objects_finish(&import.objects);
+  return status;
+}

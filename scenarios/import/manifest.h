@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SCENARIOS_IMPORT_MANIFEST_H
+#define HR_SCENARIOS_IMPORT_MANIFEST_H
+
+/*
+ * Kubernetes objects from manifests and from the output of `kubectl get -o yaml|json`. Each kind of object has a table
+ * of its fields, with type and effect. Objects are checked against their tables when they are read:
+ *
+ *   unknown fields                       a warning with the place; the field is ignored
+ *   known fields that are not modelled   a note with the effect, unless the value changes nothing
+ *   wrong types, words and bounds, missing fields, wrong API versions, duplicates: an error with the place
+ *
+ * After this, code that converts objects can rely on the types.
+ */
+
+#include "scenarios/import/yaml.h"
+
+#include <cjson/cJSON.h>
+
+/* ---- Tables ----------------------------------------------------------------------------------------- */
+
+enum hr__field_type {
+  HR__FIELD_ANY, /* not checked */
+  HR__FIELD_TEXT,
+  HR__FIELD_WORD, /* one of `words` */
+  HR__FIELD_WHOLE,
+  HR__FIELD_REAL,
+  HR__FIELD_BOOLEAN,
+  HR__FIELD_QUANTITY, /* a number, or a text such as "100m" or "2Gi" */
+  HR__FIELD_DURATION, /* a text such as "1h30m" */
+  HR__FIELD_OBJECT,   /* with `fields` */
+  HR__FIELD_LIST,     /* of objects with `fields` */
+  HR__FIELD_TEXTS,    /* a list of texts */
+  HR__FIELD_WORDS,    /* a list of `words` */
+  HR__FIELD_LABELS,   /* an object with any keys: texts */
+  HR__FIELD_AMOUNTS,  /* an object with any keys: quantities */
+  HR__FIELD_NUMBERS,  /* an object with any keys: numbers */
+  HR__FIELD_SWITCHES  /* an object with any keys: true or false */
+};
+
+struct hr__field {
+  const char *name; /* NULL: end of the table */
+  enum hr__field_type type;
+  bool required;
+  bool not_negative;        /* numbers and quantities must be at least 0 */
+  const char *const *words; /* NULL-terminated */
+  const struct hr__field *fields;
+  const char *version; /* the only version of the API that has the field; NULL: all have it */
+  const char *effect;  /* the field is not modelled: what follows from this; NULL: it is used, or has no effect */
+  const char *neutral; /* with this value, a field that is not modelled changes nothing; NULL: none */
+};
+
+/* A field that is used, one without effect on decisions, and one that is not modelled. */
+#define HR__USED(name_, type_) .name = (name_), .type = HR__FIELD_##type_
+#define HR__IGNORED(name_)                                                                                             \
+  { .name = (name_), .type = HR__FIELD_ANY }
+#define HR__UNMODELLED(name_, effect_)                                                                                 \
+  { .name = (name_), .type = HR__FIELD_ANY, .effect = (effect_) }
+
+struct hr__object_kind {
+  const char *name;
+  const char *group;              /* of the API; "": the core group */
+  const char *const *versions;    /* NULL-terminated */
+  const struct hr__field *fields; /* besides apiVersion, kind and metadata */
+  bool nameless;                  /* a file of settings, which needs no name */
+  bool namespaced;
+};
+
+/* ---- Objects ---------------------------------------------------------------------------------------- */
+
+struct hr__object {
+  const struct hr__object_kind *kind;
+  struct hr__yaml *root;
+  const char *name, *name_space; /* name_space: "" for objects without one */
+  const char *version;           /* of the API, such as "v1beta1" */
+};
+
+/* Values that were found in several places, for one note. */
+struct hr__finding {
+  const struct hr__field *field;
+  char *text; /* without the number of places */
+  uint32_t count;
+};
+
+/* The objects of all files, in their order. Must be initialized to zero, except `kinds`, `notes` and `error`. */
+struct hr__objects {
+  const struct hr__object_kind *const *kinds; /* the kinds that are read; NULL-terminated */
+  struct hr_notes *notes;
+  struct hr_error *error;
+  struct hr__yaml_documents documents;
+  struct hr__object *list;
+  uint32_t count, capacity;
+  struct hr__finding *findings;
+  uint32_t n_findings, finding_capacity;
+};
+
+/* Reads all files. */
+enum hr_status hr__objects_read(struct hr__objects *objects, const char *const *files, size_t n_files);
+/* Reads objects from a text within an object, such as a value of a ConfigMap. */
+enum hr_status hr__objects_read_text(struct hr__objects *objects, const struct hr__yaml *text);
+/* Adds notes on fields that are not modelled and on objects of other kinds. Call it once, after all were read. */
+enum hr_status hr__objects_report(struct hr__objects *objects);
+void hr__objects_finish(struct hr__objects *objects);
+
+/* The object with a kind and a name; NULL: there is none. `name_space` NULL: any. */
+const struct hr__object *hr__objects_find(const struct hr__objects *objects, const struct hr__object_kind *kind,
+                                          const char *name_space, const char *name);
+/* The next object of a kind after `last` (NULL: the first one); NULL: there is none. */
+const struct hr__object *hr__objects_next(const struct hr__objects *objects, const struct hr__object_kind *kind,
+                                          const struct hr__object *last);
+
+/* Checks a value with a table as if it were the part `path` of an object, for texts within objects. */
+enum hr_status hr__objects_check(struct hr__objects *objects, const struct hr__object *object, struct hr__yaml *value,
+                                 const char *path, const struct hr__field *fields);
+
+/* Report an error at a value, or add a note about it. The message begins with the place and the object. */
+enum hr_status hr__object_fail(const struct hr__objects *objects, const struct hr__object *object,
+                               const struct hr__yaml *at, const char *format, ...) HR_PRINTF(4, 5);
+enum hr_status hr__object_note(const struct hr__objects *objects, const struct hr__object *object,
+                               const struct hr__yaml *at, const char *format, ...) HR_PRINTF(4, 5);
+enum hr_status hr__objects_no_memory(const struct hr__objects *objects);
+
+/* ---- Values ----------------------------------------------------------------------------------------- */
+
+/* Reads a quantity in thousandths of the base unit, rounded up. Values that are too large become INT64_MAX. */
+bool hr__quantity_milli(const char *text, int64_t *milli);
+/* Reads a quantity in the base unit, rounded up. */
+bool hr__quantity(const char *text, int64_t *value);
+/* Reads a duration such as "1h30m", "500ms" or "0". */
+bool hr__duration(const char *text, int64_t *us);
+/* Whether a scalar is true. */
+static inline bool hr__is_true(const struct hr__yaml *scalar) {
+  return scalar && (scalar->text[0] == 't' || scalar->text[0] == 'T' || scalar->text[0] == 'y' ||
+                    scalar->text[0] == 'Y' || scalar->text[1] == 'n' || scalar->text[1] == 'N');
+}
+
+#endif

@@ -1,0 +1,353 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# `headroom import kueue`: objects, notes on what is not modelled, errors with places.
+# shellcheck source=tests/cli/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+# A flavor, a ClusterQueue in a cohort and a LocalQueue. gpu_node NAME PRODUCT GPUS [LABEL]: a Node.
+queues() {
+  cat >kueue.yaml <<'YAML'
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: big}
+spec:
+  nodeLabels: {nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata:
+  name: team-a
+spec:
+  cohortName: lab
+  namespaceSelector: {}
+  queueingStrategy: StrictFIFO
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu, memory]
+    flavors:
+    - name: big
+      resources:
+      - name: nvidia.com/gpu
+        nominalQuota: 16
+        borrowingLimit: "8"
+      - name: memory
+        nominalQuota: 2Ti
+  preemption:
+    reclaimWithinCohort: Any
+    borrowWithinCohort: {policy: LowerPriority, maxPriorityThreshold: 100}
+  fairSharing: {weight: 500m}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: main, namespace: lab}
+spec: {clusterQueue: team-a}
+YAML
+}
+
+gpu_node() {
+  cat <<YAML
+---
+apiVersion: v1
+kind: Node
+metadata:
+  name: $1
+  labels: {nvidia.com/gpu.product: $2, kubernetes.io/hostname: $1${4:+, $4}}
+status:
+  allocatable: {cpu: 95500m, memory: 1031212Mi, nvidia.com/gpu: "$3", pods: "110"}
+  conditions:
+  - {type: Ready, status: "True"}
+YAML
+}
+
+# value FILE PATH: prints a value of a scenario as JSON, without spaces.
+value() {
+  node -e 'let at = JSON.parse(require("fs").readFileSync(process.argv[1], "utf8"))
+for (const key of process.argv[2].split(".")) at = at[key]
+console.log(JSON.stringify(at))' "$1" "$2"
+}
+
+# is PATH JSON: a value of s.json.
+is() {
+  [ "$(value s.json "$1")" = "$(echo "$2" | sed 's/, /,/g; s/": /":/g')" ] || fail "$1 is $(value s.json "$1"), not $2"
+}
+
+# refuses TEXT: import of kueue.yaml fails with the message, and writes no file.
+refuses() {
+  rm -f s.json
+  try 2 import kueue kueue.yaml -o s.json
+  says stderr "headroom: $1"
+  [ ! -e s.json ] || fail 'a partial file'
+}
+
+case_kueue() {
+  queues
+  for i in 1 2 3; do gpu_node "n$i" NVIDIA-A100-SXM4-80GB 8; done >nodes.yaml
+  gpu_node m1 NVIDIA-L4 4 >>nodes.yaml
+  try 0 import kueue kueue.yaml nodes.yaml -o s.json
+  is_empty stderr
+  says stdout '  next       headroom run s.json --trace FILE'
+  is cluster.pools '[{"name": "a100-80", "gpu": "A100-80", "nodes": 3, "gpus_per_node": 8, "cpu_per_node": 95.5, "mem_gb_per_node": 1007.04296875}, {"name": "l4", "gpu": "L4", "nodes": 1, "gpus_per_node": 4, "cpu_per_node": 95.5, "mem_gb_per_node": 1007.04296875}]'
+  is policy.name '"kueue"'
+  is kueue.flavors.0.pools '["a100-80"]'
+  is kueue.cluster_queues.0.cohort '"lab"'
+  is kueue.cluster_queues.0.queueing_strategy '"StrictFIFO"'
+  is kueue.cluster_queues.0.fair_weight 0.5
+  is kueue.cluster_queues.0.resource_groups.0.flavors.0.resources '[{"name": "nvidia.com/gpu", "nominal_quota": 16, "borrowing_limit": 8}, {"name": "memory", "nominal_quota": "2Ti"}]'
+  is kueue.cluster_queues.0.preemption '{"reclaim_within_cohort": "Any", "borrow_within_cohort": {"policy": "LowerPriority", "max_priority_threshold": 100}}'
+  is kueue.local_queues '[{"name": "main", "namespace": "lab", "cluster_queue": "team-a"}]'
+}
+
+# kubectl prints a list, as YAML or as JSON, with status and metadata. Both give the same scenario.
+case_kueue_lists() {
+  queues
+  try 0 import kueue kueue.yaml -o s.json
+  node - >list.json <<'JS'
+const queue = name => ({ apiVersion: "kueue.x-k8s.io/v1beta2", kind: name })
+const meta = (name, more) => ({ name, uid: "1", managedFields: [{ manager: "kubectl", fieldsV1: { "f:spec": {} } }], ...more })
+const items = [
+  { ...queue("ResourceFlavor"), metadata: meta("big"),
+    spec: { nodeLabels: { "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB" } } },
+  { ...queue("ClusterQueue"), metadata: meta("team-a"), status: { pendingWorkloads: 3 },
+    spec: { cohortName: "lab", namespaceSelector: {}, queueingStrategy: "StrictFIFO", stopPolicy: null,
+      resourceGroups: [{ coveredResources: ["nvidia.com/gpu", "memory"], flavors: [{ name: "big", resources: [
+        { name: "nvidia.com/gpu", nominalQuota: "16", borrowingLimit: "8" }, { name: "memory", nominalQuota: "2Ti" }] }] }],
+      preemption: { reclaimWithinCohort: "Any", borrowWithinCohort: { policy: "LowerPriority", maxPriorityThreshold: 100 } },
+      fairSharing: { weight: "500m" } } },
+  { ...queue("LocalQueue"), metadata: meta("main", { namespace: "lab" }), spec: { clusterQueue: "team-a" } }]
+console.log(JSON.stringify({ apiVersion: "v1", kind: "List", metadata: { resourceVersion: "" }, items }, null, 4))
+JS
+  try 0 import kueue list.json -o list-s.json
+  cmp s.json list-s.json || fail 'the list gives another scenario'
+}
+
+# Without Nodes, pools are assumed from quotas.
+case_no_nodes() {
+  queues
+  try 0 import kueue kueue.yaml -o s.json
+  says stderr 'warning: no Nodes in these files'
+  is cluster.pools '[{"name": "big", "gpu": "A100-80", "nodes": 2, "gpus_per_node": 8}]'
+  is kueue.flavors.0.pools '["big"]'
+  sed -i 's/nominalQuota: 16/nominalQuota: 0/' kueue.yaml
+  refuses "kueue.yaml: no Nodes and no quotas of nvidia.com/gpu; add the output of 'kubectl get nodes -o yaml'"
+}
+
+# Shared GPUs and MIG; nodes that are left out.
+case_nodes() {
+  queues
+  {
+    gpu_node a NVIDIA-A100-SXM4-80GB 8
+    gpu_node b NVIDIA-A100-SXM4-80GB-SHARED 8 'nvidia.com/gpu.replicas: "4"'
+    gpu_node c NVIDIA-A100-SXM4-80GB 0 'nvidia.com/gpu.count: "2"' |
+      sed 's|nvidia.com/gpu: "0"|nvidia.com/mig-1g.10gb: "6", nvidia.com/mig-3g.40gb: "2"|'
+    gpu_node d NVIDIA-A100-SXM4-80GB-MIG-1g.10gb 14
+    gpu_node e NVIDIA-A100-SXM4-80GB 8 | sed 's/"True"/"False"/'
+    gpu_node f NVIDIA-A100-SXM4-80GB 0
+  } >nodes.yaml
+  try 0 import kueue kueue.yaml nodes.yaml -o s.json
+  says stderr '1 node is left out: not ready'
+  says stderr '1 node without GPUs is left out'
+  is cluster.pools.0.nodes 1
+  is cluster.pools.1.sharing '"time-slice"'
+  is cluster.pools.1.replicas 4
+  is cluster.pools.1.gpus_per_node 2
+  is cluster.pools.2.mig '{"layout": "3g.40gb,3x1g.10gb"}'
+  is cluster.pools.2.gpus_per_node 2
+  is cluster.pools.3.mig '{"layout": "7x1g.10gb"}'
+  is cluster.pools.3.gpus_per_node 2
+}
+
+# Topologies: racks and zones of the pools.
+case_topology() {
+  queues
+  sed -i 's|^  nodeLabels:.*|&\n  topologyName: tree|' kueue.yaml
+  cat >>kueue.yaml <<'YAML'
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: Topology
+metadata: {name: tree}
+spec:
+  levels: [{nodeLabel: block}, {nodeLabel: rack}, {nodeLabel: kubernetes.io/hostname}]
+YAML
+  for i in 0 1 2 3 4 5 6 7; do
+    gpu_node "n$i" NVIDIA-A100-SXM4-80GB 8 "block: b$((i / 4)), rack: r$((i / 2 % 2))"
+  done >nodes.yaml
+  try 0 import kueue kueue.yaml nodes.yaml -o s.json
+  is cluster.pools.0.topology '{"nodes_per_rack": 2, "racks_per_zone": 2}'
+  is kueue.flavors.0.topology '"tree"'
+  is kueue.topologies.0.levels '[{"node_label": "block"}, {"node_label": "rack"}, {"node_label": "kubernetes.io/hostname"}]'
+  gpu_node n8 NVIDIA-A100-SXM4-80GB 8 'block: b1, rack: r1' >>nodes.yaml
+  try 0 import kueue kueue.yaml nodes.yaml -o s.json
+  says stderr "the groups of 'rack' have 2 to 3 members; all are modelled with 3"
+}
+
+# The configuration, also in a ConfigMap; both versions of the API.
+case_configuration() {
+  queues
+  cat >config.yaml <<'YAML'
+apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+waitForPodsReady:
+  timeout: 10m
+  requeuingStrategy: {timestamp: Creation, backoffLimitCount: 5}
+fairSharing: {preemptionStrategies: [LessThanInitialShare]}
+admissionFairSharing: {usageHalfLifeTime: 168h, usageSamplingInterval: 5m, resourceWeights: {cpu: 0.5}}
+resources: {excludeResourcePrefixes: [ephemeral-storage], transformations: [{input: a}]}
+featureGates: {PartialAdmission: false, NoSuchGate: true}
+health: {healthProbeBindAddress: ":8081"}
+YAML
+  try 0 import kueue kueue.yaml config.yaml -o s.json
+  says stderr 'config.yaml:8:59: Configuration: resources.transformations is not modelled: requests of jobs'
+  says stderr 'the feature gate NoSuchGate is not modelled'
+  is kueue.fair_sharing '{"enable": true, "preemption_strategies": ["LessThanInitialShare"]}'
+  is kueue.wait_for_pods_ready '{"timeout_s": 600, "recovery_timeout_s": 600, "requeuing_strategy": {"timestamp": "Creation", "backoff_limit_count": 5}}'
+  is kueue.admission_fair_sharing '{"usage_half_life_s": 604800, "usage_sampling_interval_s": 300, "resource_weights": [{"name": "cpu", "weight": 0.5}]}'
+  is kueue.excluded_resources '["ephemeral-storage"]'
+  is kueue.feature_gates '{"PartialAdmission": false}'
+  { printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  controller_manager_config.yaml: |\n'
+    sed 's/^/    /; s/v1beta2/v1beta1/; s/timeout: 10m/enable: true/; s/fairSharing: {/&enable: true, /' config.yaml; } >map.yaml
+  cp s.json first.json
+  try 0 import kueue kueue.yaml map.yaml -o s.json
+  says stderr 'map.yaml:13:'
+  is kueue.fair_sharing '{"enable": true, "preemption_strategies": ["LessThanInitialShare"]}'
+  is kueue.wait_for_pods_ready '{"block_admission": true, "requeuing_strategy": {"timestamp": "Creation", "backoff_limit_count": 5}}'
+  sed -i 's/backoffLimitCount: 5/backoffLimitCount: -5/' map.yaml
+  try 2 import kueue kueue.yaml map.yaml -o s.json
+  says stderr "map.yaml:10:"
+  says stderr "waitForPodsReady.requeuingStrategy.backoffLimitCount: found '-5', expected a whole number of at least 0"
+}
+
+case_notes() {
+  queues
+  sed -i 's/^  cohortName: lab/&\n  concurrentAdmissionPolicy: {migration: {mode: RetainFirstAdmission}}\n  cohort: x\n  nonsense: {a: 1}\n  queuingStrategy: x/' kueue.yaml
+  printf -- '---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n' >>kueue.yaml
+  try 0 import kueue kueue.yaml -o s.json
+  says stderr "note: kueue.yaml:13:3: ClusterQueue 'team-a': spec.concurrentAdmissionPolicy is not modelled: a job tries one"
+  says stderr "warning: kueue.yaml:14:3: ClusterQueue 'team-a': unknown field 'spec.cohort' is ignored, which is a field of v1beta1 only"
+  says stderr "warning: kueue.yaml:15:3: ClusterQueue 'team-a': unknown field 'spec.nonsense' is ignored"
+  says stderr "warning: kueue.yaml:16:3: ClusterQueue 'team-a': unknown field 'spec.queuingStrategy' is ignored; did you mean 'queueingStrategy'?"
+  says stderr 'note: 1 object of kind Deployment is not used'
+}
+
+case_namespaces() {
+  queues
+  sed -i 's/namespaceSelector: {}/namespaceSelector: {matchLabels: {team: red}}/' kueue.yaml
+  try 0 import kueue kueue.yaml -o s.json
+  says stderr 'spec.namespaceSelector selects none of the Namespaces in these files'
+  for space in one two; do
+    printf -- '---\napiVersion: v1\nkind: Namespace\nmetadata: {name: %s, labels: {team: red}}\n' $space >>kueue.yaml
+  done
+  printf -- '---\napiVersion: v1\nkind: Namespace\nmetadata: {name: three}\n' >>kueue.yaml
+  try 0 import kueue kueue.yaml -o s.json
+  is kueue.cluster_queues.0.namespaces '["one", "two"]'
+  sed -i 's/matchLabels: {team: red}/matchExpressions: [{key: team, operator: DoesNotExist}]/' kueue.yaml
+  try 0 import kueue kueue.yaml -o s.json
+  is kueue.cluster_queues.0.namespaces '["three"]'
+  sed -i 's/namespaceSelector: .*/namespaceSelector: {matchLabels: {kubernetes.io\/metadata.name: four}}/' kueue.yaml
+  try 0 import kueue kueue.yaml -o s.json
+  is kueue.cluster_queues.0.namespaces '["four"]'
+}
+
+# spoils EXPRESSION TEXT: with the change, the import fails with the message.
+spoils() {
+  queues
+  sed -i "$1" kueue.yaml
+  refuses "$2"
+}
+
+case_bad_objects() {
+  spoils '0,/v1beta2/s//v1alpha9/' "kueue.yaml:1:13: ResourceFlavor 'big': apiVersion: found 'kueue.x-k8s.io/v1alpha9', expected kueue.x-k8s.io/v1beta1 or"
+  spoils '0,/kueue.x-k8s.io/s//example.com/' "kueue.yaml:1:13: ResourceFlavor 'big': apiVersion: found 'example.com/v1beta2'"
+  spoils 's/nominalQuota: 16/nominalQuota: -16/' "kueue.yaml:21:23: ClusterQueue 'team-a': spec.resourceGroups[0].flavors[0].resources[0].nominalQuota: found '-16', expected a quantity of at least 0"
+  spoils 's/nominalQuota: 2Ti/nominalQuota: 2Tx/' "kueue.yaml:24:23: ClusterQueue 'team-a': spec.resourceGroups[0].flavors[0].resources[1].nominalQuota: found '2Tx', expected a quantity"
+  spoils 's/StrictFIFO/FIFO/' "kueue.yaml:14:21: ClusterQueue 'team-a': spec.queueingStrategy: found 'FIFO', expected BestEffortFIFO or StrictFIFO"
+  spoils 's/name: team-a/name: [a]/' "kueue.yaml:7:1: ClusterQueue: metadata.name is missing"
+  spoils 's/cohortName: lab/cohortName: 5/' "kueue.yaml:12:15: ClusterQueue 'team-a': spec.cohortName: found '5', expected a text"
+  spoils 's/- name: big/- nam: big/' "kueue.yaml:18:7: ClusterQueue 'team-a': spec.resourceGroups[0].flavors[0].name is missing"
+  spoils 's/{clusterQueue: team-a}/{clusterQueue: team-b}/' "kueue.yaml:33:22: LocalQueue 'lab/main': found 'team-b', expected the name of a ClusterQueue in these files; did you mean 'team-a'?"
+  spoils 's/    - name: big/    - name: bigger/' "kueue.yaml:18:13: ClusterQueue 'team-a': found 'bigger', expected the name of a ResourceFlavor in these files"
+  spoils 's/nvidia.com\/gpu, memory/nvidia.com\/gpu/' "kueue.yaml:23:9: ClusterQueue 'team-a': resource 'memory' is not in coveredResources"
+  spoils 's/nvidia.com\/gpu, memory/&, cpu/' "kueue.yaml:18:7: ClusterQueue 'team-a': flavor 'big' has no quota of 'cpu', which its group covers"
+  spoils 's/borrowingLimit: "8"/lendingLimit: 17/' "kueue.yaml:22:23: ClusterQueue 'team-a': lendingLimit of nvidia.com/gpu: found 17, expected at most the nominal quota, 16"
+  spoils '/cohortName: lab/d' "kueue.yaml:21:25: ClusterQueue 'team-a': borrowingLimit of nvidia.com/gpu: found a limit, expected none"
+  spoils 's/reclaimWithinCohort: Any/reclaimWithinCohort: Never/' "kueue.yaml:27:34: ClusterQueue 'team-a': borrowWithinCohort.policy: found LowerPriority, expected Never"
+  spoils 's/kind: LocalQueue/kind: ClusterQueue/; s/{name: main, namespace: lab}/{name: team-a}/; s/{clusterQueue: team-a}/{}/' "kueue.yaml:30:1: ClusterQueue 'team-a': is defined twice; first at kueue.yaml:7"
+}
+
+case_cohorts() {
+  queues
+  for pair in 'a b' 'b c' 'c a'; do
+    # shellcheck disable=SC2086 # two words
+    printf -- '---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: Cohort\nmetadata: {name: %s}\nspec: {parentName: %s}\n' $pair
+  done >>kueue.yaml
+  refuses "kueue.yaml:38:20: Cohort 'a': its parents form a cycle"
+  sed -i 's/parentName: a/parentName: root/' kueue.yaml
+  try 0 import kueue kueue.yaml -o s.json
+  is kueue.cohorts '[{"name": "a", "parent": "b"}, {"name": "b", "parent": "c"}, {"name": "c", "parent": "root"}]'
+}
+
+case_bad_files() {
+  try 2 import kueue missing.yaml -o s.json
+  says stderr 'headroom: missing.yaml: No such file or directory'
+  try 2 import kueue . -o s.json
+  says stderr 'it is a folder, expected a file'
+  printf 'a: [1, 2\nb: 3\n' >kueue.yaml
+  refuses 'kueue.yaml:2:2: not valid YAML'
+  printf 'a: 1\na: 2\n' >kueue.yaml
+  refuses "kueue.yaml:2:1: the key 'a' occurs twice"
+  printf 'a: *b\n' >kueue.yaml
+  refuses "kueue.yaml:1:4: the alias '*b' has no anchor"
+  printf 'a: &b [*b]\n' >kueue.yaml
+  refuses "kueue.yaml:1:8: the alias '*b' is within its own anchor"
+  { echo 'a0: &a0 [x, x, x, x, x, x, x, x, x, x]'
+    for i in 1 2 3 4 5 6 7 8 9; do
+      echo "a$i: &a$i [$(for _ in 1 2 3 4 5 6 7 8 9 10; do printf '*a%d, ' $((i - 1)); done | sed 's/, $//')]"
+    done; } >kueue.yaml
+  refuses 'kueue.yaml:7:'
+  says stderr 'aliases expand the document to more than 4,000,000 values'
+  { for _ in $(seq 80); do printf '['; done; } >kueue.yaml
+  refuses 'kueue.yaml:1:'
+  says stderr 'values are nested more than 64 levels deep'
+  printf 'just a text\n' >kueue.yaml
+  refuses 'kueue.yaml:1:1: found a text, expected a Kubernetes object'
+  printf 'kind: ClusterQueue\n' >kueue.yaml
+  refuses 'kueue.yaml:1:1: apiVersion is missing: expected a Kubernetes object with apiVersion and kind'
+  printf 'apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n' >kueue.yaml
+  refuses 'kueue.yaml: no ClusterQueue in these files'
+  : >kueue.yaml
+  refuses 'kueue.yaml: no ClusterQueue in these files'
+  try 2 import kueu kueue.yaml -o s.json
+  says stderr "unknown system 'kueu'; did you mean 'kueue'?"
+  try 2 import kueue kueue.yaml
+  says stderr "option '-o' is missing"
+}
+
+# Anchors and merge keys within a document; standard input.
+case_anchors() {
+  cat >kueue.yaml <<'YAML'
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: f}}
+- &queue
+  apiVersion: kueue.x-k8s.io/v1beta2
+  kind: ClusterQueue
+  metadata: {name: a}
+  spec: &spec
+    namespaceSelector: {}
+    resourceGroups:
+    - coveredResources: [nvidia.com/gpu]
+      flavors: [{name: f, resources: [{name: nvidia.com/gpu, nominalQuota: 8}]}]
+- <<: *queue
+  metadata: {name: b}
+  spec:
+    <<: *spec
+    queueingStrategy: StrictFIFO
+YAML
+  "$headroom" import kueue - -o s.json <kueue.yaml 2>stderr
+  is kueue.cluster_queues.0.name '"a"'
+  is kueue.cluster_queues.1.name '"b"'
+  is kueue.cluster_queues.1.queueing_strategy '"StrictFIFO"'
+  is kueue.cluster_queues.1.resource_groups "$(value s.json kueue.cluster_queues.0.resource_groups)"
+  is cluster.pools.0.nodes 2
+}
+
+run_case
