@@ -75,7 +75,7 @@ static void set_usable(const struct hr__slurm_run *run, const struct hr__slurm_k
   memset(kind->usable, 0, run->nodes.n_words * sizeof *kind->usable);
   for (uint32_t p = 0; p < run->n_pools; p++)
     for (uint32_t w = 0; kind->shapes[p].nodes && w < run->nodes.n_words; w++)
-      kind->usable[w] |= nodes_of_pool(run, p)[w];
+      kind->usable[w] |= nodes_of_pool(run, p)[w] & run->parts[kind->partition].nodes[w];
 }
 
 static uint32_t add_kind(struct hr__slurm_run *run, struct hr__slurm_kind kind, uint32_t hash) {
@@ -95,18 +95,21 @@ static uint32_t add_kind(struct hr__slurm_run *run, struct hr__slurm_kind kind, 
   return run->n_kinds++;
 }
 
-uint32_t hr__slurm_kind_of(struct hr__slurm_run *run, uint32_t job) {
+uint32_t hr__slurm_kind_of(struct hr__slurm_run *run, uint32_t job, uint32_t partition) {
   const struct hr__slurm_kind kind = {.gpus = run->trace->gpus[job],
                                       .tasks = run->trace->tasks ? run->trace->tasks[job] : 1,
                                       .accept_class = hr_cluster_accept_class(run->cluster, (hr_job){job}),
+                                      .partition = partition,
                                       .first_rest = HR_NONE};
   uint64_t digest = hr__digest_add(HR__DIGEST_SEED, (uint64_t)kind.gpus << 32 | kind.tasks);
-  uint32_t hash = hr__hash_u64(hr__digest_add(digest, kind.accept_class));
+  uint32_t hash = hr__hash_u64(hr__digest_add(digest, (uint64_t)kind.accept_class << 32 | kind.partition));
   struct hr__hash_cursor at;
   for (uint32_t i = hr__hash_first(&run->kind_numbers, hash, &at); i != HR_NONE;
        i = hr__hash_next(&run->kind_numbers, &at)) {
     const struct hr__slurm_kind *other = &run->kinds[i];
-    if (other->gpus == kind.gpus && other->tasks == kind.tasks && other->accept_class == kind.accept_class) return i;
+    if (other->gpus == kind.gpus && other->tasks == kind.tasks && other->accept_class == kind.accept_class &&
+        other->partition == kind.partition)
+      return i;
   }
   return add_kind(run, kind, hash);
 }
@@ -181,9 +184,10 @@ static uint32_t *take_memory(struct hr__slurm_run *run, uint32_t n_nodes) {
   return hr_arena_alloc(run->arena, bytes < sizeof memory ? sizeof memory : bytes);
 }
 
-void hr__slurm_leave(struct hr__slurm_run *run, uint32_t job) {
+void hr__slurm_leave(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
   uint32_t n_nodes, *memory = hr__slurm_nodes_remove(&run->nodes, job, &n_nodes);
   if (!memory) return;
+  hr__slurm_end_usage(run, job, now_us);
   memcpy(memory, &run->spare[n_nodes], sizeof(uint32_t *)); // NOLINT(bugprone-sizeof-expression)
   run->spare[n_nodes] = memory;
 }
@@ -204,7 +208,7 @@ bool hr__slurm_start(struct hr__slurm_run *run, uint32_t job, enum hr_reason rea
   uint32_t *memory = take_memory(run, shape.nodes);
   run->status = memory ? hr_moves_start(run->moves, (hr_job){job}, &placement, reason) : HR_NO_MEMORY;
   if (run->status != HR_OK) return false;
-  int64_t end_us = run->view->now_us + hr_trace_limit_us(run->trace, (hr_job){job});
-  hr__slurm_nodes_add(&run->nodes, job, &shape, end_us, memory);
+  hr__slurm_nodes_add(&run->nodes, job, &shape, run->view->now_us + run->jobs[job].limit_us, memory);
+  hr__slurm_begin_usage(run, job, run->view->now_us);
   return true;
 }

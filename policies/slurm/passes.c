@@ -92,7 +92,7 @@ static void list_queue(struct hr__slurm_run *run, uint32_t n) {
     const struct hr__slurm_kind *kind = kind_of(run, entry->job);
     run->queue[i] = (struct hr__slurm_queued){.job = entry->job,
                                               .priority = (uint32_t)entry->key,
-                                              .limit_us = hr_trace_limit_us(run->trace, (hr_job){entry->job}),
+                                              .limit_us = run->jobs[entry->job].limit_us,
                                               .submit_us = run->jobs[entry->job].submit_us,
                                               .min_nodes = kind->min_nodes,
                                               .usable = kind->usable};

@@ -126,25 +126,26 @@ double hr__slurm_usage_sum(struct hr__slurm_assoc *assocs, uint32_t n_assocs) {
   return total;
 }
 
-/* The nearest ancestor with shares of its own; HR_NONE: the root. */
-static uint32_t ancestor_of(const struct hr__slurm_assoc *assocs, uint32_t at) {
-  uint32_t parent = assocs[at].parent;
-  while (parent != HR_NONE && assocs[parent].uses_parent) parent = assocs[parent].parent;
-  return parent;
-}
-
 /* Returns whether an association takes part in the comparison with its siblings. An account with fairshare=parent does
    not; its children do instead. */
 static bool is_member(const struct hr__slurm_assoc *assoc) {
   return assoc->is_user || !assoc->uses_parent;
 }
 
-/* The sum of the shares of the siblings below an ancestor. */
-static double sibling_shares(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, uint32_t ancestor) {
-  double sum = 0;
-  for (uint32_t i = ancestor == HR_NONE ? 0 : ancestor + 1; i < n_assocs; i++)
-    if (!assocs[i].uses_parent && ancestor_of(assocs, i) == ancestor) sum += (double)assocs[i].shares;
-  return sum;
+/* Adds the shares of the siblings below each ancestor to `sums` [n_assocs + 1], whose last entry is the root. */
+static void add_sibling_shares(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, const uint32_t *ancestors,
+                               double *sums) {
+  for (uint32_t i = 0; i <= n_assocs; i++) sums[i] = 0;
+  for (uint32_t i = 0; i < n_assocs; i++)
+    if (!assocs[i].uses_parent) sums[ancestors[i]] += (double)assocs[i].shares;
+}
+
+/* Finds the nearest ancestor with shares of each association; n_assocs: the root. */
+static void find_ancestors(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, uint32_t *ancestors) {
+  for (uint32_t i = 0; i < n_assocs; i++) {
+    uint32_t parent = assocs[i].parent;
+    ancestors[i] = parent == HR_NONE ? n_assocs : assocs[parent].uses_parent ? ancestors[parent] : parent;
+  }
 }
 
 static double ratio(double a, double b) {
@@ -154,16 +155,20 @@ static double ratio(double a, double b) {
 /* ---- The classic algorithm -------------------------------------------------------------------------- */
 
 void hr__slurm_classic_shares(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, double total_usage,
-                              double dampening, struct hr__slurm_share *shares) {
+                              double dampening, struct hr__slurm_share *shares,
+                              struct hr__slurm_tree_scratch *scratch) {
+  find_ancestors(assocs, n_assocs, scratch->ancestors);
+  add_sibling_shares(assocs, n_assocs, scratch->ancestors, scratch->sums);
   for (uint32_t i = 0; i < n_assocs; i++) {
-    uint32_t ancestor = ancestor_of(assocs, i);
+    uint32_t ancestor = scratch->ancestors[i];
+    bool is_top = ancestor == n_assocs;
     struct hr__slurm_share *share = &shares[i];
     *share = (struct hr__slurm_share){.norm_usage = ratio(assocs[i].usage, total_usage)};
-    double own = ratio((double)assocs[i].shares, sibling_shares(assocs, n_assocs, ancestor));
+    double own = ratio((double)assocs[i].shares, scratch->sums[ancestor]);
     if (assocs[i].uses_parent) {
-      share->norm_shares = ancestor == HR_NONE ? 1 : shares[ancestor].norm_shares;
-      share->effective_usage = ancestor == HR_NONE ? share->norm_usage : shares[ancestor].effective_usage;
-    } else if (ancestor == HR_NONE) {
+      share->norm_shares = is_top ? 1 : shares[ancestor].norm_shares;
+      share->effective_usage = is_top ? share->norm_usage : shares[ancestor].effective_usage;
+    } else if (is_top) {
       share->norm_shares = own;
       share->effective_usage = share->norm_usage;
     } else {
@@ -180,7 +185,7 @@ struct fair_tree {
   const struct hr__slurm_assoc *assocs;
   uint32_t n_assocs;
   struct hr__slurm_share *shares;
-  uint32_t *order;
+  struct hr__slurm_tree_scratch *scratch;
   uint32_t n_users;  /* of the whole tree */
   uint32_t n_ranked; /* users that have a rank */
   uint32_t rank;     /* of the last user: n_users for the first, then falling */
@@ -194,33 +199,61 @@ static bool comes_before(const struct fair_tree *tree, uint32_t a, uint32_t b) {
   return a < b;
 }
 
+/* Sorts siblings by merging; `spare` has room for them. */
+static void sort_siblings(const struct fair_tree *tree, uint32_t *siblings, uint32_t count, uint32_t *spare) {
+  if (count < 2) return;
+  uint32_t half = count / 2, a = 0, b = half;
+  sort_siblings(tree, siblings, half, spare);
+  sort_siblings(tree, siblings + half, count - half, spare);
+  for (uint32_t i = 0; i < count; i++) {
+    bool takes_a = b == count || (a < half && comes_before(tree, siblings[a], siblings[b]));
+    spare[i] = takes_a ? siblings[a++] : siblings[b++];
+  }
+  memcpy(siblings, spare, count * sizeof *siblings);
+}
+
+/* Lists the siblings below each ancestor in their order: those below `a` are members[first[a]] to
+   members[first[a + 1] - 1]. The place of each member in the list is in `place`. */
+static void list_siblings(const struct fair_tree *tree) {
+  const uint32_t n = tree->n_assocs, *ancestors = tree->scratch->ancestors;
+  uint32_t *first = tree->scratch->first, *members = tree->scratch->members, *place = tree->scratch->place;
+  for (uint32_t a = 0; a <= n + 1; a++) first[a] = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (is_member(&tree->assocs[i])) first[ancestors[i] + 1]++;
+  for (uint32_t a = 0; a <= n; a++) first[a + 1] += first[a];
+  for (uint32_t i = n; i-- > 0;) // first[a + 1] moves down to the begin of the list of `a`, so that first is shifted
+    if (is_member(&tree->assocs[i])) members[--first[ancestors[i] + 1]] = i;
+  for (uint32_t a = 0; a <= n; a++) first[a] = first[a + 1];
+  first[n + 1] = 0;
+  for (uint32_t i = 0; i < n; i++) first[n + 1] += is_member(&tree->assocs[i]);
+  for (uint32_t a = 0; a <= n; a++) sort_siblings(tree, members + first[a], first[a + 1] - first[a], place);
+  for (uint32_t k = 0; k < first[n + 1]; k++) place[members[k]] = k;
+}
+
 /* Returns the sibling below `ancestor` that comes next after `last` (HR_NONE: the first); HR_NONE if not found. */
 static uint32_t next_sibling(const struct fair_tree *tree, uint32_t ancestor, uint32_t last) {
-  uint32_t next = HR_NONE;
-  for (uint32_t i = ancestor == HR_NONE ? 0 : ancestor + 1; i < tree->n_assocs; i++) {
-    if (!is_member(&tree->assocs[i]) || ancestor_of(tree->assocs, i) != ancestor) continue;
-    if (last != HR_NONE && !comes_before(tree, last, i)) continue;
-    if (next == HR_NONE || comes_before(tree, i, next)) next = i;
-  }
-  return next;
+  const struct hr__slurm_tree_scratch *scratch = tree->scratch;
+  uint32_t at = last == HR_NONE ? scratch->first[ancestor] : scratch->place[last] + 1;
+  return at < scratch->first[ancestor + 1] ? scratch->members[at] : HR_NONE;
 }
 
 static void rank_user(struct fair_tree *tree, uint32_t user, bool tied) {
   if (!tied) tree->rank = tree->n_users - tree->n_ranked;
   tree->shares[user].factor = (double)tree->rank / tree->n_users;
-  tree->order[tree->n_ranked++] = user;
+  tree->scratch->order[tree->n_ranked++] = user;
 }
 
 /* Ranks all users, depth first: from an account to its first child, otherwise to its next sibling. If an association
    ties with the sibling before it, the next user that is ranked shares the rank of the user before. (The documentation
    also merges the children of tied accounts; the program does not.) */
 static void rank_all(struct fair_tree *tree) {
-  uint32_t at = next_sibling(tree, HR_NONE, HR_NONE), ancestor = HR_NONE;
+  const uint32_t root = tree->n_assocs;
+  uint32_t at = next_sibling(tree, root, HR_NONE), ancestor = root;
   bool tied = false;
-  while (at != HR_NONE || ancestor != HR_NONE) {
+  while (at != HR_NONE || ancestor != root) {
     if (at == HR_NONE) { // all siblings are ranked: go on after their account
       uint32_t account = ancestor;
-      ancestor = ancestor_of(tree->assocs, account);
+      ancestor = tree->scratch->ancestors[account];
       at = next_sibling(tree, ancestor, account);
       tied = at != HR_NONE && tree->shares[at].level_fs == tree->shares[account].level_fs;
       continue;
@@ -238,14 +271,16 @@ static void rank_all(struct fair_tree *tree) {
 }
 
 uint32_t hr__slurm_fair_tree(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, double total_usage,
-                             struct hr__slurm_share *shares, uint32_t *order) {
-  struct fair_tree tree = {.assocs = assocs, .n_assocs = n_assocs, .shares = shares, .order = order};
+                             struct hr__slurm_share *shares, struct hr__slurm_tree_scratch *scratch) {
+  struct fair_tree tree = {.assocs = assocs, .n_assocs = n_assocs, .shares = shares, .scratch = scratch};
+  find_ancestors(assocs, n_assocs, scratch->ancestors);
+  add_sibling_shares(assocs, n_assocs, scratch->ancestors, scratch->sums);
   for (uint32_t i = 0; i < n_assocs; i++) {
-    uint32_t ancestor = ancestor_of(assocs, i);
+    uint32_t ancestor = scratch->ancestors[i];
     struct hr__slurm_share *share = &shares[i];
     *share = (struct hr__slurm_share){.norm_usage = ratio(assocs[i].usage, total_usage)};
-    share->norm_shares = ratio((double)assocs[i].shares, sibling_shares(assocs, n_assocs, ancestor));
-    share->effective_usage = ratio(assocs[i].usage, ancestor == HR_NONE ? total_usage : assocs[ancestor].usage);
+    share->norm_shares = ratio((double)assocs[i].shares, scratch->sums[ancestor]);
+    share->effective_usage = ratio(assocs[i].usage, ancestor == n_assocs ? total_usage : assocs[ancestor].usage);
     if (assocs[i].uses_parent)
       share->level_fs = (double)INFINITY;
     else if (assocs[i].shares == 0)
@@ -254,6 +289,7 @@ uint32_t hr__slurm_fair_tree(const struct hr__slurm_assoc *assocs, uint32_t n_as
       share->level_fs = share->effective_usage > 0 ? share->norm_shares / share->effective_usage : (double)INFINITY;
     tree.n_users += assocs[i].is_user;
   }
+  list_siblings(&tree);
   rank_all(&tree);
   return tree.n_ranked;
 }

@@ -156,14 +156,20 @@ struct hr__slurm_share {
    accounts is 0 before. */
 double hr__slurm_usage_sum(struct hr__slurm_assoc *assocs, uint32_t n_assocs);
 
+/* Scratch memory for a tree. */
+struct hr__slurm_tree_scratch {
+  double *sums;                                  /* [n_assocs + 1] */
+  uint32_t *ancestors, *first, *members, *place; /* [n_assocs + 2] */
+  uint32_t *order; /* [n_assocs]; after hr__slurm_fair_tree: the users, from the highest factor to the lowest */
+};
+
 /* The classic algorithm. `assocs` have summed usage. */
 void hr__slurm_classic_shares(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, double total_usage,
-                              double dampening, struct hr__slurm_share *shares);
+                              double dampening, struct hr__slurm_share *shares, struct hr__slurm_tree_scratch *scratch);
 
-/* Fair Tree. `order` is scratch memory with room for n_assocs entries; afterwards its first entries are the users, from
-   the highest factor to the lowest. Returns the number of users. */
+/* Fair Tree. Takes O(n log n). Returns the number of users that have a rank. */
 uint32_t hr__slurm_fair_tree(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, double total_usage,
-                             struct hr__slurm_share *shares, uint32_t *order);
+                             struct hr__slurm_share *shares, struct hr__slurm_tree_scratch *scratch);
 
 /* The factor by which usage decays within a time. Slurm approximates the half life: 0.693 instead of ln 2, to first
    order per second. `half_life_s` 0: no decay. */

@@ -11,10 +11,11 @@
  * modules.
  */
 
+#include "headroom/unstable/systems.h"
 #include "policies/slurm/engine.h"
 
 static const char *const scheduler_names[] = {"backfill", "builtin", NULL};
-static const char *const priority_names[] = {"basic", "trace", NULL};
+static const char *const priority_names[] = {"basic", "trace", "multifactor", NULL};
 
 #define WHOLE(name, value, low, high, words)                                                                           \
   { .key = (name), .type = HR_PARAM_INTEGER, .fallback = (value), .min = (low), .max = (high), .help = (words) }
@@ -29,7 +30,9 @@ static const struct hr_param params[] = {
      .type = HR_PARAM_CHOICE,
      .fallback = "basic",
      .choices = priority_names,
-     .help = "PriorityType: basic is first come first served; trace: the priorities of the jobs in the trace"},
+     .help =
+         "PriorityType: basic is first come first served; trace: the priorities of the jobs in the trace; multifactor: "
+         "the weights of the section slurm"},
     WHOLE("bf_interval", "30", 1, 10800, "seconds between two passes of the backfill scheduler"),
     WHOLE("bf_resolution", "60", 1, 3600, "seconds to which planned starts are rounded"),
     WHOLE("bf_window", "1440", 1, 43200, "minutes that the backfill scheduler plans ahead"),
@@ -45,8 +48,12 @@ static const struct hr_param params[] = {
 static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
   struct hr__slurm_run *run = hr_arena_alloc(env->arena, sizeof *run);
   if (!(*self = run)) return HR_NO_MEMORY;
-  *run = (struct hr__slurm_run){
-      .arena = env->arena, .trace = env->jobs, .cluster = env->cluster, .params = env->params, .wake_us = -1};
+  *run = (struct hr__slurm_run){.arena = env->arena,
+                                .trace = env->jobs,
+                                .cluster = env->cluster,
+                                .params = env->params,
+                                .wake_us = -1,
+                                .tick_us = -1};
   if (hr_cluster_gpu_inventory(env->cluster))
     return hr_fail(error, HR_BAD_INPUT,
                    "policy 'slurm': pools must have whole GPUs, without sharing, CPU or memory of nodes");
@@ -57,39 +64,52 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
       .max_job_test = (uint32_t)env->params[HR__SLURM_MAX_JOB_TEST].integer,
       .max_job_start = (uint32_t)env->params[HR__SLURM_MAX_JOB_START].integer,
       .min_age_reserve_us = env->params[HR__SLURM_MIN_AGE_RESERVE].integer * HR_SECOND_US};
-  return hr__slurm_create_nodes(run) ? HR_OK : HR_NO_MEMORY;
+  if (!hr__slurm_create_nodes(run)) return HR_NO_MEMORY;
+  run->config = env->systems ? env->systems->slurm : NULL;
+  return hr__slurm_set_up(run, error);
 }
 
-/* With the priorities of the trace, a job of low priority may wait for ever. */
+/* With priorities, a job of low priority may wait for ever. */
 static uint32_t abilities(void *self) {
   const struct hr__slurm_run *run = self;
-  return run->params[HR__SLURM_PRIORITY_TYPE].integer == 0 ? HR_POLICY_STARVES_NOBODY : 0;
+  bool is_fifo = run->params[HR__SLURM_PRIORITY_TYPE].integer == HR__SLURM_BASIC && !run->config;
+  return is_fifo ? HR_POLICY_STARVES_NOBODY : 0;
 }
 
 /* ---- Events and passes ------------------------------------------------------------------------------ */
 
+/* Lists a job that Slurm does not accept. It is rejected in the next pass. */
+static bool reject_later(struct hr__slurm_run *run, uint32_t job) {
+  if (run->n_rejects == run->reject_capacity) {
+    uint32_t *rejects = hr_arena_grown(run->arena, run->rejects, &run->reject_capacity, sizeof *run->rejects);
+    if (!rejects) return false;
+    run->rejects = rejects;
+  }
+  run->rejects[run->n_rejects++] = job;
+  return true;
+}
+
 static enum hr_status enqueue(struct hr__slurm_run *run, const struct hr_view *view, uint32_t job) {
-  bool by_priority = run->params[HR__SLURM_PRIORITY_TYPE].integer == 1 && run->trace->priority;
-  uint32_t priority = by_priority ? (uint32_t)run->trace->priority[job] ^ UINT32_C(0x80000000) : 1;
-  uint32_t kind = hr__slurm_kind_of(run, job);
-  if (kind == HR_NONE) return HR_NO_MEMORY;
-  run->jobs[job] = (struct hr__slurm_job){view->now_us, kind};
+  if (!hr__slurm_describe(run, job)) return reject_later(run, job) ? HR_OK : HR_NO_MEMORY;
+  if (run->jobs[job].kind == HR_NONE) return HR_NO_MEMORY;
+  run->jobs[job].submit_us = view->now_us;
   run->has_gpuless = run->has_gpuless || run->trace->gpus[job] == 0;
-  return hr__slurm_waiting_add(&run->waiting, priority, job) ? HR_OK : HR_NO_MEMORY;
+  return hr__slurm_waiting_add(&run->waiting, hr__slurm_key(run, job, view->now_us), job) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__slurm_run *run = self;
   if (event->kind == HR_EVENT_TIMER) return HR_OK;
   run->changed = run->plan_is_stale = true;
+  if (hr__slurm_catch_up(run, view->now_us)) run->priorities_are_old = true;
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
     return enqueue(run, view, event->job.id);
   case HR_EVENT_END:
-    hr__slurm_leave(run, event->job.id);
+    hr__slurm_leave(run, event->job.id, view->now_us);
     return HR_OK;
   case HR_EVENT_INTERRUPT:
-    hr__slurm_leave(run, event->job.id);
+    hr__slurm_leave(run, event->job.id, view->now_us);
     return enqueue(run, view, event->job.id);
   case HR_EVENT_NODE_DOWN:
   case HR_EVENT_NOTICE:
@@ -113,13 +133,38 @@ static void start_gpuless(struct hr__slurm_run *run) {
   hr__slurm_waiting_sweep(&run->waiting, run->waiting.count, run->view->state, HR_JOB_WAITING);
 }
 
-/* Requests a pass at the next time of the backfill scheduler, if it has something to do. */
-static enum hr_status wake_for_backfill(struct hr__slurm_run *run) {
-  if (!run->plan_is_stale || run->waiting.count == 0 || run->params[HR__SLURM_SCHEDULER].integer != 0) return HR_OK;
-  int64_t next_us = (run->view->now_us / run->interval_us + 1) * run->interval_us;
-  if (next_us == run->wake_us) return HR_OK;
-  run->wake_us = next_us;
-  return hr_moves_wake_at(run->moves, next_us);
+/* Requests a pass at a time, unless it is requested already. */
+static enum hr_status wake_at(struct hr__slurm_run *run, int64_t *wake_us, int64_t at_us) {
+  if (*wake_us == at_us) return HR_OK;
+  *wake_us = at_us;
+  return hr_moves_wake_at(run->moves, at_us);
+}
+
+/* Requests passes at the next times of the backfill scheduler and of the priorities, if they have something to do. */
+static enum hr_status wake_later(struct hr__slurm_run *run) {
+  if (run->waiting.count == 0) return HR_OK;
+  enum hr_status status = HR_OK;
+  if (run->plan_is_stale && run->params[HR__SLURM_SCHEDULER].integer == 0)
+    status = wake_at(run, &run->wake_us, (run->view->now_us / run->interval_us + 1) * run->interval_us);
+  if (status == HR_OK && run->params[HR__SLURM_PRIORITY_TYPE].integer == HR__SLURM_MULTIFACTOR)
+    status = wake_at(run, &run->tick_us, run->accounts.next_us);
+  return status;
+}
+
+/* Computes the priorities again at the times of PriorityCalcPeriod. Another order may let other jobs start. */
+static bool update_priorities(struct hr__slurm_run *run) {
+  if (hr__slurm_catch_up(run, run->view->now_us)) run->priorities_are_old = true;
+  if (!run->priorities_are_old || run->params[HR__SLURM_PRIORITY_TYPE].integer != HR__SLURM_MULTIFACTOR) return true;
+  run->priorities_are_old = false;
+  if (run->waiting.count == 0) return true;
+  run->changed = run->plan_is_stale = true;
+  return hr__slurm_update_priorities(run, run->accounts.last_us);
+}
+
+static void reject_listed(struct hr__slurm_run *run) {
+  for (uint32_t i = 0; i < run->n_rejects && run->status == HR_OK; i++)
+    run->status = hr_moves_reject(run->moves, (hr_job){run->rejects[i]}, HR_REASON_POLICY);
+  run->n_rejects = 0;
 }
 
 static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
@@ -128,12 +173,14 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   run->moves = moves;
   run->status = HR_OK;
   hr__slurm_update_sets(run);
+  reject_listed(run);
+  if (!update_priorities(run)) return HR_NO_MEMORY;
   if (run->has_gpuless) start_gpuless(run);
   if (run->changed) hr__slurm_run_main(run);
   run->changed = false;
   bool is_time = view->now_us % run->interval_us == 0 && run->params[HR__SLURM_SCHEDULER].integer == 0;
   if (is_time && run->plan_is_stale && run->waiting.count > 0 && run->status == HR_OK) hr__slurm_run_backfill(run);
-  return run->status == HR_OK ? wake_for_backfill(run) : run->status;
+  return run->status == HR_OK ? wake_later(run) : run->status;
 }
 
 /* A job that would fit now waits behind the first job of the queue; any other job waits for capacity. Slurm calls these

@@ -244,7 +244,8 @@ struct tree {
   struct hr__slurm_assoc *assocs;
   struct hr__slurm_share *shares;
   const char **names;
-  uint32_t *order, count;
+  struct hr__slurm_tree_scratch scratch;
+  uint32_t count;
 };
 
 static uint32_t find_account(const struct tree *tree, const char *name) {
@@ -264,16 +265,27 @@ static void add_assoc(struct tree *tree, const cJSON *item, const char *name, ui
                                                          .usage = is_user ? usage : 0};
 }
 
+static bool allocate_tree(const struct slurm_case *slurm, struct tree *tree, size_t n_all) {
+  struct hr__slurm_tree_scratch *scratch = &tree->scratch;
+  tree->assocs = hr__verdict_alloc(slurm->verdict, n_all, sizeof *tree->assocs);
+  tree->shares = hr__verdict_alloc(slurm->verdict, n_all, sizeof *tree->shares);
+  tree->names = hr__verdict_alloc(slurm->verdict, n_all, sizeof *tree->names);
+  scratch->sums = hr__verdict_alloc(slurm->verdict, n_all + 1, sizeof *scratch->sums);
+  scratch->ancestors = hr__verdict_alloc(slurm->verdict, n_all + 2, sizeof *scratch->ancestors);
+  scratch->first = hr__verdict_alloc(slurm->verdict, n_all + 2, sizeof *scratch->first);
+  scratch->members = hr__verdict_alloc(slurm->verdict, n_all + 2, sizeof *scratch->members);
+  scratch->place = hr__verdict_alloc(slurm->verdict, n_all + 2, sizeof *scratch->place);
+  scratch->order = hr__verdict_alloc(slurm->verdict, n_all, sizeof *scratch->order);
+  return tree->assocs && tree->shares && tree->names && scratch->sums && scratch->ancestors && scratch->first &&
+         scratch->members && scratch->place && scratch->order;
+}
+
 /* Adds the accounts, parents before children, then the users. */
 static bool read_tree(struct slurm_case *slurm, struct tree *tree) {
   const cJSON *accounts = hr__case_get(slurm->input, "accounts"), *users = hr__case_get(slurm->input, "users"), *item;
   uint32_t n_accounts = (uint32_t)cJSON_GetArraySize(accounts),
            n_all = n_accounts + (uint32_t)cJSON_GetArraySize(users);
-  tree->assocs = hr__verdict_alloc(slurm->verdict, n_all, sizeof *tree->assocs);
-  tree->shares = hr__verdict_alloc(slurm->verdict, n_all, sizeof *tree->shares);
-  tree->names = hr__verdict_alloc(slurm->verdict, n_all, sizeof *tree->names);
-  tree->order = hr__verdict_alloc(slurm->verdict, n_all, sizeof *tree->order);
-  if (!tree->assocs || !tree->shares || !tree->names || !tree->order) return false;
+  if (!allocate_tree(slurm, tree, n_all)) return false;
   for (uint32_t before = HR_NONE; tree->count != before && tree->count < n_accounts;) {
     before = tree->count;
     cJSON_ArrayForEach(item, accounts) {
@@ -303,7 +315,8 @@ static void compare_column(struct slurm_case *slurm, const struct tree *tree, co
 static void compare_order(struct slurm_case *slurm, const struct tree *tree, uint32_t n_users) {
   if (!hr__case_get(slurm->expect, "order")) return;
   cJSON *order = cJSON_CreateArray();
-  for (uint32_t i = 0; i < n_users; i++) cJSON_AddItemToArray(order, cJSON_CreateString(tree->names[tree->order[i]]));
+  for (uint32_t i = 0; i < n_users; i++)
+    cJSON_AddItemToArray(order, cJSON_CreateString(tree->names[tree->scratch.order[i]]));
   compare(slurm, "order", order, 0);
 }
 
@@ -322,7 +335,7 @@ static void run_classic(struct slurm_case *slurm) {
   const cJSON *first = cJSON_GetArrayItem(hr__case_get(slurm->input, "users"), 0);
   if (hr__case_get(first, "usageNormalized")) total = 1; // these are shares of the cluster's usage
   double dampening = hr__case_real(slurm->input, "dampening", 1);
-  hr__slurm_classic_shares(tree.assocs, tree.count, total, dampening, tree.shares);
+  hr__slurm_classic_shares(tree.assocs, tree.count, total, dampening, tree.shares, &tree.scratch);
   compare_tree(slurm, &tree);
 }
 
@@ -330,7 +343,7 @@ static void run_fair_tree(struct slurm_case *slurm) {
   struct tree tree = {0};
   if (!read_tree(slurm, &tree)) return;
   double total = hr__slurm_usage_sum(tree.assocs, tree.count);
-  uint32_t n_users = hr__slurm_fair_tree(tree.assocs, tree.count, total, tree.shares, tree.order);
+  uint32_t n_users = hr__slurm_fair_tree(tree.assocs, tree.count, total, tree.shares, &tree.scratch);
   compare_tree(slurm, &tree);
   compare_order(slurm, &tree, n_users);
 }
