@@ -76,7 +76,7 @@ static enum hr_status load_library(const char *path, void **library, const struc
 /* ---- Tables --------------------------------------------------------------------------------------- */
 
 extern const struct hr_policy_ops hr__policy_queue, hr__policy_deadline, hr__policy_gang_slice, hr__policy_rounds,
-    hr__policy_slurm, hr__policy_kai;
+    hr__policy_slurm, hr__policy_kai, hr__policy_kueue;
 
 static const struct hr_policy_ops *const policies[] = {&hr__policy_queue,
                                                        &hr__policy_deadline,
@@ -84,6 +84,7 @@ static const struct hr_policy_ops *const policies[] = {&hr__policy_queue,
                                                        &hr__policy_rounds,
                                                        &hr__policy_slurm,
                                                        &hr__policy_kai,
+                                                       &hr__policy_kueue,
                                                        NULL};
 
 const struct hr_policy_ops *const *hr_policies(void) {

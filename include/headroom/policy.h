@@ -141,7 +141,8 @@ enum hr_event_kind {
   X(HR_REASON_NODE_TOO_SMALL, "node-too-small")   /* a task requests more than any acceptable node has */              \
   X(HR_REASON_MIG_PROFILE, "no-such-mig-profile") /* no acceptable pool has suitable MIG instances */                  \
   X(HR_REASON_NO_GROUP, "no-such-group")          /* no acceptable group of the required tier is large enough */       \
-  X(HR_REASON_ONLY_MIG, "only-mig")               /* only MIG pools are acceptable, and the job names no profile */
+  X(HR_REASON_ONLY_MIG, "only-mig")               /* only MIG pools are acceptable, and the job names no profile */    \
+  X(HR_REASON_NO_QUEUE, "no-such-queue")          /* the job's queue does not exist, or admits no jobs */
 
 enum hr_reason {
 #define HR_REASON_NAME(name, text) name,

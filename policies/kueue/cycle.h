@@ -94,6 +94,9 @@ struct hr__kueue_outcome hr__kueue_flavor_search(struct hr__kueue_assigner *self
                                                  const struct hr__kueue_workload *workload,
                                                  const struct hr__kueue_group *group, uint32_t resource,
                                                  const struct hr__kueue_assignment *out);
+/* Whether the labels, taints and topology of a flavor match a pod set. */
+bool hr__kueue_flavor_matches(const struct hr__kueue_world *world, uint32_t queue,
+                              const struct hr__kueue_pod_set *pod_set, uint32_t flavor);
 /* Adds `considered` to the attempts of the group of pod sets. */
 void hr__kueue_attempts_merge(struct hr__kueue_assigner *self, const struct hr__kueue_group *group);
 /* Looks for placements after the quota was found to fit or to need preemption. */
@@ -435,6 +438,9 @@ struct hr__kueue_pending {
 
 /* Allocates empty queues. Returns false if memory is exhausted. */
 bool hr__kueue_pending_begin(struct hr__kueue_pending *self, struct hr_arena *arena, struct hr__kueue_world *world);
+/* Makes room for more workloads, after their number in the world has risen from `before`. Returns false if memory is
+   exhausted. */
+bool hr__kueue_pending_grow(struct hr__kueue_pending *self, uint32_t before);
 /* Adds a workload to its queue: to the heap, or parked if its back-off is not over. Returns false if memory is
    exhausted. */
 bool hr__kueue_pending_add(struct hr__kueue_pending *self, uint32_t workload);
@@ -449,6 +455,8 @@ bool hr__kueue_pending_requeue(struct hr__kueue_pending *self, uint32_t workload
 /* The same with the decision given: `at_once` puts it into the heap. */
 bool hr__kueue_pending_requeue_as(struct hr__kueue_pending *self, uint32_t workload, bool at_once,
                                   enum hr__kueue_requeue why);
+/* Restores the order of the heap of a queue after the usage of its local queues has changed. */
+void hr__kueue_pending_reorder(struct hr__kueue_pending *self, uint32_t queue);
 /* Returns the parked workloads of all queues of the tree of `queue` to their heaps, as capacity may be free. Returns
    their number. */
 uint32_t hr__kueue_pending_return(struct hr__kueue_pending *self, uint32_t queue);

@@ -38,9 +38,8 @@ static bool affinity_matches(const struct hr__kueue_selector *selector, const st
   return some;
 }
 
-/* Whether the labels and taints of a flavor match a pod set. */
-static bool flavor_matches(const struct hr__kueue_world *world, uint32_t queue, const struct hr__kueue_pod_set *pod_set,
-                           uint32_t id) {
+bool hr__kueue_flavor_matches(const struct hr__kueue_world *world, uint32_t queue,
+                              const struct hr__kueue_pod_set *pod_set, uint32_t id) {
   const struct hr__kueue_flavor *flavor = &world->flavors[id];
   if (!flavor->exists) return false;
   if (hr__kueue_has_gate(world, HR__KUEUE_BIT_TOPOLOGY)) {
@@ -83,8 +82,10 @@ static bool is_allowed(const struct hr__kueue_world *world, const struct hr__kue
 
 static bool members_match(const struct hr__kueue_assigner *self, const struct hr__kueue_workload *workload,
                           uint32_t flavor) {
+  if (workload->suits && !workload->suits[flavor]) return false;
   for (uint32_t i = 0; i < self->n_members; i++)
-    if (!flavor_matches(self->world, workload->queue, &workload->pod_sets[self->members[i]], flavor)) return false;
+    if (!hr__kueue_flavor_matches(self->world, workload->queue, &workload->pod_sets[self->members[i]], flavor))
+      return false;
   return true;
 }
 

@@ -326,10 +326,11 @@ struct hr__kueue_workload {
   uint32_t uid_rank;   /* rank of the UID among all workloads; equal UIDs have equal ranks */
   bool reserved;       /* has quota */
   bool admitted;
-  bool evicted;    /* is being evicted */
-  bool preemptor;  /* waits for preempted workloads (gate PrioritizePreemptorWorkloads) */
-  bool gated;      /* has a closed preemption gate */
-  bool is_one_pod; /* is a single Pod, which cannot move to another node */
+  bool evicted;     /* is being evicted */
+  bool preemptor;   /* waits for preempted workloads (gate PrioritizePreemptorWorkloads) */
+  bool gated;       /* has a closed preemption gate */
+  bool is_one_pod;  /* is a single Pod, which cannot move to another node */
+  bool keeps_quota; /* must not be preempted */
   enum hr__kueue_obstacle obstacle;
   uint32_t
       variant_of; /* workloads with the same number are variants of one (gate ConcurrentAdmission); HR_NONE: none */
@@ -343,6 +344,7 @@ struct hr__kueue_workload {
   uint32_t previous_admitted, next_admitted;
   const uint32_t *allowed; /* flavors that a variant of the workload may use; NULL: all */
   uint32_t n_allowed;
+  const bool *suits;                         /* by flavor: its nodes can run the pods; NULL: all */
   const struct hr__kueue_workload *replaced; /* slice of the same job with quota that this one replaces; NULL: none */
   const int32_t *tried; /* bookmarks of the last attempt by pod set and resource (n_resources per pod set); -1: start
                            with the first flavor. NULL: no last attempt */

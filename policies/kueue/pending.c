@@ -116,25 +116,38 @@ struct hr__kueue_step hr__kueue_life_step(const struct hr__kueue_ready_rules *ru
 
 /* ---- Pending workloads --------------------------------------------------------------------------------- */
 
-bool hr__kueue_pending_begin(struct hr__kueue_pending *self, struct hr_arena *arena, struct hr__kueue_world *world) {
-  *self = (struct hr__kueue_pending){.world = world, .arena = arena};
-  size_t n = (size_t)world->n_workloads + 1, queues = (size_t)world->tree.n_queues + 1;
-  self->queues = hr_arena_alloc(arena, queues * sizeof *self->queues);
-  self->place = hr_arena_alloc(arena, n * sizeof *self->place);
-  self->position = hr_arena_alloc(arena, n * sizeof *self->position);
-  self->next = hr_arena_alloc(arena, n * sizeof *self->next);
-  self->previous = hr_arena_alloc(arena, n * sizeof *self->previous);
-  self->requeue_us = hr_arena_alloc(arena, n * sizeof *self->requeue_us);
-  self->held = hr_arena_alloc(arena, n * sizeof *self->held);
-  self->shape = hr_arena_alloc(arena, n * sizeof *self->shape);
-  self->why = hr_arena_alloc(arena, n * sizeof *self->why);
-  if (!self->queues || !self->place || !self->position || !self->next || !self->previous || !self->requeue_us ||
-      !self->held || !self->shape || !self->why)
-    return false;
-  for (size_t i = 0; i < n; i++) {
+/* Allocates the arrays by workload, and copies those of `before` workloads. */
+static bool allocate_columns(struct hr__kueue_pending *self, uint32_t before) {
+  struct hr__kueue_pending was = *self;
+  size_t n = (size_t)self->world->n_workloads + 1;
+#define COLUMN(member)                                                                                                 \
+  if (!(self->member = hr_arena_alloc(self->arena, n * sizeof *self->member))) return false;                           \
+  if (before) memcpy(self->member, was.member, before * sizeof *self->member)
+  COLUMN(place);
+  COLUMN(position);
+  COLUMN(next);
+  COLUMN(previous);
+  COLUMN(requeue_us);
+  COLUMN(held);
+  COLUMN(shape);
+  COLUMN(why);
+#undef COLUMN
+  for (size_t i = before; i < n; i++) {
     self->requeue_us[i] = HR__KUEUE_NO_TIME;
     self->shape[i] = HR_NONE;
   }
+  return true;
+}
+
+bool hr__kueue_pending_grow(struct hr__kueue_pending *self, uint32_t before) {
+  return allocate_columns(self, before);
+}
+
+bool hr__kueue_pending_begin(struct hr__kueue_pending *self, struct hr_arena *arena, struct hr__kueue_world *world) {
+  *self = (struct hr__kueue_pending){.world = world, .arena = arena};
+  size_t queues = (size_t)world->tree.n_queues + 1;
+  self->queues = hr_arena_alloc(arena, queues * sizeof *self->queues);
+  if (!self->queues || !allocate_columns(self, 0)) return false;
   for (size_t i = 0; i < queues; i++) {
     self->queues[i].first_parked = HR_NONE;
     self->queues[i].freed_cycle = -1;
@@ -264,6 +277,11 @@ uint32_t hr__kueue_pending_pop(struct hr__kueue_pending *self, uint32_t id) {
   leave_heap(self, head);
   self->place[head] = HR__KUEUE_IN_CYCLE;
   return head;
+}
+
+void hr__kueue_pending_reorder(struct hr__kueue_pending *self, uint32_t id) {
+  struct hr__kueue_pending_queue *queue = &self->queues[id];
+  for (uint32_t i = queue->n_heap / 2; i-- > 0;) sink(self, queue, i);
 }
 
 /* ---- Requeue ---- */

@@ -403,6 +403,7 @@ bool hr__kueue_preemptor_begin(struct hr__kueue_preemptor *self, struct hr_arena
 
 bool hr__kueue_policy_allows(enum hr__kueue_policy policy, const struct hr__kueue_workload *preemptor,
                              const struct hr__kueue_workload *candidate) {
+  if (candidate->keeps_quota) return false;
   if (policy == HR__KUEUE_POLICY_ANY) return true;
   if (policy != HR__KUEUE_POLICY_LOWER && policy != HR__KUEUE_POLICY_LOWER_OR_NEWER) return false;
   if (preemptor->priority > candidate->priority) return true;

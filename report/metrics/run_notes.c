@@ -54,7 +54,8 @@ static enum hr_status note_kills(const struct hr_result *result, struct hr_notes
 static const enum hr_reason reasons[] = {HR_REASON_TOO_LARGE,  HR_REASON_NO_GPU_TYPE,    HR_REASON_GPU_MEMORY,
                                          HR_REASON_NO_REGION,  HR_REASON_NO_CLASS_POOL,  HR_REASON_SPOT_ONLY,
                                          HR_REASON_OVER_QUOTA, HR_REASON_NODE_TOO_SMALL, HR_REASON_MIG_PROFILE,
-                                         HR_REASON_ONLY_MIG,   HR_REASON_NO_GROUP,       HR_REASON_POLICY};
+                                         HR_REASON_ONLY_MIG,   HR_REASON_NO_GROUP,       HR_REASON_NO_QUEUE,
+                                         HR_REASON_POLICY};
 
 void hr__rejections_add(struct hr__rejections *rejections, const struct hr_trace *trace, hr_job job,
                         enum hr_reason reason) {
@@ -477,6 +478,8 @@ static const char *remedy(enum hr_reason reason) {
     return "add the class to the pool's 'classes'";
   case HR_REASON_OVER_QUOTA:
     return "raise the tenant's quota ('quotas')";
+  case HR_REASON_NO_QUEUE:
+    return "name the queue in the scheduler's section of the scenario, or set its default queue";
   case HR_REASON_GPU_MEMORY:
     return "add a pool of GPUs with more memory, or set 'gpu_mem_gb' of the pool";
   case HR_REASON_NODE_TOO_SMALL:

@@ -564,6 +564,7 @@ const char *hr_rejection_words(enum hr_reason reason) {
   if (reason == HR_REASON_ONLY_MIG) return "the acceptable GPUs are split by MIG, and the jobs name no profile";
   if (reason == HR_REASON_NO_GROUP) return "no acceptable group of the required tier is large enough";
   if (reason == HR_REASON_OVER_QUOTA) return "more GPUs requested than their tenant may ever use";
+  if (reason == HR_REASON_NO_QUEUE) return "their queue does not exist or admits no jobs";
   if (reason == HR_REASON_SPOT_ONLY) return "only spot capacity would suffice, which they must not use";
   if (reason == HR_REASON_KILLED) return "stopped permanently for another job";
   return "rejected by the policy";

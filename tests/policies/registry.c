@@ -91,7 +91,7 @@ static void mistyped_settings_get_suggestions(void) {
   struct hr_error error = {0};
   CU_ASSERT_EQUAL(hr_policy_choice_init(&choice, "conservativ", &error), HR_BAD_INPUT);
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "did you mean 'conservative'"));
-  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "kai, fifo"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "kueue, fifo"));
 }
 
 /* The rules of `deadline` were values of `market` of `queue`. Parameters may be set in any order. */

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_POLICIES_KUEUE_ENGINE_H
+#define HR_POLICIES_KUEUE_ENGINE_H
+
+/*
+ * The state of the policy `kueue`: the world of Kueue, the jobs that wait or have quota, and what will happen to them
+ * at a known time.
+ *
+ * A submitted job gets a slot, which is also the number of its workload; slots of finished jobs are used again, so that
+ * memory depends on the number of jobs at a time. Jobs with equal requests share a class. A job with quota whose pods
+ * have no nodes yet is held in the group of its class and its pools: the jobs of a group are interchangeable for the
+ * search for nodes, so one failed search per group and pass is enough.
+ *
+ * Invariant: a workload is listed in the world exactly while its slot is in a phase after HR__KUEUE_QUEUED.
+ */
+
+#include "base/hash.h"
+#include "headroom/policy.h"
+#include "headroom/policy_kit.h"
+#include "headroom/unstable/capacity.h"
+#include "headroom/unstable/kueue_config.h"
+#include "policies/kit/place.h"
+#include "policies/kueue/cycle.h"
+#include "policies/kueue/kueue.h"
+
+/* A pod requests at most GPUs (or MIG instances), CPU and memory; the queue may count `pods`, too. */
+enum { HR__KUEUE_MAX_REQUESTS = 4 };
+
+enum hr__kueue_phase {
+  HR__KUEUE_NO_JOB,
+  HR__KUEUE_QUEUED,   /* waits for quota, or for the end of its back-off */
+  HR__KUEUE_CHECKING, /* has quota, and waits for admission checks */
+  HR__KUEUE_HELD,     /* is admitted, and waits for nodes */
+  HR__KUEUE_STARTED,
+  HR__KUEUE_LEAVING /* is evicted, and leaves after its grace period */
+};
+
+/* Jobs with equal requests. */
+struct hr__kueue_class {
+  struct hr_need need;
+  bool needs_no_node;
+  int64_t pods;
+  struct hr__kueue_amounts requests; /* per pod */
+  const bool *suits;                 /* by flavor: some pool of the flavor can have the pods */
+};
+
+struct hr__kueue_slot {
+  uint32_t job, class_, group;
+  uint32_t next, previous;      /* in the list of the group; `next` also links unused slots */
+  uint8_t phase;                /* enum hr__kueue_phase */
+  bool was_ready;               /* its pods have run since the admission */
+  enum hr__kueue_reason reason; /* why it had no quota after the last cycle */
+  int64_t since_us;             /* of the admission, of the loss of its nodes, or of the start */
+  int64_t timer_us;             /* time of its entry in `timers`; HR_NEVER_US: none */
+  struct hr__kueue_history history;
+  struct hr__kueue_requeue_state requeue;
+  bool has_bookmarks;
+  int64_t bookmark_generation, bookmark_cycle;
+  int32_t *bookmarks;              /* [n_resources] */
+  struct hr__kueue_assigned *room; /* [HR__KUEUE_MAX_REQUESTS] */
+};
+
+/* Held jobs of one class that may use the same pools, in the order in which they are served. */
+struct hr__kueue_held {
+  uint32_t class_, pools; /* pools: number of a set of pools */
+  uint32_t first, last, count;
+  uint32_t at; /* position in `active`, if it has jobs */
+  bool failed; /* no nodes were found since nodes became free last */
+};
+
+/* The queue of a job: a LocalQueue, or only a ClusterQueue. HR_NONE: none. */
+struct hr__kueue_destination {
+  uint32_t local_queue, queue;
+};
+
+/* A job that the next pass rejects. */
+struct hr__kueue_reject {
+  uint32_t job;
+  enum hr_reason reason;
+};
+
+/* Nodes of a pool that held jobs need. */
+struct hr__kueue_wanted {
+  uint64_t milli;       /* GPUs of jobs that fit on one node */
+  uint32_t nodes, jobs; /* nodes of gangs; jobs that need any node */
+};
+
+struct hr__kueue_engine {
+  struct hr_arena *arena;
+  const struct hr_trace *jobs;
+  const struct hr_cluster *cluster;
+  const struct hr_kueue_config *config;
+  struct hr_capacity_set *capacities;
+  struct hr_capacity *capacity; /* the present state */
+  /* Parameters */
+  bool keeps_work, manages;
+  int64_t grace_us, idle_release_us;
+  struct hr__kueue_ready_rules ready;
+  /* The world. Only its workloads and their usage change. */
+  struct hr__kueue_world world;
+  uint32_t gpu, cpu, memory;                                /* resources; HR_NONE: no job requests it */
+  uint32_t *mig;                                            /* by MIG profile of the trace: resource */
+  bool *is_excluded;                                        /* by resource: it needs no quota */
+  const struct hr_kueue_local_queue_config **local_configs; /* by local queue of the world */
+  struct hr__kueue_selector *selectors;                     /* by local queue of the world */
+  const struct hr_kueue_cluster_queue **queue_configs;      /* by queue of the world */
+  struct hr__kueue_destination default_queue;
+  uint64_t *flavor_pools; /* [flavor][pool_words] */
+  uint32_t n_pools, pool_words;
+  /* Classes */
+  struct hr__kueue_class *classes;
+  uint64_t *class_keys; /* see engine_jobs.c */
+  struct hr__hash class_at;
+  uint32_t n_classes, classes_capacity, class_keys_capacity;
+  struct hr__pair_map shapes;
+  /* Slots */
+  struct hr__kueue_slot *slots;
+  uint32_t n_slots, first_free;
+  uint32_t *slot_of;         /* by job: slot + 1; 0: none */
+  struct hr_job_tree timers; /* key: time; job: slot */
+  /* Held jobs */
+  struct hr__kueue_held *groups;
+  uint32_t n_groups, groups_capacity;
+  uint32_t *active, n_active, active_capacity; /* groups with jobs, in no order */
+  struct hr__pair_map group_at;
+  uint64_t *pool_sets; /* [set][pool_words] */
+  uint32_t n_pool_sets, pool_sets_capacity;
+  uint32_t n_held;
+  bool freed; /* nodes may have become free, or a job is held, since the last search for nodes */
+  /* Market */
+  int64_t *idle_us; /* by node: since when it has no job */
+  struct hr__deadline_fifo idle;
+  struct hr__kueue_wanted *wanted; /* by pool */
+  /* Cycles */
+  struct hr__kueue_cycle cycle;
+  struct hr__kueue_pending pending;
+  uint32_t *heads;
+  int64_t n_cycles;
+  bool changed;    /* something changed since the last cycle */
+  bool blocked;    /* an admission waits until all admitted jobs have started */
+  int64_t wake_us; /* last requested wake-up */
+  /* Admission fair sharing */
+  double *consumed, *penalty; /* [local queue][resource] */
+  double *weights;            /* by resource */
+  int64_t sampled_us;
+  struct hr__kueue_reject *rejects;
+  uint32_t n_rejects, rejects_capacity;
+  /* The pass */
+  const struct hr_view *view;
+  struct hr_moves *moves;
+  enum hr_status status;
+};
+
+/* ---- The world (engine_world.c) ------------------------------------------------------------------------ */
+
+/* Builds the world from the configuration and the trace. */
+enum hr_status hr__kueue_world_build(struct hr__kueue_engine *self, struct hr_error *error);
+/* The queue of a job; `queue` is HR_NONE if it is not listed and there is no default queue. */
+struct hr__kueue_destination hr__kueue_destination_of(const struct hr__kueue_engine *self, uint32_t job);
+/* The priority of a job: that of the priority class that it names, else that of the trace. */
+int64_t hr__kueue_priority_of(const struct hr__kueue_engine *self, uint32_t job);
+
+static inline bool hr__kueue_flavor_has_pool(const struct hr__kueue_engine *self, uint32_t flavor, uint32_t pool) {
+  return self->flavor_pools[(size_t)flavor * self->pool_words + pool / 64] >> pool % 64 & 1;
+}
+
+/* ---- Jobs (engine_jobs.c) ------------------------------------------------------------------------------ */
+
+/* Queues a submitted job. Sets `*reason` if the job can never be admitted; it then gets no slot. Returns false if
+   memory is exhausted. */
+bool hr__kueue_job_add(struct hr__kueue_engine *self, uint32_t job, enum hr_reason *reason);
+/* Frees the slot of a job whose workload is not listed. */
+void hr__kueue_job_remove(struct hr__kueue_engine *self, uint32_t slot);
+/* Sets the time at which something happens to a job; HR_NEVER_US: nothing. Returns false if memory is exhausted. */
+bool hr__kueue_timer_set(struct hr__kueue_engine *self, uint32_t slot, int64_t at_us);
+/* Takes the quota of a workload away, and lets inadmissible workloads try again. */
+void hr__kueue_release(struct hr__kueue_engine *self, uint32_t slot);
+/* Queues a workload without quota again. Returns false if memory is exhausted. */
+bool hr__kueue_queue_again(struct hr__kueue_engine *self, uint32_t slot);
+
+/* Sets the usage of a local queue from what it consumed and its penalties. */
+void hr__kueue_usage_refresh(struct hr__kueue_engine *self, uint32_t local_queue);
+/* Takes a sample of the usage of local queues if it is time. */
+void hr__kueue_sample(struct hr__kueue_engine *self);
+/* The time of the next sample; HR_NEVER_US: usage is not measured, or nothing is to be measured. */
+int64_t hr__kueue_next_sample(const struct hr__kueue_engine *self);
+
+/* The slot of a job; HR_NONE: none. */
+static inline uint32_t hr__kueue_slot_of(const struct hr__kueue_engine *self, hr_job job) {
+  return self->slot_of[job.id] - 1;
+}
+
+/* ---- Pods (engine_pods.c) ------------------------------------------------------------------------------ */
+
+/* The workload is admitted: its pods wait for nodes. `front`: before others of its group. Returns false if memory is
+   exhausted. */
+bool hr__kueue_hold(struct hr__kueue_engine *self, uint32_t slot, bool front);
+/* The workload is evicted while its pods wait for nodes. */
+void hr__kueue_unhold(struct hr__kueue_engine *self, uint32_t slot);
+/* Starts held jobs that find nodes. */
+void hr__kueue_place_all(struct hr__kueue_engine *self);
+/* Requests nodes of elastic pools for held jobs, and releases nodes that have been idle for the minimum time. */
+void hr__kueue_scale(struct hr__kueue_engine *self);
+/* The pods of a job have left their nodes. Returns false if memory is exhausted. */
+bool hr__kueue_pods_left(struct hr__kueue_engine *self, hr_job job, const struct hr_placement *placement);
+/* A node came up, has notice, or is gone. Returns false if memory is exhausted. */
+bool hr__kueue_node_changed(struct hr__kueue_engine *self, const struct hr_event *event);
+/* What the pods of a job need now. */
+struct hr_need hr__kueue_need_of(const struct hr__kueue_engine *self, uint32_t slot);
+
+#endif

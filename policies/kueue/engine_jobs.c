@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Jobs as workloads of Kueue: classes of equal requests, slots, timers, and the way back into a queue.
+ *
+ * A job is a workload with one pod set: one pod per task, or, if a task requests more GPUs than any node has, as many
+ * pods as the engine splits it into. The arrays of slots and workloads double when they are full; what a slot points to
+ * is allocated once per doubling and never moves.
+ */
+
+#include "policies/kueue/engine.h"
+
+#include <string.h>
+
+#define MIB INT64_C(1048576)
+
+enum { FIRST_SLOTS = 256, N_CLASS_KEYS = 7 };
+
+/* ---- Classes -------------------------------------------------------------------------------------------- */
+
+static uint32_t gcd(uint32_t a, uint32_t b) {
+  while (b) {
+    uint32_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+/* The largest number of GPUs of a node that the job accepts. */
+static uint32_t largest_node(const struct hr__kueue_engine *self, uint32_t accept_class) {
+  uint32_t most = 0;
+  for (uint32_t p = 0; p < self->n_pools; p++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(self->cluster, (hr_pool){p});
+    if (spec->nodes && hr_cluster_accepts(self->cluster, accept_class, (hr_pool){p}) && spec->gpus_per_node > most)
+      most = spec->gpus_per_node;
+  }
+  return most;
+}
+
+/* The tasks of a job as the engine places them. */
+static struct hr_request request_of(const struct hr__kueue_engine *self, uint32_t job, const struct hr_need *need) {
+  const struct hr_trace *jobs = self->jobs;
+  if (need->request != HR_NONE) return hr_cluster_requests(self->cluster)->request[need->request];
+  uint32_t tasks = jobs->tasks && jobs->tasks[job] ? jobs->tasks[job] : 1, gpus = jobs->gpus[job] / tasks;
+  uint32_t most = largest_node(self, need->accept_class);
+  struct hr_request request = {.tasks = tasks,
+                               .gpus = gpus,
+                               .gpu_milli = HR_WHOLE_GPU_MILLI,
+                               .cpu_milli = jobs->cpu_milli ? jobs->cpu_milli[job] : 0,
+                               .mem_mib = jobs->mem_mib ? jobs->mem_mib[job] : 0};
+  if (!most || gpus <= most) return request;
+  request.gpus = gcd(gpus, most);
+  uint32_t parts = gpus / request.gpus;
+  request.tasks *= parts;
+  request.cpu_milli = (request.cpu_milli + parts - 1) / parts;
+  request.mem_mib = (request.mem_mib + parts - 1) / parts;
+  return request;
+}
+
+static uint32_t profile_of(const struct hr__kueue_engine *self, uint32_t job) {
+  return self->jobs->mig_profile ? self->jobs->mig_profile[job] : HR_NONE;
+}
+
+static void add_request(const struct hr__kueue_engine *self, struct hr__kueue_amount *items, uint32_t *count,
+                        uint32_t resource, int64_t amount) {
+  if (resource == HR_NONE || amount <= 0 || self->is_excluded[resource]) return;
+  uint32_t at = (*count)++;
+  for (; at > 0 && items[at - 1].resource > resource; at--) items[at] = items[at - 1];
+  items[at] = (struct hr__kueue_amount){resource, amount};
+}
+
+static bool set_requests(struct hr__kueue_engine *self, uint32_t job, struct hr__kueue_class *class_) {
+  struct hr_request request = request_of(self, job, &class_->need);
+  uint32_t profile = profile_of(self, job), count = 0;
+  struct hr__kueue_amount *items = hr_arena_alloc(self->arena, HR__KUEUE_MAX_REQUESTS * sizeof *items);
+  if (!items) return false;
+  class_->pods = request.tasks ? request.tasks : 1;
+  if (profile != HR_NONE)
+    add_request(self, items, &count, self->mig[profile], request.gpus);
+  else
+    add_request(self, items, &count, self->gpu, (int64_t)request.gpus * request.gpu_milli);
+  add_request(self, items, &count, self->cpu, request.cpu_milli);
+  add_request(self, items, &count, self->memory, hr__kueue_times((int64_t)request.mem_mib, MIB));
+  class_->requests = (struct hr__kueue_amounts){items, count};
+  return true;
+}
+
+/* Finds out in which flavors the pods can run at all. */
+static bool set_suits(struct hr__kueue_engine *self, struct hr__kueue_class *class_) {
+  bool *suits = hr_arena_alloc(self->arena, (size_t)self->world.n_flavors + 1);
+  if (!suits) return false;
+  for (uint32_t flavor = 0; flavor < self->world.n_flavors; flavor++) {
+    suits[flavor] = class_->needs_no_node;
+    for (uint32_t p = 0; p < self->n_pools && !suits[flavor]; p++)
+      suits[flavor] = hr__kueue_flavor_has_pool(self, flavor, p) &&
+                      hr_capacity_min_nodes(self->capacities, &class_->need, (hr_pool){p}) != HR_NONE;
+  }
+  class_->suits = suits;
+  return true;
+}
+
+static bool make_room_for_class(struct hr__kueue_engine *self) {
+  if (self->n_classes < self->classes_capacity) return true;
+  uint32_t capacity = self->classes_capacity;
+  struct hr__kueue_class *classes = hr_arena_grown(self->arena, self->classes, &capacity, sizeof *classes);
+  uint64_t *keys =
+      hr_arena_grown(self->arena, self->class_keys, &self->class_keys_capacity, N_CLASS_KEYS * sizeof *keys);
+  if (!classes || !keys) return false;
+  self->classes = classes;
+  self->class_keys = keys;
+  self->classes_capacity = capacity;
+  return true;
+}
+
+/* Adds the class of a job. Returns HR_NONE if memory is exhausted. */
+static uint32_t add_class(struct hr__kueue_engine *self, uint32_t job, const struct hr_need *need, uint32_t hash,
+                          const uint64_t *key) {
+  if (!make_room_for_class(self)) return HR_NONE;
+  struct hr__kueue_class *class_ = &self->classes[self->n_classes];
+  *class_ = (struct hr__kueue_class){.need = *need, .needs_no_node = hr_need_is_empty(self->cluster, need)};
+  if (!set_requests(self, job, class_) || !set_suits(self, class_) ||
+      !hr__hash_add(&self->class_at, self->arena, hash, self->n_classes))
+    return HR_NONE;
+  memcpy(self->class_keys + (size_t)self->n_classes * N_CLASS_KEYS, key, N_CLASS_KEYS * sizeof *key);
+  return self->n_classes++;
+}
+
+static uint32_t class_of(struct hr__kueue_engine *self, uint32_t job) {
+  const struct hr_trace *jobs = self->jobs;
+  struct hr_need need = hr_need_of(self->cluster, jobs, (hr_job){job});
+  need.preferred = hr_cluster_locality(self->cluster, (hr_job){job}).until_us != HR_NEVER_US;
+  const uint64_t key[N_CLASS_KEYS] = {(uint64_t)jobs->gpus[job] << 32 | (jobs->tasks ? jobs->tasks[job] : 1),
+                                      jobs->cpu_milli ? jobs->cpu_milli[job] : 0,
+                                      jobs->mem_mib ? jobs->mem_mib[job] : 0,
+                                      profile_of(self, job),
+                                      need.accept_class,
+                                      need.request,
+                                      (uint64_t)need.tier << 1 | need.preferred};
+  uint64_t digest = HR__DIGEST_SEED;
+  for (int i = 0; i < N_CLASS_KEYS; i++) digest = hr__digest_add(digest, key[i]);
+  uint32_t hash = hr__hash_u64(digest);
+  struct hr__hash_cursor at;
+  for (uint32_t i = hr__hash_first(&self->class_at, hash, &at); i != HR_NONE; i = hr__hash_next(&self->class_at, &at))
+    if (memcmp(self->class_keys + (size_t)i * N_CLASS_KEYS, key, sizeof key) == 0) return i;
+  return add_class(self, job, &need, hash, key);
+}
+
+/* ---- Jobs that can never be admitted -------------------------------------------------------------------- */
+
+/* Whether some flavor of a group could provide all that a workload requests of the group. */
+static bool group_suffices(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload,
+                           const struct hr__kueue_group *group) {
+  const struct hr__kueue_pod_set *pod_set = &workload->pod_sets[0];
+  for (uint32_t i = 0; i < group->n_flavors; i++) {
+    uint32_t flavor = group->flavors[i];
+    bool fits = workload->suits[flavor] && hr__kueue_flavor_matches(&self->world, workload->queue, pod_set, flavor);
+    for (uint32_t k = 0; k < pod_set->requests.count && fits; k++) {
+      uint32_t resource = pod_set->requests.items[k].resource, pair = hr__kueue_pair(&self->world, flavor, resource);
+      if (hr__kueue_group_of(&self->world.queues[workload->queue], resource) != group) continue;
+      fits = hr__kueue_times(pod_set->requests.items[k].amount, pod_set->count) <=
+             hr__kueue_potential(&self->world.tree, workload->queue, pair);
+    }
+    if (fits) return true;
+  }
+  return false;
+}
+
+static bool may_ever_fit(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload) {
+  const struct hr__kueue_pod_set *pod_set = &workload->pod_sets[0];
+  for (uint32_t k = 0; k < pod_set->requests.count; k++) {
+    const struct hr__kueue_group *group =
+        hr__kueue_group_of(&self->world.queues[workload->queue], pod_set->requests.items[k].resource);
+    if (!group || !group_suffices(self, workload, group)) return false;
+  }
+  return true;
+}
+
+/* Whether a queue admits jobs of a local queue at all. */
+static bool is_open(const struct hr__kueue_engine *self, struct hr__kueue_destination destination) {
+  if (destination.queue == HR_NONE || self->world.queues[destination.queue].inactive) return false;
+  if (destination.local_queue == HR_NONE) return true;
+  const struct hr_kueue_local_queue_config *local = self->local_configs[destination.local_queue];
+  const struct hr_kueue_cluster_queue *queue = self->queue_configs[destination.queue];
+  bool selected = queue->n_namespaces == 0;
+  for (uint32_t i = 0; i < queue->n_namespaces; i++) selected |= strcmp(queue->namespaces[i], local->name_space) == 0;
+  return selected && local->stop_policy == HR_KUEUE_STOP_NONE;
+}
+
+/* ---- Slots ---------------------------------------------------------------------------------------------- */
+
+/* What the slots point to. */
+struct slot_memory {
+  struct hr__kueue_pod_set *pod_sets;
+  struct hr__kueue_usage *usage;
+  struct hr__kueue_assigned *room;
+  int32_t *bookmarks;
+};
+
+static bool allocate_memory(struct hr__kueue_engine *self, size_t count, struct slot_memory *memory) {
+  memory->pod_sets = hr_arena_alloc(self->arena, count * sizeof *memory->pod_sets);
+  memory->usage = hr_arena_alloc(self->arena, count * HR__KUEUE_MAX_REQUESTS * sizeof *memory->usage);
+  memory->room = hr_arena_alloc(self->arena, count * HR__KUEUE_MAX_REQUESTS * sizeof *memory->room);
+  memory->bookmarks = hr_arena_alloc(self->arena, count * self->world.n_resources * sizeof *memory->bookmarks);
+  return memory->pod_sets && memory->usage && memory->room && memory->bookmarks;
+}
+
+static bool grow(struct hr__kueue_engine *self) {
+  uint32_t before = self->n_slots, after = before ? 2 * before : (uint32_t)FIRST_SLOTS;
+  struct slot_memory memory;
+  struct hr__kueue_workload *workloads = hr_arena_alloc(self->arena, (after + (size_t)1) * sizeof *workloads);
+  struct hr__kueue_slot *slots = hr_arena_alloc(self->arena, (after + (size_t)1) * sizeof *slots);
+  if (!workloads || !slots || !allocate_memory(self, after - before, &memory)) return false;
+  if (before) {
+    memcpy(workloads, self->world.workloads, before * sizeof *workloads);
+    memcpy(slots, self->slots, before * sizeof *slots);
+  }
+  for (uint32_t i = after; i-- > before; self->first_free = i) {
+    size_t k = i - before;
+    workloads[i] = (struct hr__kueue_workload){
+        .pod_sets = &memory.pod_sets[k], .n_pod_sets = 1, .usage = &memory.usage[k * HR__KUEUE_MAX_REQUESTS]};
+    slots[i] = (struct hr__kueue_slot){.next = self->first_free,
+                                       .room = &memory.room[k * HR__KUEUE_MAX_REQUESTS],
+                                       .bookmarks = &memory.bookmarks[k * self->world.n_resources]};
+  }
+  self->world.workloads = workloads;
+  self->slots = slots;
+  self->n_slots = self->world.n_workloads = after;
+  bool ok = before ? hr__kueue_pending_grow(&self->pending, before)
+                   : hr__kueue_pending_begin(&self->pending, self->arena, &self->world);
+  return ok && hr__kueue_cycle_begin(&self->cycle, self->arena, &self->world, self->world.tree.n_queues);
+}
+
+static void fill_workload(struct hr__kueue_engine *self, uint32_t slot, uint32_t job, uint32_t class_id,
+                          struct hr__kueue_destination destination) {
+  struct hr__kueue_workload *workload = &self->world.workloads[slot];
+  const struct hr__kueue_class *class_ = &self->classes[class_id];
+  struct hr__kueue_pod_set *pod_set = workload->pod_sets;
+  struct hr__kueue_usage *usage = workload->usage;
+  *pod_set = (struct hr__kueue_pod_set){
+      .name = "main", .count = class_->pods, .min_count = -1, .requests = class_->requests, .group = HR_NONE};
+  if (destination.local_queue != HR_NONE) pod_set->selector = self->selectors[destination.local_queue];
+  *workload =
+      (struct hr__kueue_workload){.queue = destination.queue,
+                                  .local_queue = destination.local_queue,
+                                  .priority = hr__kueue_priority_of(self, job),
+                                  .created_us = self->world.now_us,
+                                  .queue_us = self->world.now_us,
+                                  .reserved_us = HR__KUEUE_NO_TIME,
+                                  .uid_rank = job,
+                                  .variant_of = HR_NONE,
+                                  .keeps_quota = self->jobs->flags && self->jobs->flags[job] & HR_JOB_NOT_INTERRUPTIBLE,
+                                  .pod_sets = pod_set,
+                                  .n_pod_sets = 1,
+                                  .usage = usage,
+                                  .suits = class_->suits};
+}
+
+static void fill_slot(struct hr__kueue_engine *self, uint32_t slot, uint32_t job, uint32_t class_id) {
+  struct hr__kueue_slot *at = &self->slots[slot];
+  *at = (struct hr__kueue_slot){
+      .job = job,
+      .class_ = class_id,
+      .group = HR_NONE,
+      .phase = HR__KUEUE_QUEUED,
+      .timer_us = HR_NEVER_US,
+      .history = {.created_us = self->world.now_us, .evicted_us = HR__KUEUE_NO_TIME, .preempted_us = HR__KUEUE_NO_TIME},
+      .requeue = {-1, HR__KUEUE_NO_TIME},
+      .bookmarks = at->bookmarks,
+      .room = at->room};
+}
+
+/* Workloads of the same pods and priority have the same shape, if they also ask the same of nodes. */
+static bool set_shape(struct hr__kueue_engine *self, uint32_t slot) {
+  const struct hr__kueue_workload *workload = &self->world.workloads[slot];
+  uint32_t local = workload->local_queue;
+  bool by_local = local != HR_NONE && (self->world.queues[workload->queue].usage_based ||
+                                       self->selectors[local].labels.count || self->selectors[local].tolerations.count);
+  struct hr__pair pair = {(uint64_t)(uint32_t)workload->priority << 32 | self->slots[slot].class_,
+                          by_local ? (uint64_t)local + 1 : 0};
+  uint32_t shape = hr__pair_map_find(&self->shapes, pair);
+  if (shape == HR_NONE) {
+    shape = self->shapes.count;
+    if (!hr__pair_map_add(&self->shapes, self->arena, pair, shape)) return false;
+  }
+  self->pending.shape[slot] = shape;
+  return true;
+}
+
+bool hr__kueue_job_add(struct hr__kueue_engine *self, uint32_t job, enum hr_reason *reason) {
+  struct hr__kueue_destination destination = hr__kueue_destination_of(self, job);
+  if (!is_open(self, destination)) {
+    *reason = HR_REASON_NO_QUEUE;
+    return true;
+  }
+  uint32_t class_id = class_of(self, job);
+  if (class_id == HR_NONE) return false;
+  *reason = hr_capacity_never_fits(self->capacities, &self->classes[class_id].need);
+  if (*reason != HR_REASON_NONE) return true;
+  if (self->first_free == HR_NONE && !grow(self)) return false;
+  uint32_t slot = self->first_free;
+  uint32_t next = self->slots[slot].next;
+  fill_workload(self, slot, job, class_id, destination);
+  if (!may_ever_fit(self, &self->world.workloads[slot])) {
+    *reason = HR_REASON_OVER_QUOTA;
+    return true;
+  }
+  self->first_free = next;
+  fill_slot(self, slot, job, class_id);
+  self->slot_of[job] = slot + 1;
+  self->pending.requeue_us[slot] = HR__KUEUE_NO_TIME;
+  self->changed = true;
+  return set_shape(self, slot) && hr__kueue_pending_add(&self->pending, slot);
+}
+
+void hr__kueue_job_remove(struct hr__kueue_engine *self, uint32_t slot) {
+  hr__kueue_timer_set(self, slot, HR_NEVER_US);
+  hr__kueue_pending_remove(&self->pending, slot);
+  self->slot_of[self->slots[slot].job] = 0;
+  self->slots[slot].phase = HR__KUEUE_NO_JOB;
+  self->slots[slot].next = self->first_free;
+  self->first_free = slot;
+}
+
+/* ---- Timers --------------------------------------------------------------------------------------------- */
+
+bool hr__kueue_timer_set(struct hr__kueue_engine *self, uint32_t slot, int64_t at_us) {
+  struct hr__kueue_slot *at = &self->slots[slot];
+  if (at->timer_us == at_us) return true;
+  if (at->timer_us != HR_NEVER_US) hr_job_tree_remove(&self->timers, at->timer_us, (hr_job){slot});
+  at->timer_us = at_us;
+  return at_us == HR_NEVER_US || hr_job_tree_insert(&self->timers, (struct hr_job_entry){.key = at_us, .job = {slot}});
+}
+
+/* ---- Quota ---------------------------------------------------------------------------------------------- */
+
+void hr__kueue_release(struct hr__kueue_engine *self, uint32_t slot) {
+  struct hr__kueue_workload *workload = &self->world.workloads[slot];
+  hr__kueue_unlist(&self->world, slot);
+  workload->reserved = workload->admitted = workload->evicted = false;
+  workload->reserved_us = HR__KUEUE_NO_TIME;
+  workload->pod_sets[0].n_assigned = 0;
+  workload->pod_sets[0].placement = NULL;
+  self->world.queues[workload->queue].generation++;
+  hr__kueue_pending_return(&self->pending, workload->queue);
+  self->changed = true;
+}
+
+bool hr__kueue_queue_again(struct hr__kueue_engine *self, uint32_t slot) {
+  struct hr__kueue_slot *at = &self->slots[slot];
+  struct hr__kueue_workload *workload = &self->world.workloads[slot];
+  bool by_creation =
+      self->config && self->config->wait_for_pods_ready.requeuing_strategy.timestamp == HR_KUEUE_BY_CREATION;
+  at->phase = HR__KUEUE_QUEUED;
+  at->was_ready = at->has_bookmarks = false;
+  at->reason = HR__KUEUE_NO_REASON;
+  workload->queue_us =
+      hr__kueue_queue_time(&at->history, by_creation, hr__kueue_has_gate(&self->world, HR__KUEUE_BIT_PRIORITY_SORTING));
+  self->pending.requeue_us[slot] = at->requeue.at_us;
+  self->changed = true;
+  bool waits = at->requeue.at_us > self->world.now_us;
+  return hr__kueue_timer_set(self, slot, waits ? at->requeue.at_us : HR_NEVER_US) &&
+         hr__kueue_pending_add(&self->pending, slot);
+}
+
+/* ---- Usage of local queues ------------------------------------------------------------------------------ */
+
+void hr__kueue_usage_refresh(struct hr__kueue_engine *self, uint32_t local_queue) {
+  struct hr__kueue_local_queue *queue = &self->world.local_queues[local_queue];
+  const struct hr__kueue_world *world = &self->world;
+  double sum = 0;
+  for (uint32_t i = 0; i < world->n_resources; i++) {
+    size_t at = (size_t)local_queue * world->n_resources + i;
+    sum +=
+        self->weights[i] * (self->consumed[at] + self->penalty[at]) / (i == self->cpu || i == self->gpu ? 1000.0 : 1.0);
+  }
+  queue->usage = queue->weight > 0 ? sum / queue->weight : (double)INFINITY;
+}
+
+/* Adds what the workloads with quota use, weighted with the part of a sample. */
+static void add_present_usage(struct hr__kueue_engine *self, double part) {
+  for (uint32_t slot = 0; slot < self->n_slots; slot++) {
+    const struct hr__kueue_workload *workload = &self->world.workloads[slot];
+    if (self->slots[slot].phase <= HR__KUEUE_QUEUED || workload->local_queue == HR_NONE) continue;
+    for (uint32_t i = 0; i < workload->n_usage; i++)
+      self->consumed[(size_t)workload->local_queue * self->world.n_resources +
+                     workload->usage[i].pair % self->world.n_resources] += part * (double)workload->usage[i].amount;
+  }
+}
+
+int64_t hr__kueue_next_sample(const struct hr__kueue_engine *self) {
+  if (!self->world.admission_fair_sharing || self->view->n_waiting + self->view->n_running == 0) return HR_NEVER_US;
+  return self->sampled_us + self->config->admission_fair_sharing.usage_sampling_interval_us;
+}
+
+void hr__kueue_sample(struct hr__kueue_engine *self) {
+  if (hr__kueue_next_sample(self) > self->world.now_us) return;
+  const struct hr_kueue_admission_fair_sharing *rules = &self->config->admission_fair_sharing;
+  int64_t elapsed_us = self->world.now_us - self->sampled_us;
+  double part = rules->usage_half_life_us > 0 ? hr__kueue_decay_part(elapsed_us, rules->usage_half_life_us) : 1;
+  size_t cells = (size_t)self->world.n_local_queues * self->world.n_resources;
+  for (size_t i = 0; i < cells; i++) {
+    self->consumed[i] *= 1 - part;
+    self->penalty[i] = 0;
+  }
+  add_present_usage(self, part);
+  for (uint32_t i = 0; i < self->world.n_local_queues; i++) hr__kueue_usage_refresh(self, i);
+  self->sampled_us = self->world.now_us;
+  for (uint32_t i = 0; i < self->world.tree.n_queues; i++) hr__kueue_pending_reorder(&self->pending, i);
+  self->changed = true;
+}

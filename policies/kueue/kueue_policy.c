@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The policy `kueue`: runs scheduling cycles when something has changed, and carries out what they decide.
+ *
+ * Cycles take no time. They are repeated at an instant until a cycle neither admits nor preempts nor parks a workload:
+ * the next cycle would then have the same heads and the same state, and Kueue would do the same until the next event.
+ * After the cycles, held jobs are placed on nodes.
+ *
+ * Source: pkg/scheduler/scheduler.go and pkg/controller/core/workload_controller.go of kubernetes-sigs/kueue.
+ */
+
+#include "headroom/unstable/systems.h"
+#include "policies/kueue/engine.h"
+#include "policies/queue/params.h"
+
+#include <string.h>
+
+enum { PARAM_PLACEMENT, PARAM_PREEMPTED, PARAM_GRACE, PARAM_MARKET, PARAM_IDLE_RELEASE };
+
+static const char *const preempted_names[] = {"requeue", "checkpoint", NULL};
+static const char *const market_names[] = {"autoscale", "static", NULL};
+
+#define MAX_PARAM_S 31536000.0
+
+static const struct hr_param params[] = {
+    {.key = "placement",
+     .type = HR_PARAM_CHOICE,
+     .fallback = "worst-fit",
+     .choices = hr__placement_names,
+     .help = "rule by which pods are placed on the nodes of their flavor; worst-fit: as kube-scheduler by default"},
+    {.key = "preempted",
+     .type = HR_PARAM_CHOICE,
+     .fallback = "requeue",
+     .choices = preempted_names,
+     .help = "what a preempted job loses: the work since its last checkpoint (requeue), or nothing (checkpoint)"},
+    {.key = "grace_s",
+     .type = HR_PARAM_REAL,
+     .fallback = "0",
+     .max = MAX_PARAM_S,
+     .help = "time that the pods of a preempted job have to end",
+     .advanced = true},
+    {.key = "market",
+     .type = HR_PARAM_CHOICE,
+     .fallback = "autoscale",
+     .choices = market_names,
+     .help = "autoscale: nodes of elastic pools are requested for admitted jobs; static: always",
+     .advanced = true},
+    {.key = "idle_release_s",
+     .type = HR_PARAM_REAL,
+     .fallback = "600",
+     .min = 1,
+     .max = MAX_PARAM_S,
+     .help = "idle time after which the autoscaler releases a node",
+     .advanced = true},
+    {0}};
+
+/* ---- Creation ------------------------------------------------------------------------------------------- */
+
+static int64_t us_of(const struct hr_policy_env *env, int param) {
+  return (int64_t)(env->params[param].real * (double)HR_SECOND_US + 0.5);
+}
+
+static bool has_elastic_pool(const struct hr_cluster *cluster) {
+  for (uint32_t p = 0; p < hr_cluster_pools(cluster); p++)
+    if (hr_market_is_elastic(hr_cluster_pool_spec(cluster, (hr_pool){p})->market.market)) return true;
+  return false;
+}
+
+static uint32_t count_nodes(const struct hr_cluster *cluster) {
+  uint32_t count = 0;
+  for (uint32_t p = 0; p < hr_cluster_pools(cluster); p++) count += hr_cluster_pool_spec(cluster, (hr_pool){p})->nodes;
+  return count;
+}
+
+static bool allocate(struct hr__kueue_engine *self, const struct hr_policy_env *env) {
+  self->slot_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *self->slot_of);
+  self->idle_us = hr_arena_alloc(env->arena, ((size_t)count_nodes(env->cluster) + 1) * sizeof *self->idle_us);
+  self->wanted = hr_arena_alloc(env->arena, ((size_t)hr_cluster_pools(env->cluster) + 1) * sizeof *self->wanted);
+  self->heads = hr_arena_alloc(env->arena, ((size_t)self->world.tree.n_queues + 1) * sizeof *self->heads);
+  self->timers.store = hr_tree_store_create(env->arena);
+  return self->slot_of && self->idle_us && self->wanted && self->heads && self->timers.store;
+}
+
+static enum hr_status create(const struct hr_policy_env *env, void **state, struct hr_error *error) {
+  struct hr__kueue_engine *self = hr_arena_alloc(env->arena, sizeof *self);
+  if (!(*state = self)) return HR_NO_MEMORY;
+  *self = (struct hr__kueue_engine){.arena = env->arena,
+                                    .jobs = env->jobs,
+                                    .cluster = env->cluster,
+                                    .config = env->systems ? env->systems->kueue : NULL,
+                                    .keeps_work = env->params[PARAM_PREEMPTED].integer == 1,
+                                    .grace_us = us_of(env, PARAM_GRACE),
+                                    .idle_release_us = us_of(env, PARAM_IDLE_RELEASE),
+                                    .first_free = HR_NONE,
+                                    .wake_us = HR_NEVER_US};
+  self->manages = env->params[PARAM_MARKET].integer == 0 && has_elastic_pool(env->cluster);
+  const struct hr_capacity_config capacity = {.arena = env->arena,
+                                              .cluster = env->cluster,
+                                              .rule = hr__placement_names[env->params[PARAM_PLACEMENT].integer],
+                                              .seed = env->seed};
+  enum hr_status status = hr_capacity_set_create(&capacity, &self->capacities, error);
+  if (status == HR_OK) status = hr__kueue_world_build(self, error);
+  if (status != HR_OK) return status;
+  self->capacity = hr_capacity_present(self->capacities);
+  return allocate(self, env) ? HR_OK : HR_NO_MEMORY;
+}
+
+static uint32_t abilities(void *state) {
+  const struct hr__kueue_engine *self = state;
+  return HR_POLICY_PREEMPTS | HR_POLICY_KEEPS_WITHIN | HR_POLICY_REASONS_BY_JOB |
+         (self->manages ? (uint32_t)HR_POLICY_MANAGES_CAPACITY : 0);
+}
+
+/* ---- Admission ------------------------------------------------------------------------------------------ */
+
+/* When the pods of an admitted job must be ready; HR_NEVER_US: no limit. */
+static int64_t ready_deadline(const struct hr__kueue_engine *self, uint32_t slot) {
+  const struct hr__kueue_slot *at = &self->slots[slot];
+  int64_t limit_us = at->was_ready ? self->ready.recovery_timeout_us : self->ready.timeout_us;
+  return limit_us == HR__KUEUE_NO_TIME ? HR_NEVER_US : at->since_us + limit_us;
+}
+
+/* The next time at which something happens to a held job: its deadline, or the end of its requirement on locality. */
+static bool set_held_timer(struct hr__kueue_engine *self, uint32_t slot) {
+  int64_t at_us = ready_deadline(self, slot);
+  int64_t until_us = hr_cluster_locality(self->cluster, (hr_job){self->slots[slot].job}).until_us;
+  if (until_us > self->world.now_us && until_us < at_us) at_us = until_us;
+  return hr__kueue_timer_set(self, slot, at_us);
+}
+
+/* The workload is admitted: its pods are created. */
+static void create_pods(struct hr__kueue_engine *self, uint32_t slot) {
+  self->world.workloads[slot].admitted = true;
+  self->slots[slot].since_us = self->world.now_us;
+  self->slots[slot].was_ready = false;
+  if (!hr__kueue_hold(self, slot, false) || !set_held_timer(self, slot)) self->status = HR_NO_MEMORY;
+}
+
+static int64_t delay_of(const struct hr__kueue_engine *self, const char *check) {
+  for (uint32_t i = 0; i < self->config->n_admission_checks; i++)
+    if (strcmp(self->config->admission_checks[i].name, check) == 0) return self->config->admission_checks[i].delay_us;
+  return 0;
+}
+
+static bool check_applies(const struct hr__kueue_engine *self, const struct hr_kueue_check_use *use, uint32_t slot) {
+  const struct hr__kueue_pod_set *pod_set = &self->world.workloads[slot].pod_sets[0];
+  for (uint32_t i = 0; i < use->n_on_flavors; i++)
+    for (uint32_t k = 0; k < pod_set->n_assigned; k++)
+      if (strcmp(self->world.flavors[pod_set->assigned[k].flavor].name, use->on_flavors[i]) == 0) return true;
+  return use->n_on_flavors == 0;
+}
+
+/* The time that the admission checks of a workload with quota take. */
+static int64_t check_delay(const struct hr__kueue_engine *self, uint32_t slot) {
+  const struct hr_kueue_cluster_queue *queue =
+      self->config ? self->queue_configs[self->world.workloads[slot].queue] : NULL;
+  int64_t longest = 0;
+  for (uint32_t i = 0; queue && i < queue->n_admission_checks; i++) {
+    if (!check_applies(self, &queue->admission_checks[i], slot)) continue;
+    int64_t delay_us = delay_of(self, queue->admission_checks[i].name);
+    if (delay_us > longest) longest = delay_us;
+  }
+  return longest;
+}
+
+/* Charges the local queue of a workload for its admission until the next sample of usage. */
+static void charge(struct hr__kueue_engine *self, uint32_t slot) {
+  const struct hr__kueue_workload *workload = &self->world.workloads[slot];
+  if (!self->world.admission_fair_sharing || workload->local_queue == HR_NONE) return;
+  const struct hr_kueue_admission_fair_sharing *rules = &self->config->admission_fair_sharing;
+  double part = hr__kueue_decay_part(rules->usage_sampling_interval_us, rules->usage_half_life_us);
+  for (uint32_t i = 0; i < workload->n_usage; i++) {
+    uint32_t resource = workload->usage[i].pair % self->world.n_resources;
+    self->penalty[(size_t)workload->local_queue * self->world.n_resources + resource] +=
+        part * (double)workload->usage[i].amount;
+  }
+  hr__kueue_usage_refresh(self, workload->local_queue);
+  hr__kueue_pending_reorder(&self->pending, workload->queue);
+}
+
+static void admit(struct hr__kueue_engine *self, const struct hr__kueue_entry *entry) {
+  uint32_t slot = entry->workload;
+  struct hr__kueue_slot *at = &self->slots[slot];
+  hr__kueue_pending_remove(&self->pending, slot);
+  hr__kueue_give_quota(&self->world, slot, &entry->assignment, at->room);
+  at->has_bookmarks = false;
+  at->reason = HR__KUEUE_NO_REASON;
+  charge(self, slot);
+  int64_t delay_us = check_delay(self, slot);
+  if (delay_us == 0) {
+    create_pods(self, slot);
+    return;
+  }
+  at->phase = HR__KUEUE_CHECKING;
+  if (!hr__kueue_timer_set(self, slot, self->world.now_us + delay_us)) self->status = HR_NO_MEMORY;
+}
+
+/* ---- Eviction ------------------------------------------------------------------------------------------- */
+
+static void queue_evicted(struct hr__kueue_engine *self, uint32_t slot) {
+  hr__kueue_release(self, slot);
+  if (!hr__kueue_queue_again(self, slot)) self->status = HR_NO_MEMORY;
+}
+
+/* Stops the job of an evicted workload now. */
+static void stop(struct hr__kueue_engine *self, uint32_t slot) {
+  hr_job job = {self->slots[slot].job};
+  struct hr_slice one;
+  struct hr_placement placement = hr_view_placement(self->view, job, &one);
+  self->status = self->keeps_work ? hr_moves_preempt(self->moves, job, HR_REASON_PREEMPTED)
+                                  : hr_moves_requeue(self->moves, job, HR_REASON_PREEMPTED);
+  if (self->status != HR_OK) return;
+  if (!hr__kueue_pods_left(self, job, &placement)) self->status = HR_NO_MEMORY;
+  if (self->status == HR_OK) queue_evicted(self, slot);
+}
+
+/* A started job leaves at once, or after its grace period. A job that was started at this instant leaves with the next
+   one. */
+static void leave(struct hr__kueue_engine *self, uint32_t slot) {
+  struct hr__kueue_slot *at = &self->slots[slot];
+  bool is_new = at->since_us == self->world.now_us;
+  if (self->grace_us == 0 && !is_new) {
+    stop(self, slot);
+    return;
+  }
+  at->phase = HR__KUEUE_LEAVING;
+  self->world.workloads[slot].evicted = true;
+  if (is_new)
+    self->status = hr__kueue_timer_set(self, slot, self->world.now_us + 1) ? HR_OK : HR_NO_MEMORY;
+  else
+    self->status =
+        hr_moves_notice(self->moves, (hr_job){at->job}, self->world.now_us + self->grace_us, self->keeps_work);
+}
+
+/* Evicts a workload for another one. Returns whether it was not being evicted before. */
+static bool preempt(struct hr__kueue_engine *self, const struct hr__kueue_target *target) {
+  uint32_t slot = target->workload;
+  struct hr__kueue_slot *at = &self->slots[slot];
+  if (at->phase == HR__KUEUE_LEAVING) return false;
+  at->history.preempted_us = at->history.evicted_us = self->world.now_us;
+  at->history.evicted_by_timeout = false;
+  at->history.reclaimed_while_borrowing = target->cause == HR__KUEUE_RECLAIM_WHILE_BORROWING;
+  if (at->phase == HR__KUEUE_STARTED) {
+    leave(self, slot);
+    return true;
+  }
+  if (at->phase == HR__KUEUE_HELD) hr__kueue_unhold(self, slot);
+  queue_evicted(self, slot);
+  return true;
+}
+
+/* ---- Cycles --------------------------------------------------------------------------------------------- */
+
+/* Sets the bookmarks of the last attempt, if they still count. */
+static void use_bookmarks(struct hr__kueue_engine *self, uint32_t slot) {
+  struct hr__kueue_slot *at = &self->slots[slot];
+  struct hr__kueue_workload *workload = &self->world.workloads[slot];
+  if (at->has_bookmarks && hr__kueue_bookmark_is_outdated(self->world.gates, at->bookmark_generation,
+                                                          self->world.queues[workload->queue].generation,
+                                                          at->bookmark_cycle, self->n_cycles, true, true))
+    at->has_bookmarks = false;
+  workload->tried = at->has_bookmarks ? at->bookmarks : NULL;
+}
+
+static uint32_t take_heads(struct hr__kueue_engine *self) {
+  uint32_t n = 0;
+  for (uint32_t queue = 0; queue < self->world.tree.n_queues; queue++) {
+    uint32_t head = self->world.queues[queue].inactive ? HR_NONE : hr__kueue_pending_pop(&self->pending, queue);
+    if (head == HR_NONE) continue;
+    use_bookmarks(self, head);
+    self->heads[n++] = head;
+  }
+  return n;
+}
+
+/* Keeps the bookmarks of an entry. Returns whether flavors are left to try, and others than before. */
+static bool save_bookmarks(struct hr__kueue_engine *self, const struct hr__kueue_entry *entry) {
+  struct hr__kueue_slot *at = &self->slots[entry->workload];
+  const struct hr__kueue_workload *workload = &self->world.workloads[entry->workload];
+  bool had = at->has_bookmarks, moved = false;
+  at->has_bookmarks = entry->nominated && entry->keeps_bookmark && hr__kueue_has_bookmark(&entry->assignment);
+  if (!at->has_bookmarks) return had;
+  for (uint32_t i = 0; i < entry->assignment.pod_sets[0].n_choices; i++) {
+    const struct hr__kueue_choice *choice = &entry->assignment.pod_sets[0].choices[i];
+    moved |= !had || at->bookmarks[choice->resource] != choice->tried;
+  }
+  hr__kueue_bookmarks_save(&self->world, workload, &entry->assignment, at->bookmarks);
+  at->bookmark_generation = self->world.queues[workload->queue].generation;
+  at->bookmark_cycle = self->n_cycles;
+  return moved;
+}
+
+/* What the next cycle will find. */
+enum cycle_effect {
+  EFFECT_NONE, /* the same */
+  EFFECT_SCAN, /* the same, but the search for a flavor goes on */
+  EFFECT_REAL
+};
+
+/* Queues an entry again that was not admitted. */
+static enum cycle_effect requeue(struct hr__kueue_engine *self, const struct hr__kueue_entry *entry) {
+  bool moved = save_bookmarks(self, entry);
+  self->slots[entry->workload].reason = entry->reason;
+  hr__kueue_pending_requeue(&self->pending, entry->workload, entry->requeue,
+                            self->slots[entry->workload].has_bookmarks);
+  if (self->pending.place[entry->workload] == HR__KUEUE_PARKED) return EFFECT_REAL;
+  return moved ? EFFECT_SCAN : EFFECT_NONE;
+}
+
+static bool blocks_admission(const struct hr__kueue_engine *self) {
+  return self->config && self->config->wait_for_pods_ready.enable && self->config->wait_for_pods_ready.block_admission;
+}
+
+/* Admits in the order of the cycle; if admissions are blocked until pods are ready, only the first. Returns the number
+   of admissions. */
+static uint32_t admit_all(struct hr__kueue_engine *self) {
+  uint32_t n_admitted = 0;
+  for (uint32_t i = 0; i < self->cycle.n_order && self->status == HR_OK; i++) {
+    struct hr__kueue_entry *entry = &self->cycle.entries[self->cycle.order[i]];
+    if (entry->status != HR__KUEUE_ADMITTED) continue;
+    if (n_admitted++ == 0 || !blocks_admission(self)) {
+      admit(self, entry);
+      continue;
+    }
+    entry->status = HR__KUEUE_NOT_NOMINATED;
+    entry->requeue = HR__KUEUE_REQUEUE_FAILED_AFTER_NOMINATION;
+    entry->reason = HR__KUEUE_WAITING_FOR_PODS_READY;
+    entry->waits_for_pods_ready = true;
+  }
+  return n_admitted;
+}
+
+/* Carries out the decisions of a cycle. */
+static enum cycle_effect carry_out(struct hr__kueue_engine *self) {
+  enum cycle_effect effect = admit_all(self) > 0 ? EFFECT_REAL : EFFECT_NONE;
+  for (uint32_t i = 0; i < self->cycle.n_entries && self->status == HR_OK; i++) {
+    const struct hr__kueue_entry *entry = &self->cycle.entries[i];
+    if (entry->status == HR__KUEUE_ADMITTED) continue;
+    enum cycle_effect own = requeue(self, entry);
+    self->blocked |= entry->waits_for_pods_ready;
+    for (uint32_t k = 0; entry->preempts && k < entry->n_targets && self->status == HR_OK; k++)
+      if (preempt(self, &self->cycle.targets[entry->first_target + k])) own = EFFECT_REAL;
+    if (own > effect) effect = own;
+  }
+  return effect;
+}
+
+/* A StrictFIFO queue whose head fits nowhere tries its flavors for ever: after all flavors were tried without effect,
+   the cycles stop until the next event. */
+static void run_cycles(struct hr__kueue_engine *self) {
+  uint32_t n_scans = 0;
+  while (self->changed && self->status == HR_OK) {
+    self->changed = false;
+    uint32_t n = take_heads(self);
+    if (!n) return;
+    self->n_cycles++;
+    self->cycle.not_all_ready = blocks_admission(self) && self->n_held > 0;
+    if (!hr__kueue_cycle_run(&self->cycle, self->heads, n)) {
+      self->status = HR_NO_MEMORY;
+      return;
+    }
+    enum cycle_effect effect = carry_out(self);
+    n_scans = effect == EFFECT_SCAN ? n_scans + 1 : 0;
+    self->changed = effect == EFFECT_REAL || (effect == EFFECT_SCAN && n_scans <= self->world.n_flavors + 1);
+  }
+}
+
+/* ---- Timers --------------------------------------------------------------------------------------------- */
+
+/* The time of a held job is over: its workload is evicted, or given up. */
+static void time_out(struct hr__kueue_engine *self, uint32_t slot) {
+  struct hr__kueue_slot *at = &self->slots[slot];
+  struct hr__kueue_life life = {.active = true,
+                                .reserved = true,
+                                .readiness = {.admitted = true,
+                                              .was_ready = at->was_ready,
+                                              .admitted_us = at->since_us,
+                                              .changed_us = at->since_us},
+                                .requeue = at->requeue};
+  struct hr__kueue_step step = hr__kueue_life_step(&self->ready, &life, self->world.now_us);
+  at->requeue = life.requeue;
+  hr__kueue_unhold(self, slot);
+  at->history.evicted_us = self->world.now_us;
+  at->history.evicted_by_timeout = true;
+  if (step.kind == HR__KUEUE_STEP_EVICT) {
+    queue_evicted(self, slot);
+    return;
+  }
+  hr__kueue_release(self, slot);
+  self->status = hr_moves_reject(self->moves, (hr_job){at->job}, HR_REASON_POLICY);
+  hr__kueue_job_remove(self, slot);
+}
+
+static void fire(struct hr__kueue_engine *self, uint32_t slot) {
+  struct hr__kueue_slot *at = &self->slots[slot];
+  hr__kueue_timer_set(self, slot, HR_NEVER_US);
+  switch ((enum hr__kueue_phase)at->phase) {
+  case HR__KUEUE_QUEUED: /* the back-off is over */
+    at->requeue.at_us = self->pending.requeue_us[slot] = HR__KUEUE_NO_TIME;
+    self->changed = true;
+    if (!hr__kueue_pending_add(&self->pending, slot)) self->status = HR_NO_MEMORY;
+    return;
+  case HR__KUEUE_CHECKING:
+    create_pods(self, slot);
+    return;
+  case HR__KUEUE_HELD:
+    self->freed = true;
+    if (ready_deadline(self, slot) <= self->world.now_us)
+      time_out(self, slot);
+    else if (!set_held_timer(self, slot))
+      self->status = HR_NO_MEMORY;
+    return;
+  case HR__KUEUE_LEAVING:
+    stop(self, slot);
+    return;
+  case HR__KUEUE_STARTED:
+  case HR__KUEUE_NO_JOB:
+    return;
+  }
+}
+
+static void fire_timers(struct hr__kueue_engine *self) {
+  struct hr_job_entry entry;
+  while (self->status == HR_OK && hr_job_tree_first(&self->timers, &entry) && entry.key <= self->world.now_us)
+    fire(self, entry.job.id);
+}
+
+/* Requests a pass at the next time at which something happens. */
+static void wake(struct hr__kueue_engine *self) {
+  struct hr_job_entry entry;
+  int64_t next_us = hr__deadline_fifo_first_us(&self->idle);
+  if (hr_job_tree_first(&self->timers, &entry) && entry.key < next_us) next_us = entry.key;
+  int64_t sample_us = hr__kueue_next_sample(self);
+  if (sample_us < next_us) next_us = sample_us;
+  if (next_us == HR_NEVER_US || (self->wake_us <= next_us && self->wake_us > self->world.now_us)) return;
+  self->wake_us = next_us;
+  self->status = hr_moves_wake_at(self->moves, next_us);
+}
+
+/* ---- Events and passes ---------------------------------------------------------------------------------- */
+
+static enum hr_status submit(struct hr__kueue_engine *self, hr_job job) {
+  enum hr_reason reason = HR_REASON_NONE;
+  if (!hr__kueue_job_add(self, job.id, &reason)) return HR_NO_MEMORY;
+  if (reason == HR_REASON_NONE) return HR_OK;
+  if (self->n_rejects == self->rejects_capacity) {
+    struct hr__kueue_reject *grown = hr_arena_grown(self->arena, self->rejects, &self->rejects_capacity, sizeof *grown);
+    if (!grown) return HR_NO_MEMORY;
+    self->rejects = grown;
+  }
+  self->rejects[self->n_rejects++] = (struct hr__kueue_reject){job.id, reason};
+  return HR_OK;
+}
+
+static enum hr_status end(struct hr__kueue_engine *self, const struct hr_event *event) {
+  uint32_t slot = hr__kueue_slot_of(self, event->job);
+  if (slot == HR_NONE) return HR_OK;
+  if (!hr__kueue_pods_left(self, event->job, event->placement)) return HR_NO_MEMORY;
+  hr__kueue_release(self, slot);
+  hr__kueue_job_remove(self, slot);
+  return HR_OK;
+}
+
+/* The job has lost its nodes. Its workload keeps its quota, and its pods wait for other nodes, unless it was evicted.
+ */
+static enum hr_status interrupt(struct hr__kueue_engine *self, const struct hr_event *event) {
+  uint32_t slot = hr__kueue_slot_of(self, event->job);
+  if (slot == HR_NONE) return HR_OK;
+  if (!hr__kueue_pods_left(self, event->job, event->placement)) return HR_NO_MEMORY;
+  if (self->slots[slot].phase == HR__KUEUE_LEAVING) {
+    queue_evicted(self, slot);
+    return self->status;
+  }
+  self->slots[slot].since_us = self->world.now_us;
+  return hr__kueue_hold(self, slot, true) && set_held_timer(self, slot) ? HR_OK : HR_NO_MEMORY;
+}
+
+static enum hr_status observe(void *state, const struct hr_view *view, const struct hr_event *event) {
+  struct hr__kueue_engine *self = state;
+  self->world.now_us = view->now_us;
+  self->status = HR_OK;
+  switch (event->kind) {
+  case HR_EVENT_SUBMIT:
+    return submit(self, event->job);
+  case HR_EVENT_END:
+    return end(self, event);
+  case HR_EVENT_INTERRUPT:
+    return interrupt(self, event);
+  case HR_EVENT_NODE_DOWN:
+  case HR_EVENT_NOTICE:
+  case HR_EVENT_NODE_UP:
+  case HR_EVENT_OFFER:
+    self->freed = true;
+    return hr__kueue_node_changed(self, event) ? HR_OK : HR_NO_MEMORY;
+  default:
+    return HR_OK;
+  }
+}
+
+static void reject_all(struct hr__kueue_engine *self) {
+  for (uint32_t i = 0; i < self->n_rejects && self->status == HR_OK; i++)
+    self->status = hr_moves_reject(self->moves, (hr_job){self->rejects[i].job}, self->rejects[i].reason);
+  self->n_rejects = 0;
+}
+
+static enum hr_status decide(void *state, const struct hr_view *view, struct hr_moves *moves) {
+  struct hr__kueue_engine *self = state;
+  self->world.now_us = view->now_us;
+  self->view = view;
+  self->moves = moves;
+  self->status = HR_OK;
+  reject_all(self);
+  fire_timers(self);
+  hr__kueue_sample(self);
+  do {
+    run_cycles(self);
+    hr__kueue_place_all(self);
+    if (self->blocked && self->n_held == 0) {
+      self->changed = true;
+      self->blocked = false;
+    }
+  } while (self->changed && self->status == HR_OK);
+  hr__kueue_scale(self);
+  if (self->status == HR_OK) wake(self);
+  return self->status;
+}
+
+/* ---- Explanation ---------------------------------------------------------------------------------------- */
+
+static void explain(void *state, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
+  struct hr__kueue_engine *self = state;
+  uint32_t slot = hr__kueue_slot_of(self, job);
+  if (slot == HR_NONE) return;
+  const struct hr__kueue_slot *at = &self->slots[slot];
+  switch ((enum hr__kueue_phase)at->phase) {
+  case HR__KUEUE_HELD:
+    hr_view_lack(view, job, wait);
+    return;
+  case HR__KUEUE_QUEUED:
+    if (at->reason == HR__KUEUE_WAITING_FOR_PREEMPTED)
+      wait->reason = HR_WAIT_REASON_PREEMPTION;
+    else if (at->reason == HR__KUEUE_NO_REASON)
+      wait->reason = HR_WAIT_REASON_ORDER;
+    else
+      wait->reason = HR_WAIT_REASON_QUOTA;
+    if (self->pending.requeue_us[slot] > view->now_us) wait->until_us = self->pending.requeue_us[slot];
+    return;
+  case HR__KUEUE_CHECKING:
+    wait->until_us = at->timer_us;
+    return;
+  default:
+    return;
+  }
+}
+
+HR_POLICY(kueue) = {HR_POLICY_HEAD,
+                    .name = "kueue",
+                    .summary = "Kueue: quotas in a tree of cohorts, flavors, borrowing, preemption and fair sharing",
+                    .params = params,
+                    .create = create,
+                    .observe = observe,
+                    .decide = decide,
+                    .abilities = abilities,
+                    .explain = explain};
