@@ -78,14 +78,9 @@ static enum hr_status load_library(const char *path, void **library, const struc
 extern const struct hr_policy_ops hr__policy_queue, hr__policy_deadline, hr__policy_gang_slice, hr__policy_rounds,
     hr__policy_slurm, hr__policy_kai, hr__policy_kueue;
 
-static const struct hr_policy_ops *const policies[] = {&hr__policy_queue,
-                                                       &hr__policy_deadline,
-                                                       &hr__policy_gang_slice,
-                                                       &hr__policy_rounds,
-                                                       &hr__policy_slurm,
-                                                       &hr__policy_kai,
-                                                       &hr__policy_kueue,
-                                                       NULL};
+static const struct hr_policy_ops *const policies[] = {
+    &hr__policy_queue, &hr__policy_deadline, &hr__policy_gang_slice, &hr__policy_rounds,
+    &hr__policy_slurm, &hr__policy_kai,      &hr__policy_kueue,      NULL};
 
 const struct hr_policy_ops *const *hr_policies(void) {
   return policies;

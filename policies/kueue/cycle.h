@@ -4,6 +4,7 @@
 
 /* The scheduling cycle of Kueue: flavors, preemption, readiness of pods, the cycle, and pending workloads. */
 
+#include "base/hash.h"
 #include "policies/kueue/kueue.h"
 
 /* ---- Flavors (flavor.c) -------------------------------------------------------------------------------- */
@@ -415,10 +416,28 @@ enum hr__kueue_place {
   HR__KUEUE_IN_CYCLE /* was the head of a queue, and is not queued again yet */
 };
 
+/* A binary heap of workloads. */
+struct hr__kueue_pending_heap {
+  uint32_t *items;
+  uint32_t count, capacity;
+};
+
+/* The workloads of one shape in one queue. */
+struct hr__kueue_bucket {
+  uint32_t queue, shape;
+  struct hr__kueue_pending_heap half[2];
+  uint8_t active;          /* the half whose workloads can be a head; those of the other one are parked */
+  bool is_listed;          /* is in the list of buckets with parked workloads */
+  uint32_t at;             /* position in the heap of its queue; HR_NONE: no workload can be a head */
+  uint32_t next, previous; /* in the list */
+};
+
 struct hr__kueue_pending_queue {
-  uint32_t *heap;
-  uint32_t n_heap, capacity;
-  uint32_t first_parked, n_parked;
+  uint32_t *heap; /* buckets, by their first workloads */
+  uint32_t n_buckets, capacity, n_known;
+  uint32_t first_parked; /* list of buckets with parked workloads */
+  uint32_t first_alone;  /* list of parked workloads that do not return with the others */
+  uint32_t n_heap, n_parked;
   int64_t cycle;       /* counts heads that were taken */
   int64_t freed_cycle; /* `cycle` when parked workloads returned last; -1: never */
 };
@@ -427,15 +446,23 @@ struct hr__kueue_pending {
   struct hr__kueue_world *world;
   struct hr_arena *arena;
   struct hr__kueue_pending_queue *queues;
-  uint8_t *place;              /* by workload; enum hr__kueue_place */
-  uint32_t *position;          /* by workload: in the heap */
-  uint32_t *next, *previous;   /* by workload: list of parked workloads */
+  struct hr__kueue_bucket *buckets;
+  uint32_t n_buckets, buckets_capacity;
+  struct hr__pair_map bucket_at; /* by queue and shape */
+  uint8_t
+      *place; /* by workload; enum hr__kueue_place, IN_HEAP in both halves of a bucket: see hr__kueue_pending_place */
+  uint32_t *bucket;            /* by workload */
+  uint8_t *half;               /* by workload: half of its bucket */
+  uint32_t *position;          /* by workload: in the heap of the half */
+  uint32_t *next, *previous;   /* by workload: list of workloads that are parked alone */
   int64_t *requeue_us;         /* by workload: end of its back-off; HR__KUEUE_NO_TIME: none */
   bool *held;                  /* by workload: its condition Requeued is false, so it stays parked */
   uint32_t *shape;             /* by workload: equal numbers are equal requests and priority; HR_NONE: unknown */
-  enum hr__kueue_requeue *why; /* by workload: why it was parked */
+  enum hr__kueue_requeue *why; /* by workload: why it was parked, if it was parked itself */
 };
 
+/* Where a workload is. */
+enum hr__kueue_place hr__kueue_pending_place(const struct hr__kueue_pending *self, uint32_t workload);
 /* Allocates empty queues. Returns false if memory is exhausted. */
 bool hr__kueue_pending_begin(struct hr__kueue_pending *self, struct hr_arena *arena, struct hr__kueue_world *world);
 /* Makes room for more workloads, after their number in the world has risen from `before`. Returns false if memory is

@@ -11,12 +11,12 @@
 
 #include "headroom/unstable/systems.h"
 #include "policies/kueue/engine.h"
-#include "policies/queue/params.h"
 
 #include <string.h>
 
 enum { PARAM_PLACEMENT, PARAM_PREEMPTED, PARAM_GRACE, PARAM_MARKET, PARAM_IDLE_RELEASE };
 
+static const char *const placement_names[] = {"worst-fit", "best-fit", "first-fit", NULL};
 static const char *const preempted_names[] = {"requeue", "checkpoint", NULL};
 static const char *const market_names[] = {"autoscale", "static", NULL};
 
@@ -26,7 +26,7 @@ static const struct hr_param params[] = {
     {.key = "placement",
      .type = HR_PARAM_CHOICE,
      .fallback = "worst-fit",
-     .choices = hr__placement_names,
+     .choices = placement_names,
      .help = "rule by which pods are placed on the nodes of their flavor; worst-fit: as kube-scheduler by default"},
     {.key = "preempted",
      .type = HR_PARAM_CHOICE,
@@ -96,7 +96,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **state, stru
   self->manages = env->params[PARAM_MARKET].integer == 0 && has_elastic_pool(env->cluster);
   const struct hr_capacity_config capacity = {.arena = env->arena,
                                               .cluster = env->cluster,
-                                              .rule = hr__placement_names[env->params[PARAM_PLACEMENT].integer],
+                                              .rule = placement_names[env->params[PARAM_PLACEMENT].integer],
                                               .seed = env->seed};
   enum hr_status status = hr_capacity_set_create(&capacity, &self->capacities, error);
   if (status == HR_OK) status = hr__kueue_world_build(self, error);
@@ -303,7 +303,7 @@ static enum cycle_effect requeue(struct hr__kueue_engine *self, const struct hr_
   self->slots[entry->workload].reason = entry->reason;
   hr__kueue_pending_requeue(&self->pending, entry->workload, entry->requeue,
                             self->slots[entry->workload].has_bookmarks);
-  if (self->pending.place[entry->workload] == HR__KUEUE_PARKED) return EFFECT_REAL;
+  if (hr__kueue_pending_place(&self->pending, entry->workload) == HR__KUEUE_PARKED) return EFFECT_REAL;
   return moved ? EFFECT_SCAN : EFFECT_NONE;
 }
 
@@ -527,30 +527,36 @@ static enum hr_status decide(void *state, const struct hr_view *view, struct hr_
 
 /* ---- Explanation ---------------------------------------------------------------------------------------- */
 
+/* Why a queued job waits. If it could start at once, it waits for its turn or for quota; without a configuration, the
+   only quota is that of all GPUs. */
+static void explain_queued(struct hr__kueue_engine *self, const struct hr_view *view, uint32_t slot,
+                           struct hr_wait_reason *wait) {
+  const struct hr__kueue_slot *at = &self->slots[slot];
+  struct hr_need need = hr__kueue_need_of(self, slot);
+  if (self->pending.requeue_us[slot] > view->now_us) wait->until_us = self->pending.requeue_us[slot];
+  if (at->reason == HR__KUEUE_WAITING_FOR_PREEMPTED) {
+    wait->reason = HR_WAIT_REASON_PREEMPTION;
+  } else if (self->config && hr__kueue_pending_place(&self->pending, slot) == HR__KUEUE_PARKED &&
+             wait->until_us == HR_NEVER_US) {
+    wait->reason = HR_WAIT_REASON_QUOTA;
+    wait->quota = HR_QUOTA_FALLBACK;
+  } else if (!hr_capacity_fits(self->capacity, &need)) {
+    hr_view_lack(view, (hr_job){at->job}, wait);
+  } else if (at->reason == HR__KUEUE_WAITING_FOR_QUOTA || at->reason == HR__KUEUE_NO_REASON) {
+    wait->reason = HR_WAIT_REASON_ORDER;
+  }
+}
+
 static void explain(void *state, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   struct hr__kueue_engine *self = state;
   uint32_t slot = hr__kueue_slot_of(self, job);
   if (slot == HR_NONE) return;
-  const struct hr__kueue_slot *at = &self->slots[slot];
-  switch ((enum hr__kueue_phase)at->phase) {
-  case HR__KUEUE_HELD:
+  if (self->slots[slot].phase == HR__KUEUE_HELD)
     hr_view_lack(view, job, wait);
-    return;
-  case HR__KUEUE_QUEUED:
-    if (at->reason == HR__KUEUE_WAITING_FOR_PREEMPTED)
-      wait->reason = HR_WAIT_REASON_PREEMPTION;
-    else if (at->reason == HR__KUEUE_NO_REASON)
-      wait->reason = HR_WAIT_REASON_ORDER;
-    else
-      wait->reason = HR_WAIT_REASON_QUOTA;
-    if (self->pending.requeue_us[slot] > view->now_us) wait->until_us = self->pending.requeue_us[slot];
-    return;
-  case HR__KUEUE_CHECKING:
-    wait->until_us = at->timer_us;
-    return;
-  default:
-    return;
-  }
+  else if (self->slots[slot].phase == HR__KUEUE_QUEUED)
+    explain_queued(self, view, slot, wait);
+  else if (self->slots[slot].phase == HR__KUEUE_CHECKING)
+    wait->until_us = self->slots[slot].timer_us;
 }
 
 HR_POLICY(kueue) = {HR_POLICY_HEAD,

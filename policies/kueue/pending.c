@@ -2,8 +2,14 @@
 /*
  * Queues of waiting workloads.
  *
- * Layout: a binary heap and a doubly linked list of parked workloads per queue; arrays by workload have its place and
- * its position in the heap. Invariant: position[heap[i]] == i, and a workload is in at most one place.
+ * Layout: the workloads of one shape in one queue are a bucket with two binary heaps: those that can be a head, and
+ * those that are parked. A queue has a binary heap of its buckets, ordered by their first workloads. If a workload of a
+ * shape is inadmissible, all others of the shape are parked by exchanging the two heaps, and they return in the same
+ * way; so both cost O(log n) for any number of workloads. Workloads without a shape are in one bucket per queue, and
+ * are parked one by one. Workloads that stay parked when others return (back-off, held, namespace mismatch) are in a
+ * list.
+ *
+ * Invariant: position[items[i]] == i in each heap of a bucket, and a workload is in at most one place.
  *
  * Source: pkg/cache/queue/cluster_queue.go of kubernetes-sigs/kueue.
  */
@@ -11,6 +17,8 @@
 #include "policies/kueue/cycle.h"
 
 #include "policies/kueue/kueue.h"
+
+#include <string.h>
 
 /* ---- Readiness of pods --------------------------------------------------------------------------------- */
 
@@ -124,6 +132,8 @@ static bool allocate_columns(struct hr__kueue_pending *self, uint32_t before) {
   if (!(self->member = hr_arena_alloc(self->arena, n * sizeof *self->member))) return false;                           \
   if (before) memcpy(self->member, was.member, before * sizeof *self->member)
   COLUMN(place);
+  COLUMN(bucket);
+  COLUMN(half);
   COLUMN(position);
   COLUMN(next);
   COLUMN(previous);
@@ -148,11 +158,16 @@ bool hr__kueue_pending_begin(struct hr__kueue_pending *self, struct hr_arena *ar
   size_t queues = (size_t)world->tree.n_queues + 1;
   self->queues = hr_arena_alloc(arena, queues * sizeof *self->queues);
   if (!self->queues || !allocate_columns(self, 0)) return false;
-  for (size_t i = 0; i < queues; i++) {
-    self->queues[i].first_parked = HR_NONE;
-    self->queues[i].freed_cycle = -1;
-  }
+  for (size_t i = 0; i < queues; i++)
+    self->queues[i] =
+        (struct hr__kueue_pending_queue){.first_alone = HR_NONE, .first_parked = HR_NONE, .freed_cycle = -1};
   return true;
+}
+
+enum hr__kueue_place hr__kueue_pending_place(const struct hr__kueue_pending *self, uint32_t workload) {
+  enum hr__kueue_place place = (enum hr__kueue_place)self->place[workload];
+  if (place != HR__KUEUE_IN_HEAP) return place;
+  return self->half[workload] == self->buckets[self->bucket[workload]].active ? HR__KUEUE_IN_HEAP : HR__KUEUE_PARKED;
 }
 
 /* ---- Order ---- */
@@ -171,154 +186,311 @@ static bool is_before(const struct hr__kueue_world *world, uint32_t a_id, uint32
   return a_id < b_id;
 }
 
-/* ---- Heap ---- */
+/* ---- Heaps of workloads ---- */
 
-static void put(struct hr__kueue_pending *self, struct hr__kueue_pending_queue *queue, uint32_t at, uint32_t workload) {
-  queue->heap[at] = workload;
+static void put(struct hr__kueue_pending *self, struct hr__kueue_pending_heap *heap, uint32_t at, uint32_t workload) {
+  heap->items[at] = workload;
   self->position[workload] = at;
 }
 
-static void rise(struct hr__kueue_pending *self, struct hr__kueue_pending_queue *queue, uint32_t at) {
-  uint32_t workload = queue->heap[at];
+static void rise(struct hr__kueue_pending *self, struct hr__kueue_pending_heap *heap, uint32_t at) {
+  uint32_t workload = heap->items[at];
   for (; at > 0; at = (at - 1) / 2) {
-    uint32_t above = queue->heap[(at - 1) / 2];
+    uint32_t above = heap->items[(at - 1) / 2];
     if (!is_before(self->world, workload, above)) break;
-    put(self, queue, at, above);
+    put(self, heap, at, above);
   }
-  put(self, queue, at, workload);
+  put(self, heap, at, workload);
 }
 
-static void sink(struct hr__kueue_pending *self, struct hr__kueue_pending_queue *queue, uint32_t at) {
-  uint32_t workload = queue->heap[at];
+static void sink(struct hr__kueue_pending *self, struct hr__kueue_pending_heap *heap, uint32_t at) {
+  uint32_t workload = heap->items[at];
   for (;;) {
     uint32_t child = 2 * at + 1;
-    if (child >= queue->n_heap) break;
-    if (child + 1 < queue->n_heap && is_before(self->world, queue->heap[child + 1], queue->heap[child])) child++;
-    if (!is_before(self->world, queue->heap[child], workload)) break;
-    put(self, queue, at, queue->heap[child]);
+    if (child >= heap->count) break;
+    if (child + 1 < heap->count && is_before(self->world, heap->items[child + 1], heap->items[child])) child++;
+    if (!is_before(self->world, heap->items[child], workload)) break;
+    put(self, heap, at, heap->items[child]);
     at = child;
   }
-  put(self, queue, at, workload);
+  put(self, heap, at, workload);
 }
 
-static bool push(struct hr__kueue_pending *self, uint32_t workload) {
-  struct hr__kueue_pending_queue *queue = &self->queues[self->world->workloads[workload].queue];
-  if (queue->n_heap == queue->capacity) {
-    uint32_t *grown = hr_arena_grown(self->arena, queue->heap, &queue->capacity, sizeof *queue->heap);
+/* Adds a workload to a half of its bucket. */
+static bool join(struct hr__kueue_pending *self, uint32_t bucket, uint8_t half, uint32_t workload) {
+  struct hr__kueue_pending_heap *heap = &self->buckets[bucket].half[half];
+  if (heap->count == heap->capacity) {
+    uint32_t *grown = hr_arena_grown(self->arena, heap->items, &heap->capacity, sizeof *heap->items);
     if (!grown) return false;
-    queue->heap = grown;
+    heap->items = grown;
   }
-  queue->heap[queue->n_heap] = workload;
+  heap->items[heap->count] = workload;
   self->place[workload] = HR__KUEUE_IN_HEAP;
-  rise(self, queue, queue->n_heap++);
+  self->bucket[workload] = bucket;
+  self->half[workload] = half;
+  rise(self, heap, heap->count++);
   return true;
 }
 
-static void leave_heap(struct hr__kueue_pending *self, uint32_t workload) {
-  struct hr__kueue_pending_queue *queue = &self->queues[self->world->workloads[workload].queue];
-  uint32_t at = self->position[workload], last = queue->heap[--queue->n_heap];
+static void leave(struct hr__kueue_pending *self, uint32_t workload) {
+  struct hr__kueue_pending_heap *heap = &self->buckets[self->bucket[workload]].half[self->half[workload]];
+  uint32_t at = self->position[workload], last = heap->items[--heap->count];
   self->place[workload] = HR__KUEUE_NOT_QUEUED;
   if (last == workload) return;
-  put(self, queue, at, last);
-  rise(self, queue, at);
-  sink(self, queue, self->position[last]);
+  put(self, heap, at, last);
+  rise(self, heap, at);
+  sink(self, heap, self->position[last]);
 }
 
-/* ---- Parked workloads ---- */
+/* ---- Heaps of buckets ---- */
 
-static void park(struct hr__kueue_pending *self, uint32_t workload, enum hr__kueue_requeue why) {
-  struct hr__kueue_pending_queue *queue = &self->queues[self->world->workloads[workload].queue];
-  self->place[workload] = HR__KUEUE_PARKED;
-  self->why[workload] = why;
-  self->previous[workload] = HR_NONE;
-  self->next[workload] = queue->first_parked;
-  if (queue->first_parked != HR_NONE) self->previous[queue->first_parked] = workload;
-  queue->first_parked = workload;
-  queue->n_parked++;
+static const struct hr__kueue_pending_heap *active_of(const struct hr__kueue_pending *self, uint32_t bucket) {
+  return &self->buckets[bucket].half[self->buckets[bucket].active];
 }
 
-static void unpark(struct hr__kueue_pending *self, uint32_t workload) {
-  struct hr__kueue_pending_queue *queue = &self->queues[self->world->workloads[workload].queue];
-  uint32_t next = self->next[workload], previous = self->previous[workload];
-  if (previous != HR_NONE)
-    self->next[previous] = next;
+static bool bucket_is_before(const struct hr__kueue_pending *self, uint32_t a, uint32_t b) {
+  return is_before(self->world, active_of(self, a)->items[0], active_of(self, b)->items[0]);
+}
+
+static void put_bucket(struct hr__kueue_pending *self, struct hr__kueue_pending_queue *queue, uint32_t at,
+                       uint32_t bucket) {
+  queue->heap[at] = bucket;
+  self->buckets[bucket].at = at;
+}
+
+static void rise_bucket(struct hr__kueue_pending *self, struct hr__kueue_pending_queue *queue, uint32_t at) {
+  uint32_t bucket = queue->heap[at];
+  for (; at > 0 && bucket_is_before(self, bucket, queue->heap[(at - 1) / 2]); at = (at - 1) / 2)
+    put_bucket(self, queue, at, queue->heap[(at - 1) / 2]);
+  put_bucket(self, queue, at, bucket);
+}
+
+static void sink_bucket(struct hr__kueue_pending *self, struct hr__kueue_pending_queue *queue, uint32_t at) {
+  uint32_t bucket = queue->heap[at];
+  for (;;) {
+    uint32_t child = 2 * at + 1;
+    if (child >= queue->n_buckets) break;
+    if (child + 1 < queue->n_buckets && bucket_is_before(self, queue->heap[child + 1], queue->heap[child])) child++;
+    if (!bucket_is_before(self, queue->heap[child], bucket)) break;
+    put_bucket(self, queue, at, queue->heap[child]);
+    at = child;
+  }
+  put_bucket(self, queue, at, bucket);
+}
+
+/* Restores the place of a bucket among those of its queue after its first active workload has changed. */
+static void settle(struct hr__kueue_pending *self, uint32_t id) {
+  struct hr__kueue_bucket *bucket = &self->buckets[id];
+  struct hr__kueue_pending_queue *queue = &self->queues[bucket->queue];
+  bool has_active = active_of(self, id)->count > 0;
+  if (!has_active && bucket->at != HR_NONE) {
+    uint32_t at = bucket->at, last = queue->heap[--queue->n_buckets];
+    bucket->at = HR_NONE;
+    if (last == id) return;
+    put_bucket(self, queue, at, last);
+    rise_bucket(self, queue, at);
+    sink_bucket(self, queue, self->buckets[last].at);
+  } else if (has_active) {
+    if (bucket->at == HR_NONE) put_bucket(self, queue, queue->n_buckets++, id);
+    rise_bucket(self, queue, bucket->at);
+    sink_bucket(self, queue, bucket->at);
+  }
+}
+
+/* Keeps the list of buckets with parked workloads. */
+static void settle_parked(struct hr__kueue_pending *self, uint32_t id) {
+  struct hr__kueue_bucket *bucket = &self->buckets[id];
+  struct hr__kueue_pending_queue *queue = &self->queues[bucket->queue];
+  bool has = bucket->half[!bucket->active].count > 0;
+  if (has == bucket->is_listed) return;
+  bucket->is_listed = has;
+  if (has) {
+    bucket->previous = HR_NONE;
+    bucket->next = queue->first_parked;
+    if (bucket->next != HR_NONE) self->buckets[bucket->next].previous = id;
+    queue->first_parked = id;
+    return;
+  }
+  if (bucket->previous != HR_NONE)
+    self->buckets[bucket->previous].next = bucket->next;
   else
-    queue->first_parked = next;
-  if (next != HR_NONE) self->previous[next] = previous;
-  queue->n_parked--;
-  self->place[workload] = HR__KUEUE_NOT_QUEUED;
+    queue->first_parked = bucket->next;
+  if (bucket->next != HR_NONE) self->buckets[bucket->next].previous = bucket->previous;
+}
+
+/* The shape by which a workload is in a bucket; HR_NONE: it is parked alone. */
+static uint32_t shape_of(const struct hr__kueue_pending *self, uint32_t workload) {
+  const struct hr__kueue_world *world = self->world;
+  if (world->queues[world->workloads[workload].queue].strict ||
+      !hr__kueue_has_gate(world, HR__KUEUE_BIT_EQUIVALENCE_HASHING))
+    return HR_NONE;
+  return self->shape[workload];
+}
+
+/* The bucket of a workload. HR_NONE: memory is exhausted. */
+static uint32_t bucket_of(struct hr__kueue_pending *self, uint32_t workload) {
+  uint32_t queue = self->world->workloads[workload].queue;
+  struct hr__pair pair = {queue, shape_of(self, workload)};
+  uint32_t id = hr__pair_map_find(&self->bucket_at, pair);
+  if (id != HR_NONE) return id;
+  if (self->n_buckets == self->buckets_capacity) {
+    struct hr__kueue_bucket *grown =
+        hr_arena_grown(self->arena, self->buckets, &self->buckets_capacity, sizeof *self->buckets);
+    if (!grown) return HR_NONE;
+    self->buckets = grown;
+  }
+  struct hr__kueue_pending_queue *at = &self->queues[queue];
+  if (at->n_known == at->capacity) { /* the heap has room for all buckets of the queue */
+    uint32_t *grown = hr_arena_grown(self->arena, at->heap, &at->capacity, sizeof *at->heap);
+    if (!grown) return HR_NONE;
+    at->heap = grown;
+  }
+  at->n_known++;
+  self->buckets[self->n_buckets] = (struct hr__kueue_bucket){.queue = queue, .shape = (uint32_t)pair.b, .at = HR_NONE};
+  return hr__pair_map_add(&self->bucket_at, self->arena, pair, self->n_buckets) ? self->n_buckets++ : HR_NONE;
+}
+
+/* ---- Places ---- */
+
+static bool push(struct hr__kueue_pending *self, uint32_t workload) {
+  uint32_t bucket = bucket_of(self, workload);
+  if (bucket == HR_NONE || !join(self, bucket, self->buckets[bucket].active, workload)) return false;
+  self->queues[self->buckets[bucket].queue].n_heap++;
+  settle(self, bucket);
+  return true;
 }
 
 static bool backoff_is_over(const struct hr__kueue_pending *self, uint32_t workload) {
   return !self->held[workload] && self->requeue_us[workload] <= self->world->now_us;
 }
 
+/* Whether a workload stays parked when others return. */
+static bool is_alone(const struct hr__kueue_pending *self, uint32_t workload) {
+  return self->world->workloads[workload].obstacle == HR__KUEUE_NAMESPACE_MISMATCH || !backoff_is_over(self, workload);
+}
+
+static void park_alone(struct hr__kueue_pending *self, uint32_t workload) {
+  struct hr__kueue_pending_queue *queue = &self->queues[self->world->workloads[workload].queue];
+  self->place[workload] = HR__KUEUE_PARKED;
+  self->previous[workload] = HR_NONE;
+  self->next[workload] = queue->first_alone;
+  if (queue->first_alone != HR_NONE) self->previous[queue->first_alone] = workload;
+  queue->first_alone = workload;
+}
+
+static void leave_alone(struct hr__kueue_pending *self, uint32_t workload) {
+  struct hr__kueue_pending_queue *queue = &self->queues[self->world->workloads[workload].queue];
+  uint32_t next = self->next[workload], previous = self->previous[workload];
+  if (previous != HR_NONE)
+    self->next[previous] = next;
+  else
+    queue->first_alone = next;
+  if (next != HR_NONE) self->previous[next] = previous;
+  self->place[workload] = HR__KUEUE_NOT_QUEUED;
+}
+
+static bool park(struct hr__kueue_pending *self, uint32_t workload, enum hr__kueue_requeue why) {
+  self->why[workload] = why;
+  self->queues[self->world->workloads[workload].queue].n_parked++;
+  if (is_alone(self, workload)) {
+    park_alone(self, workload);
+    return true;
+  }
+  uint32_t bucket = bucket_of(self, workload);
+  if (bucket == HR_NONE || !join(self, bucket, !self->buckets[bucket].active, workload)) return false;
+  settle_parked(self, bucket);
+  return true;
+}
+
+/* Moves all workloads of one half of a bucket to the other one: the smaller half is moved, and the halves change their
+   roles if that was the wrong one. `to_active`: the parked ones return. */
+static bool merge_halves(struct hr__kueue_pending *self, uint32_t id, bool to_active) {
+  struct hr__kueue_bucket *bucket = &self->buckets[id];
+  uint8_t from = to_active ? !bucket->active : bucket->active, to = !from;
+  if (bucket->half[from].count > bucket->half[to].count) {
+    bucket->active = !bucket->active;
+    from = to;
+    to = !from;
+  }
+  while (bucket->half[from].count) {
+    uint32_t workload = bucket->half[from].items[--bucket->half[from].count];
+    if (!join(self, id, to, workload)) return false;
+  }
+  settle(self, id);
+  settle_parked(self, id);
+  return true;
+}
+
 /* ---- Adding and removing ---- */
 
 void hr__kueue_pending_remove(struct hr__kueue_pending *self, uint32_t workload) {
-  if (self->place[workload] == HR__KUEUE_IN_HEAP) leave_heap(self, workload);
-  if (self->place[workload] == HR__KUEUE_PARKED) unpark(self, workload);
+  enum hr__kueue_place place = hr__kueue_pending_place(self, workload);
+  if (place == HR__KUEUE_IN_HEAP || place == HR__KUEUE_PARKED) {
+    struct hr__kueue_pending_queue *queue = &self->queues[self->world->workloads[workload].queue];
+    *(place == HR__KUEUE_IN_HEAP ? &queue->n_heap : &queue->n_parked) -= 1;
+    if (self->place[workload] == HR__KUEUE_PARKED) {
+      leave_alone(self, workload);
+    } else {
+      leave(self, workload);
+      settle(self, self->bucket[workload]);
+      settle_parked(self, self->bucket[workload]);
+    }
+  }
   self->place[workload] = HR__KUEUE_NOT_QUEUED;
 }
 
 bool hr__kueue_pending_add(struct hr__kueue_pending *self, uint32_t workload) {
-  bool in_heap = self->place[workload] == HR__KUEUE_IN_HEAP;
+  bool in_heap = hr__kueue_pending_place(self, workload) == HR__KUEUE_IN_HEAP;
   hr__kueue_pending_remove(self, workload);
   if (in_heap || backoff_is_over(self, workload)) return push(self, workload);
-  park(self, workload, HR__KUEUE_REQUEUE_GENERIC);
-  return true;
+  return park(self, workload, HR__KUEUE_REQUEUE_GENERIC);
 }
 
 uint32_t hr__kueue_pending_pop(struct hr__kueue_pending *self, uint32_t id) {
   struct hr__kueue_pending_queue *queue = &self->queues[id];
   queue->cycle++;
-  if (!queue->n_heap) return HR_NONE;
-  uint32_t head = queue->heap[0];
-  leave_heap(self, head);
+  if (!queue->n_buckets) return HR_NONE;
+  uint32_t head = active_of(self, queue->heap[0])->items[0];
+  hr__kueue_pending_remove(self, head);
   self->place[head] = HR__KUEUE_IN_CYCLE;
   return head;
 }
 
 void hr__kueue_pending_reorder(struct hr__kueue_pending *self, uint32_t id) {
   struct hr__kueue_pending_queue *queue = &self->queues[id];
-  for (uint32_t i = queue->n_heap / 2; i-- > 0;) sink(self, queue, i);
+  for (uint32_t i = 0; i < self->n_buckets; i++)
+    for (int half = 0; half < 2 && self->buckets[i].queue == id; half++)
+      for (uint32_t k = self->buckets[i].half[half].count / 2; k-- > 0;) sink(self, &self->buckets[i].half[half], k);
+  for (uint32_t i = queue->n_buckets / 2; i-- > 0;) sink_bucket(self, queue, i);
 }
 
 /* ---- Requeue ---- */
 
-/* Parks the workloads in the heap of the same shape. Does nothing unless the queue is BestEffortFIFO. */
-static void park_shape(struct hr__kueue_pending *self, uint32_t workload) {
-  uint32_t id = self->world->workloads[workload].queue, shape = self->shape[workload];
-  struct hr__kueue_pending_queue *queue = &self->queues[id];
-  if (self->world->queues[id].strict || shape == HR_NONE ||
-      !hr__kueue_has_gate(self->world, HR__KUEUE_BIT_EQUIVALENCE_HASHING))
-    return;
-  uint32_t kept = 0;
-  for (uint32_t i = 0; i < queue->n_heap; i++) {
-    uint32_t other = queue->heap[i];
-    if (self->shape[other] == shape)
-      park(self, other, self->why[workload]);
-    else
-      put(self, queue, kept++, other);
-  }
-  if (kept == queue->n_heap) return;
-  queue->n_heap = kept;
-  for (uint32_t i = kept / 2; i-- > 0;) sink(self, queue, i);
+/* Parks the workloads that can be a head and have the same shape as an inadmissible one. */
+static bool park_shape(struct hr__kueue_pending *self, uint32_t workload) {
+  if (shape_of(self, workload) == HR_NONE) return true;
+  uint32_t id = bucket_of(self, workload);
+  if (id == HR_NONE) return false;
+  uint32_t count = active_of(self, id)->count;
+  struct hr__kueue_pending_queue *queue = &self->queues[self->buckets[id].queue];
+  queue->n_heap -= count;
+  queue->n_parked += count;
+  return !count || merge_halves(self, id, false);
 }
 
 bool hr__kueue_pending_requeue_as(struct hr__kueue_pending *self, uint32_t workload, bool at_once,
                                   enum hr__kueue_requeue why) {
   struct hr__kueue_pending_queue *queue = &self->queues[self->world->workloads[workload].queue];
   if (self->place[workload] == HR__KUEUE_IN_CYCLE) self->place[workload] = HR__KUEUE_NOT_QUEUED;
+  enum hr__kueue_place place = hr__kueue_pending_place(self, workload);
   if (backoff_is_over(self, workload) && (at_once || queue->freed_cycle >= queue->cycle)) {
-    if (self->place[workload] == HR__KUEUE_IN_HEAP) return false;
-    if (self->place[workload] == HR__KUEUE_PARKED) unpark(self, workload);
+    if (place == HR__KUEUE_IN_HEAP) return false;
+    hr__kueue_pending_remove(self, workload);
     return push(self, workload);
   }
-  if (self->place[workload] != HR__KUEUE_NOT_QUEUED) return false;
-  park(self, workload, why);
-  if (hr__kueue_requeue_counts_for_shape(why)) park_shape(self, workload);
-  return true;
+  if (place != HR__KUEUE_NOT_QUEUED) return false;
+  if (!park(self, workload, why)) return false;
+  return !hr__kueue_requeue_counts_for_shape(why) || park_shape(self, workload);
 }
 
 bool hr__kueue_pending_requeue(struct hr__kueue_pending *self, uint32_t workload, enum hr__kueue_requeue why,
@@ -336,11 +508,18 @@ static uint32_t return_parked(struct hr__kueue_pending *self, uint32_t id) {
   struct hr__kueue_pending_queue *queue = &self->queues[id];
   uint32_t moved = 0;
   queue->freed_cycle = queue->cycle;
-  for (uint32_t workload = queue->first_parked, next; workload != HR_NONE; workload = next) {
+  for (uint32_t bucket = queue->first_parked, next; bucket != HR_NONE; bucket = next) {
+    next = self->buckets[bucket].next;
+    uint32_t count = self->buckets[bucket].half[!self->buckets[bucket].active].count;
+    if (!merge_halves(self, bucket, true)) return moved;
+    queue->n_heap += count;
+    queue->n_parked -= count;
+    moved += count;
+  }
+  for (uint32_t workload = queue->first_alone, next; workload != HR_NONE; workload = next) {
     next = self->next[workload];
-    if (self->world->workloads[workload].obstacle == HR__KUEUE_NAMESPACE_MISMATCH || !backoff_is_over(self, workload))
-      continue;
-    unpark(self, workload);
+    if (is_alone(self, workload)) continue;
+    hr__kueue_pending_remove(self, workload);
     moved += push(self, workload);
   }
   return moved;

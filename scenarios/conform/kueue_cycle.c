@@ -304,7 +304,7 @@ static void finish_entries(struct hr__kueue_cycle_run *run) {
 static cJSON *places_json(const struct hr__kueue_cycle_run *run, enum hr__kueue_place place) {
   cJSON *all = cJSON_CreateObject();
   for (uint32_t i = 0; i < run->self.world.n_workloads; i++) {
-    if (run->pending.place[i] != place) continue;
+    if (hr__kueue_pending_place(&run->pending, i) != place) continue;
     const char *queue = run->self.queues.items[run->self.world.workloads[i].queue];
     cJSON *list = cJSON_GetObjectItemCaseSensitive(all, queue);
     if (!list) list = cJSON_AddArrayToObject(all, queue);

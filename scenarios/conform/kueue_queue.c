@@ -181,7 +181,7 @@ void hr__kueue_case_requeue_by_reason(const cJSON *whole, const char *kind, stru
     hr__kueue_pending_requeue(&run.pending, 0, read_reason(hr__case_text(input, "reason", "")),
                               has_bookmark(hr__case_get(input, "lastAssignment")));
     hr__verdict_compare_bool(verdict, "wantInadmissible", expect_of(whole, "wantInadmissible"),
-                             run.pending.place[0] == HR__KUEUE_PARKED);
+                             hr__kueue_pending_place(&run.pending, 0) == HR__KUEUE_PARKED);
   }
   finish(&run);
 }
@@ -199,7 +199,8 @@ void hr__kueue_case_no_fit_known(const cJSON *whole, const char *kind, struct hr
   if (begin_one(&run, whole, verdict, false)) {
     hr__kueue_pending_requeue(&run.pending, 0, read_reason(hr__case_text(input, "requeueReason", "")), false);
     if (hr__case_bool(input, "deleteFromInadmissible", false)) hr__kueue_pending_remove(&run.pending, 0);
-    bool known = run.pending.place[0] == HR__KUEUE_PARKED && hr__kueue_requeue_counts_for_shape(run.pending.why[0]);
+    bool known = hr__kueue_pending_place(&run.pending, 0) == HR__KUEUE_PARKED &&
+                 hr__kueue_requeue_counts_for_shape(run.pending.why[0]);
     hr__verdict_compare_bool(verdict, "wantOk", expect_of(whole, "wantOk"), known);
   }
   finish(&run);
@@ -214,7 +215,8 @@ void hr__kueue_case_backoff(const cJSON *whole, const char *kind, struct hr__ver
   if (begin(&run, whole, verdict, &lists, 1)) {
     read_backoff(&run, 0);
     hr__kueue_pending_add(&run.pending, 0); /* parked while its back-off is not over */
-    hr__verdict_compare_bool(verdict, "want", expect_of(whole, "want"), run.pending.place[0] == HR__KUEUE_IN_HEAP);
+    hr__verdict_compare_bool(verdict, "want", expect_of(whole, "want"),
+                             hr__kueue_pending_place(&run.pending, 0) == HR__KUEUE_IN_HEAP);
   }
   finish(&run);
   cJSON_Delete(list);
@@ -257,8 +259,8 @@ void hr__kueue_case_after_cycle(const cJSON *whole, const char *kind, struct hr_
     enum hr__kueue_requeue why = read_reason(hr__case_text(entry, "requeueReason", ""));
     if (*status && why == HR__KUEUE_REQUEUE_GENERIC) why = HR__KUEUE_REQUEUE_FAILED_AFTER_NOMINATION;
     hr__kueue_pending_requeue(&run.pending, 0, why, false);
-    cJSON *heap = place_json(run.pending.place[0] == HR__KUEUE_IN_HEAP),
-          *parked = place_json(run.pending.place[0] == HR__KUEUE_PARKED);
+    cJSON *heap = place_json(hr__kueue_pending_place(&run.pending, 0) == HR__KUEUE_IN_HEAP),
+          *parked = place_json(hr__kueue_pending_place(&run.pending, 0) == HR__KUEUE_PARKED);
     bool told = strcmp(status, "assumed") != 0 && strcmp(status, "nominated") != 0;
     hr__verdict_compare(verdict, "wantWorkloads", expect_of(whole, "wantWorkloads"), heap, HR__COMPARE_EXACTLY, 0);
     hr__verdict_compare(verdict, "wantInadmissible", expect_of(whole, "wantInadmissible"), parked, HR__COMPARE_EXACTLY,
@@ -279,7 +281,8 @@ void hr__kueue_case_after_cycle(const cJSON *whole, const char *kind, struct hr_
 static cJSON *keys_at(const struct queue_run *run, enum hr__kueue_place place, uint32_t queue) {
   cJSON *list = cJSON_CreateArray();
   for (uint32_t i = 0; i < run->self.world.n_workloads; i++)
-    if (run->pending.place[i] == (uint8_t)place && (queue == HR_NONE || run->self.world.workloads[i].queue == queue))
+    if (hr__kueue_pending_place(&run->pending, i) == place &&
+        (queue == HR_NONE || run->self.world.workloads[i].queue == queue))
       cJSON_AddItemToArray(list, cJSON_CreateString(run->self.world.workloads[i].name));
   return list;
 }
@@ -318,7 +321,7 @@ static void op_update(struct queue_run *run, uint32_t id, const cJSON *json) {
     changed |= (old || now) && !cJSON_Compare(old, now, true);
   }
   run->self.workload_json[id] = json;
-  if (run->pending.place[id] == HR__KUEUE_PARKED && !changed) return;
+  if (hr__kueue_pending_place(&run->pending, id) == HR__KUEUE_PARKED && !changed) return;
   struct hr__kueue_workload *workload = &run->self.world.workloads[id];
   workload->priority = hr__case_whole(json, "priority", 0);
   read_backoff(run, id);

@@ -1,0 +1,204 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The policy `kueue` in small worlds whose starts can be computed by hand. All runs are in checked mode.
+# shellcheck source=tests/cli/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+# queue NAME GPUS MEMBERS: a ClusterQueue of the cohort x with quota of the flavor `f`. MEMBERS: further members, each
+# followed by a comma. limits NAME GPUS QUOTA_MEMBERS MEMBERS: the same with limits.
+limits() {
+  printf '{"name": "%s", "cohort": "x", %s "resource_groups": [{"flavors": [{"name": "f", "resources": [{"name":
+    "nvidia.com/gpu", "nominal_quota": %s%s}]}]}]}' "$1" "${4:-}" "$2" "$3"
+}
+
+queue() {
+  limits "$1" "$2" '' "${3:-}"
+}
+
+# world NODES QUEUES MEMBERS: writes k.json with NODES nodes of 8 GPUs. MEMBERS: further members of the section.
+world() {
+  cat >k.json <<JSON
+{"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": $1, "gpus_per_node": 8}]}, "policy": {"name": "kueue"},
+ "kueue": {"flavors": [{"name": "f"}], ${3:-} "cluster_queues": [$2]}}
+JSON
+}
+
+# jobs ROW...: writes t.csv. A row is submit,duration,gpus,queue,priority.
+jobs() {
+  { echo submit_s,duration_s,gpus,queue,priority; printf '%s\n' "$@"; } >t.csv
+}
+
+# starts TIME...: runs the world; the last starts of the jobs are these, "-" if a job does not run.
+starts() {
+  try 0 run k.json --trace t.csv --check --quiet --jobs jobs.csv
+  local found
+  found=$(awk -F, 'NR > 1 { printf "%s%s", (NR > 2 ? " " : ""), ($3 == "" ? "-" : $3) }' jobs.csv)
+  [ "$found" = "$*" ] || fail "jobs start at $found, not at $*"
+}
+
+ends() {
+  local found
+  found=$(awk -F, 'NR > 1 { printf "%s%s", (NR > 2 ? " " : ""), ($4 == "" ? "-" : $4) }' jobs.csv)
+  [ "$found" = "$*" ] || fail "jobs end at $found, not at $*"
+}
+
+case_borrowing() {
+  jobs 0,100,8,a,0 0,100,8,a,0 0,100,8,a,0
+  world 3 "$(queue a 8), $(queue b 16)"
+  starts 0 0 0
+  world 3 "$(limits a 8 ', "borrowing_limit": 8'), $(queue b 16)"
+  starts 0 0 100
+  world 3 "$(limits a 8 ', "borrowing_limit": 0'), $(queue b 16)"
+  starts 0 100 200
+  world 3 "$(queue a 8), $(limits b 16 ', "lending_limit": 8')"
+  starts 0 0 100
+}
+
+# Jobs that a queue gets back from others are the newest; they start again when there is room.
+case_reclaim() {
+  jobs 0,100,8,a,0 1,100,8,a,0 10,50,8,b,0
+  world 2 "$(queue a 8), $(queue b 8 '"preemption": {"reclaim_within_cohort": "Any"},')"
+  starts 0 1 10
+  ends 100 160 60
+  world 2 "$(queue a 8), $(queue b 8 '"preemption": {"reclaim_within_cohort": "LowerPriority"},')"
+  starts 0 1 100
+  jobs 0,100,8,a,0 1,100,8,a,0 10,50,8,b,1
+  starts 0 1 10
+  ends 100 160 60
+  # nominal quota is not taken away
+  world 2 "$(queue a 16), $(queue b 0 '"preemption": {"reclaim_within_cohort": "Any"},')"
+  starts 0 1 100
+}
+
+case_priority_within_a_queue() {
+  jobs 0,100,8,a,1 0,100,8,a,0 10,50,8,a,2
+  world 2 "$(queue a 16 '"preemption": {"within_cluster_queue": "LowerPriority"},')"
+  starts 0 0 10
+  ends 100 160 60
+  world 2 "$(queue a 16)"
+  starts 0 0 100
+}
+
+case_strategies() {
+  jobs 0,100,8,a,0 1,100,16,a,0 2,100,8,a,0
+  world 2 "$(queue a 16 '"queueing_strategy": "StrictFIFO",')"
+  starts 0 100 200
+  world 2 "$(queue a 16)"
+  starts 0 102 2
+}
+
+# shared_at TIME NUMBER WEIGHT: of 16 jobs of b, NUMBER start at TIME, when 16 of a run; a has this weight.
+shared_at() {
+  world 2 "$(queue a 0 "\"fair_weight\": $3,"), $(queue b 0 '"preemption": {"reclaim_within_cohort": "Any"},')" \
+    '"cohorts": [{"name": "x", "resource_groups": [{"flavors": [{"name": "f", "resources": [{"name": "nvidia.com/gpu",
+    "nominal_quota": 16}]}]}]}], "fair_sharing": {},'
+  try 0 run k.json --trace t.csv --check --quiet --jobs jobs.csv
+  local found
+  found=$(awk -F, -v at="$1" 'NR > 17 && $3 == at { n++ } END { print n + 0 }' jobs.csv)
+  [ "$found" = "$2" ] || fail "$found jobs of b start, not $2"
+}
+
+# Two queues without quota of their own share what their cohort has: equally, or by their weights.
+case_fair_sharing() {
+  local rows=() i
+  for i in $(seq 16); do rows+=("0,100,1,a,0"); done
+  for i in $(seq 16); do rows+=("10,100,1,b,0"); done
+  jobs "${rows[@]}"
+  shared_at 10 8 1
+  shared_at 10 4 3
+}
+
+case_flavors() {
+  cat >k.json <<'JSON'
+{"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 1, "gpus_per_node": 8},
+                       {"name": "q", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 8}]},
+ "policy": {"name": "kueue"},
+ "kueue": {"flavors": [{"name": "h", "pools": ["p"]}, {"name": "a", "pools": ["q"], "node_taints": [
+   {"key": "old", "effect": "NoSchedule"}]}],
+  "cluster_queues": [{"name": "c", "resource_groups": [{"flavors": [
+   {"name": "h", "resources": [{"name": "nvidia.com/gpu", "nominal_quota": 8}]},
+   {"name": "a", "resources": [{"name": "nvidia.com/gpu", "nominal_quota": 8}]}]}]}],
+  "local_queues": [{"name": "l", "cluster_queue": "c", "tolerations": [{"key": "old", "operator": "Exists"}]},
+                   {"name": "m", "cluster_queue": "c"}]}}
+JSON
+  jobs 0,100,8,l,0 0,100,8,l,0 0,100,8,m,0
+  starts 0 0 100
+}
+
+case_admission_checks() {
+  jobs 0,100,8,a,0 0,100,8,a,0
+  world 1 "$(queue a 8 '"admission_checks": [{"name": "c"}],')" '"admission_checks": [{"name": "c", "delay_s": 30}],'
+  starts 30 160
+}
+
+# The quota is larger than the cluster: the second job has quota without nodes. Its time is over at 10, 10 + 20 + 10 and
+# 40 + 40 + 10; after the next back-off of 80 it is admitted at 170. With a limit of 2 it is given up.
+case_pods_ready() {
+  jobs 0,150,8,a,0 0,100,8,a,0
+  local ready='"wait_for_pods_ready": {"timeout_s": 10, "requeuing_strategy": {"backoff_base_s": 20'
+  world 1 "$(queue a 16)" "$ready}},"
+  starts 0 170
+  world 1 "$(queue a 16)" "$ready, \"backoff_limit_count\": 2}},"
+  starts 0 -
+  world 1 "$(queue a 16)"
+  starts 0 150
+}
+
+case_blocked_admission() {
+  jobs 0,100,8,a,0 0,100,8,a,0 0,10,8,b,0
+  world 1 "$(queue a 16), $(queue b 8)" '"wait_for_pods_ready": {"timeout_s": 1000, "block_admission": true},'
+  starts 0 100 200
+}
+
+case_rejections() {
+  jobs 0,100,8,a,0 0,100,8,z,0 0,100,16,a,0
+  world 4 "$(limits a 8 ', "borrowing_limit": 0')"
+  starts 0 - -
+  matches jobs.csv '^2,.*,rejected,no-such-queue'
+  matches jobs.csv '^3,.*,rejected,over-quota'
+  world 4 "$(limits a 8 ', "borrowing_limit": 0')" '"default_queue": "a",'
+  starts 0 100 -
+}
+
+# Nodes are requested when a job is admitted, boot for a minute, and are released when they are idle.
+case_autoscaling() {
+  jobs 0,100,8,a,0 0,100,8,a,0 0,100,8,a,0
+  world 2 "$(queue a 16)"
+  sed 's/"gpus_per_node": 8/&, "market": "on-demand", "boot_s": 60, "usd_per_gpu_hour": 1/' k.json >spot.json
+  mv spot.json k.json
+  starts 60 60 160
+}
+
+case_grace() {
+  jobs 0,100,8,a,0 10,50,8,a,1
+  world 1 "$(queue a 8 '"preemption": {"within_cluster_queue": "LowerPriority"},')"
+  sed 's/"name": "kueue"}/"name": "kueue", "grace_s": 5}/' k.json >grace.json
+  mv grace.json k.json
+  starts 0 15
+  ends 165 65
+}
+
+# refuses TEXT MEMBERS [QUEUES]: the section with these members is an error.
+refuses() {
+  world 1 "${3:-$(queue a 8)}" "$2"
+  try 2 validate k.json
+  matches stderr '^headroom: k.json:[0-9]+:[0-9]+: '
+  says stderr "$1"
+}
+
+case_errors() {
+  refuses "the parents of cohort 'x' form a cycle" '"cohorts": [{"name": "x", "parent": "y"}, {"name": "y", "parent": "x"}],'
+  refuses "duplicate cohort 'y'" '"cohorts": [{"name": "y"}, {"name": "y"}],'
+  refuses "a quota must not be negative, found -8" '' "$(queue a -8)"
+  refuses "duplicate ClusterQueue 'a'" '' "$(queue a 8), $(queue a 8)"
+  refuses "expected a quantity" '' "$(queue a '"8x"')"
+  refuses "unknown ClusterQueue 'b'; did you mean 'a'?" '"local_queues": [{"name": "l", "cluster_queue": "b"}],'
+  refuses "unknown version '0.99'" '"version": "0.99",'
+  refuses "unknown feature gate 'Foo'" '"feature_gates": {"Foo": true},'
+  refuses "unknown admission check 'c'" '' "$(queue a 8 '"admission_checks": [{"name": "c"}],')"
+  refuses "the lending limit is larger than the nominal quota" '' "$(limits a 8 ', "lending_limit": 9')"
+  refuses "unknown key 'kueue.cluster_queue'" '"cluster_queue": [],'
+  refuses "unknown queue 'z'" '"default_queue": "z",'
+}
+
+run_case
