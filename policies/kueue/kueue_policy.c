@@ -14,11 +14,10 @@
 
 #include <string.h>
 
-enum { PARAM_PLACEMENT, PARAM_PREEMPTED, PARAM_GRACE, PARAM_MARKET, PARAM_IDLE_RELEASE };
+enum { PARAM_PLACEMENT, PARAM_PREEMPTED, PARAM_GRACE, PARAM_AUTOSCALE, PARAM_IDLE_RELEASE };
 
 static const char *const placement_names[] = {"worst-fit", "best-fit", "first-fit", NULL};
 static const char *const preempted_names[] = {"requeue", "checkpoint", NULL};
-static const char *const market_names[] = {"autoscale", "static", NULL};
 
 #define MAX_PARAM_S 31536000.0
 
@@ -39,11 +38,10 @@ static const struct hr_param params[] = {
      .max = MAX_PARAM_S,
      .help = "time that the pods of a preempted job have to end",
      .advanced = true},
-    {.key = "market",
-     .type = HR_PARAM_CHOICE,
-     .fallback = "autoscale",
-     .choices = market_names,
-     .help = "autoscale: nodes of elastic pools are requested for admitted jobs; static: always",
+    {.key = "autoscale",
+     .type = HR_PARAM_BOOLEAN,
+     .fallback = "true",
+     .help = "whether nodes of elastic pools are requested for admitted jobs only; false: always",
      .advanced = true},
     {.key = "idle_release_s",
      .type = HR_PARAM_REAL,
@@ -93,7 +91,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **state, stru
                                     .idle_release_us = us_of(env, PARAM_IDLE_RELEASE),
                                     .first_free = HR_NONE,
                                     .wake_us = HR_NEVER_US};
-  self->manages = env->params[PARAM_MARKET].integer == 0 && has_elastic_pool(env->cluster);
+  self->manages = env->params[PARAM_AUTOSCALE].integer == 1 && has_elastic_pool(env->cluster);
   const struct hr_capacity_config capacity = {.arena = env->arena,
                                               .cluster = env->cluster,
                                               .rule = placement_names[env->params[PARAM_PLACEMENT].integer],
