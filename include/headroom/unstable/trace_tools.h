@@ -17,6 +17,7 @@
 #include "headroom/cluster.h"
 #include "headroom/trace.h"
 #include "headroom/trace_files.h"
+#include "headroom/unstable/services.h"
 
 #include <stdio.h>
 
@@ -508,6 +509,12 @@ struct hr_workload_model_figures {
 HR_API enum hr_status hr_workload_model_generate(const struct hr_workload_model *model,
                                                  const struct hr_workload_model_spec *spec, const char *path,
                                                  struct hr_workload_model_figures *figures, struct hr_error *error);
+
+/* Reads a request trace: CSV, plain or compressed, with the columns arrival_timestamp (seconds), prompt_size and
+   token_size, in order of arrival. The caller finishes `requests`, also after an error. HR_BAD_INPUT: `error` has file,
+   line and column. */
+HR_API enum hr_status hr_requests_read(const char *path, struct hr_requests *requests, struct hr_error *error);
+HR_API void hr_requests_finish(struct hr_requests *requests);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HEADROOM_UNSTABLE_SERVICES_H
+#define HEADROOM_UNSTABLE_SERVICES_H
+
+/*
+ * Inference services: requests, replicas that serve them in batches, and a router that assigns requests to replicas.
+ *
+ * A replica runs one iteration after another. An iteration processes prompts or parts of them, and produces one token
+ * for each sequence whose prompt is complete. The prompt yields the first token.
+ *
+ * Times are microseconds in the clock of the request trace.
+ */
+
+#include "headroom/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How a replica forms batches. The columns: enumerator, name in scenarios, meaning. */
+#define HR_SERVICE_ENGINE_TABLE(X)                                                                                     \
+  X(HR_SERVICE_VLLM_V1, "vllm-v1", "one token budget for prompts and decodes, as in vLLM V1")                          \
+  X(HR_SERVICE_VLLM_V0, "vllm-v0", "prompts first and never mixed with decodes, as in vLLM V0")                        \
+  X(HR_SERVICE_SARATHI, "sarathi", "decodes first, then chunks of prompts")                                            \
+  X(HR_SERVICE_ORCA, "orca", "mixed batches; each request reserves memory for the longest one")                        \
+  X(HR_SERVICE_ORCA_SPLITWISE, "orca-splitwise", "mixed batches; memory for the prompt, then for the output")
+
+enum hr_service_engine {
+#define HR_SERVICE_ENGINE_NAME(name, text, words) name,
+  HR_SERVICE_ENGINE_TABLE(HR_SERVICE_ENGINE_NAME)
+#undef HR_SERVICE_ENGINE_NAME
+      HR_N_SERVICE_ENGINES
+};
+
+/* How requests are assigned to replicas. The columns: enumerator, name in scenarios, meaning. */
+#define HR_SERVICE_ROUTER_TABLE(X)                                                                                     \
+  X(HR_SERVICE_ROUND_ROBIN, "round-robin", "in turn")                                                                  \
+  X(HR_SERVICE_RANDOM, "random", "any replica")                                                                        \
+  X(HR_SERVICE_LEAST_OUTSTANDING, "least-outstanding", "fewest requests that are not complete")                        \
+  X(HR_SERVICE_LEAST_WAITING, "least-waiting", "fewest requests that have not started")                                \
+  X(HR_SERVICE_TOKEN_JSQ, "token-jsq", "fewest tokens: prompts that wait, and one for each decoding sequence")         \
+  X(HR_SERVICE_POWER_OF_TWO, "power-of-two", "of two random replicas, the one with fewer incomplete requests")
+
+enum hr_service_router {
+#define HR_SERVICE_ROUTER_NAME(name, text, words) name,
+  HR_SERVICE_ROUTER_TABLE(HR_SERVICE_ROUTER_NAME)
+#undef HR_SERVICE_ROUTER_NAME
+      HR_N_SERVICE_ROUTERS
+};
+
+/* The time of an iteration: fixed_us + per_prompt_token_us for each token of a prompt + per_sequence_us for each
+   decoding sequence + per_context_ktoken_us for each 1000 tokens that the sequences have processed before. `integer`:
+   whole microseconds; the last term is rounded down. */
+struct hr_service_cost {
+  double fixed_us, per_prompt_token_us, per_sequence_us, per_context_ktoken_us;
+  bool integer;
+};
+
+struct hr_service_limits {
+  uint32_t max_sequences;
+  uint32_t max_batch_tokens; /* of an iteration; for `orca` also of a request */
+  uint32_t chunk_tokens;     /* `sarathi`: tokens of an iteration */
+  uint32_t block_tokens;     /* tokens of a block of memory */
+  uint64_t kv_blocks;        /* memory; 0: from kv_tokens */
+  double kv_tokens;          /* the same in tokens */
+  double watermark;          /* part of the blocks that prompts must leave free */
+};
+
+struct hr_service {
+  char *name;
+  char *requests; /* path of the request trace */
+  enum hr_service_router router;
+  uint32_t replicas;
+  uint32_t gpus; /* of a replica */
+  enum hr_service_engine engine;
+  struct hr_service_limits limits;
+  struct hr_service_cost cost;
+};
+
+/* Requests in order of arrival. */
+struct hr_requests {
+  uint32_t count;
+  int64_t *arrival_us;
+  uint32_t *prompt_tokens, *output_tokens; /* at least 1 */
+};
+
+/* What became of a request. The columns: enumerator, name in files. */
+#define HR_REQUEST_STATE_TABLE(X)                                                                                      \
+  X(HR_REQUEST_COMPLETED, "completed")                                                                                 \
+  X(HR_REQUEST_REFUSED, "refused") /* it needs more memory, or a larger batch, than a replica has */
+
+enum hr_request_state {
+#define HR_REQUEST_STATE_NAME(name, text) name,
+  HR_REQUEST_STATE_TABLE(HR_REQUEST_STATE_NAME)
+#undef HR_REQUEST_STATE_NAME
+};
+
+/* The result, by request. Times of refused requests are their arrival. */
+struct hr_service_result {
+  uint32_t count;
+  uint32_t *replica; /* HR_NONE: refused */
+  int64_t *scheduled_us, *first_token_us, *end_us;
+  uint8_t *state;     /* enum hr_request_state */
+  uint16_t *restarts; /* how often the request lost its memory and was computed again */
+  uint64_t iterations, recomputed_tokens;
+  int64_t *busy_us; /* [replicas] */
+};
+
+/* Names in scenarios and files. */
+HR_API const char *hr_service_engine_name(enum hr_service_engine engine);
+HR_API const char *hr_service_router_name(enum hr_service_router router);
+HR_API const char *hr_request_state_name(enum hr_request_state state);
+
+/* Serves requests with a fixed number of replicas that are ready at the first arrival. `seed` is that of random routers.
+   The caller finishes the result, also after an error. HR_NO_MEMORY is the only error. */
+HR_API enum hr_status hr_service_run(const struct hr_service *service, const struct hr_requests *requests,
+                                     uint64_t seed, struct hr_service_result *result, struct hr_error *error);
+/* Frees the columns of a result. */
+HR_API void hr_service_result_finish(struct hr_service_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Reads request traces: CSV files, plain or compressed, with one row for each request in order of arrival. The columns
+ * are arrival_timestamp (seconds, with up to six decimals), prompt_size and token_size; other columns are ignored.
+ */
+
+#include "headroom/unstable/trace_tools.h"
+
+#include "base/array.h"
+#include "traces/core/input.h"
+#include "traces/core/numbers.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARRIVAL, PROMPT, OUTPUT, N_FIELDS };
+static const char *const names[N_FIELDS] = {"arrival_timestamp", "prompt_size", "token_size"};
+
+struct reader {
+  const char *path;
+  struct hr__input *input;
+  struct hr_requests *requests;
+  uint32_t place[N_FIELDS]; /* position of each field in a row */
+  uint32_t arrivals, prompts, outputs; /* capacities */
+  struct hr_error *error;
+};
+
+static enum hr_status fail(const struct reader *reader, uint32_t column, const char *expected, struct hr_text found) {
+  return hr_fail(reader->error, HR_BAD_INPUT, "%s:%" PRIu64 ": column '%s': expected %s, found '%.*s'", reader->path,
+                 hr__input_line_number(reader->input), names[column], expected,
+                 (int)(found.length < 60 ? found.length : 60), found.at ? found.at : "");
+}
+
+static struct hr_text without_end(struct hr_text line) {
+  while (line.length && (line.at[line.length - 1] == '\n' || line.at[line.length - 1] == '\r')) line.length--;
+  return line;
+}
+
+/* Returns the field at a position; its text is NULL if the row is shorter. */
+static struct hr_text field_at(struct hr_text line, uint32_t position) {
+  const char *at = line.at, *end = line.at + line.length;
+  for (;; position--) {
+    const char *comma = memchr(at, ',', (size_t)(end - at));
+    if (position == 0) return (struct hr_text){at, (size_t)((comma ? comma : end) - at)};
+    if (!comma) return (struct hr_text){NULL, 0};
+    at = comma + 1;
+  }
+}
+
+static enum hr_status read_header(struct reader *reader, struct hr_text line) {
+  for (uint32_t f = 0; f < N_FIELDS; f++) {
+    bool found = false;
+    for (uint32_t position = 0; !found; position++) {
+      const struct hr_text name = field_at(line, position);
+      if (!name.at)
+        return hr_fail(reader->error, HR_BAD_INPUT, "%s:%" PRIu64 ": expected the columns '%s', '%s' and '%s'; '%s' is missing",
+                       reader->path, hr__input_line_number(reader->input), names[0], names[1], names[2], names[f]);
+      found = name.length == strlen(names[f]) && memcmp(name.at, names[f], name.length) == 0;
+      reader->place[f] = position;
+    }
+  }
+  return HR_OK;
+}
+
+static enum hr_status read_row(struct reader *reader, struct hr_text line) {
+  static const struct hr__number_rule micros = {.factor = 1000000, .max = (uint64_t)HR_MAX_INPUT_US},
+                                      tokens = {.factor = 1, .max = 1u << 30};
+  struct hr_requests *requests = reader->requests;
+  uint64_t value[N_FIELDS] = {0};
+  for (uint32_t f = 0; f < N_FIELDS; f++) {
+    const struct hr_text text = field_at(line, reader->place[f]);
+    const bool is_number = text.at && text.length && hr__number_parse(text, f == ARRIVAL ? &micros : &tokens, &value[f]) == HR__NUMBER_FINE;
+    if (!is_number) return fail(reader, f, f == ARRIVAL ? "a number of seconds" : "a whole number", text);
+    if (f != ARRIVAL && value[f] == 0) return fail(reader, f, "at least 1", text);
+  }
+  const uint32_t n = requests->count;
+  if (n && (int64_t)value[ARRIVAL] < requests->arrival_us[n - 1])
+    return fail(reader, ARRIVAL, "a time that is not before the previous row; sort the rows by this column",
+                field_at(line, reader->place[ARRIVAL]));
+  if (!HR__ARRAY_HAS_ROOM(requests->arrival_us, n, reader->arrivals) ||
+      !HR__ARRAY_HAS_ROOM(requests->prompt_tokens, n, reader->prompts) ||
+      !HR__ARRAY_HAS_ROOM(requests->output_tokens, n, reader->outputs))
+    return hr_fail(reader->error, HR_NO_MEMORY, "%s: out of memory", reader->path);
+  requests->arrival_us[n] = (int64_t)value[ARRIVAL];
+  requests->prompt_tokens[n] = (uint32_t)value[PROMPT];
+  requests->output_tokens[n] = (uint32_t)value[OUTPUT];
+  requests->count = n + 1;
+  return HR_OK;
+}
+
+enum hr_status hr_requests_read(const char *path, struct hr_requests *requests, struct hr_error *error) {
+  struct reader reader = {.path = path, .requests = requests, .error = error};
+  *requests = (struct hr_requests){0};
+  enum hr_status status = hr__input_open(path, &reader.input, error);
+  bool has_header = false;
+  while (status == HR_OK) {
+    struct hr_text line;
+    status = hr__input_line(reader.input, &line, error);
+    if (status != HR_OK || !line.at) break;
+    line = without_end(line);
+    if (line.length == 0) continue;
+    status = has_header ? read_row(&reader, line) : read_header(&reader, line);
+    has_header = true;
+  }
+  hr__input_close(reader.input);
+  if (status == HR_OK && requests->count == 0) status = hr_fail(error, HR_BAD_INPUT, "%s: no requests", path);
+  return status;
+}
+
+void hr_requests_finish(struct hr_requests *requests) {
+  free(requests->arrival_us);
+  free(requests->prompt_tokens);
+  free(requests->output_tokens);
+  *requests = (struct hr_requests){0};
+}
