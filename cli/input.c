@@ -154,6 +154,10 @@ enum hr_status input_check_outputs(const struct input *input, const char *scenar
                                    size_t n_outputs, struct hr_error *error) {
   const char *const named[] = {scenario_path, input->trace_path};
   const struct hr_notes *files = &input->scenario->files;
+  if (!input->trace_path && input->scenario->services)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "%s: has 'services', which 'run' and 'validate' support; other commands need a job trace",
+                   scenario_path);
   if (!input->trace_path)
     return hr_fail(error, HR_BAD_INPUT,
                    "%s: names no trace; set one with --trace FILE, or in the file: \"trace\": {\"file\": \"jobs.csv\"}",

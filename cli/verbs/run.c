@@ -7,6 +7,7 @@
 #include "cli/input.h"
 #include "cli/process.h"
 #include "cli/run_files.h"
+#include "cli/run_services.h"
 #include "headroom/unstable/compare.h"
 #include "headroom/unstable/metrics.h"
 #include "headroom/unstable/replay.h"
@@ -18,7 +19,8 @@
 struct run_args {
   struct input_args input;
   struct run_file_args files;
-  uint64_t threads; /* 0: not set */
+  const char *requests; /* path; NULL: none */
+  uint64_t threads;     /* 0: not set */
   bool check, quiet, stream;
   bool no_table; /* set by `report`, which prints no table */
 };
@@ -302,6 +304,11 @@ static const struct option options[] = {
      .offset = AT(files.jobs),
      .value = "FILE",
      .help = "write one CSV row per job: when and where it ran ('-': standard output)"},
+    {.name = "requests",
+     .kind = OPTION_TEXT,
+     .offset = AT(requests),
+     .value = "FILE",
+     .help = "write one CSV row per request of the scenario's services: when and by which replica it was served"},
     {.name = "timeline",
      .kind = OPTION_TEXT,
      .offset = AT(files.timeline),
@@ -522,6 +529,23 @@ static void report_closed_pipes(void) {
   sigaction(SIGPIPE, &action, NULL);
 }
 
+/* Runs the services of a scenario. Options that concern jobs are errors. */
+static enum hr_status serve(struct run_state *run, const char *path, struct hr_error *error) {
+  const struct run_args *args = run->args;
+  const struct output outputs[] = {{"requests", args->requests}, {"json", args->files.json}};
+  const char *option = args->input.trace ? "trace" : single_run_option(&args->files);
+  if (!option && args->stream) option = "stream";
+  if (option)
+    return hr_fail(error, HR_BAD_INPUT, "--%s needs jobs, but %s has services; remove the option or 'services'", option,
+                   path);
+  const struct run_services_args services = {args->requests, args->files.json, args->quiet};
+  const struct hr_notes *files = &run->input.scenario->files;
+  enum hr_status status = outputs_check(outputs, 2, &path, 1, error);
+  if (status == HR_OK) status = outputs_check(outputs, 2, (const char *const *)files->text, files->count, error);
+  if (status == HR_OK && !args->quiet) input_print_notes(stderr, &run->input);
+  return status == HR_OK ? run_services(run->input.scenario, &services, error) : status;
+}
+
 static enum hr_status run_all(struct run_state *run, const char *path, struct hr_error *error) {
   const struct run_args *args = run->args;
   const struct run_file_args *files = &args->files;
@@ -535,6 +559,10 @@ static enum hr_status run_all(struct run_state *run, const char *path, struct hr
                                    {"openmetrics", files->openmetrics.file},
                                    {"report", files->page.report}};
   enum hr_status status = input_open(&run->input, path, &args->input, error);
+  if (status == HR_OK && has_services(run->input.scenario))
+    return run->ranks.rank == 0 ? serve(run, path, error) : HR_OK;
+  if (status == HR_OK && args->requests)
+    status = hr_fail(error, HR_BAD_INPUT, "--requests needs services, but %s has none", path);
   if (status == HR_OK && files->costs && !hr_scenario_has_prices(run->input.scenario))
     status = hr_fail(error, HR_BAD_INPUT, "--costs %s: %s has no prices; set a pool's market, or the scenario's costs",
                      files->costs, path);

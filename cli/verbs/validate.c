@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/options.h"
+#include "cli/run_services.h"
 #include "headroom/headroom.h"
 #include "headroom/unstable/replay.h"
 
@@ -435,6 +436,7 @@ static enum hr_status validate(struct input *input, const char *path, const stru
   if (status == HR_OK && input->trace) status = check_run(input, error);
   if (status != HR_OK) return status;
   print_scenario(input->scenario);
+  if (has_services(input->scenario)) return validate_services(input->scenario, error);
   printf("trace     ");
   if (input->trace)
     print_wrapped_from(stdout, write_trace, input->trace, 10, 10);

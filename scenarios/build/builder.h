@@ -61,6 +61,9 @@ enum hr_status hr__check_kueue(struct hr__builder *builder, const cJSON *section
 enum hr_status hr__check_kubernetes(struct hr__builder *builder, const cJSON *section, void *filled);
 enum hr_status hr__check_volcano(struct hr__builder *builder, const cJSON *section, void *filled);
 enum hr_status hr__check_slurm(struct hr__builder *builder, const cJSON *section, void *config);
+enum hr_status hr__build_services(struct hr__builder *builder); /* must be called after the cluster is built */
+/* Frees what hr__build_services() has built. NULL is accepted. */
+void hr__services_destroy(struct hr_services *all);
 /* Frees what hr__build_systems() has built. NULL is accepted. */
 void hr__systems_destroy(struct hr_systems *all);
 /* Frees the members of `source`, not `source` itself. */

@@ -297,10 +297,22 @@ static enum hr_status set_param(struct hr__builder *builder, const cJSON *member
   return choice->ops == ops ? HR_OK : note_other_policy(builder, member);
 }
 
+/* A scenario that has only services needs no policy. */
+static enum hr_status build_default_policy(struct hr__builder *builder) {
+  const cJSON *tree = builder->source.file.tree;
+  char expected[200];
+  struct hr_error inner;
+  if (hr__get(tree, "services"))
+    return hr__build_wrap(builder, tree, hr_policy_choice_init(&builder->scenario->policy, "fifo", &inner), &inner);
+  hr__key_expected(hr__key_member(&hr__scenario_keys, "policy"), expected, sizeof expected);
+  return hr__build_fail(builder, tree, "the scenario lacks the key 'policy'; %s is expected", expected);
+}
+
 static enum hr_status build_policy(struct hr__builder *builder) {
   const cJSON *policy = hr__get(builder->source.file.tree, "policy");
   const cJSON *name = hr__get(policy, "name");
   struct hr_error inner;
+  if (!policy) return build_default_policy(builder);
   char *path = strchr(name->valuestring, '/') ? hr__resolve(builder, name->valuestring) : strdup(name->valuestring);
   if (!path) return hr__build_no_memory(builder);
   enum hr_status status = hr_policy_choice_init(&builder->scenario->policy, path, &inner);
@@ -402,6 +414,7 @@ static enum hr_status build(struct hr__builder *builder) {
   if (status == HR_OK) status = hr__build_costs(builder);
   if (status == HR_OK) status = hr__build_quotas(builder);
   if (status == HR_OK) status = hr__build_systems(builder);
+  if (status == HR_OK) status = hr__build_services(builder);
   if (status == HR_OK) status = build_alerts(builder);
   if (status == HR_OK) status = build_replications(builder);
   if (status == HR_OK) status = hr__build_plan(builder);
@@ -453,6 +466,7 @@ void hr_scenario_destroy(struct hr_scenario *scenario) {
   hr_cost_spec_finish(&scenario->costs);
   hr_quota_spec_destroy(scenario->quotas);
   hr__systems_destroy(scenario->systems);
+  hr__services_destroy(scenario->services);
   hr_policy_choice_finish(&scenario->policy);
   free(scenario->replications.metric.text);
   free(scenario->replications.metric.place);

@@ -446,12 +446,17 @@ static const struct hr__key scenario_keys[] = {
      HELP(
          "Guarantees and limits of tenants, for policies that enforce quotas. Unused guarantees may be borrowed within "
          "a cohort, and by other cohorts.")},
-    {"policy", OBJECT(hr__policy_keys), MUST, HELP("The scheduling policy and its parameters.")},
+    {"policy", OBJECT(hr__policy_keys), OTHERWISE("required, unless there are 'services'"),
+     HELP("The scheduling policy and its parameters.")},
     {"kai", OBJECT(hr__kai_keys), HELP("Queues and settings of KAI-Scheduler, for the policy kai.")},
     {"kueue", OBJECT(hr__kueue_keys), HELP("Objects and settings of Kueue, for the policy kueue.")},
     {"kubernetes", OBJECT(hr__kubernetes_keys), HELP("Configuration of kube-scheduler, for the policy kubernetes.")},
     {"volcano", OBJECT(hr__volcano_keys), HELP("Configuration of Volcano, for the policy volcano.")},
     {"slurm", OBJECT(hr__slurm_keys), HELP("Priorities, partitions, QOS and accounts of Slurm, for the policy slurm.")},
+    {"services", LIST(0, MAX_MEMBERS, EACH(OBJECT(hr__service_keys))),
+     HELP(
+         "Inference services. A scenario with services has no job trace; their replicas are ready at the first request "
+         "and hold their GPUs to the end.")},
     {"alerts", OBJECT(alert_keys), AT(PART, SCENARIO, alerts), HELP("Thresholds of alerts.")},
     {"replications", OBJECT(replication_keys), AT(PART, SCENARIO, replications),
      HELP("How often the scenario is run, each time with different random events.")},
@@ -462,7 +467,9 @@ static const struct hr__key scenario_keys[] = {
      AS_US(SCENARIO, horizon_us), HELP("Time from the first submit at which the run ends.")},
     END};
 
-const struct hr__key hr__scenario_keys = {"", OBJECT(scenario_keys), MUST};
+const struct hr__key hr__scenario_keys = {
+    "", OBJECT(scenario_keys), MUST,
+    .schema = "{\"anyOf\": [{\"required\": [\"policy\"]}, {\"required\": [\"services\"]}]}"};
 
 /* ---- Documents beside scenarios ------------------------------------------------------------------------ */
 

@@ -100,12 +100,12 @@ static void restart(struct hr__replica *replica, uint32_t id) {
   if (!hr__queue_push_front(&replica->waiting, id)) replica->no_memory = true;
 }
 
-const char *hr__replica_refusal(const struct hr_service *service, uint32_t prompt, uint32_t output) {
+const char *hr_service_refusal(const struct hr_service *service, uint32_t prompt_tokens, uint32_t output_tokens) {
   const struct hr_service_limits *limits = &service->limits;
-  const uint64_t total = (uint64_t)prompt + output, capacity = capacity_of(service);
+  const uint64_t total = (uint64_t)prompt_tokens + output_tokens, capacity = capacity_of(service);
   switch (service->engine) {
   case HR_SERVICE_VLLM_V0:
-    if (prompt > limits->max_batch_tokens) return "the prompt exceeds max_batch_tokens";
+    if (prompt_tokens > limits->max_batch_tokens) return "the prompt exceeds max_batch_tokens";
     break;
   case HR_SERVICE_ORCA:
     if (total > limits->max_batch_tokens) return "prompt and output exceed max_batch_tokens";
@@ -334,7 +334,8 @@ int64_t hr__replica_cost(const struct hr__replica *replica) {
       prompts += replica->batch[i].tokens;
     context += sequence->processed;
   }
-  double fixed_us = cost->fixed_us + cost->per_prompt_token_us * (double)prompts + cost->per_sequence_us * (double)decodes;
+  double fixed_us =
+      cost->fixed_us + cost->per_prompt_token_us * (double)prompts + cost->per_sequence_us * (double)decodes;
   double context_us = cost->per_context_ktoken_us * (double)context / 1000;
   if (cost->integer) return HR__TICKS(llround(fixed_us + floor(context_us)));
   return llround(ldexp(fixed_us + context_us, HR__TICK_BITS));

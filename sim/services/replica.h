@@ -44,9 +44,9 @@ struct hr__replica {
   uint32_t n_running;
   struct hr__batch_item *batch; /* [n_batch] room for max_sequences */
   uint32_t n_batch;
-  uint32_t n_held;     /* sequences with memory */
-  uint64_t used;       /* memory */
-  int64_t end_ticks;   /* of the iteration; HR_NEVER_US: the replica is idle */
+  uint32_t n_held;   /* sequences with memory */
+  uint64_t used;     /* memory */
+  int64_t end_ticks; /* of the iteration; HR_NEVER_US: the replica is idle */
   int64_t busy_ticks;
   uint16_t *restarts; /* by request: how often it lost its memory */
   uint64_t iterations, recomputed_tokens;
@@ -68,8 +68,6 @@ static inline uint32_t hr__queue_pop(struct hr__sequence_queue *queue) {
   return id;
 }
 
-/* Returns why a request can never be served by a replica, in words; NULL: it can. */
-const char *hr__replica_refusal(const struct hr_service *service, uint32_t prompt, uint32_t output);
 /* Forms the next batch; it is empty if nothing can run. */
 void hr__replica_form(struct hr__replica *replica);
 /* The time of the iteration of the batch. */

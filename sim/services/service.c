@@ -36,13 +36,13 @@ const char *hr_request_state_name(enum hr_request_state state) {
 
 struct service {
   const struct hr_service *spec;
-  const struct hr_requests *requests;
+  const struct hr_service_requests *requests;
   struct hr_service_result *result;
   struct hr__sequence *sequences;
   struct hr__replica *replicas;
-  uint32_t *outstanding;    /* by replica: requests that are not complete */
-  uint64_t *tokens;         /* by replica: prompts that wait, and one for each decoding sequence */
-  uint32_t *heap, n_heap;   /* replicas that run an iteration */
+  uint32_t *outstanding;        /* by replica: requests that are not complete */
+  uint64_t *tokens;             /* by replica: prompts that wait, and one for each decoding sequence */
+  uint32_t *heap, n_heap;       /* replicas that run an iteration */
   uint32_t *touched, n_touched; /* replicas that got a request at this instant */
   uint64_t n_routed;
   struct hr__stream stream;
@@ -125,7 +125,7 @@ static void arrive(struct service *service, uint32_t id) {
   result->scheduled_us[id] = result->first_token_us[id] = result->end_us[id] = service->requests->arrival_us[id];
   result->replica[id] = HR_NONE;
   result->state[id] = HR_REQUEST_REFUSED;
-  if (hr__replica_refusal(service->spec, prompt, output)) return;
+  if (hr_service_refusal(service->spec, prompt, output)) return;
   const uint32_t number = route(service);
   struct hr__replica *replica = &service->replicas[number];
   service->sequences[id] = (struct hr__sequence){.prompt = prompt, .total = prompt + output};
@@ -265,7 +265,7 @@ static bool close_replicas(struct service *service) {
   return is_complete;
 }
 
-enum hr_status hr_service_run(const struct hr_service *spec, const struct hr_requests *requests, uint64_t seed,
+enum hr_status hr_service_run(const struct hr_service *spec, const struct hr_service_requests *requests, uint64_t seed,
                               struct hr_service_result *result, struct hr_error *error) {
   struct service service = {.spec = spec, .requests = requests, .result = result};
   bool is_complete = create_result(result, requests->count, spec->replicas) && create_replicas(&service);

@@ -17,16 +17,17 @@
 enum { ARRIVAL, PROMPT, OUTPUT, N_FIELDS };
 static const char *const names[N_FIELDS] = {"arrival_timestamp", "prompt_size", "token_size"};
 
-struct reader {
+struct request_reader {
   const char *path;
   struct hr__input *input;
-  struct hr_requests *requests;
-  uint32_t place[N_FIELDS]; /* position of each field in a row */
+  struct hr_service_requests *requests;
+  uint32_t place[N_FIELDS];            /* position of each field in a row */
   uint32_t arrivals, prompts, outputs; /* capacities */
   struct hr_error *error;
 };
 
-static enum hr_status fail(const struct reader *reader, uint32_t column, const char *expected, struct hr_text found) {
+static enum hr_status fail(const struct request_reader *reader, uint32_t column, const char *expected,
+                           struct hr_text found) {
   return hr_fail(reader->error, HR_BAD_INPUT, "%s:%" PRIu64 ": column '%s': expected %s, found '%.*s'", reader->path,
                  hr__input_line_number(reader->input), names[column], expected,
                  (int)(found.length < 60 ? found.length : 60), found.at ? found.at : "");
@@ -48,14 +49,15 @@ static struct hr_text field_at(struct hr_text line, uint32_t position) {
   }
 }
 
-static enum hr_status read_header(struct reader *reader, struct hr_text line) {
+static enum hr_status read_header(struct request_reader *reader, struct hr_text line) {
   for (uint32_t f = 0; f < N_FIELDS; f++) {
     bool found = false;
     for (uint32_t position = 0; !found; position++) {
       const struct hr_text name = field_at(line, position);
       if (!name.at)
-        return hr_fail(reader->error, HR_BAD_INPUT, "%s:%" PRIu64 ": expected the columns '%s', '%s' and '%s'; '%s' is missing",
-                       reader->path, hr__input_line_number(reader->input), names[0], names[1], names[2], names[f]);
+        return hr_fail(reader->error, HR_BAD_INPUT,
+                       "%s:%" PRIu64 ": expected the columns '%s', '%s' and '%s'; '%s' is missing", reader->path,
+                       hr__input_line_number(reader->input), names[0], names[1], names[2], names[f]);
       found = name.length == strlen(names[f]) && memcmp(name.at, names[f], name.length) == 0;
       reader->place[f] = position;
     }
@@ -63,14 +65,15 @@ static enum hr_status read_header(struct reader *reader, struct hr_text line) {
   return HR_OK;
 }
 
-static enum hr_status read_row(struct reader *reader, struct hr_text line) {
+static enum hr_status read_row(struct request_reader *reader, struct hr_text line) {
   static const struct hr__number_rule micros = {.factor = 1000000, .max = (uint64_t)HR_MAX_INPUT_US},
-                                      tokens = {.factor = 1, .max = 1u << 30};
-  struct hr_requests *requests = reader->requests;
+                                      tokens = {.factor = 1, .max = 1u << 30, .whole = true};
+  struct hr_service_requests *requests = reader->requests;
   uint64_t value[N_FIELDS] = {0};
   for (uint32_t f = 0; f < N_FIELDS; f++) {
     const struct hr_text text = field_at(line, reader->place[f]);
-    const bool is_number = text.at && text.length && hr__number_parse(text, f == ARRIVAL ? &micros : &tokens, &value[f]) == HR__NUMBER_FINE;
+    const bool is_number = text.at && text.length &&
+                           hr__number_parse(text, f == ARRIVAL ? &micros : &tokens, &value[f]) == HR__NUMBER_FINE;
     if (!is_number) return fail(reader, f, f == ARRIVAL ? "a number of seconds" : "a whole number", text);
     if (f != ARRIVAL && value[f] == 0) return fail(reader, f, "at least 1", text);
   }
@@ -89,9 +92,9 @@ static enum hr_status read_row(struct reader *reader, struct hr_text line) {
   return HR_OK;
 }
 
-enum hr_status hr_requests_read(const char *path, struct hr_requests *requests, struct hr_error *error) {
-  struct reader reader = {.path = path, .requests = requests, .error = error};
-  *requests = (struct hr_requests){0};
+enum hr_status hr_requests_read(const char *path, struct hr_service_requests *requests, struct hr_error *error) {
+  struct request_reader reader = {.path = path, .requests = requests, .error = error};
+  *requests = (struct hr_service_requests){0};
   enum hr_status status = hr__input_open(path, &reader.input, error);
   bool has_header = false;
   while (status == HR_OK) {
@@ -108,9 +111,9 @@ enum hr_status hr_requests_read(const char *path, struct hr_requests *requests, 
   return status;
 }
 
-void hr_requests_finish(struct hr_requests *requests) {
+void hr_requests_finish(struct hr_service_requests *requests) {
   free(requests->arrival_us);
   free(requests->prompt_tokens);
   free(requests->output_tokens);
-  *requests = (struct hr_requests){0};
+  *requests = (struct hr_service_requests){0};
 }

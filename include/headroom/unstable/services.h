@@ -66,6 +66,12 @@ struct hr_service_limits {
   double watermark;          /* part of the blocks that prompts must leave free */
 };
 
+/* Goals of requests; 0: none. */
+struct hr_service_slo {
+  double ttft_ms, tpot_ms, e2e_ms;
+  double attainment; /* share of all requests that must meet the other goals */
+};
+
 struct hr_service {
   char *name;
   char *requests; /* path of the request trace */
@@ -75,10 +81,16 @@ struct hr_service {
   enum hr_service_engine engine;
   struct hr_service_limits limits;
   struct hr_service_cost cost;
+  struct hr_service_slo slo;
+};
+
+struct hr_services {
+  struct hr_service *at; /* [count] */
+  uint32_t count;
 };
 
 /* Requests in order of arrival. */
-struct hr_requests {
+struct hr_service_requests {
   uint32_t count;
   int64_t *arrival_us;
   uint32_t *prompt_tokens, *output_tokens; /* at least 1 */
@@ -111,9 +123,11 @@ HR_API const char *hr_service_engine_name(enum hr_service_engine engine);
 HR_API const char *hr_service_router_name(enum hr_service_router router);
 HR_API const char *hr_request_state_name(enum hr_request_state state);
 
-/* Serves requests with a fixed number of replicas that are ready at the first arrival. `seed` is that of random routers.
-   The caller finishes the result, also after an error. HR_NO_MEMORY is the only error. */
-HR_API enum hr_status hr_service_run(const struct hr_service *service, const struct hr_requests *requests,
+/* Returns why a request can never be served by a replica, in words; NULL: it can. */
+HR_API const char *hr_service_refusal(const struct hr_service *service, uint32_t prompt_tokens, uint32_t output_tokens);
+/* Serves requests with a fixed number of replicas that are ready at the first arrival. `seed` is that of random
+   routers. The caller finishes the result, also after an error. HR_NO_MEMORY is the only error. */
+HR_API enum hr_status hr_service_run(const struct hr_service *service, const struct hr_service_requests *requests,
                                      uint64_t seed, struct hr_service_result *result, struct hr_error *error);
 /* Frees the columns of a result. */
 HR_API void hr_service_result_finish(struct hr_service_result *result);

@@ -513,8 +513,8 @@ HR_API enum hr_status hr_workload_model_generate(const struct hr_workload_model 
 /* Reads a request trace: CSV, plain or compressed, with the columns arrival_timestamp (seconds), prompt_size and
    token_size, in order of arrival. The caller finishes `requests`, also after an error. HR_BAD_INPUT: `error` has file,
    line and column. */
-HR_API enum hr_status hr_requests_read(const char *path, struct hr_requests *requests, struct hr_error *error);
-HR_API void hr_requests_finish(struct hr_requests *requests);
+HR_API enum hr_status hr_requests_read(const char *path, struct hr_service_requests *requests, struct hr_error *error);
+HR_API void hr_requests_finish(struct hr_service_requests *requests);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The key table of `services`: inference services with their requests, replicas, router and goals. Rules across keys
+ * are checked in scenarios/build/services.c.
+ */
+
+#include "headroom/unstable/services.h"
+
+#include "scenarios/schema/keys.h"
+
+#define WORD(name, text, words) text,
+static const char *const engines[] = {HR_SERVICE_ENGINE_TABLE(WORD) NULL};
+static const char *const routers[] = {HR_SERVICE_ROUTER_TABLE(WORD) NULL};
+#undef WORD
+static const char *const autoscalers[] = {"fixed", NULL};
+
+#define MAX_REPLICAS 100000.0
+#define MAX_TOKENS 1073741824.0
+#define MAX_US 1e9
+#define SERVICE struct hr_service
+
+static const struct hr__key engine_keys[] = {
+    {"name", CHOICE(engines), DEFAULT("vllm-v1"), AT(INTEGER, SERVICE, engine),
+     HELP("How batches are formed. vllm-v1: prompts and decodes share a token budget. vllm-v0: prompts first, never "
+          "with "
+          "decodes. sarathi: decodes, then chunks of prompts. orca: mixed; each request reserves memory for "
+          "max_batch_tokens. orca-splitwise: mixed; memory for the prompt, then for the output.")},
+    {"max_sequences", WHOLE(1, 65536), DEFAULT("256"), AT(INTEGER, SERVICE, limits.max_sequences),
+     HELP("Maximum number of sequences in a batch.")},
+    {"max_batch_tokens", WHOLE(1, MAX_TOKENS), DEFAULT("8192"), AT(INTEGER, SERVICE, limits.max_batch_tokens),
+     HELP("Maximum number of tokens of an iteration; for vllm-v0 with padding to the longest prompt; for orca of a "
+          "request.")},
+    {"chunk_tokens", WHOLE(1, MAX_TOKENS), DEFAULT("512"), AT(INTEGER, SERVICE, limits.chunk_tokens),
+     HELP("sarathi: tokens of an iteration.")},
+    {"block_tokens", WHOLE(1, 65536), DEFAULT("16"), AT(INTEGER, SERVICE, limits.block_tokens),
+     HELP("Tokens of a block of KV memory.")},
+    {"kv_blocks", WHOLE(1, MAX_TOKENS), AT(INTEGER, SERVICE, limits.kv_blocks),
+     HELP("KV memory of a replica, in blocks.")},
+    {"kv_tokens", REAL(1, 1e12), AT(DOUBLE, SERVICE, limits.kv_tokens),
+     HELP("Instead of 'kv_blocks': KV memory of a replica, in tokens.")},
+    {"watermark", SHARE, DEFAULT("0.01"), AT(DOUBLE, SERVICE, limits.watermark),
+     HELP("vllm-v0 and sarathi: share of the blocks that new prompts leave free.")},
+    END};
+
+#define COST(name, member, words)                                                                                      \
+  { name, REAL(0, MAX_US), .unit = "us", DEFAULT("0"), AT(DOUBLE, SERVICE, cost.member), HELP(words) }
+static const struct hr__key service_cost_keys[] = {
+    COST("fixed_us", fixed_us, "Time of an iteration without tokens."),
+    COST("per_prompt_token_us", per_prompt_token_us, "Time for each token of a prompt."),
+    COST("per_sequence_us", per_sequence_us, "Time for each sequence that decodes."),
+    COST("per_context_ktoken_us", per_context_ktoken_us,
+         "Time for 1000 tokens that the sequences of the batch have processed before."),
+    {"integer", BOOLEAN, DEFAULT("false"), AT(INTEGER, SERVICE, cost.integer),
+     HELP("Iterations take whole microseconds; the time for the context is rounded down.")},
+    END};
+
+static const struct hr__key replica_keys[] = {
+    {"gpus", WHOLE(1, 1024), DEFAULT("1"), AT(INTEGER, SERVICE, gpus), HELP("Whole GPUs of a replica.")},
+    {"engine", OBJECT(engine_keys), MUST, .store = HR__STORE_PART, HELP("How requests are batched.")},
+    {"cost", OBJECT(service_cost_keys), MUST, .store = HR__STORE_PART,
+     HELP("Time of an iteration: the sum of these terms.")},
+    END};
+
+static const struct hr__key request_keys[] = {
+    {"trace", PATH, MUST, AT(FILE, SERVICE, requests),
+     HELP("Requests, relative to the folder of the scenario: CSV with arrival_timestamp, prompt_size and token_size.")},
+    END};
+
+static const struct hr__key autoscale_keys[] = {
+    {"policy", CHOICE(autoscalers), DEFAULT("fixed"), HELP("How the number of replicas is chosen. fixed: 'replicas'.")},
+    {"replicas", WHOLE(1, MAX_REPLICAS), DEFAULT("1"), AT(INTEGER, SERVICE, replicas), HELP("Number of replicas.")},
+    END};
+
+#define GOAL(name, member, words)                                                                                      \
+  { name, REAL(1e-3, MAX_US), .unit = "ms", AT(DOUBLE, SERVICE, slo.member), HELP(words) }
+static const struct hr__key slo_keys[] = {
+    GOAL("ttft_ms", ttft_ms, "Maximum time from arrival to the first token."),
+    GOAL("tpot_ms", tpot_ms, "Maximum time per output token after the first one, averaged over the request."),
+    GOAL("e2e_ms", e2e_ms, "Maximum time from arrival to the last token."),
+    {"attainment", SHARE, AT(DOUBLE, SERVICE, slo.attainment),
+     HELP("Share of all requests that must meet the other goals.")},
+    END};
+
+const struct hr__key hr__service_keys[] = {
+    {"name", NAME, MUST, AT(TEXT, SERVICE, name), HELP("Name, different from those of other services.")},
+    {"requests", OBJECT(request_keys), MUST, .store = HR__STORE_PART, HELP("The requests.")},
+    {"router", CHOICE(routers), DEFAULT("round-robin"), AT(INTEGER, SERVICE, router),
+     HELP("How requests are assigned to replicas.")},
+    {"autoscale", OBJECT(autoscale_keys), .store = HR__STORE_PART, HELP("The number of replicas.")},
+    {"replica", OBJECT(replica_keys), MUST, .store = HR__STORE_PART, HELP("A replica.")},
+    {"slo", OBJECT(slo_keys), .store = HR__STORE_PART, HELP("Goals for requests.")},
+    END};

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Inference services: iterations by hand, memory and restarts, routers, requests that are refused, bad request traces,
+   and the results of other simulators, request by request. */
+
+#include "headroom/unstable/services.h"
+#include "harness.h"
+#include "headroom/unstable/trace_tools.h"
+#include "trace_files.h"
+#include "traces/core/input.h"
+
+#include <string.h>
+
+#define SERVING REAL_TRACES_DIR "/../serving/"
+
+static struct hr_service service_of(enum hr_service_engine engine) {
+  static char name[] = "s";
+  return (struct hr_service){
+      .name = name,
+      .replicas = 1,
+      .gpus = 1,
+      .engine = engine,
+      .limits = {.max_sequences = 4, .max_batch_tokens = 100, .chunk_tokens = 8, .block_tokens = 4, .kv_blocks = 50},
+      .cost = {100, 10, 5, 0, true}};
+}
+
+static struct hr_service_result serve(const struct hr_service *service, int64_t *arrival_us, uint32_t *prompts,
+                                      uint32_t *outputs, uint32_t count) {
+  const struct hr_service_requests requests = {count, arrival_us, prompts, outputs};
+  struct hr_service_result result;
+  struct hr_error error;
+  CU_ASSERT_EQUAL_FATAL(hr_service_run(service, &requests, 1, &result, &error), HR_OK);
+  return result;
+}
+
+/* One request alone: its prompt takes 100 + 10 x 10 us, each later token 105 us. */
+static void one_request(void) {
+  for (int engine = 0; engine < HR_N_SERVICE_ENGINES; engine++) {
+    struct hr_service service = service_of((enum hr_service_engine)engine);
+    service.limits.chunk_tokens = 100;
+    struct hr_service_result result = serve(&service, (int64_t[]){7}, (uint32_t[]){10}, (uint32_t[]){3}, 1);
+    CU_ASSERT_EQUAL(result.scheduled_us[0], 7);
+    CU_ASSERT_EQUAL(result.first_token_us[0], 207);
+    CU_ASSERT_EQUAL(result.end_us[0], 417);
+    CU_ASSERT_EQUAL(result.busy_us[0], 410);
+    CU_ASSERT_EQUAL(result.iterations, 3);
+    hr_service_result_finish(&result);
+  }
+}
+
+/* A second request arrives during the first decode. Prompts first: the decode of the first request stalls; mixed: both
+   share the iteration. */
+static void two_requests(void) {
+  static const struct {
+    enum hr_service_engine engine;
+    int64_t first_us[2], end_us[2];
+  } rows[] = {/* 200: prompt; 305: decode; prompt of the second until 505; decode of both until 615 */
+              {HR_SERVICE_VLLM_V0, {200, 505}, {615, 615}},
+              /* 305: decode; prompt and decode together until 510; decode of the second until 615 */
+              {HR_SERVICE_VLLM_V1, {200, 510}, {510, 615}},
+              {HR_SERVICE_ORCA_SPLITWISE, {200, 510}, {510, 615}},
+              /* chunks of 8: 180, then the last 2 until 300; decode until 405; decode and 7 tokens until 580; 3 tokens
+                 until 710 */
+              {HR_SERVICE_SARATHI, {300, 710}, {580, 815}}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct hr_service service = service_of(rows[i].engine);
+    const int64_t arrival_us = rows[i].engine == HR_SERVICE_SARATHI ? 350 : 250;
+    struct hr_service_result result =
+        serve(&service, (int64_t[]){0, arrival_us}, (uint32_t[]){10, 10}, (uint32_t[]){3, 2}, 2);
+    for (size_t k = 0; k < 2; k++) {
+      CU_ASSERT_EQUAL(result.first_token_us[k], rows[i].first_us[k]);
+      CU_ASSERT_EQUAL(result.end_us[k], rows[i].end_us[k]);
+    }
+    hr_service_result_finish(&result);
+  }
+}
+
+/* Two sequences outgrow the memory: the later one is computed again, and keeps its first token. */
+static void restarts(void) {
+  static const enum hr_service_engine engines[] = {HR_SERVICE_VLLM_V0, HR_SERVICE_VLLM_V1, HR_SERVICE_SARATHI};
+  for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
+    struct hr_service service = service_of(engines[i]);
+    service.limits.kv_blocks = 8; /* 32 tokens; each request has 24 at its end */
+    service.limits.chunk_tokens = 100;
+    struct hr_service_result result = serve(&service, (int64_t[]){0, 0}, (uint32_t[]){8, 8}, (uint32_t[]){16, 16}, 2);
+    CU_ASSERT_EQUAL(result.restarts[0], 0);
+    CU_ASSERT_TRUE(result.restarts[1] > 0);
+    CU_ASSERT_TRUE(result.recomputed_tokens > 0);
+    CU_ASSERT_TRUE(result.first_token_us[1] < result.end_us[0]);
+    CU_ASSERT_TRUE(result.end_us[1] > result.end_us[0]);
+    CU_ASSERT_EQUAL(result.state[1], HR_REQUEST_COMPLETED);
+    hr_service_result_finish(&result);
+  }
+}
+
+/* What can never be served is refused, and the others are served. */
+static void refused_requests(void) {
+  struct hr_service service = service_of(HR_SERVICE_VLLM_V0);
+  CU_ASSERT_PTR_NOT_NULL(hr_service_refusal(&service, 101, 1));
+  CU_ASSERT_PTR_NULL(hr_service_refusal(&service, 100, 100));
+  CU_ASSERT_PTR_NOT_NULL(hr_service_refusal(&service, 100, 101));
+  service.engine = HR_SERVICE_ORCA;
+  CU_ASSERT_PTR_NOT_NULL(hr_service_refusal(&service, 60, 41));
+  service.engine = HR_SERVICE_VLLM_V1;
+  CU_ASSERT_PTR_NULL(hr_service_refusal(&service, 150, 50));
+  struct hr_service_result result = serve(&service, (int64_t[]){0, 1}, (uint32_t[]){300, 10}, (uint32_t[]){1, 1}, 2);
+  CU_ASSERT_EQUAL(result.state[0], HR_REQUEST_REFUSED);
+  CU_ASSERT_EQUAL(result.replica[0], HR_NONE);
+  CU_ASSERT_EQUAL(result.state[1], HR_REQUEST_COMPLETED);
+  hr_service_result_finish(&result);
+}
+
+/* Four requests at once on two replicas; the first one is long. */
+static void routers(void) {
+  static const struct {
+    enum hr_service_router router;
+    uint32_t replica[5];
+  } rows[] = {{HR_SERVICE_ROUND_ROBIN, {0, 1, 0, 1, 0}},
+              {HR_SERVICE_LEAST_OUTSTANDING, {0, 1, 0, 1, 1}},
+              {HR_SERVICE_LEAST_WAITING, {0, 1, 0, 1, 0}},
+              {HR_SERVICE_TOKEN_JSQ, {0, 1, 1, 1, 0}}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct hr_service service = service_of(HR_SERVICE_VLLM_V1);
+    service.replicas = 2;
+    service.router = rows[i].router;
+    struct hr_service_result result =
+        serve(&service, (int64_t[]){0, 0, 0, 0, 1000}, (uint32_t[]){40, 5, 5, 5, 5}, (uint32_t[]){90, 2, 90, 2, 2}, 5);
+    for (size_t k = 0; k < 5; k++) CU_ASSERT_EQUAL(result.replica[k], rows[i].replica[k]);
+    hr_service_result_finish(&result);
+  }
+  for (int router = HR_SERVICE_RANDOM; router <= HR_SERVICE_POWER_OF_TWO;
+       router += HR_SERVICE_POWER_OF_TWO - HR_SERVICE_RANDOM) {
+    enum { N = 2000 };
+    static int64_t arrival_us[N];
+    static uint32_t prompts[N], outputs[N];
+    for (uint32_t k = 0; k < N; k++) arrival_us[k] = 10000 * (int64_t)k, prompts[k] = outputs[k] = 1;
+    struct hr_service service = service_of(HR_SERVICE_VLLM_V1);
+    service.replicas = 4;
+    service.router = (enum hr_service_router)router;
+    struct hr_service_result result = serve(&service, arrival_us, prompts, outputs, N);
+    uint32_t counts[4] = {0};
+    for (uint32_t k = 0; k < N; k++) counts[result.replica[k]]++;
+    for (size_t k = 0; k < 4; k++) CU_ASSERT_TRUE(counts[k] > 400 && counts[k] < 600);
+    hr_service_result_finish(&result);
+  }
+}
+
+/* ---- Request traces ---- */
+
+static void bad_requests(void) {
+  static const struct {
+    const char *text, *message;
+  } rows[] = {{"arrival_timestamp,prompt_size\n1,2\n", "token_size"},
+              {"arrival_timestamp,prompt_size,token_size\n1,2,3\n0.5,2,3\n", ":3: column 'arrival_timestamp'"},
+              {"arrival_timestamp,prompt_size,token_size\n1,2,0\n", ":2: column 'token_size': expected at least 1"},
+              {"arrival_timestamp,prompt_size,token_size\n1,2.5,3\n", ":2: column 'prompt_size'"},
+              {"arrival_timestamp,prompt_size,token_size\n1,2\n", ":2: column 'token_size'"},
+              {"arrival_timestamp,prompt_size,token_size\n", "no requests"}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const char *path = file_write_text("requests.csv", rows[i].text);
+    struct hr_service_requests requests;
+    struct hr_error error;
+    CU_ASSERT_EQUAL(hr_requests_read(path, &requests, &error), HR_BAD_INPUT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, rows[i].message));
+    hr_requests_finish(&requests);
+  }
+}
+
+/* ---- Other simulators ---- */
+
+/* A run of another simulator: result of each request in whole microseconds. `columns`: replica, start, first token, end
+   by position in the file. */
+struct reference {
+  const char *file, *trace;
+  unsigned columns[4];
+  enum hr_service_engine engine;
+  uint32_t replicas;
+  struct hr_service_limits limits;
+  struct hr_service_cost cost;
+};
+
+static int64_t field(const char *line, unsigned position) {
+  for (; position > 0; position--) line = strchr(line, ',') + 1;
+  return strtoll(line, NULL, 10);
+}
+
+/* Returns the number of requests that differ. */
+static uint32_t differing(const struct reference *reference, const struct hr_service_result *result, const char *text,
+                          size_t size) {
+  uint32_t count = 0, rows = 0;
+  const char *end = text + size, *line = memchr(text, '\n', size);
+  for (; line && line + 1 < end; line = memchr(line + 1, '\n', (size_t)(end - line - 1)), rows++) {
+    const int64_t actual[4] = {result->replica[rows], result->scheduled_us[rows], result->first_token_us[rows],
+                               result->end_us[rows]};
+    bool same = true;
+    for (size_t i = 0; i < 4; i++) same = same && field(line + 1, reference->columns[i]) == actual[i];
+    count += !same;
+  }
+  CU_ASSERT_EQUAL(rows, result->count);
+  return count;
+}
+
+static void check(const struct reference *reference) {
+  char trace[300], file[300];
+  snprintf(trace, sizeof trace, SERVING "traces/%s.csv.gz", reference->trace);
+  snprintf(file, sizeof file, SERVING "reference/%s.csv.gz", reference->file);
+  if (real_trace_missing(trace) || real_trace_missing(file)) return;
+  static char name[] = "reference";
+  const struct hr_service service = {.name = name,
+                                     .replicas = reference->replicas,
+                                     .gpus = 1,
+                                     .engine = reference->engine,
+                                     .limits = reference->limits,
+                                     .cost = reference->cost};
+  struct hr_service_requests requests;
+  struct hr_service_result result;
+  struct hr_error error;
+  char *text;
+  size_t size;
+  CU_ASSERT_EQUAL_FATAL(hr_requests_read(trace, &requests, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_service_run(&service, &requests, 1, &result, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__decoded_file(file, 1 << 26, &text, &size, &error), HR_OK);
+  CU_ASSERT_EQUAL(differing(reference, &result, text, size), 0);
+  free(text);
+  hr_requests_finish(&requests);
+  hr_service_result_finish(&result);
+}
+
+#define VIDUR                                                                                                          \
+  { 4, 5, 6, 7 }
+#define LIMITS(blocks)                                                                                                 \
+  { 128, 16384, 512, 16, blocks, 0, 0.01 }
+
+static void vidur(void) {
+  static const struct reference references[] = {
+      {"vidur/vllm_conv2k", "azure_conv_2000", VIDUR, HR_SERVICE_VLLM_V0, 1, LIMITS(4096), {5000, 60, 20, 0, true}},
+      {"vidur/vllm_conv2k_ctx",
+       "azure_conv_2000",
+       VIDUR,
+       HR_SERVICE_VLLM_V0,
+       1,
+       LIMITS(4096),
+       {5000, 60, 20, 150, true}},
+      {"vidur/vllm_conv2k_smallmem",
+       "azure_conv_2000",
+       VIDUR,
+       HR_SERVICE_VLLM_V0,
+       1,
+       LIMITS(1100),
+       {9000, 60, 20, 150, true}},
+      {"vidur/vllm_code_2rep_rr", "azure_code", VIDUR, HR_SERVICE_VLLM_V0, 2, LIMITS(4096), {9000, 60, 20, 150, true}},
+      {"vidur/sarathi_conv2k",
+       "azure_conv_2000",
+       VIDUR,
+       HR_SERVICE_SARATHI,
+       1,
+       LIMITS(4096),
+       {5000, 60, 20, 150, true}},
+      {"vidur/orca_conv2k",
+       "azure_conv_2000",
+       VIDUR,
+       HR_SERVICE_ORCA,
+       1,
+       {32, 16384, 512, 16, 32768, 0, 0.01},
+       {9000, 60, 20, 150, true}}};
+  for (size_t i = 0; i < sizeof references / sizeof *references; i++) check(&references[i]);
+}
+
+static void splitwise(void) {
+  static const struct reference reference = {
+      "splitwise/int_orca_round_robin_1",     "azure_conv_2000",       {4, 6, 7, 9}, HR_SERVICE_ORCA_SPLITWISE, 1,
+      {512, 16384, 512, 16, 0, 89234.586, 0}, {20000, 60, 20, 0, true}};
+  check(&reference);
+}
+
+TEST_MAIN("inference services", TEST(one_request), TEST(two_requests), TEST(restarts), TEST(refused_requests),
+          TEST(routers), TEST(bad_requests), TEST(vidur), TEST(splitwise))
