@@ -84,8 +84,27 @@ static bool read_line(FILE *file, char *text, unsigned *number, bool *too_long) 
   return any;
 }
 
-enum hr_status hr__slurm_conf_read(const char *path, hr__slurm_visit *visit, void *self, struct hr_error *error) {
+/* What is called for the lines of a file: one of the two. */
+struct visitor {
+  hr__slurm_visit *pairs;
+  hr__slurm_visit_text *text;
+  void *self;
+};
+
+static enum hr_status visit_line(const struct visitor *visitor, struct hr__slurm_line *line, char *text,
+                                 struct hr_error *error) {
+  if (visitor->text) {
+    const char *first = text + strspn(text, " \t");
+    return *first && *first != '#' ? visitor->text(visitor->self, line, text, error) : HR_OK;
+  }
+  cut_comment(text);
+  enum hr_status status = split_line(line, text, error);
+  return status == HR_OK && line->n_pairs ? visitor->pairs(visitor->self, line, error) : status;
+}
+
+static enum hr_status read_file(const char *path, const struct visitor *visitor, struct hr_error *error) {
   struct stat info;
+  errno = 0;
   FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
   if (!file) return hr_fail(error, HR_BAD_INPUT, "%s: %s", path, errno ? strerror(errno) : "not a regular file");
   char *text = malloc(MAX_LINE);
@@ -94,14 +113,32 @@ enum hr_status hr__slurm_conf_read(const char *path, hr__slurm_visit *visit, voi
   bool too_long = false;
   for (unsigned read = 0, first = 1; status == HR_OK && read_line(file, text, &read, &too_long); first = read + 1) {
     line.number = first;
-    if (too_long) status = hr_fail(error, HR_BAD_INPUT, "%s:%u: the line is longer than 64 KiB", path, first);
-    cut_comment(text);
-    if (status == HR_OK) status = split_line(&line, text, error);
-    if (status == HR_OK && line.n_pairs) status = visit(self, &line, error);
+    status = too_long ? hr_fail(error, HR_BAD_INPUT, "%s:%u: the line is longer than 64 KiB", path, first)
+                      : visit_line(visitor, &line, text, error);
   }
   free(text);
   fclose(file);
   return status;
+}
+
+enum hr_status hr__slurm_conf_read(const char *path, hr__slurm_visit *visit, void *self, struct hr_error *error) {
+  return read_file(path, &(struct visitor){.pairs = visit, .self = self}, error);
+}
+
+enum hr_status hr__slurm_text_read(const char *path, hr__slurm_visit_text *visit, void *self, struct hr_error *error) {
+  return read_file(path, &(struct visitor){.text = visit, .self = self}, error);
+}
+
+void hr__slurm_split_words(struct hr__slurm_line *line, char *text) {
+  char *rest = text;
+  line->n_pairs = 0;
+  for (char *word; line->n_pairs < MAX_PAIRS && (word = strtok_r(rest, " \t", &rest));) {
+    char *equals = strchr(word, '=');
+    if (!equals || equals == word) continue;
+    *equals = '\0';
+    line->pairs[line->n_pairs].key = word;
+    line->pairs[line->n_pairs++].value = equals + 1;
+  }
 }
 
 /* ---- Lists of hosts --------------------------------------------------------------------------------- */
@@ -142,4 +179,43 @@ uint64_t hr__slurm_hosts(const char *list) {
       at++;
     }
   }
+}
+
+/* A host name that is being built, and what is called for it. */
+struct host_name {
+  char text[256];
+  hr__slurm_visit_host *visit;
+  void *self;
+};
+
+/* Visits the hosts of one item of a list, from `at` to `end`; the first `used` characters of the name are known. */
+static bool expand(struct host_name *host, size_t used, const char *at, const char *end) {
+  while (at < end && *at != '[' && used + 1 < sizeof host->text) host->text[used++] = *at++;
+  if (at == end || *at != '[') return host->visit(host->self, host->text, used);
+  for (at++;;) {
+    char *next;
+    const char *digits = at;
+    unsigned long long first = strtoull(at, &next, 10), last = first;
+    int width = (int)(next - digits);
+    if (*next == '-') last = strtoull(next + 1, &next, 10);
+    const char *close = strchr(next, ']');
+    for (unsigned long long number = first; number <= last; number++) {
+      int wrote = snprintf(host->text + used, sizeof host->text - used, "%0*llu", width, number);
+      if (used + (size_t)wrote + 1 >= sizeof host->text) return true; // no name is so long
+      if (!expand(host, used + (size_t)wrote, close + 1, end)) return false;
+    }
+    if (next == close) return true;
+    at = next + 1;
+  }
+}
+
+bool hr__slurm_each_host(const char *list, hr__slurm_visit_host *visit, void *self) {
+  struct host_name host = {.visit = visit, .self = self};
+  for (const char *at = list; *at; at += *at == ',') {
+    const char *end = at;
+    for (bool inside = false; *end && (inside || *end != ','); end++) inside = *end == '[' || (inside && *end != ']');
+    if (!expand(&host, 0, at, end)) return false;
+    at = end;
+  }
+  return true;
 }

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SCENARIOS_IMPORT_SLURM_IMPORT_H
+#define HR_SCENARIOS_IMPORT_SLURM_IMPORT_H
+
+/*
+ * What the parts of Slurm's import share: the scenario that is written, the nodes by name, and the notations of values.
+ * A function that takes a line reports mistakes and notes with its place.
+ */
+
+#include "headroom/unstable/catalog.h"
+
+#include "base/hash.h"
+#include "scenarios/import/slurm_conf.h"
+
+#include <cjson/cJSON.h>
+
+/* A node with GPUs: the pool, and its number in the pool. */
+struct hr__slurm_node {
+  uint32_t pool, index;
+};
+
+struct hr__slurm_import {
+  cJSON *pools, *policy, *section; /* `section` is the section `slurm` of the scenario */
+  struct hr_notes *notes;
+  struct hr_catalog *catalog;
+  char default_gres[200];         /* Gres of NodeName=DEFAULT; "": none */
+  cJSON *default_partition;       /* keys of PartitionName=DEFAULT; NULL: none */
+  char parent[256];               /* the account above the next lines of `sacctmgr dump` */
+  double cpus, gpus;              /* sums over nodes, for the CPUs per GPU */
+  bool has_conf, enforces_limits; /* slurm.conf was read; AccountingStorageEnforce has `limits` */
+  struct hr__name_table names;    /* of nodes with GPUs */
+  struct hr__slurm_node *nodes;   /* [names.count] */
+  uint32_t capacity;              /* of `nodes` */
+  int64_t first_start_s;          /* of all reservations, since 1970; INT64_MAX: none */
+};
+
+/* ---- Values (slurm_values.c) ---- */
+
+/* Adds a note that begins with the place of the line. */
+enum hr_status hr__slurm_note(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
+                              struct hr_error *error, const char *format, ...) HR_PRINTF(4, 5);
+
+/* Fails with the place of the line: KEY is VALUE, expected EXPECTED. */
+enum hr_status hr__slurm_bad(const struct hr__slurm_line *line, const char *key, const char *value,
+                             const char *expected, struct hr_error *error);
+
+/* Returns whether a value means that nothing is set or limited: "", NONE, UNLIMITED, (null), N/A ... */
+bool hr__slurm_is_unset(const char *value);
+
+/* Reads a time such as 90, 10:00, 12:00:00, 1-12 or 1-12:00:00; a single number counts `unit_s` seconds. Returns -1 if
+   it is not valid. */
+int64_t hr__slurm_seconds(const char *value, int64_t unit_s);
+
+/* Values of different notations. The member is not added if the value is unset. */
+enum hr__slurm_notation {
+  HR__SLURM_NUMBER,  /* a number of at least 0 */
+  HR__SLURM_WHOLE,   /* a whole number of at least 0 */
+  HR__SLURM_SECONDS, /* a time, a single number counts seconds */
+  HR__SLURM_MINUTES, /* a time, a single number counts minutes */
+  HR__SLURM_YES_NO,  /* YES or NO */
+  HR__SLURM_TEXT,    /* a name */
+  HR__SLURM_WORD,    /* a word, written in lower case */
+  HR__SLURM_NAMES,   /* names with commas between them; ALL is unset */
+  HR__SLURM_TRES,    /* limits such as cpu=64,gres/gpu=8,mem=512G */
+  HR__SLURM_WEIGHTS, /* weights such as CPU=1,Mem=0.25G,GRES/gpu=2 */
+  HR__SLURM_SHARES   /* weights of shares such as cpu=1000,gres/gpu=3000 */
+};
+
+/* What a key of Slurm becomes in the scenario. `words`: those that are allowed for HR__SLURM_WORD, NULL-terminated. */
+struct hr__slurm_rule {
+  const char *key, *member;
+  enum hr__slurm_notation notation;
+  const char *const *words;
+};
+
+/* Adds the member of a rule to the object. An existing member is replaced. */
+enum hr_status hr__slurm_add(const struct hr__slurm_import *import, const struct hr__slurm_line *line, cJSON *object,
+                             const struct hr__slurm_rule *rule, const char *value, struct hr_error *error);
+
+/* Returns the list or object of that name in the object, and adds it if it is missing. */
+cJSON *hr__slurm_list(cJSON *object, const char *name);
+cJSON *hr__slurm_object(cJSON *object, const char *name);
+
+/* ---- Parameters of slurm.conf that stand alone (slurm_parameters.c) ---- */
+
+enum hr_status hr__slurm_read_parameters(struct hr__slurm_import *import, const struct hr__slurm_line *line,
+                                         struct hr_error *error);
+
+/* ---- Nodes (slurm_nodes.c) ---- */
+
+/* A line with NodeName of slurm.conf or of `scontrol show node -o`. */
+enum hr_status hr__slurm_read_node(struct hr__slurm_import *import, const struct hr__slurm_line *line,
+                                   struct hr_error *error);
+
+/* Adds one node of `scontrol show node` or `sinfo`. Successive nodes that are alike become one pool. */
+enum hr_status hr__slurm_add_node(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *name,
+                                  const char *gres, const char *state, struct hr_error *error);
+
+/* Adds the member `nodes`, the ranges of pools that a list of hosts names. `*n_nodes` is the number of nodes. The
+   member is not added if these are all nodes. */
+enum hr_status hr__slurm_add_ranges(struct hr__slurm_import *import, const struct hr__slurm_line *line, cJSON *object,
+                                    const char *hosts, uint32_t *n_nodes, struct hr_error *error);
+
+/* ---- Partitions and reservations (slurm_partitions.c) ---- */
+
+/* A line with PartitionName of slurm.conf or of `scontrol show partition -o`. The list of nodes stays in the member
+   `nodes` until hr__slurm_finish_partitions, because nodes may be in a later file. */
+enum hr_status hr__slurm_read_partition(struct hr__slurm_import *import, const struct hr__slurm_line *line,
+                                        struct hr_error *error);
+enum hr_status hr__slurm_read_reservation(struct hr__slurm_import *import, const struct hr__slurm_line *line,
+                                          struct hr_error *error);
+enum hr_status hr__slurm_finish_partitions(struct hr__slurm_import *import, struct hr_error *error);
+
+/* A partition of `sinfo`, which is added unless it is known. */
+cJSON *hr__slurm_partition(struct hr__slurm_import *import, const char *name);
+
+/* ---- Accounts (slurm_accounts.c) ---- */
+
+/* A line of `sacctmgr dump`, and of `sacctmgr show qos -P`. */
+enum hr_status hr__slurm_read_dump(struct hr__slurm_import *import, struct hr__slurm_line *line, char *text,
+                                   struct hr_error *error);
+enum hr_status hr__slurm_read_qos(struct hr__slurm_import *import, struct hr__slurm_line *line, char *text,
+                                  struct hr_error *error);
+/* Adds what is named but not defined, and removes limits that Slurm does not enforce. */
+enum hr_status hr__slurm_finish_accounts(struct hr__slurm_import *import, struct hr_error *error);
+
+#endif
