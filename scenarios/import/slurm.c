@@ -167,7 +167,7 @@ static void tidy(struct hr__slurm_import *import, cJSON *root) {
   cJSON *entry;
   cJSON_ArrayForEach(entry, import->pools) {
     cJSON_DeleteItemFromObject(entry, "type of Slurm");
-    cJSON_DeleteItemFromObject(entry, "first node");
+    cJSON_DeleteItemFromObject(entry, "first nodes");
   }
   cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(import->section, "partitions")) {
     cJSON_DeleteItemFromObject(entry, "from sinfo");

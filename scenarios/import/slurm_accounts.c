@@ -207,7 +207,7 @@ static unsigned split_cells(char *text, char *cells[MAX_COLUMNS]) {
 /* The first line is the header; its names stay in the line as keys. */
 enum hr_status hr__slurm_read_qos(struct hr__slurm_import *import, struct hr__slurm_line *line, char *text,
                                   struct hr_error *error) {
-  char *cells[MAX_COLUMNS];
+  char *cells[MAX_COLUMNS] = {NULL};
   cJSON *columns = cJSON_GetObjectItemCaseSensitive(import->section, "columns of QOS");
   unsigned count = split_cells(text, cells);
   if (strcasecmp(cells[0], "Name") == 0) {

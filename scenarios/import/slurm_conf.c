@@ -84,25 +84,7 @@ static bool read_line(FILE *file, char *text, unsigned *number, bool *too_long) 
   return any;
 }
 
-/* What is called for the lines of a file: one of the two. */
-struct visitor {
-  hr__slurm_visit *pairs;
-  hr__slurm_visit_text *text;
-  void *self;
-};
-
-static enum hr_status visit_line(const struct visitor *visitor, struct hr__slurm_line *line, char *text,
-                                 struct hr_error *error) {
-  if (visitor->text) {
-    const char *first = text + strspn(text, " \t");
-    return *first && *first != '#' ? visitor->text(visitor->self, line, text, error) : HR_OK;
-  }
-  cut_comment(text);
-  enum hr_status status = split_line(line, text, error);
-  return status == HR_OK && line->n_pairs ? visitor->pairs(visitor->self, line, error) : status;
-}
-
-static enum hr_status read_file(const char *path, const struct visitor *visitor, struct hr_error *error) {
+enum hr_status hr__slurm_text_read(const char *path, hr__slurm_visit_text *visit, void *self, struct hr_error *error) {
   struct stat info;
   errno = 0;
   FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
@@ -113,20 +95,31 @@ static enum hr_status read_file(const char *path, const struct visitor *visitor,
   bool too_long = false;
   for (unsigned read = 0, first = 1; status == HR_OK && read_line(file, text, &read, &too_long); first = read + 1) {
     line.number = first;
-    status = too_long ? hr_fail(error, HR_BAD_INPUT, "%s:%u: the line is longer than 64 KiB", path, first)
-                      : visit_line(visitor, &line, text, error);
+    if (too_long) status = hr_fail(error, HR_BAD_INPUT, "%s:%u: the line is longer than 64 KiB", path, first);
+    const char *begin = text + strspn(text, " \t");
+    if (status == HR_OK && *begin && *begin != '#') status = visit(self, &line, text, error);
   }
   free(text);
   fclose(file);
   return status;
 }
 
-enum hr_status hr__slurm_conf_read(const char *path, hr__slurm_visit *visit, void *self, struct hr_error *error) {
-  return read_file(path, &(struct visitor){.pairs = visit, .self = self}, error);
+/* A reader of pairs. */
+struct pairs {
+  hr__slurm_visit *visit;
+  void *self;
+};
+
+static enum hr_status visit_pairs(void *self, struct hr__slurm_line *line, char *text, struct hr_error *error) {
+  const struct pairs *pairs = self;
+  cut_comment(text);
+  enum hr_status status = split_line(line, text, error);
+  return status == HR_OK && line->n_pairs ? pairs->visit(pairs->self, line, error) : status;
 }
 
-enum hr_status hr__slurm_text_read(const char *path, hr__slurm_visit_text *visit, void *self, struct hr_error *error) {
-  return read_file(path, &(struct visitor){.text = visit, .self = self}, error);
+enum hr_status hr__slurm_conf_read(const char *path, hr__slurm_visit *visit, void *self, struct hr_error *error) {
+  struct pairs pairs = {visit, self};
+  return hr__slurm_text_read(path, visit_pairs, &pairs, error);
 }
 
 void hr__slurm_split_words(struct hr__slurm_line *line, char *text) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Slurm's nodes become pools, in the order of the file, because Slurm chooses nodes in this order. They are read from
- * slurm.conf (one line for a list of hosts), from `scontrol show node -o` and from `sinfo -N` (one line a node;
- * successive nodes that are alike become one pool). A node that was read before is not added again, so that several of
+ * slurm.conf (a line for a list of hosts), from `scontrol show node -o` and from `sinfo -N` (a line for each node).
+ * Successive nodes that are alike become one pool. A node that was read before is not added again, so that several of
  * these files can be given. Invariant: `nodes[i]` is the place of the node with name number i.
  */
 
@@ -112,6 +112,51 @@ static enum hr_status add_hosts(struct hr__slurm_import *import, const struct hr
   return HR_OK;
 }
 
+/* Returns whether nodes of this type continue the last pool. */
+static bool continues_pool(const cJSON *pool, const char *type, unsigned long gpus) {
+  const cJSON *known = pool ? cJSON_GetObjectItemCaseSensitive(pool, "type of Slurm") : NULL;
+  const cJSON *count = pool ? cJSON_GetObjectItemCaseSensitive(pool, "gpus_per_node") : NULL;
+  return known && strcmp(known->valuestring, type) == 0 && count->valuedouble == (double)gpus;
+}
+
+static bool keep_host(void *self, const char *name, size_t length) {
+  snprintf(self, 150, "%.*s", (int)length, name);
+  return true;
+}
+
+static bool keep_first_host(void *self, const char *name, size_t length) {
+  keep_host(self, name, length);
+  return false;
+}
+
+/* Names a pool that got more nodes by its first and its last node. */
+static void rename_pool(cJSON *pool, const char *hosts) {
+  char first[150] = "", last[150] = "", text[310];
+  cJSON *name = cJSON_GetObjectItemCaseSensitive(pool, "name");
+  hr__slurm_each_host(cJSON_GetObjectItemCaseSensitive(pool, "first nodes")->valuestring, keep_first_host, first);
+  hr__slurm_each_host(hosts, keep_host, last);
+  snprintf(text, sizeof text, "%s..%s", first, last);
+  cJSON_SetValuestring(name, text);
+}
+
+/* Adds nodes that are alike. They join the last pool if its nodes are like them, because jobs use nodes of one pool. */
+static enum hr_status add_alike(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *hosts,
+                                const char *type, unsigned long gpus, struct hr_error *error) {
+  uint32_t number;
+  cJSON *pool = last_pool(import, &number);
+  bool continues = continues_pool(pool, type, gpus);
+  enum hr_status status = continues ? HR_OK : add_pool(import, line, hosts, type, gpus, error);
+  if (status != HR_OK) return status;
+  pool = last_pool(import, &number);
+  if (!continues) {
+    cJSON_AddStringToObject(pool, "type of Slurm", type);
+    cJSON_AddStringToObject(pool, "first nodes", hosts);
+  }
+  status = add_hosts(import, line, hosts, error);
+  if (status == HR_OK && continues) rename_pool(pool, hosts);
+  return status;
+}
+
 /* ---- Nodes of slurm.conf ---------------------------------------------------------------------------- */
 
 static void sum_cpus(struct hr__slurm_import *import, const struct hr__slurm_line *line, uint64_t n_nodes,
@@ -157,35 +202,17 @@ static enum hr_status read_hosts(struct hr__slurm_import *import, const struct h
   enum hr_status status = HR_OK;
   if (weight && strcmp(weight, "1") != 0)
     status = hr__slurm_note(import, line, error, "Weight is not modelled: nodes are chosen in their order");
-  if (status == HR_OK) status = add_pool(import, line, hosts, type, gpus, error);
-  if (status == HR_OK) status = add_hosts(import, line, hosts, error);
+  if (status == HR_OK) status = add_alike(import, line, hosts, type, gpus, error);
   sum_cpus(import, line, n_nodes, gpus);
   return status;
 }
 
 /* ---- Nodes one by one ------------------------------------------------------------------------------- */
 
-/* Returns whether the last pool has nodes that were added one by one, of this type and with as many GPUs. */
-static bool continues_pool(const cJSON *pool, const char *type, unsigned long gpus) {
-  const cJSON *known = pool ? cJSON_GetObjectItemCaseSensitive(pool, "type of Slurm") : NULL;
-  const cJSON *count = pool ? cJSON_GetObjectItemCaseSensitive(pool, "gpus_per_node") : NULL;
-  return known && strcmp(known->valuestring, type) == 0 && count->valuedouble == (double)gpus;
-}
-
-/* Names the last pool by its first and its last node. */
-static void rename_pool(cJSON *pool, const char *last) {
-  cJSON *first = cJSON_GetObjectItemCaseSensitive(pool, "first node"),
-        *name = cJSON_GetObjectItemCaseSensitive(pool, "name");
-  char text[300];
-  snprintf(text, sizeof text, "%.140s..%.140s", first->valuestring, last);
-  cJSON_SetValuestring(name, strcmp(first->valuestring, last) == 0 ? last : text);
-}
-
 enum hr_status hr__slurm_add_node(struct hr__slurm_import *import, const struct hr__slurm_line *line, const char *name,
                                   const char *gres, const char *state, struct hr_error *error) {
   char type[60];
   unsigned long gpus;
-  uint32_t number;
   bool is_known = hr__names_find(&import->names, name, strlen(name)) != HR_NONE;
   if (state && is_away(state))
     return hr__slurm_note(import, line, error,
@@ -196,17 +223,7 @@ enum hr_status hr__slurm_add_node(struct hr__slurm_import *import, const struct 
   if (!read_gres(gres, type, &gpus))
     return hr__slurm_note(import, line, error, "node '%.60s' is left out: it has no GPUs", name);
   if (gpus > MAX_GPUS_PER_NODE) return bad_gpus(line, gpus, error);
-  enum hr_status status = HR_OK;
-  cJSON *pool = last_pool(import, &number);
-  if (!continues_pool(pool, type, gpus)) {
-    status = add_pool(import, line, name, type, gpus, error);
-    if (status != HR_OK) return status;
-    pool = last_pool(import, &number);
-    cJSON_AddStringToObject(pool, "type of Slurm", type);
-    cJSON_AddStringToObject(pool, "first node", name);
-  }
-  status = add_hosts(import, line, name, error);
-  rename_pool(pool, name);
+  enum hr_status status = add_alike(import, line, name, type, gpus, error);
   sum_cpus(import, line, 1, gpus);
   return status;
 }

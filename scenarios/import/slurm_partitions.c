@@ -128,7 +128,6 @@ static const char *const flags[] = {"MAINT", "OVERLAP", "IGNORE_JOBS", "FLEX", "
 static const struct hr__slurm_rule reservation_rules[] = {{"Nodes", "nodes", HR__SLURM_TEXT, NULL},
                                                           {"Users", "users", HR__SLURM_NAMES, NULL},
                                                           {"Accounts", "accounts", HR__SLURM_NAMES, NULL},
-                                                          {"Flags", "flags", HR__SLURM_NAMES, flags},
                                                           {"Duration", "duration_s", HR__SLURM_MINUTES, NULL}};
 
 /* Reads a date such as 2026-11-23T12:34:17 as if it were UTC. Returns INT64_MIN if it is not valid. */
@@ -149,10 +148,23 @@ static int64_t read_date(const char *text) {
   return ((days * 24 + part[3]) * 60 + part[4]) * 60 + part[5];
 }
 
-/* Repeated reservations have a flag; Slurm moves their start forward when they end. */
-static void take_repeat(cJSON *reservation, const char *list) {
-  double repeat_s = list && strstr(list, "DAILY") ? 86400 : list && strstr(list, "WEEKLY") ? 604800 : 0;
-  if (repeat_s > 0) cJSON_AddNumberToObject(reservation, "repeat_s", repeat_s);
+/* Reads the flags. A repeated reservation has one; Slurm moves its start forward when it ends. Other flags say how the
+   nodes were chosen. */
+static enum hr_status add_flags(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
+                                cJSON *reservation, const char *list, struct hr_error *error) {
+  static const struct hr__slurm_rule rule = {"Flags", "flags", HR__SLURM_NAMES, flags};
+  static const struct {
+    const char *flag;
+    double repeat_s; /* 0: not repeated */
+  } others[] = {{"DAILY", 86400}, {"WEEKLY", 604800}, {"SPEC_NODES", 0}, {"ALL_NODES", 0}, {"PART_NODES", 0}};
+  char kept[1000] = "";
+  for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
+    size_t length = strcspn(at, ","), i = 0, n = sizeof others / sizeof *others, used = strlen(kept);
+    while (i < n && (strlen(others[i].flag) != length || strncasecmp(others[i].flag, at, length) != 0)) i++;
+    if (i < n && others[i].repeat_s > 0) cJSON_AddNumberToObject(reservation, "repeat_s", others[i].repeat_s);
+    if (i == n) snprintf(kept + used, sizeof kept - used, "%s%.*s", used ? "," : "", (int)length, at);
+  }
+  return hr__slurm_add(import, line, reservation, &rule, kept, error);
 }
 
 enum hr_status hr__slurm_read_reservation(struct hr__slurm_import *import, const struct hr__slurm_line *line,
@@ -175,8 +187,7 @@ enum hr_status hr__slurm_read_reservation(struct hr__slurm_import *import, const
     const char *value = hr__slurm_value(line, reservation_rules[i].key);
     if (value) status = hr__slurm_add(import, line, reservation, &reservation_rules[i], value, error);
   }
-  take_repeat(reservation, list);
-  return status;
+  return status == HR_OK && list ? add_flags(import, line, reservation, list, error) : status;
 }
 
 /* ---- At the end ------------------------------------------------------------------------------------- */

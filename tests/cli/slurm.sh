@@ -41,6 +41,15 @@ JSON
   says stderr "policy 'slurm': pools must have whole GPUs"
 }
 
+# json PATH VALUE: a member of s.json, without white space.
+json() {
+  # shellcheck disable=SC2016 # the program is not for the shell
+  node -e 'const fs = require("fs")
+    const found = String(JSON.stringify(eval(`JSON.parse(fs.readFileSync("s.json"))${process.argv[1]}`)))
+    if (found !== process.argv[2]) { console.error(`s.json${process.argv[1]} is ${found}`); process.exit(1) }' "$1" "$2" ||
+    fail "$1 is not $2"
+}
+
 case_import() {
   cat >slurm.conf <<'CONF'
 # a comment
@@ -52,18 +61,125 @@ SchedulrType=x
 NodeName=DEFAULT Gres=gpu:h100:4
 NodeName=n[1-8] CPUs=64 Gres=gpu:a100:8
 NodeName=m1
-PartitionName=gpu Nodes=ALL OverSubscribe=NO PriorityTier=2
+PartitionName=gpu Nodes=ALL OverSubscribe=NO PriorityTier=2 LLN=YES
 CONF
   printf 'NodeName=n[1-8] Name=gpu Type=a100 File=/dev/nvidia[0-7]\n' >gres.conf
   try 0 import slurm slurm.conf gres.conf -o s.json
-  says stderr "slurm.conf:5: PreemptType is not modelled"
   says stderr "slurm.conf:6: unknown parameter 'SchedulrType'"
   says stderr "slurm.conf:8: 'a100' may be several GPU types"
-  says stderr "slurm.conf:10: partition 'gpu': PriorityTier is not modelled"
+  says stderr "slurm.conf:10: partition 'gpu': LLN is not modelled: the least loaded node is not preferred"
+  json '.slurm.preempt_type' '"qos"'
+  json '.slurm.partitions' '[{"name":"gpu","priority_tier":2}]'
   try 0 validate s.json --trace "$project/traces/reference/steady.csv"
   says stdout "n[1-8]: 8 nodes x 8 A100"
   says stdout "m1: 1 node x 4 H100"
   says stdout "bf_interval=1"
+}
+
+# Everything that the section `slurm` has, from slurm.conf and the output of commands, in any order of files.
+case_import_all() {
+  cat >slurm.conf <<'CONF'
+SchedulerType=sched/builtin
+PriorityWeightAge=1000
+PriorityWeightTRES=cpu=10,gres/gpu=300
+PriorityDecayHalfLife=7-0
+PriorityMaxAge=1-12:00:00
+PriorityCalcPeriod=5
+PriorityFlags=MAX_TRES,CALCULATE_RUNNING
+PriorityFavorSmall=YES
+PreemptType=preempt/qos
+PreemptMode=SUSPEND,GANG
+PreemptParameters=youngest_first,reorder_count=3
+PreemptExemptTime=00:10:00
+OverTimeLimit=2
+AccountingStorageEnforce=associations,limits
+NodeName=n[01-04] Sockets=2 CoresPerSocket=32 ThreadsPerCore=1 Gres=gpu:h100:8
+NodeName=n[05-08],big Sockets=2 CoresPerSocket=32 ThreadsPerCore=1 Gres=gpu:h100:8
+NodeName=cpu1 CPUs=64
+PartitionName=DEFAULT MaxTime=2-00:00:00 GraceTime=30 State=UP
+PartitionName=day Nodes=n[03-06] Default=YES TRESBillingWeights=CPU=1,Mem=0.25G,GRES/gpu=8 AllowQos=high,low
+PartitionName=night Nodes=ALL MaxTime=UNLIMITED PriorityTier=2 OverTimeLimit=UNLIMITED QOS=part
+PartitionName=cpu Nodes=cpu1
+CONF
+  cat >accounts.cfg <<'DUMP'
+# comments: Cluster - 'cluster_name'
+Cluster - 'c':Fairshare=1:QOS='normal'
+Parent - 'root'
+User - 'root':DefaultAccount='root':AdminLevel='Administrator':Fairshare=3
+Account - 'vision':Description='a: b':Organization='x':Fairshare=50:GrpTRES=gres/gpu=16,mem=2T:MaxWallDurationPerJob=90
+Parent - 'vision'
+Account - 'video':Fairshare=parent:GrpTRESMins=cpu=5
+Parent - 'video'
+User - 'ann':DefaultAccount='video':Fairshare=7:MaxJobs=4:DefaultQOS='low'
+DUMP
+  cat >qos.txt <<'TABLE'
+Name|Priority|GraceTime|Preempt|PreemptExemptTime|PreemptMode|Flags|UsageFactor|GrpTRES|GrpTRESMins|MaxWall|MaxTRESPU
+low|1|00:00:00|||cluster||1.000000||||
+high|100|00:01:00|low,other|00:00:30|requeue|DenyOnLimit,Relative|2.000000|gres/gpu=32|cpu=7|1-00:00:00|gres/gpu=8
+TABLE
+  cat >resv.txt <<'SHOWN'
+ReservationName=a StartTime=2026-03-02T08:00:00 EndTime=2026-03-02T10:00:00 Duration=02:00:00 Nodes=n[01-04] NodeCnt=4 Flags=MAINT,SPEC_NODES Users=ann Accounts=(null) State=INACTIVE
+ReservationName=b StartTime=2026-03-01T08:00:00 Duration=1-00:00:00 Nodes=big Flags=DAILY Users=(null) Accounts=vision
+SHOWN
+  try 0 import slurm resv.txt accounts.cfg qos.txt slurm.conf -o s.json
+  json '.cluster.pools' '[{"name":"n01..big","gpu":"H100","nodes":9,"gpus_per_node":8}]'
+  json '.policy.scheduler' '"builtin"'
+  json '.slurm.priority' '{"weight_age":1000,"weight_tres":{"cpu":10,"gpu":300},"decay_half_life_s":604800,"max_age_s":129600,"calc_period_s":300,"flags":["MAX_TRES"],"favor_small":true}'
+  json '.slurm.preempt_mode' '"suspend"'
+  json '.slurm.preempt_youngest_first' 'true'
+  json '.slurm.preempt_exempt_time_s' '600'
+  json '.slurm.over_time_limit_s' '120'
+  json '.slurm.cpus_per_gpu' '8'
+  json '.slurm.partitions.map(p => p.name)' '["day","night"]'
+  json '.slurm.partitions[0].nodes' '["n01..big:2-5"]'
+  json '.slurm.partitions[0].tres_billing_weights' '{"cpu":1,"mem_gb":0.25,"gpu":8}'
+  json '.slurm.partitions[0].max_time_s' '172800'
+  json '.slurm.partitions[1].nodes' undefined
+  json '.slurm.partitions[1].grace_time_s' '30'
+  json '.slurm.associations[0]' '{"account":"root","fairshare":3}'
+  json '.slurm.associations[2]' '{"account":"vision","fairshare":50,"limits":{"grp_tres":{"gpu":16,"mem_gb":2048},"max_wall_s":5400}}'
+  json '.slurm.associations[3]' '{"account":"video","parent":"vision","fairshare":-1}'
+  json '.slurm.associations[4]' '{"account":"video","user":"ann","fairshare":7,"limits":{"max_jobs":4},"default_qos":"low"}'
+  json '.slurm.qos[1]' '{"name":"high","priority":100,"grace_time_s":60,"preempt":["low","other"],"preempt_exempt_time_s":30,"preempt_mode":"requeue","flags":["DenyOnLimit"],"usage_factor":2,"limits":{"grp_tres":{"gpu":32},"max_wall_s":86400,"max_tres_per_user":{"gpu":8}}}'
+  json '.slurm.qos.map(q => q.name)' '["low","high","part","other"]'
+  json '.slurm.reservations[0]' '{"name":"a","start_s":86400,"users":["ann"],"duration_s":7200,"flags":["MAINT"],"nodes":["n01..big:0-3"]}'
+  json '.slurm.reservations[1]' '{"name":"b","start_s":0,"accounts":["vision"],"duration_s":86400,"repeat_s":86400,"nodes":["n01..big:8-8"]}'
+  for note in "slurm.conf:7: PriorityFlags: 'CALCULATE_RUNNING' is not modelled" \
+    "slurm.conf:10: PreemptMode=GANG is not modelled" "slurm.conf:11: PreemptParameters: 'reorder_count=3'" \
+    "slurm.conf:17: nodes 'cpu1' are left out: they have no GPUs" "partitions: 'cpu' is left out" \
+    "accounts.cfg:7: GrpTRESMins is not modelled" "qos.txt:3: QOS 'high': GrpTRESMins is not modelled" \
+    "qos.txt:3: Flags: 'Relative' is not modelled" "QOS 'part' is named, but not defined" \
+    "reservations: 'start_s' counts from the start of the first one"; do
+    says stderr "$note"
+  done
+  ! grep -q "SPEC_NODES\|DAILY" stderr || fail "flags without an effect are reported"
+  sed -i '/weight_\|decay\|PriorityType/d' s.json
+  try 0 import slurm slurm.conf accounts.cfg qos.txt resv.txt -o s.json
+  try 0 validate s.json --trace "$project/traces/reference/steady.csv"
+  sed -i 's/,limits$//' slurm.conf
+  try 0 import slurm slurm.conf accounts.cfg qos.txt -o s.json
+  says stderr "limits of QOS and associations are left out"
+  json '.slurm.associations.some(a => a.limits)' false
+}
+
+# Nodes that commands print, one a line.
+case_import_shown_nodes() {
+  for i in 1 2 3; do
+    echo "NodeName=n$i Arch=x86_64 CPUAlloc=0 CPUTot=32 Gres=gpu:a100:4(S:0-1) OS=Linux 6.1 #1 SMP x State=IDLE Weight=1"
+  done >nodes.txt
+  echo "NodeName=n4 CPUTot=32 Gres=gpu:a100:4 State=IDLE+DRAIN" >>nodes.txt
+  echo "NodeName=n5 CPUTot=32 Gres=gpu:h100:8 State=MIXED" >>nodes.txt
+  echo "PartitionName=a AllowQos=ALL AllocNodes=ALL Default=YES QoS=N/A MaxNodes=UNLIMITED Nodes=n[1-2] PreemptMode=OFF" \
+    "PriorityTier=3 State=UP TotalNodes=2 OverTimeLimit=NONE TRES=cpu=64" >partitions.txt
+  try 0 import slurm partitions.txt nodes.txt -o s.json
+  says stderr "nodes.txt:4: node 'n4' is left out: it is IDLE+DRAIN"
+  json '.cluster.pools.map(p => [p.name, p.nodes, p.gpus_per_node])' '[["n1..n3",3,4],["n5",1,8]]'
+  json '.slurm.partitions' '[{"name":"a","default":true,"preempt_mode":"off","priority_tier":3,"state":"up","nodes":["n1..n3:0-1"]}]'
+  printf 'NODELIST PARTITION STATE GRES\nn1 a* idle gpu:a100:4\nn1 b idle gpu:a100:4\nn2 b mixed gpu:a100:4\n' >sinfo.txt
+  try 0 import slurm sinfo.txt -o s.json
+  json '.cluster.pools.map(p => [p.name, p.nodes])' '[["n1..n2",2]]'
+  json '.slurm.partitions' '[{"name":"a","default":true,"nodes":["n1..n2:0-0"]},{"name":"b"}]'
+  try 0 validate s.json --trace "$project/traces/reference/steady.csv"
 }
 
 case_import_mistakes() {
@@ -82,6 +198,25 @@ case_import_mistakes() {
   printf 'ClusterName=x\n' >bad.conf
   try 2 import slurm bad.conf -o s.json
   says stderr "no node has GPUs"
+  while IFS='~' read -r text message; do
+    printf '%b' "$text" >bad.conf
+    try 2 import slurm bad.conf -o s.json
+    says stderr "bad.conf:$message"
+  done <<'LIST'
+PriorityWeightAge=-5~1: PriorityWeightAge is '-5', expected a whole number of at least 0
+x=1\nPriorityDecayHalfLife=soon~2: PriorityDecayHalfLife is 'soon', expected a time such as
+PriorityFavorSmall=MAYBE~1: PriorityFavorSmall is 'MAYBE', expected YES or NO
+PriorityType=priority/fast~1: PriorityType is 'priority/fast', expected priority/basic or
+PreemptType=preempt/x~1: PreemptType is 'preempt/x', expected preempt/none,
+PriorityWeightTRES=gpu~1: PriorityWeightTRES is 'gpu', expected resources such as
+PartitionName=a MaxTime=1:2:3:4~1: MaxTime is '1:2:3:4', expected a time
+NodeName=n[1-2] Gres=gpu:8\nNodeName=n2 Gres=gpu:8~2: NodeName is 'n2', expected nodes that are not listed before
+Cluster - 'c'\nFriend - 'x'~2: the line is 'Friend', expected Cluster, Parent, Account or User
+Cluster - 'c'\nAccount - 'x':Fairshare~2: an option is 'Fairshare', expected NAME=VALUE
+ReservationName=r StartTime=now Duration=1~1: StartTime is 'now', expected a date such as
+NODELIST STATE\nn1 idle~1: the table has no column NODELIST or GRES
+JobID|State\n1|COMPLETED~1: the file is output of sacct
+LIST
   try 2 import slurn bad.conf -o s.json
   says stderr "did you mean 'slurm'"
   [ ! -e s.json ] || fail "a scenario was written"
