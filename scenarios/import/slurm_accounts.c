@@ -17,20 +17,20 @@
 enum { MAX_COLUMNS = 64 };
 
 /* What a key becomes: a member of the object, or of its limits. */
-struct rule {
+struct account_rule {
   struct hr__slurm_rule rule;
   bool is_limit;
 };
 
 /* Finds the rule of a key; NULL: none. */
-static const struct rule *find_rule(const struct rule *rules, size_t n_rules, const char *key) {
+static const struct account_rule *find_rule(const struct account_rule *rules, size_t n_rules, const char *key) {
   for (size_t i = 0; i < n_rules; i++)
     if (strcasecmp(rules[i].rule.key, key) == 0) return &rules[i];
   return NULL;
 }
 
 static enum hr_status apply(const struct hr__slurm_import *import, const struct hr__slurm_line *line, cJSON *object,
-                            const struct rule *rule, const char *value, struct hr_error *error) {
+                            const struct account_rule *rule, const char *value, struct hr_error *error) {
   if (hr__slurm_is_unset(value)) return HR_OK;
   return hr__slurm_add(import, line, rule->is_limit ? hr__slurm_object(object, "limits") : object, &rule->rule, value,
                        error);
@@ -43,19 +43,20 @@ static bool is_listed(const char *const *list, const char *key) {
 
 /* ---- The dump --------------------------------------------------------------------------------------- */
 
-static const struct rule assoc_rules[] = {{{"Fairshare", "fairshare", HR__SLURM_WHOLE, NULL}, false},
-                                          {{"Shares", "fairshare", HR__SLURM_WHOLE, NULL}, false},
-                                          {{"Priority", "priority", HR__SLURM_WHOLE, NULL}, false},
-                                          {{"DefaultQOS", "default_qos", HR__SLURM_TEXT, NULL}, false},
-                                          {{"GrpTRES", "grp_tres", HR__SLURM_TRES, NULL}, true},
-                                          {{"GrpJobs", "grp_jobs", HR__SLURM_WHOLE, NULL}, true},
-                                          {{"GrpSubmitJobs", "grp_submit_jobs", HR__SLURM_WHOLE, NULL}, true},
-                                          {{"MaxJobs", "max_jobs", HR__SLURM_WHOLE, NULL}, true},
-                                          {{"MaxSubmitJobs", "max_submit_jobs", HR__SLURM_WHOLE, NULL}, true},
-                                          {{"MaxTRESPerJob", "max_tres_per_job", HR__SLURM_TRES, NULL}, true},
-                                          {{"MaxTRES", "max_tres_per_job", HR__SLURM_TRES, NULL}, true},
-                                          {{"MaxWallDurationPerJob", "max_wall_s", HR__SLURM_MINUTES, NULL}, true},
-                                          {{"MaxWall", "max_wall_s", HR__SLURM_MINUTES, NULL}, true}};
+static const struct account_rule assoc_rules[] = {
+    {{"Fairshare", "fairshare", HR__SLURM_WHOLE, NULL}, false},
+    {{"Shares", "fairshare", HR__SLURM_WHOLE, NULL}, false},
+    {{"Priority", "priority", HR__SLURM_WHOLE, NULL}, false},
+    {{"DefaultQOS", "default_qos", HR__SLURM_TEXT, NULL}, false},
+    {{"GrpTRES", "grp_tres", HR__SLURM_TRES, NULL}, true},
+    {{"GrpJobs", "grp_jobs", HR__SLURM_WHOLE, NULL}, true},
+    {{"GrpSubmitJobs", "grp_submit_jobs", HR__SLURM_WHOLE, NULL}, true},
+    {{"MaxJobs", "max_jobs", HR__SLURM_WHOLE, NULL}, true},
+    {{"MaxSubmitJobs", "max_submit_jobs", HR__SLURM_WHOLE, NULL}, true},
+    {{"MaxTRESPerJob", "max_tres_per_job", HR__SLURM_TRES, NULL}, true},
+    {{"MaxTRES", "max_tres_per_job", HR__SLURM_TRES, NULL}, true},
+    {{"MaxWallDurationPerJob", "max_wall_s", HR__SLURM_MINUTES, NULL}, true},
+    {{"MaxWall", "max_wall_s", HR__SLURM_MINUTES, NULL}, true}};
 
 static const char *const other_options[] = {"Description", "Organization", "DefaultAccount", "AdminLevel", "QOS",
                                             "Coordinator", "DefaultWCKey", "Classification", "Partition",  NULL};
@@ -87,7 +88,7 @@ static enum hr_status read_options(const struct hr__slurm_import *import, const 
     if (!value) return hr__slurm_bad(line, "an option", option, "NAME=VALUE", error);
     *value++ = '\0';
     value = unquoted(value);
-    const struct rule *rule = find_rule(assoc_rules, sizeof assoc_rules / sizeof *assoc_rules, option);
+    const struct account_rule *rule = find_rule(assoc_rules, sizeof assoc_rules / sizeof *assoc_rules, option);
     if (rule && !rule->is_limit && rule->rule.notation == HR__SLURM_WHOLE && strcasecmp(value, "parent") == 0)
       cJSON_AddNumberToObject(object, rule->rule.member, -1);
     else if (rule)
@@ -171,7 +172,7 @@ enum hr_status hr__slurm_read_dump(struct hr__slurm_import *import, struct hr__s
 static const char *const modes[] = {"off", "requeue", "cancel", "suspend", NULL};
 static const char *const flags[] = {"DenyOnLimit",       "NoDecay",           "NoReserve",   "PartitionTimeLimit",
                                     "PartitionMaxNodes", "PartitionMinNodes", "OverPartQOS", NULL};
-static const struct rule qos_rules[] = {
+static const struct account_rule qos_rules[] = {
     {{"Name", "name", HR__SLURM_TEXT, NULL}, false},
     {{"Priority", "priority", HR__SLURM_WHOLE, NULL}, false},
     {{"GraceTime", "grace_time_s", HR__SLURM_SECONDS, NULL}, false},
@@ -222,7 +223,7 @@ enum hr_status hr__slurm_read_qos(struct hr__slurm_import *import, struct hr__sl
   enum hr_status status = HR_OK;
   const cJSON *column = columns ? columns->child : NULL;
   for (unsigned i = 0; i < count && column && status == HR_OK; i++, column = column->next) {
-    const struct rule *rule = find_rule(qos_rules, sizeof qos_rules / sizeof *qos_rules, column->valuestring);
+    const struct account_rule *rule = find_rule(qos_rules, sizeof qos_rules / sizeof *qos_rules, column->valuestring);
     bool is_default = rule && strcmp(rule->rule.key, "PreemptMode") == 0 && strcasecmp(cells[i], "cluster") == 0;
     if (rule && !is_default)
       status = apply(import, line, qos, rule, cells[i], error);
