@@ -46,10 +46,14 @@ const struct verb verb_import = {
     .max_operands = SIZE_MAX,
     .summary = "write a scenario from the configuration of another scheduler",
     .details = "SYSTEM is one of\n"
-               "  kueue  FILE: Kubernetes objects as YAML or JSON, such as the output of 'kubectl get\n"
-               "         clusterqueues,cohorts,localqueues,resourceflavors,nodes -A -o yaml',\n"
-               "         and Kueue's configuration; - is standard input\n"
-               "  slurm  FILE: slurm.conf, gres.conf or a file that they include\n"
+               "  kueue    FILE: Kubernetes objects as YAML or JSON, such as the output of\n"
+               "           'kubectl get clusterqueues,cohorts,localqueues,resourceflavors,nodes\n"
+               "           -A -o yaml', and Kueue's configuration; - is standard input\n"
+               "  kai      FILE: the same with queues.scheduling.run.ai, schedulingshards and\n"
+               "           the scheduler's ConfigMap\n"
+               "  volcano  FILE: the same with queues.scheduling.volcano.sh and\n"
+               "           volcano-scheduler.conf or its ConfigMap\n"
+               "  slurm    FILE: slurm.conf, gres.conf or a file that they include\n"
                "Notes list everything that is not modelled, with its effect.\n",
     .options = options,
     .args_bytes = sizeof(struct import_args),

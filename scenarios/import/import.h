@@ -15,6 +15,8 @@ typedef enum hr_status hr__import_read(const char *const *files, size_t n_files,
 /* The systems. The columns: name, function that reads their configuration. */
 #define HR__IMPORT_SYSTEMS(X)                                                                                          \
   X("kueue", hr__import_kueue)                                                                                         \
+  X("kai", hr__import_kai)                                                                                             \
+  X("volcano", hr__import_volcano)                                                                                     \
   X("slurm", hr__import_slurm)
 
 #define HR__IMPORT_DECLARE(name, read) hr__import_read read;

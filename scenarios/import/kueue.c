@@ -17,7 +17,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define HOST_LABEL "kubernetes.io/hostname"
 #define NAMESPACE_LABEL "kubernetes.io/metadata.name"
 
 /* ---- Namespaces ------------------------------------------------------------------------------------- */
@@ -418,12 +417,7 @@ static enum hr_status make_pools(struct hr__kueue_import *import) {
   while ((flavor = hr__kueue_next(import, HR__KUEUE_FLAVOR, flavor)))
     for (const struct hr__yaml *label = hr__yaml_first(flavor->root, "spec.nodeLabels"); label; label = label->next)
       hr__node_interest_add(&interest, label->key);
-  for (const struct hr__yaml *level = topology ? hr__yaml_first(topology->root, "spec.levels") : NULL; level;
-       level = level->next) {
-    const char *key = hr__yaml_text(level, "nodeLabel");
-    if (strcmp(key, HOST_LABEL) != 0 && interest.n_levels < HR__MAX_NODE_LEVELS)
-      interest.levels[interest.n_levels++] = key;
-  }
+  hr__node_interest_levels(&interest, topology ? hr__yaml_at(topology->root, "spec.levels") : NULL);
   enum hr_status status = hr__node_pools_make(&import->pools, &import->objects, &interest);
   const struct hr__object *second = topology ? hr__kueue_next(import, HR__KUEUE_TOPOLOGY, topology) : NULL;
   import->has_nodes = import->pools.count > 0;

@@ -89,7 +89,8 @@ static bool read_unit(const char **at, double *us) {
   static const struct {
     const char *name;
     double us;
-  } units[] = {{"ns", 1e-3}, {"us", 1}, {"ms", 1e3}, {"s", 1e6}, {"m", 60e6}, {"h", 3600e6}};
+  } units[] = {{"ns", 1e-3}, {"us", 1},     {"ms", 1e3},    {"s", 1e6},
+               {"m", 60e6},  {"h", 3600e6}, {"d", 86400e6}, {"w", 604800e6}};
   for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
     size_t length = strlen(units[i].name);
     if (strncmp(*at, units[i].name, length) != 0) continue;
@@ -463,10 +464,14 @@ static enum hr_status read_object(struct hr__objects *objects, struct hr__yaml *
   const struct hr__yaml *api = hr__yaml_child(root, "apiVersion"), *kind = hr__yaml_child(root, "kind");
   const char *api_text = api && api->kind == HR__YAML_SCALAR ? api->text : list_version;
   const char *kind_text = kind && kind->kind == HR__YAML_SCALAR ? kind->text : list_kind;
+  struct hr__object object = {.root = root};
+  if (!kind_text && !api_text && objects->bare) {
+    object = (struct hr__object){.kind = objects->bare, .root = root, .name_space = "", .version = ""};
+    return add_object(objects, &object);
+  }
   if (!kind_text || !api_text)
     return hr__object_fail(objects, NULL, root, "%s is missing: expected a Kubernetes object with apiVersion and kind",
                            kind_text ? "apiVersion" : "kind");
-  struct hr__object object = {.root = root};
   split_version(api_text, group, sizeof group, &object.version);
   object.kind = find_kind(objects, kind_text, group);
   if (!object.kind) return count_other(objects, kind_text);

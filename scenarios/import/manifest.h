@@ -82,9 +82,11 @@ struct hr__finding {
   uint32_t count;
 };
 
-/* The objects of all files, in their order. Must be initialized to zero, except `kinds`, `notes` and `error`. */
+/* The objects of all files, in their order. Must be initialized to zero, except `kinds`, `bare`, `notes` and `error`.
+ */
 struct hr__objects {
   const struct hr__object_kind *const *kinds; /* the kinds that are read; NULL-terminated */
+  const struct hr__object_kind *bare;         /* of documents without apiVersion and kind; NULL: they are errors */
   struct hr_notes *notes;
   struct hr_error *error;
   struct hr__yaml_documents documents;

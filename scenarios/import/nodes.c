@@ -64,6 +64,14 @@ void hr__node_interest_add(struct hr__node_interest *interest, const char *key) 
   if (interest->n_labels < HR__MAX_NODE_LABELS) interest->labels[interest->n_labels++] = key;
 }
 
+void hr__node_interest_levels(struct hr__node_interest *interest, const struct hr__yaml *levels) {
+  for (const struct hr__yaml *level = levels ? levels->first : NULL; level; level = level->next) {
+    const char *key = hr__yaml_text(level, "nodeLabel");
+    if (strcmp(key, "kubernetes.io/hostname") != 0 && interest->n_levels < HR__MAX_NODE_LEVELS)
+      interest->levels[interest->n_levels++] = key;
+  }
+}
+
 /* ---- GPU types -------------------------------------------------------------------------------------- */
 
 const struct hr__yaml *hr__gpu_label(const struct hr__yaml *labels) {

@@ -24,6 +24,8 @@ struct hr__node_interest {
 
 /* Adds a key unless the list has it. Further keys are ignored if the list is full. */
 void hr__node_interest_add(struct hr__node_interest *interest, const char *key);
+/* Adds the levels of a topology: a list (NULL: none) of objects with nodeLabel. The level of hosts is left out. */
+void hr__node_interest_levels(struct hr__node_interest *interest, const struct hr__yaml *levels);
 
 /* A pool. */
 struct hr__node_pool {

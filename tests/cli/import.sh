@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# `headroom import kueue`: objects, notes on what is not modelled, errors with places.
+# `headroom import` of Kubernetes manifests: objects, notes on what is not modelled, errors with places.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -348,6 +348,225 @@ YAML
   is kueue.cluster_queues.1.queueing_strategy '"StrictFIFO"'
   is kueue.cluster_queues.1.resource_groups "$(value s.json kueue.cluster_queues.0.resource_groups)"
   is cluster.pools.0.nodes 2
+}
+
+# ---- KAI ---------------------------------------------------------------------------------------------------------
+
+kai_queues() {
+  cat >kai.yaml <<'YAML'
+apiVersion: scheduling.run.ai/v2
+kind: Queue
+metadata: {name: dept}
+spec:
+  resources:
+    gpu: {quota: 32, limit: -1, overQuotaWeight: 1}
+    cpu: {quota: -1, limit: -1}
+---
+apiVersion: scheduling.run.ai/v2
+kind: Queue
+metadata: {name: team-a}
+spec:
+  displayName: A
+  parentQueue: dept
+  priority: 200
+  preemptMinRuntime: 10m
+  resources:
+    gpu: {quota: 24.5, limit: 32, overQuotaWeight: 2.5, lendingLimit: 4}
+---
+apiVersion: scheduling.run.ai/v2
+kind: Queue
+metadata: {name: default-queue}
+spec: {parentQueue: dept, resources: {gpu: {quota: 0, limit: -1}}}
+YAML
+}
+
+case_kai() {
+  kai_queues
+  try 0 import kai kai.yaml -o s.json
+  says stderr "note: kai.yaml:18:57: Queue 'team-a': spec.resources.gpu.lendingLimit is not modelled: all of an unused quota is lent"
+  says stderr 'warning: no Nodes in these files: one pool is assumed'
+  is policy.name '"kai"'
+  is cluster.pools '[{"name": "gpu", "gpu": "gpu", "nodes": 4, "gpus_per_node": 8}]'
+  is kai.queues.0 '{"name": "dept", "gpu": {"quota": 32, "limit": -1, "over_quota_weight": 1}, "cpu": {"quota": -1, "limit": -1}}'
+  is kai.queues.1 '{"name": "team-a", "parent": "dept", "priority": 200, "gpu": {"quota": 24.5, "limit": 32, "over_quota_weight": 2.5}, "preempt_min_runtime_s": 600}'
+  is kai.default_queue '"default-queue"'
+}
+
+case_kai_runs() {
+  kai_queues
+  gpu_node n1 NVIDIA-A100-SXM4-80GB 8 >>kai.yaml
+  printf 'submit_s,duration_s,gpus,queue\n0,100,8,team-a\n10,50,4,team-a\n20,50,1,\n' >jobs.csv
+  try 0 import kai kai.yaml -o s.json
+  try 0 run s.json --trace jobs.csv --check --json out.json -q
+  says out.json '"completed": 3'
+}
+
+case_kai_scheduler() {
+  kai_queues
+  cat >shard.yaml <<'YAML'
+apiVersion: kai.scheduler/v1
+kind: SchedulingShard
+metadata: {name: default}
+spec:
+  placementStrategy: {gpu: spread, cpu: binpack}
+  kValue: 0.5
+  minRuntime: {reclaimMinRuntime: 1h}
+  args: {schedule-period: 2s, default-staleness-grace-period: "-1s", v: "5", nonsense: x}
+  usageDBConfig: {clientType: prometheus, usageParams: {halfLifePeriod: 10m, windowSize: 1w, windowType: sliding}}
+  partitionLabelValue: blue
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: scheduler-config, namespace: kai-scheduler}
+data:
+  config.yaml: |
+    actions: "allocate, reclaim"
+    tiers:
+    - plugins:
+      - name: proportion
+        arguments: {kValue: "2"}
+      - name: minruntime
+        arguments: {reclaimResolveMethod: queue, defaultPreemptMinRuntime: 5m}
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: train}
+value: 60
+globalDefault: true
+YAML
+  try 0 import kai kai.yaml shard.yaml -o s.json
+  says stderr "shard.yaml:8:88: SchedulingShard 'default': 'nonsense' of the scheduler is not modelled"
+  says stderr "shard.yaml:10:3: SchedulingShard 'default': spec.partitionLabelValue is not modelled: the shard has all nodes"
+  says stderr "shard.yaml:17:10: configuration of the scheduler: actions 'allocate, reclaim' are not modelled"
+  is kai.scheduler '{"reclaim_min_runtime_method": "queue", "preempt_min_runtime_s": 300, "schedule_period_s": 2, "stale_gang_grace_s": -1, "gpu_placement": "spread", "cpu_placement": "binpack", "k_value": 0.5, "reclaim_min_runtime_s": 3600, "usage": {"half_life_s": 600, "window_s": 604800, "window": "sliding"}}'
+  is kai.default_priority 60
+  is kai.priority_classes '[{"name": "train", "value": 60}]'
+  try 0 validate s.json --policy kai
+}
+
+# refuses_kai EXPRESSION TEXT: with the change, the import fails with the message.
+refuses_kai() {
+  kai_queues
+  sed -i "$1" kai.yaml
+  rm -f s.json
+  try 2 import kai kai.yaml -o s.json
+  says stderr "headroom: $2"
+  [ ! -e s.json ] || fail 'a partial file'
+}
+
+case_kai_bad_objects() {
+  refuses_kai 's/parentQueue: dept$/parentQueue: nobody/' "kai.yaml:14:16: Queue 'team-a': spec.parentQueue: found 'nobody', expected the name of a Queue in these files"
+  refuses_kai '0,/^  resources:$/s//  parentQueue: team-a\n&/' "kai.yaml:15:16: Queue 'team-a': spec.parentQueue: the parents of queue 'dept' form a cycle"
+  refuses_kai 's/quota: 24.5/quota: -2/' "kai.yaml:18:18: Queue 'team-a': spec.resources.gpu.quota: found '-2', expected -1 (no limit) or a number of at least 0"
+  refuses_kai 's/quota: 24.5/quota: many/' "kai.yaml:18:18: Queue 'team-a': spec.resources.gpu.quota: found 'many', expected a number"
+  refuses_kai 's/overQuotaWeight: 2.5/overQuotaWeight: -1/' "kai.yaml:18:52: Queue 'team-a': spec.resources.gpu.overQuotaWeight: found '-1', expected a number of at least 0"
+  refuses_kai 's/preemptMinRuntime: 10m/preemptMinRuntime: 10/' "kai.yaml:16:22: Queue 'team-a': spec.preemptMinRuntime: found '10', expected a duration"
+  refuses_kai '0,/run.ai\/v2/s//run.ai\/v1/' "kai.yaml:1:13: Queue 'dept': apiVersion: found 'scheduling.run.ai/v1', expected scheduling.run.ai/v2"
+  refuses_kai '0,/scheduling.run.ai\/v2/s//scheduling.volcano.sh\/v1beta1/' "kai.yaml:1:13: Queue 'dept': apiVersion: found 'scheduling.volcano.sh/v1beta1'"
+  refuses_kai 's/name: team-a/name: dept/' "kai.yaml:9:1: Queue 'dept': is defined twice; first at kai.yaml:1"
+  refuses_kai 's/quota: 32/quota: -1/' 'kai.yaml: no Nodes, and the top Queues have no quotas of GPUs'
+  echo 'apiVersion: v1' >kai.yaml
+  try 2 import kai kai.yaml -o s.json
+  says stderr 'kai.yaml:1:1: kind is missing'
+  printf 'apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n' >kai.yaml
+  try 2 import kai kai.yaml -o s.json
+  says stderr 'kai.yaml: no Queue of scheduling.run.ai in these files'
+}
+
+# ---- Volcano -----------------------------------------------------------------------------------------------------
+
+volcano_queues() {
+  cat >volcano.yaml <<'YAML'
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: research}
+spec:
+  parent: root
+  weight: 4
+  reclaimable: false
+  capability: {cpu: "64", memory: 256Gi, nvidia.com/gpu: 32}
+  deserved: {cpu: 32500m, nvidia.com/gpu: "16"}
+  guarantee: {resource: {nvidia.com/gpu: 2}}
+status: {state: Open, allocated: {cpu: 5}}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: team}
+spec: {parent: research, priority: 10, deserved: {nvidia.com/gpu: 8}, affinity: {nodeGroupAffinity: {}}}
+status: {state: Closed}
+YAML
+  cat >volcano-scheduler.conf <<'YAML'
+actions: "enqueue, allocate, preempt, reclaim, backfill, elect"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+    enablePreemptable: false
+    enabledOverused: true
+  - name: conformance
+- plugins:
+  - name: overcommit
+    arguments: {overcommit-factor: "1.5"}
+  - name: predicates
+    arguments: {predicate.GPUSharingEnable: true}
+  - name: capacity
+    enableHierarchy: true
+  - name: nodeorder
+    arguments: {leastrequested.weight: 2, nodeaffinity.weight: 3}
+  - name: binpack
+    arguments:
+      binpack.weight: 10
+      binpack.cpu: 5
+      binpack.resources: nvidia.com/gpu, example.com/foo
+      binpack.resources.nvidia.com/gpu: 2
+  - name: sla
+    arguments: {sla-waiting-time: 1h30m}
+  - name: deviceshare
+YAML
+}
+
+case_volcano() {
+  volcano_queues
+  try 0 import volcano volcano.yaml volcano-scheduler.conf -o s.json
+  says stderr "volcano-scheduler.conf:1:10: configuration of the scheduler: the action 'elect' is not modelled: it is left out"
+  says stderr "the argument 'predicate.GPUSharingEnable' of plug-in predicates is not modelled"
+  says stderr "volcano-scheduler.conf:26:11: configuration of the scheduler: plug-in 'deviceshare' is not modelled"
+  is policy.name '"volcano"'
+  is cluster.pools '[{"name": "gpu", "gpu": "gpu", "nodes": 2, "gpus_per_node": 8}]'
+  is volcano.queues.0 '{"name": "research", "parent": "root", "weight": 4, "reclaimable": false, "capability": [{"resource": "cpu", "amount": 64}, {"resource": "memory", "amount": 256}, {"resource": "nvidia.com/gpu", "amount": 32}], "deserved": [{"resource": "cpu", "amount": 32.5}, {"resource": "nvidia.com/gpu", "amount": 16}], "guarantee": [{"resource": "nvidia.com/gpu", "amount": 2}]}'
+  is volcano.queues.1 '{"name": "team", "parent": "research", "priority": 10, "closed": true, "deserved": [{"resource": "nvidia.com/gpu", "amount": 8}]}'
+  is volcano.actions '["enqueue", "allocate", "preempt", "reclaim", "backfill"]'
+  is volcano.tiers.0.plugins '[{"name": "priority"}, {"name": "gang", "disable": ["preemptable"]}, {"name": "conformance"}]'
+  is volcano.tiers.1.plugins '[{"name": "overcommit", "overcommit_factor": 1.5}, {"name": "predicates"}, {"name": "capacity", "enable_hierarchy": true}, {"name": "nodeorder", "least_requested_weight": 2}, {"name": "binpack", "weight": 10, "resources": [{"resource": "cpu", "weight": 5}, {"resource": "nvidia.com/gpu", "weight": 2}, {"resource": "example.com/foo", "weight": 1}]}, {"name": "sla", "sla_waiting_time_s": 5400}]'
+  cp s.json first.json
+  { printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  volcano-scheduler.conf: |\n'
+    sed 's/^/    /' volcano-scheduler.conf; } >map.yaml
+  try 0 import volcano volcano.yaml map.yaml -o s.json
+  says stderr "map.yaml:31:11: configuration of the scheduler: plug-in 'deviceshare' is not modelled"
+  cmp s.json first.json || fail 'the ConfigMap gives another scenario'
+}
+
+# refuses_volcano FILE EXPRESSION TEXT: with the change, the import fails with the message.
+refuses_volcano() {
+  volcano_queues
+  sed -i "$2" "$1"
+  rm -f s.json
+  try 2 import volcano volcano.yaml volcano-scheduler.conf -o s.json
+  says stderr "headroom: $3"
+  [ ! -e s.json ] || fail 'a partial file'
+}
+
+case_volcano_bad_objects() {
+  refuses_volcano volcano.yaml 's/parent: research/parent: nobody/' "volcano.yaml:16:16: Queue 'team': spec.parent: found 'nobody', expected root or the name of a Queue"
+  refuses_volcano volcano.yaml 's/parent: root/parent: team/' "volcano.yaml:16:16: Queue 'team': spec.parent: the parents of queue 'research' form a cycle"
+  refuses_volcano volcano.yaml 's/nvidia.com\/gpu: "16"/nvidia.com\/gpu: 40/' "volcano.yaml:9:43: Queue 'research': deserved of nvidia.com/gpu: found 40, expected at most the capability, 32"
+  refuses_volcano volcano.yaml 's/cpu: "64"/cpu: "-64"/' "volcano.yaml:8:21: Queue 'research': spec.capability.cpu: found \"-64\", expected a quantity of at least 0"
+  refuses_volcano volcano.yaml 's/reclaimable: false/reclaimable: 0/' "volcano.yaml:7:16: Queue 'research': spec.reclaimable: found '0', expected true or false"
+  refuses_volcano volcano-scheduler.conf 's/name: conformance/nam: x/' "volcano-scheduler.conf:8:5: configuration of the scheduler: a plug-in without 'name'"
+  refuses_volcano volcano-scheduler.conf 's/name: conformance/name: gang/' "volcano-scheduler.conf:8:11: configuration of the scheduler: plug-in 'gang' is listed twice"
+  refuses_volcano volcano-scheduler.conf 's/enablePreemptable: false/enablePreemptable: maybe/' "volcano-scheduler.conf:6:24: configuration of the scheduler: enablePreemptable of plug-in gang: found 'maybe', expected true or false"
+  refuses_volcano volcano-scheduler.conf 's/"1.5"/lots/' "volcano-scheduler.conf:11:36: configuration of the scheduler: overcommit-factor: found 'lots', expected a number of at least 0"
+  refuses_volcano volcano-scheduler.conf 's/1h30m/soon/' "volcano-scheduler.conf:25:35: configuration of the scheduler: sla-waiting-time: found 'soon', expected a duration"
 }
 
 run_case

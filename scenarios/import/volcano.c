@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Imports Volcano: Queues, the configuration of the scheduler (volcano-scheduler.conf, also within a ConfigMap) and
+ * Nodes become the section `volcano` of a scenario. Amounts become CPUs, GiB and items. Plug-ins and actions that runs
+ * do not model are left out, with notes. Without Nodes, one pool is assumed that has the GPUs of all top queues.
+ *
+ * Source: volcano-sh/volcano, staging/src/volcano.sh/apis/pkg/apis/scheduling/v1beta1, pkg/scheduler/conf.
+ */
+
+#include "headroom/unstable/volcano_config.h"
+#include "scenarios/import/convert.h"
+#include "scenarios/import/import.h"
+#include "scenarios/import/nodes.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define END                                                                                                            \
+  { .name = NULL }
+
+/* ---- Fields ----------------------------------------------------------------------------------------- */
+
+static const char *const queue_versions[] = {"v1beta1", NULL};
+static const char *const one_version[] = {"v1", NULL};
+
+static const struct hr__field guarantee_fields[] = {{HR__USED("resource", AMOUNTS), .not_negative = true}, END};
+static const struct hr__field queue_spec[] = {{HR__USED("weight", WHOLE), .not_negative = true},
+                                              {HR__USED("priority", WHOLE)},
+                                              {HR__USED("reclaimable", BOOLEAN)},
+                                              {HR__USED("parent", TEXT)},
+                                              {HR__USED("capability", AMOUNTS), .not_negative = true},
+                                              {HR__USED("deserved", AMOUNTS), .not_negative = true},
+                                              {HR__USED("guarantee", OBJECT), .fields = guarantee_fields},
+                                              HR__UNMODELLED("affinity", "the jobs of the queue use all nodes"),
+                                              HR__UNMODELLED("extendClusters", "jobs are not sent to other clusters"),
+                                              {HR__USED("dequeueStrategy", TEXT),
+                                               .effect = "a job that does not fit does not stop its queue",
+                                               .neutral = "traverse"},
+                                              HR__IGNORED("type"),
+                                              END};
+static const struct hr__field queue_status[] = {{HR__USED("state", TEXT)},  HR__IGNORED("unknown"),
+                                                HR__IGNORED("pending"),     HR__IGNORED("running"),
+                                                HR__IGNORED("inqueue"),     HR__IGNORED("completed"),
+                                                HR__IGNORED("reservation"), HR__IGNORED("allocated"),
+                                                HR__IGNORED("conditions"),  END};
+static const struct hr__field queue_fields[] = {
+    {HR__USED("spec", OBJECT), .fields = queue_spec}, {HR__USED("status", OBJECT), .fields = queue_status}, END};
+static const struct hr__field config_map_fields[] = {
+    {HR__USED("data", LABELS)}, HR__IGNORED("binaryData"), HR__IGNORED("immutable"), END};
+
+/* The configuration of the scheduler. Options of plug-ins are checked with the table below. */
+static const struct hr__field tier_fields[] = {HR__IGNORED("plugins"), END};
+static const struct hr__field config_fields[] = {
+    {HR__USED("actions", TEXT)},
+    {HR__USED("tiers", LIST), .fields = tier_fields},
+    HR__UNMODELLED("configurations", "actions have their default arguments"),
+    HR__IGNORED("metrics"),
+    END};
+
+enum volcano_kind { VOLCANO_QUEUE, VOLCANO_CONFIG_MAP, VOLCANO_CONFIG, N_VOLCANO_KINDS };
+static const struct hr__object_kind kinds[N_VOLCANO_KINDS] = {
+    [VOLCANO_QUEUE] = {"Queue", "scheduling.volcano.sh", queue_versions, queue_fields, false, false},
+    [VOLCANO_CONFIG_MAP] = {"ConfigMap", "", one_version, config_map_fields, false, true},
+    [VOLCANO_CONFIG] = {"configuration of the scheduler", "", one_version, config_fields, true, false}};
+
+/* ---- The import ------------------------------------------------------------------------------------- */
+
+struct volcano_import {
+  struct hr__objects objects;
+  struct hr__convert convert;
+  struct hr__node_pools pools;
+  const char *gpu_resource;
+};
+
+static const struct hr__object *next_of(const struct volcano_import *import, enum volcano_kind kind,
+                                        const struct hr__object *last) {
+  return hr__objects_next(&import->objects, &kinds[kind], last);
+}
+
+/* ---- Queues ----------------------------------------------------------------------------------------- */
+
+/* An amount in the unit of the scenario: CPUs, GiB, items. */
+static double amount_of(const struct hr__yaml *amount) {
+  int64_t value = 0;
+  if (strcmp(amount->key, "memory") == 0)
+    return hr__quantity(amount->text, &value) ? (double)value / (double)(1 << 30) : 0;
+  return hr__quantity_milli(amount->text, &value) ? (double)value / 1000 : 0;
+}
+
+/* Copies amounts. No amount may be above the capability of the queue (NULL: not limited). */
+static enum hr_status put_amounts(struct volcano_import *import, cJSON *to, const char *key,
+                                  const struct hr__object *queue, const struct hr__yaml *amounts,
+                                  const struct hr__yaml *capability) {
+  struct hr__convert *convert = &import->convert;
+  if (!amounts || !amounts->first) return HR_OK;
+  cJSON *list = hr__put_list(convert, to, key);
+  for (const struct hr__yaml *amount = amounts->first; amount; amount = amount->next) {
+    const struct hr__yaml *limit = hr__yaml_child(capability, amount->key);
+    if (limit && amount_of(amount) > amount_of(limit))
+      return hr__object_fail(&import->objects, queue, amount,
+                             "%s of %.80s: found %.40s, expected at most the capability, %.40s", key, amount->key,
+                             amount->text, limit->text);
+    cJSON *object = hr__put_object(convert, list, NULL);
+    hr__put_text(convert, object, "resource", amount->key);
+    hr__put_number(convert, object, "amount", amount_of(amount));
+  }
+  return HR_OK;
+}
+
+/* The parent of a queue; NULL: none, or the root. */
+static const struct hr__yaml *parent_of(const struct hr__object *queue) {
+  const struct hr__yaml *parent = hr__yaml_at(queue->root, "spec.parent");
+  return parent && parent->text[0] && strcmp(parent->text, "root") != 0 ? parent : NULL;
+}
+
+/* Checks that the parents of a queue exist and form no cycle. */
+static enum hr_status check_parents(const struct volcano_import *import, const struct hr__object *queue) {
+  const struct hr__object *at = queue;
+  for (uint32_t steps = 0; steps <= import->objects.count; steps++) {
+    const struct hr__yaml *parent = parent_of(at);
+    if (!parent) return HR_OK;
+    const struct hr__object *above = hr__objects_find(&import->objects, &kinds[VOLCANO_QUEUE], NULL, parent->text);
+    if (!above)
+      return hr__object_fail(&import->objects, at, parent,
+                             "spec.parent: found '%.80s', expected root or the name of a Queue in these files",
+                             parent->text);
+    if (above == queue)
+      return hr__object_fail(&import->objects, at, parent, "spec.parent: the parents of queue '%.80s' form a cycle",
+                             queue->name);
+    at = above;
+  }
+  return HR_OK; /* a cycle of other queues, which is reported for them */
+}
+
+static enum hr_status put_queue(struct volcano_import *import, cJSON *list, const struct hr__object *queue) {
+  struct hr__convert *convert = &import->convert;
+  const struct hr__yaml *capability = hr__yaml_at(queue->root, "spec.capability");
+  const char *state = hr__yaml_text(queue->root, "status.state"), *weight = hr__yaml_text(queue->root, "spec.weight");
+  cJSON *object = hr__put_object(convert, list, NULL);
+  hr__put_text(convert, object, "name", queue->name);
+  hr__copy_text(convert, object, "parent", queue->root, "spec.parent");
+  if (weight && strtod(weight, NULL) >= 1) hr__copy_number(convert, object, "weight", queue->root, "spec.weight");
+  hr__copy_number(convert, object, "priority", queue->root, "spec.priority");
+  hr__copy_boolean(convert, object, "reclaimable", queue->root, "spec.reclaimable");
+  if (state && (strcmp(state, "Closed") == 0 || strcmp(state, "Closing") == 0))
+    hr__put_boolean(convert, object, "closed", true);
+  enum hr_status status = check_parents(import, queue);
+  if (status == HR_OK) status = put_amounts(import, object, "capability", queue, capability, NULL);
+  if (status == HR_OK)
+    status = put_amounts(import, object, "deserved", queue, hr__yaml_at(queue->root, "spec.deserved"), capability);
+  if (status != HR_OK) return status;
+  return put_amounts(import, object, "guarantee", queue, hr__yaml_at(queue->root, "spec.guarantee.resource"),
+                     capability);
+}
+
+/* ---- Arguments of plug-ins -------------------------------------------------------------------------- */
+
+/* Arguments that are keys. */
+static const struct argument {
+  const char *plugin, *name, *key;
+  bool is_duration;
+} arguments[] = {{"overcommit", "overcommit-factor", "overcommit_factor", false},
+                 {"sla", "sla-waiting-time", "sla_waiting_time_s", true},
+                 {"capacity", "ancestorReclaimLevel", "ancestor_reclaim_level", false},
+                 {"nodeorder", "leastrequested.weight", "least_requested_weight", false},
+                 {"nodeorder", "mostrequested.weight", "most_requested_weight", false},
+                 {"nodeorder", "balancedresource.weight", "balanced_resource_weight", false},
+                 {"binpack", "binpack.weight", "weight", false}};
+
+/* Scores that need properties of pods which a trace does not have; they are equal for all nodes. */
+static const char *const neutral_arguments[] = {"nodeaffinity.weight",      "podaffinity.weight",
+                                                "tainttoleration.weight",   "imagelocality.weight",
+                                                "podtopologyspread.weight", NULL};
+
+static const struct argument *find_argument(const char *plugin, const char *name) {
+  for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++)
+    if (strcmp(arguments[i].plugin, plugin) == 0 && strcmp(arguments[i].name, name) == 0) return &arguments[i];
+  return NULL;
+}
+
+static bool is_in(const char *word, const char *const *list) {
+  while (*list && strcmp(*list, word) != 0) list++;
+  return *list != NULL;
+}
+
+static bool begins_with(const char *text, const char *head) {
+  return strncmp(text, head, strlen(head)) == 0;
+}
+
+/* Reads the number of an argument, which may be a text. */
+static enum hr_status read_number(const struct volcano_import *import, const struct hr__object *config,
+                                  const struct hr__yaml *value, bool is_duration, double *number) {
+  char *end = NULL;
+  int64_t us = 0;
+  bool right = value->kind == HR__YAML_SCALAR;
+  if (right && is_duration) right = hr__duration(value->text, &us);
+  *number = right && !is_duration ? strtod(value->text, &end) : (double)us / 1e6;
+  if (right && !is_duration) right = end != value->text && !*end && *number >= 0;
+  if (right) return HR_OK;
+  return hr__object_fail(&import->objects, config, value, "%.80s: found '%.60s', expected %s", value->key, value->text,
+                         is_duration ? "a duration, such as 1h2m" : "a number of at least 0");
+}
+
+/* Weights of resources for binpack: "binpack.cpu", and "binpack.resources.NAME" for the names of the list. */
+static enum hr_status put_weight(struct volcano_import *import, cJSON *plugin, const struct hr__object *config,
+                                 const struct hr__yaml *value, const char *resource) {
+  struct hr__convert *convert = &import->convert;
+  double weight;
+  enum hr_status status = read_number(import, config, value, false, &weight);
+  if (status != HR_OK) return status;
+  cJSON *list = cJSON_GetObjectItemCaseSensitive(plugin, "resources");
+  if (!list) list = hr__put_list(convert, plugin, "resources");
+  cJSON *object = hr__put_object(convert, list, NULL);
+  hr__put_text(convert, object, "resource", resource);
+  hr__put_number(convert, object, "weight", weight);
+  return HR_OK;
+}
+
+/* Names of "binpack.resources" without a weight of their own count with weight 1. */
+static void put_listed(struct volcano_import *import, cJSON *plugin, const struct hr__yaml *all, const char *names) {
+  struct hr__convert *convert = &import->convert;
+  while (*names) {
+    char name[200], key[240];
+    names += strspn(names, " ,");
+    size_t length = strcspn(names, " ,");
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), names);
+    names += length;
+    snprintf(key, sizeof key, "binpack.resources.%s", name);
+    if (!name[0] || hr__yaml_child(all, key)) continue;
+    cJSON *list = cJSON_GetObjectItemCaseSensitive(plugin, "resources");
+    if (!list) list = hr__put_list(convert, plugin, "resources");
+    cJSON *object = hr__put_object(convert, list, NULL);
+    hr__put_text(convert, object, "resource", name);
+    hr__put_number(convert, object, "weight", 1);
+  }
+}
+
+static enum hr_status put_argument(struct volcano_import *import, cJSON *plugin, const char *name,
+                                   const struct hr__object *config, const struct hr__yaml *value) {
+  static const char prefix[] = "binpack.resources.";
+  const struct argument *argument = find_argument(name, value->key);
+  double number;
+  if (argument) {
+    enum hr_status status = read_number(import, config, value, argument->is_duration, &number);
+    if (status == HR_OK) hr__put_number(&import->convert, plugin, argument->key, number);
+    return status;
+  }
+  if (strcmp(name, "binpack") == 0 && begins_with(value->key, prefix))
+    return put_weight(import, plugin, config, value, value->key + sizeof prefix - 1);
+  if (strcmp(name, "binpack") == 0 && strcmp(value->key, "binpack.resources") == 0) return HR_OK;
+  if (strcmp(name, "binpack") == 0 && is_in(value->key, (const char *const[]){"binpack.cpu", "binpack.memory", NULL}))
+    return put_weight(import, plugin, config, value, value->key + strlen("binpack."));
+  if (is_in(value->key, neutral_arguments)) return HR_OK;
+  return hr__object_note(&import->objects, config, value, "the argument '%.80s' of plug-in %.60s is not modelled",
+                         value->key, name);
+}
+
+static enum hr_status put_arguments(struct volcano_import *import, cJSON *plugin, const char *name,
+                                    const struct hr__object *config, const struct hr__yaml *all) {
+  enum hr_status status = HR_OK;
+  if (all && all->kind != HR__YAML_MAP)
+    return hr__object_fail(&import->objects, config, all, "arguments of plug-in %.60s: expected an object", name);
+  for (const struct hr__yaml *value = all ? all->first : NULL; value && status == HR_OK; value = value->next)
+    status = put_argument(import, plugin, name, config, value);
+  const struct hr__yaml *names = strcmp(name, "binpack") == 0 ? hr__yaml_child(all, "binpack.resources") : NULL;
+  if (status == HR_OK && names && names->kind == HR__YAML_SCALAR) put_listed(import, plugin, all, names->text);
+  return status;
+}
+
+/* ---- Plug-ins and actions --------------------------------------------------------------------------- */
+
+#define WORD(name, text) text,
+static const char *const plugin_names[] = {HR_VOLCANO_PLUGIN_TABLE(WORD) NULL};
+static const char *const callback_names[] = {HR_VOLCANO_CALLBACK_TABLE(WORD) NULL};
+static const char *const action_names[] = {HR_VOLCANO_ACTION_TABLE(WORD) NULL};
+#undef WORD
+
+/* The callback that an option such as enableJobOrder or enabledOverused is about, as the scenario names it: "jobOrder".
+   False: the option is about another one. */
+static bool callback_of(const char *option, char name[60]) {
+  const char *head = begins_with(option, "enabled")  ? option + strlen("enabled")
+                     : begins_with(option, "enable") ? option + strlen("enable")
+                                                     : option;
+  if (head == option || !*head) return false;
+  snprintf(name, 60, "%s", head);
+  if (name[0] >= 'A' && name[0] <= 'Z') name[0] = (char)(name[0] - 'A' + 'a');
+  return is_in(name, callback_names);
+}
+
+/* Reads an option of a plug-in, besides its name and its arguments. */
+static enum hr_status put_option(struct volcano_import *import, cJSON *plugin, const char *name,
+                                 const struct hr__object *config, const struct hr__yaml *value) {
+  struct hr__convert *convert = &import->convert;
+  char callback[60];
+  bool known = callback_of(value->key, callback), hierarchy = strcmp(value->key, "enableHierarchy") == 0;
+  if (!known && !hierarchy && !begins_with(value->key, "enable"))
+    return hr_notes_add(import->objects.notes,
+                        "warning: %.200s:%" PRIu32 ":%" PRIu32 ": plug-in %.60s: unknown field '%.60s' is ignored",
+                        value->path, value->key_line, value->key_column, name, value->key) == HR_OK
+               ? HR_OK
+               : hr__objects_no_memory(&import->objects);
+  if (value->kind != HR__YAML_SCALAR || hr__yaml_type_of(value) != HR__YAML_BOOLEAN)
+    return hr__object_fail(&import->objects, config, value,
+                           "%.60s of plug-in %.60s: found '%.60s', expected true or false", value->key, name,
+                           value->text);
+  bool on = hr__is_true(value);
+  if (hierarchy && strcmp(name, "capacity") == 0) {
+    hr__put_boolean(convert, plugin, "enable_hierarchy", on);
+    return HR_OK;
+  }
+  if (known && !on) {
+    cJSON *list = cJSON_GetObjectItemCaseSensitive(plugin, "disable");
+    if (!list) list = hr__put_list(convert, plugin, "disable");
+    hr__put_text(convert, list, NULL, callback);
+  }
+  if (known || (!on && hierarchy)) return HR_OK;
+  return hr__object_note(&import->objects, config, value, "%.60s of plug-in %.60s is not modelled", value->key, name);
+}
+
+static enum hr_status put_plugin(struct volcano_import *import, cJSON *list, const struct hr__object *config,
+                                 const struct hr__yaml *entry) {
+  const struct hr__yaml *name = hr__yaml_child(entry, "name");
+  if (!name || name->kind != HR__YAML_SCALAR)
+    return hr__object_fail(&import->objects, config, entry, "a plug-in without 'name'");
+  if (!is_in(name->text, plugin_names))
+    return hr__object_note(&import->objects, config, name,
+                           "plug-in '%.60s' is not modelled: it is left out, so it takes part in no decision",
+                           name->text);
+  cJSON *plugin = hr__put_object(&import->convert, list, NULL);
+  hr__put_text(&import->convert, plugin, "name", name->text);
+  enum hr_status status = HR_OK;
+  for (const struct hr__yaml *value = entry->first; value && status == HR_OK; value = value->next)
+    if (value != name && strcmp(value->key, "arguments") != 0)
+      status = put_option(import, plugin, name->text, config, value);
+  if (status != HR_OK) return status;
+  return put_arguments(import, plugin, name->text, config, hr__yaml_child(entry, "arguments"));
+}
+
+/* Fails if a plug-in is listed twice. */
+static enum hr_status check_twice(const struct volcano_import *import, const struct hr__object *config) {
+  uint32_t seen = 0;
+  for (const struct hr__yaml *tier = hr__yaml_first(config->root, "tiers"); tier; tier = tier->next)
+    for (const struct hr__yaml *entry = hr__yaml_first(tier, "plugins"); entry; entry = entry->next) {
+      const struct hr__yaml *name = hr__yaml_child(entry, "name");
+      for (uint32_t i = 0; name && plugin_names[i]; i++) {
+        if (strcmp(plugin_names[i], name->text) != 0) continue;
+        if (seen >> i & 1)
+          return hr__object_fail(&import->objects, config, name, "plug-in '%.60s' is listed twice", name->text);
+        seen |= UINT32_C(1) << i;
+      }
+    }
+  return HR_OK;
+}
+
+static enum hr_status put_tiers(struct volcano_import *import, cJSON *section, const struct hr__object *config) {
+  struct hr__convert *convert = &import->convert;
+  enum hr_status status = check_twice(import, config);
+  cJSON *tiers = hr__put_list(convert, section, "tiers");
+  for (const struct hr__yaml *tier = hr__yaml_first(config->root, "tiers"); tier && status == HR_OK;
+       tier = tier->next) {
+    const struct hr__yaml *plugins = hr__yaml_child(tier, "plugins");
+    if (!plugins || plugins->kind != HR__YAML_LIST)
+      return hr__object_fail(&import->objects, config, tier, "a tier without 'plugins'; expected a list of plug-ins");
+    cJSON *list = hr__put_list(convert, hr__put_object(convert, tiers, NULL), "plugins");
+    for (const struct hr__yaml *entry = plugins->first; entry && status == HR_OK; entry = entry->next)
+      status = put_plugin(import, list, config, entry);
+  }
+  hr__drop_empty(section, "tiers");
+  return status;
+}
+
+/* The actions are a text with commas: "enqueue, allocate, backfill". */
+static enum hr_status put_actions(struct volcano_import *import, cJSON *section, const struct hr__object *config) {
+  struct hr__convert *convert = &import->convert;
+  const struct hr__yaml *actions = hr__yaml_child(config->root, "actions");
+  enum hr_status status = HR_OK;
+  cJSON *list = actions ? hr__put_list(convert, section, "actions") : NULL;
+  for (const char *at = actions ? actions->text : ""; *at && status == HR_OK;) {
+    char name[60];
+    at += strspn(at, " ,");
+    size_t length = strcspn(at, " ,");
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), at);
+    at += length;
+    if (!name[0]) break;
+    if (is_in(name, action_names))
+      hr__put_text(convert, list, NULL, name);
+    else
+      status = hr__object_note(&import->objects, config, actions, "the action '%.60s' is not modelled: it is left out",
+                               name);
+  }
+  hr__drop_empty(section, "actions");
+  return status;
+}
+
+static enum hr_status read_config_maps(struct volcano_import *import) {
+  static const char *const keys[] = {"volcano-scheduler.conf", "volcano-scheduler-ci.conf"};
+  enum hr_status status = HR_OK;
+  uint32_t count = import->objects.count;
+  for (uint32_t i = 0; i < count && status == HR_OK; i++) {
+    if (import->objects.list[i].kind != &kinds[VOLCANO_CONFIG_MAP]) continue;
+    const struct hr__yaml *data = hr__yaml_child(import->objects.list[i].root, "data");
+    for (size_t k = 0; k < sizeof keys / sizeof *keys && status == HR_OK; k++) {
+      const struct hr__yaml *text = hr__yaml_child(data, keys[k]);
+      if (text) status = hr__objects_read_text(&import->objects, text);
+    }
+  }
+  return status;
+}
+
+static enum hr_status put_config(struct volcano_import *import, cJSON *section) {
+  const struct hr__object *config = next_of(import, VOLCANO_CONFIG, NULL);
+  if (!config) return HR_OK;
+  const struct hr__object *second = next_of(import, VOLCANO_CONFIG, config);
+  if (second)
+    return hr__object_fail(&import->objects, second, second->root, "is the second one; the first is at %.200s:%" PRIu32,
+                           config->root->path, config->root->line);
+  enum hr_status status = put_actions(import, section, config);
+  return status == HR_OK ? put_tiers(import, section, config) : status;
+}
+
+/* ---- Nodes ------------------------------------------------------------------------------------------ */
+
+/* Finds the resource of GPUs that queues name: the first one that ends with "gpu". */
+static void find_gpu_resource(struct volcano_import *import) {
+  static const char *const lists[] = {"spec.capability", "spec.deserved", "spec.guarantee.resource"};
+  const struct hr__object *queue = NULL;
+  import->gpu_resource = "nvidia.com/gpu";
+  while ((queue = next_of(import, VOLCANO_QUEUE, queue)))
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+      for (const struct hr__yaml *amount = hr__yaml_first(queue->root, lists[i]); amount; amount = amount->next) {
+        size_t length = strlen(amount->key);
+        if (length < 3 || strcmp(amount->key + length - 3, "gpu") != 0) continue;
+        import->gpu_resource = amount->key;
+        return;
+      }
+}
+
+/* The GPUs of all top queues: what they deserve, else their capabilities, else their guarantees. */
+static double gpus_of_queues(const struct volcano_import *import) {
+  static const char *const lists[] = {"spec.deserved", "spec.capability", "spec.guarantee.resource"};
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+    const struct hr__object *queue = NULL;
+    double gpus = 0;
+    while ((queue = next_of(import, VOLCANO_QUEUE, queue))) {
+      const struct hr__yaml *gpu = hr__yaml_child(hr__yaml_at(queue->root, lists[i]), import->gpu_resource);
+      if (gpu && !parent_of(queue) && strcmp(queue->name, "root") != 0) gpus += amount_of(gpu);
+    }
+    if (gpus >= 1) return gpus;
+  }
+  return 0;
+}
+
+static enum hr_status make_pools(struct volcano_import *import, const char *file) {
+  const struct hr__node_interest interest = {.n_labels = 0};
+  enum hr_status status = hr__node_pools_make(&import->pools, &import->objects, &interest);
+  if (status != HR_OK || import->pools.count) return status;
+  double gpus = gpus_of_queues(import);
+  if (gpus < 1 || gpus > 1e6)
+    return hr_fail(
+        import->objects.error, HR_BAD_INPUT,
+        "%s: no Nodes, and the Queues name no amount of %.80s; add the output of 'kubectl get nodes -o yaml'", file,
+        import->gpu_resource);
+  if (hr_notes_add(
+          import->objects.notes,
+          "warning: no Nodes in these files: one pool is assumed, with as many GPUs as the top queues deserve; "
+          "add the output of 'kubectl get nodes -o yaml' for the real nodes") != HR_OK)
+    return hr__objects_no_memory(&import->objects);
+  return hr__node_pools_assume(&import->pools, &import->objects, "gpu", "gpu", (int64_t)gpus);
+}
+
+/* ---- The section ------------------------------------------------------------------------------------ */
+
+static enum hr_status put_section(struct volcano_import *import, cJSON *root, const char *file) {
+  struct hr__convert *convert = &import->convert;
+  cJSON *section = cJSON_CreateObject(), *list = hr__put_list(convert, section, "queues");
+  const struct hr__object *queue = NULL;
+  enum hr_status status = HR_OK;
+  find_gpu_resource(import);
+  if (strcmp(import->gpu_resource, "nvidia.com/gpu") != 0)
+    hr__put_text(convert, section, "gpu_resource", import->gpu_resource);
+  while (status == HR_OK && (queue = next_of(import, VOLCANO_QUEUE, queue))) status = put_queue(import, list, queue);
+  hr__drop_empty(section, "queues");
+  if (status == HR_OK) status = put_config(import, section);
+  if (status == HR_OK) status = make_pools(import, file);
+  bool written = status == HR_OK && hr__node_pools_write(&import->pools, root);
+  hr__put_text(convert, hr__put_object(convert, root, "policy"), "name", "volcano");
+  hr__put(convert, root, "volcano", section);
+  if (status != HR_OK) return status;
+  return written && !convert->failed ? HR_OK : hr__objects_no_memory(&import->objects);
+}
+
+enum hr_status hr__import_volcano(const char *const *files, size_t n_files, cJSON *root, struct hr_notes *notes,
+                                  struct hr_error *error) {
+  const struct hr__object_kind *read[N_VOLCANO_KINDS + 2];
+  struct volcano_import import = {
+      .objects = {.kinds = read, .bare = &kinds[VOLCANO_CONFIG], .notes = notes, .error = error}};
+  size_t n_kinds = 0;
+  for (; n_kinds < N_VOLCANO_KINDS; n_kinds++) read[n_kinds] = &kinds[n_kinds];
+  read[n_kinds++] = &hr__kind_node;
+  read[n_kinds] = NULL;
+  import.convert.objects = &import.objects;
+  enum hr_status status = hr__objects_read(&import.objects, files, n_files);
+  if (status == HR_OK) status = read_config_maps(&import);
+  if (status == HR_OK && !next_of(&import, VOLCANO_QUEUE, NULL) && !next_of(&import, VOLCANO_CONFIG, NULL))
+    status =
+        hr_fail(error, HR_BAD_INPUT,
+                "%s: no Queue of scheduling.volcano.sh and no configuration in these files; expected the output of "
+                "'kubectl get queues.scheduling.volcano.sh,nodes -o yaml'",
+                files[0]);
+  if (status == HR_OK) status = put_section(&import, root, files[0]);
+  if (status == HR_OK) status = hr__objects_report(&import.objects);
+  hr__node_pools_finish(&import.pools);
+  hr__objects_finish(&import.objects);
+  return status;
+}
