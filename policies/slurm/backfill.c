@@ -135,22 +135,53 @@ static bool overlaps(const struct hr__slurm_timeline *line, const struct hr__slu
   return false;
 }
 
+/* Returns whether an advance reservation keeps one of the chosen nodes from a job. The chosen nodes stay. */
+static bool is_kept(const struct pass *pass, const struct hr__slurm_queued *job, int64_t from_us, int64_t to_us) {
+  struct hr__slurm_timeline *line = pass->line;
+  if (!pass->selector->restrict_nodes) return false;
+  uint32_t before = count_of(line->set, line->n_words);
+  pass->selector->restrict_nodes(pass->selector->self, job->job, from_us, to_us, line->set);
+  return count_of(line->set, line->n_words) < before;
+}
+
+/* Reduces the scratch set to the nodes that a job can use from `from_us` for its time limit. Returns whether they are
+   enough. `*later_us` is the time at which more may be usable. */
+static bool list_nodes(const struct pass *pass, const struct hr__slurm_queued *job, int64_t from_us,
+                       int64_t *later_us) {
+  struct hr__slurm_timeline *line = pass->line;
+  int64_t to_us = from_us + job->limit_us, end_us = HR_NEVER_US;
+  uint32_t first = slot_at(line, from_us), blocking = blocking_slot(line, job, first, slot_from(line, to_us));
+  uint32_t next = blocking == HR_NONE ? first : blocking;
+  *later_us = next + 1 < line->n_slots ? line->slots[next].end_us : HR_NEVER_US;
+  if (blocking != HR_NONE || !pass->selector->restrict_nodes) return blocking == HR_NONE;
+  end_us = pass->selector->restrict_nodes(pass->selector->self, job->job, from_us, to_us, line->set);
+  if (end_us < *later_us) *later_us = end_us;
+  return count_of(line->set, line->n_words) >= job->min_nodes;
+}
+
 /* Finds the first start of a job that no reservation prevents. The chosen nodes are in the scratch set. Returns
    HR_NEVER_US if not found within the window. */
 static int64_t find_start(const struct pass *pass, const struct hr__slurm_queued *job) {
   struct hr__slurm_timeline *line = pass->line;
   uint32_t n_usable = job->usable ? count_of(job->usable, line->n_words) : line->n_nodes;
   if (n_usable < job->min_nodes) return HR_NEVER_US;
+  const struct hr__slurm_selector *selector = pass->selector;
   int64_t from_us = pass->now_us;
   for (;;) {
-    uint32_t first = slot_at(line, from_us), end = slot_from(line, from_us + job->limit_us);
-    uint32_t blocking = blocking_slot(line, job, first, end), next = blocking == HR_NONE ? first : blocking;
-    int64_t later_us = next + 1 < line->n_slots ? line->slots[next].end_us : HR_NEVER_US, start_us = 0;
-    if (blocking == HR_NONE &&
-        pass->selector->find(pass->selector->self, job->job, pass->now_us, line->set, &start_us)) {
+    int64_t later_us, start_us = 0, now_us = pass->now_us;
+    bool usable = list_nodes(pass, job, from_us, &later_us);
+    if (usable && from_us == now_us && selector->make_room) {
+      bool starts = selector->find(selector->self, job->job, now_us, line->set, &start_us) && start_us <= now_us;
+      if (!starts) list_nodes(pass, job, from_us, &later_us);
+      if (!starts && selector->make_room(selector->self, job->job, line->set)) return now_us;
+      list_nodes(pass, job, from_us, &later_us);
+    }
+    if (usable && selector->find(selector->self, job->job, now_us, line->set, &start_us)) {
       if (start_us < from_us) start_us = from_us;
       if (start_us > pass->now_us + pass->limits->window_us) return HR_NEVER_US;
-      if (start_us == from_us || !overlaps(line, job, start_us, start_us + job->limit_us)) return start_us;
+      int64_t end_us = start_us + job->limit_us;
+      if (start_us == from_us) return start_us;
+      if (!overlaps(line, job, start_us, end_us) && !is_kept(pass, job, start_us, end_us)) return start_us;
       later_us = start_us; // the reservations that the selector does not know are in the way
     }
     if (later_us == HR_NEVER_US || later_us > pass->now_us + pass->limits->window_us) return HR_NEVER_US;
@@ -206,6 +237,7 @@ uint32_t hr__slurm_backfill(struct hr__slurm_timeline *line, const struct hr__sl
   for (uint32_t i = 0; i < n_queued; i++) {
     if (selector->any_may_start && !selector->any_may_start(selector->self, i)) break;
     if (n_tested == limits->max_job_test || (limits->max_job_start && n_started == limits->max_job_start)) break;
+    if (selector->may_be_tested && !selector->may_be_tested(selector->self, queue[i].job)) continue;
     if (is_over_limit(&pass, &queue[i])) continue;
     n_tested++;
     planned[i].was_tested = true;

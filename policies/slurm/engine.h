@@ -6,7 +6,8 @@
  * The state of the policy `slurm` in a run. Jobs that need the same nodes are of one kind; what depends only on the
  * kind is computed once: the shapes in each pool, and the set of nodes on which the jobs may start.
  *
- * setup.c resolves the names of the configuration, multifactor.c has usage and priorities, kinds.c the kinds and where
+ * setup.c resolves the names of the configuration, multifactor.c has usage and priorities, limits.c the
+ * limits, kinds.c the kinds and where
  * their jobs fit, passes.c the passes of the main and the backfill scheduler, and slurm_policy.c the events.
  */
 
@@ -32,8 +33,11 @@ enum {
 
 enum { HR__SLURM_BASIC, HR__SLURM_TRACE, HR__SLURM_MULTIFACTOR }; /* values of the parameter HR__SLURM_PRIORITY_TYPE */
 
+enum { HR__SLURM_MAX_RESERVATIONS = 64 };
+
 struct hr__slurm_kind {
   uint32_t gpus, tasks, accept_class, partition;
+  uint64_t denied;                /* set of the advance reservations that the jobs must not use */
   uint32_t min_nodes;             /* the fewest nodes in any acceptable pool */
   struct hr__slurm_shape *shapes; /* [n_pools]; without nodes if the pool is not acceptable */
   uint64_t *usable;               /* set of nodes on which the jobs may start */
@@ -43,7 +47,8 @@ struct hr__slurm_kind {
 
 /* What is known about a job that waits or runs. */
 struct hr__slurm_job {
-  int64_t submit_us;  /* when it was submitted or requeued */
+  int64_t submit_us;  /* when it was submitted, or may run again after it was requeued */
+  int64_t start_us;   /* while it runs */
   int64_t limit_us;   /* its time limit */
   int64_t charged_us; /* while it runs: the time until which its usage has been added */
   double usage_per_s; /* while it runs */
@@ -74,11 +79,47 @@ struct hr__slurm_accounts {
   uint32_t highest_priority, highest_qos, highest_factor; /* of all associations, QOS and partitions */
 };
 
+/* What jobs use: GPUs, nodes, CPUs, GiB of memory and the number of the running jobs; and the number of all jobs. */
+struct hr__slurm_use {
+  int64_t amounts[5];
+  int64_t submitted;
+};
+
+/* The counters of limits. */
+struct hr__slurm_limits {
+  uint64_t used;                      /* set of the limits that the configuration sets */
+  struct hr__slurm_use *qos, *assocs; /* by QOS, and by association with all below it */
+  struct hr__slurm_use *uses;         /* of users and accounts in a QOS, numbered by `pairs` */
+  struct hr__pair_map pairs;
+  uint32_t n_uses, capacity;
+};
+
+/* A running job that may be preempted. */
+struct hr__slurm_candidate {
+  uint32_t running; /* index of the running job */
+  uint32_t job;
+  bool is_leaving;
+  int32_t usable; /* key of the second sort */
+  struct hr__slurm_victim victim;
+};
+
+struct hr__slurm_preemption {
+  bool is_on;
+  bool *may_preempt; /* [n_qos * n_qos] by preemptor and victim */
+  struct hr__slurm_candidate *candidates;
+  bool *leaving;    /* by job: it has notice */
+  uint64_t *chosen; /* scratch set */
+};
+
 /* Of an entry of the queue, in a backfill pass: the next entry of its kind (HR_NONE: none), and the shortest limit of
    this entry and those that follow. */
 struct hr__slurm_rest {
   uint32_t next;
   int64_t shortest_us;
+};
+
+struct hr__slurm_list {
+  uint32_t *jobs, count, capacity;
 };
 
 struct hr__slurm_run {
@@ -99,6 +140,11 @@ struct hr__slurm_run {
   uint32_t *part_of_queue, *qos_of_name; /* [number of names in the trace]; HR_NONE: does not exist */
   uint32_t default_qos;
   struct hr__slurm_accounts accounts;
+  struct hr__slurm_limits limits_state;
+  struct hr__slurm_preemption preemption;
+  uint64_t *reserved_nodes;            /* [n_reservations * n_words] */
+  bool *failed_parts;                  /* [n_parts] scratch of the main scheduler */
+  uint64_t *open_nodes, *closed_nodes; /* scratch sets of the main scheduler */
 
   struct hr__slurm_kind *kinds;
   struct hr__hash kind_numbers;
@@ -120,12 +166,15 @@ struct hr__slurm_run {
   struct hr_slice *slices; /* [n_nodes] scratch */
   uint32_t **spare;        /* [n_nodes + 1] per number of nodes: a list of memory for the nodes of running jobs */
   int64_t interval_us;
-  int64_t wake_us, tick_us; /* the requested times of the next backfill pass and of the next priorities */
-  bool changed;             /* since the last pass of the main scheduler */
-  bool plan_is_stale;       /* an event has happened since the last backfill pass */
-  bool has_gpuless;         /* a waiting job requests no GPUs */
+  /* the requested times of the next backfill pass, of the next priorities, and of the next delayed job */
+  int64_t wake_us, tick_us, begin_us;
+  int64_t change_us;  /* the requested time of the next begin or end of an advance reservation */
+  bool changed;       /* since the last pass of the main scheduler */
+  bool plan_is_stale; /* an event has happened since the last backfill pass */
+  bool has_gpuless;   /* a waiting job requests no GPUs */
   bool priorities_are_old;
-  uint32_t *rejects, n_rejects, reject_capacity; /* jobs to reject in the next pass */
+  struct hr__slurm_list rejects, killed, requeued; /* jobs to reject, and to add to the queue, in the next pass */
+  struct hr__slurm_list delayed;                   /* requeued jobs that must not start yet, in the order of time */
   const struct hr_view *view;
   struct hr_moves *moves;
   enum hr_status status; /* of the moves of this pass */
@@ -149,6 +198,9 @@ bool hr__slurm_catch_up(struct hr__slurm_run *run, int64_t now_us);
 void hr__slurm_begin_usage(struct hr__slurm_run *run, uint32_t job, int64_t now_us);
 void hr__slurm_end_usage(struct hr__slurm_run *run, uint32_t job, int64_t now_us);
 
+/* What a job requests: GPUs, nodes, CPUs and GiB of memory. */
+void hr__slurm_requested(const struct hr__slurm_run *run, uint32_t job, double tres[4]);
+
 /* The parts of the priority of a waiting job, as sprio prints them. */
 struct hr__slurm_priority hr__slurm_priority_parts(struct hr__slurm_run *run, uint32_t job, int64_t now_us,
                                                    double tres_weights[4], double tres_factors[4]);
@@ -158,6 +210,55 @@ uint64_t hr__slurm_key(struct hr__slurm_run *run, uint32_t job, int64_t now_us);
 
 /* Computes the priorities of all waiting jobs again. Returns false if memory is exhausted. */
 bool hr__slurm_update_priorities(struct hr__slurm_run *run, int64_t now_us);
+
+/* ---- Limits (limits.c) ------------------------------------------------------------------------------ */
+
+/* Creates the counters. Returns false if memory is exhausted. */
+bool hr__slurm_create_limits(struct hr__slurm_run *run);
+
+/* Returns why a job must not be tested now, in Slurm's words; NULL if it may be tested. */
+const char *hr__slurm_hold(struct hr__slurm_run *run, uint32_t job, int64_t now_us);
+
+/* Returns whether a job is accepted when it is submitted. */
+bool hr__slurm_may_submit(struct hr__slurm_run *run, uint32_t job);
+
+/* Adds a job to the counters (`sign` 1) or removes it (-1), as a running or as a submitted job. Returns false if memory
+   is exhausted. */
+bool hr__slurm_count(struct hr__slurm_run *run, uint32_t job, int64_t sign, bool runs);
+
+/* ---- Preemption (preempt.c) ------------------------------------------------------------------------- */
+
+/* Creates the state. Returns false if memory is exhausted. */
+bool hr__slurm_create_preemption(struct hr__slurm_run *run);
+
+/* Stops running jobs so that a job fits on nodes of a set. Returns true if it fits now: its nodes are chosen, as after
+   hr__slurm_find_now. Returns false if it does not fit, or must wait for jobs that have notice. */
+bool hr__slurm_preempt(struct hr__slurm_run *run, uint32_t job, const uint64_t *set);
+
+/* Returns whether a job that has stopped after notice must not run again. */
+bool hr__slurm_is_cancelled(const struct hr__slurm_run *run, uint32_t job);
+
+/* Appends a job to a list. */
+enum hr_status hr__slurm_list_job(struct hr__slurm_run *run, struct hr__slurm_list *list, uint32_t job);
+
+/* Lists a job that was stopped for the queue. */
+enum hr_status hr__slurm_requeue(struct hr__slurm_run *run, uint32_t job, int64_t now_us);
+
+/* ---- Advance reservations (reservations.c) ---------------------------------------------------------- */
+
+/* Creates the sets of nodes of the reservations. Returns false if memory is exhausted. */
+bool hr__slurm_create_reservations(struct hr__slurm_run *run);
+
+/* Returns the set of the reservations that a job must not use. */
+uint64_t hr__slurm_denied(const struct hr__slurm_run *run, uint32_t job);
+
+/* Removes the nodes from a set that reservations of `denied` keep at any time from `from_us` to `to_us`. Returns the
+   earliest end after `from_us` of those that removed nodes; HR_NEVER_US: none did. */
+int64_t hr__slurm_remove_reserved(const struct hr__slurm_run *run, uint64_t denied, int64_t from_us, int64_t to_us,
+                                  uint64_t *set);
+
+/* Returns the next time after `now_us` at which a reservation begins or ends; HR_NEVER_US: none does. */
+int64_t hr__slurm_next_change(const struct hr__slurm_run *run, int64_t now_us);
 
 /* ---- Kinds (kinds.c) -------------------------------------------------------------------------------- */
 
@@ -170,9 +271,9 @@ uint32_t hr__slurm_kind_of(struct hr__slurm_run *run, uint32_t job, uint32_t par
 /* Computes the sets of nodes on which jobs may start, if they are old. */
 void hr__slurm_update_sets(struct hr__slurm_run *run);
 
-/* Chooses nodes for a job of a kind on the free GPUs of now. The nodes are in `run->nodes.chosen`, the shape is in
-   `run->found`. Returns false if it does not fit. */
-bool hr__slurm_find_now(struct hr__slurm_run *run, const struct hr__slurm_kind *kind);
+/* Chooses nodes of a set for a job of a kind on the free GPUs of now. The nodes are in `run->nodes.chosen`, the shape
+   is in `run->found`. Returns false if it does not fit. */
+bool hr__slurm_find_now(struct hr__slurm_run *run, const struct hr__slurm_kind *kind, const uint64_t *set);
 
 /* Returns whether a job of a kind fits on nodes of a set now. */
 bool hr__slurm_kind_fits(struct hr__slurm_run *run, const struct hr__slurm_kind *kind, const uint64_t *set);

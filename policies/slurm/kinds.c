@@ -36,6 +36,8 @@ bool hr__slurm_create_nodes(struct hr__slurm_run *run) {
   run->set = hr_arena_alloc(run->arena, set_bytes);
   run->best = hr_arena_alloc(run->arena, set_bytes);
   run->line.set = hr_arena_alloc(run->arena, set_bytes);
+  run->open_nodes = hr_arena_alloc(run->arena, set_bytes);
+  run->closed_nodes = hr_arena_alloc(run->arena, set_bytes);
   run->line.n_nodes = n_nodes;
   run->line.n_words = n_words;
   run->slices = hr_arena_alloc(run->arena, (n_nodes + 1) * sizeof *run->slices);
@@ -43,7 +45,8 @@ bool hr__slurm_create_nodes(struct hr__slurm_run *run) {
   run->jobs = hr_arena_alloc_by_job(run->arena, run->trace->n_jobs, sizeof *run->jobs);
   run->waiting.arena = run->arena;
   run->sets_are_old = true;
-  return run->pool_nodes && run->set && run->best && run->line.set && run->slices && run->spare && run->jobs;
+  return run->pool_nodes && run->set && run->best && run->line.set && run->open_nodes && run->closed_nodes &&
+         run->slices && run->spare && run->jobs;
 }
 
 /* ---- Kinds ------------------------------------------------------------------------------------------ */
@@ -100,15 +103,17 @@ uint32_t hr__slurm_kind_of(struct hr__slurm_run *run, uint32_t job, uint32_t par
                                       .tasks = run->trace->tasks ? run->trace->tasks[job] : 1,
                                       .accept_class = hr_cluster_accept_class(run->cluster, (hr_job){job}),
                                       .partition = partition,
+                                      .denied = hr__slurm_denied(run, job),
                                       .first_rest = HR_NONE};
   uint64_t digest = hr__digest_add(HR__DIGEST_SEED, (uint64_t)kind.gpus << 32 | kind.tasks);
-  uint32_t hash = hr__hash_u64(hr__digest_add(digest, (uint64_t)kind.accept_class << 32 | kind.partition));
+  digest = hr__digest_add(digest, (uint64_t)kind.accept_class << 32 | kind.partition);
+  uint32_t hash = hr__hash_u64(hr__digest_add(digest, kind.denied));
   struct hr__hash_cursor at;
   for (uint32_t i = hr__hash_first(&run->kind_numbers, hash, &at); i != HR_NONE;
        i = hr__hash_next(&run->kind_numbers, &at)) {
     const struct hr__slurm_kind *other = &run->kinds[i];
     if (other->gpus == kind.gpus && other->tasks == kind.tasks && other->accept_class == kind.accept_class &&
-        other->partition == kind.partition)
+        other->partition == kind.partition && other->denied == kind.denied)
       return i;
   }
   return add_kind(run, kind, hash);
@@ -135,10 +140,10 @@ static void restrict_to_pool(const struct hr__slurm_run *run, uint32_t pool, con
   for (uint32_t w = 0; w < run->nodes.n_words; w++) run->set[w] = from[w] & nodes[w];
 }
 
-bool hr__slurm_find_now(struct hr__slurm_run *run, const struct hr__slurm_kind *kind) {
+bool hr__slurm_find_now(struct hr__slurm_run *run, const struct hr__slurm_kind *kind, const uint64_t *set) {
   for (uint32_t p = 0; p < run->n_pools; p++) {
     if (!kind->shapes[p].nodes) continue;
-    restrict_to_pool(run, p, kind->usable);
+    restrict_to_pool(run, p, set);
     run->found = kind->shapes[p];
     if (hr__slurm_select_now(&run->nodes, &run->found, run->set)) return true;
   }
@@ -188,6 +193,7 @@ void hr__slurm_leave(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
   uint32_t n_nodes, *memory = hr__slurm_nodes_remove(&run->nodes, job, &n_nodes);
   if (!memory) return;
   hr__slurm_end_usage(run, job, now_us);
+  hr__slurm_count(run, job, -1, true);                      // its counters exist
   memcpy(memory, &run->spare[n_nodes], sizeof(uint32_t *)); // NOLINT(bugprone-sizeof-expression)
   run->spare[n_nodes] = memory;
 }
@@ -209,6 +215,8 @@ bool hr__slurm_start(struct hr__slurm_run *run, uint32_t job, enum hr_reason rea
   run->status = memory ? hr_moves_start(run->moves, (hr_job){job}, &placement, reason) : HR_NO_MEMORY;
   if (run->status != HR_OK) return false;
   hr__slurm_nodes_add(&run->nodes, job, &shape, run->view->now_us + run->jobs[job].limit_us, memory);
+  run->jobs[job].start_us = run->view->now_us;
   hr__slurm_begin_usage(run, job, run->view->now_us);
+  if (!hr__slurm_count(run, job, 1, true)) run->status = HR_NO_MEMORY;
   return true;
 }

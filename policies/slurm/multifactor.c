@@ -26,7 +26,7 @@ static const struct hr__slurm_part *part_of(const struct hr__slurm_run *run, uin
 /* ---- Resources of jobs ------------------------------------------------------------------------------ */
 
 /* What a job requests. A job without CPUs in the trace has those that belong to its GPUs. */
-static void requested(const struct hr__slurm_run *run, uint32_t job, double tres[N_TRES]) {
+void hr__slurm_requested(const struct hr__slurm_run *run, uint32_t job, double tres[N_TRES]) {
   const struct hr_trace *trace = run->trace;
   double tasks = trace->tasks ? trace->tasks[job] : 1;
   double cpus = trace->cpu_milli ? tasks * (double)trace->cpu_milli[job] / 1000 : 0;
@@ -39,7 +39,7 @@ static void requested(const struct hr__slurm_run *run, uint32_t job, double tres
 /* The billing of a job: by default one per CPU. */
 static double billing_of(const struct hr__slurm_run *run, uint32_t job) {
   double tres[N_TRES];
-  requested(run, job, tres);
+  hr__slurm_requested(run, job, tres);
   const struct hr_slurm_partition *part = part_of(run, job)->config;
   if (!part || !part->has_billing) return tres[CPU];
   const struct hr_slurm_tres_weights *weights = &part->billing;
@@ -170,7 +170,7 @@ struct hr__slurm_priority hr__slurm_priority_parts(struct hr__slurm_run *run, ui
   const struct hr_slurm_assoc *assoc = accounts->configs[state->assoc];
   double qos = state->qos == HR_NONE ? 0 : run->config->qos[state->qos].priority, tres[N_TRES];
   double wait_s = (double)(second_of(run, now_us) - second_of(run, state->submit_us));
-  requested(run, job, tres);
+  hr__slurm_requested(run, job, tres);
   set_tres(run, job, tres, tres_weights, tres_factors);
   uint32_t flags = settings->flags;
   return (struct hr__slurm_priority){

@@ -18,13 +18,31 @@ static bool starts_gpuless(const struct hr__slurm_run *run, uint32_t job) {
 
 /* ---- The main scheduler ----------------------------------------------------------------------------- */
 
+/* Chooses nodes for a job now, if necessary by preemption. */
+static bool find_nodes(struct hr__slurm_run *run, uint32_t job) {
+  const struct hr__slurm_kind *kind = &run->kinds[run->jobs[job].kind];
+  for (uint32_t w = 0; w < run->nodes.n_words; w++) run->open_nodes[w] = ~run->closed_nodes[w] & kind->usable[w];
+  int64_t now_us = run->view->now_us;
+  if (kind->denied)
+    hr__slurm_remove_reserved(run, kind->denied, now_us, now_us + run->jobs[job].limit_us, run->open_nodes);
+  return hr__slurm_find_now(run, kind, run->open_nodes) || hr__slurm_preempt(run, job, run->open_nodes);
+}
+
+/* After a job of a partition does not fit, no other job of this partition starts, and none on its nodes. */
 void hr__slurm_run_main(struct hr__slurm_run *run) {
-  uint32_t depth = (uint32_t)run->params[HR__SLURM_DEPTH].integer, n_started = 0, i = 0;
-  for (; i < run->waiting.count && i < depth && run->status == HR_OK; i++) {
-    uint32_t job = hr__slurm_waiting_at(&run->waiting, i)->job;
-    if (starts_gpuless(run, job)) continue;
-    if (!hr__slurm_find_now(run, &run->kinds[run->jobs[job].kind])) break;
-    n_started += hr__slurm_start(run, job, HR_REASON_IN_ORDER);
+  uint32_t depth = (uint32_t)run->params[HR__SLURM_DEPTH].integer, n_started = 0, n_failed = 0, i = 0;
+  memset(run->failed_parts, 0, run->n_parts);
+  memset(run->closed_nodes, 0, run->nodes.n_words * sizeof *run->closed_nodes);
+  for (; i < run->waiting.count && i < depth && n_failed < run->n_parts && run->status == HR_OK; i++) {
+    uint32_t job = hr__slurm_waiting_at(&run->waiting, i)->job, part = run->kinds[run->jobs[job].kind].partition;
+    if (starts_gpuless(run, job) || run->failed_parts[part] || hr__slurm_hold(run, job, run->view->now_us)) continue;
+    if (find_nodes(run, job)) {
+      n_started += hr__slurm_start(run, job, HR_REASON_IN_ORDER);
+      continue;
+    }
+    run->failed_parts[part] = true;
+    n_failed++;
+    for (uint32_t w = 0; w < run->nodes.n_words; w++) run->closed_nodes[w] |= run->parts[part].nodes[w];
   }
   if (n_started) hr__slurm_waiting_sweep(&run->waiting, i, run->view->state, HR_JOB_WAITING);
 }
@@ -38,6 +56,25 @@ static const struct hr__slurm_kind *kind_of(const struct hr__slurm_run *run, uin
 static bool find_start(void *self, uint32_t job, int64_t now_us, uint64_t *nodes, int64_t *start_us) {
   struct hr__slurm_run *run = self;
   return hr__slurm_find_start(run, kind_of(run, job), now_us, nodes, start_us);
+}
+
+static bool make_room(void *self, uint32_t job, uint64_t *nodes) {
+  struct hr__slurm_run *run = self;
+  if (!hr__slurm_preempt(run, job, nodes)) return false;
+  memset(nodes, 0, run->nodes.n_words * sizeof *nodes);
+  for (uint32_t i = 0; i < run->found.nodes; i++)
+    nodes[run->nodes.chosen[i] / 64] |= UINT64_C(1) << run->nodes.chosen[i] % 64;
+  return true;
+}
+
+static int64_t restrict_nodes(void *self, uint32_t job, int64_t from_us, int64_t to_us, uint64_t *nodes) {
+  return hr__slurm_remove_reserved(self, kind_of(self, job)->denied, from_us, to_us, nodes);
+}
+
+/* Returns whether limits, which starts of this pass may have reached, allow a job to be tested. */
+static bool may_be_tested(void *self, uint32_t job) {
+  struct hr__slurm_run *run = self;
+  return !hr__slurm_hold(run, job, run->view->now_us);
 }
 
 static bool start_planned(void *self, uint32_t job, const uint64_t *nodes) {
@@ -66,8 +103,8 @@ static bool any_may_start(void *self, uint32_t next) {
 
 /* ---- A backfill pass -------------------------------------------------------------------------------- */
 
-/* Makes room for `n` tested jobs, and for a time line on which each splits two slots. */
-static bool make_room(struct hr__slurm_run *run, uint32_t n) {
+/* Makes space for `n` tested jobs, and for a time line on which each splits two slots. */
+static bool make_space(struct hr__slurm_run *run, uint32_t n) {
   if (n <= run->queue_capacity) return true;
   uint32_t capacity = run->queue_capacity ? run->queue_capacity : 32;
   while (capacity < n) capacity *= 2;
@@ -84,19 +121,23 @@ static bool make_room(struct hr__slurm_run *run, uint32_t n) {
   return true;
 }
 
-/* Lists the jobs to test. */
-static void list_queue(struct hr__slurm_run *run, uint32_t n) {
-  run->n_queued = n;
-  for (uint32_t i = 0; i < n; i++) {
-    const struct hr__slurm_entry *entry = hr__slurm_waiting_at(&run->waiting, i);
+/* Lists at most `n` jobs to test: those that nothing but resources keeps waiting. Returns how many entries of the queue
+   were examined. */
+static uint32_t list_queue(struct hr__slurm_run *run, uint32_t n) {
+  uint32_t at = 0, i = 0;
+  for (; at < run->waiting.count && i < n; at++) {
+    const struct hr__slurm_entry *entry = hr__slurm_waiting_at(&run->waiting, at);
+    if (hr__slurm_hold(run, entry->job, run->view->now_us)) continue;
     const struct hr__slurm_kind *kind = kind_of(run, entry->job);
-    run->queue[i] = (struct hr__slurm_queued){.job = entry->job,
-                                              .priority = (uint32_t)entry->key,
-                                              .limit_us = run->jobs[entry->job].limit_us,
-                                              .submit_us = run->jobs[entry->job].submit_us,
-                                              .min_nodes = kind->min_nodes,
-                                              .usable = kind->usable};
+    run->queue[i++] = (struct hr__slurm_queued){.job = entry->job,
+                                                .priority = (uint32_t)entry->key,
+                                                .limit_us = run->jobs[entry->job].limit_us,
+                                                .submit_us = run->jobs[entry->job].submit_us,
+                                                .min_nodes = kind->min_nodes,
+                                                .usable = kind->usable};
   }
+  run->n_queued = i;
+  return at;
 }
 
 /* Links the entries of each kind, and lists the kinds. */
@@ -120,19 +161,25 @@ static void forget_kinds(struct hr__slurm_run *run) {
 }
 
 void hr__slurm_run_backfill(struct hr__slurm_run *run) {
-  const struct hr__slurm_selector selector = {
-      .find = find_start, .start = start_planned, .any_may_start = any_may_start, .self = run};
+  const struct hr__slurm_selector selector = {.find = find_start,
+                                              .start = start_planned,
+                                              .any_may_start = run->preemption.is_on ? NULL : any_may_start,
+                                              .make_room = run->preemption.is_on ? make_room : NULL,
+                                              .restrict_nodes =
+                                                  run->config && run->config->n_reservations ? restrict_nodes : NULL,
+                                              .may_be_tested = run->config ? may_be_tested : NULL,
+                                              .self = run};
   uint32_t n = run->waiting.count < run->limits.max_job_test ? run->waiting.count : run->limits.max_job_test;
-  if (!make_room(run, n)) {
+  if (!make_space(run, n)) {
     run->status = HR_NO_MEMORY;
     return;
   }
-  list_queue(run, n);
+  uint32_t n_examined = list_queue(run, n);
   list_kinds(run);
   run->line.n_slots = 0;
-  uint32_t n_started =
-      hr__slurm_backfill(&run->line, &run->limits, run->queue, n, NULL, &selector, run->view->now_us, run->planned);
+  uint32_t n_started = hr__slurm_backfill(&run->line, &run->limits, run->queue, run->n_queued, NULL, &selector,
+                                          run->view->now_us, run->planned);
   forget_kinds(run);
-  if (n_started) hr__slurm_waiting_sweep(&run->waiting, n, run->view->state, HR_JOB_WAITING);
+  if (n_started) hr__slurm_waiting_sweep(&run->waiting, n_examined, run->view->state, HR_JOB_WAITING);
   run->plan_is_stale = n_started > 0;
 }

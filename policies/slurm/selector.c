@@ -257,6 +257,14 @@ static void set_used(struct hr__slurm_nodes *nodes, uint32_t node, uint32_t used
   nodes->used[node] = used;
 }
 
+void hr__slurm_nodes_lend(struct hr__slurm_nodes *nodes, uint32_t index, bool free) {
+  const struct hr__slurm_running *running = &nodes->running[index];
+  for (uint32_t i = 0; i < running->shape.nodes; i++) {
+    uint32_t node = running->nodes[i], gpus = gpus_on(&running->shape, i);
+    set_used(nodes, node, free ? nodes->used[node] - gpus : nodes->used[node] + gpus);
+  }
+}
+
 void hr__slurm_nodes_add(struct hr__slurm_nodes *nodes, uint32_t job, const struct hr__slurm_shape *shape,
                          int64_t end_us, uint32_t *at) {
   uint32_t place = first_after(nodes, 0, end_us);

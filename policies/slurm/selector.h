@@ -77,6 +77,9 @@ bool hr__slurm_fits_now(const struct hr__slurm_nodes *nodes, const struct hr__sl
 bool hr__slurm_select(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, int64_t now_us, uint64_t *set,
                       int64_t *start_us);
 
+/* Treats the GPUs of running job number `index` as free (`free` true), or as used again. */
+void hr__slurm_nodes_lend(struct hr__slurm_nodes *nodes, uint32_t index, bool free);
+
 /* Adds a job that starts on the nodes `chosen`. `at` is memory for a copy of them. hr__slurm_nodes_remove removes a
    job, and returns the memory and the number of its nodes; NULL if it does not run. */
 void hr__slurm_nodes_add(struct hr__slurm_nodes *nodes, uint32_t job, const struct hr__slurm_shape *shape,

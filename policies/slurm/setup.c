@@ -51,7 +51,8 @@ static bool set_partitions(struct hr__slurm_run *run) {
   run->n_parts = n_configured ? n_configured : 1;
   run->default_part = n_configured ? HR_NONE : 0;
   run->parts = hr_arena_alloc(run->arena, run->n_parts * sizeof *run->parts);
-  if (!run->parts) return false;
+  run->failed_parts = hr_arena_alloc(run->arena, run->n_parts);
+  if (!run->parts || !run->failed_parts) return false;
   for (uint32_t p = 0; p < run->n_parts; p++) {
     if (n_configured) run->parts[p].config = &run->config->partitions[p];
     if (n_configured && run->parts[p].config->is_default) run->default_part = p;
@@ -219,7 +220,11 @@ enum hr_status hr__slurm_set_up(struct hr__slurm_run *run, struct hr_error *erro
   if (!run->config && run->params[HR__SLURM_PRIORITY_TYPE].integer == HR__SLURM_MULTIFACTOR)
     return hr_fail(error, HR_BAD_INPUT,
                    "policy 'slurm': priority=multifactor needs the section 'slurm' of the scenario with the weights");
-  bool done = set_partitions(run) && set_qos(run) && (!run->config || set_associations(run));
+  if (run->config && run->config->n_reservations > HR__SLURM_MAX_RESERVATIONS)
+    return hr_fail(error, HR_BAD_INPUT, "policy 'slurm': %u advance reservations, expected at most %d",
+                   run->config->n_reservations, HR__SLURM_MAX_RESERVATIONS);
+  bool done = set_partitions(run) && set_qos(run) && (!run->config || set_associations(run)) &&
+              hr__slurm_create_limits(run) && hr__slurm_create_preemption(run) && hr__slurm_create_reservations(run);
   if (run->params[HR__SLURM_PRIORITY_TYPE].integer != HR__SLURM_MULTIFACTOR) run->accounts.next_us = HR_NEVER_US;
   return done ? HR_OK : HR_NO_MEMORY;
 }
@@ -277,6 +282,5 @@ bool hr__slurm_describe(struct hr__slurm_run *run, uint32_t job) {
   }
   to->limit_us = limit_of(run, job, run->parts[part].config);
   to->kind = hr__slurm_kind_of(run, job, part);
-  if (to->kind == HR_NONE) run->status = HR_NO_MEMORY;
-  return true;
+  return to->kind == HR_NONE || hr__slurm_may_submit(run, job);
 }

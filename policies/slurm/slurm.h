@@ -266,6 +266,14 @@ struct hr__slurm_selector {
   /* Returns whether any job from entry `next` of the queue on may start now. If not, the pass ends, and these jobs get
      no expected start. NULL: every job is tested. */
   bool (*any_may_start)(void *self, uint32_t next);
+  /* Stops running jobs so that a job can start now on nodes of a set, to which the set is reduced. Returns false if it
+     cannot. NULL: no job is preempted. */
+  bool (*make_room)(void *self, uint32_t job, uint64_t *nodes);
+  /* Removes the nodes from a set that advance reservations keep from a job at any time from `from_us` to `to_us`.
+     Returns the earliest end of these reservations after `from_us`; HR_NEVER_US: there are none. NULL: none exist. */
+  int64_t (*restrict_nodes)(void *self, uint32_t job, int64_t from_us, int64_t to_us, uint64_t *nodes);
+  /* Returns whether a job is tested in this pass. NULL: all are. */
+  bool (*may_be_tested)(void *self, uint32_t job);
 };
 
 /* A slot of the time line. Its set of nodes and its licences follow in separate arrays. */

@@ -14,6 +14,8 @@
 #include "headroom/unstable/systems.h"
 #include "policies/slurm/engine.h"
 
+#include <string.h>
+
 static const char *const scheduler_names[] = {"backfill", "builtin", NULL};
 static const char *const priority_names[] = {"basic", "trace", "multifactor", NULL};
 
@@ -53,7 +55,9 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
                                 .cluster = env->cluster,
                                 .params = env->params,
                                 .wake_us = -1,
-                                .tick_us = -1};
+                                .tick_us = -1,
+                                .begin_us = -1,
+                                .change_us = -1};
   if (hr_cluster_gpu_inventory(env->cluster))
     return hr_fail(error, HR_BAD_INPUT,
                    "policy 'slurm': pools must have whole GPUs, without sharing, CPU or memory of nodes");
@@ -73,28 +77,38 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
 static uint32_t abilities(void *self) {
   const struct hr__slurm_run *run = self;
   bool is_fifo = run->params[HR__SLURM_PRIORITY_TYPE].integer == HR__SLURM_BASIC && !run->config;
-  return is_fifo ? HR_POLICY_STARVES_NOBODY : 0;
+  return (is_fifo ? HR_POLICY_STARVES_NOBODY : 0) | (run->preemption.is_on ? HR_POLICY_PREEMPTS : 0) |
+         (run->config ? HR_POLICY_REASONS_BY_JOB : 0);
 }
 
 /* ---- Events and passes ------------------------------------------------------------------------------ */
 
-/* Lists a job that Slurm does not accept. It is rejected in the next pass. */
-static bool reject_later(struct hr__slurm_run *run, uint32_t job) {
-  if (run->n_rejects == run->reject_capacity) {
-    uint32_t *rejects = hr_arena_grown(run->arena, run->rejects, &run->reject_capacity, sizeof *run->rejects);
-    if (!rejects) return false;
-    run->rejects = rejects;
-  }
-  run->rejects[run->n_rejects++] = job;
-  return true;
+/* Adds a job to the queue. */
+static enum hr_status wait_again(struct hr__slurm_run *run, uint32_t job) {
+  run->has_gpuless = run->has_gpuless || run->trace->gpus[job] == 0;
+  uint64_t key = hr__slurm_key(run, job, run->jobs[job].submit_us);
+  return hr__slurm_waiting_add(&run->waiting, key, job) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status enqueue(struct hr__slurm_run *run, const struct hr_view *view, uint32_t job) {
-  if (!hr__slurm_describe(run, job)) return reject_later(run, job) ? HR_OK : HR_NO_MEMORY;
-  if (run->jobs[job].kind == HR_NONE) return HR_NO_MEMORY;
+  if (!hr__slurm_describe(run, job)) return hr__slurm_list_job(run, &run->rejects, job);
+  if (run->jobs[job].kind == HR_NONE || !hr__slurm_count(run, job, 1, false)) return HR_NO_MEMORY;
   run->jobs[job].submit_us = view->now_us;
-  run->has_gpuless = run->has_gpuless || run->trace->gpus[job] == 0;
-  return hr__slurm_waiting_add(&run->waiting, hr__slurm_key(run, job, view->now_us), job) ? HR_OK : HR_NO_MEMORY;
+  return wait_again(run, job);
+}
+
+static enum hr_status add_requeued(struct hr__slurm_run *run) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < run->requeued.count && status == HR_OK; i++) status = wait_again(run, run->requeued.jobs[i]);
+  run->requeued.count = 0;
+  return status;
+}
+
+/* A job has stopped before its end. */
+static enum hr_status interrupted(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
+  hr__slurm_leave(run, job, now_us);
+  if (!hr__slurm_is_cancelled(run, job)) return hr__slurm_requeue(run, job, now_us);
+  return hr__slurm_count(run, job, -1, false) ? hr__slurm_list_job(run, &run->killed, job) : HR_NO_MEMORY;
 }
 
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
@@ -107,10 +121,9 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
     return enqueue(run, view, event->job.id);
   case HR_EVENT_END:
     hr__slurm_leave(run, event->job.id, view->now_us);
-    return HR_OK;
+    return hr__slurm_count(run, event->job.id, -1, false) ? HR_OK : HR_NO_MEMORY;
   case HR_EVENT_INTERRUPT:
-    hr__slurm_leave(run, event->job.id, view->now_us);
-    return enqueue(run, view, event->job.id);
+    return interrupted(run, event->job.id, view->now_us);
   case HR_EVENT_NODE_DOWN:
   case HR_EVENT_NOTICE:
   case HR_EVENT_OFFER:
@@ -148,6 +161,10 @@ static enum hr_status wake_later(struct hr__slurm_run *run) {
     status = wake_at(run, &run->wake_us, (run->view->now_us / run->interval_us + 1) * run->interval_us);
   if (status == HR_OK && run->params[HR__SLURM_PRIORITY_TYPE].integer == HR__SLURM_MULTIFACTOR)
     status = wake_at(run, &run->tick_us, run->accounts.next_us);
+  if (status == HR_OK && run->delayed.count)
+    status = wake_at(run, &run->begin_us, run->jobs[run->delayed.jobs[0]].submit_us);
+  int64_t change_us = hr__slurm_next_change(run, run->view->now_us);
+  if (status == HR_OK && change_us != HR_NEVER_US) status = wake_at(run, &run->change_us, change_us);
   return status;
 }
 
@@ -161,25 +178,45 @@ static bool update_priorities(struct hr__slurm_run *run) {
   return hr__slurm_update_priorities(run, run->accounts.last_us);
 }
 
-static void reject_listed(struct hr__slurm_run *run) {
-  for (uint32_t i = 0; i < run->n_rejects && run->status == HR_OK; i++)
-    run->status = hr_moves_reject(run->moves, (hr_job){run->rejects[i]}, HR_REASON_POLICY);
-  run->n_rejects = 0;
+static void reject_listed(struct hr__slurm_run *run, struct hr__slurm_list *list, enum hr_reason reason) {
+  for (uint32_t i = 0; i < list->count && run->status == HR_OK; i++)
+    run->status = hr_moves_reject(run->moves, (hr_job){list->jobs[i]}, reason);
+  list->count = 0;
+}
+
+/* Removes the requeued jobs that may start now from the list of delayed jobs, which is in the order of time. */
+static void end_delays(struct hr__slurm_run *run) {
+  struct hr__slurm_list *list = &run->delayed;
+  uint32_t n = 0;
+  while (n < list->count && run->jobs[list->jobs[n]].submit_us <= run->view->now_us) n++;
+  if (n == 0) return;
+  list->count -= n;
+  memmove(list->jobs, list->jobs + n, list->count * sizeof *list->jobs);
+  run->changed = run->plan_is_stale = true;
+}
+
+static void run_passes(struct hr__slurm_run *run) {
+  int64_t now_us = run->view->now_us;
+  bool is_time = now_us % run->interval_us == 0 && run->params[HR__SLURM_SCHEDULER].integer == 0;
+  if (run->has_gpuless) start_gpuless(run);
+  if (run->changed) hr__slurm_run_main(run);
+  run->changed = false;
+  if (is_time && run->plan_is_stale && run->waiting.count > 0 && run->status == HR_OK) hr__slurm_run_backfill(run);
+  if (run->status == HR_OK) run->status = add_requeued(run);
 }
 
 static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__slurm_run *run = self;
   run->view = view;
   run->moves = moves;
-  run->status = HR_OK;
+  run->status = add_requeued(run);
   hr__slurm_update_sets(run);
-  reject_listed(run);
+  reject_listed(run, &run->rejects, HR_REASON_POLICY);
+  reject_listed(run, &run->killed, HR_REASON_KILLED);
+  end_delays(run);
+  if (view->now_us == run->change_us) run->changed = run->plan_is_stale = true;
   if (!update_priorities(run)) return HR_NO_MEMORY;
-  if (run->has_gpuless) start_gpuless(run);
-  if (run->changed) hr__slurm_run_main(run);
-  run->changed = false;
-  bool is_time = view->now_us % run->interval_us == 0 && run->params[HR__SLURM_SCHEDULER].integer == 0;
-  if (is_time && run->plan_is_stale && run->waiting.count > 0 && run->status == HR_OK) hr__slurm_run_backfill(run);
+  if (run->status == HR_OK) run_passes(run);
   return run->status == HR_OK ? wake_later(run) : run->status;
 }
 
@@ -187,8 +224,9 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
    reasons Priority and Resources. */
 static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   struct hr__slurm_run *run = self;
+  const struct hr__slurm_kind *kind = &run->kinds[run->jobs[job.id].kind];
   uint32_t first = run->waiting.count ? hr__slurm_waiting_at(&run->waiting, 0)->job : job.id;
-  if (first != job.id && hr__slurm_find_now(run, &run->kinds[run->jobs[job.id].kind])) {
+  if (first != job.id && hr__slurm_find_now(run, kind, kind->usable)) {
     wait->reason = HR_WAIT_REASON_ORDER;
     wait->behind = (hr_job){first};
   } else {

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Limits of QOS and associations, and rules of partitions, which keep jobs waiting although nodes may be free.
+ *
+ * A limit that several places set is that of the first one: the QOS of the partition, the QOS of the job (the other way
+ * round with the flag OverPartQOS), the user's association, and the accounts above it. Group limits of accounts apply
+ * at each account. Reasons have Slurm's words. Invariant: the counters belong to the jobs that run and that wait.
+ *
+ * Source: src/slurmctld/acct_policy.c and doc/html/resource_limits of SchedMD/slurm.
+ */
+
+#include "policies/slurm/engine.h"
+
+#include <string.h>
+
+enum limit_scope { GROUP, PER_USER, PER_ACCOUNT, JOB_MOST, JOB_LEAST };
+enum limit_measure { GPU, NODE, CPU, MEM, JOBS, WALL };
+
+/* A limit: where it is stored, what it counts, and the reasons; assoc NULL: only QOS have it. */
+static const struct limit_row {
+  size_t offset;
+  enum limit_scope scope;
+  enum limit_measure measure;
+  const char *qos, *assoc;
+} limits[] = {
+#define AT(member) offsetof(struct hr_slurm_limits, member)
+    {AT(max_wall_us), JOB_MOST, WALL, "QOSMaxWallDurationPerJobLimit", "AssocMaxWallDurationPerJobLimit"},
+    {AT(grp_jobs), GROUP, JOBS, "QOSGrpJobsLimit", "AssocGrpJobsLimit"},
+    {AT(max_jobs_per_account), PER_ACCOUNT, JOBS, "QOSMaxJobsPerAccountLimit", NULL},
+    {AT(max_jobs_per_user), PER_USER, JOBS, "QOSMaxJobsPerUserLimit", "AssocMaxJobsLimit"},
+#define TRES_LIMITS(member, scope, words, assoc_words)                                                                 \
+  {AT(member.gpu), scope, GPU, "QOS" words "GRES", assoc_words "GRES"},                                                \
+      {AT(member.node), scope, NODE, "QOS" words "NodeLimit", assoc_words "NodeLimit"},                                \
+      {AT(member.cpu), scope, CPU, "QOS" words "CpuLimit", assoc_words "CpuLimit"}, {                                  \
+    AT(member.mem_gb), scope, MEM, "QOS" words "MemLimit", assoc_words "MemLimit"                                      \
+  }
+    TRES_LIMITS(grp_tres, GROUP, "Grp", "AssocGrp"),
+    {AT(max_tres_per_job.gpu), JOB_MOST, GPU, "QOSMaxGRESPerJob", "AssocMaxGRESPerJob"},
+    {AT(max_tres_per_job.node), JOB_MOST, NODE, "QOSMaxNodePerJobLimit", "AssocMaxNodePerJobLimit"},
+    {AT(max_tres_per_job.cpu), JOB_MOST, CPU, "QOSMaxCpuPerJobLimit", "AssocMaxCpuPerJobLimit"},
+    {AT(max_tres_per_job.mem_gb), JOB_MOST, MEM, "QOSMaxMemoryPerJob", "AssocMaxMemPerJob"},
+    {AT(max_tres_per_user.gpu), PER_USER, GPU, "QOSMaxGRESPerUser", NULL},
+    {AT(max_tres_per_user.node), PER_USER, NODE, "QOSMaxNodePerUserLimit", NULL},
+    {AT(max_tres_per_user.cpu), PER_USER, CPU, "QOSMaxCpuPerUserLimit", NULL},
+    {AT(max_tres_per_user.mem_gb), PER_USER, MEM, "QOSMaxMemoryPerUser", NULL},
+    {AT(max_tres_per_account.gpu), PER_ACCOUNT, GPU, "QOSMaxGRESPerAccount", NULL},
+    {AT(max_tres_per_account.node), PER_ACCOUNT, NODE, "QOSMaxNodePerAccount", NULL},
+    {AT(max_tres_per_account.cpu), PER_ACCOUNT, CPU, "QOSMaxCpuPerAccount", NULL},
+    {AT(max_tres_per_account.mem_gb), PER_ACCOUNT, MEM, "QOSMaxMemoryPerAccount", NULL},
+    {AT(min_tres_per_job.gpu), JOB_LEAST, GPU, "QOSMinGRES", NULL},
+    {AT(min_tres_per_job.node), JOB_LEAST, NODE, "QOSMinNodeNotSatisfied", NULL},
+    {AT(min_tres_per_job.cpu), JOB_LEAST, CPU, "QOSMinCpuNotSatisfied", NULL},
+    {AT(min_tres_per_job.mem_gb), JOB_LEAST, MEM, "QOSMinMemory", NULL}};
+enum { N_LIMITS = sizeof limits / sizeof *limits };
+
+static int64_t value_of(const struct hr_slurm_limits *from, const struct limit_row *limit) {
+  int64_t value;
+  memcpy(&value, (const char *)from + limit->offset, sizeof value);
+  return value;
+}
+
+/* ---- Creation --------------------------------------------------------------------------------------- */
+
+bool hr__slurm_create_limits(struct hr__slurm_run *run) {
+  struct hr__slurm_limits *state = &run->limits_state;
+  const struct hr_slurm_config *config = run->config;
+  if (!config) return true;
+  for (uint32_t l = 0; l < N_LIMITS; l++) {
+    bool is_used = false;
+    for (uint32_t q = 0; q < config->n_qos; q++) is_used = is_used || value_of(&config->qos[q].limits, &limits[l]) >= 0;
+    for (uint32_t a = 0; limits[l].assoc && a < config->n_associations; a++)
+      is_used = is_used || value_of(&config->associations[a].limits, &limits[l]) >= 0;
+    if (is_used) state->used |= UINT64_C(1) << l;
+  }
+  state->qos = hr_arena_alloc(run->arena, (config->n_qos + 1) * sizeof *state->qos);
+  state->assocs = hr_arena_alloc(run->arena, (run->accounts.count + 1) * sizeof *state->assocs);
+  return state->qos && state->assocs;
+}
+
+/* ---- Counters --------------------------------------------------------------------------------------- */
+
+/* The counters of a user (`what` 0) or an account (1) in a QOS; NULL if memory is exhausted. */
+static struct hr__slurm_use *use_in_qos(struct hr__slurm_run *run, uint32_t qos, uint32_t what, uint32_t name) {
+  struct hr__slurm_limits *state = &run->limits_state;
+  const struct hr__pair pair = {(uint64_t)qos << 1 | what, name};
+  uint32_t at = hr__pair_map_find(&state->pairs, pair);
+  if (at != HR_NONE) return &state->uses[at];
+  if (state->n_uses == state->capacity) {
+    struct hr__slurm_use *uses = hr_arena_grown(run->arena, state->uses, &state->capacity, sizeof *state->uses);
+    if (!uses) return NULL;
+    state->uses = uses;
+  }
+  if (!hr__pair_map_add(&state->pairs, run->arena, pair, state->n_uses)) return NULL;
+  return &state->uses[state->n_uses++];
+}
+
+static uint32_t user_of(const struct hr__slurm_run *run, uint32_t job) {
+  return run->trace->user ? run->trace->user[job] : HR_NONE;
+}
+
+static uint32_t account_of(const struct hr__slurm_run *run, uint32_t job) {
+  return run->trace->tenant ? run->trace->tenant[job] : HR_NONE;
+}
+
+/* What a job requests, rounded up. */
+static void amounts_of(const struct hr__slurm_run *run, uint32_t job, int64_t amounts[6]) {
+  double tres[4];
+  hr__slurm_requested(run, job, tres);
+  for (unsigned i = 0; i < 4; i++) amounts[i] = (int64_t)ceil(tres[i]);
+  amounts[JOBS] = 1;
+  amounts[WALL] = run->jobs[job].limit_us;
+}
+
+static void count(struct hr__slurm_use *use, const int64_t amounts[6], int64_t sign, bool runs) {
+  if (!runs) {
+    use->submitted += sign;
+    return;
+  }
+  for (unsigned i = 0; i <= JOBS; i++) use->amounts[i] += sign * amounts[i];
+}
+
+/* The QOS whose limits apply, the first one first. Returns their number. */
+static uint32_t qos_of_job(const struct hr__slurm_run *run, uint32_t job, uint32_t qos[2]) {
+  const struct hr_slurm_partition *part = run->parts[run->kinds[run->jobs[job].kind].partition].config;
+  uint32_t of_part = part ? part->qos_index : HR_NONE, of_job = run->jobs[job].qos, n = 0;
+  bool job_first = of_job != HR_NONE && run->config->qos[of_job].flags >> HR_SLURM_OVER_PART_QOS & 1;
+  if (job_first) qos[n++] = of_job;
+  if (of_part != HR_NONE && (!job_first || of_part != of_job)) qos[n++] = of_part;
+  if (!job_first && of_job != HR_NONE && of_job != of_part) qos[n++] = of_job;
+  return n;
+}
+
+/* Adds a job to all counters (`sign` 1), or removes it (-1): as a running job, or as a submitted one. */
+bool hr__slurm_count(struct hr__slurm_run *run, uint32_t job, int64_t sign, bool runs) {
+  if (!run->config) return true;
+  int64_t amounts[6];
+  uint32_t qos[2], n_qos = qos_of_job(run, job, qos);
+  amounts_of(run, job, amounts);
+  for (uint32_t q = 0; q < n_qos; q++) {
+    count(&run->limits_state.qos[qos[q]], amounts, sign, runs);
+    struct hr__slurm_use *user = use_in_qos(run, qos[q], 0, user_of(run, job));
+    if (user) count(user, amounts, sign, runs);
+    struct hr__slurm_use *account = use_in_qos(run, qos[q], 1, account_of(run, job));
+    if (account) count(account, amounts, sign, runs);
+    if (!user || !account) return false;
+  }
+  for (uint32_t a = run->jobs[job].assoc; a != HR_NONE; a = run->accounts.assocs[a].parent)
+    count(&run->limits_state.assocs[a], amounts, sign, runs);
+  return true;
+}
+
+/* ---- Checks ----------------------------------------------------------------------------------------- */
+
+/* Returns whether a job exceeds a limit. `use` NULL: nothing else runs. */
+static bool exceeds(const struct limit_row *limit, int64_t value, const struct hr__slurm_use *use,
+                    const int64_t amounts[6]) {
+  switch (limit->scope) {
+  case JOB_MOST:
+    return amounts[limit->measure] > value;
+  case JOB_LEAST:
+    return amounts[limit->measure] < value;
+  default:
+    return (use ? use->amounts[limit->measure] : 0) + amounts[limit->measure] > value;
+  }
+}
+
+static const struct hr__slurm_use *use_of_qos(struct hr__slurm_run *run, const struct limit_row *limit, uint32_t qos,
+                                              uint32_t job) {
+  if (limit->scope == PER_USER) return use_in_qos(run, qos, 0, user_of(run, job));
+  if (limit->scope == PER_ACCOUNT) return use_in_qos(run, qos, 1, account_of(run, job));
+  return &run->limits_state.qos[qos];
+}
+
+/* Returns whether a job exceeds a limit of its association or, for group limits, of an account above it. */
+static bool exceeds_assoc(const struct hr__slurm_run *run, const struct limit_row *limit, uint32_t job,
+                          const int64_t amounts[6]) {
+  const uint32_t user = run->jobs[job].assoc;
+  for (uint32_t a = user; a != HR_NONE; a = run->accounts.assocs[a].parent) {
+    const struct hr_slurm_assoc *config = run->accounts.configs[a];
+    int64_t value = config ? value_of(&config->limits, limit) : -1;
+    if (value < 0) continue;
+    if (exceeds(limit, value, &run->limits_state.assocs[limit->scope == GROUP ? a : user], amounts)) return true;
+    if (limit->scope != GROUP) return false; // the nearest one counts
+  }
+  return false;
+}
+
+static const char *exceeded_limit(struct hr__slurm_run *run, uint32_t job) {
+  int64_t amounts[6];
+  uint32_t qos[2], n_qos = qos_of_job(run, job, qos);
+  amounts_of(run, job, amounts);
+  for (uint64_t rest = run->limits_state.used; rest; rest &= rest - 1) {
+    const struct limit_row *limit = &limits[__builtin_ctzll(rest)];
+    bool is_set = false;
+    for (uint32_t q = 0; q < n_qos && !is_set; q++) {
+      int64_t value = value_of(&run->config->qos[qos[q]].limits, limit);
+      is_set = value >= 0;
+      if (is_set && exceeds(limit, value, use_of_qos(run, limit, qos[q], job), amounts)) return limit->qos;
+    }
+    if (!is_set && limit->assoc && exceeds_assoc(run, limit, job, amounts)) return limit->assoc;
+  }
+  return NULL;
+}
+
+static const char *partition_rule(const struct hr__slurm_run *run, uint32_t job) {
+  const struct hr__slurm_kind *kind = &run->kinds[run->jobs[job].kind];
+  const struct hr_slurm_partition *part = run->parts[kind->partition].config;
+  if (!part) return NULL;
+  if (part->state == HR_SLURM_DOWN) return "PartitionDown";
+  if (part->state == HR_SLURM_INACTIVE) return "PartitionInactive";
+  uint32_t qos = run->jobs[job].qos, flags = qos == HR_NONE ? 0 : run->config->qos[qos].flags;
+  bool has_too_many = part->max_nodes >= 0 && kind->min_nodes > part->max_nodes;
+  if (has_too_many && !(flags >> HR_SLURM_PARTITION_MAX_NODES & 1)) return "PartitionNodeLimit";
+  if (kind->min_nodes < part->min_nodes && !(flags >> HR_SLURM_PARTITION_MIN_NODES & 1)) return "PartitionNodeLimit";
+  bool is_too_long = part->max_time_us != HR_UNKNOWN_US && run->jobs[job].limit_us > part->max_time_us;
+  return is_too_long && !(flags >> HR_SLURM_PARTITION_TIME_LIMIT & 1) ? "PartitionTimeLimit" : NULL;
+}
+
+const char *hr__slurm_hold(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
+  if (!run->config) return NULL;
+  if (run->jobs[job].submit_us > now_us) return "BeginTime";
+  const char *rule = partition_rule(run, job);
+  return rule || !run->limits_state.used ? rule : exceeded_limit(run, job);
+}
+
+/* Returns whether a QOS with the flag DenyOnLimit rejects a job that could not run even alone. */
+static bool is_denied(const struct hr__slurm_run *run, uint32_t job, const uint32_t *qos, uint32_t n_qos) {
+  int64_t amounts[6];
+  amounts_of(run, job, amounts);
+  for (uint32_t q = 0; q < n_qos; q++) {
+    const struct hr_slurm_qos *config = &run->config->qos[qos[q]];
+    for (uint32_t l = 0; config->flags >> HR_SLURM_DENY_ON_LIMIT & 1 && l < N_LIMITS; l++) {
+      int64_t value = value_of(&config->limits, &limits[l]);
+      if (value >= 0 && limits[l].measure != JOBS && exceeds(&limits[l], value, NULL, amounts)) return true;
+    }
+  }
+  return false;
+}
+
+static bool is_full(int64_t limit, const struct hr__slurm_use *use) {
+  return limit >= 0 && (!use || use->submitted >= limit);
+}
+
+bool hr__slurm_may_submit(struct hr__slurm_run *run, uint32_t job) {
+  if (!run->config) return true;
+  uint32_t qos[2], n_qos = qos_of_job(run, job, qos);
+  for (uint32_t q = 0; q < n_qos; q++) {
+    const struct hr_slurm_limits *of_qos = &run->config->qos[qos[q]].limits;
+    if (is_full(of_qos->grp_submit_jobs, &run->limits_state.qos[qos[q]]) ||
+        is_full(of_qos->max_submit_jobs_per_user, use_in_qos(run, qos[q], 0, user_of(run, job))) ||
+        is_full(of_qos->max_submit_jobs_per_account, use_in_qos(run, qos[q], 1, account_of(run, job))))
+      return false;
+  }
+  const struct hr__slurm_use *user = &run->limits_state.assocs[run->jobs[job].assoc];
+  bool found = false;
+  for (uint32_t a = run->jobs[job].assoc; a != HR_NONE; a = run->accounts.assocs[a].parent) {
+    const struct hr_slurm_assoc *config = run->accounts.configs[a];
+    if (!config) continue;
+    if (is_full(config->limits.grp_submit_jobs, &run->limits_state.assocs[a])) return false;
+    if (!found && is_full(config->limits.max_submit_jobs_per_user, user)) return false;
+    found = found || config->limits.max_submit_jobs_per_user >= 0;
+  }
+  return !is_denied(run, job, qos, n_qos);
+}

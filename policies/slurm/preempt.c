@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Preemption by QOS (preempt/qos) and by the tier of the partition (preempt/partition_prio), with requeue or cancel.
+ *
+ * The candidates are sorted: the lowest priority first, then fewer nodes; or the youngest first. They are removed one
+ * by one until the job fits. Then the last one removed is moved to the front, followed by the others in the order of
+ * how many of the chosen nodes they use, and the search is repeated, at most twice. Those removed that use chosen nodes
+ * are preempted. Suspended jobs keep their GPUs, so jobs with PreemptMode=suspend are no candidates.
+ *
+ * Source: src/plugins/select/cons_tres/job_test.c (_run_now), src/plugins/preempt of SchedMD/slurm.
+ */
+
+#include "policies/slurm/engine.h"
+
+#include <string.h>
+
+/* The time after which a requeued job may start again: Slurm waits until its old credentials have expired. */
+#define REQUEUE_DELAY_US (121 * HR_SECOND_US)
+
+/* How often the candidates are sorted again: reorder_count of PreemptParameters, plus 1. */
+enum { MAX_PASSES = 2, LAST = INT32_MAX };
+
+bool hr__slurm_create_preemption(struct hr__slurm_run *run) {
+  const struct hr_slurm_config *config = run->config;
+  if (!config || config->preempt_type == HR_SLURM_PREEMPT_NONE) return true;
+  struct hr__slurm_preemption *state = &run->preemption;
+  size_t n_qos = config->n_qos;
+  state->may_preempt = hr_arena_alloc(run->arena, n_qos * n_qos + 1);
+  for (size_t q = 0; state->may_preempt && q < n_qos; q++)
+    for (uint32_t i = 0; i < config->qos[q].n_preempt; i++)
+      for (size_t other = 0; other < n_qos; other++)
+        if (strcmp(config->qos[other].name, config->qos[q].preempt[i].text) == 0)
+          state->may_preempt[q * n_qos + other] = true;
+  size_t n_gpus = 1;
+  for (uint32_t n = 0; n < run->nodes.n_nodes; n++) n_gpus += run->nodes.gpus[n];
+  state->candidates = hr_arena_alloc(run->arena, n_gpus * sizeof *state->candidates);
+  state->leaving = hr_arena_alloc_by_job(run->arena, run->trace->n_jobs, sizeof *state->leaving);
+  state->chosen = hr_arena_alloc(run->arena, (run->nodes.n_words + 1) * sizeof *state->chosen);
+  state->is_on = true;
+  return state->may_preempt && state->candidates && state->leaving && state->chosen;
+}
+
+/* ---- Candidates ------------------------------------------------------------------------------------- */
+
+static const struct hr_slurm_partition *part_of(const struct hr__slurm_run *run, uint32_t job) {
+  return run->parts[run->kinds[run->jobs[job].kind].partition].config;
+}
+
+/* What happens to a job that is preempted. */
+static enum hr_slurm_preempt_mode mode_of(const struct hr__slurm_run *run, uint32_t job) {
+  enum hr_slurm_preempt_mode mode = HR_SLURM_PREEMPT_DEFAULT;
+  uint32_t qos = run->jobs[job].qos;
+  if (run->config->preempt_type == HR_SLURM_PREEMPT_QOS && qos != HR_NONE)
+    mode = run->config->qos[qos].preempt_mode;
+  else if (part_of(run, job))
+    mode = part_of(run, job)->preempt_mode;
+  return mode == HR_SLURM_PREEMPT_DEFAULT ? run->config->preempt_mode : mode;
+}
+
+static int64_t exempt_us(const struct hr__slurm_run *run, uint32_t job) {
+  uint32_t qos = run->jobs[job].qos;
+  int64_t of_qos = qos == HR_NONE ? HR_UNKNOWN_US : run->config->qos[qos].exempt_us;
+  return of_qos == HR_UNKNOWN_US ? run->config->preempt_exempt_us : of_qos;
+}
+
+static bool outranks(const struct hr__slurm_run *run, uint32_t job, uint32_t victim) {
+  if (run->config->preempt_type == HR_SLURM_PREEMPT_QOS) {
+    uint32_t qos = run->jobs[job].qos, other = run->jobs[victim].qos;
+    return qos != HR_NONE && other != HR_NONE && run->preemption.may_preempt[(size_t)qos * run->config->n_qos + other];
+  }
+  const struct hr_slurm_partition *part = part_of(run, job), *other = part_of(run, victim);
+  return part && other && part->priority_tier > other->priority_tier;
+}
+
+static bool is_candidate(const struct hr__slurm_run *run, uint32_t job, const struct hr__slurm_running *running,
+                         const uint64_t *set) {
+  if (!outranks(run, job, running->job)) return false;
+  enum hr_slurm_preempt_mode mode = mode_of(run, running->job);
+  if (mode != HR_SLURM_PREEMPT_REQUEUE && mode != HR_SLURM_PREEMPT_CANCEL) return false;
+  if (run->trace->flags && run->trace->flags[running->job] & HR_JOB_NOT_INTERRUPTIBLE) return false;
+  int64_t run_us = run->view->now_us - run->jobs[running->job].start_us;
+  if (run_us <= 0 || !hr__slurm_may_be_preempted(run_us, exempt_us(run, running->job))) return false;
+  for (uint32_t i = 0; i < running->shape.nodes; i++)
+    if (set[running->nodes[i] / 64] >> running->nodes[i] % 64 & 1) return true;
+  return false;
+}
+
+/* The priority of a job as a victim: that of its QOS, or the tier of its partition. */
+static uint32_t rank_of(const struct hr__slurm_run *run, uint32_t job) {
+  if (run->config->preempt_type != HR_SLURM_PREEMPT_QOS) return part_of(run, job)->priority_tier;
+  return run->config->qos[run->jobs[job].qos].priority;
+}
+
+/* Lists the candidates in their order. Jobs that are leaving already are first. Returns their number. */
+static uint32_t list_candidates(struct hr__slurm_run *run, uint32_t job, const uint64_t *set) {
+  struct hr__slurm_candidate *list = run->preemption.candidates;
+  uint32_t n = 0;
+  for (uint32_t r = 0; r < run->nodes.n_running; r++) {
+    const struct hr__slurm_running *running = &run->nodes.running[r];
+    if (!is_candidate(run, job, running, set)) continue;
+    const struct hr__slurm_candidate entry = {
+        .running = r,
+        .is_leaving = run->preemption.leaving[running->job],
+        .victim = {running->job, rank_of(run, running->job), running->shape.nodes, run->jobs[running->job].start_us}};
+    uint32_t at = n++;
+    for (; at > 0; at--) {
+      const struct hr__slurm_candidate *before = &list[at - 1];
+      bool is_first =
+          entry.is_leaving != before->is_leaving
+              ? entry.is_leaving
+              : hr__slurm_victim_before(&entry.victim, &before->victim, run->config->preempt_youngest_first);
+      if (!is_first) break;
+      list[at] = *before;
+    }
+    list[at] = entry;
+  }
+  return n;
+}
+
+/* ---- Search ----------------------------------------------------------------------------------------- */
+
+static int32_t nodes_used(const struct hr__slurm_run *run, const struct hr__slurm_candidate *candidate) {
+  const struct hr__slurm_running *running = &run->nodes.running[candidate->running];
+  int32_t count = 0;
+  for (uint32_t i = 0; i < running->shape.nodes; i++)
+    count += (int32_t)(run->preemption.chosen[running->nodes[i] / 64] >> running->nodes[i] % 64 & 1);
+  return count;
+}
+
+/* Removes candidates one by one until the job fits; the chosen nodes are stored. Returns how many were removed, or
+   UINT32_MAX if the job does not fit without any of them. All are put back. */
+static uint32_t removals(struct hr__slurm_run *run, const struct hr__slurm_kind *kind, uint32_t n,
+                         const uint64_t *set) {
+  uint32_t n_removed = 0;
+  bool fits = false;
+  while (!fits && n_removed < n) {
+    hr__slurm_nodes_lend(&run->nodes, run->preemption.candidates[n_removed++].running, true);
+    fits = hr__slurm_find_now(run, kind, set);
+  }
+  if (fits) {
+    memset(run->preemption.chosen, 0, run->nodes.n_words * sizeof *run->preemption.chosen);
+    for (uint32_t i = 0; i < run->found.nodes; i++)
+      run->preemption.chosen[run->nodes.chosen[i] / 64] |= UINT64_C(1) << run->nodes.chosen[i] % 64;
+  }
+  for (uint32_t i = 0; i < n_removed; i++)
+    hr__slurm_nodes_lend(&run->nodes, run->preemption.candidates[i].running, false);
+  return fits ? n_removed : UINT32_MAX;
+}
+
+/* Moves the last removed candidate to the front, then the others by how many chosen nodes they use. */
+static void sort_again(struct hr__slurm_run *run, uint32_t n_removed, uint32_t n) {
+  struct hr__slurm_candidate *list = run->preemption.candidates;
+  for (uint32_t i = 0; i < n; i++)
+    list[i].usable = i + 1 < n_removed ? nodes_used(run, &list[i]) : i + 1 == n_removed ? LAST : 0;
+  for (uint32_t i = 1; i < n; i++) { // stable
+    const struct hr__slurm_candidate entry = list[i];
+    uint32_t at = i;
+    for (; at > 0 && list[at - 1].usable < entry.usable; at--) list[at] = list[at - 1];
+    list[at] = entry;
+  }
+}
+
+/* ---- Jobs that stop ---------------------------------------------------------------------------------- */
+
+enum hr_status hr__slurm_list_job(struct hr__slurm_run *run, struct hr__slurm_list *list, uint32_t job) {
+  if (list->count == list->capacity) {
+    uint32_t *jobs = hr_arena_grown(run->arena, list->jobs, &list->capacity, sizeof *list->jobs);
+    if (!jobs) return HR_NO_MEMORY;
+    list->jobs = jobs;
+  }
+  list->jobs[list->count++] = job;
+  return HR_OK;
+}
+
+/* With a configuration, the job may start again only after some time, as in Slurm. It is added to the queue after the
+   pass, since the passes read the queue. */
+enum hr_status hr__slurm_requeue(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
+  run->jobs[job].submit_us = run->config ? now_us + REQUEUE_DELAY_US : now_us;
+  if (run->preemption.is_on) run->preemption.leaving[job] = false;
+  enum hr_status status = run->config ? hr__slurm_list_job(run, &run->delayed, job) : HR_OK;
+  return status == HR_OK ? hr__slurm_list_job(run, &run->requeued, job) : status;
+}
+
+/* ---- Moves ------------------------------------------------------------------------------------------ */
+
+static int64_t grace_us(const struct hr__slurm_run *run, uint32_t job) {
+  uint32_t qos = run->jobs[job].qos;
+  if (run->config->preempt_type == HR_SLURM_PREEMPT_QOS) return qos == HR_NONE ? 0 : run->config->qos[qos].grace_us;
+  return part_of(run, job) ? part_of(run, job)->grace_us : 0;
+}
+
+bool hr__slurm_is_cancelled(const struct hr__slurm_run *run, uint32_t job) {
+  return run->preemption.is_on && run->preemption.leaving[job] && mode_of(run, job) == HR_SLURM_PREEMPT_CANCEL;
+}
+
+/* Stops a job, or gives notice. Returns whether its nodes are free now. */
+static bool stop(struct hr__slurm_run *run, uint32_t job) {
+  int64_t now_us = run->view->now_us, wait_us = grace_us(run, job);
+  if (run->preemption.leaving[job]) return false;
+  if (wait_us > 0) {
+    run->preemption.leaving[job] = true;
+    run->status = hr_moves_notice(run->moves, (hr_job){job}, now_us + wait_us, false);
+    return false;
+  }
+  bool is_cancelled = mode_of(run, job) == HR_SLURM_PREEMPT_CANCEL;
+  run->status = hr_moves_requeue(run->moves, (hr_job){job}, HR_REASON_PREEMPTED);
+  if (run->status != HR_OK) return false;
+  hr__slurm_leave(run, job, now_us);
+  if (is_cancelled) {
+    if (!hr__slurm_count(run, job, -1, false)) run->status = HR_NO_MEMORY;
+    if (run->status == HR_OK) run->status = hr_moves_reject(run->moves, (hr_job){job}, HR_REASON_KILLED);
+  } else {
+    run->status = hr__slurm_requeue(run, job, now_us);
+  }
+  return run->status == HR_OK;
+}
+
+bool hr__slurm_preempt(struct hr__slurm_run *run, uint32_t job, const uint64_t *set) {
+  if (!run->preemption.is_on) return false;
+  struct hr__slurm_candidate *list = run->preemption.candidates;
+  const struct hr__slurm_kind *kind = &run->kinds[run->jobs[job].kind];
+  uint32_t n = list_candidates(run, job, set), n_removed = removals(run, kind, n, set);
+  for (uint32_t pass = 1; n_removed != UINT32_MAX && n > pass && pass <= MAX_PASSES; pass++) {
+    sort_again(run, n_removed, n);
+    n_removed = removals(run, kind, n, set);
+  }
+  if (n_removed == UINT32_MAX) return false;
+  for (uint32_t i = 0; i < n_removed; i++) list[i].job = run->nodes.running[list[i].running].job;
+  bool all_free = true;
+  uint32_t n_victims = 0;
+  for (uint32_t i = 0; i < n_removed; i++)
+    if (nodes_used(run, &list[i])) list[n_victims++].job = list[i].job;
+  for (uint32_t i = 0; i < n_victims && run->status == HR_OK; i++) all_free = stop(run, list[i].job) && all_free;
+  return run->status == HR_OK && all_free && hr__slurm_find_now(run, kind, set);
+}
