@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Decisions of the model at recorded states. At the time of each recorded start, the model gets what runs where and
+ * what waits, with the priorities of that time. It must start the same job within 2 seconds, on the same nodes.
+ */
+
+#include "recorded.h"
+
+#include "base/array.h"
+
+#include <string.h>
+
+enum { MAX_SLOTS = 2 * MAX_ATTEMPTS + 2, WINDOW_S = 86400 };
+
+struct model {
+  const struct recorded *run;
+  struct hr__slurm_nodes nodes;
+  struct hr_arena arena;
+  uint32_t gpus[RECORDED_NODES];
+  uint32_t memory[MAX_ATTEMPTS][RECORDED_NODES];
+  struct hr__slurm_timeline line;
+  struct hr__slurm_slot slots[MAX_SLOTS];
+  uint64_t slot_nodes[MAX_SLOTS], set;
+  struct hr__slurm_queued queue[MAX_ATTEMPTS];
+  uint32_t n_queued;
+  int64_t now_s;
+  uint64_t started[MAX_ATTEMPTS]; /* nodes of the attempts that the model starts; 0: it does not */
+};
+
+/* Memory must suffice. */
+static void must(bool succeeded) {
+  if (succeeded) return;
+  fputs("out of memory\n", stderr);
+  exit(1);
+}
+
+static void occupy(struct model *model, uint32_t number, int64_t end_s) {
+  hr__slurm_nodes_add(&model->nodes, number, &model->run->attempts[number].shape, end_s * HR_SECOND_US,
+                      model->memory[number]);
+}
+
+static bool start_now(void *self, uint32_t number, const uint64_t *nodes) {
+  struct model *model = self;
+  uint64_t set = *nodes;
+  if (!hr__slurm_select_now(&model->nodes, &model->run->attempts[number].shape, &set)) return false;
+  model->started[number] = set;
+  occupy(model, number, model->now_s + model->run->attempts[number].limit_s);
+  return true;
+}
+
+static bool find_start(void *self, uint32_t number, int64_t now_us, uint64_t *nodes, int64_t *start_us) {
+  struct model *model = self;
+  return hr__slurm_select(&model->nodes, &model->run->attempts[number].shape, now_us, nodes, start_us);
+}
+
+/* Returns whether an attempt started before another one; attempts that started in one second have the order of ids. */
+static bool started_before(const struct attempt *a, const struct attempt *b) {
+  if (a->start_s != b->start_s) return a->start_s < b->start_s;
+  return a->start_ms != b->start_ms ? a->start_ms < b->start_ms : a->job < b->job;
+}
+
+/* The queue is sorted by priority, then by id. */
+static int by_priority(const void *left, const void *right) {
+  const struct hr__slurm_queued *a = left, *b = right;
+  if (a->priority != b->priority) return a->priority < b->priority ? 1 : -1;
+  return a->user < b->user ? -1 : a->user > b->user; // the member is used for the id of the job
+}
+
+static void enqueue(struct model *model, uint32_t number, const struct shares *shares) {
+  const struct attempt *attempt = &model->run->attempts[number];
+  struct priority_parts parts;
+  model->queue[model->n_queued++] = (struct hr__slurm_queued){
+      .job = number,
+      .user = attempt->job,
+      .priority = model->run->is_basic ? 1 : priority_at(model->run, shares, attempt, model->now_s, &parts),
+      .limit_us = attempt->limit_s * HR_SECOND_US,
+      .min_nodes = attempt->shape.nodes};
+}
+
+static void set_state(struct model *model, const struct recorded *run, uint32_t number, int64_t now_s) {
+  static struct shares shares;
+  const struct attempt *own = &run->attempts[number];
+  hr__arena_finish(&model->arena);
+  *model = (struct model){.run = run, .now_s = now_s};
+  for (uint32_t n = 0; n < RECORDED_NODES; n++) model->gpus[n] = RECORDED_GPUS;
+  must(hr__slurm_nodes_create(&model->nodes, &model->arena, model->gpus, RECORDED_NODES, 0));
+  model->line = (struct hr__slurm_timeline){.slots = model->slots,
+                                            .nodes = model->slot_nodes,
+                                            .set = &model->set,
+                                            .max_slots = MAX_SLOTS,
+                                            .n_nodes = RECORDED_NODES,
+                                            .n_words = 1};
+  if (!run->is_basic) shares_at(run, now_s, &shares);
+  for (uint32_t i = 0; i < run->n_attempts; i++) {
+    const struct attempt *other = &run->attempts[i];
+    if (i == number || !started_before(other, own)) {
+      if (other->eligible_s <= now_s) enqueue(model, i, &shares);
+      continue;
+    }
+    if (other->end_s <= now_s) continue;
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < RECORDED_NODES; n++)
+      if (other->nodes >> n & 1) model->nodes.chosen[count++] = n;
+    int64_t end_s = other->start_s + other->limit_s;
+    occupy(model, i, end_s > now_s ? end_s : now_s + 1);
+  }
+  qsort(model->queue, model->n_queued, sizeof *model->queue, by_priority);
+}
+
+/* Runs the main scheduler and a backfill pass. */
+static void run_model(struct model *model) {
+  static struct hr__slurm_planned planned[MAX_ATTEMPTS];
+  const struct hr__slurm_backfill_limits limits = {
+      .resolution_us = HR_SECOND_US, .window_us = WINDOW_S * HR_SECOND_US, .max_job_test = 1000};
+  const struct hr__slurm_selector selector = {.find = find_start, .start = start_now, .self = model};
+  uint32_t first = 0;
+  for (uint64_t all; all = (1 << RECORDED_NODES) - 1, first < model->n_queued; first++)
+    if (!start_now(model, model->queue[first].job, &all)) break;
+  hr__slurm_backfill(&model->line, &limits, model->queue + first, model->n_queued - first, NULL, &selector,
+                     model->now_s * HR_SECOND_US, planned);
+}
+
+/* Returns the nodes on which the model starts an attempt within 2 seconds of its recorded start; 0: it does not. */
+static uint64_t start_of(struct model *model, const struct recorded *run, uint32_t number) {
+  static const int offsets[] = {0, 1, 2, -1, -2};
+  uint64_t nodes = 0;
+  for (unsigned i = 0; i < sizeof offsets / sizeof *offsets && !nodes; i++) {
+    int64_t now_s = run->attempts[number].start_s + offsets[i];
+    if (now_s < run->attempts[number].eligible_s) continue;
+    set_state(model, run, number, now_s);
+    run_model(model);
+    nodes = model->started[number];
+  }
+  return nodes;
+}
+
+/* Returns whether a job was preempted on the nodes of an attempt when it started. */
+static bool preempted_others(const struct recorded *run, const struct attempt *attempt) {
+  for (uint32_t i = 0; i < run->n_attempts; i++) {
+    const struct attempt *other = &run->attempts[i];
+    int64_t gap_s = attempt->start_s - other->end_s;
+    if (other->is_preempted && gap_s >= -1 && gap_s <= 3 && (other->nodes & attempt->nodes)) return true;
+  }
+  return false;
+}
+
+struct decisions compare_decisions(const struct recorded *run) {
+  struct decisions decisions = {0};
+  struct model *model = calloc(1, sizeof *model);
+  must(model != NULL);
+  for (uint32_t i = 0; i < run->n_attempts; i++) {
+    if (preempted_others(run, &run->attempts[i])) {
+      decisions.n_preempting++;
+      continue;
+    }
+    uint64_t nodes = start_of(model, run, i);
+    decisions.n_starts++;
+    decisions.n_started += nodes != 0;
+    decisions.n_same_nodes += nodes == run->attempts[i].nodes;
+  }
+  hr__arena_finish(&model->arena);
+  free(model);
+  return decisions;
+}

@@ -1,0 +1,16 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Started by live.sh: writes the state of a Slurm every few seconds, in files of the folder DIR/samples that are named by
+# the time, and the load of the machine to DIR/load. Ends when the file DIR/sampling is removed.
+#
+#   sample.sh DIR SECONDS    SLURM_CONF is set
+dir=$1
+mkdir -p "$dir/samples"
+while [ -e "$dir/sampling" ]; do
+  at=$dir/samples/$EPOCHREALTIME
+  sprio -h -l >"$at.sprio" 2>/dev/null
+  sshare -l -a -P >"$at.sshare" 2>/dev/null
+  squeue -h -a -o '%i|%j|%T|%Q|%r|%S|%N' >"$at.squeue" 2>/dev/null
+  cut -d' ' -f1 /proc/loadavg >>"$dir/load"
+  sleep "$2"
+done
