@@ -65,7 +65,7 @@ bool hr__slurm_create_limits(struct hr__slurm_run *run) {
   struct hr__slurm_limits *state = &run->limits_state;
   const struct hr_slurm_config *config = run->config;
   if (!config) return true;
-  for (uint32_t l = 0; l < N_LIMITS; l++) {
+  for (uint32_t l = 0; config->enforce_limits && l < N_LIMITS; l++) {
     bool is_used = false;
     for (uint32_t q = 0; q < config->n_qos; q++) is_used = is_used || value_of(&config->qos[q].limits, &limits[l]) >= 0;
     for (uint32_t a = 0; limits[l].assoc && a < config->n_associations; a++)

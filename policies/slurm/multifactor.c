@@ -4,7 +4,8 @@
  *
  * At each multiple of PriorityCalcPeriod all usage decays, then the usage of running jobs since the last time is added,
  * itself decayed over its own time, and the priorities of waiting jobs are computed again. The usage of a job that ends
- * is added when it ends. Times are whole seconds, as in Slurm. Shares are computed only when a priority needs them.
+ * is added when it ends if limits are enforced; otherwise what it used since the last time is lost. Shares change only
+ * at these times. Times are whole seconds, as in Slurm. Shares are computed only when a priority needs them.
  *
  * Source: src/plugins/priority/multifactor/priority_multifactor.c of SchedMD/slurm.
  */
@@ -73,10 +74,10 @@ static void charge(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
   state->charged_us = now_us;
 }
 
+/* Slurm counts the usage at the end of a job only if it enforces limits. Shares are those of the last tick until the
+   next one. */
 void hr__slurm_end_usage(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
-  if (run->jobs[job].assoc == HR_NONE) return;
-  charge(run, job, now_us);
-  run->accounts.shares_are_old = true;
+  if (run->jobs[job].assoc != HR_NONE && run->config->enforce_limits) charge(run, job, now_us);
 }
 
 /* How often usage has been reset up to a time: at each midnight, or at each midnight before a Sunday. */

@@ -268,15 +268,13 @@ static enum hr_status add_named_qos(const struct hr__slurm_import *import, const
   return status;
 }
 
-/* Removes the limits of a list, which Slurm does not enforce. Returns whether there were any. */
-static bool remove_limits(const struct hr__slurm_import *import, const char *list) {
-  bool any = false;
-  cJSON *entry;
+/* Returns whether an entry of a list has limits. */
+static bool has_limits(const struct hr__slurm_import *import, const char *list) {
+  const cJSON *entry;
   cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(import->section, list)) {
-    any = any || cJSON_HasObjectItem(entry, "limits");
-    cJSON_DeleteItemFromObject(entry, "limits");
+    if (cJSON_HasObjectItem(entry, "limits")) return true;
   }
-  return any;
+  return false;
 }
 
 enum hr_status hr__slurm_finish_accounts(struct hr__slurm_import *import, struct hr_error *error) {
@@ -290,9 +288,9 @@ enum hr_status hr__slurm_finish_accounts(struct hr__slurm_import *import, struct
   for (size_t i = 0; i < sizeof named / sizeof *named && status == HR_OK; i++)
     status = add_named_qos(import, named[i][0], named[i][1], error);
   if (status != HR_OK || !import->has_conf || import->enforces_limits) return status;
-  bool any = remove_limits(import, "qos"), more = remove_limits(import, "associations");
-  if ((!any && !more) ||
-      hr_notes_add(import->notes, "limits of QOS and associations are left out, because AccountingStorageEnforce of "
+  cJSON_AddFalseToObject(import->section, "enforce_limits");
+  if (!has_limits(import, "qos") && !has_limits(import, "associations")) return HR_OK;
+  if (hr_notes_add(import->notes, "limits of QOS and associations have no effect, because AccountingStorageEnforce of "
                                   "slurm.conf does not have 'limits'") == HR_OK)
     return HR_OK;
   return hr_fail(error, HR_NO_MEMORY, "import: out of memory");

@@ -121,7 +121,7 @@ enum hr_status hr__slurm_read_dump(struct hr__slurm_import *import, struct hr__s
                                    struct hr_error *error);
 enum hr_status hr__slurm_read_qos(struct hr__slurm_import *import, struct hr__slurm_line *line, char *text,
                                   struct hr_error *error);
-/* Adds what is named but not defined, and removes limits that Slurm does not enforce. */
+/* Adds what is named but not defined, and whether Slurm enforces limits. */
 enum hr_status hr__slurm_finish_accounts(struct hr__slurm_import *import, struct hr_error *error);
 
 #endif

@@ -216,6 +216,10 @@ const struct hr__key hr__slurm_keys[] = {
      HELP("PreemptParameters=youngest_first: jobs that started last are preempted first.")},
     {"over_time_limit_s", SECONDS, DEFAULT("0"), AS_US(SLURM, over_time_limit_us),
      HELP("OverTimeLimit: time that a job may run beyond its limit.")},
+    {"enforce_limits", BOOLEAN, DEFAULT("true"), AT(INTEGER, SLURM, enforce_limits),
+     HELP(
+         "AccountingStorageEnforce has 'limits'. If not, limits of QOS and associations have no effect, and what a job "
+         "uses after the last computation of usage before its end is not counted.")},
     {"cpus_per_gpu", REAL(MIN_SCALE, 1e6), DEFAULT("1"), AT(DOUBLE, SLURM, cpus_per_gpu),
      HELP("CPUs of a node per GPU, for the factor of size.")},
     {"partitions", LIST(0, MAX_ROWS, EACH(OBJECT(partition_keys))), AS_ARRAY(SLURM, partitions, n_partitions),

@@ -158,8 +158,8 @@ SHOWN
   try 0 validate s.json --trace "$project/traces/reference/steady.csv"
   sed -i 's/,limits$//' slurm.conf
   try 0 import slurm slurm.conf accounts.cfg qos.txt -o s.json
-  says stderr "limits of QOS and associations are left out"
-  json '.slurm.associations.some(a => a.limits)' false
+  says stderr "limits of QOS and associations have no effect"
+  json '.slurm.enforce_limits' false
 }
 
 # Nodes that commands print, one a line.

@@ -174,6 +174,7 @@ struct hr_slurm_config {
   int64_t preempt_exempt_us; /* HR_UNKNOWN_US: none */
   bool preempt_youngest_first;
   int64_t over_time_limit_us;
+  bool enforce_limits; /* AccountingStorageEnforce has `limits` */
   double cpus_per_gpu; /* of nodes, if pools have no CPUs */
   struct hr_slurm_partition *partitions;
   uint32_t n_partitions;
