@@ -26,13 +26,14 @@ struct service_runs {
   struct hr_service_summary *summaries;
 };
 
-static enum hr_status serve(const struct hr_scenario *scenario, struct service_runs *run, uint32_t index,
+static enum hr_status serve(const struct hr_scenario *scenario, bool steps, struct service_runs *run, uint32_t index,
                             struct hr_error *error) {
   const struct hr_service *service = &run->services->at[index];
   struct served_service *each = &run->each[index];
   run->served[index] = (struct hr_served){service, &each->requests, &each->result};
   enum hr_status status = hr_requests_read(service->requests, &each->requests, error);
-  if (status == HR_OK) status = hr_service_run(service, &each->requests, scenario->seed + index, &each->result, error);
+  if (status == HR_OK)
+    status = hr_service_run(service, &each->requests, scenario->seed + index, steps, &each->result, error);
   return status == HR_OK ? hr_service_summarize(&run->served[index], &run->summaries[index], error) : status;
 }
 
@@ -46,6 +47,15 @@ static void print(const struct service_runs *run, bool quiet) {
               "': %.1f %% of the requests were refused, because they need more memory or a larger batch than a replica "
               "has; raise 'kv_blocks' or 'max_batch_tokens'\n",
               100 * (double)summary->refused / (double)summary->offered);
+    }
+    if (summary->unfinished) {
+      fputs("warning: service '", stderr);
+      hr_print_safe(stderr, run->services->at[i].name, 60);
+      fprintf(
+          stderr,
+          "': %llu requests never complete: with orca-splitwise, sequences that have their prompt can wait for each "
+          "other's memory for ever; raise 'kv_tokens', or use another engine\n",
+          (unsigned long long)summary->unfinished);
     }
     if (!quiet) hr_service_print(stdout, &run->served[i], summary);
   }
@@ -62,7 +72,7 @@ static enum hr_status run_each(const struct hr_scenario *scenario, const struct 
                                struct service_runs *run, struct hr_error *error) {
   const uint32_t count = run->services->count;
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < count && status == HR_OK; i++) status = serve(scenario, run, i, error);
+  for (uint32_t i = 0; i < count && status == HR_OK; i++) status = serve(scenario, args->steps, run, i, error);
   if (status == HR_OK && args->requests) status = hr_services_write_requests(args->requests, run->served, count, error);
   if (status == HR_OK && args->json)
     status = hr_services_write_json(args->json, run->served, run->summaries, count, error);

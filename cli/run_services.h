@@ -10,6 +10,7 @@ struct run_services_args {
   const char *requests; /* path of the file with one row for each request; NULL: none */
   const char *json;     /* path of the figures as JSON; NULL: none */
   bool quiet;
+  bool steps; /* run each iteration on its own */
 };
 
 /* Whether a scenario has services. */

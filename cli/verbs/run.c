@@ -538,7 +538,7 @@ static enum hr_status serve(struct run_state *run, const char *path, struct hr_e
   if (option)
     return hr_fail(error, HR_BAD_INPUT, "--%s needs jobs, but %s has services; remove the option or 'services'", option,
                    path);
-  const struct run_services_args services = {args->requests, args->files.json, args->quiet};
+  const struct run_services_args services = {args->requests, args->files.json, args->quiet, args->check};
   const struct hr_notes *files = &run->input.scenario->files;
   enum hr_status status = outputs_check(outputs, 2, &path, 1, error);
   if (status == HR_OK) status = outputs_check(outputs, 2, (const char *const *)files->text, files->count, error);

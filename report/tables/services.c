@@ -78,11 +78,14 @@ enum hr_status hr_service_summarize(const struct hr_served *served, struct hr_se
   const bool has_memory = all.ttft_us && all.tpot_us && all.e2e_us;
   int64_t end_us = served->requests->arrival_us[0];
   for (uint32_t id = 0; has_memory && id < served->requests->count; id++) {
+    const enum hr_request_state state = (enum hr_request_state)served->result->state[id];
+    summary->refused += state == HR_REQUEST_REFUSED;
+    summary->unfinished += state == HR_REQUEST_UNFINISHED;
+    if (state != HR_REQUEST_COMPLETED) continue;
     if (served->result->end_us[id] > end_us) end_us = served->result->end_us[id];
-    if (served->result->state[id] == HR_REQUEST_COMPLETED) add_request(served, id, &all, summary);
+    add_request(served, id, &all, summary);
   }
   if (has_memory) {
-    summary->refused = summary->offered - summary->completed;
     summary->ttft_s = hr__distribution_of_us(all.ttft_us, all.count, all.ttft_sum);
     summary->tpot_s = hr__distribution_of_us(all.tpot_us, all.n_tpot, all.tpot_sum);
     summary->e2e_s = hr__distribution_of_us(all.e2e_us, all.count, all.e2e_sum);
@@ -107,8 +110,10 @@ void hr_service_print(FILE *out, const struct hr_served *served, const struct hr
   fprintf(out, ": %" PRIu32 " replica%s of %" PRIu32 " GPU%s, engine %s, router %s\n", service->replicas,
           service->replicas == 1 ? "" : "s", service->gpus, service->gpus == 1 ? "" : "s",
           hr_service_engine_name(service->engine), hr_service_router_name(service->router));
-  fprintf(out, "  requests   %" PRIu64 " offered, %" PRIu64 " completed, %" PRIu64 " refused\n", summary->offered,
+  fprintf(out, "  requests   %" PRIu64 " offered, %" PRIu64 " completed, %" PRIu64 " refused", summary->offered,
           summary->completed, summary->refused);
+  if (summary->unfinished) fprintf(out, ", %" PRIu64 " unfinished", summary->unfinished);
+  fputc('\n', out);
   fprintf(out, "  %-10s %11s %9s %9s %9s %9s\n", "", "mean", "p50", "p90", "p95", "p99");
   put_row(out, "TTFT", &summary->ttft_s);
   put_row(out, "TPOT", &summary->tpot_s);
@@ -154,6 +159,7 @@ static void put_service(struct hr__json *json, cJSON *object, const struct hr_se
   hr__json_count(json, requests, "offered", summary->offered);
   hr__json_count(json, requests, "completed", summary->completed);
   hr__json_count(json, requests, "refused", summary->refused);
+  hr__json_count(json, requests, "unfinished", summary->unfinished);
   put_distribution(json, object, "ttft_ms", &summary->ttft_s);
   put_distribution(json, object, "tpot_ms", &summary->tpot_s);
   put_distribution(json, object, "e2e_ms", &summary->e2e_s);
@@ -203,7 +209,7 @@ static void put_request(struct hr__csv_out *csv, const struct hr_served *served,
   else
     hr__csv_empty(csv);
   for (size_t i = 0; i < sizeof times_us / sizeof *times_us; i++) {
-    if (is_served)
+    if (is_served && times_us[i] != HR_NEVER_US)
       put_time(csv, times_us[i]);
     else
       hr__csv_empty(csv);

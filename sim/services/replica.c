@@ -90,6 +90,7 @@ static void give_back(struct hr__replica *replica, uint32_t id) {
 static void restart(struct hr__replica *replica, uint32_t id) {
   struct hr__sequence *sequence = &replica->sequences[id];
   give_back(replica, id);
+  replica->has_restarted = true;
   replica->recomputed_tokens += sequence->processed;
   /* Vidur also shortens a prompt that is not complete; the rest is then produced token by token */
   const bool keeps_prompt = replica->service->engine == HR_SERVICE_VLLM_V1 && !sequence->is_decoding;
@@ -314,31 +315,88 @@ static void form_vllm_v1(struct hr__replica *replica) {
   }
 }
 
-void hr__replica_form(struct hr__replica *replica) {
+/* Sums the load of the batch. Returns how often it would be formed again: while all sequences decode, none ends, and
+   memory surely lasts. A request that waits was not admitted for a reason that stays: the memory only shrinks. */
+static uint32_t weigh(struct hr__replica *replica) {
+  struct hr__batch_load load = {0};
+  uint32_t most = UINT32_MAX;
+  for (uint32_t i = 0; i < replica->n_batch; i++) {
+    const struct hr__sequence *sequence = &replica->sequences[replica->batch[i].id];
+    const uint32_t left = sequence->total - sequence->processed;
+    load.decodes += sequence->is_decoding;
+    load.prompts += sequence->is_decoding ? 0 : replica->batch[i].tokens;
+    load.context += sequence->processed;
+    if (left < most) most = left;
+  }
+  replica->load = load;
+  if (replica->has_restarted || replica->n_running || load.prompts || !replica->n_batch) return 1;
+  const enum hr_service_engine engine = replica->service->engine;
+  if (engine == HR_SERVICE_ORCA || engine == HR_SERVICE_ORCA_SPLITWISE) return most;
+  /* a sequence takes at most one more block in block_tokens iterations */
+  const uint64_t spare = free_of(replica) > 0 ? free_of(replica) - 1 : 0;
+  const uint64_t safe = spare / replica->n_batch * replica->service->limits.block_tokens + 1;
+  return safe < most ? (uint32_t)safe : most;
+}
+
+void hr__replica_form(struct hr__replica *replica, bool steps) {
   static void (*const form[HR_N_SERVICE_ENGINES])(struct hr__replica *) = {form_vllm_v1, form_vllm_v0, form_sarathi,
                                                                            form_orca, form_splitwise};
   replica->n_batch = 0;
+  replica->has_restarted = false;
   form[replica->service->engine](replica);
+  /* the only sequence has lost its memory, and can be admitted again at once */
+  if (!replica->n_batch && replica->has_restarted) form[replica->service->engine](replica);
+  replica->is_open = replica->waiting.count == 0;
+  const uint32_t repeats = weigh(replica);
+  replica->n_repeats = steps ? 1 : repeats;
 }
 
 /* ---- Iterations ------------------------------------------------------------------------------------- */
 
-int64_t hr__replica_cost(const struct hr__replica *replica) {
+static int64_t cost_of(const struct hr_service_cost *cost, const struct hr__batch_load *load) {
+  const double batch_us = cost->fixed_us + cost->per_prompt_token_us * (double)load->prompts +
+                          cost->per_sequence_us * (double)load->decodes;
+  const double context_us = cost->per_context_ktoken_us * (double)load->context / 1000;
+  const int64_t ticks = cost->integer ? HR__TICKS(llround(batch_us + floor(context_us)))
+                                      : llround(ldexp(batch_us + context_us, HR__TICK_BITS));
+  return ticks > 0 ? ticks : 1; /* time passes in every iteration */
+}
+
+/* Sums iterations, whose context grows by a token for each sequence, until there are `count` of them, or until one ends
+   at `until_ticks` or later. Returns their number. */
+static uint32_t sum_iterations(const struct hr__replica *replica, uint32_t count, int64_t until_ticks,
+                               int64_t *sum_ticks) {
   const struct hr_service_cost *cost = &replica->service->cost;
-  uint64_t prompts = 0, decodes = 0, context = 0;
-  for (uint32_t i = 0; i < replica->n_batch; i++) {
-    const struct hr__sequence *sequence = &replica->sequences[replica->batch[i].id];
-    if (sequence->is_decoding)
-      decodes++;
-    else
-      prompts += replica->batch[i].tokens;
-    context += sequence->processed;
+  struct hr__batch_load load = replica->load;
+  int64_t one_ticks = cost_of(cost, &load);
+  uint32_t n = 0;
+  if (cost->per_context_ktoken_us <= 0) {
+    const int64_t needed = until_ticks / one_ticks + (until_ticks % one_ticks > 0);
+    n = needed < count ? (uint32_t)needed : count;
+    *sum_ticks = n * one_ticks;
+    return n;
   }
-  double fixed_us =
-      cost->fixed_us + cost->per_prompt_token_us * (double)prompts + cost->per_sequence_us * (double)decodes;
-  double context_us = cost->per_context_ktoken_us * (double)context / 1000;
-  if (cost->integer) return HR__TICKS(llround(fixed_us + floor(context_us)));
-  return llround(ldexp(fixed_us + context_us, HR__TICK_BITS));
+  for (*sum_ticks = 0; n < count && *sum_ticks < until_ticks; n++) {
+    *sum_ticks += one_ticks;
+    load.context += replica->n_batch;
+    one_ticks = cost_of(cost, &load);
+  }
+  return n;
+}
+
+int64_t hr__replica_cost(const struct hr__replica *replica, uint32_t count) {
+  int64_t sum_ticks;
+  sum_iterations(replica, count, HR_NEVER_US, &sum_ticks);
+  return sum_ticks;
+}
+
+void hr__replica_cut(struct hr__replica *replica, int64_t at_ticks, bool after) {
+  const int64_t until_ticks = at_ticks - replica->begin_ticks + after;
+  int64_t sum_ticks;
+  const uint32_t n = sum_iterations(replica, replica->n_repeats, until_ticks > 1 ? until_ticks : 1, &sum_ticks);
+  replica->busy_ticks -= replica->end_ticks - replica->begin_ticks - sum_ticks;
+  replica->n_repeats = n;
+  replica->end_ticks = replica->begin_ticks + sum_ticks;
 }
 
 /* A prompt that is complete yields the first token at once. Returns whether the sequence has all its tokens. */
@@ -352,12 +410,24 @@ static bool advance(struct hr__sequence *sequence, uint32_t tokens, bool *is_fir
   return sequence->processed == sequence->total;
 }
 
+/* Takes the memory that a decoding sequence has used up before the last iteration. */
+static void grow(struct hr__replica *replica, uint32_t id) {
+  const struct hr__sequence *sequence = &replica->sequences[id];
+  const uint64_t room = (uint64_t)sequence->memory * replica->service->limits.block_tokens;
+  if (sequence->processed - 1 > room)
+    take(replica, id, blocks_for(&replica->service->limits, sequence->processed - 1) - sequence->memory);
+}
+
 void hr__replica_end(struct hr__replica *replica, hr__sequence_event *event, void *context) {
-  replica->iterations++;
+  const enum hr_service_engine engine = replica->service->engine;
+  const uint32_t more = replica->n_repeats - 1;
+  const bool grows = more && engine != HR_SERVICE_ORCA && engine != HR_SERVICE_ORCA_SPLITWISE;
+  replica->iterations += replica->n_repeats;
   for (uint32_t i = 0; i < replica->n_batch; i++) {
     const uint32_t id = replica->batch[i].id;
     bool is_first;
-    const bool is_last = advance(&replica->sequences[id], replica->batch[i].tokens, &is_first);
+    const bool is_last = advance(&replica->sequences[id], replica->batch[i].tokens + more, &is_first);
+    if (grows) grow(replica, id);
     if (is_first || is_last) event(context, id, is_first, is_last);
     if (is_last)
       give_back(replica, id);

@@ -36,6 +36,12 @@ struct hr__batch_item {
   uint32_t id, tokens;
 };
 
+/* What the time of an iteration depends on: tokens of prompts, sequences that decode, and tokens that the sequences
+   have processed before. */
+struct hr__batch_load {
+  uint64_t prompts, decodes, context;
+};
+
 struct hr__replica {
   const struct hr_service *service;
   struct hr__sequence *sequences; /* by request, shared by the replicas of a service */
@@ -44,9 +50,14 @@ struct hr__replica {
   uint32_t n_running;
   struct hr__batch_item *batch; /* [n_batch] room for max_sequences */
   uint32_t n_batch;
-  uint32_t n_held;   /* sequences with memory */
-  uint64_t used;     /* memory */
-  int64_t end_ticks; /* of the iteration; HR_NEVER_US: the replica is idle */
+  struct hr__batch_load load; /* of the first iteration of the batch */
+  uint32_t n_held;            /* sequences with memory */
+  uint64_t used;              /* memory */
+  int64_t begin_ticks;        /* of the iterations that run */
+  int64_t end_ticks;          /* of the last of them; HR_NEVER_US: the replica is idle */
+  uint32_t n_repeats;         /* how often the batch runs before it changes */
+  bool is_open;               /* a request that arrives joins after the present iteration */
+  bool has_restarted;         /* a sequence lost its memory when the batch was formed */
   int64_t busy_ticks;
   uint16_t *restarts; /* by request: how often it lost its memory */
   uint64_t iterations, recomputed_tokens;
@@ -68,11 +79,14 @@ static inline uint32_t hr__queue_pop(struct hr__sequence_queue *queue) {
   return id;
 }
 
-/* Forms the next batch; it is empty if nothing can run. */
-void hr__replica_form(struct hr__replica *replica);
-/* The time of the iteration of the batch. */
-int64_t hr__replica_cost(const struct hr__replica *replica);
-/* Ends the iteration. `ended` is called for each sequence that produced its first or its last token. */
+/* Forms the next batch; it is empty if nothing can run. Sets how often it runs: as long as it would be formed again,
+   if `steps` is not set. */
+void hr__replica_form(struct hr__replica *replica, bool steps);
+/* The time of the first `count` iterations of the batch. */
+int64_t hr__replica_cost(const struct hr__replica *replica, uint32_t count);
+/* Ends the run of iterations with the first one that ends at `at_ticks` or later; if `after` is set, later. */
+void hr__replica_cut(struct hr__replica *replica, int64_t at_ticks, bool after);
+/* Ends the iterations. `event` is called for each sequence that produced its first or its last token. */
 typedef void hr__sequence_event(void *context, uint32_t id, bool is_first, bool is_last);
 void hr__replica_end(struct hr__replica *replica, hr__sequence_event *event, void *context);
 

@@ -4,7 +4,8 @@
  *
  * Layout: a heap has the replicas that run an iteration, by its end and then by number. Order at one instant: arrivals,
  * then ends of iterations; with `orca-splitwise` the ends are first, as in the simulator that it follows. A replica
- * without work starts an iteration as soon as a request arrives, with all requests of that instant.
+ * without work starts an iteration as soon as a request arrives, with all requests of that instant. A replica whose
+ * batch would not change runs several iterations as one event; an arrival that can join ends them earlier.
  */
 
 #include "headroom/unstable/services.h"
@@ -40,9 +41,11 @@ struct service {
   struct hr_service_result *result;
   struct hr__sequence *sequences;
   struct hr__replica *replicas;
-  uint32_t *outstanding;        /* by replica: requests that are not complete */
-  uint64_t *tokens;             /* by replica: prompts that wait, and one for each decoding sequence */
-  uint32_t *heap, n_heap;       /* replicas that run an iteration */
+  uint32_t *outstanding;  /* by replica: requests that are not complete */
+  uint64_t *tokens;       /* by replica: prompts that wait, and one for each decoding sequence */
+  uint32_t *heap, n_heap; /* replicas that run an iteration */
+  uint32_t *place;        /* by replica: its place in the heap */
+  bool steps;
   uint32_t *touched, n_touched; /* replicas that got a request at this instant */
   uint64_t n_routed;
   struct hr__stream stream;
@@ -56,11 +59,16 @@ static bool ends_before(const struct service *service, uint32_t a, uint32_t b) {
   return end_a != end_b ? end_a < end_b : a < b;
 }
 
-static void heap_push(struct service *service, uint32_t replica) {
-  uint32_t at = service->n_heap++;
-  for (; at > 0 && ends_before(service, replica, service->heap[(at - 1) / 2]); at = (at - 1) / 2)
-    service->heap[at] = service->heap[(at - 1) / 2];
+static void heap_set(struct service *service, uint32_t at, uint32_t replica) {
   service->heap[at] = replica;
+  service->place[replica] = at;
+}
+
+/* Moves a replica whose end is earlier now, from its place towards the top. */
+static void heap_raise(struct service *service, uint32_t at, uint32_t replica) {
+  for (; at > 0 && ends_before(service, replica, service->heap[(at - 1) / 2]); at = (at - 1) / 2)
+    heap_set(service, at, service->heap[(at - 1) / 2]);
+  heap_set(service, at, replica);
 }
 
 static uint32_t heap_pop(struct service *service) {
@@ -69,10 +77,10 @@ static uint32_t heap_pop(struct service *service) {
   for (uint32_t child = 1; child < service->n_heap; child = 2 * at + 1) {
     if (child + 1 < service->n_heap && ends_before(service, service->heap[child + 1], service->heap[child])) child++;
     if (!ends_before(service, service->heap[child], last)) break;
-    service->heap[at] = service->heap[child];
+    heap_set(service, at, service->heap[child]);
     at = child;
   }
-  service->heap[at] = last;
+  if (service->n_heap) heap_set(service, at, last);
   return top;
 }
 
@@ -119,6 +127,18 @@ static int64_t rounded_us(int64_t ticks) {
   return (ticks + (INT64_C(1) << (HR__TICK_BITS - 1))) >> HR__TICK_BITS;
 }
 
+static bool ends_first(const struct service *service) {
+  return service->spec->engine == HR_SERVICE_ORCA_SPLITWISE;
+}
+
+/* A request has arrived at a replica that repeats its batch: the batch changes at the end of the present iteration. */
+static void cut(struct service *service, uint32_t number) {
+  struct hr__replica *replica = &service->replicas[number];
+  hr__replica_cut(replica, service->now_ticks, ends_first(service));
+  replica->is_open = false;
+  heap_raise(service, service->place[number], number);
+}
+
 static void arrive(struct service *service, uint32_t id) {
   const uint32_t prompt = service->requests->prompt_tokens[id], output = service->requests->output_tokens[id];
   struct hr_service_result *result = service->result;
@@ -130,11 +150,15 @@ static void arrive(struct service *service, uint32_t id) {
   struct hr__replica *replica = &service->replicas[number];
   service->sequences[id] = (struct hr__sequence){.prompt = prompt, .total = prompt + output};
   result->replica[id] = number;
-  result->scheduled_us[id] = HR_NEVER_US;
+  result->scheduled_us[id] = result->first_token_us[id] = result->end_us[id] = HR_NEVER_US;
+  result->state[id] = HR_REQUEST_UNFINISHED;
   replica->no_memory |= !hr__queue_push(&replica->waiting, id);
   service->outstanding[number]++;
   service->tokens[number] += prompt;
-  if (replica->end_ticks != HR_NEVER_US) return;
+  if (replica->end_ticks != HR_NEVER_US) {
+    if (replica->n_repeats > 1 && replica->is_open) cut(service, number);
+    return;
+  }
   for (uint32_t i = 0; i < service->n_touched; i++)
     if (service->touched[i] == number) return;
   service->touched[service->n_touched++] = number;
@@ -142,17 +166,18 @@ static void arrive(struct service *service, uint32_t id) {
 
 static void begin(struct service *service, uint32_t number) {
   struct hr__replica *replica = &service->replicas[number];
-  hr__replica_form(replica);
+  hr__replica_form(replica, service->steps);
   replica->end_ticks = HR_NEVER_US;
   if (!replica->n_batch) return;
-  for (uint32_t i = 0; i < replica->n_batch; i++) {
+  for (uint32_t i = 0; replica->load.prompts && i < replica->n_batch; i++) {
     int64_t *scheduled_us = &service->result->scheduled_us[replica->batch[i].id];
     if (*scheduled_us == HR_NEVER_US) *scheduled_us = rounded_us(service->now_ticks);
   }
-  const int64_t ticks = hr__replica_cost(replica);
+  const int64_t ticks = hr__replica_cost(replica, replica->n_repeats);
   replica->busy_ticks += ticks;
+  replica->begin_ticks = service->now_ticks;
   replica->end_ticks = service->now_ticks + ticks;
-  heap_push(service, number);
+  heap_raise(service, service->n_heap++, number);
 }
 
 static void on_token(void *context, uint32_t id, bool is_first, bool is_last) {
@@ -160,7 +185,7 @@ static void on_token(void *context, uint32_t id, bool is_first, bool is_last) {
   struct hr_service_result *result = service->result;
   const uint32_t number = result->replica[id];
   /* a prompt that is computed again does not yield another first token */
-  if (is_first && result->first_token_us[id] == service->requests->arrival_us[id])
+  if (is_first && result->first_token_us[id] == HR_NEVER_US)
     result->first_token_us[id] = rounded_us(service->now_ticks);
   if (is_first) {
     const uint32_t prompt = service->requests->prompt_tokens[id];
@@ -191,13 +216,13 @@ static uint32_t arrivals(struct service *service, uint32_t next) {
 }
 
 static void run(struct service *service) {
-  const bool ends_first = service->spec->engine == HR_SERVICE_ORCA_SPLITWISE;
+  const bool is_end_first = ends_first(service);
   uint32_t next = 0;
   while (next < service->requests->count || service->n_heap) {
     const bool any = next < service->requests->count;
     const int64_t end_ticks = service->n_heap ? service->replicas[service->heap[0]].end_ticks : HR_NEVER_US;
     const int64_t arrival_ticks = any ? HR__TICKS(service->requests->arrival_us[next]) : HR_NEVER_US;
-    if (any && (ends_first ? arrival_ticks < end_ticks : arrival_ticks <= end_ticks))
+    if (any && (is_end_first ? arrival_ticks < end_ticks : arrival_ticks <= end_ticks))
       next = arrivals(service, next);
     else
       end(service);
@@ -212,10 +237,11 @@ static bool create_replicas(struct service *service) {
   service->outstanding = calloc(n, sizeof *service->outstanding);
   service->tokens = calloc(n, sizeof *service->tokens);
   service->heap = calloc(n, sizeof *service->heap);
+  service->place = calloc(n, sizeof *service->place);
   service->touched = calloc(n, sizeof *service->touched);
   service->sequences = calloc((size_t)service->requests->count + 1, sizeof *service->sequences);
-  if (!service->replicas || !service->outstanding || !service->tokens || !service->heap || !service->touched ||
-      !service->sequences)
+  if (!service->replicas || !service->outstanding || !service->tokens || !service->heap || !service->place ||
+      !service->touched || !service->sequences)
     return false;
   for (uint32_t i = 0; i < n; i++) {
     struct hr__replica *replica = &service->replicas[i];
@@ -260,14 +286,15 @@ static bool close_replicas(struct service *service) {
   free(service->outstanding);
   free(service->tokens);
   free(service->heap);
+  free(service->place);
   free(service->touched);
   free(service->sequences);
   return is_complete;
 }
 
 enum hr_status hr_service_run(const struct hr_service *spec, const struct hr_service_requests *requests, uint64_t seed,
-                              struct hr_service_result *result, struct hr_error *error) {
-  struct service service = {.spec = spec, .requests = requests, .result = result};
+                              bool steps, struct hr_service_result *result, struct hr_error *error) {
+  struct service service = {.spec = spec, .requests = requests, .result = result, .steps = steps};
   bool is_complete = create_result(result, requests->count, spec->replicas) && create_replicas(&service);
   hr__stream_init(&service.stream, seed, HR__PURPOSE_ROUTER, 0, 0);
   if (is_complete) run(&service);

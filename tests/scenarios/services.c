@@ -28,7 +28,7 @@ static struct hr_service_result serve(const struct hr_service *service, int64_t 
   const struct hr_service_requests requests = {count, arrival_us, prompts, outputs};
   struct hr_service_result result;
   struct hr_error error;
-  CU_ASSERT_EQUAL_FATAL(hr_service_run(service, &requests, 1, &result, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_service_run(service, &requests, 1, false, &result, &error), HR_OK);
   return result;
 }
 
@@ -144,6 +144,74 @@ static void routers(void) {
   }
 }
 
+/* ---- Random worlds ---- */
+
+static uint32_t below(uint64_t *state, uint32_t n) {
+  *state = *state * 6364136223846793005u + 1442695040888963407u;
+  return (uint32_t)((*state >> 33) % n);
+}
+
+enum { MOST_REQUESTS = 30 };
+struct world {
+  struct hr_service service;
+  int64_t arrival_us[MOST_REQUESTS];
+  uint32_t prompts[MOST_REQUESTS], outputs[MOST_REQUESTS], count;
+};
+
+static void draw_world(uint64_t *state, struct world *world) {
+  struct hr_service *service = &world->service;
+  *service = service_of((enum hr_service_engine)below(state, HR_N_SERVICE_ENGINES));
+  service->router = (enum hr_service_router)below(state, HR_N_SERVICE_ROUTERS);
+  service->replicas = 1 + below(state, 3);
+  service->limits.max_sequences = 1 + below(state, 8);
+  service->limits.kv_blocks = 12 + below(state, 30);
+  service->limits.watermark = 0.05 * below(state, 3);
+  service->limits.chunk_tokens = 1 + below(state, 40);
+  if (service->engine == HR_SERVICE_ORCA) service->limits.kv_blocks = 25 * (1 + below(state, 4));
+  service->cost = (struct hr_service_cost){below(state, 50), below(state, 10), 1 + below(state, 5),
+                                           below(state, 2) * 333.3, below(state, 2)};
+  world->count = 1 + below(state, MOST_REQUESTS);
+  int64_t at_us = 0;
+  for (uint32_t i = 0; i < world->count; i++) {
+    world->arrival_us[i] = at_us += below(state, 2) * below(state, 600);
+    world->prompts[i] = 1 + below(state, 60);
+    world->outputs[i] = 1 + below(state, 50);
+  }
+}
+
+static bool same_results(const struct hr_service_result *a, const struct hr_service_result *b) {
+  const size_t n = a->count;
+  return a->iterations == b->iterations && a->recomputed_tokens == b->recomputed_tokens &&
+         memcmp(a->replica, b->replica, n * sizeof *a->replica) == 0 &&
+         memcmp(a->scheduled_us, b->scheduled_us, n * sizeof *a->scheduled_us) == 0 &&
+         memcmp(a->first_token_us, b->first_token_us, n * sizeof *a->first_token_us) == 0 &&
+         memcmp(a->end_us, b->end_us, n * sizeof *a->end_us) == 0 &&
+         memcmp(a->restarts, b->restarts, n * sizeof *a->restarts) == 0 && memcmp(a->state, b->state, n) == 0;
+}
+
+/* Iterations that are run at once give the same result as iterations one by one, and every request ends. (With
+   orca-splitwise, sequences can wait for each other for ever.) */
+static void skipping_equals_stepping(void) {
+  uint64_t state = 1;
+  uint32_t n_different = 0, n_unfinished = 0, n_worlds = test_argument(1, 10000);
+  for (uint32_t w = 0; w < n_worlds; w++) {
+    struct world world;
+    struct hr_service_result skipped, stepped;
+    struct hr_error error;
+    draw_world(&state, &world);
+    const struct hr_service_requests requests = {world.count, world.arrival_us, world.prompts, world.outputs};
+    CU_ASSERT_EQUAL_FATAL(hr_service_run(&world.service, &requests, 7, false, &skipped, &error), HR_OK);
+    CU_ASSERT_EQUAL_FATAL(hr_service_run(&world.service, &requests, 7, true, &stepped, &error), HR_OK);
+    n_different += !same_results(&skipped, &stepped);
+    for (uint32_t i = 0; i < world.count; i++)
+      n_unfinished += skipped.state[i] == HR_REQUEST_UNFINISHED && world.service.engine != HR_SERVICE_ORCA_SPLITWISE;
+    hr_service_result_finish(&skipped);
+    hr_service_result_finish(&stepped);
+  }
+  CU_ASSERT_EQUAL(n_different, 0);
+  CU_ASSERT_EQUAL(n_unfinished, 0);
+}
+
 /* ---- Request traces ---- */
 
 static void bad_requests(void) {
@@ -217,7 +285,7 @@ static void check(const struct reference *reference) {
   char *text;
   size_t size;
   CU_ASSERT_EQUAL_FATAL(hr_requests_read(trace, &requests, &error), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr_service_run(&service, &requests, 1, &result, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_service_run(&service, &requests, 1, false, &result, &error), HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr__decoded_file(file, 1 << 26, &text, &size, &error), HR_OK);
   CU_ASSERT_EQUAL(differing(reference, &result, text, size), 0);
   free(text);
@@ -273,4 +341,4 @@ static void splitwise(void) {
 }
 
 TEST_MAIN("inference services", TEST(one_request), TEST(two_requests), TEST(restarts), TEST(refused_requests),
-          TEST(routers), TEST(bad_requests), TEST(vidur), TEST(splitwise))
+          TEST(routers), TEST(skipping_equals_stepping), TEST(bad_requests), TEST(vidur), TEST(splitwise))

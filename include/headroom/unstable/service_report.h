@@ -20,7 +20,7 @@ struct hr_served {
 
 /* The figures of a service. Durations are in seconds; those of refused requests are left out. */
 struct hr_service_summary {
-  uint64_t offered, completed, refused;
+  uint64_t offered, completed, refused, unfinished;
   uint64_t attained; /* requests within the goals; refused ones are not */
   bool has_goals;
   struct hr_distribution ttft_s, tpot_s, e2e_s; /* tpot: of requests with more than one output token */

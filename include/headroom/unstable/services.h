@@ -99,7 +99,8 @@ struct hr_service_requests {
 /* What became of a request. The columns: enumerator, name in files. */
 #define HR_REQUEST_STATE_TABLE(X)                                                                                      \
   X(HR_REQUEST_COMPLETED, "completed")                                                                                 \
-  X(HR_REQUEST_REFUSED, "refused") /* it needs more memory, or a larger batch, than a replica has */
+  X(HR_REQUEST_REFUSED, "refused")       /* it needs more memory, or a larger batch, than a replica has */             \
+  X(HR_REQUEST_UNFINISHED, "unfinished") /* `orca-splitwise`: sequences wait for each other's memory */
 
 enum hr_request_state {
 #define HR_REQUEST_STATE_NAME(name, text) name,
@@ -107,7 +108,7 @@ enum hr_request_state {
 #undef HR_REQUEST_STATE_NAME
 };
 
-/* The result, by request. Times of refused requests are their arrival. */
+/* The result, by request. Times that did not come are HR_NEVER_US; those of refused requests are their arrival. */
 struct hr_service_result {
   uint32_t count;
   uint32_t *replica; /* HR_NONE: refused */
@@ -126,9 +127,11 @@ HR_API const char *hr_request_state_name(enum hr_request_state state);
 /* Returns why a request can never be served by a replica, in words; NULL: it can. */
 HR_API const char *hr_service_refusal(const struct hr_service *service, uint32_t prompt_tokens, uint32_t output_tokens);
 /* Serves requests with a fixed number of replicas that are ready at the first arrival. `seed` is that of random
-   routers. The caller finishes the result, also after an error. HR_NO_MEMORY is the only error. */
+   routers. `steps`: run each iteration on its own. Otherwise iterations that differ only in the context are run at
+   once, with the same result. The caller finishes the result, also after an error. HR_NO_MEMORY is the only error. */
 HR_API enum hr_status hr_service_run(const struct hr_service *service, const struct hr_service_requests *requests,
-                                     uint64_t seed, struct hr_service_result *result, struct hr_error *error);
+                                     uint64_t seed, bool steps, struct hr_service_result *result,
+                                     struct hr_error *error);
 /* Frees the columns of a result. */
 HR_API void hr_service_result_finish(struct hr_service_result *result);
 
