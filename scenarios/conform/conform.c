@@ -59,21 +59,23 @@ static bool keep_case(struct hr_conform_report *report, struct hr_conform_case *
   return true;
 }
 
-/* Runs a case with an id and a kind. */
+/* Runs a case with an id and a kind. `malformed` is what is wrong with it; NULL: nothing. */
 static enum hr_status run_named(const char *file, hr__conform_run_case *run, const cJSON *item, const char *id,
-                                const char *kind, struct hr_conform_report *report, struct hr_error *error) {
+                                const char *kind, const char *malformed, struct hr_conform_report *report,
+                                struct hr_error *error) {
   struct hr_arena arena = {0};
   struct hr_conform_case row = {.id = strdup(id), .kind = strdup(kind)};
   struct hr__verdict verdict = {.arena = &arena, .row = &row};
-  if (row.id && row.kind)
+  if (row.id && row.kind && !malformed)
     run(item, kind, &verdict);
   else
-    verdict.no_memory = true;
+    verdict.no_memory = !row.id || !row.kind;
+  if (!malformed) malformed = verdict.malformed;
+  if (malformed && !verdict.no_memory) hr__verdict_compare_text(&verdict, "case", NULL, malformed);
   if (verdict.release) verdict.release(verdict.released);
   hr__arena_finish(&arena);
-  if (!verdict.no_memory && !verdict.malformed && keep_case(report, &row)) return HR_OK;
+  if (!verdict.no_memory && keep_case(report, &row)) return HR_OK;
   free_case(&row);
-  if (verdict.malformed) return hr_fail(error, HR_BAD_INPUT, "%s: case '%s': %s", file, id, verdict.malformed);
   return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", file);
 }
 
@@ -84,10 +86,23 @@ static enum hr_status run_case(const char *file, hr__conform_run_case *run, cons
     return hr_fail(error, HR_BAD_INPUT, "%s: case %zu: expected an object with the texts \"id\" and \"kind\"", file,
                    position);
   bool has_input = cJSON_IsObject(hr__case_get(item, "input")) || cJSON_IsObject(hr__case_get(item, "cluster"));
-  if (!has_input || !cJSON_IsObject(hr__case_get(item, "expect")))
-    return hr_fail(error, HR_BAD_INPUT, "%s: case '%s': expected the objects \"input\" (or \"cluster\") and \"expect\"",
-                   file, id);
-  return run_named(file, run, item, id, kind, report, error);
+  bool is_whole = has_input && cJSON_IsObject(hr__case_get(item, "expect"));
+  const char *malformed = is_whole ? NULL : "expected the objects \"input\" (or \"cluster\") and \"expect\"";
+  return run_named(file, run, item, id, kind, malformed, report, error);
+}
+
+/* Gives the values of all lists an empty name, so that no reader of an object with named members that finds a list in
+   its place meets a value without a name. */
+static void name_values(cJSON *tree) {
+  static char empty[] = "";
+  cJSON *item;
+  cJSON_ArrayForEach(item, tree) {
+    if (!item->string) {
+      item->string = empty;
+      item->type |= cJSON_StringIsConst;
+    }
+    name_values(item);
+  }
 }
 
 /* Runs the lists of a group. Texts and other values that describe the file are skipped. */
@@ -102,7 +117,7 @@ static enum hr_status run_group(const char *file, hr__conform_run_case *run, con
       snprintf(kind, sizeof kind, "%s.%s", group->string, list->string);
       snprintf(id, sizeof id, "%s %zu %s", kind, ++position,
                hr__case_text(item, "name", hr__case_text(item, "case", "")));
-      enum hr_status status = run_named(file, run, item, id, kind, report, error);
+      enum hr_status status = run_named(file, run, item, id, kind, NULL, report, error);
       if (status != HR_OK) return status;
     }
   }
@@ -139,6 +154,7 @@ static enum hr_status run_file(const char *path, const struct runner *runner, st
                                struct hr_error *error) {
   struct hr__json_file file = {0};
   enum hr_status status = hr__json_file_read(path, &file, error);
+  name_values(file.tree);
   if (status == HR_OK)
     status = runner->grouped ? run_groups(path, runner->run, file.tree, report, error)
                              : run_list(path, runner->run, file.tree, report, error);

@@ -29,7 +29,7 @@ struct hr__verdict {
   struct hr_conform_case *row; /* collects the differences */
   bool no_memory;              /* memory was exhausted; the run ends with HR_NO_MEMORY */
   const char *malformed;       /* what is missing or wrong in the case, as text with static lifetime; NULL: nothing.
-                                  The run ends with HR_BAD_INPUT */
+                                  The case fails */
   void (*release)(
       void *data); /* called with `released` at the end of the case, before the arena is freed; NULL: none */
   void *released;
