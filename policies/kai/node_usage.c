@@ -201,13 +201,16 @@ static void enter(struct hr__kai_session *session, uint32_t pod, uint32_t node, 
     share(session, node, hr__kai_gpus_of(session, pod, 0)[i], state->status, mib);
 }
 
+/* A pod on a node that is not in the cluster counts for its job, but on no node. */
 void hr__kai_count_on(struct hr__kai_session *session, uint32_t pod, uint32_t node) {
+  if (node >= session->cluster->n_nodes) return;
   int entry = 0;
   while (entry < HR__KAI_ENTRIES - 1 && session->pods[pod].on_node[entry] >= 0) entry++;
   enter(session, pod, node, entry);
 }
 
 void hr__kai_count_moved(struct hr__kai_session *session, uint32_t pod, uint32_t node) {
+  if (node >= session->cluster->n_nodes) return;
   enter(session, pod, node, hr__kai_entry_on(session, pod, node));
 }
 

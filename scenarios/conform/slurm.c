@@ -110,9 +110,15 @@ static void insert_job(struct backfill_case *backfill, struct case_job job) {
   backfill->jobs[at] = job;
 }
 
+/* A number of jobs or nodes. */
+static uint32_t read_count(const cJSON *object, const char *name) {
+  int64_t count = hr__case_whole(object, name, 0);
+  return count < 0 ? 0 : count < 1000000 ? (uint32_t)count : 1000000;
+}
+
 static bool read_jobs(struct backfill_case *backfill, const cJSON *input) {
   const cJSON *list = hr__case_get(input, "jobs"), *same = hr__case_get(input, "identicalJobs"), *item;
-  uint32_t count = list ? (uint32_t)cJSON_GetArraySize(list) : (uint32_t)hr__case_whole(same, "count", 0);
+  uint32_t count = list ? (uint32_t)cJSON_GetArraySize(list) : read_count(same, "count");
   backfill->jobs = hr__verdict_alloc(backfill->verdict, count, sizeof *backfill->jobs);
   if (!backfill->jobs) return false;
   cJSON_ArrayForEach(item, list) insert_job(backfill, read_job(backfill, item, 0));
@@ -204,7 +210,7 @@ static void compare_property(struct backfill_case *backfill, const cJSON *expect
 static void conform_backfill(const cJSON *input, const cJSON *expect, struct hr__verdict *verdict) {
   struct backfill_case backfill = {.verdict = verdict};
   const cJSON *cluster = hr__case_get(input, "cluster");
-  backfill.n_nodes = (uint32_t)hr__case_whole(cluster, "nodes", 0);
+  backfill.n_nodes = read_count(cluster, "nodes");
   backfill.free_us = hr__verdict_alloc(verdict, backfill.n_nodes, sizeof *backfill.free_us);
   read_licenses(&backfill, cluster);
   if (!backfill.free_us || !read_jobs(&backfill, input) || !run_pass(&backfill, input)) return;
