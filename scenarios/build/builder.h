@@ -64,6 +64,10 @@ enum hr_status hr__check_slurm(struct hr__builder *builder, const cJSON *section
 enum hr_status hr__build_services(struct hr__builder *builder); /* must be called after the cluster is built */
 /* Frees what hr__build_services() has built. NULL is accepted. */
 void hr__services_destroy(struct hr_services *all);
+/* Checks the text of a scenario as hr_scenario_load() does. `path` is for messages. */
+enum hr_status hr__scenario_check(const char *path, const char *text, const char *const *overrides, size_t n_overrides,
+                                  struct hr_error *error);
+
 /* Frees what hr__build_systems() has built. NULL is accepted. */
 void hr__systems_destroy(struct hr_systems *all);
 /* Frees the members of `source`, not `source` itself. */

@@ -449,6 +449,20 @@ enum hr_status hr_scenario_load_with(const struct hr_catalog *built_in, const ch
   return status;
 }
 
+enum hr_status hr__scenario_check(const char *path, const char *text, const char *const *overrides, size_t n_overrides,
+                                  struct hr_error *error) {
+  struct hr__builder builder = {.source = {.path = path, .overrides = overrides, .n_overrides = n_overrides},
+                                .error = error};
+  enum hr_status status =
+      hr__json_file_copy(path, (const unsigned char *)text, strlen(text), &builder.source.file, error);
+  builder.scenario = status == HR_OK ? calloc(1, sizeof *builder.scenario) : NULL;
+  if (status == HR_OK) status = builder.scenario ? build(&builder) : hr__build_no_memory(&builder);
+  hr_catalog_destroy(builder.own_catalog);
+  hr__json_file_finish(&builder.source.file);
+  hr_scenario_destroy(builder.scenario);
+  return status;
+}
+
 void hr_scenario_destroy(struct hr_scenario *scenario) {
   if (!scenario) return;
   free(scenario->path);

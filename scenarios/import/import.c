@@ -4,6 +4,8 @@
 #include "scenarios/import/import.h"
 
 #include "base/output_file.h"
+#include "headroom/policies.h"
+#include "scenarios/build/builder.h"
 #include "scenarios/schema/keys.h"
 
 #include <stdlib.h>
@@ -17,11 +19,24 @@ const char *const hr_import_systems[] = {HR__IMPORT_SYSTEMS(NAME_OF) NULL};
 static hr__import_read *const readers[] = {HR__IMPORT_SYSTEMS(READ_OF)};
 #undef READ_OF
 
-static enum hr_status write_scenario(const char *path, const cJSON *root, struct hr_error *error) {
+/* Checks that the scenario can be loaded, so that it can be run at once. If the program has no policy for the system,
+   the other keys are checked. */
+static enum hr_status check_scenario(const char *path, const char *text, const char *system, struct hr_error *error) {
+  static const char *const without_policy[] = {"policy={\"name\":\"queue\"}"};
+  struct hr_error inner = {0};
+  const struct hr_policy_ops *const *policies = hr_policies();
+  while (*policies && strcmp((*policies)->name, system) != 0) policies++;
+  enum hr_status status = hr__scenario_check(path, text, without_policy, *policies ? 0 : 1, &inner);
+  if (status != HR_BAD_INPUT) return status == HR_OK ? HR_OK : hr_fail(error, status, "%s", inner.text);
+  return hr_fail(error, status, "this configuration gives a scenario that is not valid: %s", inner.text);
+}
+
+static enum hr_status write_scenario(const char *path, const char *system, const cJSON *root, struct hr_error *error) {
   char *text = hr__json_pretty(root);
   if (!text) return hr_fail(error, HR_NO_MEMORY, "import: out of memory");
   struct hr__output_file file;
-  enum hr_status status = hr__output_open(&file, path, error);
+  enum hr_status status = check_scenario(path, text, system, error);
+  if (status == HR_OK) status = hr__output_open(&file, path, error);
   if (status == HR_OK) {
     hr__output_write(&file, text, strlen(text));
     status = hr__output_commit(&file, error);
@@ -38,7 +53,7 @@ enum hr_status hr_import(const char *system, const char *const *files, size_t n_
   cJSON *root = cJSON_CreateObject();
   enum hr_status status =
       root ? readers[at](files, n_files, root, notes, error) : hr_fail(error, HR_NO_MEMORY, "import: out of memory");
-  if (status == HR_OK) status = write_scenario(output, root, error);
+  if (status == HR_OK) status = write_scenario(output, system, root, error);
   cJSON_Delete(root);
   return status;
 }

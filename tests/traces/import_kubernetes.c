@@ -261,13 +261,18 @@ static void bad_objects(void) {
    another Workload of the LocalQueue, or of the LocalQueue itself. */
 static void tenants_are_cluster_queues(void) {
   static const char *const tenants[] = {"cq-a", "cq-a", "cq-b", "c/default"};
+  static const char *const queues[] = {"a/default", "a/default", "b/default", "c/default"};
   struct hr_trace *trace =
       trace_of(KUBE_LIST(QUEUED("a", "1", ADMITTED("cq-a")) ",\n" QUEUED("a", "2", "") ",\n" QUEUED(
                    "b", "3", "") ",\n" QUEUED("c", "4", "") ",\n" LOCAL_QUEUE),
                NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT_EQUAL_FATAL(trace->n_jobs, 4);
-  for (uint32_t i = 0; i < 4; i++) CU_ASSERT_STRING_EQUAL(trace->tenants.text[trace->tenant[i]], tenants[i]);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace->queue);
+  for (uint32_t i = 0; i < 4; i++) {
+    CU_ASSERT_STRING_EQUAL(trace->tenants.text[trace->tenant[i]], tenants[i]);
+    CU_ASSERT_STRING_EQUAL(trace->queues.text[trace->queue[i]], queues[i]);
+  }
   CU_ASSERT(!has_note(&trace->notes, "unsupported kind"));
   hr_trace_destroy(trace);
 }

@@ -220,6 +220,7 @@ static enum hr_status add_job(struct joined *joined, const struct hr__kube_objec
   job.id = text_of(kube, object->name);
   job.tenant = text_of(kube, tenant_of(joined, object));
   job.user = text_of(kube, object->namespace_);
+  job.queue = text_of(kube, object->queue);
   job.submit_us = object->created_us;
   bool early = object->start_us < object->created_us;
   joined->n_early += early;
