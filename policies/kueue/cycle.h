@@ -448,6 +448,7 @@ struct hr__kueue_pending {
   struct hr__kueue_pending_queue *queues;
   struct hr__kueue_bucket *buckets;
   uint32_t n_buckets, buckets_capacity;
+  bool no_memory;                /* memory was exhausted: some workload is in no queue */
   struct hr__pair_map bucket_at; /* by queue and shape */
   uint8_t
       *place; /* by workload; enum hr__kueue_place, IN_HEAP in both halves of a bucket: see hr__kueue_pending_place */
@@ -475,6 +476,11 @@ bool hr__kueue_pending_add(struct hr__kueue_pending *self, uint32_t workload);
 void hr__kueue_pending_remove(struct hr__kueue_pending *self, uint32_t workload);
 /* Takes the head of the queue `id`; HR_NONE: the heap is empty. */
 uint32_t hr__kueue_pending_pop(struct hr__kueue_pending *self, uint32_t id);
+/* The head that hr__kueue_pending_pop would take; HR_NONE: none. */
+uint32_t hr__kueue_pending_head(const struct hr__kueue_pending *self, uint32_t id);
+/* Takes the head of a queue and parks it as inadmissible with all workloads of its shape, if it has a shape; else
+   leaves it. Returns whether it was parked. */
+bool hr__kueue_pending_park_head(struct hr__kueue_pending *self, uint32_t id);
 /* Queues a workload again after a cycle. `has_bookmark`: flavors are left to try. Returns whether it is queued now and
    was not before. */
 bool hr__kueue_pending_requeue(struct hr__kueue_pending *self, uint32_t workload, enum hr__kueue_requeue why,
@@ -484,6 +490,9 @@ bool hr__kueue_pending_requeue_as(struct hr__kueue_pending *self, uint32_t workl
                                   enum hr__kueue_requeue why);
 /* Restores the order of the heap of a queue after the usage of its local queues has changed. */
 void hr__kueue_pending_reorder(struct hr__kueue_pending *self, uint32_t queue);
+/* Capacity may be free in the tree of `queue`: workloads that are queued again from now on are not parked. The caller
+   calls hr__kueue_pending_return before the next cycle, unless all parked workloads would be parked again. */
+void hr__kueue_pending_freed(struct hr__kueue_pending *self, uint32_t queue);
 /* Returns the parked workloads of all queues of the tree of `queue` to their heaps, as capacity may be free. Returns
    their number. */
 uint32_t hr__kueue_pending_return(struct hr__kueue_pending *self, uint32_t queue);

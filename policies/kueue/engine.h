@@ -73,6 +73,15 @@ struct hr__kueue_destination {
   uint32_t local_queue, queue;
 };
 
+/* What the workloads of a queue with quota use, by priority and pair. With more priorities than that, the table is not
+   used. */
+enum { HR__KUEUE_MAX_PRIORITIES = 16 };
+struct hr__kueue_priorities {
+  uint32_t count; /* above the maximum: unknown */
+  int64_t priority[HR__KUEUE_MAX_PRIORITIES];
+  int64_t *amounts; /* [HR__KUEUE_MAX_PRIORITIES][n_pairs] */
+};
+
 /* A job that the next pass rejects. */
 struct hr__kueue_reject {
   uint32_t job;
@@ -135,6 +144,11 @@ struct hr__kueue_engine {
   struct hr__kueue_cycle cycle;
   struct hr__kueue_pending pending;
   uint32_t *heads;
+  uint32_t *root;                          /* by queue: root of its tree */
+  bool *is_freed;                          /* by node: quota of the tree of this root was freed */
+  bool some_freed;                         /* some entry is set */
+  bool evicting;                           /* the last cycle has evicted workloads */
+  struct hr__kueue_priorities *priorities; /* by queue */
   int64_t n_cycles;
   bool changed;    /* something changed since the last cycle */
   bool blocked;    /* an admission waits until all admitted jobs have started */
@@ -189,6 +203,18 @@ int64_t hr__kueue_next_sample(const struct hr__kueue_engine *self);
 static inline uint32_t hr__kueue_slot_of(const struct hr__kueue_engine *self, hr_job job) {
   return self->slot_of[job.id] - 1;
 }
+
+/* ---- Prospects (engine_prospects.c) -------------------------------------------------------------------- */
+
+/* Creates the tables. Returns false if memory is exhausted. */
+bool hr__kueue_prospects_create(struct hr__kueue_engine *self);
+/* Counts the usage of a workload that has got quota (sign 1), or that loses it (-1). */
+void hr__kueue_prospects_count(struct hr__kueue_engine *self, uint32_t slot, int sign);
+/* Whether it is certain that a cycle would find a queued workload inadmissible, and would hold no quota for it. */
+bool hr__kueue_is_hopeless(const struct hr__kueue_engine *self, uint32_t slot);
+/* Returns parked workloads to their queues where quota was freed, unless none of them can be admitted. Returns whether
+   some have returned. */
+bool hr__kueue_return_freed(struct hr__kueue_engine *self);
 
 /* ---- Pods (engine_pods.c) ------------------------------------------------------------------------------ */
 

@@ -335,13 +335,15 @@ bool hr__kueue_timer_set(struct hr__kueue_engine *self, uint32_t slot, int64_t a
 
 void hr__kueue_release(struct hr__kueue_engine *self, uint32_t slot) {
   struct hr__kueue_workload *workload = &self->world.workloads[slot];
+  hr__kueue_prospects_count(self, slot, -1);
   hr__kueue_unlist(&self->world, slot);
   workload->reserved = workload->admitted = workload->evicted = false;
   workload->reserved_us = HR__KUEUE_NO_TIME;
   workload->pod_sets[0].n_assigned = 0;
   workload->pod_sets[0].placement = NULL;
   self->world.queues[workload->queue].generation++;
-  hr__kueue_pending_return(&self->pending, workload->queue);
+  hr__kueue_pending_freed(&self->pending, workload->queue);
+  self->is_freed[self->root[workload->queue]] = self->some_freed = true;
   self->changed = true;
 }
 

@@ -19,6 +19,10 @@ enum { PARAM_PLACEMENT, PARAM_PREEMPTED, PARAM_GRACE, PARAM_AUTOSCALE, PARAM_IDL
 static const char *const placement_names[] = {"worst-fit", "best-fit", "first-fit", NULL};
 static const char *const preempted_names[] = {"requeue", "checkpoint", NULL};
 
+/* The least time from an eviction until the next one of the same workload. Kueue queues inadmissible workloads again in
+   batches of this period. */
+#define EVICTION_US HR_SECOND_US
+
 #define MAX_PARAM_S 31536000.0
 
 static const struct hr_param params[] = {
@@ -76,7 +80,8 @@ static bool allocate(struct hr__kueue_engine *self, const struct hr_policy_env *
   self->wanted = hr_arena_alloc(env->arena, ((size_t)hr_cluster_pools(env->cluster) + 1) * sizeof *self->wanted);
   self->heads = hr_arena_alloc(env->arena, ((size_t)self->world.tree.n_queues + 1) * sizeof *self->heads);
   self->timers.store = hr_tree_store_create(env->arena);
-  return self->slot_of && self->idle_us && self->wanted && self->heads && self->timers.store;
+  return self->slot_of && self->idle_us && self->wanted && self->heads && self->timers.store &&
+         hr__kueue_prospects_create(self);
 }
 
 static enum hr_status create(const struct hr_policy_env *env, void **state, struct hr_error *error) {
@@ -181,6 +186,7 @@ static void admit(struct hr__kueue_engine *self, const struct hr__kueue_entry *e
   struct hr__kueue_slot *at = &self->slots[slot];
   hr__kueue_pending_remove(&self->pending, slot);
   hr__kueue_give_quota(&self->world, slot, &entry->assignment, at->room);
+  hr__kueue_prospects_count(self, slot, 1);
   at->has_bookmarks = false;
   at->reason = HR__KUEUE_NO_REASON;
   charge(self, slot);
@@ -230,11 +236,16 @@ static void leave(struct hr__kueue_engine *self, uint32_t slot) {
         hr_moves_notice(self->moves, (hr_job){at->job}, self->world.now_us + self->grace_us, self->keeps_work);
 }
 
-/* Evicts a workload for another one. Returns whether it was not being evicted before. */
+/* Evicts a workload for another one. Evictions take no time here, so a workload that is evicted again at once would be
+   admitted and evicted for ever; it is queued again after the time that an eviction takes at least. Returns whether it
+   was not being evicted before. */
 static bool preempt(struct hr__kueue_engine *self, const struct hr__kueue_target *target) {
   uint32_t slot = target->workload;
   struct hr__kueue_slot *at = &self->slots[slot];
   if (at->phase == HR__KUEUE_LEAVING) return false;
+  int64_t last_us = at->history.preempted_us;
+  if (last_us != HR__KUEUE_NO_TIME && self->world.now_us - last_us < EVICTION_US)
+    hr__kueue_requeue_delay(&at->requeue, self->world.now_us + EVICTION_US, false);
   at->history.preempted_us = at->history.evicted_us = self->world.now_us;
   at->history.evicted_by_timeout = false;
   at->history.reclaimed_while_borrowing = target->cause == HR__KUEUE_RECLAIM_WHILE_BORROWING;
@@ -260,11 +271,25 @@ static void use_bookmarks(struct hr__kueue_engine *self, uint32_t slot) {
   workload->tried = at->has_bookmarks ? at->bookmarks : NULL;
 }
 
-static uint32_t take_heads(struct hr__kueue_engine *self) {
+/* Takes the heads of all queues. A head that is hopeless has its turn, but needs no entry: it is parked, or stays if
+   its queue is strict. Sets `*parked` if some head was parked. */
+static uint32_t take_heads(struct hr__kueue_engine *self, bool *parked) {
   uint32_t n = 0;
+  *parked = false;
   for (uint32_t queue = 0; queue < self->world.tree.n_queues; queue++) {
-    uint32_t head = self->world.queues[queue].inactive ? HR_NONE : hr__kueue_pending_pop(&self->pending, queue);
+    if (self->world.queues[queue].inactive) continue;
+    uint32_t head = hr__kueue_pending_head(&self->pending, queue);
     if (head == HR_NONE) continue;
+    if (hr__kueue_is_hopeless(self, head)) {
+      self->slots[head].reason = HR__KUEUE_WAITING_FOR_QUOTA;
+      self->slots[head].has_bookmarks = false;
+      if (hr__kueue_pending_park_head(&self->pending, queue)) {
+        *parked = true;
+        continue;
+      }
+      if (self->world.queues[queue].strict) continue;
+    }
+    hr__kueue_pending_pop(&self->pending, queue);
     use_bookmarks(self, head);
     self->heads[n++] = head;
   }
@@ -337,29 +362,35 @@ static enum cycle_effect carry_out(struct hr__kueue_engine *self) {
     enum cycle_effect own = requeue(self, entry);
     self->blocked |= entry->waits_for_pods_ready;
     for (uint32_t k = 0; entry->preempts && k < entry->n_targets && self->status == HR_OK; k++)
-      if (preempt(self, &self->cycle.targets[entry->first_target + k])) own = EFFECT_REAL;
+      if (preempt(self, &self->cycle.targets[entry->first_target + k])) {
+        own = EFFECT_REAL;
+        self->evicting = true;
+      }
     if (own > effect) effect = own;
   }
   return effect;
 }
 
-/* A StrictFIFO queue whose head fits nowhere tries its flavors for ever: after all flavors were tried without effect,
+/* After an eviction the preemptor has its turn before parked workloads return, as Kueue returns them with a delay. A
+   StrictFIFO queue whose head fits nowhere tries its flavors for ever: after all flavors were tried without effect,
    the cycles stop until the next event. */
 static void run_cycles(struct hr__kueue_engine *self) {
   uint32_t n_scans = 0;
   while (self->changed && self->status == HR_OK) {
+    bool parked;
     self->changed = false;
-    uint32_t n = take_heads(self);
-    if (!n) return;
-    self->n_cycles++;
+    if (self->some_freed && !self->evicting) hr__kueue_return_freed(self);
+    self->evicting = false;
+    uint32_t n = take_heads(self, &parked);
+    if (n) self->n_cycles++;
     self->cycle.not_all_ready = blocks_admission(self) && self->n_held > 0;
-    if (!hr__kueue_cycle_run(&self->cycle, self->heads, n)) {
-      self->status = HR_NO_MEMORY;
-      return;
-    }
-    enum cycle_effect effect = carry_out(self);
+    if (!hr__kueue_cycle_run(&self->cycle, self->heads, n)) self->status = HR_NO_MEMORY;
+    enum cycle_effect effect = n && self->status == HR_OK ? carry_out(self) : EFFECT_NONE;
+    if (parked) effect = EFFECT_REAL;
     n_scans = effect == EFFECT_SCAN ? n_scans + 1 : 0;
-    self->changed = effect == EFFECT_REAL || (effect == EFFECT_SCAN && n_scans <= self->world.n_flavors + 1);
+    self->changed |=
+        effect == EFFECT_REAL || self->some_freed || (effect == EFFECT_SCAN && n_scans <= self->world.n_flavors + 1);
+    if (self->pending.no_memory) self->status = HR_NO_MEMORY;
   }
 }
 

@@ -221,7 +221,10 @@ static bool join(struct hr__kueue_pending *self, uint32_t bucket, uint8_t half, 
   struct hr__kueue_pending_heap *heap = &self->buckets[bucket].half[half];
   if (heap->count == heap->capacity) {
     uint32_t *grown = hr_arena_grown(self->arena, heap->items, &heap->capacity, sizeof *heap->items);
-    if (!grown) return false;
+    if (!grown) {
+      self->no_memory = true;
+      return false;
+    }
     heap->items = grown;
   }
   heap->items[heap->count] = workload;
@@ -327,27 +330,34 @@ static uint32_t shape_of(const struct hr__kueue_pending *self, uint32_t workload
   return self->shape[workload];
 }
 
-/* The bucket of a workload. HR_NONE: memory is exhausted. */
-static uint32_t bucket_of(struct hr__kueue_pending *self, uint32_t workload) {
-  uint32_t queue = self->world->workloads[workload].queue;
-  struct hr__pair pair = {queue, shape_of(self, workload)};
-  uint32_t id = hr__pair_map_find(&self->bucket_at, pair);
-  if (id != HR_NONE) return id;
+/* Adds a bucket. HR_NONE: memory is exhausted. */
+static uint32_t add_bucket(struct hr__kueue_pending *self, struct hr__pair pair) {
   if (self->n_buckets == self->buckets_capacity) {
     struct hr__kueue_bucket *grown =
         hr_arena_grown(self->arena, self->buckets, &self->buckets_capacity, sizeof *self->buckets);
     if (!grown) return HR_NONE;
     self->buckets = grown;
   }
-  struct hr__kueue_pending_queue *at = &self->queues[queue];
+  struct hr__kueue_pending_queue *at = &self->queues[pair.a];
   if (at->n_known == at->capacity) { /* the heap has room for all buckets of the queue */
     uint32_t *grown = hr_arena_grown(self->arena, at->heap, &at->capacity, sizeof *at->heap);
     if (!grown) return HR_NONE;
     at->heap = grown;
   }
   at->n_known++;
-  self->buckets[self->n_buckets] = (struct hr__kueue_bucket){.queue = queue, .shape = (uint32_t)pair.b, .at = HR_NONE};
+  self->buckets[self->n_buckets] =
+      (struct hr__kueue_bucket){.queue = (uint32_t)pair.a, .shape = (uint32_t)pair.b, .at = HR_NONE};
   return hr__pair_map_add(&self->bucket_at, self->arena, pair, self->n_buckets) ? self->n_buckets++ : HR_NONE;
+}
+
+/* The bucket of a workload. HR_NONE: memory is exhausted. */
+static uint32_t bucket_of(struct hr__kueue_pending *self, uint32_t workload) {
+  uint32_t queue = self->world->workloads[workload].queue;
+  struct hr__pair pair = {queue, shape_of(self, workload)};
+  uint32_t id = hr__pair_map_find(&self->bucket_at, pair);
+  if (id == HR_NONE) id = add_bucket(self, pair);
+  if (id == HR_NONE) self->no_memory = true;
+  return id;
 }
 
 /* ---- Places ---- */
@@ -456,6 +466,11 @@ uint32_t hr__kueue_pending_pop(struct hr__kueue_pending *self, uint32_t id) {
   return head;
 }
 
+uint32_t hr__kueue_pending_head(const struct hr__kueue_pending *self, uint32_t id) {
+  const struct hr__kueue_pending_queue *queue = &self->queues[id];
+  return queue->n_buckets ? active_of(self, queue->heap[0])->items[0] : HR_NONE;
+}
+
 void hr__kueue_pending_reorder(struct hr__kueue_pending *self, uint32_t id) {
   struct hr__kueue_pending_queue *queue = &self->queues[id];
   for (uint32_t i = 0; i < self->n_buckets; i++)
@@ -502,6 +517,22 @@ bool hr__kueue_pending_requeue(struct hr__kueue_pending *self, uint32_t workload
     at_once |= why == HR__KUEUE_REQUEUE_FAILED_AFTER_NOMINATION || why == HR__KUEUE_REQUEUE_PENDING_PREEMPTION ||
                why == HR__KUEUE_REQUEUE_PENDING_MIGRATION || why == HR__KUEUE_REQUEUE_PREEMPTION_FAILED;
   return hr__kueue_pending_requeue_as(self, workload, at_once, why);
+}
+
+bool hr__kueue_pending_park_head(struct hr__kueue_pending *self, uint32_t id) {
+  struct hr__kueue_pending_queue *queue = &self->queues[id];
+  uint32_t top = queue->heap[0], count = active_of(self, top)->count;
+  if (self->buckets[top].shape == HR_NONE) return false;
+  queue->cycle++;
+  queue->n_heap -= count;
+  queue->n_parked += count;
+  return merge_halves(self, top, false);
+}
+
+void hr__kueue_pending_freed(struct hr__kueue_pending *self, uint32_t queue) {
+  uint32_t root = hr__kueue_root(&self->world->tree, queue);
+  for (uint32_t i = 0; i < self->world->tree.n_queues; i++)
+    if (hr__kueue_root(&self->world->tree, i) == root) self->queues[i].freed_cycle = self->queues[i].cycle;
 }
 
 static uint32_t return_parked(struct hr__kueue_pending *self, uint32_t id) {
