@@ -79,6 +79,14 @@ case_priority_within_a_queue() {
   starts 0 0 100
 }
 
+# The third job is first in its queue, but does not fit. The fourth one gets its quota back from the second one, and must
+# get its turn before the third one is first again and the second one takes the quota again, which would never end.
+case_preemptor_has_its_turn() {
+  jobs 0,100,16,c,0 0,50,16,q,0 1,5,24,x,1 1,10,8,x,0
+  world 4 "$(queue c 16), $(queue q 8), $(queue x 8 '"preemption": {"reclaim_within_cohort": "Any"},')"
+  starts 0 11 100 1
+}
+
 case_strategies() {
   jobs 0,100,8,a,0 1,100,16,a,0 2,100,8,a,0
   world 2 "$(queue a 16 '"queueing_strategy": "StrictFIFO",')"
