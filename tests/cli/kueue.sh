@@ -28,7 +28,7 @@ jobs() {
   { echo submit_s,duration_s,gpus,queue,priority; printf '%s\n' "$@"; } >t.csv
 }
 
-# starts TIME...: runs the world; the last starts of the jobs are these, "-" if a job does not run.
+# starts TIME...: runs the world; the first starts of the jobs are these, "-" if a job does not run.
 starts() {
   try 0 run k.json --trace t.csv --check --quiet --jobs jobs.csv
   local found
@@ -84,7 +84,8 @@ case_priority_within_a_queue() {
 case_preemptor_has_its_turn() {
   jobs 0,100,16,c,0 0,50,16,q,0 1,5,24,x,1 1,10,8,x,0
   world 4 "$(queue c 16), $(queue q 8), $(queue x 8 '"preemption": {"reclaim_within_cohort": "Any"},')"
-  starts 0 11 100 1
+  starts 0 0 100 1
+  ends 100 61 105 11
 }
 
 case_strategies() {
