@@ -121,13 +121,16 @@ static bool make_space(struct hr__slurm_run *run, uint32_t n) {
   return true;
 }
 
-/* Lists at most `n` jobs to test: those that nothing but resources keeps waiting. Returns how many entries of the queue
-   were examined. */
+/* Lists at most `n` jobs that nothing but resources keeps waiting. With preemption the others before them are listed,
+   too, because a job that is stopped no longer counts for limits. Returns how many entries of the queue were
+   examined. */
 static uint32_t list_queue(struct hr__slurm_run *run, uint32_t n) {
   uint32_t at = 0, i = 0;
-  for (; at < run->waiting.count && i < n; at++) {
+  for (uint32_t n_free = 0; at < run->waiting.count && n_free < n; at++) {
     const struct hr__slurm_entry *entry = hr__slurm_waiting_at(&run->waiting, at);
-    if (hr__slurm_hold(run, entry->job, run->view->now_us)) continue;
+    bool is_held = hr__slurm_hold(run, entry->job, run->view->now_us) != NULL;
+    n_free += !is_held;
+    if (is_held && !run->preemption.is_on) continue;
     const struct hr__slurm_kind *kind = kind_of(run, entry->job);
     run->queue[i++] = (struct hr__slurm_queued){.job = entry->job,
                                                 .priority = (uint32_t)entry->key,
@@ -170,7 +173,7 @@ void hr__slurm_run_backfill(struct hr__slurm_run *run) {
                                               .may_be_tested = run->config ? may_be_tested : NULL,
                                               .self = run};
   uint32_t n = run->waiting.count < run->limits.max_job_test ? run->waiting.count : run->limits.max_job_test;
-  if (!make_space(run, n)) {
+  if (!make_space(run, run->preemption.is_on ? run->waiting.count : n)) {
     run->status = HR_NO_MEMORY;
     return;
   }

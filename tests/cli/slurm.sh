@@ -50,6 +50,51 @@ json() {
     fail "$1 is not $2"
 }
 
+# Jobs 1 and 2 of QOS low run on both nodes until job 4 of QOS high stops them at 100 s. They may start again from 221 s
+# on, and do when job 4 ends at 400 s: one of them behind job 5, whose partition has a higher tier. Job 3 waits for the
+# limit of two jobs per user. Job 6 must avoid node 1, which is reserved from 5000 s on for the user of job 7. Jobs 8 and
+# 9 name a partition and a QOS that do not exist.
+case_section() {
+  cat >s.json <<'JSON'
+{"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 8}]},
+ "policy": {"name": "slurm", "priority": "multifactor"},
+ "slurm": {"priority": {"weight_qos": 1000, "weight_age": 10}, "preempt_type": "qos", "preempt_mode": "requeue",
+  "partitions": [{"name": "gpu", "default": true}, {"name": "hi", "priority_tier": 2, "nodes": ["p:0-0"]}],
+  "qos": [{"name": "low", "limits": {"max_jobs_per_user": 2}}, {"name": "high", "priority": 10, "preempt": ["low"]}],
+  "reservations": [{"name": "r", "start_s": 5000, "duration_s": 1000, "nodes": ["p:1-1"], "users": ["x"]}]}}
+JSON
+  cat >t.csv <<'CSV'
+job_id,submit_s,duration_s,gpus,user,tenant,qos,queue,limit_s
+1,0,1000,8,u,a,low,,2000
+2,0,1000,8,u,a,low,,2000
+3,10,500,8,u,a,low,,2000
+4,100,300,16,v,a,high,,400
+5,200,100,8,w,b,low,hi,200
+6,4000,600,8,w,b,low,gpu,1500
+7,4000,600,8,x,b,low,gpu,1500
+8,4000,600,8,x,b,low,none,1500
+9,4000,600,8,x,b,none,gpu,1500
+CSV
+  try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
+  cut -d, -f1,3,4,8,15 jobs.csv >actual
+  cat >expected <<'CSV'
+job_id,start_s,end_s,state,placement
+1,0,1400,completed,1:8
+2,0,1500,completed,0:8
+3,1400,1900,completed,1:8
+4,100,400,completed,0:8|1:8
+5,400,500,completed,0:8
+6,4000,4600,completed,0:8
+7,4000,4600,completed,1:8
+8,,,rejected,
+9,,,rejected,
+CSV
+  diff expected actual || fail "other decisions"
+  sed 's/"multifactor"},/"multifactor"}}/; /"slurm": {/,$d' s.json >bare.json
+  try 2 run bare.json --trace t.csv
+  says stderr "priority=multifactor needs the section 'slurm'"
+}
+
 case_import() {
   cat >slurm.conf <<'CONF'
 # a comment

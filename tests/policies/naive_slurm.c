@@ -242,6 +242,7 @@ static int64_t find_start(const struct pass *pass, const struct hr__slurm_queued
   int64_t from_us = pass->now_us;
   for (;;) {
     int64_t later_us = HR_NEVER_US, start_us = 0;
+    line->from_us = from_us;
     bool licensed = usable_nodes(line, job, from_us, from_us + job->limit_us, &later_us);
     bool found = licensed && count_of(line->set, line->n_words) >= job->min_nodes &&
                  pass->selector->find(pass->selector->self, job->job, pass->now_us, line->set, &start_us);

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The policy `slurm` and a slow model make the same decisions in small random worlds: partitions that share nodes, with
+ * tiers and time limits; QOS with priorities and limits; multifactor priorities with fair tree and decay; preemption by
+ * QOS and by partition. Limits are never exceeded.
+ */
+
+#include "harness.h"
+#include "headroom/policies.h"
+#include "headroom/sim.h"
+#include "headroom/unstable/slurm_config.h"
+#include "headroom/unstable/systems.h"
+#include "naive_slurm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORLDS = 10000, SEED = 20261127, END_S = 4000 };
+
+static const char *const names[NAIVE_NAMES] = {"n0", "n1", "n2", "n3", "n4", "n5"};
+
+/* A world, its configuration in both forms, and the events of the product. */
+struct slurm_world {
+  uint32_t number;
+  uint64_t draw;
+  struct naive_run naive;
+  struct hr_slurm_config config;
+  struct hr_slurm_partition parts[NAIVE_NAMES];
+  struct hr_slurm_node_range ranges[NAIVE_NAMES];
+  struct hr_slurm_qos qos[NAIVE_NAMES];
+  struct hr_slurm_name preempts[NAIVE_NAMES][NAIVE_NAMES];
+  struct hr_slurm_assoc assocs[2 * NAIVE_NAMES];
+  char texts[NAIVE_NAMES][4];
+  int64_t submit_us[NAIVE_JOBS], work_us[NAIVE_JOBS], limit_us[NAIVE_JOBS];
+  uint32_t gpus[NAIVE_JOBS], tasks[NAIVE_JOBS], tenant[NAIVE_JOBS], user[NAIVE_JOBS], queue[NAIVE_JOBS];
+  uint32_t qos_of[NAIVE_JOBS];
+  struct naive_event events[NAIVE_EVENTS];
+  uint32_t n_events;
+};
+
+static uint32_t below(struct slurm_world *world, uint32_t bound) {
+  return hr_random_below(SEED, world->number, world->draw++, bound);
+}
+
+/* ---- The world -------------------------------------------------------------------------------------- */
+
+static void make_partitions(struct slurm_world *world) {
+  struct naive_run *naive = &world->naive;
+  naive->n_parts = 1 + below(world, 3);
+  for (uint32_t p = 0; p < naive->n_parts; p++) {
+    uint32_t first = below(world, naive->n_nodes), count = 1 + below(world, naive->n_nodes - first);
+    if (p == 0 && below(world, 2)) {
+      first = 0;
+      count = naive->n_nodes;
+    }
+    naive->parts[p] = (struct naive_part){.nodes = ((UINT64_C(1) << count) - 1) << first,
+                                          .tier = 1 + below(world, 2),
+                                          .factor = below(world, 4),
+                                          .max_time_s = below(world, 3) ? INT64_MAX : 300,
+                                          .is_down = p > 0 && below(world, 8) == 0};
+    world->ranges[p] = (struct hr_slurm_node_range){.pool = 0, .first = first, .count = count};
+    world->parts[p] = (struct hr_slurm_partition){
+        .name = world->texts[p],
+        .nodes = &world->ranges[p],
+        .n_nodes = 1,
+        .is_default = p == 0,
+        .priority_tier = naive->parts[p].tier,
+        .priority_job_factor = naive->parts[p].factor,
+        .max_time_us = naive->parts[p].max_time_s == INT64_MAX ? HR_UNKNOWN_US : 300 * HR_SECOND_US,
+        .default_time_us = HR_UNKNOWN_US,
+        .max_nodes = -1,
+        .state = naive->parts[p].is_down ? HR_SLURM_DOWN : HR_SLURM_UP,
+        .qos_index = HR_NONE};
+  }
+}
+
+static struct hr_slurm_limits no_limits(void) {
+  static const struct hr_slurm_tres none = {-1, -1, -1, -1};
+  return (struct hr_slurm_limits){none, none, none, none, none, -1, -1, -1, -1, -1, -1, HR_UNKNOWN_US};
+}
+
+static void make_qos(struct slurm_world *world) {
+  struct naive_run *naive = &world->naive;
+  naive->n_qos = 1 + below(world, 3);
+  for (uint32_t q = 0; q < naive->n_qos; q++) {
+    bool is_limited = below(world, 3) == 0;
+    struct naive_qos *of_naive = &naive->qos[q];
+    *of_naive = (struct naive_qos){.priority = below(world, 5),
+                                   .grp_jobs = is_limited && below(world, 2) ? (int64_t)below(world, 4) : -1,
+                                   .grp_gpus = is_limited && below(world, 2) ? (int64_t)below(world, 12) : -1,
+                                   .user_jobs = is_limited && below(world, 2) ? (int64_t)below(world, 3) : -1,
+                                   .user_gpus = is_limited && below(world, 2) ? (int64_t)below(world, 8) : -1};
+    struct hr_slurm_qos *qos = &world->qos[q];
+    *qos = (struct hr_slurm_qos){.name = world->texts[q],
+                                 .priority = of_naive->priority,
+                                 .preempt = world->preempts[q],
+                                 .exempt_us = HR_UNKNOWN_US,
+                                 .usage_factor = 1,
+                                 .limits = no_limits()};
+    qos->limits.grp_jobs = of_naive->grp_jobs;
+    qos->limits.grp_tres.gpu = of_naive->grp_gpus;
+    qos->limits.max_jobs_per_user = of_naive->user_jobs;
+    qos->limits.max_tres_per_user.gpu = of_naive->user_gpus;
+    for (uint32_t other = 0; other < q; other++) {
+      if (below(world, 3) == 0) continue;
+      of_naive->preempts |= UINT32_C(1) << other;
+      qos->preempt[qos->n_preempt++].text = world->texts[other];
+    }
+  }
+}
+
+static void add_assoc(struct slurm_world *world, uint32_t account, uint32_t user, uint32_t shares) {
+  world->assocs[world->config.n_associations++] =
+      (struct hr_slurm_assoc){.account = world->texts[account],
+                              .user = user == HR_NONE ? NULL : world->texts[user],
+                              .above = user == HR_NONE ? HR_NONE : account,
+                              .fairshare = shares,
+                              .default_qos_index = HR_NONE,
+                              .limits = no_limits()};
+}
+
+static void make_accounts(struct slurm_world *world) {
+  struct naive_run *naive = &world->naive;
+  naive->n_accounts = 1 + below(world, 2);
+  naive->n_users = naive->n_accounts + below(world, 3);
+  for (uint32_t a = 0; a < naive->n_accounts; a++) {
+    uint32_t shares = below(world, 4);
+    naive->account_shares[a] = shares;
+    add_assoc(world, a, HR_NONE, shares);
+  }
+  for (uint32_t u = 0; u < naive->n_users; u++) {
+    uint32_t shares = below(world, 4);
+    naive->user_account[u] = u < naive->n_accounts ? u : below(world, naive->n_accounts);
+    naive->user_shares[u] = shares;
+    add_assoc(world, naive->user_account[u], u, shares);
+  }
+}
+
+static void make_settings(struct slurm_world *world) {
+  struct naive_run *naive = &world->naive;
+  naive->is_multifactor = below(world, 3) > 0;
+  naive->weight_age = below(world, 2) * 100000;
+  naive->weight_fairshare = below(world, 2) * 10000;
+  naive->weight_size = below(world, 2) * 500;
+  naive->weight_partition = below(world, 2) * 300;
+  naive->weight_qos = below(world, 2) * 2000;
+  naive->half_life_s = 500 + below(world, 5000);
+  naive->period_s = 20 + below(world, 200);
+  naive->preempts = below(world, 4) > 0;
+  naive->preempts_by_qos = below(world, 2) == 0;
+  naive->cancels = below(world, 2) == 0;
+  naive->youngest_first = below(world, 3) == 0;
+  naive->exempt_s = below(world, 2) ? 0 : 100;
+  struct hr_slurm_config *config = &world->config;
+  config->priority = (struct hr_slurm_priority_config){.weight_age = naive->weight_age,
+                                                       .weight_fairshare = naive->weight_fairshare,
+                                                       .weight_job_size = naive->weight_size,
+                                                       .weight_partition = naive->weight_partition,
+                                                       .weight_qos = naive->weight_qos,
+                                                       .max_age_us = 604800 * HR_SECOND_US,
+                                                       .calc_period_us = naive->period_s * HR_SECOND_US,
+                                                       .decay_half_life_us = (int64_t)naive->half_life_s * HR_SECOND_US,
+                                                       .dampening = 1};
+  config->preempt_type = !naive->preempts         ? HR_SLURM_PREEMPT_NONE
+                         : naive->preempts_by_qos ? HR_SLURM_PREEMPT_QOS
+                                                  : HR_SLURM_PREEMPT_PARTITION_PRIO;
+  config->preempt_mode = naive->cancels ? HR_SLURM_PREEMPT_CANCEL : HR_SLURM_PREEMPT_REQUEUE;
+  config->preempt_exempt_us = naive->exempt_s ? naive->exempt_s * HR_SECOND_US : HR_UNKNOWN_US;
+  config->preempt_youngest_first = naive->youngest_first;
+  config->cpus_per_gpu = 1;
+  config->partitions = world->parts;
+  config->n_partitions = naive->n_parts;
+  config->qos = world->qos;
+  config->n_qos = naive->n_qos;
+  config->associations = world->assocs;
+}
+
+static void make_jobs(struct slurm_world *world) {
+  struct naive_run *naive = &world->naive;
+  naive->n_jobs = 1 + below(world, NAIVE_JOBS);
+  int64_t submit_s = 0;
+  for (uint32_t i = 0; i < naive->n_jobs; i++) {
+    struct naive_job *job = &naive->jobs[i];
+    if (i) submit_s += below(world, 3) ? below(world, 40) : 0;
+    uint32_t nodes = below(world, 3) ? 1 : 1 + below(world, naive->n_nodes),
+             each = 1 + below(world, naive->gpus_per_node);
+    int64_t work_s = 1 + below(world, 400);
+    *job = (struct naive_job){.submit_s = submit_s,
+                              .work_s = work_s,
+                              .limit_s = work_s + below(world, 200),
+                              .gpus = nodes * each,
+                              .nodes = nodes,
+                              .part = below(world, naive->n_parts),
+                              .qos = below(world, naive->n_qos),
+                              .user = below(world, naive->n_users),
+                              .shape = {nodes, each, each}};
+    world->submit_us[i] = job->submit_s * HR_SECOND_US;
+    world->work_us[i] = job->work_s * HR_SECOND_US;
+    world->limit_us[i] = job->limit_s * HR_SECOND_US;
+    world->gpus[i] = job->gpus;
+    world->tasks[i] = nodes;
+    world->tenant[i] = naive->user_account[job->user];
+    world->user[i] = job->user;
+    world->queue[i] = job->part;
+    world->qos_of[i] = job->qos;
+  }
+}
+
+static void make_world(struct slurm_world *world) {
+  struct naive_run *naive = &world->naive;
+  for (uint32_t i = 0; i < NAIVE_NAMES; i++) memcpy(world->texts[i], names[i], 3);
+  naive->n_nodes = 1 + below(world, 5);
+  naive->gpus_per_node = 1 + below(world, 4);
+  for (uint32_t n = 0; n < naive->n_nodes; n++) naive->gpus[n] = naive->gpus_per_node;
+  make_partitions(world);
+  make_qos(world);
+  make_accounts(world);
+  make_settings(world);
+  make_jobs(world);
+}
+
+/* ---- The product ------------------------------------------------------------------------------------ */
+
+static void record(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct slurm_world *world = self;
+  (void)view;
+  if ((event->kind != HR_EVENT_START && event->kind != HR_EVENT_PREEMPT && event->kind != HR_EVENT_INTERRUPT) ||
+      world->n_events == NAIVE_EVENTS)
+    return;
+  uint64_t nodes = 0;
+  for (uint32_t i = 0; event->kind == HR_EVENT_START && i < event->placement->n_slices; i++)
+    nodes |= UINT64_C(1) << event->placement->slices[i].node.id;
+  world->events[world->n_events++] = (struct naive_event){
+      event->at_us / HR_SECOND_US, event->kind == HR_EVENT_START ? 's' : 'p', event->job.id, nodes};
+}
+
+static bool run_product(struct slurm_world *world) {
+  static char pool_name[] = "p", gpu[] = "G";
+  const struct naive_run *naive = &world->naive;
+  struct hr_trace trace = {.source = "world",
+                           .format = "memory",
+                           .n_jobs = naive->n_jobs,
+                           .submit_us = world->submit_us,
+                           .work_us = world->work_us,
+                           .limit_us = world->limit_us,
+                           .gpus = world->gpus,
+                           .tasks = world->tasks,
+                           .tenant = world->tenant,
+                           .user = world->user,
+                           .queue = world->queue,
+                           .qos = world->qos_of,
+                           .tenants = {NAIVE_NAMES, names},
+                           .users = {NAIVE_NAMES, names},
+                           .queues = {NAIVE_NAMES, names},
+                           .qos_names = {NAIVE_NAMES, names}};
+  struct hr_pool_spec pool = {
+      .name = pool_name, .gpu = gpu, .nodes = naive->n_nodes, .gpus_per_node = naive->gpus_per_node};
+  pool.market.to_us = HR_NEVER_US;
+  const struct hr_cluster_spec cluster = {.pools = &pool, .n_pools = 1};
+  const struct hr_systems systems = {.slurm = &world->config};
+  const struct hr_observer observer = {.self = world, .on_event = record};
+  struct hr_policy_choice choice;
+  struct hr_error error;
+  struct hr_result *result = NULL;
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, "slurm", &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(
+      hr_policy_choice_set(&choice, "priority", naive->is_multifactor ? "multifactor" : "basic", &error), HR_OK);
+  const struct hr_run_config config = {.trace = &trace,
+                                       .cluster = &cluster,
+                                       .policy = choice.ops,
+                                       .params = choice.params,
+                                       .seed = 1,
+                                       .horizon_us = END_S * HR_SECOND_US,
+                                       .check = true,
+                                       .observers = &observer,
+                                       .n_observers = 1,
+                                       .systems = &systems};
+  bool done = hr_sim_run(&config, &result, &error) == HR_OK;
+  if (!done) printf("world %u: %s\n", world->number, error.text);
+  hr_result_destroy(result);
+  hr_policy_choice_finish(&choice);
+  return done;
+}
+
+/* ---- Comparison ------------------------------------------------------------------------------------- */
+
+static bool same_events(const struct slurm_world *world) {
+  const struct naive_run *naive = &world->naive;
+  uint32_t n = world->n_events < naive->n_events ? world->n_events : naive->n_events;
+  for (uint32_t i = 0; i < n; i++) {
+    const struct naive_event *a = &world->events[i], *b = &naive->events[i];
+    if (a->at_s == b->at_s && a->kind == b->kind && a->job == b->job && a->nodes == b->nodes) continue;
+    printf("world %u: event %u: %c %u at %lld s on %llx, naive %c %u at %lld s on %llx\n", world->number, i, a->kind,
+           a->job, (long long)a->at_s, (unsigned long long)a->nodes, b->kind, b->job, (long long)b->at_s,
+           (unsigned long long)b->nodes);
+    return false;
+  }
+  if (world->n_events != naive->n_events)
+    printf("world %u: %u events, naive %u\n", world->number, world->n_events, naive->n_events);
+  return world->n_events == naive->n_events;
+}
+
+static void equal_decisions_in_random_worlds(void) {
+  struct slurm_world *world = malloc(sizeof *world);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(world);
+  uint32_t n_worlds = test_argument(1, WORLDS), n_different = 0, n_started = 0, n_preempted = 0;
+  for (uint32_t number = 0; number < n_worlds && n_different < 5; number++) {
+    memset(world, 0, sizeof *world);
+    world->number = number;
+    make_world(world);
+    bool done = run_product(world);
+    naive_slurm_run(&world->naive, END_S);
+    n_different += !done || !same_events(world);
+    for (uint32_t i = 0; i < world->n_events; i++) {
+      n_started += world->events[i].kind == 's';
+      n_preempted += world->events[i].kind == 'p';
+    }
+  }
+  printf("%u starts, %u preemptions\n", n_started, n_preempted);
+  CU_ASSERT_EQUAL(n_different, 0);
+  CU_ASSERT(n_started > 3 * n_worlds && n_preempted * 20 > n_worlds);
+  free(world);
+}
+
+TEST_MAIN("decisions of the model of Slurm", TEST(equal_decisions_in_random_worlds))
