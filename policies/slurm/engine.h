@@ -54,7 +54,6 @@ struct hr__slurm_job {
   double usage_per_s; /* while it runs */
   uint32_t kind, qos; /* qos HR_NONE: none */
   uint32_t assoc;     /* its user in the tree of associations */
-  uint32_t priority;
 };
 
 struct hr__slurm_part {
@@ -129,7 +128,10 @@ struct hr__slurm_run {
   const struct hr_param_value *params;
   uint32_t n_pools;
   struct hr__slurm_nodes nodes;
-  struct hr__slurm_job *jobs; /* by job */
+  struct hr__slurm_job *jobs;          /* by job */
+  uint32_t *priorities;                /* by job */
+  uint32_t first_waiting, end_waiting; /* all waiting jobs are from the first to before the end */
+  uint64_t n_gpus;                     /* of all nodes */
   struct hr__slurm_waiting waiting;
   struct hr__slurm_entry *waiting_scratch; /* [scratch_capacity] */
   uint32_t scratch_capacity;

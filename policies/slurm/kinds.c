@@ -30,6 +30,7 @@ bool hr__slurm_create_nodes(struct hr__slurm_run *run) {
   for (uint32_t p = 0; p < run->n_pools; p++)
     for (uint32_t n = 0; n < pool_spec(run, p)->nodes; n++)
       gpus[first_node(run, p) + n] = pool_spec(run, p)->gpus_per_node;
+  for (uint32_t n = 0; n < n_nodes; n++) run->n_gpus += gpus[n];
   if (!hr__slurm_nodes_create(&run->nodes, run->arena, gpus, n_nodes, run->trace->origin_us)) return false;
   size_t set_bytes = (n_words + 1) * sizeof(uint64_t);
   run->pool_nodes = hr_arena_alloc(run->arena, run->n_pools * set_bytes);
@@ -42,11 +43,12 @@ bool hr__slurm_create_nodes(struct hr__slurm_run *run) {
   run->line.n_words = n_words;
   run->slices = hr_arena_alloc(run->arena, (n_nodes + 1) * sizeof *run->slices);
   run->spare = hr_arena_alloc(run->arena, (n_nodes + 1) * sizeof(*run->spare));
+  run->priorities = hr_arena_alloc_by_job(run->arena, run->trace->n_jobs, sizeof *run->priorities);
   run->jobs = hr_arena_alloc_by_job(run->arena, run->trace->n_jobs, sizeof *run->jobs);
   run->waiting.arena = run->arena;
   run->sets_are_old = true;
   return run->pool_nodes && run->set && run->best && run->line.set && run->open_nodes && run->closed_nodes &&
-         run->slices && run->spare && run->jobs;
+         run->slices && run->spare && run->jobs && run->priorities;
 }
 
 /* ---- Kinds ------------------------------------------------------------------------------------------ */

@@ -74,10 +74,26 @@ static void charge(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
   state->charged_us = now_us;
 }
 
+static void update_shares(struct hr__slurm_run *run) {
+  struct hr__slurm_accounts *accounts = &run->accounts;
+  if (!accounts->shares_are_old) return;
+  accounts->shares_are_old = false;
+  const struct hr_slurm_priority_config *settings = &run->config->priority;
+  for (uint32_t a = 0; a < accounts->count; a++) accounts->assocs[a].usage = accounts->usage[a];
+  double total = hr__slurm_usage_sum(accounts->assocs, accounts->count);
+  if (settings->flags >> HR_SLURM_NO_FAIR_TREE & 1)
+    hr__slurm_classic_shares(accounts->assocs, accounts->count, total, settings->dampening, accounts->shares,
+                             &accounts->scratch);
+  else
+    hr__slurm_fair_tree(accounts->assocs, accounts->count, total, accounts->shares, &accounts->scratch);
+}
+
 /* Slurm counts the usage at the end of a job only if it enforces limits. Shares are those of the last tick until the
    next one. */
 void hr__slurm_end_usage(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
-  if (run->jobs[job].assoc != HR_NONE && run->config->enforce_limits) charge(run, job, now_us);
+  if (run->jobs[job].assoc == HR_NONE || !run->config->enforce_limits) return;
+  if (run->accounts.next_us != HR_NEVER_US) update_shares(run); // the usage of the last tick
+  charge(run, job, now_us);
 }
 
 /* How often usage has been reset up to a time: at each midnight, or at each midnight before a Sunday. */
@@ -113,34 +129,15 @@ bool hr__slurm_catch_up(struct hr__slurm_run *run, int64_t now_us) {
   return had_any;
 }
 
-static void update_shares(struct hr__slurm_run *run) {
-  struct hr__slurm_accounts *accounts = &run->accounts;
-  if (!accounts->shares_are_old) return;
-  accounts->shares_are_old = false;
-  const struct hr_slurm_priority_config *settings = &run->config->priority;
-  for (uint32_t a = 0; a < accounts->count; a++) accounts->assocs[a].usage = accounts->usage[a];
-  double total = hr__slurm_usage_sum(accounts->assocs, accounts->count);
-  if (settings->flags >> HR_SLURM_NO_FAIR_TREE & 1)
-    hr__slurm_classic_shares(accounts->assocs, accounts->count, total, settings->dampening, accounts->shares,
-                             &accounts->scratch);
-  else
-    hr__slurm_fair_tree(accounts->assocs, accounts->count, total, accounts->shares, &accounts->scratch);
-}
-
 /* ---- Priorities ------------------------------------------------------------------------------------- */
 
 static double size_factor(const struct hr__slurm_run *run, uint32_t job, const double tres[N_TRES]) {
-  double all_gpus = 0;
-  for (uint32_t p = 0; p < run->n_pools; p++) {
-    const struct hr_pool_spec *spec = hr_cluster_pool_spec(run->cluster, (hr_pool){p});
-    all_gpus += (double)spec->nodes * spec->gpus_per_node;
-  }
   const struct hr_slurm_priority_config *settings = &run->config->priority;
   const struct hr__slurm_size size = {.nodes = tres[NODE],
                                       .cpus = tres[CPU],
                                       .limit_min = (double)run->jobs[job].limit_us / (60.0 * (double)HR_SECOND_US),
                                       .all_nodes = run->nodes.n_nodes,
-                                      .all_cpus = all_gpus * run->config->cpus_per_gpu,
+                                      .all_cpus = (double)run->n_gpus * run->config->cpus_per_gpu,
                                       .favors_small = settings->favor_small,
                                       .is_relative_to_time = settings->flags >> HR_SLURM_SMALL_RELATIVE_TO_TIME & 1};
   return hr__slurm_size_factor(&size);
@@ -190,19 +187,19 @@ struct hr__slurm_priority hr__slurm_priority_parts(struct hr__slurm_run *run, ui
 }
 
 uint64_t hr__slurm_key(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
-  struct hr__slurm_job *state = &run->jobs[job];
+  uint32_t *priority = &run->priorities[job];
   const struct hr_slurm_partition *part = part_of(run, job)->config;
   int64_t type = run->params[HR__SLURM_PRIORITY_TYPE].integer;
   if (type == HR__SLURM_TRACE && run->trace->priority)
-    state->priority = (uint32_t)run->trace->priority[job] ^ UINT32_C(0x80000000);
+    *priority = (uint32_t)run->trace->priority[job] ^ UINT32_C(0x80000000);
   if (type == HR__SLURM_MULTIFACTOR) {
     double weights[N_TRES], factors[N_TRES];
     const struct hr__slurm_priority parts = hr__slurm_priority_parts(run, job, now_us, weights, factors);
-    uint32_t priority = hr__slurm_priority(&parts);
+    uint32_t now = hr__slurm_priority(&parts);
     bool only_grows = run->config->priority.flags >> HR_SLURM_INCR_ONLY & 1;
-    if (!only_grows || priority > state->priority) state->priority = priority;
+    if (!only_grows || now > *priority) *priority = now;
   }
-  return (uint64_t)(part ? part->priority_tier : 0) << 32 | state->priority;
+  return (uint64_t)(part ? part->priority_tier : 0) << 32 | *priority;
 }
 
 bool hr__slurm_update_priorities(struct hr__slurm_run *run, int64_t now_us) {
@@ -212,9 +209,14 @@ bool hr__slurm_update_priorities(struct hr__slurm_run *run, int64_t now_us) {
     run->waiting_scratch = hr_arena_alloc(run->arena, run->scratch_capacity * sizeof *run->waiting_scratch);
     if (!run->waiting_scratch) return false;
   }
+  // in the order of the jobs in memory, which is much faster than in the order of the queue
+  while (run->first_waiting < run->end_waiting && run->view->state[run->first_waiting] != HR_JOB_WAITING)
+    run->first_waiting++;
+  for (uint32_t job = run->first_waiting; job < run->end_waiting; job++)
+    if (run->view->state[job] == HR_JOB_WAITING && run->jobs[job].assoc != HR_NONE) hr__slurm_key(run, job, now_us);
   for (uint32_t i = 0; i < waiting->count; i++) {
     struct hr__slurm_entry *entry = hr__slurm_waiting_at(waiting, i);
-    entry->key = hr__slurm_key(run, entry->job, now_us);
+    entry->key = entry->key >> 32 << 32 | run->priorities[entry->job]; // the tier stays
   }
   hr__slurm_waiting_sort(waiting, run->waiting_scratch);
   return true;

@@ -271,7 +271,9 @@ bool hr__slurm_describe(struct hr__slurm_run *run, uint32_t job) {
   uint32_t queue = run->trace->queue ? run->trace->queue[job] : HR_NONE;
   uint32_t qos = run->trace->qos ? run->trace->qos[job] : HR_NONE;
   uint32_t part = queue == HR_NONE || run->n_parts == 1 ? run->default_part : run->part_of_queue[queue];
-  *to = (struct hr__slurm_job){.qos = HR_NONE, .assoc = HR_NONE, .kind = HR_NONE, .priority = 1};
+  *to = (struct hr__slurm_job){.qos = HR_NONE, .assoc = HR_NONE, .kind = HR_NONE};
+  run->priorities[job] = 1;
+  if (job >= run->end_waiting) run->end_waiting = job + 1;
   if (part == HR_NONE) return false;
   if (run->config) {
     to->assoc = hr__pair_map_find(&run->accounts.users, names_of(run, job));

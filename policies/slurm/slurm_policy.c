@@ -86,6 +86,7 @@ static uint32_t abilities(void *self) {
 /* Adds a job to the queue. */
 static enum hr_status wait_again(struct hr__slurm_run *run, uint32_t job) {
   run->has_gpuless = run->has_gpuless || run->trace->gpus[job] == 0;
+  if (job < run->first_waiting) run->first_waiting = job;
   uint64_t key = hr__slurm_key(run, job, run->jobs[job].submit_us);
   return hr__slurm_waiting_add(&run->waiting, key, job) ? HR_OK : HR_NO_MEMORY;
 }

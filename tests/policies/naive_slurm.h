@@ -85,7 +85,7 @@ struct naive_run {
   struct naive_qos qos[NAIVE_NAMES];
   uint32_t user_account[NAIVE_NAMES];
   double user_shares[NAIVE_NAMES], account_shares[NAIVE_NAMES];
-  bool is_multifactor, preempts, preempts_by_qos, cancels, youngest_first;
+  bool is_multifactor, enforces, preempts, preempts_by_qos, cancels, youngest_first;
   double weight_age, weight_fairshare, weight_size, weight_partition, weight_qos, half_life_s;
   int64_t period_s, exempt_s;
   /* during a run */

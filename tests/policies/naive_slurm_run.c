@@ -86,7 +86,6 @@ static void rank_all(struct naive_run *run) {
 
 static void set_priority(struct naive_run *run, struct naive_job *job, int64_t now_s) {
   if (!run->is_multifactor) return;
-  rank_all(run);
   uint32_t highest_qos = 0, highest_factor = 0, n_gpus = run->n_nodes * run->gpus_per_node;
   for (uint32_t q = 0; q < run->n_qos; q++)
     highest_qos = run->qos[q].priority > highest_qos ? run->qos[q].priority : highest_qos;
@@ -114,6 +113,7 @@ static void charge(struct naive_run *run, struct naive_job *job, int64_t now_s) 
 static bool is_held(const struct naive_run *run, const struct naive_job *job) {
   if (job->eligible_s > run->now_s || run->parts[job->part].is_down) return true;
   if (job->limit_s > run->parts[job->part].max_time_s) return true;
+  if (!run->enforces) return false;
   int64_t all_jobs = 0, all_gpus = 0, user_jobs = 0, user_gpus = 0;
   for (uint32_t i = 0; i < run->n_jobs; i++) {
     const struct naive_job *other = &run->jobs[i];
@@ -246,7 +246,7 @@ static bool preempt(struct naive_run *run, uint32_t index, uint64_t set) {
   for (uint32_t i = 0; i < needed; i++) {
     struct naive_job *victim = &run->jobs[list[i].job];
     if (!overlap(victim, chosen)) continue;
-    charge(run, victim, run->now_s);
+    if (run->enforces) charge(run, victim, run->now_s);
     victim->state = run->cancels ? NAIVE_GONE : NAIVE_REQUEUED;
     victim->eligible_s = run->now_s + DELAY_S;
     log_event(run, 'p', list[i].job, 0);
@@ -343,13 +343,14 @@ static void handle_events(struct naive_run *run) {
     double decay = pow(1 - 0.693 / run->half_life_s, (double)run->period_s);
     for (uint32_t u = 0; u < run->n_users; u++) run->usage[u] *= decay;
     for (uint32_t r = 0; r < run->nodes.n_running; r++) charge(run, &run->jobs[run->nodes.running[r].job], run->now_s);
+    rank_all(run);
     run->tick_s = run->now_s;
     run->is_old = true;
   }
   for (uint32_t i = 0; i < run->n_jobs; i++) {
     struct naive_job *job = &run->jobs[i];
     if (job->state != NAIVE_RUNS || job->start_s + job->work_s != run->now_s) continue;
-    charge(run, job, run->now_s);
+    if (run->enforces) charge(run, job, run->now_s);
     job->state = NAIVE_GONE;
     run->has_changed = run->is_stale = true;
   }
@@ -394,6 +395,7 @@ void naive_slurm_run(struct naive_run *run, int64_t until_s) {
                                     .future = run->future,
                                     .chosen = run->chosen,
                                     .running = run->running};
+  rank_all(run);
   for (run->now_s = 0; run->now_s <= until_s; run->now_s++) {
     handle_events(run);
     decide(run);

@@ -139,6 +139,7 @@ static void make_accounts(struct slurm_world *world) {
 static void make_settings(struct slurm_world *world) {
   struct naive_run *naive = &world->naive;
   naive->is_multifactor = below(world, 3) > 0;
+  naive->enforces = below(world, 4) > 0;
   naive->weight_age = below(world, 2) * 100000;
   naive->weight_fairshare = below(world, 2) * 10000;
   naive->weight_size = below(world, 2) * 500;
@@ -168,6 +169,7 @@ static void make_settings(struct slurm_world *world) {
   config->preempt_exempt_us = naive->exempt_s ? naive->exempt_s * HR_SECOND_US : HR_UNKNOWN_US;
   config->preempt_youngest_first = naive->youngest_first;
   config->cpus_per_gpu = 1;
+  config->enforce_limits = naive->enforces;
   config->partitions = world->parts;
   config->n_partitions = naive->n_parts;
   config->qos = world->qos;
