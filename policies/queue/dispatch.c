@@ -85,13 +85,11 @@ static uint32_t gain_needed(const struct hr__queue *queue, const struct hr__shap
   return least < queue->gains->n_last ? least : queue->gains->n_last;
 }
 
-bool hr__shape_fits(const struct hr__queue *queue, struct hr__shape *shape, struct hr_placement *placement) {
-  struct hr__gains *gains = queue->gains;
-  if (!gains) return hr__fits(queue, shape->gpus, shape->kind, placement);
-  if (shape->unfit && gains->last[shape->gain] <= shape->unfit) return false;
+bool hr__shape_try(const struct hr__queue *queue, struct hr__shape *shape, struct hr_placement *placement) {
   if (hr__fits(queue, shape->gpus, shape->kind, placement)) return true;
+  if (!queue->gains) return false;
   if (!shape->gain) shape->gain = gain_needed(queue, shape);
-  shape->unfit = gains->count;
+  shape->unfit = queue->gains->count;
   return false;
 }
 

@@ -162,10 +162,17 @@ static inline bool hr__fits(const struct hr__queue *queue, uint32_t gpus, uint32
   return hr_capacity_find(queue->capacity, &need, placement);
 }
 
-/* Returns hr__fits for the jobs of a shape. Is fast if no gain since the last call can have changed the answer. */
-bool hr__shape_fits(const struct hr__queue *queue, struct hr__shape *shape, struct hr_placement *placement);
 /* Creates queue->gains if the free capacity of nodes determines which shapes fit. False: out of memory. */
 bool hr__gains_create(struct hr__queue *queue);
+/* Returns hr__fits for the jobs of a shape, and stores in the shape if it does not fit. */
+bool hr__shape_try(const struct hr__queue *queue, struct hr__shape *shape, struct hr_placement *placement);
+
+/* Returns hr__fits for the jobs of a shape. Is fast if no gain since the last call can have changed the answer. */
+static inline bool hr__shape_fits(const struct hr__queue *queue, struct hr__shape *shape,
+                                  struct hr_placement *placement) {
+  if (shape->unfit && queue->gains->last[shape->gain] <= shape->unfit) return false;
+  return hr__shape_try(queue, shape, placement);
+}
 
 /* Returns the expected end of a job that has just started: the start of the attempt plus the limit, minus the work that
    the job kept from earlier attempts. */

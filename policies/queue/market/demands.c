@@ -43,6 +43,10 @@ static uint32_t add_demand(struct hr__queue *queue, const struct hr_need *need) 
       hr__ensure_room(queue->arena, market->demands, market->n_demands, &market->demands_capacity, sizeof *demands);
   if (!demands) return HR_NONE;
   market->demands = demands;
+  uint32_t *active = hr__ensure_room(queue->arena, market->active_demands, market->n_demands,
+                                     &market->active_demands_capacity, sizeof *active);
+  if (!active) return HR_NONE;
+  market->active_demands = active;
   demands[market->n_demands] =
       (struct hr__market_demand){.need = *need,
                                  .is_single = hr_placer_is_single(queue->placer, need->gpus, need->accept_class),
@@ -63,6 +67,21 @@ static uint32_t find_demand(struct hr__queue *queue, const struct hr_need *need)
 
 /* ---- Jobs ----------------------------------------------------------------------------------------- */
 
+/* Adds a waiting job to the demand `at`. The list of active demands has room for all demands. */
+static void count_job(struct hr__market *market, uint32_t at) {
+  if (market->demands[at].count++ > 0) return;
+  market->demands[at].active_at = market->n_active_demands;
+  market->active_demands[market->n_active_demands++] = at;
+}
+
+/* Removes a waiting job from the demand `at`. The last active demand takes the place of a demand without jobs. */
+static void uncount_job(struct hr__market *market, uint32_t at) {
+  if (--market->demands[at].count > 0) return;
+  uint32_t place = market->demands[at].active_at, last = market->active_demands[--market->n_active_demands];
+  market->active_demands[place] = last;
+  market->demands[last].active_at = place;
+}
+
 bool hr__demand_add(struct hr__queue *queue, hr_job job, int64_t now_us) {
   struct hr__market *market = queue->market;
   struct hr_need need = need_of(queue, job);
@@ -71,7 +90,7 @@ bool hr__demand_add(struct hr__queue *queue, hr_job job, int64_t now_us) {
   uint32_t at = find_demand(queue, &need);
   if (at == HR_NONE) return false;
   market->demand_of[job.id] = at;
-  market->demands[at].count++;
+  count_job(market, at);
   market->patience_us[job.id] = now_us + market->limits.spot_wait_us;
   if (market->limits.rule != HR__MARKET_SPOT_FIRST || !market->demands[at].may_use_spot) return true;
   struct hr__deadline_entry entry = {market->patience_us[job.id], job.id};
@@ -82,7 +101,7 @@ void hr__demand_remove(struct hr__queue *queue, hr_job job) {
   struct hr__market *market = queue->market;
   struct hr__market_demand *demand = hr__market_demand_of(queue, job);
   if (!demand) return;
-  demand->count--;
+  uncount_job(market, market->demand_of[job.id]);
   demand->impatient -= market->patience_us[job.id] == HR__IMPATIENT;
   market->patience_us[job.id] = HR_NEVER_US;
 }
@@ -94,9 +113,9 @@ bool hr__demand_change(struct hr__queue *queue, hr_job job) {
   uint32_t from = market->demand_of[job.id], to = find_demand(queue, &need);
   if (to == HR_NONE) return false;
   bool is_impatient = market->patience_us[job.id] == HR__IMPATIENT;
-  market->demands[from].count--;
+  uncount_job(market, from);
   market->demands[from].impatient -= is_impatient;
-  market->demands[to].count++;
+  count_job(market, to);
   market->demands[to].impatient += is_impatient;
   market->demand_of[job.id] = to;
   return true;

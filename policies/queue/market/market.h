@@ -46,6 +46,7 @@ struct hr__market_demand {
   struct hr_need need;
   uint32_t count, impatient; /* count: number of waiting jobs; impatient: number of those without remaining patience */
   uint32_t held;             /* number of those that quotas block in this pass */
+  uint32_t active_at;        /* index in market->active_demands if any job waits */
   bool is_single, may_use_spot;
 };
 
@@ -74,6 +75,8 @@ struct hr__market {
   enum hr_market *kind;              /* by pool */
   struct hr__market_demand *demands; /* all needs that occurred, in the order in which they first occurred */
   uint32_t n_demands, demands_capacity;
+  uint32_t *active_demands; /* indices of the demands with waiting jobs, in no order */
+  uint32_t n_active_demands, active_demands_capacity;
   struct hr__hash demand_at; /* by need: index of its demand */
   uint32_t *demand_of;       /* by job: index of its demand while it waits; HR_NONE: the job needs no node */
   /* by job: end of its patience while it waits; HR__IMPATIENT after that time; HR_NEVER_US after its start */

@@ -309,9 +309,9 @@ static bool any_could_acquire(const struct hr__queue *queue, int64_t now_us) {
     market->room[i] = hr__market_is_elastic(queue, i) ? hr__offer_room(queue, i, now_us) : 0;
     any_room = any_room || market->room[i] > 0;
   }
-  for (uint32_t k = 0; k < market->n_demands && any_room; k++)
-    for (uint32_t i = 0; i < market->n_pools && market->demands[k].count > 0; i++)
-      if (could_acquire(queue, &market->demands[k], i)) return true;
+  for (uint32_t k = 0; k < market->n_active_demands && any_room; k++)
+    for (uint32_t i = 0; i < market->n_pools; i++)
+      if (could_acquire(queue, &market->demands[market->active_demands[k]], i)) return true;
   return false;
 }
 
