@@ -7,6 +7,7 @@
 #include "cli/input.h"
 #include "cli/process.h"
 #include "cli/run_files.h"
+#include "headroom/unstable/catalog.h"
 #include "headroom/unstable/replay.h"
 
 #include <errno.h>
@@ -200,7 +201,8 @@ static enum hr_status split_policies(struct compare *compare, struct hr_error *e
 }
 
 /* Loads the scenario with the overrides of the command line, then those of the policy. */
-static enum hr_status load_item(const struct compare *compare, struct item *item, struct hr_error *error) {
+static enum hr_status load_item(const struct compare *compare, const struct hr_catalog *catalog, struct item *item,
+                                struct hr_error *error) {
   struct overrides overrides = {0};
   const struct words *common = &compare->input.overrides.words;
   enum hr_status status = HR_OK;
@@ -209,8 +211,8 @@ static enum hr_status load_item(const struct compare *compare, struct item *item
   if (status == HR_OK) status = overrides_add_policy(&overrides, "policies", item->text, error);
   if (status == HR_OK) {
     struct hr_error inner = {0};
-    status = hr_scenario_load(compare->input.scenario->path, overrides.words.at, overrides.words.count, &item->scenario,
-                              &inner);
+    status = hr_scenario_load_with(catalog, compare->input.scenario->path, overrides.words.at, overrides.words.count,
+                                   &item->scenario, &inner);
     if (status != HR_OK) hr_fail(error, status, "--policies %.200s: %s", item->text, inner.text);
   }
   overrides_finish(&overrides);
@@ -221,12 +223,15 @@ static enum hr_status load_items(struct compare *compare, struct hr_error *error
   enum hr_status status = HR_OK;
   compare->contenders = calloc(compare->n_items, sizeof *compare->contenders);
   if (!compare->contenders) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  struct hr_catalog *catalog = NULL;
+  (void)hr_catalog_load(NULL, &catalog, NULL); /* on failure, each scenario reads it and reports the error */
   for (uint32_t i = 0; i < compare->n_items && status == HR_OK; i++) {
     struct item *item = &compare->items[i];
-    status = load_item(compare, item, error);
+    status = load_item(compare, catalog, item, error);
     if (status == HR_OK)
       compare->contenders[i] = (struct hr_contender){item->name, item->label, &item->scenario->policy, item->labelled};
   }
+  hr_catalog_destroy(catalog);
   return status;
 }
 

@@ -12,6 +12,8 @@
 
 #include "plan/compare/compare.h"
 
+#include "headroom/unstable/catalog.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -145,14 +147,14 @@ static bool allocate(struct hr_comparison *comparison) {
 
 /* ---- Seeds, scenarios and workloads ---------------------------------------------------------------------------- */
 
-static enum hr_status load_with_seed(struct hr_comparison *comparison, const char **overrides, uint32_t replication,
-                                     struct hr_error *error) {
+static enum hr_status load_with_seed(struct hr_comparison *comparison, const struct hr_catalog *catalog,
+                                     const char **overrides, uint32_t replication, struct hr_error *error) {
   const struct hr_compare_config *config = &comparison->config;
   char seed[32];
   snprintf(seed, sizeof seed, "seed=%" PRIu64, comparison->seeds[replication]);
   overrides[config->n_overrides] = seed;
-  return hr_scenario_load(config->scenario->path, overrides, config->n_overrides + 1,
-                          &comparison->scenarios[replication], error);
+  return hr_scenario_load_with(catalog, config->scenario->path, overrides, config->n_overrides + 1,
+                               &comparison->scenarios[replication], error);
 }
 
 /* If prices are random, loads a scenario for each replication, since random prices depend on the scenario's seed.
@@ -167,7 +169,11 @@ static enum hr_status load_scenarios(struct hr_comparison *comparison, struct hr
   enum hr_status status =
       comparison->scenarios && overrides ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for the replications");
   for (size_t i = 0; status == HR_OK && i < config->n_overrides; i++) overrides[i] = config->overrides[i];
-  for (uint32_t i = 1; status == HR_OK && i < count; i++) status = load_with_seed(comparison, overrides, i, error);
+  struct hr_catalog *catalog = NULL;
+  (void)hr_catalog_load(NULL, &catalog, NULL); /* on failure, each scenario reads it and reports the error */
+  for (uint32_t i = 1; status == HR_OK && i < count; i++)
+    status = load_with_seed(comparison, catalog, overrides, i, error);
+  hr_catalog_destroy(catalog);
   free(overrides);
   return status;
 }

@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "base/threads.h"
 #include "headroom/scenario.h"
+#include "headroom/unstable/catalog.h"
 #include "headroom/unstable/compare.h"
 #include "plan/runner/runner.h"
 
@@ -129,7 +130,8 @@ static enum hr_status check_point(void *self, size_t point, struct hr_error *err
   enum hr_status status =
       hr__sweep_overrides_make(sweep, point, 0, &overrides) ? HR_OK : hr_fail(&inner, HR_NO_MEMORY, "out of memory");
   if (status == HR_OK)
-    status = hr_scenario_load(sweep->grid->scenario_path, overrides.at, overrides.count, &scenario, &inner);
+    status = hr_scenario_load_with(sweep->catalog, sweep->grid->scenario_path, overrides.at, overrides.count, &scenario,
+                                   &inner);
   if (status == HR_OK) status = store_point(check, point, scenario, &inner);
   hr_scenario_destroy(scenario);
   hr__sweep_overrides_finish(&overrides);
@@ -285,6 +287,7 @@ static enum hr_status sweep_load(const char *grid, uint64_t max_runs, uint32_t n
                                  struct hr_error *error) {
   *sweep = (struct hr__sweep){0};
   enum hr_status status = hr_grid_load(grid, &sweep->grid, error);
+  (void)hr_catalog_load(NULL, &sweep->catalog, NULL);
   if (status != HR_OK) return status;
   uint64_t limit = max_runs ? max_runs : sweep->grid->max_runs;
   status = check_names(sweep->grid, error);
@@ -300,6 +303,7 @@ static enum hr_status sweep_load(const char *grid, uint64_t max_runs, uint32_t n
 }
 
 static void sweep_finish(struct hr__sweep *sweep) {
+  hr_catalog_destroy(sweep->catalog);
   for (size_t i = 0; i < sweep->n_traces; i++) {
     free(sweep->traces[i].key);
     free(sweep->traces[i].file);

@@ -59,6 +59,7 @@ struct hr__sweep_trace {
 /* Everything that is known before the first run. All threads share it; it is immutable while they run. */
 struct hr__sweep {
   struct hr_grid *grid;
+  struct hr_catalog *catalog; /* read once for all points; NULL: each scenario reads it, and reports the error */
   struct hr__sweep_design design;
   struct hr__sweep_point *points; /* [design.n_points] */
   uint64_t n_runs;
