@@ -466,7 +466,7 @@ struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluat
   enum { MAX = 1024 };
   double values[MAX];
   struct hr__evaluation evaluation = {0};
-  uint32_t count = replications < MAX ? replications : MAX;
+  uint32_t count = hr__evaluator_made(evaluator, candidate, replications < MAX ? replications : MAX);
   hr__evaluator_objectives(evaluator, candidate, count, values);
   evaluation.objective = mean_of(values, count);
   double cost = hr__evaluator_centre(evaluator, candidate, count, evaluator->goals->cost);

@@ -199,6 +199,7 @@ static enum hr_status select_near(struct hr_plan *plan, struct hr_error *error) 
                                        .max_runs = plan->space.spec->max_runs,
                                        .begin = choice,
                                        .one_slice = true,
+                                       .races = hr__search_should_race(plan->config.trace),
                                        .too_small = plan->search.too_small,
                                        .n_too_small = plan->search.n_too_small};
     struct hr__search_result near = {0};
@@ -240,6 +241,7 @@ static enum hr_status search(struct hr_plan *plan, struct hr_error *error) {
                                      .max_runs = plan->space.spec->max_runs,
                                      .exhaustive = everywhere,
                                      .begin = HR_NONE,
+                                     .races = !everywhere && hr__search_should_race(plan->config.trace),
                                      .thorough = true};
   if (everywhere && plan->evaluator.random) config.replications = plan->screening = plan->space.spec->max_replications;
   enum hr_status status = hr__search(&config, &plan->search, error);

@@ -299,11 +299,24 @@ static enum hr_status plan_excluding(struct hr_plan *plan, struct hr_error *erro
 
 enum { RECHECKED = 4 }; /* number of best candidates of a search that are run again with full depth */
 
-/* Runs the first RECHECKED candidates of a ranking with `depth` replications, and sets *best to the best of them. Sets
- *best to HR_NONE if the ranking is empty. */
-static enum hr_status pick_best(struct hr__evaluator *evaluator, const struct hr__search_result *result, uint32_t depth,
-                                uint32_t *best, struct hr_error *error) {
-  uint32_t count = result->n_ranked < RECHECKED ? result->n_ranked : RECHECKED;
+/* Whether a candidate of a ranking, over the replications of the search, is as good as the first one or slightly
+   worse, so that it may be the best over more replications. */
+static bool is_near_first(const struct hr__evaluator *evaluator, const struct hr__search_result *result, uint32_t rank,
+                          uint32_t replications) {
+  static const double near_violation = 0.1, near_objective = 0.1;
+  uint32_t first = result->ranking[0], other = result->ranking[rank];
+  struct hr__evaluation best = hr__evaluator_evaluate(evaluator, first, replications),
+                        own = hr__evaluator_evaluate(evaluator, other, replications);
+  if (own.violation > best.violation + near_violation) return false;
+  return best.violation > 0 || own.objective <= best.objective + near_objective * fabs(best.objective);
+}
+
+/* Runs the first RECHECKED candidates of a ranking with `depth` replications, except those that are clearly worse than
+   the first one over `screening` replications. Sets *best to the best of them; HR_NONE: the ranking is empty. */
+static enum hr_status pick_best(struct hr__evaluator *evaluator, const struct hr__search_result *result,
+                                uint32_t screening, uint32_t depth, uint32_t *best, struct hr_error *error) {
+  uint32_t count = 0;
+  while (count < result->n_ranked && count < RECHECKED && is_near_first(evaluator, result, count, screening)) count++;
   enum hr_status status = hr__evaluator_run(evaluator, result->ranking, count, depth, error);
   struct hr__evaluation best_evaluation = {0};
   *best = HR_NONE;
@@ -331,6 +344,7 @@ static enum hr_status tighten(struct hr_plan *plan, size_t number, double share,
                                      .bounds = &plan->bounds,
                                      .replications = plan->screening,
                                      .max_runs = plan->space.spec->max_runs,
+                                     .races = hr__search_should_race(plan->config.trace),
                                      .begin = plan->choice.candidate,
                                      .too_small = plan->search.too_small,
                                      .n_too_small = plan->search.n_too_small};
@@ -338,7 +352,7 @@ static enum hr_status tighten(struct hr_plan *plan, size_t number, double share,
   goal->bound = tightening->bound;
   enum hr_status status = hr__search(&config, &result, error);
   uint32_t best = HR_NONE;
-  if (status == HR_OK) status = pick_best(&plan->evaluator, &result, plan->depth, &best, error);
+  if (status == HR_OK) status = pick_best(&plan->evaluator, &result, plan->screening, plan->depth, &best, error);
   if (status == HR_OK && best != HR_NONE) {
     struct hr__evaluation evaluation = hr__evaluator_evaluate(&plan->evaluator, best, plan->depth);
     if (evaluation.violation == 0) tightening->candidate = best;
@@ -417,12 +431,13 @@ static enum hr_status find_best(struct hr_plan *plan, struct hr__evaluator *eval
                                      .begin = anywhere ? HR_NONE : plan->choice.candidate,
                                      .one_slice = !anywhere && !environment->stress.without_gpu,
                                      .thorough = anywhere,
+                                     .races = hr__search_should_race(plan->config.trace),
                                      .too_small = plan->search.too_small,
                                      .n_too_small = plan->search.n_too_small};
   struct hr__search_result result;
   enum hr_status status = hr__search(&config, &result, error);
   uint32_t best = HR_NONE;
-  if (status == HR_OK) status = pick_best(evaluator, &result, depth, &best, error);
+  if (status == HR_OK) status = pick_best(evaluator, &result, config.replications, depth, &best, error);
   if (status == HR_OK && best != HR_NONE) {
     status = hr__option_make(plan, evaluator, best, evaluator->runner_ids[best], depth, &changed->best, error);
     changed->best_meets = status == HR_OK && changed->best.violation == 0;

@@ -18,8 +18,11 @@
  *    best candidate, and other settings. Then it tries candidates for which the nearest candidate that was run predicts
  * a good objective. If GPU types differ and all capacity is fixed, it also tries all candidates that would be cheaper.
  *
- * Invariant: each candidate is unknown, run, too expensive or too small. It is run at most once. `best` is the best
- * candidate that was run.
+ * In a race, all this is done with one replication of each candidate. At the end, the candidates that are not clearly
+ * worse than the best one get the others, and the search continues if another candidate is then the best.
+ *
+ * Invariant: each candidate is unknown, run, too expensive or too small. No run of it is made twice. `best` is the
+ * best candidate that was run.
  */
 
 #include "plan/search/search.h"
@@ -120,9 +123,9 @@ static bool is_budget_used(const struct hr__search *search) {
 /* Runs and empties the batch. Runs nothing if the budget is used up. */
 static enum hr_status run_batch(struct hr__search *search) {
   uint32_t count = is_budget_used(search) ? 0 : search->n_batch;
+  uint32_t replications = search->config->races ? 1 : search->config->replications;
   search->n_batch = 0;
-  enum hr_status status =
-      hr__evaluator_run(search->evaluator, search->batch, count, search->config->replications, search->error);
+  enum hr_status status = hr__evaluator_run(search->evaluator, search->batch, count, replications, search->error);
   for (uint32_t i = 0; i < count && status == HR_OK; i++) record_run(search, search->batch[i]);
   return status;
 }
@@ -640,6 +643,65 @@ static enum hr_status try_predicted(struct hr__search *search) {
   return status;
 }
 
+/* ---- Races ----------------------------------------------------------------------------------------- */
+
+/* A candidate is clearly worse than the best one if, in the first replication, its violation is larger by this, or its
+   objective by this share. The first replication of both has the same random events. */
+static const double clearly_missed = 0.5, clearly_behind = 0.1;
+
+/* Whether a candidate, judged by its first replication, may be better than the best one over more replications. */
+static bool is_contender(const struct hr__search *search, uint32_t candidate) {
+  struct hr__evaluation own = hr__evaluator_evaluate(search->evaluator, candidate, 1),
+                        best = hr__evaluator_evaluate(search->evaluator, search->best, 1);
+  double violation = fmax(best.violation, search->evaluations[search->best].violation);
+  if (own.violation > violation + clearly_missed) return false;
+  double margin = own.violation > 0 ? 0 : clearly_behind * fabs(best.objective);
+  return violation > 0 || !(own.objective > best.objective + margin);
+}
+
+/* Puts up to CONTENDERS candidates into the batch that may be better than the best one and lack replications: the best
+   ones by the replications that were made. */
+static void list_contenders(struct hr__search *search) {
+  enum { CONTENDERS = 4 };
+  for (uint32_t i = 0; i < search->n_run; i++) {
+    uint32_t candidate = search->run[i];
+    uint32_t all = search->config->replications;
+    if (hr__evaluator_made(search->evaluator, candidate, all) == all || !is_contender(search, candidate)) continue;
+    bool full = search->n_batch == CONTENDERS;
+    if (full && !is_better(search, candidate, search->batch[CONTENDERS - 1])) continue;
+    uint32_t k = full ? CONTENDERS - 1 : search->n_batch++;
+    for (; k > 0 && is_better(search, candidate, search->batch[k - 1]); k--) search->batch[k] = search->batch[k - 1];
+    search->batch[k] = candidate;
+  }
+}
+
+/* Makes the other replications of the candidates of the batch, and determines the best candidate again. */
+static enum hr_status run_again(struct hr__search *search) {
+  uint32_t count = search->n_batch, replications = search->config->replications;
+  search->n_batch = 0;
+  enum hr_status status = hr__evaluator_run(search->evaluator, search->batch, count, replications, search->error);
+  for (uint32_t i = 0; i < count && status == HR_OK; i++)
+    search->evaluations[search->batch[i]] = hr__evaluator_evaluate(search->evaluator, search->batch[i], replications);
+  search->best = HR_NONE;
+  for (uint32_t i = 0; i < search->n_run; i++)
+    if (is_better(search, search->run[i], search->best)) search->best = search->run[i];
+  return status;
+}
+
+/* Ends a race: makes the other replications of all candidates that may be the best one, a few at a time. When another
+   candidate becomes the best one, climbs from there. */
+static enum hr_status settle(struct hr__search *search) {
+  enum hr_status status = HR_OK;
+  while (status == HR_OK && search->config->races && search->best != HR_NONE && !is_budget_used(search)) {
+    uint32_t before = search->best;
+    list_contenders(search);
+    if (search->n_batch == 0) return HR_OK;
+    status = run_again(search);
+    if (status == HR_OK) status = climb_from_best(search, before);
+  }
+  return status;
+}
+
 /* ---- The whole search ------------------------------------------------------------------------------ */
 
 static enum hr_status rank(struct hr__search *search, struct hr__search_result *result) {
@@ -697,12 +759,14 @@ static enum hr_status search_fast(struct hr__search *search) {
   rank_climbs(search);
   if (status == HR_OK) status = begin_lean_slices(search);
   if (status == HR_OK) status = climb_all(search);
+  if (status == HR_OK) status = settle(search);
   if (status != HR_OK || search->config->begin != HR_NONE) return status;
   status = try_fixed_only(search);
   if (status == HR_OK && search->config->thorough) status = sample_grid(search);
   if (status == HR_OK) status = take_long_steps(search);
   if (status == HR_OK) status = try_predicted(search);
-  return status == HR_OK ? try_cheaper(search) : status;
+  if (status == HR_OK) status = try_cheaper(search);
+  return status == HR_OK ? settle(search) : status;
 }
 
 enum hr_status hr__search(const struct hr__search_config *config, struct hr__search_result *result,

@@ -165,7 +165,7 @@ static inline void hr__evaluator_finish(struct hr__evaluator *evaluator) {
 enum hr_status hr__evaluator_run(struct hr__evaluator *evaluator, const uint32_t *candidates, size_t count,
                                  uint32_t replications, struct hr_error *error);
 
-/* Evaluates a candidate over replications 0 to `replications` - 1, which must have been run. */
+/* Evaluates a candidate over replications 0 to `replications` - 1, as far as they were made (hr__evaluator_made). */
 struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluator, uint32_t candidate,
                                              uint32_t replications);
 
@@ -177,6 +177,15 @@ static inline void hr__evaluator_objectives(const struct hr__evaluator *evaluato
                                            hr__runner_values(evaluator->runner, evaluator->runner_ids[candidate], r));
     values[r] = isnan(objective) ? (double)INFINITY : objective;
   }
+}
+
+/* The number of replications of a candidate that were made, from the first one on, at most `replications`; at least 1.
+   The first one must have been made. */
+static inline uint32_t hr__evaluator_made(const struct hr__evaluator *evaluator, uint32_t candidate,
+                                          uint32_t replications) {
+  uint32_t made = 1;
+  while (made < replications && hr__runner_values(evaluator->runner, evaluator->runner_ids[candidate], made)) made++;
+  return made;
 }
 
 /* The mean of the known values or, if `kind` is HR_METRIC_QUANTILE, their median. NaN if no value is known. Reorders
@@ -196,7 +205,7 @@ static inline double hr__evaluator_centre(const struct hr__evaluator *evaluator,
                                           uint32_t replications, size_t metric) {
   enum { MAX = 1024 };
   double values[MAX];
-  uint32_t count = replications < MAX ? replications : MAX;
+  uint32_t count = hr__evaluator_made(evaluator, candidate, replications < MAX ? replications : MAX);
   hr__evaluator_values(evaluator, candidate, count, metric, values);
   return hr__metric_centre(values, count, hr__metric_rows[evaluator->goals->metrics[metric].id].kind);
 }
@@ -218,6 +227,7 @@ static inline bool hr__evaluator_is_short(const struct hr__evaluator *evaluator,
 static inline bool hr__evaluator_may_meet(const struct hr__evaluator *evaluator, uint32_t candidate,
                                           uint32_t replications) {
   const struct hr__goals *goals = evaluator->goals;
+  replications = hr__evaluator_made(evaluator, candidate, replications);
   for (uint32_t r = 0; r < replications; r++) {
     const double *values = hr__runner_values(evaluator->runner, evaluator->runner_ids[candidate], r);
     bool meets = true;
@@ -346,6 +356,12 @@ void hr__bounds_bracket(const struct hr__bounds *bounds, uint32_t slice, double 
 
 /* ---- Search ----------------------------------------------------------------------------------------- */
 
+/* Whether searches are races. The more jobs a run has, the less replications differ, and the more a run costs. */
+static inline bool hr__search_should_race(const struct hr_trace *trace) {
+  enum { MANY_JOBS = 20000 };
+  return trace->n_jobs >= MANY_JOBS;
+}
+
 struct hr__search_config {
   struct hr__evaluator *evaluator;
   const struct hr__bounds *bounds; /* NULL: no bounds are known */
@@ -353,6 +369,7 @@ struct hr__search_config {
   uint64_t max_runs;               /* maximum number of runs of the runner in total; at this number the search ends */
   bool exhaustive;                 /* run every candidate; the members below then have no effect */
   bool thorough;                   /* also try points that are spread over the grid */
+  bool races; /* candidates that are clearly worse than the best one in their first replication get no others */
   /* For a search that repeats an earlier search with harder goals or in a harder environment: */
   uint32_t begin;            /* begin with this candidate alone, in small steps; HR_NONE: a full search */
   bool one_slice;            /* search only the slice of `begin` */

@@ -161,4 +161,67 @@ static void fast_search_equals_exhaustive_search(void) {
   CU_ASSERT(tally.runs < tally.all_runs / 2);
 }
 
-TEST_MAIN("plan: search", TEST(fast_search_equals_exhaustive_search))
+/* ---- Races ----------------------------------------------------------------------------------------- */
+
+/* Whether the first replication shows that a candidate is clearly worse than the best one. */
+static bool is_clearly_worse(const struct hr__evaluator *evaluator, uint32_t candidate, uint32_t best) {
+  struct hr__evaluation own = hr__evaluator_evaluate(evaluator, candidate, 1),
+                        first = hr__evaluator_evaluate(evaluator, best, 1),
+                        whole = hr__evaluator_evaluate(evaluator, best, 3);
+  double violation = fmax(first.violation, whole.violation);
+  if (own.violation > violation + 0.5) return true;
+  return violation == 0 && own.objective > first.objective * (own.violation > 0 ? 1 : 1.1);
+}
+
+/* A race ends with all replications of the best candidate, and of all others that are not clearly worse. Returns
+   whether the best candidate of the race is at most 5 % above the best of all. */
+static bool race(const struct hr_plan *plan, const struct hr_plan *all) {
+  struct hr__evaluator fresh;
+  CU_ASSERT_EQUAL_FATAL(
+      hr__evaluator_make(&fresh, plan->runner, &plan->space, &plan->goals, plan->evaluator.environment, NULL), HR_OK);
+  const struct hr__search_config config = {.evaluator = &fresh,
+                                           .bounds = &plan->bounds,
+                                           .replications = 3,
+                                           .max_runs = UINT64_MAX,
+                                           .thorough = true,
+                                           .races = true,
+                                           .begin = HR_NONE};
+  struct hr__search_result result;
+  CU_ASSERT_EQUAL_FATAL(hr__search(&config, &result, NULL), HR_OK);
+  uint32_t best = result.ranking[0], n_runs = 0;
+  for (uint32_t i = 0; i < result.n_ranked; i++) {
+    uint32_t made = hr__evaluator_made(&fresh, result.ranking[i], 3);
+    CU_ASSERT(made == 3 || is_clearly_worse(&fresh, result.ranking[i], best));
+    n_runs += made;
+  }
+  CU_ASSERT_EQUAL(hr__evaluator_made(&fresh, best, 3), 3);
+  CU_ASSERT(n_runs < 3 * result.n_ranked);
+  struct hr__evaluation found = hr__evaluator_evaluate(&all->evaluator, best, all->screening),
+                        least = hr__evaluator_evaluate(&all->evaluator, all->choice.candidate, all->screening);
+  bool near = found.violation <= least.violation + 0.1 && found.objective <= 1.05 * least.objective;
+  hr__search_finish(&result);
+  hr__evaluator_finish(&fresh);
+  return near;
+}
+
+static void races_leave_nothing_undecided(void) {
+  enum { WORLDS = 10 };
+  int n_near = 0;
+  for (uint32_t i = 0; i < WORLDS; i++) {
+    struct dice dice;
+    hr__stream_init(&dice.stream, 777, HR__PURPOSE_SAMPLE, i, 0);
+    dice.rng = hr__stream_rng(&dice.stream);
+    struct hr_trace *trace = draw_trace(&dice);
+    struct hr_scenario *scenario = draw_scenario(&dice);
+    struct hr_plan *fast = planned_brief(scenario, trace, HR_PLAN_SEARCH_FAST),
+                   *all = planned_brief(scenario, trace, HR_PLAN_SEARCH_EXHAUSTIVE);
+    n_near += race(fast, all);
+    hr_plan_destroy(fast);
+    hr_plan_destroy(all);
+    hr_trace_destroy(trace);
+    hr_scenario_destroy(scenario);
+  }
+  CU_ASSERT(n_near >= WORLDS - 1);
+}
+
+TEST_MAIN("plan: search", TEST(fast_search_equals_exhaustive_search), TEST(races_leave_nothing_undecided))
