@@ -225,7 +225,7 @@ static enum hr_status shift_reservations(const struct hr__slurm_import *import, 
   const cJSON *list = cJSON_GetObjectItemCaseSensitive(import->section, "reservations"), *entry;
   cJSON_ArrayForEach(entry, list) {
     cJSON *start = cJSON_GetObjectItemCaseSensitive(entry, "start_s");
-    cJSON_SetNumberValue(start, start->valuedouble - (double)import->first_start_s);
+    if (start) cJSON_SetNumberValue(start, start->valuedouble - (double)import->first_start_s);
   }
   if (hr_notes_add(import->notes,
                    "reservations: 'start_s' counts from the start of the first one; add the time from the "

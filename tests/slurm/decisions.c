@@ -39,18 +39,89 @@ static void occupy(struct model *model, uint32_t number, int64_t end_s) {
                       model->memory[number]);
 }
 
+/* ---- Preemption ------------------------------------------------------------------------------------- */
+
+/* Lists the running attempts that an attempt may preempt, in the order in which they are preempted. */
+static uint32_t list_victims(const struct model *model, uint32_t number, struct hr__slurm_victim *victims) {
+  const struct recorded *run = model->run;
+  const bool *may_preempt = run->may_preempt[run->attempts[number].qos];
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < model->nodes.n_running; i++) {
+    uint32_t other = model->nodes.running[i].job;
+    const struct attempt *attempt = &run->attempts[other];
+    if (!may_preempt[attempt->qos] || model->started[other]) continue;
+    struct hr__slurm_victim victim = {.job = other,
+                                      .priority = (uint32_t)run->qos_priority[attempt->qos],
+                                      .nodes = attempt->shape.nodes,
+                                      .start_us = attempt->start_s * HR_SECOND_US};
+    uint32_t at = count++;
+    for (; at > 0 && hr__slurm_victim_before(&victim, &victims[at - 1], false); at--) victims[at] = victims[at - 1];
+    victims[at] = victim;
+  }
+  return count;
+}
+
+/* Removes an attempt from its nodes. `end_us` gets its expected end, with which put_back runs it again. */
+static void take_off(struct model *model, uint32_t number, int64_t *end_us) {
+  uint32_t n_nodes;
+  for (uint32_t i = 0; i < model->nodes.n_running; i++)
+    if (model->nodes.running[i].job == number) *end_us = model->nodes.running[i].end_us;
+  hr__slurm_nodes_remove(&model->nodes, number, &n_nodes);
+}
+
+static void put_back(struct model *model, uint32_t number, int64_t end_us) {
+  const struct attempt *attempt = &model->run->attempts[number];
+  uint32_t count = 0;
+  for (uint32_t n = 0; n < RECORDED_NODES; n++)
+    if (attempt->nodes >> n & 1) model->nodes.chosen[count++] = n;
+  occupy(model, number, end_us / HR_SECOND_US);
+}
+
+/* Preempts as few attempts as needed, in order. Those that do not use the chosen nodes stay. */
+static bool preempt(struct model *model, uint32_t number, uint64_t *set) {
+  struct hr__slurm_victim victims[RECORDED_NODES * RECORDED_GPUS];
+  int64_t ends_us[RECORDED_NODES * RECORDED_GPUS];
+  uint32_t count = list_victims(model, number, victims), removed = 0;
+  bool fits = false;
+  const uint64_t allowed = *set;
+  while (!fits && removed < count) {
+    take_off(model, victims[removed].job, &ends_us[removed]);
+    removed++;
+    *set = allowed;
+    fits = hr__slurm_select_now(&model->nodes, &model->run->attempts[number].shape, set);
+  }
+  for (uint32_t i = 0; i < removed; i++)
+    if (!fits || !(model->run->attempts[victims[i].job].nodes & *set)) put_back(model, victims[i].job, ends_us[i]);
+  uint64_t chosen = *set;
+  return fits && hr__slurm_select_now(&model->nodes, &model->run->attempts[number].shape, &chosen);
+}
+
+/* ---- The selector of a backfill pass ---------------------------------------------------------------- */
+
 static bool start_now(void *self, uint32_t number, const uint64_t *nodes) {
   struct model *model = self;
   uint64_t set = *nodes;
-  if (!hr__slurm_select_now(&model->nodes, &model->run->attempts[number].shape, &set)) return false;
+  if (!hr__slurm_select_now(&model->nodes, &model->run->attempts[number].shape, &set) && !preempt(model, number, &set))
+    return false;
   model->started[number] = set;
   occupy(model, number, model->now_s + model->run->attempts[number].limit_s);
   return true;
 }
 
+/* If an attempt cannot start now, those that it may preempt are left aside. */
 static bool find_start(void *self, uint32_t number, int64_t now_us, uint64_t *nodes, int64_t *start_us) {
   struct model *model = self;
-  return hr__slurm_select(&model->nodes, &model->run->attempts[number].shape, now_us, nodes, start_us);
+  struct hr__slurm_victim victims[RECORDED_NODES * RECORDED_GPUS];
+  int64_t ends_us[RECORDED_NODES * RECORDED_GPUS];
+  const struct hr__slurm_shape *shape = &model->run->attempts[number].shape;
+  uint64_t set = *nodes;
+  if (hr__slurm_select_now(&model->nodes, shape, &set))
+    return hr__slurm_select(&model->nodes, shape, now_us, nodes, start_us);
+  uint32_t count = list_victims(model, number, victims);
+  for (uint32_t i = 0; i < count; i++) take_off(model, victims[i].job, &ends_us[i]);
+  bool found = hr__slurm_select(&model->nodes, shape, now_us, nodes, start_us);
+  for (uint32_t i = 0; i < count; i++) put_back(model, victims[i].job, ends_us[i]);
+  return found;
 }
 
 /* Returns whether an attempt started before another one; attempts that started in one second have the order of ids. */
@@ -59,10 +130,11 @@ static bool started_before(const struct attempt *a, const struct attempt *b) {
   return a->start_ms != b->start_ms ? a->start_ms < b->start_ms : a->job < b->job;
 }
 
-/* The queue is sorted by priority, then by id. */
+/* The queue is sorted by priority, then by the time of submission, then by id. */
 static int by_priority(const void *left, const void *right) {
   const struct hr__slurm_queued *a = left, *b = right;
   if (a->priority != b->priority) return a->priority < b->priority ? 1 : -1;
+  if (a->submit_us != b->submit_us) return a->submit_us < b->submit_us ? -1 : 1;
   return a->user < b->user ? -1 : a->user > b->user; // the member is used for the id of the job
 }
 
@@ -72,6 +144,7 @@ static void enqueue(struct model *model, uint32_t number, const struct shares *s
   model->queue[model->n_queued++] = (struct hr__slurm_queued){
       .job = number,
       .user = attempt->job,
+      .submit_us = attempt->submit_s * HR_SECOND_US,
       .priority = model->run->is_basic ? 1 : priority_at(model->run, shares, attempt, model->now_s, &parts),
       .limit_us = attempt->limit_s * HR_SECOND_US,
       .min_nodes = attempt->shape.nodes};

@@ -203,9 +203,15 @@ delays_of_replay() {
     sort -n | cut -d' ' -f2
 }
 
+# preemptions_of_replay FILE TRACE: how often the replay of a scenario preempts a job.
+preemptions_of_replay() {
+  "$build/headroom" compare "$1" --trace "$2" --policies slurm --csv - 2>/dev/null |
+    awk -F, '$4 == "preemptions" && $2 == "all" { n = $5 } END { print n + 0 }'
+}
+
 # replay KIND: imports the configuration of the first run, replays the submissions of all runs, and prints a row.
 replay() {
-  local kind=$1 folder delays=() replays=() file
+  local kind=$1 folder delays=() replays=() file preemptions=0
   for folder in "$out/$kind"-*; do
     file=$folder/slurm
     "$build/headroom" import slurm "$folder/slurm.conf" "$folder/gres.conf" "$folder/accounts.cfg" "$folder/qos.txt" \
@@ -216,9 +222,10 @@ replay() {
     delays_of_replay "$file.csv" >"$file.model"
     delays+=("$file.real")
     replays+=("$file.model")
+    preemptions=$((preemptions + $(preemptions_of_replay "$file.json" "$folder/run.sacct.all")))
   done
   paste "${delays[@]}" "${replays[@]}" | awk -v n="${#delays[@]}" -v kind="$kind" \
-    -v preempted="$(cat "$out/$kind"-*/run.sacct.all | grep -c '|PREEMPTED|')" -v load="$(cat "$out/$kind"-*/load |
+    -v modelled="$preemptions" -v preempted="$(cat "$out/$kind"-*/run.sacct.all | grep -c '|PREEMPTED|')" -v load="$(cat "$out/$kind"-*/load |
       awk '{ sum += $1 } END { printf "%.1f", sum / NR }')" '
     function distance(a, b) { return a > b ? a - b : b - a }
     { mean = 0
@@ -227,8 +234,8 @@ replay() {
       for (i = 1; i <= n; i++) for (j = i + 1; j <= n; j++) { spread += distance($i, $j); pairs++ } }
     END { real = ""; sum = 0
       for (i = 1; i <= n; i++) { real = real sprintf(" %.1f", wait[i] / NR); sum += wait[i] / NR / n }
-      printf "%-12s %24s %9.1f %9.1f %+7.1f %% %9.1f %9.1f %12.1f %6s\n", kind, real, sum, replay / NR,
-        100 * (replay / NR / sum - 1), error / NR, pairs ? spread / pairs : 0, preempted / n, load }'
+      printf "%-12s %24s %9.1f %9.1f %+7.1f %% %9.1f %9.1f %12s %6s\n", kind, real, sum, replay / NR,
+        100 * (replay / NR / sum - 1), error / NR, pairs ? spread / pairs : 0, sprintf("%.1f/%.1f", modelled / n, preempted / n), load }'
 }
 
 compare_all() {
@@ -238,7 +245,7 @@ compare_all() {
   echo "Decisions at recorded states, values of sshare and sprio:"
   "$build/tests/slurm_compare" "${folders[@]}" | tee "$out/compare.txt" | grep -v '^  '
   echo
-  echo "Free replays; seconds of wait (mean of all jobs); load: of the machine during the runs"
+  echo "Free replays: seconds of wait (mean of all jobs), preemptions (replayed/real), load of the machine during the runs"
   printf '%-12s %24s %9s %9s %9s %9s %9s %12s %6s\n' kind 'real runs' mean replayed '' error spread preemptions load
   for kind in ${kinds//,/ }; do replay "$kind"; done
 }

@@ -107,15 +107,26 @@ static bool read_conf(struct recorded *run) {
   return true;
 }
 
+/* Returns whether a list with commas has a name. */
+static bool has_name(const char *list, const char *name) {
+  for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',')
+    if (strcspn(at, ",") == strlen(name) && strncmp(at, name, strlen(name)) == 0) return true;
+  return false;
+}
+
+/* Columns 1, 2 and 4 are the name, the priority, and the QOS that may be preempted. */
 static bool read_qos(struct recorded *run) {
-  char line[MAX_LINE], *cells[MAX_CELLS];
+  char line[MAX_LINE], *cells[MAX_CELLS], preempt[MAX_QOS][100];
   FILE *file = open_file(run, "qos.txt");
   if (!file) return false;
   for (bool header = true; fgets(line, sizeof line, file) && run->n_qos < MAX_QOS; header = false) {
-    if (header || split(line, cells) < 2) continue;
+    if (header || split(line, cells) < 4) continue;
     copy_word(run->qos[run->n_qos], cells[0]);
+    snprintf(preempt[run->n_qos], sizeof preempt[0], "%s", cells[3]);
     run->qos_priority[run->n_qos++] = strtod(cells[1], NULL);
   }
+  for (uint32_t a = 0; a < run->n_qos; a++)
+    for (uint32_t b = 0; b < run->n_qos; b++) run->may_preempt[a][b] = has_name(preempt[a], run->qos[b]);
   fclose(file);
   return true;
 }
@@ -164,15 +175,16 @@ static uint32_t find_assoc(const struct recorded *run, const char *account, cons
 
 /* ---- Attempts --------------------------------------------------------------------------------------- */
 
-static const char *const columns[] = {"JobID", "User", "Account", "State",        "Eligible", "Start",
-                                      "End",   "QOS",  "NNodes",  "TimelimitRaw", "ReqTRES",  "NodeList"};
-enum { JOB, USER, ACCOUNT, STATE, ELIGIBLE, START, END_, QOS_, N_NODES, LIMIT, TRES, NODE_LIST, N_COLUMNS };
+static const char *const columns[] = {"JobID", "User", "Account", "State",        "Submit",  "Eligible", "Start",
+                                      "End",   "QOS",  "NNodes",  "TimelimitRaw", "ReqTRES", "NodeList"};
+enum { JOB, USER, ACCOUNT, STATE, SUBMIT, ELIGIBLE, START, END_, QOS_, N_NODES, LIMIT, TRES, NODE_LIST, N_COLUMNS };
 
 static void read_attempt(struct recorded *run, char *cells[N_COLUMNS]) {
   struct attempt *attempt = &run->attempts[run->n_attempts++];
   const char *gpus = strstr(cells[TRES], "gres/gpu=");
   uint32_t nodes = (uint32_t)strtoul(cells[N_NODES], NULL, 10);
   *attempt = (struct attempt){.job = (uint32_t)strtoul(cells[JOB], NULL, 10),
+                              .submit_s = seconds_of(cells[SUBMIT]),
                               .eligible_s = seconds_of(cells[ELIGIBLE]),
                               .start_s = seconds_of(cells[START]),
                               .end_s = seconds_of(cells[END_]),

@@ -31,8 +31,8 @@ enum {
 struct attempt {
   uint32_t job, assoc, qos; /* id; index of the user in the tree; index of the QOS */
   char user[MAX_WORD], account[MAX_WORD];
-  int64_t eligible_s, start_s, end_s, limit_s;
-  int start_ms, end_ms; /* after these seconds */
+  int64_t submit_s, eligible_s, start_s, end_s, limit_s; /* submit_s: when it was submitted or requeued */
+  int start_ms, end_ms;                                  /* after these seconds */
   struct hr__slurm_shape shape;
   uint32_t gpus;
   uint64_t nodes;
@@ -56,6 +56,7 @@ struct recorded {
   uint32_t n_assocs;
   char qos[MAX_QOS][MAX_WORD];
   double qos_priority[MAX_QOS];
+  bool may_preempt[MAX_QOS][MAX_QOS]; /* [QOS of the job][QOS of the one that is preempted] */
   uint32_t n_qos;
   double weight_age, weight_fair_share, weight_size, weight_qos, max_age_s, half_life_s;
   bool is_basic, bills_gpus;
