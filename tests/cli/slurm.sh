@@ -95,6 +95,21 @@ CSV
   says stderr "priority=multifactor needs the section 'slurm'"
 }
 
+# Job 2 waits for the limit of one job per user until job 1 ends at 4500 s; job 3 would overlap a reservation until 6000 s.
+case_why() {
+  cat >s.json <<'JSON'
+{"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 8}]},
+ "policy": {"name": "slurm"},
+ "slurm": {"qos": [{"name": "low", "limits": {"max_jobs_per_user": 1}}, {"name": "other"}],
+  "reservations": [{"name": "r", "start_s": 5000, "duration_s": 1000, "nodes": ["p:0-0"]}]}}
+JSON
+  printf 'job_id,submit_s,duration_s,gpus,user,tenant,qos,limit_s\n' >t.csv
+  printf '1,0,4500,8,u,a,low,4500\n2,0,100,8,u,a,low,200\n3,4800,100,16,v,a,other,300\n' >>t.csv
+  try 0 why s.json --trace t.csv
+  matches stdout '^quota +1 +1 h 15 min'
+  matches stdout '^reservation +1 +20 min'
+}
+
 case_import() {
   cat >slurm.conf <<'CONF'
 # a comment
