@@ -97,10 +97,25 @@ static const char *key_text(const cJSON *value, char *buffer) {
   return value ? hr__key_value_text(value, buffer) : "(not set)";
 }
 
+/* Returns a path that fits into a line. Of a long one, the middle is left out: its beginning has the name of the
+   object, its end the key. The caller frees it; NULL when out of memory. */
+static char *fitted_path(struct hr__console *console, const char *path) {
+  enum { WIDTH = HR__LINE_WIDTH - 2, HEAD = 42, TAIL = WIDTH - HEAD, DOTS = 3 };
+  if (hr__width_of(path, strlen(path)) <= WIDTH) return hr__presentable(console, path);
+  char *head = hr__fitted(console, path, HEAD, false), *tail = hr__fitted(console, path, TAIL + DOTS, true);
+  size_t bytes = (head ? strlen(head) : 0) + (tail ? strlen(tail) : 0) + 1;
+  char *joined = head && tail ? malloc(bytes) : NULL;
+  if (joined) snprintf(joined, bytes, "%s%s", head, tail + DOTS);
+  console->out_of_memory = console->out_of_memory || !joined;
+  free(head);
+  free(tail);
+  return joined;
+}
+
 static void put_key(struct hr__console *console, const struct hr__diff_key *key) {
   char values[HR__DIFF_SIDES][HR__KEY_VALUE_BYTES], change[2 * HR__KEY_VALUE_BYTES + 8];
   snprintf(change, sizeof change, "%s -> %s", key_text(key->values[0], values[0]), key_text(key->values[1], values[1]));
-  char *shown = hr__fitted(console, key->shown, HR__LINE_WIDTH - 2, true);
+  char *shown = fitted_path(console, key->shown);
   size_t width = shown ? hr__width_of(shown, strlen(shown)) : 0;
   bool fits = width < KEY_WIDTH && hr__width_of(change, strlen(change)) <= HR__LINE_WIDTH - 2 - KEY_WIDTH;
   char *text = hr__fitted(console, change, HR__LINE_WIDTH - 6, false);

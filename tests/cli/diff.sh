@@ -142,4 +142,21 @@ case_columns() {
   says stderr 'read different jobs'
 }
 
+# Of a long path, the beginning and the end are shown.
+case_long_paths() {
+  two_scenarios
+  cat >q.json <<'JSON'
+{ "cluster": { "pools": [{ "name": "p", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 2 }] },
+  "policy": { "name": "queue" },
+  "kueue": { "flavors": [{ "name": "f" }], "cluster_queues": [{ "name": "the-queue-of-team-a", "cohort": "c",
+    "resource_groups": [{ "flavors": [{ "name": "f", "resources": [
+      { "name": "nvidia.com/gpu", "nominal_quota": 2, "borrowing_limit": 3 }] }] }] }] } }
+JSON
+  sed 's/"borrowing_limit": 3/"borrowing_limit": 4/' q.json >r.json
+  try 0 diff q.json r.json --trace jobs.csv
+  matches stdout '^  kueue\.cluster_queues\[the-queue-of-team.*\.\.\..*\[nvidia\.com/gpu\]\.borrowing_limit$'
+  matches stdout '^ +3 -> 4$'
+  [ "$(width stdout)" -le 80 ] || fail 'wider than 80 columns'
+}
+
 run_case
