@@ -41,6 +41,12 @@ static bool is_listed(const char *const *list, const char *key) {
   return *list != NULL;
 }
 
+/* Returns a text of an object; "" if it has none. */
+static const char *text_of(const cJSON *object, const char *name) {
+  const cJSON *text = cJSON_GetObjectItemCaseSensitive(object, name);
+  return text && text->valuestring ? text->valuestring : "";
+}
+
 /* ---- The dump --------------------------------------------------------------------------------------- */
 
 static const struct account_rule assoc_rules[] = {
@@ -112,7 +118,7 @@ static cJSON *add_association(struct hr__slurm_import *import, const char *accou
 static cJSON *root_account(struct hr__slurm_import *import) {
   cJSON *entry;
   cJSON_ArrayForEach(entry, hr__slurm_list(import->section, "associations")) {
-    if (strcmp(cJSON_GetObjectItemCaseSensitive(entry, "account")->valuestring, "root") == 0) return entry;
+    if (strcmp(text_of(entry, "account"), "root") == 0) return entry;
   }
   return add_association(import, "root", NULL);
 }
@@ -211,6 +217,7 @@ enum hr_status hr__slurm_read_qos(struct hr__slurm_import *import, struct hr__sl
   char *cells[MAX_COLUMNS] = {NULL};
   cJSON *columns = cJSON_GetObjectItemCaseSensitive(import->section, "columns of QOS");
   unsigned count = split_cells(text, cells);
+  if (!cells[0]) return HR_OK;
   if (strcasecmp(cells[0], "Name") == 0) {
     cJSON_DeleteItemFromObject(import->section, "columns of QOS");
     columns = hr__slurm_list(import->section, "columns of QOS");
@@ -222,7 +229,7 @@ enum hr_status hr__slurm_read_qos(struct hr__slurm_import *import, struct hr__sl
     return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
   enum hr_status status = HR_OK;
   const cJSON *column = columns ? columns->child : NULL;
-  for (unsigned i = 0; i < count && column && status == HR_OK; i++, column = column->next) {
+  for (unsigned i = 0; i < count && cells[i] && column && status == HR_OK; i++, column = column->next) {
     const struct account_rule *rule = find_rule(qos_rules, sizeof qos_rules / sizeof *qos_rules, column->valuestring);
     bool is_default = rule && strcmp(rule->rule.key, "PreemptMode") == 0 && strcasecmp(cells[i], "cluster") == 0;
     if (rule && !is_default)
@@ -239,7 +246,7 @@ enum hr_status hr__slurm_read_qos(struct hr__slurm_import *import, struct hr__sl
 static bool has_qos(const cJSON *list, const char *name) {
   const cJSON *entry;
   cJSON_ArrayForEach(entry, list) {
-    if (strcmp(cJSON_GetObjectItemCaseSensitive(entry, "name")->valuestring, name) == 0) return true;
+    if (strcmp(text_of(entry, "name"), name) == 0) return true;
   }
   return false;
 }
