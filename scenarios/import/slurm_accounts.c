@@ -269,7 +269,7 @@ static enum hr_status add_named_qos(const struct hr__slurm_import *import, const
   const cJSON *entry;
   cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(import->section, list)) {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(entry, member), *item = value ? value->child : NULL;
-    if (status == HR_OK && cJSON_IsString(value)) status = add_missing_qos(import, value->valuestring, error);
+    if (status == HR_OK && value && cJSON_IsString(value)) status = add_missing_qos(import, value->valuestring, error);
     for (; item && status == HR_OK; item = item->next) status = add_missing_qos(import, item->valuestring, error);
   }
   return status;

@@ -90,7 +90,11 @@ enum hr_status hr__slurm_text_read(const char *path, hr__slurm_visit_text *visit
   FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
   if (!file) return hr_fail(error, HR_BAD_INPUT, "%s: %s", path, errno ? strerror(errno) : "not a regular file");
   char *text = malloc(MAX_LINE);
-  enum hr_status status = text ? HR_OK : hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  if (!text) {
+    fclose(file);
+    return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  }
+  enum hr_status status = HR_OK;
   struct hr__slurm_line line = {.path = path};
   bool too_long = false;
   for (unsigned read = 0, first = 1; status == HR_OK && read_line(file, text, &read, &too_long); first = read + 1) {
