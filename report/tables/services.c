@@ -52,7 +52,7 @@ static void add_request(const struct hr_served *served, uint32_t id, struct dura
   summary->restarts += result->restarts[id];
 }
 
-/* The GPU hours, and what is computed from them. */
+/* The GPU hours and the goodput. */
 static void add_gpus(const struct hr_served *served, int64_t end_us, struct hr_service_summary *summary) {
   const struct hr_service *service = served->service;
   const double gpus = (double)service->gpus * (double)service->replicas;
@@ -219,7 +219,7 @@ static void put_request(struct hr__csv_out *csv, const struct hr_served *served,
   hr__csv_end_row(csv);
 }
 
-/* Returns the service whose next request arrives first; `count` if there is none. */
+/* Returns the service with the earliest next request; `count` if there is none. */
 static uint32_t earliest(const struct hr_served *served, const uint32_t *next, uint32_t count) {
   uint32_t best = count;
   for (uint32_t i = 0; i < count; i++) {

@@ -15,7 +15,7 @@
 
 /* Which pods count, and with which level. */
 struct counted {
-  bool ignored_as_zero; /* pods whose usage says nothing count with the level 0; otherwise they do not count */
+  bool ignored_as_zero; /* ignored pods count with the level 0; otherwise they do not count */
   bool missing;         /* pods without a level count with `share` of the request or target */
   bool missing_as_zero;
 };
@@ -60,7 +60,7 @@ static bool is_tolerated(const struct hr__hpa_measured *measured, double ratio) 
   return fabs(1 - ratio) <= measured->tolerance;
 }
 
-/* Pods whose metric is unknown count in the way that makes the change smaller. If that turns the direction round,
+/* Pods without a known metric count in the way that makes the change smaller. If that turns the direction round,
    nothing changes. */
 static int64_t rebalanced(const struct hr__hpa_measured *measured, const struct ratio *first, int64_t current,
                           struct counted how) {

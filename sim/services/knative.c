@@ -3,7 +3,7 @@
  * The autoscaler of Knative: averages over a stable and a panic window, a panic mode in which the number never falls,
  * limits of each decision, and an optional delay before fewer replicas are wanted.
  *
- * Layout: the delay keeps the wanted numbers of its ticks in a ring whose numbers fall, so that the first one is the
+ * Layout: the delay keeps the wanted numbers of its ticks in a ring of falling numbers, so that the first one is the
  * largest. Invariant: the ring has at most one entry per tick of the delay. Source: knative/serving,
  * pkg/autoscaler/scaling/autoscaler.go, aggregation/bucketing.go and aggregation/max.
  */

@@ -203,7 +203,7 @@ static void form_vllm_v0(struct hr__replica *replica) {
 static void form_sarathi(struct hr__replica *replica) {
   const struct hr_service_limits *limits = &replica->service->limits;
   uint32_t n_prefills = 0, tokens = 0, next = 0;
-  /* decodes; sequences whose prompt is not complete are collected at the beginning of the list */
+  /* decodes; sequences with an incomplete prompt are collected at the beginning of the list */
   while (next < replica->n_running && replica->n_batch < limits->max_sequences) {
     const uint32_t id = replica->running[next++];
     if (!replica->sequences[id].is_decoding)
@@ -362,7 +362,7 @@ static int64_t cost_of(const struct hr_service_cost *cost, const struct hr__batc
   return ticks > 0 ? ticks : 1; /* time passes in every iteration */
 }
 
-/* Sums iterations, whose context grows by a token for each sequence, until there are `count` of them, or until one ends
+/* Sums iterations (the context grows by a token for each sequence) until there are `count` of them, or until one ends
    at `until_ticks` or later. Returns their number. */
 static uint32_t sum_iterations(const struct hr__replica *replica, uint32_t count, int64_t until_ticks,
                                int64_t *sum_ticks) {

@@ -9,8 +9,8 @@
  * A sequence is a request on its replica. When it loses its memory, what it has produced becomes part of its prompt.
  * Invariant: `used` is the sum of the memory of all sequences of the replica, in blocks (`orca-splitwise`: in tokens).
  *
- * Time: ticks of 2^-16 microseconds, which are rounded only in results, so that iterations whose time is not a whole
- * number of microseconds add up exactly.
+ * Time: ticks of 2^-16 microseconds, which are rounded only in results, so that iterations of fractional
+ * microseconds add up exactly.
  */
 
 #include "headroom/unstable/services.h"

@@ -4,8 +4,8 @@
  *
  * Layout: a heap has the replicas that run an iteration, by its end and then by number. Order at one instant: arrivals,
  * then ends of iterations; with `orca-splitwise` the ends are first, as in the simulator that it follows. A replica
- * without work starts an iteration as soon as a request arrives, with all requests of that instant. A replica whose
- * batch would not change runs several iterations as one event; an arrival that can join ends them earlier.
+ * without work starts an iteration as soon as a request arrives, with all requests of that instant. A replica runs
+ * several iterations of an unchanged batch as one event; an arrival that can join ends them earlier.
  */
 
 #include "headroom/unstable/services.h"
@@ -64,7 +64,7 @@ static void heap_set(struct service *service, uint32_t at, uint32_t replica) {
   service->place[replica] = at;
 }
 
-/* Moves a replica whose end is earlier now, from its place towards the top. */
+/* Moves a replica with an earlier end from its place towards the top. */
 static void heap_raise(struct service *service, uint32_t at, uint32_t replica) {
   for (; at > 0 && ends_before(service, replica, service->heap[(at - 1) / 2]); at = (at - 1) / 2)
     heap_set(service, at, service->heap[(at - 1) / 2]);

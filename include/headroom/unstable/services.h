@@ -6,7 +6,7 @@
  * Inference services: requests, replicas that serve them in batches, and a router that assigns requests to replicas.
  *
  * A replica runs one iteration after another. An iteration processes prompts or parts of them, and produces one token
- * for each sequence whose prompt is complete. The prompt yields the first token.
+ * for each sequence with a complete prompt. The prompt yields the first token.
  *
  * Times are microseconds in the clock of the request trace.
  */
