@@ -392,6 +392,7 @@ static enum outcome try_node(struct hr__kai_solver *solver, uint32_t pending, en
   }
   for (uint32_t i = n_before; i < solver->n_evicted; i++) {
     const uint32_t at = solver->on_node[solver->evicted[i]];
+    if (at >= cluster->n_nodes) continue;
     solver->is_new[at] = solver->is_new[at] || !solver->feasible[at];
     solver->feasible[at] = 1;
   }
@@ -444,7 +445,7 @@ static void record(struct hr__kai_solver *solver) {
     for (uint32_t i = 0; i < list->groups[g].n; i++) {
       const int64_t status = session->pods[pods[i]].status;
       if (!solver->is_evicted[pods[i]] || (status != HR__KAI_RELEASING && status != HR__KAI_PIPELINED)) continue;
-      solver->lost[solver->on_node[pods[i]]] = 1;
+      if (solver->on_node[pods[i]] < solver->session->cluster->n_nodes) solver->lost[solver->on_node[pods[i]]] = 1;
       lost = true;
     }
     if (lost) add_group(&solver->recorded, list->groups[g].job, pods, list->groups[g].n, true);
