@@ -489,7 +489,7 @@ bool hr__kueue_pending_requeue(struct hr__kueue_pending *self, uint32_t workload
 bool hr__kueue_pending_requeue_as(struct hr__kueue_pending *self, uint32_t workload, bool at_once,
                                   enum hr__kueue_requeue why);
 /* Restores the order of the heap of a queue after the usage of its local queues has changed. */
-void hr__kueue_pending_reorder(struct hr__kueue_pending *self, uint32_t queue);
+void hr__kueue_pending_reorder(struct hr__kueue_pending *self, uint32_t id);
 /* Capacity may be free in the tree of `queue`: workloads that are queued again from now on are not parked. The caller
    calls hr__kueue_pending_return before the next cycle, unless all parked workloads would be parked again. */
 void hr__kueue_pending_freed(struct hr__kueue_pending *self, uint32_t queue);

@@ -54,6 +54,7 @@ struct hr__kueue_slot {
   int64_t timer_us;             /* time of its entry in `timers`; HR_NEVER_US: none */
   struct hr__kueue_history history;
   struct hr__kueue_requeue_state requeue;
+  uint8_t n_repeated; /* evictions that followed each other at once */
   bool has_bookmarks;
   int64_t bookmark_generation, bookmark_cycle;
   int32_t *bookmarks;              /* [n_resources] */

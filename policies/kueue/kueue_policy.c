@@ -22,6 +22,7 @@ static const char *const preempted_names[] = {"requeue", "checkpoint", NULL};
 /* The least time from an eviction until the next one of the same workload. Kueue queues inadmissible workloads again in
    batches of this period. */
 #define EVICTION_US HR_SECOND_US
+enum { MAX_REPEATED = 12 }; /* doublings of this time */
 
 #define MAX_PARAM_S 31536000.0
 
@@ -236,16 +237,23 @@ static void leave(struct hr__kueue_engine *self, uint32_t slot) {
         hr_moves_notice(self->moves, (hr_job){at->job}, self->world.now_us + self->grace_us, self->keeps_work);
 }
 
-/* Evicts a workload for another one. Evictions take no time here, so a workload that is evicted again at once would be
-   admitted and evicted for ever; it is queued again after the time that an eviction takes at least. Returns whether it
-   was not being evicted before. */
+/* Evictions take no time here, so a workload that is evicted again and again at once would be admitted and evicted for
+   ever. It is queued again after the time that an eviction takes at least; this time doubles with each repetition. */
+static void delay_repeated(const struct hr__kueue_engine *self, struct hr__kueue_slot *at) {
+  int64_t last_us = at->history.preempted_us, now_us = self->world.now_us;
+  bool repeated = last_us != HR__KUEUE_NO_TIME && now_us - last_us < EVICTION_US << at->n_repeated;
+  if (!repeated) at->n_repeated = 0;
+  if (!repeated) return;
+  hr__kueue_requeue_delay(&at->requeue, now_us + (EVICTION_US << at->n_repeated), false);
+  if (at->n_repeated < MAX_REPEATED) at->n_repeated++;
+}
+
+/* Evicts a workload for another one. Returns whether it was not being evicted before. */
 static bool preempt(struct hr__kueue_engine *self, const struct hr__kueue_target *target) {
   uint32_t slot = target->workload;
   struct hr__kueue_slot *at = &self->slots[slot];
   if (at->phase == HR__KUEUE_LEAVING) return false;
-  int64_t last_us = at->history.preempted_us;
-  if (last_us != HR__KUEUE_NO_TIME && self->world.now_us - last_us < EVICTION_US)
-    hr__kueue_requeue_delay(&at->requeue, self->world.now_us + EVICTION_US, false);
+  delay_repeated(self, at);
   at->history.preempted_us = at->history.evicted_us = self->world.now_us;
   at->history.evicted_by_timeout = false;
   at->history.reclaimed_while_borrowing = target->cause == HR__KUEUE_RECLAIM_WHILE_BORROWING;

@@ -109,9 +109,9 @@ shared_at() {
 
 # Two queues without quota of their own share what their cohort has: equally, or by their weights.
 case_fair_sharing() {
-  local rows=() i
-  for i in $(seq 16); do rows+=("0,100,1,a,0"); done
-  for i in $(seq 16); do rows+=("10,100,1,b,0"); done
+  local rows=() _
+  for _ in $(seq 16); do rows+=("0,100,1,a,0"); done
+  for _ in $(seq 16); do rows+=("10,100,1,b,0"); done
   jobs "${rows[@]}"
   shared_at 10 8 1
   shared_at 10 4 3
