@@ -362,6 +362,7 @@ static bool has_value(const struct hr_policy_choice *choice, const char *key, co
 enum hr_elastic_use hr_policy_choice_elastic_use(const struct hr_policy_choice *choice) {
   if (choice->library) return HR_ELASTIC_UNKNOWN;
   bool manages = choice->ops == &hr__policy_deadline;
+  if (choice->ops == &hr__policy_kai) manages = has_value(choice, "autoscale", "true");
   if (choice->ops == &hr__policy_queue) manages = !has_value(choice, "market", "static");
   if (choice->ops == &hr__policy_rounds) manages = has_value(choice, "objective", "cost-slo");
   return manages ? HR_ELASTIC_WHILE_USED : HR_ELASTIC_ALWAYS;

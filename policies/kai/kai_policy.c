@@ -13,21 +13,34 @@
 
 #include "headroom/policy.h"
 #include "headroom/unstable/systems.h"
+#include "policies/kai/autoscaler.h"
 #include "policies/kai/node_usage.h"
 #include "policies/kai/world.h"
 
-enum { PARAM_CHECK };
+enum { PARAM_AUTOSCALE, PARAM_IDLE_RELEASE, PARAM_CHECK };
 
-static const struct hr_param params[] = {{.key = "check",
-                                          .type = HR_PARAM_BOOLEAN,
-                                          .fallback = "false",
-                                          .help = "verify the invariants of KAI's session after each cycle",
-                                          .advanced = true},
-                                         {0}};
+static const struct hr_param params[] = {
+    {.key = "autoscale",
+     .type = HR_PARAM_BOOLEAN,
+     .fallback = "true",
+     .help = "request nodes of elastic pools for jobs that wait; otherwise all available nodes are used"},
+    {.key = "idle_release_s",
+     .type = HR_PARAM_INTEGER,
+     .fallback = "600",
+     .min = 0,
+     .max = 31536000,
+     .help = "seconds after which the autoscaler releases an empty node"},
+    {.key = "check",
+     .type = HR_PARAM_BOOLEAN,
+     .fallback = "false",
+     .help = "verify the invariants of KAI's session after each cycle",
+     .advanced = true},
+    {0}};
 
 struct kai {
   struct hr_arena *arena;
   struct hr__kai_world world;
+  struct hr__kai_autoscaler autoscaler;
   struct hr_kai_scheduler scheduler;
   const struct hr_param_value *params;
   const struct hr_view *view;
@@ -37,10 +50,14 @@ struct kai {
   uint32_t *rejected, *free_jobs; /* in the next pass: jobs to reject, each with its reason; jobs that need no node */
   uint32_t n_rejected, max_rejected, n_free, max_free;
   uint32_t *bound, *leaving; /* jobs that the cycle starts, and that it evicts */
-  uint32_t n_bound, max_bound, n_leaving, max_leaving;
-  int64_t wake_us;
-  bool changed; /* since the last cycle */
-  bool has_min_runtime;
+  uint32_t n_bound, max_bound, n_leaving, max_leaving, n_started;
+  int64_t wake_us, release_us; /* the last wake-ups that were requested: for a cycle, for the release of a node */
+  uint32_t *expiring;          /* jobs with a requirement on locality that ends */
+  uint32_t n_expiring, max_expiring;
+  int64_t expire_us; /* when the first one ends */
+  bool changed;      /* since the last cycle */
+  bool autoscales, has_min_runtime;
+  bool must_wake; /* when the first requirement on locality ends */
 };
 
 /* ---- Creation ------------------------------------------------------------------------------------------ */
@@ -59,18 +76,24 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   *kai = (struct kai){.arena = env->arena,
                       .scheduler = config ? config->scheduler : hr__kai_default_scheduler(),
                       .params = env->params,
-                      .wake_us = -1};
+                      .wake_us = -1,
+                      .release_us = -1,
+                      .expire_us = HR_NEVER_US};
   kai->has_min_runtime = has_min_runtime(config, &kai->scheduler);
   enum hr_status status = hr__kai_world_create(&kai->world, env, config, error);
   if (status != HR_OK) return status;
   for (uint32_t n = 0; n < kai->world.cluster.n_nodes; n++)
     hr__kai_set_up(&kai->world, n, hr_cluster_node_state(env->cluster, (hr_node){n}) == HR_NODE_UP);
-  return HR_OK;
+  kai->autoscales = env->params[PARAM_AUTOSCALE].integer && hr__kai_has_elastic(&kai->world);
+  if (!kai->autoscales) return HR_OK;
+  const int64_t release_us = env->params[PARAM_IDLE_RELEASE].integer * HR_SECOND_US;
+  return hr__kai_autoscaler_create(&kai->autoscaler, &kai->world, release_us) ? HR_OK : HR_NO_MEMORY;
 }
 
 static uint32_t abilities(void *self) {
-  (void)self;
-  return HR_POLICY_PREEMPTS | HR_POLICY_KEEPS_WITHIN | HR_POLICY_REASONS_BY_JOB;
+  const struct kai *kai = self;
+  return HR_POLICY_PREEMPTS | HR_POLICY_KEEPS_WITHIN | HR_POLICY_REASONS_BY_JOB |
+         (kai->autoscales ? HR_POLICY_MANAGES_CAPACITY : 0u);
 }
 
 /* ---- Events -------------------------------------------------------------------------------------------- */
@@ -86,6 +109,15 @@ static bool append(struct hr_arena *arena, uint32_t **list, uint32_t *n, uint32_
   return true;
 }
 
+/* Remembers the end of a requirement on locality. False: out of memory. */
+static bool expect_end(struct kai *kai, hr_job job, int64_t now_us) {
+  const struct hr_locality locality = hr_cluster_locality(kai->world.simulated, job);
+  if (locality.tier == HR_TIER_ANY || locality.until_us == HR_NEVER_US || locality.until_us <= now_us) return true;
+  if (locality.until_us < kai->expire_us) kai->expire_us = locality.until_us;
+  kai->must_wake = true;
+  return append(kai->arena, &kai->expiring, &kai->n_expiring, &kai->max_expiring, job.id);
+}
+
 static enum hr_status submit(struct kai *kai, const struct hr_view *view, hr_job job) {
   struct hr__kai_admission admission;
   if (!hr__kai_admit(&kai->world, job, view->now_us, &admission)) return HR_NO_MEMORY;
@@ -96,14 +128,37 @@ static enum hr_status submit(struct kai *kai, const struct hr_view *view, hr_job
     done = append(kai->arena, &kai->rejected, &kai->n_rejected, &kai->max_rejected, job.id) &&
            append(kai->arena, &kai->rejected, &kai->n_rejected, &kai->max_rejected, admission.reject);
   else
-    done = hr__kai_add_job(&kai->world, job, &admission);
+    done = hr__kai_add_job(&kai->world, job, &admission) && expect_end(kai, job, view->now_us);
   return done ? HR_OK : HR_NO_MEMORY;
+}
+
+/* Lets jobs wait for other places whose requirement on locality has ended. */
+static enum hr_status end_requirements(struct kai *kai, int64_t now_us) {
+  if (now_us < kai->expire_us) return HR_OK;
+  uint32_t kept = 0;
+  kai->expire_us = HR_NEVER_US;
+  for (uint32_t i = 0; i < kai->n_expiring; i++) {
+    const hr_job job = {kai->expiring[i]};
+    const uint32_t slot = hr__kai_slot_of(&kai->world, job);
+    const int64_t until_us = hr_cluster_locality(kai->world.simulated, job).until_us;
+    if (until_us > now_us) {
+      kai->expiring[kept++] = job.id;
+      if (until_us < kai->expire_us) kai->expire_us = until_us;
+    } else if (slot != HR_NONE && kai->view->state[job.id] == HR_JOB_WAITING) {
+      if (!hr__kai_renew_kind(&kai->world, slot, now_us)) return HR_NO_MEMORY;
+      kai->changed = true;
+    }
+  }
+  kai->n_expiring = kept;
+  return kai->expire_us == HR_NEVER_US ? HR_OK : hr_moves_wake_at(kai->moves, kai->expire_us);
 }
 
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct kai *kai = self;
   uint32_t slot = event->job.id == HR_NONE ? HR_NONE : hr__kai_slot_of(&kai->world, event->job);
   if (event->kind != HR_EVENT_TIMER || kai->has_min_runtime) kai->changed = true;
+  if (event->kind == HR_EVENT_END || event->kind == HR_EVENT_INTERRUPT)
+    hr__kai_gpus_leave(&kai->world, event->job, event->placement);
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
     return submit(kai, view, event->job);
@@ -111,8 +166,9 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
     hr__kai_remove_job(&kai->world, event->job);
     return HR_OK;
   case HR_EVENT_INTERRUPT:
-    if (slot != HR_NONE) hr__kai_wait_again(&kai->world, slot);
-    return HR_OK;
+    if (slot == HR_NONE) return HR_OK;
+    hr__kai_wait_again(&kai->world, slot);
+    return hr__kai_renew_kind(&kai->world, slot, view->now_us) ? HR_OK : HR_NO_MEMORY;
   case HR_EVENT_NODE_DOWN:
   case HR_EVENT_NOTICE:
     hr__kai_set_up(&kai->world, event->node.id, false);
@@ -144,14 +200,23 @@ static void add_slice(struct kai *kai, uint32_t *n, uint32_t node, uint32_t gpus
   kai->slices[(*n)++] = (struct hr_slice){.node = {node}, .gpu_milli = gpus * HR_WHOLE_GPU_MILLI};
 }
 
+/* Starts a job on the nodes of its pods. If its GPUs do not suffice on these, it waits on. */
 static enum hr_status start(struct kai *kai, uint32_t slot) {
-  const struct hr__kai_world *world = &kai->world;
+  struct hr__kai_world *world = &kai->world;
   const struct hr__kai_job *job = &world->jobs[slot];
   uint32_t n = 0;
   if (!make_slices(kai, job->n_pods)) return HR_NO_MEMORY;
-  for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++)
+  for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods && !world->inventory; p++)
     add_slice(kai, &n, (uint32_t)world->session->pods[p].node, (uint32_t)world->pods[p].request[HR__KAI_DIM_GPUS]);
+  if (world->inventory) {
+    n = job->n_pods;
+    if (!hr__kai_gpus_place(world, slot, kai->slices)) {
+      hr__kai_wait_again(world, slot);
+      return HR_OK;
+    }
+  }
   const struct hr_placement placement = {{world->pool_of[kai->slices[0].node.id]}, n, kai->slices};
+  kai->n_started++;
   return hr_moves_start(kai->moves, (hr_job){world->job_of[slot]}, &placement, HR_REASON_IN_ORDER);
 }
 
@@ -161,6 +226,9 @@ static enum hr_status evict(struct kai *kai, uint32_t slot) {
   const hr_job job = {world->job_of[slot]};
   if (kai->scheduler.termination_grace_us > 0)
     return hr_moves_notice(kai->moves, job, kai->view->now_us + kai->scheduler.termination_grace_us, false);
+  struct hr_slice one;
+  const struct hr_placement placement = hr_view_placement(kai->view, job, &one);
+  hr__kai_gpus_leave(world, job, &placement);
   return hr_moves_requeue(kai->moves, job, HR_REASON_PREEMPTED);
 }
 
@@ -240,9 +308,11 @@ static enum hr_status run_cycle(struct kai *kai) {
   }
   if (session->no_memory || !list_leaving(kai)) return HR_NO_MEMORY;
   hr__kai_settle(session);
-  kai->changed = kai->n_bound > 0 || kai->n_leaving > 0;
+  kai->n_started = 0;
   enum hr_status status = start_bound(kai);
-  return status == HR_OK ? evict_leaving(kai) : status;
+  if (status == HR_OK) status = evict_leaving(kai);
+  kai->changed = kai->n_started > 0 || kai->n_leaving > 0;
+  return status;
 }
 
 /* Starts jobs that need no node, and rejects jobs that can never start. */
@@ -265,13 +335,31 @@ static enum hr_status wake_for_cycle(struct kai *kai) {
   return hr_moves_wake_at(kai->moves, next_us);
 }
 
+/* Requests nodes after a cycle, and releases empty ones. */
+static enum hr_status scale(struct kai *kai, bool after_cycle) {
+  bool some_up = false;
+  int64_t next_us = HR_NEVER_US;
+  enum hr_status status = HR_OK;
+  if (after_cycle) status = hr__kai_request_nodes(&kai->autoscaler, kai->view, kai->moves, &some_up);
+  if (some_up) kai->changed = true;
+  if (status == HR_OK) status = hr__kai_release_nodes(&kai->autoscaler, kai->view, kai->moves, &next_us);
+  if (status != HR_OK || next_us == HR_NEVER_US || next_us == kai->release_us) return status;
+  kai->release_us = next_us;
+  return hr_moves_wake_at(kai->moves, next_us);
+}
+
 static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct kai *kai = self;
   kai->view = view;
   kai->moves = moves;
   enum hr_status status = finish_submitted(kai);
+  if (status == HR_OK) status = end_requirements(kai, view->now_us);
+  if (status == HR_OK && kai->must_wake) status = hr_moves_wake_at(moves, kai->expire_us);
+  kai->must_wake = false;
   const bool is_time = view->now_us % kai->scheduler.period_us == 0;
-  if (status == HR_OK && is_time && kai->changed && kai->world.n_waiting > 0) status = run_cycle(kai);
+  const bool runs = is_time && kai->changed && kai->world.n_waiting > 0;
+  if (status == HR_OK && runs) status = run_cycle(kai);
+  if (status == HR_OK && kai->autoscales) status = scale(kai, runs);
   if (status != HR_OK) return status;
   const char *broken = kai->params[PARAM_CHECK].integer && is_time ? hr__kai_check(kai->world.session) : NULL;
   return broken ? HR_INTERNAL : wake_for_cycle(kai);

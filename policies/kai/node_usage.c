@@ -64,9 +64,10 @@ int64_t hr__kai_open_gpu(struct hr__kai_session *session, uint32_t node, bool re
     hr__kai_set(session, &session->shared[gpu].next, -1);
     hr__kai_set(session, &session->shared[gpu].has_allocated, 0);
     session->shared[gpu].reserved = reserved;
+    session->shared[gpu].physical = -1;
   } else if (session->n_shared < (int64_t)session->max_shared) {
     gpu = session->n_shared;
-    session->shared[gpu] = (struct hr__kai_shared_gpu){.next = -1, .reserved = reserved};
+    session->shared[gpu] = (struct hr__kai_shared_gpu){.next = -1, .reserved = reserved, .physical = -1};
     hr__kai_set(session, &session->n_shared, gpu + 1);
   } else {
     session->no_memory = true;

@@ -461,13 +461,14 @@ struct hr__kai_job_state {
   int elastic;                    /* -1: below its minimum, 0: at it, 1: above it */
 };
 
-/* A shared GPU. All members are MiB except the last three. */
+/* A shared GPU. The first three members are MiB. */
 struct hr__kai_shared_gpu {
   int64_t used, releasing, allocated;
   int64_t has_allocated; /* a pod was placed on it, not only pipelined */
   int64_t is_releasing;  /* counts as a releasing whole GPU */
   int64_t next;          /* next shared GPU of the node; -1: none */
   bool reserved;         /* it existed before the session */
+  int32_t physical;      /* number of the GPU of the node, for the caller; -1: not set */
 };
 
 struct hr__kai_session {
@@ -501,6 +502,7 @@ struct hr__kai_session {
   uint32_t n_bound, n_evicted, n_pipelined; /* committed operations */
   int64_t free_shared;                      /* first of the shared GPUs that can be used again; -1: none */
   uint32_t n_devices;                       /* of all pods */
+  uint8_t *is_recounted;                    /* [n_nodes] scratch memory of hr__kai_settle */
   uint32_t *ids;                            /* [n_queues] scratch memory */
   double *remainders;                       /* [n_queues] scratch memory */
   struct hr__kai_operation *log;            /* the first committed operation of each pod since hr__kai_settle */

@@ -280,7 +280,8 @@ static void place_again(struct hr__kai_session *session, uint32_t pod, enum hr__
   set_status(session, pod, status);
   state->is_virtual = 0;
   state->node = node == HR__KAI_NONE ? -1 : (int64_t)node;
-  if (node != HR__KAI_NONE && hr__kai_is(status, HR__KAI_USED)) hr__kai_count_on(session, pod, node);
+  if (node != HR__KAI_NONE && hr__kai_is(status, HR__KAI_USED) && !session->is_recounted[node])
+    hr__kai_count_on(session, pod, node);
   count_share(session, pod, 1);
   session->n_changes = 0;
 }
@@ -334,19 +335,68 @@ static void settle_pod(struct hr__kai_session *session, uint32_t pod, int64_t be
     node = (uint32_t)state->on_node[i];
     hr__kai_copy_gpus(session, pod, 0, 1 + i);
   }
-  /* The shared GPUs of the new place are kept while the pod is moved from one status to another. */
   for (int i = 0; i < HR__KAI_ENTRIES; i++)
-    if (state->on_node[i] >= 0) hr__kai_uncount_on(session, pod, (uint32_t)state->on_node[i]);
+    if (state->on_node[i] >= 0 && !session->is_recounted[state->on_node[i]])
+      hr__kai_uncount_on(session, pod, (uint32_t)state->on_node[i]);
+  for (int i = 0; i < HR__KAI_ENTRIES; i++) state->on_node[i] = -1;
   place_again(session, pod, status, node);
 }
 
+/* Marks the nodes with shared GPUs that the session has changed. What pipelined pods count there depends on the order
+   in which pods come and go, so all pods of these nodes are counted again. */
+static void mark_recounted(struct hr__kai_session *session) {
+  for (uint32_t n = 0; n < session->cluster->n_nodes; n++) session->is_recounted[n] = 0;
+  for (size_t i = 0; i < session->n_log; i++)
+    for (int entry = 0; entry < HR__KAI_ENTRIES; entry++) {
+      const int64_t node = session->pods[session->log[i].pod].on_node[entry];
+      if (node >= 0 && session->first_shared[node] >= 0) session->is_recounted[node] = 1;
+    }
+}
+
+static void empty_node(struct hr__kai_session *session, uint32_t node) {
+  const struct hr__kai_cluster *cluster = session->cluster;
+  for (uint32_t d = 0; d < cluster->n_dims; d++) {
+    session->idle[(size_t)node * cluster->n_dims + d] = cluster->nodes[node].allocatable[d];
+    session->releasing[(size_t)node * cluster->n_dims + d] = 0;
+  }
+  session->used_gpus[node] = 0;
+  for (int64_t gpu = session->first_shared[node]; gpu >= 0; gpu = session->shared[gpu].next) {
+    struct hr__kai_shared_gpu *shared = &session->shared[gpu];
+    shared->used = shared->releasing = shared->allocated = shared->has_allocated = shared->is_releasing = 0;
+  }
+}
+
+static void count_again(struct hr__kai_session *session) {
+  const struct hr__kai_cluster *cluster = session->cluster;
+  const struct hr__kai_job_list running = hr__kai_running(cluster);
+  for (uint32_t n = 0; n < cluster->n_nodes; n++)
+    if (session->is_recounted[n]) empty_node(session, n);
+  for (uint32_t i = 0; i < running.n; i++) {
+    const struct hr__kai_job *job = &cluster->jobs[hr__kai_listed(&running, i)];
+    for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++) {
+      struct hr__kai_pod_state *state = &session->pods[p];
+      if (state->node < 0 || !session->is_recounted[state->node] || !hr__kai_is(state->status, HR__KAI_USED)) continue;
+      for (int entry = 0; entry < HR__KAI_ENTRIES; entry++) state->on_node[entry] = -1;
+      hr__kai_count_on(session, p, (uint32_t)state->node);
+      session->n_changes = 0;
+    }
+  }
+  for (uint32_t n = 0; n < cluster->n_nodes; n++) {
+    if (session->is_recounted[n]) drop_unused_gpus(session, n);
+    session->is_recounted[n] = 0;
+  }
+}
+
 void hr__kai_settle(struct hr__kai_session *session) {
+  bool some_shared = false;
+  for (uint32_t n = 0; n < session->cluster->n_nodes && session->n_log > 0 && !some_shared; n++)
+    some_shared = session->first_shared[n] >= 0;
+  if (some_shared) mark_recounted(session);
   for (size_t i = 0; i < session->n_log; i++) {
     settle_pod(session, session->log[i].pod, session->log[i].status_before);
     session->pods[session->log[i].pod].is_logged = false;
   }
-  for (uint32_t n = 0; n < session->cluster->n_nodes && session->n_log > 0; n++)
-    if (session->first_shared[n] >= 0) drop_unused_gpus(session, n);
+  if (some_shared) count_again(session);
   session->n_log = 0;
   session->n_changes = 0;
 }

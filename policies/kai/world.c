@@ -130,6 +130,43 @@ static uint32_t queue_of(const struct hr__kai_world *world, hr_job job) {
 
 /* ---- Nodes --------------------------------------------------------------------------------------------- */
 
+/* The number of static MIG instances of a profile on a node. */
+static int64_t count_instances(const struct hr_pool_spec *spec, uint32_t profile) {
+  int64_t n = 0;
+  for (uint32_t g = 0; g < spec->gpus_per_node; g++)
+    for (unsigned starts = spec->mig->layouts[spec->mig->layout_of_gpu[g]].starts[profile]; starts;
+         starts &= starts - 1)
+      n++;
+  return n;
+}
+
+/* The dimension of a MIG profile; 0: no pool has it. */
+static uint32_t dimension_of(const struct hr__kai_world *world, const char *profile) {
+  for (uint32_t d = HR__KAI_DIM_MIG; d < world->cluster.n_dims; d++)
+    if (strcmp(world->profiles[d - HR__KAI_DIM_MIG], profile) == 0) return d;
+  return 0;
+}
+
+/* Makes each MIG profile of the pools a dimension. */
+static bool create_dimensions(struct hr__kai_world *world) {
+  uint32_t most = 0;
+  world->cluster.n_dims = HR__KAI_DIM_MIG;
+  for (uint32_t p = 0; p < world->n_pools; p++) most += pool_spec(world, p)->mig ? HR_MIG_PROFILES : 0;
+  int64_t *slices = alloc(world, HR__KAI_DIM_MIG + most, sizeof *slices);
+  world->profiles = alloc(world, most, sizeof(*world->profiles));
+  if (!slices || !world->profiles) return false;
+  world->cluster.mig_slices = slices;
+  for (uint32_t p = 0; p < world->n_pools; p++) {
+    const struct hr_mig_spec *mig = pool_spec(world, p)->mig;
+    for (uint32_t i = 0; mig && i < mig->type.n_profiles; i++) {
+      if (dimension_of(world, mig->type.profiles[i].name)) continue;
+      world->profiles[world->cluster.n_dims - HR__KAI_DIM_MIG] = mig->type.profiles[i].name;
+      slices[world->cluster.n_dims++] = mig->type.profiles[i].compute_slices;
+    }
+  }
+  return true;
+}
+
 static bool create_pool(struct hr__kai_world *world, uint32_t pool) {
   const struct hr_pool_spec *spec = pool_spec(world, pool);
   int64_t *amounts = alloc(world, world->cluster.n_dims, sizeof *amounts);
@@ -139,7 +176,9 @@ static bool create_pool(struct hr__kai_world *world, uint32_t pool) {
     amounts[HR__KAI_DIM_MEM] = spec->mem_mib_per_node ? (int64_t)spec->mem_mib_per_node * mib_bytes : unknown_mem;
   }
   amounts[HR__KAI_DIM_PODS] = MANY_PODS;
-  amounts[HR__KAI_DIM_GPUS] = spec->gpus_per_node;
+  amounts[HR__KAI_DIM_GPUS] = spec->mig ? 0 : spec->gpus_per_node;
+  for (uint32_t i = 0; spec->mig && i < spec->mig->type.n_profiles; i++)
+    amounts[dimension_of(world, spec->mig->type.profiles[i].name)] = count_instances(spec, i);
   world->node_amounts[pool] = amounts;
   const uint32_t first = hr_cluster_first_node(world->simulated, (hr_pool){pool}).id;
   for (uint32_t n = first; n < first + spec->nodes; n++) {
@@ -150,7 +189,7 @@ static bool create_pool(struct hr__kai_world *world, uint32_t pool) {
                                   .gpu_mib = mib,
                                   .n_gpus = spec->gpus_per_node,
                                   .name_rank = order ? order[n] : n,
-                                  .mig = HR__KAI_MIG_NONE};
+                                  .mig = spec->mig ? HR__KAI_MIG_MIXED : HR__KAI_MIG_NONE};
     world->pool_of[n] = pool;
   }
   return true;
@@ -160,17 +199,14 @@ static bool create_nodes(struct hr__kai_world *world) {
   struct hr__kai_cluster *cluster = &world->cluster;
   world->n_pools = hr_cluster_pools(world->simulated);
   for (uint32_t p = 0; p < world->n_pools; p++) cluster->n_nodes += pool_spec(world, p)->nodes;
-  cluster->n_dims = HR__KAI_DIM_MIG;
+  if (!create_dimensions(world)) return false;
   world->counts_cpu = hr_cluster_gpu_inventory(world->simulated) != NULL;
   world->nodes = alloc(world, cluster->n_nodes, sizeof *world->nodes);
   world->pool_of = alloc(world, cluster->n_nodes, sizeof *world->pool_of);
   world->is_up = alloc(world, cluster->n_nodes, sizeof *world->is_up);
   world->node_amounts = alloc(world, world->n_pools, sizeof(*world->node_amounts));
   world->no_amounts = alloc(world, cluster->n_dims, sizeof *world->no_amounts);
-  cluster->mig_slices = alloc(world, cluster->n_dims, sizeof *cluster->mig_slices);
-  if (!world->nodes || !world->pool_of || !world->is_up || !world->node_amounts || !world->no_amounts ||
-      !cluster->mig_slices)
-    return false;
+  if (!world->nodes || !world->pool_of || !world->is_up || !world->node_amounts || !world->no_amounts) return false;
   for (uint32_t p = 0; p < world->n_pools; p++)
     if (!create_pool(world, p)) return false;
   cluster->nodes = world->nodes;
@@ -216,24 +252,31 @@ void hr__kai_set_up(struct hr__kai_world *world, uint32_t node, bool is_up) {
 
 /* ---- Kinds of jobs ------------------------------------------------------------------------------------- */
 
-/* The nodes that jobs of an accept class accept. False: out of memory. */
-static bool find_class_nodes(struct hr__kai_world *world, uint32_t accept_class, const uint8_t **allowed) {
-  if (accept_class >= world->n_classes_known) {
-    const uint32_t n = 2 * accept_class + 8;
+/* Whether pods may share the GPUs of a pool. */
+static bool shares_gpus(const struct hr__kai_world *world, uint32_t pool) {
+  return pool_spec(world, pool)->nodes > 0 && pool_spec(world, pool)->sharing == HR_SHARING_FRACTION;
+}
+
+/* The nodes that jobs of an accept class accept; with `shared`, only those with shared GPUs. False: out of memory. */
+static bool find_class_nodes(struct hr__kai_world *world, uint32_t accept_class, bool shared, const uint8_t **allowed) {
+  const uint32_t at = 2 * accept_class + shared;
+  if (at >= world->n_classes_known) {
+    const uint32_t n = 2 * at + 8;
     const uint8_t **grown = alloc(world, n, sizeof(*grown));
     if (!grown) return false;
     for (uint32_t i = 0; i < world->n_classes_known; i++) grown[i] = world->class_nodes[i];
     world->class_nodes = grown;
     world->n_classes_known = n;
   }
-  if (!world->class_nodes[accept_class]) {
+  if (!world->class_nodes[at]) {
     uint8_t *nodes = alloc(world, world->cluster.n_nodes, sizeof *nodes);
     if (!nodes) return false;
     for (uint32_t n = 0; n < world->cluster.n_nodes; n++)
-      nodes[n] = hr_cluster_accepts(world->simulated, accept_class, (hr_pool){world->pool_of[n]});
-    world->class_nodes[accept_class] = nodes;
+      nodes[n] = hr_cluster_accepts(world->simulated, accept_class, (hr_pool){world->pool_of[n]}) &&
+                 (!shared || shares_gpus(world, world->pool_of[n]));
+    world->class_nodes[at] = nodes;
   }
-  *allowed = world->class_nodes[accept_class];
+  *allowed = world->class_nodes[at];
   return true;
 }
 
@@ -270,7 +313,7 @@ static enum hr_reason never_fits(const struct hr__kai_world *world, const struct
   bool fits_node = false;
   for (uint32_t p = 0; p < world->n_pools; p++) {
     const struct hr_pool_spec *spec = pool_spec(world, p);
-    if (spec->nodes == 0 || !hr_cluster_accepts(world->simulated, kind->accept_class, (hr_pool){p})) continue;
+    if (spec->nodes == 0 || !kind->allowed_nodes[hr_cluster_first_node(world->simulated, (hr_pool){p}).id]) continue;
     const int64_t on_each = pods_on_empty(world, kind, p);
     const int64_t nodes = hr_topology_nodes(&spec->topology, tier, spec->nodes);
     fits_node = fits_node || on_each > 0;
@@ -297,6 +340,67 @@ static struct hr__kai_constraint constraint_of(const struct hr__kai_world *world
   return constraint;
 }
 
+/* The part of each GPU that a pod requests, in thousandths: enough for its memory, too. It is a whole GPU if no pool
+   that the job accepts has shared GPUs. */
+static int64_t shared_milli(const struct hr__kai_world *world, const struct hr_request *request) {
+  int64_t milli = HR_WHOLE_GPU_MILLI;
+  bool first = true;
+  if (request->gpu_milli >= HR_WHOLE_GPU_MILLI) return milli;
+  for (uint32_t p = 0; p < world->n_pools; p++) {
+    if (!shares_gpus(world, p) || !hr_cluster_accepts(world->simulated, request->accept_class, (hr_pool){p})) continue;
+    const int64_t mib = pool_spec(world, p)->gpu_mem_mib;
+    int64_t needed = request->gpu_milli;
+    if (mib > 0 && (int64_t)request->gpu_mem_mib * HR_WHOLE_GPU_MILLI > needed * mib)
+      needed = ((int64_t)request->gpu_mem_mib * HR_WHOLE_GPU_MILLI + mib - 1) / mib;
+    if (first || needed > milli) milli = needed;
+    first = false;
+  }
+  return milli < HR_WHOLE_GPU_MILLI ? milli : HR_WHOLE_GPU_MILLI;
+}
+
+/* The smallest profile of a pool that suits the request and that the pool has; NULL: none. */
+static const char *smallest_profile(const struct hr__kai_world *world, const struct hr_request *request,
+                                    uint32_t pool) {
+  const struct hr_pool_spec *spec = pool_spec(world, pool);
+  if (!spec->mig || !request->mig_profiles || spec->nodes == 0 ||
+      !hr_cluster_accepts(world->simulated, request->accept_class, (hr_pool){pool}))
+    return NULL;
+  for (uint32_t i = spec->mig->type.n_profiles; i-- > 0;)
+    if (request->mig_profiles[pool] >> i & 1 && count_instances(spec, i) > 0) return spec->mig->type.profiles[i].name;
+  return NULL;
+}
+
+/* Whether jobs with the request run on MIG instances: they name a profile, or no other pool accepts them. */
+static bool uses_instances(const struct hr__kai_world *world, const struct hr_request *request, const char **profile) {
+  bool others = false;
+  *profile = NULL;
+  for (uint32_t p = 0; p < world->n_pools; p++) {
+    const char *found = smallest_profile(world, request, p);
+    if (!*profile) *profile = found;
+    others = others || (!pool_spec(world, p)->mig && pool_spec(world, p)->nodes > 0 &&
+                        hr_cluster_accepts(world->simulated, request->accept_class, (hr_pool){p}));
+  }
+  return *profile && (request->prefers_mig || !others);
+}
+
+/* Makes the pods of a kind request instances of a profile, on nodes on which no smaller profile suits them. */
+static bool request_instances(struct hr__kai_world *world, struct hr__kai_kind *kind, const struct hr_request *request,
+                              const char *profile, int64_t *amounts) {
+  uint8_t *nodes = alloc(world, world->cluster.n_nodes, sizeof *nodes);
+  if (!nodes) return false;
+  for (uint32_t n = 0; n < world->cluster.n_nodes; n++) {
+    const char *smallest = smallest_profile(world, request, world->pool_of[n]);
+    nodes[n] = smallest && strcmp(smallest, profile) == 0;
+  }
+  const uint32_t dim = dimension_of(world, profile);
+  kind->allowed_nodes = nodes;
+  kind->pod.kind = HR__KAI_INSTANCE;
+  kind->pod_gpus = kind->last_gpus = 0;
+  amounts[dim] = request->gpus;
+  kind->pod.quota.of[HR__KAI_GPU] = request->gpus * world->cluster.mig_slices[dim] * HR__KAI_GPU_UNIT;
+  return true;
+}
+
 /* Sets the pods of a kind: in per-GPU allocation those of the request, else one for each task. A task that is larger
    than all nodes is divided into pods that fill the smallest nodes. */
 static bool describe_pods(struct hr__kai_world *world, struct hr__kai_kind *kind) {
@@ -310,11 +414,15 @@ static bool describe_pods(struct hr__kai_world *world, struct hr__kai_kind *kind
     kind->pod_gpus = kind->last_gpus = request->gpus;
     amounts[HR__KAI_DIM_CPU] = request->cpu_milli;
     amounts[HR__KAI_DIM_MEM] = (int64_t)request->mem_mib * mib_bytes;
-    if (request->gpu_milli < HR_WHOLE_GPU_MILLI && request->gpus > 0) {
+    const int64_t milli = shared_milli(world, request);
+    const char *profile;
+    if (request->gpus > 0 && uses_instances(world, request, &profile)) {
+      if (!request_instances(world, kind, request, profile, amounts)) return false;
+    } else if (milli < HR_WHOLE_GPU_MILLI && request->gpus > 0) {
       pod->kind = HR__KAI_FRACTION;
-      pod->portion = (double)request->gpu_milli / HR_WHOLE_GPU_MILLI;
+      pod->portion = (double)milli / HR_WHOLE_GPU_MILLI;
       pod->n_devices = request->gpus;
-      pod->gpus = (int64_t)request->gpus * request->gpu_milli * (HR__KAI_GPU_UNIT / HR_WHOLE_GPU_MILLI);
+      pod->gpus = request->gpus * milli * (HR__KAI_GPU_UNIT / HR_WHOLE_GPU_MILLI);
     }
   } else {
     uint32_t fewest, most;
@@ -328,11 +436,15 @@ static bool describe_pods(struct hr__kai_world *world, struct hr__kai_kind *kind
     }
   }
   amounts[HR__KAI_DIM_PODS] = 1;
+  if (kind->request != HR_NONE && hr_cluster_requests(world->simulated)->request[kind->request].dedicated)
+    amounts[HR__KAI_DIM_PODS] = MANY_PODS;
   if (pod->kind == HR__KAI_WHOLE) pod->gpus = (int64_t)kind->pod_gpus * HR__KAI_GPU_UNIT;
   amounts[HR__KAI_DIM_GPUS] = pod->kind == HR__KAI_WHOLE ? kind->pod_gpus : 0;
   memcpy(last, amounts, n_dims * sizeof *last);
   if (pod->kind == HR__KAI_WHOLE) last[HR__KAI_DIM_GPUS] = kind->last_gpus;
-  pod->quota = (struct hr__kai_amounts){{amounts[HR__KAI_DIM_CPU], amounts[HR__KAI_DIM_MEM], pod->gpus}};
+  pod->quota.of[HR__KAI_CPU] = amounts[HR__KAI_DIM_CPU];
+  pod->quota.of[HR__KAI_MEM] = amounts[HR__KAI_DIM_MEM];
+  if (pod->kind != HR__KAI_INSTANCE) pod->quota.of[HR__KAI_GPU] = pod->gpus;
   kind->amounts = amounts;
   kind->last = last;
   return true;
@@ -355,7 +467,9 @@ static bool find_kind(struct hr__kai_world *world, const struct hr__kai_kind *wa
   }
   struct hr__kai_kind kind = *wanted;
   if (!describe_pods(world, &kind)) return false;
-  if (!find_class_nodes(world, kind.accept_class, &kind.allowed_nodes)) return false;
+  if (!kind.allowed_nodes &&
+      !find_class_nodes(world, kind.accept_class, kind.pod.kind == HR__KAI_FRACTION, &kind.allowed_nodes))
+    return false;
   kind.constraint = constraint_of(world, &kind);
   kind.never = never_fits(world, &kind);
   world->kinds[world->n_kinds++] = kind;
@@ -402,6 +516,14 @@ bool hr__kai_admit(struct hr__kai_world *world, hr_job job, int64_t now_us, stru
   return true;
 }
 
+bool hr__kai_renew_kind(struct hr__kai_world *world, uint32_t slot, int64_t now_us) {
+  struct hr__kai_admission admission;
+  if (!hr__kai_admit(world, (hr_job){world->job_of[slot]}, now_us, &admission)) return false;
+  world->kind_of[slot] = admission.kind;
+  world->groups[slot].constraint = world->kinds[admission.kind].constraint;
+  return true;
+}
+
 /* ---- Slots --------------------------------------------------------------------------------------------- */
 
 /* Creates the session from where the pods are now. */
@@ -425,6 +547,7 @@ static bool renew_session(struct hr__kai_world *world, const struct hr__kai_sess
   world->cycle = world->session ? hr__kai_cycle_create(world->session) : NULL;
   if (!world->cycle) return false;
   for (int64_t g = 0; g < world->session->n_shared; g++) {
+    if (old) world->session->shared[g].physical = old->shared[g].physical;
     if (world->session->shared[g].next != -2) continue;
     world->session->shared[g].next = world->session->free_shared;
     world->session->free_shared = g;
@@ -648,14 +771,17 @@ enum hr_status hr__kai_world_create(struct hr__kai_world *world, const struct hr
   const struct hr_kai_scheduler scheduler = config ? config->scheduler : hr__kai_default_scheduler();
   *world = (struct hr__kai_world){.arena = env->arena, .trace = env->jobs, .simulated = env->cluster, .config = config};
   for (uint32_t p = 0; p < hr_cluster_pools(env->cluster); p++) {
-    const enum hr_sharing sharing = pool_spec(world, p)->sharing;
-    if (sharing != HR_SHARING_WHOLE && sharing != HR_SHARING_FRACTION)
-      return hr_fail(error, HR_BAD_INPUT, "policy 'kai': pool '%.60s' has the sharing '%s'; expected whole or fraction",
-                     pool_spec(world, p)->name, hr_sharing_name(sharing));
+    const struct hr_pool_spec *spec = pool_spec(world, p);
+    if (spec->sharing == HR_SHARING_WHOLE || spec->sharing == HR_SHARING_FRACTION) continue;
+    if (spec->mig && spec->mig->mode == HR_MIG_STATIC) continue;
+    return hr_fail(error, HR_BAD_INPUT,
+                   "policy 'kai': pool '%.60s' has the sharing '%s'; expected whole, fraction, or mig in mode static",
+                   spec->name, hr_sharing_name(spec->sharing));
   }
   world->cluster.config = settings_of(&scheduler);
   world->slot_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *world->slot_of);
-  if (!world->slot_of || !create_queues(world, config) || !create_nodes(world) || !create_topology(world))
+  if (!world->slot_of || !create_queues(world, config) || !create_nodes(world) || !create_topology(world) ||
+      !hr__kai_gpus_create(world))
     return HR_NO_MEMORY;
   const bool has_queues = config && config->n_queues > 0;
   world->default_queue = has_queues ? find_queue(world, config->default_queue) : 0;

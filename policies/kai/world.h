@@ -37,7 +37,9 @@ struct hr__kai_world {
   struct hr__kai_session *session;
   struct hr__kai_cycle *cycle;
 
+  struct hr_gpu_inventory *inventory; /* of per-GPU allocation; else NULL */
   struct hr__kai_node *nodes;
+  const char **profiles;        /* [n_dims - HR__KAI_DIM_MIG] names of MIG profiles */
   const int64_t **node_amounts; /* [n_pools * n_dims] what a node of a pool has when it is up */
   const int64_t *no_amounts;    /* [n_dims] zeros */
   uint32_t *pool_of;            /* [n_nodes] */
@@ -52,7 +54,7 @@ struct hr__kai_world {
 
   struct hr__kai_kind *kinds;
   uint32_t n_kinds, kinds_capacity;
-  const uint8_t **class_nodes; /* by accept class; NULL: not computed */
+  const uint8_t **class_nodes; /* by accept class, all nodes and those with shared GPUs; NULL: not computed */
   uint32_t n_classes_known;
 
   /* Slots. */
@@ -89,6 +91,8 @@ struct hr__kai_admission {
 bool hr__kai_admit(struct hr__kai_world *world, hr_job job, int64_t now_us, struct hr__kai_admission *admission);
 /* Adds a waiting job. False: out of memory. */
 bool hr__kai_add_job(struct hr__kai_world *world, hr_job job, const struct hr__kai_admission *admission);
+/* Finds the kind of a waiting job again, whose requirement on locality may have ended. False: out of memory. */
+bool hr__kai_renew_kind(struct hr__kai_world *world, uint32_t slot, int64_t now_us);
 /* Removes a job. */
 void hr__kai_remove_job(struct hr__kai_world *world, hr_job job);
 /* A job that has left its nodes waits again. */
@@ -97,6 +101,16 @@ void hr__kai_wait_again(struct hr__kai_world *world, uint32_t slot);
 void hr__kai_list_running(struct hr__kai_world *world, uint32_t slot);
 /* Sets whether pods may be placed on a node. */
 void hr__kai_set_up(struct hr__kai_world *world, uint32_t node, bool is_up);
+
+/* ---- Per-GPU allocation (gpus.c) ---- */
+
+/* Creates the inventory if there is per-GPU allocation. False: out of memory. */
+bool hr__kai_gpus_create(struct hr__kai_world *world);
+/* Chooses the GPUs of a job whose pods have nodes, and allocates them: one slice for each pod. False: the GPUs do not
+   suffice; nothing has changed. */
+bool hr__kai_gpus_place(struct hr__kai_world *world, uint32_t slot, struct hr_slice *slices);
+/* Releases the GPUs of a job. */
+void hr__kai_gpus_leave(struct hr__kai_world *world, hr_job job, const struct hr_placement *placement);
 
 /* The slot of a job; HR_NONE: none. */
 static inline uint32_t hr__kai_slot_of(const struct hr__kai_world *world, hr_job job) {

@@ -193,10 +193,13 @@ static bool has(const struct hr_policy_choice *choice, const char *key, const ch
 }
 
 /* Returns whether a combination is impossible in principle: the placement `pool` only counts GPUs, so it knows neither
-   single GPUs nor groups; and policies without HR_POLICY_KEEPS_WITHIN ignore topology constraints. */
+   single GPUs nor groups; policies without HR_POLICY_KEEPS_WITHIN ignore topology constraints; and KAI shares GPUs
+   itself. */
 static bool impossible(const struct hr_policy_choice *choice) {
   bool by_gpu = world.sharing != WHOLE, within = world.topology != NO_TOPOLOGY;
   bool is_queue = strcmp(choice->ops->name, "queue") == 0;
+  bool is_kai = strcmp(choice->ops->name, "kai") == 0;
+  if (is_kai) return world.sharing > FRACTION && world.sharing != MIG_STATIC;
   return (has(choice, "placement", "pool") && (by_gpu || within)) || (within && !is_queue);
 }
 
@@ -322,12 +325,14 @@ static void check_other(const char *policy, const char *key, const char *const *
 
 int main(int argc, char **argv) {
   static const char *const objectives[] = {"fair", "max-min", "makespan", "cost-slo", NULL};
+  static const char *const checks[] = {"true", NULL};
   static const char *const slices[] = {"30", "300", NULL};
   const char *text = argc > 1 ? argv[1] : getenv("HEADROOM_CONFORMANCE_STEP");
   if (text) step = (unsigned)strtoul(text, NULL, 10);
   hr_init();
   check_other("gang-slice", "slice_s", slices);
   check_other("rounds", "objective", objectives);
+  check_other("kai", "check", checks);
   check_queue();
   printf("%u combinations, %u runs, %u refused, %u failed\n", n_combinations, n_runs, n_refused, n_failed);
   return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
