@@ -203,7 +203,9 @@ struct hr__kai_cycle *hr__kai_cycle_create(struct hr__kai_session *session) {
   cycle->pods = hr_arena_alloc(session->arena, ((size_t)cluster->n_pods + 1) * sizeof *cycle->pods);
   cycle->sets = hr_arena_alloc(session->arena, ((size_t)cluster->n_sets + 1) * sizeof *cycle->sets);
   cycle->all_nodes = hr_arena_alloc(session->arena, (size_t)cluster->n_nodes + 1);
-  if (!cycle->pods || !cycle->sets || !cycle->all_nodes) return NULL;
+  cycle->failed = hr_arena_alloc(session->arena, ((size_t)cluster->n_jobs + 1) * sizeof *cycle->failed);
+  cycle->dead = hr_arena_alloc(session->arena, (size_t)cluster->room_classes + 1);
+  if (!cycle->pods || !cycle->sets || !cycle->all_nodes || !cycle->failed || !cycle->dead) return NULL;
   for (uint32_t n = 0; n < cluster->n_nodes; n++) cycle->all_nodes[n] = 1;
   if (!hr__kai_placer_create(&cycle->placer, session) ||
       !hr__kai_solver_create(&cycle->solver, session, &cycle->placer) ||
@@ -212,11 +214,91 @@ struct hr__kai_cycle *hr__kai_cycle_create(struct hr__kai_session *session) {
   return cycle;
 }
 
+/* ---- Jobs that need not be tried ---- */
+
+/*
+ * With signatures, KAI skips jobs that are no easier to place than a job that has failed in the same action: with the
+ * same constraints, at least as many pods, and pods that request at least as much.
+ *
+ * With classes, jobs are passed of which the outcome is known: while other jobs get places, a job of a class that has
+ * failed in `allocate` fails again, and a job that an action does not consider is not considered before another job
+ * has got a place. If only such jobs are left, the action ends. This changes no decision.
+ */
+enum { FOR_NOW = 1, FOR_GOOD = 2 };
+
+static void begin_action(struct hr__kai_cycle *cycle) {
+  const struct hr__kai_cluster *cluster = cycle->session->cluster;
+  cycle->n_failed = 0;
+  cycle->n_live = 0;
+  for (uint32_t c = 0; cluster->leaves && c < cluster->n_classes; c++) {
+    cycle->dead[c] = 0;
+    cycle->n_live += cluster->jobs_of_class[c] > 0;
+  }
+}
+
+static bool is_dead(const struct hr__kai_cycle *cycle, uint32_t job) {
+  const struct hr__kai_cluster *cluster = cycle->session->cluster;
+  return cluster->leaves && cycle->dead[cluster->class_of[job]] != 0;
+}
+
+static void bury(struct hr__kai_cycle *cycle, uint32_t job, uint8_t how) {
+  const struct hr__kai_cluster *cluster = cycle->session->cluster;
+  if (!cluster->leaves) return;
+  uint8_t *dead = &cycle->dead[cluster->class_of[job]];
+  if (*dead == 0) cycle->n_live--;
+  if (how > *dead) *dead = how;
+}
+
+/* After a job has got a place, others may be considered again. */
+static void revive(struct hr__kai_cycle *cycle) {
+  const struct hr__kai_cluster *cluster = cycle->session->cluster;
+  for (uint32_t c = 0; cluster->leaves && c < cluster->n_classes; c++) {
+    if (cycle->dead[c] != FOR_NOW) continue;
+    cycle->dead[c] = 0;
+    cycle->n_live++;
+  }
+}
+
+/* Whether only jobs are left of which the outcome is known. */
+static bool is_over(const struct hr__kai_cycle *cycle) {
+  return hr__kai_order_is_empty(&cycle->order) || (cycle->session->cluster->leaves && cycle->n_live == 0);
+}
+
+/* Whether `job` is no easier to place than `other`. */
+static bool is_no_easier(const struct hr__kai_cluster *cluster, uint32_t job, uint32_t other) {
+  const struct hr__kai_job *a = &cluster->jobs[job], *b = &cluster->jobs[other];
+  const struct hr__kai_constraint *l = &cluster->groups[a->first_group].constraint,
+                                  *r = &cluster->groups[b->first_group].constraint;
+  const struct hr__kai_pod *pod = &cluster->pods[a->first_pod], *rival = &cluster->pods[b->first_pod];
+  if (a->n_pods < b->n_pods || pod->kind != rival->kind || pod->allowed_nodes != rival->allowed_nodes) return false;
+  if (l->topology != r->topology || l->required != r->required || l->preferred != r->preferred) return false;
+  if (pod->portion < rival->portion || pod->n_devices < rival->n_devices || pod->gpu_mib < rival->gpu_mib) return false;
+  const int64_t *least = cluster->pods[a->first_pod + a->n_pods - 1].request;
+  for (uint32_t d = 0; d < cluster->n_dims; d++)
+    if (least[d] < rival->request[d]) return false;
+  return true;
+}
+
+/* Whether a job is skipped because of one that has failed; with `in_queue`, of the same queue. */
+static bool is_skipped(const struct hr__kai_cycle *cycle, uint32_t job, bool in_queue) {
+  const struct hr__kai_cluster *cluster = cycle->session->cluster;
+  for (uint32_t i = 0; cluster->config.signatures && i < cycle->n_failed; i++)
+    if ((!in_queue || cluster->jobs[cycle->failed[i]].queue == cluster->jobs[job].queue) &&
+        is_no_easier(cluster, job, cycle->failed[i]))
+      return true;
+  return false;
+}
+
 /* Fills the order with the jobs that are ready and have pending pods. */
 static void collect_pending(struct hr__kai_cycle *cycle, bool only_preemptible) {
   const struct hr__kai_session *session = cycle->session;
   const struct hr__kai_job_list waiting = hr__kai_waiting(session->cluster);
   hr__kai_order_clear(&cycle->order, false, NULL);
+  begin_action(cycle);
+  if (session->cluster->leaves) {
+    hr__kai_order_add_lists(&cycle->order, only_preemptible);
+    return;
+  }
   for (uint32_t i = 0; i < waiting.n; i++) {
     const uint32_t j = hr__kai_listed(&waiting, i);
     if (session->jobs[j].n_pending > 0 && is_ready(session, j) &&
@@ -237,10 +319,14 @@ static bool holds_a_place(const struct hr__kai_session *session, uint32_t job) {
 static void allocate(struct hr__kai_cycle *cycle) {
   struct hr__kai_session *session = cycle->session;
   collect_pending(cycle, false);
-  while (!hr__kai_order_is_empty(&cycle->order)) {
+  while (!is_over(cycle)) {
     const uint32_t job = hr__kai_order_pop(&cycle->order);
+    if (is_dead(cycle, job)) continue;
     const bool held = holds_a_place(session, job);
-    if (!hr__kai_place_job(&cycle->placer, job, cycle->all_nodes, false) || session->n_operations == 0) continue;
+    if (!hr__kai_place_job(&cycle->placer, job, cycle->all_nodes, false) || session->n_operations == 0) {
+      bury(cycle, job, FOR_GOOD);
+      continue;
+    }
     const bool waits = must_wait(session, job);
     if (waits) hr__kai_pipeline_all(session, job);
     hr__kai_commit(session);
@@ -301,16 +387,31 @@ static bool may_reclaim(struct hr__kai_cycle *cycle, uint32_t job) {
   return hr__kai_may_reclaim(cluster->queues, &reclaimer);
 }
 
+/* Whether consolidation or preemption looks for victims for the job. */
+static bool is_considered(struct hr__kai_cycle *cycle, uint32_t job, enum hr__kai_purpose purpose) {
+  if (purpose == HR__KAI_CONSOLIDATION) return has_free_gpus(cycle, job);
+  return purpose == HR__KAI_RECLAIM || stays_within_quotas(cycle, job);
+}
+
 static void take_victims(struct hr__kai_cycle *cycle, enum hr__kai_purpose purpose) {
   const struct hr__kai_config *config = &cycle->session->cluster->config;
   if (purpose == HR__KAI_CONSOLIDATION && config->max_consolidation_victims == 0) return;
   collect_pending(cycle, purpose == HR__KAI_CONSOLIDATION);
-  while (!hr__kai_order_is_empty(&cycle->order)) {
+  while (!is_over(cycle)) {
     const uint32_t job = hr__kai_order_pop(&cycle->order);
-    if (purpose == HR__KAI_CONSOLIDATION && !has_free_gpus(cycle, job)) continue;
-    if (purpose == HR__KAI_RECLAIM && !may_reclaim(cycle, job)) continue;
-    if (purpose == HR__KAI_PREEMPTION && !stays_within_quotas(cycle, job)) continue;
-    if (hr__kai_solve(&cycle->solver, job, purpose)) hr__kai_commit(cycle->session);
+    if (is_dead(cycle, job)) continue;
+    const bool signatures = cycle->session->cluster->config.signatures;
+    if (purpose == HR__KAI_RECLAIM && !may_reclaim(cycle, job)) {
+      bury(cycle, job, FOR_NOW);
+    } else if (is_skipped(cycle, job, purpose != HR__KAI_CONSOLIDATION)) {
+      bury(cycle, job, FOR_GOOD);
+    } else if (is_considered(cycle, job, purpose) && hr__kai_solve(&cycle->solver, job, purpose)) {
+      hr__kai_commit(cycle->session);
+      revive(cycle);
+    } else if (signatures) {
+      cycle->failed[cycle->n_failed++] = job;
+      bury(cycle, job, FOR_GOOD);
+    }
   }
 }
 

@@ -292,8 +292,9 @@ bool hr__kai_order_create(struct hr__kai_job_order *order, struct hr__kai_sessio
   order->size = hr_arena_alloc(session->arena, n_jobs * sizeof *order->size);
   order->elastic = hr_arena_alloc(session->arena, n_jobs * sizeof *order->elastic);
   order->top = hr_arena_alloc(session->arena, n_queues * sizeof *order->top);
+  order->cursor = hr_arena_alloc(session->arena, n_queues * sizeof *order->cursor);
   if (!order->heaps || !order->first || !order->length || !order->is_linked || !order->is_marked || !order->popped ||
-      !order->size || !order->elastic || !order->top) {
+      !order->size || !order->elastic || !order->top || !order->cursor) {
     session->no_memory = true;
     return false;
   }
@@ -307,6 +308,7 @@ bool hr__kai_order_create(struct hr__kai_job_order *order, struct hr__kai_sessio
 void hr__kai_order_clear(struct hr__kai_job_order *order, bool victims, const uint8_t *taken) {
   order->victims = victims;
   order->taken = taken;
+  order->lists = false;
   order->n_top = 0;
   if (order->session->cluster->jobs_in_queue) divide_heaps(order, order->session->cluster->jobs_in_queue);
   for (uint32_t q = 0; q < order->session->cluster->n_queues; q++) {
@@ -341,11 +343,33 @@ static bool job_before(const struct hr__kai_job_order *order, uint32_t l, uint32
   return a->name_rank < b->name_rank;
 }
 
+/* The pending job at the cursor of a queue; HR__KAI_NONE: none. Jobs that do not belong to the order are passed. */
+static uint32_t listed_job(const struct hr__kai_job_order *order, uint32_t queue) {
+  const struct hr__kai_session *session = order->session;
+  if (!order->lists) return HR__KAI_NONE;
+  const struct hr__kai_leaf_list *list = &session->cluster->leaves[queue];
+  for (uint32_t *at = &order->cursor[queue]; *at < list->n; ++*at) {
+    const uint32_t job = list->jobs[*at];
+    if (session->jobs[job].n_pending > 0 && (!order->only_preemptible || session->cluster->jobs[job].preemptible))
+      return job;
+  }
+  return HR__KAI_NONE;
+}
+
+/* The first job of a leaf queue, from its list or its heap; HR__KAI_NONE: none. */
+static uint32_t first_job(const struct hr__kai_job_order *order, uint32_t queue, bool *listed) {
+  const uint32_t a = listed_job(order, queue);
+  const uint32_t b = order->length[queue] > 0 ? order->heaps[order->first[queue]] : HR__KAI_NONE;
+  *listed = a != HR__KAI_NONE && (b == HR__KAI_NONE || job_before(order, a, b));
+  return *listed ? a : b;
+}
+
 /* A queue for a comparison, with the first job of its subtree. */
 static struct hr__kai_side side_of(const struct hr__kai_job_order *order, uint32_t queue) {
   struct hr__kai_side side = {.queue = &order->session->cluster->queues[queue]};
   while (!is_leaf(order, queue)) queue = order->heaps[order->first[queue]];
-  const uint32_t job = order->heaps[order->first[queue]];
+  bool listed;
+  const uint32_t job = first_job(order, queue, &listed);
   if (order->victims) {
     side.victims = order->popped[queue];
     hr__kai_add(&side.victims, &order->size[job]);
@@ -439,6 +463,17 @@ static struct hr__kai_amounts size_of(const struct hr__kai_job_order *order, uin
   return size;
 }
 
+/* Puts a leaf queue with jobs, and the queues above it, into the heaps of their parents. */
+static void link_path(struct hr__kai_job_order *order, uint32_t leaf) {
+  const struct hr__kai_cluster *cluster = order->session->cluster;
+  for (uint32_t q = leaf; q != HR__KAI_NONE && !order->is_linked[q]; q = cluster->queues[q].parent) {
+    order->is_linked[q] = true;
+    const struct heap heap = heap_of(order, cluster->queues[q].parent);
+    push(&heap, q);
+  }
+  mark_path(order, leaf);
+}
+
 void hr__kai_order_push(struct hr__kai_job_order *order, uint32_t job) {
   const struct hr__kai_cluster *cluster = order->session->cluster;
   const uint32_t leaf = cluster->jobs[job].queue;
@@ -447,14 +482,17 @@ void hr__kai_order_push(struct hr__kai_job_order *order, uint32_t job) {
     order->size[job] = size_of(order, job);
     order->elastic[job] = (int8_t)hr__kai_elastic_state(order->session, job, order->taken);
   }
-  struct heap heap = heap_of(order, leaf);
+  const struct heap heap = heap_of(order, leaf);
   push(&heap, job);
-  for (uint32_t q = leaf; q != HR__KAI_NONE && !order->is_linked[q]; q = cluster->queues[q].parent) {
-    order->is_linked[q] = true;
-    heap = heap_of(order, cluster->queues[q].parent);
-    push(&heap, q);
-  }
-  mark_path(order, leaf);
+  link_path(order, leaf);
+}
+
+void hr__kai_order_add_lists(struct hr__kai_job_order *order, bool only_preemptible) {
+  order->lists = true;
+  order->only_preemptible = only_preemptible;
+  for (uint32_t q = 0; q < order->session->cluster->n_queues; q++) order->cursor[q] = 0;
+  for (uint32_t q = 0; q < order->session->cluster->n_queues; q++)
+    if (is_leaf(order, q) && listed_job(order, q) != HR__KAI_NONE) link_path(order, q);
 }
 
 /* The first queue of a heap, after marked queues at the top were moved to their positions. */
@@ -477,9 +515,14 @@ uint32_t hr__kai_order_pop(struct hr__kai_job_order *order) {
     queue = first_queue(&heap);
   }
   heap = heap_of(order, queue);
-  const uint32_t job = pop(&heap);
+  bool listed;
+  const uint32_t job = first_job(order, queue, &listed);
+  if (listed)
+    order->cursor[queue]++;
+  else
+    (void)pop(&heap);
   if (order->victims) hr__kai_add(&order->popped[queue], &order->size[job]);
-  while (queue != HR__KAI_NONE && order->length[queue] == 0) {
+  while (queue != HR__KAI_NONE && order->length[queue] == 0 && listed_job(order, queue) == HR__KAI_NONE) {
     const uint32_t parent = cluster->queues[queue].parent;
     heap = heap_of(order, parent);
     pop(&heap);

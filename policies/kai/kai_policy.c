@@ -17,7 +17,7 @@
 #include "policies/kai/node_usage.h"
 #include "policies/kai/world.h"
 
-enum { PARAM_AUTOSCALE, PARAM_IDLE_RELEASE, PARAM_CHECK };
+enum { PARAM_AUTOSCALE, PARAM_IDLE_RELEASE, PARAM_CHECK, PARAM_PLAIN };
 
 static const struct hr_param params[] = {
     {.key = "autoscale",
@@ -34,6 +34,11 @@ static const struct hr_param params[] = {
      .type = HR_PARAM_BOOLEAN,
      .fallback = "false",
      .help = "verify the invariants of KAI's session after each cycle",
+     .advanced = true},
+    {.key = "plain",
+     .type = HR_PARAM_BOOLEAN,
+     .fallback = "false",
+     .help = "build each session anew and try every job, as KAI does: slow, with the same result",
      .advanced = true},
     {0}};
 
@@ -80,7 +85,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
                       .release_us = -1,
                       .expire_us = HR_NEVER_US};
   kai->has_min_runtime = has_min_runtime(config, &kai->scheduler);
-  enum hr_status status = hr__kai_world_create(&kai->world, env, config, error);
+  enum hr_status status = hr__kai_world_create(&kai->world, env, config, env->params[PARAM_PLAIN].integer != 0, error);
   if (status != HR_OK) return status;
   for (uint32_t n = 0; n < kai->world.cluster.n_nodes; n++)
     hr__kai_set_up(&kai->world, n, hr_cluster_node_state(env->cluster, (hr_node){n}) == HR_NODE_UP);
@@ -167,8 +172,8 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
     return HR_OK;
   case HR_EVENT_INTERRUPT:
     if (slot == HR_NONE) return HR_OK;
-    hr__kai_wait_again(&kai->world, slot);
-    return hr__kai_renew_kind(&kai->world, slot, view->now_us) ? HR_OK : HR_NO_MEMORY;
+    return hr__kai_wait_again(&kai->world, slot) && hr__kai_renew_kind(&kai->world, slot, view->now_us) ? HR_OK
+                                                                                                        : HR_NO_MEMORY;
   case HR_EVENT_NODE_DOWN:
   case HR_EVENT_NOTICE:
     hr__kai_set_up(&kai->world, event->node.id, false);
@@ -210,10 +215,7 @@ static enum hr_status start(struct kai *kai, uint32_t slot) {
     add_slice(kai, &n, (uint32_t)world->session->pods[p].node, (uint32_t)world->pods[p].request[HR__KAI_DIM_GPUS]);
   if (world->inventory) {
     n = job->n_pods;
-    if (!hr__kai_gpus_place(world, slot, kai->slices)) {
-      hr__kai_wait_again(world, slot);
-      return HR_OK;
-    }
+    if (!hr__kai_gpus_place(world, slot, kai->slices)) return hr__kai_wait_again(world, slot) ? HR_OK : HR_NO_MEMORY;
   }
   const struct hr_placement placement = {{world->pool_of[kai->slices[0].node.id]}, n, kai->slices};
   kai->n_started++;
@@ -270,8 +272,8 @@ static enum hr_status start_bound(struct kai *kai) {
     const uint32_t slot = kai->bound[i];
     if (world->session->pods[world->jobs[slot].first_pod].status == HR__KAI_RUNNING)
       status = start(kai, slot);
-    else
-      hr__kai_wait_again(world, slot);
+    else if (!hr__kai_wait_again(world, slot))
+      status = HR_NO_MEMORY;
   }
   return status;
 }
@@ -286,7 +288,7 @@ static enum hr_status evict_leaving(struct kai *kai) {
     world->is_leaving[slot] = false;
     status = evict(kai, slot);
     if (kai->scheduler.termination_grace_us == 0) {
-      hr__kai_wait_again(world, slot);
+      if (!hr__kai_wait_again(world, slot)) return HR_NO_MEMORY;
       continue;
     }
     for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++)
@@ -298,9 +300,10 @@ static enum hr_status evict_leaving(struct kai *kai) {
 
 static enum hr_status run_cycle(struct kai *kai) {
   struct hr__kai_world *world = &kai->world;
-  struct hr__kai_session *session = world->session;
   world->cluster.now_us = kai->view->now_us;
   kai->n_bound = 0;
+  if (world->is_plain && !hr__kai_renew_session(world)) return HR_NO_MEMORY;
+  struct hr__kai_session *session = world->session;
   hr__kai_divide_again(session);
   for (int action = HR__KAI_ALLOCATE; action < HR__KAI_EVICT_STALE && world->n_waiting > 0; action++) {
     hr__kai_run_action(world->cycle, (enum hr__kai_action)action);

@@ -359,10 +359,17 @@ struct hr__kai_config {
   int64_t stale_grace_us;            /* negative: stale gangs are never evicted */
   int64_t min_gpu_mib;               /* the smallest GPU memory of any node */
   double k_value, saturation_multiplier;
+  bool signatures; /* jobs that are no easier to place than one that has failed in the same action are skipped */
 };
 
 /* The default configuration of KAI. */
 struct hr__kai_config hr__kai_default_config(void);
+
+/* Waiting jobs of a queue. */
+struct hr__kai_leaf_list {
+  uint32_t *jobs;
+  uint32_t n, capacity;
+};
 
 struct hr__kai_cluster {
   const struct hr__kai_node *nodes;
@@ -384,6 +391,12 @@ struct hr__kai_cluster {
      the caller updates these lists between actions. NULL: all jobs. */
   const uint32_t *waiting, *running;
   uint32_t n_waiting, n_running;
+  /* With these lists: the waiting jobs of each queue, in their order within the queue, and the class of each job. Jobs
+     of one class are in one queue and request the same, so that one fails where the other fails. NULL: no such lists.
+   */
+  const struct hr__kai_leaf_list *leaves;
+  const uint32_t *class_of, *jobs_of_class;
+  uint32_t n_classes, room_classes;
   const int64_t *mig_slices; /* [n_dims] of a MIG profile; 0 for other dimensions */
   struct hr__kai_config config;
   int64_t now_us;

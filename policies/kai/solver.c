@@ -43,6 +43,7 @@ bool hr__kai_solver_create(struct hr__kai_solver *solver, struct hr__kai_session
   solver->is_recorded = alloc(session, cluster->n_pods, sizeof *solver->is_recorded);
   solver->is_victim = alloc(session, cluster->n_jobs, sizeof *solver->is_victim);
   solver->on_node = alloc(session, cluster->n_pods, sizeof *solver->on_node);
+  solver->is_on_node = alloc(session, cluster->n_jobs, sizeof *solver->is_on_node);
   solver->feasible = alloc(session, cluster->n_nodes, sizeof *solver->feasible);
   solver->free = alloc(session, cluster->n_nodes, sizeof *solver->free);
   solver->lost = alloc(session, cluster->n_nodes, sizeof *solver->lost);
@@ -171,15 +172,15 @@ static bool add_next_victims(struct hr__kai_solver *solver) {
   return n > 0;
 }
 
-/* Whether a job has a victim, which was not recorded before, on the node. */
-static bool has_victim_on(const struct hr__kai_solver *solver, uint32_t job, uint32_t node) {
+/* Marks the jobs that have a victim, which was not recorded before, on the node; with `mark` false, unmarks them. */
+static void mark_on_node(struct hr__kai_solver *solver, uint32_t node, bool mark) {
   const struct hr__kai_victim_list *list = &solver->scenario;
   for (uint32_t g = 0; g < list->n_groups; g++) {
-    if (list->groups[g].job != job || list->groups[g].recorded) continue;
+    if (list->groups[g].recorded) continue;
     for (uint32_t i = 0; i < list->groups[g].n; i++)
-      if (solver->on_node[list->pods[list->groups[g].first + i]] == node) return true;
+      if (solver->on_node[list->pods[list->groups[g].first + i]] == node)
+        solver->is_on_node[list->groups[g].job] = mark;
   }
-  return false;
 }
 
 /* ---- Simulation ---- */
@@ -199,17 +200,23 @@ static void forget_evicted(struct hr__kai_solver *solver, uint32_t n) {
   while (solver->n_evicted > n) solver->is_evicted[solver->evicted[--solver->n_evicted]] = 0;
 }
 
+/* Marks the jobs with evicted pods, before and after a simulation. */
+static void mark_victims(struct hr__kai_solver *solver, uint8_t is_victim) {
+  for (uint32_t i = 0; i < solver->n_evicted; i++)
+    solver->is_victim[solver->session->cluster->pods[solver->evicted[i]].job] = is_victim;
+}
+
 /* Fills the order of the simulation with all pending jobs and the victims. Returns how many of them are to be placed.
  */
 static uint32_t collect_simulated(struct hr__kai_solver *solver, uint32_t pending) {
   const struct hr__kai_session *session = solver->session;
   const struct hr__kai_cluster *cluster = session->cluster;
   const struct hr__kai_job_list waiting = hr__kai_waiting(cluster), running = hr__kai_running(cluster);
-  for (uint32_t i = 0; i < running.n; i++) solver->is_victim[hr__kai_listed(&running, i)] = 0;
-  for (uint32_t i = 0; i < solver->n_evicted; i++) solver->is_victim[cluster->pods[solver->evicted[i]].job] = 1;
+  mark_victims(solver, 1);
   uint32_t n_left = 1;
   hr__kai_order_clear(&solver->simulated, false, NULL);
-  for (uint32_t i = 0; i < waiting.n; i++) {
+  if (cluster->leaves) hr__kai_order_add_lists(&solver->simulated, false);
+  for (uint32_t i = 0; !cluster->leaves && i < waiting.n; i++) {
     const uint32_t j = hr__kai_listed(&waiting, i);
     const bool is_victim = solver->is_victim[j] && !running.jobs; /* victims of a list are added below */
     if (session->jobs[j].n_pending == 0 && !is_victim && j != pending) continue;
@@ -227,17 +234,18 @@ static uint32_t collect_simulated(struct hr__kai_solver *solver, uint32_t pendin
 /* Places the pending job, and the evicted victims as far as possible. Returns whether the pending job has a place. */
 static bool simulate(struct hr__kai_solver *solver, uint32_t pending) {
   uint32_t n_left = collect_simulated(solver, pending);
-  bool placed = false;
-  while (n_left > 0) {
+  bool placed = false, failed = false;
+  while (n_left > 0 && !failed) {
     const uint32_t job = hr__kai_order_pop(&solver->simulated);
     if (job == HR__KAI_NONE) break;
     if (job != pending && !solver->is_victim[job]) continue;
     n_left--;
     const bool has_place = hr__kai_place_job(solver->placer, job, solver->feasible, true);
-    if (job == pending && !has_place) return false;
+    failed = job == pending && !has_place;
     placed = placed || job == pending;
   }
-  return placed;
+  mark_victims(solver, 0);
+  return placed && !failed;
 }
 
 /* ---- Rules of the actions ---- */
@@ -373,8 +381,35 @@ static bool is_allowed(struct hr__kai_solver *solver, enum hr__kai_purpose purpo
 
 enum outcome { NO_ROOM, REJECTED, SOLVED };
 
+/* Whether the part of the pending job would have room if no victim got a place again. Its whole pods request at least
+   what the smallest of them does; pods with parts of GPUs are not examined. */
+static bool could_have_room(const struct hr__kai_solver *solver) {
+  const struct hr__kai_session *session = solver->session;
+  const struct hr__kai_cluster *cluster = session->cluster;
+  const struct hr__kai_pod *pod = &cluster->pods[solver->part[session->part_n - 1]];
+  int64_t n_left = session->part_n;
+  for (uint32_t i = 0; i < session->part_n; i++) {
+    const struct hr__kai_pod *other = &cluster->pods[solver->part[i]];
+    if (other->kind != HR__KAI_WHOLE || other->allowed_nodes != pod->allowed_nodes) return true;
+    for (uint32_t d = 0; d < cluster->n_dims; d++)
+      if (other->request[d] < pod->request[d]) return true;
+  }
+  for (uint32_t n = 0; n < cluster->n_nodes && n_left > 0; n++) {
+    if (!solver->feasible[n] || (pod->allowed_nodes && !pod->allowed_nodes[n])) continue;
+    const int64_t *idle = session->idle + (size_t)n * cluster->n_dims;
+    const int64_t *freed = session->releasing + (size_t)n * cluster->n_dims;
+    int64_t fits = n_left;
+    for (uint32_t d = 0; d < cluster->n_dims && fits > 0; d++)
+      if (pod->request[d] > 0 && (idle[d] + freed[d]) / pod->request[d] < fits)
+        fits = (idle[d] + freed[d]) / pod->request[d];
+    if (fits > 0) n_left -= fits;
+  }
+  return n_left <= 0;
+}
+
 /* Simulates with the pods that are evicted now. */
 static enum outcome try_evicted(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose) {
+  if (!could_have_room(solver)) return NO_ROOM;
   if (!simulate(solver, pending)) return NO_ROOM;
   return is_allowed(solver, purpose, pending) ? SOLVED : REJECTED;
 }
@@ -386,10 +421,10 @@ static enum outcome try_node(struct hr__kai_solver *solver, uint32_t pending, en
   const struct hr__kai_mark mark = hr__kai_mark(solver->session);
   const uint32_t n_before = solver->n_evicted;
   for (uint32_t n = 0; n < cluster->n_nodes; n++) solver->is_new[n] = 0;
-  for (uint32_t g = 0; g < solver->scenario.n_groups; g++) {
-    if (!has_victim_on(solver, solver->scenario.groups[g].job, node)) continue;
-    evict_group(solver, &solver->scenario.groups[g]);
-  }
+  mark_on_node(solver, node, true);
+  for (uint32_t g = 0; g < solver->scenario.n_groups; g++)
+    if (solver->is_on_node[solver->scenario.groups[g].job]) evict_group(solver, &solver->scenario.groups[g]);
+  mark_on_node(solver, node, false);
   for (uint32_t i = n_before; i < solver->n_evicted; i++) {
     const uint32_t at = solver->on_node[solver->evicted[i]];
     if (at >= cluster->n_nodes) continue;
@@ -405,12 +440,14 @@ static enum outcome try_node(struct hr__kai_solver *solver, uint32_t pending, en
   return NO_ROOM;
 }
 
-/* Whether a pod of the job is on the node. */
-static bool has_pod_on(const struct hr__kai_session *session, uint32_t job, uint32_t node) {
+/* The first node from `from` on with a pod of the job; `n_nodes`: none. */
+static uint32_t next_node_of(const struct hr__kai_session *session, uint32_t job, uint32_t from) {
   const struct hr__kai_job *described = &session->cluster->jobs[job];
+  uint32_t next = session->cluster->n_nodes;
   for (uint32_t p = described->first_pod; p < described->first_pod + described->n_pods; p++)
-    if (session->pods[p].node == (int64_t)node) return true;
-  return false;
+    if (session->pods[p].node >= (int64_t)from && session->pods[p].node < (int64_t)next)
+      next = (uint32_t)session->pods[p].node;
+  return next;
 }
 
 /* Tries the scenario. If it is not solved, nothing has changed. */
@@ -425,8 +462,10 @@ static bool try_scenario(struct hr__kai_solver *solver, uint32_t pending, enum h
   for (uint32_t g = 0; g < list->n_groups; g++)
     if (list->groups[g].recorded) evict_group(solver, &list->groups[g]);
   if (only_recorded && solver->n_evicted > 0) outcome = try_evicted(solver, pending, purpose);
-  for (uint32_t n = 0; !only_recorded && n < session->cluster->n_nodes && outcome == NO_ROOM; n++)
-    if (has_pod_on(session, last, n)) outcome = try_node(solver, pending, purpose, n);
+  const uint32_t n_nodes = session->cluster->n_nodes;
+  for (uint32_t n = only_recorded ? n_nodes : next_node_of(session, last, 0); n < n_nodes && outcome == NO_ROOM;
+       n = next_node_of(session, last, n + 1))
+    outcome = try_node(solver, pending, purpose, n);
   if (outcome == SOLVED) return true;
   hr__kai_undo(session, mark);
   forget_evicted(solver, 0);

@@ -141,6 +141,9 @@ struct hr__kai_job_order {
   int8_t *elastic;                /* [n_jobs] its elastic state */
   uint32_t *top;                  /* [n_queues] the heap of the top queues */
   uint32_t n_top;
+  /* Pending jobs of the lists of the queues are not in the heaps; the first one of a queue is at its cursor. */
+  bool lists, only_preemptible;
+  uint32_t *cursor;      /* [n_queues] */
   uint32_t *pods, *sets; /* scratch memory for the pods and pod sets of a job */
 };
 
@@ -148,6 +151,8 @@ struct hr__kai_job_order {
 bool hr__kai_order_create(struct hr__kai_job_order *order, struct hr__kai_session *session, uint32_t *pods,
                           uint32_t *sets);
 void hr__kai_order_clear(struct hr__kai_job_order *order, bool victims, const uint8_t *taken);
+/* Adds the pending jobs of the lists of the queues (`leaves` of the cluster) to an empty order of pending jobs. */
+void hr__kai_order_add_lists(struct hr__kai_job_order *order, bool only_preemptible);
 /* Adds a job. Jobs whose queue or its parent does not exist, or that are not in a leaf queue, are left out. */
 void hr__kai_order_push(struct hr__kai_job_order *order, uint32_t job);
 
@@ -258,6 +263,7 @@ struct hr__kai_solver {
   uint8_t *is_evicted;                 /* [n_pods] in that list */
   uint8_t *taken, *is_recorded;        /* [n_pods] no longer in the order of victims; found for a smaller part */
   uint8_t *is_victim;                  /* [n_jobs] in the simulation */
+  uint8_t *is_on_node;                 /* [n_jobs] scratch memory: with a victim on the node that is tried */
   uint32_t *on_node;                   /* [n_pods] the node of a pod when it was added to the scenario */
   uint8_t *free, *lost;                /* [n_nodes] with free GPUs; where recorded victims lost their place */
   uint8_t *feasible, *is_new;          /* [n_nodes] on which jobs may be placed; since the last node was tried */
@@ -297,6 +303,10 @@ struct hr__kai_cycle {
   struct hr__kai_job_order order;
   uint32_t *pods, *sets; /* scratch memory */
   uint8_t *all_nodes;    /* [n_nodes] 1 */
+  uint32_t *failed;      /* [n_failed] jobs that have failed in this action */
+  uint32_t n_failed;
+  uint8_t *dead; /* [room_classes] no job of the class can have a place in this action: for good 2, or for now 1 */
+  uint32_t n_live;
 };
 
 /* Prepares the actions of a session. Returns NULL if memory is exhausted. */

@@ -56,6 +56,7 @@ static struct hr__kai_config settings_of(const struct hr_kai_scheduler *schedule
   settings.stale_grace_us = scheduler->stale_grace_us;
   settings.k_value = scheduler->k_value;
   settings.saturation_multiplier = scheduler->saturation_multiplier;
+  settings.signatures = scheduler->signatures;
   return settings;
 }
 
@@ -86,7 +87,8 @@ static bool create_queues(struct hr__kai_world *world, const struct hr_kai_confi
   world->queues = alloc(world, n, sizeof *world->queues);
   world->queue_names = alloc(world, n, sizeof(*world->queue_names));
   world->jobs_in_queue = alloc(world, n, sizeof *world->jobs_in_queue);
-  if (!world->queues || !world->queue_names || !world->jobs_in_queue) return false;
+  world->leaves = alloc(world, n, sizeof *world->leaves);
+  if (!world->queues || !world->queue_names || !world->jobs_in_queue || !world->leaves) return false;
   for (uint32_t i = 0; i < n; i++) {
     struct hr__kai_queue *queue = &world->queues[i];
     const struct hr_kai_queue *described = config && config->n_queues ? &config->queues[i] : NULL;
@@ -470,6 +472,7 @@ static bool find_kind(struct hr__kai_world *world, const struct hr__kai_kind *wa
   if (!kind.allowed_nodes &&
       !find_class_nodes(world, kind.accept_class, kind.pod.kind == HR__KAI_FRACTION, &kind.allowed_nodes))
     return false;
+  kind.first_class = HR_NONE;
   kind.constraint = constraint_of(world, &kind);
   kind.never = never_fits(world, &kind);
   world->kinds[world->n_kinds++] = kind;
@@ -513,14 +516,6 @@ bool hr__kai_admit(struct hr__kai_world *world, hr_job job, int64_t now_us, stru
   else if (!fits_queue(world, &world->kinds[admission->kind], admission->queue,
                        is_preemptible(world->config, trace, job)))
     admission->reject = HR_REASON_OVER_QUOTA;
-  return true;
-}
-
-bool hr__kai_renew_kind(struct hr__kai_world *world, uint32_t slot, int64_t now_us) {
-  struct hr__kai_admission admission;
-  if (!hr__kai_admit(world, (hr_job){world->job_of[slot]}, now_us, &admission)) return false;
-  world->kind_of[slot] = admission.kind;
-  world->groups[slot].constraint = world->kinds[admission.kind].constraint;
   return true;
 }
 
@@ -571,6 +566,7 @@ static bool grow_arrays(struct hr__kai_world *world, uint32_t slots, uint32_t po
   GROW(world->kind_of, world->n_slots, slots);
   GROW(world->job_of, world->n_slots, slots);
   GROW(world->next_spare, world->n_slots, slots);
+  GROW(world->class_of, world->n_slots, slots);
   GROW(world->is_leaving, world->n_slots, slots);
   GROW(world->waiting, world->n_waiting, slots);
   GROW(world->running, world->n_running, slots);
@@ -588,6 +584,10 @@ static uint32_t count_gpus(const struct hr__kai_world *world) {
   uint64_t n = 0;
   for (uint32_t i = 0; i < world->cluster.n_nodes; i++) n += (uint64_t)world->nodes[i].n_gpus;
   return (uint32_t)n;
+}
+
+bool hr__kai_renew_session(struct hr__kai_world *world) {
+  return renew_session(world, world->session);
 }
 
 /* Makes room for a job with `n_pods` pods. False: out of memory. */
@@ -619,6 +619,8 @@ static bool make_room(struct hr__kai_world *world, uint32_t n_pods, uint32_t n_d
   cluster->n_pods = pods;
   cluster->waiting = world->waiting;
   cluster->running = world->running;
+  cluster->class_of = world->class_of;
+  cluster->leaves = world->is_plain ? NULL : world->leaves;
   cluster->room_pods_of_job = world->max_job_pods;
   cluster->room_shared = 2 * count_gpus(world) + 64;
   return renew_session(world, world->session);
@@ -678,6 +680,77 @@ static void describe_job(struct hr__kai_world *world, uint32_t slot, const struc
   }
 }
 
+/* ---- Classes and lists of queues ----------------------------------------------------------------------- */
+
+/* Sets the class of a slot. False: out of memory. */
+static bool classify(struct hr__kai_world *world, uint32_t slot) {
+  struct hr__kai_kind *kind = &world->kinds[world->kind_of[slot]];
+  const struct hr__kai_job *job = &world->jobs[slot];
+  for (uint32_t c = kind->first_class; c != HR_NONE; c = world->classes[c].next)
+    if (world->classes[c].queue == job->queue && world->classes[c].preemptible == job->preemptible) {
+      world->class_of[slot] = c;
+      return true;
+    }
+  if (world->n_classes == world->classes_capacity) {
+    const uint32_t n = 2 * world->classes_capacity + 32;
+    GROW(world->classes, world->n_classes, n);
+    GROW(world->jobs_of_class, world->n_classes, n);
+    world->classes_capacity = n;
+    world->cluster.jobs_of_class = world->jobs_of_class;
+    world->cluster.room_classes = n;
+    if (!hr__kai_renew_session(world)) return false;
+  }
+  const uint32_t c = world->n_classes++;
+  world->classes[c] = (struct hr__kai_class){
+      .kind = world->kind_of[slot], .queue = job->queue, .next = kind->first_class, .preemptible = job->preemptible};
+  kind->first_class = world->class_of[slot] = c;
+  world->cluster.n_classes = world->n_classes;
+  return true;
+}
+
+static bool goes_before(const struct hr__kai_world *world, uint32_t a, uint32_t b) {
+  if (world->jobs[a].priority != world->jobs[b].priority) return world->jobs[a].priority > world->jobs[b].priority;
+  return world->job_of[a] < world->job_of[b];
+}
+
+/* The position of a slot in the list of its queue. */
+static uint32_t position_of(const struct hr__kai_world *world, const struct hr__kai_leaf_list *list, uint32_t slot) {
+  uint32_t low = 0, high = list->n;
+  while (low < high) {
+    const uint32_t middle = low + (high - low) / 2;
+    if (goes_before(world, list->jobs[middle], slot))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static bool list_in_queue(struct hr__kai_world *world, uint32_t slot) {
+  struct hr__kai_leaf_list *list = &world->leaves[world->jobs[slot].queue];
+  if (!classify(world, slot)) return false;
+  if (list->n == list->capacity) {
+    const uint32_t n = 2 * list->capacity + 16;
+    GROW(list->jobs, list->n, n);
+    list->capacity = n;
+  }
+  const uint32_t at = position_of(world, list, slot);
+  memmove(list->jobs + at + 1, list->jobs + at, (list->n - at) * sizeof *list->jobs);
+  list->jobs[at] = slot;
+  list->n++;
+  world->jobs_of_class[world->class_of[slot]]++;
+  return true;
+}
+
+static void unlist_in_queue(struct hr__kai_world *world, uint32_t slot) {
+  struct hr__kai_leaf_list *list = &world->leaves[world->jobs[slot].queue];
+  const uint32_t at = position_of(world, list, slot);
+  if (at == list->n || list->jobs[at] != slot) return;
+  memmove(list->jobs + at, list->jobs + at + 1, (list->n - at - 1) * sizeof *list->jobs);
+  list->n--;
+  world->jobs_of_class[world->class_of[slot]]--;
+}
+
 /* ---- Jobs ---------------------------------------------------------------------------------------------- */
 
 static void set_pods(struct hr__kai_world *world, uint32_t slot, enum hr__kai_status status) {
@@ -686,8 +759,8 @@ static void set_pods(struct hr__kai_world *world, uint32_t slot, enum hr__kai_st
     hr__kai_put(world->session, p, status, HR__KAI_NONE);
 }
 
-/* Inserts a slot into the waiting list, which is sorted by job. */
-static void list_waiting(struct hr__kai_world *world, uint32_t slot) {
+/* Inserts a slot into the waiting list, which is sorted by job. False: out of memory. */
+static bool list_waiting(struct hr__kai_world *world, uint32_t slot) {
   uint32_t low = 0, high = world->n_waiting;
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
@@ -699,26 +772,39 @@ static void list_waiting(struct hr__kai_world *world, uint32_t slot) {
   memmove(world->waiting + low + 1, world->waiting + low, (world->n_waiting - low) * sizeof *world->waiting);
   world->waiting[low] = slot;
   world->cluster.n_waiting = ++world->n_waiting;
+  return list_in_queue(world, slot);
 }
 
-static void unlist(uint32_t *list, uint32_t *n, uint32_t slot) {
-  uint32_t at = 0;
-  while (at < *n && list[at] != slot) at++;
-  if (at == *n) return;
+static void unlist(uint32_t *list, uint32_t *n, uint32_t at) {
   memmove(list + at, list + at + 1, (*n - at - 1) * sizeof *list);
   --*n;
 }
 
-static void unlist_all(struct hr__kai_world *world, uint32_t slot) {
-  unlist(world->waiting, &world->n_waiting, slot);
-  unlist(world->running, &world->n_running, slot);
+static void unlist_waiting(struct hr__kai_world *world, uint32_t slot) {
+  uint32_t low = 0, high = world->n_waiting;
+  while (low < high) {
+    const uint32_t middle = low + (high - low) / 2;
+    if (world->job_of[world->waiting[middle]] < world->job_of[slot])
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (low == world->n_waiting || world->waiting[low] != slot) return;
+  unlist(world->waiting, &world->n_waiting, low);
   world->cluster.n_waiting = world->n_waiting;
+  unlist_in_queue(world, slot);
+}
+
+static void unlist_all(struct hr__kai_world *world, uint32_t slot) {
+  uint32_t at = 0;
+  unlist_waiting(world, slot);
+  while (at < world->n_running && world->running[at] != slot) at++;
+  if (at < world->n_running) unlist(world->running, &world->n_running, at);
   world->cluster.n_running = world->n_running;
 }
 
 void hr__kai_list_running(struct hr__kai_world *world, uint32_t slot) {
-  unlist(world->waiting, &world->n_waiting, slot);
-  world->cluster.n_waiting = world->n_waiting;
+  unlist_waiting(world, slot);
   world->running[world->n_running++] = slot;
   world->cluster.n_running = world->n_running;
 }
@@ -740,8 +826,7 @@ bool hr__kai_add_job(struct hr__kai_world *world, hr_job job, const struct hr__k
   described->preemptible = is_preemptible(world->config, world->trace, job);
   world->jobs_in_queue[admission->queue]++;
   set_pods(world, slot, HR__KAI_PENDING);
-  list_waiting(world, slot);
-  return true;
+  return list_waiting(world, slot);
 }
 
 void hr__kai_remove_job(struct hr__kai_world *world, hr_job job) {
@@ -758,18 +843,29 @@ void hr__kai_remove_job(struct hr__kai_world *world, hr_job job) {
   world->spare_by_pods[described->n_pods] = slot;
 }
 
-void hr__kai_wait_again(struct hr__kai_world *world, uint32_t slot) {
+bool hr__kai_wait_again(struct hr__kai_world *world, uint32_t slot) {
   unlist_all(world, slot);
   set_pods(world, slot, HR__KAI_PENDING);
-  list_waiting(world, slot);
+  return list_waiting(world, slot);
+}
+
+bool hr__kai_renew_kind(struct hr__kai_world *world, uint32_t slot, int64_t now_us) {
+  struct hr__kai_admission admission;
+  if (!hr__kai_admit(world, (hr_job){world->job_of[slot]}, now_us, &admission)) return false;
+  if (admission.kind == world->kind_of[slot]) return true;
+  unlist_waiting(world, slot);
+  world->kind_of[slot] = admission.kind;
+  world->groups[slot].constraint = world->kinds[admission.kind].constraint;
+  return list_waiting(world, slot);
 }
 
 /* ---- Creation ------------------------------------------------------------------------------------------ */
 
 enum hr_status hr__kai_world_create(struct hr__kai_world *world, const struct hr_policy_env *env,
-                                    const struct hr_kai_config *config, struct hr_error *error) {
+                                    const struct hr_kai_config *config, bool is_plain, struct hr_error *error) {
   const struct hr_kai_scheduler scheduler = config ? config->scheduler : hr__kai_default_scheduler();
-  *world = (struct hr__kai_world){.arena = env->arena, .trace = env->jobs, .simulated = env->cluster, .config = config};
+  *world = (struct hr__kai_world){
+      .arena = env->arena, .trace = env->jobs, .simulated = env->cluster, .config = config, .is_plain = is_plain};
   for (uint32_t p = 0; p < hr_cluster_pools(env->cluster); p++) {
     const struct hr_pool_spec *spec = pool_spec(world, p);
     if (spec->sharing == HR_SHARING_WHOLE || spec->sharing == HR_SHARING_FRACTION) continue;

@@ -25,6 +25,7 @@ struct hr__kai_kind {
   const uint8_t *allowed_nodes;  /* [n_nodes] NULL: all */
   struct hr__kai_pod pod;        /* the other members of the pods */
   struct hr__kai_constraint constraint;
+  uint32_t first_class; /* HR_NONE: none */
   enum hr_reason never; /* why the job can never be placed; HR_REASON_NONE: it can */
 };
 
@@ -71,6 +72,17 @@ struct hr__kai_world {
   uint32_t *spare_by_pods; /* [max_job_pods + 1] the first free slot with this number of pods; HR_NONE: none */
   uint32_t *slot_of;       /* by job */
 
+  /* The waiting slots of each queue, by priority and then by job, and classes of jobs (see struct hr__kai_cluster). A
+     class is a kind, a queue and a preemptibility. */
+  struct hr__kai_leaf_list *leaves; /* [n_queues] */
+  struct hr__kai_class {
+    uint32_t kind, queue, next; /* next: the next class of the kind; HR_NONE: none */
+    bool preemptible;
+  } * classes;
+  uint32_t *class_of, *jobs_of_class; /* [max_slots], [classes_capacity] */
+  uint32_t n_classes, classes_capacity;
+  bool is_plain; /* sessions are created again for each cycle, without lists and classes */
+
   /* The lists of the session, in the order of their jobs' ids and of their starts. */
   uint32_t *waiting, *running;
   uint32_t n_waiting, n_running;
@@ -78,7 +90,7 @@ struct hr__kai_world {
 
 /* Creates the world. `config` NULL: one queue without limits, and default settings. On failure, writes `error`. */
 enum hr_status hr__kai_world_create(struct hr__kai_world *world, const struct hr_policy_env *env,
-                                    const struct hr_kai_config *config, struct hr_error *error);
+                                    const struct hr_kai_config *config, bool is_plain, struct hr_error *error);
 
 /* What can be said about a job before it waits. */
 struct hr__kai_admission {
@@ -95,10 +107,12 @@ bool hr__kai_add_job(struct hr__kai_world *world, hr_job job, const struct hr__k
 bool hr__kai_renew_kind(struct hr__kai_world *world, uint32_t slot, int64_t now_us);
 /* Removes a job. */
 void hr__kai_remove_job(struct hr__kai_world *world, hr_job job);
-/* A job that has left its nodes waits again. */
-void hr__kai_wait_again(struct hr__kai_world *world, uint32_t slot);
+/* A job that has left its nodes waits again. False: out of memory. */
+bool hr__kai_wait_again(struct hr__kai_world *world, uint32_t slot);
 /* Moves a slot from the list of waiting jobs to that of running ones. */
 void hr__kai_list_running(struct hr__kai_world *world, uint32_t slot);
+/* Creates the session again, from the state of its pods. False: out of memory. */
+bool hr__kai_renew_session(struct hr__kai_world *world);
 /* Sets whether pods may be placed on a node. */
 void hr__kai_set_up(struct hr__kai_world *world, uint32_t node, bool is_up);
 
