@@ -56,22 +56,38 @@ struct kai {
   uint32_t n_rejected, max_rejected, n_free, max_free;
   uint32_t *bound, *leaving; /* jobs that the cycle starts, and that it evicts */
   uint32_t n_bound, max_bound, n_leaving, max_leaving, n_started;
+  int64_t cycle_us;            /* when the last cycle ran */
   int64_t wake_us, release_us; /* the last wake-ups that were requested: for a cycle, for the release of a node */
   uint32_t *expiring;          /* jobs with a requirement on locality that ends */
   uint32_t n_expiring, max_expiring;
   int64_t expire_us; /* when the first one ends */
   bool changed;      /* since the last cycle */
-  bool autoscales, has_min_runtime;
+  bool autoscales;
+  int64_t *runtimes_us; /* [n_runtimes] distinct minimum run times */
+  uint32_t n_runtimes;
   bool must_wake; /* when the first requirement on locality ends */
 };
 
 /* ---- Creation ------------------------------------------------------------------------------------------ */
 
-static bool has_min_runtime(const struct hr_kai_config *config, const struct hr_kai_scheduler *scheduler) {
-  if (scheduler->preempt_min_runtime_us > 0 || scheduler->reclaim_min_runtime_us > 0) return true;
-  for (uint32_t i = 0; config && i < config->n_queues; i++)
-    if (config->queues[i].preempt_min_runtime_us > 0 || config->queues[i].reclaim_min_runtime_us > 0) return true;
-  return false;
+static void add_runtime(struct kai *kai, int64_t runtime_us) {
+  for (uint32_t i = 0; i < kai->n_runtimes; i++)
+    if (kai->runtimes_us[i] == runtime_us) return;
+  if (runtime_us > 0) kai->runtimes_us[kai->n_runtimes++] = runtime_us;
+}
+
+/* Collects the distinct minimum run times. False: out of memory. */
+static bool collect_runtimes(struct kai *kai, const struct hr_kai_config *config) {
+  const size_t n = 2 + 2 * (size_t)(config ? config->n_queues : 0);
+  kai->runtimes_us = hr_arena_alloc(kai->arena, n * sizeof *kai->runtimes_us);
+  if (!kai->runtimes_us) return false;
+  add_runtime(kai, kai->scheduler.preempt_min_runtime_us);
+  add_runtime(kai, kai->scheduler.reclaim_min_runtime_us);
+  for (uint32_t i = 0; config && i < config->n_queues; i++) {
+    add_runtime(kai, config->queues[i].preempt_min_runtime_us);
+    add_runtime(kai, config->queues[i].reclaim_min_runtime_us);
+  }
+  return true;
 }
 
 static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
@@ -81,10 +97,11 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   *kai = (struct kai){.arena = env->arena,
                       .scheduler = config ? config->scheduler : hr__kai_default_scheduler(),
                       .params = env->params,
+                      .cycle_us = -1,
                       .wake_us = -1,
                       .release_us = -1,
                       .expire_us = HR_NEVER_US};
-  kai->has_min_runtime = has_min_runtime(config, &kai->scheduler);
+  if (!collect_runtimes(kai, config)) return HR_NO_MEMORY;
   enum hr_status status = hr__kai_world_create(&kai->world, env, config, env->params[PARAM_PLAIN].integer != 0, error);
   if (status != HR_OK) return status;
   for (uint32_t n = 0; n < kai->world.cluster.n_nodes; n++)
@@ -161,7 +178,7 @@ static enum hr_status end_requirements(struct kai *kai, int64_t now_us) {
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct kai *kai = self;
   uint32_t slot = event->job.id == HR_NONE ? HR_NONE : hr__kai_slot_of(&kai->world, event->job);
-  if (event->kind != HR_EVENT_TIMER || kai->has_min_runtime) kai->changed = true;
+  if (event->kind != HR_EVENT_TIMER || kai->n_runtimes > 0) kai->changed = true;
   if (event->kind == HR_EVENT_END || event->kind == HR_EVENT_INTERRUPT)
     hr__kai_gpus_leave(&kai->world, event->job, event->placement);
   switch (event->kind) {
@@ -205,6 +222,14 @@ static void add_slice(struct kai *kai, uint32_t *n, uint32_t node, uint32_t gpus
   kai->slices[(*n)++] = (struct hr_slice){.node = {node}, .gpu_milli = gpus * HR_WHOLE_GPU_MILLI};
 }
 
+/* Requests passes at the times at which jobs that start now may be evicted. */
+static enum hr_status wake_for_runtimes(struct kai *kai) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < kai->n_runtimes && status == HR_OK; i++)
+    status = hr_moves_wake_at(kai->moves, kai->view->now_us + kai->runtimes_us[i]);
+  return status;
+}
+
 /* Starts a job on the nodes of its pods. If its GPUs do not suffice on these, it waits on. */
 static enum hr_status start(struct kai *kai, uint32_t slot) {
   struct hr__kai_world *world = &kai->world;
@@ -219,7 +244,9 @@ static enum hr_status start(struct kai *kai, uint32_t slot) {
   }
   const struct hr_placement placement = {{world->pool_of[kai->slices[0].node.id]}, n, kai->slices};
   kai->n_started++;
-  return hr_moves_start(kai->moves, (hr_job){world->job_of[slot]}, &placement, HR_REASON_IN_ORDER);
+  const enum hr_status status =
+      hr_moves_start(kai->moves, (hr_job){world->job_of[slot]}, &placement, HR_REASON_IN_ORDER);
+  return status == HR_OK ? wake_for_runtimes(kai) : status;
 }
 
 /* Evicts a job: gives it notice, or stops it at once. */
@@ -264,13 +291,21 @@ static bool list_leaving(struct kai *kai) {
   return true;
 }
 
+static bool all_run(const struct hr__kai_world *world, uint32_t slot) {
+  const struct hr__kai_job *job = &world->jobs[slot];
+  uint32_t n = 0;
+  for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++)
+    n += world->session->pods[p].status == HR__KAI_RUNNING;
+  return n == job->n_pods;
+}
+
 /* Starts the jobs that were bound. Those that were evicted again in the same session have never run. */
 static enum hr_status start_bound(struct kai *kai) {
   struct hr__kai_world *world = &kai->world;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < kai->n_bound && status == HR_OK; i++) {
     const uint32_t slot = kai->bound[i];
-    if (world->session->pods[world->jobs[slot].first_pod].status == HR__KAI_RUNNING)
+    if (all_run(world, slot))
       status = start(kai, slot);
     else if (!hr__kai_wait_again(world, slot))
       status = HR_NO_MEMORY;
@@ -306,6 +341,7 @@ static enum hr_status run_cycle(struct kai *kai) {
   struct hr__kai_session *session = world->session;
   hr__kai_divide_again(session);
   for (int action = HR__KAI_ALLOCATE; action < HR__KAI_EVICT_STALE && world->n_waiting > 0; action++) {
+    if (world->is_plain) hr__kai_list_by_queue(world);
     hr__kai_run_action(world->cycle, (enum hr__kai_action)action);
     if (action == HR__KAI_ALLOCATE && !list_bound(kai)) return HR_NO_MEMORY;
   }
@@ -360,7 +396,8 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   if (status == HR_OK && kai->must_wake) status = hr_moves_wake_at(moves, kai->expire_us);
   kai->must_wake = false;
   const bool is_time = view->now_us % kai->scheduler.period_us == 0;
-  const bool runs = is_time && kai->changed && kai->world.n_waiting > 0;
+  const bool runs = is_time && kai->changed && kai->world.n_waiting > 0 && kai->cycle_us < view->now_us;
+  if (runs) kai->cycle_us = view->now_us;
   if (status == HR_OK && runs) status = run_cycle(kai);
   if (status == HR_OK && kai->autoscales) status = scale(kai, runs);
   if (status != HR_OK) return status;

@@ -567,6 +567,7 @@ static bool grow_arrays(struct hr__kai_world *world, uint32_t slots, uint32_t po
   GROW(world->job_of, world->n_slots, slots);
   GROW(world->next_spare, world->n_slots, slots);
   GROW(world->class_of, world->n_slots, slots);
+  GROW(world->by_queue, 0, slots);
   GROW(world->is_leaving, world->n_slots, slots);
   GROW(world->waiting, world->n_waiting, slots);
   GROW(world->running, world->n_running, slots);
@@ -801,6 +802,14 @@ static void unlist_all(struct hr__kai_world *world, uint32_t slot) {
   while (at < world->n_running && world->running[at] != slot) at++;
   if (at < world->n_running) unlist(world->running, &world->n_running, at);
   world->cluster.n_running = world->n_running;
+}
+
+void hr__kai_list_by_queue(struct hr__kai_world *world) {
+  uint32_t n = 0;
+  for (uint32_t q = 0; q < world->cluster.n_queues; q++)
+    for (uint32_t i = 0; i < world->leaves[q].n; i++) world->by_queue[n++] = world->leaves[q].jobs[i];
+  world->cluster.waiting = world->by_queue;
+  world->cluster.n_waiting = n;
 }
 
 void hr__kai_list_running(struct hr__kai_world *world, uint32_t slot) {

@@ -81,7 +81,8 @@ struct hr__kai_world {
   } * classes;
   uint32_t *class_of, *jobs_of_class; /* [max_slots], [classes_capacity] */
   uint32_t n_classes, classes_capacity;
-  bool is_plain; /* sessions are created again for each cycle, without lists and classes */
+  uint32_t *by_queue; /* [max_slots] the waiting slots, queue by queue, if `is_plain` */
+  bool is_plain;      /* sessions are created again for each cycle, without lists and classes */
 
   /* The lists of the session, in the order of their jobs' ids and of their starts. */
   uint32_t *waiting, *running;
@@ -109,6 +110,8 @@ bool hr__kai_renew_kind(struct hr__kai_world *world, uint32_t slot, int64_t now_
 void hr__kai_remove_job(struct hr__kai_world *world, hr_job job);
 /* A job that has left its nodes waits again. False: out of memory. */
 bool hr__kai_wait_again(struct hr__kai_world *world, uint32_t slot);
+/* Lets a session without lists of queues examine waiting jobs queue by queue. */
+void hr__kai_list_by_queue(struct hr__kai_world *world);
 /* Moves a slot from the list of waiting jobs to that of running ones. */
 void hr__kai_list_running(struct hr__kai_world *world, uint32_t slot);
 /* Creates the session again, from the state of its pods. False: out of memory. */

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Runs of the policy `kai`. Small worlds of which the result is known: fair shares with weights, reclaim between
+ * queues, preemption by priority, consolidation, minimum run times, limits, shared GPUs, nodes on demand. In random
+ * worlds, a run whose sessions are built anew for each cycle, and which tries every job, decides the same.
+ */
+
+#include "harness.h"
+
+#include "headroom/policies.h"
+#include "headroom/sim.h"
+#include "headroom/unstable/kai_config.h"
+#include "headroom/unstable/systems.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_JOBS = 64, MAX_QUEUES = 8, RANDOM_WORLDS = 60 };
+
+/* A world: times are in seconds. */
+struct world {
+  uint32_t n_jobs, nodes, gpus_per_node;
+  int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS];
+  uint32_t gpus[MAX_JOBS], tasks[MAX_JOBS], queue[MAX_JOBS];
+  int32_t priority[MAX_JOBS];
+  uint16_t gpu_milli[MAX_JOBS];
+  enum hr_sharing sharing;
+  enum hr_market market;
+  struct hr_kai_queue queues[MAX_QUEUES];
+  uint32_t n_queues;
+  struct hr_kai_scheduler scheduler;
+  int64_t start_us[MAX_JOBS], end_us[MAX_JOBS], first_us[MAX_JOBS]; /* last start, end, first start; -1: none */
+  uint64_t digest;
+};
+
+static char queue_names[MAX_QUEUES][4] = {"q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7"};
+
+static void begin(struct world *world, uint32_t nodes, uint32_t gpus_per_node) {
+  *world = (struct world){.nodes = nodes, .gpus_per_node = gpus_per_node, .market = HR_MARKET_OWNED};
+  world->scheduler = (struct hr_kai_scheduler){.period_us = HR_SECOND_US,
+                                               .k_value = 1,
+                                               .saturation_multiplier = 1,
+                                               .allow_consolidating_reclaim = true,
+                                               .max_consolidation_victims = 16,
+                                               .stale_grace_us = 60 * HR_SECOND_US,
+                                               .termination_grace_us = 30 * HR_SECOND_US,
+                                               .signatures = true};
+}
+
+/* Adds a queue without CPU and memory limits. `above`: its parent, or HR_NONE. */
+static uint32_t add_queue(struct world *world, uint32_t above, double quota, double limit, double weight) {
+  const uint32_t q = world->n_queues++;
+  world->queues[q] = (struct hr_kai_queue){.name = queue_names[q],
+                                           .above = above,
+                                           .priority = 100,
+                                           .gpu = {quota, limit, weight},
+                                           .cpu = {-1, -1, 1},
+                                           .memory = {-1, -1, 1},
+                                           .preempt_min_runtime_us = HR_UNKNOWN_US,
+                                           .reclaim_min_runtime_us = HR_UNKNOWN_US};
+  if (above != HR_NONE) world->queues[above].n_below++;
+  return q;
+}
+
+static uint32_t add_job(struct world *world, int64_t submit_s, int64_t work_s, uint32_t gpus, uint32_t queue) {
+  const uint32_t j = world->n_jobs++;
+  world->submit_us[j] = submit_s * HR_SECOND_US;
+  world->work_us[j] = work_s * HR_SECOND_US;
+  world->gpus[j] = gpus;
+  world->tasks[j] = 1;
+  world->queue[j] = queue;
+  world->priority[j] = 50;
+  world->gpu_milli[j] = 1000;
+  return j;
+}
+
+static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct world *world = self;
+  (void)view;
+  if (event->kind == HR_EVENT_START) {
+    world->start_us[event->job.id] = event->at_us;
+    if (world->first_us[event->job.id] < 0) world->first_us[event->job.id] = event->at_us;
+  }
+  if (event->kind == HR_EVENT_END) world->end_us[event->job.id] = event->at_us;
+}
+
+/* Runs the world in checked mode. */
+static void run(struct world *world, bool plain) {
+  const char *names[MAX_QUEUES];
+  struct hr_class_spec classes[HR_N_CLASSES] = {0};
+  char pool_name[] = "pool", gpu[] = "H100";
+  struct hr_error error = {0};
+  for (uint32_t q = 0; q < MAX_QUEUES; q++) names[q] = queue_names[q];
+  for (uint32_t j = 0; j < MAX_JOBS; j++) world->start_us[j] = world->end_us[j] = world->first_us[j] = -1;
+  struct hr_trace trace = {.source = "test",
+                           .n_jobs = world->n_jobs,
+                           .submit_us = world->submit_us,
+                           .work_us = world->work_us,
+                           .gpus = world->gpus,
+                           .tasks = world->tasks,
+                           .queue = world->queue,
+                           .priority = world->priority,
+                           .gpu_milli = world->gpu_milli,
+                           .queues = {MAX_QUEUES, names}};
+  struct hr_pool_spec pool = {.name = pool_name,
+                              .gpu = gpu,
+                              .nodes = world->nodes,
+                              .gpus_per_node = world->gpus_per_node,
+                              .gpu_mem_mib = 80000,
+                              .sharing = world->sharing,
+                              .market = {.market = world->market, .to_us = HR_NEVER_US, .price_uusd_h = 1000000}};
+  struct hr_cluster_spec cluster = {.pools = &pool, .n_pools = 1};
+  struct hr_kai_config config = {
+      .queues = world->queues, .n_queues = world->n_queues, .scheduler = world->scheduler, .default_priority = 50};
+  struct hr_systems systems = {.kai = &config};
+  struct hr_policy_choice choice;
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, "kai", &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&choice, "check", "true", &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&choice, "plain", plain ? "true" : "false", &error), HR_OK);
+  struct hr_observer observer = {.self = world, .on_event = on_event};
+  struct hr_run_config run_config = {.trace = &trace,
+                                     .cluster = &cluster,
+                                     .policy = choice.ops,
+                                     .params = choice.params,
+                                     .seed = 1,
+                                     .horizon_us = HR_NEVER_US,
+                                     .check = true,
+                                     .classes = classes,
+                                     .systems = &systems,
+                                     .observers = &observer,
+                                     .n_observers = 1};
+  struct hr_result *result = NULL;
+  const enum hr_status status = hr_sim_run(&run_config, &result, &error);
+  if (status != HR_OK) printf("\n  %s\n", error.text);
+  CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+  world->digest = result->digest;
+  hr_result_destroy(result);
+  hr_policy_choice_finish(&choice);
+}
+
+static uint32_t started_at(const struct world *world, int64_t at_s, uint32_t queue) {
+  uint32_t n = 0;
+  for (uint32_t j = 0; j < world->n_jobs; j++)
+    n += world->queue[j] == queue && world->first_us[j] == at_s * HR_SECOND_US;
+  return n;
+}
+
+/* Of 12 GPUs, 6 are quota; the others are divided by the weights 2 and 1. */
+static void weights_divide_what_exceeds_the_quotas(void) {
+  static struct world world;
+  begin(&world, 3, 4);
+  const uint32_t a = add_queue(&world, HR_NONE, 2, -1, 2), b = add_queue(&world, HR_NONE, 4, -1, 1);
+  for (int i = 0; i < 20; i++) {
+    add_job(&world, 0, 100, 1, a);
+    add_job(&world, 0, 100, 1, b);
+  }
+  run(&world, false);
+  CU_ASSERT_EQUAL(started_at(&world, 0, a), 6);
+  CU_ASSERT_EQUAL(started_at(&world, 0, b), 6);
+}
+
+/* A queue takes its quota back. The victims have 30 s to leave, and run again when there is room. */
+static void quota_is_reclaimed(void) {
+  static struct world world;
+  begin(&world, 4, 8);
+  const uint32_t a = add_queue(&world, HR_NONE, 16, -1, 1), b = add_queue(&world, HR_NONE, 16, -1, 1);
+  for (int i = 0; i < 4; i++) add_job(&world, 0, 1000, 8, a);
+  const uint32_t late = add_job(&world, 100, 500, 8, b);
+  add_job(&world, 100, 500, 8, b);
+  run(&world, false);
+  CU_ASSERT_EQUAL(world.first_us[late], 130 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(world.first_us[late + 1], 130 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(world.end_us[0], 1000 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(world.end_us[1], 1000 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(world.end_us[2], 1630 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(world.end_us[3], 1630 * HR_SECOND_US);
+}
+
+/* The same, if jobs are protected for 300 s after their start. */
+static void minimum_run_time_delays_reclaim(void) {
+  static struct world world;
+  begin(&world, 2, 8);
+  const uint32_t a = add_queue(&world, HR_NONE, 8, -1, 1), b = add_queue(&world, HR_NONE, 8, -1, 1);
+  world.queues[a].reclaim_min_runtime_us = 300 * HR_SECOND_US;
+  add_job(&world, 0, 1000, 8, a);
+  add_job(&world, 0, 1000, 8, a);
+  const uint32_t late = add_job(&world, 100, 500, 8, b);
+  run(&world, false);
+  CU_ASSERT_EQUAL(world.first_us[late], 330 * HR_SECOND_US);
+}
+
+static void priority_preempts_within_a_queue(void) {
+  static struct world world;
+  begin(&world, 1, 8);
+  const uint32_t a = add_queue(&world, HR_NONE, 8, -1, 1);
+  const uint32_t low = add_job(&world, 0, 1000, 8, a), high = add_job(&world, 50, 100, 8, a);
+  world.priority[high] = 75;
+  run(&world, false);
+  CU_ASSERT_EQUAL(world.first_us[high], 80 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(world.start_us[low], 180 * HR_SECOND_US);
+}
+
+/* A job of priority 100 is not preemptible, and must not exceed the quota. */
+static void jobs_that_are_not_preemptible_stay_within_the_quota(void) {
+  static struct world world;
+  begin(&world, 2, 8);
+  const uint32_t a = add_queue(&world, HR_NONE, 8, -1, 1);
+  const uint32_t first = add_job(&world, 0, 1000, 8, a), second = add_job(&world, 0, 100, 8, a);
+  const uint32_t large = add_job(&world, 0, 100, 16, a), train = add_job(&world, 0, 100, 8, a);
+  world.priority[first] = world.priority[second] = world.priority[large] = 100;
+  run(&world, false);
+  CU_ASSERT_EQUAL(world.first_us[first], 0);
+  CU_ASSERT_EQUAL(world.first_us[second], 1000 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(world.first_us[train], 0);
+  CU_ASSERT_EQUAL(world.first_us[large], -1); /* rejected: it alone exceeds the quota */
+}
+
+static void limits_hold(void) {
+  static struct world world;
+  begin(&world, 2, 8);
+  const uint32_t top = add_queue(&world, HR_NONE, -1, 10, 1), a = add_queue(&world, top, 8, -1, 1);
+  const uint32_t one = add_job(&world, 0, 100, 8, a), two = add_job(&world, 0, 100, 8, a);
+  run(&world, false);
+  CU_ASSERT_EQUAL(world.first_us[one], 0);
+  CU_ASSERT_EQUAL(world.first_us[two], 100 * HR_SECOND_US);
+}
+
+/* Two nodes with two free GPUs each: a job moves, so that one with four GPUs has room. */
+static void consolidation_makes_room(void) {
+  static struct world world;
+  begin(&world, 2, 4);
+  const uint32_t a = add_queue(&world, HR_NONE, 8, -1, 1);
+  add_job(&world, 0, 1000, 2, a);
+  add_job(&world, 0, 50, 2, a);
+  add_job(&world, 0, 1000, 2, a);
+  add_job(&world, 0, 50, 2, a);
+  const uint32_t large = add_job(&world, 100, 200, 4, a);
+  run(&world, false);
+  CU_ASSERT_EQUAL(world.first_us[large], 130 * HR_SECOND_US);
+  world.scheduler.max_consolidation_victims = 0;
+  run(&world, false);
+  CU_ASSERT_EQUAL(world.first_us[large], 1000 * HR_SECOND_US);
+}
+
+/* Four jobs with 0.4 of a GPU fit on two GPUs. */
+static void jobs_share_gpus(void) {
+  static struct world world;
+  begin(&world, 1, 2);
+  world.sharing = HR_SHARING_FRACTION;
+  const uint32_t a = add_queue(&world, HR_NONE, 2, -1, 1);
+  for (int i = 0; i < 5; i++) world.gpu_milli[add_job(&world, 0, 100, 1, a)] = 400;
+  run(&world, false);
+  CU_ASSERT_EQUAL(started_at(&world, 0, a), 4);
+  CU_ASSERT_EQUAL(world.first_us[4], 100 * HR_SECOND_US);
+}
+
+static void nodes_are_requested_for_waiting_jobs(void) {
+  static struct world world;
+  begin(&world, 4, 8);
+  world.market = HR_MARKET_ON_DEMAND;
+  const uint32_t a = add_queue(&world, HR_NONE, 32, -1, 1);
+  add_job(&world, 0, 100, 8, a);
+  add_job(&world, 0, 100, 16, a);
+  run(&world, false);
+  CU_ASSERT_EQUAL(started_at(&world, 1, a), 2);
+}
+
+/* ---- Random worlds ------------------------------------------------------------------------------------- */
+
+static uint64_t random_state;
+
+static uint32_t draw(uint32_t below) {
+  random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (uint32_t)((random_state >> 33) % below);
+}
+
+static void draw_world(struct world *world) {
+  static const int32_t priorities[] = {50, 50, 50, 75, 100};
+  begin(world, 2 + draw(3), 4);
+  const uint32_t top = add_queue(world, HR_NONE, -1, -1, 1), other = add_queue(world, HR_NONE, draw(4), -1, 1);
+  for (int i = 0; i < 4; i++) {
+    const uint32_t q = add_queue(world, i < 2 ? top : other, draw(6), draw(4) ? -1 : 6, draw(3));
+    if (draw(3) == 0) world->queues[q].reclaim_min_runtime_us = 60 * HR_SECOND_US * draw(4);
+    if (draw(4) == 0) world->queues[q].priority = 100 + (int32_t)draw(3);
+  }
+  world->scheduler.termination_grace_us = draw(2) ? 30 * HR_SECOND_US : 0;
+  world->scheduler.signatures = draw(2);
+  world->scheduler.gpu_placement = draw(2) ? HR_KAI_SPREAD : HR_KAI_BINPACK;
+  world->sharing = draw(3) ? HR_SHARING_WHOLE : HR_SHARING_FRACTION;
+  int64_t at_s = 0;
+  for (uint32_t j = 0; j < 40; j++) {
+    at_s += draw(20);
+    add_job(world, at_s, 20 + draw(300), 1 + draw(4), 2 + draw(4));
+    if (draw(4) == 0) world->tasks[j] = world->gpus[j];
+    world->priority[j] = priorities[draw(5)];
+    if (world->sharing == HR_SHARING_FRACTION && draw(2)) {
+      world->gpus[j] = world->tasks[j] = 1;
+      world->gpu_milli[j] = (uint16_t)(100 + draw(90) * 10);
+    }
+  }
+}
+
+static void sessions_that_last_decide_as_new_ones(void) {
+  static struct world world;
+  for (uint64_t seed = 1; seed <= RANDOM_WORLDS; seed++) {
+    random_state = seed;
+    draw_world(&world);
+    run(&world, false);
+    const uint64_t digest = world.digest;
+    run(&world, true);
+    /* The numbers of shared GPUs, which decide between equal ones, depend on the history of a session. */
+    if (world.sharing == HR_SHARING_WHOLE) CU_ASSERT_EQUAL(world.digest, digest);
+  }
+}
+
+TEST_MAIN("kai runs", TEST(weights_divide_what_exceeds_the_quotas), TEST(quota_is_reclaimed),
+          TEST(minimum_run_time_delays_reclaim), TEST(priority_preempts_within_a_queue),
+          TEST(jobs_that_are_not_preemptible_stay_within_the_quota), TEST(limits_hold), TEST(consolidation_makes_room),
+          TEST(jobs_share_gpus), TEST(nodes_are_requested_for_waiting_jobs),
+          TEST(sessions_that_last_decide_as_new_ones))
