@@ -76,11 +76,11 @@ static enum hr_status load_library(const char *path, void **library, const struc
 /* ---- Tables --------------------------------------------------------------------------------------- */
 
 extern const struct hr_policy_ops hr__policy_queue, hr__policy_deadline, hr__policy_gang_slice, hr__policy_rounds,
-    hr__policy_slurm, hr__policy_kai, hr__policy_kueue;
+    hr__policy_kubernetes, hr__policy_volcano, hr__policy_slurm, hr__policy_kai, hr__policy_kueue;
 
 static const struct hr_policy_ops *const policies[] = {
-    &hr__policy_queue, &hr__policy_deadline, &hr__policy_gang_slice, &hr__policy_rounds,
-    &hr__policy_slurm, &hr__policy_kai,      &hr__policy_kueue,      NULL};
+    &hr__policy_queue,   &hr__policy_deadline, &hr__policy_gang_slice, &hr__policy_rounds, &hr__policy_kubernetes,
+    &hr__policy_volcano, &hr__policy_slurm,    &hr__policy_kai,        &hr__policy_kueue,  NULL};
 
 const struct hr_policy_ops *const *hr_policies(void) {
   return policies;
@@ -344,6 +344,7 @@ const char *hr_policy_choice_text(const struct hr_policy_choice *choice, size_t 
 }
 
 bool hr_policy_choice_draws(const struct hr_policy_choice *choice) {
+  if (choice->ops == &hr__policy_kubernetes) return true; /* among nodes with equal scores */
   for (size_t i = 0; i < choice->n_params && !choice->library; i++) {
     const struct hr_param *param = &choice->ops->params[i];
     if (param->type != HR_PARAM_CHOICE || strcmp(param->key, "placement") != 0) continue;
@@ -364,6 +365,8 @@ enum hr_elastic_use hr_policy_choice_elastic_use(const struct hr_policy_choice *
   bool manages = choice->ops == &hr__policy_deadline;
   if (choice->ops == &hr__policy_kai) manages = has_value(choice, "autoscale", "true");
   if (choice->ops == &hr__policy_queue) manages = !has_value(choice, "market", "static");
+  if (choice->ops == &hr__policy_kubernetes || choice->ops == &hr__policy_volcano)
+    manages = has_value(choice, "elastic_nodes", "autoscaler");
   if (choice->ops == &hr__policy_rounds) manages = has_value(choice, "objective", "cost-slo");
   return manages ? HR_ELASTIC_WHILE_USED : HR_ELASTIC_ALWAYS;
 }

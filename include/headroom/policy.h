@@ -83,6 +83,10 @@ struct hr_view;
    does not wait. Only observers may call this, and only in on_instant, that is after a pass. The call does not affect
    the run. */
 HR_API void hr_view_wait_reason(const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
+/* Writes the reason in the words of the scheduler that the policy models; "" if it models none. The same rules apply.
+ */
+enum { HR_WAIT_DESCRIPTION_BYTES = 400 };
+HR_API void hr_view_wait_description(const struct hr_view *view, hr_job job, char text[HR_WAIT_DESCRIPTION_BYTES]);
 /* Returns the abilities that the policy declared: HR_POLICY_PREEMPTS and others. Only observers may call this. */
 HR_API uint32_t hr_view_abilities(const struct hr_view *view);
 
@@ -443,6 +447,10 @@ struct hr_policy_ops {
      `until_us`. Before the call, the engine has set the reason to HR_WAIT_REASON_POLICY, and has set `free_milli` and
      `asked_milli`. The function must not affect later decisions. NULL: the engine determines the reason. */
   void (*explain)(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
+  /* Writes why a waiting job waits in the words of the scheduler that the policy models, such as "0/8 nodes are
+     available: 8 Insufficient nvidia.com/gpu", to `text` of `size` bytes, which is "" before the call. NULL: the policy
+     models no scheduler. */
+  void (*describe)(void *self, const struct hr_view *view, hr_job job, char *text, size_t size);
 };
 
 /*

@@ -34,6 +34,7 @@ static uint32_t collect_nodes(struct hr__volcano_session *session, uint32_t task
     bool fits_now = hr__volcano_fits_idle(session, task, i);
     if (!fits_now && n_idle) continue;
     if (hr__volcano_predicate(session, task, i, NULL) != HR__VOLCANO_FITS) continue;
+    if (!hr__volcano_owner_accepts(session, task, i)) continue;
     if (fits_now)
       list[n_idle++] = i; /* overwrites nodes that would fit later: they are no longer needed */
     else
@@ -173,14 +174,26 @@ static bool allocate_job(struct hr__volcano_session *session, uint32_t job) {
   return is_ready;
 }
 
+/* In a lasting session, adds a waiting job like the one that was placed. */
+static void add_successor(struct hr__volcano_session *session, uint32_t job) {
+  if (!session->owner || !session->owner->successor) return;
+  uint32_t next = session->owner->successor(session->owner->self, job);
+  if (next == HR__VOLCANO_NONE) return;
+  collect_tasks(session, next);
+  hr__volcano_push_job(session, &session->job_heaps[session->snapshot->jobs[next].queue], next);
+}
+
 void hr__volcano_run_allocate(struct hr__volcano_session *session) {
   collect_jobs(session);
   while (session->queue_heap.count) {
     uint32_t queue = hr__volcano_pop_queue(session, &session->queue_heap);
     if (hr__volcano_overused(session, queue) || !session->job_heaps[queue].count) continue;
     uint32_t job = hr__volcano_pop_job(session, &session->job_heaps[queue]);
-    if (allocate_job(session, job) && session->task_heaps[job].count)
+    bool is_ready = allocate_job(session, job);
+    if (is_ready && session->task_heaps[job].count)
       hr__volcano_push_job(session, &session->job_heaps[queue], job);
+    else if (is_ready || hr__volcano_job_is_pipelined(session, job))
+      add_successor(session, job);
     hr__volcano_push_queue(session, &session->queue_heap, queue);
   }
 }

@@ -22,6 +22,8 @@ static void set_up_queue(const struct hr__volcano_queue *queue, struct hr__volca
   state->guarantee = queue->guarantee;
   state->capability = queue->capability;
   state->parent = HR__VOLCANO_NONE;
+  state->depth = state->n_children = 0;
+  state->takes_part = false;
 }
 
 static bool open_flat(struct hr__volcano_session *session) {
@@ -29,11 +31,7 @@ static bool open_flat(struct hr__volcano_session *session) {
   struct hr__volcano_vector guarantees;
   hr__volcano_clear(&guarantees);
   for (uint32_t i = 0; i < snapshot->n_queues; i++) hr__volcano_add(&guarantees, &snapshot->queues[i].guarantee);
-  for (uint32_t i = 0; i < snapshot->n_jobs; i++) {
-    if (snapshot->jobs[i].queue == HR__VOLCANO_NONE) continue;
-    session->capacity[snapshot->jobs[i].queue].takes_part = true;
-    hr__volcano_queue_sums(session, session->capacity, i);
-  }
+  hr__volcano_sum_queues(session, session->capacity);
   for (uint32_t i = 0; i < snapshot->n_queues; i++) {
     struct hr__volcano_queue_state *queue = &session->capacity[i];
     queue->real_capability = hr__volcano_exceeding(&session->total, &guarantees);
@@ -125,11 +123,9 @@ static void limit_root(struct hr__volcano_session *session) {
 static bool open_hierarchy(struct hr__volcano_session *session) {
   const struct hr__volcano_snapshot *snapshot = session->snapshot;
   if (!link_parents(session) || !measure_depths(session)) return false;
-  for (uint32_t i = 0; i < snapshot->n_jobs; i++) {
-    if (snapshot->jobs[i].queue == HR__VOLCANO_NONE) continue;
-    if (session->capacity[snapshot->jobs[i].queue].n_children) return false;
-    hr__volcano_queue_sums(session, session->capacity, i);
-  }
+  hr__volcano_sum_queues(session, session->capacity);
+  for (uint32_t i = 0; i < snapshot->n_queues; i++)
+    if (session->capacity[i].takes_part && session->capacity[i].n_children) return false;
   if (snapshot->root_queue == HR__VOLCANO_NONE) return false;
   limit_root(session);
   uint32_t max_depth = 0;

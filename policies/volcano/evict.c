@@ -83,7 +83,8 @@ static uint32_t queue_of(const struct hr__volcano_session *session, uint32_t tas
 static bool fits_now(const struct hr__volcano_session *session, uint32_t preemptor, uint32_t node) {
   return hr__volcano_allocatable(session, queue_of(session, preemptor), preemptor) &&
          hr__volcano_fits_future(session, preemptor, node) &&
-         hr__volcano_predicate(session, preemptor, node, NULL) == HR__VOLCANO_FITS;
+         hr__volcano_predicate(session, preemptor, node, NULL) == HR__VOLCANO_FITS &&
+         hr__volcano_owner_accepts(session, preemptor, node);
 }
 
 /* ---- preempt, node by node ---- */
@@ -233,15 +234,27 @@ static void collect_starving(struct hr__volcano_session *session, bool all_queue
   for (uint32_t i = 0; i < snapshot->n_queues; i++) n_jobs[i] = 0;
 }
 
+/* In a lasting session, adds a waiting job like the one that was served. */
+static void add_successor(struct hr__volcano_session *session, uint32_t job) {
+  if (!session->owner || !session->owner->successor) return;
+  uint32_t next = session->owner->successor(session->owner->self, job);
+  if (next == HR__VOLCANO_NONE) return;
+  session->task_heaps[next] = hr__volcano_pool_heap(session, session->snapshot->jobs[next].n_tasks);
+  collect_tasks(session, next);
+  hr__volcano_push_job(session, &session->job_heaps[session->snapshot->jobs[next].queue], next);
+}
+
 /* Preempts other jobs of the queue for a starving job. */
 static void preempt_for_job(struct hr__volcano_session *session, uint32_t job) {
   uint32_t mark = session->n_log;
   while (hr__volcano_job_is_starving(session, job) && session->task_heaps[job].count)
     preempt(session, OTHER_JOBS_OF_QUEUE, hr__volcano_pop_task(session, &session->task_heaps[job]));
-  if (hr__volcano_job_is_pipelined(session, job))
-    hr__volcano_commit(session, mark);
-  else
+  if (!hr__volcano_job_is_pipelined(session, job)) {
     hr__volcano_undo(session, mark);
+    return;
+  }
+  hr__volcano_commit(session, mark);
+  add_successor(session, job);
 }
 
 /* Preempts tasks of the job for others of the same job. */
@@ -270,6 +283,10 @@ void hr__volcano_run_preempt(struct hr__volcano_session *session) {
 
 /* ---- reclaim ---- */
 
+static bool would_fit_now(const struct hr__volcano_session *session, uint32_t reclaimer, uint32_t node) {
+  return hr__volcano_fits_future(session, reclaimer, node) && hr__volcano_owner_accepts(session, reclaimer, node);
+}
+
 static bool reclaim_on_node(struct hr__volcano_session *session, uint32_t reclaimer, uint32_t node) {
   uint32_t n = collect_candidates(session, OTHER_QUEUES, reclaimer, node), mark = session->n_log;
   if (!n) return false;
@@ -279,9 +296,9 @@ static bool reclaim_on_node(struct hr__volcano_session *session, uint32_t reclai
   bool fits = false;
   while (!fits && session->victim_heap.count) {
     hr__volcano_evict(session, hr__volcano_victims_pop(session));
-    fits = hr__volcano_fits_future(session, reclaimer, node);
+    fits = would_fit_now(session, reclaimer, node);
   }
-  if (!fits && !hr__volcano_fits_future(session, reclaimer, node)) {
+  if (!fits && !would_fit_now(session, reclaimer, node)) {
     hr__volcano_undo(session, mark);
     return false;
   }
@@ -302,10 +319,12 @@ static void reclaim_for_job(struct hr__volcano_session *session, uint32_t job) {
   uint32_t mark = session->n_log;
   while (hr__volcano_job_is_starving(session, job) && session->task_heaps[job].count)
     reclaim_for_task(session, hr__volcano_pop_task(session, &session->task_heaps[job]));
-  if (hr__volcano_job_is_pipelined(session, job))
-    hr__volcano_commit(session, mark);
-  else
+  if (!hr__volcano_job_is_pipelined(session, job)) {
     hr__volcano_undo(session, mark);
+    return;
+  }
+  hr__volcano_commit(session, mark);
+  add_successor(session, job);
 }
 
 void hr__volcano_run_reclaim(struct hr__volcano_session *session) {

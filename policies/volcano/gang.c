@@ -23,6 +23,11 @@ void hr__volcano_admission_open(struct hr__volcano_session *session) {
   for (uint32_t i = 0; i < snapshot->n_nodes; i++)
     hr__volcano_subtract(&session->overcommit_idle, &session->nodes[i].used);
   hr__volcano_clear(&session->overcommit_inqueue);
+  if (session->owner) {
+    for (uint32_t i = 0; i < snapshot->n_queues; i++)
+      hr__volcano_add(&session->overcommit_inqueue, &session->owner->sums[i].inqueue);
+    return;
+  }
   for (uint32_t i = 0; i < snapshot->n_jobs; i++) {
     const struct hr__volcano_job *job = &snapshot->jobs[i];
     if (!job->has_min_resources || job->queue == HR__VOLCANO_NONE) continue;
@@ -277,7 +282,7 @@ struct hr__volcano_vector hr__volcano_minimum(const struct hr__volcano_session *
   for (uint32_t at = (queue); at != HR__VOLCANO_NONE; at = (queues)[at].parent)                                        \
   hr__volcano_add(&(queues)[at].member, (what))
 
-void hr__volcano_queue_sums(struct hr__volcano_session *session, struct hr__volcano_queue_state *queues, uint32_t job) {
+static void add_job(struct hr__volcano_session *session, struct hr__volcano_queue_state *queues, uint32_t job) {
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
   const struct hr__volcano_vector *allocated = &session->job_allocated[job];
   struct hr__volcano_vector request = *allocated;
@@ -294,6 +299,23 @@ void hr__volcano_queue_sums(struct hr__volcano_session *session, struct hr__volc
   }
   struct hr__volcano_vector elastic = hr__volcano_exceeding(allocated, &info->min_resources);
   ADD_UPWARDS(queues, info->queue, elastic, &elastic);
+}
+
+void hr__volcano_sum_queues(struct hr__volcano_session *session, struct hr__volcano_queue_state *queues) {
+  const struct hr__volcano_snapshot *snapshot = session->snapshot;
+  for (uint32_t i = 0; i < snapshot->n_queues && session->owner; i++) {
+    const struct hr__volcano_queue_sums *sums = &session->owner->sums[i];
+    queues[i].takes_part = sums->n_jobs > 0;
+    if (!sums->n_jobs) continue;
+    ADD_UPWARDS(queues, i, allocated, &sums->allocated);
+    ADD_UPWARDS(queues, i, request, &sums->request);
+    ADD_UPWARDS(queues, i, inqueue, &sums->inqueue);
+  }
+  for (uint32_t i = 0; i < snapshot->n_jobs && !session->owner; i++) {
+    if (snapshot->jobs[i].queue == HR__VOLCANO_NONE) continue;
+    queues[snapshot->jobs[i].queue].takes_part = true;
+    add_job(session, queues, i);
+  }
 }
 
 bool hr__volcano_has_room(const struct hr__volcano_queue_state *queue, const struct hr__volcano_vector *minimum) {
@@ -359,13 +381,10 @@ void hr__volcano_proportion_open(struct hr__volcano_session *session) {
     queue->allocated = queue->request = queue->elastic = queue->inqueue = queue->capability = queue->deserved;
     queue->guarantee = snapshot->queues[i].guarantee;
     queue->parent = HR__VOLCANO_NONE;
+    queue->takes_part = false;
     hr__volcano_add(&guarantees, &queue->guarantee);
   }
-  for (uint32_t i = 0; i < snapshot->n_jobs; i++) {
-    if (snapshot->jobs[i].queue == HR__VOLCANO_NONE) continue;
-    session->proportion[snapshot->jobs[i].queue].takes_part = true;
-    hr__volcano_queue_sums(session, session->proportion, i);
-  }
+  hr__volcano_sum_queues(session, session->proportion);
   set_limits(session, &guarantees);
   /* The heap of queues is not in use yet: its memory holds which queues get no more. */
   bool *meet = (bool *)session->queue_heap.items;

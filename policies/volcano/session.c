@@ -71,6 +71,7 @@ static void count_on_node(struct hr__volcano_session *session, uint32_t task, bo
   const struct hr__volcano_vector *request = hr__volcano_request(session, task);
   enum hr__volcano_state how = session->task_state[task];
   if (how == HR__VOLCANO_SUCCEEDED || how == HR__VOLCANO_FAILED) return;
+  if (how == HR__VOLCANO_PIPELINED || how == HR__VOLCANO_RELEASING) state->n_changing += add ? 1 : UINT32_MAX;
   if (how == HR__VOLCANO_PIPELINED) {
     change(&state->pipelined, request, add);
   } else {
@@ -139,11 +140,13 @@ void hr__volcano_evict(struct hr__volcano_session *session, uint32_t task) {
   session->epoch++;
   hr__volcano_notify(session, task, false);
   append(session, HR__VOLCANO_EVICTED, task);
+  if (session->owner && session->owner->evicted) session->owner->evicted(session->owner->self, task);
 }
 
 void hr__volcano_restore(struct hr__volcano_session *session, uint32_t task) {
   set_state(session, task, HR__VOLCANO_RUNNING);
   hr__volcano_notify(session, task, true);
+  if (session->owner && session->owner->restored) session->owner->restored(session->owner->self, task);
 }
 
 static void put(struct hr__volcano_session *session, uint32_t task, uint32_t node, enum hr__volcano_state state) {
@@ -157,6 +160,7 @@ static void put(struct hr__volcano_session *session, uint32_t task, uint32_t nod
 
 void hr__volcano_place(struct hr__volcano_session *session, uint32_t task, uint32_t node) {
   put(session, task, node, HR__VOLCANO_ALLOCATED);
+  if (session->owner && session->owner->placed) session->owner->placed(session->owner->self, task, node);
   append(session, HR__VOLCANO_PLACED, task);
 }
 
@@ -166,6 +170,8 @@ void hr__volcano_pipeline(struct hr__volcano_session *session, uint32_t task, ui
 }
 
 void hr__volcano_withdraw(struct hr__volcano_session *session, uint32_t task) {
+  bool was_placed = session->task_state[task] != HR__VOLCANO_PIPELINED;
+  if (was_placed && session->owner && session->owner->withdrawn) session->owner->withdrawn(session->owner->self, task);
   hr__volcano_notify(session, task, false);
   count_in_job(session, task, false);
   count_on_node(session, task, false);
@@ -304,6 +310,67 @@ struct hr__volcano_session *hr__volcano_open(struct hr_arena *arena, const struc
   return session;
 }
 
+/* ---- Lasting sessions ---- */
+
+void hr__volcano_join(struct hr__volcano_session *session, uint32_t job) {
+  const struct hr__volcano_job *info = &session->snapshot->jobs[job];
+  session->job_phase[job] = info->phase;
+  session->job_share[job] = 0;
+  for (uint32_t i = 0; i < HR__VOLCANO_N_STATES; i++) session->job_count[job][i] = 0;
+  session->job_pending_best_effort[job] = 0;
+  hr__volcano_clear(&session->job_allocated[job]);
+  if (session->drf_allocated) hr__volcano_clear(&session->drf_allocated[job]);
+  for (uint32_t i = 0; i < info->n_roles; i++) session->role_failed[job][i] = false;
+  for (uint32_t i = info->first_task; i < info->first_task + info->n_tasks; i++) {
+    session->task_state[i] = HR__VOLCANO_PENDING;
+    session->task_node[i] = HR__VOLCANO_NONE;
+    session->is_best_effort[i] = hr__volcano_is_empty(session->snapshot->tasks[i].request);
+    count_in_job(session, i, true);
+  }
+}
+
+void hr__volcano_part(struct hr__volcano_session *session, uint32_t job) {
+  const struct hr__volcano_job *info = &session->snapshot->jobs[job];
+  for (uint32_t i = info->first_task; i < info->first_task + info->n_tasks; i++) {
+    if (session->task_node[i] != HR__VOLCANO_NONE) {
+      count_on_node(session, i, false);
+      unlink_from_node(session, i);
+    }
+    session->task_state[i] = HR__VOLCANO_SUCCEEDED;
+  }
+}
+
+void hr__volcano_settle(struct hr__volcano_session *session, uint32_t job) {
+  const struct hr__volcano_job *info = &session->snapshot->jobs[job];
+  session->job_phase[job] = HR__VOLCANO_PHASE_RUNNING;
+  for (uint32_t i = info->first_task; i < info->first_task + info->n_tasks; i++)
+    set_state(session, i, HR__VOLCANO_RUNNING);
+}
+
+void hr__volcano_set_node(struct hr__volcano_session *session, uint32_t node) {
+  struct hr__volcano_node_state *state = &session->nodes[node];
+  state->idle = session->snapshot->nodes[node].allocatable;
+  hr__volcano_clear(&state->used);
+  hr__volcano_clear(&state->releasing);
+  hr__volcano_clear(&state->pipelined);
+}
+
+void hr__volcano_refresh(struct hr__volcano_session *session) {
+  struct hr__volcano_vector before = session->total;
+  hr__volcano_clear(&session->total);
+  for (uint32_t i = 0; i < session->snapshot->n_nodes; i++)
+    hr__volcano_add(&session->total, &session->snapshot->nodes[i].allocatable);
+  session->epoch++;
+  session->n_log = session->n_binds = session->n_evictions = 0;
+  if (session->proportion) hr__volcano_proportion_open(session);
+  if (session->capacity) session->capacity_is_ready = hr__volcano_capacity_open(session);
+  hr__volcano_admission_open(session);
+  if (!session->drf_allocated || hr__volcano_same(&before, &session->total)) return;
+  for (uint32_t i = 0; i < session->snapshot->n_jobs; i++)
+    if (session->snapshot->jobs[i].queue != HR__VOLCANO_NONE)
+      session->job_share[i] = hr__volcano_dominant_share(&session->drf_allocated[i], &session->total);
+}
+
 /* ---- Running, results ---- */
 
 void hr__volcano_run(struct hr__volcano_session *session) {
@@ -421,7 +488,7 @@ static bool is_within(const struct hr__volcano_session *session, uint32_t queue,
 }
 
 /* Bound tasks belong to complete gangs, and stay within the capability of their queue. */
-static const char *check_binds(const struct hr__volcano_session *session) {
+const char *hr__volcano_check_binds(const struct hr__volcano_session *session) {
   const struct hr__volcano_plugin *gang = session->plugin[HR__VOLCANO_GANG];
   const struct hr__volcano_plugin *capacity = session->plugin[HR__VOLCANO_CAPACITY];
   for (uint32_t i = 0; i < session->n_binds; i++) {
@@ -439,5 +506,5 @@ const char *hr__volcano_check(const struct hr__volcano_session *session) {
   const char *violation = session->n_log ? "an operation was neither committed nor undone" : NULL;
   for (uint32_t i = 0; i < session->snapshot->n_nodes && !violation; i++) violation = check_node(session, i);
   for (uint32_t i = 0; i < session->snapshot->n_jobs && !violation; i++) violation = check_job(session, i);
-  return violation ? violation : check_binds(session);
+  return violation ? violation : hr__volcano_check_binds(session);
 }

@@ -22,7 +22,30 @@ struct hr__volcano_node_state {
   struct hr__volcano_vector idle, used, releasing, pipelined;
   uint32_t first_task; /* list of the tasks on the node, newest last */
   uint32_t last_task;
-  uint32_t n_pods; /* tasks on the node that are not being released */
+  uint32_t n_pods;     /* tasks on the node that are not being released */
+  uint32_t n_changing; /* tasks that are being released or wait for resources */
+};
+
+/* The sums over the jobs of a queue, which the owner of a lasting session keeps. */
+struct hr__volcano_queue_sums {
+  struct hr__volcano_vector allocated, request, inqueue; /* request: of all with pods; inqueue: of enqueued ones */
+  uint32_t n_jobs;
+};
+
+/* How a lasting session (see hr__volcano_refresh) asks its owner. Members may be NULL. */
+struct hr__volcano_owner {
+  void *self;
+  const struct hr__volcano_queue_sums *sums; /* by queue */
+  /* Whether the task can be placed on the node, on which its request fits. */
+  bool (*accepts)(void *self, uint32_t task, uint32_t node);
+  /* A task was placed, or was withdrawn from its node. */
+  void (*placed)(void *self, uint32_t task, uint32_t node);
+  void (*withdrawn)(void *self, uint32_t task);
+  /* A task was evicted, or restored. */
+  void (*evicted)(void *self, uint32_t task);
+  void (*restored)(void *self, uint32_t task);
+  /* A waiting job like `job`, which was just served; HR__VOLCANO_NONE: there is none. */
+  uint32_t (*successor)(void *self, uint32_t job);
 };
 
 /* What the plug-ins proportion and capacity know of a queue. */
@@ -60,6 +83,7 @@ struct hr__volcano_heap {
 struct hr__volcano_session {
   const struct hr__volcano_snapshot *snapshot;
   const struct hr__volcano_config *config;
+  const struct hr__volcano_owner *owner;                          /* NULL: the session is not a lasting one */
   const struct hr__volcano_plugin *plugin[HR__VOLCANO_N_PLUGINS]; /* NULL: not configured */
   struct hr__volcano_vector total;                                /* allocatable, of all nodes */
   /* Tasks. */
@@ -129,10 +153,29 @@ static inline bool hr__volcano_fits_idle(const struct hr__volcano_session *sessi
   return hr__volcano_less_equal(hr__volcano_request(session, task), &session->nodes[node].idle);
 }
 
+/* Whether the owner of a lasting session accepts the task on the node. */
+static inline bool hr__volcano_owner_accepts(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
+  return !session->owner || !session->owner->accepts || session->owner->accepts(session->owner->self, task, node);
+}
+
 static inline bool hr__volcano_fits_future(const struct hr__volcano_session *session, uint32_t task, uint32_t node) {
+  if (session->nodes[node].n_changing == 0) return hr__volcano_fits_idle(session, task, node);
   struct hr__volcano_vector future = hr__volcano_future_idle(session, node);
   return hr__volcano_less_equal(hr__volcano_request(session, task), &future);
 }
+
+/*
+ * A lasting session is used again and again. Its snapshot has room for jobs and tasks that come later: a job without a
+ * queue (HR__VOLCANO_NONE), and a task without a job, are unused. Between two runs its owner changes the snapshot:
+ * hr__volcano_join adds the tasks of a job, hr__volcano_part removes them, hr__volcano_settle lets tasks that were
+ * bound run, and hr__volcano_set_node sets what a node without tasks has. hr__volcano_refresh then prepares the next
+ * run: it does what opening a session does, with the sums of the owner.
+ */
+void hr__volcano_join(struct hr__volcano_session *session, uint32_t job);
+void hr__volcano_part(struct hr__volcano_session *session, uint32_t job);
+void hr__volcano_settle(struct hr__volcano_session *session, uint32_t job);
+void hr__volcano_set_node(struct hr__volcano_session *session, uint32_t node);
+void hr__volcano_refresh(struct hr__volcano_session *session);
 
 /* Each of these changes the session, notifies the plug-ins and is logged. */
 void hr__volcano_evict(struct hr__volcano_session *session, uint32_t task);
@@ -220,9 +263,6 @@ bool hr__volcano_may_continue(const struct hr__volcano_session *session, uint32_
 
 /* ---- Proportional shares: gang.c ---- */
 
-/* Computes what both plug-ins know of each queue: the sums over its jobs, and its limits. */
-void hr__volcano_queue_sums(struct hr__volcano_session *session, struct hr__volcano_queue_state *queues, uint32_t job);
-
 static inline struct hr__volcano_vector hr__volcano_queue_capability(const struct hr__volcano_queue *queue) {
   struct hr__volcano_vector result = queue->capability;
   for (uint32_t i = HR__VOLCANO_CPU; i <= HR__VOLCANO_MEMORY; i++)
@@ -237,6 +277,8 @@ struct hr__volcano_vector hr__volcano_reserved(const struct hr__volcano_session 
 struct hr__volcano_vector hr__volcano_minimum(const struct hr__volcano_session *session, uint32_t job);
 /* Whether the queue has room for the minimum resources of the job. */
 bool hr__volcano_has_room(const struct hr__volcano_queue_state *queue, const struct hr__volcano_vector *minimum);
+/* Adds the sums over the jobs of each queue, and of its descendants, to what both plug-ins know of it. */
+void hr__volcano_sum_queues(struct hr__volcano_session *session, struct hr__volcano_queue_state *queues);
 void hr__volcano_proportion_open(struct hr__volcano_session *session);
 
 static inline void hr__volcano_proportion_share(struct hr__volcano_queue_state *queue) {

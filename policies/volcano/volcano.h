@@ -469,5 +469,7 @@ uint32_t hr__volcano_preemptable(struct hr__volcano_session *session, uint32_t p
    in this session are complete if the plug-in gang is enabled. Returns a text with static lifetime that names the first
    violation, NULL if not found. */
 const char *hr__volcano_check(const struct hr__volcano_session *session);
+/* Verifies only the tasks that were bound: complete gangs, and queues within their capability. */
+const char *hr__volcano_check_binds(const struct hr__volcano_session *session);
 
 #endif

@@ -408,7 +408,9 @@ static bool is_same(const struct hr_wait_reason *a, const struct hr_wait_reason 
 
 /* Records the current reason of a watched job: extends its open segment if the reason is unchanged, otherwise begins a
    new segment. Returns false if out of memory. */
-static bool log_reason(struct hr_waits *waits, uint32_t watched, const struct hr_wait_reason *hold, int64_t now_us) {
+static bool log_reason(struct hr_waits *waits, const struct hr_view *view, uint32_t watched,
+                       const struct hr_wait_reason *hold) {
+  int64_t now_us = view->now_us;
   uint32_t number = waits->segment_of[watched];
   struct hr_wait_segment *segment = number ? &waits->segments[number - 1] : NULL;
   if (segment && is_same(&segment->hold, hold)) {
@@ -425,6 +427,7 @@ static bool log_reason(struct hr_waits *waits, uint32_t watched, const struct hr
                                                                   .hold = *hold,
                                                                   .min_free_milli = hold->free_milli,
                                                                   .max_free_milli = hold->free_milli};
+  hr_view_wait_description(view, waits->watched[watched], waits->segments[waits->n_segments - 1].description);
   waits->segment_of[watched] = waits->n_segments;
   return true;
 }
@@ -433,7 +436,7 @@ static bool update_group(struct hr_waits *waits, const struct hr_view *view, str
   struct hr_wait_reason hold;
   hr_view_wait_reason(view, group->members[0].job, &hold);
   if (!wait_group_run(group, hold.reason, hold.quota, view->now_us)) return false;
-  return group->watched == HR_NONE || log_reason(waits, group->watched, &hold, view->now_us);
+  return group->watched == HR_NONE || log_reason(waits, view, group->watched, &hold);
 }
 
 static void on_instant(void *self, const struct hr_view *view) {

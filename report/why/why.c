@@ -493,6 +493,7 @@ static void put_segments(struct hr__json *json, cJSON *object, const struct hr_w
     hr__json_number(json, item, "asked_gpus", (double)segment->hold.asked_milli / 1000);
     hr__json_number(json, item, "least_free_gpus", (double)segment->min_free_milli / 1000);
     hr__json_number(json, item, "most_free_gpus", (double)segment->max_free_milli / 1000);
+    if (segment->description[0]) hr__json_text(json, item, "description", segment->description);
   }
 }
 

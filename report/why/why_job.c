@@ -33,6 +33,8 @@ struct wait_part {
   struct wait_behind behind[MAX_BEHIND]; /* longest first */
   uint32_t n_behind; /* number of jobs that were ahead, also those not in `behind`; all unknown jobs count as one */
   int64_t others_us; /* sum of the times of jobs that are not in `behind` */
+  int64_t longest_us;
+  char description[HR_WAIT_DESCRIPTION_BYTES]; /* of its longest segment */
 };
 
 /* A time of the run on the clock of the trace, as days and a time of day. */
@@ -139,9 +141,7 @@ void hr__why_put_quota(FILE *out, const struct hr_why *why, uint32_t quota, hr_j
     fprintf(out, "the quota of jobs without a tenant");
 }
 
-static void put_part(FILE *out, const struct hr_why *why, const struct wait_part *part) {
-  char time[HR__NUMBER_BYTES];
-  fprintf(out, "%s", duration_text(part->us, time));
+static void put_reason(FILE *out, const struct hr_why *why, const struct wait_part *part) {
   switch (part->reason) {
   case HR_WAIT_REASON_CAPACITY:
     put_capacity(out, part);
@@ -166,6 +166,13 @@ static void put_part(FILE *out, const struct hr_why *why, const struct wait_part
     break;
   }
   fprintf(out, " %s", hr_wait_reason_words(part->reason));
+}
+
+static void put_part(FILE *out, const struct hr_why *why, const struct wait_part *part) {
+  char time[HR__NUMBER_BYTES];
+  fprintf(out, "%s", duration_text(part->us, time));
+  put_reason(out, why, part);
+  if (part->description[0]) fprintf(out, " (\"%s\")", part->description);
 }
 
 /* ---- Grouping of segments ------------------------------------------------------------------------ */
@@ -206,7 +213,12 @@ static void add_behind(struct wait_part *part, struct wait_behind behind) {
 }
 
 static void add_segment(struct wait_part *part, const struct hr_wait_segment *segment) {
-  part->us += segment->end_us - segment->begin_us;
+  int64_t us = segment->end_us - segment->begin_us;
+  part->us += us;
+  if (us > part->longest_us) {
+    part->longest_us = us;
+    memcpy(part->description, segment->description, sizeof part->description);
+  }
   part->asked_milli = segment->hold.asked_milli;
   if (segment->min_free_milli < part->min_free_milli) part->min_free_milli = segment->min_free_milli;
   if (segment->max_free_milli > part->max_free_milli) part->max_free_milli = segment->max_free_milli;

@@ -22,7 +22,7 @@ static enum hr_status check_scoring(struct hr__builder *builder, const cJSON *se
   if (shape && config->scoring != HR_KUBERNETES_REQUESTED_TO_CAPACITY_RATIO)
     return hr__build_fail_at(builder, scoring, "shape", "'shape' needs the type requested_to_capacity_ratio");
   const cJSON *point = shape ? shape->child : NULL;
-  for (uint32_t i = 1; i < config->n_points; i++) {
+  for (uint32_t i = 1; i < config->n_points && point; i++) {
     point = point->next;
     if (config->shape[i].utilization <= config->shape[i - 1].utilization)
       return hr__build_fail_at(builder, point, "utilization", "utilizations must increase: %u follows %u",
@@ -35,7 +35,7 @@ static enum hr_status check_scoring(struct hr__builder *builder, const cJSON *se
 static enum hr_status check_classes(struct hr__builder *builder, const cJSON *section,
                                     const struct hr_kubernetes_config *config) {
   const cJSON *list = hr__get(section, "priority_classes"), *entry = list ? list->child : NULL;
-  for (uint32_t i = 0; i < config->n_classes; i++, entry = entry->next)
+  for (uint32_t i = 0; i < config->n_classes && entry; i++, entry = entry->next)
     for (uint32_t k = 0; k < i; k++) {
       const struct hr_kubernetes_class *one = &config->classes[i], *other = &config->classes[k];
       if (strcmp(one->name, other->name) == 0)

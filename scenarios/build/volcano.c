@@ -14,9 +14,9 @@ static enum hr_status check_plugins(struct hr__builder *builder, const cJSON *se
   const struct hr__key *keys = hr__table_of(&hr__scenario_keys, "volcano.tiers.plugins");
   const cJSON *tiers = hr__get(section, "tiers"), *tier = tiers ? tiers->child : NULL;
   uint32_t seen = 0;
-  for (uint32_t i = 0; i < config->n_tiers; i++, tier = tier->next) {
+  for (uint32_t i = 0; i < config->n_tiers && tier; i++, tier = tier->next) {
     const cJSON *entry = hr__get(tier, "plugins")->child;
-    for (uint32_t k = 0; k < config->tiers[i].n_plugins; k++, entry = entry->next) {
+    for (uint32_t k = 0; k < config->tiers[i].n_plugins && entry; k++, entry = entry->next) {
       unsigned id = config->tiers[i].plugins[k].id;
       if (seen >> id & 1)
         return hr__build_fail_at(builder, entry, "name", "plug-in '%s' is listed twice",
@@ -49,7 +49,7 @@ static enum hr_status check_amounts(struct hr__builder *builder, const cJSON *en
                                     const struct hr_volcano_queue *queue, const struct hr_volcano_amount *list,
                                     uint32_t n) {
   const cJSON *object = hr__get(entry, key), *item = object ? object->child : NULL;
-  for (uint32_t i = 0; i < n; i++, item = item->next) {
+  for (uint32_t i = 0; i < n && item; i++, item = item->next) {
     if (find_amount(list, i, list[i].resource))
       return hr__build_fail_at(builder, item, "resource", "resource '%.100s' is listed twice", list[i].resource);
     const struct hr_volcano_amount *limit = find_amount(queue->capability, queue->n_capability, list[i].resource);
@@ -92,7 +92,7 @@ enum hr_status hr__check_volcano(struct hr__builder *builder, const cJSON *secti
   const struct hr_volcano_config *config = filled;
   enum hr_status status = check_plugins(builder, section, config);
   const cJSON *list = hr__get(section, "queues"), *entry = list ? list->child : NULL;
-  for (uint32_t i = 0; i < config->n_queues && status == HR_OK; i++, entry = entry->next)
+  for (uint32_t i = 0; i < config->n_queues && entry && status == HR_OK; i++, entry = entry->next)
     status = check_queue(builder, entry, config, i);
   if (status == HR_OK && config->n_queues && config->default_queue &&
       find_queue(config, config->default_queue) == HR_NONE)

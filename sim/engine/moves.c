@@ -377,6 +377,13 @@ void hr_view_wait_reason(const struct hr_view *view, hr_job job, struct hr_wait_
   if (hold->reason == HR_WAIT_REASON_POLICY) find_lack(view, job, hold);
 }
 
+void hr_view_wait_description(const struct hr_view *view, hr_job job, char text[HR_WAIT_DESCRIPTION_BYTES]) {
+  const struct hr__engine *engine = hr__engine_of(view);
+  text[0] = '\0';
+  if (job.id >= engine->trace->n_jobs || engine->state[job.id] != HR_JOB_WAITING || !engine->ops.describe) return;
+  engine->ops.describe(engine->policy, view, job, text, HR_WAIT_DESCRIPTION_BYTES);
+}
+
 uint32_t hr_view_abilities(const struct hr_view *view) {
   return hr__engine_of(view)->abilities;
 }

@@ -312,6 +312,8 @@ struct hr_wait_segment {
   int64_t begin_us, end_us;
   struct hr_wait_reason hold;              /* the reason; its members free_milli and until_us are those at begin_us */
   uint64_t min_free_milli, max_free_milli; /* minimum and maximum of free_milli during the period */
+  /* at begin_us: the reason in the words of the scheduler that the policy models; "": it models none */
+  char description[HR_WAIT_DESCRIPTION_BYTES];
 };
 
 /* The input of hr_waits_create. The list of jobs is copied. */

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Kinds of jobs, and the ledger of pods on nodes; see pods.h.
+
+   Invariant: what is free on a node is what its pool has less the sum over the pods in its list; in per-GPU allocation
+   the inventory has exactly the slices of these pods. */
+
+#include "policies/kit/pods.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Nodes ---- */
+
+/* What a node of a pool has. */
+static struct hr__pod_node empty_node(const struct hr__pods *pods, uint32_t pool) {
+  const struct hr_pool_spec *spec = hr_cluster_pool_spec(pods->cluster, (hr_pool){pool});
+  return (struct hr__pod_node){.gpu_milli = (int64_t)spec->gpus_per_node * HR_WHOLE_GPU_MILLI,
+                               .cpu_milli =
+                                   spec->cpu_milli_per_node ? (int64_t)spec->cpu_milli_per_node : HR__POD_UNLIMITED,
+                               .mem_mib = spec->mem_mib_per_node ? (int64_t)spec->mem_mib_per_node : HR__POD_UNLIMITED,
+                               .pods = pods->pods_per_node,
+                               .pool = pool,
+                               .first_pod = HR_NONE};
+}
+
+static void init_nodes(struct hr__pods *pods) {
+  for (uint32_t pool = 0; pool < pods->n_pools; pool++) {
+    uint32_t first = hr_cluster_first_node(pods->cluster, (hr_pool){pool}).id;
+    for (uint32_t i = 0; i < hr_cluster_pool_spec(pods->cluster, (hr_pool){pool})->nodes; i++) {
+      pods->nodes[first + i] = empty_node(pods, pool);
+      pods->nodes[first + i].is_usable = hr_cluster_node_state(pods->cluster, (hr_node){first + i}) == HR_NODE_UP;
+      pods->idle_us[first + i] = HR_NEVER_US;
+    }
+  }
+}
+
+bool hr__pods_init(struct hr__pods *pods, const struct hr_policy_env *env, uint32_t pods_per_node,
+                   int64_t idle_release_us) {
+  *pods = (struct hr__pods){.arena = env->arena,
+                            .jobs = env->jobs,
+                            .cluster = env->cluster,
+                            .requests = hr_cluster_requests(env->cluster),
+                            .n_pools = hr_cluster_pools(env->cluster),
+                            .pods_per_node = pods_per_node,
+                            .free_pod = HR_NONE,
+                            .idle_release_us = idle_release_us};
+  for (uint32_t i = 0; i < pods->n_pools; i++) pods->n_nodes += hr_cluster_pool_spec(env->cluster, (hr_pool){i})->nodes;
+  pods->nodes = hr_arena_alloc(env->arena, (pods->n_nodes + 1) * sizeof *pods->nodes);
+  pods->idle_us = hr_arena_alloc(env->arena, (pods->n_nodes + 1) * sizeof *pods->idle_us);
+  pods->is_needed = hr_arena_alloc(env->arena, pods->n_nodes + 1);
+  pods->scratch = hr_arena_alloc(env->arena, pods->n_pools * sizeof *pods->scratch);
+  pods->n_opened = hr_arena_alloc(env->arena, pods->n_pools * sizeof *pods->n_opened);
+  pods->first_of_job = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *pods->first_of_job);
+  pods->last_of_job = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *pods->last_of_job);
+  if (!pods->nodes || !pods->idle_us || !pods->is_needed || !pods->n_opened || !pods->scratch || !pods->first_of_job ||
+      !pods->last_of_job)
+    return false;
+  init_nodes(pods);
+  if (!pods->requests) return true;
+  pods->inventory = hr_gpu_inventory_create(env->arena, hr_cluster_spec_of(env->cluster), pods->requests);
+  return pods->inventory != NULL;
+}
+
+void hr__pods_node_event(struct hr__pods *pods, const struct hr_event *event) {
+  if (event->kind != HR_EVENT_NODE_UP && event->kind != HR_EVENT_NOTICE && event->kind != HR_EVENT_NODE_DOWN) return;
+  struct hr__pod_node *node = &pods->nodes[event->node.id];
+  node->is_usable = event->kind == HR_EVENT_NODE_UP;
+  pods->idle_us[event->node.id] = HR_NEVER_US;
+  if (event->kind != HR_EVENT_NODE_UP) return;
+  if (pods->inventory) hr_gpu_inventory_renew(pods->inventory, event->node);
+  pods->idle_us[event->node.id] = event->at_us;
+}
+
+/* ---- Kinds ---- */
+
+/* `widest`: the maximum number of GPUs of a node that the job accepts. A task that fits on such a node is not divided.
+ */
+static struct hr__pod_shape counted_shape(const struct hr__job_kind *kind, uint32_t per_node, uint32_t widest) {
+  uint32_t each = kind->tasks > 1 ? kind->gpus / kind->tasks : kind->gpus;
+  struct hr__pod_shape shape = {.cpu_milli = kind->cpu_milli, .mem_mib = (int64_t)kind->mem_mib};
+  if (each <= per_node) {
+    shape.n_pods = kind->tasks;
+    shape.gpu_milli = shape.last_milli = each * HR_WHOLE_GPU_MILLI;
+  } else if (per_node && each > widest) {
+    shape.n_pods = (kind->gpus + per_node - 1) / per_node;
+    shape.gpu_milli = per_node * HR_WHOLE_GPU_MILLI;
+    shape.last_milli = (kind->gpus - (shape.n_pods - 1) * per_node) * HR_WHOLE_GPU_MILLI;
+  }
+  return shape;
+}
+
+static struct hr__pod_shape shape_of(const struct hr__pods *pods, const struct hr__job_kind *kind, uint32_t pool,
+                                     uint32_t widest) {
+  const struct hr_pool_spec *spec = hr_cluster_pool_spec(pods->cluster, (hr_pool){pool});
+  if (!pods->requests) return counted_shape(kind, spec->gpus_per_node, widest);
+  const struct hr_request *request = &pods->requests->request[kind->request];
+  uint32_t slot_milli = hr_pool_slot_milli(spec);
+  uint32_t milli = request->gpus * (slot_milli ? slot_milli : request->gpu_milli);
+  return (struct hr__pod_shape){.n_pods = request->tasks,
+                                .gpu_milli = milli,
+                                .last_milli = milli,
+                                .cpu_milli = hr_pool_cpu_milli(spec, request),
+                                .mem_mib = (int64_t)request->mem_mib};
+}
+
+/* How many pods of the shape fit on an empty node of the pool. */
+static uint64_t pods_on_empty_node(const struct hr__pods *pods, const struct hr__job_kind *kind, uint32_t pool,
+                                   const struct hr__pod_shape *shape) {
+  struct hr__pod_node node = empty_node(pods, pool);
+  int64_t most = node.pods;
+  if (pods->requests) {
+    const struct hr_request *request = &pods->requests->request[kind->request];
+    uint32_t tasks = hr_pool_max_tasks(hr_cluster_spec_of(pods->cluster), (hr_pool){pool}, request);
+    return tasks < (uint64_t)most ? tasks : (uint64_t)most;
+  }
+  if (shape->gpu_milli && node.gpu_milli / shape->gpu_milli < most) most = node.gpu_milli / shape->gpu_milli;
+  if (shape->cpu_milli && node.cpu_milli / shape->cpu_milli < most) most = node.cpu_milli / shape->cpu_milli;
+  if (shape->mem_mib && node.mem_mib / shape->mem_mib < most) most = node.mem_mib / shape->mem_mib;
+  return (uint64_t)most;
+}
+
+/* The maximum number of GPUs of a node that jobs of the kind accept. */
+static uint32_t widest_node(const struct hr__pods *pods, const struct hr__job_kind *kind) {
+  uint32_t widest = 0;
+  for (uint32_t pool = 0; pool < pods->n_pools; pool++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(pods->cluster, (hr_pool){pool});
+    if (spec->nodes && spec->gpus_per_node > widest &&
+        hr_cluster_accepts(pods->cluster, kind->accept_class, (hr_pool){pool}))
+      widest = spec->gpus_per_node;
+  }
+  return widest;
+}
+
+/* Sets the shape of the kind in each pool; no pods in pools that its jobs do not accept. */
+static void set_shapes(const struct hr__pods *pods, const struct hr_view *view, hr_job job, struct hr__job_kind *kind) {
+  uint32_t widest = widest_node(pods, kind);
+  kind->never_fits = kind->is_single = true;
+  for (uint32_t pool = 0; pool < pods->n_pools; pool++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(pods->cluster, (hr_pool){pool});
+    kind->shapes[pool] = (struct hr__pod_shape){0};
+    if (!hr_cluster_accepts(pods->cluster, kind->accept_class, (hr_pool){pool}) || spec->nodes == 0) continue;
+    if (hr_view_speed_ppm(view, job, (hr_pool){pool}) == 0) continue;
+    struct hr__pod_shape shape = shape_of(pods, kind, pool, widest);
+    if (shape.n_pods == 0 || pods_on_empty_node(pods, kind, pool, &shape) * spec->nodes < shape.n_pods) continue;
+    kind->shapes[pool] = shape;
+    kind->never_fits = false;
+    kind->is_single = kind->is_single && shape.n_pods == 1;
+  }
+}
+
+static bool is_same_kind(const struct hr__job_kind *a, const struct hr__job_kind *b) {
+  return a->gpus == b->gpus && a->tasks == b->tasks && a->cpu_milli == b->cpu_milli && a->mem_mib == b->mem_mib &&
+         a->accept_class == b->accept_class && a->request == b->request && a->gpu_mem_mib == b->gpu_mem_mib &&
+         a->model == b->model && a->group == b->group && a->priority == b->priority && a->is_fixed == b->is_fixed;
+}
+
+static uint32_t hash_kind(const struct hr__job_kind *kind) {
+  uint64_t digest = hr__digest_add(HR__DIGEST_SEED, (uint64_t)kind->gpus << 32 | kind->tasks);
+  digest = hr__digest_add(digest, (uint64_t)kind->cpu_milli << 32 | kind->accept_class);
+  digest = hr__digest_add(digest, (uint64_t)kind->request << 32 | kind->gpu_mem_mib);
+  digest = hr__digest_add(digest, kind->mem_mib);
+  digest = hr__digest_add(digest, (uint64_t)kind->model << 32 | kind->group);
+  digest = hr__digest_add(digest, (uint64_t)(uint32_t)kind->priority << 1 | kind->is_fixed);
+  return hr__hash_u64(digest);
+}
+
+/* Whether jobs of the model of a job cannot run in some pool. */
+static bool depends_on_model(const struct hr__pods *pods, const struct hr_view *view, hr_job job) {
+  for (uint32_t pool = 0; pool < pods->n_pools && pods->jobs->model; pool++)
+    if (hr_view_speed_ppm(view, job, (hr_pool){pool}) == 0) return true;
+  return false;
+}
+
+static struct hr__job_kind key_of(const struct hr__pods *pods, const struct hr_view *view, hr_job job, uint32_t group,
+                                  int32_t priority) {
+  const struct hr_trace *jobs = pods->jobs;
+  struct hr__job_kind kind = {.gpus = jobs->gpus[job.id],
+                              .tasks = jobs->tasks ? jobs->tasks[job.id] : 1,
+                              .accept_class = hr_cluster_accept_class(pods->cluster, job),
+                              .request = HR_NONE,
+                              .cpu_milli = jobs->cpu_milli ? jobs->cpu_milli[job.id] : 0,
+                              .mem_mib = jobs->mem_mib ? jobs->mem_mib[job.id] : 0,
+                              .model = HR_NONE,
+                              .group = group,
+                              .priority = priority,
+                              .is_fixed = jobs->flags && jobs->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE};
+  if (pods->requests) kind.request = pods->requests->of_job[job.id];
+  if (pods->requests && jobs->gpu_mem_mib) kind.gpu_mem_mib = (uint32_t)jobs->gpu_mem_mib[job.id];
+  if (depends_on_model(pods, view, job)) kind.model = jobs->model[job.id];
+  return kind;
+}
+
+uint32_t hr__pods_kind(struct hr__pods *pods, const struct hr_view *view, hr_job job, uint32_t group,
+                       int32_t priority) {
+  struct hr__job_kind kind = key_of(pods, view, job, group, priority);
+  struct hr__hash_cursor at;
+  uint32_t hash = hash_kind(&kind);
+  for (uint32_t i = hr__hash_first(&pods->kind_at, hash, &at); i != HR_NONE; i = hr__hash_next(&pods->kind_at, &at))
+    if (is_same_kind(&pods->kinds[i], &kind)) return i;
+  if (pods->n_kinds == pods->kinds_capacity) {
+    struct hr__job_kind *grown = hr_arena_grown(pods->arena, pods->kinds, &pods->kinds_capacity, sizeof *grown);
+    if (!grown) return HR_NONE;
+    pods->kinds = grown;
+  }
+  kind.shapes = hr_arena_alloc(pods->arena, pods->n_pools * sizeof *kind.shapes);
+  if (!kind.shapes || !hr__hash_add(&pods->kind_at, pods->arena, hash, pods->n_kinds)) return HR_NONE;
+  struct hr_need need = hr_need_of(pods->cluster, pods->jobs, job);
+  kind.is_empty = hr_need_is_empty(pods->cluster, &need);
+  set_shapes(pods, view, job, &kind);
+  pods->kinds[pods->n_kinds] = kind;
+  return pods->n_kinds++;
+}
+
+/* ---- Pods on nodes ---- */
+
+bool hr__pods_fit(const struct hr__pods *pods, uint32_t kind, uint32_t number, uint32_t at) {
+  const struct hr__pod_node *node = &pods->nodes[at];
+  const struct hr__pod_shape *shape = &pods->kinds[kind].shapes[node->pool];
+  if (!node->is_usable || number >= shape->n_pods || node->pods < 1 || node->cpu_milli < shape->cpu_milli ||
+      node->mem_mib < shape->mem_mib)
+    return false;
+  if (!pods->inventory) return node->gpu_milli >= (int64_t)hr__pod_milli(shape, number);
+  return hr_gpu_inventory_fits(pods->inventory, &pods->requests->request[pods->kinds[kind].request], (hr_node){at});
+}
+
+static uint32_t new_pod(struct hr__pods *pods) {
+  uint32_t number = pods->free_pod;
+  if (number != HR_NONE) {
+    pods->free_pod = pods->pods[number].next_of_job;
+    return number;
+  }
+  if (pods->n_pods == pods->pods_capacity) {
+    struct hr__pod *grown = hr_arena_grown(pods->arena, pods->pods, &pods->pods_capacity, sizeof *grown);
+    if (!grown) return HR_NONE;
+    pods->pods = grown;
+  }
+  return pods->n_pods++;
+}
+
+/* Adds the request of a pod to what is free on its node (sign 1), or subtracts it (sign -1). */
+static void count(struct hr__pods *pods, const struct hr__pod *pod, int sign) {
+  struct hr__pod_node *node = &pods->nodes[pod->slice.node.id];
+  node->gpu_milli += sign * (int64_t)pod->slice.gpu_milli;
+  node->cpu_milli += sign * pod->cpu_milli;
+  node->mem_mib += sign * pod->mem_mib;
+  node->pods += sign;
+  node->n_without_cpu += pod->cpu_milli == 0 ? (uint32_t)-sign : 0;
+  node->n_without_mem += pod->mem_mib == 0 ? (uint32_t)-sign : 0;
+}
+
+/* Adds a pod to the list of its node, and takes its resources. */
+static void attach(struct hr__pods *pods, uint32_t number) {
+  struct hr__pod *pod = &pods->pods[number];
+  struct hr__pod_node *node = &pods->nodes[pod->slice.node.id];
+  pod->previous_on_node = HR_NONE;
+  pod->next_on_node = node->first_pod;
+  if (node->first_pod != HR_NONE) pods->pods[node->first_pod].previous_on_node = number;
+  node->first_pod = number;
+  count(pods, pod, -1);
+}
+
+static void detach(struct hr__pods *pods, uint32_t number) {
+  struct hr__pod *pod = &pods->pods[number];
+  if (pod->previous_on_node == HR_NONE)
+    pods->nodes[pod->slice.node.id].first_pod = pod->next_on_node;
+  else
+    pods->pods[pod->previous_on_node].next_on_node = pod->next_on_node;
+  if (pod->next_on_node != HR_NONE) pods->pods[pod->next_on_node].previous_on_node = pod->previous_on_node;
+  count(pods, pod, 1);
+}
+
+static const struct hr_request *request_of(const struct hr__pods *pods, uint32_t kind) {
+  return &pods->requests->request[pods->kinds[kind].request];
+}
+
+uint32_t hr__pods_place(struct hr__pods *pods, hr_job job, uint32_t kind, uint32_t number, uint32_t node) {
+  const struct hr__pod_shape *shape = &pods->kinds[kind].shapes[pods->nodes[node].pool];
+  uint32_t at = new_pod(pods);
+  if (at == HR_NONE) return HR_NONE;
+  struct hr__pod *pod = &pods->pods[at];
+  *pod = (struct hr__pod){.job = job.id,
+                          .kind = kind,
+                          .next_of_job = HR_NONE,
+                          .cpu_milli = shape->cpu_milli,
+                          .mem_mib = shape->mem_mib,
+                          .slice = {.node = {node}, .gpu_milli = hr__pod_milli(shape, number)}};
+  if (pods->inventory) {
+    const struct hr_request *request = request_of(pods, kind);
+    uint64_t gpus = hr_gpu_inventory_pick(pods->inventory, request, (hr_node){node});
+    pod->slice = hr_gpu_inventory_slice(pods->inventory, request, (hr_node){node}, gpus);
+    hr_gpu_inventory_take(pods->inventory, request, &pod->slice);
+  }
+  attach(pods, at);
+  if (pods->first_of_job[job.id])
+    pods->pods[pods->last_of_job[job.id] - 1].next_of_job = at;
+  else
+    pods->first_of_job[job.id] = at + 1;
+  pods->last_of_job[job.id] = at + 1;
+  return at;
+}
+
+/* Releases what the pods from `at` on have, the last one first. */
+static void release(struct hr__pods *pods, uint32_t at, bool undo) {
+  /* the list is reversed, walked, and reversed again: undo must happen in the reverse order */
+  uint32_t reversed = HR_NONE;
+  for (uint32_t next; at != HR_NONE; at = next) {
+    next = pods->pods[at].next_of_job;
+    pods->pods[at].next_of_job = reversed;
+    reversed = at;
+  }
+  for (uint32_t next, before = HR_NONE; reversed != HR_NONE; reversed = next) {
+    struct hr__pod *pod = &pods->pods[reversed];
+    next = pod->next_of_job;
+    pod->next_of_job = before;
+    before = reversed;
+    detach(pods, reversed);
+    if (!pods->inventory) continue;
+    if (undo)
+      hr_gpu_inventory_undo(pods->inventory, request_of(pods, pod->kind), &pod->slice);
+    else
+      hr_gpu_inventory_give(pods->inventory, request_of(pods, pod->kind), &pod->slice);
+  }
+}
+
+void hr__pods_set_aside(struct hr__pods *pods, hr_job job) {
+  release(pods, hr__pods_first(pods, job), false);
+}
+
+void hr__pods_put_back(struct hr__pods *pods, hr_job job) {
+  for (uint32_t at = hr__pods_first(pods, job); at != HR_NONE; at = pods->pods[at].next_of_job) {
+    struct hr__pod *pod = &pods->pods[at];
+    if (pods->inventory) {
+      hr_gpu_inventory_rebase(pods->inventory, &pod->slice, 1);
+      hr_gpu_inventory_take(pods->inventory, request_of(pods, pod->kind), &pod->slice);
+    }
+    attach(pods, at);
+  }
+}
+
+/* Frees the numbers of the pods that follow `last`. */
+static void free_numbers(struct hr__pods *pods, hr_job job, uint32_t last) {
+  uint32_t at = last == HR_NONE ? hr__pods_first(pods, job) : pods->pods[last].next_of_job;
+  for (uint32_t next; at != HR_NONE; at = next) {
+    next = pods->pods[at].next_of_job;
+    pods->pods[at].next_of_job = pods->free_pod;
+    pods->free_pod = at;
+  }
+  pods->last_of_job[job.id] = last + 1;
+  if (last == HR_NONE)
+    pods->first_of_job[job.id] = 0;
+  else
+    pods->pods[last].next_of_job = HR_NONE;
+}
+
+void hr__pods_drop(struct hr__pods *pods, hr_job job) {
+  free_numbers(pods, job, HR_NONE);
+}
+
+void hr__pods_cut(struct hr__pods *pods, hr_job job, uint32_t last, bool undo) {
+  release(pods, last == HR_NONE ? hr__pods_first(pods, job) : pods->pods[last].next_of_job, undo);
+  free_numbers(pods, job, last);
+}
+
+/* ---- Placements ---- */
+
+/* Adds a slice; in counted allocation there is one slice for each node. */
+static void add_slice(struct hr_placement *placement, struct hr_slice *slices, const struct hr_slice *slice,
+                      bool by_gpu) {
+  for (uint32_t i = 0; i < placement->n_slices && !by_gpu; i++) {
+    if (slices[i].node.id != slice->node.id) continue;
+    slices[i].gpu_milli += slice->gpu_milli;
+    return;
+  }
+  slices[placement->n_slices++] = *slice;
+}
+
+bool hr__pods_placement(struct hr__pods *pods, hr_job job, struct hr_placement *placement) {
+  uint32_t first = hr__pods_first(pods, job), n = 0;
+  for (uint32_t at = first; at != HR_NONE; at = pods->pods[at].next_of_job) n++;
+  while (pods->slices_capacity < n) {
+    struct hr_slice *grown = hr_arena_grown(pods->arena, pods->slices, &pods->slices_capacity, sizeof *grown);
+    if (!grown) return false;
+    pods->slices = grown;
+  }
+  *placement = (struct hr_placement){.slices = pods->slices};
+  if (first != HR_NONE) placement->pool.id = pods->nodes[pods->pods[first].slice.node.id].pool;
+  for (uint32_t at = first; at != HR_NONE; at = pods->pods[at].next_of_job)
+    add_slice(placement, pods->slices, &pods->pods[at].slice, pods->inventory != NULL);
+  const struct hr_gpu_inventory *now = hr_cluster_gpu_inventory(pods->cluster);
+  if (now) hr_gpu_inventory_rebase(now, pods->slices, n);
+  return true;
+}
+
+/* ---- What nodes lack ---- */
+
+static void count_lacks(const struct hr__pods *pods, uint32_t kind, uint32_t number, uint32_t at,
+                        struct hr__pod_lacks *lacks) {
+  const struct hr__pod_node *node = &pods->nodes[at];
+  const struct hr__pod_shape *shape = &pods->kinds[kind].shapes[node->pool];
+  lacks->n_nodes++;
+  if (number >= shape->n_pods) {
+    lacks->other++;
+    return;
+  }
+  bool few_cpus = node->cpu_milli < shape->cpu_milli, little_mem = node->mem_mib < shape->mem_mib;
+  bool few_pods = node->pods < 1, fits = hr__pods_fit(pods, kind, number, at);
+  bool few_gpus = node->gpu_milli < (int64_t)hr__pod_milli(shape, number);
+  lacks->fits += fits;
+  lacks->cpu += few_cpus;
+  lacks->mem += little_mem;
+  lacks->pods += few_pods;
+  lacks->gpu += few_gpus || (!fits && !few_cpus && !little_mem && !few_pods);
+}
+
+struct hr__pod_lacks hr__pods_lacks(const struct hr__pods *pods, uint32_t kind, uint32_t number) {
+  struct hr__pod_lacks lacks = {0};
+  for (uint32_t i = 0; i < pods->n_nodes; i++)
+    if (pods->nodes[i].is_usable) count_lacks(pods, kind, number, i, &lacks);
+  return lacks;
+}
+
+static size_t put(char *text, size_t size, size_t used, uint32_t n, const char *words, const char *name) {
+  if (n == 0 || used + 1 >= size) return used;
+  int more =
+      snprintf(text + used, size - used, "%s %u %s%.100s", used && text[used - 1] == ':' ? "" : ",", n, words, name);
+  return more > 0 && (size_t)more < size - used ? used + (size_t)more : size - 1;
+}
+
+void hr__pods_put_lacks(const struct hr__pods *pods, hr_job job, const struct hr__pod_lacks *lacks, const char *gpu,
+                        char *text, size_t size, size_t used) {
+  const struct hr_trace *jobs = pods->jobs;
+  bool has_profile = jobs->mig_profile && jobs->mig_profile[job.id] != HR_NONE;
+  const char *name = gpu ? gpu : "nvidia.com/gpu";
+  if (has_profile) name = jobs->mig_profiles.text[jobs->mig_profile[job.id]];
+  if (used >= size) return;
+  used = put(text, size, used, lacks->cpu, "Insufficient cpu", "");
+  used = put(text, size, used, lacks->mem, "Insufficient memory", "");
+  used = put(text, size, used, lacks->gpu, has_profile ? "Insufficient nvidia.com/mig-" : "Insufficient ", name);
+  used = put(text, size, used, lacks->pods, "Too many pods", "");
+  used = put(text, size, used, lacks->other, "node(s) didn't match Pod's node affinity/selector", "");
+  if (used && text[used - 1] == ':') text[used - 1] = '\0';
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_POLICIES_VOLCANO_POLICY_H
+#define HR_POLICIES_VOLCANO_POLICY_H
+
+/*
+ * The state of the policy `volcano`, shared by its modules:
+ *   volcano_policy.c   parameters, events, sessions, what a session decided, reasons for waiting
+ *   volcano_slots.c    the snapshot of the session: running jobs, and those that it may start
+ *   volcano_queues.c   waiting jobs, the action enqueue, and the configuration
+ *
+ * Volcano builds a snapshot of all jobs for each session. This policy keeps one session (hr__volcano_refresh) and a
+ * slot of the snapshot for each running job. Of the waiting jobs, only the first of each kind gets a slot; if it is
+ * served, the next one of its kind follows (successor). This decides as the whole snapshot does: in a queue, jobs of
+ * one kind are served in the order of their age, and if one of them does not fit, the others do not fit either.
+ *
+ * The ledger of pods (policies/kit/pods.h) has the same pods on the same nodes as the session.
+ */
+
+#include "headroom/policy_kit.h"
+#include "headroom/unstable/volcano_config.h"
+#include "policies/kit/pods.h"
+#include "policies/volcano/session.h"
+
+/* The dimension of GPUs, in thousandths. */
+enum { HR__VOLCANO_GPU = HR__VOLCANO_FIRST_OTHER };
+
+/* The phase of the PodGroup of a waiting job. */
+enum hr__volcano_waiting { HR__VOLCANO_WAITS_PENDING, HR__VOLCANO_WAITS_INQUEUE, HR__VOLCANO_N_WAITING };
+
+/* The waiting jobs of a kind (policies/kit/pods.h); its group is the queue. */
+struct hr__volcano_kind {
+  struct hr_job_tree waiting[HR__VOLCANO_N_WAITING]; /* by time of submission */
+  uint32_t kind, queue;
+  uint32_t listed_at; /* index in `listed`; HR_NONE: no job waits */
+  uint32_t next;      /* of the same queue, during the action enqueue */
+  uint32_t pool;      /* for which its jobs have slots in this session; HR_NONE: any pool */
+  uint32_t equivalence;
+  bool is_uniform; /* its jobs have one pod, with the same request in all pools */
+  bool never_fits_queue;
+  struct hr__volcano_vector *requests, *last; /* by pool: of a pod, and of the last pod */
+  struct hr__volcano_vector minimum;          /* of all pods, without their number */
+  struct hr_job_entry head;
+  uint64_t **nodes; /* by pool, and at last of all pools: the nodes that jobs accept; NULL: not made yet */
+};
+
+struct hr__volcano_slot {
+  hr_job job; /* HR_NONE: unused */
+  uint32_t kind, next_free;
+  uint32_t n_evicted; /* tasks that are evicted in this session */
+  bool is_running, is_done;
+  char uid[12];
+};
+
+struct hr__volcano_policy {
+  struct hr_arena *arena;
+  struct hr__pods pods;
+  const struct hr_volcano_config *config;
+  struct hr_tree_store *store;
+  /* The session and its snapshot, which has room for n_jobs slots and n_tasks tasks. */
+  struct hr__volcano_session *session;
+  struct hr__volcano_snapshot snapshot;
+  struct hr__volcano_config rules;
+  struct hr__volcano_owner owner;
+  struct hr__volcano_node *nodes;
+  struct hr__volcano_queue *queues;
+  struct hr__volcano_job *jobs;
+  struct hr__volcano_task *tasks;
+  struct hr__volcano_slot *slots;    /* [snapshot.n_jobs]; slot 0 is for the votes of the action enqueue */
+  uint32_t *block_next, *free_block; /* free_block: by number of tasks: first unused block; block_next: by first task */
+  uint32_t n_slots, n_used_tasks, free_slot;
+  bool is_full;             /* there was no slot for a job */
+  uint32_t *fresh, n_fresh; /* slots that were made in this session */
+  /* Waiting jobs. */
+  struct hr__volcano_kind *kinds; /* [pods.n_kinds] */
+  uint32_t kinds_capacity, *listed, n_listed;
+  struct hr__volcano_queue_sums *sums; /* by queue */
+  uint32_t *first_kind;                /* by queue: during the action enqueue */
+  double *asked;                       /* by queue: GPUs for which the autoscaler was asked */
+  uint32_t *kind_of;                   /* by job */
+  uint8_t *phase_of;                   /* by job: enum hr__volcano_waiting */
+  uint32_t *slot_of;                   /* by job: slot + 1; 0: none */
+  uint32_t *queue_of_name;             /* by name of a queue: queue + 1 */
+  uint32_t names_capacity, default_queue;
+  bool enqueues, evicts, by_priority, changed, scales, has_cpu, has_mem;
+  int64_t wake_us, release_wake_us;
+  hr_job *idle_jobs, *unfit, *admitted; /* idle_jobs: need no node; admitted: by the action enqueue of this session */
+  uint32_t n_admitted, admitted_capacity, n_idle_jobs, idle_capacity, n_unfit, unfit_capacity;
+  /* The present pass. */
+  const struct hr_view *view;
+  struct hr_moves *moves;
+  enum hr_status status;
+  uint32_t scale_at, scale_phase, scale_seen;
+  struct hr_job_entry scale_entry;
+};
+
+/* ---- volcano_queues.c ---- */
+
+/* Prepares queues, actions and plug-ins. False: out of memory. */
+bool hr__volcano_configure(struct hr__volcano_policy *volcano, const struct hr_trace *jobs);
+/* The queue of a job; HR_NONE: out of memory. */
+uint32_t hr__volcano_queue_of(struct hr__volcano_policy *volcano, const struct hr_trace *jobs, hr_job job);
+/* Makes what this policy knows of a kind of jobs. False: out of memory. */
+bool hr__volcano_make_kind(struct hr__volcano_policy *volcano, uint32_t kind);
+/* A job begins to wait; `is_new`: it was submitted. False: out of memory. */
+bool hr__volcano_enter(struct hr__volcano_policy *volcano, hr_job job, bool is_new);
+/* A waiting job starts. */
+void hr__volcano_leave(struct hr__volcano_policy *volcano, hr_job job);
+/* The action enqueue. The pods of jobs that are admitted exist from the next session on. */
+void hr__volcano_enqueue(struct hr__volcano_policy *volcano);
+/* Makes the pods of the jobs that were admitted. */
+void hr__volcano_make_pods(struct hr__volcano_policy *volcano);
+
+/* ---- volcano_slots.c ---- */
+
+/* Makes room for at least `n_jobs` slots and `n_tasks` tasks, and opens the session. False: out of memory. */
+bool hr__volcano_make_room(struct hr__volcano_policy *volcano, uint32_t n_jobs, uint32_t n_tasks);
+/* Makes slots for the waiting jobs that this session may start. */
+void hr__volcano_fill(struct hr__volcano_policy *volcano);
+/* Frees a slot. Its tasks leave the session. */
+void hr__volcano_free_slot(struct hr__volcano_policy *volcano, uint32_t slot);
+/* Sets what a node has after it came or went. */
+void hr__volcano_update_node(struct hr__volcano_policy *volcano, uint32_t node);
+
+/* The functions of struct hr__volcano_owner for this policy. */
+extern const struct hr__volcano_owner hr__volcano_owner_of_policy;
+
+static inline uint32_t hr__volcano_slot_of(const struct hr__volcano_policy *volcano, hr_job job) {
+  return volcano->slot_of[job.id] - 1; /* HR_NONE: none */
+}
+
+#endif

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Queues and waiting jobs: the configuration, the sums over the jobs of each queue, and the action enqueue.
+
+   Enqueue asks the plug-ins for the first pending job of each kind. A kind that they refuse is not asked again in the
+   same session, because admitted jobs only take room. Invariant: the sums of a queue are those over its jobs that wait
+   or run; see struct hr__volcano_queue_sums.
+   Source: volcano-sh/volcano, pkg/scheduler/actions/enqueue. */
+
+#include "policies/volcano/volcano_policy.h"
+
+#include <string.h>
+
+#define ALL_CALLBACKS ((UINT32_C(1) << HR__VOLCANO_N_CALLBACKS) - 1)
+#define IN_GIB 0x1p30
+
+/* ---- Configuration: plug-ins ---- */
+
+/* The tiers of Volcano as it is installed, with the callbacks that are not enabled. */
+static const struct {
+  enum hr_volcano_plugin_id id;
+  uint32_t tier, disabled;
+} installed[] = {{HR_VOLCANO_PRIORITY, 0, 0},
+                 {HR_VOLCANO_GANG, 0, UINT32_C(1) << HR_VOLCANO_PREEMPTABLE},
+                 {HR_VOLCANO_CONFORMANCE, 0, 0},
+                 {HR_VOLCANO_OVERCOMMIT, 1, 0},
+                 {HR_VOLCANO_DRF, 1, UINT32_C(1) << HR_VOLCANO_PREEMPTABLE},
+                 {HR_VOLCANO_PREDICATES, 1, 0},
+                 {HR_VOLCANO_PROPORTION, 1, 0},
+                 {HR_VOLCANO_NODEORDER, 1, 0},
+                 {HR_VOLCANO_BINPACK, 1, 0}};
+enum { N_INSTALLED = sizeof installed / sizeof *installed };
+
+static const enum hr__volcano_plugin_id plugin_ids[HR_VOLCANO_N_PLUGINS] = {
+    [HR_VOLCANO_GANG] = HR__VOLCANO_GANG,
+    [HR_VOLCANO_PRIORITY] = HR__VOLCANO_PRIORITY,
+    [HR_VOLCANO_CONFORMANCE] = HR__VOLCANO_CONFORMANCE,
+    [HR_VOLCANO_PROPORTION] = HR__VOLCANO_PROPORTION,
+    [HR_VOLCANO_CAPACITY] = HR__VOLCANO_CAPACITY,
+    [HR_VOLCANO_DRF] = HR__VOLCANO_DRF,
+    [HR_VOLCANO_PREDICATES] = HR__VOLCANO_PREDICATES,
+    [HR_VOLCANO_NODEORDER] = HR__VOLCANO_NODEORDER,
+    [HR_VOLCANO_BINPACK] = HR__VOLCANO_BINPACK,
+    [HR_VOLCANO_OVERCOMMIT] = HR__VOLCANO_OVERCOMMIT,
+    [HR_VOLCANO_SLA] = HR__VOLCANO_SLA};
+
+_Static_assert((int)HR_VOLCANO_JOB_ORDER == (int)HR__VOLCANO_JOB_ORDER &&
+                   (int)HR_VOLCANO_ALLOCATABLE == (int)HR__VOLCANO_ALLOCATABLE &&
+                   (int)HR_VOLCANO_NODE_ORDER == (int)HR__VOLCANO_NODE_ORDER,
+               "callbacks have the same numbers in the configuration and in the model");
+
+static void init_plugin(struct hr__volcano_plugin *plugin, enum hr_volcano_plugin_id id, uint32_t tier,
+                        uint32_t disabled) {
+  *plugin = (struct hr__volcano_plugin){.id = plugin_ids[id],
+                                        .tier = tier,
+                                        .enabled = ALL_CALLBACKS & ~disabled & ~(UINT32_C(1) << HR__VOLCANO_HIERARCHY)};
+  hr__volcano_default_arguments(plugin);
+}
+
+/* The dimension of a resource; HR_NONE: jobs and nodes do not have it. */
+static uint32_t dimension_of(const struct hr__volcano_policy *volcano, const char *name) {
+  const char *gpu = volcano->config->gpu_resource ? volcano->config->gpu_resource : "nvidia.com/gpu";
+  if (strcmp(name, "cpu") == 0) return HR__VOLCANO_CPU;
+  if (strcmp(name, "memory") == 0) return HR__VOLCANO_MEMORY;
+  if (strcmp(name, "pods") == 0) return HR__VOLCANO_PODS;
+  return strcmp(name, gpu) == 0 ? (uint32_t)HR__VOLCANO_GPU : HR_NONE;
+}
+
+static void set_arguments(const struct hr__volcano_policy *volcano, const struct hr_volcano_plugin_config *from,
+                          struct hr__volcano_plugin *plugin) {
+  struct hr__volcano_binpack_arguments *binpack = &plugin->arguments.binpack;
+  switch (from->id) {
+  case HR_VOLCANO_CAPACITY:
+    plugin->arguments.ancestor_reclaim_level = (int32_t)from->ancestor_level;
+    if (from->is_hierarchical) plugin->enabled |= UINT32_C(1) << HR__VOLCANO_HIERARCHY;
+    return;
+  case HR_VOLCANO_OVERCOMMIT:
+    plugin->arguments.overcommit_factor = from->overcommit_factor;
+    return;
+  case HR_VOLCANO_SLA:
+    plugin->arguments.waiting_us = from->waiting_us;
+    return;
+  case HR_VOLCANO_NODEORDER:
+    plugin->arguments.nodeorder.least_requested = (int32_t)from->least_requested;
+    plugin->arguments.nodeorder.most_requested = (int32_t)from->most_requested;
+    plugin->arguments.nodeorder.balanced_resource = (int32_t)from->balanced_resource;
+    return;
+  case HR_VOLCANO_BINPACK:
+    binpack->weight = (int32_t)from->weight;
+    for (uint32_t i = 0; i < from->n_resources; i++) {
+      uint32_t k = dimension_of(volcano, from->resources[i].resource);
+      if (k == HR_NONE) continue;
+      binpack->weighted |= UINT32_C(1) << k;
+      binpack->dimension_weight[k] = (int32_t)from->resources[i].weight;
+    }
+    return;
+  default:
+    return;
+  }
+}
+
+static bool configure_plugins(struct hr__volcano_policy *volcano) {
+  const struct hr_volcano_config *config = volcano->config;
+  uint32_t n = config->n_tiers ? 0 : N_INSTALLED, at = 0;
+  for (uint32_t i = 0; i < config->n_tiers; i++) n += config->tiers[i].n_plugins;
+  struct hr__volcano_plugin *plugins = hr_arena_alloc(volcano->arena, (n + 1) * sizeof *plugins);
+  if (!plugins) return false;
+  for (uint32_t i = 0; i < N_INSTALLED && !config->n_tiers; i++)
+    init_plugin(&plugins[at++], installed[i].id, installed[i].tier, installed[i].disabled);
+  for (uint32_t i = 0; i < config->n_tiers; i++)
+    for (uint32_t k = 0; k < config->tiers[i].n_plugins; k++, at++) {
+      const struct hr_volcano_plugin_config *from = &config->tiers[i].plugins[k];
+      init_plugin(&plugins[at], from->id, i, from->disabled);
+      set_arguments(volcano, from, &plugins[at]);
+    }
+  for (uint32_t i = 0; i < n; i++)
+    if (plugins[i].id == HR__VOLCANO_PRIORITY)
+      volcano->by_priority = hr__volcano_enables(&plugins[i], HR__VOLCANO_JOB_ORDER);
+  volcano->rules.plugins = plugins;
+  volcano->rules.n_plugins = n;
+  return true;
+}
+
+/* Sets the actions. Enqueue is in this file, and backfill has nothing to do: jobs that request nothing need no node. */
+static bool configure_actions(struct hr__volcano_policy *volcano) {
+  static const uint32_t usual[] = {HR_VOLCANO_ENQUEUE, HR_VOLCANO_ALLOCATE, HR_VOLCANO_BACKFILL};
+  const uint32_t *from = volcano->config->n_actions ? volcano->config->actions : usual;
+  uint32_t n = volcano->config->n_actions ? volcano->config->n_actions : 3;
+  enum hr__volcano_action *actions = hr_arena_alloc(volcano->arena, n * sizeof *actions);
+  if (!actions) return false;
+  volcano->rules.actions = actions;
+  for (uint32_t i = 0; i < n; i++) {
+    if (from[i] == HR_VOLCANO_ENQUEUE) volcano->enqueues = true;
+    if (from[i] == HR_VOLCANO_PREEMPT || from[i] == HR_VOLCANO_RECLAIM) volcano->evicts = true;
+    if (from[i] == HR_VOLCANO_ALLOCATE) actions[volcano->rules.n_actions++] = HR__VOLCANO_ALLOCATE;
+    if (from[i] == HR_VOLCANO_PREEMPT) actions[volcano->rules.n_actions++] = HR__VOLCANO_PREEMPT;
+    if (from[i] == HR_VOLCANO_RECLAIM) actions[volcano->rules.n_actions++] = HR__VOLCANO_RECLAIM;
+  }
+  return true;
+}
+
+/* ---- Configuration: queues ---- */
+
+static struct hr__volcano_vector vector_of(const struct hr__volcano_policy *volcano,
+                                           const struct hr_volcano_amount *amounts, uint32_t n) {
+  struct hr__volcano_vector vector;
+  hr__volcano_clear(&vector);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t k = dimension_of(volcano, amounts[i].resource);
+    if (k == HR_NONE) continue;
+    double scale = k == HR__VOLCANO_MEMORY ? IN_GIB : k == HR__VOLCANO_PODS ? 1 : 1000;
+    hr__volcano_set(&vector, k, amounts[i].amount * scale);
+  }
+  return vector;
+}
+
+static struct hr__volcano_queue implicit_queue(const char *name) {
+  struct hr__volcano_queue queue = {
+      .name = name, .parent = HR__VOLCANO_NONE, .weight = 1, .is_open = true, .reclaimable = true};
+  hr__volcano_clear(&queue.capability);
+  queue.deserved = queue.guarantee = queue.capability;
+  return queue;
+}
+
+static uint32_t find_queue(const struct hr__volcano_policy *volcano, const char *name) {
+  for (uint32_t i = 0; i < volcano->snapshot.n_queues; i++)
+    if (strcmp(volcano->queues[i].name, name) == 0) return i;
+  return HR_NONE;
+}
+
+/* The queue of a name, which is added if it does not exist. */
+static uint32_t add_queue(struct hr__volcano_policy *volcano, const char *name) {
+  uint32_t at = find_queue(volcano, name);
+  if (at != HR_NONE) return at;
+  volcano->queues[volcano->snapshot.n_queues] = implicit_queue(name);
+  return volcano->snapshot.n_queues++;
+}
+
+static bool configure_queues(struct hr__volcano_policy *volcano) {
+  const struct hr_volcano_config *config = volcano->config;
+  volcano->queues = hr_arena_alloc(volcano->arena, (config->n_queues + 2) * sizeof *volcano->queues);
+  if (!volcano->queues) return false;
+  for (uint32_t i = 0; i < config->n_queues; i++) {
+    const struct hr_volcano_queue *from = &config->queues[i];
+    struct hr__volcano_queue queue = implicit_queue(from->name);
+    queue.weight = (int32_t)from->weight;
+    queue.priority = from->priority;
+    queue.is_open = !from->is_closed;
+    queue.reclaimable = from->reclaimable;
+    queue.has_capability = from->n_capability > 0;
+    queue.capability = vector_of(volcano, from->capability, from->n_capability);
+    queue.deserved = vector_of(volcano, from->deserved, from->n_deserved);
+    queue.guarantee = vector_of(volcano, from->guarantee, from->n_guarantee);
+    volcano->queues[volcano->snapshot.n_queues++] = queue;
+  }
+  volcano->default_queue = add_queue(volcano, config->default_queue ? config->default_queue : "default");
+  volcano->snapshot.root_queue = add_queue(volcano, "root");
+  for (uint32_t i = 0; i < config->n_queues; i++)
+    if (config->queues[i].parent) volcano->queues[i].parent = find_queue(volcano, config->queues[i].parent);
+  volcano->snapshot.queues = volcano->queues;
+  return true;
+}
+
+bool hr__volcano_configure(struct hr__volcano_policy *volcano, const struct hr_trace *jobs) {
+  volcano->rules = hr__volcano_default_config();
+  volcano->snapshot.gpu_dimension = HR__VOLCANO_GPU;
+  for (uint32_t i = 0; i < volcano->pods.n_pools; i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(volcano->pods.cluster, (hr_pool){i});
+    volcano->has_cpu = volcano->has_cpu || spec->cpu_milli_per_node;
+    volcano->has_mem = volcano->has_mem || spec->mem_mib_per_node;
+  }
+  if (!configure_plugins(volcano) || !configure_actions(volcano) || !configure_queues(volcano)) return false;
+  uint32_t n = volcano->snapshot.n_queues;
+  volcano->sums = hr_arena_alloc(volcano->arena, n * sizeof *volcano->sums);
+  volcano->first_kind = hr_arena_alloc(volcano->arena, n * sizeof *volcano->first_kind);
+  volcano->asked = hr_arena_alloc(volcano->arena, n * sizeof *volcano->asked);
+  volcano->kind_of = hr_arena_alloc_by_job(volcano->arena, jobs->n_jobs, sizeof *volcano->kind_of);
+  volcano->phase_of = hr_arena_alloc_by_job(volcano->arena, jobs->n_jobs, sizeof *volcano->phase_of);
+  volcano->slot_of = hr_arena_alloc_by_job(volcano->arena, jobs->n_jobs, sizeof *volcano->slot_of);
+  if (!volcano->sums || !volcano->first_kind || !volcano->asked || !volcano->kind_of || !volcano->phase_of ||
+      !volcano->slot_of)
+    return false;
+  for (uint32_t i = 0; i < n; i++) {
+    hr__volcano_clear(&volcano->sums[i].allocated);
+    volcano->sums[i].request = volcano->sums[i].inqueue = volcano->sums[i].allocated;
+  }
+  return true;
+}
+
+uint32_t hr__volcano_queue_of(struct hr__volcano_policy *volcano, const struct hr_trace *jobs, hr_job job) {
+  bool is_named = jobs->queue && jobs->queue[job.id] != HR_NONE;
+  uint32_t name = is_named ? jobs->queue[job.id] : jobs->tenant ? jobs->tenant[job.id] : HR_NONE;
+  if (name == HR_NONE) return volcano->default_queue;
+  /* Names of queues have even entries, names of tenants odd ones. */
+  uint32_t entry = 2 * name + !is_named;
+  while (entry >= volcano->names_capacity) {
+    uint32_t *grown = hr_arena_grown(volcano->arena, volcano->queue_of_name, &volcano->names_capacity, sizeof *grown);
+    if (!grown) return HR_NONE;
+    volcano->queue_of_name = grown;
+  }
+  if (volcano->queue_of_name[entry] == 0) {
+    uint32_t found = find_queue(volcano, is_named ? jobs->queues.text[name] : jobs->tenants.text[name]);
+    volcano->queue_of_name[entry] = 1 + (found == HR_NONE ? volcano->default_queue : found);
+  }
+  return volcano->queue_of_name[entry] - 1;
+}
+
+/* ---- Kinds ---- */
+
+static struct hr__volcano_vector request_of(const struct hr__volcano_policy *volcano, const struct hr__pod_shape *shape,
+                                            uint32_t number) {
+  struct hr__volcano_vector request;
+  hr__volcano_clear(&request);
+  if (volcano->has_cpu) hr__volcano_set(&request, HR__VOLCANO_CPU, (double)shape->cpu_milli);
+  if (volcano->has_mem) hr__volcano_set(&request, HR__VOLCANO_MEMORY, (double)shape->mem_mib * 0x1p20);
+  hr__volcano_set(&request, HR__VOLCANO_PODS, 1);
+  if (hr__pod_milli(shape, number)) hr__volcano_set(&request, HR__VOLCANO_GPU, hr__pod_milli(shape, number));
+  return request;
+}
+
+static bool has_same_request(const struct hr__pod_shape *a, const struct hr__pod_shape *b) {
+  return a->gpu_milli == b->gpu_milli && a->cpu_milli == b->cpu_milli && a->mem_mib == b->mem_mib;
+}
+
+static bool fill_kind(struct hr__volcano_policy *volcano, uint32_t at) {
+  struct hr__volcano_kind *kind = &volcano->kinds[at];
+  const struct hr__job_kind *of = &volcano->pods.kinds[at];
+  uint32_t n_pools = volcano->pods.n_pools, first = HR_NONE;
+  kind->requests = hr_arena_alloc(volcano->arena, n_pools * sizeof *kind->requests);
+  kind->last = hr_arena_alloc(volcano->arena, n_pools * sizeof *kind->last);
+  kind->nodes = hr_arena_alloc(volcano->arena, (n_pools + 1) * sizeof *kind->nodes);
+  if (!kind->requests || !kind->last || !kind->nodes) return false;
+  kind->is_uniform = of->is_single;
+  for (uint32_t i = 0; i < n_pools; i++) {
+    const struct hr__pod_shape *shape = &of->shapes[i];
+    if (shape->n_pods == 0) continue;
+    if (first == HR_NONE) first = i;
+    kind->is_uniform = kind->is_uniform && has_same_request(shape, &of->shapes[first]);
+    kind->requests[i] = request_of(volcano, shape, 0);
+    kind->last[i] = request_of(volcano, shape, shape->n_pods - 1);
+  }
+  hr__volcano_clear(&kind->minimum);
+  if (first == HR_NONE) return true;
+  for (uint32_t i = 0; i < of->shapes[first].n_pods; i++)
+    hr__volcano_add(&kind->minimum, i + 1 == of->shapes[first].n_pods ? &kind->last[first] : &kind->requests[first]);
+  kind->minimum.amount[HR__VOLCANO_PODS] = 0;
+  kind->minimum.present &= ~(UINT32_C(1) << HR__VOLCANO_PODS);
+  return true;
+}
+
+bool hr__volcano_make_kind(struct hr__volcano_policy *volcano, uint32_t kind) {
+  while (kind >= volcano->kinds_capacity) {
+    uint32_t before = volcano->kinds_capacity, capacity = before;
+    struct hr__volcano_kind *grown = hr_arena_grown(volcano->arena, volcano->kinds, &capacity, sizeof *grown);
+    uint32_t *listed = grown ? hr_arena_alloc(volcano->arena, capacity * sizeof *listed) : NULL;
+    if (!listed) return false;
+    for (uint32_t i = 0; i < volcano->n_listed; i++) listed[i] = volcano->listed[i];
+    for (uint32_t i = before; i < capacity; i++)
+      grown[i] = (struct hr__volcano_kind){.waiting = {{.store = volcano->store}, {.store = volcano->store}},
+                                           .kind = i,
+                                           .listed_at = HR_NONE,
+                                           .next = HR_NONE};
+    volcano->kinds = grown;
+    volcano->listed = listed;
+    volcano->kinds_capacity = capacity;
+  }
+  if (volcano->kinds[kind].requests) return true;
+  volcano->kinds[kind].queue = volcano->pods.kinds[kind].group;
+  return fill_kind(volcano, kind);
+}
+
+/* ---- Waiting jobs ---- */
+
+static void list_kind(struct hr__volcano_policy *volcano, struct hr__volcano_kind *kind) {
+  if (kind->listed_at != HR_NONE) return;
+  kind->listed_at = volcano->n_listed;
+  volcano->listed[volcano->n_listed++] = kind->kind;
+}
+
+bool hr__volcano_enter(struct hr__volcano_policy *volcano, hr_job job, bool is_new) {
+  struct hr__volcano_kind *kind = &volcano->kinds[volcano->kind_of[job.id]];
+  struct hr__volcano_queue_sums *sums = &volcano->sums[kind->queue];
+  enum hr__volcano_waiting phase = volcano->enqueues ? HR__VOLCANO_WAITS_PENDING : HR__VOLCANO_WAITS_INQUEUE;
+  const struct hr_job_entry entry = {volcano->pods.jobs->submit_us[job.id], job, 0};
+  if (!hr_job_tree_insert(&kind->waiting[phase], entry)) return false;
+  volcano->phase_of[job.id] = (uint8_t)phase;
+  if (phase == HR__VOLCANO_WAITS_INQUEUE) {
+    hr__volcano_add(&sums->inqueue, &kind->minimum);
+    hr__volcano_add(&sums->request, &kind->minimum);
+  }
+  sums->n_jobs += is_new;
+  list_kind(volcano, kind);
+  return true;
+}
+
+void hr__volcano_leave(struct hr__volcano_policy *volcano, hr_job job) {
+  struct hr__volcano_kind *kind = &volcano->kinds[volcano->kind_of[job.id]];
+  hr_job_tree_remove(&kind->waiting[volcano->phase_of[job.id]], volcano->pods.jobs->submit_us[job.id], job);
+  if (volcano->phase_of[job.id] == HR__VOLCANO_WAITS_INQUEUE) {
+    hr__volcano_subtract(&volcano->sums[kind->queue].inqueue, &kind->minimum);
+    hr__volcano_subtract(&volcano->sums[kind->queue].request, &kind->minimum);
+  }
+  if (kind->waiting[0].count || kind->waiting[1].count) return;
+  uint32_t last = volcano->listed[--volcano->n_listed];
+  volcano->listed[kind->listed_at] = last;
+  volcano->kinds[last].listed_at = kind->listed_at;
+  kind->listed_at = HR_NONE;
+}
+
+/* ---- The action enqueue ---- */
+
+/* Whether the first pending job of `a` precedes that of `b`, as the order of jobs of the plug-ins says. */
+static bool precedes(const struct hr__volcano_policy *volcano, const struct hr__volcano_kind *a,
+                     const struct hr__volcano_kind *b) {
+  int32_t one = volcano->pods.kinds[a->kind].priority, other = volcano->pods.kinds[b->kind].priority;
+  if (volcano->by_priority && one != other) return one > other;
+  if (a->head.key != b->head.key) return a->head.key < b->head.key;
+  return a->head.job.id < b->head.job.id;
+}
+
+/* Asks the plug-ins whether the first pending job of the kind may use resources. */
+static bool may_enqueue(struct hr__volcano_policy *volcano, const struct hr__volcano_kind *kind) {
+  struct hr__volcano_job *voter = &volcano->jobs[0];
+  voter->queue = kind->queue;
+  voter->created_us = kind->head.key;
+  voter->has_min_resources = true;
+  voter->min_resources = kind->minimum;
+  bool may = hr__volcano_is_enqueueable(volcano->session, 0);
+  if (may) hr__volcano_job_enqueued(volcano->session, 0);
+  voter->queue = HR__VOLCANO_NONE;
+  return may;
+}
+
+static bool enqueue_head(struct hr__volcano_policy *volcano, struct hr__volcano_kind *kind) {
+  hr_job job = kind->head.job;
+  if (volcano->n_admitted == volcano->admitted_capacity) {
+    hr_job *grown = hr_arena_grown(volcano->arena, volcano->admitted, &volcano->admitted_capacity, sizeof *grown);
+    if (!grown) return false;
+    volcano->admitted = grown;
+  }
+  hr_job_tree_remove(&kind->waiting[HR__VOLCANO_WAITS_PENDING], kind->head.key, job);
+  volcano->admitted[volcano->n_admitted++] = job;
+  return true;
+}
+
+void hr__volcano_make_pods(struct hr__volcano_policy *volcano) {
+  for (uint32_t i = 0; i < volcano->n_admitted && volcano->status == HR_OK; i++) {
+    hr_job job = volcano->admitted[i];
+    struct hr__volcano_kind *kind = &volcano->kinds[volcano->kind_of[job.id]];
+    const struct hr_job_entry entry = {volcano->pods.jobs->submit_us[job.id], job, 0};
+    volcano->phase_of[job.id] = HR__VOLCANO_WAITS_INQUEUE;
+    hr__volcano_add(&volcano->sums[kind->queue].inqueue, &kind->minimum);
+    hr__volcano_add(&volcano->sums[kind->queue].request, &kind->minimum);
+    if (!hr_job_tree_insert(&kind->waiting[HR__VOLCANO_WAITS_INQUEUE], entry)) volcano->status = HR_NO_MEMORY;
+    list_kind(volcano, kind);
+    volcano->changed = true;
+  }
+  volcano->n_admitted = 0;
+}
+
+static void enqueue_in(struct hr__volcano_policy *volcano, uint32_t queue) {
+  while (volcano->first_kind[queue] != HR_NONE && volcano->status == HR_OK) {
+    uint32_t *best = &volcano->first_kind[queue];
+    for (uint32_t *link = &volcano->kinds[*best].next; *link != HR_NONE; link = &volcano->kinds[*link].next)
+      if (precedes(volcano, &volcano->kinds[*link], &volcano->kinds[*best])) best = link;
+    struct hr__volcano_kind *kind = &volcano->kinds[*best];
+    bool goes_on = may_enqueue(volcano, kind);
+    if (goes_on && !enqueue_head(volcano, kind)) volcano->status = HR_NO_MEMORY;
+    goes_on = goes_on && hr_job_tree_first(&kind->waiting[HR__VOLCANO_WAITS_PENDING], &kind->head);
+    if (!goes_on) *best = kind->next;
+  }
+}
+
+void hr__volcano_enqueue(struct hr__volcano_policy *volcano) {
+  struct hr__volcano_session *session = volcano->session;
+  for (uint32_t i = 0; i < volcano->snapshot.n_queues; i++) volcano->first_kind[i] = HR_NONE;
+  session->queue_heap.count = 0;
+  for (uint32_t i = 0; i < volcano->n_listed; i++) {
+    struct hr__volcano_kind *kind = &volcano->kinds[volcano->listed[i]];
+    if (!hr_job_tree_first(&kind->waiting[HR__VOLCANO_WAITS_PENDING], &kind->head)) continue;
+    if (volcano->first_kind[kind->queue] == HR_NONE) hr__volcano_push_queue(session, &session->queue_heap, kind->queue);
+    kind->next = volcano->first_kind[kind->queue];
+    volcano->first_kind[kind->queue] = kind->kind;
+  }
+  while (session->queue_heap.count && volcano->status == HR_OK)
+    enqueue_in(volcano, hr__volcano_pop_queue(session, &session->queue_heap));
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The snapshot of the lasting session: a slot for each running job, and for waiting jobs that a session may start.
+
+   The tasks of a slot are a block of consecutive tasks. Freed blocks are used again for jobs with as many tasks. If
+   there is no room, the session is opened again with twice as much.
+   Invariant: between two sessions, exactly the running jobs have slots, and all their tasks run. */
+
+#include "policies/volcano/volcano_policy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define UNLIMITED_CPU_MILLI 1e9
+#define UNLIMITED_MEMORY 1e15
+
+/* ---- Nodes ---- */
+
+void hr__volcano_update_node(struct hr__volcano_policy *volcano, uint32_t at) {
+  const struct hr_pool_spec *spec =
+      hr_cluster_pool_spec(volcano->pods.cluster, (hr_pool){volcano->pods.nodes[at].pool});
+  struct hr__volcano_node *node = &volcano->nodes[at];
+  *node = (struct hr__volcano_node){.group = HR__VOLCANO_NONE, .zone = HR__VOLCANO_NONE};
+  hr__volcano_clear(&node->allocatable);
+  if (hr_cluster_node_state(volcano->pods.cluster, (hr_node){at}) != HR_NODE_UP) return;
+  double cpu = spec->cpu_milli_per_node ? spec->cpu_milli_per_node : volcano->has_cpu ? UNLIMITED_CPU_MILLI : 0;
+  double memory = spec->mem_mib_per_node ? (double)spec->mem_mib_per_node * 0x1p20
+                  : volcano->has_mem     ? UNLIMITED_MEMORY
+                                         : 0;
+  hr__volcano_set(&node->allocatable, HR__VOLCANO_CPU, cpu);
+  hr__volcano_set(&node->allocatable, HR__VOLCANO_MEMORY, memory);
+  hr__volcano_set(&node->allocatable, HR__VOLCANO_PODS, volcano->pods.pods_per_node);
+  hr__volcano_set(&node->allocatable, HR__VOLCANO_GPU, (double)spec->gpus_per_node * HR_WHOLE_GPU_MILLI);
+}
+
+/* ---- Room ---- */
+
+static const struct hr__volcano_vector nothing = {.present = 3, .width = 2};
+static const int32_t no_minimum[1] = {0};
+static const bool has_name[1] = {true};
+
+static void clear_job(struct hr__volcano_policy *volcano, uint32_t slot) {
+  volcano->jobs[slot] = (struct hr__volcano_job){.uid = volcano->slots[slot].uid,
+                                                 .queue = HR__VOLCANO_NONE,
+                                                 .name_space = 0,
+                                                 .role_min = no_minimum,
+                                                 .role_has_name = has_name,
+                                                 .n_roles = 1,
+                                                 .phase = HR__VOLCANO_PHASE_OTHER};
+}
+
+static void clear_task(struct hr__volcano_policy *volcano, uint32_t task) {
+  volcano->tasks[task] = (struct hr__volcano_task){.uid = "",
+                                                   .request = &nothing,
+                                                   .job = HR__VOLCANO_NONE,
+                                                   .node = HR__VOLCANO_NONE,
+                                                   .state = HR__VOLCANO_SUCCEEDED};
+}
+
+#define GROW(member, n_before, n)                                                                                      \
+  do {                                                                                                                 \
+    void *grown_ = hr_arena_alloc(volcano->arena, ((size_t)(n) + 1) * sizeof *volcano->member);                        \
+    if (!grown_) return false;                                                                                         \
+    if (n_before) memcpy(grown_, volcano->member, (n_before) * sizeof *volcano->member);                               \
+    volcano->member = grown_;                                                                                          \
+  } while (0)
+
+static bool grow(struct hr__volcano_policy *volcano, uint32_t n_jobs, uint32_t n_tasks) {
+  uint32_t jobs_before = volcano->snapshot.n_jobs, tasks_before = volcano->snapshot.n_tasks;
+  GROW(jobs, jobs_before, n_jobs);
+  GROW(slots, jobs_before, n_jobs);
+  GROW(fresh, 0, n_jobs);
+  GROW(tasks, tasks_before, n_tasks);
+  GROW(block_next, tasks_before, n_tasks);
+  GROW(free_block, tasks_before, n_tasks);
+  for (uint32_t i = tasks_before; i < n_tasks; i++) clear_task(volcano, i);
+  for (uint32_t i = tasks_before; i <= n_tasks; i++) volcano->free_block[i] = HR_NONE;
+  for (uint32_t i = jobs_before; i < n_jobs; i++) {
+    volcano->slots[i] = (struct hr__volcano_slot){.job = {HR_NONE}};
+    clear_job(volcano, i);
+  }
+  for (uint32_t i = 0; i < jobs_before; i++) volcano->jobs[i].uid = volcano->slots[i].uid;
+  for (uint32_t i = 0; i < volcano->n_used_tasks; i++)
+    if (volcano->tasks[i].job != HR__VOLCANO_NONE) volcano->tasks[i].uid = volcano->slots[volcano->tasks[i].job].uid;
+  volcano->snapshot.jobs = volcano->jobs;
+  volcano->snapshot.tasks = volcano->tasks;
+  volcano->snapshot.n_jobs = n_jobs;
+  volcano->snapshot.n_tasks = n_tasks;
+  return true;
+}
+
+bool hr__volcano_make_room(struct hr__volcano_policy *volcano, uint32_t n_jobs, uint32_t n_tasks) {
+  for (uint32_t i = 0; i < volcano->n_used_tasks; i++) {
+    volcano->tasks[i].state = volcano->session->task_state[i];
+    volcano->tasks[i].node = volcano->session->task_node[i];
+  }
+  for (uint32_t i = 0; i < volcano->n_slots && volcano->session; i++)
+    volcano->jobs[i].phase = volcano->session->job_phase[i];
+  if (!grow(volcano, n_jobs, n_tasks)) return false;
+  volcano->session = hr__volcano_open(volcano->arena, &volcano->snapshot, &volcano->rules);
+  if (!volcano->session) return false;
+  volcano->session->owner = &volcano->owner;
+  volcano->is_full = false;
+  return true;
+}
+
+/* ---- Slots ---- */
+
+/* Takes a block of tasks; HR_NONE: no room. */
+static uint32_t take_block(struct hr__volcano_policy *volcano, uint32_t n) {
+  uint32_t first = n <= volcano->snapshot.n_tasks ? volcano->free_block[n] : HR_NONE;
+  if (first != HR_NONE) {
+    volcano->free_block[n] = volcano->block_next[first];
+    return first;
+  }
+  if (n > volcano->snapshot.n_tasks - volcano->n_used_tasks) return HR_NONE;
+  first = volcano->n_used_tasks;
+  volcano->n_used_tasks += n;
+  return first;
+}
+
+static uint32_t take_slot(struct hr__volcano_policy *volcano) {
+  uint32_t slot = volcano->free_slot;
+  if (slot != HR_NONE) {
+    volcano->free_slot = volcano->slots[slot].next_free;
+    return slot;
+  }
+  return volcano->n_slots < volcano->snapshot.n_jobs ? volcano->n_slots++ : HR_NONE;
+}
+
+void hr__volcano_free_slot(struct hr__volcano_policy *volcano, uint32_t slot) {
+  struct hr__volcano_job *info = &volcano->jobs[slot];
+  uint32_t first = info->first_task, n = info->n_tasks;
+  hr__volcano_part(volcano->session, slot);
+  for (uint32_t i = first; i < first + n; i++) clear_task(volcano, i);
+  volcano->block_next[first] = volcano->free_block[n];
+  volcano->free_block[n] = first;
+  volcano->slot_of[volcano->slots[slot].job.id] = 0;
+  volcano->slots[slot].job.id = HR_NONE;
+  volcano->slots[slot].next_free = volcano->free_slot;
+  volcano->free_slot = slot;
+  clear_job(volcano, slot);
+}
+
+/* The nodes that jobs of a kind accept, in one pool or in all (HR_NONE). NULL: all nodes, or out of memory. */
+static const uint64_t *nodes_of(struct hr__volcano_policy *volcano, struct hr__volcano_kind *kind, uint32_t pool) {
+  const struct hr__job_kind *of = &volcano->pods.kinds[kind->kind];
+  uint32_t at = pool == HR_NONE ? volcano->pods.n_pools : pool, n_nodes = volcano->pods.n_nodes;
+  if (volcano->pods.n_pools == 1) return NULL;
+  if (kind->nodes[at]) return kind->nodes[at];
+  uint64_t *set = hr_arena_alloc(volcano->arena, (n_nodes / 64 + 1) * sizeof *set);
+  if (!set) {
+    volcano->status = HR_NO_MEMORY;
+    return NULL;
+  }
+  for (uint32_t i = 0; i < n_nodes; i++) {
+    uint32_t of_node = volcano->pods.nodes[i].pool;
+    if ((pool == HR_NONE || pool == of_node) && of->shapes[of_node].n_pods) set[i / 64] |= UINT64_C(1) << i % 64;
+  }
+  kind->nodes[at] = set;
+  return set;
+}
+
+/* Makes a slot for a waiting job. Returns HR_NONE if there is no room. */
+static uint32_t make_slot(struct hr__volcano_policy *volcano, struct hr__volcano_kind *kind, hr_job job) {
+  const struct hr__job_kind *of = &volcano->pods.kinds[kind->kind];
+  uint32_t pool = kind->pool;
+  for (uint32_t i = 0; pool == HR_NONE && i < volcano->pods.n_pools; i++)
+    if (of->shapes[i].n_pods) pool = i;
+  uint32_t n = of->shapes[pool].n_pods, first = take_block(volcano, n);
+  uint32_t slot = first == HR_NONE ? HR_NONE : take_slot(volcano);
+  if (slot == HR_NONE) {
+    volcano->is_full = true;
+    return HR_NONE;
+  }
+  const uint64_t *nodes = nodes_of(volcano, kind, kind->pool);
+  struct hr__volcano_slot *own = &volcano->slots[slot];
+  *own = (struct hr__volcano_slot){.job = job, .kind = kind->kind};
+  snprintf(own->uid, sizeof own->uid, "%010u", job.id);
+  int64_t created_us = volcano->pods.jobs->submit_us[job.id];
+  bool preemptable = !volcano->config->not_preemptable && !of->is_fixed;
+  volcano->jobs[slot] = (struct hr__volcano_job){.uid = own->uid,
+                                                 .created_us = created_us,
+                                                 .queue = kind->queue,
+                                                 .priority = of->priority,
+                                                 .min_available = (int32_t)n,
+                                                 .role_min = no_minimum,
+                                                 .role_has_name = has_name,
+                                                 .n_roles = 1,
+                                                 .has_min_resources = true,
+                                                 .preemptable = preemptable,
+                                                 .min_resources = kind->minimum,
+                                                 .phase = HR__VOLCANO_PHASE_INQUEUE,
+                                                 .first_task = first,
+                                                 .n_tasks = n};
+  if (kind->equivalence == 0) kind->equivalence = first + 1;
+  bool is_even = of->shapes[pool].gpu_milli == of->shapes[pool].last_milli;
+  for (uint32_t i = 0; i < n; i++)
+    volcano->tasks[first + i] =
+        (struct hr__volcano_task){.uid = own->uid,
+                                  .created_us = created_us,
+                                  .request = i + 1 == n ? &kind->last[pool] : &kind->requests[pool],
+                                  .job = slot,
+                                  .node = HR__VOLCANO_NONE,
+                                  .priority = of->priority,
+                                  .pod_priority = of->priority,
+                                  .index = i,
+                                  .nodes = nodes,
+                                  .preemptable = preemptable,
+                                  .equivalence = is_even ? kind->equivalence : 0};
+  hr__volcano_join(volcano->session, slot);
+  volcano->slot_of[job.id] = slot + 1;
+  volcano->fresh[volcano->n_fresh++] = slot;
+  return slot;
+}
+
+/* ---- Filling ---- */
+
+/* Chooses the pool for the jobs of a kind: the first in which the job fits, else the first that it accepts. */
+static uint32_t choose_pool(struct hr__volcano_policy *volcano, const struct hr__volcano_kind *kind, hr_job job) {
+  if (kind->is_uniform) return HR_NONE;
+  uint32_t pool = hr__pods_pool_that_fits(&volcano->pods, job, kind->kind);
+  if (pool != HR_NONE) return pool;
+  for (pool = 0; volcano->pods.kinds[kind->kind].shapes[pool].n_pods == 0;) pool++;
+  return pool;
+}
+
+/* Whether a pod of the kind fits on some node by its GPUs. `most_milli`: by pool, what the node with most has free. */
+static bool may_fit(const struct hr__volcano_policy *volcano, const struct hr__volcano_kind *kind,
+                    const int64_t *most_milli) {
+  const struct hr__job_kind *of = &volcano->pods.kinds[kind->kind];
+  for (uint32_t i = 0; i < volcano->pods.n_pools; i++)
+    if (of->shapes[i].n_pods && most_milli[i] >= (int64_t)of->shapes[i].gpu_milli) return true;
+  return false;
+}
+
+void hr__volcano_fill(struct hr__volcano_policy *volcano) {
+  int64_t *most_milli = volcano->pods.scratch;
+  for (uint32_t i = 0; i < volcano->pods.n_pools; i++) most_milli[i] = -1;
+  for (uint32_t i = 0; i < volcano->pods.n_nodes; i++) {
+    const struct hr__pod_node *node = &volcano->pods.nodes[i];
+    if (node->is_usable && node->gpu_milli > most_milli[node->pool]) most_milli[node->pool] = node->gpu_milli;
+  }
+  for (uint32_t i = 0; i < volcano->n_listed && volcano->status == HR_OK; i++) {
+    struct hr__volcano_kind *kind = &volcano->kinds[volcano->listed[i]];
+    if (!hr_job_tree_first(&kind->waiting[HR__VOLCANO_WAITS_INQUEUE], &kind->head)) continue;
+    if (!volcano->evicts && !may_fit(volcano, kind, most_milli)) continue;
+    kind->pool = choose_pool(volcano, kind, kind->head.job);
+    kind->equivalence = 0;
+    make_slot(volcano, kind, kind->head.job);
+  }
+}
+
+/* ---- What the session asks and tells ---- */
+
+static uint32_t number_of(const struct hr__volcano_policy *volcano, uint32_t task) {
+  return task - volcano->jobs[volcano->tasks[task].job].first_task;
+}
+
+static bool accepts(void *self, uint32_t task, uint32_t node) {
+  const struct hr__volcano_policy *volcano = self;
+  if (!volcano->pods.nodes[node].is_usable) return false;
+  if (!volcano->pods.inventory || volcano->session->nodes[node].n_changing) return true;
+  return hr__pods_fit(&volcano->pods, volcano->slots[volcano->tasks[task].job].kind, number_of(volcano, task), node);
+}
+
+static void placed(void *self, uint32_t task, uint32_t node) {
+  struct hr__volcano_policy *volcano = self;
+  const struct hr__volcano_slot *slot = &volcano->slots[volcano->tasks[task].job];
+  if (hr__pods_place(&volcano->pods, slot->job, slot->kind, number_of(volcano, task), node) == HR_NONE)
+    volcano->status = HR_NO_MEMORY;
+}
+
+/* Removes the pod that was placed last. */
+static void withdrawn(void *self, uint32_t task) {
+  struct hr__volcano_policy *volcano = self;
+  hr_job job = volcano->slots[volcano->tasks[task].job].job;
+  uint32_t last = HR_NONE;
+  if (volcano->status != HR_OK) return;
+  for (uint32_t at = hr__pods_first(&volcano->pods, job); volcano->pods.pods[at].next_of_job != HR_NONE;
+       at = volcano->pods.pods[at].next_of_job)
+    last = at;
+  hr__pods_cut(&volcano->pods, job, last, true);
+}
+
+/* If one pod of a job is evicted, the job stops: all its pods leave the ledger. */
+static void evicted(void *self, uint32_t task) {
+  struct hr__volcano_policy *volcano = self;
+  struct hr__volcano_slot *slot = &volcano->slots[volcano->tasks[task].job];
+  if (slot->n_evicted++ == 0) hr__pods_set_aside(&volcano->pods, slot->job);
+}
+
+static void restored(void *self, uint32_t task) {
+  struct hr__volcano_policy *volcano = self;
+  struct hr__volcano_slot *slot = &volcano->slots[volcano->tasks[task].job];
+  if (--slot->n_evicted == 0) hr__pods_put_back(&volcano->pods, slot->job);
+}
+
+static uint32_t successor(void *self, uint32_t slot) {
+  struct hr__volcano_policy *volcano = self;
+  struct hr__volcano_kind *kind = &volcano->kinds[volcano->slots[slot].kind];
+  if (volcano->status != HR_OK || !hr_job_tree_next(&kind->waiting[HR__VOLCANO_WAITS_INQUEUE], kind->head.key,
+                                                    kind->head.job, INT64_MAX, &kind->head))
+    return HR__VOLCANO_NONE;
+  uint32_t pool = choose_pool(volcano, kind, kind->head.job);
+  if (pool != kind->pool) kind->equivalence = 0;
+  kind->pool = pool;
+  return make_slot(volcano, kind, kind->head.job);
+}
+
+const struct hr__volcano_owner hr__volcano_owner_of_policy = {.accepts = accepts,
+                                                              .placed = placed,
+                                                              .withdrawn = withdrawn,
+                                                              .evicted = evicted,
+                                                              .restored = restored,
+                                                              .successor = successor};
