@@ -130,7 +130,7 @@ static void put_piece(FILE *out, struct title_piece piece) {
 enum title_form {
   TITLE_WHOLE,  /* the name, unless all policies have the same one, and the parameters that are not common */
   TITLE_PARAMS, /* without the name, if there are such parameters */
-  TITLE_VALUES, /* of parameters whose values are words, only the values */
+  TITLE_VALUES, /* of parameters with words as values, only the values */
   N_TITLE_FORMS
 };
 

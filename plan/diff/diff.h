@@ -49,7 +49,7 @@ struct hr__diff_decisions {
   char *wait; /* what the job waits for on the other side: a sentence; NULL: unknown, or it does not wait longer */
 };
 
-/* The first start of the list; NULL: there is none. */
+/* The first start of the list; NULL: not found. */
 static inline const struct hr__diff_event *hr__diff_first_start(const struct hr__diff_decisions *decisions) {
   for (uint64_t i = 0; i < decisions->count && i < HR__DIFF_SHOWN_DECISIONS; i++)
     if (decisions->shown[i].kind == HR_EVENT_START) return &decisions->shown[i];

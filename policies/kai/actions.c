@@ -7,7 +7,7 @@
  * from other queues. - preempt: takes resources from jobs of lower priority in the same queue. - stalegangeviction:
  * evicts jobs that have run below their minimum for too long.
  *
- * Invariant: between two jobs there is no statement that is not committed.
+ * Invariant: between two jobs all statements are committed.
  *
  * Source: KAI-Scheduler, actions.
  */

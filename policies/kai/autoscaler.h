@@ -12,7 +12,7 @@ struct hr__kai_autoscaler {
   int64_t *idle_us; /* [n_nodes] the time since which a node has no pods; HR_NEVER_US: it has some, or is not up */
   /* Scratch memory of a pass. */
   uint32_t *pools; /* [n_virtual] the pools of nodes that will come up */
-  int64_t *left;   /* [n_virtual * n_dims] what is left on them */
+  int64_t *left;   /* [n_virtual * n_dims] the rest on them */
   uint32_t n_virtual;
   bool *idle_used;              /* [n_pools] a gang uses what is idle */
   struct hr__kai_amounts *held; /* [n_queues] requests of jobs for which there will be capacity */

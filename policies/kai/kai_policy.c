@@ -3,7 +3,7 @@
  * The `kai` policy: NVIDIA KAI-Scheduler with the queues and settings of the section `kai`.
  *
  * A job is a pod group of KAI: a gang of pods that start together. After a change, a cycle runs at the next multiple of
- * the schedule period. It runs the actions of a session: allocate, consolidation, reclaim, preempt. Jobs whose pods
+ * the schedule period. It runs the actions of a session: allocate, consolidation, reclaim, preempt. Jobs with pods that
  * were bound start. Jobs with evicted pods get notice to leave; jobs that wait for what these release are placed by a
  * later cycle, as in KAI. A job runs as a whole, so it is evicted as a whole. Invariant: between two calls the session
  * agrees with the engine about which jobs wait, run or have notice.
@@ -38,7 +38,7 @@ static const struct hr_param params[] = {
     {.key = "plain",
      .type = HR_PARAM_BOOLEAN,
      .fallback = "false",
-     .help = "build each session anew and try every job, as KAI does: slow, with the same result",
+     .help = "build each session anew and try every job: slow, for tests",
      .advanced = true},
     {0}};
 
@@ -154,7 +154,7 @@ static enum hr_status submit(struct kai *kai, const struct hr_view *view, hr_job
   return done ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Lets jobs wait for other places whose requirement on locality has ended. */
+/* Lets jobs wait for other places after the end of their requirement on locality. */
 static enum hr_status end_requirements(struct kai *kai, int64_t now_us) {
   if (now_us < kai->expire_us) return HR_OK;
   uint32_t kept = 0;
@@ -415,7 +415,7 @@ static struct hr__kai_amounts request_of_job(const struct hr__kai_world *world, 
   return sum;
 }
 
-/* How many pods with this request fit on what is idle on a node. */
+/* How many pods with this request fit on the idle capacity on a node. */
 static int64_t pods_on(const struct hr__kai_world *world, const int64_t *request, const int64_t *idle) {
   int64_t n = INT64_MAX;
   for (uint32_t d = 0; d < world->cluster.n_dims; d++)
@@ -423,7 +423,8 @@ static int64_t pods_on(const struct hr__kai_world *world, const int64_t *request
   return n > 0 ? n : 0;
 }
 
-/* Whether the pods of the job fit on what is idle, each on any node. The last pod may be smaller than the others. */
+/* Whether the pods of the job fit on the idle capacity, each on any node. The last pod may be smaller than the others.
+ */
 static bool fits_somewhere(const struct hr__kai_world *world, uint32_t slot) {
   const struct hr__kai_job *job = &world->jobs[slot];
   const struct hr__kai_kind *kind = &world->kinds[world->kind_of[slot]];

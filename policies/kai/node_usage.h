@@ -43,9 +43,9 @@ static inline int64_t hr__kai_mib_on(const struct hr__kai_session *session, uint
   return (int64_t)(described->portion * (double)session->cluster->nodes[node].gpu_mib);
 }
 
-/* Whether the pod fits on what is idle; with `releasing`, also on what is being released. */
+/* Whether the pod fits on the idle capacity; with `releasing`, also on capacity that is being released. */
 bool hr__kai_fits(const struct hr__kai_session *session, uint32_t pod, uint32_t node, bool releasing);
-/* Whether the pod fits on what is idle. A pod that requests next to nothing always does. */
+/* Whether the pod fits on the idle capacity. A pod that requests next to nothing always does. */
 bool hr__kai_fits_now(const struct hr__kai_session *session, uint32_t pod, uint32_t node);
 
 /* Whether `mib` fit on a shared GPU that is not released as a whole. */

@@ -20,7 +20,7 @@ struct hr__kai_domain {
   uint32_t n_nodes;
   int64_t *free;  /* [n_dims] idle and releasing resources; shared GPUs count only if they are whole */
   int64_t n_fits; /* pods that fit; -1: not computed */
-  double ratio;   /* of the request to what is free */
+  double ratio;   /* of the request to the free amount */
 };
 
 struct hr__kai_tree {
@@ -153,7 +153,7 @@ bool hr__kai_order_create(struct hr__kai_job_order *order, struct hr__kai_sessio
 void hr__kai_order_clear(struct hr__kai_job_order *order, bool victims, const uint8_t *taken);
 /* Adds the pending jobs of the lists of the queues (`leaves` of the cluster) to an empty order of pending jobs. */
 void hr__kai_order_add_lists(struct hr__kai_job_order *order, bool only_preemptible);
-/* Adds a job. Jobs whose queue or its parent does not exist, or that are not in a leaf queue, are left out. */
+/* Adds a job. Jobs without an existing leaf queue, or with an unknown parent of it, are left out. */
 void hr__kai_order_push(struct hr__kai_job_order *order, uint32_t job);
 
 static inline bool hr__kai_order_is_empty(const struct hr__kai_job_order *order) {
@@ -220,7 +220,7 @@ static inline void hr__kai_undo(struct hr__kai_session *session, struct hr__kai_
   }
 }
 
-/* Carries out what was done since the last commit. */
+/* Carries out the operations since the last commit. */
 void hr__kai_commit(struct hr__kai_session *session);
 
 /* Evicts a pod. It stays on its node until it is released. */
@@ -237,7 +237,7 @@ void hr__kai_evict_now(struct hr__kai_session *session, uint32_t pod);
 
 /* ---- The solver (solver.c) ----------------------------------------------------------------------------- */
 
-/* Searches for victims whose eviction makes room for a pending job: for consolidation, reclaim and preemption. */
+/* Searches for victims that make room for a pending job: for consolidation, reclaim and preemption. */
 
 enum hr__kai_purpose { HR__KAI_CONSOLIDATION, HR__KAI_RECLAIM, HR__KAI_PREEMPTION };
 

@@ -17,7 +17,7 @@ static void add(struct hr__kai_session *session, int64_t *cell, int64_t amount) 
   hr__kai_set(session, cell, *cell + amount);
 }
 
-/* What is cached of a job is no longer valid, also after the change is undone. */
+/* The cached values of a job are invalid, also after the change is undone. */
 static void forget_cache(struct hr__kai_session *session, struct hr__kai_job_state *job) {
   job->is_cached = 1;
   hr__kai_set(session, &job->is_cached, 0);

@@ -248,7 +248,7 @@ static int64_t request_in(const struct hr__kai_cluster *cluster, const struct hr
   return dim == HR__KAI_DIM_CPU || dim >= HR__KAI_DIM_MIG ? thousands_up(sum) : sum;
 }
 
-/* The largest ratio of a requested resource to what is free in the domain. */
+/* The largest ratio of a requested resource to the free amount in the domain. */
 static double ratio_of(const struct hr__kai_cluster *cluster, const struct hr__kai_subject *subject,
                        const struct hr__kai_domain *domain) {
   double largest = 0;

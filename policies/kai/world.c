@@ -627,7 +627,7 @@ static bool make_room(struct hr__kai_world *world, uint32_t n_pods, uint32_t n_d
   return renew_session(world, world->session);
 }
 
-/* Takes a free slot whose pods request as many parts of GPUs; HR_NONE: there is none. */
+/* Takes a free slot for pods with as many parts of GPUs; HR_NONE: not found. */
 static uint32_t take_spare(struct hr__kai_world *world, const struct hr__kai_kind *kind) {
   if (kind->n_pods > world->max_job_pods) return HR_NONE;
   for (uint32_t *link = &world->spare_by_pods[kind->n_pods]; *link != HR_NONE; link = &world->next_spare[*link]) {

@@ -237,7 +237,7 @@ static uint32_t new_pod(struct hr__pods *pods) {
   return pods->n_pods++;
 }
 
-/* Adds the request of a pod to what is free on its node (sign 1), or subtracts it (sign -1). */
+/* Adds the request of a pod to the free amount on its node (sign 1), or subtracts it (sign -1). */
 static void count(struct hr__pods *pods, const struct hr__pod *pod, int sign) {
   struct hr__pod_node *node = &pods->nodes[pod->slice.node.id];
   node->gpu_milli += sign * (int64_t)pod->slice.gpu_milli;

@@ -135,7 +135,7 @@ struct hr__kueue_demand {
   const struct hr__kueue_workload *workload;
   const struct hr__kueue_usage *usage; /* amounts that must fit */
   uint32_t n_usage;
-  const struct hr__kueue_assignment *assignment; /* whose placements must fit, too; NULL: only quota matters */
+  const struct hr__kueue_assignment *assignment; /* its placements must fit, too; NULL: only quota matters */
   const uint32_t *pairs;                         /* pairs that need preemption */
   uint32_t n_pairs;
 };
@@ -378,7 +378,7 @@ bool hr__kueue_cycle_begin(struct hr__kueue_cycle *self, struct hr_arena *arena,
 /* Runs a cycle with these heads. Returns false if memory is exhausted. */
 bool hr__kueue_cycle_run(struct hr__kueue_cycle *self, const uint32_t *heads, uint32_t n_heads);
 
-/* What is reserved for a workload that needs preemption but finds no targets. Writes up to n_usage entries
+/* The quota reserved for a workload that needs preemption but finds no targets. Writes up to n_usage entries
    to `out` and returns their number. */
 uint32_t hr__kueue_reserve(const struct hr__kueue_world *world, uint32_t queue,
                            const struct hr__kueue_assignment *assignment, struct hr__kueue_usage *out);
@@ -426,7 +426,7 @@ struct hr__kueue_pending_heap {
 struct hr__kueue_bucket {
   uint32_t queue, shape;
   struct hr__kueue_pending_heap half[2];
-  uint8_t active;          /* the half whose workloads can be a head; those of the other one are parked */
+  uint8_t active;          /* the half with workloads that can be a head; those of the other one are parked */
   bool is_listed;          /* is in the list of buckets with parked workloads */
   uint32_t at;             /* position in the heap of its queue; HR_NONE: no workload can be a head */
   uint32_t next, previous; /* in the list */

@@ -184,7 +184,7 @@ static inline bool hr__kueue_flavor_has_pool(const struct hr__kueue_engine *self
 /* Queues a submitted job. Sets `*reason` if the job can never be admitted; it then gets no slot. Returns false if
    memory is exhausted. */
 bool hr__kueue_job_add(struct hr__kueue_engine *self, uint32_t job, enum hr_reason *reason);
-/* Frees the slot of a job whose workload is not listed. */
+/* Frees the slot of a job without a listed workload. */
 void hr__kueue_job_remove(struct hr__kueue_engine *self, uint32_t slot);
 /* Sets the time at which something happens to a job; HR_NEVER_US: nothing. Returns false if memory is exhausted. */
 bool hr__kueue_timer_set(struct hr__kueue_engine *self, uint32_t slot, int64_t at_us);

@@ -156,7 +156,7 @@ static bool start(struct hr__kueue_engine *self, uint32_t slot) {
   return true;
 }
 
-/* The group whose first job is served next; HR_NONE: none is left. */
+/* The group with the job that is served next; HR_NONE: none is left. */
 static uint32_t next_group(const struct hr__kueue_engine *self) {
   uint32_t best = HR_NONE;
   for (uint32_t i = 0; i < self->n_active; i++) {

@@ -263,7 +263,7 @@ void hr__kueue_remove_usage(struct hr__kueue_tree *tree, uint32_t node, uint32_t
   }
 }
 
-/* ---- What is available ---- */
+/* ---- Available quota ---- */
 
 /* What the node can still use; negative if quota was withdrawn. */
 static int64_t available_raw(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair) {

@@ -492,7 +492,7 @@ static inline bool hr__kueue_has_gate(const struct hr__kueue_world *world, enum 
 /* Quantities as Kubernetes writes them, how often a request fits, and the usage of local queues. */
 
 /* Reads a quantity ("500m", "1.5Gi", "1e3") in thousandths (for cpu) or in whole units. Fractions are rounded away from
-   0; values out of range become INT64_MAX or INT64_MIN. Returns false if the text is no quantity. */
+   0; values out of range become INT64_MAX or INT64_MIN. Returns false if the text is not a quantity. */
 bool hr__kueue_quantity(const char *text, bool thousandths, int64_t *value);
 
 /* How often requests fit into a capacity, at most INT32_MAX; 0 if nothing is requested. A resource that the capacity
@@ -537,7 +537,7 @@ const struct hr__kueue_taint *hr__kueue_untolerated(const struct hr__kueue_taint
 
 /* ---- Quotas (kueue.c) ---------------------------------------------------------------------------------- */
 
-/* The tree of quotas: what is available to a ClusterQueue, and how usage spreads to its cohorts. */
+/* The tree of quotas: the quota available to a ClusterQueue, and how usage spreads to its cohorts. */
 
 /* Sums and differences of amounts. Unlimited plus or minus anything limited is unlimited; anything limited minus
    unlimited is INT64_MIN; sums that overflow stay just below unlimited. */
@@ -597,7 +597,7 @@ static inline uint32_t hr__kueue_root(const struct hr__kueue_tree *tree, uint32_
 
 struct hr__kueue_share {
   double weight;
-  double ratio;      /* borrowed part of what is lendable, in thousandths; of the dominant resource */
+  double ratio;      /* borrowed part of the lendable amount, in thousandths; of the dominant resource */
   uint32_t resource; /* dominant resource; HR_NONE: none */
   bool borrowing;    /* some usage exceeds the node's quota */
 };
@@ -645,10 +645,10 @@ struct hr__kueue_history {
    `priority_sorting`: the gate PrioritySortingWithinCohort is on. */
 int64_t hr__kueue_queue_time(const struct hr__kueue_history *history, bool by_creation, bool priority_sorting);
 
-/* Reads the boost of an annotation. Returns false if the text is no whole number of 32 bits. */
+/* Reads the boost of an annotation. Returns false if the text is not a whole number of 32 bits. */
 bool hr__kueue_boost_of(const char *annotation, int64_t *boost);
 
-/* The priority with the boost of an annotation; a text that is no whole number, or NULL, boosts by 0. */
+/* The priority with the boost of an annotation; a text that is not a whole number, or NULL, boosts by 0. */
 static inline int64_t hr__kueue_boosted_priority(int64_t priority, const char *annotation) {
   int64_t boost;
   return annotation && hr__kueue_boost_of(annotation, &boost) ? priority + boost : priority;

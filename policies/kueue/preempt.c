@@ -73,7 +73,7 @@ static void collect_below(struct hr__kueue_preemptor *self, uint32_t node, uint3
   }
 }
 
-/* Whether the remaining requests fit into the quota of a node. Reduces them by what is free in its local quota. */
+/* Whether the remaining requests fit into the quota of a node. Reduces them by the free amount in its local quota. */
 static bool fits_quota(struct hr__kueue_preemptor *self, uint32_t node) {
   const struct hr__kueue_tree *tree = &self->world->tree;
   bool fits = true;

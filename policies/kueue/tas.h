@@ -191,7 +191,7 @@ bool hr__tas_has_levels(const struct hr__tas_request *request, uint32_t n_levels
 
 /* The nodes of a flavor as a topology, and requests in terms of its levels and leaves. */
 
-/* The label whose value is the name of the host. */
+/* The label with the name of the host. */
 #define HR__TAS_HOST_LABEL "kubernetes.io/hostname"
 
 struct hr__tas_node {
@@ -272,7 +272,7 @@ static inline uint32_t hr__tas_pods_resource(const struct hr__kueue_world *world
    distributes the pods downwards (tas_search.c). In the second half the counts of selected domains are what they
    get. */
 
-/* The counts of a domain: what fits, and later what is placed. */
+/* The counts of a domain: pods that fit, and later pods that are placed. */
 struct hr__tas_state {
   int64_t pods, slices;
   int64_t pods_with_leader, slices_with_leader; /* beside a leader in the domain, if it can have one */

@@ -260,7 +260,7 @@ static void add_child(struct sums *sums, const struct hr__tas_state *child, int6
   sums->state.affinity += child->affinity;
 }
 
-/* Sets the counts of a domain whose children are counted. */
+/* Sets the counts of a domain from those of its children. */
 static void sum_domain(struct hr__tas_search *search, uint32_t number, const int64_t *inner) {
   const struct hr__tas_domain *domain = &search->tree->domains[number];
   const struct hr__tas_goal *goal = &search->goal;

@@ -45,7 +45,7 @@ struct hr__slurm_kind {
   uint32_t first_rest;
 };
 
-/* What is known about a job that waits or runs. */
+/* The facts about a job that waits or runs. */
 struct hr__slurm_job {
   int64_t submit_us;  /* when it was submitted, or may run again after it was requeued */
   int64_t start_us;   /* while it runs */
@@ -163,7 +163,7 @@ struct hr__slurm_run {
   uint32_t *alive, n_alive; /* kinds of which a job may start in this pass; room for all kinds */
   struct hr__slurm_timeline line;
   struct hr__slurm_backfill_limits limits;
-  struct hr__slurm_shape found; /* the shape of the job whose start was found last */
+  struct hr__slurm_shape found; /* the shape of the last job with a known start */
 
   struct hr_slice *slices; /* [n_nodes] scratch */
   uint32_t **spare;        /* [n_nodes + 1] per number of nodes: a list of memory for the nodes of running jobs */
@@ -187,7 +187,7 @@ struct hr__slurm_run {
 /* Resolves the names of the configuration. */
 enum hr_status hr__slurm_set_up(struct hr__slurm_run *run, struct hr_error *error);
 
-/* Sets what is known about a job that is submitted. Returns false if Slurm does not accept it. */
+/* Sets the facts about a job that is submitted. Returns false if Slurm does not accept it. */
 bool hr__slurm_describe(struct hr__slurm_run *run, uint32_t job);
 
 /* ---- Priorities (multifactor.c) --------------------------------------------------------------------- */

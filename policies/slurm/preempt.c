@@ -5,7 +5,7 @@
  * The candidates are sorted: the lowest priority first, then fewer nodes; or the youngest first. They are removed one
  * by one until the job fits. Then the last one removed is moved to the front, followed by the others in the order of
  * how many of the chosen nodes they use, and the search is repeated, at most twice. Those removed that use chosen nodes
- * are preempted. Suspended jobs keep their GPUs, so jobs with PreemptMode=suspend are no candidates.
+ * are preempted. Suspended jobs keep their GPUs, so jobs with PreemptMode=suspend are not candidates.
  *
  * Source: src/plugins/select/cons_tres/job_test.c (_run_now), src/plugins/preempt of SchedMD/slurm.
  */

@@ -58,7 +58,7 @@ uint64_t hr__slurm_denied(const struct hr__slurm_run *run, uint32_t job) {
   return denied;
 }
 
-/* Returns the begin of the first time of a reservation that ends after a time; HR_NEVER_US: there is none. */
+/* Returns the begin of the first time of a reservation that ends after a time; HR_NEVER_US: not found. */
 static int64_t next_begin(const struct hr_slurm_reservation *reservation, int64_t after_us) {
   int64_t begin_us = reservation->start_us;
   if (begin_us + reservation->duration_us > after_us) return begin_us;

@@ -132,7 +132,7 @@ static bool is_member(const struct hr__slurm_assoc *assoc) {
   return assoc->is_user || !assoc->uses_parent;
 }
 
-/* Adds the shares of the siblings below each ancestor to `sums` [n_assocs + 1], whose last entry is the root. */
+/* Adds the shares of the siblings below each ancestor to `sums` [n_assocs + 1], the last entry is the root. */
 static void add_sibling_shares(const struct hr__slurm_assoc *assocs, uint32_t n_assocs, const uint32_t *ancestors,
                                double *sums) {
   for (uint32_t i = 0; i <= n_assocs; i++) sums[i] = 0;

@@ -19,7 +19,7 @@ static uint32_t count_of(const uint64_t *a, const uint64_t *b, uint32_t n_words)
   return count;
 }
 
-/* The GPUs that are free if `used` are in use. A recorded state, whose times are whole seconds, may use too many. */
+/* The GPUs that are free if `used` are in use. A recorded state has times in whole seconds, so it may use too many. */
 static uint32_t free_of(const struct hr__slurm_nodes *nodes, uint32_t node, uint32_t used) {
   return used < nodes->gpus[node] ? nodes->gpus[node] - used : 0;
 }

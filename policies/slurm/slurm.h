@@ -18,7 +18,7 @@
 
 #define HR__SLURM_NO_BOUND INT64_MIN
 
-/* A parameter whose value is a whole number. */
+/* A parameter with a whole number as value. */
 struct hr__slurm_parameter {
   const char *name, *unit;
   int64_t fallback, min, max;       /* HR__SLURM_NO_BOUND: none is documented */
@@ -143,7 +143,7 @@ struct hr__slurm_assoc {
   double usage; /* decayed usage: given for users; for accounts the sum over their users is added */
 };
 
-/* What is computed for an association. Members that an algorithm does not use are 0. */
+/* Results for an association. Members that an algorithm does not use are 0. */
 struct hr__slurm_share {
   double norm_shares;     /* classic: share of the whole cluster. Fair Tree: share among the siblings */
   double norm_usage;      /* share of all usage */
@@ -209,7 +209,7 @@ bool hr__slurm_gres_fit(const struct hr__slurm_gpu *gpus, uint32_t n_gpus, uint3
                         bool several);
 
 /* How many of `count` shared resources GPU number `gpu` of `n_gpus` gets if gres.conf does not assign them: they are
-   spread evenly, the first GPUs get what is left. */
+   spread evenly, the first GPUs get the rest. */
 static inline uint32_t hr__slurm_shared_count(uint32_t count, uint32_t n_gpus, uint32_t gpu) {
   return count / n_gpus + (gpu < count % n_gpus);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The `slurm` policy: one partition of Slurm with sched/builtin or sched/backfill, select/cons_tres and priority/basic
- * or the priorities of the trace.
+ * The `slurm` policy: sched/builtin or sched/backfill with select/cons_tres; partitions, priorities, QOS, limits,
+ * preemption and reservations come from the section `slurm`.
  *
  * The main scheduler runs at each event: it starts jobs in the order of the queue until one does not fit, and examines
  * at most default_queue_depth jobs. The backfill scheduler runs every bf_interval seconds (backfill.h). A backfill pass
- * whose input has not changed since the last one is skipped, since it would decide the same.
+ * with the same input as the last one is skipped, since it would decide the same.
  *
  * Invariant: `waiting` has exactly the waiting jobs, and `nodes` the running ones. engine.h describes the other
  * modules.
@@ -262,7 +262,7 @@ static void explain(void *self, const struct hr_view *view, hr_job job, struct h
 
 HR_POLICY(slurm) = {HR_POLICY_HEAD,
                     .name = "slurm",
-                    .summary = "one partition of Slurm: main scheduler, backfill scheduler and select/cons_tres",
+                    .summary = "Slurm: main and backfill scheduler, partitions, priorities, QOS and preemption",
                     .params = params,
                     .create = create,
                     .observe = observe,

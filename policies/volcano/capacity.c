@@ -261,7 +261,7 @@ void hr__volcano_capacity_notify(struct hr__volcano_session *session, uint32_t t
 
 /* ---- Reclaim ---- */
 
-/* What is left to a queue after the victims chosen so far. */
+/* The rest of a queue after the victims chosen so far. */
 static struct hr__volcano_vector *left_to(struct hr__volcano_session *session, uint32_t queue) {
   if (session->scratch_stamp[queue] != session->stamp) {
     session->scratch_stamp[queue] = session->stamp;

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* Who may be a victim. */
+/* Possible victims. */
 enum scope { OTHER_JOBS_OF_QUEUE, SAME_JOB, OTHER_QUEUES };
 
 /* ---- Candidates ---- */

@@ -181,7 +181,7 @@ void hr__volcano_refresh(struct hr__volcano_session *session);
 void hr__volcano_evict(struct hr__volcano_session *session, uint32_t task);
 void hr__volcano_place(struct hr__volcano_session *session, uint32_t task, uint32_t node);
 void hr__volcano_pipeline(struct hr__volcano_session *session, uint32_t task, uint32_t node);
-/* Undoes an eviction or pipelining that is no longer in the log, or will be removed from it. */
+/* Undoes an eviction or pipelining that has left the log, or will leave it. */
 void hr__volcano_restore(struct hr__volcano_session *session, uint32_t task);
 /* Removes a pipelined or placed task from its node; it is pending again. */
 void hr__volcano_withdraw(struct hr__volcano_session *session, uint32_t task);

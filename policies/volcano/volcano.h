@@ -153,7 +153,7 @@ double hr__volcano_dominant_share(const struct hr__volcano_vector *used, const s
 
 /* No such item; for the parent of a queue: the queue has no parent. */
 #define HR__VOLCANO_NONE UINT32_MAX
-/* The parent of a queue whose parent does not exist. */
+/* The parent of a queue if its parent does not exist. */
 #define HR__VOLCANO_MISSING (UINT32_MAX - 1)
 
 /* ---- Snapshot ---- */

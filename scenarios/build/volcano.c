@@ -69,7 +69,7 @@ static enum hr_status check_parents(struct hr__builder *builder, const cJSON *en
     const char *parent = config->queues[at].parent;
     if (strcmp(parent, "root") == 0 && find_queue(config, parent) == HR_NONE) return HR_OK;
     at = find_queue(config, parent);
-    if (at == HR_NONE) return hr__build_fail_at(builder, entry, "parent", "there is no queue '%.100s'", parent);
+    if (at == HR_NONE) return hr__build_fail_at(builder, entry, "parent", "unknown queue '%.100s'", parent);
     if (at == queue || steps > config->n_queues)
       return hr__build_fail_at(builder, entry, "parent", "queue '%.100s' is its own ancestor",
                                config->queues[queue].name);
@@ -96,6 +96,6 @@ enum hr_status hr__check_volcano(struct hr__builder *builder, const cJSON *secti
     status = check_queue(builder, entry, config, i);
   if (status == HR_OK && config->n_queues && config->default_queue &&
       find_queue(config, config->default_queue) == HR_NONE)
-    return hr__build_fail_at(builder, section, "default_queue", "there is no queue '%.100s'", config->default_queue);
+    return hr__build_fail_at(builder, section, "default_queue", "unknown queue '%.100s'", config->default_queue);
   return status;
 }

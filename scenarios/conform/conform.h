@@ -57,7 +57,7 @@ enum hr__compare_flags {
 };
 
 /* Returns whether two values are equal at any depth. Numbers may differ by `tolerance`. A missing member equals null.
-   NULL stands for a missing value. */
+   NULL means a missing value. */
 bool hr__json_is_equal(const cJSON *expected, const cJSON *actual, unsigned flags, double tolerance);
 /* Compares two values in the same way, and adds a difference for each member or item that differs (at most 20 per
  * case). */

@@ -328,7 +328,7 @@ static bool read_preemption(struct kube_case *kube, struct hr__kube_preemption *
   return true;
 }
 
-/* Finds the candidate of a node. Returns false if it is none, or if memory is exhausted. */
+/* Finds the candidate of a node. Returns false if it is not a candidate, or if memory is exhausted. */
 static bool find_candidate(struct kube_case *kube, const struct hr__kube_preemption *preemption,
                            const struct hr__kube_pod_state *pod, uint32_t node, struct hr__kube_candidate *candidate) {
   uint32_t *on_node = hr__verdict_alloc(kube->verdict, kube->n_pods, sizeof *on_node), n_on_node = 0;

@@ -513,7 +513,7 @@ void hr__kueue_case_heads(const cJSON *whole, const char *kind, struct hr__verdi
       if (run.self.world.workloads[i].queue != HR_NONE) hr__kueue_pending_add(&run.pending, i);
     }
     for (uint32_t queue = 0; queue < run.self.world.tree.n_queues; queue++) {
-      /* In these cases the queues whose names begin with "active-" are active. */
+      /* In these cases the queues with names that begin with "active-" are active. */
       if (strncmp(run.self.queues.items[queue], "active-", 7) != 0) continue;
       uint32_t head = hr__kueue_pending_pop(&run.pending, queue);
       if (head != HR_NONE)

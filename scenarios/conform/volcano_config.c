@@ -320,7 +320,7 @@ static bool is_fresh(const cJSON *time) {
   return number && -strtol(number + 1, NULL, 10) <= METRICS_ARE_FRESH_MIN;
 }
 
-/* Returns the first value of an object, NULL if there is none. */
+/* Returns the first value of an object, NULL if not found. */
 static const cJSON *first_value(const cJSON *object) {
   return object ? object->child : NULL;
 }

@@ -219,7 +219,7 @@ static enum hr_status assume_pool(struct hr__kueue_import *import, const struct 
                                gpus);
 }
 
-/* Adds a pool without nodes for a flavor whose labels no node has. */
+/* Adds a pool without nodes for a flavor with labels that no node has. */
 static enum hr_status add_empty_pool(struct hr__kueue_import *import, const struct hr__object *flavor) {
   const struct hr__yaml *labels = hr__yaml_at(flavor->root, "spec.nodeLabels"), *label = hr__gpu_label(labels);
   enum hr_status status =
@@ -395,7 +395,7 @@ static enum hr_status put_configuration(struct hr__kueue_import *import, cJSON *
 
 /* ---- Nodes ------------------------------------------------------------------------------------------ */
 
-/* Finds the resource of GPUs: the first one of quotas whose name ends with "gpu". */
+/* Finds the resource of GPUs: the first one of quotas with a name that ends with "gpu". */
 static void find_gpu_resource(struct hr__kueue_import *import) {
   static const char gpu[] = "gpu";
   import->gpu_resource = "nvidia.com/gpu";

@@ -33,7 +33,7 @@ struct hr__kueue_import {
   const char *gpu_resource; /* that quotas name */
 };
 
-/* The next object of a kind after `last` (NULL: the first one); NULL: there is none. */
+/* The next object of a kind after `last` (NULL: the first one); NULL: not found. */
 static inline const struct hr__object *hr__kueue_next(const struct hr__kueue_import *import, enum hr__kueue_kind kind,
                                                       const struct hr__object *last) {
   return hr__objects_next(&import->objects, &hr__kueue_kinds[kind], last);

@@ -104,10 +104,10 @@ enum hr_status hr__objects_read_text(struct hr__objects *objects, const struct h
 enum hr_status hr__objects_report(struct hr__objects *objects);
 void hr__objects_finish(struct hr__objects *objects);
 
-/* The object with a kind and a name; NULL: there is none. `name_space` NULL: any. */
+/* The object with a kind and a name; NULL: not found. `name_space` NULL: any. */
 const struct hr__object *hr__objects_find(const struct hr__objects *objects, const struct hr__object_kind *kind,
                                           const char *name_space, const char *name);
-/* The next object of a kind after `last` (NULL: the first one); NULL: there is none. */
+/* The next object of a kind after `last` (NULL: the first one); NULL: not found. */
 const struct hr__object *hr__objects_next(const struct hr__objects *objects, const struct hr__object_kind *kind,
                                           const struct hr__object *last);
 

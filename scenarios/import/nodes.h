@@ -16,7 +16,7 @@ enum { HR__MAX_NODE_LABELS = 64, HR__MAX_NODE_LEVELS = 16 };
 
 /* What of nodes matters to the configuration. Texts are borrowed. */
 struct hr__node_interest {
-  const char *labels[HR__MAX_NODE_LABELS]; /* keys whose values distinguish pools */
+  const char *labels[HR__MAX_NODE_LABELS]; /* keys with values that distinguish pools */
   uint32_t n_labels;
   const char *levels[HR__MAX_NODE_LEVELS]; /* keys of topology levels, widest first, without that of single nodes */
   uint32_t n_levels;
@@ -53,7 +53,7 @@ struct hr__node_pools {
    notes. Without Node objects there are no pools. */
 enum hr_status hr__node_pools_make(struct hr__node_pools *pools, const struct hr__objects *objects,
                                    const struct hr__node_interest *interest);
-/* Adds a pool of `gpus` GPUs whose nodes are unknown. `gpu` is a name of the type. */
+/* Adds a pool of `gpus` GPUs with unknown nodes. `gpu` is a name of the type. */
 enum hr_status hr__node_pools_assume(struct hr__node_pools *pools, const struct hr__objects *objects, const char *name,
                                      const char *gpu, int64_t gpus);
 /* Whether the nodes of a pool have all labels of a map (NULL: none). An assumed pool has no labels. */

@@ -135,7 +135,7 @@ static enum hr_status read_root_user(struct hr__slurm_import *import, const stru
   return status;
 }
 
-/* The options of the cluster are those of the root, which is no association of a scenario. */
+/* The options of the cluster are those of the root, which is not an association of a scenario. */
 static enum hr_status read_cluster(const struct hr__slurm_import *import, const struct hr__slurm_line *line, char *rest,
                                    struct hr_error *error) {
   cJSON *root = cJSON_CreateObject();

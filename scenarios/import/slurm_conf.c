@@ -27,7 +27,7 @@ static void cut_comment(char *text) {
     if (*at == '#' && (at == text || at[-1] != '\\')) *at = '\0';
 }
 
-/* Takes the next pair off the text; `*at` is moved behind it. Returns false if it is no pair. */
+/* Takes the next pair off the text; `*at` is moved behind it. Returns false if it is not a pair. */
 static bool take_pair(char **at, char **key, char **value) {
   char *text = *at;
   size_t length = strcspn(text, "= \t");
@@ -198,7 +198,7 @@ static bool expand(struct host_name *host, size_t used, const char *at, const ch
     const char *close = strchr(next, ']');
     for (unsigned long long number = first; number <= last; number++) {
       int wrote = snprintf(host->text + used, sizeof host->text - used, "%0*llu", width, number);
-      if (used + (size_t)wrote + 1 >= sizeof host->text) return true; // no name is so long
+      if (used + (size_t)wrote + 1 >= sizeof host->text) return true; // names are not so long
       if (!expand(host, used + (size_t)wrote, close + 1, end)) return false;
     }
     if (next == close) return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Parameters of slurm.conf that stand alone. Those of the scheduler become parameters of the policy `slurm`, others
+ * Parameters of slurm.conf that are independent. Those of the scheduler become parameters of the policy `slurm`, others
  * keys of the section `slurm`. What would change decisions and is not modelled is reported with its place and its
  * effect. Source: doc/man/man5/slurm.conf.5 of SchedMD/slurm.
  */
@@ -163,7 +163,7 @@ static bool is_irrelevant(const char *key) {
 
 /* ---- Parameters of the policy ----------------------------------------------------------------------- */
 
-/* Returns the parameter of the policy `slurm`; NULL: there is none of that name. */
+/* Returns the parameter of the policy `slurm`; NULL: no such name. */
 static const struct hr_param *policy_param(const char *name) {
   const struct hr_policy_ops *const *policy = hr_policies();
   while (*policy && strcmp((*policy)->name, "slurm") != 0) policy++;
@@ -287,7 +287,7 @@ static enum hr_status read_other(struct hr__slurm_import *import, const struct h
   return is_irrelevant(key) ? HR_OK : hr__slurm_note(import, line, error, "unknown parameter '%.60s' is ignored", key);
 }
 
-/* Reads a parameter that stands alone. */
+/* Reads a parameter that is independent. */
 static enum hr_status read_parameter(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                      const char *key, const char *value, struct hr_error *error) {
   if (strcasecmp(key, "SchedulerType") == 0) return read_scheduler(import, line, value, error);

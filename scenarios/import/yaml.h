@@ -55,14 +55,14 @@ static inline uint32_t hr__yaml_text_line(const struct hr__yaml *scalar) {
 
 enum hr__yaml_type hr__yaml_type_of(const struct hr__yaml *scalar);
 
-/* The child of a map with this key, unless it is null; NULL: there is none. `map` may be NULL or have any kind. */
+/* The child of a map with this key, unless it is null; NULL: not found. `map` may be NULL or have any kind. */
 struct hr__yaml *hr__yaml_child(const struct hr__yaml *map, const char *key);
-/* The value at a path of keys, separated by '.'; NULL: there is none. */
+/* The value at a path of keys, separated by '.'; NULL: not found. */
 struct hr__yaml *hr__yaml_at(const struct hr__yaml *map, const char *path);
-/* The text of the scalar at a path; NULL: there is none. */
+/* The text of the scalar at a path; NULL: not found. */
 const char *hr__yaml_text(const struct hr__yaml *map, const char *path);
 
-/* The first child of the value at a path; NULL: there is none. */
+/* The first child of the value at a path; NULL: not found. */
 static inline struct hr__yaml *hr__yaml_first(const struct hr__yaml *map, const char *path) {
   const struct hr__yaml *value = hr__yaml_at(map, path);
   return value ? value->first : NULL;

@@ -106,7 +106,7 @@ const struct hr__key hr__kai_keys[] = {
      OTHERWISE("one queue without limits"),
      HELP("Queues, in any order. Jobs are in queues that have no queues below.")},
     {"default_queue", NAME, AT(TEXT, KAI, default_queue), OTHERWISE("such jobs are rejected"),
-     HELP("Queue of jobs without a queue, and of jobs whose queue does not exist.")},
+     HELP("Queue of jobs without a queue, or with a queue that does not exist.")},
     {"priority_classes", LIST(0, MAX_MEMBERS, EACH(OBJECT(class_keys))), AS_ARRAY(KAI, classes, n_classes),
      HELP("Preemptibility of jobs by their priority. Jobs of other priorities are preemptible below 100.")},
     {"default_priority", PRIORITY, DEFAULT("50"), AT(INTEGER, KAI, default_priority),

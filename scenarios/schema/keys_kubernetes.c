@@ -44,7 +44,7 @@ static const struct hr__key weight_keys[] = {
 static const struct hr__key class_keys[] = {
     {"name", NAME, MUST, AT(TEXT, struct hr_kubernetes_class, name), HELP("Name of the PriorityClass.")},
     {"value", WHOLE(INT32_MIN, INT32_MAX), MUST, AT(INTEGER, struct hr_kubernetes_class, value),
-     HELP("Priority of its pods. A job has the class whose value is its priority.")},
+     HELP("Priority of its pods. A job has the class with its priority as value.")},
     {"preemption_policy", CHOICE(preemptions), DEFAULT("PreemptLowerPriority"),
      AT(INTEGER, struct hr_kubernetes_class, preemption), HELP("Whether its pods may evict pods of lower priority.")},
     END};
@@ -53,7 +53,7 @@ const struct hr__key hr__kubernetes_keys[] = {
     {"scoring", OBJECT(scoring_keys), .store = HR__STORE_PART, HELP("How nodes are scored: scoringStrategy.")},
     {"balanced_resources", LIST(1, 60, EACH(OBJECT(resource_keys))), OTHERWISE("cpu and memory"),
      AS_ARRAY(KUBERNETES, balanced, n_balanced),
-     HELP("The resources whose use is balanced by NodeResourcesBalancedAllocation. Their weights are ignored.")},
+     HELP("The resources that NodeResourcesBalancedAllocation balances. Their weights are ignored.")},
     {"plugin_weights", OBJECT(weight_keys), .store = HR__STORE_PART, HELP("Weights of the plug-ins that score nodes.")},
     {"percentage_of_nodes_to_score", WHOLE(0, 100), .unit = "%", DEFAULT("0"),
      AT(INTEGER, KUBERNETES, percentage_of_nodes),

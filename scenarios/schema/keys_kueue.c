@@ -64,7 +64,7 @@ static const struct hr__key toleration_keys[] = {
 static const struct hr__key level_keys[] = {
     {"node_label", NAME, MUST, AT(TEXT, LEVEL, node_label), HELP("Key of the label that names a node's group.")},
     {"tier", CHOICE(level_tiers), OTHERWISE("node for kubernetes.io/hostname; above it rack, zone, pool"),
-     HELP("The tier of the pools whose groups have this label.")},
+     HELP("The tier of the groups with this label.")},
     END};
 
 #define TOPOLOGY struct hr_kueue_topology
@@ -152,7 +152,7 @@ static const struct hr__key check_use_keys[] = {
 static const struct hr__key cluster_queue_keys[] = {
     {"name", NAME, MUST, AT(TEXT, CLUSTER_QUEUE, name), HELP("Name, different from those of other ClusterQueues.")},
     {"cohort", NAME, AT(TEXT, CLUSTER_QUEUE, cohort), OTHERWISE("none"),
-     HELP("The cohort whose members lend each other unused quota. It need not be listed in 'cohorts'.")},
+     HELP("The cohort: its members lend each other unused quota. It need not be listed in 'cohorts'.")},
     {"queueing_strategy", CHOICE(strategies), DEFAULT("BestEffortFIFO"), AT(INTEGER, CLUSTER_QUEUE, queueing_strategy),
      HELP("StrictFIFO: a job that does not fit blocks newer ones. BestEffortFIFO: it does not.")},
     {"resource_groups", OBJECTS(group_keys), AS_ARRAY(CLUSTER_QUEUE, resource_groups, n_resource_groups),
@@ -254,7 +254,7 @@ static const struct hr__key requeuing_keys[] = {
 #define PODS_READY struct hr_kueue_wait_for_pods_ready
 static const struct hr__key pods_ready_keys[] = {
     {"enable", BOOLEAN, OTHERWISE("true if the object exists"), AT(INTEGER, PODS_READY, enable),
-     HELP("Whether jobs whose pods find no nodes lose their quota.")},
+     HELP("Whether jobs lose their quota if their pods find no nodes.")},
     {"timeout_s", SECONDS, DEFAULT("300"), AS_US(PODS_READY, timeout_us),
      HELP("Time from the admission in which all pods must run.")},
     {"recovery_timeout_s", SECONDS, OTHERWISE("no limit"),
@@ -276,7 +276,7 @@ const struct hr__key hr__kueue_keys[] = {
     {"excluded_resources", NAMES, AS_ARRAY(CONFIG, excluded_resources, n_excluded_resources), OTHERWISE("none"),
      HELP("Prefixes of the names of resources that need no quota, such as cpu.")},
     {"default_queue", NAME, AT(TEXT, CONFIG, default_queue), OTHERWISE("such jobs are rejected"),
-     HELP("LocalQueue or ClusterQueue of jobs whose queue or tenant is not listed.")},
+     HELP("LocalQueue or ClusterQueue of jobs without a listed queue or tenant.")},
     {"flavors", OBJECTS(flavor_keys), AS_ARRAY(CONFIG, flavors, n_flavors), HELP("ResourceFlavors.")},
     {"topologies", OBJECTS(topology_keys), AS_ARRAY(CONFIG, topologies, n_topologies), HELP("Topologies.")},
     {"cluster_queues", LIST(1, MAX_OBJECTS, EACH(OBJECT(cluster_queue_keys))), MUST,
@@ -293,5 +293,5 @@ const struct hr__key hr__kueue_keys[] = {
     {"admission_fair_sharing", OBJECT(admission_fair_sharing_keys), AT(PART, CONFIG, admission_fair_sharing),
      HELP("Admission fair sharing.")},
     {"wait_for_pods_ready", OBJECT(pods_ready_keys), AT(PART, CONFIG, wait_for_pods_ready),
-     HELP("Jobs whose pods do not become ready are evicted.")},
+     HELP("Jobs are evicted if their pods do not become ready.")},
     END};

@@ -24,7 +24,7 @@ static const struct hr__key weight_keys[] = {
 static const struct hr__key plugin_keys[] = {
     {"name", CHOICE(plugins), MUST, .selects = true, AT(INTEGER, PLUGIN, id), HELP("Name of the plug-in.")},
     {"disable", LIST(0, HR_VOLCANO_N_CALLBACKS, EACH(CHOICE(callbacks))), AT(BITS, PLUGIN, disabled),
-     HELP("What the plug-in takes no part in. preemptable stands for enablePreemptable: false.")},
+     HELP("Parts of the plug-in that are off. preemptable means enablePreemptable: false.")},
     {"enable_hierarchy", BOOLEAN, OF(CAPACITY), DEFAULT("false"), AT(INTEGER, PLUGIN, is_hierarchical),
      HELP("Queues form a tree; their limits include those of their descendants.")},
     {"overcommit_factor", REAL(0, 1000), OF(OVERCOMMIT), DEFAULT("1.2"), AT(DOUBLE, PLUGIN, overcommit_factor),
@@ -33,7 +33,7 @@ static const struct hr__key plugin_keys[] = {
     {"sla_waiting_time_s", SECONDS, OF(SLA), DEFAULT("0"), AS_US(PLUGIN, waiting_us),
      HELP("A job that waits longer is enqueued in spite of limits of later tiers. 0: never.")},
     {"ancestor_reclaim_level", WHOLE(0, 100), OF(CAPACITY), DEFAULT("0"), AT(INTEGER, PLUGIN, ancestor_level),
-     HELP("Number of ancestors of a queue whose deserved resources allow it to reclaim.")},
+     HELP("Number of ancestors of a queue that allow it to reclaim by their deserved resources.")},
     {"least_requested_weight", WHOLE(0, 1000), OF(NODEORDER), DEFAULT("1"), AT(INTEGER, PLUGIN, least_requested),
      HELP("Weight of the score by free CPU and memory.")},
     {"most_requested_weight", WHOLE(0, 1000), OF(NODEORDER), DEFAULT("0"), AT(INTEGER, PLUGIN, most_requested),

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* The systems whose configuration can be imported; ends with NULL. */
+/* The systems with a configuration that can be imported; ends with NULL. */
 HR_API extern const char *const hr_import_systems[];
 
 /* Writes a scenario with the cluster and the policy of a configuration to the file `output` ("-": standard output).

@@ -85,7 +85,7 @@ struct hr_kai_config {
   struct hr_kai_priority_class *classes;
   uint32_t n_classes;
   struct hr_kai_scheduler scheduler;
-  char *default_queue;      /* of jobs without a queue, and of jobs whose queue does not exist; NULL: none */
+  char *default_queue;      /* of jobs without a queue, or with an unknown queue; NULL: none */
   int32_t default_priority; /* of jobs without a priority */
   char *topology;           /* name of the topology, for people; NULL: none */
 };

@@ -31,7 +31,7 @@ extern "C" {
   X(HR_KUEUE_STOP_NONE, "None")                                                                                        \
   X(HR_KUEUE_STOP_HOLD, "Hold")                                                                                        \
   X(HR_KUEUE_STOP_DRAIN, "HoldAndDrain")
-/* MayStopSearch is the present name of what was Borrow and Preempt. */
+/* MayStopSearch is the present name of Borrow and Preempt. */
 #define HR_KUEUE_FUNGIBILITY_TABLE(X)                                                                                  \
   X(HR_KUEUE_MAY_STOP_SEARCH, "MayStopSearch")                                                                         \
   X(HR_KUEUE_TRY_NEXT_FLAVOR, "TryNextFlavor")                                                                         \
@@ -164,7 +164,7 @@ struct hr_kueue_cluster_queue {
   double fair_weight;
   enum hr_kueue_stop_policy stop_policy;
   enum hr_kueue_admission_mode admission_mode;
-  char **namespaces; /* whose LocalQueues it serves; none: all */
+  char **namespaces; /* it serves their LocalQueues; none: all */
   struct hr_kueue_check_use *admission_checks;
   uint32_t n_namespaces, n_admission_checks;
 };

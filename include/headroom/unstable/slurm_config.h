@@ -124,7 +124,7 @@ struct hr_slurm_partition {
   enum hr_slurm_state state;
   enum hr_slurm_preempt_mode preempt_mode;
   int64_t grace_us, over_time_limit_us; /* HR_UNKNOWN_US: that of the cluster */
-  char *qos;                            /* the QOS whose limits apply to all jobs of the partition; NULL: none */
+  char *qos;                            /* the QOS with limits for all jobs of the partition; NULL: none */
   uint32_t qos_index;                   /* set by the checks; HR_NONE: none */
   struct hr_slurm_name *allow_accounts, *deny_accounts, *allow_qos, *deny_qos;
   uint32_t n_allow_accounts, n_deny_accounts, n_allow_qos, n_deny_qos;
@@ -135,7 +135,7 @@ struct hr_slurm_partition {
 struct hr_slurm_qos {
   char *name;
   uint32_t priority;
-  struct hr_slurm_name *preempt; /* names of QOS whose jobs it may preempt */
+  struct hr_slurm_name *preempt; /* names of QOS with jobs that it may preempt */
   uint32_t n_preempt;
   enum hr_slurm_preempt_mode preempt_mode;
   int64_t grace_us, exempt_us; /* exempt_us HR_UNKNOWN_US: that of the cluster */
