@@ -877,7 +877,7 @@ enum hr_status hr__kai_world_create(struct hr__kai_world *world, const struct hr
       .arena = env->arena, .trace = env->jobs, .simulated = env->cluster, .config = config, .is_plain = is_plain};
   for (uint32_t p = 0; p < hr_cluster_pools(env->cluster); p++) {
     const struct hr_pool_spec *spec = pool_spec(world, p);
-    if (spec->sharing == HR_SHARING_WHOLE || spec->sharing == HR_SHARING_FRACTION) continue;
+    if (spec->nodes == 0 || spec->sharing == HR_SHARING_WHOLE || spec->sharing == HR_SHARING_FRACTION) continue;
     if (spec->mig && spec->mig->mode == HR_MIG_STATIC) continue;
     return hr_fail(error, HR_BAD_INPUT,
                    "policy 'kai': pool '%.60s' has the sharing '%s'; expected whole, fraction, or mig in mode static",

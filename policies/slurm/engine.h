@@ -182,6 +182,12 @@ struct hr__slurm_run {
   enum hr_status status; /* of the moves of this pass */
 };
 
+/* Whether priorities are those of priority/multifactor. Without the section of the scenario all weights are 0, so jobs
+   are served in the order of their submission. */
+static inline bool hr__slurm_is_multifactor(const struct hr__slurm_run *run) {
+  return run->config && run->params[HR__SLURM_PRIORITY_TYPE].integer == HR__SLURM_MULTIFACTOR;
+}
+
 /* ---- Setup (setup.c) -------------------------------------------------------------------------------- */
 
 /* Resolves the names of the configuration. */

@@ -192,7 +192,7 @@ uint64_t hr__slurm_key(struct hr__slurm_run *run, uint32_t job, int64_t now_us) 
   int64_t type = run->params[HR__SLURM_PRIORITY_TYPE].integer;
   if (type == HR__SLURM_TRACE && run->trace->priority)
     *priority = (uint32_t)run->trace->priority[job] ^ UINT32_C(0x80000000);
-  if (type == HR__SLURM_MULTIFACTOR) {
+  if (hr__slurm_is_multifactor(run)) {
     double weights[N_TRES], factors[N_TRES];
     const struct hr__slurm_priority parts = hr__slurm_priority_parts(run, job, now_us, weights, factors);
     uint32_t now = hr__slurm_priority(&parts);

@@ -217,15 +217,12 @@ static bool set_associations(struct hr__slurm_run *run) {
 }
 
 enum hr_status hr__slurm_set_up(struct hr__slurm_run *run, struct hr_error *error) {
-  if (!run->config && run->params[HR__SLURM_PRIORITY_TYPE].integer == HR__SLURM_MULTIFACTOR)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "policy 'slurm': priority=multifactor needs the section 'slurm' of the scenario with the weights");
   if (run->config && run->config->n_reservations > HR__SLURM_MAX_RESERVATIONS)
     return hr_fail(error, HR_BAD_INPUT, "policy 'slurm': %u advance reservations, expected at most %d",
                    run->config->n_reservations, HR__SLURM_MAX_RESERVATIONS);
   bool done = set_partitions(run) && set_qos(run) && (!run->config || set_associations(run)) &&
               hr__slurm_create_limits(run) && hr__slurm_create_preemption(run) && hr__slurm_create_reservations(run);
-  if (run->params[HR__SLURM_PRIORITY_TYPE].integer != HR__SLURM_MULTIFACTOR) run->accounts.next_us = HR_NEVER_US;
+  if (!hr__slurm_is_multifactor(run)) run->accounts.next_us = HR_NEVER_US;
   return done ? HR_OK : HR_NO_MEMORY;
 }
 

@@ -160,8 +160,7 @@ static enum hr_status wake_later(struct hr__slurm_run *run) {
   enum hr_status status = HR_OK;
   if (run->plan_is_stale && run->params[HR__SLURM_SCHEDULER].integer == 0)
     status = wake_at(run, &run->wake_us, (run->view->now_us / run->interval_us + 1) * run->interval_us);
-  if (status == HR_OK && run->params[HR__SLURM_PRIORITY_TYPE].integer == HR__SLURM_MULTIFACTOR)
-    status = wake_at(run, &run->tick_us, run->accounts.next_us);
+  if (status == HR_OK && hr__slurm_is_multifactor(run)) status = wake_at(run, &run->tick_us, run->accounts.next_us);
   if (status == HR_OK && run->delayed.count)
     status = wake_at(run, &run->begin_us, run->jobs[run->delayed.jobs[0]].submit_us);
   int64_t change_us = hr__slurm_next_change(run, run->view->now_us);
@@ -172,7 +171,7 @@ static enum hr_status wake_later(struct hr__slurm_run *run) {
 /* Computes the priorities again at the times of PriorityCalcPeriod. Another order may let other jobs start. */
 static bool update_priorities(struct hr__slurm_run *run) {
   if (hr__slurm_catch_up(run, run->view->now_us)) run->priorities_are_old = true;
-  if (!run->priorities_are_old || run->params[HR__SLURM_PRIORITY_TYPE].integer != HR__SLURM_MULTIFACTOR) return true;
+  if (!run->priorities_are_old || !hr__slurm_is_multifactor(run)) return true;
   run->priorities_are_old = false;
   if (run->waiting.count == 0) return true;
   run->changed = run->plan_is_stale = true;

@@ -119,7 +119,7 @@ void hr__volcano_fill(struct hr__volcano_policy *volcano);
 /* Frees a slot. Its tasks leave the session. */
 void hr__volcano_free_slot(struct hr__volcano_policy *volcano, uint32_t slot);
 /* Sets what a node has after it came or went. */
-void hr__volcano_update_node(struct hr__volcano_policy *volcano, uint32_t node);
+void hr__volcano_update_node(struct hr__volcano_policy *volcano, uint32_t at);
 
 /* The functions of struct hr__volcano_owner for this policy. */
 extern const struct hr__volcano_owner hr__volcano_owner_of_policy;

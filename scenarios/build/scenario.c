@@ -11,6 +11,7 @@
 #include "headroom/scenario.h"
 #include "base/array.h"
 #include "headroom/unstable/experiments.h"
+#include "headroom/unstable/systems.h"
 #include "scenarios/build/builder.h"
 
 #include <errno.h>
@@ -344,6 +345,16 @@ static enum hr_status check_placement(struct hr__builder *builder) {
   return HR_OK;
 }
 
+/* Checks that priority=multifactor of the policy `slurm` has its weights, which are in the section of this name. */
+static enum hr_status check_weights(const struct hr__builder *builder) {
+  const cJSON *policy = hr__get(builder->source.file.tree, "policy"), *priority = hr__get(policy, "priority");
+  const struct hr_scenario *scenario = builder->scenario;
+  if (scenario->policy.library || strcmp(scenario->policy.ops->name, "slurm") != 0) return HR_OK;
+  if (!cJSON_IsString(priority) || strcmp(priority->valuestring, "multifactor") != 0) return HR_OK;
+  if (scenario->systems && scenario->systems->slurm) return HR_OK;
+  return hr__build_fail(builder, priority, "priority=multifactor needs the section 'slurm' with the weights");
+}
+
 /* Adds a warning if preemption 'reclaim' is used without quotas. It would have no effect, because only quotas
    guarantee GPUs. */
 static enum hr_status warn_reclaim(struct hr__builder *builder) {
@@ -414,6 +425,7 @@ static enum hr_status build(struct hr__builder *builder) {
   if (status == HR_OK) status = hr__build_costs(builder);
   if (status == HR_OK) status = hr__build_quotas(builder);
   if (status == HR_OK) status = hr__build_systems(builder);
+  if (status == HR_OK) status = check_weights(builder);
   if (status == HR_OK) status = hr__build_services(builder);
   if (status == HR_OK) status = build_alerts(builder);
   if (status == HR_OK) status = build_replications(builder);
