@@ -12,16 +12,15 @@ static bool goes_before(const struct hr__slurm_entry *a, const struct hr__slurm_
 /* Makes room for one entry before and after the others. */
 static bool make_room(struct hr__slurm_waiting *waiting) {
   if (waiting->first > 0 && waiting->first + waiting->count < waiting->capacity) return true;
-  struct hr__slurm_entry *from = waiting->all + waiting->first;
   if (waiting->count + 2 > waiting->capacity / 2) {
     struct hr__slurm_entry *all =
         hr_arena_grown(waiting->arena, waiting->all, &waiting->capacity, sizeof *waiting->all);
     if (!all) return false;
     waiting->all = all;
-    from = all + waiting->first;
   }
   uint32_t first = (waiting->capacity - waiting->count) / 2;
-  if (waiting->count) memmove(waiting->all + first, from, waiting->count * sizeof *from);
+  if (waiting->count)
+    memmove(waiting->all + first, waiting->all + waiting->first, waiting->count * sizeof *waiting->all);
   waiting->first = first;
   return true;
 }

@@ -167,6 +167,7 @@ static void free_stored(const struct hr__key *key, char *at) {
     free(placed.place);
   } else if (key->store == HR__STORE_ARRAY) {
     if (key->keys->store != HR__STORE_NONE) free_stored(key->keys, text);
+    if (key->keys->type == HR__KEY_OBJECT) hr__finish_values(key->keys->keys, text); /* defaults of the entry */
     free(text);
   } else if (key->store == HR__STORE_TEXT || key->store == HR__STORE_FILE) {
     free(text);
