@@ -138,6 +138,13 @@ static bool asks_for_help(int argc, char **argv) {
   return false;
 }
 
+/* Returns the name of the operand at a position, and those behind it. */
+static const char *operand_at(const struct verb *verb, size_t position) {
+  const char *name = verb->operands;
+  for (const char *next; position > 0 && (next = strchr(name, ' ')) != NULL; position--) name = next + 1;
+  return name;
+}
+
 /* Parses options and operands. The message of a usage error ends with a hint to the help. */
 static enum hr_status parse(const struct verb *verb, int argc, char **argv, void *args, struct words *operands,
                             struct hr_error *error) {
@@ -145,9 +152,10 @@ static enum hr_status parse(const struct verb *verb, int argc, char **argv, void
   enum hr_status status = options_parse(verb->options, argc, argv, args, operands, &inner);
   if (status != HR_OK)
     return hr_fail(error, status, "%s: %s\nTry 'headroom help %s'.", verb->name, inner.text, verb->name);
+  const char *missing = operand_at(verb, operands->count);
   if (operands->count < verb->min_operands)
     return hr_fail(error, HR_BAD_INPUT, "%s: %.*s is missing\nTry 'headroom help %s'.", verb->name,
-                   (int)strcspn(verb->operands, " "), verb->operands, verb->name);
+                   (int)strcspn(missing, " "), missing, verb->name);
   if (operands->count > verb->max_operands)
     return hr_fail(error, HR_BAD_INPUT, "%s: unexpected argument '%.60s'\nTry 'headroom help %s'.", verb->name,
                    operands->at[verb->max_operands], verb->name);

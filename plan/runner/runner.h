@@ -298,7 +298,8 @@ struct hr__run_batch {
      result remains where `run` or `exchange` has put it. */
   enum hr_status (*store)(void *self, size_t item, struct hr_error *error);
   size_t n_own; /* rank 0 itself computes the first `n_own` items */
-  size_t group; /* so many consecutive items share a preparation, such as a workload; ranks get whole groups. 0: none */
+  size_t group; /* this number of consecutive items share a preparation, such as a workload; ranks get whole groups. 0:
+                   none */
   bool shared;  /* all ranks get all results; otherwise only rank 0 */
 };
 

@@ -92,7 +92,7 @@ static int64_t pack(struct hr__kai_autoscaler *scaler, const struct hr__kai_kind
   return n;
 }
 
-/* The pods of a job for which a pool lacks capacity, with what is idle and booting. */
+/* The pods of a job for which a pool lacks capacity, beside idle and booting nodes. */
 static int64_t lacking_in(struct hr__kai_autoscaler *scaler, const struct hr__kai_kind *kind, uint32_t pool) {
   int64_t n = kind->n_pods;
   if (n > 1 && !scaler->idle_used[pool]) n -= idle_pods(scaler->world, kind, pool);

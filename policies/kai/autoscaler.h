@@ -14,7 +14,7 @@ struct hr__kai_autoscaler {
   uint32_t *pools; /* [n_virtual] the pools of nodes that will come up */
   int64_t *left;   /* [n_virtual * n_dims] the rest on them */
   uint32_t n_virtual;
-  bool *idle_used;              /* [n_pools] a gang uses what is idle */
+  bool *idle_used;              /* [n_pools] a gang uses the idle nodes */
   struct hr__kai_amounts *held; /* [n_queues] requests of jobs for which there will be capacity */
 };
 

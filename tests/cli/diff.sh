@@ -106,7 +106,7 @@ case_options() {
 case_bad_input() {
   two_scenarios
   try 2 diff a.json
-  says stderr "headroom: diff: "
+  says stderr "headroom: diff: B.json is missing"
   try 2 diff a.json b.json c.json
   says stderr "unexpected argument 'c.json'"
   try 2 diff a.json b.json

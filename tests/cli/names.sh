@@ -185,7 +185,7 @@ case_all_rejected() {
   for verb in "run p.json" "compare p.json --policies queue:order=fifo,queue:order=sjf"; do
     # shellcheck disable=SC2086 # several words
     try 1 $verb --trace q.csv --quiet
-    says stderr "over-quota, 1 job: more GPUs requested than their tenant may ever use; remedy: raise the tenant's quota"
+    says stderr "over-quota, 1 job: more GPUs requested than their tenant may ever use; remedy: raise the tenant's quota ('quotas', or"
   done
 }
 

@@ -4,8 +4,8 @@
 
 /*
  * The configuration of Kueue: its objects (flavors, ClusterQueues, cohorts, LocalQueues, topologies, admission checks,
- * priority classes) and its settings. Objects refer to each other by name. Who fills the structs owns their texts and
- * arrays; the policy only reads them.
+ * priority classes) and its settings. Objects refer to each other by name. The scenario owns the texts and arrays;
+ * the policy only reads them.
  *
  * Amounts are in Kueue's units: cpu in thousandths, other resources in their base unit (GPUs, bytes).
  */
