@@ -47,7 +47,8 @@ struct hr__slurm_kind {
 
 /* The facts about a job that waits or runs. */
 struct hr__slurm_job {
-  int64_t submit_us;  /* when it was submitted, or may run again after it was requeued */
+  int64_t queued_us;  /* when it was submitted, or requeued last */
+  int64_t submit_us;  /* the same, or when it may run again after it was requeued */
   int64_t start_us;   /* while it runs */
   int64_t limit_us;   /* its time limit */
   int64_t charged_us; /* while it runs: the time until which its usage has been added */
@@ -201,6 +202,9 @@ bool hr__slurm_describe(struct hr__slurm_run *run, uint32_t job);
 /* Adds the usage of running jobs, and decays it, at all times up to `now_us` at which Slurm does so. Returns whether
    there was one. */
 bool hr__slurm_catch_up(struct hr__slurm_run *run, int64_t now_us);
+
+/* The second of the clock at a time of the run. */
+int64_t hr__slurm_second(const struct hr__slurm_run *run, int64_t time_us);
 
 /* hr__slurm_begin_usage and hr__slurm_end_usage are called when a job starts and when it leaves. */
 void hr__slurm_begin_usage(struct hr__slurm_run *run, uint32_t job, int64_t now_us);

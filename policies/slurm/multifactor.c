@@ -14,8 +14,7 @@
 
 enum { GPU, NODE, CPU, MEM, N_TRES };
 
-/* The second of the clock at a time of the run. */
-static int64_t second_of(const struct hr__slurm_run *run, int64_t time_us) {
+int64_t hr__slurm_second(const struct hr__slurm_run *run, int64_t time_us) {
   int64_t clock_us = time_us + run->trace->origin_us;
   return clock_us / HR_SECOND_US - (clock_us % HR_SECOND_US < 0);
 }
@@ -68,7 +67,7 @@ void hr__slurm_begin_usage(struct hr__slurm_run *run, uint32_t job, int64_t now_
 /* Adds the usage of a running job until now. */
 static void charge(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
   struct hr__slurm_job *state = &run->jobs[job];
-  double delta_s = (double)(second_of(run, now_us) - second_of(run, state->charged_us));
+  double delta_s = (double)(hr__slurm_second(run, now_us) - hr__slurm_second(run, state->charged_us));
   double decay = hr__slurm_decay((double)run->config->priority.decay_half_life_us / (double)HR_SECOND_US, delta_s);
   run->accounts.usage[state->assoc] += delta_s * decay * state->usage_per_s;
   state->charged_us = now_us;
@@ -98,7 +97,7 @@ void hr__slurm_end_usage(struct hr__slurm_run *run, uint32_t job, int64_t now_us
 
 /* How often usage has been reset up to a time: at each midnight, or at each midnight before a Sunday. */
 static int64_t resets_until(const struct hr__slurm_run *run, int64_t time_us) {
-  int64_t day = second_of(run, time_us) / 86400;
+  int64_t day = hr__slurm_second(run, time_us) / 86400;
   switch (run->config->priority.usage_reset) {
   case HR_SLURM_RESET_DAILY:
     return day;
@@ -112,7 +111,7 @@ static int64_t resets_until(const struct hr__slurm_run *run, int64_t time_us) {
 static void tick(struct hr__slurm_run *run, int64_t now_us) {
   struct hr__slurm_accounts *accounts = &run->accounts;
   const struct hr_slurm_priority_config *settings = &run->config->priority;
-  double delta_s = (double)(second_of(run, now_us) - second_of(run, accounts->last_us));
+  double delta_s = (double)(hr__slurm_second(run, now_us) - hr__slurm_second(run, accounts->last_us));
   double decay = hr__slurm_decay((double)settings->decay_half_life_us / (double)HR_SECOND_US, delta_s);
   int64_t resets = resets_until(run, now_us);
   if (resets != resets_until(run, accounts->last_us)) decay = 0;
@@ -167,7 +166,7 @@ struct hr__slurm_priority hr__slurm_priority_parts(struct hr__slurm_run *run, ui
   const struct hr_slurm_partition *part = part_of(run, job)->config;
   const struct hr_slurm_assoc *assoc = accounts->configs[state->assoc];
   double qos = state->qos == HR_NONE ? 0 : run->config->qos[state->qos].priority, tres[N_TRES];
-  double wait_s = (double)(second_of(run, now_us) - second_of(run, state->submit_us));
+  double wait_s = (double)(hr__slurm_second(run, now_us) - hr__slurm_second(run, state->submit_us));
   hr__slurm_requested(run, job, tres);
   set_tres(run, job, tres, tres_weights, tres_factors);
   uint32_t flags = settings->flags;

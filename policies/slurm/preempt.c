@@ -37,6 +37,10 @@ bool hr__slurm_create_preemption(struct hr__slurm_run *run) {
   state->leaving = hr_arena_alloc_by_job(run->arena, run->trace->n_jobs, sizeof *state->leaving);
   state->chosen = hr_arena_alloc(run->arena, (run->nodes.n_words + 1) * sizeof *state->chosen);
   state->is_on = true;
+  if (config->preempt_type == HR_SLURM_PREEMPT_QOS) {
+    run->waiting.may_preempt = state->may_preempt;
+    run->waiting.n_qos = config->n_qos;
+  }
   return state->may_preempt && state->candidates && state->leaving && state->chosen;
 }
 
@@ -175,6 +179,7 @@ enum hr_status hr__slurm_list_job(struct hr__slurm_run *run, struct hr__slurm_li
 /* With a configuration, the job may start again only after some time, as in Slurm. It is added to the queue after the
    pass, since the passes read the queue. */
 enum hr_status hr__slurm_requeue(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
+  run->jobs[job].queued_us = now_us;
   run->jobs[job].submit_us = run->config ? now_us + REQUEUE_DELAY_US : now_us;
   if (run->preemption.is_on) run->preemption.leaving[job] = false;
   enum hr_status status = run->config ? hr__slurm_list_job(run, &run->delayed, job) : HR_OK;

@@ -87,14 +87,18 @@ static uint32_t abilities(void *self) {
 static enum hr_status wait_again(struct hr__slurm_run *run, uint32_t job) {
   run->has_gpuless = run->has_gpuless || run->trace->gpus[job] == 0;
   if (job < run->first_waiting) run->first_waiting = job;
-  uint64_t key = hr__slurm_key(run, job, run->jobs[job].submit_us);
-  return hr__slurm_waiting_add(&run->waiting, key, job) ? HR_OK : HR_NO_MEMORY;
+  const struct hr__slurm_job *state = &run->jobs[job];
+  const struct hr__slurm_entry entry = {.key = hr__slurm_key(run, job, state->submit_us),
+                                        .submit_s = hr__slurm_second(run, state->queued_us),
+                                        .job = job,
+                                        .qos = state->qos};
+  return hr__slurm_waiting_add(&run->waiting, &entry) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status enqueue(struct hr__slurm_run *run, const struct hr_view *view, uint32_t job) {
   if (!hr__slurm_describe(run, job)) return hr__slurm_list_job(run, &run->rejects, job);
   if (run->jobs[job].kind == HR_NONE || !hr__slurm_count(run, job, 1, false)) return HR_NO_MEMORY;
-  run->jobs[job].submit_us = view->now_us;
+  run->jobs[job].queued_us = run->jobs[job].submit_us = view->now_us;
   return wait_again(run, job);
 }
 

@@ -51,9 +51,10 @@ json() {
 }
 
 # Jobs 1 and 2 of QOS low run on both nodes until job 4 of QOS high stops them at 100 s. They may start again from 221 s
-# on, and do when job 4 ends at 400 s: one of them behind job 5, whose partition has a higher tier. Job 3 waits for the
-# limit of two jobs per user. Job 6 must avoid node 1, which is reserved from 5000 s on for the user of job 7. Jobs 8 and
-# 9 name a partition and a QOS that do not exist.
+# on. When job 4 ends at 400 s, job 5 starts first, because its partition has a higher tier; then job 3, which was
+# submitted at 10 s and had to wait for the limit of two jobs per user: the others were submitted again at 100 s. Job 6
+# must avoid node 1, which is reserved from 5000 s on for the user of job 7. Jobs 8 and 9 name a partition and a QOS that
+# do not exist.
 case_section() {
   cat >s.json <<'JSON'
 {"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 8}]},
@@ -79,9 +80,9 @@ CSV
   cut -d, -f1,3,4,8,15 jobs.csv >actual
   cat >expected <<'CSV'
 job_id,start_s,end_s,state,placement
-1,0,1400,completed,1:8
-2,0,1500,completed,0:8
-3,1400,1900,completed,1:8
+1,0,1500,completed,0:8
+2,0,1900,completed,1:8
+3,400,900,completed,1:8
 4,100,400,completed,0:8|1:8
 5,400,500,completed,0:8
 6,4000,4600,completed,0:8

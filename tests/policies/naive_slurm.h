@@ -53,7 +53,7 @@ struct naive_job {
   struct hr__slurm_shape shape;
   /* during a run */
   int state;
-  int64_t eligible_s, start_s, charged_s;
+  int64_t queued_s, eligible_s, start_s, charged_s;
   uint32_t priority, at[NAIVE_NODES];
 };
 

@@ -248,6 +248,7 @@ static bool preempt(struct naive_run *run, uint32_t index, uint64_t set) {
     if (!overlap(victim, chosen)) continue;
     if (run->enforces) charge(run, victim, run->now_s);
     victim->state = run->cancels ? NAIVE_GONE : NAIVE_REQUEUED;
+    victim->queued_s = run->now_s;
     victim->eligible_s = run->now_s + DELAY_S;
     log_event(run, 'p', list[i].job, 0);
   }
@@ -257,6 +258,17 @@ static bool preempt(struct naive_run *run, uint32_t index, uint64_t set) {
 
 /* ---- Passes ----------------------------------------------------------------------------------------- */
 
+/* A job goes before those that its QOS may preempt, then by tier, priority, the time of its last submission and id. */
+static bool goes_first(const struct naive_run *run, const struct naive_job *a, const struct naive_job *b) {
+  bool by_qos = run->preempts && run->preempts_by_qos;
+  if (by_qos && run->qos[a->qos].preempts >> b->qos & 1) return true;
+  if (by_qos && run->qos[b->qos].preempts >> a->qos & 1) return false;
+  uint32_t tier = run->parts[a->part].tier, other = run->parts[b->part].tier;
+  if (tier != other) return tier > other;
+  if (a->priority != b->priority) return a->priority > b->priority;
+  return a->queued_s != b->queued_s ? a->queued_s < b->queued_s : a < b;
+}
+
 static uint32_t sort_queue(struct naive_run *run, uint32_t *queue) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < run->n_jobs; i++) {
@@ -264,9 +276,7 @@ static uint32_t sort_queue(struct naive_run *run, uint32_t *queue) {
     if (job->state != NAIVE_WAITS) continue;
     uint32_t at = n++;
     for (; at > 0; at--) {
-      const struct naive_job *before = &run->jobs[queue[at - 1]];
-      uint32_t tier = run->parts[job->part].tier, other = run->parts[before->part].tier;
-      if (tier < other || (tier == other && job->priority <= before->priority)) break;
+      if (!goes_first(run, job, &run->jobs[queue[at - 1]])) break;
       queue[at] = queue[at - 1];
     }
     queue[at] = i;
@@ -359,7 +369,7 @@ static void handle_events(struct naive_run *run) {
     struct naive_job *job = &run->jobs[i];
     if (job->state == NAIVE_FUTURE && job->submit_s == run->now_s) {
       job->state = NAIVE_WAITS;
-      job->eligible_s = run->now_s;
+      job->queued_s = job->eligible_s = run->now_s;
       job->priority = 1;
       set_priority(run, job, run->now_s);
       run->has_changed = run->is_stale = true;

@@ -82,6 +82,8 @@ static struct hr_slurm_limits no_limits(void) {
 static void make_qos(struct slurm_world *world) {
   struct naive_run *naive = &world->naive;
   naive->n_qos = 1 + below(world, 3);
+  uint32_t levels[3]; // a QOS may preempt those of lower levels, so that the order of the queue has no cycles
+  for (uint32_t q = 0; q < 3; q++) levels[q] = below(world, 3);
   for (uint32_t q = 0; q < naive->n_qos; q++) {
     bool is_limited = below(world, 3) == 0;
     struct naive_qos *of_naive = &naive->qos[q];
@@ -101,8 +103,8 @@ static void make_qos(struct slurm_world *world) {
     qos->limits.grp_tres.gpu = of_naive->grp_gpus;
     qos->limits.max_jobs_per_user = of_naive->user_jobs;
     qos->limits.max_tres_per_user.gpu = of_naive->user_gpus;
-    for (uint32_t other = 0; other < q; other++) {
-      if (below(world, 3) == 0) continue;
+    for (uint32_t other = 0; other < naive->n_qos; other++) {
+      if (levels[other] >= levels[q]) continue;
       of_naive->preempts |= UINT32_C(1) << other;
       qos->preempt[qos->n_preempt++].text = world->texts[other];
     }
