@@ -81,12 +81,13 @@ static uint32_t split_at(struct hr__slurm_timeline *line, int64_t time_us) {
   return new;
 }
 
-/* Removes nodes and licences of a job from all slots from `from_us` to `to_us`. */
+/* Removes the licences of a job, and the nodes of a set (NULL: none), from all slots from `from_us` to `to_us`. */
 static void reserve(struct hr__slurm_timeline *line, const struct hr__slurm_queued *job, const uint64_t *set,
                     int64_t from_us, int64_t to_us) {
+  if (!set && !job->n_licenses) return;
   uint32_t first = split_at(line, from_us), end = split_at(line, to_us);
   for (uint32_t at = first; at < end; at++) {
-    for (uint32_t w = 0; w < line->n_words; w++) nodes_of(line, at)[w] &= ~set[w];
+    for (uint32_t w = 0; set && w < line->n_words; w++) nodes_of(line, at)[w] &= ~set[w];
     if (!job->n_licenses) continue;
     uint32_t *left = &licenses_of(line, at)[job->license];
     *left = *left > job->n_licenses ? *left - job->n_licenses : 0;
@@ -118,7 +119,7 @@ static uint32_t blocking_slot(const struct hr__slurm_timeline *line, const struc
 }
 
 void hr__slurm_unreserved(const struct hr__slurm_timeline *line, int64_t to_us, uint64_t *set) {
-  for (uint32_t at = 0; at < line->n_slots && line->slots[at].begin_us < to_us; at++)
+  for (uint32_t at = 0; at < line->n_slots && line->slots[at].begin_us <= to_us; at++)
     for (uint32_t w = 0; w < line->n_words; w++) set[w] &= nodes_of(line, at)[w];
 }
 
@@ -135,6 +136,12 @@ static bool overlaps(const struct hr__slurm_timeline *line, const struct hr__slu
   return false;
 }
 
+/* The last multiple of the resolution of the clock until a time. */
+static int64_t rounded(const struct pass *pass, int64_t time_us) {
+  int64_t into_us = (time_us + pass->limits->origin_us) % pass->limits->resolution_us;
+  return time_us - (into_us < 0 ? into_us + pass->limits->resolution_us : into_us);
+}
+
 /* Returns whether an advance reservation keeps one of the chosen nodes from a job. The chosen nodes stay. */
 static bool is_kept(const struct pass *pass, const struct hr__slurm_queued *job, int64_t from_us, int64_t to_us) {
   struct hr__slurm_timeline *line = pass->line;
@@ -144,13 +151,13 @@ static bool is_kept(const struct pass *pass, const struct hr__slurm_queued *job,
   return count_of(line->set, line->n_words) < before;
 }
 
-/* Reduces the scratch set to the nodes that a job can use from `from_us` for its time limit. Returns whether they are
-   enough. `*later_us` is the time at which more may be usable. */
+/* Reduces the scratch set to the nodes that a job can use from `from_us` for its time limit. A reservation must not
+   begin at its end, either. Returns whether they are enough. `*later_us` is the time at which more may be usable. */
 static bool list_nodes(const struct pass *pass, const struct hr__slurm_queued *job, int64_t from_us,
                        int64_t *later_us) {
   struct hr__slurm_timeline *line = pass->line;
   int64_t to_us = from_us + job->limit_us, end_us = HR_NEVER_US;
-  uint32_t first = slot_at(line, from_us), blocking = blocking_slot(line, job, first, slot_from(line, to_us));
+  uint32_t first = slot_at(line, from_us), blocking = blocking_slot(line, job, first, slot_from(line, to_us + 1));
   uint32_t next = blocking == HR_NONE ? first : blocking;
   *later_us = next + 1 < line->n_slots ? line->slots[next].end_us : HR_NEVER_US;
   if (blocking != HR_NONE || !pass->selector->restrict_nodes) return blocking == HR_NONE;
@@ -181,7 +188,12 @@ static int64_t find_start(const struct pass *pass, const struct hr__slurm_queued
       if (start_us > pass->now_us + pass->limits->window_us) return HR_NEVER_US;
       int64_t end_us = start_us + job->limit_us;
       if (start_us == from_us) return start_us;
-      if (!overlaps(line, job, start_us, end_us) && !is_kept(pass, job, start_us, end_us)) return start_us;
+      if (later_us < start_us) { // other nodes may be usable earlier
+        from_us = later_us;
+        continue;
+      }
+      bool is_taken = overlaps(line, job, rounded(pass, start_us), rounded(pass, end_us));
+      if (!is_taken && !is_kept(pass, job, start_us, end_us)) return start_us;
       later_us = start_us; // the reservations that the selector does not know are in the way
     }
     if (later_us == HR_NEVER_US || later_us > pass->now_us + pass->limits->window_us) return HR_NEVER_US;
@@ -206,9 +218,10 @@ static bool gets_reservation(const struct pass *pass, const struct hr__slurm_que
   return pass->line->part_reserves[job->partition]++ < limits->job_part_count_reserve;
 }
 
-/* Tests one job: starts it, or reserves nodes for it. Returns whether it was started. */
+/* Tests one job: starts it, or reserves nodes for it. Returns whether it was started. A job that was started needs no
+   reservation: the selector knows it from now on, and others may share its nodes. */
 static bool test_job(const struct pass *pass, const struct hr__slurm_queued *job, struct hr__slurm_planned *planned) {
-  int64_t start_us = find_start(pass, job), resolution_us = pass->limits->resolution_us;
+  int64_t start_us = find_start(pass, job);
   planned->start_us = start_us;
   if (start_us == HR_NEVER_US) return false;
   bool is_now = start_us <= pass->now_us;
@@ -219,10 +232,11 @@ static bool test_job(const struct pass *pass, const struct hr__slurm_queued *job
   if (!is_now && !gets_reservation(pass, job)) return false;
   int64_t end_us = start_us + job->limit_us;
   if (!is_now) { // reservations begin and end at multiples of the resolution
-    start_us = pass->now_us + (start_us - pass->now_us) / resolution_us * resolution_us;
-    end_us = pass->now_us + (end_us - pass->now_us) / resolution_us * resolution_us;
+    start_us = rounded(pass, start_us) > pass->now_us ? rounded(pass, start_us) : pass->now_us;
+    end_us = rounded(pass, end_us);
+    if (end_us < start_us + pass->limits->resolution_us) end_us = start_us + pass->limits->resolution_us;
   }
-  reserve(pass->line, job, pass->line->set, start_us, end_us);
+  reserve(pass->line, job, is_now ? NULL : pass->line->set, start_us, end_us);
   return is_now;
 }
 

@@ -231,6 +231,7 @@ static inline uint32_t hr__slurm_shared_count(uint32_t count, uint32_t n_gpus, u
 /* The parameters of SchedulerParameters that a pass uses. */
 struct hr__slurm_backfill_limits {
   int64_t resolution_us, window_us;
+  int64_t origin_us; /* the date of time 0, since reservations begin and end at multiples of the resolution */
   uint32_t max_job_test, max_job_start; /* max_job_start 0: no limit */
   uint32_t max_job_user, max_job_part;  /* jobs tested per user and per partition; 0: no limit */
   uint32_t job_part_count_reserve;      /* reservations per partition; 0: no limit */

@@ -64,6 +64,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   run->interval_us = env->params[HR__SLURM_INTERVAL].integer * HR_SECOND_US;
   run->limits = (struct hr__slurm_backfill_limits){
       .resolution_us = env->params[HR__SLURM_RESOLUTION].integer * HR_SECOND_US,
+      .origin_us = env->jobs->origin_us,
       .window_us = env->params[HR__SLURM_WINDOW].integer * 60 * HR_SECOND_US,
       .max_job_test = (uint32_t)env->params[HR__SLURM_MAX_JOB_TEST].integer,
       .max_job_start = (uint32_t)env->params[HR__SLURM_MAX_JOB_START].integer,

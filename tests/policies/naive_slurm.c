@@ -214,7 +214,7 @@ static bool usable_nodes(const struct naive_timeline *line, const struct hr__slu
       *later_us = slot->end_us;
       found_later = true;
     }
-    if (slot->begin_us >= to_us) break;
+    if (slot->begin_us > to_us) break; // a reservation must not begin at the end, either
     for (uint32_t w = 0; w < line->n_words; w++) line->set[w] &= nodes_of(line, at)[w];
     if (job->n_licenses && licenses_of(line, at)[job->license] < job->n_licenses) licensed = false;
   }
@@ -235,6 +235,11 @@ static bool overlaps(const struct naive_timeline *line, const struct hr__slurm_q
   return false;
 }
 
+static int64_t round_down(const struct pass *pass, int64_t time_us) {
+  int64_t resolution_us = pass->limits->resolution_us, date_us = time_us + pass->limits->origin_us;
+  return date_us / resolution_us * resolution_us - pass->limits->origin_us;
+}
+
 /* Finds the first start of a job that no reservation prevents. The chosen nodes are in the scratch set. Returns
    HR_NEVER_US if not found within the window. */
 static int64_t find_start(const struct pass *pass, const struct hr__slurm_queued *job) {
@@ -249,8 +254,11 @@ static int64_t find_start(const struct pass *pass, const struct hr__slurm_queued
     if (found) {
       if (start_us < from_us) start_us = from_us;
       if (start_us > pass->now_us + pass->limits->window_us) return HR_NEVER_US;
-      if (start_us == from_us || !overlaps(line, job, start_us, start_us + job->limit_us)) return start_us;
-      later_us = start_us; // the reservations that the selector does not know are in the way
+      if (start_us == from_us) return start_us;
+      bool tries_again = start_us > later_us;
+      if (!tries_again && !overlaps(line, job, round_down(pass, start_us), round_down(pass, start_us + job->limit_us)))
+        return start_us;
+      if (!tries_again) later_us = start_us; // the reservations that the selector does not know are in the way
     }
     if (later_us == HR_NEVER_US || later_us > pass->now_us + pass->limits->window_us) return HR_NEVER_US;
     from_us = later_us;
@@ -275,13 +283,17 @@ static bool test_job(const struct pass *pass, const struct hr__slurm_queued *job
     return false;
   }
   if (!is_now && !gets_reservation(pass, job)) return false;
-  int64_t end_us = start_us + job->limit_us;
-  if (!is_now) { // reservations begin and end at multiples of the resolution
-    start_us = pass->now_us + (start_us - pass->now_us) / resolution_us * resolution_us;
-    end_us = pass->now_us + (end_us - pass->now_us) / resolution_us * resolution_us;
+  if (is_now) { // the selector knows it now, and its nodes may be shared
+    for (uint32_t w = 0; w < pass->line->n_words; w++) pass->line->set[w] = 0;
+    if (job->n_licenses) reserve(pass->line, job, pass->line->set, start_us, start_us + job->limit_us);
+    return true;
   }
+  int64_t end_us = round_down(pass, start_us + job->limit_us);
+  start_us = round_down(pass, start_us);
+  if (start_us < pass->now_us) start_us = pass->now_us;
+  if (end_us < start_us + resolution_us) end_us = start_us + resolution_us;
   reserve(pass->line, job, pass->line->set, start_us, end_us);
-  return is_now;
+  return false;
 }
 
 uint32_t naive_backfill(struct naive_timeline *line, const struct hr__slurm_backfill_limits *limits,

@@ -100,6 +100,7 @@ static void make_world(struct slurm_world *world) {
   draw_queue(world);
   for (unsigned i = 0; i < 2; i++) world->licenses[i] = below(world, 4);
   world->limits = (struct hr__slurm_backfill_limits){
+      .origin_us = origin_us,
       .resolution_us = (1 + below(world, 2) * 59) * HR_SECOND_US,
       .window_us = (int64_t)(below(world, 2) ? 86400 : 1 + below(world, 5000)) * HR_SECOND_US,
       .max_job_test = below(world, 3) ? MAX_JOBS : 1 + below(world, MAX_JOBS),
