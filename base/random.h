@@ -38,7 +38,9 @@ enum hr__purpose {
   HR__PURPOSE_MODEL_JOB = 33,  /* workload models; entity: the job */
   HR__PURPOSE_MODEL_USER = 34, /* workload models; entity: the user, or the tenant if the model has no users */
   HR__PURPOSE_JITTER = 40,     /* submit times of copies; entity: the job; replication: the copy */
-  HR__PURPOSE_ROUTER = 41      /* random assignment of requests to replicas */
+  HR__PURPOSE_ROUTER = 41,     /* random assignment of requests to replicas */
+  HR__PURPOSE_REQUEST = 42,    /* arrivals of requests; entity: the service */
+  HR__PURPOSE_TOKENS = 43      /* tokens of requests; entity: the request, replication: the service */
 };
 
 struct hr__stream {

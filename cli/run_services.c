@@ -31,7 +31,7 @@ static enum hr_status serve(const struct hr_scenario *scenario, bool steps, stru
   const struct hr_service *service = &run->services->at[index];
   struct served_service *each = &run->each[index];
   run->served[index] = (struct hr_served){service, &each->requests, &each->result};
-  enum hr_status status = hr_requests_read(service->requests, &each->requests, error);
+  enum hr_status status = hr_requests_of_service(service, index, scenario->seed, &each->requests, error);
   if (status == HR_OK)
     status = hr_service_run(service, &each->requests, scenario->seed + index, steps, &each->result, error);
   return status == HR_OK ? hr_service_summarize(&run->served[index], &run->summaries[index], error) : status;
@@ -124,7 +124,7 @@ enum hr_status validate_services(const struct hr_scenario *scenario, struct hr_e
   for (uint32_t i = 0; i < scenario->services->count && status == HR_OK; i++) {
     const struct hr_service *service = &scenario->services->at[i];
     struct hr_service_requests requests;
-    status = hr_requests_read(service->requests, &requests, error);
+    status = hr_requests_of_service(service, i, scenario->seed, &requests, error);
     if (status == HR_OK) print_requests(service, &requests);
     hr_requests_finish(&requests);
   }

@@ -3,6 +3,7 @@
    keys. */
 
 #include "headroom/unstable/services.h"
+#include "headroom/unstable/trace_tools.h"
 
 #include "scenarios/build/builder.h"
 
@@ -31,6 +32,64 @@ static enum hr_status check_memory(const struct hr__builder *builder, const cJSO
     return hr__build_fail(builder, engine, "a replica needs memory; add 'kv_blocks' or 'kv_tokens'");
   return HR_OK;
 }
+
+/* ---- Requests --------------------------------------------------------------------------------------- */
+
+static enum hr_status check_tokens(const struct hr__builder *builder, const cJSON *requests, const char *name,
+                                   const struct hr_token_law *law) {
+  const cJSON *object = hr__get(requests, name);
+  if (!object) return hr__build_fail(builder, requests, "drawn requests need '%s'", name);
+  const struct hr__key *keys = hr__table_of(&hr__scenario_keys, "services.requests.prompt_tokens");
+  enum hr_status status = hr__check_choice(builder, object, keys, "distribution", (unsigned)law->kind, true);
+  if (status == HR_OK && law->max && law->min > law->max)
+    return hr__build_fail_at(builder, object, "min", "'min' is above 'max' (%" PRIu32 ")", law->max);
+  return status;
+}
+
+static enum hr_status check_factors(const struct hr__builder *builder, const cJSON *requests, const char *name,
+                                    const double *factors, uint32_t count) {
+  double sum = 0;
+  for (uint32_t i = 0; i < count; i++) sum += factors[i];
+  if (count == 0 || sum > 0) return HR_OK;
+  return hr__build_fail_at(builder, requests, name, "all factors are 0; at least one must be above 0");
+}
+
+/* The rows that only drawn requests have, or only traces. */
+static enum hr_status check_source(const struct hr__builder *builder, const cJSON *requests) {
+  const cJSON *trace = hr__get(requests, "trace"), *member;
+  if (!trace && !hr__get(requests, "rate_per_s"))
+    return hr__build_fail(builder, requests, "requests need 'trace' or 'rate_per_s'");
+  cJSON_ArrayForEach(member, requests) {
+    if (trace && member != trace)
+      return hr__build_fail_key(builder, member, "'trace' and '%s' exclude each other; keep one", member->string);
+  }
+  return HR_OK;
+}
+
+static enum hr_status check_requests(const struct hr__builder *builder, const cJSON *entry,
+                                     const struct hr_service *service) {
+  const double max_requests = 1e9;
+  const cJSON *requests = hr__get(entry, "requests");
+  const struct hr_request_draw *draw = &service->draw;
+  enum hr_status status = check_source(builder, requests);
+  if (status != HR_OK || service->requests) return status;
+  if (draw->arrivals == HR_ARRIVALS_POISSON && hr__has(requests, "cv"))
+    return hr__build_fail_at(builder, requests, "cv", "'cv' is not a parameter of the arrivals 'poisson'");
+  if (!draw->duration_us && !draw->count)
+    return hr__build_fail(builder, requests, "drawn requests need 'duration_s' or 'count'");
+  status = check_factors(builder, requests, "hourly", draw->hourly, draw->n_hourly);
+  if (status == HR_OK) status = check_factors(builder, requests, "weekly", draw->weekly, draw->n_weekly);
+  if (status == HR_OK) status = check_tokens(builder, requests, "prompt_tokens", &draw->prompt);
+  if (status == HR_OK) status = check_tokens(builder, requests, "output_tokens", &draw->output);
+  if (status != HR_OK || draw->count) return status;
+  const double expected = hr_request_draw_expected(draw, draw->duration_us);
+  if (expected <= max_requests) return HR_OK;
+  return hr__build_fail_at(builder, requests, "duration_s",
+                           "about %.3g requests would arrive, more than %.3g; use a shorter time or a lower rate",
+                           expected, max_requests);
+}
+
+/* ---- Replicas --------------------------------------------------------------------------------------- */
 
 static enum hr_status check_cost(const struct hr__builder *builder, const cJSON *entry,
                                  const struct hr_service *service) {
@@ -66,6 +125,7 @@ enum hr_status hr__build_services(struct hr__builder *builder) {
                             "a scenario with services has no job trace; remove 'trace' or 'services'");
   cJSON_ArrayForEach(entry, list) {
     if (status == HR_OK) status = check_name(builder, entry, all, index);
+    if (status == HR_OK) status = check_requests(builder, entry, &all->at[index]);
     if (status == HR_OK) status = check_memory(builder, entry, &all->at[index]);
     if (status == HR_OK) status = check_cost(builder, entry, &all->at[index]);
     index++;

@@ -72,9 +72,57 @@ struct hr_service_slo {
   double attainment; /* share of all requests that must meet the other goals */
 };
 
+/* How the requests of a service are generated. The columns: enumerator, name in scenarios, meaning. */
+#define HR_REQUEST_ARRIVALS_TABLE(X)                                                                                   \
+  X(HR_ARRIVALS_POISSON, "poisson", "independent of each other")                                                       \
+  X(HR_ARRIVALS_GAMMA, "gamma", "gaps of a gamma distribution with the coefficient of variation 'cv'")
+
+enum hr_request_arrivals {
+#define HR_REQUEST_ARRIVALS_NAME(name, text, words) name,
+  HR_REQUEST_ARRIVALS_TABLE(HR_REQUEST_ARRIVALS_NAME)
+#undef HR_REQUEST_ARRIVALS_NAME
+      HR_N_REQUEST_ARRIVALS
+};
+
+/* The distribution of a number of tokens. The columns: enumerator, name in scenarios, meaning. */
+#define HR_TOKEN_LAW_TABLE(X)                                                                                          \
+  X(HR_TOKENS_FIXED, "fixed", "always 'mean'")                                                                         \
+  X(HR_TOKENS_EXPONENTIAL, "exponential", "exponential, rounded up (a geometric distribution with this mean)")         \
+  X(HR_TOKENS_LOG_NORMAL, "log-normal", "log-normal with the standard deviation 'sigma' of the logarithm, rounded")    \
+  X(HR_TOKENS_EMPIRICAL, "empirical", "those of the rows of a request trace, drawn with replacement")
+
+enum hr_token_law_kind {
+#define HR_TOKEN_LAW_NAME(name, text, words) name,
+  HR_TOKEN_LAW_TABLE(HR_TOKEN_LAW_NAME)
+#undef HR_TOKEN_LAW_NAME
+      HR_N_TOKEN_LAWS
+};
+
+struct hr_token_law {
+  enum hr_token_law_kind kind;
+  double mean, sigma;
+  uint32_t min, max; /* smaller and larger numbers become these; max 0: none */
+  char *trace;       /* path; only HR_TOKENS_EMPIRICAL */
+};
+
+/* Requests that are drawn. Time 0 is midnight of a Monday. */
+struct hr_request_draw {
+  enum hr_request_arrivals arrivals;
+  double rate_per_s; /* mean of a week at time 0; 0: the requests are a trace */
+  double cv;
+  double *hourly, *weekly; /* [24] and [7] relative rates by hour of the day and by weekday; NULL: equal */
+  uint32_t n_hourly, n_weekly;
+  double growth_per_year; /* factor of the rate after 365 days */
+  struct hr_token_law prompt, output;
+  int64_t duration_us; /* 0: until `count` */
+  uint64_t count;      /* 0: until `duration_us` */
+  uint64_t seed;       /* 0: that of the run */
+};
+
 struct hr_service {
   char *name;
-  char *requests; /* path of the request trace */
+  char *requests; /* path of the request trace; NULL: they are drawn */
+  struct hr_request_draw draw;
   enum hr_service_router router;
   uint32_t replicas;
   uint32_t gpus; /* of a replica */

@@ -515,6 +515,14 @@ HR_API enum hr_status hr_workload_model_generate(const struct hr_workload_model 
    line and column. */
 HR_API enum hr_status hr_requests_read(const char *path, struct hr_service_requests *requests, struct hr_error *error);
 HR_API void hr_requests_finish(struct hr_service_requests *requests);
+/* Returns the requests of a service in order of arrival: reads its trace, or draws them. `index` is the number of the
+   service and `seed` that of the run; the same numbers give the same requests. Otherwise as hr_requests_read. */
+HR_API enum hr_status hr_requests_of_service(const struct hr_service *service, uint32_t index, uint64_t seed,
+                                             struct hr_service_requests *requests, struct hr_error *error);
+/* Expected number of drawn requests before a time, if `count` does not end them. */
+HR_API double hr_request_draw_expected(const struct hr_request_draw *draw, int64_t until_us);
+/* Whether the requests of a service depend on the seed of the run. */
+HR_API bool hr_requests_are_random(const struct hr_service *service);
 
 #ifdef __cplusplus
 }
