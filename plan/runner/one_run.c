@@ -17,6 +17,7 @@
 #include "report/metrics/parcels.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -283,10 +284,28 @@ static enum hr_status note_deadlines(const struct hr_scenario *scenario, const s
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
+/* Notes jobs that the modelled scheduler could start with fewer pods than the engine does. */
+static enum hr_status note_elastic(const struct hr_policy_choice *policy, const struct hr_trace *trace,
+                                   struct hr_notes *notes, struct hr_error *error) {
+  const bool is_kai = strcmp(policy->ops->name, "kai") == 0;
+  uint32_t n = 0;
+  if (!trace->min_gpus || (!is_kai && strcmp(policy->ops->name, "volcano") != 0)) return HR_OK;
+  for (uint32_t job = 0; job < trace->n_jobs; job++)
+    n += trace->min_gpus[job] != HR_NONE && trace->min_gpus[job] < trace->gpus[job];
+  if (n == 0) return HR_OK;
+  const enum hr_status status =
+      hr_notes_add(notes, "%s: %" PRIu32 " job%s with 'min_gpus' below 'gpus' start%s and run%s with all GPUs; %s",
+                   policy->ops->name, n, n == 1 ? "" : "s", n == 1 ? "s" : "", n == 1 ? "s" : "",
+                   is_kai ? "KAI would start such jobs with minAvailable pods, add pods later, and evict single pods"
+                          : "Volcano would start such jobs with minMember pods, add pods later, and evict single pods");
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+}
+
 enum hr_status hr_replay_input_notes(const struct hr_scenario *scenario, const struct hr_policy_choice *policy,
                                      const struct hr_trace *trace, struct hr_notes *notes, struct hr_error *error) {
   enum hr_status status = hr_speed_notes(trace, scenario->speeds, notes, error);
   if (status == HR_OK) status = note_deadlines(scenario, policy, notes, error);
+  if (status == HR_OK) status = note_elastic(policy, trace, notes, error);
   if (status == HR_OK) status = hr_pair_notes(trace, &scenario->cluster, notes, error);
   return status == HR_OK ? hr_gpu_type_notes(trace, &scenario->cluster, notes, error) : status;
 }

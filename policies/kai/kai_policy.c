@@ -15,6 +15,7 @@
 #include "headroom/unstable/systems.h"
 #include "policies/kai/autoscaler.h"
 #include "policies/kai/node_usage.h"
+#include "policies/kai/usage.h"
 #include "policies/kai/world.h"
 
 enum { PARAM_AUTOSCALE, PARAM_IDLE_RELEASE, PARAM_CHECK, PARAM_PLAIN };
@@ -46,6 +47,7 @@ struct kai {
   struct hr_arena *arena;
   struct hr__kai_world world;
   struct hr__kai_autoscaler autoscaler;
+  struct hr__kai_past past; /* if `scheduler.usage` is enabled */
   struct hr_kai_scheduler scheduler;
   const struct hr_param_value *params;
   const struct hr_view *view;
@@ -58,6 +60,7 @@ struct kai {
   uint32_t n_bound, max_bound, n_leaving, max_leaving, n_started;
   int64_t cycle_us;            /* when the last cycle ran */
   int64_t wake_us, release_us; /* the last wake-ups that were requested: for a cycle, for the release of a node */
+  int64_t fetch_us;            /* the same, for the next reading of past usage */
   uint32_t *expiring;          /* jobs with a requirement on locality that ends */
   uint32_t n_expiring, max_expiring;
   int64_t expire_us; /* when the first one ends */
@@ -100,10 +103,13 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
                       .cycle_us = -1,
                       .wake_us = -1,
                       .release_us = -1,
+                      .fetch_us = -1,
                       .expire_us = HR_NEVER_US};
   if (!collect_runtimes(kai, config)) return HR_NO_MEMORY;
   enum hr_status status = hr__kai_world_create(&kai->world, env, config, env->params[PARAM_PLAIN].integer != 0, error);
   if (status != HR_OK) return status;
+  if (kai->scheduler.usage.enabled && !hr__kai_past_create(&kai->past, &kai->world, &kai->scheduler.usage))
+    return HR_NO_MEMORY;
   for (uint32_t n = 0; n < kai->world.cluster.n_nodes; n++)
     hr__kai_set_up(&kai->world, n, hr_cluster_node_state(env->cluster, (hr_node){n}) == HR_NODE_UP);
   kai->autoscales = env->params[PARAM_AUTOSCALE].integer && hr__kai_has_elastic(&kai->world);
@@ -177,6 +183,7 @@ static enum hr_status end_requirements(struct kai *kai, int64_t now_us) {
 
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct kai *kai = self;
+  if (kai->scheduler.usage.enabled && !hr__kai_past_advance(&kai->past, view->now_us)) return HR_NO_MEMORY;
   uint32_t slot = event->job.id == HR_NONE ? HR_NONE : hr__kai_slot_of(&kai->world, event->job);
   if (event->kind != HR_EVENT_TIMER || kai->n_runtimes > 0) kai->changed = true;
   if (event->kind == HR_EVENT_END || event->kind == HR_EVENT_INTERRUPT)
@@ -366,6 +373,16 @@ static enum hr_status finish_submitted(struct kai *kai) {
   return status;
 }
 
+/* While past usage may change who is next, requests a pass when it is read. */
+static enum hr_status wake_for_usage(struct kai *kai) {
+  const int64_t interval_us = kai->scheduler.usage.fetch_interval_us;
+  if (!kai->scheduler.usage.enabled || kai->world.n_waiting == 0 || kai->world.n_running == 0) return HR_OK;
+  const int64_t next_us = (kai->view->now_us / interval_us + 1) * interval_us;
+  if (next_us == kai->fetch_us) return HR_OK;
+  kai->fetch_us = next_us;
+  return hr_moves_wake_at(kai->moves, next_us);
+}
+
 /* Requests a pass at the next multiple of the period. */
 static enum hr_status wake_for_cycle(struct kai *kai) {
   const int64_t next_us = (kai->view->now_us / kai->scheduler.period_us + 1) * kai->scheduler.period_us;
@@ -391,6 +408,11 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   struct kai *kai = self;
   kai->view = view;
   kai->moves = moves;
+  if (kai->scheduler.usage.enabled) {
+    if (!hr__kai_past_advance(&kai->past, view->now_us)) return HR_NO_MEMORY;
+    kai->changed = kai->changed || kai->past.changed;
+    kai->past.changed = false;
+  }
   enum hr_status status = finish_submitted(kai);
   if (status == HR_OK) status = end_requirements(kai, view->now_us);
   if (status == HR_OK && kai->must_wake) status = hr_moves_wake_at(moves, kai->expire_us);
@@ -402,7 +424,9 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   if (status == HR_OK && kai->autoscales) status = scale(kai, runs);
   if (status != HR_OK) return status;
   const char *broken = kai->params[PARAM_CHECK].integer && is_time ? hr__kai_check(kai->world.session) : NULL;
-  return broken ? HR_INTERNAL : wake_for_cycle(kai);
+  if (broken) return HR_INTERNAL;
+  status = wake_for_usage(kai);
+  return status == HR_OK ? wake_for_cycle(kai) : status;
 }
 
 /* ---- Reasons ------------------------------------------------------------------------------------------- */

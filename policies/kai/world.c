@@ -1,29 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Keeps the session of KAI up to date while jobs come and go.
+ * Creates the cluster of a run as KAI sees it: settings, queues, nodes and the topology of the pools.
  *
- * Nodes of the session are those of the engine, with equal ids. A node that is not up has no resources. The session's
- * arrays have room for `max_slots` jobs and `max_pods` pods; entries that are not in use have no queue and no job.
- * Invariant: a slot in `waiting` has pending pods only, and a slot in `running` has none; a free slot is in no list.
+ * Nodes of the session are those of the engine, with equal ids. Invariant: a node that is not up has no resources.
  */
 
 #include "policies/kai/world.h"
 
-#include "policies/kai/node_usage.h"
-
 #include <string.h>
 
-enum { FIRST_SLOTS = 64, FIRST_JOB_PODS = 16, MANY_PODS = 1000000 };
-static const int64_t mib_bytes = 1024 * 1024, mb_bytes = 1000000, unknown_cpu = INT64_C(1000000000000),
-                     unknown_mem = INT64_C(100000000000000), unknown_gpu_mib = 100000;
-
-static void *alloc(struct hr__kai_world *world, size_t n, size_t bytes) {
-  return hr_arena_alloc(world->arena, (n ? n : 1) * bytes);
-}
-
-static const struct hr_pool_spec *pool_spec(const struct hr__kai_world *world, uint32_t pool) {
-  return hr_cluster_pool_spec(world->simulated, (hr_pool){pool});
-}
+static const int64_t mb_bytes = 1000000, unknown_cpu = INT64_C(1000000000000), unknown_mem = INT64_C(100000000000000),
+                     unknown_gpu_mib = 100000;
 
 /* ---- Settings ------------------------------------------------------------------------------------------ */
 
@@ -60,19 +47,6 @@ static struct hr__kai_config settings_of(const struct hr_kai_scheduler *schedule
   return settings;
 }
 
-static int32_t priority_of(const struct hr_kai_config *config, const struct hr_trace *trace, hr_job job) {
-  if (trace->priority) return trace->priority[job.id];
-  return config ? config->default_priority : 50;
-}
-
-static bool is_preemptible(const struct hr_kai_config *config, const struct hr_trace *trace, hr_job job) {
-  if (trace->flags && trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE) return false;
-  const int32_t priority = priority_of(config, trace, job);
-  for (uint32_t i = 0; config && i < config->n_classes; i++)
-    if (config->classes[i].value == priority) return config->classes[i].preemptible;
-  return priority < 100;
-}
-
 /* ---- Queues -------------------------------------------------------------------------------------------- */
 
 static void set_share(struct hr__kai_share *share, const struct hr_kai_resource *resource, double unit) {
@@ -84,10 +58,10 @@ static void set_share(struct hr__kai_share *share, const struct hr_kai_resource 
 static bool create_queues(struct hr__kai_world *world, const struct hr_kai_config *config) {
   static const struct hr_kai_resource unlimited = {-1, -1, 1};
   const uint32_t n = config && config->n_queues ? config->n_queues : 1;
-  world->queues = alloc(world, n, sizeof *world->queues);
-  world->queue_names = alloc(world, n, sizeof(*world->queue_names));
-  world->jobs_in_queue = alloc(world, n, sizeof *world->jobs_in_queue);
-  world->leaves = alloc(world, n, sizeof *world->leaves);
+  world->queues = hr__kai_alloc(world, n, sizeof *world->queues);
+  world->queue_names = hr__kai_alloc(world, n, sizeof(*world->queue_names));
+  world->jobs_in_queue = hr__kai_alloc(world, n, sizeof *world->jobs_in_queue);
+  world->leaves = hr__kai_alloc(world, n, sizeof *world->leaves);
   if (!world->queues || !world->queue_names || !world->jobs_in_queue || !world->leaves) return false;
   for (uint32_t i = 0; i < n; i++) {
     struct hr__kai_queue *queue = &world->queues[i];
@@ -112,56 +86,21 @@ static bool create_queues(struct hr__kai_world *world, const struct hr_kai_confi
   return true;
 }
 
-/* The queue with this name that takes jobs; HR_NONE: none. */
-static uint32_t find_queue(const struct hr__kai_world *world, const char *name) {
-  for (uint32_t i = 0; name && i < world->cluster.n_queues; i++)
-    if (world->queues[i].n_children == 0 && strcmp(world->queue_names[i], name) == 0) return i;
-  return HR_NONE;
-}
-
-static uint32_t queue_of(const struct hr__kai_world *world, hr_job job) {
-  const struct hr_trace *trace = world->trace;
-  const char *name = NULL;
-  if (trace->queue && trace->queue[job.id] != HR_NONE)
-    name = trace->queues.text[trace->queue[job.id]];
-  else if (trace->tenant && trace->tenant[job.id] != HR_NONE)
-    name = trace->tenants.text[trace->tenant[job.id]];
-  const uint32_t found = find_queue(world, name);
-  return found == HR_NONE ? world->default_queue : found;
-}
-
 /* ---- Nodes --------------------------------------------------------------------------------------------- */
-
-/* The number of static MIG instances of a profile on a node. */
-static int64_t count_instances(const struct hr_pool_spec *spec, uint32_t profile) {
-  int64_t n = 0;
-  for (uint32_t g = 0; g < spec->gpus_per_node; g++)
-    for (unsigned starts = spec->mig->layouts[spec->mig->layout_of_gpu[g]].starts[profile]; starts;
-         starts &= starts - 1)
-      n++;
-  return n;
-}
-
-/* The dimension of a MIG profile; 0: no pool has it. */
-static uint32_t dimension_of(const struct hr__kai_world *world, const char *profile) {
-  for (uint32_t d = HR__KAI_DIM_MIG; d < world->cluster.n_dims; d++)
-    if (strcmp(world->profiles[d - HR__KAI_DIM_MIG], profile) == 0) return d;
-  return 0;
-}
 
 /* Makes each MIG profile of the pools a dimension. */
 static bool create_dimensions(struct hr__kai_world *world) {
   uint32_t most = 0;
   world->cluster.n_dims = HR__KAI_DIM_MIG;
-  for (uint32_t p = 0; p < world->n_pools; p++) most += pool_spec(world, p)->mig ? HR_MIG_PROFILES : 0;
-  int64_t *slices = alloc(world, HR__KAI_DIM_MIG + most, sizeof *slices);
-  world->profiles = alloc(world, most, sizeof(*world->profiles));
+  for (uint32_t p = 0; p < world->n_pools; p++) most += hr__kai_pool(world, p)->mig ? HR_MIG_PROFILES : 0;
+  int64_t *slices = hr__kai_alloc(world, HR__KAI_DIM_MIG + most, sizeof *slices);
+  world->profiles = hr__kai_alloc(world, most, sizeof(*world->profiles));
   if (!slices || !world->profiles) return false;
   world->cluster.mig_slices = slices;
   for (uint32_t p = 0; p < world->n_pools; p++) {
-    const struct hr_mig_spec *mig = pool_spec(world, p)->mig;
+    const struct hr_mig_spec *mig = hr__kai_pool(world, p)->mig;
     for (uint32_t i = 0; mig && i < mig->type.n_profiles; i++) {
-      if (dimension_of(world, mig->type.profiles[i].name)) continue;
+      if (hr__kai_dimension_of(world, mig->type.profiles[i].name)) continue;
       world->profiles[world->cluster.n_dims - HR__KAI_DIM_MIG] = mig->type.profiles[i].name;
       slices[world->cluster.n_dims++] = mig->type.profiles[i].compute_slices;
     }
@@ -170,17 +109,18 @@ static bool create_dimensions(struct hr__kai_world *world) {
 }
 
 static bool create_pool(struct hr__kai_world *world, uint32_t pool) {
-  const struct hr_pool_spec *spec = pool_spec(world, pool);
-  int64_t *amounts = alloc(world, world->cluster.n_dims, sizeof *amounts);
+  const struct hr_pool_spec *spec = hr__kai_pool(world, pool);
+  int64_t *amounts = hr__kai_alloc(world, world->cluster.n_dims, sizeof *amounts);
   if (!amounts) return false;
   if (world->counts_cpu) {
     amounts[HR__KAI_DIM_CPU] = spec->cpu_milli_per_node ? spec->cpu_milli_per_node : unknown_cpu;
-    amounts[HR__KAI_DIM_MEM] = spec->mem_mib_per_node ? (int64_t)spec->mem_mib_per_node * mib_bytes : unknown_mem;
+    amounts[HR__KAI_DIM_MEM] =
+        spec->mem_mib_per_node ? (int64_t)spec->mem_mib_per_node * HR__KAI_MIB_BYTES : unknown_mem;
   }
-  amounts[HR__KAI_DIM_PODS] = MANY_PODS;
+  amounts[HR__KAI_DIM_PODS] = HR__KAI_MANY_PODS;
   amounts[HR__KAI_DIM_GPUS] = spec->mig ? 0 : spec->gpus_per_node;
   for (uint32_t i = 0; spec->mig && i < spec->mig->type.n_profiles; i++)
-    amounts[dimension_of(world, spec->mig->type.profiles[i].name)] = count_instances(spec, i);
+    amounts[hr__kai_dimension_of(world, spec->mig->type.profiles[i].name)] = hr__kai_count_instances(spec, i);
   world->node_amounts[pool] = amounts;
   const uint32_t first = hr_cluster_first_node(world->simulated, (hr_pool){pool}).id;
   for (uint32_t n = first; n < first + spec->nodes; n++) {
@@ -200,14 +140,14 @@ static bool create_pool(struct hr__kai_world *world, uint32_t pool) {
 static bool create_nodes(struct hr__kai_world *world) {
   struct hr__kai_cluster *cluster = &world->cluster;
   world->n_pools = hr_cluster_pools(world->simulated);
-  for (uint32_t p = 0; p < world->n_pools; p++) cluster->n_nodes += pool_spec(world, p)->nodes;
+  for (uint32_t p = 0; p < world->n_pools; p++) cluster->n_nodes += hr__kai_pool(world, p)->nodes;
   if (!create_dimensions(world)) return false;
   world->counts_cpu = hr_cluster_gpu_inventory(world->simulated) != NULL;
-  world->nodes = alloc(world, cluster->n_nodes, sizeof *world->nodes);
-  world->pool_of = alloc(world, cluster->n_nodes, sizeof *world->pool_of);
-  world->is_up = alloc(world, cluster->n_nodes, sizeof *world->is_up);
-  world->node_amounts = alloc(world, world->n_pools, sizeof(*world->node_amounts));
-  world->no_amounts = alloc(world, cluster->n_dims, sizeof *world->no_amounts);
+  world->nodes = hr__kai_alloc(world, cluster->n_nodes, sizeof *world->nodes);
+  world->pool_of = hr__kai_alloc(world, cluster->n_nodes, sizeof *world->pool_of);
+  world->is_up = hr__kai_alloc(world, cluster->n_nodes, sizeof *world->is_up);
+  world->node_amounts = hr__kai_alloc(world, world->n_pools, sizeof(*world->node_amounts));
+  world->no_amounts = hr__kai_alloc(world, cluster->n_dims, sizeof *world->no_amounts);
   if (!world->nodes || !world->pool_of || !world->is_up || !world->node_amounts || !world->no_amounts) return false;
   for (uint32_t p = 0; p < world->n_pools; p++)
     if (!create_pool(world, p)) return false;
@@ -215,11 +155,8 @@ static bool create_nodes(struct hr__kai_world *world) {
   return true;
 }
 
-/* The topology of the pools: the levels pool, zone, rack and node. */
-enum { LEVEL_POOL = 1, LEVEL_ZONE, LEVEL_RACK, LEVEL_NODE, N_LEVELS = LEVEL_NODE };
-
 static uint32_t group_of(const struct hr__kai_world *world, uint32_t node, enum hr_tier tier) {
-  const struct hr_pool_spec *spec = pool_spec(world, world->pool_of[node]);
+  const struct hr_pool_spec *spec = hr__kai_pool(world, world->pool_of[node]);
   const uint32_t number = node - hr_cluster_first_node(world->simulated, (hr_pool){world->pool_of[node]}).id;
   return hr_topology_group(&spec->topology, tier, spec->nodes, number);
 }
@@ -227,11 +164,12 @@ static uint32_t group_of(const struct hr__kai_world *world, uint32_t node, enum 
 static bool create_topology(struct hr__kai_world *world) {
   static const enum hr_tier tiers[] = {HR_TIER_ANY, HR_TIER_POOL, HR_TIER_ZONE, HR_TIER_RACK, HR_TIER_NODE};
   const uint32_t n_nodes = world->cluster.n_nodes;
-  uint32_t *domain_of = alloc(world, (size_t)(N_LEVELS + 1) * n_nodes, sizeof *domain_of), n_domains = 1;
-  uint32_t *ranks = alloc(world, (size_t)N_LEVELS * n_nodes + 1, sizeof *ranks);
-  struct hr__kai_topology *topology = alloc(world, 1, sizeof *topology);
+  uint32_t *domain_of = hr__kai_alloc(world, (size_t)(HR__KAI_N_LEVELS + 1) * n_nodes, sizeof *domain_of),
+           n_domains = 1;
+  uint32_t *ranks = hr__kai_alloc(world, (size_t)HR__KAI_N_LEVELS * n_nodes + 1, sizeof *ranks);
+  struct hr__kai_topology *topology = hr__kai_alloc(world, 1, sizeof *topology);
   if (!domain_of || !ranks || !topology) return false;
-  for (uint32_t level = 1; level <= N_LEVELS; level++)
+  for (uint32_t level = 1; level <= HR__KAI_N_LEVELS; level++)
     for (uint32_t n = 0; n < n_nodes; n++) {
       const bool same = n > 0 && world->pool_of[n] == world->pool_of[n - 1] &&
                         group_of(world, n, tiers[level]) == group_of(world, n - 1, tiers[level]);
@@ -239,7 +177,7 @@ static bool create_topology(struct hr__kai_world *world) {
     }
   for (uint32_t d = 0; d < n_domains; d++) ranks[d] = d;
   *topology = (struct hr__kai_topology){
-      .n_levels = N_LEVELS, .domain_of = domain_of, .n_domains = n_domains, .id_ranks = ranks};
+      .n_levels = HR__KAI_N_LEVELS, .domain_of = domain_of, .n_domains = n_domains, .id_ranks = ranks};
   world->cluster.topologies = topology;
   world->cluster.n_topologies = 1;
   return true;
@@ -252,622 +190,6 @@ void hr__kai_set_up(struct hr__kai_world *world, uint32_t node, bool is_up) {
                           is_up ? world->node_amounts[world->pool_of[node]] : world->no_amounts);
 }
 
-/* ---- Kinds of jobs ------------------------------------------------------------------------------------- */
-
-/* Whether pods may share the GPUs of a pool. */
-static bool shares_gpus(const struct hr__kai_world *world, uint32_t pool) {
-  return pool_spec(world, pool)->nodes > 0 && pool_spec(world, pool)->sharing == HR_SHARING_FRACTION;
-}
-
-/* The nodes that jobs of an accept class accept; with `shared`, only those with shared GPUs. False: out of memory. */
-static bool find_class_nodes(struct hr__kai_world *world, uint32_t accept_class, bool shared, const uint8_t **allowed) {
-  const uint32_t at = 2 * accept_class + shared;
-  if (at >= world->n_classes_known) {
-    const uint32_t n = 2 * at + 8;
-    const uint8_t **grown = alloc(world, n, sizeof(*grown));
-    if (!grown) return false;
-    for (uint32_t i = 0; i < world->n_classes_known; i++) grown[i] = world->class_nodes[i];
-    world->class_nodes = grown;
-    world->n_classes_known = n;
-  }
-  if (!world->class_nodes[at]) {
-    uint8_t *nodes = alloc(world, world->cluster.n_nodes, sizeof *nodes);
-    if (!nodes) return false;
-    for (uint32_t n = 0; n < world->cluster.n_nodes; n++)
-      nodes[n] = hr_cluster_accepts(world->simulated, accept_class, (hr_pool){world->pool_of[n]}) &&
-                 (!shared || shares_gpus(world, world->pool_of[n]));
-    world->class_nodes[at] = nodes;
-  }
-  *allowed = world->class_nodes[at];
-  return true;
-}
-
-/* The fewest and the most GPUs of a node that the class accepts. */
-static void node_sizes(const struct hr__kai_world *world, uint32_t accept_class, uint32_t *fewest, uint32_t *most) {
-  *fewest = UINT32_MAX;
-  *most = 1;
-  for (uint32_t p = 0; p < world->n_pools; p++) {
-    const struct hr_pool_spec *spec = pool_spec(world, p);
-    if (spec->nodes == 0 || spec->gpus_per_node == 0 ||
-        !hr_cluster_accepts(world->simulated, accept_class, (hr_pool){p}))
-      continue;
-    if (spec->gpus_per_node < *fewest) *fewest = spec->gpus_per_node;
-    if (spec->gpus_per_node > *most) *most = spec->gpus_per_node;
-  }
-  if (*fewest > *most) *fewest = *most;
-}
-
-/* How many pods of the kind fit on an empty node of a pool. */
-static int64_t pods_on_empty(const struct hr__kai_world *world, const struct hr__kai_kind *kind, uint32_t pool) {
-  const int64_t *has = world->node_amounts[pool];
-  int64_t most = INT64_MAX;
-  for (uint32_t d = 0; d < world->cluster.n_dims; d++)
-    if (kind->amounts[d] > 0 && has[d] / kind->amounts[d] < most) most = has[d] / kind->amounts[d];
-  if (kind->pod.kind != HR__KAI_FRACTION) return most;
-  const int64_t parts = llround(kind->pod.portion * 100) > 0 ? 100 / llround(kind->pod.portion * 100) : 0;
-  const int64_t shared = parts * (has[HR__KAI_DIM_GPUS] / (kind->pod.n_devices ? kind->pod.n_devices : 1));
-  return shared < most ? shared : most;
-}
-
-/* Why no group of nodes is large enough for the kind; HR_REASON_NONE: one is. */
-static enum hr_reason never_fits(const struct hr__kai_world *world, const struct hr__kai_kind *kind) {
-  const enum hr_tier tier = kind->preferred || kind->tier == HR_TIER_ANY ? HR_TIER_POOL : kind->tier;
-  bool fits_node = false;
-  for (uint32_t p = 0; p < world->n_pools; p++) {
-    const struct hr_pool_spec *spec = pool_spec(world, p);
-    if (spec->nodes == 0 || !kind->allowed_nodes[hr_cluster_first_node(world->simulated, (hr_pool){p}).id]) continue;
-    const int64_t on_each = pods_on_empty(world, kind, p);
-    const int64_t nodes = hr_topology_nodes(&spec->topology, tier, spec->nodes);
-    fits_node = fits_node || on_each > 0;
-    if (on_each > kind->n_pods || on_each * nodes >= kind->n_pods) return HR_REASON_NONE;
-  }
-  return fits_node ? HR_REASON_TOO_LARGE : HR_REASON_NODE_TOO_SMALL;
-}
-
-static struct hr__kai_constraint constraint_of(const struct hr__kai_world *world, const struct hr__kai_kind *kind) {
-  uint32_t n_pools = 0;
-  for (uint32_t p = 0; p < world->n_pools; p++) n_pools += pool_spec(world, p)->nodes > 0;
-  int32_t level = 0;
-  if (kind->tier != HR_TIER_ANY)
-    level = kind->tier <= HR_TIER_NODE   ? LEVEL_NODE
-            : kind->tier == HR_TIER_RACK ? LEVEL_RACK
-            : kind->tier == HR_TIER_ZONE ? LEVEL_ZONE
-                                         : LEVEL_POOL;
-  const int32_t any = n_pools > 1 ? LEVEL_POOL : 0;
-  struct hr__kai_constraint constraint = {.topology = HR__KAI_NONE};
-  if (kind->n_pods < 2 || (level == 0 && any == 0)) return constraint;
-  constraint.topology = 0;
-  constraint.required = kind->preferred || level < any ? any : level;
-  constraint.preferred = kind->preferred ? level : 0;
-  return constraint;
-}
-
-/* The part of each GPU that a pod requests, in thousandths: enough for its memory, too. It is a whole GPU if no pool
-   that the job accepts has shared GPUs. */
-static int64_t shared_milli(const struct hr__kai_world *world, const struct hr_request *request) {
-  int64_t milli = HR_WHOLE_GPU_MILLI;
-  bool first = true;
-  if (request->gpu_milli >= HR_WHOLE_GPU_MILLI) return milli;
-  for (uint32_t p = 0; p < world->n_pools; p++) {
-    if (!shares_gpus(world, p) || !hr_cluster_accepts(world->simulated, request->accept_class, (hr_pool){p})) continue;
-    const int64_t mib = pool_spec(world, p)->gpu_mem_mib;
-    int64_t needed = request->gpu_milli;
-    if (mib > 0 && (int64_t)request->gpu_mem_mib * HR_WHOLE_GPU_MILLI > needed * mib)
-      needed = ((int64_t)request->gpu_mem_mib * HR_WHOLE_GPU_MILLI + mib - 1) / mib;
-    if (first || needed > milli) milli = needed;
-    first = false;
-  }
-  return milli < HR_WHOLE_GPU_MILLI ? milli : HR_WHOLE_GPU_MILLI;
-}
-
-/* The smallest profile of a pool that suits the request and that the pool has; NULL: none. */
-static const char *smallest_profile(const struct hr__kai_world *world, const struct hr_request *request,
-                                    uint32_t pool) {
-  const struct hr_pool_spec *spec = pool_spec(world, pool);
-  if (!spec->mig || !request->mig_profiles || spec->nodes == 0 ||
-      !hr_cluster_accepts(world->simulated, request->accept_class, (hr_pool){pool}))
-    return NULL;
-  for (uint32_t i = spec->mig->type.n_profiles; i-- > 0;)
-    if (request->mig_profiles[pool] >> i & 1 && count_instances(spec, i) > 0) return spec->mig->type.profiles[i].name;
-  return NULL;
-}
-
-/* Whether jobs with the request run on MIG instances: they name a profile, or no other pool accepts them. */
-static bool uses_instances(const struct hr__kai_world *world, const struct hr_request *request, const char **profile) {
-  bool others = false;
-  *profile = NULL;
-  for (uint32_t p = 0; p < world->n_pools; p++) {
-    const char *found = smallest_profile(world, request, p);
-    if (!*profile) *profile = found;
-    others = others || (!pool_spec(world, p)->mig && pool_spec(world, p)->nodes > 0 &&
-                        hr_cluster_accepts(world->simulated, request->accept_class, (hr_pool){p}));
-  }
-  return *profile && (request->prefers_mig || !others);
-}
-
-/* Makes the pods of a kind request instances of a profile, on nodes on which no smaller profile suits them. */
-static bool request_instances(struct hr__kai_world *world, struct hr__kai_kind *kind, const struct hr_request *request,
-                              const char *profile, int64_t *amounts) {
-  uint8_t *nodes = alloc(world, world->cluster.n_nodes, sizeof *nodes);
-  if (!nodes) return false;
-  for (uint32_t n = 0; n < world->cluster.n_nodes; n++) {
-    const char *smallest = smallest_profile(world, request, world->pool_of[n]);
-    nodes[n] = smallest && strcmp(smallest, profile) == 0;
-  }
-  const uint32_t dim = dimension_of(world, profile);
-  kind->allowed_nodes = nodes;
-  kind->pod.kind = HR__KAI_INSTANCE;
-  kind->pod_gpus = kind->last_gpus = 0;
-  amounts[dim] = request->gpus;
-  kind->pod.quota.of[HR__KAI_GPU] = request->gpus * world->cluster.mig_slices[dim] * HR__KAI_GPU_UNIT;
-  return true;
-}
-
-/* Sets the pods of a kind: in per-GPU allocation those of the request, else one for each task. A task that is larger
-   than all nodes is divided into pods that fill the smallest nodes. */
-static bool describe_pods(struct hr__kai_world *world, struct hr__kai_kind *kind) {
-  const uint32_t n_dims = world->cluster.n_dims;
-  int64_t *amounts = alloc(world, 2 * (size_t)n_dims, sizeof *amounts), *last = amounts + n_dims;
-  if (!amounts) return false;
-  struct hr__kai_pod *pod = &kind->pod;
-  if (kind->request != HR_NONE) {
-    const struct hr_request *request = &hr_cluster_requests(world->simulated)->request[kind->request];
-    kind->n_pods = request->tasks;
-    kind->pod_gpus = kind->last_gpus = request->gpus;
-    amounts[HR__KAI_DIM_CPU] = request->cpu_milli;
-    amounts[HR__KAI_DIM_MEM] = (int64_t)request->mem_mib * mib_bytes;
-    const int64_t milli = shared_milli(world, request);
-    const char *profile;
-    if (request->gpus > 0 && uses_instances(world, request, &profile)) {
-      if (!request_instances(world, kind, request, profile, amounts)) return false;
-    } else if (milli < HR_WHOLE_GPU_MILLI && request->gpus > 0) {
-      pod->kind = HR__KAI_FRACTION;
-      pod->portion = (double)milli / HR_WHOLE_GPU_MILLI;
-      pod->n_devices = request->gpus;
-      pod->gpus = request->gpus * milli * (HR__KAI_GPU_UNIT / HR_WHOLE_GPU_MILLI);
-    }
-  } else {
-    uint32_t fewest, most;
-    node_sizes(world, kind->accept_class, &fewest, &most);
-    kind->n_pods = kind->tasks;
-    kind->pod_gpus = kind->last_gpus = kind->gpus / kind->tasks;
-    if (kind->pod_gpus > most) {
-      kind->n_pods = (kind->gpus + fewest - 1) / fewest;
-      kind->pod_gpus = fewest;
-      kind->last_gpus = kind->gpus - (kind->n_pods - 1) * fewest;
-    }
-  }
-  amounts[HR__KAI_DIM_PODS] = 1;
-  if (kind->request != HR_NONE && hr_cluster_requests(world->simulated)->request[kind->request].dedicated)
-    amounts[HR__KAI_DIM_PODS] = MANY_PODS;
-  if (pod->kind == HR__KAI_WHOLE) pod->gpus = (int64_t)kind->pod_gpus * HR__KAI_GPU_UNIT;
-  amounts[HR__KAI_DIM_GPUS] = pod->kind == HR__KAI_WHOLE ? kind->pod_gpus : 0;
-  memcpy(last, amounts, n_dims * sizeof *last);
-  if (pod->kind == HR__KAI_WHOLE) last[HR__KAI_DIM_GPUS] = kind->last_gpus;
-  pod->quota.of[HR__KAI_CPU] = amounts[HR__KAI_DIM_CPU];
-  pod->quota.of[HR__KAI_MEM] = amounts[HR__KAI_DIM_MEM];
-  if (pod->kind != HR__KAI_INSTANCE) pod->quota.of[HR__KAI_GPU] = pod->gpus;
-  kind->amounts = amounts;
-  kind->last = last;
-  return true;
-}
-
-static bool is_kind(const struct hr__kai_kind *a, const struct hr__kai_kind *b) {
-  return a->gpus == b->gpus && a->tasks == b->tasks && a->accept_class == b->accept_class && a->request == b->request &&
-         a->tier == b->tier && a->preferred == b->preferred;
-}
-
-/* Finds or adds a kind. False: out of memory. */
-static bool find_kind(struct hr__kai_world *world, const struct hr__kai_kind *wanted, uint32_t *number) {
-  for (*number = 0; *number < world->n_kinds; ++*number)
-    if (is_kind(&world->kinds[*number], wanted)) return true;
-  if (world->n_kinds == world->kinds_capacity) {
-    struct hr__kai_kind *grown =
-        hr_arena_grown(world->arena, world->kinds, &world->kinds_capacity, sizeof *world->kinds);
-    if (!grown) return false;
-    world->kinds = grown;
-  }
-  struct hr__kai_kind kind = *wanted;
-  if (!describe_pods(world, &kind)) return false;
-  if (!kind.allowed_nodes &&
-      !find_class_nodes(world, kind.accept_class, kind.pod.kind == HR__KAI_FRACTION, &kind.allowed_nodes))
-    return false;
-  kind.first_class = HR_NONE;
-  kind.constraint = constraint_of(world, &kind);
-  kind.never = never_fits(world, &kind);
-  world->kinds[world->n_kinds++] = kind;
-  return true;
-}
-
-/* Whether the pods of all jobs of the kind could be placed in the queue if it were empty. */
-static bool fits_queue(const struct hr__kai_world *world, const struct hr__kai_kind *kind, uint32_t queue,
-                       bool preemptible) {
-  struct hr__kai_amounts request = kind->pod.quota;
-  for (int r = 0; r < HR__KAI_RESOURCES; r++) request.of[r] *= kind->n_pods;
-  request.of[HR__KAI_GPU] -= (int64_t)(kind->pod_gpus - kind->last_gpus) * HR__KAI_GPU_UNIT;
-  for (uint32_t q = queue; q != HR__KAI_NONE; q = world->queues[q].parent)
-    for (int r = 0; r < HR__KAI_RESOURCES; r++) {
-      const struct hr__kai_share *share = &world->queues[q].share[r];
-      if (request.of[r] == 0) continue;
-      if (share->limit != HR__KAI_UNLIMITED && request.of[r] > share->limit) return false;
-      if (!preemptible && share->deserved != HR__KAI_UNLIMITED && request.of[r] > share->deserved) return false;
-    }
-  return true;
-}
-
-bool hr__kai_admit(struct hr__kai_world *world, hr_job job, int64_t now_us, struct hr__kai_admission *admission) {
-  const struct hr_trace *trace = world->trace;
-  const struct hr_requests *requests = hr_cluster_requests(world->simulated);
-  const struct hr_locality locality = hr_cluster_locality(world->simulated, job);
-  const struct hr__kai_kind wanted = {.gpus = trace->gpus[job.id],
-                                      .tasks = trace->tasks ? trace->tasks[job.id] : 1,
-                                      .accept_class = hr_cluster_accept_class(world->simulated, job),
-                                      .request = requests ? requests->of_job[job.id] : HR_NONE,
-                                      .tier = locality.tier,
-                                      .preferred = locality.tier != HR_TIER_ANY && now_us >= locality.until_us};
-  *admission = (struct hr__kai_admission){.queue = queue_of(world, job)};
-  admission->needs_no_node = requests ? !hr_request_needs_node(&requests->request[wanted.request]) : wanted.gpus == 0;
-  if (admission->needs_no_node) return true;
-  if (!find_kind(world, &wanted, &admission->kind)) return false;
-  admission->reject = world->kinds[admission->kind].never;
-  if (locality.until_us != HR_NEVER_US) admission->reject = HR_REASON_NONE;
-  if (admission->queue == HR_NONE)
-    admission->reject = HR_REASON_POLICY;
-  else if (!fits_queue(world, &world->kinds[admission->kind], admission->queue,
-                       is_preemptible(world->config, trace, job)))
-    admission->reject = HR_REASON_OVER_QUOTA;
-  return true;
-}
-
-/* ---- Slots --------------------------------------------------------------------------------------------- */
-
-/* Creates the session from where the pods are now. */
-static bool renew_session(struct hr__kai_world *world, const struct hr__kai_session *old) {
-  struct hr__kai_cluster *cluster = &world->cluster;
-  struct hr__kai_start *start = alloc(world, cluster->n_pods, sizeof *start);
-  if (!start) return false;
-  for (uint32_t p = 0; p < cluster->n_pods; p++) {
-    start[p] = (struct hr__kai_start){.status = HR__KAI_DELETED, .node = HR__KAI_NONE};
-    if (!old || p >= world->n_pods) continue;
-    const struct hr__kai_pod_state *state = &old->pods[p];
-    start[p].status = (enum hr__kai_status)state->status;
-    start[p].node = state->node < 0 ? HR__KAI_NONE : (uint32_t)state->node;
-    start[p].n_gpus = state->node < 0 ? 0 : (uint32_t)state->n_gpus;
-    uint32_t *gpus = alloc(world, start[p].n_gpus, sizeof *gpus);
-    if (!gpus) return false;
-    for (uint32_t i = 0; i < start[p].n_gpus; i++) gpus[i] = (uint32_t)hr__kai_gpus_of(old, p, 0)[i];
-    start[p].gpus = gpus;
-  }
-  world->session = hr__kai_session_create(world->arena, cluster, start);
-  world->cycle = world->session ? hr__kai_cycle_create(world->session) : NULL;
-  if (!world->cycle) return false;
-  for (int64_t g = 0; g < world->session->n_shared; g++) {
-    if (old) world->session->shared[g].physical = old->shared[g].physical;
-    if (world->session->shared[g].next != -2) continue;
-    world->session->shared[g].next = world->session->free_shared;
-    world->session->free_shared = g;
-  }
-  return true;
-}
-
-/* Moves an array to memory for `new` entries. */
-#define GROW(array, old, new)                                                                                          \
-  do {                                                                                                                 \
-    void *grown_ = alloc(world, (new), sizeof *(array));                                                               \
-    if (!grown_) return false;                                                                                         \
-    if (old) memcpy(grown_, (array), (old) * sizeof *(array));                                                         \
-    (array) = grown_;                                                                                                  \
-  } while (0)
-
-static bool grow_arrays(struct hr__kai_world *world, uint32_t slots, uint32_t pods) {
-  GROW(world->jobs, world->n_slots, slots);
-  GROW(world->sets, world->n_slots, slots);
-  GROW(world->groups, world->n_slots, slots);
-  GROW(world->kind_of, world->n_slots, slots);
-  GROW(world->job_of, world->n_slots, slots);
-  GROW(world->next_spare, world->n_slots, slots);
-  GROW(world->class_of, world->n_slots, slots);
-  GROW(world->by_queue, 0, slots);
-  GROW(world->is_leaving, world->n_slots, slots);
-  GROW(world->waiting, world->n_waiting, slots);
-  GROW(world->running, world->n_running, slots);
-  GROW(world->pods, world->n_pods, pods);
-  GROW(world->pods_of_sets, world->n_pods, pods);
-  for (uint32_t j = world->n_slots; j < slots; j++) world->jobs[j].queue = HR__KAI_NONE;
-  for (uint32_t p = world->n_pods; p < pods; p++) {
-    world->pods[p].job = HR__KAI_NONE;
-    world->pods_of_sets[p] = p;
-  }
-  return true;
-}
-
-static uint32_t count_gpus(const struct hr__kai_world *world) {
-  uint64_t n = 0;
-  for (uint32_t i = 0; i < world->cluster.n_nodes; i++) n += (uint64_t)world->nodes[i].n_gpus;
-  return (uint32_t)n;
-}
-
-bool hr__kai_renew_session(struct hr__kai_world *world) {
-  return renew_session(world, world->session);
-}
-
-/* Makes room for a job with `n_pods` pods. False: out of memory. */
-static bool make_room(struct hr__kai_world *world, uint32_t n_pods, uint32_t n_devices) {
-  struct hr__kai_cluster *cluster = &world->cluster;
-  if (n_pods <= world->max_job_pods && world->n_slots < world->max_slots && world->n_pods + n_pods <= world->max_pods &&
-      world->n_devices + n_devices <= cluster->room_devices)
-    return true;
-  const uint32_t slots = world->n_slots < world->max_slots ? world->max_slots : 2 * world->max_slots + FIRST_SLOTS;
-  uint32_t pods = world->max_pods;
-  if (world->n_pods + n_pods > pods) pods = 2 * (world->n_pods + n_pods) + FIRST_SLOTS;
-  if (n_pods > world->max_job_pods) {
-    const uint32_t most = 2 * n_pods > FIRST_JOB_PODS ? 2 * n_pods : FIRST_JOB_PODS;
-    GROW(world->spare_by_pods, world->max_job_pods ? world->max_job_pods + 1 : 0, most + 1);
-    for (uint32_t i = world->max_job_pods ? world->max_job_pods + 1 : 0; i <= most; i++)
-      world->spare_by_pods[i] = HR_NONE;
-    world->max_job_pods = most;
-  }
-  if (world->n_devices + n_devices > cluster->room_devices) cluster->room_devices = 2 * (world->n_devices + n_devices);
-  if (!grow_arrays(world, slots, pods)) return false;
-  world->max_slots = slots;
-  world->max_pods = pods;
-  cluster->jobs = world->jobs;
-  cluster->sets = world->sets;
-  cluster->groups = world->groups;
-  cluster->pods = world->pods;
-  cluster->pods_of_sets = world->pods_of_sets;
-  cluster->n_jobs = cluster->n_sets = cluster->n_groups = slots;
-  cluster->n_pods = pods;
-  cluster->waiting = world->waiting;
-  cluster->running = world->running;
-  cluster->class_of = world->class_of;
-  cluster->leaves = world->is_plain ? NULL : world->leaves;
-  cluster->room_pods_of_job = world->max_job_pods;
-  cluster->room_shared = 2 * count_gpus(world) + 64;
-  return renew_session(world, world->session);
-}
-
-/* Takes a free slot for pods with as many parts of GPUs; HR_NONE: not found. */
-static uint32_t take_spare(struct hr__kai_world *world, const struct hr__kai_kind *kind) {
-  if (kind->n_pods > world->max_job_pods) return HR_NONE;
-  for (uint32_t *link = &world->spare_by_pods[kind->n_pods]; *link != HR_NONE; link = &world->next_spare[*link]) {
-    const uint32_t slot = *link;
-    if (world->pods[world->jobs[slot].first_pod].n_devices != kind->pod.n_devices) continue;
-    *link = world->next_spare[slot];
-    return slot;
-  }
-  return HR_NONE;
-}
-
-/* Takes a slot for a job of the kind; HR_NONE: out of memory. */
-static uint32_t take_slot(struct hr__kai_world *world, const struct hr__kai_kind *kind, bool *is_new) {
-  const uint32_t n_devices = kind->n_pods * kind->pod.n_devices, spare = take_spare(world, kind);
-  *is_new = spare == HR_NONE;
-  if (spare != HR_NONE) return spare;
-  if (!make_room(world, kind->n_pods, n_devices)) return HR_NONE;
-  const uint32_t slot = world->n_slots++;
-  world->jobs[slot] = (struct hr__kai_job){.queue = HR__KAI_NONE,
-                                           .first_pod = world->n_pods,
-                                           .n_pods = kind->n_pods,
-                                           .first_set = slot,
-                                           .n_sets = 1,
-                                           .first_group = slot,
-                                           .n_groups = 1};
-  world->n_pods += kind->n_pods;
-  world->n_devices += n_devices;
-  return slot;
-}
-
-static void describe_job(struct hr__kai_world *world, uint32_t slot, const struct hr__kai_kind *kind) {
-  struct hr__kai_job *job = &world->jobs[slot];
-  world->groups[slot] =
-      (struct hr__kai_group){.constraint = kind->constraint, .job = slot, .parent = HR__KAI_NONE, .name_rank = 0};
-  world->sets[slot] = (struct hr__kai_pod_set){.constraint = {.topology = HR__KAI_NONE},
-                                               .job = slot,
-                                               .group = slot,
-                                               .first_pod = job->first_pod,
-                                               .n_pods = job->n_pods,
-                                               .min_available = job->n_pods};
-  for (uint32_t i = 0; i < job->n_pods; i++) {
-    struct hr__kai_pod *pod = &world->pods[job->first_pod + i];
-    const bool is_last = i + 1 == job->n_pods;
-    *pod = kind->pod;
-    pod->request = is_last ? kind->last : kind->amounts;
-    pod->allowed_nodes = kind->allowed_nodes;
-    pod->job = pod->pod_set = slot;
-    pod->order = i;
-    if (!is_last || kind->pod.kind != HR__KAI_WHOLE) continue;
-    pod->gpus = pod->quota.of[HR__KAI_GPU] = (int64_t)kind->last_gpus * HR__KAI_GPU_UNIT;
-  }
-}
-
-/* ---- Classes and lists of queues ----------------------------------------------------------------------- */
-
-/* Sets the class of a slot. False: out of memory. */
-static bool classify(struct hr__kai_world *world, uint32_t slot) {
-  struct hr__kai_kind *kind = &world->kinds[world->kind_of[slot]];
-  const struct hr__kai_job *job = &world->jobs[slot];
-  for (uint32_t c = kind->first_class; c != HR_NONE; c = world->classes[c].next)
-    if (world->classes[c].queue == job->queue && world->classes[c].preemptible == job->preemptible) {
-      world->class_of[slot] = c;
-      return true;
-    }
-  if (world->n_classes == world->classes_capacity) {
-    const uint32_t n = 2 * world->classes_capacity + 32;
-    GROW(world->classes, world->n_classes, n);
-    GROW(world->jobs_of_class, world->n_classes, n);
-    world->classes_capacity = n;
-    world->cluster.jobs_of_class = world->jobs_of_class;
-    world->cluster.room_classes = n;
-    if (!hr__kai_renew_session(world)) return false;
-  }
-  const uint32_t c = world->n_classes++;
-  world->classes[c] = (struct hr__kai_class){
-      .kind = world->kind_of[slot], .queue = job->queue, .next = kind->first_class, .preemptible = job->preemptible};
-  kind->first_class = world->class_of[slot] = c;
-  world->cluster.n_classes = world->n_classes;
-  return true;
-}
-
-static bool goes_before(const struct hr__kai_world *world, uint32_t a, uint32_t b) {
-  if (world->jobs[a].priority != world->jobs[b].priority) return world->jobs[a].priority > world->jobs[b].priority;
-  return world->job_of[a] < world->job_of[b];
-}
-
-/* The position of a slot in the list of its queue. */
-static uint32_t position_of(const struct hr__kai_world *world, const struct hr__kai_leaf_list *list, uint32_t slot) {
-  uint32_t low = 0, high = list->n;
-  while (low < high) {
-    const uint32_t middle = low + (high - low) / 2;
-    if (goes_before(world, list->jobs[middle], slot))
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-static bool list_in_queue(struct hr__kai_world *world, uint32_t slot) {
-  struct hr__kai_leaf_list *list = &world->leaves[world->jobs[slot].queue];
-  if (!classify(world, slot)) return false;
-  if (list->n == list->capacity) {
-    const uint32_t n = 2 * list->capacity + 16;
-    GROW(list->jobs, list->n, n);
-    list->capacity = n;
-  }
-  const uint32_t at = position_of(world, list, slot);
-  memmove(list->jobs + at + 1, list->jobs + at, (list->n - at) * sizeof *list->jobs);
-  list->jobs[at] = slot;
-  list->n++;
-  world->jobs_of_class[world->class_of[slot]]++;
-  return true;
-}
-
-static void unlist_in_queue(struct hr__kai_world *world, uint32_t slot) {
-  struct hr__kai_leaf_list *list = &world->leaves[world->jobs[slot].queue];
-  const uint32_t at = position_of(world, list, slot);
-  if (at == list->n || list->jobs[at] != slot) return;
-  memmove(list->jobs + at, list->jobs + at + 1, (list->n - at - 1) * sizeof *list->jobs);
-  list->n--;
-  world->jobs_of_class[world->class_of[slot]]--;
-}
-
-/* ---- Jobs ---------------------------------------------------------------------------------------------- */
-
-static void set_pods(struct hr__kai_world *world, uint32_t slot, enum hr__kai_status status) {
-  const struct hr__kai_job *job = &world->jobs[slot];
-  for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++)
-    hr__kai_put(world->session, p, status, HR__KAI_NONE);
-}
-
-/* Inserts a slot into the waiting list, which is sorted by job. False: out of memory. */
-static bool list_waiting(struct hr__kai_world *world, uint32_t slot) {
-  uint32_t low = 0, high = world->n_waiting;
-  while (low < high) {
-    const uint32_t middle = low + (high - low) / 2;
-    if (world->job_of[world->waiting[middle]] < world->job_of[slot])
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  memmove(world->waiting + low + 1, world->waiting + low, (world->n_waiting - low) * sizeof *world->waiting);
-  world->waiting[low] = slot;
-  world->cluster.n_waiting = ++world->n_waiting;
-  return list_in_queue(world, slot);
-}
-
-static void unlist(uint32_t *list, uint32_t *n, uint32_t at) {
-  memmove(list + at, list + at + 1, (*n - at - 1) * sizeof *list);
-  --*n;
-}
-
-static void unlist_waiting(struct hr__kai_world *world, uint32_t slot) {
-  uint32_t low = 0, high = world->n_waiting;
-  while (low < high) {
-    const uint32_t middle = low + (high - low) / 2;
-    if (world->job_of[world->waiting[middle]] < world->job_of[slot])
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  if (low == world->n_waiting || world->waiting[low] != slot) return;
-  unlist(world->waiting, &world->n_waiting, low);
-  world->cluster.n_waiting = world->n_waiting;
-  unlist_in_queue(world, slot);
-}
-
-static void unlist_all(struct hr__kai_world *world, uint32_t slot) {
-  uint32_t at = 0;
-  unlist_waiting(world, slot);
-  while (at < world->n_running && world->running[at] != slot) at++;
-  if (at < world->n_running) unlist(world->running, &world->n_running, at);
-  world->cluster.n_running = world->n_running;
-}
-
-void hr__kai_list_by_queue(struct hr__kai_world *world) {
-  uint32_t n = 0;
-  for (uint32_t q = 0; q < world->cluster.n_queues; q++)
-    for (uint32_t i = 0; i < world->leaves[q].n; i++) world->by_queue[n++] = world->leaves[q].jobs[i];
-  world->cluster.waiting = world->by_queue;
-  world->cluster.n_waiting = n;
-}
-
-void hr__kai_list_running(struct hr__kai_world *world, uint32_t slot) {
-  unlist_waiting(world, slot);
-  world->running[world->n_running++] = slot;
-  world->cluster.n_running = world->n_running;
-}
-
-bool hr__kai_add_job(struct hr__kai_world *world, hr_job job, const struct hr__kai_admission *admission) {
-  bool is_new;
-  const uint32_t slot = take_slot(world, &world->kinds[admission->kind], &is_new);
-  if (slot == HR_NONE) return false;
-  struct hr__kai_job *described = &world->jobs[slot];
-  world->job_of[slot] = job.id;
-  world->slot_of[job.id] = slot + 1;
-  world->kind_of[slot] = admission->kind;
-  describe_job(world, slot, &world->kinds[admission->kind]);
-  if (!hr__kai_session_extend(world->session, slot, is_new)) return false;
-  described->queue = admission->queue;
-  described->created = described->name_rank = job.id;
-  described->last_start_us = described->stale_since_us = INT64_MIN;
-  described->priority = priority_of(world->config, world->trace, job);
-  described->preemptible = is_preemptible(world->config, world->trace, job);
-  world->jobs_in_queue[admission->queue]++;
-  set_pods(world, slot, HR__KAI_PENDING);
-  return list_waiting(world, slot);
-}
-
-void hr__kai_remove_job(struct hr__kai_world *world, hr_job job) {
-  const uint32_t slot = hr__kai_slot_of(world, job);
-  if (slot == HR_NONE) return;
-  struct hr__kai_job *described = &world->jobs[slot];
-  unlist_all(world, slot);
-  set_pods(world, slot, HR__KAI_DELETED);
-  world->jobs_in_queue[described->queue]--;
-  described->queue = HR__KAI_NONE;
-  world->slot_of[job.id] = 0;
-  world->job_of[slot] = HR_NONE;
-  world->next_spare[slot] = world->spare_by_pods[described->n_pods];
-  world->spare_by_pods[described->n_pods] = slot;
-}
-
-bool hr__kai_wait_again(struct hr__kai_world *world, uint32_t slot) {
-  unlist_all(world, slot);
-  set_pods(world, slot, HR__KAI_PENDING);
-  return list_waiting(world, slot);
-}
-
-bool hr__kai_renew_kind(struct hr__kai_world *world, uint32_t slot, int64_t now_us) {
-  struct hr__kai_admission admission;
-  if (!hr__kai_admit(world, (hr_job){world->job_of[slot]}, now_us, &admission)) return false;
-  if (admission.kind == world->kind_of[slot]) return true;
-  unlist_waiting(world, slot);
-  world->kind_of[slot] = admission.kind;
-  world->groups[slot].constraint = world->kinds[admission.kind].constraint;
-  return list_waiting(world, slot);
-}
-
 /* ---- Creation ------------------------------------------------------------------------------------------ */
 
 enum hr_status hr__kai_world_create(struct hr__kai_world *world, const struct hr_policy_env *env,
@@ -876,7 +198,7 @@ enum hr_status hr__kai_world_create(struct hr__kai_world *world, const struct hr
   *world = (struct hr__kai_world){
       .arena = env->arena, .trace = env->jobs, .simulated = env->cluster, .config = config, .is_plain = is_plain};
   for (uint32_t p = 0; p < hr_cluster_pools(env->cluster); p++) {
-    const struct hr_pool_spec *spec = pool_spec(world, p);
+    const struct hr_pool_spec *spec = hr__kai_pool(world, p);
     if (spec->nodes == 0 || spec->sharing == HR_SHARING_WHOLE || spec->sharing == HR_SHARING_FRACTION) continue;
     if (spec->mig && spec->mig->mode == HR_MIG_STATIC) continue;
     return hr_fail(error, HR_BAD_INPUT,
@@ -889,10 +211,10 @@ enum hr_status hr__kai_world_create(struct hr__kai_world *world, const struct hr
       !hr__kai_gpus_create(world))
     return HR_NO_MEMORY;
   const bool has_queues = config && config->n_queues > 0;
-  world->default_queue = has_queues ? find_queue(world, config->default_queue) : 0;
+  world->default_queue = has_queues ? hr__kai_find_queue(world, config->default_queue) : 0;
   int64_t least = INT64_MAX;
   for (uint32_t n = 0; n < world->cluster.n_nodes; n++)
     if (world->nodes[n].gpu_mib < least) least = world->nodes[n].gpu_mib;
   if (world->cluster.n_nodes > 0) world->cluster.config.min_gpu_mib = least;
-  return make_room(world, 1, 0) ? HR_OK : HR_NO_MEMORY;
+  return hr__kai_make_room(world, 1, 0) ? HR_OK : HR_NO_MEMORY;
 }

@@ -14,6 +14,12 @@
 #include "headroom/unstable/kai_config.h"
 #include "policies/kai/solver.h"
 
+enum { HR__KAI_MANY_PODS = 1000000, HR__KAI_MIB_BYTES = 1024 * 1024 };
+
+/* The levels of the topology of the pools. */
+enum { HR__KAI_LEVEL_POOL = 1, HR__KAI_LEVEL_ZONE, HR__KAI_LEVEL_RACK, HR__KAI_LEVEL_NODE };
+enum { HR__KAI_N_LEVELS = HR__KAI_LEVEL_NODE };
+
 /* What all jobs of one kind have in common: the same pods, and the same nodes. */
 struct hr__kai_kind {
   uint32_t gpus, tasks, accept_class, request; /* request: HR_NONE without per-GPU allocation */
@@ -89,9 +95,31 @@ struct hr__kai_world {
   uint32_t n_waiting, n_running;
 };
 
+/* Sets whether pods may be placed on a node. */
+void hr__kai_set_up(struct hr__kai_world *world, uint32_t node, bool is_up);
 /* Creates the world. `config` NULL: one queue without limits, and default settings. On failure, writes `error`. */
 enum hr_status hr__kai_world_create(struct hr__kai_world *world, const struct hr_policy_env *env,
                                     const struct hr_kai_config *config, bool is_plain, struct hr_error *error);
+
+/* Memory for `n` items, all zero. NULL: out of memory. */
+static inline void *hr__kai_alloc(struct hr__kai_world *world, size_t n, size_t bytes) {
+  return hr_arena_alloc(world->arena, (n ? n : 1) * bytes);
+}
+
+static inline const struct hr_pool_spec *hr__kai_pool(const struct hr__kai_world *world, uint32_t pool) {
+  return hr_cluster_pool_spec(world->simulated, (hr_pool){pool});
+}
+
+/* ---- Kinds of jobs (kinds.c) ---- */
+
+int32_t hr__kai_priority_of(const struct hr_kai_config *config, const struct hr_trace *trace, hr_job job);
+bool hr__kai_is_preemptible(const struct hr_kai_config *config, const struct hr_trace *trace, hr_job job);
+/* The queue with this name that takes jobs; HR_NONE: none. */
+uint32_t hr__kai_find_queue(const struct hr__kai_world *world, const char *name);
+/* The number of static MIG instances of a profile on a node. */
+int64_t hr__kai_count_instances(const struct hr_pool_spec *spec, uint32_t profile);
+/* The dimension of a MIG profile; 0: no pool has it. */
+uint32_t hr__kai_dimension_of(const struct hr__kai_world *world, const char *profile);
 
 /* What can be said about a job before it waits. */
 struct hr__kai_admission {
@@ -102,6 +130,11 @@ struct hr__kai_admission {
 
 /* Finds the kind and the queue of a job at `now_us`. False: out of memory. */
 bool hr__kai_admit(struct hr__kai_world *world, hr_job job, int64_t now_us, struct hr__kai_admission *admission);
+
+/* ---- Slots (slots.c) ---- */
+
+/* Makes room for a job with `n_pods` pods. False: out of memory. */
+bool hr__kai_make_room(struct hr__kai_world *world, uint32_t n_pods, uint32_t n_devices);
 /* Adds a waiting job. False: out of memory. */
 bool hr__kai_add_job(struct hr__kai_world *world, hr_job job, const struct hr__kai_admission *admission);
 /* Finds the kind of a waiting job again, whose requirement on locality may have ended. False: out of memory. */
@@ -116,8 +149,6 @@ void hr__kai_list_by_queue(struct hr__kai_world *world);
 void hr__kai_list_running(struct hr__kai_world *world, uint32_t slot);
 /* Creates the session again, from the state of its pods. False: out of memory. */
 bool hr__kai_renew_session(struct hr__kai_world *world);
-/* Sets whether pods may be placed on a node. */
-void hr__kai_set_up(struct hr__kai_world *world, uint32_t node, bool is_up);
 
 /* ---- Per-GPU allocation (gpus.c) ---- */
 

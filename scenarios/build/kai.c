@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Checks of the section `kai` that its key table cannot express: names are different, parents exist and form no cycle,
- * the default queue takes jobs, and minimum run times that are not set.
+ * the default queue takes jobs, and minimum run times that are not set. Keys that cannot affect the run are noted.
  *
  * The queues of the configuration have the order of the list, so entry i of the list is queue i.
  */
@@ -74,6 +74,29 @@ static enum hr_status check_amounts(const struct kai_check *check, uint32_t queu
   return HR_OK;
 }
 
+static enum hr_status note(const struct hr__builder *builder, const char *text) {
+  return hr_notes_add(&builder->scenario->notes, "kai: %s", text) == HR_OK ? HR_OK : hr__build_no_memory(builder);
+}
+
+/* Whether jobs of the scenario request CPU and memory: only then KAI counts them. */
+static bool counts_cpu(const struct hr__builder *builder) {
+  return hr_cluster_spec_by_gpu(&builder->scenario->cluster);
+}
+
+/* Notes the resources of which a queue may use nothing because it has no limit. */
+static enum hr_status note_missing_limits(const struct kai_check *check, uint32_t queue) {
+  static const char *const resources[][2] = {{"gpu", "GPUs"}, {"cpu", "CPUs"}, {"memory", "memory"}};
+  const size_t n = counts_cpu(check->builder) ? 3 : 1;
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < n && status == HR_OK; i++) {
+    if (hr__has(hr__get(entry_of(check, queue), resources[i][0]), "limit")) continue;
+    status = hr_notes_add(&check->builder->scenario->notes,
+                          "kai: queue '%.60s' has no '%s.limit'; as in KAI, it may use no %s (-1: no limit)",
+                          check->config->queues[queue].name, resources[i][0], resources[i][1]);
+  }
+  return status == HR_OK ? HR_OK : hr__build_no_memory(check->builder);
+}
+
 static enum hr_status check_queue(const struct kai_check *check, uint32_t index) {
   struct hr_kai_queue *queue = &check->config->queues[index];
   const cJSON *entry = entry_of(check, index);
@@ -82,11 +105,7 @@ static enum hr_status check_queue(const struct kai_check *check, uint32_t index)
   enum hr_status status = check_amounts(check, index, "gpu");
   if (status == HR_OK) status = check_amounts(check, index, "cpu");
   if (status == HR_OK) status = check_amounts(check, index, "memory");
-  if (status != HR_OK || hr__has(hr__get(entry, "gpu"), "limit")) return status;
-  status =
-      hr_notes_add(&check->builder->scenario->notes,
-                   "kai: queue '%.60s' has no 'gpu.limit'; as in KAI, it may use no GPUs (-1: no limit)", queue->name);
-  return status == HR_OK ? HR_OK : hr__build_no_memory(check->builder);
+  return status == HR_OK ? note_missing_limits(check, index) : status;
 }
 
 static enum hr_status check_default_queue(const struct kai_check *check, const cJSON *section) {
@@ -120,6 +139,43 @@ static enum hr_status check_classes(const struct kai_check *check, const cJSON *
   return HR_OK;
 }
 
+/* ---- Keys without effect ---- */
+
+/* Whether a queue has a quota or a limit of CPU or memory. */
+static bool limits_cpu(const struct hr_kai_config *config) {
+  for (uint32_t i = 0; i < config->n_queues; i++) {
+    const struct hr_kai_queue *queue = &config->queues[i];
+    if (queue->cpu.quota > 0 || queue->cpu.limit > 0 || queue->memory.quota > 0 || queue->memory.limit > 0) return true;
+  }
+  return false;
+}
+
+static bool has_levels(const struct hr_cluster_spec *cluster) {
+  for (uint32_t p = 0; p < cluster->n_pools; p++)
+    if (cluster->pools[p].topology.nodes_per_rack > 0) return true;
+  return false;
+}
+
+/* Notes the keys that KAI has and that cannot affect a run. */
+static enum hr_status note_no_effect(const struct kai_check *check, const cJSON *section) {
+  const struct hr__builder *builder = check->builder;
+  const cJSON *settings = hr__get(section, "scheduler");
+  enum hr_status status = HR_OK;
+  if (hr__has(settings, "stale_gang_grace_s"))
+    status = note(builder, "'stale_gang_grace_s' has no effect: all pods of a job start and end together, so no gang "
+                           "runs with fewer pods than its minimum");
+  if (status == HR_OK && hr__has(settings, "k_value") && !check->config->scheduler.usage.enabled)
+    status = note(builder, "'k_value' has no effect without 'usage'");
+  if (status == HR_OK && limits_cpu(check->config) && !counts_cpu(builder))
+    status = note(builder, "quotas and limits of CPU and memory have no effect: jobs request CPU and memory only in "
+                           "clusters with per-GPU allocation (key 'cluster.by_gpu')");
+  if (status == HR_OK && check->config->topology && !has_levels(&builder->scenario->cluster))
+    status =
+        note(builder, "'topology' has no effect: its levels are the racks and zones of pools, and no pool has racks "
+                      "(key 'topology' of a pool)");
+  return status;
+}
+
 enum hr_status hr__check_kai(struct hr__builder *builder, const cJSON *section, void *config) {
   struct kai_check check = {builder, config, hr__get(section, "queues")};
   struct hr_kai_scheduler *scheduler = &check.config->scheduler;
@@ -131,5 +187,7 @@ enum hr_status hr__check_kai(struct hr__builder *builder, const cJSON *section, 
   if (status == HR_OK) status = check_cycles(&check);
   for (uint32_t i = 0; i < check.config->n_queues && status == HR_OK; i++) status = check_queue(&check, i);
   if (status == HR_OK) status = check_default_queue(&check, section);
-  return status == HR_OK ? check_classes(&check, section) : status;
+  if (status == HR_OK) status = check_classes(&check, section);
+  const bool is_used = strcmp(builder->scenario->policy.ops->name, "kai") == 0;
+  return status == HR_OK && is_used ? note_no_effect(&check, section) : status;
 }

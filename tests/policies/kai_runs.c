@@ -254,6 +254,86 @@ static void jobs_share_gpus(void) {
   CU_ASSERT_EQUAL(world.first_us[4], 100 * HR_SECOND_US);
 }
 
+/* Queue a held all 8 GPUs for a part of the time before 20 jobs with one GPU arrive. Expects that a starts `n` of them
+   and b the others. */
+static void expect_division(const struct hr_kai_usage *usage, double k, int64_t held_s, int64_t at_s, uint32_t n) {
+  static struct world world;
+  begin(&world, 1, 8);
+  const uint32_t a = add_queue(&world, HR_NONE, 0, -1, 1), b = add_queue(&world, HR_NONE, 0, -1, 1);
+  if (usage) world.scheduler.usage = *usage;
+  world.scheduler.k_value = k;
+  add_job(&world, 0, held_s, 8, a);
+  for (int i = 0; i < 10; i++) {
+    add_job(&world, at_s, 5, 1, a);
+    add_job(&world, at_s, 5, 1, b);
+  }
+  run(&world, false);
+  CU_ASSERT_EQUAL(started_at(&world, at_s, a), n);
+  CU_ASSERT_EQUAL(started_at(&world, at_s, b), 8 - n);
+}
+
+/*
+ * Both weights are a half. A part that is reduced by the past is 1/2 + k (1/2 - usage).
+ *
+ * - a held all for 300 of 900 s, so its usage is 1/3: the parts are 2/3 and 1, of 8 GPUs 3.2 and 4.8, in whole units 3
+ *   and 4, and the last unit is for the larger remainder, of b. With k = 0, both get 4.
+ * - in the last 450 s, a held all for 225 s if it held until 675 s: 1/2 and 1 of 1.5, that is 8/3 and 16/3.
+ * - tumbling windows of 600 s: the second one began at 600 s, and a held nothing in it.
+ * - half-life 300 s, a held until 300 s, now it is 900 s: the integrals are (1 - 1/2) / 4 = 1/8 and 1 - 1/8 = 7/8, so
+ *   usage is 1/7: the parts are 6/7 and 1, that is 48/13 = 3.69 and 4.31. The last unit is for a.
+ * - usage is read at multiples of 800 s: after 900 s that of 800 s counts, 3/8: the parts are 5/8 and 1, that is 3.08
+ *   and 4.92. At 1600 s it is 3/16, and the parts are 13/16 and 1: 3.59 and 4.41.
+ */
+static void past_usage_reduces_the_fair_share(void) {
+  const struct hr_kai_usage sliding = {.enabled = true,
+                                       .window = HR_KAI_SLIDING,
+                                       .window_us = 604800 * HR_SECOND_US,
+                                       .fetch_interval_us = 60 * HR_SECOND_US};
+  struct hr_kai_usage usage = sliding;
+  expect_division(NULL, 1, 300, 900, 4);
+  expect_division(&usage, 1, 300, 900, 3);
+  expect_division(&usage, 0, 300, 900, 4);
+  expect_division(&usage, 1, 900, 900, 0);
+  usage.window_us = 450 * HR_SECOND_US;
+  expect_division(&usage, 1, 675, 900, 3);
+  expect_division(&usage, 1, 450, 900, 4);
+  usage = sliding;
+  usage.window = HR_KAI_TUMBLING;
+  usage.window_us = 600 * HR_SECOND_US;
+  expect_division(&usage, 1, 600, 900, 4);
+  expect_division(&usage, 1, 750, 900, 3);
+  usage = sliding;
+  usage.half_life_us = 300 * HR_SECOND_US;
+  expect_division(&usage, 1, 300, 900, 4);
+  usage = sliding;
+  usage.fetch_interval_us = 800 * HR_SECOND_US;
+  expect_division(&usage, 1, 300, 900, 3);
+  expect_division(&usage, 1, 300, 1600, 4);
+}
+
+/* Reclaim follows past usage also when nothing else happens. Queue a has held all GPUs for 100 s, so the fair share of
+   b is all of them. At t, the usage of a is 100 / t and that of b is (t - 101) / t, and the parts are 1 minus these.
+   From t = 178.6 s on, a gets more than 3.5 of 8 GPUs, so 4. The next reading is at 180 s. */
+static void past_usage_is_read_while_jobs_wait(void) {
+  static struct world world;
+  begin(&world, 1, 8);
+  const uint32_t a = add_queue(&world, HR_NONE, 0, -1, 1), b = add_queue(&world, HR_NONE, 0, -1, 1);
+  world.scheduler.usage = (struct hr_kai_usage){.enabled = true,
+                                                .window = HR_KAI_SLIDING,
+                                                .window_us = 1000 * HR_SECOND_US,
+                                                .fetch_interval_us = 10 * HR_SECOND_US};
+  world.scheduler.termination_grace_us = 0;
+  add_job(&world, 0, 3000, 4, a);
+  add_job(&world, 0, 3000, 4, a);
+  add_job(&world, 100, 3000, 4, b);
+  add_job(&world, 100, 3000, 4, b);
+  const uint32_t next = add_job(&world, 102, 3000, 4, a);
+  world.priority[next] = 75;
+  run(&world, false);
+  CU_ASSERT_EQUAL(started_at(&world, 101, b), 2);
+  CU_ASSERT_EQUAL(world.first_us[next], 181 * HR_SECOND_US);
+}
+
 static void nodes_are_requested_for_waiting_jobs(void) {
   static struct world world;
   begin(&world, 4, 8);
@@ -283,6 +363,12 @@ static void draw_world(struct world *world) {
     if (draw(3) == 0) world->queues[q].reclaim_min_runtime_us = 60 * HR_SECOND_US * draw(4);
     if (draw(4) == 0) world->queues[q].priority = 100 + (int32_t)draw(3);
   }
+  if (draw(3) == 0)
+    world->scheduler.usage = (struct hr_kai_usage){.enabled = true,
+                                                   .window = draw(2) ? HR_KAI_SLIDING : HR_KAI_TUMBLING,
+                                                   .half_life_us = 100 * HR_SECOND_US * draw(2),
+                                                   .window_us = 200 * HR_SECOND_US,
+                                                   .fetch_interval_us = 7 * HR_SECOND_US};
   world->scheduler.termination_grace_us = draw(2) ? 30 * HR_SECOND_US : 0;
   world->scheduler.signatures = draw(2);
   world->scheduler.gpu_placement = draw(2) ? HR_KAI_SPREAD : HR_KAI_BINPACK;
@@ -316,5 +402,5 @@ static void sessions_that_last_decide_as_new_ones(void) {
 TEST_MAIN("kai runs", TEST(weights_divide_what_exceeds_the_quotas), TEST(quota_is_reclaimed),
           TEST(minimum_run_time_delays_reclaim), TEST(priority_preempts_within_a_queue),
           TEST(jobs_that_are_not_preemptible_stay_within_the_quota), TEST(limits_hold), TEST(consolidation_makes_room),
-          TEST(jobs_share_gpus), TEST(nodes_are_requested_for_waiting_jobs),
-          TEST(sessions_that_last_decide_as_new_ones))
+          TEST(jobs_share_gpus), TEST(past_usage_reduces_the_fair_share), TEST(past_usage_is_read_while_jobs_wait),
+          TEST(nodes_are_requested_for_waiting_jobs), TEST(sessions_that_last_decide_as_new_ones))

@@ -71,6 +71,32 @@ static void queues_are_a_tree(void) {
   hr_scenario_destroy(scenario);
 }
 
+/* Keys of KAI that cannot affect a run have notes. */
+static void keys_without_effect_are_noted(void) {
+  static const char *const text =
+      "{\"policy\":{\"name\":\"kai\"},\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"H100\",\"nodes\":8,"
+      "\"gpus_per_node\":8}]},\"kai\":{\"queues\":[{\"name\":\"q\"," FREE ",\"cpu\":{\"limit\":8000}}],"
+      "\"topology\":\"dc\",\"scheduler\":{\"stale_gang_grace_s\":5,\"k_value\":2}}}";
+  static const char *const words[] = {"'stale_gang_grace_s' has no effect", "'k_value' has no effect without 'usage'",
+                                      "CPU and memory have no effect", "'topology' has no effect"};
+  struct hr_scenario *scenario = load_text(text);
+  CU_ASSERT_EQUAL_FATAL(scenario->notes.count, 4);
+  for (size_t i = 0; i < 4; i++) CU_ASSERT_PTR_NOT_NULL(strstr(scenario->notes.text[i], words[i]));
+  hr_scenario_destroy(scenario);
+}
+
+/* With per-GPU allocation, jobs request CPU and memory, and a queue without a limit of these may use none. */
+static void missing_limits_are_noted(void) {
+  static const char *const text =
+      "{\"policy\":{\"name\":\"kai\"},\"cluster\":{\"by_gpu\":true,\"pools\":[{\"name\":\"p\",\"gpu\":\"H100\","
+      "\"nodes\":8,\"gpus_per_node\":8}]},\"kai\":{\"queues\":[{\"name\":\"q\"," FREE "}]}}";
+  struct hr_scenario *scenario = load_text(text);
+  CU_ASSERT_EQUAL_FATAL(scenario->notes.count, 2);
+  CU_ASSERT_PTR_NOT_NULL(strstr(scenario->notes.text[0], "no 'cpu.limit'; as in KAI, it may use no CPUs"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(scenario->notes.text[1], "no 'memory.limit'; as in KAI, it may use no memory"));
+  hr_scenario_destroy(scenario);
+}
+
 static const char *const bad[][2] = {
     {KAI("\"queues\":[{\"name\":\"a\"},\n{\"name\":\"a\"}]"), "s.json:3:9: duplicate queue 'a'; each queue needs one"},
     {KAI("\"queues\":[{\"name\":\"a\",\n\"parent\":\"b\"}]"),
@@ -101,4 +127,5 @@ static void invalid_sections_are_rejected(void) {
 }
 
 TEST_MAIN("scenarios_kai_section", TEST(create_test_folder), TEST(defaults_are_those_of_kai), TEST(queues_are_a_tree),
-          TEST(invalid_sections_are_rejected), TEST(remove_test_folder))
+          TEST(keys_without_effect_are_noted), TEST(missing_limits_are_noted), TEST(invalid_sections_are_rejected),
+          TEST(remove_test_folder))

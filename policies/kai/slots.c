@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Keeps the session of KAI up to date while jobs come and go.
+ *
+ * The session's arrays have room for `max_slots` jobs and `max_pods` pods; entries that are not in use have no queue
+ * and no job. Invariant: a slot in `waiting` has pending pods only, and a slot in `running` has none; a free slot is in
+ * no list.
+ */
+
+#include "policies/kai/node_usage.h"
+#include "policies/kai/world.h"
+
+#include <string.h>
+
+enum { FIRST_SLOTS = 64, FIRST_JOB_PODS = 16 };
+
+/* ---- Slots --------------------------------------------------------------------------------------------- */
+
+/* Creates the session from where the pods are now. */
+static bool renew_session(struct hr__kai_world *world, const struct hr__kai_session *old) {
+  struct hr__kai_cluster *cluster = &world->cluster;
+  struct hr__kai_start *start = hr__kai_alloc(world, cluster->n_pods, sizeof *start);
+  if (!start) return false;
+  for (uint32_t p = 0; p < cluster->n_pods; p++) {
+    start[p] = (struct hr__kai_start){.status = HR__KAI_DELETED, .node = HR__KAI_NONE};
+    if (!old || p >= world->n_pods) continue;
+    const struct hr__kai_pod_state *state = &old->pods[p];
+    start[p].status = (enum hr__kai_status)state->status;
+    start[p].node = state->node < 0 ? HR__KAI_NONE : (uint32_t)state->node;
+    start[p].n_gpus = state->node < 0 ? 0 : (uint32_t)state->n_gpus;
+    uint32_t *gpus = hr__kai_alloc(world, start[p].n_gpus, sizeof *gpus);
+    if (!gpus) return false;
+    for (uint32_t i = 0; i < start[p].n_gpus; i++) gpus[i] = (uint32_t)hr__kai_gpus_of(old, p, 0)[i];
+    start[p].gpus = gpus;
+  }
+  world->session = hr__kai_session_create(world->arena, cluster, start);
+  world->cycle = world->session ? hr__kai_cycle_create(world->session) : NULL;
+  if (!world->cycle) return false;
+  for (int64_t g = 0; g < world->session->n_shared; g++) {
+    if (old) world->session->shared[g].physical = old->shared[g].physical;
+    if (world->session->shared[g].next != -2) continue;
+    world->session->shared[g].next = world->session->free_shared;
+    world->session->free_shared = g;
+  }
+  return true;
+}
+
+/* Moves an array to memory for `new` entries. */
+#define GROW(array, old, new)                                                                                          \
+  do {                                                                                                                 \
+    void *grown_ = hr__kai_alloc(world, (new), sizeof *(array));                                                       \
+    if (!grown_) return false;                                                                                         \
+    if (old) memcpy(grown_, (array), (old) * sizeof *(array));                                                         \
+    (array) = grown_;                                                                                                  \
+  } while (0)
+
+static bool grow_arrays(struct hr__kai_world *world, uint32_t slots, uint32_t pods) {
+  GROW(world->jobs, world->n_slots, slots);
+  GROW(world->sets, world->n_slots, slots);
+  GROW(world->groups, world->n_slots, slots);
+  GROW(world->kind_of, world->n_slots, slots);
+  GROW(world->job_of, world->n_slots, slots);
+  GROW(world->next_spare, world->n_slots, slots);
+  GROW(world->class_of, world->n_slots, slots);
+  GROW(world->by_queue, 0, slots);
+  GROW(world->is_leaving, world->n_slots, slots);
+  GROW(world->waiting, world->n_waiting, slots);
+  GROW(world->running, world->n_running, slots);
+  GROW(world->pods, world->n_pods, pods);
+  GROW(world->pods_of_sets, world->n_pods, pods);
+  for (uint32_t j = world->n_slots; j < slots; j++) world->jobs[j].queue = HR__KAI_NONE;
+  for (uint32_t p = world->n_pods; p < pods; p++) {
+    world->pods[p].job = HR__KAI_NONE;
+    world->pods_of_sets[p] = p;
+  }
+  return true;
+}
+
+static uint32_t count_gpus(const struct hr__kai_world *world) {
+  uint64_t n = 0;
+  for (uint32_t i = 0; i < world->cluster.n_nodes; i++) n += (uint64_t)world->nodes[i].n_gpus;
+  return (uint32_t)n;
+}
+
+bool hr__kai_renew_session(struct hr__kai_world *world) {
+  return renew_session(world, world->session);
+}
+
+/* Makes room for a job with `n_pods` pods. False: out of memory. */
+bool hr__kai_make_room(struct hr__kai_world *world, uint32_t n_pods, uint32_t n_devices) {
+  struct hr__kai_cluster *cluster = &world->cluster;
+  if (n_pods <= world->max_job_pods && world->n_slots < world->max_slots && world->n_pods + n_pods <= world->max_pods &&
+      world->n_devices + n_devices <= cluster->room_devices)
+    return true;
+  const uint32_t slots = world->n_slots < world->max_slots ? world->max_slots : 2 * world->max_slots + FIRST_SLOTS;
+  uint32_t pods = world->max_pods;
+  if (world->n_pods + n_pods > pods) pods = 2 * (world->n_pods + n_pods) + FIRST_SLOTS;
+  if (n_pods > world->max_job_pods) {
+    const uint32_t most = 2 * n_pods > FIRST_JOB_PODS ? 2 * n_pods : FIRST_JOB_PODS;
+    GROW(world->spare_by_pods, world->max_job_pods ? world->max_job_pods + 1 : 0, most + 1);
+    for (uint32_t i = world->max_job_pods ? world->max_job_pods + 1 : 0; i <= most; i++)
+      world->spare_by_pods[i] = HR_NONE;
+    world->max_job_pods = most;
+  }
+  if (world->n_devices + n_devices > cluster->room_devices) cluster->room_devices = 2 * (world->n_devices + n_devices);
+  if (!grow_arrays(world, slots, pods)) return false;
+  world->max_slots = slots;
+  world->max_pods = pods;
+  cluster->jobs = world->jobs;
+  cluster->sets = world->sets;
+  cluster->groups = world->groups;
+  cluster->pods = world->pods;
+  cluster->pods_of_sets = world->pods_of_sets;
+  cluster->n_jobs = cluster->n_sets = cluster->n_groups = slots;
+  cluster->n_pods = pods;
+  cluster->waiting = world->waiting;
+  cluster->running = world->running;
+  cluster->class_of = world->class_of;
+  cluster->leaves = world->is_plain ? NULL : world->leaves;
+  cluster->room_pods_of_job = world->max_job_pods;
+  cluster->room_shared = 2 * count_gpus(world) + 64;
+  return renew_session(world, world->session);
+}
+
+/* Takes a free slot for pods with as many parts of GPUs; HR_NONE: not found. */
+static uint32_t take_spare(struct hr__kai_world *world, const struct hr__kai_kind *kind) {
+  if (kind->n_pods > world->max_job_pods) return HR_NONE;
+  for (uint32_t *link = &world->spare_by_pods[kind->n_pods]; *link != HR_NONE; link = &world->next_spare[*link]) {
+    const uint32_t slot = *link;
+    if (world->pods[world->jobs[slot].first_pod].n_devices != kind->pod.n_devices) continue;
+    *link = world->next_spare[slot];
+    return slot;
+  }
+  return HR_NONE;
+}
+
+/* Takes a slot for a job of the kind; HR_NONE: out of memory. */
+static uint32_t take_slot(struct hr__kai_world *world, const struct hr__kai_kind *kind, bool *is_new) {
+  const uint32_t n_devices = kind->n_pods * kind->pod.n_devices, spare = take_spare(world, kind);
+  *is_new = spare == HR_NONE;
+  if (spare != HR_NONE) return spare;
+  if (!hr__kai_make_room(world, kind->n_pods, n_devices)) return HR_NONE;
+  const uint32_t slot = world->n_slots++;
+  world->jobs[slot] = (struct hr__kai_job){.queue = HR__KAI_NONE,
+                                           .first_pod = world->n_pods,
+                                           .n_pods = kind->n_pods,
+                                           .first_set = slot,
+                                           .n_sets = 1,
+                                           .first_group = slot,
+                                           .n_groups = 1};
+  world->n_pods += kind->n_pods;
+  world->n_devices += n_devices;
+  return slot;
+}
+
+static void describe_job(struct hr__kai_world *world, uint32_t slot, const struct hr__kai_kind *kind) {
+  struct hr__kai_job *job = &world->jobs[slot];
+  world->groups[slot] =
+      (struct hr__kai_group){.constraint = kind->constraint, .job = slot, .parent = HR__KAI_NONE, .name_rank = 0};
+  world->sets[slot] = (struct hr__kai_pod_set){.constraint = {.topology = HR__KAI_NONE},
+                                               .job = slot,
+                                               .group = slot,
+                                               .first_pod = job->first_pod,
+                                               .n_pods = job->n_pods,
+                                               .min_available = job->n_pods};
+  for (uint32_t i = 0; i < job->n_pods; i++) {
+    struct hr__kai_pod *pod = &world->pods[job->first_pod + i];
+    const bool is_last = i + 1 == job->n_pods;
+    *pod = kind->pod;
+    pod->request = is_last ? kind->last : kind->amounts;
+    pod->allowed_nodes = kind->allowed_nodes;
+    pod->job = pod->pod_set = slot;
+    pod->order = i;
+    if (!is_last || kind->pod.kind != HR__KAI_WHOLE) continue;
+    pod->gpus = pod->quota.of[HR__KAI_GPU] = (int64_t)kind->last_gpus * HR__KAI_GPU_UNIT;
+  }
+}
+
+/* ---- Classes and lists of queues ----------------------------------------------------------------------- */
+
+/* Sets the class of a slot. False: out of memory. */
+static bool classify(struct hr__kai_world *world, uint32_t slot) {
+  struct hr__kai_kind *kind = &world->kinds[world->kind_of[slot]];
+  const struct hr__kai_job *job = &world->jobs[slot];
+  for (uint32_t c = kind->first_class; c != HR_NONE; c = world->classes[c].next)
+    if (world->classes[c].queue == job->queue && world->classes[c].preemptible == job->preemptible) {
+      world->class_of[slot] = c;
+      return true;
+    }
+  if (world->n_classes == world->classes_capacity) {
+    const uint32_t n = 2 * world->classes_capacity + 32;
+    GROW(world->classes, world->n_classes, n);
+    GROW(world->jobs_of_class, world->n_classes, n);
+    world->classes_capacity = n;
+    world->cluster.jobs_of_class = world->jobs_of_class;
+    world->cluster.room_classes = n;
+    if (!hr__kai_renew_session(world)) return false;
+  }
+  const uint32_t c = world->n_classes++;
+  world->classes[c] = (struct hr__kai_class){
+      .kind = world->kind_of[slot], .queue = job->queue, .next = kind->first_class, .preemptible = job->preemptible};
+  kind->first_class = world->class_of[slot] = c;
+  world->cluster.n_classes = world->n_classes;
+  return true;
+}
+
+static bool goes_before(const struct hr__kai_world *world, uint32_t a, uint32_t b) {
+  if (world->jobs[a].priority != world->jobs[b].priority) return world->jobs[a].priority > world->jobs[b].priority;
+  return world->job_of[a] < world->job_of[b];
+}
+
+/* The position of a slot in the list of its queue. */
+static uint32_t position_of(const struct hr__kai_world *world, const struct hr__kai_leaf_list *list, uint32_t slot) {
+  uint32_t low = 0, high = list->n;
+  while (low < high) {
+    const uint32_t middle = low + (high - low) / 2;
+    if (goes_before(world, list->jobs[middle], slot))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static bool list_in_queue(struct hr__kai_world *world, uint32_t slot) {
+  struct hr__kai_leaf_list *list = &world->leaves[world->jobs[slot].queue];
+  if (!classify(world, slot)) return false;
+  if (list->n == list->capacity) {
+    const uint32_t n = 2 * list->capacity + 16;
+    GROW(list->jobs, list->n, n);
+    list->capacity = n;
+  }
+  const uint32_t at = position_of(world, list, slot);
+  memmove(list->jobs + at + 1, list->jobs + at, (list->n - at) * sizeof *list->jobs);
+  list->jobs[at] = slot;
+  list->n++;
+  world->jobs_of_class[world->class_of[slot]]++;
+  return true;
+}
+
+static void unlist_in_queue(struct hr__kai_world *world, uint32_t slot) {
+  struct hr__kai_leaf_list *list = &world->leaves[world->jobs[slot].queue];
+  const uint32_t at = position_of(world, list, slot);
+  if (at == list->n || list->jobs[at] != slot) return;
+  memmove(list->jobs + at, list->jobs + at + 1, (list->n - at - 1) * sizeof *list->jobs);
+  list->n--;
+  world->jobs_of_class[world->class_of[slot]]--;
+}
+
+/* ---- Jobs ---------------------------------------------------------------------------------------------- */
+
+static void set_pods(struct hr__kai_world *world, uint32_t slot, enum hr__kai_status status) {
+  const struct hr__kai_job *job = &world->jobs[slot];
+  for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++)
+    hr__kai_put(world->session, p, status, HR__KAI_NONE);
+}
+
+/* Inserts a slot into the waiting list, which is sorted by job. False: out of memory. */
+static bool list_waiting(struct hr__kai_world *world, uint32_t slot) {
+  uint32_t low = 0, high = world->n_waiting;
+  while (low < high) {
+    const uint32_t middle = low + (high - low) / 2;
+    if (world->job_of[world->waiting[middle]] < world->job_of[slot])
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  memmove(world->waiting + low + 1, world->waiting + low, (world->n_waiting - low) * sizeof *world->waiting);
+  world->waiting[low] = slot;
+  world->cluster.n_waiting = ++world->n_waiting;
+  return list_in_queue(world, slot);
+}
+
+static void unlist(uint32_t *list, uint32_t *n, uint32_t at) {
+  memmove(list + at, list + at + 1, (*n - at - 1) * sizeof *list);
+  --*n;
+}
+
+static void unlist_waiting(struct hr__kai_world *world, uint32_t slot) {
+  uint32_t low = 0, high = world->n_waiting;
+  while (low < high) {
+    const uint32_t middle = low + (high - low) / 2;
+    if (world->job_of[world->waiting[middle]] < world->job_of[slot])
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (low == world->n_waiting || world->waiting[low] != slot) return;
+  unlist(world->waiting, &world->n_waiting, low);
+  world->cluster.n_waiting = world->n_waiting;
+  unlist_in_queue(world, slot);
+}
+
+static void unlist_all(struct hr__kai_world *world, uint32_t slot) {
+  uint32_t at = 0;
+  unlist_waiting(world, slot);
+  while (at < world->n_running && world->running[at] != slot) at++;
+  if (at < world->n_running) unlist(world->running, &world->n_running, at);
+  world->cluster.n_running = world->n_running;
+}
+
+void hr__kai_list_by_queue(struct hr__kai_world *world) {
+  uint32_t n = 0;
+  for (uint32_t q = 0; q < world->cluster.n_queues; q++)
+    for (uint32_t i = 0; i < world->leaves[q].n; i++) world->by_queue[n++] = world->leaves[q].jobs[i];
+  world->cluster.waiting = world->by_queue;
+  world->cluster.n_waiting = n;
+}
+
+void hr__kai_list_running(struct hr__kai_world *world, uint32_t slot) {
+  unlist_waiting(world, slot);
+  world->running[world->n_running++] = slot;
+  world->cluster.n_running = world->n_running;
+}
+
+bool hr__kai_add_job(struct hr__kai_world *world, hr_job job, const struct hr__kai_admission *admission) {
+  bool is_new;
+  const uint32_t slot = take_slot(world, &world->kinds[admission->kind], &is_new);
+  if (slot == HR_NONE) return false;
+  struct hr__kai_job *described = &world->jobs[slot];
+  world->job_of[slot] = job.id;
+  world->slot_of[job.id] = slot + 1;
+  world->kind_of[slot] = admission->kind;
+  describe_job(world, slot, &world->kinds[admission->kind]);
+  if (!hr__kai_session_extend(world->session, slot, is_new)) return false;
+  described->queue = admission->queue;
+  described->created = described->name_rank = job.id;
+  described->last_start_us = described->stale_since_us = INT64_MIN;
+  described->priority = hr__kai_priority_of(world->config, world->trace, job);
+  described->preemptible = hr__kai_is_preemptible(world->config, world->trace, job);
+  world->jobs_in_queue[admission->queue]++;
+  set_pods(world, slot, HR__KAI_PENDING);
+  return list_waiting(world, slot);
+}
+
+void hr__kai_remove_job(struct hr__kai_world *world, hr_job job) {
+  const uint32_t slot = hr__kai_slot_of(world, job);
+  if (slot == HR_NONE) return;
+  struct hr__kai_job *described = &world->jobs[slot];
+  unlist_all(world, slot);
+  set_pods(world, slot, HR__KAI_DELETED);
+  world->jobs_in_queue[described->queue]--;
+  described->queue = HR__KAI_NONE;
+  world->slot_of[job.id] = 0;
+  world->job_of[slot] = HR_NONE;
+  world->next_spare[slot] = world->spare_by_pods[described->n_pods];
+  world->spare_by_pods[described->n_pods] = slot;
+}
+
+bool hr__kai_wait_again(struct hr__kai_world *world, uint32_t slot) {
+  unlist_all(world, slot);
+  set_pods(world, slot, HR__KAI_PENDING);
+  return list_waiting(world, slot);
+}
+
+bool hr__kai_renew_kind(struct hr__kai_world *world, uint32_t slot, int64_t now_us) {
+  struct hr__kai_admission admission;
+  if (!hr__kai_admit(world, (hr_job){world->job_of[slot]}, now_us, &admission)) return false;
+  if (admission.kind == world->kind_of[slot]) return true;
+  unlist_waiting(world, slot);
+  world->kind_of[slot] = admission.kind;
+  world->groups[slot].constraint = world->kinds[admission.kind].constraint;
+  return list_waiting(world, slot);
+}
