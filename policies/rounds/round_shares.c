@@ -280,8 +280,10 @@ uint32_t hr__round_shape_of(struct hr__rounds *rounds, const struct hr_view *vie
                                   .speed = rounds->draft};
   for (uint32_t i = 0; i < rounds->n_pools; i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(rounds->cluster, (hr_pool){i});
-    bool runs = hr_cluster_accepts(rounds->cluster, shape.need.accept_class, (hr_pool){i}) &&
-                (uint64_t)spec->nodes * spec->gpus_per_node * HR_WHOLE_GPU_MILLI >= shape.milli;
+    bool runs =
+        hr_cluster_accepts(rounds->cluster, shape.need.accept_class, (hr_pool){i}) &&
+        (uint64_t)spec->nodes * spec->gpus_per_node * hr__rounds_parts(rounds, (hr_pool){i}) * HR_WHOLE_GPU_MILLI >=
+            shape.milli;
     shape.speed[i] = runs ? hr_view_speed_ppm(view, job, (hr_pool){i}) / FULL_PPM : 0;
   }
   uint32_t hash = hash_shape(rounds, &shape), found = find_shape(rounds, hash, &shape);
@@ -390,12 +392,13 @@ static enum hr_status make_room(struct hr__rounds *rounds) {
   return HR_OK;
 }
 
-/* Returns the price in dollars per GPU-hour. If the policy manages nodes, the price of a pool that is not elastic is 0,
-   because its nodes are paid for in any case. */
+/* Returns the price in dollars per hour of a GPU that a job requests. If the policy manages nodes, the price of a pool
+   that is not elastic is 0, because its nodes are paid for in any case. */
 static double price_of(const struct hr__rounds *rounds, const struct hr_view *view, hr_pool pool) {
   bool is_elastic = hr_market_is_elastic(hr_cluster_pool_spec(rounds->cluster, pool)->market.market);
   if (rounds->manages && !is_elastic) return 0;
-  return (double)hr_cluster_price_uusd_h(rounds->cluster, pool, view->now_us) / 1e6;
+  double gpu_usd_h = (double)hr_cluster_price_uusd_h(rounds->cluster, pool, view->now_us) / 1e6;
+  return gpu_usd_h / (double)hr__rounds_parts(rounds, pool);
 }
 
 /* Reads the current capacity and prices of all pools. */

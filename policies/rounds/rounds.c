@@ -215,7 +215,8 @@ static enum hr_status release_idle(const struct hr__rounds *rounds, struct hr_mo
 
 /* Acquires the nodes that members await, or releases idle nodes that no member awaits. */
 static enum hr_status settle_pool(const struct hr__rounds *rounds, struct hr_moves *moves, hr_pool pool) {
-  uint64_t size_milli = (uint64_t)hr_cluster_pool_spec(rounds->cluster, pool)->gpus_per_node * HR_WHOLE_GPU_MILLI;
+  uint64_t node_gpus = hr_cluster_pool_spec(rounds->cluster, pool)->gpus_per_node * hr__rounds_parts(rounds, pool);
+  uint64_t size_milli = node_gpus * HR_WHOLE_GPU_MILLI;
   uint32_t idle = count_idle(rounds, pool), offer = hr_cluster_offer(rounds->cluster, pool);
   uint64_t wanted = (rounds->awaited_milli[pool.id] + size_milli - 1) / size_milli;
   uint64_t coming = (uint64_t)idle + hr_cluster_nodes_in(rounds->cluster, pool, HR_NODE_BOOTING);
@@ -657,8 +658,10 @@ static void explain(void *self, const struct hr_view *view, hr_job job, struct h
   uint32_t accept_class = hr_cluster_accept_class(rounds->cluster, job);
   bool gpus_exist = false;
   for (uint32_t i = 0; i < rounds->n_pools; i++)
-    gpus_exist = gpus_exist || (hr_cluster_accepts(rounds->cluster, accept_class, (hr_pool){i}) &&
-                                hr_cluster_total_milli(rounds->cluster, (hr_pool){i}) >= wait->asked_milli);
+    gpus_exist =
+        gpus_exist || (hr_cluster_accepts(rounds->cluster, accept_class, (hr_pool){i}) &&
+                       hr_cluster_total_milli(rounds->cluster, (hr_pool){i}) * hr__rounds_parts(rounds, (hr_pool){i}) >=
+                           wait->asked_milli);
   if (member && member->awaits != HR_NONE) {
     wait->reason = HR_WAIT_REASON_BOOTING;
   } else if (gpus_exist) {

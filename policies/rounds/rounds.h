@@ -161,15 +161,23 @@ static inline bool hr__rounds_is_elastic(const struct hr__rounds *rounds, hr_poo
   return hr_market_is_elastic(hr_cluster_pool_spec(rounds->cluster, pool)->market.market);
 }
 
-/* Returns the number of GPUs of the pool. If the policy manages nodes, this includes nodes of elastic pools that are
-   booting or available. */
+/* Returns how many GPUs jobs can request for each GPU of the pool: more than one if GPUs are divided into equal parts.
+ */
+static inline uint64_t hr__rounds_parts(const struct hr__rounds *rounds, hr_pool pool) {
+  uint32_t slot_milli = hr_pool_slot_milli(hr_cluster_pool_spec(rounds->cluster, pool));
+  return slot_milli ? HR_WHOLE_GPU_MILLI / slot_milli : 1;
+}
+
+/* Returns the number of GPUs of the pool, as jobs request them. If the policy manages nodes, this includes nodes of
+   elastic pools that are booting or available. */
 static inline uint64_t hr__rounds_gpus(const struct hr__rounds *rounds, hr_pool pool) {
+  uint64_t parts = hr__rounds_parts(rounds, pool);
   if (!rounds->manages || !hr__rounds_is_elastic(rounds, pool))
-    return hr_cluster_total_milli(rounds->cluster, pool) / 1000;
+    return hr_cluster_total_milli(rounds->cluster, pool) / HR_WHOLE_GPU_MILLI * parts;
   uint64_t nodes = (uint64_t)hr_cluster_nodes_in(rounds->cluster, pool, HR_NODE_UP) +
                    hr_cluster_nodes_in(rounds->cluster, pool, HR_NODE_BOOTING) +
                    hr_cluster_offer(rounds->cluster, pool);
-  return nodes * hr_cluster_pool_spec(rounds->cluster, pool)->gpus_per_node;
+  return nodes * hr_cluster_pool_spec(rounds->cluster, pool)->gpus_per_node * parts;
 }
 
 #endif

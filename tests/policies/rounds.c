@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The policy `rounds` in cases computed by hand; and how much known speeds improve the result, with measured speeds. */
 
+#include "lab.h"
 #include "small_run.h"
 
 #include "headroom/scenario.h"
@@ -291,6 +292,27 @@ static struct figures run_objective(const char *scenario_path, const struct hr_t
   return figures;
 }
 
+/* One GPU in four parts serves a gang that requests four GPUs; a gang that requests five can never run. */
+static void gang_takes_parts_of_a_gpu(void) {
+  static const char *const objectives[] = {"fair", "max-min", "makespan", "cost-slo"};
+  static struct lab lab;
+  for (int i = 0; i < 4; i++) {
+    lab_begin(&lab);
+    hr_policy_choice_finish(&lab.policy);
+    CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&lab.policy, "rounds", NULL), HR_OK);
+    lab_set(&lab, "objective", objectives[i]);
+    lab_add_pool(&lab, 1, 1);
+    lab.pools[0].sharing = HR_SHARING_MPS;
+    lab.pools[0].replicas = 4;
+    lab_add_job(&lab, (struct lab_job){.work_us = HR_SECOND_US, .gpus = 4});
+    lab_add_job(&lab, (struct lab_job){.work_us = HR_SECOND_US, .gpus = 5});
+    CU_ASSERT_TRUE_FATAL(lab_run(&lab, NULL));
+    CU_ASSERT_EQUAL(lab.result->start_us[0], 0);
+    CU_ASSERT_EQUAL(lab_end_us(&lab, 1), HR_NEVER_US);
+    lab_finish(&lab);
+  }
+}
+
 static void known_throughputs_improve_completion_times(void) {
   static const char throughputs[] = REAL_TRACES_DIR "/throughput-gavel/simulation_throughputs.json";
   char folder[] = "/tmp/headroom-rounds-XXXXXX";
@@ -314,5 +336,5 @@ static void known_throughputs_improve_completion_times(void) {
 TEST_MAIN("rounds", TEST(two_jobs_share_one_gpu), TEST(shares_by_weight), TEST(job_chosen_again_is_not_stopped),
           TEST(free_capacity_is_used_within_a_round), TEST(type_is_left_to_job_that_needs_it), TEST(gang_evicts_leases),
           TEST(cheap_type_is_used_before_a_late_deadline), TEST(expensive_type_is_used_before_an_early_deadline),
-          TEST(late_jobs_are_equally_late), TEST(nodes_are_released_after_use),
+          TEST(late_jobs_are_equally_late), TEST(nodes_are_released_after_use), TEST(gang_takes_parts_of_a_gpu),
           TEST(known_throughputs_improve_completion_times))
