@@ -141,21 +141,35 @@ static void put_items(struct advice_page *page, bool advised, const char *title,
 
 /* ---- The table ------------------------------------------------------------------------------------- */
 
+/* Returns the costs of the unchanged scenario as text. If nothing was paid and a pool has no price, they are unknown.
+ */
+static const char *today_text(const struct hr_advice *advice, char *text, size_t size) {
+  char number[HR__METRIC_BYTES];
+  const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
+  double usd = hr__advice_metric(advice, advice->base, HR__A_MONTHLY, advice->n_replications).before;
+  for (uint32_t i = 0; i < cluster->n_pools && usd == 0; i++) {
+    if (cluster->pools[i].market.market != HR_MARKET_NONE) continue;
+    snprintf(text, size, "unknown cost, as pool %.100s has no price", cluster->pools[i].name);
+    return text;
+  }
+  snprintf(text, size, "%s a month", hr__metric_text(HR_UNIT_DOLLARS, usd, number));
+  return text;
+}
+
 static void put_head(struct advice_page *page) {
   const struct hr_advice *advice = page->advice;
   struct hr__console *console = &page->console;
-  char text[2][HR__METRIC_BYTES], counts[HR__NUMBER_BYTES];
+  char wait_text[HR__METRIC_BYTES], today[200], counts[HR__NUMBER_BYTES];
   char *name = hr__fitted(console, advice->config.scenario->name, HR__LINE_WIDTH - 24, false);
   if (!name) return;
   fprintf(console->out, "%sHeadroom %s: advice on %s%s\n\n", hr__bold(console), hr_version(), name, hr__plain(console));
   free(name);
   hr__put_field(console, "trace", "%s (%s jobs)", advice->config.trace->source,
                 hr__count_text(advice->config.trace->n_jobs, counts));
-  double usd = hr__advice_metric(advice, advice->base, HR__A_MONTHLY, advice->n_replications).before;
   size_t wait = hr__advice_group_metric(advice, HR_N_CLASSES, HR__A_WAIT);
-  hr__put_field(console, "today", "%s a month, p95 wait %s", hr__metric_text(HR_UNIT_DOLLARS, usd, text[0]),
-                hr__metric_text(HR_UNIT_SECONDS,
-                                hr__advice_metric(advice, advice->base, wait, advice->n_replications).before, text[1]));
+  double wait_s = hr__advice_metric(advice, advice->base, wait, advice->n_replications).before;
+  hr__put_field(console, "today", "%s, p95 wait %s", today_text(advice, today, sizeof today),
+                hr__metric_text(HR_UNIT_SECONDS, wait_s, wait_text));
 }
 
 static void put_foot(struct advice_page *page, const struct hr_perf *perf) {

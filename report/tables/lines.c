@@ -147,9 +147,12 @@ void hr__put_other_metrics(struct hr__console *console, const struct hr_summary 
 
 void hr__markdown_metrics(struct hr__console *page, const struct hr_summary *summary) {
   char text[HR__METRIC_BYTES];
-  for (unsigned i = 0; i < HR__N_METRICS; i++)
-    if (is_listed((enum hr__metric)i, summary, text))
-      fprintf(page->out, "| %s | %s |\n", hr__metric_rows[i].title, text);
+  bool unpriced = hr__is_unpriced(summary);
+  for (unsigned i = 0; i < HR__N_METRICS; i++) {
+    if (!is_listed((enum hr__metric)i, summary, text)) continue;
+    bool unknown = unpriced && hr__metric_rows[i].unit == HR_UNIT_DOLLARS;
+    fprintf(page->out, "| %s | %s |\n", hr__metric_rows[i].title, unknown ? "unknown" : text);
+  }
 }
 
 /* ---- The policy ---------------------------------------------------------------------------------------- */

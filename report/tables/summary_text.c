@@ -265,8 +265,8 @@ static bool has_unpriced_jobs(const struct hr_pool_metrics *pool) {
   return pool->gpu_hours > 0 && pool->cost_uusd == HR_UNKNOWN_UUSD;
 }
 
-/* Whether no job ran in a pool with a price, and nothing was paid. The costs are then unknown, not zero. */
-static bool is_unpriced(const struct hr_summary *summary) {
+bool hr__is_unpriced(const struct hr_summary *summary) {
+  if (!summary->costs) return false;
   bool any = false;
   for (size_t i = 0; i < summary->n_pools; i++) {
     any = any || has_unpriced_jobs(&summary->by_pool[i]);
@@ -289,7 +289,7 @@ static void put_unpriced(struct hr__console *table, const struct hr_summary *sum
 static void put_run_costs(struct hr__console *table, const struct hr_summary *summary) {
   const struct hr_cost_summary *costs = summary->costs;
   if (costs || summary->stoppable) fputc('\n', table->out);
-  bool unpriced = costs && is_unpriced(summary);
+  bool unpriced = hr__is_unpriced(summary);
   if (unpriced) put_unpriced(table, summary, true);
   if (costs && !unpriced) {
     for (unsigned part = HR__PART_COST; part <= HR__PART_ON_DEMAND; part++)
@@ -497,7 +497,7 @@ enum hr_status hr_summary_write_markdown(const char *path, const struct hr_summa
   markdown_groups(&page, "GPUs requested", summary->by_size, summary->n_sizes);
   markdown_groups(&page, "Class", summary->by_class, summary->n_classes);
   markdown_groups(&page, "Tenant", summary->by_tenant, summary->n_tenants);
-  if (summary->costs) {
+  if (summary->costs && !hr__is_unpriced(summary)) {
     markdown_cost_lines(&page, "Market", &summary->costs->by_market, summary->costs->total_uusd);
     markdown_cost_lines(&page, "Cost by tenant", &summary->costs->by_tenant, summary->costs->total_uusd);
   }

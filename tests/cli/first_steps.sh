@@ -311,7 +311,10 @@ case_draft_without_prices() {
   for file in stderr run.md; do
     says $file "pool 'own-a100-80' has no 'market' and no price; costs do not contain it"
   done
-  ! grep -q '[$]0[.]00' stdout || fail 'the run costs nothing'
+  ! grep -q '[$]0[.]00' stdout run.md || fail 'the run costs nothing'
+  matches run.md '^| Cost | unknown |$'
+  try 0 advise mine.json
+  says stdout 'today      unknown cost, as pool own-a100-80 has no price, p95 wait'
   try 0 plan mine.json --brief
   says stdout 'own-t4     8 T4, no price'
   says stdout 'without own-t4, which has no price'
