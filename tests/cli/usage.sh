@@ -718,6 +718,17 @@ case_memory_first_come() {
 }
 
 # The job runs out of memory because of its own tasks, not because of other jobs.
+# Job 3 (10 s) needs the A100, where job 1 has 4 s left at 6: it is refused. Job 4 (9 s) may preempt job 2 on the L4,
+# which has 12 s left, although a job was refused that may preempt the same jobs: job 3 comes after job 4.
+case_refusals_depend_on_the_type() {
+  printf 'submit_s,gpus,duration_s,gpu_type\n3,1,7,\n3,1,16,\n6,1,10,A100-80\n7,1,9,\n' >jobs.csv
+  printf '%s' '{"cluster": {"pools": [{"name": "a", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 1},
+    {"name": "l", "gpu": "L4", "nodes": 1, "gpus_per_node": 1}]},
+    "policy": {"name": "queue", "order": "srtf", "preemption": "order", "backfill": "strict"}}' >s.json
+  try 0 run s.json --trace jobs.csv --jobs jobs.out --check
+  [ "$(cut -d, -f3,4 jobs.out | tail -n +2 | tr '\n' ' ')" = '3,10 3,28 10,20 7,16 ' ] || fail 'other times'
+}
+
 case_gang_dies_of_itself() {
   sharing_scenario '"sharing": "time-slice", "replicas": 2, "gpu_mem_gb": 16' >s.json
   printf 'job_id,submit_s,duration_s,gpus,tasks,gpu_mem_gb\na,0,50,2,2,9\n' >t.csv
