@@ -4,6 +4,7 @@
 
 #include "plan/search/goals.h"
 
+#include "base/array.h"
 #include "headroom/scenario.h"
 #include "headroom/unstable/planning.h"
 #include "plan/search/search.h"
@@ -429,16 +430,26 @@ static enum hr_status add(struct hr__evaluator *evaluator, uint32_t candidate, s
   return HR_OK;
 }
 
-enum hr_status hr__evaluator_run(struct hr__evaluator *evaluator, const uint32_t *candidates, size_t count,
-                                 uint32_t replications, struct hr_error *error) {
-  struct hr__trial *trials = calloc(count * replications + 1, sizeof *trials);
-  size_t n_trials = 0;
-  enum hr_status status = trials ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for the runs");
+enum hr_status hr__evaluator_list(struct hr__evaluator *evaluator, const uint32_t *candidates, size_t count,
+                                  uint32_t replications, struct hr__trial_list *trials, struct hr_error *error) {
+  enum hr_status status = HR_OK;
   for (size_t i = 0; i < count && status == HR_OK; i++) status = add(evaluator, candidates[i], error);
   for (uint32_t r = 0; r < replications && status == HR_OK; r++)
-    for (size_t i = 0; i < count; i++) trials[n_trials++] = (struct hr__trial){evaluator->runner_ids[candidates[i]], r};
-  if (status == HR_OK) status = hr__runner_run(evaluator->runner, trials, n_trials, error);
-  free(trials);
+    for (size_t i = 0; i < count && status == HR_OK; i++) {
+      if (HR__ARRAY_HAS_ROOM(trials->list, trials->count, trials->capacity))
+        trials->list[trials->count++] = (struct hr__trial){evaluator->runner_ids[candidates[i]], r};
+      else
+        status = hr_fail(error, HR_NO_MEMORY, "out of memory for the runs");
+    }
+  return status;
+}
+
+enum hr_status hr__evaluator_run(struct hr__evaluator *evaluator, const uint32_t *candidates, size_t count,
+                                 uint32_t replications, struct hr_error *error) {
+  struct hr__trial_list trials = {0};
+  enum hr_status status = hr__evaluator_list(evaluator, candidates, count, replications, &trials, error);
+  if (status == HR_OK) status = hr__runner_run(evaluator->runner, trials.list, trials.count, error);
+  free(trials.list);
   return status;
 }
 

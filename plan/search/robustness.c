@@ -282,22 +282,41 @@ static bool is_unaffected(const struct hr_plan *plan, uint32_t condition, uint32
   return hr__condition_is_of_spot(&plan->robustness.conditions[condition]) && spot_gpus(plan, candidate) == 0;
 }
 
-/* Tests the mixes from `first` on under all conditions. The runs of one condition are made together, so that all
+/* Lists the mixes from `first` on that a condition affects. Returns their number. */
+static uint32_t affected_mixes(const struct hr_plan *plan, uint32_t condition, uint32_t first,
+                               uint32_t mixes[HR__MAX_TESTED]) {
+  uint32_t count = 0;
+  for (uint32_t i = first; i < plan->robustness.n_mixes; i++)
+    if (!is_unaffected(plan, condition, plan->robustness.mixes[i].candidate))
+      mixes[count++] = plan->robustness.mixes[i].candidate;
+  return count;
+}
+
+/* Makes the runs of the mixes from `first` on, as planned and under all conditions. All are made together, so that all
    threads have work. */
+static enum hr_status run_mixes(struct hr_plan *plan, uint32_t first, struct hr_error *error) {
+  struct hr__robustness *self = &plan->robustness;
+  struct hr__trial_list trials = {0};
+  uint32_t mixes[HR__MAX_TESTED], count = 0;
+  for (uint32_t i = first; i < self->n_mixes; i++) mixes[count++] = self->mixes[i].candidate;
+  enum hr_status status = hr__evaluator_list(&plan->evaluator, mixes, count, self->replications, &trials, error);
+  for (uint32_t k = 0; k < self->n_conditions && status == HR_OK; k++) {
+    count = affected_mixes(plan, k, first, mixes);
+    status = hr__evaluator_list(self->conditions[k].within, mixes, count, self->replications, &trials, error);
+  }
+  if (status == HR_OK) status = hr__runner_run(plan->runner, trials.list, trials.count, error);
+  free(trials.list);
+  return status;
+}
+
+/* Tests the mixes from `first` on under all conditions. */
 static enum hr_status test_mixes(struct hr_plan *plan, uint32_t first, struct hr_error *error) {
   struct hr__robustness *self = &plan->robustness;
-  uint32_t batch[HR__MAX_TESTED], count = 0;
-  for (uint32_t i = first; i < self->n_mixes; i++) batch[count++] = self->mixes[i].candidate;
-  enum hr_status status = hr__evaluator_run(&plan->evaluator, batch, count, self->replications, error);
-  for (uint32_t i = first; i < self->n_mixes && status == HR_OK; i++)
-    self->mixes[i].planned = evaluate(plan, &plan->evaluator, self->mixes[i].candidate);
-  for (uint32_t k = 0; k < self->n_conditions && status == HR_OK; k++) {
-    count = 0;
-    for (uint32_t i = first; i < self->n_mixes; i++)
-      if (!is_unaffected(plan, k, self->mixes[i].candidate)) batch[count++] = self->mixes[i].candidate;
-    status = hr__evaluator_run(self->conditions[k].within, batch, count, self->replications, error);
-    for (uint32_t i = first; i < self->n_mixes && status == HR_OK; i++) {
-      struct hr__tested_mix *mix = &self->mixes[i];
+  enum hr_status status = run_mixes(plan, first, error);
+  for (uint32_t i = first; i < self->n_mixes && status == HR_OK; i++) {
+    struct hr__tested_mix *mix = &self->mixes[i];
+    mix->planned = evaluate(plan, &plan->evaluator, mix->candidate);
+    for (uint32_t k = 0; k < self->n_conditions; k++) {
       mix->held[k] = is_unaffected(plan, k, mix->candidate)
                          ? mix->planned
                          : evaluate(plan, self->conditions[k].within, mix->candidate);

@@ -6,9 +6,9 @@
  * objective of a candidate that meets the goals (bounds.c). A candidate is too small if another candidate, which covers
  * it (hr__space_covers), serves jobs too badly.
  *
- * 1. In each slice the search begins at the newsvendor solution for fixed capacity (hr__demand_newsvendor), and bisects
- *    towards more capacity until the goals are met. A second start in the best slices bisects towards the minimum of
- *    elastic capacity.
+ * 1. In each slice the search begins at the newsvendor solution for fixed capacity (hr__demand_newsvendor). It narrows
+ *    the interval up to the maximum capacity until it has found where the goals are met. A second start in the best
+ *    slices is the minimum of elastic capacity.
  * 2. From each start a pattern search changes one capacity, or exchanges two capacities: a step on one axis for a step
  *    on another, or some GPUs of one axis for equally many of another. Its steps are halved when no neighbour is better
  *    (Hooke and Jeeves, J. ACM 8, 1961).
@@ -164,22 +164,29 @@ static bool may_shrink(const struct hr__search *search, uint32_t candidate) {
   return meets_service(search, candidate) || search->state[candidate] == HR__SEARCH_TOO_EXPENSIVE;
 }
 
-/* Bisects between `low`, which does not serve the jobs, and `high`, to find the smallest point that does. This assumes
-   that more capacity serves jobs better. */
-static enum hr_status bisect(struct hr__search *search, struct hr__point low, struct hr__point high) {
+/* Finds the smallest point between `low`, which does not serve the jobs, and `high` that serves them. Assumes that more
+   capacity serves jobs better. Each batch has two points that divide the interval by three, so that two threads have
+   work. The first batch has `high`, too. */
+static enum hr_status trisect(struct hr__search *search, struct hr__point low, struct hr__point high) {
   uint32_t steps = max_steps(search->space, &low, &high), bad = 0, good = steps;
   uint32_t max = hr__space_candidate(search->space, &high);
   enqueue(search, max);
-  enum hr_status status = run_batch(search);
-  if (!may_shrink(search, max)) return status;
+  enum hr_status status = good - bad > 1 ? HR_OK : run_batch(search);
   while (good - bad > 1 && status == HR_OK && !is_budget_used(search)) {
-    uint32_t middle = bad + (good - bad) / 2, candidate = between(search->space, &low, &high, middle, steps);
-    enqueue(search, candidate);
+    uint32_t third = good - bad < 3 ? 1 : (good - bad) / 3;
+    uint32_t first = between(search->space, &low, &high, bad + third, steps);
+    uint32_t second = between(search->space, &low, &high, good - third, steps);
+    enqueue(search, first);
+    enqueue(search, second);
     status = run_batch(search);
-    if (may_shrink(search, candidate))
-      good = middle;
-    else
-      bad = middle;
+    if (!may_shrink(search, max)) break;
+    if (may_shrink(search, first)) {
+      good = bad + third;
+    } else {
+      bad += third;
+      if (good - bad <= third) break; /* both points are the same */
+      *(may_shrink(search, second) ? &good : &bad) = good - third;
+    }
   }
   return status;
 }
@@ -227,8 +234,8 @@ static void enqueue_start(struct hr__search *search, struct hr__climb *climb) {
   enqueue(search, hr__space_candidate(search->space, &low));
 }
 
-/* Runs the starting points of all slices together. Then bisects in each slice in which no starting point serves the
-   jobs. */
+/* Runs the starting points of all slices together. Then finds the capacity that serves the jobs in each slice in
+   which no starting point does. */
 static enum hr_status begin_slices(struct hr__search *search) {
   const struct hr__search_config *config = search->config;
   for (uint32_t i = 0; i < search->space->n_slices; i++) {
@@ -243,8 +250,8 @@ static enum hr_status begin_slices(struct hr__search *search) {
     struct hr__climb *climb = &search->climbs[i];
     climb->at = best_of_slice(search, climb);
     if (!meets_service(search, climb->at) && search->state[climb->at] != HR__SEARCH_TOO_EXPENSIVE)
-      status = bisect(search, hr__space_point(search->space, climb->at),
-                      hr__space_corner(search->space, climb->slice, true));
+      status = trisect(search, hr__space_point(search->space, climb->at),
+                       hr__space_corner(search->space, climb->slice, true));
     climb->at = best_of_slice(search, climb);
   }
   return status;
@@ -257,7 +264,7 @@ static enum hr_status make_lean(struct hr__search *search, struct hr__climb *cli
   enqueue(search, hr__space_candidate(search->space, &low));
   enum hr_status status = run_batch(search);
   if (status == HR_OK && !meets_service(search, hr__space_candidate(search->space, &low)))
-    status = bisect(search, low, high);
+    status = trisect(search, low, high);
   while (low.level[axis] < high.level[axis] && !meets_service(search, hr__space_candidate(search->space, &low)))
     low.level[axis]++;
   climb->at = hr__space_candidate(search->space, &low);
@@ -487,7 +494,7 @@ static enum hr_status try_one_fixed(struct hr__search *search, uint32_t slice, u
   struct hr__climb climb = {.slice = slice, .at = hr__space_candidate(space, &low)};
   uint32_t before = best_of_slice(search, &climb);
   high.level[space->capacity[capacity]] = hr__space_levels(space, space->capacity[capacity]) - 1;
-  enum hr_status status = bisect(search, low, high);
+  enum hr_status status = trisect(search, low, high);
   climb.at = best_of_slice(search, &climb);
   return status == HR_OK && climb.at != before ? climb_finely(search, climb.at) : status;
 }
