@@ -49,6 +49,16 @@ bool hr__queue_insert(struct hr__sequence_queue *queue, uint32_t id) {
   return true;
 }
 
+bool hr__queue_insert_back(struct hr__sequence_queue *queue, uint32_t id) {
+  if (!hr__queue_push(queue, id)) return false;
+  const uint32_t mask = queue->capacity - 1;
+  for (uint32_t i = queue->count - 1; i > 0 && hr__queue_at(queue, i - 1) > id; i--) {
+    queue->ids[(queue->first + i) & mask] = queue->ids[(queue->first + i - 1) & mask];
+    queue->ids[(queue->first + i - 1) & mask] = id;
+  }
+  return true;
+}
+
 /* ---- Memory ----------------------------------------------------------------------------------------- */
 
 static uint64_t blocks_for(const struct hr_service_limits *limits, uint64_t tokens) {
@@ -437,4 +447,41 @@ void hr__replica_end(struct hr__replica *replica, hr__sequence_event *event, voi
       replica->running[replica->n_running++] = id;
   }
   replica->n_batch = 0;
+}
+
+/* ---- Loss of a replica ------------------------------------------------------------------------------ */
+
+/* Ends the iterations that are complete, and gives up the present one. */
+static void abandon(struct hr__replica *replica, int64_t now_ticks, hr__sequence_event *event, void *context) {
+  int64_t sum_ticks;
+  const int64_t passed_ticks = now_ticks - replica->begin_ticks,
+                length_ticks = replica->end_ticks - replica->begin_ticks;
+  uint32_t n = sum_iterations(replica, replica->n_repeats, passed_ticks > 1 ? passed_ticks : 1, &sum_ticks);
+  if (sum_ticks > passed_ticks) n--; /* the present iteration */
+  replica->busy_ticks -= length_ticks - passed_ticks;
+  replica->end_ticks = HR_NEVER_US;
+  replica->n_repeats = n;
+  if (n) {
+    hr__replica_end(replica, event, context);
+    return;
+  }
+  for (uint32_t i = 0; i < replica->n_batch; i++) replica->running[replica->n_running++] = replica->batch[i].id;
+  replica->n_batch = 0;
+}
+
+void hr__replica_kill(struct hr__replica *replica, int64_t now_ticks, hr__sequence_event *event, void *context) {
+  if (replica->end_ticks != HR_NEVER_US) abandon(replica, now_ticks, event, context);
+  while (replica->n_running)
+    replica->no_memory |= !hr__queue_push_front(&replica->waiting, replica->running[--replica->n_running]);
+  for (uint32_t i = 0; i < replica->waiting.count; i++) {
+    const uint32_t id = hr__queue_at(&replica->waiting, i);
+    struct hr__sequence *sequence = &replica->sequences[id];
+    const bool has_begun = sequence->memory || sequence->processed;
+    if (has_begun && replica->restarts[id] < UINT16_MAX) replica->restarts[id]++;
+    give_back(replica, id);
+    replica->recomputed_tokens += sequence->processed;
+    if (sequence->is_decoding) sequence->prompt = sequence->processed;
+    sequence->processed = 0;
+    sequence->is_decoding = false;
+  }
 }

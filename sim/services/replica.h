@@ -23,6 +23,7 @@ struct hr__sequence {
   uint32_t total;     /* prompt and output */
   uint32_t processed; /* tokens in memory, and the first token after the prompt */
   uint32_t memory;    /* blocks or tokens */
+  uint32_t unstarted; /* tokens of the prompt, until it yields a token on this replica; then 0 */
   bool is_decoding;   /* the prompt is complete */
 };
 
@@ -70,8 +71,9 @@ static inline uint32_t hr__queue_at(const struct hr__sequence_queue *queue, uint
 /* Return false if memory is exhausted. */
 bool hr__queue_push(struct hr__sequence_queue *queue, uint32_t id);
 bool hr__queue_push_front(struct hr__sequence_queue *queue, uint32_t id);
-/* Inserts an id into a queue of rising ids. */
+/* Insert an id into a queue of rising ids. The search begins at the first, or at the last entry. */
 bool hr__queue_insert(struct hr__sequence_queue *queue, uint32_t id);
+bool hr__queue_insert_back(struct hr__sequence_queue *queue, uint32_t id);
 static inline uint32_t hr__queue_pop(struct hr__sequence_queue *queue) {
   uint32_t id = hr__queue_at(queue, 0);
   queue->first = (queue->first + 1) & (queue->capacity - 1);
@@ -89,5 +91,9 @@ void hr__replica_cut(struct hr__replica *replica, int64_t at_ticks, bool after);
 /* Ends the iterations. `event` is called for each sequence that produced its first or its last token. */
 typedef void hr__sequence_event(void *context, uint32_t id, bool is_first, bool is_last);
 void hr__replica_end(struct hr__replica *replica, hr__sequence_event *event, void *context);
+/* Stops the replica at `now_ticks`. Iterations that are complete by then count; `event` is called as above. All
+   sequences lose their memory, and are then in the queue in no particular order. What they have produced becomes part
+   of their prompts, and is computed again. */
+void hr__replica_kill(struct hr__replica *replica, int64_t now_ticks, hr__sequence_event *event, void *context);
 
 #endif

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs an inference service: requests arrive, the router gives each to a replica, and replicas run iterations.
+ * Runs an inference service: requests arrive, the router gives each to a ready replica, and replicas run iterations.
+ * The owner of the service advances it to an instant, and then adds, drains or kills replicas.
  *
- * Layout: a heap has the replicas that run an iteration, by its end and then by number. Order at one instant: arrivals,
- * then ends of iterations; with `orca-splitwise` the ends are first, as in the simulator that it follows. A replica
- * without work starts an iteration as soon as a request arrives, with all requests of that instant. A replica runs
- * several iterations of an unchanged batch as one event; an arrival that can join ends them earlier.
+ * Layout: a heap has the replicas that run an iteration, by its end and then by number. Order at one instant: changes
+ * of replicas, arrivals, then ends of iterations; with `orca-splitwise` the ends are before arrivals, as in the
+ * simulator that it follows. A replica without work starts an iteration as soon as a request arrives, with all requests
+ * of that instant. A replica runs several iterations of an unchanged batch as one event; an arrival that can join ends
+ * them earlier. Requests that find no ready replica wait at the router.
+ *
+ * Invariant: `n_outstanding` is the sum of `outstanding` of all replicas and of the requests at the router.
  */
 
-#include "headroom/unstable/services.h"
-
-#include "base/random.h"
-#include "sim/services/replica.h"
+#include "sim/services/service.h"
 
 #include <stdlib.h>
 
@@ -35,43 +36,26 @@ const char *hr_request_state_name(enum hr_request_state state) {
   return state_names[state];
 }
 
-struct service {
-  const struct hr_service *spec;
-  const struct hr_service_requests *requests;
-  struct hr_service_result *result;
-  struct hr__sequence *sequences;
-  struct hr__replica *replicas;
-  uint32_t *outstanding;  /* by replica: requests that are not complete */
-  uint64_t *tokens;       /* by replica: prompts that wait, and one for each decoding sequence */
-  uint32_t *heap, n_heap; /* replicas that run an iteration */
-  uint32_t *place;        /* by replica: its place in the heap */
-  bool steps;
-  uint32_t *touched, n_touched; /* replicas that got a request at this instant */
-  uint64_t n_routed;
-  struct hr__stream stream;
-  int64_t now_ticks;
-};
-
 /* ---- The heap --------------------------------------------------------------------------------------- */
 
-static bool ends_before(const struct service *service, uint32_t a, uint32_t b) {
+static bool ends_before(const struct hr__service_run *service, uint32_t a, uint32_t b) {
   const int64_t end_a = service->replicas[a].end_ticks, end_b = service->replicas[b].end_ticks;
   return end_a != end_b ? end_a < end_b : a < b;
 }
 
-static void heap_set(struct service *service, uint32_t at, uint32_t replica) {
+static void heap_set(struct hr__service_run *service, uint32_t at, uint32_t replica) {
   service->heap[at] = replica;
   service->place[replica] = at;
 }
 
 /* Moves a replica with an earlier end from its place towards the top. */
-static void heap_raise(struct service *service, uint32_t at, uint32_t replica) {
+static void heap_raise(struct hr__service_run *service, uint32_t at, uint32_t replica) {
   for (; at > 0 && ends_before(service, replica, service->heap[(at - 1) / 2]); at = (at - 1) / 2)
     heap_set(service, at, service->heap[(at - 1) / 2]);
   heap_set(service, at, replica);
 }
 
-static uint32_t heap_pop(struct service *service) {
+static uint32_t heap_pop(struct hr__service_run *service) {
   const uint32_t top = service->heap[0], last = service->heap[--service->n_heap];
   uint32_t at = 0;
   for (uint32_t child = 1; child < service->n_heap; child = 2 * at + 1) {
@@ -84,13 +68,23 @@ static uint32_t heap_pop(struct service *service) {
   return top;
 }
 
-/* ---- Routing ---------------------------------------------------------------------------------------- */
-
-static uint32_t draw(struct service *service) {
-  return (uint32_t)(hr__stream_uniform(&service->stream) * (double)service->spec->replicas);
+/* Removes a replica from any place. */
+static void heap_remove(struct hr__service_run *service, uint32_t number) {
+  /* the end becomes the earliest of all, so that it can be taken from the top */
+  const int64_t end_ticks = service->replicas[number].end_ticks;
+  service->replicas[number].end_ticks = INT64_MIN;
+  heap_raise(service, service->place[number], number);
+  heap_pop(service);
+  service->replicas[number].end_ticks = end_ticks;
 }
 
-static uint64_t load_of(const struct service *service, uint32_t replica) {
+/* ---- Routing ---------------------------------------------------------------------------------------- */
+
+static uint32_t draw(struct hr__service_run *service) {
+  return (uint32_t)(hr__stream_uniform(&service->stream) * (double)service->n_ready);
+}
+
+static uint64_t load_of(const struct hr__service_run *service, uint32_t replica) {
   switch (service->spec->router) {
   case HR_SERVICE_LEAST_WAITING:
     return service->replicas[replica].waiting.count;
@@ -101,77 +95,107 @@ static uint64_t load_of(const struct service *service, uint32_t replica) {
   }
 }
 
-static uint32_t power_of_two(struct service *service) {
-  const uint32_t n = service->spec->replicas, first = draw(service);
-  if (n == 1) return first;
-  uint32_t second = (uint32_t)(hr__stream_uniform(&service->stream) * (double)(n - 1));
-  if (second >= first) second++;
+static uint32_t power_of_two(struct hr__service_run *service) {
+  const uint32_t n = service->n_ready, at = draw(service);
+  if (n == 1) return service->ready[at];
+  uint32_t other = (uint32_t)(hr__stream_uniform(&service->stream) * (double)(n - 1));
+  if (other >= at) other++;
+  const uint32_t first = service->ready[at], second = service->ready[other];
   if (service->outstanding[first] != service->outstanding[second])
     return service->outstanding[first] < service->outstanding[second] ? first : second;
   return hr__stream_uniform(&service->stream) < 0.5 ? first : second;
 }
 
-static uint32_t route(struct service *service) {
-  if (service->spec->router == HR_SERVICE_ROUND_ROBIN) return (uint32_t)(service->n_routed++ % service->spec->replicas);
-  if (service->spec->router == HR_SERVICE_RANDOM) return draw(service);
+/* Chooses one of the ready replicas; there must be one. */
+static uint32_t route(struct hr__service_run *service) {
+  const uint32_t *ready = service->ready;
+  if (service->spec->router == HR_SERVICE_ROUND_ROBIN) return ready[service->n_routed++ % service->n_ready];
+  if (service->spec->router == HR_SERVICE_RANDOM) return ready[draw(service)];
   if (service->spec->router == HR_SERVICE_POWER_OF_TWO) return power_of_two(service);
-  uint32_t best = 0;
-  for (uint32_t i = 1; i < service->spec->replicas; i++)
-    if (load_of(service, i) < load_of(service, best)) best = i;
+  uint32_t best = ready[0];
+  for (uint32_t i = 1; i < service->n_ready; i++)
+    if (load_of(service, ready[i]) < load_of(service, best)) best = ready[i];
   return best;
 }
 
 /* ---- Events ----------------------------------------------------------------------------------------- */
 
+static int64_t ticks_of(const struct hr__service_run *service, int64_t us) {
+  return HR__TICKS(us - service->origin_us);
+}
+
 static int64_t rounded_us(int64_t ticks) {
   return (ticks + (INT64_C(1) << (HR__TICK_BITS - 1))) >> HR__TICK_BITS;
 }
 
-static bool ends_first(const struct service *service) {
+static int64_t now_us(const struct hr__service_run *service) {
+  return service->origin_us + rounded_us(service->now_ticks);
+}
+
+/* Adds the time since the last change to the sum of outstanding requests over time. */
+static void count_outstanding(struct hr__service_run *service, int change) {
+  service->outstanding_ticks += (hr_amount)service->n_outstanding * (service->now_ticks - service->counted_ticks);
+  service->counted_ticks = service->now_ticks;
+  service->n_outstanding = (uint32_t)((int64_t)service->n_outstanding + change);
+}
+
+static bool ends_first(const struct hr__service_run *service) {
   return service->spec->engine == HR_SERVICE_ORCA_SPLITWISE;
 }
 
 /* A request has arrived at a replica that repeats its batch: the batch changes at the end of the present iteration. */
-static void cut(struct service *service, uint32_t number) {
+static void cut(struct hr__service_run *service, uint32_t number) {
   struct hr__replica *replica = &service->replicas[number];
   hr__replica_cut(replica, service->now_ticks, ends_first(service));
   replica->is_open = false;
   heap_raise(service, service->place[number], number);
 }
 
-static void arrive(struct service *service, uint32_t id) {
+/* Gives a request to a replica. */
+static void assign(struct hr__service_run *service, uint32_t id, bool is_new) {
+  const uint32_t number = route(service);
+  struct hr__replica *replica = &service->replicas[number];
+  struct hr__sequence *sequence = &service->sequences[id];
+  service->result->replica[id] = number;
+  sequence->unstarted = sequence->prompt;
+  replica->no_memory |= !(is_new ? hr__queue_push : hr__queue_insert)(&replica->waiting, id);
+  service->outstanding[number]++;
+  service->tokens[number] += sequence->prompt;
+  if (replica->end_ticks != HR_NEVER_US) {
+    /* others that wait could not be admitted, and still cannot; a request before them perhaps can */
+    const bool may_join = replica->is_open || hr__queue_at(&replica->waiting, 0) == id;
+    if (replica->n_repeats > 1 && may_join) cut(service, number);
+  } else if (!service->is_touched[number]) {
+    service->is_touched[number] = true;
+    service->touched[service->n_touched++] = number;
+  }
+}
+
+static void arrive(struct hr__service_run *service, uint32_t id) {
   const uint32_t prompt = service->requests->prompt_tokens[id], output = service->requests->output_tokens[id];
   struct hr_service_result *result = service->result;
   result->scheduled_us[id] = result->first_token_us[id] = result->end_us[id] = service->requests->arrival_us[id];
   result->replica[id] = HR_NONE;
   result->state[id] = HR_REQUEST_REFUSED;
   if (hr_service_refusal(service->spec, prompt, output)) return;
-  const uint32_t number = route(service);
-  struct hr__replica *replica = &service->replicas[number];
   service->sequences[id] = (struct hr__sequence){.prompt = prompt, .total = prompt + output};
-  result->replica[id] = number;
   result->scheduled_us[id] = result->first_token_us[id] = result->end_us[id] = HR_NEVER_US;
   result->state[id] = HR_REQUEST_UNFINISHED;
-  replica->no_memory |= !hr__queue_push(&replica->waiting, id);
-  service->outstanding[number]++;
-  service->tokens[number] += prompt;
-  if (replica->end_ticks != HR_NEVER_US) {
-    if (replica->n_repeats > 1 && replica->is_open) cut(service, number);
-    return;
-  }
-  for (uint32_t i = 0; i < service->n_touched; i++)
-    if (service->touched[i] == number) return;
-  service->touched[service->n_touched++] = number;
+  count_outstanding(service, 1);
+  if (service->n_ready)
+    assign(service, id, true);
+  else
+    service->no_memory |= !hr__queue_push(&service->waiting, id);
 }
 
-static void begin(struct service *service, uint32_t number) {
+static void begin(struct hr__service_run *service, uint32_t number) {
   struct hr__replica *replica = &service->replicas[number];
   hr__replica_form(replica, service->steps);
   replica->end_ticks = HR_NEVER_US;
   if (!replica->n_batch) return;
   for (uint32_t i = 0; replica->load.prompts && i < replica->n_batch; i++) {
     int64_t *scheduled_us = &service->result->scheduled_us[replica->batch[i].id];
-    if (*scheduled_us == HR_NEVER_US) *scheduled_us = rounded_us(service->now_ticks);
+    if (*scheduled_us == HR_NEVER_US) *scheduled_us = now_us(service);
   }
   const int64_t ticks = hr__replica_cost(replica, replica->n_repeats);
   replica->busy_ticks += ticks;
@@ -180,68 +204,141 @@ static void begin(struct service *service, uint32_t number) {
   heap_raise(service, service->n_heap++, number);
 }
 
+/* Lets replicas that got requests at this instant begin. */
+static void begin_touched(struct hr__service_run *service) {
+  for (uint32_t i = 0; i < service->n_touched; i++) {
+    service->is_touched[service->touched[i]] = false;
+    begin(service, service->touched[i]);
+  }
+  service->n_touched = 0;
+}
+
 static void on_token(void *context, uint32_t id, bool is_first, bool is_last) {
-  struct service *service = context;
+  struct hr__service_run *service = context;
   struct hr_service_result *result = service->result;
   const uint32_t number = result->replica[id];
   /* a prompt that is computed again does not yield another first token */
-  if (is_first && result->first_token_us[id] == HR_NEVER_US)
-    result->first_token_us[id] = rounded_us(service->now_ticks);
-  if (is_first) {
-    const uint32_t prompt = service->requests->prompt_tokens[id];
-    if (result->restarts[id] == 0) service->tokens[number] -= prompt - 1;
+  if (is_first && result->first_token_us[id] == HR_NEVER_US) result->first_token_us[id] = now_us(service);
+  if (is_first && service->sequences[id].unstarted) {
+    service->tokens[number] -= service->sequences[id].unstarted - 1;
+    service->sequences[id].unstarted = 0;
   }
   if (!is_last) return;
-  result->end_us[id] = rounded_us(service->now_ticks);
+  result->end_us[id] = now_us(service);
   result->state[id] = HR_REQUEST_COMPLETED;
+  count_outstanding(service, -1);
   service->outstanding[number]--;
   service->tokens[number]--;
+  service->n_completed++;
 }
 
-static void end(struct service *service) {
+static void end(struct hr__service_run *service) {
   const uint32_t number = heap_pop(service);
   service->now_ticks = service->replicas[number].end_ticks;
   hr__replica_end(&service->replicas[number], on_token, service);
   begin(service, number);
 }
 
-/* Handles all requests that arrive at one instant. Returns the next request. */
-static uint32_t arrivals(struct service *service, uint32_t next) {
-  const int64_t at_us = service->requests->arrival_us[next];
-  service->now_ticks = HR__TICKS(at_us);
-  service->n_touched = 0;
-  while (next < service->requests->count && service->requests->arrival_us[next] == at_us) arrive(service, next++);
-  for (uint32_t i = 0; i < service->n_touched; i++) begin(service, service->touched[i]);
-  return next;
+/* Handles all requests that arrive at one instant. */
+static void arrivals(struct hr__service_run *service) {
+  const struct hr_service_requests *requests = service->requests;
+  const int64_t at_us = requests->arrival_us[service->next];
+  service->now_ticks = ticks_of(service, at_us);
+  while (service->next < requests->count && requests->arrival_us[service->next] == at_us)
+    arrive(service, service->next++);
+  begin_touched(service);
 }
 
-static void run(struct service *service) {
+void hr__service_advance(struct hr__service_run *service, int64_t until_us) {
+  const struct hr_service_requests *requests = service->requests;
   const bool is_end_first = ends_first(service);
-  uint32_t next = 0;
-  while (next < service->requests->count || service->n_heap) {
-    const bool any = next < service->requests->count;
+  const int64_t until_ticks = until_us == HR_NEVER_US ? HR_NEVER_US : ticks_of(service, until_us);
+  for (;;) {
+    const bool any = service->next < requests->count;
     const int64_t end_ticks = service->n_heap ? service->replicas[service->heap[0]].end_ticks : HR_NEVER_US;
-    const int64_t arrival_ticks = any ? HR__TICKS(service->requests->arrival_us[next]) : HR_NEVER_US;
-    if (any && (is_end_first ? arrival_ticks < end_ticks : arrival_ticks <= end_ticks))
-      next = arrivals(service, next);
+    const int64_t arrival_ticks = any ? ticks_of(service, requests->arrival_us[service->next]) : HR_NEVER_US;
+    const bool is_arrival = any && (is_end_first ? arrival_ticks < end_ticks : arrival_ticks <= end_ticks);
+    if ((is_arrival ? arrival_ticks : end_ticks) >= until_ticks) break;
+    if (is_arrival)
+      arrivals(service);
     else
       end(service);
   }
+  if (until_us != HR_NEVER_US && until_ticks > service->now_ticks) service->now_ticks = until_ticks;
+}
+
+/* ---- Replicas --------------------------------------------------------------------------------------- */
+
+/* Gives the requests at the router to ready replicas. */
+static void assign_waiting(struct hr__service_run *service, bool is_new) {
+  while (service->n_ready && service->waiting.count) assign(service, hr__queue_pop(&service->waiting), is_new);
+  begin_touched(service);
+}
+
+static void remove_ready(struct hr__service_run *service, uint32_t number) {
+  uint32_t at = 0;
+  while (at < service->n_ready && service->ready[at] != number) at++;
+  if (at == service->n_ready) return;
+  for (service->n_ready--; at < service->n_ready; at++) service->ready[at] = service->ready[at + 1];
+}
+
+void hr__service_add(struct hr__service_run *service, uint32_t number) {
+  uint32_t at = service->n_ready++;
+  for (; at > 0 && service->ready[at - 1] > number; at--) service->ready[at] = service->ready[at - 1];
+  service->ready[at] = number;
+  assign_waiting(service, true);
+}
+
+void hr__service_drain(struct hr__service_run *service, uint32_t number) {
+  remove_ready(service, number);
+}
+
+void hr__service_kill(struct hr__service_run *service, uint32_t number) {
+  struct hr__replica *replica = &service->replicas[number];
+  remove_ready(service, number);
+  if (replica->end_ticks != HR_NEVER_US) heap_remove(service, number);
+  hr__replica_kill(replica, service->now_ticks, on_token, service);
+  service->outstanding[number] = 0;
+  service->tokens[number] = 0;
+  while (replica->waiting.count) {
+    const uint32_t id = hr__queue_pop(&replica->waiting);
+    service->result->replica[id] = HR_NONE;
+    service->no_memory |= !hr__queue_insert_back(&service->waiting, id);
+  }
+  assign_waiting(service, false);
+}
+
+bool hr__service_is_idle(const struct hr__service_run *service, uint32_t number) {
+  return service->outstanding[number] == 0;
+}
+
+int64_t hr__service_wake_us(const struct hr__service_run *service, uint32_t number) {
+  const int64_t end_ticks = service->replicas[number].end_ticks;
+  if (end_ticks == HR_NEVER_US) return HR_NEVER_US;
+  return service->origin_us + ((end_ticks + (INT64_C(1) << HR__TICK_BITS) - 1) >> HR__TICK_BITS);
+}
+
+int64_t hr__service_next_us(const struct hr__service_run *service) {
+  const struct hr_service_requests *requests = service->requests;
+  if (service->next < requests->count) return requests->arrival_us[requests->count - 1];
+  return service->n_heap ? hr__service_wake_us(service, service->heap[0]) : HR_NEVER_US;
 }
 
 /* ---- Memory ----------------------------------------------------------------------------------------- */
 
-static bool create_replicas(struct service *service) {
-  const uint32_t n = service->spec->replicas, room = service->spec->limits.max_sequences;
-  service->replicas = calloc(n, sizeof *service->replicas);
-  service->outstanding = calloc(n, sizeof *service->outstanding);
-  service->tokens = calloc(n, sizeof *service->tokens);
-  service->heap = calloc(n, sizeof *service->heap);
-  service->place = calloc(n, sizeof *service->place);
-  service->touched = calloc(n, sizeof *service->touched);
+static bool create_replicas(struct hr__service_run *service) {
+  const uint32_t n = service->n_replicas, room = service->spec->limits.max_sequences;
+  service->replicas = calloc((size_t)n + 1, sizeof *service->replicas);
+  service->outstanding = calloc((size_t)n + 1, sizeof *service->outstanding);
+  service->tokens = calloc((size_t)n + 1, sizeof *service->tokens);
+  service->heap = calloc((size_t)n + 1, sizeof *service->heap);
+  service->place = calloc((size_t)n + 1, sizeof *service->place);
+  service->touched = calloc((size_t)n + 1, sizeof *service->touched);
+  service->is_touched = calloc((size_t)n + 1, sizeof *service->is_touched);
+  service->ready = calloc((size_t)n + 1, sizeof *service->ready);
   service->sequences = calloc((size_t)service->requests->count + 1, sizeof *service->sequences);
   if (!service->replicas || !service->outstanding || !service->tokens || !service->heap || !service->place ||
-      !service->touched || !service->sequences)
+      !service->touched || !service->is_touched || !service->ready || !service->sequences)
     return false;
   for (uint32_t i = 0; i < n; i++) {
     struct hr__replica *replica = &service->replicas[i];
@@ -257,7 +354,7 @@ static bool create_replicas(struct service *service) {
 }
 
 static bool create_result(struct hr_service_result *result, uint32_t count, uint32_t replicas) {
-  *result = (struct hr_service_result){.count = count};
+  *result = (struct hr_service_result){.count = count, .n_replicas = replicas};
   const size_t room = (size_t)count + 1;
   result->replica = calloc(room, sizeof *result->replica);
   result->scheduled_us = calloc(room, sizeof *result->scheduled_us);
@@ -265,19 +362,37 @@ static bool create_result(struct hr_service_result *result, uint32_t count, uint
   result->end_us = calloc(room, sizeof *result->end_us);
   result->state = calloc(room, sizeof *result->state);
   result->restarts = calloc(room, sizeof *result->restarts);
-  result->busy_us = calloc(replicas, sizeof *result->busy_us);
+  result->busy_us = calloc((size_t)replicas + 1, sizeof *result->busy_us);
   return result->replica && result->scheduled_us && result->first_token_us && result->end_us && result->state &&
          result->restarts && result->busy_us;
 }
 
-static bool close_replicas(struct service *service) {
-  bool is_complete = true;
-  for (uint32_t i = 0; service->replicas && i < service->spec->replicas; i++) {
+static enum hr_status out_of_memory(const struct hr__service_run *service, struct hr_error *error) {
+  return hr_fail(error, HR_NO_MEMORY, "service '%.100s': out of memory", service->spec->name);
+}
+
+enum hr_status hr__service_open(struct hr__service_run *service, const struct hr__service_config *config,
+                                struct hr_service_result *result, struct hr_error *error) {
+  *service = (struct hr__service_run){.spec = config->spec,
+                                      .requests = config->requests,
+                                      .result = result,
+                                      .n_replicas = config->n_replicas,
+                                      .origin_us = config->origin_us,
+                                      .steps = config->steps};
+  hr__stream_init(&service->stream, config->seed, HR__PURPOSE_ROUTER, 0, 0);
+  const bool is_complete =
+      create_result(result, config->requests->count, config->n_replicas) && create_replicas(service);
+  return is_complete ? HR_OK : out_of_memory(service, error);
+}
+
+enum hr_status hr__service_close(struct hr__service_run *service, struct hr_error *error) {
+  bool is_complete = !service->no_memory;
+  for (uint32_t i = 0; service->replicas && i < service->n_replicas; i++) {
     struct hr__replica *replica = &service->replicas[i];
     is_complete = is_complete && !replica->no_memory;
     service->result->iterations += replica->iterations;
     service->result->recomputed_tokens += replica->recomputed_tokens;
-    service->result->busy_us[i] = rounded_us(replica->busy_ticks);
+    if (service->result->busy_us) service->result->busy_us[i] = rounded_us(replica->busy_ticks);
     free(replica->waiting.ids);
     free(replica->running);
     free(replica->batch);
@@ -288,18 +403,27 @@ static bool close_replicas(struct service *service) {
   free(service->heap);
   free(service->place);
   free(service->touched);
+  free(service->is_touched);
+  free(service->ready);
   free(service->sequences);
-  return is_complete;
+  free(service->waiting.ids);
+  return is_complete ? HR_OK : out_of_memory(service, error);
 }
 
 enum hr_status hr_service_run(const struct hr_service *spec, const struct hr_service_requests *requests, uint64_t seed,
                               bool steps, struct hr_service_result *result, struct hr_error *error) {
-  struct service service = {.spec = spec, .requests = requests, .result = result, .steps = steps};
-  bool is_complete = create_result(result, requests->count, spec->replicas) && create_replicas(&service);
-  hr__stream_init(&service.stream, seed, HR__PURPOSE_ROUTER, 0, 0);
-  if (is_complete) run(&service);
-  is_complete = close_replicas(&service) && is_complete;
-  return is_complete ? HR_OK : hr_fail(error, HR_NO_MEMORY, "service '%.100s': out of memory", spec->name);
+  const struct hr__service_config config = {.spec = spec,
+                                            .requests = requests,
+                                            .n_replicas = spec->replicas,
+                                            .origin_us = requests->count ? requests->arrival_us[0] : 0,
+                                            .seed = seed,
+                                            .steps = steps};
+  struct hr__service_run service;
+  enum hr_status status = hr__service_open(&service, &config, result, error);
+  for (uint32_t i = 0; i < spec->replicas && status == HR_OK; i++) hr__service_add(&service, i);
+  if (status == HR_OK) hr__service_advance(&service, HR_NEVER_US);
+  const enum hr_status closed = hr__service_close(&service, error);
+  return status == HR_OK ? closed : status;
 }
 
 void hr_service_result_finish(struct hr_service_result *result) {

@@ -164,7 +164,8 @@ struct hr_service_result {
   uint8_t *state;     /* enum hr_request_state */
   uint16_t *restarts; /* how often the request lost its memory and was computed again */
   uint64_t iterations, recomputed_tokens;
-  int64_t *busy_us; /* [replicas] */
+  uint32_t n_replicas;
+  int64_t *busy_us; /* [n_replicas] */
 };
 
 /* Names in scenarios and files. */
