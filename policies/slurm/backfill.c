@@ -213,7 +213,7 @@ static bool is_over_limit(const struct pass *pass, const struct hr__slurm_queued
 static bool gets_reservation(const struct pass *pass, const struct hr__slurm_queued *job) {
   const struct hr__slurm_backfill_limits *limits = pass->limits;
   if (pass->now_us - job->submit_us < limits->min_age_reserve_us) return false;
-  if (job->priority < limits->min_prio_reserve) return false;
+  if (job->no_reserve || job->priority < limits->min_prio_reserve) return false;
   if (!limits->job_part_count_reserve || !pass->line->part_reserves) return true;
   return pass->line->part_reserves[job->partition]++ < limits->job_part_count_reserve;
 }

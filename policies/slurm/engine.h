@@ -171,10 +171,11 @@ struct hr__slurm_run {
   int64_t interval_us;
   /* the requested times of the next backfill pass, of the next priorities, and of the next delayed job */
   int64_t wake_us, tick_us, begin_us;
-  int64_t change_us;  /* the requested time of the next begin or end of an advance reservation */
-  bool changed;       /* since the last pass of the main scheduler */
-  bool plan_is_stale; /* an event has happened since the last backfill pass */
-  bool has_gpuless;   /* a waiting job requests no GPUs */
+  int64_t change_us;    /* the requested time of the next begin or end of an advance reservation */
+  bool changed;         /* since the last pass of the main scheduler */
+  bool plan_is_stale;   /* an event has happened since the last backfill pass */
+  bool stops_over_time; /* OverTimeLimit is set: some jobs are stopped after their limits */
+  bool has_gpuless;     /* a waiting job requests no GPUs */
   bool priorities_are_old;
   struct hr__slurm_list rejects, killed, requeued; /* jobs to reject, and to add to the queue, in the next pass */
   struct hr__slurm_list delayed;                   /* requeued jobs that must not start yet, in the order of time */
@@ -246,6 +247,12 @@ bool hr__slurm_create_preemption(struct hr__slurm_run *run);
 /* Stops running jobs so that a job fits on nodes of a set. Returns true if it fits now: its nodes are chosen, as after
    hr__slurm_find_now. Returns false if it does not fit, or must wait for jobs that have notice. */
 bool hr__slurm_preempt(struct hr__slurm_run *run, uint32_t job, const uint64_t *set);
+
+/* Sets how long a job that starts may run beyond its limit, and requests a pass at the time at which it is stopped. */
+void hr__slurm_set_over_time(struct hr__slurm_run *run, struct hr__slurm_running *running);
+
+/* Stops the jobs that have run longer than OverTimeLimit beyond their limits. */
+void hr__slurm_stop_over_time(struct hr__slurm_run *run);
 
 /* Returns whether a job that has stopped after notice must not run again. */
 bool hr__slurm_is_cancelled(const struct hr__slurm_run *run, uint32_t job);

@@ -216,7 +216,9 @@ bool hr__slurm_start(struct hr__slurm_run *run, uint32_t job, enum hr_reason rea
   uint32_t *memory = take_memory(run, shape.nodes);
   run->status = memory ? hr_moves_start(run->moves, (hr_job){job}, &placement, reason) : HR_NO_MEMORY;
   if (run->status != HR_OK) return false;
-  hr__slurm_nodes_add(&run->nodes, job, &shape, run->view->now_us + run->jobs[job].limit_us, memory);
+  int64_t end_us = run->view->now_us + run->jobs[job].limit_us;
+  struct hr__slurm_running *running = hr__slurm_nodes_add(&run->nodes, job, &shape, end_us, memory);
+  hr__slurm_set_over_time(run, running);
   run->jobs[job].start_us = run->view->now_us;
   hr__slurm_begin_usage(run, job, run->view->now_us);
   if (!hr__slurm_count(run, job, 1, true)) run->status = HR_NO_MEMORY;

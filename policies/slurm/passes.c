@@ -40,6 +40,8 @@ void hr__slurm_run_main(struct hr__slurm_run *run) {
       n_started += hr__slurm_start(run, job, HR_REASON_IN_ORDER);
       continue;
     }
+    // a job that gets no reservation yet does not block others
+    if (run->view->now_us - run->jobs[job].submit_us < run->limits.min_age_reserve_us) continue;
     run->failed_parts[part] = true;
     n_failed++;
     for (uint32_t w = 0; w < run->nodes.n_words; w++) run->closed_nodes[w] |= run->parts[part].nodes[w];
@@ -121,6 +123,12 @@ static bool make_space(struct hr__slurm_run *run, uint32_t n) {
   return true;
 }
 
+/* Jobs of a QOS with the flag NoReserve get no reservation. They may start if their nodes are free for a minute. */
+static bool has_no_reserve(const struct hr__slurm_run *run, uint32_t job) {
+  uint32_t qos = run->jobs[job].qos;
+  return qos != HR_NONE && run->config->qos[qos].flags >> HR_SLURM_NO_RESERVE & 1;
+}
+
 /* Lists at most `n` jobs that nothing but resources keeps waiting. With preemption the others before them are listed,
    too, because a job that is stopped no longer counts for limits. Returns how many entries of the queue were
    examined. */
@@ -132,12 +140,15 @@ static uint32_t list_queue(struct hr__slurm_run *run, uint32_t n) {
     n_free += !is_held;
     if (is_held && !run->preemption.is_on) continue;
     const struct hr__slurm_kind *kind = kind_of(run, entry->job);
-    run->queue[i++] = (struct hr__slurm_queued){.job = entry->job,
-                                                .priority = (uint32_t)entry->key,
-                                                .limit_us = run->jobs[entry->job].limit_us,
-                                                .submit_us = run->jobs[entry->job].submit_us,
-                                                .min_nodes = kind->min_nodes,
-                                                .usable = kind->usable};
+    bool no_reserve = has_no_reserve(run, entry->job);
+    run->queue[i++] =
+        (struct hr__slurm_queued){.job = entry->job,
+                                  .priority = (uint32_t)entry->key,
+                                  .limit_us = no_reserve ? 60 * HR_SECOND_US : run->jobs[entry->job].limit_us,
+                                  .no_reserve = no_reserve,
+                                  .submit_us = run->jobs[entry->job].submit_us,
+                                  .min_nodes = kind->min_nodes,
+                                  .usable = kind->usable};
   }
   run->n_queued = i;
   return at;

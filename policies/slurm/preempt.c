@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Preemption by QOS (preempt/qos) and by the tier of the partition (preempt/partition_prio), with requeue or cancel.
+ * Jobs that Slurm stops: by preemption, with requeue or cancel, according to QOS (preempt/qos) or to the tier of the
+ * partition (preempt/partition_prio); and at their time limits (OverTimeLimit).
  *
  * The candidates are sorted: the lowest priority first, then fewer nodes; or the youngest first. They are removed one
  * by one until the job fits. Then the last one removed is moved to the front, followed by the others in the order of
@@ -19,6 +20,9 @@
 
 /* How often the candidates are sorted again: reorder_count of PreemptParameters, plus 1. */
 enum { MAX_PASSES = 2, LAST = INT32_MAX };
+
+/* Higher priorities of QOS count as this one, because Slurm compares 16 bits. */
+enum { MAX_RANK = 0xffff };
 
 bool hr__slurm_create_preemption(struct hr__slurm_run *run) {
   const struct hr_slurm_config *config = run->config;
@@ -92,7 +96,8 @@ static bool is_candidate(const struct hr__slurm_run *run, uint32_t job, const st
 /* The priority of a job as a victim: that of its QOS, or the tier of its partition. */
 static uint32_t rank_of(const struct hr__slurm_run *run, uint32_t job) {
   if (run->config->preempt_type != HR_SLURM_PREEMPT_QOS) return part_of(run, job)->priority_tier;
-  return run->config->qos[run->jobs[job].qos].priority;
+  uint32_t priority = run->config->qos[run->jobs[job].qos].priority;
+  return priority < MAX_RANK ? priority : MAX_RANK;
 }
 
 /* Lists the candidates in their order. Jobs that are leaving already are first. Returns their number. */
@@ -184,6 +189,59 @@ enum hr_status hr__slurm_requeue(struct hr__slurm_run *run, uint32_t job, int64_
   if (run->preemption.is_on) run->preemption.leaving[job] = false;
   enum hr_status status = run->config ? hr__slurm_list_job(run, &run->delayed, job) : HR_OK;
   return status == HR_OK ? hr__slurm_list_job(run, &run->requeued, job) : status;
+}
+
+/* ---- Time limits ------------------------------------------------------------------------------------ */
+
+/* How long after OverTimeLimit a job may still run: Slurm looks for such jobs every 30 s, and then waits KillWait. So
+   recorded jobs that Slurm stopped at their limits end as recorded. */
+#define STOP_US (30 * HR_SECOND_US + HR__SLURM_KILL_WAIT_US)
+
+/* OverTimeLimit of the partition of a job, else that of the cluster; HR_UNKNOWN_US: not set. */
+static int64_t over_time_of(const struct hr__slurm_run *run, uint32_t job) {
+  if (!run->config) return HR_UNKNOWN_US;
+  int64_t of_part = part_of(run, job) ? part_of(run, job)->over_time_limit_us : HR_UNKNOWN_US;
+  return of_part == HR_UNKNOWN_US ? run->config->over_time_limit_us : of_part;
+}
+
+void hr__slurm_set_over_time(struct hr__slurm_run *run, struct hr__slurm_running *running) {
+  int64_t over_us = over_time_of(run, running->job);
+  running->limit_us = run->jobs[running->job].limit_us;
+  if (over_us == HR_UNKNOWN_US) return;
+  bool is_unlimited = over_us >= HR_SLURM_OVER_TIME_UNLIMITED_US;
+  running->over_us = is_unlimited ? HR_NEVER_US : over_us + HR__SLURM_KILL_WAIT_US;
+  if (!is_unlimited && run->status == HR_OK)
+    run->status = hr_moves_wake_at(run->moves, running->end_us + over_us + STOP_US);
+}
+
+static bool is_over_time(const struct hr__slurm_run *run, const struct hr__slurm_running *running) {
+  int64_t over_us = over_time_of(run, running->job);
+  if (over_us == HR_UNKNOWN_US || over_us >= HR_SLURM_OVER_TIME_UNLIMITED_US) return false;
+  if (run->trace->flags && run->trace->flags[running->job] & HR_JOB_NOT_INTERRUPTIBLE) return false;
+  return running->end_us + over_us + STOP_US <= run->view->now_us;
+}
+
+static void end_over_time(struct hr__slurm_run *run, uint32_t job) {
+  run->status = hr_moves_requeue(run->moves, (hr_job){job}, HR_REASON_KILLED);
+  if (run->status != HR_OK) return;
+  hr__slurm_leave(run, job, run->view->now_us);
+  if (run->preemption.is_on) run->preemption.leaving[job] = false;
+  if (!hr__slurm_count(run, job, -1, false)) run->status = HR_NO_MEMORY;
+  if (run->status == HR_OK) run->status = hr_moves_reject(run->moves, (hr_job){job}, HR_REASON_KILLED);
+}
+
+void hr__slurm_stop_over_time(struct hr__slurm_run *run) {
+  if (!run->stops_over_time) return;
+  for (uint32_t r = 0; r < run->nodes.n_running && run->status == HR_OK;) {
+    const struct hr__slurm_running *running = &run->nodes.running[r];
+    if (running->end_us > run->view->now_us) break; // the others end later
+    if (!is_over_time(run, running)) {
+      r++;
+      continue;
+    }
+    end_over_time(run, running->job);
+    run->changed = run->plan_is_stale = true;
+  }
 }
 
 /* ---- Moves ------------------------------------------------------------------------------------------ */

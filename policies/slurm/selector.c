@@ -227,6 +227,13 @@ static uint32_t last_to_wait_for(const struct hr__slurm_nodes *nodes, uint32_t n
   }
 }
 
+/* When a job is expected to end: at its time limit, or later if it is over it. */
+static int64_t expected_end(const struct hr__slurm_running *running, int64_t now_us) {
+  if (running->end_us > now_us) return running->end_us;
+  int64_t end_us = running->over_us == HR_NEVER_US ? now_us + running->limit_us : running->end_us + running->over_us;
+  return end_us > now_us ? end_us : now_us + HR_SECOND_US;
+}
+
 bool hr__slurm_select(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, int64_t now_us, uint64_t *set,
                       int64_t *start_us) {
   *start_us = now_us;
@@ -242,8 +249,7 @@ bool hr__slurm_select(struct hr__slurm_nodes *nodes, const struct hr__slurm_shap
   uint32_t last = last_to_wait_for(nodes, needed, set);
   free_nodes_after(nodes, shape->gpus_per_node, last + 1, set, nodes->full);
   free_nodes_after(nodes, shape->last_gpus, last + 1, set, nodes->last);
-  int64_t end_us = nodes->running[last].end_us;
-  *start_us = end_us > now_us ? end_us : now_us + HR_SECOND_US; // a job that is over its limit ends soon
+  *start_us = expected_end(&nodes->running[last], now_us);
   return choose(nodes, shape, set);
 }
 
@@ -265,17 +271,19 @@ void hr__slurm_nodes_lend(struct hr__slurm_nodes *nodes, uint32_t index, bool fr
   }
 }
 
-void hr__slurm_nodes_add(struct hr__slurm_nodes *nodes, uint32_t job, const struct hr__slurm_shape *shape,
-                         int64_t end_us, uint32_t *at) {
+struct hr__slurm_running *hr__slurm_nodes_add(struct hr__slurm_nodes *nodes, uint32_t job,
+                                              const struct hr__slurm_shape *shape, int64_t end_us, uint32_t *at) {
   uint32_t place = first_after(nodes, 0, end_us);
   memmove(&nodes->running[place + 1], &nodes->running[place], (nodes->n_running - place) * sizeof *nodes->running);
   nodes->n_running++;
-  nodes->running[place] = (struct hr__slurm_running){job, end_us, *shape, at};
+  nodes->running[place] = (struct hr__slurm_running){
+      .job = job, .end_us = end_us, .over_us = HR__SLURM_KILL_WAIT_US, .shape = *shape, .nodes = at};
   for (uint32_t i = 0; i < shape->nodes; i++) {
     at[i] = nodes->chosen[i];
     set_used(nodes, at[i], nodes->used[at[i]] + gpus_on(shape, i));
   }
   nodes->has_releases = false;
+  return &nodes->running[place];
 }
 
 uint32_t *hr__slurm_nodes_remove(struct hr__slurm_nodes *nodes, uint32_t job, uint32_t *n_nodes) {

@@ -32,7 +32,9 @@ struct hr__slurm_shape {
 /* A running job. */
 struct hr__slurm_running {
   uint32_t job;
-  int64_t end_us; /* when it reaches its time limit */
+  int64_t end_us;  /* when it reaches its time limit */
+  int64_t over_us; /* how much later it is expected to have ended then; HR_NEVER_US: unknown, its limit once more */
+  int64_t limit_us;
   struct hr__slurm_shape shape;
   uint32_t *nodes; /* [shape.nodes] the nodes, in the order of the shape */
 };
@@ -80,10 +82,14 @@ bool hr__slurm_select(struct hr__slurm_nodes *nodes, const struct hr__slurm_shap
 /* Treats the GPUs of running job number `index` as free (`free` true), or as used again. */
 void hr__slurm_nodes_lend(struct hr__slurm_nodes *nodes, uint32_t index, bool free);
 
-/* Adds a job that starts on the nodes `chosen`. `at` is memory for a copy of them. hr__slurm_nodes_remove removes a
-   job, and returns the memory and the number of its nodes; NULL if it does not run. */
-void hr__slurm_nodes_add(struct hr__slurm_nodes *nodes, uint32_t job, const struct hr__slurm_shape *shape,
-                         int64_t end_us, uint32_t *at);
+/* The time that Slurm leaves jobs to end after their limits: KillWait. */
+#define HR__SLURM_KILL_WAIT_US (30 * HR_SECOND_US)
+
+/* Adds a job that starts on the nodes `chosen`. `at` is memory for a copy of them. Returns its entry, valid until the
+   next change; `over_us` is KillWait. hr__slurm_nodes_remove removes a job, and returns the memory and the number of
+   its nodes; NULL if it does not run. */
+struct hr__slurm_running *hr__slurm_nodes_add(struct hr__slurm_nodes *nodes, uint32_t job,
+                                              const struct hr__slurm_shape *shape, int64_t end_us, uint32_t *at);
 uint32_t *hr__slurm_nodes_remove(struct hr__slurm_nodes *nodes, uint32_t job, uint32_t *n_nodes);
 
 #endif

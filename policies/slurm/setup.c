@@ -46,6 +46,13 @@ static bool set_nodes(struct hr__slurm_run *run, struct hr__slurm_part *part) {
   return true;
 }
 
+static bool stops_over_time(const struct hr_slurm_config *config) {
+  bool does = config && config->over_time_limit_us != HR_UNKNOWN_US;
+  for (uint32_t p = 0; config && p < config->n_partitions; p++)
+    does = does || config->partitions[p].over_time_limit_us != HR_UNKNOWN_US;
+  return does;
+}
+
 static bool set_partitions(struct hr__slurm_run *run) {
   uint32_t n_configured = run->config ? run->config->n_partitions : 0;
   run->n_parts = n_configured ? n_configured : 1;
@@ -220,6 +227,7 @@ enum hr_status hr__slurm_set_up(struct hr__slurm_run *run, struct hr_error *erro
   if (run->config && run->config->n_reservations > HR__SLURM_MAX_RESERVATIONS)
     return hr_fail(error, HR_BAD_INPUT, "policy 'slurm': %u advance reservations, expected at most %d",
                    run->config->n_reservations, HR__SLURM_MAX_RESERVATIONS);
+  run->stops_over_time = stops_over_time(run->config);
   bool done = set_partitions(run) && set_qos(run) && (!run->config || set_associations(run)) &&
               hr__slurm_create_limits(run) && hr__slurm_create_preemption(run) && hr__slurm_create_reservations(run);
   if (!hr__slurm_is_multifactor(run)) run->accounts.next_us = HR_NEVER_US;

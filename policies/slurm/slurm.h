@@ -247,6 +247,7 @@ struct hr__slurm_queued {
   int64_t limit_us; /* its time limit */
   int64_t submit_us;
   uint32_t min_nodes;           /* fewer available nodes are not passed to the selector */
+  bool no_reserve;              /* no nodes are reserved for it */
   const uint64_t *usable;       /* set of nodes that it may use; NULL: all */
   uint32_t license, n_licenses; /* licences that it needs; n_licenses 0: none */
 };

@@ -78,7 +78,8 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
 static uint32_t abilities(void *self) {
   const struct hr__slurm_run *run = self;
   bool is_fifo = run->params[HR__SLURM_PRIORITY_TYPE].integer == HR__SLURM_BASIC && !run->config;
-  return (is_fifo ? HR_POLICY_STARVES_NOBODY : 0) | (run->preemption.is_on ? HR_POLICY_PREEMPTS : 0) |
+  return (is_fifo ? HR_POLICY_STARVES_NOBODY : 0) |
+         (run->preemption.is_on || run->stops_over_time ? HR_POLICY_PREEMPTS : 0) |
          (run->config ? HR_POLICY_REASONS_BY_JOB : 0);
 }
 
@@ -221,6 +222,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   end_delays(run);
   if (view->now_us == run->change_us) run->changed = run->plan_is_stale = true;
   if (!update_priorities(run)) return HR_NO_MEMORY;
+  if (run->status == HR_OK) hr__slurm_stop_over_time(run);
   if (run->status == HR_OK) run_passes(run);
   return run->status == HR_OK ? wake_later(run) : run->status;
 }

@@ -53,17 +53,18 @@ int64_t hr__slurm_seconds(const char *value, int64_t unit_s);
 
 /* Values of different notations. The member is not added if the value is unset. */
 enum hr__slurm_notation {
-  HR__SLURM_NUMBER,  /* a number of at least 0 */
-  HR__SLURM_WHOLE,   /* a whole number of at least 0 */
-  HR__SLURM_SECONDS, /* a time, a single number counts seconds */
-  HR__SLURM_MINUTES, /* a time, a single number counts minutes */
-  HR__SLURM_YES_NO,  /* YES or NO */
-  HR__SLURM_TEXT,    /* a name */
-  HR__SLURM_WORD,    /* a word, written in lower case */
-  HR__SLURM_NAMES,   /* names with commas between them; ALL is unset */
-  HR__SLURM_TRES,    /* limits such as cpu=64,gres/gpu=8,mem=512G */
-  HR__SLURM_WEIGHTS, /* weights such as CPU=1,Mem=0.25G,GRES/gpu=2 */
-  HR__SLURM_SHARES   /* weights of shares such as cpu=1000,gres/gpu=3000 */
+  HR__SLURM_NUMBER,    /* a number of at least 0 */
+  HR__SLURM_WHOLE,     /* a whole number of at least 0 */
+  HR__SLURM_SECONDS,   /* a time, a single number counts seconds */
+  HR__SLURM_MINUTES,   /* a time, a single number counts minutes */
+  HR__SLURM_OVER_TIME, /* the same; UNLIMITED is a value of its own */
+  HR__SLURM_YES_NO,    /* YES or NO */
+  HR__SLURM_TEXT,      /* a name */
+  HR__SLURM_WORD,      /* a word, written in lower case */
+  HR__SLURM_NAMES,     /* names with commas between them; ALL is unset */
+  HR__SLURM_TRES,      /* limits such as cpu=64,gres/gpu=8,mem=512G */
+  HR__SLURM_WEIGHTS,   /* weights such as CPU=1,Mem=0.25G,GRES/gpu=2 */
+  HR__SLURM_SHARES     /* weights of shares such as cpu=1000,gres/gpu=3000 */
 };
 
 /* What a key of Slurm becomes in the scenario. `words`: those that are allowed for HR__SLURM_WORD, NULL-terminated. */

@@ -42,7 +42,7 @@ static const struct {
              {{"PriorityFlags", "flags", HR__SLURM_NAMES, priority_flags}, true},
              {{"FairShareDampeningFactor", "fairshare_dampening", HR__SLURM_NUMBER, NULL}, true},
              {{"PreemptExemptTime", "preempt_exempt_time_s", HR__SLURM_MINUTES, NULL}, false},
-             {{"OverTimeLimit", "over_time_limit_s", HR__SLURM_MINUTES, NULL}, false}};
+             {{"OverTimeLimit", "over_time_limit_s", HR__SLURM_OVER_TIME, NULL}, false}};
 
 /* Parameters of slurm.conf that change decisions and are not modelled. `neutral` is the beginning of the values with
    which they change nothing; NULL: none is. */

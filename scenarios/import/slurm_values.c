@@ -7,6 +7,8 @@
 
 #include "scenarios/import/slurm_import.h"
 
+#include "headroom/unstable/slurm_config.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +105,9 @@ static enum hr_status add_number(const struct hr__slurm_line *line, cJSON *objec
 
 static enum hr_status add_time(const struct hr__slurm_line *line, cJSON *object, const struct hr__slurm_rule *rule,
                                const char *value, struct hr_error *error) {
-  int64_t seconds = hr__slurm_seconds(value, rule->notation == HR__SLURM_MINUTES ? 60 : 1);
+  bool in_minutes = rule->notation == HR__SLURM_MINUTES || rule->notation == HR__SLURM_OVER_TIME;
+  int64_t seconds = hr__slurm_is_unset(value) ? HR_SLURM_OVER_TIME_UNLIMITED_US / HR_SECOND_US
+                                              : hr__slurm_seconds(value, in_minutes ? 60 : 1);
   if (seconds < 0) return hr__slurm_bad(line, rule->key, value, "a time such as 30, 12:00:00 or 1-12:00:00", error);
   replace(object, rule->member, cJSON_CreateNumber((double)seconds));
   return HR_OK;
@@ -198,7 +202,8 @@ static enum hr_status add_resources(const struct hr__slurm_import *import, const
 enum hr_status hr__slurm_add(const struct hr__slurm_import *import, const struct hr__slurm_line *line, cJSON *object,
                              const struct hr__slurm_rule *rule, const char *value, struct hr_error *error) {
   char copy[MAX_VALUE];
-  if (hr__slurm_is_unset(value)) return HR_OK;
+  bool is_unlimited = strcasecmp(value, "UNLIMITED") == 0 || strcasecmp(value, "INFINITE") == 0;
+  if (hr__slurm_is_unset(value) && (rule->notation != HR__SLURM_OVER_TIME || !is_unlimited)) return HR_OK;
   if (snprintf(copy, sizeof copy, "%s", value) >= (int)sizeof copy)
     return hr__slurm_bad(line, rule->key, value, "a shorter value", error);
   switch (rule->notation) {
@@ -207,6 +212,7 @@ enum hr_status hr__slurm_add(const struct hr__slurm_import *import, const struct
     return add_number(line, object, rule, value, error);
   case HR__SLURM_SECONDS:
   case HR__SLURM_MINUTES:
+  case HR__SLURM_OVER_TIME:
     return add_time(line, object, rule, value, error);
   case HR__SLURM_YES_NO:
     return add_yes_no(line, object, rule, value, error);

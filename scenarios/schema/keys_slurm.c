@@ -139,7 +139,7 @@ static const struct hr__key partition_keys[] = {
     {"grace_time_s", SECONDS, DEFAULT("0"), AS_US(PARTITION, grace_us),
      HELP("GraceTime: time that a preempted job may still run.")},
     {"over_time_limit_s", SECONDS, AS_US(PARTITION, over_time_limit_us), OTHERWISE("that of the cluster"),
-     HELP("OverTimeLimit: time that a job may run beyond its limit.")},
+     HELP("OverTimeLimit: time after which a job that is over its limit is stopped.")},
     {"qos", NAME, AT(TEXT, PARTITION, qos), HELP("QOS with limits for all jobs of the partition.")},
     {"allow_accounts", NAMES(PARTITION, allow_accounts, n_allow_accounts, "An account."), OTHERWISE("all"),
      HELP("AllowAccounts: accounts that may use the partition.")},
@@ -213,8 +213,8 @@ const struct hr__key hr__slurm_keys[] = {
      HELP("PreemptExemptTime: time after its start in which a job is not preempted.")},
     {"preempt_youngest_first", BOOLEAN, DEFAULT("false"), AT(INTEGER, SLURM, preempt_youngest_first),
      HELP("PreemptParameters=youngest_first: jobs that started last are preempted first.")},
-    {"over_time_limit_s", SECONDS, DEFAULT("0"), AS_US(SLURM, over_time_limit_us),
-     HELP("OverTimeLimit: time that a job may run beyond its limit.")},
+    {"over_time_limit_s", SECONDS, AS_US(SLURM, over_time_limit_us), OTHERWISE("jobs run as long as in the trace"),
+     HELP("OverTimeLimit: time after which a job that is over its limit is stopped. 3932100: unlimited.")},
     {"enforce_limits", BOOLEAN, DEFAULT("true"), AT(INTEGER, SLURM, enforce_limits),
      HELP(
          "AccountingStorageEnforce has 'limits'. If not, limits of QOS and associations have no effect, and what a job "

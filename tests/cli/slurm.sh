@@ -96,6 +96,41 @@ CSV
   says stderr "priority=multifactor needs the section 'slurm'"
 }
 
+# Job 1 may run 300 s; it is over this limit at 300 s, and stopped at the latest after OverTimeLimit (120 s), 30 s for the
+# next look at the jobs, and 30 s of KillWait. Job 2 ends within this time. Job 4 is in a partition without this limit.
+case_over_time_limit() {
+  cat >s.json <<'JSON'
+{"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 8}]},
+ "policy": {"name": "slurm"},
+ "slurm": {"over_time_limit_s": 120, "partitions": [{"name": "a", "nodes": ["p:0-0"], "default": true},
+  {"name": "b", "nodes": ["p:1-1"], "over_time_limit_s": 3932100}]}}
+JSON
+  printf 'job_id,submit_s,duration_s,gpus,queue,limit_s\n1,0,1000,8,a,300\n2,0,460,8,a,300\n' >t.csv
+  printf '3,0,10,8,a,300\n4,0,1000,8,b,300\n' >>t.csv
+  try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
+  cut -d, -f1,3,4,8 jobs.csv >actual
+  printf 'job_id,start_s,end_s,state\n1,0,,rejected\n2,480,940,completed\n3,940,950,completed\n4,0,1000,completed\n' >expected
+  diff expected actual || fail "other decisions"
+}
+
+# Job 2 needs both nodes. Nodes are reserved for it from 1000 s on, so job 3 may not start before it, except with the
+# flag NoReserve.
+case_no_reserve() {
+  cat >s.json <<'JSON'
+{"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 8}]},
+ "policy": {"name": "slurm"}, "slurm": {"qos": [{"name": "wide", "flags": ["NoReserve"]}, {"name": "normal"}]}}
+JSON
+  printf 'job_id,submit_s,duration_s,gpus,qos,limit_s\n1,0,1000,8,normal,1000\n2,10,100,16,wide,500\n' >t.csv
+  printf '3,20,2000,8,normal,5000\n' >>t.csv
+  try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
+  cut -d, -f1,3 jobs.csv | tr '\n' ' ' >actual
+  echo 'job_id,start_s 1,0 2,2030 3,30 ' | tr -d '\n' | diff - actual || fail "other decisions with NoReserve"
+  sed -i 's/"NoReserve"//' s.json
+  try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
+  cut -d, -f1,3 jobs.csv | tr '\n' ' ' >actual
+  echo 'job_id,start_s 1,0 2,1000 3,1100 ' | tr -d '\n' | diff - actual || fail "other decisions with reservations"
+}
+
 # Job 2 waits for the limit of one job per user until job 1 ends at 4500 s; job 3 would overlap a reservation until 6000 s.
 case_why() {
   cat >s.json <<'JSON'

@@ -102,12 +102,14 @@ bool naive_select(struct naive_nodes *nodes, const struct hr__slurm_shape *shape
   int64_t base_us = HR_NEVER_US, batch_us = FIRST_BATCH_US;
   uint32_t at = 0;
   while (at < nodes->n_running) {
-    int64_t last_us = HR_NEVER_US;
+    int64_t last_us = HR_NEVER_US, over_us = 0, limit_us = 0;
     while (at < nodes->n_running) {
       const struct hr__slurm_running *running = &nodes->running[at++];
       if (!runs_on(running, set)) continue;
       if (base_us == HR_NEVER_US) base_us = batch_base(nodes, running->end_us);
       last_us = running->end_us;
+      over_us = running->over_us;
+      limit_us = running->limit_us;
       release(nodes->future, running);
       if (at < nodes->n_running && nodes->running[at].end_us > base_us + batch_us) break;
     }
@@ -115,7 +117,10 @@ bool naive_select(struct naive_nodes *nodes, const struct hr__slurm_shape *shape
     do batch_us *= 2;
     while (at < nodes->n_running && nodes->running[at].end_us > base_us + batch_us);
     if (!choose(nodes, shape, nodes->future, set)) continue;
-    *start_us = last_us > now_us ? last_us : now_us + HR_SECOND_US; // a job that is over its limit ends soon
+    *start_us = last_us;
+    if (last_us > now_us) return true;
+    *start_us = over_us == HR_NEVER_US ? now_us + limit_us : last_us + over_us; // it is over its limit
+    if (*start_us <= now_us) *start_us = now_us + HR_SECOND_US;
     return true;
   }
   return false;
@@ -123,16 +128,18 @@ bool naive_select(struct naive_nodes *nodes, const struct hr__slurm_shape *shape
 
 /* ---- Running jobs ----------------------------------------------------------------------------------- */
 
-void naive_nodes_add(struct naive_nodes *nodes, uint32_t job, const struct hr__slurm_shape *shape, int64_t end_us,
-                     uint32_t *at) {
+struct hr__slurm_running *naive_nodes_add(struct naive_nodes *nodes, uint32_t job, const struct hr__slurm_shape *shape,
+                                          int64_t end_us, uint32_t *at) {
   uint32_t place = nodes->n_running++;
   for (; place > 0 && nodes->running[place - 1].end_us > end_us; place--)
     nodes->running[place] = nodes->running[place - 1];
-  nodes->running[place] = (struct hr__slurm_running){job, end_us, *shape, at};
+  nodes->running[place] = (struct hr__slurm_running){
+      .job = job, .end_us = end_us, .over_us = 30 * HR_SECOND_US, .shape = *shape, .nodes = at};
   for (uint32_t i = 0; i < shape->nodes; i++) {
     at[i] = nodes->chosen[i];
     nodes->used[at[i]] += gpus_on(shape, i);
   }
+  return &nodes->running[place];
 }
 
 /* ==== The backfill scheduler ========================================================================= */
@@ -269,7 +276,7 @@ static int64_t find_start(const struct pass *pass, const struct hr__slurm_queued
 static bool gets_reservation(const struct pass *pass, const struct hr__slurm_queued *job) {
   const struct hr__slurm_backfill_limits *limits = pass->limits;
   if (pass->now_us - job->submit_us < limits->min_age_reserve_us) return false;
-  return job->priority >= limits->min_prio_reserve;
+  return !job->no_reserve && job->priority >= limits->min_prio_reserve;
 }
 
 /* Tests one job: starts it, or reserves nodes for it. Returns whether it was started. */

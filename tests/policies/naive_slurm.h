@@ -21,8 +21,8 @@ struct naive_nodes {
 bool naive_select_now(struct naive_nodes *nodes, const struct hr__slurm_shape *shape, uint64_t *set);
 bool naive_select(struct naive_nodes *nodes, const struct hr__slurm_shape *shape, int64_t now_us, uint64_t *set,
                   int64_t *start_us);
-void naive_nodes_add(struct naive_nodes *nodes, uint32_t job, const struct hr__slurm_shape *shape, int64_t end_us,
-                     uint32_t *at);
+struct hr__slurm_running *naive_nodes_add(struct naive_nodes *nodes, uint32_t job, const struct hr__slurm_shape *shape,
+                                          int64_t end_us, uint32_t *at);
 
 struct naive_slot {
   int64_t begin_us, end_us;
@@ -62,11 +62,13 @@ struct naive_part {
   uint32_t tier, factor;
   int64_t max_time_s;
   bool is_down;
+  int64_t over_s; /* OverTimeLimit: -1: not set */
 };
 
 /* Limits are -1 if there are none. */
 struct naive_qos {
   uint32_t priority, preempts; /* preempts: set of QOS */
+  bool no_reserve;
   int64_t grp_jobs, grp_gpus, user_jobs, user_gpus;
 };
 
@@ -87,7 +89,7 @@ struct naive_run {
   double user_shares[NAIVE_NAMES], account_shares[NAIVE_NAMES];
   bool is_multifactor, enforces, preempts, preempts_by_qos, cancels, youngest_first;
   double weight_age, weight_fairshare, weight_size, weight_partition, weight_qos, half_life_s;
-  int64_t period_s, exempt_s;
+  int64_t period_s, exempt_s, min_age_s, over_s;
   /* during a run */
   int64_t now_s, tick_s;
   bool has_changed, is_stale, is_old;

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { DELAY_S = 121 };
+enum { DELAY_S = 121, UNLIMITED_S = 65535 * 60 };
 
 /* ---- Priorities ------------------------------------------------------------------------------------- */
 
@@ -132,6 +132,10 @@ static bool is_held(const struct naive_run *run, const struct naive_job *job) {
 
 /* ---- Nodes ------------------------------------------------------------------------------------------ */
 
+static int64_t over_time_of(const struct naive_run *run, const struct naive_job *job) {
+  return run->parts[job->part].over_s >= 0 ? run->parts[job->part].over_s : run->over_s;
+}
+
 /* The present state for the slow selector. */
 static void set_nodes(struct naive_run *run) {
   memset(run->used, 0, sizeof run->used);
@@ -140,7 +144,11 @@ static void set_nodes(struct naive_run *run) {
     struct naive_job *job = &run->jobs[i];
     if (job->state != NAIVE_RUNS) continue;
     for (uint32_t k = 0; k < job->nodes; k++) run->chosen[k] = job->at[k];
-    naive_nodes_add(&run->nodes, i, &job->shape, (job->start_s + job->limit_s) * HR_SECOND_US, run->memory[i]);
+    struct hr__slurm_running *running =
+        naive_nodes_add(&run->nodes, i, &job->shape, (job->start_s + job->limit_s) * HR_SECOND_US, run->memory[i]);
+    int64_t over_s = over_time_of(run, job);
+    running->limit_us = job->limit_s * HR_SECOND_US;
+    running->over_us = over_s == UNLIMITED_S ? HR_NEVER_US : (30 + (over_s < 0 ? 0 : over_s)) * HR_SECOND_US;
   }
 }
 
@@ -294,6 +302,7 @@ static void run_main(struct naive_run *run) {
       start_on_chosen(run, queue[i]);
       continue;
     }
+    if (run->now_s - job->eligible_s < run->min_age_s) continue;
     failed |= UINT64_C(1) << job->part;
     open &= ~run->parts[job->part].nodes;
   }
@@ -329,12 +338,16 @@ static void run_backfill(struct naive_run *run) {
     const struct naive_job *job = &run->jobs[order[i]];
     queue[i] = (struct hr__slurm_queued){.job = order[i],
                                          .priority = job->priority,
-                                         .limit_us = job->limit_s * HR_SECOND_US,
+                                         .limit_us = (run->qos[job->qos].no_reserve ? 60 : job->limit_s) * HR_SECOND_US,
+                                         .submit_us = job->eligible_s * HR_SECOND_US,
+                                         .no_reserve = run->qos[job->qos].no_reserve,
                                          .min_nodes = job->nodes,
                                          .usable = &run->parts[job->part].nodes};
   }
-  const struct hr__slurm_backfill_limits limits = {
-      .resolution_us = 60 * HR_SECOND_US, .window_us = INT64_C(86400) * HR_SECOND_US, .max_job_test = NAIVE_JOBS};
+  const struct hr__slurm_backfill_limits limits = {.min_age_reserve_us = run->min_age_s * HR_SECOND_US,
+                                                   .resolution_us = 60 * HR_SECOND_US,
+                                                   .window_us = INT64_C(86400) * HR_SECOND_US,
+                                                   .max_job_test = NAIVE_JOBS};
   const struct hr__slurm_selector selector = {.find = find, .start = start, .self = run};
   run->line = (struct naive_timeline){.slots = run->slots,
                                       .nodes = run->slot_nodes,
@@ -347,6 +360,21 @@ static void run_backfill(struct naive_run *run) {
 }
 
 /* ---- Time ------------------------------------------------------------------------------------------- */
+
+static void stop_over_time(struct naive_run *run) {
+  for (uint32_t r = 0; r < run->nodes.n_running;) {
+    uint32_t index = run->nodes.running[r++].job;
+    struct naive_job *job = &run->jobs[index];
+    int64_t over_s = over_time_of(run, job);
+    if (over_s < 0 || over_s == UNLIMITED_S || job->start_s + job->limit_s + over_s + 60 > run->now_s) continue;
+    if (run->enforces) charge(run, job, run->now_s);
+    job->state = NAIVE_GONE;
+    log_event(run, 'p', index, 0);
+    run->has_changed = run->is_stale = true;
+    set_nodes(run);
+    r = 0;
+  }
+}
 
 static void handle_events(struct naive_run *run) {
   if (run->is_multifactor && run->now_s > 0 && run->now_s % run->period_s == 0) {
@@ -365,6 +393,7 @@ static void handle_events(struct naive_run *run) {
     run->has_changed = run->is_stale = true;
   }
   set_nodes(run);
+  stop_over_time(run);
   for (uint32_t i = 0; i < run->n_jobs; i++) {
     struct naive_job *job = &run->jobs[i];
     if (job->state == NAIVE_FUTURE && job->submit_s == run->now_s) {

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORLDS = 10000, SEED = 20261127, END_S = 4000 };
+enum { WORLDS = 10000, SEED = 20261127, END_S = 4000, UNLIMITED_S = 65535 * 60 };
 
 static const char *const names[NAIVE_NAMES] = {"n0", "n1", "n2", "n3", "n4", "n5"};
 
@@ -57,6 +57,7 @@ static void make_partitions(struct slurm_world *world) {
                                           .tier = 1 + below(world, 2),
                                           .factor = below(world, 4),
                                           .max_time_s = below(world, 3) ? INT64_MAX : 300,
+                                          .over_s = below(world, 4) ? -1 : (int64_t)below(world, 100),
                                           .is_down = p > 0 && below(world, 8) == 0};
     world->ranges[p] = (struct hr_slurm_node_range){.pool = 0, .first = first, .count = count};
     world->parts[p] = (struct hr_slurm_partition){
@@ -68,6 +69,7 @@ static void make_partitions(struct slurm_world *world) {
         .priority_job_factor = naive->parts[p].factor,
         .max_time_us = naive->parts[p].max_time_s == INT64_MAX ? HR_UNKNOWN_US : 300 * HR_SECOND_US,
         .default_time_us = HR_UNKNOWN_US,
+        .over_time_limit_us = naive->parts[p].over_s < 0 ? HR_UNKNOWN_US : naive->parts[p].over_s * HR_SECOND_US,
         .max_nodes = -1,
         .state = naive->parts[p].is_down ? HR_SLURM_DOWN : HR_SLURM_UP,
         .qos_index = HR_NONE};
@@ -88,6 +90,7 @@ static void make_qos(struct slurm_world *world) {
     bool is_limited = below(world, 3) == 0;
     struct naive_qos *of_naive = &naive->qos[q];
     *of_naive = (struct naive_qos){.priority = below(world, 5),
+                                   .no_reserve = below(world, 4) == 0,
                                    .grp_jobs = is_limited && below(world, 2) ? (int64_t)below(world, 4) : -1,
                                    .grp_gpus = is_limited && below(world, 2) ? (int64_t)below(world, 12) : -1,
                                    .user_jobs = is_limited && below(world, 2) ? (int64_t)below(world, 3) : -1,
@@ -98,6 +101,7 @@ static void make_qos(struct slurm_world *world) {
                                  .preempt = world->preempts[q],
                                  .exempt_us = HR_UNKNOWN_US,
                                  .usage_factor = 1,
+                                 .flags = of_naive->no_reserve ? UINT32_C(1) << HR_SLURM_NO_RESERVE : 0,
                                  .limits = no_limits()};
     qos->limits.grp_jobs = of_naive->grp_jobs;
     qos->limits.grp_tres.gpu = of_naive->grp_gpus;
@@ -154,6 +158,8 @@ static void make_settings(struct slurm_world *world) {
   naive->cancels = below(world, 2) == 0;
   naive->youngest_first = below(world, 3) == 0;
   naive->exempt_s = below(world, 2) ? 0 : 100;
+  naive->min_age_s = below(world, 3) ? 0 : 45;
+  naive->over_s = below(world, 2) ? -1 : below(world, 3) ? (int64_t)below(world, 100) : UNLIMITED_S;
   struct hr_slurm_config *config = &world->config;
   config->priority = (struct hr_slurm_priority_config){.weight_age = naive->weight_age,
                                                        .weight_fairshare = naive->weight_fairshare,
@@ -169,6 +175,7 @@ static void make_settings(struct slurm_world *world) {
                                                   : HR_SLURM_PREEMPT_PARTITION_PRIO;
   config->preempt_mode = naive->cancels ? HR_SLURM_PREEMPT_CANCEL : HR_SLURM_PREEMPT_REQUEUE;
   config->preempt_exempt_us = naive->exempt_s ? naive->exempt_s * HR_SECOND_US : HR_UNKNOWN_US;
+  config->over_time_limit_us = naive->over_s < 0 ? HR_UNKNOWN_US : naive->over_s * HR_SECOND_US;
   config->preempt_youngest_first = naive->youngest_first;
   config->cpus_per_gpu = 1;
   config->enforce_limits = naive->enforces;
@@ -189,15 +196,16 @@ static void make_jobs(struct slurm_world *world) {
     uint32_t nodes = below(world, 3) ? 1 : 1 + below(world, naive->n_nodes),
              each = 1 + below(world, naive->gpus_per_node);
     int64_t work_s = 1 + below(world, 400);
-    *job = (struct naive_job){.submit_s = submit_s,
-                              .work_s = work_s,
-                              .limit_s = work_s + below(world, 200),
-                              .gpus = nodes * each,
-                              .nodes = nodes,
-                              .part = below(world, naive->n_parts),
-                              .qos = below(world, naive->n_qos),
-                              .user = below(world, naive->n_users),
-                              .shape = {nodes, each, each}};
+    *job =
+        (struct naive_job){.submit_s = submit_s,
+                           .work_s = work_s,
+                           .limit_s = below(world, 4) ? work_s + below(world, 200) : 1 + below(world, (uint32_t)work_s),
+                           .gpus = nodes * each,
+                           .nodes = nodes,
+                           .part = below(world, naive->n_parts),
+                           .qos = below(world, naive->n_qos),
+                           .user = below(world, naive->n_users),
+                           .shape = {nodes, each, each}};
     world->submit_us[i] = job->submit_s * HR_SECOND_US;
     world->work_us[i] = job->work_s * HR_SECOND_US;
     world->limit_us[i] = job->limit_s * HR_SECOND_US;
@@ -269,6 +277,9 @@ static bool run_product(struct slurm_world *world) {
   CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, "slurm", &error), HR_OK);
   CU_ASSERT_EQUAL_FATAL(
       hr_policy_choice_set(&choice, "priority", naive->is_multifactor ? "multifactor" : "basic", &error), HR_OK);
+  char min_age[24];
+  snprintf(min_age, sizeof min_age, "%d", (int)naive->min_age_s);
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&choice, "bf_min_age_reserve", min_age, &error), HR_OK);
   const struct hr_run_config config = {.trace = &trace,
                                        .cluster = &cluster,
                                        .policy = choice.ops,

@@ -90,6 +90,9 @@ struct hr_slurm_tres_weights {
   double gpu, node, cpu, mem_gb;
 };
 
+/* This and more is OverTimeLimit=UNLIMITED: 65,535 minutes. */
+#define HR_SLURM_OVER_TIME_UNLIMITED_US (65535 * 60 * HR_SECOND_US)
+
 struct hr_slurm_priority_config {
   double weight_age, weight_assoc, weight_fairshare, weight_job_size, weight_partition, weight_qos;
   struct hr_slurm_tres_weights weight_tres;
@@ -173,9 +176,9 @@ struct hr_slurm_config {
   enum hr_slurm_preempt_mode preempt_mode;
   int64_t preempt_exempt_us; /* HR_UNKNOWN_US: none */
   bool preempt_youngest_first;
-  int64_t over_time_limit_us;
-  bool enforce_limits; /* AccountingStorageEnforce has `limits` */
-  double cpus_per_gpu; /* of nodes, if pools have no CPUs */
+  int64_t over_time_limit_us; /* HR_UNKNOWN_US: not set, jobs are not stopped */
+  bool enforce_limits;        /* AccountingStorageEnforce has `limits` */
+  double cpus_per_gpu;        /* of nodes, if pools have no CPUs */
   struct hr_slurm_partition *partitions;
   uint32_t n_partitions;
   struct hr_slurm_qos *qos;
