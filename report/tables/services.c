@@ -195,7 +195,22 @@ static void put_time(struct hr__csv_out *csv, int64_t us) {
   hr__out_to(&csv->out, hr__put_usd(hr__out_room(&csv->out, HR__NUMBER_BYTES), us));
 }
 
-static void put_request(struct hr__csv_out *csv, const struct hr_served *served, uint32_t id) {
+/* Writes a time with twelve decimals: microseconds, and picoseconds that are added to them. */
+static void put_exact_time(struct hr__csv_out *csv, int64_t us, int32_t ps) {
+  char text[64];
+  if (ps < 0) us--, ps += 1000000;
+  snprintf(text, sizeof text, "%" PRId64 ".%06d%06d", us / HR_SECOND_US, (int)(us % HR_SECOND_US), (int)ps);
+  hr__csv_text(csv, text);
+}
+
+static void put_replica(struct hr__csv_out *csv, uint32_t replica) {
+  if (replica == HR_NONE)
+    hr__csv_empty(csv);
+  else
+    hr__csv_u64(csv, replica);
+}
+
+static void put_request(struct hr__csv_out *csv, const struct hr_served *served, uint32_t id, bool with_phases) {
   const struct hr_service_result *result = served->result;
   const bool is_served = result->replica[id] != HR_NONE;
   const int64_t times_us[] = {result->scheduled_us[id], result->first_token_us[id], result->end_us[id]};
@@ -204,18 +219,21 @@ static void put_request(struct hr__csv_out *csv, const struct hr_served *served,
   put_time(csv, served->requests->arrival_us[id]);
   hr__csv_u64(csv, served->requests->prompt_tokens[id]);
   hr__csv_u64(csv, served->requests->output_tokens[id]);
-  if (is_served)
-    hr__csv_u64(csv, result->replica[id]);
-  else
-    hr__csv_empty(csv);
+  put_replica(csv, result->replica[id]);
   for (size_t i = 0; i < sizeof times_us / sizeof *times_us; i++) {
-    if (is_served && times_us[i] != HR_NEVER_US)
-      put_time(csv, times_us[i]);
-    else
+    if (!is_served || times_us[i] == HR_NEVER_US)
       hr__csv_empty(csv);
+    else if (result->rest_ps)
+      put_exact_time(csv, times_us[i], result->rest_ps[id][i]);
+    else
+      put_time(csv, times_us[i]);
   }
   hr__csv_text(csv, hr_request_state_name((enum hr_request_state)result->state[id]));
   hr__csv_u64(csv, result->restarts[id]);
+  if (with_phases) {
+    put_replica(csv, result->decode_replica ? result->replica[id] : HR_NONE);
+    put_replica(csv, result->decode_replica ? result->decode_replica[id] : HR_NONE);
+  }
   hr__csv_end_row(csv);
 }
 
@@ -234,14 +252,19 @@ enum hr_status hr_services_write_requests(const char *path, const struct hr_serv
                                           struct hr_error *error) {
   static const char header[] =
       "service,request,arrival_s,prompt_tokens,output_tokens,replica,scheduled_s,first_token_s,"
-      "end_s,state,restarts";
+      "end_s,state,restarts",
+                    phase_header[] = ",prefill_replica,decode_replica";
+  char columns[sizeof header + sizeof phase_header];
+  bool with_phases = false;
+  for (uint32_t i = 0; i < count; i++) with_phases |= served[i].result->decode_replica != NULL;
+  snprintf(columns, sizeof columns, "%s%s", header, with_phases ? phase_header : "");
   struct hr__csv_out csv;
   uint32_t *next = calloc((size_t)count + 1, sizeof *next);
   if (!next) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
-  enum hr_status status = hr__csv_open(&csv, path, header, error);
+  enum hr_status status = hr__csv_open(&csv, path, columns, error);
   if (status == HR_OK) {
     for (uint32_t i = earliest(served, next, count); i < count; i = earliest(served, next, count))
-      put_request(&csv, &served[i], next[i]++);
+      put_request(&csv, &served[i], next[i]++, with_phases);
     status = hr__csv_commit(&csv, error);
   }
   free(next);

@@ -22,17 +22,6 @@ static enum hr_status check_name(const struct hr__builder *builder, const cJSON 
   return HR_OK;
 }
 
-static enum hr_status check_memory(const struct hr__builder *builder, const cJSON *entry,
-                                   const struct hr_service *service) {
-  const cJSON *engine = hr__get(hr__get(entry, "replica"), "engine");
-  const struct hr_service_limits *limits = &service->limits;
-  if (limits->kv_blocks && limits->kv_tokens > 0)
-    return hr__build_fail_at(builder, engine, "kv_tokens", "'kv_blocks' and 'kv_tokens' exclude each other; keep one");
-  if (!limits->kv_blocks && limits->kv_tokens <= 0)
-    return hr__build_fail(builder, engine, "a replica needs memory; add 'kv_blocks' or 'kv_tokens'");
-  return HR_OK;
-}
-
 /* ---- Requests --------------------------------------------------------------------------------------- */
 
 static enum hr_status check_tokens(const struct hr__builder *builder, const cJSON *requests, const char *name,
@@ -91,15 +80,6 @@ static enum hr_status check_requests(const struct hr__builder *builder, const cJ
 
 /* ---- Replicas --------------------------------------------------------------------------------------- */
 
-static enum hr_status check_cost(const struct hr__builder *builder, const cJSON *entry,
-                                 const struct hr_service *service) {
-  const struct hr_service_cost *cost = &service->cost;
-  const double once_us = cost->fixed_us + cost->per_prompt_token_us, next_us = cost->fixed_us + cost->per_sequence_us;
-  if (once_us >= 1e-3 && next_us >= 1e-3) return HR_OK;
-  return hr__build_fail_at(builder, hr__get(entry, "replica"), "cost",
-                           "an iteration takes no time; set 'fixed_us', or the times per token and per sequence");
-}
-
 /* Replicas hold their GPUs all the time, so the cluster must have enough of them. */
 static enum hr_status check_gpus(const struct hr__builder *builder, const cJSON *list, const struct hr_services *all) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
@@ -126,8 +106,7 @@ enum hr_status hr__build_services(struct hr__builder *builder) {
   cJSON_ArrayForEach(entry, list) {
     if (status == HR_OK) status = check_name(builder, entry, all, index);
     if (status == HR_OK) status = check_requests(builder, entry, &all->at[index]);
-    if (status == HR_OK) status = check_memory(builder, entry, &all->at[index]);
-    if (status == HR_OK) status = check_cost(builder, entry, &all->at[index]);
+    if (status == HR_OK) status = hr__build_engine(builder, entry, &all->at[index]);
     index++;
   }
   return status == HR_OK ? check_gpus(builder, list, all) : status;

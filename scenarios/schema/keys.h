@@ -152,8 +152,8 @@ extern const struct hr__key hr__scenario_keys, hr__grid_keys, hr__suite_keys, hr
 extern const struct hr__key hr__pool_keys[], hr__axis_keys[], hr__policy_keys[], hr__kai_keys[], hr__kueue_keys[];
 extern const struct hr__key hr__kubernetes_keys[], hr__slurm_keys[], hr__volcano_keys[];
 
-/* An entry of `services`. */
-extern const struct hr__key hr__service_keys[];
+/* An entry of `services`, and the objects `engine` and `cost` of its replica. */
+extern const struct hr__key hr__service_keys[], hr__engine_keys[], hr__service_cost_keys[];
 
 /* "default" and the names of the classes of jobs, as keys, in the order of enum hr_job_class. */
 extern const char *const hr__class_keys[];

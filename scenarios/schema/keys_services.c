@@ -9,7 +9,6 @@
 #include "scenarios/schema/keys.h"
 
 #define WORD(name, text, words) text,
-static const char *const engines[] = {HR_SERVICE_ENGINE_TABLE(WORD) NULL};
 static const char *const routers[] = {HR_SERVICE_ROUTER_TABLE(WORD) NULL};
 static const char *const arrivals[] = {HR_REQUEST_ARRIVALS_TABLE(WORD) NULL};
 static const char *const token_laws[] = {HR_TOKEN_LAW_TABLE(WORD) NULL};
@@ -22,46 +21,11 @@ static const char *const autoscalers[] = {"fixed", NULL};
 #define MAX_REQUESTS 1e9
 #define SERVICE struct hr_service
 
-static const struct hr__key engine_keys[] = {
-    {"name", CHOICE(engines), DEFAULT("vllm-v1"), AT(INTEGER, SERVICE, engine),
-     HELP("How batches are formed. vllm-v1: prompts and decodes share a token budget. vllm-v0: prompts first, never "
-          "with "
-          "decodes. sarathi: decodes, then chunks of prompts. orca: mixed; each request reserves memory for "
-          "max_batch_tokens. orca-splitwise: mixed; memory for the prompt, then for the output.")},
-    {"max_sequences", WHOLE(1, 65536), DEFAULT("256"), AT(INTEGER, SERVICE, limits.max_sequences),
-     HELP("Maximum number of sequences in a batch.")},
-    {"max_batch_tokens", WHOLE(1, MAX_TOKENS), DEFAULT("8192"), AT(INTEGER, SERVICE, limits.max_batch_tokens),
-     HELP("Maximum number of tokens of an iteration; for vllm-v0 with padding to the longest prompt; for orca of a "
-          "request.")},
-    {"chunk_tokens", WHOLE(1, MAX_TOKENS), DEFAULT("512"), AT(INTEGER, SERVICE, limits.chunk_tokens),
-     HELP("sarathi: tokens of an iteration.")},
-    {"block_tokens", WHOLE(1, 65536), DEFAULT("16"), AT(INTEGER, SERVICE, limits.block_tokens),
-     HELP("Tokens of a block of KV memory.")},
-    {"kv_blocks", WHOLE(1, MAX_TOKENS), AT(INTEGER, SERVICE, limits.kv_blocks),
-     HELP("KV memory of a replica, in blocks.")},
-    {"kv_tokens", REAL(1, 1e12), AT(DOUBLE, SERVICE, limits.kv_tokens),
-     HELP("Instead of 'kv_blocks': KV memory of a replica, in tokens.")},
-    {"watermark", SHARE, DEFAULT("0.01"), AT(DOUBLE, SERVICE, limits.watermark),
-     HELP("vllm-v0 and sarathi: share of the blocks that new prompts leave free.")},
-    END};
-
-#define COST(name, member, words)                                                                                      \
-  { name, REAL(0, MAX_US), .unit = "us", DEFAULT("0"), AT(DOUBLE, SERVICE, cost.member), HELP(words) }
-static const struct hr__key service_cost_keys[] = {
-    COST("fixed_us", fixed_us, "Time of an iteration without tokens."),
-    COST("per_prompt_token_us", per_prompt_token_us, "Time for each token of a prompt."),
-    COST("per_sequence_us", per_sequence_us, "Time for each sequence that decodes."),
-    COST("per_context_ktoken_us", per_context_ktoken_us,
-         "Time for 1000 tokens that the sequences of the batch have processed before."),
-    {"integer", BOOLEAN, DEFAULT("false"), AT(INTEGER, SERVICE, cost.integer),
-     HELP("Iterations take whole microseconds; the time for the context is rounded down.")},
-    END};
-
 static const struct hr__key replica_keys[] = {
     {"gpus", WHOLE(1, 1024), DEFAULT("1"), AT(INTEGER, SERVICE, gpus), HELP("Whole GPUs of a replica.")},
-    {"engine", OBJECT(engine_keys), MUST, .store = HR__STORE_PART, HELP("How requests are batched.")},
-    {"cost", OBJECT(service_cost_keys), MUST, .store = HR__STORE_PART,
-     HELP("Time of an iteration: the sum of these terms.")},
+    {"engine", OBJECT(hr__engine_keys), MUST, .store = HR__STORE_PART, HELP("How requests are batched.")},
+    {"cost", OBJECT(hr__service_cost_keys), MUST, .store = HR__STORE_PART,
+     HELP("Time of an iteration: the sum of these terms, a table, or the form of DistServe.")},
     END};
 
 #define LAW struct hr_token_law

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Replicas: how each engine forms batches, what an iteration costs, and what it changes.
+ * Replicas: queues, steady sequences, and what iterations change. Batches are formed in engines.c.
  *
- * Sources: `vllm-v0`, `sarathi` and `orca` are the schedulers of microsoft/vidur; `orca-splitwise` is the instance of
- * Mutinifni/splitwise-sim; `vllm-v1` is vllm-project/vllm, v1/core/sched/scheduler.py.
+ * The sequences that decode are steady, apart from those of the first iteration after the prompt. While no other
+ * sequence is in the batch, no steady one ends, and memory lasts, all iterations are formed alike, and they run as one
+ * step. Before a batch for which memory is short, the steady sequences become running ones, and the engine handles
+ * each of them. With `steps`, this is always so.
  */
 
 #include "sim/services/replica.h"
 
 #include "base/array.h"
-
-#include <math.h>
 
 /* ---- Queues ----------------------------------------------------------------------------------------- */
 
@@ -61,12 +61,12 @@ bool hr__queue_insert_back(struct hr__sequence_queue *queue, uint32_t id) {
 
 /* ---- Memory ----------------------------------------------------------------------------------------- */
 
-static uint64_t blocks_for(const struct hr_service_limits *limits, uint64_t tokens) {
-  return (tokens + limits->block_tokens - 1) / limits->block_tokens;
+/* Whether the memory of a sequence grows with its tokens, in blocks. */
+static bool grows(const struct hr_service *service) {
+  return service->engine != HR_SERVICE_ORCA && service->engine != HR_SERVICE_ORCA_SPLITWISE;
 }
 
-/* The memory of a replica, in its unit. */
-static uint64_t capacity_of(const struct hr_service *service) {
+uint64_t hr__replica_capacity(const struct hr_service *service) {
   const struct hr_service_limits *limits = &service->limits;
   if (service->engine == HR_SERVICE_ORCA_SPLITWISE)
     return limits->kv_tokens > 0 ? (uint64_t)limits->kv_tokens : limits->kv_blocks * limits->block_tokens;
@@ -75,335 +75,203 @@ static uint64_t capacity_of(const struct hr_service *service) {
 
 static uint64_t watermark_of(const struct hr_service *service) {
   const bool has_watermark = service->engine == HR_SERVICE_VLLM_V0 || service->engine == HR_SERVICE_SARATHI;
-  return has_watermark ? (uint64_t)(service->limits.watermark * (double)capacity_of(service)) : 0;
-}
-
-static uint64_t free_of(const struct hr__replica *replica) {
-  return capacity_of(replica->service) - replica->used;
-}
-
-static void take(struct hr__replica *replica, uint32_t id, uint64_t memory) {
-  struct hr__sequence *sequence = &replica->sequences[id];
-  if (sequence->memory == 0) replica->n_held++;
-  sequence->memory += (uint32_t)memory;
-  replica->used += memory;
-}
-
-static void give_back(struct hr__replica *replica, uint32_t id) {
-  struct hr__sequence *sequence = &replica->sequences[id];
-  if (sequence->memory) replica->n_held--;
-  replica->used -= sequence->memory;
-  sequence->memory = 0;
-}
-
-/* Takes the memory of a sequence, which waits again, before all others. What it has produced is computed again. */
-static void restart(struct hr__replica *replica, uint32_t id) {
-  struct hr__sequence *sequence = &replica->sequences[id];
-  give_back(replica, id);
-  replica->has_restarted = true;
-  replica->recomputed_tokens += sequence->processed;
-  /* Vidur also shortens a prompt that is not complete; the rest is then produced token by token */
-  const bool keeps_prompt = replica->service->engine == HR_SERVICE_VLLM_V1 && !sequence->is_decoding;
-  if (!keeps_prompt) sequence->prompt = sequence->processed;
-  sequence->processed = 0;
-  sequence->is_decoding = false;
-  if (replica->restarts[id] < UINT16_MAX) replica->restarts[id]++;
-  if (!hr__queue_push_front(&replica->waiting, id)) replica->no_memory = true;
+  return has_watermark ? (uint64_t)(service->limits.watermark * (double)hr__replica_capacity(service)) : 0;
 }
 
 const char *hr_service_refusal(const struct hr_service *service, uint32_t prompt_tokens, uint32_t output_tokens) {
   const struct hr_service_limits *limits = &service->limits;
-  const uint64_t total = (uint64_t)prompt_tokens + output_tokens, capacity = capacity_of(service);
+  const uint64_t total = (uint64_t)prompt_tokens + output_tokens, capacity = hr__replica_capacity(service);
   switch (service->engine) {
   case HR_SERVICE_VLLM_V0:
     if (prompt_tokens > limits->max_batch_tokens) return "the prompt exceeds max_batch_tokens";
     break;
   case HR_SERVICE_ORCA:
     if (total > limits->max_batch_tokens) return "prompt and output exceed max_batch_tokens";
-    return blocks_for(limits, limits->max_batch_tokens) > capacity ? "the replica has no memory for a request" : NULL;
+    return hr__blocks_for(limits, limits->max_batch_tokens) > capacity ? "the replica has no memory for a request"
+                                                                       : NULL;
   case HR_SERVICE_ORCA_SPLITWISE:
     return total > capacity ? "prompt and output exceed the memory" : NULL;
+  case HR_SERVICE_DISAGGREGATED:
+  case HR_SERVICE_COLOCATED:
+    if (!service->phases.chunked && prompt_tokens > limits->max_batch_tokens)
+      return "the prompt exceeds max_batch_tokens";
+    return total > service->phases.decode_context_tokens ? "prompt and output exceed decode_context_tokens" : NULL;
   default:
     break;
   }
-  return blocks_for(limits, total) + watermark_of(service) > capacity ? "prompt and output exceed the memory" : NULL;
+  return hr__blocks_for(limits, total) + watermark_of(service) > capacity ? "prompt and output exceed the memory"
+                                                                          : NULL;
+}
+
+/* ---- Steady sequences ------------------------------------------------------------------------------- */
+
+/* The clock overflows, so only differences are compared. */
+static bool ends_earlier(uint64_t a, uint64_t b) {
+  return (int64_t)(a - b) < 0;
+}
+
+static void push_end(struct hr__steady *steady, uint64_t end) {
+  uint32_t at = steady->count++;
+  for (; at > 0 && ends_earlier(end, steady->ends[(at - 1) / 2]); at = (at - 1) / 2)
+    steady->ends[at] = steady->ends[(at - 1) / 2];
+  steady->ends[at] = end;
+}
+
+static uint32_t pop_end(struct hr__steady *steady) {
+  const uint64_t top = steady->ends[0], last = steady->ends[--steady->count];
+  uint32_t at = 0;
+  for (uint32_t child = 1; child < steady->count; child = 2 * at + 1) {
+    if (child + 1 < steady->count && ends_earlier(steady->ends[child + 1], steady->ends[child])) child++;
+    if (!ends_earlier(steady->ends[child], last)) break;
+    steady->ends[at] = steady->ends[child];
+    at = child;
+  }
+  steady->ends[at] = last;
+  return (uint32_t)top;
+}
+
+/* The phase of a sequence with its true number of processed tokens. */
+static uint32_t phase_of(const struct hr__replica *replica, uint32_t processed) {
+  const uint32_t n = replica->service->limits.block_tokens;
+  return (processed % n + n - replica->steady.phase) % n;
+}
+
+void hr__steady_add(struct hr__replica *replica, uint32_t id) {
+  struct hr__steady *steady = &replica->steady;
+  struct hr__sequence *sequence = &replica->sequences[id];
+  if (replica->steps) {
+    replica->running[replica->n_running++] = id;
+    return;
+  }
+  push_end(steady, (uint64_t)(steady->clock + (sequence->total - sequence->processed)) << 32 | id);
+  if (steady->phases) steady->phases[phase_of(replica, sequence->processed)]++;
+  if (sequence->order > steady->last_order) steady->last_order = sequence->order;
+  steady->context += sequence->processed;
+  sequence->processed -= steady->clock;
+}
+
+/* A sequence that is no longer in the heap gets its true values. */
+static void leave(struct hr__replica *replica, uint32_t id) {
+  struct hr__steady *steady = &replica->steady;
+  struct hr__sequence *sequence = &replica->sequences[id];
+  sequence->processed += steady->clock;
+  steady->context -= sequence->processed;
+  if (!steady->phases) return;
+  steady->phases[phase_of(replica, sequence->processed)]--;
+  /* the newest token is not in memory yet */
+  const uint32_t blocks = (uint32_t)hr__blocks_for(&replica->service->limits, sequence->processed - 1);
+  if (blocks > sequence->memory) sequence->memory = blocks;
+}
+
+void hr__steady_release(struct hr__replica *replica) {
+  struct hr__steady *steady = &replica->steady;
+  const uint32_t n_first = replica->n_first, n_last = replica->n_running - n_first, count = steady->count;
+  /* the others keep their places before and behind */
+  for (uint32_t i = n_last; i > 0; i--) replica->running[n_first + count + i - 1] = replica->running[n_first + i - 1];
+  steady->count = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const uint32_t id = (uint32_t)steady->ends[i], order = replica->sequences[id].order;
+    leave(replica, id);
+    uint32_t at = n_first + i;
+    for (; at > n_first && replica->sequences[replica->running[at - 1]].order > order; at--)
+      replica->running[at] = replica->running[at - 1];
+    replica->running[at] = id;
+  }
+  replica->n_running += count;
+  steady->last_order = 0;
+}
+
+uint64_t hr__steady_growth(const struct hr__replica *replica, uint32_t count) {
+  const struct hr__steady *steady = &replica->steady;
+  if (!steady->phases || !steady->count) return 0;
+  const uint32_t n = replica->service->limits.block_tokens;
+  uint64_t blocks = (uint64_t)(count / n) * steady->count;
+  /* a sequence takes a block when it has filled its blocks: its tokens with the newest are 1 modulo block_tokens */
+  uint32_t at = (1 % n + n - steady->phase) % n;
+  for (uint32_t i = count % n; i > 0; i--) {
+    blocks += steady->phases[at];
+    at = at ? at - 1 : n - 1;
+  }
+  return blocks;
+}
+
+/* How many iterations the memory lasts, up to `most`. The memory for the first one is taken already. */
+static uint32_t lasting(const struct hr__replica *replica, uint32_t most) {
+  const struct hr__steady *steady = &replica->steady;
+  if (!steady->phases) return most;
+  const uint32_t n = replica->service->limits.block_tokens;
+  const uint64_t reserve = replica->service->engine != HR_SERVICE_VLLM_V1;
+  const uint64_t spare = hr__free_memory(replica) + hr__steady_growth(replica, 1) - reserve;
+  if ((uint64_t)(most / n + 1) * steady->count <= spare) return most;
+  const uint64_t rounds = spare / steady->count;
+  const uint64_t safe = rounds * n;
+  if (safe >= most) return most;
+  uint64_t used = rounds * steady->count;
+  uint32_t lasts = (uint32_t)safe, at = (1 % n + n - steady->phase) % n;
+  for (; lasts < most; lasts++) {
+    used += steady->phases[at];
+    if (used > spare) break;
+    at = at ? at - 1 : n - 1;
+  }
+  return lasts;
 }
 
 /* ---- Batches ---------------------------------------------------------------------------------------- */
 
-static void add_to_batch(struct hr__replica *replica, uint32_t id, uint32_t tokens) {
-  replica->batch[replica->n_batch++] = (struct hr__batch_item){id, tokens};
-}
-
-static uint32_t rest_of_prompt(const struct hr__sequence *sequence) {
-  return sequence->prompt - sequence->processed;
-}
-
-/* Keeps the order of arrival. The list is nearly sorted. */
-static void sort_running(struct hr__replica *replica) {
-  uint32_t *ids = replica->running;
-  for (uint32_t i = 1; i < replica->n_running; i++) {
-    const uint32_t id = ids[i];
-    uint32_t at = i;
-    for (; at > 0 && ids[at - 1] > id; at--) ids[at] = ids[at - 1];
-    ids[at] = id;
-  }
-}
-
-/* Removes the first `count` running sequences. */
-static void drop_running(struct hr__replica *replica, uint32_t count) {
-  for (uint32_t i = count; i < replica->n_running; i++) replica->running[i - count] = replica->running[i];
-  replica->n_running -= count;
-}
-
-/* Whether a sequence without memory may take the memory of its whole prompt. */
-static bool prompt_fits(const struct hr__replica *replica, uint32_t id) {
-  const uint64_t blocks = blocks_for(&replica->service->limits, replica->sequences[id].prompt);
-  return free_of(replica) >= blocks + watermark_of(replica->service);
-}
-
-/* Decodes one token: the sequence needs a free block, which it takes only if its last block is full. If none is free,
-   the last of the sequences from `next` on loses its memory. Returns false if the sequence itself does. */
-static bool decode(struct hr__replica *replica, uint32_t id, uint32_t next) {
-  while (free_of(replica) < 1) {
-    if (next == replica->n_running) {
-      restart(replica, id);
-      return false;
-    }
-    restart(replica, replica->running[--replica->n_running]);
-  }
-  const struct hr__sequence *sequence = &replica->sequences[id];
-  if (sequence->processed > (uint64_t)sequence->memory * replica->service->limits.block_tokens) take(replica, id, 1);
-  add_to_batch(replica, id, 1);
-  return true;
-}
-
-/* ---- vllm-v0 ---- */
-
-static bool add_prompts(struct hr__replica *replica) {
-  const struct hr_service_limits *limits = &replica->service->limits;
-  uint64_t longest = 0;
-  while (replica->waiting.count) {
-    const uint32_t id = hr__queue_at(&replica->waiting, 0), prompt = replica->sequences[id].prompt;
-    if (prompt > longest) longest = prompt;
-    /* prompts are padded to the longest; one that became too long by a restart runs alone */
-    const bool is_long = (replica->n_batch + 1) * longest > limits->max_batch_tokens;
-    if (!prompt_fits(replica, id) || (is_long && replica->n_batch > 0) || replica->n_held == limits->max_sequences)
-      break;
-    hr__queue_pop(&replica->waiting);
-    take(replica, id, blocks_for(limits, prompt));
-    add_to_batch(replica, id, prompt);
-  }
-  return replica->n_batch > 0;
-}
-
-static void form_vllm_v0(struct hr__replica *replica) {
-  if (add_prompts(replica)) return;
-  sort_running(replica);
-  uint32_t next = 0;
-  while (next < replica->n_running && replica->n_batch < replica->service->limits.max_sequences) {
-    const uint32_t id = replica->running[next++];
-    decode(replica, id, next);
-  }
-  drop_running(replica, next);
-}
-
-/* ---- sarathi ---- */
-
-static void form_sarathi(struct hr__replica *replica) {
-  const struct hr_service_limits *limits = &replica->service->limits;
-  uint32_t n_prefills = 0, tokens = 0, next = 0;
-  /* decodes; sequences with an incomplete prompt are collected at the beginning of the list */
-  while (next < replica->n_running && replica->n_batch < limits->max_sequences) {
-    const uint32_t id = replica->running[next++];
-    if (!replica->sequences[id].is_decoding)
-      replica->running[n_prefills++] = id;
-    else if (decode(replica, id, next))
-      tokens++;
-  }
-  uint32_t n_left = 0;
-  for (uint32_t i = 0; i < n_prefills; i++) {
-    const uint32_t id = replica->running[i], rest = rest_of_prompt(&replica->sequences[id]);
-    const uint32_t room = tokens < limits->chunk_tokens ? limits->chunk_tokens - tokens : 0;
-    const uint32_t n = rest < room ? rest : room;
-    if (n) add_to_batch(replica, id, n);
-    if (!n) replica->running[n_left++] = id;
-    tokens += n;
-  }
-  for (uint32_t i = next; i < replica->n_running; i++) replica->running[n_left++] = replica->running[i];
-  replica->n_running = n_left;
-  sort_running(replica);
-  while (replica->waiting.count && replica->n_held < limits->max_sequences &&
-         replica->n_batch < limits->max_sequences) {
-    const uint32_t id = hr__queue_at(&replica->waiting, 0), rest = rest_of_prompt(&replica->sequences[id]);
-    const uint32_t room = tokens < limits->chunk_tokens ? limits->chunk_tokens - tokens : 0;
-    const uint32_t n = rest < room ? rest : room;
-    if (!n || !prompt_fits(replica, id)) break;
-    hr__queue_pop(&replica->waiting);
-    take(replica, id, blocks_for(limits, replica->sequences[id].prompt));
-    add_to_batch(replica, id, n);
-    tokens += n;
-  }
-}
-
-/* ---- orca ---- */
-
-static void form_orca(struct hr__replica *replica) {
-  const struct hr_service_limits *limits = &replica->service->limits;
-  const uint64_t reserved = blocks_for(limits, limits->max_batch_tokens);
-  uint32_t next = 0;
-  while (next < replica->n_running && replica->n_batch < limits->max_sequences)
-    add_to_batch(replica, replica->running[next++], 1);
-  drop_running(replica, next);
-  while (replica->waiting.count && replica->n_batch < limits->max_sequences && free_of(replica) >= reserved) {
-    const uint32_t id = hr__queue_pop(&replica->waiting);
-    take(replica, id, reserved);
-    add_to_batch(replica, id, replica->sequences[id].prompt);
-  }
-}
-
-/* ---- orca-splitwise ---- */
-
-/* A request is a prompt and then a token task; both are admitted in order of arrival. */
-static void form_splitwise(struct hr__replica *replica) {
-  for (uint32_t i = 0; i < replica->n_running; i++) add_to_batch(replica, replica->running[i], 1);
-  replica->n_running = 0;
-  while (replica->waiting.count && replica->n_batch < replica->service->limits.max_sequences) {
-    const uint32_t id = hr__queue_at(&replica->waiting, 0);
-    const struct hr__sequence *sequence = &replica->sequences[id];
-    const uint64_t needed = sequence->is_decoding ? sequence->total - sequence->prompt - 1 : sequence->prompt + 1;
-    if (free_of(replica) < needed) break;
-    hr__queue_pop(&replica->waiting);
-    take(replica, id, needed);
-    add_to_batch(replica, id, sequence->is_decoding ? 1 : sequence->prompt);
-  }
-}
-
-/* ---- vllm-v1 ---- */
-
-/* Gives a sequence the memory for `tokens` more tokens; others that were admitted later lose theirs, the last first.
-   Returns false if the sequence itself does. */
-static bool extend(struct hr__replica *replica, uint32_t id, uint32_t next, uint32_t tokens) {
-  const struct hr__sequence *sequence = &replica->sequences[id];
-  const uint64_t in_memory = sequence->processed - sequence->is_decoding; /* the newest token is not in memory yet */
-  const uint64_t wanted = blocks_for(&replica->service->limits, in_memory + tokens);
-  const uint64_t more = wanted > sequence->memory ? wanted - sequence->memory : 0;
-  while (free_of(replica) < more) {
-    if (next == replica->n_running) {
-      restart(replica, id);
-      return false;
-    }
-    restart(replica, replica->running[--replica->n_running]);
-  }
-  take(replica, id, more);
-  return true;
-}
-
-static void form_vllm_v1(struct hr__replica *replica) {
-  const struct hr_service_limits *limits = &replica->service->limits;
-  const uint32_t n_before = replica->waiting.count;
-  uint32_t budget = limits->max_batch_tokens, next = 0;
-  while (next < replica->n_running && budget > 0) {
-    const uint32_t id = replica->running[next++];
-    const struct hr__sequence *sequence = &replica->sequences[id];
-    const uint32_t rest = sequence->is_decoding ? 1 : rest_of_prompt(sequence), n = rest < budget ? rest : budget;
-    if (!extend(replica, id, next, n)) break;
-    add_to_batch(replica, id, n);
-    budget -= n;
-  }
-  drop_running(replica, next);
-  if (replica->waiting.count > n_before) return; /* something lost its memory */
-  while (replica->waiting.count && budget > 0 && replica->n_batch + replica->n_running < limits->max_sequences) {
-    const uint32_t id = hr__queue_at(&replica->waiting, 0), rest = rest_of_prompt(&replica->sequences[id]);
-    const uint32_t n = rest < budget ? rest : budget;
-    const uint64_t blocks = blocks_for(limits, n);
-    if (free_of(replica) < blocks) break;
-    hr__queue_pop(&replica->waiting);
-    take(replica, id, blocks);
-    add_to_batch(replica, id, n);
-    budget -= n;
-  }
-}
-
-/* Sums the load of the batch. Returns how often it would be formed again: while all sequences decode, none ends, and
-   memory surely lasts. A request that waits was not admitted for a reason that stays: the memory only shrinks. */
-static uint32_t weigh(struct hr__replica *replica) {
+/* Sums the load of the batch. */
+static void weigh(struct hr__replica *replica) {
   struct hr__batch_load load = {0};
-  uint32_t most = UINT32_MAX;
   for (uint32_t i = 0; i < replica->n_batch; i++) {
     const struct hr__sequence *sequence = &replica->sequences[replica->batch[i].id];
-    const uint32_t left = sequence->total - sequence->processed;
-    load.decodes += sequence->is_decoding;
-    load.prompts += sequence->is_decoding ? 0 : replica->batch[i].tokens;
+    const uint64_t tokens = replica->batch[i].tokens;
     load.context += sequence->processed;
-    if (left < most) most = left;
+    load.decodes += sequence->is_decoding;
+    if (sequence->is_decoding) continue;
+    load.prompts += tokens;
+    load.squares += tokens * tokens;
+  }
+  if (replica->with_steady) {
+    load.decodes += replica->steady.count;
+    load.context += replica->steady.context;
   }
   replica->load = load;
-  if (replica->has_restarted || replica->n_running || load.prompts || !replica->n_batch) return 1;
-  const enum hr_service_engine engine = replica->service->engine;
-  if (engine == HR_SERVICE_ORCA || engine == HR_SERVICE_ORCA_SPLITWISE) return most;
-  /* a sequence takes at most one more block in block_tokens iterations */
-  const uint64_t spare = free_of(replica) > 0 ? free_of(replica) - 1 : 0;
-  const uint64_t safe = spare / replica->n_batch * replica->service->limits.block_tokens + 1;
-  return safe < most ? (uint32_t)safe : most;
 }
 
-void hr__replica_form(struct hr__replica *replica, bool steps) {
-  static void (*const form[HR_N_SERVICE_ENGINES])(struct hr__replica *) = {form_vllm_v1, form_vllm_v0, form_sarathi,
-                                                                           form_orca, form_splitwise};
-  replica->n_batch = 0;
-  replica->has_restarted = false;
-  form[replica->service->engine](replica);
+/* How often the batch would be formed again: while only steady sequences are in it, none ends, and memory surely
+   lasts. A request that waits was not admitted for a reason that stays: the memory only shrinks. */
+static uint32_t repeats(const struct hr__replica *replica) {
+  const struct hr__steady *steady = &replica->steady;
+  if (replica->n_batch || replica->n_running) return 1;
+  const uint32_t most = (uint32_t)(steady->ends[0] >> 32) - steady->clock;
+  return lasting(replica, most);
+}
+
+bool hr__replica_form(struct hr__replica *replica) {
+  replica->n_batch = replica->n_admitted = 0;
+  replica->with_steady = replica->has_restarted = false;
+  hr__engine_form(replica);
   /* the only sequence has lost its memory, and can be admitted again at once */
-  if (!replica->n_batch && replica->has_restarted) form[replica->service->engine](replica);
+  if (!replica->n_batch && replica->has_restarted) hr__engine_form(replica);
   replica->is_open = replica->waiting.count == 0;
-  const uint32_t repeats = weigh(replica);
-  replica->n_repeats = steps ? 1 : repeats;
+  if (!replica->n_batch && !replica->with_steady) return false;
+  weigh(replica);
+  replica->n_repeats = replica->with_steady ? repeats(replica) : 1;
+  replica->price = hr__price_of(&replica->service->cost, &replica->load, replica->load.decodes);
+  return true;
 }
 
 /* ---- Iterations ------------------------------------------------------------------------------------- */
 
-static int64_t cost_of(const struct hr_service_cost *cost, const struct hr__batch_load *load) {
-  const double batch_us = cost->fixed_us + cost->per_prompt_token_us * (double)load->prompts +
-                          cost->per_sequence_us * (double)load->decodes;
-  const double context_us = cost->per_context_ktoken_us * (double)load->context / 1000;
-  const int64_t ticks = cost->integer ? HR__TICKS(llround(batch_us + floor(context_us)))
-                                      : llround(ldexp(batch_us + context_us, HR__TICK_BITS));
-  return ticks > 0 ? ticks : 1; /* time passes in every iteration */
-}
-
-/* Sums iterations (the context grows by a token for each sequence) until there are `count` of them, or until one ends
-   at `until_ticks` or later. Returns their number. */
-static uint32_t sum_iterations(const struct hr__replica *replica, uint32_t count, int64_t until_ticks,
-                               int64_t *sum_ticks) {
-  const struct hr_service_cost *cost = &replica->service->cost;
-  struct hr__batch_load load = replica->load;
-  int64_t one_ticks = cost_of(cost, &load);
-  uint32_t n = 0;
-  if (cost->per_context_ktoken_us <= 0) {
-    const int64_t needed = until_ticks / one_ticks + (until_ticks % one_ticks > 0);
-    n = needed < count ? (uint32_t)needed : count;
-    *sum_ticks = n * one_ticks;
-    return n;
-  }
-  for (*sum_ticks = 0; n < count && *sum_ticks < until_ticks; n++) {
-    *sum_ticks += one_ticks;
-    load.context += replica->n_batch;
-    one_ticks = cost_of(cost, &load);
-  }
-  return n;
-}
-
-int64_t hr__replica_cost(const struct hr__replica *replica, uint32_t count) {
+int64_t hr__replica_cost(const struct hr__replica *replica) {
   int64_t sum_ticks;
-  sum_iterations(replica, count, HR_NEVER_US, &sum_ticks);
+  hr__price_sum(&replica->price, replica->n_repeats, INT64_MAX, &sum_ticks);
   return sum_ticks;
 }
 
 void hr__replica_cut(struct hr__replica *replica, int64_t at_ticks, bool after) {
   const int64_t until_ticks = at_ticks - replica->begin_ticks + after;
   int64_t sum_ticks;
-  const uint32_t n = sum_iterations(replica, replica->n_repeats, until_ticks > 1 ? until_ticks : 1, &sum_ticks);
+  const uint32_t n = hr__price_sum(&replica->price, replica->n_repeats, until_ticks > 1 ? until_ticks : 1, &sum_ticks);
   replica->busy_ticks -= replica->end_ticks - replica->begin_ticks - sum_ticks;
   replica->n_repeats = n;
   replica->end_ticks = replica->begin_ticks + sum_ticks;
@@ -420,32 +288,63 @@ static bool advance(struct hr__sequence *sequence, uint32_t tokens, bool *is_fir
   return sequence->processed == sequence->total;
 }
 
-/* Takes the memory that a decoding sequence has used up before the last iteration. */
-static void grow(struct hr__replica *replica, uint32_t id) {
-  const struct hr__sequence *sequence = &replica->sequences[id];
-  const uint64_t room = (uint64_t)sequence->memory * replica->service->limits.block_tokens;
-  if (sequence->processed - 1 > room)
-    take(replica, id, blocks_for(&replica->service->limits, sequence->processed - 1) - sequence->memory);
+/* Decodes the steady sequences; those that have all their tokens leave. */
+static void end_steady(struct hr__replica *replica, hr__sequence_event *event, void *context) {
+  struct hr__steady *steady = &replica->steady;
+  const uint32_t n = replica->n_repeats;
+  if (n > 1) replica->used += hr__steady_growth(replica, n) - hr__steady_growth(replica, 1);
+  steady->clock += n;
+  steady->phase = (steady->phase + n) % replica->service->limits.block_tokens;
+  steady->context += (uint64_t)n * steady->count;
+  while (steady->count && (uint32_t)(steady->ends[0] >> 32) == steady->clock) {
+    const uint32_t id = pop_end(steady);
+    leave(replica, id);
+    event(context, id, false, true);
+    hr__give_back_memory(replica, id);
+  }
+  if (!steady->count) steady->last_order = 0;
+}
+
+static void end_item(struct hr__replica *replica, const struct hr__batch_item *item, hr__sequence_event *event,
+                     void *context) {
+  struct hr__sequence *sequence = &replica->sequences[item->id];
+  const enum hr_service_engine engine = replica->service->engine;
+  bool is_first;
+  const bool is_last = advance(sequence, item->tokens, &is_first);
+  if (is_first || is_last) event(context, item->id, is_first, is_last);
+  if (is_last) {
+    hr__give_back_memory(replica, item->id);
+    return;
+  }
+  if (is_first && engine == HR_SERVICE_ORCA_SPLITWISE) {
+    replica->no_memory |= !hr__queue_insert(&replica->waiting, item->id);
+    return;
+  }
+  /* `vllm-v1` keeps the order of admission */
+  if (engine != HR_SERVICE_VLLM_V1) sequence->order = engine == HR_SERVICE_VLLM_V0 ? item->id : ++replica->n_orders;
+  if (sequence->is_decoding)
+    hr__steady_add(replica, item->id);
+  else
+    replica->running[replica->n_running++] = item->id;
 }
 
 void hr__replica_end(struct hr__replica *replica, hr__sequence_event *event, void *context) {
-  const enum hr_service_engine engine = replica->service->engine;
-  const uint32_t more = replica->n_repeats - 1;
-  const bool grows = more && engine != HR_SERVICE_ORCA && engine != HR_SERVICE_ORCA_SPLITWISE;
   replica->iterations += replica->n_repeats;
-  for (uint32_t i = 0; i < replica->n_batch; i++) {
-    const uint32_t id = replica->batch[i].id;
-    bool is_first;
-    const bool is_last = advance(&replica->sequences[id], replica->batch[i].tokens + more, &is_first);
-    if (grows) grow(replica, id);
-    if (is_first || is_last) event(context, id, is_first, is_last);
-    if (is_last)
-      give_back(replica, id);
-    else if (is_first && replica->service->engine == HR_SERVICE_ORCA_SPLITWISE)
-      replica->no_memory |= !hr__queue_insert(&replica->waiting, id);
-    else
-      replica->running[replica->n_running++] = id;
+  if (replica->with_steady) end_steady(replica, event, context);
+  /* running sequences that decode were not in the batch; they are before those that were */
+  if (!replica->steps && replica->n_running && !replica->with_steady) {
+    const uint32_t count = replica->n_running;
+    replica->n_running = 0;
+    for (uint32_t i = 0; i < count; i++) {
+      const uint32_t id = replica->running[i];
+      if (replica->sequences[id].is_decoding)
+        hr__steady_add(replica, id);
+      else
+        replica->running[replica->n_running++] = id;
+    }
   }
+  replica->n_first = replica->n_running;
+  for (uint32_t i = 0; i < replica->n_batch; i++) end_item(replica, &replica->batch[i], event, context);
   replica->n_batch = 0;
 }
 
@@ -456,7 +355,7 @@ static void abandon(struct hr__replica *replica, int64_t now_ticks, hr__sequence
   int64_t sum_ticks;
   const int64_t passed_ticks = now_ticks - replica->begin_ticks,
                 length_ticks = replica->end_ticks - replica->begin_ticks;
-  uint32_t n = sum_iterations(replica, replica->n_repeats, passed_ticks > 1 ? passed_ticks : 1, &sum_ticks);
+  uint32_t n = hr__price_sum(&replica->price, replica->n_repeats, passed_ticks > 1 ? passed_ticks : 1, &sum_ticks);
   if (sum_ticks > passed_ticks) n--; /* the present iteration */
   replica->busy_ticks -= length_ticks - passed_ticks;
   replica->end_ticks = HR_NEVER_US;
@@ -465,12 +364,15 @@ static void abandon(struct hr__replica *replica, int64_t now_ticks, hr__sequence
     hr__replica_end(replica, event, context);
     return;
   }
+  if (replica->with_steady) replica->used -= hr__steady_growth(replica, 1);
   for (uint32_t i = 0; i < replica->n_batch; i++) replica->running[replica->n_running++] = replica->batch[i].id;
   replica->n_batch = 0;
 }
 
 void hr__replica_kill(struct hr__replica *replica, int64_t now_ticks, hr__sequence_event *event, void *context) {
   if (replica->end_ticks != HR_NEVER_US) abandon(replica, now_ticks, event, context);
+  replica->n_first = 0;
+  hr__steady_release(replica);
   while (replica->n_running)
     replica->no_memory |= !hr__queue_push_front(&replica->waiting, replica->running[--replica->n_running]);
   for (uint32_t i = 0; i < replica->waiting.count; i++) {
@@ -478,10 +380,40 @@ void hr__replica_kill(struct hr__replica *replica, int64_t now_ticks, hr__sequen
     struct hr__sequence *sequence = &replica->sequences[id];
     const bool has_begun = sequence->memory || sequence->processed;
     if (has_begun && replica->restarts[id] < UINT16_MAX) replica->restarts[id]++;
-    give_back(replica, id);
+    hr__give_back_memory(replica, id);
     replica->recomputed_tokens += sequence->processed;
     if (sequence->is_decoding) sequence->prompt = sequence->processed;
     sequence->processed = 0;
     sequence->is_decoding = false;
   }
+}
+
+/* ---- Memory of replicas ----------------------------------------------------------------------------- */
+
+bool hr__replica_open(struct hr__replica *replica, const struct hr_service *service, struct hr__sequence *sequences,
+                      uint16_t *restarts, bool steps) {
+  const size_t room = (size_t)service->limits.max_sequences + 1;
+  *replica = (struct hr__replica){.service = service,
+                                  .sequences = sequences,
+                                  .end_ticks = HR_NEVER_US,
+                                  .restarts = restarts,
+                                  .steps = steps,
+                                  .capacity = hr__replica_capacity(service),
+                                  .watermark = watermark_of(service)};
+  replica->running = calloc(room, sizeof *replica->running);
+  replica->batch = calloc(room, sizeof *replica->batch);
+  replica->admitted = calloc(room, sizeof *replica->admitted);
+  replica->steady.ends = calloc(room, sizeof *replica->steady.ends);
+  if (grows(service)) replica->steady.phases = calloc(service->limits.block_tokens, sizeof *replica->steady.phases);
+  return replica->running && replica->batch && replica->admitted && replica->steady.ends &&
+         (replica->steady.phases || !grows(service));
+}
+
+void hr__replica_close(struct hr__replica *replica) {
+  free(replica->waiting.ids);
+  free(replica->running);
+  free(replica->batch);
+  free(replica->admitted);
+  free(replica->steady.ends);
+  free(replica->steady.phases);
 }

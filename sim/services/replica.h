@@ -4,9 +4,13 @@
 
 /*
  * A replica of an inference service: sequences that wait, sequences that have memory, and the batch of the iteration
- * that runs. The engine of the service forms the batches.
+ * that runs. The engine of the service forms the batches (engines.c).
  *
  * A sequence is a request on its replica. When it loses its memory, what it has produced becomes part of its prompt.
+ * Most sequences decode one token in every iteration. They are the steady ones: an iteration does not touch them. A
+ * heap has the iteration in which each of them ends, and counts by phase tell how many need another block of memory.
+ * The others are in lists: `running`, and the batch.
+ *
  * Invariant: `used` is the sum of the memory of all sequences of the replica, in blocks (`orca-splitwise`: in tokens).
  *
  * Time: ticks of 2^-16 microseconds, which are rounded only in results, so that iterations of fractional
@@ -14,15 +18,14 @@
  */
 
 #include "headroom/unstable/services.h"
-
-enum { HR__TICK_BITS = 16 };
-#define HR__TICKS(us) ((int64_t)((uint64_t)(us) << HR__TICK_BITS))
+#include "sim/services/cost.h"
 
 struct hr__sequence {
   uint32_t prompt;    /* tokens that are processed before the next token is produced */
   uint32_t total;     /* prompt and output */
-  uint32_t processed; /* tokens in memory, and the first token after the prompt */
-  uint32_t memory;    /* blocks or tokens */
+  uint32_t processed; /* tokens in memory, and the first token after the prompt. Steady: less the clock */
+  uint32_t memory;    /* blocks or tokens. Steady with blocks: computed when it is needed */
+  uint32_t order;     /* by the place among the running sequences */
   uint32_t unstarted; /* tokens of the prompt, until it yields a token on this replica; then 0 */
   bool is_decoding;   /* the prompt is complete */
 };
@@ -37,33 +40,69 @@ struct hr__batch_item {
   uint32_t id, tokens;
 };
 
-/* What the time of an iteration depends on: tokens of prompts, sequences that decode, and tokens that the sequences
-   have processed before. */
-struct hr__batch_load {
-  uint64_t prompts, decodes, context;
+/* The steady sequences of a replica. */
+struct hr__steady {
+  uint64_t *ends;   /* heap by the clock at the last token: the clock in the upper half, the id in the lower */
+  uint32_t count;   /* of sequences */
+  uint32_t clock;   /* counts iterations; overflows */
+  uint32_t phase;   /* the same modulo block_tokens */
+  uint32_t *phases; /* [block_tokens] sequences by (processed - clock) modulo block_tokens; NULL: memory is reserved */
+  uint32_t last_order; /* maximum order of all */
+  uint64_t context;    /* tokens that they have processed */
 };
 
 struct hr__replica {
   const struct hr_service *service;
   struct hr__sequence *sequences; /* by request, shared by the replicas of a service */
   struct hr__sequence_queue waiting;
-  uint32_t *running; /* [n_running] have memory and are not in the batch; room for max_sequences */
+  struct hr__steady steady;
+  uint32_t *running; /* [n_running] have memory, are not steady and not in the batch; room for max_sequences */
   uint32_t n_running;
-  struct hr__batch_item *batch; /* [n_batch] room for max_sequences */
+  uint32_t n_first; /* `sarathi`: so many of them are before the steady ones */
+  uint32_t n_orders;
+  struct hr__batch_item *batch; /* [n_batch] without the steady ones; room for max_sequences */
   uint32_t n_batch;
+  bool with_steady;   /* the iteration decodes the steady sequences */
+  uint32_t *admitted; /* [n_admitted] sequences that left the queue for this batch; room for max_sequences */
+  uint32_t n_admitted;
   struct hr__batch_load load; /* of the first iteration of the batch */
+  struct hr__price price;     /* of the iterations */
   uint32_t n_held;            /* sequences with memory */
   uint64_t used;              /* memory */
-  int64_t begin_ticks;        /* of the iterations that run */
-  int64_t end_ticks;          /* of the last of them; HR_NEVER_US: the replica is idle */
-  uint32_t n_repeats;         /* how often the batch runs before it changes */
-  bool is_open;               /* a request that arrives joins after the present iteration */
-  bool has_restarted;         /* a sequence lost its memory when the batch was formed */
+  uint64_t capacity, watermark;
+  int64_t begin_ticks; /* of the iterations that run */
+  int64_t end_ticks;   /* of the last of them; HR_NEVER_US: the replica is idle */
+  uint32_t n_repeats;  /* how often the batch runs before it changes */
+  bool steps;          /* each iteration runs on its own, and no sequence is steady */
+  bool is_open;        /* a request that arrives joins after the present iteration */
+  bool has_restarted;  /* a sequence lost its memory when the batch was formed */
   int64_t busy_ticks;
   uint16_t *restarts; /* by request: how often it lost its memory */
   uint64_t iterations, recomputed_tokens;
   bool no_memory;
 };
+
+/* Prepares a replica. Returns false if memory is exhausted; the caller closes it in any case. */
+bool hr__replica_open(struct hr__replica *replica, const struct hr_service *service, struct hr__sequence *sequences,
+                      uint16_t *restarts, bool steps);
+void hr__replica_close(struct hr__replica *replica);
+
+/* Forms the next batch. Sets how often it runs: as long as it would be formed again, if `steps` is not set. Returns
+   false if nothing can run. */
+bool hr__replica_form(struct hr__replica *replica);
+/* The time of the iterations of the batch. */
+int64_t hr__replica_cost(const struct hr__replica *replica);
+/* Ends the run of iterations with the first one that ends at `at_ticks` or later; if `after` is set, later. */
+void hr__replica_cut(struct hr__replica *replica, int64_t at_ticks, bool after);
+/* Ends the iterations. `event` is called for each sequence that produced its first or its last token. */
+typedef void hr__sequence_event(void *context, uint32_t id, bool is_first, bool is_last);
+void hr__replica_end(struct hr__replica *replica, hr__sequence_event *event, void *context);
+/* Stops the replica at `now_ticks`. Iterations that are complete by then count; `event` is called as above. All
+   sequences lose their memory, and are then in the queue in no particular order. What they have produced becomes part
+   of their prompts, and is computed again. */
+void hr__replica_kill(struct hr__replica *replica, int64_t now_ticks, hr__sequence_event *event, void *context);
+
+/* ---- For engines ------------------------------------------------------------------------------------ */
 
 static inline uint32_t hr__queue_at(const struct hr__sequence_queue *queue, uint32_t position) {
   return queue->ids[(queue->first + position) & (queue->capacity - 1)];
@@ -81,19 +120,41 @@ static inline uint32_t hr__queue_pop(struct hr__sequence_queue *queue) {
   return id;
 }
 
-/* Forms the next batch; it is empty if nothing can run. Sets how often it runs: as long as it would be formed again,
-   if `steps` is not set. */
-void hr__replica_form(struct hr__replica *replica, bool steps);
-/* The time of the first `count` iterations of the batch. */
-int64_t hr__replica_cost(const struct hr__replica *replica, uint32_t count);
-/* Ends the run of iterations with the first one that ends at `at_ticks` or later; if `after` is set, later. */
-void hr__replica_cut(struct hr__replica *replica, int64_t at_ticks, bool after);
-/* Ends the iterations. `event` is called for each sequence that produced its first or its last token. */
-typedef void hr__sequence_event(void *context, uint32_t id, bool is_first, bool is_last);
-void hr__replica_end(struct hr__replica *replica, hr__sequence_event *event, void *context);
-/* Stops the replica at `now_ticks`. Iterations that are complete by then count; `event` is called as above. All
-   sequences lose their memory, and are then in the queue in no particular order. What they have produced becomes part
-   of their prompts, and is computed again. */
-void hr__replica_kill(struct hr__replica *replica, int64_t now_ticks, hr__sequence_event *event, void *context);
+static inline uint64_t hr__blocks_for(const struct hr_service_limits *limits, uint64_t tokens) {
+  return (tokens + limits->block_tokens - 1) / limits->block_tokens;
+}
+static inline uint64_t hr__free_memory(const struct hr__replica *replica) {
+  return replica->capacity - replica->used;
+}
+static inline void hr__take_memory(struct hr__replica *replica, uint32_t id, uint64_t memory) {
+  struct hr__sequence *sequence = &replica->sequences[id];
+  if (sequence->memory == 0) replica->n_held++;
+  sequence->memory += (uint32_t)memory;
+  replica->used += memory;
+}
+static inline void hr__give_back_memory(struct hr__replica *replica, uint32_t id) {
+  struct hr__sequence *sequence = &replica->sequences[id];
+  if (sequence->memory) replica->n_held--;
+  replica->used -= sequence->memory;
+  sequence->memory = 0;
+}
+static inline void hr__add_to_batch(struct hr__replica *replica, uint32_t id, uint32_t tokens) {
+  replica->batch[replica->n_batch++] = (struct hr__batch_item){id, tokens};
+}
+/* Takes the first sequence out of the queue. */
+static inline uint32_t hr__admit(struct hr__replica *replica) {
+  return replica->admitted[replica->n_admitted++] = hr__queue_pop(&replica->waiting);
+}
+
+/* A decoding sequence becomes steady. Without room in the phases, in `steps`, it runs. */
+void hr__steady_add(struct hr__replica *replica, uint32_t id);
+/* Makes all steady sequences running ones, in their order. */
+void hr__steady_release(struct hr__replica *replica);
+/* The blocks that the steady sequences need for `count` iterations from now on. */
+uint64_t hr__steady_growth(const struct hr__replica *replica, uint32_t count);
+/* Forms the batch of the engine of the service. */
+void hr__engine_form(struct hr__replica *replica);
+/* The memory of a replica, in its unit. */
+uint64_t hr__replica_capacity(const struct hr_service *service);
 
 #endif

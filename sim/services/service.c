@@ -14,6 +14,8 @@
 
 #include "sim/services/service.h"
 
+#include "sim/services/disaggregated.h"
+
 #include <stdlib.h>
 
 #define NAME_OF(name, text, ...) [name] = (text),
@@ -190,14 +192,13 @@ static void arrive(struct hr__service_run *service, uint32_t id) {
 
 static void begin(struct hr__service_run *service, uint32_t number) {
   struct hr__replica *replica = &service->replicas[number];
-  hr__replica_form(replica, service->steps);
   replica->end_ticks = HR_NEVER_US;
-  if (!replica->n_batch) return;
-  for (uint32_t i = 0; replica->load.prompts && i < replica->n_batch; i++) {
-    int64_t *scheduled_us = &service->result->scheduled_us[replica->batch[i].id];
+  if (!hr__replica_form(replica)) return;
+  for (uint32_t i = 0; i < replica->n_admitted; i++) {
+    int64_t *scheduled_us = &service->result->scheduled_us[replica->admitted[i]];
     if (*scheduled_us == HR_NEVER_US) *scheduled_us = now_us(service);
   }
-  const int64_t ticks = hr__replica_cost(replica, replica->n_repeats);
+  const int64_t ticks = hr__replica_cost(replica);
   replica->busy_ticks += ticks;
   replica->begin_ticks = service->now_ticks;
   replica->end_ticks = service->now_ticks + ticks;
@@ -327,7 +328,7 @@ int64_t hr__service_next_us(const struct hr__service_run *service) {
 /* ---- Memory ----------------------------------------------------------------------------------------- */
 
 static bool create_replicas(struct hr__service_run *service) {
-  const uint32_t n = service->n_replicas, room = service->spec->limits.max_sequences;
+  const uint32_t n = service->n_replicas;
   service->replicas = calloc((size_t)n + 1, sizeof *service->replicas);
   service->outstanding = calloc((size_t)n + 1, sizeof *service->outstanding);
   service->tokens = calloc((size_t)n + 1, sizeof *service->tokens);
@@ -340,17 +341,11 @@ static bool create_replicas(struct hr__service_run *service) {
   if (!service->replicas || !service->outstanding || !service->tokens || !service->heap || !service->place ||
       !service->touched || !service->is_touched || !service->ready || !service->sequences)
     return false;
-  for (uint32_t i = 0; i < n; i++) {
-    struct hr__replica *replica = &service->replicas[i];
-    *replica = (struct hr__replica){.service = service->spec,
-                                    .sequences = service->sequences,
-                                    .end_ticks = HR_NEVER_US,
-                                    .restarts = service->result->restarts};
-    replica->running = calloc((size_t)room + 1, sizeof *replica->running);
-    replica->batch = calloc((size_t)room + 1, sizeof *replica->batch);
-    if (!replica->running || !replica->batch) return false;
-  }
-  return true;
+  bool is_complete = true;
+  for (uint32_t i = 0; i < n && is_complete; i++)
+    is_complete = hr__replica_open(&service->replicas[i], service->spec, service->sequences, service->result->restarts,
+                                   service->steps);
+  return is_complete;
 }
 
 static bool create_result(struct hr_service_result *result, uint32_t count, uint32_t replicas) {
@@ -365,6 +360,22 @@ static bool create_result(struct hr_service_result *result, uint32_t count, uint
   result->busy_us = calloc((size_t)replicas + 1, sizeof *result->busy_us);
   return result->replica && result->scheduled_us && result->first_token_us && result->end_us && result->state &&
          result->restarts && result->busy_us;
+}
+
+/* The columns of engines with phases; all requests have not begun, or are refused. */
+static bool create_phase_columns(const struct hr_service *spec, const struct hr_service_requests *requests,
+                                 struct hr_service_result *result) {
+  result->decode_replica = calloc((size_t)requests->count + 1, sizeof *result->decode_replica);
+  result->rest_ps = calloc((size_t)requests->count + 1, sizeof *result->rest_ps);
+  if (!result->decode_replica || !result->rest_ps) return false;
+  for (uint32_t id = 0; id < requests->count; id++) {
+    const bool is_refused = hr_service_refusal(spec, requests->prompt_tokens[id], requests->output_tokens[id]) != NULL;
+    result->replica[id] = result->decode_replica[id] = HR_NONE;
+    result->state[id] = is_refused ? HR_REQUEST_REFUSED : HR_REQUEST_UNFINISHED;
+    result->scheduled_us[id] = result->first_token_us[id] = result->end_us[id] =
+        is_refused ? requests->arrival_us[id] : HR_NEVER_US;
+  }
+  return true;
 }
 
 static enum hr_status out_of_memory(const struct hr__service_run *service, struct hr_error *error) {
@@ -393,9 +404,7 @@ enum hr_status hr__service_close(struct hr__service_run *service, struct hr_erro
     service->result->iterations += replica->iterations;
     service->result->recomputed_tokens += replica->recomputed_tokens;
     if (service->result->busy_us) service->result->busy_us[i] = rounded_us(replica->busy_ticks);
-    free(replica->waiting.ids);
-    free(replica->running);
-    free(replica->batch);
+    hr__replica_close(replica);
   }
   free(service->replicas);
   free(service->outstanding);
@@ -418,7 +427,12 @@ enum hr_status hr_service_run(const struct hr_service *spec, const struct hr_ser
                                             .origin_us = requests->count ? requests->arrival_us[0] : 0,
                                             .seed = seed,
                                             .steps = steps};
-  struct hr__service_run service;
+  struct hr__service_run service = {.spec = spec};
+  if (hr__has_phases(spec)) {
+    const bool is_complete = create_result(result, requests->count, spec->replicas) &&
+                             create_phase_columns(spec, requests, result) && hr__phases_run(spec, requests, result);
+    return is_complete ? HR_OK : out_of_memory(&service, error);
+  }
   enum hr_status status = hr__service_open(&service, &config, result, error);
   for (uint32_t i = 0; i < spec->replicas && status == HR_OK; i++) hr__service_add(&service, i);
   if (status == HR_OK) hr__service_advance(&service, HR_NEVER_US);
@@ -434,5 +448,7 @@ void hr_service_result_finish(struct hr_service_result *result) {
   free(result->state);
   free(result->restarts);
   free(result->busy_us);
+  free(result->decode_replica);
+  free(result->rest_ps);
   *result = (struct hr_service_result){0};
 }

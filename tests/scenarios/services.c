@@ -8,6 +8,7 @@
 #include "trace_files.h"
 #include "traces/core/input.h"
 
+#include <math.h>
 #include <string.h>
 
 #define SERVING REAL_TRACES_DIR "/../serving/"
@@ -34,7 +35,7 @@ static struct hr_service_result serve(const struct hr_service *service, int64_t 
 
 /* One request alone: its prompt takes 100 + 10 x 10 us, each later token 105 us. */
 static void one_request(void) {
-  for (int engine = 0; engine < HR_N_SERVICE_ENGINES; engine++) {
+  for (int engine = 0; engine <= HR_SERVICE_ORCA_SPLITWISE; engine++) {
     struct hr_service service = service_of((enum hr_service_engine)engine);
     service.limits.chunk_tokens = 100;
     struct hr_service_result result = serve(&service, (int64_t[]){7}, (uint32_t[]){10}, (uint32_t[]){3}, 1);
@@ -160,14 +161,16 @@ struct world {
 
 static void draw_world(uint64_t *state, struct world *world) {
   struct hr_service *service = &world->service;
-  *service = service_of((enum hr_service_engine)below(state, HR_N_SERVICE_ENGINES));
+  *service = service_of((enum hr_service_engine)below(state, HR_SERVICE_ORCA_SPLITWISE + 1));
   service->router = (enum hr_service_router)below(state, HR_N_SERVICE_ROUTERS);
   service->replicas = 1 + below(state, 3);
   service->limits.max_sequences = 1 + below(state, 8);
   service->limits.kv_blocks = 12 + below(state, 30);
   service->limits.watermark = 0.05 * below(state, 3);
   service->limits.chunk_tokens = 1 + below(state, 40);
+  if (service->engine == HR_SERVICE_VLLM_V1) service->limits.max_batch_tokens = 1 + below(state, 100);
   if (service->engine == HR_SERVICE_ORCA) service->limits.kv_blocks = 25 * (1 + below(state, 4));
+  if (service->engine != HR_SERVICE_ORCA) service->limits.block_tokens = 1 + below(state, 9);
   service->cost = (struct hr_service_cost){below(state, 50), below(state, 10), 1 + below(state, 5),
                                            below(state, 2) * 333.3, below(state, 2)};
   world->count = 1 + below(state, MOST_REQUESTS);
@@ -249,6 +252,11 @@ struct reference {
 static int64_t field(const char *line, unsigned position) {
   for (; position > 0; position--) line = strchr(line, ',') + 1;
   return strtoll(line, NULL, 10);
+}
+
+static double value(const char *line, unsigned position) {
+  for (; position > 0; position--) line = strchr(line, ',') + 1;
+  return strtod(line, NULL);
 }
 
 /* Returns the number of requests that differ. */
@@ -340,5 +348,133 @@ static void splitwise(void) {
   check(&reference);
 }
 
+/* The table of splitwise-sim for a model, a GPU type and a tensor parallelism of 8: columns tokens, prompt, token. */
+static uint32_t read_knots(const char *file, const char *model, struct hr_service_knot *knots, uint32_t most) {
+  char *text;
+  size_t size, length = strlen(model);
+  struct hr_error error;
+  uint32_t count = 0;
+  CU_ASSERT_EQUAL_FATAL(hr__decoded_file(file, 1 << 20, &text, &size, &error), HR_OK);
+  const char *end = text + size;
+  for (const char *line = text; line < end && count < most; line++) {
+    const char *next = memchr(line, '\n', (size_t)(end - line));
+    if (strncmp(line, model, length) == 0)
+      knots[count++] = (struct hr_service_knot){value(line, 3), value(line, 4) * 1e6, value(line, 5) * 1e6};
+    line = next ? next : end;
+  }
+  free(text);
+  return count;
+}
+
+/* Floating-point times of splitwise-sim with its table of Llama-2-70B on H100: within a microsecond. */
+static void splitwise_table(void) {
+  enum { MOST = 100 };
+  struct hr_service_knot knots[MOST];
+  const char *trace = SERVING "traces/azure_code.csv.gz", *table = SERVING "reference/splitwise/perf_knots.csv.gz",
+             *file = SERVING "reference/splitwise/code_orca_h1.csv.gz";
+  if (real_trace_missing(trace) || real_trace_missing(table) || real_trace_missing(file)) return;
+  struct hr_service service = service_of(HR_SERVICE_ORCA_SPLITWISE);
+  service.limits = (struct hr_service_limits){512, 16384, 512, 16, 0, 210645, 0};
+  service.cost = (struct hr_service_cost){
+      .knots = knots, .n_knots = read_knots(table, "llama2-70b,h100-80gb,8,", knots, MOST), .mixed_factor = 1.1};
+  struct hr_service_requests requests;
+  struct hr_service_result result;
+  struct hr_error error;
+  char *text;
+  size_t size, rows = 0;
+  uint32_t n_different = 0;
+  CU_ASSERT_TRUE_FATAL(service.cost.n_knots > 2);
+  CU_ASSERT_EQUAL_FATAL(hr_requests_read(trace, &requests, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_service_run(&service, &requests, 1, false, &result, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__decoded_file(file, 1 << 26, &text, &size, &error), HR_OK);
+  const char *end = text + size, *line = memchr(text, '\n', size);
+  for (; line && line + 1 < end; line = memchr(line + 1, '\n', (size_t)(end - line - 1)), rows++) {
+    const int64_t *times_us[] = {result.scheduled_us, result.first_token_us, result.end_us};
+    static const unsigned columns[] = {6, 7, 9};
+    for (int i = 0; i < 3; i++) n_different += fabs(value(line + 1, columns[i]) * 1e6 - (double)times_us[i][rows]) > 1;
+  }
+  CU_ASSERT_EQUAL(rows, result.count);
+  CU_ASSERT_EQUAL(n_different, 0);
+  free(text);
+  hr_requests_finish(&requests);
+  hr_service_result_finish(&result);
+}
+
+/* ---- DistServe ---- */
+
+#define TERMS(...) ((double[]){__VA_ARGS__})
+
+/* Milliseconds of a result. */
+static double result_ms(const struct hr_service_result *result, const int64_t *us, size_t row, int which) {
+  return (double)us[row] / 1000 + (double)result->rest_ps[row][which] * 1e-9;
+}
+
+/* Serves the first 2,000 requests of a conversation trace, whose arrivals are `scale` times as far apart, and compares
+   them with a run of DistServe's simulator. */
+static void check_distserve(const char *file_name, const struct hr_service *service, int64_t scale) {
+  char file[300], *text;
+  const char *trace = SERVING "traces/azure_conv_2000.csv.gz";
+  snprintf(file, sizeof file, SERVING "reference/distserve/%s.csv.gz", file_name);
+  if (real_trace_missing(trace) || real_trace_missing(file)) return;
+  struct hr_service_requests requests;
+  struct hr_service_result result;
+  struct hr_error error;
+  size_t size, rows = 0;
+  CU_ASSERT_EQUAL_FATAL(hr_requests_read(trace, &requests, &error), HR_OK);
+  for (uint32_t i = 0; i < requests.count; i++) requests.arrival_us[i] *= scale;
+  CU_ASSERT_EQUAL_FATAL(hr_service_run(service, &requests, 1, false, &result, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__decoded_file(file, 1 << 26, &text, &size, &error), HR_OK);
+  uint32_t n_different = 0;
+  double most_ms = 0;
+  const char *end = text + size, *line = memchr(text, '\n', size);
+  for (; line && line + 1 < end; line = memchr(line + 1, '\n', (size_t)(end - line - 1)), rows++) {
+    const int64_t *times_us[] = {result.scheduled_us, result.first_token_us, result.end_us};
+    n_different += field(line + 1, 4) != result.replica[rows] || field(line + 1, 5) != result.decode_replica[rows];
+    for (int i = 0; i < 3; i++)
+      most_ms = fmax(most_ms, fabs(value(line + 1, 6 + (unsigned)i) - result_ms(&result, times_us[i], rows, i)));
+  }
+  CU_ASSERT_EQUAL(rows, result.count);
+  CU_ASSERT_EQUAL(n_different, 0);
+  CU_ASSERT_TRUE(most_ms < 1e-6);
+  free(text);
+  hr_requests_finish(&requests);
+  hr_service_result_finish(&result);
+}
+
+static struct hr_service phases_of(enum hr_service_engine engine, double *prefill, double *decode, double *large) {
+  struct hr_service service = service_of(engine);
+  service.replicas = engine == HR_SERVICE_DISAGGREGATED ? 2 : 1;
+  service.limits.max_sequences = service.limits.max_batch_tokens = 10000000;
+  service.phases = (struct hr_service_phase_rules){.prefill_replicas = 1,
+                                                   .decode_replicas = 1,
+                                                   .max_decode_sequences = 10000000,
+                                                   .decode_context_tokens = 50000,
+                                                   .max_decode_tokens = 1e7,
+                                                   .decode_pressure = 0.9};
+  service.cost = (struct hr_service_cost){.phases = {.prefill_ms = prefill,
+                                                     .decode_ms = decode,
+                                                     .large_ms = large,
+                                                     .large_batch = 95,
+                                                     .stages = 1,
+                                                     .stage_ms = 1,
+                                                     .overhead_ms = 2,
+                                                     .overhead_token_ms = 0.0001}};
+  return service;
+}
+
+static void distserve(void) {
+  const struct hr_service apart =
+      phases_of(HR_SERVICE_DISAGGREGATED, TERMS(18.10254647486372, 0.1019122572698738, 7.122264314252114e-06),
+                TERMS(19.934702624895458, 0.0006269356524350583, 0.03850697740828398),
+                TERMS(7.1661889468253595, 0.0005798000403396046, 0.15831096191764046));
+  check_distserve("disagg_13b_1p1d_conv2k", &apart, 2);
+  const struct hr_service together =
+      phases_of(HR_SERVICE_COLOCATED, TERMS(22.052204789310185, 0.14050923870128956, 8.076584822611088e-06),
+                TERMS(23.475041008414784, 0.000592934466077393, 0.060726861260369455),
+                TERMS(20.206356173691958, 0.0004907727036234946, 0.1200031385587413));
+  check_distserve("vllm_13b_1_conv2k", &together, 3);
+}
+
 TEST_MAIN("inference services", TEST(one_request), TEST(two_requests), TEST(restarts), TEST(refused_requests),
-          TEST(routers), TEST(skipping_equals_stepping), TEST(bad_requests), TEST(vidur), TEST(splitwise))
+          TEST(routers), TEST(skipping_equals_stepping), TEST(bad_requests), TEST(vidur), TEST(splitwise),
+          TEST(splitwise_table), TEST(distserve))

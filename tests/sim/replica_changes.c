@@ -77,7 +77,7 @@ static void drained(void) {
 /* The first token comes at 200 us. The replica is lost at 250 us. The other one computes 10 + 1 tokens again, which
    yields the second token at 250 + 100 + 110 us, and the third 105 us later. */
 static void killed(void) {
-  for (int engine = 0; engine < HR_N_SERVICE_ENGINES; engine++) {
+  for (int engine = 0; engine <= HR_SERVICE_ORCA_SPLITWISE; engine++) {
     const struct hr_service spec = service_of((enum hr_service_engine)engine);
     const struct hr_service_requests requests = {1, (int64_t[]){0}, (uint32_t[]){10}, (uint32_t[]){3}};
     struct hr_service_result result;

@@ -23,7 +23,9 @@ extern "C" {
   X(HR_SERVICE_VLLM_V0, "vllm-v0", "prompts first and never mixed with decodes, as in vLLM V0")                        \
   X(HR_SERVICE_SARATHI, "sarathi", "decodes first, then chunks of prompts")                                            \
   X(HR_SERVICE_ORCA, "orca", "mixed batches; each request reserves memory for the longest one")                        \
-  X(HR_SERVICE_ORCA_SPLITWISE, "orca-splitwise", "mixed batches; memory for the prompt, then for the output")
+  X(HR_SERVICE_ORCA_SPLITWISE, "orca-splitwise", "mixed batches; memory for the prompt, then for the output")          \
+  X(HR_SERVICE_DISAGGREGATED, "disaggregated", "prompts and decodes on replicas of their own, as in DistServe")        \
+  X(HR_SERVICE_COLOCATED, "colocated", "prompts first, then decodes in turn, as in DistServe's simulation of vLLM")
 
 enum hr_service_engine {
 #define HR_SERVICE_ENGINE_NAME(name, text, words) name,
@@ -48,12 +50,32 @@ enum hr_service_router {
       HR_N_SERVICE_ROUTERS
 };
 
+/* A knot of a table: the time of an iteration with so many tokens of prompts only, or so many decoding sequences. */
+struct hr_service_knot {
+  double tokens, prompt_us, token_us;
+};
+
+/* Times of prefill and decode apart, as in DistServe's simulator. A list has three terms: prefill: once, for each
+   token, for each square of the tokens of a prompt; decode: once, for each token of context (with the new one), for
+   each sequence. A pipeline stage takes its share of the sum. */
+struct hr_service_phases {
+  double *prefill_ms, *decode_ms, *large_ms; /* large: decode of `large_batch` sequences or more. NULL: not set */
+  uint32_t n_prefill, n_decode, n_large;     /* 3 */
+  uint32_t large_batch, stages;
+  double stage_ms;                       /* of prefill: for each pipeline stage, in every stage */
+  double overhead_ms, overhead_token_ms; /* in the first stage: once, and for each token of context */
+};
+
 /* The time of an iteration: fixed_us + per_prompt_token_us for each token of a prompt + per_sequence_us for each
    decoding sequence + per_context_ktoken_us for each 1000 tokens that the sequences have processed before. `integer`:
-   whole microseconds; the last term is rounded down. */
+   whole microseconds; the last term is rounded down. Knots or phases take the place of these terms. */
 struct hr_service_cost {
   double fixed_us, per_prompt_token_us, per_sequence_us, per_context_ktoken_us;
   bool integer;
+  struct hr_service_knot *knots; /* [n_knots] by rising tokens; at least 2 if there are any */
+  uint32_t n_knots;
+  double mixed_factor; /* prompts and decodes together take so much longer than as many tokens of prompts */
+  struct hr_service_phases phases;
 };
 
 struct hr_service_limits {
@@ -64,6 +86,22 @@ struct hr_service_limits {
   uint64_t kv_blocks;        /* memory; 0: from kv_tokens */
   double kv_tokens;          /* the same in tokens */
   double watermark;          /* part of the blocks that prompts must leave free */
+};
+
+/* How the memory of a request moves from one replica to another: setup_ms, and its bytes / gb_per_s. */
+struct hr_service_link {
+  double setup_ms, gb_per_s; /* 0: moving the bytes takes no time */
+  double kv_bytes_per_token;
+};
+
+/* Rules of the engines `disaggregated` and `colocated`. */
+struct hr_service_phase_rules {
+  uint32_t prefill_replicas, decode_replicas; /* `disaggregated`; the others of the replicas decode */
+  bool chunked;                               /* an iteration takes parts of prompts, and decodes in the rest */
+  uint32_t max_decode_sequences;              /* of an iteration */
+  uint64_t decode_context_tokens;             /* of an iteration */
+  double max_decode_tokens, decode_pressure;  /* no prompt starts if more than this share of the tokens waits */
+  struct hr_service_link link;
 };
 
 /* Goals of requests; 0: none. */
@@ -128,6 +166,7 @@ struct hr_service {
   uint32_t gpus; /* of a replica */
   enum hr_service_engine engine;
   struct hr_service_limits limits;
+  struct hr_service_phase_rules phases;
   struct hr_service_cost cost;
   struct hr_service_slo slo;
 };
@@ -163,6 +202,10 @@ struct hr_service_result {
   int64_t *scheduled_us, *first_token_us, *end_us;
   uint8_t *state;     /* enum hr_request_state */
   uint16_t *restarts; /* how often the request lost its memory and was computed again */
+  /* Of the engines `disaggregated` and `colocated`, otherwise NULL: the replica that decodes, and what is left of the
+     times scheduled, first_token and end after rounding to microseconds, in picoseconds. */
+  uint32_t *decode_replica;
+  int32_t (*rest_ps)[3];
   uint64_t iterations, recomputed_tokens;
   uint32_t n_replicas;
   int64_t *busy_us; /* [n_replicas] */

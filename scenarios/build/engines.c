@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The engine of an inference service, its memory and its cost: defaults that depend on the engine, and the rules across
+ * keys.
+ */
+
+#include "headroom/unstable/services.h"
+
+#include "scenarios/build/builder.h"
+
+#include <inttypes.h>
+
+/* Whether the engine is that of DistServe's simulator. */
+static bool has_phases(const struct hr_service *service) {
+  return service->engine == HR_SERVICE_DISAGGREGATED || service->engine == HR_SERVICE_COLOCATED;
+}
+
+static void set_defaults(const cJSON *engine, struct hr_service *service) {
+  enum { NO_LIMIT = 10000000, SEQUENCES = 256, BATCH_TOKENS = 8192 };
+  const bool phases = has_phases(service);
+  if (!hr__has(engine, "max_sequences")) service->limits.max_sequences = phases ? NO_LIMIT : SEQUENCES;
+  if (!hr__has(engine, "max_batch_tokens")) service->limits.max_batch_tokens = phases ? NO_LIMIT : BATCH_TOKENS;
+}
+
+/* ---- Memory ----------------------------------------------------------------------------------------- */
+
+static enum hr_status check_memory(const struct hr__builder *builder, const cJSON *engine,
+                                   const struct hr_service *service) {
+  enum { MOST_SEQUENCES = 65536 };
+  const struct hr_service_limits *limits = &service->limits;
+  if (limits->kv_blocks && limits->kv_tokens > 0)
+    return hr__build_fail_at(builder, engine, "kv_tokens", "'kv_blocks' and 'kv_tokens' exclude each other; keep one");
+  if (has_phases(service)) return HR_OK;
+  if (limits->max_sequences > MOST_SEQUENCES)
+    return hr__build_fail_at(builder, engine, "max_sequences", "expected at most %d for the engine '%s'",
+                             MOST_SEQUENCES, hr_service_engine_name(service->engine));
+  if (!limits->kv_blocks && limits->kv_tokens <= 0)
+    return hr__build_fail(builder, engine, "a replica needs memory; add 'kv_blocks' or 'kv_tokens'");
+  return HR_OK;
+}
+
+/* ---- Phases ----------------------------------------------------------------------------------------- */
+
+/* The replicas of a disaggregated service are those of its two phases. */
+static enum hr_status count_replicas(const struct hr__builder *builder, const cJSON *entry,
+                                     struct hr_service *service) {
+  const uint32_t sum = service->phases.prefill_replicas + service->phases.decode_replicas;
+  const cJSON *autoscale = hr__get(entry, "autoscale");
+  if (service->engine != HR_SERVICE_DISAGGREGATED) return HR_OK;
+  if (hr__has(autoscale, "replicas") && service->replicas != sum)
+    return hr__build_fail_at(builder, autoscale, "replicas",
+                             "expected %" PRIu32 ", the sum of 'prefill_replicas' and 'decode_replicas', or nothing",
+                             sum);
+  service->replicas = sum;
+  return HR_OK;
+}
+
+static enum hr_status check_transfer(const struct hr__builder *builder, const cJSON *engine,
+                                     const struct hr_service *service) {
+  const struct hr_service_link *link = &service->phases.link;
+  if (link->gb_per_s <= 0 || link->kv_bytes_per_token > 0) return HR_OK;
+  return hr__build_fail(builder, hr__get(engine, "transfer"), "'gb_per_s' needs 'kv_bytes_per_token'");
+}
+
+/* ---- Cost ------------------------------------------------------------------------------------------- */
+
+static enum hr_status check_knots(const struct hr__builder *builder, const cJSON *cost,
+                                  const struct hr_service_cost *values) {
+  for (uint32_t i = 1; i < values->n_knots; i++) {
+    if (values->knots[i].tokens <= values->knots[i - 1].tokens)
+      return hr__build_fail_at(builder, cJSON_GetArrayItem(hr__get(cost, "table"), (int)i), "tokens",
+                               "expected more than the %g tokens of the knot before", values->knots[i - 1].tokens);
+  }
+  return HR_OK;
+}
+
+static enum hr_status check_cost(const struct hr__builder *builder, const cJSON *replica,
+                                 const struct hr_service_cost *values) {
+  static const char *const terms[] = {"fixed_us", "per_prompt_token_us", "per_sequence_us", "per_context_ktoken_us"};
+  const cJSON *cost = hr__get(replica, "cost");
+  const char *form = values->n_knots ? "table" : values->phases.prefill_ms ? "distserve" : NULL;
+  if (values->n_knots && values->phases.prefill_ms)
+    return hr__build_fail_at(builder, cost, "distserve", "'table' and 'distserve' exclude each other; keep one");
+  for (size_t i = 0; form && i < sizeof terms / sizeof *terms; i++)
+    if (hr__has(cost, terms[i]))
+      return hr__build_fail_at(builder, cost, terms[i], "'%s' and '%s' exclude each other; keep one", terms[i], form);
+  if (form) return check_knots(builder, cost, values);
+  const double once_us = values->fixed_us + values->per_prompt_token_us,
+               next_us = values->fixed_us + values->per_sequence_us;
+  if (once_us >= 1e-3 && next_us >= 1e-3) return HR_OK;
+  return hr__build_fail_at(builder, replica, "cost",
+                           "an iteration takes no time; set 'fixed_us', or the times per token and per sequence");
+}
+
+enum hr_status hr__build_engine(const struct hr__builder *builder, const cJSON *entry, struct hr_service *service) {
+  const cJSON *replica = hr__get(entry, "replica"), *engine = hr__get(replica, "engine");
+  set_defaults(engine, service);
+  enum hr_status status = check_memory(builder, engine, service);
+  if (status == HR_OK) status = count_replicas(builder, entry, service);
+  if (status == HR_OK) status = check_transfer(builder, engine, service);
+  return status == HR_OK ? check_cost(builder, replica, &service->cost) : status;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * How each engine forms batches. There are two ways with the same result: if memory suffices for one more token of all
+ * steady sequences, only the others are handled one by one; otherwise, and with `steps`, all are.
+ *
+ * Sources: `vllm-v0`, `sarathi` and `orca` are the schedulers of microsoft/vidur; `orca-splitwise` is the instance of
+ * Mutinifni/splitwise-sim; `vllm-v1` is vllm-project/vllm, v1/core/sched/scheduler.py.
+ */
+
+#include "sim/services/replica.h"
+
+/* ---- Sequences -------------------------------------------------------------------------------------- */
+
+static uint32_t rest_of_prompt(const struct hr__sequence *sequence) {
+  return sequence->prompt - sequence->processed;
+}
+
+static uint32_t lesser(uint32_t a, uint32_t b) {
+  return a < b ? a : b;
+}
+
+/* Takes the memory of a sequence, which waits again, before all others. What it has produced is computed again. */
+static void restart(struct hr__replica *replica, uint32_t id) {
+  struct hr__sequence *sequence = &replica->sequences[id];
+  hr__give_back_memory(replica, id);
+  replica->has_restarted = true;
+  replica->recomputed_tokens += sequence->processed;
+  /* Vidur also shortens a prompt that is not complete; the rest is then produced token by token */
+  const bool keeps_prompt = replica->service->engine == HR_SERVICE_VLLM_V1 && !sequence->is_decoding;
+  if (!keeps_prompt) sequence->prompt = sequence->processed;
+  sequence->processed = 0;
+  sequence->is_decoding = false;
+  if (replica->restarts[id] < UINT16_MAX) replica->restarts[id]++;
+  if (!hr__queue_push_front(&replica->waiting, id)) replica->no_memory = true;
+}
+
+/* Sorts the running sequences by their order. The list is nearly sorted. */
+static void sort_running(struct hr__replica *replica) {
+  uint32_t *ids = replica->running;
+  for (uint32_t i = 1; i < replica->n_running; i++) {
+    const uint32_t id = ids[i], order = replica->sequences[id].order;
+    uint32_t at = i;
+    for (; at > 0 && replica->sequences[ids[at - 1]].order > order; at--) ids[at] = ids[at - 1];
+    ids[at] = id;
+  }
+}
+
+/* Removes the first `count` running sequences. */
+static void drop_running(struct hr__replica *replica, uint32_t count) {
+  for (uint32_t i = count; i < replica->n_running; i++) replica->running[i - count] = replica->running[i];
+  replica->n_running -= count;
+}
+
+/* The steady sequences are in the batch. */
+static void decode_steady(struct hr__replica *replica) {
+  replica->with_steady = replica->steady.count > 0;
+  replica->used += hr__steady_growth(replica, 1);
+}
+
+/* Whether a sequence without memory may take the memory of its whole prompt. */
+static bool prompt_fits(const struct hr__replica *replica, uint32_t id) {
+  const uint64_t blocks = hr__blocks_for(&replica->service->limits, replica->sequences[id].prompt);
+  return hr__free_memory(replica) >= blocks + replica->watermark;
+}
+
+/* Decodes one token: the sequence needs a free block, which it takes only if its last block is full. If none is free,
+   the last of the sequences from `next` on loses its memory. Returns false if the sequence itself does. */
+static bool decode(struct hr__replica *replica, uint32_t id, uint32_t next) {
+  while (hr__free_memory(replica) < 1) {
+    if (next == replica->n_running) {
+      restart(replica, id);
+      return false;
+    }
+    restart(replica, replica->running[--replica->n_running]);
+  }
+  const struct hr__sequence *sequence = &replica->sequences[id];
+  if (sequence->processed > (uint64_t)sequence->memory * replica->service->limits.block_tokens)
+    hr__take_memory(replica, id, 1);
+  hr__add_to_batch(replica, id, 1);
+  return true;
+}
+
+/* Whether all steady sequences can decode with a free block for each. */
+static bool decodes_fit(const struct hr__replica *replica) {
+  return !replica->steps && hr__free_memory(replica) > hr__steady_growth(replica, 1);
+}
+
+/* ---- vllm-v0 ---------------------------------------------------------------------------------------- */
+
+static bool add_prompts(struct hr__replica *replica) {
+  const struct hr_service_limits *limits = &replica->service->limits;
+  uint64_t longest = 0;
+  while (replica->waiting.count) {
+    const uint32_t id = hr__queue_at(&replica->waiting, 0), prompt = replica->sequences[id].prompt;
+    if (prompt > longest) longest = prompt;
+    /* prompts are padded to the longest; one that became too long by a restart runs alone */
+    const bool is_long = (replica->n_batch + 1) * longest > limits->max_batch_tokens;
+    if (!prompt_fits(replica, id) || (is_long && replica->n_batch > 0) || replica->n_held == limits->max_sequences)
+      break;
+    hr__admit(replica);
+    hr__take_memory(replica, id, hr__blocks_for(limits, prompt));
+    hr__add_to_batch(replica, id, prompt);
+  }
+  return replica->n_batch > 0;
+}
+
+static void form_vllm_v0(struct hr__replica *replica) {
+  if (add_prompts(replica)) return;
+  if (decodes_fit(replica)) {
+    decode_steady(replica);
+    return;
+  }
+  hr__steady_release(replica);
+  sort_running(replica);
+  uint32_t next = 0;
+  while (next < replica->n_running && replica->n_batch < replica->service->limits.max_sequences) {
+    const uint32_t id = replica->running[next++];
+    decode(replica, id, next);
+  }
+  drop_running(replica, next);
+}
+
+/* ---- sarathi ---------------------------------------------------------------------------------------- */
+
+/* Decodes the running sequences one by one; those with an incomplete prompt stay. */
+static void decode_running(struct hr__replica *replica) {
+  uint32_t n_left = 0, next = 0;
+  while (next < replica->n_running && replica->n_batch < replica->service->limits.max_sequences) {
+    const uint32_t id = replica->running[next++];
+    if (!replica->sequences[id].is_decoding)
+      replica->running[n_left++] = id;
+    else
+      decode(replica, id, next);
+  }
+  for (; next < replica->n_running; next++) replica->running[n_left++] = replica->running[next];
+  replica->n_running = n_left;
+}
+
+/* Adds chunks of the prompts that have begun, then of those that wait. */
+static void add_chunks(struct hr__replica *replica, uint32_t decodes) {
+  const struct hr_service_limits *limits = &replica->service->limits;
+  uint32_t room = limits->chunk_tokens > decodes ? limits->chunk_tokens - decodes : 0, n_left = 0;
+  for (uint32_t i = 0; i < replica->n_running; i++) {
+    const uint32_t id = replica->running[i], n = lesser(rest_of_prompt(&replica->sequences[id]), room);
+    if (n) hr__add_to_batch(replica, id, n);
+    if (!n) replica->running[n_left++] = id;
+    room -= n;
+  }
+  replica->n_running = n_left;
+  while (replica->waiting.count && room > 0 && replica->n_held < limits->max_sequences) {
+    const uint32_t id = hr__queue_at(&replica->waiting, 0), prompt = replica->sequences[id].prompt;
+    if (!prompt_fits(replica, id)) break;
+    hr__admit(replica);
+    hr__take_memory(replica, id, hr__blocks_for(limits, prompt));
+    hr__add_to_batch(replica, id, lesser(prompt, room));
+    room -= lesser(prompt, room);
+  }
+}
+
+static void form_sarathi(struct hr__replica *replica) {
+  if (decodes_fit(replica)) {
+    decode_steady(replica);
+    add_chunks(replica, replica->steady.count);
+    return;
+  }
+  hr__steady_release(replica);
+  decode_running(replica);
+  add_chunks(replica, replica->n_batch);
+}
+
+/* ---- orca ------------------------------------------------------------------------------------------- */
+
+/* All running sequences decode. Returns their number. */
+static uint32_t decode_all(struct hr__replica *replica) {
+  for (uint32_t i = 0; i < replica->n_running; i++) hr__add_to_batch(replica, replica->running[i], 1);
+  replica->n_running = 0;
+  decode_steady(replica);
+  return replica->steady.count + replica->n_batch;
+}
+
+static void form_orca(struct hr__replica *replica) {
+  const struct hr_service_limits *limits = &replica->service->limits;
+  const uint64_t reserved = hr__blocks_for(limits, limits->max_batch_tokens);
+  uint32_t count = decode_all(replica);
+  for (; replica->waiting.count && count < limits->max_sequences && hr__free_memory(replica) >= reserved; count++) {
+    const uint32_t id = hr__admit(replica);
+    hr__take_memory(replica, id, reserved);
+    hr__add_to_batch(replica, id, replica->sequences[id].prompt);
+  }
+}
+
+/* ---- orca-splitwise --------------------------------------------------------------------------------- */
+
+/* A request is a prompt and then a token task; both are admitted in order of arrival. */
+static void form_splitwise(struct hr__replica *replica) {
+  uint32_t count = decode_all(replica);
+  for (; replica->waiting.count && count < replica->service->limits.max_sequences; count++) {
+    const uint32_t id = hr__queue_at(&replica->waiting, 0);
+    const struct hr__sequence *sequence = &replica->sequences[id];
+    const uint64_t needed = sequence->is_decoding ? sequence->total - sequence->prompt - 1 : sequence->prompt + 1;
+    if (hr__free_memory(replica) < needed) break;
+    hr__admit(replica);
+    hr__take_memory(replica, id, needed);
+    if (!sequence->is_decoding)
+      hr__add_to_batch(replica, id, sequence->prompt);
+    else if (replica->steps)
+      hr__add_to_batch(replica, id, 1);
+    else
+      hr__steady_add(replica, id);
+  }
+  replica->with_steady = replica->steady.count > 0;
+}
+
+/* ---- vllm-v1 ---------------------------------------------------------------------------------------- */
+
+/* The blocks that a sequence needs for `tokens` more tokens. The newest token is not in memory yet. */
+static uint64_t more_blocks(const struct hr__replica *replica, const struct hr__sequence *sequence, uint32_t tokens) {
+  const uint64_t in_memory = sequence->processed - sequence->is_decoding;
+  const uint64_t wanted = hr__blocks_for(&replica->service->limits, in_memory + tokens);
+  return wanted > sequence->memory ? wanted - sequence->memory : 0;
+}
+
+/* Gives a sequence the memory for `tokens` more tokens; others that were admitted later lose theirs, the last first.
+   Returns false if the sequence itself does. */
+static bool extend(struct hr__replica *replica, uint32_t id, uint32_t next, uint32_t tokens) {
+  const uint64_t more = more_blocks(replica, &replica->sequences[id], tokens);
+  while (hr__free_memory(replica) < more) {
+    if (next == replica->n_running) {
+      restart(replica, id);
+      return false;
+    }
+    restart(replica, replica->running[--replica->n_running]);
+  }
+  hr__take_memory(replica, id, more);
+  return true;
+}
+
+/* The steady sequences, and one with a part of its prompt that was admitted after them. Returns false if the budget or
+   the memory is too small for them: then each has to be considered. */
+static bool run_steady(struct hr__replica *replica, uint32_t *budget) {
+  const struct hr__steady *steady = &replica->steady;
+  const uint64_t free = hr__free_memory(replica), growth = hr__steady_growth(replica, 1);
+  if (replica->steps || replica->n_running > 1 || steady->count > *budget || growth > free) return false;
+  if (replica->n_running) {
+    const uint32_t id = replica->running[0], room = *budget - steady->count;
+    const struct hr__sequence *sequence = &replica->sequences[id];
+    const uint32_t n = lesser(rest_of_prompt(sequence), room);
+    const uint64_t more = more_blocks(replica, sequence, n);
+    if (!n || sequence->order < steady->last_order || growth + more > free) return false;
+    hr__take_memory(replica, id, more);
+    hr__add_to_batch(replica, id, n);
+    replica->n_running = 0;
+    *budget -= n;
+  }
+  *budget -= steady->count;
+  decode_steady(replica);
+  return true;
+}
+
+/* The running sequences in order of admission. */
+static void run_each(struct hr__replica *replica, uint32_t *budget) {
+  uint32_t next = 0;
+  hr__steady_release(replica);
+  sort_running(replica);
+  while (next<replica->n_running && * budget> 0) {
+    const uint32_t id = replica->running[next++];
+    const struct hr__sequence *sequence = &replica->sequences[id];
+    const uint32_t n = lesser(sequence->is_decoding ? 1 : rest_of_prompt(sequence), *budget);
+    if (!extend(replica, id, next, n)) break;
+    hr__add_to_batch(replica, id, n);
+    *budget -= n;
+  }
+  drop_running(replica, next);
+}
+
+static void form_vllm_v1(struct hr__replica *replica) {
+  const struct hr_service_limits *limits = &replica->service->limits;
+  const uint32_t n_before = replica->waiting.count;
+  uint32_t budget = limits->max_batch_tokens;
+  if (!run_steady(replica, &budget)) run_each(replica, &budget);
+  if (replica->waiting.count > n_before) return; /* something lost its memory */
+  uint32_t count = replica->n_batch + replica->n_running + (replica->with_steady ? replica->steady.count : 0);
+  for (; replica->waiting.count && budget > 0 && count < limits->max_sequences; count++) {
+    const uint32_t id = hr__queue_at(&replica->waiting, 0);
+    struct hr__sequence *sequence = &replica->sequences[id];
+    const uint32_t n = lesser(rest_of_prompt(sequence), budget);
+    const uint64_t blocks = hr__blocks_for(limits, n);
+    if (hr__free_memory(replica) < blocks) break;
+    hr__admit(replica);
+    sequence->order = ++replica->n_orders;
+    hr__take_memory(replica, id, blocks);
+    hr__add_to_batch(replica, id, n);
+    budget -= n;
+  }
+}
+
+void hr__engine_form(struct hr__replica *replica) {
+  static void (*const form[HR_N_SERVICE_ENGINES])(struct hr__replica *) = {[HR_SERVICE_VLLM_V1] = form_vllm_v1,
+                                                                           [HR_SERVICE_VLLM_V0] = form_vllm_v0,
+                                                                           [HR_SERVICE_SARATHI] = form_sarathi,
+                                                                           [HR_SERVICE_ORCA] = form_orca,
+                                                                           [HR_SERVICE_ORCA_SPLITWISE] =
+                                                                               form_splitwise};
+  form[replica->service->engine](replica);
+}
