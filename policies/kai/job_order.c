@@ -166,6 +166,22 @@ static struct hr__kai_remaining *touch(const struct hr__kai_queue *queues, struc
   return &remaining[queue];
 }
 
+/* Whether the queue `other` may lose a victim while it and the queues below hold `left`; `mine` is the side of the
+   reclaimer. */
+static bool may_take(const struct hr__kai_queue *queues, const struct hr__kai_reclaimer *reclaimer, uint32_t mine,
+                     uint32_t other, const struct hr__kai_amounts *left) {
+  return hr__kai_maintains_fair_share(&queues[other], left) ||
+         hr__kai_guarantees_quota(&queues[mine], &reclaimer->request, &queues[other], left);
+}
+
+bool hr__kai_may_lose(const struct hr__kai_queue *queues, const struct hr__kai_reclaimer *reclaimer, uint32_t queue) {
+  if (reclaimer->queue == HR__KAI_NONE || queue == HR__KAI_NONE) return false;
+  uint32_t mine = reclaimer->queue, other = queue;
+  level_queues(queues, &mine, &other);
+  const struct hr__kai_amounts held = hr__kai_allocated_of(&queues[other]);
+  return may_take(queues, reclaimer, mine, other, &held);
+}
+
 /* Takes all victims of one queue. Returns whether that is allowed. */
 static bool take_from_queue(const struct hr__kai_queue *queues, const struct hr__kai_reclaimer *reclaimer,
                             const struct hr__kai_taken *victims, uint32_t n_victims, uint32_t queue,
@@ -179,9 +195,7 @@ static bool take_from_queue(const struct hr__kai_queue *queues, const struct hr_
   for (uint32_t i = 0; i < n_victims; i++) {
     if (victims[i].queue != queue) continue;
     const struct hr__kai_amounts *left = &touch(queues, remaining, other)->amounts;
-    if (!hr__kai_maintains_fair_share(&queues[other], left) &&
-        !hr__kai_guarantees_quota(&queues[mine], &reclaimer->request, &queues[other], left))
-      return false;
+    if (!may_take(queues, reclaimer, mine, other, left)) return false;
     for (uint32_t q = queue; q != HR__KAI_NONE; q = queues[q].parent) {
       struct hr__kai_remaining *entry = touch(queues, remaining, q);
       hr__kai_subtract(&entry->amounts, &victims[i].amounts);
@@ -503,6 +517,11 @@ static uint32_t first_queue(const struct heap *heap) {
     heap->order->is_marked[queue] = false;
   }
   return heap->items[0];
+}
+
+uint32_t hr__kai_order_pop_pushed(struct hr__kai_job_order *order, uint32_t leaf) {
+  const struct heap heap = heap_of(order, leaf);
+  return order->length[leaf] > 0 ? pop(&heap) : HR__KAI_NONE;
 }
 
 uint32_t hr__kai_order_pop(struct hr__kai_job_order *order) {

@@ -79,6 +79,13 @@ int64_t hr__kai_open_gpu(struct hr__kai_session *session, uint32_t node, bool re
   return gpu;
 }
 
+void hr__kai_free_gpu(struct hr__kai_session *session, int64_t gpu) {
+  int64_t *link = &session->free_shared;
+  while (*link >= 0 && *link < gpu) link = &session->shared[*link].next;
+  session->shared[gpu].next = *link;
+  *link = gpu;
+}
+
 /* ---- Shared GPUs ---- */
 
 static int64_t *releasing_gpus(const struct hr__kai_session *session, uint32_t node) {

@@ -23,6 +23,9 @@ static inline int64_t *hr__kai_gpus_of(const struct hr__kai_session *session, ui
 
 /* Copies a list of shared GPUs to another one. */
 void hr__kai_copy_gpus(struct hr__kai_session *session, uint32_t pod, int to, int from);
+/* Adds a shared GPU that no pod uses to those that can be opened again. Their list is sorted by id, so that ids do not
+   depend on what happened before. */
+void hr__kai_free_gpu(struct hr__kai_session *session, int64_t gpu);
 /* Opens a new shared GPU on a node. Returns its id; -1: memory is exhausted. */
 int64_t hr__kai_open_gpu(struct hr__kai_session *session, uint32_t node, bool reserved);
 

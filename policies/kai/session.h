@@ -220,6 +220,8 @@ struct hr__kai_remaining {
   bool touched;
 };
 
+/* Whether a queue may lose a first victim for the reclaimer. If not, no scenario is valid in which it loses one. */
+bool hr__kai_may_lose(const struct hr__kai_queue *queues, const struct hr__kai_reclaimer *reclaimer, uint32_t queue);
 /* Whether all victims may be taken for the reclaimer. Victims of one queue are taken in their order. `saturation` (at
    least 1) multiplies the saturation of the reclaimer. `remaining` has one entry per queue. */
 bool hr__kai_reclaimable(const struct hr__kai_queue *queues, uint32_t n_queues,

@@ -36,11 +36,10 @@ static bool renew_session(struct hr__kai_world *world, const struct hr__kai_sess
   world->session = hr__kai_session_create(world->arena, cluster, start);
   world->cycle = world->session ? hr__kai_cycle_create(world->session) : NULL;
   if (!world->cycle) return false;
-  for (int64_t g = 0; g < world->session->n_shared; g++) {
+  for (int64_t g = world->session->n_shared - 1; g >= 0; g--) {
     if (old) world->session->shared[g].physical = old->shared[g].physical;
     if (world->session->shared[g].next != -2) continue;
-    world->session->shared[g].next = world->session->free_shared;
-    world->session->free_shared = g;
+    hr__kai_free_gpu(world->session, g);
   }
   return true;
 }

@@ -53,25 +53,11 @@ bool hr__kai_solver_create(struct hr__kai_solver *solver, struct hr__kai_session
   solver->sets = alloc(session, cluster->n_sets, sizeof *solver->sets);
   solver->losses = alloc(session, cluster->n_pods, sizeof *solver->losses);
   solver->remaining = alloc(session, cluster->n_queues, sizeof *solver->remaining);
+  solver->is_losable = alloc(session, cluster->n_queues, sizeof *solver->is_losable);
+  solver->n_left = alloc(session, cluster->n_queues, sizeof *solver->n_left);
   solver->allocated = alloc(session, 2 * (size_t)cluster->n_queues, sizeof *solver->allocated);
   return !session->no_memory && hr__kai_order_create(&solver->victims, session, solver->pods, solver->sets) &&
          hr__kai_order_create(&solver->simulated, session, solver->pods, solver->sets);
-}
-
-/* ---- Minimum run time ---- */
-
-/* Whether the victim runs for less than the minimum run time of its queue. */
-static bool is_protected(const struct hr__kai_solver *solver, enum hr__kai_purpose purpose, uint32_t pending,
-                         uint32_t victim) {
-  const struct hr__kai_cluster *cluster = solver->session->cluster;
-  const struct hr__kai_config *config = &cluster->config;
-  const struct hr__kai_job *job = &cluster->jobs[victim];
-  if (!config->min_runtime || purpose == HR__KAI_CONSOLIDATION || job->last_start_us == INT64_MIN) return false;
-  const int64_t runtime = purpose == HR__KAI_PREEMPTION
-                              ? hr__kai_preempt_min_runtime(cluster->queues, job->queue, config->preempt_min_runtime_us)
-                              : hr__kai_reclaim_min_runtime(cluster->queues, cluster->jobs[pending].queue, job->queue,
-                                                            config->reclaim_method, config->reclaim_min_runtime_us);
-  return cluster->now_us < job->last_start_us + runtime;
 }
 
 /* ---- Candidates ---- */
@@ -84,7 +70,7 @@ static bool may_be_victim(const struct hr__kai_solver *solver, enum hr__kai_purp
   if (purpose == HR__KAI_CONSOLIDATION) return true;
   if (purpose == HR__KAI_PREEMPTION && (job->priority >= mine->priority || job->queue != mine->queue)) return false;
   if (purpose == HR__KAI_RECLAIM && job->queue == mine->queue) return false;
-  return hr__kai_is_elastic(session, victim) || !is_protected(solver, purpose, pending, victim);
+  return hr__kai_is_elastic(session, victim) || !hr__kai_is_protected(solver, purpose, pending, victim);
 }
 
 /* Fills the order of victims. */
@@ -206,6 +192,32 @@ static void mark_victims(struct hr__kai_solver *solver, uint8_t is_victim) {
     solver->is_victim[solver->session->cluster->pods[solver->evicted[i]].job] = is_victim;
 }
 
+/* Whether the part of the pending job would have room if no victim got a place again. Its whole pods request at least
+   what the smallest of them does; pods with parts of GPUs are not examined. */
+static bool could_have_room(const struct hr__kai_solver *solver) {
+  const struct hr__kai_session *session = solver->session;
+  const struct hr__kai_cluster *cluster = session->cluster;
+  const struct hr__kai_pod *pod = &cluster->pods[solver->part[session->part_n - 1]];
+  int64_t n_left = session->part_n;
+  for (uint32_t i = 0; i < session->part_n; i++) {
+    const struct hr__kai_pod *other = &cluster->pods[solver->part[i]];
+    if (other->kind != HR__KAI_WHOLE || other->allowed_nodes != pod->allowed_nodes) return true;
+    for (uint32_t d = 0; d < cluster->n_dims; d++)
+      if (other->request[d] < pod->request[d]) return true;
+  }
+  for (uint32_t n = 0; n < cluster->n_nodes && n_left > 0; n++) {
+    if (!solver->feasible[n] || (pod->allowed_nodes && !pod->allowed_nodes[n])) continue;
+    const int64_t *idle = session->idle + (size_t)n * cluster->n_dims;
+    const int64_t *freed = session->releasing + (size_t)n * cluster->n_dims;
+    int64_t fits = n_left;
+    for (uint32_t d = 0; d < cluster->n_dims && fits > 0; d++)
+      if (pod->request[d] > 0 && idle[d] + freed[d] < pod->request[d] * fits)
+        fits = (idle[d] + freed[d]) / pod->request[d];
+    if (fits > 0) n_left -= fits;
+  }
+  return n_left <= 0;
+}
+
 /* Fills the order of the simulation with all pending jobs and the victims. Returns how many of them are to be placed.
  */
 static uint32_t collect_simulated(struct hr__kai_solver *solver, uint32_t pending) {
@@ -226,197 +238,180 @@ static uint32_t collect_simulated(struct hr__kai_solver *solver, uint32_t pendin
   for (uint32_t i = 0; running.jobs && i < running.n; i++) {
     if (!solver->is_victim[running.jobs[i]]) continue;
     n_left++;
+    solver->n_left[cluster->jobs[running.jobs[i]].queue]++;
     hr__kai_order_push(&solver->simulated, running.jobs[i]);
   }
   return n_left;
 }
 
-/* Places the pending job, and the evicted victims as far as possible. Returns whether the pending job has a place. */
-static bool simulate(struct hr__kai_solver *solver, uint32_t pending) {
-  uint32_t n_left = collect_simulated(solver, pending);
-  bool placed = false, failed = false;
-  while (n_left > 0 && !failed) {
-    const uint32_t job = hr__kai_order_pop(&solver->simulated);
-    if (job == HR__KAI_NONE) break;
-    if (job != pending && !solver->is_victim[job]) continue;
-    n_left--;
-    const bool has_place = hr__kai_place_job(solver->placer, job, solver->feasible, true);
-    failed = job == pending && !has_place;
-    placed = placed || job == pending;
+enum outcome { NO_ROOM, REJECTED, SOLVED };
+
+/* Whether the evicted pods of a job must have a place again. */
+static bool must_return(const struct hr__kai_solver *solver, enum hr__kai_purpose purpose, uint32_t victim) {
+  if (purpose == HR__KAI_RECLAIM) return !solver->is_losable[solver->session->cluster->jobs[victim].queue];
+  return purpose == HR__KAI_CONSOLIDATION;
+}
+
+/* The leaf queue that has all victims which are left; HR__KAI_NONE: there are several. */
+static uint32_t only_leaf(const struct hr__kai_solver *solver, uint32_t n_left) {
+  const struct hr__kai_cluster *cluster = solver->session->cluster;
+  for (uint32_t i = 0; i < solver->n_evicted; i++) {
+    const uint32_t queue = cluster->jobs[cluster->pods[solver->evicted[i]].job].queue;
+    if (solver->n_left[queue] == n_left) return queue;
   }
+  return HR__KAI_NONE;
+}
+
+/* The next job of the simulation that is to be placed; HR__KAI_NONE: none. Once the pending job has a place and the
+   victims that are left are in one queue, the other queues need not be examined. */
+static uint32_t next_simulated(struct hr__kai_solver *solver, uint32_t pending, bool placed, uint32_t n_left) {
+  const uint32_t leaf = solver->session->cluster->leaves && placed ? only_leaf(solver, n_left) : HR__KAI_NONE;
+  if (leaf != HR__KAI_NONE) return hr__kai_order_pop_pushed(&solver->simulated, leaf);
+  uint32_t job = hr__kai_order_pop(&solver->simulated);
+  while (job != HR__KAI_NONE && job != pending && !solver->is_victim[job]) job = hr__kai_order_pop(&solver->simulated);
+  return job;
+}
+
+static void end_simulation(struct hr__kai_solver *solver) {
+  const struct hr__kai_cluster *cluster = solver->session->cluster;
+  for (uint32_t i = 0; i < solver->n_evicted && cluster->leaves; i++)
+    solver->n_left[cluster->jobs[cluster->pods[solver->evicted[i]].job].queue] = 0;
   mark_victims(solver, 0);
-  return placed && !failed;
 }
 
-/* ---- Rules of the actions ---- */
-
-/* Adds what is lost of some pods of a victim, as one loss. Pods that have a place again count only if no victim may be
-   placed again. */
-static uint32_t add_loss(struct hr__kai_solver *solver, uint32_t n_losses, const uint32_t *pods, uint32_t n) {
-  const struct hr__kai_session *session = solver->session;
-  const struct hr__kai_cluster *cluster = session->cluster;
-  struct hr__kai_taken *loss = &solver->losses[n_losses];
-  *loss = (struct hr__kai_taken){.queue = HR__KAI_NONE};
-  for (uint32_t i = 0; i < n; i++) {
-    if (cluster->config.allow_consolidating_reclaim && hr__kai_is(session->pods[pods[i]].status, HR__KAI_ACTIVE))
-      continue;
-    const struct hr__kai_amounts amounts = hr__kai_accepted_of(session, pods[i]);
-    hr__kai_add(&loss->amounts, &amounts);
-    loss->queue = cluster->jobs[cluster->pods[pods[i]].job].queue;
-    loss->involved |= (unsigned)(amounts.of[HR__KAI_CPU] > 0) << HR__KAI_CPU;
-    loss->involved |= (unsigned)(amounts.of[HR__KAI_MEM] > 0) << HR__KAI_MEM;
-    const bool instance = cluster->pods[pods[i]].kind == HR__KAI_INSTANCE;
-    loss->involved |= (unsigned)(amounts.of[HR__KAI_GPU] > 0 && !instance) << HR__KAI_GPU;
-  }
-  return n_losses + (loss->queue != HR__KAI_NONE);
-}
-
-/* Collects the pods of a job in the scenario into `solver->pods`: those of one pod set, or of all (HR__KAI_NONE). */
-static uint32_t victims_of(const struct hr__kai_solver *solver, uint32_t job, uint32_t set, uint32_t *pods) {
-  const struct hr__kai_victim_list *list = &solver->scenario;
-  uint32_t n = 0;
-  for (uint32_t g = 0; g < list->n_groups; g++) {
-    if (list->groups[g].job != job) continue;
-    for (uint32_t i = 0; i < list->groups[g].n; i++) {
-      const uint32_t pod = list->pods[list->groups[g].first + i];
-      if (set == HR__KAI_NONE || solver->session->cluster->pods[pod].pod_set == set) pods[n++] = pod;
+/* Places the pending job, and the evicted victims as far as possible. SOLVED: the pending job has a place. With lists
+   of queues, ends as soon as the outcome is known; if `is_final`, NO_ROOM and REJECTED mean the same. */
+static enum outcome simulate(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose,
+                             bool is_final) {
+  const struct hr__kai_cluster *cluster = solver->session->cluster;
+  uint32_t n_left = collect_simulated(solver, pending);
+  bool placed = false;
+  enum outcome outcome = SOLVED;
+  while (n_left > 0 && outcome == SOLVED) {
+    const uint32_t job = next_simulated(solver, pending, placed, n_left);
+    if (job == HR__KAI_NONE) break;
+    const bool has_place = hr__kai_place_job(solver->placer, job, solver->feasible, true);
+    n_left--;
+    if (job == pending) {
+      placed = true;
+      if (!has_place) outcome = NO_ROOM;
+    } else if (cluster->leaves) {
+      solver->n_left[cluster->jobs[job].queue]--;
+      if (!has_place && (placed || is_final) && must_return(solver, purpose, job)) outcome = REJECTED;
+      if (has_place && !placed && !could_have_room(solver)) outcome = NO_ROOM;
     }
   }
-  return n;
-}
-
-/* Adds the losses of a victim: each pod above the minimum of its pod set separately, then the others together. */
-static uint32_t add_losses_of(struct hr__kai_solver *solver, uint32_t n_losses, uint32_t job) {
-  const struct hr__kai_cluster *cluster = solver->session->cluster;
-  uint32_t *core = solver->pods, n_core = 0;
-  for (uint32_t s = cluster->jobs[job].first_set; s < cluster->jobs[job].first_set + cluster->jobs[job].n_sets; s++) {
-    const uint32_t n = victims_of(solver, job, s, core + n_core), min = cluster->sets[s].min_available;
-    for (uint32_t i = min; i < n; i++) n_losses = add_loss(solver, n_losses, core + n_core + i, 1);
-    n_core += n < min ? n : min;
-  }
-  return add_loss(solver, n_losses, core, n_core);
-}
-
-/* Whether this is the first group of its job in the scenario. */
-static bool is_first_of_job(const struct hr__kai_victim_list *list, uint32_t group) {
-  for (uint32_t g = 0; g < group; g++)
-    if (list->groups[g].job == list->groups[group].job) return false;
-  return true;
-}
-
-/* Exchanges what queues hold now with what they held before the search. */
-static void exchange_allocated(struct hr__kai_solver *solver) {
-  const struct hr__kai_cluster *cluster = solver->session->cluster;
-  for (uint32_t q = 0; q < cluster->n_queues; q++)
-    for (int r = 0; r < HR__KAI_RESOURCES; r++) {
-      struct hr__kai_share *share = &cluster->queues[q].share[r];
-      const int64_t all = share->allocated, fixed = share->allocated_non_preemptible;
-      share->allocated = solver->allocated[2 * q].of[r];
-      share->allocated_non_preemptible = solver->allocated[2 * q + 1].of[r];
-      solver->allocated[2 * q].of[r] = all;
-      solver->allocated[2 * q + 1].of[r] = fixed;
-    }
-}
-
-static struct hr__kai_reclaimer reclaimer_of(const struct hr__kai_solver *solver, uint32_t pending) {
-  const struct hr__kai_cluster *cluster = solver->session->cluster;
-  struct hr__kai_reclaimer reclaimer = {.queue = cluster->jobs[pending].queue,
-                                        .preemptible = cluster->jobs[pending].preemptible};
-  bool gpus = false;
-  for (uint32_t i = 0; i < solver->session->part_n; i++) {
-    const struct hr__kai_amounts request = hr__kai_request_of(cluster, solver->part[i]);
-    hr__kai_add(&reclaimer.request, &request);
-    gpus = gpus || (request.of[HR__KAI_GPU] > 0 && cluster->pods[solver->part[i]].kind != HR__KAI_INSTANCE);
-  }
-  reclaimer.involved = (unsigned)(reclaimer.request.of[HR__KAI_CPU] > 0) << HR__KAI_CPU |
-                       (unsigned)(reclaimer.request.of[HR__KAI_MEM] > 0) << HR__KAI_MEM | (unsigned)gpus << HR__KAI_GPU;
-  return reclaimer;
-}
-
-static bool is_reclaimable(struct hr__kai_solver *solver, uint32_t pending) {
-  const struct hr__kai_cluster *cluster = solver->session->cluster;
-  const struct hr__kai_reclaimer reclaimer = reclaimer_of(solver, pending);
-  uint32_t n = 0;
-  for (uint32_t g = 0; g < solver->scenario.n_groups; g++)
-    if (is_first_of_job(&solver->scenario, g)) n = add_losses_of(solver, n, solver->scenario.groups[g].job);
-  exchange_allocated(solver);
-  const bool allowed = hr__kai_reclaimable(cluster->queues, cluster->n_queues, &reclaimer, solver->losses, n,
-                                           cluster->config.saturation_multiplier, solver->remaining);
-  exchange_allocated(solver);
-  return allowed;
-}
-
-/* Whether all victims have a place again. */
-static bool all_placed(const struct hr__kai_solver *solver) {
-  for (uint32_t i = 0; i < solver->scenario.n_pods; i++)
-    if (solver->session->pods[solver->scenario.pods[i]].status == HR__KAI_RELEASING) return false;
-  return true;
-}
-
-/* Whether protected elastic victims keep their minimum. */
-static bool keeps_minimum(struct hr__kai_solver *solver, enum hr__kai_purpose purpose, uint32_t pending) {
-  const struct hr__kai_session *session = solver->session;
-  const struct hr__kai_cluster *cluster = session->cluster;
-  for (uint32_t g = 0; g < solver->scenario.n_groups; g++) {
-    const uint32_t job = solver->scenario.groups[g].job;
-    if (!is_first_of_job(&solver->scenario, g) || !hr__kai_is_elastic(session, job) ||
-        !is_protected(solver, purpose, pending, job))
-      continue;
-    const struct hr__kai_job *described = &cluster->jobs[job];
-    for (uint32_t s = described->first_set; s < described->first_set + described->n_sets; s++) {
-      const uint32_t n = victims_of(solver, job, s, solver->pods);
-      if (n > 0 && cluster->sets[s].min_available > session->sets[s].n_used - n) return false;
-    }
-  }
-  return true;
-}
-
-static bool is_allowed(struct hr__kai_solver *solver, enum hr__kai_purpose purpose, uint32_t pending) {
-  if (purpose == HR__KAI_CONSOLIDATION) return all_placed(solver);
-  if (purpose == HR__KAI_RECLAIM && !is_reclaimable(solver, pending)) return false;
-  return keeps_minimum(solver, purpose, pending);
+  end_simulation(solver);
+  return outcome == SOLVED && !placed ? NO_ROOM : outcome;
 }
 
 /* ---- Search ---- */
 
-enum outcome { NO_ROOM, REJECTED, SOLVED };
+/*
+ * With lists of queues, searches without a chance are left out. A part has no solution if the free GPUs and those that
+ * queues may lose are fewer than it requests. An attempt has none if the part and the victims that must return do not
+ * fit on the nodes after the evictions. Pods that several nodes count return without a check, so that nothing is left
+ * out if there are any.
+ */
 
-/* Whether the part of the pending job would have room if no victim got a place again. Its whole pods request at least
-   what the smallest of them does; pods with parts of GPUs are not examined. */
-static bool could_have_room(const struct hr__kai_solver *solver) {
+/* Whether a node counts a pod that another node counts, too. */
+static bool is_moved(const struct hr__kai_session *session, uint32_t pod) {
+  int n = 0;
+  for (int entry = 0; entry < HR__KAI_ENTRIES; entry++) n += session->pods[pod].on_node[entry] >= 0;
+  return n > 1;
+}
+
+static bool some_moved(const struct hr__kai_session *session) {
+  for (size_t i = 0; i < session->n_log; i++)
+    if (is_moved(session, session->log[i].pod)) return true;
+  return false;
+}
+
+static int64_t free_gpus(const struct hr__kai_session *session) {
+  int64_t sum = 0;
+  for (uint32_t n = 0; n < session->cluster->n_nodes; n++) {
+    const size_t cell = (size_t)n * session->cluster->n_dims + HR__KAI_DIM_GPUS;
+    const int64_t free = session->idle[cell] + session->releasing[cell];
+    if (free > 0) sum += free;
+  }
+  return sum;
+}
+
+/* How many feasible nodes have how many free GPUs; the last entry is for more. */
+enum { MOST_FREE = 64 };
+static void count_free(const struct hr__kai_solver *solver, uint32_t *n_nodes) {
+  const struct hr__kai_session *session = solver->session;
+  for (int gpus = 0; gpus <= MOST_FREE; gpus++) n_nodes[gpus] = 0;
+  for (uint32_t n = 0; n < session->cluster->n_nodes; n++) {
+    const size_t cell = (size_t)n * session->cluster->n_dims + HR__KAI_DIM_GPUS;
+    const int64_t free = session->idle[cell] + session->releasing[cell];
+    if (free > 0 && solver->feasible[n]) n_nodes[free < MOST_FREE ? free : MOST_FREE]++;
+  }
+}
+
+/* Whether the GPUs of some pods fit on nodes, in pieces of `piece` GPUs: pods that fit on a node have no more such
+   pieces than the node. `requests` has the number of pods by their GPUs. */
+static bool fits_in_pieces(const uint32_t *requests, const uint32_t *n_nodes, uint32_t piece) {
+  uint64_t needed = 0, free = 0;
+  for (uint32_t gpus = piece; gpus < MOST_FREE; gpus++) {
+    needed += (uint64_t)requests[gpus] * (gpus / piece);
+    free += (uint64_t)n_nodes[gpus] * (gpus / piece);
+  }
+  return needed <= free;
+}
+
+static void count_request(const struct hr__kai_solver *solver, uint32_t pod, uint32_t *requests) {
+  const int64_t gpus = solver->session->cluster->pods[pod].request[HR__KAI_DIM_GPUS];
+  if (gpus > 0) requests[gpus < MOST_FREE ? gpus : MOST_FREE]++;
+}
+
+/* Whether the pods that are evicted now leave too little, if those that must return do so. */
+static bool is_hopeless(const struct hr__kai_solver *solver, enum hr__kai_purpose purpose) {
+  const struct hr__kai_session *session = solver->session;
+  uint32_t requests[MOST_FREE + 1] = {0}, n_nodes[MOST_FREE + 1];
+  if (!session->cluster->leaves || purpose == HR__KAI_PREEMPTION) return false;
+  for (uint32_t i = 0; i < solver->n_evicted; i++) {
+    if (is_moved(session, solver->evicted[i])) return false;
+    if (must_return(solver, purpose, session->cluster->pods[solver->evicted[i]].job))
+      count_request(solver, solver->evicted[i], requests);
+  }
+  for (uint32_t i = 0; i < session->part_n; i++) count_request(solver, solver->part[i], requests);
+  count_free(solver, n_nodes);
+  bool fits = n_nodes[MOST_FREE] > 0 || requests[MOST_FREE] > 0;
+  for (uint32_t gpus = MOST_FREE; gpus-- > 1 && !fits;)
+    if (requests[gpus] > 0 && !fits_in_pieces(requests, n_nodes, gpus)) return true;
+  return false;
+}
+
+/* Finds the queues that may lose victims for the part. Returns whether these, and what is free, may suffice. */
+static bool may_suffice(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose) {
   const struct hr__kai_session *session = solver->session;
   const struct hr__kai_cluster *cluster = session->cluster;
-  const struct hr__kai_pod *pod = &cluster->pods[solver->part[session->part_n - 1]];
-  int64_t n_left = session->part_n;
-  for (uint32_t i = 0; i < session->part_n; i++) {
-    const struct hr__kai_pod *other = &cluster->pods[solver->part[i]];
-    if (other->kind != HR__KAI_WHOLE || other->allowed_nodes != pod->allowed_nodes) return true;
-    for (uint32_t d = 0; d < cluster->n_dims; d++)
-      if (other->request[d] < pod->request[d]) return true;
+  if (!cluster->leaves || purpose != HR__KAI_RECLAIM) return true;
+  const struct hr__kai_reclaimer reclaimer = hr__kai_reclaimer_of(solver, pending);
+  bool suffices = !cluster->config.allow_consolidating_reclaim || some_moved(session);
+  int64_t lacking = -free_gpus(session);
+  for (uint32_t i = 0; i < session->part_n; i++) lacking += cluster->pods[solver->part[i]].request[HR__KAI_DIM_GPUS];
+  for (uint32_t q = 0; q < cluster->n_queues; q++) {
+    solver->is_losable[q] = cluster->queues[q].n_children == 0 && hr__kai_may_lose(cluster->queues, &reclaimer, q);
+    const int64_t held = cluster->queues[q].share[HR__KAI_GPU].allocated;
+    if (solver->is_losable[q]) lacking -= (held + HR__KAI_GPU_UNIT - 1) / HR__KAI_GPU_UNIT;
   }
-  for (uint32_t n = 0; n < cluster->n_nodes && n_left > 0; n++) {
-    if (!solver->feasible[n] || (pod->allowed_nodes && !pod->allowed_nodes[n])) continue;
-    const int64_t *idle = session->idle + (size_t)n * cluster->n_dims;
-    const int64_t *freed = session->releasing + (size_t)n * cluster->n_dims;
-    int64_t fits = n_left;
-    for (uint32_t d = 0; d < cluster->n_dims && fits > 0; d++)
-      if (pod->request[d] > 0 && (idle[d] + freed[d]) / pod->request[d] < fits)
-        fits = (idle[d] + freed[d]) / pod->request[d];
-    if (fits > 0) n_left -= fits;
-  }
-  return n_left <= 0;
+  for (uint32_t n = 0; n < cluster->n_nodes && !suffices; n++) suffices = session->first_shared[n] >= 0;
+  return suffices || lacking <= 0;
 }
 
 /* Simulates with the pods that are evicted now. */
-static enum outcome try_evicted(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose) {
-  if (!could_have_room(solver)) return NO_ROOM;
-  if (!simulate(solver, pending)) return NO_ROOM;
-  return is_allowed(solver, purpose, pending) ? SOLVED : REJECTED;
+static enum outcome try_evicted(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose,
+                                bool is_final) {
+  if (!could_have_room(solver) || (is_final && is_hopeless(solver, purpose))) return NO_ROOM;
+  const enum outcome outcome = simulate(solver, pending, purpose, is_final);
+  return outcome == SOLVED && !hr__kai_is_allowed(solver, purpose, pending) ? REJECTED : outcome;
 }
 
 /* Evicts the victims of the scenario that have pods on a node, and tries. */
 static enum outcome try_node(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose,
-                             uint32_t node) {
+                             uint32_t node, bool is_final) {
   const struct hr__kai_cluster *cluster = solver->session->cluster;
   const struct hr__kai_mark mark = hr__kai_mark(solver->session);
   const uint32_t n_before = solver->n_evicted;
@@ -431,7 +426,7 @@ static enum outcome try_node(struct hr__kai_solver *solver, uint32_t pending, en
     solver->is_new[at] = solver->is_new[at] || !solver->feasible[at];
     solver->feasible[at] = 1;
   }
-  const enum outcome outcome = try_evicted(solver, pending, purpose);
+  const enum outcome outcome = try_evicted(solver, pending, purpose, is_final);
   if (outcome != NO_ROOM) return outcome;
   for (uint32_t n = 0; n < cluster->n_nodes; n++)
     if (solver->is_new[n]) solver->feasible[n] = 0;
@@ -461,11 +456,13 @@ static bool try_scenario(struct hr__kai_solver *solver, uint32_t pending, enum h
   forget_evicted(solver, 0);
   for (uint32_t g = 0; g < list->n_groups; g++)
     if (list->groups[g].recorded) evict_group(solver, &list->groups[g]);
-  if (only_recorded && solver->n_evicted > 0) outcome = try_evicted(solver, pending, purpose);
+  if (only_recorded && solver->n_evicted > 0) outcome = try_evicted(solver, pending, purpose, true);
   const uint32_t n_nodes = session->cluster->n_nodes;
-  for (uint32_t n = only_recorded ? n_nodes : next_node_of(session, last, 0); n < n_nodes && outcome == NO_ROOM;
-       n = next_node_of(session, last, n + 1))
-    outcome = try_node(solver, pending, purpose, n);
+  for (uint32_t n = only_recorded ? n_nodes : next_node_of(session, last, 0); n < n_nodes && outcome == NO_ROOM;) {
+    const uint32_t next = next_node_of(session, last, n + 1);
+    outcome = try_node(solver, pending, purpose, n, next >= n_nodes);
+    n = next;
+  }
   if (outcome == SOLVED) return true;
   hr__kai_undo(session, mark);
   forget_evicted(solver, 0);
@@ -495,6 +492,7 @@ static void record(struct hr__kai_solver *solver) {
 static bool solve_part(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose) {
   for (uint32_t i = 0; i < solver->session->cluster->n_nodes; i++)
     solver->feasible[i] = solver->free[i] || solver->lost[i];
+  if (!may_suffice(solver, pending, purpose)) return false;
   start_scenario(solver);
   collect_candidates(solver, purpose, pending);
   if (solver->scenario.n_groups > 0 && try_scenario(solver, pending, purpose)) return true;
@@ -548,6 +546,8 @@ bool hr__kai_solve(struct hr__kai_solver *solver, uint32_t job, enum hr__kai_pur
   forget_evicted(solver, 0);
   remember_allocated(solver);
   find_feasible(solver, job);
+  look_at_part(solver, job, n);
+  if (solved) solved = may_suffice(solver, job, purpose);
   for (uint32_t k = 1; k <= n && solved; k++) {
     look_at_part(solver, job, k);
     solved = solve_part(solver, job, purpose);

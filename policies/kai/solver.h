@@ -163,6 +163,10 @@ static inline bool hr__kai_order_is_empty(const struct hr__kai_job_order *order)
 /* Removes the first job and returns its id; HR__KAI_NONE: none. */
 uint32_t hr__kai_order_pop(struct hr__kai_job_order *order);
 
+/* Removes the first of the jobs of a leaf queue that were pushed. The order can then only be cleared, or asked for more
+   jobs of this queue. HR__KAI_NONE: none. */
+uint32_t hr__kai_order_pop_pushed(struct hr__kai_job_order *order, uint32_t leaf);
+
 /* ---- Gangs (actions.c) --------------------------------------------------------------------------------- */
 
 /* Jobs as gangs of pods: which pods are next, which are evicted first, and the order of jobs and pod sets. */
@@ -270,6 +274,8 @@ struct hr__kai_solver {
   uint32_t *part, *pods, *sets;        /* the pods of the pending job; scratch memory */
   struct hr__kai_taken *losses;        /* [n_pods] */
   struct hr__kai_remaining *remaining; /* [n_queues] */
+  uint8_t *is_losable;                 /* [n_queues] the queue may lose victims for the part of the pending job */
+  uint32_t *n_left;                    /* [n_queues] victims of a leaf queue that the simulation has not placed yet */
   struct hr__kai_amounts *allocated; /* [n_queues * 2] what queues held before, in all and of what is not preemptible */
 };
 
@@ -279,6 +285,16 @@ bool hr__kai_solver_create(struct hr__kai_solver *solver, struct hr__kai_session
 /* Evicts victims and lets the next pods of the job wait for what they release. Returns whether that is possible; if
    not, nothing has changed. The caller commits. */
 bool hr__kai_solve(struct hr__kai_solver *solver, uint32_t job, enum hr__kai_purpose purpose);
+
+/* ---- Losses (losses.c) ---- */
+
+/* Whether the victim runs for less than the minimum run time of its queue. */
+bool hr__kai_is_protected(const struct hr__kai_solver *solver, enum hr__kai_purpose purpose, uint32_t pending,
+                          uint32_t victim);
+/* The part of the pending job that the solver looks at, as a reclaimer. */
+struct hr__kai_reclaimer hr__kai_reclaimer_of(const struct hr__kai_solver *solver, uint32_t pending);
+/* Whether the rules of the action allow what the victims of the scenario lose after a simulation. */
+bool hr__kai_is_allowed(struct hr__kai_solver *solver, enum hr__kai_purpose purpose, uint32_t pending);
 
 /* ---- Actions (actions.c) ------------------------------------------------------------------------------- */
 

@@ -259,8 +259,7 @@ static void drop_unused_gpus(struct hr__kai_session *session, uint32_t node) {
       continue;
     }
     *link = shared->next;
-    shared->next = session->free_shared;
-    session->free_shared = gpu;
+    hr__kai_free_gpu(session, gpu);
   }
 }
 
