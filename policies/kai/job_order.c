@@ -60,36 +60,40 @@ static bool holds_without_share(const struct hr__kai_side *side) {
   return false;
 }
 
-static int by_dominant_share(const struct hr__kai_side *l, const struct hr__kai_side *r,
-                             const struct hr__kai_amounts *total) {
-  struct hr__kai_amounts of_l = with_job(l), of_r = with_job(r);
-  hr__kai_subtract(&of_l, &l->victims);
-  hr__kai_subtract(&of_r, &r->victims);
-  double a = hr__kai_dominant_share(l->queue, &of_l, total), b = hr__kai_dominant_share(r->queue, &of_r, total);
-  if (a != b) return a < b ? -1 : 1;
-  of_l = hr__kai_allocated_of(l->queue);
-  of_r = hr__kai_allocated_of(r->queue);
-  a = hr__kai_dominant_share(l->queue, &of_l, total);
-  b = hr__kai_dominant_share(r->queue, &of_r, total);
-  return a == b ? 0 : a < b ? -1 : 1;
-}
-
 /* The queue that may hold less comes first. */
 static int by_allocatable(const struct hr__kai_queue *l, const struct hr__kai_queue *r) {
   const struct hr__kai_amounts a = hr__kai_allocatable_of(l), b = hr__kai_allocatable_of(r);
   return first_if(hr__kai_at_most(&a, &b), hr__kai_at_most(&b, &a));
 }
 
+/* What the order of queues depends on, except what a queue may hold and its age. */
+static struct hr__kai_queue_key key_of(const struct hr__kai_side *side, const struct hr__kai_amounts *total) {
+  struct hr__kai_amounts with = with_job(side);
+  const struct hr__kai_amounts held = hr__kai_allocated_of(side->queue);
+  hr__kai_subtract(&with, &side->victims);
+  return (struct hr__kai_queue_key){.over_utilised = over_utilised(side->queue),
+                                    .over_quota = !within_quota(side),
+                                    .holds_without_share = holds_without_share(side),
+                                    .share_with_job = hr__kai_dominant_share(side->queue, &with, total),
+                                    .share = hr__kai_dominant_share(side->queue, &held, total)};
+}
+
+static int compare_keys(const struct hr__kai_queue *l, const struct hr__kai_queue_key *a, const struct hr__kai_queue *r,
+                        const struct hr__kai_queue_key *b) {
+  if (a->over_utilised != b->over_utilised) return a->over_utilised ? 1 : -1;
+  if (a->over_quota != b->over_quota) return a->over_quota ? 1 : -1;
+  if (l->priority != r->priority) return l->priority > r->priority ? -1 : 1;
+  if (a->holds_without_share != b->holds_without_share) return a->holds_without_share ? 1 : -1;
+  if (a->share_with_job != b->share_with_job) return a->share_with_job < b->share_with_job ? -1 : 1;
+  if (a->share != b->share) return a->share < b->share ? -1 : 1;
+  const int order = by_allocatable(l, r);
+  return order ? order : l->created < r->created ? -1 : 1;
+}
+
 int hr__kai_compare_queues(const struct hr__kai_side *l, const struct hr__kai_side *r,
                            const struct hr__kai_amounts *total) {
-  int order = first_if(!over_utilised(l->queue), !over_utilised(r->queue));
-  if (!order) order = first_if(within_quota(l), within_quota(r));
-  if (!order) order = (l->queue->priority < r->queue->priority) - (l->queue->priority > r->queue->priority);
-  if (!order) order = first_if(!holds_without_share(l), !holds_without_share(r));
-  if (!order) order = by_dominant_share(l, r, total);
-  if (!order) order = by_allocatable(l->queue, r->queue);
-  if (!order) order = l->queue->created < r->queue->created ? -1 : 1;
-  return order;
+  const struct hr__kai_queue_key a = key_of(l, total), b = key_of(r, total);
+  return compare_keys(l->queue, &a, r->queue, &b);
 }
 
 /* ---- Limits ---- */
@@ -307,8 +311,9 @@ bool hr__kai_order_create(struct hr__kai_job_order *order, struct hr__kai_sessio
   order->elastic = hr_arena_alloc(session->arena, n_jobs * sizeof *order->elastic);
   order->top = hr_arena_alloc(session->arena, n_queues * sizeof *order->top);
   order->cursor = hr_arena_alloc(session->arena, n_queues * sizeof *order->cursor);
+  order->keys = hr_arena_alloc(session->arena, n_queues * sizeof *order->keys);
   if (!order->heaps || !order->first || !order->length || !order->is_linked || !order->is_marked || !order->popped ||
-      !order->size || !order->elastic || !order->top || !order->cursor) {
+      !order->size || !order->elastic || !order->top || !order->cursor || !order->keys) {
     session->no_memory = true;
     return false;
   }
@@ -378,9 +383,17 @@ static uint32_t first_job(const struct hr__kai_job_order *order, uint32_t queue,
   return *listed ? a : b;
 }
 
-/* A queue for a comparison, with the first job of its subtree. */
-static struct hr__kai_side side_of(const struct hr__kai_job_order *order, uint32_t queue) {
-  struct hr__kai_side side = {.queue = &order->session->cluster->queues[queue]};
+static bool same_amounts(const struct hr__kai_amounts *a, const struct hr__kai_amounts *b) {
+  for (int r = 0; r < HR__KAI_RESOURCES; r++)
+    if (a->of[r] != b->of[r]) return false;
+  return true;
+}
+
+/* The key of a queue with the first job of its subtree. It is computed again only if something has changed. */
+static const struct hr__kai_queue_key *current_key(const struct hr__kai_job_order *order, uint32_t queue) {
+  const struct hr__kai_session *session = order->session;
+  struct hr__kai_queue_key *key = &order->keys[queue];
+  struct hr__kai_side side = {.queue = &session->cluster->queues[queue]};
   while (!is_leaf(order, queue)) queue = order->heaps[order->first[queue]];
   bool listed;
   const uint32_t job = first_job(order, queue, &listed);
@@ -389,20 +402,25 @@ static struct hr__kai_side side_of(const struct hr__kai_job_order *order, uint32
     hr__kai_add(&side.victims, &order->size[job]);
   } else {
     hr__kai_cache_job(order->session, job, order->pods, order->sets);
-    side.job = order->session->jobs[job].request;
+    side.job = session->jobs[job].request;
   }
-  return side;
+  const struct hr__kai_amounts held = hr__kai_allocated_of(side.queue);
+  if (key->division == session->n_divisions + 1 && same_amounts(&key->held, &held) &&
+      same_amounts(&key->job, &side.job) && same_amounts(&key->victims, &side.victims))
+    return key;
+  *key = key_of(&side, &session->total);
+  key->division = session->n_divisions + 1;
+  key->held = held;
+  key->job = side.job;
+  key->victims = side.victims;
+  return key;
 }
 
 static bool queue_before(const struct hr__kai_job_order *order, uint32_t l, uint32_t r) {
-  const struct hr__kai_cluster *cluster = order->session->cluster;
-  if (cluster->config.proportion) {
-    const struct hr__kai_side a = side_of(order, l), b = side_of(order, r);
-    return hr__kai_compare_queues(&a, &b, &order->session->total) < 0;
-  }
-  if (cluster->queues[l].created != cluster->queues[r].created)
-    return cluster->queues[l].created < cluster->queues[r].created;
-  return cluster->queues[l].name_rank < cluster->queues[r].name_rank;
+  const struct hr__kai_queue *a = &order->session->cluster->queues[l], *b = &order->session->cluster->queues[r];
+  if (order->session->cluster->config.proportion)
+    return compare_keys(a, current_key(order, l), b, current_key(order, r)) < 0;
+  return a->created != b->created ? a->created < b->created : a->name_rank < b->name_rank;
 }
 
 /* ---- Heaps ---- */

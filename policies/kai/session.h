@@ -490,6 +490,7 @@ struct hr__kai_session {
   struct hr_arena *arena;
   const struct hr__kai_cluster *cluster;
   struct hr__kai_amounts total; /* of all nodes */
+  uint64_t n_divisions;         /* changes of `total`, or of fair shares */
   bool no_memory;
 
   int64_t *idle, *releasing; /* [n_nodes * n_dims] */

@@ -128,6 +128,14 @@ double hr__kai_gpu_score(int64_t used_mib, int64_t gpu_mib, bool whole, bool spr
  * at the top of its heap. So the order is that of KAI, also where queues changed while they were not at the top.
  */
 
+/* What the order of queues depends on, and what it was computed from. */
+struct hr__kai_queue_key {
+  struct hr__kai_amounts held, job, victims;
+  uint64_t division; /* 1 + the number of the division of the session; 0: not computed */
+  double share_with_job, share;
+  bool over_utilised, over_quota, holds_without_share;
+};
+
 struct hr__kai_job_order {
   struct hr__kai_session *session;
   bool victims;                   /* the reversed order, for victims */
@@ -143,8 +151,9 @@ struct hr__kai_job_order {
   uint32_t n_top;
   /* Pending jobs of the lists of the queues are not in the heaps; the first one of a queue is at its cursor. */
   bool lists, only_preemptible;
-  uint32_t *cursor;      /* [n_queues] */
-  uint32_t *pods, *sets; /* scratch memory for the pods and pod sets of a job */
+  uint32_t *cursor;               /* [n_queues] */
+  struct hr__kai_queue_key *keys; /* [n_queues] */
+  uint32_t *pods, *sets;          /* scratch memory for the pods and pod sets of a job */
 };
 
 /* Allocates an empty order. Returns whether memory sufficed. */

@@ -303,10 +303,12 @@ void hr__kai_set_allocatable(struct hr__kai_session *session, struct hr__kai_nod
     if (d >= HR__KAI_DIM_MIG) session->total.of[HR__KAI_GPU] += more * cluster->mig_slices[d] * HR__KAI_GPU_UNIT;
   }
   node->allocatable = allocatable;
+  session->n_divisions++;
 }
 
 void hr__kai_divide_again(struct hr__kai_session *session) {
   const struct hr__kai_cluster *cluster = session->cluster;
+  session->n_divisions++;
   for (uint32_t q = 0; q < cluster->n_queues; q++)
     for (int r = 0; r < HR__KAI_RESOURCES; r++) cluster->queues[q].share[r].fair = 0;
   hr__kai_divide_tree(cluster->queues, cluster->n_queues, &session->total, cluster->config.k_value, session->ids,
