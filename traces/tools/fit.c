@@ -3,7 +3,8 @@
  * Fits distributions to a sample by maximum likelihood.
  *
  * The exponential and the log-normal distribution have closed forms. The shape k of a Weibull distribution solves
- * sum(x^k ln x) / sum(x^k) - 1/k = mean(ln x). The left side increases with k. The exponent of the Pareto tail is
+ * sum(x^k ln x) / sum(x^k) - 1/k = mean(ln x). The left side increases with k. The shape k of a gamma distribution
+ * solves ln k - psi(k) = ln mean(x) - mean(ln x), whose left side decreases with k. The exponent of the Pareto tail is
  * Hill's estimator. Several values are tried as the beginning of the tail; the beginning with the smallest distance
  * between the fitted tail and the sample is chosen (Clauset, Shalizi and Newman, SIAM Review 51, 2009). At most
  * MAX_STARTS values are tried, evenly spaced over the upper half of the sample. For this choice, the distance is
@@ -15,6 +16,8 @@
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_roots.h>
+#include <gsl/gsl_sf_gamma.h>
+#include <gsl/gsl_sf_psi.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -129,6 +132,30 @@ static void fit_weibull(struct sample *sample, struct hr__distribution_fit *fit)
   fit->b = exp(log_scale);
   fit->log_likelihood = n * (log(fit->a) - fit->a * log_scale + (fit->a - 1) * sample->log_mean - 1);
   fit->aic = 4 - 2 * fit->log_likelihood;
+}
+
+void hr__fit_gamma(const double *at, size_t count, struct hr__distribution_fit *fit) {
+  double n = (double)count, mean = 0, log_mean = 0, low = 1e-6, high = 1e6;
+  *fit = (struct hr__distribution_fit){.count = count};
+  for (size_t i = 0; i < count; i++) {
+    mean += at[i] / n;
+    log_mean += log(at[i]) / n;
+  }
+  double gap = log(mean) - log_mean;
+  fit->known = count >= 2 && at[0] < at[count - 1] && gap > 0;
+  if (!fit->known) return;
+  while (high / low > 1 + 1e-12) {
+    double middle = sqrt(low * high);
+    *(log(middle) - gsl_sf_psi(middle) > gap ? &low : &high) = middle;
+  }
+  fit->a = low;
+  fit->b = mean / low;
+  fit->log_likelihood = n * ((fit->a - 1) * log_mean - fit->a - fit->a * log(fit->b) - gsl_sf_lngamma(fit->a));
+  fit->aic = 4 - 2 * fit->log_likelihood;
+  for (size_t i = 0; i < count; i++) {
+    double value = gsl_cdf_gamma_P(at[i], fit->a, fit->b);
+    fit->ks = fmax(fit->ks, fmax(value - (double)i / n, (double)(i + 1) / n - value));
+  }
 }
 
 /* Returns the distance of a Pareto tail to the sample, computed at some of its points. */

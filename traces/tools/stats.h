@@ -27,6 +27,8 @@ struct hr__distribution_fit {
    two distinct values are necessary. A tail needs 100 values and consists of at most the upper half of the sample.
    Returns false if out of memory. */
 bool hr__fit_all(const double *sorted, size_t count, struct hr__distribution_fit fits[HR__N_FAMILIES]);
+/* Fits a gamma distribution to ascending values above 0: `a` is the shape, `b` is the scale. */
+void hr__fit_gamma(const double *at, size_t count, struct hr__distribution_fit *fit);
 const char *hr__family_name(enum hr__family family);
 
 /* ---- Statistics (stats.c) ----------------------------------------------------------------------------- */

@@ -51,11 +51,11 @@ _headroom_operands() {
     else compgen -W "$(_headroom_lists "$1")" -- "$3"; fi
     ;;
   import) if [ "$COMP_CWORD" -eq 2 ]; then compgen -W "kueue kai volcano slurm" -- "$3"; else compgen -f -- "$3"; fi ;;
-  conform) if [ "$COMP_CWORD" -eq 2 ]; then compgen -W "kueue kai volcano kubernetes slurm" -- "$3"; else compgen -f -- "$3"; fi ;;
-  trace) if [ -n "$4" ]; then compgen -f -- "$3"; else compgen -W "$(_headroom_actions "$1" trace)" -- "$3"; fi ;;
+  conform) if [ "$COMP_CWORD" -eq 2 ]; then compgen -W "kueue kai volcano kubernetes slurm autoscalers" -- "$3"; else compgen -f -- "$3"; fi ;;
+  trace | fit) if [ -n "$4" ]; then compgen -f -- "$3"; else compgen -W "$(_headroom_actions "$1" "$2")" -- "$3"; fi ;;
   help)
     if [ "$COMP_CWORD" -eq 2 ]; then compgen -W "$(_headroom_verbs "$1")" -- "$3"
-    elif [ "${COMP_WORDS[2]}" = trace ]; then compgen -W "$(_headroom_actions "$1" trace)" -- "$3"; fi
+    elif [ "$COMP_CWORD" -eq 3 ]; then compgen -W "$(_headroom_actions "$1" "${COMP_WORDS[2]}")" -- "$3"; fi
     ;;
   esac
 }
@@ -75,7 +75,7 @@ _headroom_words() {
 _headroom() {
   local program=${COMP_WORDS[0]} verb=${COMP_WORDS[1]} word=${COMP_WORDS[COMP_CWORD]}
   local previous=${COMP_WORDS[COMP_CWORD - 1]} action='' found=
-  if [ "$verb" = trace ] && [ "$COMP_CWORD" -gt 2 ]; then action=${COMP_WORDS[2]}; fi
+  if [[ "$verb" = trace || "$verb" = fit ]] && [ "$COMP_CWORD" -gt 2 ]; then action=${COMP_WORDS[2]}; fi
   if [ "$COMP_CWORD" -eq 1 ]; then
     found=$(compgen -W "$(_headroom_verbs "$program") --help --version" -- "$word")
   else

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HEADROOM_UNSTABLE_FAILURE_FITS_H
+#define HEADROOM_UNSTABLE_FAILURE_FITS_H
+
+/* Distributions of the intervals of a log of failures, fitted by maximum likelihood. */
+
+#include "headroom/report.h"
+#include "headroom/unstable/failures.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Fits distributions to the intervals of a log, and prints a table, or writes JSON to `path` ("-": standard output).
+   `system`: only the group of this name, or "all"; NULL: each group and, of several, all together. */
+HR_API enum hr_status hr_failure_fits_print(FILE *out, const char *source, const struct hr_failure_log *log,
+                                            const char *system, struct hr_error *error);
+HR_API enum hr_status hr_failure_fits_write_json(const char *path, const char *source, const struct hr_failure_log *log,
+                                                 const char *system, struct hr_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
