@@ -34,11 +34,16 @@ static uint32_t count_of(const uint64_t *set, uint32_t n_words) {
   return count;
 }
 
+/* A word of the set of all nodes. */
+static uint64_t nodes_of_all(const struct hr__slurm_timeline *line, uint32_t word) {
+  bool is_partial = line->n_nodes % 64 && word + 1 == line->n_words;
+  return is_partial ? (UINT64_C(1) << line->n_nodes % 64) - 1 : UINT64_MAX;
+}
+
 static void begin_line(struct hr__slurm_timeline *line, const uint32_t *licenses, int64_t from_us, int64_t to_us) {
   line->n_slots = 1;
   line->slots[0] = (struct hr__slurm_slot){from_us, to_us};
-  for (uint32_t w = 0; w < line->n_words; w++) line->nodes[w] = UINT64_MAX;
-  if (line->n_nodes % 64) line->nodes[line->n_words - 1] = (UINT64_C(1) << line->n_nodes % 64) - 1;
+  for (uint32_t w = 0; w < line->n_words; w++) line->nodes[w] = nodes_of_all(line, w);
   if (line->n_license_kinds) memcpy(line->licenses, licenses, line->n_license_kinds * sizeof *licenses);
   if (line->user_tests) memset(line->user_tests, 0, line->n_users * sizeof *line->user_tests);
   if (line->part_tests) memset(line->part_tests, 0, line->n_partitions * sizeof *line->part_tests);
@@ -81,6 +86,25 @@ static uint32_t split_at(struct hr__slurm_timeline *line, int64_t time_us) {
   return new;
 }
 
+static bool has_same(const struct hr__slurm_timeline *line, uint32_t at) {
+  if (memcmp(nodes_of(line, at), nodes_of(line, at + 1), line->n_words * sizeof(uint64_t)) != 0) return false;
+  size_t bytes = line->n_license_kinds * sizeof(uint32_t);
+  return bytes == 0 || memcmp(licenses_of(line, at), licenses_of(line, at + 1), bytes) == 0;
+}
+
+/* Merges the first pair of equal slots from slot `from` to slot `to`, and only this one, as Slurm does. */
+static void merge_slots(struct hr__slurm_timeline *line, uint32_t from, uint32_t to) {
+  while (from < to && from + 1 < line->n_slots && !has_same(line, from)) from++;
+  if (from >= to || from + 1 >= line->n_slots) return;
+  uint32_t n_moved = line->n_slots-- - from - 2;
+  line->slots[from].end_us = line->slots[from + 1].end_us;
+  memmove(&line->slots[from + 1], &line->slots[from + 2], n_moved * sizeof *line->slots);
+  memmove(nodes_of(line, from + 1), nodes_of(line, from + 2), n_moved * line->n_words * sizeof(uint64_t));
+  if (line->n_license_kinds)
+    memmove(licenses_of(line, from + 1), licenses_of(line, from + 2),
+            n_moved * line->n_license_kinds * sizeof(uint32_t));
+}
+
 /* Removes the licences of a job, and the nodes of a set (NULL: none), from all slots from `from_us` to `to_us`. */
 static void reserve(struct hr__slurm_timeline *line, const struct hr__slurm_queued *job, const uint64_t *set,
                     int64_t from_us, int64_t to_us) {
@@ -92,29 +116,32 @@ static void reserve(struct hr__slurm_timeline *line, const struct hr__slurm_queu
     uint32_t *left = &licenses_of(line, at)[job->license];
     *left = *left > job->n_licenses ? *left - job->n_licenses : 0;
   }
+  merge_slots(line, first > 2 ? first - 2 : 0, end);
 }
 
 /* ---- Testing a job ---------------------------------------------------------------------------------- */
 
-/* Adds a slot to the set of usable nodes. Returns whether enough nodes and licences are left. */
-static bool add_slot(const struct hr__slurm_timeline *line, const struct hr__slurm_queued *job, uint32_t at) {
-  const uint64_t *nodes = nodes_of(line, at);
-  uint64_t lost = 0;
-  for (uint32_t w = 0; w < line->n_words; w++) {
-    lost |= line->set[w] & ~nodes[w];
-    line->set[w] &= nodes[w];
+/* Reduces the scratch set to the nodes that are not reserved in the slots from `first` to before `end`. Returns whether
+   enough of the `n_usable` nodes are left. */
+static bool list_unreserved(const struct hr__slurm_timeline *line, const struct hr__slurm_queued *job,
+                            uint32_t n_usable, uint32_t first, uint32_t end) {
+  for (uint32_t w = 0; w < line->n_words; w++) line->set[w] = job->usable ? job->usable[w] : nodes_of_all(line, w);
+  for (uint32_t at = end; at > first; at--) { // from the end, which has the most reservations
+    const uint64_t *nodes = nodes_of(line, at - 1);
+    for (uint32_t w = 0; w < line->n_words; w++) {
+      for (uint64_t lost = line->set[w] & ~nodes[w]; lost; lost &= lost - 1) n_usable--;
+      line->set[w] &= nodes[w];
+    }
+    if (n_usable < job->min_nodes) return false;
   }
-  if (job->n_licenses && licenses_of(line, at)[job->license] < job->n_licenses) return false;
-  return !lost || count_of(line->set, line->n_words) >= job->min_nodes;
+  return true;
 }
 
-/* Reduces the scratch set to the nodes that are not reserved in the slots from `first` to before `end`. Returns the
-   last slot after which too few are left or the licences do not suffice; HR_NONE if they suffice. */
-static uint32_t blocking_slot(const struct hr__slurm_timeline *line, const struct hr__slurm_queued *job, uint32_t first,
-                              uint32_t end) {
-  for (uint32_t w = 0; w < line->n_words; w++) line->set[w] = job->usable ? job->usable[w] : UINT64_MAX;
-  for (uint32_t at = end; at > first; at--)
-    if (!add_slot(line, job, at - 1)) return at - 1;
+/* Returns the last slot from `first` to before `end` in which the licences do not suffice; HR_NONE: they do. */
+static uint32_t slot_without_licenses(const struct hr__slurm_timeline *line, const struct hr__slurm_queued *job,
+                                      uint32_t first, uint32_t end) {
+  for (uint32_t at = end; job->n_licenses && at > first; at--)
+    if (licenses_of(line, at - 1)[job->license] < job->n_licenses) return at - 1;
   return HR_NONE;
 }
 
@@ -151,19 +178,55 @@ static bool is_kept(const struct pass *pass, const struct hr__slurm_queued *job,
   return count_of(line->set, line->n_words) < before;
 }
 
+/* Returns the end of the first slot from `first` on after which the job may use nodes that it may not use in this slot;
+   HR_NEVER_US: there is none. */
+static int64_t next_gain(const struct hr__slurm_timeline *line, const struct hr__slurm_queued *job, uint32_t first) {
+  for (uint32_t at = first; at + 1 < line->n_slots; at++) {
+    const uint64_t *now = nodes_of(line, at), *then = now + line->n_words;
+    uint64_t gained = 0;
+    for (uint32_t w = 0; w < line->n_words; w++)
+      gained |= then[w] & ~now[w] & (job->usable ? job->usable[w] : UINT64_MAX);
+    if (gained) return line->slots[at].end_us;
+  }
+  return HR_NEVER_US;
+}
+
 /* Reduces the scratch set to the nodes that a job can use from `from_us` for its time limit. A reservation must not
    begin at its end, either. Returns whether they are enough. `*later_us` is the time at which more may be usable. */
-static bool list_nodes(const struct pass *pass, const struct hr__slurm_queued *job, int64_t from_us,
+static bool list_nodes(const struct pass *pass, const struct hr__slurm_queued *job, uint32_t n_usable, int64_t from_us,
                        int64_t *later_us) {
   struct hr__slurm_timeline *line = pass->line;
   int64_t to_us = from_us + job->limit_us, end_us = HR_NEVER_US;
-  uint32_t first = slot_at(line, from_us), blocking = blocking_slot(line, job, first, slot_from(line, to_us + 1));
-  uint32_t next = blocking == HR_NONE ? first : blocking;
-  *later_us = next + 1 < line->n_slots ? line->slots[next].end_us : HR_NEVER_US;
-  if (blocking != HR_NONE || !pass->selector->restrict_nodes) return blocking == HR_NONE;
+  uint32_t first = slot_at(line, from_us), end = slot_from(line, to_us + 1);
+  uint32_t without = slot_without_licenses(line, job, first, end);
+  bool usable = without == HR_NONE && list_unreserved(line, job, n_usable, first, end);
+  *later_us = next_gain(line, job, first);
+  if (without != HR_NONE) *later_us = without + 1 < line->n_slots ? line->slots[without].end_us : HR_NEVER_US;
+  if (!usable || !pass->selector->restrict_nodes) return usable;
   end_us = pass->selector->restrict_nodes(pass->selector->self, job->job, from_us, to_us, line->set);
   if (end_us < *later_us) *later_us = end_us;
   return count_of(line->set, line->n_words) >= job->min_nodes;
+}
+
+/* Returns the next time from `from_us` on at which a job must be tested. It need not be tested at a time if more nodes
+   become usable later, but before the job can start on any nodes: it is tested then anyway. */
+static int64_t next_test(const struct pass *pass, const struct hr__slurm_queued *job, int64_t from_us) {
+  const struct hr__slurm_selector *selector = pass->selector;
+  if (!selector->earliest || selector->restrict_nodes) return from_us;
+  int64_t earliest_us = selector->earliest(selector->self, job->job, job->usable);
+  for (;;) {
+    int64_t later_us = next_gain(pass->line, job, slot_at(pass->line, from_us));
+    if (later_us >= earliest_us) return from_us; // also if there is none
+    from_us = later_us;
+  }
+}
+
+/* Returns whether a job cannot start on the nodes of the scratch set until more nodes become usable. */
+static bool is_too_early(const struct pass *pass, const struct hr__slurm_queued *job, int64_t later_us) {
+  const struct hr__slurm_selector *selector = pass->selector;
+  if (later_us == HR_NEVER_US || !selector->earliest) return false;
+  int64_t earliest_us = selector->earliest(selector->self, job->job, pass->line->set);
+  return earliest_us > later_us && earliest_us != HR_NEVER_US;
 }
 
 /* Finds the first start of a job that no reservation prevents. The chosen nodes are in the scratch set. Returns
@@ -176,22 +239,26 @@ static int64_t find_start(const struct pass *pass, const struct hr__slurm_queued
   int64_t from_us = pass->now_us;
   for (;;) {
     int64_t later_us, start_us = 0, now_us = pass->now_us;
-    bool usable = list_nodes(pass, job, from_us, &later_us);
+    bool usable = list_nodes(pass, job, n_usable, from_us, &later_us);
     if (usable && from_us == now_us && selector->make_room) {
       bool starts = selector->find(selector->self, job->job, now_us, line->set, &start_us) && start_us <= now_us;
-      if (!starts) list_nodes(pass, job, from_us, &later_us);
+      if (!starts) list_nodes(pass, job, n_usable, from_us, &later_us);
       if (!starts && selector->make_room(selector->self, job->job, line->set)) return now_us;
-      list_nodes(pass, job, from_us, &later_us);
+      list_nodes(pass, job, n_usable, from_us, &later_us);
+    }
+    if (usable && from_us > now_us && is_too_early(pass, job, later_us)) {
+      from_us = next_test(pass, job, later_us);
+      continue;
     }
     if (usable && selector->find(selector->self, job->job, now_us, line->set, &start_us)) {
       if (start_us < from_us) start_us = from_us;
-      if (start_us > pass->now_us + pass->limits->window_us) return HR_NEVER_US;
       int64_t end_us = start_us + job->limit_us;
       if (start_us == from_us) return start_us;
       if (later_us < start_us) { // other nodes may be usable earlier
-        from_us = later_us;
+        from_us = next_test(pass, job, later_us);
         continue;
       }
+      if (start_us > pass->now_us + pass->limits->window_us) return HR_NEVER_US;
       bool is_taken = overlaps(line, job, rounded(pass, start_us), rounded(pass, end_us));
       if (!is_taken && !is_kept(pass, job, start_us, end_us)) return start_us;
       later_us = start_us; // the reservations that the selector does not know are in the way

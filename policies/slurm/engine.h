@@ -301,10 +301,19 @@ bool hr__slurm_kind_fits(struct hr__slurm_run *run, const struct hr__slurm_kind 
 bool hr__slurm_find_start(struct hr__slurm_run *run, const struct hr__slurm_kind *kind, int64_t now_us, uint64_t *set,
                           int64_t *start_us);
 
+/* Returns a time before which no job of a kind can start on nodes of a set, if none can start now. */
+int64_t hr__slurm_earliest_of(struct hr__slurm_run *run, const struct hr__slurm_kind *kind, const uint64_t *set);
+
 /* Starts a job with the shape `run->found` on the nodes that were chosen last. hr__slurm_leave releases the nodes of a
    job that has left. */
 bool hr__slurm_start(struct hr__slurm_run *run, uint32_t job, enum hr_reason reason);
 void hr__slurm_leave(struct hr__slurm_run *run, uint32_t job, int64_t now_us);
+
+/* ---- Reasons (reasons.c) ---------------------------------------------------------------------------- */
+
+/* The operations `explain` and `describe` of the policy. */
+void hr__slurm_explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
+void hr__slurm_describe_wait(void *self, const struct hr_view *view, hr_job job, char *text, size_t size);
 
 /* ---- Passes (passes.c) ------------------------------------------------------------------------------ */
 

@@ -178,6 +178,17 @@ bool hr__slurm_find_start(struct hr__slurm_run *run, const struct hr__slurm_kind
   return true;
 }
 
+int64_t hr__slurm_earliest_of(struct hr__slurm_run *run, const struct hr__slurm_kind *kind, const uint64_t *set) {
+  int64_t earliest_us = HR_NEVER_US;
+  for (uint32_t p = 0; p < run->n_pools; p++) {
+    if (!kind->shapes[p].nodes) continue;
+    restrict_to_pool(run, p, set);
+    int64_t at_us = hr__slurm_earliest(&run->nodes, &kind->shapes[p], run->set);
+    if (at_us < earliest_us) earliest_us = at_us;
+  }
+  return earliest_us;
+}
+
 /* ---- Nodes of running jobs -------------------------------------------------------------------------- */
 
 /* Memory for the nodes of a job that starts. The first bytes of spare memory link to the next spare. */

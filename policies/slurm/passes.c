@@ -60,6 +60,11 @@ static bool find_start(void *self, uint32_t job, int64_t now_us, uint64_t *nodes
   return hr__slurm_find_start(run, kind_of(run, job), now_us, nodes, start_us);
 }
 
+static int64_t earliest(void *self, uint32_t job, const uint64_t *nodes) {
+  const struct hr__slurm_kind *kind = kind_of(self, job);
+  return hr__slurm_earliest_of(self, kind, nodes ? nodes : kind->usable);
+}
+
 static bool make_room(void *self, uint32_t job, uint64_t *nodes) {
   struct hr__slurm_run *run = self;
   if (!hr__slurm_preempt(run, job, nodes)) return false;
@@ -177,6 +182,7 @@ static void forget_kinds(struct hr__slurm_run *run) {
 void hr__slurm_run_backfill(struct hr__slurm_run *run) {
   const struct hr__slurm_selector selector = {.find = find_start,
                                               .start = start_planned,
+                                              .earliest = earliest,
                                               .any_may_start = run->preemption.is_on ? NULL : any_may_start,
                                               .make_room = run->preemption.is_on ? make_room : NULL,
                                               .restrict_nodes =

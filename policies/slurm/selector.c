@@ -234,17 +234,27 @@ static int64_t expected_end(const struct hr__slurm_running *running, int64_t now
   return end_us > now_us ? end_us : now_us + HR_SECOND_US;
 }
 
+/* Returns how many of the first running jobs must end until a job fits on a set; HR_NONE if it never does. */
+static uint32_t needed_ends(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, const uint64_t *set) {
+  if (shape->gpus_per_node > nodes->max_gpus) return HR_NONE;
+  list_releases(nodes);
+  uint32_t needed = rank_of(nodes, shape->gpus_per_node, full_nodes(shape), set);
+  if (needed == HR_NONE || full_nodes(shape) == shape->nodes) return needed;
+  uint32_t also = rank_of(nodes, shape->last_gpus, shape->nodes, set);
+  return also > needed ? also : needed;
+}
+
+int64_t hr__slurm_earliest(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, const uint64_t *set) {
+  uint32_t needed = needed_ends(nodes, shape, set);
+  if (needed == HR_NONE) return HR_NEVER_US;
+  return needed ? nodes->running[needed - 1].end_us : INT64_MIN;
+}
+
 bool hr__slurm_select(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, int64_t now_us, uint64_t *set,
                       int64_t *start_us) {
   *start_us = now_us;
   if (hr__slurm_select_now(nodes, shape, set)) return true;
-  if (shape->gpus_per_node > nodes->max_gpus) return false;
-  list_releases(nodes);
-  uint32_t needed = rank_of(nodes, shape->gpus_per_node, full_nodes(shape), set);
-  if (needed != HR_NONE && full_nodes(shape) < shape->nodes) {
-    uint32_t also = rank_of(nodes, shape->last_gpus, shape->nodes, set);
-    if (also > needed) needed = also;
-  }
+  uint32_t needed = needed_ends(nodes, shape, set);
   if (needed == HR_NONE) return false;
   uint32_t last = last_to_wait_for(nodes, needed, set);
   free_nodes_after(nodes, shape->gpus_per_node, last + 1, set, nodes->full);

@@ -79,6 +79,10 @@ bool hr__slurm_fits_now(const struct hr__slurm_nodes *nodes, const struct hr__sl
 bool hr__slurm_select(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, int64_t now_us, uint64_t *set,
                       int64_t *start_us);
 
+/* Returns the time at which enough running jobs of a set have ended for a job, at their limits: on no subset can it
+   start earlier, except now. HR_NEVER_US: it never can. */
+int64_t hr__slurm_earliest(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, const uint64_t *set);
+
 /* Treats the GPUs of running job number `index` as free (`free` true), or as used again. */
 void hr__slurm_nodes_lend(struct hr__slurm_nodes *nodes, uint32_t index, bool free);
 

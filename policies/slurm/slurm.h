@@ -274,6 +274,9 @@ struct hr__slurm_selector {
   /* Removes the nodes from a set that advance reservations keep from a job at any time from `from_us` to `to_us`.
      Returns the earliest end of these reservations after `from_us`; HR_NEVER_US: there are none. NULL: none exist. */
   int64_t (*restrict_nodes)(void *self, uint32_t job, int64_t from_us, int64_t to_us, uint64_t *nodes);
+  /* Returns a time before which a job cannot start on nodes of a set (NULL: all that it may use), if it cannot start
+     now. NULL: unknown. */
+  int64_t (*earliest)(void *self, uint32_t job, const uint64_t *nodes);
   /* Returns whether a job is tested in this pass. NULL: all are. */
   bool (*may_be_tested)(void *self, uint32_t job);
 };

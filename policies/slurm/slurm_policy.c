@@ -227,45 +227,6 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   return run->status == HR_OK ? wake_later(run) : run->status;
 }
 
-/* A limit of a QOS or an association is a quota; a requeued job waits for its turn. Rules of partitions have no reason
-   of Headroom. */
-static void explain_hold(const struct hr__slurm_run *run, const char *hold, hr_job job, struct hr_wait_reason *wait) {
-  if (strncmp(hold, "QOS", 3) == 0 || strncmp(hold, "Assoc", 5) == 0) wait->reason = HR_WAIT_REASON_QUOTA;
-  if (strcmp(hold, "BeginTime") != 0) return;
-  wait->reason = HR_WAIT_REASON_TURN;
-  wait->until_us = run->jobs[job.id].submit_us;
-}
-
-/* A job that would fit now waits behind the first job of the queue, or for the end of an advance reservation; any other
-   job waits for capacity. Slurm calls these reasons Priority, ReqNodeNotAvail and Resources. */
-static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
-  struct hr__slurm_run *run = self;
-  const struct hr__slurm_kind *kind = &run->kinds[run->jobs[job.id].kind];
-  const char *hold = hr__slurm_hold(run, job.id, view->now_us);
-  uint32_t first = run->waiting.count ? hr__slurm_waiting_at(&run->waiting, 0)->job : job.id;
-  bool fits = !hold && (first != job.id || kind->denied) && hr__slurm_find_now(run, kind, kind->usable);
-  if (hold) {
-    explain_hold(run, hold, job, wait);
-    return;
-  }
-  if (fits && kind->denied) {
-    memcpy(run->open_nodes, kind->usable, run->nodes.n_words * sizeof *run->open_nodes);
-    int64_t end_us = view->now_us + run->jobs[job.id].limit_us;
-    int64_t until_us = hr__slurm_remove_reserved(run, kind->denied, view->now_us, end_us, run->open_nodes);
-    if (!hr__slurm_find_now(run, kind, run->open_nodes)) {
-      wait->reason = HR_WAIT_REASON_RESERVATION;
-      wait->until_us = until_us;
-      return;
-    }
-  }
-  if (fits && first != job.id) {
-    wait->reason = HR_WAIT_REASON_ORDER;
-    wait->behind = (hr_job){first};
-  } else {
-    hr_view_lack(view, job, wait);
-  }
-}
-
 HR_POLICY(slurm) = {HR_POLICY_HEAD,
                     .name = "slurm",
                     .summary = "Slurm: main and backfill scheduler, partitions, priorities, QOS and preemption",
@@ -274,4 +235,5 @@ HR_POLICY(slurm) = {HR_POLICY_HEAD,
                     .observe = observe,
                     .decide = decide,
                     .abilities = abilities,
-                    .explain = explain};
+                    .explain = hr__slurm_explain,
+                    .describe = hr__slurm_describe_wait};

@@ -144,6 +144,29 @@ JSON
   try 0 why s.json --trace t.csv
   matches stdout '^quota +1 +1 h 15 min'
   matches stdout '^reservation +1 +20 min'
+  try 0 why s.json --trace t.csv --job 2 --json -
+  says stdout '"QOSMaxJobsPerUserLimit"'
+  try 0 why s.json --trace t.csv --job 3 --json -
+  says stdout '"ReqNodeNotAvail, May be reserved for other job"'
+}
+
+# Both nodes are busy until 1000 s. Jobs 2 and 3 wait: 1000 of the QOS, and half of 600 for half of the nodes and GPUs.
+# Nothing has been used before the first computation at 300 s; then u has used 16 CPUs for 300 s.
+case_why_in_words_of_slurm() {
+  cat >s.json <<'JSON'
+{"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 8}]},
+ "policy": {"name": "slurm", "priority": "multifactor"},
+ "slurm": {"priority": {"weight_qos": 1000, "weight_job_size": 600, "weight_fairshare": 100, "decay_half_life_s": 0},
+  "qos": [{"name": "low"}, {"name": "high", "priority": 10}]}}
+JSON
+  printf 'job_id,submit_s,duration_s,gpus,user,tenant,qos,limit_s\n1,0,1000,16,u,a,low,1000\n' >t.csv
+  printf '2,10,100,8,v,b,high,200\n3,20,100,8,u,a,low,300\n4,400,10,16,u,a,low,300\n' >>t.csv
+  try 0 why s.json --trace t.csv --job 2 --json -
+  says stdout 'Resources; sprio: PRIORITY 1400 = FAIRSHARE 100 + JOBSIZE 300 + QOS 1000; sshare: RawUsage 0, EffectvUsage'
+  try 0 why s.json --trace t.csv --job 3 --json -
+  says stdout 'Priority; sprio: PRIORITY 400 = FAIRSHARE 100 + JOBSIZE 300 + QOS 0; sshare: RawUsage 0,'
+  try 0 why s.json --trace t.csv --job 4 --json -
+  says stdout 'Priority; sprio: PRIORITY 650 = FAIRSHARE 50 + JOBSIZE 600 + QOS 0; sshare: RawUsage 4800, EffectvUsage 1.000'
 }
 
 case_import() {

@@ -191,6 +191,30 @@ static void split_at(struct naive_timeline *line, int64_t time_us) {
     memcpy(licenses_of(line, new), licenses_of(line, at), line->n_license_kinds * sizeof(uint32_t));
 }
 
+/* Joins the first two neighbours that are equal, among those from the second slot before a time to the slot after
+   another. */
+static void join_equal(struct naive_timeline *line, int64_t from_us, int64_t to_us) {
+  uint32_t before = 0, before_that = 0;
+  for (uint32_t at = 0; line->slots[at].begin_us < from_us; at = line->slots[at].next) {
+    before_that = before;
+    before = at;
+    if (line->slots[at].next == HR_NONE) break;
+  }
+  for (uint32_t at = before_that; at != HR_NONE && line->slots[at].begin_us < to_us; at = line->slots[at].next) {
+    uint32_t next = line->slots[at].next;
+    if (next == HR_NONE) return;
+    bool equal = true;
+    for (uint32_t n = 0; n < line->n_nodes; n++)
+      equal = equal && has(nodes_of(line, at), n) == has(nodes_of(line, next), n);
+    for (uint32_t l = 0; l < line->n_license_kinds; l++)
+      equal = equal && licenses_of(line, at)[l] == licenses_of(line, next)[l];
+    if (!equal) continue;
+    line->slots[at].end_us = line->slots[next].end_us;
+    line->slots[at].next = line->slots[next].next;
+    return;
+  }
+}
+
 /* Removes nodes and licences of a job from all slots from `from_us` to `to_us`. */
 static void reserve(struct naive_timeline *line, const struct hr__slurm_queued *job, const uint64_t *set,
                     int64_t from_us, int64_t to_us) {
@@ -203,13 +227,23 @@ static void reserve(struct naive_timeline *line, const struct hr__slurm_queued *
     uint32_t *left = &licenses_of(line, at)[job->license];
     *left = *left > job->n_licenses ? *left - job->n_licenses : 0;
   }
+  join_equal(line, from_us, to_us);
 }
 
 /* ---- Testing a job ---------------------------------------------------------------------------------- */
 
+/* Returns whether the slot after a slot has nodes for a job that are not in the scratch set, or not in the slot. */
+static bool gains_nodes(const struct naive_timeline *line, const struct hr__slurm_queued *job, uint32_t slot) {
+  for (uint32_t n = 0; n < line->n_nodes; n++) {
+    bool later = has(nodes_of(line, line->slots[slot].next), n) && (!job->usable || has(job->usable, n));
+    if (later && !(has(line->set, n) && has(nodes_of(line, slot), n))) return true;
+  }
+  return false;
+}
+
 /* Reduces the scratch set to the nodes that are not reserved at any time from `from_us` to `to_us`. Returns whether the
-   licences suffice. `*later_us` is the end of the first slot that ends after `from_us` and is not the last one;
-   otherwise unchanged. */
+   licences suffice. `*later_us` is the time at which the job is tried again: the end of the first slot that gains
+   nodes, or of the last one without enough licences; otherwise unchanged. */
 static bool usable_nodes(const struct naive_timeline *line, const struct hr__slurm_queued *job, int64_t from_us,
                          int64_t to_us, int64_t *later_us) {
   for (uint32_t w = 0; w < line->n_words; w++) line->set[w] = job->usable ? job->usable[w] : UINT64_MAX;
@@ -217,13 +251,16 @@ static bool usable_nodes(const struct naive_timeline *line, const struct hr__slu
   for (uint32_t at = 0; at != HR_NONE; at = line->slots[at].next) {
     const struct naive_slot *slot = &line->slots[at];
     if (slot->end_us <= from_us) continue;
-    if (!found_later && slot->next != HR_NONE) {
+    if (!found_later && slot->next != HR_NONE && gains_nodes(line, job, at)) {
       *later_us = slot->end_us;
       found_later = true;
     }
-    if (slot->begin_us > to_us) break; // a reservation must not begin at the end, either
+    if (slot->begin_us > to_us) continue; // a reservation must not begin at the end, either
     for (uint32_t w = 0; w < line->n_words; w++) line->set[w] &= nodes_of(line, at)[w];
-    if (job->n_licenses && licenses_of(line, at)[job->license] < job->n_licenses) licensed = false;
+    if (!job->n_licenses || licenses_of(line, at)[job->license] >= job->n_licenses) continue;
+    licensed = false;
+    found_later = true;
+    *later_us = slot->next == HR_NONE ? HR_NEVER_US : slot->end_us;
   }
   return licensed;
 }
@@ -260,9 +297,9 @@ static int64_t find_start(const struct pass *pass, const struct hr__slurm_queued
                  pass->selector->find(pass->selector->self, job->job, pass->now_us, line->set, &start_us);
     if (found) {
       if (start_us < from_us) start_us = from_us;
-      if (start_us > pass->now_us + pass->limits->window_us) return HR_NEVER_US;
       if (start_us == from_us) return start_us;
       bool tries_again = start_us > later_us;
+      if (!tries_again && start_us > pass->now_us + pass->limits->window_us) return HR_NEVER_US;
       if (!tries_again && !overlaps(line, job, round_down(pass, start_us), round_down(pass, start_us + job->limit_us)))
         return start_us;
       if (!tries_again) later_us = start_us; // the reservations that the selector does not know are in the way

@@ -116,6 +116,15 @@ static bool find_start(void *self, uint32_t job, int64_t now_us, uint64_t *nodes
   return hr__slurm_select(&world->nodes, &world->shapes[job], now_us, nodes, start_us);
 }
 
+static int64_t earliest(void *self, uint32_t job, const uint64_t *nodes) {
+  struct slurm_world *world = self;
+  uint64_t all[WORDS];
+  memset(all, 0xff, sizeof all);
+  if (world->n_nodes % 64) all[world->n_nodes / 64] = (UINT64_C(1) << world->n_nodes % 64) - 1;
+  const uint64_t *usable = nodes ? nodes : world->queue[job].usable;
+  return hr__slurm_earliest(&world->nodes, &world->shapes[job], usable ? usable : all);
+}
+
 static bool start_job(void *self, uint32_t job, const uint64_t *nodes) {
   struct slurm_world *world = self;
   uint64_t set[WORDS] = {0};
@@ -157,7 +166,8 @@ static void run_models(struct slurm_world *world) {
                                     .n_nodes = world->n_nodes,
                                     .n_words = n_words,
                                     .n_license_kinds = 2};
-  const struct hr__slurm_selector selector = {.find = find_start, .start = start_job, .self = world};
+  const struct hr__slurm_selector selector = {
+      .find = find_start, .start = start_job, .earliest = earliest, .self = world};
   hr__slurm_backfill(&line, &world->limits, world->queue, world->n_queued, world->licenses, &selector, world->now_us,
                      world->planned[0]);
   struct naive_timeline naive = {.slots = naive_slots,

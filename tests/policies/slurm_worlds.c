@@ -84,8 +84,8 @@ static struct hr_slurm_limits no_limits(void) {
 static void make_qos(struct slurm_world *world) {
   struct naive_run *naive = &world->naive;
   naive->n_qos = 1 + below(world, 3);
-  uint32_t levels[3]; // a QOS may preempt those of lower levels, so that the order of the queue has no cycles
-  for (uint32_t q = 0; q < 3; q++) levels[q] = below(world, 3);
+  uint32_t levels[NAIVE_NAMES]; // a QOS may preempt those of lower levels, so that the order of the queue has no cycles
+  for (uint32_t q = 0; q < NAIVE_NAMES; q++) levels[q] = below(world, 3);
   for (uint32_t q = 0; q < naive->n_qos; q++) {
     bool is_limited = below(world, 3) == 0;
     struct naive_qos *of_naive = &naive->qos[q];
