@@ -53,6 +53,8 @@ const struct verb verb_import = {
                "           the scheduler's ConfigMap\n"
                "  volcano  FILE: the same with queues.scheduling.volcano.sh and\n"
                "           volcano-scheduler.conf or its ConfigMap\n"
+               "  kubernetes\n"
+               "           FILE: Nodes, PriorityClasses and KubeSchedulerConfiguration\n"
                "  slurm    FILE: slurm.conf, gres.conf or a file that they include\n"
                "Notes list everything that is not modelled, with its effect.\n",
     .options = options,

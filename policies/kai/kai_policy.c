@@ -431,68 +431,28 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
 
 /* ---- Reasons ------------------------------------------------------------------------------------------- */
 
-/* What all pods of a job request. */
-static struct hr__kai_amounts request_of_job(const struct hr__kai_world *world, uint32_t slot) {
-  struct hr__kai_amounts sum = {{0}};
-  const struct hr__kai_job *job = &world->jobs[slot];
-  for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++) hr__kai_add(&sum, &world->pods[p].quota);
-  return sum;
-}
-
-/* How many pods with this request fit on the idle capacity on a node. */
-static int64_t pods_on(const struct hr__kai_world *world, const int64_t *request, const int64_t *idle) {
-  int64_t n = INT64_MAX;
-  for (uint32_t d = 0; d < world->cluster.n_dims; d++)
-    if (request[d] > 0 && idle[d] / request[d] < n) n = idle[d] / request[d];
-  return n > 0 ? n : 0;
-}
-
-/* Whether the pods of the job fit on the idle capacity, each on any node. The last pod may be smaller than the others.
- */
-static bool fits_somewhere(const struct hr__kai_world *world, uint32_t slot) {
-  const struct hr__kai_job *job = &world->jobs[slot];
-  const struct hr__kai_kind *kind = &world->kinds[world->kind_of[slot]];
-  const uint32_t n_dims = world->cluster.n_dims;
-  int64_t n_fit = 0;
-  bool last_fits = false;
-  for (uint32_t n = 0; n < world->cluster.n_nodes; n++) {
-    const int64_t *idle = world->session->idle + (size_t)n * n_dims;
-    if (!kind->allowed_nodes[n] || !hr__kai_fits(world->session, job->first_pod + job->n_pods - 1, n, false)) continue;
-    const int64_t on_node = pods_on(world, kind->amounts, idle);
-    n_fit += on_node < job->n_pods ? on_node : job->n_pods;
-    const int64_t left = idle[HR__KAI_DIM_GPUS] - on_node * kind->amounts[HR__KAI_DIM_GPUS];
-    last_fits = last_fits || (kind->last_gpus < kind->pod_gpus && left >= (int64_t)kind->last_gpus);
-  }
-  return n_fit >= job->n_pods || (last_fits && n_fit + 1 == job->n_pods);
-}
-
-/* A queue that does not allow the job now; HR_NONE: none. */
-static uint32_t full_queue(const struct hr__kai_world *world, uint32_t slot, bool *over_quota) {
-  const struct hr__kai_job *job = &world->jobs[slot];
-  const struct hr__kai_amounts request = request_of_job(world, slot);
-  *over_quota = false;
-  for (uint32_t q = job->queue; q != HR__KAI_NONE; q = world->queues[q].parent) {
-    *over_quota = !job->preemptible && hr__kai_over_quota(&world->queues[q], &request);
-    if (*over_quota || hr__kai_over_limit(&world->queues[q], &request)) return q;
-  }
-  return HR_NONE;
-}
-
 static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   const struct kai *kai = self;
   const uint32_t slot = hr__kai_slot_of(&kai->world, job);
   bool over_quota;
   if (slot == HR_NONE) return;
-  if (full_queue(&kai->world, slot, &over_quota) != HR_NONE) {
+  if (hr__kai_full_queue(&kai->world, slot, &over_quota) != HR_NONE) {
     wait->reason = HR_WAIT_REASON_QUOTA;
     wait->quota = HR_QUOTA_FALLBACK;
-  } else if (fits_somewhere(&kai->world, slot)) {
+  } else if (hr__kai_fits_somewhere(&kai->world, slot)) {
     /* The next cycle may start the job, or jobs that go before it. */
     wait->reason = HR_WAIT_REASON_TURN;
     wait->until_us = (view->now_us / kai->scheduler.period_us + 1) * kai->scheduler.period_us;
   } else {
     hr_view_lack(view, job, wait);
   }
+}
+
+static void describe(void *self, const struct hr_view *view, hr_job job, char *text, size_t size) {
+  const struct kai *kai = self;
+  const uint32_t slot = hr__kai_slot_of(&kai->world, job);
+  (void)view;
+  if (slot != HR_NONE) hr__kai_describe(&kai->world, slot, text, size);
 }
 
 HR_POLICY(kai) = {HR_POLICY_HEAD,
@@ -503,4 +463,5 @@ HR_POLICY(kai) = {HR_POLICY_HEAD,
                   .observe = observe,
                   .decide = decide,
                   .abilities = abilities,
-                  .explain = explain};
+                  .explain = explain,
+                  .describe = describe};

@@ -150,6 +150,16 @@ void hr__kai_list_running(struct hr__kai_world *world, uint32_t slot);
 /* Creates the session again, from the state of its pods. False: out of memory. */
 bool hr__kai_renew_session(struct hr__kai_world *world);
 
+/* ---- Reasons (pending.c) ---- */
+
+/* Whether the pods of the job fit on the idle capacity, each on any node. The last pod may be smaller than the others.
+ */
+bool hr__kai_fits_somewhere(const struct hr__kai_world *world, uint32_t slot);
+/* A queue that does not allow the job now; HR_NONE: none. */
+uint32_t hr__kai_full_queue(const struct hr__kai_world *world, uint32_t slot, bool *over_quota);
+/* Writes why the job is pending in KAI's words, or nothing if it only waits for the next cycle. */
+void hr__kai_describe(const struct hr__kai_world *world, uint32_t slot, char *text, size_t size);
+
 /* ---- Per-GPU allocation (gpus.c) ---- */
 
 /* Creates the inventory if there is per-GPU allocation. False: out of memory. */

@@ -180,6 +180,7 @@ static void start(struct hr__volcano_policy *volcano, uint32_t slot) {
     return;
   }
   volcano->slots[slot].is_running = true;
+  volcano->changed = true; /* queues hold more */
   hr__volcano_settle(volcano->session, slot);
   hr__volcano_add(&volcano->sums[kind->queue].allocated, &kind->minimum);
   hr__volcano_add(&volcano->sums[kind->queue].request, &kind->minimum);

@@ -39,7 +39,7 @@ struct hr__volcano_kind {
   bool never_fits_queue;
   struct hr__volcano_vector *requests, *last; /* by pool: of a pod, and of the last pod */
   struct hr__volcano_vector minimum;          /* of all pods, without their number */
-  struct hr_job_entry head;
+  struct hr_job_entry head, pending;          /* the last job that got a slot, and the first one that is Pending */
   uint64_t **nodes; /* by pool, and at last of all pools: the nodes that jobs accept; NULL: not made yet */
 };
 

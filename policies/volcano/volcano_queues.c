@@ -353,15 +353,15 @@ static bool precedes(const struct hr__volcano_policy *volcano, const struct hr__
                      const struct hr__volcano_kind *b) {
   int32_t one = volcano->pods.kinds[a->kind].priority, other = volcano->pods.kinds[b->kind].priority;
   if (volcano->by_priority && one != other) return one > other;
-  if (a->head.key != b->head.key) return a->head.key < b->head.key;
-  return a->head.job.id < b->head.job.id;
+  if (a->pending.key != b->pending.key) return a->pending.key < b->pending.key;
+  return a->pending.job.id < b->pending.job.id;
 }
 
 /* Asks the plug-ins whether the first pending job of the kind may use resources. */
 static bool may_enqueue(struct hr__volcano_policy *volcano, const struct hr__volcano_kind *kind) {
   struct hr__volcano_job *voter = &volcano->jobs[0];
   voter->queue = kind->queue;
-  voter->created_us = kind->head.key;
+  voter->created_us = kind->pending.key;
   voter->has_min_resources = true;
   voter->min_resources = kind->minimum;
   bool may = hr__volcano_is_enqueueable(volcano->session, 0);
@@ -371,13 +371,13 @@ static bool may_enqueue(struct hr__volcano_policy *volcano, const struct hr__vol
 }
 
 static bool enqueue_head(struct hr__volcano_policy *volcano, struct hr__volcano_kind *kind) {
-  hr_job job = kind->head.job;
+  hr_job job = kind->pending.job;
   if (volcano->n_admitted == volcano->admitted_capacity) {
     hr_job *grown = hr_arena_grown(volcano->arena, volcano->admitted, &volcano->admitted_capacity, sizeof *grown);
     if (!grown) return false;
     volcano->admitted = grown;
   }
-  hr_job_tree_remove(&kind->waiting[HR__VOLCANO_WAITS_PENDING], kind->head.key, job);
+  hr_job_tree_remove(&kind->waiting[HR__VOLCANO_WAITS_PENDING], kind->pending.key, job);
   volcano->admitted[volcano->n_admitted++] = job;
   return true;
 }
@@ -405,7 +405,7 @@ static void enqueue_in(struct hr__volcano_policy *volcano, uint32_t queue) {
     struct hr__volcano_kind *kind = &volcano->kinds[*best];
     bool goes_on = may_enqueue(volcano, kind);
     if (goes_on && !enqueue_head(volcano, kind)) volcano->status = HR_NO_MEMORY;
-    goes_on = goes_on && hr_job_tree_first(&kind->waiting[HR__VOLCANO_WAITS_PENDING], &kind->head);
+    goes_on = goes_on && hr_job_tree_first(&kind->waiting[HR__VOLCANO_WAITS_PENDING], &kind->pending);
     if (!goes_on) *best = kind->next;
   }
 }
@@ -416,7 +416,7 @@ void hr__volcano_enqueue(struct hr__volcano_policy *volcano) {
   session->queue_heap.count = 0;
   for (uint32_t i = 0; i < volcano->n_listed; i++) {
     struct hr__volcano_kind *kind = &volcano->kinds[volcano->listed[i]];
-    if (!hr_job_tree_first(&kind->waiting[HR__VOLCANO_WAITS_PENDING], &kind->head)) continue;
+    if (!hr_job_tree_first(&kind->waiting[HR__VOLCANO_WAITS_PENDING], &kind->pending)) continue;
     if (volcano->first_kind[kind->queue] == HR_NONE) hr__volcano_push_queue(session, &session->queue_heap, kind->queue);
     kind->next = volcano->first_kind[kind->queue];
     volcano->first_kind[kind->queue] = kind->kind;

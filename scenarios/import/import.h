@@ -17,6 +17,7 @@ typedef enum hr_status hr__import_read(const char *const *files, size_t n_files,
   X("kueue", hr__import_kueue)                                                                                         \
   X("kai", hr__import_kai)                                                                                             \
   X("volcano", hr__import_volcano)                                                                                     \
+  X("kubernetes", hr__import_kubernetes)                                                                               \
   X("slurm", hr__import_slurm)
 
 #define HR__IMPORT_DECLARE(name, read) hr__import_read read;

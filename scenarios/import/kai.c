@@ -433,7 +433,7 @@ static enum hr_status assume_pool(struct kai_import *import, const char *file) {
 }
 
 static enum hr_status make_pools(struct kai_import *import, cJSON *section, const char *file) {
-  struct hr__node_interest interest = {.n_labels = 0};
+  struct hr__node_interest interest = {.respects_taints = true};
   const struct hr__object *topology = next_of(import, KAI_TOPOLOGY, NULL);
   hr__node_interest_levels(&interest, topology ? hr__yaml_at(topology->root, "spec.levels") : NULL);
   if (topology) hr__put_text(&import->convert, section, "topology", topology->name);

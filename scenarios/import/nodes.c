@@ -110,6 +110,8 @@ const struct hr_gpu_type *hr__gpu_of_label(const struct hr_catalog *catalog, con
   return found;
 }
 
+static const char mig_prefix[] = "nvidia.com/mig-";
+
 /* ---- One node --------------------------------------------------------------------------------------- */
 
 /* A node that belongs to a pool. */
@@ -123,8 +125,9 @@ struct pools_maker {
   struct hr__node_pools *pools;
   const struct hr__objects *objects;
   const struct hr__node_interest *interest;
-  uint32_t n_no_gpus, n_not_ready;
+  uint32_t n_no_gpus, n_not_ready, n_tainted;
   const struct hr__yaml *no_gpus, *not_ready; /* the first ones */
+  const struct hr__yaml *taint, *tolerated;   /* the first taint that keeps jobs away, and that does not */
 };
 
 /* An amount of a node in the base unit; 0: none. */
@@ -155,12 +158,27 @@ static uint32_t label_number(const struct hr__yaml *labels, const char *key) {
   return number <= 10000 ? (uint32_t)number : 0;
 }
 
+static const char *const gpu_resources[] = {"nvidia.com/gpu", "nvidia.com/gpu.shared", "amd.com/gpu", "habana.ai/gaudi",
+                                            "gpu.intel.com/i915"};
+enum { N_GPU_RESOURCES = sizeof gpu_resources / sizeof *gpu_resources };
+
 static int64_t gpus_of(const struct hr__yaml *root) {
-  static const char *const resources[] = {"nvidia.com/gpu", "nvidia.com/gpu.shared", "amd.com/gpu", "habana.ai/gaudi",
-                                          "gpu.intel.com/i915"};
   int64_t sum = 0;
-  for (size_t i = 0; i < sizeof resources / sizeof *resources; i++) sum += amount_of(root, resources[i]);
+  for (size_t i = 0; i < N_GPU_RESOURCES; i++) sum += amount_of(root, gpu_resources[i]);
   return sum;
+}
+
+/* The first taint of a node that keeps away the jobs of a trace; NULL: none. */
+static const struct hr__yaml *taint_of(struct pools_maker *maker, const struct hr__yaml *root) {
+  for (const struct hr__yaml *taint = hr__yaml_first(root, "spec.taints"); taint; taint = taint->next) {
+    const char *key = hr__yaml_text(taint, "key");
+    bool is_gpu = strncmp(key, mig_prefix, sizeof mig_prefix - 1) == 0;
+    for (size_t i = 0; i < N_GPU_RESOURCES; i++) is_gpu = is_gpu || strcmp(key, gpu_resources[i]) == 0;
+    if (strcmp(hr__yaml_text(taint, "effect"), "PreferNoSchedule") == 0) continue;
+    if (!is_gpu) return taint;
+    if (!maker->tolerated) maker->tolerated = taint;
+  }
+  return NULL;
 }
 
 /* Whether the node is ready; without a condition it is. */
@@ -182,8 +200,6 @@ struct node_instances {
   uint32_t counts[40];
   bool any;
 };
-
-static const char mig_prefix[] = "nvidia.com/mig-";
 
 static enum hr_status count_instances(const struct pools_maker *maker, const struct hr__object *node,
                                       const struct hr_mig_type *type, struct node_instances *instances) {
@@ -496,6 +512,27 @@ static enum hr_status read_topology(const struct pools_maker *maker) {
 
 /* ---- All pools -------------------------------------------------------------------------------------- */
 
+static enum hr_status note_taints(const struct pools_maker *maker) {
+  const struct hr__yaml *taint = maker->taint, *tolerated = maker->tolerated;
+  enum hr_status status = HR_OK;
+  if (taint) {
+    const char *value = hr__yaml_text(taint, "value");
+    status = hr_notes_add(maker->objects->notes,
+                          "warning: %.200s:%" PRIu32 ": %" PRIu32 " node%s left out because of taints such as "
+                          "%.80s%s%.60s:%.40s: jobs of a trace have no tolerations; without the taint in the file, all "
+                          "jobs may use the nodes",
+                          taint->path, taint->line, maker->n_tainted, maker->n_tainted == 1 ? " is" : "s are",
+                          hr__yaml_text(taint, "key"), value && value[0] ? "=" : "", value ? value : "",
+                          hr__yaml_text(taint, "effect"));
+  }
+  if (status == HR_OK && tolerated)
+    status = hr_notes_add(maker->objects->notes,
+                          "%.200s:%" PRIu32 ": jobs with GPUs are assumed to tolerate the taint %.80s, as with the "
+                          "admission plug-in ExtendedResourceToleration",
+                          tolerated->path, tolerated->line, hr__yaml_text(tolerated, "key"));
+  return status;
+}
+
 static enum hr_status note_left_out(const struct pools_maker *maker) {
   enum hr_status status = HR_OK;
   if (maker->n_no_gpus)
@@ -508,6 +545,7 @@ static enum hr_status note_left_out(const struct pools_maker *maker) {
     status = hr_notes_add(
         maker->objects->notes, "%.200s:%" PRIu32 ": %" PRIu32 " node%s left out: not ready, or not schedulable",
         maker->not_ready->path, maker->not_ready->line, maker->n_not_ready, maker->n_not_ready == 1 ? " is" : "s are");
+  if (status == HR_OK) status = note_taints(maker);
   return status == HR_OK ? HR_OK : hr__objects_no_memory(maker->objects);
 }
 
@@ -522,10 +560,14 @@ enum hr_status hr__node_pools_make(struct hr__node_pools *pools, const struct hr
   const struct hr__object *node = NULL, *first = NULL;
   while (status == HR_OK && (node = hr__objects_next(objects, &hr__kind_node, node))) {
     if (!first) first = node;
-    if (is_ready(node->root))
+    const struct hr__yaml *taint = interest->respects_taints ? taint_of(&maker, node->root) : NULL;
+    if (!is_ready(node->root)) {
+      if (!maker.n_not_ready++) maker.not_ready = node->root;
+    } else if (taint) {
+      if (!maker.n_tainted++) maker.taint = taint;
+    } else {
       status = add_node(&maker, node);
-    else if (!maker.n_not_ready++)
-      maker.not_ready = node->root;
+    }
   }
   if (status == HR_OK) status = read_topology(&maker);
   if (status == HR_OK) status = note_left_out(&maker);

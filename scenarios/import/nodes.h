@@ -5,6 +5,8 @@
 /*
  * Pools from Kubernetes Nodes. Nodes are in one pool if they have the same GPU type, number of GPUs, sharing of GPUs,
  * CPUs, nearly the same memory (1 %), and the same values of the labels that the scheduler's configuration names.
+ * Jobs of a trace have no tolerations, except of taints with the name of a GPU resource, which Kubernetes adds to pods
+ * that request this resource (admission plug-in ExtendedResourceToleration).
  */
 
 #include "headroom/unstable/catalog.h"
@@ -20,6 +22,7 @@ struct hr__node_interest {
   uint32_t n_labels;
   const char *levels[HR__MAX_NODE_LEVELS]; /* keys of topology levels, widest first, without that of single nodes */
   uint32_t n_levels;
+  bool respects_taints; /* leave out nodes with taints that jobs of a trace do not tolerate */
 };
 
 /* Adds a key unless the list has it. Further keys are ignored if the list is full. */

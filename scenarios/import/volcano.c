@@ -451,7 +451,7 @@ static double gpus_of_queues(const struct volcano_import *import) {
 }
 
 static enum hr_status make_pools(struct volcano_import *import, const char *file) {
-  const struct hr__node_interest interest = {.n_labels = 0};
+  const struct hr__node_interest interest = {.respects_taints = true};
   enum hr_status status = hr__node_pools_make(&import->pools, &import->objects, &interest);
   if (status != HR_OK || import->pools.count) return status;
   double gpus = gpus_of_queues(import);

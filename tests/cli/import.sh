@@ -96,6 +96,65 @@ case_kueue() {
   is kueue.local_queues '[{"name": "main", "namespace": "lab", "cluster_queue": "team-a"}]'
 }
 
+kube_config() {
+  cat >kube.yaml <<'YAML'
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+percentageOfNodesToScore: 30
+podInitialBackoffSeconds: 2
+profiles:
+- schedulerName: other
+- schedulerName: default-scheduler
+  percentageOfNodesToScore: 50
+  plugins:
+    score:
+      enabled: [{name: NodeResourcesFit, weight: 5}, {name: Own}]
+      disabled: [{name: NodeResourcesBalancedAllocation}, {name: NodeResourcesFit}]
+    postFilter: {disabled: [{name: "*"}]}
+  pluginConfig:
+  - name: NodeResourcesFit
+    args:
+      scoringStrategy:
+        type: RequestedToCapacityRatio
+        resources: [{name: nvidia.com/gpu, weight: 3}, {name: cpu}]
+        requestedToCapacityRatio: {shape: [{utilization: 0, score: 0}, {utilization: 100, score: 10}]}
+      colour: red
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: patient}
+value: 100
+preemptionPolicy: Never
+YAML
+}
+
+case_kubernetes() {
+  kube_config
+  for i in 1 2 3; do gpu_node "n$i" NVIDIA-A100-SXM4-80GB 8; done |
+    sed 's/^status:/spec: {taints: [{key: nvidia.com\/gpu, effect: NoSchedule}]}\n&/' >nodes.yaml
+  gpu_node m1 NVIDIA-L4 4 | sed 's/^status:/spec: {taints: [{key: own, value: ml, effect: NoExecute}]}\n&/' >>nodes.yaml
+  try 0 import kubernetes kube.yaml nodes.yaml -o s.json
+  is cluster.pools '[{"name": "a100-80", "gpu": "A100-80", "nodes": 3, "gpus_per_node": 8, "cpu_per_node": 95.5, "mem_gb_per_node": 1007.04296875}]'
+  is policy.name '"kubernetes"'
+  is kubernetes '{"percentage_of_nodes_to_score": 50, "pod_initial_backoff_s": 2, "plugin_weights": {"fit": 5, "balanced_allocation": 0}, "preemption": false, "scoring": {"type": "requested_to_capacity_ratio", "resources": [{"name": "nvidia.com/gpu", "weight": 3}, {"name": "cpu"}], "shape": [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]}, "priority_classes": [{"name": "patient", "value": 100, "preemption_policy": "Never"}]}'
+  says stderr "kube.yaml:6:1: KubeSchedulerConfiguration: profiles: all jobs are scheduled with the profile 'default-scheduler'"
+  says stderr "warning: kube.yaml:21:7: KubeSchedulerConfiguration: unknown field 'pluginConfig(NodeResourcesFit).args.colour'"
+  says stderr "plug-in 'Own' is not modelled"
+  says stderr '1 node is left out because of taints such as own=ml:NoExecute: jobs of a trace have no tolerations'
+  says stderr 'jobs with GPUs are assumed to tolerate the taint nvidia.com/gpu'
+  { echo 'apiVersion: v1
+kind: ConfigMap
+metadata: {name: kube-scheduler, namespace: kube-system}
+data:
+  scheduler-config.yaml: |'; sed -n '/^---/q; s/^/    /p' kube.yaml; sed -n '/^---/,$p' kube.yaml; } >map.yaml
+  mv s.json direct.json
+  try 0 import kubernetes map.yaml nodes.yaml -o s.json
+  cmp s.json direct.json || fail 'the ConfigMap gives another scenario'
+  sed -i 's/type: Requested/type: Asked/' kube.yaml
+  try 2 import kubernetes kube.yaml nodes.yaml -o s.json
+  says stderr "kube.yaml:18:15: KubeSchedulerConfiguration: pluginConfig(NodeResourcesFit).args.scoringStrategy.type: found 'AskedToCapacityRatio'"
+}
+
 # kubectl prints a list, as YAML or as JSON, with status and metadata. Both give the same scenario.
 case_kueue_lists() {
   queues

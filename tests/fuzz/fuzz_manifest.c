@@ -32,7 +32,10 @@ static void read_system(const char *system, hr__import_read *read, const char *p
 static const struct {
   const char *system;
   hr__import_read *read;
-} systems[] = {{"kueue", hr__import_kueue}, {"kai", hr__import_kai}, {"volcano", hr__import_volcano}};
+} systems[] = {{"kueue", hr__import_kueue},
+               {"kai", hr__import_kai},
+               {"volcano", hr__import_volcano},
+               {"kubernetes", hr__import_kubernetes}};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char path[FUZZ_PATH_BUFFER];

@@ -50,7 +50,7 @@ _headroom_operands() {
     if [ "${COMP_WORDS[2]}" = keys ] && [ "$COMP_CWORD" -gt 2 ]; then compgen -W "$(_headroom_names "$1" keys | grep -v "^[$]")" -- "$3"
     else compgen -W "$(_headroom_lists "$1")" -- "$3"; fi
     ;;
-  import) if [ "$COMP_CWORD" -eq 2 ]; then compgen -W "kueue kai volcano slurm" -- "$3"; else compgen -f -- "$3"; fi ;;
+  import) if [ "$COMP_CWORD" -eq 2 ]; then compgen -W "kueue kai volcano kubernetes slurm" -- "$3"; else compgen -f -- "$3"; fi ;;
   conform) if [ "$COMP_CWORD" -eq 2 ]; then compgen -W "kueue kai volcano kubernetes slurm autoscalers" -- "$3"; else compgen -f -- "$3"; fi ;;
   trace | fit) if [ -n "$4" ]; then compgen -f -- "$3"; else compgen -W "$(_headroom_actions "$1" "$2")" -- "$3"; fi ;;
   help)

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Imports kube-scheduler: KubeSchedulerConfiguration (also within a ConfigMap), PriorityClasses and Nodes become the
+ * section `kubernetes` of a scenario.
+ *
+ * One profile is used: that of the scheduler default-scheduler, else the first. Plug-ins are enabled and disabled at
+ * multiPoint and, with precedence, at an extension point; "*" disables all that are enabled by default.
+ *
+ * Source: kubernetes/kube-scheduler, config/v1; kubernetes/kubernetes, pkg/scheduler/apis/config/v1/defaults.go.
+ */
+
+#include "scenarios/import/convert.h"
+#include "scenarios/import/import.h"
+#include "scenarios/import/nodes.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define END                                                                                                            \
+  { .name = NULL }
+
+/* ---- Fields ----------------------------------------------------------------------------------------- */
+
+static const char *const config_versions[] = {"v1", "v1beta3", "v1beta2", NULL};
+static const char *const one_version[] = {"v1", NULL};
+static const char *const strategies[] = {"LeastAllocated", "MostAllocated", "RequestedToCapacityRatio", NULL};
+static const char *const policies[] = {"PreemptLowerPriority", "Never", NULL};
+
+static const struct hr__field plugin_fields[] = {
+    {HR__USED("name", TEXT), .required = true}, {HR__USED("weight", WHOLE), .not_negative = true}, END};
+static const struct hr__field set_fields[] = {
+    {HR__USED("enabled", LIST), .fields = plugin_fields}, {HR__USED("disabled", LIST), .fields = plugin_fields}, END};
+#define SET(name_)                                                                                                     \
+  { HR__USED(name_, OBJECT), .fields = set_fields }
+static const struct hr__field plugins_fields[] = {SET("multiPoint"),     SET("score"),
+                                                  SET("filter"),         SET("postFilter"),
+                                                  SET("queueSort"),      SET("preScore"),
+                                                  SET("preFilter"),      SET("preEnqueue"),
+                                                  SET("reserve"),        SET("permit"),
+                                                  SET("preBind"),        SET("bind"),
+                                                  SET("postBind"),       SET("placementGenerate"),
+                                                  SET("placementScore"), END};
+/* Arguments of plug-ins are checked with the tables below. */
+static const struct hr__field plugin_config_fields[] = {
+    {HR__USED("name", TEXT), .required = true}, HR__IGNORED("args"), END};
+static const struct hr__field profile_fields[] = {{HR__USED("schedulerName", TEXT)},
+                                                  {HR__USED("percentageOfNodesToScore", WHOLE), .not_negative = true},
+                                                  {HR__USED("plugins", OBJECT), .fields = plugins_fields},
+                                                  {HR__USED("pluginConfig", LIST), .fields = plugin_config_fields},
+                                                  END};
+static const struct hr__field config_fields[] = {{HR__USED("percentageOfNodesToScore", WHOLE), .not_negative = true},
+                                                 {HR__USED("podInitialBackoffSeconds", WHOLE), .not_negative = true},
+                                                 {HR__USED("podMaxBackoffSeconds", WHOLE), .not_negative = true},
+                                                 {HR__USED("profiles", LIST), .fields = profile_fields},
+                                                 HR__UNMODELLED("extenders", "no extender filters or scores nodes"),
+                                                 HR__IGNORED("parallelism"),
+                                                 HR__IGNORED("leaderElection"),
+                                                 HR__IGNORED("clientConnection"),
+                                                 HR__IGNORED("healthzBindAddress"),
+                                                 HR__IGNORED("metricsBindAddress"),
+                                                 HR__IGNORED("enableProfiling"),
+                                                 HR__IGNORED("enableContentionProfiling"),
+                                                 HR__IGNORED("delayCacheUntilActive"),
+                                                 END};
+
+static const struct hr__field resource_fields[] = {
+    {HR__USED("name", TEXT), .required = true}, {HR__USED("weight", WHOLE), .not_negative = true}, END};
+static const struct hr__field point_fields[] = {
+    {HR__USED("utilization", WHOLE), .required = true, .not_negative = true},
+    {HR__USED("score", WHOLE), .required = true, .not_negative = true},
+    END};
+static const struct hr__field ratio_fields[] = {{HR__USED("shape", LIST), .fields = point_fields}, END};
+static const struct hr__field strategy_fields[] = {
+    {HR__USED("type", WORD), .words = strategies},
+    {HR__USED("resources", LIST), .fields = resource_fields},
+    {HR__USED("requestedToCapacityRatio", OBJECT), .fields = ratio_fields},
+    END};
+#define OF_ARGS HR__IGNORED("kind"), HR__IGNORED("apiVersion")
+static const struct hr__field fit_fields[] = {
+    OF_ARGS,
+    {HR__USED("scoringStrategy", OBJECT), .fields = strategy_fields},
+    HR__UNMODELLED("ignoredResources", "pods need nodes with all resources that they request"),
+    HR__UNMODELLED("ignoredResourceGroups", "pods need nodes with all resources that they request"),
+    END};
+static const struct hr__field balanced_fields[] = {
+    OF_ARGS, {HR__USED("resources", LIST), .fields = resource_fields}, END};
+static const struct hr__field preemption_fields[] = {
+    OF_ARGS, HR__UNMODELLED("minCandidateNodesPercentage", "all nodes are candidates for preemption"),
+    HR__UNMODELLED("minCandidateNodesAbsolute", "all nodes are candidates for preemption"), END};
+
+/* The plug-ins of which arguments are read, and those whose arguments need properties of pods that traces lack. */
+static const struct known_plugin {
+  const char *name;
+  const struct hr__field *args; /* NULL: without effect */
+} known_plugins[] = {{"NodeResourcesFit", fit_fields},
+                     {"NodeResourcesBalancedAllocation", balanced_fields},
+                     {"DefaultPreemption", preemption_fields},
+                     {"NodeAffinity", NULL},
+                     {"InterPodAffinity", NULL},
+                     {"PodTopologySpread", NULL},
+                     {"VolumeBinding", NULL},
+                     {"TaintToleration", NULL},
+                     {"ImageLocality", NULL},
+                     {"NodeName", NULL},
+                     {"NodePorts", NULL},
+                     {"NodeUnschedulable", NULL},
+                     {"NodeVolumeLimits", NULL},
+                     {"VolumeRestrictions", NULL},
+                     {"VolumeZone", NULL},
+                     {"PrioritySort", NULL},
+                     {"SchedulingGates", NULL},
+                     {"DefaultBinder", NULL},
+                     {"DynamicResources", NULL}};
+
+static const struct hr__field class_fields[] = {
+    {HR__USED("value", WHOLE), .required = true},
+    {HR__USED("preemptionPolicy", WORD), .words = policies},
+    {HR__USED("globalDefault", BOOLEAN), .effect = "jobs without a priority have priority 0", .neutral = "false"},
+    HR__IGNORED("description"),
+    END};
+static const struct hr__field config_map_fields[] = {
+    {HR__USED("data", LABELS)}, HR__IGNORED("binaryData"), HR__IGNORED("immutable"), END};
+
+enum kubernetes_kind { KUBERNETES_CONFIG, KUBERNETES_CLASS, KUBERNETES_CONFIG_MAP, N_KUBERNETES_KINDS };
+static const struct hr__object_kind kinds[N_KUBERNETES_KINDS] = {
+    [KUBERNETES_CONFIG] = {"KubeSchedulerConfiguration", "kubescheduler.config.k8s.io", config_versions, config_fields,
+                           true, false},
+    [KUBERNETES_CLASS] = {"PriorityClass", "scheduling.k8s.io", one_version, class_fields, false, false},
+    [KUBERNETES_CONFIG_MAP] = {"ConfigMap", "", one_version, config_map_fields, false, true}};
+
+/* ---- The import ------------------------------------------------------------------------------------- */
+
+struct kubernetes_import {
+  struct hr__objects objects;
+  struct hr__convert convert;
+  struct hr__node_pools pools;
+  const struct hr__object *config; /* NULL: none */
+  const struct hr__yaml *profile;  /* NULL: none */
+};
+
+static const struct hr__object *next_of(const struct kubernetes_import *import, enum kubernetes_kind kind,
+                                        const struct hr__object *last) {
+  return hr__objects_next(&import->objects, &kinds[kind], last);
+}
+
+/* Reads configurations from ConfigMaps. */
+static enum hr_status read_config_maps(struct kubernetes_import *import) {
+  enum hr_status status = HR_OK;
+  const uint32_t count = import->objects.count;
+  for (uint32_t i = 0; i < count && status == HR_OK; i++) {
+    if (import->objects.list[i].kind != &kinds[KUBERNETES_CONFIG_MAP]) continue;
+    const struct hr__yaml *data = hr__yaml_child(import->objects.list[i].root, "data");
+    for (const struct hr__yaml *text = data ? data->first : NULL; text && status == HR_OK; text = text->next)
+      if (strstr(text->text, "KubeSchedulerConfiguration")) status = hr__objects_read_text(&import->objects, text);
+  }
+  return status;
+}
+
+/* Finds the configuration and its profile. */
+static enum hr_status choose_profile(struct kubernetes_import *import) {
+  import->config = next_of(import, KUBERNETES_CONFIG, NULL);
+  if (!import->config) return HR_OK;
+  const struct hr__object *second = next_of(import, KUBERNETES_CONFIG, import->config);
+  if (second)
+    return hr__object_fail(&import->objects, second, second->root, "is the second one; the first is at %.200s:%" PRIu32,
+                           import->config->root->path, import->config->root->line);
+  const struct hr__yaml *profiles = hr__yaml_child(import->config->root, "profiles");
+  import->profile = profiles ? profiles->first : NULL;
+  for (const struct hr__yaml *profile = import->profile; profile; profile = profile->next) {
+    const char *name = hr__yaml_text(profile, "schedulerName");
+    if (name && strcmp(name, "default-scheduler") != 0) continue;
+    import->profile = profile;
+    break;
+  }
+  if (!import->profile || profiles->count < 2) return HR_OK;
+  const char *name = hr__yaml_text(import->profile, "schedulerName");
+  return hr__object_note(&import->objects, import->config, profiles,
+                         "profiles: all jobs are scheduled with the profile '%.80s'; the others are not modelled",
+                         name ? name : "default-scheduler");
+}
+
+/* ---- Plug-ins --------------------------------------------------------------------------------------- */
+
+static const struct hr__yaml *find_plugin(const struct hr__yaml *list, const char *name) {
+  for (const struct hr__yaml *entry = list ? list->first : NULL; entry; entry = entry->next)
+    if (strcmp(hr__yaml_text(entry, "name"), name) == 0) return entry;
+  return NULL;
+}
+
+/* What an extension point says of a plug-in: -1 nothing, 0 it is disabled, else its weight. */
+static double weight_at(const struct kubernetes_import *import, const char *point, const char *name) {
+  const struct hr__yaml *set = hr__yaml_child(hr__yaml_child(import->profile, "plugins"), point);
+  const struct hr__yaml *enabled = find_plugin(hr__yaml_child(set, "enabled"), name);
+  const char *weight = hr__yaml_text(enabled, "weight");
+  if (enabled) return weight && strtod(weight, NULL) > 0 ? strtod(weight, NULL) : 1;
+  const struct hr__yaml *disabled = hr__yaml_child(set, "disabled");
+  return find_plugin(disabled, name) || find_plugin(disabled, "*") ? 0 : -1;
+}
+
+/* The weight of a plug-in of the default configuration at an extension point; 0: it is disabled. */
+static double weight_of(const struct kubernetes_import *import, const char *point, const char *name) {
+  double weight = weight_at(import, point, name);
+  if (weight < 0) weight = weight_at(import, "multiPoint", name);
+  return weight < 0 ? 1 : weight;
+}
+
+static const struct known_plugin *known_plugin(const char *name) {
+  for (size_t i = 0; i < sizeof known_plugins / sizeof *known_plugins; i++)
+    if (strcmp(known_plugins[i].name, name) == 0) return &known_plugins[i];
+  return NULL;
+}
+
+/* Notes plug-ins that are not part of Kubernetes, and one that cannot be disabled. */
+static enum hr_status note_plugins(struct kubernetes_import *import) {
+  const struct hr__yaml *plugins = hr__yaml_child(import->profile, "plugins");
+  enum hr_status status = HR_OK;
+  for (const struct hr__yaml *set = plugins ? plugins->first : NULL; set; set = set->next)
+    for (const struct hr__yaml *entry = hr__yaml_first(set, "enabled"); entry && status == HR_OK; entry = entry->next)
+      if (!known_plugin(hr__yaml_text(entry, "name")))
+        status = hr__object_note(&import->objects, import->config, entry, "plug-in '%.80s' is not modelled",
+                                 hr__yaml_text(entry, "name"));
+  if (status == HR_OK && plugins && weight_of(import, "filter", "NodeResourcesFit") <= 0)
+    status = hr__object_note(&import->objects, import->config, plugins,
+                             "NodeResourcesFit is disabled as a filter; in the scenario, pods need enough resources");
+  return status;
+}
+
+static enum hr_status put_weights(struct kubernetes_import *import, cJSON *section) {
+  static const char *const names[][2] = {{"NodeResourcesFit", "fit"},
+                                         {"NodeResourcesBalancedAllocation", "balanced_allocation"}};
+  cJSON *weights = hr__put_object(&import->convert, section, "plugin_weights");
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const double weight = weight_of(import, "score", names[i][0]);
+    if (weight > 100)
+      return hr__object_fail(&import->objects, import->config, hr__yaml_child(import->profile, "plugins"),
+                             "weight of %s: found %.10g, expected at most 100", names[i][0], weight);
+    if (weight < 1 || weight > 1) hr__put_number(&import->convert, weights, names[i][1], weight);
+  }
+  hr__drop_empty(section, "plugin_weights");
+  if (weight_of(import, "postFilter", "DefaultPreemption") <= 0)
+    hr__put_boolean(&import->convert, section, "preemption", false);
+  return HR_OK;
+}
+
+/* ---- Arguments -------------------------------------------------------------------------------------- */
+
+static void put_resources(struct kubernetes_import *import, cJSON *to, const char *key, const struct hr__yaml *list) {
+  struct hr__convert *convert = &import->convert;
+  if (!list || !list->first) return;
+  cJSON *copy = hr__put_list(convert, to, key);
+  for (const struct hr__yaml *entry = list->first; entry; entry = entry->next) {
+    const char *weight = hr__yaml_text(entry, "weight");
+    cJSON *resource = hr__put_object(convert, copy, NULL);
+    hr__copy_text(convert, resource, "name", entry, "name");
+    if (weight && strtod(weight, NULL) > 0) hr__put_number(convert, resource, "weight", strtod(weight, NULL));
+  }
+}
+
+static void put_scoring(struct kubernetes_import *import, cJSON *section, const struct hr__yaml *strategy) {
+  static const char *const types[] = {"least_allocated", "most_allocated", "requested_to_capacity_ratio"};
+  struct hr__convert *convert = &import->convert;
+  if (!strategy) return;
+  cJSON *scoring = hr__put_object(convert, section, "scoring");
+  const char *type = hr__yaml_text(strategy, "type");
+  for (size_t i = 0; type && strategies[i]; i++)
+    if (strcmp(type, strategies[i]) == 0) hr__put_text(convert, scoring, "type", types[i]);
+  put_resources(import, scoring, "resources", hr__yaml_child(strategy, "resources"));
+  const struct hr__yaml *point = hr__yaml_first(strategy, "requestedToCapacityRatio.shape");
+  if (point && type && strcmp(type, "RequestedToCapacityRatio") == 0) {
+    cJSON *shape = hr__put_list(convert, scoring, "shape");
+    for (; point; point = point->next) {
+      cJSON *object = hr__put_object(convert, shape, NULL);
+      hr__copy_number(convert, object, "utilization", point, "utilization");
+      hr__copy_number(convert, object, "score", point, "score");
+    }
+  }
+  hr__drop_empty(section, "scoring");
+}
+
+/* Checks the arguments of the plug-ins of the profile, and copies them. */
+static enum hr_status put_arguments(struct kubernetes_import *import, cJSON *section) {
+  enum hr_status status = HR_OK;
+  for (struct hr__yaml *entry = hr__yaml_first(import->profile, "pluginConfig"); entry && status == HR_OK;
+       entry = entry->next) {
+    const char *name = hr__yaml_text(entry, "name");
+    const struct known_plugin *plugin = known_plugin(name);
+    struct hr__yaml *args = hr__yaml_child(entry, "args");
+    if (!plugin)
+      status = hr__object_note(&import->objects, import->config, entry,
+                               "pluginConfig: the arguments of plug-in '%.80s' are not modelled", name);
+    if (!args || !plugin || !plugin->args) continue;
+    char path[120];
+    snprintf(path, sizeof path, "pluginConfig(%.60s).args", name);
+    status = hr__objects_check(&import->objects, import->config, args, path, plugin->args);
+    if (status != HR_OK) break;
+    if (plugin->args == fit_fields) put_scoring(import, section, hr__yaml_child(args, "scoringStrategy"));
+    if (plugin->args == balanced_fields)
+      put_resources(import, section, "balanced_resources", hr__yaml_child(args, "resources"));
+  }
+  return status;
+}
+
+static enum hr_status put_config(struct kubernetes_import *import, cJSON *section) {
+  struct hr__convert *convert = &import->convert;
+  enum hr_status status = choose_profile(import);
+  if (status != HR_OK || !import->config) return status;
+  const bool own = hr__yaml_child(import->profile, "percentageOfNodesToScore") != NULL;
+  hr__copy_number(convert, section, "percentage_of_nodes_to_score", own ? import->profile : import->config->root,
+                  "percentageOfNodesToScore");
+  hr__copy_number(convert, section, "pod_initial_backoff_s", import->config->root, "podInitialBackoffSeconds");
+  hr__copy_number(convert, section, "pod_max_backoff_s", import->config->root, "podMaxBackoffSeconds");
+  status = put_weights(import, section);
+  if (status == HR_OK) status = put_arguments(import, section);
+  return status == HR_OK ? note_plugins(import) : status;
+}
+
+static void put_classes(struct kubernetes_import *import, cJSON *section) {
+  struct hr__convert *convert = &import->convert;
+  cJSON *list = hr__put_list(convert, section, "priority_classes");
+  const struct hr__object *class_ = NULL;
+  while ((class_ = next_of(import, KUBERNETES_CLASS, class_))) {
+    cJSON *object = hr__put_object(convert, list, NULL);
+    hr__put_text(convert, object, "name", class_->name);
+    hr__copy_number(convert, object, "value", class_->root, "value");
+    hr__copy_text(convert, object, "preemption_policy", class_->root, "preemptionPolicy");
+  }
+  hr__drop_empty(section, "priority_classes");
+}
+
+/* ---- The section ------------------------------------------------------------------------------------ */
+
+static enum hr_status put_section(struct kubernetes_import *import, cJSON *root) {
+  const struct hr__node_interest interest = {.respects_taints = true};
+  cJSON *section = cJSON_CreateObject();
+  enum hr_status status = put_config(import, section);
+  put_classes(import, section);
+  if (status == HR_OK) status = hr__node_pools_make(&import->pools, &import->objects, &interest);
+  bool written = status == HR_OK && hr__node_pools_write(&import->pools, root);
+  hr__put_text(&import->convert, hr__put_object(&import->convert, root, "policy"), "name", "kubernetes");
+  hr__put(&import->convert, root, "kubernetes", section);
+  if (status != HR_OK) return status;
+  return written && !import->convert.failed ? HR_OK : hr__objects_no_memory(&import->objects);
+}
+
+enum hr_status hr__import_kubernetes(const char *const *files, size_t n_files, cJSON *root, struct hr_notes *notes,
+                                     struct hr_error *error) {
+  const struct hr__object_kind *read[N_KUBERNETES_KINDS + 2];
+  struct kubernetes_import import = {.objects = {.kinds = read, .notes = notes, .error = error}};
+  size_t n_kinds = 0;
+  for (; n_kinds < N_KUBERNETES_KINDS; n_kinds++) read[n_kinds] = &kinds[n_kinds];
+  read[n_kinds++] = &hr__kind_node;
+  read[n_kinds] = NULL;
+  import.convert.objects = &import.objects;
+  enum hr_status status = hr__objects_read(&import.objects, files, n_files);
+  if (status == HR_OK) status = read_config_maps(&import);
+  if (status == HR_OK && !hr__objects_next(&import.objects, &hr__kind_node, NULL))
+    status = hr_fail(error, HR_BAD_INPUT,
+                     "%s: no Node in these files; expected the output of 'kubectl get nodes,priorityclasses -o yaml'",
+                     files[0]);
+  if (status == HR_OK) status = put_section(&import, root);
+  if (status == HR_OK) status = hr__objects_report(&import.objects);
+  hr__node_pools_finish(&import.pools);
+  hr__objects_finish(&import.objects);
+  return status;
+}
