@@ -85,9 +85,15 @@ static inline const cJSON *hr__case_get(const cJSON *object, const char *name) {
   return cJSON_IsNull(value) ? NULL : value;
 }
 
+/* Reads a quantity of Kubernetes, such as "2", "500m" or "100Mi", in thousandths, rounded up. Returns false for other
+   texts, and if `value` is not a text. */
+bool hr__case_value_milli(const cJSON *value, int64_t *milli);
+
 /* A value as a whole number; `fallback` if it is NULL or of another type. Whole numbers beyond the range of int64_t
-   become INT64_MAX or INT64_MIN. */
+   become INT64_MAX or INT64_MIN. A text that is a quantity is rounded up. */
 static inline int64_t hr__case_value_whole(const cJSON *value, int64_t fallback) {
+  int64_t milli;
+  if (hr__case_value_milli(value, &milli)) return milli / 1000 + (milli % 1000 > 0);
   if (!cJSON_IsNumber(value)) return fallback;
   if (value->valuedouble >= 0x1p63) return INT64_MAX;
   if (value->valuedouble <= -0x1p63) return INT64_MIN;
@@ -100,8 +106,17 @@ static inline int64_t hr__case_whole(const cJSON *object, const char *name, int6
   return hr__case_value_whole(hr__case_get(object, name), fallback);
 }
 
-static inline double hr__case_real(const cJSON *object, const char *name, double fallback) {
+/* The same in thousandths: numbers are thousandths already, texts are quantities. */
+static inline int64_t hr__case_milli(const cJSON *object, const char *name, int64_t fallback) {
+  int64_t milli;
   const cJSON *value = hr__case_get(object, name);
+  return hr__case_value_milli(value, &milli) ? milli : hr__case_value_whole(value, fallback);
+}
+
+static inline double hr__case_real(const cJSON *object, const char *name, double fallback) {
+  int64_t milli;
+  const cJSON *value = hr__case_get(object, name);
+  if (hr__case_value_milli(value, &milli)) return (double)milli / 1000;
   return cJSON_IsNumber(value) ? value->valuedouble : fallback;
 }
 

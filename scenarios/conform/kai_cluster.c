@@ -95,7 +95,7 @@ static void read_node(struct reader *reader, const cJSON *source, struct hr__kai
   node->n_gpus = hr__case_whole(source, "gpus", 0);
   node->gpu_mib = hr__case_whole(source, "gpu_memory_mib", 100);
   if (node->gpu_mib >= 100) node->gpu_mib -= node->gpu_mib % 100;
-  amounts[HR__KAI_DIM_CPU] = hr__case_whole(source, "cpu_milli", 20000000);
+  amounts[HR__KAI_DIM_CPU] = hr__case_milli(source, "cpu_milli", 20000000);
   amounts[HR__KAI_DIM_MEM] = hr__case_whole(source, "mem_bytes", 20000000000);
   amounts[HR__KAI_DIM_PODS] = hr__case_whole(source, "max_pods", 110);
   amounts[HR__KAI_DIM_GPUS] = node->mig == HR__KAI_MIG_MIXED ? 0 : node->n_gpus;
@@ -403,7 +403,7 @@ static void read_pod(struct reader *reader, const cJSON *job, const cJSON *task,
   const bool least = hr__case_bool(job, "best_effort", false);
   int64_t *request = hr__verdict_alloc(reader->verdict, read->cluster.n_dims, sizeof *request);
   if (!request) return;
-  request[HR__KAI_DIM_CPU] = hr__case_whole(task, "cpu_milli", least ? 0 : default_cpu_milli);
+  request[HR__KAI_DIM_CPU] = hr__case_milli(task, "cpu_milli", least ? 0 : default_cpu_milli);
   request[HR__KAI_DIM_MEM] = hr__case_whole(task, "mem_bytes", least ? 0 : default_mem_bytes);
   request[HR__KAI_DIM_PODS] = 1;
   pod->quota.of[HR__KAI_CPU] = request[HR__KAI_DIM_CPU];

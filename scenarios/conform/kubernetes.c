@@ -67,7 +67,9 @@ static void number_resources(struct kube_case *kube) {
 static int64_t *read_amounts(struct kube_case *kube, const cJSON *object, int64_t missing) {
   int64_t *amounts = hr__verdict_alloc(kube->verdict, kube->n_resources, sizeof *amounts);
   if (!amounts) return NULL;
-  for (uint32_t r = 0; r < kube->n_resources; r++) amounts[r] = hr__case_whole(object, kube->resources[r], missing);
+  for (uint32_t r = 0; r < kube->n_resources; r++)
+    amounts[r] =
+        (strcmp(kube->resources[r], "cpu") == 0 ? hr__case_milli : hr__case_whole)(object, kube->resources[r], missing);
   return amounts;
 }
 

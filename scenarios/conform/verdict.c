@@ -4,12 +4,17 @@
 #include "scenarios/conform/conform.h"
 
 #include "base/array.h"
+#include "scenarios/import/manifest.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_DIFFERENCES = 20 };
+
+bool hr__case_value_milli(const cJSON *value, int64_t *milli) {
+  return cJSON_IsString(value) && value->valuestring && hr__quantity_milli(value->valuestring, milli);
+}
 
 static char *text_of(const cJSON *value) {
   return value ? cJSON_PrintUnformatted(value) : strdup("null");

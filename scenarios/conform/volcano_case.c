@@ -68,7 +68,9 @@ struct hr__volcano_vector hr__volcano_read_vector(struct hr__volcano_case *world
   const cJSON *member;
   cJSON_ArrayForEach(member, object) {
     if (cJSON_IsNumber(member)) set_resource(world, &result, member->string, member->valuedouble);
-    if (cJSON_IsString(member)) set_resource(world, &result, member->string, hr__volcano_quantity(member->valuestring));
+    if (!cJSON_IsString(member)) continue;
+    const double unit = strcmp(member->string, "cpu_milli") == 0 ? 1000 : 1;
+    set_resource(world, &result, member->string, hr__volcano_quantity(member->valuestring) * unit);
   }
   return result;
 }

@@ -51,6 +51,7 @@ static void kai_rules(void) {
 
 static void kubernetes(void) {
   check("kubernetes", (const char *const[]){VECTORS "kube-scheduler.json"}, 1, 0);
+  check_own("kubernetes", PROJECT_DIR "/tests/scenarios/kubernetes_rules.json", 3);
 }
 
 static void kueue(void) {
