@@ -121,10 +121,10 @@ static void reserve(struct hr__slurm_timeline *line, const struct hr__slurm_queu
 
 /* ---- Testing a job ---------------------------------------------------------------------------------- */
 
-/* Reduces the scratch set to the nodes that are not reserved in the slots from `first` to before `end`. Returns whether
-   enough of the `n_usable` nodes are left. */
-static bool list_unreserved(const struct hr__slurm_timeline *line, const struct hr__slurm_queued *job,
-                            uint32_t n_usable, uint32_t first, uint32_t end) {
+/* Reduces the scratch set to the nodes that are not reserved in the slots from `first` to before `end`. Returns the
+   last slot after which too few of the `n_usable` nodes are left; HR_NONE if enough are left. */
+static uint32_t list_unreserved(const struct hr__slurm_timeline *line, const struct hr__slurm_queued *job,
+                                uint32_t n_usable, uint32_t first, uint32_t end) {
   for (uint32_t w = 0; w < line->n_words; w++) line->set[w] = job->usable ? job->usable[w] : nodes_of_all(line, w);
   for (uint32_t at = end; at > first; at--) { // from the end, which has the most reservations
     const uint64_t *nodes = nodes_of(line, at - 1);
@@ -132,9 +132,9 @@ static bool list_unreserved(const struct hr__slurm_timeline *line, const struct 
       for (uint64_t lost = line->set[w] & ~nodes[w]; lost; lost &= lost - 1) n_usable--;
       line->set[w] &= nodes[w];
     }
-    if (n_usable < job->min_nodes) return false;
+    if (n_usable < job->min_nodes) return at - 1;
   }
-  return true;
+  return HR_NONE;
 }
 
 /* Returns the last slot from `first` to before `end` in which the licences do not suffice; HR_NONE: they do. */
@@ -199,8 +199,9 @@ static bool list_nodes(const struct pass *pass, const struct hr__slurm_queued *j
   int64_t to_us = from_us + job->limit_us, end_us = HR_NEVER_US;
   uint32_t first = slot_at(line, from_us), end = slot_from(line, to_us + 1);
   uint32_t without = slot_without_licenses(line, job, first, end);
-  bool usable = without == HR_NONE && list_unreserved(line, job, n_usable, first, end);
-  *later_us = next_gain(line, job, first);
+  uint32_t blocking = without == HR_NONE ? list_unreserved(line, job, n_usable, first, end) : first;
+  bool usable = without == HR_NONE && blocking == HR_NONE;
+  *later_us = next_gain(line, job, blocking == HR_NONE ? first : blocking); // until then, too few nodes are left
   if (without != HR_NONE) *later_us = without + 1 < line->n_slots ? line->slots[without].end_us : HR_NEVER_US;
   if (!usable || !pass->selector->restrict_nodes) return usable;
   end_us = pass->selector->restrict_nodes(pass->selector->self, job->job, from_us, to_us, line->set);
@@ -236,7 +237,7 @@ static int64_t find_start(const struct pass *pass, const struct hr__slurm_queued
   uint32_t n_usable = job->usable ? count_of(job->usable, line->n_words) : line->n_nodes;
   if (n_usable < job->min_nodes) return HR_NEVER_US;
   const struct hr__slurm_selector *selector = pass->selector;
-  int64_t from_us = pass->now_us;
+  int64_t from_us = selector->make_room ? pass->now_us : next_test(pass, job, pass->now_us);
   for (;;) {
     int64_t later_us, start_us = 0, now_us = pass->now_us;
     bool usable = list_nodes(pass, job, n_usable, from_us, &later_us);
