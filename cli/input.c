@@ -90,6 +90,7 @@ static enum hr_status merge_columns(struct hr_column_map *map, const struct hr_c
 
 enum hr_status input_read_trace(struct input *input, const struct input_args *args, struct hr_error *error) {
   const struct hr_scenario *scenario = input->scenario;
+  if (!input->trace_path) return hr_trace_empty(scenario->path, &input->trace, error);
   if (input->no_stdin && strcmp(input->trace_path, "-") == 0)
     return hr_fail(error, HR_BAD_INPUT,
                    "--trace -: under mpirun, only rank 0 has a standard input, but all ranks read the trace; name a "
@@ -152,13 +153,9 @@ enum hr_status input_open(struct input *input, const char *path, const struct in
 
 enum hr_status input_check_outputs(const struct input *input, const char *scenario_path, const struct output *outputs,
                                    size_t n_outputs, struct hr_error *error) {
-  const char *const named[] = {scenario_path, input->trace_path};
+  const char *const named[] = {scenario_path, input->trace_path ? input->trace_path : scenario_path};
   const struct hr_notes *files = &input->scenario->files;
-  if (!input->trace_path && input->scenario->services)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "%s: has 'services', which 'run' and 'validate' support; other commands need a job trace",
-                   scenario_path);
-  if (!input->trace_path)
+  if (!input->trace_path && !(input->scenario->services && input->allows_services))
     return hr_fail(error, HR_BAD_INPUT,
                    "%s: names no trace; set one with --trace FILE, or in the file: \"trace\": {\"file\": \"jobs.csv\"}",
                    scenario_path);

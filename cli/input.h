@@ -105,6 +105,7 @@ struct input {
   struct overrides overrides; /* the scenario was loaded with these */
   bool untimed;               /* the trace may lack times, since only requests are needed; set it after input_open */
   bool streamed;              /* the trace is mapped instead of loaded; set it after input_open */
+  bool allows_services;       /* the scenario may have services and no trace; set it after input_open */
   bool no_stdin; /* several ranks read the trace, so it cannot be standard input; set it after input_open */
 };
 

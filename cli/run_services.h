@@ -2,24 +2,19 @@
 #ifndef HR_CLI_RUN_SERVICES_H
 #define HR_CLI_RUN_SERVICES_H
 
-/* Runs of scenarios that have inference services instead of a job trace. */
+/* Output of runs of scenarios with inference services. */
 
 #include "headroom/headroom.h"
-
-struct run_services_args {
-  const char *requests; /* path of the file with one row for each request; NULL: none */
-  const char *json;     /* path of the figures as JSON; NULL: none */
-  bool quiet;
-  bool steps; /* run each iteration on its own */
-};
+#include "headroom/unstable/replay.h"
 
 /* Whether a scenario has services. */
 bool has_services(const struct hr_scenario *scenario);
-/* Runs all services of a scenario, writes the files and prints a table. The scenario must have services. */
-enum hr_status run_services(const struct hr_scenario *scenario, const struct run_services_args *args,
-                            struct hr_error *error);
+/* Prints warnings about services, and their tables if `wants_table` is set. */
+void print_services(const struct hr_replay *replay, bool wants_table);
+/* Returns HR_CHECK_FAILED if there are services, and no request was completed. */
+enum hr_status require_served(const struct hr_replay *replay, struct hr_error *error);
 
-/* Reads the requests of all services, and prints a line for each service. */
+/* Makes the requests of all services, and prints a line for each service. */
 enum hr_status validate_services(const struct hr_scenario *scenario, struct hr_error *error);
 
 #endif

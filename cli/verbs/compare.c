@@ -416,6 +416,7 @@ static enum hr_status check_outputs(const struct compare *compare, const char *s
 static enum hr_status run_all(struct compare *compare, const char *path, struct hr_error *error) {
   enum hr_status status = split_policies(compare, error);
   if (status == HR_OK) status = input_open(&compare->input, path, &compare->args->input, error);
+  compare->input.allows_services = true;
   if (status == HR_OK) status = load_items(compare, error);
   if (status == HR_OK) status = prepare_jobs(compare, error);
   if (status == HR_OK) status = check_outputs(compare, path, error);

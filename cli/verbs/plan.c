@@ -169,6 +169,7 @@ static enum hr_status run_all(struct plan_state *plan, const char *path, struct 
   bool leads = plan->ranks.rank == 0;
   size_t n_outputs = leads ? sizeof outputs / sizeof *outputs : 0;
   enum hr_status status = input_open(&plan->input, path, &plan->args->input, error);
+  plan->input.allows_services = true;
   if (status == HR_OK) status = input_check_outputs(&plan->input, path, outputs, n_outputs, error);
   if (status == HR_OK && leads) status = page_prepare(&plan->page, &plan->args->page, error);
   plan->input.no_stdin = plan->ranks.size > 1;

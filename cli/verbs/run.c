@@ -9,8 +9,8 @@
 #include "cli/run_files.h"
 #include "cli/run_services.h"
 #include "headroom/unstable/compare.h"
-#include "headroom/unstable/metrics.h"
 #include "headroom/unstable/replay.h"
+#include "headroom/unstable/service_report.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -404,7 +404,7 @@ struct run_state {
 };
 
 static bool wants_table(const struct run_args *args) {
-  return !args->quiet && !args->no_table && !run_files_to_stdout(&args->files);
+  return !args->quiet && !args->no_table && !run_files_to_stdout(&args->files) && !is_stdout(args->requests);
 }
 
 /* ---- run: replay ------------------------------------------------------------------------------------ */
@@ -464,17 +464,21 @@ static enum hr_status print_results(struct run_state *run, struct hr_error *erro
   run->perf.load_s = run->input.load_s;
   run->perf.peak_rss_mib = peak_rss_mib();
   enum hr_status status = run_files_write(&run->files, &run->replay, &label, &run->perf, error);
+  if (status == HR_OK && run->args->requests)
+    status = hr_services_write_requests(run->args->requests, run->replay.served, scenario->services->count, error);
   if (status != HR_OK) return status;
   struct hr_rejections rejections;
   hr_rejections_of(run->replay.result, &rejections);
   input_warn_rejected(&run->input, &scenario->cluster, &rejections);
   print_notes(run);
-  if (wants_table(run->args)) {
+  print_services(&run->replay, wants_table(run->args));
+  if (wants_table(run->args) && trace->n_jobs) {
     status = hr_summary_print(stdout, run->replay.summary, &label, &run->perf, terminal_style());
-    if (status == HR_OK) print_next_of_summary(&run->input, run->args, run->replay.summary);
+    if (status != HR_OK) return hr_fail(error, status, "cannot print the summary: %s", hr_status_meaning(status));
+    print_next_of_summary(&run->input, run->args, run->replay.summary);
   }
-  if (status == HR_OK) return input_require_accepted(&run->input, &rejections, error);
-  return hr_fail(error, status, "cannot print the summary: %s", hr_status_meaning(status));
+  if (status == HR_OK) status = input_require_accepted(&run->input, &rejections, error);
+  return status == HR_OK ? require_served(&run->replay, error) : status;
 }
 
 /* ---- run: the verb ---------------------------------------------------------------------------------- */
@@ -495,6 +499,7 @@ static const char *single_run_option(const struct run_file_args *files) {
    common timeline. */
 static enum hr_status check_replicated(const struct run_state *run, struct hr_error *error) {
   const char *option = single_run_option(&run->args->files);
+  if (!option && run->args->requests) option = "requests";
   if (!option && run->args->check) option = "check";
   if (!option || !is_replicated(run->input.scenario)) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT,
@@ -529,45 +534,26 @@ static void report_closed_pipes(void) {
   sigaction(SIGPIPE, &action, NULL);
 }
 
-/* Runs the services of a scenario. Options that concern jobs are errors. */
-static enum hr_status serve(struct run_state *run, const char *path, struct hr_error *error) {
-  const struct run_args *args = run->args;
-  const struct output outputs[] = {{"requests", args->requests}, {"json", args->files.json}};
-  const char *option = args->input.trace ? "trace" : single_run_option(&args->files);
-  if (!option && args->stream) option = "stream";
-  if (option)
-    return hr_fail(error, HR_BAD_INPUT, "--%s needs jobs, but %s has services; remove the option or 'services'", option,
-                   path);
-  const struct run_services_args services = {args->requests, args->files.json, args->quiet, args->check};
-  const struct hr_notes *files = &run->input.scenario->files;
-  enum hr_status status = outputs_check(outputs, 2, &path, 1, error);
-  if (status == HR_OK) status = outputs_check(outputs, 2, (const char *const *)files->text, files->count, error);
-  if (status == HR_OK && !args->quiet) input_print_notes(stderr, &run->input);
-  return status == HR_OK ? run_services(run->input.scenario, &services, error) : status;
-}
-
 static enum hr_status run_all(struct run_state *run, const char *path, struct hr_error *error) {
   const struct run_args *args = run->args;
   const struct run_file_args *files = &args->files;
   if (run_files_wanted(files)) report_closed_pipes();
-  const struct output outputs[] = {{"jobs", files->jobs},
-                                   {"timeline", files->timeline},
-                                   {"costs", files->costs},
-                                   {"json", files->json},
-                                   {"md", files->md},
-                                   {"perfetto", files->perfetto},
-                                   {"openmetrics", files->openmetrics.file},
+  const struct output outputs[] = {{"requests", args->requests},  {"jobs", files->jobs},
+                                   {"timeline", files->timeline}, {"costs", files->costs},
+                                   {"json", files->json},         {"md", files->md},
+                                   {"perfetto", files->perfetto}, {"openmetrics", files->openmetrics.file},
                                    {"report", files->page.report}};
   enum hr_status status = input_open(&run->input, path, &args->input, error);
-  if (status == HR_OK && has_services(run->input.scenario))
-    return run->ranks.rank == 0 ? serve(run, path, error) : HR_OK;
-  if (status == HR_OK && args->requests)
+  if (status == HR_OK && has_services(run->input.scenario) && args->stream)
+    status = hr_fail(error, HR_BAD_INPUT, "--stream needs jobs, but %s has services; remove the option", path);
+  if (status == HR_OK && !has_services(run->input.scenario) && args->requests)
     status = hr_fail(error, HR_BAD_INPUT, "--requests needs services, but %s has none", path);
   if (status == HR_OK && files->costs && !hr_scenario_has_prices(run->input.scenario))
     status = hr_fail(error, HR_BAD_INPUT, "--costs %s: %s has no prices; set a pool's market, or the scenario's costs",
                      files->costs, path);
   bool leads = run->ranks.rank == 0;
   size_t n_outputs = leads ? sizeof outputs / sizeof *outputs : 0;
+  run->input.allows_services = true;
   if (status == HR_OK) status = input_check_outputs(&run->input, path, outputs, n_outputs, error);
   if (status == HR_OK) status = args->stream ? check_streamed(run, error) : check_replicated(run, error);
   /* ranks cannot share a single run; rank 0 makes it */

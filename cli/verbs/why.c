@@ -236,6 +236,7 @@ static enum hr_status run_all(struct why_run *run, const char *path, struct hr_e
   const struct output outputs[] = {{"json", args->json}};
   enum hr_status status = check_question(args, error);
   if (status == HR_OK) status = input_open(&run->input, path, &args->input, error);
+  run->input.allows_services = true;
   if (status == HR_OK) status = input_check_outputs(&run->input, path, outputs, 1, error);
   if (status == HR_OK) status = input_read_trace(&run->input, &args->input, error);
   if (status == HR_OK) status = read_question(run, error);

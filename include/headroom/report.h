@@ -475,6 +475,10 @@ struct hr_summary {
   struct hr_fairness fairness;
   struct hr_fragmentation_metrics fragmentation;
   struct hr_oom_metrics oom;
+  /* inference services in the order of the scenario (headroom/unstable/service_report.h), and the figures of the
+     requests of all services together; NULL: the scenario has no services */
+  struct hr_service_summary *services, *all_services;
+  size_t n_services;
 };
 
 /* Wall-clock durations in seconds and peak memory of the process in MiB, measured by the caller. */

@@ -72,6 +72,10 @@ HR_API enum hr_status hr_trace_builder_leave_out(struct hr_trace_builder *builde
 HR_API enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, bool dated, bool lenient,
                                               struct hr_trace **trace, struct hr_error *error);
 
+/* Returns a trace without jobs, for scenarios that have only services. The caller frees `*trace` with
+   hr_trace_destroy. */
+HR_API enum hr_status hr_trace_empty(const char *source, struct hr_trace **trace, struct hr_error *error);
+
 /* A column map: for each field, the name of the column that contains it. A field is a key such as "submit", "duration",
    "gpus" or "tenant"; "queue" is another name of "tenant". All members 0: an empty map.
 

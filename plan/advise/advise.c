@@ -253,7 +253,8 @@ static enum hr_status list_metrics(struct hr_advice *advice, struct hr_error *er
 static enum hr_status parse_goals(struct hr_advice *advice, struct hr_error *error) {
   const struct hr_plan_spec *plan = advice->config.scenario->plan;
   if (!plan) return HR_OK;
-  return hr__goals_of_texts(plan->constraints, plan->n_constraints, advice->config.trace, &advice->goals, error);
+  return hr__goals_of_texts(plan->constraints, plan->n_constraints, advice->config.trace,
+                            advice->config.scenario->services, &advice->goals, error);
 }
 
 /* ---- Preparation ----------------------------------------------------------------------------------- */

@@ -139,7 +139,7 @@ static enum hr_status share_trace(struct hr_check *check, struct hr__check_case 
   *fresh = (struct hr__check_trace){.key = key, .path = strdup(file)};
   enum hr_status status =
       fresh->path ? hr__input_trace_read(item->scenario, file, &fresh->trace, error) : no_memory(error);
-  return status == HR_OK ? hr__input_digest_file(file, &fresh->digest, error) : status;
+  return status == HR_OK && file[0] ? hr__input_digest_file(file, &fresh->digest, error) : status;
 }
 
 /* Adds the name and digest of an input file. Several files with the same name share one digest. */
@@ -187,8 +187,8 @@ static enum hr_status parse_goals(struct hr_check *check, struct hr__check_case 
   struct hr_placed_text *texts = calloc(count + 1, sizeof *texts); /* the members are borrowed */
   if (!texts) return no_memory(error);
   for (size_t i = 0; i < count; i++) texts[i] = i < suite->n_goals ? suite->goals[i] : run->goals[i - suite->n_goals];
-  enum hr_status status =
-      hr__goals_of_texts(texts, (uint32_t)count, check->traces[item->trace].trace, &item->goals, error);
+  enum hr_status status = hr__goals_of_texts(texts, (uint32_t)count, check->traces[item->trace].trace,
+                                             item->scenario->services, &item->goals, error);
   free(texts);
   return status;
 }
@@ -199,7 +199,7 @@ static enum hr_status load(struct hr_check *check, struct hr__check_case *item, 
   if (status == HR_OK)
     status = hr_scenario_load(run->scenario, item->overrides, item->n_overrides, &item->scenario, error);
   if (status != HR_OK) return status;
-  const char *file = run->trace ? run->trace : item->scenario->trace_file;
+  const char *file = run->trace ? run->trace : hr__input_trace_file(item->scenario);
   if (!file)
     return hr_fail(error, HR_BAD_INPUT, "%s: names no trace; add 'trace' to its run in the suite", run->scenario);
   status = share_trace(check, item, file, error);

@@ -96,10 +96,44 @@ static enum hr_status unknown_metric(struct text_part part, bool of_groups, stru
                  nearest ? "'?" : "");
 }
 
+/* The service whose name and a dot begin the text; NULL: none. */
+static const char *service_named(struct text_part part, const struct hr_services *services) {
+  for (uint32_t i = 0; services && i < services->count; i++) {
+    const size_t length = strlen(services->at[i].name);
+    if (part.length > length + 1 && part.at[length] == '.' && strncmp(part.at, services->at[i].name, length) == 0)
+      return services->at[i].name;
+  }
+  return NULL;
+}
+
+/* Parses the part of "chat.ttft_ms.p95" after the name of the service. */
+static enum hr_status parse_of_service(struct text_part part, struct hr__scoped_metric *metric,
+                                       struct hr_error *error) {
+  const char *names[HR__N_METRICS + 1], *nearest;
+  char word[100];
+  size_t n = 0;
+  metric->id = hr__metric_find(part.at, part.length);
+  if (metric->id != HR__N_METRICS && hr__metric_rows[metric->id].flags & HR_METRIC_OF_REQUESTS) return HR_OK;
+  for (size_t i = 0; i < HR__N_METRICS; i++)
+    if (hr__metric_rows[i].flags & HR_METRIC_OF_REQUESTS) names[n++] = hr__metric_rows[i].path;
+  names[n] = NULL;
+  snprintf(word, sizeof word, "%.*s", (int)(part.length < sizeof word ? part.length : sizeof word - 1), part.at);
+  nearest = hr_nearest_word(word, names);
+  return hr_fail(error, HR_BAD_INPUT, "'%s' is no metric of the service '%.100s'; %s%s%s", word, metric->name,
+                 nearest ? "did you mean '" : "", nearest ? nearest : "examples are ttft_ms.p95 and attainment",
+                 nearest ? "'?" : "");
+}
+
 enum hr_status hr__scoped_metric_parse(const char *text, size_t length, const struct hr_trace *trace,
-                                       struct hr__scoped_metric *metric, struct hr_error *error) {
+                                       const struct hr_services *services, struct hr__scoped_metric *metric,
+                                       struct hr_error *error) {
   struct text_part input = trimmed(text, length), name = input, group = {0};
-  *metric = (struct hr__scoped_metric){.of = HR__OF_ALL};
+  *metric = (struct hr__scoped_metric){.of = HR__OF_ALL, .name = service_named(input, services)};
+  if (metric->name) {
+    const size_t skipped = strlen(metric->name) + 1;
+    metric->of = HR__OF_SERVICE;
+    return parse_of_service((struct text_part){input.at + skipped, input.length - skipped}, metric, error);
+  }
   for (size_t i = 0; i + 4 <= input.length; i++) {
     if (strncmp(input.at + i, " of ", 4) != 0) continue;
     name = trimmed(input.at, i);
@@ -119,6 +153,8 @@ const char *hr__scoped_metric_name(const struct hr__scoped_metric *metric, char 
   bool ambiguous = metric->of == HR__OF_TENANT && class_named((struct text_part){metric->name, strlen(metric->name)});
   if (metric->of == HR__OF_ALL)
     snprintf(buffer, HR__SCOPED_METRIC_BYTES, "%s", path);
+  else if (metric->of == HR__OF_SERVICE)
+    snprintf(buffer, HR__SCOPED_METRIC_BYTES, "%.200s.%s", metric->name, path);
   else
     snprintf(buffer, HR__SCOPED_METRIC_BYTES, "%s of %s%.200s", path, ambiguous ? "tenant " : "", metric->name);
   return buffer;
@@ -136,6 +172,13 @@ static void metrics_of_group(const struct hr_summary *summary, const struct hr__
     if (strcmp(groups[i].name, metric->name) == 0) hr__metrics_of_group(&groups[i], lines, metrics);
 }
 
+static void metrics_of_service(const struct hr_summary *summary, const char *name, double *metrics) {
+  for (size_t i = 0; i < HR__N_METRICS; i++) metrics[i] = HR__UNKNOWN;
+  for (size_t i = 0; i < summary->n_services; i++)
+    for (unsigned k = 0; k < HR__N_METRICS && strcmp(summary->services[i].name, name) == 0; k++)
+      metrics[k] = hr__metric_of_service((enum hr__metric)k, &summary->services[i]).value;
+}
+
 void hr__scoped_metrics_of_run(const struct hr_summary *summary, const struct hr__scoped_metric *metrics, size_t count,
                                double *values) {
   double all[HR__N_METRICS];
@@ -143,6 +186,8 @@ void hr__scoped_metrics_of_run(const struct hr_summary *summary, const struct hr
     if (i == 0 || !hr__scoped_metric_same_group(&metrics[i - 1], &metrics[i])) {
       if (metrics[i].of == HR__OF_ALL)
         hr__metrics_of_run(summary, all);
+      else if (metrics[i].of == HR__OF_SERVICE)
+        metrics_of_service(summary, metrics[i].name, all);
       else
         metrics_of_group(summary, &metrics[i], all);
     }

@@ -14,6 +14,7 @@
 #include "headroom/unstable/exports.h"
 #include "headroom/unstable/metrics.h"
 #include "headroom/unstable/replay.h"
+#include "headroom/unstable/trace_tools.h"
 #include "report/metrics/parcels.h"
 
 #include <errno.h>
@@ -114,6 +115,7 @@ enum hr_status hr__one_run_make(const struct hr__one_run_config *config, struct 
                                                  .seed = config->seed,
                                                  .costs_by_job = details && details->costs_by_job,
                                                  .alerts = config->alerts,
+                                                 .growth = config->growth,
                                                  .progress = config->progress};
   struct hr_replay replay;
   enum hr_status status = hr_replay_init(&replay, &replay_config, error);
@@ -202,6 +204,67 @@ static enum hr_status add_alerts(struct hr_replay *replay, struct hr_error *erro
   return hr_replay_add(replay, hr_alerts_observer(replay->alerts), error);
 }
 
+/* ---- Replay: services ------------------------------------------------------------------------------- */
+
+static uint32_t count_services(const struct hr_scenario *scenario) {
+  return scenario->services ? scenario->services->count : 0;
+}
+
+/* The price of a GPU-hour of the pool whose GPUs the replicas hold: services take the pools in their order. */
+static int64_t price_of_service(const struct hr_scenario *scenario, uint32_t index) {
+  uint64_t before = 0, end = 0;
+  for (uint32_t i = 0; i < index; i++)
+    before += (uint64_t)scenario->services->at[i].replicas * scenario->services->at[i].gpus;
+  for (uint32_t p = 0; p < scenario->cluster.n_pools; p++) {
+    const struct hr_pool_spec *pool = &scenario->cluster.pools[p];
+    end += (uint64_t)pool->nodes * pool->gpus_per_node;
+    if (before < end) return pool->market.market == HR_MARKET_NONE ? HR_UNKNOWN_UUSD : pool->market.price_uusd_h;
+  }
+  return HR_UNKNOWN_UUSD;
+}
+
+/* Reads or draws the requests of all services. */
+static enum hr_status add_requests(struct hr_replay *replay, struct hr_error *error) {
+  const struct hr_scenario *scenario = replay->config.scenario;
+  const uint32_t count = count_services(scenario);
+  if (!count) return HR_OK;
+  replay->requests = calloc(count, sizeof *replay->requests);
+  replay->service_results = calloc(count, sizeof *replay->service_results);
+  replay->served = calloc(count, sizeof *replay->served);
+  if (!replay->requests || !replay->service_results || !replay->served)
+    return hr_fail(error, HR_NO_MEMORY, "out of memory for the services");
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < count && status == HR_OK; i++) {
+    const struct hr_service *service = &scenario->services->at[i];
+    replay->served[i] =
+        (struct hr_served){service, &replay->requests[i], &replay->service_results[i], price_of_service(scenario, i)};
+    struct hr_service grown = *service;
+    if (replay->config.growth > 0) grown.draw.rate_per_s *= replay->config.growth;
+    status = hr_requests_of_service(&grown, i, replay->config.seed, &replay->requests[i], error);
+  }
+  return status;
+}
+
+static enum hr_status serve(struct hr_replay *replay, struct hr_error *error) {
+  const struct hr_scenario *scenario = replay->config.scenario;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < count_services(scenario) && status == HR_OK; i++)
+    status = hr_service_run(&scenario->services->at[i], &replay->requests[i], replay->config.seed + i,
+                            replay->config.check, &replay->service_results[i], error);
+  return status;
+}
+
+static void finish_services(struct hr_replay *replay) {
+  const uint32_t count = replay->config.scenario ? count_services(replay->config.scenario) : 0;
+  for (uint32_t i = 0; i < count; i++) {
+    if (replay->requests) hr_requests_finish(&replay->requests[i]);
+    if (replay->service_results) hr_service_result_finish(&replay->service_results[i]);
+  }
+  free(replay->requests);
+  free(replay->service_results);
+  free(replay->served);
+}
+
 enum hr_status hr_replay_init(struct hr_replay *replay, const struct hr_replay_config *config, struct hr_error *error) {
   *replay = (struct hr_replay){.config = *config};
   if (!config->policy) replay->config.policy = &config->scenario->policy;
@@ -211,7 +274,7 @@ enum hr_status hr_replay_init(struct hr_replay *replay, const struct hr_replay_c
   if (status == HR_OK && config->scenario->network_speeds) status = add_links(replay, error);
   if (status == HR_OK && hr_scenario_has_prices(config->scenario)) status = add_accounts(replay, error);
   if (status == HR_OK && config->alerts) status = add_alerts(replay, error);
-  return status;
+  return status == HR_OK ? add_requests(replay, error) : status;
 }
 
 /* ---- Replay: the run -------------------------------------------------------------------------------- */
@@ -257,8 +320,10 @@ static enum hr_status summarize(struct hr_replay *replay, struct hr_error *error
     return hr_fail(error, status, "%s: costs exceed 4 trillion dollars; prices or times are too large",
                    replay->config.trace->source);
   if (status != HR_OK) return hr_fail(error, status, "out of memory for the cost accounts");
-  return hr_summarize(replay->config.trace, &scenario->cluster, replay->result, replay->usage,
-                      replay->ledger ? &basis : NULL, &replay->summary, error);
+  status = hr_summarize(replay->config.trace, &scenario->cluster, replay->result, replay->usage,
+                        replay->ledger ? &basis : NULL, &replay->summary, error);
+  if (status != HR_OK) return status;
+  return hr_summary_add_services(replay->summary, replay->served, count_services(scenario), error);
 }
 
 static enum hr_status close_alerts(struct hr_replay *replay, struct hr_error *error) {
@@ -322,6 +387,7 @@ static enum hr_status note(struct hr_replay *replay, struct hr_error *error) {
 enum hr_status hr_replay_run(struct hr_replay *replay, struct hr_error *error) {
   double begin_s = clock_s();
   enum hr_status status = simulate(replay, error);
+  if (status == HR_OK) status = serve(replay, error);
   if (status == HR_OK) status = summarize(replay, error);
   if (status == HR_OK) status = close_alerts(replay, error);
   if (status == HR_OK) status = note(replay, error);
@@ -330,6 +396,7 @@ enum hr_status hr_replay_run(struct hr_replay *replay, struct hr_error *error) {
 }
 
 void hr_replay_finish(struct hr_replay *replay) {
+  finish_services(replay);
   hr_summary_destroy(replay->summary);
   hr_result_destroy(replay->result);
   hr_alerts_destroy(replay->alerts);

@@ -21,11 +21,25 @@
 
 /* ---- Metrics ---------------------------------------------------------------------------------------- */
 
-/* Lists all metrics of the run, then those of each class, then those of each tenant. */
+static uint32_t count_services(const struct hr_replicates *replicates) {
+  const struct hr_services *services = replicates->config.scenario->services;
+  return services ? services->count : 0;
+}
+
+static void list_services(struct hr_replicates *replicates) {
+  for (uint32_t k = 0; k < count_services(replicates); k++)
+    for (unsigned i = 0; i < HR__N_METRICS; i++)
+      if (hr__metric_rows[i].flags & HR_METRIC_OF_REQUESTS)
+        replicates->metrics[replicates->n_metrics++] = (struct hr__scoped_metric){
+            (enum hr__metric)i, HR__OF_SERVICE, replicates->config.scenario->services->at[k].name};
+}
+
+/* Lists all metrics of the run, then those of each class, each tenant and each service. */
 static bool list_metrics(struct hr_replicates *replicates) {
   const struct hr_trace *trace = replicates->config.trace;
   size_t n_tenants = trace->tenant ? trace->tenants.count : 0, n_classes = trace->class_ ? HR_N_CLASSES - 1 : 0;
-  replicates->metrics = calloc((1 + n_tenants + n_classes) * HR__N_METRICS, sizeof *replicates->metrics);
+  replicates->metrics =
+      calloc((1 + n_tenants + n_classes + count_services(replicates)) * HR__N_METRICS, sizeof *replicates->metrics);
   if (!replicates->metrics) return false;
   for (size_t group = 0; group < 1 + n_classes + n_tenants; group++)
     for (unsigned i = 0; i < HR__N_METRICS; i++) {
@@ -36,6 +50,7 @@ static bool list_metrics(struct hr_replicates *replicates) {
       if (metric.of == HR__OF_TENANT) metric.name = trace->tenants.text[group - n_classes - 1];
       replicates->metrics[replicates->n_metrics++] = metric;
     }
+  list_services(replicates);
   return true;
 }
 
@@ -87,7 +102,8 @@ static enum hr_status run_until(struct hr_replicates *replicates, struct hr_erro
   struct hr_error inner = {0};
   struct hr__scoped_metric metric;
   enum hr_status status =
-      hr__scoped_metric_parse(spec->metric.text, strlen(spec->metric.text), replicates->config.trace, &metric, &inner);
+      hr__scoped_metric_parse(spec->metric.text, strlen(spec->metric.text), replicates->config.trace,
+                              replicates->config.scenario->services, &metric, &inner);
   if (status != HR_OK) return hr_fail(error, status, "%s%s", spec->metric.place, inner.text);
   replicates->metric = find(replicates, &metric);
   uint32_t next = spec->min;
@@ -186,7 +202,8 @@ enum hr_status hr_replicates_metric(const struct hr_replicates *replicates, cons
                                     struct hr_replicated *metric, struct hr_error *error) {
   struct hr__scoped_metric target;
   struct hr__interval interval;
-  enum hr_status status = hr__scoped_metric_parse(name, strlen(name), replicates->config.trace, &target, error);
+  enum hr_status status = hr__scoped_metric_parse(name, strlen(name), replicates->config.trace,
+                                                  replicates->config.scenario->services, &target, error);
   if (status != HR_OK) return status;
   status = hr__replicates_interval(replicates, find(replicates, &target), &interval);
   if (status != HR_OK) return no_memory(error);
@@ -226,20 +243,24 @@ static size_t put_group(struct replicates_json *writer, cJSON *object, size_t fr
   return i;
 }
 
-/* Writes the metrics of classes and tenants. A group without a known metric is omitted. */
+/* Writes the metrics of classes, tenants and services. A group without a known metric is omitted. */
 static void put_groups(struct replicates_json *writer, cJSON *root) {
   const struct hr_replicates *replicates = writer->replicates;
   cJSON *metrics = hr__json_object(&writer->json, root, "metrics");
   size_t at = put_group(writer, metrics, 0);
   cJSON *classes = hr__json_object(&writer->json, root, "by_class");
   cJSON *tenants = hr__json_object(&writer->json, root, "by_tenant");
+  cJSON *services = count_services(replicates) ? hr__json_object(&writer->json, root, "by_service") : NULL;
   while (at < replicates->n_metrics) {
     const struct hr__scoped_metric *metric = &replicates->metrics[at];
     cJSON *group = cJSON_CreateObject();
     at = put_group(writer, group, at);
     if (!group || !group->child)
       cJSON_Delete(group);
-    else if (!cJSON_AddItemToObject(metric->of == HR__OF_CLASS ? classes : tenants, metric->name, group))
+    else if (!cJSON_AddItemToObject(metric->of == HR__OF_CLASS     ? classes
+                                    : metric->of == HR__OF_SERVICE ? services
+                                                                   : tenants,
+                                    metric->name, group))
       writer->json.failed = true;
   }
 }
@@ -296,6 +317,17 @@ static const enum hr__metric shown[] = {HR__M_WAIT_MEAN, HR__M_WAIT_P95,      HR
                                         HR__M_LOST,      HR__M_COST,          HR__M_MONTHLY,
                                         HR__M_PER_JOB};
 
+/* The same for services. */
+static const enum hr__metric shown_of_services[] = {HR__M_OFFERED, HR__M_ATTAINMENT,   HR__M_TTFT_P95, HR__M_TPOT_P95,
+                                                    HR__M_E2E_P95, HR__M_SERVING_COST, HR__M_PER_MTOK};
+
+static bool is_shown(const struct hr__scoped_metric *metric) {
+  if (metric->of == HR__OF_CLASS) return metric->id == HR__M_WAIT_P95;
+  for (size_t i = 0; metric->of == HR__OF_SERVICE && i < sizeof shown_of_services / sizeof *shown_of_services; i++)
+    if (shown_of_services[i] == metric->id) return true;
+  return false;
+}
+
 struct replicates_terminal {
   struct hr__console console;
   const struct hr_replicates *replicates;
@@ -344,10 +376,8 @@ enum hr_status hr_replicates_print(FILE *out, const struct hr_replicates *replic
   char text[HR__NUMBER_BYTES];
   put_head(&page);
   for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) put_row(&page, shown[i]);
-  for (size_t i = HR__N_METRICS; i < replicates->n_metrics; i++) {
-    const struct hr__scoped_metric *metric = &replicates->metrics[i];
-    if (metric->of == HR__OF_CLASS && metric->id == HR__M_WAIT_P95) put_row(&page, i);
-  }
+  for (size_t i = HR__N_METRICS; i < replicates->n_metrics; i++)
+    if (is_shown(&replicates->metrics[i])) put_row(&page, i);
   fputc('\n', out);
   hr__put_field(&page.console, "note",
                 "means have Student's intervals, corrected for skewness; quantiles are medians over replications with "

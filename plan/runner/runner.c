@@ -83,7 +83,10 @@ enum hr_status hr__runner_add_environment(struct hr__runner *runner, const struc
     return no_memory(error);
   bool redrawn = hr__workload_is_redrawn(&environment->workload);
   struct hr__runner_environment *added = &runner->environments[runner->n_environments];
-  *added = (struct hr__runner_environment){.spec = *environment, .redrawn = redrawn || environment->forecast};
+  /* without jobs, only the requests of services are redrawn */
+  const bool has_jobs = runner->config.trace->n_jobs > 0;
+  *added =
+      (struct hr__runner_environment){.spec = *environment, .redrawn = has_jobs && (redrawn || environment->forecast)};
   if (environment->forecast) use_forecast_weeks(&added->spec);
   enum hr_status status =
       added->redrawn ? hr_trace_cut(runner->config.trace, &added->spec.workload, &added->cut, error) : HR_OK;
@@ -244,6 +247,7 @@ static enum hr_status run_config(struct hr__runner *runner, struct hr__trial tri
   *config = (struct hr__one_run_config){.scenario = scenario,
                                         .trace = runner->config.trace,
                                         .policy = &scenario->policy,
+                                        .growth = environment->spec.workload.growth,
                                         .seed = hr_replication_seed(runner->config.scenario->seed, trial.replication)};
   if (!environment->redrawn) return HR_OK;
   const struct draw_source source = {runner, environment};

@@ -15,6 +15,7 @@
 #include "headroom/unstable/planning.h"
 #include "headroom/unstable/ranks.h"
 #include "headroom/unstable/replay.h"
+#include "headroom/unstable/services.h"
 #include "report/metrics/catalog.h"
 #include "report/tables/json_tree.h"
 
@@ -29,22 +30,24 @@
 
 /* ---- Scoped metrics (intervals.c) ---------------------------------------------------------------------- */
 
-/* A scoped metric is a metric of all jobs, of one class or of one tenant, such as "wait_s.p95 of inference". Goals,
-   objectives, replications, checks and advice refer to metrics in this way. */
+/* A scoped metric is a metric of all jobs, of one class, of one tenant or of one service, such as "wait_s.p95 of
+   inference" or "chat.ttft_ms.p95". Goals, objectives, replications, checks and advice refer to metrics in this way. */
 
-enum hr__metric_scope { HR__OF_ALL, HR__OF_CLASS, HR__OF_TENANT };
+enum hr__metric_scope { HR__OF_ALL, HR__OF_CLASS, HR__OF_TENANT, HR__OF_SERVICE };
 
 struct hr__scoped_metric {
   enum hr__metric id;
   enum hr__metric_scope of;
-  const char *name; /* of the class or tenant, borrowed from the trace or the table of classes; NULL: all jobs */
+  const char *name; /* of the group, borrowed from the trace, the table of classes or the scenario; NULL: all jobs */
 };
 
 /* Parses `length` bytes such as "wait_s.p95", "wait_s.p95 of inference" or "completed of tenant retail". "of X" means
    the class X if such a class exists, otherwise the tenant X of `trace`. "of class X" and "of tenant X" are explicit.
-   An HR_BAD_INPUT error has no location; the caller adds it. */
+   "NAME.METRIC" is a metric of a service; `services` may be NULL. An HR_BAD_INPUT error has no location; the caller
+   adds it. */
 enum hr_status hr__scoped_metric_parse(const char *text, size_t length, const struct hr_trace *trace,
-                                       struct hr__scoped_metric *metric, struct hr_error *error);
+                                       const struct hr_services *services, struct hr__scoped_metric *metric,
+                                       struct hr_error *error);
 
 /* Whether both metrics are of the same group: of all jobs, or of the same class or tenant. */
 static inline bool hr__scoped_metric_same_group(const struct hr__scoped_metric *a, const struct hr__scoped_metric *b) {
@@ -147,13 +150,20 @@ double hr__p_value_threshold(double *p_values, size_t count, size_t n_tests, dou
    equal texts can share one trace. The caller frees the text. NULL when out of memory. */
 char *hr__input_trace_key(const struct hr_scenario *scenario, const char *file);
 
-/* Reads the trace `file` with the settings of `scenario`. The file may differ from the trace of the scenario. The
-   caller destroys the trace with hr_trace_destroy. Errors are those of hr_trace_read. */
+/* Reads the trace `file` with the settings of `scenario`. The file may differ from the trace of the scenario. "": a
+   trace without jobs, which scenarios with services may have. The caller destroys the trace with hr_trace_destroy.
+   Errors are those of hr_trace_read. */
 static inline enum hr_status hr__input_trace_read(const struct hr_scenario *scenario, const char *file,
                                                   struct hr_trace **trace, struct hr_error *error) {
+  if (!file[0]) return hr_trace_empty(scenario->path, trace, error);
   struct hr_trace_options options = {
       .format = scenario->trace_format, .map = &scenario->columns, .lenient = scenario->lenient};
   return hr_trace_read(file, &options, trace, error);
+}
+
+/* Returns the path of the trace of a scenario: "" if it has services and no jobs, NULL if it has neither. */
+static inline const char *hr__input_trace_file(const struct hr_scenario *scenario) {
+  return scenario->trace_file ? scenario->trace_file : scenario->services ? "" : NULL;
 }
 
 /* Whether each replication draws its own workload. */
@@ -191,6 +201,7 @@ struct hr__one_run_config {
   const struct hr_policy_choice *policy;     /* replaces the policy of the scenario */
   uint64_t seed;                             /* replaces the seed of the scenario */
   bool alerts;                               /* evaluate the scenario's alert rules */
+  double growth;                             /* factor of the rates of requests; 0: 1 */
   const struct hr__one_run_details *details; /* NULL: none */
   struct hr_progress progress;
 };

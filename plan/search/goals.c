@@ -41,9 +41,10 @@ static const struct bound_unit {
   const char *text;
   double factor;
   enum hr_unit of;
-} units[] = {{"s", 1, HR_UNIT_SECONDS},     {"min", 60, HR_UNIT_SECONDS},  {"h", 3600, HR_UNIT_SECONDS},
-             {"d", 86400, HR_UNIT_SECONDS}, {"%", 0.01, HR_UNIT_SHARE},    {"$", 1, HR_UNIT_DOLLARS},
-             {"usd", 1, HR_UNIT_DOLLARS},   {"k$", 1000, HR_UNIT_DOLLARS}, {"", 1, HR_UNIT_COUNT}};
+} units[] = {{"s", 1, HR_UNIT_SECONDS},      {"min", 60, HR_UNIT_SECONDS},  {"h", 3600, HR_UNIT_SECONDS},
+             {"d", 86400, HR_UNIT_SECONDS},  {"%", 0.01, HR_UNIT_SHARE},    {"$", 1, HR_UNIT_DOLLARS},
+             {"usd", 1, HR_UNIT_DOLLARS},    {"k$", 1000, HR_UNIT_DOLLARS}, {"", 1, HR_UNIT_COUNT},
+             {"ms", 1, HR_UNIT_MILLISECONDS}};
 
 /* Rejects a bound above 1 if the metric is a share. A goal such as "completed >= 99" probably means percent. */
 static enum hr_status check_share(const struct hr_placed_text *placed, double bound, const char *unit,
@@ -145,12 +146,13 @@ static enum hr_status add_goal(struct hr__goals *goals, const struct hr__scoped_
   struct hr__goal *goal = &goals->goals[goals->n_goals++];
   /* A wait, completion time or slowdown is unknown only if no job started or ended. */
   bool is_job_time = hr__metric_is_of_job_times(metric->id);
+  bool is_of_requests = hr__metric_rows[metric->id].flags & HR_METRIC_OF_REQUESTS;
   *goal = (struct hr__goal){.metric = find_or_add(goals, metric),
                             .at_most = at_most,
                             .bound = bound,
                             .text = strdup(text),
                             .wants_capacity = wants_capacity(metric->id, at_most),
-                            .unknown_misses = !at_most || is_job_time};
+                            .unknown_misses = !at_most || is_job_time || is_of_requests};
   bool is_time = is_job_time && hr__metric_rows[metric->id].unit == HR_UNIT_SECONDS;
   goals->bound_waits = goals->bound_waits || (is_time && at_most && metric->of == HR__OF_ALL);
   return goal->text ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
@@ -158,7 +160,8 @@ static enum hr_status add_goal(struct hr__goals *goals, const struct hr__scoped_
 
 /* Parses "METRIC <= NUMBER" or "METRIC >= NUMBER". */
 static enum hr_status parse_goal(struct hr__goals *goals, const struct hr_placed_text *placed,
-                                 const struct hr_trace *trace, struct hr_error *error) {
+                                 const struct hr_trace *trace, const struct hr_services *services,
+                                 struct hr_error *error) {
   const char *sign = strpbrk(placed->text, "<>");
   if (!sign || sign[1] != '=')
     return hr_fail(error, HR_BAD_INPUT,
@@ -167,7 +170,8 @@ static enum hr_status parse_goal(struct hr__goals *goals, const struct hr_placed
                    placed->place, placed->text);
   struct hr__scoped_metric metric;
   struct hr_error inner = {0};
-  enum hr_status status = hr__scoped_metric_parse(placed->text, (size_t)(sign - placed->text), trace, &metric, &inner);
+  enum hr_status status =
+      hr__scoped_metric_parse(placed->text, (size_t)(sign - placed->text), trace, services, &metric, &inner);
   if (status != HR_OK) return hr_fail(error, status, "%s%s", placed->place, inner.text);
   const char *number = sign + 2;
   while (*number == ' ') number++;
@@ -221,11 +225,11 @@ static enum hr_status assume_completion(struct hr__goals *goals, struct hr_error
 /* ---- The objective --------------------------------------------------------------------------------- */
 
 static enum hr_status parse_term(struct hr__goals *goals, const struct hr_plan_term *term, const struct hr_trace *trace,
-                                 bool priced, struct hr_error *error) {
+                                 const struct hr_services *services, bool priced, struct hr_error *error) {
   struct hr__scoped_metric metric;
   struct hr_error inner = {0};
   const char *text = term->metric.text;
-  enum hr_status status = hr__scoped_metric_parse(text, strlen(text), trace, &metric, &inner);
+  enum hr_status status = hr__scoped_metric_parse(text, strlen(text), trace, services, &metric, &inner);
   if (status != HR_OK) return hr_fail(error, status, "%s%s", term->metric.place, inner.text);
   if (hr__metric_rows[metric.id].unit == HR_UNIT_DOLLARS && !priced)
     return hr_fail(
@@ -277,25 +281,27 @@ enum hr_status hr_plan_goal_check(const char *goal, const struct hr_trace *trace
   struct hr__goals goals = {0};
   bool is_whole = text && allocate(&spec, &goals);
   enum hr_status status =
-      is_whole ? parse_goal(&goals, &placed, trace, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
+      is_whole ? parse_goal(&goals, &placed, trace, NULL, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
   hr__goals_finish(&goals);
   free(text);
   return status;
 }
 
-enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_trace *trace, bool priced,
-                              struct hr__goals *goals, struct hr_error *error) {
+enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_trace *trace,
+                              const struct hr_services *services, bool priced, struct hr__goals *goals,
+                              struct hr_error *error) {
   *goals = (struct hr__goals){0};
   if (!allocate(spec, goals)) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < spec->n_constraints && status == HR_OK; i++)
-    status = parse_goal(goals, &spec->constraints[i], trace, error);
+    status = parse_goal(goals, &spec->constraints[i], trace, services, error);
   for (uint32_t i = 0; i < spec->n_terms && status == HR_OK; i++)
-    status = parse_term(goals, &spec->objective[i], trace, priced, error);
+    status = parse_term(goals, &spec->objective[i], trace, services, priced, error);
   if (status == HR_OK) status = check_weights(goals, spec, error);
   if (status == HR_OK) status = check_contradictions(goals, spec, error);
   if (status == HR_OK) status = check_bounded(goals, spec, error);
-  if (status == HR_OK) status = assume_completion(goals, error);
+  if (status == HR_OK && trace->n_jobs) status = assume_completion(goals, error);
+  goals->bound_waits = goals->bound_waits || trace->n_jobs == 0;
   for (size_t i = 0; status == HR_OK && i < N_ALWAYS_REPORTED; i++)
     find_or_add(goals, &(struct hr__scoped_metric){.id = always_reported[i]});
   goals->cost = hr__goals_find(goals, &(struct hr__scoped_metric){.id = HR__M_MONTHLY});
@@ -303,13 +309,13 @@ enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_t
 }
 
 enum hr_status hr__goals_of_texts(const struct hr_placed_text *texts, uint32_t count, const struct hr_trace *trace,
-                                  struct hr__goals *goals, struct hr_error *error) {
+                                  const struct hr_services *services, struct hr__goals *goals, struct hr_error *error) {
   struct hr_placed_text *list = (struct hr_placed_text *)(uintptr_t)texts; /* it is only read */
   const struct hr_plan_spec spec = {.constraints = list, .n_constraints = count};
   *goals = (struct hr__goals){0};
   if (!allocate(&spec, goals)) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < count && status == HR_OK; i++) status = parse_goal(goals, &texts[i], trace, error);
+  for (uint32_t i = 0; i < count && status == HR_OK; i++) status = parse_goal(goals, &texts[i], trace, services, error);
   return status == HR_OK ? check_contradictions(goals, &spec, error) : status;
 }
 
@@ -338,7 +344,7 @@ enum hr_status hr_goals_of_run(const struct hr_scenario *scenario, const struct 
   *count = 0;
   if (!scenario->plan) return HR_OK;
   /* the objective is not needed, so it may be a cost even if the scenario has no prices */
-  enum hr_status status = hr__goals_make(scenario->plan, trace, true, &goals, error);
+  enum hr_status status = hr__goals_make(scenario->plan, trace, scenario->services, true, &goals, error);
   double *values = calloc(goals.n_metrics + 1, sizeof *values);
   if (status == HR_OK && values) *results = calloc(goals.n_goals + 1, sizeof **results);
   if (status == HR_OK && !*results) status = hr_fail(error, HR_NO_MEMORY, "out of memory");

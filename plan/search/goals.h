@@ -45,12 +45,13 @@ struct hr__goals {
    scenario has prices. Returns HR_BAD_INPUT, with file, line and column, in these cases: a goal cannot be parsed; goals
    contradict each other; all weights are 0; a candidate without capacity could be the best. The caller must call
    hr__goals_finish, even after an error. */
-enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_trace *trace, bool priced,
-                              struct hr__goals *goals, struct hr_error *error);
+enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_trace *trace,
+                              const struct hr_services *services, bool priced, struct hr__goals *goals,
+                              struct hr_error *error);
 
 /* Parses goals without an objective and without an assumed goal. Otherwise as hr__goals_make. */
 enum hr_status hr__goals_of_texts(const struct hr_placed_text *texts, uint32_t count, const struct hr_trace *trace,
-                                  struct hr__goals *goals, struct hr_error *error);
+                                  const struct hr_services *services, struct hr__goals *goals, struct hr_error *error);
 
 static inline void hr__goals_finish(struct hr__goals *goals) {
   for (size_t i = 0; i < goals->n_goals; i++) free(goals->goals[i].text);

@@ -69,7 +69,8 @@ static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
   uint32_t number;
   enum hr_status status = hr__space_make(scenario->plan, scenario, &plan->space, error);
   if (status == HR_OK)
-    status = hr__goals_make(scenario->plan, config->trace, hr_scenario_has_prices(scenario), &plan->goals, error);
+    status = hr__goals_make(scenario->plan, config->trace, scenario->services, hr_scenario_has_prices(scenario),
+                            &plan->goals, error);
   if (status == HR_OK) status = make_forecast(plan, error);
   if (status != HR_OK) return status;
   struct hr__runner_config runner_config = {.scenario = scenario,

@@ -207,6 +207,7 @@ static inline const char *hr__plan_randomness(const struct hr_plan *plan) {
   const struct hr_workload_spec *workload = &plan->config.scenario->replications.workload;
   bool redrawn = workload->blocks != HR_BLOCKS_NONE || workload->growth != 1 || plan->forecast;
   if (!plan->evaluator.random) return "nothing: all runs are deterministic";
+  if (plan->config.scenario->services) return "random events and requests";
   return redrawn ? "random events and workloads" : "random spot events only";
 }
 

@@ -42,7 +42,7 @@ static size_t find_trace(const struct hr__sweep *sweep, const char *key) {
 /* Finds the trace of a point in the list. If it is missing, reads and adds it. The caller must hold the lock. */
 static enum hr_status share_trace(struct hr__sweep *sweep, const struct hr_scenario *scenario, uint32_t *index,
                                   struct hr_error *error) {
-  char *key = hr__input_trace_key(scenario, scenario->trace_file);
+  char *key = hr__input_trace_key(scenario, hr__input_trace_file(scenario));
   size_t found = key ? find_trace(sweep, key) : 0;
   *index = (uint32_t)found;
   if (key && found < sweep->n_traces) {
@@ -50,7 +50,7 @@ static enum hr_status share_trace(struct hr__sweep *sweep, const struct hr_scena
     return HR_OK;
   }
   bool room = key && HR__ARRAY_HAS_ROOM(sweep->traces, sweep->n_traces, sweep->trace_capacity);
-  char *file = room ? strdup(scenario->trace_file) : NULL;
+  char *file = room ? strdup(hr__input_trace_file(scenario)) : NULL;
   if (!file) {
     free(key);
     return hr_fail(error, HR_NO_MEMORY, "out of memory");
@@ -76,7 +76,7 @@ static enum hr_status store_point(struct points_check *check, size_t index, cons
                                   struct hr_error *error) {
   struct hr__sweep *sweep = check->sweep;
   struct hr__sweep_point *point = &sweep->points[index];
-  if (!scenario->trace_file)
+  if (!hr__input_trace_file(scenario))
     return hr_fail(error, HR_BAD_INPUT, "%s: names no trace; add one, for example \"set\": [\"trace.file=jobs.csv\"]",
                    scenario->path);
   point->seed = scenario->seed;

@@ -416,6 +416,23 @@ static void put_summary(struct hr__metrics *metrics) {
   }
 }
 
+/* Writes the known metrics of each service, with one sample at the end of the run. */
+static void put_services(struct hr__metrics *metrics) {
+  const struct hr_summary *summary = metrics->run->summary;
+  for (unsigned i = 0; summary && summary->n_services && i < HR__N_METRICS; i++) {
+    char name[2 * HR__METRIC_BYTES];
+    if (!(hr__metric_rows[i].flags & HR_METRIC_OF_REQUESTS)) continue;
+    snprintf(name, sizeof name, "headroom_service_%s", hr__metric_rows[i].column);
+    hr__metrics_family(metrics, name, "gauge", NULL, hr__metric_rows[i].help);
+    for (size_t k = 0; k < summary->n_services; k++) {
+      const double value = hr__metric_of_service((enum hr__metric)i, &summary->services[k]).value;
+      hr__metrics_no_labels(metrics);
+      hr__metrics_label(metrics, "service", summary->services[k].name);
+      if (!isnan(value)) hr__metrics_sample(metrics, metrics->n_samples - 1, llround(value * WHOLE));
+    }
+  }
+}
+
 static uint64_t cluster_series(const struct hr_export *run) {
   return N_COUNTS + (uint64_t)run->cluster->n_pools;
 }
@@ -487,6 +504,7 @@ static enum hr_status write_all(struct hr__metrics *metrics, const char *path, s
   }
   put_cluster(metrics);
   put_summary(metrics);
+  put_services(metrics);
   hr__out_text(&metrics->out, "# EOF\n");
   return hr__out_commit(&metrics->out, error);
 }

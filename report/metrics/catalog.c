@@ -22,7 +22,8 @@ enum {
   FACTOR = HR_UNIT_FACTOR,
   INDEX = HR_UNIT_INDEX,
   RATE = HR_UNIT_RATE,
-  DOLLARS = HR_UNIT_DOLLARS
+  DOLLARS = HR_UNIT_DOLLARS,
+  MILLISECONDS = HR_UNIT_MILLISECONDS
 };
 enum {
   COUNT = HR_METRIC_COUNT,
@@ -39,7 +40,8 @@ enum {
   NULLABLE = HR_METRIC_NULLABLE,
   SIGNED = HR_METRIC_SIGNED,
   NO_JSON = HR_METRIC_NO_JSON,
-  LISTED = HR_METRIC_LISTED
+  LISTED = HR_METRIC_LISTED,
+  REQUESTS = HR_METRIC_OF_REQUESTS
 };
 
 #define ROW(id, path, column, unit, kind, direction, flags, title, help, of_run, of_group)                             \
@@ -53,7 +55,7 @@ size_t hr_metrics(const struct hr_metric **metrics) {
 }
 
 const char *hr_unit_name(enum hr_unit unit) {
-  static const char *const names[] = {"count", "s", "GPU-hours", "share", "factor", "index", "per hour", "USD"};
+  static const char *const names[] = {"count", "s", "GPU-hours", "share", "factor", "index", "per hour", "USD", "ms"};
   return names[unit];
 }
 
@@ -90,6 +92,11 @@ static struct hr__metric_value usd(int64_t uusd) {
   return (struct hr__metric_value){known ? (double)uusd / 1e6 : HR__UNKNOWN, known ? uusd : 0};
 }
 
+/* Micro-dollars divided by a number; unknown if this is 0. */
+static int64_t quotient(int64_t uusd, double divisor) {
+  return uusd == HR_UNKNOWN_UUSD || divisor <= 0 ? HR_UNKNOWN_UUSD : llround((double)uusd / divisor);
+}
+
 static bool spanned(const struct hr_summary *summary) {
   return summary->makespan_s > 0;
 }
@@ -101,7 +108,9 @@ static int64_t line_of(const struct hr_cost_lines *lines, const char *name) {
 }
 
 struct hr__metric_value hr__metric_of_run(enum hr__metric metric, const struct hr_summary *summary) {
+  static const struct hr_service_summary no_services;
   const struct hr_summary *s = summary;
+  const struct hr_service_summary *v = s->all_services ? s->all_services : &no_services;
   switch (metric) {
 #define OF_RUN(id, path, column, unit, kind, direction, flags, title, help, of_run, of_group)                          \
   case id:                                                                                                             \
@@ -120,6 +129,15 @@ struct hr__metric_value hr__metric_of_group(enum hr__metric metric, const struct
   case id:                                                                                                             \
     return of_group;
     HR__METRIC_TABLE(OF_GROUP)
+  default:
+    return UNKNOWN;
+  }
+}
+
+struct hr__metric_value hr__metric_of_service(enum hr__metric metric, const struct hr_service_summary *service) {
+  const struct hr_service_summary *v = service;
+  switch (metric) {
+    HR__SERVICE_METRICS(OF_RUN)
   default:
     return UNKNOWN;
   }
@@ -232,6 +250,9 @@ static const char *magnitude_text(enum hr_unit unit, double value, char *buffer)
     return hr__fixed_text(value, value < 1000 ? 1 : 0, buffer);
   case HR_UNIT_SHARE:
     return hr__fixed_text(100 * value, 1, buffer);
+  case HR_UNIT_MILLISECONDS:
+    hr__fixed_text(value, value < 100 ? 2 : 0, buffer);
+    return strcat(buffer, " ms");
   case HR_UNIT_DOLLARS:
     return hr__usd_text((int64_t)llround(value * 1e6), buffer);
   }

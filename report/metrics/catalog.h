@@ -21,8 +21,8 @@
  * Columns: id, path, column, unit, kind, direction, flags, title, help, getter, getter of groups.
  *
  * The identifiers of unit, kind, direction and flags are shortened; catalog.c defines the short forms. A getter is an
- * expression: of the summary `s`, or of the group `g` and the costs of the groups by name, `lines`. Its value is made
- * by count(n), number(known, x), share(n, all) or usd(uusd). Help is one row of a Markdown table.
+ * expression: of the summary `s` or the service `v`, or of the group `g` and the costs of the groups by name, `lines`.
+ * Its value is made by count(n), number(known, x), share(n, all) or usd(uusd). Help is one row of a Markdown table.
  */
 
 /* Six rows for the statistics of a distribution: `s`, the distribution of a run, and `g`, that of a group. */
@@ -238,6 +238,72 @@
     "two lengths differ because, after the last submit, the run only waits for its last jobs",                         \
     usd(COST_OF(s, monthly_uusd)), UNKNOWN)
 
+/* Metrics of services: `v` is a service, or all services together. */
+#define HR__OF_REQUESTS (REQUESTS | NO_JSON)
+#define HR__SERVICE_METRICS(X)                                                                                         \
+  X(HR__M_OFFERED, "requests.offered", "requests_offered", COUNTS, COUNT, NEITHER, HR__OF_REQUESTS,                    \
+    "Requests offered", "requests that arrived", known_count(v->offered > 0, v->offered), UNKNOWN)                     \
+  X(HR__M_SERVED, "requests.completed", "requests_completed", COUNTS, COUNT, HIGHER, HR__OF_REQUESTS | SERVICE,        \
+    "Requests completed", "requests that got their last token", known_count(v->offered > 0, v->completed), UNKNOWN)    \
+  X(HR__M_REFUSED, "requests.refused", "requests_refused", COUNTS, COUNT, LOWER, HR__OF_REQUESTS | SERVICE,            \
+    "Requests refused", "requests that are too large for a replica, or that found the queue full",                     \
+    known_count(v->offered > 0, v->refused), UNKNOWN)                                                                  \
+  X(HR__M_TIMED_OUT, "requests.timed_out", "requests_timed_out", COUNTS, COUNT, LOWER, HR__OF_REQUESTS | SERVICE,      \
+    "Requests timed out", "requests that waited longer than the queue allows",                                         \
+    known_count(v->offered > 0, v->timed_out), UNKNOWN)                                                                \
+  X(HR__M_NOT_SERVED, "requests.unfinished", "requests_unfinished", COUNTS, COUNT, LOWER, HR__OF_REQUESTS | SERVICE,   \
+    "Requests unfinished", "requests that waited or were being served when the run ended",                             \
+    known_count(v->offered > 0, v->unfinished), UNKNOWN)                                                               \
+  X(HR__M_ATTAINED, "requests.attained", "requests_attained", COUNTS, COUNT, HIGHER,                                   \
+    HR__OF_REQUESTS | SERVICE | NULLABLE, "Requests within the goals",                                                 \
+    "requests that met all goals (`slo`) of their service", known_count(v->has_goals, v->attained), UNKNOWN)           \
+  X(HR__M_ATTAINMENT, "attainment", "attainment", SHARE, RATIO, HIGHER, HR__OF_REQUESTS | SERVICE | NULLABLE,          \
+    "Attainment", "`requests.attained` / `requests.offered`",                                                          \
+    number(v->has_goals && v->offered > 0, v->offered ? (double)v->attained / (double)v->offered : 0), UNKNOWN)        \
+  HR__DISTRIBUTION_ROWS(X, HR__M_TTFT, "ttft_ms", "ttft_", "_ms", MILLISECONDS, HR__OF_REQUESTS | SERVICE,             \
+                        "Time to first token", "first token - arrival, of completed requests", v->ttft_ms,             \
+                        no_distribution)                                                                               \
+  HR__DISTRIBUTION_ROWS(                                                                                               \
+      X, HR__M_TPOT, "tpot_ms", "tpot_", "_ms", MILLISECONDS, HR__OF_REQUESTS | SERVICE, "Time per output token",      \
+      "(last token - first token) / (output tokens - 1), of completed requests", v->tpot_ms, no_distribution)          \
+  HR__DISTRIBUTION_ROWS(X, HR__M_E2E, "e2e_ms", "e2e_", "_ms", MILLISECONDS, HR__OF_REQUESTS | SERVICE,                \
+                        "Time to last token", "last token - arrival, of completed requests", v->e2e_ms,                \
+                        no_distribution)                                                                               \
+  X(HR__M_GOODPUT_PER_GPU, "goodput_per_gpu", "goodput_per_gpu", INDEX, RATIO, HIGHER, HR__OF_REQUESTS | NULLABLE,     \
+    "Goodput per GPU", "`requests.attained` / `gpu_hours.held`, per second",                                           \
+    number(v->has_goals && v->gpu_hours > 0, v->goodput_per_gpu), UNKNOWN)                                             \
+  X(HR__M_PROMPT_TOKENS, "tokens.prompt", "tokens_prompt", COUNTS, COUNT, NEITHER, HR__OF_REQUESTS, "Prompt tokens",   \
+    "tokens of the prompts of completed requests", known_count(v->offered > 0, v->prompt_tokens), UNKNOWN)             \
+  X(HR__M_OUTPUT_TOKENS, "tokens.output", "tokens_output", COUNTS, COUNT, NEITHER, HR__OF_REQUESTS, "Output tokens",   \
+    "tokens that completed requests got", known_count(v->offered > 0, v->output_tokens), UNKNOWN)                      \
+  X(HR__M_RECOMPUTED, "tokens.recomputed", "tokens_recomputed", COUNTS, COUNT, LOWER, HR__OF_REQUESTS,                 \
+    "Recomputed tokens", "tokens that were computed again after their memory was taken",                               \
+    known_count(v->offered > 0, v->recomputed_tokens), UNKNOWN)                                                        \
+  X(HR__M_KV_PREEMPTIONS, "kv_preemptions", "kv_preemptions", COUNTS, COUNT, LOWER, HR__OF_REQUESTS,                   \
+    "Preempted sequences", "number of times that a sequence lost its memory",                                          \
+    known_count(v->offered > 0, v->restarts), UNKNOWN)                                                                 \
+  X(HR__M_HELD, "gpu_hours.held", "gpu_hours_held", GPU_HOURS, SUM, LOWER, HR__OF_REQUESTS, "GPU hours of replicas",   \
+    "GPUs x the time that replicas held them", number(v->offered > 0, v->gpu_hours), UNKNOWN)                          \
+  X(HR__M_BUSY, "gpu_hours.busy", "gpu_hours_busy", GPU_HOURS, SUM, NEITHER, HR__OF_REQUESTS,                          \
+    "Busy GPU hours of replicas", "the part of `gpu_hours.held` in which an iteration ran",                            \
+    number(v->offered > 0, v->busy_gpu_hours), UNKNOWN)                                                                \
+  X(HR__M_NOT_BUSY, "gpu_hours.idle", "gpu_hours_idle", GPU_HOURS, SUM, LOWER, HR__OF_REQUESTS,                        \
+    "Idle GPU hours of replicas", "`gpu_hours.held` - `gpu_hours.busy`",                                               \
+    number(v->offered > 0, v->gpu_hours - v->busy_gpu_hours), UNKNOWN)                                                 \
+  X(HR__M_SERVING_COST, "serving_usd", "serving_usd", DOLLARS, SUM, LOWER, HR__OF_REQUESTS | NULLABLE,                 \
+    "Cost of serving", "`gpu_hours.held` at the price of the pool", usd(v->offered ? v->cost_uusd : HR_UNKNOWN_UUSD),  \
+    UNKNOWN)                                                                                                           \
+  X(HR__M_PER_MTOK, "usd_per_mtok", "usd_per_mtok", DOLLARS, RATIO, LOWER, HR__OF_REQUESTS | NULLABLE,                 \
+    "Cost per million tokens", "`serving_usd` / prompt and output tokens, in millions",                                \
+    usd(quotient(v->offered ? v->cost_uusd : HR_UNKNOWN_UUSD, 1e-6 * (double)(v->prompt_tokens + v->output_tokens))),  \
+    UNKNOWN)                                                                                                           \
+  X(HR__M_PER_ATTAINED, "usd_per_attained_request", "usd_per_attained_request", DOLLARS, RATIO, LOWER,                 \
+    HR__OF_REQUESTS | NULLABLE, "Cost per request within the goals", "`serving_usd` / `requests.attained`",            \
+    usd(quotient(v->has_goals ? v->cost_uusd : HR_UNKNOWN_UUSD, (double)v->attained)), UNKNOWN)                        \
+  X(HR__M_REVENUE, "revenue_usd", "revenue_usd", DOLLARS, SUM, HIGHER, HR__OF_REQUESTS | NULLABLE, "Revenue",          \
+    "tokens of completed requests at the `price` of their service",                                                    \
+    usd(v->offered ? v->revenue_uusd : HR_UNKNOWN_UUSD), UNKNOWN)
+
 /* A test compiles the catalogue with further rows. */
 #ifndef HR__MORE_METRICS
 #define HR__MORE_METRICS(X)
@@ -251,6 +317,7 @@
   HR__FAIRNESS_METRICS(X)                                                                                              \
   HR__FRAGMENTATION_METRICS(X)                                                                                         \
   HR__COST_METRICS(X)                                                                                                  \
+  HR__SERVICE_METRICS(X)                                                                                               \
   HR__MORE_METRICS(X)
 
 enum hr__metric {
@@ -316,6 +383,8 @@ struct hr__metric_value hr__metric_of_run(enum hr__metric metric, const struct h
 /* `lines`: the costs of the groups by name; NULL if unknown. The value is unknown if groups lack the metric. */
 struct hr__metric_value hr__metric_of_group(enum hr__metric metric, const struct hr_group *group,
                                             const struct hr_cost_lines *lines);
+/* The value is unknown if services lack the metric. */
+struct hr__metric_value hr__metric_of_service(enum hr__metric metric, const struct hr_service_summary *service);
 /* Write all metrics of a run, or of one class or tenant of a run, to `values`; HR__UNKNOWN if unknown. */
 void hr__metrics_of_run(const struct hr_summary *summary, double values[HR__N_METRICS]);
 void hr__metrics_of_group(const struct hr_group *group, const struct hr_cost_lines *lines,

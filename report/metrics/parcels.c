@@ -4,6 +4,8 @@
 
 #include "report/metrics/parcels.h"
 
+#include "headroom/unstable/metrics.h"
+
 /* Copies an array that has a separate count. An empty array need not be NULL, and stays as it is when it is written. */
 #define PARCEL_ARRAY(parcel, array, count)                                                                             \
   do {                                                                                                                 \
@@ -61,6 +63,17 @@ static void put_party(struct hr__parcel *parcel, const char **over) {
   *over = words[number < N_WORDS ? number : 0];
 }
 
+static void put_services(struct hr__parcel *parcel, struct hr_service_summary **services, size_t *count) {
+  PARCEL_ARRAY(parcel, *services, *count);
+  for (size_t i = 0; i < *count; i++) {
+    struct hr_service_summary *service = &(*services)[i];
+    size_t n_hours = service->n_hours;
+    hr__parcel_text(parcel, &service->name);
+    PARCEL_ARRAY(parcel, service->hours, n_hours);
+    service->n_hours = (uint32_t)n_hours;
+  }
+}
+
 void hr__parcel_summary(struct hr__parcel *parcel, struct hr_summary **summary) {
   size_t one = 1;
   *summary = hr__parcel_array(parcel, *summary, &one, sizeof **summary);
@@ -72,4 +85,7 @@ void hr__parcel_summary(struct hr__parcel *parcel, struct hr_summary **summary) 
   put_pools(parcel, self);
   put_costs(parcel, &self->costs);
   put_party(parcel, &self->fairness.over);
+  size_t n_all = self->all_services != NULL;
+  put_services(parcel, &self->services, &self->n_services);
+  put_services(parcel, &self->all_services, &n_all);
 }

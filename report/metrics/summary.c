@@ -349,6 +349,14 @@ enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluste
   return cannot_sum(trace, status, error);
 }
 
+static void services_free(struct hr_service_summary *services, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    free(services[i].name);
+    free(services[i].hours);
+  }
+  free(services);
+}
+
 void hr_summary_destroy(struct hr_summary *summary) {
   if (!summary) return;
   pool_figures_free(summary->by_pool, summary->n_pools);
@@ -356,6 +364,8 @@ void hr_summary_destroy(struct hr_summary *summary) {
   hr__groups_free(summary->by_class, summary->n_classes);
   hr__groups_free(summary->by_size, summary->n_sizes);
   hr__costs_destroy(summary->costs);
+  services_free(summary->services, summary->n_services);
+  services_free(summary->all_services, summary->all_services != NULL);
   free(summary);
 }
 

@@ -1,106 +1,48 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Figures of inference services, as a table, as JSON, and request by request as CSV. TTFT: arrival to first token.
- * TPOT: time from the first to the last token, divided by the tokens after the first. E2E: arrival to last token.
+ * Figures of inference services as a table for a terminal, and request by request as CSV. The figures are computed in
+ * report/metrics/services.c.
  */
 
 #include "headroom/unstable/service_report.h"
 
 #include "base/console.h"
 #include "base/writers.h"
-#include "report/metrics/statistics.h"
-#include "report/tables/json_tree.h"
+#include "report/metrics/catalog.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Figures ---------------------------------------------------------------------------------------- */
-
-static bool meets_goals(const struct hr_service_slo *slo, int64_t ttft_us, double tpot_us, int64_t e2e_us) {
-  return (slo->ttft_ms <= 0 || (double)ttft_us <= slo->ttft_ms * 1000) &&
-         (slo->tpot_ms <= 0 || tpot_us <= slo->tpot_ms * 1000) &&
-         (slo->e2e_ms <= 0 || (double)e2e_us <= slo->e2e_ms * 1000);
-}
-
-/* Durations of completed requests. */
-struct durations {
-  int64_t *ttft_us, *tpot_us, *e2e_us; /* [count], tpot: [n_tpot] */
-  size_t count, n_tpot;
-  hr__wide ttft_sum, tpot_sum, e2e_sum;
-};
-
-static void add_request(const struct hr_served *served, uint32_t id, struct durations *all,
-                        struct hr_service_summary *summary) {
-  const struct hr_service_result *result = served->result;
-  const int64_t arrival_us = served->requests->arrival_us[id];
-  const int64_t ttft_us = result->first_token_us[id] - arrival_us, e2e_us = result->end_us[id] - arrival_us;
-  const uint32_t later = served->requests->output_tokens[id] - 1;
-  const double tpot_us = later ? (double)(e2e_us - ttft_us) / later : 0;
-  all->ttft_us[all->count] = ttft_us;
-  all->e2e_us[all->count++] = e2e_us;
-  all->ttft_sum += (uint64_t)ttft_us;
-  all->e2e_sum += (uint64_t)e2e_us;
-  if (later) {
-    all->tpot_us[all->n_tpot++] = (e2e_us - ttft_us) / later;
-    all->tpot_sum += (uint64_t)((e2e_us - ttft_us) / later);
-  }
-  summary->completed++;
-  summary->attained += meets_goals(&served->service->slo, ttft_us, tpot_us, e2e_us);
-  summary->prompt_tokens += served->requests->prompt_tokens[id];
-  summary->output_tokens += served->requests->output_tokens[id];
-  summary->restarts += result->restarts[id];
-}
-
-/* The GPU hours and the goodput. */
-static void add_gpus(const struct hr_served *served, int64_t end_us, struct hr_service_summary *summary) {
-  const struct hr_service *service = served->service;
-  const double gpus = (double)service->gpus * (double)service->replicas;
-  int64_t busy_us = 0;
-  for (uint32_t i = 0; i < service->replicas; i++) busy_us += served->result->busy_us[i];
-  summary->span_s = (double)(end_us - served->requests->arrival_us[0]) / (double)HR_SECOND_US;
-  summary->gpu_hours = summary->span_s * gpus / 3600;
-  summary->busy_gpu_hours = (double)busy_us * (double)service->gpus / (double)HR_SECOND_US / 3600;
-  summary->goodput_per_gpu = summary->span_s > 0 ? (double)summary->attained / summary->span_s / gpus : 0;
-}
-
-enum hr_status hr_service_summarize(const struct hr_served *served, struct hr_service_summary *summary,
-                                    struct hr_error *error) {
-  const struct hr_service_slo *slo = &served->service->slo;
-  const size_t room = (size_t)served->requests->count + 1;
-  struct durations all = {.ttft_us = calloc(room, sizeof *all.ttft_us),
-                          .tpot_us = calloc(room, sizeof *all.tpot_us),
-                          .e2e_us = calloc(room, sizeof *all.e2e_us)};
-  *summary = (struct hr_service_summary){.offered = served->requests->count,
-                                         .has_goals = slo->ttft_ms > 0 || slo->tpot_ms > 0 || slo->e2e_ms > 0,
-                                         .recomputed_tokens = served->result->recomputed_tokens,
-                                         .iterations = served->result->iterations};
-  const bool has_memory = all.ttft_us && all.tpot_us && all.e2e_us;
-  int64_t end_us = served->requests->arrival_us[0];
-  for (uint32_t id = 0; has_memory && id < served->requests->count; id++) {
-    const enum hr_request_state state = (enum hr_request_state)served->result->state[id];
-    summary->refused += state == HR_REQUEST_REFUSED;
-    summary->unfinished += state == HR_REQUEST_UNFINISHED;
-    if (state != HR_REQUEST_COMPLETED) continue;
-    if (served->result->end_us[id] > end_us) end_us = served->result->end_us[id];
-    add_request(served, id, &all, summary);
-  }
-  if (has_memory) {
-    summary->ttft_s = hr__distribution_of_us(all.ttft_us, all.count, all.ttft_sum);
-    summary->tpot_s = hr__distribution_of_us(all.tpot_us, all.n_tpot, all.tpot_sum);
-    summary->e2e_s = hr__distribution_of_us(all.e2e_us, all.count, all.e2e_sum);
-    add_gpus(served, end_us, summary);
-  }
-  free(all.ttft_us);
-  free(all.tpot_us);
-  free(all.e2e_us);
-  return has_memory ? HR_OK : hr_fail(error, HR_NO_MEMORY, "service '%.100s': out of memory", served->service->name);
-}
-
 /* ---- The table -------------------------------------------------------------------------------------- */
 
 static void put_row(FILE *out, const char *name, const struct hr_distribution *row) {
-  fprintf(out, "  %-10s %9.3f s %9.3f %9.3f %9.3f %9.3f\n", name, row->mean, row->p50, row->p90, row->p95, row->p99);
+  fprintf(out, "  %-10s %9.3f s %9.3f %9.3f %9.3f %9.3f\n", name, row->mean / 1000, row->p50 / 1000, row->p90 / 1000,
+          row->p95 / 1000, row->p99 / 1000);
+}
+
+static void put_usd(FILE *out, const char *words, enum hr__metric metric, const struct hr_service_summary *summary) {
+  char text[HR__METRIC_BYTES];
+  const double value = hr__metric_of_service(metric, summary).value;
+  if (isnan(value)) return;
+  if (value < 1)
+    snprintf(text, sizeof text, "$%.6f", value);
+  else
+    hr__metric_text(HR_UNIT_DOLLARS, value, text);
+  fprintf(out, "%s%s", text, words);
+}
+
+static void put_money(FILE *out, const struct hr_service_summary *summary) {
+  if (summary->cost_uusd != HR_UNKNOWN_UUSD) {
+    fputs("  cost       ", out);
+    put_usd(out, "; ", HR__M_SERVING_COST, summary);
+    put_usd(out, " per million tokens; ", HR__M_PER_MTOK, summary);
+    put_usd(out, " per request within the goals", HR__M_PER_ATTAINED, summary);
+    fputc('\n', out);
+  }
+  if (summary->revenue_uusd == HR_UNKNOWN_UUSD) return;
+  fputs("  revenue    ", out);
+  put_usd(out, "\n", HR__M_REVENUE, summary);
 }
 
 void hr_service_print(FILE *out, const struct hr_served *served, const struct hr_service_summary *summary) {
@@ -115,9 +57,9 @@ void hr_service_print(FILE *out, const struct hr_served *served, const struct hr
   if (summary->unfinished) fprintf(out, ", %" PRIu64 " unfinished", summary->unfinished);
   fputc('\n', out);
   fprintf(out, "  %-10s %11s %9s %9s %9s %9s\n", "", "mean", "p50", "p90", "p95", "p99");
-  put_row(out, "TTFT", &summary->ttft_s);
-  put_row(out, "TPOT", &summary->tpot_s);
-  put_row(out, "E2E", &summary->e2e_s);
+  put_row(out, "TTFT", &summary->ttft_ms);
+  put_row(out, "TPOT", &summary->tpot_ms);
+  put_row(out, "E2E", &summary->e2e_ms);
   const double offered = (double)summary->offered, attained = (double)summary->attained / offered;
   if (summary->has_goals) {
     fprintf(out, "  goals      %.2f %% of all requests within the goals", 100 * attained);
@@ -132,59 +74,7 @@ void hr_service_print(FILE *out, const struct hr_served *served, const struct hr
             summary->restarts == 1 ? "" : "s");
   fprintf(out, "\n  GPU hours  %.2f held, %.2f busy (%.1f %%)\n", summary->gpu_hours, summary->busy_gpu_hours,
           summary->gpu_hours > 0 ? 100 * summary->busy_gpu_hours / summary->gpu_hours : 0);
-}
-
-/* ---- JSON ------------------------------------------------------------------------------------------- */
-
-/* Adds a distribution in milliseconds; if it is empty, all values are null. */
-static void put_distribution(struct hr__json *json, cJSON *object, const char *key, const struct hr_distribution *row) {
-  const struct {
-    const char *key;
-    double seconds;
-  } parts[] = {{"mean", row->mean}, {"p50", row->p50}, {"p90", row->p90},
-               {"p95", row->p95},   {"p99", row->p99}, {"max", row->max}};
-  cJSON *inner = hr__json_object(json, object, key);
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-    hr__json_number_if(json, inner, parts[i].key, row->count > 0, 1000 * parts[i].seconds);
-}
-
-static void put_service(struct hr__json *json, cJSON *object, const struct hr_served *served,
-                        const struct hr_service_summary *summary) {
-  const struct hr_service *service = served->service;
-  hr__json_text(json, object, "name", service->name);
-  hr__json_text(json, object, "engine", hr_service_engine_name(service->engine));
-  hr__json_text(json, object, "router", hr_service_router_name(service->router));
-  hr__json_count(json, object, "replicas", service->replicas);
-  cJSON *requests = hr__json_object(json, object, "requests");
-  hr__json_count(json, requests, "offered", summary->offered);
-  hr__json_count(json, requests, "completed", summary->completed);
-  hr__json_count(json, requests, "refused", summary->refused);
-  hr__json_count(json, requests, "unfinished", summary->unfinished);
-  put_distribution(json, object, "ttft_ms", &summary->ttft_s);
-  put_distribution(json, object, "tpot_ms", &summary->tpot_s);
-  put_distribution(json, object, "e2e_ms", &summary->e2e_s);
-  hr__json_number_if(json, object, "attainment", summary->has_goals,
-                     (double)summary->attained / (double)summary->offered);
-  hr__json_number_if(json, object, "goodput_per_gpu", summary->has_goals, summary->goodput_per_gpu);
-  cJSON *tokens = hr__json_object(json, object, "tokens");
-  hr__json_count(json, tokens, "prompt", summary->prompt_tokens);
-  hr__json_count(json, tokens, "output", summary->output_tokens);
-  hr__json_count(json, tokens, "recomputed", summary->recomputed_tokens);
-  hr__json_count(json, object, "restarts", summary->restarts);
-  hr__json_count(json, object, "iterations", summary->iterations);
-  cJSON *hours = hr__json_object(json, object, "gpu_hours");
-  hr__json_number(json, hours, "held", summary->gpu_hours);
-  hr__json_number(json, hours, "busy", summary->busy_gpu_hours);
-}
-
-enum hr_status hr_services_write_json(const char *path, const struct hr_served *served,
-                                      const struct hr_service_summary *summaries, uint32_t count,
-                                      struct hr_error *error) {
-  struct hr__json json = {0};
-  cJSON *root = cJSON_CreateObject(), *list = hr__json_array(&json, root, "services");
-  for (uint32_t i = 0; i < count; i++)
-    put_service(&json, hr__json_append(&json, list, cJSON_CreateObject()), &served[i], &summaries[i]);
-  return hr__json_write(&json, root, path, error);
+  put_money(out, summary);
 }
 
 /* ---- Requests --------------------------------------------------------------------------------------- */

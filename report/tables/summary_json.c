@@ -183,6 +183,32 @@ static void put_fragmentation(struct hr__json *json, cJSON *root, const struct h
     hr__json_null(json, root, "fragmentation");
 }
 
+/* ---- Services ------------------------------------------------------------------------------------ */
+
+static void put_hours(struct hr__json *json, cJSON *object, const struct hr_service_summary *service) {
+  cJSON *hours = hr__json_array(json, object, "hours");
+  for (uint32_t i = 0; i < service->n_hours; i++) {
+    cJSON *inner = hr__json_append(json, hours, cJSON_CreateObject());
+    hr__json_number(json, inner, "hour", (double)(service->first_hour + i));
+    hr__json_count(json, inner, "offered", service->hours[i].offered);
+    hr__json_number_if(json, inner, "attainment", service->has_goals && service->hours[i].offered > 0,
+                       (double)service->hours[i].attained / (double)service->hours[i].offered);
+  }
+}
+
+static void put_services(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+  cJSON *list = summary->n_services ? hr__json_array(json, root, "services") : NULL;
+  for (size_t i = 0; i < summary->n_services; i++) {
+    cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+    hr__json_text(json, inner, "name", summary->services[i].name);
+    for (unsigned k = 0; k < HR__N_METRICS; k++)
+      if (hr__metric_rows[k].flags & HR_METRIC_OF_REQUESTS)
+        put_metric(json, inner, hr__metric_rows[k].path, &hr__metric_rows[k],
+                   hr__metric_of_service((enum hr__metric)k, &summary->services[i]));
+    put_hours(json, inner, &summary->services[i]);
+  }
+}
+
 /* ---- Costs --------------------------------------------------------------------------------------- */
 
 /* Adds an amount in dollars. The key is a name from the input, which is converted to UTF-8. */
@@ -318,6 +344,7 @@ void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summar
   put_fairness(json, root, summary);
   put_fragmentation(json, root, summary);
   put_markets(json, root, summary);
+  put_services(json, root, summary);
   put_alerts(json, root, label->alerts, label->clock_us);
   put_evidence(json, root, summary);
   put_remarks(json, root, label);

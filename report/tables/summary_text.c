@@ -472,6 +472,22 @@ static void markdown_cost_lines(struct summary_markdown_page *page, const char *
   if (lines->count > MAX_GROUPS) fprintf(out, "\nand %zu more\n", lines->count - MAX_GROUPS);
 }
 
+static void markdown_services(struct summary_markdown_page *page) {
+  for (size_t i = 0; i < page->summary->n_services; i++) {
+    fputs("\n## ", page->console.out);
+    hr__markdown_text(&page->console, page->summary->services[i].name);
+    fputc('\n', page->console.out);
+    hr__markdown_head(&page->console, "", " ");
+    for (unsigned k = 0; k < HR__N_METRICS; k++) {
+      char text[HR__METRIC_BYTES];
+      const double value = hr__metric_of_service((enum hr__metric)k, &page->summary->services[i]).value;
+      if (!isnan(value))
+        fprintf(page->console.out, "| %s | %s |\n", hr__metric_rows[k].title,
+                hr__metric_text(hr__metric_rows[k].unit, value, text));
+    }
+  }
+}
+
 static void put_notes(struct summary_markdown_page *page) {
   bool any = false;
   for (size_t i = 0; i < page->label->n_notes; i++)
@@ -501,6 +517,7 @@ enum hr_status hr_summary_write_markdown(const char *path, const struct hr_summa
     markdown_cost_lines(&page, "Market", &summary->costs->by_market, summary->costs->total_uusd);
     markdown_cost_lines(&page, "Cost by tenant", &summary->costs->by_tenant, summary->costs->total_uusd);
   }
+  markdown_services(&page);
   hr__markdown_alerts(&page.console, label->alerts, label->clock_us);
   put_notes(&page);
   if (!page.console.out_of_memory) return hr__output_commit(&file, error);

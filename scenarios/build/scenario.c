@@ -11,7 +11,9 @@
 #include "headroom/scenario.h"
 #include "base/array.h"
 #include "headroom/unstable/experiments.h"
+#include "headroom/unstable/services.h"
 #include "headroom/unstable/systems.h"
+#include "headroom/unstable/trace_tools.h"
 #include "scenarios/build/builder.h"
 
 #include <errno.h>
@@ -198,6 +200,11 @@ static bool has_draws(const struct hr_spot_spec *spot) {
   return false;
 }
 
+static bool service_draws(const struct hr_service *service) {
+  return hr_requests_are_random(service) || service->router == HR_SERVICE_RANDOM ||
+         service->router == HR_SERVICE_POWER_OF_TWO;
+}
+
 bool hr_scenario_is_random(const struct hr_scenario *scenario) {
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
     const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
@@ -206,6 +213,8 @@ bool hr_scenario_is_random(const struct hr_scenario *scenario) {
     if (market->boot.kind != HR_DURATION_FIXED) return true;
     if (market->market == HR_MARKET_SPOT && has_draws(&market->spot)) return true;
   }
+  for (uint32_t i = 0; scenario->services && i < scenario->services->count; i++)
+    if (service_draws(&scenario->services->at[i])) return true;
   return scenario->prices_drawn;
 }
 

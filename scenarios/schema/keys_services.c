@@ -85,6 +85,11 @@ static const struct hr__key slo_keys[] = {
      HELP("Share of all requests that must meet the other goals.")},
     END};
 
+#define PRICE(name, member, words)                                                                                     \
+  { name, USD, DEFAULT("0"), AS_UUSD(SERVICE, price.member), HELP(words) }
+static const struct hr__key price_keys[] = {PRICE("input", input_uusd, "Dollars per million prompt tokens."),
+                                            PRICE("output", output_uusd, "Dollars per million output tokens."), END};
+
 const struct hr__key hr__service_keys[] = {
     {"name", NAME, MUST, AT(TEXT, SERVICE, name), HELP("Name, different from those of other services.")},
     {"requests", OBJECT(request_keys), MUST, .store = HR__STORE_PART, HELP("The requests.")},
@@ -93,4 +98,6 @@ const struct hr__key hr__service_keys[] = {
     {"autoscale", OBJECT(autoscale_keys), .store = HR__STORE_PART, HELP("The number of replicas.")},
     {"replica", OBJECT(replica_keys), MUST, .store = HR__STORE_PART, HELP("A replica.")},
     {"slo", OBJECT(slo_keys), .store = HR__STORE_PART, HELP("Goals for requests.")},
+    {"price", OBJECT(price_keys), .store = HR__STORE_PART,
+     HELP("What customers pay for the tokens of completed requests.")},
     END};

@@ -56,7 +56,7 @@ static void metric_is(const struct hr_trace *trace, const char *text, enum hr__m
   struct hr__scoped_metric metric;
   struct hr_error error = {0};
   char buffer[HR__SCOPED_METRIC_BYTES];
-  CU_ASSERT_EQUAL(hr__scoped_metric_parse(text, strlen(text), trace, &metric, &error), HR_OK);
+  CU_ASSERT_EQUAL(hr__scoped_metric_parse(text, strlen(text), trace, NULL, &metric, &error), HR_OK);
   CU_ASSERT_EQUAL(metric.id, measure);
   CU_ASSERT_STRING_EQUAL(hr__scoped_metric_name(&metric, buffer), name);
 }
@@ -64,7 +64,7 @@ static void metric_is(const struct hr_trace *trace, const char *text, enum hr__m
 static void metric_fails(const struct hr_trace *trace, const char *text, const char *part) {
   struct hr__scoped_metric metric;
   struct hr_error error = {0};
-  CU_ASSERT_EQUAL(hr__scoped_metric_parse(text, strlen(text), trace, &metric, &error), HR_BAD_INPUT);
+  CU_ASSERT_EQUAL(hr__scoped_metric_parse(text, strlen(text), trace, NULL, &metric, &error), HR_BAD_INPUT);
   says(error.text, part);
 }
 
@@ -123,7 +123,7 @@ static enum hr_status make_goals(const struct hr_trace *trace, const char *const
     snprintf(copies[spec.n_constraints], sizeof copies[0], "%s", texts[spec.n_constraints]);
     constraints[spec.n_constraints] = (struct hr_placed_text){copies[spec.n_constraints], place};
   }
-  return hr__goals_make(&spec, trace, strcmp(objective, "monthly_usd") == 0, goals, error);
+  return hr__goals_make(&spec, trace, NULL, strcmp(objective, "monthly_usd") == 0, goals, error);
 }
 
 static void bound_is(const char *text, double bound, bool at_most) {

@@ -153,8 +153,8 @@ static void selection_setup_make(struct selection_setup *setup) {
   *setup = (struct selection_setup){
       .runner_setup = {.scenario = scenario_with(""), .trace = planned_queue(9, 300, 4, 1000)}};
   struct runner_setup *runner_setup = &setup->runner_setup;
-  CU_ASSERT_EQUAL_FATAL(hr__goals_make(runner_setup->scenario->plan, runner_setup->trace, true, &setup->goals, NULL),
-                        HR_OK);
+  CU_ASSERT_EQUAL_FATAL(
+      hr__goals_make(runner_setup->scenario->plan, runner_setup->trace, NULL, true, &setup->goals, NULL), HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr__space_make(runner_setup->scenario->plan, NULL, &setup->space, NULL), HR_OK);
   struct hr__runner_config config = {.scenario = runner_setup->scenario,
                                      .trace = runner_setup->trace,

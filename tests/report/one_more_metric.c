@@ -95,7 +95,7 @@ static void in_goals_and_sweeps(void) {
   static const struct hr__sweep sweep = {.grid = &grid};
   struct hr__scoped_metric metric;
   prepare();
-  CU_ASSERT_EQUAL(hr__scoped_metric_parse("passes_per_job", 14, exported.trace, &metric, NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr__scoped_metric_parse("passes_per_job", 14, exported.trace, NULL, &metric, NULL), HR_OK);
   CU_ASSERT_EQUAL(metric.id, HR__M_PASSES_PER_JOB);
   char *sql = hr__sweep_schema_sql(&sweep, HR__SWEEP_CREATE_RUNS);
   CU_ASSERT_PTR_NOT_NULL(strstr(sql, ", passes_per_job REAL"));

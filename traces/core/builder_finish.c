@@ -335,6 +335,22 @@ enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, bool da
   return HR_OK;
 }
 
+enum hr_status hr_trace_empty(const char *source, struct hr_trace **trace, struct hr_error *error) {
+  struct hr_trace_builder *builder = hr_trace_builder_create(source, "no jobs");
+  struct hr__owned_trace *owned = calloc(1, sizeof *owned);
+  *trace = NULL;
+  if (builder && owned) {
+    move_columns(owned, builder);
+    move_names(owned, builder);
+    move_metadata(owned, builder);
+    *trace = &owned->trace;
+  } else {
+    free(owned);
+  }
+  hr_trace_builder_destroy(builder);
+  return *trace ? HR_OK : hr_fail(error, HR_NO_MEMORY, "%s: out of memory", source);
+}
+
 /* ---- Traces from jobs of other traces ------------------------------------------------------------------ */
 
 void hr__record_move(struct hr_job_record *record, int64_t later_us) {

@@ -552,7 +552,8 @@ struct hr_trace_size hr_trace_size_of(const struct hr_trace *trace) {
   }
   return (struct hr_trace_size){.n_jobs = trace->n_jobs,
                                 .gpu_hours = (double)gpu_milli_us / 1000 / 3600e6,
-                                .span_us = trace->submit_us[trace->n_jobs - 1] - trace->submit_us[0]};
+                                .span_us =
+                                    trace->n_jobs ? trace->submit_us[trace->n_jobs - 1] - trace->submit_us[0] : 0};
 }
 
 /* ---- Whole ------------------------------------------------------------------------------------------- */

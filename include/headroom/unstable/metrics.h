@@ -13,6 +13,7 @@
 #include "headroom/base.h"
 #include "headroom/report.h"
 #include "headroom/sim.h"
+#include "headroom/unstable/services.h"
 
 #include <stdio.h>
 
@@ -61,7 +62,8 @@ enum hr_unit {
   HR_UNIT_FACTOR,
   HR_UNIT_INDEX, /* a number with four decimals */
   HR_UNIT_RATE,  /* events per hour */
-  HR_UNIT_DOLLARS
+  HR_UNIT_DOLLARS,
+  HR_UNIT_MILLISECONDS
 };
 
 /* The kind decides how a metric is written, and which interval it has over several runs. */
@@ -79,12 +81,13 @@ enum hr_direction { HR_NEITHER_IS_BETTER, HR_LOWER_IS_BETTER, HR_HIGHER_IS_BETTE
 
 /* Properties of metrics, as a set. */
 enum {
-  HR_METRIC_OF_GROUPS = 1,  /* classes and tenants have the metric too */
-  HR_METRIC_OF_SERVICE = 2, /* it describes the service of jobs, which more capacity improves */
-  HR_METRIC_NULLABLE = 4,   /* an unknown value is null in the JSON summary; otherwise it is 0 */
-  HR_METRIC_SIGNED = 8,     /* it may be negative */
-  HR_METRIC_NO_JSON = 16,   /* the JSON summary omits it */
-  HR_METRIC_LISTED = 32     /* the table and the Markdown page of a run contain it */
+  HR_METRIC_OF_GROUPS = 1,   /* classes and tenants have the metric too */
+  HR_METRIC_OF_SERVICE = 2,  /* it describes the service of jobs, which more capacity improves */
+  HR_METRIC_NULLABLE = 4,    /* an unknown value is null in the JSON summary; otherwise it is 0 */
+  HR_METRIC_SIGNED = 8,      /* it may be negative */
+  HR_METRIC_NO_JSON = 16,    /* the JSON summary omits it */
+  HR_METRIC_LISTED = 32,     /* the table and the Markdown page of a run contain it */
+  HR_METRIC_OF_REQUESTS = 64 /* services have the metric; for a run, the requests of all services are counted */
 };
 
 struct hr_metric {
@@ -99,11 +102,47 @@ struct hr_metric {
 
 /* Stores the table of all metrics, and returns its length. */
 HR_API size_t hr_metrics(const struct hr_metric **metrics);
-/* Returns "count", "s", "GPU-hours", "share", "factor", "index", "per hour" or "USD". */
+/* Returns "count", "s", "GPU-hours", "share", "factor", "index", "per hour", "USD" or "ms". */
 HR_API const char *hr_unit_name(enum hr_unit unit);
 /* Returns "lower", "higher" or "-". */
 HR_API const char *hr_direction_name(enum hr_direction direction);
 
+/* ---- Services ------------------------------------------------------------------------------------------ */
+
+/* A service after its run. */
+struct hr_served {
+  const struct hr_service *service;
+  const struct hr_service_requests *requests;
+  const struct hr_service_result *result;
+  int64_t uusd_h; /* price of a GPU-hour of its replicas; HR_UNKNOWN_UUSD: none */
+};
+
+/* Requests that arrived within an hour. */
+struct hr_service_hour {
+  uint64_t offered, attained;
+};
+
+/* The figures of a service, or of all services together. Durations are those of completed requests. */
+struct hr_service_summary {
+  char *name; /* NULL: all services together */
+  uint64_t offered, completed, refused, timed_out, unfinished;
+  uint64_t attained; /* requests within the goals; refused ones are not */
+  bool has_goals;
+  double required;                                 /* share that must be within the goals; 0: none */
+  struct hr_distribution ttft_ms, tpot_ms, e2e_ms; /* tpot: of requests with more than one output token */
+  uint64_t prompt_tokens, output_tokens, recomputed_tokens, restarts, iterations;
+  double span_s;                    /* from the first arrival to the end of the last request */
+  double gpu_hours, busy_gpu_hours; /* held over the span; in iterations */
+  double goodput_per_gpu;           /* requests within the goals, per second and GPU */
+  int64_t cost_uusd, revenue_uusd;  /* HR_UNKNOWN_UUSD: no price */
+  int64_t first_hour;               /* in the clock of the requests */
+  struct hr_service_hour *hours;    /* [n_hours] */
+  uint32_t n_hours;
+};
+
+/* Adds the figures of the services to a summary. The only error is HR_NO_MEMORY. */
+HR_API enum hr_status hr_summary_add_services(struct hr_summary *summary, const struct hr_served *served,
+                                              uint32_t count, struct hr_error *error);
 /* ---- Streamed runs ----------------------------------------------------------------------------- */
 
 struct hr_streamed;

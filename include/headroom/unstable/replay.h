@@ -9,6 +9,7 @@
 #include "headroom/scenario.h"
 #include "headroom/trace.h"
 #include "headroom/unstable/experiments.h"
+#include "headroom/unstable/metrics.h"
 
 struct hr_ranks;
 
@@ -42,6 +43,7 @@ struct hr_replay_config {
   bool check;        /* checked mode: verify all invariants during the run */
   bool costs_by_job; /* the ledger also records the cost of each job */
   bool alerts;       /* evaluate the alerts of the scenario */
+  double growth;     /* factor of the rates at which requests are drawn; 0: 1 */
   struct hr_progress progress;
 };
 
@@ -55,6 +57,10 @@ struct hr_replay {
   struct hr_alerts *alerts; /* NULL unless requested in the configuration */
   struct hr_observer observers[HR_REPLAY_MAX_OBSERVERS];
   uint32_t n_observers;
+  /* of the services of the scenario, [scenario->services->count]; NULL: none */
+  struct hr_service_requests *requests;
+  struct hr_service_result *service_results;
+  struct hr_served *served;
   struct hr_result *result;
   struct hr_summary *summary;
   struct hr_notes notes; /* notes on the results */

@@ -157,6 +157,11 @@ struct hr_request_draw {
   uint64_t seed;       /* 0: that of the run */
 };
 
+/* What customers pay, in micro-dollars per million tokens. */
+struct hr_service_price {
+  int64_t input_uusd, output_uusd;
+};
+
 struct hr_service {
   char *name;
   char *requests; /* path of the request trace; NULL: they are drawn */
@@ -169,6 +174,7 @@ struct hr_service {
   struct hr_service_phase_rules phases;
   struct hr_service_cost cost;
   struct hr_service_slo slo;
+  struct hr_service_price price;
 };
 
 struct hr_services {

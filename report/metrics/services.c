@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The figures of inference services, computed from the results of all requests.
+ *
+ * TTFT: arrival to first token. TPOT: time from the first to the last token, divided by the tokens after the first.
+ * E2E: arrival to last token. A request is within the goals if it meets all that are set; requests that were not
+ * completed are not. The figures of all services together are those of the union of their requests, with the goals of
+ * each.
+ */
+
+#include "headroom/unstable/metrics.h"
+
+#include "report/metrics/statistics.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const int64_t hour_us = 3600 * HR_SECOND_US;
+
+/* Durations of completed requests. */
+struct durations {
+  int64_t *ttft_us, *tpot_us, *e2e_us; /* [count], tpot: [n_tpot] */
+  size_t count, n_tpot;
+  hr__wide ttft_sum, tpot_sum, e2e_sum;
+};
+
+static bool meets_goals(const struct hr_service_slo *slo, int64_t ttft_us, double tpot_us, int64_t e2e_us) {
+  return (slo->ttft_ms <= 0 || (double)ttft_us <= slo->ttft_ms * 1000) &&
+         (slo->tpot_ms <= 0 || tpot_us <= slo->tpot_ms * 1000) &&
+         (slo->e2e_ms <= 0 || (double)e2e_us <= slo->e2e_ms * 1000);
+}
+
+static bool has_goals(const struct hr_service_slo *slo) {
+  return slo->ttft_ms > 0 || slo->tpot_ms > 0 || slo->e2e_ms > 0;
+}
+
+/* ---- Requests --------------------------------------------------------------------------------------- */
+
+static void add_completed(const struct hr_served *served, uint32_t id, struct durations *all,
+                          struct hr_service_summary *summary) {
+  const struct hr_service_result *result = served->result;
+  const int64_t arrival_us = served->requests->arrival_us[id];
+  const int64_t ttft_us = result->first_token_us[id] - arrival_us, e2e_us = result->end_us[id] - arrival_us;
+  const uint32_t later = served->requests->output_tokens[id] - 1;
+  const double tpot_us = later ? (double)(e2e_us - ttft_us) / later : 0;
+  const bool attains = meets_goals(&served->service->slo, ttft_us, tpot_us, e2e_us);
+  all->ttft_us[all->count] = ttft_us;
+  all->e2e_us[all->count++] = e2e_us;
+  all->ttft_sum += (uint64_t)ttft_us;
+  all->e2e_sum += (uint64_t)e2e_us;
+  if (later) {
+    all->tpot_us[all->n_tpot++] = (e2e_us - ttft_us) / later;
+    all->tpot_sum += (uint64_t)((e2e_us - ttft_us) / later);
+  }
+  summary->completed++;
+  summary->attained += attains;
+  summary->hours[arrival_us / hour_us - summary->first_hour].attained += attains;
+  summary->prompt_tokens += served->requests->prompt_tokens[id];
+  summary->output_tokens += served->requests->output_tokens[id];
+}
+
+/* Adds all requests of a service. Returns the end of the last one. */
+static int64_t add_requests(const struct hr_served *served, struct durations *all, struct hr_service_summary *summary) {
+  const struct hr_service_requests *requests = served->requests;
+  int64_t end_us = requests->arrival_us[0];
+  for (uint32_t id = 0; id < requests->count; id++) {
+    const enum hr_request_state state = (enum hr_request_state)served->result->state[id];
+    summary->offered++;
+    summary->hours[requests->arrival_us[id] / hour_us - summary->first_hour].offered++;
+    summary->refused += state == HR_REQUEST_REFUSED;
+    summary->unfinished += state == HR_REQUEST_UNFINISHED;
+    summary->restarts += served->result->restarts[id];
+    if (state != HR_REQUEST_COMPLETED) continue;
+    if (served->result->end_us[id] > end_us) end_us = served->result->end_us[id];
+    add_completed(served, id, all, summary);
+  }
+  return end_us;
+}
+
+/* ---- GPUs and money --------------------------------------------------------------------------------- */
+
+/* Adds amounts in micro-dollars, one of which may be unknown. */
+static int64_t sum_uusd(int64_t sum_uusd, double uusd) {
+  return (sum_uusd == HR_UNKNOWN_UUSD ? 0 : sum_uusd) + llround(uusd);
+}
+
+/* The micro-dollars per million tokens are dollars per trillion, so the sums are exact in a double up to 2^53. */
+static void add_revenue(const struct hr_served *served, struct hr_service_summary *summary) {
+  const struct hr_service_price *price = &served->service->price;
+  double uusd = 0;
+  if (price->input_uusd <= 0 && price->output_uusd <= 0) return;
+  for (uint32_t id = 0; id < served->requests->count; id++) {
+    if (served->result->state[id] != HR_REQUEST_COMPLETED) continue;
+    uusd += (double)served->requests->prompt_tokens[id] * (double)price->input_uusd +
+            (double)served->requests->output_tokens[id] * (double)price->output_uusd;
+  }
+  summary->revenue_uusd = sum_uusd(summary->revenue_uusd, uusd / 1e6);
+}
+
+static void add_gpus(const struct hr_served *served, int64_t end_us, struct hr_service_summary *summary) {
+  const struct hr_service *service = served->service;
+  const double gpus = (double)service->gpus * (double)service->replicas;
+  const double span_s = (double)(end_us - served->requests->arrival_us[0]) / (double)HR_SECOND_US;
+  const double hours = span_s * gpus / 3600;
+  int64_t busy_us = 0;
+  for (uint32_t i = 0; i < served->result->n_replicas; i++) busy_us += served->result->busy_us[i];
+  if (span_s > summary->span_s) summary->span_s = span_s;
+  summary->gpu_hours += hours;
+  summary->busy_gpu_hours += (double)busy_us * (double)service->gpus / (double)HR_SECOND_US / 3600;
+  summary->recomputed_tokens += served->result->recomputed_tokens;
+  summary->iterations += served->result->iterations;
+  if (served->uusd_h != HR_UNKNOWN_UUSD)
+    summary->cost_uusd = sum_uusd(summary->cost_uusd, hours * (double)served->uusd_h);
+  add_revenue(served, summary);
+}
+
+/* ---- Summaries -------------------------------------------------------------------------------------- */
+
+static struct hr_distribution in_ms(struct hr_distribution seconds) {
+  double *const values[] = {&seconds.mean, &seconds.p50, &seconds.p90, &seconds.p95, &seconds.p99, &seconds.max};
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) *values[i] *= 1000;
+  return seconds;
+}
+
+/* Allocates the hours from the first to the last arrival. */
+static bool make_hours(const struct hr_served *served, uint32_t count, struct hr_service_summary *summary) {
+  int64_t first = INT64_MAX, last = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const struct hr_service_requests *requests = served[i].requests;
+    const int64_t begin = requests->arrival_us[0] / hour_us, end = requests->arrival_us[requests->count - 1] / hour_us;
+    if (begin < first) first = begin;
+    if (end > last) last = end;
+  }
+  summary->first_hour = first;
+  summary->n_hours = (uint32_t)(last - first + 1);
+  summary->hours = calloc(summary->n_hours, sizeof *summary->hours);
+  return summary->hours != NULL;
+}
+
+static void summarize(const struct hr_served *served, uint32_t count, struct durations *all,
+                      struct hr_service_summary *summary) {
+  for (uint32_t i = 0; i < count; i++) {
+    summary->has_goals = summary->has_goals || has_goals(&served[i].service->slo);
+    add_gpus(&served[i], add_requests(&served[i], all, summary), summary);
+  }
+  if (count == 1) summary->required = served->service->slo.attainment;
+  summary->ttft_ms = in_ms(hr__distribution_of_us(all->ttft_us, all->count, all->ttft_sum));
+  summary->tpot_ms = in_ms(hr__distribution_of_us(all->tpot_us, all->n_tpot, all->tpot_sum));
+  summary->e2e_ms = in_ms(hr__distribution_of_us(all->e2e_us, all->count, all->e2e_sum));
+  const double gpu_s = summary->gpu_hours * 3600;
+  summary->goodput_per_gpu = gpu_s > 0 ? (double)summary->attained / gpu_s : 0;
+}
+
+/* Computes the figures of `count` services together. */
+static bool make_summary(const struct hr_served *served, uint32_t count, struct hr_service_summary *summary) {
+  size_t room = 1;
+  for (uint32_t i = 0; i < count; i++) room += served[i].requests->count;
+  struct durations all = {.ttft_us = calloc(room, sizeof *all.ttft_us),
+                          .tpot_us = calloc(room, sizeof *all.tpot_us),
+                          .e2e_us = calloc(room, sizeof *all.e2e_us)};
+  *summary = (struct hr_service_summary){.cost_uusd = HR_UNKNOWN_UUSD, .revenue_uusd = HR_UNKNOWN_UUSD};
+  const bool has_memory = all.ttft_us && all.tpot_us && all.e2e_us && make_hours(served, count, summary);
+  if (has_memory) summarize(served, count, &all, summary);
+  free(all.ttft_us);
+  free(all.tpot_us);
+  free(all.e2e_us);
+  return has_memory;
+}
+
+enum hr_status hr_summary_add_services(struct hr_summary *summary, const struct hr_served *served, uint32_t count,
+                                       struct hr_error *error) {
+  if (!count) return HR_OK;
+  summary->services = calloc(count, sizeof *summary->services);
+  summary->all_services = calloc(1, sizeof *summary->all_services);
+  summary->n_services = summary->services ? count : 0;
+  bool has_memory = summary->services && summary->all_services;
+  for (uint32_t i = 0; i < count && has_memory; i++) {
+    has_memory = make_summary(&served[i], 1, &summary->services[i]);
+    summary->services[i].name = has_memory ? strdup(served[i].service->name) : NULL;
+    has_memory = summary->services[i].name != NULL;
+  }
+  if (has_memory) has_memory = make_summary(served, count, summary->all_services);
+  return has_memory ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for the figures of the services");
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Figures of services in runs: metrics against the results of the requests, goals on services, replications and plans
+   without jobs. */
+
+#include "harness.h"
+#include "headroom/unstable/compare.h"
+#include "headroom/unstable/metrics.h"
+#include "headroom/unstable/planning.h"
+#include "headroom/unstable/replay.h"
+#include "headroom/unstable/services.h"
+#include "plan/runner/runner.h"
+#include "planned.h"
+#include "report/metrics/parcels.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Two services on GPUs at 2 $/h. `%s`: further keys. */
+#define SERVICE(name, tokens, more)                                                                                    \
+  "{\"name\":\"" name "\",\"requests\":{\"rate_per_s\":2,\"duration_s\":9000,\"prompt_tokens\":{\"mean\":" tokens      \
+  "},\"output_tokens\":{\"distribution\":\"exponential\",\"mean\":20}},\"replica\":{\"engine\":{\"kv_blocks\":100},"   \
+  "\"cost\":{\"fixed_us\":9000,\"per_prompt_token_us\":300,\"per_sequence_us\":200}},\"slo\":{\"ttft_ms\":120,"        \
+  "\"tpot_ms\":15}" more "}"
+static const char text_of_scenario[] =
+    "{\"seed\":3,\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"A\",\"nodes\":1,\"gpus_per_node\":8,"
+    "\"market\":\"on-demand\",\"boot_s\":0,\"usd_per_gpu_hour\":2}]},\"services\":[" SERVICE(
+        "chat", "200", ",\"price\":{\"input\":1,\"output\":5}") "," SERVICE("a.b", "100", "") "]%s}";
+
+static struct hr_scenario *scenario_with(const char *more) {
+  char text[3000];
+  snprintf(text, sizeof text, text_of_scenario, more);
+  return planned_scenario(text);
+}
+
+static struct hr_trace *no_jobs(void) {
+  struct hr_trace *trace;
+  CU_ASSERT_EQUAL_FATAL(hr_trace_empty("none", &trace, NULL), HR_OK);
+  CU_ASSERT_EQUAL(trace->n_jobs, 0);
+  return trace;
+}
+
+static void run(struct hr_replay *replay, const struct hr_scenario *scenario, const struct hr_trace *trace) {
+  const struct hr_replay_config config = {.scenario = scenario, .trace = trace, .seed = scenario->seed, .check = true};
+  struct hr_error error = {0};
+  enum hr_status status = hr_replay_init(replay, &config, &error);
+  if (status == HR_OK) status = hr_replay_run(replay, &error);
+  if (status != HR_OK) printf("\n  %s\n", error.text);
+  CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+}
+
+static double metric_of(const struct hr_summary *summary, size_t service, const char *path) {
+  const enum hr__metric metric = hr__metric_find(path, strlen(path));
+  CU_ASSERT_NOT_EQUAL_FATAL(metric, HR__N_METRICS);
+  return hr__metric_of_service(metric, &summary->services[service]).value;
+}
+
+/* Sums over the requests of a service, computed from its result in another way. */
+struct sums {
+  double ttft_ms, tpot_ms, e2e_ms, revenue;
+  uint64_t attained, prompt, output, n_tpot;
+};
+
+static struct sums sums_of(const struct hr_served *served) {
+  struct sums sums = {0};
+  for (uint32_t i = 0; i < served->requests->count; i++) {
+    const double arrival = (double)served->requests->arrival_us[i], end = (double)served->result->end_us[i];
+    const double first = (double)served->result->first_token_us[i], output = served->requests->output_tokens[i];
+    const double tpot = output > 1 ? (end - first) / (output - 1) : 0;
+    CU_ASSERT_EQUAL_FATAL(served->result->state[i], HR_REQUEST_COMPLETED);
+    sums.ttft_ms += (first - arrival) / 1000;
+    sums.e2e_ms += (end - arrival) / 1000;
+    sums.tpot_ms += tpot / 1000;
+    sums.n_tpot += output > 1;
+    sums.attained += first - arrival <= 120000 && tpot <= 15000;
+    sums.prompt += served->requests->prompt_tokens[i];
+    sums.output += served->requests->output_tokens[i];
+  }
+  return sums;
+}
+
+static void metrics_are_those_of_the_requests(void) {
+  struct hr_scenario *scenario = scenario_with("");
+  struct hr_trace *trace = no_jobs();
+  struct hr_replay replay;
+  run(&replay, scenario, trace);
+  const struct hr_summary *summary = replay.summary;
+  CU_ASSERT_EQUAL_FATAL(summary->n_services, 2);
+  double offered = 0, cost = 0;
+  for (size_t i = 0; i < 2; i++) {
+    const struct hr_served *served = &replay.served[i];
+    const struct sums sums = sums_of(served);
+    const double n = served->requests->count, held = metric_of(summary, i, "gpu_hours.held");
+    CU_ASSERT_EQUAL(metric_of(summary, i, "requests.offered"), n);
+    CU_ASSERT_EQUAL(metric_of(summary, i, "requests.completed"), n);
+    CU_ASSERT_EQUAL(metric_of(summary, i, "requests.attained"), sums.attained);
+    CU_ASSERT(sums.attained > 0 && (double)sums.attained < n);
+    CU_ASSERT_DOUBLE_EQUAL(metric_of(summary, i, "attainment"), (double)sums.attained / n, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(metric_of(summary, i, "ttft_ms.mean"), sums.ttft_ms / n, 1e-6);
+    CU_ASSERT_DOUBLE_EQUAL(metric_of(summary, i, "e2e_ms.mean"), sums.e2e_ms / n, 1e-6);
+    CU_ASSERT_DOUBLE_EQUAL(metric_of(summary, i, "tpot_ms.mean"), sums.tpot_ms / (double)sums.n_tpot, 1e-3);
+    CU_ASSERT(metric_of(summary, i, "ttft_ms.p95") >= metric_of(summary, i, "ttft_ms.p50"));
+    CU_ASSERT_EQUAL(metric_of(summary, i, "tokens.prompt"), sums.prompt);
+    CU_ASSERT_EQUAL(metric_of(summary, i, "tokens.output"), sums.output);
+    CU_ASSERT_DOUBLE_EQUAL(metric_of(summary, i, "gpu_hours.busy") + metric_of(summary, i, "gpu_hours.idle"), held,
+                           1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(metric_of(summary, i, "serving_usd"), 2 * held, 1e-6);
+    CU_ASSERT_DOUBLE_EQUAL(metric_of(summary, i, "usd_per_mtok"), 2e6 * held / (double)(sums.prompt + sums.output),
+                           1e-6);
+    CU_ASSERT_DOUBLE_EQUAL(metric_of(summary, i, "usd_per_attained_request"), 2 * held / (double)sums.attained, 1e-6);
+    if (i == 0)
+      CU_ASSERT_DOUBLE_EQUAL(metric_of(summary, i, "revenue_usd"),
+                             1e-6 * ((double)sums.prompt + 5 * (double)sums.output), 1e-6);
+    if (i == 1) CU_ASSERT(isnan(metric_of(summary, i, "revenue_usd")));
+    uint64_t in_hours = 0, attained = 0;
+    for (uint32_t k = 0; k < summary->services[i].n_hours; k++) {
+      in_hours += summary->services[i].hours[k].offered;
+      attained += summary->services[i].hours[k].attained;
+    }
+    CU_ASSERT_EQUAL(summary->services[i].n_hours, 3);
+    CU_ASSERT_EQUAL(in_hours, served->requests->count);
+    CU_ASSERT_EQUAL(attained, sums.attained);
+    offered += n;
+    cost += metric_of(summary, i, "serving_usd");
+  }
+  CU_ASSERT_EQUAL(hr__metric_of_run(HR__M_OFFERED, summary).value, offered);
+  CU_ASSERT_DOUBLE_EQUAL(hr__metric_of_run(HR__M_SERVING_COST, summary).value, cost, 2e-6);
+  hr_replay_finish(&replay);
+  hr_trace_destroy(trace);
+  hr_scenario_destroy(scenario);
+}
+
+/* The figures of services survive the way between processes. */
+static void parcels_have_services(void) {
+  struct hr_scenario *scenario = scenario_with("");
+  struct hr_trace *trace = no_jobs();
+  struct hr_replay replay;
+  run(&replay, scenario, trace);
+  struct hr__parcel out = {0};
+  hr__parcel_summary(&out, &replay.summary);
+  CU_ASSERT_FALSE_FATAL(out.failed);
+  struct hr__parcel in = {.bytes = out.bytes, .size = out.used, .reading = true};
+  struct hr_summary *copy = NULL;
+  hr__parcel_summary(&in, &copy);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(copy);
+  CU_ASSERT_EQUAL_FATAL(copy->n_services, 2);
+  CU_ASSERT_STRING_EQUAL(copy->services[1].name, "a.b");
+  CU_ASSERT_EQUAL(copy->services[1].hours[2].offered, replay.summary->services[1].hours[2].offered);
+  CU_ASSERT_EQUAL(copy->all_services->attained, replay.summary->all_services->attained);
+  hr_summary_destroy(copy);
+  free(out.bytes);
+  hr_replay_finish(&replay);
+  hr_trace_destroy(trace);
+  hr_scenario_destroy(scenario);
+}
+
+static void goals_name_services(void) {
+  static const struct {
+    const char *text, *name, *path, *message;
+  } rows[] = {{"chat.ttft_ms.p95", "chat", "ttft_ms.p95", NULL},
+              {" a.b.attainment ", "a.b", "attainment", NULL},
+              {"attainment", NULL, "attainment", NULL},
+              {"chat.wait_s.p95", NULL, NULL, "'wait_s.p95' is no metric of the service 'chat'"},
+              {"chat.ttft.p95", NULL, NULL, "did you mean 'ttft_ms.p95'"},
+              {"chatt.attainment", NULL, NULL, "unknown metric 'chatt.attainment'"}};
+  struct hr_scenario *scenario = scenario_with("");
+  struct hr_trace *trace = no_jobs();
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct hr__scoped_metric metric;
+    struct hr_error error = {0};
+    char name[HR__SCOPED_METRIC_BYTES];
+    enum hr_status status =
+        hr__scoped_metric_parse(rows[i].text, strlen(rows[i].text), trace, scenario->services, &metric, &error);
+    CU_ASSERT_EQUAL(status, rows[i].message ? HR_BAD_INPUT : HR_OK);
+    if (rows[i].message) CU_ASSERT_PTR_NOT_NULL(strstr(error.text, rows[i].message));
+    if (status != HR_OK) continue;
+    CU_ASSERT_STRING_EQUAL(hr__metric_rows[metric.id].path, rows[i].path);
+    CU_ASSERT_EQUAL(metric.of, rows[i].name ? HR__OF_SERVICE : HR__OF_ALL);
+    if (rows[i].name) CU_ASSERT_STRING_EQUAL(metric.name, rows[i].name);
+    hr__scoped_metric_name(&metric, name);
+    CU_ASSERT_PTR_NOT_NULL(strstr(rows[i].text, name));
+  }
+  hr_trace_destroy(trace);
+  hr_scenario_destroy(scenario);
+}
+
+/* Each replication draws other requests; a scenario whose requests have a seed is not random. */
+static void replications_draw_requests(void) {
+  struct hr_scenario *scenario = scenario_with(",\"replications\":{\"count\":3}");
+  struct hr_trace *trace = no_jobs();
+  CU_ASSERT_TRUE(hr_scenario_is_random(scenario));
+  const struct hr_replicate_config config = {
+      .scenario = scenario, .trace = trace, .spec = &scenario->replications, .n_threads = 2};
+  struct hr_replicates *replicates;
+  struct hr_replicated figure;
+  CU_ASSERT_EQUAL_FATAL(hr_replicate(&config, &replicates, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_replicates_metric(replicates, "chat.requests.offered", &figure, NULL), HR_OK);
+  CU_ASSERT_EQUAL(figure.count, 3);
+  CU_ASSERT(figure.sd > 0);
+  CU_ASSERT_DOUBLE_EQUAL(figure.mean, 18000, 5 * sqrt(18000 / 3));
+  hr_replicates_destroy(replicates);
+  scenario->services->at[0].draw.seed = scenario->services->at[1].draw.seed = 5;
+  CU_ASSERT_FALSE(hr_scenario_is_random(scenario));
+  scenario->services->at[1].router = HR_SERVICE_POWER_OF_TWO;
+  CU_ASSERT_TRUE(hr_scenario_is_random(scenario));
+  hr_trace_destroy(trace);
+  hr_scenario_destroy(scenario);
+}
+
+/* The plan finds the fewest replicas that meet a goal; running each number shows the same. */
+static void plans_choose_replicas(void) {
+  struct hr_scenario *scenario = scenario_with(
+      ",\"plan\":{\"variables\":[{\"path\":\"services.0.autoscale.replicas\",\"name\":\"replicas\",\"values\":[1,2,3,4,"
+      "5,6]}],\"constraints\":[\"chat.ttft_ms.p95 <= 100\",\"chat.attainment >= 90 %\"],\"objective\":"
+      "\"chat.serving_usd\"}");
+  struct hr_trace *trace = no_jobs();
+  uint32_t fewest = 0;
+  for (uint32_t n = 6; n >= 1; n--) {
+    struct hr_replay replay;
+    scenario->services->at[0].replicas = n;
+    run(&replay, scenario, trace);
+    if (metric_of(replay.summary, 0, "ttft_ms.p95") <= 100 && metric_of(replay.summary, 0, "attainment") >= 0.9)
+      fewest = n;
+    hr_replay_finish(&replay);
+  }
+  CU_ASSERT(fewest > 1 && fewest < 6);
+  scenario->services->at[0].replicas = 1;
+  struct hr_plan *plan;
+  struct hr_error error = {0};
+  const struct hr_plan_config config = {.scenario = scenario, .trace = trace, .n_threads = 2};
+  enum hr_status status = hr_plan(&config, &plan, &error);
+  if (status != HR_OK) printf("\n  %s\n", error.text);
+  CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+  CU_ASSERT(hr_plan_feasible(plan));
+  const struct hr_perf perf = {0};
+  char *json = hr_plan_json(plan, &perf), choice[60];
+  snprintf(choice, sizeof choice, "\"replicas\":%u", (unsigned)fewest);
+  const char *recommendation = strstr(json, "\"recommendation\"");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(recommendation);
+  CU_ASSERT_TRUE(strncmp(strstr(recommendation, "\"replicas\""), choice, strlen(choice)) == 0);
+  free(json);
+  hr_plan_destroy(plan);
+  hr_trace_destroy(trace);
+  hr_scenario_destroy(scenario);
+}
+
+TEST_MAIN("services in runs", TEST(metrics_are_those_of_the_requests), TEST(parcels_have_services),
+          TEST(goals_name_services), TEST(replications_draw_requests), TEST(plans_choose_replicas))
