@@ -16,9 +16,10 @@ static bool has_phases(const struct hr_service *service) {
 }
 
 static void set_defaults(const cJSON *engine, struct hr_service *service) {
-  enum { NO_LIMIT = 10000000, SEQUENCES = 256, BATCH_TOKENS = 8192 };
+  enum { NO_LIMIT = 10000000, SHARED = 4096, SEQUENCES = 256, BATCH_TOKENS = 8192 };
   const bool phases = has_phases(service);
-  if (!hr__has(engine, "max_sequences")) service->limits.max_sequences = phases ? NO_LIMIT : SEQUENCES;
+  const uint32_t sequences = service->engine == HR_SERVICE_SINGLE ? SHARED : SEQUENCES;
+  if (!hr__has(engine, "max_sequences")) service->limits.max_sequences = phases ? NO_LIMIT : sequences;
   if (!hr__has(engine, "max_batch_tokens")) service->limits.max_batch_tokens = phases ? NO_LIMIT : BATCH_TOKENS;
 }
 
@@ -34,6 +35,7 @@ static enum hr_status check_memory(const struct hr__builder *builder, const cJSO
   if (limits->max_sequences > MOST_SEQUENCES)
     return hr__build_fail_at(builder, engine, "max_sequences", "expected at most %d for the engine '%s'",
                              MOST_SEQUENCES, hr_service_engine_name(service->engine));
+  if (service->engine == HR_SERVICE_DYNAMIC_BATCH || service->engine == HR_SERVICE_SINGLE) return HR_OK;
   if (!limits->kv_blocks && limits->kv_tokens <= 0)
     return hr__build_fail(builder, engine, "a replica needs memory; add 'kv_blocks' or 'kv_tokens'");
   return HR_OK;
@@ -60,6 +62,18 @@ static enum hr_status check_transfer(const struct hr__builder *builder, const cJ
   const struct hr_service_link *link = &service->phases.link;
   if (link->gb_per_s <= 0 || link->kv_bytes_per_token > 0) return HR_OK;
   return hr__build_fail(builder, hr__get(engine, "transfer"), "'gb_per_s' needs 'kv_bytes_per_token'");
+}
+
+/* ---- Batches ---------------------------------------------------------------------------------------- */
+
+static enum hr_status check_preferred(const struct hr__builder *builder, const cJSON *engine,
+                                      const struct hr_service *service) {
+  for (uint32_t i = 0; i < service->dynamic.n_preferred; i++)
+    if (service->dynamic.preferred[i] > service->limits.max_sequences)
+      return hr__build_fail(builder, cJSON_GetArrayItem(hr__get(engine, "preferred_batch_size"), (int)i),
+                            "%" PRIu32 " is above 'max_sequences' (%" PRIu32 ")", service->dynamic.preferred[i],
+                            service->limits.max_sequences);
+  return HR_OK;
 }
 
 /* ---- Cost ------------------------------------------------------------------------------------------- */
@@ -98,5 +112,6 @@ enum hr_status hr__build_engine(const struct hr__builder *builder, const cJSON *
   enum hr_status status = check_memory(builder, engine, service);
   if (status == HR_OK) status = count_replicas(builder, entry, service);
   if (status == HR_OK) status = check_transfer(builder, engine, service);
+  if (status == HR_OK) status = check_preferred(builder, engine, service);
   return status == HR_OK ? check_cost(builder, replica, &service->cost) : status;
 }

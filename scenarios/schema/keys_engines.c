@@ -11,6 +11,7 @@
 #define WORD(name, text, words) text,
 static const char *const engines[] = {HR_SERVICE_ENGINE_TABLE(WORD) NULL};
 #undef WORD
+static const char *const disciplines[] = {"fcfs", "ps", NULL};
 
 #define MAX_TOKENS 1073741824.0
 #define MAX_US 1e9
@@ -33,8 +34,9 @@ const struct hr__key hr__engine_keys[] = {
      HELP("How batches are formed. vllm-v1: prompts and decodes share a token budget. vllm-v0: prompts first, never "
           "with decodes. sarathi: decodes, then chunks of prompts. orca: mixed; each request reserves memory for "
           "max_batch_tokens. orca-splitwise: mixed; memory for the prompt, then for the output. disaggregated: prompts "
-          "and decodes on replicas of their own. colocated: prompts first, then decodes in turn.")},
-    {"max_sequences", WHOLE(1, 10000000), OTHERWISE("256; disaggregated and colocated: 10000000"),
+          "and decodes on replicas of their own. colocated: prompts first, then decodes in turn. static: a batch runs "
+          "until its longest sequence ends. dynamic-batch: one pass for a batch. single: requests on their own.")},
+    {"max_sequences", WHOLE(1, 10000000), OTHERWISE("256; disaggregated and colocated: 10000000; single: 4096"),
      AT(INTEGER, SERVICE, limits.max_sequences),
      HELP("Maximum number of sequences in a batch; for disaggregated and colocated of prompts.")},
     {"max_batch_tokens", WHOLE(1, MAX_TOKENS), OTHERWISE("8192; disaggregated and colocated: 10000000"),
@@ -71,6 +73,15 @@ const struct hr__key hr__engine_keys[] = {
     {"transfer", OBJECT(transfer_keys), .store = HR__STORE_PART,
      HELP("disaggregated: how the KV memory of a request moves to the replica that decodes. Without it this takes no "
           "time, as in DistServe's simulator.")},
+    {"preferred_batch_size", LIST(1, 1000, EACH(WHOLE(1, 65536), .store = HR__STORE_INTEGER, .bytes = 4)),
+     AS_ARRAY(SERVICE, dynamic.preferred, dynamic.n_preferred), OTHERWISE("'max_sequences'"),
+     HELP("dynamic-batch: sizes with which a batch starts at once.")},
+    {"max_queue_delay_us", REAL(0, MAX_US), .unit = "us", DEFAULT("0"), AT(DOUBLE, SERVICE, dynamic.max_queue_delay_us),
+     HELP("dynamic-batch: a smaller batch starts when its first request has waited so long.")},
+    {"servers", WHOLE(1, 65536), DEFAULT("1"), AT(INTEGER, SERVICE, single.servers),
+     HELP("single: requests that a replica serves at full speed.")},
+    {"discipline", CHOICE(disciplines), DEFAULT("fcfs"), AT(INTEGER, SERVICE, single.shares),
+     HELP("single: fcfs: first come, first served. ps: up to 'max_sequences' requests share the servers equally.")},
     END};
 
 /* ---- Cost ------------------------------------------------------------------------------------------- */

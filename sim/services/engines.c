@@ -295,11 +295,10 @@ static void form_vllm_v1(struct hr__replica *replica) {
 }
 
 void hr__engine_form(struct hr__replica *replica) {
-  static void (*const form[HR_N_SERVICE_ENGINES])(struct hr__replica *) = {[HR_SERVICE_VLLM_V1] = form_vllm_v1,
-                                                                           [HR_SERVICE_VLLM_V0] = form_vllm_v0,
-                                                                           [HR_SERVICE_SARATHI] = form_sarathi,
-                                                                           [HR_SERVICE_ORCA] = form_orca,
-                                                                           [HR_SERVICE_ORCA_SPLITWISE] =
-                                                                               form_splitwise};
+  static void (*const form[HR_N_SERVICE_ENGINES])(struct hr__replica *) = {
+      [HR_SERVICE_VLLM_V1] = form_vllm_v1,           [HR_SERVICE_VLLM_V0] = form_vllm_v0,
+      [HR_SERVICE_SARATHI] = form_sarathi,           [HR_SERVICE_ORCA] = form_orca,
+      [HR_SERVICE_ORCA_SPLITWISE] = form_splitwise,  [HR_SERVICE_STATIC] = hr__form_static,
+      [HR_SERVICE_DYNAMIC_BATCH] = hr__form_dynamic, [HR_SERVICE_SINGLE] = hr__form_single};
   form[replica->service->engine](replica);
 }

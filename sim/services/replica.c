@@ -63,7 +63,7 @@ bool hr__queue_insert_back(struct hr__sequence_queue *queue, uint32_t id) {
 
 /* Whether the memory of a sequence grows with its tokens, in blocks. */
 static bool grows(const struct hr_service *service) {
-  return service->engine != HR_SERVICE_ORCA && service->engine != HR_SERVICE_ORCA_SPLITWISE;
+  return service->engine <= HR_SERVICE_SARATHI;
 }
 
 uint64_t hr__replica_capacity(const struct hr_service *service) {
@@ -96,6 +96,12 @@ const char *hr_service_refusal(const struct hr_service *service, uint32_t prompt
     if (!service->phases.chunked && prompt_tokens > limits->max_batch_tokens)
       return "the prompt exceeds max_batch_tokens";
     return total > service->phases.decode_context_tokens ? "prompt and output exceed decode_context_tokens" : NULL;
+  case HR_SERVICE_STATIC:
+    if (prompt_tokens > limits->max_batch_tokens) return "the prompt exceeds max_batch_tokens";
+    break;
+  case HR_SERVICE_DYNAMIC_BATCH:
+  case HR_SERVICE_SINGLE:
+    return NULL;
   default:
     break;
   }
@@ -234,6 +240,11 @@ static void weigh(struct hr__replica *replica) {
     load.decodes += replica->steady.count;
     load.context += replica->steady.context;
   }
+  /* one pass: each request also counts as a sequence; in a table only so */
+  if (replica->service->engine == HR_SERVICE_DYNAMIC_BATCH) {
+    load.decodes = replica->n_batch;
+    if (replica->service->cost.n_knots) load.prompts = 0;
+  }
   replica->load = load;
 }
 
@@ -241,39 +252,66 @@ static void weigh(struct hr__replica *replica) {
    lasts. A request that waits was not admitted for a reason that stays: the memory only shrinks. */
 static uint32_t repeats(const struct hr__replica *replica) {
   const struct hr__steady *steady = &replica->steady;
-  if (replica->n_batch || replica->n_running) return 1;
+  if (replica->service->engine == HR_SERVICE_STATIC && !replica->steps && !replica->load.prompts)
+    return hr__static_rest(replica);
+  if (!replica->with_steady || replica->n_batch || replica->n_running) return 1;
   const uint32_t most = (uint32_t)(steady->ends[0] >> 32) - steady->clock;
   return lasting(replica, most);
 }
 
-bool hr__replica_form(struct hr__replica *replica) {
+/* Forms a batch, and sets how often it runs. Returns false if nothing can run. */
+static bool form(struct hr__replica *replica) {
   replica->n_batch = replica->n_admitted = 0;
   replica->with_steady = replica->has_restarted = false;
+  replica->wait_ticks = 0;
   hr__engine_form(replica);
   /* the only sequence has lost its memory, and can be admitted again at once */
   if (!replica->n_batch && replica->has_restarted) hr__engine_form(replica);
   replica->is_open = replica->waiting.count == 0;
   if (!replica->n_batch && !replica->with_steady) return false;
   weigh(replica);
-  replica->n_repeats = replica->with_steady ? repeats(replica) : 1;
+  replica->n_repeats = repeats(replica);
   replica->price = hr__price_of(&replica->service->cost, &replica->load, replica->load.decodes);
+  return true;
+}
+
+/* The busy time of a replica that waits: with `single` it serves, with `dynamic-batch` it does nothing. */
+static int64_t busy_part(const struct hr__replica *replica, int64_t ticks) {
+  return replica->wait_ticks && replica->service->engine != HR_SERVICE_SINGLE ? 0 : ticks;
+}
+
+bool hr__replica_begin(struct hr__replica *replica, int64_t now_ticks) {
+  int64_t ticks;
+  replica->begin_ticks = now_ticks;
+  replica->end_ticks = HR_NEVER_US;
+  if (form(replica)) {
+    hr__price_sum(&replica->price, replica->n_repeats, INT64_MAX, &ticks);
+    if (replica->service->engine == HR_SERVICE_STATIC) replica->is_open = false;
+  } else if (replica->wait_ticks) {
+    ticks = replica->wait_ticks;
+    /* an arrival ends it, unless all servers are busy */
+    const struct hr_service *service = replica->service;
+    const bool is_full =
+        service->engine == HR_SERVICE_SINGLE && !service->single.shares && replica->n_due == service->single.servers;
+    replica->n_repeats = is_full ? 1 : 2;
+    replica->is_open = !is_full;
+  } else {
+    return false;
+  }
+  replica->busy_ticks += busy_part(replica, ticks);
+  replica->end_ticks = now_ticks + ticks;
   return true;
 }
 
 /* ---- Iterations ------------------------------------------------------------------------------------- */
 
-int64_t hr__replica_cost(const struct hr__replica *replica) {
-  int64_t sum_ticks;
-  hr__price_sum(&replica->price, replica->n_repeats, INT64_MAX, &sum_ticks);
-  return sum_ticks;
-}
-
 void hr__replica_cut(struct hr__replica *replica, int64_t at_ticks, bool after) {
   const int64_t until_ticks = at_ticks - replica->begin_ticks + after;
-  int64_t sum_ticks;
-  const uint32_t n = hr__price_sum(&replica->price, replica->n_repeats, until_ticks > 1 ? until_ticks : 1, &sum_ticks);
-  replica->busy_ticks -= replica->end_ticks - replica->begin_ticks - sum_ticks;
-  replica->n_repeats = n;
+  int64_t sum_ticks = at_ticks - replica->begin_ticks;
+  if (!replica->wait_ticks)
+    replica->n_repeats =
+        hr__price_sum(&replica->price, replica->n_repeats, until_ticks > 1 ? until_ticks : 1, &sum_ticks);
+  replica->busy_ticks -= busy_part(replica, replica->end_ticks - replica->begin_ticks - sum_ticks);
   replica->end_ticks = replica->begin_ticks + sum_ticks;
 }
 
@@ -328,7 +366,23 @@ static void end_item(struct hr__replica *replica, const struct hr__batch_item *i
     replica->running[replica->n_running++] = item->id;
 }
 
+/* Ends the iterations of an engine of whole.c. */
+static void end_whole(struct hr__replica *replica, hr__sequence_event *event, void *context) {
+  if (!replica->wait_ticks) replica->iterations += replica->n_repeats;
+  if (replica->service->engine == HR_SERVICE_STATIC)
+    hr__end_static(replica, event, context);
+  else if (replica->service->engine == HR_SERVICE_DYNAMIC_BATCH)
+    hr__end_dynamic(replica, event, context);
+  else
+    hr__end_single(replica, event, context);
+  replica->n_batch = 0;
+}
+
 void hr__replica_end(struct hr__replica *replica, hr__sequence_event *event, void *context) {
+  if (replica->service->engine >= HR_SERVICE_STATIC) {
+    end_whole(replica, event, context);
+    return;
+  }
   replica->iterations += replica->n_repeats;
   if (replica->with_steady) end_steady(replica, event, context);
   /* running sequences that decode were not in the batch; they are before those that were */
@@ -355,6 +409,11 @@ static void abandon(struct hr__replica *replica, int64_t now_ticks, hr__sequence
   int64_t sum_ticks;
   const int64_t passed_ticks = now_ticks - replica->begin_ticks,
                 length_ticks = replica->end_ticks - replica->begin_ticks;
+  if (replica->wait_ticks) {
+    replica->busy_ticks -= busy_part(replica, length_ticks - passed_ticks);
+    replica->end_ticks = HR_NEVER_US;
+    return;
+  }
   uint32_t n = hr__price_sum(&replica->price, replica->n_repeats, passed_ticks > 1 ? passed_ticks : 1, &sum_ticks);
   if (sum_ticks > passed_ticks) n--; /* the present iteration */
   replica->busy_ticks -= length_ticks - passed_ticks;
@@ -373,6 +432,7 @@ void hr__replica_kill(struct hr__replica *replica, int64_t now_ticks, hr__sequen
   if (replica->end_ticks != HR_NEVER_US) abandon(replica, now_ticks, event, context);
   replica->n_first = 0;
   hr__steady_release(replica);
+  hr__stop_single(replica);
   while (replica->n_running)
     replica->no_memory |= !hr__queue_push_front(&replica->waiting, replica->running[--replica->n_running]);
   for (uint32_t i = 0; i < replica->waiting.count; i++) {
@@ -382,6 +442,8 @@ void hr__replica_kill(struct hr__replica *replica, int64_t now_ticks, hr__sequen
     if (has_begun && replica->restarts[id] < UINT16_MAX) replica->restarts[id]++;
     hr__give_back_memory(replica, id);
     replica->recomputed_tokens += sequence->processed;
+    /* `static` goes on with sequences that have all their tokens */
+    if (sequence->processed >= sequence->total) sequence->processed = sequence->total - 1;
     if (sequence->is_decoding) sequence->prompt = sequence->processed;
     sequence->processed = 0;
     sequence->is_decoding = false;
@@ -392,7 +454,8 @@ void hr__replica_kill(struct hr__replica *replica, int64_t now_ticks, hr__sequen
 
 bool hr__replica_open(struct hr__replica *replica, const struct hr_service *service, struct hr__sequence *sequences,
                       uint16_t *restarts, bool steps) {
-  const size_t room = (size_t)service->limits.max_sequences + 1;
+  const uint32_t servers = service->engine == HR_SERVICE_SINGLE ? service->single.servers : 0;
+  const size_t room = (size_t)(service->limits.max_sequences > servers ? service->limits.max_sequences : servers) + 1;
   *replica = (struct hr__replica){.service = service,
                                   .sequences = sequences,
                                   .end_ticks = HR_NEVER_US,
@@ -404,9 +467,10 @@ bool hr__replica_open(struct hr__replica *replica, const struct hr_service *serv
   replica->batch = calloc(room, sizeof *replica->batch);
   replica->admitted = calloc(room, sizeof *replica->admitted);
   replica->steady.ends = calloc(room, sizeof *replica->steady.ends);
+  if (service->engine == HR_SERVICE_SINGLE) replica->due = calloc(room, sizeof *replica->due);
   if (grows(service)) replica->steady.phases = calloc(service->limits.block_tokens, sizeof *replica->steady.phases);
   return replica->running && replica->batch && replica->admitted && replica->steady.ends &&
-         (replica->steady.phases || !grows(service));
+         (replica->steady.phases || !grows(service)) && (replica->due || service->engine != HR_SERVICE_SINGLE);
 }
 
 void hr__replica_close(struct hr__replica *replica) {
@@ -416,4 +480,5 @@ void hr__replica_close(struct hr__replica *replica) {
   free(replica->admitted);
   free(replica->steady.ends);
   free(replica->steady.phases);
+  free(replica->due);
 }

@@ -51,8 +51,17 @@ struct hr__steady {
   uint64_t context;    /* tokens that they have processed */
 };
 
+/* `single`: a request in service yields its first or last token when `at` is reached. */
+struct hr__due {
+  double at;
+  uint32_t id;
+  bool is_first;
+};
+
 struct hr__replica {
   const struct hr_service *service;
+  const int64_t *arrival_us;      /* by request */
+  int64_t origin_us;              /* tick 0 */
   struct hr__sequence *sequences; /* by request, shared by the replicas of a service */
   struct hr__sequence_queue waiting;
   struct hr__steady steady;
@@ -62,7 +71,11 @@ struct hr__replica {
   uint32_t n_orders;
   struct hr__batch_item *batch; /* [n_batch] without the steady ones; room for max_sequences */
   uint32_t n_batch;
-  bool with_steady;   /* the iteration decodes the steady sequences */
+  bool with_steady;    /* the iteration decodes the steady sequences */
+  struct hr__due *due; /* [n_due] `single`: heap of requests in service */
+  uint32_t n_due;
+  double done_ticks;  /* `single`: what a request has received that is always in service */
+  int64_t wait_ticks; /* no batch: `single` has its next event then; `dynamic-batch` waits for requests; 0: idle */
   uint32_t *admitted; /* [n_admitted] sequences that left the queue for this batch; room for max_sequences */
   uint32_t n_admitted;
   struct hr__batch_load load; /* of the first iteration of the batch */
@@ -82,16 +95,15 @@ struct hr__replica {
   bool no_memory;
 };
 
-/* Prepares a replica. Returns false if memory is exhausted; the caller closes it in any case. */
+/* Prepares a replica. The owner sets arrival_us and origin_us. Returns false if memory is exhausted; the caller closes
+ * it in any case. */
 bool hr__replica_open(struct hr__replica *replica, const struct hr_service *service, struct hr__sequence *sequences,
                       uint16_t *restarts, bool steps);
 void hr__replica_close(struct hr__replica *replica);
 
-/* Forms the next batch. Sets how often it runs: as long as it would be formed again, if `steps` is not set. Returns
-   false if nothing can run. */
-bool hr__replica_form(struct hr__replica *replica);
-/* The time of the iterations of the batch. */
-int64_t hr__replica_cost(const struct hr__replica *replica);
+/* Forms the next batch, and sets when it ends. It runs as long as it would be formed again, if `steps` is not set.
+   Returns false if nothing can run; the replica is then idle. */
+bool hr__replica_begin(struct hr__replica *replica, int64_t now_ticks);
 /* Ends the run of iterations with the first one that ends at `at_ticks` or later; if `after` is set, later. */
 void hr__replica_cut(struct hr__replica *replica, int64_t at_ticks, bool after);
 /* Ends the iterations. `event` is called for each sequence that produced its first or its last token. */
@@ -154,6 +166,15 @@ void hr__steady_release(struct hr__replica *replica);
 uint64_t hr__steady_growth(const struct hr__replica *replica, uint32_t count);
 /* Forms the batch of the engine of the service. */
 void hr__engine_form(struct hr__replica *replica);
+/* Engines of whole.c: their batches, the end of their iterations, and (`single`) the loss of the replica. */
+void hr__form_static(struct hr__replica *replica);
+void hr__form_dynamic(struct hr__replica *replica);
+void hr__form_single(struct hr__replica *replica);
+void hr__end_static(struct hr__replica *replica, hr__sequence_event *event, void *context);
+void hr__end_dynamic(struct hr__replica *replica, hr__sequence_event *event, void *context);
+void hr__end_single(struct hr__replica *replica, hr__sequence_event *event, void *context);
+void hr__stop_single(struct hr__replica *replica);
+uint32_t hr__static_rest(const struct hr__replica *replica);
 /* The memory of a replica, in its unit. */
 uint64_t hr__replica_capacity(const struct hr_service *service);
 

@@ -192,16 +192,11 @@ static void arrive(struct hr__service_run *service, uint32_t id) {
 
 static void begin(struct hr__service_run *service, uint32_t number) {
   struct hr__replica *replica = &service->replicas[number];
-  replica->end_ticks = HR_NEVER_US;
-  if (!hr__replica_form(replica)) return;
+  if (!hr__replica_begin(replica, service->now_ticks)) return;
   for (uint32_t i = 0; i < replica->n_admitted; i++) {
     int64_t *scheduled_us = &service->result->scheduled_us[replica->admitted[i]];
     if (*scheduled_us == HR_NEVER_US) *scheduled_us = now_us(service);
   }
-  const int64_t ticks = hr__replica_cost(replica);
-  replica->busy_ticks += ticks;
-  replica->begin_ticks = service->now_ticks;
-  replica->end_ticks = service->now_ticks + ticks;
   heap_raise(service, service->n_heap++, number);
 }
 
@@ -342,9 +337,12 @@ static bool create_replicas(struct hr__service_run *service) {
       !service->touched || !service->is_touched || !service->ready || !service->sequences)
     return false;
   bool is_complete = true;
-  for (uint32_t i = 0; i < n && is_complete; i++)
+  for (uint32_t i = 0; i < n && is_complete; i++) {
     is_complete = hr__replica_open(&service->replicas[i], service->spec, service->sequences, service->result->restarts,
                                    service->steps);
+    service->replicas[i].arrival_us = service->requests->arrival_us;
+    service->replicas[i].origin_us = service->origin_us;
+  }
   return is_complete;
 }
 

@@ -35,7 +35,8 @@ static struct hr_service_result serve(const struct hr_service *service, int64_t 
 
 /* One request alone: its prompt takes 100 + 10 x 10 us, each later token 105 us. */
 static void one_request(void) {
-  for (int engine = 0; engine <= HR_SERVICE_ORCA_SPLITWISE; engine++) {
+  for (int engine = 0; engine <= HR_SERVICE_STATIC; engine++) {
+    if (engine == HR_SERVICE_DISAGGREGATED || engine == HR_SERVICE_COLOCATED) continue;
     struct hr_service service = service_of((enum hr_service_engine)engine);
     service.limits.chunk_tokens = 100;
     struct hr_service_result result = serve(&service, (int64_t[]){7}, (uint32_t[]){10}, (uint32_t[]){3}, 1);
@@ -73,6 +74,63 @@ static void two_requests(void) {
     }
     hr_service_result_finish(&result);
   }
+}
+
+/* static: the first request gets its result with the second, and a third one waits for both. */
+static void static_batch(void) {
+  struct hr_service service = service_of(HR_SERVICE_STATIC);
+  struct hr_service_result result =
+      serve(&service, (int64_t[]){0, 0, 1}, (uint32_t[]){10, 20, 10}, (uint32_t[]){1, 3, 1}, 3);
+  /* 100 + 10 x 30 for the prompts; twice 100 + 5 x 2 */
+  CU_ASSERT_EQUAL(result.first_token_us[0], 400);
+  CU_ASSERT_EQUAL(result.end_us[0], 620);
+  CU_ASSERT_EQUAL(result.end_us[1], 620);
+  CU_ASSERT_EQUAL(result.scheduled_us[2], 620);
+  CU_ASSERT_EQUAL(result.end_us[2], 820);
+  hr_service_result_finish(&result);
+}
+
+/* dynamic-batch: four requests are a preferred size and start at once; the next two start when the first of them has
+   waited 500 us, and the last two when the replica is free again. */
+static void dynamic_batch(void) {
+  struct hr_service service = service_of(HR_SERVICE_DYNAMIC_BATCH);
+  service.limits.max_sequences = 8;
+  service.dynamic = (struct hr_service_dynamic_rules){(uint32_t[]){2, 4}, 2, 500};
+  service.dynamic.preferred[0] = 4;
+  service.cost = (struct hr_service_cost){.fixed_us = 1000, .per_sequence_us = 10, .integer = true};
+  struct hr_service_result result =
+      serve(&service, (int64_t[]){0, 10, 20, 30, 2000, 2100, 2600, 2700}, (uint32_t[]){1, 1, 1, 1, 1, 1, 1, 1},
+            (uint32_t[]){1, 1, 1, 1, 1, 1, 1, 1}, 8);
+  static const int64_t scheduled_us[] = {30, 30, 30, 30, 2500, 2500, 3520, 3520};
+  for (size_t i = 0; i < 8; i++) {
+    CU_ASSERT_EQUAL(result.scheduled_us[i], scheduled_us[i]);
+    CU_ASSERT_EQUAL(result.end_us[i], scheduled_us[i] + 1000 + 10 * (i < 4 ? 4 : 2));
+  }
+  CU_ASSERT_EQUAL(result.busy_us[0], 1040 + 1020 + 1020);
+  hr_service_result_finish(&result);
+}
+
+/* single: two servers, or two requests that share one. A request takes 100 + 10 x prompt, and 105 for each later
+   token. */
+static void single_servers(void) {
+  struct hr_service service = service_of(HR_SERVICE_SINGLE);
+  service.single = (struct hr_service_single_rules){2, false};
+  struct hr_service_result result =
+      serve(&service, (int64_t[]){0, 0, 10}, (uint32_t[]){10, 20, 10}, (uint32_t[]){2, 1, 1}, 3);
+  CU_ASSERT_EQUAL(result.first_token_us[0], 200);
+  CU_ASSERT_EQUAL(result.end_us[0], 305);
+  CU_ASSERT_EQUAL(result.end_us[1], 300);
+  CU_ASSERT_EQUAL(result.scheduled_us[2], 300);
+  CU_ASSERT_EQUAL(result.end_us[2], 500);
+  CU_ASSERT_EQUAL(result.busy_us[0], 500);
+  hr_service_result_finish(&result);
+  /* alone until 100; then both at half speed: the second ends at 100 + 2 x 200, the first 100 later */
+  service.single = (struct hr_service_single_rules){1, true};
+  result = serve(&service, (int64_t[]){0, 100}, (uint32_t[]){30, 10}, (uint32_t[]){1, 1}, 2);
+  CU_ASSERT_EQUAL(result.end_us[1], 500);
+  CU_ASSERT_EQUAL(result.end_us[0], 600);
+  CU_ASSERT_EQUAL(result.busy_us[0], 600);
+  hr_service_result_finish(&result);
 }
 
 /* Two sequences outgrow the memory: the later one is computed again, and keeps its first token. */
@@ -161,7 +219,13 @@ struct world {
 
 static void draw_world(uint64_t *state, struct world *world) {
   struct hr_service *service = &world->service;
-  *service = service_of((enum hr_service_engine)below(state, HR_SERVICE_ORCA_SPLITWISE + 1));
+  static const enum hr_service_engine engines[] = {
+      HR_SERVICE_VLLM_V1,        HR_SERVICE_VLLM_V0, HR_SERVICE_SARATHI,       HR_SERVICE_ORCA,
+      HR_SERVICE_ORCA_SPLITWISE, HR_SERVICE_STATIC,  HR_SERVICE_DYNAMIC_BATCH, HR_SERVICE_SINGLE};
+  static uint32_t preferred[] = {3};
+  *service = service_of(engines[below(state, sizeof engines / sizeof *engines)]);
+  service->dynamic = (struct hr_service_dynamic_rules){preferred, below(state, 2), below(state, 300)};
+  service->single = (struct hr_service_single_rules){1 + below(state, 3), (uint8_t)below(state, 2)};
   service->router = (enum hr_service_router)below(state, HR_N_SERVICE_ROUTERS);
   service->replicas = 1 + below(state, 3);
   service->limits.max_sequences = 1 + below(state, 8);
@@ -475,6 +539,6 @@ static void distserve(void) {
   check_distserve("vllm_13b_1_conv2k", &together, 3);
 }
 
-TEST_MAIN("inference services", TEST(one_request), TEST(two_requests), TEST(restarts), TEST(refused_requests),
-          TEST(routers), TEST(skipping_equals_stepping), TEST(bad_requests), TEST(vidur), TEST(splitwise),
-          TEST(splitwise_table), TEST(distserve))
+TEST_MAIN("inference services", TEST(one_request), TEST(two_requests), TEST(static_batch), TEST(dynamic_batch),
+          TEST(single_servers), TEST(restarts), TEST(refused_requests), TEST(routers), TEST(skipping_equals_stepping),
+          TEST(bad_requests), TEST(vidur), TEST(splitwise), TEST(splitwise_table), TEST(distserve))

@@ -25,7 +25,10 @@ extern "C" {
   X(HR_SERVICE_ORCA, "orca", "mixed batches; each request reserves memory for the longest one")                        \
   X(HR_SERVICE_ORCA_SPLITWISE, "orca-splitwise", "mixed batches; memory for the prompt, then for the output")          \
   X(HR_SERVICE_DISAGGREGATED, "disaggregated", "prompts and decodes on replicas of their own, as in DistServe")        \
-  X(HR_SERVICE_COLOCATED, "colocated", "prompts first, then decodes in turn, as in DistServe's simulation of vLLM")
+  X(HR_SERVICE_COLOCATED, "colocated", "prompts first, then decodes in turn, as in DistServe's simulation of vLLM")    \
+  X(HR_SERVICE_STATIC, "static", "a batch runs until its longest sequence ends")                                       \
+  X(HR_SERVICE_DYNAMIC_BATCH, "dynamic-batch", "one pass for a batch that fills up for a while, as in Triton")         \
+  X(HR_SERVICE_SINGLE, "single", "c servers: first come, first served, or processor sharing")
 
 enum hr_service_engine {
 #define HR_SERVICE_ENGINE_NAME(name, text, words) name,
@@ -104,6 +107,18 @@ struct hr_service_phase_rules {
   struct hr_service_link link;
 };
 
+/* Rules of the engine `dynamic-batch`: a batch starts with a preferred size, or when the first request has waited. */
+struct hr_service_dynamic_rules {
+  uint32_t *preferred, n_preferred; /* none: max_sequences */
+  double max_queue_delay_us;        /* 0: a free replica starts at once */
+};
+
+/* Rules of the engine `single`. */
+struct hr_service_single_rules {
+  uint32_t servers;
+  uint8_t shares; /* processor sharing; otherwise first come, first served */
+};
+
 /* Goals of requests; 0: none. */
 struct hr_service_slo {
   double ttft_ms, tpot_ms, e2e_ms;
@@ -172,6 +187,8 @@ struct hr_service {
   enum hr_service_engine engine;
   struct hr_service_limits limits;
   struct hr_service_phase_rules phases;
+  struct hr_service_dynamic_rules dynamic;
+  struct hr_service_single_rules single;
   struct hr_service_cost cost;
   struct hr_service_slo slo;
   struct hr_service_price price;
