@@ -37,6 +37,7 @@ enum { HR__SLURM_MAX_RESERVATIONS = 64 };
 
 struct hr__slurm_kind {
   uint32_t gpus, tasks, accept_class, partition;
+  uint32_t request;               /* number of the request of its tasks; HR_NONE: CPUs and memory are not limited */
   uint64_t denied;                /* set of the advance reservations that the jobs must not use */
   uint32_t min_nodes;             /* the fewest nodes in any acceptable pool */
   struct hr__slurm_shape *shapes; /* [n_pools]; without nodes if the pool is not acceptable */
@@ -128,6 +129,7 @@ struct hr__slurm_run {
   const struct hr_cluster *cluster;
   const struct hr_param_value *params;
   uint32_t n_pools;
+  const struct hr_requests *requests; /* NULL unless CPUs and memory of nodes are limited */
   struct hr__slurm_nodes nodes;
   struct hr__slurm_job *jobs;          /* by job */
   uint32_t *priorities;                /* by job */
@@ -183,6 +185,12 @@ struct hr__slurm_run {
   struct hr_moves *moves;
   enum hr_status status; /* of the moves of this pass */
 };
+
+/* Whether a job needs no node: it requests no GPUs and, if CPUs and memory are limited, none of these. */
+static inline bool hr__slurm_needs_nothing(const struct hr__slurm_run *run, uint32_t job) {
+  if (run->requests) return !hr_request_needs_node(&run->requests->request[run->requests->of_job[job]]);
+  return run->trace->gpus[job] == 0;
+}
 
 /* Whether priorities are those of priority/multifactor. Without the section of the scenario all weights are 0, so jobs
    are served in the order of their submission. */

@@ -21,6 +21,20 @@ static const struct hr_pool_spec *pool_spec(const struct hr__slurm_run *run, uin
   return hr_cluster_pool_spec(run->cluster, (hr_pool){pool});
 }
 
+/* Sets what the empty nodes have. A pool that declares no CPUs or no memory has as much as jobs request. */
+static bool limit_nodes(struct hr__slurm_run *run) {
+  const int64_t unlimited = INT64_MAX / 4;
+  const struct hr_gpu_inventory *inventory = hr_cluster_gpu_inventory(run->cluster);
+  if (!hr__slurm_nodes_limit(&run->nodes, run->arena, run->trace->n_jobs)) return false;
+  for (uint32_t n = 0; n < run->nodes.n_nodes; n++) {
+    uint32_t cpu_milli = inventory->cpu_milli[n];
+    uint64_t mem_mib = inventory->mem_mib[n];
+    run->nodes.cpu_milli[n] = cpu_milli == HR_NONE ? unlimited : (int64_t)cpu_milli;
+    run->nodes.mem_mib[n] = mem_mib == UINT64_MAX ? unlimited : (int64_t)mem_mib;
+  }
+  return true;
+}
+
 bool hr__slurm_create_nodes(struct hr__slurm_run *run) {
   uint32_t n_nodes = 0;
   run->n_pools = hr_cluster_pools(run->cluster);
@@ -39,6 +53,8 @@ bool hr__slurm_create_nodes(struct hr__slurm_run *run) {
   run->line.set = hr_arena_alloc(run->arena, set_bytes);
   run->open_nodes = hr_arena_alloc(run->arena, set_bytes);
   run->closed_nodes = hr_arena_alloc(run->arena, set_bytes);
+  run->requests = hr_cluster_requests(run->cluster);
+  if (run->requests && !limit_nodes(run)) return false;
   run->line.n_nodes = n_nodes;
   run->line.n_words = n_words;
   run->slices = hr_arena_alloc(run->arena, (n_nodes + 1) * sizeof *run->slices);
@@ -54,21 +70,32 @@ bool hr__slurm_create_nodes(struct hr__slurm_run *run) {
 /* ---- Kinds ------------------------------------------------------------------------------------------ */
 
 /* The number of nodes of a job and its GPUs per node, in a pool with nodes of `per_node` GPUs. */
-static struct hr__slurm_shape shape_of(const struct hr__slurm_kind *kind, uint32_t per_node) {
+static struct hr__slurm_shape shape_of(const struct hr__slurm_run *run, const struct hr__slurm_kind *kind,
+                                       uint32_t per_node) {
   uint32_t gpus = kind->gpus, tasks = kind->tasks;
-  if (tasks > 1 && gpus / tasks <= per_node) return (struct hr__slurm_shape){tasks, gpus / tasks, gpus / tasks};
-  if (gpus <= per_node) return (struct hr__slurm_shape){1, gpus, gpus};
+  if (kind->request != HR_NONE) {
+    const struct hr_request *request = &run->requests->request[kind->request];
+    bool fits = request->gpus <= per_node && hr_request_needs_node(request);
+    return (struct hr__slurm_shape){fits ? request->tasks : 0, request->gpus, request->gpus, request->cpu_milli,
+                                    request->mem_mib};
+  }
+  if (tasks > 1 && gpus / tasks <= per_node)
+    return (struct hr__slurm_shape){.nodes = tasks, .gpus_per_node = gpus / tasks, .last_gpus = gpus / tasks};
+  if (gpus <= per_node) return (struct hr__slurm_shape){.nodes = 1, .gpus_per_node = gpus, .last_gpus = gpus};
   uint32_t nodes = (gpus + per_node - 1) / per_node;
-  return (struct hr__slurm_shape){nodes, per_node, gpus - (nodes - 1) * per_node};
+  return (struct hr__slurm_shape){
+      .nodes = nodes, .gpus_per_node = per_node, .last_gpus = gpus - (nodes - 1) * per_node};
 }
 
 static void set_shapes(const struct hr__slurm_run *run, struct hr__slurm_kind *kind) {
   kind->min_nodes = UINT32_MAX;
   for (uint32_t p = 0; p < run->n_pools; p++) {
     uint32_t per_node = pool_spec(run, p)->gpus_per_node;
-    if (per_node == 0 || !hr_cluster_accepts(run->cluster, kind->accept_class, (hr_pool){p})) continue;
-    kind->shapes[p] = shape_of(kind, per_node);
-    if (kind->shapes[p].nodes < kind->min_nodes) kind->min_nodes = kind->shapes[p].nodes;
+    if ((per_node == 0 && kind->request == HR_NONE) ||
+        !hr_cluster_accepts(run->cluster, kind->accept_class, (hr_pool){p}))
+      continue;
+    kind->shapes[p] = shape_of(run, kind, per_node);
+    if (kind->shapes[p].nodes && kind->shapes[p].nodes < kind->min_nodes) kind->min_nodes = kind->shapes[p].nodes;
   }
 }
 
@@ -105,17 +132,19 @@ uint32_t hr__slurm_kind_of(struct hr__slurm_run *run, uint32_t job, uint32_t par
                                       .tasks = run->trace->tasks ? run->trace->tasks[job] : 1,
                                       .accept_class = hr_cluster_accept_class(run->cluster, (hr_job){job}),
                                       .partition = partition,
+                                      .request = run->requests ? run->requests->of_job[job] : HR_NONE,
                                       .denied = hr__slurm_denied(run, job),
                                       .first_rest = HR_NONE};
   uint64_t digest = hr__digest_add(HR__DIGEST_SEED, (uint64_t)kind.gpus << 32 | kind.tasks);
   digest = hr__digest_add(digest, (uint64_t)kind.accept_class << 32 | kind.partition);
+  digest = hr__digest_add(digest, kind.request);
   uint32_t hash = hr__hash_u64(hr__digest_add(digest, kind.denied));
   struct hr__hash_cursor at;
   for (uint32_t i = hr__hash_first(&run->kind_numbers, hash, &at); i != HR_NONE;
        i = hr__hash_next(&run->kind_numbers, &at)) {
     const struct hr__slurm_kind *other = &run->kinds[i];
     if (other->gpus == kind.gpus && other->tasks == kind.tasks && other->accept_class == kind.accept_class &&
-        other->partition == kind.partition && other->denied == kind.denied)
+        other->partition == kind.partition && other->denied == kind.denied && other->request == kind.request)
       return i;
   }
   return add_kind(run, kind, hash);
@@ -219,9 +248,14 @@ static hr_pool pool_of(const struct hr__slurm_run *run, uint32_t node) {
 
 bool hr__slurm_start(struct hr__slurm_run *run, uint32_t job, enum hr_reason reason) {
   const struct hr__slurm_shape shape = run->found;
+  const struct hr_gpu_inventory *inventory = hr_cluster_gpu_inventory(run->cluster);
   for (uint32_t i = 0; i < shape.nodes; i++) {
     uint32_t gpus = i + 1 == shape.nodes ? shape.last_gpus : shape.gpus_per_node;
-    run->slices[i] = (struct hr_slice){.node = {run->nodes.chosen[i]}, .gpu_milli = gpus * 1000};
+    const hr_node node = {run->nodes.chosen[i]};
+    run->slices[i] = (struct hr_slice){.node = node, .gpu_milli = gpus * 1000};
+    if (!inventory) continue;
+    const struct hr_request *request = &run->requests->request[run->requests->of_job[job]];
+    run->slices[i] = hr_gpu_inventory_slice(inventory, request, node, hr_gpu_inventory_pick(inventory, request, node));
   }
   const struct hr_placement placement = {pool_of(run, run->nodes.chosen[0]), shape.nodes, run->slices};
   uint32_t *memory = take_memory(run, shape.nodes);

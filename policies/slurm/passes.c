@@ -12,10 +12,6 @@
 
 #include <string.h>
 
-static bool starts_gpuless(const struct hr__slurm_run *run, uint32_t job) {
-  return run->trace->gpus[job] == 0;
-}
-
 /* ---- The main scheduler ----------------------------------------------------------------------------- */
 
 /* Chooses nodes for a job now, if necessary by preemption. */
@@ -35,7 +31,8 @@ void hr__slurm_run_main(struct hr__slurm_run *run) {
   memset(run->closed_nodes, 0, run->nodes.n_words * sizeof *run->closed_nodes);
   for (; i < run->waiting.count && i < depth && n_failed < run->n_parts && run->status == HR_OK; i++) {
     uint32_t job = hr__slurm_waiting_at(&run->waiting, i)->job, part = run->kinds[run->jobs[job].kind].partition;
-    if (starts_gpuless(run, job) || run->failed_parts[part] || hr__slurm_hold(run, job, run->view->now_us)) continue;
+    if (hr__slurm_needs_nothing(run, job) || run->failed_parts[part] || hr__slurm_hold(run, job, run->view->now_us))
+      continue;
     if (find_nodes(run, job)) {
       n_started += hr__slurm_start(run, job, HR_REASON_IN_ORDER);
       continue;

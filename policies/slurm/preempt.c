@@ -35,7 +35,7 @@ bool hr__slurm_create_preemption(struct hr__slurm_run *run) {
       for (size_t other = 0; other < n_qos; other++)
         if (strcmp(config->qos[other].name, config->qos[q].preempt[i].text) == 0)
           state->may_preempt[q * n_qos + other] = true;
-  size_t n_gpus = 1;
+  size_t n_gpus = run->requests ? (size_t)run->trace->n_jobs + 1 : 1;
   for (uint32_t n = 0; n < run->nodes.n_nodes; n++) n_gpus += run->nodes.gpus[n];
   state->candidates = hr_arena_alloc(run->arena, n_gpus * sizeof *state->candidates);
   state->leaving = hr_arena_alloc_by_job(run->arena, run->trace->n_jobs, sizeof *state->leaving);

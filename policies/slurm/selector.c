@@ -55,6 +55,48 @@ bool hr__slurm_nodes_create(struct hr__slurm_nodes *nodes, struct hr_arena *aren
   return true;
 }
 
+/* ---- CPUs and memory -------------------------------------------------------------------------------- */
+
+bool hr__slurm_nodes_limit(struct hr__slurm_nodes *nodes, struct hr_arena *arena, uint32_t n_jobs) {
+  size_t bytes = ((size_t)nodes->n_nodes + 1) * sizeof *nodes->cpu_milli;
+  nodes->cpu_milli = hr_arena_alloc(arena, bytes);
+  nodes->mem_mib = hr_arena_alloc(arena, bytes);
+  nodes->future_cpu = hr_arena_alloc(arena, bytes);
+  nodes->future_mem = hr_arena_alloc(arena, bytes);
+  nodes->running = hr_arena_alloc(arena, ((size_t)n_jobs + 1) * sizeof *nodes->running);
+  return nodes->cpu_milli && nodes->mem_mib && nodes->future_cpu && nodes->future_mem && nodes->running;
+}
+
+static bool is_limited(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape) {
+  return nodes->cpu_milli && (shape->cpu_milli || shape->mem_mib);
+}
+
+static bool has_rest(int64_t cpu_milli, int64_t mem_mib, const struct hr__slurm_shape *shape) {
+  return cpu_milli >= (int64_t)shape->cpu_milli && mem_mib >= (int64_t)shape->mem_mib;
+}
+
+/* Removes the nodes from a set that have too few free CPUs or too little free memory. */
+static void remove_full(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint64_t *set) {
+  for (uint32_t w = 0; w < nodes->n_words; w++)
+    for (uint64_t rest = set[w]; rest; rest &= rest - 1) {
+      uint32_t node = w * 64 + (uint32_t)__builtin_ctzll(rest);
+      if (!has_rest(nodes->cpu_milli[node], nodes->mem_mib[node], shape)) set[w] &= ~(rest & ~(rest - 1));
+    }
+}
+
+/* Writes the nodes of a set on which the job fits now: for all but the last node to `full`, for the last one to
+   `last`. */
+static void list_free(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, const uint64_t *set) {
+  const uint64_t *full = at_least(nodes, shape->gpus_per_node), *last = at_least(nodes, shape->last_gpus);
+  for (uint32_t w = 0; w < nodes->n_words; w++) {
+    nodes->full[w] = set[w] & full[w];
+    nodes->last[w] = set[w] & last[w];
+  }
+  if (!is_limited(nodes, shape)) return;
+  remove_full(nodes, shape, nodes->full);
+  remove_full(nodes, shape, nodes->last);
+}
+
 /* ---- Choosing nodes --------------------------------------------------------------------------------- */
 
 /* A run of consecutive nodes that can be used. */
@@ -119,17 +161,18 @@ static bool choose(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *
 bool hr__slurm_fits_now(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, const uint64_t *set) {
   if (shape->gpus_per_node > nodes->max_gpus) return false;
   uint32_t n_full = full_nodes(shape);
+  if (is_limited(nodes, shape)) {
+    list_free(nodes, shape, set);
+    return count_of(nodes->full, nodes->full, nodes->n_words) >= n_full &&
+           count_of(nodes->last, nodes->last, nodes->n_words) >= shape->nodes;
+  }
   if (count_of(set, at_least(nodes, shape->gpus_per_node), nodes->n_words) < n_full) return false;
   return n_full == shape->nodes || count_of(set, at_least(nodes, shape->last_gpus), nodes->n_words) >= shape->nodes;
 }
 
 bool hr__slurm_select_now(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint64_t *set) {
   if (!hr__slurm_fits_now(nodes, shape, set)) return false;
-  const uint64_t *full = at_least(nodes, shape->gpus_per_node), *last = at_least(nodes, shape->last_gpus);
-  for (uint32_t w = 0; w < nodes->n_words; w++) {
-    nodes->full[w] = set[w] & full[w];
-    nodes->last[w] = set[w] & last[w];
-  }
+  list_free(nodes, shape, set);
   return choose(nodes, shape, set);
 }
 
@@ -180,6 +223,54 @@ static void free_nodes_after(const struct hr__slurm_nodes *nodes, uint32_t gpus,
   const struct hr__slurm_release *list = nodes->releases + (size_t)gpus * nodes->n_nodes;
   for (uint32_t i = 0; i < nodes->n_releases[gpus] && list[i].rank <= rank; i++)
     to[list[i].node / 64] |= set[list[i].node / 64] & UINT64_C(1) << list[i].node % 64;
+}
+
+/* The state after the first `n` running jobs have ended, for CPUs and memory. */
+static void begin_future(const struct hr__slurm_nodes *nodes) {
+  memcpy(nodes->future, nodes->used, nodes->n_nodes * sizeof *nodes->future);
+  memcpy(nodes->future_cpu, nodes->cpu_milli, nodes->n_nodes * sizeof *nodes->future_cpu);
+  memcpy(nodes->future_mem, nodes->mem_mib, nodes->n_nodes * sizeof *nodes->future_mem);
+}
+
+static void end_in_future(const struct hr__slurm_nodes *nodes, const struct hr__slurm_running *running) {
+  for (uint32_t i = 0; i < running->shape.nodes; i++) {
+    uint32_t node = running->nodes[i];
+    nodes->future[node] -= gpus_on(&running->shape, i);
+    nodes->future_cpu[node] += (int64_t)running->shape.cpu_milli;
+    nodes->future_mem[node] += (int64_t)running->shape.mem_mib;
+  }
+}
+
+/* Writes the nodes of a set on which `gpus` GPUs, and the CPUs and the memory of a job, are free in that state. Returns
+   their number. */
+static uint32_t list_future(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint32_t gpus,
+                            const uint64_t *set, uint64_t *to) {
+  memset(to, 0, nodes->n_words * sizeof *to);
+  uint32_t count = 0;
+  for (uint32_t w = 0; w < nodes->n_words; w++)
+    for (uint64_t rest = set[w]; rest; rest &= rest - 1) {
+      uint32_t node = w * 64 + (uint32_t)__builtin_ctzll(rest);
+      if (free_of(nodes, node, nodes->future[node]) < gpus ||
+          !has_rest(nodes->future_cpu[node], nodes->future_mem[node], shape))
+        continue;
+      to[w] |= rest & ~(rest - 1);
+      count++;
+    }
+  return count;
+}
+
+/* Returns how many of the first running jobs must end until a job fits on a set; HR_NONE if it never does. */
+static uint32_t needed_for_all(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape,
+                               const uint64_t *set) {
+  begin_future(nodes);
+  for (uint32_t r = 0; r <= nodes->n_running; r++) {
+    if (r > 0 && !overlaps(&nodes->running[r - 1], set)) continue;
+    if (r > 0) end_in_future(nodes, &nodes->running[r - 1]);
+    if (list_future(nodes, shape, shape->gpus_per_node, set, nodes->full) >= full_nodes(shape) &&
+        list_future(nodes, shape, shape->last_gpus, set, nodes->last) >= shape->nodes)
+      return r;
+  }
+  return HR_NONE;
 }
 
 /* The end of the first batch, without its length: the next multiple of the length after the first job ends. */
@@ -237,6 +328,7 @@ static int64_t expected_end(const struct hr__slurm_running *running, int64_t now
 /* Returns how many of the first running jobs must end until a job fits on a set; HR_NONE if it never does. */
 static uint32_t needed_ends(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, const uint64_t *set) {
   if (shape->gpus_per_node > nodes->max_gpus) return HR_NONE;
+  if (is_limited(nodes, shape)) return needed_for_all(nodes, shape, set);
   list_releases(nodes);
   uint32_t needed = rank_of(nodes, shape->gpus_per_node, full_nodes(shape), set);
   if (needed == HR_NONE || full_nodes(shape) == shape->nodes) return needed;
@@ -257,8 +349,15 @@ bool hr__slurm_select(struct hr__slurm_nodes *nodes, const struct hr__slurm_shap
   uint32_t needed = needed_ends(nodes, shape, set);
   if (needed == HR_NONE) return false;
   uint32_t last = last_to_wait_for(nodes, needed, set);
-  free_nodes_after(nodes, shape->gpus_per_node, last + 1, set, nodes->full);
-  free_nodes_after(nodes, shape->last_gpus, last + 1, set, nodes->last);
+  if (is_limited(nodes, shape)) {
+    begin_future(nodes);
+    for (uint32_t r = 0; r <= last; r++) end_in_future(nodes, &nodes->running[r]);
+    list_future(nodes, shape, shape->gpus_per_node, set, nodes->full);
+    list_future(nodes, shape, shape->last_gpus, set, nodes->last);
+  } else {
+    free_nodes_after(nodes, shape->gpus_per_node, last + 1, set, nodes->full);
+    free_nodes_after(nodes, shape->last_gpus, last + 1, set, nodes->last);
+  }
   *start_us = expected_end(&nodes->running[last], now_us);
   return choose(nodes, shape, set);
 }
@@ -273,11 +372,20 @@ static void set_used(struct hr__slurm_nodes *nodes, uint32_t node, uint32_t used
   nodes->used[node] = used;
 }
 
+/* Takes CPUs and memory of a node for a job (`sign` 1) or gives them back (-1). */
+static void take_rest(const struct hr__slurm_nodes *nodes, uint32_t node, const struct hr__slurm_shape *shape,
+                      int64_t sign) {
+  if (!nodes->cpu_milli) return;
+  nodes->cpu_milli[node] -= sign * (int64_t)shape->cpu_milli;
+  nodes->mem_mib[node] -= sign * (int64_t)shape->mem_mib;
+}
+
 void hr__slurm_nodes_lend(struct hr__slurm_nodes *nodes, uint32_t index, bool free) {
   const struct hr__slurm_running *running = &nodes->running[index];
   for (uint32_t i = 0; i < running->shape.nodes; i++) {
     uint32_t node = running->nodes[i], gpus = gpus_on(&running->shape, i);
     set_used(nodes, node, free ? nodes->used[node] - gpus : nodes->used[node] + gpus);
+    take_rest(nodes, node, &running->shape, free ? -1 : 1);
   }
 }
 
@@ -291,6 +399,7 @@ struct hr__slurm_running *hr__slurm_nodes_add(struct hr__slurm_nodes *nodes, uin
   for (uint32_t i = 0; i < shape->nodes; i++) {
     at[i] = nodes->chosen[i];
     set_used(nodes, at[i], nodes->used[at[i]] + gpus_on(shape, i));
+    take_rest(nodes, at[i], shape, 1);
   }
   nodes->has_releases = false;
   return &nodes->running[place];
@@ -301,8 +410,10 @@ uint32_t *hr__slurm_nodes_remove(struct hr__slurm_nodes *nodes, uint32_t job, ui
   while (place < nodes->n_running && nodes->running[place].job != job) place++;
   if (place == nodes->n_running) return NULL;
   const struct hr__slurm_running removed = nodes->running[place];
-  for (uint32_t i = 0; i < removed.shape.nodes; i++)
+  for (uint32_t i = 0; i < removed.shape.nodes; i++) {
     set_used(nodes, removed.nodes[i], nodes->used[removed.nodes[i]] - gpus_on(&removed.shape, i));
+    take_rest(nodes, removed.nodes[i], &removed.shape, -1);
+  }
   nodes->n_running--;
   memmove(&nodes->running[place], &nodes->running[place + 1], (nodes->n_running - place) * sizeof *nodes->running);
   nodes->has_releases = false;

@@ -16,6 +16,9 @@
  * To find this batch without releasing the running jobs one by one, the nodes are listed in the order in which they get
  * at least 1, 2, 3 ... free GPUs. The lists are built again after running jobs have changed.
  *
+ * If CPUs and memory of the nodes are limited (CR_Core_Memory), nodes without enough of them are left out, and running
+ * jobs are released one by one.
+ *
  * Source: src/plugins/select/cons_tres/job_test.c and src/common/gres_select of SchedMD/slurm.
  */
 
@@ -24,9 +27,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a job needs: the same number of GPUs on each of its nodes, except the last one, which may need fewer. */
+/* What a job needs: the same number of GPUs on each of its nodes, except the last one, which may need fewer; and CPUs
+   and memory on each node. */
 struct hr__slurm_shape {
-  uint32_t nodes, gpus_per_node, last_gpus;
+  uint32_t nodes, gpus_per_node, last_gpus, cpu_milli;
+  uint64_t mem_mib;
 };
 
 /* A running job. */
@@ -50,7 +55,9 @@ struct hr__slurm_nodes {
   uint32_t max_gpus;         /* the most GPUs of a node */
   const uint32_t *gpus;      /* [n_nodes] GPUs of each node */
   uint32_t *used;            /* [n_nodes] GPUs in use */
-  uint32_t *chosen;          /* [n_nodes] the nodes that were chosen last, in the order of the shape */
+  /* [n_nodes] free CPUs and memory of each node, and scratch; `cpu_milli` NULL: they are not limited */
+  int64_t *cpu_milli, *mem_mib, *future_cpu, *future_mem;
+  uint32_t *chosen;   /* [n_nodes] the nodes that were chosen last, in the order of the shape */
   uint64_t *at_least; /* [(max_gpus + 1) * n_words] per number: the set of nodes with as many free GPUs or more */
   struct hr__slurm_running *running; /* [n_running] by increasing end */
   uint32_t n_running;
@@ -66,6 +73,10 @@ struct hr__slurm_nodes {
 /* Creates nodes without running jobs. `gpus` must stay valid. Returns false if memory is exhausted. */
 bool hr__slurm_nodes_create(struct hr__slurm_nodes *nodes, struct hr_arena *arena, const uint32_t *gpus,
                             uint32_t n_nodes, int64_t origin_us);
+
+/* Limits CPUs and memory, for at most `n_jobs` jobs, which then may have no GPUs. The caller then sets `cpu_milli` and
+   `mem_mib`. Returns false if memory is exhausted. */
+bool hr__slurm_nodes_limit(struct hr__slurm_nodes *nodes, struct hr_arena *arena, uint32_t n_jobs);
 
 /* Chooses nodes of a set for a job on the free GPUs of now. Reduces the set to them, and writes them to `chosen` in the
    order of the shape. Returns false, and leaves the set, if the job does not fit. */

@@ -47,6 +47,23 @@ static const struct hr_param params[] = {
 
 /* ---- Creation --------------------------------------------------------------------------------------- */
 
+static bool is_shared(const struct hr_pool_spec *spec) {
+  return spec->sharing != HR_SHARING_WHOLE || spec->mig;
+}
+
+/* Returns whether GPUs are given whole. In per-GPU allocation, which CPUs and memory of nodes need, they may be shared.
+ */
+static bool has_whole_gpus(const struct hr_policy_env *env) {
+  const struct hr_requests *requests = hr_cluster_requests(env->cluster);
+  for (uint32_t p = 0; p < hr_cluster_pools(env->cluster); p++)
+    if (is_shared(hr_cluster_pool_spec(env->cluster, (hr_pool){p}))) return false;
+  for (uint32_t r = 0; r < requests->count; r++)
+    if (requests->request[r].dedicated ||
+        (requests->request[r].gpus && requests->request[r].gpu_milli != HR_WHOLE_GPU_MILLI))
+      return false;
+  return true;
+}
+
 static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
   struct hr__slurm_run *run = hr_arena_alloc(env->arena, sizeof *run);
   if (!(*self = run)) return HR_NO_MEMORY;
@@ -58,9 +75,9 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
                                 .tick_us = -1,
                                 .begin_us = -1,
                                 .change_us = -1};
-  if (hr_cluster_gpu_inventory(env->cluster))
+  if (hr_cluster_gpu_inventory(env->cluster) && !has_whole_gpus(env))
     return hr_fail(error, HR_BAD_INPUT,
-                   "policy 'slurm': pools must have whole GPUs, without sharing, CPU or memory of nodes");
+                   "policy 'slurm': pools must have whole GPUs, without sharing, and jobs must request whole GPUs");
   run->interval_us = env->params[HR__SLURM_INTERVAL].integer * HR_SECOND_US;
   run->limits = (struct hr__slurm_backfill_limits){
       .resolution_us = env->params[HR__SLURM_RESOLUTION].integer * HR_SECOND_US,
@@ -87,7 +104,7 @@ static uint32_t abilities(void *self) {
 
 /* Adds a job to the queue. */
 static enum hr_status wait_again(struct hr__slurm_run *run, uint32_t job) {
-  run->has_gpuless = run->has_gpuless || run->trace->gpus[job] == 0;
+  run->has_gpuless = run->has_gpuless || hr__slurm_needs_nothing(run, job);
   if (job < run->first_waiting) run->first_waiting = job;
   const struct hr__slurm_job *state = &run->jobs[job];
   const struct hr__slurm_entry entry = {.key = hr__slurm_key(run, job, state->submit_us),
@@ -147,7 +164,8 @@ static void start_gpuless(struct hr__slurm_run *run) {
   static const struct hr_placement nowhere = {0};
   for (uint32_t i = 0; i < run->waiting.count && run->status == HR_OK; i++) {
     const hr_job job = {hr__slurm_waiting_at(&run->waiting, i)->job};
-    if (run->trace->gpus[job.id] == 0) run->status = hr_moves_start(run->moves, job, &nowhere, HR_REASON_IN_ORDER);
+    if (hr__slurm_needs_nothing(run, job.id))
+      run->status = hr_moves_start(run->moves, job, &nowhere, HR_REASON_IN_ORDER);
   }
   run->has_gpuless = false;
   hr__slurm_waiting_sweep(&run->waiting, run->waiting.count, run->view->state, HR_JOB_WAITING);

@@ -29,6 +29,31 @@ JSON
       exit !(distance(wait, mean) <= 0.05 * mean && error <= spread) }' || fail "the replay is not close to the records"
 }
 
+# A node has 8 GPUs, 16 CPUs and 64 GiB. Job 1 takes 12 CPUs of node 0; job 2 needs 8 CPUs, so node 1. Job 3 needs 40 GiB
+# and fits beside job 1; job 4 needs 40 GiB and waits for job 3, until 51 s, although 13 GPUs are free. Job 5 has no GPUs,
+# and 3 CPUs beside jobs 1 and 3; it is backfilled at 10 s. Job 6 needs 10 CPUs of both nodes, which job 1 uses until
+# 100 s. Job 7 would fit on node 1 at 10 s, but would delay job 6.
+case_cpus_and_memory() {
+  cat >s.json <<'JSON'
+{"cluster": {"by_gpu": true, "pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 8, "cpu_per_node": 16,
+                        "mem_gb_per_node": 64}]}, "policy": {"name": "slurm", "bf_interval": 10, "bf_resolution": 1}}
+JSON
+  cat >t.csv <<'CSV'
+job_id,submit_s,duration_s,gpus,tasks,cpu,mem_gb,limit_s
+1,0,100,1,1,12,8,100
+2,0,60,1,1,8,32,60
+3,1,50,1,1,1,40,50
+4,2,30,1,1,1,40,30
+5,3,20,0,1,3,1,20
+6,4,10,2,2,10,1,10
+7,5,200,1,1,8,1,200
+CSV
+  try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
+  cut -d, -f1,3,15 jobs.csv | tr '\n' ' ' >actual
+  echo 'job_id,start_s,placement 1,0,0:1 2,0,1:1 3,1,0:1 4,51,0:1 5,10,0:0 6,100,0:1|1:1 7,110,0:1 ' | tr -d '\n' >expected
+  diff expected actual || fail "other decisions"
+}
+
 case_shared_pools_are_refused() {
   cat >s.json <<'JSON'
 {"cluster": {"pools": [{"name": "n", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 8, "sharing": "mps"}]},

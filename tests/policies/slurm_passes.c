@@ -42,7 +42,7 @@ static uint32_t below(struct slurm_world *world, uint32_t bound) {
 
 static struct hr__slurm_shape draw_shape(struct slurm_world *world) {
   uint32_t gpus = 1 + below(world, 4), nodes = below(world, 2) ? 1 : 1 + below(world, 1 + world->n_nodes / 2);
-  return (struct hr__slurm_shape){nodes, gpus, nodes > 1 && below(world, 3) == 0 ? 1 + below(world, gpus) : gpus};
+  return (struct hr__slurm_shape){nodes, gpus, nodes > 1 && below(world, 3) == 0 ? 1 + below(world, gpus) : gpus, 0, 0};
 }
 
 /* Starts jobs on random nodes. Both models get the same ones. */
