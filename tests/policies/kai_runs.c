@@ -366,8 +366,8 @@ static void draw_world(struct world *world) {
   if (draw(3) == 0)
     world->scheduler.usage = (struct hr_kai_usage){.enabled = true,
                                                    .window = draw(2) ? HR_KAI_SLIDING : HR_KAI_TUMBLING,
-                                                   .half_life_us = 100 * HR_SECOND_US * draw(2),
-                                                   .window_us = 200 * HR_SECOND_US,
+                                                   .half_life_us = 50000 * HR_SECOND_US * draw(2),
+                                                   .window_us = 100000 * HR_SECOND_US,
                                                    .fetch_interval_us = 7 * HR_SECOND_US};
   world->scheduler.termination_grace_us = draw(2) ? 30 * HR_SECOND_US : 0;
   world->scheduler.signatures = draw(2);
