@@ -64,7 +64,10 @@ enum hr_status hr__check_slurm(struct hr__builder *builder, const cJSON *section
 enum hr_status hr__build_services(struct hr__builder *builder); /* must be called after the cluster is built */
 /* Completes the engine, the memory and the cost of a service, whose values are read from `entry`. */
 struct hr_service;
-enum hr_status hr__build_engine(const struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
+enum hr_status hr__build_engine(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
+/* Sets the cost or the KV memory from the model, the GPU type of the first pool and the tensor parallelism. */
+enum hr_status hr__default_cost(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
+enum hr_status hr__default_memory(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
 /* Frees what hr__build_services() has built. NULL is accepted. */
 void hr__services_destroy(struct hr_services *all);
 /* Checks the text of a scenario as hr_scenario_load() does. `path` is for messages. */

@@ -25,8 +25,8 @@ static void set_defaults(const cJSON *engine, struct hr_service *service) {
 
 /* ---- Memory ----------------------------------------------------------------------------------------- */
 
-static enum hr_status check_memory(const struct hr__builder *builder, const cJSON *engine,
-                                   const struct hr_service *service) {
+static enum hr_status check_memory(struct hr__builder *builder, const cJSON *entry, struct hr_service *service) {
+  const cJSON *engine = hr__get(hr__get(entry, "replica"), "engine");
   enum { MOST_SEQUENCES = 65536 };
   const struct hr_service_limits *limits = &service->limits;
   if (limits->kv_blocks && limits->kv_tokens > 0)
@@ -36,9 +36,7 @@ static enum hr_status check_memory(const struct hr__builder *builder, const cJSO
     return hr__build_fail_at(builder, engine, "max_sequences", "expected at most %d for the engine '%s'",
                              MOST_SEQUENCES, hr_service_engine_name(service->engine));
   if (service->engine == HR_SERVICE_DYNAMIC_BATCH || service->engine == HR_SERVICE_SINGLE) return HR_OK;
-  if (!limits->kv_blocks && limits->kv_tokens <= 0)
-    return hr__build_fail(builder, engine, "a replica needs memory; add 'kv_blocks' or 'kv_tokens'");
-  return HR_OK;
+  return limits->kv_blocks || limits->kv_tokens > 0 ? HR_OK : hr__default_memory(builder, entry, service);
 }
 
 /* ---- Phases ----------------------------------------------------------------------------------------- */
@@ -106,12 +104,15 @@ static enum hr_status check_cost(const struct hr__builder *builder, const cJSON 
                            "an iteration takes no time; set 'fixed_us', or the times per token and per sequence");
 }
 
-enum hr_status hr__build_engine(const struct hr__builder *builder, const cJSON *entry, struct hr_service *service) {
+enum hr_status hr__build_engine(struct hr__builder *builder, const cJSON *entry, struct hr_service *service) {
   const cJSON *replica = hr__get(entry, "replica"), *engine = hr__get(replica, "engine");
   set_defaults(engine, service);
-  enum hr_status status = check_memory(builder, engine, service);
+  if (!service->tensor_parallel) service->tensor_parallel = service->gpus;
+  enum hr_status status = check_memory(builder, entry, service);
   if (status == HR_OK) status = count_replicas(builder, entry, service);
   if (status == HR_OK) status = check_transfer(builder, engine, service);
   if (status == HR_OK) status = check_preferred(builder, engine, service);
-  return status == HR_OK ? check_cost(builder, replica, &service->cost) : status;
+  if (status != HR_OK) return status;
+  return hr__has(replica, "cost") ? check_cost(builder, replica, &service->cost)
+                                  : hr__default_cost(builder, entry, service);
 }

@@ -23,9 +23,11 @@ static const char *const autoscalers[] = {"fixed", NULL};
 
 static const struct hr__key replica_keys[] = {
     {"gpus", WHOLE(1, 1024), DEFAULT("1"), AT(INTEGER, SERVICE, gpus), HELP("Whole GPUs of a replica.")},
+    {"tensor_parallel", WHOLE(1, 1024), OTHERWISE("'gpus'"), AT(INTEGER, SERVICE, tensor_parallel),
+     HELP("GPUs that share the model; decides the default cost and the KV memory.")},
     {"engine", OBJECT(hr__engine_keys), MUST, .store = HR__STORE_PART, HELP("How requests are batched.")},
-    {"cost", OBJECT(hr__service_cost_keys), MUST, .store = HR__STORE_PART,
-     HELP("Time of an iteration: the sum of these terms, a table, or the form of DistServe.")},
+    {"cost", OBJECT(hr__service_cost_keys), OTHERWISE("by 'model', GPU type and 'tensor_parallel'"),
+     .store = HR__STORE_PART, HELP("Time of an iteration: the sum of these terms, a table, or the form of DistServe.")},
     END};
 
 #define LAW struct hr_token_law
@@ -92,6 +94,7 @@ static const struct hr__key price_keys[] = {PRICE("input", input_uusd, "Dollars 
 
 const struct hr__key hr__service_keys[] = {
     {"name", NAME, MUST, AT(TEXT, SERVICE, name), HELP("Name, different from those of other services.")},
+    {"model", NAME, AT(TEXT, SERVICE, model), HELP("Model, for the defaults of 'replica.cost' and of the KV memory.")},
     {"requests", OBJECT(request_keys), MUST, .store = HR__STORE_PART, HELP("The requests.")},
     {"router", CHOICE(routers), DEFAULT("round-robin"), AT(INTEGER, SERVICE, router),
      HELP("How requests are assigned to replicas.")},

@@ -4,6 +4,7 @@
 
 #include "headroom/unstable/services.h"
 #include "harness.h"
+#include "headroom/scenario.h"
 #include "headroom/unstable/trace_tools.h"
 #include "trace_files.h"
 #include "traces/core/input.h"
@@ -539,6 +540,39 @@ static void distserve(void) {
   check_distserve("vllm_13b_1_conv2k", &together, 3);
 }
 
+/* ---- Defaults by model ---- */
+
+#define BY_MODEL(model, replica)                                                                                       \
+  "{\"name\":\"m\",\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"A100-80\",\"nodes\":1,\"gpus_per_node\":8}]},"    \
+  "\"services\":[{\"name\":\"s\",\"model\":\"" model "\",\"requests\":{\"rate_per_s\":1,\"count\":5,"                  \
+  "\"prompt_tokens\":{\"mean\":9},\"output_tokens\":{\"mean\":9}},\"replica\":{" replica "}}]}"
+
+static struct hr_scenario *load(const char *text, struct hr_error *error) {
+  struct hr_scenario *scenario = NULL;
+  const char *path = file_write_text("by_model.json", text);
+  return hr_scenario_load(path, NULL, 0, &scenario, error) == HR_OK ? scenario : NULL;
+}
+
+/* A measured cost, a roofline estimate, the memory, and a model that does not fit. */
+static void defaults_by_model(void) {
+  struct hr_error error;
+  struct hr_scenario *scenario = load(BY_MODEL("facebook/opt-13b", "\"engine\":{\"name\":\"disaggregated\"}"), &error);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(scenario);
+  CU_ASSERT_DOUBLE_EQUAL(scenario->services->at[0].cost.phases.prefill_ms[0], 18.10254647486372, 0);
+  hr_scenario_destroy(scenario);
+  scenario = load(BY_MODEL("Llama-3.1-8B", "\"engine\":{}"), &error);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(scenario);
+  const struct hr_service *service = &scenario->services->at[0];
+  CU_ASSERT_TRUE(service->cost.fixed_us > 8000 && service->cost.fixed_us < 12000);          /* 16 GB at 1.6 TB/s */
+  CU_ASSERT_TRUE(service->limits.kv_tokens > 380000 && service->limits.kv_tokens < 440000); /* 52 to 57 GB */
+  hr_scenario_destroy(scenario);
+  CU_ASSERT_PTR_NULL(load(BY_MODEL("Llama-3.1-70B", "\"engine\":{}"), &error));
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "does not fit"));
+  CU_ASSERT_PTR_NULL(load(BY_MODEL("Lama", "\"engine\":{\"kv_blocks\":9}"), &error));
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "no data of the model 'Lama'"));
+}
+
 TEST_MAIN("inference services", TEST(one_request), TEST(two_requests), TEST(static_batch), TEST(dynamic_batch),
           TEST(single_servers), TEST(restarts), TEST(refused_requests), TEST(routers), TEST(skipping_equals_stepping),
-          TEST(bad_requests), TEST(vidur), TEST(splitwise), TEST(splitwise_table), TEST(distserve))
+          TEST(bad_requests), TEST(vidur), TEST(splitwise), TEST(splitwise_table), TEST(distserve),
+          TEST(defaults_by_model))

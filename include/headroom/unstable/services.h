@@ -184,6 +184,8 @@ struct hr_service {
   enum hr_service_router router;
   uint32_t replicas;
   uint32_t gpus; /* of a replica */
+  char *model;   /* NULL: not stated */
+  uint32_t tensor_parallel;
   enum hr_service_engine engine;
   struct hr_service_limits limits;
   struct hr_service_phase_rules phases;
