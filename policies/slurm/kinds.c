@@ -82,6 +82,7 @@ static struct hr__slurm_shape shape_of(const struct hr__slurm_run *run, const st
   if (tasks > 1 && gpus / tasks <= per_node)
     return (struct hr__slurm_shape){.nodes = tasks, .gpus_per_node = gpus / tasks, .last_gpus = gpus / tasks};
   if (gpus <= per_node) return (struct hr__slurm_shape){.nodes = 1, .gpus_per_node = gpus, .last_gpus = gpus};
+  if (per_node == 0) return (struct hr__slurm_shape){0};
   uint32_t nodes = (gpus + per_node - 1) / per_node;
   return (struct hr__slurm_shape){
       .nodes = nodes, .gpus_per_node = per_node, .last_gpus = gpus - (nodes - 1) * per_node};

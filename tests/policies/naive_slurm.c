@@ -22,13 +22,29 @@ struct node_run {
   uint32_t first, count;
 };
 
+/* Returns whether a node has the CPUs and the memory that a job needs after the first running jobs have ended. */
+static bool has_rest(const struct naive_nodes *nodes, const struct hr__slurm_shape *shape, uint32_t n_ended,
+                     uint32_t node) {
+  if (!nodes->cpu_milli) return true;
+  int64_t cpu_milli = nodes->cpu_milli[node], mem_mib = nodes->mem_mib[node];
+  for (uint32_t r = n_ended; r < nodes->n_running; r++)
+    for (uint32_t i = 0; i < nodes->running[r].shape.nodes; i++) {
+      if (nodes->running[r].nodes[i] != node) continue;
+      cpu_milli -= nodes->running[r].shape.cpu_milli;
+      mem_mib -= (int64_t)nodes->running[r].shape.mem_mib;
+    }
+  return cpu_milli >= shape->cpu_milli && mem_mib >= (int64_t)shape->mem_mib;
+}
+
 /* Finds the run to use next for a job that still needs `wanted` nodes: the smallest that suffices, otherwise the
    largest. Nodes that are chosen already are not in the set any more. */
-static struct node_run best_run(const struct naive_nodes *nodes, const uint32_t *used, uint32_t gpus, uint32_t wanted,
+static struct node_run best_run(const struct naive_nodes *nodes, const struct hr__slurm_shape *shape,
+                                const uint32_t *used, uint32_t n_ended, uint32_t gpus, uint32_t wanted,
                                 const uint64_t *set) {
   struct node_run best = {0, 0}, run = {0, 0};
   for (uint32_t n = 0; n <= nodes->n_nodes; n++) {
-    bool usable = n < nodes->n_nodes && has(set, n) && nodes->gpus[n] >= used[n] && nodes->gpus[n] - used[n] >= gpus;
+    bool usable = n < nodes->n_nodes && has(set, n) && nodes->gpus[n] >= used[n] && nodes->gpus[n] - used[n] >= gpus &&
+                  has_rest(nodes, shape, n_ended, n);
     if (usable) {
       if (run.count++ == 0) run.first = n;
       continue;
@@ -43,15 +59,16 @@ static struct node_run best_run(const struct naive_nodes *nodes, const uint32_t 
   return best;
 }
 
-/* Chooses nodes among those of a set that have enough free GPUs; `used` are the GPUs in use. */
+/* Chooses nodes among those of a set that have enough free GPUs; `used` are the GPUs in use after the first `n_ended`
+   running jobs have ended. */
 static bool choose(struct naive_nodes *nodes, const struct hr__slurm_shape *shape, const uint32_t *used,
-                   uint64_t *set) {
+                   uint32_t n_ended, uint64_t *set) {
   uint32_t n_chosen = 0;
   uint32_t n_full = shape->last_gpus < shape->gpus_per_node ? shape->nodes - 1 : shape->nodes;
   while (n_chosen < shape->nodes) {
     uint32_t wanted = n_chosen < n_full ? n_full - n_chosen : 1;
     uint32_t gpus = n_chosen < n_full ? shape->gpus_per_node : shape->last_gpus;
-    struct node_run run = best_run(nodes, used, gpus, wanted, set);
+    struct node_run run = best_run(nodes, shape, used, n_ended, gpus, wanted, set);
     if (run.count == 0) break;
     for (uint32_t i = 0; i < run.count && i < wanted; i++) {
       uint32_t node = run.first + i;
@@ -69,7 +86,7 @@ static bool choose(struct naive_nodes *nodes, const struct hr__slurm_shape *shap
 }
 
 bool naive_select_now(struct naive_nodes *nodes, const struct hr__slurm_shape *shape, uint64_t *set) {
-  return choose(nodes, shape, nodes->used, set);
+  return choose(nodes, shape, nodes->used, 0, set);
 }
 
 /* ---- Expected starts -------------------------------------------------------------------------------- */
@@ -116,7 +133,7 @@ bool naive_select(struct naive_nodes *nodes, const struct hr__slurm_shape *shape
     if (last_us == HR_NEVER_US) return false;
     do batch_us *= 2;
     while (at < nodes->n_running && nodes->running[at].end_us > base_us + batch_us);
-    if (!choose(nodes, shape, nodes->future, set)) continue;
+    if (!choose(nodes, shape, nodes->future, at, set)) continue;
     *start_us = last_us;
     if (last_us > now_us) return true;
     *start_us = over_us == HR_NEVER_US ? now_us + limit_us : last_us + over_us; // it is over its limit

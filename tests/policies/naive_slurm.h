@@ -16,6 +16,7 @@ struct naive_nodes {
   struct hr__slurm_running *running; /* [n_running] by increasing end */
   uint32_t n_running;
   int64_t origin_us;
+  const int64_t *cpu_milli, *mem_mib; /* [n_nodes] CPUs and memory of empty nodes; NULL: not limited */
 };
 
 bool naive_select_now(struct naive_nodes *nodes, const struct hr__slurm_shape *shape, uint64_t *set);

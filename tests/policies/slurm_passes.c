@@ -21,6 +21,8 @@ struct slurm_world {
   struct hr_arena arena;
   uint32_t n_nodes, gpus[MAX_NODES], used[MAX_NODES], future[MAX_NODES], chosen[MAX_NODES];
   struct hr__slurm_shape shapes[2 * MAX_JOBS]; /* of the waiting jobs, then of the running ones */
+  int64_t cpu_milli[MAX_NODES], mem_mib[MAX_NODES];
+  bool is_limited; /* CPUs and memory of nodes are */
   uint32_t n_running, n_queued, licenses[2];
   uint64_t usable[MAX_JOBS][WORDS];
   uint32_t memory[2][2 * MAX_JOBS][MAX_NODES];
@@ -42,7 +44,9 @@ static uint32_t below(struct slurm_world *world, uint32_t bound) {
 
 static struct hr__slurm_shape draw_shape(struct slurm_world *world) {
   uint32_t gpus = 1 + below(world, 4), nodes = below(world, 2) ? 1 : 1 + below(world, 1 + world->n_nodes / 2);
-  return (struct hr__slurm_shape){nodes, gpus, nodes > 1 && below(world, 3) == 0 ? 1 + below(world, gpus) : gpus, 0, 0};
+  uint32_t last = nodes > 1 && below(world, 3) == 0 ? 1 + below(world, gpus) : gpus;
+  if (!world->is_limited || below(world, 4) == 0) return (struct hr__slurm_shape){nodes, gpus, last, 0, 0};
+  return (struct hr__slurm_shape){nodes, gpus, last, below(world, 5) * 1000, below(world, 5) * 1024};
 }
 
 /* Starts jobs on random nodes. Both models get the same ones. */
@@ -81,6 +85,16 @@ static void draw_queue(struct slurm_world *world) {
   }
 }
 
+static void limit(struct slurm_world *world) {
+  CU_ASSERT_FATAL(hr__slurm_nodes_limit(&world->nodes, &world->arena, 2 * MAX_JOBS));
+  for (uint32_t n = 0; n < world->n_nodes; n++) {
+    world->nodes.cpu_milli[n] = world->cpu_milli[n] = (int64_t)below(world, 12) * 1000;
+    world->nodes.mem_mib[n] = world->mem_mib[n] = (int64_t)below(world, 12) * 1024;
+  }
+  world->naive.cpu_milli = world->cpu_milli;
+  world->naive.mem_mib = world->mem_mib;
+}
+
 static void make_world(struct slurm_world *world) {
   static const uint32_t sizes[] = {4, 8, 20, MAX_NODES};
   world->n_nodes = 1 + below(world, sizes[below(world, 4)]);
@@ -96,6 +110,8 @@ static void make_world(struct slurm_world *world) {
                                       .chosen = world->chosen,
                                       .running = world->running,
                                       .origin_us = origin_us};
+  world->is_limited = below(world, 3) == 0;
+  if (world->is_limited) limit(world);
   draw_running(world);
   draw_queue(world);
   for (unsigned i = 0; i < 2; i++) world->licenses[i] = below(world, 4);
