@@ -44,7 +44,7 @@ const struct verb verb_conform = {
     .min_operands = 2,
     .max_operands = SIZE_MAX,
     .summary = "run test vectors of another scheduler against the model of it",
-    .details = "SYSTEM is kueue, kai, volcano, kubernetes, slurm or autoscalers.\n"
+    .details = "SYSTEM is kueue, kai, volcano, kubernetes, slurm, autoscalers or clusters.\n"
                "The last line has counts. The exit code is 1 if a case failed.\n",
     .options = options,
     .args_bytes = sizeof(struct conform_args),

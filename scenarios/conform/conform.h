@@ -21,7 +21,8 @@
   X("volcano", hr__conform_volcano, false)                                                                             \
   X("kubernetes", hr__conform_kubernetes, false)                                                                       \
   X("slurm", hr__conform_slurm, false)                                                                                 \
-  X("autoscalers", hr__conform_autoscalers, true)
+  X("autoscalers", hr__conform_autoscalers, true)                                                                      \
+  X("clusters", hr__conform_clusters, false)
 
 /* The verdict on one case. Without a difference and an unsupported feature the case has passed. */
 struct hr__verdict {

@@ -28,6 +28,10 @@ static void autoscalers(void) {
   check("autoscalers", (const char *const[]){REAL_TRACES_DIR "/../serving/vectors.json"}, 1, 0);
 }
 
+static void clusters(void) {
+  check("clusters", (const char *const[]){REAL_TRACES_DIR "/../clusters/vectors.json"}, 1, 0);
+}
+
 static void kai(void) {
   /* Not supported: DRA 10, affinity between pods 2. */
   check("kai", (const char *const[]){VECTORS "kai.json", VECTORS "kai_unit.json"}, 2, 12);
@@ -239,7 +243,7 @@ static void unknown_system(void) {
   hr_conform_finish(&report);
 }
 
-TEST_MAIN("test vectors of other schedulers", TEST(autoscalers), TEST(kai), TEST(kai_rules), TEST(kubernetes),
-          TEST(kueue), TEST(kueue_topology), TEST(kueue_rules), TEST(kueue_backoff), TEST(slurm), TEST(volcano),
-          TEST(volcano_taints), TEST(unknown_kind), TEST(case_without_input_or_expectation), TEST(malformed_cases),
-          TEST(malformed_groups), TEST(unknown_system))
+TEST_MAIN("test vectors of other schedulers", TEST(autoscalers), TEST(clusters), TEST(kai), TEST(kai_rules),
+          TEST(kubernetes), TEST(kueue), TEST(kueue_topology), TEST(kueue_rules), TEST(kueue_backoff), TEST(slurm),
+          TEST(volcano), TEST(volcano_taints), TEST(unknown_kind), TEST(case_without_input_or_expectation),
+          TEST(malformed_cases), TEST(malformed_groups), TEST(unknown_system))

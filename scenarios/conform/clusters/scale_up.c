@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Cases of the cluster autoscaler's scale-up: expanders, limits, packing, balancing, whole decisions. */
+
+#include "scenarios/conform/clusters/clusters.h"
+#include "sim/clusters/cluster_autoscaler.h"
+
+#include <math.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { UNLIMITED_SIZE = 1000000, MANY_PODS = 1000000 };
+
+/* ---- Expanders ------------------------------------------------------------------------------------------- */
+
+static uint32_t all_of(uint32_t *kept, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) kept[i] = i;
+  return n;
+}
+
+/* Options with room for their scores and the indices that are kept. */
+struct options {
+  struct hr__ca_option *at;
+  double *scores;
+  uint32_t *kept;
+  uint32_t n;
+};
+
+static bool make_options(struct hr__cluster_case *self, uint32_t n, struct options *options) {
+  options->n = n;
+  options->at = hr__verdict_alloc(self->verdict, n, sizeof *options->at);
+  options->scores = hr__verdict_alloc(self->verdict, n, sizeof *options->scores);
+  options->kept = hr__verdict_alloc(self->verdict, n, sizeof *options->kept);
+  return options->at && options->scores && options->kept;
+}
+
+/* The name of an option: a text, or its member "group". */
+static const char *option_name(const cJSON *list, uint32_t at) {
+  const cJSON *item = cJSON_GetArrayItem(list, (int)at);
+  return cJSON_IsString(item) ? item->valuestring : hr__case_text(item, "group", "");
+}
+
+static void check_kept(struct hr__cluster_case *self, const cJSON *list, const struct options *options, uint32_t n) {
+  cJSON *kept = cJSON_CreateArray();
+  for (uint32_t i = 0; i < n; i++) cJSON_AddItemToArray(kept, cJSON_CreateString(option_name(list, options->kept[i])));
+  hr__check_json(self, "kept", kept, HR__COMPARE_SETS, 0);
+}
+
+static void check_scores(struct hr__cluster_case *self, const cJSON *list, const struct options *options) {
+  cJSON *scores = cJSON_CreateObject();
+  bool is_any = false;
+  for (uint32_t i = 0; i < options->n; i++) {
+    if (isnan(options->scores[i])) continue;
+    cJSON_AddNumberToObject(scores, option_name(list, i), options->scores[i]);
+    is_any = true;
+  }
+  if (!is_any) {
+    cJSON_Delete(scores);
+    scores = cJSON_CreateNull();
+  }
+  hr__check_json(self, "derived_scores", scores, HR__COMPARE_EXACTLY, 1e-6);
+}
+
+static void run_least_waste(struct hr__cluster_case *self) {
+  const cJSON *list = hr__case_get(self->input, "options"), *pod;
+  struct options options;
+  if (!make_options(self, hr__case_count(self->input, "options"), &options)) return;
+  for (uint32_t i = 0; i < options.n; i++) {
+    const cJSON *item = cJSON_GetArrayItem(list, (int)i);
+    options.at[i] = (struct hr__ca_option){.nodes = hr__case_whole(item, "nodes", 0),
+                                           .node = hr__read_amounts(hr__case_get(item, "node"))};
+    cJSON_ArrayForEach(pod, hr__case_get(item, "pods")) {
+      const struct hr__node_amounts request = hr__read_amounts(pod);
+      hr__amounts_add(&options.at[i].pods, &request, 1);
+    }
+  }
+  const uint32_t n = hr__ca_expand(HR__CA_LEAST_WASTE, options.at, NULL, options.scores, options.kept,
+                                   all_of(options.kept, options.n));
+  check_kept(self, list, &options, n);
+  check_scores(self, list, &options);
+}
+
+/* Expanders that look at one number of each option. */
+static void run_counted(struct hr__cluster_case *self, const char *name, enum hr__ca_expander expander) {
+  struct options options;
+  uint32_t at = 0;
+  const cJSON *item;
+  if (!make_options(self, hr__case_count(self->input, name), &options)) return;
+  cJSON_ArrayForEach(item, hr__case_get(self->input, name)) {
+    options.at[at].nodes = options.at[at].n_pods = hr__case_value_whole(item, 0);
+    at++;
+  }
+  const uint32_t n =
+      hr__ca_expand(expander, options.at, NULL, options.scores, options.kept, all_of(options.kept, options.n));
+  cJSON *kept = cJSON_CreateArray();
+  for (uint32_t i = 0; i < n; i++) cJSON_AddItemToArray(kept, cJSON_CreateNumber(options.kept[i]));
+  hr__check_json(self, "kept_indices", kept, HR__COMPARE_EXACTLY, 0);
+}
+
+static void run_least_nodes(struct hr__cluster_case *self) {
+  run_counted(self, "node_counts", HR__CA_LEAST_NODES);
+}
+
+static void run_most_pods(struct hr__cluster_case *self) {
+  run_counted(self, "pod_counts", HR__CA_MOST_PODS);
+}
+
+/* Keeps the options whose name contains a text. */
+struct substring {
+  const cJSON *options;
+  const char *text;
+};
+
+static uint32_t keep_substring(const void *self, uint32_t *kept, uint32_t n_kept) {
+  const struct substring *filter = self;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < n_kept; i++)
+    if (strstr(option_name(filter->options, kept[i]), filter->text)) kept[n++] = kept[i];
+  return n;
+}
+
+static void run_chain(struct hr__cluster_case *self) {
+  const cJSON *list = hr__case_get(self->input, "options"),
+              *texts = hr__case_get(self->input, "filters_keep_substring");
+  const uint32_t n_filters = hr__case_count(self->input, "filters_keep_substring");
+  struct hr__ca_filter *filters = hr__verdict_alloc(self->verdict, n_filters, sizeof *filters);
+  struct substring *substrings = hr__verdict_alloc(self->verdict, n_filters, sizeof *substrings);
+  struct options options;
+  if (!filters || !substrings || !make_options(self, hr__case_count(self->input, "options"), &options)) return;
+  for (uint32_t i = 0; i < n_filters; i++) {
+    substrings[i] = (struct substring){list, option_name(texts, i)};
+    filters[i] = (struct hr__ca_filter){keep_substring, &substrings[i]};
+  }
+  uint32_t n = hr__ca_chain(filters, n_filters, options.kept, all_of(options.kept, options.n));
+  if (n > 1) { // what is left goes to the fallback
+    const struct substring fallback = {list, hr__case_text(self->input, "fallback_first_with_substring", "")};
+    n = keep_substring(&fallback, options.kept, n);
+  }
+  hr__check_text(self, "chosen", n ? option_name(list, options.kept[0]) : NULL);
+}
+
+/* The sum of the prices of pods; NAN if one has no price. */
+static double pods_price(const cJSON *prices, const cJSON *pods) {
+  double sum = 0;
+  const cJSON *pod;
+  cJSON_ArrayForEach(pod, pods) sum += hr__case_real(prices, pod->valuestring ? pod->valuestring : "", (double)NAN);
+  return sum;
+}
+
+static struct hr__ca_option read_priced(const cJSON *input, const cJSON *item) {
+  const char *node = hr__case_text(item, "node", "");
+  const bool is_gpu_node = hr__case_whole(hr__case_get(input, "node_gpus"), node, 0) > 0;
+  return (struct hr__ca_option){
+      .nodes = hr__case_whole(item, "nodes", 0),
+      .node = {{hr__case_whole(hr__case_get(input, "node_cpu_m"), node, 0)}},
+      .node_usd_h = hr__case_real(hr__case_get(input, "node_price_per_hour"), node, (double)NAN),
+      .pods_usd_h = pods_price(hr__case_get(input, "pod_price_per_hour"), hr__case_get(item, "pods")),
+      .has_gpus = is_gpu_node || hr__case_bool(item, "gpu", false) || hr__case_whole(item, "gpus", 0) > 0,
+      .is_new_group = !hr__case_bool(item, "exists", true)};
+}
+
+static void run_price(struct hr__cluster_case *self) {
+  const cJSON *list = hr__case_get(self->input, "options");
+  const struct hr__ca_price_settings price = {
+      hr__case_whole(self->input, "preferred_node_cpu_m", 1000),
+      hr__case_real(hr__case_get(self->input, "pod_price_per_hour"), "stabilize", 0)};
+  struct options options;
+  if (!make_options(self, hr__case_count(self->input, "options"), &options)) return;
+  for (uint32_t i = 0; i < options.n; i++) options.at[i] = read_priced(self->input, cJSON_GetArrayItem(list, (int)i));
+  const uint32_t n =
+      hr__ca_expand(HR__CA_PRICE, options.at, &price, options.scores, options.kept, all_of(options.kept, options.n));
+  check_kept(self, list, &options, n);
+  check_scores(self, list, &options);
+}
+
+/* Returns whether one of the patterns is found in a name. A pattern that is no regular expression matches nothing. */
+static bool matches_any(const cJSON *patterns, const char *name) {
+  const cJSON *pattern;
+  cJSON_ArrayForEach(pattern, patterns) {
+    regex_t compiled;
+    if (!cJSON_IsString(pattern) || regcomp(&compiled, pattern->valuestring, REG_EXTENDED | REG_NOSUB) != 0) continue;
+    const bool matches = regexec(&compiled, name, 0, NULL, 0) == 0;
+    regfree(&compiled);
+    if (matches) return true;
+  }
+  return false;
+}
+
+static void run_priority(struct hr__cluster_case *self) {
+  const cJSON *list = hr__case_get(self->input, "groups"), *row;
+  struct options options;
+  if (!make_options(self, hr__case_count(self->input, "groups"), &options)) return;
+  for (uint32_t i = 0; i < options.n; i++) {
+    struct hr__ca_option *option = &options.at[i];
+    const cJSON *priorities = hr__case_get(self->input, "priorities");
+    if (cJSON_IsObject(priorities)) cJSON_ArrayForEach(row, priorities) {
+        const int64_t priority = strtoll(row->string, NULL, 10);
+        if ((option->has_priority && option->priority >= priority) || !matches_any(row, option_name(list, i))) continue;
+        option->has_priority = true;
+        option->priority = priority;
+      }
+  }
+  const uint32_t n =
+      hr__ca_expand(HR__CA_PRIORITY, options.at, NULL, options.scores, options.kept, all_of(options.kept, options.n));
+  check_kept(self, list, &options, n);
+}
+
+static void run_preferred(struct hr__cluster_case *self) {
+  const int64_t nodes = hr__case_whole(self->input, "cluster_nodes", 0);
+  hr__check_number(self, "preferred_cpu", (double)hr__ca_preferred_cores(nodes), 0);
+}
+
+static void run_unfitness(struct hr__cluster_case *self) {
+  const int64_t preferred = hr__case_whole(self->input, "preferred_cpu_m", 0);
+  hr__check_number(self, "unfitness", hr__ca_unfitness(preferred, hr__case_whole(self->input, "node_cpu_m", 0)), 1e-9);
+}
+
+/* ---- Limits and balancing -------------------------------------------------------------------------------- */
+
+static int64_t room_of(const cJSON *pair) {
+  return hr__ca_room(hr__case_value_whole(cJSON_GetArrayItem(pair, 0), 0),
+                     hr__case_value_whole(cJSON_GetArrayItem(pair, 1), 0));
+}
+
+static void run_similar_limit(struct hr__cluster_case *self) {
+  int64_t room = room_of(hr__case_get(self->input, "current_max_and_size"));
+  const cJSON *pair;
+  cJSON_ArrayForEach(pair, hr__case_get(self->input, "similar_max_and_size")) room += room_of(pair);
+  hr__check_number(self, "limit", (double)hr__ca_room_limit(room), 0);
+}
+
+static void run_cluster_limit(struct hr__cluster_case *self) {
+  const int64_t max = hr__case_whole(self->input, "max_nodes", 0), nodes = hr__case_whole(self->input, "nodes", 0);
+  hr__check_number(self, "limit", (double)hr__ca_cluster_limit(max, nodes), 0);
+}
+
+static void run_min_limit(struct hr__cluster_case *self) {
+  const int64_t a = hr__case_whole(self->input, "a", 0), b = hr__case_whole(self->input, "b", 0);
+  hr__check_number(self, "limit", (double)hr__ca_smaller_limit(a, b), 0);
+}
+
+/* Sorts a few numbers into a list. */
+static void add_sorted(cJSON *list, int64_t value) {
+  int at = 0;
+  while (at < cJSON_GetArraySize(list) && cJSON_GetArrayItem(list, at)->valuedouble <= (double)value) at++;
+  cJSON_InsertItemInArray(list, at, cJSON_CreateNumber((double)value));
+}
+
+static void run_balance(struct hr__cluster_case *self) {
+  const cJSON *list = hr__case_get(self->input, "groups"), *item;
+  const uint32_t n = hr__case_count(self->input, "groups");
+  struct hr__ca_size *groups = hr__verdict_alloc(self->verdict, n, sizeof *groups);
+  if (!groups) return;
+  uint32_t at = 0;
+  cJSON_ArrayForEach(item, list) groups[at++] =
+      (struct hr__ca_size){hr__case_whole(item, "size", 0), hr__case_whole(item, "max", 0)};
+  hr__ca_balance(groups, n, hr__case_whole(self->input, "add", 0));
+  cJSON *sizes = cJSON_CreateObject(), *changed = cJSON_CreateArray(), *sorted = cJSON_CreateArray();
+  at = 0;
+  cJSON_ArrayForEach(item, list) {
+    const int64_t size = groups[at++].size;
+    if (size == hr__case_whole(item, "size", 0)) continue;
+    cJSON_AddNumberToObject(sizes, item->string, (double)size);
+    cJSON_AddItemToArray(changed, cJSON_CreateString(item->string));
+    add_sorted(sorted, size);
+  }
+  hr__check_json(self, "new_size", sizes, HR__COMPARE_EXACTLY, 0);
+  hr__check_json(self, "changed", changed, HR__COMPARE_SETS, 0);
+  hr__check_json(self, "sizes_sorted", sorted, HR__COMPARE_EXACTLY, 0);
+}
+
+/* ---- Packing --------------------------------------------------------------------------------------------- */
+
+static struct hr__ca_pods read_pods(const cJSON *item) {
+  const cJSON *spread = hr__case_get(item, "spread");
+  const int64_t port = hr__case_whole(item, "host_port", 0);
+  return (struct hr__ca_pods){.request = hr__read_amounts(item),
+                              .count = (uint32_t)hr__case_whole(item, "count", 1),
+                              .host_port = port > 0 ? 1 + (uint32_t)(port % HR__CA_MAX_PORTS) : 0,
+                              .spread = !spread                                            ? HR__CA_NO_SPREAD
+                                        : strstr(hr__case_text(spread, "key", ""), "zone") ? HR__CA_SPREAD_ZONES
+                                                                                           : HR__CA_SPREAD_HOSTS,
+                              .max_skew = hr__case_whole(spread, "max_skew", 1),
+                              .min_domains = hr__case_whole(spread, "min_domains", 1)};
+}
+
+static uint32_t read_pod_groups(struct hr__cluster_case *self, struct hr__ca_pods *pods) {
+  uint32_t n = 0, n_pods = 0;
+  const cJSON *item;
+  cJSON_ArrayForEach(item, hr__case_get(self->input, "groups")) {
+    const int64_t count = hr__case_whole(item, "count", 1);
+    if (count < 0 || count > MANY_PODS) self->verdict->malformed = "\"count\" must be from 0 to 1000000";
+    pods[n] = read_pods(item);
+    n_pods += pods[n++].count;
+  }
+  return n_pods;
+}
+
+static struct hr__ca_node read_node(const cJSON *item, uint32_t zone) {
+  return (struct hr__ca_node){
+      .free = hr__read_amounts(item), .pods_left = hr__case_whole(item, "max_pods", MANY_PODS), .zone = zone};
+}
+
+static void run_packing(struct hr__cluster_case *self) {
+  const uint32_t n_groups = hr__case_count(self->input, "groups"), n_present = hr__case_count(self->input, "existing");
+  struct hr__ca_pods *pods = hr__verdict_alloc(self->verdict, n_groups, sizeof *pods);
+  if (!pods) return;
+  const uint32_t n_pods = read_pod_groups(self, pods);
+  if (self->verdict->malformed) return;
+  /* zone 0 is that of the new nodes */
+  const char *new_zone = hr__case_text(self->input, "new_zone", "");
+  struct hr__ca_packing packing = {.fresh = read_node(hr__case_get(self->input, "node"), 0),
+                                   .nodes =
+                                       hr__verdict_alloc(self->verdict, n_present + n_pods + 1, sizeof *packing.nodes),
+                                   .n_present = n_present,
+                                   .max_new = hr__case_whole(self->input, "max_new_nodes", 0),
+                                   .order = hr__verdict_alloc(self->verdict, n_groups, sizeof *packing.order)};
+  if (!packing.nodes || !packing.order) return;
+  uint32_t at = 0;
+  const cJSON *item, *earlier, *list = hr__case_get(self->input, "existing");
+  cJSON_ArrayForEach(item, list) {
+    const char *name = hr__case_text(item, "zone", "");
+    uint32_t zone = 1;
+    for (earlier = list->child; strcmp(hr__case_text(earlier, "zone", ""), name) != 0; earlier = earlier->next) zone++;
+    packing.nodes[at++] = read_node(item, strcmp(name, new_zone) == 0 ? 0 : zone % HR__CA_MAX_ZONES);
+  }
+  hr__ca_pack(&packing, pods, n_groups);
+  hr__check_number(self, "nodes", packing.n_used, 0);
+  hr__check_number(self, "pods_placed", packing.n_placed, 0);
+}
+
+/* ---- Whole decisions ------------------------------------------------------------------------------------- */
+
+static struct hr__ca_group read_group(const cJSON *item) {
+  const cJSON *node = hr__case_get(item, "node");
+  return (struct hr__ca_group){.node = hr__read_amounts(node ? node : item),
+                               .size = hr__case_whole(item, "size", hr__case_whole(item, "count", 1)),
+                               .max = hr__case_whole(item, "max", UNLIMITED_SIZE),
+                               .max_pods = hr__case_whole(node, "max_pods", MANY_PODS),
+                               .zero_or_max = hr__case_bool(item, "zero_or_max", false),
+                               .is_fixed = !hr__case_bool(item, "autoscaled", true)};
+}
+
+/* Returns whether a member of the input is a node or a list of nodes outside all groups. */
+static bool is_outside(const cJSON *member) {
+  if (strcmp(member->string, "pending") == 0 || strcmp(member->string, "groups") == 0) return false;
+  const cJSON *first = cJSON_IsArray(member) ? member->child : member;
+  return hr__case_get(first, "cpu_m") || hr__case_get(first, "node");
+}
+
+/* Reads groups, then nodes outside all groups, which are groups that do not grow. */
+static bool read_groups(struct hr__cluster_case *self, struct hr__ca_scale_up *scale_up) {
+  const cJSON *member, *item;
+  uint32_t n = hr__case_count(self->input, "groups");
+  cJSON_ArrayForEach(member, self->input) n += is_outside(member) ? 1 + (uint32_t)cJSON_GetArraySize(member) : 0;
+  scale_up->groups = hr__verdict_alloc(self->verdict, n, sizeof *scale_up->groups);
+  if (!scale_up->groups) return false;
+  cJSON_ArrayForEach(item, hr__case_get(self->input, "groups")) scale_up->groups[scale_up->n_groups++] =
+      read_group(item);
+  cJSON_ArrayForEach(member, self->input) {
+    if (!is_outside(member)) continue;
+    const cJSON *last = cJSON_IsArray(member) ? NULL : member->next;
+    for (item = cJSON_IsArray(member) ? member->child : member; item && item != last; item = item->next) {
+      struct hr__ca_group *group = &scale_up->groups[scale_up->n_groups++];
+      *group = read_group(item);
+      group->is_fixed = true;
+    }
+  }
+  return true;
+}
+
+/* Sets a limit that a name such as max_cores or quotas_mem_MiB states. */
+static void set_limit(struct hr__node_amounts *limit, const char *name, const cJSON *value) {
+  const int64_t number = hr__case_value_whole(value, INT64_MAX);
+  if (number == INT64_MAX) return;
+  if (strstr(name, "cpu") || strstr(name, "cores"))
+    limit->of[HR__CPU_M] = strstr(name, "cpu_m") ? number : number * 1000;
+  if (strstr(name, "mem"))
+    limit->of[HR__MEMORY_BYTES] = strstr(name, "MiB") ? number * 1048576 : strstr(name, "GiB") ? number << 30 : number;
+  if (strstr(name, "gpu")) limit->of[HR__GPUS] = number;
+}
+
+/* Reads limits of the whole cluster (max_cores, ...) and of groups (quotas_cpu: {group: number}). */
+static bool read_quotas(struct hr__cluster_case *self, struct hr__ca_scale_up *scale_up) {
+  const cJSON *member, *item, *groups = hr__case_get(self->input, "groups");
+  uint32_t n = 1;
+  cJSON_ArrayForEach(member, self->input) n += (uint32_t)cJSON_GetArraySize(member);
+  struct hr__ca_quota *quotas = hr__verdict_alloc(self->verdict, n, sizeof *quotas);
+  if (!quotas) return false;
+  const struct hr__ca_quota unlimited = {HR__CA_ALL_GROUPS, {{INT64_MAX, INT64_MAX, INT64_MAX}}};
+  quotas[scale_up->n_quotas++] = unlimited;
+  cJSON_ArrayForEach(member, self->input) {
+    if (strncmp(member->string, "max_", 4) == 0) set_limit(&quotas[0].limit, member->string, member);
+    if (strncmp(member->string, "quota", 5) == 0 && cJSON_IsObject(member)) cJSON_ArrayForEach(item, member) {
+        struct hr__ca_quota *quota = &quotas[scale_up->n_quotas++];
+        *quota = unlimited;
+        quota->group = hr__position_of(groups, item->string); // another name: all groups
+        set_limit(&quota->limit, member->string, item);
+      }
+  }
+  scale_up->quotas = quotas;
+  return true;
+}
+
+static bool read_pending(struct hr__cluster_case *self, struct hr__ca_scale_up *scale_up) {
+  const uint32_t n = hr__case_count(self->input, "pending");
+  const uint32_t n_order = n > scale_up->n_groups ? n : scale_up->n_groups;
+  scale_up->pods = hr__verdict_alloc(self->verdict, n, sizeof *scale_up->pods);
+  scale_up->states = hr__verdict_alloc(self->verdict, n, sizeof *scale_up->states);
+  scale_up->nodes = hr__verdict_alloc(self->verdict, (size_t)n + 1, sizeof *scale_up->nodes);
+  scale_up->order = hr__verdict_alloc(self->verdict, n_order, sizeof *scale_up->order);
+  if (!scale_up->pods || !scale_up->states || !scale_up->nodes || !scale_up->order) return false;
+  const cJSON *item;
+  cJSON_ArrayForEach(item, hr__case_get(self->input, "pending")) {
+    scale_up->pods[scale_up->n_pods] = read_pods(item);
+    scale_up->pods[scale_up->n_pods++].count = 1;
+  }
+  return true;
+}
+
+static void check_pods(struct hr__cluster_case *self, const struct hr__ca_scale_up *scale_up, const char *name,
+                       enum hr__ca_pending state) {
+  cJSON *names = cJSON_CreateArray();
+  uint32_t at = 0;
+  const cJSON *item;
+  cJSON_ArrayForEach(item, hr__case_get(self->input, "pending")) {
+    char text[30];
+    snprintf(text, sizeof text, "p%u", (unsigned)at + 1);
+    if (scale_up->states[at++] == state)
+      cJSON_AddItemToArray(names, cJSON_CreateString(hr__case_text(item, "name", text)));
+  }
+  hr__check_json(self, name, names, HR__COMPARE_SETS, 0);
+}
+
+/* The limit that refused a group, in the words of the case. */
+static void check_refusal(struct hr__cluster_case *self, const struct hr__ca_scale_up *scale_up) {
+  static const char *const words[][2] = {[HR__CA_NODE_COUNT] = {"node count", "nodes"},
+                                         [HR__CA_CPU_QUOTA] = {"cores", "cpu"},
+                                         [HR__CA_MEMORY_QUOTA] = {"memory", "mem"},
+                                         [HR__CA_GPU_QUOTA] = {"gpus", "gpu"}};
+  const char *expected = cJSON_GetStringValue(hr__expected(self, "why", NULL)), *actual = NULL;
+  for (uint32_t i = 0; i < scale_up->n_groups; i++) {
+    const enum hr__ca_refusal refusal = scale_up->groups[i].refusal;
+    if (refusal < HR__CA_NODE_COUNT || refusal > HR__CA_GPU_QUOTA || scale_up->groups[i].is_fixed) continue;
+    actual = words[refusal][0];
+    if (expected && (strstr(expected, actual) || strstr(expected, words[refusal][1]))) actual = expected;
+  }
+  hr__check_text(self, "why", actual);
+}
+
+static void check_scale_up(struct hr__cluster_case *self, const struct hr__ca_scale_up *scale_up) {
+  cJSON *options = cJSON_CreateObject(), *grow = cJSON_CreateObject();
+  uint32_t at = 0;
+  const cJSON *item;
+  cJSON_ArrayForEach(item, hr__case_get(self->input, "groups")) {
+    const struct hr__ca_group *group = &scale_up->groups[at++];
+    if (group->option_nodes) cJSON_AddNumberToObject(options, item->string, (double)group->option_nodes);
+    if (group->grow) cJSON_AddNumberToObject(grow, item->string, (double)group->grow);
+  }
+  hr__check_json(self, "options", options, HR__COMPARE_EXACTLY, 0);
+  hr__check_json(self, "grow", grow, HR__COMPARE_EXACTLY, 0);
+  check_pods(self, scale_up, "triggered", HR__CA_TRIGGERED);
+  check_pods(self, scale_up, "no_group_fits", HR__CA_NO_GROUP_FITS);
+  check_pods(self, scale_up, "another_group_fits", HR__CA_ANOTHER_FITS);
+  check_refusal(self, scale_up);
+}
+
+static void run_scale_up(struct hr__cluster_case *self) {
+  struct hr__ca_scale_up scale_up = {.max_nodes = hr__case_whole(self->input, "max_nodes", 0),
+                                     .balances = hr__case_bool(self->input, "balance", false)};
+  if (!read_groups(self, &scale_up) || !read_quotas(self, &scale_up) || !read_pending(self, &scale_up)) return;
+  hr__ca_find_options(&scale_up);
+  uint32_t chosen = hr__position_of(hr__case_get(self->input, "groups"), hr__case_text(self->input, "chosen", NULL));
+  for (uint32_t i = scale_up.n_groups; chosen == UINT32_MAX && i > 0; i--)
+    if (scale_up.groups[i - 1].option_nodes > 0) chosen = i - 1; // the case states no choice: the first option
+  if (chosen != UINT32_MAX && scale_up.groups[chosen].option_nodes > 0) hr__ca_grow(&scale_up, chosen);
+  check_scale_up(self, &scale_up);
+}
+
+const struct hr__cluster_kind hr__scale_up_kinds[] = {{"ca-expander-least-waste", run_least_waste},
+                                                      {"ca-expander-least-nodes", run_least_nodes},
+                                                      {"ca-expander-most-pods", run_most_pods},
+                                                      {"ca-expander-chain", run_chain},
+                                                      {"ca-expander-price", run_price},
+                                                      {"ca-expander-priority", run_priority},
+                                                      {"ca-preferred-node", run_preferred},
+                                                      {"ca-node-unfitness", run_unfitness},
+                                                      {"ca-similar-groups-limit", run_similar_limit},
+                                                      {"ca-cluster-limit", run_cluster_limit},
+                                                      {"ca-min-limit", run_min_limit},
+                                                      {"ca-balance", run_balance},
+                                                      {"ca-binpacking", run_packing},
+                                                      {"ca-scale-up", run_scale_up},
+                                                      {NULL, NULL}};

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SIM_CLUSTERS_CLUSTER_AUTOSCALER_H
+#define HR_SIM_CLUSTERS_CLUSTER_AUTOSCALER_H
+
+/*
+ * The rules of the Kubernetes cluster autoscaler, as pure functions: which node group grows, by how many nodes, and
+ * which nodes go. Node groups and pods are dense indices; all arrays belong to the caller. Nothing is random: where the
+ * original draws, all candidates are returned.
+ *
+ * Source: kubernetes/autoscaler, cluster-autoscaler/ (core, estimator, expander, processors/nodegroupset, simulator,
+ * utils/backoff) at f7bb0c36.
+ */
+
+#include "sim/clusters/amounts.h"
+
+/* ---- Expanders (scale_up.c): which of the options is taken --------------------------------------------- */
+
+/* Growing one node group. */
+struct hr__ca_option {
+  int64_t nodes;                /* nodes to add */
+  int64_t n_pods;               /* pods that they take */
+  struct hr__node_amounts node; /* capacity of one node */
+  struct hr__node_amounts pods; /* requests of all these pods */
+  double node_usd_h;            /* price of a node, $ an hour; NAN: unknown */
+  double pods_usd_h;            /* the same of the pods together */
+  bool has_gpus;                /* the nodes have GPUs */
+  bool is_new_group;            /* the group does not exist yet */
+  bool has_priority;            /* a pattern of the priority expander matches the group */
+  int64_t priority;             /* the highest number whose pattern matches */
+};
+
+enum hr__ca_expander {
+  HR__CA_RANDOM,
+  HR__CA_MOST_PODS,
+  HR__CA_LEAST_NODES,
+  HR__CA_LEAST_WASTE, /* of CPU and memory; GPUs do not count */
+  HR__CA_PRICE,
+  HR__CA_PRIORITY
+};
+
+struct hr__ca_price_settings {
+  int64_t preferred_cpu_m;    /* of hr__ca_preferred_cores */
+  double stabilization_usd_h; /* price of a pod of half a core and 500 MiB */
+};
+
+/* Writes the score of each option: the lowest is the best, NAN drops the option. `price` may be NULL for expanders
+   other than HR__CA_PRICE. */
+void hr__ca_score_options(enum hr__ca_expander expander, const struct hr__ca_option *options, uint32_t n_options,
+                          const struct hr__ca_price_settings *price, double *scores);
+/* Keeps the options with the lowest score, all ties, and not NAN. `kept` has indices of options. Returns their number.
+ */
+uint32_t hr__ca_keep_lowest(const double *scores, uint32_t *kept, uint32_t n_kept);
+/* Keeps the best options of an expander, as above. The priority expander keeps all if no pattern matches. */
+uint32_t hr__ca_expand(enum hr__ca_expander expander, const struct hr__ca_option *options,
+                       const struct hr__ca_price_settings *price, double *scores, uint32_t *kept, uint32_t n_kept);
+
+/* A filter of a chain. `keep` removes options from `kept` and returns their number. */
+struct hr__ca_filter {
+  uint32_t (*keep)(const void *self, uint32_t *kept, uint32_t n_kept);
+  const void *self;
+};
+/* Runs filters in turn, until one option is left. */
+uint32_t hr__ca_chain(const struct hr__ca_filter *filters, uint32_t n_filters, uint32_t *kept, uint32_t n_kept);
+
+/* Cores of the node that the price expander prefers in a cluster of this size. */
+int64_t hr__ca_preferred_cores(int64_t cluster_nodes);
+/* How far a node is from the preferred one; 1: equal. */
+double hr__ca_unfitness(int64_t preferred_cpu_m, int64_t node_cpu_m);
+
+/* ---- Limits of one scale-up (packing.c); 0: no limit, negative: nothing may be added --------------------- */
+
+int64_t hr__ca_smaller_limit(int64_t a, int64_t b);
+int64_t hr__ca_cluster_limit(int64_t max_nodes, int64_t nodes);
+/* `room` is the sum of hr__ca_room of a group and its similar groups. */
+static inline int64_t hr__ca_room(int64_t max, int64_t size) {
+  return max > size ? max - size : 0;
+}
+static inline int64_t hr__ca_room_limit(int64_t room) {
+  return room > 0 ? room : -1;
+}
+
+/* ---- Packing pods on new nodes of one group (packing.c) -------------------------------------------------- */
+
+enum hr__ca_spread { HR__CA_NO_SPREAD, HR__CA_SPREAD_HOSTS, HR__CA_SPREAD_ZONES };
+enum { HR__CA_MAX_ZONES = 64, HR__CA_MAX_PORTS = 64 };
+
+/* Equal pods of one owner. */
+struct hr__ca_pods {
+  struct hr__node_amounts request;
+  uint32_t count;
+  uint32_t host_port; /* 1 to HR__CA_MAX_PORTS; 0: none. Two pods with the same port exclude each other on a node */
+  enum hr__ca_spread spread;
+  int64_t max_skew;    /* largest difference of pods of this owner between a domain and the emptiest domain */
+  int64_t min_domains; /* with fewer domains, the emptiest counts as empty */
+  uint32_t placed;     /* result */
+};
+
+struct hr__ca_node {
+  struct hr__node_amounts free;
+  int64_t pods_left; /* pods that the node may still have */
+  uint32_t zone;     /* below HR__CA_MAX_ZONES */
+  uint64_t ports;    /* used host ports, bit port - 1 */
+  uint32_t own;      /* pods of the owner that is placed at present */
+  bool has_pods;     /* has got a pod */
+};
+
+struct hr__ca_packing {
+  struct hr__ca_node fresh; /* an empty node of the group */
+  /* The nodes that are there, then new ones. There must be room for one new node per pod and one more, or for
+     n_present + max_new. */
+  struct hr__ca_node *nodes;
+  uint32_t n_present, n_nodes;
+  int64_t max_new; /* as the limits above */
+  uint32_t *order; /* [n_groups], scratch */
+  /* results */
+  uint32_t n_used; /* nodes that got pods */
+  uint32_t n_placed;
+};
+
+/* Packs groups of pods, the largest first by share of CPU plus share of memory, on new nodes. Sets `placed` of each
+   group. Only pods that are spread over hosts may also go to nodes that are there, which then count as used, as in the
+   original. */
+void hr__ca_pack(struct hr__ca_packing *packing, struct hr__ca_pods *groups, uint32_t n_groups);
+
+/* ---- A scale-up (scale_up.c) ----------------------------------------------------------------------------- */
+
+enum hr__ca_refusal {
+  HR__CA_NOT_REFUSED,
+  HR__CA_AT_MAXIMUM,
+  HR__CA_NODE_COUNT, /* of the cluster */
+  HR__CA_CPU_QUOTA,
+  HR__CA_MEMORY_QUOTA,
+  HR__CA_GPU_QUOTA,
+  HR__CA_NO_POD_FITS
+};
+
+struct hr__ca_group {
+  struct hr__node_amounts node;
+  int64_t size, max; /* target size and maximum */
+  int64_t max_pods;  /* per node */
+  bool zero_or_max;  /* grows to the maximum or not at all */
+  bool is_fixed;     /* not managed by the autoscaler, but its nodes count */
+  bool is_unready;   /* unhealthy, or in back-off */
+  /* results */
+  enum hr__ca_refusal refusal;
+  int64_t option_nodes; /* nodes of the option; 0: the group is no option */
+  int64_t grow;         /* nodes to add */
+};
+
+enum hr__ca_pending { HR__CA_NO_GROUP_FITS, HR__CA_ANOTHER_FITS, HR__CA_TRIGGERED };
+
+enum { HR__CA_ALL_GROUPS = UINT32_MAX };
+
+/* A limit on the sum over the nodes of one group or of all. INT64_MAX: no limit. */
+struct hr__ca_quota {
+  uint32_t group; /* or HR__CA_ALL_GROUPS */
+  struct hr__node_amounts limit;
+};
+
+struct hr__ca_scale_up {
+  struct hr__ca_group *groups;
+  uint32_t n_groups;
+  struct hr__ca_pods *pods;    /* pending, by owner */
+  enum hr__ca_pending *states; /* [n_pods], result */
+  uint32_t n_pods;
+  const struct hr__ca_quota *quotas;
+  uint32_t n_quotas;
+  int64_t max_nodes;         /* of the cluster; 0: no limit */
+  bool balances;             /* nodes are shared among similar groups */
+  struct hr__ca_node *nodes; /* scratch: one per pending pod and one more */
+  uint32_t *order;           /* [max(n_pods, n_groups)], scratch */
+};
+
+/* Finds the options: groups with option_nodes > 0. */
+void hr__ca_find_options(struct hr__ca_scale_up *scale_up);
+/* Grows the chosen option within the limits, and sets `grow` of the groups and the states of the pods. */
+void hr__ca_grow(struct hr__ca_scale_up *scale_up, uint32_t chosen);
+
+struct hr__ca_size {
+  int64_t size, max;
+};
+/* Adds nodes one by one to the smallest group below its maximum. Returns the number of nodes added. */
+int64_t hr__ca_balance(struct hr__ca_size *groups, uint32_t n_groups, int64_t add);
+
+/* ---- Back-off of a group (scale_down.c) ------------------------------------------------------------------ */
+
+struct hr__ca_backoff_spec {
+  int64_t first_us, longest_us, forget_us;
+};
+struct hr__ca_backoff {
+  bool has_failed;
+  int64_t length_us, until_us, last_us; /* last_us: last failure */
+};
+void hr__ca_fail(const struct hr__ca_backoff_spec *spec, struct hr__ca_backoff *self, int64_t now_us);
+/* Forgets a failure that is long past. */
+void hr__ca_forget(const struct hr__ca_backoff_spec *spec, struct hr__ca_backoff *self, int64_t now_us);
+static inline bool hr__ca_is_backed_off(const struct hr__ca_backoff *self, int64_t now_us) {
+  return self->has_failed && self->until_us >= now_us;
+}
+
+/* ---- Scale-down (scale_down.c) --------------------------------------------------------------------------- */
+
+struct hr__ca_use {
+  struct hr__node_amounts containers; /* and init containers that go on */
+  struct hr__node_amounts init;       /* largest init container that ends */
+  bool is_daemon, is_mirror;
+  bool is_overdue; /* is being deleted and should long have ended */
+};
+
+/* Devices that are claimed from a pool of a node. */
+struct hr__ca_devices {
+  int64_t total, claimed;
+};
+
+struct hr__ca_used_node {
+  struct hr__node_amounts allocatable; /* CPU or memory 0: unknown */
+  bool has_gpus;                       /* the node is of a kind with GPUs, ready or not */
+  const struct hr__ca_use *pods;
+  uint32_t n_pods;
+  const struct hr__ca_devices *devices;
+  uint32_t n_devices; /* pools; 0 also if device claims are switched off */
+  bool skips_daemons, skips_mirrors;
+};
+
+enum hr__ca_measure { HR__CA_BY_CPU, HR__CA_BY_MEMORY, HR__CA_BY_GPU, HR__CA_BY_DEVICES };
+
+struct hr__ca_utilization {
+  double share, cpu, memory; /* cpu and memory only if they were looked at */
+  enum hr__ca_measure by;
+  uint32_t pool; /* HR__CA_BY_DEVICES: the pool */
+};
+
+/* Returns false if the node has no CPU or memory. */
+bool hr__ca_utilization(const struct hr__ca_used_node *node, struct hr__ca_utilization *utilization);
+
+enum hr__ca_reason {
+  HR__CA_NO_REASON,
+  HR__CA_BEING_DELETED,
+  HR__CA_DISABLED,
+  HR__CA_UNEXPECTED,
+  HR__CA_NOT_AUTOSCALED,
+  HR__CA_UNREADY_DISABLED,
+  HR__CA_NOT_UNDERUTILIZED,
+  HR__CA_NOT_UNNEEDED_LONG,
+  HR__CA_NOT_UNREADY_LONG,
+  HR__CA_MIN_SIZE,
+  HR__CA_MIN_RESOURCES,
+  HR__CA_N_REASONS
+};
+/* The words of Kubernetes. */
+extern const char *const hr__ca_reasons[HR__CA_N_REASONS];
+
+struct hr__ca_candidate {
+  bool is_being_deleted, is_disabled, is_ready;
+  bool has_group;
+  bool keeps_unready; /* nodes that are not ready are never removed */
+  double threshold;   /* of the utilization */
+  /* of hr__ca_removable */
+  int64_t since_us;                     /* unneeded since */
+  int64_t unneeded_us, unready_us;      /* must be unneeded for longer */
+  int64_t group_size, group_min;        /* group_size: target size less deletions under way */
+  struct hr__node_amounts cluster_left; /* what may still go before a minimum of the cluster; INT64_MAX: no minimum */
+  int64_t cluster_nodes_left;           /* the same as a number of nodes */
+};
+
+/* Returns why a node may not be looked at for removal. */
+enum hr__ca_reason hr__ca_eligible(const struct hr__ca_candidate *candidate, const struct hr__ca_used_node *node);
+/* Returns why an unneeded node may not go now. */
+enum hr__ca_reason hr__ca_removable(const struct hr__ca_candidate *candidate, const struct hr__node_amounts *node,
+                                    int64_t now_us);
+/* Notes which nodes are unneeded in this loop. `since_us` is -1 for a node that is needed. */
+void hr__ca_note_unneeded(int64_t *since_us, const bool *is_unneeded, uint32_t n_nodes, int64_t now_us);
+/* How many of `wanted` nodes may go from a group; `left`: target size less deletions under way and nodes taken. */
+static inline int64_t hr__ca_above_minimum(int64_t wanted, int64_t left, int64_t minimum) {
+  const int64_t room = hr__ca_room(left, minimum);
+  return wanted < room ? wanted : room;
+}
+
+/* Nodes of a group that may be deleted. */
+struct hr__ca_deletion {
+  bool is_atomic;                 /* goes as a whole */
+  int64_t target, registered;     /* size of the group, and nodes of it that are there; atomic groups only */
+  int64_t empty, drain;           /* candidates */
+  int64_t take_empty, take_drain; /* results */
+};
+
+struct hr__ca_budget {
+  int64_t all;   /* deletions that may still start */
+  int64_t drain; /* of nodes with pods */
+};
+
+struct hr__ca_deletions {
+  struct hr__ca_deletion *groups;
+  const uint32_t *empty, *drain; /* groups with candidates of both kinds, in order */
+  uint32_t n_empty, n_drain;
+};
+
+/* Takes nodes within the budget. Atomic groups are first, and the first of them may exceed it. */
+void hr__ca_take(struct hr__ca_deletions *deletions, struct hr__ca_budget budget);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SIM_CLUSTERS_KARPENTER_H
+#define HR_SIM_CLUSTERS_KARPENTER_H
+
+/*
+ * Karpenter's rules for removing and replacing nodes, as pure functions: what a disruption costs, how many nodes a
+ * budget lets go, and which nodes are deleted or replaced by a cheaper one. Prices are $ an hour. Instance types, nodes
+ * and pods are dense indices; all arrays belong to the caller.
+ *
+ * Source: kubernetes-sigs/karpenter, pkg/controllers/disruption, pkg/apis/v1/nodepool.go, pkg/utils/disruption, at
+ * 22664681; github.com/robfig/cron for schedules.
+ */
+
+#include "sim/clusters/amounts.h"
+
+/* ---- Costs of a disruption (karpenter.c) ----------------------------------------------------------------- */
+
+/* Cost of evicting a pod, from -10 to 10; a plain pod has 1. */
+double hr__karpenter_eviction_cost(double priority, double deletion_cost);
+/* Disruption of a node without pods; each pod adds its eviction cost if that is positive. */
+#define HR__KARPENTER_NODE_DISRUPTION 1.0
+/* What a node saves per disruption. Candidates are tried in falling order. */
+static inline double hr__karpenter_savings_ratio(double price, double disruption) {
+  return price / disruption;
+}
+
+/* ---- The balanced policy (karpenter.c) ------------------------------------------------------------------- */
+
+struct hr__karpenter_totals {
+  double cost, disruption; /* sums over the nodes of a pool */
+};
+
+struct hr__karpenter_score {
+  bool is_approved;
+  double
+      score; /* (savings / cost of the pool) / (disruption / disruption of the pool); INFINITY: nothing is disturbed */
+};
+
+/* Scores a move of one pool. It is approved if the score is at least 1 / k. */
+struct hr__karpenter_score hr__karpenter_score(double savings, double disruption, struct hr__karpenter_totals pool,
+                                               double k);
+
+/* The part of a move that concerns one pool. */
+struct hr__karpenter_part {
+  bool is_balanced;        /* the pool has the balanced policy; others approve every move */
+  double cost, disruption; /* of the nodes that go */
+  struct hr__karpenter_totals pool;
+  double k;
+};
+/* Scores a move over several pools. Each pool with the balanced policy must approve its share of the savings. Returns
+   the lowest score. A move without nodes is not approved. */
+struct hr__karpenter_score hr__karpenter_score_move(double savings, const struct hr__karpenter_part *parts,
+                                                    uint32_t n_parts);
+
+/* ---- Schedules and budgets (karpenter_budget.c) ---------------------------------------------------------- */
+
+/* A cron schedule in UTC: bit i is set if the field may be i. */
+struct hr__cron {
+  uint64_t minutes, hours, days, months, weekdays;
+  bool any_day, any_weekday; /* written as a star; otherwise one of both days suffices */
+  int64_t every_s;           /* "@every": a constant interval from each instant; 0: the fields above */
+};
+/* Reads five fields or @yearly, @monthly, @weekly, @daily, @hourly, @every DURATION. Returns false if it is wrong. */
+bool hr__cron_read(const char *text, struct hr__cron *cron);
+/* Returns whether the schedule has an instant after `after_s` and not after `until_s` (seconds since 1970 UTC). */
+bool hr__cron_hits(const struct hr__cron *cron, int64_t after_s, int64_t until_s);
+
+enum hr__karpenter_reason { HR__KARPENTER_EMPTY, HR__KARPENTER_UNDERUTILIZED, HR__KARPENTER_DRIFTED };
+
+struct hr__karpenter_budget {
+  int64_t nodes; /* or percent of the nodes of the pool */
+  bool is_percent;
+  bool is_wrong;    /* it could not be read, so it lets nothing go */
+  uint32_t reasons; /* bit of each reason; 0: all */
+  bool is_always;   /* without a schedule */
+  struct hr__cron schedule;
+  int64_t duration_s;
+};
+/* Reads "10" or "10%". */
+bool hr__karpenter_read_nodes(const char *text, struct hr__karpenter_budget *budget);
+
+bool hr__karpenter_is_active(const struct hr__karpenter_budget *budget, int64_t now_s);
+/* The nodes that may go; INT64_MAX: no limit. Percentages are rounded up. */
+int64_t hr__karpenter_allowed(const struct hr__karpenter_budget *budget, int64_t pool_nodes, int64_t now_s);
+int64_t hr__karpenter_allowed_for(const struct hr__karpenter_budget *budgets, uint32_t n_budgets,
+                                  enum hr__karpenter_reason reason, int64_t pool_nodes, int64_t now_s);
+/* What is left of it. `leaving`: nodes of the pool that are being deleted or are not ready. */
+static inline int64_t hr__karpenter_left(int64_t allowed, int64_t leaving) {
+  return allowed == INT64_MAX ? allowed : allowed > leaving ? allowed - leaving : 0;
+}
+
+/* ---- Consolidation (karpenter.c) ----------------------------------------------------------- */
+
+enum { HR__KARPENTER_ANY = UINT32_MAX };
+enum {
+  HR__KARPENTER_SPOT_TYPES = 15,     /* cheaper types that a spot node needs before another spot node replaces it */
+  HR__KARPENTER_MAX_CANDIDATES = 100 /* of one command */
+};
+
+struct hr__karpenter_offering {
+  double price;
+  uint32_t zone;
+  bool is_spot, is_available;
+};
+
+struct hr__karpenter_type {
+  struct hr__node_amounts size;
+  uint32_t first, n; /* its offerings */
+};
+
+struct hr__karpenter_node {
+  double price;
+  uint32_t type;
+  bool is_spot;
+  bool is_candidate;
+  double disruption;
+  struct hr__node_amounts free; /* what its pods leave */
+  uint32_t first, n;            /* its pods */
+};
+
+struct hr__karpenter_world {
+  const struct hr__karpenter_type *types;
+  const struct hr__karpenter_offering *offerings;
+  const struct hr__karpenter_node *nodes;
+  const struct hr__node_amounts *pods; /* requests */
+  uint32_t n_types, n_nodes;
+  /* what a new node may be */
+  bool allows_spot, allows_on_demand;
+  uint32_t zone;      /* or HR__KARPENTER_ANY */
+  bool spot_to_spot;  /* the feature gate */
+  uint32_t min_types; /* fewest types of a request; 0: no minimum */
+  /* scratch and results of the caller */
+  struct hr__node_amounts *free; /* [n_nodes] */
+  bool *leaves;                  /* [n_nodes] */
+  uint32_t *order;               /* [n_nodes] candidates, the best first */
+  uint32_t *sent;                /* [n_types] result: the types of the replacement, the cheapest first */
+};
+
+enum hr__karpenter_action { HR__KARPENTER_NOTHING, HR__KARPENTER_DELETE, HR__KARPENTER_REPLACE };
+
+struct hr__karpenter_command {
+  enum hr__karpenter_action action;
+  uint32_t first, n_nodes; /* the nodes order[first], ... go */
+  uint32_t n_sent;
+  bool is_spot; /* the replacement must be a spot node */
+};
+
+/* The price of a running node of a type: its cheapest offering, available or not. NAN: none. */
+double hr__karpenter_node_price(const struct hr__karpenter_offering *offerings, uint32_t n_offerings, uint32_t zone,
+                                bool is_spot);
+/* The price that a new node may have at worst: the dearest offering that it may get; NAN: none. If spot is allowed and
+   offered, it is bought as spot. */
+double hr__karpenter_worst_price(const struct hr__karpenter_world *world, uint32_t type, bool *is_spot);
+/* Sorts the candidates by savings ratio, falling. Returns their number. */
+uint32_t hr__karpenter_order(const struct hr__karpenter_world *world);
+/* What to do with nodes order[first], ...: one command for all of them. */
+struct hr__karpenter_command hr__karpenter_try(const struct hr__karpenter_world *world, uint32_t first,
+                                               uint32_t n_nodes);
+/* Several nodes first, then single ones. */
+struct hr__karpenter_command hr__karpenter_consolidate(const struct hr__karpenter_world *world);
+
+#endif
