@@ -16,7 +16,7 @@ enum { DAY_S = 86400, HOUR_S = 3600, MINUTE_S = 60, MAX_DAYS = 366 * 9 };
 
 /* ---- Reading a schedule ---------------------------------------------------------------------------------- */
 
-struct field {
+struct cron_field {
   int first, last;
   const char *const *names; /* of first, first + 1, ...; NULL: none */
 };
@@ -26,7 +26,7 @@ static const char *const month_names[] = {"jan", "feb", "mar", "apr", "may", "ju
 static const char *const weekday_names[] = {"sun", "mon", "tue", "wed", "thu", "fri", "sat"};
 
 /* Reads a number or a name at `*at`, and moves `*at` behind it. */
-static bool read_value(const char **at, const struct field *field, int *value) {
+static bool read_value(const char **at, const struct cron_field *field, int *value) {
   if (isdigit((unsigned char)**at)) {
     char *end;
     const long number = strtol(*at, &end, 10);
@@ -44,7 +44,7 @@ static bool read_value(const char **at, const struct field *field, int *value) {
 }
 
 /* Reads one range: star, value or value-value, with an optional /step. */
-static bool read_range(const char **at, const struct field *field, uint64_t *bits, bool *is_star) {
+static bool read_range(const char **at, const struct cron_field *field, uint64_t *bits, bool *is_star) {
   int first = field->first, last = field->last, step = 1;
   bool is_single = false;
   if (**at == '*' || **at == '?') {
@@ -68,7 +68,7 @@ static bool read_range(const char **at, const struct field *field, uint64_t *bit
 }
 
 /* Reads a list of ranges, up to a blank or the end. */
-static bool read_field(const char **at, const struct field *field, uint64_t *bits, bool *is_star) {
+static bool read_field(const char **at, const struct cron_field *field, uint64_t *bits, bool *is_star) {
   *bits = 0;
   *is_star = false;
   while (**at == ' ' || **at == '\t') ++*at;
@@ -105,8 +105,8 @@ static const char *expanded(const char *text) {
 }
 
 bool hr__cron_read(const char *text, struct hr__cron *cron) {
-  static const struct field minutes = {0, 59, NULL}, hours = {0, 23, NULL}, days = {1, 31, NULL},
-                            months = {1, 12, month_names}, weekdays = {0, 6, weekday_names};
+  static const struct cron_field minutes = {0, 59, NULL}, hours = {0, 23, NULL}, days = {1, 31, NULL},
+                                 months = {1, 12, month_names}, weekdays = {0, 6, weekday_names};
   *cron = (struct hr__cron){0};
   if (strncmp(text, "@every ", 7) == 0) return read_duration(text + 7, &cron->every_s);
   const char *at = expanded(text);
