@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Rules for several clusters against separate, simpler code and published figures. */
+
+#include "harness.h"
+#include "sim/clusters/bandwidth.h"
+#include "sim/clusters/cluster_autoscaler.h"
+#include "sim/clusters/data_loading.h"
+#include "sim/clusters/karpenter.h"
+#include "sim/clusters/multikueue.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_FLOWS = 12, MAX_LINKS = 6, MAX_CROSSED = MAX_FLOWS * MAX_LINKS };
+
+/* A small generator of numbers, from 0 to `below` - 1. */
+static uint32_t draw(uint32_t *state, uint32_t below) {
+  *state = *state * 1664525U + 1013904223U;
+  return (uint32_t)(((uint64_t)*state * below) >> 32);
+}
+
+/* ---- Max-min sharing ------------------------------------------------------------------------------------- */
+
+struct world {
+  struct hr__flow flows[MAX_FLOWS];
+  uint32_t crossed[MAX_CROSSED];
+  double capacities[MAX_LINKS];
+  uint32_t n_flows, n_links;
+};
+
+static struct world draw_world(uint32_t *state) {
+  struct world world = {.n_flows = 1 + draw(state, MAX_FLOWS), .n_links = 1 + draw(state, MAX_LINKS)};
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < world.n_links; i++) world.capacities[i] = draw(state, 100);
+  for (uint32_t i = 0; i < world.n_flows; i++) {
+    struct hr__flow *flow = &world.flows[i];
+    flow->first = n;
+    flow->weight = 1 + draw(state, 4);
+    flow->demand = draw(state, 3) ? draw(state, 60) : (double)INFINITY;
+    for (uint32_t link = 0; link < world.n_links; link++)
+      if (draw(state, 2)) world.crossed[n++] = link;
+    flow->n = n - flow->first;
+  }
+  return world;
+}
+
+static bool crosses(const struct world *world, uint32_t flow, uint32_t link) {
+  for (uint32_t i = 0; i < world->flows[flow].n; i++)
+    if (world->crossed[world->flows[flow].first + i] == link) return true;
+  return false;
+}
+
+/* The highest level that a link can offer if each flow takes at most what it can get elsewhere. */
+static double offered_level(const struct world *world, const double *limits, uint32_t link) {
+  double low = 0, high = 1e6;
+  for (int step = 0; step < 100; step++) {
+    const double level = (low + high) / 2;
+    double used = 0;
+    for (uint32_t i = 0; i < world->n_flows; i++)
+      if (crosses(world, i, link)) used += fmin(limits[i], level * world->flows[i].weight);
+    if (used <= world->capacities[link])
+      low = level;
+    else
+      high = level;
+  }
+  return low;
+}
+
+/* The naive sharing: each link in turn offers a level, every flow takes the lowest of its links; again until nothing
+   changes. What limits a flow at a link is its demand and the offers of its other links. */
+static void share_naively(const struct world *world, double *rates) {
+  double offers[MAX_LINKS];
+  for (uint32_t link = 0; link < MAX_LINKS; link++) offers[link] = 1e6;
+  for (int round = 0; round < 60; round++) {
+    for (uint32_t link = 0; link < world->n_links; link++) {
+      double limits[MAX_FLOWS];
+      for (uint32_t i = 0; i < world->n_flows; i++) {
+        limits[i] = world->flows[i].demand;
+        for (uint32_t other = 0; other < world->n_links; other++)
+          if (other != link && crosses(world, i, other))
+            limits[i] = fmin(limits[i], offers[other] * world->flows[i].weight);
+      }
+      offers[link] = offered_level(world, limits, link);
+    }
+  }
+  for (uint32_t i = 0; i < world->n_flows; i++) {
+    rates[i] = world->flows[i].demand;
+    for (uint32_t link = 0; link < world->n_links; link++)
+      if (crosses(world, i, link)) rates[i] = fmin(rates[i], offers[link] * world->flows[i].weight);
+  }
+}
+
+/* Every flow has its demand, or crosses a full link on which no flow has more per weight; no link has too much. */
+static bool is_fair(const struct world *world, const double *rates) {
+  double used[MAX_LINKS] = {0}, highest[MAX_LINKS] = {0};
+  for (uint32_t i = 0; i < world->n_flows; i++)
+    for (uint32_t link = 0; link < world->n_links; link++)
+      if (crosses(world, i, link)) {
+        used[link] += rates[i];
+        highest[link] = fmax(highest[link], rates[i] / world->flows[i].weight);
+      }
+  for (uint32_t link = 0; link < world->n_links; link++)
+    if (used[link] > world->capacities[link] + 1e-9) return false;
+  for (uint32_t i = 0; i < world->n_flows; i++) {
+    bool is_held = rates[i] >= world->flows[i].demand || isinf(rates[i]);
+    for (uint32_t link = 0; link < world->n_links; link++)
+      is_held |= crosses(world, i, link) && used[link] >= world->capacities[link] - 1e-9 &&
+                 rates[i] / world->flows[i].weight >= highest[link] - 1e-9;
+    if (!is_held) return false;
+  }
+  return true;
+}
+
+static void sharing_is_fair(void) {
+  uint32_t state = 1, n_wrong = 0, n_limited = 0;
+  for (int round = 0; round < 1000; round++) {
+    const struct world world = draw_world(&state);
+    struct hr__filling filling[MAX_LINKS];
+    bool rises[MAX_FLOWS];
+    double rates[MAX_FLOWS], naive[MAX_FLOWS];
+    hr__share_max_min(world.flows, world.n_flows, world.crossed, world.capacities, world.n_links, filling, rises,
+                      rates);
+    share_naively(&world, naive);
+    bool is_equal = is_fair(&world, rates);
+    for (uint32_t i = 0; i < world.n_flows; i++) {
+      is_equal = is_equal && (isinf(naive[i]) ? isinf(rates[i]) : fabs(naive[i] - rates[i]) < 1e-6);
+      n_limited += rates[i] < world.flows[i].demand;
+    }
+    n_wrong += !is_equal;
+  }
+  CU_ASSERT_EQUAL(n_wrong, 0);
+  CU_ASSERT_TRUE(n_limited > 1000); // the worlds are not trivial
+}
+
+/* One resource: the sorted method gives what filling gives. */
+static void one_resource(void) {
+  uint32_t state = 2, n_wrong = 0;
+  for (int round = 0; round < 1000; round++) {
+    struct world world = draw_world(&state);
+    world.n_links = 1;
+    for (uint32_t i = 0; i < world.n_flows; i++) {
+      world.flows[i].first = i;
+      world.flows[i].n = 1;
+      world.crossed[i] = 0;
+    }
+    struct hr__filling filling[1];
+    bool rises[MAX_FLOWS];
+    uint32_t order[MAX_FLOWS];
+    double rates[MAX_FLOWS], sorted[MAX_FLOWS];
+    hr__share_max_min(world.flows, world.n_flows, world.crossed, world.capacities, 1, filling, rises, rates);
+    hr__share_one(world.flows, world.n_flows, world.capacities[0], order, sorted);
+    for (uint32_t i = 0; i < world.n_flows; i++) n_wrong += fabs(rates[i] - sorted[i]) > 1e-9;
+  }
+  CU_ASSERT_EQUAL(n_wrong, 0);
+}
+
+/* ---- Caches ---------------------------------------------------------------------------------------------- */
+
+enum { MANY_ITEMS = 1500, N_EPOCHS = 8 };
+
+/* A cache as a list, the item that was used last first. Returns whether the item was in it. */
+static bool use_item(uint16_t *cache, uint32_t n_cached, uint32_t *n_in, uint16_t item) {
+  uint32_t at = 0;
+  while (at < *n_in && cache[at] != item) at++;
+  const bool is_hit = at < *n_in;
+  if (!is_hit && *n_in < n_cached) ++*n_in;
+  if (!is_hit) at = *n_in - 1;
+  memmove(cache + 1, cache, at * sizeof *cache);
+  cache[0] = item;
+  return is_hit;
+}
+
+static void shuffle(uint32_t *state, uint16_t *items, uint32_t n) {
+  for (uint32_t i = n; i > 1; i--) {
+    const uint32_t other = draw(state, i);
+    const uint16_t item = items[other];
+    items[other] = items[i - 1];
+    items[i - 1] = item;
+  }
+}
+
+/* The share of hits of a simulated LRU cache in epochs of random order, the first two left out. */
+static double simulate_lru(uint32_t *state, uint32_t n_cached) {
+  static uint16_t items[MANY_ITEMS], cache[MANY_ITEMS];
+  uint32_t n_in = 0, n_hits = 0;
+  for (uint16_t i = 0; i < MANY_ITEMS; i++) items[i] = i;
+  for (int epoch = 0; epoch < N_EPOCHS; epoch++) {
+    shuffle(state, items, MANY_ITEMS);
+    for (uint32_t i = 0; i < MANY_ITEMS; i++) n_hits += use_item(cache, n_cached, &n_in, items[i]) && epoch >= 2;
+  }
+  return (double)n_hits / (MANY_ITEMS * (N_EPOCHS - 2));
+}
+
+static void law_of_lru(void) {
+  static const double shares[] = {0.1, 0.25, 0.5, 0.65, 0.75, 0.9};
+  uint32_t state = 3;
+  for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+    const double simulated = simulate_lru(&state, (uint32_t)(shares[i] * MANY_ITEMS));
+    CU_ASSERT_DOUBLE_EQUAL(hr__cache_hits(HR__CACHE_LRU, shares[i], false), simulated, 0.01);
+    CU_ASSERT_DOUBLE_EQUAL(hr__cache_hits(HR__CACHE_UNIFORM, shares[i], false), shares[i], 0);
+  }
+  CU_ASSERT_DOUBLE_EQUAL(hr__cache_hits(HR__CACHE_LRU, 1, false), 1, 0);
+  CU_ASSERT_DOUBLE_EQUAL(hr__cache_hits(HR__CACHE_LRU, 0.9, true), 0, 0);
+  CU_ASSERT_DOUBLE_EQUAL(hr__cache_hits(HR__CACHE_UNIFORM, 0.9, true), 0.9, 0);
+}
+
+/* Counts the misses over all orders of an epoch after the order 0, 1, 2, ... */
+struct count {
+  uint32_t n_items, n_cached;
+  int64_t n_orders, misses, least, most;
+};
+
+static void count_orders(struct count *count, uint16_t *order, uint32_t n_fixed) {
+  if (n_fixed < count->n_items) {
+    for (uint32_t i = n_fixed; i < count->n_items; i++) {
+      const uint16_t item = order[i];
+      order[i] = order[n_fixed];
+      order[n_fixed] = item;
+      count_orders(count, order, n_fixed + 1);
+      order[n_fixed] = order[i];
+      order[i] = item;
+    }
+    return;
+  }
+  uint16_t cache[8];
+  uint32_t n_in = 0;
+  int64_t misses = 0;
+  for (uint16_t i = 0; i < count->n_items; i++) use_item(cache, count->n_cached, &n_in, i);
+  for (uint32_t i = 0; i < count->n_items; i++) misses += !use_item(cache, count->n_cached, &n_in, order[i]);
+  count->n_orders++;
+  count->misses += misses;
+  if (misses < count->least) count->least = misses;
+  if (misses > count->most) count->most = misses;
+}
+
+static void few_items(void) {
+  for (uint32_t n_items = 2; n_items <= 6; n_items++)
+    for (uint32_t n_cached = 1; n_cached < n_items; n_cached++) {
+      uint16_t order[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+      struct count count = {n_items, n_cached, 0, 0, INT64_MAX, 0};
+      count_orders(&count, order, 0);
+      const struct hr__cache_misses misses = hr__cache_misses(HR__CACHE_LRU, n_items, n_cached, false);
+      CU_ASSERT_DOUBLE_EQUAL(misses.mean, (double)count.misses / (double)count.n_orders, 1e-9);
+      CU_ASSERT_EQUAL(misses.least, count.least);
+      CU_ASSERT_EQUAL(misses.most, count.most);
+    }
+  CU_ASSERT_EQUAL(hr__cache_misses(HR__CACHE_UNIFORM, 6, 2, false).most, 4);
+  CU_ASSERT_EQUAL(hr__cache_misses(HR__CACHE_LRU, 6, 6, false).most, 0);
+  CU_ASSERT_EQUAL(hr__cache_misses(HR__CACHE_LRU, 6, 3, true).least, 6);
+}
+
+/* ---- Published figures of data loading ------------------------------------------------------------------- */
+
+/* Hoard: 16 GPUs, ImageNet of 150 GB, 10 Gb/s, all data local after the first epoch. */
+static void hoard(void) {
+  const double dataset = 150e9;
+  const struct hr__io_job job = {.full_speed = 2.625e9, .remote = 1.25e9, .cached = dataset, .dataset = dataset};
+  static const double epochs[] = {2, 10, 60}, speedups[] = {1.35, 1.89, 2.06};
+  struct hr__io_job remote = job;
+  remote.cached = 0;
+  for (size_t i = 0; i < sizeof epochs / sizeof *epochs; i++)
+    CU_ASSERT_DOUBLE_EQUAL(hr__io_epochs_s(&remote, epochs[i], false) / hr__io_epochs_s(&job, epochs[i], false),
+                           speedups[i], 0.01);
+}
+
+/* Two jobs share a cache of 100 GB and 100 MB/s of remote bandwidth: who gets the cache decides the sum of speeds. */
+static void cache_goes_to_the_small_data_set(void) {
+  static const double cached[][2] = {{100, 0}, {0, 100}, {50, 50}}, sums[] = {200, 105.6, 152.6};
+  for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+    struct hr__io_job jobs[2] = {{.full_speed = 100, .cached = cached[i][0], .dataset = 100},
+                                 {.full_speed = 100, .cached = cached[i][1], .dataset = 1000}};
+    struct hr__flow flows[2] = {{.weight = 1}, {.weight = 1}};
+    uint32_t order[2];
+    double rates[2], sum = 0;
+    for (int k = 0; k < 2; k++) flows[k].demand = hr__io_remote_need(&jobs[k]);
+    hr__share_one(flows, 2, 100, order, rates);
+    for (int k = 0; k < 2; k++) {
+      jobs[k].remote = rates[k];
+      sum += hr__io_speed(&jobs[k]);
+    }
+    CU_ASSERT_DOUBLE_EQUAL(sum, sums[i], 0.1);
+  }
+}
+
+/* MLPerf Storage v1.0, unet3d: one bandwidth explains both measured runs of one system within 0.4 %. */
+static void one_storage_two_runs(void) {
+  const double bandwidth = 104.2e9;
+  const struct hr__mlperf h100 = {.accelerators = 36, .batch = 7, .sample_bytes = 146600628, .step_s = 0.323};
+  const struct hr__mlperf a100 = {.accelerators = 72, .batch = 7, .sample_bytes = 146600628, .step_s = 0.636};
+  CU_ASSERT_DOUBLE_EQUAL(hr__mlperf_rate(&h100, bandwidth, (double)INFINITY) / 708.23, 1, 0.004);
+  CU_ASSERT_DOUBLE_EQUAL(hr__mlperf_rate(&a100, bandwidth, (double)INFINITY) / 713.20, 1, 0.004);
+  CU_ASSERT_DOUBLE_EQUAL(hr__mlperf_rate(&a100, (double)INFINITY, 500), 500, 0);
+}
+
+/* ---- Packing --------------------------------------------------------------------------------------------- */
+
+enum { MAX_KINDS = 4, MAX_PODS = 120 };
+
+/* First fit, pod by pod: each looks at all new nodes. Pods are in falling order of their share. */
+static uint32_t pack_naively(const struct hr__ca_pods *kinds, const uint32_t *order, uint32_t n_kinds, int64_t cpu,
+                             int64_t memory, uint32_t *n_placed) {
+  int64_t free_cpu[MAX_PODS], free_memory[MAX_PODS];
+  uint32_t n_nodes = 0;
+  *n_placed = 0;
+  for (uint32_t i = 0; i < n_kinds; i++) {
+    const int64_t *request = kinds[order[i]].request.of;
+    for (uint32_t pod = 0; pod < kinds[order[i]].count && request[0] <= cpu && request[1] <= memory; pod++) {
+      uint32_t at = 0;
+      while (at < n_nodes && (free_cpu[at] < request[0] || free_memory[at] < request[1])) at++;
+      if (at == n_nodes) {
+        free_cpu[n_nodes] = cpu;
+        free_memory[n_nodes++] = memory;
+      }
+      free_cpu[at] -= request[0];
+      free_memory[at] -= request[1];
+      ++*n_placed;
+    }
+  }
+  return n_nodes;
+}
+
+static void packing_is_first_fit(void) {
+  uint32_t state = 4, n_wrong = 0;
+  for (int round = 0; round < 1000; round++) {
+    struct hr__ca_pods kinds[MAX_KINDS] = {0};
+    struct hr__ca_node nodes[MAX_PODS + 1];
+    uint32_t order[MAX_KINDS], n_placed, n_kinds = 1 + draw(&state, MAX_KINDS);
+    const int64_t cpu = 100 + draw(&state, 400), memory = 100 + draw(&state, 400);
+    for (uint32_t i = 0; i < n_kinds; i++)
+      kinds[i] = (struct hr__ca_pods){.request = {{1 + draw(&state, 150), 1 + draw(&state, 150), 0}},
+                                      .count = 1 + draw(&state, MAX_PODS / MAX_KINDS)};
+    struct hr__ca_packing packing = {
+        .fresh = {.free = {{cpu, memory, 0}}, .pods_left = 1000}, .nodes = nodes, .order = order};
+    hr__ca_pack(&packing, kinds, n_kinds);
+    const uint32_t n_nodes = pack_naively(kinds, order, n_kinds, cpu, memory, &n_placed);
+    n_wrong += n_nodes != packing.n_used || n_placed != packing.n_placed;
+    for (uint32_t i = 1; i < n_kinds; i++) {
+      const int64_t *a = kinds[order[i - 1]].request.of, *b = kinds[order[i]].request.of;
+      n_wrong += a[0] * memory + a[1] * cpu < b[0] * memory + b[1] * cpu;
+    }
+  }
+  CU_ASSERT_EQUAL(n_wrong, 0);
+}
+
+/* ---- Schedules ------------------------------------------------------------------------------------------- */
+
+/* Returns whether a schedule has an instant in the minute that begins at `at_s`. */
+static bool hits_at(const char *text, int64_t at_s) {
+  struct hr__cron cron;
+  CU_ASSERT_TRUE_FATAL(hr__cron_read(text, &cron));
+  return hr__cron_hits(&cron, at_s - 1, at_s + 59);
+}
+
+static void schedules(void) {
+  const int64_t day = 86400, leap_day = 1709164800, friday_13 = 1694563200; // 2024-02-29 and 2023-10-13, less 30 days
+  CU_ASSERT_TRUE(hits_at("0 0 29 2 *", leap_day));
+  CU_ASSERT_FALSE(hits_at("0 0 29 2 *", leap_day + day));
+  CU_ASSERT_TRUE(hits_at("0 0 1 3 *", leap_day + day));
+  CU_ASSERT_TRUE(hits_at("*/15 9-17 * * mon-fri", leap_day + 9 * 3600 + 45 * 60)); // a Thursday
+  CU_ASSERT_FALSE(hits_at("*/15 9-17 * * mon-fri", leap_day + 9 * 3600 + 46 * 60));
+  CU_ASSERT_FALSE(hits_at("*/15 9-17 * * mon-fri", leap_day + 2 * day + 9 * 3600)); // a Saturday
+  /* two kinds of days: one suffices; with a star both are needed */
+  CU_ASSERT_TRUE(hits_at("0 0 13 * fri", friday_13 + 30 * day));
+  CU_ASSERT_TRUE(hits_at("0 0 13 * fri", friday_13 + 37 * day));
+  CU_ASSERT_FALSE(hits_at("0 0 13 * *", friday_13 + 37 * day));
+  CU_ASSERT_TRUE(hits_at("0 0 * * 5", friday_13 + 37 * day));
+  struct hr__cron cron;
+  static const char *const wrong[] = {"",          "* * * *",    "* * * * * *", "60 * * * *",      "* 24 * * *",
+                                      "* * 0 * *", "* * * 13 *", "* * * * 7",   "0 0 * * tue-mon", "*/0 * * * *",
+                                      "@often",    "a * * * *"};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) CU_ASSERT_FALSE(hr__cron_read(wrong[i], &cron));
+  CU_ASSERT_TRUE(hr__cron_read("@every 1h30m", &cron));
+  CU_ASSERT_TRUE(hr__cron_hits(&cron, 0, 5400));
+  CU_ASSERT_FALSE(hr__cron_hits(&cron, 0, 5399));
+}
+
+/* ---- MultiKueue ------------------------------------------------------------------------------------------ */
+
+static void dispatch(void) {
+  const int64_t minute = 60 * HR_SECOND_US;
+  static const uint32_t preference[] = {4, 3, 2, 1, 0};
+  uint32_t nominated[5];
+  struct hr__multikueue_offer offer = {.nominated = nominated};
+  struct hr__multikueue_spec spec = hr__multikueue_defaults;
+  spec.is_incremental = true;
+  CU_ASSERT_TRUE(hr__multikueue_nominate(&spec, &offer, preference, 5, 0));
+  CU_ASSERT_EQUAL(offer.n_nominated, 3);
+  CU_ASSERT_TRUE(hr__multikueue_nominate(&spec, &offer, preference, 5, 5 * minute)); // not more than 5 min
+  CU_ASSERT_EQUAL(offer.n_nominated, 3);
+  CU_ASSERT_TRUE(hr__multikueue_nominate(&spec, &offer, preference, 5, 5 * minute + 1));
+  CU_ASSERT_EQUAL(offer.n_nominated, 5);
+  CU_ASSERT_EQUAL(nominated[4], 0);
+  CU_ASSERT_FALSE(hr__multikueue_nominate(&spec, &offer, preference, 5, 20 * minute));
+  const int64_t admitted[] = {7, -1, 5, 5, -1};
+  CU_ASSERT_EQUAL(hr__multikueue_winner(&offer, admitted), 3);
+  CU_ASSERT_EQUAL(hr__multikueue_after_loss(&spec, -1, true, 0), HR__MULTIKUEUE_STAYS);
+  CU_ASSERT_EQUAL(hr__multikueue_after_loss(&spec, -1, false, 0), HR__MULTIKUEUE_RETRIES);
+  CU_ASSERT_EQUAL(hr__multikueue_after_loss(&spec, 0, false, 15 * minute - 1), HR__MULTIKUEUE_STAYS);
+  CU_ASSERT_EQUAL(hr__multikueue_after_loss(&spec, 0, false, 15 * minute), HR__MULTIKUEUE_RETRIES);
+  CU_ASSERT_EQUAL(hr__multikueue_reconnect_us(0), 5 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(hr__multikueue_reconnect_us(9), 320 * HR_SECOND_US);
+}
+
+TEST_MAIN("rules for several clusters", TEST(sharing_is_fair), TEST(one_resource), TEST(law_of_lru), TEST(few_items),
+          TEST(hoard), TEST(cache_goes_to_the_small_data_set), TEST(one_storage_two_runs), TEST(packing_is_first_fit),
+          TEST(schedules), TEST(dispatch))
