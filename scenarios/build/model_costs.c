@@ -143,15 +143,17 @@ static enum hr_status unknown_model(const struct hr__builder *builder, const cJS
                            name, missing, known);
 }
 
-/* The GPU type of the replicas: that of the first pool. */
-static enum hr_status find_gpu(struct hr__builder *builder, const cJSON *entry, const struct hr_gpu_type **gpu) {
+/* The GPU type of the replicas, that of the first pool. NULL: `status` says why. */
+static const struct hr_gpu_type *find_gpu(struct hr__builder *builder, const cJSON *entry, enum hr_status *status) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
-  enum hr_status status = hr__open_catalog(builder);
-  if (status != HR_OK) return status;
-  *gpu = cluster->n_pools ? hr_catalog_gpu_named(builder->catalog, cluster->pools[0].gpu) : NULL;
-  if (*gpu) return HR_OK;
-  return hr__build_fail(builder, hr__get(entry, "replica"),
-                        "the GPU type of the first pool is not in the catalogue; add 'cost' and 'kv_tokens'");
+  *status = hr__open_catalog(builder);
+  if (*status != HR_OK) return NULL;
+  const struct hr_gpu_type *gpu =
+      cluster->n_pools ? hr_catalog_gpu_named(builder->catalog, cluster->pools[0].gpu) : NULL;
+  if (!gpu)
+    *status = hr__build_fail(builder, hr__get(entry, "replica"),
+                             "the GPU type of the first pool is not in the catalogue; add 'cost' and 'kv_tokens'");
+  return gpu;
 }
 
 static const struct measured *find_measured(const struct hr_service *service, const struct model *model,
@@ -211,20 +213,19 @@ static enum hr_status use_roofline(struct hr__builder *builder, const struct mod
 }
 
 enum hr_status hr__default_cost(struct hr__builder *builder, const cJSON *entry, struct hr_service *service) {
-  const struct hr_gpu_type *gpu = NULL;
   if (!service->model)
     return hr__build_fail(builder, hr__get(entry, "replica"), "add 'cost', or 'model' to the service");
   const struct model *model = find_model(service->model);
   if (!model) return unknown_model(builder, entry, service->model, "cost");
-  const enum hr_status status = find_gpu(builder, entry, &gpu);
-  if (status != HR_OK) return status;
+  enum hr_status status;
+  const struct hr_gpu_type *gpu = find_gpu(builder, entry, &status);
+  if (!gpu) return status;
   const struct measured *row = find_measured(service, model, gpu);
   return row ? use_measured(builder, row, service) : use_roofline(builder, model, gpu, service);
 }
 
 enum hr_status hr__default_memory(struct hr__builder *builder, const cJSON *entry, struct hr_service *service) {
   const double share = 0.9, activation_bytes = 4e9;
-  const struct hr_gpu_type *gpu = NULL;
   const cJSON *engine = hr__get(hr__get(entry, "replica"), "engine");
   if (!service->model)
     return hr__build_fail(builder, engine,
@@ -232,8 +233,9 @@ enum hr_status hr__default_memory(struct hr__builder *builder, const cJSON *entr
                           "service");
   const struct model *model = find_model(service->model);
   if (!model) return unknown_model(builder, entry, service->model, "engine.kv_tokens");
-  const enum hr_status status = find_gpu(builder, entry, &gpu);
-  if (status != HR_OK) return status;
+  enum hr_status status;
+  const struct hr_gpu_type *gpu = find_gpu(builder, entry, &status);
+  if (!gpu) return status;
   const double free_bytes =
       gpu->mem_gb * 1e9 * share * service->tensor_parallel - model->weight_bytes - activation_bytes;
   if (free_bytes < model->kv_bytes_per_token * service->limits.block_tokens)
