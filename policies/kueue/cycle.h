@@ -193,6 +193,10 @@ void hr__kueue_target_take(struct hr__kueue_preemptor *self, uint32_t workload, 
 /* Puts targets back that are not needed, and restores the usage of all. */
 void hr__kueue_targets_settle(struct hr__kueue_preemptor *self, bool fits, bool borrow);
 
+/* Whether, on some level of the tree, another node borrows and its share is at least that of the node on the way from
+   the queue to the root. If not, and no workload of the queue is preempted, no strategy allows a first target: either
+   one asks for a share of the target that is at least that of the preemptor, and targets only lower shares. */
+bool hr__kueue_fair_reaches(const struct hr__kueue_world *world, uint32_t queue);
 /* The order of queues under fair sharing: starts with the candidates that `candidates` has, in order. */
 void hr__kueue_fair_begin(struct hr__kueue_preemptor *self);
 /* The next queue to preempt from; HR_NONE: not found. The caller then pops a candidate or drops the queue. */
@@ -430,6 +434,7 @@ struct hr__kueue_bucket {
   bool is_listed;          /* is in the list of buckets with parked workloads */
   uint32_t at;             /* position in the heap of its queue; HR_NONE: no workload can be a head */
   uint32_t next, previous; /* in the list */
+  uint32_t stayed;         /* `epoch` of its queue when it last stayed parked while others returned */
 };
 
 struct hr__kueue_pending_queue {
@@ -440,6 +445,10 @@ struct hr__kueue_pending_queue {
   uint32_t n_heap, n_parked;
   int64_t cycle;       /* counts heads that were taken */
   int64_t freed_cycle; /* `cycle` when parked workloads returned last; -1: never */
+  /* Buckets that stayed parked when others returned still take their turns: */
+  uint32_t epoch;               /* counts such returns */
+  uint32_t n_stayed, n_skipped; /* buckets; turns that they have taken */
+  uint32_t counted, n_before;   /* a head, and the number of buckets that take their turns before it */
 };
 
 struct hr__kueue_pending {
@@ -496,6 +505,15 @@ void hr__kueue_pending_freed(struct hr__kueue_pending *self, uint32_t queue);
 /* Returns the parked workloads of all queues of the tree of `queue` to their heaps, as capacity may be free. Returns
    their number. */
 uint32_t hr__kueue_pending_return(struct hr__kueue_pending *self, uint32_t queue);
+/* Whether it is certain that a cycle would park the workloads of a shape in a queue again, of which `workload` is one.
+ */
+typedef bool hr__kueue_stays_parked(void *self, uint32_t queue, uint32_t shape, uint32_t workload);
+/* The same for one queue; but workloads stay parked if a cycle would park them again. They still take the turns that
+   they would take (hr__kueue_pending_skip). */
+uint32_t hr__kueue_pending_return_some(struct hr__kueue_pending *self, uint32_t id, hr__kueue_stays_parked *stays,
+                                       void *argument);
+/* Whether the next turn of a queue is that of a workload that stayed parked; it is then over. */
+bool hr__kueue_pending_skip(struct hr__kueue_pending *self, uint32_t id);
 
 /* Whether an inadmissible workload of this reason says that workloads of its shape cannot fit either. */
 static inline bool hr__kueue_requeue_counts_for_shape(enum hr__kueue_requeue why) {

@@ -44,6 +44,12 @@ struct hr__kueue_class {
   const bool *suits;                 /* by flavor: some pool of the flavor can have the pods */
 };
 
+/* What decides about the prospects of a workload: its priority, and what all its pods request of the only resource. */
+struct hr__kueue_shape {
+  int64_t priority, amount;
+  uint32_t resource; /* HR_NONE: it requests several resources, or none */
+};
+
 struct hr__kueue_slot {
   uint32_t job, class_, group;
   uint32_t next, previous;      /* in the list of the group; `next` also links unused slots */
@@ -115,6 +121,9 @@ struct hr__kueue_engine {
   struct hr__kueue_selector *selectors;                     /* by local queue of the world */
   const struct hr_kueue_cluster_queue **queue_configs;      /* by queue of the world */
   struct hr__kueue_destination default_queue;
+  struct hr__pair_map destination_at; /* by names of queue and tenant of the trace */
+  struct hr__kueue_destination *destinations;
+  uint32_t n_destinations, destinations_capacity;
   uint64_t *flavor_pools; /* [flavor][pool_words] */
   uint32_t n_pools, pool_words;
   /* Classes */
@@ -123,6 +132,8 @@ struct hr__kueue_engine {
   struct hr__hash class_at;
   uint32_t n_classes, classes_capacity, class_keys_capacity;
   struct hr__pair_map shapes;
+  struct hr__kueue_shape *shape_of; /* by shape */
+  uint32_t shapes_capacity;
   /* Slots */
   struct hr__kueue_slot *slots;
   uint32_t n_slots, first_free;
@@ -170,8 +181,9 @@ struct hr__kueue_engine {
 
 /* Builds the world from the configuration and the trace. */
 enum hr_status hr__kueue_world_build(struct hr__kueue_engine *self, struct hr_error *error);
-/* The queue of a job; `queue` is HR_NONE if it is not listed and there is no default queue. */
-struct hr__kueue_destination hr__kueue_destination_of(const struct hr__kueue_engine *self, uint32_t job);
+/* Finds the queue of a job; its `queue` is HR_NONE if it is not listed and there is no default queue. Returns false if
+   memory is exhausted. */
+bool hr__kueue_destination_of(struct hr__kueue_engine *self, uint32_t job, struct hr__kueue_destination *destination);
 /* The priority of a job: that of the priority class that it names, else that of the trace. */
 int64_t hr__kueue_priority_of(const struct hr__kueue_engine *self, uint32_t job);
 
@@ -213,9 +225,8 @@ bool hr__kueue_prospects_create(struct hr__kueue_engine *self);
 void hr__kueue_prospects_count(struct hr__kueue_engine *self, uint32_t slot, int sign);
 /* Whether it is certain that a cycle would find a queued workload inadmissible, and would hold no quota for it. */
 bool hr__kueue_is_hopeless(const struct hr__kueue_engine *self, uint32_t slot);
-/* Returns parked workloads to their queues where quota was freed, unless none of them can be admitted. Returns whether
-   some have returned. */
-bool hr__kueue_return_freed(struct hr__kueue_engine *self);
+/* Returns parked workloads with prospects to their queues where quota was freed. */
+void hr__kueue_return_freed(struct hr__kueue_engine *self);
 
 /* ---- Pods (engine_pods.c) ------------------------------------------------------------------------------ */
 

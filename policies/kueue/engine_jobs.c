@@ -269,6 +269,22 @@ static void fill_slot(struct hr__kueue_engine *self, uint32_t slot, uint32_t job
       .room = at->room};
 }
 
+static bool add_shape(struct hr__kueue_engine *self, const struct hr__kueue_workload *workload, uint32_t shape) {
+  const struct hr__kueue_pod_set *pod_set = &workload->pod_sets[0];
+  if (shape >= self->shapes_capacity) {
+    struct hr__kueue_shape *grown =
+        hr_arena_grown(self->arena, self->shape_of, &self->shapes_capacity, sizeof *self->shape_of);
+    if (!grown) return false;
+    self->shape_of = grown;
+  }
+  struct hr__kueue_shape *at = &self->shape_of[shape];
+  *at = (struct hr__kueue_shape){.priority = workload->priority, .resource = HR_NONE};
+  if (pod_set->requests.count != 1) return true;
+  at->resource = pod_set->requests.items[0].resource;
+  at->amount = hr__kueue_times(pod_set->requests.items[0].amount, pod_set->count);
+  return true;
+}
+
 /* Workloads of the same pods and priority have the same shape, if they also ask the same of nodes. */
 static bool set_shape(struct hr__kueue_engine *self, uint32_t slot) {
   const struct hr__kueue_workload *workload = &self->world.workloads[slot];
@@ -280,14 +296,15 @@ static bool set_shape(struct hr__kueue_engine *self, uint32_t slot) {
   uint32_t shape = hr__pair_map_find(&self->shapes, pair);
   if (shape == HR_NONE) {
     shape = self->shapes.count;
-    if (!hr__pair_map_add(&self->shapes, self->arena, pair, shape)) return false;
+    if (!add_shape(self, workload, shape) || !hr__pair_map_add(&self->shapes, self->arena, pair, shape)) return false;
   }
   self->pending.shape[slot] = shape;
   return true;
 }
 
 bool hr__kueue_job_add(struct hr__kueue_engine *self, uint32_t job, enum hr_reason *reason) {
-  struct hr__kueue_destination destination = hr__kueue_destination_of(self, job);
+  struct hr__kueue_destination destination;
+  if (!hr__kueue_destination_of(self, job, &destination)) return false;
   if (!is_open(self, destination)) {
     *reason = HR_REASON_NO_QUEUE;
     return true;

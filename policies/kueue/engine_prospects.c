@@ -49,6 +49,12 @@ void hr__kueue_prospects_count(struct hr__kueue_engine *self, uint32_t slot, int
   for (uint32_t i = 0; i < workload->n_usage; i++) amounts[workload->usage[i].pair] += sign * workload->usage[i].amount;
 }
 
+/* Whether `priorities` says what the workload could preempt in its own queue. */
+static bool own_is_known(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload) {
+  return self->priorities[workload->queue].count <= HR__KUEUE_MAX_PRIORITIES &&
+         self->world.queues[workload->queue].preemption.within_queue != HR__KUEUE_POLICY_ANY;
+}
+
 /* At most what the workload could preempt in its own queue. */
 static int64_t own_victims(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload,
                            uint32_t pair) {
@@ -56,7 +62,7 @@ static int64_t own_victims(const struct hr__kueue_engine *self, const struct hr_
   enum hr__kueue_policy policy = self->world.queues[workload->queue].preemption.within_queue;
   int64_t sum = 0;
   if (policy == HR__KUEUE_POLICY_NEVER || policy == HR__KUEUE_POLICY_UNSET) return 0;
-  if (table->count > HR__KUEUE_MAX_PRIORITIES || policy == HR__KUEUE_POLICY_ANY)
+  if (!own_is_known(self, workload))
     return self->world.tree.usage[hr__kueue_cell(&self->world.tree, workload->queue, pair)];
   for (uint32_t i = 0; i < table->count; i++)
     if (table->priority[i] < workload->priority ||
@@ -65,42 +71,72 @@ static int64_t own_victims(const struct hr__kueue_engine *self, const struct hr_
   return sum;
 }
 
-/* Whether the bound of preemptions holds for a queue. */
-static bool is_plain(const struct hr__kueue_engine *self, uint32_t queue) {
+/* Adds what the workload could preempt in its own queue to the tree, or removes it. */
+static void change_own(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload, bool add) {
+  struct hr__kueue_tree tree = self->world.tree;
+  for (uint32_t pair = 0; pair < tree.n_pairs; pair++) {
+    int64_t amount = own_victims(self, workload, pair);
+    if (amount > 0 && add) hr__kueue_add_usage(&tree, workload->queue, pair, amount);
+    if (amount > 0 && !add) hr__kueue_remove_usage(&tree, workload->queue, pair, amount);
+  }
+}
+
+/* Whether fair sharing may allow a preemption in another queue. An amount within the nominal quota is reclaimed by
+   right. Else, even after all preemptions in the own queue, the share must not be above all others. */
+static bool may_take_by_share(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload,
+                              uint32_t pair, int64_t amount) {
+  struct hr__kueue_tree tree = self->world.tree; /* its columns are those of the world */
+  size_t at = hr__kueue_cell(&tree, workload->queue, pair);
+  if (hr__kueue_plus(tree.usage[at], amount) <= tree.nominal[at] || !own_is_known(self, workload)) return true;
+  change_own(self, workload, false);
+  hr__kueue_add_usage(&tree, workload->queue, pair, amount);
+  bool reaches = hr__kueue_fair_reaches(&self->world, workload->queue);
+  hr__kueue_remove_usage(&tree, workload->queue, pair, amount);
+  change_own(self, workload, true);
+  return reaches;
+}
+
+/* Whether classical preemption may take from other queues: what remains of the queue must be within its nominal
+   quota. Not known for cohorts with parents and for borrowWithinCohort. */
+static bool may_reclaim(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload, uint32_t pair,
+                        int64_t amount, int64_t own) {
   const struct hr__kueue_tree *tree = &self->world.tree;
-  uint32_t parent = tree->parent[queue];
-  return !self->world.fair_sharing && !self->world.queues[queue].preemption.borrow &&
-         (parent == HR_NONE || tree->parent[parent] == HR_NONE);
+  size_t at = hr__kueue_cell(tree, workload->queue, pair);
+  if (self->world.queues[workload->queue].preemption.borrow || tree->parent[tree->parent[workload->queue]] != HR_NONE)
+    return true;
+  return hr__kueue_plus(hr__kueue_minus(tree->usage[at], own), amount) <= tree->nominal[at];
 }
 
 /* Whether an amount of a pair may be available, after preemptions. */
 static bool may_get(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload, uint32_t pair,
                     int64_t amount) {
   const struct hr__kueue_tree *tree = &self->world.tree;
-  const struct hr__kueue_preemption *rules = &self->world.queues[workload->queue].preemption;
-  size_t at = hr__kueue_cell(tree, workload->queue, pair);
   if (amount > hr__kueue_potential(tree, workload->queue, pair)) return false;
   int64_t available = hr__kueue_available(tree, workload->queue, pair);
   if (amount <= available) return true;
   int64_t own = own_victims(self, workload, pair);
   if (amount <= hr__kueue_plus(available, own)) return true;
-  return rules->reclaim != HR__KUEUE_POLICY_NEVER && tree->parent[workload->queue] != HR_NONE &&
-         hr__kueue_plus(hr__kueue_minus(tree->usage[at], own), amount) <= tree->nominal[at];
+  if (self->world.queues[workload->queue].preemption.reclaim == HR__KUEUE_POLICY_NEVER ||
+      tree->parent[workload->queue] == HR_NONE)
+    return false;
+  return self->world.fair_sharing ? may_take_by_share(self, workload, pair, amount)
+                                  : may_reclaim(self, workload, pair, amount, own);
 }
 
-/* Whether a cycle holds quota for an inadmissible workload: it can be so if its request is within its nominal quota,
-   unless the queue can always reclaim that. */
+/* Whether a cycle holds quota for an inadmissible workload, unless the queue can always reclaim its quota: it can be so
+   if the request is within the nominal quota, or if it may preempt while borrowing. */
 static bool may_hold(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload, uint32_t pair,
                      int64_t amount) {
   const struct hr__kueue_tree *tree = &self->world.tree;
-  return !hr__kueue_can_always_reclaim(&self->world.queues[workload->queue]) &&
+  const struct hr__kueue_queue *queue = &self->world.queues[workload->queue];
+  if (hr__kueue_can_always_reclaim(queue)) return false;
+  return self->world.fair_sharing || queue->preemption.borrow ||
          tree->nominal[hr__kueue_cell(tree, workload->queue, pair)] >= amount;
 }
 
 bool hr__kueue_is_hopeless(const struct hr__kueue_engine *self, uint32_t slot) {
   const struct hr__kueue_workload *workload = &self->world.workloads[slot];
   const struct hr__kueue_pod_set *pod_set = &workload->pod_sets[0];
-  if (!is_plain(self, workload->queue)) return false;
   for (uint32_t i = 0; i < pod_set->requests.count; i++) {
     uint32_t resource = pod_set->requests.items[i].resource;
     int64_t amount = hr__kueue_times(pod_set->requests.items[i].amount, pod_set->count);
@@ -117,28 +153,39 @@ bool hr__kueue_is_hopeless(const struct hr__kueue_engine *self, uint32_t slot) {
 
 /* ---- Trees with freed quota ----------------------------------------------------------------------------- */
 
-/* Whether some workload of a queue might be admitted, or has its turn in the next cycle anyway. */
-static bool queue_has_prospects(const struct hr__kueue_engine *self, uint32_t id) {
-  const struct hr__kueue_pending_queue *queue = &self->pending.queues[id];
-  if (queue->n_buckets || queue->first_alone != HR_NONE) return true;
-  for (uint32_t bucket = queue->first_parked; bucket != HR_NONE; bucket = self->pending.buckets[bucket].next) {
-    const struct hr__kueue_bucket *at = &self->pending.buckets[bucket];
-    if (at->shape == HR_NONE || !hr__kueue_is_hopeless(self, at->half[!at->active].items[0])) return true;
+/* The last shapes that were found hopeless in a queue. With a lower priority or a larger request, a shape is hopeless,
+   too. */
+enum { MAX_KNOWN = 4 };
+struct verdicts {
+  const struct hr__kueue_engine *engine;
+  struct hr__kueue_shape known[MAX_KNOWN];
+  uint32_t n_known, next;
+};
+
+static bool stays_parked(void *argument, uint32_t queue, uint32_t shape, uint32_t workload) {
+  struct verdicts *self = argument;
+  const struct hr__kueue_shape *own = &self->engine->shape_of[shape];
+  (void)queue;
+  for (uint32_t i = 0; own->resource != HR_NONE && i < self->n_known; i++)
+    if (own->resource == self->known[i].resource && own->priority <= self->known[i].priority &&
+        own->amount >= self->known[i].amount)
+      return true;
+  if (!hr__kueue_is_hopeless(self->engine, workload)) return false;
+  if (own->resource != HR_NONE) {
+    self->known[self->next] = *own;
+    self->next = (self->next + 1) % MAX_KNOWN;
+    if (self->n_known < MAX_KNOWN) self->n_known++;
   }
-  return false;
+  return true;
 }
 
-bool hr__kueue_return_freed(struct hr__kueue_engine *self) {
+void hr__kueue_return_freed(struct hr__kueue_engine *self) {
   const struct hr__kueue_tree *tree = &self->world.tree;
-  bool returned = false;
   self->some_freed = false;
   for (uint32_t i = 0; i < tree->n_queues; i++) {
-    uint32_t root = self->root[i];
-    if (!self->is_freed[root] || !queue_has_prospects(self, i)) continue;
-    hr__kueue_pending_return(&self->pending, i);
-    self->is_freed[root] = false;
-    returned = true;
+    if (!self->is_freed[self->root[i]]) continue;
+    struct verdicts verdicts = {.engine = self};
+    hr__kueue_pending_return_some(&self->pending, i, stays_parked, &verdicts);
   }
   for (uint32_t i = 0; i < tree->n_queues; i++) self->is_freed[self->root[i]] = false;
-  return returned;
 }

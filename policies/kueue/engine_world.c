@@ -386,12 +386,32 @@ static const char *name_at(const struct hr_names *names, const uint32_t *column,
   return index == HR_NONE || index >= names->count ? NULL : names->text[index];
 }
 
-struct hr__kueue_destination hr__kueue_destination_of(const struct hr__kueue_engine *self, uint32_t job) {
-  if (!self->config) return (struct hr__kueue_destination){HR_NONE, 0};
+static struct hr__kueue_destination look_up(const struct hr__kueue_engine *self, uint32_t job) {
   const char *text = name_at(&self->jobs->queues, self->jobs->queue, job);
   const char *tenant = name_at(&self->jobs->tenants, self->jobs->tenant, job);
   struct hr__kueue_destination found = find_destination(self, text && *text ? text : NULL, tenant);
   return found.queue == HR_NONE ? self->default_queue : found;
+}
+
+bool hr__kueue_destination_of(struct hr__kueue_engine *self, uint32_t job, struct hr__kueue_destination *destination) {
+  const struct hr_trace *jobs = self->jobs;
+  *destination = (struct hr__kueue_destination){HR_NONE, 0};
+  if (!self->config) return true;
+  struct hr__pair names = {jobs->queue ? jobs->queue[job] : HR_NONE, jobs->tenant ? jobs->tenant[job] : HR_NONE};
+  uint32_t at = hr__pair_map_find(&self->destination_at, names);
+  if (at != HR_NONE) {
+    *destination = self->destinations[at];
+    return true;
+  }
+  *destination = look_up(self, job);
+  if (self->n_destinations == self->destinations_capacity) {
+    struct hr__kueue_destination *grown =
+        hr_arena_grown(self->arena, self->destinations, &self->destinations_capacity, sizeof *grown);
+    if (!grown) return false;
+    self->destinations = grown;
+  }
+  self->destinations[self->n_destinations] = *destination;
+  return hr__pair_map_add(&self->destination_at, self->arena, names, self->n_destinations++);
 }
 
 int64_t hr__kueue_priority_of(const struct hr__kueue_engine *self, uint32_t job) {
@@ -519,6 +539,22 @@ static struct hr_kueue_config *create_default(struct hr__kueue_engine *self) {
   return config;
 }
 
+/* Notes what nodes can borrow, and prepares to note their shares. */
+static bool note_shares(struct hr__kueue_engine *self) {
+  struct hr__kueue_world *world = &self->world;
+  int64_t *lendable = ALLOC(self, (size_t)world->tree.n_nodes * world->n_resources, int64_t);
+  world->known_shares = ALLOC(self, world->tree.n_nodes, struct hr__kueue_known_share);
+  world->tree.version = ALLOC(self, world->tree.n_nodes, uint64_t);
+  if (!lendable || !world->known_shares || !world->tree.version) return false;
+  for (uint32_t node = 0; node < world->tree.n_nodes; node++) {
+    world->tree.version[node] = ++world->tree.version[world->tree.n_nodes];
+    for (uint32_t resource = 0; resource < world->n_resources; resource++)
+      lendable[(size_t)node * world->n_resources + resource] = hr__kueue_lendable(world, node, resource);
+  }
+  world->lendable = lendable;
+  return true;
+}
+
 enum hr_status hr__kueue_world_build(struct hr__kueue_engine *self, struct hr_error *error) {
   (void)error;
   const struct hr_kueue_config *config = self->config ? self->config : create_default(self);
@@ -530,6 +566,7 @@ enum hr_status hr__kueue_world_build(struct hr__kueue_engine *self, struct hr_er
     return HR_NO_MEMORY;
   set_settings(&builder);
   hr__kueue_tree_prepare(&self->world.tree);
+  if (!note_shares(self)) return HR_NO_MEMORY;
   self->default_queue = (struct hr__kueue_destination){HR_NONE, HR_NONE};
   if (config->default_queue) self->default_queue = find_destination(self, config->default_queue, NULL);
   return HR_OK;

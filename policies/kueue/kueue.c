@@ -241,10 +241,16 @@ int64_t hr__kueue_local_available(const struct hr__kueue_tree *tree, uint32_t no
   return max(0, hr__kueue_minus(local, tree->usage[hr__kueue_cell(tree, node, pair)]));
 }
 
+/* Notes that the usage of a node changes. */
+static inline void touch(struct hr__kueue_tree *tree, uint32_t node) {
+  if (tree->version) tree->version[node] = ++tree->version[tree->n_nodes];
+}
+
 void hr__kueue_add_usage(struct hr__kueue_tree *tree, uint32_t node, uint32_t pair, int64_t amount) {
   for (;;) {
     size_t at = hr__kueue_cell(tree, node, pair);
     int64_t room = hr__kueue_local_available(tree, node, pair);
+    touch(tree, node);
     tree->usage[at] = hr__kueue_plus(tree->usage[at], amount);
     if (tree->parent[node] == HR_NONE || amount <= room) return;
     amount = hr__kueue_minus(amount, room);
@@ -256,6 +262,7 @@ void hr__kueue_remove_usage(struct hr__kueue_tree *tree, uint32_t node, uint32_t
   for (;;) {
     size_t at = hr__kueue_cell(tree, node, pair);
     int64_t in_parent = hr__kueue_minus(tree->usage[at], hr__kueue_local_quota(tree, node, pair));
+    touch(tree, node);
     tree->usage[at] = hr__kueue_minus(tree->usage[at], amount);
     if (in_parent <= 0 || tree->parent[node] == HR_NONE) return;
     amount = min(amount, in_parent);
@@ -352,8 +359,8 @@ static int64_t borrowed_of(const struct hr__kueue_world *world, uint32_t node, u
   return sum;
 }
 
-struct hr__kueue_share hr__kueue_share_of(const struct hr__kueue_world *world, uint32_t node,
-                                          const struct hr__kueue_usage *extra, uint32_t n_extra) {
+static struct hr__kueue_share compute_share(const struct hr__kueue_world *world, uint32_t node,
+                                            const struct hr__kueue_usage *extra, uint32_t n_extra) {
   struct hr__kueue_share share = {.weight = world->tree.weight[node], .resource = HR_NONE};
   uint32_t parent = world->tree.parent[node];
   if (parent == HR_NONE) return share;
@@ -361,7 +368,8 @@ struct hr__kueue_share hr__kueue_share_of(const struct hr__kueue_world *world, u
     int64_t borrowed = borrowed_of(world, node, resource, extra, n_extra);
     if (borrowed <= 0) continue;
     share.borrowing = true;
-    int64_t lendable = hr__kueue_lendable(world, parent, resource);
+    int64_t lendable = world->lendable ? world->lendable[(size_t)parent * world->n_resources + resource]
+                                       : hr__kueue_lendable(world, parent, resource);
     if (lendable <= 0) continue;
     double ratio = (double)borrowed * 1000.0 / (double)lendable;
     if (ratio <= share.ratio) continue; /* the first resource in order of names wins a tie */
@@ -369,6 +377,17 @@ struct hr__kueue_share hr__kueue_share_of(const struct hr__kueue_world *world, u
     share.resource = resource;
   }
   return share;
+}
+
+struct hr__kueue_share hr__kueue_share_of(const struct hr__kueue_world *world, uint32_t node,
+                                          const struct hr__kueue_usage *extra, uint32_t n_extra) {
+  if (!world->known_shares || n_extra) return compute_share(world, node, extra, n_extra);
+  struct hr__kueue_known_share *known = &world->known_shares[node];
+  if (known->version != world->tree.version[node]) {
+    known->share = compute_share(world, node, NULL, 0);
+    known->version = world->tree.version[node];
+  }
+  return known->share;
 }
 
 bool hr__kueue_borrows_on(const struct hr__kueue_world *world, uint32_t node, const struct hr__kueue_usage *requested,

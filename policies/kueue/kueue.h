@@ -281,6 +281,8 @@ struct hr__kueue_tree {
   int64_t *lending;   /* lending limit; HR__KUEUE_UNLIMITED: none */
   int64_t *subtree;   /* quota of the node and what its children lend */
   int64_t *usage;
+  uint64_t *version; /* by node: a new number whenever its usage changes; the entry n_nodes is the last number. NULL:
+                        not kept */
 };
 
 /* ---- Workloads ---- */
@@ -454,6 +456,19 @@ struct hr__kueue_local_queue {
   double usage; /* of admission fair sharing */
 };
 
+struct hr__kueue_share {
+  double weight;
+  double ratio;      /* borrowed part of the lendable amount, in thousandths; of the dominant resource */
+  uint32_t resource; /* dominant resource; HR_NONE: none */
+  bool borrowing;    /* some usage exceeds the node's quota */
+};
+
+/* The share of a node at a version of its usage. */
+struct hr__kueue_known_share {
+  uint64_t version;
+  struct hr__kueue_share share;
+};
+
 enum hr__kueue_fair_strategy { HR__KUEUE_FINAL_SHARE, HR__KUEUE_INITIAL_SHARE };
 
 struct hr__kueue_world {
@@ -475,6 +490,9 @@ struct hr__kueue_world {
   struct hr__kueue_workload *workloads;
   uint32_t n_workloads;
   uint32_t max_pod_sets; /* of one workload */
+  /* What does not change between calls, to save time; NULL: is computed each time. */
+  const int64_t *lendable; /* by node and resource: hr__kueue_lendable, which depends on quotas only */
+  struct hr__kueue_known_share *known_shares; /* by node; needs `tree.version` */
   int64_t now_us;
   struct hr__kueue_topology_calls topology;
 };
@@ -594,13 +612,6 @@ static inline uint32_t hr__kueue_root(const struct hr__kueue_tree *tree, uint32_
 /* ---- Shares (kueue.c) ---------------------------------------------------------------------------------- */
 
 /* Fair sharing: the dominant resource share of a ClusterQueue or cohort. */
-
-struct hr__kueue_share {
-  double weight;
-  double ratio;      /* borrowed part of the lendable amount, in thousandths; of the dominant resource */
-  uint32_t resource; /* dominant resource; HR_NONE: none */
-  bool borrowing;    /* some usage exceeds the node's quota */
-};
 
 /* Computes the share of a node with an additional usage. The share of a node without parent is 0. */
 struct hr__kueue_share hr__kueue_share_of(const struct hr__kueue_world *world, uint32_t node,

@@ -237,14 +237,17 @@ static void leave(struct hr__kueue_engine *self, uint32_t slot) {
         hr_moves_notice(self->moves, (hr_job){at->job}, self->world.now_us + self->grace_us, self->keeps_work);
 }
 
-/* Evictions take no time here, so a workload that is evicted again and again at once would be admitted and evicted for
-   ever. It is queued again after the time that an eviction takes at least; this time doubles with each repetition. */
-static void delay_repeated(const struct hr__kueue_engine *self, struct hr__kueue_slot *at) {
-  int64_t last_us = at->history.preempted_us, now_us = self->world.now_us;
-  bool repeated = last_us != HR__KUEUE_NO_TIME && now_us - last_us < EVICTION_US << at->n_repeated;
-  if (!repeated) at->n_repeated = 0;
-  if (!repeated) return;
-  hr__kueue_requeue_delay(&at->requeue, now_us + (EVICTION_US << at->n_repeated), false);
+/* Evictions take no time here, so a chain of evictions that ends where it began would go round for ever (Kueue's fair
+   sharing has such chains). A workload that had quota for less than a second before it is evicted again waits for a
+   second until it is queued. Both times double with each repetition, and start again when it had quota for longer. */
+static void delay_repeated(const struct hr__kueue_engine *self, uint32_t slot) {
+  struct hr__kueue_slot *at = &self->slots[slot];
+  int64_t period_us = EVICTION_US << at->n_repeated, now_us = self->world.now_us;
+  if (at->history.preempted_us == HR__KUEUE_NO_TIME || now_us - self->world.workloads[slot].reserved_us >= period_us) {
+    at->n_repeated = 0;
+    return;
+  }
+  hr__kueue_requeue_delay(&at->requeue, now_us + period_us, false);
   if (at->n_repeated < MAX_REPEATED) at->n_repeated++;
 }
 
@@ -253,7 +256,7 @@ static bool preempt(struct hr__kueue_engine *self, const struct hr__kueue_target
   uint32_t slot = target->workload;
   struct hr__kueue_slot *at = &self->slots[slot];
   if (at->phase == HR__KUEUE_LEAVING) return false;
-  delay_repeated(self, at);
+  delay_repeated(self, slot);
   at->history.preempted_us = at->history.evicted_us = self->world.now_us;
   at->history.evicted_by_timeout = false;
   at->history.reclaimed_while_borrowing = target->cause == HR__KUEUE_RECLAIM_WHILE_BORROWING;
@@ -286,6 +289,10 @@ static uint32_t take_heads(struct hr__kueue_engine *self, bool *parked) {
   *parked = false;
   for (uint32_t queue = 0; queue < self->world.tree.n_queues; queue++) {
     if (self->world.queues[queue].inactive) continue;
+    if (hr__kueue_pending_skip(&self->pending, queue)) {
+      *parked = true;
+      continue;
+    }
     uint32_t head = hr__kueue_pending_head(&self->pending, queue);
     if (head == HR_NONE) continue;
     if (hr__kueue_is_hopeless(self, head)) {
@@ -361,22 +368,26 @@ static uint32_t admit_all(struct hr__kueue_engine *self) {
   return n_admitted;
 }
 
-/* Carries out the decisions of a cycle. */
+/* Evicts the targets of an entry. */
+static void preempt_targets(struct hr__kueue_engine *self, const struct hr__kueue_entry *entry) {
+  for (uint32_t k = 0; k < entry->n_targets && self->status == HR_OK; k++)
+    self->evicting |= preempt(self, &self->cycle.targets[entry->first_target + k]);
+}
+
+/* Carries out the decisions of a cycle. Evictions come last, as they take longer than a cycle: no entry is queued again
+   because of quota that the evictions of its own cycle free. */
 static enum cycle_effect carry_out(struct hr__kueue_engine *self) {
   enum cycle_effect effect = admit_all(self) > 0 ? EFFECT_REAL : EFFECT_NONE;
-  for (uint32_t i = 0; i < self->cycle.n_entries && self->status == HR_OK; i++) {
+  for (uint32_t i = 0; i < self->cycle.n_entries; i++) {
     const struct hr__kueue_entry *entry = &self->cycle.entries[i];
     if (entry->status == HR__KUEUE_ADMITTED) continue;
     enum cycle_effect own = requeue(self, entry);
     self->blocked |= entry->waits_for_pods_ready;
-    for (uint32_t k = 0; entry->preempts && k < entry->n_targets && self->status == HR_OK; k++)
-      if (preempt(self, &self->cycle.targets[entry->first_target + k])) {
-        own = EFFECT_REAL;
-        self->evicting = true;
-      }
     if (own > effect) effect = own;
   }
-  return effect;
+  for (uint32_t i = 0; i < self->cycle.n_entries; i++)
+    if (self->cycle.entries[i].preempts) preempt_targets(self, &self->cycle.entries[i]);
+  return self->evicting ? EFFECT_REAL : effect;
 }
 
 /* After an eviction the preemptor has its turn before parked workloads return, as Kueue returns them with a delay. A

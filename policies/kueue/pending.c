@@ -535,17 +535,33 @@ void hr__kueue_pending_freed(struct hr__kueue_pending *self, uint32_t queue) {
     if (hr__kueue_root(&self->world->tree, i) == root) self->queues[i].freed_cycle = self->queues[i].cycle;
 }
 
-static uint32_t return_parked(struct hr__kueue_pending *self, uint32_t id) {
+/* Returns the parked workloads of a bucket. */
+static uint32_t return_bucket(struct hr__kueue_pending *self, uint32_t id) {
+  struct hr__kueue_pending_queue *queue = &self->queues[self->buckets[id].queue];
+  uint32_t count = self->buckets[id].half[!self->buckets[id].active].count;
+  if (!merge_halves(self, id, true)) return 0;
+  queue->n_heap += count;
+  queue->n_parked -= count;
+  return count;
+}
+
+uint32_t hr__kueue_pending_return_some(struct hr__kueue_pending *self, uint32_t id, hr__kueue_stays_parked *stays,
+                                       void *argument) {
   struct hr__kueue_pending_queue *queue = &self->queues[id];
   uint32_t moved = 0;
   queue->freed_cycle = queue->cycle;
+  queue->epoch++;
+  queue->n_stayed = queue->n_skipped = 0;
+  queue->counted = HR_NONE;
   for (uint32_t bucket = queue->first_parked, next; bucket != HR_NONE; bucket = next) {
-    next = self->buckets[bucket].next;
-    uint32_t count = self->buckets[bucket].half[!self->buckets[bucket].active].count;
-    if (!merge_halves(self, bucket, true)) return moved;
-    queue->n_heap += count;
-    queue->n_parked -= count;
-    moved += count;
+    struct hr__kueue_bucket *at = &self->buckets[bucket];
+    next = at->next;
+    if (stays && at->shape != HR_NONE && stays(argument, id, at->shape, at->half[!at->active].items[0])) {
+      at->stayed = queue->epoch;
+      queue->n_stayed++;
+    } else {
+      moved += return_bucket(self, bucket);
+    }
   }
   for (uint32_t workload = queue->first_alone, next; workload != HR_NONE; workload = next) {
     next = self->next[workload];
@@ -554,6 +570,35 @@ static uint32_t return_parked(struct hr__kueue_pending *self, uint32_t id) {
     moved += push(self, workload);
   }
   return moved;
+}
+
+/* How many of the buckets that stayed parked come before a workload. */
+static uint32_t count_before(const struct hr__kueue_pending *self, const struct hr__kueue_pending_queue *queue,
+                             uint32_t workload) {
+  uint32_t count = 0;
+  for (uint32_t bucket = queue->first_parked; bucket != HR_NONE; bucket = self->buckets[bucket].next) {
+    const struct hr__kueue_bucket *at = &self->buckets[bucket];
+    count += at->stayed == queue->epoch && is_before(self->world, at->half[!at->active].items[0], workload);
+  }
+  return count;
+}
+
+bool hr__kueue_pending_skip(struct hr__kueue_pending *self, uint32_t id) {
+  struct hr__kueue_pending_queue *queue = &self->queues[id];
+  uint32_t head = hr__kueue_pending_head(self, id);
+  if (head == HR_NONE || queue->n_skipped == queue->n_stayed) return false;
+  if (queue->counted != head) {
+    queue->counted = head;
+    queue->n_before = count_before(self, queue, head);
+  }
+  if (queue->n_skipped >= queue->n_before) return false;
+  queue->n_skipped++;
+  queue->cycle++;
+  return true;
+}
+
+static uint32_t return_parked(struct hr__kueue_pending *self, uint32_t id) {
+  return hr__kueue_pending_return_some(self, id, NULL, NULL);
 }
 
 uint32_t hr__kueue_pending_return(struct hr__kueue_pending *self, uint32_t queue) {

@@ -253,6 +253,19 @@ static uint32_t below_common(const struct hr__kueue_tree *tree, uint32_t queue, 
   return node;
 }
 
+bool hr__kueue_fair_reaches(const struct hr__kueue_world *world, uint32_t queue) {
+  const struct hr__kueue_tree *tree = &world->tree;
+  for (uint32_t node = queue, parent; (parent = tree->parent[node]) != HR_NONE; node = parent) {
+    struct hr__kueue_share mine = hr__kueue_share_of(world, node, NULL, 0);
+    for (uint32_t i = tree->child_start[parent]; i < tree->child_start[parent + 1]; i++) {
+      if (tree->children[i] == node) continue;
+      struct hr__kueue_share other = hr__kueue_share_of(world, tree->children[i], NULL, 0);
+      if (other.borrowing && hr__kueue_share_compare(&mine, &other) <= 0) return true;
+    }
+  }
+  return false;
+}
+
 static bool share_allows(struct hr__kueue_preemptor *self, enum hr__kueue_fair_strategy strategy, uint32_t queue,
                          uint32_t workload) {
   const struct hr__kueue_tree *tree = &self->world->tree;
@@ -300,11 +313,16 @@ static bool take_by_share(struct hr__kueue_preemptor *self, uint32_t queue) {
   return false;
 }
 
-static bool first_pass(struct hr__kueue_preemptor *self) {
-  uint32_t own = self->demand.workload->queue, queue;
+/* Whether the incoming usage is within the nominal quota, so that shares do not matter. */
+static bool is_entitled(const struct hr__kueue_preemptor *self) {
   bool entitled = hr__kueue_has_gate(self->world, HR__KUEUE_BIT_FAIR_WITHIN_NOMINAL);
   for (uint32_t i = 0; i < self->demand.n_pairs; i++)
-    entitled &= !hr__kueue_is_borrowing(&self->world->tree, own, self->demand.pairs[i]);
+    entitled &= !hr__kueue_is_borrowing(&self->world->tree, self->demand.workload->queue, self->demand.pairs[i]);
+  return entitled;
+}
+
+static bool first_pass(struct hr__kueue_preemptor *self, bool entitled) {
+  uint32_t own = self->demand.workload->queue, queue;
   hr__kueue_fair_begin(self);
   self->n_retry = 0;
   while ((queue = hr__kueue_fair_next(self)) != HR_NONE) {
@@ -366,12 +384,46 @@ static void collect_candidates(struct hr__kueue_preemptor *self) {
       collect_candidates_of(self, queue, rules->reclaim);
 }
 
+/* Adds the usage of the candidates of the preemptor's queue to the tree, or removes it. */
+static void change_own(struct hr__kueue_preemptor *self, bool add) {
+  uint32_t own = self->demand.workload->queue;
+  for (uint32_t i = 0; i < self->n_candidates; i++) {
+    const struct hr__kueue_workload *workload = &self->world->workloads[self->candidates[i].workload];
+    for (uint32_t k = 0; workload->queue == own && k < workload->n_usage; k++) {
+      if (add)
+        hr__kueue_add_usage(&self->world->tree, own, workload->usage[k].pair, workload->usage[k].amount);
+      else
+        hr__kueue_remove_usage(&self->world->tree, own, workload->usage[k].pair, workload->usage[k].amount);
+    }
+  }
+}
+
+/* Whether it is certain that no targets are found: those of the own queue do not suffice, and even with all of them no
+   other queue can give the first one. */
+static bool is_hopeless(struct hr__kueue_preemptor *self) {
+  const struct hr__kueue_demand *demand = &self->demand;
+  uint32_t own = demand->workload->queue;
+  bool fits = true;
+  change_own(self, false);
+  for (uint32_t i = 0; i < demand->n_usage; i++)
+    fits &= demand->usage[i].amount <= hr__kueue_available(&self->world->tree, own, demand->usage[i].pair);
+  change_incoming(self, true);
+  bool hopeless = !fits && !hr__kueue_fair_reaches(self->world, own);
+  change_incoming(self, false);
+  change_own(self, true);
+  return hopeless;
+}
+
 static void preempt_fair(struct hr__kueue_preemptor *self) {
   collect_candidates(self);
   if (!self->n_candidates) return;
+  change_incoming(self, true);
+  bool entitled = is_entitled(self);
+  change_incoming(self, false);
+  if (!entitled && is_hopeless(self)) return;
   hr__kueue_candidates_sort(self);
   change_incoming(self, true);
-  bool fits = first_pass(self) || second_pass(self);
+  bool fits = first_pass(self, entitled) || second_pass(self);
   change_incoming(self, false);
   hr__kueue_targets_settle(self, fits, true);
 }

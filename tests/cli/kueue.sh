@@ -117,6 +117,23 @@ case_fair_sharing() {
   shared_at 10 4 3
 }
 
+# Fair sharing in a crowd with many evictions: nearly all heads find no targets, and the shares show it at once. A search
+# among all candidates for each head takes ten times the CPU time.
+case_fair_crowd() {
+  local queues='' i
+  for i in $(seq 10 59); do
+    queues+="$(queue "q$i" 21 '"preemption": {"within_cluster_queue": "LowerPriority", "reclaim_within_cohort": "Any"},')"
+    [ "$i" -eq 59 ] || queues+=', '
+  done
+  world 133 "$queues" '"fair_sharing": {},'
+  sed -i 's/"name": "kueue"}/"name": "kueue", "preempted": "checkpoint"}/' k.json
+  awk 'BEGIN { print "submit_s,duration_s,gpus,queue,priority"
+    for (i = 1; i <= 700; i++) { seed = (seed * 1103515245 + 12345) % 2147483648
+      printf "%d,%d,%d,q%d,%d\n", i * 20, 600 + seed % 30000, 2 ^ (int(seed / 4096) % 5), 10 + int(seed / 65536) % 50,
+        int(seed / 1024) % 3 } }' >t.csv
+  (ulimit -t 5 && try 0 run k.json --trace t.csv --quiet) || fail 'more than 5 CPU seconds'
+}
+
 case_flavors() {
   cat >k.json <<'JSON'
 {"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 1, "gpus_per_node": 8},
