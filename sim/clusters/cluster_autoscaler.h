@@ -172,9 +172,9 @@ struct hr__ca_scale_up {
 };
 
 /* Finds the options: groups with option_nodes > 0. */
-void hr__ca_find_options(struct hr__ca_scale_up *scale_up);
+void hr__ca_find_options(struct hr__ca_scale_up *self);
 /* Grows the chosen option within the limits, and sets `grow` of the groups and the states of the pods. */
-void hr__ca_grow(struct hr__ca_scale_up *scale_up, uint32_t chosen);
+void hr__ca_grow(struct hr__ca_scale_up *self, uint32_t chosen);
 
 struct hr__ca_size {
   int64_t size, max;
@@ -296,6 +296,6 @@ struct hr__ca_deletions {
 };
 
 /* Takes nodes within the budget. Atomic groups are first, and the first of them may exceed it. */
-void hr__ca_take(struct hr__ca_deletions *deletions, struct hr__ca_budget budget);
+void hr__ca_take(struct hr__ca_deletions *self, struct hr__ca_budget budget);
 
 #endif

@@ -183,7 +183,7 @@ static void shuffle(uint32_t *state, uint16_t *items, uint32_t n) {
 static double simulate_lru(uint32_t *state, uint32_t n_cached) {
   static uint16_t items[MANY_ITEMS], cache[MANY_ITEMS];
   uint32_t n_in = 0, n_hits = 0;
-  for (uint16_t i = 0; i < MANY_ITEMS; i++) items[i] = i;
+  for (uint32_t i = 0; i < MANY_ITEMS; i++) items[i] = (uint16_t)i;
   for (int epoch = 0; epoch < N_EPOCHS; epoch++) {
     shuffle(state, items, MANY_ITEMS);
     for (uint32_t i = 0; i < MANY_ITEMS; i++) n_hits += use_item(cache, n_cached, &n_in, items[i]) && epoch >= 2;
@@ -225,7 +225,7 @@ static void count_orders(struct count *count, uint16_t *order, uint32_t n_fixed)
   uint16_t cache[8];
   uint32_t n_in = 0;
   int64_t misses = 0;
-  for (uint16_t i = 0; i < count->n_items; i++) use_item(cache, count->n_cached, &n_in, i);
+  for (uint32_t i = 0; i < count->n_items; i++) use_item(cache, count->n_cached, &n_in, (uint16_t)i);
   for (uint32_t i = 0; i < count->n_items; i++) misses += !use_item(cache, count->n_cached, &n_in, order[i]);
   count->n_orders++;
   count->misses += misses;

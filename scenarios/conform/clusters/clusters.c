@@ -55,10 +55,11 @@ void hr__check_text(struct hr__cluster_case *self, const char *name, const char 
 
 struct hr__node_amounts hr__read_amounts(const cJSON *object) {
   int64_t cpu_m = hr__case_whole(object, "cpu_m", -1), memory = hr__case_whole(object, "mem_bytes", -1);
-  if (cpu_m < 0) cpu_m = hr__case_whole(object, "cpu", 0) * 1000;
+  if (cpu_m < 0) cpu_m = hr__scaled(hr__case_whole(object, "cpu", 0), 1000);
   if (memory < 0) memory = hr__case_whole(object, "mem", -1);
-  if (memory < 0) memory = hr__case_whole(object, "mem_MiB", 0) * 1048576;
-  return (struct hr__node_amounts){{cpu_m, memory, hr__case_whole(object, "gpus", 0)}};
+  if (memory < 0) memory = hr__scaled(hr__case_whole(object, "mem_MiB", 0), 1048576);
+  return (struct hr__node_amounts){
+      {hr__scaled(cpu_m, 1), hr__scaled(memory, 1), hr__scaled(hr__case_whole(object, "gpus", 0), 1)}};
 }
 
 bool hr__has_member(const cJSON *object, const char *start) {

@@ -37,6 +37,13 @@ void hr__check_number(struct hr__cluster_case *self, const char *name, double ac
 void hr__check_bool(struct hr__cluster_case *self, const char *name, bool actual);
 void hr__check_text(struct hr__cluster_case *self, const char *name, const char *actual);
 
+/* A number times a factor above 0, within a range that sums of many such numbers do not leave. */
+static inline int64_t hr__scaled(int64_t number, int64_t factor) {
+  const int64_t most = INT64_C(1) << 52;
+  if (number > most / factor) return most;
+  return number < -most / factor ? -most : number * factor;
+}
+
 /* Reads cpu_m or cpu (cores), mem, mem_bytes or mem_MiB, and gpus. */
 struct hr__node_amounts hr__read_amounts(const cJSON *object);
 /* Returns whether an object has a member whose name begins with `start`. */

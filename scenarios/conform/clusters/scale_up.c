@@ -331,11 +331,15 @@ static void run_packing(struct hr__cluster_case *self) {
 
 /* ---- Whole decisions ------------------------------------------------------------------------------------- */
 
+static int64_t within_sizes(int64_t size) {
+  return size < 0 ? 0 : size > UNLIMITED_SIZE ? UNLIMITED_SIZE : size;
+}
+
 static struct hr__ca_group read_group(const cJSON *item) {
   const cJSON *node = hr__case_get(item, "node");
   return (struct hr__ca_group){.node = hr__read_amounts(node ? node : item),
-                               .size = hr__case_whole(item, "size", hr__case_whole(item, "count", 1)),
-                               .max = hr__case_whole(item, "max", UNLIMITED_SIZE),
+                               .size = within_sizes(hr__case_whole(item, "size", hr__case_whole(item, "count", 1))),
+                               .max = within_sizes(hr__case_whole(item, "max", UNLIMITED_SIZE)),
                                .max_pods = hr__case_whole(node, "max_pods", MANY_PODS),
                                .zero_or_max = hr__case_bool(item, "zero_or_max", false),
                                .is_fixed = !hr__case_bool(item, "autoscaled", true)};
@@ -374,9 +378,11 @@ static void set_limit(struct hr__node_amounts *limit, const char *name, const cJ
   const int64_t number = hr__case_value_whole(value, INT64_MAX);
   if (number == INT64_MAX) return;
   if (strstr(name, "cpu") || strstr(name, "cores"))
-    limit->of[HR__CPU_M] = strstr(name, "cpu_m") ? number : number * 1000;
+    limit->of[HR__CPU_M] = hr__scaled(number, strstr(name, "cpu_m") ? 1 : 1000);
   if (strstr(name, "mem"))
-    limit->of[HR__MEMORY_BYTES] = strstr(name, "MiB") ? number * 1048576 : strstr(name, "GiB") ? number << 30 : number;
+    limit->of[HR__MEMORY_BYTES] = hr__scaled(number, strstr(name, "MiB")   ? INT64_C(1) << 20
+                                                     : strstr(name, "GiB") ? INT64_C(1) << 30
+                                                                           : 1);
   if (strstr(name, "gpu")) limit->of[HR__GPUS] = number;
 }
 
