@@ -16,6 +16,7 @@ import { jobs } from './sections/jobs.js';
 import { occupancy } from './sections/occupancy.js';
 import { plan } from './sections/plan.js';
 import { queue } from './sections/queue.js';
+import { services } from './sections/services.js';
 import { spot } from './sections/spot.js';
 import { sweep } from './sections/sweep.js';
 import { waits } from './sections/waits.js';
@@ -29,6 +30,7 @@ const ORDER = [
   compare,
   sweep,
   depth,
+  services,
   costs,
   alerts,
   gpus,
@@ -42,6 +44,11 @@ const ORDER = [
   jobs,
   about,
 ];
+
+// Sections about jobs are empty if a run has services and no jobs.
+const OF_JOBS = [costs, gpus, queue, waits, occupancy, jobs];
+const isEmpty = (section, doc) =>
+  OF_JOBS.includes(section) && doc.run?.services?.length > 0 && doc.run.jobs?.submitted === 0;
 
 const show = (section, doc) => {
   const heading = `${section.id}-title`;
@@ -60,7 +67,7 @@ const show = (section, doc) => {
 
 const start = () => {
   const doc = readDocument();
-  const present = ORDER.filter((section) => section.has(doc));
+  const present = ORDER.filter((section) => section.has(doc) && !isEmpty(section, doc));
   startFolds(document.getElementById('switches'));
   startSettings(document.getElementById('switches'));
   document.getElementById('contents').append(

@@ -35,6 +35,9 @@ const card = (figure, run, baseline, goals) => {
   );
 };
 
+// The figures of a run with services and no jobs are in the section of the services.
+const hasNoJobs = (doc) => doc.kind === 'run' && doc.run?.services?.length > 0 && doc.run.jobs.submitted === 0;
+
 export const headline = {
   id: 'headline',
   short: 'Summary',
@@ -44,6 +47,7 @@ export const headline = {
     const name = doc.run?.scenario ?? (TITLES[doc.kind] ? doc.title : null);
     const what = [name ? `Scenario ${name}` : null, doc.description].filter(Boolean).join(': ');
     if (what) root.append(el('p', { class: 'what' }, what));
+    if (hasNoJobs(doc)) return;
     root.append(...firstLines(doc));
     if (doc.run && doc.kind === 'run') fillNumbers(root, doc);
   },

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Inference services: for each one its figures, the distribution of its latencies, and the attainment by hour.
+import { areaLegend, figure, grid, legend, valueAxis } from '../chart.js';
+import { el, facts } from '../dom.js';
+import { amount, count, orDash, share, usd } from '../format.js';
+import { axisTip } from '../tip.js';
+
+const QUANTILES = [
+  ['p50', 'median'],
+  ['p90', 'p90'],
+  ['p95', 'p95'],
+  ['p99', 'p99'],
+  ['max', 'maximum'],
+];
+const LATENCIES = [
+  ['ttft_ms', 'TTFT', 'time to first token'],
+  ['tpot_ms', 'TPOT', 'time per output token'],
+  ['e2e_ms', 'E2E', 'time to last token'],
+];
+
+// Milliseconds below one second, otherwise seconds.
+const time = (ms) => (ms < 1000 ? `${amount(ms)}\u00a0ms` : `${amount(ms / 1000)}\u00a0s`);
+const small = (dollars) => (dollars >= 1 ? usd(dollars) : `$${Number(dollars.toPrecision(3))}`);
+
+const requestWords = ({ requests: r }) =>
+  [
+    `${count(r.offered)} offered`,
+    `${count(r.completed)} completed`,
+    ...[
+      [r.refused, 'refused'],
+      [r.timed_out, 'timed out'],
+      [r.unfinished, 'unfinished'],
+    ].flatMap(([n, words]) => (n ? [`${count(n)} ${words}`] : [])),
+  ].join(', ');
+
+const known = (value, write) => (value === null || value === undefined ? null : write(value));
+
+const costWords = (service) =>
+  known(
+    service.serving_usd,
+    (cost) =>
+      `${usd(cost)}; ${small(service.usd_per_mtok ?? 0)} per million tokens${known(service.usd_per_attained_request, (x) => `; ${small(x)} per request within the goals`) ?? ''}`,
+  );
+
+const figuresOf = (service) =>
+  facts([
+    ['Requests', requestWords(service)],
+    ['Within the goals', known(service.attainment, share)],
+    ['TTFT, p95', known(service.ttft_ms.p95, time)],
+    ['TPOT, p95', known(service.tpot_ms.p95, time)],
+    ['E2E, p95', known(service.e2e_ms.p95, time)],
+    ['Tokens', `${count(service.tokens.prompt)} of prompts, ${count(service.tokens.output)} of outputs${service.tokens.recomputed ? `; ${count(service.tokens.recomputed)} computed again` : ''}`],
+    ['GPU hours', `${amount(service.gpu_hours.held)} held, ${amount(service.gpu_hours.busy)} busy`],
+    ['Goodput', known(service.goodput_per_gpu, (x) => `${amount(x)} requests/s within the goals per GPU`)],
+    ['Cost', costWords(service)],
+    ['Revenue', known(service.revenue_usd, usd)],
+  ]);
+
+const latencyChart = (service, number) =>
+  figure({
+    id: `service-${number}-latency`,
+    title: 'Latency',
+    height: 300,
+    words: () =>
+      LATENCIES.filter(([key]) => service[key].p50 !== null)
+        .map(([key, short, words]) => `${short} (${words}): median ${time(service[key].p50)}, p99 ${time(service[key].p99)}.`)
+        .join(' '),
+    table: () => ({
+      columns: [{ title: '' }, ...['mean', ...QUANTILES.map(([, words]) => words)].map((title) => ({ title, number: true }))],
+      rows: LATENCIES.map(([key, short]) => [
+        short,
+        ...['mean', ...QUANTILES.map(([part]) => part)].map((part) => orDash(time)(service[key][part])),
+      ]),
+    }),
+    draw: (look) => ({
+      legend: legend(look),
+      grid: grid(),
+      xAxis: { type: 'category', data: QUANTILES.map(([, words]) => words), axisLabel: { color: look.muted } },
+      yAxis: { ...valueAxis(look, '', time), type: 'log', logBase: 10 },
+      tooltip: { trigger: 'axis', formatter: axisTip((f) => f.axisValue, time) },
+      series: LATENCIES.map(([key, short], i) => ({
+        name: short,
+        type: 'line',
+        color: look.hues[i],
+        symbol: ['circle', 'rect', 'triangle'][i],
+        symbolSize: 8,
+        data: QUANTILES.map(([part]) => (service[key][part] > 0 ? service[key][part] : null)),
+      })),
+    }),
+  });
+
+// Hours of the day if the requests begin on the first day, otherwise days and hours.
+const hourText = ({ hour }) => `${hour >= 24 ? `day ${Math.floor(hour / 24) + 1}, ` : ''}${String(hour % 24).padStart(2, '0')}:00`;
+
+const hourWords = ({ hours }) => {
+  const most = hours.reduce((a, b) => (b.offered > a.offered ? b : a));
+  const measured = hours.filter((hour) => hour.attainment !== null);
+  const worst = measured.length ? measured.reduce((a, b) => (b.attainment < a.attainment ? b : a)) : null;
+  return `Most requests: ${count(most.offered)}, in the hour from ${hourText(most)}.${worst ? ` Lowest attainment: ${share(worst.attainment)}, in the hour from ${hourText(worst)}.` : ''}`;
+};
+
+const hourChart = (service, number) =>
+  figure({
+    id: `service-${number}-hours`,
+    title: 'Requests and attainment by hour of arrival',
+    height: 320,
+    words: () => hourWords(service),
+    table: () => ({
+      columns: [{ title: 'From' }, { title: 'requests', number: true }, { title: 'within the goals', number: true }],
+      rows: service.hours.map((hour) => [hourText(hour), count(hour.offered), orDash(share)(hour.attainment)]),
+    }),
+    draw: (look) => ({
+      legend: areaLegend(look),
+      grid: grid(),
+      xAxis: { type: 'category', data: service.hours.map(hourText), axisLabel: { color: look.muted, hideOverlap: true } },
+      yAxis: [
+        valueAxis(look, 'requests', count),
+        { ...valueAxis(look, '', share), max: 1, position: 'right', splitLine: { show: false } },
+      ],
+      tooltip: {
+        trigger: 'axis',
+        formatter: axisTip(
+          (f) => f.axisValue,
+          (value, name) => (name === 'requests' ? count(value) : share(value)),
+        ),
+      },
+      series: [
+        { name: 'requests', type: 'bar', color: look.allocated, data: service.hours.map(({ offered }) => offered) },
+        {
+          name: 'within the goals',
+          type: 'line',
+          yAxisIndex: 1,
+          color: look.worst,
+          symbolSize: 6,
+          data: service.hours.map(({ attainment }) => attainment),
+        },
+      ],
+    }),
+  });
+
+export const services = {
+  id: 'services',
+  short: 'Services',
+  title: (doc) => (doc.run.services.length === 1 ? `Service ${doc.run.services[0].name}` : 'Services'),
+  has: (doc) => Boolean(doc.run?.services?.length),
+  fill: (root, doc) => {
+    const all = doc.run.services;
+    all.forEach((service, i) => {
+      if (all.length > 1) root.append(el('h3', {}, service.name));
+      root.append(figuresOf(service), latencyChart(service, i));
+      if (service.hours.length > 1) root.append(hourChart(service, i));
+    });
+  },
+};
