@@ -7,6 +7,7 @@
 #include "cli/process.h"
 #include "headroom/unstable/exports.h"
 #include "headroom/unstable/replay.h"
+#include "headroom/unstable/service_report.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,7 +15,8 @@
 
 struct why_args {
   struct input_args input;
-  const char *job, *tenant, *json;
+  const char *job, *tenant, *json, *service;
+  const char *request_text;
   uint64_t slowest; /* 0: not set */
   bool quiet;
 };
@@ -34,6 +36,16 @@ static const struct option options[] = {
      .offset = AT(tenant),
      .value = "NAME",
      .help = "explain only one tenant's jobs, and list those that waited longest ('': jobs without a tenant)"},
+    {.name = "service",
+     .kind = OPTION_TEXT,
+     .offset = AT(service),
+     .value = "NAME",
+     .help = "explain the latency of a service: queue, prompt, batch and preemption"},
+    {.name = "request",
+     .kind = OPTION_TEXT,
+     .offset = AT(request_text),
+     .value = "N",
+     .help = "with --service: explain one request, by its number in the file of 'run --requests'"},
     {.name = "slowest",
      .kind = OPTION_WHOLE,
      .offset = AT(slowest),
@@ -72,6 +84,12 @@ struct why_run {
 /* ---- The question ----------------------------------------------------------------------------------- */
 
 static enum hr_status check_question(const struct why_args *args, struct hr_error *error) {
+  if (args->request_text && !args->service) return hr_fail(error, HR_BAD_INPUT, "--request needs --service NAME");
+  if (args->service && (args->job || args->tenant || args->slowest))
+    return hr_fail(error, HR_BAD_INPUT, "--service explains requests and cannot be combined with --%s",
+                   args->job      ? "job"
+                   : args->tenant ? "tenant"
+                                  : "slowest");
   if (!args->job || (!args->tenant && !args->slowest)) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "--job selects one job and cannot be combined with --%s",
                  args->tenant ? "tenant" : "slowest");
@@ -199,6 +217,50 @@ static enum hr_status replay(struct why_run *run, struct hr_error *error) {
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
+/* ---- Services --------------------------------------------------------------------------------------- */
+
+static enum hr_status unknown_service(const struct hr_services *services, const char *name, struct hr_error *error) {
+  const char **words = calloc((size_t)services->count + 1, sizeof *words);
+  if (!words) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  for (uint32_t i = 0; i < services->count; i++) words[i] = services->at[i].name;
+  const char *nearest = hr_nearest_word(name, words);
+  enum hr_status status = hr_fail(error, HR_BAD_INPUT, "--service %.80s: no such service; %s'%.80s'", name,
+                                  nearest ? "did you mean " : "the first is ", nearest ? nearest : words[0]);
+  free(words);
+  return status;
+}
+
+static enum hr_status read_request(const char *text, uint32_t *request, struct hr_error *error) {
+  char *end;
+  *request = HR_NONE;
+  if (!text) return HR_OK;
+  const unsigned long long number = strtoull(text, &end, 10);
+  if (text[0] < '0' || text[0] > '9' || *end || number >= HR_NONE)
+    return hr_fail(error, HR_BAD_INPUT, "--request %.80s: the number of a request is expected", text);
+  *request = (uint32_t)number;
+  return HR_OK;
+}
+
+/* Runs the scenario and explains the requests of a service. */
+static enum hr_status explain_service(struct why_run *run, struct hr_error *error) {
+  const struct why_args *args = run->args;
+  const struct hr_scenario *scenario = run->input.scenario;
+  const struct hr_services *services = scenario->services;
+  uint32_t index = 0, request;
+  if (!services || !services->count)
+    return hr_fail(error, HR_BAD_INPUT, "--service %.80s: the scenario has no services", args->service);
+  while (index < services->count && strcmp(services->at[index].name, args->service) != 0) index++;
+  if (index == services->count) return unknown_service(services, args->service, error);
+  const struct hr_replay_config config = {.scenario = scenario, .trace = run->input.trace, .seed = scenario->seed};
+  enum hr_status status = read_request(args->request_text, &request, error);
+  if (status == HR_OK) status = hr_replay_init(&run->replay, &config, error);
+  if (status == HR_OK) status = hr_replay_run(&run->replay, error);
+  const bool wants_table = !args->quiet && !is_stdout(args->json);
+  if (status == HR_OK)
+    status = hr_service_why(wants_table ? stdout : NULL, args->json, &run->replay.served[index], request, error);
+  return status;
+}
+
 /* ---- Output ----------------------------------------------------------------------------------------- */
 
 static enum hr_status print_results(struct why_run *run, struct hr_error *error) {
@@ -239,6 +301,7 @@ static enum hr_status run_all(struct why_run *run, const char *path, struct hr_e
   run->input.allows_services = true;
   if (status == HR_OK) status = input_check_outputs(&run->input, path, outputs, 1, error);
   if (status == HR_OK) status = input_read_trace(&run->input, &args->input, error);
+  if (status == HR_OK && args->service) return explain_service(run, error);
   if (status == HR_OK) status = read_question(run, error);
   if (status == HR_OK) status = replay(run, error);
   return status == HR_OK ? print_results(run, error) : status;

@@ -183,3 +183,49 @@ enum hr_status hr_summary_add_services(struct hr_summary *summary, const struct 
   if (has_memory) has_memory = make_summary(served, count, summary->all_services);
   return has_memory ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for the figures of the services");
 }
+
+/* ---- Goals that cannot be met ----------------------------------------------------------------------- */
+
+/* Lower bound of the TTFT of a prompt that is alone on a replica, in microseconds: its iterations. */
+static double least_ttft_us(const struct hr_service *service, uint32_t prompt) {
+  const struct hr_service_cost *cost = &service->cost;
+  uint32_t budget = prompt;
+  if (service->engine == HR_SERVICE_VLLM_V1) budget = service->limits.max_batch_tokens;
+  if (service->engine == HR_SERVICE_SARATHI) budget = service->limits.chunk_tokens;
+  return ceil((double)prompt / budget) * cost->fixed_us + prompt * cost->per_prompt_token_us;
+}
+
+/* The same for the TPOT. Whole microseconds may be rounded down. */
+static double least_tpot_us(const struct hr_service *service, uint32_t prompt) {
+  const struct hr_service_cost *cost = &service->cost;
+  return cost->fixed_us + cost->per_sequence_us + prompt * cost->per_context_ktoken_us / 1000 - 1;
+}
+
+/* Returns the number of requests that would meet the goals if each were alone on a replica, at most. */
+static uint32_t count_attainable(const struct hr_service *service, const struct hr_service_requests *requests) {
+  const struct hr_service_slo *slo = &service->slo;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < requests->count; i++) {
+    const uint32_t later = requests->output_tokens[i] - 1;
+    const double ttft_us = least_ttft_us(service, requests->prompt_tokens[i]);
+    const double tpot_us = later ? least_tpot_us(service, requests->prompt_tokens[i]) : 0;
+    count += (slo->ttft_ms <= 0 || ttft_us <= 1000 * slo->ttft_ms) &&
+             (slo->tpot_ms <= 0 || tpot_us <= 1000 * slo->tpot_ms) &&
+             (slo->e2e_ms <= 0 || ttft_us + later * tpot_us <= 1000 * slo->e2e_ms);
+  }
+  return count;
+}
+
+enum hr_status hr_service_goal_notes(const struct hr_service *service, const struct hr_service_requests *requests,
+                                     struct hr_notes *notes) {
+  const bool is_linear = service->engine <= HR_SERVICE_ORCA_SPLITWISE && !service->cost.n_knots;
+  if (!is_linear || !has_goals(&service->slo) || !requests->count) return HR_OK;
+  const double share = (double)count_attainable(service, requests) / requests->count;
+  if (share > 0 && share >= service->slo.attainment) return HR_OK;
+  return hr_notes_add(
+      notes,
+      "warning: service '%.60s': no number of replicas meets its goals. Alone on a replica, at most "
+      "%.2f %% of the requests would: a token takes at least fixed_us + per_sequence_us = %.6g ms, and a "
+      "prompt of n tokens fixed_us for each iteration + n x per_prompt_token_us",
+      service->name, 100 * share, (service->cost.fixed_us + service->cost.per_sequence_us) / 1000);
+}

@@ -31,6 +31,7 @@ static void restart(struct hr__replica *replica, uint32_t id) {
   sequence->processed = 0;
   sequence->is_decoding = false;
   if (replica->restarts[id] < UINT16_MAX) replica->restarts[id]++;
+  hr__replica_note_loss(replica, id, replica->begin_ticks);
   if (!hr__queue_push_front(&replica->waiting, id)) replica->no_memory = true;
 }
 

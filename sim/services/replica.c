@@ -440,6 +440,7 @@ void hr__replica_kill(struct hr__replica *replica, int64_t now_ticks, hr__sequen
     struct hr__sequence *sequence = &replica->sequences[id];
     const bool has_begun = sequence->memory || sequence->processed;
     if (has_begun && replica->restarts[id] < UINT16_MAX) replica->restarts[id]++;
+    if (has_begun) hr__replica_note_loss(replica, id, now_ticks);
     hr__give_back_memory(replica, id);
     replica->recomputed_tokens += sequence->processed;
     /* `static` goes on with sequences that have all their tokens */

@@ -91,9 +91,17 @@ struct hr__replica {
   bool has_restarted;  /* a sequence lost its memory when the batch was formed */
   int64_t busy_ticks;
   uint16_t *restarts; /* by request: how often it lost its memory */
+  /* by request: time from losses to the next token, as in the result; below 0 since a loss: minus its time */
+  int64_t *preempted_us;
   uint64_t iterations, recomputed_tokens;
   bool no_memory;
 };
+
+/* A sequence has lost its memory. Times are rounded as in results, without the origin. */
+static inline void hr__replica_note_loss(struct hr__replica *replica, uint32_t id, int64_t now_ticks) {
+  const int64_t now_us = (now_ticks + (INT64_C(1) << (HR__TICK_BITS - 1))) >> HR__TICK_BITS;
+  if (replica->preempted_us && replica->preempted_us[id] >= 0) replica->preempted_us[id] -= now_us;
+}
 
 /* Prepares a replica. The owner sets arrival_us and origin_us. Returns false if memory is exhausted; the caller closes
  * it in any case. */

@@ -214,7 +214,12 @@ static void on_token(void *context, uint32_t id, bool is_first, bool is_last) {
   struct hr_service_result *result = service->result;
   const uint32_t number = result->replica[id];
   /* a prompt that is computed again does not yield another first token */
-  if (is_first && result->first_token_us[id] == HR_NEVER_US) result->first_token_us[id] = now_us(service);
+  if (is_first && result->first_token_us[id] == HR_NEVER_US) {
+    result->first_token_us[id] = now_us(service);
+    result->preempted_us[id] = 0;
+  } else if (result->preempted_us[id] < 0) {
+    result->preempted_us[id] += rounded_us(service->now_ticks);
+  }
   if (is_first && service->sequences[id].unstarted) {
     service->tokens[number] -= service->sequences[id].unstarted - 1;
     service->sequences[id].unstarted = 0;
@@ -342,6 +347,7 @@ static bool create_replicas(struct hr__service_run *service) {
                                    service->steps);
     service->replicas[i].arrival_us = service->requests->arrival_us;
     service->replicas[i].origin_us = service->origin_us;
+    service->replicas[i].preempted_us = service->result->preempted_us;
   }
   return is_complete;
 }
@@ -355,9 +361,10 @@ static bool create_result(struct hr_service_result *result, uint32_t count, uint
   result->end_us = calloc(room, sizeof *result->end_us);
   result->state = calloc(room, sizeof *result->state);
   result->restarts = calloc(room, sizeof *result->restarts);
+  result->preempted_us = calloc(room, sizeof *result->preempted_us);
   result->busy_us = calloc((size_t)replicas + 1, sizeof *result->busy_us);
   return result->replica && result->scheduled_us && result->first_token_us && result->end_us && result->state &&
-         result->restarts && result->busy_us;
+         result->restarts && result->preempted_us && result->busy_us;
 }
 
 /* The columns of engines with phases; all requests have not begun, or are refused. */
@@ -445,6 +452,7 @@ void hr_service_result_finish(struct hr_service_result *result) {
   free(result->end_us);
   free(result->state);
   free(result->restarts);
+  free(result->preempted_us);
   free(result->busy_us);
   free(result->decode_replica);
   free(result->rest_ps);

@@ -206,6 +206,28 @@ static void replications_draw_requests(void) {
   hr_scenario_destroy(scenario);
 }
 
+/* A goal below the time of one iteration is reported with its closed form; the run shows that it is missed. */
+static void goals_that_cannot_be_met(void) {
+  struct hr_scenario *scenario = scenario_with("");
+  struct hr_trace *trace = no_jobs();
+  struct hr_replay replay;
+  run(&replay, scenario, trace);
+  CU_ASSERT_EQUAL(replay.notes.count, 0);
+  hr_replay_finish(&replay);
+  scenario->services->at[0].replicas = 6;
+  scenario->services->at[0].slo.attainment = 0.9;
+  scenario->services->at[0].slo.tpot_ms = 9.19; /* 9.2 ms are needed */
+  run(&replay, scenario, trace);
+  CU_ASSERT_EQUAL_FATAL(replay.notes.count, 1);
+  CU_ASSERT_PTR_NOT_NULL(strstr(replay.notes.text[0], "'chat'"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(replay.notes.text[0], "fixed_us + per_sequence_us = 9.2 ms"));
+  /* only requests with one token meet it: 1 of 20 */
+  CU_ASSERT_DOUBLE_EQUAL(metric_of(replay.summary, 0, "attainment"), 0.05, 0.01);
+  hr_replay_finish(&replay);
+  hr_trace_destroy(trace);
+  hr_scenario_destroy(scenario);
+}
+
 /* The plan finds the fewest replicas that meet a goal; running each number shows the same. */
 static void plans_choose_replicas(void) {
   struct hr_scenario *scenario = scenario_with(
@@ -244,4 +266,5 @@ static void plans_choose_replicas(void) {
 }
 
 TEST_MAIN("services in runs", TEST(metrics_are_those_of_the_requests), TEST(parcels_have_services),
-          TEST(goals_name_services), TEST(replications_draw_requests), TEST(plans_choose_replicas))
+          TEST(goals_name_services), TEST(replications_draw_requests), TEST(goals_that_cannot_be_met),
+          TEST(plans_choose_replicas))

@@ -5,6 +5,7 @@
 #include "headroom/unstable/services.h"
 #include "harness.h"
 #include "headroom/scenario.h"
+#include "headroom/unstable/service_report.h"
 #include "headroom/unstable/trace_tools.h"
 #include "trace_files.h"
 #include "traces/core/input.h"
@@ -254,14 +255,32 @@ static bool same_results(const struct hr_service_result *a, const struct hr_serv
          memcmp(a->scheduled_us, b->scheduled_us, n * sizeof *a->scheduled_us) == 0 &&
          memcmp(a->first_token_us, b->first_token_us, n * sizeof *a->first_token_us) == 0 &&
          memcmp(a->end_us, b->end_us, n * sizeof *a->end_us) == 0 &&
+         memcmp(a->preempted_us, b->preempted_us, n * sizeof *a->preempted_us) == 0 &&
          memcmp(a->restarts, b->restarts, n * sizeof *a->restarts) == 0 && memcmp(a->state, b->state, n) == 0;
+}
+
+/* Counts completed requests whose parts of time do not add up, or do not fit their restarts. */
+static uint32_t count_bad_parts(const struct world *world, const struct hr_service_requests *requests,
+                                const struct hr_service_result *result) {
+  const struct hr_served served = {&world->service, requests, result, HR_UNKNOWN_UUSD};
+  uint32_t n_bad = 0;
+  for (uint32_t i = 0; i < result->count; i++) {
+    if (result->state[i] != HR_REQUEST_COMPLETED) continue;
+    const struct hr_request_parts parts = hr_request_parts_of(&served, i);
+    const int64_t sum_us = parts.queue_us + parts.prompt_us + parts.batch_us + parts.preemption_us;
+    const bool is_good = parts.queue_us >= 0 && parts.prompt_us >= 0 && parts.batch_us >= 0 &&
+                         parts.preemption_us >= 0 && sum_us == result->end_us[i] - requests->arrival_us[i] &&
+                         (parts.preemption_us == 0 || result->restarts[i] > 0);
+    n_bad += !is_good;
+  }
+  return n_bad;
 }
 
 /* Iterations that are run at once give the same result as iterations one by one, and every request ends. (With
    orca-splitwise, sequences can wait for each other for ever.) */
 static void skipping_equals_stepping(void) {
   uint64_t state = 1;
-  uint32_t n_different = 0, n_unfinished = 0, n_worlds = test_argument(1, 10000);
+  uint32_t n_different = 0, n_unfinished = 0, n_bad = 0, n_preempted = 0, n_worlds = test_argument(1, 10000);
   for (uint32_t w = 0; w < n_worlds; w++) {
     struct world world;
     struct hr_service_result skipped, stepped;
@@ -271,6 +290,8 @@ static void skipping_equals_stepping(void) {
     CU_ASSERT_EQUAL_FATAL(hr_service_run(&world.service, &requests, 7, false, &skipped, &error), HR_OK);
     CU_ASSERT_EQUAL_FATAL(hr_service_run(&world.service, &requests, 7, true, &stepped, &error), HR_OK);
     n_different += !same_results(&skipped, &stepped);
+    n_bad += count_bad_parts(&world, &requests, &skipped);
+    for (uint32_t i = 0; i < world.count; i++) n_preempted += skipped.preempted_us[i] > 0;
     for (uint32_t i = 0; i < world.count; i++)
       n_unfinished += skipped.state[i] == HR_REQUEST_UNFINISHED && world.service.engine != HR_SERVICE_ORCA_SPLITWISE;
     hr_service_result_finish(&skipped);
@@ -278,6 +299,8 @@ static void skipping_equals_stepping(void) {
   }
   CU_ASSERT_EQUAL(n_different, 0);
   CU_ASSERT_EQUAL(n_unfinished, 0);
+  CU_ASSERT_EQUAL(n_bad, 0);
+  CU_ASSERT_TRUE(n_preempted > n_worlds / 10);
 }
 
 /* ---- Request traces ---- */

@@ -140,6 +140,10 @@ struct hr_service_summary {
   uint32_t n_hours;
 };
 
+/* Adds a note if the goals of a service cannot be met with any number of replicas, because too many requests would miss
+   them alone on a replica. Only for costs without knots and phases. The only error is HR_NO_MEMORY. */
+HR_API enum hr_status hr_service_goal_notes(const struct hr_service *service,
+                                            const struct hr_service_requests *requests, struct hr_notes *notes);
 /* Adds the figures of the services to a summary. The only error is HR_NO_MEMORY. */
 HR_API enum hr_status hr_summary_add_services(struct hr_summary *summary, const struct hr_served *served,
                                               uint32_t count, struct hr_error *error);

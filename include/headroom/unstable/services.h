@@ -227,6 +227,8 @@ struct hr_service_result {
   int64_t *scheduled_us, *first_token_us, *end_us;
   uint8_t *state;     /* enum hr_request_state */
   uint16_t *restarts; /* how often the request lost its memory and was computed again */
+  /* time from each loss of memory to the next token, without losses before the first token */
+  int64_t *preempted_us;
   /* Of the engines `disaggregated` and `colocated`, otherwise NULL: the replica that decodes, and what is left of the
      times scheduled, first_token and end after rounding to microseconds, in picoseconds. */
   uint32_t *decode_replica;

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Explains the latency of a service: how the time of its requests, or of one request, is divided among queue, prompt,
+ * batch and preemption. The parts are computed from the times in the result, so they add up exactly.
+ */
+
+#include "headroom/unstable/service_report.h"
+
+#include "report/tables/json_tree.h"
+
+#include <inttypes.h>
+
+enum { N_PARTS = 4 };
+static const struct {
+  const char *key, *name, *words;
+} parts_of[N_PARTS] = {{"queue_s", "queue", "arrival to the first iteration"},
+                       {"prompt_s", "prompt", "to the first token"},
+                       {"batch_s", "batch", "to the last token, together with other requests"},
+                       {"preemption_s", "preemption", "from a loss of memory to the next token"}};
+
+struct hr_request_parts hr_request_parts_of(const struct hr_served *served, uint32_t request) {
+  const struct hr_service_result *result = served->result;
+  const int64_t preempted_us = result->preempted_us ? result->preempted_us[request] : 0;
+  return (struct hr_request_parts){.queue_us = result->scheduled_us[request] - served->requests->arrival_us[request],
+                                   .prompt_us = result->first_token_us[request] - result->scheduled_us[request],
+                                   .batch_us = result->end_us[request] - result->first_token_us[request] - preempted_us,
+                                   .preemption_us = preempted_us};
+}
+
+/* Sums over requests. */
+struct part_sums {
+  uint64_t count;
+  int64_t us[N_PARTS];
+};
+
+static void add(struct part_sums *sums, const struct hr_request_parts *parts) {
+  const int64_t us[N_PARTS] = {parts->queue_us, parts->prompt_us, parts->batch_us, parts->preemption_us};
+  sums->count++;
+  for (size_t i = 0; i < N_PARTS; i++) sums->us[i] += us[i];
+}
+
+static bool misses_goals(const struct hr_served *served, uint32_t id, const struct hr_request_parts *parts) {
+  const struct hr_service_slo *slo = &served->service->slo;
+  const uint32_t later = served->requests->output_tokens[id] - 1;
+  const int64_t ttft_us = parts->queue_us + parts->prompt_us, rest_us = parts->batch_us + parts->preemption_us;
+  return (slo->ttft_ms > 0 && (double)ttft_us > 1000 * slo->ttft_ms) ||
+         (slo->tpot_ms > 0 && later && (double)rest_us / later > 1000 * slo->tpot_ms) ||
+         (slo->e2e_ms > 0 && (double)(ttft_us + rest_us) > 1000 * slo->e2e_ms);
+}
+
+static double mean_s(const struct part_sums *sums, size_t part) {
+  return sums->count ? (double)sums->us[part] / (double)sums->count / (double)HR_SECOND_US : 0;
+}
+
+static double e2e_s(const struct part_sums *sums) {
+  double sum = 0;
+  for (size_t i = 0; i < N_PARTS; i++) sum += mean_s(sums, i);
+  return sum;
+}
+
+/* ---- Output ----------------------------------------------------------------------------------------- */
+
+static double share_of(double part, double whole) {
+  return whole > 0 ? 100 * part / whole : 0;
+}
+
+static void put_table(FILE *out, const struct part_sums *all, const struct part_sums *missed, bool is_one) {
+  fprintf(out, "  %-12s %12s %8s", "part", is_one ? "time" : "mean", "share");
+  if (missed->count) fprintf(out, " %20s %8s", "mean of those missed", "share");
+  fputc('\n', out);
+  for (size_t i = 0; i < N_PARTS; i++) {
+    fprintf(out, "  %-12s %10.6f s %6.1f %%", parts_of[i].name, mean_s(all, i), share_of(mean_s(all, i), e2e_s(all)));
+    if (missed->count)
+      fprintf(out, " %18.6f s %6.1f %%\n", mean_s(missed, i), share_of(mean_s(missed, i), e2e_s(missed)));
+    else
+      fprintf(out, "  %s\n", parts_of[i].words);
+  }
+  fprintf(out, "  %-12s %10.6f s %6.1f %%", "E2E", e2e_s(all), 100.0);
+  if (missed->count) fprintf(out, " %18.6f s %6.1f %%", e2e_s(missed), 100.0);
+  fputc('\n', out);
+}
+
+static void put_parts(struct hr__json *json, cJSON *root, const char *key, const struct part_sums *sums) {
+  cJSON *object = hr__json_object(json, root, key);
+  hr__json_count(json, object, "requests", sums->count);
+  for (size_t i = 0; i < N_PARTS; i++) hr__json_number(json, object, parts_of[i].key, mean_s(sums, i));
+  hr__json_number(json, object, "e2e_s", e2e_s(sums));
+}
+
+static enum hr_status write_json(const char *path, const struct hr_served *served, uint32_t request,
+                                 const struct part_sums *all, const struct part_sums *missed, struct hr_error *error) {
+  struct hr__json json = {0};
+  cJSON *root = cJSON_CreateObject();
+  hr__json_text(&json, root, "service", served->service->name);
+  if (request != HR_NONE) hr__json_count(&json, root, "request", request);
+  put_parts(&json, root, "completed", all);
+  if (request == HR_NONE) put_parts(&json, root, "missed", missed);
+  return hr__json_write(&json, root, path, error);
+}
+
+static void put_title(FILE *out, const struct hr_served *served, uint32_t request, uint64_t missed) {
+  const struct hr_service_result *result = served->result;
+  fputs("service ", out);
+  hr_print_safe(out, served->service->name, 60);
+  if (request == HR_NONE) {
+    fprintf(out, ": completed requests, and %" PRIu64 " that missed the goals\n", missed);
+    return;
+  }
+  fprintf(out,
+          ", request %" PRIu32 ": %" PRIu32 " prompt tokens, %" PRIu32 " output tokens, replica %" PRIu32
+          ", %u restarts\n",
+          request, served->requests->prompt_tokens[request], served->requests->output_tokens[request],
+          result->replica[request], (unsigned)result->restarts[request]);
+}
+
+static enum hr_status check_request(const struct hr_served *served, uint32_t request, struct hr_error *error) {
+  const struct hr_service_requests *requests = served->requests;
+  if (request == HR_NONE) return HR_OK;
+  if (request >= requests->count)
+    return hr_fail(error, HR_BAD_INPUT, "--request %" PRIu32 ": service '%.80s' has the requests 0 to %" PRIu32,
+                   request, served->service->name, requests->count - 1);
+  const enum hr_request_state state = (enum hr_request_state)served->result->state[request];
+  if (state == HR_REQUEST_COMPLETED) return HR_OK;
+  const char *why =
+      hr_service_refusal(served->service, requests->prompt_tokens[request], requests->output_tokens[request]);
+  return hr_fail(error, HR_BAD_INPUT, "--request %" PRIu32 ": the request was not completed: %s%s%s", request,
+                 hr_request_state_name(state), why ? ", " : "", why ? why : "");
+}
+
+enum hr_status hr_service_why(FILE *out, const char *json, const struct hr_served *served, uint32_t request,
+                              struct hr_error *error) {
+  struct part_sums all = {0}, missed = {0};
+  enum hr_status status = check_request(served, request, error);
+  if (status != HR_OK) return status;
+  for (uint32_t id = 0; id < served->requests->count; id++) {
+    if (served->result->state[id] != HR_REQUEST_COMPLETED || (request != HR_NONE && id != request)) continue;
+    const struct hr_request_parts parts = hr_request_parts_of(served, id);
+    add(&all, &parts);
+    if (request == HR_NONE && misses_goals(served, id, &parts)) add(&missed, &parts);
+  }
+  if (json) status = write_json(json, served, request, &all, &missed, error);
+  if (status != HR_OK || !out) return status;
+  put_title(out, served, request, missed.count);
+  put_table(out, &all, &missed, request != HR_NONE);
+  return HR_OK;
+}
