@@ -436,7 +436,8 @@ static enum hr_status validate(struct input *input, const char *path, const stru
   if (status == HR_OK && input->trace) status = check_run(input, error);
   if (status != HR_OK) return status;
   print_scenario(input->scenario);
-  if (has_services(input->scenario)) return validate_services(input->scenario, error);
+  if (has_services(input->scenario)) status = validate_services(input->scenario, input->trace != NULL, error);
+  if (status != HR_OK || (has_services(input->scenario) && !input->trace_path)) return status;
   printf("trace     ");
   if (input->trace)
     print_wrapped_from(stdout, write_trace, input->trace, 10, 10);

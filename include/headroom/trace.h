@@ -108,7 +108,15 @@ struct hr_trace {
   uint64_t n_skipped;
   uint64_t column_bytes; /* memory of columns and names, in bytes */
   bool mapped; /* the columns are mapped from a file; the operating system loads their pages when they are accessed */
+  /* the last rows are not of the input: they are jobs that the run submits itself, such as replicas of services. Their
+     submit times are set during the run and are not ascending */
+  uint32_t n_added;
 };
+
+/* Returns the last submit of the jobs of the input; 0 without jobs. */
+static inline int64_t hr_trace_last_submit_us(const struct hr_trace *trace) {
+  return trace->n_jobs > trace->n_added ? trace->submit_us[trace->n_jobs - trace->n_added - 1] : 0;
+}
 
 /* Flags of a job. HR_JOB_DEDICATED: each task of the job needs a node exclusively. HR_JOB_NOT_INTERRUPTIBLE: the job
    must not be placed on spot capacity and must not be preempted. */

@@ -223,6 +223,32 @@ static int64_t price_of_service(const struct hr_scenario *scenario, uint32_t ind
   return HR_UNKNOWN_UUSD;
 }
 
+/* Whether the replicas must be jobs of the run. Otherwise they hold the GPUs of the cluster all the time, so the services
+   are simulated on their own, which gives the same results. */
+static bool needs_fleet(const struct hr_replay *replay) {
+  const struct hr_scenario *scenario = replay->config.scenario;
+  bool needs = replay->config.trace && replay->config.trace->n_jobs > 0;
+  for (uint32_t i = 0; i < count_services(scenario); i++)
+    needs = needs || scenario->services->at[i].autoscale.policy != HR_AUTOSCALE_FIXED;
+  for (uint32_t p = 0; p < scenario->cluster.n_pools; p++)
+    needs = needs || scenario->cluster.pools[p].market.market == HR_MARKET_SPOT;
+  return needs;
+}
+
+/* Adds the replicas to the trace of the run. */
+static enum hr_status add_fleet(struct hr_replay *replay, struct hr_error *error) {
+  const struct hr_fleet_config config = {.services = replay->config.scenario->services,
+                                         .requests = replay->requests,
+                                         .trace = replay->config.trace,
+                                         .seed = replay->config.seed};
+  const enum hr_status status = hr_fleet_create(&config, &replay->fleet, error);
+  if (status != HR_OK) return status;
+  for (uint32_t i = 0; i < count_services(replay->config.scenario); i++)
+    replay->served[i].result = hr_fleet_result(replay->fleet, i);
+  replay->config.trace = hr_fleet_trace(replay->fleet);
+  return HR_OK;
+}
+
 /* Reads or draws the requests of all services. */
 static enum hr_status add_requests(struct hr_replay *replay, struct hr_error *error) {
   const struct hr_scenario *scenario = replay->config.scenario;
@@ -242,13 +268,13 @@ static enum hr_status add_requests(struct hr_replay *replay, struct hr_error *er
     if (replay->config.growth > 0) grown.draw.rate_per_s *= replay->config.growth;
     status = hr_requests_of_service(&grown, i, replay->config.seed, &replay->requests[i], error);
   }
-  return status;
+  return status == HR_OK && needs_fleet(replay) ? add_fleet(replay, error) : status;
 }
 
 static enum hr_status serve(struct hr_replay *replay, struct hr_error *error) {
   const struct hr_scenario *scenario = replay->config.scenario;
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < count_services(scenario) && status == HR_OK; i++)
+  for (uint32_t i = 0; i < count_services(scenario) && status == HR_OK && !replay->fleet; i++)
     status = hr_service_run(&scenario->services->at[i], &replay->requests[i], replay->config.seed + i,
                             replay->config.check, &replay->service_results[i], error);
   return status;
@@ -260,21 +286,25 @@ static void finish_services(struct hr_replay *replay) {
     if (replay->requests) hr_requests_finish(&replay->requests[i]);
     if (replay->service_results) hr_service_result_finish(&replay->service_results[i]);
   }
+  hr_fleet_destroy(replay->fleet);
   free(replay->requests);
   free(replay->service_results);
   free(replay->served);
 }
 
-enum hr_status hr_replay_init(struct hr_replay *replay, const struct hr_replay_config *config, struct hr_error *error) {
-  *replay = (struct hr_replay){.config = *config};
+enum hr_status hr_replay_init(struct hr_replay *replay, const struct hr_replay_config *input, struct hr_error *error) {
+  *replay = (struct hr_replay){.config = *input};
+  const struct hr_replay_config *config = &replay->config;
   if (!config->policy) replay->config.policy = &config->scenario->policy;
+  const enum hr_status added = add_requests(replay, error);
+  if (added != HR_OK) return added;
   replay->usage = hr_usage_create(config->trace);
   if (!replay->usage) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   enum hr_status status = hr_replay_add(replay, hr_usage_observer(replay->usage), error);
   if (status == HR_OK && config->scenario->network_speeds) status = add_links(replay, error);
   if (status == HR_OK && hr_scenario_has_prices(config->scenario)) status = add_accounts(replay, error);
   if (status == HR_OK && config->alerts) status = add_alerts(replay, error);
-  return status == HR_OK ? add_requests(replay, error) : status;
+  return status;
 }
 
 /* ---- Replay: the run -------------------------------------------------------------------------------- */
@@ -296,7 +326,8 @@ static struct hr_run_config run_config_of(const struct hr_replay *replay) {
                                 .quotas = scenario->quotas,
                                 .systems = scenario->systems,
                                 .speeds = scenario->speeds,
-                                .network_speeds = scenario->network_speeds};
+                                .network_speeds = scenario->network_speeds,
+                                .fleet = replay->fleet};
 }
 
 enum hr_status hr_replay_check(const struct hr_replay *replay, struct hr_error *error) {

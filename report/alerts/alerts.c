@@ -269,12 +269,12 @@ static void alert_pools_destroy(void *self) {
 static void *alert_pools_create(const struct hr_alerts_config *config, struct hr__alert_log *log) {
   struct alert_pools *self = calloc(1, sizeof *self);
   if (!self) return NULL;
-  uint32_t n_pools = config->cluster->n_pools, n_jobs = config->trace->n_jobs;
+  uint32_t n_pools = config->cluster->n_pools;
   self->rules = config->rules;
   self->trace = config->trace;
   self->log = log;
   self->n_pools = n_pools;
-  self->last_submit_us = n_jobs ? config->trace->submit_us[n_jobs - 1] : 0;
+  self->last_submit_us = hr_trace_last_submit_us(config->trace);
   self->pools = calloc((size_t)n_pools + 1, sizeof *self->pools);
   self->dirty = calloc((size_t)n_pools + 1, sizeof *self->dirty);
   if (!self->pools || !self->dirty) {

@@ -396,7 +396,7 @@ static void by_pool_note(struct hr__by_pool *by_pool, const struct hr_trace *tra
 
 struct hr_usage *hr_usage_create(const struct hr_trace *trace) {
   struct hr_usage *usage = calloc(1, sizeof *usage);
-  if (usage && trace->n_jobs) usage->last_submit_us = trace->submit_us[trace->n_jobs - 1];
+  if (usage) usage->last_submit_us = hr_trace_last_submit_us(trace);
   return usage;
 }
 

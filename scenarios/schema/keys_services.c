@@ -9,11 +9,15 @@
 #include "scenarios/schema/keys.h"
 
 #define WORD(name, text, words) text,
+#define CLASS_WORD(name, text) text,
+static const char *const classes[] = {HR_JOB_CLASS_TABLE(CLASS_WORD) NULL};
+#undef CLASS_WORD
 static const char *const routers[] = {HR_SERVICE_ROUTER_TABLE(WORD) NULL};
+static const char *const autoscalers[] = {HR_AUTOSCALER_TABLE(WORD) NULL};
+static const char *const metrics[] = {HR_SCALE_METRIC_TABLE(WORD) NULL};
 static const char *const arrivals[] = {HR_REQUEST_ARRIVALS_TABLE(WORD) NULL};
 static const char *const token_laws[] = {HR_TOKEN_LAW_TABLE(WORD) NULL};
 #undef WORD
-static const char *const autoscalers[] = {"fixed", NULL};
 
 #define MAX_REPLICAS 100000.0
 #define MAX_TOKENS 1073741824.0
@@ -22,9 +26,19 @@ static const char *const autoscalers[] = {"fixed", NULL};
 #define SERVICE struct hr_service
 
 static const struct hr__key replica_keys[] = {
-    {"gpus", WHOLE(1, 1024), DEFAULT("1"), AT(INTEGER, SERVICE, gpus), HELP("Whole GPUs of a replica.")},
+    {"gpus", WHOLE(1, 1024), DEFAULT("1"), AT(INTEGER, SERVICE, gpus), HELP("GPUs of a replica.")},
     {"tensor_parallel", WHOLE(1, 1024), OTHERWISE("'gpus'"), AT(INTEGER, SERVICE, tensor_parallel),
      HELP("GPUs that share the model; decides the default cost and the KV memory.")},
+    {"gpu_milli", WHOLE(1, 1000), DEFAULT("1000"), AT(INTEGER, SERVICE, gpu_milli),
+     HELP("Share of each GPU, in thousandths.")},
+    {"mig", NAME, AT(TEXT, SERVICE, mig_profile), HELP("MIG profile instead of a GPU, such as 1g.10gb.")},
+    {"gpu_type", NAME, OTHERWISE("any"), AT(TEXT, SERVICE, gpu_types), HELP("Acceptable GPU types, separated by '|'.")},
+    {"gpu_mem_gb", REAL(0, 1e6), .unit = "GiB", DEFAULT("0"), SCALED(1024, SERVICE, gpu_mem_mib),
+     HELP("Memory of each GPU.")},
+    {"cpu", REAL(0, 1e6), DEFAULT("0"), SCALED(1000, SERVICE, cpu_milli), HELP("CPUs.")},
+    {"mem_gb", REAL(0, 1e6), .unit = "GiB", DEFAULT("0"), SCALED(1024, SERVICE, mem_mib), HELP("Memory.")},
+    {"interruptible", BOOLEAN, DEFAULT("true"), AT(NOT, SERVICE, uninterruptible),
+     HELP("false: not on spot capacity, and not preempted.")},
     {"engine", OBJECT(hr__engine_keys), MUST, .store = HR__STORE_PART, HELP("How requests are batched.")},
     {"cost", OBJECT(hr__service_cost_keys), OTHERWISE("by 'model', GPU type and 'tensor_parallel'"),
      .store = HR__STORE_PART, HELP("Time of an iteration: the sum of these terms, a table, or the form of DistServe.")},
@@ -72,9 +86,139 @@ static const struct hr__key request_keys[] = {
      HELP("Seed of the requests. With a seed, all replications have the same requests.")},
     END};
 
+#define SCALE struct hr_autoscale
+#define ONE(policy) (1u << HR_AUTOSCALE_##policy)
+#define SCALED_BY_LOAD                                                                                                 \
+  (ONE(KNATIVE) | ONE(HPA) | ONE(KEDA) | ONE(RAY_SERVE) | ONE(NVCF) | ONE(SLO)) /* all but fixed and schedule */
+static const char *const scale_units[] = {"pods", "percent", NULL};
+static const char *const selects[] = {"max", "min", "disabled", NULL};
+
+static const struct hr__key scale_policy_keys[] = {
+    {"type", CHOICE(scale_units), DEFAULT("pods"), AT(INTEGER, struct hr_scale_policy, is_percent),
+     HELP("Whether 'value' is a number of replicas or a percentage.")},
+    {"value", WHOLE(1, 1e6), MUST, AT(INTEGER, struct hr_scale_policy, value), HELP("Maximum change in a period.")},
+    {"period_s", SECONDS_FROM(1), MUST, AS_US(struct hr_scale_policy, period_us), HELP("The period.")},
+    END};
+
+static const struct hr__key scale_rules_keys[] = {
+    {"stabilization_s", REAL(0, 3600), .unit = "s", AS_US(struct hr_scale_rules, stabilization_us),
+     OTHERWISE("0 up, 300 down"), HELP("Window whose most cautious recommendation is followed.")},
+    {"select", CHOICE(selects), DEFAULT("max"), AT(INTEGER, struct hr_scale_rules, select),
+     HELP("Which policy applies: that with the largest or the smallest change; disabled: no change in this "
+          "direction.")},
+    {"policies", LIST(1, 16, EACH(OBJECT(scale_policy_keys))), AS_ARRAY(struct hr_scale_rules, policies, n_policies),
+     OTHERWISE("up: 100 percent or 4 pods in 15 s; down: 100 percent in 15 s"), HELP("Limits of the rate of change.")},
+    END};
+
+static const struct hr__key scale_step_keys[] = {
+    {"at_s", SECONDS, MUST, AS_US(struct hr_scale_step, at_us), HELP("Time since the begin of the period.")},
+    {"replicas", WHOLE(0, MAX_REPLICAS), MUST, AT(INTEGER, struct hr_scale_step, replicas),
+     HELP("Number of replicas from this time on.")},
+    END};
+
 static const struct hr__key autoscale_keys[] = {
-    {"policy", CHOICE(autoscalers), DEFAULT("fixed"), HELP("How the number of replicas is chosen. fixed: 'replicas'.")},
-    {"replicas", WHOLE(1, MAX_REPLICAS), DEFAULT("1"), AT(INTEGER, SERVICE, replicas), HELP("Number of replicas.")},
+    {"policy", CHOICE(autoscalers), DEFAULT("fixed"), .selects = true, AT(INTEGER, SCALE, policy),
+     HELP("How the number of replicas is chosen. fixed: 'replicas'. schedule: by time. knative, hpa, keda, ray-serve, "
+          "nvcf: as those systems do. slo: the fewest replicas that are predicted to meet the goals 'slo'.")},
+    {"replicas", WHOLE(1, MAX_REPLICAS), WITH(ONE(FIXED)), DEFAULT("1"), AT(INTEGER, SCALE, max),
+     HELP("Number of replicas.")},
+    {"min", WHOLE(0, MAX_REPLICAS), WITH(~ONE(FIXED)), OTHERWISE("1 for hpa, otherwise 0"), AT(INTEGER, SCALE, min),
+     HELP("Minimum number of replicas.")},
+    {"max", WHOLE(1, MAX_REPLICAS), NEEDED_WITH(~ONE(FIXED)), AT(INTEGER, SCALE, max),
+     HELP("Maximum number of replicas.")},
+    {"initial", WHOLE(0, MAX_REPLICAS), WITH(SCALED_BY_LOAD), OTHERWISE("'min'"), AT(INTEGER, SCALE, initial),
+     HELP("Number of replicas at the begin of the run.")},
+    {"interval_s", REAL(0.05, 86400), .unit = "s", WITH(~ONE(FIXED)),
+     OTHERWISE("schedule 60, knative 2, hpa 15, keda 30, ray-serve 0.1, nvcf 30, slo 15"), AS_US(SCALE, interval_us),
+     HELP("Time between decisions.")},
+    {"metric_delay_s", REAL(0, 3600), .unit = "s", WITH(SCALED_BY_LOAD), DEFAULT("0"), AS_US(SCALE, metric_delay_us),
+     HELP("Age of the metrics that decisions use.")},
+    {"metric", CHOICE(metrics), WITH(ONE(KNATIVE) | ONE(HPA) | ONE(KEDA)), DEFAULT("concurrency"),
+     AT(INTEGER, SCALE, metric), HELP("The metric of 'target'.")},
+    {"target", REAL(1e-6, 1e9), WITH(ONE(KNATIVE) | ONE(HPA) | ONE(KEDA) | ONE(RAY_SERVE)),
+     OTHERWISE("knative 70, keda 5, ray-serve 2, hpa 80 percent or 5"), AT(DOUBLE, SCALE, target),
+     HELP("Wanted value of the metric per replica; of utilization in percent.")},
+    {"steps", LIST(1, 10000, EACH(OBJECT(scale_step_keys))), NEEDED_WITH(ONE(SCHEDULE)),
+     AS_ARRAY(SCALE, steps, n_steps), HELP("The schedule, in order of time.")},
+    {"period_s", SECONDS_FROM(1), WITH(ONE(SCHEDULE)), DEFAULT("86400"), AS_US(SCALE, period_us),
+     HELP("The schedule repeats after this time.")},
+    {"panic_threshold", REAL(1, 1000), WITH(ONE(KNATIVE)), DEFAULT("2"), AT(DOUBLE, SCALE, panic_threshold),
+     HELP("Wanted replicas, as a multiple of the ready ones, at which the panic mode begins.")},
+    {"panic_window_share", REAL(0.01, 1), WITH(ONE(KNATIVE)), DEFAULT("0.1"), AT(DOUBLE, SCALE, panic_window_share),
+     HELP("Length of the panic window, as a share of the stable window.")},
+    {"max_scale_up_rate", REAL(1.01, 1e6), WITH(ONE(KNATIVE)), DEFAULT("1000"), AT(DOUBLE, SCALE, max_scale_up_rate),
+     HELP("Maximum factor of a decision for more replicas.")},
+    {"max_scale_down_rate", REAL(1.01, 1e6), WITH(ONE(KNATIVE)), DEFAULT("2"), AT(DOUBLE, SCALE, max_scale_down_rate),
+     HELP("Maximum factor of a decision for fewer replicas.")},
+    {"stable_window_s", REAL(1, 3600), .unit = "s", WITH(ONE(KNATIVE)), DEFAULT("60"), AS_US(SCALE, stable_window_us),
+     HELP("Window of the average load.")},
+    {"scale_down_delay_s", REAL(0, 3600), .unit = "s", WITH(ONE(KNATIVE)), DEFAULT("0"),
+     AS_US(SCALE, scale_down_delay_us), HELP("Fewer replicas only after they were enough for this time.")},
+    {"scale_to_zero_grace_s", REAL(0, 86400), .unit = "s", WITH(ONE(KNATIVE)), DEFAULT("30"), AS_US(SCALE, grace_us),
+     HELP("How long the last replica stays when it is not needed any more.")},
+    {"retention_s", REAL(0, 86400), .unit = "s", WITH(ONE(KNATIVE)), DEFAULT("0"), AS_US(SCALE, retention_us),
+     HELP("Minimum of 'scale_to_zero_grace_s'.")},
+    {"activation_scale", WHOLE(1, MAX_REPLICAS), WITH(ONE(KNATIVE)), DEFAULT("1"), AT(INTEGER, SCALE, activation_scale),
+     HELP("Fewest replicas of a service that has any.")},
+    {"tolerance", REAL(0, 1), WITH(ONE(HPA) | ONE(KEDA)), DEFAULT("0.1"), AT(DOUBLE, SCALE, tolerance),
+     HELP("Relative deviation from the target that changes nothing.")},
+    {"up", OBJECT(scale_rules_keys), WITH(ONE(HPA) | ONE(KEDA)), AT(PART, SCALE, up),
+     HELP("Behaviour of decisions for more replicas.")},
+    {"down", OBJECT(scale_rules_keys), WITH(ONE(HPA) | ONE(KEDA)), AT(PART, SCALE, down),
+     HELP("Behaviour of decisions for fewer replicas.")},
+    {"cooldown_s", SECONDS, WITH(ONE(KEDA)), DEFAULT("300"), AS_US(SCALE, cooldown_us),
+     HELP("Time without activity after which the number falls to 'idle' or zero.")},
+    {"idle", WHOLE(0, MAX_REPLICAS), WITH(ONE(KEDA)), OTHERWISE("off"), AT(INTEGER, SCALE, idle),
+     HELP("Number of replicas while the service is inactive.")},
+    {"activation_threshold", REAL(0, 1e9), WITH(ONE(KEDA)), DEFAULT("0"), AT(DOUBLE, SCALE, activation_threshold),
+     HELP("The service is active above this number of requests that are not complete.")},
+    {"upscaling_factor", REAL(1e-3, 1000), WITH(ONE(RAY_SERVE)), DEFAULT("1"), AT(DOUBLE, SCALE, upscaling_factor),
+     HELP("Part of a wanted increase that is made.")},
+    {"downscaling_factor", REAL(1e-3, 1000), WITH(ONE(RAY_SERVE)), DEFAULT("1"), AT(DOUBLE, SCALE, downscaling_factor),
+     HELP("Part of a wanted decrease that is made.")},
+    {"upscale_delay_s", REAL(0, 86400), .unit = "s", WITH(ONE(RAY_SERVE)), DEFAULT("30"),
+     AS_US(SCALE, upscale_delay_us), HELP("How long more replicas must be wanted.")},
+    {"downscale_delay_s", REAL(0, 86400), .unit = "s", WITH(ONE(RAY_SERVE)), DEFAULT("600"),
+     AS_US(SCALE, downscale_delay_us), HELP("How long fewer replicas must be wanted.")},
+    {"downscale_to_zero_delay_s", REAL(0, 86400), .unit = "s", WITH(ONE(RAY_SERVE)), OTHERWISE("'downscale_delay_s'"),
+     AS_US(SCALE, downscale_to_zero_delay_us), HELP("The same for the step from one to none.")},
+    {"look_back_s", REAL(0.1, 3600), .unit = "s", WITH(ONE(RAY_SERVE)), DEFAULT("30"), AS_US(SCALE, look_back_us),
+     HELP("Window of the average load.")},
+    {"up_threshold", REAL(0, 100), WITH(ONE(NVCF)), DEFAULT("70"), AT(DOUBLE, SCALE, up_threshold),
+     HELP("Utilization in percent above which replicas are added.")},
+    {"down_threshold", REAL(0, 100), WITH(ONE(NVCF)), DEFAULT("30"), AT(DOUBLE, SCALE, down_threshold),
+     HELP("Utilization in percent below which replicas are removed.")},
+    {"up_factor", REAL(1, 1000), WITH(ONE(NVCF)), DEFAULT("1.2"), AT(DOUBLE, SCALE, up_factor),
+     HELP("Factor of an increase.")},
+    {"down_factor", REAL(0, 1), WITH(ONE(NVCF)), DEFAULT("0.8"), AT(DOUBLE, SCALE, down_factor),
+     HELP("Factor of a decrease.")},
+    {"up_window", WHOLE(1, 1000), WITH(ONE(NVCF)), DEFAULT("1"), AT(INTEGER, SCALE, up_window),
+     HELP("Samples that an increase considers.")},
+    {"up_required", WHOLE(1, 1000), WITH(ONE(NVCF)), DEFAULT("1"), AT(INTEGER, SCALE, up_required),
+     HELP("How many of them must be above the threshold.")},
+    {"down_window", WHOLE(1, 1000), WITH(ONE(NVCF)), DEFAULT("1"), AT(INTEGER, SCALE, down_window),
+     HELP("Samples that a decrease considers.")},
+    {"down_required", WHOLE(1, 1000), WITH(ONE(NVCF)), DEFAULT("1"), AT(INTEGER, SCALE, down_required),
+     HELP("How many of them must be below the threshold.")},
+    {"decay", REAL(0, 100), WITH(ONE(NVCF)), DEFAULT("0.5"), AT(DOUBLE, SCALE, decay),
+     HELP("Decay of the weights of older samples when the number falls to zero.")},
+    {"idle_to_zero_s", SECONDS, WITH(ONE(NVCF) | ONE(SLO)), OTHERWISE("nvcf 1800, slo never"),
+     AS_US(SCALE, idle_to_zero_us), HELP("Time without requests after which no replica is kept, if 'min' is 0.")},
+    {"window_s", REAL(1, 3600), .unit = "s", WITH(ONE(SLO)), DEFAULT("60"), AS_US(SCALE, window_us),
+     HELP("Window of the measured load.")},
+    END};
+
+#define STAGE(name, member, words)                                                                                     \
+  { name, REAL(0, 86400), .unit = "s", DEFAULT("0"), AS_US(SERVICE, cold_start.member), HELP(words) }
+static const struct hr__key cold_start_keys[] = {
+    STAGE("node_s", node_us, "Preparation of a node for its first replica of the service."),
+    STAGE("image_s", image_us, "Pull of the image."),
+    STAGE("container_s", container_us, "Start of the container."),
+    STAGE("weights_s", weights_us, "Load of the weights onto the node."),
+    STAGE("engine_s", engine_us, "Initialization of the engine, from the node to the first request."),
+    {"cache", BOOLEAN, DEFAULT("true"), AT(INTEGER, SERVICE, cold_start.caches),
+     HELP("Node, image and weights stay on a node until it goes down, so the next start there does not need these "
+          "stages.")},
     END};
 
 #define GOAL(name, member, words)                                                                                      \
@@ -98,7 +242,18 @@ const struct hr__key hr__service_keys[] = {
     {"requests", OBJECT(request_keys), MUST, .store = HR__STORE_PART, HELP("The requests.")},
     {"router", CHOICE(routers), DEFAULT("round-robin"), AT(INTEGER, SERVICE, router),
      HELP("How requests are assigned to replicas.")},
-    {"autoscale", OBJECT(autoscale_keys), .store = HR__STORE_PART, HELP("The number of replicas.")},
+    {"tenant", NAME, AT(TEXT, SERVICE, tenant), HELP("Tenant that pays for the replicas.")},
+    {"model", NAME, AT(TEXT, SERVICE, model), HELP("Model, as in the job trace.")},
+    {"class", CHOICE_AFTER_FIRST(classes), DEFAULT("inference"), AT(INTEGER, SERVICE, class_),
+     HELP("Class of the jobs of the replicas.")},
+    {"priority", WHOLE(-2147483648.0, 2147483647.0), DEFAULT("0"), AT(INTEGER, SERVICE, priority),
+     HELP("Priority of the jobs of the replicas.")},
+    {"autoscale", OBJECT(autoscale_keys), AT(PART, SERVICE, autoscale), HELP("The number of replicas.")},
+    {"cold_start", OBJECT(cold_start_keys), .store = HR__STORE_PART,
+     HELP("Time from the start of the job of a replica until it is ready: the sum of these stages.")},
+    {"drain_s", SECONDS, OTHERWISE("no limit"), AS_US(SERVICE, drain_us),
+     HELP("A replica that gets no more requests ends at the latest after this time; requests that are not complete "
+          "start again on others.")},
     {"replica", OBJECT(replica_keys), MUST, .store = HR__STORE_PART, HELP("A replica.")},
     {"slo", OBJECT(slo_keys), .store = HR__STORE_PART, HELP("Goals for requests.")},
     {"price", OBJECT(price_keys), .store = HR__STORE_PART,

@@ -365,6 +365,8 @@ static void settle(struct hr__engine *engine) {
   for (uint32_t i = hr__column_reclaim_skip(reclaim, 0); i < engine->cursor;
        i = hr__column_reclaim_skip(reclaim, i + 1))
     if (engine->state[i] == HR_JOB_RUNNING) close_books(engine, (hr_job){i}, true);
+  for (uint32_t i = engine->n_input; i < engine->n_input + engine->n_added; i++)
+    if (engine->state[i] == HR_JOB_RUNNING) close_books(engine, (hr_job){i}, true);
 }
 
 /* ---- Notices ---- */
@@ -477,7 +479,7 @@ static enum hr_status begin(struct hr__engine *engine) {
     return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < n_jobs && !engine->config->stream; i++) {
     init_columns(engine, (hr_job){i});
-    if (engine->trace->work_us[i] > max_work_us) max_work_us = engine->trace->work_us[i];
+    if (i < engine->n_input && engine->trace->work_us[i] > max_work_us) max_work_us = engine->trace->work_us[i];
   }
   engine->longest_us = max_run_us(engine, max_work_us) + engine->longest_lead_us;
   engine->view.attempt_us = engine->attempt_us;

@@ -90,7 +90,8 @@ static enum hr_status cancel_write(struct hr__engine *engine, hr_pool pool, hr_j
 /* ---- Checkpoints: settings of the job's class, and the job's values in the trace ---- */
 
 const struct hr_class_spec *hr__class_spec(const struct hr__engine *engine, hr_job job) {
-  static const struct hr_class_spec nothing = {0};
+  static const struct hr_class_spec nothing = {0}, replica = {.checkpoint = HR_CHECKPOINT_CONTINUOUS};
+  if (job.id >= engine->n_input) return &replica; /* what a replica has served is never lost */
   const struct hr_class_spec *classes = engine->config->classes;
   const uint8_t *class_ = engine->trace->class_;
   return classes ? &classes[class_ ? class_[job.id] : HR_CLASS_UNKNOWN] : &nothing;

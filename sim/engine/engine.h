@@ -31,7 +31,7 @@
 
 /* Kinds of pending events, in the order in which they are handled at one instant: first events that release capacity,
    then events that remove it, then events that add it. Submissions are handled after HR__PENDING_NODE_UP and before
-   timers. */
+   HR__PENDING_SERVICE. */
 enum hr__pending_kind {
   HR__PENDING_END,          /* a job completes */
   HR__PENDING_PHASE,        /* the phase of a job ends: restart, checkpoint, work between checkpoints, or back-off */
@@ -45,6 +45,7 @@ enum hr__pending_kind {
   HR__PENDING_WINDOW_CLOSE, /* a pool's reservation ends */
   HR__PENDING_WINDOW_OPEN,  /* a pool's reservation begins */
   HR__PENDING_NODE_UP,      /* a node has booted */
+  HR__PENDING_SERVICE,      /* the next event of an inference service */
   HR__PENDING_TIMER
 };
 
@@ -354,7 +355,10 @@ struct hr__engine {
   struct hr_arena arena;
   struct hr_cluster cluster;
   struct hr__event_heap heap; /* all pending events */
-  uint32_t cursor;            /* the next job to be submitted */
+  uint32_t cursor;            /* the next job of the input to be submitted */
+  uint32_t n_input;           /* jobs of the input; those behind them are added by components during the run */
+  uint32_t n_added;           /* how many of these were submitted; they are the first ones behind the input */
+  uint32_t n_open;            /* services with requests that are not complete: the run does not end before them */
   struct hr_view view;
   struct hr_moves moves;
   void *policy;

@@ -95,8 +95,8 @@ void hr__notify_observers(struct hr__engine *engine, const struct hr_event *even
   for (uint32_t i = 0; i < config->n_observers; i++)
     if (config->observers[i].on_event) config->observers[i].on_event(config->observers[i].self, &engine->view, event);
   if (++engine->n_events % PROGRESS_EVENTS == 0 && config->progress.report)
-    config->progress.report(config->progress.self, engine->n_completed + engine->n_rejected, engine->trace->n_jobs,
-                            engine->view.now_us);
+    config->progress.report(config->progress.self, engine->n_completed + engine->n_rejected,
+                            engine->n_input + engine->n_added, engine->view.now_us);
 }
 
 enum hr_status hr__notify_policy(struct hr__engine *engine, const struct hr_event *event) {
@@ -165,7 +165,7 @@ enum hr_status hr__job_submit(struct hr__engine *engine, hr_job job) {
   struct hr_event event = {engine->view.now_us, HR_EVENT_SUBMIT, HR_REASON_NONE, job, NULL, {HR_NONE}, {HR_NONE}};
   engine->n_submitted++;
   engine->last_progress_us = engine->view.now_us;
-  if (engine->config->stream) init_columns(engine, job);
+  if (engine->config->stream || job.id >= engine->n_input) init_columns(engine, job);
   HR__EACH_ACTIVE(engine, submit, at)(*at)->submit(engine, job);
   hr__notify_observers(engine, &event);
   enum hr_reason reason = hr__cluster_never_fits(&engine->cluster, job);

@@ -28,6 +28,7 @@
  *   markets         before residents and sharing, which need the lists of jobs of each node if nodes come and go.
  *   residents       before sharing: when a job has left, only the remaining jobs of its nodes may change their speed.
  *   sharing         before attempts: whether jobs have attempts depends on all components that disturb jobs.
+ *   replica_jobs    before attempts: replicas of services are stopped before their end.
  *   attempts        the begin of an attempt depends on the GPU memory and the speed of the job.
  *   run_to_end      last: needed only if jobs have no attempts.
  *
@@ -35,11 +36,11 @@
  * enum hr__pending_kind, at the place in which they are handled at one instant.
  */
 extern const struct hr__component hr__component_column_reclaim, hr__component_markets, hr__component_residents,
-    hr__component_sharing, hr__component_attempts, hr__component_run_to_end;
+    hr__component_sharing, hr__component_replica_jobs, hr__component_attempts, hr__component_run_to_end;
 
 static const struct hr__component *const components[] = {
-    &hr__component_column_reclaim, &hr__component_markets,  &hr__component_residents,
-    &hr__component_sharing,        &hr__component_attempts, &hr__component_run_to_end,
+    &hr__component_column_reclaim, &hr__component_markets,  &hr__component_residents,  &hr__component_sharing,
+    &hr__component_replica_jobs,   &hr__component_attempts, &hr__component_run_to_end,
 };
 enum { N_COMPONENTS = sizeof components / sizeof *components };
 _Static_assert((int)N_COMPONENTS <= (int)HR__MAX_COMPONENTS, "more components than struct hr__engine has room for");
@@ -108,7 +109,7 @@ static enum hr_status add_supply(struct hr__engine *engine) {
 static enum hr_status apply_events(struct hr__engine *engine) {
   enum hr_status status = run_pending(engine, HR__PENDING_NODE_UP);
   if (status == HR_OK && !(engine->abilities & HR_POLICY_MANAGES_CAPACITY)) status = add_supply(engine);
-  while (status == HR_OK && engine->cursor < engine->trace->n_jobs &&
+  while (status == HR_OK && engine->cursor < engine->n_input &&
          engine->trace->submit_us[engine->cursor] == engine->view.now_us) {
     status = hr__job_submit(engine, (hr_job){engine->cursor++});
     if (status == HR_OK) status = check_after_event(engine);
@@ -187,7 +188,7 @@ static enum hr_status count_idle_pass(struct hr__engine *engine, uint64_t before
 
 static int64_t next_instant(const struct hr__engine *engine) {
   int64_t at_us = engine->heap.count ? engine->heap.entries[0].at_us : HR_NEVER_US;
-  if (engine->cursor < engine->trace->n_jobs && engine->trace->submit_us[engine->cursor] < at_us)
+  if (engine->cursor < engine->n_input && engine->trace->submit_us[engine->cursor] < at_us)
     at_us = engine->trace->submit_us[engine->cursor];
   return at_us;
 }
@@ -209,14 +210,14 @@ static void stop_stalled(struct hr__engine *engine) {
 }
 
 static bool all_submitted(const struct hr__engine *engine) {
-  return engine->cursor == engine->trace->n_jobs;
+  return engine->cursor == engine->n_input;
 }
 
 /* Returns whether the run is over. A run that always has further events is over when its last job has ended, unless the
    policy holds the run until a later time. */
 static bool is_over(const struct hr__engine *engine, int64_t at_us) {
   if (at_us == HR_NEVER_US) return true;
-  if (at_us <= engine->hold_until_us) return false;
+  if (at_us <= engine->hold_until_us || engine->n_open > 0) return false;
   return engine->is_endless && all_submitted(engine) && engine->view.n_waiting + engine->view.n_running == 0;
 }
 
@@ -482,6 +483,7 @@ static void finish(struct hr__engine *engine) {
 enum hr_status hr_sim_run(const struct hr_run_config *config, struct hr_result **result, struct hr_error *error) {
   struct hr__engine engine = {
       .config = config, .trace = config->trace, .error = error, .digest = HR__DIGEST_SEED, .moves = {0}};
+  engine.n_input = config->trace->n_jobs - config->trace->n_added;
   engine.moves.engine = &engine;
   if (error) error->status = HR_OK;
   enum hr_status status = begin(&engine);
@@ -495,6 +497,7 @@ enum hr_status hr_sim_run(const struct hr_run_config *config, struct hr_result *
 
 enum hr_status hr_sim_check(const struct hr_run_config *config, struct hr_error *error) {
   struct hr__engine engine = {.config = config, .trace = config->trace, .error = error};
+  engine.n_input = config->trace->n_jobs - config->trace->n_added;
   engine.moves.engine = &engine;
   if (error) error->status = HR_OK;
   enum hr_status status = begin(&engine);

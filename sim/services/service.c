@@ -139,6 +139,7 @@ static void count_outstanding(struct hr__service_run *service, int change) {
   service->outstanding_ticks += (hr_amount)service->n_outstanding * (service->now_ticks - service->counted_ticks);
   service->counted_ticks = service->now_ticks;
   service->n_outstanding = (uint32_t)((int64_t)service->n_outstanding + change);
+  if (service->n_outstanding == 0) service->idle_ticks = service->now_ticks;
 }
 
 static bool ends_first(const struct hr__service_run *service) {
@@ -188,6 +189,7 @@ static void arrive(struct hr__service_run *service, uint32_t id) {
     assign(service, id, true);
   else
     service->no_memory |= !hr__queue_push(&service->waiting, id);
+  service->n_held += service->n_ready == 0;
 }
 
 static void begin(struct hr__service_run *service, uint32_t number) {
@@ -298,7 +300,9 @@ void hr__service_kill(struct hr__service_run *service, uint32_t number) {
   struct hr__replica *replica = &service->replicas[number];
   remove_ready(service, number);
   if (replica->end_ticks != HR_NEVER_US) heap_remove(service, number);
+  const uint64_t before = replica->recomputed_tokens;
   hr__replica_kill(replica, service->now_ticks, on_token, service);
+  service->lost_tokens += replica->recomputed_tokens - before;
   service->outstanding[number] = 0;
   service->tokens[number] = 0;
   while (replica->waiting.count) {
@@ -403,6 +407,8 @@ enum hr_status hr__service_open(struct hr__service_run *service, const struct hr
 
 enum hr_status hr__service_close(struct hr__service_run *service, struct hr_error *error) {
   bool is_complete = !service->no_memory;
+  service->result->met_cold_start = service->n_held;
+  service->result->lost_tokens = service->lost_tokens;
   for (uint32_t i = 0; service->replicas && i < service->n_replicas; i++) {
     struct hr__replica *replica = &service->replicas[i];
     is_complete = is_complete && !replica->no_memory;
@@ -456,5 +462,6 @@ void hr_service_result_finish(struct hr_service_result *result) {
   free(result->busy_us);
   free(result->decode_replica);
   free(result->rest_ps);
+  free(result->decisions);
   *result = (struct hr_service_result){0};
 }

@@ -41,9 +41,12 @@ struct hr__service_run {
   uint32_t *touched, n_touched;      /* idle replicas that got a request at this instant */
   bool *is_touched;                  /* by replica */
   uint64_t n_routed, n_completed;
+  uint64_t n_held;             /* requests that had to wait for a ready replica */
+  uint64_t lost_tokens;        /* tokens of killed replicas, which are computed again */
   uint32_t n_outstanding;      /* requests that have arrived and are not complete */
   hr_amount outstanding_ticks; /* sum of n_outstanding over time, up to counted_ticks */
   int64_t counted_ticks;
+  int64_t idle_ticks; /* when n_outstanding last became 0 */
   struct hr__stream stream;
   int64_t origin_us, now_ticks; /* ticks since origin_us */
   bool steps, no_memory;

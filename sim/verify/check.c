@@ -258,7 +258,7 @@ static enum hr_status check_inventory(const struct hr__engine *engine, const str
 static enum hr_status check_counts(const struct hr__engine *engine, const struct usage *usage) {
   if (usage->running.count != engine->view.n_running) return hr__broken(engine, "the number of running jobs differs");
   uint64_t known = engine->view.n_waiting + engine->view.n_running + engine->n_completed + engine->n_rejected;
-  if (known != engine->n_submitted || engine->n_submitted != engine->cursor)
+  if (known != engine->n_submitted || engine->n_submitted != engine->cursor + engine->n_added)
     return hr__broken(engine, "jobs are lost: %" PRIu64 " submitted, %" PRIu64 " known", engine->n_submitted, known);
   return HR_OK;
 }

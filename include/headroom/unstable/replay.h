@@ -12,6 +12,9 @@
 #include "headroom/unstable/metrics.h"
 
 struct hr_ranks;
+struct hr_fleet;
+struct hr_served;
+struct hr_service_requests;
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,6 +39,8 @@ enum { HR_REPLAY_MAX_OBSERVERS = 16 };
 /* The input of a replay. Everything is borrowed and must outlive the replay. */
 struct hr_replay_config {
   const struct hr_scenario *scenario;
+  /* the jobs; NULL: none, only if the scenario has services. After hr_replay_init, the trace of the run: with services
+     it also has their replicas */
   const struct hr_trace *trace;
   /* used instead of the policy of the scenario; NULL: the policy of the scenario */
   const struct hr_policy_choice *policy;
@@ -64,8 +69,12 @@ struct hr_replay {
   struct hr_result *result;
   struct hr_summary *summary;
   struct hr_notes notes; /* notes on the results */
-  double sim_s;          /* wall-clock time of the simulation, in seconds */
-  double seconds;        /* wall-clock time of all steps, in seconds */
+  /* of a scenario with services; otherwise NULL */
+  struct hr_fleet *fleet;
+  struct hr_service_requests *requests; /* by service */
+  struct hr_served *served;             /* by service; complete after the run */
+  double sim_s;                         /* wall-clock time of the simulation, in seconds */
+  double seconds;                       /* wall-clock time of all steps, in seconds */
 };
 
 /* Initializes a replay. Call hr_replay_finish afterwards, even if the initialization failed. */

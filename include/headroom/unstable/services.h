@@ -12,6 +12,7 @@
  */
 
 #include "headroom/base.h"
+#include "headroom/trace.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -177,9 +178,112 @@ struct hr_service_price {
   int64_t input_uusd, output_uusd;
 };
 
+/* How the number of replicas is chosen. The columns: enumerator, name in scenarios, meaning. */
+#define HR_AUTOSCALER_TABLE(X)                                                                                         \
+  X(HR_AUTOSCALE_FIXED, "fixed", "always the same number")                                                             \
+  X(HR_AUTOSCALE_SCHEDULE, "schedule", "by time")                                                                      \
+  X(HR_AUTOSCALE_KNATIVE, "knative", "the pod autoscaler of Knative")                                                  \
+  X(HR_AUTOSCALE_HPA, "hpa", "the horizontal pod autoscaler of Kubernetes")                                            \
+  X(HR_AUTOSCALE_KEDA, "keda", "KEDA: from and to zero; between them as hpa")                                          \
+  X(HR_AUTOSCALE_RAY_SERVE, "ray-serve", "Ray Serve")                                                                  \
+  X(HR_AUTOSCALE_NVCF, "nvcf", "NVIDIA Cloud Functions")                                                               \
+  X(HR_AUTOSCALE_SLO, "slo", "the fewest replicas that are predicted to meet the goals")
+
+enum hr_autoscaler {
+#define HR_AUTOSCALER_NAME(name, text, words) name,
+  HR_AUTOSCALER_TABLE(HR_AUTOSCALER_NAME)
+#undef HR_AUTOSCALER_NAME
+      HR_N_AUTOSCALERS
+};
+
+/* What an autoscaler measures. The columns: enumerator, name in scenarios, meaning. */
+#define HR_SCALE_METRIC_TABLE(X)                                                                                       \
+  X(HR_SCALE_CONCURRENCY, "concurrency", "requests that have arrived and are not complete")                            \
+  X(HR_SCALE_RPS, "rps", "requests that arrive per second")                                                            \
+  X(HR_SCALE_UTILIZATION, "utilization", "percent of the time in which replicas run iterations")
+
+enum hr_scale_metric {
+#define HR_SCALE_METRIC_NAME(name, text, words) name,
+  HR_SCALE_METRIC_TABLE(HR_SCALE_METRIC_NAME)
+#undef HR_SCALE_METRIC_NAME
+      HR_N_SCALE_METRICS
+};
+
+/* A limit of the rate of change of `hpa`. */
+struct hr_scale_policy {
+  bool is_percent; /* otherwise a number of replicas */
+  uint32_t value;
+  int64_t period_us;
+};
+
+/* The behaviour of `hpa` in one direction. */
+struct hr_scale_rules {
+  int64_t stabilization_us;
+  uint8_t select; /* 0: the largest change; 1: the smallest; 2: none */
+  struct hr_scale_policy *policies;
+  uint32_t n_policies;
+};
+
+/* An entry of a schedule. */
+struct hr_scale_step {
+  int64_t at_us; /* since the begin of the period */
+  uint32_t replicas;
+};
+
+/* The settings of an autoscaler. Those that its policy does not have are 0. */
+struct hr_autoscale {
+  enum hr_autoscaler policy;
+  uint32_t min, max;   /* `fixed`: both are the number of replicas */
+  uint32_t initial;    /* at the begin; HR_NONE: `min` */
+  int64_t interval_us; /* between decisions; 0: that of the policy */
+  int64_t metric_delay_us;
+  enum hr_scale_metric metric;
+  double target; /* wanted value of the metric per replica */
+  struct hr_scale_step *steps;
+  uint32_t n_steps;
+  int64_t period_us; /* the schedule repeats; 0: it does not */
+  /* knative */
+  double panic_threshold, panic_window_share, max_scale_up_rate, max_scale_down_rate;
+  int64_t stable_window_us, scale_down_delay_us, grace_us, retention_us;
+  uint32_t activation_scale;
+  /* hpa, keda */
+  double tolerance;
+  struct hr_scale_rules up, down;
+  int64_t cooldown_us;
+  uint32_t idle; /* keda: number while inactive; HR_NONE: off */
+  double activation_threshold;
+  /* ray-serve */
+  double upscaling_factor, downscaling_factor;
+  int64_t upscale_delay_us, downscale_delay_us, downscale_to_zero_delay_us, look_back_us;
+  /* nvcf */
+  double up_threshold, down_threshold, up_factor, down_factor, decay;
+  uint32_t up_window, up_required, down_window, down_required;
+  int64_t idle_to_zero_us; /* also slo: without a request for this time, no replica is needed; HR_NEVER_US: off */
+  /* slo */
+  int64_t window_us;
+};
+
+/* The time from the start of the job of a replica until it is ready: the sum of these stages. Those for the node, the
+   image and the weights are left out on nodes on which the service has been ready before, if they are cached. */
+struct hr_cold_start {
+  int64_t node_us, image_us, container_us, weights_us, engine_us;
+  bool caches; /* node, image and weights stay on a node until it goes down */
+};
+
 struct hr_service {
   char *name;
-  char *requests; /* path of the request trace; NULL: they are drawn */
+  char *tenant, *model, *gpu_types, *mig_profile; /* of the jobs; NULL: none */
+  enum hr_job_class class_;
+  int32_t priority;
+  bool uninterruptible; /* the jobs must not use spot capacity, and must not be preempted */
+  uint32_t gpu_milli;   /* share of each GPU; 1000: whole GPUs */
+  uint64_t gpu_mem_mib;
+  uint32_t cpu_milli;
+  uint64_t mem_mib;
+  struct hr_autoscale autoscale;
+  struct hr_cold_start cold_start;
+  int64_t drain_us; /* time after which a replica that gets no more requests ends, even if it is not idle */
+  char *requests;   /* path of the request trace; NULL: they are drawn */
   struct hr_request_draw draw;
   enum hr_service_router router;
   uint32_t replicas;
@@ -220,6 +324,36 @@ enum hr_request_state {
 #undef HR_REQUEST_STATE_NAME
 };
 
+/* Why the number of wanted replicas changed. The columns: enumerator, text. */
+#define HR_SCALE_REASON_TABLE(X)                                                                                       \
+  X(HR_SCALE_INITIAL, "initial number")                                                                                \
+  X(HR_SCALE_SCHEDULED, "schedule")                                                                                    \
+  X(HR_SCALE_LOAD, "load")                                                                                             \
+  X(HR_SCALE_PANIC, "panic: load above the threshold")                                                                 \
+  X(HR_SCALE_ACTIVATION, "activation: requests wait and no replica exists")                                            \
+  X(HR_SCALE_IDLE, "idle: no request for long enough")                                                                 \
+  X(HR_SCALE_GOALS, "predicted to meet the goals")                                                                     \
+  X(HR_SCALE_UNREACHABLE, "no number is predicted to meet the goals")
+
+enum hr_scale_reason {
+#define HR_SCALE_REASON_NAME(name, text) name,
+  HR_SCALE_REASON_TABLE(HR_SCALE_REASON_NAME)
+#undef HR_SCALE_REASON_NAME
+};
+
+/* A change of the number of wanted replicas. */
+struct hr_scale_decision {
+  int64_t at_us;
+  uint32_t from, to;
+  uint8_t reason; /* enum hr_scale_reason */
+};
+
+/* GPU time of the replicas of a service, in milli-GPU x microseconds. held = starting + busy + idle; `idle` includes
+   replicas that drain. */
+struct hr_replica_times {
+  hr_amount held, starting, busy, idle;
+};
+
 /* The result, by request. Times that did not come are HR_NEVER_US; those of refused requests are their arrival. */
 struct hr_service_result {
   uint32_t count;
@@ -236,6 +370,12 @@ struct hr_service_result {
   uint64_t iterations, recomputed_tokens;
   uint32_t n_replicas;
   int64_t *busy_us; /* [n_replicas] */
+  /* The replicas as jobs. All members are 0 in the results of hr_service_run. */
+  struct hr_replica_times gpu_time;
+  uint64_t cold_starts, interruptions, lost_tokens;
+  uint64_t met_cold_start; /* requests that waited while no replica was ready */
+  struct hr_scale_decision *decisions;
+  uint32_t n_decisions, decisions_capacity;
 };
 
 /* Names in scenarios and files. */
@@ -251,6 +391,34 @@ HR_API const char *hr_service_refusal(const struct hr_service *service, uint32_t
 HR_API enum hr_status hr_service_run(const struct hr_service *service, const struct hr_service_requests *requests,
                                      uint64_t seed, bool steps, struct hr_service_result *result,
                                      struct hr_error *error);
+/*
+ * The services of one run. Each replica is a job of the run: it is submitted when the autoscaler wants one more, waits
+ * for GPUs under the policy like any other job, and does not end by itself. The jobs are rows behind those of the job
+ * trace; their number is known only after the run, so rows are reserved before. Times of the run are those of the
+ * requests minus hr_fleet_origin_us().
+ */
+struct hr_fleet;
+struct hr_fleet_config {
+  const struct hr_services *services;
+  const struct hr_service_requests *requests; /* [services->count] */
+  const struct hr_trace *trace;               /* jobs; NULL: none */
+  uint64_t seed;
+  bool steps; /* run each iteration on its own */
+};
+/* All inputs are borrowed. HR_BAD_INPUT: the times of requests do not fit. */
+HR_API enum hr_status hr_fleet_create(const struct hr_fleet_config *config, struct hr_fleet **fleet,
+                                      struct hr_error *error);
+HR_API void hr_fleet_destroy(struct hr_fleet *fleet);
+/* The trace with the rows of the replicas; during and after the run it has those that were submitted. */
+HR_API const struct hr_trace *hr_fleet_trace(const struct hr_fleet *fleet);
+HR_API int64_t hr_fleet_origin_us(const struct hr_fleet *fleet);
+/* The result of a service, after the run. */
+HR_API const struct hr_service_result *hr_fleet_result(const struct hr_fleet *fleet, uint32_t service);
+
+/* Names in scenarios and files. */
+HR_API const char *hr_autoscaler_name(enum hr_autoscaler policy);
+HR_API const char *hr_scale_reason_words(enum hr_scale_reason reason);
+
 /* Frees the columns of a result. */
 HR_API void hr_service_result_finish(struct hr_service_result *result);
 

@@ -13,9 +13,8 @@
 
 static int64_t fifo_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
-  (void)queue;
-  (void)job;
-  return 0; /* ties are broken by id, which is the order of (submit, row) */
+  /* ties are broken by id, which is the order of (submit, row) unless the run adds jobs */
+  return queue->trace->n_added ? queue->trace->submit_us[job.id] : 0;
 }
 
 #define KEY_ORDER(text, name, help, expression)                                                                        \

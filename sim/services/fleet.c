@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The services of a run, and the trace of the run: the jobs of the input, then rows that are reserved for replicas.
+ *
+ * Layout: the trace of the run has its own columns, in which the jobs of the input come first. A reserved row gets the
+ * values of a service when it is used; before, the rows have those of the services in turn, so that code which examines
+ * all rows before the run finds every request. After the run the number of jobs is reduced to the rows that were used.
+ *
+ * Time: the run begins with the earliest of the first submit and the first requests.
+ */
+
+#include "sim/services/fleet.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A replica that lives for less than this time on average needs more rows than there are. */
+#define SHORT_LIFE_US (30 * HR_SECOND_US)
+enum { MAX_ROWS = 1 << 18, MAX_OWNED = 64 };
+/* Replicas do not end by themselves: the work of their jobs, which is replaced when they end. */
+#define ENDLESS_US (INT64_C(1000000000) * HR_SECOND_US)
+/* Requests must span less than this, because the time of a service has 16 bits for fractions of microseconds. */
+#define MAX_SPAN_US (INT64_C(1) << 46)
+
+const char *hr_autoscaler_name(enum hr_autoscaler policy) {
+#define NAME_OF(name, text, words) [name] = (text),
+  static const char *const names[] = {HR_AUTOSCALER_TABLE(NAME_OF)};
+#undef NAME_OF
+  return names[policy];
+}
+
+const char *hr_scale_reason_words(enum hr_scale_reason reason) {
+#define WORDS_OF(name, text) [name] = (text),
+  static const char *const words[] = {HR_SCALE_REASON_TABLE(WORDS_OF)};
+#undef WORDS_OF
+  return words[reason];
+}
+
+/* ---- Columns ---------------------------------------------------------------------------------------- */
+
+/* Allocates zeroed memory that belongs to the fleet. */
+static void *own(struct hr_fleet *fleet, size_t count, size_t width) {
+  void *memory = fleet->n_owned < MAX_OWNED ? calloc(count + 1, width) : NULL;
+  if (memory) fleet->owned[fleet->n_owned++] = memory;
+  return memory;
+}
+
+/* Returns a column with the values of the input and room for the reserved rows. */
+static void *copy_column(struct hr_fleet *fleet, const void *from, size_t width) {
+  char *to = own(fleet, fleet->n_rows, width);
+  if (to && from && fleet->n_input) memcpy(to, from, fleet->n_input * width);
+  return to;
+}
+
+static uint32_t find_name(const struct hr_names *names, const char *text) {
+  for (uint32_t i = 0; i < names->count; i++)
+    if (strcmp(names->text[i], text) == 0) return i;
+  return HR_NONE;
+}
+
+/* Returns the text of a service for a set of names; NULL: none. */
+typedef const char *service_text(const struct hr_service *service);
+static const char *text_of_tenant(const struct hr_service *service) {
+  return service->tenant;
+}
+static const char *text_of_name(const struct hr_service *service) {
+  return service->name;
+}
+static const char *text_of_model(const struct hr_service *service) {
+  return service->model;
+}
+static const char *text_of_gpu_types(const struct hr_service *service) {
+  return service->gpu_types;
+}
+static const char *text_of_mig(const struct hr_service *service) {
+  return service->mig_profile;
+}
+
+/* Adds the names of the services to a set, and creates the column if the input does not have it. */
+static bool add_names(struct hr_fleet *fleet, struct hr_names *names, const uint32_t **column, service_text *text_of) {
+  const struct hr_services *services = fleet->config.services;
+  const char **text = own(fleet, (size_t)names->count + services->count, sizeof *text);
+  bool any = false;
+  if (!text) return false;
+  for (uint32_t i = 0; i < names->count; i++) text[i] = names->text[i];
+  names->text = text;
+  for (uint32_t i = 0; i < services->count; i++) {
+    const char *name = text_of(&services->at[i]);
+    any = any || name;
+    if (name && find_name(names, name) == HR_NONE) text[names->count++] = name;
+  }
+  if (*column || !any) return true;
+  uint32_t *created = own(fleet, fleet->n_rows, sizeof *created);
+  for (uint32_t i = 0; created && i < fleet->n_rows; i++) created[i] = HR_NONE;
+  *column = created;
+  return created != NULL;
+}
+
+/* Copies the columns of the input. */
+static bool copy_columns(struct hr_fleet *fleet, const struct hr_trace *input) {
+  struct hr_trace *trace = &fleet->trace;
+#define COPY(id, member, type, ...)                                                                                    \
+  if (input && input->member && !(trace->member = copy_column(fleet, input->member, sizeof *trace->member)))           \
+    return false;
+#define COPY_NAMES(id, member, ...)                                                                                    \
+  if (input && input->member) {                                                                                        \
+    uint32_t *column = copy_column(fleet, input->member, sizeof *column);                                              \
+    for (uint32_t i = fleet->n_input; column && i < fleet->n_rows; i++) column[i] = HR_NONE;                           \
+    trace->member = column;                                                                                            \
+    if (!column) return false;                                                                                         \
+  }
+  HR_JOB_COLUMN_TABLE(COPY, COPY_NAMES)
+#undef COPY
+#undef COPY_NAMES
+  return true;
+}
+
+/* Sets values that are not zero where nothing is known. */
+static void fill_unknown(struct hr_fleet *fleet) {
+  struct hr_trace *trace = &fleet->trace;
+#define FILL_COLUMN(id, member, type, record_type, kind, key, column, required, unknown, ...)                          \
+  if (trace->member) {                                                                                                 \
+    type *to = (type *)(uintptr_t)trace->member;                                                                       \
+    const record_type nothing = (unknown);                                                                             \
+    for (uint32_t i = fleet->n_input; i < fleet->n_rows; i++) to[i] = (type)nothing;                                   \
+  }
+  HR_JOB_COLUMN_TABLE(FILL_COLUMN, HR_NO_FIELD)
+#undef FILL_COLUMN
+  const int64_t *const instants[] = {trace->deadline_us, trace->recorded_start_us};
+  for (size_t k = 0; k < sizeof instants / sizeof *instants; k++)
+    for (uint32_t i = fleet->n_input; instants[k] && i < fleet->n_rows; i++)
+      ((int64_t *)(uintptr_t)instants[k])[i] = HR_UNKNOWN_US;
+}
+
+/* Creates a column that some service needs. */
+#define NEED(member, needed)                                                                                           \
+  if (!trace->member && (needed)) trace->member = own(fleet, fleet->n_rows, sizeof *trace->member)
+
+static bool create_needed(struct hr_fleet *fleet) {
+  struct hr_trace *trace = &fleet->trace;
+  const struct hr_services *services = fleet->config.services;
+  bool priority = false, share = false, memory = false, cpu = false, mem = false, flags = false;
+  for (uint32_t i = 0; i < services->count; i++) {
+    const struct hr_service *service = &services->at[i];
+    priority |= service->priority != 0;
+    share |= service->gpu_milli && service->gpu_milli != 1000;
+    memory |= service->gpu_mem_mib > 0;
+    cpu |= service->cpu_milli > 0;
+    mem |= service->mem_mib > 0;
+    flags |= service->uninterruptible;
+  }
+  const bool had_share = trace->gpu_milli != NULL;
+  NEED(submit_us, true);
+  NEED(work_us, true);
+  NEED(gpus, true);
+  NEED(class_, true);
+  NEED(priority, priority);
+  NEED(gpu_milli, share);
+  NEED(gpu_mem_mib, memory);
+  NEED(cpu_milli, cpu);
+  NEED(mem_mib, mem);
+  NEED(flags, flags);
+  for (uint32_t i = 0; share && !had_share && trace->gpu_milli && i < fleet->n_input; i++)
+    ((uint16_t *)(uintptr_t)trace->gpu_milli)[i] = 1000;
+  return trace->submit_us && trace->work_us && trace->gpus && trace->class_ && (trace->priority || !priority) &&
+         (trace->gpu_milli || !share) && (trace->gpu_mem_mib || !memory) && (trace->cpu_milli || !cpu) &&
+         (trace->mem_mib || !mem) && (trace->flags || !flags);
+}
+
+static bool create_names(struct hr_fleet *fleet) {
+  struct hr_trace *trace = &fleet->trace;
+  return add_names(fleet, &trace->tenants, &trace->tenant, text_of_tenant) &&
+         add_names(fleet, &trace->users, &trace->user, text_of_name) &&
+         add_names(fleet, &trace->models, &trace->model, text_of_model) &&
+         add_names(fleet, &trace->gpu_type_lists, &trace->gpu_types, text_of_gpu_types) &&
+         add_names(fleet, &trace->mig_profiles, &trace->mig_profile, text_of_mig);
+}
+
+/* Continues the ids of the input. */
+static bool create_ids(struct hr_fleet *fleet, const struct hr_trace *input) {
+  struct hr_trace *trace = &fleet->trace;
+  const uint32_t n_added = fleet->n_rows - fleet->n_input;
+  if (input && input->row) {
+    uint32_t *row = copy_column(fleet, input->row, sizeof *row);
+    for (uint32_t i = fleet->n_input; row && i < fleet->n_rows; i++) row[i] = i;
+    trace->row = row;
+    if (!row) return false;
+  }
+  if (input && input->id_number) {
+    int64_t *number = copy_column(fleet, input->id_number, sizeof *number), last = 0;
+    for (uint32_t i = 0; number && i < fleet->n_input; i++)
+      if (number[i] > last) last = number[i];
+    for (uint32_t i = fleet->n_input; number && i < fleet->n_rows; i++) number[i] = ++last;
+    trace->id_number = number;
+    return number != NULL;
+  }
+  if (!input || !input->id_text) return true;
+  enum { ID_BYTES = 20 };
+  const char **text = copy_column(fleet, input->id_text, sizeof *text);
+  char *ids = own(fleet, n_added, ID_BYTES);
+  for (uint32_t i = 0; text && ids && i < n_added; i++) {
+    snprintf(&ids[(size_t)i * ID_BYTES], ID_BYTES, "replica-%" PRIu32, i + 1);
+    text[fleet->n_input + i] = &ids[(size_t)i * ID_BYTES];
+  }
+  trace->id_text = text;
+  return text && ids;
+}
+
+static void set_name(const uint32_t *column, uint32_t row, const struct hr_names *names, const char *text) {
+  if (column) ((uint32_t *)(uintptr_t)column)[row] = text ? find_name(names, text) : HR_NONE;
+}
+
+#define SET(member, type, value)                                                                                       \
+  if (trace->member) ((type *)(uintptr_t)trace->member)[row] = (type)(value)
+
+void hr__fleet_set_row(struct hr_fleet *fleet, uint32_t row, uint32_t service) {
+  const struct hr_service *spec = &fleet->config.services->at[service];
+  struct hr_trace *trace = &fleet->trace;
+  SET(gpus, uint32_t, spec->gpus);
+  SET(class_, uint8_t, spec->class_);
+  SET(priority, int32_t, spec->priority);
+  SET(gpu_milli, uint16_t, spec->gpu_milli ? spec->gpu_milli : 1000);
+  SET(gpu_mem_mib, uint64_t, spec->gpu_mem_mib);
+  SET(cpu_milli, uint32_t, spec->cpu_milli);
+  SET(mem_mib, uint64_t, spec->mem_mib);
+  SET(min_gpus, uint32_t, spec->gpus);
+  SET(max_gpus, uint32_t, spec->gpus);
+  SET(flags, uint8_t, spec->uninterruptible ? HR_JOB_NOT_INTERRUPTIBLE : 0);
+  set_name(trace->tenant, row, &trace->tenants, spec->tenant);
+  set_name(trace->user, row, &trace->users, spec->name);
+  set_name(trace->model, row, &trace->models, spec->model);
+  set_name(trace->gpu_types, row, &trace->gpu_type_lists, spec->gpu_types);
+  set_name(trace->mig_profile, row, &trace->mig_profiles, spec->mig_profile);
+}
+
+/* ---- Time ------------------------------------------------------------------------------------------- */
+
+/* Moves the instants of the input, so that the run can begin earlier than its first submit. */
+static void shift(struct hr_fleet *fleet, int64_t by_us) {
+  struct hr_trace *trace = &fleet->trace;
+  const int64_t *const columns[] = {trace->submit_us, trace->deadline_us, trace->recorded_start_us};
+  for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
+    for (uint32_t i = 0; columns[k] && i < fleet->n_input; i++)
+      if (columns[k][i] != HR_UNKNOWN_US) ((int64_t *)(uintptr_t)columns[k])[i] += by_us;
+  trace->origin_us -= by_us;
+}
+
+/* Finds the begin of the run. */
+static enum hr_status find_origin(struct hr_fleet *fleet, const struct hr_trace *input, struct hr_error *error) {
+  const struct hr_fleet_config *config = &fleet->config;
+  const bool has_jobs = fleet->n_input > 0;
+  int64_t first_us = has_jobs ? hr_trace_clock_us(input) : HR_NEVER_US, last_us = INT64_MIN;
+  for (uint32_t i = 0; i < config->services->count; i++) {
+    const struct hr_service_requests *requests = &config->requests[i];
+    if (!requests->count) continue;
+    if (requests->arrival_us[0] < first_us) first_us = requests->arrival_us[0];
+    if (requests->arrival_us[requests->count - 1] > last_us) last_us = requests->arrival_us[requests->count - 1];
+  }
+  if (first_us == HR_NEVER_US) first_us = 0;
+  if (last_us > first_us && last_us - first_us >= MAX_SPAN_US)
+    return hr_fail(error, HR_BAD_INPUT, "the requests of the services, and the jobs, span more than two years");
+  if (has_jobs && input->dated && first_us < 0)
+    return hr_fail(error, HR_BAD_INPUT, "requests arrive before the first submit of the job trace, which has dates");
+  fleet->origin_us = first_us;
+  return HR_OK;
+}
+
+static int64_t span_us(const struct hr_fleet *fleet) {
+  int64_t last_us = fleet->origin_us;
+  for (uint32_t i = 0; i < fleet->config.services->count; i++) {
+    const struct hr_service_requests *requests = &fleet->config.requests[i];
+    if (requests->count && requests->arrival_us[requests->count - 1] > last_us)
+      last_us = requests->arrival_us[requests->count - 1];
+  }
+  return last_us - fleet->origin_us;
+}
+
+/* The number of rows to reserve. */
+static uint32_t rows_needed(const struct hr_fleet *fleet) {
+  double rows = 0;
+  const double lives = (double)span_us(fleet) / (double)SHORT_LIFE_US + 2;
+  for (uint32_t i = 0; i < fleet->config.services->count; i++) {
+    const struct hr_autoscale *scale = &fleet->config.services->at[i].autoscale;
+    rows += scale->policy == HR_AUTOSCALE_FIXED ? scale->max : scale->max * lives;
+  }
+  return rows < MAX_ROWS ? (uint32_t)rows : MAX_ROWS;
+}
+
+/* ---- Creation --------------------------------------------------------------------------------------- */
+
+static bool create_trace(struct hr_fleet *fleet, const struct hr_trace *input) {
+  struct hr_trace *trace = &fleet->trace;
+  static const char source[] = "services", format[] = "memory";
+  if (input) *trace = *input;
+  if (!input) *trace = (struct hr_trace){.source = source, .format = format, .origin_us = fleet->origin_us};
+  trace->n_jobs = fleet->n_rows;
+  trace->n_added = fleet->n_rows - fleet->n_input;
+  trace->mapped = false;
+  if (!copy_columns(fleet, input)) return false;
+  fill_unknown(fleet);
+  if (!create_needed(fleet) || !create_names(fleet) || !create_ids(fleet, input)) return false;
+  fleet->submit_us = (int64_t *)(uintptr_t)trace->submit_us;
+  fleet->work_us = (int64_t *)(uintptr_t)trace->work_us;
+  if (fleet->n_input) shift(fleet, hr_trace_clock_us(input) - fleet->origin_us);
+  for (uint32_t i = fleet->n_input; i < fleet->n_rows; i++) {
+    hr__fleet_set_row(fleet, i, (i - fleet->n_input) % fleet->config.services->count);
+    fleet->submit_us[i] = HR_MAX_INPUT_US;
+    fleet->work_us[i] = ENDLESS_US;
+  }
+  return true;
+}
+
+enum hr_status hr_fleet_create(const struct hr_fleet_config *config, struct hr_fleet **created,
+                               struct hr_error *error) {
+  struct hr_fleet *fleet = calloc(1, sizeof *fleet);
+  *created = fleet;
+  if (!fleet) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  fleet->config = *config;
+  fleet->n_input = config->trace ? config->trace->n_jobs : 0;
+  fleet->owned = calloc(MAX_OWNED, sizeof *fleet->owned);
+  fleet->of = calloc((size_t)config->services->count + 1, sizeof *fleet->of);
+  const enum hr_status status = find_origin(fleet, config->trace, error);
+  if (status != HR_OK) return status;
+  fleet->n_rows = fleet->n_input + rows_needed(fleet);
+  fleet->rows = calloc((size_t)(fleet->n_rows - fleet->n_input) + 1, sizeof *fleet->rows);
+  const bool is_complete = fleet->owned && fleet->of && fleet->rows && create_trace(fleet, config->trace);
+  return is_complete ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for the replicas of the services");
+}
+
+void hr_fleet_destroy(struct hr_fleet *fleet) {
+  if (!fleet) return;
+  for (uint32_t i = 0; i < fleet->n_owned; i++) free(fleet->owned[i]);
+  for (uint32_t i = 0; fleet->of && i < fleet->config.services->count; i++)
+    hr_service_result_finish(&fleet->of[i].result);
+  free(fleet->owned);
+  free(fleet->of);
+  free(fleet->rows);
+  free(fleet);
+}
+
+const struct hr_trace *hr_fleet_trace(const struct hr_fleet *fleet) {
+  return &fleet->trace;
+}
+
+int64_t hr_fleet_origin_us(const struct hr_fleet *fleet) {
+  return fleet->origin_us;
+}
+
+const struct hr_service_result *hr_fleet_result(const struct hr_fleet *fleet, uint32_t service) {
+  return &fleet->of[service].result;
+}

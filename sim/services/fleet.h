@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SIM_SERVICES_FLEET_H
+#define HR_SIM_SERVICES_FLEET_H
+
+/*
+ * The services of one run, and their replicas as jobs. fleet.c adds rows for the jobs to the trace, replica_jobs.c is
+ * the component of the engine, scaling.c decides how many replicas a service wants.
+ *
+ * A replica has a place (its number in results) and, while it exists, a job. Rows of jobs are used once, in the order
+ * of submission; places are reused.
+ */
+
+#include "headroom/unstable/services.h"
+#include "sim/services/scaling.h"
+#include "sim/services/service.h"
+
+enum hr__place_state {
+  HR__PLACE_FREE,
+  HR__PLACE_WAITING,   /* the job waits for GPUs, also after an interruption */
+  HR__PLACE_WITHDRAWN, /* the same, but the replica is not wanted any more: the job ends when it starts */
+  HR__PLACE_STARTING,
+  HR__PLACE_READY,
+  HR__PLACE_LEAVING, /* its job has notice: the replica gets no more requests */
+  HR__PLACE_DRAINING /* it gets no more requests, and its job ends when it is idle */
+};
+
+struct hr__place {
+  uint8_t state;             /* enum hr__place_state */
+  bool is_initial;           /* submitted at the begin of the run */
+  bool is_delayed;           /* `until_us` has the delay of its GPUs */
+  uint32_t job;              /* valid unless the place is free */
+  int64_t until_us;          /* starting: when it is ready; draining: when it ends at the latest */
+  int64_t held_us, ready_us; /* when the job got its GPUs, and when the replica was ready */
+  int64_t busy_ticks;        /* of the replica, when the job got its GPUs */
+  uint64_t gpu_milli;
+};
+
+struct hr__fleet_service {
+  const struct hr_service *spec;
+  struct hr__service_run run;
+  struct hr_service_result result;
+  struct hr__scaler scaler;
+  struct hr__place *places;
+  uint32_t n_places;
+  uint32_t wanted;         /* replicas */
+  int64_t event_us;        /* its entry in the heap of the engine; HR_NEVER_US: none. Other entries are outdated */
+  int64_t tick_us;         /* the next decision; HR_NEVER_US: none */
+  bool has_begun, is_open; /* is_open: requests are left */
+  bool is_rejected;        /* its jobs can never run */
+  struct hr__warm_node {
+    uint32_t life; /* launches of the node plus 1; 0: it was never used */
+    int64_t at_us; /* when image and weights are on the node */
+  } * warm;        /* by node */
+};
+
+struct hr_fleet {
+  struct hr_fleet_config config;
+  struct hr_trace trace;
+  int64_t *submit_us, *work_us; /* columns of the trace */
+  uint32_t n_input;             /* jobs of the input */
+  uint32_t n_rows;              /* with those that are reserved */
+  uint32_t n_used;              /* rows that were used for replicas */
+  int64_t origin_us;            /* time 0 of the run in the clock of the requests */
+  struct hr__fleet_row {
+    uint32_t service, place;
+  } * rows;                     /* [n_rows - n_input] */
+  struct hr__fleet_service *of; /* by service */
+  void **owned;                 /* memory of the trace */
+  uint32_t n_owned;
+};
+
+/* Sets the columns of an unused row to the values of a service. */
+void hr__fleet_set_row(struct hr_fleet *fleet, uint32_t row, uint32_t service);
+static inline bool hr__fleet_has(const struct hr_fleet *fleet, uint32_t job) {
+  return fleet && job >= fleet->n_input;
+}
+
+#endif

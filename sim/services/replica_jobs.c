@@ -1,0 +1,616 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The component of the engine for inference services: replicas as jobs. A service submits a job for each replica that
+ * it wants more. When the job has its GPUs, the replica starts (cold start), and is then ready. A replica that is not
+ * wanted any more drains, and its job ends. If the job is interrupted or preempted, its requests go back to the router,
+ * and the job waits again.
+ *
+ * Layout: each service has at most one valid entry in the heap of the engine: its next decision, the next change of a
+ * replica, or the end of its requests. Between such instants and events of its jobs, requests are not simulated; the
+ * service then catches up.
+ *
+ * Invariant: GPU time that the replicas held = starting + busy + idle = GPU time of their jobs.
+ */
+
+#include "base/array.h"
+#include "base/hash.h"
+#include "sim/engine/engine.h"
+#include "sim/services/fleet.h"
+
+#include <string.h>
+
+static struct hr_fleet *fleet_of(const struct hr__engine *engine) {
+  return engine->config->fleet;
+}
+
+static uint32_t count_of(const struct hr_fleet *fleet) {
+  return fleet->config.services->count;
+}
+
+static bool is_running(const struct hr__place *place) {
+  return place->state >= HR__PLACE_STARTING;
+}
+
+/* Brings the requests of a service up to the present instant, without those of the instant itself. */
+static void catch_up_requests(const struct hr__engine *engine, struct hr__fleet_service *service) {
+  hr__service_advance(&service->run, engine->view.now_us + fleet_of(engine)->origin_us);
+}
+
+/* ---- The entry in the heap -------------------------------------------------------------------------- */
+
+static int64_t min64(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+/* The time of the run for a time of the requests; HR_NEVER_US stays. */
+static int64_t run_us(const struct hr_fleet *fleet, int64_t us) {
+  return us == HR_NEVER_US ? HR_NEVER_US : us - fleet->origin_us;
+}
+
+static bool scales_to_zero_when_idle(const struct hr_service *spec) {
+  return spec->autoscale.policy == HR_AUTOSCALE_SLO && spec->autoscale.idle_to_zero_us != HR_NEVER_US &&
+         spec->autoscale.min == 0;
+}
+
+/* When the service has been idle for long enough, as far as is known now. */
+static int64_t idle_end_us(const struct hr__engine *engine, const struct hr__fleet_service *service) {
+  if (!scales_to_zero_when_idle(service->spec) || service->wanted == 0) return HR_NEVER_US;
+  const struct hr__service_run *run = &service->run;
+  const int64_t tick = INT64_C(1) << HR__TICK_BITS;
+  const int64_t idle_us = run->n_outstanding ? engine->view.now_us : (run->idle_ticks + tick - 1) >> HR__TICK_BITS;
+  return idle_us + service->spec->autoscale.idle_to_zero_us;
+}
+
+static bool wakes_on_arrival(const struct hr__fleet_service *service) {
+  return service->wanted == 0 && service->run.n_outstanding == 0 && service->run.next < service->run.requests->count &&
+         hr__scaler_activates_at_once(&service->scaler);
+}
+
+static int64_t next_event_us(const struct hr__engine *engine, const struct hr__fleet_service *service) {
+  const struct hr_fleet *fleet = fleet_of(engine);
+  if (!service->is_open) return HR_NEVER_US;
+  int64_t at_us = min64(service->tick_us, run_us(fleet, hr__service_next_us(&service->run)));
+  at_us = min64(at_us, idle_end_us(engine, service));
+  if (wakes_on_arrival(service))
+    at_us = min64(at_us, run_us(fleet, service->run.requests->arrival_us[service->run.next]));
+  for (uint32_t i = 0; i < service->n_places; i++) {
+    const struct hr__place *place = &service->places[i];
+    if (place->state == HR__PLACE_STARTING || place->state == HR__PLACE_DRAINING) at_us = min64(at_us, place->until_us);
+    if (place->state == HR__PLACE_DRAINING) at_us = min64(at_us, run_us(fleet, hr__service_wake_us(&service->run, i)));
+  }
+  return at_us;
+}
+
+/* Schedules the next event of a service, if it is not the scheduled one. */
+static enum hr_status reschedule(struct hr__engine *engine, struct hr__fleet_service *service, int64_t at_us) {
+  if (at_us < engine->view.now_us) at_us = engine->view.now_us;
+  if (at_us == service->event_us) return HR_OK;
+  service->event_us = at_us;
+  if (at_us == HR_NEVER_US) return HR_OK;
+  return hr__schedule(engine, at_us, HR__PENDING_SERVICE, (uint32_t)(service - fleet_of(engine)->of));
+}
+
+/* ---- Accounts --------------------------------------------------------------------------------------- */
+
+static int64_t busy_ticks(const struct hr__fleet_service *service, uint32_t number) {
+  const struct hr__replica *replica = &service->run.replicas[number];
+  const bool runs = replica->end_ticks != HR_NEVER_US;
+  return replica->busy_ticks - (runs ? replica->end_ticks - service->run.now_ticks : 0);
+}
+
+/* GPU times of a replica since its job got its GPUs. The service must be up to date. */
+static struct hr_replica_times times_of(const struct hr__fleet_service *service, uint32_t number, int64_t now_us) {
+  const struct hr__place *place = &service->places[number];
+  const int64_t ready_us = place->ready_us < now_us ? place->ready_us : now_us;
+  const int64_t ticks = busy_ticks(service, number) - place->busy_ticks;
+  struct hr_replica_times times = {.held = (hr_amount)place->gpu_milli * (now_us - place->held_us),
+                                   .starting = (hr_amount)place->gpu_milli * (ready_us - place->held_us),
+                                   .busy = ((hr_amount)place->gpu_milli * ticks) >> HR__TICK_BITS};
+  times.idle = times.held - times.starting - times.busy;
+  return times;
+}
+
+/* Adds the GPU times of a replica that loses its GPUs now. */
+static void close_times(struct hr__fleet_service *service, uint32_t number, int64_t now_us) {
+  const struct hr_replica_times times = times_of(service, number, now_us);
+  struct hr_replica_times *all = &service->result.gpu_time;
+  all->held += times.held;
+  all->starting += times.starting;
+  all->busy += times.busy;
+  all->idle += times.idle;
+}
+
+static enum hr_status note_decision(const struct hr__engine *engine, struct hr__fleet_service *service,
+                                    struct hr__scale_choice choice) {
+  struct hr_service_result *result = &service->result;
+  if (choice.wanted == service->wanted) return HR_OK;
+  if (!HR__ARRAY_HAS_ROOM(result->decisions, result->n_decisions, result->decisions_capacity))
+    return hr__out_of_memory(engine);
+  const int64_t at_us = engine->view.now_us + fleet_of(engine)->origin_us;
+  result->decisions[result->n_decisions++] =
+      (struct hr_scale_decision){at_us, service->wanted, choice.wanted, (uint8_t)choice.reason};
+  service->wanted = choice.wanted;
+  return HR_OK;
+}
+
+/* ---- More and fewer replicas ------------------------------------------------------------------------ */
+
+/* Replicas that are not to end. */
+static uint32_t count_present(const struct hr__fleet_service *service) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < service->n_places; i++) {
+    const uint8_t state = service->places[i].state;
+    count += state == HR__PLACE_WAITING || state == HR__PLACE_STARTING || state == HR__PLACE_READY ||
+             state == HR__PLACE_LEAVING;
+  }
+  return count;
+}
+
+static uint32_t find_place(const struct hr__fleet_service *service, enum hr__place_state state) {
+  uint32_t at = 0;
+  while (at < service->n_places && service->places[at].state != state) at++;
+  return at < service->n_places ? at : HR_NONE;
+}
+
+static enum hr_status submit_replica(struct hr__engine *engine, struct hr__fleet_service *service, uint32_t number) {
+  struct hr_fleet *fleet = fleet_of(engine);
+  const uint32_t index = (uint32_t)(service - fleet->of), job = fleet->n_input + fleet->n_used;
+  if (job == fleet->n_rows)
+    return hr_fail(engine->error, HR_BAD_INPUT,
+                   "the services start more than %" PRIu32
+                   " replicas: the autoscalers change the numbers too often; raise their delays",
+                   fleet->n_rows - fleet->n_input);
+  fleet->rows[fleet->n_used++] = (struct hr__fleet_row){index, number};
+  hr__fleet_set_row(fleet, job, index);
+  fleet->submit_us[job] = engine->view.now_us;
+  engine->n_added++;
+  service->places[number] =
+      (struct hr__place){.state = HR__PLACE_WAITING, .job = job, .is_initial = !service->has_begun};
+  return hr__job_submit(engine, (hr_job){job});
+}
+
+static enum hr_status add_replicas(struct hr__engine *engine, struct hr__fleet_service *service, uint32_t count) {
+  enum hr_status status = HR_OK;
+  for (; count > 0 && status == HR_OK && !service->is_rejected; count--) {
+    uint32_t number = find_place(service, HR__PLACE_WITHDRAWN);
+    if (number != HR_NONE) {
+      service->places[number].state = HR__PLACE_WAITING;
+      continue;
+    }
+    number = find_place(service, HR__PLACE_FREE);
+    if (number == HR_NONE) break; /* others still drain */
+    status = submit_replica(engine, service, number);
+  }
+  return status;
+}
+
+/* Ends the job of a replica that has no requests any more. Its work is what it has done. */
+static enum hr_status end_replica(struct hr__engine *engine, struct hr__fleet_service *service, uint32_t number) {
+  struct hr__place *place = &service->places[number];
+  const hr_job job = {place->job};
+  close_times(service, number, engine->view.now_us);
+  place->state = HR__PLACE_FREE;
+  fleet_of(engine)->work_us[job.id] = hr_view_done_us(&engine->view, job);
+  return hr__job_end(engine, job);
+}
+
+static enum hr_status drain_replica(struct hr__engine *engine, struct hr__fleet_service *service, uint32_t number) {
+  struct hr__place *place = &service->places[number];
+  const int64_t limit_us = service->spec->drain_us;
+  if (place->state == HR__PLACE_WAITING) {
+    place->state = HR__PLACE_WITHDRAWN;
+    return HR_OK;
+  }
+  hr__service_drain(&service->run, number);
+  if (place->state == HR__PLACE_STARTING || hr__service_is_idle(&service->run, number))
+    return end_replica(engine, service, number);
+  place->state = HR__PLACE_DRAINING;
+  place->until_us = limit_us == HR_NEVER_US ? HR_NEVER_US : engine->view.now_us + limit_us;
+  return HR_OK;
+}
+
+/* Returns the replica that goes first: one that waits, then one that starts, then the ready one with the fewest
+   requests; of equals the highest number. HR_NONE: there is none. */
+static uint32_t first_to_go(const struct hr__fleet_service *service) {
+  static const uint8_t order[] = {HR__PLACE_WAITING, HR__PLACE_LEAVING, HR__PLACE_STARTING, HR__PLACE_READY};
+  uint32_t best = HR_NONE;
+  for (size_t k = 0; k < sizeof order && best == HR_NONE; k++)
+    for (uint32_t i = 0; i < service->n_places; i++)
+      if (service->places[i].state == order[k] &&
+          (best == HR_NONE || service->run.outstanding[i] <= service->run.outstanding[best]))
+        best = i;
+  return best;
+}
+
+/* Makes the number of replicas that of the last decision. */
+static enum hr_status apply(struct hr__engine *engine, struct hr__fleet_service *service) {
+  uint32_t present = count_present(service);
+  enum hr_status status = HR_OK;
+  if (service->wanted > present) return add_replicas(engine, service, service->wanted - present);
+  for (; present > service->wanted && status == HR_OK; present--)
+    status = drain_replica(engine, service, first_to_go(service));
+  return status;
+}
+
+/* ---- The event of a service ------------------------------------------------------------------------- */
+
+/* Whether a replica could begin its cold start when it got its GPUs. Otherwise it is ready later: MIG instances were
+   created first, or the GPUs had too little free memory. */
+static bool has_gpus(const struct hr__engine *engine, struct hr__place *place) {
+  const struct hr__engine_attempt *attempt = &engine->attempt[place->job];
+  if (attempt->phase != HR__PHASE_BACKING_OFF && place->is_delayed) return true;
+  const int64_t cold_us = place->ready_us - place->held_us;
+  const int64_t begin_us =
+      attempt->phase == HR__PHASE_BACKING_OFF ? attempt->retry_us : attempt->begun_us + attempt->restart_us;
+  if (attempt->phase != HR__PHASE_BACKING_OFF) place->is_delayed = true;
+  if (begin_us <= place->held_us) return true;
+  place->until_us = place->ready_us = begin_us + cold_us;
+  return false;
+}
+
+/* Makes replicas ready whose cold start is over, and ends those that have drained for long enough. */
+static enum hr_status change_replicas(struct hr__engine *engine, struct hr__fleet_service *service) {
+  const int64_t now_us = engine->view.now_us;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < service->n_places && status == HR_OK; i++) {
+    struct hr__place *place = &service->places[i];
+    if (place->state == HR__PLACE_WITHDRAWN && engine->state[place->job] == HR_JOB_RUNNING) {
+      status = end_replica(engine, service, i);
+    } else if (place->state == HR__PLACE_STARTING && place->until_us <= now_us && has_gpus(engine, place)) {
+      place->state = HR__PLACE_READY;
+      hr__service_add(&service->run, i);
+    } else if (place->state == HR__PLACE_DRAINING) {
+      if (place->until_us <= now_us && !hr__service_is_idle(&service->run, i)) hr__service_kill(&service->run, i);
+      if (hr__service_is_idle(&service->run, i)) status = end_replica(engine, service, i);
+    }
+  }
+  return status;
+}
+
+/* Ends replicas that drained and whose last request ended at this instant. */
+static enum hr_status end_drained(struct hr__engine *engine, struct hr__fleet_service *service) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < service->n_places && status == HR_OK; i++)
+    if (service->places[i].state == HR__PLACE_DRAINING && hr__service_is_idle(&service->run, i))
+      status = end_replica(engine, service, i);
+  return status;
+}
+
+static enum hr_status tick(struct hr__engine *engine, struct hr__fleet_service *service) {
+  const int64_t now_us = engine->view.now_us;
+  const struct hr__scale_state state = {service->wanted, count_present(service)};
+  struct hr__scale_choice choice;
+  service->tick_us = now_us + service->scaler.sample_us;
+  if (!hr__scaler_tick(&service->scaler, &service->run, now_us, state, &choice)) return HR_OK;
+  const enum hr_status status = note_decision(engine, service, choice);
+  return status == HR_OK ? apply(engine, service) : status;
+}
+
+static enum hr_status set_wanted(struct hr__engine *engine, struct hr__fleet_service *service,
+                                 struct hr__scale_choice choice) {
+  const enum hr_status status = note_decision(engine, service, choice);
+  return status == HR_OK ? apply(engine, service) : status;
+}
+
+/* Whether nothing is left to do: all requests have arrived, and none can be served any more or all are complete. */
+static bool is_done(const struct hr__fleet_service *service) {
+  const struct hr__service_run *run = &service->run;
+  if (run->next < run->requests->count || run->n_heap) return false;
+  return run->n_outstanding == 0 || run->n_outstanding != run->waiting.count || service->is_rejected;
+}
+
+/* All requests are complete: all replicas end. */
+static enum hr_status finish_service(struct hr__engine *engine, struct hr__fleet_service *service) {
+  enum hr_status status = HR_OK;
+  service->is_open = false;
+  engine->n_open--;
+  service->tick_us = HR_NEVER_US;
+  for (uint32_t i = 0; i < service->n_places && status == HR_OK; i++) {
+    struct hr__place *place = &service->places[i];
+    if (place->state == HR__PLACE_WAITING) place->state = HR__PLACE_WITHDRAWN;
+    if (is_running(place)) status = end_replica(engine, service, i);
+  }
+  return status;
+}
+
+/* Decisions change nothing while all requests have arrived, no replica runs, and some wait for GPUs. */
+static bool only_waits(const struct hr__fleet_service *service) {
+  bool any_waits = false;
+  for (uint32_t i = 0; i < service->n_places; i++) {
+    if (is_running(&service->places[i])) return false;
+    any_waits |= service->places[i].state == HR__PLACE_WAITING;
+  }
+  return any_waits && service->run.next == service->run.requests->count;
+}
+
+static enum hr_status advance_service(struct hr__engine *engine, struct hr__fleet_service *service) {
+  const int64_t now_us = engine->view.now_us;
+  catch_up_requests(engine, service);
+  enum hr_status status = change_replicas(engine, service);
+  if (status != HR_OK || !service->is_open) return status;
+  /* the requests of this instant */
+  hr__service_advance(&service->run, now_us + fleet_of(engine)->origin_us + 1);
+  status = end_drained(engine, service);
+  if (status == HR_OK && is_done(service)) return finish_service(engine, service);
+  if (status == HR_OK && service->run.n_outstanding == 0 && idle_end_us(engine, service) <= now_us)
+    status = set_wanted(engine, service, (struct hr__scale_choice){0, HR_SCALE_IDLE});
+  if (status == HR_OK && service->wanted == 0 && service->run.n_outstanding &&
+      hr__scaler_activates_at_once(&service->scaler))
+    status = set_wanted(engine, service, hr__scaler_activate(&service->scaler, now_us));
+  if (status == HR_OK && service->tick_us <= now_us) status = tick(engine, service);
+  /* places of replicas that drained may be free now */
+  if (status == HR_OK && count_present(service) < service->wanted) status = apply(engine, service);
+  if (only_waits(service)) service->tick_us = HR_NEVER_US;
+  return status;
+}
+
+/* The event at time 0: the initial replicas. */
+static enum hr_status begin_service(struct hr__engine *engine, struct hr__fleet_service *service) {
+  const uint32_t initial = hr__scaler_initial(&service->scaler);
+  if (hr__scaler_is_active(&service->scaler)) service->tick_us = service->scaler.sample_us;
+  const enum hr_status status = set_wanted(engine, service, (struct hr__scale_choice){initial, HR_SCALE_INITIAL});
+  service->has_begun = true;
+  return status;
+}
+
+static enum hr_status advance(struct hr__engine *engine, struct hr__pending pending) {
+  struct hr__fleet_service *service = &fleet_of(engine)->of[hr__pending_entity(pending)];
+  if (service->event_us != engine->view.now_us) return HR_OK; /* outdated */
+  service->event_us = HR_NEVER_US;
+  const enum hr_status status = service->has_begun ? advance_service(engine, service) : begin_service(engine, service);
+  if (service->run.no_memory) return hr__out_of_memory(engine);
+  return status == HR_OK ? reschedule(engine, service, next_event_us(engine, service)) : status;
+}
+
+/* ---- Events of jobs --------------------------------------------------------------------------------- */
+
+static struct hr__fleet_service *service_of(const struct hr__engine *engine, hr_job job, uint32_t *number) {
+  struct hr_fleet *fleet = fleet_of(engine);
+  if (!hr__fleet_has(fleet, job.id)) return NULL;
+  const struct hr__fleet_row row = fleet->rows[job.id - fleet->n_input];
+  *number = row.place;
+  return &fleet->of[row.service];
+}
+
+/* The time until node, image and weights are on all nodes of a placement. */
+static int64_t fetch_us(const struct hr__engine *engine, struct hr__fleet_service *service,
+                        const struct hr_placement *placement) {
+  const struct hr_cold_start *cold = &service->spec->cold_start;
+  const int64_t now_us = engine->view.now_us, all_us = cold->node_us + cold->image_us + cold->weights_us;
+  int64_t longest_us = cold->caches && placement->n_slices > 0 ? 0 : all_us;
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    const uint32_t node = placement->slices[i].node.id;
+    const uint32_t life = 1 + (engine->cluster.nodes ? engine->cluster.nodes[node].launches : 0);
+    struct hr__warm_node *warm = &service->warm[node];
+    if (warm->life != life) *warm = (struct hr__warm_node){life, now_us + all_us};
+    if (warm->at_us - now_us > longest_us) longest_us = warm->at_us - now_us;
+  }
+  return longest_us;
+}
+
+static int64_t cold_start_us(const struct hr__engine *engine, struct hr__fleet_service *service,
+                             const struct hr_placement *placement) {
+  const struct hr_cold_start *cold = &service->spec->cold_start;
+  return cold->container_us + cold->engine_us + fetch_us(engine, service, placement);
+}
+
+/* The job of a replica has its GPUs. The replicas with which a run begins are ready at once: the service has been there
+   before. */
+static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                            int64_t run_time_us) {
+  uint32_t number;
+  struct hr__fleet_service *service = service_of(engine, job, &number);
+  (void)run_time_us;
+  if (!service) return HR_OK;
+  const int64_t now_us = engine->view.now_us;
+  struct hr__place *place = &service->places[number];
+  catch_up_requests(engine, service);
+  const int64_t cold_us = cold_start_us(engine, service, placement);
+  place->held_us = now_us;
+  place->gpu_milli = hr_placement_milli(placement, engine->trace, job);
+  place->busy_ticks = busy_ticks(service, number);
+  place->is_delayed = false;
+  const bool is_there = place->is_initial && now_us == 0;
+  if (is_there)
+    for (uint32_t i = 0; i < placement->n_slices; i++) service->warm[placement->slices[i].node.id].at_us = 0;
+  place->until_us = place->ready_us = is_there ? now_us : now_us + cold_us;
+  if (place->state == HR__PLACE_WITHDRAWN) return reschedule(engine, service, now_us);
+  service->result.cold_starts += place->ready_us > now_us;
+  place->state = HR__PLACE_STARTING;
+  if (service->tick_us == HR_NEVER_US && service->is_open && hr__scaler_is_active(&service->scaler))
+    service->tick_us = (now_us / service->scaler.sample_us + 1) * service->scaler.sample_us;
+  return reschedule(engine, service, min64(place->until_us, next_event_us(engine, service)));
+}
+
+static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                           enum hr__stop how) {
+  uint32_t number;
+  struct hr__fleet_service *service = service_of(engine, job, &number);
+  (void)placement;
+  if (!service || how == HR__STOP_END) return HR_OK;
+  struct hr__place *place = &service->places[number];
+  catch_up_requests(engine, service);
+  if (!hr__service_is_idle(&service->run, number) || place->state == HR__PLACE_READY)
+    hr__service_kill(&service->run, number);
+  close_times(service, number, engine->view.now_us);
+  service->result.interruptions++;
+  const bool goes = place->state == HR__PLACE_DRAINING || place->state == HR__PLACE_WITHDRAWN;
+  place->state = goes ? HR__PLACE_WITHDRAWN : HR__PLACE_WAITING;
+  return reschedule(engine, service, next_event_us(engine, service));
+}
+
+/* A replica with notice gets no more requests, if another one is ready. */
+static enum hr_status notice(struct hr__engine *engine, hr_job job, struct hr__job_notice job_notice) {
+  uint32_t number;
+  struct hr__fleet_service *service = service_of(engine, job, &number);
+  (void)job_notice;
+  if (!service || service->places[number].state != HR__PLACE_READY || service->run.n_ready < 2) return HR_OK;
+  catch_up_requests(engine, service);
+  hr__service_drain(&service->run, number);
+  service->places[number].state = HR__PLACE_LEAVING;
+  return HR_OK;
+}
+
+/* A job that the policy or the cluster rejects: the service can have no replicas. */
+static void forget(struct hr__engine *engine, hr_job job) {
+  uint32_t number;
+  struct hr__fleet_service *service = service_of(engine, job, &number);
+  if (!service || engine->state[job.id] != HR_JOB_REJECTED) return;
+  service->places[number].state = HR__PLACE_FREE;
+  service->is_rejected = true;
+}
+
+/* ---- Begin and end of a run ------------------------------------------------------------------------- */
+
+static bool is_needed(const struct hr__engine *engine) {
+  return engine->config->fleet != NULL;
+}
+
+static enum hr_status open_service(struct hr__engine *engine, uint32_t index) {
+  struct hr_fleet *fleet = fleet_of(engine);
+  struct hr__fleet_service *service = &fleet->of[index];
+  const struct hr_service *spec = &fleet->config.services->at[index];
+  service->spec = spec;
+  service->n_places = spec->autoscale.policy == HR_AUTOSCALE_FIXED ? spec->autoscale.max : 2 * spec->autoscale.max;
+  service->event_us = service->tick_us = HR_NEVER_US;
+  const struct hr__service_config config = {.spec = spec,
+                                            .requests = &fleet->config.requests[index],
+                                            .n_replicas = service->n_places,
+                                            .origin_us = fleet->origin_us,
+                                            .seed = fleet->config.seed + index,
+                                            .steps = fleet->config.steps || engine->config->check};
+  service->places = calloc((size_t)service->n_places + 1, sizeof *service->places);
+  service->warm = calloc((size_t)engine->cluster.n_nodes + 1, sizeof *service->warm);
+  const enum hr_status status = hr__service_open(&service->run, &config, &service->result, engine->error);
+  if (status != HR_OK) return status;
+  const bool is_complete = hr__scaler_open(&service->scaler, spec, service->n_places);
+  return is_complete && service->places && service->warm ? HR_OK : hr__out_of_memory(engine);
+}
+
+static enum hr_status begin(struct hr__engine *engine) {
+  struct hr_fleet *fleet = fleet_of(engine);
+  enum hr_status status = HR_OK;
+  if (engine->config->stream)
+    return hr_fail(engine->error, HR_BAD_INPUT, "a streamed run forgets finished jobs; services need them");
+  for (uint32_t i = 0; i < count_of(fleet) && status == HR_OK; i++) status = open_service(engine, i);
+  for (uint32_t i = 0; i < count_of(fleet) && status == HR_OK; i++) {
+    struct hr__fleet_service *service = &fleet->of[i];
+    service->is_open = true;
+    engine->n_open++;
+    status = reschedule(engine, service, 0);
+  }
+  return status;
+}
+
+static void digest_result(struct hr__engine *engine, const struct hr_service_result *result) {
+  uint64_t digest = engine->digest;
+  for (uint32_t i = 0; i < result->count; i++) {
+    digest = hr__digest_add(digest, (uint64_t)result->state[i] << 32 | result->replica[i]);
+    digest = hr__digest_add(digest, (uint64_t)result->first_token_us[i]);
+    digest = hr__digest_add(digest, (uint64_t)result->end_us[i]);
+  }
+  engine->digest = digest;
+}
+
+/* At the end, the accounts of replicas that still run are closed. The rows that were not used are removed. */
+static void settle(struct hr__engine *engine) {
+  struct hr_fleet *fleet = fleet_of(engine);
+  for (uint32_t i = 0; i < count_of(fleet); i++) {
+    struct hr__fleet_service *service = &fleet->of[i];
+    if (service->is_open) hr__service_advance(&service->run, engine->view.now_us + fleet->origin_us + 1);
+    for (uint32_t k = 0; k < service->n_places; k++)
+      if (is_running(&service->places[k])) close_times(service, k, engine->view.now_us);
+    digest_result(engine, &service->result);
+  }
+  fleet->trace.n_jobs = fleet->n_input + fleet->n_used;
+  fleet->trace.n_added = fleet->n_used;
+}
+
+static void close_services(struct hr__engine *engine) {
+  struct hr_fleet *fleet = fleet_of(engine);
+  for (uint32_t i = 0; fleet && i < count_of(fleet); i++) {
+    struct hr__fleet_service *service = &fleet->of[i];
+    if (service->run.spec) hr__service_close(&service->run, NULL);
+    if (service->scaler.spec) hr__scaler_close(&service->scaler);
+    free(service->places);
+    free(service->warm);
+    service->run = (struct hr__service_run){0};
+    service->places = NULL;
+    service->warm = NULL;
+  }
+}
+
+/* ---- Checked mode ----------------------------------------------------------------------------------- */
+
+static enum hr_status check_place(const struct hr__engine *engine, const struct hr__fleet_service *service,
+                                  uint32_t number) {
+  const struct hr__place *place = &service->places[number];
+  const bool has_work = service->run.outstanding[number] > 0;
+  if (has_work && place->state < HR__PLACE_READY)
+    return hr__broken(engine, "service '%.60s': replica %" PRIu32 " has requests and is not ready", service->spec->name,
+                      number);
+  if (place->state == HR__PLACE_FREE) return HR_OK;
+  const enum hr_job_state state = (enum hr_job_state)engine->state[place->job];
+  const bool may_run = is_running(place) || place->state == HR__PLACE_WITHDRAWN;
+  if ((state == HR_JOB_RUNNING && !may_run && engine->attempt[place->job].begun_us != engine->view.now_us) ||
+      (is_running(place) && state != HR_JOB_RUNNING))
+    return hr__broken(engine, "service '%.60s': the state of replica %" PRIu32 " and of its job differ",
+                      service->spec->name, number);
+  return HR_OK;
+}
+
+/* The GPU time of all replicas, and of their jobs. */
+static enum hr_status check_times(const struct hr__engine *engine) {
+  const struct hr_fleet *fleet = fleet_of(engine);
+  hr_amount held = 0, of_jobs = 0;
+  for (uint32_t i = 0; i < count_of(fleet); i++) {
+    const struct hr__fleet_service *service = &fleet->of[i];
+    const struct hr_replica_times *times = &service->result.gpu_time;
+    if (times->held != times->starting + times->busy + times->idle || times->idle < 0)
+      return hr__broken(engine, "service '%.60s': the GPU times of its replicas do not add up", service->spec->name);
+    held += times->held;
+    for (uint32_t k = 0; k < service->n_places; k++)
+      if (is_running(&service->places[k]))
+        held += (hr_amount)service->places[k].gpu_milli * (engine->view.now_us - service->places[k].held_us);
+  }
+  for (uint32_t i = 0; i < fleet->n_used; i++) {
+    const uint32_t job = fleet->n_input + i;
+    const struct hr_gpu_times *times = &engine->accounting[job].milli_us;
+    of_jobs += times->kept + times->lost + times->saving + times->restarting;
+    const struct hr__engine_attempt *attempt = &engine->attempt[job];
+    if (engine->state[job] == HR_JOB_RUNNING)
+      of_jobs += (hr_amount)attempt->gpu_milli * (engine->view.now_us - attempt->phase_us + attempt->unkept_us);
+  }
+  return held == of_jobs ? HR_OK : hr__broken(engine, "the GPU times of replicas and of their jobs differ");
+}
+
+static enum hr_status check(const struct hr__engine *engine, const struct hr__running *running) {
+  const struct hr_fleet *fleet = fleet_of(engine);
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < count_of(fleet) && status == HR_OK; i++) {
+    const struct hr__fleet_service *service = &fleet->of[i];
+    uint64_t sum = service->run.waiting.count;
+    for (uint32_t k = 0; k < service->n_places && status == HR_OK; k++) {
+      sum += service->run.outstanding[k];
+      status = check_place(engine, service, k);
+    }
+    if (status == HR_OK && sum != service->run.n_outstanding)
+      status = hr__broken(engine, "service '%.60s': requests are lost", service->spec->name);
+  }
+  return status == HR_OK && running->every_job ? check_times(engine) : status;
+}
+
+const struct hr__component hr__component_replica_jobs = {
+    .disturbs_jobs = true,
+    .is_needed = is_needed,
+    .begin = begin,
+    .start = start,
+    .stop = stop,
+    .notice = notice,
+    .forget = forget,
+    .kinds = 1u << HR__PENDING_SERVICE,
+    .advance = advance,
+    .settle = settle,
+    .close = close_services,
+    .check = check,
+};

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Autoscaling of services: measures the load of a service at fixed instants, and asks the rules of its policy.
+ *
+ * Layout: a ring of samples with sums since the begin of the run, so that the mean over any window is a difference of
+ * two samples. The delay of metrics selects an older sample. Decisions are made at multiples of the interval.
+ *
+ * `slo` predicts the latency of c replicas: each gets 1/c of the requests; with n sequences that decode, an iteration
+ * takes t = cost(prompt tokens that arrive during t, n decodes, their context), and Little's law gives n = rate x
+ * outputs x t. The time to the first token is the rest of an iteration, the prompt, and the wait of M/G/c with the
+ * service time of a prompt; its quantiles are those of an exponential distribution.
+ */
+
+#include "sim/services/scaling.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define SECOND_TICKS ((double)HR_SECOND_US * (double)(INT64_C(1) << HR__TICK_BITS))
+
+static int64_t max64(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
+static uint32_t clamp(int64_t wanted, const struct hr_autoscale *scale) {
+  if (wanted < (int64_t)scale->min) return scale->min;
+  return wanted > (int64_t)scale->max ? scale->max : (uint32_t)wanted;
+}
+
+/* ---- Samples ---------------------------------------------------------------------------------------- */
+
+/* The time that replicas have spent in iterations; those that run count up to now. */
+static double busy_s(const struct hr__service_run *run) {
+  int64_t ticks = 0;
+  for (uint32_t i = 0; i < run->n_replicas; i++) {
+    const struct hr__replica *replica = &run->replicas[i];
+    ticks += replica->busy_ticks;
+    if (replica->end_ticks != HR_NEVER_US) ticks -= replica->end_ticks - run->now_ticks;
+  }
+  return (double)ticks / SECOND_TICKS;
+}
+
+static void take_sample(struct hr__scaler *scaler, const struct hr__service_run *run, int64_t now_us) {
+  const struct hr_service_requests *requests = run->requests;
+  for (; scaler->n_summed < run->next; scaler->n_summed++) {
+    scaler->prompts += requests->prompt_tokens[scaler->n_summed];
+    scaler->outputs += requests->output_tokens[scaler->n_summed];
+  }
+  const hr_amount open_ticks = (hr_amount)run->n_outstanding * (run->now_ticks - run->counted_ticks);
+  scaler->samples[scaler->count++ % scaler->n_samples] =
+      (struct hr__load_sample){.outstanding_s = (double)(run->outstanding_ticks + open_ticks) / SECOND_TICKS,
+                               .busy_s = busy_s(run),
+                               .prompts = scaler->prompts,
+                               .outputs = scaler->outputs,
+                               .arrived = run->next,
+                               .outstanding = run->n_outstanding,
+                               .ready = run->n_ready};
+  if (run->n_outstanding || run->next > scaler->n_seen) scaler->active_us = now_us;
+  scaler->n_seen = run->next;
+}
+
+/* Returns the sample that is known now and is `back_us` older than the newest known one. Before the begin of the run,
+   all is zero. */
+static struct hr__load_sample sample_at(const struct hr__scaler *scaler, int64_t back_us) {
+  const int64_t step_us = scaler->sample_us;
+  const uint64_t back =
+      (uint64_t)((scaler->spec->autoscale.metric_delay_us + step_us - 1) / step_us + back_us / step_us);
+  if (back >= scaler->count || back >= scaler->n_samples) return (struct hr__load_sample){0};
+  return scaler->samples[(scaler->count - 1 - back) % scaler->n_samples];
+}
+
+/* The part of a window that has been observed, in seconds. */
+static double observed_s(const struct hr__scaler *scaler, int64_t now_us, int64_t window_us) {
+  const int64_t known_us = now_us - scaler->spec->autoscale.metric_delay_us;
+  return (double)max64(known_us < window_us ? known_us : window_us, 1) / (double)HR_SECOND_US;
+}
+
+static double mean_concurrency(const struct hr__scaler *scaler, int64_t now_us, int64_t window_us) {
+  const double sum = sample_at(scaler, 0).outstanding_s - sample_at(scaler, window_us).outstanding_s;
+  return sum / observed_s(scaler, now_us, window_us);
+}
+
+static double mean_rate(const struct hr__scaler *scaler, int64_t now_us, int64_t window_us) {
+  const uint64_t sum = sample_at(scaler, 0).arrived - sample_at(scaler, window_us).arrived;
+  return (double)sum / observed_s(scaler, now_us, window_us);
+}
+
+/* Percent of the time in which the ready replicas were busy, over the last step between samples. */
+static double utilization(const struct hr__scaler *scaler) {
+  const struct hr__load_sample last = sample_at(scaler, 0), before = sample_at(scaler, scaler->sample_us);
+  const double ready_s = (double)last.ready * (double)scaler->sample_us / (double)HR_SECOND_US;
+  return ready_s > 0 ? fmin(100 * (last.busy_s - before.busy_s) / ready_s, 100) : 0;
+}
+
+/* ---- Policies --------------------------------------------------------------------------------------- */
+
+static struct hr__scale_choice by_schedule(const struct hr_autoscale *scale, int64_t now_us) {
+  const int64_t at_us = scale->period_us ? now_us % scale->period_us : now_us;
+  /* before the first step of a period, the last one of the period before holds */
+  uint32_t wanted =
+      scale->period_us && now_us >= scale->period_us ? scale->steps[scale->n_steps - 1].replicas : scale->min;
+  if (scale->period_us && scale->steps[0].at_us > 0) wanted = scale->steps[scale->n_steps - 1].replicas;
+  for (uint32_t i = 0; i < scale->n_steps && scale->steps[i].at_us <= at_us; i++) wanted = scale->steps[i].replicas;
+  return (struct hr__scale_choice){clamp(wanted, scale), HR_SCALE_SCHEDULED};
+}
+
+static void record_second(struct hr__scaler *scaler, int64_t now_us) {
+  const struct hr__load_sample last = sample_at(scaler, 0), before = sample_at(scaler, scaler->sample_us);
+  const double value = scaler->spec->autoscale.metric == HR_SCALE_RPS ? (double)(last.arrived - before.arrived)
+                                                                      : last.outstanding_s - before.outstanding_s;
+  hr__knative_window_add(&scaler->stable, now_us, value);
+  hr__knative_window_add(&scaler->panic, now_us, value);
+}
+
+/* The last replica stays while the service is young, and then for the grace period. */
+static struct hr__scale_choice to_zero(struct hr__scaler *scaler, int64_t now_us, uint32_t wanted) {
+  const struct hr_autoscale *scale = &scaler->spec->autoscale;
+  const struct hr__scale_choice stays = {wanted > 1 ? 1 : wanted, HR_SCALE_LOAD};
+  if (wanted == 0 || now_us - scaler->activated_us < scale->stable_window_us) return stays;
+  if (scaler->inactive_us == HR_UNKNOWN_US) scaler->inactive_us = now_us;
+  const int64_t keep_us = max64(scale->grace_us, scale->retention_us);
+  if (now_us - scaler->inactive_us < keep_us) return stays;
+  return (struct hr__scale_choice){0, HR_SCALE_IDLE};
+}
+
+static struct hr__scale_choice by_knative(struct hr__scaler *scaler, int64_t now_us, struct hr__scale_state state) {
+  const struct hr_autoscale *scale = &scaler->spec->autoscale;
+  const struct hr__knative_spec spec = {.target = scale->target,
+                                        .total = scale->target,
+                                        .panic_threshold = scale->panic_threshold,
+                                        .max_up_rate = scale->max_scale_up_rate,
+                                        .max_down_rate = scale->max_scale_down_rate,
+                                        .stable_window_us = scale->stable_window_us,
+                                        .down_delay_us = scale->scale_down_delay_us,
+                                        .activation_scale = scale->activation_scale,
+                                        .reachable = true};
+  bool is_empty;
+  const double stable = hr__knative_window_average(&scaler->stable, now_us, &is_empty);
+  const double panic = hr__knative_window_average(&scaler->panic, now_us, &is_empty);
+  const struct hr__knative_decision decision =
+      hr__knative_decide(&spec, &scaler->knative, now_us, stable, panic, sample_at(scaler, 0).ready);
+  if (decision.desired == 0 && scale->min == 0) return to_zero(scaler, now_us, state.wanted);
+  scaler->inactive_us = HR_UNKNOWN_US;
+  return (struct hr__scale_choice){clamp(decision.desired, scale),
+                                   scaler->knative.panics ? HR_SCALE_PANIC : HR_SCALE_LOAD};
+}
+
+static int64_t to_milli(double value) {
+  return llround(value * 1000);
+}
+
+/* The horizontal pod autoscaler: replicas that are ready have the mean value, others have none. */
+static struct hr__scale_choice by_hpa(struct hr__scaler *scaler, int64_t now_us, struct hr__scale_state state) {
+  const struct hr_autoscale *scale = &scaler->spec->autoscale;
+  const struct hr__load_sample sample = sample_at(scaler, 0);
+  const bool is_utilization = scale->metric == HR_SCALE_UTILIZATION;
+  double value = sample.outstanding;
+  if (scale->metric == HR_SCALE_RPS) value = mean_rate(scaler, now_us, scaler->interval_us);
+  const int64_t level = is_utilization ? to_milli(utilization(scaler) / 100)
+                        : sample.ready ? to_milli(value / (double)sample.ready)
+                                       : 0;
+  for (uint32_t i = 0; i < state.present; i++)
+    scaler->pods[i] = (struct hr__hpa_pod){.level = level,
+                                           .request = 1000,
+                                           .has_level = i < sample.ready,
+                                           .has_request = true,
+                                           .unready = i >= sample.ready};
+  const struct hr__hpa_measured measured = {.metric = is_utilization ? HR__HPA_UTILIZATION : HR__HPA_PODS_AVERAGE,
+                                            .pods = scaler->pods,
+                                            .n_pods = state.present,
+                                            .target = is_utilization ? llround(scale->target) : to_milli(scale->target),
+                                            .tolerance = scale->tolerance};
+  struct hr__hpa_proposal proposal;
+  if (!hr__hpa_propose(&measured, state.wanted, &proposal)) proposal.replicas = state.wanted;
+  const struct hr__hpa_limits limits = {scale->min > 1 ? scale->min : 1, scale->max};
+  const int64_t wanted =
+      hr__hpa_normalize(&scaler->up, &scaler->down, &scaler->history, now_us, state.wanted, proposal.replicas, limits);
+  hr__hpa_changed(&scaler->up, &scaler->down, &scaler->history, now_us, state.wanted, wanted);
+  return (struct hr__scale_choice){(uint32_t)wanted, HR_SCALE_LOAD};
+}
+
+static struct hr__scale_choice by_keda(struct hr__scaler *scaler, int64_t now_us, struct hr__scale_state state) {
+  const struct hr_autoscale *scale = &scaler->spec->autoscale;
+  const struct hr__keda_spec spec = {
+      .min = scale->min, .idle = scale->idle == HR_NONE ? -1 : (int64_t)scale->idle, .cooldown_us = scale->cooldown_us};
+  const bool is_active = sample_at(scaler, 0).outstanding > scale->activation_threshold;
+  const int64_t inactive_us = scaler->active_us == HR_UNKNOWN_US ? -1 : now_us - scaler->active_us;
+  const int64_t wanted = hr__keda_decide(&spec, state.wanted, is_active, false, inactive_us);
+  if (wanted == 0 || state.wanted == 0) {
+    const enum hr_scale_reason reason = wanted == 0 ? HR_SCALE_IDLE : HR_SCALE_ACTIVATION;
+    return (struct hr__scale_choice){clamp(wanted, scale), reason};
+  }
+  if (wanted != state.wanted) return (struct hr__scale_choice){clamp(wanted, scale), HR_SCALE_LOAD};
+  return by_hpa(scaler, now_us, state);
+}
+
+static struct hr__scale_choice by_ray(struct hr__scaler *scaler, int64_t now_us, struct hr__scale_state state) {
+  const struct hr_autoscale *scale = &scaler->spec->autoscale;
+  const struct hr__ray_spec spec = {.min = scale->min,
+                                    .max = scale->max,
+                                    .target = scale->target,
+                                    .up_factor = scale->upscaling_factor,
+                                    .down_factor = scale->downscaling_factor,
+                                    .up_delay_us = scale->upscale_delay_us,
+                                    .down_delay_us = scale->downscale_delay_us,
+                                    .to_zero_delay_us = scale->downscale_to_zero_delay_us};
+  const double requests = mean_concurrency(scaler, now_us, scale->look_back_us);
+  const int64_t wanted =
+      hr__ray_decide(&spec, &scaler->ray, now_us, sample_at(scaler, 0).ready, state.wanted, requests);
+  return (struct hr__scale_choice){clamp(wanted, scale), wanted == 0 ? HR_SCALE_IDLE : HR_SCALE_LOAD};
+}
+
+static struct hr__scale_choice by_nvcf(struct hr__scaler *scaler, int64_t now_us, struct hr__scale_state state) {
+  const struct hr_autoscale *scale = &scaler->spec->autoscale;
+  const struct hr__nvcf_spec spec = {.up_threshold = (float)scale->up_threshold,
+                                     .down_threshold = (float)scale->down_threshold,
+                                     .up_factor = (float)scale->up_factor,
+                                     .down_factor = (float)scale->down_factor,
+                                     .up = {scale->up_window, scale->up_required},
+                                     .down = {scale->down_window, scale->down_required},
+                                     .decay = (float)scale->decay};
+  uint32_t n = 0;
+  /* samples of the last ten minutes, the oldest first; those without a ready replica are missing */
+  const uint32_t most = (uint32_t)(600 * HR_SECOND_US / scaler->sample_us);
+  for (uint32_t back = most; back-- > 0;) {
+    const struct hr__load_sample last = sample_at(scaler, back * scaler->sample_us);
+    const struct hr__load_sample before = sample_at(scaler, (back + 1) * scaler->sample_us);
+    if (!last.ready) continue;
+    const double ready_s = (double)last.ready * (double)scaler->sample_us / (double)HR_SECOND_US;
+    scaler->percent[n++] = fmin(100 * (last.busy_s - before.busy_s) / ready_s, 100);
+  }
+  const bool is_recent = scaler->active_us != HR_UNKNOWN_US && now_us - scaler->active_us < scale->idle_to_zero_us;
+  int64_t wanted = state.wanted;
+  const bool decides =
+      hr__nvcf_decide(&spec, scaler->percent, n, sample_at(scaler, 0).ready, state.wanted, is_recent, &wanted);
+  const enum hr_scale_reason reason = wanted == 0         ? HR_SCALE_IDLE
+                                      : state.wanted == 0 ? HR_SCALE_ACTIVATION
+                                                          : HR_SCALE_LOAD;
+  return (struct hr__scale_choice){decides ? clamp(wanted, scale) : state.wanted, reason};
+}
+
+/* ---- slo -------------------------------------------------------------------------------------------- */
+
+static double iteration_s(const struct hr_service_cost *cost, double prompts, double decodes, double context) {
+  return (cost->fixed_us + cost->per_prompt_token_us * prompts + cost->per_sequence_us * decodes +
+          cost->per_context_ktoken_us * context / 1000) /
+         (double)HR_SECOND_US;
+}
+
+/* Mean load of a replica. */
+struct demand {
+  double rate, prompt, output;
+};
+
+/* The time of an iteration under a steady load; 0: there is none. */
+static double steady_iteration_s(const struct hr_service *spec, struct demand demand) {
+  const double context = demand.prompt + demand.output / 2;
+  double t = iteration_s(&spec->cost, 0, 1, context);
+  for (int i = 0; i < 200; i++) {
+    const double decodes = fmax(demand.rate * demand.output * t, 1);
+    if (decodes > spec->limits.max_sequences) return 0;
+    const double next = iteration_s(&spec->cost, demand.rate * t * demand.prompt, decodes, decodes * context);
+    if (next <= t * (1 + 1e-9)) return next;
+    t = next;
+  }
+  return 0;
+}
+
+/* Erlang's probability that all of `c` servers are busy, at a utilization below 1. */
+static double erlang_c(uint32_t c, double load) {
+  double b = 1;
+  for (uint32_t k = 1; k <= c; k++) b = load * b / (k + load * b);
+  const double rho = load / c;
+  return b / (1 - rho * (1 - b));
+}
+
+/* Whether `c` replicas are predicted to meet the goals. */
+static bool meets(const struct hr_service *spec, struct demand all, uint32_t c) {
+  const struct hr_service_slo *slo = &spec->slo;
+  const struct demand each = {all.rate / c, all.prompt, all.output};
+  const double t = steady_iteration_s(spec, each);
+  if (t <= 0) return false;
+  const double missed = 1 - (slo->attainment > 0 ? slo->attainment : 0.95);
+  const double prompt_s = iteration_s(&spec->cost, all.prompt, 0, 0), load = all.rate * prompt_s;
+  if (load >= c) return false;
+  /* P(wait > x) = p e^{-(c - load) x / prompt_s} */
+  const double p = erlang_c(c, load);
+  const double wait_s = p > missed && missed > 0 ? log(p / missed) * prompt_s / (c - load) : 0;
+  const double ttft_s = t + prompt_s + wait_s, e2e_s = ttft_s + (all.output - 1) * t;
+  return (slo->ttft_ms <= 0 || 1000 * ttft_s <= slo->ttft_ms) && (slo->tpot_ms <= 0 || 1000 * t <= slo->tpot_ms) &&
+         (slo->e2e_ms <= 0 || 1000 * e2e_s <= slo->e2e_ms);
+}
+
+static struct hr__scale_choice by_slo(const struct hr__scaler *scaler, int64_t now_us, struct hr__scale_state state) {
+  const struct hr_autoscale *scale = &scaler->spec->autoscale;
+  const struct hr__load_sample last = sample_at(scaler, 0), before = sample_at(scaler, scale->window_us);
+  const uint64_t arrived = last.arrived - before.arrived;
+  if (!arrived) {
+    const uint32_t least = clamp(last.outstanding ? 1 : 0, scale);
+    /* down to zero only after the idle time, which hr__scaler does not decide */
+    return (struct hr__scale_choice){least ? least : state.wanted ? 1 : 0, HR_SCALE_LOAD};
+  }
+  /* the newest interval counts if it had more; what waits must be served within a window, too */
+  const double rate = fmax(mean_rate(scaler, now_us, scale->window_us), mean_rate(scaler, now_us, scaler->interval_us));
+  const struct demand demand = {rate, (last.prompts - before.prompts) / (double)arrived,
+                                (last.outputs - before.outputs) / (double)arrived};
+  const uint32_t least = scale->min > 1 ? scale->min : 1;
+  for (uint32_t c = least; c <= scale->max; c++)
+    if (meets(scaler->spec, demand, c)) return (struct hr__scale_choice){c, HR_SCALE_GOALS};
+  return (struct hr__scale_choice){scale->max, HR_SCALE_UNREACHABLE};
+}
+
+/* ---- Decisions -------------------------------------------------------------------------------------- */
+
+bool hr__scaler_is_active(const struct hr__scaler *scaler) {
+  return scaler->spec->autoscale.policy != HR_AUTOSCALE_FIXED;
+}
+
+uint32_t hr__scaler_initial(const struct hr__scaler *scaler) {
+  const struct hr_autoscale *scale = &scaler->spec->autoscale;
+  if (scale->policy == HR_AUTOSCALE_SCHEDULE) return by_schedule(scale, 0).wanted;
+  return scale->initial == HR_NONE ? scale->min : scale->initial;
+}
+
+static struct hr__scale_choice decide(struct hr__scaler *scaler, int64_t now_us, struct hr__scale_state state) {
+  switch (scaler->spec->autoscale.policy) {
+  case HR_AUTOSCALE_SCHEDULE:
+    return by_schedule(&scaler->spec->autoscale, now_us);
+  case HR_AUTOSCALE_KNATIVE:
+    return by_knative(scaler, now_us, state);
+  case HR_AUTOSCALE_HPA:
+    return by_hpa(scaler, now_us, state);
+  case HR_AUTOSCALE_KEDA:
+    return by_keda(scaler, now_us, state);
+  case HR_AUTOSCALE_RAY_SERVE:
+    return by_ray(scaler, now_us, state);
+  case HR_AUTOSCALE_NVCF:
+    return by_nvcf(scaler, now_us, state);
+  case HR_AUTOSCALE_SLO:
+    return by_slo(scaler, now_us, state);
+  case HR_AUTOSCALE_FIXED:
+  case HR_N_AUTOSCALERS:
+    break;
+  }
+  return (struct hr__scale_choice){state.wanted, HR_SCALE_INITIAL};
+}
+
+bool hr__scaler_tick(struct hr__scaler *scaler, const struct hr__service_run *run, int64_t now_us,
+                     struct hr__scale_state state, struct hr__scale_choice *choice) {
+  take_sample(scaler, run, now_us);
+  if (scaler->stable.seconds) record_second(scaler, now_us);
+  if (now_us % scaler->interval_us != 0) return false;
+  *choice = decide(scaler, now_us, state);
+  if (state.wanted == 0 && choice->wanted > 0) {
+    choice->reason = HR_SCALE_ACTIVATION;
+    scaler->activated_us = now_us;
+  }
+  return true;
+}
+
+bool hr__scaler_activates_at_once(const struct hr__scaler *scaler) {
+  const enum hr_autoscaler policy = scaler->spec->autoscale.policy;
+  return policy == HR_AUTOSCALE_KNATIVE || policy == HR_AUTOSCALE_SLO;
+}
+
+struct hr__scale_choice hr__scaler_activate(struct hr__scaler *scaler, int64_t now_us) {
+  const struct hr_autoscale *scale = &scaler->spec->autoscale;
+  scaler->activated_us = now_us;
+  scaler->inactive_us = HR_UNKNOWN_US;
+  return (struct hr__scale_choice){clamp(scale->activation_scale > 1 ? scale->activation_scale : 1, scale),
+                                   HR_SCALE_ACTIVATION};
+}
+
+/* ---- Memory ----------------------------------------------------------------------------------------- */
+
+static int64_t default_interval_us(enum hr_autoscaler policy) {
+  static const int64_t seconds_tenths[HR_N_AUTOSCALERS] = {
+      [HR_AUTOSCALE_SCHEDULE] = 600, [HR_AUTOSCALE_KNATIVE] = 20, [HR_AUTOSCALE_HPA] = 150, [HR_AUTOSCALE_KEDA] = 300,
+      [HR_AUTOSCALE_RAY_SERVE] = 1,  [HR_AUTOSCALE_NVCF] = 300,   [HR_AUTOSCALE_SLO] = 150, [HR_AUTOSCALE_FIXED] = 10};
+  return seconds_tenths[policy] * HR_SECOND_US / 10;
+}
+
+static void copy_rules(struct hr__hpa_rules *to, const struct hr_scale_rules *from) {
+  *to = (struct hr__hpa_rules){.select = (enum hr__hpa_select)from->select, .stabilization_us = from->stabilization_us};
+  for (uint32_t i = 0; i < from->n_policies && i < HR__HPA_MAX_POLICIES; i++)
+    to->policies[to->n_policies++] =
+        (struct hr__hpa_policy){from->policies[i].is_percent, from->policies[i].value, from->policies[i].period_us};
+}
+
+static int64_t longest_us(const struct hr__hpa_rules *rules) {
+  int64_t longest = rules->stabilization_us;
+  for (uint32_t i = 0; i < rules->n_policies; i++) longest = max64(longest, rules->policies[i].period_us);
+  return longest;
+}
+
+static bool open_hpa(struct hr__scaler *scaler, uint32_t n_places) {
+  const struct hr_autoscale *scale = &scaler->spec->autoscale;
+  copy_rules(&scaler->up, &scale->up);
+  copy_rules(&scaler->down, &scale->down);
+  const int64_t most_us = max64(longest_us(&scaler->up), longest_us(&scaler->down));
+  const size_t room = (size_t)(most_us / scaler->interval_us) + 4;
+  scaler->history.up = calloc(room, sizeof *scaler->history.up);
+  scaler->history.down = calloc(room, sizeof *scaler->history.down);
+  scaler->history.recommendations = calloc(room, sizeof *scaler->history.recommendations);
+  scaler->pods = calloc((size_t)n_places + 1, sizeof *scaler->pods);
+  return scaler->history.up && scaler->history.down && scaler->history.recommendations && scaler->pods;
+}
+
+static bool open_window(struct hr__knative_window *window, int64_t window_us) {
+  window->seconds = max64((window_us + HR_SECOND_US - 1) / HR_SECOND_US, 1);
+  window->first_s = window->last_s = -1;
+  window->bucket = calloc((size_t)window->seconds, sizeof *window->bucket);
+  return window->bucket != NULL;
+}
+
+static bool open_knative(struct hr__scaler *scaler) {
+  const struct hr_autoscale *scale = &scaler->spec->autoscale;
+  const uint32_t initial = hr__scaler_initial(scaler);
+  /* with replicas at the begin, it starts in a panic */
+  if (initial > 1) scaler->knative = (struct hr__knative){.panics = true, .max_panic = initial};
+  if (scale->scale_down_delay_us > 0)
+    scaler->knative.delayed = calloc(HR__KNATIVE_MAX_DELAY_TICKS, sizeof *scaler->knative.delayed);
+  return open_window(&scaler->stable, scale->stable_window_us) &&
+         open_window(&scaler->panic, llround((double)scale->stable_window_us * scale->panic_window_share)) &&
+         (scaler->knative.delayed || scale->scale_down_delay_us <= 0);
+}
+
+bool hr__scaler_open(struct hr__scaler *scaler, const struct hr_service *spec, uint32_t n_places) {
+  const struct hr_autoscale *scale = &spec->autoscale;
+  *scaler = (struct hr__scaler){.spec = spec, .active_us = HR_UNKNOWN_US, .inactive_us = HR_UNKNOWN_US};
+  scaler->interval_us = scale->interval_us ? scale->interval_us : default_interval_us(scale->policy);
+  scaler->sample_us = scale->policy == HR_AUTOSCALE_KNATIVE ? HR_SECOND_US : scaler->interval_us;
+  const int64_t windows_us = max64(max64(scale->look_back_us, scale->window_us), 600 * HR_SECOND_US);
+  scaler->n_samples = (uint32_t)((windows_us + scale->metric_delay_us) / scaler->sample_us) + 4;
+  scaler->samples = calloc(scaler->n_samples, sizeof *scaler->samples);
+  scaler->percent = calloc(scaler->n_samples, sizeof *scaler->percent);
+  if (!scaler->samples || !scaler->percent) return false;
+  if (scale->policy == HR_AUTOSCALE_KNATIVE) return open_knative(scaler);
+  return (scale->policy != HR_AUTOSCALE_HPA && scale->policy != HR_AUTOSCALE_KEDA) || open_hpa(scaler, n_places);
+}
+
+void hr__scaler_close(struct hr__scaler *scaler) {
+  free(scaler->samples);
+  free(scaler->percent);
+  free(scaler->knative.delayed);
+  free(scaler->stable.bucket);
+  free(scaler->panic.bucket);
+  free(scaler->history.up);
+  free(scaler->history.down);
+  free(scaler->history.recommendations);
+  free(scaler->pods);
+  *scaler = (struct hr__scaler){0};
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SIM_SERVICES_SCALING_H
+#define HR_SIM_SERVICES_SCALING_H
+
+/*
+ * How many replicas a service wants: samples of its load, and the rules of its autoscaler (autoscalers.h) with their
+ * memory. Times are those of the requests, relative to the begin of the run.
+ */
+
+#include "sim/services/autoscalers.h"
+#include "sim/services/service.h"
+
+/* The load since the begin of the run. */
+struct hr__load_sample {
+  double outstanding_s;    /* sum of outstanding requests over time */
+  double busy_s;           /* time in which replicas ran iterations, summed over replicas */
+  double prompts, outputs; /* tokens of the requests that arrived */
+  uint64_t arrived;
+  uint32_t outstanding, ready; /* at the time of the sample */
+};
+
+struct hr__scaler {
+  const struct hr_service *spec;
+  int64_t sample_us, interval_us;  /* between samples, and between decisions */
+  struct hr__load_sample *samples; /* [n_samples] the last ones: a ring */
+  uint32_t n_samples;
+  uint64_t count;       /* samples that were taken */
+  uint32_t n_summed;    /* requests whose tokens are in `prompts` and `outputs` */
+  uint64_t n_seen;      /* requests that had arrived at the last sample */
+  int64_t active_us;    /* the last sample at which requests were outstanding or had arrived; HR_UNKNOWN_US: never */
+  int64_t activated_us; /* when the service last changed from no replica */
+  int64_t inactive_us;  /* knative: when no replica was wanted any more; HR_UNKNOWN_US: some are */
+  double prompts, outputs;
+  struct hr__knative knative;
+  struct hr__knative_window stable, panic;
+  struct hr__hpa_rules up, down;
+  struct hr__hpa_history history;
+  struct hr__hpa_pod *pods;
+  struct hr__ray ray;
+  double *percent; /* [n_samples] utilization of successive samples */
+};
+
+/* The replicas of a service at a decision. */
+struct hr__scale_state {
+  uint32_t wanted;  /* the last decision */
+  uint32_t present; /* replicas that are not draining, whether ready or not */
+};
+
+struct hr__scale_choice {
+  uint32_t wanted;
+  enum hr_scale_reason reason;
+};
+
+/* Opens a scaler for a service with at most `n_places` replicas. Returns false if memory is exhausted. */
+bool hr__scaler_open(struct hr__scaler *scaler, const struct hr_service *spec, uint32_t n_places);
+void hr__scaler_close(struct hr__scaler *scaler);
+/* Whether the number ever changes by time or load. */
+bool hr__scaler_is_active(const struct hr__scaler *scaler);
+/* The number at the begin of the run. */
+uint32_t hr__scaler_initial(const struct hr__scaler *scaler);
+/* Takes a sample at a multiple of `sample_us`, and decides if it is time to. Returns whether a decision was made. */
+bool hr__scaler_tick(struct hr__scaler *scaler, const struct hr__service_run *run, int64_t now_us,
+                     struct hr__scale_state state, struct hr__scale_choice *choice);
+/* Whether the service is activated as soon as a request arrives while no replica is wanted. */
+bool hr__scaler_activates_at_once(const struct hr__scaler *scaler);
+struct hr__scale_choice hr__scaler_activate(struct hr__scaler *scaler, int64_t now_us);
+
+#endif
