@@ -103,7 +103,7 @@ static enum hr_status complete_autoscale(struct hr__builder *builder, const cJSO
   const cJSON *json = hr__get(entry, "autoscale");
   struct hr_autoscale *scale = &service->autoscale;
   const bool is_hpa = scale->policy == HR_AUTOSCALE_HPA || scale->policy == HR_AUTOSCALE_KEDA;
-  if (scale->policy == HR_AUTOSCALE_FIXED) scale->min = scale->max;
+  if (scale->policy == HR_AUTOSCALE_FIXED) scale->min = scale->max = service->replicas;
   if (scale->policy == HR_AUTOSCALE_HPA && !hr__has(json, "min")) scale->min = 1;
   if (!hr__has(json, "initial")) scale->initial = HR_NONE;
   if (!hr__has(json, "idle")) scale->idle = HR_NONE;
@@ -146,6 +146,10 @@ static enum hr_status check_autoscale(struct hr__builder *builder, const cJSON *
                              scale->max);
   if (scale->initial != HR_NONE && (scale->initial > scale->max || scale->initial < scale->min))
     return hr__build_fail_at(builder, json, "initial", "%" PRIu32 " is not from 'min' to 'max'", scale->initial);
+  const bool has_phases = service->engine == HR_SERVICE_DISAGGREGATED || service->engine == HR_SERVICE_COLOCATED;
+  if (has_phases && scale->policy != HR_AUTOSCALE_FIXED)
+    return hr__build_fail_at(builder, json, "policy", "the engine '%s' supports only 'fixed'",
+                             hr_service_engine_name(service->engine));
   if (scale->policy == HR_AUTOSCALE_HPA && scale->min == 0)
     return hr__build_fail_at(builder, json, "min", "hpa needs at least 1; keda can scale to zero");
   if (scale->policy == HR_AUTOSCALE_KNATIVE && scale->interval_us % HR_SECOND_US != 0)
@@ -180,6 +184,7 @@ enum hr_status hr__build_services(struct hr__builder *builder) {
   cJSON_ArrayForEach(entry, list) {
     if (status == HR_OK) status = check_name(builder, entry, all, index);
     if (status == HR_OK) status = check_requests(builder, entry, &all->at[index]);
+    all->at[index].replicas = all->at[index].autoscale.max;
     if (status == HR_OK) status = hr__build_engine(builder, entry, &all->at[index]);
     if (status == HR_OK) status = check_autoscale(builder, entry, &all->at[index]);
     index++;

@@ -46,6 +46,8 @@ struct hr__fleet_service {
   int64_t event_us;        /* its entry in the heap of the engine; HR_NEVER_US: none. Other entries are outdated */
   int64_t tick_us;         /* the next decision; HR_NEVER_US: none */
   bool has_begun, is_open; /* is_open: requests are left */
+  int64_t whole_end_us;    /* engines with phases: all requests were simulated before, and end by this time; otherwise
+                              HR_NEVER_US */
   bool is_rejected;        /* its jobs can never run */
   struct hr__warm_node {
     uint32_t life; /* launches of the node plus 1; 0: it was never used */

@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "sim/engine/engine.h"
+#include "sim/services/disaggregated.h"
 #include "sim/services/fleet.h"
 
 #include <string.h>
@@ -27,13 +28,18 @@ static uint32_t count_of(const struct hr_fleet *fleet) {
   return fleet->config.services->count;
 }
 
+/* Whether the requests were simulated before the run, with replicas that are always there. */
+static bool is_whole(const struct hr__fleet_service *service) {
+  return service->whole_end_us != HR_NEVER_US;
+}
+
 static bool is_running(const struct hr__place *place) {
   return place->state >= HR__PLACE_STARTING;
 }
 
 /* Brings the requests of a service up to the present instant, without those of the instant itself. */
 static void catch_up_requests(const struct hr__engine *engine, struct hr__fleet_service *service) {
-  hr__service_advance(&service->run, engine->view.now_us + fleet_of(engine)->origin_us);
+  if (!is_whole(service)) hr__service_advance(&service->run, engine->view.now_us + fleet_of(engine)->origin_us);
 }
 
 /* ---- The entry in the heap -------------------------------------------------------------------------- */
@@ -57,8 +63,11 @@ static int64_t idle_end_us(const struct hr__engine *engine, const struct hr__fle
   if (!scales_to_zero_when_idle(service->spec) || service->wanted == 0) return HR_NEVER_US;
   const struct hr__service_run *run = &service->run;
   const int64_t tick = INT64_C(1) << HR__TICK_BITS;
-  const int64_t idle_us = run->n_outstanding ? engine->view.now_us : (run->idle_ticks + tick - 1) >> HR__TICK_BITS;
-  return idle_us + service->spec->autoscale.idle_to_zero_us;
+  const int64_t time_us = service->spec->autoscale.idle_to_zero_us;
+  if (!run->n_outstanding) return ((run->idle_ticks + tick - 1) >> HR__TICK_BITS) + time_us;
+  if (!run->n_heap) return HR_NEVER_US; /* it waits for a replica */
+  const int64_t next_us = run_us(fleet_of(engine), hr__service_wake_us(run, run->heap[0]));
+  return next_us > engine->view.now_us + time_us ? next_us : engine->view.now_us + time_us;
 }
 
 static bool wakes_on_arrival(const struct hr__fleet_service *service) {
@@ -69,6 +78,7 @@ static bool wakes_on_arrival(const struct hr__fleet_service *service) {
 static int64_t next_event_us(const struct hr__engine *engine, const struct hr__fleet_service *service) {
   const struct hr_fleet *fleet = fleet_of(engine);
   if (!service->is_open) return HR_NEVER_US;
+  if (is_whole(service)) return service->whole_end_us;
   int64_t at_us = min64(service->tick_us, run_us(fleet, hr__service_next_us(&service->run)));
   at_us = min64(at_us, idle_end_us(engine, service));
   if (wakes_on_arrival(service))
@@ -93,6 +103,7 @@ static enum hr_status reschedule(struct hr__engine *engine, struct hr__fleet_ser
 /* ---- Accounts --------------------------------------------------------------------------------------- */
 
 static int64_t busy_ticks(const struct hr__fleet_service *service, uint32_t number) {
+  if (is_whole(service)) return 0;
   const struct hr__replica *replica = &service->run.replicas[number];
   const bool runs = replica->end_ticks != HR_NEVER_US;
   return replica->busy_ticks - (runs ? replica->end_ticks - service->run.now_ticks : 0);
@@ -325,6 +336,7 @@ static bool only_waits(const struct hr__fleet_service *service) {
 
 static enum hr_status advance_service(struct hr__engine *engine, struct hr__fleet_service *service) {
   const int64_t now_us = engine->view.now_us;
+  if (is_whole(service)) return now_us < service->whole_end_us ? HR_OK : finish_service(engine, service);
   catch_up_requests(engine, service);
   enum hr_status status = change_replicas(engine, service);
   if (status != HR_OK || !service->is_open) return status;
@@ -350,6 +362,7 @@ static enum hr_status begin_service(struct hr__engine *engine, struct hr__fleet_
   if (hr__scaler_is_active(&service->scaler)) service->tick_us = service->scaler.sample_us;
   const enum hr_status status = set_wanted(engine, service, (struct hr__scale_choice){initial, HR_SCALE_INITIAL});
   service->has_begun = true;
+  if (status == HR_OK && is_whole(service) && service->whole_end_us == 0) return finish_service(engine, service);
   return status;
 }
 
@@ -430,7 +443,7 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
   if (!service || how == HR__STOP_END) return HR_OK;
   struct hr__place *place = &service->places[number];
   catch_up_requests(engine, service);
-  if (!hr__service_is_idle(&service->run, number) || place->state == HR__PLACE_READY)
+  if (!is_whole(service) && (!hr__service_is_idle(&service->run, number) || place->state == HR__PLACE_READY))
     hr__service_kill(&service->run, number);
   close_times(service, number, engine->view.now_us);
   service->result.interruptions++;
@@ -444,7 +457,8 @@ static enum hr_status notice(struct hr__engine *engine, hr_job job, struct hr__j
   uint32_t number;
   struct hr__fleet_service *service = service_of(engine, job, &number);
   (void)job_notice;
-  if (!service || service->places[number].state != HR__PLACE_READY || service->run.n_ready < 2) return HR_OK;
+  if (!service || is_whole(service) || service->places[number].state != HR__PLACE_READY || service->run.n_ready < 2)
+    return HR_OK;
   catch_up_requests(engine, service);
   hr__service_drain(&service->run, number);
   service->places[number].state = HR__PLACE_LEAVING;
@@ -466,13 +480,30 @@ static bool is_needed(const struct hr__engine *engine) {
   return engine->config->fleet != NULL;
 }
 
+/* Simulates the requests of a service whose replicas have phases: its replicas are there from the begin to the end. */
+static enum hr_status serve_before(struct hr__engine *engine, struct hr__fleet_service *service,
+                                   const struct hr__service_config *config) {
+  const enum hr_status status =
+      hr_service_run(config->spec, config->requests, config->seed, config->steps, &service->result, engine->error);
+  if (status != HR_OK) return status;
+  service->whole_end_us = 0;
+  for (uint32_t i = 0; i < service->result.count; i++) {
+    const int64_t end_us = service->result.end_us[i] - config->origin_us;
+    if (service->result.state[i] == HR_REQUEST_COMPLETED && end_us > service->whole_end_us)
+      service->whole_end_us = end_us;
+  }
+  return hr__scaler_open(&service->scaler, config->spec, service->n_places) && service->places && service->warm
+             ? HR_OK
+             : hr__out_of_memory(engine);
+}
+
 static enum hr_status open_service(struct hr__engine *engine, uint32_t index) {
   struct hr_fleet *fleet = fleet_of(engine);
   struct hr__fleet_service *service = &fleet->of[index];
   const struct hr_service *spec = &fleet->config.services->at[index];
   service->spec = spec;
   service->n_places = spec->autoscale.policy == HR_AUTOSCALE_FIXED ? spec->autoscale.max : 2 * spec->autoscale.max;
-  service->event_us = service->tick_us = HR_NEVER_US;
+  service->event_us = service->tick_us = service->whole_end_us = HR_NEVER_US;
   const struct hr__service_config config = {.spec = spec,
                                             .requests = &fleet->config.requests[index],
                                             .n_replicas = service->n_places,
@@ -481,6 +512,7 @@ static enum hr_status open_service(struct hr__engine *engine, uint32_t index) {
                                             .steps = fleet->config.steps || engine->config->check};
   service->places = calloc((size_t)service->n_places + 1, sizeof *service->places);
   service->warm = calloc((size_t)engine->cluster.n_nodes + 1, sizeof *service->warm);
+  if (hr__has_phases(spec)) return serve_before(engine, service, &config);
   const enum hr_status status = hr__service_open(&service->run, &config, &service->result, engine->error);
   if (status != HR_OK) return status;
   const bool is_complete = hr__scaler_open(&service->scaler, spec, service->n_places);
@@ -517,7 +549,8 @@ static void settle(struct hr__engine *engine) {
   struct hr_fleet *fleet = fleet_of(engine);
   for (uint32_t i = 0; i < count_of(fleet); i++) {
     struct hr__fleet_service *service = &fleet->of[i];
-    if (service->is_open) hr__service_advance(&service->run, engine->view.now_us + fleet->origin_us + 1);
+    if (service->is_open && !is_whole(service))
+      hr__service_advance(&service->run, engine->view.now_us + fleet->origin_us + 1);
     for (uint32_t k = 0; k < service->n_places; k++)
       if (is_running(&service->places[k])) close_times(service, k, engine->view.now_us);
     digest_result(engine, &service->result);
@@ -545,7 +578,7 @@ static void close_services(struct hr__engine *engine) {
 static enum hr_status check_place(const struct hr__engine *engine, const struct hr__fleet_service *service,
                                   uint32_t number) {
   const struct hr__place *place = &service->places[number];
-  const bool has_work = service->run.outstanding[number] > 0;
+  const bool has_work = !is_whole(service) && service->run.outstanding[number] > 0;
   if (has_work && place->state < HR__PLACE_READY)
     return hr__broken(engine, "service '%.60s': replica %" PRIu32 " has requests and is not ready", service->spec->name,
                       number);
@@ -591,7 +624,7 @@ static enum hr_status check(const struct hr__engine *engine, const struct hr__ru
     const struct hr__fleet_service *service = &fleet->of[i];
     uint64_t sum = service->run.waiting.count;
     for (uint32_t k = 0; k < service->n_places && status == HR_OK; k++) {
-      sum += service->run.outstanding[k];
+      sum += is_whole(service) ? 0 : service->run.outstanding[k];
       status = check_place(engine, service, k);
     }
     if (status == HR_OK && sum != service->run.n_outstanding)

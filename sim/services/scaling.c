@@ -13,6 +13,8 @@
 
 #include "sim/services/scaling.h"
 
+#include "sim/services/cost.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -188,9 +190,10 @@ static struct hr__scale_choice by_keda(struct hr__scaler *scaler, int64_t now_us
   const int64_t wanted = hr__keda_decide(&spec, state.wanted, is_active, false, inactive_us);
   if (wanted == 0 || state.wanted == 0) {
     const enum hr_scale_reason reason = wanted == 0 ? HR_SCALE_IDLE : HR_SCALE_ACTIVATION;
-    return (struct hr__scale_choice){clamp(wanted, scale), reason};
+    return (struct hr__scale_choice){(uint32_t)wanted, reason};
   }
-  if (wanted != state.wanted) return (struct hr__scale_choice){clamp(wanted, scale), HR_SCALE_LOAD};
+  /* the number of idle services may be below the minimum */
+  if (wanted != state.wanted) return (struct hr__scale_choice){(uint32_t)wanted, HR_SCALE_LOAD};
   return by_hpa(scaler, now_us, state);
 }
 
@@ -242,9 +245,10 @@ static struct hr__scale_choice by_nvcf(struct hr__scaler *scaler, int64_t now_us
 /* ---- slo -------------------------------------------------------------------------------------------- */
 
 static double iteration_s(const struct hr_service_cost *cost, double prompts, double decodes, double context) {
-  return (cost->fixed_us + cost->per_prompt_token_us * prompts + cost->per_sequence_us * decodes +
-          cost->per_context_ktoken_us * context / 1000) /
-         (double)HR_SECOND_US;
+  const struct hr__batch_load load = {.prompts = (uint64_t)llround(prompts),
+                                      .decodes = (uint64_t)llround(decodes),
+                                      .context = (uint64_t)llround(context)};
+  return hr__cost_us(cost, &load) / (double)HR_SECOND_US;
 }
 
 /* Mean load of a replica. */

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Replicas of inference services as jobs: training that yields, spot capacity, scaling to zero, and autoscalers; by
+   hand, in checked mode, and against a closed form. */
+
+#include "harness.h"
+#include "headroom/headroom.h"
+#include "headroom/unstable/replay.h"
+#include "headroom/unstable/service_report.h"
+#include "trace_files.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT = 4000 };
+
+/* An iteration takes one second; a request with one output token is served in one iteration. */
+#define REPLICA                                                                                                        \
+  "\"replica\":{\"engine\":{\"name\":\"vllm-v1\",\"max_sequences\":1,\"kv_blocks\":1000},"                             \
+  "\"cost\":{\"fixed_us\":1000000,\"integer\":true}}"
+#define COLD_START "\"cold_start\":{\"image_s\":10,\"weights_s\":20,\"engine_s\":50}"
+#define TO_ZERO "\"slo\":{\"e2e_ms\":1000000000},\"autoscale\":{\"policy\":\"slo\",\"max\":1,\"idle_to_zero_s\":100}"
+#define POOL "\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"L4\",\"nodes\":1,\"gpus_per_node\":1}]}"
+
+struct run {
+  struct hr_scenario *scenario;
+  struct hr_trace *trace;
+  struct hr_replay replay;
+};
+
+static const struct hr_service_result *result_of(const struct run *run) {
+  return run->replay.served[0].result;
+}
+
+static void finish(struct run *run) {
+  hr_replay_finish(&run->replay);
+  hr_trace_destroy(run->trace);
+  hr_scenario_destroy(run->scenario);
+}
+
+/* Runs a scenario with the file of requests or jobs that it names; `sections` are members of the scenario. */
+static struct run make_run(const char *sections, bool check) {
+  struct run run = {0};
+  struct hr_error error = {0};
+  char text[TEXT];
+  snprintf(text, sizeof text, "{\"name\":\"t\",%s}", sections);
+  const enum hr_status loaded =
+      hr_scenario_load(file_write_text("services.json", text), NULL, 0, &run.scenario, &error);
+  if (loaded != HR_OK) fprintf(stderr, "%s\n", error.text);
+  CU_ASSERT_EQUAL_FATAL(loaded, HR_OK);
+  if (run.scenario->trace_file)
+    CU_ASSERT_EQUAL_FATAL(hr_trace_read(run.scenario->trace_file, &(struct hr_trace_options){0}, &run.trace, &error),
+                          HR_OK);
+  const struct hr_replay_config config = {
+      .scenario = run.scenario, .trace = run.trace, .seed = run.scenario->seed, .check = check};
+  enum hr_status status = hr_replay_init(&run.replay, &config, &error);
+  if (status == HR_OK) status = hr_replay_run(&run.replay, &error);
+  if (status != HR_OK) fprintf(stderr, "%s\n", error.text);
+  CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+  return run;
+}
+
+static int64_t gpu_s(hr_amount milli_us) {
+  return (int64_t)(milli_us / 1000 / HR_SECOND_US);
+}
+
+static void check_times(const struct run *run, int64_t held_s, int64_t starting_s, int64_t busy_s, int64_t idle_s) {
+  const struct hr_replica_times *times = &result_of(run)->gpu_time;
+  CU_ASSERT_EQUAL(gpu_s(times->held), held_s);
+  CU_ASSERT_EQUAL(gpu_s(times->starting), starting_s);
+  CU_ASSERT_EQUAL(gpu_s(times->busy), busy_s);
+  CU_ASSERT_EQUAL(gpu_s(times->idle), idle_s);
+}
+
+static void check_decision(const struct run *run, uint32_t at, int64_t at_s, uint32_t to, enum hr_scale_reason reason) {
+  CU_ASSERT_TRUE_FATAL(at < result_of(run)->n_decisions);
+  const struct hr_scale_decision *decision = &result_of(run)->decisions[at];
+  CU_ASSERT_EQUAL(decision->at_us, at_s * HR_SECOND_US);
+  CU_ASSERT_EQUAL(decision->to, to);
+  CU_ASSERT_EQUAL(decision->reason, reason);
+}
+
+/* The first request waits for the whole cold start, 80 s. The replica is idle from 81 to 181 s, and ends. The second
+   one waits only for the engine, because the image and the weights are on the node. */
+static void to_zero_and_back(void) {
+  file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n500,1,1\n");
+  struct run run = make_run(POOL ",\"services\":[{\"name\":\"s\",\"requests\":{\"trace\":\"requests.csv\"}," TO_ZERO
+                                 "," COLD_START "," REPLICA "}]",
+                            true);
+  const struct hr_service_result *result = result_of(&run);
+  CU_ASSERT_EQUAL(result->scheduled_us[0], 80 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(result->end_us[0], 81 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(result->scheduled_us[1], 550 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(result->end_us[1], 551 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(result->cold_starts, 2);
+  CU_ASSERT_EQUAL(result->met_cold_start, 2);
+  CU_ASSERT_EQUAL(result->n_decisions, 3);
+  check_decision(&run, 0, 0, 1, HR_SCALE_ACTIVATION);
+  check_decision(&run, 1, 181, 0, HR_SCALE_IDLE);
+  check_decision(&run, 2, 500, 1, HR_SCALE_ACTIVATION);
+  check_times(&run, 181 + 51, 80 + 50, 2, 100);
+  CU_ASSERT_EQUAL(run.replay.result->n_jobs, 2);
+  CU_ASSERT_EQUAL(run.replay.result->n_completed, 2);
+  CU_ASSERT_EQUAL(hr_result_end_us(run.replay.result, (hr_job){0}), 181 * HR_SECOND_US);
+  finish(&run);
+}
+
+/* Training has the only GPU. A request at 200 s brings a replica of higher priority, which is ready at 280 s. The
+   service ends with its last request at 301 s; then the training starts again. */
+static void training_yields(void) {
+  file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n200,1,1\n300,1,1\n");
+  file_write_text("jobs.csv", "submit_s,duration_s,gpus,class\n0,1000,1,training\n");
+  struct run run =
+      make_run(POOL ",\"trace\":{\"file\":\"jobs.csv\"},\"policy\":{\"name\":\"queue\",\"order\":\"priority\","
+                    "\"preemption\":\"priority\"},\"services\":[{\"name\":\"s\",\"priority\":10,\"tenant\":\"web\","
+                    "\"requests\":{\"trace\":\"requests.csv\"}," TO_ZERO "," COLD_START "," REPLICA "}]",
+               true);
+  const struct hr_service_result *result = result_of(&run);
+  CU_ASSERT_EQUAL(result->end_us[0], 281 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(result->end_us[1], 301 * HR_SECOND_US);
+  const struct hr_result *jobs = run.replay.result;
+  CU_ASSERT_EQUAL_FATAL(jobs->n_jobs, 2);
+  CU_ASSERT_EQUAL(jobs->accounting[0].attempts, 2);
+  CU_ASSERT_EQUAL(hr_result_end_us(jobs, (hr_job){0}), 1301 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(jobs->start_us[1], 200 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(hr_result_end_us(jobs, (hr_job){1}), 301 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(jobs->trace->class_[1], HR_CLASS_INFERENCE);
+  CU_ASSERT_STRING_EQUAL(jobs->trace->tenants.text[jobs->trace->tenant[1]], "web");
+  check_times(&run, 101, 80, 2, 19);
+  finish(&run);
+}
+
+/* The spot node is away from 200 to 300 s. The request has 50 of its 100 tokens then. The node is a new one, so the
+   replica is ready at 380 s; it computes 1 + 50 tokens again, which yields the next token, and then 49 more. */
+static void spot_interruption(void) {
+  file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n150,1,100\n");
+  file_write_text("spot.json", "{\"metadata\":{\"gap_seconds\":100},\"data\":[1,1,0,1,1,1,1,1,1,1,1,1,1,1,1]}");
+  struct run run = make_run(
+      "\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"L4\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"spot\","
+      "\"usd_per_gpu_hour\":0.3,\"boot_s\":0,\"spot\":{\"model\":\"trace\",\"notice_s\":0,\"file\":\"spot.json\"}}]},"
+      "\"services\":[{\"name\":\"s\",\"requests\":{\"trace\":\"requests.csv\"}," COLD_START "," REPLICA "}]",
+      true);
+  const struct hr_service_result *result = result_of(&run);
+  CU_ASSERT_EQUAL(result->end_us[0], HR_SECOND_US);
+  CU_ASSERT_EQUAL(result->first_token_us[1], 151 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(result->end_us[1], 430 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(result->restarts[1], 1);
+  CU_ASSERT_EQUAL(result->interruptions, 1);
+  CU_ASSERT_EQUAL(result->lost_tokens, 51);
+  CU_ASSERT_EQUAL(result->cold_starts, 1);
+  check_times(&run, 200 + 130, 80, 1 + 50 + 50, 149);
+  CU_ASSERT_EQUAL(run.replay.result->pools[0].interruptions, 1);
+  finish(&run);
+}
+
+/* Every autoscaler serves all requests, and the state is consistent all the time. */
+static void all_autoscalers(void) {
+  static const char *const policies[] = {"\"policy\":\"fixed\",\"replicas\":3",
+                                         "\"policy\":\"schedule\",\"max\":4,\"steps\":[{\"at_s\":0,\"replicas\":1},"
+                                         "{\"at_s\":100,\"replicas\":4},{\"at_s\":400,\"replicas\":2}]",
+                                         "\"policy\":\"knative\",\"max\":4,\"target\":2",
+                                         "\"policy\":\"hpa\",\"max\":4,\"target\":2,\"metric_delay_s\":30",
+                                         "\"policy\":\"hpa\",\"max\":4,\"metric\":\"utilization\"",
+                                         "\"policy\":\"keda\",\"max\":4,\"target\":2,\"cooldown_s\":60",
+                                         "\"policy\":\"ray-serve\",\"max\":4,\"target\":2,\"downscale_delay_s\":60",
+                                         "\"policy\":\"nvcf\",\"max\":4,\"idle_to_zero_s\":120",
+                                         "\"policy\":\"slo\",\"max\":4,\"idle_to_zero_s\":60"};
+  for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+    char text[TEXT];
+    snprintf(text, sizeof text,
+             "\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"L4\",\"nodes\":2,\"gpus_per_node\":3}]},"
+             "\"services\":[{\"name\":\"s\",\"requests\":{\"rate_per_s\":1.2,\"count\":600,"
+             "\"prompt_tokens\":{\"mean\":5},\"output_tokens\":{\"distribution\":\"exponential\",\"mean\":2}},"
+             "\"router\":\"least-outstanding\",\"slo\":{\"e2e_ms\":8000},\"drain_s\":5,"
+             "\"autoscale\":{%s},\"cold_start\":{\"image_s\":5,\"engine_s\":3}," REPLICA "}]",
+             policies[i]);
+    struct run run = make_run(text, true);
+    const struct hr_service_result *result = result_of(&run);
+    uint32_t n_completed = 0;
+    for (uint32_t k = 0; k < result->count; k++) n_completed += result->state[k] == HR_REQUEST_COMPLETED;
+    CU_ASSERT_EQUAL(n_completed, 600);
+    if (i > 0) CU_ASSERT_TRUE(result->n_decisions > 1);
+    CU_ASSERT_EQUAL(run.replay.result->n_completed, run.replay.result->n_jobs);
+    const struct hr_replica_times *times = &result->gpu_time;
+    CU_ASSERT_TRUE(times->held == times->starting + times->busy + times->idle);
+    const uint64_t digest = run.replay.result->digest;
+    finish(&run);
+    run = make_run(text, false); /* several iterations at once give the same */
+    CU_ASSERT_EQUAL(run.replay.result->digest, digest);
+    finish(&run);
+  }
+}
+
+/* One replica with setup time D that is switched off after an idle time T, and Poisson arrivals: M/G/1 with delayed
+   off. W = lambda S^2 / (2 (1 - rho)) + p (2 D + lambda D^2) / (2 (1 + p lambda D)) with p = e^(-lambda T); cold starts
+   per request: p (1 - rho) / (1 + p lambda D); the GPU is held for the rest of the time. */
+static void setup_and_delayed_off(void) {
+  static const struct {
+    double rate, service_s, setup_s, idle_s, wait_s, cold_starts, held;
+  } rows[] = {{0.01, 2, 60, 0, 48.77040816326531, 0.6125, 0.3875},
+              {0.01, 2, 60, 300, 3.791158726310401, 0.047376096817746065, 0.952623903182254},
+              {0.1, 2, 60, 30, 9.450500672334709, 0.03066833557444903, 0.969331664425551},
+              {0.002, 5, 180, 600, 57.740810063043654, 0.2690131919134332, 0.7309868080865668}};
+  const uint32_t n_requests = test_argument(1, 100000);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char text[TEXT];
+    snprintf(text, sizeof text,
+             POOL ",\"services\":[{\"name\":\"s\",\"requests\":{\"rate_per_s\":%g,\"count\":%u,"
+                  "\"prompt_tokens\":{\"mean\":1},\"output_tokens\":{\"mean\":1}},\"slo\":{\"e2e_ms\":1000000000},"
+                  "\"autoscale\":{\"policy\":\"slo\",\"max\":1,\"idle_to_zero_s\":%g,\"interval_s\":86400},"
+                  "\"cold_start\":{\"engine_s\":%g},\"replica\":{\"engine\":{\"name\":\"vllm-v1\",\"max_sequences\":1,"
+                  "\"kv_blocks\":1000},\"cost\":{\"fixed_us\":%g}}}]",
+             rows[i].rate, (unsigned)n_requests, rows[i].idle_s, rows[i].setup_s, 1e6 * rows[i].service_s);
+    struct run run = make_run(text, false);
+    const struct hr_service_result *result = result_of(&run);
+    const struct hr_service_requests *requests = run.replay.served[0].requests;
+    double wait_s = 0;
+    for (uint32_t k = 0; k < result->count; k++)
+      wait_s += (double)(result->scheduled_us[k] - requests->arrival_us[k]) / (double)HR_SECOND_US;
+    const double span_s = (double)(run.replay.result->end_us) / (double)HR_SECOND_US;
+    wait_s /= result->count;
+    CU_ASSERT_DOUBLE_EQUAL(wait_s, rows[i].wait_s, 0.02 * rows[i].wait_s);
+    CU_ASSERT_DOUBLE_EQUAL((double)result->cold_starts / result->count, rows[i].cold_starts,
+                           0.02 * rows[i].cold_starts);
+    CU_ASSERT_DOUBLE_EQUAL((double)gpu_s(result->gpu_time.held) / span_s, rows[i].held, 0.02 * rows[i].held);
+    finish(&run);
+  }
+}
+
+/* A service whose replicas fit nowhere, and settings that contradict each other. */
+static void bad_settings(void) {
+  static const struct {
+    const char *autoscale, *message;
+  } rows[] = {{"\"policy\":\"knative\",\"min\":3,\"max\":2", "above 'max'"},
+              {"\"policy\":\"knative\"", "needs 'max'"},
+              {"\"policy\":\"fixed\",\"max\":2", "not a parameter"},
+              {"\"policy\":\"hpa\",\"min\":0,\"max\":2", "keda can scale to zero"},
+              {"\"policy\":\"slo\",\"max\":2", "slo needs a goal"},
+              {"\"policy\":\"knativ\",\"max\":2", "knative"},
+              {"\"policy\":\"schedule\",\"max\":2,\"steps\":[{\"at_s\":9,\"replicas\":1},{\"at_s\":3,\"replicas\":1}]",
+               "not in order"},
+              {"\"policy\":\"fixed\",\"replicas\":7", "need 7 GPUs"}};
+  file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n");
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char text[TEXT];
+    struct hr_scenario *scenario = NULL;
+    struct hr_error error = {0};
+    snprintf(text, sizeof text,
+             "{\"name\":\"t\"," POOL ",\"services\":[{\"name\":\"s\",\"requests\":{\"trace\":\"requests.csv\"},"
+             "\"autoscale\":{%s}," REPLICA "}]}",
+             rows[i].autoscale);
+    CU_ASSERT_EQUAL(hr_scenario_load(file_write_text("services.json", text), NULL, 0, &scenario, &error), HR_BAD_INPUT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, rows[i].message));
+    if (!strstr(error.text, rows[i].message)) fprintf(stderr, "%s\n", error.text);
+    hr_scenario_destroy(scenario);
+  }
+}
+
+TEST_MAIN("services on a cluster", TEST(to_zero_and_back), TEST(training_yields), TEST(spot_interruption),
+          TEST(all_autoscalers), TEST(setup_and_delayed_off), TEST(bad_settings))
