@@ -432,12 +432,13 @@ static enum hr_status validate(struct input *input, const char *path, const stru
   enum hr_status status = input_open(input, path, args, error);
   if (status != HR_OK) return status;
   bool missing = input->trace_path && trace_is_missing(input, args);
-  if (input->trace_path && !missing) status = input_read_trace(input, args, error);
+  const bool only_services = has_services(input->scenario) && !input->trace_path;
+  if ((input->trace_path && !missing) || only_services) status = input_read_trace(input, args, error);
   if (status == HR_OK && input->trace) status = check_run(input, error);
   if (status != HR_OK) return status;
   print_scenario(input->scenario);
-  if (has_services(input->scenario)) status = validate_services(input->scenario, input->trace != NULL, error);
-  if (status != HR_OK || (has_services(input->scenario) && !input->trace_path)) return status;
+  if (has_services(input->scenario)) status = validate_services(input->scenario, error);
+  if (status != HR_OK || only_services) return status;
   printf("trace     ");
   if (input->trace)
     print_wrapped_from(stdout, write_trace, input->trace, 10, 10);

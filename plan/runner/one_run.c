@@ -223,8 +223,8 @@ static int64_t price_of_service(const struct hr_scenario *scenario, uint32_t ind
   return HR_UNKNOWN_UUSD;
 }
 
-/* Whether the replicas must be jobs of the run. Otherwise they hold the GPUs of the cluster all the time, so the services
-   are simulated on their own, which gives the same results. */
+/* Whether the replicas must be jobs of the run. Otherwise they hold the GPUs of the cluster all the time, so the
+   services are simulated on their own, which gives the same results. */
 static bool needs_fleet(const struct hr_replay *replay) {
   const struct hr_scenario *scenario = replay->config.scenario;
   bool needs = replay->config.trace && replay->config.trace->n_jobs > 0;

@@ -98,16 +98,23 @@ static void add_revenue(const struct hr_served *served, struct hr_service_summar
   summary->revenue_uusd = sum_uusd(summary->revenue_uusd, uusd / 1e6);
 }
 
+static double hours_of(hr_amount milli_us) {
+  return (double)milli_us / 1000 / (double)HR_SECOND_US / 3600;
+}
+
 static void add_gpus(const struct hr_served *served, int64_t end_us, struct hr_service_summary *summary) {
   const struct hr_service *service = served->service;
   const double gpus = (double)service->gpus * (double)service->replicas;
   const double span_s = (double)(end_us - served->requests->arrival_us[0]) / (double)HR_SECOND_US;
-  const double hours = span_s * gpus / 3600;
+  const struct hr_replica_times *times = &served->result->gpu_time;
+  const bool are_jobs = times->held > 0;
+  const double hours = are_jobs ? hours_of(times->held) : span_s * gpus / 3600;
   int64_t busy_us = 0;
   for (uint32_t i = 0; i < served->result->n_replicas; i++) busy_us += served->result->busy_us[i];
   if (span_s > summary->span_s) summary->span_s = span_s;
   summary->gpu_hours += hours;
-  summary->busy_gpu_hours += (double)busy_us * (double)service->gpus / (double)HR_SECOND_US / 3600;
+  summary->busy_gpu_hours +=
+      are_jobs ? hours_of(times->busy) : (double)busy_us * (double)service->gpus / (double)HR_SECOND_US / 3600;
   summary->recomputed_tokens += served->result->recomputed_tokens;
   summary->iterations += served->result->iterations;
   if (served->uusd_h != HR_UNKNOWN_UUSD)

@@ -46,14 +46,15 @@ static void put_money(FILE *out, const struct hr_service_summary *summary) {
 }
 
 /* Prints what happened to the replicas, if anything did. */
-static void print_replicas(FILE *out, const struct hr_served *served, const struct hr_service_summary *summary) {
+static void print_replicas(FILE *out, const struct hr_served *served) {
   const struct hr_service_result *result = served->result;
   uint32_t most = 0;
   for (uint32_t i = 0; i < result->n_decisions; i++)
     if (result->decisions[i].to > most) most = result->decisions[i].to;
   if (result->cold_starts)
     fprintf(out, "  starts     %" PRIu64 " cold, %.2f GPU hours; %" PRIu64 " requests waited for a ready replica\n",
-            result->cold_starts, (double)(result->gpu_time.starting / 1000 / HR_SECOND_US) / 3600, result->met_cold_start);
+            result->cold_starts, (double)(result->gpu_time.starting / 1000 / HR_SECOND_US) / 3600,
+            result->met_cold_start);
   if (result->n_decisions > 1)
     fprintf(out, "  scaling    %s: %" PRIu32 " decisions, at most %" PRIu32 " replicas\n",
             hr_autoscaler_name(served->service->autoscale.policy), result->n_decisions - 1, most);
@@ -96,7 +97,7 @@ void hr_service_print(FILE *out, const struct hr_served *served, const struct hr
   fprintf(out, "\n  GPU hours  %.2f held, %.2f busy (%.1f %%)\n", summary->gpu_hours, summary->busy_gpu_hours,
           summary->gpu_hours > 0 ? 100 * summary->busy_gpu_hours / summary->gpu_hours : 0);
   put_money(out, summary);
-  print_replicas(out, served, summary);
+  print_replicas(out, served);
 }
 
 /* ---- Requests --------------------------------------------------------------------------------------- */

@@ -13,8 +13,6 @@
 
 struct hr_ranks;
 struct hr_fleet;
-struct hr_served;
-struct hr_service_requests;
 
 #ifdef __cplusplus
 extern "C" {
@@ -66,15 +64,12 @@ struct hr_replay {
   struct hr_service_requests *requests;
   struct hr_service_result *service_results;
   struct hr_served *served;
+  struct hr_fleet *fleet; /* if the replicas are jobs of the run; otherwise NULL */
   struct hr_result *result;
   struct hr_summary *summary;
   struct hr_notes notes; /* notes on the results */
-  /* of a scenario with services; otherwise NULL */
-  struct hr_fleet *fleet;
-  struct hr_service_requests *requests; /* by service */
-  struct hr_served *served;             /* by service; complete after the run */
-  double sim_s;                         /* wall-clock time of the simulation, in seconds */
-  double seconds;                       /* wall-clock time of all steps, in seconds */
+  double sim_s;          /* wall-clock time of the simulation, in seconds */
+  double seconds;        /* wall-clock time of all steps, in seconds */
 };
 
 /* Initializes a replay. Call hr_replay_finish afterwards, even if the initialization failed. */
