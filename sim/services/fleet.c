@@ -249,7 +249,7 @@ static void shift(struct hr_fleet *fleet, int64_t by_us) {
 /* Finds the begin of the run. */
 static enum hr_status find_origin(struct hr_fleet *fleet, const struct hr_trace *input, struct hr_error *error) {
   const struct hr_fleet_config *config = &fleet->config;
-  const bool has_jobs = fleet->n_input > 0;
+  const bool has_jobs = input && fleet->n_input > 0;
   int64_t first_us = has_jobs ? hr_trace_clock_us(input) : HR_NEVER_US, last_us = INT64_MIN;
   for (uint32_t i = 0; i < config->services->count; i++) {
     const struct hr_service_requests *requests = &config->requests[i];

@@ -14,7 +14,7 @@
 #include "sim/services/scaling.h"
 #include "sim/services/service.h"
 
-enum hr__place_state {
+enum hr__replica_place_state {
   HR__PLACE_FREE,
   HR__PLACE_WAITING,   /* the job waits for GPUs, also after an interruption */
   HR__PLACE_WITHDRAWN, /* the same, but the replica is not wanted any more: the job ends when it starts */
@@ -24,8 +24,8 @@ enum hr__place_state {
   HR__PLACE_DRAINING /* it gets no more requests, and its job ends when it is idle */
 };
 
-struct hr__place {
-  uint8_t state;             /* enum hr__place_state */
+struct hr__replica_place {
+  uint8_t state;             /* enum hr__replica_place_state */
   bool is_initial;           /* submitted at the begin of the run */
   bool is_delayed;           /* `until_us` has the delay of its GPUs */
   uint32_t job;              /* valid unless the place is free */
@@ -40,7 +40,7 @@ struct hr__fleet_service {
   struct hr__service_run run;
   struct hr_service_result result;
   struct hr__scaler scaler;
-  struct hr__place *places;
+  struct hr__replica_place *places;
   uint32_t n_places;
   uint32_t wanted;         /* replicas */
   int64_t event_us;        /* its entry in the heap of the engine; HR_NEVER_US: none. Other entries are outdated */

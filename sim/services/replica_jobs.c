@@ -33,7 +33,7 @@ static bool is_whole(const struct hr__fleet_service *service) {
   return service->whole_end_us != HR_NEVER_US;
 }
 
-static bool is_running(const struct hr__place *place) {
+static bool is_running(const struct hr__replica_place *place) {
   return place->state >= HR__PLACE_STARTING;
 }
 
@@ -84,7 +84,7 @@ static int64_t next_event_us(const struct hr__engine *engine, const struct hr__f
   if (wakes_on_arrival(service))
     at_us = min64(at_us, run_us(fleet, service->run.requests->arrival_us[service->run.next]));
   for (uint32_t i = 0; i < service->n_places; i++) {
-    const struct hr__place *place = &service->places[i];
+    const struct hr__replica_place *place = &service->places[i];
     if (place->state == HR__PLACE_STARTING || place->state == HR__PLACE_DRAINING) at_us = min64(at_us, place->until_us);
     if (place->state == HR__PLACE_DRAINING) at_us = min64(at_us, run_us(fleet, hr__service_wake_us(&service->run, i)));
   }
@@ -111,7 +111,7 @@ static int64_t busy_ticks(const struct hr__fleet_service *service, uint32_t numb
 
 /* GPU times of a replica since its job got its GPUs. The service must be up to date. */
 static struct hr_replica_times times_of(const struct hr__fleet_service *service, uint32_t number, int64_t now_us) {
-  const struct hr__place *place = &service->places[number];
+  const struct hr__replica_place *place = &service->places[number];
   const int64_t ready_us = place->ready_us < now_us ? place->ready_us : now_us;
   const int64_t ticks = busy_ticks(service, number) - place->busy_ticks;
   struct hr_replica_times times = {.held = (hr_amount)place->gpu_milli * (now_us - place->held_us),
@@ -157,7 +157,7 @@ static uint32_t count_present(const struct hr__fleet_service *service) {
   return count;
 }
 
-static uint32_t find_place(const struct hr__fleet_service *service, enum hr__place_state state) {
+static uint32_t find_place(const struct hr__fleet_service *service, enum hr__replica_place_state state) {
   uint32_t at = 0;
   while (at < service->n_places && service->places[at].state != state) at++;
   return at < service->n_places ? at : HR_NONE;
@@ -176,7 +176,7 @@ static enum hr_status submit_replica(struct hr__engine *engine, struct hr__fleet
   fleet->submit_us[job] = engine->view.now_us;
   engine->n_added++;
   service->places[number] =
-      (struct hr__place){.state = HR__PLACE_WAITING, .job = job, .is_initial = !service->has_begun};
+      (struct hr__replica_place){.state = HR__PLACE_WAITING, .job = job, .is_initial = !service->has_begun};
   return hr__job_submit(engine, (hr_job){job});
 }
 
@@ -197,7 +197,7 @@ static enum hr_status add_replicas(struct hr__engine *engine, struct hr__fleet_s
 
 /* Ends the job of a replica that has no requests any more. Its work is what it has done. */
 static enum hr_status end_replica(struct hr__engine *engine, struct hr__fleet_service *service, uint32_t number) {
-  struct hr__place *place = &service->places[number];
+  struct hr__replica_place *place = &service->places[number];
   const hr_job job = {place->job};
   close_times(service, number, engine->view.now_us);
   place->state = HR__PLACE_FREE;
@@ -206,7 +206,7 @@ static enum hr_status end_replica(struct hr__engine *engine, struct hr__fleet_se
 }
 
 static enum hr_status drain_replica(struct hr__engine *engine, struct hr__fleet_service *service, uint32_t number) {
-  struct hr__place *place = &service->places[number];
+  struct hr__replica_place *place = &service->places[number];
   const int64_t limit_us = service->spec->drain_us;
   if (place->state == HR__PLACE_WAITING) {
     place->state = HR__PLACE_WITHDRAWN;
@@ -247,7 +247,7 @@ static enum hr_status apply(struct hr__engine *engine, struct hr__fleet_service 
 
 /* Whether a replica could begin its cold start when it got its GPUs. Otherwise it is ready later: MIG instances were
    created first, or the GPUs had too little free memory. */
-static bool has_gpus(const struct hr__engine *engine, struct hr__place *place) {
+static bool has_gpus(const struct hr__engine *engine, struct hr__replica_place *place) {
   const struct hr__engine_attempt *attempt = &engine->attempt[place->job];
   if (attempt->phase != HR__PHASE_BACKING_OFF && place->is_delayed) return true;
   const int64_t cold_us = place->ready_us - place->held_us;
@@ -264,7 +264,7 @@ static enum hr_status change_replicas(struct hr__engine *engine, struct hr__flee
   const int64_t now_us = engine->view.now_us;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < service->n_places && status == HR_OK; i++) {
-    struct hr__place *place = &service->places[i];
+    struct hr__replica_place *place = &service->places[i];
     if (place->state == HR__PLACE_WITHDRAWN && engine->state[place->job] == HR_JOB_RUNNING) {
       status = end_replica(engine, service, i);
     } else if (place->state == HR__PLACE_STARTING && place->until_us <= now_us && has_gpus(engine, place)) {
@@ -317,7 +317,7 @@ static enum hr_status finish_service(struct hr__engine *engine, struct hr__fleet
   engine->n_open--;
   service->tick_us = HR_NEVER_US;
   for (uint32_t i = 0; i < service->n_places && status == HR_OK; i++) {
-    struct hr__place *place = &service->places[i];
+    struct hr__replica_place *place = &service->places[i];
     if (place->state == HR__PLACE_WAITING) place->state = HR__PLACE_WITHDRAWN;
     if (is_running(place)) status = end_replica(engine, service, i);
   }
@@ -416,7 +416,7 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
   (void)run_time_us;
   if (!service) return HR_OK;
   const int64_t now_us = engine->view.now_us;
-  struct hr__place *place = &service->places[number];
+  struct hr__replica_place *place = &service->places[number];
   catch_up_requests(engine, service);
   const int64_t cold_us = cold_start_us(engine, service, placement);
   place->held_us = now_us;
@@ -441,7 +441,7 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
   struct hr__fleet_service *service = service_of(engine, job, &number);
   (void)placement;
   if (!service || how == HR__STOP_END) return HR_OK;
-  struct hr__place *place = &service->places[number];
+  struct hr__replica_place *place = &service->places[number];
   catch_up_requests(engine, service);
   if (!is_whole(service) && (!hr__service_is_idle(&service->run, number) || place->state == HR__PLACE_READY))
     hr__service_kill(&service->run, number);
@@ -577,7 +577,7 @@ static void close_services(struct hr__engine *engine) {
 
 static enum hr_status check_place(const struct hr__engine *engine, const struct hr__fleet_service *service,
                                   uint32_t number) {
-  const struct hr__place *place = &service->places[number];
+  const struct hr__replica_place *place = &service->places[number];
   const bool has_work = !is_whole(service) && service->run.outstanding[number] > 0;
   if (has_work && place->state < HR__PLACE_READY)
     return hr__broken(engine, "service '%.60s': replica %" PRIu32 " has requests and is not ready", service->spec->name,
