@@ -243,7 +243,6 @@ const struct hr__key hr__service_keys[] = {
     {"router", CHOICE(routers), DEFAULT("round-robin"), AT(INTEGER, SERVICE, router),
      HELP("How requests are assigned to replicas.")},
     {"tenant", NAME, AT(TEXT, SERVICE, tenant), HELP("Tenant that pays for the replicas.")},
-    {"model", NAME, AT(TEXT, SERVICE, model), HELP("Model, as in the job trace.")},
     {"class", CHOICE_AFTER_FIRST(classes), DEFAULT("inference"), AT(INTEGER, SERVICE, class_),
      HELP("Class of the jobs of the replicas.")},
     {"priority", WHOLE(-2147483648.0, 2147483647.0), DEFAULT("0"), AT(INTEGER, SERVICE, priority),

@@ -272,7 +272,7 @@ struct hr_cold_start {
 
 struct hr_service {
   char *name;
-  char *tenant, *model, *gpu_types, *mig_profile; /* of the jobs; NULL: none */
+  char *tenant, *gpu_types, *mig_profile; /* of the jobs; NULL: none */
   enum hr_job_class class_;
   int32_t priority;
   bool uninterruptible; /* the jobs must not use spot capacity, and must not be preempted */
