@@ -12,7 +12,7 @@ bool has_services(const struct hr_scenario *scenario) {
   return scenario->services && scenario->services->count > 0;
 }
 
-static void warn(const struct hr_service_summary *summary) {
+static void warn(const struct hr_service_summary *summary, const struct hr_service *service) {
   if (100 * summary->refused > summary->offered) {
     fputs("warning: service '", stderr);
     hr_print_safe(stderr, summary->name, 60);
@@ -24,24 +24,26 @@ static void warn(const struct hr_service_summary *summary) {
   if (summary->unfinished) {
     fputs("warning: service '", stderr);
     hr_print_safe(stderr, summary->name, 60);
-    fprintf(stderr,
-            "': %llu requests never complete: with orca-splitwise, sequences that have their prompt can wait for each "
-            "other's memory for ever; raise 'kv_tokens', or use another engine\n",
-            (unsigned long long)summary->unfinished);
+    fprintf(stderr, "': %llu request%s did not complete: %s\n", (unsigned long long)summary->unfinished,
+            summary->unfinished == 1 ? "" : "s",
+            service->engine == HR_SERVICE_ORCA_SPLITWISE
+                ? "with orca-splitwise, sequences that have their prompt can wait for each other's memory for ever; "
+                  "raise 'kv_tokens', or use another engine"
+                : "no replica was ready for them; see the states of the jobs 'replica-N' (--jobs FILE)");
   }
 }
 
 void print_services(const struct hr_replay *replay, bool wants_table) {
   const struct hr_summary *summary = replay->summary;
   for (size_t i = 0; i < summary->n_services; i++) {
-    warn(&summary->services[i]);
+    warn(&summary->services[i], replay->served[i].service);
     if (wants_table) hr_service_print(stdout, &replay->served[i], &summary->services[i]);
   }
 }
 
 enum hr_status require_served(const struct hr_replay *replay, struct hr_error *error) {
   const struct hr_service_summary *all = replay->summary->all_services;
-  return !all || all->completed ? HR_OK : hr_fail(error, HR_CHECK_FAILED, "all requests were refused");
+  return !all || all->completed ? HR_OK : hr_fail(error, HR_CHECK_FAILED, "no request of a service was completed");
 }
 
 /* ---- Validation ------------------------------------------------------------------------------------- */

@@ -127,13 +127,13 @@ enum { HR_JOB_DEDICATED = 1, HR_JOB_NOT_INTERRUPTIBLE = 2 };
 #define HR_JOB_ID_BUFFER 24
 HR_API const char *hr_trace_job_id(const struct hr_trace *trace, hr_job job, char *buffer);
 
-/* Returns the milli-GPUs that a job requests for all its tasks together. */
 /* What output adds to times since the first submit, in microseconds: all files, tables and explanations of a run are on
    the clock of the input. If the input has dates, times are since the first submit, so this is 0. */
 static inline int64_t hr_trace_clock_us(const struct hr_trace *trace) {
   return trace->dated ? 0 : trace->origin_us;
 }
 
+/* Returns the milli-GPUs that a job requests for all its tasks together. */
 static inline uint64_t hr_trace_gpus_milli(const struct hr_trace *trace, hr_job job) {
   return (uint64_t)trace->gpus[job.id] * (trace->gpu_milli ? trace->gpu_milli[job.id] : 1000);
 }

@@ -17,6 +17,10 @@
 /* ---- The table -------------------------------------------------------------------------------------- */
 
 static void put_row(FILE *out, const char *name, const struct hr_distribution *row) {
+  if (row->count == 0) {
+    fprintf(out, "  %-10s %11s %9s %9s %9s %9s\n", name, "-", "-", "-", "-", "-");
+    return;
+  }
   fprintf(out, "  %-10s %9.3f s %9.3f %9.3f %9.3f %9.3f\n", name, row->mean / 1000, row->p50 / 1000, row->p90 / 1000,
           row->p95 / 1000, row->p99 / 1000);
 }

@@ -149,7 +149,7 @@ struct hr__ca_group {
 
 enum hr__ca_pending { HR__CA_NO_GROUP_FITS, HR__CA_ANOTHER_FITS, HR__CA_TRIGGERED };
 
-enum { HR__CA_ALL_GROUPS = UINT32_MAX };
+#define HR__CA_ALL_GROUPS UINT32_MAX
 
 /* A limit on the sum over the nodes of one group or of all. INT64_MAX: no limit. */
 struct hr__ca_quota {

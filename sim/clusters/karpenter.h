@@ -91,7 +91,7 @@ static inline int64_t hr__karpenter_left(int64_t allowed, int64_t leaving) {
 
 /* ---- Consolidation (karpenter.c) ----------------------------------------------------------- */
 
-enum { HR__KARPENTER_ANY = UINT32_MAX };
+#define HR__KARPENTER_ANY UINT32_MAX
 enum {
   HR__KARPENTER_SPOT_TYPES = 15,     /* cheaper types that a spot node needs before another spot node replaces it */
   HR__KARPENTER_MAX_CANDIDATES = 100 /* of one command */

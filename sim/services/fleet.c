@@ -302,7 +302,7 @@ static bool create_trace(struct hr_fleet *fleet, const struct hr_trace *input) {
   if (!create_needed(fleet) || !create_names(fleet) || !create_ids(fleet, input)) return false;
   fleet->submit_us = (int64_t *)(uintptr_t)trace->submit_us;
   fleet->work_us = (int64_t *)(uintptr_t)trace->work_us;
-  if (fleet->n_input) shift(fleet, hr_trace_clock_us(input) - fleet->origin_us);
+  if (input && fleet->n_input) shift(fleet, hr_trace_clock_us(input) - fleet->origin_us);
   for (uint32_t i = fleet->n_input; i < fleet->n_rows; i++) {
     hr__fleet_set_row(fleet, i, (i - fleet->n_input) % fleet->config.services->count);
     fleet->submit_us[i] = HR_MAX_INPUT_US;

@@ -729,6 +729,20 @@ case_refusals_depend_on_the_type() {
   [ "$(cut -d, -f3,4 jobs.out | tail -n +2 | tr '\n' ' ')" = '3,10 3,28 10,20 7,16 ' ] || fail 'other times'
 }
 
+# A service whose replicas no pool can run: nothing completes, and the reason is told.
+case_service_without_a_gpu() {
+  printf '%s' '{"cluster": {"pools": [{"name": "a", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 1}]},
+    "services": [{"name": "chat", "requests": {"arrivals": "poisson", "rate_per_s": 1, "count": 5,
+      "prompt_tokens": {"mean": 9}, "output_tokens": {"mean": 9}},
+      "autoscale": {"policy": "knative", "max": 2},
+      "replica": {"gpus": 1, "gpu_type": "L4", "engine": {"name": "single"}, "cost": {"fixed_us": 1000}}}]}' >s.json
+  try 1 run s.json
+  says stdout '5 offered, 0 completed, 0 refused, 5 unfinished'
+  matches stdout '^  TTFT +- +-'
+  says stderr "service 'chat': 5 requests did not complete: no replica was ready for them"
+  says stderr 'no pool has an acceptable GPU type'
+}
+
 case_gang_dies_of_itself() {
   sharing_scenario '"sharing": "time-slice", "replicas": 2, "gpu_mem_gb": 16' >s.json
   printf 'job_id,submit_s,duration_s,gpus,tasks,gpu_mem_gb\na,0,50,2,2,9\n' >t.csv

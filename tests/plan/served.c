@@ -92,15 +92,15 @@ static void metrics_are_those_of_the_requests(void) {
     const double n = served->requests->count, held = metric_of(summary, i, "gpu_hours.held");
     CU_ASSERT_EQUAL(metric_of(summary, i, "requests.offered"), n);
     CU_ASSERT_EQUAL(metric_of(summary, i, "requests.completed"), n);
-    CU_ASSERT_EQUAL(metric_of(summary, i, "requests.attained"), sums.attained);
+    CU_ASSERT_EQUAL(metric_of(summary, i, "requests.attained"), (double)sums.attained);
     CU_ASSERT(sums.attained > 0 && (double)sums.attained < n);
     CU_ASSERT_DOUBLE_EQUAL(metric_of(summary, i, "attainment"), (double)sums.attained / n, 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(metric_of(summary, i, "ttft_ms.mean"), sums.ttft_ms / n, 1e-6);
     CU_ASSERT_DOUBLE_EQUAL(metric_of(summary, i, "e2e_ms.mean"), sums.e2e_ms / n, 1e-6);
     CU_ASSERT_DOUBLE_EQUAL(metric_of(summary, i, "tpot_ms.mean"), sums.tpot_ms / (double)sums.n_tpot, 1e-3);
     CU_ASSERT(metric_of(summary, i, "ttft_ms.p95") >= metric_of(summary, i, "ttft_ms.p50"));
-    CU_ASSERT_EQUAL(metric_of(summary, i, "tokens.prompt"), sums.prompt);
-    CU_ASSERT_EQUAL(metric_of(summary, i, "tokens.output"), sums.output);
+    CU_ASSERT_EQUAL(metric_of(summary, i, "tokens.prompt"), (double)sums.prompt);
+    CU_ASSERT_EQUAL(metric_of(summary, i, "tokens.output"), (double)sums.output);
     CU_ASSERT_DOUBLE_EQUAL(metric_of(summary, i, "gpu_hours.busy") + metric_of(summary, i, "gpu_hours.idle"), held,
                            1e-9);
     CU_ASSERT_DOUBLE_EQUAL(metric_of(summary, i, "serving_usd"), 2 * held, 1e-6);
