@@ -239,19 +239,18 @@ static void run_min_limit(struct hr__cluster_case *self) {
   hr__check_number(self, "limit", (double)hr__ca_smaller_limit(a, b), 0);
 }
 
-/* Sorts a few numbers into a list. */
-static void add_sorted(cJSON *list, int64_t value) {
-  int at = 0;
-  while (at < cJSON_GetArraySize(list) && cJSON_GetArrayItem(list, at)->valuedouble <= (double)value) at++;
-  cJSON_InsertItemInArray(list, at, cJSON_CreateNumber((double)value));
+static int by_value(const void *a, const void *b) {
+  const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
 }
 
 static void run_balance(struct hr__cluster_case *self) {
   const cJSON *list = hr__case_get(self->input, "groups"), *item;
   const uint32_t n = hr__case_count(self->input, "groups");
   struct hr__ca_size *groups = hr__verdict_alloc(self->verdict, n, sizeof *groups);
-  if (!groups) return;
-  uint32_t at = 0;
+  int64_t *new_sizes = hr__verdict_alloc(self->verdict, n, sizeof *new_sizes);
+  if (!groups || !new_sizes) return;
+  uint32_t at = 0, n_changed = 0;
   cJSON_ArrayForEach(item, list) groups[at++] =
       (struct hr__ca_size){hr__case_whole(item, "size", 0), hr__case_whole(item, "max", 0)};
   hr__ca_balance(groups, n, hr__case_whole(self->input, "add", 0));
@@ -262,8 +261,10 @@ static void run_balance(struct hr__cluster_case *self) {
     if (size == hr__case_whole(item, "size", 0)) continue;
     cJSON_AddNumberToObject(sizes, item->string, (double)size);
     cJSON_AddItemToArray(changed, cJSON_CreateString(item->string));
-    add_sorted(sorted, size);
+    new_sizes[n_changed++] = size;
   }
+  if (n_changed) qsort(new_sizes, n_changed, sizeof *new_sizes, by_value);
+  for (uint32_t i = 0; i < n_changed; i++) cJSON_AddItemToArray(sorted, cJSON_CreateNumber((double)new_sizes[i]));
   hr__check_json(self, "new_size", sizes, HR__COMPARE_EXACTLY, 0);
   hr__check_json(self, "changed", changed, HR__COMPARE_SETS, 0);
   hr__check_json(self, "sizes_sorted", sorted, HR__COMPARE_EXACTLY, 0);
