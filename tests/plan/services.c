@@ -156,14 +156,13 @@ static void spot_interruption(void) {
   finish(&run);
 }
 
-#define SCHEDULE                                                                                                       \
-  "\"policy\":\"schedule\",\"max\":4,"                                                                                 \
-  "\"steps\":[{\"at_s\":0,\"replicas\":1},{\"at_s\":100,\"replicas\":4},{\"at_s\":400,\"replicas\":2}]"
+static const char schedule[] = "\"policy\":\"schedule\",\"max\":4,\"steps\":[{\"at_s\":0,\"replicas\":1},"
+                               "{\"at_s\":100,\"replicas\":4},{\"at_s\":400,\"replicas\":2}]";
 
 /* Every autoscaler serves all requests, and the state is consistent all the time. */
 static void all_autoscalers(void) {
   static const char *const policies[] = {"\"policy\":\"fixed\",\"replicas\":3",
-                                         SCHEDULE,
+                                         schedule,
                                          "\"policy\":\"knative\",\"max\":4,\"target\":2",
                                          "\"policy\":\"hpa\",\"max\":4,\"target\":2,\"metric_delay_s\":30",
                                          "\"policy\":\"hpa\",\"max\":4,\"metric\":\"utilization\"",
