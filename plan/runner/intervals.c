@@ -96,7 +96,7 @@ static enum hr_status unknown_metric(struct text_part part, bool of_groups, stru
                  nearest ? "'?" : "");
 }
 
-/* The service whose name and a dot begin the text; NULL: none. */
+/* The service with a name that, with a dot, begins the text; NULL: none. */
 static const char *service_named(struct text_part part, const struct hr_services *services) {
   for (uint32_t i = 0; services && i < services->count; i++) {
     const size_t length = strlen(services->at[i].name);

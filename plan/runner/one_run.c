@@ -210,7 +210,7 @@ static uint32_t count_services(const struct hr_scenario *scenario) {
   return scenario->services ? scenario->services->count : 0;
 }
 
-/* The price of a GPU-hour of the pool whose GPUs the replicas hold: services take the pools in their order. */
+/* The price of a GPU-hour of the pool with the GPUs that the replicas hold: services take the pools in their order. */
 static int64_t price_of_service(const struct hr_scenario *scenario, uint32_t index) {
   uint64_t before = 0, end = 0;
   for (uint32_t i = 0; i < index; i++)

@@ -373,7 +373,7 @@ static enum hr_status finish_submitted(struct kai *kai) {
   return status;
 }
 
-/* While past usage may change who is next, requests a pass when it is read. */
+/* While past usage may change the order, requests a pass when it is read. */
 static enum hr_status wake_for_usage(struct kai *kai) {
   const int64_t interval_us = kai->scheduler.usage.fetch_interval_us;
   if (!kai->scheduler.usage.enabled || kai->world.n_waiting == 0 || kai->world.n_running == 0) return HR_OK;

@@ -28,7 +28,7 @@ bool hr__kai_is_protected(const struct hr__kai_solver *solver, enum hr__kai_purp
 
 /* ---- Rules of the actions ---- */
 
-/* Adds what is lost of some pods of a victim, as one loss. Pods that have a place again count only if no victim may be
+/* Adds the losses of some pods of a victim, as one loss. Pods that have a place again count only if no victim may be
    placed again. */
 static uint32_t add_loss(struct hr__kai_solver *solver, uint32_t n_losses, const uint32_t *pods, uint32_t n) {
   const struct hr__kai_session *session = solver->session;

@@ -383,7 +383,7 @@ static bool is_hopeless(const struct hr__kai_solver *solver, enum hr__kai_purpos
   return false;
 }
 
-/* Finds the queues that may lose victims for the part. Returns whether these, and what is free, may suffice. */
+/* Finds the queues that may lose victims for the part. Returns whether these and the free resources may suffice. */
 static bool may_suffice(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose) {
   const struct hr__kai_session *session = solver->session;
   const struct hr__kai_cluster *cluster = session->cluster;

@@ -37,7 +37,7 @@ struct hr__kai_past {
 
 /* Prepares the histories. False: out of memory. */
 bool hr__kai_past_create(struct hr__kai_past *past, struct hr__kai_world *world, const struct hr_kai_usage *rules);
-/* Tells that the time is `now_us`, before anything changes at this time. Reads the usage if an interval has passed.
+/* Sets the time, before anything changes at this time. Reads the usage if an interval has passed.
    False: out of memory. */
 bool hr__kai_past_advance(struct hr__kai_past *past, int64_t now_us);
 

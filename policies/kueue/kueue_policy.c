@@ -374,8 +374,8 @@ static void preempt_targets(struct hr__kueue_engine *self, const struct hr__kueu
     self->evicting |= preempt(self, &self->cycle.targets[entry->first_target + k]);
 }
 
-/* Carries out the decisions of a cycle. Evictions come last, as they take longer than a cycle: no entry is queued again
-   because of quota that the evictions of its own cycle free. */
+/* Carries out the decisions of a cycle. Evictions come last, as they take longer than a cycle: no entry returns to the
+   queue because of quota that the evictions of its own cycle free. */
 static enum cycle_effect carry_out(struct hr__kueue_engine *self) {
   enum cycle_effect effect = admit_all(self) > 0 ? EFFECT_REAL : EFFECT_NONE;
   for (uint32_t i = 0; i < self->cycle.n_entries; i++) {

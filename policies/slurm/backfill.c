@@ -179,7 +179,7 @@ static bool is_kept(const struct pass *pass, const struct hr__slurm_queued *job,
 }
 
 /* Returns the end of the first slot from `first` on after which the job may use nodes that it may not use in this slot;
-   HR_NEVER_US: there is none. */
+   HR_NEVER_US: not found. */
 static int64_t next_gain(const struct hr__slurm_timeline *line, const struct hr__slurm_queued *job, uint32_t first) {
   for (uint32_t at = first; at + 1 < line->n_slots; at++) {
     const uint64_t *now = nodes_of(line, at), *then = now + line->n_words;
@@ -217,7 +217,7 @@ static int64_t next_test(const struct pass *pass, const struct hr__slurm_queued 
   int64_t earliest_us = selector->earliest(selector->self, job->job, job->usable);
   for (;;) {
     int64_t later_us = next_gain(pass->line, job, slot_at(pass->line, from_us));
-    if (later_us >= earliest_us) return from_us; // also if there is none
+    if (later_us >= earliest_us) return from_us; // also if it was not found
     from_us = later_us;
   }
 }

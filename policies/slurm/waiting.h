@@ -5,7 +5,7 @@
 /*
  * The waiting jobs of the policy `slurm`, in the order in which Slurm examines them: a job before those that it may
  * preempt; then by descending key (the tier of the partition, then the priority), then by the second of the submission,
- * which a requeue sets anew, then by id.
+ * which a requeue resets, then by id.
  *
  * The first rule can contradict the others: A goes before B, B before C, and C, which may preempt A, before A. Then the
  * order depends on the order of insertions and sorts. In Slurm it depends on the sort of the C library.

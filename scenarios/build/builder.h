@@ -62,7 +62,7 @@ enum hr_status hr__check_kubernetes(struct hr__builder *builder, const cJSON *se
 enum hr_status hr__check_volcano(struct hr__builder *builder, const cJSON *section, void *filled);
 enum hr_status hr__check_slurm(struct hr__builder *builder, const cJSON *section, void *config);
 enum hr_status hr__build_services(struct hr__builder *builder); /* must be called after the cluster is built */
-/* Completes the engine, the memory and the cost of a service, whose values are read from `entry`. */
+/* Completes the engine, the memory and the cost of a service. Its values are read from `entry`. */
 struct hr_service;
 enum hr_status hr__build_engine(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
 /* Sets the cost or the KV memory from the model, the GPU type of the first pool and the tensor parallelism. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Defaults for the replicas of an inference service whose `cost` or KV memory is missing: from its model, GPU type and
+ * Defaults for the replicas of an inference service without `cost` or KV memory: from its model, GPU type and
  * tensor parallelism.
  *
  * The cost is a measured row of the table below if there is one, otherwise a roofline estimate: an iteration reads the

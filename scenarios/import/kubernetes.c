@@ -88,7 +88,7 @@ static const struct hr__field preemption_fields[] = {
     OF_ARGS, HR__UNMODELLED("minCandidateNodesPercentage", "all nodes are candidates for preemption"),
     HR__UNMODELLED("minCandidateNodesAbsolute", "all nodes are candidates for preemption"), END};
 
-/* The plug-ins of which arguments are read, and those whose arguments need properties of pods that traces lack. */
+/* The plug-ins with arguments that are read, and those with arguments that need properties of pods that traces lack. */
 static const struct known_plugin {
   const char *name;
   const struct hr__field *args; /* NULL: without effect */

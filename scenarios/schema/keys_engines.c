@@ -77,7 +77,7 @@ const struct hr__key hr__engine_keys[] = {
      AS_ARRAY(SERVICE, dynamic.preferred, dynamic.n_preferred), OTHERWISE("'max_sequences'"),
      HELP("dynamic-batch: sizes with which a batch starts at once.")},
     {"max_queue_delay_us", REAL(0, MAX_US), .unit = "us", DEFAULT("0"), AT(DOUBLE, SERVICE, dynamic.max_queue_delay_us),
-     HELP("dynamic-batch: a smaller batch starts when its first request has waited so long.")},
+     HELP("dynamic-batch: a smaller batch starts when its first request has waited for this time.")},
     {"servers", WHOLE(1, 65536), DEFAULT("1"), AT(INTEGER, SERVICE, single.servers),
      HELP("single: requests that a replica serves at full speed.")},
     {"discipline", CHOICE(disciplines), DEFAULT("fcfs"), AT(INTEGER, SERVICE, single.shares),
@@ -112,9 +112,9 @@ static const struct hr__key knot_keys[] = {
     {"tokens", REAL(0, MAX_TOKENS), MUST, AT(DOUBLE, KNOT, tokens),
      HELP("Tokens of prompts, or sequences that decode; above those of the knot before.")},
     {"prompt_us", REAL(0, MAX_US), .unit = "us", MUST, AT(DOUBLE, KNOT, prompt_us),
-     HELP("Time of an iteration with so many tokens of prompts.")},
+     HELP("Time of an iteration with this number of tokens of prompts.")},
     {"token_us", REAL(0, MAX_US), .unit = "us", MUST, AT(DOUBLE, KNOT, token_us),
-     HELP("Time of an iteration in which so many sequences decode.")},
+     HELP("Time of an iteration in which this number of sequences decode.")},
     END};
 
 #define COST(name, member, words)                                                                                      \
@@ -130,7 +130,8 @@ const struct hr__key hr__service_cost_keys[] = {
     {"table", LIST(2, 10000, EACH(OBJECT(knot_keys))), AS_ARRAY(SERVICE, cost.knots, cost.n_knots),
      HELP("Instead of the times above: knots. Between two knots, and outside of them, the time is linear.")},
     {"mixed_factor", REAL(0, 1000), DEFAULT("1.1"), AT(DOUBLE, SERVICE, cost.mixed_factor),
-     HELP("With 'table': prompts and decodes together take so many times the time of as many tokens of prompts.")},
+     HELP("With 'table': the time of prompts and decodes together, as a multiple of the time of as many tokens of "
+          "prompts.")},
     {"distserve", OBJECT(distserve_keys), .store = HR__STORE_PART,
      HELP("Instead of the times above: the form of DistServe, with terms for prompts and for decodes.")},
     END};

@@ -102,7 +102,7 @@ static const struct hr__key scale_policy_keys[] = {
 
 static const struct hr__key scale_rules_keys[] = {
     {"stabilization_s", REAL(0, 3600), .unit = "s", AS_US(struct hr_scale_rules, stabilization_us),
-     OTHERWISE("0 up, 300 down"), HELP("Window whose most cautious recommendation is followed.")},
+     OTHERWISE("0 up, 300 down"), HELP("The most cautious recommendation of this window is followed.")},
     {"select", CHOICE(selects), DEFAULT("max"), AT(INTEGER, struct hr_scale_rules, select),
      HELP("Which policy applies: that with the largest or the smallest change; disabled: no change in this "
           "direction.")},

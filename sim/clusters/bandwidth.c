@@ -39,7 +39,7 @@ static void start_filling(const struct hr__flow *flows, uint32_t n_flows, const 
     for (uint32_t k = 0; k < flows[i].n; k++) filling[crossed[flows[i].first + k]].weight += flows[i].weight;
 }
 
-/* Sums the weights anew, so that rounding errors do not remain. */
+/* Computes the sum of the weights again, so that rounding errors do not remain. */
 static void sum_weights(const struct hr__flow *flows, uint32_t n_flows, const uint32_t *crossed, const bool *rises,
                         uint32_t n_resources, struct hr__filling *filling) {
   for (uint32_t i = 0; i < n_resources; i++) filling[i].weight = 0;
@@ -81,7 +81,7 @@ static bool is_after(const struct hr__flow *flows, uint32_t a, uint32_t b) {
   return flows[a].demand / flows[a].weight > flows[b].demand / flows[b].weight;
 }
 
-/* Lets an index sink in a heap whose first entry has the highest demand per weight. */
+/* Moves an index down in a heap; its first entry has the highest demand per weight. */
 static void sink(const struct hr__flow *flows, uint32_t *heap, uint32_t count, uint32_t hole) {
   const uint32_t item = heap[hole];
   for (uint32_t child = 2 * hole + 1; child < count; child = 2 * hole + 1) {

@@ -21,7 +21,7 @@ struct hr__flow {
 /* The state of a resource while rates are raised. */
 struct hr__filling {
   double left;   /* capacity that flows with a fixed rate leave */
-  double weight; /* sum over the flows whose rate still rises */
+  double weight; /* sum over the flows with a rate that still rises */
 };
 
 /*

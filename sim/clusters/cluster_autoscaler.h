@@ -26,7 +26,7 @@ struct hr__ca_option {
   bool has_gpus;                /* the nodes have GPUs */
   bool is_new_group;            /* the group does not exist yet */
   bool has_priority;            /* a pattern of the priority expander matches the group */
-  int64_t priority;             /* the highest number whose pattern matches */
+  int64_t priority;             /* the highest number with a pattern that matches */
 };
 
 enum hr__ca_expander {
@@ -143,7 +143,7 @@ struct hr__ca_group {
   bool is_unready;   /* unhealthy, or in back-off */
   /* results */
   enum hr__ca_refusal refusal;
-  int64_t option_nodes; /* nodes of the option; 0: the group is no option */
+  int64_t option_nodes; /* nodes of the option; 0: the group is not an option */
   int64_t grow;         /* nodes to add */
 };
 
@@ -201,7 +201,7 @@ static inline bool hr__ca_is_backed_off(const struct hr__ca_backoff *self, int64
 /* ---- Scale-down (scale_down.c) --------------------------------------------------------------------------- */
 
 struct hr__ca_use {
-  struct hr__node_amounts containers; /* and init containers that go on */
+  struct hr__node_amounts containers; /* and init containers that continue */
   struct hr__node_amounts init;       /* largest init container that ends */
   bool is_daemon, is_mirror;
   bool is_overdue; /* is being deleted and should long have ended */

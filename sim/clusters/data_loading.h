@@ -66,7 +66,7 @@ struct hr__mlperf {
 
 /* Files of the smallest data set that the rules allow. */
 int64_t hr__mlperf_files(const struct hr__mlperf *run);
-/* Samples a second at full speed, and with storage of so many bytes a second and so many samples a second. A limit may
+/* Samples a second at full speed, and with storage of a number of bytes and of samples a second. A limit may
    be INFINITY. */
 double hr__mlperf_full_rate(const struct hr__mlperf *run);
 double hr__mlperf_rate(const struct hr__mlperf *run, double storage_bytes_s, double storage_samples_s);

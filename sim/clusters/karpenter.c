@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What Karpenter's disruptions cost, and its consolidation: nodes whose pods fit elsewhere are deleted, or replaced
- * together by one cheaper node. Candidates are in falling order of savings per disruption. Invariant: the pods of the
- * nodes that go fit on the nodes that stay and on at most one new node, and that node costs less than what it replaces.
- * Source: kubernetes-sigs/karpenter, pkg/utils/disruption and pkg/controllers/disruption (balanced.go,
+ * The costs of Karpenter's disruptions, and its consolidation: nodes with pods that fit elsewhere are deleted, or
+ * replaced together by one cheaper node. Candidates are in falling order of savings per disruption. Invariant: the pods
+ * of the nodes that go fit on the nodes that stay and on at most one new node, and that node costs less than what it
+ * replaces. Source: kubernetes-sigs/karpenter, pkg/utils/disruption and pkg/controllers/disruption (balanced.go,
  * consolidation.go, multinodeconsolidation.go, singlenodeconsolidation.go).
  */
 

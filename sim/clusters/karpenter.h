@@ -84,7 +84,7 @@ bool hr__karpenter_is_active(const struct hr__karpenter_budget *budget, int64_t 
 int64_t hr__karpenter_allowed(const struct hr__karpenter_budget *budget, int64_t pool_nodes, int64_t now_s);
 int64_t hr__karpenter_allowed_for(const struct hr__karpenter_budget *budgets, uint32_t n_budgets,
                                   enum hr__karpenter_reason reason, int64_t pool_nodes, int64_t now_s);
-/* What is left of it. `leaving`: nodes of the pool that are being deleted or are not ready. */
+/* The rest of it. `leaving`: nodes of the pool that are being deleted or are not ready. */
 static inline int64_t hr__karpenter_left(int64_t allowed, int64_t leaving) {
   return allowed == INT64_MAX ? allowed : allowed > leaving ? allowed - leaving : 0;
 }

@@ -81,7 +81,7 @@ static bool put(struct hr__ca_packing *packing, struct hr__ca_pods *pods, uint32
 /* ---- Packing --------------------------------------------------------------------------------------------- */
 
 /* First fit over the nodes from `from`. Without a spread rule a node that refused one pod refuses the equal ones after
-   it, so the search goes on where it stopped. */
+   it, so the search continues where it stopped. */
 static void fill_new_nodes(struct hr__ca_packing *packing, struct hr__ca_pods *pods) {
   uint32_t at = packing->n_present;
   while (pods->placed < pods->count && at < packing->n_nodes) {

@@ -141,7 +141,7 @@ static void take_whole(struct hr__ca_deletion *group, struct hr__ca_budget *budg
   *may_exceed = false;
 }
 
-/* Atomic groups with empty nodes, then those whose nodes all have pods. As in the original, only a budget of exactly 0
+/* Atomic groups with empty nodes, then those with pods on all nodes. As in the original, only a budget of exactly 0
    stops the first group; a negative one does not. */
 static void take_atomic(struct hr__ca_deletions *self, struct hr__ca_budget *budget) {
   bool may_exceed = true;

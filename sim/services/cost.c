@@ -16,7 +16,7 @@
 
 /* ---- Forms ------------------------------------------------------------------------------------------ */
 
-/* The value of a table: linear between knots; the first and the last piece go on outside. */
+/* The value of a table: linear between knots; the first and the last piece continue outside. */
 static double interpolated(const struct hr_service_cost *cost, double tokens, bool is_prompt) {
   const struct hr_service_knot *knots = cost->knots;
   uint32_t right = 1;

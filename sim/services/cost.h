@@ -22,7 +22,7 @@ struct hr__price {
   uint64_t divisor, first_quotient, first_rest, step_quotient, step_rest;
 };
 
-/* The price of iterations whose context grows by `growth` tokens each time. */
+/* The price of iterations with a context that grows by `growth` tokens each time. */
 struct hr__price hr__price_of(const struct hr_service_cost *cost, const struct hr__batch_load *load, uint64_t growth);
 /* Sums iterations until there are `count` of them, or until one ends at `until_ticks` or later. Returns their number.
  */

@@ -35,12 +35,12 @@ struct worker {
   struct hr__sequence_queue prompts, decodes;
   uint64_t context;           /* of the queue of decodes */
   struct ids prefill, decode; /* in the present iteration */
-  uint32_t coming;            /* requests whose memory is on its way */
+  uint32_t coming;            /* requests with memory that is on its way */
   uint32_t next, replica;     /* next: worker of the next stage; after the last one, the first */
   bool is_first, is_last, is_waiting;
 };
 
-/* A worker goes on, or (`id` is a request) the memory of a request has arrived at it. */
+/* A worker continues, or (`id` is a request) the memory of a request has arrived at it. */
 struct event {
   double at_ms;
   uint64_t number;
@@ -126,7 +126,7 @@ static void push_id(struct hr__phase_replicas *all, struct ids *ids, uint32_t id
     all->no_memory = true;
 }
 
-/* Stores a time as microseconds, and what is left in picoseconds. */
+/* Stores a time as microseconds, and the rest in picoseconds. */
 static void note_time(struct hr__phase_replicas *all, uint32_t id, int which, int64_t *us) {
   const double rounded = floor(all->now_ms * 1000 + 0.5);
   us[id] = (int64_t)rounded;
@@ -200,7 +200,7 @@ static void take_prompts(struct hr__phase_replicas *all, struct worker *worker) 
   }
 }
 
-/* A later stage takes what was one iteration in the first one. */
+/* A later stage takes one iteration of the first stage as a whole. */
 static void take_stage(struct hr__phase_replicas *all, struct worker *worker) {
   const uint32_t number = all->states[hr__queue_at(&worker->prompts, 0)].number;
   for (uint32_t most = all->service->limits.max_sequences; worker->prompts.count && most > 0; most--) {
@@ -295,7 +295,7 @@ static bool end_decode(struct hr__phase_replicas *all, const struct worker *work
 static void end_iteration(struct hr__phase_replicas *all, uint32_t number) {
   struct worker *worker = &all->workers[number];
   const uint32_t n_prompts = worker->prefill.count;
-  worker->prefill.count = 0; /* for the router, the prompts are no longer in progress */
+  worker->prefill.count = 0; /* for the router, the prompts are not in progress any more */
   for (uint32_t i = 0; i < n_prompts; i++) end_prompt(all, worker, worker->prefill.at[i]);
   const uint32_t n_decodes = worker->decode.count;
   for (uint32_t i = 0; i < n_decodes; i++)

@@ -116,7 +116,7 @@ static bool copy_columns(struct hr_fleet *fleet, const struct hr_trace *input) {
   return true;
 }
 
-/* Sets values that are not zero where nothing is known. */
+/* Sets unknown values that are not zero. */
 static void fill_unknown(struct hr_fleet *fleet) {
   struct hr_trace *trace = &fleet->trace;
 #define FILL_COLUMN(id, member, type, record_type, kind, key, column, required, unknown, ...)                          \

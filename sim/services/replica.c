@@ -156,7 +156,7 @@ void hr__steady_add(struct hr__replica *replica, uint32_t id) {
   sequence->processed -= steady->clock;
 }
 
-/* A sequence that is no longer in the heap gets its true values. */
+/* A sequence that has left the heap gets its true values. */
 static void leave(struct hr__replica *replica, uint32_t id) {
   struct hr__steady *steady = &replica->steady;
   struct hr__sequence *sequence = &replica->sequences[id];
@@ -443,7 +443,7 @@ void hr__replica_kill(struct hr__replica *replica, int64_t now_ticks, hr__sequen
     if (has_begun) hr__replica_note_loss(replica, id, now_ticks);
     hr__give_back_memory(replica, id);
     replica->recomputed_tokens += sequence->processed;
-    /* `static` goes on with sequences that have all their tokens */
+    /* `static` continues with sequences that have all their tokens */
     if (sequence->processed >= sequence->total) sequence->processed = sequence->total - 1;
     if (sequence->is_decoding) sequence->prompt = sequence->processed;
     sequence->processed = 0;

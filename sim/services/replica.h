@@ -8,7 +8,7 @@
  *
  * A sequence is a request on its replica. When it loses its memory, what it has produced becomes part of its prompt.
  * Most sequences decode one token in every iteration. They are the steady ones: an iteration does not touch them. A
- * heap has the iteration in which each of them ends, and counts by phase tell how many need another block of memory.
+ * heap has the iteration in which each of them ends, and counts by phase show how many need another block of memory.
  * The others are in lists: `running`, and the batch.
  *
  * Invariant: `used` is the sum of the memory of all sequences of the replica, in blocks (`orca-splitwise`: in tokens).
@@ -67,7 +67,7 @@ struct hr__replica {
   struct hr__steady steady;
   uint32_t *running; /* [n_running] have memory, are not steady and not in the batch; room for max_sequences */
   uint32_t n_running;
-  uint32_t n_first; /* `sarathi`: so many of them are before the steady ones */
+  uint32_t n_first; /* `sarathi`: number of them before the steady ones */
   uint32_t n_orders;
   struct hr__batch_item *batch; /* [n_batch] without the steady ones; room for max_sequences */
   uint32_t n_batch;

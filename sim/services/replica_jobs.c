@@ -221,7 +221,7 @@ static enum hr_status drain_replica(struct hr__engine *engine, struct hr__fleet_
 }
 
 /* Returns the replica that goes first: one that waits, then one that starts, then the ready one with the fewest
-   requests; of equals the highest number. HR_NONE: there is none. */
+   requests; of equals the highest number. HR_NONE: not found. */
 static uint32_t first_to_go(const struct hr__fleet_service *service) {
   static const uint8_t order[] = {HR__PLACE_WAITING, HR__PLACE_LEAVING, HR__PLACE_STARTING, HR__PLACE_READY};
   uint32_t best = HR_NONE;
@@ -259,7 +259,7 @@ static bool has_gpus(const struct hr__engine *engine, struct hr__replica_place *
   return false;
 }
 
-/* Makes replicas ready whose cold start is over, and ends those that have drained for long enough. */
+/* Makes replicas ready after their cold start, and ends those that have drained for long enough. */
 static enum hr_status change_replicas(struct hr__engine *engine, struct hr__fleet_service *service) {
   const int64_t now_us = engine->view.now_us;
   enum hr_status status = HR_OK;
@@ -278,7 +278,7 @@ static enum hr_status change_replicas(struct hr__engine *engine, struct hr__flee
   return status;
 }
 
-/* Ends replicas that drained and whose last request ended at this instant. */
+/* Ends replicas that drained, if their last request ended at this instant. */
 static enum hr_status end_drained(struct hr__engine *engine, struct hr__fleet_service *service) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < service->n_places && status == HR_OK; i++)
@@ -480,7 +480,7 @@ static bool is_needed(const struct hr__engine *engine) {
   return engine->config->fleet != NULL;
 }
 
-/* Simulates the requests of a service whose replicas have phases: its replicas are there from the begin to the end. */
+/* Simulates the requests of a service with replicas that have phases: its replicas exist from the begin to the end. */
 static enum hr_status serve_before(struct hr__engine *engine, struct hr__fleet_service *service,
                                    const struct hr__service_config *config) {
   const enum hr_status status =

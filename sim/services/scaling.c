@@ -256,7 +256,7 @@ struct demand {
   double rate, prompt, output;
 };
 
-/* The time of an iteration under a steady load; 0: there is none. */
+/* The time of an iteration under a steady load; 0: no load. */
 static double steady_iteration_s(const struct hr_service *spec, struct demand demand) {
   const double context = demand.prompt + demand.output / 2;
   double t = iteration_s(&spec->cost, 0, 1, context);
@@ -304,7 +304,7 @@ static struct hr__scale_choice by_slo(const struct hr__scaler *scaler, int64_t n
     /* down to zero only after the idle time, which hr__scaler does not decide */
     return (struct hr__scale_choice){least ? least : state.wanted ? 1 : 0, HR_SCALE_LOAD};
   }
-  /* the newest interval counts if it had more; what waits must be served within a window, too */
+  /* the newest interval counts if it had more; waiting requests must be served within a window, too */
   const double rate = fmax(mean_rate(scaler, now_us, scale->window_us), mean_rate(scaler, now_us, scaler->interval_us));
   const struct demand demand = {rate, (last.prompts - before.prompts) / (double)arrived,
                                 (last.outputs - before.outputs) / (double)arrived};

@@ -25,7 +25,7 @@ struct hr__scaler {
   struct hr__load_sample *samples; /* [n_samples] the last ones: a ring */
   uint32_t n_samples;
   uint64_t count;       /* samples that were taken */
-  uint32_t n_summed;    /* requests whose tokens are in `prompts` and `outputs` */
+  uint32_t n_summed;    /* requests with tokens in `prompts` and `outputs` */
   uint64_t n_seen;      /* requests that had arrived at the last sample */
   int64_t active_us;    /* the last sample at which requests were outstanding or had arrived; HR_UNKNOWN_US: never */
   int64_t activated_us; /* when the service last changed from no replica */

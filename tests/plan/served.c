@@ -183,7 +183,7 @@ static void goals_name_services(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* Each replication draws other requests; a scenario whose requests have a seed is not random. */
+/* Each replication draws other requests; a scenario with requests that have a seed is not random. */
 static void replications_draw_requests(void) {
   struct hr_scenario *scenario = scenario_with(",\"replications\":{\"count\":3}");
   struct hr_trace *trace = no_jobs();

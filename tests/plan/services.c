@@ -232,7 +232,7 @@ static void setup_and_delayed_off(void) {
   }
 }
 
-/* A service whose replicas fit nowhere, and settings that contradict each other. */
+/* A service with replicas that fit nowhere, and settings that contradict each other. */
 static void bad_settings(void) {
   static const struct {
     const char *autoscale, *message;

@@ -259,7 +259,7 @@ static bool same_results(const struct hr_service_result *a, const struct hr_serv
          memcmp(a->restarts, b->restarts, n * sizeof *a->restarts) == 0 && memcmp(a->state, b->state, n) == 0;
 }
 
-/* Counts completed requests whose parts of time do not add up, or do not fit their restarts. */
+/* Counts completed requests with parts of time that do not add up, or do not fit their restarts. */
 static uint32_t count_bad_parts(const struct world *world, const struct hr_service_requests *requests,
                                 const struct hr_service_result *result) {
   const struct hr_served served = {&world->service, requests, result, HR_UNKNOWN_UUSD};

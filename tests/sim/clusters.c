@@ -263,7 +263,8 @@ static void hoard(void) {
                            speedups[i], 0.01);
 }
 
-/* Two jobs share a cache of 100 GB and 100 MB/s of remote bandwidth: who gets the cache decides the sum of speeds. */
+/* Two jobs share a cache of 100 GB and 100 MB/s of remote bandwidth: the division of the cache decides the sum of
+ * speeds. */
 static void cache_goes_to_the_small_data_set(void) {
   static const double cached[][2] = {{100, 0}, {0, 100}, {50, 50}}, sums[] = {200, 105.6, 152.6};
   for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reads logs of failures: CSV files whose columns decide the format. Other columns are ignored.
+ * Reads logs of failures: CSV files; their columns decide the format. Other columns are ignored.
  *
  * | format    | columns                                    | a row                                                  |
  * | --------- | ------------------------------------------ | ------------------------------------------------------ |

@@ -2,7 +2,7 @@
 /*
  * Draws the requests of a service.
  *
- * Arrivals are a renewal process whose clock runs with the rate (time rescaling; Cinlar 1975): gaps of mean 1 are
+ * Arrivals are a renewal process with a clock that runs with the rate (time rescaling; Cinlar 1975): gaps of mean 1 are
  * summed, and a request arrives when the rates, summed from time 0, reach that number. Rates are constant within each
  * hour. With exponential gaps this is a Poisson process with these rates.
  *
@@ -27,7 +27,7 @@ static const double max_tokens = 1 << 30;
 
 /* ---- Rates ------------------------------------------------------------------------------------------ */
 
-/* Relative rate of an entry of `factors`, whose mean counts as 1. */
+/* Relative rate of an entry of `factors`; their mean counts as 1. */
 static double relative(const double *factors, uint32_t count, uint32_t index) {
   double sum = 0;
   for (uint32_t i = 0; i < count; i++) sum += factors[i];

@@ -54,7 +54,7 @@ enum hr_service_router {
       HR_N_SERVICE_ROUTERS
 };
 
-/* A knot of a table: the time of an iteration with so many tokens of prompts only, or so many decoding sequences. */
+/* A knot of a table: the time of an iteration with a number of tokens of prompts only, or of decoding sequences. */
 struct hr_service_knot {
   double tokens, prompt_us, token_us;
 };

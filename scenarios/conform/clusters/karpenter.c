@@ -29,7 +29,7 @@ static void run_score(struct hr__cluster_case *self) {
                                   pool, hr__case_real(self->input, "k", 2)));
 }
 
-/* The disruption of a node with so many plain pods. */
+/* The disruption of a node with a number of plain pods. */
 static double disruption_of(double n_pods) {
   return HR__KARPENTER_NODE_DISRUPTION + n_pods * hr__karpenter_eviction_cost(0, 0);
 }
@@ -108,7 +108,7 @@ static void run_move(struct hr__cluster_case *self) {
   check_score(self, hr__karpenter_score_move(savings, &part, 1));
 }
 
-/* The number that a zone name stands for: its position among the offerings. */
+/* The number of a zone name: its position among the offerings. */
 static uint32_t zone_of(const cJSON *offerings, const char *zone) {
   uint32_t at = 0;
   const cJSON *item;
@@ -169,7 +169,7 @@ static void run_order(struct hr__cluster_case *self) {
 }
 
 static void run_eviction(struct hr__cluster_case *self) {
-  /* a deletion cost that is no number is ignored */
+  /* a deletion cost that is not a number is ignored */
   const double cost = hr__karpenter_eviction_cost(hr__case_real(self->input, "priority", 0),
                                                   hr__case_real(self->input, "deletion_cost", 0));
   hr__check_number(self, "cost", cost, 1e-12);
@@ -250,7 +250,7 @@ static int64_t now_of(struct hr__cluster_case *self) {
   return seconds_of(hr__case_text(self->input, "now", "1970-01-01T00:00:00Z"));
 }
 
-/* A number of nodes; INT64_MAX is no limit. */
+/* A number of nodes; INT64_MAX: unlimited. */
 static double nodes_of(int64_t nodes) {
   return nodes == INT64_MAX ? (double)INFINITY : (double)nodes;
 }
@@ -298,7 +298,7 @@ static int64_t allowed_by(const cJSON *value, int64_t nodes) {
   return hr__karpenter_allowed(&budget, nodes, 0);
 }
 
-/* Nodes of others, nodes that are not initialized and nodes whose instance is terminating do not count at all. */
+/* Nodes of others, nodes that are not initialized and nodes with a terminating instance do not count at all. */
 static void run_left(struct hr__cluster_case *self) {
   static const char *const leaving[] = {"being_deleted", "deleting", "marked", "not_ready", "unready"};
   int64_t n_leaving = 0;

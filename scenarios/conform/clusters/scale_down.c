@@ -198,7 +198,7 @@ static struct hr__ca_backoff *backoff_of(struct groups *groups, const char *name
   return &groups->at[at];
 }
 
-/* A step: what is done, then the group, the time in seconds and the expected answer, each of its own type. */
+/* A step: the action, then the group, the time in seconds and the expected answer, each of its own type. */
 struct step {
   const char *what, *group;
   double at_s;

@@ -105,7 +105,7 @@ static void run_most_pods(struct hr__cluster_case *self) {
   run_counted(self, "pod_counts", HR__CA_MOST_PODS);
 }
 
-/* Keeps the options whose name contains a text. */
+/* Keeps the options with a text in their name. */
 struct substring {
   const cJSON *options;
   const char *text;
@@ -132,7 +132,7 @@ static void run_chain(struct hr__cluster_case *self) {
     filters[i] = (struct hr__ca_filter){keep_substring, &substrings[i]};
   }
   uint32_t n = hr__ca_chain(filters, n_filters, options.kept, all_of(options.kept, options.n));
-  if (n > 1) { // what is left goes to the fallback
+  if (n > 1) { // the rest goes to the fallback
     const struct substring fallback = {list, hr__case_text(self->input, "fallback_first_with_substring", "")};
     n = keep_substring(&fallback, options.kept, n);
   }
@@ -173,7 +173,8 @@ static void run_price(struct hr__cluster_case *self) {
   check_scores(self, list, &options);
 }
 
-/* Returns whether one of the patterns is found in a name. A pattern that is no regular expression matches nothing. */
+/* Returns whether one of the patterns is found in a name. A pattern that is not a regular expression matches nothing.
+ */
 static bool matches_any(const cJSON *patterns, const char *name) {
   const cJSON *pattern;
   cJSON_ArrayForEach(pattern, patterns) {
