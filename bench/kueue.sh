@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Measures runs with Kueue: one year of 125,303 jobs of SenseTime's Venus cluster on 133 nodes, in 50 ClusterQueues of 4
-# cohorts, and crowds of 10 to 100,000 waiting jobs. Prints the CPU seconds of whole processes, with bounds. With fair
-# sharing and borrowWithinCohort, preempted jobs keep their work: if they lost it, evictions would feed on themselves in
-# this crowded cluster.
+# cohorts, and crowds of 10 to 100,000 waiting jobs. Prints the CPU seconds of whole processes, with bounds. A run is
+# stopped after two minutes and fails. With fair sharing and borrowWithinCohort, most rows let preempted jobs keep
+# their work; the rows "work is lost" do not, and evictions then feed on themselves in this crowded cluster.
 #
 #   kueue.sh BUILD      SHARED=folder with traces/helios-venus (../shared), BENCH_DATA=BUILD/bench-data unless set
 set -eu
@@ -37,8 +37,12 @@ config() {
 
 # row NAME TRACE CONFIG BOUND: runs and prints a row. BOUND: CPU seconds.
 row() {
-  "$build/bench/measure" "$build/headroom" run "$data/kueue-$3.json" --quiet --json "$data/kueue.out" \
-    --trace "$data/$2" 3>"$data/kueue.times" >/dev/null
+  if ! timeout 120 "$build/bench/measure" "$build/headroom" run "$data/kueue-$3.json" --quiet \
+    --json "$data/kueue.out" --trace "$data/$2" 3>"$data/kueue.times" >/dev/null 2>&1; then
+    printf '%-52s  stopped  <= %5.1f s  FAIL\n' "$1" "$4"
+    failed=1
+    return
+  fi
   digest=$(sed -n 's/.*"digest": *"\([0-9a-f]*\)".*/\1/p' "$data/kueue.out")
   awk -v name="$1" -v digest="$digest" -v bound="$4" '{
     printf "%-52s %8.2f s  <= %5.1f s  %s  %s\n", name, $2, bound, digest, $2 <= bound ? "PASS" : "FAIL"
@@ -62,6 +66,8 @@ config tree BestEffortFIFO requeue "$parents" Any ''
 config tree-borrow BestEffortFIFO checkpoint "$parents" Any "$borrow"
 config fair BestEffortFIFO checkpoint "$fair" Any ''
 config fair-lower BestEffortFIFO checkpoint "$fair" LowerPriority ''
+config borrow-lost BestEffortFIFO requeue '' Any "$borrow"
+config fair-lost BestEffortFIFO requeue "$fair" Any ''
 config fair-tree BestEffortFIFO checkpoint "$fair$parents" Any ''
 
 helios=$shared/traces/helios-venus/helios_trace.csv.gz
@@ -81,6 +87,8 @@ if [ -s "$helios" ]; then
   year 'fair sharing' fair
   year 'fair sharing, LowerPriority' fair-lower
   year 'fair sharing, tree' fair-tree
+  year 'borrowWithinCohort, work is lost' borrow-lost
+  year 'fair sharing, work is lost' fair-lost
 else
   echo "$helios is missing: the run of a year is skipped"
 fi

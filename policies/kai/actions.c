@@ -217,8 +217,8 @@ struct hr__kai_cycle *hr__kai_cycle_create(struct hr__kai_session *session) {
 /* ---- Jobs that need not be tried ---- */
 
 /*
- * With signatures, KAI skips jobs that are no easier to place than a job that has failed in the same action: with the
- * same constraints, at least as many pods, and pods that request at least as much.
+ * With signatures, KAI skips jobs that are at least as hard to place as a job that has failed in the same action: with
+ * the same constraints, at least as many pods, and pods that request at least as much.
  *
  * With classes, jobs are passed of which the outcome is known: while other jobs get places, a job of a class that has
  * failed in `allocate` fails again, and a job that an action does not consider is not considered before another job
@@ -264,7 +264,7 @@ static bool is_over(const struct hr__kai_cycle *cycle) {
   return hr__kai_order_is_empty(&cycle->order) || (cycle->session->cluster->leaves && cycle->n_live == 0);
 }
 
-/* Whether `job` is no easier to place than `other`. */
+/* Whether `job` is at least as hard to place as `other`. */
 static bool is_no_easier(const struct hr__kai_cluster *cluster, uint32_t job, uint32_t other) {
   const struct hr__kai_job *a = &cluster->jobs[job], *b = &cluster->jobs[other];
   const struct hr__kai_constraint *l = &cluster->groups[a->first_group].constraint,

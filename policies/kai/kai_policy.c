@@ -39,7 +39,7 @@ static const struct hr_param params[] = {
     {.key = "plain",
      .type = HR_PARAM_BOOLEAN,
      .fallback = "false",
-     .help = "build each session anew and try every job: slow, for tests",
+     .help = "build each session again and try every job: slow, for tests",
      .advanced = true},
     {0}};
 

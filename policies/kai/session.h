@@ -361,7 +361,7 @@ struct hr__kai_config {
   int64_t stale_grace_us;            /* negative: stale gangs are never evicted */
   int64_t min_gpu_mib;               /* the smallest GPU memory of any node */
   double k_value, saturation_multiplier;
-  bool signatures; /* jobs that are no easier to place than one that has failed in the same action are skipped */
+  bool signatures; /* jobs at least as hard to place as one that has failed in the same action are skipped */
 };
 
 /* The default configuration of KAI. */

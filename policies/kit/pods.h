@@ -46,7 +46,7 @@ struct hr__pod {
   struct hr_slice slice;
 };
 
-/* What is free on a node. */
+/* The free resources of a node. */
 struct hr__pod_node {
   int64_t gpu_milli, cpu_milli, mem_mib, pods;
   uint32_t n_without_cpu, n_without_mem; /* pods that request no CPU, or no memory */

@@ -124,12 +124,12 @@ static void put_group_head(FILE *out, const struct hr_failure_group *group, bool
   double rate = per_1000_node_days(group);
   fputc('\n', out);
   if (group->name[0]) fprintf(out, "%s%.60s: ", is_all ? "" : "system ", is_all ? "all systems" : group->name);
-  if (group->nodes) fprintf(out, "%s nodes, ", hr__count_text(group->nodes, text[0]));
+  if (group->nodes) fprintf(out, "%s node%s, ", hr__count_text(group->nodes, text[0]), group->nodes == 1 ? "" : "s");
   if (group->failures == 0) {
     fputs("intervals\n", out);
     return;
   }
-  fprintf(out, "%s failures", hr__count_text(group->failures, text[1]));
+  fprintf(out, "%s failure%s", hr__count_text(group->failures, text[1]), group->failures == 1 ? "" : "s");
   if (group->span_days > 0) fprintf(out, " in %s days", hr__fixed_text(group->span_days, 0, text[2]));
   if (!isnan(rate)) fprintf(out, ", %s per 1,000 node-days", hr__fixed_text(rate, 3, text[3]));
   fputc('\n', out);
@@ -137,7 +137,7 @@ static void put_group_head(FILE *out, const struct hr_failure_group *group, bool
     fprintf(out, "  %s %% of the failures are on 5 %% of the nodes\n",
             hr__fixed_text(100 * group->top_share, 1, text[0]));
   if (group->dropped)
-    fprintf(out, "  %s repairs that end at their start or before are left out\n",
+    fprintf(out, "  repairs left out, as they end at their start or before: %s\n",
             hr__count_text(group->dropped, text[0]));
 }
 
