@@ -66,7 +66,7 @@ case_killed() {
   for _ in 1 2 3; do
     timeout -s KILL "0.$((RANDOM % 4))$((RANDOM % 10))" "$headroom" sweep g.json --threads 2 --db out/g.sqlite -q || :
   done
-  rm -f out/g.sqlite.?????? # a draft of a process that could not remove it
+  rm -f out/g.sqlite.??????{,-journal} # drafts of processes that could not remove them, and SQLite's journals of drafts
   try 0 sweep g.json --db out/g.sqlite
   matches stdout 'runs +240: [1-9][0-9]* found, [0-9]+ new, none missing'
   same once.sqlite out/g.sqlite
