@@ -80,46 +80,6 @@ static void heap_remove(struct hr__service_run *service, uint32_t number) {
   service->replicas[number].end_ticks = end_ticks;
 }
 
-/* ---- Routing ---------------------------------------------------------------------------------------- */
-
-static uint32_t draw(struct hr__service_run *service) {
-  return (uint32_t)(hr__stream_uniform(&service->stream) * (double)service->n_ready);
-}
-
-static uint64_t load_of(const struct hr__service_run *service, uint32_t replica) {
-  switch (service->spec->router) {
-  case HR_SERVICE_LEAST_WAITING:
-    return service->replicas[replica].waiting.count;
-  case HR_SERVICE_TOKEN_JSQ:
-    return service->tokens[replica];
-  default:
-    return service->outstanding[replica];
-  }
-}
-
-static uint32_t power_of_two(struct hr__service_run *service) {
-  const uint32_t n = service->n_ready, at = draw(service);
-  if (n == 1) return service->ready[at];
-  uint32_t other = (uint32_t)(hr__stream_uniform(&service->stream) * (double)(n - 1));
-  if (other >= at) other++;
-  const uint32_t first = service->ready[at], second = service->ready[other];
-  if (service->outstanding[first] != service->outstanding[second])
-    return service->outstanding[first] < service->outstanding[second] ? first : second;
-  return hr__stream_uniform(&service->stream) < 0.5 ? first : second;
-}
-
-/* Chooses one of the ready replicas; there must be one. */
-static uint32_t route(struct hr__service_run *service) {
-  const uint32_t *ready = service->ready;
-  if (service->spec->router == HR_SERVICE_ROUND_ROBIN) return ready[service->n_routed++ % service->n_ready];
-  if (service->spec->router == HR_SERVICE_RANDOM) return ready[draw(service)];
-  if (service->spec->router == HR_SERVICE_POWER_OF_TWO) return power_of_two(service);
-  uint32_t best = ready[0];
-  for (uint32_t i = 1; i < service->n_ready; i++)
-    if (load_of(service, ready[i]) < load_of(service, best)) best = ready[i];
-  return best;
-}
-
 /* ---- Events ----------------------------------------------------------------------------------------- */
 
 static int64_t ticks_of(const struct hr__service_run *service, int64_t us) {
@@ -156,7 +116,7 @@ static void cut(struct hr__service_run *service, uint32_t number) {
 
 /* Gives a request to a replica. */
 static void assign(struct hr__service_run *service, uint32_t id, bool is_new) {
-  const uint32_t number = route(service);
+  const uint32_t number = hr__route(service);
   struct hr__replica *replica = &service->replicas[number];
   struct hr__sequence *sequence = &service->sequences[id];
   service->result->replica[id] = number;
@@ -172,6 +132,7 @@ static void assign(struct hr__service_run *service, uint32_t id, bool is_new) {
     service->is_touched[number] = true;
     service->touched[service->n_touched++] = number;
   }
+  hr__router_note(service, number);
 }
 
 static void arrive(struct hr__service_run *service, uint32_t id) {
@@ -194,7 +155,9 @@ static void arrive(struct hr__service_run *service, uint32_t id) {
 
 static void begin(struct hr__service_run *service, uint32_t number) {
   struct hr__replica *replica = &service->replicas[number];
-  if (!hr__replica_begin(replica, service->now_ticks)) return;
+  const bool runs = hr__replica_begin(replica, service->now_ticks);
+  hr__router_note(service, number);
+  if (!runs) return;
   for (uint32_t i = 0; i < replica->n_admitted; i++) {
     int64_t *scheduled_us = &service->result->scheduled_us[replica->admitted[i]];
     if (*scheduled_us == HR_NEVER_US) *scheduled_us = now_us(service);
@@ -278,27 +241,18 @@ static void assign_waiting(struct hr__service_run *service, bool is_new) {
   begin_touched(service);
 }
 
-static void remove_ready(struct hr__service_run *service, uint32_t number) {
-  uint32_t at = 0;
-  while (at < service->n_ready && service->ready[at] != number) at++;
-  if (at == service->n_ready) return;
-  for (service->n_ready--; at < service->n_ready; at++) service->ready[at] = service->ready[at + 1];
-}
-
 void hr__service_add(struct hr__service_run *service, uint32_t number) {
-  uint32_t at = service->n_ready++;
-  for (; at > 0 && service->ready[at - 1] > number; at--) service->ready[at] = service->ready[at - 1];
-  service->ready[at] = number;
+  hr__router_join(service, number);
   assign_waiting(service, true);
 }
 
 void hr__service_drain(struct hr__service_run *service, uint32_t number) {
-  remove_ready(service, number);
+  hr__router_leave(service, number);
 }
 
 void hr__service_kill(struct hr__service_run *service, uint32_t number) {
   struct hr__replica *replica = &service->replicas[number];
-  remove_ready(service, number);
+  hr__router_leave(service, number);
   if (replica->end_ticks != HR_NEVER_US) heap_remove(service, number);
   const uint64_t before = replica->recomputed_tokens;
   hr__replica_kill(replica, service->now_ticks, on_token, service);
@@ -400,8 +354,8 @@ enum hr_status hr__service_open(struct hr__service_run *service, const struct hr
                                       .origin_us = config->origin_us,
                                       .steps = config->steps};
   hr__stream_init(&service->stream, config->seed, HR__PURPOSE_ROUTER, 0, 0);
-  const bool is_complete =
-      create_result(result, config->requests->count, config->n_replicas) && create_replicas(service);
+  const bool is_complete = create_result(result, config->requests->count, config->n_replicas) &&
+                           create_replicas(service) && hr__router_open(service);
   return is_complete ? HR_OK : out_of_memory(service, error);
 }
 
@@ -417,6 +371,7 @@ enum hr_status hr__service_close(struct hr__service_run *service, struct hr_erro
     if (service->result->busy_us) service->result->busy_us[i] = rounded_us(replica->busy_ticks);
     hr__replica_close(replica);
   }
+  hr__load_index_close(&service->loads);
   free(service->replicas);
   free(service->outstanding);
   free(service->tokens);

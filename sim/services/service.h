@@ -14,6 +14,7 @@
 #include "headroom/market.h"
 #include "headroom/unstable/services.h"
 #include "sim/services/replica.h"
+#include "sim/services/router.h"
 
 struct hr__service_config {
   const struct hr_service *spec;
@@ -35,6 +36,7 @@ struct hr__service_run {
   uint32_t *ready, n_ready;          /* replicas that get requests, in rising order */
   uint32_t *outstanding;             /* by replica: requests that are not complete */
   uint64_t *tokens;                  /* by replica: prompts that wait, and one for each decoding sequence */
+  struct hr__load_index loads;       /* of the ready replicas, if the router compares all */
   struct hr__sequence_queue waiting; /* requests that found no ready replica, in order of arrival */
   uint32_t *heap, n_heap;            /* replicas that run an iteration */
   uint32_t *place;                   /* by replica: its place in the heap */

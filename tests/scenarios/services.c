@@ -229,7 +229,7 @@ static void draw_world(uint64_t *state, struct world *world) {
   service->dynamic = (struct hr_service_dynamic_rules){preferred, below(state, 2), below(state, 300)};
   service->single = (struct hr_service_single_rules){1 + below(state, 3), (uint8_t)below(state, 2)};
   service->router = (enum hr_service_router)below(state, HR_N_SERVICE_ROUTERS);
-  service->replicas = 1 + below(state, 3);
+  service->replicas = 1 + below(state, below(state, 4) ? 3 : 12);
   service->limits.max_sequences = 1 + below(state, 8);
   service->limits.kv_blocks = 12 + below(state, 30);
   service->limits.watermark = 0.05 * below(state, 3);

@@ -215,4 +215,31 @@ static void random_changes(void) {
   CU_ASSERT_TRUE(n_restarts > 1000);
 }
 
-TEST_MAIN("changes of replicas", TEST(wait_for_replica), TEST(drained), TEST(killed), TEST(random_changes))
+/* ---- The index of loads ---- */
+
+/* After each change of a load, the winner is the first replica with the least load. Loads of the largest value are
+   those of replicas that are not ready. */
+static void index_of_loads(void) {
+  uint64_t state = 5;
+  uint32_t n_different = 0;
+  for (uint32_t n = 1; n <= 70; n++) {
+    struct hr__load_index index;
+    uint64_t load[70];
+    memset(load, 0xff, sizeof load);
+    CU_ASSERT_TRUE_FATAL(hr__load_index_open(&index, n));
+    for (uint32_t k = 0; k < 1000; k++) {
+      const uint32_t number = below(&state, n), what = below(&state, 10);
+      load[number] = what ? below(&state, 1 + n / 2) + (what == 1 ? UINT64_C(1) << 40 : 0) : UINT64_MAX;
+      hr__load_index_set(&index, number, load[number]);
+      uint32_t best = 0;
+      for (uint32_t i = 1; i < n; i++)
+        if (load[i] < load[best]) best = i;
+      n_different += index.winner[1] != best;
+    }
+    hr__load_index_close(&index);
+  }
+  CU_ASSERT_EQUAL(n_different, 0);
+}
+
+TEST_MAIN("changes of replicas", TEST(index_of_loads), TEST(wait_for_replica), TEST(drained), TEST(killed),
+          TEST(random_changes))
