@@ -173,6 +173,8 @@ struct hr__slurm_run {
   int64_t interval_us;
   /* the requested times of the next backfill pass, of the next priorities, and of the next delayed job */
   int64_t wake_us, tick_us, begin_us;
+  int64_t rested_us;    /* no backfill pass may begin before: the last one was bf_interval ago */
+  int64_t stale_us;     /* the first event after the last backfill pass, if `plan_is_stale` */
   int64_t change_us;    /* the requested time of the next begin or end of an advance reservation */
   bool changed;         /* since the last pass of the main scheduler */
   bool plan_is_stale;   /* an event has happened since the last backfill pass */
@@ -196,6 +198,26 @@ static inline bool hr__slurm_needs_nothing(const struct hr__slurm_run *run, uint
    are served in the order of their submission. */
 static inline bool hr__slurm_is_multifactor(const struct hr__slurm_run *run) {
   return run->config && run->params[HR__SLURM_PRIORITY_TYPE].integer == HR__SLURM_MULTIFACTOR;
+}
+
+/* The next whole second of the run; a whole second is its own. */
+static inline int64_t hr__slurm_whole_second(int64_t time_us) {
+  return (time_us + HR_SECOND_US - 1) / HR_SECOND_US * HR_SECOND_US;
+}
+
+/* Notes that jobs or nodes change now, so both schedulers have something to do. Passes of the backfill scheduler
+   without waiting jobs have no effect except that it sleeps again; they are made up for here. */
+static inline void hr__slurm_note_change(struct hr__slurm_run *run, int64_t now_us) {
+  if (run->plan_is_stale && run->waiting.count == 0) {
+    int64_t pass_us = hr__slurm_whole_second(run->stale_us);
+    if (pass_us < run->rested_us) pass_us = run->rested_us;
+    if (pass_us < now_us) {
+      run->rested_us = pass_us + run->interval_us;
+      run->plan_is_stale = false;
+    }
+  }
+  if (!run->plan_is_stale) run->stale_us = now_us;
+  run->changed = run->plan_is_stale = true;
 }
 
 /* ---- Setup (setup.c) -------------------------------------------------------------------------------- */

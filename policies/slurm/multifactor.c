@@ -2,7 +2,7 @@
 /*
  * Usage, fair shares and priorities during a run, as priority/multifactor computes them.
  *
- * At each multiple of PriorityCalcPeriod all usage decays, then the usage of running jobs since the last time is added,
+ * Once in PriorityCalcPeriod all usage decays, then the usage of running jobs since the last time is added,
  * itself decayed over its own time, and the priorities of waiting jobs are computed again. The usage of a job that ends
  * is added when it ends if limits are enforced; otherwise what it used since the last time is lost. Shares change only
  * at these times. Times are whole seconds, as in Slurm. Shares are computed only when a priority needs them.

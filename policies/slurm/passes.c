@@ -199,4 +199,5 @@ void hr__slurm_run_backfill(struct hr__slurm_run *run) {
   forget_kinds(run);
   if (n_started) hr__slurm_waiting_sweep(&run->waiting, n_examined, run->view->state, HR_JOB_WAITING);
   run->plan_is_stale = n_started > 0;
+  run->stale_us = run->view->now_us;
 }

@@ -240,7 +240,7 @@ void hr__slurm_stop_over_time(struct hr__slurm_run *run) {
       continue;
     }
     end_over_time(run, running->job);
-    run->changed = run->plan_is_stale = true;
+    hr__slurm_note_change(run, run->view->now_us);
   }
 }
 

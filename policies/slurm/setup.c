@@ -200,6 +200,15 @@ static bool add_traced(struct hr__slurm_run *run, uint32_t *account_of) {
   return true;
 }
 
+/* The first time after the begin of the trace at which usage and priorities are computed. Slurm counts the periods from
+   the start of slurmctld. */
+static int64_t first_tick(const struct hr__slurm_run *run) {
+  const struct hr_slurm_priority_config *settings = &run->config->priority;
+  if (settings->calc_start_us == HR_UNKNOWN_US) return settings->calc_period_us;
+  int64_t into_us = (run->trace->origin_us - settings->calc_start_us) % settings->calc_period_us;
+  return settings->calc_period_us - (into_us < 0 ? into_us + settings->calc_period_us : into_us);
+}
+
 static bool set_associations(struct hr__slurm_run *run) {
   struct hr__slurm_accounts *accounts = &run->accounts;
   uint32_t n_tenants = run->trace->tenants.count;
@@ -218,7 +227,7 @@ static bool set_associations(struct hr__slurm_run *run) {
   scratch->place = hr_arena_alloc(run->arena, n * sizeof *scratch->place);
   scratch->order = hr_arena_alloc(run->arena, n * sizeof *scratch->order);
   accounts->shares_are_old = true;
-  accounts->next_us = run->config->priority.calc_period_us;
+  accounts->next_us = first_tick(run);
   return accounts->shares && accounts->usage && scratch->sums && scratch->ancestors && scratch->first &&
          scratch->members && scratch->place && scratch->order;
 }

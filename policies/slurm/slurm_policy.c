@@ -4,8 +4,8 @@
  * preemption and reservations come from the section `slurm`.
  *
  * The main scheduler runs at each event: it starts jobs in the order of the queue until one does not fit, and examines
- * at most default_queue_depth jobs. The backfill scheduler runs every bf_interval seconds (backfill.h). A backfill pass
- * with the same input as the last one is skipped, since it would decide the same.
+ * at most default_queue_depth jobs. The backfill scheduler runs bf_interval seconds after its last pass, or later, in
+ * the next second after something has changed (backfill.h), as Slurm's does.
  *
  * Invariant: `waiting` has exactly the waiting jobs, and `nodes` the running ones. engine.h describes the other
  * modules.
@@ -35,7 +35,7 @@ static const struct hr_param params[] = {
      .help =
          "PriorityType: basic is first come first served; trace: the priorities of the jobs in the trace; multifactor: "
          "the weights of the section slurm"},
-    WHOLE("bf_interval", "30", 1, 10800, "seconds between two passes of the backfill scheduler"),
+    WHOLE("bf_interval", "30", 1, 10800, "least seconds between two passes of the backfill scheduler"),
     WHOLE("bf_resolution", "60", 1, 3600, "seconds to which planned starts are rounded"),
     WHOLE("bf_window", "1440", 1, 43200, "minutes that the backfill scheduler plans ahead"),
     WHOLE("bf_max_job_test", "500", 1, 1000000, "maximum number of jobs that a backfill pass tests"),
@@ -138,7 +138,7 @@ static enum hr_status interrupted(struct hr__slurm_run *run, uint32_t job, int64
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__slurm_run *run = self;
   if (event->kind == HR_EVENT_TIMER) return HR_OK;
-  run->changed = run->plan_is_stale = true;
+  hr__slurm_note_change(run, view->now_us);
   if (hr__slurm_catch_up(run, view->now_us)) run->priorities_are_old = true;
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
@@ -178,12 +178,19 @@ static enum hr_status wake_at(struct hr__slurm_run *run, int64_t *wake_us, int64
   return hr_moves_wake_at(run->moves, at_us);
 }
 
+/* The next time at which the backfill scheduler looks for changes: it sleeps for bf_interval after a pass, and then for
+   a second at a time until something has changed. */
+static int64_t next_poll(const struct hr__slurm_run *run) {
+  int64_t next_us = (run->view->now_us / HR_SECOND_US + 1) * HR_SECOND_US;
+  return next_us > run->rested_us ? next_us : run->rested_us;
+}
+
 /* Requests passes at the next times of the backfill scheduler and of the priorities, if they have something to do. */
 static enum hr_status wake_later(struct hr__slurm_run *run) {
   if (run->waiting.count == 0) return HR_OK;
   enum hr_status status = HR_OK;
   if (run->plan_is_stale && run->params[HR__SLURM_SCHEDULER].integer == 0)
-    status = wake_at(run, &run->wake_us, (run->view->now_us / run->interval_us + 1) * run->interval_us);
+    status = wake_at(run, &run->wake_us, next_poll(run));
   if (status == HR_OK && hr__slurm_is_multifactor(run)) status = wake_at(run, &run->tick_us, run->accounts.next_us);
   if (status == HR_OK && run->delayed.count)
     status = wake_at(run, &run->begin_us, run->jobs[run->delayed.jobs[0]].submit_us);
@@ -198,7 +205,7 @@ static bool update_priorities(struct hr__slurm_run *run) {
   if (!run->priorities_are_old || !hr__slurm_is_multifactor(run)) return true;
   run->priorities_are_old = false;
   if (run->waiting.count == 0) return true;
-  run->changed = run->plan_is_stale = true;
+  hr__slurm_note_change(run, run->view->now_us);
   return hr__slurm_update_priorities(run, run->accounts.last_us);
 }
 
@@ -216,16 +223,21 @@ static void end_delays(struct hr__slurm_run *run) {
   if (n == 0) return;
   list->count -= n;
   memmove(list->jobs, list->jobs + n, list->count * sizeof *list->jobs);
-  run->changed = run->plan_is_stale = true;
+  hr__slurm_note_change(run, run->view->now_us);
 }
 
 static void run_passes(struct hr__slurm_run *run) {
   int64_t now_us = run->view->now_us;
-  bool is_time = now_us % run->interval_us == 0 && run->params[HR__SLURM_SCHEDULER].integer == 0;
+  bool is_time =
+      now_us >= run->rested_us && now_us % HR_SECOND_US == 0 && run->params[HR__SLURM_SCHEDULER].integer == 0;
   if (run->has_gpuless) start_gpuless(run);
   if (run->changed) hr__slurm_run_main(run);
   run->changed = false;
-  if (is_time && run->plan_is_stale && run->waiting.count > 0 && run->status == HR_OK) hr__slurm_run_backfill(run);
+  if (is_time && run->plan_is_stale && run->status == HR_OK) {
+    run->plan_is_stale = false;
+    if (run->waiting.count > 0) hr__slurm_run_backfill(run);
+    run->rested_us = now_us + run->interval_us;
+  }
   if (run->status == HR_OK) run->status = add_requeued(run);
 }
 
@@ -238,7 +250,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   reject_listed(run, &run->rejects, HR_REASON_POLICY);
   reject_listed(run, &run->killed, HR_REASON_KILLED);
   end_delays(run);
-  if (view->now_us == run->change_us) run->changed = run->plan_is_stale = true;
+  if (view->now_us == run->change_us) hr__slurm_note_change(run, view->now_us);
   if (!update_priorities(run)) return HR_NO_MEMORY;
   if (run->status == HR_OK) hr__slurm_stop_over_time(run);
   if (run->status == HR_OK) run_passes(run);

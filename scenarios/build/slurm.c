@@ -241,6 +241,7 @@ static enum hr_status check_reservations(struct slurm_check *check, const cJSON 
 enum hr_status hr__check_slurm(struct hr__builder *builder, const cJSON *section, void *config) {
   struct slurm_check check = {.builder = builder, .config = config};
   if (!hr__has(section, "preempt_exempt_time_s")) check.config->preempt_exempt_us = HR_UNKNOWN_US;
+  if (!hr__has(hr__get(section, "priority"), "calc_start_s")) check.config->priority.calc_start_us = HR_UNKNOWN_US;
   if (!hr__has(section, "over_time_limit_s")) check.config->over_time_limit_us = HR_UNKNOWN_US;
   enum hr_status status = check_all_qos(&check, hr__get(section, "qos"));
   if (status == HR_OK) status = check_partitions(&check, hr__get(section, "partitions"));

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Imports the configuration of Slurm: slurm.conf and gres.conf, and the output of `sacctmgr dump`, `sacctmgr -P show
- * qos`, `scontrol show node|partition|reservation -o` and `sinfo -N`. The kind of a file is found from its first line
- * that is not a comment. Files may be in any order; nodes and partitions that are in several files are one. Parameters
- * are read by slurm_parameters.c, nodes by slurm_nodes.c, partitions and reservations by slurm_partitions.c, accounts
- * and QOS by slurm_accounts.c. Source: doc/man/man5/{slurm,gres}.conf.5 and doc/man/man1 of SchedMD/slurm.
+ * qos`, `scontrol show node|partition|reservation -o`, `scontrol show config` and `sinfo -N`. The kind of a file is
+ * found from its first line that is not a comment. Files may be in any order; nodes and partitions that are in several
+ * files are one. Parameters are read by slurm_parameters.c, nodes by slurm_nodes.c, partitions and reservations by
+ * slurm_partitions.c, accounts and QOS by slurm_accounts.c. Source: doc/man/man5/{slurm,gres}.conf.5 and doc/man/man1
+ * of SchedMD/slurm.
  */
 
 #include "scenarios/import/import.h"
@@ -46,6 +47,21 @@ static enum hr_status read_dumped(void *self, struct hr__slurm_line *line, char 
 
 static enum hr_status read_qos_row(void *self, struct hr__slurm_line *line, char *text, struct hr_error *error) {
   return hr__slurm_read_qos(self, line, text, error);
+}
+
+/* A line of `scontrol show config`, KEY = VALUE. Only the start of slurmctld is read, which slurm.conf does not have:
+   priorities are computed a second later for the first time. */
+static enum hr_status read_shown_config(void *self, struct hr__slurm_line *line, char *text, struct hr_error *error) {
+  struct hr__slurm_import *import = self;
+  if (strncmp(text, "BOOT_TIME", 9) != 0) return HR_OK;
+  char *value = text + 9 + strspn(text + 9, " =");
+  value[strcspn(value, " \r")] = '\0';
+  int64_t start_s = hr__slurm_date(value);
+  if (start_s < 0) return hr__slurm_bad(line, "BOOT_TIME", value, "a date such as 2026-03-01T08:00:00", error);
+  cJSON *priority = hr__slurm_object(import->section, "priority");
+  cJSON_DeleteItemFromObject(priority, "calc_start_s");
+  if (cJSON_AddNumberToObject(priority, "calc_start_s", (double)(start_s + 1))) return HR_OK;
+  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
 }
 
 /* ---- sinfo ------------------------------------------------------------------------------------------ */
@@ -117,7 +133,7 @@ static enum hr_status read_sinfo(void *self, struct hr__slurm_line *line, char *
 
 /* ---- Kinds of files --------------------------------------------------------------------------------- */
 
-enum kind { CONF, SHOWN, DUMP, QOS_TABLE, SINFO, SACCT };
+enum kind { CONF, SHOWN, SHOWN_CONFIG, DUMP, QOS_TABLE, SINFO, SACCT };
 
 static enum hr_status find_kind(void *self, struct hr__slurm_line *line, char *text, struct hr_error *error) {
   int *kind = self;
@@ -128,6 +144,7 @@ static enum hr_status find_kind(void *self, struct hr__slurm_line *line, char *t
                   (strncmp(text, "NodeName=", 9) == 0 && strstr(text, " CPUTot=")) ||
                   (strncmp(text, "PartitionName=", 14) == 0 && strstr(text, " TotalNodes="));
   *kind = is_shown                                                                  ? SHOWN
+          : strncmp(text, "Configuration data as of", 24) == 0                      ? SHOWN_CONFIG
           : strncmp(text, "Cluster - ", 10) == 0                                    ? DUMP
           : strncmp(text, "Name|", 5) == 0                                          ? QOS_TABLE
           : strncmp(text, "JobID", 5) == 0                                          ? SACCT
@@ -144,6 +161,8 @@ static enum hr_status read_file(struct hr__slurm_import *import, const char *pat
   switch (kind) {
   case SHOWN:
     return hr__slurm_text_read(path, read_shown, import, error);
+  case SHOWN_CONFIG:
+    return hr__slurm_text_read(path, read_shown_config, import, error);
   case DUMP:
     return hr__slurm_text_read(path, read_dumped, import, error);
   case QOS_TABLE:

@@ -51,6 +51,9 @@ bool hr__slurm_is_unset(const char *value);
    it is not valid. */
 int64_t hr__slurm_seconds(const char *value, int64_t unit_s);
 
+/* Reads a date such as 2026-11-23T12:34:17 as if it were UTC. Returns INT64_MIN if it is not valid. */
+int64_t hr__slurm_date(const char *text);
+
 /* Values of different notations. The member is not added if the value is unset. */
 enum hr__slurm_notation {
   HR__SLURM_NUMBER,    /* a number of at least 0 */

@@ -130,24 +130,6 @@ static const struct hr__slurm_rule reservation_rules[] = {{"Nodes", "nodes", HR_
                                                           {"Accounts", "accounts", HR__SLURM_NAMES, NULL},
                                                           {"Duration", "duration_s", HR__SLURM_MINUTES, NULL}};
 
-/* Reads a date such as 2026-11-23T12:34:17 as if it were UTC. Returns INT64_MIN if it is not valid. */
-static int64_t read_date(const char *text) {
-  static const char separators[] = "--T::";
-  static const long least[] = {1970, 1, 1, 0, 0, 0}, most[] = {9999, 12, 31, 23, 59, 60};
-  long part[6];
-  const char *at = text;
-  for (unsigned i = 0; i < 6; i++) {
-    char *end;
-    part[i] = strtol(at, &end, 10);
-    if (end == at || part[i] < least[i] || part[i] > most[i] || *end != (i < 5 ? separators[i] : '\0'))
-      return INT64_MIN;
-    at = end + 1;
-  }
-  int64_t year = part[0] - (part[1] <= 2), month = (part[1] + 9) % 12;
-  int64_t days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + part[2] - 1 - 719468;
-  return ((days * 24 + part[3]) * 60 + part[4]) * 60 + part[5];
-}
-
 /* Reads the flags. A repeated reservation has one; Slurm moves its start forward when it ends. Other flags say how the
    nodes were chosen. */
 static enum hr_status add_flags(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
@@ -170,7 +152,7 @@ static enum hr_status add_flags(const struct hr__slurm_import *import, const str
 enum hr_status hr__slurm_read_reservation(struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                           struct hr_error *error) {
   const char *start = hr__slurm_value(line, "StartTime"), *list = hr__slurm_value(line, "Flags");
-  int64_t start_s = start ? read_date(start) : INT64_MIN;
+  int64_t start_s = start ? hr__slurm_date(start) : INT64_MIN;
   if (start_s == INT64_MIN)
     return hr__slurm_bad(line, "StartTime", start ? start : "", "a date such as 2026-03-01T08:00:00", error);
   const char *duration = hr__slurm_value(line, "Duration");

@@ -71,6 +71,23 @@ int64_t hr__slurm_seconds(const char *value, int64_t unit_s) {
   return count == 2 ? parts[0] * 60 + parts[1] : (parts[0] * 60 + parts[1]) * 60 + parts[2];
 }
 
+int64_t hr__slurm_date(const char *text) {
+  static const char separators[] = "--T::";
+  static const long least[] = {1970, 1, 1, 0, 0, 0}, most[] = {9999, 12, 31, 23, 59, 60};
+  long part[6];
+  const char *at = text;
+  for (unsigned i = 0; i < 6; i++) {
+    char *end;
+    part[i] = strtol(at, &end, 10);
+    if (end == at || part[i] < least[i] || part[i] > most[i] || *end != (i < 5 ? separators[i] : '\0'))
+      return INT64_MIN;
+    at = end + 1;
+  }
+  int64_t year = part[0] - (part[1] <= 2), month = (part[1] + 9) % 12;
+  int64_t days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + part[2] - 1 - 719468;
+  return ((days * 24 + part[3]) * 60 + part[4]) * 60 + part[5];
+}
+
 /* ---- Members of the scenario ------------------------------------------------------------------------ */
 
 static cJSON *replace(cJSON *object, const char *name, cJSON *item) {

@@ -100,6 +100,9 @@ static const struct hr__key priority_keys[] = {
      HELP("PriorityMaxAge: wait at which the factor of age is 1.")},
     {"calc_period_s", SECONDS_FROM(1), DEFAULT("300"), AS_US(PRIORITY, calc_period_us),
      HELP("PriorityCalcPeriod: time between two computations of usage and priorities.")},
+    {"calc_start_s", SECONDS, AS_US(PRIORITY, calc_start_us), OTHERWISE("the begin of the trace"),
+     HELP("Date of a computation, in seconds since 1970: when slurmctld was started. Others are whole periods before "
+          "and after it.")},
     {"decay_half_life_s", SECONDS, DEFAULT("604800"), AS_US(PRIORITY, decay_half_life_us),
      HELP("PriorityDecayHalfLife: time after which usage counts half. 0: no decay.")},
     {"usage_reset", CHOICE(usage_resets), DEFAULT("none"), AT(INTEGER, PRIORITY, usage_reset),

@@ -297,6 +297,13 @@ SHOWN
     says stderr "$note"
   done
   ! grep -q "SPEC_NODES\|DAILY" stderr || fail "flags without an effect are reported"
+  printf 'Configuration data as of 2026-11-26T12:31:08\nAccountingStorageHost = x\nBOOT_TIME               = 2026-11-26T12:21:30\n' >config.txt
+  try 0 import slurm slurm.conf config.txt -o s.json
+  json '.slurm.priority.calc_start_s' 1795695691
+  sed -i 's/BOOT_TIME .*/BOOT_TIME = soon/' config.txt
+  try 2 import slurm slurm.conf config.txt -o s.json
+  says stderr "config.txt:3: BOOT_TIME is 'soon', expected a date such as"
+  try 0 import slurm resv.txt accounts.cfg qos.txt slurm.conf -o s.json
   sed -i '/weight_\|decay\|PriorityType/d' s.json
   try 0 import slurm slurm.conf accounts.cfg qos.txt resv.txt -o s.json
   try 0 validate s.json --trace "$project/traces/reference/steady.csv"

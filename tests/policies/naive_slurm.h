@@ -90,9 +90,9 @@ struct naive_run {
   double user_shares[NAIVE_NAMES], account_shares[NAIVE_NAMES];
   bool is_multifactor, enforces, preempts, preempts_by_qos, cancels, youngest_first;
   double weight_age, weight_fairshare, weight_size, weight_partition, weight_qos, half_life_s;
-  int64_t period_s, exempt_s, min_age_s, over_s;
+  int64_t period_s, calc_start_s, interval_s, exempt_s, min_age_s, over_s;
   /* during a run */
-  int64_t now_s, tick_s;
+  int64_t now_s, tick_s, rested_s;
   bool has_changed, is_stale, is_old;
   double usage[NAIVE_NAMES], factor[NAIVE_NAMES];
   uint32_t gpus[NAIVE_NODES], used[NAIVE_NODES], future[NAIVE_NODES], chosen[NAIVE_NODES];

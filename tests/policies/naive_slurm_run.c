@@ -377,8 +377,8 @@ static void stop_over_time(struct naive_run *run) {
 }
 
 static void handle_events(struct naive_run *run) {
-  if (run->is_multifactor && run->now_s > 0 && run->now_s % run->period_s == 0) {
-    double decay = pow(1 - 0.693 / run->half_life_s, (double)run->period_s);
+  if (run->is_multifactor && run->now_s > 0 && (run->now_s - run->calc_start_s) % run->period_s == 0) {
+    double decay = pow(1 - 0.693 / run->half_life_s, (double)(run->now_s - run->tick_s));
     for (uint32_t u = 0; u < run->n_users; u++) run->usage[u] *= decay;
     for (uint32_t r = 0; r < run->nodes.n_running; r++) charge(run, &run->jobs[run->nodes.running[r].job], run->now_s);
     rank_all(run);
@@ -418,7 +418,11 @@ static void decide(struct naive_run *run) {
   run->is_old = false;
   if (run->has_changed) run_main(run);
   run->has_changed = false;
-  if (run->now_s % 30 == 0 && run->is_stale && sort_queue(run, queue)) run_backfill(run);
+  if (run->now_s >= run->rested_s && run->is_stale) {
+    run->is_stale = false;
+    if (sort_queue(run, queue)) run_backfill(run);
+    run->rested_s = run->now_s + run->interval_s;
+  }
   for (uint32_t i = 0; i < run->n_jobs; i++) {
     if (run->jobs[i].state != NAIVE_REQUEUED) continue;
     run->jobs[i].state = NAIVE_WAITS;

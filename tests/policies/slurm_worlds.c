@@ -160,6 +160,8 @@ static void make_settings(struct slurm_world *world) {
   naive->exempt_s = below(world, 2) ? 0 : 100;
   naive->min_age_s = below(world, 3) ? 0 : 45;
   naive->over_s = below(world, 2) ? -1 : below(world, 3) ? (int64_t)below(world, 100) : UNLIMITED_S;
+  naive->calc_start_s = below(world, 300);
+  naive->interval_s = below(world, 2) ? 30 : 1 + below(world, 60);
   struct hr_slurm_config *config = &world->config;
   config->priority = (struct hr_slurm_priority_config){.weight_age = naive->weight_age,
                                                        .weight_fairshare = naive->weight_fairshare,
@@ -168,6 +170,7 @@ static void make_settings(struct slurm_world *world) {
                                                        .weight_qos = naive->weight_qos,
                                                        .max_age_us = 604800 * HR_SECOND_US,
                                                        .calc_period_us = naive->period_s * HR_SECOND_US,
+                                                       .calc_start_us = naive->calc_start_s * HR_SECOND_US,
                                                        .decay_half_life_us = (int64_t)naive->half_life_s * HR_SECOND_US,
                                                        .dampening = 1};
   config->preempt_type = !naive->preempts         ? HR_SLURM_PREEMPT_NONE
@@ -277,9 +280,11 @@ static bool run_product(struct slurm_world *world) {
   CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, "slurm", &error), HR_OK);
   CU_ASSERT_EQUAL_FATAL(
       hr_policy_choice_set(&choice, "priority", naive->is_multifactor ? "multifactor" : "basic", &error), HR_OK);
-  char min_age[24];
-  snprintf(min_age, sizeof min_age, "%d", (int)naive->min_age_s);
-  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&choice, "bf_min_age_reserve", min_age, &error), HR_OK);
+  char text[24];
+  snprintf(text, sizeof text, "%d", (int)naive->min_age_s);
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&choice, "bf_min_age_reserve", text, &error), HR_OK);
+  snprintf(text, sizeof text, "%d", (int)naive->interval_s);
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&choice, "bf_interval", text, &error), HR_OK);
   const struct hr_run_config config = {.trace = &trace,
                                        .cluster = &cluster,
                                        .policy = choice.ops,

@@ -97,6 +97,7 @@ struct hr_slurm_priority_config {
   double weight_age, weight_assoc, weight_fairshare, weight_job_size, weight_partition, weight_qos;
   struct hr_slurm_tres_weights weight_tres;
   int64_t max_age_us, calc_period_us;
+  int64_t calc_start_us;      /* the date of a computation, since 1970; HR_UNKNOWN_US: the begin of the trace */
   int64_t decay_half_life_us; /* 0: no decay */
   enum hr_slurm_usage_reset usage_reset;
   bool favor_small;
