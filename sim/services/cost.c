@@ -2,7 +2,7 @@
 /*
  * The time of iterations. Each form of the cost is a function of the load, and at most linear in the context, so
  * iterations that differ only in the context are an arithmetic series, apart from the rounding. It is summed with
- * whole numbers, so that the sum is the same as that of the iterations one by one.
+ * whole numbers, so that the sum is the same as that of the iterations one by one. Long series are summed by a formula.
  *
  * Sources of the forms: the terms are those of the request for services; the table is the performance model of
  * Mutinifni/splitwise-sim; prefill and decode are those of LLMServe/DistServe, simdistserve.
@@ -63,66 +63,152 @@ static double slope_us(const struct hr_service_cost *cost, const struct hr__batc
   return 1e6 * (token_ms + cost->phases.overhead_token_ms);
 }
 
-/* ---- Series ----------------------------------------------------------------------------------------- */
+/* ---- Prices ----------------------------------------------------------------------------------------- */
 
-/* Splits factor x count into a quotient and a rest. */
-static void split(uint64_t factor, uint64_t count, uint64_t divisor, uint64_t *quotient, uint64_t *rest) {
-  if (count && factor > UINT64_MAX / count) {
-    const hr__wide product = (hr__wide)factor * count;
+/* Whole numbers up to this, times 32 bits: three such products are added without rounding in floating point. */
+#define MAX_WHOLE_US 0x1p19
+
+static bool is_whole(double us) {
+  return us >= 0 && us <= MAX_WHOLE_US && us <= floor(us);
+}
+
+/* Whole microseconds: parts of 10^-6; otherwise parts of 2^-16 x 10^-6. */
+static void set_slope(struct hr__pricing *pricing, double slope) {
+  const double parts = slope * (pricing->cost->integer ? 1 : 65536);
+  pricing->factor = slope > 0 ? (uint64_t)llround(parts) : 0;
+  pricing->divisor = 1000;
+  if (slope > 0 && parts < 1e6 && fabs(parts - (double)pricing->factor) > 0) {
+    pricing->factor = (uint64_t)llround(parts * 1e6);
+    pricing->divisor = 1000000000;
+  }
+}
+
+struct hr__pricing hr__pricing_of(const struct hr_service_cost *cost) {
+  struct hr__pricing pricing = {.cost = cost,
+                                .is_linear = !cost->n_knots && !cost->phases.prefill_ms,
+                                .unit_ticks = cost->integer ? HR__TICKS(1) : 1};
+  pricing.is_whole = pricing.is_linear && is_whole(cost->fixed_us) && is_whole(cost->per_prompt_token_us) &&
+                     is_whole(cost->per_sequence_us);
+  if (pricing.is_whole) {
+    pricing.fixed_ticks = HR__TICKS(cost->fixed_us);
+    pricing.prompt_ticks = HR__TICKS(cost->per_prompt_token_us);
+    pricing.sequence_ticks = HR__TICKS(cost->per_sequence_us);
+  }
+  if (pricing.is_linear) set_slope(&pricing, cost->per_context_ktoken_us);
+  return pricing;
+}
+
+/* The time without context, of a cost that is not whole. */
+static int64_t rounded_ticks(const struct hr_service_cost *cost, const struct hr__batch_load *load) {
+  struct hr__batch_load without = *load;
+  without.context = 0;
+  const double base_us = hr__cost_us(cost, &without);
+  return cost->integer ? HR__TICKS(llround(base_us)) : llround(base_us * 65536);
+}
+
+/* Splits factor x count into a quotient and a rest. Most divisors are 1000, which the compiler knows here. */
+static inline void split(uint64_t factor, uint64_t count, uint64_t divisor, uint64_t *quotient, uint64_t *rest) {
+  const hr__wide product = (hr__wide)factor * count;
+  const uint64_t low = (uint64_t)product;
+  if (product > UINT64_MAX) {
     *quotient = (uint64_t)(product / divisor);
     *rest = (uint64_t)(product % divisor);
     return;
   }
-  *quotient = factor * count / divisor;
-  *rest = factor * count % divisor;
+  *quotient = divisor == 1000 ? low / 1000 : low / divisor;
+  *rest = low - *quotient * divisor;
 }
 
-struct hr__price hr__price_of(const struct hr_service_cost *cost, const struct hr__batch_load *load, uint64_t growth) {
-  const double slope = slope_us(cost, load);
-  struct hr__batch_load without = *load;
-  without.context = 0;
-  const double base_us = hr__cost_us(cost, &without);
-  struct hr__price price = {.base_ticks = cost->integer ? HR__TICKS(llround(base_us)) : llround(base_us * 65536),
-                            .unit_ticks = cost->integer ? HR__TICKS(1) : 1,
-                            .divisor = 1000};
-  if (price.base_ticks < 1) price.base_ticks = 1; /* time passes in every iteration */
-  if (slope <= 0) return price;
-  /* whole microseconds: parts of 10^-6; otherwise parts of 2^-16 x 10^-6 */
-  const double parts = slope * (cost->integer ? 1 : 65536);
-  uint64_t factor = (uint64_t)llround(parts);
-  if (parts < 1e6 && fabs(parts - (double)factor) > 0) {
-    factor = (uint64_t)llround(parts * 1e6);
-    price.divisor = 1000000000;
+void hr__price_set(struct hr__price *price, const struct hr__pricing *pricing, const struct hr__batch_load *load,
+                   uint64_t growth) {
+  struct hr__pricing present;
+  if (!pricing->is_linear) {
+    present = *pricing;
+    set_slope(&present, slope_us(pricing->cost, load));
+    pricing = &present;
   }
-  split(factor, load->context, price.divisor, &price.first_quotient, &price.first_rest);
-  split(factor, growth, price.divisor, &price.step_quotient, &price.step_rest);
-  return price;
+  price->base_ticks = pricing->is_whole && (load->prompts | load->decodes) <= UINT32_MAX
+                          ? pricing->fixed_ticks + pricing->prompt_ticks * (int64_t)load->prompts +
+                                pricing->sequence_ticks * (int64_t)load->decodes
+                          : rounded_ticks(pricing->cost, load);
+  if (price->base_ticks < 1) price->base_ticks = 1; /* time passes in every iteration */
+  price->unit_ticks = pricing->unit_ticks;
+  price->divisor = pricing->divisor;
+  split(pricing->factor, load->context, pricing->divisor, &price->first_quotient, &price->first_rest);
+  price->step_quotient = price->step_rest = 0;
+  if (growth) split(pricing->factor, growth, pricing->divisor, &price->step_quotient, &price->step_rest);
 }
 
-uint32_t hr__price_sum(const struct hr__price *price, uint32_t count, int64_t until_ticks, int64_t *sum_ticks) {
-  const int64_t base_ticks = price->base_ticks + price->unit_ticks * (int64_t)price->first_quotient;
-  if (count == 1) {
-    *sum_ticks = base_ticks;
-    return 1;
+/* ---- Series ----------------------------------------------------------------------------------------- */
+
+/* The sum of floor((first + i x step) / divisor) for i < count, by the Euclidean algorithm: what is above the line is
+   the same sum with step and divisor exchanged. All arguments are below 2^32. */
+static uint64_t floor_sum(uint64_t count, uint64_t divisor, uint64_t step, uint64_t first) {
+  uint64_t sum = 0;
+  while (count > 0) {
+    sum += count * (count - 1) / 2 * (step / divisor) + count * (first / divisor);
+    const uint64_t next = divisor, rest = step % divisor, most = rest * count + first % divisor;
+    count = most / divisor;
+    first = most % divisor;
+    divisor = rest;
+    step = next;
   }
+  return sum;
+}
+
+/* The time of the first `count` iterations. */
+static int64_t time_of_first(const struct hr__price *price, uint64_t count) {
+  const uint64_t units = count * price->first_quotient + count * (count - 1) / 2 * price->step_quotient +
+                         floor_sum(count, price->divisor, price->step_rest, price->first_rest);
+  return (int64_t)count * price->base_ticks + price->unit_ticks * (int64_t)units;
+}
+
+/* A number of iterations that surely end before `until_ticks`, and are not many fewer than those that do. */
+static uint32_t surely_before(const struct hr__price *price, uint32_t most, int64_t until_ticks) {
+  if (until_ticks == INT64_MAX) return most;
+  const double unit = (double)price->unit_ticks, divisor = (double)price->divisor, until = (double)until_ticks;
+  const double first =
+      (double)price->base_ticks + unit * ((double)price->first_quotient + (double)price->first_rest / divisor);
+  const double step = unit * ((double)price->step_quotient + (double)price->step_rest / divisor);
+  /* first x n + step x n^2 / 2 is at least the time of n iterations */
+  const double n = 2 * until / (first + sqrt(first * first + 2 * step * until)) * (1 - 1e-12) - 1;
+  return n < 0 ? 0 : n < most ? (uint32_t)n : most;
+}
+
+/* From this number on, a formula is faster than a loop. */
+enum { MANY = 48 };
+
+struct hr__price_run hr__price_sum(const struct hr__price *price, uint32_t most, int64_t until_ticks) {
+  int64_t one_ticks = price->base_ticks + price->unit_ticks * (int64_t)price->first_quotient, sum_ticks = 0;
+  if (most == 1 || until_ticks <= one_ticks) return (struct hr__price_run){1, one_ticks, one_ticks};
   if (price->step_quotient == 0 && price->step_rest == 0) {
-    if (until_ticks < INT64_MAX) {
-      const int64_t needed = until_ticks / base_ticks + (until_ticks % base_ticks > 0);
-      count = needed < count ? (uint32_t)needed : count;
-    }
-    *sum_ticks = count * base_ticks;
-    return count;
+    const int64_t needed = until_ticks / one_ticks + (until_ticks % one_ticks > 0);
+    const uint32_t count = needed < most ? (uint32_t)needed : most;
+    return (struct hr__price_run){count, count * one_ticks, one_ticks};
   }
+  const uint64_t divisor = price->divisor, step_rest = price->step_rest;
+  const int64_t unit_ticks = price->unit_ticks, step_ticks = unit_ticks * (int64_t)price->step_quotient;
   uint64_t rest = price->first_rest;
-  int64_t one_ticks = base_ticks, sum = 0;
   uint32_t n = 0;
-  for (; n < count && sum < until_ticks; n++) {
-    sum += one_ticks;
-    rest += price->step_rest;
-    const bool carries = rest >= price->divisor;
-    rest -= carries ? price->divisor : 0;
-    one_ticks += price->unit_ticks * (int64_t)(price->step_quotient + carries);
+  if (most > MANY) {
+    const uint32_t skipped = surely_before(price, most - 1, until_ticks);
+    const int64_t skipped_ticks = time_of_first(price, skipped);
+    if (skipped > 0 && skipped_ticks < until_ticks) {
+      n = skipped;
+      sum_ticks = skipped_ticks;
+      rest += n * step_rest;
+      one_ticks += n * step_ticks + unit_ticks * (int64_t)(rest / divisor);
+      rest %= divisor;
+    }
   }
-  *sum_ticks = sum;
-  return n;
+  int64_t last_ticks;
+  do {
+    last_ticks = one_ticks;
+    sum_ticks += one_ticks;
+    rest += step_rest;
+    const bool carries = rest >= divisor;
+    rest -= carries ? divisor : 0;
+    one_ticks += step_ticks + (carries ? unit_ticks : 0);
+  } while (++n < most && sum_ticks < until_ticks);
+  return (struct hr__price_run){n, sum_ticks, last_ticks};
 }

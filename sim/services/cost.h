@@ -22,11 +22,30 @@ struct hr__price {
   uint64_t divisor, first_quotient, first_rest, step_quotient, step_rest;
 };
 
-/* The price of iterations with a context that grows by `growth` tokens each time. */
-struct hr__price hr__price_of(const struct hr_service_cost *cost, const struct hr__batch_load *load, uint64_t growth);
-/* Sums iterations until there are `count` of them, or until one ends at `until_ticks` or later. Returns their number.
- */
-uint32_t hr__price_sum(const struct hr__price *price, uint32_t count, int64_t until_ticks, int64_t *sum_ticks);
+/* What all prices of a cost have in common. */
+struct hr__pricing {
+  const struct hr_service_cost *cost;
+  bool is_linear; /* the cost is that of the terms, so that `factor` and `divisor` are the same for all loads */
+  bool is_whole;  /* these terms are whole microseconds, so that prices need no floating point */
+  int64_t fixed_ticks, prompt_ticks, sequence_ticks; /* is_whole */
+  int64_t unit_ticks;
+  uint64_t factor, divisor; /* a token of context costs unit x factor / divisor */
+};
+
+struct hr__pricing hr__pricing_of(const struct hr_service_cost *cost);
+/* Sets the price of iterations with a context that grows by `growth` tokens each time. */
+void hr__price_set(struct hr__price *price, const struct hr__pricing *pricing, const struct hr__batch_load *load,
+                   uint64_t growth);
+
+/* Iterations that run one after another. */
+struct hr__price_run {
+  uint32_t count;
+  int64_t sum_ticks;  /* their time */
+  int64_t last_ticks; /* the time of the last one */
+};
+
+/* Sums iterations until there are `most` of them, at least 1, or until one ends at `until_ticks` or later. */
+struct hr__price_run hr__price_sum(const struct hr__price *price, uint32_t most, int64_t until_ticks);
 /* The time of one iteration in microseconds, not rounded. */
 double hr__cost_us(const struct hr_service_cost *cost, const struct hr__batch_load *load);
 /* The same in milliseconds for phases: prefill or decode, with the overhead of the first pipeline stage. */

@@ -55,7 +55,7 @@ static void drop_running(struct hr__replica *replica, uint32_t count) {
 /* The steady sequences are in the batch. */
 static void decode_steady(struct hr__replica *replica) {
   replica->with_steady = replica->steady.count > 0;
-  replica->used += hr__steady_growth(replica, 1);
+  replica->used += hr__steady_need(replica);
 }
 
 /* Whether a sequence without memory may take the memory of its whole prompt. */
@@ -83,7 +83,7 @@ static bool decode(struct hr__replica *replica, uint32_t id, uint32_t next) {
 
 /* Whether all steady sequences can decode with a free block for each. */
 static bool decodes_fit(const struct hr__replica *replica) {
-  return !replica->steps && hr__free_memory(replica) > hr__steady_growth(replica, 1);
+  return !replica->steps && hr__free_memory(replica) > hr__steady_need(replica);
 }
 
 /* ---- vllm-v0 ---------------------------------------------------------------------------------------- */
@@ -240,7 +240,7 @@ static bool extend(struct hr__replica *replica, uint32_t id, uint32_t next, uint
    the memory is too small for them: then each has to be considered. */
 static bool run_steady(struct hr__replica *replica, uint32_t *budget) {
   const struct hr__steady *steady = &replica->steady;
-  const uint64_t free = hr__free_memory(replica), growth = hr__steady_growth(replica, 1);
+  const uint64_t free = hr__free_memory(replica), growth = hr__steady_need(replica);
   if (replica->steps || replica->n_running > 1 || steady->count > *budget || growth > free) return false;
   if (replica->n_running) {
     const uint32_t id = replica->running[0], room = *budget - steady->count;

@@ -136,10 +136,18 @@ static uint32_t pop_end(struct hr__steady *steady) {
   return (uint32_t)top;
 }
 
+/* A sequence takes a block when it has filled its blocks: its tokens with the newest are 1 modulo block_tokens. */
+static void set_phase(struct hr__replica *replica, uint32_t phase) {
+  const uint32_t n = replica->service->limits.block_tokens, full = n > 1;
+  replica->steady.phase = phase;
+  replica->steady.growing = phase <= full ? full - phase : full + n - phase;
+}
+
 /* The phase of a sequence with its true number of processed tokens. */
 static uint32_t phase_of(const struct hr__replica *replica, uint32_t processed) {
-  const uint32_t n = replica->service->limits.block_tokens;
-  return (processed % n + n - replica->steady.phase) % n;
+  const struct hr_service_limits *limits = &replica->service->limits;
+  const uint32_t rest = hr__block_rest(limits, processed), phase = replica->steady.phase;
+  return rest >= phase ? rest - phase : rest + limits->block_tokens - phase;
 }
 
 void hr__steady_add(struct hr__replica *replica, uint32_t id) {
@@ -191,10 +199,13 @@ uint64_t hr__steady_growth(const struct hr__replica *replica, uint32_t count) {
   const struct hr__steady *steady = &replica->steady;
   if (!steady->phases || !steady->count) return 0;
   const uint32_t n = replica->service->limits.block_tokens;
-  uint64_t blocks = (uint64_t)(count / n) * steady->count;
-  /* a sequence takes a block when it has filled its blocks: its tokens with the newest are 1 modulo block_tokens */
-  uint32_t at = (1 % n + n - steady->phase) % n;
-  for (uint32_t i = count % n; i > 0; i--) {
+  uint64_t blocks = 0;
+  if (count >= n) {
+    blocks = (uint64_t)(count / n) * steady->count;
+    count %= n;
+  }
+  uint32_t at = steady->growing;
+  for (; count > 0; count--) {
     blocks += steady->phases[at];
     at = at ? at - 1 : n - 1;
   }
@@ -207,13 +218,13 @@ static uint32_t lasting(const struct hr__replica *replica, uint32_t most) {
   if (!steady->phases) return most;
   const uint32_t n = replica->service->limits.block_tokens;
   const uint64_t reserve = replica->service->engine != HR_SERVICE_VLLM_V1;
-  const uint64_t spare = hr__free_memory(replica) + hr__steady_growth(replica, 1) - reserve;
-  if ((uint64_t)(most / n + 1) * steady->count <= spare) return most;
+  const uint64_t spare = hr__free_memory(replica) + hr__steady_need(replica) - reserve;
+  if ((uint64_t)most * steady->count <= spare || (uint64_t)(most / n + 1) * steady->count <= spare) return most;
   const uint64_t rounds = spare / steady->count;
   const uint64_t safe = rounds * n;
   if (safe >= most) return most;
   uint64_t used = rounds * steady->count;
-  uint32_t lasts = (uint32_t)safe, at = (1 % n + n - steady->phase) % n;
+  uint32_t lasts = (uint32_t)safe, at = steady->growing;
   for (; lasts < most; lasts++) {
     used += steady->phases[at];
     if (used > spare) break;
@@ -271,7 +282,7 @@ static bool form(struct hr__replica *replica) {
   if (!replica->n_batch && !replica->with_steady) return false;
   weigh(replica);
   replica->n_repeats = repeats(replica);
-  replica->price = hr__price_of(&replica->service->cost, &replica->load, replica->load.decodes);
+  hr__price_set(&replica->price, &replica->pricing, &replica->load, replica->n_repeats > 1 ? replica->load.decodes : 0);
   return true;
 }
 
@@ -280,13 +291,18 @@ static int64_t busy_part(const struct hr__replica *replica, int64_t ticks) {
   return replica->wait_ticks && replica->service->engine != HR_SERVICE_SINGLE ? 0 : ticks;
 }
 
-bool hr__replica_begin(struct hr__replica *replica, int64_t now_ticks) {
+bool hr__replica_begin(struct hr__replica *replica, int64_t now_ticks, int64_t horizon_ticks) {
   int64_t ticks;
   replica->begin_ticks = now_ticks;
   replica->end_ticks = HR_NEVER_US;
   if (form(replica)) {
-    hr__price_sum(&replica->price, replica->n_repeats, INT64_MAX, &ticks);
     if (replica->service->engine == HR_SERVICE_STATIC) replica->is_open = false;
+    /* requests behind one that waits do not end the iterations */
+    const int64_t until_ticks = replica->is_open && horizon_ticks < INT64_MAX ? horizon_ticks - now_ticks : INT64_MAX;
+    const struct hr__price_run run = hr__price_sum(&replica->price, replica->n_repeats, until_ticks);
+    replica->n_repeats = run.count;
+    replica->last_ticks = run.last_ticks;
+    ticks = run.sum_ticks;
   } else if (replica->wait_ticks) {
     ticks = replica->wait_ticks;
     /* an arrival ends it, unless all servers are busy */
@@ -306,13 +322,17 @@ bool hr__replica_begin(struct hr__replica *replica, int64_t now_ticks) {
 /* ---- Iterations ------------------------------------------------------------------------------------- */
 
 void hr__replica_cut(struct hr__replica *replica, int64_t at_ticks, bool after) {
-  const int64_t until_ticks = at_ticks - replica->begin_ticks + after;
-  int64_t sum_ticks = at_ticks - replica->begin_ticks;
-  if (!replica->wait_ticks)
-    replica->n_repeats =
-        hr__price_sum(&replica->price, replica->n_repeats, until_ticks > 1 ? until_ticks : 1, &sum_ticks);
-  replica->busy_ticks -= busy_part(replica, replica->end_ticks - replica->begin_ticks - sum_ticks);
-  replica->end_ticks = replica->begin_ticks + sum_ticks;
+  const int64_t passed_ticks = at_ticks - replica->begin_ticks;
+  struct hr__price_run run = {replica->n_repeats, passed_ticks, 0};
+  if (!replica->wait_ticks) {
+    const int64_t until_ticks = passed_ticks + after;
+    if (replica->end_ticks - replica->last_ticks < replica->begin_ticks + until_ticks) return; /* the last one runs */
+    run = hr__price_sum(&replica->price, replica->n_repeats, until_ticks);
+  }
+  replica->n_repeats = run.count;
+  replica->busy_ticks -= busy_part(replica, replica->end_ticks - replica->begin_ticks - run.sum_ticks);
+  replica->end_ticks = replica->begin_ticks + run.sum_ticks;
+  replica->last_ticks = run.last_ticks;
 }
 
 /* A prompt that is complete yields the first token at once. Returns whether the sequence has all its tokens. */
@@ -330,9 +350,9 @@ static bool advance(struct hr__sequence *sequence, uint32_t tokens, bool *is_fir
 static void end_steady(struct hr__replica *replica, hr__sequence_event *event, void *context) {
   struct hr__steady *steady = &replica->steady;
   const uint32_t n = replica->n_repeats;
-  if (n > 1) replica->used += hr__steady_growth(replica, n) - hr__steady_growth(replica, 1);
+  if (n > 1) replica->used += hr__steady_growth(replica, n) - hr__steady_need(replica);
   steady->clock += n;
-  steady->phase = (steady->phase + n) % replica->service->limits.block_tokens;
+  set_phase(replica, hr__block_rest(&replica->service->limits, steady->phase + n));
   steady->context += (uint64_t)n * steady->count;
   while (steady->count && (uint32_t)(steady->ends[0] >> 32) == steady->clock) {
     const uint32_t id = pop_end(steady);
@@ -406,7 +426,6 @@ void hr__replica_end(struct hr__replica *replica, hr__sequence_event *event, voi
 
 /* Ends the iterations that are complete, and gives up the present one. */
 static void abandon(struct hr__replica *replica, int64_t now_ticks, hr__sequence_event *event, void *context) {
-  int64_t sum_ticks;
   const int64_t passed_ticks = now_ticks - replica->begin_ticks,
                 length_ticks = replica->end_ticks - replica->begin_ticks;
   if (replica->wait_ticks) {
@@ -414,16 +433,16 @@ static void abandon(struct hr__replica *replica, int64_t now_ticks, hr__sequence
     replica->end_ticks = HR_NEVER_US;
     return;
   }
-  uint32_t n = hr__price_sum(&replica->price, replica->n_repeats, passed_ticks > 1 ? passed_ticks : 1, &sum_ticks);
-  if (sum_ticks > passed_ticks) n--; /* the present iteration */
+  struct hr__price_run run = hr__price_sum(&replica->price, replica->n_repeats, passed_ticks);
+  if (run.sum_ticks > passed_ticks) run.count--; /* the present iteration */
   replica->busy_ticks -= length_ticks - passed_ticks;
   replica->end_ticks = HR_NEVER_US;
-  replica->n_repeats = n;
-  if (n) {
+  replica->n_repeats = run.count;
+  if (run.count) {
     hr__replica_end(replica, event, context);
     return;
   }
-  if (replica->with_steady) replica->used -= hr__steady_growth(replica, 1);
+  if (replica->with_steady) replica->used -= hr__steady_need(replica);
   for (uint32_t i = 0; i < replica->n_batch; i++) replica->running[replica->n_running++] = replica->batch[i].id;
   replica->n_batch = 0;
 }
@@ -459,6 +478,7 @@ bool hr__replica_open(struct hr__replica *replica, const struct hr_service *serv
   const size_t room = (size_t)(service->limits.max_sequences > servers ? service->limits.max_sequences : servers) + 1;
   *replica = (struct hr__replica){.service = service,
                                   .sequences = sequences,
+                                  .pricing = hr__pricing_of(&service->cost),
                                   .end_ticks = HR_NEVER_US,
                                   .restarts = restarts,
                                   .steps = steps,
@@ -468,6 +488,7 @@ bool hr__replica_open(struct hr__replica *replica, const struct hr_service *serv
   replica->batch = calloc(room, sizeof *replica->batch);
   replica->admitted = calloc(room, sizeof *replica->admitted);
   replica->steady.ends = calloc(room, sizeof *replica->steady.ends);
+  set_phase(replica, 0);
   if (service->engine == HR_SERVICE_SINGLE) replica->due = calloc(room, sizeof *replica->due);
   if (grows(service)) replica->steady.phases = calloc(service->limits.block_tokens, sizeof *replica->steady.phases);
   return replica->running && replica->batch && replica->admitted && replica->steady.ends &&

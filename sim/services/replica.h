@@ -47,6 +47,7 @@ struct hr__steady {
   uint32_t clock;   /* counts iterations; overflows */
   uint32_t phase;   /* the same modulo block_tokens */
   uint32_t *phases; /* [block_tokens] sequences by (processed - clock) modulo block_tokens; NULL: memory is reserved */
+  uint32_t growing; /* the phase of those that take a block in the next iteration */
   uint32_t last_order; /* maximum order of all */
   uint64_t context;    /* tokens that they have processed */
 };
@@ -79,12 +80,14 @@ struct hr__replica {
   uint32_t *admitted; /* [n_admitted] sequences that left the queue for this batch; room for max_sequences */
   uint32_t n_admitted;
   struct hr__batch_load load; /* of the first iteration of the batch */
+  struct hr__pricing pricing; /* of all batches */
   struct hr__price price;     /* of the iterations */
   uint32_t n_held;            /* sequences with memory */
   uint64_t used;              /* memory */
   uint64_t capacity, watermark;
   int64_t begin_ticks; /* of the iterations that run */
   int64_t end_ticks;   /* of the last of them; HR_NEVER_US: the replica is idle */
+  int64_t last_ticks;  /* the time that the last of them takes */
   uint32_t n_repeats;  /* how often the batch runs before it changes */
   bool steps;          /* each iteration runs on its own, and no sequence is steady */
   bool is_open;        /* a request that arrives joins after the present iteration */
@@ -109,9 +112,10 @@ bool hr__replica_open(struct hr__replica *replica, const struct hr_service *serv
                       uint16_t *restarts, bool steps);
 void hr__replica_close(struct hr__replica *replica);
 
-/* Forms the next batch, and sets when it ends. It runs as long as it would be formed again, if `steps` is not set.
+/* Forms the next batch, and sets when it ends. If `steps` is not set, it runs as long as it would be formed again, or
+   until an iteration ends at `horizon_ticks` or later, when a request is expected that would end the iterations anyway.
    Returns false if nothing can run; the replica is then idle. */
-bool hr__replica_begin(struct hr__replica *replica, int64_t now_ticks);
+bool hr__replica_begin(struct hr__replica *replica, int64_t now_ticks, int64_t horizon_ticks);
 /* Ends the run of iterations with the first one that ends at `at_ticks` or later; if `after` is set, later. */
 void hr__replica_cut(struct hr__replica *replica, int64_t at_ticks, bool after);
 /* Ends the iterations. `event` is called for each sequence that produced its first or its last token. */
@@ -143,6 +147,11 @@ static inline uint32_t hr__queue_pop(struct hr__sequence_queue *queue) {
 static inline uint64_t hr__blocks_for(const struct hr_service_limits *limits, uint64_t tokens) {
   return (tokens + limits->block_tokens - 1) / limits->block_tokens;
 }
+/* Tokens modulo the size of a block, which most often is a power of two. */
+static inline uint32_t hr__block_rest(const struct hr_service_limits *limits, uint32_t tokens) {
+  const uint32_t n = limits->block_tokens;
+  return n & (n - 1) ? tokens % n : tokens & (n - 1);
+}
 static inline uint64_t hr__free_memory(const struct hr__replica *replica) {
   return replica->capacity - replica->used;
 }
@@ -170,7 +179,10 @@ static inline uint32_t hr__admit(struct hr__replica *replica) {
 void hr__steady_add(struct hr__replica *replica, uint32_t id);
 /* Makes all steady sequences running ones, in their order. */
 void hr__steady_release(struct hr__replica *replica);
-/* The blocks that the steady sequences need for `count` iterations from now on. */
+/* The blocks that the steady sequences need for the next iteration, and for `count` iterations from now on. */
+static inline uint64_t hr__steady_need(const struct hr__replica *replica) {
+  return replica->steady.phases ? replica->steady.phases[replica->steady.growing] : 0;
+}
 uint64_t hr__steady_growth(const struct hr__replica *replica, uint32_t count);
 /* Forms the batch of the engine of the service. */
 void hr__engine_form(struct hr__replica *replica);

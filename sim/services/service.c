@@ -153,9 +153,16 @@ static void arrive(struct hr__service_run *service, uint32_t id) {
   service->n_held += service->n_ready == 0;
 }
 
+/* When a replica that begins iterations surely, or very likely, has got another request. */
+static int64_t horizon_ticks(const struct hr__service_run *service) {
+  const uint64_t ahead = service->n_ready > 1 ? (uint64_t)4 * service->n_ready : 0, id = service->next + ahead;
+  const struct hr_service_requests *requests = service->requests;
+  return id < requests->count ? ticks_of(service, requests->arrival_us[id]) + ends_first(service) : HR_NEVER_US;
+}
+
 static void begin(struct hr__service_run *service, uint32_t number) {
   struct hr__replica *replica = &service->replicas[number];
-  const bool runs = hr__replica_begin(replica, service->now_ticks);
+  const bool runs = hr__replica_begin(replica, service->now_ticks, horizon_ticks(service));
   hr__router_note(service, number);
   if (!runs) return;
   for (uint32_t i = 0; i < replica->n_admitted; i++) {

@@ -135,16 +135,17 @@ static struct hr__due pop_due(struct hr__replica *replica) {
 static int64_t first_work(const struct hr__replica *replica, const struct hr__sequence *sequence) {
   const struct hr__batch_load load = {.prompts = sequence->prompt,
                                       .squares = (uint64_t)sequence->prompt * sequence->prompt};
-  return hr__price_of(&replica->service->cost, &load, 0).base_ticks;
+  struct hr__price price;
+  hr__price_set(&price, &replica->pricing, &load, 0);
+  return price.base_ticks;
 }
 
 static int64_t later_work(const struct hr__replica *replica, const struct hr__sequence *sequence) {
   const struct hr__batch_load load = {.decodes = 1, .context = sequence->prompt + (uint64_t)1};
-  const struct hr__price price = hr__price_of(&replica->service->cost, &load, 1);
-  int64_t sum_ticks = 0;
-  if (sequence->total - sequence->prompt > 1)
-    hr__price_sum(&price, sequence->total - sequence->prompt - 1, INT64_MAX, &sum_ticks);
-  return sum_ticks;
+  struct hr__price price;
+  hr__price_set(&price, &replica->pricing, &load, 1);
+  const uint32_t count = sequence->total - sequence->prompt - 1;
+  return count ? hr__price_sum(&price, count, INT64_MAX).sum_ticks : 0;
 }
 
 /* How fast a request in service advances. */

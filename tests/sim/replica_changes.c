@@ -241,5 +241,54 @@ static void index_of_loads(void) {
   CU_ASSERT_EQUAL(n_different, 0);
 }
 
-TEST_MAIN("changes of replicas", TEST(index_of_loads), TEST(wait_for_replica), TEST(drained), TEST(killed),
-          TEST(random_changes))
+/* ---- Prices ---- */
+
+/* One iteration after the other, in the words of the formula. */
+static struct hr__price_run sum_slowly(const struct hr__price *price, uint32_t most, int64_t until_ticks) {
+  struct hr__price_run run = {0};
+  for (; run.count < most && (run.count == 0 || run.sum_ticks < until_ticks); run.count++) {
+    const uint64_t first = price->first_quotient * price->divisor + price->first_rest;
+    const uint64_t step = price->step_quotient * price->divisor + price->step_rest;
+    run.last_ticks = price->base_ticks + price->unit_ticks * (int64_t)((first + run.count * step) / price->divisor);
+    run.sum_ticks += run.last_ticks;
+  }
+  return run;
+}
+
+static struct hr_service_cost draw_cost(uint64_t *state) {
+  const double parts = below(state, 2) ? 1 : 7;
+  return (struct hr_service_cost){below(state, 9000) / parts, below(state, 100) / parts, below(state, 100) / parts,
+                                  below(state, 3) * below(state, 1000) / parts, below(state, 2)};
+}
+
+/* Long series of iterations take the same time by the formula as one by one, also up to any instant, and whole costs
+   have the same price with and without floating point. */
+static void sums_of_prices(void) {
+  uint64_t state = 3;
+  uint32_t n_different = 0, n_whole = 0;
+  for (uint32_t k = 0; k < 20000; k++) {
+    const struct hr_service_cost cost = draw_cost(&state);
+    const struct hr__batch_load load = {.prompts = below(&state, 2) * below(&state, 9000),
+                                        .decodes = below(&state, 300),
+                                        .context = below(&state, 1 << 20)};
+    struct hr__pricing pricing = hr__pricing_of(&cost);
+    struct hr__price price, rounded;
+    hr__price_set(&price, &pricing, &load, load.decodes);
+    n_whole += pricing.is_whole;
+    pricing.is_whole = false;
+    hr__price_set(&rounded, &pricing, &load, load.decodes);
+    n_different += memcmp(&price, &rounded, sizeof price) != 0;
+    const uint32_t most = 1 + below(&state, below(&state, 4) ? 100 : 2000);
+    const struct hr__price_run all = sum_slowly(&price, most, INT64_MAX);
+    const int64_t until_ticks =
+        below(&state, 3) ? (int64_t)((double)all.sum_ticks * below(&state, 1100) / 1000) : INT64_MAX;
+    const struct hr__price_run slow = sum_slowly(&price, most, until_ticks);
+    const struct hr__price_run fast = hr__price_sum(&price, most, until_ticks);
+    n_different += slow.count != fast.count || slow.sum_ticks != fast.sum_ticks || slow.last_ticks != fast.last_ticks;
+  }
+  CU_ASSERT_EQUAL(n_different, 0);
+  CU_ASSERT_TRUE(n_whole > 5000 && n_whole < 15000);
+}
+
+TEST_MAIN("changes of replicas", TEST(index_of_loads), TEST(sums_of_prices), TEST(wait_for_replica), TEST(drained),
+          TEST(killed), TEST(random_changes))
