@@ -21,7 +21,7 @@ static uint32_t lesser(uint32_t a, uint32_t b) {
 
 /* Takes the memory of a sequence, which waits again, before all others. What it has produced is computed again. */
 static void restart(struct hr__replica *replica, uint32_t id) {
-  struct hr__sequence *sequence = &replica->sequences[id];
+  struct hr__sequence *sequence = hr__sequence_of(replica, id);
   hr__give_back_memory(replica, id);
   replica->has_restarted = true;
   replica->recomputed_tokens += sequence->processed;
@@ -39,9 +39,9 @@ static void restart(struct hr__replica *replica, uint32_t id) {
 static void sort_running(struct hr__replica *replica) {
   uint32_t *ids = replica->running;
   for (uint32_t i = 1; i < replica->n_running; i++) {
-    const uint32_t id = ids[i], order = replica->sequences[id].order;
+    const uint32_t id = ids[i], order = hr__sequence_of(replica, id)->order;
     uint32_t at = i;
-    for (; at > 0 && replica->sequences[ids[at - 1]].order > order; at--) ids[at] = ids[at - 1];
+    for (; at > 0 && hr__sequence_of(replica, ids[at - 1])->order > order; at--) ids[at] = ids[at - 1];
     ids[at] = id;
   }
 }
@@ -60,7 +60,7 @@ static void decode_steady(struct hr__replica *replica) {
 
 /* Whether a sequence without memory may take the memory of its whole prompt. */
 static bool prompt_fits(const struct hr__replica *replica, uint32_t id) {
-  const uint64_t blocks = hr__blocks_for(&replica->service->limits, replica->sequences[id].prompt);
+  const uint64_t blocks = hr__blocks_for(&replica->service->limits, hr__sequence_of(replica, id)->prompt);
   return hr__free_memory(replica) >= blocks + replica->watermark;
 }
 
@@ -74,7 +74,7 @@ static bool decode(struct hr__replica *replica, uint32_t id, uint32_t next) {
     }
     restart(replica, replica->running[--replica->n_running]);
   }
-  const struct hr__sequence *sequence = &replica->sequences[id];
+  const struct hr__sequence *sequence = hr__sequence_of(replica, id);
   if (sequence->processed > (uint64_t)sequence->memory * replica->service->limits.block_tokens)
     hr__take_memory(replica, id, 1);
   hr__add_to_batch(replica, id, 1);
@@ -92,7 +92,7 @@ static bool add_prompts(struct hr__replica *replica) {
   const struct hr_service_limits *limits = &replica->service->limits;
   uint64_t longest = 0;
   while (replica->waiting.count) {
-    const uint32_t id = hr__queue_at(&replica->waiting, 0), prompt = replica->sequences[id].prompt;
+    const uint32_t id = hr__queue_at(&replica->waiting, 0), prompt = hr__sequence_of(replica, id)->prompt;
     if (prompt > longest) longest = prompt;
     /* prompts are padded to the longest; one that became too long by a restart runs alone */
     const bool is_long = (replica->n_batch + 1) * longest > limits->max_batch_tokens;
@@ -128,7 +128,7 @@ static void decode_running(struct hr__replica *replica) {
   uint32_t n_left = 0, next = 0;
   while (next < replica->n_running && replica->n_batch < replica->service->limits.max_sequences) {
     const uint32_t id = replica->running[next++];
-    if (!replica->sequences[id].is_decoding)
+    if (!hr__sequence_of(replica, id)->is_decoding)
       replica->running[n_left++] = id;
     else
       decode(replica, id, next);
@@ -142,14 +142,14 @@ static void add_chunks(struct hr__replica *replica, uint32_t decodes) {
   const struct hr_service_limits *limits = &replica->service->limits;
   uint32_t room = limits->chunk_tokens > decodes ? limits->chunk_tokens - decodes : 0, n_left = 0;
   for (uint32_t i = 0; i < replica->n_running; i++) {
-    const uint32_t id = replica->running[i], n = lesser(rest_of_prompt(&replica->sequences[id]), room);
+    const uint32_t id = replica->running[i], n = lesser(rest_of_prompt(hr__sequence_of(replica, id)), room);
     if (n) hr__add_to_batch(replica, id, n);
     if (!n) replica->running[n_left++] = id;
     room -= n;
   }
   replica->n_running = n_left;
   while (replica->waiting.count && room > 0 && replica->n_held < limits->max_sequences) {
-    const uint32_t id = hr__queue_at(&replica->waiting, 0), prompt = replica->sequences[id].prompt;
+    const uint32_t id = hr__queue_at(&replica->waiting, 0), prompt = hr__sequence_of(replica, id)->prompt;
     if (!prompt_fits(replica, id)) break;
     hr__admit(replica);
     hr__take_memory(replica, id, hr__blocks_for(limits, prompt));
@@ -186,7 +186,7 @@ static void form_orca(struct hr__replica *replica) {
   for (; replica->waiting.count && count < limits->max_sequences && hr__free_memory(replica) >= reserved; count++) {
     const uint32_t id = hr__admit(replica);
     hr__take_memory(replica, id, reserved);
-    hr__add_to_batch(replica, id, replica->sequences[id].prompt);
+    hr__add_to_batch(replica, id, hr__sequence_of(replica, id)->prompt);
   }
 }
 
@@ -197,7 +197,7 @@ static void form_splitwise(struct hr__replica *replica) {
   uint32_t count = decode_all(replica);
   for (; replica->waiting.count && count < replica->service->limits.max_sequences; count++) {
     const uint32_t id = hr__queue_at(&replica->waiting, 0);
-    const struct hr__sequence *sequence = &replica->sequences[id];
+    const struct hr__sequence *sequence = hr__sequence_of(replica, id);
     const uint64_t needed = sequence->is_decoding ? sequence->total - sequence->prompt - 1 : sequence->prompt + 1;
     if (hr__free_memory(replica) < needed) break;
     hr__admit(replica);
@@ -224,7 +224,7 @@ static uint64_t more_blocks(const struct hr__replica *replica, const struct hr__
 /* Gives a sequence the memory for `tokens` more tokens; others that were admitted later lose theirs, the last first.
    Returns false if the sequence itself does. */
 static bool extend(struct hr__replica *replica, uint32_t id, uint32_t next, uint32_t tokens) {
-  const uint64_t more = more_blocks(replica, &replica->sequences[id], tokens);
+  const uint64_t more = more_blocks(replica, hr__sequence_of(replica, id), tokens);
   while (hr__free_memory(replica) < more) {
     if (next == replica->n_running) {
       restart(replica, id);
@@ -244,7 +244,7 @@ static bool run_steady(struct hr__replica *replica, uint32_t *budget) {
   if (replica->steps || replica->n_running > 1 || steady->count > *budget || growth > free) return false;
   if (replica->n_running) {
     const uint32_t id = replica->running[0], room = *budget - steady->count;
-    const struct hr__sequence *sequence = &replica->sequences[id];
+    const struct hr__sequence *sequence = hr__sequence_of(replica, id);
     const uint32_t n = lesser(rest_of_prompt(sequence), room);
     const uint64_t more = more_blocks(replica, sequence, n);
     if (!n || sequence->order < steady->last_order || growth + more > free) return false;
@@ -265,7 +265,7 @@ static void run_each(struct hr__replica *replica, uint32_t *budget) {
   sort_running(replica);
   while (next<replica->n_running && * budget> 0) {
     const uint32_t id = replica->running[next++];
-    const struct hr__sequence *sequence = &replica->sequences[id];
+    const struct hr__sequence *sequence = hr__sequence_of(replica, id);
     const uint32_t n = lesser(sequence->is_decoding ? 1 : rest_of_prompt(sequence), *budget);
     if (!extend(replica, id, next, n)) break;
     hr__add_to_batch(replica, id, n);
@@ -283,7 +283,7 @@ static void form_vllm_v1(struct hr__replica *replica) {
   uint32_t count = replica->n_batch + replica->n_running + (replica->with_steady ? replica->steady.count : 0);
   for (; replica->waiting.count && budget > 0 && count < limits->max_sequences; count++) {
     const uint32_t id = hr__queue_at(&replica->waiting, 0);
-    struct hr__sequence *sequence = &replica->sequences[id];
+    struct hr__sequence *sequence = hr__sequence_of(replica, id);
     const uint32_t n = lesser(rest_of_prompt(sequence), budget);
     const uint64_t blocks = hr__blocks_for(limits, n);
     if (hr__free_memory(replica) < blocks) break;

@@ -152,7 +152,7 @@ static uint32_t phase_of(const struct hr__replica *replica, uint32_t processed) 
 
 void hr__steady_add(struct hr__replica *replica, uint32_t id) {
   struct hr__steady *steady = &replica->steady;
-  struct hr__sequence *sequence = &replica->sequences[id];
+  struct hr__sequence *sequence = hr__sequence_of(replica, id);
   if (replica->steps) {
     replica->running[replica->n_running++] = id;
     return;
@@ -167,7 +167,7 @@ void hr__steady_add(struct hr__replica *replica, uint32_t id) {
 /* A sequence that has left the heap gets its true values. */
 static void leave(struct hr__replica *replica, uint32_t id) {
   struct hr__steady *steady = &replica->steady;
-  struct hr__sequence *sequence = &replica->sequences[id];
+  struct hr__sequence *sequence = hr__sequence_of(replica, id);
   sequence->processed += steady->clock;
   steady->context -= sequence->processed;
   if (!steady->phases) return;
@@ -184,10 +184,10 @@ void hr__steady_release(struct hr__replica *replica) {
   for (uint32_t i = n_last; i > 0; i--) replica->running[n_first + count + i - 1] = replica->running[n_first + i - 1];
   steady->count = 0;
   for (uint32_t i = 0; i < count; i++) {
-    const uint32_t id = (uint32_t)steady->ends[i], order = replica->sequences[id].order;
+    const uint32_t id = (uint32_t)steady->ends[i], order = hr__sequence_of(replica, id)->order;
     leave(replica, id);
     uint32_t at = n_first + i;
-    for (; at > n_first && replica->sequences[replica->running[at - 1]].order > order; at--)
+    for (; at > n_first && hr__sequence_of(replica, replica->running[at - 1])->order > order; at--)
       replica->running[at] = replica->running[at - 1];
     replica->running[at] = id;
   }
@@ -239,7 +239,7 @@ static uint32_t lasting(const struct hr__replica *replica, uint32_t most) {
 static void weigh(struct hr__replica *replica) {
   struct hr__batch_load load = {0};
   for (uint32_t i = 0; i < replica->n_batch; i++) {
-    const struct hr__sequence *sequence = &replica->sequences[replica->batch[i].id];
+    const struct hr__sequence *sequence = hr__sequence_of(replica, replica->batch[i].id);
     const uint64_t tokens = replica->batch[i].tokens;
     load.context += sequence->processed;
     load.decodes += sequence->is_decoding;
@@ -365,7 +365,7 @@ static void end_steady(struct hr__replica *replica, hr__sequence_event *event, v
 
 static void end_item(struct hr__replica *replica, const struct hr__batch_item *item, hr__sequence_event *event,
                      void *context) {
-  struct hr__sequence *sequence = &replica->sequences[item->id];
+  struct hr__sequence *sequence = hr__sequence_of(replica, item->id);
   const enum hr_service_engine engine = replica->service->engine;
   bool is_first;
   const bool is_last = advance(sequence, item->tokens, &is_first);
@@ -411,7 +411,7 @@ void hr__replica_end(struct hr__replica *replica, hr__sequence_event *event, voi
     replica->n_running = 0;
     for (uint32_t i = 0; i < count; i++) {
       const uint32_t id = replica->running[i];
-      if (replica->sequences[id].is_decoding)
+      if (hr__sequence_of(replica, id)->is_decoding)
         hr__steady_add(replica, id);
       else
         replica->running[replica->n_running++] = id;
@@ -456,7 +456,7 @@ void hr__replica_kill(struct hr__replica *replica, int64_t now_ticks, hr__sequen
     replica->no_memory |= !hr__queue_push_front(&replica->waiting, replica->running[--replica->n_running]);
   for (uint32_t i = 0; i < replica->waiting.count; i++) {
     const uint32_t id = hr__queue_at(&replica->waiting, i);
-    struct hr__sequence *sequence = &replica->sequences[id];
+    struct hr__sequence *sequence = hr__sequence_of(replica, id);
     const bool has_begun = sequence->memory || sequence->processed;
     if (has_begun && replica->restarts[id] < UINT16_MAX) replica->restarts[id]++;
     if (has_begun) hr__replica_note_loss(replica, id, now_ticks);
@@ -472,8 +472,8 @@ void hr__replica_kill(struct hr__replica *replica, int64_t now_ticks, hr__sequen
 
 /* ---- Memory of replicas ----------------------------------------------------------------------------- */
 
-bool hr__replica_open(struct hr__replica *replica, const struct hr_service *service, struct hr__sequence *sequences,
-                      uint16_t *restarts, bool steps) {
+bool hr__replica_open(struct hr__replica *replica, const struct hr_service *service,
+                      const struct hr__sequences *sequences, uint16_t *restarts, bool steps) {
   const uint32_t servers = service->engine == HR_SERVICE_SINGLE ? service->single.servers : 0;
   const size_t room = (size_t)(service->limits.max_sequences > servers ? service->limits.max_sequences : servers) + 1;
   *replica = (struct hr__replica){.service = service,

@@ -30,6 +30,14 @@ struct hr__sequence {
   bool is_decoding;   /* the prompt is complete */
 };
 
+/* The sequences of a service, by request: a ring with room for all requests from the oldest one that is not complete.
+ */
+struct hr__sequences {
+  struct hr__sequence *at;
+  uint32_t mask; /* the capacity is a power of two */
+  uint32_t oldest;
+};
+
 /* A queue of sequences that grows at both ends: a ring. */
 struct hr__sequence_queue {
   uint32_t *ids;
@@ -61,9 +69,9 @@ struct hr__due {
 
 struct hr__replica {
   const struct hr_service *service;
-  const int64_t *arrival_us;      /* by request */
-  int64_t origin_us;              /* tick 0 */
-  struct hr__sequence *sequences; /* by request, shared by the replicas of a service */
+  const int64_t *arrival_us;             /* by request */
+  int64_t origin_us;                     /* tick 0 */
+  const struct hr__sequences *sequences; /* shared by the replicas of a service */
   struct hr__sequence_queue waiting;
   struct hr__steady steady;
   uint32_t *running; /* [n_running] have memory, are not steady and not in the batch; room for max_sequences */
@@ -100,6 +108,10 @@ struct hr__replica {
   bool no_memory;
 };
 
+static inline struct hr__sequence *hr__sequence_of(const struct hr__replica *replica, uint32_t id) {
+  return &replica->sequences->at[id & replica->sequences->mask];
+}
+
 /* A sequence has lost its memory. Times are rounded as in results, without the origin. */
 static inline void hr__replica_note_loss(struct hr__replica *replica, uint32_t id, int64_t now_ticks) {
   const int64_t now_us = (now_ticks + (INT64_C(1) << (HR__TICK_BITS - 1))) >> HR__TICK_BITS;
@@ -108,8 +120,8 @@ static inline void hr__replica_note_loss(struct hr__replica *replica, uint32_t i
 
 /* Prepares a replica. The owner sets arrival_us and origin_us. Returns false if memory is exhausted; the caller closes
  * it in any case. */
-bool hr__replica_open(struct hr__replica *replica, const struct hr_service *service, struct hr__sequence *sequences,
-                      uint16_t *restarts, bool steps);
+bool hr__replica_open(struct hr__replica *replica, const struct hr_service *service,
+                      const struct hr__sequences *sequences, uint16_t *restarts, bool steps);
 void hr__replica_close(struct hr__replica *replica);
 
 /* Forms the next batch, and sets when it ends. If `steps` is not set, it runs as long as it would be formed again, or
@@ -156,13 +168,13 @@ static inline uint64_t hr__free_memory(const struct hr__replica *replica) {
   return replica->capacity - replica->used;
 }
 static inline void hr__take_memory(struct hr__replica *replica, uint32_t id, uint64_t memory) {
-  struct hr__sequence *sequence = &replica->sequences[id];
+  struct hr__sequence *sequence = hr__sequence_of(replica, id);
   if (sequence->memory == 0) replica->n_held++;
   sequence->memory += (uint32_t)memory;
   replica->used += memory;
 }
 static inline void hr__give_back_memory(struct hr__replica *replica, uint32_t id) {
-  struct hr__sequence *sequence = &replica->sequences[id];
+  struct hr__sequence *sequence = hr__sequence_of(replica, id);
   if (sequence->memory) replica->n_held--;
   replica->used -= sequence->memory;
   sequence->memory = 0;

@@ -106,6 +106,38 @@ static bool ends_first(const struct hr__service_run *service) {
   return service->spec->engine == HR_SERVICE_ORCA_SPLITWISE;
 }
 
+/* ---- Sequences -------------------------------------------------------------------------------------- */
+
+static struct hr__sequence *sequence_of(const struct hr__service_run *service, uint32_t id) {
+  return &service->sequences->at[id & service->sequences->mask];
+}
+
+/* Doubles the capacity of the ring. */
+static bool double_ring(struct hr__sequences *ring, uint32_t id) {
+  const uint32_t capacity = ring->at ? 2 * (ring->mask + 1) : 8, mask = capacity - 1;
+  struct hr__sequence *at = calloc(capacity, sizeof *at);
+  if (!at) return false;
+  for (uint32_t i = ring->oldest; i < id; i++) at[i & mask] = ring->at[i & ring->mask];
+  free(ring->at);
+  ring->at = at;
+  ring->mask = mask;
+  return true;
+}
+
+/* Creates the sequence of a request that arrives. */
+static bool make_sequence(struct hr__service_run *service, uint32_t id, uint32_t prompt, uint32_t output) {
+  struct hr__sequences *ring = service->sequences;
+  if (id - ring->oldest > ring->mask)
+    while (ring->oldest < id && service->result->state[ring->oldest] != HR_REQUEST_UNFINISHED) ring->oldest++;
+  while (id - ring->oldest > ring->mask)
+    if (!double_ring(ring, id)) {
+      service->no_memory = true;
+      return false;
+    }
+  *sequence_of(service, id) = (struct hr__sequence){.prompt = prompt, .total = prompt + output};
+  return true;
+}
+
 /* A request has arrived at a replica that repeats its batch: the batch changes at the end of the present iteration. */
 static void cut(struct hr__service_run *service, uint32_t number) {
   struct hr__replica *replica = &service->replicas[number];
@@ -118,7 +150,7 @@ static void cut(struct hr__service_run *service, uint32_t number) {
 static void assign(struct hr__service_run *service, uint32_t id, bool is_new) {
   const uint32_t number = hr__route(service);
   struct hr__replica *replica = &service->replicas[number];
-  struct hr__sequence *sequence = &service->sequences[id];
+  struct hr__sequence *sequence = sequence_of(service, id);
   service->result->replica[id] = number;
   sequence->unstarted = sequence->prompt;
   replica->no_memory |= !(is_new ? hr__queue_push : hr__queue_insert)(&replica->waiting, id);
@@ -142,7 +174,7 @@ static void arrive(struct hr__service_run *service, uint32_t id) {
   result->replica[id] = HR_NONE;
   result->state[id] = HR_REQUEST_REFUSED;
   if (hr_service_refusal(service->spec, prompt, output)) return;
-  service->sequences[id] = (struct hr__sequence){.prompt = prompt, .total = prompt + output};
+  if (!make_sequence(service, id, prompt, output)) return;
   result->scheduled_us[id] = result->first_token_us[id] = result->end_us[id] = HR_NEVER_US;
   result->state[id] = HR_REQUEST_UNFINISHED;
   count_outstanding(service, 1);
@@ -192,9 +224,10 @@ static void on_token(void *context, uint32_t id, bool is_first, bool is_last) {
   } else if (result->preempted_us[id] < 0) {
     result->preempted_us[id] += rounded_us(service->now_ticks);
   }
-  if (is_first && service->sequences[id].unstarted) {
-    service->tokens[number] -= service->sequences[id].unstarted - 1;
-    service->sequences[id].unstarted = 0;
+  struct hr__sequence *sequence = sequence_of(service, id);
+  if (is_first && sequence->unstarted) {
+    service->tokens[number] -= sequence->unstarted - 1;
+    sequence->unstarted = 0;
   }
   if (!is_last) return;
   result->end_us[id] = now_us(service);
@@ -302,9 +335,10 @@ static bool create_replicas(struct hr__service_run *service) {
   service->touched = calloc((size_t)n + 1, sizeof *service->touched);
   service->is_touched = calloc((size_t)n + 1, sizeof *service->is_touched);
   service->ready = calloc((size_t)n + 1, sizeof *service->ready);
-  service->sequences = calloc((size_t)service->requests->count + 1, sizeof *service->sequences);
+  service->sequences = calloc(1, sizeof *service->sequences);
   if (!service->replicas || !service->outstanding || !service->tokens || !service->heap || !service->place ||
-      !service->touched || !service->is_touched || !service->ready || !service->sequences)
+      !service->touched || !service->is_touched || !service->ready || !service->sequences ||
+      !double_ring(service->sequences, 0))
     return false;
   bool is_complete = true;
   for (uint32_t i = 0; i < n && is_complete; i++) {
@@ -387,6 +421,7 @@ enum hr_status hr__service_close(struct hr__service_run *service, struct hr_erro
   free(service->touched);
   free(service->is_touched);
   free(service->ready);
+  if (service->sequences) free(service->sequences->at);
   free(service->sequences);
   free(service->waiting.ids);
   return is_complete ? HR_OK : out_of_memory(service, error);

@@ -30,7 +30,7 @@ struct hr__service_run {
   const struct hr_service_requests *requests;
   struct hr_service_result *result;
   uint32_t next; /* the next request that arrives */
-  struct hr__sequence *sequences;
+  struct hr__sequences *sequences;
   uint32_t n_replicas;
   struct hr__replica *replicas;      /* [n_replicas] */
   uint32_t *ready, n_ready;          /* replicas that get requests, in rising order */

@@ -25,8 +25,8 @@ void hr__form_static(struct hr__replica *replica) {
   if (replica->n_batch) return;
   uint64_t longest = 0;
   while (replica->waiting.count && replica->n_batch < limits->max_sequences) {
-    const uint32_t id = hr__queue_at(&replica->waiting, 0), prompt = replica->sequences[id].prompt;
-    const uint64_t blocks = hr__blocks_for(limits, replica->sequences[id].total);
+    const uint32_t id = hr__queue_at(&replica->waiting, 0), prompt = hr__sequence_of(replica, id)->prompt;
+    const uint64_t blocks = hr__blocks_for(limits, hr__sequence_of(replica, id)->total);
     if (prompt > longest) longest = prompt;
     /* prompts are padded to the longest; one that became too long on a lost replica runs alone */
     const bool is_long = (replica->n_batch + 1) * longest > limits->max_batch_tokens;
@@ -41,7 +41,7 @@ void hr__form_static(struct hr__replica *replica) {
 uint32_t hr__static_rest(const struct hr__replica *replica) {
   uint32_t most = 0;
   for (uint32_t i = 0; i < replica->n_batch; i++) {
-    const struct hr__sequence *sequence = &replica->sequences[replica->batch[i].id];
+    const struct hr__sequence *sequence = hr__sequence_of(replica, replica->batch[i].id);
     if (sequence->total > sequence->processed && sequence->total - sequence->processed > most)
       most = sequence->total - sequence->processed;
   }
@@ -50,7 +50,7 @@ uint32_t hr__static_rest(const struct hr__replica *replica) {
 
 void hr__end_static(struct hr__replica *replica, hr__sequence_event *event, void *context) {
   for (uint32_t i = 0; i < replica->n_batch; i++) {
-    struct hr__sequence *sequence = &replica->sequences[replica->batch[i].id];
+    struct hr__sequence *sequence = hr__sequence_of(replica, replica->batch[i].id);
     const bool is_first = !sequence->is_decoding;
     sequence->processed += is_first ? sequence->prompt + 1 : replica->n_repeats;
     sequence->is_decoding = true;
@@ -96,7 +96,7 @@ void hr__form_dynamic(struct hr__replica *replica) {
   if (size == 0) replica->wait_ticks = until_ticks - replica->begin_ticks;
   while (replica->n_batch < size) {
     const uint32_t id = hr__admit(replica);
-    hr__add_to_batch(replica, id, replica->sequences[id].prompt);
+    hr__add_to_batch(replica, id, hr__sequence_of(replica, id)->prompt);
   }
 }
 
@@ -161,7 +161,7 @@ void hr__form_single(struct hr__replica *replica) {
   while (replica->waiting.count && replica->n_due < most) {
     const uint32_t id = hr__admit(replica);
     const double begin = rules->shares ? replica->done_ticks : (double)replica->begin_ticks;
-    push_due(replica, (struct hr__due){begin + (double)first_work(replica, &replica->sequences[id]), id, true});
+    push_due(replica, (struct hr__due){begin + (double)first_work(replica, hr__sequence_of(replica, id)), id, true});
   }
   if (!replica->n_due) return;
   const double rest = rules->shares ? (replica->due[0].at - replica->done_ticks) / rate(replica)
@@ -175,7 +175,7 @@ void hr__end_single(struct hr__replica *replica, hr__sequence_event *event, void
   const double now = shares ? replica->done_ticks : (double)replica->end_ticks;
   while (replica->n_due && replica->due[0].at <= now + 1e-3) {
     struct hr__due due = pop_due(replica);
-    const int64_t later = due.is_first ? later_work(replica, &replica->sequences[due.id]) : 0;
+    const int64_t later = due.is_first ? later_work(replica, hr__sequence_of(replica, due.id)) : 0;
     const bool is_first = due.is_first;
     event(context, due.id, is_first, later == 0);
     replica->iterations += is_first;
