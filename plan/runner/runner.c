@@ -33,6 +33,7 @@ struct hr__runner *hr__runner_create(const struct hr__runner_config *config) {
   memcpy(metrics, config->metrics, config->n_metrics * sizeof *metrics);
   runner->config = *config;
   runner->config.metrics = runner->metrics = metrics;
+  runner->look_ahead = HR__NO_LOOK_AHEAD;
   hr__progress_sum_init(&runner->progress, &config->progress, 0);
   (void)hr_catalog_load(NULL, &runner->catalog, NULL); /* on failure, each scenario reads it and reports the error */
   hr__drawing_init(&runner->drawing);
@@ -58,6 +59,7 @@ void hr__runner_destroy(struct hr__runner *runner) {
   free(runner->candidates);
   free(runner->environments);
   free(runner->metrics);
+  free(runner->ahead.list);
   hr_catalog_destroy(runner->catalog);
   hr__progress_sum_finish(&runner->progress);
   hr__drawing_finish(&runner->drawing);
@@ -255,7 +257,7 @@ static enum hr_status run_config(struct hr__runner *runner, struct hr__trial tri
                            config->seed, &config->trace, error);
 }
 
-/* The trials of one call of hr__runner_run that have no result yet. */
+/* The trials of one batch. They have no result yet. */
 struct trials {
   struct hr__runner *runner;
   struct hr__trial *list;
@@ -301,43 +303,89 @@ static void exchange(void *self, size_t item, struct hr__parcel *parcel) {
   if (received) hr__progress_sum_add(&runner->progress, runner->config.trace->n_jobs);
 }
 
-/* Whether the trial is listed already. The list of a caller may contain duplicates. */
-static bool is_listed(const struct trials *to_run, struct hr__trial trial) {
-  for (size_t i = 0; i < to_run->count; i++)
-    if (to_run->list[i].candidate == trial.candidate && to_run->list[i].replication == trial.replication) return true;
-  return false;
+/* The trial whose result `trial` has: of a deterministic candidate, all replications are equal. */
+static struct hr__trial resolve(const struct hr__runner *runner, struct hr__trial trial) {
+  trial.replication = hr__runner_replication_of(&runner->candidates[trial.candidate], trial.replication);
+  return trial;
 }
 
-static enum hr_status list_trials(struct trials *to_run, const struct hr__trial *trials, size_t count,
-                                  struct hr_error *error) {
-  struct hr__runner *runner = to_run->runner;
+/* Prepares and lists the trials that have no result. Sets *missing if there are any, whether or not they were listed
+   before. */
+static enum hr_status list_trials(struct hr__runner *runner, const struct hr__trial *trials, size_t count,
+                                  struct hr__trial_list *to_run, bool *missing, struct hr_error *error) {
+  *missing = false;
   for (size_t i = 0; i < count; i++) {
-    struct hr__trial trial = {trials[i].candidate, hr__runner_replication_of(&runner->candidates[trials[i].candidate],
-                                                                             trials[i].replication)};
+    struct hr__trial trial = resolve(runner, trials[i]);
     struct hr__runner_replication *entry = NULL;
-    if (hr__runner_values(runner, trial.candidate, trial.replication) || is_listed(to_run, trial)) continue;
     enum hr_status status = prepare(runner, trial, &entry, error);
     if (status != HR_OK) return status;
+    *missing = *missing || !entry->made;
+    if (entry->made || entry->listed) continue;
+    if (!HR__ARRAY_HAS_ROOM(to_run->list, to_run->count, to_run->capacity)) return no_memory(error);
     to_run->list[to_run->count++] = trial;
-    runner->progress.total += runner->config.trace->n_jobs; /* corrected when the workload is drawn */
+    entry->listed = true;
   }
   return HR_OK;
 }
 
-enum hr_status hr__runner_run(struct hr__runner *runner, const struct hr__trial *trials, size_t count,
-                              struct hr_error *error) {
-  struct trials to_run = {.runner = runner, .list = calloc(count + 1, sizeof *to_run.list)};
-  enum hr_status status = to_run.list ? list_trials(&to_run, trials, count, error) : no_memory(error);
-  const struct hr__run_batch batch = {.self = &to_run,
-                                      .count = to_run.count,
+/* Makes the listed runs, and empties the list. */
+static enum hr_status make_runs(struct hr__runner *runner, struct hr__trial_list *to_run, struct hr_error *error) {
+  struct trials trials = {runner, to_run->list, to_run->count};
+  const struct hr__run_batch batch = {.self = &trials,
+                                      .count = trials.count,
                                       .run = run_one,
                                       .exchange = exchange,
-                                      .n_own = runner->config.first && to_run.count ? 1 : 0,
+                                      .n_own = runner->config.first && trials.count ? 1 : 0,
                                       .shared = true};
-  if (status == HR_OK) status = hr__batch_run(&batch, runner->config.ranks, runner->config.n_threads, error);
-  if (status == HR_OK) runner->n_runs += to_run.count;
-  free(to_run.list);
+  to_run->count = 0;
+  if (batch.count == 0) return HR_OK;
+  /* corrected when the workloads are drawn */
+  runner->progress.total += batch.count * (uint64_t)runner->config.trace->n_jobs;
+  return hr__batch_run(&batch, runner->config.ranks, runner->config.n_threads, error);
+}
+
+/* Counts requested runs that were made. In a look-ahead they are counted for this look-ahead only. */
+static void count_runs(struct hr__runner *runner, const struct hr__trial *trials, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    struct hr__trial trial = resolve(runner, trials[i]);
+    uint32_t *counted = &runner->candidates[trial.candidate].replications[trial.replication].counted;
+    if (*counted == runner->look_ahead || *counted == HR__NO_LOOK_AHEAD) continue;
+    *counted = runner->look_ahead;
+    runner->n_runs++;
+  }
+}
+
+enum hr_status hr__runner_run(struct hr__runner *runner, const struct hr__trial *trials, size_t count,
+                              struct hr_error *error) {
+  struct hr__trial_list own = {0};
+  bool ahead = hr__runner_looks_ahead(runner), missing;
+  enum hr_status status = list_trials(runner, trials, count, ahead ? &runner->ahead : &own, &missing, error);
+  if (status == HR_OK && ahead && missing) return HR_CHECK_FAILED;
+  if (status == HR_OK) status = make_runs(runner, &own, error);
+  if (status == HR_OK) count_runs(runner, trials, count);
+  free(own.list);
   return status;
+}
+
+/* ---- Look-ahead ------------------------------------------------------------------------------------- */
+
+void hr__runner_look_ahead(struct hr__runner *runner) {
+  runner->look_ahead = ++runner->n_look_aheads;
+  runner->n_runs_before = runner->n_runs;
+}
+
+static void empty(struct hr__runner *runner, struct hr__trial_list *list) {
+  for (uint32_t i = 0; i < list->count; i++)
+    runner->candidates[list->list[i].candidate].replications[list->list[i].replication].listed = false;
+  list->count = 0;
+}
+
+enum hr_status hr__runner_catch_up(struct hr__runner *runner, uint64_t max_runs, size_t *made, struct hr_error *error) {
+  if (runner->n_runs + runner->ahead.count > max_runs) empty(runner, &runner->ahead);
+  runner->look_ahead = HR__NO_LOOK_AHEAD;
+  runner->n_runs = runner->n_runs_before;
+  *made = runner->ahead.count;
+  return make_runs(runner, &runner->ahead, error);
 }
 
 enum hr_status hr__runner_case(struct hr__runner *runner, struct hr__trial trial, struct hr__one_run_config *config,

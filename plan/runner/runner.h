@@ -433,8 +433,9 @@ struct hr__runner_config {
 
 /* One run of a candidate. */
 struct hr__runner_replication {
-  double *metrics; /* [config.n_metrics]; NULL: not run */
-  bool made;
+  double *metrics;   /* [config.n_metrics]; NULL: not run */
+  bool listed, made; /* the run will be made with others; it was made */
+  uint32_t counted;  /* the number of the look-ahead in which n_runs last included the run */
   /* scenario of this replication if prices are random; NULL: the scenario of the candidate */
   struct hr_scenario *scenario;
 };
@@ -456,6 +457,19 @@ struct hr__runner_environment {
   struct hr__workloads workloads; /* by replication */
 };
 
+/* A trial is one run: a replication of a candidate. */
+struct hr__trial {
+  uint32_t candidate, replication;
+};
+/* Runs to make together. The owner frees the list. */
+struct hr__trial_list {
+  struct hr__trial *list; /* [count] */
+  uint32_t count, capacity;
+};
+
+/* Ordinary operation of a runner, as a number of a look-ahead. */
+#define HR__NO_LOOK_AHEAD UINT32_MAX
+
 struct hr__runner {
   struct hr__runner_config config;
   struct hr__scoped_metric *metrics;
@@ -463,6 +477,10 @@ struct hr__runner {
   struct hr__runner_environment *environments;
   uint32_t n_candidates, candidate_capacity, n_environments, environment_capacity;
   uint64_t n_runs;
+  uint32_t look_ahead;         /* number of the current look-ahead; HR__NO_LOOK_AHEAD: ordinary operation */
+  uint32_t n_look_aheads;      /* their number so far */
+  uint64_t n_runs_before;      /* n_runs at the begin of the look-ahead */
+  struct hr__trial_list ahead; /* runs that are missing in the look-ahead */
   struct hr__progress_sum progress;
   struct hr_catalog *catalog; /* the built-in catalogue, with which scenarios are loaded */
   struct hr__drawing drawing; /* of the workloads of all environments */
@@ -494,27 +512,42 @@ static inline uint32_t hr__runner_replication_of(const struct hr__runner_candida
   return candidate->random ? replication : 0;
 }
 
-/* A trial is one run: a replication of a candidate. */
-struct hr__trial {
-  uint32_t candidate, replication;
-};
 /* Makes the missing runs on threads and ranks. All ranks get all results. If several runs fail, the error is that of
    the first one in the list. */
 enum hr_status hr__runner_run(struct hr__runner *runner, const struct hr__trial *trials, size_t count,
                               struct hr_error *error);
 
-/* The metrics of a run, in the order of the config; NULL if the run was not made. The runner owns them. */
+/* The metrics of a run, in the order of the config; NULL if the run was not requested. In and after a look-ahead, runs
+   that were requested only in earlier look-aheads do not count, since computations depend on which runs there are. The
+   runner owns the metrics. */
 static inline const double *hr__runner_values(const struct hr__runner *runner, uint32_t candidate,
                                               uint32_t replication) {
   const struct hr__runner_candidate *self = &runner->candidates[candidate];
   uint32_t r = hr__runner_replication_of(self, replication);
-  return r < self->n_replications && self->replications[r].made ? self->replications[r].metrics : NULL;
+  if (r >= self->n_replications || !self->replications[r].made) return NULL;
+  uint32_t counted = self->replications[r].counted;
+  return counted == runner->look_ahead || counted == HR__NO_LOOK_AHEAD ? self->replications[r].metrics : NULL;
 }
 
-/* Number of runs that were made so far. */
+/* Number of runs that were requested so far. */
 static inline uint64_t hr__runner_runs(const struct hr__runner *runner) {
   return runner->n_runs;
 }
+
+/*
+ * Look-ahead: several computations that do not depend on each other make their runs together, so that all threads and
+ * ranks have work. Between these two calls, hr__runner_run only lists missing runs. If any are missing, it returns
+ * HR_CHECK_FAILED without an error, and the computation must return as after a failure. The caller begins all
+ * computations, ends the look-ahead, and repeats this until no run is missing. It finally begins them again without a
+ * look-ahead. So their results and hr__runner_runs are the same as without look-aheads.
+ */
+void hr__runner_look_ahead(struct hr__runner *runner);
+static inline bool hr__runner_looks_ahead(const struct hr__runner *runner) {
+  return runner->look_ahead != HR__NO_LOOK_AHEAD;
+}
+/* Ends the look-ahead and makes the missing runs, unless more than `max_runs` runs would then have been made. Sets
+   *made to their number. */
+enum hr_status hr__runner_catch_up(struct hr__runner *runner, uint64_t max_runs, size_t *made, struct hr_error *error);
 
 /* Fills `config` for callers that make the run themselves. The runner owns everything that `config` points to. */
 enum hr_status hr__runner_case(struct hr__runner *runner, struct hr__trial trial, struct hr__one_run_config *config,

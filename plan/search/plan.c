@@ -339,7 +339,7 @@ enum hr_status hr_plan(const struct hr_plan_config *config, struct hr_plan **pla
 
 void hr_plan_destroy(struct hr_plan *plan) {
   if (!plan) return;
-  for (size_t i = 0; i < plan->n_cases; i++) {
+  for (size_t i = 0; i < HR__MAX_SENSITIVITY_CASES; i++) {
     hr__option_finish(plan, &plan->cases[i].same);
     hr__option_finish(plan, &plan->cases[i].best);
   }

@@ -76,7 +76,9 @@ struct hr__robustness {
   uint32_t n_commitments;
 };
 
-/* Tests the choice and other mixes. The plan must have a choice that meets the goals. */
+/* Lists the conditions, and determines how many runs their tests may need. Call it once. */
+enum hr_status hr__plan_conditions(struct hr_plan *plan, struct hr_error *error);
+/* Tests the choice and other mixes. The plan must have a choice that meets the goals. Can be called repeatedly. */
 enum hr_status hr__plan_robustness(struct hr_plan *plan, struct hr_error *error);
 void hr__robustness_finish(struct hr__robustness *robustness); /* accepts a zeroed structure */
 
@@ -193,6 +195,14 @@ static inline void hr__plan_environment(const struct hr_plan *plan, struct hr__e
    environments have the same evaluator, which the plan owns. */
 enum hr_status hr__plan_world(struct hr_plan *plan, const struct hr__environment *environment,
                               struct hr__evaluator **evaluator, struct hr_error *error);
+
+/* Sets *status to that of the parts of a computation so far, `part` being that of the last one. Returns whether the
+   next part can follow: in a look-ahead, a part that lacks runs does not keep independent parts from listing theirs. */
+static inline bool hr__plan_goes_on(const struct hr_plan *plan, enum hr_status part, enum hr_status *status) {
+  bool lacks_runs = *status == HR_CHECK_FAILED && hr__runner_looks_ahead(plan->runner);
+  if (*status == HR_OK || (lacks_runs && part != HR_OK)) *status = part;
+  return *status == HR_OK || (*status == HR_CHECK_FAILED && hr__runner_looks_ahead(plan->runner));
+}
 
 /* Whether the choice is at the bound of a goal: within 1 % of it, or the interval of the metric contains it. */
 static inline bool hr__plan_is_at_bound(const struct hr_plan *plan, size_t goal) {

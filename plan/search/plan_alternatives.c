@@ -366,11 +366,12 @@ static enum hr_status tighten(struct hr_plan *plan, size_t number, double share,
 static enum hr_status plan_tighten(struct hr_plan *plan, struct hr_error *error) {
   static const double shares[HR__TIGHTENINGS_PER_GOAL] = {0.9, 0.75, 0.5};
   uint64_t before = hr__runner_runs(plan->runner);
-  plan->tightenings = calloc(plan->goals.n_goals * HR__TIGHTENINGS_PER_GOAL + 1, sizeof *plan->tightenings);
-  enum hr_status status = plan->tightenings ? HR_OK : no_memory(error);
-  for (size_t i = 0; i < plan->goals.n_goals && status == HR_OK; i++)
-    for (size_t k = 0; k < HR__TIGHTENINGS_PER_GOAL && status == HR_OK && !plan->goals.goals[i].assumed; k++)
-      status = tighten(plan, i, shares[k], error);
+  enum hr_status status = HR_OK;
+  bool goes_on = true;
+  plan->n_tightenings = 0;
+  for (size_t i = 0; i < plan->goals.n_goals && goes_on; i++)
+    for (size_t k = 0; k < HR__TIGHTENINGS_PER_GOAL && goes_on && !plan->goals.goals[i].assumed; k++)
+      goes_on = hr__plan_goes_on(plan, tighten(plan, i, shares[k], error), &status);
   plan->tightening_runs = hr__runner_runs(plan->runner) - before;
   return status;
 }
@@ -424,6 +425,7 @@ static enum hr_status find_best(struct hr_plan *plan, struct hr__evaluator *eval
                                 const struct hr__environment *environment, uint32_t depth,
                                 struct hr__sensitivity_case *changed, struct hr_error *error) {
   bool anywhere = plan->config.scenario->speeds && plan->space.n_capacity > 1;
+  if (anywhere && hr__runner_looks_ahead(plan->runner)) return HR_CHECK_FAILED; /* would be repeated too often */
   struct hr__search_config config = {.evaluator = evaluator,
                                      .bounds = environment->stress.without_gpu ? NULL : &plan->bounds,
                                      .replications = depth < SCREENING_RUNS ? depth : SCREENING_RUNS,
@@ -474,7 +476,9 @@ static enum hr_status add_case(struct hr_plan *plan, const struct hr__environmen
   if (status == HR_OK)
     status =
         hr__option_make(plan, evaluator, candidate, evaluator->runner_ids[candidate], depth, &changed->same, error);
-  return status == HR_OK ? find_best(plan, evaluator, environment, depth, changed, error) : status;
+  if (hr__plan_goes_on(plan, HR_OK, &status))
+    hr__plan_goes_on(plan, find_best(plan, evaluator, environment, depth, changed, error), &status);
+  return status;
 }
 
 static enum hr_status vary_spot(struct hr_plan *plan, struct hr_error *error) {
@@ -483,51 +487,84 @@ static enum hr_status vary_spot(struct hr_plan *plan, struct hr_error *error) {
   hr__plan_environment(plan, &environment);
   environment.stress.spot_reclaims = 2;
   enum hr_status status = add_case(plan, &environment, 2, "spot reclaims x 2", error);
+  if (!hr__plan_goes_on(plan, HR_OK, &status)) return status;
   hr__plan_environment(plan, &environment);
   environment.stress.spot_price = 1.5;
-  return status == HR_OK ? add_case(plan, &environment, 1.5, "spot price + 50 %", error) : status;
+  hr__plan_goes_on(plan, add_case(plan, &environment, 1.5, "spot price + 50 %", error), &status);
+  return status;
 }
 
 static enum hr_status vary_demand(struct hr_plan *plan, struct hr_error *error) {
   static const int percents[] = {10, 25, 50};
   enum hr_status status = HR_OK;
-  for (size_t i = 0; i < sizeof percents / sizeof *percents && status == HR_OK; i++) {
+  bool goes_on = true;
+  for (size_t i = 0; i < sizeof percents / sizeof *percents && goes_on; i++) {
     struct hr__environment environment;
     char name[40];
     hr__plan_environment(plan, &environment);
     environment.workload.growth *= 1 + percents[i] / 100.0;
     snprintf(name, sizeof name, "demand + %d %%", percents[i]);
-    status = add_case(plan, &environment, 1 + percents[i] / 100.0, name, error);
+    goes_on = hr__plan_goes_on(plan, add_case(plan, &environment, 1 + percents[i] / 100.0, name, error), &status);
   }
   return status;
 }
 
 static enum hr_status remove_gpu_types(struct hr_plan *plan, struct hr_error *error) {
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < plan->robustness.n_conditions && status == HR_OK; i++) {
+  bool goes_on = true;
+  for (uint32_t i = 0; i < plan->robustness.n_conditions && goes_on; i++) {
     const struct hr__condition *condition = &plan->robustness.conditions[i];
     if (condition->kind == HR__CONDITION_GPU_SUPPLY)
-      status = add_case(plan, &condition->environment, 0, condition->name, error);
+      goes_on = hr__plan_goes_on(plan, add_case(plan, &condition->environment, 0, condition->name, error), &status);
   }
   return status;
 }
 
 static enum hr_status plan_sensitivity(struct hr_plan *plan, struct hr_error *error) {
   uint64_t before = hr__runner_runs(plan->runner);
+  plan->n_cases = 0;
   enum hr_status status = vary_spot(plan, error);
-  if (status == HR_OK) status = vary_demand(plan, error);
-  if (status == HR_OK) status = remove_gpu_types(plan, error);
+  if (hr__plan_goes_on(plan, HR_OK, &status) && hr__plan_goes_on(plan, vary_demand(plan, error), &status))
+    hr__plan_goes_on(plan, remove_gpu_types(plan, error), &status);
   plan->sensitivity_runs = hr__runner_runs(plan->runner) - before;
   return status;
 }
 
+/* ---- All alternatives ------------------------------------------------------------------------------ */
+
+/* The parts that do not depend on the results of each other. */
+static enum hr_status vary(struct hr_plan *plan, struct hr_error *error) {
+  enum hr_status status = hr__plan_robustness(plan, error);
+  if (hr__plan_goes_on(plan, HR_OK, &status) && hr__plan_goes_on(plan, plan_tighten(plan, error), &status))
+    hr__plan_goes_on(plan, plan_sensitivity(plan, error), &status);
+  return status;
+}
+
+/* Makes the runs of these parts together, in few large batches. Each part alone is a sequence of small batches, for
+   which many threads and ranks would wait. Every look-ahead repeats the parts without their runs, so large grids are
+   excluded. */
+static enum hr_status look_ahead(struct hr_plan *plan, struct hr_error *error) {
+  enum { MAX_CANDIDATES = 5000 };
+  bool alone = plan->config.n_threads <= 1 && !hr__ranks_several(plan->config.ranks);
+  size_t made = !alone && plan->space.n_candidates <= MAX_CANDIDATES;
+  enum hr_status status = HR_OK;
+  while (made && status == HR_OK) {
+    hr__runner_look_ahead(plan->runner);
+    enum hr_status part = vary(plan, error);
+    status = hr__runner_catch_up(plan->runner, plan->space.spec->max_runs, &made, error);
+    if (part != HR_OK && part != HR_CHECK_FAILED) return part;
+  }
+  return status;
+}
+
 enum hr_status hr__plan_examine(struct hr_plan *plan, struct hr_error *error) {
-  bool vary = !plan->config.no_sensitivity && plan->selection.choice != HR_NONE;
+  bool varies = !plan->config.no_sensitivity && plan->selection.choice != HR_NONE;
   enum hr_status status = plan_baselines(plan, error);
   if (status == HR_OK) status = plan_pareto(plan, error);
   if (status == HR_OK) status = plan_excluding(plan, error);
-  if (status == HR_OK && vary) status = hr__plan_robustness(plan, error);
-  if (status == HR_OK && vary) status = plan_tighten(plan, error);
-  if (status == HR_OK && vary) status = plan_sensitivity(plan, error);
-  return status;
+  if (status != HR_OK || !varies) return status;
+  plan->tightenings = calloc(plan->goals.n_goals * HR__TIGHTENINGS_PER_GOAL + 1, sizeof *plan->tightenings);
+  status = plan->tightenings ? hr__plan_conditions(plan, error) : no_memory(error);
+  if (status == HR_OK) status = look_ahead(plan, error);
+  return status == HR_OK ? vary(plan, error) : status;
 }

@@ -39,8 +39,13 @@ static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory for the plan");
 }
 
-void hr__robustness_finish(struct hr__robustness *robustness) {
+static void drop_mixes(struct hr__robustness *robustness) {
   for (uint32_t i = 0; i < robustness->n_mixes; i++) free(robustness->mixes[i].held);
+  robustness->n_mixes = 0;
+}
+
+void hr__robustness_finish(struct hr__robustness *robustness) {
+  drop_mixes(robustness);
   free(robustness->keeps_nodes);
   *robustness = (struct hr__robustness){0};
 }
@@ -524,18 +529,24 @@ static bool find_kept(struct hr_plan *plan) {
   return plan->robustness.keeps_nodes;
 }
 
-enum hr_status hr__plan_robustness(struct hr_plan *plan, struct hr_error *error) {
-  struct hr__robustness *self = &plan->robustness;
-  uint64_t before = hr__runner_runs(plan->runner);
+enum hr_status hr__plan_conditions(struct hr_plan *plan, struct hr_error *error) {
   enum hr_status status = find_kept(plan) ? add_spot(plan, error) : no_memory(error);
   if (status == HR_OK) status = add_demand(plan, error);
   if (status == HR_OK) status = add_prices(plan, error);
   if (status == HR_OK) status = add_gpu_types(plan, error);
-  if (status != HR_OK) return status;
-  set_effort(plan);
-  status = add_mix(self, plan->choice.candidate, error);
-  if (status == HR_OK) status = test_mixes(plan, 0, error);
-  for (uint32_t i = 0; i < plan->space.n_capacity && status == HR_OK; i++) status = test_commitment(plan, i, error);
+  if (status == HR_OK) set_effort(plan);
+  return status;
+}
+
+enum hr_status hr__plan_robustness(struct hr_plan *plan, struct hr_error *error) {
+  struct hr__robustness *self = &plan->robustness;
+  uint64_t before = hr__runner_runs(plan->runner);
+  drop_mixes(self);
+  self->n_commitments = 0;
+  enum hr_status status = add_mix(self, plan->choice.candidate, error);
+  bool goes_on = status == HR_OK && hr__plan_goes_on(plan, test_mixes(plan, 0, error), &status);
+  for (uint32_t i = 0; i < plan->space.n_capacity && goes_on; i++)
+    goes_on = hr__plan_goes_on(plan, test_commitment(plan, i, error), &status);
   if (status == HR_OK) status = try_safer(plan, error);
   if (status == HR_OK) status = try_finalists(plan, error);
   sort_mixes(self);

@@ -161,15 +161,11 @@ static inline void hr__evaluator_finish(struct hr__evaluator *evaluator) {
   *evaluator = (struct hr__evaluator){0};
 }
 
-/* Runs to make together. The caller frees the list. */
-struct hr__trial_list {
-  struct hr__trial *list; /* [count] */
-  uint32_t count, capacity;
-};
 /* Appends replications 0 to `replications` - 1 of every candidate. */
 enum hr_status hr__evaluator_list(struct hr__evaluator *evaluator, const uint32_t *candidates, size_t count,
                                   uint32_t replications, struct hr__trial_list *trials, struct hr_error *error);
-/* Runs replications 0 to `replications` - 1 of every listed candidate, in one batch. Existing runs are not repeated. */
+/* Runs replications 0 to `replications` - 1 of every listed candidate, in one batch. Existing runs are not repeated. In
+   a look-ahead (hr__runner_look_ahead), returns HR_CHECK_FAILED if runs are missing. */
 enum hr_status hr__evaluator_run(struct hr__evaluator *evaluator, const uint32_t *candidates, size_t count,
                                  uint32_t replications, struct hr_error *error);
 

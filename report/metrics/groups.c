@@ -369,9 +369,15 @@ static bool presence_make(const struct hr_result *result, const struct parties *
   return good && sum_up(&presence->begins, presence->count) && sum_up(&presence->ends, presence->count);
 }
 
-/* Returns the sum of (at_us - x) over those of the `count` times x that are before `at_us`. */
-static hr__wide time_since(const struct instants *instants, size_t count, int64_t at_us) {
-  size_t low = 0, high = count;
+/* Returns the number of times before `at_us`, given that it is at least `from`. Searches in growing steps from there,
+   since most jobs leave soon after their submit. */
+static size_t count_before(const struct instants *instants, size_t count, size_t from, int64_t at_us) {
+  size_t low = from, step = 1;
+  while (low + step <= count && instants->at_us[low + step - 1] < at_us) {
+    low += step;
+    step *= 2;
+  }
+  size_t high = low + step - 1 < count ? low + step - 1 : count;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
     if (instants->at_us[middle] < at_us)
@@ -379,12 +385,24 @@ static hr__wide time_since(const struct instants *instants, size_t count, int64_
     else
       high = middle;
   }
-  return (hr__wide)low * (uint64_t)at_us - instants->before[low];
+  return low;
 }
 
-/* Returns P(at_us), the integral of the number of present parties from time zero: parties x microseconds. */
-static hr__wide integral(const struct presence *presence, int64_t at_us) {
-  return time_since(&presence->begins, presence->count, at_us) - time_since(&presence->ends, presence->count, at_us);
+/* How many presence intervals have begun and ended before an instant. */
+struct presence_place {
+  size_t begun, ended;
+};
+
+static struct presence_place place_of(const struct presence *presence, struct presence_place from, int64_t at_us) {
+  return (struct presence_place){count_before(&presence->begins, presence->count, from.begun, at_us),
+                                 count_before(&presence->ends, presence->count, from.ended, at_us)};
+}
+
+/* Returns P(at_us), the integral of the number of present parties from time zero: parties x microseconds. `place` is
+   that of the instant. */
+static hr__wide integral(const struct presence *presence, struct presence_place place, int64_t at_us) {
+  return (hr__wide)place.begun * (uint64_t)at_us - presence->begins.before[place.begun] -
+         ((hr__wide)place.ended * (uint64_t)at_us - presence->ends.before[place.ended]);
 }
 
 /* ---- Metrics ------------------------------------------------------------------------------------- */
@@ -404,25 +422,29 @@ static struct completion completion_of(const struct hr_result *result, uint32_t 
 
 /* Returns by which factor the job would run longer on 1/n of the cluster: GPUs of the job / GPUs of the share, at least
    1. The first test avoids computing n for most jobs: a job that fits into the smallest share that occurs in the run
-   has the factor 1. */
-static double stretch_of(const struct hr_result *result, const struct presence *presence, uint64_t gpus, uint32_t job) {
+   has the factor 1. `place` is that of the submit of an earlier job, and becomes that of this job. */
+static double stretch_of(const struct hr_result *result, const struct presence *presence, uint64_t gpus, uint32_t job,
+                         struct presence_place *place) {
   int64_t submit_us = result->trace->submit_us[job], left_at_us = left_us(result, job);
   uint64_t milli = result->gpu_milli ? result->gpu_milli[job] : (uint64_t)result->trace->gpus[job] * 1000;
   if (milli * presence->max_count <= gpus * 1000 || submit_us == left_at_us) return 1;
-  double sharing =
-      (double)(integral(presence, left_at_us) - integral(presence, submit_us)) / (double)(left_at_us - submit_us);
+  *place = place_of(presence, *place, submit_us);
+  hr__wide shared =
+      integral(presence, place_of(presence, *place, left_at_us), left_at_us) - integral(presence, *place, submit_us);
+  double sharing = (double)shared / (double)(left_at_us - submit_us);
   double stretch = (double)milli / 1000 * sharing / (double)gpus;
   return stretch > 1 ? stretch : 1;
 }
 
 static void fill_finish_times(const struct hr_result *result, const struct presence *presence, uint64_t gpus,
                               int64_t *keys, struct hr_fairness *fairness) {
+  struct presence_place place = {0};
   size_t count = 0, late = 0;
   double sum = 0;
   for (uint32_t job = 0; job < result->n_jobs; job++) {
     if (result->state[job] != HR_JOB_COMPLETED) continue;
     struct completion times = completion_of(result, job);
-    double rho = times.jct_us / (times.work_us * stretch_of(result, presence, gpus, job));
+    double rho = times.jct_us / (times.work_us * stretch_of(result, presence, gpus, job, &place));
     keys[count++] = hr__slowdown_key(rho);
     sum += rho;
     late += rho > 1;

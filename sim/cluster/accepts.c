@@ -330,6 +330,14 @@ static void make_classes(struct hr__accepts *accepts, const struct hr_cluster_sp
                          (struct accepts_choice){gpus, regions, class_, speeds, memory, part, barred});
 }
 
+/* Whether some class of jobs must not use spot capacity. */
+static bool bars_classes(const struct hr__accepts *accepts) {
+  bool bars = false;
+  for (uint32_t i = 0; accepts->has_spot && accepts->job_classes && i < HR_N_CLASSES; i++)
+    bars = bars || accepts->job_classes[i].no_spot;
+  return bars;
+}
+
 enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *arena,
                                 const struct hr_cluster_spec *cluster, const struct hr_trace *trace,
                                 const struct hr_class_spec *job_classes, const struct hr__speed_table *speeds) {
@@ -354,6 +362,9 @@ enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *ar
     return HR_NO_MEMORY;
   make_classes(accepts, cluster, false);
   make_classes(accepts, cluster, true);
+  accepts->all_equal = !bars_classes(accepts);
+  for (size_t i = 1; i < n_classes / 2; i++)
+    accepts->all_equal = accepts->all_equal && accepts->class_of[i] == accepts->class_of[0];
   return HR_OK;
 }
 
@@ -396,6 +407,7 @@ static bool must_not_use_spot(const struct hr__accepts *accepts, hr_job job) {
 
 uint32_t hr__accepts_class(const struct hr__accepts *accepts, hr_job job) {
   const struct hr_trace *trace = accepts->trace;
+  if (accepts->all_equal && !(accepts->has_spot && trace->flags)) return accepts->class_of[0];
   return *class_at(accepts, (struct accepts_choice){.gpus = set_of(accepts->set_of_gpus, trace->gpu_types, job),
                                                     .regions = set_of(accepts->set_of_regions, trace->regions, job),
                                                     .class_ = set_of_class(accepts, trace, job),
