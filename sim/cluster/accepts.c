@@ -330,44 +330,6 @@ static void make_classes(struct hr__accepts *accepts, const struct hr_cluster_sp
                          (struct accepts_choice){gpus, regions, class_, speeds, memory, part, barred});
 }
 
-/* Whether some class of jobs must not use spot capacity. */
-static bool bars_classes(const struct hr__accepts *accepts) {
-  bool bars = false;
-  for (uint32_t i = 0; accepts->has_spot && accepts->job_classes && i < HR_N_CLASSES; i++)
-    bars = bars || accepts->job_classes[i].no_spot;
-  return bars;
-}
-
-enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *arena,
-                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace,
-                                const struct hr_class_spec *job_classes, const struct hr__speed_table *speeds) {
-  accepts->trace = trace;
-  accepts->job_classes = job_classes;
-  accepts->speeds = speeds;
-  accepts->has_spot = false;
-  for (uint32_t i = 0; i < cluster->n_pools; i++)
-    accepts->has_spot = accepts->has_spot || cluster->pools[i].market.market == HR_MARKET_SPOT;
-  if (sets_of_lists(&accepts->by_gpu, &accepts->set_of_gpus, arena, cluster, &trace->gpu_type_lists,
-                    hr__gpu_names_select) != HR_OK ||
-      sets_of_lists(&accepts->by_region, &accepts->set_of_regions, arena, cluster, &trace->region_lists,
-                    select_regions) != HR_OK ||
-      sets_of_classes(accepts, arena, cluster) != HR_OK || sets_of_speeds(accepts, arena, cluster->n_pools) != HR_OK ||
-      sets_of_memories(accepts, arena, cluster) != HR_OK ||
-      sets_of_parts(accepts, arena, cluster, &trace->mig_profiles) != HR_OK)
-    return HR_NO_MEMORY;
-  size_t n_classes = (size_t)2 * accepts->by_class.count * accepts->by_region.count * accepts->by_gpu.count *
-                     accepts->by_speed.count * accepts->by_part.count * accepts->by_memory.count;
-  accepts->class_of = hr_arena_alloc(arena, n_classes * sizeof *accepts->class_of);
-  if (!accepts->class_of || sets_init(&accepts->classes, arena, cluster->n_pools, n_classes) != HR_OK)
-    return HR_NO_MEMORY;
-  make_classes(accepts, cluster, false);
-  make_classes(accepts, cluster, true);
-  accepts->all_equal = !bars_classes(accepts);
-  for (size_t i = 1; i < n_classes / 2; i++)
-    accepts->all_equal = accepts->all_equal && accepts->class_of[i] == accepts->class_of[0];
-  return HR_OK;
-}
-
 static uint32_t set_of(const uint32_t *set_of_list, const uint32_t *list_of, hr_job job) {
   return list_of && list_of[job.id] != HR_NONE ? set_of_list[list_of[job.id] + 1] : 0;
 }
@@ -405,9 +367,55 @@ static bool must_not_use_spot(const struct hr__accepts *accepts, hr_job job) {
   return classes && classes[trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN].no_spot;
 }
 
+/* Whether jobs differ only in whether they have GPUs. */
+static bool is_plain(const struct hr__accepts *accepts) {
+  const struct hr_trace *trace = accepts->trace;
+  return !trace->gpu_types && !trace->regions && !trace->class_ && !trace->gpu_mem_mib && !trace->mig_profile &&
+         !trace->flags && !accepts->speeds->table;
+}
+
+/* Sets the classes of jobs in a plain trace. */
+static void make_plain(struct hr__accepts *accepts) {
+  const struct hr_class_spec *classes = accepts->job_classes;
+  struct accepts_choice choice = {.class_ = accepts->set_of_class[HR_CLASS_UNKNOWN],
+                                  .memory = accepts->set_of_memory[0],
+                                  .barred = accepts->has_spot && classes && classes[HR_CLASS_UNKNOWN].no_spot};
+  accepts->plain[false] = *class_at(accepts, choice);
+  choice.part = accepts->set_of_profile[0];
+  accepts->plain[true] = *class_at(accepts, choice);
+}
+
+enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *arena,
+                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace,
+                                const struct hr_class_spec *job_classes, const struct hr__speed_table *speeds) {
+  accepts->trace = trace;
+  accepts->job_classes = job_classes;
+  accepts->speeds = speeds;
+  accepts->has_spot = false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    accepts->has_spot = accepts->has_spot || cluster->pools[i].market.market == HR_MARKET_SPOT;
+  if (sets_of_lists(&accepts->by_gpu, &accepts->set_of_gpus, arena, cluster, &trace->gpu_type_lists,
+                    hr__gpu_names_select) != HR_OK ||
+      sets_of_lists(&accepts->by_region, &accepts->set_of_regions, arena, cluster, &trace->region_lists,
+                    select_regions) != HR_OK ||
+      sets_of_classes(accepts, arena, cluster) != HR_OK || sets_of_speeds(accepts, arena, cluster->n_pools) != HR_OK ||
+      sets_of_memories(accepts, arena, cluster) != HR_OK ||
+      sets_of_parts(accepts, arena, cluster, &trace->mig_profiles) != HR_OK)
+    return HR_NO_MEMORY;
+  size_t n_classes = (size_t)2 * accepts->by_class.count * accepts->by_region.count * accepts->by_gpu.count *
+                     accepts->by_speed.count * accepts->by_part.count * accepts->by_memory.count;
+  accepts->class_of = hr_arena_alloc(arena, n_classes * sizeof *accepts->class_of);
+  if (!accepts->class_of || sets_init(&accepts->classes, arena, cluster->n_pools, n_classes) != HR_OK)
+    return HR_NO_MEMORY;
+  make_classes(accepts, cluster, false);
+  make_classes(accepts, cluster, true);
+  make_plain(accepts);
+  return HR_OK;
+}
+
 uint32_t hr__accepts_class(const struct hr__accepts *accepts, hr_job job) {
   const struct hr_trace *trace = accepts->trace;
-  if (accepts->all_equal && !(accepts->has_spot && trace->flags)) return accepts->class_of[0];
+  if (is_plain(accepts)) return accepts->plain[trace->gpus[job.id] > 0];
   return *class_at(accepts, (struct accepts_choice){.gpus = set_of(accepts->set_of_gpus, trace->gpu_types, job),
                                                     .regions = set_of(accepts->set_of_regions, trace->regions, job),
                                                     .class_ = set_of_class(accepts, trace, job),

@@ -158,7 +158,7 @@ struct hr__accepts {
      [2][by_class.count][by_region.count][by_gpu.count][by_speed.count][by_part.count][by_memory.count]; the second half
      is for jobs that must not use spot capacity */
   uint32_t *class_of;
-  bool all_equal; /* all jobs without flags have the same class: the first half of class_of has equal elements */
+  uint32_t plain[2]; /* the classes of jobs without GPUs and with GPUs if the trace has no columns that matter here */
 };
 
 /* Initializes the accept classes, with memory from the arena. `job_classes` may be NULL. `trace`, `job_classes` and

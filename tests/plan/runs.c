@@ -87,6 +87,42 @@ static void runs_are_not_repeated(void) {
   tear_down(&runner_setup);
 }
 
+/* Two computations of two runs each, in which the second run follows the first. A run of one is shared. Without
+   look-ahead they would need three batches. */
+static void look_ahead_makes_independent_runs_together(void) {
+  struct runner_setup setup;
+  set_up(&setup, 2);
+  struct hr__runner *runner = setup.runner;
+  uint32_t a = add_candidate(&setup, "cluster.pools.0.nodes=5", setup.environment),
+           b = add_candidate(&setup, "cluster.pools.0.nodes=6", setup.environment);
+  const struct hr__trial firsts[] = {{a, 0}, {b, 0}}, seconds[] = {{b, 0}, {b, 1}};
+  size_t made[4] = {0};
+  for (int round = 0; round < 3; round++) {
+    hr__runner_look_ahead(runner);
+    for (int part = 0; part < 2; part++) {
+      enum hr_status status = hr__runner_run(runner, &firsts[part], 1, NULL);
+      CU_ASSERT_EQUAL(status, round == 0 ? HR_CHECK_FAILED : HR_OK);
+      if (status != HR_OK) continue;
+      CU_ASSERT_PTR_NULL(hr__runner_values(runner, b, 1));
+      CU_ASSERT_EQUAL(hr__runner_run(runner, &seconds[part], 1, NULL), round == 1 && part ? HR_CHECK_FAILED : HR_OK);
+    }
+    CU_ASSERT_EQUAL(hr__runner_runs(runner), (uint64_t)(round == 2 ? 3 : 2 * round));
+    CU_ASSERT_EQUAL(hr__runner_catch_up(runner, UINT64_MAX, &made[round], NULL), HR_OK);
+    CU_ASSERT(hr__runner_runs(runner) == 0 && !hr__runner_values(runner, a, 0));
+  }
+  CU_ASSERT(made[0] == 2 && made[1] == 1 && made[2] == 0);
+  CU_ASSERT_EQUAL(hr__runner_run(runner, firsts, 2, NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr__runner_runs(runner), 2);
+  CU_ASSERT(hr__runner_values(runner, a, 0) && !hr__runner_values(runner, b, 1));
+  hr__runner_look_ahead(runner);
+  CU_ASSERT_EQUAL(hr__runner_run(runner, &(struct hr__trial){a, 1}, 1, NULL), HR_CHECK_FAILED);
+  CU_ASSERT_EQUAL(hr__runner_catch_up(runner, 2, made, NULL), HR_OK); /* the limit of runs */
+  CU_ASSERT_EQUAL(made[0], 0);
+  CU_ASSERT_EQUAL(hr__runner_run(runner, &(struct hr__trial){a, 1}, 1, NULL), HR_OK);
+  CU_ASSERT(hr__runner_values(runner, a, 1) && hr__runner_runs(runner) == 3);
+  tear_down(&setup);
+}
+
 static void values_equal_a_single_run(void) {
   struct runner_setup runner_setup;
   set_up(&runner_setup, 2);
@@ -361,8 +397,9 @@ static void same_results_on_any_number_of_threads(void) {
   hr_trace_destroy(trace);
 }
 
-TEST_MAIN("plan: runs", TEST(runs_are_not_repeated), TEST(values_equal_a_single_run),
-          TEST(environments_change_price_and_demand), TEST(evaluation_computed_by_hand),
-          TEST(selection_of_a_clear_winner), TEST(selection_within_the_indifference_zone),
-          TEST(selection_when_a_goal_is_missed), TEST(replications_until_a_precision), TEST(one_run_if_deterministic),
+TEST_MAIN("plan: runs", TEST(runs_are_not_repeated), TEST(look_ahead_makes_independent_runs_together),
+          TEST(values_equal_a_single_run), TEST(environments_change_price_and_demand),
+          TEST(evaluation_computed_by_hand), TEST(selection_of_a_clear_winner),
+          TEST(selection_within_the_indifference_zone), TEST(selection_when_a_goal_is_missed),
+          TEST(replications_until_a_precision), TEST(one_run_if_deterministic),
           TEST(same_results_on_any_number_of_threads))
