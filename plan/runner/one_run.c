@@ -228,8 +228,12 @@ static int64_t price_of_service(const struct hr_scenario *scenario, uint32_t ind
 static bool needs_fleet(const struct hr_replay *replay) {
   const struct hr_scenario *scenario = replay->config.scenario;
   bool needs = replay->config.trace && replay->config.trace->n_jobs > 0;
-  for (uint32_t i = 0; i < count_services(scenario); i++)
-    needs = needs || scenario->services->at[i].autoscale.policy != HR_AUTOSCALE_FIXED;
+  for (uint32_t i = 0; i < count_services(scenario); i++) {
+    const struct hr_service *service = &scenario->services->at[i];
+    const struct hr_service_routing *routing = &service->routing;
+    needs = needs || service->autoscale.policy != HR_AUTOSCALE_FIXED || routing->spill.to || routing->n_order ||
+            routing->n_weights;
+  }
   for (uint32_t p = 0; p < scenario->cluster.n_pools; p++)
     needs = needs || scenario->cluster.pools[p].market.market == HR_MARKET_SPOT;
   return needs;
@@ -243,8 +247,10 @@ static enum hr_status add_fleet(struct hr_replay *replay, struct hr_error *error
                                          .seed = replay->config.seed};
   const enum hr_status status = hr_fleet_create(&config, &replay->fleet, error);
   if (status != HR_OK) return status;
-  for (uint32_t i = 0; i < count_services(replay->config.scenario); i++)
+  for (uint32_t i = 0; i < count_services(replay->config.scenario); i++) {
+    replay->served[i].requests = hr_fleet_requests(replay->fleet, i);
     replay->served[i].result = hr_fleet_result(replay->fleet, i);
+  }
   replay->config.trace = hr_fleet_trace(replay->fleet);
   return HR_OK;
 }

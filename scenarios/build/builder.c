@@ -329,8 +329,11 @@ static enum hr_status store(struct hr__builder *builder, const struct hr__key *k
     return HR_OK;
   case HR__STORE_PLACED:
     return hr__build_placed(builder, value, value->valuestring, (struct hr_placed_text *)(void *)at);
-  case HR__STORE_PART:
-    return hr__read(builder, value, key->keys, at);
+  case HR__STORE_PART: {
+    const bool is_word = key->or_words && cJSON_IsString(value);
+    const enum hr_status status = hr__read(builder, is_word ? NULL : value, key->keys, at);
+    return status == HR_OK && is_word ? store(builder, key->keys, value, at) : status;
+  }
   case HR__STORE_ARRAY:
     return store_array(builder, key, value, to);
   case HR__STORE_BITS:

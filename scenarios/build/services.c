@@ -14,6 +14,10 @@
 static const struct hr__key services_keys[] = {
     {"services", LIST(0, MAX_MEMBERS, EACH(OBJECT(hr__service_keys))), AS_ARRAY(struct hr_services, at, count)}, END};
 
+static bool has_phases(const struct hr_service *service) {
+  return service->engine == HR_SERVICE_DISAGGREGATED || service->engine == HR_SERVICE_COLOCATED;
+}
+
 static enum hr_status check_name(const struct hr__builder *builder, const cJSON *entry, const struct hr_services *all,
                                  uint32_t index) {
   for (uint32_t i = 0; i < index; i++)
@@ -77,8 +81,6 @@ static enum hr_status check_requests(const struct hr__builder *builder, const cJ
                            "about %.3g requests would arrive, more than %.3g; use a shorter time or a lower rate",
                            expected, max_requests);
 }
-
-/* ---- Replicas --------------------------------------------------------------------------------------- */
 
 /* ---- Autoscaling ------------------------------------------------------------------------------------- */
 
@@ -146,8 +148,7 @@ static enum hr_status check_autoscale(struct hr__builder *builder, const cJSON *
                              scale->max);
   if (scale->initial != HR_NONE && (scale->initial > scale->max || scale->initial < scale->min))
     return hr__build_fail_at(builder, json, "initial", "%" PRIu32 " is not from 'min' to 'max'", scale->initial);
-  const bool has_phases = service->engine == HR_SERVICE_DISAGGREGATED || service->engine == HR_SERVICE_COLOCATED;
-  if (has_phases && scale->policy != HR_AUTOSCALE_FIXED)
+  if (has_phases(service) && scale->policy != HR_AUTOSCALE_FIXED)
     return hr__build_fail_at(builder, json, "policy", "the engine '%s' supports only 'fixed'",
                              hr_service_engine_name(service->engine));
   if (scale->policy == HR_AUTOSCALE_HPA && scale->min == 0)
@@ -158,6 +159,151 @@ static enum hr_status check_autoscale(struct hr__builder *builder, const cJSON *
     return hr__build_fail_at(builder, json, "policy", "slo needs a goal; set 'slo.ttft_ms', 'tpot_ms' or 'e2e_ms'");
   return check_steps(builder, json, scale);
 }
+
+/* ---- Router and queue ------------------------------------------------------------------------------- */
+
+static bool has_pool(const struct hr_cluster_spec *cluster, const char *name) {
+  for (uint32_t p = 0; p < cluster->n_pools; p++)
+    if (strcmp(cluster->pools[p].name, name) == 0) return true;
+  return false;
+}
+
+static bool has_gpu(const struct hr_cluster_spec *cluster, const char *name) {
+  for (uint32_t p = 0; p < cluster->n_pools; p++)
+    if (cluster->pools[p].gpu && strcmp(cluster->pools[p].gpu, name) == 0) return true;
+  return false;
+}
+
+static bool has_market(const struct hr_cluster_spec *cluster, const char *name) {
+  for (uint32_t p = 0; p < cluster->n_pools; p++)
+    if (name[0] && strcmp(hr_market_name(cluster->pools[p].market.market), name) == 0) return true;
+  return false;
+}
+
+static enum hr_status check_weights(const struct hr__builder *builder, const cJSON *router,
+                                    const struct hr_service_routing *routing) {
+  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  double sum = 0;
+  for (uint32_t i = 0; i < routing->n_weights; i++) {
+    const struct hr_router_weight *weight = &routing->weights[i];
+    const cJSON *entry = cJSON_GetArrayItem(hr__get(router, "weights"), (int)i);
+    if (!weight->pool == !weight->gpu_type)
+      return hr__build_fail(builder, entry, "a weight needs either 'pool' or 'gpu_type'");
+    if (weight->pool && !has_pool(cluster, weight->pool))
+      return hr__build_fail_at(builder, entry, "pool", "the cluster has no pool '%.60s'", weight->pool);
+    if (weight->gpu_type && !has_gpu(cluster, weight->gpu_type))
+      return hr__build_fail_at(builder, entry, "gpu_type", "the cluster has no pool with GPUs of the type '%.60s'",
+                               weight->gpu_type);
+    if (weight->weight > 0 && weight->weight < MIN_SCALE)
+      return hr__build_fail_at(builder, entry, "weight", "expected 0, or at least %g", MIN_SCALE);
+    sum += weight->weight;
+  }
+  if (routing->n_weights == 0 || sum > 0) return HR_OK;
+  return hr__build_fail_at(builder, router, "weights", "all weights are 0; at least one must be above 0");
+}
+
+static enum hr_status check_order(const struct hr__builder *builder, const cJSON *router,
+                                  const struct hr_service_routing *routing) {
+  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  for (uint32_t i = 0; i < routing->n_order; i++)
+    if (!has_pool(cluster, routing->order[i]) && !has_gpu(cluster, routing->order[i]))
+      return hr__build_fail(builder, cJSON_GetArrayItem(hr__get(router, "order"), (int)i),
+                            "the cluster has no pool and no GPU type '%.60s'", routing->order[i]);
+  return HR_OK;
+}
+
+/* Finds the target of the spill-over. */
+static enum hr_status check_spill(const struct hr__builder *builder, const cJSON *router, const struct hr_services *all,
+                                  struct hr_service *service) {
+  const cJSON *json = hr__get(router, "spill");
+  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  struct hr_service_spill *spill = &service->routing.spill;
+  spill->service = HR_NONE;
+  if (!hr__has(json, "predicted_wait_s")) spill->predicted_wait_us = HR_NEVER_US;
+  if (!spill->to) return HR_OK;
+  for (uint32_t i = 0; i < all->count; i++)
+    if (strcmp(all->at[i].name, spill->to) == 0) spill->service = i;
+  if (spill->service != HR_NONE && &all->at[spill->service] == service)
+    return hr__build_fail_at(builder, json, "to", "the service '%.60s' cannot spill over to itself", spill->to);
+  if (spill->service == HR_NONE && !has_pool(cluster, spill->to) && !has_market(cluster, spill->to))
+    return hr__build_fail_at(builder, json, "to", "'%.60s' is no service, no pool and no market of a pool", spill->to);
+  if (spill->predicted_wait_us == HR_NEVER_US &&
+      (service->queue.when_full != HR_QUEUE_SPILL || spill->service == HR_NONE))
+    return hr__build_fail(builder, json, "'spill' needs 'predicted_wait_s'%s",
+                          spill->service == HR_NONE ? "" : ", or a queue with 'limit' and \"when_full\": \"spill\"");
+  return HR_OK;
+}
+
+static enum hr_status check_queue(const struct hr__builder *builder, const cJSON *entry,
+                                  const struct hr_service *service) {
+  const cJSON *json = hr__get(entry, "queue");
+  const struct hr_service_spill *spill = &service->routing.spill;
+  if (hr__has(json, "when_full") && !service->queue.limit)
+    return hr__build_fail_at(builder, json, "when_full", "'when_full' needs 'limit'");
+  if (service->queue.when_full == HR_QUEUE_SPILL && (!spill->to || spill->service == HR_NONE))
+    return hr__build_fail_at(builder, json, "when_full", "'spill' needs 'router.spill.to' with another service");
+  return HR_OK;
+}
+
+/* The engines with phases have a router of their own. */
+static enum hr_status check_phases(const struct hr__builder *builder, const cJSON *entry,
+                                   const struct hr_services *all, const struct hr_service *service) {
+  const uint32_t target = service->routing.spill.to ? service->routing.spill.service : HR_NONE;
+  const cJSON *router = hr__get(entry, "router");
+  if (has_phases(service) && cJSON_IsObject(router))
+    return hr__build_fail_at(builder, entry, "router", "the engine '%s' has a router of its own",
+                             hr_service_engine_name(service->engine));
+  if (has_phases(service) && hr__has(entry, "queue"))
+    return hr__build_fail_at(builder, entry, "queue", "the engine '%s' supports no 'queue'",
+                             hr_service_engine_name(service->engine));
+  if (target != HR_NONE && has_phases(&all->at[target]))
+    return hr__build_fail_at(builder, hr__get(router, "spill"), "to",
+                             "the service '%.60s' has the engine '%s', which supports no requests of other services",
+                             all->at[target].name, hr_service_engine_name(all->at[target].engine));
+  return HR_OK;
+}
+
+/* A request must not come back to a service that it has left. */
+static enum hr_status check_cycles(const struct hr__builder *builder, const cJSON *entry, const struct hr_services *all,
+                                   uint32_t index) {
+  uint32_t at = index;
+  for (uint32_t steps = 0; steps <= all->count; steps++) {
+    const struct hr_service_spill *spill = &all->at[at].routing.spill;
+    if (!spill->to || spill->service == HR_NONE) return HR_OK;
+    at = spill->service;
+    if (at == index)
+      return hr__build_fail_at(builder, hr__get(hr__get(entry, "router"), "spill"), "to",
+                               "spill-over in a cycle: requests of '%.60s' would come back through '%.60s'",
+                               all->at[index].name, spill->to);
+  }
+  return HR_OK;
+}
+
+static enum hr_status check_router(const struct hr__builder *builder, const cJSON *entry, const struct hr_services *all,
+                                   struct hr_service *service) {
+  const cJSON *router = hr__get(entry, "router");
+  const struct hr__key *keys = hr__table_of(services_keys, "services.router");
+  enum hr_status status = hr__check_choice(builder, router, keys, "router", (unsigned)service->router, true);
+  if (status == HR_OK) status = check_weights(builder, router, &service->routing);
+  if (status == HR_OK) status = check_order(builder, router, &service->routing);
+  if (status == HR_OK) status = check_spill(builder, router, all, service);
+  if (status == HR_OK) status = check_queue(builder, entry, service);
+  return status == HR_OK ? check_phases(builder, entry, all, service) : status;
+}
+
+static enum hr_status check_routers(const struct hr__builder *builder, const cJSON *list, struct hr_services *all) {
+  enum hr_status status = HR_OK;
+  uint32_t index = 0;
+  const cJSON *entry;
+  cJSON_ArrayForEach(entry, list)
+    if (status == HR_OK) status = check_router(builder, entry, all, &all->at[index++]);
+  index = 0;
+  cJSON_ArrayForEach(entry, list)
+    if (status == HR_OK) status = check_cycles(builder, entry, all, index++);
+  return status;
+}
+
+/* ---- GPUs ------------------------------------------------------------------------------------------- */
 
 /* Replicas that never end must fit together with those of the other services. */
 static enum hr_status check_gpus(const struct hr__builder *builder, const cJSON *list, const struct hr_services *all) {
@@ -189,6 +335,7 @@ enum hr_status hr__build_services(struct hr__builder *builder) {
     if (status == HR_OK) status = check_autoscale(builder, entry, &all->at[index]);
     index++;
   }
+  if (status == HR_OK) status = check_routers(builder, list, all);
   return status == HR_OK ? check_gpus(builder, list, all) : status;
 }
 

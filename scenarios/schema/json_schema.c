@@ -97,7 +97,7 @@ static void put_type(struct schema_writer *writer, cJSON *schema, const struct h
   static const char *const object_or_text[] = {"object", "string", NULL};
   switch (key->type) {
   case HR__KEY_OBJECT:
-    if (key->or_text)
+    if (key->or_text || key->or_words)
       put_words(writer, schema, "type", object_or_text);
     else
       put_text(writer, schema, "type", "object");

@@ -68,17 +68,27 @@ void hr__key_unknown(const char *path, const char *name, const char *const *know
   snprintf(text + used, size - (size_t)used, ")");
 }
 
-static void choices_expected(const struct hr__key *key, char *text, size_t size) {
+static size_t choices_expected(const char *const *choices, char *text, size_t size) {
   size_t used = (size_t)snprintf(text, size, "one of");
-  for (size_t i = 0; key->choices[i] && used < size; i++)
-    used += (size_t)snprintf(text + used, size - used, "%s %s", i ? "," : "", key->choices[i]);
+  for (size_t i = 0; choices[i] && used < size; i++)
+    used += (size_t)snprintf(text + used, size - used, "%s %s", i ? "," : "", choices[i]);
+  return used;
+}
+
+static void object_expected(const struct hr__key *key, char *text, size_t size) {
+  if (key->or_words) {
+    const size_t used = choices_expected(key->or_words, text, size);
+    if (used < size) snprintf(text + used, size - used, ", or an object {...}");
+    return;
+  }
+  snprintf(text, size, "%s%s%san object {...} of at most %.15g keys", key->or_text ? "the text \"" : "",
+           key->or_text ? key->or_text : "", key->or_text ? "\" or " : "", key->max);
 }
 
 void hr__key_expected(const struct hr__key *key, char *text, size_t size) {
   switch (key->type) {
   case HR__KEY_OBJECT:
-    snprintf(text, size, "%s%s%san object {...} of at most %.15g keys", key->or_text ? "the text \"" : "",
-             key->or_text ? key->or_text : "", key->or_text ? "\" or " : "", key->max);
+    object_expected(key, text, size);
     return;
   case HR__KEY_LIST:
     snprintf(text, size, "a list of %.15g to %.15g entries", key->min, key->max);
@@ -96,7 +106,7 @@ void hr__key_expected(const struct hr__key *key, char *text, size_t size) {
     snprintf(text, size, "true or false");
     return;
   case HR__KEY_CHOICE:
-    choices_expected(key, text, size);
+    choices_expected(key->choices, text, size);
     return;
   case HR__KEY_SEED:
     snprintf(text, size, "a whole number from 0 to %.0f, or the digits of one up to %" PRIu64 " as text,", key->max,
@@ -233,6 +243,10 @@ enum { MAX_PATH = 300 };
 /* Writes the type without its article. The bounds of objects and of long texts are not of interest. */
 static char *type_text(const struct hr__key *key) {
   char text[600];
+  if (key->type == HR__KEY_OBJECT && key->or_words) {
+    hr__key_expected(key, text, sizeof text);
+    return strdup(text);
+  }
   if (key->type == HR__KEY_OBJECT && !key->or_text) return strdup("object");
   if (key->type == HR__KEY_OBJECT) {
     snprintf(text, sizeof text, "object, or the text %s", key->or_text);

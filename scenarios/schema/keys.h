@@ -75,6 +75,8 @@ struct hr__key {
   const char *fallback;       /* the default as JSON, texts without quotes; NULL: no constant default */
   const char *otherwise;      /* the default in words; NULL: no default, or `fallback` is the default */
   const char *or_text;        /* of an object: a text that may replace it; NULL: none */
+  /* of an object: words that may replace it, those of its first member, which then has this value. NULL: none */
+  const char *const *or_words;
   const char *help;           /* sentences; the first one is understandable without the others */
   const char *replaced_by;    /* the key is an old name of this one; NULL: it is not */
   const char *schema;         /* additional members of its JSON Schema; NULL: none */
@@ -95,6 +97,7 @@ struct hr__key {
 
 #define OBJECT(table) .type = HR__KEY_OBJECT, .max = MAX_MEMBERS, .keys = (table)
 #define OR_TEXT(text) .or_text = (text)
+#define OR_WORDS(words) .or_words = (words)
 #define LIST(low, high, table) .type = HR__KEY_LIST, .min = (low), .max = (high), .keys = (table)
 #define TEXT(low, high) .type = HR__KEY_TEXT, .min = (low), .max = (high)
 #define NAME TEXT(1, MAX_NAME)

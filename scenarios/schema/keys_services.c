@@ -33,6 +33,8 @@ static const struct hr__key replica_keys[] = {
      HELP("Share of each GPU, in thousandths.")},
     {"mig", NAME, AT(TEXT, SERVICE, mig_profile), HELP("MIG profile instead of a GPU, such as 1g.10gb.")},
     {"gpu_type", NAME, OTHERWISE("any"), AT(TEXT, SERVICE, gpu_types), HELP("Acceptable GPU types, separated by '|'.")},
+    {"region", NAME, OTHERWISE("any"), AT(TEXT, SERVICE, regions),
+     HELP("Acceptable regions of pools, separated by '|'.")},
     {"gpu_mem_gb", REAL(0, 1e6), .unit = "GiB", DEFAULT("0"), SCALED(1024, SERVICE, gpu_mem_mib),
      HELP("Memory of each GPU.")},
     {"cpu", REAL(0, 1e6), DEFAULT("0"), SCALED(1000, SERVICE, cpu_milli), HELP("CPUs.")},
@@ -221,6 +223,51 @@ static const struct hr__key cold_start_keys[] = {
           "stages.")},
     END};
 
+#define ROUTER(router) (1u << HR_SERVICE_##router)
+static const char *const when_full[] = {"refuse", "spill", NULL};
+
+static const struct hr__key weight_keys[] = {
+    {"pool", NAME, AT(TEXT, struct hr_router_weight, pool), HELP("Name of a pool.")},
+    {"gpu_type", NAME, AT(TEXT, struct hr_router_weight, gpu_type), HELP("Instead of 'pool': GPU type of pools.")},
+    {"weight", REAL(0, 1e6), MUST, AT(DOUBLE, struct hr_router_weight, weight),
+     HELP("Weight of each replica there. 0: requests only if no other replica is ready.")},
+    END};
+
+static const struct hr__key spill_keys[] = {
+    {"to", NAME, MUST, AT(TEXT, SERVICE, routing.spill.to),
+     HELP("Another service; or a pool or a market (owned, reserved, on-demand, spot), whose replicas of this service "
+          "otherwise get no requests.")},
+    {"predicted_wait_s", REAL(0, 86400), .unit = "s", OTHERWISE("no bound: only with a full queue"),
+     AS_US(SERVICE, routing.spill.predicted_wait_us),
+     HELP("A request goes there if its predicted wait is longer than this.")},
+    END};
+
+static const struct hr__key router_keys[] = {
+    {"name", CHOICE(routers), DEFAULT("round-robin"), .selects = true, AT(INTEGER, SERVICE, router),
+     HELP("round-robin: in turn. random: any. least-outstanding: fewest incomplete requests. least-waiting: fewest "
+          "that have not begun. token-jsq: fewest tokens that wait, and decoding sequences. power-of-two: of two random "
+          "ones that with fewer incomplete requests. first-available: the first with room. weighted: in proportion to "
+          "weights.")},
+    {"order", LIST(1, MAX_MEMBERS, EACH(NAME, .store = HR__STORE_TEXT, .bytes = sizeof(char *))),
+     WITH(ROUTER(FIRST_AVAILABLE)), OTHERWISE("by number"), AS_ARRAY(SERVICE, routing.order, routing.n_order),
+     HELP("Pools or GPU types whose replicas come first, in this order.")},
+    {"room", WHOLE(1, 1e6), WITH(ROUTER(FIRST_AVAILABLE)), OTHERWISE("'max_sequences'; single, fcfs: 'servers'"),
+     AT(INTEGER, SERVICE, routing.room), HELP("A replica with so many incomplete requests has no room.")},
+    {"weights", LIST(1, MAX_MEMBERS, EACH(OBJECT(weight_keys))), NEEDED_WITH(ROUTER(WEIGHTED)),
+     AS_ARRAY(SERVICE, routing.weights, routing.n_weights),
+     HELP("Weights by pool or GPU type. Replicas elsewhere have the weight 0.")},
+    {"spill", OBJECT(spill_keys), .store = HR__STORE_PART, HELP("Where requests go that would wait for too long.")},
+    END};
+
+static const struct hr__key queue_keys[] = {
+    {"limit", WHOLE(1, 1e9), OTHERWISE("no limit"), AT(INTEGER, SERVICE, queue.limit),
+     HELP("Maximum number of requests that wait.")},
+    {"timeout_s", SECONDS_FROM(1e-6), OTHERWISE("never"), AS_US(SERVICE, queue.timeout_us),
+     HELP("A request whose first iteration has not begun by then leaves, and is counted as timed out.")},
+    {"when_full", CHOICE(when_full), DEFAULT("refuse"), AT(INTEGER, SERVICE, queue.when_full),
+     HELP("What happens to a request beyond 'limit'. spill: it goes to the service 'router.spill.to'.")},
+    END};
+
 #define GOAL(name, member, words)                                                                                      \
   { name, REAL(1e-3, MAX_US), .unit = "ms", AT(DOUBLE, SERVICE, slo.member), HELP(words) }
 static const struct hr__key slo_keys[] = {
@@ -240,8 +287,10 @@ const struct hr__key hr__service_keys[] = {
     {"name", NAME, MUST, AT(TEXT, SERVICE, name), HELP("Name, different from those of other services.")},
     {"model", NAME, AT(TEXT, SERVICE, model), HELP("Model, for the defaults of 'replica.cost' and of the KV memory.")},
     {"requests", OBJECT(request_keys), MUST, .store = HR__STORE_PART, HELP("The requests.")},
-    {"router", CHOICE(routers), DEFAULT("round-robin"), AT(INTEGER, SERVICE, router),
-     HELP("How requests are assigned to replicas.")},
+    {"router", OBJECT(router_keys), OR_WORDS(routers), .store = HR__STORE_PART,
+     HELP("How requests are assigned to replicas: a name, or an object with 'name'.")},
+    {"queue", OBJECT(queue_keys), .store = HR__STORE_PART,
+     HELP("Requests whose first iteration has not begun, at the router and at replicas.")},
     {"tenant", NAME, AT(TEXT, SERVICE, tenant), HELP("Tenant that pays for the replicas.")},
     {"class", CHOICE_AFTER_FIRST(classes), DEFAULT("inference"), AT(INTEGER, SERVICE, class_),
      HELP("Class of the jobs of the replicas.")},

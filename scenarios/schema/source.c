@@ -109,6 +109,7 @@ static bool key_fits(const struct hr__key *key, const cJSON *value) {
   switch (key->type) {
   case HR__KEY_OBJECT:
     if (key->or_text && cJSON_IsString(value)) return strcmp(value->valuestring, key->or_text) == 0;
+    if (key->or_words && cJSON_IsString(value)) return hr__word_is_in(value->valuestring, key->or_words);
     return cJSON_IsObject(value) && within(key, cJSON_GetArraySize(value));
   case HR__KEY_LIST:
     return cJSON_IsArray(value) && within(key, cJSON_GetArraySize(value));
@@ -194,8 +195,8 @@ static enum hr_status check_type(const struct source_walk *walk, const struct hr
   char text[MAX_PATH + 2], found[100], expected[200], slip[100] = "";
   key_found(value, found, sizeof found);
   hr__key_expected(key, expected, sizeof expected);
-  bool is_word = key->type == HR__KEY_CHOICE && cJSON_IsString(value);
-  const char *nearest = is_word ? hr_nearest_word(value->valuestring, key->choices) : NULL;
+  const char *const *words = key->type == HR__KEY_CHOICE ? key->choices : key->or_words;
+  const char *nearest = words && cJSON_IsString(value) ? hr_nearest_word(value->valuestring, words) : NULL;
   if (nearest) snprintf(slip, sizeof slip, "; did you mean '%s'?", nearest);
   return hr__source_fail(walk->source, value, false, walk->error, "%s is %s; %s is expected%s",
                          subject(walk, value, text), found, expected, slip);

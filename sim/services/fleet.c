@@ -73,6 +73,9 @@ static const char *text_of_model(const struct hr_service *service) {
 static const char *text_of_gpu_types(const struct hr_service *service) {
   return service->gpu_types;
 }
+static const char *text_of_regions(const struct hr_service *service) {
+  return service->regions;
+}
 static const char *text_of_mig(const struct hr_service *service) {
   return service->mig_profile;
 }
@@ -174,6 +177,7 @@ static bool create_names(struct hr_fleet *fleet) {
          add_names(fleet, &trace->users, &trace->user, text_of_name) &&
          add_names(fleet, &trace->models, &trace->model, text_of_model) &&
          add_names(fleet, &trace->gpu_type_lists, &trace->gpu_types, text_of_gpu_types) &&
+         add_names(fleet, &trace->region_lists, &trace->regions, text_of_regions) &&
          add_names(fleet, &trace->mig_profiles, &trace->mig_profile, text_of_mig);
 }
 
@@ -231,6 +235,7 @@ void hr__fleet_set_row(struct hr_fleet *fleet, uint32_t row, uint32_t service) {
   set_name(trace->user, row, &trace->users, spec->name);
   set_name(trace->model, row, &trace->models, spec->model);
   set_name(trace->gpu_types, row, &trace->gpu_type_lists, spec->gpu_types);
+  set_name(trace->regions, row, &trace->region_lists, spec->regions);
   set_name(trace->mig_profile, row, &trace->mig_profiles, spec->mig_profile);
 }
 
@@ -328,11 +333,26 @@ enum hr_status hr_fleet_create(const struct hr_fleet_config *config, struct hr_f
   return is_complete ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for the replicas of the services");
 }
 
+uint32_t hr__fleet_most_requests(const struct hr_fleet *fleet, uint32_t service) {
+  const struct hr_services *services = fleet->config.services;
+  uint64_t most = fleet->config.requests[service].count;
+  for (uint32_t i = 0; i < services->count; i++)
+    if (hr__spills_to(&services->at[i], service)) most += hr__fleet_most_requests(fleet, i);
+  return most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
+}
+
+static void finish_service(struct hr__fleet_service *service) {
+  hr_service_result_finish(&service->result);
+  free(service->feeds);
+  free(service->received.arrival_us);
+  free(service->received.prompt_tokens);
+  free(service->received.output_tokens);
+}
+
 void hr_fleet_destroy(struct hr_fleet *fleet) {
   if (!fleet) return;
   for (uint32_t i = 0; i < fleet->n_owned; i++) free(fleet->owned[i]);
-  for (uint32_t i = 0; fleet->of && i < fleet->config.services->count; i++)
-    hr_service_result_finish(&fleet->of[i].result);
+  for (uint32_t i = 0; fleet->of && i < fleet->config.services->count; i++) finish_service(&fleet->of[i]);
   free(fleet->owned);
   free(fleet->of);
   free(fleet->rows);
@@ -345,6 +365,13 @@ const struct hr_trace *hr_fleet_trace(const struct hr_fleet *fleet) {
 
 int64_t hr_fleet_origin_us(const struct hr_fleet *fleet) {
   return fleet->origin_us;
+}
+
+const struct hr_service_requests *hr_fleet_requests(const struct hr_fleet *fleet, uint32_t service) {
+  bool gets_more = false;
+  for (uint32_t i = 0; i < fleet->config.services->count; i++)
+    gets_more = gets_more || hr__spills_to(&fleet->config.services->at[i], service);
+  return gets_more ? &fleet->of[service].received : &fleet->config.requests[service];
 }
 
 const struct hr_service_result *hr_fleet_result(const struct hr_fleet *fleet, uint32_t service) {

@@ -49,6 +49,10 @@ struct hr__fleet_service {
   int64_t whole_end_us;    /* engines with phases: all requests were simulated before, and end by this time; otherwise
                               HR_NEVER_US */
   bool is_rejected;        /* its jobs can never run */
+  /* services whose requests can go to this one: all its requests, with those that it gets */
+  struct hr__feed *feeds;
+  uint32_t n_feeds;
+  struct hr_service_requests received;
   struct hr__warm_node {
     uint32_t life; /* launches of the node plus 1; 0: it was never used */
     int64_t at_us; /* when image and weights are on the node */
@@ -71,6 +75,12 @@ struct hr_fleet {
   uint32_t n_owned;
 };
 
+/* Whether requests of a service can go to another one. */
+static inline bool hr__spills_to(const struct hr_service *from, uint32_t to) {
+  return from->routing.spill.to && from->routing.spill.service == to;
+}
+/* An upper bound of the requests of a service, with those from other services. */
+uint32_t hr__fleet_most_requests(const struct hr_fleet *fleet, uint32_t service);
 /* Sets the columns of an unused row to the values of a service. */
 void hr__fleet_set_row(struct hr_fleet *fleet, uint32_t row, uint32_t service);
 static inline bool hr__fleet_has(const struct hr_fleet *fleet, uint32_t job) {

@@ -59,6 +59,17 @@ bool hr__queue_insert_back(struct hr__sequence_queue *queue, uint32_t id) {
   return true;
 }
 
+uint32_t hr__queue_remove(struct hr__sequence_queue *queue, uint32_t id) {
+  const uint32_t mask = queue->capacity - 1;
+  uint32_t at = 0;
+  while (at < queue->count && hr__queue_at(queue, at) != id) at++;
+  if (at == queue->count) return HR_NONE;
+  /* those before it move towards the end: it is usually near the front */
+  for (uint32_t i = at; i > 0; i--) queue->ids[(queue->first + i) & mask] = hr__queue_at(queue, i - 1);
+  hr__queue_pop(queue);
+  return at;
+}
+
 /* ---- Memory ----------------------------------------------------------------------------------------- */
 
 /* Whether the memory of a sequence grows with its tokens, in blocks. */

@@ -149,6 +149,8 @@ bool hr__queue_push_front(struct hr__sequence_queue *queue, uint32_t id);
 /* Insert an id into a queue of rising ids. The search begins at the first, or at the last entry. */
 bool hr__queue_insert(struct hr__sequence_queue *queue, uint32_t id);
 bool hr__queue_insert_back(struct hr__sequence_queue *queue, uint32_t id);
+/* Removes an id from any place; the search begins at the first entry. Returns its position; HR_NONE: not found. */
+uint32_t hr__queue_remove(struct hr__sequence_queue *queue, uint32_t id);
 static inline uint32_t hr__queue_pop(struct hr__sequence_queue *queue) {
   uint32_t id = hr__queue_at(queue, 0);
   queue->first = (queue->first + 1) & (queue->capacity - 1);

@@ -59,30 +59,29 @@ static bool scales_to_zero_when_idle(const struct hr_service *spec) {
 }
 
 /* When the service has been idle for long enough, as far as is known now. */
-static int64_t idle_end_us(const struct hr__engine *engine, const struct hr__fleet_service *service) {
+static int64_t idle_end_us(const struct hr__engine *engine, struct hr__fleet_service *service) {
   if (!scales_to_zero_when_idle(service->spec) || service->wanted == 0) return HR_NEVER_US;
   const struct hr__service_run *run = &service->run;
   const int64_t tick = INT64_C(1) << HR__TICK_BITS;
   const int64_t time_us = service->spec->autoscale.idle_to_zero_us;
   if (!run->n_outstanding) return ((run->idle_ticks + tick - 1) >> HR__TICK_BITS) + time_us;
-  if (!run->n_heap) return HR_NEVER_US; /* it waits for a replica */
+  /* it waits for a replica, or until it is not wanted any more */
+  if (!run->n_heap) return run_us(fleet_of(engine), hr__service_timeout_us(&service->run));
   const int64_t next_us = run_us(fleet_of(engine), hr__service_wake_us(run, run->heap[0]));
   return next_us > engine->view.now_us + time_us ? next_us : engine->view.now_us + time_us;
 }
 
 static bool wakes_on_arrival(const struct hr__fleet_service *service) {
-  return service->wanted == 0 && service->run.n_outstanding == 0 && service->run.next < service->run.requests->count &&
-         hr__scaler_activates_at_once(&service->scaler);
+  return service->wanted == 0 && service->run.n_outstanding == 0 && hr__scaler_activates_at_once(&service->scaler);
 }
 
-static int64_t next_event_us(const struct hr__engine *engine, const struct hr__fleet_service *service) {
+static int64_t next_event_us(const struct hr__engine *engine, struct hr__fleet_service *service) {
   const struct hr_fleet *fleet = fleet_of(engine);
   if (!service->is_open) return HR_NEVER_US;
   if (is_whole(service)) return service->whole_end_us;
   int64_t at_us = min64(service->tick_us, run_us(fleet, hr__service_next_us(&service->run)));
   at_us = min64(at_us, idle_end_us(engine, service));
-  if (wakes_on_arrival(service))
-    at_us = min64(at_us, run_us(fleet, service->run.requests->arrival_us[service->run.next]));
+  if (wakes_on_arrival(service)) at_us = min64(at_us, run_us(fleet, hr__service_arrival_us(&service->run)));
   for (uint32_t i = 0; i < service->n_places; i++) {
     const struct hr__replica_place *place = &service->places[i];
     if (place->state == HR__PLACE_STARTING || place->state == HR__PLACE_DRAINING) at_us = min64(at_us, place->until_us);
@@ -306,7 +305,7 @@ static enum hr_status set_wanted(struct hr__engine *engine, struct hr__fleet_ser
 /* Whether nothing is left to do: all requests have arrived, and none can be served any more or all are complete. */
 static bool is_done(const struct hr__fleet_service *service) {
   const struct hr__service_run *run = &service->run;
-  if (run->next < run->requests->count || run->n_heap) return false;
+  if (hr__service_expects(run) || run->n_heap) return false;
   return run->n_outstanding == 0 || run->n_outstanding != run->waiting.count || service->is_rejected;
 }
 
@@ -331,12 +330,14 @@ static bool only_waits(const struct hr__fleet_service *service) {
     if (is_running(&service->places[i])) return false;
     any_waits |= service->places[i].state == HR__PLACE_WAITING;
   }
-  return any_waits && service->run.next == service->run.requests->count;
+  return any_waits && !hr__service_expects(&service->run);
 }
 
 static enum hr_status advance_service(struct hr__engine *engine, struct hr__fleet_service *service) {
   const int64_t now_us = engine->view.now_us;
+  const bool was_off = service->wanted == 0;
   if (is_whole(service)) return now_us < service->whole_end_us ? HR_OK : finish_service(engine, service);
+  service->run.wants_replica = false;
   catch_up_requests(engine, service);
   enum hr_status status = change_replicas(engine, service);
   if (status != HR_OK || !service->is_open) return status;
@@ -346,8 +347,9 @@ static enum hr_status advance_service(struct hr__engine *engine, struct hr__flee
   if (status == HR_OK && is_done(service)) return finish_service(engine, service);
   if (status == HR_OK && service->run.n_outstanding == 0 && idle_end_us(engine, service) <= now_us)
     status = set_wanted(engine, service, (struct hr__scale_choice){0, HR_SCALE_IDLE});
-  if (status == HR_OK && service->wanted == 0 && service->run.n_outstanding &&
-      hr__scaler_activates_at_once(&service->scaler))
+  /* also a request that went to another service wants a replica here */
+  const bool is_asked = service->run.n_outstanding || (was_off && service->run.wants_replica);
+  if (status == HR_OK && service->wanted == 0 && is_asked && hr__scaler_activates_at_once(&service->scaler))
     status = set_wanted(engine, service, hr__scaler_activate(&service->scaler, now_us));
   if (status == HR_OK && service->tick_us <= now_us) status = tick(engine, service);
   /* places of replicas that drained may be free now */
@@ -366,13 +368,23 @@ static enum hr_status begin_service(struct hr__engine *engine, struct hr__fleet_
   return status;
 }
 
-static enum hr_status advance(struct hr__engine *engine, struct hr__pending pending) {
-  struct hr__fleet_service *service = &fleet_of(engine)->of[hr__pending_entity(pending)];
+/* The event of a service. Events of services whose requests can go to it come first. */
+static enum hr_status handle(struct hr__engine *engine, uint32_t index) {
+  struct hr_fleet *fleet = fleet_of(engine);
+  struct hr__fleet_service *service = &fleet->of[index];
+  enum hr_status status = HR_OK;
   if (service->event_us != engine->view.now_us) return HR_OK; /* outdated */
+  for (uint32_t i = 0; service->n_feeds && i < count_of(fleet) && status == HR_OK; i++)
+    if (hr__spills_to(&fleet->config.services->at[i], index)) status = handle(engine, i);
+  if (status != HR_OK) return status;
   service->event_us = HR_NEVER_US;
-  const enum hr_status status = service->has_begun ? advance_service(engine, service) : begin_service(engine, service);
+  status = service->has_begun ? advance_service(engine, service) : begin_service(engine, service);
   if (service->run.no_memory) return hr__out_of_memory(engine);
   return status == HR_OK ? reschedule(engine, service, next_event_us(engine, service)) : status;
+}
+
+static enum hr_status advance(struct hr__engine *engine, struct hr__pending pending) {
+  return handle(engine, hr__pending_entity(pending));
 }
 
 /* ---- Events of jobs --------------------------------------------------------------------------------- */
@@ -421,6 +433,8 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
   const int64_t cold_us = cold_start_us(engine, service, placement);
   place->held_us = now_us;
   place->gpu_milli = hr_placement_milli(placement, engine->trace, job);
+  if (!is_whole(service))
+    hr__service_place(&service->run, number, &engine->config->cluster->pools[placement->pool.id]);
   place->busy_ticks = busy_ticks(service, number);
   place->is_delayed = false;
   const bool is_there = place->is_initial && now_us == 0;
@@ -497,9 +511,21 @@ static enum hr_status serve_before(struct hr__engine *engine, struct hr__fleet_s
              : hr__out_of_memory(engine);
 }
 
+/* The services whose requests can go to this one. */
+static bool find_feeds(struct hr_fleet *fleet, uint32_t index) {
+  struct hr__fleet_service *service = &fleet->of[index];
+  for (uint32_t i = 0; i < count_of(fleet); i++) {
+    if (!hr__spills_to(&fleet->config.services->at[i], index)) continue;
+    if (!service->feeds && !(service->feeds = calloc(count_of(fleet), sizeof *service->feeds))) return false;
+    service->feeds[service->n_feeds++].from = &fleet->of[i].run;
+  }
+  return true;
+}
+
 static enum hr_status open_service(struct hr__engine *engine, uint32_t index) {
   struct hr_fleet *fleet = fleet_of(engine);
   struct hr__fleet_service *service = &fleet->of[index];
+  if (!find_feeds(fleet, index)) return hr__out_of_memory(engine);
   const struct hr_service *spec = &fleet->config.services->at[index];
   service->spec = spec;
   service->n_places = spec->autoscale.policy == HR_AUTOSCALE_FIXED ? spec->autoscale.max : 2 * spec->autoscale.max;
@@ -509,7 +535,11 @@ static enum hr_status open_service(struct hr__engine *engine, uint32_t index) {
                                             .n_replicas = service->n_places,
                                             .origin_us = fleet->origin_us,
                                             .seed = fleet->config.seed + index,
-                                            .steps = fleet->config.steps || engine->config->check};
+                                            .steps = fleet->config.steps || engine->config->check,
+                                            .feeds = service->feeds,
+                                            .n_feeds = service->n_feeds,
+                                            .most = hr__fleet_most_requests(fleet, index),
+                                            .received = &service->received};
   service->places = calloc((size_t)service->n_places + 1, sizeof *service->places);
   service->warm = calloc((size_t)engine->cluster.n_nodes + 1, sizeof *service->warm);
   if (hr__has_phases(spec)) return serve_before(engine, service, &config);

@@ -70,7 +70,7 @@ static uint64_t load_of(const struct hr__service_run *service, uint32_t replica)
 }
 
 bool hr__router_open(struct hr__service_run *service) {
-  if (service->steps || !wants_least(service->spec)) return true;
+  if (service->steps || service->roles || !wants_least(service->spec)) return true;
   return hr__load_index_open(&service->loads, service->n_replicas);
 }
 
@@ -123,6 +123,7 @@ static uint32_t least_loaded(const struct hr__service_run *service) {
 }
 
 uint32_t hr__route(struct hr__service_run *service) {
+  if (service->roles) return hr__route_by_role(service);
   switch (service->spec->router) {
   case HR_SERVICE_ROUND_ROBIN:
     return service->ready[service->n_routed++ % service->n_ready];

@@ -139,11 +139,18 @@ static bool make_sequence(struct hr__service_run *service, uint32_t id, uint32_t
 }
 
 /* A request has arrived at a replica that repeats its batch: the batch changes at the end of the present iteration. */
-static void cut(struct hr__service_run *service, uint32_t number) {
+static void cut(struct hr__service_run *service, uint32_t number, bool after) {
   struct hr__replica *replica = &service->replicas[number];
-  hr__replica_cut(replica, service->now_ticks, ends_first(service));
+  hr__replica_cut(replica, service->now_ticks, after);
   replica->is_open = false;
   heap_raise(service, service->place[number], number);
+}
+
+/* An idle replica will begin at the end of this instant. */
+static void touch(struct hr__service_run *service, uint32_t number) {
+  if (service->is_touched[number]) return;
+  service->is_touched[number] = true;
+  service->touched[service->n_touched++] = number;
 }
 
 /* Gives a request to a replica. */
@@ -159,10 +166,9 @@ static void assign(struct hr__service_run *service, uint32_t id, bool is_new) {
   if (replica->end_ticks != HR_NEVER_US) {
     /* others that wait could not be admitted, and still cannot; a request before them perhaps can */
     const bool may_join = replica->is_open || hr__queue_at(&replica->waiting, 0) == id;
-    if (replica->n_repeats > 1 && may_join) cut(service, number);
-  } else if (!service->is_touched[number]) {
-    service->is_touched[number] = true;
-    service->touched[service->n_touched++] = number;
+    if (replica->n_repeats > 1 && may_join) cut(service, number, ends_first(service));
+  } else {
+    touch(service, number);
   }
   hr__router_note(service, number);
 }
@@ -177,6 +183,9 @@ static void arrive(struct hr__service_run *service, uint32_t id) {
   if (!make_sequence(service, id, prompt, output)) return;
   result->scheduled_us[id] = result->first_token_us[id] = result->end_us[id] = HR_NEVER_US;
   result->state[id] = HR_REQUEST_UNFINISHED;
+  service->wants_replica |= service->n_ready == 0;
+  if (hr__is_limited(service->spec) && !hr__service_admits(service, id)) return;
+  service->n_waiting++;
   count_outstanding(service, 1);
   if (service->n_ready)
     assign(service, id, true);
@@ -199,7 +208,9 @@ static void begin(struct hr__service_run *service, uint32_t number) {
   if (!runs) return;
   for (uint32_t i = 0; i < replica->n_admitted; i++) {
     int64_t *scheduled_us = &service->result->scheduled_us[replica->admitted[i]];
-    if (*scheduled_us == HR_NEVER_US) *scheduled_us = now_us(service);
+    if (*scheduled_us != HR_NEVER_US) continue;
+    *scheduled_us = now_us(service);
+    service->n_waiting--;
   }
   heap_raise(service, service->n_heap++, number);
 }
@@ -211,6 +222,14 @@ static void begin_touched(struct hr__service_run *service) {
     begin(service, service->touched[i]);
   }
   service->n_touched = 0;
+}
+
+/* The moving mean of the time from the first iteration to the end of a request. */
+static void learn(struct hr__service_run *service, uint32_t id) {
+  enum { WEIGHT = 16 };
+  const int64_t us = service->result->end_us[id] - service->result->scheduled_us[id];
+  if (service->mean_us == 0) service->mean_us = us;
+  service->mean_us += (us - service->mean_us) / WEIGHT;
 }
 
 static void on_token(void *context, uint32_t id, bool is_first, bool is_last) {
@@ -236,6 +255,7 @@ static void on_token(void *context, uint32_t id, bool is_first, bool is_last) {
   service->outstanding[number]--;
   service->tokens[number]--;
   service->n_completed++;
+  learn(service, id);
 }
 
 static void end(struct hr__service_run *service) {
@@ -245,31 +265,82 @@ static void end(struct hr__service_run *service) {
   begin(service, number);
 }
 
+/* The next request that arrives. */
+static inline int64_t next_arrival_us(const struct hr__service_run *service) {
+  if (service->n_feeds) return hr__feeds_next_us(service);
+  return service->next < service->requests->count ? service->requests->arrival_us[service->next] : HR_NEVER_US;
+}
+
 /* Handles all requests that arrive at one instant. */
-static void arrivals(struct hr__service_run *service) {
-  const struct hr_service_requests *requests = service->requests;
-  const int64_t at_us = requests->arrival_us[service->next];
+static void arrivals(struct hr__service_run *service, int64_t at_us) {
   service->now_ticks = ticks_of(service, at_us);
-  while (service->next < requests->count && requests->arrival_us[service->next] == at_us)
-    arrive(service, service->next++);
+  while (next_arrival_us(service) == at_us)
+    arrive(service, service->n_feeds ? hr__feeds_take(service) : service->next++);
   begin_touched(service);
 }
 
-void hr__service_advance(struct hr__service_run *service, int64_t until_us) {
-  const struct hr_service_requests *requests = service->requests;
+/* Takes a request that has waited for too long from its queue. The batch of its replica changes at the end of the
+   present iteration if the request kept others from it. */
+static void drop(struct hr__service_run *service, uint32_t id) {
+  const uint32_t number = service->result->replica[id];
+  service->result->state[id] = HR_REQUEST_TIMED_OUT;
+  service->result->replica[id] = HR_NONE;
+  service->result->end_us[id] = now_us(service);
+  service->n_waiting--;
+  count_outstanding(service, -1);
+  if (number == HR_NONE) {
+    hr__queue_remove(&service->waiting, id);
+    return;
+  }
+  struct hr__replica *replica = &service->replicas[number];
+  const uint32_t position = hr__queue_remove(&replica->waiting, id);
+  service->outstanding[number]--;
+  service->tokens[number] -= sequence_of(service, id)->unstarted;
+  hr__router_note(service, number);
+  const bool blocked = position == 0 && replica->waiting.count > 0;
+  if (replica->end_ticks == HR_NEVER_US) {
+    if (blocked) touch(service, number);
+  } else if (replica->wait_ticks ? service->spec->engine == HR_SERVICE_DYNAMIC_BATCH
+                                 : blocked && replica->n_repeats > 1) {
+    cut(service, number, true);
+  }
+}
+
+/* The requests that leave at one instant. */
+static void time_out(struct hr__service_run *service, int64_t at_us) {
+  service->now_ticks = ticks_of(service, at_us);
+  while (hr__service_timeout_us(service) == at_us) drop(service, service->oldest);
+  begin_touched(service);
+}
+
+/* Handles the arrivals and ends of iterations before an instant. */
+static void advance_to(struct hr__service_run *service, int64_t until_ticks) {
   const bool is_end_first = ends_first(service);
-  const int64_t until_ticks = until_us == HR_NEVER_US ? HR_NEVER_US : ticks_of(service, until_us);
   for (;;) {
-    const bool any = service->next < requests->count;
+    const int64_t arrival_us = next_arrival_us(service);
+    const bool any = arrival_us != HR_NEVER_US;
     const int64_t end_ticks = service->n_heap ? service->replicas[service->heap[0]].end_ticks : HR_NEVER_US;
-    const int64_t arrival_ticks = any ? ticks_of(service, requests->arrival_us[service->next]) : HR_NEVER_US;
+    const int64_t arrival_ticks = any ? ticks_of(service, arrival_us) : HR_NEVER_US;
     const bool is_arrival = any && (is_end_first ? arrival_ticks < end_ticks : arrival_ticks <= end_ticks);
-    if ((is_arrival ? arrival_ticks : end_ticks) >= until_ticks) break;
+    const int64_t at_ticks = is_arrival ? arrival_ticks : end_ticks;
+    const int64_t timeout_us = service->spec->queue.timeout_us ? hr__service_timeout_us(service) : HR_NEVER_US;
+    if (timeout_us != HR_NEVER_US && ticks_of(service, timeout_us) < at_ticks) {
+      if (ticks_of(service, timeout_us) >= until_ticks) break;
+      time_out(service, timeout_us);
+      continue;
+    }
+    if (at_ticks >= until_ticks) break;
     if (is_arrival)
-      arrivals(service);
+      arrivals(service, arrival_us);
     else
       end(service);
   }
+}
+
+void hr__service_advance(struct hr__service_run *service, int64_t until_us) {
+  const int64_t until_ticks = until_us == HR_NEVER_US ? HR_NEVER_US : ticks_of(service, until_us);
+  for (uint32_t i = 0; i < service->n_feeds; i++) hr__service_advance(service->feeds[i].from, until_us);
+  advance_to(service, until_ticks);
   if (until_us != HR_NEVER_US && until_ticks > service->now_ticks) service->now_ticks = until_ticks;
 }
 
@@ -317,10 +388,11 @@ int64_t hr__service_wake_us(const struct hr__service_run *service, uint32_t numb
   return service->origin_us + ((end_ticks + (INT64_C(1) << HR__TICK_BITS) - 1) >> HR__TICK_BITS);
 }
 
-int64_t hr__service_next_us(const struct hr__service_run *service) {
-  const struct hr_service_requests *requests = service->requests;
-  if (service->next < requests->count) return requests->arrival_us[requests->count - 1];
-  return service->n_heap ? hr__service_wake_us(service, service->heap[0]) : HR_NEVER_US;
+int64_t hr__service_next_us(struct hr__service_run *service) {
+  if (hr__service_expects(service)) return hr__service_last_us(service);
+  const int64_t end_us = service->n_heap ? hr__service_wake_us(service, service->heap[0]) : HR_NEVER_US;
+  const int64_t timeout_us = hr__service_timeout_us(service);
+  return timeout_us < end_us ? timeout_us : end_us;
 }
 
 /* ---- Memory ----------------------------------------------------------------------------------------- */
@@ -395,13 +467,16 @@ enum hr_status hr__service_open(struct hr__service_run *service, const struct hr
                                       .origin_us = config->origin_us,
                                       .steps = config->steps};
   hr__stream_init(&service->stream, config->seed, HR__PURPOSE_ROUTER, 0, 0);
-  const bool is_complete = create_result(result, config->requests->count, config->n_replicas) &&
+  const uint32_t count = config->n_feeds ? config->most : config->requests->count;
+  const bool is_complete = create_result(result, count, config->n_replicas) && hr__admission_open(service, config) &&
                            create_replicas(service) && hr__router_open(service);
+  if (config->n_feeds) result->count = 0;
   return is_complete ? HR_OK : out_of_memory(service, error);
 }
 
 enum hr_status hr__service_close(struct hr__service_run *service, struct hr_error *error) {
   bool is_complete = !service->no_memory;
+  hr__admission_end(service);
   service->result->met_cold_start = service->n_held;
   service->result->lost_tokens = service->lost_tokens;
   for (uint32_t i = 0; service->replicas && i < service->n_replicas; i++) {
@@ -424,6 +499,7 @@ enum hr_status hr__service_close(struct hr__service_run *service, struct hr_erro
   if (service->sequences) free(service->sequences->at);
   free(service->sequences);
   free(service->waiting.ids);
+  hr__admission_close(service);
   return is_complete ? HR_OK : out_of_memory(service, error);
 }
 

@@ -23,13 +23,38 @@ struct hr__service_config {
   int64_t origin_us;   /* no change and no arrival is earlier */
   uint64_t seed;
   bool steps; /* run each iteration on its own */
+  /* services whose requests can go to this one, in order of their index; an upper bound of all its requests, with those
+     that it gets; and their list, which the owner frees. 0: it only has its own */
+  struct hr__feed *feeds;
+  uint32_t n_feeds, most;
+  struct hr_service_requests *received;
+};
+
+/* A service that gives requests to another one, and how many of them it has taken. */
+struct hr__feed {
+  struct hr__service_run *from;
+  uint32_t n_taken;
+};
+
+/* What the router knows of a replica: its place in the order, the weight, and whether it is for spill-over. */
+struct hr__replica_role {
+  uint32_t rank;
+  uint64_t stride, pass; /* a request advances `pass` by `stride`, which is inverse to the weight; 0: weight 0 */
+  bool is_over;
 };
 
 struct hr__service_run {
   const struct hr_service *spec;
-  const struct hr_service_requests *requests;
+  const struct hr_service_requests *requests; /* with feeds: `received` */
   struct hr_service_result *result;
   uint32_t next; /* the next request that arrives */
+  /* With feeds: the requests of the scenario, the next of them, and all requests in the order in which they arrived */
+  const struct hr_service_requests *own;
+  uint32_t own_next;
+  struct hr_service_requests *received;
+  struct hr__feed *feeds;
+  uint32_t n_feeds;
+  uint32_t *spilled, n_spilled; /* requests for another service, in order */
   struct hr__sequences *sequences;
   uint32_t n_replicas;
   struct hr__replica *replicas;      /* [n_replicas] */
@@ -42,6 +67,13 @@ struct hr__service_run {
   uint32_t *place;                   /* by replica: its place in the heap */
   uint32_t *touched, n_touched;      /* idle replicas that got a request at this instant */
   bool *is_touched;                  /* by replica */
+  struct hr__replica_role *roles; /* by replica; NULL: the router needs none */
+  uint32_t *candidates;           /* [n_ready] scratch of routers with roles */
+  uint64_t last_pass;             /* of the replica that `weighted` chose last */
+  uint32_t n_waiting;             /* requests whose first iteration has not begun */
+  uint32_t oldest;                /* requests before this one do not wait for it */
+  int64_t mean_us;                /* time from the first iteration to the end: moving mean, 0: unknown */
+  bool wants_replica;             /* a request found no ready replica */
   uint64_t n_routed, n_completed;
   uint64_t n_held;             /* requests that had to wait for a ready replica */
   uint64_t lost_tokens;        /* tokens of killed replicas, which are computed again */
@@ -66,13 +98,48 @@ void hr__service_add(struct hr__service_run *service, uint32_t number);
 void hr__service_drain(struct hr__service_run *service, uint32_t number);
 /* Ends a replica at once. Its requests go back to the router, before later ones. */
 void hr__service_kill(struct hr__service_run *service, uint32_t number);
+/* The pool of a replica that is not ready. Without this, routers that choose by pools treat all replicas alike. */
+struct hr_pool_spec;
+void hr__service_place(struct hr__service_run *service, uint32_t number, const struct hr_pool_spec *pool);
 /* Whether a replica has no requests. */
 bool hr__service_is_idle(const struct hr__service_run *service, uint32_t number);
 /* When the iterations that a replica runs end, rounded up; an arrival can end them earlier. HR_NEVER_US: it is idle. */
 int64_t hr__service_wake_us(const struct hr__service_run *service, uint32_t number);
-/* The last arrival or, after it, the next end of iterations, rounded up; HR_NEVER_US: nothing will happen any more. */
-int64_t hr__service_next_us(const struct hr__service_run *service);
+/* The last arrival or, after it, the next end of iterations, rounded up, or timeout; HR_NEVER_US: nothing will happen
+   any more. */
+int64_t hr__service_next_us(struct hr__service_run *service);
+/* Whether requests can still arrive, and when the next one arrives at the earliest; HR_NEVER_US: none. */
+bool hr__service_expects(const struct hr__service_run *service);
+int64_t hr__service_arrival_us(const struct hr__service_run *service);
+/* When the oldest request that waits leaves; HR_NEVER_US: none does. */
+int64_t hr__service_timeout_us(struct hr__service_run *service);
 /* Completes the result and frees the service. Returns HR_NO_MEMORY if memory was exhausted during the run. */
 enum hr_status hr__service_close(struct hr__service_run *service, struct hr_error *error);
+
+/* ---- Admission and spill-over (admission.c) --------------------------------------------------------- */
+
+/* Whether the requests of a service are limited, or can go to another service. */
+static inline bool hr__is_limited(const struct hr_service *spec) {
+  return spec->queue.limit || (spec->routing.spill.to && spec->routing.spill.service != HR_NONE);
+}
+/* Decides about a request that arrives. If it may not wait, its state is set, and false is returned. */
+bool hr__service_admits(struct hr__service_run *service, uint32_t id);
+/* The time that a request that arrives now is predicted to wait for its first iteration. */
+int64_t hr__service_predicted_us(struct hr__service_run *service);
+/* The first request that waits for its first iteration; HR_NONE: none. */
+uint32_t hr__service_oldest(struct hr__service_run *service);
+/* With feeds: the next arrival, and its transfer to the requests of this service. Returns its id. */
+int64_t hr__feeds_next_us(const struct hr__service_run *service);
+uint32_t hr__feeds_take(struct hr__service_run *service);
+/* The last instant at which a request can arrive. */
+int64_t hr__service_last_us(const struct hr__service_run *service);
+/* Prepares feeds, the list of requests for another service, and roles. Returns false if memory is exhausted. */
+bool hr__admission_open(struct hr__service_run *service, const struct hr__service_config *config);
+/* Requests that have not arrived are unfinished. */
+void hr__admission_end(struct hr__service_run *service);
+void hr__admission_close(struct hr__service_run *service);
+
+/* Chooses a ready replica by its role. */
+uint32_t hr__route_by_role(struct hr__service_run *service);
 
 #endif

@@ -45,7 +45,9 @@ enum hr_service_engine {
   X(HR_SERVICE_LEAST_OUTSTANDING, "least-outstanding", "fewest requests that are not complete")                        \
   X(HR_SERVICE_LEAST_WAITING, "least-waiting", "fewest requests that have not started")                                \
   X(HR_SERVICE_TOKEN_JSQ, "token-jsq", "fewest tokens: prompts that wait, and one for each decoding sequence")         \
-  X(HR_SERVICE_POWER_OF_TWO, "power-of-two", "of two random replicas, the one with fewer incomplete requests")
+  X(HR_SERVICE_POWER_OF_TWO, "power-of-two", "of two random replicas, the one with fewer incomplete requests")         \
+  X(HR_SERVICE_FIRST_AVAILABLE, "first-available", "the first replica with room, in a fixed order")                    \
+  X(HR_SERVICE_WEIGHTED, "weighted", "in turn, in proportion to the weights of pools or GPU types")
 
 enum hr_service_router {
 #define HR_SERVICE_ROUTER_NAME(name, text, words) name,
@@ -118,6 +120,40 @@ struct hr_service_dynamic_rules {
 struct hr_service_single_rules {
   uint32_t servers;
   uint8_t shares; /* processor sharing; otherwise first come, first served */
+};
+
+/* What happens to a request that finds the queue full. */
+enum hr_queue_when_full { HR_QUEUE_REFUSE, HR_QUEUE_SPILL };
+
+/* The queue of a service: requests that have arrived, and whose first iteration has not begun. */
+struct hr_service_queue {
+  uint32_t limit;     /* more requests do not wait; 0: no limit */
+  int64_t timeout_us; /* a request that has waited so long leaves; 0: never */
+  uint8_t when_full;  /* enum hr_queue_when_full */
+};
+
+/* A weight of each replica in a pool, or with a GPU type. */
+struct hr_router_weight {
+  char *pool, *gpu_type; /* one of them is NULL */
+  double weight;
+};
+
+/* Where requests go if the predicted wait is too long, or if the queue is full. */
+struct hr_service_spill {
+  char *to;                  /* a service, a pool or a market; NULL: nowhere */
+  int64_t predicted_wait_us; /* bound; HR_NEVER_US: none */
+  uint32_t service;          /* index of the service; HR_NONE: replicas of the same service in `pools` */
+  uint32_t *pools, n_pools;  /* indices */
+};
+
+/* The parameters of routers. */
+struct hr_service_routing {
+  char **order; /* `first-available`: pools or GPU types, the first one first; those that are not listed are last */
+  uint32_t n_order;
+  uint32_t room;                    /* `first-available`: requests of a replica without room; 0: the largest batch */
+  struct hr_router_weight *weights; /* `weighted`; [n_weights] */
+  uint32_t n_weights;
+  struct hr_service_spill spill;
 };
 
 /* Goals of requests; 0: none. */
@@ -272,7 +308,7 @@ struct hr_cold_start {
 
 struct hr_service {
   char *name;
-  char *tenant, *gpu_types, *mig_profile; /* of the jobs; NULL: none */
+  char *tenant, *gpu_types, *regions, *mig_profile; /* of the jobs; NULL: none */
   enum hr_job_class class_;
   int32_t priority;
   bool uninterruptible; /* the jobs must not use spot capacity, and must not be preempted */
@@ -286,6 +322,8 @@ struct hr_service {
   char *requests;   /* path of the request trace; NULL: they are drawn */
   struct hr_request_draw draw;
   enum hr_service_router router;
+  struct hr_service_routing routing;
+  struct hr_service_queue queue;
   uint32_t replicas;
   uint32_t gpus; /* of a replica */
   char *model;   /* NULL: not stated */
@@ -315,8 +353,10 @@ struct hr_service_requests {
 /* What became of a request. The columns: enumerator, name in files. */
 #define HR_REQUEST_STATE_TABLE(X)                                                                                      \
   X(HR_REQUEST_COMPLETED, "completed")                                                                                 \
-  X(HR_REQUEST_REFUSED, "refused")       /* it needs more memory, or a larger batch, than a replica has */             \
-  X(HR_REQUEST_UNFINISHED, "unfinished") /* `orca-splitwise`: sequences wait for each other's memory */
+  X(HR_REQUEST_REFUSED, "refused")       /* too large for a replica, or the queue was full */                          \
+  X(HR_REQUEST_UNFINISHED, "unfinished") /* it was not complete at the end of the run */                               \
+  X(HR_REQUEST_TIMED_OUT, "timed-out")   /* its first iteration had not begun in time */                               \
+  X(HR_REQUEST_SPILLED, "spilled")       /* it went to another service, which has it as a request of its own */
 
 enum hr_request_state {
 #define HR_REQUEST_STATE_NAME(name, text) name,
@@ -354,10 +394,11 @@ struct hr_replica_times {
   hr_amount held, starting, busy, idle;
 };
 
-/* The result, by request. Times that did not come are HR_NEVER_US; those of refused requests are their arrival. */
+/* The result, by request. Times that did not come are HR_NEVER_US; those of refused and spilled requests are their
+   arrival, and the end of those that timed out is when they left. */
 struct hr_service_result {
   uint32_t count;
-  uint32_t *replica; /* HR_NONE: refused */
+  uint32_t *replica; /* HR_NONE: never assigned, or timed out */
   int64_t *scheduled_us, *first_token_us, *end_us;
   uint8_t *state;     /* enum hr_request_state */
   uint16_t *restarts; /* how often the request lost its memory and was computed again */
@@ -374,6 +415,8 @@ struct hr_service_result {
   struct hr_replica_times gpu_time;
   uint64_t cold_starts, interruptions, lost_tokens;
   uint64_t met_cold_start; /* requests that waited while no replica was ready */
+  uint64_t received;       /* of all requests, those that came from other services */
+  uint64_t overflowed;     /* requests that were assigned to replicas in the pools of `spill` */
   struct hr_scale_decision *decisions;
   uint32_t n_decisions, decisions_capacity;
 };
@@ -412,6 +455,8 @@ HR_API void hr_fleet_destroy(struct hr_fleet *fleet);
 /* The trace with the rows of the replicas; during and after the run it has those that were submitted. */
 HR_API const struct hr_trace *hr_fleet_trace(const struct hr_fleet *fleet);
 HR_API int64_t hr_fleet_origin_us(const struct hr_fleet *fleet);
+/* The requests of a service. Those of a service that gets requests from others are known after the run. */
+HR_API const struct hr_service_requests *hr_fleet_requests(const struct hr_fleet *fleet, uint32_t service);
 /* The result of a service, after the run. */
 HR_API const struct hr_service_result *hr_fleet_result(const struct hr_fleet *fleet, uint32_t service);
 
