@@ -12,14 +12,26 @@ bool has_services(const struct hr_scenario *scenario) {
   return scenario->services && scenario->services->count > 0;
 }
 
-static void warn(const struct hr_service_summary *summary, const struct hr_service *service) {
-  if (100 * summary->refused > summary->offered) {
+/* The requests that no replica can serve. */
+static uint32_t count_too_large(const struct hr_served *served) {
+  const struct hr_service_requests *requests = served->requests;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < requests->count; i++)
+    count += served->result->state[i] == HR_REQUEST_REFUSED &&
+             hr_service_refusal(served->service, requests->prompt_tokens[i], requests->output_tokens[i]) != NULL;
+  return count;
+}
+
+static void warn(const struct hr_service_summary *summary, const struct hr_served *served) {
+  const struct hr_service *service = served->service;
+  const uint64_t too_large = 100 * summary->refused > summary->offered ? count_too_large(served) : 0;
+  if (100 * too_large > summary->offered) {
     fputs("warning: service '", stderr);
     hr_print_safe(stderr, summary->name, 60);
     fprintf(stderr,
             "': %.1f %% of the requests were refused, because they need more memory or a larger batch than a replica "
             "has; raise 'kv_blocks' or 'max_batch_tokens'\n",
-            100 * (double)summary->refused / (double)summary->offered);
+            100 * (double)too_large / (double)summary->offered);
   }
   if (summary->unfinished) {
     fputs("warning: service '", stderr);
@@ -36,7 +48,7 @@ static void warn(const struct hr_service_summary *summary, const struct hr_servi
 void print_services(const struct hr_replay *replay, bool wants_table) {
   const struct hr_summary *summary = replay->summary;
   for (size_t i = 0; i < summary->n_services; i++) {
-    warn(&summary->services[i], replay->served[i].service);
+    warn(&summary->services[i], &replay->served[i]);
     if (wants_table) hr_service_print(stdout, &replay->served[i], &summary->services[i]);
   }
 }

@@ -251,6 +251,12 @@
   X(HR__M_TIMED_OUT, "requests.timed_out", "requests_timed_out", COUNTS, COUNT, LOWER, HR__OF_REQUESTS | SERVICE,      \
     "Requests timed out", "requests that waited longer than the queue allows",                                         \
     known_count(v->offered > 0, v->timed_out), UNKNOWN)                                                                \
+  X(HR__M_SPILLED, "requests.spilled", "requests_spilled", COUNTS, COUNT, NEITHER, HR__OF_REQUESTS,                    \
+    "Requests spilled", "requests that went to another service, which has them as requests of its own",                \
+    known_count(v->offered > 0, v->spilled), UNKNOWN)                                                                  \
+  X(HR__M_SPILLED_SHARE, "spilled_share", "spilled_share", SHARE, RATIO, NEITHER, HR__OF_REQUESTS | NULLABLE,          \
+    "Spilled share", "requests that went to another service, or to the pools of `router.spill`, / `requests.offered`", \
+    number(v->offered > 0, v->offered ? (double)(v->spilled + v->overflowed) / (double)v->offered : 0), UNKNOWN)       \
   X(HR__M_NOT_SERVED, "requests.unfinished", "requests_unfinished", COUNTS, COUNT, LOWER, HR__OF_REQUESTS | SERVICE,   \
     "Requests unfinished", "requests that waited or were being served when the run ended",                             \
     known_count(v->offered > 0, v->unfinished), UNKNOWN)                                                               \
@@ -258,8 +264,8 @@
     HR__OF_REQUESTS | SERVICE | NULLABLE, "Requests within the goals",                                                 \
     "requests that met all goals (`slo`) of their service", known_count(v->has_goals, v->attained), UNKNOWN)           \
   X(HR__M_ATTAINMENT, "attainment", "attainment", SHARE, RATIO, HIGHER, HR__OF_REQUESTS | SERVICE | NULLABLE,          \
-    "Attainment", "`requests.attained` / `requests.offered`",                                                          \
-    number(v->has_goals && v->offered > 0, v->offered ? (double)v->attained / (double)v->offered : 0), UNKNOWN)        \
+    "Attainment", "`requests.attained` / (`requests.offered` - `requests.spilled`)",                                   \
+    number(v->has_goals && v->due > 0, v->due ? (double)v->attained / (double)v->due : 0), UNKNOWN)                    \
   HR__DISTRIBUTION_ROWS(X, HR__M_TTFT, "ttft_ms", "ttft_", "_ms", MILLISECONDS, HR__OF_REQUESTS | SERVICE,             \
                         "Time to first token", "first token - arrival, of completed requests", v->ttft_ms,             \
                         no_distribution)                                                                               \

@@ -4,8 +4,8 @@
  *
  * TTFT: arrival to first token. TPOT: time from the first to the last token, divided by the tokens after the first.
  * E2E: arrival to last token. A request is within the goals if it meets all that are set; requests that were not
- * completed are not. The figures of all services together are those of the union of their requests, with the goals of
- * each.
+ * completed are not. Requests that went to another service are requests of that one. The figures of all services
+ * together are those of the union of their requests, with the goals of each.
  */
 
 #include "headroom/unstable/metrics.h"
@@ -60,14 +60,20 @@ static void add_completed(const struct hr_served *served, uint32_t id, struct du
   summary->output_tokens += served->requests->output_tokens[id];
 }
 
-/* Adds all requests of a service. Returns the end of the last one. */
+/* Adds all requests of a service. Those that went to another one are counted there. Returns the end of the last one. */
 static int64_t add_requests(const struct hr_served *served, struct durations *all, struct hr_service_summary *summary) {
   const struct hr_service_requests *requests = served->requests;
   int64_t end_us = requests->arrival_us[0];
   for (uint32_t id = 0; id < requests->count; id++) {
     const enum hr_request_state state = (enum hr_request_state)served->result->state[id];
     summary->offered++;
+    if (state == HR_REQUEST_SPILLED) {
+      summary->spilled++;
+      continue;
+    }
+    summary->due++;
     summary->hours[requests->arrival_us[id] / hour_us - summary->first_hour].offered++;
+    summary->timed_out += state == HR_REQUEST_TIMED_OUT;
     summary->refused += state == HR_REQUEST_REFUSED;
     summary->unfinished += state == HR_REQUEST_UNFINISHED;
     summary->restarts += served->result->restarts[id];
@@ -149,9 +155,11 @@ static void summarize(const struct hr_served *served, uint32_t count, struct dur
                       struct hr_service_summary *summary) {
   for (uint32_t i = 0; i < count; i++) {
     summary->has_goals = summary->has_goals || has_goals(&served[i].service->slo);
+    summary->overflowed += served[i].result->overflowed;
     add_gpus(&served[i], add_requests(&served[i], all, summary), summary);
   }
   if (count == 1) summary->required = served->service->slo.attainment;
+  if (count > 1) summary->offered = summary->due; /* a request that was spilled is also one of its target */
   summary->ttft_ms = in_ms(hr__distribution_of_us(all->ttft_us, all->count, all->ttft_sum));
   summary->tpot_ms = in_ms(hr__distribution_of_us(all->tpot_us, all->n_tpot, all->tpot_sum));
   summary->e2e_ms = in_ms(hr__distribution_of_us(all->e2e_us, all->count, all->e2e_sum));

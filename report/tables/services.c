@@ -80,13 +80,19 @@ void hr_service_print(FILE *out, const struct hr_served *served, const struct hr
           hr_service_engine_name(service->engine), hr_service_router_name(service->router));
   fprintf(out, "  requests   %" PRIu64 " offered, %" PRIu64 " completed, %" PRIu64 " refused", summary->offered,
           summary->completed, summary->refused);
+  if (summary->timed_out) fprintf(out, ", %" PRIu64 " timed out", summary->timed_out);
+  if (summary->spilled) fprintf(out, ", %" PRIu64 " spilled", summary->spilled);
   if (summary->unfinished) fprintf(out, ", %" PRIu64 " unfinished", summary->unfinished);
   fputc('\n', out);
+  if (served->result->received)
+    fprintf(out, "             %" PRIu64 " of them came from other services\n", served->result->received);
+  if (summary->overflowed)
+    fprintf(out, "             %" PRIu64 " went to '%s'\n", summary->overflowed, service->routing.spill.to);
   fprintf(out, "  %-10s %11s %9s %9s %9s %9s\n", "", "mean", "p50", "p90", "p95", "p99");
   put_row(out, "TTFT", &summary->ttft_ms);
   put_row(out, "TPOT", &summary->tpot_ms);
   put_row(out, "E2E", &summary->e2e_ms);
-  const double offered = (double)summary->offered, attained = (double)summary->attained / offered;
+  const double attained = summary->due ? (double)summary->attained / (double)summary->due : 0;
   if (summary->has_goals) {
     fprintf(out, "  goals      %.2f %% of all requests within the goals", 100 * attained);
     if (service->slo.attainment > 0)
@@ -129,7 +135,7 @@ static void put_replica(struct hr__csv_out *csv, uint32_t replica) {
 
 static void put_request(struct hr__csv_out *csv, const struct hr_served *served, uint32_t id, bool with_phases) {
   const struct hr_service_result *result = served->result;
-  const bool is_served = result->replica[id] != HR_NONE;
+  const bool is_served = result->replica[id] != HR_NONE || result->state[id] == HR_REQUEST_TIMED_OUT;
   const int64_t times_us[] = {result->scheduled_us[id], result->first_token_us[id], result->end_us[id]};
   hr__csv_text(csv, served->service->name);
   hr__csv_u64(csv, id);

@@ -246,8 +246,8 @@ static enum hr_status check_queue(const struct hr__builder *builder, const cJSON
 }
 
 /* The engines with phases have a router of their own. */
-static enum hr_status check_phases(const struct hr__builder *builder, const cJSON *entry,
-                                   const struct hr_services *all, const struct hr_service *service) {
+static enum hr_status check_phases(const struct hr__builder *builder, const cJSON *entry, const struct hr_services *all,
+                                   const struct hr_service *service) {
   const uint32_t target = service->routing.spill.to ? service->routing.spill.service : HR_NONE;
   const cJSON *router = hr__get(entry, "router");
   if (has_phases(service) && cJSON_IsObject(router))
@@ -295,11 +295,9 @@ static enum hr_status check_routers(const struct hr__builder *builder, const cJS
   enum hr_status status = HR_OK;
   uint32_t index = 0;
   const cJSON *entry;
-  cJSON_ArrayForEach(entry, list)
-    if (status == HR_OK) status = check_router(builder, entry, all, &all->at[index++]);
+  cJSON_ArrayForEach(entry, list) if (status == HR_OK) status = check_router(builder, entry, all, &all->at[index++]);
   index = 0;
-  cJSON_ArrayForEach(entry, list)
-    if (status == HR_OK) status = check_cycles(builder, entry, all, index++);
+  cJSON_ArrayForEach(entry, list) if (status == HR_OK) status = check_cycles(builder, entry, all, index++);
   return status;
 }
 

@@ -244,10 +244,11 @@ static const struct hr__key spill_keys[] = {
 
 static const struct hr__key router_keys[] = {
     {"name", CHOICE(routers), DEFAULT("round-robin"), .selects = true, AT(INTEGER, SERVICE, router),
-     HELP("round-robin: in turn. random: any. least-outstanding: fewest incomplete requests. least-waiting: fewest "
-          "that have not begun. token-jsq: fewest tokens that wait, and decoding sequences. power-of-two: of two random "
-          "ones that with fewer incomplete requests. first-available: the first with room. weighted: in proportion to "
-          "weights.")},
+     HELP(
+         "round-robin: in turn. random: any. least-outstanding: fewest incomplete requests. least-waiting: fewest "
+         "that have not begun. token-jsq: fewest tokens that wait, and decoding sequences. power-of-two: of two random "
+         "ones that with fewer incomplete requests. first-available: the first with room. weighted: in proportion to "
+         "weights.")},
     {"order", LIST(1, MAX_MEMBERS, EACH(NAME, .store = HR__STORE_TEXT, .bytes = sizeof(char *))),
      WITH(ROUTER(FIRST_AVAILABLE)), OTHERWISE("by number"), AS_ARRAY(SERVICE, routing.order, routing.n_order),
      HELP("Pools or GPU types whose replicas come first, in this order.")},

@@ -433,8 +433,7 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
   const int64_t cold_us = cold_start_us(engine, service, placement);
   place->held_us = now_us;
   place->gpu_milli = hr_placement_milli(placement, engine->trace, job);
-  if (!is_whole(service))
-    hr__service_place(&service->run, number, &engine->config->cluster->pools[placement->pool.id]);
+  if (!is_whole(service)) hr__service_place(&service->run, number, &engine->config->cluster->pools[placement->pool.id]);
   place->busy_ticks = busy_ticks(service, number);
   place->is_delayed = false;
   const bool is_there = place->is_initial && now_us == 0;

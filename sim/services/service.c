@@ -185,12 +185,12 @@ static void arrive(struct hr__service_run *service, uint32_t id) {
   result->state[id] = HR_REQUEST_UNFINISHED;
   service->wants_replica |= service->n_ready == 0;
   if (hr__is_limited(service->spec) && !hr__service_admits(service, id)) return;
-  service->n_waiting++;
-  count_outstanding(service, 1);
   if (service->n_ready)
     assign(service, id, true);
   else
     service->no_memory |= !hr__queue_push(&service->waiting, id);
+  service->n_waiting++;
+  count_outstanding(service, 1);
   service->n_held += service->n_ready == 0;
 }
 

@@ -67,13 +67,13 @@ struct hr__service_run {
   uint32_t *place;                   /* by replica: its place in the heap */
   uint32_t *touched, n_touched;      /* idle replicas that got a request at this instant */
   bool *is_touched;                  /* by replica */
-  struct hr__replica_role *roles; /* by replica; NULL: the router needs none */
-  uint32_t *candidates;           /* [n_ready] scratch of routers with roles */
-  uint64_t last_pass;             /* of the replica that `weighted` chose last */
-  uint32_t n_waiting;             /* requests whose first iteration has not begun */
-  uint32_t oldest;                /* requests before this one do not wait for it */
-  int64_t mean_us;                /* time from the first iteration to the end: moving mean, 0: unknown */
-  bool wants_replica;             /* a request found no ready replica */
+  struct hr__replica_role *roles;    /* by replica; NULL: the router needs none */
+  uint32_t *candidates;              /* [n_ready] scratch of routers with roles */
+  uint64_t last_pass;                /* of the replica that `weighted` chose last */
+  uint32_t n_waiting;                /* requests whose first iteration has not begun */
+  uint32_t oldest;                   /* requests before this one do not wait for it */
+  int64_t mean_us;                   /* time from the first iteration to the end: moving mean, 0: unknown */
+  bool wants_replica;                /* a request found no ready replica */
   uint64_t n_routed, n_completed;
   uint64_t n_held;             /* requests that had to wait for a ready replica */
   uint64_t lost_tokens;        /* tokens of killed replicas, which are computed again */

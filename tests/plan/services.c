@@ -261,5 +261,114 @@ static void bad_settings(void) {
   }
 }
 
+/* ---- Queues and spill-over ---- */
+
+/* Two services. The first one has GPUs of its own; its requests go to the second one, which scales to zero. `%s`:
+   arrivals per second of the first one. */
+static const char two_services[] =
+    "\"cluster\":{\"pools\":[{\"name\":\"home\",\"gpu\":\"A\",\"nodes\":1,\"gpus_per_node\":2,\"market\":\"owned\","
+    "\"usd_per_gpu_hour\":1},{\"name\":\"cloud\",\"gpu\":\"B\",\"nodes\":3,\"gpus_per_node\":1,\"market\":\"on-"
+    "demand\","
+    "\"boot_s\":20,\"usd_per_gpu_hour\":2}]},\"services\":[{\"name\":\"home\",\"requests\":{\"rate_per_s\":%s,"
+    "\"duration_s\":3000,\"prompt_tokens\":{\"mean\":5},\"output_tokens\":{\"distribution\":\"exponential\",\"mean\":2}"
+    "},"
+    "\"router\":{\"name\":\"least-outstanding\",\"spill\":{\"to\":\"cloud\",\"predicted_wait_s\":6}},\"queue\":{"
+    "\"limit\":9,"
+    "\"timeout_s\":5,\"when_full\":\"spill\"},\"autoscale\":{\"replicas\":2},\"replica\":{\"gpu_type\":\"A\","
+    "\"engine\":"
+    "{\"max_sequences\":2,\"kv_blocks\":1000},\"cost\":{\"fixed_us\":1000000,\"integer\":true}}},{\"name\":\"cloud\","
+    "\"requests\":{\"rate_per_s\":0.005,\"duration_s\":3000,\"prompt_tokens\":{\"mean\":5},\"output_tokens\":{\"mean\":"
+    "2}},"
+    "\"slo\":{\"e2e_ms\":60000},\"autoscale\":{\"policy\":\"slo\",\"max\":3,\"idle_to_zero_s\":60},\"cold_start\":"
+    "{\"weights_s\":5},\"queue\":{\"limit\":30},\"replica\":{\"gpu_type\":\"B\",\"engine\":{\"max_sequences\":2,"
+    "\"kv_blocks\":1000},\"cost\":{\"fixed_us\":1000000,\"integer\":true}}}]";
+
+/* Every request has one end. Requests that were spilled are those that the other service received, at the same time and
+   with the same tokens. In checked mode the result is the same. */
+static void spills_over(void) {
+  char text[TEXT];
+  snprintf(text, sizeof text, two_services, "1.7");
+  struct run run = make_run(text, true);
+  const struct hr_served *home = &run.replay.served[0], *cloud = &run.replay.served[1];
+  const struct hr_service_summary *of_home = &run.replay.summary->services[0],
+                                  *of_cloud = &run.replay.summary->services[1], *all = run.replay.summary->all_services;
+  CU_ASSERT_TRUE(of_home->spilled > 50 && of_home->timed_out > 10 && of_home->refused == 0);
+  CU_ASSERT_EQUAL(of_home->offered, of_home->completed + of_home->timed_out + of_home->spilled);
+  CU_ASSERT_EQUAL(cloud->result->received, of_home->spilled);
+  CU_ASSERT_EQUAL(of_cloud->offered, of_cloud->completed + of_cloud->refused);
+  CU_ASSERT_EQUAL(all->offered, of_home->offered + of_cloud->offered - of_home->spilled);
+  CU_ASSERT_EQUAL(all->offered, all->completed + all->refused + all->timed_out);
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < home->requests->count; i++) {
+    if (home->result->state[i] != HR_REQUEST_SPILLED) continue;
+    while (at < cloud->requests->count && (cloud->requests->arrival_us[at] != home->requests->arrival_us[i] ||
+                                           cloud->requests->output_tokens[at] != home->requests->output_tokens[i]))
+      at++;
+    CU_ASSERT_TRUE_FATAL(at < cloud->requests->count);
+    at++;
+  }
+  CU_ASSERT_TRUE(cloud->result->n_decisions > 10);
+  CU_ASSERT_TRUE(of_cloud->cost_uusd > 0);
+  const uint64_t digest = run.replay.result->digest;
+  finish(&run);
+  run = make_run(text, false);
+  CU_ASSERT_EQUAL(run.replay.result->digest, digest);
+  finish(&run);
+  /* with little load, nothing is spilled, and the first service is as it is alone */
+  snprintf(text, sizeof text, two_services, "0.05");
+  run = make_run(text, true);
+  CU_ASSERT_EQUAL(run.replay.summary->services[0].spilled, 0);
+  CU_ASSERT_EQUAL(run.replay.served[1].result->received, 0);
+  finish(&run);
+}
+
+static void bad_queues(void) {
+  static const struct {
+    const char *first, *second, *message;
+  } rows[] = {
+      {"\"queue\":{\"limit\":-1}", "", ":1:"},
+      {"\"queue\":{\"limit\":-1}", "", "'services.0.queue.limit' is the number -1; a whole number from 1"},
+      {"\"queue\":{\"limit\":0}", "", "a whole number from 1"},
+      {"\"queue\":{\"timeout_s\":-5}", "", "'services.0.queue.timeout_s' is the number -5"},
+      {"\"queue\":{\"timeout_s\":0}", "", "'services.0.queue.timeout_s' is the number 0"},
+      {"\"queue\":{\"limt\":3}", "", "did you mean 'services.0.queue.limit'?"},
+      {"\"queue\":{\"limit\":3,\"when_full\":\"drop\"}", "", "one of refuse, spill"},
+      {"\"queue\":{\"when_full\":\"refuse\"}", "", "'when_full' needs 'limit'"},
+      {"\"queue\":{\"limit\":3,\"when_full\":\"spill\"}", "", "'spill' needs 'router.spill.to'"},
+      {"\"router\":\"least-outstandin\"", "", "did you mean 'least-outstanding'?"},
+      {"\"router\":{\"name\":\"randm\"}", "", "did you mean 'random'?"},
+      {"\"router\":{\"spill\":{\"to\":\"c\",\"predicted_wait_s\":1}}", "", "'c' is no service, no pool and no market"},
+      {"\"router\":{\"spill\":{\"to\":\"spot\",\"predicted_wait_s\":1}}", "", "'spot' is no service"},
+      {"\"router\":{\"spill\":{\"to\":\"a\",\"predicted_wait_s\":1}}", "", "'a' cannot spill over to itself"},
+      {"\"router\":{\"spill\":{\"to\":\"b\",\"predicted_wait_s\":-1}}", "", "is the number -1; a number from 0"},
+      {"\"router\":{\"spill\":{\"to\":\"b\"}}", "", "'spill' needs 'predicted_wait_s'"},
+      {"\"router\":{\"spill\":{\"to\":\"p\"}},\"queue\":{\"limit\":3}", "", "'spill' needs 'predicted_wait_s'"},
+      {"\"router\":{\"spill\":{\"to\":\"b\",\"predicted_wait_s\":1}}",
+       "\"router\":{\"spill\":{\"to\":\"a\",\"predicted_wait_s\":1}},", "spill-over in a cycle"},
+      {"\"router\":\"weighted\"", "", "the router 'weighted' needs 'weights'"},
+      {"\"router\":{\"name\":\"random\",\"room\":3}", "", "'room' is not a parameter of the router 'random'"},
+      {"\"router\":{\"name\":\"weighted\",\"weights\":[{\"pool\":\"p\",\"weight\":0}]}", "", "all weights are 0"},
+      {"\"router\":{\"name\":\"weighted\",\"weights\":[{\"pool\":\"p\",\"weight\":-1}]}", "", "is the number -1"},
+      {"\"router\":{\"name\":\"weighted\",\"weights\":[{\"pool\":\"q\",\"weight\":1}]}", "", "has no pool 'q'"},
+      {"\"router\":{\"name\":\"weighted\",\"weights\":[{\"weight\":1}]}", "", "either 'pool' or 'gpu_type'"},
+      {"\"router\":{\"name\":\"first-available\",\"order\":[\"q\"]}", "", "no pool and no GPU type 'q'"}};
+  file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n");
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char text[TEXT];
+    struct hr_scenario *scenario = NULL;
+    struct hr_error error = {0};
+    snprintf(
+        text, sizeof text,
+        "{\"name\":\"t\"," POOL ",\"services\":[{\"name\":\"a\",\"requests\":{\"trace\":\"requests.csv\"},%s," REPLICA
+        "},{\"name\":\"b\",\"requests\":{\"trace\":\"requests.csv\"},\"autoscale\":{\"policy\":\"knative\",\"max\":1},"
+        "%s" REPLICA "}]}",
+        rows[i].first, rows[i].second);
+    CU_ASSERT_EQUAL(hr_scenario_load(file_write_text("services.json", text), NULL, 0, &scenario, &error), HR_BAD_INPUT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, rows[i].message));
+    if (!strstr(error.text, rows[i].message)) fprintf(stderr, "%s\n", error.text);
+    hr_scenario_destroy(scenario);
+  }
+}
+
 TEST_MAIN("services on a cluster", TEST(to_zero_and_back), TEST(training_yields), TEST(spot_interruption),
-          TEST(all_autoscalers), TEST(setup_and_delayed_off), TEST(bad_settings))
+          TEST(all_autoscalers), TEST(setup_and_delayed_off), TEST(bad_settings), TEST(spills_over), TEST(bad_queues))

@@ -126,7 +126,10 @@ struct hr_service_hour {
 struct hr_service_summary {
   char *name; /* NULL: all services together */
   uint64_t offered, completed, refused, timed_out, unfinished;
-  uint64_t attained; /* requests within the goals; refused ones are not */
+  uint64_t spilled;    /* requests that went to another service; offered = spilled + due */
+  uint64_t overflowed; /* requests of replicas in the pools of `router.spill` */
+  uint64_t due;        /* requests that the service had to serve. All services together: equal to `offered` */
+  uint64_t attained;   /* requests within the goals; refused ones are not */
   bool has_goals;
   double required;                                 /* share that must be within the goals; 0: none */
   struct hr_distribution ttft_ms, tpot_ms, e2e_ms; /* tpot: of requests with more than one output token */

@@ -29,6 +29,7 @@ const requestWords = ({ requests: r }) =>
     ...[
       [r.refused, 'refused'],
       [r.timed_out, 'timed out'],
+      [r.spilled, 'spilled'],
       [r.unfinished, 'unfinished'],
     ].flatMap(([n, words]) => (n ? [`${count(n)} ${words}`] : [])),
   ].join(', ');
