@@ -155,7 +155,9 @@ static uint32_t choose(struct hr__service_run *service, uint32_t count) {
 }
 
 uint32_t hr__route_by_role(struct hr__service_run *service) {
-  const uint32_t number = choose(service, list_candidates(service));
+  const uint32_t count = list_candidates(service);
+  if (count == 0) return service->ready[0]; /* impossible: some replica is ready */
+  const uint32_t number = choose(service, count);
   service->result->overflowed += service->roles[number].is_over;
   return number;
 }
