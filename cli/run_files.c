@@ -500,6 +500,22 @@ static enum hr_status follow_timeline(struct run_files *files, struct hr_replay 
   return status == HR_OK ? hr_replay_add(replay, hr_timeline_observer(files->timeline), error) : status;
 }
 
+static void pass_row(void *self, const char *table, const char *const *cells, uint32_t count) {
+  const struct run_files *files = self;
+  hr_value_file_row(files->priorities, table, cells, count);
+  hr_value_file_row(files->shares, table, cells, count);
+}
+
+static enum hr_status follow_values(struct run_files *files, struct hr_replay *replay, struct hr_error *error) {
+  const struct run_file_args *args = files->args;
+  enum hr_status status = HR_OK;
+  files->values = (struct hr_values){.self = files, .row = pass_row};
+  replay->values = &files->values;
+  if (args->priorities) status = hr_value_file_create(args->priorities, "priorities", &files->priorities, error);
+  if (status == HR_OK && args->shares) status = hr_value_file_create(args->shares, "shares", &files->shares, error);
+  return status;
+}
+
 static enum hr_status follow_all(struct run_files *files, struct hr_replay *replay, struct hr_error *error) {
   files->history = hr_history_create(replay->config.trace);
   files->counts = hr_counts_create();
@@ -521,6 +537,7 @@ enum hr_status run_files_follow(struct run_files *files, struct hr_replay *repla
   enum hr_status status = HR_OK;
   if (args->jobs) status = follow_placements(files, replay, error);
   if (status == HR_OK && args->timeline) status = follow_timeline(files, replay, error);
+  if (status == HR_OK && (args->priorities || args->shares)) status = follow_values(files, replay, error);
   if (status == HR_OK && (args->perfetto || args->openmetrics.file)) status = follow_all(files, replay, error);
   if (status == HR_OK && args->page.report) status = page_follow(&files->page, replay, files->history, error);
   return status;
@@ -556,6 +573,8 @@ enum hr_status run_files_write(struct run_files *files, const struct hr_replay *
     status = hr_jobs_write(args->jobs, replay->config.trace, &replay->config.scenario->cluster, replay->result,
                            files->placements, replay->ledger, error);
   if (status == HR_OK && args->timeline) status = hr_timeline_finish(files->timeline, error);
+  if (status == HR_OK && files->priorities) status = hr_value_file_finish(files->priorities, error);
+  if (status == HR_OK && files->shares) status = hr_value_file_finish(files->shares, error);
   if (status == HR_OK && args->costs) status = hr_costs_write(args->costs, summary->costs, error);
   if (status == HR_OK && files->history) status = write_exports(files, replay, label, error);
   if (status == HR_OK && args->json) status = hr_summary_write_json(args->json, summary, label, perf, error);
@@ -574,6 +593,8 @@ void run_files_finish(struct run_files *files) {
   metrics_finish(&files->metrics);
   page_finish(&files->page);
   hr_timeline_destroy(files->timeline);
+  hr_value_file_destroy(files->priorities);
+  hr_value_file_destroy(files->shares);
   hr_placements_destroy(files->placements);
   hr_history_destroy(files->history);
   hr_counts_destroy(files->counts);

@@ -314,6 +314,18 @@ static const struct option options[] = {
      .offset = AT(files.timeline),
      .value = "FILE",
      .help = "write a CSV row for each change of the number of waiting jobs, running jobs or allocated GPUs"},
+    {.name = "priorities",
+     .kind = OPTION_TEXT,
+     .offset = AT(files.priorities),
+     .value = "FILE",
+     .help = "write a CSV row for each priority of a waiting job that the policy slurm computes, with the columns of "
+             "sprio"},
+    {.name = "shares",
+     .kind = OPTION_TEXT,
+     .offset = AT(files.shares),
+     .value = "FILE",
+     .help = "write a CSV row per account and user whenever the policy slurm computes fair shares, with the columns of "
+             "sshare"},
     {.name = "costs",
      .kind = OPTION_TEXT,
      .offset = AT(files.costs),
@@ -487,6 +499,8 @@ static enum hr_status print_results(struct run_state *run, struct hr_error *erro
 static const char *single_run_option(const struct run_file_args *files) {
   return files->jobs               ? "jobs"
          : files->timeline         ? "timeline"
+         : files->priorities       ? "priorities"
+         : files->shares           ? "shares"
          : files->costs            ? "costs"
          : files->perfetto         ? "perfetto"
          : files->md               ? "md"
@@ -538,10 +552,16 @@ static enum hr_status run_all(struct run_state *run, const char *path, struct hr
   const struct run_args *args = run->args;
   const struct run_file_args *files = &args->files;
   if (run_files_wanted(files)) report_closed_pipes();
-  const struct output outputs[] = {{"requests", args->requests},  {"jobs", files->jobs},
-                                   {"timeline", files->timeline}, {"costs", files->costs},
-                                   {"json", files->json},         {"md", files->md},
-                                   {"perfetto", files->perfetto}, {"openmetrics", files->openmetrics.file},
+  const struct output outputs[] = {{"requests", args->requests},
+                                   {"jobs", files->jobs},
+                                   {"timeline", files->timeline},
+                                   {"costs", files->costs},
+                                   {"priorities", files->priorities},
+                                   {"shares", files->shares},
+                                   {"json", files->json},
+                                   {"md", files->md},
+                                   {"perfetto", files->perfetto},
+                                   {"openmetrics", files->openmetrics.file},
                                    {"report", files->page.report}};
   enum hr_status status = input_open(&run->input, path, &args->input, error);
   if (status == HR_OK && has_services(run->input.scenario) && args->stream)

@@ -393,6 +393,13 @@ struct hr_param_value {
   double real;
 };
 
+/* Receives values that a modelled scheduler computes during a run, such as priorities, as rows of tables. The first row
+   of a table is its header. `cells` and its texts are valid during the call. */
+struct hr_values {
+  void *self;
+  void (*row)(void *self, const char *table, const char *const *cells, uint32_t count);
+};
+
 /* The input of a policy. Everything is borrowed and valid until `destroy`. */
 struct hr_policy_env {
   uint32_t size;          /* size of this struct in bytes; later versions add members at the end only */
@@ -404,6 +411,7 @@ struct hr_policy_env {
   const struct hr_class_spec *classes; /* [HR_N_CLASSES]; NULL: no settings */
   const struct hr_quota_spec *quotas;  /* NULL: no quotas */
   const struct hr_systems *systems;    /* configuration of modelled schedulers (unstable); NULL: none */
+  const struct hr_values *values;      /* NULL: nobody receives values */
 };
 
 /* The abilities and promises of a policy. `abilities` of struct hr_policy_ops returns a set of these flags. */

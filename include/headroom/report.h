@@ -353,6 +353,17 @@ HR_API struct hr_observer hr_timeline_observer(struct hr_timeline *timeline);
 HR_API enum hr_status hr_timeline_finish(struct hr_timeline *timeline, struct hr_error *error);
 HR_API void hr_timeline_destroy(struct hr_timeline *timeline);
 
+/* A CSV file with one table of the values that a modelled scheduler computes (struct hr_values). Pass all rows to it;
+   those of other tables are left out, and `file` may be NULL. hr_value_file_finish returns HR_BAD_INPUT if the policy
+   does not have the table. If hr_value_file_destroy is called before that, the file is discarded. `table` is
+   borrowed. */
+struct hr_value_file;
+HR_API enum hr_status hr_value_file_create(const char *path, const char *table, struct hr_value_file **file,
+                                           struct hr_error *error);
+HR_API void hr_value_file_row(struct hr_value_file *file, const char *table, const char *const *cells, uint32_t count);
+HR_API enum hr_status hr_value_file_finish(struct hr_value_file *file, struct hr_error *error);
+HR_API void hr_value_file_destroy(struct hr_value_file *file);
+
 /* Timeline summary: an observer that stores allocated GPUs and waiting jobs over time in constant memory, for the line
    charts in tables. hr_timeline_summary_create returns NULL if memory is exhausted. Call hr_timeline_summary_close once
    after the run. */

@@ -60,7 +60,8 @@ struct hr_run_config {
      The result has no per-job columns. The trace must have been read with `streamed`. Policies must not read the
      columns of finished jobs. hr_sim_run returns HR_BAD_INPUT if another option needs the data of finished jobs. */
   bool stream;
-  struct hr_fleet *fleet; /* inference services (unstable), for one run; `trace` is theirs. NULL: none */
+  const struct hr_values *values; /* receives values of modelled schedulers; NULL: nobody does */
+  struct hr_fleet *fleet;         /* inference services (unstable), for one run; `trace` is theirs. NULL: none */
 };
 
 /* GPU time by use, in milli-GPU x microseconds. `kept`: for work that was not lost. `lost`: for work that had to be

@@ -331,6 +331,7 @@ static struct hr_run_config run_config_of(const struct hr_replay *replay) {
                                 .progress = config->progress,
                                 .quotas = scenario->quotas,
                                 .systems = scenario->systems,
+                                .values = replay->values,
                                 .speeds = scenario->speeds,
                                 .network_speeds = scenario->network_speeds,
                                 .fleet = replay->fleet};

@@ -71,6 +71,7 @@ struct hr__slurm_accounts {
   struct hr__slurm_share *shares;        /* [count] */
   double *usage;                         /* [count] decayed usage of users */
   const struct hr_slurm_assoc **configs; /* [count] NULL: not configured */
+  uint32_t *first_jobs;                  /* [count] the first job of those that are not configured */
   uint32_t count, capacity;
   struct hr__pair_map users; /* (tenant, user) + 1 -> association */
   struct hr__slurm_tree_scratch scratch;
@@ -128,6 +129,7 @@ struct hr__slurm_run {
   const struct hr_trace *trace;
   const struct hr_cluster *cluster;
   const struct hr_param_value *params;
+  const struct hr_values *values; /* NULL: nobody receives values */
   uint32_t n_pools;
   const struct hr_requests *requests; /* NULL unless CPUs and memory of nodes are limited */
   struct hr__slurm_nodes nodes;
@@ -344,6 +346,14 @@ void hr__slurm_leave(struct hr__slurm_run *run, uint32_t job, int64_t now_us);
 /* The operations `explain` and `describe` of the policy. */
 void hr__slurm_explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
 void hr__slurm_describe_wait(void *self, const struct hr_view *view, hr_job job, char *text, size_t size);
+
+/* ---- Values (values.c) ------------------------------------------------------------------------------ */
+
+/* Pass rows of the tables of values to those who receive them: the headers; the row of a waiting job; the rows of all
+   associations. */
+void hr__slurm_write_headers(const struct hr__slurm_run *run);
+void hr__slurm_write_priority(struct hr__slurm_run *run, uint32_t job, int64_t at_us);
+void hr__slurm_write_shares(const struct hr__slurm_run *run, int64_t at_us);
 
 /* ---- Passes (passes.c) ------------------------------------------------------------------------------ */
 

@@ -120,6 +120,9 @@ static void tick(struct hr__slurm_run *run, int64_t now_us) {
   accounts->last_us = now_us;
   accounts->next_us = now_us + settings->calc_period_us;
   accounts->shares_are_old = true;
+  if (!run->values) return;
+  update_shares(run);
+  hr__slurm_write_shares(run, now_us);
 }
 
 bool hr__slurm_catch_up(struct hr__slurm_run *run, int64_t now_us) {
@@ -212,7 +215,10 @@ bool hr__slurm_update_priorities(struct hr__slurm_run *run, int64_t now_us) {
   while (run->first_waiting < run->end_waiting && run->view->state[run->first_waiting] != HR_JOB_WAITING)
     run->first_waiting++;
   for (uint32_t job = run->first_waiting; job < run->end_waiting; job++)
-    if (run->view->state[job] == HR_JOB_WAITING && run->jobs[job].assoc != HR_NONE) hr__slurm_key(run, job, now_us);
+    if (run->view->state[job] == HR_JOB_WAITING && run->jobs[job].assoc != HR_NONE) {
+      hr__slurm_key(run, job, now_us);
+      hr__slurm_write_priority(run, job, now_us);
+    }
   for (uint32_t i = 0; i < waiting->count; i++) {
     struct hr__slurm_entry *entry = hr__slurm_waiting_at(waiting, i);
     entry->key = entry->key >> 32 << 32 | run->priorities[entry->job]; // the tier stays

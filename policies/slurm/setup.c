@@ -105,17 +105,21 @@ static bool set_qos(struct hr__slurm_run *run) {
 
 /* ---- Associations ----------------------------------------------------------------------------------- */
 
-/* Adds an association; HR_NONE if memory is exhausted. */
+/* Adds an association; HR_NONE if memory is exhausted. `config` NULL: the trace has it, `first_job` is its first job.
+ */
 static uint32_t add_assoc(struct hr__slurm_run *run, uint32_t parent, const struct hr_slurm_assoc *config,
-                          bool is_user) {
+                          uint32_t first_job, bool is_user) {
   struct hr__slurm_accounts *accounts = &run->accounts;
   if (accounts->count == accounts->capacity) {
     uint32_t capacity = accounts->capacity;
     accounts->configs = hr_arena_grown(run->arena, accounts->configs, &capacity, sizeof(*accounts->configs));
+    uint32_t same = accounts->capacity;
+    accounts->first_jobs = hr_arena_grown(run->arena, accounts->first_jobs, &same, sizeof *accounts->first_jobs);
     accounts->assocs = hr_arena_grown(run->arena, accounts->assocs, &accounts->capacity, sizeof *accounts->assocs);
-    if (!accounts->assocs || !accounts->configs) return HR_NONE;
+    if (!accounts->assocs || !accounts->configs || !accounts->first_jobs) return HR_NONE;
   }
   accounts->configs[accounts->count] = config;
+  accounts->first_jobs[accounts->count] = first_job;
   accounts->assocs[accounts->count] = (struct hr__slurm_assoc){.parent = parent,
                                                                .shares = config ? config->fairshare : 1,
                                                                .uses_parent = config && config->fairshare < 0,
@@ -132,7 +136,7 @@ static bool add_account(struct hr__slurm_run *run, uint32_t entry, uint32_t *add
   while (n_way-- > 0) {
     const struct hr_slurm_assoc *config = &run->config->associations[way[n_way]];
     uint32_t parent = config->above == HR_NONE ? HR_NONE : added[config->above];
-    added[way[n_way]] = add_assoc(run, parent, config, config->user != NULL);
+    added[way[n_way]] = add_assoc(run, parent, config, HR_NONE, config->user != NULL);
     if (added[way[n_way]] == HR_NONE) return false;
   }
   return true;
@@ -193,8 +197,8 @@ static bool add_traced(struct hr__slurm_run *run, uint32_t *account_of) {
     hr_arena_passed_job(run->arena, (hr_job){job});
     if (hr__pair_map_find(&run->accounts.users, pair) != HR_NONE) continue;
     uint32_t *account = &account_of[pair.a ? pair.a - 1 : n_tenants];
-    if (*account == HR_NONE) *account = add_assoc(run, HR_NONE, NULL, false);
-    uint32_t user = *account == HR_NONE ? HR_NONE : add_assoc(run, *account, NULL, true);
+    if (*account == HR_NONE) *account = add_assoc(run, HR_NONE, NULL, job, false);
+    uint32_t user = *account == HR_NONE ? HR_NONE : add_assoc(run, *account, NULL, job, true);
     if (user == HR_NONE || !hr__pair_map_add(&run->accounts.users, run->arena, pair, user)) return false;
   }
   return true;

@@ -71,6 +71,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
                                 .trace = env->jobs,
                                 .cluster = env->cluster,
                                 .params = env->params,
+                                .values = env->values,
                                 .wake_us = -1,
                                 .tick_us = -1,
                                 .begin_us = -1,
@@ -88,7 +89,9 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
       .min_age_reserve_us = env->params[HR__SLURM_MIN_AGE_RESERVE].integer * HR_SECOND_US};
   if (!hr__slurm_create_nodes(run)) return HR_NO_MEMORY;
   run->config = env->systems ? env->systems->slurm : NULL;
-  return hr__slurm_set_up(run, error);
+  enum hr_status status = hr__slurm_set_up(run, error);
+  if (status == HR_OK) hr__slurm_write_headers(run);
+  return status;
 }
 
 /* With priorities, a job of low priority may wait for ever. */
@@ -111,6 +114,7 @@ static enum hr_status wait_again(struct hr__slurm_run *run, uint32_t job) {
                                         .submit_s = hr__slurm_second(run, state->queued_us),
                                         .job = job,
                                         .qos = state->qos};
+  if (hr__slurm_is_multifactor(run)) hr__slurm_write_priority(run, job, state->submit_us);
   return hr__slurm_waiting_add(&run->waiting, &entry) ? HR_OK : HR_NO_MEMORY;
 }
 

@@ -342,6 +342,49 @@ enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, con
   return status == HR_OK ? hr__csv_commit(&csv, error) : status;
 }
 
+/* ---- Values of modelled schedulers ------------------------------------------------------------------- */
+
+struct hr_value_file {
+  struct hr__csv_out csv;
+  const char *table; /* borrowed */
+  bool has_header;
+};
+
+enum hr_status hr_value_file_create(const char *path, const char *table, struct hr_value_file **file,
+                                    struct hr_error *error) {
+  struct hr_value_file *created = calloc(1, sizeof *created);
+  if (!created) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  created->table = table;
+  enum hr_status status = hr__csv_open(&created->csv, path, NULL, error);
+  if (status != HR_OK) {
+    free(created);
+    return status;
+  }
+  *file = created;
+  return HR_OK;
+}
+
+void hr_value_file_row(struct hr_value_file *file, const char *table, const char *const *cells, uint32_t count) {
+  if (!file || strcmp(file->table, table) != 0) return;
+  for (uint32_t i = 0; i < count; i++) hr__csv_text(&file->csv, cells[i]);
+  hr__csv_end_row(&file->csv);
+  file->has_header = true;
+}
+
+enum hr_status hr_value_file_finish(struct hr_value_file *file, struct hr_error *error) {
+  if (file->has_header) return hr__csv_commit(&file->csv, error);
+  return hr_fail(error, HR_BAD_INPUT,
+                 "--%s: the policy computes no %s; expected the policy 'slurm' with "
+                 "priority=multifactor",
+                 file->table, file->table);
+}
+
+void hr_value_file_destroy(struct hr_value_file *file) {
+  if (!file) return;
+  hr__csv_abandon(&file->csv);
+  free(file);
+}
+
 /* ---- Timeline ------------------------------------------------------------------------------------ */
 
 struct counts {

@@ -284,7 +284,8 @@ static enum hr_status create_policy(struct hr__engine *engine) {
                               .seed = config->seed,
                               .classes = config->classes,
                               .quotas = config->quotas,
-                              .systems = config->systems};
+                              .systems = config->systems,
+                              .values = config->values};
   enum hr_status status = ops->create(&env, &engine->policy, engine->error);
   if (status == HR_OK && ops->abilities) engine->abilities = ops->abilities(engine->policy);
   bool may_break = engine->cluster.tiers_within && !(engine->abilities & HR_POLICY_KEEPS_WITHIN);

@@ -121,6 +121,49 @@ CSV
   says stderr "priority=multifactor needs the section 'slurm'"
 }
 
+# Users u (account a) and v (account b) have one share each. Until 300 s job 1 uses 8 GPUs of one CPU, 2400 CPU seconds
+# that decay as they are used; job 2 of u and job 3 of v wait. Ages are 290 s and 280 s of 1000 s. v, without usage, has
+# the first rank of two users, u the second. Job 4 is submitted at 310 s and gets the fair share of 300 s.
+case_priorities_and_shares() {
+  cat >s.json <<'JSON'
+{"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 1, "gpus_per_node": 8}]},
+ "policy": {"name": "slurm", "priority": "multifactor"},
+ "slurm": {"priority": {"weight_age": 1000, "weight_fairshare": 10000, "weight_job_size": 100, "max_age_s": 1000}}}
+JSON
+  cat >t.csv <<'CSV'
+job_id,submit_s,duration_s,gpus,user,tenant,limit_s
+one,0,350,8,u,a,400
+two,10,100,8,u,a,400
+"three, or so",20,100,8,v,b,400
+four,310,100,4,u,a,400
+CSV
+  try 0 run s.json --trace t.csv --quiet --check --priorities p.csv --shares f.csv
+  usage=$(awk 'BEGIN { printf "%.0f", 300 * 8 * (1 - 0.693 / 604800) ^ 300 }')
+  cat >expected <<CSV
+time_s,job_id,partition,user,account,priority,site,age,assoc,fairshare,jobsize,part_prio,qosname,qos,nice,tres
+0,one,,u,a,10100,0,0,0,10000,100,0,,0,0,0
+10,two,,u,a,10100,0,0,0,10000,100,0,,0,0,0
+20,"three, or so",,v,b,10100,0,0,0,10000,100,0,,0,0,0
+300,two,,u,a,5390,0,290,0,5000,100,0,,0,0,0
+300,"three, or so",,v,b,10380,0,280,0,10000,100,0,,0,0,0
+310,four,,u,a,5075,0,0,0,5000,75,0,,0,0,0
+CSV
+  diff expected p.csv || fail "other priorities"
+  cat >expected <<CSV
+time_s,account,user,rawshares,normshares,rawusage,normusage,effectvusage,fairshare,levelfs
+300,a,,1,0.500000,$usage,1.000000,1.000000,,0.500000
+300,a,u,1,1.000000,$usage,1.000000,1.000000,0.500000,1.000000
+300,b,,1,0.500000,0,0.000000,0.000000,,inf
+300,b,v,1,1.000000,0,0.000000,0.000000,1.000000,inf
+CSV
+  head -n 5 f.csv | diff expected - || fail "other shares"
+  try 2 run s.json --trace t.csv --quiet --priorities other.csv --set policy.priority=basic
+  says stderr "--priorities: the policy computes no priorities; expected the policy 'slurm' with priority=multifactor"
+  [ ! -e other.csv ] || fail "other.csv exists"
+  try 2 run s.json --trace t.csv --quiet --shares - --policy fifo
+  says stderr "--shares: the policy computes no shares"
+}
+
 # Job 1 may run 300 s; it is over this limit at 300 s, and stopped at the latest after OverTimeLimit (120 s), 30 s for the
 # next look at the jobs, and 30 s of KillWait. Job 2 ends within this time. Job 4 is in a partition without this limit.
 case_over_time_limit() {

@@ -56,8 +56,9 @@ struct hr_replay {
   struct hr_usage *usage;
   struct hr_ledger *ledger; /* `ledger` and `meter` are NULL if the scenario has no prices */
   struct hr_meter *meter;
-  struct hr_links *links;   /* NULL unless the scenario has network speeds */
-  struct hr_alerts *alerts; /* NULL unless requested in the configuration */
+  const struct hr_values *values; /* set it after hr_replay_init to receive values of modelled schedulers */
+  struct hr_links *links;         /* NULL unless the scenario has network speeds */
+  struct hr_alerts *alerts;       /* NULL unless requested in the configuration */
   struct hr_observer observers[HR_REPLAY_MAX_OBSERVERS];
   uint32_t n_observers;
   /* of the services of the scenario, [scenario->services->count]; NULL: none */
