@@ -297,6 +297,7 @@ static void collect_pending(struct hr__kai_cycle *cycle, bool only_preemptible) 
   begin_action(cycle);
   if (session->cluster->leaves) {
     hr__kai_order_add_lists(&cycle->order, only_preemptible);
+    hr__kai_order_build(&cycle->order);
     return;
   }
   for (uint32_t i = 0; i < waiting.n; i++) {
@@ -305,6 +306,7 @@ static void collect_pending(struct hr__kai_cycle *cycle, bool only_preemptible) 
         (!only_preemptible || session->cluster->jobs[j].preemptible))
       hr__kai_order_push(&cycle->order, j);
   }
+  hr__kai_order_build(&cycle->order);
 }
 
 /* ---- Allocate ---- */

@@ -4,8 +4,8 @@
  *
  * All heaps are binary heaps in one array. The steps of a heap are those of Go's container/heap, because the order of
  * queues is not transitive and depends on these steps. For pending jobs, a queue is compared with the request of its
- * first job; for victims, with what the victims taken so far and the next one hold. Invariant: a queue with an empty
- * heap is in no heap.
+ * first job; for victims, with what the victims taken so far and the next one hold. The tree is built when all jobs
+ * are in their leaf queues, from the leaves to the top. Invariant: a queue with an empty heap is in no heap.
  *
  * Source: KAI-Scheduler, actions/utils/job_order_by_queue and scheduler_util/priority_queue.
  */
@@ -296,6 +296,17 @@ static void divide_heaps(struct hr__kai_job_order *order, const uint32_t *n_jobs
   }
 }
 
+/* Lists the queues, the deepest ones first and else by id. */
+static void sort_by_depth(struct hr__kai_job_order *order) {
+  const struct hr__kai_cluster *cluster = order->session->cluster;
+  uint32_t n = 0, deepest = 0;
+  for (uint32_t q = 0; q < cluster->n_queues; q++)
+    if (depth_of(cluster->queues, q) > deepest) deepest = depth_of(cluster->queues, q);
+  for (uint32_t depth = deepest + 1; depth-- > 0;)
+    for (uint32_t q = 0; q < cluster->n_queues; q++)
+      if (depth_of(cluster->queues, q) == depth) order->deepest_first[n++] = q;
+}
+
 bool hr__kai_order_create(struct hr__kai_job_order *order, struct hr__kai_session *session, uint32_t *pods,
                           uint32_t *sets) {
   const struct hr__kai_cluster *cluster = session->cluster;
@@ -312,14 +323,18 @@ bool hr__kai_order_create(struct hr__kai_job_order *order, struct hr__kai_sessio
   order->top = hr_arena_alloc(session->arena, n_queues * sizeof *order->top);
   order->cursor = hr_arena_alloc(session->arena, n_queues * sizeof *order->cursor);
   order->keys = hr_arena_alloc(session->arena, n_queues * sizeof *order->keys);
+  order->n_asked = hr_arena_alloc(session->arena, n_queues * sizeof *order->n_asked);
+  order->deepest_first = hr_arena_alloc(session->arena, n_queues * sizeof *order->deepest_first);
   if (!order->heaps || !order->first || !order->length || !order->is_linked || !order->is_marked || !order->popped ||
-      !order->size || !order->elastic || !order->top || !order->cursor || !order->keys) {
+      !order->size || !order->elastic || !order->top || !order->cursor || !order->keys || !order->n_asked ||
+      !order->deepest_first) {
     session->no_memory = true;
     return false;
   }
   for (uint32_t j = 0; j < cluster->n_jobs && !cluster->jobs_in_queue; j++)
     if (cluster->jobs[j].queue != HR__KAI_NONE) order->length[cluster->jobs[j].queue]++;
   divide_heaps(order, order->length);
+  sort_by_depth(order);
   hr__kai_order_clear(order, false, NULL);
   return true;
 }
@@ -327,13 +342,13 @@ bool hr__kai_order_create(struct hr__kai_job_order *order, struct hr__kai_sessio
 void hr__kai_order_clear(struct hr__kai_job_order *order, bool victims, const uint8_t *taken) {
   order->victims = victims;
   order->taken = taken;
-  order->lists = false;
+  order->lists = order->is_built = false;
   order->n_top = 0;
   if (order->session->cluster->jobs_in_queue) divide_heaps(order, order->session->cluster->jobs_in_queue);
   for (uint32_t q = 0; q < order->session->cluster->n_queues; q++) {
     order->length[q] = 0;
     order->is_linked[q] = order->is_marked[q] = false;
-    order->popped[q] = (struct hr__kai_amounts){{0}};
+    if (victims) order->popped[q] = (struct hr__kai_amounts){{0}};
   }
 }
 
@@ -516,15 +531,92 @@ void hr__kai_order_push(struct hr__kai_job_order *order, uint32_t job) {
   }
   const struct heap heap = heap_of(order, leaf);
   push(&heap, job);
-  link_path(order, leaf);
+  if (order->is_built) link_path(order, leaf);
 }
 
 void hr__kai_order_add_lists(struct hr__kai_job_order *order, bool only_preemptible) {
   order->lists = true;
   order->only_preemptible = only_preemptible;
   for (uint32_t q = 0; q < order->session->cluster->n_queues; q++) order->cursor[q] = 0;
-  for (uint32_t q = 0; q < order->session->cluster->n_queues; q++)
-    if (is_leaf(order, q) && listed_job(order, q) != HR__KAI_NONE) link_path(order, q);
+}
+
+void hr__kai_order_build(struct hr__kai_job_order *order) {
+  const struct hr__kai_cluster *cluster = order->session->cluster;
+  for (uint32_t i = 0; i < cluster->n_queues; i++) {
+    const uint32_t q = order->deepest_first[i];
+    if (order->length[q] == 0 && !(is_leaf(order, q) && listed_job(order, q) != HR__KAI_NONE)) continue;
+    order->is_linked[q] = true;
+    const struct heap heap = heap_of(order, cluster->queues[q].parent);
+    push(&heap, q);
+  }
+  order->is_built = true;
+}
+
+/* Whether all queues differ from their first sibling in at most one resource that they may hold, the same one for all.
+   Then siblings have a total order. */
+static bool differ_in_one(struct hr__kai_job_order *order) {
+  const struct hr__kai_cluster *cluster = order->session->cluster;
+  uint32_t *first_child = order->n_asked, first_top = HR__KAI_NONE;
+  int resource = HR__KAI_RESOURCES;
+  bool in_one = true;
+  for (uint32_t q = 0; q < cluster->n_queues; q++) first_child[q] = HR__KAI_NONE;
+  for (uint32_t q = 0; q < cluster->n_queues; q++) {
+    uint32_t *first = cluster->queues[q].parent == HR__KAI_NONE ? &first_top : &first_child[cluster->queues[q].parent];
+    if (*first == HR__KAI_NONE) *first = q;
+    const struct hr__kai_amounts a = hr__kai_allocatable_of(&cluster->queues[*first]);
+    const struct hr__kai_amounts b = hr__kai_allocatable_of(&cluster->queues[q]);
+    for (int r = 0; r < HR__KAI_RESOURCES; r++) {
+      if (a.of[r] == b.of[r]) continue;
+      in_one = in_one && (resource == r || resource == HR__KAI_RESOURCES);
+      resource = r;
+    }
+  }
+  for (uint32_t q = 0; q < cluster->n_queues; q++) first_child[q] = 0;
+  return in_one;
+}
+
+/* Whether siblings are known to have a total order, in the present division. */
+static bool has_total_order(struct hr__kai_job_order *order) {
+  if (order->division == order->session->n_divisions + 1) return order->is_total;
+  order->division = order->session->n_divisions + 1;
+  order->is_total = !order->session->cluster->config.proportion || differ_in_one(order);
+  return order->is_total;
+}
+
+/* The lowest queue with all the leaf queues that were asked for below it; HR__KAI_NONE: none. */
+static uint32_t common_queue(const struct hr__kai_job_order *order, uint32_t leaf, uint32_t n) {
+  uint32_t queue = leaf;
+  while (queue != HR__KAI_NONE && order->n_asked[queue] < n) queue = order->session->cluster->queues[queue].parent;
+  return queue;
+}
+
+/* The queue just below `above` on the path to `queue`; HR__KAI_NONE: `queue` is not below it. */
+static uint32_t step_towards(const struct hr__kai_cluster *cluster, uint32_t above, uint32_t queue) {
+  while (queue != HR__KAI_NONE && cluster->queues[queue].parent != above) queue = cluster->queues[queue].parent;
+  return queue;
+}
+
+/* Jobs of queues that are not below the common queue of the leaf queues, or whose branch has none of these, change
+   nothing: no job of them gets a place. Such lists are left out if the order does not depend on the steps of heaps. */
+void hr__kai_order_add_lists_of(struct hr__kai_job_order *order, const uint32_t *leaves, uint32_t n) {
+  const struct hr__kai_cluster *cluster = order->session->cluster;
+  if (!has_total_order(order)) {
+    hr__kai_order_add_lists(order, false);
+    return;
+  }
+  order->lists = true;
+  order->only_preemptible = false;
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t q = leaves[i]; q != HR__KAI_NONE; q = cluster->queues[q].parent) order->n_asked[q]++;
+  const uint32_t common = common_queue(order, leaves[0], n);
+  const bool one_leaf = common != HR__KAI_NONE && is_leaf(order, common);
+  for (uint32_t q = 0; q < cluster->n_queues; q++) {
+    const uint32_t branch = one_leaf ? HR__KAI_NONE : step_towards(cluster, common, q);
+    const bool is_needed = one_leaf ? q == common : branch != HR__KAI_NONE && order->n_asked[branch] > 0;
+    order->cursor[q] = is_needed ? 0 : UINT32_MAX;
+  }
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t q = leaves[i]; q != HR__KAI_NONE; q = cluster->queues[q].parent) order->n_asked[q] = 0;
 }
 
 /* The first queue of a heap, after marked queues at the top were moved to their positions. */

@@ -47,7 +47,13 @@ bool hr__kai_solver_create(struct hr__kai_solver *solver, struct hr__kai_session
   solver->feasible = alloc(session, cluster->n_nodes, sizeof *solver->feasible);
   solver->free = alloc(session, cluster->n_nodes, sizeof *solver->free);
   solver->lost = alloc(session, cluster->n_nodes, sizeof *solver->lost);
-  solver->is_new = alloc(session, cluster->n_nodes, sizeof *solver->is_new);
+  solver->feasible_nodes = alloc(session, cluster->n_nodes, sizeof *solver->feasible_nodes);
+  solver->first_on_node = alloc(session, cluster->n_nodes, sizeof *solver->first_on_node);
+  solver->last_on_node = alloc(session, cluster->n_nodes, sizeof *solver->last_on_node);
+  solver->next_on_node = alloc(session, cluster->n_pods, sizeof *solver->next_on_node);
+  solver->group_of = alloc(session, cluster->n_pods, sizeof *solver->group_of);
+  solver->groups_of_job = alloc(session, cluster->n_jobs, sizeof *solver->groups_of_job);
+  solver->leaves = alloc(session, (size_t)cluster->n_pods + 1, sizeof *solver->leaves);
   solver->part = alloc(session, cluster->n_pods, sizeof *solver->part);
   solver->pods = alloc(session, cluster->n_pods, sizeof *solver->pods);
   solver->sets = alloc(session, cluster->n_sets, sizeof *solver->sets);
@@ -87,6 +93,7 @@ static void collect_candidates(struct hr__kai_solver *solver, enum hr__kai_purpo
     hr__kai_order_push(&solver->victims, j);
     n++;
   }
+  hr__kai_order_build(&solver->victims);
 }
 
 /* ---- Scenario ---- */
@@ -97,10 +104,35 @@ static void add_group(struct hr__kai_victim_list *list, uint32_t job, const uint
   for (uint32_t i = 0; i < n; i++) list->pods[list->n_pods++] = pods[i];
 }
 
+/* Adds a pod to the list of its node. */
+static void add_on_node(struct hr__kai_solver *solver, uint32_t position, uint32_t node) {
+  solver->next_on_node[position] = HR__KAI_NONE;
+  if (solver->first_on_node[node] == HR__KAI_NONE)
+    solver->first_on_node[node] = position;
+  else
+    solver->next_on_node[solver->last_on_node[node]] = position;
+  solver->last_on_node[node] = position;
+}
+
 /* Adds victims to the scenario. */
 static void add_victims(struct hr__kai_solver *solver, uint32_t job, const uint32_t *pods, uint32_t n, bool recorded) {
+  const uint32_t first = solver->scenario.n_pods, group = solver->scenario.n_groups;
   add_group(&solver->scenario, job, pods, n, recorded);
-  for (uint32_t i = 0; i < n; i++) solver->on_node[pods[i]] = (uint32_t)solver->session->pods[pods[i]].node;
+  if (solver->groups_of_job[job]++ > 0) solver->some_split = true;
+  for (uint32_t i = 0; i < n; i++) {
+    const uint32_t node = (uint32_t)solver->session->pods[pods[i]].node;
+    solver->on_node[pods[i]] = node;
+    solver->group_of[first + i] = group;
+    if (!recorded && node < solver->session->cluster->n_nodes) add_on_node(solver, first + i, node);
+  }
+}
+
+static void clear_scenario(struct hr__kai_solver *solver) {
+  struct hr__kai_victim_list *list = &solver->scenario;
+  for (uint32_t g = 0; g < list->n_groups; g++) solver->groups_of_job[list->groups[g].job] = 0;
+  for (uint32_t n = 0; n < solver->session->cluster->n_nodes; n++) solver->first_on_node[n] = HR__KAI_NONE;
+  list->n_groups = list->n_pods = 0;
+  solver->some_split = false;
 }
 
 /* Forgets which pods were taken into the last scenario, or were recorded. */
@@ -117,7 +149,7 @@ static void forget_taken(struct hr__kai_solver *solver) {
 /* Starts a scenario with the recorded victims. */
 static void start_scenario(struct hr__kai_solver *solver) {
   const struct hr__kai_victim_list *recorded = &solver->recorded;
-  solver->scenario.n_groups = solver->scenario.n_pods = 0;
+  clear_scenario(solver);
   forget_taken(solver);
   for (uint32_t g = 0; g < recorded->n_groups; g++)
     add_victims(solver, recorded->groups[g].job, recorded->pods + recorded->groups[g].first, recorded->groups[g].n,
@@ -205,8 +237,9 @@ static bool could_have_room(const struct hr__kai_solver *solver) {
     for (uint32_t d = 0; d < cluster->n_dims; d++)
       if (other->request[d] < pod->request[d]) return true;
   }
-  for (uint32_t n = 0; n < cluster->n_nodes && n_left > 0; n++) {
-    if (!solver->feasible[n] || (pod->allowed_nodes && !pod->allowed_nodes[n])) continue;
+  for (uint32_t f = solver->n_feasible; f-- > 0 && n_left > 0;) {
+    const uint32_t n = solver->feasible_nodes[f];
+    if (pod->allowed_nodes && !pod->allowed_nodes[n]) continue;
     const int64_t *idle = session->idle + (size_t)n * cluster->n_dims;
     const int64_t *freed = session->releasing + (size_t)n * cluster->n_dims;
     int64_t fits = n_left;
@@ -218,6 +251,16 @@ static bool could_have_room(const struct hr__kai_solver *solver) {
   return n_left <= 0;
 }
 
+/* Adds the lists of pending jobs on which the order of the victims and the pending job depends. */
+static void add_lists(struct hr__kai_solver *solver, uint32_t pending) {
+  const struct hr__kai_cluster *cluster = solver->session->cluster;
+  uint32_t n = 0;
+  solver->leaves[n++] = cluster->jobs[pending].queue;
+  for (uint32_t i = 0; i < solver->n_evicted; i++)
+    solver->leaves[n++] = cluster->jobs[cluster->pods[solver->evicted[i]].job].queue;
+  hr__kai_order_add_lists_of(&solver->simulated, solver->leaves, n);
+}
+
 /* Fills the order of the simulation with all pending jobs and the victims. Returns how many of them are to be placed.
  */
 static uint32_t collect_simulated(struct hr__kai_solver *solver, uint32_t pending) {
@@ -227,7 +270,7 @@ static uint32_t collect_simulated(struct hr__kai_solver *solver, uint32_t pendin
   mark_victims(solver, 1);
   uint32_t n_left = 1;
   hr__kai_order_clear(&solver->simulated, false, NULL);
-  if (cluster->leaves) hr__kai_order_add_lists(&solver->simulated, false);
+  if (cluster->leaves) add_lists(solver, pending);
   for (uint32_t i = 0; !cluster->leaves && i < waiting.n; i++) {
     const uint32_t j = hr__kai_listed(&waiting, i);
     const bool is_victim = solver->is_victim[j] && !running.jobs; /* victims of a list are added below */
@@ -241,6 +284,7 @@ static uint32_t collect_simulated(struct hr__kai_solver *solver, uint32_t pendin
     solver->n_left[cluster->jobs[running.jobs[i]].queue]++;
     hr__kai_order_push(&solver->simulated, running.jobs[i]);
   }
+  hr__kai_order_build(&solver->simulated);
   return n_left;
 }
 
@@ -342,10 +386,10 @@ enum { MOST_FREE = 64 };
 static void count_free(const struct hr__kai_solver *solver, uint32_t *n_nodes) {
   const struct hr__kai_session *session = solver->session;
   for (int gpus = 0; gpus <= MOST_FREE; gpus++) n_nodes[gpus] = 0;
-  for (uint32_t n = 0; n < session->cluster->n_nodes; n++) {
-    const size_t cell = (size_t)n * session->cluster->n_dims + HR__KAI_DIM_GPUS;
+  for (uint32_t f = 0; f < solver->n_feasible; f++) {
+    const size_t cell = (size_t)solver->feasible_nodes[f] * session->cluster->n_dims + HR__KAI_DIM_GPUS;
     const int64_t free = session->idle[cell] + session->releasing[cell];
-    if (free > 0 && solver->feasible[n]) n_nodes[free < MOST_FREE ? free : MOST_FREE]++;
+    if (free > 0) n_nodes[free < MOST_FREE ? free : MOST_FREE]++;
   }
 }
 
@@ -409,27 +453,37 @@ static enum outcome try_evicted(struct hr__kai_solver *solver, uint32_t pending,
   return outcome == SOLVED && !hr__kai_is_allowed(solver, purpose, pending) ? REJECTED : outcome;
 }
 
+/* Evicts the victims of the jobs of the scenario that have new victims on a node. */
+static void evict_on_node(struct hr__kai_solver *solver, uint32_t node) {
+  const struct hr__kai_victim_list *list = &solver->scenario;
+  for (uint32_t i = solver->first_on_node[node]; i != HR__KAI_NONE && !solver->some_split; i = solver->next_on_node[i])
+    evict_group(solver, &list->groups[solver->group_of[i]]);
+  if (!solver->some_split) return;
+  mark_on_node(solver, node, true);
+  for (uint32_t g = 0; g < list->n_groups; g++)
+    if (solver->is_on_node[list->groups[g].job]) evict_group(solver, &list->groups[g]);
+  mark_on_node(solver, node, false);
+}
+
+static void make_feasible(struct hr__kai_solver *solver, uint32_t node) {
+  if (solver->feasible[node]) return;
+  solver->feasible[node] = 1;
+  solver->feasible_nodes[solver->n_feasible++] = node;
+}
+
 /* Evicts the victims of the scenario that have pods on a node, and tries. */
 static enum outcome try_node(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose,
                              uint32_t node, bool is_final) {
-  const struct hr__kai_cluster *cluster = solver->session->cluster;
   const struct hr__kai_mark mark = hr__kai_mark(solver->session);
-  const uint32_t n_before = solver->n_evicted;
-  for (uint32_t n = 0; n < cluster->n_nodes; n++) solver->is_new[n] = 0;
-  mark_on_node(solver, node, true);
-  for (uint32_t g = 0; g < solver->scenario.n_groups; g++)
-    if (solver->is_on_node[solver->scenario.groups[g].job]) evict_group(solver, &solver->scenario.groups[g]);
-  mark_on_node(solver, node, false);
+  const uint32_t n_before = solver->n_evicted, n_feasible = solver->n_feasible;
+  evict_on_node(solver, node);
   for (uint32_t i = n_before; i < solver->n_evicted; i++) {
     const uint32_t at = solver->on_node[solver->evicted[i]];
-    if (at >= cluster->n_nodes) continue;
-    solver->is_new[at] = solver->is_new[at] || !solver->feasible[at];
-    solver->feasible[at] = 1;
+    if (at < solver->session->cluster->n_nodes) make_feasible(solver, at);
   }
   const enum outcome outcome = try_evicted(solver, pending, purpose, is_final);
   if (outcome != NO_ROOM) return outcome;
-  for (uint32_t n = 0; n < cluster->n_nodes; n++)
-    if (solver->is_new[n]) solver->feasible[n] = 0;
+  while (solver->n_feasible > n_feasible) solver->feasible[solver->feasible_nodes[--solver->n_feasible]] = 0;
   hr__kai_undo(solver->session, mark);
   forget_evicted(solver, n_before);
   return NO_ROOM;
@@ -490,8 +544,11 @@ static void record(struct hr__kai_solver *solver) {
 
 /* Finds victims for the part of the job. */
 static bool solve_part(struct hr__kai_solver *solver, uint32_t pending, enum hr__kai_purpose purpose) {
-  for (uint32_t i = 0; i < solver->session->cluster->n_nodes; i++)
-    solver->feasible[i] = solver->free[i] || solver->lost[i];
+  solver->n_feasible = 0;
+  for (uint32_t i = 0; i < solver->session->cluster->n_nodes; i++) {
+    solver->feasible[i] = 0;
+    if (solver->free[i] || solver->lost[i]) make_feasible(solver, i);
+  }
   if (!may_suffice(solver, pending, purpose)) return false;
   start_scenario(solver);
   collect_candidates(solver, purpose, pending);

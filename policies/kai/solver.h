@@ -150,9 +150,13 @@ struct hr__kai_job_order {
   uint32_t *top;                  /* [n_queues] the heap of the top queues */
   uint32_t n_top;
   /* Pending jobs of the lists of the queues are not in the heaps; the first one of a queue is at its cursor. */
-  bool lists, only_preemptible;
+  bool lists, only_preemptible, is_built;
+  uint32_t *deepest_first;        /* [n_queues] the queues, children before their parents */
   uint32_t *cursor;               /* [n_queues] */
   struct hr__kai_queue_key *keys; /* [n_queues] */
+  uint32_t *n_asked;              /* [n_queues] scratch memory */
+  uint64_t division;              /* 1 + the number of the division for which `is_total` was computed; 0: none */
+  bool is_total;                  /* queues have a total order, so that it does not depend on the steps of the heaps */
   uint32_t *pods, *sets;          /* scratch memory for the pods and pod sets of a job */
 };
 
@@ -162,6 +166,10 @@ bool hr__kai_order_create(struct hr__kai_job_order *order, struct hr__kai_sessio
 void hr__kai_order_clear(struct hr__kai_job_order *order, bool victims, const uint8_t *taken);
 /* Adds the pending jobs of the lists of the queues (`leaves` of the cluster) to an empty order of pending jobs. */
 void hr__kai_order_add_lists(struct hr__kai_job_order *order, bool only_preemptible);
+/* The same, only with the lists on which the order of jobs of some leaf queues relative to each other depends. */
+void hr__kai_order_add_lists_of(struct hr__kai_job_order *order, const uint32_t *leaves, uint32_t n);
+/* Puts the queues into the heaps of their parents, after all first jobs were added. */
+void hr__kai_order_build(struct hr__kai_job_order *order);
 /* Adds a job. Jobs without an existing leaf queue, or with an unknown parent of it, are left out. */
 void hr__kai_order_push(struct hr__kai_job_order *order, uint32_t job);
 
@@ -272,19 +280,26 @@ struct hr__kai_solver {
   struct hr__kai_placer *placer;
   struct hr__kai_job_order victims, simulated;
   struct hr__kai_victim_list scenario, recorded;
-  uint32_t *evicted, n_evicted;        /* pods that are evicted in the simulation */
-  uint8_t *is_evicted;                 /* [n_pods] in that list */
-  uint8_t *taken, *is_recorded;        /* [n_pods] no longer in the order of victims; found for a smaller part */
-  uint8_t *is_victim;                  /* [n_jobs] in the simulation */
-  uint8_t *is_on_node;                 /* [n_jobs] scratch memory: with a victim on the node that is tried */
-  uint32_t *on_node;                   /* [n_pods] the node of a pod when it was added to the scenario */
-  uint8_t *free, *lost;                /* [n_nodes] with free GPUs; where recorded victims lost their place */
-  uint8_t *feasible, *is_new;          /* [n_nodes] on which jobs may be placed; since the last node was tried */
-  uint32_t *part, *pods, *sets;        /* the pods of the pending job; scratch memory */
-  struct hr__kai_taken *losses;        /* [n_pods] */
-  struct hr__kai_remaining *remaining; /* [n_queues] */
-  uint8_t *is_losable;                 /* [n_queues] the queue may lose victims for the part of the pending job */
-  uint32_t *n_left;                    /* [n_queues] victims of a leaf queue that the simulation has not placed yet */
+  uint32_t *evicted, n_evicted;         /* pods that are evicted in the simulation */
+  uint8_t *is_evicted;                  /* [n_pods] in that list */
+  uint8_t *taken, *is_recorded;         /* [n_pods] no longer in the order of victims; found for a smaller part */
+  uint8_t *is_victim;                   /* [n_jobs] in the simulation */
+  uint8_t *is_on_node;                  /* [n_jobs] scratch memory: with a victim on the node that is tried */
+  uint32_t *on_node;                    /* [n_pods] the node of a pod when it was added to the scenario */
+  uint8_t *free, *lost;                 /* [n_nodes] with free GPUs; where recorded victims lost their place */
+  uint8_t *feasible;                    /* [n_nodes] on which jobs may be placed */
+  uint32_t *feasible_nodes, n_feasible; /* the list of these */
+  /* New victims of the scenario by node: a list of positions in `scenario.pods`. */
+  uint32_t *first_on_node, *last_on_node; /* [n_nodes] HR__KAI_NONE: none */
+  uint32_t *next_on_node, *group_of;      /* [n_pods] by position */
+  uint32_t *groups_of_job;                /* [n_jobs] groups of the scenario */
+  bool some_split;                        /* some job has several groups in the scenario */
+  uint32_t *leaves;                       /* [n_pods + 1] scratch memory: queues of the victims and the pending job */
+  uint32_t *part, *pods, *sets;           /* the pods of the pending job; scratch memory */
+  struct hr__kai_taken *losses;           /* [n_pods] */
+  struct hr__kai_remaining *remaining;    /* [n_queues] */
+  uint8_t *is_losable;                    /* [n_queues] the queue may lose victims for the part of the pending job */
+  uint32_t *n_left;                  /* [n_queues] victims of a leaf queue that the simulation has not placed yet */
   struct hr__kai_amounts *allocated; /* [n_queues * 2] what queues held before, in all and of what is not preemptible */
 };
 

@@ -699,6 +699,7 @@ static void compare_order(struct table *table, const cJSON *options, const cJSON
       if (hr__case_bool(options, "FilterNonPending", false) && session->jobs[j].n_pending == 0) continue;
       hr__kai_order_push(&cycle->order, j);
     }
+    hr__kai_order_build(&cycle->order);
     while (!hr__kai_order_is_empty(&cycle->order))
       cJSON_AddItemToArray(actual, cJSON_CreateString(table->names[hr__kai_order_pop(&cycle->order)]));
     cJSON_ArrayForEach(item, expected) cJSON_AddItemToArray(

@@ -265,7 +265,7 @@ struct tree {
   const bool *gone;
   const struct part *part;
   int heap[NAIVE_QUEUES + 1][NAIVE_JOBS], n[NAIVE_QUEUES + 1]; /* the last one: top queues */
-  bool linked[NAIVE_QUEUES], dirty[NAIVE_QUEUES];
+  bool built, linked[NAIVE_QUEUES], dirty[NAIVE_QUEUES];
   double popped[NAIVE_QUEUES][HR__KAI_RESOURCES];
 };
 
@@ -389,11 +389,28 @@ static int parent_of(const struct tree *t, int q) {
 static void add_job(struct tree *t, int job) {
   int q = (int)t->s->cluster->jobs[job].queue;
   insert(t, q, job);
+  if (!t->built) return;
   for (int at = q; at < NAIVE_QUEUES && !t->linked[at]; at = parent_of(t, at)) {
     t->linked[at] = true;
     insert(t, parent_of(t, at), at);
   }
   for (; q < NAIVE_QUEUES; q = parent_of(t, q)) t->dirty[q] = true;
+}
+
+/* Inserts the queues below `q` that have jobs into their parents, from the bottom to the top. */
+static void link_below(struct tree *t, int q) {
+  for (int child = 0; child < (int)t->s->cluster->n_queues; child++) {
+    if (parent_of(t, child) != q) continue;
+    link_below(t, child);
+    if (t->n[child] == 0) continue;
+    t->linked[child] = true;
+    insert(t, q, child);
+  }
+}
+
+static void build(struct tree *t) {
+  link_below(t, NAIVE_QUEUES);
+  t->built = true;
 }
 
 static int take(struct tree *t, int q) {
@@ -549,6 +566,7 @@ static void fill(struct tree *t, const struct naive *s, bool only_preemptible) {
     if (count_of_job(s, j, 1 << HR__KAI_PENDING) > 0 && is_ready(s, j) &&
         (!only_preemptible || s->cluster->jobs[j].preemptible))
       add_job(t, (int)j);
+  build(t);
 }
 
 static void allocate(struct naive *s) {
@@ -589,6 +607,7 @@ static bool simulate(struct search *x, const bool *evicted) {
     if (evicted[p]) victim[pod_of(s, (int)p)->job] = true;
   for (uint32_t j = 0; j < s->cluster->n_jobs; j++)
     if (count_of_job(s, j, 1 << HR__KAI_PENDING) > 0 || victim[j] || (int)j == x->part.job) add_job(&t, (int)j);
+  build(&t);
   while (!empty(&t)) {
     const int job = take_job(&t);
     if (job != x->part.job && !victim[job]) continue;
@@ -792,6 +811,7 @@ static bool solve_part(struct search *x) {
     for (int i = 0; i < x->size[g]; i++) recorded[x->groups[g][i]] = true;
   for (uint32_t j = 0; j < s->cluster->n_jobs; j++)
     if (candidate(x, j)) add_job(&t, (int)j);
+  build(&t);
   if (x->n_recorded > 0 && try_groups(x)) return true;
   while (!empty(&t)) {
     const uint32_t job = (uint32_t)take_job(&t);
