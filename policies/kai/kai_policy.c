@@ -58,6 +58,7 @@ struct kai {
   uint32_t n_rejected, max_rejected, n_free, max_free;
   uint32_t *bound, *leaving; /* jobs that the cycle starts, and that it evicts */
   uint32_t n_bound, max_bound, n_leaving, max_leaving, n_started;
+  uint32_t n_unplaced;         /* jobs whose GPUs did not suffice in the last cycle */
   int64_t cycle_us;            /* when the last cycle ran */
   int64_t wake_us, release_us; /* the last wake-ups that were requested: for a cycle, for the release of a node */
   int64_t fetch_us;            /* the same, for the next reading of past usage */
@@ -65,6 +66,7 @@ struct kai {
   uint32_t n_expiring, max_expiring;
   int64_t expire_us; /* when the first one ends */
   bool changed;      /* since the last cycle */
+  bool is_settled;   /* the last cycle only bound pods, and nothing has happened since: the next one finds nothing */
   bool autoscales;
   int64_t *runtimes_us; /* [n_runtimes] distinct minimum run times */
   uint32_t n_runtimes;
@@ -124,6 +126,12 @@ static uint32_t abilities(void *self) {
          (kai->autoscales ? HR_POLICY_MANAGES_CAPACITY : 0u);
 }
 
+/* Something has happened that may change what a cycle decides. */
+static void note_change(struct kai *kai) {
+  kai->changed = true;
+  kai->is_settled = false;
+}
+
 /* ---- Events -------------------------------------------------------------------------------------------- */
 
 /* Appends to a list in the arena. False: out of memory. */
@@ -174,7 +182,7 @@ static enum hr_status end_requirements(struct kai *kai, int64_t now_us) {
       if (until_us < kai->expire_us) kai->expire_us = until_us;
     } else if (slot != HR_NONE && kai->view->state[job.id] == HR_JOB_WAITING) {
       if (!hr__kai_renew_kind(&kai->world, slot, now_us)) return HR_NO_MEMORY;
-      kai->changed = true;
+      note_change(kai);
     }
   }
   kai->n_expiring = kept;
@@ -185,7 +193,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   struct kai *kai = self;
   if (kai->scheduler.usage.enabled && !hr__kai_past_advance(&kai->past, view->now_us)) return HR_NO_MEMORY;
   uint32_t slot = event->job.id == HR_NONE ? HR_NONE : hr__kai_slot_of(&kai->world, event->job);
-  if (event->kind != HR_EVENT_TIMER || kai->n_runtimes > 0) kai->changed = true;
+  if (event->kind != HR_EVENT_TIMER || kai->n_runtimes > 0) note_change(kai);
   if (event->kind == HR_EVENT_END || event->kind == HR_EVENT_INTERRUPT)
     hr__kai_gpus_leave(&kai->world, event->job, event->placement);
   switch (event->kind) {
@@ -247,7 +255,9 @@ static enum hr_status start(struct kai *kai, uint32_t slot) {
     add_slice(kai, &n, (uint32_t)world->session->pods[p].node, (uint32_t)world->pods[p].request[HR__KAI_DIM_GPUS]);
   if (world->inventory) {
     n = job->n_pods;
+    kai->n_unplaced++;
     if (!hr__kai_gpus_place(world, slot, kai->slices)) return hr__kai_wait_again(world, slot) ? HR_OK : HR_NO_MEMORY;
+    kai->n_unplaced--;
   }
   const struct hr_placement placement = {{world->pool_of[kai->slices[0].node.id]}, n, kai->slices};
   kai->n_started++;
@@ -342,10 +352,15 @@ static enum hr_status evict_leaving(struct kai *kai) {
 
 static enum hr_status run_cycle(struct kai *kai) {
   struct hr__kai_world *world = &kai->world;
+  if (kai->is_settled) {
+    kai->changed = kai->is_settled = false;
+    return HR_OK;
+  }
   world->cluster.now_us = kai->view->now_us;
   kai->n_bound = 0;
   if (world->is_plain && !hr__kai_renew_session(world)) return HR_NO_MEMORY;
   struct hr__kai_session *session = world->session;
+  const uint32_t n_moved = session->n_evicted + session->n_pipelined;
   hr__kai_divide_again(session);
   for (int action = HR__KAI_ALLOCATE; action < HR__KAI_EVICT_STALE && world->n_waiting > 0; action++) {
     if (world->is_plain) hr__kai_list_by_queue(world);
@@ -354,10 +369,12 @@ static enum hr_status run_cycle(struct kai *kai) {
   }
   if (session->no_memory || !list_leaving(kai)) return HR_NO_MEMORY;
   hr__kai_settle(session);
-  kai->n_started = 0;
+  kai->n_started = kai->n_unplaced = 0;
   enum hr_status status = start_bound(kai);
   if (status == HR_OK) status = evict_leaving(kai);
   kai->changed = kai->n_started > 0 || kai->n_leaving > 0;
+  const bool only_bound = session->n_evicted + session->n_pipelined == n_moved && kai->n_unplaced == 0;
+  kai->is_settled = only_bound && !kai->autoscales && !world->is_plain;
   return status;
 }
 
@@ -410,7 +427,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   kai->moves = moves;
   if (kai->scheduler.usage.enabled) {
     if (!hr__kai_past_advance(&kai->past, view->now_us)) return HR_NO_MEMORY;
-    kai->changed = kai->changed || kai->past.changed;
+    if (kai->past.changed) note_change(kai);
     kai->past.changed = false;
   }
   enum hr_status status = finish_submitted(kai);
