@@ -222,7 +222,7 @@ static uint32_t count_attainable(const struct hr_service *service, const struct 
   uint32_t count = 0;
   for (uint32_t i = 0; i < requests->count; i++) {
     const uint32_t later = requests->output_tokens[i] - 1;
-    const double ttft_us = least_ttft_us(service, requests->prompt_tokens[i]);
+    const double ttft_us = least_ttft_us(service, hr_request_new_tokens(requests, i));
     const double tpot_us = later ? least_tpot_us(service, requests->prompt_tokens[i]) : 0;
     count += (slo->ttft_ms <= 0 || ttft_us <= 1000 * slo->ttft_ms) &&
              (slo->tpot_ms <= 0 || tpot_us <= 1000 * slo->tpot_ms) &&

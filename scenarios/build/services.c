@@ -253,6 +253,9 @@ static enum hr_status check_phases(const struct hr__builder *builder, const cJSO
   if (has_phases(service) && cJSON_IsObject(router))
     return hr__build_fail_at(builder, entry, "router", "the engine '%s' has a router of its own",
                              hr_service_engine_name(service->engine));
+  if (has_phases(service) && service->prefix_hit_ppm)
+    return hr__build_fail_at(builder, entry, "prefix_hit", "the engine '%s' supports no 'prefix_hit'",
+                             hr_service_engine_name(service->engine));
   if (has_phases(service) && hr__has(entry, "queue"))
     return hr__build_fail_at(builder, entry, "queue", "the engine '%s' supports no 'queue'",
                              hr_service_engine_name(service->engine));

@@ -288,6 +288,10 @@ const struct hr__key hr__service_keys[] = {
     {"name", NAME, MUST, AT(TEXT, SERVICE, name), HELP("Name, different from those of other services.")},
     {"model", NAME, AT(TEXT, SERVICE, model), HELP("Model, for the defaults of 'replica.cost' and of the KV memory.")},
     {"requests", OBJECT(request_keys), MUST, .store = HR__STORE_PART, HELP("The requests.")},
+    {"prefix_hit", REAL(0, 1), .unit = "share", DEFAULT("0"), AS_PPM(SERVICE, prefix_hit_ppm),
+     HELP(
+         "Share of the tokens of a prompt that need no computation, because they are in a cache; rounded down to whole "
+         "tokens, and at least one token is computed. They take KV memory.")},
     {"router", OBJECT(router_keys), OR_WORDS(routers), .store = HR__STORE_PART,
      HELP("How requests are assigned to replicas: a name, or an object with 'name'.")},
     {"queue", OBJECT(queue_keys), .store = HR__STORE_PART,

@@ -95,6 +95,7 @@ static uint32_t receive(struct hr__service_run *service, const struct hr_service
   to->arrival_us[at] = from->arrival_us[id];
   to->prompt_tokens[at] = from->prompt_tokens[id];
   to->output_tokens[at] = from->output_tokens[id];
+  to->cached_tokens[at] = from->cached_tokens ? from->cached_tokens[id] : 0;
   service->result->count = service->next = to->count;
   return at;
 }
@@ -145,7 +146,9 @@ static bool open_feeds(struct hr__service_run *service, const struct hr__service
   received->arrival_us = calloc(room, sizeof *received->arrival_us);
   received->prompt_tokens = calloc(room, sizeof *received->prompt_tokens);
   received->output_tokens = calloc(room, sizeof *received->output_tokens);
-  if (!received->arrival_us || !received->prompt_tokens || !received->output_tokens) return false;
+  received->cached_tokens = calloc(room, sizeof *received->cached_tokens);
+  if (!received->arrival_us || !received->prompt_tokens || !received->output_tokens || !received->cached_tokens)
+    return false;
   service->feeds = config->feeds;
   service->n_feeds = config->n_feeds;
   return true;

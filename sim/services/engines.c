@@ -24,7 +24,7 @@ static void restart(struct hr__replica *replica, uint32_t id) {
   struct hr__sequence *sequence = hr__sequence_of(replica, id);
   hr__give_back_memory(replica, id);
   replica->has_restarted = true;
-  replica->recomputed_tokens += sequence->processed;
+  hr__note_lost_tokens(replica, id);
   /* Vidur also shortens a prompt that is not complete; the rest is then produced token by token */
   const bool keeps_prompt = replica->service->engine == HR_SERVICE_VLLM_V1 && !sequence->is_decoding;
   if (!keeps_prompt) sequence->prompt = sequence->processed;
@@ -92,14 +92,14 @@ static bool add_prompts(struct hr__replica *replica) {
   const struct hr_service_limits *limits = &replica->service->limits;
   uint64_t longest = 0;
   while (replica->waiting.count) {
-    const uint32_t id = hr__queue_at(&replica->waiting, 0), prompt = hr__sequence_of(replica, id)->prompt;
+    const uint32_t id = hr__queue_at(&replica->waiting, 0), prompt = hr__new_tokens(replica, id);
     if (prompt > longest) longest = prompt;
     /* prompts are padded to the longest; one that became too long by a restart runs alone */
     const bool is_long = (replica->n_batch + 1) * longest > limits->max_batch_tokens;
     if (!prompt_fits(replica, id) || (is_long && replica->n_batch > 0) || replica->n_held == limits->max_sequences)
       break;
     hr__admit(replica);
-    hr__take_memory(replica, id, hr__blocks_for(limits, prompt));
+    hr__take_memory(replica, id, hr__blocks_for(limits, hr__sequence_of(replica, id)->prompt));
     hr__add_to_batch(replica, id, prompt);
   }
   return replica->n_batch > 0;
@@ -149,10 +149,10 @@ static void add_chunks(struct hr__replica *replica, uint32_t decodes) {
   }
   replica->n_running = n_left;
   while (replica->waiting.count && room > 0 && replica->n_held < limits->max_sequences) {
-    const uint32_t id = hr__queue_at(&replica->waiting, 0), prompt = hr__sequence_of(replica, id)->prompt;
+    const uint32_t id = hr__queue_at(&replica->waiting, 0), prompt = hr__new_tokens(replica, id);
     if (!prompt_fits(replica, id)) break;
     hr__admit(replica);
-    hr__take_memory(replica, id, hr__blocks_for(limits, prompt));
+    hr__take_memory(replica, id, hr__blocks_for(limits, hr__sequence_of(replica, id)->prompt));
     hr__add_to_batch(replica, id, lesser(prompt, room));
     room -= lesser(prompt, room);
   }
@@ -186,7 +186,7 @@ static void form_orca(struct hr__replica *replica) {
   for (; replica->waiting.count && count < limits->max_sequences && hr__free_memory(replica) >= reserved; count++) {
     const uint32_t id = hr__admit(replica);
     hr__take_memory(replica, id, reserved);
-    hr__add_to_batch(replica, id, hr__sequence_of(replica, id)->prompt);
+    hr__add_to_batch(replica, id, hr__new_tokens(replica, id));
   }
 }
 
@@ -203,7 +203,7 @@ static void form_splitwise(struct hr__replica *replica) {
     hr__admit(replica);
     hr__take_memory(replica, id, needed);
     if (!sequence->is_decoding)
-      hr__add_to_batch(replica, id, sequence->prompt);
+      hr__add_to_batch(replica, id, hr__new_tokens(replica, id));
     else if (replica->steps)
       hr__add_to_batch(replica, id, 1);
     else
@@ -284,8 +284,8 @@ static void form_vllm_v1(struct hr__replica *replica) {
   for (; replica->waiting.count && budget > 0 && count < limits->max_sequences; count++) {
     const uint32_t id = hr__queue_at(&replica->waiting, 0);
     struct hr__sequence *sequence = hr__sequence_of(replica, id);
-    const uint32_t n = lesser(rest_of_prompt(sequence), budget);
-    const uint64_t blocks = hr__blocks_for(limits, n);
+    const uint32_t n = lesser(hr__new_tokens(replica, id), budget);
+    const uint64_t blocks = hr__blocks_for(limits, (uint64_t)hr__cached(replica, id) + n);
     if (hr__free_memory(replica) < blocks) break;
     hr__admit(replica);
     sequence->order = ++replica->n_orders;

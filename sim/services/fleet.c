@@ -347,6 +347,7 @@ static void finish_service(struct hr__fleet_service *service) {
   free(service->received.arrival_us);
   free(service->received.prompt_tokens);
   free(service->received.output_tokens);
+  free(service->received.cached_tokens);
 }
 
 void hr_fleet_destroy(struct hr_fleet *fleet) {

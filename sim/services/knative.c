@@ -100,5 +100,6 @@ double hr__knative_window_average(const struct hr__knative_window *window, int64
   double total = window->total;
   for (int64_t s = window->last_s + 1; s <= now_s; s++) total -= window->bucket[s % window->seconds];
   int64_t observed = window->last_s - window->first_s + 1, left = window->seconds - (silent > 0 ? silent : 0);
-  return total / (double)(observed < left ? observed : left);
+  /* as in Knative, six digits: sums of the window do not return to zero exactly */
+  return round(total / (double)(observed < left ? observed : left) * 1e6) / 1e6;
 }

@@ -472,7 +472,7 @@ void hr__replica_kill(struct hr__replica *replica, int64_t now_ticks, hr__sequen
     if (has_begun && replica->restarts[id] < UINT16_MAX) replica->restarts[id]++;
     if (has_begun) hr__replica_note_loss(replica, id, now_ticks);
     hr__give_back_memory(replica, id);
-    replica->recomputed_tokens += sequence->processed;
+    hr__note_lost_tokens(replica, id);
     /* `static` continues with sequences that have all their tokens */
     if (sequence->processed >= sequence->total) sequence->processed = sequence->total - 1;
     if (sequence->is_decoding) sequence->prompt = sequence->processed;

@@ -69,6 +69,7 @@ struct hr__due {
 
 struct hr__replica {
   const struct hr_service *service;
+  const uint32_t *cached;                /* by request: tokens of the prompt that need no computation; NULL: none */
   const int64_t *arrival_us;             /* by request */
   int64_t origin_us;                     /* tick 0 */
   const struct hr__sequences *sequences; /* shared by the replicas of a service */
@@ -184,9 +185,28 @@ static inline void hr__give_back_memory(struct hr__replica *replica, uint32_t id
 static inline void hr__add_to_batch(struct hr__replica *replica, uint32_t id, uint32_t tokens) {
   replica->batch[replica->n_batch++] = (struct hr__batch_item){id, tokens};
 }
-/* Takes the first sequence out of the queue. */
+/* The tokens of the prompt of a request that need no computation. They take memory. */
+static inline uint32_t hr__cached(const struct hr__replica *replica, uint32_t id) {
+  return replica->cached ? replica->cached[id] : 0;
+}
+/* The tokens of the prompt of a sequence that waits which are to be computed. */
+static inline uint32_t hr__new_tokens(const struct hr__replica *replica, uint32_t id) {
+  return hr__sequence_of(replica, id)->prompt - hr__cached(replica, id);
+}
+/* The sequence loses what it has processed; tokens that need no computation are not computed again. */
+static inline void hr__note_lost_tokens(struct hr__replica *replica, uint32_t id) {
+  const uint32_t processed = hr__sequence_of(replica, id)->processed, cached = hr__cached(replica, id);
+  if (processed > cached) replica->recomputed_tokens += processed - cached;
+}
+/* Takes the first sequence out of the queue. If it gets memory, it has processed the tokens that need no computation.
+ */
 static inline uint32_t hr__admit(struct hr__replica *replica) {
-  return replica->admitted[replica->n_admitted++] = hr__queue_pop(&replica->waiting);
+  const uint32_t id = hr__queue_pop(&replica->waiting);
+  if (replica->cached && replica->service->engine <= HR_SERVICE_STATIC) {
+    struct hr__sequence *sequence = hr__sequence_of(replica, id);
+    if (!sequence->is_decoding) sequence->processed = replica->cached[id];
+  }
+  return replica->admitted[replica->n_admitted++] = id;
 }
 
 /* A decoding sequence becomes steady. Without room in the phases, in `steps`, it runs. */

@@ -45,7 +45,7 @@ static double busy_s(const struct hr__service_run *run) {
 static void take_sample(struct hr__scaler *scaler, const struct hr__service_run *run, int64_t now_us) {
   const struct hr_service_requests *requests = run->requests;
   for (; scaler->n_summed < run->next; scaler->n_summed++) {
-    scaler->prompts += requests->prompt_tokens[scaler->n_summed];
+    scaler->prompts += hr_request_new_tokens(requests, scaler->n_summed);
     scaler->outputs += requests->output_tokens[scaler->n_summed];
   }
   const hr_amount open_ticks = (hr_amount)run->n_outstanding * (run->now_ticks - run->counted_ticks);

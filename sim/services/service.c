@@ -159,10 +159,10 @@ static void assign(struct hr__service_run *service, uint32_t id, bool is_new) {
   struct hr__replica *replica = &service->replicas[number];
   struct hr__sequence *sequence = sequence_of(service, id);
   service->result->replica[id] = number;
-  sequence->unstarted = sequence->prompt;
+  sequence->unstarted = hr__new_tokens(replica, id);
   replica->no_memory |= !(is_new ? hr__queue_push : hr__queue_insert)(&replica->waiting, id);
   service->outstanding[number]++;
-  service->tokens[number] += sequence->prompt;
+  service->tokens[number] += sequence->unstarted;
   if (replica->end_ticks != HR_NEVER_US) {
     /* others that wait could not be admitted, and still cannot; a request before them perhaps can */
     const bool may_join = replica->is_open || hr__queue_at(&replica->waiting, 0) == id;
@@ -417,6 +417,7 @@ static bool create_replicas(struct hr__service_run *service) {
     is_complete = hr__replica_open(&service->replicas[i], service->spec, service->sequences, service->result->restarts,
                                    service->steps);
     service->replicas[i].arrival_us = service->requests->arrival_us;
+    service->replicas[i].cached = service->requests->cached_tokens;
     service->replicas[i].origin_us = service->origin_us;
     service->replicas[i].preempted_us = service->result->preempted_us;
   }

@@ -25,7 +25,7 @@ void hr__form_static(struct hr__replica *replica) {
   if (replica->n_batch) return;
   uint64_t longest = 0;
   while (replica->waiting.count && replica->n_batch < limits->max_sequences) {
-    const uint32_t id = hr__queue_at(&replica->waiting, 0), prompt = hr__sequence_of(replica, id)->prompt;
+    const uint32_t id = hr__queue_at(&replica->waiting, 0), prompt = hr__new_tokens(replica, id);
     const uint64_t blocks = hr__blocks_for(limits, hr__sequence_of(replica, id)->total);
     if (prompt > longest) longest = prompt;
     /* prompts are padded to the longest; one that became too long on a lost replica runs alone */
@@ -52,7 +52,7 @@ void hr__end_static(struct hr__replica *replica, hr__sequence_event *event, void
   for (uint32_t i = 0; i < replica->n_batch; i++) {
     struct hr__sequence *sequence = hr__sequence_of(replica, replica->batch[i].id);
     const bool is_first = !sequence->is_decoding;
-    sequence->processed += is_first ? sequence->prompt + 1 : replica->n_repeats;
+    sequence->processed = is_first ? sequence->prompt + 1 : sequence->processed + replica->n_repeats;
     sequence->is_decoding = true;
     if (is_first) event(context, replica->batch[i].id, true, false);
   }
@@ -96,7 +96,7 @@ void hr__form_dynamic(struct hr__replica *replica) {
   if (size == 0) replica->wait_ticks = until_ticks - replica->begin_ticks;
   while (replica->n_batch < size) {
     const uint32_t id = hr__admit(replica);
-    hr__add_to_batch(replica, id, hr__sequence_of(replica, id)->prompt);
+    hr__add_to_batch(replica, id, hr__new_tokens(replica, id));
   }
 }
 
@@ -132,12 +132,13 @@ static struct hr__due pop_due(struct hr__replica *replica) {
 }
 
 /* The work of a request up to its first token, and from there to the last one. */
-static int64_t first_work(const struct hr__replica *replica, const struct hr__sequence *sequence) {
-  const struct hr__batch_load load = {.prompts = sequence->prompt,
-                                      .squares = (uint64_t)sequence->prompt * sequence->prompt};
+static int64_t first_work(const struct hr__replica *replica, uint32_t id) {
+  const uint64_t tokens = hr__new_tokens(replica, id);
+  const struct hr__batch_load load = {
+      .prompts = tokens, .squares = tokens * tokens, .context = hr__cached(replica, id)};
   struct hr__price price;
   hr__price_set(&price, &replica->pricing, &load, 0);
-  return price.base_ticks;
+  return hr__price_sum(&price, 1, INT64_MAX).sum_ticks;
 }
 
 static int64_t later_work(const struct hr__replica *replica, const struct hr__sequence *sequence) {
@@ -161,7 +162,7 @@ void hr__form_single(struct hr__replica *replica) {
   while (replica->waiting.count && replica->n_due < most) {
     const uint32_t id = hr__admit(replica);
     const double begin = rules->shares ? replica->done_ticks : (double)replica->begin_ticks;
-    push_due(replica, (struct hr__due){begin + (double)first_work(replica, hr__sequence_of(replica, id)), id, true});
+    push_due(replica, (struct hr__due){begin + (double)first_work(replica, id), id, true});
   }
   if (!replica->n_due) return;
   const double rest = rules->shares ? (replica->due[0].at - replica->done_ticks) / rate(replica)

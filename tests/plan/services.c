@@ -261,6 +261,26 @@ static void bad_settings(void) {
   }
 }
 
+/* After requests with uneven times, the averages of the windows of `knative` return to zero, and so does the number of
+   replicas: the last request, long after the others, finds none. */
+static void knative_returns_to_zero(void) {
+  char rows[200 * 30] = "arrival_timestamp,prompt_size,token_size\n";
+  size_t used = strlen(rows);
+  for (int i = 0; i < 150; i++)
+    used += (size_t)snprintf(rows + used, sizeof rows - used, "%.6f,1,%d\n", i * 1.371, 1 + i % 5);
+  snprintf(rows + used, sizeof rows - used, "4000,1,1\n");
+  file_write_text("requests.csv", rows);
+  struct run run = make_run(POOL ",\"services\":[{\"name\":\"s\",\"requests\":{\"trace\":\"requests.csv\"},"
+                                 "\"autoscale\":{\"policy\":\"knative\",\"max\":1,\"target\":3},\"cold_start\":"
+                                 "{\"engine_s\":7},\"replica\":{\"engine\":{\"max_sequences\":4,\"kv_blocks\":1000},"
+                                 "\"cost\":{\"fixed_us\":333333.3}}}]",
+                            true);
+  const struct hr_service_result *result = result_of(&run);
+  CU_ASSERT_EQUAL(result->scheduled_us[150], 4007 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(result->cold_starts, 2);
+  finish(&run);
+}
+
 /* ---- Queues and spill-over ---- */
 
 /* Two services. The first one has GPUs of its own; its requests go to the second one, which scales to zero. `%s`:
@@ -371,4 +391,5 @@ static void bad_queues(void) {
 }
 
 TEST_MAIN("services on a cluster", TEST(to_zero_and_back), TEST(training_yields), TEST(spot_interruption),
-          TEST(all_autoscalers), TEST(setup_and_delayed_off), TEST(bad_settings), TEST(spills_over), TEST(bad_queues))
+          TEST(all_autoscalers), TEST(setup_and_delayed_off), TEST(bad_settings), TEST(knative_returns_to_zero),
+          TEST(spills_over), TEST(bad_queues))

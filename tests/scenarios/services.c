@@ -153,6 +153,58 @@ static void restarts(void) {
   }
 }
 
+/* Of 10 tokens 4.5 need no computation, rounded down. The prompt takes 100 + 10 x 6 us, and 1 us for each token that is
+   in memory before. What follows is the same. */
+static void prefix_hits(void) {
+  CU_ASSERT_EQUAL(hr_request_cached_tokens(10, 450000), 4);
+  CU_ASSERT_EQUAL(hr_request_cached_tokens(100, 290000), 29);
+  CU_ASSERT_EQUAL(hr_request_cached_tokens(10, 1000000), 9);
+  CU_ASSERT_EQUAL(hr_request_cached_tokens(1, 999999), 0);
+  for (int engine = 0; engine <= HR_SERVICE_SINGLE; engine++) {
+    if (engine == HR_SERVICE_DISAGGREGATED || engine == HR_SERVICE_COLOCATED) continue;
+    struct hr_service service = service_of((enum hr_service_engine)engine);
+    service.limits.chunk_tokens = 100;
+    service.single.servers = 1;
+    service.cost.per_context_ktoken_us = 1000;
+    const struct hr_service_requests none = {1, (int64_t[]){7}, (uint32_t[]){10}, (uint32_t[]){3}, NULL};
+    const struct hr_service_requests hits = {1, (int64_t[]){7}, (uint32_t[]){10}, (uint32_t[]){3}, (uint32_t[]){4}};
+    struct hr_service_result without, with;
+    CU_ASSERT_EQUAL_FATAL(hr_service_run(&service, &none, 1, false, &without, NULL), HR_OK);
+    CU_ASSERT_EQUAL_FATAL(hr_service_run(&service, &hits, 1, false, &with, NULL), HR_OK);
+    const int64_t less_us = engine == HR_SERVICE_DYNAMIC_BATCH ? 40 : 36;
+    CU_ASSERT_EQUAL(with.first_token_us[0], without.first_token_us[0] - less_us);
+    CU_ASSERT_EQUAL(with.end_us[0], without.end_us[0] - less_us);
+    hr_service_result_finish(&without);
+    hr_service_result_finish(&with);
+  }
+}
+
+/* Each prompt has 8 tokens, of which one is computed. The memory has room for one prompt, so the second request begins
+   when the first one ends. With chunks of 3 tokens, 4 of 10 tokens in the cache leave two chunks. */
+static void prefix_hits_take_memory(void) {
+  static const enum hr_service_engine engines[] = {HR_SERVICE_VLLM_V0, HR_SERVICE_VLLM_V1, HR_SERVICE_SARATHI};
+  for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
+    struct hr_service service = service_of(engines[i]);
+    service.limits.kv_blocks = 3;
+    const struct hr_service_requests requests = {2, (int64_t[]){0, 0}, (uint32_t[]){8, 8}, (uint32_t[]){2, 2},
+                                                 (uint32_t[]){7, 7}};
+    struct hr_service_result result;
+    CU_ASSERT_EQUAL_FATAL(hr_service_run(&service, &requests, 1, false, &result, NULL), HR_OK);
+    CU_ASSERT_EQUAL(result.first_token_us[0], 110);
+    CU_ASSERT_EQUAL(result.end_us[0], 215);
+    CU_ASSERT_EQUAL(result.scheduled_us[1], 215);
+    hr_service_result_finish(&result);
+    service = service_of(engines[i]);
+    service.limits.chunk_tokens = service.limits.max_batch_tokens = 3;
+    const struct hr_service_requests one = {1, (int64_t[]){0}, (uint32_t[]){10}, (uint32_t[]){1}, (uint32_t[]){4}};
+    if (engines[i] == HR_SERVICE_VLLM_V0) continue;
+    CU_ASSERT_EQUAL_FATAL(hr_service_run(&service, &one, 1, false, &result, NULL), HR_OK);
+    CU_ASSERT_EQUAL(result.iterations, 2);
+    CU_ASSERT_EQUAL(result.end_us[0], 2 * 130);
+    hr_service_result_finish(&result);
+  }
+}
+
 /* What can never be served is refused, and the others are served. */
 static void refused_requests(void) {
   struct hr_service service = service_of(HR_SERVICE_VLLM_V0);
@@ -216,7 +268,8 @@ enum { MOST_REQUESTS = 30 };
 struct world {
   struct hr_service service;
   int64_t arrival_us[MOST_REQUESTS];
-  uint32_t prompts[MOST_REQUESTS], outputs[MOST_REQUESTS], count;
+  uint32_t prompts[MOST_REQUESTS], outputs[MOST_REQUESTS], cached[MOST_REQUESTS], count;
+  bool has_cached;
 };
 
 static void draw_world(uint64_t *state, struct world *world) {
@@ -246,6 +299,8 @@ static void draw_world(uint64_t *state, struct world *world) {
     world->prompts[i] = 1 + below(state, 60);
     world->outputs[i] = 1 + below(state, 50);
   }
+  world->has_cached = below(state, 3) == 0;
+  for (uint32_t i = 0; i < world->count; i++) world->cached[i] = below(state, world->prompts[i]);
 }
 
 static bool same_results(const struct hr_service_result *a, const struct hr_service_result *b) {
@@ -286,7 +341,8 @@ static void skipping_equals_stepping(void) {
     struct hr_service_result skipped, stepped;
     struct hr_error error;
     draw_world(&state, &world);
-    const struct hr_service_requests requests = {world.count, world.arrival_us, world.prompts, world.outputs};
+    const struct hr_service_requests requests = {world.count, world.arrival_us, world.prompts, world.outputs,
+                                                 world.has_cached ? world.cached : NULL};
     CU_ASSERT_EQUAL_FATAL(hr_service_run(&world.service, &requests, 7, false, &skipped, &error), HR_OK);
     CU_ASSERT_EQUAL_FATAL(hr_service_run(&world.service, &requests, 7, true, &stepped, &error), HR_OK);
     n_different += !same_results(&skipped, &stepped);
@@ -313,6 +369,10 @@ static void bad_requests(void) {
               {"arrival_timestamp,prompt_size,token_size\n1,2,0\n", ":2: column 'token_size': expected at least 1"},
               {"arrival_timestamp,prompt_size,token_size\n1,2.5,3\n", ":2: column 'prompt_size'"},
               {"arrival_timestamp,prompt_size,token_size\n1,2\n", ":2: column 'token_size'"},
+              {"arrival_timestamp,prompt_size,token_size,prefix_hit\n1,2,3,1.5\n",
+               ":2: column 'prefix_hit': expected a number from 0 to 1, found '1.5'"},
+              {"arrival_timestamp,prompt_size,token_size,prefix_hit\n1,2,3,-0.1\n", ":2: column 'prefix_hit'"},
+              {"arrival_timestamp,prompt_size,token_size,prefix_hit\n1,2,3\n", ":2: column 'prefix_hit'"},
               {"arrival_timestamp,prompt_size,token_size\n", "no requests"}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const char *path = file_write_text("requests.csv", rows[i].text);
@@ -596,6 +656,6 @@ static void defaults_by_model(void) {
 }
 
 TEST_MAIN("inference services", TEST(one_request), TEST(two_requests), TEST(static_batch), TEST(dynamic_batch),
-          TEST(single_servers), TEST(restarts), TEST(refused_requests), TEST(routers), TEST(skipping_equals_stepping),
-          TEST(bad_requests), TEST(vidur), TEST(splitwise), TEST(splitwise_table), TEST(distserve),
-          TEST(defaults_by_model))
+          TEST(single_servers), TEST(restarts), TEST(prefix_hits), TEST(prefix_hits_take_memory),
+          TEST(refused_requests), TEST(routers), TEST(skipping_equals_stepping), TEST(bad_requests), TEST(vidur),
+          TEST(splitwise), TEST(splitwise_table), TEST(distserve), TEST(defaults_by_model))

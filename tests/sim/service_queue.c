@@ -158,6 +158,23 @@ static void closed_forms(void) {
   const double lost = (1 - rho) * pow(rho, 5) / (1 - pow(rho, 6));
   CU_ASSERT_DOUBLE_EQUAL(count_in(&result, HR_REQUEST_REFUSED) / (double)COUNT, lost, 0.02 * lost);
   hr_service_result_finish(&result);
+  /* twice the prompts, of which half is in the cache: M/M/1 as before, with a mean time in the system of
+     1 / (1 - rho). The queue has a limit that no request meets. */
+  service.queue.limit = COUNT;
+  uint32_t *cached = malloc(COUNT * sizeof *cached);
+  for (uint32_t i = 0; i < COUNT; i++) {
+    cached[i] = requests.prompt_tokens[i];
+    requests.prompt_tokens[i] *= 2;
+  }
+  const struct hr_service_requests hits = {COUNT, requests.arrival_us, requests.prompt_tokens, requests.output_tokens,
+                                           cached};
+  result = serve(&service, &hits);
+  double sum_s = 0;
+  for (uint32_t i = 0; i < COUNT; i++) sum_s += (double)(result.end_us[i] - requests.arrival_us[i]) / 1e6;
+  CU_ASSERT_DOUBLE_EQUAL(sum_s / COUNT, 1 / (1 - rho), 0.03 / (1 - rho));
+  for (uint32_t i = 0; i < COUNT; i++) requests.prompt_tokens[i] = cached[i];
+  free(cached);
+  hr_service_result_finish(&result);
   service.queue = (struct hr_service_queue){.timeout_us = llround(patience * 1e6)};
   result = serve(&service, &requests);
   const double e = exp(-(1 - rho) * patience), left = rho * (1 - rho) * e / (1 - rho * rho * e);
@@ -293,6 +310,7 @@ static void finish_chain(struct chain *chain) {
     free(chain->received[i].arrival_us);
     free(chain->received[i].prompt_tokens);
     free(chain->received[i].output_tokens);
+    free(chain->received[i].cached_tokens);
   }
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Reads request traces: CSV files, plain or compressed, with one row for each request in order of arrival. The columns
- * are arrival_timestamp (seconds, with up to six decimals), prompt_size and token_size; other columns are ignored.
+ * are arrival_timestamp (seconds, with up to six decimals), prompt_size and token_size, and optionally prefix_hit: the
+ * share of the prompt that needs no computation. Other columns are ignored.
  */
 
 #include "headroom/unstable/trace_tools.h"
@@ -14,15 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARRIVAL, PROMPT, OUTPUT, N_FIELDS };
-static const char *const names[N_FIELDS] = {"arrival_timestamp", "prompt_size", "token_size"};
+enum { ARRIVAL, PROMPT, OUTPUT, N_NEEDED, PREFIX_HIT = N_NEEDED, N_FIELDS };
+static const char *const names[N_FIELDS] = {"arrival_timestamp", "prompt_size", "token_size", "prefix_hit"};
 
 struct request_reader {
   const char *path;
   struct hr__input *input;
   struct hr_service_requests *requests;
-  uint32_t place[N_FIELDS];            /* position of each field in a row */
-  uint32_t arrivals, prompts, outputs; /* capacities */
+  uint32_t place[N_FIELDS];                    /* position of each field in a row */
+  bool has_hits;                               /* the column prefix_hit exists */
+  uint32_t arrivals, prompts, outputs, cached; /* capacities */
   struct hr_error *error;
 };
 
@@ -54,6 +56,7 @@ static enum hr_status read_header(struct request_reader *reader, struct hr_text 
     bool found = false;
     for (uint32_t position = 0; !found; position++) {
       const struct hr_text name = field_at(line, position);
+      if (!name.at && f == PREFIX_HIT) return HR_OK;
       if (!name.at)
         return hr_fail(reader->error, HR_BAD_INPUT,
                        "%s:%" PRIu64 ": expected the columns '%s', '%s' and '%s'; '%s' is missing", reader->path,
@@ -62,6 +65,27 @@ static enum hr_status read_header(struct request_reader *reader, struct hr_text 
       reader->place[f] = position;
     }
   }
+  reader->has_hits = true;
+  return HR_OK;
+}
+
+uint32_t hr_request_cached_tokens(uint32_t prompt_tokens, uint32_t prefix_hit_ppm) {
+  const uint32_t cached = (uint32_t)((uint64_t)prompt_tokens * prefix_hit_ppm / 1000000);
+  return cached < prompt_tokens ? cached : prompt_tokens - 1;
+}
+
+/* Reads the share of the prompt of the row that needs no computation. */
+static enum hr_status read_hit(struct request_reader *reader, struct hr_text line, uint32_t prompt_tokens) {
+  static const struct hr__number_rule share = {.factor = 1000000, .max = 1000000};
+  struct hr_service_requests *requests = reader->requests;
+  const struct hr_text text = field_at(line, reader->place[PREFIX_HIT]);
+  uint64_t ppm = 0;
+  if (!reader->has_hits) return HR_OK;
+  if (!text.at || !text.length || hr__number_parse(text, &share, &ppm) != HR__NUMBER_FINE)
+    return fail(reader, PREFIX_HIT, "a number from 0 to 1", text);
+  if (!HR__ARRAY_HAS_ROOM(requests->cached_tokens, requests->count, reader->cached))
+    return hr_fail(reader->error, HR_NO_MEMORY, "%s: out of memory", reader->path);
+  requests->cached_tokens[requests->count] = hr_request_cached_tokens(prompt_tokens, (uint32_t)ppm);
   return HR_OK;
 }
 
@@ -70,7 +94,7 @@ static enum hr_status read_row(struct request_reader *reader, struct hr_text lin
                                       tokens = {.factor = 1, .max = 1u << 30, .whole = true};
   struct hr_service_requests *requests = reader->requests;
   uint64_t value[N_FIELDS] = {0};
-  for (uint32_t f = 0; f < N_FIELDS; f++) {
+  for (uint32_t f = 0; f < N_NEEDED; f++) {
     const struct hr_text text = field_at(line, reader->place[f]);
     const bool is_number = text.at && text.length &&
                            hr__number_parse(text, f == ARRIVAL ? &micros : &tokens, &value[f]) == HR__NUMBER_FINE;
@@ -85,6 +109,8 @@ static enum hr_status read_row(struct request_reader *reader, struct hr_text lin
       !HR__ARRAY_HAS_ROOM(requests->prompt_tokens, n, reader->prompts) ||
       !HR__ARRAY_HAS_ROOM(requests->output_tokens, n, reader->outputs))
     return hr_fail(reader->error, HR_NO_MEMORY, "%s: out of memory", reader->path);
+  const enum hr_status status = read_hit(reader, line, (uint32_t)value[PROMPT]);
+  if (status != HR_OK) return status;
   requests->arrival_us[n] = (int64_t)value[ARRIVAL];
   requests->prompt_tokens[n] = (uint32_t)value[PROMPT];
   requests->output_tokens[n] = (uint32_t)value[OUTPUT];
@@ -115,5 +141,6 @@ void hr_requests_finish(struct hr_service_requests *requests) {
   free(requests->arrival_us);
   free(requests->prompt_tokens);
   free(requests->output_tokens);
+  free(requests->cached_tokens);
   *requests = (struct hr_service_requests){0};
 }

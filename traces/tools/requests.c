@@ -138,9 +138,8 @@ static enum hr_status read_law(const struct hr_token_law *law, struct hr_service
   return law->kind == HR_TOKENS_EMPIRICAL ? hr_requests_read(law->trace, values, error) : HR_OK;
 }
 
-enum hr_status hr_requests_of_service(const struct hr_service *service, uint32_t index, uint64_t seed,
-                                      struct hr_service_requests *requests, struct hr_error *error) {
-  if (service->requests) return hr_requests_read(service->requests, requests, error);
+static enum hr_status draw_requests(const struct hr_service *service, uint32_t index, uint64_t seed,
+                                    struct hr_service_requests *requests, struct hr_error *error) {
   *requests = (struct hr_service_requests){0};
   struct request_draw draw = {
       .spec = &service->draw, .service = index, .seed = service->draw.seed ? service->draw.seed : seed};
@@ -156,6 +155,28 @@ enum hr_status hr_requests_of_service(const struct hr_service *service, uint32_t
     status = hr_fail(error, HR_BAD_INPUT, "service '%.100s': no request arrives; raise 'rate_per_s' or 'duration_s'",
                      service->name);
   return status;
+}
+
+/* Gives all requests the share of the service, if they have none of their own. */
+static enum hr_status add_cached(const struct hr_service *service, struct hr_service_requests *requests,
+                                 struct hr_error *error) {
+  const bool has_phases = service->engine == HR_SERVICE_DISAGGREGATED || service->engine == HR_SERVICE_COLOCATED;
+  if (requests->cached_tokens && has_phases)
+    return hr_fail(error, HR_BAD_INPUT, "%s: the engine '%s' of the service '%.100s' supports no column 'prefix_hit'",
+                   service->requests, hr_service_engine_name(service->engine), service->name);
+  if (requests->cached_tokens || !service->prefix_hit_ppm) return HR_OK;
+  requests->cached_tokens = calloc(requests->count, sizeof *requests->cached_tokens);
+  if (!requests->cached_tokens) return hr_fail(error, HR_NO_MEMORY, "out of memory for the requests of a service");
+  for (uint32_t i = 0; i < requests->count; i++)
+    requests->cached_tokens[i] = hr_request_cached_tokens(requests->prompt_tokens[i], service->prefix_hit_ppm);
+  return HR_OK;
+}
+
+enum hr_status hr_requests_of_service(const struct hr_service *service, uint32_t index, uint64_t seed,
+                                      struct hr_service_requests *requests, struct hr_error *error) {
+  const enum hr_status status = service->requests ? hr_requests_read(service->requests, requests, error)
+                                                  : draw_requests(service, index, seed, requests, error);
+  return status == HR_OK ? add_cached(service, requests, error) : status;
 }
 
 bool hr_requests_are_random(const struct hr_service *service) {

@@ -318,8 +318,9 @@ struct hr_service {
   uint64_t mem_mib;
   struct hr_autoscale autoscale;
   struct hr_cold_start cold_start;
-  int64_t drain_us; /* time after which a replica that gets no more requests ends, even if it is not idle */
-  char *requests;   /* path of the request trace; NULL: they are drawn */
+  int64_t drain_us;        /* time after which a replica that gets no more requests ends, even if it is not idle */
+  char *requests;          /* path of the request trace; NULL: they are drawn */
+  uint32_t prefix_hit_ppm; /* part of the prompts that needs no computation, in millionths */
   struct hr_request_draw draw;
   enum hr_service_router router;
   struct hr_service_routing routing;
@@ -348,7 +349,13 @@ struct hr_service_requests {
   uint32_t count;
   int64_t *arrival_us;
   uint32_t *prompt_tokens, *output_tokens; /* at least 1 */
+  uint32_t *cached_tokens; /* tokens of the prompt that need no computation; less than all of them. NULL: none */
 };
+
+/* The tokens of a prompt that are to be computed. */
+static inline uint32_t hr_request_new_tokens(const struct hr_service_requests *requests, uint32_t id) {
+  return requests->prompt_tokens[id] - (requests->cached_tokens ? requests->cached_tokens[id] : 0);
+}
 
 /* What became of a request. The columns: enumerator, name in files. */
 #define HR_REQUEST_STATE_TABLE(X)                                                                                      \

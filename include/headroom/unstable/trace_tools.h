@@ -519,6 +519,8 @@ HR_API void hr_requests_finish(struct hr_service_requests *requests);
    service and `seed` that of the run; the same numbers give the same requests. Otherwise as hr_requests_read. */
 HR_API enum hr_status hr_requests_of_service(const struct hr_service *service, uint32_t index, uint64_t seed,
                                              struct hr_service_requests *requests, struct hr_error *error);
+/* The tokens of a prompt that need no computation, with a share in millionths: rounded down, and less than all. */
+HR_API uint32_t hr_request_cached_tokens(uint32_t prompt_tokens, uint32_t prefix_hit_ppm);
 /* Expected number of drawn requests before a time, if `count` does not end them. */
 HR_API double hr_request_draw_expected(const struct hr_request_draw *draw, int64_t until_us);
 /* Whether the requests of a service depend on the seed of the run. */
