@@ -35,6 +35,21 @@ static bool limit_nodes(struct hr__slurm_run *run) {
   return true;
 }
 
+/* The share of a GPU that a task takes in a pool: as requested, or an equal part if GPUs of the pool have such; 0: a
+   whole GPU. */
+static uint32_t share_in(const struct hr_pool_spec *spec, const struct hr_request *request) {
+  uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
+  return request->gpus == 0 || milli == HR_WHOLE_GPU_MILLI ? 0 : milli;
+}
+
+/* Returns whether a job may take only a share of a GPU. */
+static bool shares_gpus(const struct hr__slurm_run *run) {
+  for (uint32_t r = 0; run->requests && r < run->requests->count; r++)
+    for (uint32_t p = 0; p < run->n_pools; p++)
+      if (share_in(pool_spec(run, p), &run->requests->request[r])) return true;
+  return false;
+}
+
 bool hr__slurm_create_nodes(struct hr__slurm_run *run) {
   uint32_t n_nodes = 0;
   run->n_pools = hr_cluster_pools(run->cluster);
@@ -55,6 +70,7 @@ bool hr__slurm_create_nodes(struct hr__slurm_run *run) {
   run->closed_nodes = hr_arena_alloc(run->arena, set_bytes);
   run->requests = hr_cluster_requests(run->cluster);
   if (run->requests && !limit_nodes(run)) return false;
+  if (shares_gpus(run) && !hr__slurm_nodes_share(&run->nodes, run->arena)) return false;
   run->line.n_nodes = n_nodes;
   run->line.n_words = n_words;
   run->slices = hr_arena_alloc(run->arena, (n_nodes + 1) * sizeof *run->slices);
@@ -69,15 +85,15 @@ bool hr__slurm_create_nodes(struct hr__slurm_run *run) {
 
 /* ---- Kinds ------------------------------------------------------------------------------------------ */
 
-/* The number of nodes of a job and its GPUs per node, in a pool with nodes of `per_node` GPUs. */
+/* The number of nodes of a job and its GPUs per node, in a pool. */
 static struct hr__slurm_shape shape_of(const struct hr__slurm_run *run, const struct hr__slurm_kind *kind,
-                                       uint32_t per_node) {
-  uint32_t gpus = kind->gpus, tasks = kind->tasks;
+                                       const struct hr_pool_spec *spec) {
+  uint32_t gpus = kind->gpus, tasks = kind->tasks, per_node = spec->gpus_per_node;
   if (kind->request != HR_NONE) {
     const struct hr_request *request = &run->requests->request[kind->request];
     bool fits = request->gpus <= per_node && hr_request_needs_node(request);
-    return (struct hr__slurm_shape){fits ? request->tasks : 0, request->gpus, request->gpus, request->cpu_milli,
-                                    request->mem_mib};
+    return (struct hr__slurm_shape){fits ? request->tasks : 0,        request->gpus,    request->gpus,
+                                    hr_pool_cpu_milli(spec, request), request->mem_mib, share_in(spec, request)};
   }
   if (tasks > 1 && gpus / tasks <= per_node)
     return (struct hr__slurm_shape){.nodes = tasks, .gpus_per_node = gpus / tasks, .last_gpus = gpus / tasks};
@@ -95,7 +111,7 @@ static void set_shapes(const struct hr__slurm_run *run, struct hr__slurm_kind *k
     if ((per_node == 0 && kind->request == HR_NONE) ||
         !hr_cluster_accepts(run->cluster, kind->accept_class, (hr_pool){p}))
       continue;
-    kind->shapes[p] = shape_of(run, kind, per_node);
+    kind->shapes[p] = shape_of(run, kind, pool_spec(run, p));
     if (kind->shapes[p].nodes && kind->shapes[p].nodes < kind->min_nodes) kind->min_nodes = kind->shapes[p].nodes;
   }
 }
@@ -228,7 +244,7 @@ static uint32_t *take_memory(struct hr__slurm_run *run, uint32_t n_nodes) {
     memcpy(&run->spare[n_nodes], memory, sizeof(uint32_t *)); // NOLINT(bugprone-sizeof-expression)
     return memory;
   }
-  size_t bytes = n_nodes * sizeof *memory;
+  size_t bytes = hr__slurm_words(&run->nodes, n_nodes) * sizeof *memory;
   return hr_arena_alloc(run->arena, bytes < sizeof memory ? sizeof memory : bytes);
 }
 
@@ -256,7 +272,10 @@ bool hr__slurm_start(struct hr__slurm_run *run, uint32_t job, enum hr_reason rea
     run->slices[i] = (struct hr_slice){.node = node, .gpu_milli = gpus * 1000};
     if (!inventory) continue;
     const struct hr_request *request = &run->requests->request[run->requests->of_job[job]];
-    run->slices[i] = hr_gpu_inventory_slice(inventory, request, node, hr_gpu_inventory_pick(inventory, request, node));
+    uint64_t set = run->nodes.gpu_milli ? hr__slurm_gpus_on(&run->nodes, &shape, node.id, gpus)
+                                        : hr_gpu_inventory_pick(inventory, request, node);
+    if (run->nodes.gpu_milli) run->nodes.chosen_gpus[i] = set;
+    run->slices[i] = hr_gpu_inventory_slice(inventory, request, node, set);
   }
   const struct hr_placement placement = {pool_of(run, run->nodes.chosen[0]), shape.nodes, run->slices};
   uint32_t *memory = take_memory(run, shape.nodes);

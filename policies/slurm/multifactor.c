@@ -31,8 +31,10 @@ void hr__slurm_requested(const struct hr__slurm_run *run, uint32_t job, double t
   double tasks = trace->tasks ? trace->tasks[job] : 1;
   double cpus = trace->cpu_milli ? tasks * (double)trace->cpu_milli[job] / 1000 : 0;
   tres[GPU] = trace->gpus[job];
+  double gpus = (double)hr_trace_gpus_milli(trace, (hr_job){job}) / 1000;
+  if (gpus < tres[GPU]) tres[GPU] = 0; // shards are not GPUs
   tres[NODE] = run->kinds[run->jobs[job].kind].min_nodes;
-  tres[CPU] = cpus > 0 ? cpus : tres[GPU] * run->config->cpus_per_gpu;
+  tres[CPU] = cpus > 0 ? cpus : gpus * run->config->cpus_per_gpu;
   tres[MEM] = trace->mem_mib ? tasks * (double)trace->mem_mib[job] / 1024 : 0;
 }
 

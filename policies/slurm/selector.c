@@ -9,6 +9,8 @@
 /* The length of the first batch of running jobs. */
 #define FIRST_BATCH_US (30 * HR_SECOND_US)
 
+enum { WHOLE_MILLI = 1000 };
+
 static bool has(const uint64_t *set, uint32_t node) {
   return set[node / 64] >> node % 64 & 1;
 }
@@ -68,33 +70,101 @@ bool hr__slurm_nodes_limit(struct hr__slurm_nodes *nodes, struct hr_arena *arena
 }
 
 static bool is_limited(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape) {
-  return nodes->cpu_milli && (shape->cpu_milli || shape->mem_mib);
+  return nodes->gpu_milli || (nodes->cpu_milli && (shape->cpu_milli || shape->mem_mib));
 }
+
+/* ---- Shared GPUs ------------------------------------------------------------------------------------ */
+
+bool hr__slurm_nodes_share(struct hr__slurm_nodes *nodes, struct hr_arena *arena) {
+  size_t count = (size_t)nodes->n_nodes * nodes->max_gpus;
+  nodes->gpu_milli = hr_arena_alloc(arena, (count + 1) * sizeof *nodes->gpu_milli);
+  nodes->future_milli = hr_arena_alloc(arena, (count + 1) * sizeof *nodes->future_milli);
+  nodes->chosen_gpus = hr_arena_alloc(arena, ((size_t)nodes->n_nodes + 1) * sizeof *nodes->chosen_gpus);
+  if (!nodes->gpu_milli || !nodes->future_milli || !nodes->chosen_gpus) return false;
+  for (uint32_t n = 0; n < nodes->n_nodes; n++)
+    for (uint32_t g = 0; g < nodes->gpus[n]; g++) nodes->gpu_milli[(size_t)n * nodes->max_gpus + g] = WHOLE_MILLI;
+  return true;
+}
+
+static uint32_t share_of(const struct hr__slurm_shape *shape) {
+  return shape->gpu_milli ? shape->gpu_milli : WHOLE_MILLI;
+}
+
+/* Returns the first `gpus` GPUs of a node that have room for a shape, as a set; fewer if there are not so many. */
+static uint64_t first_gpus(const struct hr__slurm_nodes *nodes, const uint16_t *milli,
+                           const struct hr__slurm_shape *shape, uint32_t node, uint32_t gpus) {
+  uint64_t set = 0;
+  uint32_t share = share_of(shape), count = 0;
+  milli += (size_t)node * nodes->max_gpus;
+  for (uint32_t g = 0; g < nodes->gpus[node] && count < gpus; g++) {
+    if (milli[g] < share) continue;
+    set |= UINT64_C(1) << g;
+    count++;
+  }
+  return set;
+}
+
+uint64_t hr__slurm_gpus_on(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint32_t node,
+                           uint32_t gpus) {
+  return first_gpus(nodes, nodes->gpu_milli, shape, node, gpus);
+}
+
+static bool has_gpus(const struct hr__slurm_nodes *nodes, const uint16_t *milli, const struct hr__slurm_shape *shape,
+                     uint32_t node, uint32_t gpus) {
+  return (uint32_t)__builtin_popcountll(first_gpus(nodes, milli, shape, node, gpus)) == gpus;
+}
+
+/* The set of GPUs that a running job has on one of its nodes. It is stored before the numbers of the nodes. */
+static uint64_t gpu_set(const struct hr__slurm_running *running, uint32_t index) {
+  uint64_t set;
+  memcpy(&set, running->nodes - 2 * (size_t)running->shape.nodes + 2 * (size_t)index, sizeof set);
+  return set;
+}
+
+/* Takes a share of the GPUs of a set (`sign` 1) or gives it back (-1). Returns how many GPUs come into use. */
+static int32_t take_share(const struct hr__slurm_nodes *nodes, uint16_t *milli, const struct hr__slurm_shape *shape,
+                          uint32_t node, uint64_t set, int32_t sign) {
+  int32_t share = (int32_t)share_of(shape) * sign, change = 0;
+  for (; set; set &= set - 1) {
+    uint16_t *at = &milli[(size_t)node * nodes->max_gpus + (uint32_t)__builtin_ctzll(set)];
+    change -= *at < WHOLE_MILLI;
+    *at = (uint16_t)(*at - share);
+    change += *at < WHOLE_MILLI;
+  }
+  return change;
+}
+
+/* ---- Nodes with room -------------------------------------------------------------------------------- */
 
 static bool has_rest(int64_t cpu_milli, int64_t mem_mib, const struct hr__slurm_shape *shape) {
   return cpu_milli >= (int64_t)shape->cpu_milli && mem_mib >= (int64_t)shape->mem_mib;
 }
 
-/* Removes the nodes from a set that have too few free CPUs or too little free memory. */
-static void remove_full(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint64_t *set) {
+/* Removes the nodes from a set that have too few free CPUs, too little free memory or too few shares of GPUs. */
+static void remove_full(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint32_t gpus,
+                        uint64_t *set) {
   for (uint32_t w = 0; w < nodes->n_words; w++)
     for (uint64_t rest = set[w]; rest; rest &= rest - 1) {
       uint32_t node = w * 64 + (uint32_t)__builtin_ctzll(rest);
-      if (!has_rest(nodes->cpu_milli[node], nodes->mem_mib[node], shape)) set[w] &= ~(rest & ~(rest - 1));
+      if (!has_rest(nodes->cpu_milli[node], nodes->mem_mib[node], shape) ||
+          (shape->gpu_milli && !has_gpus(nodes, nodes->gpu_milli, shape, node, gpus)))
+        set[w] &= ~(rest & ~(rest - 1));
     }
 }
 
 /* Writes the nodes of a set on which the job fits now: for all but the last node to `full`, for the last one to
    `last`. */
 static void list_free(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, const uint64_t *set) {
-  const uint64_t *full = at_least(nodes, shape->gpus_per_node), *last = at_least(nodes, shape->last_gpus);
+  bool is_shared = shape->gpu_milli > 0;
+  const uint64_t *full = at_least(nodes, is_shared ? 0 : shape->gpus_per_node),
+                 *last = at_least(nodes, is_shared ? 0 : shape->last_gpus);
   for (uint32_t w = 0; w < nodes->n_words; w++) {
     nodes->full[w] = set[w] & full[w];
     nodes->last[w] = set[w] & last[w];
   }
   if (!is_limited(nodes, shape)) return;
-  remove_full(nodes, shape, nodes->full);
-  remove_full(nodes, shape, nodes->last);
+  remove_full(nodes, shape, shape->gpus_per_node, nodes->full);
+  remove_full(nodes, shape, shape->last_gpus, nodes->last);
 }
 
 /* ---- Choosing nodes --------------------------------------------------------------------------------- */
@@ -230,12 +300,18 @@ static void begin_future(const struct hr__slurm_nodes *nodes) {
   memcpy(nodes->future, nodes->used, nodes->n_nodes * sizeof *nodes->future);
   memcpy(nodes->future_cpu, nodes->cpu_milli, nodes->n_nodes * sizeof *nodes->future_cpu);
   memcpy(nodes->future_mem, nodes->mem_mib, nodes->n_nodes * sizeof *nodes->future_mem);
+  if (nodes->gpu_milli)
+    memcpy(nodes->future_milli, nodes->gpu_milli,
+           (size_t)nodes->n_nodes * nodes->max_gpus * sizeof *nodes->future_milli);
 }
 
 static void end_in_future(const struct hr__slurm_nodes *nodes, const struct hr__slurm_running *running) {
   for (uint32_t i = 0; i < running->shape.nodes; i++) {
     uint32_t node = running->nodes[i];
-    nodes->future[node] -= gpus_on(&running->shape, i);
+    if (nodes->gpu_milli)
+      take_share(nodes, nodes->future_milli, &running->shape, node, gpu_set(running, i), -1);
+    else
+      nodes->future[node] -= gpus_on(&running->shape, i);
     nodes->future_cpu[node] += (int64_t)running->shape.cpu_milli;
     nodes->future_mem[node] += (int64_t)running->shape.mem_mib;
   }
@@ -250,9 +326,9 @@ static uint32_t list_future(const struct hr__slurm_nodes *nodes, const struct hr
   for (uint32_t w = 0; w < nodes->n_words; w++)
     for (uint64_t rest = set[w]; rest; rest &= rest - 1) {
       uint32_t node = w * 64 + (uint32_t)__builtin_ctzll(rest);
-      if (free_of(nodes, node, nodes->future[node]) < gpus ||
-          !has_rest(nodes->future_cpu[node], nodes->future_mem[node], shape))
-        continue;
+      bool has_room = nodes->gpu_milli ? has_gpus(nodes, nodes->future_milli, shape, node, gpus)
+                                       : free_of(nodes, node, nodes->future[node]) >= gpus;
+      if (!has_room || !has_rest(nodes->future_cpu[node], nodes->future_mem[node], shape)) continue;
       to[w] |= rest & ~(rest - 1);
       count++;
     }
@@ -380,13 +456,20 @@ static void take_rest(const struct hr__slurm_nodes *nodes, uint32_t node, const 
   nodes->mem_mib[node] -= sign * (int64_t)shape->mem_mib;
 }
 
-void hr__slurm_nodes_lend(struct hr__slurm_nodes *nodes, uint32_t index, bool free) {
-  const struct hr__slurm_running *running = &nodes->running[index];
+/* Takes what a running job has on its nodes (`sign` 1), or gives it back (-1). */
+static void take(struct hr__slurm_nodes *nodes, const struct hr__slurm_running *running, int32_t sign) {
   for (uint32_t i = 0; i < running->shape.nodes; i++) {
-    uint32_t node = running->nodes[i], gpus = gpus_on(&running->shape, i);
-    set_used(nodes, node, free ? nodes->used[node] - gpus : nodes->used[node] + gpus);
-    take_rest(nodes, node, &running->shape, free ? -1 : 1);
+    uint32_t node = running->nodes[i];
+    int32_t change = (int32_t)gpus_on(&running->shape, i) * sign;
+    if (nodes->gpu_milli)
+      change = take_share(nodes, nodes->gpu_milli, &running->shape, node, gpu_set(running, i), sign);
+    set_used(nodes, node, nodes->used[node] + (uint32_t)change);
+    take_rest(nodes, node, &running->shape, sign);
   }
+}
+
+void hr__slurm_nodes_lend(struct hr__slurm_nodes *nodes, uint32_t index, bool free) {
+  take(nodes, &nodes->running[index], free ? -1 : 1);
 }
 
 struct hr__slurm_running *hr__slurm_nodes_add(struct hr__slurm_nodes *nodes, uint32_t job,
@@ -394,13 +477,14 @@ struct hr__slurm_running *hr__slurm_nodes_add(struct hr__slurm_nodes *nodes, uin
   uint32_t place = first_after(nodes, 0, end_us);
   memmove(&nodes->running[place + 1], &nodes->running[place], (nodes->n_running - place) * sizeof *nodes->running);
   nodes->n_running++;
+  if (nodes->gpu_milli) {
+    memcpy(at, nodes->chosen_gpus, shape->nodes * sizeof *nodes->chosen_gpus);
+    at += 2 * (size_t)shape->nodes;
+  }
   nodes->running[place] = (struct hr__slurm_running){
       .job = job, .end_us = end_us, .over_us = HR__SLURM_KILL_WAIT_US, .shape = *shape, .nodes = at};
-  for (uint32_t i = 0; i < shape->nodes; i++) {
-    at[i] = nodes->chosen[i];
-    set_used(nodes, at[i], nodes->used[at[i]] + gpus_on(shape, i));
-    take_rest(nodes, at[i], shape, 1);
-  }
+  memcpy(at, nodes->chosen, shape->nodes * sizeof *at);
+  take(nodes, &nodes->running[place], 1);
   nodes->has_releases = false;
   return &nodes->running[place];
 }
@@ -410,13 +494,10 @@ uint32_t *hr__slurm_nodes_remove(struct hr__slurm_nodes *nodes, uint32_t job, ui
   while (place < nodes->n_running && nodes->running[place].job != job) place++;
   if (place == nodes->n_running) return NULL;
   const struct hr__slurm_running removed = nodes->running[place];
-  for (uint32_t i = 0; i < removed.shape.nodes; i++) {
-    set_used(nodes, removed.nodes[i], nodes->used[removed.nodes[i]] - gpus_on(&removed.shape, i));
-    take_rest(nodes, removed.nodes[i], &removed.shape, -1);
-  }
+  take(nodes, &removed, -1);
   nodes->n_running--;
   memmove(&nodes->running[place], &nodes->running[place + 1], (nodes->n_running - place) * sizeof *nodes->running);
   nodes->has_releases = false;
   *n_nodes = removed.shape.nodes;
-  return removed.nodes;
+  return removed.nodes - (nodes->gpu_milli ? 2 * (size_t)removed.shape.nodes : 0);
 }

@@ -17,7 +17,8 @@
  * at least 1, 2, 3 ... free GPUs. The lists are built again after running jobs have changed.
  *
  * If CPUs and memory of the nodes are limited (CR_Core_Memory), nodes without enough of them are left out, and running
- * jobs are released one by one.
+ * jobs are released one by one. The same holds if GPUs are shared: a GPU is either given whole to a job, or its shards
+ * are given to several jobs. A job gets its shards on the first GPU that has enough.
  *
  * Source: src/plugins/select/cons_tres/job_test.c and src/common/gres_select of SchedMD/slurm.
  */
@@ -28,10 +29,11 @@
 #include <stdint.h>
 
 /* What a job needs: the same number of GPUs on each of its nodes, except the last one, which may need fewer; and CPUs
-   and memory on each node. */
+   and memory on each node. `gpu_milli`: the share of each GPU, in thousandths; 0: whole GPUs. */
 struct hr__slurm_shape {
   uint32_t nodes, gpus_per_node, last_gpus, cpu_milli;
   uint64_t mem_mib;
+  uint32_t gpu_milli;
 };
 
 /* A running job. */
@@ -54,7 +56,10 @@ struct hr__slurm_nodes {
   uint32_t n_nodes, n_words; /* n_words = (n_nodes + 63) / 64 */
   uint32_t max_gpus;         /* the most GPUs of a node */
   const uint32_t *gpus;      /* [n_nodes] GPUs of each node */
-  uint32_t *used;            /* [n_nodes] GPUs in use */
+  uint32_t *used;            /* [n_nodes] GPUs in use, also those of which only a share is */
+  /* [n_nodes * max_gpus] the free thousandths of each GPU, and scratch; NULL: all jobs get whole GPUs */
+  uint16_t *gpu_milli, *future_milli;
+  uint64_t *chosen_gpus; /* [n_nodes] if GPUs are shared: the sets of GPUs on the nodes `chosen` */
   /* [n_nodes] free CPUs and memory of each node, and scratch; `cpu_milli` NULL: they are not limited */
   int64_t *cpu_milli, *mem_mib, *future_cpu, *future_mem;
   uint32_t *chosen;   /* [n_nodes] the nodes that were chosen last, in the order of the shape */
@@ -78,6 +83,19 @@ bool hr__slurm_nodes_create(struct hr__slurm_nodes *nodes, struct hr_arena *aren
    `mem_mib`. Returns false if memory is exhausted. */
 bool hr__slurm_nodes_limit(struct hr__slurm_nodes *nodes, struct hr_arena *arena, uint32_t n_jobs);
 
+/* Lets jobs share GPUs. The nodes must be limited and without running jobs. Returns false if memory is exhausted. */
+bool hr__slurm_nodes_share(struct hr__slurm_nodes *nodes, struct hr_arena *arena);
+
+/* Returns the set of the first GPUs of a node that have room for a job of a shape now, if it fits there. */
+uint64_t hr__slurm_gpus_on(const struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint32_t node,
+                           uint32_t gpus);
+
+/* The memory for the nodes of a running job, in words of 32 bits: a number for each, and a set of GPUs if they are
+   shared. */
+static inline size_t hr__slurm_words(const struct hr__slurm_nodes *nodes, uint32_t n_nodes) {
+  return (size_t)n_nodes * (nodes->gpu_milli ? 3 : 1);
+}
+
 /* Chooses nodes of a set for a job on the free GPUs of now. Reduces the set to them, and writes them to `chosen` in the
    order of the shape. Returns false, and leaves the set, if the job does not fit. */
 bool hr__slurm_select_now(struct hr__slurm_nodes *nodes, const struct hr__slurm_shape *shape, uint64_t *set);
@@ -100,7 +118,8 @@ void hr__slurm_nodes_lend(struct hr__slurm_nodes *nodes, uint32_t index, bool fr
 /* The time that Slurm leaves jobs to end after their limits: KillWait. */
 #define HR__SLURM_KILL_WAIT_US (30 * HR_SECOND_US)
 
-/* Adds a job that starts on the nodes `chosen`. `at` is memory for a copy of them. Returns its entry, valid until the
+/* Adds a job that starts on the nodes `chosen`, with the GPUs `chosen_gpus` if they are shared. `at` is memory of
+   hr__slurm_words for a copy of them. Returns its entry, valid until the
    next change; `over_us` is KillWait. hr__slurm_nodes_remove removes a job, and returns the memory and the number of
    its nodes; NULL if it does not run. */
 struct hr__slurm_running *hr__slurm_nodes_add(struct hr__slurm_nodes *nodes, uint32_t job,

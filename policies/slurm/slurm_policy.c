@@ -47,21 +47,25 @@ static const struct hr_param params[] = {
 
 /* ---- Creation --------------------------------------------------------------------------------------- */
 
-static bool is_shared(const struct hr_pool_spec *spec) {
-  return spec->sharing != HR_SHARING_WHOLE || spec->mig;
-}
-
-/* Returns whether GPUs are given whole. In per-GPU allocation, which CPUs and memory of nodes need, they may be shared.
- */
-static bool has_whole_gpus(const struct hr_policy_env *env) {
+/* Returns what of the pools and the requests Slurm does not have; NULL: nothing. Shares of GPUs are shards: equal parts
+   of each GPU, or thousandths. */
+static const char *unsupported(const struct hr_policy_env *env) {
   const struct hr_requests *requests = hr_cluster_requests(env->cluster);
-  for (uint32_t p = 0; p < hr_cluster_pools(env->cluster); p++)
-    if (is_shared(hr_cluster_pool_spec(env->cluster, (hr_pool){p}))) return false;
-  for (uint32_t r = 0; r < requests->count; r++)
-    if (requests->request[r].dedicated ||
-        (requests->request[r].gpus && requests->request[r].gpu_milli != HR_WHOLE_GPU_MILLI))
-      return false;
-  return true;
+  bool has_shares = false;
+  for (uint32_t p = 0; requests && p < hr_cluster_pools(env->cluster); p++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(env->cluster, (hr_pool){p});
+    if (spec->mig) return "pools must not have MIG";
+    bool is_parted = hr_pool_slot_milli(spec) > 0 && spec->sharing != HR_SHARING_WHOLE;
+    if (!is_parted && spec->sharing != HR_SHARING_WHOLE && spec->sharing != HR_SHARING_FRACTION)
+      return "pools whose GPUs are shared must have 'replicas', or the sharing 'fraction'";
+    has_shares = has_shares || spec->sharing != HR_SHARING_WHOLE;
+  }
+  for (uint32_t r = 0; requests && r < requests->count; r++) {
+    const struct hr_request *request = &requests->request[r];
+    if (request->dedicated) return "jobs must not request nodes of their own";
+    if (has_shares && request->gpu_mem_mib) return "jobs must not request GPU memory if GPUs are shared";
+  }
+  return NULL;
 }
 
 static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
@@ -76,9 +80,8 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
                                 .tick_us = -1,
                                 .begin_us = -1,
                                 .change_us = -1};
-  if (hr_cluster_gpu_inventory(env->cluster) && !has_whole_gpus(env))
-    return hr_fail(error, HR_BAD_INPUT,
-                   "policy 'slurm': pools must have whole GPUs, without sharing, and jobs must request whole GPUs");
+  const char *fault = unsupported(env);
+  if (fault) return hr_fail(error, HR_BAD_INPUT, "policy 'slurm': %s", fault);
   run->interval_us = env->params[HR__SLURM_INTERVAL].integer * HR_SECOND_US;
   run->limits = (struct hr__slurm_backfill_limits){
       .resolution_us = env->params[HR__SLURM_RESOLUTION].integer * HR_SECOND_US,

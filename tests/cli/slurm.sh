@@ -54,16 +54,55 @@ CSV
   diff expected actual || fail "other decisions"
 }
 
+# Two nodes of two GPUs; shards are shares of GPUs. Jobs 1 and 2 share the first GPU, job 3 gets the second one whole. Job
+# 4 finds no room on node 0; job 5 does not fit beside it, job 6 does. Job 7 needs a whole GPU, which is free when jobs 1
+# and 2 have ended, at 100 s. Job 8 waits behind it, and is backfilled at 10 s on the other half of a GPU of node 1, since
+# job 7 will get node 0. Job 9 would need node 0 beyond 100 s, and gets the rest of the GPU of job 8 at 20 s. In the second
+# run four jobs fill each of the four GPUs, in turns, and take 40 s instead of 10 s; the last job waits for this time.
+case_shards() {
+  cat >s.json <<'JSON'
+{"cluster": {"by_gpu": true, "pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 2,
+                                        "sharing": "fraction"}]},
+ "policy": {"name": "slurm", "bf_interval": 10, "bf_resolution": 1}}
+JSON
+  cat >t.csv <<'CSV'
+job_id,submit_s,duration_s,gpus,gpu_milli,limit_s
+1,0,100,1,500,100
+2,1,59,1,500,59
+3,2,198,1,1000,198
+4,3,197,1,600,197
+5,4,196,1,500,196
+6,5,195,1,400,195
+7,6,50,1,1000,50
+8,7,50,1,300,50
+9,15,100,1,200,100
+CSV
+  try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
+  awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+    { print $at["job_id"], $at["start_s"], $at["seats"] }' jobs.csv >actual
+  printf '%s\n' '1 0 0.0' '2 1 0.0' '3 2 0.1' '4 3 1.0' '5 4 1.1' '6 5 1.0' '7 100 0.0' '8 10 1.1' '9 20 1.1' >expected
+  diff expected actual || fail "other decisions"
+  sed -i 's/"fraction"/"time-slice", "replicas": 4/' s.json
+  awk 'BEGIN { print "job_id,submit_s,duration_s,gpus"; for (i = 1; i <= 17; i++) print i ",0,10,1" }' >t.csv
+  try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
+  cut -d, -f3 jobs.csv | sort | uniq -c | tr -s ' \n' ' ' >actual
+  echo ' 16 0 1 40 1 start_s ' | tr -d '\n' | diff - actual || fail "more or fewer than four jobs on each GPU"
+}
+
 case_shared_pools_are_refused() {
   cat >s.json <<'JSON'
 {"cluster": {"pools": [{"name": "n", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 8, "sharing": "mps"}]},
  "policy": {"name": "slurm"}}
 JSON
   printf 'submit_s,duration_s,gpus\n0,10,1\n' >t.csv
+  for verb in run validate; do
+    try 2 "$verb" s.json --trace t.csv
+    says stderr "policy 'slurm': pools whose GPUs are shared must have 'replicas', or the sharing 'fraction'"
+  done
+  sed -i 's/"mps"/"fraction"/' s.json
+  printf 'submit_s,duration_s,gpus,gpu_milli,gpu_mem_gb\n0,10,1,500,10\n' >t.csv
   try 2 run s.json --trace t.csv
-  says stderr "policy 'slurm': pools must have whole GPUs"
-  try 2 validate s.json --trace t.csv
-  says stderr "policy 'slurm': pools must have whole GPUs"
+  says stderr "policy 'slurm': jobs must not request GPU memory if GPUs are shared"
 }
 
 # json PATH VALUE: a member of s.json, without white space.

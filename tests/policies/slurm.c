@@ -222,19 +222,19 @@ static void smallest_sufficient_run(void) {
   for (uint32_t n = 0; n < NODES; n++) {
     model.nodes.chosen[0] = n;
     if (used[n])
-      hr__slurm_nodes_add(&model.nodes, n, &(struct hr__slurm_shape){1, used[n], used[n], 0, 0}, 0, model.memory[n]);
+      hr__slurm_nodes_add(&model.nodes, n, &(struct hr__slurm_shape){1, used[n], used[n], 0, 0, 0}, 0, model.memory[n]);
   }
   uint64_t set = 255;
-  CU_ASSERT(hr__slurm_select_now(&model.nodes, &(struct hr__slurm_shape){2, 8, 8, 0, 0}, &set));
+  CU_ASSERT(hr__slurm_select_now(&model.nodes, &(struct hr__slurm_shape){2, 8, 8, 0, 0, 0}, &set));
   CU_ASSERT_EQUAL(set, 0x30); // nodes 4 and 5
   set = 255;
-  CU_ASSERT(hr__slurm_select_now(&model.nodes, &(struct hr__slurm_shape){1, 4, 4, 0, 0}, &set));
+  CU_ASSERT(hr__slurm_select_now(&model.nodes, &(struct hr__slurm_shape){1, 4, 4, 0, 0, 0}, &set));
   CU_ASSERT_EQUAL(set, 0x80); // node 7
   set = 255;
-  CU_ASSERT(hr__slurm_select_now(&model.nodes, &(struct hr__slurm_shape){4, 8, 8, 0, 0}, &set));
+  CU_ASSERT(hr__slurm_select_now(&model.nodes, &(struct hr__slurm_shape){4, 8, 8, 0, 0, 0}, &set));
   CU_ASSERT_EQUAL(set, 0x17); // the larger run first, then node 4
   set = 255;
-  CU_ASSERT_FALSE(hr__slurm_select_now(&model.nodes, &(struct hr__slurm_shape){6, 8, 8, 0, 0}, &set));
+  CU_ASSERT_FALSE(hr__slurm_select_now(&model.nodes, &(struct hr__slurm_shape){6, 8, 8, 0, 0, 0}, &set));
   CU_ASSERT_EQUAL(set, 255);
   hr__arena_finish(&model.arena);
 }

@@ -45,8 +45,8 @@ static uint32_t below(struct slurm_world *world, uint32_t bound) {
 static struct hr__slurm_shape draw_shape(struct slurm_world *world) {
   uint32_t gpus = 1 + below(world, 4), nodes = below(world, 2) ? 1 : 1 + below(world, 1 + world->n_nodes / 2);
   uint32_t last = nodes > 1 && below(world, 3) == 0 ? 1 + below(world, gpus) : gpus;
-  if (!world->is_limited || below(world, 4) == 0) return (struct hr__slurm_shape){nodes, gpus, last, 0, 0};
-  return (struct hr__slurm_shape){nodes, gpus, last, below(world, 5) * 1000, below(world, 5) * 1024};
+  if (!world->is_limited || below(world, 4) == 0) return (struct hr__slurm_shape){nodes, gpus, last, 0, 0, 0};
+  return (struct hr__slurm_shape){nodes, gpus, last, below(world, 5) * 1000, below(world, 5) * 1024, 0};
 }
 
 /* Starts jobs on random nodes. Both models get the same ones. */

@@ -208,7 +208,7 @@ static void make_jobs(struct slurm_world *world) {
                            .part = below(world, naive->n_parts),
                            .qos = below(world, naive->n_qos),
                            .user = below(world, naive->n_users),
-                           .shape = {nodes, each, each, 0, 0}};
+                           .shape = {nodes, each, each, 0, 0, 0}};
     world->submit_us[i] = job->submit_s * HR_SECOND_US;
     world->work_us[i] = job->work_s * HR_SECOND_US;
     world->limit_us[i] = job->limit_s * HR_SECOND_US;

@@ -192,7 +192,7 @@ static void read_attempt(struct recorded *run, char *cells[N_COLUMNS]) {
                               .gpus = gpus ? (uint32_t)strtoul(gpus + 9, NULL, 10) : 0,
                               .nodes = nodes_of(cells[NODE_LIST]),
                               .is_preempted = strcmp(cells[STATE], "PREEMPTED") == 0};
-  attempt->shape = (struct hr__slurm_shape){nodes, attempt->gpus / nodes, attempt->gpus / nodes, 0, 0};
+  attempt->shape = (struct hr__slurm_shape){nodes, attempt->gpus / nodes, attempt->gpus / nodes, 0, 0, 0};
   copy_word(attempt->user, cells[USER]);
   copy_word(attempt->account, cells[ACCOUNT]);
   attempt->assoc = find_assoc(run, attempt->account, attempt->user);
