@@ -179,7 +179,7 @@ static uint32_t surely_before(const struct hr__price *price, uint32_t most, int6
 enum { MANY = 48 };
 
 struct hr__price_run hr__price_sum(const struct hr__price *price, uint32_t most, int64_t until_ticks) {
-  int64_t one_ticks = price->base_ticks + price->unit_ticks * (int64_t)price->first_quotient, sum_ticks = 0;
+  int64_t one_ticks = hr__price_first_ticks(price), sum_ticks = 0;
   if (most == 1 || until_ticks <= one_ticks) return (struct hr__price_run){1, one_ticks, one_ticks};
   if (price->step_quotient == 0 && price->step_rest == 0) {
     const int64_t needed = until_ticks / one_ticks + (until_ticks % one_ticks > 0);

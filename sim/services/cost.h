@@ -37,6 +37,11 @@ struct hr__pricing hr__pricing_of(const struct hr_service_cost *cost);
 void hr__price_set(struct hr__price *price, const struct hr__pricing *pricing, const struct hr__batch_load *load,
                    uint64_t growth);
 
+/* The time of the first iteration. */
+static inline int64_t hr__price_first_ticks(const struct hr__price *price) {
+  return price->base_ticks + price->unit_ticks * (int64_t)price->first_quotient;
+}
+
 /* Iterations that run one after another. */
 struct hr__price_run {
   uint32_t count;

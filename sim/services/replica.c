@@ -149,7 +149,8 @@ static uint32_t pop_end(struct hr__steady *steady) {
 
 /* A sequence takes a block when it has filled its blocks: its tokens with the newest are 1 modulo block_tokens. */
 static void set_phase(struct hr__replica *replica, uint32_t phase) {
-  const uint32_t n = replica->service->limits.block_tokens, full = n > 1;
+  const struct hr_service_limits *limits = &replica->service->limits;
+  const uint32_t n = limits->block_tokens, full = hr__block_rest(limits, 1);
   replica->steady.phase = phase;
   replica->steady.growing = phase <= full ? full - phase : full + n - phase;
 }
@@ -289,7 +290,7 @@ static bool form(struct hr__replica *replica) {
   hr__engine_form(replica);
   /* the only sequence has lost its memory, and can be admitted again at once */
   if (!replica->n_batch && replica->has_restarted) hr__engine_form(replica);
-  replica->is_open = replica->waiting.count == 0;
+  replica->is_open = replica->waiting.count == 0 && replica->service->engine != HR_SERVICE_STATIC;
   if (!replica->n_batch && !replica->with_steady) return false;
   weigh(replica);
   replica->n_repeats = repeats(replica);
@@ -302,29 +303,35 @@ static int64_t busy_part(const struct hr__replica *replica, int64_t ticks) {
   return replica->wait_ticks && replica->service->engine != HR_SERVICE_SINGLE ? 0 : ticks;
 }
 
+/* The time of the iterations of a batch. They end early if a request is expected that will end them. */
+static int64_t run_ticks(struct hr__replica *replica, int64_t now_ticks, int64_t horizon_ticks) {
+  if (replica->n_repeats == 1) return replica->last_ticks = hr__price_first_ticks(&replica->price);
+  /* requests behind one that waits do not end the iterations */
+  const bool is_expected = replica->is_open && horizon_ticks != HR_NEVER_US;
+  const struct hr__price_run run =
+      hr__price_sum(&replica->price, replica->n_repeats, is_expected ? horizon_ticks - now_ticks : INT64_MAX);
+  replica->n_repeats = run.count;
+  replica->last_ticks = run.last_ticks;
+  return run.sum_ticks;
+}
+
+/* Waits for the next event of an engine without a batch. */
+static int64_t begin_to_wait(struct hr__replica *replica) {
+  /* an arrival ends it, unless all servers are busy */
+  const struct hr_service *service = replica->service;
+  const bool is_full =
+      service->engine == HR_SERVICE_SINGLE && !service->single.shares && replica->n_due == service->single.servers;
+  replica->n_repeats = is_full ? 1 : 2;
+  replica->is_open = !is_full;
+  return replica->wait_ticks;
+}
+
 bool hr__replica_begin(struct hr__replica *replica, int64_t now_ticks, int64_t horizon_ticks) {
-  int64_t ticks;
   replica->begin_ticks = now_ticks;
   replica->end_ticks = HR_NEVER_US;
-  if (form(replica)) {
-    if (replica->service->engine == HR_SERVICE_STATIC) replica->is_open = false;
-    /* requests behind one that waits do not end the iterations */
-    const int64_t until_ticks = replica->is_open && horizon_ticks < INT64_MAX ? horizon_ticks - now_ticks : INT64_MAX;
-    const struct hr__price_run run = hr__price_sum(&replica->price, replica->n_repeats, until_ticks);
-    replica->n_repeats = run.count;
-    replica->last_ticks = run.last_ticks;
-    ticks = run.sum_ticks;
-  } else if (replica->wait_ticks) {
-    ticks = replica->wait_ticks;
-    /* an arrival ends it, unless all servers are busy */
-    const struct hr_service *service = replica->service;
-    const bool is_full =
-        service->engine == HR_SERVICE_SINGLE && !service->single.shares && replica->n_due == service->single.servers;
-    replica->n_repeats = is_full ? 1 : 2;
-    replica->is_open = !is_full;
-  } else {
-    return false;
-  }
+  const bool has_batch = form(replica);
+  if (!has_batch && !replica->wait_ticks) return false;
+  const int64_t ticks = has_batch ? run_ticks(replica, now_ticks, horizon_ticks) : begin_to_wait(replica);
   replica->busy_ticks += busy_part(replica, ticks);
   replica->end_ticks = now_ticks + ticks;
   return true;

@@ -66,8 +66,8 @@ static int64_t idle_end_us(const struct hr__engine *engine, struct hr__fleet_ser
   const int64_t time_us = service->spec->autoscale.idle_to_zero_us;
   if (!run->n_outstanding) return ((run->idle_ticks + tick - 1) >> HR__TICK_BITS) + time_us;
   /* it waits for a replica, or until it is not wanted any more */
-  if (!run->n_heap) return run_us(fleet_of(engine), hr__service_timeout_us(&service->run));
-  const int64_t next_us = run_us(fleet_of(engine), hr__service_wake_us(run, run->heap[0]));
+  if (!hr__service_runs(run)) return run_us(fleet_of(engine), hr__service_timeout_us(&service->run));
+  const int64_t next_us = run_us(fleet_of(engine), hr__service_wake_us(run, hr__service_first(run)));
   return next_us > engine->view.now_us + time_us ? next_us : engine->view.now_us + time_us;
 }
 
@@ -305,7 +305,7 @@ static enum hr_status set_wanted(struct hr__engine *engine, struct hr__fleet_ser
 /* Whether nothing is left to do: all requests have arrived, and none can be served any more or all are complete. */
 static bool is_done(const struct hr__fleet_service *service) {
   const struct hr__service_run *run = &service->run;
-  if (hr__service_expects(run) || run->n_heap) return false;
+  if (hr__service_expects(run) || hr__service_runs(run)) return false;
   return run->n_outstanding == 0 || run->n_outstanding != run->waiting.count || service->is_rejected;
 }
 

@@ -3,8 +3,7 @@
  * Routers: which ready replica gets a request. `round-robin` and `random` need no loads, `power-of-two` needs two of
  * them, and the others need the least load of all: of equals, that of the lowest number.
  *
- * Layout: a tournament of loads (router.h), in which a change replays the games from one replica to the top, or to the
- * first game whose result stays and is not about this replica.
+ * Layout: the loads of ready replicas are a tournament (base/tournament.h).
  *
  * Invariant: between two events, the load of each ready replica in the tournament is that of load_of(). With `steps`
  * there is no tournament; all ready replicas are searched.
@@ -14,43 +13,6 @@
 
 #include "sim/services/service.h"
 
-#include <stdlib.h>
-
-#define NOT_READY UINT64_MAX
-
-/* ---- The tournament --------------------------------------------------------------------------------- */
-
-bool hr__load_index_open(struct hr__load_index *index, uint32_t n_replicas) {
-  uint32_t n = 1;
-  while (n < n_replicas) n *= 2;
-  index->n_leaves = n;
-  index->load = calloc(n, sizeof *index->load);
-  index->winner = calloc((size_t)2 * n, sizeof *index->winner);
-  if (!index->load || !index->winner) return false;
-  for (uint32_t i = 0; i < n; i++) index->load[i] = NOT_READY;
-  for (uint32_t i = 0; i < n; i++) index->winner[n + i] = i;
-  for (uint32_t i = n - 1; i > 0; i--) index->winner[i] = index->winner[2 * i];
-  return true;
-}
-
-void hr__load_index_close(struct hr__load_index *index) {
-  free(index->load);
-  free(index->winner);
-}
-
-void hr__load_index_set(struct hr__load_index *index, uint32_t number, uint64_t load) {
-  const uint64_t *loads = index->load;
-  uint32_t *winner = index->winner;
-  if (loads[number] == load) return;
-  index->load[number] = load;
-  for (uint32_t i = (index->n_leaves + number) / 2; i > 0; i /= 2) {
-    const uint32_t left = winner[2 * i], right = winner[2 * i + 1];
-    const uint32_t best = loads[right] < loads[left] ? right : left;
-    if (best == winner[i] && best != number) return;
-    winner[i] = best;
-  }
-}
-
 /* ---- Loads ------------------------------------------------------------------------------------------ */
 
 static bool wants_least(const struct hr_service *spec) {
@@ -58,12 +20,12 @@ static bool wants_least(const struct hr_service *spec) {
          spec->router == HR_SERVICE_TOKEN_JSQ;
 }
 
-static uint64_t load_of(const struct hr__service_run *service, uint32_t replica) {
+static int64_t load_of(const struct hr__service_run *service, uint32_t replica) {
   switch (service->spec->router) {
   case HR_SERVICE_LEAST_WAITING:
     return service->replicas[replica].waiting.count;
   case HR_SERVICE_TOKEN_JSQ:
-    return service->tokens[replica];
+    return (int64_t)service->tokens[replica];
   default:
     return service->outstanding[replica];
   }
@@ -71,14 +33,14 @@ static uint64_t load_of(const struct hr__service_run *service, uint32_t replica)
 
 bool hr__router_open(struct hr__service_run *service) {
   if (service->steps || service->roles || !wants_least(service->spec)) return true;
-  return hr__load_index_open(&service->loads, service->n_replicas);
+  return hr__tournament_open(&service->loads, service->n_replicas);
 }
 
 void hr__router_join(struct hr__service_run *service, uint32_t number) {
   uint32_t at = service->n_ready++;
   for (; at > 0 && service->ready[at - 1] > number; at--) service->ready[at] = service->ready[at - 1];
   service->ready[at] = number;
-  if (service->loads.n_leaves) hr__load_index_set(&service->loads, number, load_of(service, number));
+  if (service->loads.n_leaves) hr__tournament_set(&service->loads, number, load_of(service, number));
 }
 
 void hr__router_leave(struct hr__service_run *service, uint32_t number) {
@@ -86,13 +48,13 @@ void hr__router_leave(struct hr__service_run *service, uint32_t number) {
   while (at < service->n_ready && service->ready[at] != number) at++;
   if (at == service->n_ready) return;
   for (service->n_ready--; at < service->n_ready; at++) service->ready[at] = service->ready[at + 1];
-  if (service->loads.n_leaves) hr__load_index_set(&service->loads, number, NOT_READY);
+  if (service->loads.n_leaves) hr__tournament_set(&service->loads, number, HR__NO_KEY);
 }
 
 void hr__router_note(struct hr__service_run *service, uint32_t number) {
-  struct hr__load_index *loads = &service->loads;
-  if (!loads->n_leaves || loads->load[number] == NOT_READY) return;
-  hr__load_index_set(loads, number, load_of(service, number));
+  struct hr__tournament *loads = &service->loads;
+  if (!loads->n_leaves || loads->key[number] == HR__NO_KEY) return;
+  hr__tournament_set(loads, number, load_of(service, number));
 }
 
 /* ---- Choice ----------------------------------------------------------------------------------------- */
@@ -115,7 +77,7 @@ static uint32_t power_of_two(struct hr__service_run *service) {
 /* The first ready replica with the least load. */
 static uint32_t least_loaded(const struct hr__service_run *service) {
   const uint32_t *ready = service->ready;
-  if (service->loads.n_leaves) return service->loads.winner[1];
+  if (service->loads.n_leaves) return hr__tournament_first(&service->loads);
   uint32_t best = ready[0];
   for (uint32_t i = 1; i < service->n_ready; i++)
     if (load_of(service, ready[i]) < load_of(service, best)) best = ready[i];

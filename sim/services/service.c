@@ -3,11 +3,11 @@
  * Runs an inference service: requests arrive, the router gives each to a ready replica, and replicas run iterations.
  * The owner of the service advances it to an instant, and then adds, drains or kills replicas.
  *
- * Layout: a heap has the replicas that run an iteration, by its end and then by number. Order at one instant: changes
- * of replicas, arrivals, then ends of iterations; with `orca-splitwise` the ends are before arrivals, as in the
- * simulator that it follows. A replica without work starts an iteration as soon as a request arrives, with all requests
- * of that instant. A replica runs several iterations of an unchanged batch as one event; an arrival that can join ends
- * them earlier. Requests that find no ready replica wait at the router.
+ * Layout: a tournament has the ends of the iterations of all replicas; of equals, the lowest number is first. Order at
+ * one instant: changes of replicas, arrivals, then ends of iterations; with `orca-splitwise` the ends are before
+ * arrivals, as in the simulator that it follows. A replica without work starts an iteration as soon as a request
+ * arrives, with all requests of that instant. A replica runs several iterations of an unchanged batch as one event; an
+ * arrival that can join ends them earlier. Requests that find no ready replica wait at the router.
  *
  * Invariant: `n_outstanding` is the sum of `outstanding` of all replicas and of the requests at the router.
  */
@@ -36,48 +36,6 @@ const char *hr_service_router_name(enum hr_service_router router) {
 
 const char *hr_request_state_name(enum hr_request_state state) {
   return state_names[state];
-}
-
-/* ---- The heap --------------------------------------------------------------------------------------- */
-
-static bool ends_before(const struct hr__service_run *service, uint32_t a, uint32_t b) {
-  const int64_t end_a = service->replicas[a].end_ticks, end_b = service->replicas[b].end_ticks;
-  return end_a != end_b ? end_a < end_b : a < b;
-}
-
-static void heap_set(struct hr__service_run *service, uint32_t at, uint32_t replica) {
-  service->heap[at] = replica;
-  service->place[replica] = at;
-}
-
-/* Moves a replica with an earlier end from its place towards the top. */
-static void heap_raise(struct hr__service_run *service, uint32_t at, uint32_t replica) {
-  for (; at > 0 && ends_before(service, replica, service->heap[(at - 1) / 2]); at = (at - 1) / 2)
-    heap_set(service, at, service->heap[(at - 1) / 2]);
-  heap_set(service, at, replica);
-}
-
-static uint32_t heap_pop(struct hr__service_run *service) {
-  const uint32_t top = service->heap[0], last = service->heap[--service->n_heap];
-  uint32_t at = 0;
-  for (uint32_t child = 1; child < service->n_heap; child = 2 * at + 1) {
-    if (child + 1 < service->n_heap && ends_before(service, service->heap[child + 1], service->heap[child])) child++;
-    if (!ends_before(service, service->heap[child], last)) break;
-    heap_set(service, at, service->heap[child]);
-    at = child;
-  }
-  if (service->n_heap) heap_set(service, at, last);
-  return top;
-}
-
-/* Removes a replica from any place. */
-static void heap_remove(struct hr__service_run *service, uint32_t number) {
-  /* the end becomes the earliest of all, so that it can be taken from the top */
-  const int64_t end_ticks = service->replicas[number].end_ticks;
-  service->replicas[number].end_ticks = INT64_MIN;
-  heap_raise(service, service->place[number], number);
-  heap_pop(service);
-  service->replicas[number].end_ticks = end_ticks;
 }
 
 /* ---- Events ----------------------------------------------------------------------------------------- */
@@ -143,7 +101,7 @@ static void cut(struct hr__service_run *service, uint32_t number, bool after) {
   struct hr__replica *replica = &service->replicas[number];
   hr__replica_cut(replica, service->now_ticks, after);
   replica->is_open = false;
-  heap_raise(service, service->place[number], number);
+  hr__tournament_set(&service->ends, number, replica->end_ticks);
 }
 
 /* An idle replica will begin at the end of this instant. */
@@ -203,16 +161,15 @@ static int64_t horizon_ticks(const struct hr__service_run *service) {
 
 static void begin(struct hr__service_run *service, uint32_t number) {
   struct hr__replica *replica = &service->replicas[number];
-  const bool runs = hr__replica_begin(replica, service->now_ticks, horizon_ticks(service));
+  hr__replica_begin(replica, service->now_ticks, horizon_ticks(service));
   hr__router_note(service, number);
-  if (!runs) return;
   for (uint32_t i = 0; i < replica->n_admitted; i++) {
     int64_t *scheduled_us = &service->result->scheduled_us[replica->admitted[i]];
     if (*scheduled_us != HR_NEVER_US) continue;
     *scheduled_us = now_us(service);
     service->n_waiting--;
   }
-  heap_raise(service, service->n_heap++, number);
+  hr__tournament_set(&service->ends, number, replica->end_ticks);
 }
 
 /* Lets replicas that got requests at this instant begin. */
@@ -259,7 +216,7 @@ static void on_token(void *context, uint32_t id, bool is_first, bool is_last) {
 }
 
 static void end(struct hr__service_run *service) {
-  const uint32_t number = heap_pop(service);
+  const uint32_t number = hr__service_first(service);
   service->now_ticks = service->replicas[number].end_ticks;
   hr__replica_end(&service->replicas[number], on_token, service);
   begin(service, number);
@@ -319,7 +276,7 @@ static void advance_to(struct hr__service_run *service, int64_t until_ticks) {
   for (;;) {
     const int64_t arrival_us = next_arrival_us(service);
     const bool any = arrival_us != HR_NEVER_US;
-    const int64_t end_ticks = service->n_heap ? service->replicas[service->heap[0]].end_ticks : HR_NEVER_US;
+    const int64_t end_ticks = hr__tournament_least(&service->ends);
     const int64_t arrival_ticks = any ? ticks_of(service, arrival_us) : HR_NEVER_US;
     const bool is_arrival = any && (is_end_first ? arrival_ticks < end_ticks : arrival_ticks <= end_ticks);
     const int64_t at_ticks = is_arrival ? arrival_ticks : end_ticks;
@@ -364,9 +321,9 @@ void hr__service_drain(struct hr__service_run *service, uint32_t number) {
 void hr__service_kill(struct hr__service_run *service, uint32_t number) {
   struct hr__replica *replica = &service->replicas[number];
   hr__router_leave(service, number);
-  if (replica->end_ticks != HR_NEVER_US) heap_remove(service, number);
   const uint64_t before = replica->recomputed_tokens;
   hr__replica_kill(replica, service->now_ticks, on_token, service);
+  hr__tournament_set(&service->ends, number, HR_NEVER_US);
   service->lost_tokens += replica->recomputed_tokens - before;
   service->outstanding[number] = 0;
   service->tokens[number] = 0;
@@ -390,7 +347,7 @@ int64_t hr__service_wake_us(const struct hr__service_run *service, uint32_t numb
 
 int64_t hr__service_next_us(struct hr__service_run *service) {
   if (hr__service_expects(service)) return hr__service_last_us(service);
-  const int64_t end_us = service->n_heap ? hr__service_wake_us(service, service->heap[0]) : HR_NEVER_US;
+  const int64_t end_us = hr__service_wake_us(service, hr__service_first(service));
   const int64_t timeout_us = hr__service_timeout_us(service);
   return timeout_us < end_us ? timeout_us : end_us;
 }
@@ -402,13 +359,11 @@ static bool create_replicas(struct hr__service_run *service) {
   service->replicas = calloc((size_t)n + 1, sizeof *service->replicas);
   service->outstanding = calloc((size_t)n + 1, sizeof *service->outstanding);
   service->tokens = calloc((size_t)n + 1, sizeof *service->tokens);
-  service->heap = calloc((size_t)n + 1, sizeof *service->heap);
-  service->place = calloc((size_t)n + 1, sizeof *service->place);
   service->touched = calloc((size_t)n + 1, sizeof *service->touched);
   service->is_touched = calloc((size_t)n + 1, sizeof *service->is_touched);
   service->ready = calloc((size_t)n + 1, sizeof *service->ready);
   service->sequences = calloc(1, sizeof *service->sequences);
-  if (!service->replicas || !service->outstanding || !service->tokens || !service->heap || !service->place ||
+  if (!service->replicas || !service->outstanding || !service->tokens || !hr__tournament_open(&service->ends, n) ||
       !service->touched || !service->is_touched || !service->ready || !service->sequences ||
       !double_ring(service->sequences, 0))
     return false;
@@ -488,12 +443,11 @@ enum hr_status hr__service_close(struct hr__service_run *service, struct hr_erro
     if (service->result->busy_us) service->result->busy_us[i] = rounded_us(replica->busy_ticks);
     hr__replica_close(replica);
   }
-  hr__load_index_close(&service->loads);
+  hr__tournament_close(&service->loads);
   free(service->replicas);
   free(service->outstanding);
   free(service->tokens);
-  free(service->heap);
-  free(service->place);
+  hr__tournament_close(&service->ends);
   free(service->touched);
   free(service->is_touched);
   free(service->ready);

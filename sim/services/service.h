@@ -11,6 +11,7 @@
  */
 
 #include "base/random.h"
+#include "base/tournament.h"
 #include "headroom/market.h"
 #include "headroom/unstable/services.h"
 #include "sim/services/replica.h"
@@ -61,10 +62,9 @@ struct hr__service_run {
   uint32_t *ready, n_ready;          /* replicas that get requests, in rising order */
   uint32_t *outstanding;             /* by replica: requests that are not complete */
   uint64_t *tokens;                  /* by replica: prompts that wait, and one for each decoding sequence */
-  struct hr__load_index loads;       /* of the ready replicas, if the router compares all */
+  struct hr__tournament loads;       /* of the ready replicas, if the router compares all; otherwise 0 */
   struct hr__sequence_queue waiting; /* requests that found no ready replica, in order of arrival */
-  uint32_t *heap, n_heap;            /* replicas that run an iteration */
-  uint32_t *place;                   /* by replica: its place in the heap */
+  struct hr__tournament ends;        /* by replica: end_ticks */
   uint32_t *touched, n_touched;      /* idle replicas that got a request at this instant */
   bool *is_touched;                  /* by replica */
   struct hr__replica_role *roles;    /* by replica; NULL: the router needs none */
@@ -101,6 +101,13 @@ void hr__service_kill(struct hr__service_run *service, uint32_t number);
 /* The pool of a replica that is not ready. Without this, routers that choose by pools treat all replicas alike. */
 struct hr_pool_spec;
 void hr__service_place(struct hr__service_run *service, uint32_t number, const struct hr_pool_spec *pool);
+/* Whether any replica runs iterations, and the one that ends first. */
+static inline bool hr__service_runs(const struct hr__service_run *service) {
+  return hr__tournament_least(&service->ends) != HR_NEVER_US;
+}
+static inline uint32_t hr__service_first(const struct hr__service_run *service) {
+  return hr__tournament_first(&service->ends);
+}
 /* Whether a replica has no requests. */
 bool hr__service_is_idle(const struct hr__service_run *service, uint32_t number);
 /* When the iterations that a replica runs end, rounded up; an arrival can end them earlier. HR_NEVER_US: it is idle. */

@@ -215,28 +215,27 @@ static void random_changes(void) {
   CU_ASSERT_TRUE(n_restarts > 1000);
 }
 
-/* ---- The index of loads ---- */
+/* ---- Tournaments ---- */
 
-/* After each change of a load, the winner is the first replica with the least load. Loads of the largest value are
-   those of replicas that are not ready. */
-static void index_of_loads(void) {
+/* After each change of a key, the first entry is the first one with the least key. */
+static void tournaments(void) {
   uint64_t state = 5;
   uint32_t n_different = 0;
   for (uint32_t n = 1; n <= 70; n++) {
-    struct hr__load_index index;
-    uint64_t load[70];
-    memset(load, 0xff, sizeof load);
-    CU_ASSERT_TRUE_FATAL(hr__load_index_open(&index, n));
+    struct hr__tournament all;
+    int64_t key[70];
+    for (uint32_t i = 0; i < n; i++) key[i] = HR__NO_KEY;
+    CU_ASSERT_TRUE_FATAL(hr__tournament_open(&all, n));
     for (uint32_t k = 0; k < 1000; k++) {
       const uint32_t number = below(&state, n), what = below(&state, 10);
-      load[number] = what ? below(&state, 1 + n / 2) + (what == 1 ? UINT64_C(1) << 40 : 0) : UINT64_MAX;
-      hr__load_index_set(&index, number, load[number]);
+      key[number] = what ? below(&state, 1 + n / 2) + (what == 1 ? INT64_C(1) << 40 : 0) : HR__NO_KEY;
+      hr__tournament_set(&all, number, key[number]);
       uint32_t best = 0;
       for (uint32_t i = 1; i < n; i++)
-        if (load[i] < load[best]) best = i;
-      n_different += index.winner[1] != best;
+        if (key[i] < key[best]) best = i;
+      n_different += hr__tournament_first(&all) != best || hr__tournament_least(&all) != key[best];
     }
-    hr__load_index_close(&index);
+    hr__tournament_close(&all);
   }
   CU_ASSERT_EQUAL(n_different, 0);
 }
@@ -290,5 +289,5 @@ static void sums_of_prices(void) {
   CU_ASSERT_TRUE(n_whole > 5000 && n_whole < 15000);
 }
 
-TEST_MAIN("changes of replicas", TEST(index_of_loads), TEST(sums_of_prices), TEST(wait_for_replica), TEST(drained),
+TEST_MAIN("changes of replicas", TEST(tournaments), TEST(sums_of_prices), TEST(wait_for_replica), TEST(drained),
           TEST(killed), TEST(random_changes))
