@@ -116,7 +116,8 @@ HR_API void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_
   X(HR_EVENT_REJECT, "reject", 4)       /* the job will never run */                                                   \
   X(HR_EVENT_PREEMPT, "preempt", 11)    /* move: the job was stopped and waits again */                                \
   X(HR_EVENT_ACQUIRE, "acquire", 12)    /* move: a node was requested; it is billed from now on */                     \
-  X(HR_EVENT_RELEASE, "release", 13)    /* move: a node was released */
+  X(HR_EVENT_RELEASE, "release", 13)    /* move: a node was released */                                                \
+  X(HR_EVENT_WITHDRAW, "withdraw", 14)  /* only for the policy: a waiting job is not wanted any more */
 
 enum hr_event_kind {
 #define HR_EVENT_NAME(name, text, code) name,
@@ -146,7 +147,8 @@ enum hr_event_kind {
   X(HR_REASON_MIG_PROFILE, "no-such-mig-profile") /* no acceptable pool has suitable MIG instances */                  \
   X(HR_REASON_NO_GROUP, "no-such-group")          /* no acceptable group of the required tier is large enough */       \
   X(HR_REASON_ONLY_MIG, "only-mig")               /* only MIG pools are acceptable, and the job names no profile */    \
-  X(HR_REASON_NO_QUEUE, "no-such-queue")          /* the job's queue does not exist, or admits no jobs */
+  X(HR_REASON_NO_QUEUE, "no-such-queue")          /* the job's queue does not exist, or admits no jobs */              \
+  X(HR_REASON_WITHDRAWN, "withdrawn")             /* the job is not wanted any more: a replica of a service */
 
 enum hr_reason {
 #define HR_REASON_NAME(name, text) name,

@@ -344,6 +344,12 @@ static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view
   return status;
 }
 
+/* A job for which others already leave keeps its turn. */
+static enum hr_status withdraw(struct hr__queue *queue, hr_job job) {
+  if (queue->preemptor && queue->preemptor->beneficiary.id == job.id) return HR_OK;
+  return hr__queue_reject_later(queue, job, HR_REASON_WITHDRAWN) ? HR_OK : HR_NO_MEMORY;
+}
+
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__queue *queue = self;
   enum hr_status status;
@@ -355,6 +361,8 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   case HR_EVENT_INTERRUPT:
     status = hr__queue_job_stops(queue, view, event);
     return status == HR_OK ? hr__queue_job_waits(queue, view, event->job) : status;
+  case HR_EVENT_WITHDRAW:
+    return withdraw(queue, event->job);
   case HR_EVENT_NODE_UP:
   case HR_EVENT_NODE_DOWN:
   case HR_EVENT_NOTICE:

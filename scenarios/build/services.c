@@ -266,6 +266,26 @@ static enum hr_status check_phases(const struct hr__builder *builder, const cJSO
   return HR_OK;
 }
 
+/* Whether replicas can be stopped: by the provider, or for jobs of the trace. */
+static bool can_stop(const struct hr__builder *builder) {
+  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  bool can = hr__get(builder->source.file.tree, "trace") != NULL;
+  for (uint32_t p = 0; p < cluster->n_pools; p++)
+    can = can || (cluster->pools[p].nodes && cluster->pools[p].market.market == HR_MARKET_SPOT);
+  return can;
+}
+
+/* The engines with phases serve all requests with replicas that are always there. */
+static enum hr_status note_phases(struct hr__builder *builder, const struct hr_service *service) {
+  if (!has_phases(service) || !can_stop(builder)) return HR_OK;
+  const enum hr_status status =
+      hr_notes_add(&builder->scenario->notes,
+                   "service '%.60s': the engine '%s' serves requests as if its replicas were always there; if they "
+                   "wait for GPUs, are preempted or are interrupted, only GPU hours and cost change",
+                   service->name, hr_service_engine_name(service->engine));
+  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+}
+
 /* A request must not come back to a service that it has left. */
 static enum hr_status check_cycles(const struct hr__builder *builder, const cJSON *entry, const struct hr_services *all,
                                    uint32_t index) {
@@ -294,13 +314,14 @@ static enum hr_status check_router(const struct hr__builder *builder, const cJSO
   return status == HR_OK ? check_phases(builder, entry, all, service) : status;
 }
 
-static enum hr_status check_routers(const struct hr__builder *builder, const cJSON *list, struct hr_services *all) {
+static enum hr_status check_routers(struct hr__builder *builder, const cJSON *list, struct hr_services *all) {
   enum hr_status status = HR_OK;
   uint32_t index = 0;
   const cJSON *entry;
   cJSON_ArrayForEach(entry, list) if (status == HR_OK) status = check_router(builder, entry, all, &all->at[index++]);
   index = 0;
   cJSON_ArrayForEach(entry, list) if (status == HR_OK) status = check_cycles(builder, entry, all, index++);
+  for (index = 0; index < all->count && status == HR_OK; index++) status = note_phases(builder, &all->at[index]);
   return status;
 }
 

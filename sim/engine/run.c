@@ -571,6 +571,7 @@ const char *hr_rejection_words(enum hr_reason reason) {
   if (reason == HR_REASON_NO_QUEUE) return "their queue does not exist or admits no jobs";
   if (reason == HR_REASON_SPOT_ONLY) return "only spot capacity would suffice, which they must not use";
   if (reason == HR_REASON_KILLED) return "stopped permanently for another job";
+  if (reason == HR_REASON_WITHDRAWN) return "not wanted any more while they waited";
   return "rejected by the policy";
 }
 

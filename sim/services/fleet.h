@@ -25,11 +25,13 @@ enum hr__replica_place_state {
 };
 
 struct hr__replica_place {
-  uint8_t state;             /* enum hr__replica_place_state */
-  bool is_initial;           /* submitted at the begin of the run */
-  bool is_delayed;           /* `until_us` has the delay of its GPUs */
-  uint32_t job;              /* valid unless the place is free */
-  int64_t until_us;          /* starting: when it is ready; draining: when it ends at the latest */
+  uint8_t state;   /* enum hr__replica_place_state */
+  bool is_initial; /* submitted at the begin of the run */
+  bool is_delayed; /* `until_us` has the delay of its GPUs */
+  uint32_t job;    /* valid unless the place is free */
+  /* starting: when it is ready; draining: when it ends at the latest; withdrawn: since when, HR_NEVER_US: the
+     policy does not know it yet */
+  int64_t until_us;
   int64_t held_us, ready_us; /* when the job got its GPUs, and when the replica was ready */
   int64_t busy_ticks;        /* of the replica, when the job got its GPUs */
   uint64_t gpu_milli;

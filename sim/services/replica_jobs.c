@@ -162,6 +162,25 @@ static uint32_t find_place(const struct hr__fleet_service *service, enum hr__rep
   return at < service->n_places ? at : HR_NONE;
 }
 
+/* A replica that is not wanted any more, and whose job the policy still has. The policy may reject the job at the end
+   of the instant in which it was withdrawn. */
+static uint32_t find_withdrawn(const struct hr__fleet_service *service, int64_t now_us) {
+  uint32_t at = 0;
+  while (at < service->n_places &&
+         (service->places[at].state != HR__PLACE_WITHDRAWN || service->places[at].until_us == now_us))
+    at++;
+  return at < service->n_places ? at : HR_NONE;
+}
+
+/* A job that waits is not wanted any more. A policy that cannot reject it keeps it; it then ends when it starts. */
+static enum hr_status withdraw(struct hr__engine *engine, struct hr__replica_place *place) {
+  const struct hr_event event = {engine->view.now_us, HR_EVENT_WITHDRAW, HR_REASON_NONE, (hr_job){place->job}, NULL,
+                                 {HR_NONE},           {HR_NONE}};
+  place->state = HR__PLACE_WITHDRAWN;
+  place->until_us = engine->view.now_us;
+  return engine->state[place->job] == HR_JOB_WAITING ? hr__notify_policy(engine, &event) : HR_OK;
+}
+
 static enum hr_status submit_replica(struct hr__engine *engine, struct hr__fleet_service *service, uint32_t number) {
   struct hr_fleet *fleet = fleet_of(engine);
   const uint32_t index = (uint32_t)(service - fleet->of), job = fleet->n_input + fleet->n_used;
@@ -182,7 +201,7 @@ static enum hr_status submit_replica(struct hr__engine *engine, struct hr__fleet
 static enum hr_status add_replicas(struct hr__engine *engine, struct hr__fleet_service *service, uint32_t count) {
   enum hr_status status = HR_OK;
   for (; count > 0 && status == HR_OK && !service->is_rejected; count--) {
-    uint32_t number = find_place(service, HR__PLACE_WITHDRAWN);
+    uint32_t number = find_withdrawn(service, engine->view.now_us);
     if (number != HR_NONE) {
       service->places[number].state = HR__PLACE_WAITING;
       continue;
@@ -207,10 +226,7 @@ static enum hr_status end_replica(struct hr__engine *engine, struct hr__fleet_se
 static enum hr_status drain_replica(struct hr__engine *engine, struct hr__fleet_service *service, uint32_t number) {
   struct hr__replica_place *place = &service->places[number];
   const int64_t limit_us = service->spec->drain_us;
-  if (place->state == HR__PLACE_WAITING) {
-    place->state = HR__PLACE_WITHDRAWN;
-    return HR_OK;
-  }
+  if (place->state == HR__PLACE_WAITING) return withdraw(engine, place);
   hr__service_drain(&service->run, number);
   if (place->state == HR__PLACE_STARTING || hr__service_is_idle(&service->run, number))
     return end_replica(engine, service, number);
@@ -266,6 +282,8 @@ static enum hr_status change_replicas(struct hr__engine *engine, struct hr__flee
     struct hr__replica_place *place = &service->places[i];
     if (place->state == HR__PLACE_WITHDRAWN && engine->state[place->job] == HR_JOB_RUNNING) {
       status = end_replica(engine, service, i);
+    } else if (place->state == HR__PLACE_WITHDRAWN && place->until_us == HR_NEVER_US) {
+      status = withdraw(engine, place);
     } else if (place->state == HR__PLACE_STARTING && place->until_us <= now_us && has_gpus(engine, place)) {
       place->state = HR__PLACE_READY;
       hr__service_add(&service->run, i);
@@ -317,8 +335,8 @@ static enum hr_status finish_service(struct hr__engine *engine, struct hr__fleet
   service->tick_us = HR_NEVER_US;
   for (uint32_t i = 0; i < service->n_places && status == HR_OK; i++) {
     struct hr__replica_place *place = &service->places[i];
-    if (place->state == HR__PLACE_WAITING) place->state = HR__PLACE_WITHDRAWN;
-    if (is_running(place)) status = end_replica(engine, service, i);
+    if (place->state == HR__PLACE_WAITING) status = withdraw(engine, place);
+    if (status == HR_OK && is_running(place)) status = end_replica(engine, service, i);
   }
   return status;
 }
@@ -462,7 +480,8 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
   service->result.interruptions++;
   const bool goes = place->state == HR__PLACE_DRAINING || place->state == HR__PLACE_WITHDRAWN;
   place->state = goes ? HR__PLACE_WITHDRAWN : HR__PLACE_WAITING;
-  return reschedule(engine, service, next_event_us(engine, service));
+  if (goes) place->until_us = HR_NEVER_US;
+  return reschedule(engine, service, goes ? engine->view.now_us : next_event_us(engine, service));
 }
 
 /* A replica with notice gets no more requests, if another one is ready. */
@@ -478,13 +497,13 @@ static enum hr_status notice(struct hr__engine *engine, hr_job job, struct hr__j
   return HR_OK;
 }
 
-/* A job that the policy or the cluster rejects: the service can have no replicas. */
+/* A job that the policy or the cluster rejects: the service can have no replicas, unless the job was withdrawn. */
 static void forget(struct hr__engine *engine, hr_job job) {
   uint32_t number;
   struct hr__fleet_service *service = service_of(engine, job, &number);
   if (!service || engine->state[job.id] != HR_JOB_REJECTED) return;
   service->places[number].state = HR__PLACE_FREE;
-  service->is_rejected = true;
+  service->is_rejected |= engine->reason[job.id] != HR_REASON_WITHDRAWN;
 }
 
 /* ---- Begin and end of a run ------------------------------------------------------------------------- */

@@ -281,6 +281,72 @@ static void knative_returns_to_zero(void) {
   finish(&run);
 }
 
+/* Training has the only GPU until 1000 s. A replica waits for it from 100 s. Its only request leaves after 50 s, and
+   after 100 s more the replica is not wanted: its job leaves the queue, so the training that waits behind it is next.
+ */
+static void waiting_replica_is_withdrawn(void) {
+  file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n100,1,1\n1500,1,1\n");
+  file_write_text("jobs.csv", "submit_s,duration_s,gpus,class\n0,1000,1,training\n200,300,1,training\n");
+  struct run run =
+      make_run(POOL ",\"trace\":{\"file\":\"jobs.csv\"},\"policy\":{\"name\":\"fifo\"},\"services\":"
+                    "[{\"name\":\"s\",\"requests\":{\"trace\":\"requests.csv\"},\"queue\":{\"timeout_s\":50}," TO_ZERO
+                    ",\"cold_start\":{\"engine_s\":7}"
+                    "," REPLICA "}]",
+               true);
+  const struct hr_service_result *result = result_of(&run);
+  const struct hr_result *jobs = run.replay.result;
+  CU_ASSERT_EQUAL(result->state[0], HR_REQUEST_TIMED_OUT);
+  CU_ASSERT_EQUAL(result->end_us[0], 150 * HR_SECOND_US);
+  check_decision(&run, 1, 250, 0, HR_SCALE_IDLE);
+  CU_ASSERT_EQUAL_FATAL(jobs->n_jobs, 4);
+  CU_ASSERT_EQUAL(jobs->state[2], HR_JOB_REJECTED);
+  CU_ASSERT_EQUAL(jobs->reason[2], HR_REASON_WITHDRAWN);
+  CU_ASSERT_EQUAL(jobs->start_us[1], 1000 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(result->state[1], HR_REQUEST_COMPLETED);
+  CU_ASSERT_EQUAL(result->end_us[1], 1508 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(jobs->n_completed, 3);
+  finish(&run);
+}
+
+/* Requests that had not arrived, or were not complete, at the end of a run with a horizon are unfinished. */
+static void horizon(void) {
+  file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n40,1,20\n70,1,1\n");
+  struct run run = make_run("\"horizon_s\":50," POOL ",\"services\":[{\"name\":\"s\",\"requests\":{\"trace\":"
+                            "\"requests.csv\"}," TO_ZERO ",\"cold_start\":{\"engine_s\":7}," REPLICA "}]",
+                            true);
+  const struct hr_service_result *result = result_of(&run);
+  CU_ASSERT_EQUAL(result->end_us[0], 8 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(result->first_token_us[1], 41 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(result->state[1], HR_REQUEST_UNFINISHED);
+  CU_ASSERT_EQUAL(result->state[2], HR_REQUEST_UNFINISHED);
+  CU_ASSERT_EQUAL(result->replica[2], HR_NONE);
+  CU_ASSERT_EQUAL(run.replay.summary->services[0].unfinished, 2);
+  CU_ASSERT_DOUBLE_EQUAL(run.replay.summary->services[0].e2e_ms.mean, 8000, 1e-9);
+  finish(&run);
+}
+
+/* The engines with phases serve requests as if no replica were ever stopped: a scenario in which one can be says so. */
+static void phases_note(void) {
+  for (int spot = 0; spot < 2; spot++) {
+    char text[TEXT];
+    struct hr_scenario *scenario = NULL;
+    struct hr_error error = {0};
+    snprintf(
+        text, sizeof text,
+        "{\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"A\",\"nodes\":1,\"gpus_per_node\":2,\"market\":%s,"
+        "\"usd_per_gpu_hour\":1}]},\"services\":[{\"name\":\"s\",\"requests\":{\"trace\":\"requests.csv\"},\"replica\":"
+        "{\"engine\":{\"name\":\"disaggregated\"},\"cost\":{\"fixed_us\":5}}}]}",
+        spot ? "\"spot\",\"boot_s\":0,\"spot\":{\"model\":\"none\"}" : "\"owned\"");
+    CU_ASSERT_EQUAL(hr_scenario_load(file_write_text("services.json", text), NULL, 0, &scenario, &error), HR_OK);
+    if (!scenario) fprintf(stderr, "%s\n", error.text);
+    size_t found = 0;
+    for (size_t i = 0; scenario && i < scenario->notes.count; i++)
+      found += strstr(scenario->notes.text[i], "as if its replicas were always there") != NULL;
+    CU_ASSERT_EQUAL(found, (size_t)spot);
+    hr_scenario_destroy(scenario);
+  }
+}
+
 /* ---- Queues and spill-over ---- */
 
 /* Two services. The first one has GPUs of its own; its requests go to the second one, which scales to zero. `%s`:
@@ -392,4 +458,4 @@ static void bad_queues(void) {
 
 TEST_MAIN("services on a cluster", TEST(to_zero_and_back), TEST(training_yields), TEST(spot_interruption),
           TEST(all_autoscalers), TEST(setup_and_delayed_off), TEST(bad_settings), TEST(knative_returns_to_zero),
-          TEST(spills_over), TEST(bad_queues))
+          TEST(horizon), TEST(phases_note), TEST(waiting_replica_is_withdrawn), TEST(spills_over), TEST(bad_queues))
