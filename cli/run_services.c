@@ -24,6 +24,11 @@ static uint32_t count_too_large(const struct hr_served *served) {
 
 static void warn(const struct hr_service_summary *summary, const struct hr_served *served) {
   const struct hr_service *service = served->service;
+  if (!summary->offered) {
+    fputs("warning: service '", stderr);
+    hr_print_safe(stderr, summary->name, 60);
+    fputs("': no request arrived; raise 'rate_per_s' or 'duration_s'\n", stderr);
+  }
   const uint64_t too_large = 100 * summary->refused > summary->offered ? count_too_large(served) : 0;
   if (100 * too_large > summary->offered) {
     fputs("warning: service '", stderr);

@@ -172,6 +172,12 @@ struct hr_cost_row {
 
 #define HR_UNKNOWN_UUSD INT64_MIN /* an amount that is unknown */
 
+/* What the GPUs of the replicas of an inference service cost, by market. The amounts are parts of the total. */
+struct hr_service_cost_lines {
+  int64_t uusd[HR_N_MARKETS];
+  bool is_partial; /* it also used GPUs without a price */
+};
+
 /* The costs of a run. Amounts are micro-dollars. Amounts that cannot be computed are HR_UNKNOWN_UUSD. */
 struct hr_cost_summary {
   int64_t total_uusd;
@@ -195,6 +201,8 @@ struct hr_cost_summary {
   size_t n_budgets;
   struct hr_cost_row *rows; /* the rows sum to the total */
   size_t n_rows;
+  struct hr_service_cost_lines *services; /* by index of the inference service; services that used no GPUs may lack */
+  size_t n_services;
 };
 
 /* The input for the computation of costs. Borrowed. The ledger must be closed. */

@@ -170,10 +170,11 @@ HR_API const char *hr_result_state_name(const struct hr_result *result, hr_job j
 
 /* An account. Each use of GPUs is charged to one account. */
 struct hr_account {
-  uint32_t tenant; /* HR_NONE: jobs without a tenant */
-  uint8_t class_;  /* enum hr_job_class */
-  uint32_t pool;   /* index of the pool */
-  uint32_t month;  /* number of the month, from 0 */
+  uint32_t tenant;  /* HR_NONE: jobs without a tenant */
+  uint8_t class_;   /* enum hr_job_class */
+  uint32_t pool;    /* index of the pool */
+  uint32_t month;   /* number of the month, from 0 */
+  uint32_t service; /* index of the inference service whose replica used them; HR_NONE: a job of the trace */
 };
 
 /* The sum of all charges to one account. */
@@ -199,6 +200,9 @@ struct hr_ledger;
    cost of each job. Returns NULL if memory is exhausted. */
 HR_API struct hr_ledger *hr_ledger_create(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                           bool by_job);
+/* Charges replicas of inference services to accounts of their own. `fleet`, which must outlive the run, has the
+   services of the run; NULL: none. Call it before the run. */
+HR_API void hr_ledger_set_fleet(struct hr_ledger *ledger, const struct hr_fleet *fleet);
 /* Frees a ledger. NULL is accepted. */
 HR_API void hr_ledger_destroy(struct hr_ledger *ledger);
 /* Returns the observer of the ledger. Pass it to one run. */
@@ -207,9 +211,9 @@ HR_API struct hr_observer hr_ledger_observer(struct hr_ledger *ledger);
    charge was lost during the run. */
 HR_API enum hr_status hr_ledger_close(struct hr_ledger *ledger, const struct hr_result *result);
 
-/* The results; call these functions after hr_ledger_close. Charges are sorted by (pool, tenant, class, month) and
-   belong to the ledger; hr_ledger_charges sets `*charges` and returns the number of charges. hr_ledger_job returns the
-   cost of a job in ledger units; it returns 0 if the ledger was created without `by_job`. */
+/* The results; call these functions after hr_ledger_close. Charges are sorted by (pool, tenant, class, service,
+   month) and belong to the ledger; hr_ledger_charges sets `*charges` and returns the number of charges. hr_ledger_job
+   returns the cost of a job in ledger units; it returns 0 if the ledger was created without `by_job`. */
 HR_API size_t hr_ledger_charges(const struct hr_ledger *ledger, const struct hr_charge **charges);
 HR_API const struct hr_pool_account *hr_ledger_pool(const struct hr_ledger *ledger, hr_pool pool);
 HR_API hr_amount hr_ledger_job(const struct hr_ledger *ledger, hr_job job);

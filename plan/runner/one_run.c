@@ -182,6 +182,7 @@ static enum hr_status add_accounts(struct hr_replay *replay, struct hr_error *er
   replay->ledger = hr_ledger_create(config->trace, cluster, config->costs_by_job);
   replay->meter = hr_meter_create(config->trace, cluster, &config->scenario->costs);
   if (!replay->ledger || !replay->meter) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  hr_ledger_set_fleet(replay->ledger, replay->fleet);
   enum hr_status status = hr_replay_add(replay, hr_ledger_observer(replay->ledger), error);
   return status == HR_OK ? hr_replay_add(replay, hr_meter_observer(replay->meter), error) : status;
 }
@@ -210,32 +211,17 @@ static uint32_t count_services(const struct hr_scenario *scenario) {
   return scenario->services ? scenario->services->count : 0;
 }
 
-/* The price of a GPU-hour of the pool with the GPUs that the replicas hold: services take the pools in their order. */
-static int64_t price_of_service(const struct hr_scenario *scenario, uint32_t index) {
-  uint64_t before = 0, end = 0;
-  for (uint32_t i = 0; i < index; i++)
-    before += (uint64_t)scenario->services->at[i].replicas * scenario->services->at[i].gpus;
-  for (uint32_t p = 0; p < scenario->cluster.n_pools; p++) {
-    const struct hr_pool_spec *pool = &scenario->cluster.pools[p];
-    end += (uint64_t)pool->nodes * pool->gpus_per_node;
-    if (before < end) return pool->market.market == HR_MARKET_NONE ? HR_UNKNOWN_UUSD : pool->market.price_uusd_h;
-  }
-  return HR_UNKNOWN_UUSD;
-}
-
-/* Whether the replicas must be jobs of the run. Otherwise they hold the GPUs of the cluster all the time, so the
-   services are simulated on their own, which gives the same results. */
+/* Whether the replicas must be jobs of the run, because they can change or the ledger charges them. Otherwise they hold
+   the GPUs of the cluster all the time, so the services are simulated on their own, which gives the same results. */
 static bool needs_fleet(const struct hr_replay *replay) {
   const struct hr_scenario *scenario = replay->config.scenario;
-  bool needs = replay->config.trace && replay->config.trace->n_jobs > 0;
+  bool needs = (replay->config.trace && replay->config.trace->n_jobs > 0) || hr_scenario_has_prices(scenario);
   for (uint32_t i = 0; i < count_services(scenario); i++) {
     const struct hr_service *service = &scenario->services->at[i];
     const struct hr_service_routing *routing = &service->routing;
     needs = needs || service->autoscale.policy != HR_AUTOSCALE_FIXED || routing->spill.to || routing->n_order ||
             routing->n_weights;
   }
-  for (uint32_t p = 0; p < scenario->cluster.n_pools; p++)
-    needs = needs || scenario->cluster.pools[p].market.market == HR_MARKET_SPOT;
   return needs;
 }
 
@@ -268,8 +254,7 @@ static enum hr_status add_requests(struct hr_replay *replay, struct hr_error *er
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < count && status == HR_OK; i++) {
     const struct hr_service *service = &scenario->services->at[i];
-    replay->served[i] =
-        (struct hr_served){service, &replay->requests[i], &replay->service_results[i], price_of_service(scenario, i)};
+    replay->served[i] = (struct hr_served){service, &replay->requests[i], &replay->service_results[i], i};
     struct hr_service grown = *service;
     if (replay->config.growth > 0) grown.draw.rate_per_s *= replay->config.growth;
     status = hr_requests_of_service(&grown, i, replay->config.seed, &replay->requests[i], error);

@@ -151,6 +151,7 @@ static enum hr_status add_charges(struct hr__costing *costing) {
                                  .tenant = account->tenant == HR_NONE ? costing->no_tenant : account->tenant,
                                  .month = account->month,
                                  .pool = account->pool,
+                                 .service = account->service,
                                  .class_ = account->class_,
                                  .amount = charges[i].amount,
                                  .gpu_time = charges[i].gpu_time};

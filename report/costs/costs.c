@@ -133,6 +133,31 @@ static enum hr_status cost_breakdowns(const struct hr__costing *costing, struct 
   return status == HR_OK ? break_down(costing, &by_gpu, &costs->by_gpu) : status;
 }
 
+/* Sums the use of GPUs by inference service and market. */
+static enum hr_status cost_services(const struct hr__costing *costing, struct hr_cost_summary *costs) {
+  const struct hr_charge *charges = NULL;
+  const size_t n_charges = hr_ledger_charges(costing->basis->ledger, &charges);
+  uint32_t count = 0;
+  for (size_t i = 0; i < n_charges; i++) {
+    const uint32_t service = charges[i].account.service;
+    if (service != HR_NONE && service >= count) count = service + 1;
+  }
+  costs->services = calloc((size_t)count + 1, sizeof *costs->services);
+  if (!costs->services) return HR_NO_MEMORY;
+  costs->n_services = count;
+  for (size_t i = 0; i < n_charges; i++) {
+    const struct hr_account *account = &charges[i].account;
+    if (account->service != HR_NONE && costing->cluster->pools[account->pool].market.market == HR_MARKET_NONE)
+      costs->services[account->service].is_partial = true;
+  }
+  for (size_t i = 0; i < costing->n_items; i++) {
+    const struct hr__cost_item *item = &costing->items[i];
+    if (item->kind == HR__COST_USE && item->service != HR_NONE)
+      costs->services[item->service].uusd[market_of(costing, item)] += item->uusd;
+  }
+  return HR_OK;
+}
+
 /* ---- Rows of the CSV file ------------------------------------------------------------------------ */
 
 /* Sort key of a row. */
@@ -529,6 +554,7 @@ static enum hr_status fill(struct hr__costing *costing, hr_amount useful_milli_u
   if (status != HR_OK) return status;
   fill_ratios(costing, useful_milli_us, costs);
   status = cost_breakdowns(costing, costs);
+  if (status == HR_OK) status = cost_services(costing, costs);
   if (status == HR_OK) status = cost_statements(costing, costs);
   return status == HR_OK ? cost_rows(costing, costs) : status;
 }
@@ -567,6 +593,7 @@ void hr__costs_destroy(struct hr_cost_summary *costs) {
   free(costs->statements);
   free(costs->budgets);
   free(costs->rows);
+  free(costs->services);
   free(costs);
 }
 

@@ -82,7 +82,8 @@ struct hr__cost_item {
   enum hr__cost_kind kind;
   uint32_t tenant; /* HR_NONE: idle capacity or a shared cost */
   uint32_t month;
-  uint32_t pool; /* HR_NONE unless the kind is HR__COST_USE or HR__COST_IDLE */
+  uint32_t pool;    /* HR_NONE unless the kind is HR__COST_USE or HR__COST_IDLE */
+  uint32_t service; /* only HR__COST_USE: index of the inference service; HR_NONE: a job of the trace */
   uint8_t class_;
   int64_t uusd;
   hr_amount amount;   /* only HR__COST_USE and HR__COST_IDLE: the cost before rounding, in units of the ledger */

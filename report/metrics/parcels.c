@@ -51,6 +51,7 @@ static void put_costs(struct hr__parcel *parcel, struct hr_cost_summary **at) {
     hr__parcel_text(parcel, &costs->rows[i].market);
     hr__parcel_text(parcel, &costs->rows[i].gpu);
   }
+  PARCEL_ARRAY(parcel, costs->services, costs->n_services);
 }
 
 /* Copies the word for a party of `fairness`, which is a constant. */
@@ -71,6 +72,11 @@ static void put_services(struct hr__parcel *parcel, struct hr_service_summary **
     hr__parcel_text(parcel, &service->name);
     PARCEL_ARRAY(parcel, service->hours, n_hours);
     service->n_hours = (uint32_t)n_hours;
+    size_t n_decisions = service->n_listed, n_levels = service->n_levels;
+    PARCEL_ARRAY(parcel, service->decisions, n_decisions);
+    PARCEL_ARRAY(parcel, service->levels, n_levels);
+    service->n_listed = (uint32_t)n_decisions;
+    service->n_levels = (uint32_t)n_levels;
   }
 }
 

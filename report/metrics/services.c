@@ -31,6 +31,10 @@ static bool meets_goals(const struct hr_service_slo *slo, int64_t ttft_us, doubl
          (slo->e2e_ms <= 0 || (double)e2e_us <= slo->e2e_ms * 1000);
 }
 
+static int64_t first_arrival_us(const struct hr_service_requests *requests) {
+  return requests->count ? requests->arrival_us[0] : 0;
+}
+
 static bool has_goals(const struct hr_service_slo *slo) {
   return slo->ttft_ms > 0 || slo->tpot_ms > 0 || slo->e2e_ms > 0;
 }
@@ -63,7 +67,7 @@ static void add_completed(const struct hr_served *served, uint32_t id, struct du
 /* Adds all requests of a service. Those that went to another one are counted there. Returns the end of the last one. */
 static int64_t add_requests(const struct hr_served *served, struct durations *all, struct hr_service_summary *summary) {
   const struct hr_service_requests *requests = served->requests;
-  int64_t end_us = requests->arrival_us[0];
+  int64_t end_us = first_arrival_us(requests);
   for (uint32_t id = 0; id < requests->count; id++) {
     const enum hr_request_state state = (enum hr_request_state)served->result->state[id];
     summary->offered++;
@@ -108,24 +112,95 @@ static double hours_of(hr_amount milli_us) {
   return (double)milli_us / 1000 / (double)HR_SECOND_US / 3600;
 }
 
+/* Adds the cost of the GPUs from the cost items of the run. */
+static void add_cost(const struct hr_cost_summary *costs, uint32_t index, struct hr_service_summary *summary) {
+  if (!costs) return;
+  const bool is_known = index >= costs->n_services || !costs->services[index].is_partial;
+  for (size_t i = 0; index < costs->n_services && i < HR_N_MARKETS; i++) {
+    summary->market_uusd[i] += costs->services[index].uusd[i];
+    summary->cost_uusd = sum_uusd(summary->cost_uusd, (double)costs->services[index].uusd[i]);
+  }
+  if (summary->cost_uusd == HR_UNKNOWN_UUSD && is_known) summary->cost_uusd = 0;
+  summary->has_unpriced |= !is_known;
+}
+
 static void add_gpus(const struct hr_served *served, int64_t end_us, struct hr_service_summary *summary) {
   const struct hr_service *service = served->service;
   const double gpus = (double)service->gpus * (double)service->replicas;
-  const double span_s = (double)(end_us - served->requests->arrival_us[0]) / (double)HR_SECOND_US;
+  const double span_s = (double)(end_us - first_arrival_us(served->requests)) / (double)HR_SECOND_US;
   const struct hr_replica_times *times = &served->result->gpu_time;
-  const bool are_jobs = times->held > 0;
+  const bool are_jobs = served->result->n_levels > 0;
   const double hours = are_jobs ? hours_of(times->held) : span_s * gpus / 3600;
   int64_t busy_us = 0;
   for (uint32_t i = 0; i < served->result->n_replicas; i++) busy_us += served->result->busy_us[i];
   if (span_s > summary->span_s) summary->span_s = span_s;
   summary->gpu_hours += hours;
+  summary->starting_gpu_hours += hours_of(times->starting);
   summary->busy_gpu_hours +=
       are_jobs ? hours_of(times->busy) : (double)busy_us * (double)service->gpus / (double)HR_SECOND_US / 3600;
-  summary->recomputed_tokens += served->result->recomputed_tokens;
-  summary->iterations += served->result->iterations;
-  if (served->uusd_h != HR_UNKNOWN_UUSD)
-    summary->cost_uusd = sum_uusd(summary->cost_uusd, hours * (double)served->uusd_h);
-  add_revenue(served, summary);
+}
+
+/* ---- Replicas --------------------------------------------------------------------------------------- */
+
+static void add_memory(const struct hr_service_result *result, struct hr_service_summary *summary) {
+  if (!result->memory_capacity || !result->iterations) return;
+  const double capacity = (double)result->memory_capacity, before = (double)summary->memory_iterations,
+               more = (double)result->iterations;
+  const double mean = (double)result->memory_sum / capacity / more, peak = (double)result->memory_peak / capacity;
+  summary->memory_mean = (summary->memory_mean * before + mean * more) / (before + more);
+  if (peak > summary->memory_peak) summary->memory_peak = peak;
+  summary->memory_iterations += result->iterations;
+}
+
+static void add_replicas(const struct hr_service_result *result, struct hr_service_summary *summary) {
+  summary->recomputed_tokens += result->recomputed_tokens;
+  summary->iterations += result->iterations;
+  summary->cold_starts += result->cold_starts;
+  summary->interruptions += result->interruptions;
+  summary->held_requests += result->met_cold_start;
+  summary->n_decisions += result->n_decisions;
+  add_memory(result, summary);
+}
+
+static void raise(uint32_t *to, uint32_t value) {
+  if (value > *to) *to = value;
+}
+
+/* Divides the time into HR_MAX_LISTED intervals of equal length, and takes the maximum of each number in each. */
+static void thin_levels(const struct hr_service_result *result, struct hr_service_summary *summary) {
+  const struct hr_replica_level *all = result->levels;
+  const int64_t begin_us = all[0].at_us, length_us = (summary->end_us - begin_us) / HR_MAX_LISTED + 1;
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < HR_MAX_LISTED; i++) {
+    struct hr_replica_level *level = &summary->levels[i];
+    *level = all[at];
+    level->at_us = begin_us + i * length_us;
+    for (; at + 1 < result->n_levels && all[at + 1].at_us < level->at_us + length_us; at++) {
+      raise(&level->wanted, all[at + 1].wanted);
+      raise(&level->ready, all[at + 1].ready);
+      raise(&level->starting, all[at + 1].starting);
+    }
+  }
+}
+
+/* Copies the decisions of the autoscaler and the numbers of replicas of a service, within the limit. */
+static bool list_changes(const struct hr_served *served, struct hr_service_summary *summary) {
+  const struct hr_service_result *result = served->result;
+  const uint32_t n_listed = result->n_decisions < HR_MAX_LISTED ? result->n_decisions : HR_MAX_LISTED;
+  const uint32_t n_levels = result->n_levels < HR_MAX_LISTED ? result->n_levels : HR_MAX_LISTED;
+  summary->decisions = calloc((size_t)n_listed + 1, sizeof *summary->decisions);
+  summary->levels = calloc((size_t)n_levels + 1, sizeof *summary->levels);
+  if (!summary->decisions || !summary->levels) return false;
+  summary->n_listed = n_listed;
+  summary->n_levels = n_levels;
+  if (n_listed) memcpy(summary->decisions, result->decisions, n_listed * sizeof *result->decisions);
+  if (n_levels == 0) return true;
+  summary->end_us = result->levels[result->n_levels - 1].at_us;
+  if (n_levels < result->n_levels)
+    thin_levels(result, summary);
+  else
+    memcpy(summary->levels, result->levels, n_levels * sizeof *result->levels);
+  return true;
 }
 
 /* ---- Summaries -------------------------------------------------------------------------------------- */
@@ -141,23 +216,28 @@ static bool make_hours(const struct hr_served *served, uint32_t count, struct hr
   int64_t first = INT64_MAX, last = 0;
   for (uint32_t i = 0; i < count; i++) {
     const struct hr_service_requests *requests = served[i].requests;
+    if (!requests->count) continue;
     const int64_t begin = requests->arrival_us[0] / hour_us, end = requests->arrival_us[requests->count - 1] / hour_us;
     if (begin < first) first = begin;
     if (end > last) last = end;
   }
-  summary->first_hour = first;
-  summary->n_hours = (uint32_t)(last - first + 1);
-  summary->hours = calloc(summary->n_hours, sizeof *summary->hours);
+  summary->first_hour = first <= last ? first : 0;
+  summary->n_hours = first <= last ? (uint32_t)(last - first + 1) : 0;
+  summary->hours = calloc((size_t)summary->n_hours + 1, sizeof *summary->hours);
   return summary->hours != NULL;
 }
 
-static void summarize(const struct hr_served *served, uint32_t count, struct durations *all,
-                      struct hr_service_summary *summary) {
+static void summarize(const struct hr_served *served, uint32_t count, const struct hr_cost_summary *costs,
+                      struct durations *all, struct hr_service_summary *summary) {
   for (uint32_t i = 0; i < count; i++) {
     summary->has_goals = summary->has_goals || has_goals(&served[i].service->slo);
     summary->overflowed += served[i].result->overflowed;
     add_gpus(&served[i], add_requests(&served[i], all, summary), summary);
+    add_replicas(served[i].result, summary);
+    add_cost(costs, served[i].index, summary);
+    add_revenue(&served[i], summary);
   }
+  if (summary->has_unpriced) summary->cost_uusd = HR_UNKNOWN_UUSD;
   if (count == 1) summary->required = served->service->slo.attainment;
   if (count > 1) summary->offered = summary->due; /* a request that was spilled is also one of its target */
   summary->ttft_ms = in_ms(hr__distribution_of_us(all->ttft_us, all->count, all->ttft_sum));
@@ -168,7 +248,8 @@ static void summarize(const struct hr_served *served, uint32_t count, struct dur
 }
 
 /* Computes the figures of `count` services together. */
-static bool make_summary(const struct hr_served *served, uint32_t count, struct hr_service_summary *summary) {
+static bool make_summary(const struct hr_served *served, uint32_t count, const struct hr_cost_summary *costs,
+                         struct hr_service_summary *summary) {
   size_t room = 1;
   for (uint32_t i = 0; i < count; i++) room += served[i].requests->count;
   struct durations all = {.ttft_us = calloc(room, sizeof *all.ttft_us),
@@ -176,7 +257,7 @@ static bool make_summary(const struct hr_served *served, uint32_t count, struct 
                           .e2e_us = calloc(room, sizeof *all.e2e_us)};
   *summary = (struct hr_service_summary){.cost_uusd = HR_UNKNOWN_UUSD, .revenue_uusd = HR_UNKNOWN_UUSD};
   const bool has_memory = all.ttft_us && all.tpot_us && all.e2e_us && make_hours(served, count, summary);
-  if (has_memory) summarize(served, count, &all, summary);
+  if (has_memory) summarize(served, count, costs, &all, summary);
   free(all.ttft_us);
   free(all.tpot_us);
   free(all.e2e_us);
@@ -191,11 +272,12 @@ enum hr_status hr_summary_add_services(struct hr_summary *summary, const struct 
   summary->n_services = summary->services ? count : 0;
   bool has_memory = summary->services && summary->all_services;
   for (uint32_t i = 0; i < count && has_memory; i++) {
-    has_memory = make_summary(&served[i], 1, &summary->services[i]);
+    has_memory = make_summary(&served[i], 1, summary->costs, &summary->services[i]) &&
+                 list_changes(&served[i], &summary->services[i]);
     summary->services[i].name = has_memory ? strdup(served[i].service->name) : NULL;
     has_memory = summary->services[i].name != NULL;
   }
-  if (has_memory) has_memory = make_summary(served, count, summary->all_services);
+  if (has_memory) has_memory = make_summary(served, count, summary->costs, summary->all_services);
   return has_memory ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for the figures of the services");
 }
 

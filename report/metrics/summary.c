@@ -353,6 +353,8 @@ static void services_free(struct hr_service_summary *services, size_t count) {
   for (size_t i = 0; i < count; i++) {
     free(services[i].name);
     free(services[i].hours);
+    free(services[i].decisions);
+    free(services[i].levels);
   }
   free(services);
 }

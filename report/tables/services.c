@@ -56,9 +56,8 @@ static void print_replicas(FILE *out, const struct hr_served *served) {
   for (uint32_t i = 0; i < result->n_decisions; i++)
     if (result->decisions[i].to > most) most = result->decisions[i].to;
   if (result->cold_starts)
-    fprintf(out, "  starts     %" PRIu64 " cold, %.2f GPU hours; %" PRIu64 " requests waited for a ready replica\n",
-            result->cold_starts, (double)(result->gpu_time.starting / 1000 / HR_SECOND_US) / 3600,
-            result->met_cold_start);
+    fprintf(out, "  starts     %" PRIu64 " cold; %" PRIu64 " requests waited for a ready replica\n",
+            result->cold_starts, result->met_cold_start);
   if (result->n_decisions > 1)
     fprintf(out, "  scaling    %s: %" PRIu32 " decisions, at most %" PRIu32 " replicas\n",
             hr_autoscaler_name(served->service->autoscale.policy), result->n_decisions - 1, most);
@@ -93,7 +92,7 @@ void hr_service_print(FILE *out, const struct hr_served *served, const struct hr
   put_row(out, "TPOT", &summary->tpot_ms);
   put_row(out, "E2E", &summary->e2e_ms);
   const double attained = summary->due ? (double)summary->attained / (double)summary->due : 0;
-  if (summary->has_goals) {
+  if (summary->has_goals && summary->due) {
     fprintf(out, "  goals      %.2f %% of all requests within the goals", 100 * attained);
     if (service->slo.attainment > 0)
       fprintf(out, "; %.2f %% are required: %s", 100 * service->slo.attainment,
@@ -104,8 +103,13 @@ void hr_service_print(FILE *out, const struct hr_served *served, const struct hr
   if (summary->restarts)
     fprintf(out, "; %" PRIu64 " recomputed in %" PRIu64 " restart%s", summary->recomputed_tokens, summary->restarts,
             summary->restarts == 1 ? "" : "s");
-  fprintf(out, "\n  GPU hours  %.2f held, %.2f busy (%.1f %%)\n", summary->gpu_hours, summary->busy_gpu_hours,
-          summary->gpu_hours > 0 ? 100 * summary->busy_gpu_hours / summary->gpu_hours : 0);
+  fprintf(out, "\n  GPU hours  %.2f held, %.2f busy", summary->gpu_hours, summary->busy_gpu_hours);
+  if (summary->gpu_hours > 0) fprintf(out, " (%.1f %%)", 100 * summary->busy_gpu_hours / summary->gpu_hours);
+  if (summary->starting_gpu_hours > 0) fprintf(out, ", %.2f starting", summary->starting_gpu_hours);
+  fputc('\n', out);
+  if (summary->memory_iterations)
+    fprintf(out, "  KV memory  %.1f %% used on average, %.1f %% at most\n", 100 * summary->memory_mean,
+            100 * summary->memory_peak);
   put_money(out, summary);
   print_replicas(out, served);
 }

@@ -196,6 +196,38 @@ static void put_hours(struct hr__json *json, cJSON *object, const struct hr_serv
   }
 }
 
+static double seconds_of(int64_t us) {
+  return (double)us / (double)HR_SECOND_US;
+}
+
+/* Writes the decisions of the autoscaler. The number of entries is limited; `count` has all. */
+static void put_decisions(struct hr__json *json, cJSON *object, const struct hr_service_summary *service) {
+  cJSON *scaling = hr__json_object(json, object, "scaling");
+  hr__json_count(json, scaling, "count", service->n_decisions);
+  cJSON *list = hr__json_array(json, scaling, "decisions");
+  for (uint32_t i = 0; i < service->n_listed; i++) {
+    const struct hr_scale_decision *decision = &service->decisions[i];
+    cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+    hr__json_number(json, inner, "time_s", seconds_of(decision->at_us));
+    hr__json_count(json, inner, "from", decision->from);
+    hr__json_count(json, inner, "to", decision->to);
+    hr__json_text(json, inner, "reason", hr_scale_reason_words((enum hr_scale_reason)decision->reason));
+  }
+}
+
+/* Writes the numbers of replicas over time. */
+static void put_levels(struct hr__json *json, cJSON *object, const struct hr_service_summary *service) {
+  cJSON *list = hr__json_array(json, object, "replicas");
+  for (uint32_t i = 0; i < service->n_levels; i++) {
+    const struct hr_replica_level *level = &service->levels[i];
+    cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+    hr__json_number(json, inner, "time_s", seconds_of(level->at_us));
+    hr__json_count(json, inner, "wanted", level->wanted);
+    hr__json_count(json, inner, "ready", level->ready);
+    hr__json_count(json, inner, "starting", level->starting);
+  }
+}
+
 static void put_services(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   cJSON *list = summary->n_services ? hr__json_array(json, root, "services") : NULL;
   for (size_t i = 0; i < summary->n_services; i++) {
@@ -206,6 +238,8 @@ static void put_services(struct hr__json *json, cJSON *root, const struct hr_sum
         put_metric(json, inner, hr__metric_rows[k].path, &hr__metric_rows[k],
                    hr__metric_of_service((enum hr__metric)k, &summary->services[i]));
     put_hours(json, inner, &summary->services[i]);
+    put_decisions(json, inner, &summary->services[i]);
+    put_levels(json, inner, &summary->services[i]);
   }
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Explains the latency of a service: how the time of its requests, or of one request, is divided among queue, prompt,
- * batch and preemption. The parts are computed from the times in the result, so they add up exactly.
+ * Explains the latency of a service: how the time of its requests, or of one request, is divided among queue, cold
+ * start, prompt, transfer, batch and preemption. The parts are computed from the times in the result, in whole
+ * microseconds, so they add up exactly.
  */
 
 #include "headroom/unstable/service_report.h"
@@ -9,21 +10,31 @@
 #include "report/tables/json_tree.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-enum { N_PARTS = 4 };
+enum { N_PARTS = 6 };
 static const struct {
   const char *key, *name, *words;
-} parts_of[N_PARTS] = {{"queue_s", "queue", "arrival to the first iteration"},
-                       {"prompt_s", "prompt", "to the first token"},
-                       {"batch_s", "batch", "to the last token, together with other requests"},
-                       {"preemption_s", "preemption", "from a loss of memory to the next token"}};
+  bool is_always; /* the table has the part even if it is 0 */
+} parts_of[N_PARTS] = {{"queue_s", "queue", "arrival to the first iteration, without the cold start", true},
+                       {"cold_start_s", "cold start", "no replica is ready, and one is starting"},
+                       {"prompt_s", "prompt", "first iteration to the first token", true},
+                       {"transfer_s", "transfer", "the memory moves to the replica that decodes"},
+                       {"batch_s", "batch", "to the last token, together with other requests", true},
+                       {"preemption_s", "preemption", "from a loss of memory to the next token", true}};
 
 struct hr_request_parts hr_request_parts_of(const struct hr_served *served, uint32_t request) {
   const struct hr_service_result *result = served->result;
   const int64_t preempted_us = result->preempted_us ? result->preempted_us[request] : 0;
-  return (struct hr_request_parts){.queue_us = result->scheduled_us[request] - served->requests->arrival_us[request],
+  const int64_t cold_us = result->cold_us ? result->cold_us[request] : 0;
+  const int64_t transfer_us = result->transfer_us ? result->transfer_us[request] : 0;
+  const int64_t later_us = result->end_us[request] - result->first_token_us[request];
+  return (struct hr_request_parts){.queue_us =
+                                       result->scheduled_us[request] - served->requests->arrival_us[request] - cold_us,
+                                   .cold_start_us = cold_us,
                                    .prompt_us = result->first_token_us[request] - result->scheduled_us[request],
-                                   .batch_us = result->end_us[request] - result->first_token_us[request] - preempted_us,
+                                   .transfer_us = transfer_us,
+                                   .batch_us = later_us - transfer_us - preempted_us,
                                    .preemption_us = preempted_us};
 }
 
@@ -34,7 +45,8 @@ struct part_sums {
 };
 
 static void add(struct part_sums *sums, const struct hr_request_parts *parts) {
-  const int64_t us[N_PARTS] = {parts->queue_us, parts->prompt_us, parts->batch_us, parts->preemption_us};
+  const int64_t us[N_PARTS] = {parts->queue_us,    parts->cold_start_us, parts->prompt_us,
+                               parts->transfer_us, parts->batch_us,      parts->preemption_us};
   sums->count++;
   for (size_t i = 0; i < N_PARTS; i++) sums->us[i] += us[i];
 }
@@ -42,7 +54,8 @@ static void add(struct part_sums *sums, const struct hr_request_parts *parts) {
 static bool misses_goals(const struct hr_served *served, uint32_t id, const struct hr_request_parts *parts) {
   const struct hr_service_slo *slo = &served->service->slo;
   const uint32_t later = served->requests->output_tokens[id] - 1;
-  const int64_t ttft_us = parts->queue_us + parts->prompt_us, rest_us = parts->batch_us + parts->preemption_us;
+  const int64_t ttft_us = parts->queue_us + parts->cold_start_us + parts->prompt_us;
+  const int64_t rest_us = parts->transfer_us + parts->batch_us + parts->preemption_us;
   return (slo->ttft_ms > 0 && (double)ttft_us > 1000 * slo->ttft_ms) ||
          (slo->tpot_ms > 0 && later && (double)rest_us / later > 1000 * slo->tpot_ms) ||
          (slo->e2e_ms > 0 && (double)(ttft_us + rest_us) > 1000 * slo->e2e_ms);
@@ -52,10 +65,14 @@ static double mean_s(const struct part_sums *sums, size_t part) {
   return sums->count ? (double)sums->us[part] / (double)sums->count / (double)HR_SECOND_US : 0;
 }
 
-static double e2e_s(const struct part_sums *sums) {
-  double sum = 0;
-  for (size_t i = 0; i < N_PARTS; i++) sum += mean_s(sums, i);
+static int64_t e2e_us(const struct part_sums *sums) {
+  int64_t sum = 0;
+  for (size_t i = 0; i < N_PARTS; i++) sum += sums->us[i];
   return sum;
+}
+
+static double e2e_s(const struct part_sums *sums) {
+  return sums->count ? (double)e2e_us(sums) / (double)sums->count / (double)HR_SECOND_US : 0;
 }
 
 /* ---- Output ----------------------------------------------------------------------------------------- */
@@ -69,6 +86,7 @@ static void put_table(FILE *out, const struct part_sums *all, const struct part_
   if (missed->count) fprintf(out, " %20s %8s", "mean of those missed", "share");
   fputc('\n', out);
   for (size_t i = 0; i < N_PARTS; i++) {
+    if (!all->us[i] && !parts_of[i].is_always) continue;
     fprintf(out, "  %-12s %10.6f s %6.1f %%", parts_of[i].name, mean_s(all, i), share_of(mean_s(all, i), e2e_s(all)));
     if (missed->count)
       fprintf(out, " %18.6f s %6.1f %%\n", mean_s(missed, i), share_of(mean_s(missed, i), e2e_s(missed)));
@@ -83,8 +101,16 @@ static void put_table(FILE *out, const struct part_sums *all, const struct part_
 static void put_parts(struct hr__json *json, cJSON *root, const char *key, const struct part_sums *sums) {
   cJSON *object = hr__json_object(json, root, key);
   hr__json_count(json, object, "requests", sums->count);
-  for (size_t i = 0; i < N_PARTS; i++) hr__json_number(json, object, parts_of[i].key, mean_s(sums, i));
-  hr__json_number(json, object, "e2e_s", e2e_s(sums));
+  for (size_t i = 0; i < N_PARTS; i++)
+    hr__json_number_if(json, object, parts_of[i].key, sums->count > 0, mean_s(sums, i));
+  hr__json_number_if(json, object, "e2e_s", sums->count > 0, e2e_s(sums));
+  cJSON *exact = hr__json_object(json, object, "sums_us");
+  for (size_t i = 0; i < N_PARTS; i++) {
+    char name[20];
+    snprintf(name, sizeof name, "%.*s", (int)(strlen(parts_of[i].key) - 2), parts_of[i].key);
+    hr__json_count(json, exact, name, (uint64_t)sums->us[i]);
+  }
+  hr__json_count(json, exact, "e2e", (uint64_t)e2e_us(sums));
 }
 
 static enum hr_status write_json(const char *path, const struct hr_served *served, uint32_t request,
@@ -116,6 +142,9 @@ static void put_title(FILE *out, const struct hr_served *served, uint32_t reques
 static enum hr_status check_request(const struct hr_served *served, uint32_t request, struct hr_error *error) {
   const struct hr_service_requests *requests = served->requests;
   if (request == HR_NONE) return HR_OK;
+  if (requests->count == 0)
+    return hr_fail(error, HR_BAD_INPUT, "--request %" PRIu32 ": service '%.80s' has no requests", request,
+                   served->service->name);
   if (request >= requests->count)
     return hr_fail(error, HR_BAD_INPUT, "--request %" PRIu32 ": service '%.80s' has the requests 0 to %" PRIu32,
                    request, served->service->name, requests->count - 1);
@@ -141,6 +170,10 @@ enum hr_status hr_service_why(FILE *out, const char *json, const struct hr_serve
   if (json) status = write_json(json, served, request, &all, &missed, error);
   if (status != HR_OK || !out) return status;
   put_title(out, served, request, missed.count);
+  if (!all.count) {
+    fputs("  no request was completed\n", out);
+    return HR_OK;
+  }
   put_table(out, &all, &missed, request != HR_NONE);
   return HR_OK;
 }

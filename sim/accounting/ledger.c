@@ -4,11 +4,11 @@
  * costs money from the time when its nodes are billed. A job is charged from the time when GPUs are allocated to it.
  * The cost of the pools minus the charges is the cost of idle capacity.
  *
- * Charges are in one array. There is one charge for each account (tenant, class, pool, month); a hash table finds the
- * charge of an account. Each node of an elastic pool has a session from its launch to its end. Some providers do not
- * bill a node that is reclaimed within a certain time after its launch. In such pools, charges for the use of a node
- * are deferred until the node's session is longer than this time. Deferred uses are linked lists in one array; freed
- * links are reused.
+ * Charges are in one array. There is one charge for each account (tenant, service, class, pool, month); a hash table
+ * finds the charge of an account. Each node of an elastic pool has a session from its launch to its end. Some providers
+ * do not bill a node that is reclaimed within a certain time after its launch. In such pools, charges for the use of a
+ * node are deferred until the node's session is longer than this time. Deferred uses are linked lists in one array;
+ * freed links are reused.
  *
  * For each running job only the present attempt is stored, and nothing for finished jobs. Unless costs per job are
  * requested, the memory of the ledger therefore does not grow with the number of finished jobs.
@@ -17,14 +17,15 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "headroom/sim.h"
+#include "headroom/unstable/services.h"
 #include "sim/market/market.h"
 
 #include <stdlib.h>
 
-/* The job that uses capacity, and the tenant and job class that are charged for it. */
+/* The job that uses capacity, and the tenant, service and job class that are charged for it. */
 struct payer {
   hr_job job;
-  uint32_t tenant;
+  uint32_t tenant, service;
   uint8_t class_;
 };
 
@@ -62,7 +63,8 @@ struct book {
 
 struct hr_ledger {
   const struct hr_trace *trace;
-  struct book *books; /* by pool */
+  const struct hr_fleet *fleet; /* NULL: no services */
+  struct book *books;           /* by pool */
   uint32_t n_books;
   struct segment *segments; /* the attempts of running jobs, in no particular order */
   uint32_t n_segments, segments_capacity;
@@ -108,11 +110,13 @@ static void add(struct hr_ledger *ledger, hr_amount *sum, hr_amount amount) {
 
 static uint32_t hash_account(const struct hr_account *account) {
   uint64_t digest = hr__digest_add(HR__DIGEST_SEED, (uint64_t)account->tenant << 32 | account->month);
+  digest = hr__digest_add(digest, account->service);
   return (uint32_t)hr__digest_add(digest, (uint64_t)account->pool << 8 | account->class_);
 }
 
 static bool is_same_account(const struct hr_account *a, const struct hr_account *b) {
-  return a->tenant == b->tenant && a->month == b->month && a->pool == b->pool && a->class_ == b->class_;
+  return a->tenant == b->tenant && a->month == b->month && a->pool == b->pool && a->class_ == b->class_ &&
+         a->service == b->service;
 }
 
 /* Returns the charge of an account. If none exists, the function adds one. Returns NULL if memory is exhausted. */
@@ -134,8 +138,11 @@ static struct hr_charge *charge_of(struct hr_ledger *ledger, const struct hr_acc
 /* Charges a use of capacity that begins and ends in the same month. */
 static void charge_month(struct hr_ledger *ledger, struct payer payer, hr_pool pool, uint64_t gpu_milli,
                          int64_t from_us, int64_t to_us) {
-  struct hr_account account = {
-      .tenant = payer.tenant, .class_ = payer.class_, .pool = pool.id, .month = (uint32_t)(from_us / HR_MONTH_US)};
+  struct hr_account account = {.tenant = payer.tenant,
+                               .class_ = payer.class_,
+                               .pool = pool.id,
+                               .month = (uint32_t)(from_us / HR_MONTH_US),
+                               .service = payer.service};
   struct hr_charge *charge = charge_of(ledger, &account);
   if (!charge) return;
   struct book *book = &ledger->books[pool.id];
@@ -216,6 +223,7 @@ static struct payer payer_of(const struct hr_ledger *ledger, hr_job job) {
   const struct hr_trace *trace = ledger->trace;
   return (struct payer){.job = job,
                         .tenant = trace->tenant ? trace->tenant[job.id] : HR_NONE,
+                        .service = ledger->fleet ? hr_fleet_service_of(ledger->fleet, job) : HR_NONE,
                         .class_ = trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN};
 }
 
@@ -355,6 +363,10 @@ struct hr_ledger *hr_ledger_create(const struct hr_trace *trace, const struct hr
   return NULL;
 }
 
+void hr_ledger_set_fleet(struct hr_ledger *ledger, const struct hr_fleet *fleet) {
+  ledger->fleet = fleet;
+}
+
 void hr_ledger_destroy(struct hr_ledger *ledger) {
   if (!ledger) return;
   for (uint32_t i = 0; i < ledger->n_books; i++) {
@@ -413,6 +425,7 @@ static int compare_charges(const void *a, const void *b) {
   int order = compare_u32(left->pool, right->pool);
   if (!order) order = compare_u32(left->tenant, right->tenant);
   if (!order) order = compare_u32(left->class_, right->class_);
+  if (!order) order = compare_u32(left->service, right->service);
   return order ? order : compare_u32(left->month, right->month);
 }
 

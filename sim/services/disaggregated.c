@@ -164,6 +164,7 @@ static void hand_over(struct hr__phase_replicas *all, uint32_t id) {
   }
   const double ms = transfer_ms(all, id);
   all->result->decode_replica[id] = all->workers[best].replica;
+  all->result->transfer_us[id] = (int64_t)(floor((all->now_ms + ms) * 1000 + 0.5) - floor(all->now_ms * 1000 + 0.5));
   if (ms <= 0) {
     push_decode(all, best, id);
     return;

@@ -375,6 +375,10 @@ const struct hr_service_requests *hr_fleet_requests(const struct hr_fleet *fleet
   return gets_more ? &fleet->of[service].received : &fleet->config.requests[service];
 }
 
+uint32_t hr_fleet_service_of(const struct hr_fleet *fleet, hr_job job) {
+  return hr__fleet_has(fleet, job.id) ? fleet->rows[job.id - fleet->n_input].service : HR_NONE;
+}
+
 const struct hr_service_result *hr_fleet_result(const struct hr_fleet *fleet, uint32_t service) {
   return &fleet->of[service].result;
 }

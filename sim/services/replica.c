@@ -224,6 +224,38 @@ uint64_t hr__steady_growth(const struct hr__replica *replica, uint32_t count) {
   return blocks;
 }
 
+/* The sum of hr__steady_growth(replica, i) for i = 1 .. count. */
+static uint64_t growth_sum(const struct hr__replica *replica, uint32_t count) {
+  const struct hr__steady *steady = &replica->steady;
+  if (!steady->phases || !steady->count) return 0;
+  const uint32_t n = replica->service->limits.block_tokens, rest = count % n, most = count < n ? count : n;
+  const uint64_t rounds = count / n;
+  uint64_t growth = 0, sum = 0, of_rest = 0;
+  uint32_t at = (1 % n + n - steady->phase) % n;
+  for (uint32_t i = 1; i <= most; i++) {
+    growth += steady->phases[at];
+    sum += growth;
+    if (i == rest) of_rest = sum;
+    at = at ? at - 1 : n - 1;
+  }
+  /* each round of n iterations takes one more block for each sequence */
+  const uint64_t of_rounds = rounds ? rounds * sum + rounds * (rounds - 1) / 2 * n * steady->count : 0;
+  return of_rounds + of_rest + rounds * rest * steady->count;
+}
+
+/* Counts the memory of the iterations that end. It was taken for the first of them. */
+static void count_memory(struct hr__replica *replica) {
+  const uint32_t n = replica->n_repeats;
+  uint64_t last = replica->used;
+  replica->used_sum += n * replica->used;
+  if (n > 1 && replica->with_steady) {
+    const uint64_t first = hr__steady_growth(replica, 1);
+    replica->used_sum += growth_sum(replica, n) - n * first;
+    last += hr__steady_growth(replica, n) - first;
+  }
+  if (last > replica->used_peak) replica->used_peak = last;
+}
+
 /* How many iterations the memory lasts, up to `most`. The memory for the first one is taken already. */
 static uint32_t lasting(const struct hr__replica *replica, uint32_t most) {
   const struct hr__steady *steady = &replica->steady;
@@ -407,6 +439,7 @@ static void end_item(struct hr__replica *replica, const struct hr__batch_item *i
 /* Ends the iterations of an engine of whole.c. */
 static void end_whole(struct hr__replica *replica, hr__sequence_event *event, void *context) {
   if (!replica->wait_ticks) replica->iterations += replica->n_repeats;
+  if (replica->service->engine == HR_SERVICE_STATIC) count_memory(replica);
   if (replica->service->engine == HR_SERVICE_STATIC)
     hr__end_static(replica, event, context);
   else if (replica->service->engine == HR_SERVICE_DYNAMIC_BATCH)
@@ -422,6 +455,7 @@ void hr__replica_end(struct hr__replica *replica, hr__sequence_event *event, voi
     return;
   }
   replica->iterations += replica->n_repeats;
+  count_memory(replica);
   if (replica->with_steady) end_steady(replica, event, context);
   /* running sequences that decode were not in the batch; they are before those that were */
   if (!replica->steps && replica->n_running && !replica->with_steady) {

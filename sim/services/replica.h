@@ -106,6 +106,7 @@ struct hr__replica {
   /* by request: time from losses to the next token, as in the result; below 0 since a loss: minus its time */
   int64_t *preempted_us;
   uint64_t iterations, recomputed_tokens;
+  uint64_t used_sum, used_peak; /* `used` over all iterations */
   bool no_memory;
 };
 

@@ -143,6 +143,32 @@ static enum hr_status note_decision(const struct hr__engine *engine, struct hr__
   return HR_OK;
 }
 
+/* Records the numbers of replicas, if they have changed. */
+static enum hr_status note_replicas(const struct hr__engine *engine, struct hr__fleet_service *service) {
+  struct hr_service_result *result = &service->result;
+  struct hr_replica_level level = {.at_us = engine->view.now_us + fleet_of(engine)->origin_us,
+                                   .wanted = service->is_open ? service->wanted : 0};
+  for (uint32_t i = 0; i < service->n_places; i++) {
+    const struct hr__replica_place *place = &service->places[i];
+    const bool starts =
+        place->state == HR__PLACE_STARTING && (!is_whole(service) || place->until_us > engine->view.now_us);
+    level.starting += starts;
+    level.ready += place->state >= HR__PLACE_STARTING && place->state != HR__PLACE_DRAINING && !starts;
+  }
+  if (!is_whole(service) && level.starting != service->run.n_starting)
+    hr__service_set_starting(&service->run, level.starting, level.at_us);
+  struct hr_replica_level *last = result->n_levels ? &result->levels[result->n_levels - 1] : NULL;
+  if (last && last->wanted == level.wanted && last->ready == level.ready && last->starting == level.starting)
+    return HR_OK;
+  if (last && last->at_us == level.at_us) {
+    *last = level;
+    return HR_OK;
+  }
+  if (!HR__ARRAY_HAS_ROOM(result->levels, result->n_levels, result->levels_capacity)) return hr__out_of_memory(engine);
+  result->levels[result->n_levels++] = level;
+  return HR_OK;
+}
+
 /* ---- More and fewer replicas ------------------------------------------------------------------------ */
 
 /* Replicas that are not to end. */
@@ -397,7 +423,7 @@ static enum hr_status handle(struct hr__engine *engine, uint32_t index) {
   if (status != HR_OK) return status;
   service->event_us = HR_NEVER_US;
   status = service->has_begun ? advance_service(engine, service) : begin_service(engine, service);
-  if (service->run.no_memory) return hr__out_of_memory(engine);
+  if (service->run.no_memory || note_replicas(engine, service) != HR_OK) return hr__out_of_memory(engine);
   return status == HR_OK ? reschedule(engine, service, next_event_us(engine, service)) : status;
 }
 
@@ -463,6 +489,7 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
   place->state = HR__PLACE_STARTING;
   if (service->tick_us == HR_NEVER_US && service->is_open && hr__scaler_is_active(&service->scaler))
     service->tick_us = (now_us / service->scaler.sample_us + 1) * service->scaler.sample_us;
+  if (note_replicas(engine, service) != HR_OK) return hr__out_of_memory(engine);
   return reschedule(engine, service, min64(place->until_us, next_event_us(engine, service)));
 }
 
@@ -480,6 +507,7 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
   service->result.interruptions++;
   const bool goes = place->state == HR__PLACE_DRAINING || place->state == HR__PLACE_WITHDRAWN;
   place->state = goes ? HR__PLACE_WITHDRAWN : HR__PLACE_WAITING;
+  if (note_replicas(engine, service) != HR_OK) return hr__out_of_memory(engine);
   if (goes) place->until_us = HR_NEVER_US;
   return reschedule(engine, service, goes ? engine->view.now_us : next_event_us(engine, service));
 }
@@ -592,6 +620,18 @@ static void digest_result(struct hr__engine *engine, const struct hr_service_res
   engine->digest = digest;
 }
 
+/* Replicas with phases were simulated before the run: their busy time is in the result. */
+static void count_busy(struct hr__fleet_service *service) {
+  struct hr_replica_times *times = &service->result.gpu_time;
+  const uint32_t milli = service->spec->gpu_milli ? service->spec->gpu_milli : 1000;
+  hr_amount busy = 0;
+  for (uint32_t i = 0; i < service->result.n_replicas; i++)
+    busy += (hr_amount)service->result.busy_us[i] * service->spec->gpus * milli;
+  if (busy > times->idle) busy = times->idle; /* it lost GPUs in the run */
+  times->busy += busy;
+  times->idle -= busy;
+}
+
 /* At the end, the accounts of replicas that still run are closed. The rows that were not used are removed. */
 static void settle(struct hr__engine *engine) {
   struct hr_fleet *fleet = fleet_of(engine);
@@ -601,6 +641,7 @@ static void settle(struct hr__engine *engine) {
       hr__service_advance(&service->run, engine->view.now_us + fleet->origin_us + 1);
     for (uint32_t k = 0; k < service->n_places; k++)
       if (is_running(&service->places[k])) close_times(service, k, engine->view.now_us);
+    if (is_whole(service)) count_busy(service);
     digest_result(engine, &service->result);
   }
   fleet->trace.n_jobs = fleet->n_input + fleet->n_used;

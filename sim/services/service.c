@@ -60,6 +60,32 @@ static void count_outstanding(struct hr__service_run *service, int change) {
   if (service->n_outstanding == 0) service->idle_ticks = service->now_ticks;
 }
 
+/* ---- Cold starts ------------------------------------------------------------------------------------ */
+
+/* The time so far in which no replica was ready and one was starting. Replicas change at whole microseconds. */
+static int64_t cold_clock_us(const struct hr__service_run *service) {
+  const int64_t open_ticks = service->is_cold ? service->now_ticks - service->cold_from_ticks : 0;
+  return (service->cold_ticks + open_ticks) >> HR__TICK_BITS;
+}
+
+/* The number of ready or starting replicas has changed at an instant. */
+static void note_cold(struct hr__service_run *service, int64_t at_ticks) {
+  if (at_ticks < service->cold_from_ticks) at_ticks = service->cold_from_ticks;
+  if (service->is_cold) service->cold_ticks += at_ticks - service->cold_from_ticks;
+  service->cold_from_ticks = at_ticks;
+  service->is_cold = service->n_ready == 0 && service->n_starting > 0;
+}
+
+void hr__service_set_starting(struct hr__service_run *service, uint32_t count, int64_t at_us) {
+  service->n_starting = count;
+  note_cold(service, HR__TICKS(at_us - service->origin_us));
+}
+
+/* A request begins (sign -1) or ends (1) to wait at the router. Time after its first iteration does not count. */
+static void count_cold(struct hr__service_run *service, uint32_t id, int sign) {
+  if (service->result->scheduled_us[id] == HR_NEVER_US) service->result->cold_us[id] += sign * cold_clock_us(service);
+}
+
 static bool ends_first(const struct hr__service_run *service) {
   return service->spec->engine == HR_SERVICE_ORCA_SPLITWISE;
 }
@@ -143,10 +169,12 @@ static void arrive(struct hr__service_run *service, uint32_t id) {
   result->state[id] = HR_REQUEST_UNFINISHED;
   service->wants_replica |= service->n_ready == 0;
   if (hr__is_limited(service->spec) && !hr__service_admits(service, id)) return;
-  if (service->n_ready)
+  if (service->n_ready) {
     assign(service, id, true);
-  else
+  } else {
+    count_cold(service, id, -1);
     service->no_memory |= !hr__queue_push(&service->waiting, id);
+  }
   service->n_waiting++;
   count_outstanding(service, 1);
   service->n_held += service->n_ready == 0;
@@ -305,22 +333,29 @@ void hr__service_advance(struct hr__service_run *service, int64_t until_us) {
 
 /* Gives the requests at the router to ready replicas. */
 static void assign_waiting(struct hr__service_run *service, bool is_new) {
-  while (service->n_ready && service->waiting.count) assign(service, hr__queue_pop(&service->waiting), is_new);
+  while (service->n_ready && service->waiting.count) {
+    const uint32_t id = hr__queue_pop(&service->waiting);
+    count_cold(service, id, 1);
+    assign(service, id, is_new);
+  }
   begin_touched(service);
 }
 
 void hr__service_add(struct hr__service_run *service, uint32_t number) {
   hr__router_join(service, number);
+  note_cold(service, service->now_ticks);
   assign_waiting(service, true);
 }
 
 void hr__service_drain(struct hr__service_run *service, uint32_t number) {
   hr__router_leave(service, number);
+  note_cold(service, service->now_ticks);
 }
 
 void hr__service_kill(struct hr__service_run *service, uint32_t number) {
   struct hr__replica *replica = &service->replicas[number];
   hr__router_leave(service, number);
+  note_cold(service, service->now_ticks);
   const uint64_t before = replica->recomputed_tokens;
   hr__replica_kill(replica, service->now_ticks, on_token, service);
   hr__tournament_set(&service->ends, number, HR_NEVER_US);
@@ -330,6 +365,7 @@ void hr__service_kill(struct hr__service_run *service, uint32_t number) {
   while (replica->waiting.count) {
     const uint32_t id = hr__queue_pop(&replica->waiting);
     service->result->replica[id] = HR_NONE;
+    count_cold(service, id, -1);
     service->no_memory |= !hr__queue_insert_back(&service->waiting, id);
   }
   assign_waiting(service, false);
@@ -389,17 +425,19 @@ static bool create_result(struct hr_service_result *result, uint32_t count, uint
   result->state = calloc(room, sizeof *result->state);
   result->restarts = calloc(room, sizeof *result->restarts);
   result->preempted_us = calloc(room, sizeof *result->preempted_us);
+  result->cold_us = calloc(room, sizeof *result->cold_us);
   result->busy_us = calloc((size_t)replicas + 1, sizeof *result->busy_us);
   return result->replica && result->scheduled_us && result->first_token_us && result->end_us && result->state &&
-         result->restarts && result->preempted_us && result->busy_us;
+         result->restarts && result->preempted_us && result->cold_us && result->busy_us;
 }
 
 /* The columns of engines with phases; all requests have not begun, or are refused. */
 static bool create_phase_columns(const struct hr_service *spec, const struct hr_service_requests *requests,
                                  struct hr_service_result *result) {
+  result->transfer_us = calloc((size_t)requests->count + 1, sizeof *result->transfer_us);
   result->decode_replica = calloc((size_t)requests->count + 1, sizeof *result->decode_replica);
   result->rest_ps = calloc((size_t)requests->count + 1, sizeof *result->rest_ps);
-  if (!result->decode_replica || !result->rest_ps) return false;
+  if (!result->decode_replica || !result->rest_ps || !result->transfer_us) return false;
   for (uint32_t id = 0; id < requests->count; id++) {
     const bool is_refused = hr_service_refusal(spec, requests->prompt_tokens[id], requests->output_tokens[id]) != NULL;
     result->replica[id] = result->decode_replica[id] = HR_NONE;
@@ -430,6 +468,11 @@ enum hr_status hr__service_open(struct hr__service_run *service, const struct hr
   return is_complete ? HR_OK : out_of_memory(service, error);
 }
 
+/* Whether sequences take memory of a replica. */
+static bool has_memory(const struct hr_service *spec) {
+  return spec->engine <= HR_SERVICE_ORCA_SPLITWISE || spec->engine == HR_SERVICE_STATIC;
+}
+
 enum hr_status hr__service_close(struct hr__service_run *service, struct hr_error *error) {
   bool is_complete = !service->no_memory;
   hr__admission_end(service);
@@ -440,6 +483,9 @@ enum hr_status hr__service_close(struct hr__service_run *service, struct hr_erro
     is_complete = is_complete && !replica->no_memory;
     service->result->iterations += replica->iterations;
     service->result->recomputed_tokens += replica->recomputed_tokens;
+    service->result->memory_sum += replica->used_sum;
+    if (replica->used_peak > service->result->memory_peak) service->result->memory_peak = replica->used_peak;
+    if (has_memory(service->spec)) service->result->memory_capacity = replica->capacity;
     if (service->result->busy_us) service->result->busy_us[i] = rounded_us(replica->busy_ticks);
     hr__replica_close(replica);
   }
@@ -487,6 +533,9 @@ void hr_service_result_finish(struct hr_service_result *result) {
   free(result->state);
   free(result->restarts);
   free(result->preempted_us);
+  free(result->cold_us);
+  free(result->transfer_us);
+  free(result->levels);
   free(result->busy_us);
   free(result->decode_replica);
   free(result->rest_ps);

@@ -81,6 +81,10 @@ struct hr__service_run {
   hr_amount outstanding_ticks; /* sum of n_outstanding over time, up to counted_ticks */
   int64_t counted_ticks;
   int64_t idle_ticks; /* when n_outstanding last became 0 */
+  /* Time in which no replica is ready and one is starting, up to `cold_from_ticks`; `is_cold`: it goes on */
+  int64_t cold_ticks, cold_from_ticks;
+  uint32_t n_starting;
+  bool is_cold;
   struct hr__stream stream;
   int64_t origin_us, now_ticks; /* ticks since origin_us */
   bool steps, no_memory;
@@ -94,6 +98,9 @@ enum hr_status hr__service_open(struct hr__service_run *service, const struct hr
 void hr__service_advance(struct hr__service_run *service, int64_t until_us);
 /* Makes a replica ready: it gets requests from now on. It must not be ready, and must have no requests. */
 void hr__service_add(struct hr__service_run *service, uint32_t number);
+/* From an instant on, so many replicas have their GPUs and are not ready yet. The service may be ahead of the instant
+   by the requests of the instant itself. */
+void hr__service_set_starting(struct hr__service_run *service, uint32_t count, int64_t at_us);
 /* A replica gets no further requests, and completes those that it has. */
 void hr__service_drain(struct hr__service_run *service, uint32_t number);
 /* Ends a replica at once. Its requests go back to the router, before later ones. */

@@ -48,6 +48,12 @@ static void run(struct hr_replay *replay, const struct hr_scenario *scenario, co
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
 }
 
+/* Sets the number of replicas of the first service. */
+static void set_replicas(struct hr_scenario *scenario, uint32_t count) {
+  struct hr_service *service = &scenario->services->at[0];
+  service->replicas = service->autoscale.min = service->autoscale.max = count;
+}
+
 static double metric_of(const struct hr_summary *summary, size_t service, const char *path) {
   const enum hr__metric metric = hr__metric_find(path, strlen(path));
   CU_ASSERT_NOT_EQUAL_FATAL(metric, HR__N_METRICS);
@@ -214,7 +220,7 @@ static void goals_that_cannot_be_met(void) {
   run(&replay, scenario, trace);
   CU_ASSERT_EQUAL(replay.notes.count, 0);
   hr_replay_finish(&replay);
-  scenario->services->at[0].replicas = 6;
+  set_replicas(scenario, 6);
   scenario->services->at[0].slo.attainment = 0.9;
   scenario->services->at[0].slo.tpot_ms = 9.19; /* 9.2 ms are needed */
   run(&replay, scenario, trace);
@@ -238,14 +244,14 @@ static void plans_choose_replicas(void) {
   uint32_t fewest = 0;
   for (uint32_t n = 6; n >= 1; n--) {
     struct hr_replay replay;
-    scenario->services->at[0].replicas = n;
+    set_replicas(scenario, n);
     run(&replay, scenario, trace);
     if (metric_of(replay.summary, 0, "ttft_ms.p95") <= 100 && metric_of(replay.summary, 0, "attainment") >= 0.9)
       fewest = n;
     hr_replay_finish(&replay);
   }
   CU_ASSERT(fewest > 1 && fewest < 6);
-  scenario->services->at[0].replicas = 1;
+  set_replicas(scenario, 1);
   struct hr_plan *plan;
   struct hr_error error = {0};
   const struct hr_plan_config config = {.scenario = scenario, .trace = trace, .n_threads = 2};

@@ -6,10 +6,12 @@
 #include "headroom/headroom.h"
 #include "headroom/unstable/replay.h"
 #include "headroom/unstable/service_report.h"
+#include "same_trace.h"
 #include "trace_files.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { TEXT = 4000 };
@@ -53,7 +55,7 @@ static struct run make_run(const char *sections, bool check) {
                           HR_OK);
   if (!run.trace) CU_ASSERT_EQUAL_FATAL(hr_trace_empty("t", &run.trace, &error), HR_OK);
   const struct hr_replay_config config = {
-      .scenario = run.scenario, .trace = run.trace, .seed = run.scenario->seed, .check = check};
+      .scenario = run.scenario, .trace = run.trace, .seed = run.scenario->seed, .check = check, .costs_by_job = true};
   enum hr_status status = hr_replay_init(&run.replay, &config, &error);
   if (status == HR_OK) status = hr_replay_run(&run.replay, &error);
   if (status != HR_OK) fprintf(stderr, "%s\n", error.text);
@@ -456,6 +458,244 @@ static void bad_queues(void) {
   }
 }
 
+/* ---- Money ------------------------------------------------------------------------------------------ */
+
+static const char *const random_autoscalers[] = {"\"policy\":\"fixed\",\"replicas\":2",
+                                                 "\"policy\":\"knative\",\"max\":4,\"target\":2",
+                                                 "\"policy\":\"keda\",\"max\":3,\"target\":2,\"cooldown_s\":60",
+                                                 "\"policy\":\"slo\",\"max\":3,\"idle_to_zero_s\":60"};
+
+/* A world with pools of all markets, training jobs, and two services with random settings. */
+static struct run random_world(uint32_t number) {
+  char text[TEXT], jobs[600] = "submit_s,duration_s,gpus,class\n";
+  random_start(number);
+  for (uint32_t i = 0, at = 0; i < 12; i++)
+    snprintf(jobs + strlen(jobs), sizeof jobs - strlen(jobs), "%u,%u,%u,training\n", (unsigned)(at += random_below(60)),
+             1 + (unsigned)random_below(900), 1 + (unsigned)random_below(3));
+  file_write_text("jobs.csv", jobs);
+  file_write_text("spot.json", "{\"metadata\":{\"gap_seconds\":100},\"data\":[2,1,0,1,2,1,0,2,2,1,0,1,2,1,1,2,2]}");
+  int length = snprintf(
+      text, sizeof text,
+      "\"seed\":%u,\"cluster\":{\"pools\":["
+      "{\"name\":\"o\",\"gpu\":\"L4\",\"nodes\":1,\"gpus_per_node\":2,\"market\":\"owned\",\"usd_per_gpu_hour\":0.%u},"
+      "{\"name\":\"r\",\"gpu\":\"L4\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"reserved\",\"usd_per_gpu_hour\":0."
+      "33},"
+      "{\"name\":\"s\",\"gpu\":\"L4\",\"nodes\":2,\"gpus_per_node\":2,\"market\":\"spot\",\"usd_per_gpu_hour\":0.2%u,"
+      "\"boot_s\":7,\"spot\":{\"model\":\"trace\",\"notice_s\":0,\"file\":\"spot.json\"}},"
+      "{\"name\":\"d\",\"gpu\":\"L4\",\"nodes\":2,\"gpus_per_node\":2,\"market\":\"on-demand\",\"usd_per_gpu_hour\":0."
+      "8,"
+      "\"boot_s\":30}]},\"trace\":{\"file\":\"jobs.csv\"},\"policy\":{\"name\":\"queue\",\"order\":\"priority\","
+      "\"preemption\":\"priority\"},\"services\":[",
+      (unsigned)number, 1 + (unsigned)random_below(99), (unsigned)random_below(99));
+  for (unsigned i = 0; i < 2; i++)
+    length +=
+        snprintf(text + length, sizeof text - (size_t)length,
+                 "%s{\"name\":\"s%u\",\"priority\":%u,\"requests\":{\"rate_per_s\":0.%u,\"count\":%u,"
+                 "\"prompt_tokens\":{\"mean\":5},\"output_tokens\":{\"distribution\":\"exponential\",\"mean\":2}},"
+                 "\"slo\":{\"e2e_ms\":8000},\"drain_s\":5,\"autoscale\":{%s}," COLD_START "," REPLICA "}",
+                 i ? "," : "", i, (unsigned)random_below(3), 1 + (unsigned)random_below(9), (unsigned)random_below(150),
+                 random_autoscalers[random_below(4)]);
+  snprintf(text + length, sizeof text - (size_t)length, "]");
+  return make_run(text, number % 4 == 0);
+}
+
+/* In units of the ledger: what services, training jobs and idle capacity cost is what the pools cost. */
+static void check_units(const struct run *run, uint32_t n_services) {
+  const struct hr_charge *charges;
+  const struct hr_ledger *ledger = run->replay.ledger;
+  const size_t n_charges = hr_ledger_charges(ledger, &charges);
+  hr_amount cost = 0, idle = 0, used = 0;
+  for (uint32_t p = 0; p < run->scenario->cluster.n_pools; p++) {
+    const struct hr_pool_account *account = hr_ledger_pool(ledger, (hr_pool){p});
+    cost += account->cost;
+    idle += account->cost - account->used;
+  }
+  for (uint32_t k = 0; k <= n_services; k++) {
+    const uint32_t service = k < n_services ? k : HR_NONE;
+    hr_amount charged = 0, by_job = 0;
+    for (size_t i = 0; i < n_charges; i++)
+      if (charges[i].account.service == service) charged += charges[i].amount;
+    for (uint32_t job = 0; job < run->replay.result->n_jobs; job++)
+      if (hr_fleet_service_of(run->replay.fleet, (hr_job){job}) == service)
+        by_job += hr_ledger_job(ledger, (hr_job){job});
+    CU_ASSERT_TRUE(charged == by_job);
+    used += by_job;
+  }
+  CU_ASSERT_TRUE(cost == idle + used);
+}
+
+static int64_t line_named(const struct hr_cost_lines *lines, const char *name) {
+  for (size_t i = 0; i < lines->count; i++)
+    if (strcmp(lines->line[i].name, name) == 0) return lines->line[i].uusd;
+  return 0;
+}
+
+/* To the last unit of the ledger, and to the last micro-dollar in the figures. */
+static void dollars_are_conserved(void) {
+  const uint32_t n_worlds = test_argument(1, 60);
+  uint32_t n_of_market[HR_N_MARKETS] = {0};
+  for (uint32_t world = 0; world < n_worlds; world++) {
+    struct run run = random_world(world);
+    const struct hr_summary *summary = run.replay.summary;
+    const struct hr_cost_summary *costs = summary->costs;
+    int64_t served = 0;
+    check_units(&run, 2);
+    for (size_t i = 0; i < summary->n_services; i++) {
+      const struct hr_service_summary *service = &summary->services[i];
+      int64_t by_market = 0;
+      for (unsigned m = 0; m < HR_N_MARKETS; m++) {
+        by_market += service->market_uusd[m];
+        n_of_market[m] += service->market_uusd[m] > 0;
+      }
+      CU_ASSERT_EQUAL(service->cost_uusd, by_market);
+      served += service->cost_uusd;
+    }
+    CU_ASSERT_EQUAL(served, line_named(&costs->by_class, "inference"));
+    CU_ASSERT_EQUAL(served, summary->all_services->cost_uusd);
+    CU_ASSERT_EQUAL(costs->total_uusd, costs->idle_uusd + served + line_named(&costs->by_class, "training"));
+    finish(&run);
+  }
+  for (unsigned m = HR_MARKET_OWNED; m < HR_N_MARKETS && n_worlds >= 60; m++) CU_ASSERT_TRUE(n_of_market[m] > 10);
+}
+
+/* ---- Parts of the latency --------------------------------------------------------------------------- */
+
+/* The first request waits 80 s for the cold start. The second one arrives during the third, and waits for the rest. */
+static void cold_start_is_a_part(void) {
+  file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n30,1,1\n");
+  struct run run = make_run(POOL ",\"services\":[{\"name\":\"s\",\"requests\":{\"trace\":\"requests.csv\"}," TO_ZERO
+                                 "," COLD_START "," REPLICA "}]",
+                            true);
+  const struct hr_request_parts first = hr_request_parts_of(&run.replay.served[0], 0);
+  const struct hr_request_parts second = hr_request_parts_of(&run.replay.served[0], 1);
+  CU_ASSERT_EQUAL(first.cold_start_us, 80 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(first.queue_us, 0);
+  CU_ASSERT_EQUAL(first.prompt_us, HR_SECOND_US);
+  /* it also waits for the iteration of the first one */
+  CU_ASSERT_EQUAL(second.cold_start_us, 50 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(second.queue_us, HR_SECOND_US);
+  finish(&run);
+}
+
+/* Decodes begin 3 ms after the prompt: 1 ms, and 100 x 20,000 bytes at 1 GB/s. */
+static void transfer_is_a_part(void) {
+  file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,100,4\n");
+  struct run run = make_run(
+      "\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"L4\",\"nodes\":1,\"gpus_per_node\":2}]},\"services\":["
+      "{\"name\":\"s\",\"requests\":{\"trace\":\"requests.csv\"},\"replica\":{\"engine\":{\"name\":"
+      "\"disaggregated\",\"prefill_replicas\":1,\"decode_replicas\":1,\"transfer\":{\"gb_per_s\":1,\"setup_ms\":1,"
+      "\"kv_bytes_per_token\":20000}},\"cost\":{\"fixed_us\":10000,\"integer\":true}}}]",
+      true);
+  const struct hr_request_parts parts = hr_request_parts_of(&run.replay.served[0], 0);
+  CU_ASSERT_EQUAL(parts.prompt_us, 10000);
+  CU_ASSERT_EQUAL(parts.transfer_us, 3000);
+  CU_ASSERT_EQUAL(parts.batch_us, 40000);
+  finish(&run);
+}
+
+/* In random worlds, no part is negative, and they add up. Where some replica is ready, nothing is a cold start. */
+static void parts_add_up(void) {
+  uint64_t n_cold = 0;
+  for (uint32_t world = 0; world < 12; world++) {
+    struct run run = random_world(world);
+    for (uint32_t i = 0; i < run.scenario->services->count; i++) {
+      const struct hr_served *served = &run.replay.served[i];
+      for (uint32_t id = 0; id < served->requests->count; id++) {
+        if (served->result->state[id] != HR_REQUEST_COMPLETED) continue;
+        const struct hr_request_parts parts = hr_request_parts_of(served, id);
+        const int64_t us[] = {parts.queue_us,    parts.cold_start_us, parts.prompt_us,
+                              parts.transfer_us, parts.batch_us,      parts.preemption_us};
+        int64_t sum_us = 0;
+        for (size_t k = 0; k < sizeof us / sizeof *us; k++) {
+          CU_ASSERT_TRUE(us[k] >= 0);
+          sum_us += us[k];
+        }
+        CU_ASSERT_EQUAL(sum_us, served->result->end_us[id] - served->requests->arrival_us[id]);
+        n_cold += parts.cold_start_us > 0;
+      }
+    }
+    finish(&run);
+  }
+  CU_ASSERT_TRUE(n_cold > 50);
+}
+
+/* ---- Replicas over time ----------------------------------------------------------------------------- */
+
+/* The numbers of replicas give the same GPU time as the accounts, and the decisions are their wanted numbers. */
+static void levels_are_the_accounts(void) {
+  for (uint32_t world = 0; world < 24; world++) {
+    struct run run = random_world(world);
+    for (uint32_t i = 0; i < run.scenario->services->count; i++) {
+      const struct hr_service_result *result = run.replay.served[i].result;
+      if (run.scenario->services->at[i].drain_us == 0 || !result->n_levels) continue;
+      hr_amount starting = 0;
+      uint32_t n_changes = 0;
+      for (uint32_t k = 1; k < result->n_levels; k++) {
+        const struct hr_replica_level *level = &result->levels[k - 1];
+        CU_ASSERT_TRUE(level->at_us < result->levels[k].at_us);
+        starting += (hr_amount)level->starting * 1000 * (result->levels[k].at_us - level->at_us);
+        n_changes += level->wanted != result->levels[k].wanted;
+      }
+      CU_ASSERT_TRUE(starting == result->gpu_time.starting);
+      CU_ASSERT_EQUAL(result->levels[result->n_levels - 1].ready, 0);
+      CU_ASSERT_TRUE(n_changes <= result->n_decisions + 1);
+    }
+    finish(&run);
+  }
+}
+
+/* More changes than a summary lists: intervals with the maxima, which have all decisions. */
+static void many_changes_are_thinned(void) {
+  struct run run = make_run(
+      POOL
+      ",\"services\":[{\"name\":\"s\",\"requests\":{\"rate_per_s\":0.004,\"count\":900,\"prompt_tokens\":{\"mean\":1},"
+      "\"output_tokens\":{\"mean\":1}}," TO_ZERO "," COLD_START "," REPLICA "}]",
+      false);
+  const struct hr_service_result *result = result_of(&run);
+  const struct hr_service_summary *summary = &run.replay.summary->services[0];
+  CU_ASSERT_TRUE_FATAL(result->n_levels > HR_MAX_LISTED);
+  CU_ASSERT_EQUAL(summary->n_levels, HR_MAX_LISTED);
+  CU_ASSERT_EQUAL(summary->n_decisions, result->n_decisions);
+  CU_ASSERT_EQUAL(summary->n_listed, result->n_decisions < HR_MAX_LISTED ? result->n_decisions : HR_MAX_LISTED);
+  for (uint32_t k = 0; k < HR_MAX_LISTED; k++) {
+    const struct hr_replica_level *slot = &summary->levels[k];
+    const int64_t end_us = k + 1 < HR_MAX_LISTED ? slot[1].at_us : INT64_MAX;
+    uint32_t ready = 0;
+    for (uint32_t i = 0; i < result->n_levels; i++) {
+      const int64_t until_us = i + 1 < result->n_levels ? result->levels[i + 1].at_us : INT64_MAX;
+      const bool overlaps = result->levels[i].at_us < end_us && until_us > slot->at_us;
+      if (overlaps && result->levels[i].ready > ready) ready = result->levels[i].ready;
+    }
+    CU_ASSERT_EQUAL(slot->ready, ready);
+  }
+  finish(&run);
+}
+
+/* A service without requests has no figures, and no division by zero. */
+static void no_requests(void) {
+  struct run run = make_run("\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"L4\",\"nodes\":1,\"gpus_per_node\":1,"
+                            "\"market\":\"owned\",\"usd_per_gpu_hour\":1}]},\"services\":[{\"name\":\"s\",\"requests\":"
+                            "{\"rate_per_s\":0.000001,\"duration_s\":10,\"prompt_tokens\":{\"mean\":1},\"output_"
+                            "tokens\":{\"mean\":1}},\"slo\":{\"ttft_ms\":1}," REPLICA "}]",
+                            true);
+  const struct hr_service_summary *summary = &run.replay.summary->services[0];
+  CU_ASSERT_EQUAL(summary->offered, 0);
+  CU_ASSERT_EQUAL(summary->n_hours, 0);
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  hr_service_print(out, &run.replay.served[0], summary);
+  CU_ASSERT_EQUAL(hr_service_why(out, NULL, &run.replay.served[0], HR_NONE, NULL), HR_OK);
+  fclose(out);
+  CU_ASSERT_PTR_NULL(strstr(text, "nan"));
+  CU_ASSERT_PTR_NULL(strstr(text, "inf"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(text, "no request was completed"));
+  free(text);
+  finish(&run);
+}
+
 TEST_MAIN("services on a cluster", TEST(to_zero_and_back), TEST(training_yields), TEST(spot_interruption),
           TEST(all_autoscalers), TEST(setup_and_delayed_off), TEST(bad_settings), TEST(knative_returns_to_zero),
-          TEST(horizon), TEST(phases_note), TEST(waiting_replica_is_withdrawn), TEST(spills_over), TEST(bad_queues))
+          TEST(horizon), TEST(phases_note), TEST(waiting_replica_is_withdrawn), TEST(spills_over), TEST(bad_queues),
+          TEST(dollars_are_conserved), TEST(cold_start_is_a_part), TEST(transfer_is_a_part), TEST(parts_add_up),
+          TEST(levels_are_the_accounts), TEST(many_changes_are_thinned), TEST(no_requests))

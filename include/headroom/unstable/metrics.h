@@ -114,7 +114,7 @@ struct hr_served {
   const struct hr_service *service;
   const struct hr_service_requests *requests;
   const struct hr_service_result *result;
-  int64_t uusd_h; /* price of a GPU-hour of its replicas; HR_UNKNOWN_UUSD: none */
+  uint32_t index; /* of the service in the scenario */
 };
 
 /* Requests that arrived within an hour. */
@@ -134,14 +134,29 @@ struct hr_service_summary {
   double required;                                 /* share that must be within the goals; 0: none */
   struct hr_distribution ttft_ms, tpot_ms, e2e_ms; /* tpot: of requests with more than one output token */
   uint64_t prompt_tokens, output_tokens, recomputed_tokens, restarts, iterations;
-  double span_s;                    /* from the first arrival to the end of the last request */
-  double gpu_hours, busy_gpu_hours; /* held over the span; in iterations */
-  double goodput_per_gpu;           /* requests within the goals, per second and GPU */
-  int64_t cost_uusd, revenue_uusd;  /* HR_UNKNOWN_UUSD: no price */
-  int64_t first_hour;               /* in the clock of the requests */
-  struct hr_service_hour *hours;    /* [n_hours] */
+  double memory_mean, memory_peak;     /* share of the KV memory: mean over iterations, maximum of a replica */
+  uint64_t memory_iterations;          /* iterations with a known memory; 0: the two above are unknown */
+  uint64_t cold_starts, interruptions; /* of replicas */
+  uint64_t held_requests;              /* requests that waited while no replica was ready */
+  double span_s;                       /* from the first arrival to the end of the last request */
+  /* held = starting + busy + idle; without replicas that are jobs, held over the span */
+  double gpu_hours, starting_gpu_hours, busy_gpu_hours;
+  double goodput_per_gpu;            /* requests within the goals, per second and GPU */
+  int64_t cost_uusd, revenue_uusd;   /* HR_UNKNOWN_UUSD: no price */
+  int64_t market_uusd[HR_N_MARKETS]; /* parts of cost_uusd */
+  bool has_unpriced;                 /* replicas used GPUs without a price; cost_uusd is unknown */
+  int64_t first_hour;                /* in the clock of the requests */
+  struct hr_service_hour *hours;     /* [n_hours] */
   uint32_t n_hours;
+  uint64_t n_decisions;                /* of the autoscaler; the initial number is the first */
+  struct hr_scale_decision *decisions; /* [n_listed] the first ones, at most HR_MAX_LISTED */
+  struct hr_replica_level *levels;     /* [n_levels] all changes, or the maxima of HR_MAX_LISTED equal intervals */
+  uint32_t n_listed, n_levels;
+  int64_t end_us; /* of the levels, in the clock of the requests */
 };
+
+/* The number of decisions, and of numbers of replicas, that a summary has at most for a service. */
+enum { HR_MAX_LISTED = 1000 };
 
 /* Adds a note if the goals of a service cannot be met with any number of replicas, because too many requests would miss
    them alone on a replica. Only for costs without knots and phases. The only error is HR_NO_MEMORY. */

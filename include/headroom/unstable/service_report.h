@@ -19,9 +19,11 @@ HR_API enum hr_status hr_services_write_requests(const char *path, const struct 
 
 /* Where the time of a completed request went. The parts add up to its E2E. */
 struct hr_request_parts {
-  int64_t queue_us;      /* arrival to the start of the first iteration, also while no replica is ready */
+  int64_t queue_us;      /* arrival to the start of the first iteration, without `cold_start_us` */
+  int64_t cold_start_us; /* before the first iteration, while no replica was ready and one was starting */
   int64_t prompt_us;     /* to the first token */
-  int64_t batch_us;      /* to the last token, without `preemption_us` */
+  int64_t transfer_us;   /* of the memory, from the replica of the prompt to the one that decodes */
+  int64_t batch_us;      /* to the last token, without `transfer_us` and `preemption_us` */
   int64_t preemption_us; /* from losses of memory to the next token */
 };
 /* The request must be completed. */

@@ -395,6 +395,12 @@ struct hr_scale_decision {
   uint8_t reason; /* enum hr_scale_reason */
 };
 
+/* The replicas of a service from an instant on: wanted by the autoscaler, ready, and with GPUs but not ready yet. */
+struct hr_replica_level {
+  int64_t at_us; /* in the clock of the requests */
+  uint32_t wanted, ready, starting;
+};
+
 /* GPU time of the replicas of a service, in milli-GPU x microseconds. held = starting + busy + idle; `idle` includes
    replicas that drain. */
 struct hr_replica_times {
@@ -411,11 +417,17 @@ struct hr_service_result {
   uint16_t *restarts; /* how often the request lost its memory and was computed again */
   /* time from each loss of memory to the next token, without losses before the first token */
   int64_t *preempted_us;
+  int64_t *cold_us; /* time before the first iteration in which no replica was ready and one was starting */
+  /* time in which memory moved from the replica of the prompt to the one that decodes; NULL: it never does */
+  int64_t *transfer_us;
   /* Of the engines `disaggregated` and `colocated`, otherwise NULL: the replica that decodes, and what is left of the
      times scheduled, first_token and end after rounding to microseconds, in picoseconds. */
   uint32_t *decode_replica;
   int32_t (*rest_ps)[3];
   uint64_t iterations, recomputed_tokens;
+  /* Memory, in blocks (`orca-splitwise`: in tokens): the sum over all iterations of what the replica used,
+     its maximum, and the capacity of a replica; 0: engines without such memory */
+  uint64_t memory_sum, memory_peak, memory_capacity;
   uint32_t n_replicas;
   int64_t *busy_us; /* [n_replicas] */
   /* The replicas as jobs. All members are 0 in the results of hr_service_run. */
@@ -426,6 +438,8 @@ struct hr_service_result {
   uint64_t overflowed;     /* requests that were assigned to replicas in the pools of `spill` */
   struct hr_scale_decision *decisions;
   uint32_t n_decisions, decisions_capacity;
+  struct hr_replica_level *levels; /* one for each change */
+  uint32_t n_levels, levels_capacity;
 };
 
 /* Names in scenarios and files. */
@@ -464,6 +478,8 @@ HR_API const struct hr_trace *hr_fleet_trace(const struct hr_fleet *fleet);
 HR_API int64_t hr_fleet_origin_us(const struct hr_fleet *fleet);
 /* The requests of a service. Those of a service that gets requests from others are known after the run. */
 HR_API const struct hr_service_requests *hr_fleet_requests(const struct hr_fleet *fleet, uint32_t service);
+/* The service of which a submitted job is a replica; HR_NONE: it is a job of the input. */
+HR_API uint32_t hr_fleet_service_of(const struct hr_fleet *fleet, hr_job job);
 /* The result of a service, after the run. */
 HR_API const struct hr_service_result *hr_fleet_result(const struct hr_fleet *fleet, uint32_t service);
 

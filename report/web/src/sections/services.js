@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Inference services: for each one its figures, the distribution of its latencies, and the attainment by hour.
+// Inference services: for each one its figures, the distribution of its latencies, the attainment by hour, and the
+// replicas over time with the reason of each decision.
 import { areaLegend, figure, grid, legend, valueAxis } from '../chart.js';
 import { el, facts } from '../dom.js';
-import { amount, count, orDash, share, usd } from '../format.js';
+import { amount, count, orDash, share, things, usd } from '../format.js';
 import { axisTip } from '../tip.js';
 
 const QUANTILES = [
@@ -43,6 +44,12 @@ const costWords = (service) =>
       `${usd(cost)}; ${small(service.usd_per_mtok ?? 0)} per million tokens${known(service.usd_per_attained_request, (x) => `; ${small(x)} per request within the goals`) ?? ''}`,
   );
 
+const hoursWords = (hours) =>
+  `${amount(hours.held)} held, ${amount(hours.busy)} busy${hours.starting ? `, ${amount(hours.starting)} starting` : ''}, ${amount(hours.idle)} idle`;
+
+const startWords = ({ replicas, requests }) =>
+  replicas || requests ? `${count(replicas)}; ${things(requests, 'request')} waited for a ready replica` : null;
+
 const figuresOf = (service) =>
   facts([
     ['Requests', requestWords(service)],
@@ -51,7 +58,11 @@ const figuresOf = (service) =>
     ['TPOT, p95', known(service.tpot_ms.p95, time)],
     ['E2E, p95', known(service.e2e_ms.p95, time)],
     ['Tokens', `${count(service.tokens.prompt)} of prompts, ${count(service.tokens.output)} of outputs${service.tokens.recomputed ? `; ${count(service.tokens.recomputed)} computed again` : ''}`],
-    ['GPU hours', `${amount(service.gpu_hours.held)} held, ${amount(service.gpu_hours.busy)} busy`],
+    ['GPU hours', hoursWords(service.gpu_hours)],
+    ['KV memory', known(service.kv_use.mean, (mean) => `${share(mean)} used on average, ${share(service.kv_use.peak)} at most`)],
+    ['Cold starts', startWords(service.cold_starts)],
+    ['Preempted sequences', service.kv_preemptions ? count(service.kv_preemptions) : null],
+    ['Stopped replicas', service.stopped_replicas ? count(service.stopped_replicas) : null],
     ['Goodput', known(service.goodput_per_gpu, (x) => `${amount(x)} requests/s within the goals per GPU`)],
     ['Cost', costWords(service)],
     ['Revenue', known(service.revenue_usd, usd)],
@@ -139,6 +150,91 @@ const hourChart = (service, number) =>
     }),
   });
 
+const HOUR_S = 3600;
+const clockText = (seconds) => {
+  const day = Math.floor(seconds / 86400);
+  const at = new Date(Math.round((seconds - day * 86400) * 1000)).toISOString().slice(11, seconds % 60 ? 19 : 16);
+  return day ? `day ${day + 1}, ${at}` : at;
+};
+
+// The last decision until a time.
+const decisionAt = ({ scaling }, seconds) => {
+  const [first, ...rest] = scaling.decisions;
+  return first && first.time_s <= seconds ? rest.reduce((last, next) => (next.time_s <= seconds ? next : last), first) : null;
+};
+
+const replicaTip = (service) =>
+  axisTip(
+    (f) => {
+      const seconds = f.axisValue * HOUR_S;
+      const last = decisionAt(service, seconds);
+      return `${clockText(Math.round(seconds))}${last ? ` \u2013 ${last.from} to ${last.to} at ${clockText(Math.round(last.time_s))}: ${last.reason}` : ''}`;
+    },
+    (value) => count(value),
+  );
+
+const replicaWords = ({ replicas, scaling }) => {
+  const most = Math.max(...replicas.map(({ ready }) => ready));
+  const rest = scaling.count - scaling.decisions.length;
+  return `${things(scaling.count, 'decision')} of the autoscaler; at most ${things(most, 'ready replica')}.${rest > 0 ? ` The table lists the first ${count(scaling.decisions.length)} decisions.` : ''}`;
+};
+
+const LEVELS = [
+  ['wanted', 'wanted', 'dashed', 'waiting'],
+  ['ready', 'ready', 'solid', 'allocated'],
+  ['starting', 'starting', 'dotted', 'worst'],
+];
+
+const replicaChart = (service, number) =>
+  figure({
+    id: `service-${number}-replicas`,
+    title: 'Replicas over time',
+    height: 300,
+    words: () => replicaWords(service),
+    table: () => ({
+      columns: [{ title: 'Time' }, { title: 'from', number: true }, { title: 'to', number: true }, { title: 'reason' }],
+      rows: service.scaling.decisions.map(({ time_s, from, to, reason }) => [
+        clockText(Math.round(time_s)),
+        count(from),
+        count(to),
+        reason,
+      ]),
+    }),
+    draw: (look) => {
+      const { replicas } = service;
+      const [begin, end] = [replicas[0].time_s / HOUR_S, replicas[replicas.length - 1].time_s / HOUR_S];
+      return {
+        legend: legend(look),
+        grid: grid(),
+        xAxis: {
+          type: 'value',
+          min: begin,
+          max: end,
+          axisLabel: {
+            color: look.muted,
+            hideOverlap: true,
+            showMinLabel: false,
+            showMaxLabel: false,
+            formatter: (hour) => clockText(Math.round(hour * HOUR_S)),
+          },
+          splitLine: { show: false },
+        },
+        yAxis: { ...valueAxis(look, 'replicas', count), minInterval: 1 },
+        tooltip: { trigger: 'axis', formatter: replicaTip(service) },
+        series: LEVELS.map(([key, name, type, colour]) => ({
+          name,
+          type: 'line',
+          step: 'end',
+          symbol: 'none',
+          color: look[colour],
+          lineStyle: { type, width: 2 },
+          areaStyle: key === 'ready' ? { opacity: 0.25 } : undefined,
+          data: replicas.map((level) => [level.time_s / HOUR_S, level[key]]),
+        })),
+      };
+    },
+  });
+
 export const services = {
   id: 'services',
   short: 'Services',
@@ -150,6 +246,7 @@ export const services = {
       if (all.length > 1) root.append(el('h3', {}, service.name));
       root.append(figuresOf(service), latencyChart(service, i));
       if (service.hours.length > 1) root.append(hourChart(service, i));
+      if (service.replicas.length > 1 && service.scaling.count > 1) root.append(replicaChart(service, i));
     });
   },
 };
