@@ -8,7 +8,14 @@
  *
  * Lower bound. The cost of a month is at least the price of the candidate's fixed capacity. Let e be the work that
  * remains even if the fixed capacity is always busy. If all work must be done at its recorded speed, the bound also
- * includes e at the minimum price of elastic capacity.
+ * includes e at the minimum price of elastic capacity. There are two bounds: the search assumes that fixed capacity can
+ * work for twice the submit window; the proven bound derives from the goals on waits which work is due when.
+ *
+ * Due work. If no job is ever interrupted, a job that waits at most b starts until submit + b. So of its work w on g
+ * GPUs, g min(w, h - submit - b) is due until the time h. A goal on a quantile of the waits allows a number of jobs to
+ * wait longer; they are those with the most due work. A goal on the mean limits the sum of all waits; a wait of h -
+ * submit defers all due work of a job. The most that can be deferred is at most the answer of a knapsack of jobs that
+ * can be divided. The fixed capacity c does at most c h of the due work, whatever h is.
  */
 
 #include "base/array.h"
@@ -17,6 +24,7 @@
 #include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A change of the number of GPUs in use. */
 struct usage_change {
@@ -155,12 +163,54 @@ static void price_axis(const struct hr_scenario *scenario, const struct hr_plan_
   *fixed /= gpus;
 }
 
+/* Computes what the proven bound needs to know about a capacity axis. */
+static void prove_axis(const struct hr_scenario *scenario, const struct hr_plan_variable *variable, double *fixed_share,
+                       bool *spot) {
+  double gpus = 0;
+  for (uint32_t i = 0; i < variable->n_pools; i++) {
+    const struct hr_pool_spec *pool = &scenario->cluster.pools[variable->pools[i]];
+    gpus += pool->gpus_per_node;
+    *fixed_share += hr_market_is_elastic(pool->market.market) ? 0 : pool->gpus_per_node;
+    *spot = *spot || pool->market.market == HR_MARKET_SPOT;
+  }
+  *fixed_share /= gpus;
+}
+
+/* Whether a value of a parameter of the policy has this text. False if it has no such parameter. */
+static bool has_param(const struct hr_policy_choice *policy, const char *key, const char *text) {
+  char buffer[32];
+  for (size_t i = 0; i < policy->n_params; i++)
+    if (strcmp(policy->ops->params[i].key, key) == 0)
+      return strcmp(hr_policy_choice_text(policy, i, buffer), text) == 0;
+  return false;
+}
+
+/* Whether a started job runs to its end, at its recorded speed, on capacity other than spot. */
+static bool runs_through(const struct hr_scenario *scenario) {
+  const struct hr_policy_choice *policy = &scenario->policy;
+  static const char *const preempting[] = {"srtf", "las", "gittins"};
+  bool by_order = false;
+  for (size_t i = 0; i < sizeof preempting / sizeof *preempting; i++)
+    by_order = by_order || has_param(policy, "order", preempting[i]);
+  bool preempts = !has_param(policy, "preemption", "none") && (by_order || !has_param(policy, "preemption", "auto"));
+  bool is_known = !policy->library && strcmp(policy->ops->name, "queue") == 0;
+  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
+    const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
+    is_known = is_known && pool->market.boot.kind == HR_DURATION_FIXED;
+  }
+  return is_known && !preempts && !scenario->prices_drawn && !scenario->services;
+}
+
 static void price_slice(const struct hr__space *space, const struct hr_scenario *scenario,
                         struct hr__slice_prices *prices) {
-  double min_elastic = (double)INFINITY;
+  double min_elastic = (double)INFINITY, min_on_demand = (double)INFINITY;
+  prices->runs_through = runs_through(scenario);
   for (uint32_t i = 0; i < space->n_capacity; i++) {
-    price_axis(scenario, &space->spec->variables[space->capacity[i]], &prices->fixed[i], &prices->elastic[i]);
+    const struct hr_plan_variable *variable = &space->spec->variables[space->capacity[i]];
+    price_axis(scenario, variable, &prices->fixed[i], &prices->elastic[i]);
+    prove_axis(scenario, variable, &prices->fixed_share[i], &prices->spot[i]);
     min_elastic = fmin(min_elastic, prices->elastic[i]);
+    if (!prices->spot[i]) min_on_demand = fmin(min_on_demand, prices->elastic[i]);
   }
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
     const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
@@ -168,12 +218,15 @@ static void price_slice(const struct hr__space *space, const struct hr_scenario 
     if (hr__space_has_pool(space, i) || gpus == 0) continue;
     if (hr_market_is_elastic(pool->market.market)) {
       min_elastic = fmin(min_elastic, min_price(&pool->market));
+      min_on_demand = fmin(min_on_demand, min_price(&pool->market));
+      prices->runs_through = prices->runs_through && pool->market.market != HR_MARKET_SPOT;
     } else {
       prices->constant_usd_h += fixed_price(&pool->market) * gpus;
       prices->constant_gpus += gpus;
     }
   }
   prices->min_elastic = isfinite(min_elastic) ? min_elastic : 0;
+  prices->min_on_demand = isfinite(min_on_demand) ? min_on_demand : 0;
 }
 
 /* Whether every job takes its recorded time and costs nothing but the price of its GPUs. Only then does the lower bound
@@ -220,37 +273,166 @@ static double weight_of_cost(const struct hr__goals *goals) {
   return weight;
 }
 
+/* ---- Due work -------------------------------------------------------------------------------------- */
+
+/* How a goal on waits limits them: `late` jobs may wait arbitrarily long, the others at most `most_h`; or the sum of
+   all waits is at most `sum_h`. */
+struct wait_limit {
+  size_t late;
+  double most_h, sum_h;
+  bool of_sum;
+};
+
+/* Sets the limit that a goal implies. Returns false if the goal is not one on the waits of all jobs. A quantile lies
+   between two order statistics, so the lower one meets the goal. A completion time is longer than a wait. */
+static bool limit_of(const struct hr__goals *goals, const struct hr__goal *goal, uint32_t n_jobs,
+                     struct wait_limit *limit) {
+  static const struct {
+    enum hr__metric id;
+    double quantile; /* negative: a mean */
+  } known[] = {{HR__M_WAIT_MEAN, -1},  {HR__M_WAIT_P50, 0.5}, {HR__M_WAIT_P90, 0.9}, {HR__M_WAIT_P95, 0.95},
+               {HR__M_WAIT_P99, 0.99}, {HR__M_WAIT_MAX, 1},   {HR__M_JCT_MEAN, -1},  {HR__M_JCT_P50, 0.5},
+               {HR__M_JCT_P90, 0.9},   {HR__M_JCT_P95, 0.95}, {HR__M_JCT_P99, 0.99}, {HR__M_JCT_MAX, 1}};
+  const struct hr__scoped_metric *metric = &goals->metrics[goal->metric];
+  for (size_t i = 0; i < sizeof known / sizeof *known && goal->at_most && metric->of == HR__OF_ALL; i++) {
+    if (known[i].id != metric->id) continue;
+    double hours = fmax(0, goal->bound) / 3600, below = floor(known[i].quantile * (n_jobs - 1.0)) + 1;
+    *limit = (struct wait_limit){.of_sum = known[i].quantile < 0, .most_h = hours, .sum_h = hours * n_jobs};
+    if (!limit->of_sum) limit->late = n_jobs - (size_t)below;
+    return true;
+  }
+  return false;
+}
+
+/* The due work of a job, and by how many hours it must be deferred so that nothing is due. */
+struct due_job {
+  double gpu_hours, defer_h;
+};
+
+static int by_density(const void *a, const void *b) {
+  const struct due_job *first = a, *second = b;
+  double x = first->gpu_hours * second->defer_h, y = second->gpu_hours * first->defer_h;
+  return (x < y) - (x > y);
+}
+
+static int by_work(const void *a, const void *b) {
+  const struct due_job *first = a, *second = b;
+  return (first->gpu_hours < second->gpu_hours) - (first->gpu_hours > second->gpu_hours);
+}
+
+/* Lists the jobs with due work until `until_h` if each waits for `wait_h`, and returns its sum. */
+static double list_due(const struct hr_trace *trace, double until_h, double wait_h, struct due_job *due,
+                       size_t *count) {
+  static const double hour_us = 3600.0 * (double)HR_SECOND_US;
+  double sum = 0;
+  *count = 0;
+  for (uint32_t i = 0; i < trace->n_jobs; i++) {
+    double left_h = until_h - wait_h - (double)trace->submit_us[i] / hour_us;
+    double gpus = (double)(int64_t)hr_trace_gpus_milli(trace, (hr_job){i}) / 1000;
+    double work = gpus * fmin((double)trace->work_us[i] / hour_us, left_h);
+    if (work <= 0) continue;
+    due[(*count)++] = (struct due_job){work, left_h};
+    sum += work;
+  }
+  return sum;
+}
+
+/* The least work that is due until `until_h`. `failed`: jobs that may stay incomplete. */
+static double due_work(const struct hr_trace *trace, const struct wait_limit *limit, size_t failed, double until_h,
+                       struct due_job *due) {
+  size_t count, dropped = failed + limit->late;
+  double work = list_due(trace, until_h, limit->of_sum ? 0 : limit->most_h, due, &count), left_h = limit->sum_h;
+  qsort(due, count, sizeof *due, by_work);
+  for (size_t i = 0; i < count && i < dropped; i++) work -= due[i].gpu_hours;
+  if (!limit->of_sum) return work;
+  qsort(due, count, sizeof *due, by_density);
+  for (size_t i = 0; i < count && left_h > 0; i++) {
+    work -= due[i].gpu_hours * fmin(1, left_h / due[i].defer_h);
+    left_h -= due[i].defer_h;
+  }
+  return work;
+}
+
+static enum hr_status list_due_work(const struct hr__evaluator *evaluator, const struct hr_trace *trace,
+                                    double may_fail, struct hr__bounds *bounds) {
+  static const double parts[] = {0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3};
+  enum { PARTS = sizeof parts / sizeof *parts };
+  const struct hr__goals *goals = evaluator->goals;
+  struct due_job *due = malloc(((size_t)trace->n_jobs + 1) * sizeof *due);
+  bounds->due = calloc(goals->n_goals * PARTS + 1, sizeof *bounds->due);
+  bool made = due && bounds->due;
+  for (size_t i = 0; made && i < goals->n_goals; i++) {
+    struct wait_limit limit;
+    if (!limit_of(goals, &goals->goals[i], trace->n_jobs, &limit)) continue;
+    for (size_t k = 0; k < PARTS; k++) {
+      double until_h = parts[k] * bounds->demand->window_h + limit.most_h;
+      double work = due_work(trace, &limit, (size_t)(may_fail * trace->n_jobs + 1e-6), until_h, due);
+      if (work > 0) bounds->due[bounds->n_due++] = (struct hr__due_work){until_h, work};
+    }
+  }
+  free(due);
+  return made ? HR_OK : HR_NO_MEMORY;
+}
+
 enum hr_status hr__bounds_make(const struct hr__evaluator *evaluator, const struct hr__runner_config *config,
-                               const struct hr__demand_curve *demand, bool redrawn, struct hr__bounds *bounds,
-                               struct hr_error *error) {
+                               const struct hr__demand_curve *demand, bool redrawn, double may_fail,
+                               struct hr__bounds *bounds, struct hr_error *error) {
   *bounds = (struct hr__bounds){.space = evaluator->space,
                                 .demand = demand,
                                 .weight = weight_of_cost(evaluator->goals),
                                 .work_counts = !redrawn && evaluator->goals->bound_waits,
                                 .slices = calloc((size_t)evaluator->space->n_slices + 1, sizeof *bounds->slices)};
-  if (!bounds->slices) return hr_fail(error, HR_NO_MEMORY, "out of memory for the candidates");
+  enum hr_status status = bounds->slices ? HR_OK : HR_NO_MEMORY;
+  if (status == HR_OK && !redrawn && demand->window_h > 0)
+    status = list_due_work(evaluator, config->trace, may_fail, bounds);
+  if (status != HR_OK) return hr_fail(error, status, "out of memory for the candidates");
   return price_all(evaluator, config, evaluator->runner->catalog, bounds, error);
 }
 
 /* ---- The lower bound ------------------------------------------------------------------------------- */
+
+/* The dollars an hour that the fixed capacity of a candidate costs. */
+static double fixed_usd_h(const struct hr__bounds *bounds, uint32_t candidate) {
+  const struct hr__slice_prices *prices = &bounds->slices[hr__space_slice(bounds->space, candidate)];
+  struct hr__point point = hr__space_point(bounds->space, candidate);
+  double usd_h = prices->constant_usd_h;
+  for (uint32_t i = 0; i < bounds->space->n_capacity; i++)
+    usd_h += prices->fixed[i] * hr__space_gpus_at(bounds->space, &point, i);
+  return usd_h;
+}
 
 double hr__bounds_min_objective(const struct hr__bounds *bounds, uint32_t candidate) {
   const struct hr__space *space = bounds->space;
   if (bounds->weight == 0) return -(double)INFINITY;
   const struct hr__slice_prices *prices = &bounds->slices[hr__space_slice(space, candidate)];
   struct hr__point point = hr__space_point(space, candidate);
-  double usd_h = prices->constant_usd_h, fixed_gpus = prices->constant_gpus;
-  for (uint32_t i = 0; i < space->n_capacity; i++) {
-    double gpus = hr__space_gpus_at(space, &point, i);
-    usd_h += prices->fixed[i] * gpus;
-    if (isinf(prices->elastic[i])) fixed_gpus += gpus;
-  }
+  double fixed_gpus = prices->constant_gpus;
+  for (uint32_t i = 0; i < space->n_capacity; i++)
+    if (isinf(prices->elastic[i])) fixed_gpus += hr__space_gpus_at(space, &point, i);
   double window_h = bounds->demand->window_h;
   /* GPUs that must be bought elsewhere. Fixed capacity may continue to work after the last submit, to finish waiting
-     jobs. With a goal on waits a run lasts at most twice the submit window, hence the factor of 2. */
+     jobs. With a goal on waits a run is assumed to last at most twice the submit window, hence the factor of 2. */
   double elsewhere =
       bounds->work_counts && window_h > 0 ? fmax(0, bounds->demand->min_gpu_hours / window_h - 2 * fixed_gpus) : 0;
-  return bounds->weight * MONTH_H * (usd_h + elsewhere * prices->min_elastic);
+  return bounds->weight * MONTH_H * (fixed_usd_h(bounds, candidate) + elsewhere * prices->min_elastic);
+}
+
+double hr__bounds_proven(const struct hr__bounds *bounds, uint32_t candidate) {
+  const struct hr__space *space = bounds->space;
+  if (bounds->weight == 0) return -(double)INFINITY;
+  const struct hr__slice_prices *prices = &bounds->slices[hr__space_slice(space, candidate)];
+  struct hr__point point = hr__space_point(space, candidate);
+  double fixed_gpus = prices->constant_gpus, bought_h = 0;
+  bool counts = bounds->work_counts && prices->runs_through;
+  for (uint32_t i = 0; i < space->n_capacity; i++) {
+    double gpus = hr__space_gpus_at(space, &point, i);
+    fixed_gpus += gpus * prices->fixed_share[i];
+    counts = counts && !(prices->spot[i] && gpus > 0);
+  }
+  for (size_t i = 0; i < bounds->n_due && counts; i++)
+    bought_h = fmax(bought_h, bounds->due[i].gpu_hours - fixed_gpus * bounds->due[i].until_h);
+  double elsewhere = bought_h > 0 ? bought_h / bounds->demand->window_h : 0;
+  return bounds->weight * MONTH_H * (fixed_usd_h(bounds, candidate) + elsewhere * prices->min_on_demand);
 }
 
 /* ---- Starting points ------------------------------------------------------------------------------- */

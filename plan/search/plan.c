@@ -88,13 +88,13 @@ static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
   status = hr__runner_add_environment(plan->runner, &environment, &number, error);
   if (status == HR_OK)
     status = hr__evaluator_make(&plan->evaluator, plan->runner, &plan->space, &plan->goals, number, error);
-  if (status == HR_OK &&
-      hr__demand_make(config->trace, growth_of(plan), may_fail(&plan->goals), &plan->demand) != HR_OK)
+  const double failing = may_fail(&plan->goals);
+  if (status == HR_OK && hr__demand_make(config->trace, growth_of(plan), failing, &plan->demand) != HR_OK)
     status = hr_fail(error, HR_NO_MEMORY, "out of memory for the demand");
   bool redrawn =
       environment.workload.blocks != HR_BLOCKS_NONE || environment.workload.growth != 1 || environment.forecast;
   return status == HR_OK
-             ? hr__bounds_make(&plan->evaluator, &runner_config, &plan->demand, redrawn, &plan->bounds, error)
+             ? hr__bounds_make(&plan->evaluator, &runner_config, &plan->demand, redrawn, failing, &plan->bounds, error)
              : status;
 }
 

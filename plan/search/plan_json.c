@@ -284,6 +284,7 @@ static void put_runs(struct plan_json_writer *writer, cJSON *root) {
   hr__json_count(json, candidates, "too_small", plan->search.counts.too_small);
   hr__json_count(json, candidates, "left", plan->search.counts.not_evaluated);
   put_known(json, candidates, "improvable", hr__plan_improvable(plan));
+  put_known(json, candidates, "lower_bound", plan->search.min_all);
 }
 
 static void put_head(struct plan_json_writer *writer, cJSON *root) {

@@ -134,6 +134,15 @@ static enum hr_status settle(struct hr__search *search) {
 
 /* ---- The whole search ------------------------------------------------------------------------------ */
 
+/* What a candidate that meets the goals costs at least. Infinite if it certainly misses a goal. */
+static double least_objective(const struct hr__search *search, uint32_t candidate) {
+  const struct hr__evaluator *evaluator = search->evaluator;
+  if (search->state[candidate] == HR__SEARCH_RUN &&
+      !hr__runner_is_random(evaluator->runner, evaluator->runner_ids[candidate]))
+    return search->evaluations[candidate].violation > 0 ? (double)INFINITY : search->evaluations[candidate].objective;
+  return search->config->bounds ? hr__bounds_proven(search->config->bounds, candidate) : -(double)INFINITY;
+}
+
 static enum hr_status rank(struct hr__search *search, struct hr__search_result *result) {
   result->ranking = malloc(((size_t)search->n_run + 1) * sizeof *result->ranking);
   if (!result->ranking) return hr_fail(search->error, HR_NO_MEMORY, "out of memory for the search");
@@ -143,7 +152,7 @@ static enum hr_status rank(struct hr__search *search, struct hr__search_result *
       result->ranking[k] = result->ranking[k - 1];
     result->ranking[k] = search->run[i];
   }
-  result->min_left = (double)INFINITY;
+  result->min_left = result->min_all = (double)INFINITY;
   result->too_small = search->too_small;
   result->n_too_small = search->n_too_small;
   for (uint32_t i = 0; i < search->space->n_candidates; i++) {
@@ -155,8 +164,9 @@ static enum hr_status rank(struct hr__search *search, struct hr__search_result *
     result->counts.too_expensive += search->state[i] == HR__SEARCH_TOO_EXPENSIVE;
     result->counts.too_small += search->state[i] == HR__SEARCH_TOO_SMALL;
     result->counts.not_evaluated += search->state[i] == HR__SEARCH_UNKNOWN;
-    double bound = search->config->bounds ? hr__bounds_min_objective(search->config->bounds, i) : -(double)INFINITY;
+    double bound = least_objective(search, i);
     if (search->state[i] == HR__SEARCH_UNKNOWN && bound < result->min_left) result->min_left = bound;
+    if (bound < result->min_all) result->min_all = bound;
   }
   search->too_small = NULL; /* the result owns the list now */
   return HR_OK;

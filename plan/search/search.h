@@ -319,6 +319,18 @@ struct hr__slice_prices {
   double constant_gpus;  /* GPUs of these pools */
   /* minimum over all elastic capacity; 0: no such capacity exists, or its price is unknown */
   double min_elastic;
+  /* For the proven bound. By capacity axis: the share of its GPUs that is not elastic, and whether it has spot
+     capacity; the minimum price of elastic capacity that is never reclaimed; whether a job, once started, runs to its
+     end there. */
+  double fixed_share[HR_MAX_PLAN_VARIABLES];
+  bool spot[HR_MAX_PLAN_VARIABLES];
+  double min_on_demand;
+  bool runs_through;
+};
+
+/* The least work, in GPU-hours, that must be done in the first `until_h` hours so that a goal on waits is met. */
+struct hr__due_work {
+  double until_h, gpu_hours;
 };
 
 struct hr__bounds {
@@ -328,16 +340,19 @@ struct hr__bounds {
   double weight;
   bool work_counts; /* all work is done at its recorded speed, so work that exceeds the fixed capacity must be bought */
   struct hr__slice_prices *slices; /* [n_slices] */
+  struct hr__due_work *due;        /* [n_due] for the goals on waits of all jobs; for the proven bound */
+  size_t n_due;
 };
 
-/* Loads one scenario per slice and computes its prices. `redrawn`: the workload differs from the trace. The caller must
-   call hr__bounds_finish, even after an error. */
+/* Loads one scenario per slice and computes its prices. `redrawn`: the workload differs from the trace. `may_fail`: the
+   share of jobs that may stay incomplete. The caller must call hr__bounds_finish, even after an error. */
 enum hr_status hr__bounds_make(const struct hr__evaluator *evaluator, const struct hr__runner_config *config,
-                               const struct hr__demand_curve *demand, bool redrawn, struct hr__bounds *bounds,
-                               struct hr_error *error);
+                               const struct hr__demand_curve *demand, bool redrawn, double may_fail,
+                               struct hr__bounds *bounds, struct hr_error *error);
 
 static inline void hr__bounds_finish(struct hr__bounds *bounds) {
   free(bounds->slices);
+  free(bounds->due);
   *bounds = (struct hr__bounds){0};
 }
 
@@ -349,8 +364,11 @@ static inline bool hr__bounds_exact(const struct hr__bounds *bounds, uint32_t sl
   return exact;
 }
 
-/* A lower bound of the candidate's objective, computed from its prices. */
+/* The lower bound of the candidate's objective with which the search works. It assumes that a run with a goal on waits
+   ends within twice the submit window. */
 double hr__bounds_min_objective(const struct hr__bounds *bounds, uint32_t candidate);
+/* A lower bound of the candidate's objective if it meets the goals. It rests on no assumption, and is lower. */
+double hr__bounds_proven(const struct hr__bounds *bounds, uint32_t candidate);
 
 /* A starting point of the search: the maximum of elastic capacity, and the newsvendor solution for fixed capacity. The
    solution is computed from the most expensive elastic price or, with `low`, from the cheapest. */
@@ -392,9 +410,9 @@ struct hr__search_result {
   uint32_t *too_small; /* candidates that were run and serve jobs too badly */
   uint32_t n_too_small;
   struct hr__search_counts counts;
-  /* a lower bound of the objectives of candidates that were not evaluated; infinite if there are none, -infinite if
-     nothing is known */
-  double min_left;
+  /* the proven lower bound of the objectives of candidates that were not evaluated, and of all candidates that meet the
+     goals; infinite if there are none, -infinite if nothing is known */
+  double min_left, min_all;
 };
 
 /* Searches the grid. The caller must call hr__search_finish, even after an error. */
