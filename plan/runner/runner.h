@@ -289,7 +289,7 @@ static inline struct hr_progress hr__progress_reporter_progress(struct hr__progr
   return (struct hr_progress){.self = reporter, .report = reporter->sum->to.report ? hr__progress_add : NULL};
 }
 
-/* ---- Batches of runs (ranks.c) ------------------------------------------------------------------------- */
+/* ---- Batches of runs (batches.c, ranks.c) -------------------------------------------------------------- */
 
 /*
  * A batch: independent items of work, such as runs, that are divided among the threads of this process and, in an MPI
@@ -334,9 +334,14 @@ static inline bool hr__ranks_first(const struct hr_ranks *ranks) {
 
 /* Sends bytes of rank 0 to all other ranks. All ranks must call this function with an equal `count`. */
 void hr__ranks_share(void *bytes, size_t count);
-/* hr__batch_run for several ranks. */
-enum hr_status hr__ranks_batch(const struct hr__run_batch *batch, struct hr_ranks *ranks, uint32_t n_threads,
-                               struct hr_error *error);
+/* Sends `count` bytes to a rank, and receives them; sleeps meanwhile. The receiver knows their number. */
+enum hr__rank_tag { HR__TAG_REPORT = 1, HR__TAG_RESULTS, HR__TAG_ITEMS };
+void hr__ranks_send(int rank, enum hr__rank_tag tag, const void *bytes, size_t count);
+void hr__ranks_receive(int rank, enum hr__rank_tag tag, void *bytes, size_t count);
+/* Whether a message with the tag can be received. Sets *rank to its sender. */
+bool hr__ranks_poll(enum hr__rank_tag tag, int *rank);
+/* Ends all ranks. For failures about which the other ranks cannot be told. */
+_Noreturn void hr__ranks_abort(enum hr_status status);
 
 /* ---- Workloads of replications (runner.c) ---------------------------------------------------------------- */
 

@@ -21,18 +21,22 @@
 extern "C" {
 #endif
 
+struct hr__ranks_start;
 /* This process in its MPI job. A structure with all members 0 is a process without MPI. */
 struct hr_ranks {
-  int rank, size; /* size is 0 or 1 if there is only one rank */
-  bool failed;    /* the ranks have agreed that one of them failed */
+  int rank, size;                /* size is 0 or 1 if there is only one rank */
+  bool failed;                   /* the ranks have agreed that one of them failed */
+  struct hr__ranks_start *start; /* private: MPI is starting; NULL: it has started */
 };
 
 /* Whether this process should print results: true for rank 0, and without MPI. May be called before hr_ranks_join. */
 HR_API bool hr_ranks_lead(void);
 /* Whether a launcher has started this process, be it as the only rank. May be called before hr_ranks_join. */
 HR_API bool hr_ranks_launched(void);
-/* Initializes MPI if this process is one of several ranks. The caller must call hr_ranks_leave, even after an error. */
-HR_API enum hr_status hr_ranks_join(struct hr_ranks *ranks, struct hr_error *error);
+/* Begins to initialize MPI if this process is one of several ranks. Meanwhile the caller can read its input; the first
+   of the functions below waits. `command` identifies the command: the first agreement returns HR_BAD_INPUT if it is not
+   equal on all ranks. The caller must call hr_ranks_leave, even after an error. */
+HR_API enum hr_status hr_ranks_join(struct hr_ranks *ranks, uint64_t command, struct hr_error *error);
 /* Every rank passes its own `status` and `error`. Returns the same value on all ranks: the status of the first rank
    that failed. Rank 0 also gets the message of that rank. After a failure, the ranks do not communicate any more. */
 HR_API enum hr_status hr_ranks_agree(struct hr_ranks *ranks, enum hr_status status, struct hr_error *error);
