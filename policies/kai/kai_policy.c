@@ -120,6 +120,11 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   return hr__kai_autoscaler_create(&kai->autoscaler, &kai->world, release_us) ? HR_OK : HR_NO_MEMORY;
 }
 
+static void destroy(void *self) {
+  struct kai *kai = self;
+  if (kai) hr__kai_world_finish(&kai->world);
+}
+
 static uint32_t abilities(void *self) {
   const struct kai *kai = self;
   return HR_POLICY_PREEMPTS | HR_POLICY_KEEPS_WITHIN | HR_POLICY_REASONS_BY_JOB |
@@ -477,6 +482,7 @@ HR_POLICY(kai) = {HR_POLICY_HEAD,
                   .summary = "NVIDIA KAI-Scheduler: queues with fair shares, reclaim, preemption and consolidation",
                   .params = params,
                   .create = create,
+                  .destroy = destroy,
                   .observe = observe,
                   .decide = decide,
                   .abilities = abilities,

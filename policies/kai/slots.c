@@ -16,31 +16,41 @@ enum { FIRST_SLOTS = 64, FIRST_JOB_PODS = 16 };
 
 /* ---- Slots --------------------------------------------------------------------------------------------- */
 
-/* Creates the session from where the pods are now. */
-static bool renew_session(struct hr__kai_world *world, const struct hr__kai_session *old) {
-  struct hr__kai_cluster *cluster = &world->cluster;
-  struct hr__kai_start *start = hr__kai_alloc(world, cluster->n_pods, sizeof *start);
-  if (!start) return false;
-  for (uint32_t p = 0; p < cluster->n_pods; p++) {
+/* Where the pods are now. NULL: out of memory. */
+static struct hr__kai_start *list_starts(const struct hr__kai_world *world, struct hr_arena *arena) {
+  const struct hr__kai_session *old = world->session;
+  struct hr__kai_start *start = hr_arena_alloc(arena, ((size_t)world->cluster.n_pods + 1) * sizeof *start);
+  for (uint32_t p = 0; p < world->cluster.n_pods && start; p++) {
     start[p] = (struct hr__kai_start){.status = HR__KAI_DELETED, .node = HR__KAI_NONE};
     if (!old || p >= world->n_pods) continue;
     const struct hr__kai_pod_state *state = &old->pods[p];
     start[p].status = (enum hr__kai_status)state->status;
     start[p].node = state->node < 0 ? HR__KAI_NONE : (uint32_t)state->node;
     start[p].n_gpus = state->node < 0 ? 0 : (uint32_t)state->n_gpus;
-    uint32_t *gpus = hr__kai_alloc(world, start[p].n_gpus, sizeof *gpus);
-    if (!gpus) return false;
+    uint32_t *gpus = hr_arena_alloc(arena, (start[p].n_gpus + 1) * sizeof *gpus);
+    if (!gpus) return NULL;
     for (uint32_t i = 0; i < start[p].n_gpus; i++) gpus[i] = (uint32_t)hr__kai_gpus_of(old, p, 0)[i];
     start[p].gpus = gpus;
   }
-  world->session = hr__kai_session_create(world->arena, cluster, start);
-  world->cycle = world->session ? hr__kai_cycle_create(world->session) : NULL;
-  if (!world->cycle) return false;
-  for (int64_t g = world->session->n_shared - 1; g >= 0; g--) {
-    if (old) world->session->shared[g].physical = old->shared[g].physical;
-    if (world->session->shared[g].next != -2) continue;
-    hr__kai_free_gpu(world->session, g);
+  return start;
+}
+
+/* Creates the session from where the pods are now, and frees the old one. */
+bool hr__kai_renew_session(struct hr__kai_world *world) {
+  const struct hr__kai_session *old = world->session;
+  struct hr_arena *arena = &world->sessions[1 - world->used];
+  const struct hr__kai_start *start = list_starts(world, arena);
+  struct hr__kai_session *session = start ? hr__kai_session_create(arena, &world->cluster, start) : NULL;
+  struct hr__kai_cycle *cycle = session ? hr__kai_cycle_create(session) : NULL;
+  if (!cycle) return false;
+  for (int64_t g = session->n_shared - 1; g >= 0; g--) {
+    if (old) session->shared[g].physical = old->shared[g].physical;
+    if (session->shared[g].next == -2) hr__kai_free_gpu(session, g);
   }
+  hr__arena_finish(&world->sessions[world->used]);
+  world->used = 1 - world->used;
+  world->session = session;
+  world->cycle = cycle;
   return true;
 }
 
@@ -81,10 +91,6 @@ static uint32_t count_gpus(const struct hr__kai_world *world) {
   return (uint32_t)n;
 }
 
-bool hr__kai_renew_session(struct hr__kai_world *world) {
-  return renew_session(world, world->session);
-}
-
 /* Makes room for a job with `n_pods` pods. False: out of memory. */
 bool hr__kai_make_room(struct hr__kai_world *world, uint32_t n_pods, uint32_t n_devices) {
   struct hr__kai_cluster *cluster = &world->cluster;
@@ -118,7 +124,7 @@ bool hr__kai_make_room(struct hr__kai_world *world, uint32_t n_pods, uint32_t n_
   cluster->leaves = world->is_plain ? NULL : world->leaves;
   cluster->room_pods_of_job = world->max_job_pods;
   cluster->room_shared = 2 * count_gpus(world) + 64;
-  return renew_session(world, world->session);
+  return hr__kai_renew_session(world);
 }
 
 /* Takes a free slot for pods with as many parts of GPUs; HR_NONE: not found. */

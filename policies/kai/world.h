@@ -10,6 +10,7 @@
  * description is copied to twice the room and the session is created again from where the pods are.
  */
 
+#include "base/array.h"
 #include "headroom/policy.h"
 #include "headroom/unstable/kai_config.h"
 #include "policies/kai/solver.h"
@@ -41,6 +42,9 @@ struct hr__kai_world {
   const struct hr_cluster *simulated; /* the cluster of the engine */
   const struct hr_kai_config *config; /* NULL: none */
   struct hr__kai_cluster cluster;     /* its arrays are those below */
+  /* The memory of the session, and an empty arena for the next one. */
+  struct hr_arena sessions[2];
+  uint32_t used; /* which of them the session is in */
   struct hr__kai_session *session;
   struct hr__kai_cycle *cycle;
 
@@ -100,6 +104,11 @@ void hr__kai_set_up(struct hr__kai_world *world, uint32_t node, bool is_up);
 /* Creates the world. `config` NULL: one queue without limits, and default settings. On failure, writes `error`. */
 enum hr_status hr__kai_world_create(struct hr__kai_world *world, const struct hr_policy_env *env,
                                     const struct hr_kai_config *config, bool is_plain, struct hr_error *error);
+
+/* Frees the memory that is not in the arena of the run. */
+static inline void hr__kai_world_finish(struct hr__kai_world *world) {
+  for (int i = 0; i < 2; i++) hr__arena_finish(&world->sessions[i]);
+}
 
 /* Memory for `n` items, all zero. NULL: out of memory. */
 static inline void *hr__kai_alloc(struct hr__kai_world *world, size_t n, size_t bytes) {
