@@ -159,8 +159,8 @@ run_tests() {
   configure ON
   compile all
   say "running the tests"
-  # One more than processors, as the test in the browser mostly waits.
-  ctest --test-dir "$build" --output-on-failure --no-tests=error --label-exclude '^full$' --parallel $((jobs + 1)) \
+  # Two more than processors, as the test in the browser and those with MPI mostly wait.
+  ctest --test-dir "$build" --output-on-failure --no-tests=error --label-exclude '^full$' --parallel $((jobs + 2)) \
     </dev/null
 }
 
