@@ -113,15 +113,23 @@ struct hr__slurm_preemption {
   uint64_t *chosen; /* scratch set */
 };
 
+struct hr__slurm_list {
+  uint32_t *jobs, count, capacity;
+};
+
+/* Jobs that are suspended. */
+struct hr__slurm_suspension {
+  int64_t *cpu_milli, *kept_milli; /* [n_nodes] the CPUs of each node; scratch */
+  int64_t *since_us; /* by job: when it was suspended, plus 1; if it was resumed, -1 minus this time. NULL: none is */
+  struct hr__slurm_list jobs; /* in the order of time */
+  bool has_chosen;            /* the nodes of the next start are chosen: they overlap with suspended jobs */
+};
+
 /* Of an entry of the queue, in a backfill pass: the next entry of its kind (HR_NONE: none), and the shortest limit of
    this entry and those that follow. */
 struct hr__slurm_rest {
   uint32_t next;
   int64_t shortest_us;
-};
-
-struct hr__slurm_list {
-  uint32_t *jobs, count, capacity;
 };
 
 struct hr__slurm_run {
@@ -149,6 +157,7 @@ struct hr__slurm_run {
   struct hr__slurm_accounts accounts;
   struct hr__slurm_limits limits_state;
   struct hr__slurm_preemption preemption;
+  struct hr__slurm_suspension suspension;
   uint64_t *reserved_nodes;            /* [n_reservations * n_words] */
   bool *failed_parts;                  /* [n_parts] scratch of the main scheduler */
   uint64_t *open_nodes, *closed_nodes; /* scratch sets of the main scheduler */
@@ -295,6 +304,22 @@ enum hr_status hr__slurm_list_job(struct hr__slurm_run *run, struct hr__slurm_li
 /* Lists a job that was stopped for the queue. */
 enum hr_status hr__slurm_requeue(struct hr__slurm_run *run, uint32_t job, int64_t now_us);
 
+/* ---- Suspension (suspend.c) ------------------------------------------------------------------------- */
+
+/* Creates the state, after that of preemption. Returns false if memory is exhausted. */
+bool hr__slurm_create_suspension(struct hr__slurm_run *run);
+
+static inline bool hr__slurm_is_suspended(const struct hr__slurm_run *run, uint32_t job) {
+  return run->suspension.since_us && run->suspension.since_us[job] > 0;
+}
+
+/* Suspends as many of the first `n` candidates of preemption as necessary, so that a job can start on nodes of a set:
+   its nodes are chosen. Returns false if it does not fit even without their CPUs. */
+bool hr__slurm_suspend(struct hr__slurm_run *run, uint32_t job, uint32_t n, const uint64_t *set);
+
+/* Resumes the suspended jobs for which there are enough CPUs. */
+void hr__slurm_resume(struct hr__slurm_run *run);
+
 /* ---- Advance reservations (reservations.c) ---------------------------------------------------------- */
 
 /* Creates the sets of nodes of the reservations. Returns false if memory is exhausted. */
@@ -335,6 +360,10 @@ bool hr__slurm_find_start(struct hr__slurm_run *run, const struct hr__slurm_kind
 
 /* Returns a time before which no job of a kind can start on nodes of a set, if none can start now. */
 int64_t hr__slurm_earliest_of(struct hr__slurm_run *run, const struct hr__slurm_kind *kind, const uint64_t *set);
+
+/* The pool of a node, and the slice of a job on a node; `set`: its GPUs if they are shared. */
+hr_pool hr__slurm_pool_of(const struct hr__slurm_run *run, uint32_t node);
+struct hr_slice hr__slurm_slice(const struct hr__slurm_run *run, uint32_t job, uint32_t node, uint64_t set);
 
 /* Starts a job with the shape `run->found` on the nodes that were chosen last. hr__slurm_leave releases the nodes of a
    job that has left. */

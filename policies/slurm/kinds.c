@@ -257,27 +257,30 @@ void hr__slurm_leave(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
   run->spare[n_nodes] = memory;
 }
 
-static hr_pool pool_of(const struct hr__slurm_run *run, uint32_t node) {
+hr_pool hr__slurm_pool_of(const struct hr__slurm_run *run, uint32_t node) {
   uint32_t pool = run->n_pools - 1;
   while (pool > 0 && first_node(run, pool) > node) pool--;
   return (hr_pool){pool};
 }
 
+struct hr_slice hr__slurm_slice(const struct hr__slurm_run *run, uint32_t job, uint32_t node, uint64_t set) {
+  const struct hr_gpu_inventory *inventory = hr_cluster_gpu_inventory(run->cluster);
+  const struct hr_request *request = &run->requests->request[run->requests->of_job[job]];
+  if (!run->nodes.gpu_milli) set = hr_gpu_inventory_pick(inventory, request, (hr_node){node});
+  return hr_gpu_inventory_slice(inventory, request, (hr_node){node}, set);
+}
+
 bool hr__slurm_start(struct hr__slurm_run *run, uint32_t job, enum hr_reason reason) {
   const struct hr__slurm_shape shape = run->found;
-  const struct hr_gpu_inventory *inventory = hr_cluster_gpu_inventory(run->cluster);
   for (uint32_t i = 0; i < shape.nodes; i++) {
     uint32_t gpus = i + 1 == shape.nodes ? shape.last_gpus : shape.gpus_per_node;
     const hr_node node = {run->nodes.chosen[i]};
     run->slices[i] = (struct hr_slice){.node = node, .gpu_milli = gpus * 1000};
-    if (!inventory) continue;
-    const struct hr_request *request = &run->requests->request[run->requests->of_job[job]];
-    uint64_t set = run->nodes.gpu_milli ? hr__slurm_gpus_on(&run->nodes, &shape, node.id, gpus)
-                                        : hr_gpu_inventory_pick(inventory, request, node);
-    if (run->nodes.gpu_milli) run->nodes.chosen_gpus[i] = set;
-    run->slices[i] = hr_gpu_inventory_slice(inventory, request, node, set);
+    if (!run->requests) continue;
+    if (run->nodes.gpu_milli) run->nodes.chosen_gpus[i] = hr__slurm_gpus_on(&run->nodes, &shape, node.id, gpus);
+    run->slices[i] = hr__slurm_slice(run, job, node.id, run->nodes.gpu_milli ? run->nodes.chosen_gpus[i] : 0);
   }
-  const struct hr_placement placement = {pool_of(run, run->nodes.chosen[0]), shape.nodes, run->slices};
+  const struct hr_placement placement = {hr__slurm_pool_of(run, run->nodes.chosen[0]), shape.nodes, run->slices};
   uint32_t *memory = take_memory(run, shape.nodes);
   run->status = memory ? hr_moves_start(run->moves, (hr_job){job}, &placement, reason) : HR_NO_MEMORY;
   if (run->status != HR_OK) return false;

@@ -217,7 +217,8 @@ bool hr__slurm_update_priorities(struct hr__slurm_run *run, int64_t now_us) {
   while (run->first_waiting < run->end_waiting && run->view->state[run->first_waiting] != HR_JOB_WAITING)
     run->first_waiting++;
   for (uint32_t job = run->first_waiting; job < run->end_waiting; job++)
-    if (run->view->state[job] == HR_JOB_WAITING && run->jobs[job].assoc != HR_NONE) {
+    if (run->view->state[job] == HR_JOB_WAITING && run->jobs[job].assoc != HR_NONE &&
+        !hr__slurm_is_suspended(run, job)) {
       hr__slurm_key(run, job, now_us);
       hr__slurm_write_priority(run, job, now_us);
     }

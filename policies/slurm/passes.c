@@ -34,6 +34,7 @@ void hr__slurm_run_main(struct hr__slurm_run *run) {
     if (hr__slurm_needs_nothing(run, job) || run->failed_parts[part] || hr__slurm_hold(run, job, run->view->now_us))
       continue;
     if (find_nodes(run, job)) {
+      run->suspension.has_chosen = false;
       n_started += hr__slurm_start(run, job, HR_REASON_IN_ORDER);
       continue;
     }
@@ -83,8 +84,10 @@ static bool may_be_tested(void *self, uint32_t job) {
 
 static bool start_planned(void *self, uint32_t job, const uint64_t *nodes) {
   struct hr__slurm_run *run = self;
+  bool has_chosen = run->suspension.has_chosen; // make_room has chosen nodes
+  run->suspension.has_chosen = false;
   memcpy(run->set, nodes, run->nodes.n_words * sizeof *nodes);
-  if (run->status != HR_OK || !hr__slurm_select_now(&run->nodes, &run->found, run->set)) return false;
+  if (run->status != HR_OK || (!has_chosen && !hr__slurm_select_now(&run->nodes, &run->found, run->set))) return false;
   return hr__slurm_start(run, job, HR_REASON_BACKFILL);
 }
 

@@ -6,7 +6,7 @@
  * The candidates are sorted: the lowest priority first, then fewer nodes; or the youngest first. They are removed one
  * by one until the job fits. Then the last one removed is moved to the front, followed by the others in the order of
  * how many of the chosen nodes they use, and the search is repeated, at most twice. Those removed that use chosen nodes
- * are preempted. Suspended jobs keep their GPUs, so jobs with PreemptMode=suspend are not candidates.
+ * are preempted. Jobs with PreemptMode=suspend are candidates of their own, see suspend.c.
  *
  * Source: src/plugins/select/cons_tres/job_test.c (_run_now), src/plugins/preempt of SchedMD/slurm.
  */
@@ -81,10 +81,12 @@ static bool outranks(const struct hr__slurm_run *run, uint32_t job, uint32_t vic
 }
 
 static bool is_candidate(const struct hr__slurm_run *run, uint32_t job, const struct hr__slurm_running *running,
-                         const uint64_t *set) {
+                         const uint64_t *set, bool suspends) {
   if (!outranks(run, job, running->job)) return false;
   enum hr_slurm_preempt_mode mode = mode_of(run, running->job);
-  if (mode != HR_SLURM_PREEMPT_REQUEUE && mode != HR_SLURM_PREEMPT_CANCEL) return false;
+  if (suspends && mode != HR_SLURM_PREEMPT_SUSPEND) return false;
+  if (suspends && run->suspension.since_us[running->job] == -run->view->now_us - 1) return false; // resumed now
+  if (!suspends && mode != HR_SLURM_PREEMPT_REQUEUE && mode != HR_SLURM_PREEMPT_CANCEL) return false;
   if (run->trace->flags && run->trace->flags[running->job] & HR_JOB_NOT_INTERRUPTIBLE) return false;
   int64_t run_us = run->view->now_us - run->jobs[running->job].start_us;
   if (run_us <= 0 || !hr__slurm_may_be_preempted(run_us, exempt_us(run, running->job))) return false;
@@ -100,13 +102,14 @@ static uint32_t rank_of(const struct hr__slurm_run *run, uint32_t job) {
   return priority < MAX_RANK ? priority : MAX_RANK;
 }
 
-/* Lists the candidates in their order. Jobs that are leaving already are first. Returns their number. */
-static uint32_t list_candidates(struct hr__slurm_run *run, uint32_t job, const uint64_t *set) {
+/* Lists the candidates in their order: those that are suspended, or those that are stopped. Jobs that are leaving
+   already are first. Returns their number. */
+static uint32_t list_candidates(struct hr__slurm_run *run, uint32_t job, const uint64_t *set, bool suspends) {
   struct hr__slurm_candidate *list = run->preemption.candidates;
   uint32_t n = 0;
   for (uint32_t r = 0; r < run->nodes.n_running; r++) {
     const struct hr__slurm_running *running = &run->nodes.running[r];
-    if (!is_candidate(run, job, running, set)) continue;
+    if (!is_candidate(run, job, running, set, suspends)) continue;
     const struct hr__slurm_candidate entry = {
         .running = r,
         .is_leaving = run->preemption.leaving[running->job],
@@ -217,6 +220,7 @@ void hr__slurm_set_over_time(struct hr__slurm_run *run, struct hr__slurm_running
 static bool is_over_time(const struct hr__slurm_run *run, const struct hr__slurm_running *running) {
   int64_t over_us = over_time_of(run, running->job);
   if (over_us == HR_UNKNOWN_US || over_us >= HR_SLURM_OVER_TIME_UNLIMITED_US) return false;
+  if (hr__slurm_is_suspended(run, running->job)) return false;
   if (run->trace->flags && run->trace->flags[running->job] & HR_JOB_NOT_INTERRUPTIBLE) return false;
   return running->end_us + over_us + STOP_US <= run->view->now_us;
 }
@@ -282,7 +286,8 @@ bool hr__slurm_preempt(struct hr__slurm_run *run, uint32_t job, const uint64_t *
   if (!run->preemption.is_on) return false;
   struct hr__slurm_candidate *list = run->preemption.candidates;
   const struct hr__slurm_kind *kind = &run->kinds[run->jobs[job].kind];
-  uint32_t n = list_candidates(run, job, set), n_removed = removals(run, kind, n, set);
+  if (run->suspension.since_us && hr__slurm_suspend(run, job, list_candidates(run, job, set, true), set)) return true;
+  uint32_t n = list_candidates(run, job, set, false), n_removed = removals(run, kind, n, set);
   for (uint32_t pass = 1; n_removed != UINT32_MAX && n > pass && pass <= MAX_PASSES; pass++) {
     sort_again(run, n_removed, n);
     n_removed = removals(run, kind, n, set);

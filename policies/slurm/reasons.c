@@ -35,6 +35,7 @@ void hr__slurm_explain(void *self, const struct hr_view *view, hr_job job, struc
   const char *hold = hr__slurm_hold(run, job.id, view->now_us);
   uint32_t first = run->waiting.count ? hr__slurm_waiting_at(&run->waiting, 0)->job : job.id;
   bool fits = !hold && (first != job.id || kind->denied) && hr__slurm_find_now(run, kind, kind->usable);
+  if (hr__slurm_is_suspended(run, job.id)) return;
   if (hold) {
     explain_hold(run, hold, job, wait);
     return;
@@ -146,6 +147,10 @@ static void put_share(struct hr__slurm_run *run, uint32_t job, struct slurm_text
 void hr__slurm_describe_wait(void *self, const struct hr_view *view, hr_job job, char *text, size_t size) {
   struct hr__slurm_run *run = self;
   struct slurm_text to = {text, size, 0};
+  if (hr__slurm_is_suspended(run, job.id)) {
+    put(&to, "SUSPENDED");
+    return;
+  }
   put(&to, "%s", reason_of(run, job.id, view->now_us));
   if (!hr__slurm_is_multifactor(run) || run->jobs[job.id].assoc == HR_NONE) return;
   put_priority(run, job.id, &to);

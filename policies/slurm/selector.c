@@ -114,10 +114,15 @@ static bool has_gpus(const struct hr__slurm_nodes *nodes, const uint16_t *milli,
   return (uint32_t)__builtin_popcountll(first_gpus(nodes, milli, shape, node, gpus)) == gpus;
 }
 
-/* The set of GPUs that a running job has on one of its nodes. It is stored before the numbers of the nodes. */
-static uint64_t gpu_set(const struct hr__slurm_running *running, uint32_t index) {
-  uint64_t set;
-  memcpy(&set, running->nodes - 2 * (size_t)running->shape.nodes + 2 * (size_t)index, sizeof set);
+/* The memory of a running job: the sets of its GPUs, if they are shared, are before the numbers of its nodes. */
+static uint32_t *memory_of(const struct hr__slurm_nodes *nodes, const struct hr__slurm_running *running) {
+  return running->nodes - (hr__slurm_words(nodes, running->shape.nodes) - running->shape.nodes);
+}
+
+uint64_t hr__slurm_gpus_of(const struct hr__slurm_nodes *nodes, const struct hr__slurm_running *running,
+                           uint32_t index) {
+  uint64_t set = 0;
+  if (nodes->gpu_milli) memcpy(&set, memory_of(nodes, running) + 2 * (size_t)index, sizeof set);
   return set;
 }
 
@@ -309,7 +314,7 @@ static void end_in_future(const struct hr__slurm_nodes *nodes, const struct hr__
   for (uint32_t i = 0; i < running->shape.nodes; i++) {
     uint32_t node = running->nodes[i];
     if (nodes->gpu_milli)
-      take_share(nodes, nodes->future_milli, &running->shape, node, gpu_set(running, i), -1);
+      take_share(nodes, nodes->future_milli, &running->shape, node, hr__slurm_gpus_of(nodes, running, i), -1);
     else
       nodes->future[node] -= gpus_on(&running->shape, i);
     nodes->future_cpu[node] += (int64_t)running->shape.cpu_milli;
@@ -448,23 +453,17 @@ static void set_used(struct hr__slurm_nodes *nodes, uint32_t node, uint32_t used
   nodes->used[node] = used;
 }
 
-/* Takes CPUs and memory of a node for a job (`sign` 1) or gives them back (-1). */
-static void take_rest(const struct hr__slurm_nodes *nodes, uint32_t node, const struct hr__slurm_shape *shape,
-                      int64_t sign) {
-  if (!nodes->cpu_milli) return;
-  nodes->cpu_milli[node] -= sign * (int64_t)shape->cpu_milli;
-  nodes->mem_mib[node] -= sign * (int64_t)shape->mem_mib;
-}
-
 /* Takes what a running job has on its nodes (`sign` 1), or gives it back (-1). */
 static void take(struct hr__slurm_nodes *nodes, const struct hr__slurm_running *running, int32_t sign) {
   for (uint32_t i = 0; i < running->shape.nodes; i++) {
     uint32_t node = running->nodes[i];
     int32_t change = (int32_t)gpus_on(&running->shape, i) * sign;
     if (nodes->gpu_milli)
-      change = take_share(nodes, nodes->gpu_milli, &running->shape, node, gpu_set(running, i), sign);
+      change = take_share(nodes, nodes->gpu_milli, &running->shape, node, hr__slurm_gpus_of(nodes, running, i), sign);
     set_used(nodes, node, nodes->used[node] + (uint32_t)change);
-    take_rest(nodes, node, &running->shape, sign);
+    if (!nodes->cpu_milli) continue;
+    nodes->cpu_milli[node] -= sign * (int64_t)running->shape.cpu_milli;
+    nodes->mem_mib[node] -= sign * (int64_t)running->shape.mem_mib;
   }
 }
 
@@ -499,5 +498,17 @@ uint32_t *hr__slurm_nodes_remove(struct hr__slurm_nodes *nodes, uint32_t job, ui
   memmove(&nodes->running[place], &nodes->running[place + 1], (nodes->n_running - place) * sizeof *nodes->running);
   nodes->has_releases = false;
   *n_nodes = removed.shape.nodes;
-  return removed.nodes - (nodes->gpu_milli ? 2 * (size_t)removed.shape.nodes : 0);
+  return memory_of(nodes, &removed);
+}
+
+void hr__slurm_nodes_postpone(struct hr__slurm_nodes *nodes, uint32_t job, int64_t by_us) {
+  uint32_t place = 0;
+  while (place < nodes->n_running && nodes->running[place].job != job) place++;
+  if (place == nodes->n_running) return;
+  struct hr__slurm_running moved = nodes->running[place];
+  moved.end_us += by_us;
+  for (; place + 1 < nodes->n_running && nodes->running[place + 1].end_us <= moved.end_us; place++)
+    nodes->running[place] = nodes->running[place + 1];
+  nodes->running[place] = moved;
+  nodes->has_releases = false;
 }

@@ -60,7 +60,8 @@ struct hr__slurm_nodes {
   /* [n_nodes * max_gpus] the free thousandths of each GPU, and scratch; NULL: all jobs get whole GPUs */
   uint16_t *gpu_milli, *future_milli;
   uint64_t *chosen_gpus; /* [n_nodes] if GPUs are shared: the sets of GPUs on the nodes `chosen` */
-  /* [n_nodes] free CPUs and memory of each node, and scratch; `cpu_milli` NULL: they are not limited */
+  /* [n_nodes] free CPUs and memory of each node, and scratch; `cpu_milli` NULL: they are not limited. CPUs are negative
+     where jobs overlap, because some of them are suspended */
   int64_t *cpu_milli, *mem_mib, *future_cpu, *future_mem;
   uint32_t *chosen;   /* [n_nodes] the nodes that were chosen last, in the order of the shape */
   uint64_t *at_least; /* [(max_gpus + 1) * n_words] per number: the set of nodes with as many free GPUs or more */
@@ -93,7 +94,7 @@ uint64_t hr__slurm_gpus_on(const struct hr__slurm_nodes *nodes, const struct hr_
 /* The memory for the nodes of a running job, in words of 32 bits: a number for each, and a set of GPUs if they are
    shared. */
 static inline size_t hr__slurm_words(const struct hr__slurm_nodes *nodes, uint32_t n_nodes) {
-  return (size_t)n_nodes * (nodes->gpu_milli ? 3 : 1);
+  return (size_t)n_nodes * (nodes->gpu_milli ? 3u : 1u);
 }
 
 /* Chooses nodes of a set for a job on the free GPUs of now. Reduces the set to them, and writes them to `chosen` in the
@@ -114,6 +115,13 @@ int64_t hr__slurm_earliest(struct hr__slurm_nodes *nodes, const struct hr__slurm
 
 /* Treats the GPUs of running job number `index` as free (`free` true), or as used again. */
 void hr__slurm_nodes_lend(struct hr__slurm_nodes *nodes, uint32_t index, bool free);
+
+/* The GPUs of a running job on its node number `index`; 0 if GPUs are not shared. */
+uint64_t hr__slurm_gpus_of(const struct hr__slurm_nodes *nodes, const struct hr__slurm_running *running,
+                           uint32_t index);
+
+/* Moves the end of a running job. */
+void hr__slurm_nodes_postpone(struct hr__slurm_nodes *nodes, uint32_t job, int64_t by_us);
 
 /* The time that Slurm leaves jobs to end after their limits: KillWait. */
 #define HR__SLURM_KILL_WAIT_US (30 * HR_SECOND_US)

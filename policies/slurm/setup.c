@@ -242,7 +242,8 @@ enum hr_status hr__slurm_set_up(struct hr__slurm_run *run, struct hr_error *erro
                    run->config->n_reservations, HR__SLURM_MAX_RESERVATIONS);
   run->stops_over_time = stops_over_time(run->config);
   bool done = set_partitions(run) && set_qos(run) && (!run->config || set_associations(run)) &&
-              hr__slurm_create_limits(run) && hr__slurm_create_preemption(run) && hr__slurm_create_reservations(run);
+              hr__slurm_create_limits(run) && hr__slurm_create_preemption(run) && hr__slurm_create_suspension(run) &&
+              hr__slurm_create_reservations(run);
   if (!hr__slurm_is_multifactor(run)) run->accounts.next_us = HR_NEVER_US;
   return done ? HR_OK : HR_NO_MEMORY;
 }

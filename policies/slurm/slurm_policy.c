@@ -260,6 +260,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   if (view->now_us == run->change_us) hr__slurm_note_change(run, view->now_us);
   if (!update_priorities(run)) return HR_NO_MEMORY;
   if (run->status == HR_OK) hr__slurm_stop_over_time(run);
+  if (run->status == HR_OK && run->suspension.jobs.count) hr__slurm_resume(run);
   if (run->status == HR_OK) run_passes(run);
   return run->status == HR_OK ? wake_later(run) : run->status;
 }

@@ -211,7 +211,7 @@ const struct hr__key hr__slurm_keys[] = {
     {"preempt_type", CHOICE(preempt_types), DEFAULT("none"), AT(INTEGER, SLURM, preempt_type),
      HELP("PreemptType: which jobs may be preempted.")},
     {"preempt_mode", CHOICE(preempt_modes), DEFAULT("off"), AT(INTEGER, SLURM, preempt_mode),
-     HELP("PreemptMode: what happens to jobs that are preempted. Suspended jobs keep their GPUs.")},
+     HELP("PreemptMode: what happens to jobs that are preempted. Suspended jobs keep all but CPUs.")},
     {"preempt_exempt_time_s", SECONDS, AS_US(SLURM, preempt_exempt_us), OTHERWISE("none"),
      HELP("PreemptExemptTime: time after its start in which a job is not preempted.")},
     {"preempt_youngest_first", BOOLEAN, DEFAULT("false"), AT(INTEGER, SLURM, preempt_youngest_first),

@@ -203,6 +203,37 @@ CSV
   says stderr "--shares: the policy computes no shares"
 }
 
+# A node of 16 CPUs. Job 3 has a higher tier and needs 8 CPUs at 10 s: job 1, which has 12, is suspended until job 3 ends at
+# 40 s, so it ends at 130 s; job 2 need not be. Job 4 has no higher tier, so the CPUs of job 1 are not free for it: it waits
+# for those of job 2. Job 5 needs the GPU that job 1 keeps, also while it is suspended. Job 6 has a still higher tier, and
+# suspends job 5 for its 2 s.
+case_suspend() {
+  cat >s.json <<'JSON'
+{"cluster": {"by_gpu": true, "pools": [{"name": "p", "gpu": "H100", "nodes": 1, "gpus_per_node": 8, "cpu_per_node": 16,
+                                        "mem_gb_per_node": 64}]},
+ "policy": {"name": "slurm", "bf_interval": 1, "bf_resolution": 1},
+ "slurm": {"preempt_type": "partition_prio", "preempt_mode": "suspend",
+  "partitions": [{"name": "low", "default": true}, {"name": "high", "priority_tier": 2},
+                 {"name": "top", "priority_tier": 3}]}}
+JSON
+  cat >t.csv <<'CSV'
+job_id,submit_s,duration_s,gpus,cpu,mem_gb,queue,limit_s
+1,0,100,1,12,8,low,150
+2,0,50,0,4,1,low,60
+3,10,30,0,8,8,high,40
+4,15,10,0,2,1,low,20
+5,20,5,8,1,1,high,10
+6,131,2,0,16,1,top,5
+CSV
+  try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
+  awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+    { print $at["job_id"], $at["start_s"], $at["end_s"] }' jobs.csv >actual
+  printf '%s\n' '1 0 130' '2 0 50' '3 10 40' '4 50 60' '5 130 137' '6 131 133' >expected
+  diff expected actual || fail "other decisions"
+  try 0 why s.json --trace t.csv --job 1
+  says stdout SUSPENDED
+}
+
 # Job 1 may run 300 s; it is over this limit at 300 s, and stopped at the latest after OverTimeLimit (120 s), 30 s for the
 # next look at the jobs, and 30 s of KillWait. Job 2 ends within this time. Job 4 is in a partition without this limit.
 case_over_time_limit() {

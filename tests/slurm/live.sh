@@ -215,6 +215,7 @@ replay() {
   for folder in "$out/$kind"-*; do
     file=$folder/slurm
     "$build/headroom" import slurm "$folder/slurm.conf" "$folder/gres.conf" "$folder/accounts.cfg" "$folder/qos.txt" \
+      "$folder/config.txt" \
       --output "$file.json" >/dev/null 2>"$file.notes" || fail "$(cat "$file.notes")"
     "$build/headroom" run "$file.json" --trace "$folder/run.sacct.all" --jobs "$file.csv" --quiet --json "$file.out" \
       >/dev/null 2>>"$file.notes" || fail "$(tail -n 1 "$file.notes")"

@@ -40,7 +40,7 @@ extern "C" {
   X(HR_SLURM_PREEMPT_OFF, "off")         /* jobs are not preempted */                                                  \
   X(HR_SLURM_PREEMPT_REQUEUE, "requeue")                                                                               \
   X(HR_SLURM_PREEMPT_CANCEL, "cancel")                                                                                 \
-  X(HR_SLURM_PREEMPT_SUSPEND, "suspend") /* suspended jobs keep their GPUs */
+  X(HR_SLURM_PREEMPT_SUSPEND, "suspend") /* suspended jobs give up only CPUs, to jobs that may preempt them */
 #define HR_SLURM_STATE_TABLE(X)                                                                                        \
   X(HR_SLURM_UP, "up")             /* jobs are accepted and started */                                                 \
   X(HR_SLURM_DOWN, "down")         /* jobs are accepted, and wait */                                                   \
