@@ -106,9 +106,8 @@ case_line_of_200_mb() {
   { printf '%s\n1,0,10,' $header; head -c 200000000 /dev/zero | tr '\0' 1; echo; } >t.csv
   # The program must not store the whole line. Builds with a sanitizer cannot run under a memory limit, so none is set.
   if (ulimit -v 300000 && "$headroom" --version >/dev/null 2>&1); then ulimit -v 300000; fi
-  SECONDS=0
+  ulimit -t 10 # processor time, which does not depend on the load of the machine
   refuses_trace 't\.csv:2: line 2 is longer than 1 MiB.*' t.csv
-  [ "$SECONDS" -le 10 ] || fail "took $SECONDS s"
 }
 
 case_duplicate_ids() {

@@ -239,6 +239,7 @@ case_a_run_fails() {
 
 case_in_use() {
   long_grid
+  sed -i 's/"replications": 4/"replications": 400/' g.json # does not end before the second process begins
   "$headroom" sweep g.json --threads 1 -q &
   grown g.sqlite
   try 2 sweep g.json
