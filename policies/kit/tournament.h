@@ -148,19 +148,21 @@ struct hr__line {
    caller's names of the contestants. */
 typedef bool hr__is_before(void *self, uint32_t a, uint32_t b);
 
-/* A contestant, stored in a place. */
+/* A contestant. */
 struct hr__contestant {
   struct hr__line line;
   int64_t value; /* the value with which a search compares its bound; it does not affect the order */
   int64_t own;   /* if it is within the bound, the search needs no contestant that comes later; at least `value` */
-  uint32_t name; /* by which the caller identifies the contestant; HR_NONE: the place is free */
+  uint32_t name; /* by which the caller identifies the contestant; HR_NONE: the leaf is free */
 };
 
-/* A node of the tree. */
+/* A node of the tree. It has a copy of the contestant, so that walks through a large tree need not read the places,
+   which are rarely in a cache. */
 struct hr__kinetic_node {
-  uint32_t first;   /* place of the contestant below the node that is first in order; HR_NONE: none */
-  int64_t until_us; /* no comparison below the node changes before this time */
-  int64_t min;      /* minimum of the contestants' `value` below the node */
+  struct hr__contestant first; /* the contestant below the node that is first in order; name HR_NONE: none */
+  int64_t until_us;            /* no comparison below the node changes before this time */
+  int64_t min;                 /* minimum of the contestants' `value` below the node */
+  uint32_t n_free;             /* free leaves below the node */
 };
 
 /* The tournament. The caller sets arena, is_before and self, and initializes the other members with 0. */
@@ -169,20 +171,25 @@ struct hr__kinetic {
   hr__is_before *is_before;
   void *self;
   int64_t now_us;
-  struct hr__contestant *places; /* [capacity], the leaves */
-  uint32_t *free_places;
+  struct hr__contestant *places;  /* [capacity], the leaves */
+  uint32_t *place_of;             /* [capacity], by number of a contestant: its leaf; HR_NONE: none */
+  uint32_t *free_numbers;         /* [n_free] */
   struct hr__kinetic_node *nodes; /* [capacity]; the root is node 1, the children of node i are 2 i and 2 i + 1 */
   uint32_t capacity, count, n_free;
 };
 
-/* Returns the index of a new place. The caller must set its contestant. HR_NONE: out of memory. */
+/* Returns the number of a new contestant. The caller must set it before it adds another one. HR_NONE: out of memory. */
 uint32_t hr__kinetic_add(struct hr__kinetic *kinetic);
-/* Sets the contestant of a place, and updates the path to the root. */
-void hr__kinetic_set(struct hr__kinetic *kinetic, uint32_t place, struct hr__contestant contestant);
-/* Repeats all comparisons. The caller must call this function after it has changed contestants in place. */
+/* Sets a contestant, and updates the path from its leaf to the root. */
+void hr__kinetic_set(struct hr__kinetic *kinetic, uint32_t number, struct hr__contestant contestant);
+/* Changes the line of a contestant. The caller must call hr__kinetic_rebuild after the last change. */
+static inline void hr__kinetic_set_line(struct hr__kinetic *kinetic, uint32_t number, struct hr__line line) {
+  kinetic->places[kinetic->place_of[number]].line = line;
+}
+/* Repeats all comparisons. */
 void hr__kinetic_rebuild(struct hr__kinetic *kinetic);
-/* Removes the contestant of a place. The place can be used again. */
-void hr__kinetic_remove(struct hr__kinetic *kinetic, uint32_t place);
+/* Removes a contestant. Its number can be used again. */
+void hr__kinetic_remove(struct hr__kinetic *kinetic, uint32_t number);
 /* Advances time to `now_us`. The caller must call this function before queries at a new time. Until then, all
    comparisons are made as of the previous time. */
 void hr__kinetic_advance(struct hr__kinetic *kinetic, int64_t now_us);
@@ -201,7 +208,7 @@ bool hr__kinetic_precedes(const struct hr__kinetic *kinetic, const struct hr__co
 
 /* Returns the name of the first contestant; HR_NONE: the tournament is empty. */
 static inline uint32_t hr__kinetic_first(const struct hr__kinetic *kinetic) {
-  return kinetic->count ? kinetic->places[kinetic->nodes[1].first].name : HR_NONE;
+  return kinetic->count ? kinetic->nodes[1].first.name : HR_NONE;
 }
 
 #endif

@@ -281,8 +281,8 @@ enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name) {
 static void rebuild_tournaments(struct hr__waiting *waiting) {
   for (uint32_t i = 0; i < waiting->n_active_subqueues; i++) {
     const struct hr__subqueue *subqueue = waiting->active_subqueues[i];
-    subqueue->shape->tournament.places[subqueue->place].line =
-        waiting->line_of(waiting->self, subqueue, subqueue->head);
+    hr__kinetic_set_line(&subqueue->shape->tournament, subqueue->place,
+                         waiting->line_of(waiting->self, subqueue, subqueue->head));
   }
   for (uint32_t i = 0; i < waiting->n_active; i++) {
     struct hr__shape *shape = hr__active_shape(waiting, i);
