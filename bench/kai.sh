@@ -61,7 +61,7 @@ row() {
 config kept 4 266 continuous ''
 config lost 4 266 none ''
 config unlimited 4 -1 continuous ''
-config protected 4 266 none '"reclaim_min_runtime_s": 86400'
+config protected 4 266 continuous '"reclaim_min_runtime_s": 86400, "preempt_min_runtime_s": 86400'
 config tenants 1 -1 none ''
 
 helios=$shared/traces/helios-venus/helios_trace.csv.gz

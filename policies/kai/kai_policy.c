@@ -18,6 +18,7 @@
 #include "policies/kai/usage.h"
 #include "policies/kai/world.h"
 
+enum { MOST_EVICTIONS = 500 }; /* of a job on average, while no job ends */
 enum { PARAM_AUTOSCALE, PARAM_IDLE_RELEASE, PARAM_CHECK, PARAM_PLAIN };
 
 static const struct hr_param params[] = {
@@ -64,9 +65,10 @@ struct kai {
   int64_t fetch_us;            /* the same, for the next reading of past usage */
   uint32_t *expiring;          /* jobs with a requirement on locality that ends */
   uint32_t n_expiring, max_expiring;
-  int64_t expire_us; /* when the first one ends */
-  bool changed;      /* since the last cycle */
-  bool is_settled;   /* the last cycle only bound pods, and nothing has happened since: the next one finds nothing */
+  int64_t expire_us;    /* when the first one ends */
+  bool changed;         /* since the last cycle */
+  uint64_t n_fruitless; /* evictions since a job has ended */
+  bool is_settled;      /* the last cycle only bound pods, and nothing has happened since: the next one finds nothing */
   bool autoscales;
   int64_t *runtimes_us; /* [n_runtimes] distinct minimum run times */
   uint32_t n_runtimes;
@@ -205,6 +207,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   case HR_EVENT_SUBMIT:
     return submit(kai, view, event->job);
   case HR_EVENT_END:
+    kai->n_fruitless = 0;
     hr__kai_remove_job(&kai->world, event->job);
     return HR_OK;
   case HR_EVENT_INTERRUPT:
@@ -355,6 +358,16 @@ static enum hr_status evict_leaving(struct kai *kai) {
   return status;
 }
 
+/*
+ * Whether jobs take GPUs from each other without end. A queue within its quota may reclaim from one that is within its
+ * fair share, and that one then from the first. If evicted jobs lose their work, KAI goes on like this for ever. The
+ * model gives up when each job was evicted many times on average while none has ended. Then nothing is evicted until a
+ * job ends, so that the run ends.
+ */
+static bool exchanges_for_ever(const struct kai *kai) {
+  return kai->n_fruitless > (uint64_t)MOST_EVICTIONS * (kai->world.n_waiting + kai->world.n_running);
+}
+
 static enum hr_status run_cycle(struct kai *kai) {
   struct hr__kai_world *world = &kai->world;
   if (kai->is_settled) {
@@ -367,13 +380,15 @@ static enum hr_status run_cycle(struct kai *kai) {
   struct hr__kai_session *session = world->session;
   const uint32_t n_moved = session->n_evicted + session->n_pipelined;
   hr__kai_divide_again(session);
-  for (int action = HR__KAI_ALLOCATE; action < HR__KAI_EVICT_STALE && world->n_waiting > 0; action++) {
+  const int end = exchanges_for_ever(kai) ? HR__KAI_ALLOCATE + 1 : HR__KAI_EVICT_STALE;
+  for (int action = HR__KAI_ALLOCATE; action < end && world->n_waiting > 0; action++) {
     if (world->is_plain) hr__kai_list_by_queue(world);
     hr__kai_run_action(world->cycle, (enum hr__kai_action)action);
     if (action == HR__KAI_ALLOCATE && !list_bound(kai)) return HR_NO_MEMORY;
   }
   if (session->no_memory || !list_leaving(kai)) return HR_NO_MEMORY;
   hr__kai_settle(session);
+  kai->n_fruitless += kai->n_leaving;
   kai->n_started = kai->n_unplaced = 0;
   enum hr_status status = start_bound(kai);
   if (status == HR_OK) status = evict_leaving(kai);

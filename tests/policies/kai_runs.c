@@ -399,8 +399,20 @@ static void sessions_that_last_decide_as_new_ones(void) {
   }
 }
 
+/* In this world, jobs of two queues take GPUs from each other for ever: one queue stays within its quota, the other one
+   within its fair share, and both lose their work. The model lets jobs run after a while, so that all of them end. */
+static void exchanges_without_end_stop(void) {
+  static struct world world;
+  random_state = 281;
+  draw_world(&world);
+  run(&world, false);
+  for (uint32_t j = 0; j < world.n_jobs; j++)
+    CU_ASSERT_TRUE(world.first_us[j] < 0 || world.end_us[j] > world.start_us[j]);
+}
+
 TEST_MAIN("kai runs", TEST(weights_divide_what_exceeds_the_quotas), TEST(quota_is_reclaimed),
           TEST(minimum_run_time_delays_reclaim), TEST(priority_preempts_within_a_queue),
           TEST(jobs_that_are_not_preemptible_stay_within_the_quota), TEST(limits_hold), TEST(consolidation_makes_room),
           TEST(jobs_share_gpus), TEST(past_usage_reduces_the_fair_share), TEST(past_usage_is_read_while_jobs_wait),
-          TEST(nodes_are_requested_for_waiting_jobs), TEST(sessions_that_last_decide_as_new_ones))
+          TEST(nodes_are_requested_for_waiting_jobs), TEST(sessions_that_last_decide_as_new_ones),
+          TEST(exchanges_without_end_stop))
