@@ -311,6 +311,7 @@ struct hr_pool_spec {
   struct hr_topology topology;
   /* in per-GPU allocation: milli-CPUs per GPU that a task takes if it does not state its CPU */
   uint32_t cpu_milli_per_gpu;
+  struct hr_fault_spec *faults; /* how nodes fail (headroom/unstable/faults.h), from malloc; NULL: they never fail */
 };
 
 /* Whether the pool kills tasks that find too little free GPU memory. */

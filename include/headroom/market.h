@@ -138,6 +138,12 @@ struct hr_market_spec {
   struct hr_spot_spec spot;
 };
 
+/* Whether the capacity is reserved for a limited time. */
+static inline bool hr_market_is_bounded(const struct hr_market_spec *market) {
+  if (market->market != HR_MARKET_RESERVED) return false;
+  return market->from_us > 0 || (market->to_us > 0 && market->to_us != HR_NEVER_US);
+}
+
 /* hr_market_price_at returns the price at the time `at_us`, in micro-dollars per GPU-hour. hr_market_price_sum returns
    the integral of the price from time zero to `to_us`, in micro-dollars per GPU-hour x microseconds. */
 HR_API int64_t hr_market_price_at(const struct hr_market_spec *market, int64_t at_us);

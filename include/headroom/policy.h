@@ -148,7 +148,9 @@ enum hr_event_kind {
   X(HR_REASON_NO_GROUP, "no-such-group")          /* no acceptable group of the required tier is large enough */       \
   X(HR_REASON_ONLY_MIG, "only-mig")               /* only MIG pools are acceptable, and the job names no profile */    \
   X(HR_REASON_NO_QUEUE, "no-such-queue")          /* the job's queue does not exist, or admits no jobs */              \
-  X(HR_REASON_WITHDRAWN, "withdrawn")             /* the job is not wanted any more: a replica of a service */
+  X(HR_REASON_WITHDRAWN, "withdrawn")             /* the job is not wanted any more: a replica of a service */         \
+  X(HR_REASON_FAILED, "failed")                   /* the node failed */                                                \
+  X(HR_REASON_REPAIRED, "repaired")               /* the node was repaired */
 
 enum hr_reason {
 #define HR_REASON_NAME(name, text) name,

@@ -426,6 +426,17 @@ struct hr_oom_metrics {
   double back_off_gpu_hours;
 };
 
+/* Failures of nodes (headroom/unstable/faults.h). */
+struct hr_fault_metrics {
+  bool known; /* false: no pool has failures; the other members are then 0 */
+  uint64_t failures, jobs_stopped;
+  double availability; /* of the nodes of owned and reserved pools; -1: there are none */
+  /* 0: unknown. Mean node time between failures; mean time of jobs between interruptions, with a 95 % interval */
+  double mtbf_s, mtti_s, mtti_low_s, mtti_high_s;
+  double ettr; /* useful GPU time / GPUs x time from the first start to the end; 0: unknown */
+  double hanging_gpu_hours;
+};
+
 /* Fairness among the parties that share the cluster, over completed jobs. */
 struct hr_fairness {
   const char *over; /* what a party is: "tenants"; "users" if the trace has no tenants; "jobs" if it has neither */
@@ -494,6 +505,7 @@ struct hr_summary {
   struct hr_fairness fairness;
   struct hr_fragmentation_metrics fragmentation;
   struct hr_oom_metrics oom;
+  struct hr_fault_metrics faults;
   /* inference services in the order of the scenario (headroom/unstable/service_report.h), and the figures of the
      requests of all services together; NULL: the scenario has no services */
   struct hr_service_summary *services, *all_services;

@@ -65,13 +65,15 @@ struct hr_run_config {
 };
 
 /* GPU time by use, in milli-GPU x microseconds. `kept`: for work that was not lost. `lost`: for work that had to be
-   repeated. `saving`: for writing checkpoints. `restarting`: for restarts after interruptions. */
+   repeated. `saving`: for writing checkpoints. `restarting`: for restarts after interruptions. `hanging`: from a
+   failure of a node until it is detected. */
 struct hr_gpu_times {
-  hr_amount kept, lost, saving, restarting;
+  hr_amount kept, lost, saving, restarting, hanging;
 };
 
-/* The accounts of a job, in runs in which jobs can be interrupted. kept_us, lost_us, saving_us, restarting_us and
-   held_us are durations of the job, not multiplied by its number of GPUs. held_us is the sum of the other four. end_us
+/* The accounts of a job, in runs in which jobs can be interrupted. kept_us, lost_us, saving_us, restarting_us,
+   hanging_us and held_us are durations of the job, not multiplied by its number of GPUs. held_us is the sum of the
+   others. end_us
    and saved_us are times since the first submit. At speed 1, working time equals work. */
 struct hr_job_accounting {
   uint32_t attempts;  /* number of starts */
@@ -80,9 +82,10 @@ struct hr_job_accounting {
   int64_t kept_us;    /* working time with results that were not lost */
   int64_t saved_us;   /* time at which the first checkpoint was complete; HR_NEVER_US: no checkpoint */
   int64_t lost_us;    /* working time that was lost in interruptions */
-  int64_t saving_us, restarting_us; /* time spent on checkpoints and on restarts */
-  int64_t held_us;                  /* time for which the job held GPUs, in all attempts */
-  /* kept_us, lost_us, saving_us and restarting_us, multiplied by the milli-GPUs of the attempts */
+  /* time spent on checkpoints, on restarts, and with a failed node before the failure was detected */
+  int64_t saving_us, restarting_us, hanging_us;
+  int64_t held_us; /* time for which the job held GPUs, in all attempts */
+  /* kept_us, lost_us, saving_us, restarting_us and hanging_us, multiplied by the milli-GPUs of the attempts */
   struct hr_gpu_times milli_us;
 };
 
@@ -90,7 +93,10 @@ struct hr_job_accounting {
 struct hr_pool_accounting {
   /* launches, notices and reclaims count nodes; interruptions counts jobs */
   uint64_t launches, notices, reclaims, interruptions;
-  hr_amount up_us; /* sum over nodes of the microseconds from launch until the node is gone */
+  /* failures of nodes and groups of nodes, and how many jobs they stopped */
+  uint64_t failures, failed_jobs;
+  hr_amount down_us; /* sum over nodes of the microseconds from a failure until the node is repaired */
+  hr_amount up_us;   /* sum over nodes of the microseconds from launch until the node is gone */
   /* sum over nodes of the microseconds in which the node was launched and not yet gone, or could be requested */
   hr_amount offered_us;
   uint64_t oom_kills; /* kills because of exhausted GPU memory */

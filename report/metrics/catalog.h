@@ -125,7 +125,7 @@
     "were killed for lack of it",                                                                                      \
     number(true, s->goodput.restart_gpu_hours), UNKNOWN)                                                               \
   X(HR__M_GOODPUT, "goodput.fraction", "goodput_fraction", SHARE, RATIO, HIGHER, NULLABLE | LISTED, "Goodput",         \
-    "useful GPU hours / sum of all four; `null` if no GPU was held", number(s->gpu_hours > 0, s->goodput.fraction),    \
+    "useful GPU hours / GPU hours held; `null` if no GPU was held", number(s->gpu_hours > 0, s->goodput.fraction),     \
     UNKNOWN)                                                                                                           \
   X(HR__M_PREEMPTIONS, "preemptions", "preemptions", COUNTS, COUNT, LOWER, NO_JSON, "Preemptions",                     \
     "number of times that the policy stopped a job", count(s->preemptions), UNKNOWN)                                   \
@@ -156,6 +156,39 @@
     "GPUs x time from a kill to the successful try, or to the end of the attempt; part of "                            \
     "`goodput.restart_gpu_hours`",                                                                                     \
     number(s->oom.known, s->oom.back_off_gpu_hours), UNKNOWN)
+
+#define HR__FAULT_METRICS(X)                                                                                           \
+  X(HR__M_FAILURES, "faults.failures", "failures", COUNTS, COUNT, LOWER, LISTED, "Failures",                           \
+    "failures of nodes, and of groups of nodes that fail together; a group counts once",                               \
+    known_count(s->faults.known, s->faults.failures), UNKNOWN)                                                         \
+  X(HR__M_FAILED_JOBS, "faults.jobs_stopped", "jobs_stopped_by_failures", COUNTS, COUNT, LOWER, LISTED,                \
+    "Jobs stopped by failures", "a job that is stopped twice counts twice",                                            \
+    known_count(s->faults.known, s->faults.jobs_stopped), UNKNOWN)                                                     \
+  X(HR__M_AVAILABILITY, "faults.availability", "availability", SHARE, RATIO, HIGHER, LISTED, "Availability",           \
+    "1 - node time from a failure to its repair / (nodes x length of the run), in owned and reserved pools with "      \
+    "failures",                                                                                                        \
+    number(s->faults.known && s->faults.availability >= 0, s->faults.availability), UNKNOWN)                           \
+  X(HR__M_MTBF, "faults.mtbf_s", "mtbf_s", SECONDS, MEAN, HIGHER, NULLABLE, "Mean time between failures",              \
+    "node time without the time of repairs / failures, of the same pools; `null` without a failure",                   \
+    number(s->faults.mtbf_s > 0, s->faults.mtbf_s), UNKNOWN)                                                           \
+  X(HR__M_MTTI, "faults.mtti_s", "mtti_s", SECONDS, MEAN, HIGHER, NULLABLE | LISTED, "Mean time to interruption",      \
+    "time for which jobs held GPUs / jobs stopped by failures; `null` if none was stopped",                            \
+    number(s->faults.mtti_s > 0, s->faults.mtti_s), UNKNOWN)                                                           \
+  X(HR__M_MTTI_LOW, "faults.mtti_low_s", "mtti_low_s", SECONDS, MEAN, HIGHER, NULLABLE, "MTTI, lower bound",           \
+    "lower bound of the exact 95 % interval for a Poisson process: 2 x time / the 97.5 % quantile of chi-square with " \
+    "2 n + 2 degrees of freedom",                                                                                      \
+    number(s->faults.mtti_low_s > 0, s->faults.mtti_low_s), UNKNOWN)                                                   \
+  X(HR__M_MTTI_HIGH, "faults.mtti_high_s", "mtti_high_s", SECONDS, MEAN, HIGHER, NULLABLE, "MTTI, upper bound",        \
+    "upper bound of the same interval: 2 x time / the 2.5 % quantile of chi-square with 2 n degrees of freedom",       \
+    number(s->faults.mtti_high_s > 0, s->faults.mtti_high_s), UNKNOWN)                                                 \
+  X(HR__M_ETTR, "faults.ettr", "ettr", SHARE, RATIO, HIGHER, NULLABLE | LISTED, "ETTR",                                \
+    "effective training time ratio: useful GPU time / GPUs x time from the first start of a job to its end, or to "    \
+    "the "                                                                                                             \
+    "end of the run",                                                                                                  \
+    number(s->faults.ettr > 0, s->faults.ettr), UNKNOWN)                                                               \
+  X(HR__M_HANGING, "faults.hanging_gpu_hours", "hanging_gpu_hours", GPU_HOURS, SUM, LOWER, 0,                          \
+    "GPU hours until detection", "GPU hours that jobs held from a failure until it was detected",                      \
+    number(s->faults.known, s->faults.hanging_gpu_hours), UNKNOWN)
 
 #define HR__FAIRNESS_METRICS(X)                                                                                        \
   X(HR__M_PARTIES, "fairness.parties", "fairness_parties", COUNTS, COUNT, NEITHER, 0, "Parties",                       \
@@ -347,6 +380,7 @@
   HR__TIME_METRICS(X)                                                                                                  \
   HR__GOODPUT_METRICS(X)                                                                                               \
   HR__SPOT_METRICS(X)                                                                                                  \
+  HR__FAULT_METRICS(X)                                                                                                 \
   HR__FAIRNESS_METRICS(X)                                                                                              \
   HR__FRAGMENTATION_METRICS(X)                                                                                         \
   HR__COST_METRICS(X)                                                                                                  \
@@ -387,7 +421,8 @@ const char *hr__metric_group_path(enum hr__metric metric);
   X(HR__SECTION_COST, "cost")                                                                                          \
   X(HR__SECTION_GOODPUT, "goodput")                                                                                    \
   X(HR__SECTION_SPOT, "spot")                                                                                          \
-  X(HR__SECTION_OOM, "oom_kills")
+  X(HR__SECTION_OOM, "oom_kills")                                                                                      \
+  X(HR__SECTION_FAULTS, "faults")
 
 enum hr__metric_section {
 #define HR__SECTION_ID(id, name) id,

@@ -17,10 +17,12 @@
  */
 
 #include "report/metrics/summary.h"
+#include "headroom/unstable/faults.h"
 #include "headroom/unstable/metrics.h"
 #include "report/costs/costs.h"
 #include "report/metrics/statistics.h"
 
+#include <gsl/gsl_cdf.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -33,6 +35,7 @@ static void add_gpu_times(struct hr_gpu_times *sum, const struct hr_gpu_times *p
   sum->lost += part->lost;
   sum->saving += part->saving;
   sum->restarting += part->restarting;
+  sum->hanging += part->hanging;
 }
 
 static struct hr_gpu_times gpu_times_of_all(const struct hr_result *result) {
@@ -57,12 +60,74 @@ static double ratio(hr__wide part, hr__wide whole) {
 }
 
 static struct hr_goodput goodput_figures(const struct hr_gpu_times *times) {
-  hr_amount held = times->kept + times->lost + times->saving + times->restarting;
+  hr_amount held = times->kept + times->lost + times->saving + times->restarting + times->hanging;
   return (struct hr_goodput){.useful_gpu_hours = hr__gpu_hours(times->kept),
                              .lost_gpu_hours = hr__gpu_hours(times->lost),
                              .checkpoint_gpu_hours = hr__gpu_hours(times->saving),
                              .restart_gpu_hours = hr__gpu_hours(times->restarting),
                              .fraction = ratio((hr__wide)times->kept, (hr__wide)held)};
+}
+
+/* The pools with failures, summed. */
+struct fault_sums {
+  uint64_t failures, jobs_stopped, fixed_failures;
+  hr_amount node_us, down_us; /* of owned and reserved pools */
+  bool known;
+};
+
+static struct fault_sums sum_faults(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
+  struct fault_sums sums = {0};
+  for (uint32_t i = 0; result->pools && i < cluster->n_pools; i++) {
+    const struct hr_pool_spec *spec = &cluster->pools[i];
+    const struct hr_pool_accounting *accounting = &result->pools[i];
+    if (!spec->faults || spec->faults->n_processes == 0 || spec->nodes == 0) continue;
+    sums.known = true;
+    sums.failures += accounting->failures;
+    sums.jobs_stopped += accounting->failed_jobs;
+    if (hr_market_is_elastic(spec->market.market)) continue;
+    sums.fixed_failures += accounting->failures;
+    sums.node_us += (hr_amount)spec->nodes * result->end_us;
+    sums.down_us += accounting->down_us;
+  }
+  return sums;
+}
+
+/* Returns the exact 95 % interval of the mean time between the events of a Poisson process. */
+static void add_interval(struct hr_fault_metrics *figures, double time_s) {
+  double n = (double)figures->jobs_stopped;
+  if (n == 0 || time_s <= 0) return;
+  figures->mtti_s = time_s / n;
+  figures->mtti_low_s = 2 * time_s / gsl_cdf_chisq_Pinv(0.975, 2 * n + 2);
+  figures->mtti_high_s = 2 * time_s / gsl_cdf_chisq_Pinv(0.025, 2 * n);
+}
+
+/* Returns useful GPU time / GPUs x time from the first start of each job to its end; 0 if it is unknown. */
+static double ettr_of(const struct hr_result *result) {
+  hr_amount kept = 0, passed = 0;
+  for (uint32_t job = 0; result->accounting && job < result->n_jobs; job++) {
+    if (result->start_us[job] == HR_NEVER_US) continue;
+    const struct hr_job_accounting *accounting = &result->accounting[job];
+    int64_t end_us = accounting->end_us == HR_NEVER_US ? result->end_us : accounting->end_us;
+    kept += accounting->milli_us.kept;
+    passed += (hr_amount)result->trace->gpus[job] * 1000 * (end_us - result->start_us[job]);
+  }
+  return ratio((hr__wide)kept, (hr__wide)passed);
+}
+
+static struct hr_fault_metrics fault_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                             const struct hr_gpu_times *times) {
+  struct fault_sums sums = sum_faults(cluster, result);
+  struct hr_fault_metrics figures = {.known = sums.known, .failures = sums.failures, .jobs_stopped = sums.jobs_stopped};
+  if (!sums.known) return figures;
+  double held_s = 0;
+  for (uint32_t job = 0; result->accounting && job < result->n_jobs; job++)
+    held_s += seconds_of(result->accounting[job].held_us);
+  add_interval(&figures, held_s);
+  figures.availability = sums.node_us ? 1 - ratio((hr__wide)sums.down_us, (hr__wide)sums.node_us) : -1;
+  if (sums.fixed_failures) figures.mtbf_s = 3600 * hours_of(sums.node_us - sums.down_us) / (double)sums.fixed_failures;
+  figures.ettr = ettr_of(result);
+  figures.hanging_gpu_hours = hr__gpu_hours(times->hanging);
+  return figures;
 }
 
 static double back_off_gpu_hours(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
@@ -309,6 +374,7 @@ static enum hr_status fill_costs(struct hr_summary *summary, const struct hr_tra
   struct hr_gpu_times times = gpu_times_of_all(result);
   summary->goodput = goodput_figures(&times);
   summary->spot = spot_figures(cluster, result);
+  summary->faults = fault_figures(cluster, result, &times);
   summary->stoppable = result->accounting != NULL;
   summary->oom = oom_figures(cluster, result);
   if (!basis) return HR_OK;
@@ -505,6 +571,7 @@ static void fill_accounting(const struct hr_streamed *streamed, const struct hr_
   summary->stoppable = streamed->stoppable;
   summary->goodput = goodput_figures(&times);
   summary->spot = spot_figures(cluster, result);
+  summary->faults = fault_figures(cluster, result, &times);
   summary->oom = (struct hr_oom_metrics){.known = streamed->stoppable && hr__can_kill(cluster),
                                          .kills = streamed->oom_kills + result->left.oom_kills,
                                          .jobs = streamed->oom_jobs + result->left.oom_jobs};

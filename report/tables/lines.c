@@ -59,7 +59,12 @@ static const struct line {
      "{spot.gpu_hours} GPU hours, {spot.reclaims} reclaim{s} ({spot.reclaims_per_node_hour} per node hour), "
      "{spot.jobs_interrupted} job{s} interrupted; {spot.availability} available"},
     {HR__PART_OOM, "out of mem", IF_FIRST_KNOWN,
-     "{oom_kills.count} kill{s} of {oom_kills.jobs} job{s}; {oom_kills.back_off_gpu_hours} GPU hours in back-off"}};
+     "{oom_kills.count} kill{s} of {oom_kills.jobs} job{s}; {oom_kills.back_off_gpu_hours} GPU hours in back-off"},
+    {HR__PART_FAULTS, "failures", IF_FIRST_KNOWN,
+     "{faults.failures}, stopped jobs {faults.jobs_stopped} times; nodes {faults.availability} available"},
+    {HR__PART_FAULTS, "failures", IF_ALL_KNOWN,
+     "a job is interrupted every {faults.mtti_s} (95 %: {faults.mtti_low_s} to {faults.mtti_high_s}); ETTR "
+     "{faults.ettr}"}};
 enum { N_LINES = sizeof lines / sizeof *lines };
 
 /* ---- Templates --------------------------------------------------------------------------------------- */

@@ -28,7 +28,8 @@ enum hr__metric_part {
   HR__PART_ON_DEMAND,
   HR__PART_GOODPUT,
   HR__PART_SPOT,
-  HR__PART_OOM
+  HR__PART_OOM,
+  HR__PART_FAULTS
 };
 
 /* Prints the lines of a part that have known metrics. */

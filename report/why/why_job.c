@@ -387,6 +387,8 @@ static const char *end_words(const struct hr_attempt *attempt) {
   switch (attempt->end_reason) {
   case HR_REASON_RECLAIMED:
     return "its node was reclaimed by the market";
+  case HR_REASON_FAILED:
+    return "its node failed";
   case HR_REASON_SAVED:
     return "it vacated a node that was about to be reclaimed";
   case HR_REASON_RESERVATION_END:

@@ -250,6 +250,12 @@ enum hr_status hr__check_spot_price(struct hr__builder *builder, const cJSON *en
 enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__pool_draft *draft);
 /* Builds islands, NUMA domains, racks and zones. The numbers of nodes and GPUs must be known. */
 enum hr_status hr__build_topology(struct hr__builder *builder, struct hr__pool_draft *draft);
+/* Builds the failures of the nodes, from 'faults' of the pool or of the cluster (faults.c). The topology must be known.
+ */
+enum hr_status hr__build_faults(struct hr__builder *builder, struct hr__pool_draft *draft);
+/* Checks the parameters of a random duration: all those of its distribution are required, and any other one is an
+   error. `object` may be NULL. */
+enum hr_status hr__check_duration(struct hr__builder *builder, const cJSON *object);
 /* Checks that nodes are not too large for per-GPU allocation. Must be called after all pools are built. */
 enum hr_status hr__check_sharing(struct hr__builder *builder);
 

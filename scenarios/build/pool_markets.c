@@ -57,8 +57,7 @@ static enum hr_status check_keys(struct hr__builder *builder, const cJSON *entry
 
 /* ---- Random durations ------------------------------------------------------------------------------- */
 
-/* Checks the parameters of a distribution. All of its parameters are required, and any other one is an error. */
-static enum hr_status check_duration(struct hr__builder *builder, const cJSON *object) {
+enum hr_status hr__check_duration(struct hr__builder *builder, const cJSON *object) {
   const char *names[2] = {NULL}, *word = hr__text_of(object, "distribution", "");
   const struct hr__key *keys = hr__table_of(&hr__scenario_keys, "cluster.pools.boot");
   unsigned kind = 0, count = 0;
@@ -106,7 +105,7 @@ static enum hr_status build_billing(struct hr__builder *builder, struct hr__pool
 
 static enum hr_status check_boot(struct hr__builder *builder, const struct hr__pool_draft *draft) {
   if (hr__has(draft->entry, "boot_s") || hr__has(draft->entry, "boot"))
-    return check_duration(builder, hr__get(draft->entry, "boot"));
+    return hr__check_duration(builder, hr__get(draft->entry, "boot"));
   return hr__pool_note(builder, draft->pool.name, "boot time assumed: none, as neither boot_s nor boot is set");
 }
 
@@ -198,8 +197,8 @@ static enum hr_status check_cycle(struct hr__builder *builder, const cJSON *spot
 
 static enum hr_status build_parameters(struct hr__builder *builder, const cJSON *spot, struct hr__pool_draft *draft) {
   struct hr_spot_spec *spec = &draft->pool.market.spot;
-  enum hr_status status = check_duration(builder, hr__get(spot, "up"));
-  if (status == HR_OK) status = check_duration(builder, hr__get(spot, "down"));
+  enum hr_status status = hr__check_duration(builder, hr__get(spot, "up"));
+  if (status == HR_OK) status = hr__check_duration(builder, hr__get(spot, "down"));
   if (status == HR_OK) status = hr__read(builder, spot, hr__table_of(&hr__scenario_keys, "cluster.pools.spot"), spec);
   if (hr__has(spot, "monthly_interruption"))
     spec->rate_per_h = -log1p(-hr__number_of(spot, "monthly_interruption", 0)) / HOURS_PER_MONTH;

@@ -11,6 +11,7 @@
 #include "headroom/scenario.h"
 #include "base/array.h"
 #include "headroom/unstable/experiments.h"
+#include "headroom/unstable/faults.h"
 #include "headroom/unstable/services.h"
 #include "headroom/unstable/systems.h"
 #include "headroom/unstable/trace_tools.h"
@@ -205,10 +206,15 @@ static bool service_draws(const struct hr_service *service) {
          service->router == HR_SERVICE_POWER_OF_TWO;
 }
 
+static bool pool_fails(const struct hr_pool_spec *pool) {
+  return pool->nodes > 0 && pool->faults && pool->faults->n_processes > 0;
+}
+
 bool hr_scenario_is_random(const struct hr_scenario *scenario) {
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
     const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
     const struct hr_market_spec *market = &pool->market;
+    if (pool_fails(pool)) return true;
     if (pool->nodes == 0 || !hr_market_is_elastic(market->market)) continue;
     if (market->boot.kind != HR_DURATION_FIXED) return true;
     if (market->market == HR_MARKET_SPOT && has_draws(&market->spot)) return true;
@@ -344,12 +350,12 @@ static enum hr_status check_placement(struct hr__builder *builder) {
   bool by_count = is_built_in && cJSON_IsString(placement) && strcmp(placement->valuestring, "pool") == 0;
   for (uint32_t i = 0; by_count && i < cluster->n_pools; i++) {
     const struct hr_market_spec *market = &cluster->pools[i].market;
-    bool is_bounded = market->from_us > 0 || market->to_us != HR_NEVER_US;
-    if (cluster->pools[i].nodes == 0 || (!hr_market_is_elastic(market->market) && !is_bounded)) continue;
+    bool is_bounded = market->from_us > 0 || market->to_us != HR_NEVER_US, fails = pool_fails(&cluster->pools[i]);
+    if (cluster->pools[i].nodes == 0 || (!hr_market_is_elastic(market->market) && !is_bounded && !fails)) continue;
     return hr__build_fail_at(builder, policy, "placement",
                              "the placement 'pool' counts GPUs, but the nodes of pool '%.60s' (%s) come and go; "
                              "use first-fit, best-fit or worst-fit",
-                             cluster->pools[i].name, hr_market_name(market->market));
+                             cluster->pools[i].name, fails ? "faults" : hr_market_name(market->market));
   }
   return HR_OK;
 }

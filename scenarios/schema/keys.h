@@ -152,7 +152,8 @@ struct hr__key {
 extern const struct hr__key hr__scenario_keys, hr__grid_keys, hr__suite_keys, hr__baseline_keys,
     hr__workload_model_keys;
 /* The members of objects that several documents or tables have. */
-extern const struct hr__key hr__pool_keys[], hr__axis_keys[], hr__policy_keys[], hr__kai_keys[], hr__kueue_keys[];
+extern const struct hr__key hr__pool_keys[], hr__fault_keys[], hr__axis_keys[], hr__policy_keys[], hr__kai_keys[],
+    hr__kueue_keys[];
 extern const struct hr__key hr__kubernetes_keys[], hr__slurm_keys[], hr__volcano_keys[];
 
 /* An entry of `services`, and the objects `engine` and `cost` of its replica. */

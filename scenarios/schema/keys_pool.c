@@ -7,6 +7,7 @@
 
 #include "headroom/cluster.h"
 #include "headroom/gpu_inventory.h"
+#include "headroom/unstable/faults.h"
 #include "scenarios/schema/keys.h"
 
 #define WORD(name, text) text,
@@ -20,6 +21,9 @@ static const char *const job_classes[] = {HR_JOB_CLASS_TABLE(WORD) NULL};
 static const char *const terms[] = {"1y", "3y", NULL};
 static const char *const upfronts[] = {"none", "partial", "all", NULL};
 static const char *const price_models[] = {"fixed", "trace", "ou", NULL};
+static const char *const fault_clocks[] = {HR_FAULT_CLOCK_TABLE(WORD) NULL};
+static const char *const fault_starts[] = {"stationary", "fresh", NULL};
+static const char *const fault_tiers[] = {"rack", "zone", "pool", NULL};
 static const char *const distributions[] = {"fixed", "exponential", "log-normal", "weibull", NULL};
 
 #define MAX_CPUS 4294967.0 /* maximum that fits in 32 bits as milli-CPUs */
@@ -121,6 +125,68 @@ static const struct hr__key owned_keys[] = {
     {"colocation_usd_per_kw_month", USD, DEFAULT("0"), HELP("Price of provisioned power.")},
     {"staff_share", REAL(0, 10), .unit = "share", DEFAULT("0"),
      HELP("Staff, network and spare parts, as a share added to the other costs. Usual values are 0.2 to 0.35.")},
+    END};
+
+/* ---- Failures ---------------------------------------------------------------------------------------- */
+
+/* The delays of a failure, stored in the member `part` of a struct. */
+#define FAULT_DELAYS(type, part)                                                                                       \
+  {"detect_s", SECONDS, DEFAULT("0"), AT(DOUBLE, type, part detect.a),                                                 \
+   HELP("Time from a failure until it is detected. Until then, jobs hold their GPUs without progress.")},              \
+      {"detect", OBJECT(duration_keys), AT(PART, type, part detect),                                                   \
+       HELP("Instead of 'detect_s': a random duration.")},                                                             \
+      {"repair_s", SECONDS, AT(DOUBLE, type, part repair.a), OTHERWISE("required, unless there are 'classes'"),        \
+       HELP("Time from the detection, or from the start of the crew's work, until the nodes are available again.")},   \
+  {                                                                                                                    \
+    "repair", OBJECT(duration_keys), AT(PART, type, part repair), HELP("Instead of 'repair_s': a random duration.")    \
+  }
+
+static const struct hr__key fault_class_keys[] = {
+    {"name", NAME, MUST, AT(TEXT, struct hr_fault_class, name), HELP("Name of the class, such as reboot.")},
+    {"share", REAL(0, 1e9), .unit = "share", MUST, AT(DOUBLE, struct hr_fault_class, share),
+     HELP("Share of the failures, relative to the other classes.")},
+    FAULT_DELAYS(struct hr_fault_class, ),
+    END};
+
+static const struct hr__key bad_node_keys[] = {
+    {"share", SHARE, MUST, AT(DOUBLE, struct hr_fault_process, bad_share), HELP("Share of the nodes.")},
+    {"factor", REAL(1e-3, 1e6), MUST, AT(DOUBLE, struct hr_fault_process, bad_factor),
+     HELP("How often they fail, relative to the other nodes.")},
+    END};
+
+/* The keys of a process of failures. */
+#define FAULT_PROCESS                                                                                                  \
+  {"mtbf_h", REAL(MIN_SCALE, 1e9), .unit = "h",                                                                        \
+   HELP("Mean time between the repair of a node (or group) and its next failure, exponentially distributed.")},        \
+      {"between", OBJECT(duration_keys), AT(PART, struct hr_fault_process, between),                                   \
+       HELP("Instead of 'mtbf_h': this time as a random duration.")},                                                  \
+      {"clock", CHOICE(fault_clocks), DEFAULT("up"), AT(INTEGER, struct hr_fault_process, clock),                      \
+       HELP("Which time counts until the next failure. up: since the last repair. wall: all time; failures of a node " \
+            "that is down have no effect. busy: time in which jobs run on the node.")},                                \
+      {"start", CHOICE(fault_starts), DEFAULT("stationary"), AT(INTEGER, struct hr_fault_process, fresh),              \
+       HELP("stationary: the run begins at a random time of a long operation, and some nodes may be down. fresh: all " \
+            "nodes have just been repaired.")},                                                                        \
+      FAULT_DELAYS(struct hr_fault_process, only.),                                                                    \
+      {"classes", LIST(1, 100, EACH(OBJECT(fault_class_keys))), AS_ARRAY(struct hr_fault_process, classes, n_classes), \
+       HELP("Instead of one repair time: classes of failures with a share, a detection and a repair each.")},          \
+  {                                                                                                                    \
+    "bad_nodes", OBJECT(bad_node_keys), .store = HR__STORE_PART, HELP("Nodes (or groups) that fail more often.")       \
+  }
+
+static const struct hr__key fault_group_keys[] = {
+    {"tier", CHOICE(fault_tiers), MUST, AT(INTEGER, struct hr_fault_process, unit), .first_choice = HR_TIER_RACK,
+     HELP("All nodes of a group of this tier of the topology fail together.")},
+    FAULT_PROCESS,
+    END};
+
+const struct hr__key hr__fault_keys[] = {
+    {"per_1000_node_days", REAL(0, 1e9), .unit = "failures",
+     HELP("Failures of 1,000 nodes in a day of operation, as published for fleets. 0: none. Instead of 'mtbf_h'.")},
+    FAULT_PROCESS,
+    {"crew", WHOLE(1, HR_MAX_NODES), OTHERWISE("no limit"), .unit = "repairs",
+     HELP("How many nodes or groups of the pool are repaired at the same time, in the order of their detection.")},
+    {"groups", LIST(1, HR_FAULT_PROCESSES - 1, EACH(OBJECT(fault_group_keys))),
+     HELP("Failures of groups of nodes that share a switch, a power supply or cooling.")},
     END};
 
 /* ---- Spot ------------------------------------------------------------------------------------------- */
@@ -238,6 +304,9 @@ const struct hr__key hr__pool_keys[] = {
      HELP("Only jobs of these classes may use the pool. Jobs without a class run only in pools without this key.")},
     {"topology", OBJECT(topology_keys), AT(PART, struct hr_pool_spec, topology),
      HELP("Islands, NUMA domains, racks and zones. A tier without a size equals the next wider one.")},
+    {"faults", OBJECT(hr__fault_keys), OTHERWISE("'cluster.faults'; without it, nodes never fail"),
+     HELP(
+         "How nodes of the pool fail, and how they are repaired. Elastic pools get another node instead of a repair.")},
     {"storage_gb_s", REAL(0, 1e9), .unit = "GiB/s", OTHERWISE("unknown"),
      SCALED(1024, struct hr_pool_spec, storage_mib_s),
      HELP("Bandwidth that all jobs that write checkpoints in this pool share, in units of 1,024 MiB/s. 0: unknown.")},

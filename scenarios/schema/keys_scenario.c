@@ -70,6 +70,8 @@ static const struct hr__key cluster_keys[] = {
          "Instead of 'pools': a CSV node list, relative to the scenario's folder. Its columns are sn, cpu_milli, "
          "memory_mib, gpu, model, or Alibaba PAI's machine, gpu_type, cap_cpu, cap_mem, cap_gpu. Each distinct kind of "
          "node becomes a pool.")},
+    {"faults", OBJECT(hr__fault_keys), OTHERWISE("nodes never fail"),
+     HELP("How nodes fail, and how they are repaired: in all pools without 'faults' of their own.")},
     {"by_gpu", BOOLEAN, DEFAULT("false"), AT(INTEGER, struct hr_cluster_spec, by_gpu),
      HELP("Per-GPU allocation in all pools, even if no pool shares its GPUs. Then requests for CPUs and memory, and "
           "'dedicated' jobs, are also respected.")},

@@ -15,28 +15,31 @@
 
 #include "sim/cluster/cluster.h"
 
+#include "headroom/unstable/faults.h"
 #include "sim/market/market.h"
 
 enum { MILLI = 1000 };
 
 /* ---- Initialization ---- */
 
-/* Returns whether nodes of the pool come and go. This is true of a pool that has nodes and is elastic, or is reserved
-   for a limited time. */
-static bool pool_comes_and_goes(const struct hr_pool_spec *spec) {
-  const struct hr_market_spec *market = &spec->market;
-  if (spec->nodes == 0) return false;
-  if (market->market != HR_MARKET_RESERVED) return hr_market_is_elastic(market->market);
-  return market->from_us > 0 || (market->to_us > 0 && market->to_us != HR_NEVER_US);
+/* Returns whether the nodes of the pool are off at first: it is elastic, or reserved for a limited time. */
+static bool begins_off(const struct hr_pool_spec *spec) {
+  return spec->nodes > 0 && (hr_market_is_elastic(spec->market.market) || hr_market_is_bounded(&spec->market));
 }
 
-/* Initializes a pool of nodes that come and go. All its nodes are off. */
+/* Returns whether nodes of the pool come and go: they begin off, or may fail. */
+static bool pool_comes_and_goes(const struct hr_pool_spec *spec) {
+  return begins_off(spec) || (spec->nodes > 0 && spec->faults && spec->faults->n_processes > 0);
+}
+
+/* Initializes a pool of nodes that come and go. */
 static enum hr_status init_elastic(struct hr__pool *pool, struct hr_arena *arena) {
   uint32_t n_nodes = pool->spec->nodes;
   pool->comes_and_goes = true;
   pool->shape = hr__bitset_shape(n_nodes);
   pool->off = hr_arena_alloc(arena, pool->shape.n_words * sizeof *pool->off);
   if (!pool->off) return HR_NO_MEMORY;
+  if (!begins_off(pool->spec)) return HR_OK;
   if (pool->spec->market.market == HR_MARKET_SPOT)
     pool->reclaims_per_h = 3600 / hr__spot_mean_life_s(&pool->spec->market.spot);
   pool->total_milli = pool->free_milli = 0;
@@ -78,10 +81,11 @@ static enum hr_status init_nodes(struct hr_cluster *cluster, struct hr_arena *ar
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr__pool *pool = &cluster->pools[i];
     for (uint32_t node = pool->first_node.id; node < pool->first_node.id + pool->spec->nodes; node++) {
-      if (!pool->comes_and_goes) cluster->node_free_milli[node] = pool->spec->gpus_per_node * MILLI;
+      bool off = begins_off(pool->spec);
+      if (!off) cluster->node_free_milli[node] = pool->spec->gpus_per_node * MILLI;
       if (!some_come_and_go) continue;
-      cluster->nodes[node] = (struct hr__node){
-          .down_us = HR_NEVER_US, .dies_us = HR_NEVER_US, .state = pool->comes_and_goes ? HR_NODE_OFF : HR_NODE_UP};
+      cluster->nodes[node] =
+          (struct hr__node){.down_us = HR_NEVER_US, .dies_us = HR_NEVER_US, .state = off ? HR_NODE_OFF : HR_NODE_UP};
     }
   }
   return HR_OK;

@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "headroom/cluster.h"
+#include "headroom/unstable/faults.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,7 @@ void hr_pool_sharing_finish(struct hr_pool_spec *pool) {
 
 void hr_cluster_spec_finish(struct hr_cluster_spec *spec) {
   for (uint32_t i = 0; i < spec->n_pools; i++) {
+    hr_fault_spec_destroy(spec->pools[i].faults);
     free(spec->pools[i].name);
     free(spec->pools[i].gpu);
     free(spec->pools[i].gpu_names);

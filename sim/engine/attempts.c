@@ -82,6 +82,9 @@ static void close_phase(struct hr__engine *engine, hr_job job) {
     accounting->milli_us.restarting += gpu_time(attempt, passed_us);
     if (attempt->phase == HR__PHASE_BACKING_OFF)
       engine->pool_accounting[pool_of(engine, job).id].back_off_milli_us += gpu_time(attempt, passed_us);
+  } else if (attempt->phase == HR__PHASE_HANGING) {
+    accounting->hanging_us += passed_us;
+    accounting->milli_us.hanging += gpu_time(attempt, passed_us);
   } else {
     accounting->saving_us += passed_us;
     accounting->milli_us.saving += gpu_time(attempt, passed_us);
@@ -307,6 +310,8 @@ static enum hr_status advance_phase(struct hr__engine *engine, hr_job job) {
     return save(engine, job, HR__PHASE_SAVING);
   case HR__PHASE_BACKING_OFF:
     return try_again(engine, job);
+  case HR__PHASE_HANGING:
+    return HR_OK;
   case HR__PHASE_SAVING:
   case HR__PHASE_LEAVING:
     break;
@@ -353,7 +358,8 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
   bool saves = phase == HR__PHASE_SAVING || phase == HR__PHASE_LEAVING;
   drop_series(engine, job);
   enum hr_status status = saves ? hr__checkpoint_cancel(engine, job, placement->pool) : HR_OK;
-  close_books(engine, job, how != HR__STOP_KEEP_SAVED || hr__checkpoint_is_continuous(engine, job));
+  bool keeps_all = how != HR__STOP_KEEP_SAVED && phase != HR__PHASE_HANGING;
+  close_books(engine, job, keeps_all || hr__checkpoint_is_continuous(engine, job));
   if (how == HR__STOP_END) engine->accounting[job.id].end_us = engine->view.now_us;
   hr__event_heap_remove_job(&engine->heap, job.id);
   return status;
@@ -384,7 +390,7 @@ static enum hr_status leave_when_saved(struct hr__engine *engine, hr_job job, in
    the remaining time is sufficient for the checkpoint. Otherwise the job continues to work until it is stopped. */
 static enum hr_status warn(struct hr__engine *engine, hr_job job, int64_t down_us) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
-  if (!can_save(engine, job)) return HR_OK;
+  if (!can_save(engine, job) || attempt->phase == HR__PHASE_HANGING) return HR_OK;
   enum hr_status status = end_series(engine, job);
   if (status != HR_OK) return status;
   if (attempt->phase == HR__PHASE_SAVING || attempt->phase == HR__PHASE_LEAVING)
@@ -401,6 +407,19 @@ static enum hr_status warn(struct hr__engine *engine, hr_job job, int64_t down_u
   }
   enter(engine, job, HR__PHASE_WORKING);
   return work_on(engine, job);
+}
+
+/* A node of the job has failed: the job makes no progress until it is stopped. Every running job has an entry in the
+   heap; the one of a hanging job has no time. */
+static enum hr_status hang(struct hr__engine *engine, hr_job job) {
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  if (attempt->phase == HR__PHASE_HANGING) return HR_OK;
+  enum hr_status status = end_series(engine, job);
+  if (status == HR_OK && (attempt->phase == HR__PHASE_SAVING || attempt->phase == HR__PHASE_LEAVING))
+    status = hr__checkpoint_cancel(engine, job, pool_of(engine, job));
+  hr__event_heap_remove_job(&engine->heap, job.id);
+  enter(engine, job, HR__PHASE_HANGING);
+  return status == HR_OK ? hr__schedule(engine, HR_NEVER_US, HR__PENDING_PHASE, job.id) : status;
 }
 
 static enum hr_status notice(struct hr__engine *engine, hr_job job, struct hr__job_notice notice) {
@@ -525,13 +544,13 @@ static enum hr_status check_accounting(const struct hr__engine *engine, uint32_t
   if (engine->kept_us[job] > engine->trace->work_us[job])
     return hr__broken(engine, "job %" PRIu32 " kept too much", job);
   if (engine->state[job] == HR_JOB_RUNNING) return HR_OK;
-  if (accounting->held_us !=
-      accounting->kept_us + accounting->lost_us + accounting->saving_us + accounting->restarting_us)
+  if (accounting->held_us != accounting->kept_us + accounting->lost_us + accounting->saving_us +
+                                 accounting->restarting_us + accounting->hanging_us)
     return hr__broken(engine, "job %" PRIu32 ": the times of its attempts do not add up", job);
   const struct hr_gpu_times *times = &accounting->milli_us;
   hr_amount asked_milli = (hr_amount)engine->trace->gpus[job] * 1000;
-  if (!engine->cluster.inventory &&
-      times->kept + times->lost + times->saving + times->restarting != asked_milli * accounting->held_us)
+  if (!engine->cluster.inventory && times->kept + times->lost + times->saving + times->restarting + times->hanging !=
+                                        asked_milli * accounting->held_us)
     return hr__broken(engine, "job %" PRIu32 ": the GPU times of its attempts do not add up", job);
   if (engine->state[job] == HR_JOB_COMPLETED && engine->kept_us[job] != engine->trace->work_us[job])
     return hr__broken(engine, "job %" PRIu32 " completed without its work", job);
@@ -572,6 +591,7 @@ const struct hr__component hr__component_attempts = {
     .start = start,
     .stop = stop,
     .notice = notice,
+    .hang = hang,
     .set_speed = set_speed,
     .kinds = 1u << HR__PENDING_PHASE | 1u << HR__PENDING_STORAGE | 1u << HR__PENDING_EVICT,
     .advance = advance,

@@ -12,6 +12,7 @@
  */
 
 #include "base/array.h"
+#include "headroom/unstable/faults.h"
 #include "sim/engine/engine.h"
 
 #include <math.h>
@@ -133,15 +134,30 @@ static double nodes_lost_apart(const struct hr_spot_spec *spot, uint32_t pool_no
   return n_nodes;
 }
 
+/* Returns how often a job on `n_nodes` nodes is interrupted by failures, per second, if all groups of nodes that fail
+   together contain at most one of its nodes. */
+static double failures_per_s(const struct hr_pool_spec *spec, uint32_t n_nodes) {
+  double per_s = 0;
+  for (uint32_t i = 0; spec->faults && i < spec->faults->n_processes; i++) {
+    const struct hr_fault_process *process = &spec->faults->processes[i];
+    uint32_t size = hr_topology_nodes(&spec->topology, process->unit, spec->nodes);
+    uint32_t n_units = (spec->nodes + size - 1) / size;
+    double factor = 1 + process->bad_share * (process->bad_factor - 1);
+    per_s += factor * (n_nodes < n_units ? n_nodes : n_units) / hr__duration_mean_s(&process->between);
+  }
+  return per_s;
+}
+
 /* Returns the first-order checkpoint interval of Daly ("A higher order estimate of the optimum checkpoint interval for
    restart dumps", 2006). Let d be the time to write a checkpoint and M the mean time between interruptions. The
    interval is sqrt(2 d M) - d, or M if d >= 2 M. */
 static int64_t young_daly_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   const struct hr_pool_spec *spec = engine->cluster.pools[pool.id].spec;
-  if (spec->market.market != HR_MARKET_SPOT) return HR_NEVER_US;
-  double life_s = 3600 / hr_cluster_reclaims_per_h(&engine->cluster, pool);
   uint32_t n_nodes = engine->allocation[job.id].n_slices;
+  double life_s = (double)INFINITY, failures = failures_per_s(spec, n_nodes ? n_nodes : 1);
+  if (spec->market.market == HR_MARKET_SPOT) life_s = 3600 / hr_cluster_reclaims_per_h(&engine->cluster, pool);
   if (n_nodes > 1) life_s /= nodes_lost_apart(&spec->market.spot, spec->nodes, n_nodes);
+  if (failures > 0) life_s = 1 / (1 / life_s + failures);
   if (!isfinite(life_s)) return HR_NEVER_US;
   double write_s = (double)alone_write_us(engine, job, pool) / (double)HR_SECOND_US;
   double interval_s = write_s < 2 * life_s ? sqrt(2 * write_s * life_s) - write_s : life_s;

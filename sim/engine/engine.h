@@ -9,7 +9,8 @@
  * The core consists of run.c (list of components, loop, start and end of a run), moves.c (moves of the policy), jobs.c
  * (life of a job), allocations.c (placements of running jobs) and jobs.c (pending events, notification). Components
  * are attempts.c (jobs that can be stopped; checkpoints.c has their checkpoints), sharing.c (jobs on one GPU),
- * column_reclaim.c (streamed runs), sim/market/market.c (nodes of elastic and reserved pools), and one each in
+ * column_reclaim.c (streamed runs), sim/market/market.c (nodes of elastic and reserved pools), sim/faults/faults.c
+ * (failures of nodes), and one each in
  * allocations.c (jobs of a node) and jobs.c (jobs that run to their end).
  *
  * Calls go in one direction: run -> moves -> market -> jobs -> hooks, and attempts -> {jobs, checkpoints, sharing} ->
@@ -37,6 +38,8 @@ enum hr__pending_kind {
   HR__PENDING_PHASE,        /* the phase of a job ends: restart, checkpoint, work between checkpoints, or back-off */
   HR__PENDING_STORAGE,      /* the first write to a pool's storage completes */
   HR__PENDING_EVICT,        /* the notice of a preempted job ends */
+  HR__PENDING_FAULT,        /* a unit of nodes fails */
+  HR__PENDING_FAULT_FOUND,  /* the failure of a unit is detected */
   HR__PENDING_LEVEL_AHEAD,  /* a pool's level of availability will change in one notice period */
   HR__PENDING_LEVEL,        /* a pool's level of availability changes */
   HR__PENDING_INTERRUPTION, /* the nodes that a pool's next group interruption reclaims get notice */
@@ -44,6 +47,7 @@ enum hr__pending_kind {
   HR__PENDING_NODE_DOWN,    /* a node goes down */
   HR__PENDING_WINDOW_CLOSE, /* a pool's reservation ends */
   HR__PENDING_WINDOW_OPEN,  /* a pool's reservation begins */
+  HR__PENDING_REPAIR,       /* a unit is repaired */
   HR__PENDING_NODE_UP,      /* a node has booted */
   HR__PENDING_SERVICE,      /* the next event of an inference service */
   HR__PENDING_TIMER
@@ -151,10 +155,17 @@ struct hr__component {
   enum hr_status (*stop)(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                          enum hr__stop stop);
   enum hr_status (*notice)(struct hr__engine *engine, hr_job job, struct hr__job_notice notice);
+  /* A node of a running job has failed, which nobody knows yet: the job makes no progress until it is stopped. */
+  enum hr_status (*hang)(struct hr__engine *engine, hr_job job);
   /* The speed of a running job changes now. */
   enum hr_status (*set_speed)(struct hr__engine *engine, hr_job job, uint32_t speed_ppm);
   /* A job has completed or was rejected, and all events of it were emitted. */
   void (*forget)(struct hr__engine *engine, hr_job job);
+
+  /* ---- Nodes that come and go ---- */
+  /* A node has come up, or has gone down for whatever reason. */
+  enum hr_status (*node_up)(struct hr__engine *engine, hr_pool pool, hr_node node);
+  void (*node_down)(struct hr__engine *engine, hr_pool pool, hr_node node);
 
   /* ---- Events ---- */
   uint32_t kinds; /* the kinds of pending events that `advance` handles: flags 1 << enum hr__pending_kind */
@@ -251,6 +262,7 @@ enum hr__phase {
   HR__PHASE_RESTARTING,
   HR__PHASE_SAVING,
   HR__PHASE_LEAVING,
+  HR__PHASE_HANGING,    /* a node of the job has failed and the failure is not detected yet */
   HR__PHASE_BACKING_OFF /* killed for lack of GPU memory; waits before the next try */
 };
 
@@ -319,6 +331,9 @@ struct hr__claims {
      pools exist */
   struct hr__claim *of_gpu;
 };
+
+/* Failures and repairs (sim/faults/faults.c). */
+struct hr__faults;
 
 /* The supply state of a pool of nodes that come and go (sim/market/market.c). */
 struct hr__engine_market;
@@ -395,6 +410,7 @@ struct hr__engine {
 
   struct hr__engine_market *markets;          /* by pool; NULL unless nodes come and go */
   struct hr_pool_accounting *pool_accounting; /* by pool */
+  struct hr__faults *faults;                  /* sim/faults/faults.c; NULL unless nodes fail */
   /* used if nodes come and go, or if jobs slow each other down; otherwise all members are 0 */
   struct hr__residents residents;
 
@@ -532,8 +548,18 @@ hr_node hr__market_request(struct hr__engine *engine, hr_pool pool);
 void hr__market_cancel(struct hr__engine *engine, hr_node node);
 /* Launches a requested node: the node is billed from now on and begins to boot. */
 enum hr_status hr__market_launch(struct hr__engine *engine, hr_node node);
+/* hr__market_take_down stops the jobs of a node, turns it off and emits HR_EVENT_NODE_DOWN with the reason.
+   hr__market_put_up makes a node available and emits HR_EVENT_NODE_UP. Both call the hooks of the components. */
+enum hr_status hr__market_take_down(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason);
+enum hr_status hr__market_put_up(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason);
 /* Changes the state of a node and updates all accounts that depend on it. */
 void hr__market_set_state(struct hr__engine *engine, hr_node node, enum hr_node_state state);
+
+/* ---- sim/faults/faults.c: failures. Only if `faults` is not NULL ---- */
+/* Records whether the reservation of a pool is open: whether repaired nodes come up. */
+void hr__faults_set_open(struct hr__engine *engine, hr_pool pool, bool is_open);
+/* Returns whether no failed unit contains the node. */
+bool hr__faults_repaired(const struct hr__engine *engine, hr_node node);
 
 /* ---- sharing.c: jobs on one GPU ---- */
 /* Claims GPU memory for all tasks of a job. Returns true on success, or if the pool has no GPU memory to claim. Returns

@@ -26,6 +26,7 @@
  *
  *   column_reclaim  first: the columns of all others are allocated in the memory that it manages.
  *   markets         before residents and sharing, which need the lists of jobs of each node if nodes come and go.
+ *   faults          after markets: it turns some of their nodes off at the start.
  *   residents       before sharing: when a job has left, only the remaining jobs of its nodes may change their speed.
  *   sharing         before attempts: whether jobs have attempts depends on all components that disturb jobs.
  *   replica_jobs    before attempts: replicas of services are stopped before their end.
@@ -35,12 +36,13 @@
  * To add a component, write its file and add its object here. If it has pending events, add their kinds to
  * enum hr__pending_kind, at the place in which they are handled at one instant.
  */
-extern const struct hr__component hr__component_column_reclaim, hr__component_markets, hr__component_residents,
-    hr__component_sharing, hr__component_replica_jobs, hr__component_attempts, hr__component_run_to_end;
+extern const struct hr__component hr__component_column_reclaim, hr__component_markets, hr__component_faults,
+    hr__component_residents, hr__component_sharing, hr__component_replica_jobs, hr__component_attempts,
+    hr__component_run_to_end;
 
 static const struct hr__component *const components[] = {
-    &hr__component_column_reclaim, &hr__component_markets,  &hr__component_residents,  &hr__component_sharing,
-    &hr__component_replica_jobs,   &hr__component_attempts, &hr__component_run_to_end,
+    &hr__component_column_reclaim, &hr__component_markets,      &hr__component_faults,   &hr__component_residents,
+    &hr__component_sharing,        &hr__component_replica_jobs, &hr__component_attempts, &hr__component_run_to_end,
 };
 enum { N_COMPONENTS = sizeof components / sizeof *components };
 _Static_assert((int)N_COMPONENTS <= (int)HR__MAX_COMPONENTS, "more components than struct hr__engine has room for");
@@ -402,6 +404,7 @@ static void add_unfinished(const struct hr__engine *engine, uint32_t job, struct
   totals->milli_us.lost += accounting->milli_us.lost;
   totals->milli_us.saving += accounting->milli_us.saving;
   totals->milli_us.restarting += accounting->milli_us.restarting;
+  totals->milli_us.hanging += accounting->milli_us.hanging;
 }
 
 /* Returns totals over the jobs that still wait or run at the end of a streamed run. */

@@ -85,26 +85,35 @@ static enum hr_status emit_node_event(struct hr__engine *engine, enum hr_event_k
 
 /* ---- Nodes that are reclaimed ---- */
 
-static enum hr_status interrupt_residents(struct hr__engine *engine, hr_node node) {
+static enum hr_status interrupt_residents(struct hr__engine *engine, hr_node node, enum hr_reason reason) {
   const struct hr__residents *residents = &engine->residents;
   while (residents->first[node.id]) {
     hr_job job = residents->links[residents->first[node.id] - 1].job;
-    enum hr_status status = hr__job_interrupt(engine, job, HR_REASON_RECLAIMED, false);
+    enum hr_status status = hr__job_interrupt(engine, job, reason, false);
     if (status != HR_OK) return status;
   }
   return HR_OK;
 }
 
-static enum hr_status take_down(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason) {
+enum hr_status hr__market_take_down(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason) {
   /* The node is closed before its jobs are stopped. Otherwise new jobs could start on the capacity that these jobs
      release. */
   if (engine->cluster.nodes[node.id].state == HR_NODE_UP) hr__market_set_state(engine, node, HR_NODE_CLOSING);
-  enum hr_status status = interrupt_residents(engine, node);
+  enum hr_reason job_reason = reason == HR_REASON_FAILED ? reason : HR_REASON_RECLAIMED;
+  enum hr_status status = interrupt_residents(engine, node, job_reason);
   if (status != HR_OK) return status;
   hr__market_set_state(engine, node, HR_NODE_OFF);
   engine->cluster.nodes[node.id].down_us = HR_NEVER_US;
   engine->pool_accounting[pool.id].reclaims += reason == HR_REASON_RECLAIMED;
+  HR__EACH_ACTIVE(engine, node_down, at)(*at)->node_down(engine, pool, node);
   return emit_node_event(engine, HR_EVENT_NODE_DOWN, reason, pool, node);
+}
+
+enum hr_status hr__market_put_up(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason) {
+  hr__market_set_state(engine, node, HR_NODE_UP);
+  enum hr_status status = HR_OK;
+  HR__CALL_ACTIVE(engine, status, node_up, pool, node);
+  return status == HR_OK ? emit_node_event(engine, HR_EVENT_NODE_UP, reason, pool, node) : status;
 }
 
 /* Gives notice to all jobs of a node that they will be stopped at `down_us`. A job that leaves at once is removed from
@@ -128,7 +137,7 @@ static enum hr_status give_notice(struct hr__engine *engine, hr_pool pool, hr_no
   struct hr__node *self = &engine->cluster.nodes[node.id];
   if (self->state == HR_NODE_OFF) return HR_OK;
   if (self->state == HR_NODE_BOOTING || down_us == engine->view.now_us)
-    return take_down(engine, pool, node, HR_REASON_RECLAIMED);
+    return hr__market_take_down(engine, pool, node, HR_REASON_RECLAIMED);
   if (self->state == HR_NODE_CLOSING && self->down_us <= down_us) return HR_OK;
   bool first = self->state == HR_NODE_UP;
   self->down_us = down_us;
@@ -259,7 +268,7 @@ static enum hr_status handle_age(struct hr__engine *engine, hr_node node) {
 static enum hr_status end_node(struct hr__engine *engine, hr_node node) {
   const struct hr__node *self = &engine->cluster.nodes[node.id];
   if (self->state != HR_NODE_CLOSING || self->down_us != engine->view.now_us) return HR_OK;
-  return take_down(engine, hr__cluster_pool_of(&engine->cluster, node), node, HR_REASON_RECLAIMED);
+  return hr__market_take_down(engine, hr__cluster_pool_of(&engine->cluster, node), node, HR_REASON_RECLAIMED);
 }
 
 /* ---- Nodes that are launched ---- */
@@ -322,8 +331,7 @@ static enum hr_status boot_node(struct hr__engine *engine, hr_node node) {
   const struct hr__node *self = &engine->cluster.nodes[node.id];
   if (self->state != HR_NODE_BOOTING) return HR_OK;
   if (self->since_us + draw_boot_us(engine, pool, node) != engine->view.now_us) return HR_OK;
-  hr__market_set_state(engine, node, HR_NODE_UP);
-  return emit_node_event(engine, HR_EVENT_NODE_UP, HR_REASON_NONE, pool, node);
+  return hr__market_put_up(engine, pool, node, HR_REASON_NONE);
 }
 
 /* ---- Reservations ---- */
@@ -331,18 +339,20 @@ static enum hr_status boot_node(struct hr__engine *engine, hr_node node) {
 static enum hr_status open_window(struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
   enum hr_status status = HR_OK;
-  for (uint32_t number = 0; status == HR_OK && number < self->spec->nodes; number++) {
-    hr__market_set_state(engine, node_of(self, number), HR_NODE_UP);
-    status = emit_node_event(engine, HR_EVENT_NODE_UP, HR_REASON_NONE, pool, node_of(self, number));
-  }
+  if (engine->faults) hr__faults_set_open(engine, pool, true);
+  for (uint32_t number = 0; status == HR_OK && number < self->spec->nodes; number++)
+    if (!engine->faults || hr__faults_repaired(engine, node_of(self, number)))
+      status = hr__market_put_up(engine, pool, node_of(self, number), HR_REASON_NONE);
   return status;
 }
 
 static enum hr_status close_window(struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
   enum hr_status status = HR_OK;
+  if (engine->faults) hr__faults_set_open(engine, pool, false);
   for (uint32_t number = 0; status == HR_OK && number < self->spec->nodes; number++)
-    status = take_down(engine, pool, node_of(self, number), HR_REASON_RESERVATION_END);
+    if (engine->cluster.nodes[node_of(self, number).id].state != HR_NODE_OFF)
+      status = hr__market_take_down(engine, pool, node_of(self, number), HR_REASON_RESERVATION_END);
   return status;
 }
 
@@ -386,7 +396,9 @@ static enum hr_status init(struct hr__engine *engine) {
   for (uint32_t i = 0; i < n_pools; i++) {
     const struct hr__pool *pool = &engine->cluster.pools[i];
     if (!pool->comes_and_goes) continue;
-    bool elastic = hr_market_is_elastic(pool->spec->market.market);
+    const struct hr_market_spec *market = &pool->spec->market;
+    bool elastic = hr_market_is_elastic(market->market), bounded = hr_market_is_bounded(market);
+    if (!elastic && !bounded) continue; /* only failures change its nodes */
     enum hr_status status = elastic ? begin_elastic(engine, (hr_pool){i}) : begin_window(engine, (hr_pool){i});
     if (status != HR_OK) return status;
   }

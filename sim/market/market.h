@@ -69,6 +69,8 @@ enum hr_status hr__price_walk_draw(const struct hr__price_walk *walk, uint64_t s
 
 /* Draws a duration, rounded to microseconds: at least 1 us and at most about 100 years. */
 int64_t hr__duration_draw(const struct hr_duration *duration, struct hr__stream *stream);
+/* Draws the rest of the period that contains a random time, in an endless sequence of such periods. */
+int64_t hr__duration_draw_rest(const struct hr_duration *duration, struct hr__stream *stream);
 /* Returns the mean of a duration in seconds. */
 double hr__duration_mean_s(const struct hr_duration *duration);
 

@@ -162,7 +162,7 @@ static double draw_observed_s(const struct hr_duration *duration, struct hr__str
   return duration->a;
 }
 
-static int64_t draw_rest_us(const struct hr_duration *duration, struct hr__stream *stream) {
+int64_t hr__duration_draw_rest(const struct hr_duration *duration, struct hr__stream *stream) {
   struct hr_duration rest = {HR_DURATION_FIXED, draw_observed_s(duration, stream), 0};
   rest.a *= hr__stream_uniform(stream);
   return hr__duration_draw(&rest, stream);
@@ -177,7 +177,7 @@ static struct hr_level_step next_period(struct hr__level_source *source) {
   }
   const struct hr_duration *length = source->is_up ? &spec->up : &spec->down;
   source->at_us +=
-      source->next == 2 ? draw_rest_us(length, &source->stream) : hr__duration_draw(length, &source->stream);
+      source->next == 2 ? hr__duration_draw_rest(length, &source->stream) : hr__duration_draw(length, &source->stream);
   source->is_up = !source->is_up;
   return (struct hr_level_step){source->at_us, source->is_up ? source->n_nodes : 0};
 }

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * `faults` of a pool or of the cluster: how nodes and groups of nodes fail, and how they are repaired.
+ *
+ * The object describes the failures of single nodes; each entry of its `groups` those of groups. Both have the same
+ * keys. Failures at the rate 0 are left out, so that such a run equals one without failures.
+ */
+
+#include "headroom/unstable/faults.h"
+#include "scenarios/build/builder.h"
+#include "sim/faults/faults.h"
+#include "sim/market/market.h"
+
+#include <stdlib.h>
+
+#define DAY_S 86400.0
+
+/* The keys that state how often a process fails. */
+static const char *const rates[] = {"per_1000_node_days", "mtbf_h", "between", NULL};
+
+/* Checks that at most one of the keys is present. Returns it in `*found`; NULL if none is. */
+static enum hr_status find_one(struct hr__builder *builder, const cJSON *entry, const char *const *keys,
+                               const char **found) {
+  *found = NULL;
+  for (; *keys; keys++) {
+    if (!hr__has(entry, *keys)) continue;
+    if (*found)
+      return hr__build_fail_at(builder, entry, *keys, "'%s' and '%s' exclude each other; keep one", *found, *keys);
+    *found = *keys;
+  }
+  return HR_OK;
+}
+
+/* ---- Delays ------------------------------------------------------------------------------------------ */
+
+static enum hr_status check_delays(struct hr__builder *builder, const cJSON *entry, bool needs_repair) {
+  static const char *const detects[] = {"detect_s", "detect", NULL}, *const repairs[] = {"repair_s", "repair", NULL};
+  const char *found;
+  enum hr_status status = find_one(builder, entry, detects, &found);
+  if (status == HR_OK) status = find_one(builder, entry, repairs, &found);
+  if (status == HR_OK && needs_repair && !found)
+    return hr__build_fail(builder, entry,
+                          "failures need a 'repair_s' or a 'repair', the time until a node is available "
+                          "again");
+  if (status == HR_OK) status = hr__check_duration(builder, hr__get(entry, "detect"));
+  return status == HR_OK ? hr__check_duration(builder, hr__get(entry, "repair")) : status;
+}
+
+static enum hr_status check_classes(struct hr__builder *builder, const cJSON *entry, bool needs_repair) {
+  const cJSON *classes = hr__get(entry, "classes");
+  static const char *const delays[] = {"detect_s", "detect", "repair_s", "repair"};
+  double sum = 0;
+  enum hr_status status = HR_OK;
+  if (!classes) return check_delays(builder, entry, needs_repair);
+  for (size_t i = 0; i < sizeof delays / sizeof *delays; i++)
+    if (hr__has(entry, delays[i]))
+      return hr__build_fail_at(builder, entry, delays[i], "'%s' has no effect beside 'classes'; give it to each class",
+                               delays[i]);
+  for (const cJSON *class_ = classes->child; class_ && status == HR_OK; class_ = class_->next) {
+    sum += hr__number_of(class_, "share", 0);
+    status = check_delays(builder, class_, needs_repair);
+  }
+  if (status != HR_OK || sum > 0) return status;
+  return hr__build_fail(builder, classes, "the shares of the classes add up to 0; one must be above 0");
+}
+
+/* ---- Processes --------------------------------------------------------------------------------------- */
+
+/* Reads when the units of a process fail. `*none` is set if they never do. */
+static enum hr_status build_rate(struct hr__builder *builder, const cJSON *entry, struct hr_fault_process *process,
+                                 bool *none) {
+  const char *found;
+  enum hr_status status = find_one(builder, entry, rates, &found);
+  if (status == HR_OK) status = hr__check_duration(builder, hr__get(entry, "between"));
+  *none = false;
+  if (status != HR_OK) return status;
+  if (!found) {
+    *none = true;
+    if (process->unit == HR_TIER_NODE && hr__has(entry, "groups")) return HR_OK;
+    return hr__build_fail(builder, entry, "'mtbf_h' or 'between' is missing: how often failures happen");
+  }
+  double mean_s = 3600 * hr__number_of(entry, "mtbf_h", 0), per_1000_days = hr__number_of(entry, rates[0], 0);
+  if (found == rates[0]) {
+    *none = per_1000_days == 0;
+    mean_s = *none ? 1 : 1000 * DAY_S / per_1000_days;
+  }
+  if (found == rates[0] || hr__has(entry, "mtbf_h"))
+    process->between = (struct hr_duration){HR_DURATION_EXPONENTIAL, mean_s, 0};
+  mean_s = hr__duration_mean_s(&process->between);
+  if (mean_s >= 1) return HR_OK;
+  return hr__build_fail_at(builder, entry, found, "the mean time between failures is %.4g s; the minimum is one second",
+                           mean_s);
+}
+
+static enum hr_status build_process(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *entry,
+                                    struct hr_fault_process *process, bool *none) {
+  bool is_group = process->unit != HR_TIER_NODE, is_elastic = hr_market_is_elastic(draft->pool.market.market);
+  process->bad_factor = 1;
+  enum hr_status status = hr__read(
+      builder, entry, hr__table_of(&hr__scenario_keys, is_group ? "cluster.faults.groups" : "cluster.faults"), process);
+  if (status == HR_OK) status = build_rate(builder, entry, process, none);
+  if (status == HR_OK) status = check_classes(builder, entry, !is_elastic && !*none);
+  if (status != HR_OK || !is_group) return status;
+  if (is_elastic)
+    return hr__build_fail(builder, entry,
+                          "groups of nodes fail together only in pools with nodes of their own; the "
+                          "market %s of pool '%.60s' replaces nodes",
+                          hr_market_name(draft->pool.market.market), draft->pool.name);
+  if (hr_topology_has(&draft->pool.topology, process->unit)) return HR_OK;
+  return hr__build_fail_at(builder, entry, "tier", "the topology of pool '%.60s' has no tier '%s'", draft->pool.name,
+                           hr_tier_name(process->unit));
+}
+
+/* ---- The pool ---------------------------------------------------------------------------------------- */
+
+static const cJSON *faults_of(const struct hr__builder *builder, const struct hr__pool_draft *draft) {
+  const cJSON *own = hr__get(draft->entry, "faults");
+  return own ? own : hr__get(hr__get(builder->source.file.tree, "cluster"), "faults");
+}
+
+/* Adds a process to the specification, which becomes its owner. A process without failures is freed. */
+static enum hr_status add(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *entry,
+                          enum hr_tier unit) {
+  struct hr_fault_spec *spec = draft->pool.faults;
+  struct hr_fault_process *process = &spec->processes[spec->n_processes++];
+  bool none = false;
+  process->unit = unit;
+  enum hr_status status = build_process(builder, draft, entry, process, &none);
+  if (status != HR_OK || !none) return status;
+  for (uint32_t i = 0; i < process->n_classes; i++) free(process->classes[i].name);
+  free(process->classes);
+  *process = (struct hr_fault_process){0};
+  spec->n_processes--;
+  return HR_OK;
+}
+
+static enum hr_status note_defaults(struct hr__builder *builder, const struct hr__pool_draft *draft,
+                                    const cJSON *faults) {
+  if (draft->pool.faults->n_processes == 0 || hr__has(faults, "classes") || hr__has(faults, "detect") ||
+      hr__has(faults, "detect_s") || hr__has(faults, "groups"))
+    return HR_OK;
+  return hr__pool_note(builder, draft->pool.name,
+                       "failures are detected at once, as neither detect_s nor detect is "
+                       "set");
+}
+
+enum hr_status hr__build_faults(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  const cJSON *faults = faults_of(builder, draft), *groups = hr__get(faults, "groups");
+  if (!faults) return HR_OK;
+  struct hr_fault_spec *spec = calloc(1, sizeof *spec);
+  size_t count = 1 + (size_t)(groups ? cJSON_GetArraySize(groups) : 0);
+  if (spec) spec->processes = calloc(count, sizeof *spec->processes);
+  if (!spec || !spec->processes) {
+    free(spec);
+    return hr__build_no_memory(builder);
+  }
+  draft->pool.faults = spec;
+  spec->crew = (uint32_t)hr__number_of(faults, "crew", 0);
+  if (spec->crew && hr_market_is_elastic(draft->pool.market.market) && hr__has(draft->entry, "faults"))
+    return hr__build_fail_at(builder, faults, "crew", "nodes of the market %s are not repaired but replaced",
+                             hr_market_name(draft->pool.market.market));
+  enum hr_status status = add(builder, draft, faults, HR_TIER_NODE);
+  for (const cJSON *group = groups ? groups->child : NULL; group && status == HR_OK; group = group->next)
+    status = add(builder, draft, group, HR_TIER_RACK);
+  return status == HR_OK ? note_defaults(builder, draft, faults) : status;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The random times of failures and repairs. Each unit of a process has a stream of random numbers, which is divided
+ * into one part for each failure (base/random.h: lives). Part 0 is for the start of the run.
+ *
+ * Stationary start: at a random time of an alternating renewal process, the unit is down with probability
+ * MTTR / (MTTF + MTTR), and the rest of the present period has the density (1 - F(t)) / mean (sim/market/supply.c).
+ */
+
+#include "sim/faults/faults.h"
+
+#include "sim/market/market.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static struct hr__stream stream_at(const struct hr__fault_draws *draws, uint32_t number) {
+  struct hr__stream stream;
+  hr__stream_init(&stream, draws->seed, HR__PURPOSE_FAULT, draws->unit, draws->process_id);
+  hr__stream_skip_to_life(&stream, number);
+  return stream;
+}
+
+/* Returns the duration divided by `factor`. */
+static struct hr_duration sooner(struct hr_duration duration, double factor) {
+  if (factor == 1) return duration;
+  if (duration.kind == HR_DURATION_LOG_NORMAL)
+    duration.a -= log(factor);
+  else if (duration.kind == HR_DURATION_WEIBULL)
+    duration.b /= factor;
+  else
+    duration.a /= factor;
+  return duration;
+}
+
+static int64_t draw_us(const struct hr_duration *duration, struct hr__stream *stream) {
+  if (duration->kind == HR_DURATION_FIXED && duration->a <= 0) return 0;
+  return hr__duration_draw(duration, stream);
+}
+
+int64_t hr__fault_between_us(const struct hr__fault_draws *draws, const struct hr_fault_process *process, double factor,
+                             uint32_t number) {
+  struct hr__stream stream = stream_at(draws, number);
+  struct hr_duration between = sooner(process->between, factor);
+  return hr__duration_draw(&between, &stream);
+}
+
+static const struct hr_fault_class *class_at(const struct hr_fault_process *process, double p) {
+  if (process->n_classes == 0) return &process->only;
+  double sum = 0, before = 0;
+  for (uint32_t i = 0; i < process->n_classes; i++) sum += process->classes[i].share;
+  for (uint32_t i = 0; i + 1 < process->n_classes; i++) {
+    before += process->classes[i].share;
+    if (p * sum < before) return &process->classes[i];
+  }
+  return &process->classes[process->n_classes - 1];
+}
+
+const struct hr_fault_class *hr__fault_class_draw(const struct hr__fault_draws *draws,
+                                                  const struct hr_fault_process *process, uint32_t number,
+                                                  int64_t *detect_us, int64_t *repair_us) {
+  /* The second half of a part; the first half is for the time until the failure. */
+  struct hr__stream stream = stream_at(draws, number);
+  stream.counter[0] += 1u << 7;
+  const struct hr_fault_class *class_ = class_at(process, hr__stream_uniform(&stream));
+  *detect_us = draw_us(&class_->detect, &stream);
+  *repair_us = draw_us(&class_->repair, &stream);
+  return class_;
+}
+
+double hr__fault_mean_repair_s(const struct hr_fault_process *process) {
+  double sum = 0, sum_s = 0;
+  if (process->n_classes == 0) return hr__duration_mean_s(&process->only.repair);
+  for (uint32_t i = 0; i < process->n_classes; i++) {
+    sum += process->classes[i].share;
+    sum_s += process->classes[i].share * hr__duration_mean_s(&process->classes[i].repair);
+  }
+  return sum > 0 ? sum_s / sum : 0;
+}
+
+/* Draws the class of a repair that is in progress at a random time: long repairs are more likely. */
+static const struct hr_fault_class *class_in_repair(const struct hr_fault_process *process, double p) {
+  double total_s = 0, before_s = 0;
+  if (process->n_classes == 0) return &process->only;
+  for (uint32_t i = 0; i < process->n_classes; i++)
+    total_s += process->classes[i].share * hr__duration_mean_s(&process->classes[i].repair);
+  for (uint32_t i = 0; i + 1 < process->n_classes; i++) {
+    before_s += process->classes[i].share * hr__duration_mean_s(&process->classes[i].repair);
+    if (p * total_s < before_s) return &process->classes[i];
+  }
+  return &process->classes[process->n_classes - 1];
+}
+
+struct hr__fault_start hr__fault_start_draw(const struct hr__fault_draws *draws, const struct hr_fault_process *process,
+                                            double factor) {
+  struct hr__stream stream = stream_at(draws, 0);
+  struct hr_duration between = sooner(process->between, factor);
+  double up_s = hr__duration_mean_s(&between), down_s = hr__fault_mean_repair_s(process);
+  bool is_down = process->clock == HR_FAULT_CLOCK_UP && hr__stream_uniform(&stream) * (up_s + down_s) < down_s;
+  if (!is_down) return (struct hr__fault_start){false, hr__duration_draw_rest(&between, &stream)};
+  const struct hr_fault_class *class_ = class_in_repair(process, hr__stream_uniform(&stream));
+  return (struct hr__fault_start){true, hr__duration_draw_rest(&class_->repair, &stream)};
+}
+
+double hr__fault_factor(const struct hr__fault_draws *draws, const struct hr_fault_process *process) {
+  if (!(process->bad_share > 0)) return 1;
+  struct hr__stream stream = stream_at(draws, 0);
+  stream.counter[0] += 1u << 7;
+  return hr__stream_uniform(&stream) < process->bad_share ? process->bad_factor : 1;
+}
+
+void hr_fault_spec_destroy(struct hr_fault_spec *spec) {
+  if (!spec) return;
+  for (uint32_t i = 0; i < spec->n_processes; i++) {
+    for (uint32_t k = 0; k < spec->processes[i].n_classes; k++) free(spec->processes[i].classes[k].name);
+    free(spec->processes[i].classes);
+  }
+  free(spec->processes);
+  free(spec);
+}

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Failures of nodes and of groups of nodes, as a component of the engine. The rules are in headroom/unstable/faults.h.
+ *
+ * A unit is in one of four states: it works; it has failed and the failure is not detected yet; it waits for the repair
+ * crew; it is repaired. Each unit has at most one time at which something happens to it (`due_us`). A pending event of
+ * a unit is outdated, and ignored, if its time is not due_us.
+ *
+ * A node of an owned or reserved pool is off while at least one failed unit contains it (`down`), or while its
+ * reservation is closed. In elastic pools there is no repair: the failed node is gone, and the provider offers another
+ * one in its place at once.
+ *
+ * Invariants: `down` of a node is the number of its units that wait for repair or are repaired, and a node that is up
+ * has none. At most `crew` units of a pool are repaired at the same time.
+ */
+
+#include "sim/faults/faults.h"
+#include "base/array.h"
+#include "sim/engine/engine.h"
+
+enum unit_state { UNIT_WORKS, UNIT_FAILED, UNIT_QUEUED, UNIT_REPAIRED };
+
+struct unit {
+  int64_t due_us;    /* when it fails, is detected or is repaired; HR_NEVER_US: not known */
+  int64_t left_us;   /* clock busy: time with jobs that is left until it fails, as of `busy_us` */
+  int64_t wall_us;   /* clock wall: when it fails next, in whatever state it is then */
+  int64_t busy_us;   /* clock busy: since when jobs run on it; HR_NEVER_US: none do */
+  int64_t repair_us; /* how long the present repair takes */
+  uint32_t failures; /* the number of the next failure, from 1 */
+  uint32_t process;
+  uint32_t first_node, n_nodes;
+  uint32_t n_jobs; /* clock busy: nodes of the unit, counted once for each job on them */
+  uint8_t state;   /* enum unit_state */
+};
+
+struct process {
+  const struct hr_fault_process *spec;
+  hr_pool pool;
+  uint32_t first_unit, n_units, unit_nodes;
+};
+
+struct pool_state {
+  uint32_t first_process, n_processes;
+  uint32_t in_repair;
+  bool is_elastic, is_closed; /* is_closed: the reservation is not open */
+  struct hr__fifo queue;      /* uint32_t: units that wait for the repair crew */
+  uint32_t n_down;            /* nodes of failed units, detected or not */
+  int64_t touched_us;
+};
+
+struct hr__faults {
+  struct process *processes;
+  uint32_t n_processes, n_units;
+  struct unit *units;
+  struct pool_state *pools; /* by pool */
+  uint16_t *down;           /* by node: how many units that are detected and not repaired contain it */
+  uint16_t *failed;         /* by node: how many units that are not working contain it */
+};
+
+static struct hr__fault_draws draws_of(const struct hr__engine *engine, uint32_t unit) {
+  const struct hr__faults *faults = engine->faults;
+  const struct process *process = &faults->processes[faults->units[unit].process];
+  uint32_t number = faults->units[unit].process - faults->pools[process->pool.id].first_process;
+  return (struct hr__fault_draws){engine->config->seed, process->pool.id * HR_FAULT_PROCESSES + number,
+                                  unit - process->first_unit};
+}
+
+static struct pool_state *pool_state_of(const struct hr__engine *engine, uint32_t unit) {
+  return &engine->faults->pools[engine->faults->processes[engine->faults->units[unit].process].pool.id];
+}
+
+void hr__faults_set_open(struct hr__engine *engine, hr_pool pool, bool is_open) {
+  engine->faults->pools[pool.id].is_closed = !is_open;
+}
+
+bool hr__faults_repaired(const struct hr__engine *engine, hr_node node) {
+  return engine->faults->down[node.id] == 0;
+}
+
+/* ---- Accounts ---- */
+
+static void settle_pool(struct hr__engine *engine, hr_pool pool) {
+  struct pool_state *state = &engine->faults->pools[pool.id];
+  engine->pool_accounting[pool.id].down_us += (hr_amount)state->n_down * (engine->view.now_us - state->touched_us);
+  state->touched_us = engine->view.now_us;
+}
+
+static void settle(struct hr__engine *engine) {
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) settle_pool(engine, (hr_pool){i});
+}
+
+/* Counts the nodes of a unit that begins (or ends) to be out of order. */
+static void count_failed(struct hr__engine *engine, const struct unit *unit, bool begins) {
+  struct hr__faults *faults = engine->faults;
+  hr_pool pool = faults->processes[unit->process].pool;
+  settle_pool(engine, pool);
+  for (uint32_t i = unit->first_node; i < unit->first_node + unit->n_nodes; i++) {
+    faults->pools[pool.id].n_down += begins ? faults->failed[i] == 0 : (uint32_t) - (faults->failed[i] == 1);
+    faults->failed[i] = (uint16_t)(faults->failed[i] + (begins ? 1 : -1));
+  }
+}
+
+/* ---- The time of the next failure ---- */
+
+static enum hr_status schedule_unit(struct hr__engine *engine, uint32_t number, int64_t at_us,
+                                    enum hr__pending_kind kind) {
+  engine->faults->units[number].due_us = at_us;
+  return hr__schedule(engine, at_us, kind, number);
+}
+
+static double factor_of(const struct hr__engine *engine, uint32_t number) {
+  struct hr__fault_draws draws = draws_of(engine, number);
+  const struct hr__faults *faults = engine->faults;
+  return hr__fault_factor(&draws, faults->processes[faults->units[number].process].spec);
+}
+
+/* Sets the time until the next failure of a unit, on the clock of its process. */
+static enum hr_status start_clock(struct hr__engine *engine, uint32_t number, int64_t left_us) {
+  struct unit *unit = &engine->faults->units[number];
+  int64_t now_us = engine->view.now_us;
+  enum hr_fault_clock clock = engine->faults->processes[unit->process].spec->clock;
+  if (clock == HR_FAULT_CLOCK_UP) return schedule_unit(engine, number, now_us + left_us, HR__PENDING_FAULT);
+  if (clock == HR_FAULT_CLOCK_WALL) {
+    unit->wall_us = now_us + left_us;
+    return hr__schedule(engine, unit->wall_us, HR__PENDING_FAULT, number);
+  }
+  unit->left_us = left_us;
+  unit->due_us = HR_NEVER_US;
+  unit->busy_us = unit->n_jobs ? now_us : HR_NEVER_US;
+  return unit->n_jobs ? schedule_unit(engine, number, now_us + left_us, HR__PENDING_FAULT) : HR_OK;
+}
+
+static enum hr_status draw_failure(struct hr__engine *engine, uint32_t number) {
+  struct hr__fault_draws draws = draws_of(engine, number);
+  const struct unit *unit = &engine->faults->units[number];
+  const struct hr_fault_process *spec = engine->faults->processes[unit->process].spec;
+  return start_clock(engine, number, hr__fault_between_us(&draws, spec, factor_of(engine, number), unit->failures));
+}
+
+/* ---- Repairs ---- */
+
+static enum hr_status begin_repair(struct hr__engine *engine, uint32_t number) {
+  struct unit *unit = &engine->faults->units[number];
+  unit->state = UNIT_REPAIRED;
+  pool_state_of(engine, number)->in_repair++;
+  return schedule_unit(engine, number, engine->view.now_us + unit->repair_us, HR__PENDING_REPAIR);
+}
+
+static enum hr_status ask_for_repair(struct hr__engine *engine, uint32_t number) {
+  struct unit *unit = &engine->faults->units[number];
+  struct pool_state *pool = pool_state_of(engine, number);
+  uint32_t crew = engine->cluster.pools[engine->faults->processes[unit->process].pool.id].spec->faults->crew;
+  if (crew == 0 || pool->in_repair < crew) return begin_repair(engine, number);
+  unit->state = UNIT_QUEUED;
+  unit->due_us = HR_NEVER_US;
+  return hr__fifo_push(&pool->queue, &number, sizeof number) ? HR_OK : hr__out_of_memory(engine);
+}
+
+static enum hr_status repair_next(struct hr__engine *engine, struct pool_state *pool) {
+  pool->in_repair--;
+  if (hr__fifo_count(&pool->queue) == 0) return HR_OK;
+  uint32_t next = *(const uint32_t *)hr__fifo_front(&pool->queue, sizeof next);
+  hr__fifo_pop(&pool->queue);
+  return begin_repair(engine, next);
+}
+
+static enum hr_status finish_repair(struct hr__engine *engine, uint32_t number) {
+  struct hr__faults *faults = engine->faults;
+  struct unit *unit = &faults->units[number];
+  const struct process *process = &faults->processes[unit->process];
+  unit->state = UNIT_WORKS;
+  unit->due_us = HR_NEVER_US;
+  count_failed(engine, unit, false);
+  enum hr_status status = repair_next(engine, &faults->pools[process->pool.id]);
+  bool draws = process->spec->clock == HR_FAULT_CLOCK_BUSY ||
+               (process->spec->clock == HR_FAULT_CLOCK_UP && process->spec->unit != HR_TIER_NODE);
+  if (status == HR_OK && draws) status = draw_failure(engine, number);
+  for (uint32_t i = unit->first_node; status == HR_OK && i < unit->first_node + unit->n_nodes; i++)
+    if (--faults->down[i] == 0 && !faults->pools[process->pool.id].is_closed)
+      status = hr__market_put_up(engine, process->pool, (hr_node){i}, HR_REASON_REPAIRED);
+  return status;
+}
+
+/* ---- Failures ---- */
+
+/* The failure of a unit becomes known: its nodes go down. */
+static enum hr_status detect(struct hr__engine *engine, uint32_t number) {
+  struct hr__faults *faults = engine->faults;
+  struct unit *unit = &faults->units[number];
+  const struct process *process = &faults->processes[unit->process];
+  bool is_elastic = faults->pools[process->pool.id].is_elastic;
+  if (is_elastic) {
+    count_failed(engine, unit, false);
+    unit->state = UNIT_WORKS;
+    unit->due_us = HR_NEVER_US;
+  }
+  enum hr_status status = HR_OK;
+  for (uint32_t i = unit->first_node; status == HR_OK && i < unit->first_node + unit->n_nodes; i++) {
+    if (!is_elastic) faults->down[i]++;
+    if (hr_cluster_node_state(&engine->cluster, (hr_node){i}) != HR_NODE_OFF)
+      status = hr__market_take_down(engine, process->pool, (hr_node){i}, HR_REASON_FAILED);
+  }
+  return status == HR_OK && !is_elastic ? ask_for_repair(engine, number) : status;
+}
+
+/* The jobs of a node make no progress from now on, and no job may start there. */
+static enum hr_status hang_node(struct hr__engine *engine, hr_pool pool, hr_node node, int64_t until_us) {
+  struct hr__node *self = &engine->cluster.nodes[node.id];
+  enum hr_status status = HR_OK;
+  if (self->state != HR_NODE_UP && self->state != HR_NODE_CLOSING) return HR_OK;
+  if (self->state == HR_NODE_UP) {
+    struct hr_event event = hr__node_event(engine, HR_EVENT_NOTICE, HR_REASON_FAILED, pool, node);
+    hr__market_set_state(engine, node, HR_NODE_CLOSING);
+    self->down_us = until_us;
+    status = hr__emit(engine, &event);
+  }
+  for (uint32_t link = engine->residents.first[node.id]; link && status == HR_OK;) {
+    struct hr__resident resident = engine->residents.links[link - 1];
+    HR__CALL_ACTIVE(engine, status, hang, resident.job);
+    link = resident.next;
+  }
+  return status;
+}
+
+static enum hr_status strike(struct hr__engine *engine, uint32_t number) {
+  struct hr__faults *faults = engine->faults;
+  struct unit *unit = &faults->units[number];
+  const struct process *process = &faults->processes[unit->process];
+  struct hr__fault_draws draws = draws_of(engine, number);
+  int64_t detect_us;
+  hr__fault_class_draw(&draws, process->spec, unit->failures++, &detect_us, &unit->repair_us);
+  engine->pool_accounting[process->pool.id].failures++;
+  unit->state = UNIT_FAILED;
+  count_failed(engine, unit, true);
+  if (detect_us == 0) return detect(engine, number);
+  enum hr_status status = schedule_unit(engine, number, engine->view.now_us + detect_us, HR__PENDING_FAULT_FOUND);
+  for (uint32_t i = unit->first_node; status == HR_OK && i < unit->first_node + unit->n_nodes; i++)
+    status = hang_node(engine, process->pool, (hr_node){i}, unit->due_us);
+  return status;
+}
+
+/* Returns whether some node of the unit can fail now: it is not off. */
+static bool is_there(const struct hr__engine *engine, const struct unit *unit) {
+  for (uint32_t i = unit->first_node; i < unit->first_node + unit->n_nodes; i++)
+    if (hr_cluster_node_state(&engine->cluster, (hr_node){i}) != HR_NODE_OFF) return true;
+  return false;
+}
+
+/* A failure strikes a unit, unless the pending event is outdated. */
+static enum hr_status handle_fault(struct hr__engine *engine, uint32_t number) {
+  struct unit *unit = &engine->faults->units[number];
+  enum hr_fault_clock clock = engine->faults->processes[unit->process].spec->clock;
+  int64_t due_us = clock == HR_FAULT_CLOCK_WALL ? unit->wall_us : unit->due_us;
+  if (due_us != engine->view.now_us) return HR_OK;
+  bool strikes = unit->state == UNIT_WORKS && is_there(engine, unit);
+  enum hr_status status = HR_OK;
+  if (strikes)
+    status = strike(engine, number);
+  else
+    unit->failures++;
+  return status == HR_OK && clock == HR_FAULT_CLOCK_WALL ? draw_failure(engine, number) : status;
+}
+
+static enum hr_status advance(struct hr__engine *engine, struct hr__pending pending) {
+  uint32_t number = hr__pending_entity(pending);
+  const struct unit *unit = &engine->faults->units[number];
+  bool is_due = unit->due_us == engine->view.now_us;
+  switch (hr__pending_kind(pending)) {
+  case HR__PENDING_FAULT:
+    return handle_fault(engine, number);
+  case HR__PENDING_FAULT_FOUND:
+    return is_due && unit->state == UNIT_FAILED ? detect(engine, number) : HR_OK;
+  case HR__PENDING_REPAIR:
+    return is_due && unit->state == UNIT_REPAIRED ? finish_repair(engine, number) : HR_OK;
+  default:
+    return HR_OK;
+  }
+}
+
+/* ---- Nodes and jobs ---- */
+
+/* Returns the unit of the process that contains a node of its pool. */
+static uint32_t unit_at(const struct hr__engine *engine, const struct process *process, hr_node node) {
+  uint32_t place = node.id - engine->cluster.pools[process->pool.id].first_node.id;
+  return process->first_unit + place / process->unit_nodes;
+}
+
+/* A node has come up: single nodes work from now on. */
+static enum hr_status node_up(struct hr__engine *engine, hr_pool pool, hr_node node) {
+  const struct hr__faults *faults = engine->faults;
+  const struct pool_state *state = &faults->pools[pool.id];
+  enum hr_status status = HR_OK;
+  for (uint32_t i = state->first_process; i < state->first_process + state->n_processes && status == HR_OK; i++) {
+    const struct process *process = &faults->processes[i];
+    bool renews =
+        process->spec->clock == HR_FAULT_CLOCK_UP || (process->spec->clock == HR_FAULT_CLOCK_BUSY && state->is_elastic);
+    if (process->spec->unit != HR_TIER_NODE || !renews) continue;
+    uint32_t number = unit_at(engine, process, node);
+    if (faults->units[number].state == UNIT_WORKS) status = draw_failure(engine, number);
+  }
+  return status;
+}
+
+/* A node has gone down for whatever reason: a single node cannot fail until it comes up again. */
+static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
+  struct hr__faults *faults = engine->faults;
+  const struct pool_state *state = &faults->pools[pool.id];
+  for (uint32_t i = state->first_process; i < state->first_process + state->n_processes; i++) {
+    const struct process *process = &faults->processes[i];
+    struct unit *unit = &faults->units[unit_at(engine, process, node)];
+    if (process->spec->unit != HR_TIER_NODE) continue;
+    if (unit->state == UNIT_FAILED && state->is_elastic) {
+      count_failed(engine, unit, false);
+      unit->state = UNIT_WORKS;
+    }
+    if (unit->state == UNIT_WORKS && process->spec->clock == HR_FAULT_CLOCK_UP) unit->due_us = HR_NEVER_US;
+  }
+}
+
+/* Starts or stops the clock of a unit when its first job starts or its last job leaves. */
+static enum hr_status count_job(struct hr__engine *engine, uint32_t number, bool starts) {
+  struct unit *unit = &engine->faults->units[number];
+  uint32_t before = unit->n_jobs;
+  int64_t now_us = engine->view.now_us;
+  unit->n_jobs += starts ? 1 : (uint32_t)-1;
+  if (unit->state != UNIT_WORKS || (before > 0) == (unit->n_jobs > 0)) return HR_OK;
+  if (starts) {
+    unit->busy_us = now_us;
+    return schedule_unit(engine, number, now_us + unit->left_us, HR__PENDING_FAULT);
+  }
+  unit->left_us -= now_us - unit->busy_us;
+  unit->busy_us = unit->due_us = HR_NEVER_US;
+  return HR_OK;
+}
+
+static enum hr_status count_placement(struct hr__engine *engine, const struct hr_placement *placement, bool starts) {
+  const struct hr__faults *faults = engine->faults;
+  const struct pool_state *pool = &faults->pools[placement->pool.id];
+  enum hr_status status = HR_OK;
+  for (uint32_t i = pool->first_process; i < pool->first_process + pool->n_processes; i++) {
+    if (faults->processes[i].spec->clock != HR_FAULT_CLOCK_BUSY) continue;
+    for (uint32_t k = 0; k < placement->n_slices && status == HR_OK; k++)
+      status = count_job(engine, unit_at(engine, &faults->processes[i], placement->slices[k].node), starts);
+  }
+  return status;
+}
+
+static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                            int64_t run_us) {
+  (void)job, (void)run_us;
+  return count_placement(engine, placement, true);
+}
+
+static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                           enum hr__stop how) {
+  (void)job, (void)how;
+  return count_placement(engine, placement, false);
+}
+
+/* ---- Start and end of a run ---- */
+
+static uint32_t count_units(const struct hr_pool_spec *spec, const struct hr_fault_process *process) {
+  uint32_t size = hr_topology_nodes(&spec->topology, process->unit, spec->nodes);
+  return (spec->nodes + size - 1) / size;
+}
+
+static bool has_faults(const struct hr_pool_spec *spec) {
+  return spec->faults && spec->faults->n_processes > 0 && spec->nodes > 0;
+}
+
+static enum hr_status allocate(struct hr__engine *engine) {
+  const struct hr_cluster *cluster = &engine->cluster;
+  struct hr__faults *faults = hr_arena_alloc(&engine->arena, sizeof *faults);
+  if (!faults) return hr__out_of_memory(engine);
+  engine->faults = faults;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_pool_spec *spec = cluster->pools[i].spec;
+    for (uint32_t k = 0; has_faults(spec) && k < spec->faults->n_processes; k++) {
+      faults->n_processes++;
+      faults->n_units += count_units(spec, &spec->faults->processes[k]);
+    }
+  }
+  faults->processes = hr_arena_alloc(&engine->arena, faults->n_processes * sizeof *faults->processes);
+  faults->units = hr_arena_alloc(&engine->arena, faults->n_units * sizeof *faults->units);
+  faults->pools = hr_arena_alloc(&engine->arena, cluster->n_pools * sizeof *faults->pools);
+  faults->down = hr_arena_alloc(&engine->arena, cluster->n_nodes * sizeof *faults->down);
+  faults->failed = hr_arena_alloc(&engine->arena, cluster->n_nodes * sizeof *faults->failed);
+  bool made = faults->processes && faults->units && faults->pools && faults->down && faults->failed;
+  return made ? HR_OK : hr__out_of_memory(engine);
+}
+
+/* A unit begins with its first failure ahead, or down with the rest of its repair ahead. In an elastic pool all nodes
+   are off at first. */
+static enum hr_status begin_unit(struct hr__engine *engine, uint32_t number) {
+  struct hr__faults *faults = engine->faults;
+  struct unit *unit = &faults->units[number];
+  const struct process *process = &faults->processes[unit->process];
+  const struct pool_state *pool = &faults->pools[process->pool.id];
+  struct hr__fault_draws draws = draws_of(engine, number);
+  bool waits = process->spec->clock == HR_FAULT_CLOCK_UP && process->spec->unit == HR_TIER_NODE &&
+               (pool->is_elastic || pool->is_closed);
+  if (waits) return HR_OK; /* node_up will start the clock */
+  if (process->spec->fresh) return draw_failure(engine, number);
+  struct hr__fault_start begin = hr__fault_start_draw(&draws, process->spec, factor_of(engine, number));
+  if (!begin.is_down) return start_clock(engine, number, begin.rest_us);
+  unit->repair_us = begin.rest_us;
+  count_failed(engine, unit, true);
+  for (uint32_t i = unit->first_node; i < unit->first_node + unit->n_nodes; i++)
+    if (faults->down[i]++ == 0 && engine->cluster.nodes[i].state == HR_NODE_UP)
+      hr__market_set_state(engine, (hr_node){i}, HR_NODE_OFF);
+  return ask_for_repair(engine, number);
+}
+
+static enum hr_status begin_process(struct hr__engine *engine, hr_pool pool, const struct hr_fault_process *spec,
+                                    uint32_t index, uint32_t first_unit) {
+  struct hr__faults *faults = engine->faults;
+  const struct hr__pool *self = &engine->cluster.pools[pool.id];
+  uint32_t size = hr_topology_nodes(&self->spec->topology, spec->unit, self->spec->nodes);
+  struct process *process = &faults->processes[index];
+  *process = (struct process){spec, pool, first_unit, count_units(self->spec, spec), size};
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < process->n_units && status == HR_OK; i++) {
+    uint32_t first = i * size, left = self->spec->nodes - first;
+    faults->units[first_unit + i] = (struct unit){.due_us = HR_NEVER_US,
+                                                  .wall_us = HR_NEVER_US,
+                                                  .busy_us = HR_NEVER_US,
+                                                  .failures = 1,
+                                                  .process = index,
+                                                  .first_node = self->first_node.id + first,
+                                                  .n_nodes = left < size ? left : size};
+    status = begin_unit(engine, first_unit + i);
+  }
+  return status;
+}
+
+/* Must follow the markets, and precede the creation of the policy, because some nodes are down at the start. */
+static enum hr_status init(struct hr__engine *engine) {
+  const struct hr_cluster *cluster = &engine->cluster;
+  bool any = false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) any = any || has_faults(cluster->pools[i].spec);
+  if (!any) return HR_OK;
+  enum hr_status status = allocate(engine);
+  uint32_t n_processes = 0, n_units = 0;
+  for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
+    const struct hr_pool_spec *spec = cluster->pools[i].spec;
+    struct pool_state *state = &engine->faults->pools[i];
+    *state = (struct pool_state){.first_process = n_processes,
+                                 .n_processes = has_faults(spec) ? spec->faults->n_processes : 0,
+                                 .is_elastic = hr_market_is_elastic(spec->market.market),
+                                 .is_closed = spec->market.from_us > 0};
+    for (uint32_t k = 0; k < state->n_processes && status == HR_OK; k++) {
+      const struct hr_fault_process *process = &spec->faults->processes[k];
+      status = begin_process(engine, (hr_pool){i}, process, n_processes++, n_units);
+      n_units += count_units(spec, process);
+    }
+  }
+  return status;
+}
+
+static bool is_needed(const struct hr__engine *engine) {
+  return engine->faults;
+}
+
+static void close_queues(struct hr__engine *engine) {
+  for (uint32_t i = 0; engine->faults && engine->faults->pools && i < engine->cluster.n_pools; i++)
+    hr__fifo_finish(&engine->faults->pools[i].queue);
+}
+
+/* ---- Checked mode ---- */
+
+static enum hr_status check_node(const struct hr__engine *engine, uint32_t node, const uint16_t *down) {
+  const struct hr__faults *faults = engine->faults;
+  if (faults->down[node] != down[node])
+    return hr__broken(engine, "node %" PRIu32 ": %u failed units are counted, %u contain it", node,
+                      (unsigned)faults->down[node], (unsigned)down[node]);
+  if (down[node] > 0 && engine->cluster.nodes[node].state != HR_NODE_OFF)
+    return hr__broken(engine, "node %" PRIu32 " is present although it is not repaired", node);
+  return HR_OK;
+}
+
+static enum hr_status check(const struct hr__engine *engine, const struct hr__running *running) {
+  const struct hr__faults *faults = engine->faults;
+  uint16_t *down = calloc(engine->cluster.n_nodes + (size_t)1, sizeof *down);
+  uint32_t *in_repair = calloc(engine->cluster.n_pools + (size_t)1, sizeof *in_repair);
+  enum hr_status status = down && in_repair ? HR_OK : hr__out_of_memory(engine);
+  (void)running;
+  for (uint32_t i = 0; i < faults->n_units && status == HR_OK; i++) {
+    const struct unit *unit = &faults->units[i];
+    in_repair[faults->processes[unit->process].pool.id] += unit->state == UNIT_REPAIRED;
+    for (uint32_t k = 0; unit->state >= UNIT_QUEUED && k < unit->n_nodes; k++) down[unit->first_node + k]++;
+  }
+  for (uint32_t i = 0; i < engine->cluster.n_nodes && status == HR_OK; i++) status = check_node(engine, i, down);
+  for (uint32_t i = 0; i < engine->cluster.n_pools && status == HR_OK; i++) {
+    const struct hr_fault_spec *spec = engine->cluster.pools[i].spec->faults;
+    if (in_repair[i] != faults->pools[i].in_repair || (spec && spec->crew && in_repair[i] > spec->crew))
+      status = hr__broken(engine, "pool %" PRIu32 ": %" PRIu32 " units are repaired at the same time", i, in_repair[i]);
+  }
+  free(down);
+  free(in_repair);
+  return status;
+}
+
+const struct hr__component hr__component_faults = {
+    .disturbs_jobs = true,
+    .is_endless = true,
+    .init = init,
+    .is_needed = is_needed,
+    .start = start,
+    .stop = stop,
+    .node_up = node_up,
+    .node_down = node_down,
+    .kinds = 1u << HR__PENDING_FAULT | 1u << HR__PENDING_FAULT_FOUND | 1u << HR__PENDING_REPAIR,
+    .advance = advance,
+    .settle = settle,
+    .close = close_queues,
+    .check = check,
+};
+
+const char *hr_fault_clock_name(enum hr_fault_clock clock) {
+  static const char *const names[] = {
+#define CLOCK_TEXT(name, text) [name] = text,
+      HR_FAULT_CLOCK_TABLE(CLOCK_TEXT)
+#undef CLOCK_TEXT
+  };
+  return (unsigned)clock < HR_N_FAULT_CLOCKS ? names[clock] : "";
+}

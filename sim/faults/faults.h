@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SIM_FAULTS_FAULTS_H
+#define HR_SIM_FAULTS_FAULTS_H
+
+/* The random times of failures and repairs, and what each pool lost by failures. */
+
+#include "base/random.h"
+#include "headroom/unstable/faults.h"
+
+/* How the life of a unit begins in the stationary state. */
+struct hr__fault_start {
+  bool is_down;
+  int64_t rest_us; /* until the repair is complete, or until the first failure */
+};
+
+/* Draws from failure `number` of a unit, counted from 1. Each failure has draws of its own, so that the number of draws
+   of one does not shift those of the next. `process_id` is different for each process of a run; `unit` counts within
+   the process. */
+struct hr__fault_draws {
+  uint64_t seed;
+  uint32_t process_id, unit;
+};
+/* Returns the time on the clock until failure `number`. `factor`: how often the unit fails, relative to others. */
+int64_t hr__fault_between_us(const struct hr__fault_draws *draws, const struct hr_fault_process *process, double factor,
+                             uint32_t number);
+/* Returns the class of failure `number`, and stores the delays until it is detected, and from then until it is
+   repaired. */
+const struct hr_fault_class *hr__fault_class_draw(const struct hr__fault_draws *draws,
+                                                  const struct hr_fault_process *process, uint32_t number,
+                                                  int64_t *detect_us, int64_t *repair_us);
+/* Returns whether the run begins with the unit down, and the rest of that time or of the time until its first failure.
+   The start of the run is at a random time of an endless alternation of work and repair. */
+struct hr__fault_start hr__fault_start_draw(const struct hr__fault_draws *draws, const struct hr_fault_process *process,
+                                            double factor);
+/* Returns how often the unit fails, relative to others: bad_factor with the probability bad_share, otherwise 1. */
+double hr__fault_factor(const struct hr__fault_draws *draws, const struct hr_fault_process *process);
+/* Returns the mean time of a repair over all classes, in seconds; and likewise of the detection. */
+double hr__fault_mean_repair_s(const struct hr_fault_process *process);
+
+#endif
