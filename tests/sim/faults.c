@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Failures and repairs of nodes: cases that are computed by hand, closed forms, and random worlds in checked mode. Each
+ * test asserts the number of injected failures, so that no test passes because nothing failed.
+ */
+
+#include "headroom/unstable/faults.h"
+#include "base/random.h"
+#include "harness.h"
+#include "headroom/policies.h"
+#include "headroom/sim.h"
+#include "queue_choice.h"
+#include "statistics.h"
+
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_sf_gamma.h>
+#include <string.h>
+
+#define S HR_SECOND_US
+
+enum { MAX_JOBS = 60000 };
+
+/* The input of a run. All memory belongs to the caller. */
+struct world {
+  struct hr_pool_spec pool;
+  struct hr_fault_spec spec;
+  struct hr_fault_process process[2];
+  struct hr_class_spec class_;
+  uint32_t n_jobs;
+  int64_t *submit_us, *work_us;
+  uint32_t *gpus;
+  const char *policy; /* NULL: queue with skip */
+  int64_t horizon_us;
+  uint64_t seed;
+  bool check;
+};
+
+static struct hr_duration fixed(double seconds) {
+  return (struct hr_duration){HR_DURATION_FIXED, seconds, 0};
+}
+static struct hr_duration exponential(double mean_s) {
+  return (struct hr_duration){HR_DURATION_EXPONENTIAL, mean_s, 0};
+}
+
+static void world_init(struct world *world, uint32_t n_nodes, uint32_t gpus_per_node, uint32_t n_jobs) {
+  static char name[] = "p", gpu[] = "A100";
+  *world = (struct world){.pool = {.name = name,
+                                   .gpu = gpu,
+                                   .nodes = n_nodes,
+                                   .gpus_per_node = gpus_per_node,
+                                   .market = {.to_us = HR_NEVER_US}},
+                          .spec = {.n_processes = 1},
+                          .n_jobs = n_jobs,
+                          .submit_us = calloc(n_jobs, sizeof *world->submit_us),
+                          .work_us = calloc(n_jobs, sizeof *world->work_us),
+                          .gpus = calloc(n_jobs, sizeof *world->gpus),
+                          .horizon_us = HR_NEVER_US,
+                          .seed = 1,
+                          .check = true};
+  world->process[0].unit = world->process[1].unit = HR_TIER_NODE;
+  world->process[0].bad_factor = world->process[1].bad_factor = 1;
+  CU_ASSERT_FATAL(world->submit_us && world->work_us && world->gpus);
+  for (uint32_t i = 0; i < n_jobs; i++) world->gpus[i] = 1;
+}
+
+static void world_finish(struct world *world) {
+  free(world->submit_us);
+  free(world->work_us);
+  free(world->gpus);
+}
+
+static struct hr_result *run(struct world *world) {
+  struct hr_class_spec classes[HR_N_CLASSES];
+  struct hr_trace trace = {.source = "test",
+                           .n_jobs = world->n_jobs,
+                           .submit_us = world->submit_us,
+                           .work_us = world->work_us,
+                           .gpus = world->gpus};
+  struct hr_cluster_spec cluster = {&world->pool, 1};
+  struct hr_policy_choice choice = {0};
+  struct hr_result *result = NULL;
+  struct hr_error error = {0};
+  for (uint32_t i = 0; i < HR_N_CLASSES; i++) classes[i] = world->class_;
+  world->spec.processes = world->process;
+  world->pool.faults = &world->spec;
+  if (world->policy) {
+    CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, world->policy, &error), HR_OK);
+  } else {
+    choice = queue_choice("skip", "first-fit");
+  }
+  struct hr_run_config config = {.trace = &trace,
+                                 .cluster = &cluster,
+                                 .policy = choice.ops,
+                                 .params = choice.params,
+                                 .seed = world->seed,
+                                 .horizon_us = world->horizon_us,
+                                 .check = world->check,
+                                 .classes = classes};
+  enum hr_status status = hr_sim_run(&config, &result, &error);
+  if (status != HR_OK) fprintf(stderr, "%s\n", error.text);
+  CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+  hr_policy_choice_finish(&choice);
+  return result;
+}
+
+/* ---- Cases computed by hand --------------------------------------------------------------------------- */
+
+/* A node works for 100 s, hangs for 10 s and is repaired in 20 s. A job of 250 s keeps its work.
+   100 work, 10 hang, 20 down; 100 work, 10 hang, 20 down; 50 work: it ends at 310 s. */
+static void a_job_hangs_and_continues(void) {
+  struct world world;
+  world_init(&world, 1, 1, 1);
+  world.work_us[0] = 250 * S;
+  world.class_.checkpoint = HR_CHECKPOINT_CONTINUOUS;
+  world.process[0].fresh = true;
+  world.process[0].between = fixed(100);
+  world.process[0].only = (struct hr_fault_class){.detect = fixed(10), .repair = fixed(20)};
+  struct hr_result *result = run(&world);
+  CU_ASSERT_EQUAL(result->accounting[0].end_us, 310 * S);
+  CU_ASSERT_EQUAL(result->accounting[0].kept_us, 250 * S);
+  CU_ASSERT_EQUAL(result->accounting[0].hanging_us, 20 * S);
+  CU_ASSERT_EQUAL(result->accounting[0].held_us, 270 * S);
+  CU_ASSERT_EQUAL(result->pools[0].failures, 2);
+  CU_ASSERT_EQUAL(result->pools[0].failed_jobs, 2);
+  CU_ASSERT((int64_t)result->pools[0].down_us == 60 * S);
+  hr_result_destroy(result);
+  world_finish(&world);
+}
+
+/* Checkpoints after each 30 s of work, 5 s each; failure after 100 s: work 0-30, 35-65, 70-100. The third checkpoint is
+   not written, so 30 s are lost. After the repair at 130 s: restart 4 s, then 90 s of work are left with two
+   checkpoints: 134-164, 169-199, 204-230 fails at 230 s: 26 s lost. Then at 260 + 4: 264-294 and it is done. */
+static void work_since_the_checkpoint_is_lost(void) {
+  struct world world;
+  world_init(&world, 1, 1, 1);
+  world.work_us[0] = 150 * S;
+  world.class_ = (struct hr_class_spec){
+      .checkpoint = HR_CHECKPOINT_INTERVAL, .interval_us = 30 * S, .write_us = 5 * S, .restart_us = 4 * S};
+  world.process[0].fresh = true;
+  world.process[0].between = fixed(100);
+  world.process[0].only = (struct hr_fault_class){.repair = fixed(30)};
+  struct hr_result *result = run(&world);
+  CU_ASSERT_EQUAL(result->accounting[0].end_us, 294 * S);
+  CU_ASSERT_EQUAL(result->accounting[0].lost_us, 56 * S);
+  CU_ASSERT_EQUAL(result->accounting[0].kept_us, 150 * S);
+  CU_ASSERT_EQUAL(result->accounting[0].saving_us, 20 * S);
+  CU_ASSERT_EQUAL(result->accounting[0].restarting_us, 8 * S);
+  CU_ASSERT_EQUAL(result->pools[0].failures, 2);
+  hr_result_destroy(result);
+  world_finish(&world);
+}
+
+/* Two nodes fail at 100 s; one person repairs them in 50 s each. A job on both nodes waits for the second. */
+static void a_crew_repairs_one_after_the_other(void) {
+  struct world world;
+  world_init(&world, 2, 1, 1);
+  world.work_us[0] = 120 * S;
+  world.gpus[0] = 2;
+  world.class_.checkpoint = HR_CHECKPOINT_CONTINUOUS;
+  world.process[0].fresh = true;
+  world.process[0].between = fixed(100);
+  world.process[0].only = (struct hr_fault_class){.repair = fixed(50)};
+  world.spec.crew = 1;
+  struct hr_result *result = run(&world);
+  CU_ASSERT_EQUAL(result->accounting[0].end_us, 220 * S);
+  CU_ASSERT_EQUAL(result->pools[0].failures, 2);
+  CU_ASSERT_EQUAL(result->pools[0].failed_jobs, 1);
+  CU_ASSERT((int64_t)result->pools[0].down_us == 150 * S);
+  hr_result_destroy(result);
+  world_finish(&world);
+}
+
+/* The clock `busy` stops while no job runs: jobs run from 0 to 60 s and from 200 s on, so the failure after 100 s of
+   work comes at 240 s. On the clock `wall` it comes at 100 s, when no job is there. */
+static void clocks_differ(void) {
+  static const int64_t ends_s[] = {[HR_FAULT_CLOCK_UP] = 260, [HR_FAULT_CLOCK_WALL] = 260, [HR_FAULT_CLOCK_BUSY] = 270};
+  for (int clock = 0; clock < HR_N_FAULT_CLOCKS; clock++) {
+    struct world world;
+    world_init(&world, 1, 1, 2);
+    world.work_us[0] = world.work_us[1] = 60 * S;
+    world.submit_us[1] = 200 * S;
+    world.class_.checkpoint = HR_CHECKPOINT_CONTINUOUS;
+    world.process[0].fresh = true;
+    world.process[0].clock = (enum hr_fault_clock)clock;
+    world.process[0].between = fixed(clock == HR_FAULT_CLOCK_WALL ? 190 : 100);
+    world.process[0].only = (struct hr_fault_class){.repair = fixed(10)};
+    if (clock == HR_FAULT_CLOCK_UP) world.process[0].between = fixed(180); /* fails at 180 s, then at 370 s */
+    struct hr_result *result = run(&world);
+    CU_ASSERT_EQUAL(result->accounting[1].end_us, ends_s[clock] * S);
+    CU_ASSERT_EQUAL(result->pools[0].failures, 1);
+    hr_result_destroy(result);
+    world_finish(&world);
+  }
+}
+
+/* A group fails as one: both nodes of the rack stop at once, those of the other rack do not. */
+static void a_group_fails_together(void) {
+  struct world world;
+  world_init(&world, 4, 1, 4);
+  for (int i = 0; i < 4; i++) world.work_us[i] = 150 * S;
+  world.class_.checkpoint = HR_CHECKPOINT_CONTINUOUS;
+  world.pool.topology.nodes_per_rack = 4;
+  world.process[0].unit = HR_TIER_RACK;
+  world.process[0].fresh = true;
+  world.process[0].between = fixed(100);
+  world.process[0].only = (struct hr_fault_class){.repair = fixed(25)};
+  struct hr_result *result = run(&world);
+  for (int i = 0; i < 4; i++) CU_ASSERT_EQUAL(result->accounting[i].end_us, 175 * S);
+  CU_ASSERT_EQUAL(result->pools[0].failures, 1);
+  CU_ASSERT_EQUAL(result->pools[0].failed_jobs, 4);
+  CU_ASSERT((int64_t)result->pools[0].down_us == 100 * S);
+  hr_result_destroy(result);
+  world_finish(&world);
+}
+
+/* ---- Closed forms ------------------------------------------------------------------------------------- */
+
+/* Runs `n_nodes` nodes for a time, with one job that lasts as long. */
+static struct hr_result *run_fleet(struct world *world, double days) {
+  world->horizon_us = (int64_t)(days * 86400) * S;
+  world->work_us[0] = 10 * world->horizon_us;
+  world->class_.checkpoint = HR_CHECKPOINT_CONTINUOUS;
+  world->check = false;
+  return run(world);
+}
+
+/* Availability is MTTF / (MTTF + MTTR) for all distributions, and a stationary node fails T / (MTTF + MTTR) times. */
+static void availability_depends_on_means_only(void) {
+  const double up_s = 20 * 3600, down_s = 4 * 3600, days = 400;
+  const struct hr_duration ups[] = {exponential(up_s),
+                                    fixed(up_s),
+                                    {HR_DURATION_WEIBULL, 0.6, up_s / gsl_sf_gamma(1 + 1 / 0.6)},
+                                    {HR_DURATION_LOG_NORMAL, log(up_s) - 0.5, 1}};
+  const struct hr_duration downs[] = {
+      exponential(down_s), fixed(down_s), {HR_DURATION_LOG_NORMAL, log(down_s) - 0.5, 1}};
+  for (size_t i = 0; i < sizeof ups / sizeof *ups; i++)
+    for (size_t k = 0; k < sizeof downs / sizeof *downs; k++) {
+      struct world world;
+      world_init(&world, 500, 1, 1);
+      world.process[0].between = ups[i];
+      world.process[0].only.repair = downs[k];
+      struct hr_result *result = run_fleet(&world, days);
+      double node_us = 500.0 * (double)result->end_us, expected = up_s / (up_s + down_s);
+      double failures = 500 * days * 86400 / (up_s + down_s);
+      /* At most 200,000 failures; the deviation of a sum of renewals is bounded by the squared variations. */
+      expect_within("availability", 1 - (double)result->pools[0].down_us / node_us, expected,
+                    1.2 / sqrt(failures) * 0.3);
+      expect_within("failures", (double)result->pools[0].failures, failures, 2 * sqrt(failures));
+      hr_result_destroy(result);
+      world_finish(&world);
+    }
+}
+
+/* A finite crew: P_k is proportional to the product of (n - i) xi / (eta min(c, i + 1)). */
+static void a_finite_crew_lowers_the_availability(void) {
+  enum { N = 12 };
+  for (uint32_t crew = 1; crew <= 3; crew++) {
+    const double xi = 1.0 / 36000, eta = 1.0 / 7200, days = 20000;
+    double p = 1, sum = 1, down = 0;
+    for (uint32_t k = 1; k <= N; k++) {
+      p *= (N - (k - 1)) * xi / (eta * (crew < k ? crew : k));
+      sum += p;
+      down += k * p;
+    }
+    struct world world;
+    world_init(&world, N, 1, 1);
+    world.spec.crew = crew;
+    world.process[0].between = exponential(1 / xi);
+    world.process[0].only.repair = exponential(1 / eta);
+    struct hr_result *result = run_fleet(&world, days);
+    double availability = 1 - (double)result->pools[0].down_us / (N * (double)result->end_us);
+    CU_ASSERT(result->pools[0].failures > 100000);
+    CU_ASSERT(fabs(availability - (1 - down / sum / N)) < 0.004);
+    hr_result_destroy(result);
+    world_finish(&world);
+  }
+}
+
+/* The exact mean time of a job with checkpoints, failures at the rate lambda and restarts that can fail, too:
+   E[T] = (R / d) e^(lambda u) (e^(lambda (d + w)) - 1) / lambda (Daly 2006). The node is up again at once. */
+static void ettr_agrees_with_daly(void) {
+  const double mtbf_s = 7200, d = 1800, w = 60, u = 300, lambda = 1 / mtbf_s;
+  struct world world;
+  world_init(&world, 1, 1, 1);
+  world.work_us[0] = (int64_t)(1800 * 40000.0) * S;
+  world.check = false;
+  world.class_ = (struct hr_class_spec){.checkpoint = HR_CHECKPOINT_INTERVAL,
+                                        .interval_us = (int64_t)d * S,
+                                        .write_us = (int64_t)w * S,
+                                        .restart_us = (int64_t)u * S};
+  world.process[0].between = exponential(mtbf_s);
+  world.process[0].only.repair = fixed(0);
+  struct hr_result *result = run(&world);
+  const struct hr_job_accounting *job = &result->accounting[0];
+  double expected = d * lambda / (exp(lambda * u) * (exp(lambda * (d + w)) - 1));
+  double seen = (double)world.work_us[0] / (double)job->end_us;
+  CU_ASSERT(result->pools[0].failures > 10000);
+  if (fabs(seen - expected) > 0.004) printf("\n    ETTR %.5f, expected %.5f", seen, expected);
+  CU_ASSERT(fabs(seen - expected) <= 0.004);
+  CU_ASSERT(job->kept_us + job->lost_us + job->saving_us + job->restarting_us + job->hanging_us == job->held_us);
+  hr_result_destroy(result);
+  world_finish(&world);
+}
+
+/* M/M/1 with a server that fails at any time and resumes work: L = lambda [(xi + eta)^2 + mu xi] / [(xi + eta)
+   (mu eta - lambda (xi + eta))]; by Little's law the mean time in the system is L / lambda. */
+static void a_queue_with_breakdowns(void) {
+  const double lambda = 0.5, mu = 1, xi = 0.1, eta = 0.5; /* per 1,000 s */
+  const double total = (xi + eta) * (xi + eta) + mu * xi, slack = (xi + eta) * (mu * eta - lambda * (xi + eta));
+  double sum_s = 0;
+  struct world world;
+  world_init(&world, 1, 1, MAX_JOBS);
+  world.check = false;
+  world.class_.checkpoint = HR_CHECKPOINT_CONTINUOUS;
+  world.process[0].between = exponential(1000 / xi);
+  world.process[0].only.repair = exponential(1000 / eta);
+  struct hr__stream stream;
+  hr__stream_init(&stream, 7, HR__PURPOSE_ARRIVAL, 0, 0);
+  gsl_rng rng = hr__stream_rng(&stream);
+  for (uint32_t i = 0; i < MAX_JOBS; i++) {
+    int64_t gap_us = (int64_t)(gsl_ran_exponential(&rng, 1000 / lambda) * (double)S);
+    world.submit_us[i] = (i ? world.submit_us[i - 1] : 0) + gap_us;
+    world.work_us[i] = 1 + (int64_t)(gsl_ran_exponential(&rng, 1000 / mu) * (double)S);
+  }
+  struct hr_result *result = run(&world);
+  for (uint32_t i = 0; i < MAX_JOBS; i++)
+    sum_s += (double)(result->accounting[i].end_us - world.submit_us[i]) / (double)S;
+  double seen = sum_s / MAX_JOBS / 1000, expected = total / slack;
+  CU_ASSERT(result->pools[0].failures > 5000);
+  if (fabs(seen - expected) > 0.08 * expected) printf("\n    time in the system %.4f, expected %.4f", seen, expected);
+  CU_ASSERT(fabs(seen - expected) <= 0.08 * expected);
+  hr_result_destroy(result);
+  world_finish(&world);
+}
+
+/* ---- Properties --------------------------------------------------------------------------------------- */
+
+static uint32_t below(struct hr__stream *stream, uint32_t bound) {
+  return (uint32_t)(hr__stream_uniform(stream) * bound);
+}
+
+/* Random clusters, clocks, classes, groups and crews under several policies, in checked mode. The failures of the clock
+   `up` do not depend on the policy. */
+static void random_worlds_keep_the_invariants(void) {
+  static const char *const policies[] = {NULL, "easy", "conservative", "las", "slurm", "kubernetes", "volcano"};
+  enum { WORLDS = 140, JOBS = 40 };
+  uint64_t failures = 0, stopped = 0;
+  for (uint32_t number = 0; number < WORLDS; number++) {
+    struct hr__stream stream;
+    hr__stream_init(&stream, 3, HR__PURPOSE_SAMPLE, number, 0);
+    struct world world;
+    struct hr_fault_class classes[2] = {{NULL, 0.7, fixed(0), exponential(300)},
+                                        {NULL, 0.3, exponential(200), {HR_DURATION_LOG_NORMAL, 7, 1}}};
+    world_init(&world, 1 + below(&stream, 6), 1 + below(&stream, 4), JOBS);
+    world.seed = number;
+    world.policy = policies[number % (sizeof policies / sizeof *policies)];
+    world.pool.topology.nodes_per_rack = 1 + below(&stream, 3);
+    world.spec.n_processes = 1 + below(&stream, 2);
+    world.spec.crew = below(&stream, 3);
+    for (uint32_t i = 0; i < 2; i++) {
+      struct hr_fault_process *process = &world.process[i];
+      process->unit = i ? HR_TIER_RACK : HR_TIER_NODE;
+      process->clock = (enum hr_fault_clock)below(&stream, HR_N_FAULT_CLOCKS);
+      process->fresh = below(&stream, 2);
+      process->between = below(&stream, 2) ? exponential(4000) : (struct hr_duration){HR_DURATION_WEIBULL, 0.6, 3000};
+      process->classes = classes;
+      process->n_classes = 2;
+      process->bad_share = 0.2;
+      process->bad_factor = 5;
+    }
+    world.class_ = (struct hr_class_spec){.checkpoint = below(&stream, 2) ? HR_CHECKPOINT_INTERVAL : HR_CHECKPOINT_NONE,
+                                          .interval_us = 400 * S,
+                                          .write_us = 20 * S,
+                                          .restart_us = 30 * S};
+    for (uint32_t i = 0; i < JOBS; i++) {
+      world.submit_us[i] = (i ? world.submit_us[i - 1] : 0) + (int64_t)below(&stream, 400) * S;
+      world.work_us[i] = (int64_t)(1 + below(&stream, 1500)) * S;
+      world.gpus[i] = 1 + below(&stream, world.pool.nodes * world.pool.gpus_per_node);
+    }
+    struct hr_result *result = run(&world);
+    CU_ASSERT(result->n_completed + result->n_rejected + result->n_waiting + result->n_running == JOBS);
+    failures += result->pools[0].failures;
+    stopped += result->pools[0].failed_jobs;
+    hr_result_destroy(result);
+    world_finish(&world);
+  }
+  CU_ASSERT(failures > 1000);
+  CU_ASSERT(stopped > 500);
+}
+
+/* A process that practically never fails changes no start, and a fleet without failures is the same run. */
+static void without_failures_nothing_changes(void) {
+  uint64_t digests[2];
+  for (uint32_t with = 0; with < 2; with++) {
+    struct world world;
+    world_init(&world, 3, 2, 50);
+    for (uint32_t i = 0; i < 50; i++) {
+      world.submit_us[i] = i * 60 * S;
+      world.work_us[i] = (100 + 37 * i) * S;
+      world.gpus[i] = 1 + i % 5;
+    }
+    world.spec.n_processes = with;
+    world.process[0].fresh = true;
+    world.process[0].between = fixed(1e9);
+    world.process[0].only.repair = fixed(1);
+    struct hr_result *result = run(&world);
+    digests[with] = result->digest;
+    CU_ASSERT_EQUAL(result->pools[0].failures, 0);
+    hr_result_destroy(result);
+    world_finish(&world);
+  }
+  CU_ASSERT_EQUAL(digests[0], digests[1]);
+}
+
+TEST_MAIN("Failures and repairs of nodes", TEST(a_job_hangs_and_continues), TEST(work_since_the_checkpoint_is_lost),
+          TEST(a_crew_repairs_one_after_the_other), TEST(clocks_differ), TEST(a_group_fails_together),
+          TEST(availability_depends_on_means_only), TEST(a_finite_crew_lowers_the_availability),
+          TEST(ettr_agrees_with_daly), TEST(a_queue_with_breakdowns), TEST(random_worlds_keep_the_invariants),
+          TEST(without_failures_nothing_changes))
