@@ -311,11 +311,11 @@ enum hr_status hr_replicates_write_json(const char *path, const struct hr_replic
 
 enum { NAME_WIDTH = 30, CELL_WIDTH = 15 };
 
-static const enum hr__metric shown[] = {HR__M_WAIT_MEAN, HR__M_WAIT_P95,      HR__M_WAIT_P99,
-                                        HR__M_JCT_MEAN,  HR__M_SLOWDOWN_MEAN, HR__M_UTILIZATION_SUBMIT_WINDOW,
-                                        HR__M_COMPLETED, HR__M_DEADLINE_MISS, HR__M_RECLAIMS,
-                                        HR__M_LOST,      HR__M_COST,          HR__M_MONTHLY,
-                                        HR__M_PER_JOB};
+static const enum hr__metric shown[] = {HR__M_WAIT_MEAN,   HR__M_WAIT_P95,      HR__M_WAIT_P99,
+                                        HR__M_JCT_MEAN,    HR__M_SLOWDOWN_MEAN, HR__M_UTILIZATION_SUBMIT_WINDOW,
+                                        HR__M_COMPLETED,   HR__M_DEADLINE_MISS, HR__M_RECLAIMS,
+                                        HR__M_FAILED_JOBS, HR__M_ETTR,          HR__M_LOST,
+                                        HR__M_COST,        HR__M_MONTHLY,       HR__M_PER_JOB};
 
 /* The same for services. */
 static const enum hr__metric shown_of_services[] = {HR__M_OFFERED, HR__M_ATTAINMENT,   HR__M_TTFT_P95, HR__M_TPOT_P95,

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `faults` of pools and of the cluster: what is stored, and the position and key words of each error. */
+
+#include "headroom/unstable/faults.h"
+#include "loading.h"
+
+#include <string.h>
+
+#define HEAD                                                                                                           \
+  "{\"policy\":{\"name\":\"queue\"},\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"T4\",\"nodes\":4,"               \
+  "\"gpus_per_node\":2"
+/* A scenario with one pool. Its failures are on the second line. */
+#define FAULTS(members) HEAD ",\n\"faults\":{" members "}}]}}"
+#define FAULTS_OF(market, members)                                                                                     \
+  HEAD ",\"usd_per_gpu_hour\":1,\"market\":\"" market "\",\n\"faults\":{" members "}}]}}"
+#define RATE "\"mtbf_h\":10,"
+#define REPAIR "\"repair_s\":60"
+
+static const struct hr_fault_spec *spec_of(const struct hr_scenario *scenario) {
+  CU_ASSERT_FATAL(scenario->cluster.n_pools == 1 && scenario->cluster.pools[0].faults != NULL);
+  return scenario->cluster.pools[0].faults;
+}
+
+static void keys_are_stored(void) {
+  write_text(FAULTS("\"per_1000_node_days\":5,\"clock\":\"busy\",\"start\":\"fresh\",\"crew\":3,"
+                    "\"bad_nodes\":{\"share\":0.1,\"factor\":4},"
+                    "\"classes\":[{\"name\":\"a\",\"share\":2,\"detect_s\":7,\"repair_s\":9},"
+                    "{\"name\":\"b\",\"share\":1,\"repair\":{\"distribution\":\"exponential\",\"mean_s\":11}}],"
+                    "\"groups\":[{\"tier\":\"pool\",\"mtbf_h\":2,\"repair_s\":1}]"));
+  struct hr_scenario *scenario = load(NULL, 0);
+  const struct hr_fault_spec *spec = spec_of(scenario);
+  CU_ASSERT_EQUAL_FATAL(spec->n_processes, 2);
+  const struct hr_fault_process *nodes = &spec->processes[0], *group = &spec->processes[1];
+  CU_ASSERT_EQUAL(spec->crew, 3);
+  CU_ASSERT(nodes->unit == HR_TIER_NODE && nodes->clock == HR_FAULT_CLOCK_BUSY && nodes->fresh);
+  CU_ASSERT(nodes->between.kind == HR_DURATION_EXPONENTIAL);
+  CU_ASSERT_DOUBLE_EQUAL(nodes->between.a, 200 * 86400.0, 1e-6);
+  CU_ASSERT(nodes->bad_share == 0.1 && nodes->bad_factor == 4);
+  CU_ASSERT_EQUAL_FATAL(nodes->n_classes, 2);
+  CU_ASSERT(nodes->classes[0].share == 2 && nodes->classes[0].detect.a == 7 && nodes->classes[0].repair.a == 9);
+  CU_ASSERT(nodes->classes[1].repair.kind == HR_DURATION_EXPONENTIAL && nodes->classes[1].repair.a == 11);
+  CU_ASSERT(group->unit == HR_TIER_POOL && !group->fresh && group->between.a == 7200 && group->only.repair.a == 1);
+  hr_scenario_destroy(scenario);
+}
+
+/* A pool without failures of its own has those of the cluster; a rate of 0 means none. */
+static void the_cluster_has_defaults(void) {
+  write_text(HEAD "}],\"faults\":{" RATE REPAIR "}}}");
+  struct hr_scenario *scenario = load(NULL, 0);
+  CU_ASSERT_EQUAL(spec_of(scenario)->n_processes, 1);
+  CU_ASSERT(hr_scenario_is_random(scenario));
+  hr_scenario_destroy(scenario);
+  write_text(HEAD ",\"faults\":{\"per_1000_node_days\":0}}],\"faults\":{" RATE REPAIR "}}}");
+  scenario = load(NULL, 0);
+  CU_ASSERT_EQUAL(spec_of(scenario)->n_processes, 0);
+  CU_ASSERT(!hr_scenario_is_random(scenario));
+  hr_scenario_destroy(scenario);
+}
+
+static void errors_have_a_place(void) {
+  static const char *const cases[][2] = {
+      {FAULTS(REPAIR), "s.json:2:10: 'mtbf_h' or 'between' is missing"},
+      {FAULTS("\"mtbf_h\":10"), "s.json:2:10: failures need 'repair_s' 'repair'"},
+      {FAULTS("\"mtbf_h\":-1," REPAIR),
+       "s.json:2:20: 'cluster.pools.0.faults.mtbf_h' is the number -1; a number from 1e-06 to 1000000000 is expected"},
+      {FAULTS(RATE "\"per_1000_node_days\":1," REPAIR), "s.json:2:20: 'per_1000_node_days' and 'mtbf_h' exclude"},
+      {FAULTS("\"mtbf_h\":0.0001," REPAIR), "s.json:2:20: the mean time between failures is 0.36 s"},
+      {FAULTS(RATE REPAIR ",\"repair\":{\"distribution\":\"fixed\",\"mean_s\":1}"),
+       "s.json:2:46: 'repair_s' and 'repair' exclude each other"},
+      {FAULTS(RATE "\"repair\":{\"distribution\":\"weibull\",\"shape\":1}"),
+       "s.json:2:32: a distribution 'weibull' needs 'shape' and 'scale_s'"},
+      {FAULTS(RATE REPAIR ",\"classes\":[{\"name\":\"a\",\"share\":1," REPAIR "}]"),
+       "s.json:2:34: 'repair_s' has no effect beside 'classes'"},
+      {FAULTS(RATE "\"classes\":[{\"name\":\"a\",\"share\":0," REPAIR "}]"),
+       "s.json:2:33: the shares of the classes add up to 0; one must be above 0"},
+      {FAULTS("\"groups\":[{\"tier\":\"rack\"," RATE REPAIR "}]"),
+       "s.json:2:29: the topology of pool 'p' has no tier 'rack'"},
+      {FAULTS_OF("on-demand", RATE "\"crew\":2"), "s.json:2:30: nodes of the market on-demand are not repaired"},
+      {FAULTS_OF("on-demand", "\"groups\":[{\"tier\":\"pool\"," RATE REPAIR "}]"),
+       "s.json:2:21: groups of nodes fail together only in pools with nodes of their own; the market on-demand of pool "
+       "'p'"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    write_text(cases[i][0]);
+    expect_error(NULL, 0, cases[i][1]);
+  }
+}
+
+static void placement_by_pool_is_refused(void) {
+  write_text("{\"policy\":{\"name\":\"queue\",\n\"placement\":\"pool\"},\"cluster\":{\"pools\":[{\"name\":\"p\","
+             "\"gpu\":\"T4\",\"nodes\":4,\"gpus_per_node\":2,\"faults\":{" RATE REPAIR "}}]}}");
+  expect_error(NULL, 0,
+               "s.json:2:13: the placement 'pool' counts GPUs, but the nodes of pool 'p' (faults) come and go");
+}
+
+TEST_MAIN("Failures in scenarios", TEST(keys_are_stored), TEST(the_cluster_has_defaults), TEST(errors_have_a_place),
+          TEST(placement_by_pool_is_refused))
