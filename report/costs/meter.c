@@ -298,6 +298,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
     break;
   case HR_EVENT_START:
   case HR_EVENT_REJECT:
+  case HR_EVENT_WITHDRAW:
     change_waiting(meter, view, event->job, false);
     break;
   case HR_EVENT_END:

@@ -319,6 +319,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   case HR_EVENT_SUBMIT:
   case HR_EVENT_TIMER:
   case HR_EVENT_REJECT:
+  case HR_EVENT_WITHDRAW:
     break;
   }
 }
