@@ -365,8 +365,10 @@ static bool create_node_calendar(struct hr__queue *queue) {
   uint32_t n_jobs = queue->trace->n_jobs;
   queue->calendar = hr_release_calendar_create(queue->arena, queue->cluster, queue->rule, n_jobs);
   if (!queue->calendar) return false;
-  if (queue->stops) queue->expected_us = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *queue->expected_us);
-  if (queue->stops && !queue->expected_us) return false;
+  /* jobs that are added in the run, as replicas of services, have a work that changes, and can be interrupted */
+  const bool is_stored = queue->stops || queue->trace->n_added > 0;
+  if (is_stored) queue->expected_us = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *queue->expected_us);
+  if (is_stored && !queue->expected_us) return false;
   hr__queue_add_listener(queue, &calendar_listener);
   return true;
 }

@@ -135,6 +135,22 @@ static void metrics_are_those_of_the_requests(void) {
   hr_scenario_destroy(scenario);
 }
 
+/* A backfill that plans with the ends of jobs knows them again when they end, although runs with services also count
+   what jobs have kept. The second job waits for the first one, and the third one is planned around it. */
+static void backfill_with_services(void) {
+  static const int64_t submit_us[] = {0, 10 * HR_SECOND_US, 20 * HR_SECOND_US};
+  static const int64_t work_us[] = {100 * HR_SECOND_US, 100 * HR_SECOND_US, 50 * HR_SECOND_US};
+  static const uint32_t gpus[] = {4, 6, 1};
+  const struct hr_trace trace = {
+      .n_jobs = 3, .source = "test", .format = "memory", .submit_us = submit_us, .work_us = work_us, .gpus = gpus};
+  struct hr_scenario *scenario = scenario_with(",\"policy\":{\"name\":\"queue\",\"backfill\":\"easy\"}");
+  struct hr_replay replay;
+  run(&replay, scenario, &trace);
+  CU_ASSERT_EQUAL(hr__metric_of_run(HR__M_COMPLETED, replay.summary).value, 5); /* and 2 replicas */
+  hr_replay_finish(&replay);
+  hr_scenario_destroy(scenario);
+}
+
 /* The figures of services survive the way between processes. */
 static void parcels_have_services(void) {
   struct hr_scenario *scenario = scenario_with("");
@@ -271,6 +287,6 @@ static void plans_choose_replicas(void) {
   hr_scenario_destroy(scenario);
 }
 
-TEST_MAIN("services in runs", TEST(metrics_are_those_of_the_requests), TEST(parcels_have_services),
-          TEST(goals_name_services), TEST(replications_draw_requests), TEST(goals_that_cannot_be_met),
-          TEST(plans_choose_replicas))
+TEST_MAIN("services in runs", TEST(metrics_are_those_of_the_requests), TEST(backfill_with_services),
+          TEST(parcels_have_services), TEST(goals_name_services), TEST(replications_draw_requests),
+          TEST(goals_that_cannot_be_met), TEST(plans_choose_replicas))
