@@ -90,15 +90,20 @@ static bool ends_first(const struct hr__service_run *service) {
   return service->spec->engine == HR_SERVICE_ORCA_SPLITWISE;
 }
 
+/* Room for sequences at first. */
+enum { FIRST_SEQUENCES = 8 };
+/* The ring of sequences and the queues have room for at most twice as many requests as are in them. */
+_Static_assert(2 * (sizeof(struct hr__sequence) + sizeof(uint32_t)) <= 64, "a live request takes too much memory");
+
 /* ---- Sequences -------------------------------------------------------------------------------------- */
 
 static struct hr__sequence *sequence_of(const struct hr__service_run *service, uint32_t id) {
   return &service->sequences->at[id & service->sequences->mask];
 }
 
-/* Doubles the capacity of the ring. */
-static bool double_ring(struct hr__sequences *ring, uint32_t id) {
-  const uint32_t capacity = ring->at ? 2 * (ring->mask + 1) : 8, mask = capacity - 1;
+/* Makes room for `capacity` sequences, a power of two. */
+static bool resize_ring(struct hr__sequences *ring, uint32_t capacity, uint32_t id) {
+  const uint32_t mask = capacity - 1;
   struct hr__sequence *at = calloc(capacity, sizeof *at);
   if (!at) return false;
   for (uint32_t i = ring->oldest; i < id; i++) at[i & mask] = ring->at[i & ring->mask];
@@ -114,7 +119,7 @@ static bool make_sequence(struct hr__service_run *service, uint32_t id, uint32_t
   if (id - ring->oldest > ring->mask)
     while (ring->oldest < id && service->result->state[ring->oldest] != HR_REQUEST_UNFINISHED) ring->oldest++;
   while (id - ring->oldest > ring->mask)
-    if (!double_ring(ring, id)) {
+    if (!resize_ring(ring, 2 * (ring->mask + 1), id)) {
       service->no_memory = true;
       return false;
     }
@@ -401,7 +406,7 @@ static bool create_replicas(struct hr__service_run *service) {
   service->sequences = calloc(1, sizeof *service->sequences);
   if (!service->replicas || !service->outstanding || !service->tokens || !hr__tournament_open(&service->ends, n) ||
       !service->touched || !service->is_touched || !service->ready || !service->sequences ||
-      !double_ring(service->sequences, 0))
+      !resize_ring(service->sequences, FIRST_SEQUENCES, 0))
     return false;
   bool is_complete = true;
   for (uint32_t i = 0; i < n && is_complete; i++) {
