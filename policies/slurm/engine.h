@@ -56,6 +56,8 @@ struct hr__slurm_job {
   double usage_per_s; /* while it runs */
   uint32_t kind, qos; /* qos HR_NONE: none */
   uint32_t assoc;     /* its user in the tree of associations */
+  /* the parts of its priority that do not change: of the association, the size, the partition and the QOS */
+  double fixed_parts[4];
 };
 
 struct hr__slurm_part {
@@ -258,6 +260,9 @@ void hr__slurm_requested(const struct hr__slurm_run *run, uint32_t job, double t
 /* The parts of the priority of a waiting job, as sprio prints them. */
 struct hr__slurm_priority hr__slurm_priority_parts(struct hr__slurm_run *run, uint32_t job, int64_t now_us,
                                                    double tres_weights[4], double tres_factors[4]);
+
+/* Computes the parts of the priority of a job that do not change. */
+void hr__slurm_set_fixed_parts(struct hr__slurm_run *run, uint32_t job);
 
 /* Returns the key of a waiting job in the queue, and stores its priority. */
 uint64_t hr__slurm_key(struct hr__slurm_run *run, uint32_t job, int64_t now_us);

@@ -190,6 +190,40 @@ struct hr__slurm_priority hr__slurm_priority_parts(struct hr__slurm_run *run, ui
       .n_tres = N_TRES};
 }
 
+void hr__slurm_set_fixed_parts(struct hr__slurm_run *run, uint32_t job) {
+  struct hr__slurm_job *state = &run->jobs[job];
+  static const enum hr__slurm_factor fixed[] = {HR__SLURM_ASSOC, HR__SLURM_JOB_SIZE, HR__SLURM_PARTITION,
+                                                HR__SLURM_QOS};
+  double weights[N_TRES], factors[N_TRES];
+  if (!hr__slurm_is_multifactor(run) || state->assoc == HR_NONE || state->kind == HR_NONE) return;
+  const struct hr__slurm_priority parts = hr__slurm_priority_parts(run, job, state->submit_us, weights, factors);
+  for (unsigned i = 0; i < 4; i++) state->fixed_parts[i] = parts.weights[fixed[i]] * parts.factors[fixed[i]];
+}
+
+static bool has_tres_weights(const struct hr_slurm_priority_config *settings) {
+  const struct hr_slurm_tres_weights *weights = &settings->weight_tres;
+  return weights->gpu > 0 || weights->node > 0 || weights->cpu > 0 || weights->mem_gb > 0;
+}
+
+/* The priority of a job now. Without weights of TRES it is summed from the parts that do not change, its age and the
+   fair share, in the order of hr__slurm_priority. */
+static uint32_t priority_now(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
+  const struct hr_slurm_priority_config *settings = &run->config->priority;
+  const struct hr__slurm_job *state = &run->jobs[job];
+  double weights[N_TRES], factors[N_TRES];
+  if (has_tres_weights(settings)) {
+    const struct hr__slurm_priority parts = hr__slurm_priority_parts(run, job, now_us, weights, factors);
+    return hr__slurm_priority(&parts);
+  }
+  update_shares(run);
+  double wait_s = (double)(hr__slurm_second(run, now_us) - hr__slurm_second(run, state->submit_us));
+  double sum = settings->weight_age * hr__slurm_age_factor(wait_s, (double)settings->max_age_us / (double)HR_SECOND_US);
+  sum += state->fixed_parts[0];
+  sum += settings->weight_fairshare * run->accounts.shares[state->assoc].factor;
+  for (unsigned i = 1; i < 4; i++) sum += state->fixed_parts[i];
+  return hr__slurm_truncated_priority(sum);
+}
+
 uint64_t hr__slurm_key(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
   uint32_t *priority = &run->priorities[job];
   const struct hr_slurm_partition *part = part_of(run, job)->config;
@@ -197,9 +231,7 @@ uint64_t hr__slurm_key(struct hr__slurm_run *run, uint32_t job, int64_t now_us) 
   if (type == HR__SLURM_TRACE && run->trace->priority)
     *priority = (uint32_t)run->trace->priority[job] ^ UINT32_C(0x80000000);
   if (hr__slurm_is_multifactor(run)) {
-    double weights[N_TRES], factors[N_TRES];
-    const struct hr__slurm_priority parts = hr__slurm_priority_parts(run, job, now_us, weights, factors);
-    uint32_t now = hr__slurm_priority(&parts);
+    uint32_t now = priority_now(run, job, now_us);
     bool only_grows = run->config->priority.flags >> HR_SLURM_INCR_ONLY & 1;
     if (!only_grows || now > *priority) *priority = now;
   }

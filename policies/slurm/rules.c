@@ -76,8 +76,7 @@ uint32_t hr__slurm_priority(const struct hr__slurm_priority *priority) {
   sum += priority->site;
   for (uint32_t i = 0; i < priority->n_tres; i++) sum += priority->tres_weights[i] * priority->tres_factors[i];
   sum -= (double)priority->nice;
-  if (sum < 1) return 1;
-  return sum >= (double)UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
+  return hr__slurm_truncated_priority(sum);
 }
 
 double hr__slurm_size_factor(const struct hr__slurm_size *size) {

@@ -303,5 +303,6 @@ bool hr__slurm_describe(struct hr__slurm_run *run, uint32_t job) {
   }
   to->limit_us = limit_of(run, job, run->parts[part].config);
   to->kind = hr__slurm_kind_of(run, job, part);
+  hr__slurm_set_fixed_parts(run, job);
   return to->kind == HR_NONE || hr__slurm_may_submit(run, job);
 }

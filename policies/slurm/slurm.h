@@ -57,7 +57,13 @@ struct hr__slurm_priority {
   int64_t nice;
 };
 
-/* The weighted sum, truncated to 1 .. 2^32 - 1. */
+/* A sum of parts, truncated to 1 .. 2^32 - 1. */
+static inline uint32_t hr__slurm_truncated_priority(double sum) {
+  if (sum < 1) return 1;
+  return sum >= (double)UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
+}
+
+/* The weighted sum of all parts, truncated. */
 uint32_t hr__slurm_priority(const struct hr__slurm_priority *priority);
 
 /* The age factor: the time that the job has waited since it was eligible, as a share of PriorityMaxAge; at most 1. */
