@@ -34,6 +34,18 @@ static inline bool hr__begins_with_names(struct hr_text line, const char *start)
   return line.length >= length && strncasecmp(line.at, start, length) == 0;
 }
 
+/* Returns the field at a position of a row of a simple CSV file; its text is NULL if the row is shorter. Quotes have no
+   meaning. */
+static inline struct hr_text hr__comma_field(struct hr_text line, uint32_t position) {
+  const char *at = line.at, *end = line.at + line.length;
+  for (;; position--) {
+    const char *comma = memchr(at, ',', (size_t)(end - at));
+    if (position == 0) return (struct hr_text){at, (size_t)((comma ? comma : end) - at)};
+    if (!comma) return (struct hr_text){NULL, 0};
+    at = comma + 1;
+  }
+}
+
 /* Returns the first line that is neither blank nor a `#` comment, without surrounding white space. */
 struct hr_text hr__first_line(struct hr_text beginning);
 

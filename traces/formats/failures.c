@@ -83,16 +83,10 @@ static enum hr_status bad_field(const struct log_reader *reader, enum field fiel
 
 /* Returns the field at a position without surrounding quotes; an empty text if the row is shorter. */
 static struct hr_text field_at(struct hr_text line, uint32_t position) {
-  const char *at = line.at, *end = line.at + line.length;
-  for (;; position--) {
-    const char *comma = memchr(at, ',', (size_t)(end - at)), *until = comma ? comma : end;
-    if (position == 0) {
-      bool quoted = until - at >= 2 && at[0] == '"' && until[-1] == '"';
-      return (struct hr_text){at + quoted, (size_t)(until - at) - 2 * (size_t)quoted};
-    }
-    if (!comma) return (struct hr_text){end, 0};
-    at = comma + 1;
-  }
+  struct hr_text field = hr__comma_field(line, position);
+  if (!field.at) return (struct hr_text){line.at, 0};
+  bool quoted = field.length >= 2 && field.at[0] == '"' && field.at[field.length - 1] == '"';
+  return (struct hr_text){field.at + quoted, field.length - 2 * (size_t)quoted};
 }
 
 static struct hr_text text_of(const struct log_reader *reader, struct hr_text line, enum field field) {

@@ -40,22 +40,11 @@ static struct hr_text without_end(struct hr_text line) {
   return line;
 }
 
-/* Returns the field at a position; its text is NULL if the row is shorter. */
-static struct hr_text field_at(struct hr_text line, uint32_t position) {
-  const char *at = line.at, *end = line.at + line.length;
-  for (;; position--) {
-    const char *comma = memchr(at, ',', (size_t)(end - at));
-    if (position == 0) return (struct hr_text){at, (size_t)((comma ? comma : end) - at)};
-    if (!comma) return (struct hr_text){NULL, 0};
-    at = comma + 1;
-  }
-}
-
 static enum hr_status read_header(struct request_reader *reader, struct hr_text line) {
   for (uint32_t f = 0; f < N_FIELDS; f++) {
     bool found = false;
     for (uint32_t position = 0; !found; position++) {
-      const struct hr_text name = field_at(line, position);
+      const struct hr_text name = hr__comma_field(line, position);
       if (!name.at && f == PREFIX_HIT) return HR_OK;
       if (!name.at)
         return hr_fail(reader->error, HR_BAD_INPUT,
@@ -78,7 +67,7 @@ uint32_t hr_request_cached_tokens(uint32_t prompt_tokens, uint32_t prefix_hit_pp
 static enum hr_status read_hit(struct request_reader *reader, struct hr_text line, uint32_t prompt_tokens) {
   static const struct hr__number_rule share = {.factor = 1000000, .max = 1000000};
   struct hr_service_requests *requests = reader->requests;
-  const struct hr_text text = field_at(line, reader->place[PREFIX_HIT]);
+  const struct hr_text text = hr__comma_field(line, reader->place[PREFIX_HIT]);
   uint64_t ppm = 0;
   if (!reader->has_hits) return HR_OK;
   if (!text.at || !text.length || hr__number_parse(text, &share, &ppm) != HR__NUMBER_FINE)
@@ -95,7 +84,7 @@ static enum hr_status read_row(struct request_reader *reader, struct hr_text lin
   struct hr_service_requests *requests = reader->requests;
   uint64_t value[N_FIELDS] = {0};
   for (uint32_t f = 0; f < N_NEEDED; f++) {
-    const struct hr_text text = field_at(line, reader->place[f]);
+    const struct hr_text text = hr__comma_field(line, reader->place[f]);
     const bool is_number = text.at && text.length &&
                            hr__number_parse(text, f == ARRIVAL ? &micros : &tokens, &value[f]) == HR__NUMBER_FINE;
     if (!is_number) return fail(reader, f, f == ARRIVAL ? "a number of seconds" : "a whole number", text);
@@ -104,7 +93,7 @@ static enum hr_status read_row(struct request_reader *reader, struct hr_text lin
   const uint32_t n = requests->count;
   if (n && (int64_t)value[ARRIVAL] < requests->arrival_us[n - 1])
     return fail(reader, ARRIVAL, "a time that is not before the previous row; sort the rows by this column",
-                field_at(line, reader->place[ARRIVAL]));
+                hr__comma_field(line, reader->place[ARRIVAL]));
   if (!HR__ARRAY_HAS_ROOM(requests->arrival_us, n, reader->arrivals) ||
       !HR__ARRAY_HAS_ROOM(requests->prompt_tokens, n, reader->prompts) ||
       !HR__ARRAY_HAS_ROOM(requests->output_tokens, n, reader->outputs))
