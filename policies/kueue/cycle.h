@@ -515,6 +515,9 @@ uint32_t hr__kueue_pending_return_some(struct hr__kueue_pending *self, uint32_t 
 /* Whether the next turn of a queue is that of a workload that stayed parked; it is then over. */
 bool hr__kueue_pending_skip(struct hr__kueue_pending *self, uint32_t id);
 
+/* No cycle follows until the next event: the turns of workloads that stayed parked are over. */
+void hr__kueue_pending_settled(struct hr__kueue_pending *self);
+
 /* Whether an inadmissible workload of this reason says that workloads of its shape cannot fit either. */
 static inline bool hr__kueue_requeue_counts_for_shape(enum hr__kueue_requeue why) {
   return why == HR__KUEUE_REQUEUE_NO_FIT || why == HR__KUEUE_REQUEUE_NO_CANDIDATES;

@@ -52,15 +52,17 @@ struct hr__kueue_shape {
 
 struct hr__kueue_slot {
   uint32_t job, class_, group;
-  uint32_t next, previous;      /* in the list of the group; `next` also links unused slots */
+  uint32_t next, previous;      /* in the list of the group; `next` also links unused slots, and evicted ones */
   uint8_t phase;                /* enum hr__kueue_phase */
   bool was_ready;               /* its pods have run since the admission */
+  bool has_started;             /* its pods ran when it was evicted */
   enum hr__kueue_reason reason; /* why it had no quota after the last cycle */
   int64_t since_us;             /* of the admission, of the loss of its nodes, or of the start */
   int64_t timer_us;             /* time of its entry in `timers`; HR_NEVER_US: none */
   struct hr__kueue_history history;
   struct hr__kueue_requeue_state requeue;
   uint8_t n_repeated; /* evictions that followed each other at once */
+  uint8_t n_losses;   /* preemptions, if work is lost by them */
   bool has_bookmarks;
   int64_t bookmark_generation, bookmark_cycle;
   int32_t *bookmarks;              /* [n_resources] */
@@ -159,7 +161,8 @@ struct hr__kueue_engine {
   uint32_t *root;                          /* by queue: root of its tree */
   bool *is_freed;                          /* by node: quota of the tree of this root was freed */
   bool some_freed;                         /* some entry is set */
-  bool evicting;                           /* the last cycle has evicted workloads */
+  bool evicted;                            /* evictions have ended since the last cycle */
+  uint32_t first_leaving, last_leaving;    /* list of evicted workloads that lose their quota after the cycles */
   struct hr__kueue_priorities *priorities; /* by queue */
   int64_t n_cycles;
   bool changed;    /* something changed since the last cycle */
@@ -216,6 +219,20 @@ int64_t hr__kueue_next_sample(const struct hr__kueue_engine *self);
 static inline uint32_t hr__kueue_slot_of(const struct hr__kueue_engine *self, hr_job job) {
   return self->slot_of[job.id] - 1;
 }
+
+/* ---- Evictions (engine_evictions.c) -------------------------------------------------------------------- */
+
+/* Evicts a workload for another one. Without a grace period its quota stays taken until the cycles have settled.
+   Returns whether it was not being evicted before. */
+bool hr__kueue_evict(struct hr__kueue_engine *self, const struct hr__kueue_target *target);
+/* The evicted workloads lose their quota. The next cycle is that of the preemptors: the others return after it. */
+void hr__kueue_finish_evictions(struct hr__kueue_engine *self);
+/* An evicted workload loses its quota, and is queued again. */
+void hr__kueue_queue_evicted(struct hr__kueue_engine *self, uint32_t slot);
+/* Stops the job of an evicted workload now. */
+void hr__kueue_stop(struct hr__kueue_engine *self, uint32_t slot);
+/* The time of a held job is over: its workload is evicted, or given up. */
+void hr__kueue_time_out(struct hr__kueue_engine *self, uint32_t slot);
 
 /* ---- Prospects (engine_prospects.c) -------------------------------------------------------------------- */
 

@@ -7,9 +7,9 @@
  * enough quota, even after all preemptions that its queue could make. The bound never calls an admissible workload
  * hopeless, and a hopeless workload has no effect on the other entries of a cycle; so decisions stay the same.
  *
- * The bound of preemptions is for cohorts without parents in classical preemption without borrowWithinCohort. There, a
- * preemption that reclaims from other queues must leave the queue within its nominal quota, and any other one takes
- * from the queue itself. Other settings count as hopeful.
+ * The bound of preemptions is for cohorts without parents in classical preemption. There, a preemption that reclaims
+ * from other queues must leave the queue within its nominal quota, or take only lower priorities (borrowWithinCohort);
+ * any other one takes from the queue itself. Other settings count as hopeful.
  *
  * Layout: per queue, what its workloads with quota use by priority and pair. Invariant: these sums are those of the
  * list of the queue.
@@ -96,15 +96,37 @@ static bool may_take_by_share(const struct hr__kueue_engine *self, const struct 
   return reaches;
 }
 
-/* Whether classical preemption may take from other queues: what remains of the queue must be within its nominal
-   quota. Not known for cohorts with parents and for borrowWithinCohort. */
+/* At most what the queues beside the workload's use with a lower priority. */
+static int64_t lower_beside(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload,
+                            uint32_t pair) {
+  const struct hr__kueue_tree *tree = &self->world.tree;
+  uint32_t parent = tree->parent[workload->queue];
+  int64_t sum = 0;
+  for (uint32_t i = tree->child_start[parent]; i < tree->child_start[parent + 1]; i++) {
+    uint32_t queue = tree->children[i];
+    if (queue == workload->queue) continue;
+    const struct hr__kueue_priorities *table = &self->priorities[queue];
+    if (table->count > HR__KUEUE_MAX_PRIORITIES)
+      sum = hr__kueue_plus(sum, tree->usage[hr__kueue_cell(tree, queue, pair)]);
+    for (uint32_t k = 0; table->count <= HR__KUEUE_MAX_PRIORITIES && k < table->count; k++)
+      if (table->priority[k] < workload->priority)
+        sum = hr__kueue_plus(sum, table->amounts[(size_t)k * self->world.n_pairs + pair]);
+  }
+  return sum;
+}
+
+/* Whether classical preemption may take from other queues: what remains of the queue must be within its nominal quota,
+   or, with borrowWithinCohort, only lower priorities are taken. Not known for cohorts with parents. `free`: available
+   with what the workload could preempt in its own queue, which is `own`. */
 static bool may_reclaim(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload, uint32_t pair,
-                        int64_t amount, int64_t own) {
+                        int64_t amount, int64_t own, int64_t free) {
   const struct hr__kueue_tree *tree = &self->world.tree;
   size_t at = hr__kueue_cell(tree, workload->queue, pair);
-  if (self->world.queues[workload->queue].preemption.borrow || tree->parent[tree->parent[workload->queue]] != HR_NONE)
+  if (tree->parent[tree->parent[workload->queue]] != HR_NONE ||
+      hr__kueue_plus(hr__kueue_minus(tree->usage[at], own), amount) <= tree->nominal[at])
     return true;
-  return hr__kueue_plus(hr__kueue_minus(tree->usage[at], own), amount) <= tree->nominal[at];
+  return self->world.queues[workload->queue].preemption.borrow &&
+         amount <= hr__kueue_plus(free, lower_beside(self, workload, pair));
 }
 
 /* Whether an amount of a pair may be available, after preemptions. */
@@ -115,12 +137,13 @@ static bool may_get(const struct hr__kueue_engine *self, const struct hr__kueue_
   int64_t available = hr__kueue_available(tree, workload->queue, pair);
   if (amount <= available) return true;
   int64_t own = own_victims(self, workload, pair);
-  if (amount <= hr__kueue_plus(available, own)) return true;
+  int64_t free = hr__kueue_plus(available, own);
+  if (amount <= free) return true;
   if (self->world.queues[workload->queue].preemption.reclaim == HR__KUEUE_POLICY_NEVER ||
       tree->parent[workload->queue] == HR_NONE)
     return false;
   return self->world.fair_sharing ? may_take_by_share(self, workload, pair, amount)
-                                  : may_reclaim(self, workload, pair, amount, own);
+                                  : may_reclaim(self, workload, pair, amount, own, free);
 }
 
 /* Whether a cycle holds quota for an inadmissible workload, unless the queue can always reclaim its quota: it can be so

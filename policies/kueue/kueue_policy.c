@@ -19,11 +19,6 @@ enum { PARAM_PLACEMENT, PARAM_PREEMPTED, PARAM_GRACE, PARAM_AUTOSCALE, PARAM_IDL
 static const char *const placement_names[] = {"worst-fit", "best-fit", "first-fit", NULL};
 static const char *const preempted_names[] = {"requeue", "checkpoint", NULL};
 
-/* The least time from an eviction until the next one of the same workload. Kueue queues inadmissible workloads again in
-   batches of this period. */
-#define EVICTION_US HR_SECOND_US
-enum { MAX_REPEATED = 12 }; /* doublings of this time */
-
 #define MAX_PARAM_S 31536000.0
 
 static const struct hr_param params[] = {
@@ -96,6 +91,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **state, stru
                                     .grace_us = us_of(env, PARAM_GRACE),
                                     .idle_release_us = us_of(env, PARAM_IDLE_RELEASE),
                                     .first_free = HR_NONE,
+                                    .first_leaving = HR_NONE,
                                     .wake_us = HR_NEVER_US};
   self->manages = env->params[PARAM_AUTOSCALE].integer == 1 && has_elastic_pool(env->cluster);
   const struct hr_capacity_config capacity = {.arena = env->arena,
@@ -200,75 +196,6 @@ static void admit(struct hr__kueue_engine *self, const struct hr__kueue_entry *e
   if (!hr__kueue_timer_set(self, slot, self->world.now_us + delay_us)) self->status = HR_NO_MEMORY;
 }
 
-/* ---- Eviction ------------------------------------------------------------------------------------------- */
-
-static void queue_evicted(struct hr__kueue_engine *self, uint32_t slot) {
-  hr__kueue_release(self, slot);
-  if (!hr__kueue_queue_again(self, slot)) self->status = HR_NO_MEMORY;
-}
-
-/* Stops the job of an evicted workload now. */
-static void stop(struct hr__kueue_engine *self, uint32_t slot) {
-  hr_job job = {self->slots[slot].job};
-  struct hr_slice one;
-  struct hr_placement placement = hr_view_placement(self->view, job, &one);
-  self->status = self->keeps_work ? hr_moves_preempt(self->moves, job, HR_REASON_PREEMPTED)
-                                  : hr_moves_requeue(self->moves, job, HR_REASON_PREEMPTED);
-  if (self->status != HR_OK) return;
-  if (!hr__kueue_pods_left(self, job, &placement)) self->status = HR_NO_MEMORY;
-  if (self->status == HR_OK) queue_evicted(self, slot);
-}
-
-/* A started job leaves at once, or after its grace period. A job that was started at this instant leaves with the next
-   one. */
-static void leave(struct hr__kueue_engine *self, uint32_t slot) {
-  struct hr__kueue_slot *at = &self->slots[slot];
-  bool is_new = at->since_us == self->world.now_us;
-  if (self->grace_us == 0 && !is_new) {
-    stop(self, slot);
-    return;
-  }
-  at->phase = HR__KUEUE_LEAVING;
-  self->world.workloads[slot].evicted = true;
-  if (is_new)
-    self->status = hr__kueue_timer_set(self, slot, self->world.now_us + 1) ? HR_OK : HR_NO_MEMORY;
-  else
-    self->status =
-        hr_moves_notice(self->moves, (hr_job){at->job}, self->world.now_us + self->grace_us, self->keeps_work);
-}
-
-/* Evictions take no time here, so a chain of evictions that ends where it began would go round for ever (Kueue's fair
-   sharing has such chains). A workload that had quota for less than a second before it is evicted again waits for a
-   second until it is queued. Both times double with each repetition, and start again when it had quota for longer. */
-static void delay_repeated(const struct hr__kueue_engine *self, uint32_t slot) {
-  struct hr__kueue_slot *at = &self->slots[slot];
-  int64_t period_us = EVICTION_US << at->n_repeated, now_us = self->world.now_us;
-  if (at->history.preempted_us == HR__KUEUE_NO_TIME || now_us - self->world.workloads[slot].reserved_us >= period_us) {
-    at->n_repeated = 0;
-    return;
-  }
-  hr__kueue_requeue_delay(&at->requeue, now_us + period_us, false);
-  if (at->n_repeated < MAX_REPEATED) at->n_repeated++;
-}
-
-/* Evicts a workload for another one. Returns whether it was not being evicted before. */
-static bool preempt(struct hr__kueue_engine *self, const struct hr__kueue_target *target) {
-  uint32_t slot = target->workload;
-  struct hr__kueue_slot *at = &self->slots[slot];
-  if (at->phase == HR__KUEUE_LEAVING) return false;
-  delay_repeated(self, slot);
-  at->history.preempted_us = at->history.evicted_us = self->world.now_us;
-  at->history.evicted_by_timeout = false;
-  at->history.reclaimed_while_borrowing = target->cause == HR__KUEUE_RECLAIM_WHILE_BORROWING;
-  if (at->phase == HR__KUEUE_STARTED) {
-    leave(self, slot);
-    return true;
-  }
-  if (at->phase == HR__KUEUE_HELD) hr__kueue_unhold(self, slot);
-  queue_evicted(self, slot);
-  return true;
-}
-
 /* ---- Cycles --------------------------------------------------------------------------------------------- */
 
 /* Sets the bookmarks of the last attempt, if they still count. */
@@ -368,14 +295,15 @@ static uint32_t admit_all(struct hr__kueue_engine *self) {
   return n_admitted;
 }
 
-/* Evicts the targets of an entry. */
-static void preempt_targets(struct hr__kueue_engine *self, const struct hr__kueue_entry *entry) {
+/* Evicts the targets of an entry. Returns whether some were not being evicted before. */
+static bool preempt_targets(struct hr__kueue_engine *self, const struct hr__kueue_entry *entry) {
+  bool some = false;
   for (uint32_t k = 0; k < entry->n_targets && self->status == HR_OK; k++)
-    self->evicting |= preempt(self, &self->cycle.targets[entry->first_target + k]);
+    some |= hr__kueue_evict(self, &self->cycle.targets[entry->first_target + k]);
+  return some;
 }
 
-/* Carries out the decisions of a cycle. Evictions come last, as they take longer than a cycle: no entry returns to the
-   queue because of quota that the evictions of its own cycle free. */
+/* Carries out the decisions of a cycle. */
 static enum cycle_effect carry_out(struct hr__kueue_engine *self) {
   enum cycle_effect effect = admit_all(self) > 0 ? EFFECT_REAL : EFFECT_NONE;
   for (uint32_t i = 0; i < self->cycle.n_entries; i++) {
@@ -386,58 +314,43 @@ static enum cycle_effect carry_out(struct hr__kueue_engine *self) {
     if (own > effect) effect = own;
   }
   for (uint32_t i = 0; i < self->cycle.n_entries; i++)
-    if (self->cycle.entries[i].preempts) preempt_targets(self, &self->cycle.entries[i]);
-  return self->evicting ? EFFECT_REAL : effect;
+    if (self->cycle.entries[i].preempts && preempt_targets(self, &self->cycle.entries[i])) effect = EFFECT_REAL;
+  return effect;
 }
 
-/* After an eviction the preemptor has its turn before parked workloads return, as Kueue returns them with a delay. A
-   StrictFIFO queue whose head fits nowhere tries its flavors for ever: after all flavors were tried without effect,
-   the cycles stop until the next event. */
+/* Runs one cycle. Returns what the next one will find. */
+static enum cycle_effect run_cycle(struct hr__kueue_engine *self) {
+  bool parked;
+  uint32_t n = take_heads(self, &parked);
+  if (n) self->n_cycles++;
+  self->cycle.not_all_ready = blocks_admission(self) && self->n_held > 0;
+  if (!hr__kueue_cycle_run(&self->cycle, self->heads, n)) self->status = HR_NO_MEMORY;
+  enum cycle_effect effect = n && self->status == HR_OK ? carry_out(self) : EFFECT_NONE;
+  return parked ? EFFECT_REAL : effect;
+}
+
+/* In Kueue an eviction takes longer than the cycles that follow it: the other workloads have had their turns, and are
+   parked, when the quota is free. The preemptor stays in its queue, so that it has its turn before parked workloads
+   return, which Kueue does with a delay. So evictions end here when the cycles have no more effect. A StrictFIFO queue
+   whose head fits nowhere tries its flavors for ever: after all flavors were tried without effect, the cycles stop
+   until the next event. */
 static void run_cycles(struct hr__kueue_engine *self) {
   uint32_t n_scans = 0;
   while (self->changed && self->status == HR_OK) {
-    bool parked;
     self->changed = false;
-    if (self->some_freed && !self->evicting) hr__kueue_return_freed(self);
-    self->evicting = false;
-    uint32_t n = take_heads(self, &parked);
-    if (n) self->n_cycles++;
-    self->cycle.not_all_ready = blocks_admission(self) && self->n_held > 0;
-    if (!hr__kueue_cycle_run(&self->cycle, self->heads, n)) self->status = HR_NO_MEMORY;
-    enum cycle_effect effect = n && self->status == HR_OK ? carry_out(self) : EFFECT_NONE;
-    if (parked) effect = EFFECT_REAL;
+    if (self->some_freed && !self->evicted) hr__kueue_return_freed(self);
+    self->evicted = false;
+    enum cycle_effect effect = run_cycle(self);
     n_scans = effect == EFFECT_SCAN ? n_scans + 1 : 0;
     self->changed |=
         effect == EFFECT_REAL || self->some_freed || (effect == EFFECT_SCAN && n_scans <= self->world.n_flavors + 1);
     if (self->pending.no_memory) self->status = HR_NO_MEMORY;
+    if (!self->changed) hr__kueue_finish_evictions(self);
   }
+  hr__kueue_pending_settled(&self->pending);
 }
 
 /* ---- Timers --------------------------------------------------------------------------------------------- */
-
-/* The time of a held job is over: its workload is evicted, or given up. */
-static void time_out(struct hr__kueue_engine *self, uint32_t slot) {
-  struct hr__kueue_slot *at = &self->slots[slot];
-  struct hr__kueue_life life = {.active = true,
-                                .reserved = true,
-                                .readiness = {.admitted = true,
-                                              .was_ready = at->was_ready,
-                                              .admitted_us = at->since_us,
-                                              .changed_us = at->since_us},
-                                .requeue = at->requeue};
-  struct hr__kueue_step step = hr__kueue_life_step(&self->ready, &life, self->world.now_us);
-  at->requeue = life.requeue;
-  hr__kueue_unhold(self, slot);
-  at->history.evicted_us = self->world.now_us;
-  at->history.evicted_by_timeout = true;
-  if (step.kind == HR__KUEUE_STEP_EVICT) {
-    queue_evicted(self, slot);
-    return;
-  }
-  hr__kueue_release(self, slot);
-  self->status = hr_moves_reject(self->moves, (hr_job){at->job}, HR_REASON_POLICY);
-  hr__kueue_job_remove(self, slot);
-}
 
 static void fire(struct hr__kueue_engine *self, uint32_t slot) {
   struct hr__kueue_slot *at = &self->slots[slot];
@@ -454,12 +367,12 @@ static void fire(struct hr__kueue_engine *self, uint32_t slot) {
   case HR__KUEUE_HELD:
     self->freed = true;
     if (ready_deadline(self, slot) <= self->world.now_us)
-      time_out(self, slot);
+      hr__kueue_time_out(self, slot);
     else if (!set_held_timer(self, slot))
       self->status = HR_NO_MEMORY;
     return;
   case HR__KUEUE_LEAVING:
-    stop(self, slot);
+    hr__kueue_stop(self, slot);
     return;
   case HR__KUEUE_STARTED:
   case HR__KUEUE_NO_JOB:
@@ -516,7 +429,7 @@ static enum hr_status interrupt(struct hr__kueue_engine *self, const struct hr_e
   if (slot == HR_NONE) return HR_OK;
   if (!hr__kueue_pods_left(self, event->job, event->placement)) return HR_NO_MEMORY;
   if (self->slots[slot].phase == HR__KUEUE_LEAVING) {
-    queue_evicted(self, slot);
+    hr__kueue_queue_evicted(self, slot);
     return self->status;
   }
   self->slots[slot].since_us = self->world.now_us;

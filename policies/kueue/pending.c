@@ -362,9 +362,65 @@ static uint32_t bucket_of(struct hr__kueue_pending *self, uint32_t workload) {
 
 /* ---- Places ---- */
 
+/* Moves all workloads of one half of a bucket to the other one: the smaller half is moved, and the halves change their
+   roles if that was the wrong one. `to_active`: the parked ones return. */
+static bool merge_halves(struct hr__kueue_pending *self, uint32_t id, bool to_active) {
+  struct hr__kueue_bucket *bucket = &self->buckets[id];
+  uint8_t from = to_active ? !bucket->active : bucket->active, to = !from;
+  if (bucket->half[from].count > bucket->half[to].count) {
+    bucket->active = !bucket->active;
+    from = to;
+    to = !from;
+  }
+  while (bucket->half[from].count) {
+    uint32_t workload = bucket->half[from].items[--bucket->half[from].count];
+    if (!join(self, id, to, workload)) return false;
+  }
+  settle(self, id);
+  settle_parked(self, id);
+  return true;
+}
+
+/* Returns the parked workloads of a bucket. */
+static uint32_t return_bucket(struct hr__kueue_pending *self, uint32_t id) {
+  struct hr__kueue_pending_queue *queue = &self->queues[self->buckets[id].queue];
+  uint32_t count = self->buckets[id].half[!self->buckets[id].active].count;
+  if (!merge_halves(self, id, true)) return 0;
+  queue->n_heap += count;
+  queue->n_parked -= count;
+  return count;
+}
+
+/* How many of the buckets that stayed parked come before a workload. */
+static uint32_t count_before(const struct hr__kueue_pending *self, const struct hr__kueue_pending_queue *queue,
+                             uint32_t workload) {
+  uint32_t count = 0;
+  for (uint32_t bucket = queue->first_parked; bucket != HR_NONE; bucket = self->buckets[bucket].next) {
+    const struct hr__kueue_bucket *at = &self->buckets[bucket];
+    count += at->stayed == queue->epoch && is_before(self->world, at->half[!at->active].items[0], workload);
+  }
+  return count;
+}
+
+/* Returns the parked workloads of a bucket that stayed, if its turn has not come yet: it gets a workload that can be a
+   head, and both take one turn. Returns false if memory is exhausted. */
+static bool return_stayed(struct hr__kueue_pending *self, uint32_t id) {
+  struct hr__kueue_bucket *bucket = &self->buckets[id];
+  struct hr__kueue_pending_queue *queue = &self->queues[bucket->queue];
+  const struct hr__kueue_pending_heap *parked = &bucket->half[!bucket->active];
+  if (!bucket->is_listed || bucket->stayed != queue->epoch || queue->n_skipped == queue->n_stayed ||
+      count_before(self, queue, parked->items[0]) < queue->n_skipped)
+    return true;
+  bucket->stayed = 0;
+  queue->n_stayed--;
+  queue->counted = HR_NONE;
+  return return_bucket(self, id) > 0;
+}
+
 static bool push(struct hr__kueue_pending *self, uint32_t workload) {
   uint32_t bucket = bucket_of(self, workload);
-  if (bucket == HR_NONE || !join(self, bucket, self->buckets[bucket].active, workload)) return false;
+  if (bucket == HR_NONE || !return_stayed(self, bucket) || !join(self, bucket, self->buckets[bucket].active, workload))
+    return false;
   self->queues[self->buckets[bucket].queue].n_heap++;
   settle(self, bucket);
   return true;
@@ -409,25 +465,6 @@ static bool park(struct hr__kueue_pending *self, uint32_t workload, enum hr__kue
   uint32_t bucket = bucket_of(self, workload);
   if (bucket == HR_NONE || !join(self, bucket, !self->buckets[bucket].active, workload)) return false;
   settle_parked(self, bucket);
-  return true;
-}
-
-/* Moves all workloads of one half of a bucket to the other one: the smaller half is moved, and the halves change their
-   roles if that was the wrong one. `to_active`: the parked ones return. */
-static bool merge_halves(struct hr__kueue_pending *self, uint32_t id, bool to_active) {
-  struct hr__kueue_bucket *bucket = &self->buckets[id];
-  uint8_t from = to_active ? !bucket->active : bucket->active, to = !from;
-  if (bucket->half[from].count > bucket->half[to].count) {
-    bucket->active = !bucket->active;
-    from = to;
-    to = !from;
-  }
-  while (bucket->half[from].count) {
-    uint32_t workload = bucket->half[from].items[--bucket->half[from].count];
-    if (!join(self, id, to, workload)) return false;
-  }
-  settle(self, id);
-  settle_parked(self, id);
   return true;
 }
 
@@ -535,16 +572,6 @@ void hr__kueue_pending_freed(struct hr__kueue_pending *self, uint32_t queue) {
     if (hr__kueue_root(&self->world->tree, i) == root) self->queues[i].freed_cycle = self->queues[i].cycle;
 }
 
-/* Returns the parked workloads of a bucket. */
-static uint32_t return_bucket(struct hr__kueue_pending *self, uint32_t id) {
-  struct hr__kueue_pending_queue *queue = &self->queues[self->buckets[id].queue];
-  uint32_t count = self->buckets[id].half[!self->buckets[id].active].count;
-  if (!merge_halves(self, id, true)) return 0;
-  queue->n_heap += count;
-  queue->n_parked -= count;
-  return count;
-}
-
 uint32_t hr__kueue_pending_return_some(struct hr__kueue_pending *self, uint32_t id, hr__kueue_stays_parked *stays,
                                        void *argument) {
   struct hr__kueue_pending_queue *queue = &self->queues[id];
@@ -556,7 +583,8 @@ uint32_t hr__kueue_pending_return_some(struct hr__kueue_pending *self, uint32_t 
   for (uint32_t bucket = queue->first_parked, next; bucket != HR_NONE; bucket = next) {
     struct hr__kueue_bucket *at = &self->buckets[bucket];
     next = at->next;
-    if (stays && at->shape != HR_NONE && stays(argument, id, at->shape, at->half[!at->active].items[0])) {
+    bool is_alone = at->half[at->active].count == 0;
+    if (stays && is_alone && at->shape != HR_NONE && stays(argument, id, at->shape, at->half[!at->active].items[0])) {
       at->stayed = queue->epoch;
       queue->n_stayed++;
     } else {
@@ -572,21 +600,15 @@ uint32_t hr__kueue_pending_return_some(struct hr__kueue_pending *self, uint32_t 
   return moved;
 }
 
-/* How many of the buckets that stayed parked come before a workload. */
-static uint32_t count_before(const struct hr__kueue_pending *self, const struct hr__kueue_pending_queue *queue,
-                             uint32_t workload) {
-  uint32_t count = 0;
-  for (uint32_t bucket = queue->first_parked; bucket != HR_NONE; bucket = self->buckets[bucket].next) {
-    const struct hr__kueue_bucket *at = &self->buckets[bucket];
-    count += at->stayed == queue->epoch && is_before(self->world, at->half[!at->active].items[0], workload);
-  }
-  return count;
-}
-
 bool hr__kueue_pending_skip(struct hr__kueue_pending *self, uint32_t id) {
   struct hr__kueue_pending_queue *queue = &self->queues[id];
   uint32_t head = hr__kueue_pending_head(self, id);
-  if (head == HR_NONE || queue->n_skipped == queue->n_stayed) return false;
+  if (queue->n_skipped == queue->n_stayed) return false;
+  if (head == HR_NONE) { /* nobody waits for this turn */
+    queue->n_skipped++;
+    queue->cycle++;
+    return false;
+  }
   if (queue->counted != head) {
     queue->counted = head;
     queue->n_before = count_before(self, queue, head);
@@ -595,6 +617,10 @@ bool hr__kueue_pending_skip(struct hr__kueue_pending *self, uint32_t id) {
   queue->n_skipped++;
   queue->cycle++;
   return true;
+}
+
+void hr__kueue_pending_settled(struct hr__kueue_pending *self) {
+  for (uint32_t i = 0; i < self->world->tree.n_queues; i++) self->queues[i].n_skipped = self->queues[i].n_stayed;
 }
 
 static uint32_t return_parked(struct hr__kueue_pending *self, uint32_t id) {

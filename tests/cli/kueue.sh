@@ -204,6 +204,29 @@ case_grace() {
   ends 165 65
 }
 
+# The job of priority 0 loses its work every 10 s. After the ninth loss it waits for a second, and twice as long after
+# each further one: it starts again at 95, 105, 115, 128, 146, 185 and 254 s, and then nobody preempts it any more.
+case_losses() {
+  local rows=("0,100,8,a,0") i
+  for ((i = 10; i <= 200; i += 10)); do rows+=("$i,5,8,a,1"); done
+  jobs "${rows[@]}"
+  world 1 "$(queue a 8 '"preemption": {"within_cluster_queue": "LowerPriority"},')"
+  try 0 run k.json --trace t.csv --check --quiet --jobs jobs.csv
+  matches jobs.csv '^1,0,0,354,'
+  sed 's/"name": "kueue"}/"name": "kueue", "preempted": "checkpoint"}/' k.json >keep.json
+  mv keep.json k.json
+  try 0 run k.json --trace t.csv --check --quiet --jobs jobs.csv
+  matches jobs.csv '^1,0,0,190,'
+}
+
+# The quota of an evicted job is for the job that evicted it. The second job of d has a higher priority, but it had its
+# turn after the first one, before the quota was free. At 60 s the evicted job of c comes before it in the same way.
+case_preemptor_first() {
+  jobs 0,100,8,c,0 0,100,8,c,0 10,50,16,d,2 10,50,8,d,1 10,50,8,b,0
+  world 2 "$(queue b 8 '"preemption": {"reclaim_within_cohort": "Any"},'), $(queue c 0), $(queue d 8)"
+  starts 0 0 160 100 10
+}
+
 # refuses TEXT MEMBERS [QUEUES]: the section with these members is an error.
 refuses() {
   world 1 "${3:-$(queue a 8)}" "$2"
