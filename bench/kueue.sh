@@ -3,7 +3,7 @@
 # Measures runs with Kueue: one year of 125,303 jobs of SenseTime's Venus cluster on 133 nodes, in 50 ClusterQueues of 4
 # cohorts, and crowds of 10 to 100,000 waiting jobs. Prints the CPU seconds of whole processes, with bounds. A run is
 # stopped after two minutes and fails. With fair sharing and borrowWithinCohort, most rows let preempted jobs keep
-# their work; the rows "work is lost" do not, and evictions then feed on themselves in this crowded cluster.
+# their work; in the rows "work is lost" they start again.
 #
 #   kueue.sh BUILD      SHARED=folder with traces/helios-venus (../shared), BENCH_DATA=BUILD/bench-data unless set
 set -eu
