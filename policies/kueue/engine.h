@@ -57,6 +57,7 @@ struct hr__kueue_slot {
   bool was_ready;               /* its pods have run since the admission */
   bool has_started;             /* its pods ran when it was evicted */
   enum hr__kueue_reason reason; /* why it had no quota after the last cycle */
+  uint32_t n_targets;           /* that it preempted in the last cycle */
   int64_t since_us;             /* of the admission, of the loss of its nodes, or of the start */
   int64_t timer_us;             /* time of its entry in `timers`; HR_NEVER_US: none */
   struct hr__kueue_history history;
@@ -233,6 +234,12 @@ void hr__kueue_queue_evicted(struct hr__kueue_engine *self, uint32_t slot);
 void hr__kueue_stop(struct hr__kueue_engine *self, uint32_t slot);
 /* The time of a held job is over: its workload is evicted, or given up. */
 void hr__kueue_time_out(struct hr__kueue_engine *self, uint32_t slot);
+
+/* ---- Explanation (engine_explain.c) -------------------------------------------------------------------- */
+
+/* The functions `explain` and `describe` of the policy. */
+void hr__kueue_explain(void *state, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
+void hr__kueue_describe(void *state, const struct hr_view *view, hr_job job, char *text, size_t size);
 
 /* ---- Prospects (engine_prospects.c) -------------------------------------------------------------------- */
 

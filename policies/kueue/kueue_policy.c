@@ -266,6 +266,7 @@ enum cycle_effect {
 static enum cycle_effect requeue(struct hr__kueue_engine *self, const struct hr__kueue_entry *entry) {
   bool moved = save_bookmarks(self, entry);
   self->slots[entry->workload].reason = entry->reason;
+  self->slots[entry->workload].n_targets = entry->preempts ? entry->n_targets : 0;
   hr__kueue_pending_requeue(&self->pending, entry->workload, entry->requeue,
                             self->slots[entry->workload].has_bookmarks);
   if (hr__kueue_pending_place(&self->pending, entry->workload) == HR__KUEUE_PARKED) return EFFECT_REAL;
@@ -486,40 +487,6 @@ static enum hr_status decide(void *state, const struct hr_view *view, struct hr_
   return self->status;
 }
 
-/* ---- Explanation ---------------------------------------------------------------------------------------- */
-
-/* Why a queued job waits. If it could start at once, it waits for its turn or for quota; without a configuration, the
-   only quota is that of all GPUs. */
-static void explain_queued(struct hr__kueue_engine *self, const struct hr_view *view, uint32_t slot,
-                           struct hr_wait_reason *wait) {
-  const struct hr__kueue_slot *at = &self->slots[slot];
-  struct hr_need need = hr__kueue_need_of(self, slot);
-  if (self->pending.requeue_us[slot] > view->now_us) wait->until_us = self->pending.requeue_us[slot];
-  if (at->reason == HR__KUEUE_WAITING_FOR_PREEMPTED) {
-    wait->reason = HR_WAIT_REASON_PREEMPTION;
-  } else if (self->config && hr__kueue_pending_place(&self->pending, slot) == HR__KUEUE_PARKED &&
-             wait->until_us == HR_NEVER_US) {
-    wait->reason = HR_WAIT_REASON_QUOTA;
-    wait->quota = HR_QUOTA_FALLBACK;
-  } else if (!hr_capacity_fits(self->capacity, &need)) {
-    hr_view_lack(view, (hr_job){at->job}, wait);
-  } else if (at->reason == HR__KUEUE_WAITING_FOR_QUOTA || at->reason == HR__KUEUE_NO_REASON) {
-    wait->reason = HR_WAIT_REASON_ORDER;
-  }
-}
-
-static void explain(void *state, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
-  struct hr__kueue_engine *self = state;
-  uint32_t slot = hr__kueue_slot_of(self, job);
-  if (slot == HR_NONE) return;
-  if (self->slots[slot].phase == HR__KUEUE_HELD)
-    hr_view_lack(view, job, wait);
-  else if (self->slots[slot].phase == HR__KUEUE_QUEUED)
-    explain_queued(self, view, slot, wait);
-  else if (self->slots[slot].phase == HR__KUEUE_CHECKING)
-    wait->until_us = self->slots[slot].timer_us;
-}
-
 HR_POLICY(kueue) = {HR_POLICY_HEAD,
                     .name = "kueue",
                     .summary = "Kueue: quotas in a tree of cohorts, flavors, borrowing, preemption and fair sharing",
@@ -528,4 +495,5 @@ HR_POLICY(kueue) = {HR_POLICY_HEAD,
                     .observe = observe,
                     .decide = decide,
                     .abilities = abilities,
-                    .explain = explain};
+                    .explain = hr__kueue_explain,
+                    .describe = hr__kueue_describe};

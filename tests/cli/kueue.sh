@@ -227,6 +227,19 @@ case_preemptor_first() {
   starts 0 0 160 100 10
 }
 
+# The words of Kueue. The third job needs 8 GPUs, and 4 are free. The job of b preempts the second one, which leaves after
+# its grace period.
+case_why() {
+  jobs 0,100,8,a,0 1,100,4,a,0 2,50,8,a,0 10,50,8,b,0
+  world 2 "$(limits a 8 ', "borrowing_limit": 8'), $(queue b 8 '"preemption": {"reclaim_within_cohort": "Any"},')"
+  sed 's/"name": "kueue"}/"name": "kueue", "grace_s": 5}/' k.json >grace.json
+  local quota="couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor f"
+  try 0 why grace.json --trace t.csv --job 3 --json why.json
+  says why.json "\"$quota, 4 more needed\""
+  try 0 why grace.json --trace t.csv --job 4 --json why.json
+  says why.json "\"$quota, 4 more needed. Pending the preemption of 1 workload(s)\""
+}
+
 # refuses TEXT MEMBERS [QUEUES]: the section with these members is an error.
 refuses() {
   world 1 "${3:-$(queue a 8)}" "$2"
