@@ -51,12 +51,12 @@ void hr__kueue_explain(void *state, const struct hr_view *view, hr_job job, stru
 /* ---- Words of Kueue ------------------------------------------------------------------------------------- */
 
 /* A text that ends where its memory ends. */
-struct words {
+struct kueue_words {
   char *text;
   size_t size, used;
 };
 
-static void put(struct words *words, const char *format, ...) {
+static void put(struct kueue_words *words, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
   int n = vsnprintf(words->text + words->used, words->size - words->used, format, arguments);
@@ -66,7 +66,8 @@ static void put(struct words *words, const char *format, ...) {
 }
 
 /* Writes an amount as a Kubernetes quantity: "8", "500m" or "64Gi". */
-static void put_quantity(const struct hr__kueue_engine *self, struct words *words, uint32_t resource, int64_t amount) {
+static void put_quantity(const struct hr__kueue_engine *self, struct kueue_words *words, uint32_t resource,
+                         int64_t amount) {
   static const char *const suffixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi"};
   size_t suffix = 0;
   if (resource == self->gpu || resource == self->cpu) {
@@ -81,7 +82,7 @@ static void put_quantity(const struct hr__kueue_engine *self, struct words *word
 }
 
 /* Writes what a flavor lacks. Returns false if it has enough. */
-static bool put_lack(const struct hr__kueue_engine *self, struct words *words,
+static bool put_lack(const struct hr__kueue_engine *self, struct kueue_words *words,
                      const struct hr__kueue_workload *workload, uint32_t flavor, uint32_t resource, int64_t amount) {
   const struct hr__kueue_tree *tree = &self->world.tree;
   uint32_t pair = hr__kueue_pair(&self->world, flavor, resource);
@@ -111,11 +112,11 @@ static bool put_lack(const struct hr__kueue_engine *self, struct words *words,
 }
 
 /* Writes what the flavors lack for a resource that finds none. Returns false if some flavor has enough. */
-static bool put_lacks(const struct hr__kueue_engine *self, struct words *words,
+static bool put_lacks(const struct hr__kueue_engine *self, struct kueue_words *words,
                       const struct hr__kueue_workload *workload, const struct hr__kueue_amount *request) {
   const struct hr__kueue_group *group = hr__kueue_group_of(&self->world.queues[workload->queue], request->resource);
   int64_t amount = hr__kueue_times(request->amount, workload->pod_sets[0].count);
-  struct words before = *words;
+  struct kueue_words before = *words;
   for (uint32_t i = 0; group && i < group->n_flavors; i++) {
     if (i > 0) put(words, ", ");
     if (put_lack(self, words, workload, group->flavors[i], request->resource, amount)) continue;
@@ -126,7 +127,7 @@ static bool put_lacks(const struct hr__kueue_engine *self, struct words *words,
   return group && group->n_flavors > 0;
 }
 
-static void describe_queued(const struct hr__kueue_engine *self, uint32_t slot, struct words *words) {
+static void describe_queued(const struct hr__kueue_engine *self, uint32_t slot, struct kueue_words *words) {
   const struct hr__kueue_slot *at = &self->slots[slot];
   const struct hr__kueue_workload *workload = &self->world.workloads[slot];
   const struct hr__kueue_pod_set *pod_set = &workload->pod_sets[0];
@@ -149,7 +150,7 @@ static void describe_queued(const struct hr__kueue_engine *self, uint32_t slot, 
 void hr__kueue_describe(void *state, const struct hr_view *view, hr_job job, char *text, size_t size) {
   const struct hr__kueue_engine *self = state;
   uint32_t slot = hr__kueue_slot_of(self, job);
-  struct words words = {text, size, 0};
+  struct kueue_words words = {text, size, 0};
   text[0] = '\0';
   if (slot == HR_NONE || size == 0) return;
   const struct hr__kueue_slot *at = &self->slots[slot];
