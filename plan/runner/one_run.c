@@ -375,17 +375,21 @@ static enum hr_status note_deadlines(const struct hr_scenario *scenario, const s
 /* Notes jobs that the modelled scheduler could start with fewer pods than the engine does. */
 static enum hr_status note_elastic(const struct hr_policy_choice *policy, const struct hr_trace *trace,
                                    struct hr_notes *notes, struct hr_error *error) {
-  const bool is_kai = strcmp(policy->ops->name, "kai") == 0;
+  static const char *const ways[][2] = {
+      {"kai", "KAI would start such jobs with minAvailable pods, add pods later, and evict single pods"},
+      {"volcano", "Volcano would start such jobs with minMember pods, add pods later, and evict single pods"},
+      {"kueue", "Kueue's partial admission would start such jobs with fewer pods when their quota is short"}};
+  const char *way = NULL;
   uint32_t n = 0;
-  if (!trace->min_gpus || (!is_kai && strcmp(policy->ops->name, "volcano") != 0)) return HR_OK;
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+    if (strcmp(policy->ops->name, ways[i][0]) == 0) way = ways[i][1];
+  if (!trace->min_gpus || !way) return HR_OK;
   for (uint32_t job = 0; job < trace->n_jobs; job++)
     n += trace->min_gpus[job] != HR_NONE && trace->min_gpus[job] < trace->gpus[job];
   if (n == 0) return HR_OK;
   const enum hr_status status =
       hr_notes_add(notes, "%s: %" PRIu32 " job%s with 'min_gpus' below 'gpus' start%s and run%s with all GPUs; %s",
-                   policy->ops->name, n, n == 1 ? "" : "s", n == 1 ? "s" : "", n == 1 ? "s" : "",
-                   is_kai ? "KAI would start such jobs with minAvailable pods, add pods later, and evict single pods"
-                          : "Volcano would start such jobs with minMember pods, add pods later, and evict single pods");
+                   policy->ops->name, n, n == 1 ? "" : "s", n == 1 ? "s" : "", n == 1 ? "s" : "", way);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 

@@ -227,6 +227,14 @@ case_preemptor_first() {
   starts 0 0 160 100 10
 }
 
+# Partial admission is not modelled, and a run says so.
+case_partial_admission() {
+  printf '%s\n' submit_s,duration_s,gpus,min_gpus,queue 0,100,8,8,a 0,100,8,4,a >t.csv
+  world 2 "$(queue a 16)"
+  try 0 run k.json --trace t.csv --check
+  says stderr "note: kueue: 1 job with 'min_gpus' below 'gpus' starts and runs with all GPUs; Kueue's partial admission"
+}
+
 # The words of Kueue. The third job needs 8 GPUs, and 4 are free. The job of b preempts the second one, which leaves after
 # its grace period.
 case_why() {
