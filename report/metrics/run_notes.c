@@ -321,7 +321,8 @@ static void count(struct hr_rejections *rejections, unsigned reason) {
 void hr_rejections_of(const struct hr_result *result, struct hr_rejections *rejections) {
   *rejections = (struct hr_rejections){.n_jobs = result->n_submitted};
   for (uint32_t job = 0; job < result->n_jobs && result->n_rejected > 0; job++)
-    if (result->state[job] == HR_JOB_REJECTED) count(rejections, result->reason[job]);
+    if (result->state[job] == HR_JOB_REJECTED && result->reason[job] != HR_REASON_WITHDRAWN)
+      count(rejections, result->reason[job]);
 }
 
 enum hr_status hr_rejections_predict(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,

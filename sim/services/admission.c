@@ -67,6 +67,7 @@ bool hr__service_admits(struct hr__service_run *service, uint32_t id) {
   result->state[id] = spills ? HR_REQUEST_SPILLED : HR_REQUEST_REFUSED;
   result->scheduled_us[id] = result->first_token_us[id] = result->end_us[id] = service->requests->arrival_us[id];
   if (spills) service->spilled[service->n_spilled++] = id;
+  if (!spills) service->n_refused++;
   return false;
 }
 

@@ -17,7 +17,7 @@
 
 /* A replica that lives for less than this time on average needs more rows than there are. */
 #define SHORT_LIFE_US (30 * HR_SECOND_US)
-enum { MAX_ROWS = 1 << 18, MAX_OWNED = 64 };
+enum { MAX_ROWS = 1 << 18, MAX_OWNED = 64, SPARE_LIVES = 100 };
 /* Replicas do not end by themselves: the work of their jobs, which is replaced when they end. */
 #define ENDLESS_US (INT64_C(1000000000) * HR_SECOND_US)
 /* Requests must span less than this, because the time of a service has 16 bits for fractions of microseconds. */
@@ -284,7 +284,7 @@ static int64_t span_us(const struct hr_fleet *fleet) {
 /* The number of rows to reserve. */
 static uint32_t rows_needed(const struct hr_fleet *fleet) {
   double rows = 0;
-  const double lives = (double)span_us(fleet) / (double)SHORT_LIFE_US + 2;
+  const double lives = (double)span_us(fleet) / (double)SHORT_LIFE_US + SPARE_LIVES;
   for (uint32_t i = 0; i < fleet->config.services->count; i++) {
     const struct hr_autoscale *scale = &fleet->config.services->at[i].autoscale;
     rows += scale->policy == HR_AUTOSCALE_FIXED ? scale->max : scale->max * lives;

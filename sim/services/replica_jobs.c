@@ -117,6 +117,11 @@ static struct hr_replica_times times_of(const struct hr__fleet_service *service,
                                    .starting = (hr_amount)place->gpu_milli * (ready_us - place->held_us),
                                    .busy = ((hr_amount)place->gpu_milli * ticks) >> HR__TICK_BITS};
   times.idle = times.held - times.starting - times.busy;
+  /* the requests of an instant are handled up to the next microsecond; the replica can lose its GPUs in this instant */
+  if (times.idle < 0 && times.idle >= -(hr_amount)place->gpu_milli) {
+    times.busy += times.idle;
+    times.idle = 0;
+  }
   return times;
 }
 
@@ -204,7 +209,9 @@ static enum hr_status withdraw(struct hr__engine *engine, struct hr__replica_pla
                                  {HR_NONE},           {HR_NONE}};
   place->state = HR__PLACE_WITHDRAWN;
   place->until_us = engine->view.now_us;
-  return engine->state[place->job] == HR_JOB_WAITING ? hr__notify_policy(engine, &event) : HR_OK;
+  if (engine->state[place->job] != HR_JOB_WAITING) return HR_OK;
+  engine->n_events++; /* so that the policy decides at this instant */
+  return hr__notify_policy(engine, &event);
 }
 
 static enum hr_status submit_replica(struct hr__engine *engine, struct hr__fleet_service *service, uint32_t number) {
@@ -716,7 +723,9 @@ static enum hr_status check(const struct hr__engine *engine, const struct hr__ru
       sum += is_whole(service) ? 0 : service->run.outstanding[k];
       status = check_place(engine, service, k);
     }
-    if (status == HR_OK && sum != service->run.n_outstanding)
+    const struct hr__service_run *run = &service->run;
+    const uint64_t gone = run->n_completed + run->n_refused + run->n_timed_out + run->n_spilled;
+    if (status == HR_OK && (sum != run->n_outstanding || (run->spec && run->next != gone + sum)))
       status = hr__broken(engine, "service '%.60s': requests are lost", service->spec->name);
   }
   return status == HR_OK && running->every_job ? check_times(engine) : status;

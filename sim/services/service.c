@@ -168,7 +168,10 @@ static void arrive(struct hr__service_run *service, uint32_t id) {
   result->scheduled_us[id] = result->first_token_us[id] = result->end_us[id] = service->requests->arrival_us[id];
   result->replica[id] = HR_NONE;
   result->state[id] = HR_REQUEST_REFUSED;
-  if (hr_service_refusal(service->spec, prompt, output)) return;
+  if (hr_service_refusal(service->spec, prompt, output)) {
+    service->n_refused++;
+    return;
+  }
   if (!make_sequence(service, id, prompt, output)) return;
   result->scheduled_us[id] = result->first_token_us[id] = result->end_us[id] = HR_NEVER_US;
   result->state[id] = HR_REQUEST_UNFINISHED;
@@ -276,6 +279,7 @@ static void drop(struct hr__service_run *service, uint32_t id) {
   service->result->state[id] = HR_REQUEST_TIMED_OUT;
   service->result->replica[id] = HR_NONE;
   service->result->end_us[id] = now_us(service);
+  service->n_timed_out++;
   service->n_waiting--;
   count_outstanding(service, -1);
   if (number == HR_NONE) {

@@ -74,7 +74,7 @@ struct hr__service_run {
   uint32_t oldest;                   /* requests before this one do not wait for it */
   int64_t mean_us;                   /* time from the first iteration to the end: moving mean, 0: unknown */
   bool wants_replica;                /* a request found no ready replica */
-  uint64_t n_routed, n_completed;
+  uint64_t n_routed, n_completed, n_refused, n_timed_out;
   uint64_t n_held;             /* requests that had to wait for a ready replica */
   uint64_t lost_tokens;        /* tokens of killed replicas, which are computed again */
   uint32_t n_outstanding;      /* requests that have arrived and are not complete */

@@ -410,6 +410,96 @@ static void spills_over(void) {
   finish(&run);
 }
 
+/* ---- Random runs ---- */
+
+static uint32_t below(uint64_t *state, uint32_t n) {
+  *state = *state * 6364136223846793005u + 1442695040888963407u;
+  return (uint32_t)((*state >> 33) % n);
+}
+
+static const char *one_of(uint64_t *state, const char *const *words, uint32_t count) {
+  return words[below(state, count)];
+}
+
+/* Writes a service whose requests may go to the next one. */
+static size_t put_service(uint64_t *state, char *text, size_t size, uint32_t at, uint32_t count) {
+  static const char *const routers[] = {"round-robin", "least-outstanding", "token-jsq", "power-of-two",
+                                        "first-available"};
+  static const char *const engines[] = {"vllm-v1", "vllm-v0", "sarathi", "static", "single"};
+  static const char *const scalers[] = {
+      "\"policy\":\"fixed\",\"replicas\":2",
+      "\"policy\":\"knative\",\"max\":3,\"target\":2,\"stable_window_s\":20,\"scale_to_zero_grace_s\":5",
+      "\"policy\":\"slo\",\"max\":3,\"idle_to_zero_s\":20",
+      "\"policy\":\"keda\",\"max\":3,\"target\":2,\"cooldown_s\":20,\"interval_s\":5",
+      "\"policy\":\"schedule\",\"max\":3,\"period_s\":200,\"steps\":[{\"at_s\":0,\"replicas\":2},{\"at_s\":90,"
+      "\"replicas\":0},{\"at_s\":140,\"replicas\":3}]"};
+  static const char *const queues[] = {"", "\"queue\":{\"limit\":3},", "\"queue\":{\"timeout_s\":4.5},",
+                                       "\"queue\":{\"limit\":6,\"timeout_s\":9},"};
+  static const char *const spills[] = {"", ",\"spill\":{\"to\":\"s%u\",\"predicted_wait_s\":2}",
+                                       ",\"spill\":{\"to\":\"spot\",\"predicted_wait_s\":1}"};
+  char spill[100];
+  const uint32_t kind = below(state, 3);
+  snprintf(spill, sizeof spill, kind == 1 && at + 1 == count ? "" : kind == 1 ? spills[1] : spills[kind], at + 1);
+  const char *engine = one_of(state, engines, 5), *scaler = one_of(state, scalers, 5),
+             *queue = one_of(state, queues, 4);
+  return (size_t)snprintf(
+      text, size,
+      "%s{\"name\":\"s%u\",\"priority\":%u,\"prefix_hit\":%s,\"requests\":{\"rate_per_s\":%u.5,\"count\":%u,"
+      "\"prompt_tokens\":{\"distribution\":\"exponential\",\"mean\":20},\"output_tokens\":{\"distribution\":"
+      "\"exponential\",\"mean\":6}},\"router\":{\"name\":\"%s\"%s},%s\"slo\":{\"e2e_ms\":4000},\"drain_s\":%u,"
+      "\"autoscale\":{%s},\"cold_start\":{\"image_s\":%u,\"engine_s\":3},\"replica\":{\"engine\":{\"name\":\"%s\","
+      "\"max_sequences\":3,\"kv_blocks\":40},\"cost\":{\"fixed_us\":200000,\"per_prompt_token_us\":5000.7,"
+      "\"per_sequence_us\":10000,\"per_context_ktoken_us\":%u}}}",
+      at ? "," : "", at, below(state, 3), below(state, 2) ? "0.4" : "0", below(state, 2), 40 + below(state, 120),
+      one_of(state, routers, 5), spill, queue, 1 + below(state, 10), scaler, below(state, 20), engine,
+      below(state, 2) * 30000);
+}
+
+/* Services with any routers, queues, autoscalers and spill-over on owned and spot GPUs, next to training. In checked
+   mode the run is the same, and every request has one end. */
+static void random_runs(void) {
+  uint64_t state = 5;
+  uint32_t n_of[HR_REQUEST_SPILLED + 1] = {0}, n_interruptions = 0, n_withdrawn = 0;
+  file_write_text("jobs.csv", "submit_s,duration_s,gpus,class\n0,30,2,training\n20,50,1,training\n60,40,3,training\n"
+                              "61,20,1,training\n120,100,2,training\n");
+  for (uint32_t w = 0; w < test_argument(2, 100); w++) {
+    char text[TEXT * 2];
+    const uint32_t count = 1 + below(&state, 3);
+    size_t used = (size_t)snprintf(
+        text, sizeof text,
+        "\"seed\":%u,\"horizon_s\":%u,\"cluster\":{\"pools\":[{\"name\":\"own\",\"gpu\":\"L4\",\"nodes\":2,"
+        "\"gpus_per_node\":2,\"market\":\"owned\",\"usd_per_gpu_hour\":0.2},{\"name\":\"spot\",\"gpu\":\"L4\","
+        "\"nodes\":3,"
+        "\"gpus_per_node\":1,\"market\":\"spot\",\"boot_s\":5,\"usd_per_gpu_hour\":0.1,\"spot\":{\"model\":"
+        "\"exponential\",\"rate_per_h\":60,\"notice_s\":%u}}]},%s\"policy\":{\"name\":\"queue\",\"order\":\"priority\","
+        "\"preemption\":\"%s\"},\"services\":[",
+        w, below(&state, 3) ? 900 : 100, below(&state, 2) * 3,
+        below(&state, 2) ? "\"trace\":{\"file\":\"jobs.csv\"}," : "", below(&state, 2) ? "priority" : "none");
+    for (uint32_t i = 0; i < count; i++) used += put_service(&state, text + used, sizeof text - used, i, count);
+    snprintf(text + used, sizeof text - used, "]");
+    struct run run = make_run(text, true);
+    uint64_t ends = 0;
+    for (uint32_t i = 0; i < count; i++) {
+      const struct hr_served *served = &run.replay.served[i];
+      for (uint32_t k = 0; k < served->result->count; k++) n_of[served->result->state[k]]++;
+      n_interruptions += (uint32_t)served->result->interruptions;
+      ends += run.replay.summary->services[i].offered - served->result->received;
+    }
+    const struct hr_service_summary *all = run.replay.summary->all_services;
+    CU_ASSERT_EQUAL(all->offered, ends);
+    CU_ASSERT_EQUAL(all->offered, all->completed + all->refused + all->timed_out + all->unfinished);
+    for (uint32_t i = 0; i < run.replay.result->n_jobs; i++)
+      n_withdrawn += run.replay.result->reason[i] == HR_REASON_WITHDRAWN;
+    const uint64_t digest = run.replay.result->digest;
+    finish(&run);
+    run = make_run(text, false);
+    CU_ASSERT_EQUAL(run.replay.result->digest, digest);
+    finish(&run);
+  }
+  for (size_t i = 0; i <= HR_REQUEST_SPILLED; i++) CU_ASSERT_TRUE(n_of[i] > 100);
+  CU_ASSERT_TRUE(n_interruptions > 20 && n_withdrawn > 50);
+}
+
 static void bad_queues(void) {
   static const struct {
     const char *first, *second, *message;
@@ -696,6 +786,6 @@ static void no_requests(void) {
 
 TEST_MAIN("services on a cluster", TEST(to_zero_and_back), TEST(training_yields), TEST(spot_interruption),
           TEST(all_autoscalers), TEST(setup_and_delayed_off), TEST(bad_settings), TEST(knative_returns_to_zero),
-          TEST(horizon), TEST(phases_note), TEST(waiting_replica_is_withdrawn), TEST(spills_over), TEST(bad_queues),
-          TEST(dollars_are_conserved), TEST(cold_start_is_a_part), TEST(transfer_is_a_part), TEST(parts_add_up),
-          TEST(levels_are_the_accounts), TEST(many_changes_are_thinned), TEST(no_requests))
+          TEST(horizon), TEST(phases_note), TEST(waiting_replica_is_withdrawn), TEST(spills_over), TEST(random_runs),
+          TEST(bad_queues), TEST(dollars_are_conserved), TEST(cold_start_is_a_part), TEST(transfer_is_a_part),
+          TEST(parts_add_up), TEST(levels_are_the_accounts), TEST(many_changes_are_thinned), TEST(no_requests))
