@@ -431,8 +431,8 @@ static size_t put_service(uint64_t *state, char *text, size_t size, uint32_t at,
       "\"policy\":\"knative\",\"max\":3,\"target\":2,\"stable_window_s\":20,\"scale_to_zero_grace_s\":5",
       "\"policy\":\"slo\",\"max\":3,\"idle_to_zero_s\":20",
       "\"policy\":\"keda\",\"max\":3,\"target\":2,\"cooldown_s\":20,\"interval_s\":5",
-      "\"policy\":\"schedule\",\"max\":3,\"period_s\":200,\"steps\":[{\"at_s\":0,\"replicas\":2},{\"at_s\":90,"
-      "\"replicas\":0},{\"at_s\":140,\"replicas\":3}]"};
+      ("\"policy\":\"schedule\",\"max\":3,\"period_s\":200,\"steps\":[{\"at_s\":0,\"replicas\":2},{\"at_s\":90,"
+       "\"replicas\":0},{\"at_s\":140,\"replicas\":3}]")};
   static const char *const queues[] = {"", "\"queue\":{\"limit\":3},", "\"queue\":{\"timeout_s\":4.5},",
                                        "\"queue\":{\"limit\":6,\"timeout_s\":9},"};
   static const char *const spills[] = {"", ",\"spill\":{\"to\":\"s%u\",\"predicted_wait_s\":2}",
