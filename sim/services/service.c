@@ -248,7 +248,7 @@ static void on_token(void *context, uint32_t id, bool is_first, bool is_last) {
   service->outstanding[number]--;
   service->tokens[number]--;
   service->n_completed++;
-  learn(service, id);
+  if (service->spec->routing.spill.to) learn(service, id);
 }
 
 static void end(struct hr__service_run *service) {
