@@ -207,53 +207,38 @@ void hr__steady_release(struct hr__replica *replica) {
   steady->last_order = 0;
 }
 
-uint64_t hr__steady_growth(const struct hr__replica *replica, uint32_t count) {
+/* The blocks that the steady sequences need for `count` iterations from now on, and the sum of those for 1 .. count. */
+static uint64_t growth_and_sum(const struct hr__replica *replica, uint32_t count, uint64_t *all) {
   const struct hr__steady *steady = &replica->steady;
-  if (!steady->phases || !steady->count) return 0;
-  const uint32_t n = replica->service->limits.block_tokens;
-  uint64_t blocks = 0;
-  if (count >= n) {
-    blocks = (uint64_t)(count / n) * steady->count;
-    count %= n;
-  }
+  const uint32_t n = replica->service->limits.block_tokens, rounds = count >= n ? count / n : 0;
+  const uint32_t rest = count - rounds * n, most = rounds ? n : count;
+  uint64_t growth = 0, sum = 0, rest_growth = 0, rest_sum = 0;
   uint32_t at = steady->growing;
-  for (; count > 0; count--) {
-    blocks += steady->phases[at];
-    at = at ? at - 1 : n - 1;
-  }
-  return blocks;
-}
-
-/* The sum of hr__steady_growth(replica, i) for i = 1 .. count. */
-static uint64_t growth_sum(const struct hr__replica *replica, uint32_t count) {
-  const struct hr__steady *steady = &replica->steady;
-  if (!steady->phases || !steady->count) return 0;
-  const uint32_t n = replica->service->limits.block_tokens, rest = count % n, most = count < n ? count : n;
-  const uint64_t rounds = count / n;
-  uint64_t growth = 0, sum = 0, of_rest = 0;
-  uint32_t at = (1 % n + n - steady->phase) % n;
   for (uint32_t i = 1; i <= most; i++) {
     growth += steady->phases[at];
     sum += growth;
-    if (i == rest) of_rest = sum;
+    if (i == rest) rest_growth = growth, rest_sum = sum;
     at = at ? at - 1 : n - 1;
   }
+  *all = rest_sum;
+  if (!rounds) return rest_growth;
   /* each round of n iterations takes one more block for each sequence */
-  const uint64_t of_rounds = rounds ? rounds * sum + rounds * (rounds - 1) / 2 * n * steady->count : 0;
-  return of_rounds + of_rest + rounds * rest * steady->count;
+  const uint64_t many = rounds;
+  *all += many * sum + (many * (many - 1) / 2 * n + many * rest) * steady->count;
+  return many * steady->count + rest_growth;
 }
 
-/* Counts the memory of the iterations that end. It was taken for the first of them. */
-static void count_memory(struct hr__replica *replica) {
+/* Takes the memory of the iterations that end, and counts it. That of the first of them was taken before. */
+static void take_growth(struct hr__replica *replica) {
   const uint32_t n = replica->n_repeats;
-  uint64_t last = replica->used;
   replica->used_sum += n * replica->used;
-  if (n > 1 && replica->with_steady) {
-    const uint64_t first = hr__steady_growth(replica, 1);
-    replica->used_sum += growth_sum(replica, n) - n * first;
-    last += hr__steady_growth(replica, n) - first;
+  if (n > 1 && replica->with_steady && replica->steady.phases) {
+    uint64_t sum;
+    const uint64_t first = hr__steady_need(replica), growth = growth_and_sum(replica, n, &sum);
+    replica->used_sum += sum - n * first;
+    replica->used += growth - first;
   }
-  if (last > replica->used_peak) replica->used_peak = last;
+  if (replica->used > replica->used_peak) replica->used_peak = replica->used;
 }
 
 /* How many iterations the memory lasts, up to `most`. The memory for the first one is taken already. */
@@ -400,7 +385,6 @@ static bool advance(struct hr__sequence *sequence, uint32_t tokens, bool *is_fir
 static void end_steady(struct hr__replica *replica, hr__sequence_event *event, void *context) {
   struct hr__steady *steady = &replica->steady;
   const uint32_t n = replica->n_repeats;
-  if (n > 1) replica->used += hr__steady_growth(replica, n) - hr__steady_need(replica);
   steady->clock += n;
   set_phase(replica, hr__block_rest(&replica->service->limits, steady->phase + n));
   steady->context += (uint64_t)n * steady->count;
@@ -439,7 +423,7 @@ static void end_item(struct hr__replica *replica, const struct hr__batch_item *i
 /* Ends the iterations of an engine of whole.c. */
 static void end_whole(struct hr__replica *replica, hr__sequence_event *event, void *context) {
   if (!replica->wait_ticks) replica->iterations += replica->n_repeats;
-  if (replica->service->engine == HR_SERVICE_STATIC) count_memory(replica);
+  if (replica->service->engine == HR_SERVICE_STATIC) take_growth(replica);
   if (replica->service->engine == HR_SERVICE_STATIC)
     hr__end_static(replica, event, context);
   else if (replica->service->engine == HR_SERVICE_DYNAMIC_BATCH)
@@ -455,7 +439,7 @@ void hr__replica_end(struct hr__replica *replica, hr__sequence_event *event, voi
     return;
   }
   replica->iterations += replica->n_repeats;
-  count_memory(replica);
+  take_growth(replica);
   if (replica->with_steady) end_steady(replica, event, context);
   /* running sequences that decode were not in the batch; they are before those that were */
   if (!replica->steps && replica->n_running && !replica->with_steady) {

@@ -214,11 +214,10 @@ static inline uint32_t hr__admit(struct hr__replica *replica) {
 void hr__steady_add(struct hr__replica *replica, uint32_t id);
 /* Makes all steady sequences running ones, in their order. */
 void hr__steady_release(struct hr__replica *replica);
-/* The blocks that the steady sequences need for the next iteration, and for `count` iterations from now on. */
+/* The blocks that the steady sequences need for the next iteration. */
 static inline uint64_t hr__steady_need(const struct hr__replica *replica) {
   return replica->steady.phases ? replica->steady.phases[replica->steady.growing] : 0;
 }
-uint64_t hr__steady_growth(const struct hr__replica *replica, uint32_t count);
 /* Forms the batch of the engine of the service. */
 void hr__engine_form(struct hr__replica *replica);
 /* Engines of whole.c: their batches, the end of their iterations, and (`single`) the loss of the replica. */
