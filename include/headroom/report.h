@@ -234,7 +234,10 @@ HR_API enum hr_status hr_costs_write(const char *path, const struct hr_cost_summ
   X(HR_ALERT_RECLAIMS, "spot-reclaims", "spot_reclaims")                                                               \
   X(HR_ALERT_UNSAVED, "no-checkpoint", "no_checkpoint")                                                                \
   X(HR_ALERT_WAITING, "queue-time", "queue_time")                                                                      \
-  X(HR_ALERT_BUDGET, "over-budget", "over_budget")
+  X(HR_ALERT_BUDGET, "over-budget", "over_budget")                                                                     \
+  X(HR_ALERT_LATENCY, "service-latency", "service_latency")                                                            \
+  X(HR_ALERT_IDLE_REPLICA, "serving-idle", "serving_idle")                                                             \
+  X(HR_ALERT_KV_MEMORY, "out-of-memory", "out_of_memory")
 
 enum hr_alert_rule {
 #define HR_ALERT_NAME(name, text, key) name,
@@ -248,7 +251,8 @@ HR_API const char *hr_alert_name(enum hr_alert_rule rule);
 
 /* The thresholds of the rules. Defaults: utilization below 20 % for an hour; utilization above 95 % for 30 minutes;
    more than 20 % of a spot pool's nodes reclaimed within 24 hours; 2 hours of work without a checkpoint; waits of 5
-   minutes (inference), 15 minutes (interactive) and a day (other classes); budgets exceeded. */
+   minutes (inference), 15 minutes (interactive) and a day (other classes); budgets exceeded; latency of 5 minutes above
+   5 x the baseline; a replica without an iteration for 30 minutes; losses of KV memory. */
 struct hr_alert_rules {
   bool is_off[HR_N_ALERTS]; /* [rule]: the rule is disabled */
   /* thresholds of (allocated GPUs of a pool) / (GPUs of the pool); evaluated until the last submit */
@@ -260,6 +264,10 @@ struct hr_alert_rules {
   int64_t unsaved_us;               /* maximum time of work without a checkpoint */
   int64_t waiting_us[HR_N_CLASSES]; /* maximum wait by class */
   double budget_above;              /* threshold of spent / budget of a month */
+  double latency_above;             /* threshold of (p95 latency of a window) / (median of all windows) */
+  int64_t latency_within_us;        /* length of the windows */
+  int64_t idle_for_us;              /* maximum time of a ready replica without an iteration; at least a minute */
+  int64_t memory_within_us;         /* losses of memory that are less apart are one alert */
 };
 
 /* Sets `*rules` to the defaults. */
@@ -268,16 +276,18 @@ HR_API void hr_alert_rules_init(struct hr_alert_rules *rules);
 /* A period in which the condition of a rule was true in one place. */
 struct hr_alert {
   enum hr_alert_rule rule;
-  const char *where; /* name of a pool, a class or a tenant; "" if it has no name */
+  const char *where; /* name of a pool, a class, a tenant or a service; "" if it has no name */
   /* begin and end of the period; end_us is the end of the run if the condition was still true at the end */
   int64_t begin_us, end_us;
   /* depends on the rule. HR_ALERT_UNDERUSED and HR_ALERT_SATURATED: mean utilization. HR_ALERT_RECLAIMS: maximum share
      of nodes reclaimed. HR_ALERT_UNSAVED and HR_ALERT_WAITING: maximum number of jobs at the same time.
-     HR_ALERT_BUDGET: spent / budget */
+     HR_ALERT_BUDGET: spent / budget. HR_ALERT_LATENCY: maximum p95 / baseline. HR_ALERT_IDLE_REPLICA: maximum number
+     of replicas at the same time. HR_ALERT_KV_MEMORY: maximum number of losses in a minute */
   double value;
   /* depends on the rule. HR_ALERT_RECLAIMS: number of nodes reclaimed. HR_ALERT_WAITING: number of times that a job
-     waited too long. HR_ALERT_UNSAVED: number of times that a job ran too long without a checkpoint. 0 for all other
-     rules */
+     waited too long. HR_ALERT_UNSAVED: number of times that a job ran too long without a checkpoint. HR_ALERT_LATENCY:
+     requests that exceeded the bound. HR_ALERT_IDLE_REPLICA: number of times that a replica was idle for too long.
+     HR_ALERT_KV_MEMORY: losses. 0 for all other rules */
   uint64_t count;
 };
 

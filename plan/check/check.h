@@ -145,8 +145,10 @@ enum hr_status hr__tolerance_check_names(const struct hr_tolerances *tolerances,
 enum { HR__LABEL_BYTES = 320 };
 /* Writes "wait_s.p95 of class inference" to `buffer`, which has HR__LABEL_BYTES bytes, and returns the buffer. */
 static inline const char *hr__baseline_label(const struct hr_baseline_metric *metric, char *buffer) {
-  static const char *const kinds[HR_N_METRIC_OF] = {
-      [HR_METRIC_OF_CLASS] = "class", [HR_METRIC_OF_TENANT] = "tenant", [HR_METRIC_OF_POOL] = "pool"};
+  static const char *const kinds[HR_N_METRIC_OF] = {[HR_METRIC_OF_CLASS] = "class",
+                                                    [HR_METRIC_OF_TENANT] = "tenant",
+                                                    [HR_METRIC_OF_POOL] = "pool",
+                                                    [HR_METRIC_OF_ONE_SERVICE] = "service"};
   if (metric->of == HR_METRIC_OF_RUN)
     snprintf(buffer, HR__LABEL_BYTES, "%.100s", metric->path);
   else

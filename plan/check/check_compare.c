@@ -31,8 +31,10 @@ static const char *group_in(const char *name) {
 }
 
 static bool is_group(const char *text, const struct hr_baseline_metric *metric) {
-  static const char *const heads[HR_N_METRIC_OF] = {
-      [HR_METRIC_OF_CLASS] = "class ", [HR_METRIC_OF_TENANT] = "tenant ", [HR_METRIC_OF_POOL] = "pool "};
+  static const char *const heads[HR_N_METRIC_OF] = {[HR_METRIC_OF_CLASS] = "class ",
+                                                    [HR_METRIC_OF_TENANT] = "tenant ",
+                                                    [HR_METRIC_OF_POOL] = "pool ",
+                                                    [HR_METRIC_OF_ONE_SERVICE] = "service "};
   if (metric->of == HR_METRIC_OF_RUN) return false;
   size_t length = strlen(heads[metric->of]);
   return strcmp(text, metric->group) == 0 ||
@@ -204,6 +206,10 @@ static const enum hr__metric group_metrics[] = {HR__M_COMPLETED, HR__M_WAIT_MEAN
                                                 HR__M_GPU_HOURS, HR__M_COST,      HR__M_DEADLINE_MISS};
 enum { N_GROUP_METRICS = sizeof group_metrics / sizeof *group_metrics };
 
+static const enum hr__metric service_metrics[] = {HR__M_SERVED,   HR__M_ATTAINMENT, HR__M_TTFT_P95,
+                                                  HR__M_TPOT_P95, HR__M_E2E_P95,    HR__M_SERVING_COST};
+enum { N_SERVICE_METRICS = sizeof service_metrics / sizeof *service_metrics };
+
 static size_t count_groups(const struct hr_trace *trace) {
   return (trace->class_ ? HR_N_CLASSES - 1 : 0) + (trace->tenant ? trace->tenants.count : 0);
 }
@@ -213,8 +219,10 @@ static void put_group(struct hr__scoped_metric **at, enum hr__metric_scope of, c
 }
 
 /* Lists the metrics. The caller frees the list. NULL when out of memory. */
-static struct hr__scoped_metric *list_metrics(const struct hr_trace *trace, size_t *count) {
-  *count = HR__N_METRICS + count_groups(trace) * N_GROUP_METRICS;
+static struct hr__scoped_metric *list_metrics(const struct hr_trace *trace, const struct hr_services *services,
+                                              size_t *count) {
+  const uint32_t n_services = services ? services->count : 0;
+  *count = HR__N_METRICS + count_groups(trace) * N_GROUP_METRICS + (size_t)n_services * N_SERVICE_METRICS;
   struct hr__scoped_metric *metrics = calloc(*count, sizeof *metrics), *at = metrics;
   if (!metrics) return NULL;
   for (unsigned i = 0; i < HR__N_METRICS; i++) *at++ = (struct hr__scoped_metric){.id = (enum hr__metric)i};
@@ -222,6 +230,9 @@ static struct hr__scoped_metric *list_metrics(const struct hr_trace *trace, size
     put_group(&at, HR__OF_CLASS, hr_job_class_name((enum hr_job_class)i));
   for (uint32_t i = 0; trace->tenant && i < trace->tenants.count; i++)
     put_group(&at, HR__OF_TENANT, trace->tenants.text[i]);
+  for (uint32_t i = 0; i < n_services; i++)
+    for (size_t k = 0; k < N_SERVICE_METRICS; k++)
+      *at++ = (struct hr__scoped_metric){service_metrics[k], HR__OF_SERVICE, services->at[i].name};
   return metrics;
 }
 
@@ -247,8 +258,10 @@ static bool add_metric(struct hr_baseline_run *now, enum hr__metric id, enum hr_
 }
 
 static enum hr_metric_of part_of(const struct hr__scoped_metric *metric) {
-  static const enum hr_metric_of parts[] = {
-      [HR__OF_ALL] = HR_METRIC_OF_RUN, [HR__OF_CLASS] = HR_METRIC_OF_CLASS, [HR__OF_TENANT] = HR_METRIC_OF_TENANT};
+  static const enum hr_metric_of parts[] = {[HR__OF_ALL] = HR_METRIC_OF_RUN,
+                                            [HR__OF_CLASS] = HR_METRIC_OF_CLASS,
+                                            [HR__OF_TENANT] = HR_METRIC_OF_TENANT,
+                                            [HR__OF_SERVICE] = HR_METRIC_OF_ONE_SERVICE};
   return parts[metric->of];
 }
 
@@ -269,9 +282,9 @@ static bool add_pools(const struct hr_cost_summary *costs, struct hr_baseline_ru
 }
 
 static enum hr_status metrics_of_run(const struct hr__one_run *run, const struct hr_trace *trace,
-                                     struct hr_baseline_run *now) {
+                                     const struct hr_services *services, struct hr_baseline_run *now) {
   size_t count, n_pools = run->summary->costs ? run->summary->costs->by_pool.count : 0;
-  struct hr__scoped_metric *metrics = list_metrics(trace, &count);
+  struct hr__scoped_metric *metrics = list_metrics(trace, services, &count);
   double *values = metrics ? calloc(count, sizeof *values) : NULL;
   now->metrics = values ? calloc(count + n_pools, sizeof *now->metrics) : NULL;
   bool complete = now->metrics != NULL;
@@ -319,9 +332,9 @@ static enum hr_status add_replicated(const struct hr_replicates *replicates, con
 }
 
 static enum hr_status metrics_of_replicates(const struct hr_replicates *replicates, const struct hr_trace *trace,
-                                            struct hr_baseline_run *now) {
+                                            const struct hr_services *services, struct hr_baseline_run *now) {
   size_t count;
-  struct hr__scoped_metric *metrics = list_metrics(trace, &count);
+  struct hr__scoped_metric *metrics = list_metrics(trace, services, &count);
   now->metrics = metrics ? calloc(count, sizeof *now->metrics) : NULL;
   enum hr_status status = now->metrics ? HR_OK : HR_NO_MEMORY;
   for (size_t i = 0; i < count && status == HR_OK; i++) status = add_replicated(replicates, &metrics[i], now);
@@ -354,12 +367,15 @@ static const struct hr_baseline_metric *find_metric(const struct hr_baseline_run
 /* Added to the rank of changes that are not failures. */
 #define AFTER_FAILURES (1u << 30)
 
-/* The place of a change in the list: metrics of all jobs, of classes, of pools and of tenants that
+/* The place of a change in the list: metrics of all jobs, of classes, of pools, of tenants and of services that
    are important; then the others. */
 static unsigned rank_of_metric(const struct hr_baseline_metric *metric) {
-  static const unsigned scopes[HR_N_METRIC_OF] = {
-      [HR_METRIC_OF_RUN] = 0, [HR_METRIC_OF_CLASS] = 1, [HR_METRIC_OF_POOL] = 2, [HR_METRIC_OF_TENANT] = 3};
-  enum { IMPORTANT = 12, SCOPES = 4 };
+  static const unsigned scopes[HR_N_METRIC_OF] = {[HR_METRIC_OF_RUN] = 0,
+                                                  [HR_METRIC_OF_CLASS] = 1,
+                                                  [HR_METRIC_OF_POOL] = 2,
+                                                  [HR_METRIC_OF_TENANT] = 3,
+                                                  [HR_METRIC_OF_ONE_SERVICE] = 4};
+  enum { IMPORTANT = 12, SCOPES = 5 };
   enum hr__metric id = hr__metric_find(metric->path, strlen(metric->path));
   unsigned importance = id == HR__N_METRICS ? 2 * HR__N_METRICS : hr__metric_importance(id);
   unsigned part = scopes[metric->of] + (importance < IMPORTANT ? 0 : SCOPES);
@@ -598,8 +614,10 @@ static enum hr_status value_goals(struct hr__check_case *item, const struct hr__
 
 enum hr_status hr__check_compare(const struct hr_check_config *config, struct hr__check_case *item,
                                  const struct hr__check_results *results) {
-  enum hr_status status = results->replicates ? metrics_of_replicates(results->replicates, results->trace, &item->now)
-                                              : metrics_of_run(results->run, results->trace, &item->now);
+  const struct hr_services *services = item->scenario->services;
+  enum hr_status status = results->replicates
+                              ? metrics_of_replicates(results->replicates, results->trace, services, &item->now)
+                              : metrics_of_run(results->run, results->trace, services, &item->now);
   if (status == HR_OK) status = value_goals(item, results);
   return status == HR_OK ? compare(config, item, results) : status;
 }

@@ -47,13 +47,23 @@ const struct hr__compare_column hr__compare_columns[] = {{HR__M_WAIT_MEAN, "wait
                                                          {HR__M_STRANDED, "fragmented", "stranded"},
                                                          {HR__M_GANG_MEAN, "fragmented", "largest gang"},
                                                          {HR__M_GANG_MIN, "fragmented", "minimum"},
+                                                         {HR__M_ATTAINMENT, "requests", "in goals"},
+                                                         {HR__M_TTFT_P95, "requests", "p95 TTFT"},
+                                                         {HR__M_TPOT_P95, "requests", "p95 TPOT"},
+                                                         {HR__M_E2E_P95, "requests", "p95 E2E"},
+                                                         {HR__M_SERVING_COST, "requests", "cost"},
                                                          {0}};
 
-const struct hr__compare_column hr__compare_group_columns[HR__N_COMPARE_GROUP_METRICS] = {
+static const struct hr__compare_column columns_of_jobs[HR__N_COMPARE_GROUP_METRICS] = {
     {HR__M_WAIT_MEAN, "", "mean wait"},
     {HR__M_WAIT_P95, "", "p95 wait"},
     {HR__M_JCT_MEAN, "", "mean jct"},
     {HR__M_SLOWDOWN_MEAN, "", "slowdown"}};
+static const struct hr__compare_column columns_of_services[HR__N_COMPARE_GROUP_METRICS] = {
+    {HR__M_ATTAINMENT, "", "in goals"},
+    {HR__M_TTFT_P95, "", "p95 TTFT"},
+    {HR__M_TPOT_P95, "", "p95 TPOT"},
+    {HR__M_SERVING_COST, "", "cost"}};
 
 /* ---- Queries ---------------------------------------------------------------------------------------- */
 
@@ -89,15 +99,58 @@ static double *nans(size_t count) {
   return values;
 }
 
-static const struct hr_group *tenants_of(const struct hr_summary *summary, size_t *count) {
-  *count = summary->n_tenants;
-  return summary->by_tenant;
+static size_t count_tenants(const struct hr_summary *summary) {
+  return summary->n_tenants;
 }
 
-static const struct hr_group *classes_of(const struct hr_summary *summary, size_t *count) {
-  *count = summary->n_classes;
-  return summary->by_class;
+static size_t count_classes(const struct hr_summary *summary) {
+  return summary->n_classes;
 }
+
+static size_t count_services(const struct hr_summary *summary) {
+  return summary->n_services;
+}
+
+static const char *name_of_tenant(const struct hr_summary *summary, size_t group) {
+  return summary->by_tenant[group].name;
+}
+
+static const char *name_of_class(const struct hr_summary *summary, size_t group) {
+  return summary->by_class[group].name;
+}
+
+static const char *name_of_service(const struct hr_summary *summary, size_t group) {
+  return summary->services[group].name;
+}
+
+static double value_of_tenant(const struct hr_summary *summary, size_t group, enum hr__metric metric) {
+  return hr__metric_of_group(metric, &summary->by_tenant[group], NULL).value;
+}
+
+static double value_of_class(const struct hr_summary *summary, size_t group, enum hr__metric metric) {
+  return hr__metric_of_group(metric, &summary->by_class[group], NULL).value;
+}
+
+static double value_of_service(const struct hr_summary *summary, size_t group, enum hr__metric metric) {
+  return hr__metric_of_service(metric, &summary->services[group]).value;
+}
+
+static const struct hr__group_table empty_tables[HR__N_GROUP_TABLES] = {
+    [HR__TENANTS] = {.title = "tenant",
+                     .columns = columns_of_jobs,
+                     .count_of = count_tenants,
+                     .name_of = name_of_tenant,
+                     .value_of = value_of_tenant},
+    [HR__CLASSES] = {.title = "class",
+                     .columns = columns_of_jobs,
+                     .count_of = count_classes,
+                     .name_of = name_of_class,
+                     .value_of = value_of_class},
+    [HR__SERVICES] = {.title = "service",
+                      .columns = columns_of_services,
+                      .count_of = count_services,
+                      .name_of = name_of_service,
+                      .value_of = value_of_service}};
 
 static bool allocate_table(const struct hr_comparison *comparison, struct hr__group_table *table, size_t max_groups) {
   table->names = calloc(max_groups + 1, sizeof *table->names);
@@ -106,15 +159,20 @@ static bool allocate_table(const struct hr_comparison *comparison, struct hr__gr
   return table->names && table->values;
 }
 
-/* Allocates the tables of tenants and classes. Jobs without a tenant belong to the group with the empty name. */
+/* Allocates the tables of tenants, classes and services. Jobs without a tenant belong to the group with the empty name.
+ */
 static bool make_tables(struct hr_comparison *comparison) {
   const struct hr_trace *trace = comparison->config.trace;
-  struct hr__group_table *tenants = &comparison->groups[HR__TENANTS], *classes = &comparison->groups[HR__CLASSES];
-  *tenants = (struct hr__group_table){.title = "tenant", .of = tenants_of};
-  *classes = (struct hr__group_table){.title = "class", .of = classes_of};
+  const struct hr_services *of_scenario = comparison->config.scenario->services;
+  const uint32_t n_services = of_scenario ? of_scenario->count : 0;
+  struct hr__group_table *tenants = &comparison->groups[HR__TENANTS], *classes = &comparison->groups[HR__CLASSES],
+                         *services = &comparison->groups[HR__SERVICES];
+  for (size_t i = 0; i < HR__N_GROUP_TABLES; i++) comparison->groups[i] = empty_tables[i];
   if (!allocate_table(comparison, tenants, trace->tenant ? (size_t)trace->tenants.count + 1 : 0) ||
-      !allocate_table(comparison, classes, trace->class_ ? HR_N_CLASSES : 0))
+      !allocate_table(comparison, classes, trace->class_ ? HR_N_CLASSES : 0) ||
+      !allocate_table(comparison, services, n_services))
     return false;
+  for (uint32_t i = 0; i < n_services; i++) services->names[services->count++] = of_scenario->at[i].name;
   if (trace->tenant) {
     for (uint32_t i = 0; i < trace->tenants.count; i++) tenants->names[tenants->count++] = trace->tenants.text[i];
     tenants->names[tenants->count++] = "";
@@ -215,14 +273,13 @@ static void store_group_metrics(struct hr_comparison *comparison, uint32_t conte
                                 const struct hr_summary *summary) {
   for (size_t i = 0; i < HR__N_GROUP_TABLES; i++) {
     struct hr__group_table *table = &comparison->groups[i];
-    size_t count;
-    const struct hr_group *groups = table->of(summary, &count);
+    const size_t count = table->count_of(summary);
     for (size_t k = 0; k < count; k++) {
-      size_t index = hr__compare_find_group(table, groups[k].name);
+      size_t index = hr__compare_find_group(table, table->name_of(summary, k));
       if (index == SIZE_MAX) continue;
       for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++)
         hr__compare_group_values(comparison, table, contender, index, m)[replication] =
-            hr__metric_of_group(hr__compare_group_columns[m].metric, &groups[k], NULL).value;
+            table->value_of(summary, k, table->columns[m].metric);
     }
   }
 }

@@ -24,22 +24,25 @@ struct hr__compare_column {
 };
 extern const struct hr__compare_column hr__compare_columns[];
 
-/* The metrics of a tenant or class, in files and tables. */
+/* The number of metrics of a tenant, class or service, in files and tables. */
 enum { HR__N_COMPARE_GROUP_METRICS = 4 };
-extern const struct hr__compare_column hr__compare_group_columns[HR__N_COMPARE_GROUP_METRICS];
 
 /* ---- Results ---------------------------------------------------------------------------------------- */
 
-/* The metrics of all tenants, or of all classes. */
+/* The metrics of all tenants, of all classes, or of all inference services. */
 struct hr__group_table {
-  const char *title;  /* "tenant" or "class" */
-  const char **names; /* sorted; the strings are borrowed */
-  size_t count;       /* 0 if the trace has no such column */
-  double *values;     /* [contender][group][hr__compare_group_columns][replication]; NaN if a run has no such group */
-  const struct hr_group *(*of)(const struct hr_summary *summary, size_t *count);
+  const char *title;                        /* "tenant", "class" or "service" */
+  const struct hr__compare_column *columns; /* [HR__N_COMPARE_GROUP_METRICS] */
+  const char **names;                       /* sorted; the strings are borrowed */
+  size_t count;                             /* 0 if the trace has no such column */
+  double *values; /* [contender][group][column][replication]; NaN if a run has no such group */
+  /* The groups of a summary, in the order of output. */
+  size_t (*count_of)(const struct hr_summary *summary);
+  const char *(*name_of)(const struct hr_summary *summary, size_t group);
+  double (*value_of)(const struct hr_summary *summary, size_t group, enum hr__metric metric);
 };
 
-enum { HR__TENANTS, HR__CLASSES, HR__N_GROUP_TABLES };
+enum { HR__TENANTS, HR__CLASSES, HR__SERVICES, HR__N_GROUP_TABLES };
 
 enum { HR__CURVE_POINTS = 201 };
 /* The distributions of a policy's first run: the quantiles at the shares i / (HR__CURVE_POINTS - 1). NaN: no job. */

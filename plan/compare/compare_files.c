@@ -138,14 +138,15 @@ static void csv_put_estimate(struct hr__csv_out *out, const char *policy, const 
 
 static void csv_put_groups(struct hr__csv_out *out, const struct hr_comparison *comparison,
                            const struct hr__group_table *table, uint32_t contender) {
-  size_t count;
-  const struct hr_group *groups = table->of(comparison->first_runs[0].summary, &count);
+  const struct hr_summary *first = comparison->first_runs[0].summary;
+  const size_t count = table->count_of(first);
   for (size_t i = 0; i < count; i++) {
-    size_t index = hr__compare_find_group(table, groups[i].name);
+    const char *name = table->name_of(first, i);
+    size_t index = hr__compare_find_group(table, name);
     for (unsigned m = 0; index != SIZE_MAX && m < HR__N_COMPARE_GROUP_METRICS; m++) {
       struct hr_estimate estimate = hr__compare_group_estimate(comparison, table, contender, index, m);
-      csv_put_estimate(out, comparison->config.contenders[contender].label, table->title, groups[i].name,
-                       hr__metric_rows[hr__compare_group_columns[m].metric].column, &estimate);
+      csv_put_estimate(out, comparison->config.contenders[contender].label, table->title, name,
+                       hr__metric_rows[table->columns[m].metric].column, &estimate);
     }
   }
 }
@@ -164,6 +165,7 @@ enum hr_status hr_comparison_write_csv(const char *path, const struct hr_compari
     }
     csv_put_groups(&out, comparison, &comparison->groups[HR__CLASSES], i);
     csv_put_groups(&out, comparison, &comparison->groups[HR__TENANTS], i);
+    csv_put_groups(&out, comparison, &comparison->groups[HR__SERVICES], i);
   }
   return hr__csv_commit(&out, error);
 }
@@ -225,18 +227,18 @@ static void put_metrics(struct hr__json *json, cJSON *policy, const struct hr_co
 static void json_put_groups(struct hr__json *json, cJSON *policy, const char *key,
                             const struct hr_comparison *comparison, const struct hr__group_table *table,
                             uint32_t contender) {
-  size_t count;
-  const struct hr_group *groups = table->of(comparison->first_runs[0].summary, &count);
+  const struct hr_summary *first = comparison->first_runs[0].summary;
+  const size_t count = table->count_of(first);
   cJSON *all = hr__json_object(json, policy, key);
   for (size_t i = 0; i < count; i++) {
-    size_t index = hr__compare_find_group(table, groups[i].name);
+    size_t index = hr__compare_find_group(table, table->name_of(first, i));
     if (index == SIZE_MAX) continue;
-    cJSON *inner = hr__json_object(json, all, groups[i].name);
+    cJSON *inner = hr__json_object(json, all, table->name_of(first, i));
     cJSON *means = hr__json_object(json, inner, "mean");
     cJSON *differences = hr__json_object(json, inner, "difference");
     for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) {
       struct hr_estimate estimate = hr__compare_group_estimate(comparison, table, contender, index, m);
-      put_estimate(json, means, differences, hr__metric_rows[hr__compare_group_columns[m].metric].column, &estimate);
+      put_estimate(json, means, differences, hr__metric_rows[table->columns[m].metric].column, &estimate);
     }
   }
 }
@@ -269,6 +271,7 @@ static void put_policy(struct hr__json *json, cJSON *policies, const struct hr_c
   put_curves(json, policy, &comparison->curves[contender]);
   json_put_groups(json, policy, "by_class", comparison, &comparison->groups[HR__CLASSES], contender);
   json_put_groups(json, policy, "by_tenant", comparison, &comparison->groups[HR__TENANTS], contender);
+  json_put_groups(json, policy, "by_service", comparison, &comparison->groups[HR__SERVICES], contender);
   const struct hr_notes *notes[3];
   struct hr_run_label label = run_label(comparison, contender, notes);
   hr__json_summary(json, hr__json_object(json, policy, "summary"), comparison->first_runs[contender].summary, &label);
@@ -434,21 +437,21 @@ static void markdown_put_group(struct compare_markdown *page, const struct hr__g
     fputs(" |", page->console.out);
     for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) {
       struct hr_estimate estimate = hr__compare_group_estimate(page->comparison, groups, i, index, m);
-      markdown_put_estimate(page, hr__metric_rows[hr__compare_group_columns[m].metric].unit, &estimate, i == 0);
+      markdown_put_estimate(page, hr__metric_rows[groups->columns[m].metric].unit, &estimate, i == 0);
     }
     fputc('\n', page->console.out);
   }
 }
 
 static void markdown_put_groups(struct compare_markdown *page, const struct hr__group_table *groups) {
-  size_t count;
-  const struct hr_group *of_first = groups->of(page->comparison->first_runs[0].summary, &count);
+  const struct hr_summary *first = page->comparison->first_runs[0].summary;
+  const size_t count = groups->count_of(first);
   if (count == 0) return;
   fprintf(page->console.out, "\n| %s | policy |", groups->title);
   for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++)
-    fprintf(page->console.out, " %s |", hr__compare_group_columns[m].title);
+    fprintf(page->console.out, " %s |", groups->columns[m].title);
   fputs("\n|---|---|---:|---:|---:|---:|\n", page->console.out);
-  for (size_t i = 0; i < count && i < MAX_GROUPS; i++) markdown_put_group(page, groups, of_first[i].name);
+  for (size_t i = 0; i < count && i < MAX_GROUPS; i++) markdown_put_group(page, groups, groups->name_of(first, i));
   if (count > MAX_GROUPS) fprintf(page->console.out, "\nand %zu more\n", count - MAX_GROUPS);
 }
 
@@ -463,6 +466,7 @@ enum hr_status hr_comparison_write_markdown(const char *path, const struct hr_co
   markdown_put_metrics(&page);
   markdown_put_groups(&page, &comparison->groups[HR__CLASSES]);
   markdown_put_groups(&page, &comparison->groups[HR__TENANTS]);
+  markdown_put_groups(&page, &comparison->groups[HR__SERVICES]);
   if (!page.console.out_of_memory) return hr__output_commit(&file, error);
   hr__output_abandon(&file);
   return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);

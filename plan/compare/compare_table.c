@@ -507,7 +507,7 @@ static void put_group(struct compare_terminal *table, const struct hr__group_tab
     for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) {
       char text[HR__METRIC_BYTES];
       struct hr_estimate estimate = hr__compare_group_estimate(table->comparison, groups, i, index, m);
-      put_cell(table, hr__metric_text(hr__metric_rows[hr__compare_group_columns[m].metric].unit, estimate.value, text),
+      put_cell(table, hr__metric_text(hr__metric_rows[groups->columns[m].metric].unit, estimate.value, text),
                mark_of(table, &estimate));
     }
     end_line(table);
@@ -517,17 +517,18 @@ static void put_group(struct compare_terminal *table, const struct hr__group_tab
 
 /* Prints the groups. The number of rows is limited, so with more policies fewer groups are printed. */
 static void put_groups(struct compare_terminal *table, const struct hr__group_table *groups) {
-  size_t count, max_groups = GROUP_ROWS / table->comparison->config.n_contenders;
-  const struct hr_group *of_first = groups->of(table->comparison->first_runs[0].summary, &count);
+  const struct hr_summary *first = table->comparison->first_runs[0].summary;
+  const size_t count = groups->count_of(first);
+  size_t max_groups = GROUP_ROWS / table->comparison->config.n_contenders;
   char more[HR__NUMBER_BYTES];
   if (count == 0) return;
   if (max_groups < MIN_GROUPS) max_groups = MIN_GROUPS;
   fprintf(table->console.out, "\n%s", hr__bold(&table->console));
   put_name(table, groups->title);
   put_name(table, "policy");
-  for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) put_cell(table, hr__compare_group_columns[m].title, ' ');
+  for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) put_cell(table, groups->columns[m].title, ' ');
   end_line(table);
-  for (size_t i = 0; i < count && i < max_groups; i++) put_group(table, groups, of_first[i].name);
+  for (size_t i = 0; i < count && i < max_groups; i++) put_group(table, groups, groups->name_of(first, i));
   if (count > max_groups)
     fprintf(table->console.out, "%sand %s more%s\n", hr__dim(&table->console), hr__count_text(count - max_groups, more),
             hr__plain(&table->console));
@@ -572,6 +573,7 @@ enum hr_status hr_comparison_print(FILE *out, const struct hr_comparison *compar
     put_blocks(&table);
     put_groups(&table, &comparison->groups[HR__CLASSES]);
     put_groups(&table, &comparison->groups[HR__TENANTS]);
+    put_groups(&table, &comparison->groups[HR__SERVICES]);
     put_legend(&table);
     put_speed(&table, perf);
   }

@@ -351,6 +351,8 @@ static enum hr_status summarize(struct hr_replay *replay, struct hr_error *error
 
 static enum hr_status close_alerts(struct hr_replay *replay, struct hr_error *error) {
   if (!replay->alerts) return HR_OK;
+  hr_alerts_add_services(replay->alerts, replay->served, count_services(replay->config.scenario),
+                         replay->fleet ? hr_fleet_origin_us(replay->fleet) : 0);
   enum hr_status status = hr_alerts_close(replay->alerts, replay->result, replay->summary->costs);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory for the alerts");
 }

@@ -107,7 +107,7 @@ static inline void hr__sweep_overrides_finish(struct hr__sweep_overrides *overri
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
-enum hr__sweep_group_kind { HR__SWEEP_TENANT, HR__SWEEP_CLASS };
+enum hr__sweep_group_kind { HR__SWEEP_TENANT, HR__SWEEP_CLASS, HR__SWEEP_SERVICE };
 
 struct hr__sweep_group {
   enum hr__sweep_group_kind kind;

@@ -70,7 +70,8 @@ static const struct {
   bool higher_is_better;
 } shown[] = {{HR__M_WAIT_MEAN, "mean wait", false},   {HR__M_WAIT_P95, "p95 wait", false},
              {HR__M_JCT_MEAN, "mean jct", false},     {HR__M_UTILIZATION_MAKESPAN, "GPUs in use", true},
-             {HR__M_UNFINISHED, "unfinished", false}, {HR__M_COST, "cost", false}};
+             {HR__M_UNFINISHED, "unfinished", false}, {HR__M_ATTAINMENT, "within goals", true},
+             {HR__M_TTFT_P95, "p95 TTFT", false},     {HR__M_COST, "cost", false}};
 
 /* Returns the settings in a row of the view `points` as text, such as "nodes=4, policy=sjf". The caller frees it. NULL
    when out of memory. */

@@ -253,17 +253,31 @@ static bool copy_groups(struct hr__sweep_record *record, enum hr__sweep_group_ki
   return true;
 }
 
+static bool copy_services(struct hr__sweep_record *record, const struct hr_summary *summary) {
+  for (size_t i = 0; i < summary->n_services; i++) {
+    struct hr__sweep_group *group = &record->groups[record->n_groups];
+    group->kind = HR__SWEEP_SERVICE;
+    group->name = strdup(summary->services[i].name);
+    if (!group->name) return false;
+    record->n_groups++;
+    for (unsigned k = 0; k < HR__N_METRICS; k++)
+      group->values[k] = hr__metric_of_service((enum hr__metric)k, &summary->services[i]).value;
+  }
+  return true;
+}
+
 /* Copies the results of a run to a record. Returns false when out of memory. */
 static bool copy_record(struct hr__sweep_record *record, const struct hr__one_run *run) {
   const struct hr_summary *summary = run->summary;
   const struct hr_cost_summary *costs = summary->costs;
   record->digest = summary->digest;
   hr__metrics_of_run(run->summary, record->values);
-  record->groups = calloc(summary->n_tenants + summary->n_classes + 1, sizeof *record->groups);
+  record->groups = calloc(summary->n_tenants + summary->n_classes + summary->n_services + 1, sizeof *record->groups);
   return record->groups &&
          copy_groups(record, HR__SWEEP_TENANT, summary->by_tenant, summary->n_tenants,
                      costs ? &costs->by_tenant : NULL) &&
-         copy_groups(record, HR__SWEEP_CLASS, summary->by_class, summary->n_classes, costs ? &costs->by_class : NULL);
+         copy_groups(record, HR__SWEEP_CLASS, summary->by_class, summary->n_classes, costs ? &costs->by_class : NULL) &&
+         copy_services(record, summary);
 }
 
 void hr__parcel_record(struct hr__parcel *parcel, struct hr__sweep_record *record) {

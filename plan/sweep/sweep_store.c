@@ -407,12 +407,14 @@ static bool add_run(struct hr__store *store, const struct hr__sweep_record *reco
 }
 
 static bool add_group(struct hr__store *store, uint64_t run, const struct hr__sweep_group *group) {
+  static const char *const kinds[] = {
+      [HR__SWEEP_TENANT] = "tenant", [HR__SWEEP_CLASS] = "class", [HR__SWEEP_SERVICE] = "service"};
   sqlite3_stmt *row = store->add_group;
   bool ok = true;
   for (unsigned i = 0; i < HR__N_METRICS && ok; i++) {
     if (group->values[i] != group->values[i]) continue;
     sqlite3_bind_int64(row, 1, (sqlite3_int64)run);
-    sqlite3_bind_text(row, 2, group->kind == HR__SWEEP_TENANT ? "tenant" : "class", -1, SQLITE_STATIC);
+    sqlite3_bind_text(row, 2, kinds[group->kind], -1, SQLITE_STATIC);
     sqlite3_bind_text(row, 3, group->name, -1, SQLITE_STATIC);
     sqlite3_bind_text(row, 4, hr__metric_rows[i].column, -1, SQLITE_STATIC);
     sqlite3_bind_double(row, 5, group->values[i]);

@@ -19,13 +19,14 @@
  * pool. For each removed entry, the rule is evaluated for the time at which the entry became too old, so alerts end at
  * exact times.
  *
- * The budget rule is in alert_budgets.c.
+ * The budget rule is in alert_budgets.c, the rules of inference services are in alert_services.c.
  */
 
 #include "base/array.h"
 #include "base/text.h"
 #include "headroom/report.h"
 #include "report/alerts/alert_budgets.h"
+#include "report/alerts/alert_services.h"
 #include "report/metrics/parcels.h"
 
 #include <stdlib.h>
@@ -176,6 +177,7 @@ static void alert_jobs_note(void *self, const struct hr_event *event) {
     set_timer(jobs, waiting, event->job, event->at_us);
     break;
   case HR_EVENT_REJECT:
+  case HR_EVENT_WITHDRAW:
     stop_timer(jobs, waiting, event->job, event->at_us);
     break;
   case HR_EVENT_START:
@@ -475,6 +477,7 @@ static const struct hr__alert_watcher *const watchers[] = {&alert_pools_watcher,
 enum { N_WATCHERS = sizeof watchers / sizeof *watchers };
 
 struct hr_alerts {
+  const struct hr_alert_rules *rules;
   struct hr__alert_log log;
   void *selves[N_WATCHERS]; /* by watcher; NULL if the alerts were read from a parcel */
   char **places; /* [log.count] owned texts of `where`, if the alerts were read from a parcel; NULL: borrowed */
@@ -496,7 +499,11 @@ void hr_alert_rules_init(struct hr_alert_rules *rules) {
                                    .reclaims_above = 0.2,
                                    .reclaims_within_us = 24 * hour_us,
                                    .unsaved_us = 2 * hour_us,
-                                   .budget_above = 1};
+                                   .budget_above = 1,
+                                   .latency_above = 5,
+                                   .latency_within_us = 5 * minute_us,
+                                   .idle_for_us = 30 * minute_us,
+                                   .memory_within_us = 5 * minute_us};
   for (unsigned i = 0; i < HR_N_CLASSES; i++) rules->waiting_us[i] = 24 * hour_us;
   rules->waiting_us[HR_CLASS_INFERENCE] = 5 * minute_us;
   rules->waiting_us[HR_CLASS_INTERACTIVE] = 15 * minute_us;
@@ -505,6 +512,7 @@ void hr_alert_rules_init(struct hr_alert_rules *rules) {
 struct hr_alerts *hr_alerts_create(const struct hr_alerts_config *config) {
   struct hr_alerts *alerts = calloc(1, sizeof *alerts);
   bool made = alerts != NULL;
+  if (made) alerts->rules = config->rules;
   for (size_t i = 0; made && i < N_WATCHERS; i++) {
     alerts->selves[i] = watchers[i]->create(config, &alerts->log);
     made = alerts->selves[i] != NULL;
@@ -546,6 +554,11 @@ static int in_order(const void *a, const void *b) {
   if (names) return names;
   if (left->begin_us != right->begin_us) return left->begin_us < right->begin_us ? -1 : 1;
   return (left->end_us > right->end_us) - (left->end_us < right->end_us);
+}
+
+void hr_alerts_add_services(struct hr_alerts *alerts, const struct hr_served *served, uint32_t count,
+                            int64_t origin_us) {
+  hr__alert_services(alerts->rules, served, count, origin_us, &alerts->log);
 }
 
 enum hr_status hr_alerts_close(struct hr_alerts *alerts, const struct hr_result *result,

@@ -294,6 +294,20 @@ void hr__put_alert_words(FILE *out, const struct hr_alert *alert) {
     fprintf(out, "%s job%s of %s waited longer than allowed, up to %s at once, for %s", count[0],
             alert->count == 1 ? "" : "s", subject_of(alert), hr__count_text((uint64_t)alert->value, count[1]), lasted);
     break;
+  case HR_ALERT_LATENCY:
+    fprintf(out,
+            "the p95 TTFT of service %s was up to %.1f times its baseline, for %s; %s request%s exceeded the bound",
+            alert->where, alert->value, lasted, count[0], alert->count == 1 ? "" : "s");
+    break;
+  case HR_ALERT_IDLE_REPLICA:
+    fprintf(out, "ready replicas of service %s had no request for too long, up to %s at once, %s time%s, for %s",
+            alert->where, hr__count_text((uint64_t)alert->value, count[1]), count[0], alert->count == 1 ? "" : "s",
+            lasted);
+    break;
+  case HR_ALERT_KV_MEMORY:
+    fprintf(out, "sequences of service %s lost their KV memory %s time%s, up to %s in a minute, for %s", alert->where,
+            count[0], alert->count == 1 ? "" : "s", hr__count_text((uint64_t)alert->value, count[1]), lasted);
+    break;
   default:
     fprintf(out, "tenant %s spent %s %% of its monthly budget, over budget for %s", alert->where, percent, lasted);
   }

@@ -365,8 +365,10 @@ static bool build_metrics(const cJSON *json, struct hr_baseline_run *run) {
 /* Returns the samples of a metric; NULL if there are none. `all` contains a list of samples for each key, such as
    "wait_s.p95" (of the run) or "wait_s.p95 of class training". */
 static const cJSON *samples_of(const cJSON *all, const struct hr_baseline_metric *metric) {
-  static const char *const kinds[HR_N_METRIC_OF] = {
-      [HR_METRIC_OF_CLASS] = "class", [HR_METRIC_OF_TENANT] = "tenant", [HR_METRIC_OF_POOL] = "pool"};
+  static const char *const kinds[HR_N_METRIC_OF] = {[HR_METRIC_OF_CLASS] = "class",
+                                                    [HR_METRIC_OF_TENANT] = "tenant",
+                                                    [HR_METRIC_OF_POOL] = "pool",
+                                                    [HR_METRIC_OF_ONE_SERVICE] = "service"};
   char label[400];
   if (metric->of == HR_METRIC_OF_RUN) return hr__get(all, metric->path);
   snprintf(label, sizeof label, "%s of %s %s", metric->path, kinds[metric->of], metric->group);

@@ -320,6 +320,20 @@ static const struct hr__key over_budget_keys[] = {
     {"above", REAL(0, 1000), DEFAULT("1"), AT(DOUBLE, RULES, budget_above), HELP("Times the budget.")},
     END};
 
+static const struct hr__key latency_keys[] = {
+    ON(HR_ALERT_LATENCY),
+    {"above", REAL(1, 1000), DEFAULT("5"), AT(DOUBLE, RULES, latency_above), HELP("Times the baseline.")},
+    {"within_s", SECONDS_FROM(1), DEFAULT("300"), AS_US(RULES, latency_within_us), HELP("Length of the windows.")},
+    END};
+static const struct hr__key idle_replica_keys[] = {
+    ON(HR_ALERT_IDLE_REPLICA),
+    {"for_s", SECONDS_FROM(60), DEFAULT("1800"), AS_US(RULES, idle_for_us), HELP("Minimum duration.")},
+    END};
+static const struct hr__key kv_memory_keys[] = {ON(HR_ALERT_KV_MEMORY),
+                                                {"within_s", SECONDS, DEFAULT("300"), AS_US(RULES, memory_within_us),
+                                                 HELP("Losses that are less apart are one alert.")},
+                                                END};
+
 static const struct hr__key alert_keys[] = {
     {"gpus_underused", OBJECT(underused_keys), .store = HR__STORE_PART,
      HELP("Too few of a pool's GPUs are allocated.")},
@@ -331,6 +345,12 @@ static const struct hr__key alert_keys[] = {
      HELP("Jobs on spot nodes run for a long time without a checkpoint.")},
     {"queue_time", OBJECT(waiting_keys), .store = HR__STORE_PART, HELP("Jobs wait for a long time.")},
     {"over_budget", OBJECT(over_budget_keys), .store = HR__STORE_PART, HELP("A tenant spends more than its budget.")},
+    {"service_latency", OBJECT(latency_keys), .store = HR__STORE_PART,
+     HELP("The latency of a service is far above its baseline.")},
+    {"serving_idle", OBJECT(idle_replica_keys), .store = HR__STORE_PART,
+     HELP("A ready replica serves nothing for a long time.")},
+    {"out_of_memory", OBJECT(kv_memory_keys), .store = HR__STORE_PART,
+     HELP("Sequences of a service lose their KV memory.")},
     END};
 
 /* ---- Replications and plan -------------------------------------------------------------------------- */
@@ -548,7 +568,7 @@ static const struct hr__key baseline_run_keys[] = {
     {"name", PATH, MUST, AT(TEXT, BASELINE, name)},
     {"policy", PATH, MUST, AT(TEXT, BASELINE, policy)},
     {"seed", SEED, MUST, AT(INTEGER, BASELINE, seed)},
-    {"trace", PATH, MUST, AT(TEXT, BASELINE, trace)},
+    {"trace", TEXT(0, MAX_TEXT), MUST, AT(TEXT, BASELINE, trace)}, /* empty: only services */
     {"trace_digest", NAME, MUST},
     {"inputs", OBJECT(EACH(NAME)), MUST},
     {"scenario", TEXT(0, HR_MAX_BASELINE_SCENARIO_BYTES), AT(TEXT, BASELINE, scenario)},
@@ -558,6 +578,7 @@ static const struct hr__key baseline_run_keys[] = {
     {"by_class", GROUPS},
     {"by_tenant", GROUPS},
     {"by_pool", GROUPS},
+    {"by_service", GROUPS},
     {"samples", .type = HR__KEY_OBJECT, .max = MAX_GROUPS, .keys = EACH(LIST(1, HR_MAX_REPLICATIONS, FIGURE))},
     {"jobs", WHOLE(0, HR_NONE), AT(INTEGER, BASELINE, n_jobs)},
     {"decisions", WHOLE(0, MAX_EXACT), AT(INTEGER, BASELINE, decisions)},

@@ -32,6 +32,7 @@ static void restart(struct hr__replica *replica, uint32_t id) {
   sequence->is_decoding = false;
   if (replica->restarts[id] < UINT16_MAX) replica->restarts[id]++;
   hr__replica_note_loss(replica, id, replica->begin_ticks);
+  hr__replica_count_loss(replica);
   if (!hr__queue_push_front(&replica->waiting, id)) replica->no_memory = true;
 }
 

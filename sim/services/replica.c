@@ -506,6 +506,21 @@ void hr__replica_kill(struct hr__replica *replica, int64_t now_ticks, hr__sequen
   }
 }
 
+void hr__replica_count_loss(struct hr__replica *replica) {
+  struct hr_service_result *result = replica->result;
+  if (!result) return;
+  const int64_t at_us = replica->origin_us + (replica->begin_ticks >> HR__TICK_BITS),
+                minute = at_us / (60 * HR_SECOND_US);
+  if (!result->n_losses || result->losses[result->n_losses - 1].minute != minute) {
+    if (!HR__ARRAY_HAS_ROOM(result->losses, result->n_losses, result->losses_capacity)) {
+      replica->no_memory = true;
+      return;
+    }
+    result->losses[result->n_losses++] = (struct hr_memory_losses){.minute = minute};
+  }
+  result->losses[result->n_losses - 1].count++;
+}
+
 /* ---- Memory of replicas ----------------------------------------------------------------------------- */
 
 bool hr__replica_open(struct hr__replica *replica, const struct hr_service *service,
@@ -516,6 +531,7 @@ bool hr__replica_open(struct hr__replica *replica, const struct hr_service *serv
                                   .sequences = sequences,
                                   .pricing = hr__pricing_of(&service->cost),
                                   .end_ticks = HR_NEVER_US,
+                                  .idle_from_ticks = HR_NEVER_US,
                                   .restarts = restarts,
                                   .steps = steps,
                                   .capacity = hr__replica_capacity(service),

@@ -106,7 +106,10 @@ struct hr__replica {
   /* by request: time from losses to the next token, as in the result; below 0 since a loss: minus its time */
   int64_t *preempted_us;
   uint64_t iterations, recomputed_tokens;
-  uint64_t used_sum, used_peak; /* `used` over all iterations */
+  uint64_t used_sum, used_peak;     /* `used` over all iterations */
+  struct hr_service_result *result; /* for losses; the owner sets it */
+  bool is_ready;                    /* it gets requests; the owner sets it */
+  int64_t idle_from_ticks;          /* ready and without iterations since then; HR_NEVER_US: not */
   bool no_memory;
 };
 
@@ -119,6 +122,9 @@ static inline void hr__replica_note_loss(struct hr__replica *replica, uint32_t i
   const int64_t now_us = (now_ticks + (INT64_C(1) << (HR__TICK_BITS - 1))) >> HR__TICK_BITS;
   if (replica->preempted_us && replica->preempted_us[id] >= 0) replica->preempted_us[id] -= now_us;
 }
+
+/* Counts a loss of memory at the begin of the present iteration. */
+void hr__replica_count_loss(struct hr__replica *replica);
 
 /* Prepares a replica. The owner sets arrival_us and origin_us. Returns false if memory is exhausted; the caller closes
  * it in any case. */

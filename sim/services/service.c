@@ -14,6 +14,7 @@
 
 #include "sim/services/service.h"
 
+#include "base/array.h"
 #include "sim/services/disaggregated.h"
 
 #include <stdlib.h>
@@ -88,6 +89,30 @@ static void count_cold(struct hr__service_run *service, uint32_t id, int sign) {
 
 static bool ends_first(const struct hr__service_run *service) {
   return service->spec->engine == HR_SERVICE_ORCA_SPLITWISE;
+}
+
+/* ---- Idle replicas ---------------------------------------------------------------------------------- */
+
+/* The time without iterations of a replica ends: it runs one, gets no more requests, or the run ends. */
+static void end_idle(struct hr__service_run *service, uint32_t number) {
+  struct hr__replica *replica = &service->replicas[number];
+  struct hr_service_result *result = service->result;
+  const int64_t from_ticks = replica->idle_from_ticks;
+  replica->idle_from_ticks = HR_NEVER_US;
+  if (from_ticks == HR_NEVER_US || service->now_ticks - from_ticks < HR__TICKS(HR_MIN_IDLE_US)) return;
+  if (!HR__ARRAY_HAS_ROOM(result->idle, result->n_idle, result->idle_capacity)) {
+    service->no_memory = true;
+    return;
+  }
+  result->idle[result->n_idle++] = (struct hr_idle_period){
+      .from_us = service->origin_us + rounded_us(from_ticks), .to_us = now_us(service), .replica = number};
+}
+
+static void set_ready(struct hr__service_run *service, uint32_t number, bool is_ready) {
+  struct hr__replica *replica = &service->replicas[number];
+  if (!is_ready) end_idle(service, number);
+  if (is_ready && !replica->is_ready) replica->idle_from_ticks = service->now_ticks;
+  replica->is_ready = is_ready;
 }
 
 /* Room for sequences at first. */
@@ -206,6 +231,11 @@ static void begin(struct hr__service_run *service, uint32_t number) {
     service->n_waiting--;
   }
   hr__tournament_set(&service->ends, number, replica->end_ticks);
+  if (replica->end_ticks != HR_NEVER_US) {
+    if (replica->idle_from_ticks != HR_NEVER_US) end_idle(service, number);
+  } else if (replica->is_ready && replica->idle_from_ticks == HR_NEVER_US) {
+    replica->idle_from_ticks = service->now_ticks;
+  }
 }
 
 /* Lets replicas that got requests at this instant begin. */
@@ -352,18 +382,21 @@ static void assign_waiting(struct hr__service_run *service, bool is_new) {
 
 void hr__service_add(struct hr__service_run *service, uint32_t number) {
   hr__router_join(service, number);
+  set_ready(service, number, true);
   note_cold(service, service->now_ticks);
   assign_waiting(service, true);
 }
 
 void hr__service_drain(struct hr__service_run *service, uint32_t number) {
   hr__router_leave(service, number);
+  set_ready(service, number, false);
   note_cold(service, service->now_ticks);
 }
 
 void hr__service_kill(struct hr__service_run *service, uint32_t number) {
   struct hr__replica *replica = &service->replicas[number];
   hr__router_leave(service, number);
+  set_ready(service, number, false);
   note_cold(service, service->now_ticks);
   const uint64_t before = replica->recomputed_tokens;
   hr__replica_kill(replica, service->now_ticks, on_token, service);
@@ -420,6 +453,7 @@ static bool create_replicas(struct hr__service_run *service) {
     service->replicas[i].cached = service->requests->cached_tokens;
     service->replicas[i].origin_us = service->origin_us;
     service->replicas[i].preempted_us = service->result->preempted_us;
+    service->replicas[i].result = service->result;
   }
   return is_complete;
 }
@@ -489,7 +523,8 @@ enum hr_status hr__service_close(struct hr__service_run *service, struct hr_erro
   service->result->lost_tokens = service->lost_tokens;
   for (uint32_t i = 0; service->replicas && i < service->n_replicas; i++) {
     struct hr__replica *replica = &service->replicas[i];
-    is_complete = is_complete && !replica->no_memory;
+    end_idle(service, i);
+    is_complete = is_complete && !replica->no_memory && !service->no_memory;
     service->result->iterations += replica->iterations;
     service->result->recomputed_tokens += replica->recomputed_tokens;
     service->result->memory_sum += replica->used_sum;
@@ -545,6 +580,8 @@ void hr_service_result_finish(struct hr_service_result *result) {
   free(result->cold_us);
   free(result->transfer_us);
   free(result->levels);
+  free(result->idle);
+  free(result->losses);
   free(result->busy_us);
   free(result->decode_replica);
   free(result->rest_ps);

@@ -743,6 +743,51 @@ case_service_without_a_gpu() {
   says stderr 'no pool has an acceptable GPU type'
 }
 
+# The first request waits 80 s for the cold start, and its prompt takes 1 s. The parts of the JSON file add up exactly.
+case_why_of_a_service() {
+  printf 'arrival_timestamp,prompt_size,token_size\n0,1,1\n30,1,3\n' >r.csv
+  printf '%s' '{"cluster": {"pools": [{"name": "a", "gpu": "L4", "nodes": 1, "gpus_per_node": 1}]},
+    "services": [{"name": "chat", "requests": {"trace": "r.csv"}, "slo": {"e2e_ms": 60000},
+      "autoscale": {"policy": "slo", "max": 1, "idle_to_zero_s": 100}, "cold_start": {"engine_s": 80},
+      "replica": {"engine": {"max_sequences": 1, "kv_blocks": 100}, "cost": {"fixed_us": 1000000}}}]}' >s.json
+  try 0 why s.json --service chat --request 0
+  matches stdout '^  cold start +80\.000000 s +98\.8 %'
+  matches stdout '^  E2E +81\.000000 s +100\.0 %'
+  try 0 why s.json --service chat
+  says stdout 'completed requests, and 1 that missed the goals'
+  try 0 why s.json --service chat --json why.json
+  tr -d ' \n' <why.json >flat
+  says flat '"sums_us":{"queue":1000000,"cold_start":130000000,"prompt":2000000,"transfer":0,"batch":2000000,"preemption":0,"e2e":135000000}'
+  try 2 why s.json --service chat --request 2
+  says stderr "service 'chat' has the requests 0 to 1"
+  try 2 why s.json --service chatt
+  says stderr "did you mean 'chat'"
+}
+
+# Goals and baselines of services; comparisons and sweeps have a row for each.
+case_figures_by_service() {
+  printf '%s' '{"cluster": {"pools": [{"name": "a", "gpu": "L4", "nodes": 1, "gpus_per_node": 8, "market": "owned",
+      "usd_per_gpu_hour": 1}]},
+    "services": [{"name": "chat", "requests": {"rate_per_s": 2, "duration_s": 600, "prompt_tokens": {"mean": 100},
+      "output_tokens": {"mean": 20}}, "slo": {"ttft_ms": 60}, "autoscale": {"replicas": 2},
+      "replica": {"engine": {"kv_blocks": 1000}, "cost": {"fixed_us": 9000, "per_prompt_token_us": 300}}}]}' >s.json
+  printf '%s' '{"runs": [{"name": "r", "scenario": "s.json", "goals": ["chat.ttft_ms.p95 <= 1000"]}]}' >suite.json
+  try 0 check suite.json --baseline b.json --update
+  try 0 check suite.json --baseline b.json
+  sed -i 's/"replicas": 2/"replicas": 1/' s.json
+  try 1 check suite.json --baseline b.json --tolerance 'ttft_ms.p95 of service chat=1%'
+  matches stdout '^  ttft_ms.p95 of service chat .* FAILED'
+  sed -i 's/<= 1000/<= 1/' suite.json
+  try 1 check suite.json --baseline b.json
+  says stdout 'Goal missed: chat.ttft_ms.p95 <= 1'
+  try 0 compare s.json --policies fifo,sjf --replications 2 --csv c.csv
+  matches stdout '^service +policy +in goals +p95 TTFT'
+  matches c.csv '^sjf,service,chat,attainment,0\.'
+  printf '%s' '{"scenario": "s.json", "axes": [{"path": "services.0.autoscale.replicas", "values": [1, 2]}]}' >g.json
+  try 0 sweep g.json --db g.sqlite
+  matches stdout '^p95 TTFT +best'
+}
+
 case_gang_dies_of_itself() {
   sharing_scenario '"sharing": "time-slice", "replicas": 2, "gpu_mem_gb": 16' >s.json
   printf 'job_id,submit_s,duration_s,gpus,tasks,gpu_mem_gb\na,0,50,2,2,9\n' >t.csv

@@ -7,12 +7,17 @@
 #include "headroom/unstable/metrics.h"
 #include "headroom/unstable/planning.h"
 #include "headroom/unstable/replay.h"
+#include "headroom/unstable/service_report.h"
 #include "headroom/unstable/services.h"
+#include "output_files.h"
 #include "plan/runner/runner.h"
 #include "planned.h"
 #include "report/metrics/parcels.h"
+#include "schema_check.h"
+#include "trace_files.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Two services on GPUs at 2 $/h. `%s`: further keys. */
@@ -287,6 +292,185 @@ static void plans_choose_replicas(void) {
   hr_scenario_destroy(scenario);
 }
 
+/* ---- Alerts ----------------------------------------------------------------------------------------- */
+
+/* Runs a scenario of one service with alerts. An iteration takes one second. */
+static void run_with_alerts(struct hr_replay *replay, struct hr_scenario **scenario, struct hr_trace **trace,
+                            const char *requests, uint32_t replicas, const char *engine) {
+  char text[2000];
+  struct hr_error error = {0};
+  snprintf(text, sizeof text,
+           "{\"seed\":3,\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"A\",\"nodes\":1,\"gpus_per_node\":8,"
+           "\"market\":\"owned\",\"usd_per_gpu_hour\":2}]},\"services\":[{\"name\":\"s\",\"requests\":{%s},"
+           "\"router\":\"least-outstanding\",\"autoscale\":{\"policy\":\"fixed\",\"replicas\":%u},\"replica\":{"
+           "\"engine\":{%s},"
+           "\"cost\":{\"fixed_us\":1000000,\"integer\":true}}}]}",
+           requests, (unsigned)replicas, engine);
+  *scenario = planned_scenario(text);
+  *trace = no_jobs();
+  const struct hr_replay_config config = {
+      .scenario = *scenario, .trace = *trace, .seed = 3, .check = true, .alerts = true};
+  enum hr_status status = hr_replay_init(replay, &config, &error);
+  if (status == HR_OK) status = hr_replay_run(replay, &error);
+  if (status != HR_OK) printf("\n  %s\n", error.text);
+  CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+}
+
+static void finish_run(struct hr_replay *replay, struct hr_scenario *scenario, struct hr_trace *trace) {
+  hr_replay_finish(replay);
+  hr_trace_destroy(trace);
+  hr_scenario_destroy(scenario);
+}
+
+/* The alerts of a rule. */
+static size_t alerts_of(const struct hr_replay *replay, enum hr_alert_rule rule, struct hr_alert *alerts, size_t most) {
+  const struct hr_alert *list;
+  size_t n = hr_alerts_list(replay->alerts, &list), count = 0;
+  for (size_t i = 0; i < n; i++)
+    if (list[i].rule == rule && count < most) alerts[count++] = list[i];
+  return count;
+}
+
+/* One request every 10 s for an hour, 100 more at 1,800 s, and a last one after three hours. Alone, a request takes
+   1 s. The 100 requests are served one after the other in the window that begins at 1,800 s. */
+static void service_alerts_by_hand(void) {
+  char csv[20000] = "arrival_timestamp,prompt_size,token_size\n";
+  for (unsigned at = 0; at < 3600; at += 10)
+    for (unsigned k = 0; k < (at == 1800 ? 101U : 1U); k++)
+      snprintf(csv + strlen(csv), sizeof csv - strlen(csv), "%u,1,1\n", at);
+  snprintf(csv + strlen(csv), sizeof csv - strlen(csv), "10800,1,1\n");
+  char path[400];
+  snprintf(path, sizeof path, "\"trace\":\"%s\"", file_write_text("alerts.csv", csv));
+  struct hr_replay replay;
+  struct hr_scenario *scenario;
+  struct hr_trace *trace;
+  struct hr_alert alerts[4];
+  run_with_alerts(&replay, &scenario, &trace, path, 1, "\"max_sequences\":1,\"kv_blocks\":1000");
+  CU_ASSERT_EQUAL_FATAL(alerts_of(&replay, HR_ALERT_LATENCY, alerts, 4), 1);
+  CU_ASSERT_EQUAL(alerts[0].begin_us, 1800 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(alerts[0].end_us, 2100 * HR_SECOND_US);
+  CU_ASSERT_STRING_EQUAL(alerts[0].where, "s");
+  /* Requests at 1,800 s take 1 to 101 s; those every 10 s after it take 92, 83, ..., 11, 2 and then 1 s. Of these 130,
+     the 124th takes 95 s, and 96 + 10 take more than 5 s. */
+  CU_ASSERT_DOUBLE_EQUAL(alerts[0].value, 95, 1e-9);
+  CU_ASSERT_EQUAL(alerts[0].count, 106);
+  CU_ASSERT_EQUAL_FATAL(alerts_of(&replay, HR_ALERT_IDLE_REPLICA, alerts, 4), 1);
+  /* idle since 3,591 s */
+  CU_ASSERT_EQUAL(alerts[0].begin_us, (3591 + 1800) * HR_SECOND_US);
+  CU_ASSERT_EQUAL(alerts[0].end_us, 10800 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(alerts[0].value, 1);
+  CU_ASSERT_EQUAL(alerts_of(&replay, HR_ALERT_KV_MEMORY, alerts, 4), 0);
+  finish_run(&replay, scenario, trace);
+}
+
+/* Whether some replica has served nothing for `for_us` at an instant, from the times of its requests. */
+static uint32_t count_late(const struct hr_served *served, uint32_t n_replicas, int64_t at_us, int64_t for_us) {
+  uint32_t count = 0;
+  for (uint32_t r = 0; r < n_replicas; r++) {
+    int64_t last_us = served->requests->arrival_us[0];
+    bool is_busy = false;
+    for (uint32_t i = 0; i < served->requests->count; i++) {
+      if (served->result->replica[i] != r || served->result->scheduled_us[i] > at_us) continue;
+      if (served->result->end_us[i] > at_us) is_busy = true;
+      if (served->result->end_us[i] > last_us) last_us = served->result->end_us[i];
+    }
+    count += !is_busy && at_us - last_us > for_us;
+  }
+  return count;
+}
+
+/* Few requests on four replicas: at random instants, an alert is active if and only if some replica is idle for too
+   long. */
+static void idle_alerts_are_those_of_the_requests(void) {
+  struct hr_replay replay;
+  struct hr_scenario *scenario;
+  struct hr_trace *trace;
+  struct hr_alert alerts[200];
+  run_with_alerts(&replay, &scenario, &trace,
+                  "\"rate_per_s\":0.004,\"duration_s\":100000,\"prompt_tokens\":{\"mean\":1},\"output_tokens\":"
+                  "{\"distribution\":\"exponential\",\"mean\":300}",
+                  4, "\"max_sequences\":1,\"kv_blocks\":1000");
+  const size_t n_alerts = alerts_of(&replay, HR_ALERT_IDLE_REPLICA, alerts, 200);
+  const struct hr_served *served = &replay.served[0];
+  const int64_t origin_us = hr_fleet_origin_us(replay.fleet), for_us = scenario->alerts.idle_for_us;
+  uint32_t n_active = 0;
+  CU_ASSERT_TRUE(n_alerts > 3 && n_alerts < 200);
+  for (int64_t at_us = 7 * HR_SECOND_US; at_us < 99000 * HR_SECOND_US; at_us += 191 * HR_SECOND_US) {
+    uint32_t active = 0, late = count_late(served, 4, at_us + origin_us, for_us);
+    for (size_t i = 0; i < n_alerts; i++)
+      if (alerts[i].begin_us < at_us && at_us < alerts[i].end_us) {
+        active++;
+        CU_ASSERT_TRUE(alerts[i].value >= late);
+      }
+    CU_ASSERT_EQUAL(active, late > 0);
+    n_active += active;
+  }
+  CU_ASSERT_TRUE(n_active > 50 && n_active < 500);
+  finish_run(&replay, scenario, trace);
+}
+
+/* With little memory, the alerts have all losses. */
+static void memory_alerts_have_all_losses(void) {
+  struct hr_replay replay;
+  struct hr_scenario *scenario;
+  struct hr_trace *trace;
+  struct hr_alert alerts[200];
+  run_with_alerts(&replay, &scenario, &trace,
+                  "\"rate_per_s\":0.05,\"duration_s\":20000,\"prompt_tokens\":{\"mean\":20},\"output_tokens\":"
+                  "{\"distribution\":\"exponential\",\"mean\":60,\"max\":150}",
+                  1, "\"max_sequences\":8,\"block_tokens\":4,\"kv_blocks\":60");
+  uint64_t restarts = 0, count = 0;
+  for (uint32_t i = 0; i < replay.served[0].requests->count; i++) restarts += replay.served[0].result->restarts[i];
+  const size_t n_alerts = alerts_of(&replay, HR_ALERT_KV_MEMORY, alerts, 200);
+  for (size_t i = 0; i < n_alerts; i++) count += alerts[i].count;
+  CU_ASSERT_TRUE(restarts > 20);
+  CU_ASSERT_EQUAL(count, restarts);
+  for (size_t i = 1; i < n_alerts; i++) CU_ASSERT_TRUE(alerts[i].begin_us - alerts[i - 1].end_us >= 300 * HR_SECOND_US);
+  finish_run(&replay, scenario, trace);
+}
+
+/* ---- Parts of the latency --------------------------------------------------------------------------- */
+
+static cJSON *read_json(const char *path) {
+  char *text = files_read(path);
+  cJSON *tree = cJSON_Parse(text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
+  free(text);
+  return tree;
+}
+
+/* Checks the file against its schema, and that the parts add up. */
+static void check_parts(const char *path, const char *key, double requests) {
+  static const char *const parts[] = {"queue", "cold_start", "prompt", "transfer", "batch", "preemption"};
+  cJSON *schema = read_json(PROJECT_DIR "/docs/reference/schemas/why-service.schema.json"), *tree = read_json(path);
+  CU_ASSERT_TRUE(schema_fits(schema, tree, "written"));
+  const cJSON *object = schema_get(tree, key), *sums = schema_get(object, "sums_us");
+  double sum = 0;
+  CU_ASSERT_EQUAL(cJSON_GetNumberValue(schema_get(object, "requests")), requests);
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) sum += cJSON_GetNumberValue(schema_get(sums, parts[i]));
+  CU_ASSERT_EQUAL(cJSON_GetNumberValue(schema_get(sums, "e2e")), sum);
+  cJSON_Delete(schema);
+  cJSON_Delete(tree);
+}
+
+static void why_fits_its_schema(void) {
+  struct hr_scenario *scenario = scenario_with("");
+  struct hr_trace *trace = no_jobs();
+  struct hr_replay replay;
+  char path[300];
+  run(&replay, scenario, trace);
+  const struct hr_served *served = &replay.served[0];
+  const double n = served->requests->count, missed = n - metric_of(replay.summary, 0, "requests.attained");
+  strcpy(path, file_write_text("why.json", ""));
+  CU_ASSERT_EQUAL_FATAL(hr_service_why(NULL, path, served, HR_NONE, NULL), HR_OK);
+  check_parts(path, "completed", n);
+  check_parts(path, "missed", missed);
+  CU_ASSERT_EQUAL_FATAL(hr_service_why(NULL, path, served, 5, NULL), HR_OK);
+  check_parts(path, "completed", 1);
+  finish_run(&replay, scenario, trace);
+}
+
 TEST_MAIN("services in runs", TEST(metrics_are_those_of_the_requests), TEST(backfill_with_services),
           TEST(parcels_have_services), TEST(goals_name_services), TEST(replications_draw_requests),
-          TEST(goals_that_cannot_be_met), TEST(plans_choose_replicas))
+          TEST(goals_that_cannot_be_met), TEST(plans_choose_replicas), TEST(service_alerts_by_hand),
+          TEST(idle_alerts_are_those_of_the_requests), TEST(memory_alerts_have_all_losses), TEST(why_fits_its_schema))

@@ -217,13 +217,14 @@ HR_API void hr_suite_destroy(struct hr_suite *suite);
    file. HR_MAX_BASELINE_SCENARIO_BYTES: larger scenarios are not stored in a baseline. */
 enum { HR_BASELINE_FORMAT = 1, HR_MAX_BASELINE_BYTES = 1 << 24, HR_MAX_BASELINE_SCENARIO_BYTES = 1 << 16 };
 
-/* What a metric describes: a whole run, or one class, tenant or pool of a run. The columns: enumerator, key in
-   files. */
+/* What a metric describes: a whole run, or one class, tenant, pool or inference service of a run. The columns:
+   enumerator, key in files. */
 #define HR_METRIC_OF_TABLE(X)                                                                                          \
   X(HR_METRIC_OF_RUN, "metrics")                                                                                       \
   X(HR_METRIC_OF_CLASS, "by_class")                                                                                    \
   X(HR_METRIC_OF_TENANT, "by_tenant")                                                                                  \
-  X(HR_METRIC_OF_POOL, "by_pool")
+  X(HR_METRIC_OF_POOL, "by_pool")                                                                                      \
+  X(HR_METRIC_OF_ONE_SERVICE, "by_service")
 
 enum hr_metric_of {
 #define HR_METRIC_OF_NAME(name, text) name,
@@ -235,7 +236,7 @@ enum hr_metric_of {
 /* A metric in a baseline. */
 struct hr_baseline_metric {
   char *path;  /* name of the metric, such as "wait_s.p95" */
-  char *group; /* name of a class, tenant or pool; NULL: the metric is of the whole run */
+  char *group; /* name of a class, tenant, pool or service; NULL: the metric is of the whole run */
   enum hr_metric_of of;
   double value; /* the value, rounded as printed */
   /* confidence interval, only in a replicated run that was executed for this check; NAN otherwise */

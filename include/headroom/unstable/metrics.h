@@ -165,6 +165,10 @@ HR_API enum hr_status hr_service_goal_notes(const struct hr_service *service,
 /* Adds the figures of the services to a summary. The only error is HR_NO_MEMORY. */
 HR_API enum hr_status hr_summary_add_services(struct hr_summary *summary, const struct hr_served *served,
                                               uint32_t count, struct hr_error *error);
+/* Adds the alerts of inference services to those of a run, before hr_alerts_close. `origin_us`: time 0 of the run in
+   the clock of the requests. The scenario must outlive the alerts. */
+HR_API void hr_alerts_add_services(struct hr_alerts *alerts, const struct hr_served *served, uint32_t count,
+                                   int64_t origin_us);
 /* ---- Streamed runs ----------------------------------------------------------------------------- */
 
 struct hr_streamed;

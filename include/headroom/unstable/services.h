@@ -401,6 +401,19 @@ struct hr_replica_level {
   uint32_t wanted, ready, starting;
 };
 
+/* A time in which a ready replica ran no iteration. Times shorter than HR_MIN_IDLE_US are not listed. */
+struct hr_idle_period {
+  int64_t from_us, to_us; /* in the clock of the requests */
+  uint32_t replica;
+};
+#define HR_MIN_IDLE_US (60 * HR_SECOND_US)
+
+/* How many sequences lost their memory in a minute, without those of replicas that ended. */
+struct hr_memory_losses {
+  int64_t minute; /* in the clock of the requests */
+  uint64_t count;
+};
+
 /* GPU time of the replicas of a service, in milli-GPU x microseconds. held = starting + busy + idle; `idle` includes
    replicas that drain. */
 struct hr_replica_times {
@@ -428,6 +441,10 @@ struct hr_service_result {
   /* Memory, in blocks (`orca-splitwise`: in tokens): the sum over all iterations of what the replica used,
      its maximum, and the capacity of a replica; 0: engines without such memory */
   uint64_t memory_sum, memory_peak, memory_capacity;
+  struct hr_idle_period *idle; /* [n_idle] by end. Engines with phases: none */
+  uint32_t n_idle, idle_capacity;
+  struct hr_memory_losses *losses; /* [n_losses] by minute; minutes without losses are missing */
+  uint32_t n_losses, losses_capacity;
   uint32_t n_replicas;
   int64_t *busy_us; /* [n_replicas] */
   /* The replicas as jobs. All members are 0 in the results of hr_service_run. */
