@@ -5,7 +5,7 @@
 /*
  * The least of the keys of a fixed number of entries; of equals, that of the lowest number. A change replays the games
  * from one entry to the top. All the other players of these games are known before, so that a change takes few cycles
- * for each level, and no branch depends on who wins.
+ * for each level, and no branch depends on which one wins.
  *
  * Layout: entry i of `winner` is the better one of entries 2i and 2i + 1; entry 1 has won against all; the last
  * n_leaves entries are the players.

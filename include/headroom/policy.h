@@ -415,7 +415,7 @@ struct hr_policy_env {
   const struct hr_class_spec *classes; /* [HR_N_CLASSES]; NULL: no settings */
   const struct hr_quota_spec *quotas;  /* NULL: no quotas */
   const struct hr_systems *systems;    /* configuration of modelled schedulers (unstable); NULL: none */
-  const struct hr_values *values;      /* NULL: nobody receives values */
+  const struct hr_values *values;      /* NULL: values are not written */
 };
 
 /* The abilities and promises of a policy. `abilities` of struct hr_policy_ops returns a set of these flags. */

@@ -60,7 +60,7 @@ struct hr_run_config {
      The result has no per-job columns. The trace must have been read with `streamed`. Policies must not read the
      columns of finished jobs. hr_sim_run returns HR_BAD_INPUT if another option needs the data of finished jobs. */
   bool stream;
-  const struct hr_values *values; /* receives values of modelled schedulers; NULL: nobody does */
+  const struct hr_values *values; /* receives values of modelled schedulers; NULL: none */
   struct hr_fleet *fleet;         /* inference services (unstable), for one run; `trace` is theirs. NULL: none */
 };
 
@@ -180,7 +180,7 @@ struct hr_account {
   uint8_t class_;   /* enum hr_job_class */
   uint32_t pool;    /* index of the pool */
   uint32_t month;   /* number of the month, from 0 */
-  uint32_t service; /* index of the inference service whose replica used them; HR_NONE: a job of the trace */
+  uint32_t service; /* index of the inference service of the replica that used them; HR_NONE: a job of the trace */
 };
 
 /* The sum of all charges to one account. */

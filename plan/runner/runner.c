@@ -303,7 +303,7 @@ static void exchange(void *self, size_t item, struct hr__parcel *parcel) {
   if (received) hr__progress_sum_add(&runner->progress, runner->config.trace->n_jobs);
 }
 
-/* The trial whose result `trial` has: of a deterministic candidate, all replications are equal. */
+/* The trial with the same result as `trial`: all replications of a deterministic candidate are equal. */
 static struct hr__trial resolve(const struct hr__runner *runner, struct hr__trial trial) {
   trial.replication = hr__runner_replication_of(&runner->candidates[trial.candidate], trial.replication);
   return trial;

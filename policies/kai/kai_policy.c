@@ -59,7 +59,7 @@ struct kai {
   uint32_t n_rejected, max_rejected, n_free, max_free;
   uint32_t *bound, *leaving; /* jobs that the cycle starts, and that it evicts */
   uint32_t n_bound, max_bound, n_leaving, max_leaving, n_started;
-  uint32_t n_unplaced;         /* jobs whose GPUs did not suffice in the last cycle */
+  uint32_t n_unplaced;         /* jobs for which the GPUs did not suffice in the last cycle */
   int64_t cycle_us;            /* when the last cycle ran */
   int64_t wake_us, release_us; /* the last wake-ups that were requested: for a cycle, for the release of a node */
   int64_t fetch_us;            /* the same, for the next reading of past usage */

@@ -338,7 +338,7 @@ struct hr__kueue_entry {
   bool nominated; /* an assignment was computed */
   enum hr__kueue_status status;
   enum hr__kueue_requeue requeue;
-  enum hr__kueue_reason reason; /* why there is no quota reservation */
+  enum hr__kueue_reason reason; /* why no quota is reserved */
   struct hr__kueue_assignment assignment;
   bool keeps_bookmark;              /* the bookmarks of the assignment count for the next attempt */
   uint32_t first_target, n_targets; /* in `targets` of the cycle */

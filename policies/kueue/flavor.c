@@ -4,7 +4,7 @@
  * each resource in order of names, the flavors of its resource group are tried from the bookmark of the last attempt
  * on, and the chosen flavor serves all requested resources of the group.
  *
- * Layout: scratch arrays by resource hold what is requested and what is chosen. Invariant: the usage of the assignment
+ * Layout: scratch arrays by resource hold the requests and the choices. Invariant: the usage of the assignment
  * is the sum of the requests of its pod sets over the chosen flavors, and later pod sets see it.
  *
  * Source: pkg/scheduler/flavorassigner/flavorassigner.go of kubernetes-sigs/kueue.

@@ -604,7 +604,7 @@ bool hr__kueue_pending_skip(struct hr__kueue_pending *self, uint32_t id) {
   struct hr__kueue_pending_queue *queue = &self->queues[id];
   uint32_t head = hr__kueue_pending_head(self, id);
   if (queue->n_skipped == queue->n_stayed) return false;
-  if (head == HR_NONE) { /* nobody waits for this turn */
+  if (head == HR_NONE) { /* no workload waits for this turn */
     queue->n_skipped++;
     queue->cycle++;
     return false;

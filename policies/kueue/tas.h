@@ -44,7 +44,7 @@ struct hr__tas_tree {
   bool by_host;         /* the lowest level is the host name: a leaf is one node */
 };
 
-/* Builds a tree. `values` is [node][level]; a node whose first value is NULL is left out. If `by_host` is set, nodes
+/* Builds a tree. `values` is [node][level]; a node with NULL as first value is left out. If `by_host` is set, nodes
    with the same host name are one leaf. Returns false if memory is exhausted. */
 bool hr__tas_tree_build(struct hr__tas_tree *tree, struct hr_arena *arena, const char *const *values, uint32_t n_nodes,
                         uint32_t n_levels, bool by_host);

@@ -401,7 +401,7 @@ static struct hr__tas_failure select_several(struct hr__tas_search *search, uint
   return (struct hr__tas_failure){.kind = HR__TAS_FITS};
 }
 
-/* A required level, none of whose first choices suffices: with preferences, later domains are tried. */
+/* A required level, of which no first choice suffices: with preferences, later domains are tried. */
 static struct hr__tas_failure select_required(struct hr__tas_search *search, uint32_t level) {
   const uint32_t *sorted = search->sorted.items;
   int64_t slices = search->goal.count / search->goal.slice_size;

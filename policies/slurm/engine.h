@@ -139,7 +139,7 @@ struct hr__slurm_run {
   const struct hr_trace *trace;
   const struct hr_cluster *cluster;
   const struct hr_param_value *params;
-  const struct hr_values *values; /* NULL: nobody receives values */
+  const struct hr_values *values; /* NULL: values are not written */
   uint32_t n_pools;
   const struct hr_requests *requests; /* NULL unless CPUs and memory of nodes are limited */
   struct hr__slurm_nodes nodes;

@@ -90,7 +90,7 @@ static uint32_t share_of(const struct hr__slurm_shape *shape) {
   return shape->gpu_milli ? shape->gpu_milli : WHOLE_MILLI;
 }
 
-/* Returns the first `gpus` GPUs of a node that have room for a shape, as a set; fewer if there are not so many. */
+/* Returns the first `gpus` GPUs of a node that have room for a shape, as a set; fewer if there are fewer. */
 static uint64_t first_gpus(const struct hr__slurm_nodes *nodes, const uint16_t *milli,
                            const struct hr__slurm_shape *shape, uint32_t node, uint32_t gpus) {
   uint64_t set = 0;

@@ -5,12 +5,12 @@
  * them. So it makes no room for jobs that need GPUs or memory. Time for which it is suspended does not count for its
  * limit.
  *
- * Slurm suspends the jobs whose cores overlap with those of the new job. Here CPUs have no numbers: jobs are suspended
+ * Slurm suspends the jobs with cores that the new job uses. Here CPUs have no numbers: jobs are suspended
  * in the order of preemption until the CPUs suffice. They are resumed in the order in which they were suspended.
  *
  * In the engine a suspended job is stopped and waits, with all its work. Invariant: it stays among the running jobs of
- * `nodes`, so that nobody gets what it keeps. Jobs overlap as little as possible: all CPUs of a node are taken if the
- * sum of its jobs, with those that are suspended, is as large.
+ * `nodes`, so that no other job gets what it keeps. Jobs overlap as little as possible: all CPUs of a node are taken if
+ * the sum of its jobs, with those that are suspended, is as large.
  *
  * Source: src/plugins/select/cons_tres/job_test.c and src/slurmctld/gang.c of SchedMD/slurm, doc/html/preempt.
  */

@@ -226,7 +226,7 @@ static enum hr_status check_spill(const struct hr__builder *builder, const cJSON
   if (spill->service != HR_NONE && &all->at[spill->service] == service)
     return hr__build_fail_at(builder, json, "to", "the service '%.60s' cannot spill over to itself", spill->to);
   if (spill->service == HR_NONE && !has_pool(cluster, spill->to) && !has_market(cluster, spill->to))
-    return hr__build_fail_at(builder, json, "to", "'%.60s' is no service, no pool and no market of a pool", spill->to);
+    return hr__build_fail_at(builder, json, "to", "'%.60s' is not a service, a pool or a market of a pool", spill->to);
   if (spill->predicted_wait_us == HR_NEVER_US &&
       (service->queue.when_full != HR_QUEUE_SPILL || spill->service == HR_NONE))
     return hr__build_fail(builder, json, "'spill' needs 'predicted_wait_s'%s",

@@ -44,7 +44,7 @@ struct queue_run {
   cJSON *copy;
 };
 
-/* Starts a case whose workloads are in `lists`. A case without queues gets one BestEffortFIFO queue. */
+/* Starts a case with the workloads in `lists`. A case without queues gets one BestEffortFIFO queue. */
 static bool begin(struct queue_run *run, const cJSON *whole, struct hr__verdict *verdict, const cJSON *const *lists,
                   uint32_t n_lists) {
   const cJSON *input = hr__case_get(whole, "input");
@@ -261,14 +261,14 @@ void hr__kueue_case_after_cycle(const cJSON *whole, const char *kind, struct hr_
     hr__kueue_pending_requeue(&run.pending, 0, why, false);
     cJSON *heap = place_json(hr__kueue_pending_place(&run.pending, 0) == HR__KUEUE_IN_HEAP),
           *parked = place_json(hr__kueue_pending_place(&run.pending, 0) == HR__KUEUE_PARKED);
-    bool told = strcmp(status, "assumed") != 0 && strcmp(status, "nominated") != 0;
+    bool reported = strcmp(status, "assumed") != 0 && strcmp(status, "nominated") != 0;
     hr__verdict_compare(verdict, "wantWorkloads", expect_of(whole, "wantWorkloads"), heap, HR__COMPARE_EXACTLY, 0);
     hr__verdict_compare(verdict, "wantInadmissible", expect_of(whole, "wantInadmissible"), parked, HR__COMPARE_EXACTLY,
                         0);
-    cJSON *actual = told ? status_json(hr__case_text(entry, "quotaReservedReason", "")) : NULL;
+    cJSON *actual = reported ? status_json(hr__case_text(entry, "quotaReservedReason", "")) : NULL;
     hr__verdict_compare(verdict, "wantStatus", expect_of(whole, "wantStatus"), actual, HR__COMPARE_SETS, 0);
     const cJSON *updates = expect_of(whole, "wantStatusUpdates");
-    if (updates || told) hr__verdict_compare_number(verdict, "wantStatusUpdates", updates, told);
+    if (updates || reported) hr__verdict_compare_number(verdict, "wantStatusUpdates", updates, reported);
     cJSON_Delete(heap);
     cJSON_Delete(parked);
     cJSON_Delete(actual);

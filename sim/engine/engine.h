@@ -155,7 +155,7 @@ struct hr__component {
   enum hr_status (*stop)(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                          enum hr__stop stop);
   enum hr_status (*notice)(struct hr__engine *engine, hr_job job, struct hr__job_notice notice);
-  /* A node of a running job has failed, which nobody knows yet: the job makes no progress until it is stopped. */
+  /* A node of a running job has failed, and this is not detected yet: the job makes no progress until it is stopped. */
   enum hr_status (*hang)(struct hr__engine *engine, hr_job job);
   /* The speed of a running job changes now. */
   enum hr_status (*set_speed)(struct hr__engine *engine, hr_job job, uint32_t speed_ppm);

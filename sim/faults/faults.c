@@ -7,8 +7,8 @@
  * a unit is outdated, and ignored, if its time is not due_us.
  *
  * A node of an owned or reserved pool is off while at least one failed unit contains it (`down`), or while its
- * reservation is closed. In elastic pools there is no repair: the failed node is gone, and the provider offers another
- * one in its place at once.
+ * reservation is closed. In elastic pools, nodes are not repaired: the failed node is gone, and the provider offers
+ * another one in its place at once.
  *
  * Invariants: `down` of a node is the number of its units that wait for repair or are repaired, and a node that is up
  * has none. At most `crew` units of a pool are repaired at the same time.

@@ -51,7 +51,7 @@ struct hr__fleet_service {
   int64_t whole_end_us;    /* engines with phases: all requests were simulated before, and end by this time; otherwise
                               HR_NEVER_US */
   bool is_rejected;        /* its jobs can never run */
-  /* services whose requests can go to this one: all its requests, with those that it gets */
+  /* services with requests that can go to this one: all its requests, with those that it gets */
   struct hr__feed *feeds;
   uint32_t n_feeds;
   struct hr_service_requests received;

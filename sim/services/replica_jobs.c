@@ -193,7 +193,7 @@ static uint32_t find_place(const struct hr__fleet_service *service, enum hr__rep
   return at < service->n_places ? at : HR_NONE;
 }
 
-/* A replica that is not wanted any more, and whose job the policy still has. The policy may reject the job at the end
+/* A replica that is not wanted any more, with a job that the policy still has. The policy may reject the job at the end
    of the instant in which it was withdrawn. */
 static uint32_t find_withdrawn(const struct hr__fleet_service *service, int64_t now_us) {
   uint32_t at = 0;
@@ -419,7 +419,7 @@ static enum hr_status begin_service(struct hr__engine *engine, struct hr__fleet_
   return status;
 }
 
-/* The event of a service. Events of services whose requests can go to it come first. */
+/* The event of a service. Events of services with requests that can go to it come first. */
 static enum hr_status handle(struct hr__engine *engine, uint32_t index) {
   struct hr_fleet *fleet = fleet_of(engine);
   struct hr__fleet_service *service = &fleet->of[index];
@@ -564,7 +564,7 @@ static enum hr_status serve_before(struct hr__engine *engine, struct hr__fleet_s
              : hr__out_of_memory(engine);
 }
 
-/* The services whose requests can go to this one. */
+/* The services with requests that can go to this one. */
 static bool find_feeds(struct hr_fleet *fleet, uint32_t index) {
   struct hr__fleet_service *service = &fleet->of[index];
   for (uint32_t i = 0; i < count_of(fleet); i++) {

@@ -24,8 +24,8 @@ struct hr__service_config {
   int64_t origin_us;   /* no change and no arrival is earlier */
   uint64_t seed;
   bool steps; /* run each iteration on its own */
-  /* services whose requests can go to this one, in order of their index; an upper bound of all its requests, with those
-     that it gets; and their list, which the owner frees. 0: it only has its own */
+  /* services with requests that can go to this one, in order of their index; an upper bound of all its requests, with
+     those that it gets; and their list, which the owner frees. 0: it only has its own */
   struct hr__feed *feeds;
   uint32_t n_feeds, most;
   struct hr_service_requests *received;
@@ -70,7 +70,7 @@ struct hr__service_run {
   struct hr__replica_role *roles;    /* by replica; NULL: the router needs none */
   uint32_t *candidates;              /* [n_ready] scratch of routers with roles */
   uint64_t last_pass;                /* of the replica that `weighted` chose last */
-  uint32_t n_waiting;                /* requests whose first iteration has not begun */
+  uint32_t n_waiting;                /* requests before their first iteration */
   uint32_t oldest;                   /* requests before this one do not wait for it */
   int64_t mean_us;                   /* time from the first iteration to the end: moving mean, 0: unknown */
   bool wants_replica;                /* a request found no ready replica */
@@ -81,7 +81,7 @@ struct hr__service_run {
   hr_amount outstanding_ticks; /* sum of n_outstanding over time, up to counted_ticks */
   int64_t counted_ticks;
   int64_t idle_ticks; /* when n_outstanding last became 0 */
-  /* Time in which no replica is ready and one is starting, up to `cold_from_ticks`; `is_cold`: it goes on */
+  /* Time in which no replica is ready and one is starting, up to `cold_from_ticks`; `is_cold`: it continues */
   int64_t cold_ticks, cold_from_ticks;
   uint32_t n_starting;
   bool is_cold;

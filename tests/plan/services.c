@@ -421,7 +421,7 @@ static const char *one_of(uint64_t *state, const char *const *words, uint32_t co
   return words[below(state, count)];
 }
 
-/* Writes a service whose requests may go to the next one. */
+/* Writes a service with requests that may go to the next one. */
 static size_t put_service(uint64_t *state, char *text, size_t size, uint32_t at, uint32_t count) {
   static const char *const routers[] = {"round-robin", "least-outstanding", "token-jsq", "power-of-two",
                                         "first-available"};
@@ -515,8 +515,8 @@ static void bad_queues(void) {
       {"\"queue\":{\"limit\":3,\"when_full\":\"spill\"}", "", "'spill' needs 'router.spill.to'"},
       {"\"router\":\"least-outstandin\"", "", "did you mean 'least-outstanding'?"},
       {"\"router\":{\"name\":\"randm\"}", "", "did you mean 'random'?"},
-      {"\"router\":{\"spill\":{\"to\":\"c\",\"predicted_wait_s\":1}}", "", "'c' is no service, no pool and no market"},
-      {"\"router\":{\"spill\":{\"to\":\"spot\",\"predicted_wait_s\":1}}", "", "'spot' is no service"},
+      {"\"router\":{\"spill\":{\"to\":\"c\",\"predicted_wait_s\":1}}", "", "'c' is not a service, a pool or a market"},
+      {"\"router\":{\"spill\":{\"to\":\"spot\",\"predicted_wait_s\":1}}", "", "'spot' is not a service"},
       {"\"router\":{\"spill\":{\"to\":\"a\",\"predicted_wait_s\":1}}", "", "'a' cannot spill over to itself"},
       {"\"router\":{\"spill\":{\"to\":\"b\",\"predicted_wait_s\":-1}}", "", "is the number -1; a number from 0"},
       {"\"router\":{\"spill\":{\"to\":\"b\"}}", "", "'spill' needs 'predicted_wait_s'"},

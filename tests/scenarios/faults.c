@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `faults` of pools and of the cluster: what is stored, and the position and key words of each error. */
+/* `faults` of pools and of the cluster: the stored values, and the position and key words of each error. */
 
 #include "headroom/unstable/faults.h"
 #include "loading.h"

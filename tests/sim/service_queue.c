@@ -271,7 +271,7 @@ static void spill_to_market(void) {
 
 enum { MOST_REQUESTS = 30, N_REPLICAS = 2, MOST_SERVICES = 3 };
 
-/* Services whose requests go to the next one. */
+/* Services with requests that go to the next one. */
 struct chain {
   uint32_t count;
   struct hr_service spec[MOST_SERVICES];

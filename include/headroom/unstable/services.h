@@ -125,10 +125,10 @@ struct hr_service_single_rules {
 /* What happens to a request that finds the queue full. */
 enum hr_queue_when_full { HR_QUEUE_REFUSE, HR_QUEUE_SPILL };
 
-/* The queue of a service: requests that have arrived, and whose first iteration has not begun. */
+/* The queue of a service: requests that have arrived, before their first iteration. */
 struct hr_service_queue {
   uint32_t limit;     /* more requests do not wait; 0: no limit */
-  int64_t timeout_us; /* a request that has waited so long leaves; 0: never */
+  int64_t timeout_us; /* a request leaves after this wait; 0: never */
   uint8_t when_full;  /* enum hr_queue_when_full */
 };
 
