@@ -448,11 +448,12 @@ static enum hr_status find_best(struct hr_plan *plan, struct hr__evaluator *eval
   return status;
 }
 
-/* The number of replications in a changed environment. Additional demand is drawn at random, so a changed environment
+/* The number of replications of a candidate in a changed environment. It must not depend on which other candidates were
+   loaded there, because a look-ahead loads them earlier. Additional demand is drawn at random, so a changed environment
    may be random even if the original one is not. */
-static uint32_t depth_of(const struct hr_plan *plan, const struct hr__evaluator *evaluator) {
+static uint32_t depth_of(const struct hr_plan *plan, const struct hr__evaluator *evaluator, uint32_t candidate) {
   uint32_t max = plan->space.spec->max_replications;
-  if (!evaluator->random) return 1;
+  if (!hr__runner_is_random(plan->runner, evaluator->runner_ids[candidate])) return 1;
   if (plan->evaluator.random) return plan->depth;
   return max < REPORTED_RUNS ? max : REPORTED_RUNS;
 }
@@ -471,7 +472,7 @@ static enum hr_status add_case(struct hr_plan *plan, const struct hr__environmen
   enum hr_status status = hr__plan_world(plan, environment, &evaluator, error);
   if (status == HR_OK) status = hr__evaluator_run(evaluator, &candidate, 1, 1, error);
   if (status != HR_OK) return status;
-  uint32_t depth = depth_of(plan, evaluator);
+  uint32_t depth = depth_of(plan, evaluator, candidate);
   status = hr__evaluator_run(evaluator, &candidate, 1, depth, error);
   if (status == HR_OK)
     status =

@@ -620,6 +620,7 @@ bool hr__kueue_pending_skip(struct hr__kueue_pending *self, uint32_t id) {
 }
 
 void hr__kueue_pending_settled(struct hr__kueue_pending *self) {
+  if (!self->world) return; /* the cluster has no nodes */
   for (uint32_t i = 0; i < self->world->tree.n_queues; i++) self->queues[i].n_skipped = self->queues[i].n_stayed;
 }
 

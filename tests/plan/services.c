@@ -435,11 +435,12 @@ static size_t put_service(uint64_t *state, char *text, size_t size, uint32_t at,
        "\"replicas\":0},{\"at_s\":140,\"replicas\":3}]")};
   static const char *const queues[] = {"", "\"queue\":{\"limit\":3},", "\"queue\":{\"timeout_s\":4.5},",
                                        "\"queue\":{\"limit\":6,\"timeout_s\":9},"};
-  static const char *const spills[] = {"", ",\"spill\":{\"to\":\"s%u\",\"predicted_wait_s\":2}",
-                                       ",\"spill\":{\"to\":\"spot\",\"predicted_wait_s\":1}"};
-  char spill[100];
+  static const char *const spills[] = {"", "", ",\"spill\":{\"to\":\"spot\",\"predicted_wait_s\":1}"};
+  char spill[100] = "";
   const uint32_t kind = below(state, 3);
-  snprintf(spill, sizeof spill, kind == 1 && at + 1 == count ? "" : kind == 1 ? spills[1] : spills[kind], at + 1);
+  if (kind != 1) snprintf(spill, sizeof spill, "%s", spills[kind]);
+  if (kind == 1 && at + 1 < count)
+    snprintf(spill, sizeof spill, ",\"spill\":{\"to\":\"s%u\",\"predicted_wait_s\":2}", at + 1);
   const char *engine = one_of(state, engines, 5), *scaler = one_of(state, scalers, 5),
              *queue = one_of(state, queues, 4);
   return (size_t)snprintf(
