@@ -218,6 +218,10 @@ static inline const char *hr__plan_randomness(const struct hr_plan *plan) {
   bool redrawn = workload->blocks != HR_BLOCKS_NONE || workload->growth != 1 || plan->forecast;
   if (!plan->evaluator.random) return "nothing: all runs are deterministic";
   if (plan->config.scenario->services) return "random events and requests";
+  const struct hr_cluster_spec *cluster = &plan->config.scenario->cluster;
+  bool fails = false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) fails = fails || cluster->pools[i].faults;
+  if (fails && !redrawn) return "random spot events and failures only";
   return redrawn ? "random events and workloads" : "random spot events only";
 }
 
