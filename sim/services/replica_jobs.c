@@ -169,7 +169,8 @@ static enum hr_status note_replicas(const struct hr__engine *engine, struct hr__
     *last = level;
     return HR_OK;
   }
-  if (!HR__ARRAY_HAS_ROOM(result->levels, result->n_levels, result->levels_capacity)) return hr__out_of_memory(engine);
+  bool has_room = HR__ARRAY_HAS_ROOM(result->levels, result->n_levels, result->levels_capacity);
+  if (!has_room || !result->levels) return hr__out_of_memory(engine);
   result->levels[result->n_levels++] = level;
   return HR_OK;
 }
