@@ -443,6 +443,9 @@ static size_t put_service(uint64_t *state, char *text, size_t size, uint32_t at,
     snprintf(spill, sizeof spill, ",\"spill\":{\"to\":\"s%u\",\"predicted_wait_s\":2}", at + 1);
   const char *engine = one_of(state, engines, 5), *scaler = one_of(state, scalers, 5),
              *queue = one_of(state, queues, 4);
+  const char *prefix_hit = below(state, 2) ? "0.4" : "0", *router = one_of(state, routers, 5);
+  const uint32_t priority = below(state, 3), rate = below(state, 2), requests = 40 + below(state, 120);
+  const uint32_t drain_s = 1 + below(state, 10), image_s = below(state, 20), context_us = below(state, 2) * 30000;
   return (size_t)snprintf(
       text, size,
       "%s{\"name\":\"s%u\",\"priority\":%u,\"prefix_hit\":%s,\"requests\":{\"rate_per_s\":%u.5,\"count\":%u,"
@@ -451,9 +454,8 @@ static size_t put_service(uint64_t *state, char *text, size_t size, uint32_t at,
       "\"autoscale\":{%s},\"cold_start\":{\"image_s\":%u,\"engine_s\":3},\"replica\":{\"engine\":{\"name\":\"%s\","
       "\"max_sequences\":3,\"kv_blocks\":40},\"cost\":{\"fixed_us\":200000,\"per_prompt_token_us\":5000.7,"
       "\"per_sequence_us\":10000,\"per_context_ktoken_us\":%u}}}",
-      at ? "," : "", at, below(state, 3), below(state, 2) ? "0.4" : "0", below(state, 2), 40 + below(state, 120),
-      one_of(state, routers, 5), spill, queue, 1 + below(state, 10), scaler, below(state, 20), engine,
-      below(state, 2) * 30000);
+      at ? "," : "", at, priority, prefix_hit, rate, requests, router, spill, queue, drain_s, scaler, image_s, engine,
+      context_us);
 }
 
 /* Services with any routers, queues, autoscalers and spill-over on owned and spot GPUs, next to training. In checked
@@ -465,7 +467,10 @@ static void random_runs(void) {
                               "61,20,1,training\n120,100,2,training\n");
   for (uint32_t w = 0; w < test_argument(2, 100); w++) {
     char text[TEXT * 2];
-    const uint32_t count = 1 + below(&state, 3);
+    const uint32_t count = 1 + below(&state, 3), horizon_s = below(&state, 3) ? 900 : 100;
+    const uint32_t notice_s = below(&state, 2) * 3;
+    const char *trace = below(&state, 2) ? "\"trace\":{\"file\":\"jobs.csv\"}," : "";
+    const char *preemption = below(&state, 2) ? "priority" : "none";
     size_t used = (size_t)snprintf(
         text, sizeof text,
         "\"seed\":%u,\"horizon_s\":%u,\"cluster\":{\"pools\":[{\"name\":\"own\",\"gpu\":\"L4\",\"nodes\":2,"
@@ -474,8 +479,7 @@ static void random_runs(void) {
         "\"gpus_per_node\":1,\"market\":\"spot\",\"boot_s\":5,\"usd_per_gpu_hour\":0.1,\"spot\":{\"model\":"
         "\"exponential\",\"rate_per_h\":60,\"notice_s\":%u}}]},%s\"policy\":{\"name\":\"queue\",\"order\":\"priority\","
         "\"preemption\":\"%s\"},\"services\":[",
-        w, below(&state, 3) ? 900 : 100, below(&state, 2) * 3,
-        below(&state, 2) ? "\"trace\":{\"file\":\"jobs.csv\"}," : "", below(&state, 2) ? "priority" : "none");
+        w, horizon_s, notice_s, trace, preemption);
     for (uint32_t i = 0; i < count; i++) used += put_service(&state, text + used, sizeof text - used, i, count);
     snprintf(text + used, sizeof text - used, "]");
     struct run run = make_run(text, true);
@@ -560,9 +564,13 @@ static const char *const random_autoscalers[] = {"\"policy\":\"fixed\",\"replica
 static struct run random_world(uint32_t number) {
   char text[TEXT], jobs[600] = "submit_s,duration_s,gpus,class\n";
   random_start(number);
-  for (uint32_t i = 0, at = 0; i < 12; i++)
-    snprintf(jobs + strlen(jobs), sizeof jobs - strlen(jobs), "%u,%u,%u,training\n", (unsigned)(at += random_below(60)),
-             1 + (unsigned)random_below(900), 1 + (unsigned)random_below(3));
+  /* Each draw is a statement: the order in which arguments are computed depends on the compiler. */
+  for (uint32_t i = 0, at = 0; i < 12; i++) {
+    at += (uint32_t)random_below(60);
+    const unsigned work_s = 1 + (unsigned)random_below(900), gpus = 1 + (unsigned)random_below(3);
+    snprintf(jobs + strlen(jobs), sizeof jobs - strlen(jobs), "%u,%u,%u,training\n", (unsigned)at, work_s, gpus);
+  }
+  const unsigned owned = 1 + (unsigned)random_below(99), spot = (unsigned)random_below(99);
   file_write_text("jobs.csv", jobs);
   file_write_text("spot.json", "{\"metadata\":{\"gap_seconds\":100},\"data\":[2,1,0,1,2,1,0,2,2,1,0,1,2,1,1,2,2]}");
   int length = snprintf(
@@ -577,15 +585,18 @@ static struct run random_world(uint32_t number) {
       "8,"
       "\"boot_s\":30}]},\"trace\":{\"file\":\"jobs.csv\"},\"policy\":{\"name\":\"queue\",\"order\":\"priority\","
       "\"preemption\":\"priority\"},\"services\":[",
-      (unsigned)number, 1 + (unsigned)random_below(99), (unsigned)random_below(99));
-  for (unsigned i = 0; i < 2; i++)
+      (unsigned)number, owned, spot);
+  for (unsigned i = 0; i < 2; i++) {
+    const unsigned priority = (unsigned)random_below(3), rate = 1 + (unsigned)random_below(9);
+    const unsigned count = 1 + (unsigned)random_below(150);
+    const char *scaler = random_autoscalers[random_below(4)];
     length +=
         snprintf(text + length, sizeof text - (size_t)length,
                  "%s{\"name\":\"s%u\",\"priority\":%u,\"requests\":{\"rate_per_s\":0.%u,\"count\":%u,"
                  "\"prompt_tokens\":{\"mean\":5},\"output_tokens\":{\"distribution\":\"exponential\",\"mean\":2}},"
                  "\"slo\":{\"e2e_ms\":8000},\"drain_s\":5,\"autoscale\":{%s}," COLD_START "," REPLICA "}",
-                 i ? "," : "", i, (unsigned)random_below(3), 1 + (unsigned)random_below(9), (unsigned)random_below(150),
-                 random_autoscalers[random_below(4)]);
+                 i ? "," : "", i, priority, rate, count, scaler);
+  }
   snprintf(text + length, sizeof text - (size_t)length, "]");
   return make_run(text, number % 4 == 0);
 }
