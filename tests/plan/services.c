@@ -634,7 +634,7 @@ static int64_t line_named(const struct hr_cost_lines *lines, const char *name) {
 
 /* To the last unit of the ledger, and to the last micro-dollar in the figures. */
 static void dollars_are_conserved(void) {
-  const uint32_t n_worlds = test_argument(1, 60);
+  const uint32_t n_worlds = test_argument(1, 120);
   uint32_t n_of_market[HR_N_MARKETS] = {0};
   for (uint32_t world = 0; world < n_worlds; world++) {
     struct run run = random_world(world);
@@ -657,7 +657,7 @@ static void dollars_are_conserved(void) {
     CU_ASSERT_EQUAL(costs->total_uusd, costs->idle_uusd + served + line_named(&costs->by_class, "training"));
     finish(&run);
   }
-  for (unsigned m = HR_MARKET_OWNED; m < HR_N_MARKETS && n_worlds >= 60; m++) CU_ASSERT_TRUE(n_of_market[m] > 10);
+  for (unsigned m = HR_MARKET_OWNED; m < HR_N_MARKETS && n_worlds >= 120; m++) CU_ASSERT_TRUE(n_of_market[m] > 10);
 }
 
 /* ---- Parts of the latency --------------------------------------------------------------------------- */
