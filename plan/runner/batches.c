@@ -196,8 +196,8 @@ static struct item_share next_share(struct leader *leader, size_t threads, doubl
   return share;
 }
 
-/* Returns the next item for an own thread; the number of items if there is none. After a failure, only items with lower
-   numbers are begun. */
+/* Returns the next item for a thread of this rank; the number of items if none is left. After a failure, only items
+   with lower numbers are begun. */
 static size_t take_own(struct leader *leader) {
   pthread_mutex_lock(&leader->lock);
   if (leader->own.count == 0) leader->own = next_share(leader, 1, 0);

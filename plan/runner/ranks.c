@@ -204,7 +204,7 @@ enum hr_status hr_ranks_same(struct hr_ranks *ranks, uint64_t number, const char
 
 /* ---- Joining ---------------------------------------------------------------------------------------- */
 
-/* Starts MPI in a thread if the environment tells rank and size, otherwise here. */
+/* Starts MPI in a thread if the environment has rank and size, otherwise in this thread. */
 static enum hr_status initialize(struct hr_ranks *ranks, uint64_t command, struct hr_error *error) {
   struct hr__ranks_start *start = calloc(1, sizeof *start);
   if (!start) return hr_fail(error, HR_NO_MEMORY, "out of memory");

@@ -340,7 +340,7 @@ void hr__ranks_send(int rank, enum hr__rank_tag tag, const void *bytes, size_t c
 void hr__ranks_receive(int rank, enum hr__rank_tag tag, void *bytes, size_t count);
 /* Whether a message with the tag can be received. Sets *rank to its sender. */
 bool hr__ranks_poll(enum hr__rank_tag tag, int *rank);
-/* Ends all ranks. For failures about which the other ranks cannot be told. */
+/* Ends all ranks, after a failure that cannot be reported to the other ranks. */
 _Noreturn void hr__ranks_abort(enum hr_status status);
 
 /* ---- Workloads of replications (runner.c) ---------------------------------------------------------------- */

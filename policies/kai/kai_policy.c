@@ -360,7 +360,7 @@ static enum hr_status evict_leaving(struct kai *kai) {
 
 /*
  * Whether jobs take GPUs from each other without end. A queue within its quota may reclaim from one that is within its
- * fair share, and that one then from the first. If evicted jobs lose their work, KAI goes on like this for ever. The
+ * fair share, and that one then from the first. If evicted jobs lose their work, KAI repeats this for ever. The
  * model gives up when each job was evicted many times on average while none has ended. Then nothing is evicted until a
  * job ends, so that the run ends.
  */

@@ -21,8 +21,10 @@
 enum unit_state { UNIT_WORKS, UNIT_FAILED, UNIT_QUEUED, UNIT_REPAIRED };
 
 struct unit {
-  int64_t due_us;    /* when it fails, is detected or is repaired; HR_NEVER_US: not known */
-  int64_t left_us;   /* clock busy: time with jobs that is left until it fails, as of `busy_us` */
+  int64_t due_us; /* when it fails, is detected or is repaired; HR_NEVER_US: not known */
+  /* time on its clock that is left until it fails: clock busy: as of `busy_us`; clock up: while it works and its node
+     is down for another reason, otherwise HR_NEVER_US */
+  int64_t left_us;
   int64_t wall_us;   /* clock wall: when it fails next, in whatever state it is then */
   int64_t busy_us;   /* clock busy: since when jobs run on it; HR_NEVER_US: none do */
   int64_t repair_us; /* how long the present repair takes */
@@ -31,6 +33,7 @@ struct unit {
   uint32_t first_node, n_nodes;
   uint32_t n_jobs; /* clock busy: nodes of the unit, counted once for each job on them */
   uint8_t state;   /* enum unit_state */
+  bool is_drawn;   /* the time of the next failure was drawn */
 };
 
 struct process {
@@ -74,7 +77,7 @@ void hr__faults_set_open(struct hr__engine *engine, hr_pool pool, bool is_open) 
 }
 
 bool hr__faults_repaired(const struct hr__engine *engine, hr_node node) {
-  return engine->faults->down[node.id] == 0;
+  return engine->faults->failed[node.id] == 0;
 }
 
 /* ---- Accounts ---- */
@@ -132,8 +135,9 @@ static enum hr_status start_clock(struct hr__engine *engine, uint32_t number, in
 
 static enum hr_status draw_failure(struct hr__engine *engine, uint32_t number) {
   struct hr__fault_draws draws = draws_of(engine, number);
-  const struct unit *unit = &engine->faults->units[number];
+  struct unit *unit = &engine->faults->units[number];
   const struct hr_fault_process *spec = engine->faults->processes[unit->process].spec;
+  unit->is_drawn = true;
   return start_clock(engine, number, hr__fault_between_us(&draws, spec, factor_of(engine, number), unit->failures));
 }
 
@@ -176,7 +180,7 @@ static enum hr_status finish_repair(struct hr__engine *engine, uint32_t number) 
                (process->spec->clock == HR_FAULT_CLOCK_UP && process->spec->unit != HR_TIER_NODE);
   if (status == HR_OK && draws) status = draw_failure(engine, number);
   for (uint32_t i = unit->first_node; status == HR_OK && i < unit->first_node + unit->n_nodes; i++)
-    if (--faults->down[i] == 0 && !faults->pools[process->pool.id].is_closed)
+    if (--faults->down[i] == 0 && faults->failed[i] == 0 && !faults->pools[process->pool.id].is_closed)
       status = hr__market_put_up(engine, process->pool, (hr_node){i}, HR_REASON_REPAIRED);
   return status;
 }
@@ -229,6 +233,8 @@ static enum hr_status strike(struct hr__engine *engine, uint32_t number) {
   struct hr__fault_draws draws = draws_of(engine, number);
   int64_t detect_us;
   hr__fault_class_draw(&draws, process->spec, unit->failures++, &detect_us, &unit->repair_us);
+  unit->is_drawn = false;
+  unit->left_us = HR_NEVER_US;
   engine->pool_accounting[process->pool.id].failures++;
   unit->state = UNIT_FAILED;
   count_failed(engine, unit, true);
@@ -239,10 +245,12 @@ static enum hr_status strike(struct hr__engine *engine, uint32_t number) {
   return status;
 }
 
-/* Returns whether some node of the unit can fail now: it is not off. */
+/* Returns whether some node of the unit can fail now: it is up, or has notice. */
 static bool is_there(const struct hr__engine *engine, const struct unit *unit) {
-  for (uint32_t i = unit->first_node; i < unit->first_node + unit->n_nodes; i++)
-    if (hr_cluster_node_state(&engine->cluster, (hr_node){i}) != HR_NODE_OFF) return true;
+  for (uint32_t i = unit->first_node; i < unit->first_node + unit->n_nodes; i++) {
+    enum hr_node_state state = hr_cluster_node_state(&engine->cluster, (hr_node){i});
+    if (state == HR_NODE_UP || state == HR_NODE_CLOSING) return true;
+  }
   return false;
 }
 
@@ -251,14 +259,16 @@ static enum hr_status handle_fault(struct hr__engine *engine, uint32_t number) {
   struct unit *unit = &engine->faults->units[number];
   enum hr_fault_clock clock = engine->faults->processes[unit->process].spec->clock;
   int64_t due_us = clock == HR_FAULT_CLOCK_WALL ? unit->wall_us : unit->due_us;
-  if (due_us != engine->view.now_us) return HR_OK;
-  bool strikes = unit->state == UNIT_WORKS && is_there(engine, unit);
-  enum hr_status status = HR_OK;
-  if (strikes)
-    status = strike(engine, number);
-  else
-    unit->failures++;
-  return status == HR_OK && clock == HR_FAULT_CLOCK_WALL ? draw_failure(engine, number) : status;
+  if (due_us != engine->view.now_us || (clock != HR_FAULT_CLOCK_WALL && unit->state != UNIT_WORKS)) return HR_OK;
+  if (unit->state == UNIT_WORKS && is_there(engine, unit)) {
+    enum hr_status status = strike(engine, number);
+    return status == HR_OK && clock == HR_FAULT_CLOCK_WALL ? draw_failure(engine, number) : status;
+  }
+  /* Without effect. The clock of a single node starts again when it comes up. */
+  unit->failures++;
+  unit->is_drawn = false;
+  bool goes_on = clock == HR_FAULT_CLOCK_WALL || engine->faults->processes[unit->process].spec->unit != HR_TIER_NODE;
+  return goes_on ? draw_failure(engine, number) : HR_OK;
 }
 
 static enum hr_status advance(struct hr__engine *engine, struct hr__pending pending) {
@@ -285,6 +295,17 @@ static uint32_t unit_at(const struct hr__engine *engine, const struct process *p
   return process->first_unit + place / process->unit_nodes;
 }
 
+/* The clock of a single node starts: after a repair or a launch with a new draw, otherwise with the time that is left.
+ */
+static enum hr_status resume(struct hr__engine *engine, uint32_t number, bool is_elastic) {
+  struct unit *unit = &engine->faults->units[number];
+  int64_t left_us = unit->left_us;
+  if (is_elastic && unit->is_drawn) unit->failures++; /* the draw of the machine before; this is another one */
+  if (is_elastic || !unit->is_drawn) return draw_failure(engine, number);
+  unit->left_us = HR_NEVER_US;
+  return schedule_unit(engine, number, engine->view.now_us + left_us, HR__PENDING_FAULT);
+}
+
 /* A node has come up: single nodes work from now on. */
 static enum hr_status node_up(struct hr__engine *engine, hr_pool pool, hr_node node) {
   const struct hr__faults *faults = engine->faults;
@@ -296,7 +317,7 @@ static enum hr_status node_up(struct hr__engine *engine, hr_pool pool, hr_node n
         process->spec->clock == HR_FAULT_CLOCK_UP || (process->spec->clock == HR_FAULT_CLOCK_BUSY && state->is_elastic);
     if (process->spec->unit != HR_TIER_NODE || !renews) continue;
     uint32_t number = unit_at(engine, process, node);
-    if (faults->units[number].state == UNIT_WORKS) status = draw_failure(engine, number);
+    if (faults->units[number].state == UNIT_WORKS) status = resume(engine, number, state->is_elastic);
   }
   return status;
 }
@@ -313,7 +334,9 @@ static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
       count_failed(engine, unit, false);
       unit->state = UNIT_WORKS;
     }
-    if (unit->state == UNIT_WORKS && process->spec->clock == HR_FAULT_CLOCK_UP) unit->due_us = HR_NEVER_US;
+    if (unit->state != UNIT_WORKS || process->spec->clock != HR_FAULT_CLOCK_UP || unit->due_us == HR_NEVER_US) continue;
+    unit->left_us = unit->due_us - engine->view.now_us;
+    unit->due_us = HR_NEVER_US;
   }
 }
 
@@ -402,6 +425,7 @@ static enum hr_status begin_unit(struct hr__engine *engine, uint32_t number) {
   if (waits) return HR_OK; /* node_up will start the clock */
   if (process->spec->fresh) return draw_failure(engine, number);
   struct hr__fault_start begin = hr__fault_start_draw(&draws, process->spec, factor_of(engine, number));
+  unit->is_drawn = !begin.is_down;
   if (!begin.is_down) return start_clock(engine, number, begin.rest_us);
   unit->repair_us = begin.rest_us;
   count_failed(engine, unit, true);
@@ -423,6 +447,7 @@ static enum hr_status begin_process(struct hr__engine *engine, hr_pool pool, con
     uint32_t first = i * size, left = self->spec->nodes - first;
     faults->units[first_unit + i] = (struct unit){.due_us = HR_NEVER_US,
                                                   .wall_us = HR_NEVER_US,
+                                                  .left_us = HR_NEVER_US,
                                                   .busy_us = HR_NEVER_US,
                                                   .failures = 1,
                                                   .process = index,
@@ -453,6 +478,9 @@ static enum hr_status init(struct hr__engine *engine) {
       status = begin_process(engine, (hr_pool){i}, process, n_processes++, n_units);
       n_units += count_units(spec, process);
     }
+    uint32_t first = cluster->pools[i].first_node.id;
+    for (uint32_t n = first; n < first + spec->nodes && status == HR_OK; n++)
+      if (engine->faults->down[n] > 0) node_down(engine, (hr_pool){i}, (hr_node){n});
   }
   return status;
 }

@@ -251,6 +251,28 @@ static void availability_depends_on_means_only(void) {
     }
 }
 
+/* Failures of the rack stop the clocks of its nodes, which then go on: a node fails once per mean time in operation. */
+static void outages_of_the_group_do_not_reset_nodes(void) {
+  const double node_s = 30000, rack_s = 10000, repair_s = 1000, days = 3000;
+  struct world world;
+  world_init(&world, 40, 1, 1);
+  world.pool.topology.nodes_per_rack = 10;
+  world.spec.n_processes = 2;
+  world.process[0].between = (struct hr_duration){HR_DURATION_WEIBULL, 3, node_s / gsl_sf_gamma(1 + 1.0 / 3)};
+  world.process[1].unit = HR_TIER_RACK;
+  world.process[1].between = exponential(rack_s);
+  world.process[0].only.repair = world.process[1].only.repair = fixed(repair_s);
+  struct hr_result *result = run_fleet(&world, days);
+  /* A node is in operation if neither it nor its rack is down; its repair goes on while the rack is down. */
+  double up_s = 40 * (double)result->end_us / (double)S - (double)result->pools[0].down_us / (double)S;
+  double racks = 4 * (double)result->end_us / (double)S / (rack_s + repair_s);
+  double nodes = (double)result->pools[0].failures - racks;
+  CU_ASSERT(nodes > 100000);
+  expect_within("failures of nodes", nodes, up_s / node_s, 0.005 * up_s / node_s);
+  hr_result_destroy(result);
+  world_finish(&world);
+}
+
 /* A finite crew: P_k is proportional to the product of (n - i) xi / (eta min(c, i + 1)). */
 static void a_finite_crew_lowers_the_availability(void) {
   enum { N = 12 };
@@ -414,6 +436,6 @@ static void without_failures_nothing_changes(void) {
 
 TEST_MAIN("Failures and repairs of nodes", TEST(a_job_hangs_and_continues), TEST(work_since_the_checkpoint_is_lost),
           TEST(a_crew_repairs_one_after_the_other), TEST(clocks_differ), TEST(a_group_fails_together),
-          TEST(availability_depends_on_means_only), TEST(a_finite_crew_lowers_the_availability),
-          TEST(ettr_agrees_with_daly), TEST(a_queue_with_breakdowns), TEST(random_worlds_keep_the_invariants),
-          TEST(without_failures_nothing_changes))
+          TEST(availability_depends_on_means_only), TEST(outages_of_the_group_do_not_reset_nodes),
+          TEST(a_finite_crew_lowers_the_availability), TEST(ettr_agrees_with_daly), TEST(a_queue_with_breakdowns),
+          TEST(random_worlds_keep_the_invariants), TEST(without_failures_nothing_changes))
