@@ -172,6 +172,7 @@ static enum hr_status add_job(struct hr__deadline *self, const struct hr_view *v
     enum hr_status status = hr__itinerary_make(self, job, view->now_us, &deadline_job.itinerary);
     if (status != HR_OK) return status;
   }
+  self->is_unsorted = self->is_unsorted || (self->count && self->jobs[self->count - 1].job.id > job.id);
   self->jobs[self->count++] = deadline_job;
   return HR_OK;
 }
@@ -179,7 +180,8 @@ static enum hr_status add_job(struct hr__deadline *self, const struct hr_view *v
 /* Returns NULL if the job has ended. */
 static struct hr__deadline_job *find(const struct hr__deadline *self, hr_job job) {
   uint32_t from = 0, to = self->count;
-  while (from < to) {
+  while (self->is_unsorted && from < to && self->jobs[from].job.id != job.id) from++;
+  while (!self->is_unsorted && from < to) {
     uint32_t middle = from + (to - from) / 2;
     if (self->jobs[middle].job.id < job.id)
       from = middle + 1;
@@ -205,18 +207,24 @@ static void lose_node(struct hr__deadline *self, hr_node node) {
       if (self->jobs[i].nodes[k].id == node.id) drop_nodes(self, &self->jobs[i]);
 }
 
+static void remove_job(struct hr__deadline *self, hr_job job) {
+  struct hr__deadline_job *deadline_job = find(self, job);
+  drop_nodes(self, deadline_job);
+  for (; deadline_job + 1 < self->jobs + self->count; deadline_job++) deadline_job[0] = deadline_job[1];
+  self->count--;
+}
+
 static enum hr_status observe(void *state, const struct hr_view *view, const struct hr_event *event) {
   struct hr__deadline *self = state;
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
     return add_job(self, view, event->job);
-  case HR_EVENT_END: {
-    struct hr__deadline_job *deadline_job = find(self, event->job);
-    drop_nodes(self, deadline_job);
-    for (; deadline_job + 1 < self->jobs + self->count; deadline_job++) deadline_job[0] = deadline_job[1];
-    self->count--;
+  case HR_EVENT_END:
+    remove_job(self, event->job);
     return HR_OK;
-  }
+  case HR_EVENT_WITHDRAW:
+    remove_job(self, event->job);
+    return hr__withdrawn_add(&self->withdrawn, self->arena, event->job) ? HR_OK : HR_NO_MEMORY;
   case HR_EVENT_INTERRUPT:
     drop_nodes(self, find(self, event->job));
     return HR_OK;
@@ -377,9 +385,11 @@ static enum hr_status start_booted(struct hr__deadline *self, const struct hr_vi
 
 static enum hr_status decide(void *state, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__deadline *self = state;
+  enum hr_status status = hr__withdrawn_reject(&self->withdrawn, moves);
+  if (status != HR_OK) return status;
   if (self->is_fixed) return start_in_order(self, view, moves);
   bool is_tick = hr__deadline_tick_us(self, view->now_us) == view->now_us;
-  enum hr_status status = is_tick ? apply_rule(self, view, moves) : start_booted(self, view, moves);
+  status = is_tick ? apply_rule(self, view, moves) : start_booted(self, view, moves);
   return status == HR_OK ? wake(self, view, moves) : status;
 }
 

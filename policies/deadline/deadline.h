@@ -6,6 +6,7 @@
    (omniscient.c). */
 
 #include "headroom/policy_kit.h"
+#include "policies/kit/withdrawn.h"
 
 /* The rules, and their names in scenarios. */
 #define HR__DEADLINE_RULES(X)                                                                                          \
@@ -61,12 +62,14 @@ struct hr__deadline {
      `tight_ppm` of the time left. In millionths. */
   uint32_t loose_ppm, tight_ppm;
   bool is_fixed;                 /* the nodes of the cluster do not come and go */
-  struct hr__deadline_job *jobs; /* jobs that have not ended, sorted by id */
+  struct hr__deadline_job *jobs; /* jobs that have not ended, in the order of submission */
   uint32_t count, capacity;
-  bool *owned;    /* by node: the node belongs to a job */
-  bool has_spare; /* nodes without an owner are kept until the next tick */
+  bool is_unsorted; /* the order is not that of the ids: replicas of services were submitted between the jobs */
+  bool *owned;      /* by node: the node belongs to a job */
+  bool has_spare;   /* nodes without an owner are kept until the next tick */
   struct hr_error *error;
   int64_t wake_us;
+  struct hr__withdrawn withdrawn;
 };
 
 static inline const struct hr_pool_spec *hr__deadline_spec(const struct hr__deadline *self, uint32_t pool) {

@@ -12,6 +12,7 @@
 
 #include "headroom/policy_kit.h"
 #include "policies/kit/place.h"
+#include "policies/kit/withdrawn.h"
 
 /* A job in the matrix. */
 struct hr__gang {
@@ -290,6 +291,7 @@ struct slicer {
   bool pins;            /* some job may be pinned; if false, no job is pinned */
   hr_job *gpuless;      /* waiting jobs without GPUs */
   uint32_t n_gpuless, gpuless_capacity;
+  struct hr__withdrawn withdrawn;
   uint64_t chosen_milli; /* milli-GPUs of the chosen jobs */
 };
 
@@ -330,6 +332,14 @@ static void leave(struct slicer *slicer, hr_job job) {
   if (gang) matrix_remove(&slicer->matrix, gang);
 }
 
+/* A waiting job is not wanted any more. */
+static bool withdraw(struct slicer *slicer, hr_job job) {
+  struct hr__gang *gang = slicer->matrix.gang_of[job.id];
+  if (!gang && !hr_job_tree_remove(&slicer->matrix.outside, 0, job)) return true; /* it needs no GPUs, and starts now */
+  leave(slicer, job);
+  return hr__withdrawn_add(&slicer->withdrawn, slicer->matrix.arena, job);
+}
+
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct slicer *slicer = self;
   (void)view;
@@ -343,6 +353,8 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   case HR_EVENT_INTERRUPT:
     leave(slicer, event->job);
     return wait_outside(slicer, event->job) ? HR_OK : HR_NO_MEMORY;
+  case HR_EVENT_WITHDRAW:
+    return withdraw(slicer, event->job) ? HR_OK : HR_NO_MEMORY;
   case HR_EVENT_NODE_UP:
     return matrix_set_usable(&slicer->matrix, event->pool, event->node, true);
   case HR_EVENT_NOTICE:
@@ -480,7 +492,8 @@ static enum hr_status wake_at_end(struct slicer *slicer, const struct hr_view *v
 static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct slicer *slicer = self;
   bool all_ran = slicer->n_idle == 0, is_turn = turn(slicer, view);
-  enum hr_status status = start_gpuless(slicer, moves);
+  enum hr_status status = hr__withdrawn_reject(&slicer->withdrawn, moves);
+  if (status == HR_OK) status = start_gpuless(slicer, moves);
   if (status == HR_OK && slicer->changed) status = matrix_unify(&slicer->matrix, slicer->present);
   if (status == HR_OK && slicer->changed) status = matrix_admit(&slicer->matrix, view, moves);
   /* checked again, because the matrix may have been empty before jobs were admitted */

@@ -152,6 +152,12 @@ static bool append(struct hr_arena *arena, uint32_t **list, uint32_t *n, uint32_
   return true;
 }
 
+/* The next pass rejects the job. False: out of memory. */
+static bool reject_later(struct kai *kai, hr_job job, enum hr_reason reason) {
+  return append(kai->arena, &kai->rejected, &kai->n_rejected, &kai->max_rejected, job.id) &&
+         append(kai->arena, &kai->rejected, &kai->n_rejected, &kai->max_rejected, (uint32_t)reason);
+}
+
 /* Remembers the end of a requirement on locality. False: out of memory. */
 static bool expect_end(struct kai *kai, hr_job job, int64_t now_us) {
   const struct hr_locality locality = hr_cluster_locality(kai->world.simulated, job);
@@ -168,8 +174,7 @@ static enum hr_status submit(struct kai *kai, const struct hr_view *view, hr_job
   if (admission.needs_no_node)
     done = append(kai->arena, &kai->free_jobs, &kai->n_free, &kai->max_free, job.id);
   else if (admission.reject != HR_REASON_NONE)
-    done = append(kai->arena, &kai->rejected, &kai->n_rejected, &kai->max_rejected, job.id) &&
-           append(kai->arena, &kai->rejected, &kai->n_rejected, &kai->max_rejected, admission.reject);
+    done = reject_later(kai, job, admission.reject);
   else
     done = hr__kai_add_job(&kai->world, job, &admission) && expect_end(kai, job, view->now_us);
   return done ? HR_OK : HR_NO_MEMORY;
@@ -214,6 +219,10 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
     if (slot == HR_NONE) return HR_OK;
     return hr__kai_wait_again(&kai->world, slot) && hr__kai_renew_kind(&kai->world, slot, view->now_us) ? HR_OK
                                                                                                         : HR_NO_MEMORY;
+  case HR_EVENT_WITHDRAW:
+    if (slot == HR_NONE) return HR_OK; /* it starts now, or is rejected now */
+    hr__kai_remove_job(&kai->world, event->job);
+    return reject_later(kai, event->job, HR_REASON_WITHDRAWN) ? HR_OK : HR_NO_MEMORY;
   case HR_EVENT_NODE_DOWN:
   case HR_EVENT_NOTICE:
     hr__kai_set_up(&kai->world, event->node.id, false);

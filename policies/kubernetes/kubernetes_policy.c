@@ -103,6 +103,17 @@ static void drop_held(struct hr__kube_policy *kube, const struct hr_view *view, 
   }
 }
 
+/* A waiting job is not wanted any more. */
+static bool withdraw(struct hr__kube_policy *kube, hr_job job) {
+  for (uint32_t i = 0; i < kube->n_idle_jobs; i++)
+    if (kube->idle_jobs[i].id == job.id) return true; /* it needs no node, and starts now */
+  for (uint32_t i = 0; i < kube->n_unfit; i++)
+    if (kube->unfit[i].id == job.id) return true; /* it is rejected now */
+  hr__kube_leave(kube, job);
+  unbind(kube, job);
+  return hr__withdrawn_add(&kube->withdrawn, kube->arena, job);
+}
+
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__kube_policy *kube = self;
   kube->view = view;
@@ -115,6 +126,8 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   case HR_EVENT_INTERRUPT:
     unbind(kube, event->job);
     return hr__kube_enter(kube, event->job, kube->kind_of[event->job.id]) ? HR_OK : HR_NO_MEMORY;
+  case HR_EVENT_WITHDRAW:
+    return withdraw(kube, event->job) ? HR_OK : HR_NO_MEMORY;
   case HR_EVENT_NODE_UP:
     hr__pods_node_event(&kube->pods, event);
     hr__kube_freed(kube, event->node.id);
@@ -232,7 +245,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   struct hr__kube_policy *kube = self;
   kube->view = view;
   kube->moves = moves;
-  kube->status = HR_OK;
+  kube->status = hr__withdrawn_reject(&kube->withdrawn, moves);
   start_idle(kube);
   if (kube->n_listed && kube->status == HR_OK) run_queue(kube);
   int64_t release_us = HR_NEVER_US;

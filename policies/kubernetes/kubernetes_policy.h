@@ -16,6 +16,7 @@
 #include "headroom/policy_kit.h"
 #include "headroom/unstable/kubernetes_config.h"
 #include "policies/kit/pods.h"
+#include "policies/kit/withdrawn.h"
 #include "policies/kubernetes/kubernetes.h"
 
 /* Resources of the model. GPUs are counted in thousandths. */
@@ -73,6 +74,7 @@ struct hr__kube_policy {
   struct hr__kube_trial trial;
   hr_job *evicted, *idle_jobs, *unfit; /* evicted: those of the present try; idle_jobs: need no node */
   uint32_t n_evicted, evicted_capacity, n_idle_jobs, idle_capacity, n_unfit, unfit_capacity;
+  struct hr__withdrawn withdrawn;
   int64_t wake_us;
   bool scales, was_blocked; /* was_blocked: preemption passed over jobs that started in this instant */
   /* The present pass. */

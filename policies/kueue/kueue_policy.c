@@ -401,17 +401,21 @@ static void wake(struct hr__kueue_engine *self) {
 
 /* ---- Events and passes ---------------------------------------------------------------------------------- */
 
-static enum hr_status submit(struct hr__kueue_engine *self, hr_job job) {
-  enum hr_reason reason = HR_REASON_NONE;
-  if (!hr__kueue_job_add(self, job.id, &reason)) return HR_NO_MEMORY;
-  if (reason == HR_REASON_NONE) return HR_OK;
+/* The next pass rejects the job. False: out of memory. */
+static bool reject_later(struct hr__kueue_engine *self, hr_job job, enum hr_reason reason) {
   if (self->n_rejects == self->rejects_capacity) {
     struct hr__kueue_reject *grown = hr_arena_grown(self->arena, self->rejects, &self->rejects_capacity, sizeof *grown);
-    if (!grown) return HR_NO_MEMORY;
+    if (!grown) return false;
     self->rejects = grown;
   }
   self->rejects[self->n_rejects++] = (struct hr__kueue_reject){job.id, reason};
-  return HR_OK;
+  return true;
+}
+
+static enum hr_status submit(struct hr__kueue_engine *self, hr_job job) {
+  enum hr_reason reason = HR_REASON_NONE;
+  if (!hr__kueue_job_add(self, job.id, &reason)) return HR_NO_MEMORY;
+  return reason == HR_REASON_NONE || reject_later(self, job, reason) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status end(struct hr__kueue_engine *self, const struct hr_event *event) {
@@ -437,6 +441,17 @@ static enum hr_status interrupt(struct hr__kueue_engine *self, const struct hr_e
   return hr__kueue_hold(self, slot, true) && set_held_timer(self, slot) ? HR_OK : HR_NO_MEMORY;
 }
 
+/* A waiting job is not wanted any more. Its quota is free; one that is being evicted stays until it has left. */
+static enum hr_status withdraw(struct hr__kueue_engine *self, hr_job job) {
+  const uint32_t slot = hr__kueue_slot_of(self, job);
+  if (slot == HR_NONE || self->slots[slot].phase == HR__KUEUE_LEAVING) return HR_OK;
+  if (self->slots[slot].phase == HR__KUEUE_HELD) hr__kueue_unhold(self, slot);
+  if (self->slots[slot].phase != HR__KUEUE_QUEUED) hr__kueue_release(self, slot);
+  hr__kueue_job_remove(self, slot);
+  self->changed = true;
+  return reject_later(self, job, HR_REASON_WITHDRAWN) ? HR_OK : HR_NO_MEMORY;
+}
+
 static enum hr_status observe(void *state, const struct hr_view *view, const struct hr_event *event) {
   struct hr__kueue_engine *self = state;
   self->world.now_us = view->now_us;
@@ -448,6 +463,8 @@ static enum hr_status observe(void *state, const struct hr_view *view, const str
     return end(self, event);
   case HR_EVENT_INTERRUPT:
     return interrupt(self, event);
+  case HR_EVENT_WITHDRAW:
+    return withdraw(self, event->job);
   case HR_EVENT_NODE_DOWN:
   case HR_EVENT_NOTICE:
   case HR_EVENT_NODE_UP:

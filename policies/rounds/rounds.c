@@ -608,6 +608,10 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   case HR_EVENT_INTERRUPT:
     if (member) stop(rounds, member, view->now_us);
     return HR_OK;
+  case HR_EVENT_WITHDRAW:
+    if (!member) return HR_OK; /* it needs no node, and starts now */
+    leave(rounds, member);
+    return hr__withdrawn_add(&rounds->withdrawn, rounds->arena, event->job) ? HR_OK : HR_NO_MEMORY;
   case HR_EVENT_OFFER:
     rounds->set_changed = true;
     return HR_OK;
@@ -638,7 +642,8 @@ static enum hr_status start_gpuless(struct hr__rounds *rounds, struct hr_moves *
    round, starts waiting jobs on free capacity. */
 static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__rounds *rounds = self;
-  enum hr_status status = start_gpuless(rounds, moves);
+  enum hr_status status = hr__withdrawn_reject(&rounds->withdrawn, moves);
+  if (status == HR_OK) status = start_gpuless(rounds, moves);
   if (status != HR_OK || rounds->n_members == 0) return status;
   if (view->now_us < rounds->end_us) {
     bool fills = rounds->freed && (rounds->objective != HR__COST_SLO || rounds->manages);

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "headroom/policy.h"
 #include "policies/kit/place.h"
+#include "policies/kit/withdrawn.h"
 
 /* ---- Shares of time (round_shares.c) ------------------------------------------------------------------- */
 
@@ -123,6 +124,7 @@ struct hr__rounds {
   uint32_t n_members, members_capacity;
   hr_job *gpuless; /* waiting jobs that need no node */
   uint32_t n_gpuless, gpuless_capacity;
+  struct hr__withdrawn withdrawn;
   struct hr__candidate *candidates;
   uint32_t n_candidates, candidates_capacity;
 

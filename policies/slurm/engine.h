@@ -194,8 +194,9 @@ struct hr__slurm_run {
   bool stops_over_time; /* OverTimeLimit is set: some jobs are stopped after their limits */
   bool has_gpuless;     /* a waiting job requests no GPUs */
   bool priorities_are_old;
-  struct hr__slurm_list rejects, killed, requeued; /* jobs to reject, and to add to the queue, in the next pass */
-  struct hr__slurm_list delayed;                   /* requeued jobs that must not start yet, in the order of time */
+  struct hr__slurm_list rejects, killed, withdrawn,
+      requeued;                  /* jobs to reject, and to add to the queue, in the next pass */
+  struct hr__slurm_list delayed; /* requeued jobs that must not start yet, in the order of time */
   const struct hr_view *view;
   struct hr_moves *moves;
   enum hr_status status; /* of the moves of this pass */

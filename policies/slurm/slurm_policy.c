@@ -142,6 +142,13 @@ static enum hr_status interrupted(struct hr__slurm_run *run, uint32_t job, int64
   return hr__slurm_count(run, job, -1, false) ? hr__slurm_list_job(run, &run->killed, job) : HR_NO_MEMORY;
 }
 
+/* A waiting job is not wanted any more. The next pass removes it from the queue. */
+static enum hr_status withdraw(struct hr__slurm_run *run, uint32_t job) {
+  for (uint32_t i = 0; i < run->rejects.count; i++)
+    if (run->rejects.jobs[i] == job) return HR_OK;
+  return hr__slurm_count(run, job, -1, false) ? hr__slurm_list_job(run, &run->withdrawn, job) : HR_NO_MEMORY;
+}
+
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__slurm_run *run = self;
   if (event->kind == HR_EVENT_TIMER) return HR_OK;
@@ -155,6 +162,8 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
     return hr__slurm_count(run, event->job.id, -1, false) ? HR_OK : HR_NO_MEMORY;
   case HR_EVENT_INTERRUPT:
     return interrupted(run, event->job.id, view->now_us);
+  case HR_EVENT_WITHDRAW:
+    return withdraw(run, event->job.id);
   case HR_EVENT_NODE_DOWN:
   case HR_EVENT_NOTICE:
   case HR_EVENT_OFFER:
@@ -256,6 +265,9 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   hr__slurm_update_sets(run);
   reject_listed(run, &run->rejects, HR_REASON_POLICY);
   reject_listed(run, &run->killed, HR_REASON_KILLED);
+  const bool any_withdrawn = run->withdrawn.count > 0;
+  reject_listed(run, &run->withdrawn, HR_REASON_WITHDRAWN);
+  if (any_withdrawn) hr__slurm_waiting_sweep(&run->waiting, run->waiting.count, view->state, HR_JOB_WAITING);
   end_delays(run);
   if (view->now_us == run->change_us) hr__slurm_note_change(run, view->now_us);
   if (!update_priorities(run)) return HR_NO_MEMORY;

@@ -115,6 +115,17 @@ static void forget(struct hr__volcano_policy *volcano, hr_job job) {
   volcano->sums[volcano->kinds[volcano->kind_of[job.id]].queue].n_jobs--;
 }
 
+/* A waiting job is not wanted any more. Between sessions it has no slot. */
+static bool withdraw(struct hr__volcano_policy *volcano, hr_job job) {
+  for (uint32_t i = 0; i < volcano->n_idle_jobs; i++)
+    if (volcano->idle_jobs[i].id == job.id) return true; /* it needs no node, and starts now */
+  for (uint32_t i = 0; i < volcano->n_unfit; i++)
+    if (volcano->unfit[i].id == job.id) return true; /* it is rejected now */
+  hr__volcano_leave(volcano, job);
+  forget(volcano, job);
+  return hr__withdrawn_add(&volcano->withdrawn, volcano->arena, job);
+}
+
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__volcano_policy *volcano = self;
   volcano->view = view;
@@ -129,6 +140,8 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   case HR_EVENT_INTERRUPT:
     stop(volcano, event->job, false);
     return hr__volcano_enter(volcano, event->job, false) ? HR_OK : HR_NO_MEMORY;
+  case HR_EVENT_WITHDRAW:
+    return withdraw(volcano, event->job) ? HR_OK : HR_NO_MEMORY;
   case HR_EVENT_NODE_UP:
   case HR_EVENT_NOTICE:
   case HR_EVENT_NODE_DOWN:
@@ -285,7 +298,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   int64_t period_us = volcano->config->period_us;
   volcano->view = view;
   volcano->moves = moves;
-  volcano->status = HR_OK;
+  volcano->status = hr__withdrawn_reject(&volcano->withdrawn, moves);
   start_idle(volcano);
   if (volcano->changed && volcano->n_listed && view->now_us % period_us == 0 && volcano->status == HR_OK) {
     volcano->changed = false;

@@ -19,6 +19,7 @@
 #include "headroom/policy_kit.h"
 #include "headroom/unstable/volcano_config.h"
 #include "policies/kit/pods.h"
+#include "policies/kit/withdrawn.h"
 #include "policies/volcano/session.h"
 
 /* The dimension of GPUs, in thousandths. */
@@ -85,6 +86,7 @@ struct hr__volcano_policy {
   int64_t wake_us, release_wake_us;
   hr_job *idle_jobs, *unfit, *admitted; /* idle_jobs: need no node; admitted: by the action enqueue of this session */
   uint32_t n_admitted, admitted_capacity, n_idle_jobs, idle_capacity, n_unfit, unfit_capacity;
+  struct hr__withdrawn withdrawn;
   /* The present pass. */
   const struct hr_view *view;
   struct hr_moves *moves;

@@ -9,6 +9,7 @@
 #include "same_trace.h"
 #include "trace_files.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -310,6 +311,36 @@ static void waiting_replica_is_withdrawn(void) {
   finish(&run);
 }
 
+/* Two GPUs and four replicas, of which two wait. At 100 s only one is wanted: under every policy the jobs of those that
+   wait are withdrawn, and one that runs ends, so that training that is submitted at 150 s starts soon. */
+static void withdrawn_under_every_policy(void) {
+  uint32_t n = 0;
+  file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n5000,1,1\n");
+  file_write_text("jobs.csv", "submit_s,duration_s,gpus,class\n150,50,1,training\n");
+  for (const struct hr_policy_ops *const *at = hr_policies(); *at; at++, n++) {
+    char text[TEXT];
+    uint32_t n_withdrawn = 0;
+    snprintf(
+        text, sizeof text,
+        "\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"L4\",\"nodes\":1,\"gpus_per_node\":2}]},\"trace\":"
+        "{\"file\":\"jobs.csv\"},\"policy\":{\"name\":\"%s\"},\"services\":[{\"name\":\"s\",\"requests\":{\"trace\":"
+        "\"requests.csv\"},\"autoscale\":{\"policy\":\"schedule\",\"max\":4,\"interval_s\":10,\"period_s\":100000,"
+        "\"steps\":[{\"at_s\":0,\"replicas\":4},{\"at_s\":100,\"replicas\":1}]}," REPLICA "}]",
+        (*at)->name);
+    struct run run = make_run(text, true);
+    const struct hr_result *jobs = run.replay.result;
+    for (uint32_t i = 0; i < jobs->n_jobs; i++) n_withdrawn += jobs->reason[i] == HR_REASON_WITHDRAWN;
+    CU_ASSERT_EQUAL(n_withdrawn, 2);
+    CU_ASSERT_TRUE(jobs->start_us[0] >= 150 * HR_SECOND_US && jobs->start_us[0] <= 180 * HR_SECOND_US);
+    if (n_withdrawn != 2 || jobs->start_us[0] > 180 * HR_SECOND_US)
+      fprintf(stderr, "%s: %" PRIu32 " withdrawn, training from %" PRId64 "\n", (*at)->name, n_withdrawn,
+              jobs->start_us[0]);
+    CU_ASSERT_EQUAL(result_of(&run)->state[1], HR_REQUEST_COMPLETED);
+    finish(&run);
+  }
+  CU_ASSERT_TRUE(n >= 9);
+}
+
 /* Requests that had not arrived, or were not complete, at the end of a run with a horizon are unfinished. */
 static void horizon(void) {
   file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n40,1,20\n70,1,1\n");
@@ -458,6 +489,18 @@ static size_t put_service(uint64_t *state, char *text, size_t size, uint32_t at,
       context_us);
 }
 
+/* Half of the worlds have the policy `queue` with priorities, the others each policy in turn. */
+static void put_policy(uint64_t *state, uint32_t world, char *text, size_t size) {
+  const struct hr_policy_ops *const *all = hr_policies();
+  uint32_t n = 0;
+  while (all[n]) n++;
+  if (world % 2)
+    snprintf(text, size, "{\"name\":\"%s\"}", all[world / 2 % n]->name);
+  else
+    snprintf(text, size, "{\"name\":\"queue\",\"order\":\"priority\",\"preemption\":\"%s\"}",
+             below(state, 2) ? "priority" : "none");
+}
+
 /* Services with any routers, queues, autoscalers and spill-over on owned and spot GPUs, next to training. In checked
    mode the run is the same, and every request has one end. */
 static void random_runs(void) {
@@ -470,16 +513,16 @@ static void random_runs(void) {
     const uint32_t count = 1 + below(&state, 3), horizon_s = below(&state, 3) ? 900 : 100;
     const uint32_t notice_s = below(&state, 2) * 3;
     const char *trace = below(&state, 2) ? "\"trace\":{\"file\":\"jobs.csv\"}," : "";
-    const char *preemption = below(&state, 2) ? "priority" : "none";
+    char policy[100];
+    put_policy(&state, w, policy, sizeof policy);
     size_t used = (size_t)snprintf(
         text, sizeof text,
         "\"seed\":%u,\"horizon_s\":%u,\"cluster\":{\"pools\":[{\"name\":\"own\",\"gpu\":\"L4\",\"nodes\":2,"
         "\"gpus_per_node\":2,\"market\":\"owned\",\"usd_per_gpu_hour\":0.2},{\"name\":\"spot\",\"gpu\":\"L4\","
         "\"nodes\":3,"
         "\"gpus_per_node\":1,\"market\":\"spot\",\"boot_s\":5,\"usd_per_gpu_hour\":0.1,\"spot\":{\"model\":"
-        "\"exponential\",\"rate_per_h\":60,\"notice_s\":%u}}]},%s\"policy\":{\"name\":\"queue\",\"order\":\"priority\","
-        "\"preemption\":\"%s\"},\"services\":[",
-        w, horizon_s, notice_s, trace, preemption);
+        "\"exponential\",\"rate_per_h\":60,\"notice_s\":%u}}]},%s\"policy\":%s,\"services\":[",
+        w, horizon_s, notice_s, trace, policy);
     for (uint32_t i = 0; i < count; i++) used += put_service(&state, text + used, sizeof text - used, i, count);
     snprintf(text + used, sizeof text - used, "]");
     struct run run = make_run(text, true);
@@ -798,6 +841,7 @@ static void no_requests(void) {
 
 TEST_MAIN("services on a cluster", TEST(to_zero_and_back), TEST(training_yields), TEST(spot_interruption),
           TEST(all_autoscalers), TEST(setup_and_delayed_off), TEST(bad_settings), TEST(knative_returns_to_zero),
-          TEST(horizon), TEST(phases_note), TEST(waiting_replica_is_withdrawn), TEST(spills_over), TEST(random_runs),
-          TEST(bad_queues), TEST(dollars_are_conserved), TEST(cold_start_is_a_part), TEST(transfer_is_a_part),
-          TEST(parts_add_up), TEST(levels_are_the_accounts), TEST(many_changes_are_thinned), TEST(no_requests))
+          TEST(horizon), TEST(phases_note), TEST(waiting_replica_is_withdrawn), TEST(withdrawn_under_every_policy),
+          TEST(spills_over), TEST(random_runs), TEST(bad_queues), TEST(dollars_are_conserved),
+          TEST(cold_start_is_a_part), TEST(transfer_is_a_part), TEST(parts_add_up), TEST(levels_are_the_accounts),
+          TEST(many_changes_are_thinned), TEST(no_requests))

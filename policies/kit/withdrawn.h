@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_POLICIES_KIT_WITHDRAWN_H
+#define HR_POLICIES_KIT_WITHDRAWN_H
+
+/*
+ * Jobs that are not wanted any more (HR_EVENT_WITHDRAW). When the policy learns of one, it removes the job from all
+ * that it keeps, and adds it to this list. At the begin of its next pass, which is at the same instant, it rejects the
+ * list.
+ */
+
+#include "headroom/policy.h"
+
+/* All bytes zero: empty. */
+struct hr__withdrawn {
+  hr_job *jobs;
+  uint32_t count, capacity;
+};
+
+/* Returns false if memory is exhausted. */
+static inline bool hr__withdrawn_add(struct hr__withdrawn *list, struct hr_arena *arena, hr_job job) {
+  if (list->count == list->capacity) {
+    hr_job *grown = hr_arena_grown(arena, list->jobs, &list->capacity, sizeof *grown);
+    if (!grown) return false;
+    list->jobs = grown;
+  }
+  list->jobs[list->count++] = job;
+  return true;
+}
+
+static inline enum hr_status hr__withdrawn_reject(struct hr__withdrawn *list, struct hr_moves *moves) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < list->count && status == HR_OK; i++)
+    status = hr_moves_reject(moves, list->jobs[i], HR_REASON_WITHDRAWN);
+  list->count = 0;
+  return status;
+}
+
+#endif
