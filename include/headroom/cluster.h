@@ -312,6 +312,8 @@ struct hr_pool_spec {
   /* in per-GPU allocation: milli-CPUs per GPU that a task takes if it does not state its CPU */
   uint32_t cpu_milli_per_gpu;
   struct hr_fault_spec *faults; /* how nodes fail (headroom/unstable/faults.h), from malloc; NULL: they never fail */
+  /* carbon and price of electricity (headroom/unstable/series.h). It belongs to the scenario; NULL: unknown */
+  const struct hr_electricity *electricity;
 };
 
 /* Whether the pool kills tasks that find too little free GPU memory. */

@@ -81,6 +81,7 @@ struct hr_scenario {
   struct hr_notes files; /* paths of the files to which the scenario refers: trace, records, tables */
   /* cohorts precede tenants, which are in the order of the scenario; NULL: no quotas */
   struct hr_quota_spec *quotas;
+  struct hr_electricity_set *electricity;   /* series and what pools refer to (unstable); NULL: none */
   struct hr_services *services;             /* inference services (unstable); NULL: none */
   struct hr_systems *systems;               /* configuration of modelled schedulers (unstable); NULL: none */
   bool prices_drawn;                        /* the price of a pool is random, so it depends on the seed */

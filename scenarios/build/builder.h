@@ -253,6 +253,10 @@ enum hr_status hr__build_topology(struct hr__builder *builder, struct hr__pool_d
 /* Builds the failures of the nodes, from 'faults' of the pool or of the cluster (faults.c). The topology must be known.
  */
 enum hr_status hr__build_faults(struct hr__builder *builder, struct hr__pool_draft *draft);
+/* Builds what is known of the electricity of pools (electricity.c), and frees it. All pools must be built. NULL is
+   accepted. */
+enum hr_status hr__build_electricity(struct hr__builder *builder);
+void hr__electricity_destroy(struct hr_electricity_set *set);
 /* Checks the parameters of a random duration: all those of its distribution are required, and any other one is an
    error. `object` may be NULL. */
 enum hr_status hr__check_duration(struct hr__builder *builder, const cJSON *object);

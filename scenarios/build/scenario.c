@@ -507,6 +507,7 @@ void hr_scenario_destroy(struct hr_scenario *scenario) {
   hr_cost_spec_finish(&scenario->costs);
   hr_quota_spec_destroy(scenario->quotas);
   hr__systems_destroy(scenario->systems);
+  hr__electricity_destroy(scenario->electricity);
   hr__services_destroy(scenario->services);
   hr_policy_choice_finish(&scenario->policy);
   free(scenario->replications.metric.text);

@@ -154,6 +154,8 @@ extern const struct hr__key hr__scenario_keys, hr__grid_keys, hr__suite_keys, hr
 /* The members of objects that several documents or tables have. */
 extern const struct hr__key hr__pool_keys[], hr__fault_keys[], hr__axis_keys[], hr__policy_keys[], hr__kai_keys[],
     hr__kueue_keys[];
+extern const struct hr__key hr__carbon_keys[], hr__energy_price_keys[];
+extern const char *const hr__carbon_units[], *const hr__price_units[];
 extern const struct hr__key hr__kubernetes_keys[], hr__slurm_keys[], hr__volcano_keys[];
 
 /* An entry of `services`, and the objects `engine` and `cost` of its replica. */

@@ -307,6 +307,12 @@ const struct hr__key hr__pool_keys[] = {
     {"faults", OBJECT(hr__fault_keys), OTHERWISE("'cluster.faults'; without it, nodes never fail"),
      HELP(
          "How nodes of the pool fail, and how they are repaired. Elastic pools get another node instead of a repair.")},
+    {"carbon", OBJECT(hr__carbon_keys), OTHERWISE("'cluster.carbon'; without it, carbon is unknown"),
+     HELP("Carbon intensity of the electricity, and carbon of the production of the hardware.")},
+    {"energy_price", OBJECT(hr__energy_price_keys), OTHERWISE("'cluster.energy_price'; without it, it is unknown"),
+     HELP("Price of the electricity over time.")},
+    {"wue_l_per_kwh", REAL(0, 1000), .unit = "l/kWh", OTHERWISE("'cluster.wue_l_per_kwh'; without it, it is unknown"),
+     HELP("Water per kWh of the machines: the water usage effectiveness of the site.")},
     {"storage_gb_s", REAL(0, 1e9), .unit = "GiB/s", OTHERWISE("unknown"),
      SCALED(1024, struct hr_pool_spec, storage_mib_s),
      HELP("Bandwidth that all jobs that write checkpoints in this pool share, in units of 1,024 MiB/s. 0: unknown.")},

@@ -72,6 +72,13 @@ static const struct hr__key cluster_keys[] = {
          "node becomes a pool.")},
     {"faults", OBJECT(hr__fault_keys), OTHERWISE("nodes never fail"),
      HELP("How nodes fail, and how they are repaired: in all pools without 'faults' of their own.")},
+    {"carbon", OBJECT(hr__carbon_keys), OTHERWISE("carbon is unknown"),
+     HELP("Carbon intensity of the electricity, and carbon of the production of the hardware: in all pools without "
+          "'carbon' of their own.")},
+    {"energy_price", OBJECT(hr__energy_price_keys), OTHERWISE("the price is unknown"),
+     HELP("Price of the electricity over time: in all pools without 'energy_price' of their own.")},
+    {"wue_l_per_kwh", REAL(0, 1000), .unit = "l/kWh", OTHERWISE("it is unknown"),
+     HELP("Water per kWh of the machines: in all pools without 'wue_l_per_kwh' of their own.")},
     {"by_gpu", BOOLEAN, DEFAULT("false"), AT(INTEGER, struct hr_cluster_spec, by_gpu),
      HELP("Per-GPU allocation in all pools, even if no pool shares its GPUs. Then requests for CPUs and memory, and "
           "'dedicated' jobs, are also respected.")},

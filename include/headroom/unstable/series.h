@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HEADROOM_UNSTABLE_SERIES_H
+#define HEADROOM_UNSTABLE_SERIES_H
+
+/*
+ * Step series in UTC, such as the carbon intensity or the price of electricity, and what is known of the electricity of
+ * a pool.
+ *
+ * The value at a stamp applies until the next stamp. Before the first stamp, the first value applies. After the end,
+ * the last value applies, or the series is repeated. Values are integers in millionths of a unit, so a value in g/kWh
+ * is stored in micrograms per kWh. Integrals are exact.
+ */
+
+#include "headroom/market.h"
+#include "headroom/trace.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A step series. It is immutable; runs and threads share it. */
+struct hr_series;
+
+/* Creates a series of `count` values, at least one; `at_us` ascends strictly. The last value applies for as long as the
+   one before it; a single value applies for ever. `repeats`: after the end, the series begins again. Returns NULL if
+   memory is exhausted. */
+HR_API struct hr_series *hr_series_create(const int64_t *at_us, const int64_t *micros, uint32_t count, bool repeats);
+/* Frees a series. NULL is accepted. */
+HR_API void hr_series_destroy(struct hr_series *series);
+
+/* hr_series_first_us returns the first stamp, hr_series_end_us the end of the last value; HR_NEVER_US: none. */
+HR_API int64_t hr_series_first_us(const struct hr_series *series);
+HR_API int64_t hr_series_end_us(const struct hr_series *series);
+/* Returns whether the series is repeated after its end. */
+HR_API bool hr_series_repeats(const struct hr_series *series);
+
+/* Returns the value at a time, in millionths. */
+HR_API int64_t hr_series_at(const struct hr_series *series, int64_t at_us);
+/* Returns the first time after `at_us` at which a value begins; HR_NEVER_US: the value applies for ever. */
+HR_API int64_t hr_series_next_us(const struct hr_series *series, int64_t at_us);
+/* Returns the integral of the value from `from_us` to `to_us`, in millionths x microseconds. `from_us` may be later
+   than `to_us`; the result is then negative. */
+HR_API hr_amount hr_series_between(const struct hr_series *series, int64_t from_us, int64_t to_us);
+
+/* What the carbon intensity of a grid counts. Series of different kinds are never comparable. The columns: enumerator,
+   name in scenarios. */
+#define HR_CARBON_SIGNAL_TABLE(X)                                                                                      \
+  X(HR_CARBON_AVERAGE, "average")   /* of all electricity that is produced */                                          \
+  X(HR_CARBON_MARGINAL, "marginal") /* of the power plants that react to a change of demand */
+
+enum hr_carbon_signal {
+#define HR_CARBON_SIGNAL_NAME(name, text) name,
+  HR_CARBON_SIGNAL_TABLE(HR_CARBON_SIGNAL_NAME)
+#undef HR_CARBON_SIGNAL_NAME
+      HR_N_CARBON_SIGNALS
+};
+
+/* Returns the name in scenarios. */
+HR_API const char *hr_carbon_signal_name(enum hr_carbon_signal signal);
+
+/* What is known of the electricity and the hardware of a pool. */
+struct hr_electricity {
+  const struct hr_series *carbon; /* micrograms of CO2e per kWh; NULL: unknown */
+  const struct hr_series *price;  /* micro-dollars per kWh; NULL: unknown */
+  enum hr_carbon_signal signal;
+  /* the time in UTC of time zero of the trace's clock; HR_NEVER_US: traces with dates know it, for other traces it is
+     the first stamp of the series */
+  int64_t carbon_start_us, price_start_us;
+  int64_t water_ul_kwh; /* water per kWh of the machines (WUE), in microlitres; 0: unknown */
+  int64_t embodied_ug;  /* carbon of the production of a GPU with its part of the node, in micrograms; 0: unknown */
+  int64_t life_us;      /* the time over which it is spread evenly */
+};
+
+/* Returns the time in UTC at which a run of the trace begins, which is the time of the first submit. */
+HR_API int64_t hr_series_begin_us(const struct hr_series *series, int64_t start_us, const struct hr_trace *trace);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
