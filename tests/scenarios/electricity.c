@@ -118,14 +118,15 @@ static void nothing_is_known_without_keys(void) {
 static void errors_have_a_place(void) {
   static const char *const cases[][2] = {
       {CARBON(""), "s.json:2:10: 'carbon' has no carbon intensity; set 'file' or 'g_per_kwh'"},
-      {CARBON("\"g_per_kwh\":1,\"file\":\"series.csv\""), "s.json:2:11: 'file' and 'g_per_kwh' exclude each other..."},
-      {CARBON("\"g_per_kwh\":-1"), "s.json:2:23: is the number -1; a number from 0 to 1000000..."},
+      {CARBON("\"g_per_kwh\":1,\"file\":\"series.csv\""), "s.json:2:23: 'file' and 'g_per_kwh' exclude each other..."},
+      {CARBON("\"g_per_kwh\":-1"),
+       "s.json:2:23: 'cluster.pools.0.carbon.g_per_kwh' is the number -1; a number from 0 to 1000000..."},
       {CARBON("\"g_per_kwh\":1,\"start\":\"2022-01-01T00:00\""),
        "s.json:2:33: '2022-01-01T00:00' is not an instant..."},
       {HEAD ",\n\"energy_price\":{}}]}}", "s.json:2:16: 'energy_price' has no price..."},
       {HEAD ",\"carbon\":{\"g_per_kwh\":1}},{\"name\":\"q\",\"gpu\":\"T4\",\"nodes\":1,\"gpus_per_node\":1,\"carbon\":"
             "{\"g_per_kwh\":1,\"signal\":\"marginal\"}}]}}",
-       "s.json:1:93: 'p' average 'q' marginal..."},
+       "s.json:1:47: 'p' average 'q' marginal..."},
       {CARBON("\"file\":\"none.csv\""), "none.csv: cannot be read..."},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
