@@ -555,9 +555,9 @@ static inline struct hr__kai_amounts hr__kai_accepted_of(const struct hr__kai_se
   return session->pods[pod].accepted ? amounts : (struct hr__kai_amounts){{0}};
 }
 
-/* The part of a GPU with `gpu_mib` that `mib` are, in hundredths, rounded up as KAI does. */
+/* The part of a GPU with `gpu_mib` that `mib` are, in hundredths, rounded up as KAI does. 0 without GPUs. */
 static inline int64_t hr__kai_hundredths(int64_t mib, int64_t gpu_mib) {
-  return (int64_t)ceil((double)mib / (double)gpu_mib * 100);
+  return mib > 0 && gpu_mib > 0 ? (int64_t)ceil((double)mib / (double)gpu_mib * 100) : 0;
 }
 
 #endif

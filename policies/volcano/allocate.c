@@ -13,6 +13,7 @@
 static uint32_t best_node(struct hr__volcano_session *session, uint32_t task, uint32_t n) {
   uint32_t best = session->node_list[0];
   if (n == 1) return best;
+  hr__volcano_spread_prepare(session, task, session->node_list, n);
   double best_score = hr__volcano_score(session, task, best);
   for (uint32_t i = 1; i < n; i++) {
     double score = hr__volcano_score(session, task, session->node_list[i]);
@@ -147,23 +148,98 @@ static bool allocate_task(struct hr__volcano_session *session, uint32_t task) {
   return true;
 }
 
+/* Tries to place a task of a job. Returns whether it is worth trying the next one. */
+static bool try_task(struct hr__volcano_session *session, uint32_t job, uint32_t task) {
+  const struct hr__volcano_job *info = &session->snapshot->jobs[job];
+  uint32_t role = session->snapshot->tasks[task].role;
+  if (!hr__volcano_allocatable(session, info->queue, task)) return true;
+  if (info->role_has_name[role] && session->role_failed[job][role]) return true;
+  if (allocate_task(session, task)) return true;
+  session->role_failed[job][role] = true;
+  return hr__volcano_may_continue(session, job);
+}
+
+/* ---- Sub-jobs ---- */
+
+/* Whether the sub-job is one of the first that complete the minimum of its policy, in the order of sub-jobs. */
+static bool is_needed(const struct hr__volcano_session *session, uint32_t job, uint32_t subjob) {
+  const struct hr__volcano_job *info = &session->snapshot->jobs[job];
+  uint32_t policy = info->subjobs[subjob].policy;
+  int64_t n_before = 0;
+  if (policy == HR__VOLCANO_NONE || hr__volcano_subjob_votes(session, job, subjob, HR__VOLCANO_SUBJOB_READY))
+    return false;
+  for (uint32_t i = 0; i < info->n_subjobs; i++)
+    n_before += i != subjob && info->subjobs[i].policy == policy &&
+                (hr__volcano_subjob_votes(session, job, i, HR__VOLCANO_SUBJOB_READY) ||
+                 hr__volcano_subjob_precedes(session, job, i, subjob));
+  return n_before < info->policy_min[policy];
+}
+
+/* The sub-job of the waiting tasks that is served next: needed ones first. */
+static uint32_t next_subjob(const struct hr__volcano_session *session, uint32_t job) {
+  const struct hr__volcano_heap *tasks = &session->task_heaps[job];
+  uint32_t best = session->snapshot->tasks[tasks->items[0]].subjob;
+  for (uint32_t i = 1; i < tasks->count; i++) {
+    uint32_t subjob = session->snapshot->tasks[tasks->items[i]].subjob;
+    if (subjob == best) continue;
+    bool a = is_needed(session, job, subjob), b = is_needed(session, job, best);
+    if (a == b ? hr__volcano_subjob_precedes(session, job, subjob, best) : a) best = subjob;
+  }
+  return best;
+}
+
+/* Moves the waiting tasks of a sub-job, in their order, to session->candidates. Returns their number. */
+static uint32_t take_subjob(struct hr__volcano_session *session, uint32_t job, uint32_t subjob) {
+  struct hr__volcano_heap *tasks = &session->task_heaps[job];
+  uint32_t n = 0, n_others = 0;
+  while (tasks->count) {
+    uint32_t task = hr__volcano_pop_task(session, tasks);
+    if (session->snapshot->tasks[task].subjob == subjob)
+      session->candidates[n++] = task;
+    else
+      session->victims[n_others++] = task;
+  }
+  for (uint32_t i = 0; i < n_others; i++) hr__volcano_push_task(session, tasks, session->victims[i]);
+  return n;
+}
+
+/* Places tasks of a sub-job until it is complete. Undoes this if it is neither complete nor waits for resources. The
+   tasks that were not tried wait again. Returns whether tasks were placed. */
+static bool allocate_subjob(struct hr__volcano_session *session, uint32_t job, uint32_t subjob) {
+  const struct hr__volcano_job *info = &session->snapshot->jobs[job];
+  uint32_t n = take_subjob(session, job, subjob), at = 0, mark = session->n_log;
+  for (uint32_t role = 0; role < info->n_roles; role++) session->role_failed[job][role] = false;
+  while (at < n && try_task(session, job, session->candidates[at++]))
+    if (session->n_log > mark && hr__volcano_subjob_votes(session, job, subjob, HR__VOLCANO_SUBJOB_READY)) break;
+  if (!hr__volcano_subjob_votes(session, job, subjob, HR__VOLCANO_SUBJOB_READY) &&
+      !hr__volcano_subjob_votes(session, job, subjob, HR__VOLCANO_SUBJOB_PIPELINED))
+    hr__volcano_undo(session, mark);
+  if (session->n_log == mark) return false; /* the rest of the sub-job is not tried again */
+  for (; at < n; at++) hr__volcano_push_task(session, &session->task_heaps[job], session->candidates[at]);
+  return true;
+}
+
+/* ---- Jobs ---- */
+
+static void place_tasks(struct hr__volcano_session *session, uint32_t job) {
+  struct hr__volcano_heap *tasks = &session->task_heaps[job];
+  while (tasks->count) {
+    if (session->snapshot->jobs[job].n_subjobs) {
+      if (!allocate_subjob(session, job, next_subjob(session, job))) continue;
+    } else {
+      uint32_t mark = session->n_log;
+      if (!try_task(session, job, hr__volcano_pop_task(session, tasks))) return;
+      if (session->n_log == mark) continue;
+    }
+    if (hr__volcano_job_is_ready(session, job)) return;
+  }
+}
+
 /* Places tasks of the job until it is ready. The operations are committed if it is, and kept in the session if it is
    pipelined only. Returns whether the job is ready. */
 static bool allocate_job(struct hr__volcano_session *session, uint32_t job) {
-  const struct hr__volcano_job *info = &session->snapshot->jobs[job];
-  struct hr__volcano_heap *tasks = &session->task_heaps[job];
   uint32_t mark = session->n_log;
-  while (tasks->count) {
-    uint32_t task = hr__volcano_pop_task(session, tasks), role = session->snapshot->tasks[task].role;
-    if (!hr__volcano_allocatable(session, info->queue, task)) continue;
-    if (info->role_has_name[role] && session->role_failed[job][role]) continue;
-    if (!allocate_task(session, task)) {
-      session->role_failed[job][role] = true;
-      if (hr__volcano_may_continue(session, job)) continue;
-      break;
-    }
-    if (hr__volcano_job_is_ready(session, job)) break;
-  }
+  place_tasks(session, job);
   bool is_ready = hr__volcano_job_is_ready(session, job);
   if (is_ready)
     hr__volcano_commit(session, mark);

@@ -53,6 +53,27 @@ bool hr__volcano_job_precedes(const struct hr__volcano_session *session, uint32_
   return strcmp(jobs[left].uid, jobs[right].uid) < 0;
 }
 
+bool hr__volcano_subjob_votes(const struct hr__volcano_session *session, uint32_t job, uint32_t subjob,
+                              enum hr__volcano_callback callback) {
+  FOR_EACH_ENABLED(plugin, callback)
+  if (plugin->id == HR__VOLCANO_GANG &&
+      !hr__volcano_subjob_is_ready(session, job, subjob, callback == HR__VOLCANO_SUBJOB_PIPELINED))
+    return false;
+  return true;
+}
+
+bool hr__volcano_subjob_precedes(const struct hr__volcano_session *session, uint32_t job, uint32_t left,
+                                 uint32_t right) {
+  const struct hr__volcano_subjob *subjobs = session->snapshot->jobs[job].subjobs;
+  FOR_EACH_ENABLED(plugin, HR__VOLCANO_SUBJOB_ORDER) {
+    if (plugin->id != HR__VOLCANO_GANG) continue;
+    bool a = hr__volcano_subjob_is_ready(session, job, left, false);
+    bool b = hr__volcano_subjob_is_ready(session, job, right, false);
+    if (a != b) return b;
+  }
+  return strcmp(subjobs[left].name, subjobs[right].name) < 0;
+}
+
 static int compare_proportion(const struct hr__volcano_session *session, uint32_t left, uint32_t right) {
   const struct hr__volcano_queue *queues = session->snapshot->queues;
   if (queues[left].priority != queues[right].priority)

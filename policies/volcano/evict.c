@@ -64,6 +64,7 @@ static void sort_nodes(struct hr__volcano_session *session, uint32_t preemptor, 
   uint32_t *list = session->node_list;
   double *scores = session->node_scores;
   bool reversed = session->config->prefers_last_node;
+  hr__volcano_spread_prepare(session, preemptor, list, n);
   for (uint32_t i = 0; i < n; i++) {
     uint32_t node = list[i], at = i;
     double score = hr__volcano_score(session, preemptor, node);

@@ -151,12 +151,48 @@ static bool roles_are_met(const struct hr__volcano_session *session, uint32_t jo
   return true;
 }
 
+/* ---- Sub-jobs ---- */
+
+/* The number of tasks of a sub-job in one of the states. Pending best-effort tasks can be counted, too. */
+static int64_t count_subjob(const struct hr__volcano_session *session, uint32_t job, uint32_t subjob, unsigned states,
+                            bool with_best_effort) {
+  const struct hr__volcano_job *info = &session->snapshot->jobs[job];
+  int64_t count = 0;
+  for (uint32_t i = info->first_task; i < info->first_task + info->n_tasks; i++) {
+    if (session->snapshot->tasks[i].subjob != subjob) continue;
+    enum hr__volcano_state state = session->task_state[i];
+    count += (states >> state & 1) || (with_best_effort && state == HR__VOLCANO_PENDING && session->is_best_effort[i]);
+  }
+  return count;
+}
+
+bool hr__volcano_subjob_is_ready(const struct hr__volcano_session *session, uint32_t job, uint32_t subjob,
+                                 bool with_pipelined) {
+  unsigned states = READY | (with_pipelined ? PIPELINED : 0);
+  return count_subjob(session, job, subjob, states, true) >= session->snapshot->jobs[job].subjobs[subjob].min_tasks;
+}
+
+/* Whether enough sub-jobs of each policy have their minimum number of tasks in the given states. */
+static bool subjobs_are_met(const struct hr__volcano_session *session, uint32_t job, unsigned states,
+                            bool with_best_effort) {
+  const struct hr__volcano_job *info = &session->snapshot->jobs[job];
+  for (uint32_t policy = 0; policy < info->n_policies; policy++) {
+    int64_t n_complete = 0;
+    for (uint32_t i = 0; i < info->n_subjobs; i++)
+      n_complete += info->subjobs[i].policy == policy &&
+                    count_subjob(session, job, i, states, with_best_effort) >= info->subjobs[i].min_tasks;
+    if (n_complete < info->policy_min[policy]) return false;
+  }
+  return true;
+}
+
 /* ---- gang ---- */
 
 bool hr__volcano_gang_is_valid(const struct hr__volcano_session *session, uint32_t job) {
   const uint32_t *count = session->job_count[job];
   uint32_t valid = hr__volcano_ready_tasks(session, job) + count[HR__VOLCANO_PIPELINED] + count[HR__VOLCANO_PENDING];
   return roles_are_met(session, job, READY | PIPELINED | PENDING, false) &&
+         subjobs_are_met(session, job, READY | PIPELINED | PENDING, false) &&
          (int64_t)valid >= session->snapshot->jobs[job].min_available;
 }
 
@@ -169,7 +205,8 @@ static bool has_minimum(const struct hr__volcano_session *session, uint32_t job,
 
 bool hr__volcano_gang_is_ready(const struct hr__volcano_session *session, uint32_t job, bool with_pipelined) {
   return has_minimum(session, job, with_pipelined) &&
-         roles_are_met(session, job, READY | (with_pipelined ? PIPELINED : 0), true);
+         roles_are_met(session, job, READY | (with_pipelined ? PIPELINED : 0), true) &&
+         subjobs_are_met(session, job, READY | (with_pipelined ? PIPELINED : 0), true);
 }
 
 int hr__volcano_gang_compare_jobs(const struct hr__volcano_session *session, uint32_t left, uint32_t right) {

@@ -242,7 +242,7 @@ static enum hr__volcano_verdict predicates_verdict(const struct hr__volcano_sess
     return HR__VOLCANO_UNSCHEDULABLE_FOR_GOOD;
   }
   if (session->nodes[node].n_pods < session->snapshot->nodes[node].allocatable.amount[HR__VOLCANO_PODS])
-    return HR__VOLCANO_FITS;
+    return hr__volcano_spread_verdict(session, task, node, reason);
   *reason = "node(s) pod number exceeded";
   return HR__VOLCANO_UNSCHEDULABLE;
 }

@@ -241,6 +241,8 @@ static double nodeorder_score(const struct hr__volcano_session *session, uint32_
   if (weights->balanced_resource) score += (double)(balance_score(session, task, node) * weights->balanced_resource);
   if (weights->node_affinity && preference) score += (double)(preference[node] * weights->node_affinity);
   if (weights->taint_toleration && avoidance) score -= (double)(avoidance[node] * weights->taint_toleration);
+  if (weights->topology_spread && session->snapshot->tasks[task].n_spread)
+    score += session->spread_scores[node] * weights->topology_spread;
   return score;
 }
 

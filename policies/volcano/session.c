@@ -25,7 +25,7 @@ void hr__volcano_default_arguments(struct hr__volcano_plugin *plugin) {
     break;
   case HR__VOLCANO_NODEORDER:
     plugin->arguments.nodeorder = (struct hr__volcano_nodeorder_arguments){
-        .least_requested = 1, .balanced_resource = 1, .node_affinity = 2, .taint_toleration = 3};
+        .least_requested = 1, .balanced_resource = 1, .node_affinity = 2, .taint_toleration = 3, .topology_spread = 2};
     break;
   case HR__VOLCANO_BINPACK:
     plugin->arguments.binpack =
@@ -238,7 +238,8 @@ static bool allocate_jobs(struct hr__volcano_session *session, struct hr_arena *
       !ALLOCATE(session->role_failed, n) || !ALLOCATE(roles, n_roles) || !ALLOCATE(session->nodes, n_nodes) ||
       !ALLOCATE(session->queue_heap.items, 2 * (size_t)n_queues + n) || !ALLOCATE(session->job_heaps, n_queues) ||
       !ALLOCATE(session->task_heaps, n) || !ALLOCATE(session->node_list, n_nodes) ||
-      !ALLOCATE(session->node_scores, n_nodes) || !ALLOCATE(session->namespace_pending, snapshot->n_namespaces))
+      !ALLOCATE(session->node_scores, n_nodes) || !ALLOCATE(session->spread_scores, n_nodes) ||
+      !ALLOCATE(session->spread_counts, n_nodes) || !ALLOCATE(session->namespace_pending, snapshot->n_namespaces))
     return false;
   for (uint32_t i = 0; i < n; i++) {
     session->role_failed[i] = roles;

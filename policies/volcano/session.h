@@ -125,6 +125,8 @@ struct hr__volcano_session {
   uint32_t *pool_start;
   uint32_t *node_list;                /* [n_nodes] */
   double *node_scores;                /* [n_nodes] */
+  double *spread_scores;              /* [n_nodes] see hr__volcano_spread_prepare */
+  uint32_t *spread_counts;            /* [n_nodes] pods by domain */
   struct hr__volcano_vector *scratch; /* [max(n_queues, n_jobs)] allocations during the choice of victims */
   uint32_t *scratch_stamp, stamp;     /* scratch[i] is valid if scratch_stamp[i] == stamp */
 };
@@ -211,6 +213,12 @@ bool hr__volcano_preemptive(const struct hr__volcano_session *session, uint32_t 
 bool hr__volcano_job_is_valid(const struct hr__volcano_session *session, uint32_t job);
 bool hr__volcano_job_is_ready(const struct hr__volcano_session *session, uint32_t job);
 bool hr__volcano_job_is_pipelined(const struct hr__volcano_session *session, uint32_t job);
+/* Whether the enabled plug-ins find the sub-job complete; true without such plug-ins. */
+bool hr__volcano_subjob_votes(const struct hr__volcano_session *session, uint32_t job, uint32_t subjob,
+                              enum hr__volcano_callback callback);
+/* Which of two sub-jobs of a job is served first. */
+bool hr__volcano_subjob_precedes(const struct hr__volcano_session *session, uint32_t job, uint32_t left,
+                                 uint32_t right);
 bool hr__volcano_job_is_starving(const struct hr__volcano_session *session, uint32_t job);
 /* Notifies the plug-ins that the job was enqueued. */
 void hr__volcano_job_enqueued(struct hr__volcano_session *session, uint32_t job);
@@ -239,6 +247,10 @@ uint32_t hr__volcano_allocated_tasks(const struct hr__volcano_session *session, 
 bool hr__volcano_gang_is_valid(const struct hr__volcano_session *session, uint32_t job);
 /* Ready without, pipelined with the tasks that wait for resources. */
 bool hr__volcano_gang_is_ready(const struct hr__volcano_session *session, uint32_t job, bool with_pipelined);
+
+/* Whether a sub-job is complete with the tasks that are ready, or with those that wait for resources as well. */
+bool hr__volcano_subjob_is_ready(const struct hr__volcano_session *session, uint32_t job, uint32_t subjob,
+                                 bool with_pipelined);
 
 static inline bool hr__volcano_gang_is_starving(const struct hr__volcano_session *session, uint32_t job) {
   uint32_t count = hr__volcano_ready_tasks(session, job) + session->job_count[job][HR__VOLCANO_PIPELINED];
@@ -358,6 +370,14 @@ double hr__volcano_usage_score(const struct hr__volcano_session *session, uint32
 double hr__volcano_tdm_score(const struct hr__volcano_session *session, uint32_t task, uint32_t node);
 uint32_t hr__volcano_tdm_victims(const struct hr__volcano_session *session, uint32_t preemptor,
                                  const uint32_t *candidates, uint32_t n, uint32_t *victims);
+
+/* ---- spread.c ---- */
+
+/* Whether the required topology spread constraints permit the node. */
+enum hr__volcano_verdict hr__volcano_spread_verdict(const struct hr__volcano_session *session, uint32_t task,
+                                                    uint32_t node, const char **reason);
+/* Computes session->spread_scores of the nodes among which one is chosen for the task. */
+void hr__volcano_spread_prepare(struct hr__volcano_session *session, uint32_t task, const uint32_t *nodes, uint32_t n);
 
 /* ---- allocate.c, evict.c ---- */
 

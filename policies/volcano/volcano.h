@@ -227,6 +227,26 @@ struct hr__volcano_job {
   enum hr__volcano_phase phase;
   struct hr__volcano_budget max_unavailable, min_available_budget;
   uint32_t first_task, n_tasks;
+  /* Sub-jobs: gangs within the job. Of those of policy p at least policy_min[p] must be complete. NULL: none. */
+  const struct hr__volcano_subjob *subjobs;
+  const int32_t *policy_min;
+  uint32_t n_subjobs, n_policies;
+};
+
+struct hr__volcano_subjob {
+  const char *name;  /* orders sub-jobs that are equal otherwise */
+  uint32_t policy;   /* HR__VOLCANO_NONE: tasks that no policy selects */
+  int32_t min_tasks; /* the sub-job is complete with so many tasks */
+};
+
+/* A topology spread constraint. */
+struct hr__volcano_spread {
+  const uint32_t *domain;  /* [n_nodes] by the value of the label; HR__VOLCANO_NONE: the node does not have it */
+  const uint64_t *matches; /* bit set of the tasks that count */
+  uint32_t n_domains;
+  int32_t max_skew, min_domains;
+  bool is_required, matches_itself;
+  bool is_by_node; /* each node is a domain of its own */
 };
 
 enum hr__volcano_state {
@@ -249,12 +269,14 @@ struct hr__volcano_task {
   uint32_t job, role;                       /* job: HR__VOLCANO_NONE for a pod that belongs to no job */
   uint32_t node;                            /* HR__VOLCANO_NONE: none */
   enum hr__volcano_state state;
-  int32_t priority;          /* 1 unless set */
-  int32_t pod_priority;      /* 0 unless set */
-  int64_t index;             /* the number at the end of the pod's name; -1: none */
-  const uint64_t *nodes;     /* bit set of the nodes that the pod accepts; NULL: all nodes */
-  const int64_t *preference; /* score of each node from preferred node affinity; NULL: zeros */
-  const int64_t *avoidance;  /* 0 to 100: how much it avoids each node because of taints; NULL: zeros */
+  int32_t priority;                        /* 1 unless set */
+  int32_t pod_priority;                    /* 0 unless set */
+  int64_t index;                           /* the number at the end of the pod's name; -1: none */
+  const uint64_t *nodes;                   /* bit set of the nodes that the pod accepts; NULL: all nodes */
+  const int64_t *preference;               /* score of each node from preferred node affinity; NULL: zeros */
+  const int64_t *avoidance;                /* 0 to 100: how much it avoids each node because of taints; NULL: zeros */
+  const struct hr__volcano_spread *spread; /* [n_spread] */
+  uint32_t n_spread, subjob;               /* subjob: within the job, 0 if it has none */
   bool preemptable, never_preempts, gated;
   bool uses_revocable_zones;
   bool is_critical; /* of a system-critical priority class or of the namespace kube-system */
@@ -319,7 +341,10 @@ struct hr__volcano_snapshot {
   X("predicate", HR__VOLCANO_PREDICATE)                                                                                \
   X("nodeOrder", HR__VOLCANO_NODE_ORDER)                                                                               \
   X("victim", HR__VOLCANO_VICTIM)                                                                                      \
-  X("hierarchy", HR__VOLCANO_HIERARCHY)
+  X("hierarchy", HR__VOLCANO_HIERARCHY)                                                                                \
+  X("subJobReady", HR__VOLCANO_SUBJOB_READY)                                                                           \
+  X("subJobPipelined", HR__VOLCANO_SUBJOB_PIPELINED)                                                                   \
+  X("subJobOrder", HR__VOLCANO_SUBJOB_ORDER)
 
 #define HR__VOLCANO_ACTIONS(X)                                                                                         \
   X("enqueue", HR__VOLCANO_ENQUEUE)                                                                                    \
@@ -341,7 +366,7 @@ extern const char *const hr__volcano_callback_names[HR__VOLCANO_N_CALLBACKS];
 extern const char *const hr__volcano_action_names[HR__VOLCANO_N_ACTIONS];
 
 struct hr__volcano_nodeorder_arguments {
-  int32_t least_requested, most_requested, balanced_resource, node_affinity, taint_toleration;
+  int32_t least_requested, most_requested, balanced_resource, node_affinity, taint_toleration, topology_spread;
 };
 
 /* Weight of a dimension in a score; dimensions without weight are ignored. */

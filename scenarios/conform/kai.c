@@ -14,7 +14,13 @@
 
 static const int64_t second_us = 1000000, age_of_start_s = 60;
 
+/* Amounts are counted in millionths of a GPU and in bytes: the sums of a case must fit in 63 bits. */
+#define LARGEST_NUMBER 1e10
+enum { MOST_ROUNDS = 1000 };
+
 void hr__conform_kai(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  hr__verdict_limit_numbers(verdict, whole, LARGEST_NUMBER);
+  if (verdict->malformed) return;
   if (strcmp(kind, "schedule") == 0)
     hr__kai_run_schedule(whole, verdict);
   else
@@ -242,6 +248,10 @@ void hr__kai_run_schedule(const cJSON *whole, struct hr__verdict *verdict) {
   }
   const int64_t n_until = hr__case_whole(run, "rounds_until_match", 2),
                 n_after = hr__case_whole(run, "rounds_after_match", 5);
+  if (n_until > MOST_ROUNDS || n_after > MOST_ROUNDS) {
+    verdict->malformed = "run: expected at most 1000 rounds";
+    return;
+  }
   for (int64_t i = 0; i < n_until; i++)
     if (!run_round(&read, whole, false)) return;
   if (!compare_between(&read, whole)) return;

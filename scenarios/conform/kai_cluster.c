@@ -14,7 +14,7 @@
 
 static const int64_t second_us = 1000000, minute_us = 60 * 1000000LL;
 static const char node_type_label[] = "kai.scheduler/type";
-static const int64_t default_cpu_milli = 1000, default_mem_bytes = 1000000000;
+static const int64_t default_cpu_milli = 1000, default_mem_bytes = 1000000000, most_devices = 1024;
 
 /* ---- Dimensions ---- */
 
@@ -117,6 +117,7 @@ static void read_nodes(struct reader *reader) {
   i = 0;
   cJSON_ArrayForEach(source, sources) {
     const uint32_t id = ranks[i];
+    if (read->node_names[id]) reader->verdict->malformed = "two nodes have the same name";
     read->node_names[id] = names[i++];
     nodes[id].name_rank = id;
     read_node(reader, source, &nodes[id]);
@@ -270,8 +271,7 @@ static void read_queue(const cJSON *source, struct hr__kai_queue *queue) {
   }
 }
 
-/* Returns whether a queue is its own ancestor. */
-static bool has_cycle(const struct hr__kai_queue *queues, uint32_t n_queues) {
+bool hr__kai_has_cycle(const struct hr__kai_queue *queues, uint32_t n_queues) {
   for (uint32_t i = 0; i < n_queues; i++) {
     uint32_t q = i;
     for (uint32_t depth = 0; q != HR__KAI_NONE && depth < n_queues; depth++) q = queues[q].parent;
@@ -294,10 +294,11 @@ static void read_queues(struct reader *reader) {
   cJSON_ArrayForEach(source, sources) {
     read_queue(source, &queues[i]);
     queues[i].name_rank = ranks[i];
-    queues[i].parent = hr__kai_find_name(read->queue_names, n, hr__case_text(source, "parent", ""));
+    const char *parent = hr__case_text(source, "parent", "");
+    queues[i].parent = *parent ? hr__kai_find_name(read->queue_names, n, parent) : HR__KAI_NONE;
     i++;
   }
-  if (has_cycle(queues, n)) {
+  if (hr__kai_has_cycle(queues, n)) {
     reader->verdict->malformed = "a queue is its own ancestor";
     return;
   }
@@ -556,9 +557,13 @@ static bool allocate_jobs(struct reader *reader, struct room *room) {
     n_pods += hr__case_count(job, "tasks");
     n_sets += count_sets(hr__case_get(job, "subgroups"), false) + 1;
     n_groups += count_sets(hr__case_get(job, "subgroups"), true);
-    cJSON_ArrayForEach(task, hr__case_get(job, "tasks")) n_gpus +=
-        (uint32_t)hr__case_whole(task, "gpu_fraction_devices", 1);
+    cJSON_ArrayForEach(task, hr__case_get(job, "tasks")) {
+      const int64_t n_devices = hr__case_whole(task, "gpu_fraction_devices", 1);
+      if (n_devices < 0 || n_devices > most_devices) verdict->malformed = "gpu_fraction_devices: expected 0 to 1024";
+      n_gpus += (uint32_t)n_devices;
+    }
   }
+  if (verdict->malformed) return false;
   read->cluster.jobs = hr__verdict_alloc(verdict, n_jobs, sizeof *read->cluster.jobs);
   read->jobs = hr__verdict_alloc(verdict, n_jobs, sizeof *read->jobs);
   read->job_names = hr__verdict_alloc(verdict, n_jobs, sizeof *read->job_names);
@@ -744,10 +749,10 @@ bool hr__kai_case_read(struct hr__kai_case *read, const cJSON *whole, struct hr_
   read_dimensions(&reader);
   if (verdict->no_memory) return false;
   read_nodes(&reader);
-  if (verdict->no_memory) return false;
+  if (verdict->no_memory || verdict->malformed) return false;
   read_topologies(&reader);
   read_queues(&reader);
   if (verdict->no_memory || verdict->malformed) return false;
   read_jobs(&reader);
-  return !verdict->no_memory;
+  return !verdict->no_memory && !verdict->malformed;
 }

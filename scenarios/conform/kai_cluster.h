@@ -31,6 +31,9 @@ static inline void hr__kai_rank_names(const char *const *names, uint32_t n, uint
   }
 }
 
+/* Returns whether a queue is its own ancestor. */
+bool hr__kai_has_cycle(const struct hr__kai_queue *queues, uint32_t n_queues);
+
 /* The index of a name; HR__KAI_NONE: not found. */
 static inline uint32_t hr__kai_find_name(const char *const *names, uint32_t n, const char *name) {
   for (uint32_t i = 0; i < n; i++)

@@ -109,10 +109,12 @@ static bool name_queues(struct queues *queues, const cJSON *source, const char *
   i = 0;
   for (const cJSON *queue = source ? source->child : NULL; queue; queue = queue->next, i++) {
     queues->list[i].name_rank = ranks[i];
-    queues->list[i].parent = hr__kai_find_name(queues->names, queues->n, hr__case_text(queue, parent, ""));
+    const char *name = hr__case_text(queue, parent, "");
+    queues->list[i].parent = *name ? hr__kai_find_name(queues->names, queues->n, name) : HR__KAI_NONE;
     if (queues->list[i].parent != HR__KAI_NONE) queues->list[queues->list[i].parent].n_children++;
   }
-  return true;
+  if (hr__kai_has_cycle(queues->list, queues->n)) verdict->malformed = "a queue is its own ancestor";
+  return !verdict->malformed;
 }
 
 static bool read_attribute_queues(struct queues *queues, const cJSON *source, struct hr__verdict *verdict) {

@@ -433,6 +433,9 @@ static void run_eligible(struct kube_case *kube) {
 
 /* ---- Kinds ---- */
 
+/* Amounts are multiplied by 100 and summed. */
+#define LARGEST_NUMBER 1e15
+
 void hr__conform_kubernetes(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   static const struct {
     const char *kind;
@@ -445,6 +448,8 @@ void hr__conform_kubernetes(const cJSON *whole, const char *kind, struct hr__ver
                {"preemption.eligible", run_eligible}};
   struct kube_case kube = {
       .verdict = verdict, .input = hr__case_get(whole, "input"), .expect = hr__case_get(whole, "expect")};
+  hr__verdict_limit_numbers(verdict, whole, LARGEST_NUMBER);
+  if (verdict->malformed) return;
   for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     if (strcmp(kind, kinds[i].kind) != 0) continue;
     kinds[i].run(&kube);

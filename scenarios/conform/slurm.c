@@ -616,6 +616,9 @@ static void run_backfill(struct slurm_case *slurm) {
   conform_backfill(slurm->input, slurm->expect, slurm->verdict);
 }
 
+/* Minutes are converted to microseconds. */
+#define LARGEST_NUMBER 1e11
+
 void hr__conform_slurm(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   static const struct {
     const char *kind;
@@ -637,6 +640,8 @@ void hr__conform_slurm(const cJSON *whole, const char *kind, struct hr__verdict 
                {"preempt.exempt", run_exempt},
                {"backfill", run_backfill}};
   struct slurm_case slurm = {verdict, hr__case_get(whole, "input"), hr__case_get(whole, "expect")};
+  hr__verdict_limit_numbers(verdict, whole, LARGEST_NUMBER);
+  if (verdict->malformed) return;
   for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     if (strcmp(kind, kinds[i].kind) != 0) continue;
     kinds[i].run(&slurm);

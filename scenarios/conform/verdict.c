@@ -153,3 +153,26 @@ void hr__verdict_compare_text(struct hr__verdict *verdict, const char *place, co
                               const char *actual) {
   compare_new(verdict, place, expected, actual ? cJSON_CreateString(actual) : cJSON_CreateNull());
 }
+
+/* ---- Limits --------------------------------------------------------------------------------------------- */
+
+#define MEMORY_FACTOR 4096
+
+static bool is_within(const cJSON *tree, double limit) {
+  const cJSON *item;
+  int64_t milli;
+  double own = tree->string && strncmp(tree->string, "mem_bytes", 9) == 0 ? limit * MEMORY_FACTOR : limit, number = 0;
+  if (cJSON_IsNumber(tree)) number = tree->valuedouble;
+  if (cJSON_IsString(tree) && hr__case_value_milli(tree, &milli)) number = (double)milli / 1000;
+  if (!(number <= own && number >= -own)) return false;
+  cJSON_ArrayForEach(item, tree) if (!is_within(item, limit)) return false;
+  return true;
+}
+
+void hr__verdict_limit_numbers(struct hr__verdict *verdict, const cJSON *whole, double limit) {
+  const cJSON *item;
+  cJSON_ArrayForEach(item, whole) {
+    if (strcmp(item->string, "expect") == 0 || is_within(item, limit)) continue;
+    verdict->malformed = "a number is out of range";
+  }
+}

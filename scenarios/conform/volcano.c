@@ -342,9 +342,13 @@ static bool passes_with_last_nodes(struct hr__volcano_case *world) {
   return passes;
 }
 
+/* Amounts are numbers in double precision; numbers of pods and weights are at most 32 bits wide. */
+#define LARGEST_NUMBER 1e12
+
 void hr__conform_volcano(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
   struct hr__volcano_case world;
-  if (!hr__volcano_read_case(&world, whole, verdict)) return;
+  hr__verdict_limit_numbers(verdict, whole, LARGEST_NUMBER);
+  if (verdict->malformed || !hr__volcano_read_case(&world, whole, verdict)) return;
   if (strcmp(kind, "schedule") == 0) {
     if (!passes_with_last_nodes(&world)) run_session(&world, false, verdict);
   } else if (strcmp(kind, "plugin-function") == 0 || strcmp(kind, "schedule-custom") == 0) {

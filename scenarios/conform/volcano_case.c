@@ -241,6 +241,61 @@ static void read_roles(struct hr__volcano_case *world, const cJSON *json, struct
   job->n_roles = roles.n_items;
 }
 
+/* The name of the sub-job of a pod: the policy and the values of its labels, or "" if the policy does not select it. */
+static const char *subjob_name(struct hr__volcano_case *world, const cJSON *policy, const cJSON *pod) {
+  const cJSON *labels = hr__case_get(pod, "labels"), *key;
+  const cJSON *selected = hr__case_get(hr__case_get(policy, "LabelSelector"), "MatchLabels");
+  const char *policy_name = hr__case_text(policy, "Name", "");
+  size_t length = strlen(policy_name) + 1;
+  cJSON_ArrayForEach(key, selected) {
+    const char *value = hr__case_text(labels, key->string, NULL);
+    if (!value || !cJSON_IsString(key) || strcmp(value, key->valuestring) != 0) return "";
+  }
+  cJSON_ArrayForEach(key, hr__case_get(policy, "MatchLabelKeys")) {
+    const char *value = cJSON_IsString(key) ? hr__case_text(labels, key->valuestring, "") : "";
+    if (!value[0]) return "";
+    length += strlen(value) + 1;
+  }
+  char *name = hr__verdict_alloc(world->verdict, length + 1, 1);
+  if (!name) return "";
+  size_t at = (size_t)snprintf(name, length, "%s", policy_name);
+  cJSON_ArrayForEach(key, hr__case_get(policy, "MatchLabelKeys")) at +=
+      (size_t)snprintf(name + at, length + 1 - at, "-%s", hr__case_text(labels, key->valuestring, ""));
+  return name;
+}
+
+/* Reads the policies of sub-jobs, and the sub-job of each task: that of the first policy that selects it. */
+static void read_subjobs(struct hr__volcano_case *world, const cJSON *json, struct hr__volcano_job *job,
+                         struct hr__volcano_task *tasks) {
+  const cJSON *policies = hr__case_get(json, "subgroup_policy"), *policy;
+  uint32_t n = policies ? (uint32_t)cJSON_GetArraySize(policies) : 0, p = 0;
+  int32_t *least = hr__verdict_alloc(world->verdict, n, sizeof *least);
+  struct hr__volcano_subjob *subjobs = hr__verdict_alloc(world->verdict, job->n_tasks + 1, sizeof *subjobs);
+  struct hr__volcano_names names = {0};
+  if (!n || !least || !subjobs) return;
+  for (uint32_t i = job->first_task; i < job->first_task + job->n_tasks; i++) {
+    const char *name = "";
+    p = 0;
+    uint32_t found = HR__VOLCANO_NONE;
+    cJSON_ArrayForEach(policy, policies) {
+      if (!name[0]) name = subjob_name(world, policy, world->task_json[i]);
+      if (name[0] && found == HR__VOLCANO_NONE) found = p;
+      p++;
+    }
+    tasks[i].subjob = hr__volcano_intern(world, &names, name);
+    struct hr__volcano_subjob *subjob = &subjobs[tasks[i].subjob];
+    *subjob = (struct hr__volcano_subjob){.name = name, .policy = found};
+    if (found != HR__VOLCANO_NONE)
+      subjob->min_tasks = (int32_t)hr__case_whole(cJSON_GetArrayItem(policies, (int)found), "SubGroupSize", 1);
+  }
+  p = 0;
+  cJSON_ArrayForEach(policy, policies) least[p++] = (int32_t)hr__case_whole(policy, "MinSubGroups", 0);
+  job->subjobs = subjobs;
+  job->n_subjobs = names.n_items;
+  job->policy_min = least;
+  job->n_policies = n;
+}
+
 static uint32_t read_namespace(struct hr__volcano_case *world, const char *name) {
   const char *slash = strchr(name, '/');
   size_t length = slash ? (size_t)(slash - name) : 0;
@@ -318,12 +373,14 @@ static void read_jobs(struct hr__volcano_case *world) {
     job->n_tasks = at - first;
     read_job(world, item, job);
     read_roles(world, item, job, tasks);
+    read_subjobs(world, item, job, tasks);
     world->job_names[n_jobs++] = job->uid;
   }
   world->snapshot.jobs = jobs;
   world->snapshot.n_jobs = n_jobs;
   world->snapshot.tasks = tasks;
   world->snapshot.n_tasks = n_tasks;
+  for (uint32_t i = 0; i < n_tasks; i++) hr__volcano_read_spread(world, i, &tasks[i]);
 }
 
 /* ---- Quotas ---- */
@@ -355,17 +412,19 @@ static const char *unsupported_pod(const cJSON *pod) {
   const cJSON *affinity = hr__case_get(pod, "affinity");
   if (hr__case_get(affinity, "PodAffinity") || hr__case_get(affinity, "PodAntiAffinity"))
     return "affinity between pods";
-  if (hr__case_count(pod, "topology_spread_constraints")) return "topology spread constraints";
   return hr__case_count(pod, "resourceClaims") ? "DRA" : NULL;
 }
 
 static const char *unsupported_case(const cJSON *whole) {
-  const cJSON *cluster = hr__case_get(whole, "cluster"), *job, *pod;
+  const cJSON *cluster = hr__case_get(whole, "cluster"), *job, *policy, *pod;
   if (hr__case_count(cluster, "shard")) return "sharding";
   if (hr__case_count(cluster, "ResourceClaims")) return "DRA";
   if (hr__case_count(cluster, "hypernodes")) return "network topology";
   cJSON_ArrayForEach(job, hr__case_get(whole, "jobs")) {
-    if (hr__case_get(job, "network_topology") || hr__case_count(job, "subgroup_policy")) return "network topology";
+    if (hr__case_get(job, "network_topology")) return "network topology";
+    cJSON_ArrayForEach(
+        policy,
+        hr__case_get(job, "subgroup_policy")) if (hr__case_get(policy, "NetworkTopology")) return "network topology";
     cJSON_ArrayForEach(pod, hr__case_get(job, "tasks")) if (unsupported_pod(pod)) return unsupported_pod(pod);
   }
   return NULL;

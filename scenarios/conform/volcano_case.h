@@ -53,6 +53,8 @@ void hr__volcano_read_config(struct hr__volcano_case *world);
 /* Reads the nodes; the groups of queues; and which nodes a pod accepts and prefers. */
 void hr__volcano_read_nodes(struct hr__volcano_case *world);
 void hr__volcano_read_groups(struct hr__volcano_case *world, const cJSON *json, struct hr__volcano_queue *queue);
+/* Reads the topology spread constraints of a pod, after all pods were read. */
+void hr__volcano_read_spread(struct hr__volcano_case *world, uint32_t task_index, struct hr__volcano_task *task);
 void hr__volcano_read_selectors(struct hr__volcano_case *world, const cJSON *json, uint32_t task_index,
                                 struct hr__volcano_task *task);
 

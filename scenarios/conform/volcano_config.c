@@ -3,8 +3,11 @@
 
 #include "scenarios/conform/volcano_case.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MOST_WEIGHT 1e6
 
 /* ---- Values ---- */
 
@@ -18,8 +21,10 @@ static double number_of(const cJSON *arguments, const char *name, double fallbac
   return end == value->valuestring ? fallback : number;
 }
 
+/* Weights beyond a million count as a million: their sums fit in 32 bits. */
 static int32_t whole_of(const cJSON *arguments, const char *name, int32_t fallback) {
-  return (int32_t)number_of(arguments, name, fallback);
+  double number = fmax(-MOST_WEIGHT, fmin(number_of(arguments, name, fallback), MOST_WEIGHT));
+  return (int32_t)number;
 }
 
 static bool flag_of(const cJSON *arguments, const char *name, bool fallback) {
@@ -180,6 +185,7 @@ static void read_nodeorder(const cJSON *arguments, struct hr__volcano_nodeorder_
   weights->balanced_resource = whole_of(arguments, "balancedresource.weight", weights->balanced_resource);
   weights->node_affinity = whole_of(arguments, "nodeaffinity.weight", weights->node_affinity);
   weights->taint_toleration = whole_of(arguments, "tainttoleration.weight", weights->taint_toleration);
+  weights->topology_spread = whole_of(arguments, "podtopologyspread.weight", weights->topology_spread);
 }
 
 static void read_arguments(struct hr__volcano_case *world, const cJSON *arguments, struct hr__volcano_plugin *plugin) {
@@ -243,7 +249,9 @@ static void read_plugin(struct hr__volcano_case *world, const cJSON *json, uint3
   if (!is_registered(hr__case_get(world->whole, "run"), name)) return;
   uint32_t id = hr__volcano_find(hr__volcano_plugin_names, HR__VOLCANO_N_PLUGINS, name);
   if (id == HR__VOLCANO_NONE) {
+    /* Without hypernodes the plug-in for network topology has no say. */
     bool is_topology = strcmp(name, "network-topology-aware") == 0;
+    if (is_topology && !hr__case_count(hr__case_get(world->whole, "cluster"), "hypernodes")) return;
     hr__verdict_unsupported(world->verdict, is_topology ? "network topology" : "a plug-in that is not modelled");
     return;
   }
@@ -590,6 +598,75 @@ static void read_preference(struct hr__volcano_case *world, const cJSON *pod, st
     cJSON_ArrayForEach(item, preferred) if (matches_term(field(item, "Preference"), world->node_json[i])) scores[i] +=
         hr__case_value_whole(field(item, "Weight"), 0);
   task->preference = scores;
+}
+
+/* ---- Topology spread constraints ---- */
+
+/* A selector {MatchLabels, MatchExpressions}. Without any it matches nothing. */
+static bool selects(const cJSON *selector, const cJSON *labels) {
+  const cJSON *all = field(selector, "MatchLabels"), *expressions = field(selector, "MatchExpressions"), *item;
+  if (!selector) return false;
+  cJSON_ArrayForEach(item, all) {
+    const char *value = hr__case_text(labels, item->string, NULL);
+    if (!value || !cJSON_IsString(item) || strcmp(value, item->valuestring) != 0) return false;
+  }
+  cJSON_ArrayForEach(item, expressions) if (!matches_expression(item, labels)) return false;
+  return true;
+}
+
+static const cJSON *spread_list(const cJSON *pod) {
+  const cJSON *list = field(pod, "topology_spread_constraints");
+  if (!list) list = field(pod, "TopologySpreadConstraints");
+  return list ? list : field(pod, "topology_spread");
+}
+
+/* Numbers the values of a label of the nodes. Returns how many there are. */
+static uint32_t number_domains(const struct hr__volcano_case *world, const char *key, uint32_t *domains) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < world->snapshot.n_nodes; i++) {
+    const char *value = hr__case_text(hr__case_get(world->node_json[i], "labels"), key, NULL);
+    domains[i] = value ? n : HR__VOLCANO_NONE;
+    for (uint32_t k = 0; value && k < i; k++)
+      if (domains[k] != HR__VOLCANO_NONE &&
+          strcmp(hr__case_text(hr__case_get(world->node_json[k], "labels"), key, ""), value) == 0)
+        domains[i] = domains[k];
+    n += domains[i] == n;
+  }
+  return n;
+}
+
+static void read_spread(struct hr__volcano_case *world, const cJSON *json, uint32_t task,
+                        struct hr__volcano_spread *spread) {
+  const char *key = field_text(json, "TopologyKey");
+  uint32_t *domains = hr__verdict_alloc(world->verdict, world->snapshot.n_nodes, sizeof *domains);
+  uint64_t *matches = hr__verdict_alloc(world->verdict, world->snapshot.n_tasks / 64 + 1, sizeof *matches);
+  if (!domains || !matches) return;
+  for (uint32_t i = 0; i < world->snapshot.n_tasks; i++) {
+    size_t length = strcspn(world->task_names[i], "/");
+    bool is_near = strncmp(world->task_names[i], world->task_names[task], length + 1) == 0;
+    if (is_near && selects(field(json, "LabelSelector"), hr__case_get(world->task_json[i], "labels")))
+      matches[i / 64] |= UINT64_C(1) << i % 64;
+  }
+  *spread = (struct hr__volcano_spread){.domain = domains,
+                                        .matches = matches,
+                                        .n_domains = number_domains(world, key, domains),
+                                        .max_skew = (int32_t)hr__case_value_whole(field(json, "MaxSkew"), 1),
+                                        .min_domains = (int32_t)hr__case_value_whole(field(json, "MinDomains"), 1),
+                                        .is_required =
+                                            strstr(field_text(json, "WhenUnsatisfiable"), "ScheduleAnyway") == NULL,
+                                        .matches_itself = matches[task / 64] >> task % 64 & 1,
+                                        .is_by_node = strcmp(key, "kubernetes.io/hostname") == 0};
+}
+
+void hr__volcano_read_spread(struct hr__volcano_case *world, uint32_t task_index, struct hr__volcano_task *task) {
+  const cJSON *list = spread_list(world->task_json[task_index]), *item;
+  uint32_t n = list ? (uint32_t)cJSON_GetArraySize(list) : 0, at = 0;
+  struct hr__volcano_spread *spread = hr__verdict_alloc(world->verdict, n, sizeof *spread);
+  if (!n || !spread) return;
+  cJSON_ArrayForEach(item, list) read_spread(world, item, task_index, &spread[at++]);
+  if (world->verdict->no_memory) return;
+  task->spread = spread;
+  task->n_spread = n;
 }
 
 void hr__volcano_read_selectors(struct hr__volcano_case *world, const cJSON *json, uint32_t task_index,

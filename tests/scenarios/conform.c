@@ -50,7 +50,7 @@ static void check_own(const char *system, const char *file, uint64_t n_cases) {
 
 /* Own cases for rules of KAI that few or no shared cases guard. */
 static void kai_rules(void) {
-  check_own("kai", PROJECT_DIR "/tests/scenarios/kai_rules.json", 53);
+  check_own("kai", PROJECT_DIR "/tests/scenarios/kai_rules.json", 68);
 }
 
 static void kubernetes(void) {
@@ -69,8 +69,13 @@ static void slurm(void) {
 }
 
 static void volcano(void) {
-  /* Not supported: network topology 42 + 15, sharding 7, DRA 6, affinity between pods 4, plug-ins of the tests 3. */
-  check("volcano", (const char *const[]){VECTORS "volcano.json", VECTORS "volcano_unit.json"}, 2, 77);
+  /* Not supported: network topology 41 + 15, sharding 7, DRA 6, affinity between pods 4, plug-ins of the tests 3. */
+  check("volcano", (const char *const[]){VECTORS "volcano.json", VECTORS "volcano_unit.json"}, 2, 76);
+}
+
+/* Own cases for topology spread constraints and for gangs within a gang. */
+static void volcano_rules(void) {
+  check_own("volcano", PROJECT_DIR "/tests/scenarios/volcano_rules.json", 19);
 }
 
 /* Own cases for rules of topology-aware scheduling that no shared case covers. */
@@ -214,6 +219,43 @@ static void malformed_cases(void) {
   hr_conform_finish(&report);
 }
 
+/* Runs one case that must fail with the given words. */
+static void check_malformed(const char *system, const char *kind, const char *rest, const char *words) {
+  struct hr_conform_report report;
+  struct hr_error error;
+  char text[1200];
+  int length = snprintf(text, sizeof text, "[{'id': 'a', 'kind': '%s', 'expect': {'result': true}, %s}]", kind, rest);
+  CU_ASSERT_FATAL(length > 0 && (size_t)length < sizeof text);
+  for (char *at = text; *at; at++)
+    if (*at == '\'') *at = '"';
+  CU_ASSERT_EQUAL_FATAL(run_text(system, text, &report, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(report.failed, 1);
+  CU_ASSERT_PTR_NOT_NULL(strstr(report.cases[0].differences[0].actual, words));
+  hr_conform_finish(&report);
+}
+
+/* Numbers that overflow, queues that are their own ancestors, and names that are not unique. */
+static void malformed_worlds(void) {
+  static const char job[] = "'queues': [{'name': 'q', 'deserved': {'gpu': 1}}], 'jobs': [{'name': 'j', 'queue': 'q',"
+                            "'tasks': [{'name': 'j-0', 'gpus': 1}]}]";
+  char rest[600];
+  check_malformed("kai", "schedule", "'cluster': {'nodes': [{'name': 'n', 'gpus': 1e300}]}", "out of range");
+  check_malformed("kai", "schedule", "'cluster': {}, 'jobs': [{'name': 'j', 'created_min': -9e18}]", "out of range");
+  check_malformed("kai", "schedule", "'cluster': {'nodes': [{'name': 'n'}, {'name': 'n'}]}", "same name");
+  check_malformed("kai", "schedule", "'cluster': {}, 'queues': [{'name': 'a', 'parent': 'a'}]", "its own ancestor");
+  check_malformed("kai", "reclaim-rule", "'input': {'queues': {'a': {'parent': 'b'}, 'b': {'parent': 'a'}}}",
+                  "its own ancestor");
+  check_malformed("kai", "schedule",
+                  "'cluster': {}, 'jobs': [{'name': 'j', 'tasks': [{'name': 'p', 'gpu_fraction_devices': -1}]}]",
+                  "0 to 1024");
+  snprintf(rest, sizeof rest, "'cluster': {}, 'run': {'mode': 'rounds', 'rounds_after_match': 9999999}, %s", job);
+  check_malformed("kai", "schedule", rest, "rounds");
+  check_malformed("volcano", "schedule", "'cluster': {'nodes': [{'allocatable': {'cpu_milli': 1e18}}]}",
+                  "out of range");
+  check_malformed("kubernetes", "fit", "'input': {'allocatable': {'cpu': -9e18}}", "out of range");
+  check_malformed("slurm", "backfill", "'input': {'jobs': [{'limitMinutes': 1e18}]}", "out of range");
+}
+
 /* Groups of cases: what cannot be run fails, and an unknown group fails. */
 static void malformed_groups(void) {
   static const char *const bad[] = {
@@ -245,5 +287,6 @@ static void unknown_system(void) {
 
 TEST_MAIN("test vectors of other schedulers", TEST(autoscalers), TEST(clusters), TEST(kai), TEST(kai_rules),
           TEST(kubernetes), TEST(kueue), TEST(kueue_topology), TEST(kueue_rules), TEST(kueue_backoff), TEST(slurm),
-          TEST(volcano), TEST(volcano_taints), TEST(unknown_kind), TEST(case_without_input_or_expectation),
-          TEST(malformed_cases), TEST(malformed_groups), TEST(unknown_system))
+          TEST(volcano), TEST(volcano_rules), TEST(volcano_taints), TEST(unknown_kind),
+          TEST(case_without_input_or_expectation), TEST(malformed_cases), TEST(malformed_worlds),
+          TEST(malformed_groups), TEST(unknown_system))
