@@ -512,6 +512,9 @@ typedef bool hr__kueue_stays_parked(void *self, uint32_t queue, uint32_t shape, 
    they would take (hr__kueue_pending_skip). */
 uint32_t hr__kueue_pending_return_some(struct hr__kueue_pending *self, uint32_t id, hr__kueue_stays_parked *stays,
                                        void *argument);
+/* The workloads of a queue that stayed parked, and whose turns have not come, return if that is no longer certain. */
+void hr__kueue_pending_recheck(struct hr__kueue_pending *self, uint32_t id, hr__kueue_stays_parked *stays,
+                               void *argument);
 /* Whether the next turn of a queue is that of a workload that stayed parked; it is then over. */
 bool hr__kueue_pending_skip(struct hr__kueue_pending *self, uint32_t id);
 

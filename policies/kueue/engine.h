@@ -22,6 +22,7 @@
 #include "policies/kit/place.h"
 #include "policies/kueue/cycle.h"
 #include "policies/kueue/kueue.h"
+#include "policies/kueue/tas.h"
 
 /* A pod requests at most GPUs (or MIG instances), CPU and memory; the queue may count `pods`, too. */
 enum { HR__KUEUE_MAX_REQUESTS = 4 };
@@ -40,14 +41,24 @@ struct hr__kueue_class {
   struct hr_need need;
   bool needs_no_node;
   int64_t pods;
+  uint32_t task_gpus;
   struct hr__kueue_amounts requests; /* per pod */
   const bool *suits;                 /* by flavor: some pool of the flavor can have the pods */
+  const bool *accepts;               /* by pool: it can have the pods */
 };
 
 /* What decides about the prospects of a workload: its priority, and what all its pods request of the only resource. */
 struct hr__kueue_shape {
   int64_t priority, amount;
   uint32_t resource; /* HR_NONE: it requests several resources, or none */
+};
+
+/* A placement of topology-aware scheduling with its memory, which remains when the slot is used again. */
+struct hr__kueue_memory {
+  struct hr__kueue_placement placement;
+  struct hr__kueue_domain *domains;
+  const char **values;
+  uint32_t domains_capacity, values_capacity;
 };
 
 struct hr__kueue_slot {
@@ -68,6 +79,7 @@ struct hr__kueue_slot {
   int64_t bookmark_generation, bookmark_cycle;
   int32_t *bookmarks;              /* [n_resources] */
   struct hr__kueue_assigned *room; /* [HR__KUEUE_MAX_REQUESTS] */
+  struct hr__kueue_memory memory;  /* of its placement */
 };
 
 /* Held jobs of one class that may use the same pools, in the order in which they are served. */
@@ -75,6 +87,7 @@ struct hr__kueue_held {
   uint32_t class_, pools; /* pools: number of a set of pools */
   uint32_t first, last, count;
   uint32_t at; /* position in `active`, if it has jobs */
+  bool placed; /* topologies place its pods, so that its jobs are not interchangeable */
   bool failed; /* no nodes were found since nodes became free last */
 };
 
@@ -104,6 +117,28 @@ struct hr__kueue_wanted {
   uint32_t nodes, jobs; /* nodes of gangs; jobs that need any node */
 };
 
+/* ---- Topologies ---- */
+
+/* The nodes of a leaf of a topology. */
+struct hr__kueue_leaf {
+  uint32_t first, n_nodes;
+};
+
+struct hr__kueue_topologies {
+  struct hr__tas_world *world;
+  struct hr__tas_nodes nodes;
+  bool *is_up;                    /* by node */
+  const char **level_of;          /* [queue][HR_N_TIERS]: label of the level of a tier; NULL: none */
+  bool *of_queue;                 /* by queue: some flavor has a topology */
+  struct hr__kueue_leaf **leaves; /* [flavor][leaf] */
+  struct hr__kueue_slice *slices; /* by local queue */
+  struct hr_node_share *shares;
+  uint32_t shares_capacity;
+  struct hr__kueue_assignment assignment; /* of a workload with quota */
+  struct hr__kueue_placements found;
+  int64_t *amounts; /* by resource */
+};
+
 struct hr__kueue_engine {
   struct hr_arena *arena;
   const struct hr_trace *jobs;
@@ -112,7 +147,7 @@ struct hr__kueue_engine {
   struct hr_capacity_set *capacities;
   struct hr_capacity *capacity; /* the present state */
   /* Parameters */
-  bool keeps_work, manages;
+  bool keeps_work, manages, plain;
   int64_t grace_us, idle_release_us;
   struct hr__kueue_ready_rules ready;
   /* The world. Only its workloads and their usage change. */
@@ -129,6 +164,7 @@ struct hr__kueue_engine {
   uint32_t n_destinations, destinations_capacity;
   uint64_t *flavor_pools; /* [flavor][pool_words] */
   uint32_t n_pools, pool_words;
+  struct hr__kueue_topologies *topologies; /* NULL: no flavor has a topology */
   /* Classes */
   struct hr__kueue_class *classes;
   uint64_t *class_keys; /* see engine_jobs.c */
@@ -162,6 +198,7 @@ struct hr__kueue_engine {
   uint32_t *root;                          /* by queue: root of its tree */
   bool *is_freed;                          /* by node: quota of the tree of this root was freed */
   bool some_freed;                         /* some entry is set */
+  bool *is_filled, some_filled;            /* the same: quota was taken since parked workloads returned */
   bool evicted;                            /* evictions have ended since the last cycle */
   uint32_t first_leaving, last_leaving;    /* list of evicted workloads that lose their quota after the cycles */
   struct hr__kueue_priorities *priorities; /* by queue */
@@ -209,6 +246,9 @@ void hr__kueue_release(struct hr__kueue_engine *self, uint32_t slot);
 /* Queues a workload without quota again. Returns false if memory is exhausted. */
 bool hr__kueue_queue_again(struct hr__kueue_engine *self, uint32_t slot);
 
+/* The back-off of a queued workload is over, or its requirement on locality. Returns false if memory is exhausted. */
+bool hr__kueue_wait_over(struct hr__kueue_engine *self, uint32_t slot);
+
 /* Sets the usage of a local queue from what it consumed and its penalties. */
 void hr__kueue_usage_refresh(struct hr__kueue_engine *self, uint32_t local_queue);
 /* Takes a sample of the usage of local queues if it is time. */
@@ -220,6 +260,55 @@ int64_t hr__kueue_next_sample(const struct hr__kueue_engine *self);
 static inline uint32_t hr__kueue_slot_of(const struct hr__kueue_engine *self, hr_job job) {
   return self->slot_of[job.id] - 1;
 }
+
+/* ---- Topologies (engine_topology.c) -------------------------------------------------------------------- */
+
+/* Builds the topologies of the flavors that have one. Returns false if memory is exhausted. */
+bool hr__kueue_topology_build(struct hr__kueue_engine *self, const struct hr_kueue_config *config);
+
+/* ---- Placements (engine_placement.c) ------------------------------------------------------------------- */
+
+/* All functions have no effect, or return true, if no flavor has a topology. */
+
+/* Sets what the pods of a workload ask of topologies now. Returns false if no topology of its queue has the level. */
+bool hr__kueue_topology_request(struct hr__kueue_engine *self, uint32_t slot);
+/* Copies the placement of an assignment to the slot. Returns false if memory is exhausted. */
+bool hr__kueue_topology_keep(struct hr__kueue_engine *self, uint32_t slot, struct hr__kueue_assignment *assignment);
+
+enum hr__kueue_nodes {
+  HR__KUEUE_NODES_READY,
+  HR__KUEUE_NODES_AWAITED, /* they are not up, or not provisioned yet */
+  HR__KUEUE_NODES_LOST     /* some have failed and are not replaced: the workload is evicted */
+};
+/* Chooses the nodes of a workload with quota whose placement is pending, or other nodes in place of a failed one. */
+enum hr__kueue_nodes hr__kueue_topology_prepare(struct hr__kueue_engine *self, uint32_t slot);
+/* Whether topologies place the pods of a workload with quota. */
+bool hr__kueue_topology_places(const struct hr__kueue_engine *self, uint32_t slot);
+/* Finds the nodes and GPUs of a placement. Returns false if they are not free. */
+bool hr__kueue_topology_nodes(struct hr__kueue_engine *self, uint32_t slot, const struct hr_need *need,
+                              struct hr_placement *placement);
+
+/* A node came up (or has notice, or is gone). */
+void hr__kueue_topology_node(struct hr__kueue_engine *self, hr_node node, bool is_up);
+/* Workloads of all queues with topologies may fit now. */
+void hr__kueue_topology_freed(struct hr__kueue_engine *self);
+/* Counts the pods of a job that no topology places (sign 1), or that they have left (-1). */
+void hr__kueue_topology_count(struct hr__kueue_engine *self, uint32_t slot, const struct hr_placement *placement,
+                              int sign);
+
+/* Why a flavor has no placement for a workload. */
+struct hr__kueue_lack {
+  const char *topology;
+  int64_t fits, of;
+  bool slices;               /* the unit is slices, not pods */
+  uint32_t leaves, selector; /* of the topology; that labels exclude */
+};
+/* Returns false if the flavor has a placement, or no topology. */
+bool hr__kueue_topology_lack(struct hr__kueue_engine *self, uint32_t slot, uint32_t flavor,
+                             struct hr__kueue_lack *lack);
+/* The number of leaves that cannot have one pod because of a resource. */
+uint32_t hr__kueue_topology_lacking(const struct hr__kueue_engine *self, uint32_t slot, uint32_t flavor,
+                                    uint32_t resource);
 
 /* ---- Evictions (engine_evictions.c) -------------------------------------------------------------------- */
 
@@ -251,6 +340,9 @@ void hr__kueue_prospects_count(struct hr__kueue_engine *self, uint32_t slot, int
 bool hr__kueue_is_hopeless(const struct hr__kueue_engine *self, uint32_t slot);
 /* Returns parked workloads with prospects to their queues where quota was freed. */
 void hr__kueue_return_freed(struct hr__kueue_engine *self);
+/* In fair sharing, an admission can give prospects to others, whose shares are lower than that of its queue: returns
+   such workloads if they stayed parked and their turns have not come. */
+void hr__kueue_recheck_stayed(struct hr__kueue_engine *self);
 
 /* ---- Pods (engine_pods.c) ------------------------------------------------------------------------------ */
 

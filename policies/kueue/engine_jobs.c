@@ -75,6 +75,7 @@ static bool set_requests(struct hr__kueue_engine *self, uint32_t job, struct hr_
   struct hr__kueue_amount *items = hr_arena_alloc(self->arena, HR__KUEUE_MAX_REQUESTS * sizeof *items);
   if (!items) return false;
   class_->pods = request.tasks ? request.tasks : 1;
+  class_->task_gpus = request.gpus;
   if (profile != HR_NONE)
     add_request(self, items, &count, self->mig[profile], request.gpus);
   else
@@ -85,17 +86,21 @@ static bool set_requests(struct hr__kueue_engine *self, uint32_t job, struct hr_
   return true;
 }
 
-/* Finds out in which flavors the pods can run at all. */
+/* Finds out in which pools and flavors the pods can run at all. */
 static bool set_suits(struct hr__kueue_engine *self, struct hr__kueue_class *class_) {
   bool *suits = hr_arena_alloc(self->arena, (size_t)self->world.n_flavors + 1);
-  if (!suits) return false;
+  bool *accepts = hr_arena_alloc(self->arena, (size_t)self->n_pools + 1);
+  if (!suits || !accepts) return false;
+  for (uint32_t p = 0; p < self->n_pools; p++)
+    accepts[p] =
+        class_->needs_no_node || hr_capacity_min_nodes(self->capacities, &class_->need, (hr_pool){p}) != HR_NONE;
   for (uint32_t flavor = 0; flavor < self->world.n_flavors; flavor++) {
     suits[flavor] = class_->needs_no_node;
     for (uint32_t p = 0; p < self->n_pools && !suits[flavor]; p++)
-      suits[flavor] = hr__kueue_flavor_has_pool(self, flavor, p) &&
-                      hr_capacity_min_nodes(self->capacities, &class_->need, (hr_pool){p}) != HR_NONE;
+      suits[flavor] = hr__kueue_flavor_has_pool(self, flavor, p) && accepts[p];
   }
   class_->suits = suits;
+  class_->accepts = accepts;
   return true;
 }
 
@@ -186,6 +191,27 @@ static bool is_open(const struct hr__kueue_engine *self, struct hr__kueue_destin
   return selected && local->stop_policy == HR_KUEUE_STOP_NONE;
 }
 
+/* ---- Timers --------------------------------------------------------------------------------------------- */
+
+bool hr__kueue_timer_set(struct hr__kueue_engine *self, uint32_t slot, int64_t at_us) {
+  struct hr__kueue_slot *at = &self->slots[slot];
+  if (at->timer_us == at_us) return true;
+  if (at->timer_us != HR_NEVER_US) hr_job_tree_remove(&self->timers, at->timer_us, (hr_job){slot});
+  at->timer_us = at_us;
+  return at_us == HR_NEVER_US || hr_job_tree_insert(&self->timers, (struct hr_job_entry){.key = at_us, .job = {slot}});
+}
+
+/* The next time at which something happens to a queued job: the end of its back-off, or of its requirement on locality
+   if topologies know it. */
+static bool set_queued_timer(struct hr__kueue_engine *self, uint32_t slot) {
+  int64_t at_us = self->slots[slot].requeue.at_us;
+  if (at_us <= self->world.now_us) {
+    at_us = hr_cluster_locality(self->cluster, (hr_job){self->slots[slot].job}).until_us;
+    if (!self->topologies || at_us <= self->world.now_us) at_us = HR_NEVER_US;
+  }
+  return hr__kueue_timer_set(self, slot, at_us);
+}
+
 /* ---- Slots ---------------------------------------------------------------------------------------------- */
 
 /* What the slots point to. */
@@ -225,6 +251,7 @@ static bool grow(struct hr__kueue_engine *self) {
   self->world.workloads = workloads;
   self->slots = slots;
   self->n_slots = self->world.n_workloads = after;
+  if (self->topologies && !hr__tas_world_grow(self->topologies->world, self->arena, &self->world)) return false;
   bool ok = before ? hr__kueue_pending_grow(&self->pending, before)
                    : hr__kueue_pending_begin(&self->pending, self->arena, &self->world);
   return ok && hr__kueue_cycle_begin(&self->cycle, self->arena, &self->world, self->world.tree.n_queues);
@@ -266,7 +293,8 @@ static void fill_slot(struct hr__kueue_engine *self, uint32_t slot, uint32_t job
       .history = {.created_us = self->world.now_us, .evicted_us = HR__KUEUE_NO_TIME, .preempted_us = HR__KUEUE_NO_TIME},
       .requeue = {-1, HR__KUEUE_NO_TIME},
       .bookmarks = at->bookmarks,
-      .room = at->room};
+      .room = at->room,
+      .memory = at->memory};
 }
 
 static bool add_shape(struct hr__kueue_engine *self, const struct hr__kueue_workload *workload, uint32_t shape) {
@@ -291,8 +319,10 @@ static bool set_shape(struct hr__kueue_engine *self, uint32_t slot) {
   uint32_t local = workload->local_queue;
   bool by_local = local != HR_NONE && (self->world.queues[workload->queue].usage_based ||
                                        self->selectors[local].labels.count || self->selectors[local].tolerations.count);
+  const struct hr__kueue_topology_request *topology = &workload->pod_sets[0].topology;
+  by_local |= local != HR_NONE && self->topologies && self->topologies->of_queue[workload->queue];
   struct hr__pair pair = {(uint64_t)(uint32_t)workload->priority << 32 | self->slots[slot].class_,
-                          by_local ? (uint64_t)local + 1 : 0};
+                          (by_local ? (uint64_t)local + 1 : 0) << 8 | (uint64_t)topology->mode};
   uint32_t shape = hr__pair_map_find(&self->shapes, pair);
   if (shape == HR_NONE) {
     shape = self->shapes.count;
@@ -317,16 +347,21 @@ bool hr__kueue_job_add(struct hr__kueue_engine *self, uint32_t job, enum hr_reas
   uint32_t slot = self->first_free;
   uint32_t next = self->slots[slot].next;
   fill_workload(self, slot, job, class_id, destination);
-  if (!may_ever_fit(self, &self->world.workloads[slot])) {
+  fill_slot(self, slot, job, class_id);
+  if (!hr__kueue_topology_request(self, slot))
+    *reason = HR_REASON_NO_GROUP;
+  else if (!may_ever_fit(self, &self->world.workloads[slot]))
     *reason = HR_REASON_OVER_QUOTA;
+  if (*reason != HR_REASON_NONE) {
+    self->slots[slot].phase = HR__KUEUE_NO_JOB;
+    self->slots[slot].next = next;
     return true;
   }
   self->first_free = next;
-  fill_slot(self, slot, job, class_id);
   self->slot_of[job] = slot + 1;
   self->pending.requeue_us[slot] = HR__KUEUE_NO_TIME;
   self->changed = true;
-  return set_shape(self, slot) && hr__kueue_pending_add(&self->pending, slot);
+  return set_queued_timer(self, slot) && set_shape(self, slot) && hr__kueue_pending_add(&self->pending, slot);
 }
 
 void hr__kueue_job_remove(struct hr__kueue_engine *self, uint32_t slot) {
@@ -338,16 +373,6 @@ void hr__kueue_job_remove(struct hr__kueue_engine *self, uint32_t slot) {
   self->first_free = slot;
 }
 
-/* ---- Timers --------------------------------------------------------------------------------------------- */
-
-bool hr__kueue_timer_set(struct hr__kueue_engine *self, uint32_t slot, int64_t at_us) {
-  struct hr__kueue_slot *at = &self->slots[slot];
-  if (at->timer_us == at_us) return true;
-  if (at->timer_us != HR_NEVER_US) hr_job_tree_remove(&self->timers, at->timer_us, (hr_job){slot});
-  at->timer_us = at_us;
-  return at_us == HR_NEVER_US || hr_job_tree_insert(&self->timers, (struct hr_job_entry){.key = at_us, .job = {slot}});
-}
-
 /* ---- Quota ---------------------------------------------------------------------------------------------- */
 
 void hr__kueue_release(struct hr__kueue_engine *self, uint32_t slot) {
@@ -356,12 +381,21 @@ void hr__kueue_release(struct hr__kueue_engine *self, uint32_t slot) {
   hr__kueue_unlist(&self->world, slot);
   workload->reserved = workload->admitted = workload->evicted = false;
   workload->reserved_us = HR__KUEUE_NO_TIME;
+  if (workload->pod_sets[0].placement) hr__kueue_topology_freed(self);
   workload->pod_sets[0].n_assigned = 0;
   workload->pod_sets[0].placement = NULL;
+  workload->pod_sets[0].placement_pending = false;
   self->world.queues[workload->queue].generation++;
   hr__kueue_pending_freed(&self->pending, workload->queue);
   self->is_freed[self->root[workload->queue]] = self->some_freed = true;
   self->changed = true;
+}
+
+/* A requirement on locality may have ended. */
+static bool renew_request(struct hr__kueue_engine *self, uint32_t slot) {
+  if (!self->topologies) return true;
+  hr__kueue_topology_request(self, slot);
+  return set_shape(self, slot);
 }
 
 bool hr__kueue_queue_again(struct hr__kueue_engine *self, uint32_t slot) {
@@ -376,9 +410,15 @@ bool hr__kueue_queue_again(struct hr__kueue_engine *self, uint32_t slot) {
       hr__kueue_queue_time(&at->history, by_creation, hr__kueue_has_gate(&self->world, HR__KUEUE_BIT_PRIORITY_SORTING));
   self->pending.requeue_us[slot] = at->requeue.at_us;
   self->changed = true;
-  bool waits = at->requeue.at_us > self->world.now_us;
-  return hr__kueue_timer_set(self, slot, waits ? at->requeue.at_us : HR_NEVER_US) &&
-         hr__kueue_pending_add(&self->pending, slot);
+  return renew_request(self, slot) && set_queued_timer(self, slot) && hr__kueue_pending_add(&self->pending, slot);
+}
+
+bool hr__kueue_wait_over(struct hr__kueue_engine *self, uint32_t slot) {
+  struct hr__kueue_slot *at = &self->slots[slot];
+  at->requeue.at_us = self->pending.requeue_us[slot] = HR__KUEUE_NO_TIME;
+  self->changed = true;
+  hr__kueue_pending_remove(&self->pending, slot);
+  return renew_request(self, slot) && set_queued_timer(self, slot) && hr__kueue_pending_add(&self->pending, slot);
 }
 
 /* ---- Usage of local queues ------------------------------------------------------------------------------ */

@@ -40,7 +40,8 @@ static bool group_has_pool(const struct hr__kueue_engine *self, const struct hr_
 static uint32_t group_of(struct hr__kueue_engine *self, uint32_t slot) {
   uint32_t pools = pools_of(self, slot), class_ = self->slots[slot].class_;
   if (pools == HR_NONE) return HR_NONE;
-  struct hr__pair pair = {class_, pools};
+  bool placed = hr__kueue_topology_places(self, slot);
+  struct hr__pair pair = {class_, (uint64_t)pools << 1 | placed};
   uint32_t found = hr__pair_map_find(&self->group_at, pair);
   if (found != HR_NONE) return found;
   if (self->n_groups == self->groups_capacity) {
@@ -50,7 +51,7 @@ static uint32_t group_of(struct hr__kueue_engine *self, uint32_t slot) {
     self->groups = grown;
     self->active = active;
   }
-  self->groups[self->n_groups] = (struct hr__kueue_held){class_, pools, HR_NONE, HR_NONE, 0, 0, false};
+  self->groups[self->n_groups] = (struct hr__kueue_held){class_, pools, HR_NONE, HR_NONE, 0, 0, placed, false};
   return hr__pair_map_add(&self->group_at, self->arena, pair, self->n_groups) ? self->n_groups++ : HR_NONE;
 }
 
@@ -131,6 +132,7 @@ static bool find_nodes(struct hr__kueue_engine *self, uint32_t slot, const struc
   const struct hr__kueue_held *group = &self->groups[self->slots[slot].group];
   *placement = (struct hr_placement){0};
   if (self->classes[group->class_].needs_no_node) return true;
+  if (self->world.workloads[slot].pod_sets[0].placement) return hr__kueue_topology_nodes(self, slot, need, placement);
   for (uint32_t p = 0; p < self->n_pools; p++) {
     if (!group_has_pool(self, group, p) || !hr_cluster_accepts(self->cluster, need->accept_class, (hr_pool){p}) ||
         !hr_capacity_find_in(self->capacity, (hr_pool){p}, need, placement))
@@ -140,14 +142,22 @@ static bool find_nodes(struct hr__kueue_engine *self, uint32_t slot, const struc
   return false;
 }
 
+/* Starts a job, or evicts it if its nodes are lost. Returns false if it remains held. */
 static bool start(struct hr__kueue_engine *self, uint32_t slot) {
   struct hr_placement placement;
   struct hr_need need = hr__kueue_need_of(self, slot);
   hr_job job = {self->slots[slot].job};
-  if (!find_nodes(self, slot, &need, &placement)) return false;
+  enum hr__kueue_nodes nodes = hr__kueue_topology_prepare(self, slot);
+  if (nodes == HR__KUEUE_NODES_LOST) {
+    hr__kueue_unhold(self, slot);
+    hr__kueue_queue_evicted(self, slot);
+    return true;
+  }
+  if (nodes != HR__KUEUE_NODES_READY || !find_nodes(self, slot, &need, &placement)) return false;
   self->status = hr_moves_start(self->moves, job, &placement, HR_REASON_IN_ORDER);
   if (self->status != HR_OK) return false;
   hr_capacity_take(self->capacity, &need, &placement);
+  hr__kueue_topology_count(self, slot, &placement, 1);
   hr__kueue_unhold(self, slot);
   self->slots[slot].phase = HR__KUEUE_STARTED;
   self->slots[slot].since_us = self->world.now_us;
@@ -167,12 +177,22 @@ static uint32_t next_group(const struct hr__kueue_engine *self) {
   return best;
 }
 
+/* Starts the first job of a group; of a group that topologies place, the first that has its nodes. */
+static bool start_one(struct hr__kueue_engine *self, const struct hr__kueue_held *group) {
+  bool is_placed = group->placed;
+  for (uint32_t slot = group->first; slot != HR_NONE && self->status == HR_OK; slot = self->slots[slot].next) {
+    if (start(self, slot)) return true;
+    if (!is_placed) return false;
+  }
+  return false;
+}
+
 void hr__kueue_place_all(struct hr__kueue_engine *self) {
   if (!self->freed) return;
   self->freed = false;
   for (uint32_t i = 0; i < self->n_active; i++) self->groups[self->active[i]].failed = false;
   for (uint32_t group; self->status == HR_OK && (group = next_group(self)) != HR_NONE;)
-    if (!start(self, self->groups[group].first)) self->groups[group].failed = true;
+    if (!start_one(self, &self->groups[group])) self->groups[group].failed = true;
   if (hr_capacity_set_failed(self->capacities)) self->status = HR_NO_MEMORY;
 }
 
@@ -195,6 +215,7 @@ static bool begin_idle(struct hr__kueue_engine *self, hr_node node) {
 bool hr__kueue_pods_left(struct hr__kueue_engine *self, hr_job job, const struct hr_placement *placement) {
   uint32_t slot = hr__kueue_slot_of(self, job);
   hr_capacity_give(self->capacity, &self->classes[self->slots[slot].class_].need, placement);
+  hr__kueue_topology_count(self, slot, placement, -1);
   self->freed = true;
   if (!self->manages || !placement->n_slices || !is_elastic(self, placement->pool.id)) return true;
   for (uint32_t i = 0; i < placement->n_slices; i++)
@@ -207,6 +228,7 @@ bool hr__kueue_node_changed(struct hr__kueue_engine *self, const struct hr_event
   if (event->node.id == HR_NONE) return true;
   bool is_up = event->kind == HR_EVENT_NODE_UP;
   hr_capacity_set_usable(self->capacity, event->pool, event->node, is_up, is_up);
+  hr__kueue_topology_node(self, event->node, is_up);
   return !is_up || !self->manages || !is_elastic(self, event->pool.id) || begin_idle(self, event->node);
 }
 

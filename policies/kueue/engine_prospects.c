@@ -23,8 +23,9 @@ bool hr__kueue_prospects_create(struct hr__kueue_engine *self) {
   const struct hr__kueue_tree *tree = &self->world.tree;
   self->root = hr_arena_alloc(self->arena, ((size_t)tree->n_queues + 1) * sizeof *self->root);
   self->is_freed = hr_arena_alloc(self->arena, (size_t)tree->n_nodes + 1);
+  self->is_filled = hr_arena_alloc(self->arena, (size_t)tree->n_nodes + 1);
   self->priorities = hr_arena_alloc(self->arena, ((size_t)tree->n_queues + 1) * sizeof *self->priorities);
-  if (!self->root || !self->is_freed || !self->priorities) return false;
+  if (!self->root || !self->is_freed || !self->is_filled || !self->priorities) return false;
   for (uint32_t i = 0; i < tree->n_queues; i++) {
     struct hr__kueue_priorities *table = &self->priorities[i];
     self->root[i] = hr__kueue_root(tree, i);
@@ -146,15 +147,20 @@ static bool may_get(const struct hr__kueue_engine *self, const struct hr__kueue_
                                   : may_reclaim(self, workload, pair, amount, own, free);
 }
 
-/* Whether a cycle holds quota for an inadmissible workload, unless the queue can always reclaim its quota: it can be so
-   if the request is within the nominal quota, or if it may preempt while borrowing. */
+/* Whether a cycle may hold quota or nodes for an inadmissible workload, unless the queue can always reclaim its quota:
+   it can be so if the request is within the nominal quota, or that of a cohort below the root, or if it may preempt
+   while borrowing. */
 static bool may_hold(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload, uint32_t pair,
                      int64_t amount) {
   const struct hr__kueue_tree *tree = &self->world.tree;
   const struct hr__kueue_queue *queue = &self->world.queues[workload->queue];
+  bool may_reclaim;
   if (hr__kueue_can_always_reclaim(queue)) return false;
-  return self->world.fair_sharing || queue->preemption.borrow ||
-         tree->nominal[hr__kueue_cell(tree, workload->queue, pair)] >= amount;
+  if (self->world.fair_sharing || queue->preemption.borrow ||
+      tree->nominal[hr__kueue_cell(tree, workload->queue, pair)] >= amount)
+    return true;
+  hr__kueue_borrow_level(tree, workload->queue, pair, amount, &may_reclaim);
+  return may_reclaim;
 }
 
 bool hr__kueue_is_hopeless(const struct hr__kueue_engine *self, uint32_t slot) {
@@ -189,6 +195,7 @@ static bool stays_parked(void *argument, uint32_t queue, uint32_t shape, uint32_
   struct verdicts *self = argument;
   const struct hr__kueue_shape *own = &self->engine->shape_of[shape];
   (void)queue;
+  if (self->engine->plain) return false;
   for (uint32_t i = 0; own->resource != HR_NONE && i < self->n_known; i++)
     if (own->resource == self->known[i].resource && own->priority <= self->known[i].priority &&
         own->amount >= self->known[i].amount)
@@ -211,4 +218,14 @@ void hr__kueue_return_freed(struct hr__kueue_engine *self) {
     hr__kueue_pending_return_some(&self->pending, i, stays_parked, &verdicts);
   }
   for (uint32_t i = 0; i < tree->n_queues; i++) self->is_freed[self->root[i]] = false;
+}
+
+void hr__kueue_recheck_stayed(struct hr__kueue_engine *self) {
+  for (uint32_t i = 0; i < self->world.tree.n_queues; i++) {
+    if (!self->is_filled[self->root[i]]) continue;
+    struct verdicts verdicts = {.engine = self};
+    hr__kueue_pending_recheck(&self->pending, i, stays_parked, &verdicts);
+  }
+  for (uint32_t i = 0; i < self->world.tree.n_queues; i++) self->is_filled[self->root[i]] = false;
+  self->some_filled = false;
 }

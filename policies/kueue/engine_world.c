@@ -10,8 +10,6 @@
 
 #include "policies/kueue/engine.h"
 
-#include "policies/kueue/tas.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -566,7 +564,7 @@ enum hr_status hr__kueue_world_build(struct hr__kueue_engine *self, struct hr_er
     return HR_NO_MEMORY;
   set_settings(&builder);
   hr__kueue_tree_prepare(&self->world.tree);
-  if (!note_shares(self)) return HR_NO_MEMORY;
+  if (!note_shares(self) || !hr__kueue_topology_build(self, config)) return HR_NO_MEMORY;
   self->default_queue = (struct hr__kueue_destination){HR_NONE, HR_NONE};
   if (config->default_queue) self->default_queue = find_destination(self, config->default_queue, NULL);
   return HR_OK;

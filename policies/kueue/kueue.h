@@ -347,6 +347,7 @@ struct hr__kueue_workload {
   const uint32_t *allowed; /* flavors that a variant of the workload may use; NULL: all */
   uint32_t n_allowed;
   const bool *suits;                         /* by flavor: its nodes can run the pods; NULL: all */
+  const bool *suits_part;                    /* by part of the nodes of topologies, the same; NULL: all */
   const struct hr__kueue_workload *replaced; /* slice of the same job with quota that this one replaces; NULL: none */
   const int32_t *tried; /* bookmarks of the last attempt by pod set and resource (n_resources per pod set); -1: start
                            with the first flavor. NULL: no last attempt */

@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-enum { PARAM_PLACEMENT, PARAM_PREEMPTED, PARAM_GRACE, PARAM_AUTOSCALE, PARAM_IDLE_RELEASE };
+enum { PARAM_PLACEMENT, PARAM_PREEMPTED, PARAM_GRACE, PARAM_AUTOSCALE, PARAM_IDLE_RELEASE, PARAM_PLAIN };
 
 static const char *const placement_names[] = {"worst-fit", "best-fit", "first-fit", NULL};
 static const char *const preempted_names[] = {"requeue", "checkpoint", NULL};
@@ -49,6 +49,11 @@ static const struct hr_param params[] = {
      .min = 1,
      .max = MAX_PARAM_S,
      .help = "idle time after which the autoscaler releases a node",
+     .advanced = true},
+    {.key = "plain",
+     .type = HR_PARAM_BOOLEAN,
+     .fallback = "false",
+     .help = "examine every job in each cycle, even without prospects: slow, for tests",
      .advanced = true},
     {0}};
 
@@ -88,6 +93,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **state, stru
                                     .cluster = env->cluster,
                                     .config = env->systems ? env->systems->kueue : NULL,
                                     .keeps_work = env->params[PARAM_PREEMPTED].integer == 1,
+                                    .plain = env->params[PARAM_PLAIN].integer == 1,
                                     .grace_us = us_of(env, PARAM_GRACE),
                                     .idle_release_us = us_of(env, PARAM_IDLE_RELEASE),
                                     .first_free = HR_NONE,
@@ -102,6 +108,8 @@ static enum hr_status create(const struct hr_policy_env *env, void **state, stru
   if (status == HR_OK) status = hr__kueue_world_build(self, error);
   if (status != HR_OK) return status;
   self->capacity = hr_capacity_present(self->capacities);
+  /* Prospects do not know what topologies do to shares. */
+  self->plain |= self->topologies && self->world.fair_sharing;
   return allocate(self, env) ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -178,12 +186,17 @@ static void charge(struct hr__kueue_engine *self, uint32_t slot) {
   hr__kueue_pending_reorder(&self->pending, workload->queue);
 }
 
-static void admit(struct hr__kueue_engine *self, const struct hr__kueue_entry *entry) {
+static void admit(struct hr__kueue_engine *self, struct hr__kueue_entry *entry) {
   uint32_t slot = entry->workload;
   struct hr__kueue_slot *at = &self->slots[slot];
   hr__kueue_pending_remove(&self->pending, slot);
+  if (!hr__kueue_topology_keep(self, slot, &entry->assignment)) {
+    self->status = HR_NO_MEMORY;
+    return;
+  }
   hr__kueue_give_quota(&self->world, slot, &entry->assignment, at->room);
   hr__kueue_prospects_count(self, slot, 1);
+  self->is_filled[self->root[self->world.workloads[slot].queue]] = self->some_filled = true;
   at->has_bookmarks = false;
   at->reason = HR__KUEUE_NO_REASON;
   charge(self, slot);
@@ -214,6 +227,7 @@ static void use_bookmarks(struct hr__kueue_engine *self, uint32_t slot) {
 static uint32_t take_heads(struct hr__kueue_engine *self, bool *parked) {
   uint32_t n = 0;
   *parked = false;
+  if (self->some_filled && self->world.fair_sharing && !self->plain) hr__kueue_recheck_stayed(self);
   for (uint32_t queue = 0; queue < self->world.tree.n_queues; queue++) {
     if (self->world.queues[queue].inactive) continue;
     if (hr__kueue_pending_skip(&self->pending, queue)) {
@@ -222,7 +236,7 @@ static uint32_t take_heads(struct hr__kueue_engine *self, bool *parked) {
     }
     uint32_t head = hr__kueue_pending_head(&self->pending, queue);
     if (head == HR_NONE) continue;
-    if (hr__kueue_is_hopeless(self, head)) {
+    if (!self->plain && hr__kueue_is_hopeless(self, head)) {
       self->slots[head].reason = HR__KUEUE_WAITING_FOR_QUOTA;
       self->slots[head].has_bookmarks = false;
       if (hr__kueue_pending_park_head(&self->pending, queue)) {
@@ -325,7 +339,10 @@ static enum cycle_effect run_cycle(struct hr__kueue_engine *self) {
   uint32_t n = take_heads(self, &parked);
   if (n) self->n_cycles++;
   self->cycle.not_all_ready = blocks_admission(self) && self->n_held > 0;
-  if (!hr__kueue_cycle_run(&self->cycle, self->heads, n)) self->status = HR_NO_MEMORY;
+  if (self->topologies) hr__tas_world_forget(self->topologies->world);
+  if (!hr__kueue_cycle_run(&self->cycle, self->heads, n) ||
+      (self->topologies && hr__tas_world_failed(self->topologies->world)))
+    self->status = HR_NO_MEMORY;
   enum cycle_effect effect = n && self->status == HR_OK ? carry_out(self) : EFFECT_NONE;
   return parked ? EFFECT_REAL : effect;
 }
@@ -357,10 +374,8 @@ static void fire(struct hr__kueue_engine *self, uint32_t slot) {
   struct hr__kueue_slot *at = &self->slots[slot];
   hr__kueue_timer_set(self, slot, HR_NEVER_US);
   switch ((enum hr__kueue_phase)at->phase) {
-  case HR__KUEUE_QUEUED: /* the back-off is over */
-    at->requeue.at_us = self->pending.requeue_us[slot] = HR__KUEUE_NO_TIME;
-    self->changed = true;
-    if (!hr__kueue_pending_add(&self->pending, slot)) self->status = HR_NO_MEMORY;
+  case HR__KUEUE_QUEUED:
+    if (!hr__kueue_wait_over(self, slot)) self->status = HR_NO_MEMORY;
     return;
   case HR__KUEUE_CHECKING:
     create_pods(self, slot);
@@ -438,6 +453,12 @@ static enum hr_status interrupt(struct hr__kueue_engine *self, const struct hr_e
     return self->status;
   }
   self->slots[slot].since_us = self->world.now_us;
+  enum hr__kueue_nodes nodes = hr__kueue_topology_prepare(self, slot);
+  if (self->status != HR_OK) return self->status;
+  if (nodes == HR__KUEUE_NODES_LOST) {
+    hr__kueue_queue_evicted(self, slot);
+    return self->status;
+  }
   return hr__kueue_hold(self, slot, true) && set_held_timer(self, slot) ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -504,11 +525,17 @@ static enum hr_status decide(void *state, const struct hr_view *view, struct hr_
   return self->status;
 }
 
+static void destroy(void *state) {
+  struct hr__kueue_engine *self = state;
+  if (self && self->topologies) hr__tas_world_finish(self->topologies->world);
+}
+
 HR_POLICY(kueue) = {HR_POLICY_HEAD,
                     .name = "kueue",
                     .summary = "Kueue: quotas in a tree of cohorts, flavors, borrowing, preemption and fair sharing",
                     .params = params,
                     .create = create,
+                    .destroy = destroy,
                     .observe = observe,
                     .decide = decide,
                     .abilities = abilities,

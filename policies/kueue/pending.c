@@ -600,6 +600,24 @@ uint32_t hr__kueue_pending_return_some(struct hr__kueue_pending *self, uint32_t 
   return moved;
 }
 
+void hr__kueue_pending_recheck(struct hr__kueue_pending *self, uint32_t id, hr__kueue_stays_parked *stays,
+                               void *argument) {
+  struct hr__kueue_pending_queue *queue = &self->queues[id];
+  for (uint32_t bucket = queue->first_parked, next; bucket != HR_NONE && queue->n_skipped < queue->n_stayed;
+       bucket = next) {
+    struct hr__kueue_bucket *at = &self->buckets[bucket];
+    next = at->next;
+    uint32_t first = at->stayed == queue->epoch ? at->half[!at->active].items[0] : HR_NONE;
+    if (first == HR_NONE || stays(argument, id, at->shape, first) ||
+        count_before(self, queue, first) < queue->n_skipped)
+      continue;
+    at->stayed = 0;
+    queue->n_stayed--;
+    queue->counted = HR_NONE;
+    return_bucket(self, bucket);
+  }
+}
+
 bool hr__kueue_pending_skip(struct hr__kueue_pending *self, uint32_t id) {
   struct hr__kueue_pending_queue *queue = &self->queues[id];
   uint32_t head = hr__kueue_pending_head(self, id);

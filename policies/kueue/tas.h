@@ -207,27 +207,34 @@ struct hr__tas_nodes {
   uint32_t count;
   uint32_t n_resources;
   uint32_t pods; /* the resource that counts pods */
+  /* By flavor and node: the node belongs to the flavor. Nodes then also have the labels of their flavors. NULL: the
+     labels of the flavor select its nodes, and nodes have all their labels. */
+  const bool *const *of_flavor;
+  const uint32_t *part; /* by node: all pods of a pod set must be on nodes of one part. NULL: one part */
+  uint32_t n_parts;
 };
 
 struct hr__tas_flavor {
   const char *const *levels; /* label keys */
   uint32_t n_levels;
   struct hr__kueue_tolerations tolerations;
+  bool has_other_labels; /* nodes have the labels of the flavor beside their own */
   struct hr__tas_tree tree;
   struct hr__tas_snapshot snapshot;
   const struct hr__tas_node **leaf_nodes; /* by leaf, if the tree is by host */
+  uint32_t *leaf_part;                    /* by leaf; NULL: one part. The nodes of a leaf are of one part */
 };
 
-/* Builds the topology of the usable nodes that have all `labels` and all levels. The levels must outlive the flavor.
-   Returns false if memory is exhausted. */
+/* Builds the topology of the usable nodes of a flavor that have all levels. The levels must outlive the topology.
+   `number`: of the flavor, for `nodes->of_flavor`. Returns false if memory is exhausted. */
 bool hr__tas_flavor_build(struct hr__tas_flavor *flavor, struct hr_arena *arena, const struct hr__tas_nodes *nodes,
-                          const char *const *levels, uint32_t n_levels, const struct hr__kueue_labels *labels,
-                          struct hr__kueue_tolerations tolerations);
+                          const char *const *levels, uint32_t n_levels, const struct hr__kueue_flavor *from,
+                          uint32_t number);
 /* Sets the levels and slices of a request. A pod set without request is implied. */
 void hr__tas_flavor_request(const struct hr__tas_flavor *flavor, const struct hr__kueue_topology_request *topology,
                             struct hr__tas_request *request);
-/* Sets which leaves can run the pods, and how much they prefer them; does nothing if leaves are not nodes. `excluded`
-   and `affinity` have one entry per leaf. */
+/* Sets which leaves can run the pods, and how much they prefer them: all, if leaves are not nodes. `excluded` and
+   `affinity` have one entry per leaf. */
 void hr__tas_flavor_match(const struct hr__tas_flavor *flavor, const struct hr__kueue_selector *selector,
                           uint8_t *excluded, int64_t *affinity);
 /* Returns the leaf of a domain of a placement; HR_NONE if not found. */
@@ -249,6 +256,21 @@ struct hr__tas_world *hr__tas_world_create(struct hr_arena *arena, struct hr__ku
 /* Frees the working memory. Returns false if memory was exhausted in some call; its results are then not valid. NULL is
    accepted. */
 bool hr__tas_world_finish(struct hr__tas_world *self);
+
+/* For worlds that change, such as that of a run: */
+
+/* Makes room for the workloads of the world, after their number has risen. Returns false if memory is exhausted. */
+bool hr__tas_world_grow(struct hr__tas_world *self, struct hr_arena *arena, const struct hr__kueue_world *world);
+/* Forgets the placements that were found so far. */
+void hr__tas_world_forget(struct hr__tas_world *self);
+/* Adds amounts [resource], `sign` times, to what a node has without the pods that Kueue places. */
+void hr__tas_world_add(struct hr__tas_world *self, uint32_t node, const int64_t *amounts, int64_t sign);
+/* Whether memory was exhausted in some call. */
+bool hr__tas_world_failed(const struct hr__tas_world *self);
+/* The topology of a flavor; NULL: it has none. */
+const struct hr__tas_flavor *hr__tas_world_flavor(const struct hr__tas_world *self, uint32_t flavor);
+/* Why the last search found no placement. */
+struct hr__tas_failure hr__tas_world_failure(const struct hr__tas_world *self);
 
 /* The gates of topology-aware scheduling among all gates. */
 static inline struct hr__tas_gates hr__tas_gates_of(hr__kueue_gates gates) {

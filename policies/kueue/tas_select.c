@@ -197,7 +197,7 @@ static int64_t count_fitting(const struct hr__tas_snapshot *snapshot, const int6
 static bool is_eligible(struct hr__tas_search *search, const struct hr__tas_demand *demand, uint32_t leaf) {
   struct hr__tas_exclusions *exclusions = &search->exclusions;
   exclusions->leaves++;
-  switch (search->tree->by_host && demand->excluded ? demand->excluded[leaf] : HR__TAS_ELIGIBLE) {
+  switch (demand->excluded ? demand->excluded[leaf] : HR__TAS_ELIGIBLE) {
   case HR__TAS_TAINT:
     exclusions->taint++;
     return false;

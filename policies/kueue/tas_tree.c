@@ -210,9 +210,8 @@ uint32_t hr__tas_truncate(struct hr__tas_part *parts, uint32_t n_parts, int64_t 
  */
 
 /* Sets the values of the levels of a node; NULL values if the flavor does not select it. */
-static void read_values(const struct hr__tas_node *node, const struct hr__tas_flavor *flavor,
-                        const struct hr__kueue_labels *labels, const char **values) {
-  bool selected = node->usable && hr__kueue_labels_include(&node->labels, labels);
+static void read_values(const struct hr__tas_node *node, const struct hr__tas_flavor *flavor, bool selected,
+                        const char **values) {
   for (uint32_t level = 0; level < flavor->n_levels; level++) {
     values[level] = hr__kueue_label_get(&node->labels, flavor->levels[level]);
     if (!values[level]) selected = false;
@@ -225,26 +224,36 @@ static void add_capacity(struct hr__tas_flavor *flavor, const struct hr__tas_nod
     uint32_t leaf = flavor->tree.node_leaf[i];
     if (leaf == HR_NONE) continue;
     flavor->leaf_nodes[leaf] = &nodes->items[i];
+    if (flavor->leaf_part) flavor->leaf_part[leaf] = nodes->part[i];
     int64_t *free = flavor->snapshot.free + (size_t)leaf * nodes->n_resources;
     for (uint32_t r = 0; r < nodes->n_resources; r++) free[r] += nodes->items[i].free[r];
   }
 }
 
 bool hr__tas_flavor_build(struct hr__tas_flavor *flavor, struct hr_arena *arena, const struct hr__tas_nodes *nodes,
-                          const char *const *levels, uint32_t n_levels, const struct hr__kueue_labels *labels,
-                          struct hr__kueue_tolerations tolerations) {
-  *flavor = (struct hr__tas_flavor){.levels = levels, .n_levels = n_levels, .tolerations = tolerations};
+                          const char *const *levels, uint32_t n_levels, const struct hr__kueue_flavor *from,
+                          uint32_t number) {
+  *flavor = (struct hr__tas_flavor){.levels = levels,
+                                    .n_levels = n_levels,
+                                    .tolerations = from->tolerations,
+                                    .has_other_labels = nodes->of_flavor != NULL};
   const char **values = calloc((size_t)nodes->count * n_levels + 1, sizeof *values);
   if (!values) return false;
-  for (uint32_t i = 0; i < nodes->count; i++)
-    read_values(&nodes->items[i], flavor, labels, values + (size_t)i * n_levels);
+  for (uint32_t i = 0; i < nodes->count; i++) {
+    const struct hr__tas_node *node = &nodes->items[i];
+    bool selected =
+        nodes->of_flavor ? nodes->of_flavor[number][i] : hr__kueue_labels_include(&node->labels, &from->labels);
+    read_values(node, flavor, node->usable && selected, values + (size_t)i * n_levels);
+  }
   bool by_host = !strcmp(levels[n_levels - 1], HR__TAS_HOST_LABEL);
   bool ok = hr__tas_tree_build(&flavor->tree, arena, values, nodes->count, n_levels, by_host) &&
             hr__tas_snapshot_init(&flavor->snapshot, arena, &flavor->tree, nodes->n_resources, nodes->pods);
   free(values);
   if (!ok) return false;
   flavor->leaf_nodes = hr_arena_alloc(arena, (flavor->tree.n_leaves + (size_t)1) * sizeof *flavor->leaf_nodes);
-  if (!flavor->leaf_nodes) return false;
+  if (nodes->part)
+    flavor->leaf_part = hr_arena_alloc(arena, (flavor->tree.n_leaves + (size_t)1) * sizeof *flavor->leaf_part);
+  if (!flavor->leaf_nodes || (nodes->part && !flavor->leaf_part)) return false;
   add_capacity(flavor, nodes);
   return true;
 }
@@ -268,10 +277,21 @@ void hr__tas_flavor_request(const struct hr__tas_flavor *flavor, const struct hr
         (struct hr__tas_slice){flavor_level(flavor, topology->slices[i].level), topology->slices[i].size};
 }
 
+/* Whether a node has the labels that pods ask for. A label that it may have from its flavor was compared before. */
+static bool has_labels(const struct hr__tas_flavor *flavor, const struct hr__kueue_labels *labels,
+                       const struct hr__kueue_labels *wanted) {
+  if (!flavor->has_other_labels) return hr__kueue_labels_include(labels, wanted);
+  for (uint32_t i = 0; i < wanted->count; i++) {
+    const char *value = hr__kueue_label_get(labels, wanted->items[i].key);
+    if (value && strcmp(value, wanted->items[i].value) != 0) return false;
+  }
+  return true;
+}
+
 static enum hr__tas_exclusion exclusion_of(const struct hr__tas_flavor *flavor, const struct hr__tas_node *node,
                                            const struct hr__kueue_selector *selector) {
   if (hr__kueue_untolerated(&node->taints, &selector->tolerations, &flavor->tolerations)) return HR__TAS_TAINT;
-  if (!hr__kueue_labels_include(&node->labels, &selector->labels)) return HR__TAS_SELECTOR;
+  if (!has_labels(flavor, &node->labels, &selector->labels)) return HR__TAS_SELECTOR;
   for (uint32_t i = 0; i < selector->n_required; i++)
     if (hr__kueue_term_matches(&selector->required[i], &node->labels)) return HR__TAS_ELIGIBLE;
   return selector->n_required ? HR__TAS_AFFINITY : HR__TAS_ELIGIBLE;
@@ -279,6 +299,7 @@ static enum hr__tas_exclusion exclusion_of(const struct hr__tas_flavor *flavor, 
 
 void hr__tas_flavor_match(const struct hr__tas_flavor *flavor, const struct hr__kueue_selector *selector,
                           uint8_t *excluded, int64_t *affinity) {
+  memset(excluded, HR__TAS_ELIGIBLE, flavor->tree.n_leaves);
   for (uint32_t leaf = 0; flavor->tree.by_host && leaf < flavor->tree.n_leaves; leaf++) {
     const struct hr__tas_node *node = flavor->leaf_nodes[leaf];
     excluded[leaf] = (uint8_t)exclusion_of(flavor, node, selector);

@@ -35,6 +35,8 @@ struct hr__tas_world {
   bool *is_removed;    /* by workload: its usage is removed for a trial */
   struct hr__tas_part *parts;
   uint32_t parts_capacity;
+  struct hr__tas_failure failure; /* of the last search */
+  uint32_t n_parts;               /* of the nodes; 0: they are not divided */
   bool no_memory;
 };
 
@@ -142,6 +144,29 @@ static const struct hr__tas_part *parts_of(struct hr__tas_world *self, const str
   return self->parts;
 }
 
+/* ---- Parts of the nodes ---- */
+
+/* Excludes the leaves of parts that the workload does not accept, and, unless `only` is HR_NONE, of all other parts. */
+static void exclude_parts(struct hr__tas_world *self, const struct hr__tas_flavor *topology,
+                          const struct hr__kueue_workload *workload, uint32_t only, uint32_t at) {
+  uint8_t *excluded = self->excluded + (size_t)at * topology->tree.n_leaves;
+  for (uint32_t leaf = 0; topology->leaf_part && leaf < topology->tree.n_leaves; leaf++) {
+    uint32_t part = topology->leaf_part[leaf];
+    if ((only != HR_NONE && part != only) || (workload->suits_part && !workload->suits_part[part]))
+      excluded[leaf] = HR__TAS_SELECTOR;
+  }
+}
+
+/* Whether the pods of some request are in several parts. */
+static bool spans_parts(const struct hr__tas_world *self, const struct hr__tas_flavor *topology, uint32_t count) {
+  for (uint32_t i = 0; topology->leaf_part && i < count; i++) {
+    const struct hr__tas_part *parts = self->search.parts + self->results[i].first;
+    for (uint32_t k = 1; self->results[i].placed && k < self->results[i].count; k++)
+      if (topology->leaf_part[parts[k].leaf] != topology->leaf_part[parts[0].leaf]) return true;
+  }
+  return false;
+}
+
 /* ---- Finding placements ---- */
 
 /* Pods that were placed in a flavor count on the same hosts of the other flavors. */
@@ -169,6 +194,7 @@ static bool keep_results(struct hr__tas_world *self, uint32_t flavor, uint32_t c
     if (result->failure.kind != HR__TAS_FITS) {
       out->tried[self->members[i]] = true;
       if (out->failed == HR_NONE) {
+        self->failure = result->failure;
         out->failed = self->members[i];
         out->failed_flavor = flavor;
       }
@@ -209,6 +235,9 @@ static bool replace_in_flavor(struct hr__tas_world *self, uint32_t flavor, const
       continue;
     }
     build_request(self, flavor, &workload->pod_sets[i], 0, 0);
+    uint32_t first = placement->n_domains ? hr__tas_flavor_leaf(self->flavors[flavor], placement, 0) : HR_NONE;
+    const uint32_t *leaf_part = self->flavors[flavor]->leaf_part;
+    exclude_parts(self, self->flavors[flavor], workload, leaf_part && first != HR_NONE ? leaf_part[first] : HR_NONE, 0);
     self->members[0] = i;
     self->results[0] = (struct hr__tas_result){0};
     replace(self, flavor, workload, placement, 0);
@@ -237,20 +266,44 @@ static void set_previous(struct hr__tas_world *self, const struct hr__tas_flavor
   }
 }
 
-/* Places all pod sets of a flavor. */
-static bool place_in_flavor(struct hr__tas_world *self, uint32_t flavor, const struct hr__kueue_workload *workload,
-                            const struct hr__kueue_assignment *assignment, bool empty, bool overlaps,
-                            struct hr__kueue_placements *out) {
+/* Looks for placements of all pod sets of a flavor in one part of the nodes; HR_NONE: in all. Returns the number of pod
+   sets. */
+static uint32_t place_in_part(struct hr__tas_world *self, uint32_t flavor, const struct hr__kueue_workload *workload,
+                              const struct hr__kueue_assignment *assignment, bool empty, uint32_t part) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < workload->n_pod_sets; i++) {
     if (self->flavor_of[i] != flavor) continue;
     build_request(self, flavor, &workload->pod_sets[i], count_of(assignment, i), count);
+    exclude_parts(self, self->flavors[flavor], workload, part, count);
     if (self->search.gates.elastic) set_previous(self, self->flavors[flavor], workload, i, count);
     self->members[count++] = i;
   }
   if (!hr__tas_place(&self->search, &self->flavors[flavor]->snapshot, self->requests, count, empty,
                      self->assumed[flavor], self->results))
     self->no_memory = true;
+  return count;
+}
+
+static bool all_fit(const struct hr__tas_world *self, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (self->results[i].failure.kind != HR__TAS_FITS) return false;
+  return true;
+}
+
+/* Places all pod sets of a flavor: in the first part of the nodes that has room, if the best placement is in several.
+ */
+static bool place_in_flavor(struct hr__tas_world *self, uint32_t flavor, const struct hr__kueue_workload *workload,
+                            const struct hr__kueue_assignment *assignment, bool empty, bool overlaps,
+                            struct hr__kueue_placements *out) {
+  const struct hr__tas_flavor *topology = self->flavors[flavor];
+  size_t bytes = (size_t)topology->tree.n_leaves * self->n_resources * sizeof(int64_t);
+  uint32_t count = place_in_part(self, flavor, workload, assignment, empty, HR_NONE);
+  bool spans = !self->no_memory && spans_parts(self, topology, count);
+  for (uint32_t part = 0; spans && part < self->n_parts && !self->no_memory; part++) {
+    memset(self->assumed[flavor], 0, bytes);
+    count = place_in_part(self, flavor, workload, assignment, empty, part);
+    if (all_fit(self, count)) break;
+  }
   return !self->no_memory && keep_results(self, flavor, count, overlaps, out);
 }
 
@@ -416,11 +469,12 @@ static bool allocate(struct hr__tas_world *self, struct hr_arena *arena, const s
 
 /* Builds the topology of a flavor. */
 static struct hr__tas_flavor *build(struct hr__tas_world *self, struct hr_arena *arena,
-                                    const struct hr__kueue_flavor *from, const struct hr__tas_nodes *nodes,
-                                    const char *const *levels, uint32_t n_levels, int64_t **assumed) {
+                                    const struct hr__kueue_world *world, uint32_t number,
+                                    const struct hr__tas_nodes *nodes, const char *const *levels, uint32_t n_levels) {
   struct hr__tas_flavor *flavor = hr_arena_alloc(arena, sizeof *flavor);
-  if (!flavor || !hr__tas_flavor_build(flavor, arena, nodes, levels, n_levels, &from->labels, from->tolerations))
+  if (!flavor || !hr__tas_flavor_build(flavor, arena, nodes, levels, n_levels, &world->flavors[number], number))
     return NULL;
+  int64_t **assumed = &self->assumed[number];
   *assumed = hr_arena_alloc(arena, ((size_t)flavor->tree.n_leaves * self->n_resources + 1) * sizeof **assumed);
   return *assumed ? flavor : NULL;
 }
@@ -434,13 +488,14 @@ struct hr__tas_world *hr__tas_world_create(struct hr_arena *arena, struct hr__ku
   self->n_flavors = world->n_flavors;
   self->n_resources = nodes->n_resources;
   self->pods = nodes->pods;
+  self->n_parts = nodes->part ? nodes->n_parts : 0;
   self->search.gates = hr__tas_gates_of(world->gates);
   self->flavors = hr_arena_alloc(arena, ((size_t)world->n_flavors + 1) * sizeof *self->flavors);
   self->assumed = hr_arena_alloc(arena, ((size_t)world->n_flavors + 1) * sizeof *self->assumed);
   if (!self->flavors || !self->assumed) return NULL;
   for (uint32_t i = 0; i < world->n_flavors; i++) {
     if (!n_levels[i]) continue;
-    self->flavors[i] = build(self, arena, &world->flavors[i], nodes, levels[i], n_levels[i], &self->assumed[i]);
+    self->flavors[i] = build(self, arena, world, i, nodes, levels[i], n_levels[i]);
     if (!self->flavors[i]) return NULL;
     if (self->flavors[i]->tree.n_leaves > most_leaves) most_leaves = self->flavors[i]->tree.n_leaves;
   }
@@ -454,6 +509,39 @@ struct hr__tas_world *hr__tas_world_create(struct hr_arena *arena, struct hr__ku
                                                       .has_failed_node = has_failed_node,
                                                       .only = only_topologies};
   return self;
+}
+
+/* ---- Worlds that change ---- */
+
+bool hr__tas_world_grow(struct hr__tas_world *self, struct hr_arena *arena, const struct hr__kueue_world *world) {
+  self->is_removed = hr_arena_alloc(arena, ((size_t)world->n_workloads + 1) * sizeof *self->is_removed);
+  return self->is_removed != NULL; /* no trial is under way, so all entries are false */
+}
+
+void hr__tas_world_forget(struct hr__tas_world *self) {
+  hr__arena_finish(&self->memory);
+}
+
+void hr__tas_world_add(struct hr__tas_world *self, uint32_t node, const int64_t *amounts, int64_t sign) {
+  for (uint32_t flavor = 0; flavor < self->n_flavors; flavor++) {
+    const struct hr__tas_flavor *topology = self->flavors[flavor];
+    uint32_t leaf = topology ? topology->tree.node_leaf[node] : HR_NONE;
+    if (leaf == HR_NONE) continue;
+    int64_t *free = topology->snapshot.free + (size_t)leaf * self->n_resources;
+    for (uint32_t r = 0; r < self->n_resources; r++) free[r] += sign * amounts[r];
+  }
+}
+
+bool hr__tas_world_failed(const struct hr__tas_world *self) {
+  return self->no_memory;
+}
+
+const struct hr__tas_flavor *hr__tas_world_flavor(const struct hr__tas_world *self, uint32_t flavor) {
+  return self->flavors[flavor];
+}
+
+struct hr__tas_failure hr__tas_world_failure(const struct hr__tas_world *self) {
+  return self->failure;
 }
 
 bool hr__tas_world_finish(struct hr__tas_world *self) {

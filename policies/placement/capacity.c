@@ -37,6 +37,11 @@ struct hr_capacity_set {
   const struct hr_free_index **only;
   const struct hr_free_index *none; /* index of a pool without free GPUs */
   uint64_t *only_gpus;
+  /* of hr_capacity_find_on in counted allocation; NULL until needed */
+  struct hr_slice *slices; /* [most nodes of a pool] */
+  uint32_t *taken;         /* by node of the pool: GPUs of the present search */
+  enum hr_placement_rule rule;
+  bool failed; /* memory ran out during a search */
   struct hr__gpu_set gpus;
   struct hr_capacity present;
 };
@@ -75,7 +80,8 @@ static enum hr_status init_counted(struct hr_capacity_set *set, const char *name
     return hr_fail(error, HR_BAD_INPUT,
                    "parameter 'placement': '%s' needs per-GPU allocation; set 'cluster.by_gpu' or a pool's 'sharing'",
                    name);
-  set->by_count = node_rules[i].rule == HR_PLACE_POOL;
+  set->rule = node_rules[i].rule;
+  set->by_count = set->rule == HR_PLACE_POOL;
   set->placer = hr_placer_create(set->arena, set->cluster, node_rules[i].rule);
   set->only = hr_arena_alloc(set->arena, set->n_pools * sizeof(*set->only));
   set->only_gpus = hr_arena_alloc(set->arena, set->n_pools * sizeof *set->only_gpus);
@@ -112,7 +118,7 @@ enum hr_status hr_capacity_set_create(const struct hr_capacity_config *config, s
 }
 
 bool hr_capacity_set_failed(const struct hr_capacity_set *set) {
-  return set->gpus.failed;
+  return set->gpus.failed || set->failed;
 }
 
 struct hr_capacity *hr_capacity_present(struct hr_capacity_set *set) {
@@ -241,6 +247,71 @@ bool hr_capacity_find_in(struct hr_capacity *capacity, hr_pool pool, const struc
                          struct hr_placement *placement) {
   if (find_in_pool(capacity, pool, need, need->tier, placement)) return true;
   return need->tier != HR_TIER_ANY && need->preferred && find_in_pool(capacity, pool, need, HR_TIER_ANY, placement);
+}
+
+/* Allocates the buffers of hr_capacity_find_on. */
+static bool make_buffers(struct hr_capacity_set *set) {
+  if (set->slices) return true;
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < set->n_pools; i++) {
+    uint32_t nodes = hr_cluster_pool_spec(set->cluster, (hr_pool){i})->nodes;
+    if (nodes > most) most = nodes;
+  }
+  set->taken = hr_arena_alloc(set->arena, (most + (size_t)1) * sizeof *set->taken);
+  if (set->taken) set->slices = hr_arena_alloc(set->arena, (most + (size_t)1) * sizeof *set->slices);
+  set->failed |= !set->slices;
+  return set->slices != NULL;
+}
+
+/* The node of a share on which the rule places a task beside the tasks of this search; HR_NONE: none has room. Nodes
+   are numbered within the pool. */
+static uint32_t choose_node(const struct hr_capacity_set *set, const struct hr_free_index *index, uint32_t first,
+                            uint32_t n_nodes, uint32_t gpus) {
+  uint32_t best = HR_NONE, best_free = 0;
+  for (uint32_t node = first; node < first + n_nodes; node++) {
+    uint32_t free = hr_free_index_get(index, node) - set->taken[node];
+    if (free < gpus) continue;
+    if (best != HR_NONE && (set->rule == HR_PLACE_WORST_FIT ? free <= best_free : free >= best_free)) continue;
+    best = node;
+    best_free = free;
+    if (set->rule == HR_PLACE_FIRST_FIT) break;
+  }
+  return best;
+}
+
+/* Adds the slices of a share to the placement. Returns false if its tasks have no room. */
+static bool find_share(struct hr_capacity_set *set, const struct hr_free_index *index, hr_pool pool,
+                       const struct hr_node_share *share, uint32_t gpus, struct hr_placement *placement) {
+  uint32_t first_of_pool = hr_cluster_first_node(set->cluster, pool).id, first = share->first.id - first_of_pool;
+  bool ok = true;
+  for (uint32_t i = 0; i < share->tasks && ok; i++) {
+    uint32_t node = choose_node(set, index, first, share->n_nodes, gpus);
+    ok = node != HR_NONE;
+    if (ok) set->taken[node] += gpus;
+  }
+  for (uint32_t node = first; node < first + share->n_nodes; node++) {
+    if (set->taken[node])
+      set->slices[placement->n_slices++] =
+          (struct hr_slice){.node = {first_of_pool + node}, .gpu_milli = set->taken[node] * MILLI};
+    set->taken[node] = 0;
+  }
+  return ok;
+}
+
+bool hr_capacity_find_on(struct hr_capacity *capacity, hr_pool pool, const struct hr_need *need,
+                         const struct hr_node_share *shares, uint32_t n_shares, uint32_t gpus,
+                         struct hr_placement *placement) {
+  struct hr_capacity_set *set = capacity->set;
+  if (set->by_gpu)
+    return hr__gpu_state_find_on(&set->gpus, &capacity->gpus, need->request, need->tier, pool, shares, n_shares,
+                                 placement);
+  if (!make_buffers(set)) return false;
+  *placement = (struct hr_placement){.pool = pool, .slices = set->slices};
+  const struct hr_free_index *index =
+      capacity->is_present ? hr_cluster_free_index(set->cluster, pool) : capacity->index[pool.id];
+  for (uint32_t i = 0; i < n_shares; i++)
+    if (!find_share(set, index, pool, &shares[i], gpus, placement)) return false;
+  return true;
 }
 
 bool hr_capacity_fits(struct hr_capacity *capacity, const struct hr_need *need) {

@@ -324,6 +324,43 @@ bool hr__gpu_state_find(struct hr__gpu_set *set, const struct hr__gpu_state *sta
          find_in_groups(set, state, request, tier, false, only, placement);
 }
 
+/* ---- Search on given nodes ------------------------------------------------------------------------ */
+
+/* Places the tasks of all shares, each as if the tasks before it were already running. `gpus`: those of a node that may
+   be used. */
+static bool find_shares(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
+                        const struct hr_node_share *shares, uint32_t n_shares, uint64_t gpus) {
+  struct hr_slice *slices = set->slices;
+  uint32_t placed = 0;
+  bool ok = true;
+  for (uint32_t i = 0; i < n_shares && ok; i++) {
+    struct hr__group_place place = {.first = shares[i].first, .n_nodes = shares[i].n_nodes, .gpus = gpus};
+    for (uint32_t k = 0; k < shares[i].tasks && ok; k++) {
+      ok = placed < set->asked[request].tasks &&
+           find_task(set, state, request, &place, gpus != UINT64_MAX, &slices[placed]);
+      if (ok) change(set, state, request, &slices[placed++], HR__GPUS_TAKE);
+    }
+  }
+  for (uint32_t i = placed; i-- > 0;) change(set, state, request, &slices[i], HR__GPUS_UNDO);
+  return ok && placed == set->asked[request].tasks;
+}
+
+bool hr__gpu_state_find_on(const struct hr__gpu_set *set, const struct hr__gpu_state *state, uint32_t request,
+                           enum hr_tier tier, hr_pool pool, const struct hr_node_share *shares, uint32_t n_shares,
+                           struct hr_placement *placement) {
+  const struct hr_pool_spec *spec = hr_cluster_pool_spec(set->cluster, pool);
+  uint32_t tasks = set->asked[request].tasks, all = spec->gpus_per_node;
+  uint32_t size = tier == HR_TIER_ANY ? all : hr_topology_gpus(&spec->topology, tier, all);
+  if (tasks > 1) request = set->first_variant[request] + pool.id;
+  if (set->asked[request].accept_class == HR_NONE) return false;
+  *placement = (struct hr_placement){.pool = pool, .n_slices = tasks, .slices = set->slices};
+  if (size >= all || n_shares != 1 || shares[0].n_nodes != 1)
+    return find_shares(set, state, request, shares, n_shares, UINT64_MAX);
+  for (uint32_t first = 0; first < all; first += size)
+    if (find_shares(set, state, request, shares, 1, ((UINT64_C(1) << size) - 1) << first)) return true;
+  return false;
+}
+
 /* ---- Construction --------------------------------------------------------------------------------- */
 
 /* Whether the request has a variant that accepts only the pools that it prefers. */

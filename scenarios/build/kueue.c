@@ -316,11 +316,39 @@ static enum hr_status check_cohorts(const struct kueue_walk *walk) {
   return status;
 }
 
+/* Whether some topology has a level with the label. */
+static bool has_level(const struct kueue_walk *walk, const char *label) {
+  for (uint32_t i = 0; i < walk->config->n_topologies; i++)
+    for (uint32_t k = 0; k < walk->config->topologies[i].n_levels; k++)
+      if (strcmp(walk->config->topologies[i].levels[k].node_label, label) == 0) return true;
+  return false;
+}
+
+/* Checks what the pods of a LocalQueue ask of topologies. */
+static enum hr_status check_topology_request(const struct kueue_walk *walk, const cJSON *json) {
+  static const char *const keys[] = {"required_topology", "preferred_topology", "slice_required_topology"};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    const cJSON *value = hr__get(json, keys[i]);
+    if (value && !has_level(walk, value->valuestring))
+      return hr__build_fail(walk->builder, value, "no topology has the level '%.*s'; 'kueue.topologies' lists them",
+                            MAX_NAME_LENGTH, value->valuestring);
+  }
+  int n = (hr__get(json, "required_topology") != NULL) + (hr__get(json, "preferred_topology") != NULL) +
+          cJSON_IsTrue(hr__get(json, "unconstrained_topology"));
+  if (n > 1)
+    return hr__build_fail(walk->builder, json,
+                          "state one of 'required_topology', 'preferred_topology' and 'unconstrained_topology'");
+  if (hr__get(json, "slice_size") && !hr__get(json, "slice_required_topology"))
+    return hr__build_fail_at(walk->builder, json, "slice_size", "'slice_required_topology' is missing");
+  return HR_OK;
+}
+
 static enum hr_status check_local_queues(const struct kueue_walk *walk) {
   const struct hr_kueue_local_queue_config *queues = walk->config->local_queues;
   const cJSON *json = first_of(walk->section, "local_queues");
   for (uint32_t i = 0; i < walk->config->n_local_queues; i++, json = json->next) {
     enum hr_status status = check_known(walk, hr__get(json, "cluster_queue"), "ClusterQueue", "cluster_queues");
+    if (status == HR_OK) status = check_topology_request(walk, json);
     if (status != HR_OK) return status;
     for (uint32_t k = 0; k < i; k++)
       if (strcmp(queues[i].name, queues[k].name) == 0 && strcmp(queues[i].name_space, queues[k].name_space) == 0)

@@ -114,9 +114,9 @@ static bool begin(struct run *run, const cJSON *whole, struct hr__verdict *verdi
     verdict->malformed = "the member \"levels\" with 1 to 16 levels is missing";
     return false;
   }
-  struct hr__kueue_labels labels = hr__kueue_case_labels(self, hr__case_get(self->input, "nodeLabels"));
-  struct hr__kueue_tolerations none = {0};
-  if (!levels || !hr__tas_flavor_build(&run->flavor, verdict->arena, &run->nodes, levels, n_levels, &labels, none)) {
+  const struct hr__kueue_flavor flavor = {.labels =
+                                              hr__kueue_case_labels(self, hr__case_get(self->input, "nodeLabels"))};
+  if (!levels || !hr__tas_flavor_build(&run->flavor, verdict->arena, &run->nodes, levels, n_levels, &flavor, 0)) {
     verdict->no_memory = true;
     return false;
   }

@@ -14,6 +14,7 @@
 #include "scenarios/schema/keys.h"
 
 #define MAX_OBJECTS 10000.0 /* maximum number of objects of one kind */
+#define MAX_SLICE 1e6       /* maximum number of pods of a slice of a topology */
 #define MAX_LEVELS 16.0     /* maximum number of levels of a topology */
 #define MAX_PRIORITY 2147483647.0
 
@@ -195,6 +196,17 @@ static const struct hr__key local_queue_keys[] = {
      HELP("Labels that the pods of its jobs ask for. They limit the flavors.")},
     {"tolerations", OBJECTS(toleration_keys), AS_ARRAY(LOCAL_QUEUE, tolerations, n_tolerations),
      HELP("Tolerations of the pods of its jobs.")},
+    {"required_topology", NAME, AT(TEXT, LOCAL_QUEUE, required_topology), OTHERWISE("by 'within' of the job"),
+     HELP("Label of a level: all pods of a job must be in one group of this level. As podset-required-topology.")},
+    {"preferred_topology", NAME, AT(TEXT, LOCAL_QUEUE, preferred_topology), OTHERWISE("by 'within' of the job"),
+     HELP("The same, but wider levels are tried, too. As podset-preferred-topology.")},
+    {"unconstrained_topology", BOOLEAN, DEFAULT("false"), AT(INTEGER, LOCAL_QUEUE, unconstrained_topology),
+     HELP("Pods of jobs may be on any nodes of the topology. As podset-unconstrained-topology.")},
+    {"slice_required_topology", NAME, AT(TEXT, LOCAL_QUEUE, slice_required_topology), OTHERWISE("no slices"),
+     HELP("Label of a level: each slice of pods must be in one group of this level. As "
+          "podset-slice-required-topology.")},
+    {"slice_size", WHOLE(1, MAX_SLICE), DEFAULT("1"), AT(INTEGER, LOCAL_QUEUE, slice_size),
+     HELP("Number of pods of a slice. As podset-slice-size.")},
     END};
 
 #define CHECK struct hr_kueue_admission_check

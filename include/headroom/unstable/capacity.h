@@ -178,6 +178,18 @@ HR_API bool hr_capacity_find(struct hr_capacity *capacity, const struct hr_need 
 /* Finds a placement in one pool, which the job must accept. Returns false if no placement exists. */
 HR_API bool hr_capacity_find_in(struct hr_capacity *capacity, hr_pool pool, const struct hr_need *need,
                                 struct hr_placement *placement);
+/* A number of tasks for the nodes first .. first + n_nodes - 1 of a pool. */
+struct hr_node_share {
+  hr_node first;
+  uint32_t n_nodes, tasks;
+};
+/* Finds a placement in which each share of the nodes of a pool gets its tasks; the job must accept the pool, and shares
+   do not overlap. In counted allocation each task has `gpus` GPUs; the rule must not be "pool". If the tier of the need
+   is narrower than a node, and there is one share of one node, the GPUs are in one group of the tier. Returns false if
+   no placement is found, or if memory is exhausted (hr_capacity_set_failed). */
+HR_API bool hr_capacity_find_on(struct hr_capacity *capacity, hr_pool pool, const struct hr_need *need,
+                                const struct hr_node_share *shares, uint32_t n_shares, uint32_t gpus,
+                                struct hr_placement *placement);
 /* Whether a placement exists. Later searches do not depend on this call, even if the rule is "random". */
 HR_API bool hr_capacity_fits(struct hr_capacity *capacity, const struct hr_need *need);
 /* Returns the number of searches so far, on which the next search depends if the rule is "random".

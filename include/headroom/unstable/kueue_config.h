@@ -184,6 +184,10 @@ struct hr_kueue_local_queue_config {
   struct hr_kueue_node_label *node_selector;
   struct hr_kueue_pod_toleration *tolerations;
   uint32_t n_node_selector, n_tolerations;
+  /* what they ask of topologies: labels of levels; NULL: nothing */
+  char *required_topology, *preferred_topology, *slice_required_topology;
+  bool unconstrained_topology;
+  int64_t slice_size;
 };
 
 /* An admission check takes a time after the quota is reserved, and always succeeds. */
