@@ -314,6 +314,8 @@ struct hr_pool_spec {
   struct hr_fault_spec *faults; /* how nodes fail (headroom/unstable/faults.h), from malloc; NULL: they never fail */
   /* carbon and price of electricity (headroom/unstable/series.h). It belongs to the scenario; NULL: unknown */
   const struct hr_electricity *electricity;
+  struct hr_maintenance *maintenance; /* [n_maintenance]: planned work on nodes (same header), from malloc; or NULL */
+  uint32_t n_maintenance;
 };
 
 /* Whether the pool kills tasks that find too little free GPU memory. */

@@ -43,7 +43,9 @@ extern "C" {
   X(HR_WAIT_REASON_PREEMPTION, "preemption", "for jobs that have notice to leave")                                     \
   X(HR_WAIT_REASON_BOOTING, "booting", "for nodes that were booting")                                                  \
   X(HR_WAIT_REASON_MARKET, "market", "for the market rule to request nodes")                                           \
-  X(HR_WAIT_REASON_TURN, "turn", "for a turn")
+  X(HR_WAIT_REASON_TURN, "turn", "for a turn")                                                                         \
+  X(HR_WAIT_REASON_REPAIR, "repair", "for nodes that were out of order")                                               \
+  X(HR_WAIT_REASON_MAINTENANCE, "maintenance", "for the end of a maintenance of nodes")
 
 enum hr_wait_reason_kind {
 #define HR_WAIT_REASON_NAME(name, text, words) name,
@@ -67,7 +69,8 @@ struct hr_wait_reason {
   /* for the reasons order, reservation and preemption: the job that must start or leave first; HR_NONE: unknown */
   hr_job behind;
   /* for the reason quota: the tenant or cohort that has reached its limit. This is an index into the nodes of
-     hr_quota_spec, HR_QUOTA_FALLBACK or HR_QUOTA_ROOT. HR_NONE for other reasons */
+     hr_quota_spec, HR_QUOTA_FALLBACK or HR_QUOTA_ROOT. For the reason maintenance: id of the pool x
+     HR_MAINTENANCE_WINDOWS + index of the window (headroom/unstable/faults.h). HR_NONE for other reasons */
   uint32_t quota;
   /* the time at which the reason is expected to end, such as the planned start of `behind`, the end of the present
      turn, or the end of the requirement on locality; HR_NEVER_US: unknown */
@@ -150,7 +153,8 @@ enum hr_event_kind {
   X(HR_REASON_NO_QUEUE, "no-such-queue")          /* the job's queue does not exist, or admits no jobs */              \
   X(HR_REASON_WITHDRAWN, "withdrawn")             /* the job is not wanted any more: a replica of a service */         \
   X(HR_REASON_FAILED, "failed")                   /* the node failed */                                                \
-  X(HR_REASON_REPAIRED, "repaired")               /* the node was repaired */
+  X(HR_REASON_REPAIRED, "repaired")               /* the node was repaired */                                          \
+  X(HR_REASON_MAINTENANCE, "maintenance")         /* the node begins or ends its maintenance */
 
 enum hr_reason {
 #define HR_REASON_NAME(name, text) name,

@@ -447,6 +447,16 @@ struct hr_fault_metrics {
   double hanging_gpu_hours;
 };
 
+/* Planned work on nodes (headroom/unstable/faults.h). */
+struct hr_maintenance_metrics {
+  bool known;      /* false: no pool has maintenance; the other members are then 0 */
+  uint64_t groups; /* how many times the work on a group of nodes began */
+  uint64_t jobs_stopped;
+  /* downtime; draining: time in which no job could start on a node because of the next maintenance */
+  double planned_gpu_hours, unplanned_gpu_hours, draining_gpu_hours;
+  double availability; /* without planned and unplanned downtime */
+};
+
 /* Fairness among the parties that share the cluster, over completed jobs. */
 struct hr_fairness {
   const char *over; /* what a party is: "tenants"; "users" if the trace has no tenants; "jobs" if it has neither */
@@ -516,6 +526,7 @@ struct hr_summary {
   struct hr_fragmentation_metrics fragmentation;
   struct hr_oom_metrics oom;
   struct hr_fault_metrics faults;
+  struct hr_maintenance_metrics maintenance;
   /* inference services in the order of the scenario (headroom/unstable/service_report.h), and the figures of the
      requests of all services together; NULL: the scenario has no services */
   struct hr_service_summary *services, *all_services;

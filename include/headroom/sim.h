@@ -96,7 +96,11 @@ struct hr_pool_accounting {
   /* failures of nodes and groups of nodes, and how many jobs they stopped */
   uint64_t failures, failed_jobs;
   hr_amount down_us; /* sum over nodes of the microseconds from a failure until the node is repaired */
-  hr_amount up_us;   /* sum over nodes of the microseconds from launch until the node is gone */
+  /* maintenance: how many groups of nodes were served, and how many jobs were stopped for it; sums over nodes of the
+     time of work during which the node was not out of order, too, and of the time in which it was closed before */
+  uint64_t maintenances, maintained_jobs;
+  hr_amount planned_us, draining_us;
+  hr_amount up_us; /* sum over nodes of the microseconds from launch until the node is gone */
   /* sum over nodes of the microseconds in which the node was launched and not yet gone, or could be requested */
   hr_amount offered_us;
   uint64_t oom_kills; /* kills because of exhausted GPU memory */

@@ -117,6 +117,11 @@ enum hr_status hr__queue_job_waits(struct hr__queue *queue, const struct hr_view
   return hr__waiting_add(&queue->waiting, &queued);
 }
 
+enum hr_status hr__queue_add_again(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  struct hr__queued_job queued = queued_job_for(queue, view, job);
+  return hr__waiting_add(&queue->waiting, &queued);
+}
+
 enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   enum hr_status status = HR_OK;
   queue->freed = true;
@@ -138,6 +143,13 @@ enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *vi
                                struct hr__shape *shape, struct hr_job_entry entry, const struct hr_placement *placement,
                                enum hr_reason reason) {
   enum hr_status status = HR_OK;
+  struct hr_placement checked = *placement;
+  enum hr__hold hold = queue->holds ? hr__holds_try(queue, view, entry.job, &checked) : HR__HOLD_NONE;
+  if (hold != HR__HOLD_NONE) {
+    status = hold == HR__HOLD_HELD ? hr__waiting_remove(&queue->waiting, shape, entry) : HR_NO_MEMORY;
+    return status == HR_OK ? hr__queue_refresh(queue, view) : status;
+  }
+  placement = &checked;
   if (!hr__tasks_have_memory(view->cluster, view->jobs, entry.job, placement)) {
     status = reject_entry(queue, view, moves, shape, entry, HR_REASON_GPU_MEMORY);
     return status == HR_OK ? hr__queue_refresh(queue, view) : status;
@@ -182,6 +194,8 @@ enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr
 static enum hr_status reject(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, hr_job job,
                              enum hr_reason reason) {
   struct hr__shape *shape;
+  enum hr_status status = queue->holds ? hr__holds_drop(queue, view, job) : HR_OK;
+  if (status != HR_OK) return status;
   struct hr_job_entry entry = entry_of(queue, view, job, &shape);
   return reject_entry(queue, view, moves, shape, entry, reason);
 }
@@ -198,8 +212,10 @@ enum hr_status hr__queue_reject_marked(struct hr__queue *queue, const struct hr_
 
 enum hr_status hr__queue_change_kind(struct hr__queue *queue, const struct hr_view *view, hr_job job, uint8_t *flag) {
   struct hr__shape *shape;
+  enum hr_status status = queue->holds ? hr__holds_drop(queue, view, job) : HR_OK;
+  if (status != HR_OK) return status;
   struct hr_job_entry entry = entry_of(queue, view, job, &shape);
-  enum hr_status status = hr__waiting_remove(&queue->waiting, shape, entry);
+  status = hr__waiting_remove(&queue->waiting, shape, entry);
   *flag = true;
   HR__NOTIFY(queue, status, kind_changes, view, job);
   struct hr__queued_job queued = queued_job_for(queue, view, job);

@@ -109,6 +109,7 @@ struct hr__queue {
   struct hr__market *market;       /* NULL if the policy does not acquire nodes */
   /* used instead of `calendar` with per-GPU allocation; otherwise NULL */
   struct hr__gpu_release_calendar *gpu_calendar;
+  struct hr__holds *holds;             /* jobs that maintenance holds (holds.c); NULL without maintenance */
   struct hr__locality_state *locality; /* NULL without topology constraints */
   bool locality_expires;               /* the trace has required topology constraints that expire */
 };
@@ -247,6 +248,26 @@ static inline enum hr_status hr__queue_wake(struct hr__queue *queue, const struc
 #define HR__NOTIFY(queue, status, function, ...)                                                                       \
   for (uint32_t i = 0; i < (queue)->n_listeners && (status) == HR_OK; i++)                                             \
     if ((queue)->listeners[i]->function) (status) = (queue)->listeners[i]->function((queue), __VA_ARGS__)
+
+/* ---- Maintenance (holds.c); except for the first function, only if queue->holds is not NULL -------------------- */
+
+/* Creates queue->holds if nodes have maintenance. False: out of memory. */
+bool hr__holds_create(struct hr__queue *queue);
+/* Checks the placement of a job that is to start. If the job would reach a maintenance there, replaces the placement.
+   HR__HOLD_HELD: there is no other one; the caller removes the job from the queue. */
+enum hr__hold { HR__HOLD_NONE, HR__HOLD_HELD, HR__HOLD_NO_MEMORY };
+enum hr__hold hr__holds_try(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                            struct hr_placement *placement);
+/* If the job is held, sets why it waits and returns true. */
+bool hr__holds_wait(const struct hr__queue *queue, hr_job job, struct hr_wait_reason *wait);
+/* Adds held jobs that may fit now to the queue. */
+enum hr_status hr__holds_release(struct hr__queue *queue, const struct hr_view *view);
+/* Adds a job to the queue, if it is held. */
+enum hr_status hr__holds_drop(struct hr__queue *queue, const struct hr_view *view, hr_job job);
+/* Returns when the first maintenance that holds a job ends; HR_NEVER_US: no job is held. */
+int64_t hr__holds_until_us(const struct hr__queue *queue);
+/* Adds a job that was held to the queue. The listeners are not notified, as the job has waited all the time. */
+enum hr_status hr__queue_add_again(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 
 /* Sets a flag on which the kind of a waiting job depends, and moves the job to the shape of its new kind. */
 enum hr_status hr__queue_change_kind(struct hr__queue *queue, const struct hr_view *view, hr_job job, uint8_t *flag);

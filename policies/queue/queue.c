@@ -209,7 +209,7 @@ static enum hr_status create_queue(struct hr__queue *queue, const struct hr_poli
   if (status != HR_OK) return status;
   if (!env->quotas && !queue->preemptor && !queue->backfill->walks) queue->waiting.line_of = queue->order->line_of;
   if (queue->backfill->needs_calendar && !hr__locality_create_calendar(queue, env)) return HR_NO_MEMORY;
-  if (!hr__gains_create(queue)) return HR_NO_MEMORY;
+  if (!hr__gains_create(queue) || !hr__holds_create(queue)) return HR_NO_MEMORY;
   return queue->backfill->create ? queue->backfill->create(queue, env) : HR_OK;
 }
 
@@ -302,6 +302,7 @@ static void explain_room(struct hr__queue *queue, const struct hr_view *view, hr
 
 static void explain_job(struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   struct hr_need need = hr__need_of(queue, job);
+  if (queue->holds && hr__holds_wait(queue, job, wait)) return;
   if (queue->preemptor && queue->preemptor->beneficiary.id == job.id)
     wait->reason = HR_WAIT_REASON_PREEMPTION;
   else if (hr__quota_holds(queue, job, &wait->quota) && wait->quota != HR_QUOTA_ROOT)
@@ -312,13 +313,14 @@ static void explain_job(struct hr__queue *queue, const struct hr_view *view, hr_
     wait->reason = HR_WAIT_REASON_QUOTA;
   else
     explain_turn(queue, view, job, wait);
-  if (wait->reason != HR_WAIT_REASON_QUOTA) wait->quota = HR_NONE;
+  bool has_index = wait->reason == HR_WAIT_REASON_QUOTA || wait->reason == HR_WAIT_REASON_MAINTENANCE;
+  if (!has_index) wait->quota = HR_NONE;
 }
 
 static uint32_t explains_by(const struct hr__queue *queue) {
   bool by_promise = queue->preemptor && queue->preemptor->terms.grace_us > 0;
   bool by_wait = queue->locality_expires;
-  if (by_promise || by_wait) return HR_POLICY_REASONS_BY_JOB;
+  if (by_promise || by_wait || queue->holds) return HR_POLICY_REASONS_BY_JOB;
   return queue->quota ? HR_POLICY_REASONS_BY_TENANT : 0;
 }
 
@@ -432,11 +434,13 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   queue->reserved_us = HR_NEVER_US;
   if (queue->n_rejections) status = hr__queue_reject_marked(queue, view, moves);
   if (status == HR_OK && queue->locality) status = expire_localities(queue, view);
+  if (status == HR_OK && queue->holds) status = hr__holds_release(queue, view);
   if (status == HR_OK && queue->order->begin_pass) status = queue->order->begin_pass(queue, view);
   if (status == HR_OK) status = start_jobs(queue, view, moves);
   if (status == HR_OK && queue->market) status = hr__market_pass(queue, view, moves);
   if (status == HR_OK && queue->preemptor) status = hr__preemption_end_pass(queue, view, moves);
   if (status == HR_OK && queue->locality) status = hr__locality_end_pass(queue, view, moves);
+  if (status == HR_OK && queue->holds) status = hr__queue_wake(queue, view, moves, hr__holds_until_us(queue));
   return status == HR_OK && queue->order->end_pass ? queue->order->end_pass(queue, view, moves) : status;
 }
 

@@ -161,6 +161,7 @@ struct hr__slurm_run {
   struct hr__slurm_preemption preemption;
   struct hr__slurm_suspension suspension;
   uint64_t *reserved_nodes;            /* [n_reservations * n_words] */
+  bool has_maintenance;                /* nodes of some pool have planned maintenance */
   bool *failed_parts;                  /* [n_parts] scratch of the main scheduler */
   uint64_t *open_nodes, *closed_nodes; /* scratch sets of the main scheduler */
 

@@ -19,7 +19,7 @@ static bool find_nodes(struct hr__slurm_run *run, uint32_t job) {
   const struct hr__slurm_kind *kind = &run->kinds[run->jobs[job].kind];
   for (uint32_t w = 0; w < run->nodes.n_words; w++) run->open_nodes[w] = ~run->closed_nodes[w] & kind->usable[w];
   int64_t now_us = run->view->now_us;
-  if (kind->denied)
+  if (kind->denied || run->has_maintenance)
     hr__slurm_remove_reserved(run, kind->denied, now_us, now_us + run->jobs[job].limit_us, run->open_nodes);
   return hr__slurm_find_now(run, kind, run->open_nodes) || hr__slurm_preempt(run, job, run->open_nodes);
 }
@@ -180,15 +180,15 @@ static void forget_kinds(struct hr__slurm_run *run) {
 }
 
 void hr__slurm_run_backfill(struct hr__slurm_run *run) {
-  const struct hr__slurm_selector selector = {.find = find_start,
-                                              .start = start_planned,
-                                              .earliest = earliest,
-                                              .any_may_start = run->preemption.is_on ? NULL : any_may_start,
-                                              .make_room = run->preemption.is_on ? make_room : NULL,
-                                              .restrict_nodes =
-                                                  run->config && run->config->n_reservations ? restrict_nodes : NULL,
-                                              .may_be_tested = run->config ? may_be_tested : NULL,
-                                              .self = run};
+  const struct hr__slurm_selector selector = {
+      .find = find_start,
+      .start = start_planned,
+      .earliest = earliest,
+      .any_may_start = run->preemption.is_on ? NULL : any_may_start,
+      .make_room = run->preemption.is_on ? make_room : NULL,
+      .restrict_nodes = (run->config && run->config->n_reservations) || run->has_maintenance ? restrict_nodes : NULL,
+      .may_be_tested = run->config ? may_be_tested : NULL,
+      .self = run};
   uint32_t n = run->waiting.count < run->limits.max_job_test ? run->waiting.count : run->limits.max_job_test;
   if (!make_space(run, run->preemption.is_on ? run->waiting.count : n)) {
     run->status = HR_NO_MEMORY;

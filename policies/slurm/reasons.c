@@ -10,6 +10,7 @@
  * SchedMD/slurm.
  */
 
+#include "headroom/unstable/faults.h"
 #include "policies/slurm/engine.h"
 
 #include <stdarg.h>
@@ -27,6 +28,23 @@ static void explain_hold(const struct hr__slurm_run *run, const char *hold, hr_j
   wait->until_us = run->jobs[job.id].submit_us;
 }
 
+/* Names the first maintenance that nodes reach before a time. */
+static void explain_maintenance(const struct hr__slurm_run *run, int64_t now_us, int64_t end_us,
+                                struct hr_wait_reason *wait) {
+  int64_t first_us = end_us;
+  for (uint32_t i = 0; i < hr_cluster_pools(run->cluster); i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(run->cluster, (hr_pool){i});
+    for (uint32_t n = 0; spec->n_maintenance && n < spec->nodes; n++) {
+      struct hr_maintenance_time next = hr_maintenance_next(spec, n, now_us);
+      if (next.begin_us >= first_us) continue;
+      first_us = next.begin_us;
+      wait->reason = HR_WAIT_REASON_MAINTENANCE;
+      wait->until_us = next.end_us;
+      wait->quota = i * HR_MAINTENANCE_WINDOWS + next.window;
+    }
+  }
+}
+
 /* A job that would fit now waits behind the first job of the queue, or for the end of an advance reservation; any other
    job waits for capacity. Slurm calls these reasons Priority, ReqNodeNotAvail and Resources. */
 void hr__slurm_explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
@@ -34,19 +52,21 @@ void hr__slurm_explain(void *self, const struct hr_view *view, hr_job job, struc
   const struct hr__slurm_kind *kind = &run->kinds[run->jobs[job.id].kind];
   const char *hold = hr__slurm_hold(run, job.id, view->now_us);
   uint32_t first = run->waiting.count ? hr__slurm_waiting_at(&run->waiting, 0)->job : job.id;
-  bool fits = !hold && (first != job.id || kind->denied) && hr__slurm_find_now(run, kind, kind->usable);
+  bool limited = kind->denied || run->has_maintenance;
+  bool fits = !hold && (first != job.id || limited) && hr__slurm_find_now(run, kind, kind->usable);
   if (hr__slurm_is_suspended(run, job.id)) return;
   if (hold) {
     explain_hold(run, hold, job, wait);
     return;
   }
-  if (fits && kind->denied) {
+  if (fits && limited) {
     memcpy(run->open_nodes, kind->usable, run->nodes.n_words * sizeof *run->open_nodes);
     int64_t end_us = view->now_us + run->jobs[job.id].limit_us;
     int64_t until_us = hr__slurm_remove_reserved(run, kind->denied, view->now_us, end_us, run->open_nodes);
     if (!hr__slurm_find_now(run, kind, run->open_nodes)) {
       wait->reason = HR_WAIT_REASON_RESERVATION;
       wait->until_us = until_us;
+      if (run->has_maintenance) explain_maintenance(run, view->now_us, end_us, wait);
       return;
     }
   }

@@ -8,6 +8,7 @@
  * Source: src/slurmctld/reservation.c, doc/html/reservations of SchedMD/slurm.
  */
 
+#include "headroom/unstable/faults.h"
 #include "policies/slurm/engine.h"
 
 #include <string.h>
@@ -21,6 +22,8 @@ static void add_nodes(uint64_t *set, uint32_t first, uint32_t count) {
 }
 
 bool hr__slurm_create_reservations(struct hr__slurm_run *run) {
+  for (uint32_t i = 0; i < hr_cluster_pools(run->cluster); i++)
+    run->has_maintenance = run->has_maintenance || hr_cluster_pool_spec(run->cluster, (hr_pool){i})->n_maintenance > 0;
   uint32_t n = run->config ? run->config->n_reservations : 0;
   if (n == 0) return true;
   run->reserved_nodes = hr_arena_alloc(run->arena, ((size_t)n * run->nodes.n_words + 1) * sizeof *run->reserved_nodes);
@@ -67,9 +70,28 @@ static int64_t next_begin(const struct hr_slurm_reservation *reservation, int64_
   return begin_us + (passed_us / reservation->repeat_us + 1) * reservation->repeat_us;
 }
 
+/* Removes the nodes with planned maintenance, which is a reservation with the flag MAINT that no job may use. Returns
+   when the first one ends. */
+static int64_t remove_maintained(const struct hr__slurm_run *run, int64_t from_us, int64_t to_us, uint64_t *set) {
+  int64_t end_us = HR_NEVER_US;
+  if (!run->has_maintenance) return end_us;
+  for (uint32_t i = 0; i < hr_cluster_pools(run->cluster); i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(run->cluster, (hr_pool){i});
+    uint32_t first = hr_cluster_first_node(run->cluster, (hr_pool){i}).id;
+    for (uint32_t n = first; spec->n_maintenance && n < first + spec->nodes; n++) {
+      if (!(set[n / 64] >> n % 64 & 1)) continue;
+      struct hr_maintenance_time next = hr_maintenance_next(spec, n - first, from_us);
+      if (next.begin_us >= to_us) continue;
+      set[n / 64] &= ~(UINT64_C(1) << n % 64);
+      if (next.end_us < end_us) end_us = next.end_us;
+    }
+  }
+  return end_us;
+}
+
 int64_t hr__slurm_remove_reserved(const struct hr__slurm_run *run, uint64_t denied, int64_t from_us, int64_t to_us,
                                   uint64_t *set) {
-  int64_t end_us = HR_NEVER_US;
+  int64_t end_us = remove_maintained(run, from_us, to_us, set);
   for (; denied; denied &= denied - 1) {
     uint32_t r = (uint32_t)__builtin_ctzll(denied);
     const struct hr_slurm_reservation *reservation = &run->config->reservations[r];
@@ -92,6 +114,13 @@ int64_t hr__slurm_next_change(const struct hr__slurm_run *run, int64_t now_us) {
     if (begin_us == HR_NEVER_US) continue;
     int64_t change_us = begin_us > now_us ? begin_us : begin_us + reservation->duration_us;
     if (change_us < next_us) next_us = change_us;
+  }
+  for (uint32_t i = 0; run->has_maintenance && i < hr_cluster_pools(run->cluster); i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(run->cluster, (hr_pool){i});
+    for (uint32_t n = 0; spec->n_maintenance && n < spec->nodes; n++) {
+      int64_t end_us = hr_maintenance_next(spec, n, now_us).end_us;
+      if (end_us < next_us) next_us = end_us;
+    }
   }
   return next_us;
 }

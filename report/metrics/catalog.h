@@ -190,6 +190,28 @@
     "GPU hours until detection", "GPU hours that jobs held from a failure until it was detected",                      \
     number(s->faults.known, s->faults.hanging_gpu_hours), UNKNOWN)
 
+#define HR__MAINTENANCE_METRICS(X)                                                                                     \
+  X(HR__M_MAINTENANCES, "maintenance.groups", "maintained_groups", COUNTS, COUNT, NEITHER, LISTED,                     \
+    "Groups of nodes served", "how many times the work on a group of nodes began",                                     \
+    known_count(s->maintenance.known, s->maintenance.groups), UNKNOWN)                                                 \
+  X(HR__M_MAINTAINED_JOBS, "maintenance.jobs_stopped", "jobs_stopped_by_maintenance", COUNTS, COUNT, LOWER, LISTED,    \
+    "Jobs stopped by maintenance", "a job that is stopped twice counts twice",                                         \
+    known_count(s->maintenance.known, s->maintenance.jobs_stopped), UNKNOWN)                                           \
+  X(HR__M_PLANNED, "maintenance.planned_gpu_hours", "planned_gpu_hours", GPU_HOURS, SUM, LOWER, 0, "Planned downtime", \
+    "GPU hours of nodes in maintenance, without the time in which the node was out of order, too",                     \
+    number(s->maintenance.known, s->maintenance.planned_gpu_hours), UNKNOWN)                                           \
+  X(HR__M_UNPLANNED, "maintenance.unplanned_gpu_hours", "unplanned_gpu_hours", GPU_HOURS, SUM, LOWER, 0,               \
+    "Unplanned downtime",                                                                                              \
+    "GPU hours of nodes from a failure to its repair, in owned and reserved pools with maintenance",                   \
+    number(s->maintenance.known, s->maintenance.unplanned_gpu_hours), UNKNOWN)                                         \
+  X(HR__M_DRAINING, "maintenance.draining_gpu_hours", "draining_gpu_hours", GPU_HOURS, SUM, LOWER, 0,                  \
+    "Time of drains", "GPU hours of nodes on which no job could start because of the next maintenance",                \
+    number(s->maintenance.known, s->maintenance.draining_gpu_hours), UNKNOWN)                                          \
+  X(HR__M_OPERATIONAL, "maintenance.availability", "operational_availability", SHARE, RATIO, HIGHER, LISTED,           \
+    "Operational availability",                                                                                        \
+    "1 - planned and unplanned downtime / (nodes x length of the run), in pools with maintenance",                     \
+    number(s->maintenance.known, s->maintenance.availability), UNKNOWN)
+
 #define HR__FAIRNESS_METRICS(X)                                                                                        \
   X(HR__M_PARTIES, "fairness.parties", "fairness_parties", COUNTS, COUNT, NEITHER, 0, "Parties",                       \
     "number of parties with a completed job", known_count(s->fairness.over, s->fairness.parties), UNKNOWN)             \
@@ -381,11 +403,8 @@
   HR__GOODPUT_METRICS(X)                                                                                               \
   HR__SPOT_METRICS(X)                                                                                                  \
   HR__FAULT_METRICS(X)                                                                                                 \
-  HR__FAIRNESS_METRICS(X)                                                                                              \
-  HR__FRAGMENTATION_METRICS(X)                                                                                         \
-  HR__COST_METRICS(X)                                                                                                  \
-  HR__SERVICE_METRICS(X)                                                                                               \
-  HR__MORE_METRICS(X)
+  HR__MAINTENANCE_METRICS(X)                                                                                           \
+  HR__FAIRNESS_METRICS(X) HR__FRAGMENTATION_METRICS(X) HR__COST_METRICS(X) HR__SERVICE_METRICS(X) HR__MORE_METRICS(X)
 
 enum hr__metric {
 #define HR__METRIC_ID(id, ...) id,
@@ -422,7 +441,8 @@ const char *hr__metric_group_path(enum hr__metric metric);
   X(HR__SECTION_GOODPUT, "goodput")                                                                                    \
   X(HR__SECTION_SPOT, "spot")                                                                                          \
   X(HR__SECTION_OOM, "oom_kills")                                                                                      \
-  X(HR__SECTION_FAULTS, "faults")
+  X(HR__SECTION_FAULTS, "faults")                                                                                      \
+  X(HR__SECTION_MAINTENANCE, "maintenance")
 
 enum hr__metric_section {
 #define HR__SECTION_ID(id, name) id,

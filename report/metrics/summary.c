@@ -130,6 +130,30 @@ static struct hr_fault_metrics fault_figures(const struct hr_cluster_spec *clust
   return figures;
 }
 
+static struct hr_maintenance_metrics maintenance_figures(const struct hr_cluster_spec *cluster,
+                                                         const struct hr_result *result) {
+  struct hr_maintenance_metrics figures = {0};
+  hr_amount node_us = 0, planned_us = 0, down_us = 0, draining_us = 0; /* x GPUs per node */
+  for (uint32_t i = 0; result->pools && i < cluster->n_pools; i++) {
+    const struct hr_pool_accounting *accounting = &result->pools[i];
+    if (cluster->pools[i].n_maintenance == 0 || cluster->pools[i].nodes == 0) continue;
+    figures.known = true;
+    figures.groups += accounting->maintenances;
+    figures.jobs_stopped += accounting->maintained_jobs;
+    uint32_t size = cluster->pools[i].gpus_per_node;
+    node_us += (hr_amount)cluster->pools[i].nodes * size * result->end_us;
+    planned_us += accounting->planned_us * size;
+    down_us += accounting->down_us * size;
+    draining_us += accounting->draining_us * size;
+  }
+  if (!figures.known) return figures;
+  figures.planned_gpu_hours = hours_of(planned_us);
+  figures.unplanned_gpu_hours = hours_of(down_us);
+  figures.draining_gpu_hours = hours_of(draining_us);
+  figures.availability = node_us ? 1 - ratio((hr__wide)(planned_us + down_us), (hr__wide)node_us) : 1;
+  return figures;
+}
+
 static double back_off_gpu_hours(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
   hr_amount back_off_milli_us = 0;
   for (uint32_t i = 0; i < cluster->n_pools; i++) back_off_milli_us += result->pools[i].back_off_milli_us;
@@ -375,6 +399,7 @@ static enum hr_status fill_costs(struct hr_summary *summary, const struct hr_tra
   summary->goodput = goodput_figures(&times);
   summary->spot = spot_figures(cluster, result);
   summary->faults = fault_figures(cluster, result, &times);
+  summary->maintenance = maintenance_figures(cluster, result);
   summary->stoppable = result->accounting != NULL;
   summary->oom = oom_figures(cluster, result);
   if (!basis) return HR_OK;
@@ -572,6 +597,7 @@ static void fill_accounting(const struct hr_streamed *streamed, const struct hr_
   summary->goodput = goodput_figures(&times);
   summary->spot = spot_figures(cluster, result);
   summary->faults = fault_figures(cluster, result, &times);
+  summary->maintenance = maintenance_figures(cluster, result);
   summary->oom = (struct hr_oom_metrics){.known = streamed->stoppable && hr__can_kill(cluster),
                                          .kills = streamed->oom_kills + result->left.oom_kills,
                                          .jobs = streamed->oom_jobs + result->left.oom_jobs};

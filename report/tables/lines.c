@@ -64,7 +64,11 @@ static const struct line {
      "{faults.failures}, stopped jobs {faults.jobs_stopped} times; nodes {faults.availability} available"},
     {HR__PART_FAULTS, "failures", IF_ALL_KNOWN,
      "a job is interrupted every {faults.mtti_s} (95 %: {faults.mtti_low_s} to {faults.mtti_high_s}); ETTR "
-     "{faults.ettr}"}};
+     "{faults.ettr}"},
+    {HR__PART_MAINTENANCE, "maintenance", IF_FIRST_KNOWN,
+     "{maintenance.groups} times, stopped {maintenance.jobs_stopped} jobs; GPU hours planned "
+     "{maintenance.planned_gpu_hours}, unplanned {maintenance.unplanned_gpu_hours}; {maintenance.availability} "
+     "available"}};
 enum { N_LINES = sizeof lines / sizeof *lines };
 
 /* ---- Templates --------------------------------------------------------------------------------------- */

@@ -314,6 +314,7 @@ static void put_markets(struct hr__json *json, cJSON *root, const struct hr_summ
   put_section(json, root, HR__SECTION_SPOT, summary);
   if (summary->oom.known) put_section(json, root, HR__SECTION_OOM, summary);
   if (summary->faults.known) put_section(json, root, HR__SECTION_FAULTS, summary);
+  if (summary->maintenance.known) put_section(json, root, HR__SECTION_MAINTENANCE, summary);
 }
 
 static void put_evidence(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {

@@ -297,7 +297,7 @@ static void put_run_costs(struct hr__console *table, const struct hr_summary *su
     put_unpriced(table, summary, false);
     put_over_budget(table, costs);
   }
-  for (unsigned part = HR__PART_GOODPUT; summary->stoppable && part <= HR__PART_FAULTS; part++)
+  for (unsigned part = HR__PART_GOODPUT; summary->stoppable && part <= HR__PART_MAINTENANCE; part++)
     hr__put_metric_lines(table, (enum hr__metric_part)part, summary);
   if (!costs || unpriced) return;
   put_cost_lines(table, "market", &costs->by_market, costs->by_market.count, costs->total_uusd);

@@ -29,7 +29,8 @@ enum hr__metric_part {
   HR__PART_GOODPUT,
   HR__PART_SPOT,
   HR__PART_OOM,
-  HR__PART_FAULTS
+  HR__PART_FAULTS,
+  HR__PART_MAINTENANCE
 };
 
 /* Prints the lines of a part that have known metrics. */

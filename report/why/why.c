@@ -389,14 +389,16 @@ static void put_hold(struct hr__json *json, cJSON *object, const struct hr_why *
   char *text = NULL;
   size_t size = 0;
   hr__json_text(json, object, "reason", hr_wait_reason_name((enum hr_wait_reason_kind)reason));
-  if (quota == HR_NONE) {
-    hr__json_null(json, object, "quota");
-    return;
-  }
+  bool is_window = reason == HR_WAIT_REASON_MAINTENANCE;
+  if (quota == HR_NONE || is_window) hr__json_null(json, object, "quota");
+  if (quota == HR_NONE) return;
   FILE *out = open_memstream(&text, &size);
-  if (out) hr__why_put_quota(out, why, quota, job);
+  if (out && is_window)
+    hr__why_put_window(out, why, quota);
+  else if (out)
+    hr__why_put_quota(out, why, quota, job);
   if (out && fclose(out) == 0)
-    hr__json_text(json, object, "quota", text);
+    hr__json_text(json, object, is_window ? "maintenance" : "quota", text);
   else
     json->failed = true;
   free(text);

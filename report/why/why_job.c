@@ -9,6 +9,7 @@
 #include "base/console.h"
 #include "headroom/policies.h"
 #include "headroom/report.h"
+#include "headroom/unstable/faults.h"
 #include "report/costs/costs.h"
 
 #include <inttypes.h>
@@ -141,6 +142,16 @@ void hr__why_put_quota(FILE *out, const struct hr_why *why, uint32_t quota, hr_j
     fprintf(out, "the quota of jobs without a tenant");
 }
 
+void hr__why_put_window(FILE *out, const struct hr_why *why, uint32_t index) {
+  uint32_t pool = index / HR_MAINTENANCE_WINDOWS, window = index % HR_MAINTENANCE_WINDOWS;
+  const struct hr_pool_spec *spec = why->cluster && pool < why->cluster->n_pools ? &why->cluster->pools[pool] : NULL;
+  const char *name = spec && window < spec->n_maintenance ? spec->maintenance[window].name : NULL;
+  if (name)
+    fprintf(out, "%.60s of pool %.60s", name, spec->name);
+  else
+    fprintf(out, "number %" PRIu32 " of pool %.60s", window + 1, spec ? spec->name : "");
+}
+
 static void put_reason(FILE *out, const struct hr_why *why, const struct wait_part *part) {
   switch (part->reason) {
   case HR_WAIT_REASON_CAPACITY:
@@ -156,6 +167,11 @@ static void put_reason(FILE *out, const struct hr_why *why, const struct wait_pa
   case HR_WAIT_REASON_QUOTA:
     fprintf(out, " over ");
     hr__why_put_quota(out, why, part->quota, part->job);
+    return;
+  case HR_WAIT_REASON_MAINTENANCE:
+    if (part->quota == HR_NONE) break;
+    fprintf(out, " for the end of the maintenance ");
+    hr__why_put_window(out, why, part->quota);
     return;
   case HR_WAIT_REASON_PREEMPTION:
     if (part->n_behind == 1 && part->behind[0].job.id == HR_NONE) break;

@@ -4,6 +4,9 @@
  *
  * The object describes the failures of single nodes; each entry of its `groups` those of groups. Both have the same
  * keys. Failures at the rate 0 are left out, so that such a run equals one without failures.
+ *
+ * `maintenance` of a pool or of the cluster: when nodes are out of operation as planned, and what happens to their
+ * jobs.
  */
 
 #include "headroom/unstable/faults.h"
@@ -11,7 +14,11 @@
 #include "sim/faults/faults.h"
 #include "sim/market/market.h"
 
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define DAY_S 86400.0
 
@@ -163,4 +170,86 @@ enum hr_status hr__build_faults(struct hr__builder *builder, struct hr__pool_dra
   for (const cJSON *group = groups ? groups->child : NULL; group && status == HR_OK; group = group->next)
     status = add(builder, draft, group, HR_TIER_RACK);
   return status == HR_OK ? note_defaults(builder, draft, faults) : status;
+}
+
+/* ---- Maintenance ------------------------------------------------------------------------------------- */
+
+/* Reads a number of nodes or a share of the nodes, which is rounded up. */
+static enum hr_status build_budget(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *entry,
+                                   struct hr_maintenance *window) {
+  const cJSON *value = hr__get(entry, "max_unavailable");
+  char buffer[32], *end;
+  window->max_unavailable = HR_NONE;
+  if (!value) return HR_OK;
+  const char *text = hr__scalar_text(value, buffer);
+  double number = strtod(text, &end);
+  bool is_share = strcmp(end, "%") == 0, is_whole = *end == '\0' && number == floor(number);
+  if (end == text || !(number >= 0) || (is_share ? number > 100 : !is_whole || number > HR_MAX_NODES))
+    return hr__build_fail(builder, value,
+                          "'max_unavailable' is '%.60s'; a whole number of nodes or a share such as 25%% is expected",
+                          text);
+  double nodes = is_share ? ceil(number * draft->pool.nodes / 100 - 1e-9) : number;
+  window->max_unavailable = (uint32_t)nodes;
+  if (window->group_nodes <= window->max_unavailable) return HR_OK;
+  return hr__build_fail(builder, value,
+                        "groups of %" PRIu32 " nodes never keep the limit of %" PRIu32 " nodes; use a smaller "
+                        "'nodes_per_group'",
+                        window->group_nodes, window->max_unavailable);
+}
+
+static enum hr_status build_window(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *entry,
+                                   struct hr_maintenance *window) {
+  static const char *const repeats[] = {"every_days", "every_weeks", NULL};
+  const char *found;
+  enum hr_status status = find_one(builder, entry, repeats, &found);
+  if (status == HR_OK)
+    status = hr__read(builder, entry, hr__table_of(&hr__scenario_keys, "cluster.maintenance"), window);
+  if (status != HR_OK) return status;
+  double days = hr__number_of(entry, "every_days", 7 * hr__number_of(entry, "every_weeks", 0));
+  window->repeat_us = (int64_t)llround(days * DAY_S * (double)HR_SECOND_US);
+  if (!hr__has(entry, "nodes_per_group") || window->group_nodes > draft->pool.nodes)
+    window->group_nodes = draft->pool.nodes;
+  if (window->group_nodes == 0) window->group_nodes = 1;
+  return build_budget(builder, draft, entry, window);
+}
+
+static const char *name_of(const struct hr_maintenance *window, uint32_t number, char text[32]) {
+  snprintf(text, 32, "number %" PRIu32, number + 1);
+  return window->name ? window->name : text;
+}
+
+static enum hr_status check_overlap(struct hr__builder *builder, const struct hr__pool_draft *draft,
+                                    const cJSON *list) {
+  uint32_t other, first = hr_maintenance_overlap(&draft->pool, &other);
+  char text[32], other_text[32];
+  if (first == HR_NONE) return HR_OK;
+  const struct hr_maintenance *windows = draft->pool.maintenance;
+  const cJSON *entry = cJSON_GetArrayItem(list, (int)first);
+  if (first == other)
+    return hr__build_fail(
+        builder, entry, "maintenance overlaps its own repetition in pool '%.60s': it takes %.6g days, with lead time",
+        draft->pool.name,
+        (double)hr_maintenance_span_us(&windows[first], draft->pool.nodes) / (double)HR_SECOND_US / DAY_S);
+  return hr__build_fail(builder, entry, "maintenance '%.60s' overlaps '%.60s' in pool '%.60s', with their lead times",
+                        name_of(&windows[first], first, text), name_of(&windows[other], other, other_text),
+                        draft->pool.name);
+}
+
+enum hr_status hr__build_maintenance(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  const cJSON *own = hr__get(draft->entry, "maintenance"), *list = own;
+  if (!own) list = hr__get(hr__get(builder->source.file.tree, "cluster"), "maintenance");
+  if (!list || !list->child) return HR_OK;
+  bool is_elastic = hr_market_is_elastic(draft->pool.market.market);
+  if (is_elastic && own)
+    return hr__build_fail_key(builder, own, "nodes of the market %s have no maintenance: the provider replaces them",
+                              hr_market_name(draft->pool.market.market));
+  if (is_elastic) return HR_OK;
+  uint32_t count = (uint32_t)cJSON_GetArraySize(list), i = 0;
+  draft->pool.maintenance = calloc(count, sizeof *draft->pool.maintenance);
+  if (!draft->pool.maintenance) return hr__build_no_memory(builder);
+  draft->pool.n_maintenance = count;
+  enum hr_status status = HR_OK;
+  for (const cJSON *entry = list->child; entry && status == HR_OK; entry = entry->next)
+    status = build_window(builder, draft, entry, &draft->pool.maintenance[i++]);
+  return status == HR_OK ? check_overlap(builder, draft, list) : status;
 }

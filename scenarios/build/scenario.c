@@ -351,11 +351,16 @@ static enum hr_status check_placement(struct hr__builder *builder) {
   for (uint32_t i = 0; by_count && i < cluster->n_pools; i++) {
     const struct hr_market_spec *market = &cluster->pools[i].market;
     bool is_bounded = market->from_us > 0 || market->to_us != HR_NEVER_US, fails = pool_fails(&cluster->pools[i]);
-    if (cluster->pools[i].nodes == 0 || (!hr_market_is_elastic(market->market) && !is_bounded && !fails)) continue;
+    bool is_served = cluster->pools[i].n_maintenance > 0;
+    if (cluster->pools[i].nodes == 0 || (!hr_market_is_elastic(market->market) && !is_bounded && !fails && !is_served))
+      continue;
     return hr__build_fail_at(builder, policy, "placement",
                              "the placement 'pool' counts GPUs, but the nodes of pool '%.60s' (%s) come and go; "
                              "use first-fit, best-fit or worst-fit",
-                             cluster->pools[i].name, fails ? "faults" : hr_market_name(market->market));
+                             cluster->pools[i].name,
+                             fails       ? "faults"
+                             : is_served ? "maintenance"
+                                         : hr_market_name(market->market));
   }
   return HR_OK;
 }

@@ -23,6 +23,7 @@ static const char *const upfronts[] = {"none", "partial", "all", NULL};
 static const char *const price_models[] = {"fixed", "trace", "ou", NULL};
 static const char *const fault_clocks[] = {HR_FAULT_CLOCK_TABLE(WORD) NULL};
 static const char *const fault_starts[] = {"stationary", "fresh", NULL};
+static const char *const drains[] = {HR_DRAIN_TABLE(WORD) NULL};
 static const char *const fault_tiers[] = {"rack", "zone", "pool", NULL};
 static const char *const distributions[] = {"fixed", "exponential", "log-normal", "weibull", NULL};
 
@@ -189,6 +190,30 @@ const struct hr__key hr__fault_keys[] = {
      HELP("Failures of groups of nodes that share a switch, a power supply or cooling.")},
     END};
 
+const struct hr__key hr__maintenance_keys[] = {
+    {"name", NAME, AT(TEXT, struct hr_maintenance, name), OTHERWISE("maintenance and its number"),
+     HELP("Name of the window, for 'headroom why'.")},
+    {"start_s", SECONDS, MUST, AS_US(struct hr_maintenance, start_us),
+     HELP("When the work on the first nodes begins, from the first submit.")},
+    {"every_days", REAL(MIN_SCALE, 36500), .unit = "days", OTHERWISE("once"),
+     HELP("Time from one maintenance to the next. Not with 'every_weeks'.")},
+    {"every_weeks", REAL(MIN_SCALE, 5200), .unit = "weeks", OTHERWISE("once"), HELP("Instead of 'every_days'.")},
+    {"duration_s", SECONDS_FROM(1), MUST, AS_US(struct hr_maintenance, duration_us),
+     HELP("How long the work on a node, or on a group of nodes, takes.")},
+    {"lead_s", SECONDS, DEFAULT("0"), AS_US(struct hr_maintenance, lead_us),
+     HELP("No job starts on a node in this time before the work on it.")},
+    {"nodes_per_group", WHOLE(1, HR_MAX_NODES), .unit = "nodes", OTHERWISE("all nodes of the pool"),
+     AT(INTEGER, struct hr_maintenance, group_nodes),
+     HELP("Nodes that are served together; the next ones follow when the work on them has ended.")},
+    {"drain", CHOICE(drains), DEFAULT("wait"), AT(INTEGER, struct hr_maintenance, drain),
+     HELP("What happens to jobs on the nodes. wait: the work begins when they have left. deadline-kill: they are "
+          "stopped when the work begins. checkpoint-kill: those that would be stopped save their work and leave in the "
+          "lead time, if they can. migrate: those leave when the lead time begins, and lose no work.")},
+    {"max_unavailable", SCALAR, OTHERWISE("no limit"),
+     HELP("Disruption budget: a group waits while more nodes of the pool than this would be down or in maintenance. A "
+          "number of nodes, or a share such as \"25%\", which is rounded up.")},
+    END};
+
 /* ---- Spot ------------------------------------------------------------------------------------------- */
 
 static const struct hr__key bathtub_keys[] = {
@@ -313,6 +338,9 @@ const struct hr__key hr__pool_keys[] = {
      HELP("Price of the electricity over time.")},
     {"wue_l_per_kwh", REAL(0, 1000), .unit = "l/kWh", OTHERWISE("'cluster.wue_l_per_kwh'; without it, it is unknown"),
      HELP("Water per kWh of the machines: the water usage effectiveness of the site.")},
+    {"maintenance", LIST(0, HR_MAINTENANCE_WINDOWS, EACH(OBJECT(hr__maintenance_keys))),
+     OTHERWISE("'cluster.maintenance'; without it, there is none"),
+     HELP("Planned work on the nodes of the pool. The times of its entries must not overlap.")},
     {"storage_gb_s", REAL(0, 1e9), .unit = "GiB/s", OTHERWISE("unknown"),
      SCALED(1024, struct hr_pool_spec, storage_mib_s),
      HELP("Bandwidth that all jobs that write checkpoints in this pool share, in units of 1,024 MiB/s. 0: unknown.")},

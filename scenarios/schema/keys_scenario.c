@@ -6,6 +6,7 @@
  */
 
 #include "headroom/cluster.h"
+#include "headroom/unstable/faults.h"
 
 #include "headroom/report.h"
 #include "headroom/unstable/experiments.h"
@@ -79,6 +80,8 @@ static const struct hr__key cluster_keys[] = {
      HELP("Price of the electricity over time: in all pools without 'energy_price' of their own.")},
     {"wue_l_per_kwh", REAL(0, 1000), .unit = "l/kWh", OTHERWISE("it is unknown"),
      HELP("Water per kWh of the machines: in all pools without 'wue_l_per_kwh' of their own.")},
+    {"maintenance", LIST(0, HR_MAINTENANCE_WINDOWS, EACH(OBJECT(hr__maintenance_keys))), OTHERWISE("there is none"),
+     HELP("Planned work on the nodes of all pools without 'maintenance' of their own; not of elastic pools.")},
     {"by_gpu", BOOLEAN, DEFAULT("false"), AT(INTEGER, struct hr_cluster_spec, by_gpu),
      HELP("Per-GPU allocation in all pools, even if no pool shares its GPUs. Then requests for CPUs and memory, and "
           "'dedicated' jobs, are also respected.")},

@@ -27,9 +27,10 @@ static bool begins_off(const struct hr_pool_spec *spec) {
   return spec->nodes > 0 && (hr_market_is_elastic(spec->market.market) || hr_market_is_bounded(&spec->market));
 }
 
-/* Returns whether nodes of the pool come and go: they begin off, or may fail. */
+/* Returns whether nodes of the pool come and go: they begin off, may fail, or have maintenance. */
 static bool pool_comes_and_goes(const struct hr_pool_spec *spec) {
-  return begins_off(spec) || (spec->nodes > 0 && spec->faults && spec->faults->n_processes > 0);
+  if (spec->nodes == 0) return false;
+  return begins_off(spec) || (spec->faults && spec->faults->n_processes > 0) || spec->n_maintenance > 0;
 }
 
 /* Initializes a pool of nodes that come and go. */

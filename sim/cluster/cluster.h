@@ -201,7 +201,8 @@ struct hr__pool {
   uint64_t total_milli, free_milli;
   struct hr_free_index *index; /* how many whole GPUs are free on each node; 0 for nodes on which no job may start */
   /* The following members are 0 unless nodes of the pool come and go. */
-  bool comes_and_goes;            /* the pool is elastic, reserved for a limited time, or its nodes may fail */
+  bool comes_and_goes;            /* the pool is elastic, reserved for a limited time, or its nodes may fail or
+                                     have maintenance */
   double reclaims_per_h;          /* mean number of reclaims per hour of a node that is up */
   uint32_t n_in[HR__NODE_STATES]; /* for each state, how many nodes are in it */
   uint32_t obtainable;            /* nodes 0 .. obtainable - 1 are available or in use */

@@ -10,7 +10,7 @@
  * (life of a job), allocations.c (placements of running jobs) and jobs.c (pending events, notification). Components
  * are attempts.c (jobs that can be stopped; checkpoints.c has their checkpoints), sharing.c (jobs on one GPU),
  * column_reclaim.c (streamed runs), sim/market/market.c (nodes of elastic and reserved pools), sim/faults/faults.c
- * (failures of nodes), and one each in
+ * and maintenance.c (failures of nodes, and planned work on them), and one each in
  * allocations.c (jobs of a node) and jobs.c (jobs that run to their end).
  *
  * Calls go in one direction: run -> moves -> market -> jobs -> hooks, and attempts -> {jobs, checkpoints, sharing} ->
@@ -40,6 +40,7 @@ enum hr__pending_kind {
   HR__PENDING_EVICT,        /* the notice of a preempted job ends */
   HR__PENDING_FAULT,        /* a unit of nodes fails */
   HR__PENDING_FAULT_FOUND,  /* the failure of a unit is detected */
+  HR__PENDING_DRAIN,        /* a group of nodes is closed for maintenance, or the work on it begins */
   HR__PENDING_LEVEL_AHEAD,  /* a pool's level of availability will change in one notice period */
   HR__PENDING_LEVEL,        /* a pool's level of availability changes */
   HR__PENDING_INTERRUPTION, /* the nodes that a pool's next group interruption reclaims get notice */
@@ -48,6 +49,7 @@ enum hr__pending_kind {
   HR__PENDING_WINDOW_CLOSE, /* a pool's reservation ends */
   HR__PENDING_WINDOW_OPEN,  /* a pool's reservation begins */
   HR__PENDING_REPAIR,       /* a unit is repaired */
+  HR__PENDING_SERVICED,     /* the work on a group of nodes ends */
   HR__PENDING_NODE_UP,      /* a node has booted */
   HR__PENDING_SERVICE,      /* the next event of an inference service */
   HR__PENDING_TIMER
@@ -334,6 +336,8 @@ struct hr__claims {
 
 /* Failures and repairs (sim/faults/faults.c). */
 struct hr__faults;
+/* Maintenance (sim/faults/maintenance.c). */
+struct hr__maintenance;
 
 /* The supply state of a pool of nodes that come and go (sim/market/market.c). */
 struct hr__engine_market;
@@ -411,6 +415,7 @@ struct hr__engine {
   struct hr__engine_market *markets;          /* by pool; NULL unless nodes come and go */
   struct hr_pool_accounting *pool_accounting; /* by pool */
   struct hr__faults *faults;                  /* sim/faults/faults.c; NULL unless nodes fail */
+  struct hr__maintenance *maintenance;        /* sim/faults/maintenance.c; NULL without maintenance */
   /* used if nodes come and go, or if jobs slow each other down; otherwise all members are 0 */
   struct hr__residents residents;
 
@@ -552,14 +557,26 @@ enum hr_status hr__market_launch(struct hr__engine *engine, hr_node node);
    hr__market_put_up makes a node available and emits HR_EVENT_NODE_UP. Both call the hooks of the components. */
 enum hr_status hr__market_take_down(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason);
 enum hr_status hr__market_put_up(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason);
+/* Makes a node available, unless it is out of order, in maintenance, or its reservation is not open. */
+enum hr_status hr__market_return(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason);
+/* Gives notice to all jobs of a node that they will be stopped at `down_us`. */
+enum hr_status hr__market_warn_residents(struct hr__engine *engine, hr_node node, int64_t down_us);
 /* Changes the state of a node and updates all accounts that depend on it. */
 void hr__market_set_state(struct hr__engine *engine, hr_node node, enum hr_node_state state);
 
 /* ---- sim/faults/faults.c: failures. Only if `faults` is not NULL ---- */
-/* Records whether the reservation of a pool is open: whether repaired nodes come up. */
-void hr__faults_set_open(struct hr__engine *engine, hr_pool pool, bool is_open);
 /* Returns whether no failed unit contains the node. */
 bool hr__faults_repaired(const struct hr__engine *engine, hr_node node);
+/* Returns how many nodes of the pool are out of order. */
+uint32_t hr__faults_nodes_down(const struct hr__engine *engine, hr_pool pool);
+
+/* ---- sim/faults/maintenance.c: planned work on nodes. Only if `maintenance` is not NULL ---- */
+/* Returns whether no job may start on the node because of its maintenance. */
+bool hr__maintenance_holds(const struct hr__engine *engine, hr_node node);
+/* Returns how many nodes of the pool are held, and by which entry of hr_pool_spec.maintenance. */
+uint32_t hr__maintenance_nodes(const struct hr__engine *engine, hr_pool pool, uint32_t *window);
+/* Records that a node begins, or ends, to be out of order: that time is not planned. */
+void hr__maintenance_node_fails(struct hr__engine *engine, hr_node node, bool begins);
 
 /* ---- sharing.c: jobs on one GPU ---- */
 /* Claims GPU memory for all tasks of a job. Returns true on success, or if the pool has no GPU memory to claim. Returns

@@ -233,6 +233,7 @@ enum hr_status hr__job_interrupt(struct hr__engine *engine, hr_job job, enum hr_
   engine->view.n_waiting++;
   engine->state[job.id] = HR_JOB_WAITING;
   engine->pool_accounting[placement.pool.id].failed_jobs += reason == HR_REASON_FAILED;
+  engine->pool_accounting[placement.pool.id].maintained_jobs += reason == HR_REASON_MAINTENANCE;
   if (reason != HR_REASON_PREEMPTED) engine->pool_accounting[placement.pool.id].interruptions++;
   struct hr_event event = {engine->view.now_us, HR_EVENT_INTERRUPT, reason, job, &placement, {HR_NONE}, {HR_NONE}};
   status = hr__emit(engine, &event);

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "headroom/policy.h"
+#include "headroom/unstable/faults.h"
 #include "sim/engine/engine.h"
 
 #include <inttypes.h>
@@ -347,6 +348,26 @@ static bool is_booting(const struct hr_cluster *cluster, hr_job job, hr_pool num
   return hr_cluster_accepts(cluster, hr_cluster_accept_class(cluster, job), number);
 }
 
+/* Sets the reason to repair or maintenance if the job would fit into a pool with the nodes that are out of order, or
+   with those that are in maintenance. */
+static void find_absence(const struct hr__engine *engine, hr_job job, struct hr_wait_reason *hold, bool single) {
+  const struct hr_cluster *cluster = &engine->cluster;
+  uint32_t accept_class = hr_cluster_accept_class(cluster, job);
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr__pool *pool = &cluster->pools[i];
+    uint64_t size_milli = (uint64_t)pool->spec->gpus_per_node * 1000;
+    if (single && hold->asked_milli > size_milli) continue;
+    if (pool->free_milli >= hold->asked_milli || !hr_cluster_accepts(cluster, accept_class, (hr_pool){i})) continue;
+    uint64_t lacks = (hold->asked_milli - pool->free_milli + size_milli - 1) / size_milli;
+    if (engine->faults && hr__faults_nodes_down(engine, (hr_pool){i}) >= lacks) hold->reason = HR_WAIT_REASON_REPAIR;
+    uint32_t window;
+    if (!engine->maintenance || hr__maintenance_nodes(engine, (hr_pool){i}, &window) < lacks) continue;
+    hold->reason = HR_WAIT_REASON_MAINTENANCE;
+    hold->quota = i * HR_MAINTENANCE_WINDOWS + window;
+    return;
+  }
+}
+
 void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
   const struct hr_cluster *cluster = view->cluster;
   bool single =
@@ -354,6 +375,9 @@ void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason 
   hold->reason = hold->free_milli < hold->asked_milli ? HR_WAIT_REASON_CAPACITY : HR_WAIT_REASON_FRAGMENTS;
   for (uint32_t i = 0; i < cluster->n_pools && cluster->nodes; i++)
     if (is_booting(cluster, job, (hr_pool){i}, hold->asked_milli, single)) hold->reason = HR_WAIT_REASON_BOOTING;
+  const struct hr__engine *engine = hr__engine_of(view);
+  bool absent = engine->faults || engine->maintenance;
+  if (absent && hold->reason == HR_WAIT_REASON_CAPACITY) find_absence(engine, job, hold, single);
 }
 
 /* If the job does not fit into the free capacity, sets what it lacks as the reason. In counted allocation the check

@@ -27,6 +27,7 @@
  *   column_reclaim  first: the columns of all others are allocated in the memory that it manages.
  *   markets         before residents and sharing, which need the lists of jobs of each node if nodes come and go.
  *   faults          after markets: it turns some of their nodes off at the start.
+ *   maintenance     after faults: a node in maintenance may be out of order, too.
  *   residents       before sharing: when a job has left, only the remaining jobs of its nodes may change their speed.
  *   sharing         before attempts: whether jobs have attempts depends on all components that disturb jobs.
  *   replica_jobs    before attempts: replicas of services are stopped before their end.
@@ -37,12 +38,13 @@
  * enum hr__pending_kind, at the place in which they are handled at one instant.
  */
 extern const struct hr__component hr__component_column_reclaim, hr__component_markets, hr__component_faults,
-    hr__component_residents, hr__component_sharing, hr__component_replica_jobs, hr__component_attempts,
-    hr__component_run_to_end;
+    hr__component_maintenance, hr__component_residents, hr__component_sharing, hr__component_replica_jobs,
+    hr__component_attempts, hr__component_run_to_end;
 
 static const struct hr__component *const components[] = {
-    &hr__component_column_reclaim, &hr__component_markets,      &hr__component_faults,   &hr__component_residents,
-    &hr__component_sharing,        &hr__component_replica_jobs, &hr__component_attempts, &hr__component_run_to_end,
+    &hr__component_column_reclaim, &hr__component_markets,   &hr__component_faults,
+    &hr__component_maintenance,    &hr__component_residents, &hr__component_sharing,
+    &hr__component_replica_jobs,   &hr__component_attempts,  &hr__component_run_to_end,
 };
 enum { N_COMPONENTS = sizeof components / sizeof *components };
 _Static_assert((int)N_COMPONENTS <= (int)HR__MAX_COMPONENTS, "more components than struct hr__engine has room for");

@@ -45,9 +45,9 @@ struct process {
 struct pool_state {
   uint32_t first_process, n_processes;
   uint32_t in_repair;
-  bool is_elastic, is_closed; /* is_closed: the reservation is not open */
-  struct hr__fifo queue;      /* uint32_t: units that wait for the repair crew */
-  uint32_t n_down;            /* nodes of failed units, detected or not */
+  bool is_elastic;
+  struct hr__fifo queue; /* uint32_t: units that wait for the repair crew */
+  uint32_t n_down;       /* nodes of failed units, detected or not */
   int64_t touched_us;
 };
 
@@ -72,12 +72,12 @@ static struct pool_state *pool_state_of(const struct hr__engine *engine, uint32_
   return &engine->faults->pools[engine->faults->processes[engine->faults->units[unit].process].pool.id];
 }
 
-void hr__faults_set_open(struct hr__engine *engine, hr_pool pool, bool is_open) {
-  engine->faults->pools[pool.id].is_closed = !is_open;
-}
-
 bool hr__faults_repaired(const struct hr__engine *engine, hr_node node) {
   return engine->faults->failed[node.id] == 0;
+}
+
+uint32_t hr__faults_nodes_down(const struct hr__engine *engine, hr_pool pool) {
+  return engine->faults->pools[pool.id].n_down;
 }
 
 /* ---- Accounts ---- */
@@ -98,7 +98,10 @@ static void count_failed(struct hr__engine *engine, const struct unit *unit, boo
   hr_pool pool = faults->processes[unit->process].pool;
   settle_pool(engine, pool);
   for (uint32_t i = unit->first_node; i < unit->first_node + unit->n_nodes; i++) {
-    faults->pools[pool.id].n_down += begins ? faults->failed[i] == 0 : (uint32_t) - (faults->failed[i] == 1);
+    if (faults->failed[i] == (begins ? 0 : 1)) {
+      faults->pools[pool.id].n_down += begins ? 1 : (uint32_t)-1;
+      if (engine->maintenance) hr__maintenance_node_fails(engine, (hr_node){i}, begins);
+    }
     faults->failed[i] = (uint16_t)(faults->failed[i] + (begins ? 1 : -1));
   }
 }
@@ -180,8 +183,8 @@ static enum hr_status finish_repair(struct hr__engine *engine, uint32_t number) 
                (process->spec->clock == HR_FAULT_CLOCK_UP && process->spec->unit != HR_TIER_NODE);
   if (status == HR_OK && draws) status = draw_failure(engine, number);
   for (uint32_t i = unit->first_node; status == HR_OK && i < unit->first_node + unit->n_nodes; i++)
-    if (--faults->down[i] == 0 && faults->failed[i] == 0 && !faults->pools[process->pool.id].is_closed)
-      status = hr__market_put_up(engine, process->pool, (hr_node){i}, HR_REASON_REPAIRED);
+    if (--faults->down[i] == 0 && faults->failed[i] == 0)
+      status = hr__market_return(engine, process->pool, (hr_node){i}, HR_REASON_REPAIRED);
   return status;
 }
 
@@ -421,7 +424,7 @@ static enum hr_status begin_unit(struct hr__engine *engine, uint32_t number) {
   const struct pool_state *pool = &faults->pools[process->pool.id];
   struct hr__fault_draws draws = draws_of(engine, number);
   bool waits = process->spec->clock == HR_FAULT_CLOCK_UP && process->spec->unit == HR_TIER_NODE &&
-               (pool->is_elastic || pool->is_closed);
+               (pool->is_elastic || engine->cluster.pools[process->pool.id].spec->market.from_us > 0);
   if (waits) return HR_OK; /* node_up will start the clock */
   if (process->spec->fresh) return draw_failure(engine, number);
   struct hr__fault_start begin = hr__fault_start_draw(&draws, process->spec, factor_of(engine, number));
@@ -471,8 +474,7 @@ static enum hr_status init(struct hr__engine *engine) {
     struct pool_state *state = &engine->faults->pools[i];
     *state = (struct pool_state){.first_process = n_processes,
                                  .n_processes = has_faults(spec) ? spec->faults->n_processes : 0,
-                                 .is_elastic = hr_market_is_elastic(spec->market.market),
-                                 .is_closed = spec->market.from_us > 0};
+                                 .is_elastic = hr_market_is_elastic(spec->market.market)};
     for (uint32_t k = 0; k < state->n_processes && status == HR_OK; k++) {
       const struct hr_fault_process *process = &spec->faults->processes[k];
       status = begin_process(engine, (hr_pool){i}, process, n_processes++, n_units);

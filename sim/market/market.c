@@ -32,6 +32,7 @@ struct hr__engine_market {
   int64_t interruption_us;
   uint32_t *hit, n_hit; /* [n_hit]: the nodes that the next group interruption reclaims, as indices within the pool */
   int64_t touched_us;
+  bool is_closed; /* the reservation of the pool is not open */
 };
 
 static const struct hr_spot_spec *spot_of(const struct hr__engine *engine, hr_pool pool) {
@@ -99,7 +100,8 @@ enum hr_status hr__market_take_down(struct hr__engine *engine, hr_pool pool, hr_
   /* The node is closed before its jobs are stopped. Otherwise new jobs could start on the capacity that these jobs
      release. */
   if (engine->cluster.nodes[node.id].state == HR_NODE_UP) hr__market_set_state(engine, node, HR_NODE_CLOSING);
-  enum hr_reason job_reason = reason == HR_REASON_FAILED ? reason : HR_REASON_RECLAIMED;
+  bool is_own = reason == HR_REASON_FAILED || reason == HR_REASON_MAINTENANCE;
+  enum hr_reason job_reason = is_own ? reason : HR_REASON_RECLAIMED;
   enum hr_status status = interrupt_residents(engine, node, job_reason);
   if (status != HR_OK) return status;
   hr__market_set_state(engine, node, HR_NODE_OFF);
@@ -116,10 +118,17 @@ enum hr_status hr__market_put_up(struct hr__engine *engine, hr_pool pool, hr_nod
   return status == HR_OK ? emit_node_event(engine, HR_EVENT_NODE_UP, reason, pool, node) : status;
 }
 
+enum hr_status hr__market_return(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason) {
+  if (engine->markets[pool.id].is_closed || (engine->faults && !hr__faults_repaired(engine, node)) ||
+      (engine->maintenance && hr__maintenance_holds(engine, node)))
+    return HR_OK;
+  return hr__market_put_up(engine, pool, node, reason);
+}
+
 /* Gives notice to all jobs of a node that they will be stopped at `down_us`. A job that leaves at once is removed from
    the list of the node's jobs during the loop. Each link of the list is therefore copied before its job gets notice. A
    job is in the list of a node at most once, so it gets only one notice. */
-static enum hr_status warn_residents(struct hr__engine *engine, hr_node node, int64_t down_us) {
+enum hr_status hr__market_warn_residents(struct hr__engine *engine, hr_node node, int64_t down_us) {
   const struct hr__residents *residents = &engine->residents;
   uint32_t link = residents->first[node.id];
   enum hr_status status = HR_OK;
@@ -146,7 +155,7 @@ static enum hr_status give_notice(struct hr__engine *engine, hr_pool pool, hr_no
   hr__market_set_state(engine, node, HR_NODE_CLOSING);
   engine->pool_accounting[pool.id].notices++;
   status = emit_node_event(engine, HR_EVENT_NOTICE, HR_REASON_RECLAIMED, pool, node);
-  return status == HR_OK ? warn_residents(engine, node, down_us) : status;
+  return status == HR_OK ? hr__market_warn_residents(engine, node, down_us) : status;
 }
 
 /* ---- Levels ---- */
@@ -339,17 +348,16 @@ static enum hr_status boot_node(struct hr__engine *engine, hr_node node) {
 static enum hr_status open_window(struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
   enum hr_status status = HR_OK;
-  if (engine->faults) hr__faults_set_open(engine, pool, true);
+  engine->markets[pool.id].is_closed = false;
   for (uint32_t number = 0; status == HR_OK && number < self->spec->nodes; number++)
-    if (!engine->faults || hr__faults_repaired(engine, node_of(self, number)))
-      status = hr__market_put_up(engine, pool, node_of(self, number), HR_REASON_NONE);
+    status = hr__market_return(engine, pool, node_of(self, number), HR_REASON_NONE);
   return status;
 }
 
 static enum hr_status close_window(struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
   enum hr_status status = HR_OK;
-  if (engine->faults) hr__faults_set_open(engine, pool, false);
+  engine->markets[pool.id].is_closed = true;
   for (uint32_t number = 0; status == HR_OK && number < self->spec->nodes; number++)
     if (engine->cluster.nodes[node_of(self, number).id].state != HR_NODE_OFF)
       status = hr__market_take_down(engine, pool, node_of(self, number), HR_REASON_RESERVATION_END);
@@ -360,6 +368,7 @@ static enum hr_status close_window(struct hr__engine *engine, hr_pool pool) {
 
 static enum hr_status begin_window(struct hr__engine *engine, hr_pool pool) {
   const struct hr_market_spec *market = &engine->cluster.pools[pool.id].spec->market;
+  engine->markets[pool.id].is_closed = market->from_us > 0;
   enum hr_status status = hr__schedule(engine, market->from_us, HR__PENDING_WINDOW_OPEN, pool.id);
   if (status != HR_OK || market->to_us == HR_NEVER_US || market->to_us <= 0) return status;
   return hr__schedule(engine, market->to_us, HR__PENDING_WINDOW_CLOSE, pool.id);
@@ -398,7 +407,7 @@ static enum hr_status init(struct hr__engine *engine) {
     if (!pool->comes_and_goes) continue;
     const struct hr_market_spec *market = &pool->spec->market;
     bool elastic = hr_market_is_elastic(market->market), bounded = hr_market_is_bounded(market);
-    if (!elastic && !bounded) continue; /* only failures change its nodes */
+    if (!elastic && !bounded) continue; /* only failures and maintenance change its nodes */
     enum hr_status status = elastic ? begin_elastic(engine, (hr_pool){i}) : begin_window(engine, (hr_pool){i});
     if (status != HR_OK) return status;
   }

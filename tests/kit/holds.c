@@ -98,7 +98,8 @@ static void check_reason(struct holds *holds, const struct hr_view *view, hr_job
   bool has_other = hold.behind.id != HR_NONE;
   if (has_other && (hold.behind.id == job.id || view->state[hold.behind.id] != HR_JOB_WAITING))
     report_violation(holds, "the job waits behind itself or behind a job that does not wait", job, view->now_us);
-  if ((hold.quota != HR_NONE) != (hold.reason == HR_WAIT_REASON_QUOTA))
+  bool has_index = hold.reason == HR_WAIT_REASON_QUOTA || hold.reason == HR_WAIT_REASON_MAINTENANCE;
+  if ((hold.quota != HR_NONE) != has_index)
     report_violation(holds, "a quota is set without the reason quota, or the reverse", job, view->now_us);
   if (hold.until_us != HR_NEVER_US && hold.until_us <= view->now_us && hold.reason != HR_WAIT_REASON_TURN)
     report_violation(holds, "the job waits until a time in the past", job, view->now_us);

@@ -13,6 +13,9 @@
 #define FAULTS(members) HEAD ",\n\"faults\":{" members "}}]}}"
 #define FAULTS_OF(market, members)                                                                                     \
   HEAD ",\"usd_per_gpu_hour\":1,\"market\":\"" market "\",\n\"faults\":{" members "}}]}}"
+/* The same with maintenance on the second line. */
+#define SERVED(windows) HEAD ",\n\"maintenance\":[" windows "]}]}}"
+#define WINDOW(members) "{\"start_s\":1000,\"duration_s\":600" members "}"
 #define RATE "\"mtbf_h\":10,"
 #define REPAIR "\"repair_s\":60"
 
@@ -57,9 +60,41 @@ static void the_cluster_has_defaults(void) {
   hr_scenario_destroy(scenario);
 }
 
+static void maintenance_is_stored(void) {
+  write_text(SERVED(WINDOW(",\"name\":\"bios\",\"every_weeks\":2,\"lead_s\":60,\"nodes_per_group\":2,"
+                           "\"drain\":\"migrate\",\"max_unavailable\":\"55%\"")));
+  struct hr_scenario *scenario = load(NULL, 0);
+  const struct hr_pool_spec *pool = &scenario->cluster.pools[0];
+  CU_ASSERT_EQUAL_FATAL(pool->n_maintenance, 1);
+  const struct hr_maintenance *window = &pool->maintenance[0];
+  CU_ASSERT_STRING_EQUAL(window->name, "bios");
+  CU_ASSERT(window->start_us == 1000 * HR_SECOND_US && window->duration_us == 600 * HR_SECOND_US);
+  CU_ASSERT(window->lead_us == 60 * HR_SECOND_US && window->repeat_us == 14 * 86400 * HR_SECOND_US);
+  CU_ASSERT(window->group_nodes == 2 && window->drain == HR_DRAIN_MIGRATE);
+  CU_ASSERT_EQUAL(window->max_unavailable, 3); /* 2.2, rounded up */
+  hr_scenario_destroy(scenario);
+  write_text(HEAD "}],\"maintenance\":[" WINDOW() "]}}");
+  scenario = load(NULL, 0);
+  pool = &scenario->cluster.pools[0];
+  CU_ASSERT_FATAL(pool->n_maintenance == 1);
+  CU_ASSERT(pool->maintenance[0].group_nodes == 4 && pool->maintenance[0].max_unavailable == HR_NONE);
+  CU_ASSERT(!hr_scenario_is_random(scenario));
+  hr_scenario_destroy(scenario);
+}
+
 static void errors_have_a_place(void) {
   static const char *const cases[][2] = {
       {FAULTS(REPAIR), "s.json:2:10: 'mtbf_h' or 'between' is missing"},
+      {SERVED(WINDOW() "," WINDOW(",\"name\":\"b\"")), "s.json:2:50: maintenance 'b' overlaps 'number 1' in pool 'p'"},
+      {SERVED(WINDOW(",\"every_days\":0.01,\"nodes_per_group\":1")),
+       "s.json:2:16: maintenance overlaps its own repetition in pool 'p': it takes 0.0277778 days, with lead time"},
+      {SERVED(WINDOW(",\"every_days\":1,\"every_weeks\":1")), "s.json:2:78: 'every_days' and 'every_weeks' exclude"},
+      {SERVED(WINDOW(",\"max_unavailable\":\"x\"")),
+       "s.json:2:67: 'max_unavailable' is 'x'; a whole number of nodes or a share such as 25% is expected"},
+      {SERVED(WINDOW(",\"max_unavailable\":1")),
+       "s.json:2:67: groups of 4 nodes never keep the limit of 1 nodes; use a smaller 'nodes_per_group'"},
+      {SERVED("{\"start_s\":5}"), "s.json:2:16: 'cluster.pools.0.maintenance.0' lacks the key 'duration_s'; a number "
+                                  "from 1 to 100000000000 is expected"},
       {FAULTS("\"mtbf_h\":10"), "s.json:2:10: failures need 'repair_s' 'repair'"},
       {FAULTS("\"mtbf_h\":-1," REPAIR),
        "s.json:2:20: 'cluster.pools.0.faults.mtbf_h' is the number -1; a number from 1e-06 to 1000000000 is expected"},
@@ -93,5 +128,5 @@ static void placement_by_pool_is_refused(void) {
                "s.json:2:13: the placement 'pool' counts GPUs, but the nodes of pool 'p' (faults) come and go");
 }
 
-TEST_MAIN("Failures in scenarios", TEST(keys_are_stored), TEST(the_cluster_has_defaults), TEST(errors_have_a_place),
-          TEST(placement_by_pool_is_refused))
+TEST_MAIN("Failures in scenarios", TEST(keys_are_stored), TEST(the_cluster_has_defaults), TEST(maintenance_is_stored),
+          TEST(errors_have_a_place), TEST(placement_by_pool_is_refused))

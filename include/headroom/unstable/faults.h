@@ -70,6 +70,67 @@ HR_API const char *hr_fault_clock_name(enum hr_fault_clock clock);
 /* Frees the failures of a pool. NULL is accepted. */
 HR_API void hr_fault_spec_destroy(struct hr_fault_spec *spec);
 
+/* ---- Maintenance ---- */
+
+/* What happens to the jobs of nodes before their maintenance. The columns: enumerator, name in scenarios. */
+#define HR_DRAIN_TABLE(X)                                                                                              \
+  X(HR_DRAIN_WAIT, "wait")                       /* the work begins when the last job of the nodes has left */         \
+  X(HR_DRAIN_DEADLINE_KILL, "deadline-kill")     /* jobs run until the work begins, then they are stopped */           \
+  X(HR_DRAIN_CHECKPOINT_KILL, "checkpoint-kill") /* jobs that would be stopped save their work first, if they can */   \
+  X(HR_DRAIN_MIGRATE, "migrate")                 /* jobs that would be stopped leave at once and lose no work */
+
+enum hr_drain {
+#define HR_DRAIN_NAME(name, text) name,
+  HR_DRAIN_TABLE(HR_DRAIN_NAME)
+#undef HR_DRAIN_NAME
+      HR_N_DRAINS
+};
+
+/*
+ * Maintenance of the nodes of a pool. The nodes are served in groups of consecutive nodes, one group after another.
+ * No job starts on the nodes of a group in the lead time before the work on it. The next group begins when the work
+ * on the previous group ends, unless too many nodes of the pool are down.
+ */
+struct hr_maintenance {
+  char *name;           /* may be NULL */
+  int64_t start_us;     /* when the work on the first group begins */
+  int64_t repeat_us;    /* from one time to the next; 0: once */
+  int64_t duration_us;  /* of the work on a group */
+  int64_t lead_us;      /* before the work on each group */
+  uint32_t group_nodes; /* at least 1 */
+  /* a group begins only if afterwards at most so many nodes of the pool are down or in maintenance; HR_NONE: no limit
+   */
+  uint32_t max_unavailable;
+  enum hr_drain drain;
+};
+
+/* The maximum number of entries of hr_pool_spec.maintenance. */
+#define HR_MAINTENANCE_WINDOWS 64u
+
+/* The time of work on a node. */
+struct hr_maintenance_time {
+  int64_t begin_us, end_us; /* HR_NEVER_US: none */
+  uint32_t window;          /* index in hr_pool_spec.maintenance */
+};
+
+/* Returns the name in scenarios. */
+HR_API const char *hr_drain_name(enum hr_drain drain);
+/* Returns the first planned time of work on a node of a pool that ends after `after_us`. Nodes of a pool are numbered
+   from 0. The work may begin later than planned: with HR_DRAIN_WAIT, or because too many nodes are down. */
+HR_API struct hr_maintenance_time hr_maintenance_next(const struct hr_pool_spec *pool, uint32_t node, int64_t after_us);
+/* Returns the first planned time of work that a job would reach if it ran on the node from `now_us` for its limit. A
+   job with a limit longer than the time between two works on a node may start at any time, as it could never start
+   otherwise. */
+HR_API struct hr_maintenance_time hr_maintenance_ahead(const struct hr_pool_spec *pool, uint32_t node, int64_t now_us,
+                                                       int64_t limit_us);
+/* Returns how long the work on all groups takes, with their lead times, as planned. */
+HR_API int64_t hr_maintenance_span_us(const struct hr_maintenance *window, uint32_t nodes);
+/* Returns the index of the first entry that overlaps an earlier entry of the pool, or its own repetition. `*other`:
+   that entry. HR_NONE: none does. */
+HR_API uint32_t hr_maintenance_overlap(const struct hr_pool_spec *pool, uint32_t *other);
+/* Frees the maintenance of a pool. */
+HR_API void hr_maintenance_destroy(struct hr_maintenance *windows, uint32_t n_windows);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Jobs that planned maintenance holds. A job must not start on a node if its limit reaches the next maintenance of the
+ * node (hr_maintenance_ahead). If the placement rule finds such nodes, the job gets others, or it is held: it leaves
+ * the queue, and later jobs may start, as with reservations of Slurm. It returns to the queue when it fits on other
+ * nodes, or when the maintenance has passed.
+ *
+ * Held jobs with equal requests are a kind, and only the shortest of a kind is tried when capacity becomes free.
+ * Invariants: a held job waits and is not in the queue; `place` of a held job is its index in `jobs` plus 1.
+ */
+
+#include "policies/queue/dispatch.h"
+
+#include "headroom/unstable/faults.h"
+
+struct held_kind {
+  uint32_t gpus, kind;
+  int64_t least_us;  /* the shortest limit of its held jobs */
+  int64_t failed_us; /* since gain number `gain`, no job with a limit of at least this length fits on other nodes */
+  uint64_t gain;
+};
+
+struct held_job {
+  hr_job job;
+  uint32_t kind; /* index in `kinds` */
+  hr_pool pool;
+  struct hr_maintenance_time ahead;
+};
+
+struct hr__holds {
+  struct held_job *jobs;
+  uint32_t n_jobs, jobs_capacity;
+  struct held_kind *kinds;
+  uint32_t n_kinds, kinds_capacity;
+  uint32_t *place;         /* by job */
+  struct hr_capacity *own; /* the free capacity without the nodes that a job must not use; counted allocation only */
+  uint64_t gain;           /* counts the events that may free capacity */
+  uint64_t tried;          /* the gain at which the kinds were last tried */
+  int64_t until_us;        /* the first end of a maintenance that holds a job; HR_NEVER_US: no job is held */
+};
+
+/* ---- Events that free capacity ---- */
+
+static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  (void)view, (void)event;
+  queue->holds->gain++;
+  return HR_OK;
+}
+
+static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  return event->kind == HR_EVENT_NODE_UP ? job_stops(queue, view, event) : HR_OK;
+}
+
+static const struct hr__listener listener = {.job_stops = job_stops, .node_changes = node_changes};
+
+bool hr__holds_create(struct hr__queue *queue) {
+  bool any = false;
+  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
+    any = any || hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->n_maintenance > 0;
+  if (!any) return true;
+  struct hr__holds *holds = hr_arena_alloc(queue->arena, sizeof *holds);
+  if (!holds) return false;
+  *holds = (struct hr__holds){.gain = 1, .until_us = HR_NEVER_US};
+  holds->place = hr_arena_alloc_by_job(queue->arena, queue->trace->n_jobs, sizeof *holds->place);
+  if (!queue->by_gpu) holds->own = hr_capacity_create(queue->capacities);
+  if (!holds->place || (!queue->by_gpu && !holds->own)) return false;
+  queue->holds = holds;
+  hr__queue_add_listener(queue, &listener);
+  return true;
+}
+
+/* ---- Nodes without maintenance ---- */
+
+static struct hr_maintenance_time ahead_on(const struct hr__queue *queue, hr_pool pool, uint32_t node, int64_t now_us,
+                                           int64_t limit_us) {
+  return hr_maintenance_ahead(hr_cluster_pool_spec(queue->cluster, pool), node, now_us, limit_us);
+}
+
+/* The first maintenance that a job would reach at a placement. */
+static struct hr_maintenance_time ahead_at(const struct hr__queue *queue, const struct hr_placement *placement,
+                                           int64_t now_us, int64_t limit_us) {
+  struct hr_maintenance_time first = {HR_NEVER_US, HR_NEVER_US, 0};
+  uint32_t first_node = hr_cluster_first_node(queue->cluster, placement->pool).id;
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    struct hr_maintenance_time ahead =
+        ahead_on(queue, placement->pool, placement->slices[i].node.id - first_node, now_us, limit_us);
+    if (ahead.begin_us < first.begin_us) first = ahead;
+  }
+  return first;
+}
+
+/* Sets whether the nodes with maintenance within the limit are usable, in per-GPU allocation. */
+static void set_usable(struct hr__queue *queue, int64_t now_us, int64_t limit_us, bool usable) {
+  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
+    uint32_t nodes = hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->nodes;
+    uint32_t first = hr_cluster_first_node(queue->cluster, (hr_pool){i}).id;
+    for (uint32_t n = 0; n < nodes; n++)
+      if (hr_cluster_node_state(queue->cluster, (hr_node){first + n}) == HR_NODE_UP &&
+          ahead_on(queue, (hr_pool){i}, n, now_us, limit_us).begin_us != HR_NEVER_US)
+        hr_capacity_set_usable(queue->capacity, (hr_pool){i}, (hr_node){first + n}, usable, false);
+  }
+}
+
+/* Copies the free capacity of the nodes without maintenance within the limit, in counted allocation. */
+static void copy_free(const struct hr__queue *queue, int64_t now_us, int64_t limit_us) {
+  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
+    const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, (hr_pool){i});
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(queue->cluster, (hr_pool){i});
+    uint32_t first = hr_cluster_first_node(queue->cluster, (hr_pool){i}).id;
+    for (uint32_t n = 0; n < spec->nodes; n++) {
+      bool is_closed = ahead_on(queue, (hr_pool){i}, n, now_us, limit_us).begin_us != HR_NEVER_US;
+      uint64_t used = spec->gpus_per_node - (is_closed ? 0 : hr_free_index_get(index, n));
+      const struct hr_window_use use = {.columns = &used};
+      hr_capacity_set_window(queue->holds->own, (hr_pool){i}, (hr_node){first + n}, &use);
+    }
+  }
+}
+
+/* Finds a placement on nodes without maintenance within the limit. */
+static bool find_clear(struct hr__queue *queue, const struct held_kind *kind, int64_t now_us, int64_t limit_us,
+                       struct hr_placement *placement) {
+  struct hr_need need = hr__need(queue, kind->gpus, kind->kind);
+  if (!queue->by_gpu) {
+    copy_free(queue, now_us, limit_us);
+    return hr_capacity_find(queue->holds->own, &need, placement);
+  }
+  set_usable(queue, now_us, limit_us, false);
+  bool found = hr_capacity_find(queue->capacity, &need, placement);
+  set_usable(queue, now_us, limit_us, true);
+  return found;
+}
+
+/* ---- Jobs that are held ---- */
+
+static int64_t left_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  int64_t limit_us = hr_trace_limit_us(queue->trace, job) - (view->kept_us ? view->kept_us[job.id] : 0);
+  return limit_us > 0 ? limit_us : 0;
+}
+
+/* Returns the index of the kind of a job; HR_NONE: out of memory. */
+static uint32_t kind_of(struct hr__queue *queue, hr_job job) {
+  struct hr__holds *holds = queue->holds;
+  uint32_t gpus = hr__gpus(queue, job), kind = hr__kind(queue, job);
+  for (uint32_t i = 0; i < holds->n_kinds; i++)
+    if (holds->kinds[i].gpus == gpus && holds->kinds[i].kind == kind) return i;
+  struct held_kind *kinds =
+      hr__ensure_room(queue->arena, holds->kinds, holds->n_kinds, &holds->kinds_capacity, sizeof *kinds);
+  if (!kinds) return HR_NONE;
+  holds->kinds = kinds;
+  kinds[holds->n_kinds] = (struct held_kind){gpus, kind, HR_NEVER_US, HR_NEVER_US, 0};
+  return holds->n_kinds++;
+}
+
+/* Finds other nodes for a job, unless a shorter job of its kind has found none since capacity became free. */
+static bool find_other(struct hr__queue *queue, uint32_t number, int64_t now_us, int64_t limit_us,
+                       struct hr_placement *placement) {
+  struct held_kind *kind = &queue->holds->kinds[number];
+  if (kind->gain == queue->holds->gain && limit_us >= kind->failed_us) return false;
+  if (find_clear(queue, kind, now_us, limit_us, placement)) return true;
+  if (kind->gain != queue->holds->gain || limit_us < kind->failed_us) kind->failed_us = limit_us;
+  kind->gain = queue->holds->gain;
+  return false;
+}
+
+enum hr__hold hr__holds_try(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                            struct hr_placement *placement) {
+  struct hr__holds *holds = queue->holds;
+  int64_t limit_us = left_us(queue, view, job);
+  struct hr_maintenance_time ahead = ahead_at(queue, placement, view->now_us, limit_us);
+  if (ahead.begin_us == HR_NEVER_US) return HR__HOLD_NONE;
+  uint32_t number = kind_of(queue, job);
+  if (number == HR_NONE) return HR__HOLD_NO_MEMORY;
+  hr_pool pool = placement->pool;
+  /* A conservative plan has reserved the nodes of the placement, and others for other jobs. */
+  if (!queue->frozen && find_other(queue, number, view->now_us, limit_us, placement)) return HR__HOLD_NONE;
+  struct held_job *jobs =
+      hr__ensure_room(queue->arena, holds->jobs, holds->n_jobs, &holds->jobs_capacity, sizeof *jobs);
+  if (!jobs) return HR__HOLD_NO_MEMORY;
+  holds->jobs = jobs;
+  jobs[holds->n_jobs++] = (struct held_job){job, number, pool, ahead};
+  holds->place[job.id] = holds->n_jobs;
+  if (limit_us < holds->kinds[number].least_us) holds->kinds[number].least_us = limit_us;
+  if (ahead.end_us < holds->until_us) holds->until_us = ahead.end_us;
+  return HR__HOLD_HELD;
+}
+
+bool hr__holds_wait(const struct hr__queue *queue, hr_job job, struct hr_wait_reason *wait) {
+  const struct hr__holds *holds = queue->holds;
+  if (!holds->place[job.id]) return false;
+  const struct held_job *held = &holds->jobs[holds->place[job.id] - 1];
+  wait->reason = HR_WAIT_REASON_MAINTENANCE;
+  wait->quota = held->pool.id * HR_MAINTENANCE_WINDOWS + held->ahead.window;
+  wait->until_us = held->ahead.end_us;
+  return true;
+}
+
+/* ---- Jobs that return ---- */
+
+static enum hr_status release(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  struct hr__holds *holds = queue->holds;
+  uint32_t at = holds->place[job.id] - 1;
+  holds->jobs[at] = holds->jobs[--holds->n_jobs];
+  holds->place[holds->jobs[at].job.id] = at + 1;
+  holds->place[job.id] = 0;
+  return hr__queue_add_again(queue, view, job);
+}
+
+enum hr_status hr__holds_drop(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  return queue->holds->place[job.id] ? release(queue, view, job) : HR_OK;
+}
+
+/* Returns whether some held job of a kind fits now. A job that preempts others would preempt them in vain. */
+static bool may_return(struct hr__queue *queue, uint32_t number, int64_t now_us) {
+  struct held_kind *kind = &queue->holds->kinds[number];
+  struct hr_placement unused;
+  return kind->least_us != HR_NEVER_US && !queue->preemptor &&
+         find_other(queue, number, now_us, kind->least_us, &unused);
+}
+
+enum hr_status hr__holds_release(struct hr__queue *queue, const struct hr_view *view) {
+  struct hr__holds *holds = queue->holds;
+  bool all = holds->until_us <= view->now_us;
+  if (holds->n_jobs == 0 || (!all && holds->tried == holds->gain)) return HR_OK;
+  holds->tried = holds->gain;
+  enum hr_status status = HR_OK;
+  for (uint32_t k = 0; k < holds->n_kinds; k++)
+    if (all || may_return(queue, k, view->now_us)) holds->kinds[k].least_us = HR_NEVER_US;
+  holds->until_us = HR_NEVER_US;
+  for (uint32_t i = holds->n_jobs; i-- > 0 && status == HR_OK;) {
+    const struct held_job held = holds->jobs[i];
+    if (holds->kinds[held.kind].least_us == HR_NEVER_US)
+      status = release(queue, view, held.job);
+    else if (held.ahead.end_us < holds->until_us)
+      holds->until_us = held.ahead.end_us;
+  }
+  return status == HR_OK ? hr__queue_refresh(queue, view) : status;
+}
+
+int64_t hr__holds_until_us(const struct hr__queue *queue) {
+  return queue->holds->until_us;
+}

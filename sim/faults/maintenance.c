@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Maintenance of nodes, as a component of the engine. The rules are in headroom/unstable/faults.h.
+ *
+ * A window is in one of four states: it waits for its next time; it is due, but another window of the pool is active or
+ * too many nodes are down; the nodes of its present group are closed and their jobs leave; its present group is in
+ * work. At most one window of a pool is active: closes a group, or works on it. A pending event of a window is
+ * outdated, and ignored, if its time is not due_us.
+ *
+ * Invariants: `held` of a node is set while its group is closed or in work; such a node is not up, and a node in work
+ * is off. `n_planned` of a pool is the number of its nodes in work that are not out of order.
+ *
+ * Source: drain with a budget of disruptions is that of kubectl drain and PodDisruptionBudget: a failure lowers the
+ * budget but is never refused. The rule for jobs with limits is in windows.c.
+ */
+
+#include "headroom/unstable/faults.h"
+#include "sim/engine/engine.h"
+
+enum window_state { WINDOW_WAITS, WINDOW_BLOCKED, WINDOW_DRAINS, WINDOW_WORKS };
+
+struct service_window {
+  const struct hr_maintenance *spec;
+  hr_pool pool;
+  int64_t planned_us; /* when the work on the first group of the present time was planned to begin */
+  int64_t due_us;     /* when the window is closed, work begins or ends; HR_NEVER_US: not known */
+  int64_t work_us;    /* when the work on the present group may begin */
+  uint32_t group;     /* the present group */
+  uint8_t state;      /* enum window_state */
+};
+
+struct pool_plan {
+  uint32_t first_window, n_windows;
+  uint32_t active; /* the active window; HR_NONE: none */
+  uint32_t n_planned, n_draining;
+  int64_t touched_us;
+};
+
+struct hr__maintenance {
+  struct service_window *windows;
+  uint32_t n_windows;
+  struct pool_plan *pools; /* by pool */
+  uint8_t *held;           /* by node */
+};
+
+bool hr__maintenance_holds(const struct hr__engine *engine, hr_node node) {
+  return engine->maintenance->held[node.id];
+}
+
+uint32_t hr__maintenance_nodes(const struct hr__engine *engine, hr_pool pool, uint32_t *window) {
+  const struct hr__maintenance *all = engine->maintenance;
+  const struct pool_plan *plan = &all->pools[pool.id];
+  *window = 0;
+  if (plan->active == HR_NONE) return 0;
+  *window = plan->active - plan->first_window;
+  uint32_t count = 0, first = engine->cluster.pools[pool.id].first_node.id;
+  for (uint32_t i = first; i < first + engine->cluster.pools[pool.id].spec->nodes; i++) count += all->held[i];
+  return count;
+}
+
+/* ---- Accounts ---- */
+
+static void settle_pool(struct hr__engine *engine, hr_pool pool) {
+  struct pool_plan *plan = &engine->maintenance->pools[pool.id];
+  hr_amount passed_us = engine->view.now_us - plan->touched_us;
+  engine->pool_accounting[pool.id].planned_us += plan->n_planned * passed_us;
+  engine->pool_accounting[pool.id].draining_us += plan->n_draining * passed_us;
+  plan->touched_us = engine->view.now_us;
+}
+
+static void settle(struct hr__engine *engine) {
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) settle_pool(engine, (hr_pool){i});
+}
+
+static bool is_in_work(const struct hr__engine *engine, hr_node node, hr_pool pool) {
+  const struct hr__maintenance *all = engine->maintenance;
+  uint32_t active = all->pools[pool.id].active;
+  return all->held[node.id] && active != HR_NONE && all->windows[active].state == WINDOW_WORKS;
+}
+
+void hr__maintenance_node_fails(struct hr__engine *engine, hr_node node, bool begins) {
+  hr_pool pool = hr__cluster_pool_of(&engine->cluster, node);
+  if (!is_in_work(engine, node, pool)) return;
+  settle_pool(engine, pool);
+  engine->maintenance->pools[pool.id].n_planned += begins ? (uint32_t)-1 : 1;
+}
+
+/* ---- Groups ---- */
+
+/* The nodes of the present group of a window: from `first` to `end` - 1. */
+struct node_group {
+  uint32_t first, end;
+};
+
+static struct node_group group_of(const struct hr__engine *engine, const struct service_window *window) {
+  const struct hr__pool *pool = &engine->cluster.pools[window->pool.id];
+  uint32_t nodes = pool->spec->nodes, first = window->group * window->spec->group_nodes;
+  uint32_t count = nodes - first < window->spec->group_nodes ? nodes - first : window->spec->group_nodes;
+  return (struct node_group){pool->first_node.id + first, pool->first_node.id + first + count};
+}
+
+static enum hr_status schedule(struct hr__engine *engine, struct service_window *window, int64_t at_us,
+                               enum hr__pending_kind kind) {
+  window->due_us = at_us > engine->view.now_us ? at_us : engine->view.now_us;
+  return hr__schedule(engine, window->due_us, kind, (uint32_t)(window - engine->maintenance->windows));
+}
+
+static bool has_jobs(const struct hr__engine *engine, struct node_group group) {
+  for (uint32_t i = group.first; i < group.end; i++)
+    if (engine->residents.first[i]) return true;
+  return false;
+}
+
+/* Whether the budget of the pool permits to take the nodes of the group that are present. */
+static bool is_allowed(const struct hr__engine *engine, const struct service_window *window) {
+  const struct hr__pool *pool = &engine->cluster.pools[window->pool.id];
+  struct node_group group = group_of(engine, window);
+  if (window->spec->max_unavailable == HR_NONE) return true;
+  uint32_t gone = pool->spec->nodes - pool->n_in[HR_NODE_UP];
+  for (uint32_t i = group.first; i < group.end; i++) gone += engine->cluster.nodes[i].state == HR_NODE_UP;
+  return gone <= window->spec->max_unavailable;
+}
+
+/* ---- Draining ---- */
+
+/* Stops the jobs of a node that would not end by the begin of the work, and keeps their work. */
+static enum hr_status migrate(struct hr__engine *engine, hr_node node) {
+  while (engine->residents.first[node.id]) {
+    hr_job job = engine->residents.links[engine->residents.first[node.id] - 1].job;
+    enum hr_status status = hr__job_interrupt(engine, job, HR_REASON_MAINTENANCE, true);
+    if (status != HR_OK) return status;
+  }
+  return HR_OK;
+}
+
+static enum hr_status close_node(struct hr__engine *engine, const struct service_window *window, hr_node node) {
+  struct hr__node *self = &engine->cluster.nodes[node.id];
+  if (self->state == HR_NODE_UP) {
+    struct hr_event event = hr__node_event(engine, HR_EVENT_NOTICE, HR_REASON_MAINTENANCE, window->pool, node);
+    hr__market_set_state(engine, node, HR_NODE_CLOSING);
+    self->down_us = window->spec->drain == HR_DRAIN_WAIT ? HR_NEVER_US : window->work_us;
+    enum hr_status status = hr__emit(engine, &event);
+    if (status != HR_OK) return status;
+  }
+  if (self->state == HR_NODE_OFF) return HR_OK;
+  if (window->spec->drain == HR_DRAIN_MIGRATE) return migrate(engine, node);
+  if (window->spec->drain != HR_DRAIN_CHECKPOINT_KILL) return HR_OK;
+  return hr__market_warn_residents(engine, node, window->work_us);
+}
+
+/* Closes the nodes of the present group, or waits until this is allowed. All nodes are held before the jobs of the
+   first leave, so that no job moves from one node of the group to the next. */
+static enum hr_status close_group(struct hr__engine *engine, struct service_window *window) {
+  struct pool_plan *plan = &engine->maintenance->pools[window->pool.id];
+  struct node_group group = group_of(engine, window);
+  window->state = WINDOW_BLOCKED;
+  window->due_us = HR_NEVER_US;
+  if (plan->active != HR_NONE || !is_allowed(engine, window)) return HR_OK;
+  settle_pool(engine, window->pool);
+  plan->active = (uint32_t)(window - engine->maintenance->windows);
+  plan->n_draining = group.end - group.first;
+  window->state = WINDOW_DRAINS;
+  int64_t first_us = window->group == 0 ? window->planned_us : 0, now_us = engine->view.now_us;
+  window->work_us = first_us > now_us ? first_us : now_us + (window->group == 0 ? 0 : window->spec->lead_us);
+  enum hr_status status = schedule(engine, window, window->work_us, HR__PENDING_DRAIN);
+  for (uint32_t i = group.first; i < group.end; i++) engine->maintenance->held[i] = 1;
+  for (uint32_t i = group.first; i < group.end && status == HR_OK; i++)
+    status = close_node(engine, window, (hr_node){i});
+  return status;
+}
+
+/* ---- Work ---- */
+
+static enum hr_status begin_work(struct hr__engine *engine, struct service_window *window) {
+  struct pool_plan *plan = &engine->maintenance->pools[window->pool.id];
+  struct node_group group = group_of(engine, window);
+  enum hr_status status = HR_OK;
+  for (uint32_t i = group.first; i < group.end && status == HR_OK; i++)
+    if (engine->cluster.nodes[i].state != HR_NODE_OFF)
+      status = hr__market_take_down(engine, window->pool, (hr_node){i}, HR_REASON_MAINTENANCE);
+  if (status != HR_OK) return status;
+  settle_pool(engine, window->pool);
+  window->state = WINDOW_WORKS;
+  plan->n_draining = 0;
+  for (uint32_t i = group.first; i < group.end; i++)
+    plan->n_planned += !engine->faults || hr__faults_repaired(engine, (hr_node){i});
+  engine->pool_accounting[window->pool.id].maintenances++;
+  return schedule(engine, window, engine->view.now_us + window->spec->duration_us, HR__PENDING_SERVICED);
+}
+
+/* Lets the blocked windows of a pool try again at this instant. */
+static enum hr_status retry_blocked(struct hr__engine *engine, hr_pool pool) {
+  const struct pool_plan *plan = &engine->maintenance->pools[pool.id];
+  enum hr_status status = HR_OK;
+  for (uint32_t i = plan->first_window; i < plan->first_window + plan->n_windows && status == HR_OK; i++) {
+    struct service_window *window = &engine->maintenance->windows[i];
+    if (window->state == WINDOW_BLOCKED && window->due_us == HR_NEVER_US)
+      status = schedule(engine, window, engine->view.now_us, HR__PENDING_DRAIN);
+  }
+  return status;
+}
+
+/* Goes on with the next group, or with the next time of the window. Times that have passed are left out. */
+static enum hr_status next_group(struct hr__engine *engine, struct service_window *window) {
+  uint32_t nodes = engine->cluster.pools[window->pool.id].spec->nodes;
+  window->state = WINDOW_WAITS;
+  window->due_us = HR_NEVER_US;
+  if ((window->group + 1) * (uint64_t)window->spec->group_nodes < nodes) {
+    window->group++;
+    return close_group(engine, window);
+  }
+  window->group = 0;
+  if (window->spec->repeat_us == 0) return HR_OK;
+  do window->planned_us += window->spec->repeat_us;
+  while (window->planned_us < engine->view.now_us);
+  return schedule(engine, window, window->planned_us - window->spec->lead_us, HR__PENDING_DRAIN);
+}
+
+static enum hr_status end_work(struct hr__engine *engine, struct service_window *window) {
+  struct pool_plan *plan = &engine->maintenance->pools[window->pool.id];
+  struct node_group group = group_of(engine, window);
+  settle_pool(engine, window->pool);
+  plan->active = HR_NONE;
+  plan->n_planned = 0;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = group.first; i < group.end; i++) engine->maintenance->held[i] = 0;
+  for (uint32_t i = group.first; i < group.end && status == HR_OK; i++)
+    status = hr__market_return(engine, window->pool, (hr_node){i}, HR_REASON_MAINTENANCE);
+  if (status == HR_OK) status = next_group(engine, window);
+  return status == HR_OK ? retry_blocked(engine, window->pool) : status;
+}
+
+static enum hr_status advance(struct hr__engine *engine, struct hr__pending pending) {
+  struct service_window *window = &engine->maintenance->windows[hr__pending_entity(pending)];
+  if (window->due_us != engine->view.now_us) return HR_OK;
+  if (hr__pending_kind(pending) == HR__PENDING_SERVICED)
+    return window->state == WINDOW_WORKS ? end_work(engine, window) : HR_OK;
+  if (window->state == WINDOW_WAITS || window->state == WINDOW_BLOCKED) return close_group(engine, window);
+  if (window->state != WINDOW_DRAINS || engine->view.now_us < window->work_us) return HR_OK;
+  if (window->spec->drain == HR_DRAIN_WAIT && has_jobs(engine, group_of(engine, window))) {
+    window->due_us = HR_NEVER_US;
+    return HR_OK;
+  }
+  return begin_work(engine, window);
+}
+
+/* ---- Nodes and jobs ---- */
+
+/* A job has left: the work may begin. A node has come up: the budget has grown. */
+static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                           enum hr__stop how) {
+  const struct hr__maintenance *all = engine->maintenance;
+  uint32_t active = all->pools[placement->pool.id].active;
+  (void)job, (void)how;
+  if (active == HR_NONE) return HR_OK;
+  struct service_window *window = &all->windows[active];
+  if (window->state != WINDOW_DRAINS || window->due_us != HR_NEVER_US) return HR_OK;
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    if (all->held[placement->slices[i].node.id])
+      return schedule(engine, window, engine->view.now_us, HR__PENDING_DRAIN);
+  return HR_OK;
+}
+
+static enum hr_status node_up(struct hr__engine *engine, hr_pool pool, hr_node node) {
+  (void)node;
+  return retry_blocked(engine, pool);
+}
+
+/* ---- Start and end of a run ---- */
+
+static enum hr_status allocate(struct hr__engine *engine, uint32_t n_windows) {
+  struct hr__maintenance *all = hr_arena_alloc(&engine->arena, sizeof *all);
+  if (!all) return hr__out_of_memory(engine);
+  all->windows = hr_arena_alloc(&engine->arena, n_windows * sizeof *all->windows);
+  all->pools = hr_arena_alloc(&engine->arena, engine->cluster.n_pools * sizeof *all->pools);
+  all->held = hr_arena_alloc(&engine->arena, engine->cluster.n_nodes * sizeof *all->held);
+  if (!all->windows || !all->pools || !all->held) return hr__out_of_memory(engine);
+  engine->maintenance = all;
+  return HR_OK;
+}
+
+static enum hr_status init(struct hr__engine *engine) {
+  const struct hr_cluster *cluster = &engine->cluster;
+  uint32_t n_windows = 0;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    n_windows += cluster->pools[i].spec->nodes ? cluster->pools[i].spec->n_maintenance : 0;
+  if (n_windows == 0) return HR_OK;
+  enum hr_status status = allocate(engine, n_windows);
+  for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
+    const struct hr_pool_spec *spec = cluster->pools[i].spec;
+    struct hr__maintenance *all = engine->maintenance;
+    all->pools[i] = (struct pool_plan){
+        .first_window = all->n_windows, .n_windows = spec->nodes ? spec->n_maintenance : 0, .active = HR_NONE};
+    for (uint32_t k = 0; k < all->pools[i].n_windows && status == HR_OK; k++) {
+      struct service_window *window = &all->windows[all->n_windows++];
+      *window = (struct service_window){
+          .spec = &spec->maintenance[k], .pool = {i}, .planned_us = spec->maintenance[k].start_us};
+      status = schedule(engine, window, window->planned_us - window->spec->lead_us, HR__PENDING_DRAIN);
+    }
+  }
+  return status;
+}
+
+static bool is_needed(const struct hr__engine *engine) {
+  return engine->maintenance;
+}
+
+/* ---- Checked mode ---- */
+
+static enum hr_status check(const struct hr__engine *engine, const struct hr__running *running) {
+  const struct hr__maintenance *all = engine->maintenance;
+  (void)running;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    uint32_t first = engine->cluster.pools[i].first_node.id, n_planned = 0;
+    for (uint32_t n = first; n < first + engine->cluster.pools[i].spec->nodes; n++) {
+      bool works = is_in_work(engine, (hr_node){n}, (hr_pool){i});
+      if (all->held[n] && engine->cluster.nodes[n].state == HR_NODE_UP)
+        return hr__broken(engine, "node %" PRIu32 " is up during its maintenance", n);
+      if (works && engine->cluster.nodes[n].state != HR_NODE_OFF)
+        return hr__broken(engine, "node %" PRIu32 " is present during the work on it", n);
+      n_planned += works && (!engine->faults || hr__faults_repaired(engine, (hr_node){n}));
+    }
+    if (n_planned != all->pools[i].n_planned)
+      return hr__broken(engine, "pool %" PRIu32 ": %" PRIu32 " nodes are in planned work, not %" PRIu32, i, n_planned,
+                        all->pools[i].n_planned);
+  }
+  return HR_OK;
+}
+
+const struct hr__component hr__component_maintenance = {
+    .disturbs_jobs = true,
+    .is_endless = true,
+    .init = init,
+    .is_needed = is_needed,
+    .stop = stop,
+    .node_up = node_up,
+    .kinds = 1u << HR__PENDING_DRAIN | 1u << HR__PENDING_SERVICED,
+    .advance = advance,
+    .settle = settle,
+    .check = check,
+};
