@@ -148,9 +148,10 @@ static enum hr_status check_autoscale(struct hr__builder *builder, const cJSON *
                              scale->max);
   if (scale->initial != HR_NONE && (scale->initial > scale->max || scale->initial < scale->min))
     return hr__build_fail_at(builder, json, "initial", "%" PRIu32 " is not from 'min' to 'max'", scale->initial);
-  if (has_phases(service) && scale->policy != HR_AUTOSCALE_FIXED)
-    return hr__build_fail_at(builder, json, "policy", "the engine '%s' supports only 'fixed'",
-                             hr_service_engine_name(service->engine));
+  if (service->engine == HR_SERVICE_DISAGGREGATED && scale->max < 2)
+    return hr__build_fail_at(
+        builder, json, "max",
+        "the engine 'disaggregated' needs at least 2 replicas: one for prompts and one that decodes");
   if (scale->policy == HR_AUTOSCALE_HPA && scale->min == 0)
     return hr__build_fail_at(builder, json, "min", "hpa needs at least 1; keda can scale to zero");
   if (scale->policy == HR_AUTOSCALE_KNATIVE && scale->interval_us % HR_SECOND_US != 0)
@@ -246,44 +247,20 @@ static enum hr_status check_queue(const struct hr__builder *builder, const cJSON
 }
 
 /* The engines with phases have a router of their own. */
-static enum hr_status check_phases(const struct hr__builder *builder, const cJSON *entry, const struct hr_services *all,
+static enum hr_status check_phases(const struct hr__builder *builder, const cJSON *entry,
                                    const struct hr_service *service) {
-  const uint32_t target = service->routing.spill.to ? service->routing.spill.service : HR_NONE;
+  static const char *const members[] = {"name", "order", "room", "weights"};
   const cJSON *router = hr__get(entry, "router");
-  if (has_phases(service) && cJSON_IsObject(router))
-    return hr__build_fail_at(builder, entry, "router", "the engine '%s' has a router of its own",
-                             hr_service_engine_name(service->engine));
-  if (has_phases(service) && service->prefix_hit_ppm)
-    return hr__build_fail_at(builder, entry, "prefix_hit", "the engine '%s' supports no 'prefix_hit'",
-                             hr_service_engine_name(service->engine));
-  if (has_phases(service) && hr__has(entry, "queue"))
-    return hr__build_fail_at(builder, entry, "queue", "the engine '%s' supports no 'queue'",
-                             hr_service_engine_name(service->engine));
-  if (target != HR_NONE && has_phases(&all->at[target]))
+  const struct hr_service_spill *spill = &service->routing.spill;
+  for (size_t i = 0; has_phases(service) && i < sizeof members / sizeof *members; i++)
+    if (hr__has(router, members[i]))
+      return hr__build_fail_at(builder, router, members[i], "the engine '%s' has a router of its own",
+                               hr_service_engine_name(service->engine));
+  if (has_phases(service) && spill->to && spill->service == HR_NONE)
     return hr__build_fail_at(builder, hr__get(router, "spill"), "to",
-                             "the service '%.60s' has the engine '%s', which supports no requests of other services",
-                             all->at[target].name, hr_service_engine_name(all->at[target].engine));
+                             "the engine '%s' can spill over to other services only",
+                             hr_service_engine_name(service->engine));
   return HR_OK;
-}
-
-/* Whether replicas can be stopped: by the provider, or for jobs of the trace. */
-static bool can_stop(const struct hr__builder *builder) {
-  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
-  bool can = hr__get(builder->source.file.tree, "trace") != NULL;
-  for (uint32_t p = 0; p < cluster->n_pools; p++)
-    can = can || (cluster->pools[p].nodes && cluster->pools[p].market.market == HR_MARKET_SPOT);
-  return can;
-}
-
-/* The engines with phases serve all requests with replicas that are always there. */
-static enum hr_status note_phases(struct hr__builder *builder, const struct hr_service *service) {
-  if (!has_phases(service) || !can_stop(builder)) return HR_OK;
-  const enum hr_status status =
-      hr_notes_add(&builder->scenario->notes,
-                   "service '%.60s': the engine '%s' serves requests as if its replicas were always there; if they "
-                   "wait for GPUs, are preempted or are interrupted, only GPU hours and cost change",
-                   service->name, hr_service_engine_name(service->engine));
-  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
 /* A request must not come back to a service that it has left. */
@@ -311,7 +288,7 @@ static enum hr_status check_router(const struct hr__builder *builder, const cJSO
   if (status == HR_OK) status = check_order(builder, router, &service->routing);
   if (status == HR_OK) status = check_spill(builder, router, all, service);
   if (status == HR_OK) status = check_queue(builder, entry, service);
-  return status == HR_OK ? check_phases(builder, entry, all, service) : status;
+  return status == HR_OK ? check_phases(builder, entry, service) : status;
 }
 
 static enum hr_status check_routers(struct hr__builder *builder, const cJSON *list, struct hr_services *all) {
@@ -321,7 +298,6 @@ static enum hr_status check_routers(struct hr__builder *builder, const cJSON *li
   cJSON_ArrayForEach(entry, list) if (status == HR_OK) status = check_router(builder, entry, all, &all->at[index++]);
   index = 0;
   cJSON_ArrayForEach(entry, list) if (status == HR_OK) status = check_cycles(builder, entry, all, index++);
-  for (index = 0; index < all->count && status == HR_OK; index++) status = note_phases(builder, &all->at[index]);
   return status;
 }
 

@@ -8,8 +8,15 @@
  * context; otherwise decodes. Decodes take turns: after an iteration they go to the end of the queue. As in that
  * simulator, a request of n output tokens decodes n times after its prompt.
  *
+ * Replicas come and go. A prompt goes to a ready replica only; after its prompt, a request waits at its replica until a
+ * ready one can decode it. A replica that is killed loses the memory of its requests. They come back as prompts, with
+ * the tokens that they have produced. The event of a worker or a transfer that does not exist any more is ignored.
+ *
  * Order at one instant: arrivals, then events in the order in which they were scheduled. A worker that waits starts by
  * an event of its own, after all events that are already scheduled for this instant.
+ *
+ * Invariant: a request is in one queue or batch of a worker, in `held`, or on its way, and is counted once in
+ * `outstanding`: on its way, at the replica that it leaves.
  */
 
 #include "sim/services/disaggregated.h"
@@ -20,10 +27,15 @@
 #include <math.h>
 
 struct phase_request {
-  uint32_t rest;    /* tokens of the prompt that are not in an iteration yet */
-  uint32_t chunk;   /* tokens of the present iteration */
-  uint32_t number;  /* of this iteration, among all with prompts */
-  uint32_t decoded; /* iterations of decode */
+  uint32_t rest;     /* tokens of the prompt that are not in an iteration yet */
+  uint32_t chunk;    /* tokens of the present iteration */
+  uint32_t number;   /* of this iteration, among all with prompts; 0: none yet on this replica */
+  uint32_t decoded;  /* iterations of decode */
+  uint32_t at;       /* its replica */
+  uint64_t transfer; /* the event of its transfer; 0: none */
+  double done_ms;    /* is_moving: the end of its prompt */
+  bool is_moving;    /* its prompt is complete, and its memory is not yet at the replica that decodes */
+  bool has_first;    /* it has its first token */
 };
 
 struct ids {
@@ -37,6 +49,7 @@ struct worker {
   struct ids prefill, decode; /* in the present iteration */
   uint32_t coming;            /* requests with memory that is on its way */
   uint32_t next, replica;     /* next: worker of the next stage; after the last one, the first */
+  uint64_t event;             /* its event; 0: none */
   bool is_first, is_last, is_waiting;
 };
 
@@ -48,6 +61,7 @@ struct event {
 };
 
 struct hr__phase_replicas {
+  struct hr__phase_owner owner;
   const struct hr_service *service;
   const struct hr_service_requests *requests;
   struct hr_service_result *result;
@@ -55,12 +69,15 @@ struct hr__phase_replicas {
   struct worker *workers;
   uint32_t n_workers, n_heads; /* heads: first workers of replicas that take prompts */
   uint32_t stages;
+  bool *is_ready; /* by replica */
+  uint32_t n_ready_heads, n_ready_decoders;
+  struct hr__sequence_queue held; /* requests with a complete prompt, without a replica that decodes */
+  struct ids lost;                /* scratch */
   struct event *heap;
   uint32_t n_heap, heap_capacity;
   uint64_t n_events;
   uint32_t n_iterations;
   double now_ms;
-  double *busy_ms; /* by replica */
   bool no_memory;
 };
 
@@ -70,16 +87,18 @@ static bool is_before(const struct event *a, const struct event *b) {
   return a->at_ms < b->at_ms || (a->at_ms <= b->at_ms && a->number < b->number);
 }
 
-static void schedule(struct hr__phase_replicas *all, double at_ms, uint32_t worker, uint32_t id) {
+/* Returns the number of the event. */
+static uint64_t schedule(struct hr__phase_replicas *all, double at_ms, uint32_t worker, uint32_t id) {
   if (!HR__ARRAY_HAS_ROOM(all->heap, all->n_heap, all->heap_capacity)) {
     all->no_memory = true;
-    return;
+    return 0;
   }
-  const struct event event = {at_ms, all->n_events++, worker, id};
+  const struct event event = {at_ms, ++all->n_events, worker, id};
   uint32_t at = all->n_heap++;
   for (; at > 0 && is_before(&event, &all->heap[(at - 1) / 2]); at = (at - 1) / 2)
     all->heap[at] = all->heap[(at - 1) / 2];
   all->heap[at] = event;
+  return event.number;
 }
 
 static struct event next_event(struct hr__phase_replicas *all) {
@@ -95,9 +114,20 @@ static struct event next_event(struct hr__phase_replicas *all) {
   return top;
 }
 
+/* Whether the worker or the transfer of an event does not exist any more. */
+static bool is_outdated(const struct hr__phase_replicas *all, const struct event *event) {
+  const uint64_t number = event->id == HR_NONE ? all->workers[event->worker].event : all->states[event->id].transfer;
+  return number != event->number;
+}
+
+/* Removes outdated events before the next one. */
+static void drop_outdated(struct hr__phase_replicas *all) {
+  while (all->n_heap && is_outdated(all, &all->heap[0])) next_event(all);
+}
+
 static void wake(struct hr__phase_replicas *all, uint32_t number) {
   struct worker *worker = &all->workers[number];
-  if (worker->is_waiting) schedule(all, all->now_ms, number, HR_NONE);
+  if (worker->is_waiting) worker->event = schedule(all, all->now_ms, number, HR_NONE);
   worker->is_waiting = false;
 }
 
@@ -106,6 +136,14 @@ static void wake(struct hr__phase_replicas *all, uint32_t number) {
 /* Tokens that a request has processed; those of a prompt count from its first chunk on. */
 static uint64_t context_of(const struct hr__phase_replicas *all, uint32_t id) {
   return (uint64_t)all->requests->prompt_tokens[id] + all->states[id].decoded;
+}
+
+/* Moves a request to a replica. */
+static void count_at(struct hr__phase_replicas *all, uint32_t id, uint32_t replica) {
+  uint32_t *at = &all->states[id].at;
+  if (*at != HR_NONE) all->owner.outstanding[*at]--;
+  if (replica != HR_NONE) all->owner.outstanding[replica]++;
+  *at = replica;
 }
 
 static void push_prompt(struct hr__phase_replicas *all, uint32_t number, uint32_t id) {
@@ -135,18 +173,29 @@ static void note_time(struct hr__phase_replicas *all, uint32_t id, int which, in
 
 /* ---- Routing ---------------------------------------------------------------------------------------- */
 
-bool hr__phases_arrive(struct hr__phase_replicas *all, uint32_t id, double now_ms) {
-  uint32_t best = 0, fewest = UINT32_MAX;
+uint32_t hr__phases_arrive(struct hr__phase_replicas *all, uint32_t id, double now_ms, bool is_new) {
+  uint32_t best = HR_NONE, fewest = UINT32_MAX;
   all->now_ms = now_ms;
   for (uint32_t i = 0; i < all->n_heads; i++) {
     const struct worker *head = &all->workers[i * all->stages];
     const uint32_t load = head->prefill.count + head->prompts.count;
-    if (load < fewest) fewest = load, best = i * all->stages;
+    if (all->is_ready[i] && load < fewest) fewest = load, best = i * all->stages;
   }
-  all->states[id] = (struct phase_request){.rest = all->requests->prompt_tokens[id]};
-  all->result->replica[id] = all->workers[best].replica;
-  push_prompt(all, best, id);
-  return !all->no_memory;
+  struct phase_request *state = &all->states[id];
+  if (is_new) *state = (struct phase_request){.at = HR_NONE};
+  state->rest = hr_request_new_tokens(all->requests, id) + state->decoded;
+  state->number = state->chunk = 0;
+  count_at(all, id, all->workers[best].replica);
+  all->no_memory |= !hr__queue_insert_back(&all->workers[best].prompts, id);
+  wake(all, best);
+  return all->workers[best].replica;
+}
+
+bool hr__phases_withdraw(struct hr__phase_replicas *all, uint32_t id) {
+  const uint32_t replica = all->states[id].at;
+  const bool found = hr__queue_remove(&all->workers[replica * all->stages].prompts, id) != HR_NONE;
+  if (found) count_at(all, id, HR_NONE);
+  return found;
 }
 
 static double transfer_ms(const struct hr__phase_replicas *all, uint32_t id) {
@@ -155,22 +204,39 @@ static double transfer_ms(const struct hr__phase_replicas *all, uint32_t id) {
   return link->setup_ms + link->kv_bytes_per_token * (double)all->requests->prompt_tokens[id] / link->gb_per_s / 1e6;
 }
 
+static int64_t us_between(double from_ms, double to_ms) {
+  return (int64_t)(floor(to_ms * 1000 + 0.5) - floor(from_ms * 1000 + 0.5));
+}
+
+/* The memory of a request has arrived at the replica that decodes. */
+static void end_transfer(struct hr__phase_replicas *all, uint32_t number, uint32_t id) {
+  struct phase_request *state = &all->states[id];
+  all->result->transfer_us[id] += us_between(state->done_ms, all->now_ms);
+  state->is_moving = false;
+  state->transfer = 0;
+  count_at(all, id, all->workers[number].replica);
+  push_decode(all, number, id);
+}
+
 /* The memory of a request moves to the decoding replica with the shortest queue. */
 static void hand_over(struct hr__phase_replicas *all, uint32_t id) {
-  uint32_t best = 0, fewest = UINT32_MAX;
+  uint32_t best = HR_NONE, fewest = UINT32_MAX;
   for (uint32_t i = all->n_heads * all->stages; i < all->n_workers; i += all->stages) {
     const uint32_t load = all->workers[i].decodes.count + all->workers[i].coming;
-    if (load < fewest) fewest = load, best = i;
+    if (all->is_ready[all->workers[i].replica] && load < fewest) fewest = load, best = i;
+  }
+  if (best == HR_NONE) {
+    all->no_memory |= !hr__queue_push(&all->held, id);
+    return;
   }
   const double ms = transfer_ms(all, id);
   all->result->decode_replica[id] = all->workers[best].replica;
-  all->result->transfer_us[id] = (int64_t)(floor((all->now_ms + ms) * 1000 + 0.5) - floor(all->now_ms * 1000 + 0.5));
   if (ms <= 0) {
-    push_decode(all, best, id);
+    end_transfer(all, best, id);
     return;
   }
   all->workers[best].coming++;
-  schedule(all, all->now_ms + ms, best, id);
+  all->states[id].transfer = schedule(all, all->now_ms + ms, best, id);
 }
 
 /* ---- Iterations ------------------------------------------------------------------------------------- */
@@ -197,7 +263,9 @@ static void take_prompts(struct hr__phase_replicas *all, struct worker *worker) 
     room -= tokens;
     sum += tokens;
     push_id(all, &worker->prefill, id);
-    if (all->result->scheduled_us[id] == HR_NEVER_US) note_time(all, id, 0, all->result->scheduled_us);
+    if (all->result->scheduled_us[id] != HR_NEVER_US) continue;
+    note_time(all, id, 0, all->result->scheduled_us);
+    all->owner.begins(all->owner.self, id);
   }
 }
 
@@ -237,12 +305,22 @@ static double iteration_ms(const struct hr__phase_replicas *all, const struct wo
   return (cost->integer ? floor(us) : us) / 1000;
 }
 
+static bool has_events(const struct hr__phase_replicas *all, uint32_t replica) {
+  const struct worker *stage = &all->workers[replica * all->stages];
+  uint32_t at = 0;
+  while (at < all->stages && !stage[at].event) at++;
+  return at < all->stages;
+}
+
 /* Starts an iteration, or waits if there is nothing to do. */
 static void go_on(struct hr__phase_replicas *all, uint32_t number) {
   struct worker *worker = &all->workers[number];
   const struct hr_service_phase_rules *rules = &all->service->phases;
   if (!worker->prompts.count && !worker->decodes.count) {
     worker->is_waiting = true;
+    worker->event = 0;
+    const bool is_idle = !has_events(all, worker->replica);
+    if (worker->is_first || is_idle) all->owner.rests(all->owner.self, worker->replica, is_idle);
     return;
   }
   const uint64_t pressure = (uint64_t)(rules->max_decode_tokens * rules->decode_pressure);
@@ -260,37 +338,50 @@ static void go_on(struct hr__phase_replicas *all, uint32_t number) {
   }
   take_decodes(all, worker, room);
   const double ms = iteration_ms(all, worker, is_prefill);
+  const double end_ms = all->now_ms + (ms > 1e-9 ? ms : 1e-9);
   if (worker->is_first) {
-    all->busy_ms[worker->replica] += ms;
+    all->owner.works(all->owner.self, worker->replica, ms, end_ms);
     all->result->iterations++;
   }
-  schedule(all, all->now_ms + (ms > 1e-9 ? ms : 1e-9), number, HR_NONE);
+  worker->event = schedule(all, end_ms, number, HR_NONE);
+}
+
+/* A request has produced a token after the first one. Returns whether it is complete. */
+static bool produce(struct hr__phase_replicas *all, uint32_t id) {
+  const bool is_last = ++all->states[id].decoded >= all->requests->output_tokens[id];
+  if (is_last) {
+    note_time(all, id, 2, all->result->end_us);
+    count_at(all, id, HR_NONE);
+  }
+  all->owner.token(all->owner.self, id, is_last);
+  return is_last;
 }
 
 /* A stage has processed a prompt, or a part of it. */
 static void end_prompt(struct hr__phase_replicas *all, const struct worker *worker, uint32_t id) {
   struct phase_request *state = &all->states[id];
+  if (worker->is_last && state->rest > 0) state->chunk = 0;
   if (!worker->is_last || state->rest > 0) {
     push_prompt(all, worker->next, id);
     return;
   }
   state->chunk = 0;
-  note_time(all, id, 1, all->result->first_token_us);
+  state->number = 0;
+  if (!state->has_first) {
+    state->has_first = true;
+    note_time(all, id, 1, all->result->first_token_us);
+    all->owner.token(all->owner.self, id, false);
+  } else if (produce(all, id)) {
+    return;
+  }
   if (all->service->engine == HR_SERVICE_DISAGGREGATED) {
+    state->done_ms = all->now_ms;
+    state->is_moving = true;
     hand_over(all, id);
     return;
   }
   all->result->decode_replica[id] = worker->replica;
   push_decode(all, worker->next, id);
-}
-
-/* A stage has decoded a token. Returns whether the request is complete. */
-static bool end_decode(struct hr__phase_replicas *all, const struct worker *worker, uint32_t id) {
-  struct phase_request *state = &all->states[id];
-  if (!worker->is_last || ++state->decoded < all->requests->output_tokens[id]) return false;
-  note_time(all, id, 2, all->result->end_us);
-  all->result->state[id] = HR_REQUEST_COMPLETED;
-  return true;
 }
 
 static void end_iteration(struct hr__phase_replicas *all, uint32_t number) {
@@ -300,7 +391,7 @@ static void end_iteration(struct hr__phase_replicas *all, uint32_t number) {
   for (uint32_t i = 0; i < n_prompts; i++) end_prompt(all, worker, worker->prefill.at[i]);
   const uint32_t n_decodes = worker->decode.count;
   for (uint32_t i = 0; i < n_decodes; i++)
-    if (!end_decode(all, worker, worker->decode.at[i])) push_decode(all, worker->next, worker->decode.at[i]);
+    if (!worker->is_last || !produce(all, worker->decode.at[i])) push_decode(all, worker->next, worker->decode.at[i]);
   worker->decode.count = 0;
 }
 
@@ -313,34 +404,149 @@ bool hr__phases_step(struct hr__phase_replicas *all) {
   all->now_ms = event.at_ms;
   if (event.id != HR_NONE) {
     all->workers[event.worker].coming--;
-    push_decode(all, event.worker, event.id);
-    return !all->no_memory;
+    end_transfer(all, event.worker, event.id);
+  } else {
+    end_iteration(all, event.worker);
+    go_on(all, event.worker);
   }
-  end_iteration(all, event.worker);
-  go_on(all, event.worker);
+  drop_outdated(all);
   return !all->no_memory;
+}
+
+/* ---- Losses ----------------------------------------------------------------------------------------- */
+
+/* A request loses its memory, and goes back to the owner. */
+static void lose(struct hr__phase_replicas *all, uint32_t id) {
+  struct phase_request *state = &all->states[id];
+  const uint32_t all_tokens = hr_request_new_tokens(all->requests, id) + state->decoded;
+  const bool has_prompt = state->has_first && state->rest == 0 && state->chunk == 0;
+  /* tokens of iterations that are complete: of a part of the prompt, or of the prompt and its decodes */
+  const uint32_t lost = has_prompt ? all_tokens : all_tokens - state->rest - state->chunk;
+  if (state->is_moving) all->result->transfer_us[id] += us_between(state->done_ms, all->now_ms);
+  const bool has_begun = state->number > 0 || has_prompt || lost > 0;
+  state->is_moving = false;
+  state->transfer = 0;
+  state->at = HR_NONE;
+  all->result->decode_replica[id] = HR_NONE;
+  all->owner.loses(all->owner.self, id, has_begun, lost);
+}
+
+static void take_queue(struct hr__phase_replicas *all, struct hr__sequence_queue *queue) {
+  while (queue->count) push_id(all, &all->lost, hr__queue_pop(queue));
+}
+
+static void take_ids(struct hr__phase_replicas *all, struct ids *ids) {
+  for (uint32_t i = 0; i < ids->count; i++) push_id(all, &all->lost, ids->at[i]);
+  ids->count = 0;
+}
+
+static void stop_worker(struct hr__phase_replicas *all, struct worker *worker) {
+  take_queue(all, &worker->prompts);
+  take_queue(all, &worker->decodes);
+  take_ids(all, &worker->prefill);
+  take_ids(all, &worker->decode);
+  worker->context = 0;
+  worker->event = 0;
+  worker->is_waiting = true;
+}
+
+/* Requests at the replica whose prompt is complete: they wait for a replica that decodes, or are on their way. */
+static void take_moving(struct hr__phase_replicas *all, uint32_t number) {
+  for (uint32_t n = all->held.count; n > 0; n--) {
+    const uint32_t id = hr__queue_pop(&all->held);
+    if (all->states[id].at == number)
+      push_id(all, &all->lost, id);
+    else
+      all->no_memory |= !hr__queue_push(&all->held, id);
+  }
+  for (uint32_t i = 0; i < all->n_heap; i++) {
+    const struct event *event = &all->heap[i];
+    if (event->id == HR_NONE || is_outdated(all, event) || all->states[event->id].at != number) continue;
+    all->workers[event->worker].coming--;
+    push_id(all, &all->lost, event->id);
+  }
+}
+
+/* Requests on their way to a replica that is lost, in order of their events, go to another one. */
+static void turn_round(struct hr__phase_replicas *all, uint32_t number) {
+  for (;;) {
+    const struct event *first = NULL;
+    for (uint32_t i = 0; i < all->n_heap; i++) {
+      const struct event *event = &all->heap[i];
+      if (event->id == HR_NONE || is_outdated(all, event) || all->workers[event->worker].replica != number) continue;
+      if (!first || event->number < first->number) first = event;
+    }
+    if (!first) return;
+    const uint32_t id = first->id;
+    all->workers[first->worker].coming--;
+    all->states[id].transfer = 0;
+    all->result->decode_replica[id] = HR_NONE;
+    hand_over(all, id);
+  }
 }
 
 /* ---- Replicas --------------------------------------------------------------------------------------- */
 
-struct hr__phase_replicas *hr__phases_open(const struct hr_service *service, const struct hr_service_requests *requests,
-                                           struct hr_service_result *result) {
+static bool is_head(const struct hr__phase_replicas *all, uint32_t number) {
+  return number < all->n_heads;
+}
+
+void hr__phases_add(struct hr__phase_replicas *all, uint32_t number, double now_ms) {
+  if (now_ms > all->now_ms) all->now_ms = now_ms;
+  all->is_ready[number] = true;
+  ++*(is_head(all, number) ? &all->n_ready_heads : &all->n_ready_decoders);
+  for (uint32_t n = all->held.count; n > 0 && !is_head(all, number); n--) hand_over(all, hr__queue_pop(&all->held));
+}
+
+void hr__phases_drain(struct hr__phase_replicas *all, uint32_t number) {
+  if (all->is_ready[number]) --*(is_head(all, number) ? &all->n_ready_heads : &all->n_ready_decoders);
+  all->is_ready[number] = false;
+}
+
+bool hr__phases_kill(struct hr__phase_replicas *all, uint32_t number, double now_ms) {
+  if (now_ms > all->now_ms) all->now_ms = now_ms;
+  hr__phases_drain(all, number);
+  all->lost.count = 0;
+  for (uint32_t i = 0; i < all->stages; i++) stop_worker(all, &all->workers[number * all->stages + i]);
+  take_moving(all, number);
+  for (uint32_t i = 0; i < all->lost.count; i++) lose(all, all->lost.at[i]);
+  all->owner.outstanding[number] = 0;
+  turn_round(all, number);
+  drop_outdated(all);
+  return !all->no_memory;
+}
+
+bool hr__phases_is_idle(const struct hr__phase_replicas *all, uint32_t number) {
+  return all->owner.outstanding[number] == 0 && all->workers[number * all->stages].coming == 0;
+}
+
+uint32_t hr__phases_ready(const struct hr__phase_replicas *all, bool heads) {
+  return heads ? all->n_ready_heads : all->n_ready_decoders;
+}
+
+uint32_t hr__phases_held(const struct hr__phase_replicas *all) {
+  return all->held.count;
+}
+
+struct hr__phase_replicas *hr__phases_open(const struct hr__phase_config *config) {
   struct hr__phase_replicas *all = calloc(1, sizeof *all);
   if (!all) return NULL;
-  const bool is_apart = service->engine == HR_SERVICE_DISAGGREGATED;
+  const struct hr_service *service = config->service;
   const uint32_t stages = service->cost.phases.stages ? service->cost.phases.stages : 1;
-  *all = (struct hr__phase_replicas){.service = service,
-                                     .requests = requests,
-                                     .result = result,
+  const size_t n_workers = (size_t)config->n_replicas * stages;
+  *all = (struct hr__phase_replicas){.owner = config->owner,
+                                     .service = service,
+                                     .requests = config->requests,
+                                     .result = config->result,
                                      .stages = stages,
-                                     .n_heads = is_apart ? service->phases.prefill_replicas : service->replicas,
-                                     .n_workers = service->replicas * stages,
-                                     .workers = calloc((size_t)service->replicas * stages, sizeof *all->workers),
-                                     .busy_ms = calloc(service->replicas, sizeof *all->busy_ms),
-                                     .heap_capacity = service->replicas * stages + 1,
-                                     .heap = calloc((size_t)service->replicas * stages + 1, sizeof *all->heap),
-                                     .states = calloc((size_t)requests->count + 1, sizeof *all->states)};
-  if (!all->workers || !all->busy_ms || !all->heap || !all->states) {
+                                     .n_heads = config->n_heads,
+                                     .n_workers = (uint32_t)n_workers,
+                                     .workers = calloc(n_workers + 1, sizeof *all->workers),
+                                     .is_ready = calloc((size_t)config->n_replicas + 1, sizeof *all->is_ready),
+                                     .heap_capacity = (uint32_t)n_workers + 1,
+                                     .heap = calloc(n_workers + 1, sizeof *all->heap),
+                                     .states = calloc((size_t)config->most + 1, sizeof *all->states)};
+  if (!all->workers || !all->is_ready || !all->heap || !all->states) {
     hr__phases_close(all);
     return NULL;
   }
@@ -355,34 +561,18 @@ struct hr__phase_replicas *hr__phases_open(const struct hr_service *service, con
 
 void hr__phases_close(struct hr__phase_replicas *all) {
   if (!all) return;
-  for (uint32_t i = 0; all->workers && all->busy_ms && i < all->n_workers; i++) {
+  for (uint32_t i = 0; all->workers && i < all->n_workers; i++) {
     struct worker *worker = &all->workers[i];
-    all->result->busy_us[worker->replica] = llround(all->busy_ms[worker->replica] * 1000);
     free(worker->prompts.ids);
     free(worker->decodes.ids);
     free(worker->prefill.at);
     free(worker->decode.at);
   }
   free(all->workers);
+  free(all->is_ready);
   free(all->states);
-  free(all->busy_ms);
+  free(all->held.ids);
+  free(all->lost.at);
   free(all->heap);
   free(all);
-}
-
-bool hr__phases_run(const struct hr_service *service, const struct hr_service_requests *requests,
-                    struct hr_service_result *result) {
-  struct hr__phase_replicas *all = hr__phases_open(service, requests, result);
-  bool is_complete = all != NULL;
-  for (uint32_t next = 0; is_complete && (next < requests->count || all->n_heap);) {
-    const double arrival_ms = next < requests->count ? (double)requests->arrival_us[next] / 1000 : (double)INFINITY;
-    if (next == requests->count || arrival_ms > hr__phases_next_ms(all)) {
-      is_complete = hr__phases_step(all);
-      continue;
-    }
-    if (result->state[next] != HR_REQUEST_REFUSED) is_complete = hr__phases_arrive(all, next, arrival_ms);
-    next++;
-  }
-  hr__phases_close(all);
-  return is_complete;
 }

@@ -11,21 +11,50 @@
 
 struct hr__phase_replicas;
 
-/* Prepares the replicas of a service. The caller closes them, also if NULL is returned: memory is exhausted. The
-   results of requests are written to `result`. */
-struct hr__phase_replicas *hr__phases_open(const struct hr_service *service, const struct hr_service_requests *requests,
-                                           struct hr_service_result *result);
-/* A request arrives that is not refused. Arrivals at one instant come before other events. */
-bool hr__phases_arrive(struct hr__phase_replicas *all, uint32_t id, double now_ms);
+/* What the replicas tell their owner. `outstanding`, by replica: requests that are there; the replicas count them. */
+struct hr__phase_owner {
+  void *self;
+  uint32_t *outstanding;
+  void (*begins)(void *self, uint32_t id); /* the first iteration of a request */
+  /* a request has produced a token: the first, or another one. Its time is in the result */
+  void (*token)(void *self, uint32_t id, bool is_last);
+  void (*works)(void *self, uint32_t replica, double ms, double end_ms); /* an iteration of the first stage */
+  /* its first stage has nothing to do; is_idle: neither have the others */
+  void (*rests)(void *self, uint32_t replica, bool is_idle);
+  /* a request has lost its memory, with so many tokens, and belongs to no replica any more */
+  void (*loses)(void *self, uint32_t id, bool has_begun, uint32_t tokens);
+};
+
+struct hr__phase_config {
+  const struct hr_service *service;
+  const struct hr_service_requests *requests;
+  struct hr_service_result *result; /* gets the times of requests, with the rest in picoseconds */
+  uint32_t n_replicas, n_heads;     /* the first `n_heads` replicas take prompts; `disaggregated`: the others decode */
+  uint32_t most;                    /* requests */
+  struct hr__phase_owner owner;
+};
+
+/* Prepares replicas, of which none is ready. NULL: out of memory. */
+struct hr__phase_replicas *hr__phases_open(const struct hr__phase_config *config);
+/* Gives a request to a ready replica; there must be one that takes prompts. `is_new`: it has lost no memory. Arrivals
+   at one instant come before other events. Returns the replica. */
+uint32_t hr__phases_arrive(struct hr__phase_replicas *all, uint32_t id, double now_ms, bool is_new);
+/* Removes a request that has not begun. Returns whether it was found. */
+bool hr__phases_withdraw(struct hr__phase_replicas *all, uint32_t id);
 /* The time of the next event; INFINITY: none. */
 double hr__phases_next_ms(const struct hr__phase_replicas *all);
 /* Handles the next event. Returns false if memory is exhausted. */
 bool hr__phases_step(struct hr__phase_replicas *all);
+/* A replica becomes ready; gets nothing more; is lost with all that it has (false: out of memory). */
+void hr__phases_add(struct hr__phase_replicas *all, uint32_t number, double now_ms);
+void hr__phases_drain(struct hr__phase_replicas *all, uint32_t number);
+bool hr__phases_kill(struct hr__phase_replicas *all, uint32_t number, double now_ms);
+bool hr__phases_is_idle(const struct hr__phase_replicas *all, uint32_t number);
+/* Ready replicas that take prompts, or the other ones. */
+uint32_t hr__phases_ready(const struct hr__phase_replicas *all, bool heads);
+/* Requests that wait for a replica that decodes. */
+uint32_t hr__phases_held(const struct hr__phase_replicas *all);
 void hr__phases_close(struct hr__phase_replicas *all);
-
-/* Serves all requests. Returns false if memory is exhausted. */
-bool hr__phases_run(const struct hr_service *service, const struct hr_service_requests *requests,
-                    struct hr_service_result *result);
 
 static inline bool hr__has_phases(const struct hr_service *service) {
   return service->engine == HR_SERVICE_DISAGGREGATED || service->engine == HR_SERVICE_COLOCATED;

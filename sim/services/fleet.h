@@ -43,14 +43,12 @@ struct hr__fleet_service {
   struct hr_service_result result;
   struct hr__scaler scaler;
   struct hr__replica_place *places;
-  uint32_t n_places;
-  uint32_t wanted;         /* replicas */
-  int64_t event_us;        /* its entry in the heap of the engine; HR_NEVER_US: none. Other entries are outdated */
-  int64_t tick_us;         /* the next decision; HR_NEVER_US: none */
-  bool has_begun, is_open; /* is_open: requests are left */
-  int64_t whole_end_us;    /* engines with phases: all requests were simulated before, and end by this time; otherwise
-                              HR_NEVER_US */
-  bool is_rejected;        /* its jobs can never run */
+  uint32_t n_places, n_heads; /* n_heads: the first ones, for replicas that get requests; the others only decode */
+  uint32_t wanted;            /* replicas */
+  int64_t event_us;           /* its entry in the heap of the engine; HR_NEVER_US: none. Other entries are outdated */
+  int64_t tick_us;            /* the next decision; HR_NEVER_US: none */
+  bool has_begun, is_open;    /* is_open: requests are left */
+  bool is_rejected;           /* its jobs can never run */
   /* services with requests that can go to this one: all its requests, with those that it gets */
   struct hr__feed *feeds;
   uint32_t n_feeds;

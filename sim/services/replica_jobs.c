@@ -15,7 +15,6 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "sim/engine/engine.h"
-#include "sim/services/disaggregated.h"
 #include "sim/services/fleet.h"
 
 #include <string.h>
@@ -28,18 +27,13 @@ static uint32_t count_of(const struct hr_fleet *fleet) {
   return fleet->config.services->count;
 }
 
-/* Whether the requests were simulated before the run, with replicas that are always there. */
-static bool is_whole(const struct hr__fleet_service *service) {
-  return service->whole_end_us != HR_NEVER_US;
-}
-
 static bool is_running(const struct hr__replica_place *place) {
   return place->state >= HR__PLACE_STARTING;
 }
 
 /* Brings the requests of a service up to the present instant, without those of the instant itself. */
 static void catch_up_requests(const struct hr__engine *engine, struct hr__fleet_service *service) {
-  if (!is_whole(service)) hr__service_advance(&service->run, engine->view.now_us + fleet_of(engine)->origin_us);
+  hr__service_advance(&service->run, engine->view.now_us + fleet_of(engine)->origin_us);
 }
 
 /* ---- The entry in the heap -------------------------------------------------------------------------- */
@@ -67,7 +61,7 @@ static int64_t idle_end_us(const struct hr__engine *engine, struct hr__fleet_ser
   if (!run->n_outstanding) return ((run->idle_ticks + tick - 1) >> HR__TICK_BITS) + time_us;
   /* it waits for a replica, or until it is not wanted any more */
   if (!hr__service_runs(run)) return run_us(fleet_of(engine), hr__service_timeout_us(&service->run));
-  const int64_t next_us = run_us(fleet_of(engine), hr__service_wake_us(run, hr__service_first(run)));
+  const int64_t next_us = run_us(fleet_of(engine), hr__service_first_us(run));
   return next_us > engine->view.now_us + time_us ? next_us : engine->view.now_us + time_us;
 }
 
@@ -78,7 +72,6 @@ static bool wakes_on_arrival(const struct hr__fleet_service *service) {
 static int64_t next_event_us(const struct hr__engine *engine, struct hr__fleet_service *service) {
   const struct hr_fleet *fleet = fleet_of(engine);
   if (!service->is_open) return HR_NEVER_US;
-  if (is_whole(service)) return service->whole_end_us;
   int64_t at_us = min64(service->tick_us, run_us(fleet, hr__service_next_us(&service->run)));
   at_us = min64(at_us, idle_end_us(engine, service));
   if (wakes_on_arrival(service)) at_us = min64(at_us, run_us(fleet, hr__service_arrival_us(&service->run)));
@@ -102,7 +95,6 @@ static enum hr_status reschedule(struct hr__engine *engine, struct hr__fleet_ser
 /* ---- Accounts --------------------------------------------------------------------------------------- */
 
 static int64_t busy_ticks(const struct hr__fleet_service *service, uint32_t number) {
-  if (is_whole(service)) return 0;
   const struct hr__replica *replica = &service->run.replicas[number];
   const bool runs = replica->end_ticks != HR_NEVER_US;
   return replica->busy_ticks - (runs ? replica->end_ticks - service->run.now_ticks : 0);
@@ -138,6 +130,7 @@ static void close_times(struct hr__fleet_service *service, uint32_t number, int6
 static enum hr_status note_decision(const struct hr__engine *engine, struct hr__fleet_service *service,
                                     struct hr__scale_choice choice) {
   struct hr_service_result *result = &service->result;
+  if (choice.wanted == 1 && service->n_heads < service->n_places) choice.wanted = 2; /* one of each kind */
   if (choice.wanted == service->wanted) return HR_OK;
   if (!HR__ARRAY_HAS_ROOM(result->decisions, result->n_decisions, result->decisions_capacity))
     return hr__out_of_memory(engine);
@@ -155,13 +148,11 @@ static enum hr_status note_replicas(const struct hr__engine *engine, struct hr__
                                    .wanted = service->is_open ? service->wanted : 0};
   for (uint32_t i = 0; i < service->n_places; i++) {
     const struct hr__replica_place *place = &service->places[i];
-    const bool starts =
-        place->state == HR__PLACE_STARTING && (!is_whole(service) || place->until_us > engine->view.now_us);
+    const bool starts = place->state == HR__PLACE_STARTING;
     level.starting += starts;
     level.ready += place->state >= HR__PLACE_STARTING && place->state != HR__PLACE_DRAINING && !starts;
   }
-  if (!is_whole(service) && level.starting != service->run.n_starting)
-    hr__service_set_starting(&service->run, level.starting, level.at_us);
+  if (level.starting != service->run.n_starting) hr__service_set_starting(&service->run, level.starting, level.at_us);
   struct hr_replica_level *last = result->n_levels ? &result->levels[result->n_levels - 1] : NULL;
   if (last && last->wanted == level.wanted && last->ready == level.ready && last->starting == level.starting)
     return HR_OK;
@@ -177,10 +168,19 @@ static enum hr_status note_replicas(const struct hr__engine *engine, struct hr__
 
 /* ---- More and fewer replicas ------------------------------------------------------------------------ */
 
+/* The places of replicas that get requests from the router, or of those that only decode (engine `disaggregated`). */
+struct place_range {
+  uint32_t from, to;
+};
+
+static struct place_range places_of(const struct hr__fleet_service *service, bool decode) {
+  return decode ? (struct place_range){service->n_heads, service->n_places} : (struct place_range){0, service->n_heads};
+}
+
 /* Replicas that are not to end. */
-static uint32_t count_present(const struct hr__fleet_service *service) {
+static uint32_t count_present(const struct hr__fleet_service *service, struct place_range places) {
   uint32_t count = 0;
-  for (uint32_t i = 0; i < service->n_places; i++) {
+  for (uint32_t i = places.from; i < places.to; i++) {
     const uint8_t state = service->places[i].state;
     count += state == HR__PLACE_WAITING || state == HR__PLACE_STARTING || state == HR__PLACE_READY ||
              state == HR__PLACE_LEAVING;
@@ -188,20 +188,20 @@ static uint32_t count_present(const struct hr__fleet_service *service) {
   return count;
 }
 
-static uint32_t find_place(const struct hr__fleet_service *service, enum hr__replica_place_state state) {
-  uint32_t at = 0;
-  while (at < service->n_places && service->places[at].state != state) at++;
-  return at < service->n_places ? at : HR_NONE;
+static uint32_t find_place(const struct hr__fleet_service *service, struct place_range places,
+                           enum hr__replica_place_state state) {
+  uint32_t at = places.from;
+  while (at < places.to && service->places[at].state != state) at++;
+  return at < places.to ? at : HR_NONE;
 }
 
 /* A replica that is not wanted any more, with a job that the policy still has. The policy may reject the job at the end
    of the instant in which it was withdrawn. */
-static uint32_t find_withdrawn(const struct hr__fleet_service *service, int64_t now_us) {
-  uint32_t at = 0;
-  while (at < service->n_places &&
-         (service->places[at].state != HR__PLACE_WITHDRAWN || service->places[at].until_us == now_us))
+static uint32_t find_withdrawn(const struct hr__fleet_service *service, struct place_range places, int64_t now_us) {
+  uint32_t at = places.from;
+  while (at < places.to && (service->places[at].state != HR__PLACE_WITHDRAWN || service->places[at].until_us == now_us))
     at++;
-  return at < service->n_places ? at : HR_NONE;
+  return at < places.to ? at : HR_NONE;
 }
 
 /* A job that waits is not wanted any more. A policy that cannot reject it keeps it; it then ends when it starts. */
@@ -232,15 +232,16 @@ static enum hr_status submit_replica(struct hr__engine *engine, struct hr__fleet
   return hr__job_submit(engine, (hr_job){job});
 }
 
-static enum hr_status add_replicas(struct hr__engine *engine, struct hr__fleet_service *service, uint32_t count) {
+static enum hr_status add_replicas(struct hr__engine *engine, struct hr__fleet_service *service,
+                                   struct place_range places, uint32_t count) {
   enum hr_status status = HR_OK;
   for (; count > 0 && status == HR_OK && !service->is_rejected; count--) {
-    uint32_t number = find_withdrawn(service, engine->view.now_us);
+    uint32_t number = find_withdrawn(service, places, engine->view.now_us);
     if (number != HR_NONE) {
       service->places[number].state = HR__PLACE_WAITING;
       continue;
     }
-    number = find_place(service, HR__PLACE_FREE);
+    number = find_place(service, places, HR__PLACE_FREE);
     if (number == HR_NONE) break; /* others still drain */
     status = submit_replica(engine, service, number);
   }
@@ -271,25 +272,49 @@ static enum hr_status drain_replica(struct hr__engine *engine, struct hr__fleet_
 
 /* Returns the replica that goes first: one that waits, then one that starts, then the ready one with the fewest
    requests; of equals the highest number. HR_NONE: not found. */
-static uint32_t first_to_go(const struct hr__fleet_service *service) {
+static uint32_t first_to_go(const struct hr__fleet_service *service, struct place_range places) {
   static const uint8_t order[] = {HR__PLACE_WAITING, HR__PLACE_LEAVING, HR__PLACE_STARTING, HR__PLACE_READY};
   uint32_t best = HR_NONE;
   for (size_t k = 0; k < sizeof order && best == HR_NONE; k++)
-    for (uint32_t i = 0; i < service->n_places; i++)
+    for (uint32_t i = places.from; i < places.to; i++)
       if (service->places[i].state == order[k] &&
           (best == HR_NONE || service->run.outstanding[i] <= service->run.outstanding[best]))
         best = i;
   return best;
 }
 
-/* Makes the number of replicas that of the last decision. */
-static enum hr_status apply(struct hr__engine *engine, struct hr__fleet_service *service) {
-  uint32_t present = count_present(service);
+/* Drains the replicas of some places that are too many. */
+static enum hr_status shrink(struct hr__engine *engine, struct hr__fleet_service *service, struct place_range places,
+                             uint32_t wanted) {
   enum hr_status status = HR_OK;
-  if (service->wanted > present) return add_replicas(engine, service, service->wanted - present);
-  for (; present > service->wanted && status == HR_OK; present--)
-    status = drain_replica(engine, service, first_to_go(service));
+  for (uint32_t present = count_present(service, places); present > wanted && status == HR_OK; present--)
+    status = drain_replica(engine, service, first_to_go(service, places));
   return status;
+}
+
+/* Makes the number of replicas that of the last decision. Those of both kinds are added in turn, in their proportion,
+   because the GPUs may not suffice for all. */
+static enum hr_status apply(struct hr__engine *engine, struct hr__fleet_service *service) {
+  const struct place_range takers = places_of(service, false), decoders = places_of(service, true);
+  const uint32_t n_decode = hr__service_decoders(service->spec, service->wanted), n_take = service->wanted - n_decode;
+  enum hr_status status = shrink(engine, service, takers, n_take);
+  if (status == HR_OK) status = shrink(engine, service, decoders, n_decode);
+  uint32_t takes = count_present(service, takers), decodes = count_present(service, decoders);
+  while (status == HR_OK && (takes < n_take || decodes < n_decode)) {
+    const bool is_taker =
+        takes < n_take && (decodes >= n_decode || (uint64_t)takes * n_decode <= (uint64_t)decodes * n_take);
+    status = add_replicas(engine, service, is_taker ? takers : decoders, 1);
+    takes += is_taker;
+    decodes += !is_taker;
+  }
+  return status;
+}
+
+/* Whether replicas are missing. */
+static bool lacks_replicas(const struct hr__fleet_service *service) {
+  const uint32_t n_decode = hr__service_decoders(service->spec, service->wanted);
+  return count_present(service, places_of(service, false)) < service->wanted - n_decode ||
+         count_present(service, places_of(service, true)) < n_decode;
 }
 
 /* ---- The event of a service ------------------------------------------------------------------------- */
@@ -340,7 +365,8 @@ static enum hr_status end_drained(struct hr__engine *engine, struct hr__fleet_se
 
 static enum hr_status tick(struct hr__engine *engine, struct hr__fleet_service *service) {
   const int64_t now_us = engine->view.now_us;
-  const struct hr__scale_state state = {service->wanted, count_present(service)};
+  const struct hr__scale_state state = {service->wanted,
+                                        count_present(service, (struct place_range){0, service->n_places})};
   struct hr__scale_choice choice;
   service->tick_us = now_us + service->scaler.sample_us;
   if (!hr__scaler_tick(&service->scaler, &service->run, now_us, state, &choice)) return HR_OK;
@@ -358,7 +384,7 @@ static enum hr_status set_wanted(struct hr__engine *engine, struct hr__fleet_ser
 static bool is_done(const struct hr__fleet_service *service) {
   const struct hr__service_run *run = &service->run;
   if (hr__service_expects(run) || hr__service_runs(run)) return false;
-  return run->n_outstanding == 0 || run->n_outstanding != run->waiting.count || service->is_rejected;
+  return run->n_outstanding == 0 || run->n_outstanding != hr__service_unplaced(run) || service->is_rejected;
 }
 
 /* All requests are complete: all replicas end. */
@@ -388,7 +414,6 @@ static bool only_waits(const struct hr__fleet_service *service) {
 static enum hr_status advance_service(struct hr__engine *engine, struct hr__fleet_service *service) {
   const int64_t now_us = engine->view.now_us;
   const bool was_off = service->wanted == 0;
-  if (is_whole(service)) return now_us < service->whole_end_us ? HR_OK : finish_service(engine, service);
   service->run.wants_replica = false;
   catch_up_requests(engine, service);
   enum hr_status status = change_replicas(engine, service);
@@ -405,7 +430,7 @@ static enum hr_status advance_service(struct hr__engine *engine, struct hr__flee
     status = set_wanted(engine, service, hr__scaler_activate(&service->scaler, now_us));
   if (status == HR_OK && service->tick_us <= now_us) status = tick(engine, service);
   /* places of replicas that drained may be free now */
-  if (status == HR_OK && count_present(service) < service->wanted) status = apply(engine, service);
+  if (status == HR_OK && lacks_replicas(service)) status = apply(engine, service);
   if (only_waits(service)) service->tick_us = HR_NEVER_US;
   return status;
 }
@@ -416,7 +441,6 @@ static enum hr_status begin_service(struct hr__engine *engine, struct hr__fleet_
   if (hr__scaler_is_active(&service->scaler)) service->tick_us = service->scaler.sample_us;
   const enum hr_status status = set_wanted(engine, service, (struct hr__scale_choice){initial, HR_SCALE_INITIAL});
   service->has_begun = true;
-  if (status == HR_OK && is_whole(service) && service->whole_end_us == 0) return finish_service(engine, service);
   return status;
 }
 
@@ -485,7 +509,7 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
   const int64_t cold_us = cold_start_us(engine, service, placement);
   place->held_us = now_us;
   place->gpu_milli = hr_placement_milli(placement, engine->trace, job);
-  if (!is_whole(service)) hr__service_place(&service->run, number, &engine->config->cluster->pools[placement->pool.id]);
+  hr__service_place(&service->run, number, &engine->config->cluster->pools[placement->pool.id]);
   place->busy_ticks = busy_ticks(service, number);
   place->is_delayed = false;
   const bool is_there = place->is_initial && now_us == 0;
@@ -509,7 +533,7 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
   if (!service || how == HR__STOP_END) return HR_OK;
   struct hr__replica_place *place = &service->places[number];
   catch_up_requests(engine, service);
-  if (!is_whole(service) && (!hr__service_is_idle(&service->run, number) || place->state == HR__PLACE_READY))
+  if (!hr__service_is_idle(&service->run, number) || place->state == HR__PLACE_READY)
     hr__service_kill(&service->run, number);
   close_times(service, number, engine->view.now_us);
   service->result.interruptions++;
@@ -525,7 +549,7 @@ static enum hr_status notice(struct hr__engine *engine, hr_job job, struct hr__j
   uint32_t number;
   struct hr__fleet_service *service = service_of(engine, job, &number);
   (void)job_notice;
-  if (!service || is_whole(service) || service->places[number].state != HR__PLACE_READY || service->run.n_ready < 2)
+  if (!service || service->places[number].state != HR__PLACE_READY || !hr__service_has_other(&service->run, number))
     return HR_OK;
   catch_up_requests(engine, service);
   hr__service_drain(&service->run, number);
@@ -548,23 +572,6 @@ static bool is_needed(const struct hr__engine *engine) {
   return engine->config->fleet != NULL;
 }
 
-/* Simulates the requests of a service with replicas that have phases: its replicas exist from the begin to the end. */
-static enum hr_status serve_before(struct hr__engine *engine, struct hr__fleet_service *service,
-                                   const struct hr__service_config *config) {
-  const enum hr_status status =
-      hr_service_run(config->spec, config->requests, config->seed, config->steps, &service->result, engine->error);
-  if (status != HR_OK) return status;
-  service->whole_end_us = 0;
-  for (uint32_t i = 0; i < service->result.count; i++) {
-    const int64_t end_us = service->result.end_us[i] - config->origin_us;
-    if (service->result.state[i] == HR_REQUEST_COMPLETED && end_us > service->whole_end_us)
-      service->whole_end_us = end_us;
-  }
-  return hr__scaler_open(&service->scaler, config->spec, service->n_places) && service->places && service->warm
-             ? HR_OK
-             : hr__out_of_memory(engine);
-}
-
 /* The services with requests that can go to this one. */
 static bool find_feeds(struct hr_fleet *fleet, uint32_t index) {
   struct hr__fleet_service *service = &fleet->of[index];
@@ -582,11 +589,15 @@ static enum hr_status open_service(struct hr__engine *engine, uint32_t index) {
   if (!find_feeds(fleet, index)) return hr__out_of_memory(engine);
   const struct hr_service *spec = &fleet->config.services->at[index];
   service->spec = spec;
-  service->n_places = spec->autoscale.policy == HR_AUTOSCALE_FIXED ? spec->autoscale.max : 2 * spec->autoscale.max;
-  service->event_us = service->tick_us = service->whole_end_us = HR_NEVER_US;
+  const uint32_t times = spec->autoscale.policy == HR_AUTOSCALE_FIXED ? 1 : 2;
+  const uint32_t n_decoders = times * hr__service_decoders(spec, spec->autoscale.max);
+  service->n_places = times * spec->autoscale.max;
+  service->n_heads = service->n_places - n_decoders;
+  service->event_us = service->tick_us = HR_NEVER_US;
   const struct hr__service_config config = {.spec = spec,
                                             .requests = &fleet->config.requests[index],
                                             .n_replicas = service->n_places,
+                                            .n_decoders = n_decoders,
                                             .origin_us = fleet->origin_us,
                                             .seed = fleet->config.seed + index,
                                             .steps = fleet->config.steps || engine->config->check,
@@ -596,7 +607,6 @@ static enum hr_status open_service(struct hr__engine *engine, uint32_t index) {
                                             .received = &service->received};
   service->places = calloc((size_t)service->n_places + 1, sizeof *service->places);
   service->warm = calloc((size_t)engine->cluster.n_nodes + 1, sizeof *service->warm);
-  if (hr__has_phases(spec)) return serve_before(engine, service, &config);
   const enum hr_status status = hr__service_open(&service->run, &config, &service->result, engine->error);
   if (status != HR_OK) return status;
   const bool is_complete = hr__scaler_open(&service->scaler, spec, service->n_places);
@@ -628,28 +638,14 @@ static void digest_result(struct hr__engine *engine, const struct hr_service_res
   engine->digest = digest;
 }
 
-/* Replicas with phases were simulated before the run: their busy time is in the result. */
-static void count_busy(struct hr__fleet_service *service) {
-  struct hr_replica_times *times = &service->result.gpu_time;
-  const uint32_t milli = service->spec->gpu_milli ? service->spec->gpu_milli : 1000;
-  hr_amount busy = 0;
-  for (uint32_t i = 0; i < service->result.n_replicas; i++)
-    busy += (hr_amount)service->result.busy_us[i] * service->spec->gpus * milli;
-  if (busy > times->idle) busy = times->idle; /* it lost GPUs in the run */
-  times->busy += busy;
-  times->idle -= busy;
-}
-
 /* At the end, the accounts of replicas that still run are closed. The rows that were not used are removed. */
 static void settle(struct hr__engine *engine) {
   struct hr_fleet *fleet = fleet_of(engine);
   for (uint32_t i = 0; i < count_of(fleet); i++) {
     struct hr__fleet_service *service = &fleet->of[i];
-    if (service->is_open && !is_whole(service))
-      hr__service_advance(&service->run, engine->view.now_us + fleet->origin_us + 1);
+    if (service->is_open) hr__service_advance(&service->run, engine->view.now_us + fleet->origin_us + 1);
     for (uint32_t k = 0; k < service->n_places; k++)
       if (is_running(&service->places[k])) close_times(service, k, engine->view.now_us);
-    if (is_whole(service)) count_busy(service);
     digest_result(engine, &service->result);
   }
   fleet->trace.n_jobs = fleet->n_input + fleet->n_used;
@@ -675,7 +671,7 @@ static void close_services(struct hr__engine *engine) {
 static enum hr_status check_place(const struct hr__engine *engine, const struct hr__fleet_service *service,
                                   uint32_t number) {
   const struct hr__replica_place *place = &service->places[number];
-  const bool has_work = !is_whole(service) && service->run.outstanding[number] > 0;
+  const bool has_work = service->run.outstanding[number] > 0;
   if (has_work && place->state < HR__PLACE_READY)
     return hr__broken(engine, "service '%.60s': replica %" PRIu32 " has requests and is not ready", service->spec->name,
                       number);
@@ -721,7 +717,7 @@ static enum hr_status check(const struct hr__engine *engine, const struct hr__ru
     const struct hr__fleet_service *service = &fleet->of[i];
     uint64_t sum = service->run.waiting.count;
     for (uint32_t k = 0; k < service->n_places && status == HR_OK; k++) {
-      sum += is_whole(service) ? 0 : service->run.outstanding[k];
+      sum += service->run.outstanding[k];
       status = check_place(engine, service, k);
     }
     const struct hr__service_run *run = &service->run;

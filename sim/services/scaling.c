@@ -14,6 +14,7 @@
 #include "sim/services/scaling.h"
 
 #include "sim/services/cost.h"
+#include "sim/services/disaggregated.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -56,7 +57,7 @@ static void take_sample(struct hr__scaler *scaler, const struct hr__service_run 
                                .outputs = scaler->outputs,
                                .arrived = run->next,
                                .outstanding = run->n_outstanding,
-                               .ready = run->n_ready};
+                               .ready = hr__service_ready(run)};
   if (run->n_outstanding || run->next > scaler->n_seen) scaler->active_us = now_us;
   scaler->n_seen = run->next;
 }
@@ -278,21 +279,72 @@ static double erlang_c(uint32_t c, double load) {
   return b / (1 - rho * (1 - b));
 }
 
+/* The predicted latency of a request. */
+struct latency {
+  double ttft_s, tpot_s;
+};
+
+static bool is_within(const struct hr_service_slo *slo, struct latency latency, double output) {
+  const double e2e_s = latency.ttft_s + (output - 1) * latency.tpot_s;
+  return (slo->ttft_ms <= 0 || 1000 * latency.ttft_s <= slo->ttft_ms) &&
+         (slo->tpot_ms <= 0 || 1000 * latency.tpot_s <= slo->tpot_ms) &&
+         (slo->e2e_ms <= 0 || 1000 * e2e_s <= slo->e2e_ms);
+}
+
+/* The wait for one of `c` servers that only the share `missed` of all requests exceeds: P(wait > x) = p e^{-(c - load)
+   x / service time}. */
+static double wait_s(uint32_t c, double load, double service_s, double missed) {
+  const double p = erlang_c(c, load);
+  return p > missed && missed > 0 ? log(p / missed) * service_s / (c - load) : 0;
+}
+
+/* The part of all requests that may miss the goals. */
+static double missed_of(const struct hr_service *spec) {
+  return 1 - (spec->slo.attainment > 0 ? spec->slo.attainment : 0.95);
+}
+
+/* The time of an iteration that decodes, on one of `c` replicas that each have the part `share` of the time for it; 0:
+   they cannot serve the load. */
+static double decode_iteration_s(const struct hr_service *spec, struct demand all, uint32_t c, double share) {
+  const struct hr_service_phase_rules *rules = &spec->phases;
+  const double context = all.prompt + all.output / 2, rate = all.rate * all.output / c / share;
+  double t = iteration_s(&spec->cost, 0, 1, context);
+  for (int i = 0; i < 200; i++) {
+    const double decodes = fmax(rate * t, 1);
+    if (decodes * (context + 1) > (double)rules->decode_context_tokens || decodes > rules->max_decode_sequences)
+      return 0;
+    const double next = iteration_s(&spec->cost, 0, decodes, decodes * context);
+    if (next <= t * (1 + 1e-9)) return next / share;
+    t = next;
+  }
+  return 0;
+}
+
+/* The same as meets() for engines with phases: prompts are served one by one, and decodes have replicas of their own or
+   (`colocated`) the rest of the time. */
+static bool phases_meet(const struct hr_service *spec, struct demand all, uint32_t c) {
+  const uint32_t n_decode = hr__service_decoders(spec, c), heads = c - n_decode;
+  const struct hr__batch_load prompt = {.prompts = (uint64_t)llround(all.prompt),
+                                        .squares = (uint64_t)llround(all.prompt * all.prompt),
+                                        .context = (uint64_t)llround(all.prompt)};
+  const double prompt_s = hr__cost_us(&spec->cost, &prompt) / (double)HR_SECOND_US, load = all.rate * prompt_s;
+  if (load >= heads || (spec->engine == HR_SERVICE_DISAGGREGATED && n_decode == 0)) return false;
+  const double share = n_decode ? 1 : 1 - load / heads;
+  const double t = decode_iteration_s(spec, all, n_decode ? n_decode : heads, share);
+  const double ttft_s = prompt_s + wait_s(heads, load, prompt_s, missed_of(spec)) + (n_decode ? 0 : t);
+  return t > 0 && is_within(&spec->slo, (struct latency){ttft_s, t}, all.output);
+}
+
 /* Whether `c` replicas are predicted to meet the goals. */
 static bool meets(const struct hr_service *spec, struct demand all, uint32_t c) {
-  const struct hr_service_slo *slo = &spec->slo;
+  if (hr__has_phases(spec)) return phases_meet(spec, all, c);
   const struct demand each = {all.rate / c, all.prompt, all.output};
   const double t = steady_iteration_s(spec, each);
   if (t <= 0) return false;
-  const double missed = 1 - (slo->attainment > 0 ? slo->attainment : 0.95);
   const double prompt_s = iteration_s(&spec->cost, all.prompt, 0, 0), load = all.rate * prompt_s;
   if (load >= c) return false;
-  /* P(wait > x) = p e^{-(c - load) x / prompt_s} */
-  const double p = erlang_c(c, load);
-  const double wait_s = p > missed && missed > 0 ? log(p / missed) * prompt_s / (c - load) : 0;
-  const double ttft_s = t + prompt_s + wait_s, e2e_s = ttft_s + (all.output - 1) * t;
-  return (slo->ttft_ms <= 0 || 1000 * ttft_s <= slo->ttft_ms) && (slo->tpot_ms <= 0 || 1000 * t <= slo->tpot_ms) &&
-         (slo->e2e_ms <= 0 || 1000 * e2e_s <= slo->e2e_ms);
+  const double ttft_s = t + prompt_s + wait_s(c, load, prompt_s, missed_of(spec));
+  return is_within(&spec->slo, (struct latency){ttft_s, t}, all.output);
 }
 
 static struct hr__scale_choice by_slo(const struct hr__scaler *scaler, int64_t now_us, struct hr__scale_state state) {

@@ -17,6 +17,7 @@
 #include "base/array.h"
 #include "sim/services/disaggregated.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define NAME_OF(name, text, ...) [name] = (text),
@@ -51,6 +52,11 @@ static int64_t rounded_us(int64_t ticks) {
 
 static int64_t now_us(const struct hr__service_run *service) {
   return service->origin_us + rounded_us(service->now_ticks);
+}
+
+/* A time of replicas with phases, rounded down. */
+static int64_t phase_ticks(const struct hr__service_run *service, double ms) {
+  return (int64_t)floor((ms * 1000 - (double)service->origin_us) * (double)(INT64_C(1) << HR__TICK_BITS));
 }
 
 /* Adds the time since the last change to the sum of outstanding requests over time. */
@@ -93,8 +99,7 @@ static bool ends_first(const struct hr__service_run *service) {
 
 /* ---- Idle replicas ---------------------------------------------------------------------------------- */
 
-/* The time without iterations of a replica ends: it runs one, gets no more requests, or the run ends. */
-static void end_idle(struct hr__service_run *service, uint32_t number) {
+void hr__service_end_idle(struct hr__service_run *service, uint32_t number) {
   struct hr__replica *replica = &service->replicas[number];
   struct hr_service_result *result = service->result;
   const int64_t from_ticks = replica->idle_from_ticks;
@@ -110,13 +115,11 @@ static void end_idle(struct hr__service_run *service, uint32_t number) {
 
 static void set_ready(struct hr__service_run *service, uint32_t number, bool is_ready) {
   struct hr__replica *replica = &service->replicas[number];
-  if (!is_ready) end_idle(service, number);
+  if (!is_ready) hr__service_end_idle(service, number);
   if (is_ready && !replica->is_ready) replica->idle_from_ticks = service->now_ticks;
   replica->is_ready = is_ready;
 }
 
-/* Room for sequences at first. */
-enum { FIRST_SEQUENCES = 8 };
 /* The ring of sequences and the queues have room for at most twice as many requests as are in them. */
 _Static_assert(2 * (sizeof(struct hr__sequence) + sizeof(uint32_t)) <= 64, "a live request takes too much memory");
 
@@ -126,8 +129,7 @@ static struct hr__sequence *sequence_of(const struct hr__service_run *service, u
   return &service->sequences->at[id & service->sequences->mask];
 }
 
-/* Makes room for `capacity` sequences, a power of two. */
-static bool resize_ring(struct hr__sequences *ring, uint32_t capacity, uint32_t id) {
+bool hr__sequences_resize(struct hr__sequences *ring, uint32_t capacity, uint32_t id) {
   const uint32_t mask = capacity - 1;
   struct hr__sequence *at = calloc(capacity, sizeof *at);
   if (!at) return false;
@@ -144,7 +146,7 @@ static bool make_sequence(struct hr__service_run *service, uint32_t id, uint32_t
   if (id - ring->oldest > ring->mask)
     while (ring->oldest < id && service->result->state[ring->oldest] != HR_REQUEST_UNFINISHED) ring->oldest++;
   while (id - ring->oldest > ring->mask)
-    if (!resize_ring(ring, 2 * (ring->mask + 1), id)) {
+    if (!hr__sequences_resize(ring, 2 * (ring->mask + 1), id)) {
       service->no_memory = true;
       return false;
     }
@@ -167,8 +169,18 @@ static void touch(struct hr__service_run *service, uint32_t number) {
   service->touched[service->n_touched++] = number;
 }
 
+/* The present time for replicas with phases. */
+static double now_ms(const struct hr__service_run *service) {
+  return (double)(service->origin_us + (service->now_ticks >> HR__TICK_BITS)) / 1000;
+}
+
 /* Gives a request to a replica. */
 static void assign(struct hr__service_run *service, uint32_t id, bool is_new) {
+  if (service->phases) {
+    service->result->replica[id] =
+        hr__phases_arrive(service->phases, id, now_ms(service), service->result->restarts[id] == 0);
+    return;
+  }
   const uint32_t number = hr__route(service);
   struct hr__replica *replica = &service->replicas[number];
   struct hr__sequence *sequence = sequence_of(service, id);
@@ -197,10 +209,11 @@ static void arrive(struct hr__service_run *service, uint32_t id) {
     service->n_refused++;
     return;
   }
-  if (!make_sequence(service, id, prompt, output)) return;
+  if (!service->phases && !make_sequence(service, id, prompt, output)) return;
   result->scheduled_us[id] = result->first_token_us[id] = result->end_us[id] = HR_NEVER_US;
   result->state[id] = HR_REQUEST_UNFINISHED;
   service->wants_replica |= service->n_ready == 0;
+  service->idle_ticks = service->now_ticks; /* also if the request goes to another service */
   if (hr__is_limited(service->spec) && !hr__service_admits(service, id)) return;
   if (service->n_ready) {
     assign(service, id, true);
@@ -232,7 +245,7 @@ static void begin(struct hr__service_run *service, uint32_t number) {
   }
   hr__tournament_set(&service->ends, number, replica->end_ticks);
   if (replica->end_ticks != HR_NEVER_US) {
-    if (replica->idle_from_ticks != HR_NEVER_US) end_idle(service, number);
+    if (replica->idle_from_ticks != HR_NEVER_US) hr__service_end_idle(service, number);
   } else if (replica->is_ready && replica->idle_from_ticks == HR_NEVER_US) {
     replica->idle_from_ticks = service->now_ticks;
   }
@@ -255,6 +268,14 @@ static void learn(struct hr__service_run *service, uint32_t id) {
   service->mean_us += (us - service->mean_us) / WEIGHT;
 }
 
+/* A request is complete; its end is in the result. */
+static void complete(struct hr__service_run *service, uint32_t id) {
+  service->result->state[id] = HR_REQUEST_COMPLETED;
+  count_outstanding(service, -1);
+  service->n_completed++;
+  if (service->spec->routing.spill.to) learn(service, id);
+}
+
 static void on_token(void *context, uint32_t id, bool is_first, bool is_last) {
   struct hr__service_run *service = context;
   struct hr_service_result *result = service->result;
@@ -273,12 +294,9 @@ static void on_token(void *context, uint32_t id, bool is_first, bool is_last) {
   }
   if (!is_last) return;
   result->end_us[id] = now_us(service);
-  result->state[id] = HR_REQUEST_COMPLETED;
-  count_outstanding(service, -1);
   service->outstanding[number]--;
   service->tokens[number]--;
-  service->n_completed++;
-  if (service->spec->routing.spill.to) learn(service, id);
+  complete(service, id);
 }
 
 static void end(struct hr__service_run *service) {
@@ -314,6 +332,10 @@ static void drop(struct hr__service_run *service, uint32_t id) {
   count_outstanding(service, -1);
   if (number == HR_NONE) {
     hr__queue_remove(&service->waiting, id);
+    return;
+  }
+  if (service->phases) {
+    hr__phases_withdraw(service->phases, id);
     return;
   }
   struct hr__replica *replica = &service->replicas[number];
@@ -361,11 +383,100 @@ static void advance_to(struct hr__service_run *service, int64_t until_ticks) {
   }
 }
 
+/* The same for replicas with phases, whose times are floating-point numbers. */
+static void advance_phases(struct hr__service_run *service, int64_t until_us) {
+  for (;;) {
+    const int64_t arrival_us = next_arrival_us(service), timeout_us = hr__service_timeout_us(service);
+    const double arrival_ms = arrival_us == HR_NEVER_US ? (double)INFINITY : (double)arrival_us / 1000;
+    const double event_ms = hr__phases_next_ms(service->phases);
+    const bool is_arrival = arrival_us != HR_NEVER_US && arrival_ms <= event_ms;
+    const double at_us = is_arrival ? (double)arrival_us : event_ms * 1000;
+    if (timeout_us < until_us && (double)timeout_us < at_us) {
+      time_out(service, timeout_us);
+      continue;
+    }
+    if (!(at_us < (double)until_us)) break;
+    if (is_arrival) {
+      arrivals(service, arrival_us);
+      continue;
+    }
+    const int64_t ticks = phase_ticks(service, event_ms);
+    if (ticks > service->now_ticks) service->now_ticks = ticks;
+    service->no_memory |= !hr__phases_step(service->phases);
+  }
+}
+
 void hr__service_advance(struct hr__service_run *service, int64_t until_us) {
   const int64_t until_ticks = until_us == HR_NEVER_US ? HR_NEVER_US : ticks_of(service, until_us);
   for (uint32_t i = 0; i < service->n_feeds; i++) hr__service_advance(service->feeds[i].from, until_us);
-  advance_to(service, until_ticks);
+  if (service->phases)
+    advance_phases(service, until_us);
+  else
+    advance_to(service, until_ticks);
   if (until_us != HR_NEVER_US && until_ticks > service->now_ticks) service->now_ticks = until_ticks;
+}
+
+/* ---- Replicas with phases ---------------------------------------------------------------------------- */
+
+/* The first iteration of a request; its time is in the result. */
+static void on_phase_begins(void *context, uint32_t id) {
+  struct hr__service_run *service = context;
+  (void)id;
+  service->n_waiting--;
+}
+
+static void on_phase_token(void *context, uint32_t id, bool is_last) {
+  struct hr__service_run *service = context;
+  int64_t *preempted_us = &service->result->preempted_us[id];
+  if (*preempted_us < 0) *preempted_us += rounded_us(service->now_ticks);
+  if (is_last) complete(service, id);
+}
+
+static void on_phase_works(void *context, uint32_t number, double ms, double end_ms) {
+  struct hr__service_run *service = context;
+  struct hr__replica *replica = &service->replicas[number];
+  replica->busy_ticks += llround(ms * 1000 * (double)(INT64_C(1) << HR__TICK_BITS));
+  replica->end_ticks = phase_ticks(service, end_ms);
+  if (replica->idle_from_ticks != HR_NEVER_US) hr__service_end_idle(service, number);
+}
+
+static void on_phase_rests(void *context, uint32_t number, bool is_idle) {
+  struct hr__service_run *service = context;
+  struct hr__replica *replica = &service->replicas[number];
+  replica->end_ticks = HR_NEVER_US;
+  if (is_idle && replica->is_ready && replica->idle_from_ticks == HR_NEVER_US)
+    replica->idle_from_ticks = service->now_ticks;
+}
+
+static void on_phase_loses(void *context, uint32_t id, bool has_begun, uint32_t tokens) {
+  struct hr__service_run *service = context;
+  struct hr_service_result *result = service->result;
+  struct hr__replica *replica = &service->replicas[result->replica[id]];
+  if (has_begun && result->restarts[id] < UINT16_MAX) result->restarts[id]++;
+  replica->recomputed_tokens += tokens;
+  service->lost_tokens += tokens;
+  if (has_begun && result->first_token_us[id] != HR_NEVER_US && result->preempted_us[id] >= 0)
+    result->preempted_us[id] -= rounded_us(service->now_ticks);
+  result->replica[id] = HR_NONE;
+  count_cold(service, id, -1);
+  service->no_memory |= !hr__queue_insert_back(&service->waiting, id);
+}
+
+bool hr__service_open_phases(struct hr__service_run *service, uint32_t n_heads, uint32_t most) {
+  const struct hr__phase_config config = {.service = service->spec,
+                                          .requests = service->requests,
+                                          .result = service->result,
+                                          .n_replicas = service->n_replicas,
+                                          .n_heads = n_heads,
+                                          .most = most,
+                                          .owner = {.self = service,
+                                                    .outstanding = service->outstanding,
+                                                    .begins = on_phase_begins,
+                                                    .token = on_phase_token,
+                                                    .works = on_phase_works,
+                                                    .rests = on_phase_rests,
+                                                    .loses = on_phase_loses}};
+  return (service->phases = hr__phases_open(&config)) != NULL;
 }
 
 /* ---- Replicas --------------------------------------------------------------------------------------- */
@@ -380,9 +491,15 @@ static void assign_waiting(struct hr__service_run *service, bool is_new) {
   begin_touched(service);
 }
 
+/* A replica that only decodes gets no requests from the router. */
+static bool takes_requests(const struct hr__service_run *service, uint32_t number) {
+  return number < service->n_heads;
+}
+
 void hr__service_add(struct hr__service_run *service, uint32_t number) {
-  hr__router_join(service, number);
+  if (takes_requests(service, number)) hr__router_join(service, number);
   set_ready(service, number, true);
+  if (service->phases) hr__phases_add(service->phases, number, now_ms(service));
   note_cold(service, service->now_ticks);
   assign_waiting(service, true);
 }
@@ -390,14 +507,13 @@ void hr__service_add(struct hr__service_run *service, uint32_t number) {
 void hr__service_drain(struct hr__service_run *service, uint32_t number) {
   hr__router_leave(service, number);
   set_ready(service, number, false);
+  if (service->phases) hr__phases_drain(service->phases, number);
   note_cold(service, service->now_ticks);
 }
 
-void hr__service_kill(struct hr__service_run *service, uint32_t number) {
+/* The requests of a replica go back to the router. */
+static void empty(struct hr__service_run *service, uint32_t number) {
   struct hr__replica *replica = &service->replicas[number];
-  hr__router_leave(service, number);
-  set_ready(service, number, false);
-  note_cold(service, service->now_ticks);
   const uint64_t before = replica->recomputed_tokens;
   hr__replica_kill(replica, service->now_ticks, on_token, service);
   hr__tournament_set(&service->ends, number, HR_NEVER_US);
@@ -410,181 +526,64 @@ void hr__service_kill(struct hr__service_run *service, uint32_t number) {
     count_cold(service, id, -1);
     service->no_memory |= !hr__queue_insert_back(&service->waiting, id);
   }
+}
+
+void hr__service_kill(struct hr__service_run *service, uint32_t number) {
+  struct hr__replica *replica = &service->replicas[number];
+  hr__router_leave(service, number);
+  set_ready(service, number, false);
+  note_cold(service, service->now_ticks);
+  if (!service->phases) {
+    empty(service, number);
+  } else {
+    if (replica->end_ticks != HR_NEVER_US) replica->busy_ticks -= replica->end_ticks - service->now_ticks;
+    replica->end_ticks = HR_NEVER_US;
+    service->no_memory |= !hr__phases_kill(service->phases, number, now_ms(service));
+  }
   assign_waiting(service, false);
 }
 
 bool hr__service_is_idle(const struct hr__service_run *service, uint32_t number) {
-  return service->outstanding[number] == 0;
+  return service->phases ? hr__phases_is_idle(service->phases, number) : service->outstanding[number] == 0;
+}
+
+bool hr__service_has_other(const struct hr__service_run *service, uint32_t number) {
+  if (takes_requests(service, number)) return service->n_ready > 1;
+  return hr__phases_ready(service->phases, false) > 1;
+}
+
+uint32_t hr__service_ready(const struct hr__service_run *service) {
+  return service->n_ready + (service->phases ? hr__phases_ready(service->phases, false) : 0);
+}
+
+uint32_t hr__service_unplaced(const struct hr__service_run *service) {
+  return service->waiting.count + (service->phases ? hr__phases_held(service->phases) : 0);
+}
+
+bool hr__service_runs(const struct hr__service_run *service) {
+  if (service->phases) return hr__phases_next_ms(service->phases) < (double)INFINITY;
+  return hr__tournament_least(&service->ends) != HR_NEVER_US;
+}
+
+/* The next event of replicas with phases, rounded up. */
+static int64_t phase_us(const struct hr__service_run *service) {
+  const double us = ceil(hr__phases_next_ms(service->phases) * 1000);
+  return us < (double)INFINITY ? (int64_t)us : HR_NEVER_US;
 }
 
 int64_t hr__service_wake_us(const struct hr__service_run *service, uint32_t number) {
+  if (service->phases) return hr__service_is_idle(service, number) ? HR_NEVER_US : phase_us(service);
   const int64_t end_ticks = service->replicas[number].end_ticks;
   if (end_ticks == HR_NEVER_US) return HR_NEVER_US;
   return service->origin_us + ((end_ticks + (INT64_C(1) << HR__TICK_BITS) - 1) >> HR__TICK_BITS);
 }
 
+int64_t hr__service_first_us(const struct hr__service_run *service) {
+  return service->phases ? phase_us(service) : hr__service_wake_us(service, hr__service_first(service));
+}
+
 int64_t hr__service_next_us(struct hr__service_run *service) {
   if (hr__service_expects(service)) return hr__service_last_us(service);
-  const int64_t end_us = hr__service_wake_us(service, hr__service_first(service));
-  const int64_t timeout_us = hr__service_timeout_us(service);
+  const int64_t end_us = hr__service_first_us(service), timeout_us = hr__service_timeout_us(service);
   return timeout_us < end_us ? timeout_us : end_us;
-}
-
-/* ---- Memory ----------------------------------------------------------------------------------------- */
-
-static bool create_replicas(struct hr__service_run *service) {
-  const uint32_t n = service->n_replicas;
-  service->replicas = calloc((size_t)n + 1, sizeof *service->replicas);
-  service->outstanding = calloc((size_t)n + 1, sizeof *service->outstanding);
-  service->tokens = calloc((size_t)n + 1, sizeof *service->tokens);
-  service->touched = calloc((size_t)n + 1, sizeof *service->touched);
-  service->is_touched = calloc((size_t)n + 1, sizeof *service->is_touched);
-  service->ready = calloc((size_t)n + 1, sizeof *service->ready);
-  service->sequences = calloc(1, sizeof *service->sequences);
-  if (!service->replicas || !service->outstanding || !service->tokens || !hr__tournament_open(&service->ends, n) ||
-      !service->touched || !service->is_touched || !service->ready || !service->sequences ||
-      !resize_ring(service->sequences, FIRST_SEQUENCES, 0))
-    return false;
-  bool is_complete = true;
-  for (uint32_t i = 0; i < n && is_complete; i++) {
-    is_complete = hr__replica_open(&service->replicas[i], service->spec, service->sequences, service->result->restarts,
-                                   service->steps);
-    service->replicas[i].arrival_us = service->requests->arrival_us;
-    service->replicas[i].cached = service->requests->cached_tokens;
-    service->replicas[i].origin_us = service->origin_us;
-    service->replicas[i].preempted_us = service->result->preempted_us;
-    service->replicas[i].result = service->result;
-  }
-  return is_complete;
-}
-
-static bool create_result(struct hr_service_result *result, uint32_t count, uint32_t replicas) {
-  *result = (struct hr_service_result){.count = count, .n_replicas = replicas};
-  const size_t room = (size_t)count + 1;
-  result->replica = calloc(room, sizeof *result->replica);
-  result->scheduled_us = calloc(room, sizeof *result->scheduled_us);
-  result->first_token_us = calloc(room, sizeof *result->first_token_us);
-  result->end_us = calloc(room, sizeof *result->end_us);
-  result->state = calloc(room, sizeof *result->state);
-  result->restarts = calloc(room, sizeof *result->restarts);
-  result->preempted_us = calloc(room, sizeof *result->preempted_us);
-  result->cold_us = calloc(room, sizeof *result->cold_us);
-  result->busy_us = calloc((size_t)replicas + 1, sizeof *result->busy_us);
-  return result->replica && result->scheduled_us && result->first_token_us && result->end_us && result->state &&
-         result->restarts && result->preempted_us && result->cold_us && result->busy_us;
-}
-
-/* The columns of engines with phases; all requests have not begun, or are refused. */
-static bool create_phase_columns(const struct hr_service *spec, const struct hr_service_requests *requests,
-                                 struct hr_service_result *result) {
-  result->transfer_us = calloc((size_t)requests->count + 1, sizeof *result->transfer_us);
-  result->decode_replica = calloc((size_t)requests->count + 1, sizeof *result->decode_replica);
-  result->rest_ps = calloc((size_t)requests->count + 1, sizeof *result->rest_ps);
-  if (!result->decode_replica || !result->rest_ps || !result->transfer_us) return false;
-  for (uint32_t id = 0; id < requests->count; id++) {
-    const bool is_refused = hr_service_refusal(spec, requests->prompt_tokens[id], requests->output_tokens[id]) != NULL;
-    result->replica[id] = result->decode_replica[id] = HR_NONE;
-    result->state[id] = is_refused ? HR_REQUEST_REFUSED : HR_REQUEST_UNFINISHED;
-    result->scheduled_us[id] = result->first_token_us[id] = result->end_us[id] =
-        is_refused ? requests->arrival_us[id] : HR_NEVER_US;
-  }
-  return true;
-}
-
-static enum hr_status out_of_memory(const struct hr__service_run *service, struct hr_error *error) {
-  return hr_fail(error, HR_NO_MEMORY, "service '%.100s': out of memory", service->spec->name);
-}
-
-enum hr_status hr__service_open(struct hr__service_run *service, const struct hr__service_config *config,
-                                struct hr_service_result *result, struct hr_error *error) {
-  *service = (struct hr__service_run){.spec = config->spec,
-                                      .requests = config->requests,
-                                      .result = result,
-                                      .n_replicas = config->n_replicas,
-                                      .origin_us = config->origin_us,
-                                      .steps = config->steps};
-  hr__stream_init(&service->stream, config->seed, HR__PURPOSE_ROUTER, 0, 0);
-  const uint32_t count = config->n_feeds ? config->most : config->requests->count;
-  const bool is_complete = create_result(result, count, config->n_replicas) && hr__admission_open(service, config) &&
-                           create_replicas(service) && hr__router_open(service);
-  if (config->n_feeds) result->count = 0;
-  return is_complete ? HR_OK : out_of_memory(service, error);
-}
-
-/* Whether sequences take memory of a replica. */
-static bool has_memory(const struct hr_service *spec) {
-  return spec->engine <= HR_SERVICE_ORCA_SPLITWISE || spec->engine == HR_SERVICE_STATIC;
-}
-
-enum hr_status hr__service_close(struct hr__service_run *service, struct hr_error *error) {
-  bool is_complete = !service->no_memory;
-  hr__admission_end(service);
-  service->result->met_cold_start = service->n_held;
-  service->result->lost_tokens = service->lost_tokens;
-  for (uint32_t i = 0; service->replicas && i < service->n_replicas; i++) {
-    struct hr__replica *replica = &service->replicas[i];
-    end_idle(service, i);
-    is_complete = is_complete && !replica->no_memory && !service->no_memory;
-    service->result->iterations += replica->iterations;
-    service->result->recomputed_tokens += replica->recomputed_tokens;
-    service->result->memory_sum += replica->used_sum;
-    if (replica->used_peak > service->result->memory_peak) service->result->memory_peak = replica->used_peak;
-    if (has_memory(service->spec)) service->result->memory_capacity = replica->capacity;
-    if (service->result->busy_us) service->result->busy_us[i] = rounded_us(replica->busy_ticks);
-    hr__replica_close(replica);
-  }
-  hr__tournament_close(&service->loads);
-  free(service->replicas);
-  free(service->outstanding);
-  free(service->tokens);
-  hr__tournament_close(&service->ends);
-  free(service->touched);
-  free(service->is_touched);
-  free(service->ready);
-  if (service->sequences) free(service->sequences->at);
-  free(service->sequences);
-  free(service->waiting.ids);
-  hr__admission_close(service);
-  return is_complete ? HR_OK : out_of_memory(service, error);
-}
-
-enum hr_status hr_service_run(const struct hr_service *spec, const struct hr_service_requests *requests, uint64_t seed,
-                              bool steps, struct hr_service_result *result, struct hr_error *error) {
-  const struct hr__service_config config = {.spec = spec,
-                                            .requests = requests,
-                                            .n_replicas = spec->replicas,
-                                            .origin_us = requests->count ? requests->arrival_us[0] : 0,
-                                            .seed = seed,
-                                            .steps = steps};
-  struct hr__service_run service = {.spec = spec};
-  if (hr__has_phases(spec)) {
-    const bool is_complete = create_result(result, requests->count, spec->replicas) &&
-                             create_phase_columns(spec, requests, result) && hr__phases_run(spec, requests, result);
-    return is_complete ? HR_OK : out_of_memory(&service, error);
-  }
-  enum hr_status status = hr__service_open(&service, &config, result, error);
-  for (uint32_t i = 0; i < spec->replicas && status == HR_OK; i++) hr__service_add(&service, i);
-  if (status == HR_OK) hr__service_advance(&service, HR_NEVER_US);
-  const enum hr_status closed = hr__service_close(&service, error);
-  return status == HR_OK ? closed : status;
-}
-
-void hr_service_result_finish(struct hr_service_result *result) {
-  free(result->replica);
-  free(result->scheduled_us);
-  free(result->first_token_us);
-  free(result->end_us);
-  free(result->state);
-  free(result->restarts);
-  free(result->preempted_us);
-  free(result->cold_us);
-  free(result->transfer_us);
-  free(result->levels);
-  free(result->idle);
-  free(result->losses);
-  free(result->busy_us);
-  free(result->decode_replica);
-  free(result->rest_ps);
-  free(result->decisions);
-  *result = (struct hr_service_result){0};
 }

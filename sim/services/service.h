@@ -21,6 +21,7 @@ struct hr__service_config {
   const struct hr_service *spec;
   const struct hr_service_requests *requests;
   uint32_t n_replicas; /* replicas are numbered from 0 to n_replicas - 1 */
+  uint32_t n_decoders; /* the last ones, which only decode (`disaggregated`) */
   int64_t origin_us;   /* no change and no arrival is earlier */
   uint64_t seed;
   bool steps; /* run each iteration on its own */
@@ -57,7 +58,8 @@ struct hr__service_run {
   uint32_t n_feeds;
   uint32_t *spilled, n_spilled; /* requests for another service, in order */
   struct hr__sequences *sequences;
-  uint32_t n_replicas;
+  struct hr__phase_replicas *phases; /* engines with phases; otherwise NULL. Their sequences are there */
+  uint32_t n_replicas, n_heads;      /* n_heads: the first ones, which get requests from the router */
   struct hr__replica *replicas;      /* [n_replicas] */
   uint32_t *ready, n_ready;          /* replicas that get requests, in rising order */
   uint32_t *outstanding;             /* by replica: requests that are not complete */
@@ -108,12 +110,23 @@ void hr__service_kill(struct hr__service_run *service, uint32_t number);
 /* The pool of a replica that is not ready. Without this, routers that choose by pools treat all replicas alike. */
 struct hr_pool_spec;
 void hr__service_place(struct hr__service_run *service, uint32_t number, const struct hr_pool_spec *pool);
-/* Whether any replica runs iterations, and the one that ends first. */
-static inline bool hr__service_runs(const struct hr__service_run *service) {
-  return hr__tournament_least(&service->ends) != HR_NEVER_US;
-}
+/* Whether any replica runs iterations, when the first of them end, and (without phases) its replica. */
+bool hr__service_runs(const struct hr__service_run *service);
+int64_t hr__service_first_us(const struct hr__service_run *service);
 static inline uint32_t hr__service_first(const struct hr__service_run *service) {
   return hr__tournament_first(&service->ends);
+}
+/* Whether another replica of the same kind is ready; how many replicas are ready; and how many requests wait because no
+   replica is. */
+bool hr__service_has_other(const struct hr__service_run *service, uint32_t number);
+uint32_t hr__service_ready(const struct hr__service_run *service);
+uint32_t hr__service_unplaced(const struct hr__service_run *service);
+/* Of so many replicas of a service, those that only decode: in the proportion of the engine, at least one of each. */
+static inline uint32_t hr__service_decoders(const struct hr_service *spec, uint32_t count) {
+  const uint64_t heads = spec->phases.prefill_replicas, all = heads + spec->phases.decode_replicas;
+  if (spec->engine != HR_SERVICE_DISAGGREGATED || count < 2) return 0;
+  const uint32_t n_heads = (uint32_t)((2 * count * heads + all) / (2 * all));
+  return count - (n_heads < 1 ? 1 : n_heads > count - 1 ? count - 1 : n_heads);
 }
 /* Whether a replica has no requests. */
 bool hr__service_is_idle(const struct hr__service_run *service, uint32_t number);
@@ -129,6 +142,12 @@ int64_t hr__service_arrival_us(const struct hr__service_run *service);
 int64_t hr__service_timeout_us(struct hr__service_run *service);
 /* Completes the result and frees the service. Returns HR_NO_MEMORY if memory was exhausted during the run. */
 enum hr_status hr__service_close(struct hr__service_run *service, struct hr_error *error);
+
+/* For service_memory.c: room for `capacity` sequences, a power of two; replicas with phases; and the end of the time
+   without iterations of a replica, because it runs one, gets no more requests, or the run ends. */
+bool hr__sequences_resize(struct hr__sequences *ring, uint32_t capacity, uint32_t id);
+bool hr__service_open_phases(struct hr__service_run *service, uint32_t n_heads, uint32_t most);
+void hr__service_end_idle(struct hr__service_run *service, uint32_t number);
 
 /* ---- Admission and spill-over (admission.c) --------------------------------------------------------- */
 

@@ -59,7 +59,7 @@ static struct run make_run(const char *sections, bool check) {
       .scenario = run.scenario, .trace = run.trace, .seed = run.scenario->seed, .check = check, .costs_by_job = true};
   enum hr_status status = hr_replay_init(&run.replay, &config, &error);
   if (status == HR_OK) status = hr_replay_run(&run.replay, &error);
-  if (status != HR_OK) fprintf(stderr, "%s\n", error.text);
+  if (status != HR_OK) fprintf(stderr, "%s\n%s\n", error.text, text);
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
   return run;
 }
@@ -358,26 +358,70 @@ static void horizon(void) {
   finish(&run);
 }
 
-/* The engines with phases serve requests as if no replica were ever stopped: a scenario in which one can be says so. */
-static void phases_note(void) {
-  for (int spot = 0; spot < 2; spot++) {
-    char text[TEXT];
-    struct hr_scenario *scenario = NULL;
-    struct hr_error error = {0};
-    snprintf(
-        text, sizeof text,
-        "{\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"A\",\"nodes\":1,\"gpus_per_node\":2,\"market\":%s,"
-        "\"usd_per_gpu_hour\":1}]},\"services\":[{\"name\":\"s\",\"requests\":{\"trace\":\"requests.csv\"},\"replica\":"
-        "{\"engine\":{\"name\":\"disaggregated\"},\"cost\":{\"fixed_us\":5}}}]}",
-        spot ? "\"spot\",\"boot_s\":0,\"spot\":{\"model\":\"none\"}" : "\"owned\"");
-    CU_ASSERT_EQUAL(hr_scenario_load(file_write_text("services.json", text), NULL, 0, &scenario, &error), HR_OK);
-    if (!scenario) fprintf(stderr, "%s\n", error.text);
-    size_t found = 0;
-    for (size_t i = 0; scenario && i < scenario->notes.count; i++)
-      found += strstr(scenario->notes.text[i], "as if its replicas were always there") != NULL;
-    CU_ASSERT_EQUAL(found, (size_t)spot);
-    hr_scenario_destroy(scenario);
+/* A service with two replicas of each engine. `%s`: prices, engine and its memory. */
+static const char each_engine[] =
+    "\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"L4\",\"nodes\":1,\"gpus_per_node\":2%s}]},\"services\":[{"
+    "\"name\":\"s\","
+    "\"requests\":{\"rate_per_s\":1.5,\"count\":400,\"prompt_tokens\":{\"distribution\":\"exponential\",\"mean\":20},"
+    "\"output_tokens\":{\"distribution\":\"exponential\",\"mean\":6}},\"autoscale\":{\"policy\":\"fixed\",\"replicas\":"
+    "2},"
+    "\"replica\":{\"engine\":{\"name\":\"%s\",\"max_sequences\":4%s},\"cost\":{\"fixed_us\":100000.3,"
+    "\"per_prompt_token_us\":5000.7,\"per_sequence_us\":10000,\"per_context_ktoken_us\":30000}}}]";
+
+/* Without prices, fixed replicas are not jobs of the run. The requests have the same results as with jobs, for every
+   engine. */
+static void same_without_jobs(void) {
+  for (enum hr_service_engine engine = 0; engine < HR_N_SERVICE_ENGINES; engine++) {
+    const bool phases = engine == HR_SERVICE_DISAGGREGATED || engine == HR_SERVICE_COLOCATED;
+    const char *memory = phases ? "" : ",\"kv_tokens\":2000,\"max_batch_tokens\":500";
+    char alone_text[TEXT], jobs_text[TEXT];
+    snprintf(alone_text, sizeof alone_text, each_engine, "", hr_service_engine_name(engine), memory);
+    snprintf(jobs_text, sizeof jobs_text, each_engine, ",\"market\":\"owned\",\"usd_per_gpu_hour\":1",
+             hr_service_engine_name(engine), memory);
+    struct run alone = make_run(alone_text, false), jobs = make_run(jobs_text, true);
+    const struct hr_service_result *a = result_of(&alone), *b = result_of(&jobs);
+    CU_ASSERT_PTR_NULL(alone.replay.fleet);
+    CU_ASSERT_PTR_NOT_NULL(jobs.replay.fleet);
+    CU_ASSERT_EQUAL_FATAL(a->count, b->count);
+    for (uint32_t i = 0; i < a->count; i++) {
+      CU_ASSERT_EQUAL(a->state[i], HR_REQUEST_COMPLETED);
+      CU_ASSERT_EQUAL(a->replica[i], b->replica[i]);
+      CU_ASSERT_EQUAL(a->scheduled_us[i], b->scheduled_us[i]);
+      CU_ASSERT_EQUAL(a->first_token_us[i], b->first_token_us[i]);
+      CU_ASSERT_EQUAL(a->end_us[i], b->end_us[i]);
+    }
+    CU_ASSERT_EQUAL(a->iterations == b->iterations, true);
+    finish(&alone);
+    finish(&jobs);
   }
+}
+
+/* A prompt takes 1 s, a decode 1 s, and the memory moves at once. One replica of each kind is wanted; of two GPUs,
+   training has one until 10 s. The prompt is complete at 1 s and waits for the replica that decodes, which starts at
+   10 s and is ready at 15 s. From 20 s on, two more of each kind are wanted, and there are GPUs for one of each kind.
+ */
+static void phases_are_jobs(void) {
+  file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,2\n30,1,1\n30,1,1\n");
+  file_write_text("jobs.csv", "submit_s,duration_s,gpus,class\n0,10,3,training\n");
+  struct run run = make_run(
+      "\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"L4\",\"nodes\":1,\"gpus_per_node\":4}]},\"trace\":{\"file\":"
+      "\"jobs.csv\"},\"services\":[{\"name\":\"s\",\"requests\":{\"trace\":\"requests.csv\"},\"cold_start\":{\"engine_"
+      "s\":5},"
+      "\"autoscale\":{\"policy\":\"schedule\",\"max\":6,\"interval_s\":10,\"period_s\":1000,\"steps\":[{\"at_s\":0,"
+      "\"replicas\":2},{\"at_s\":20,\"replicas\":6}]},\"replica\":{\"engine\":{\"name\":\"disaggregated\"},\"cost\":"
+      "{\"fixed_us\":1000000,\"integer\":true}}}]",
+      true);
+  const struct hr_service_result *result = result_of(&run);
+  CU_ASSERT_EQUAL(result->first_token_us[0], HR_SECOND_US);
+  CU_ASSERT_EQUAL(result->transfer_us[0], 14 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(result->end_us[0], 17 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(result->replica[0], 0);
+  CU_ASSERT_EQUAL(result->decode_replica[0], 6);
+  CU_ASSERT_EQUAL(result->replica[1], 0);
+  CU_ASSERT_EQUAL(result->replica[2], 1);
+  CU_ASSERT_EQUAL(result->decode_replica[2], 7);
+  CU_ASSERT_EQUAL(result->end_us[2], 32 * HR_SECOND_US);
+  finish(&run);
 }
 
 /* ---- Queues and spill-over ---- */
@@ -441,6 +485,28 @@ static void spills_over(void) {
   finish(&run);
 }
 
+/* While a replica starts, requests go to the other service. They ask for the replica, too: it stays for the idle time
+   after the last of them, and serves the next one. */
+static void spilled_requests_keep_replica(void) {
+  file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n30,1,1\n65,1,1\n");
+  file_write_text("none.csv", "arrival_timestamp,prompt_size,token_size\n500,1,1\n");
+  struct run run =
+      make_run("\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"L4\",\"nodes\":1,\"gpus_per_node\":2}]},\"services\":"
+               "[{\"name\":\"s\",\"requests\":{\"trace\":\"requests.csv\"},\"router\":{\"spill\":{\"to\":\"other\","
+               "\"predicted_wait_s\":2}},\"slo\":{\"e2e_ms\":100000},\"autoscale\":{\"policy\":\"slo\",\"max\":1,"
+               "\"idle_to_zero_s\":50},\"cold_start\":{\"engine_s\":60}," REPLICA "},{\"name\":\"other\",\"requests\":"
+               "{\"trace\":\"none.csv\"}," REPLICA "}]",
+               true);
+  const struct hr_service_result *result = result_of(&run);
+  CU_ASSERT_EQUAL(result->state[0], HR_REQUEST_SPILLED);
+  CU_ASSERT_EQUAL(result->state[1], HR_REQUEST_SPILLED);
+  CU_ASSERT_EQUAL(result->state[2], HR_REQUEST_COMPLETED);
+  CU_ASSERT_EQUAL(result->end_us[2], 66 * HR_SECOND_US);
+  check_decision(&run, 0, 0, 1, HR_SCALE_ACTIVATION);
+  CU_ASSERT_EQUAL(result->n_decisions, 1);
+  finish(&run);
+}
+
 /* ---- Random runs ---- */
 
 static uint32_t below(uint64_t *state, uint32_t n) {
@@ -456,7 +522,8 @@ static const char *one_of(uint64_t *state, const char *const *words, uint32_t co
 static size_t put_service(uint64_t *state, char *text, size_t size, uint32_t at, uint32_t count) {
   static const char *const routers[] = {"round-robin", "least-outstanding", "token-jsq", "power-of-two",
                                         "first-available"};
-  static const char *const engines[] = {"vllm-v1", "vllm-v0", "sarathi", "static", "single"};
+  static const char *const engines[] = {"vllm-v1", "vllm-v0",       "sarathi",  "static",
+                                        "single",  "disaggregated", "colocated"};
   static const char *const scalers[] = {
       "\"policy\":\"fixed\",\"replicas\":2",
       "\"policy\":\"knative\",\"max\":3,\"target\":2,\"stable_window_s\":20,\"scale_to_zero_grace_s\":5",
@@ -466,27 +533,32 @@ static size_t put_service(uint64_t *state, char *text, size_t size, uint32_t at,
        "\"replicas\":0},{\"at_s\":140,\"replicas\":3}]")};
   static const char *const queues[] = {"", "\"queue\":{\"limit\":3},", "\"queue\":{\"timeout_s\":4.5},",
                                        "\"queue\":{\"limit\":6,\"timeout_s\":9},"};
-  static const char *const spills[] = {"", "", ",\"spill\":{\"to\":\"spot\",\"predicted_wait_s\":1}"};
+  static const char *const spills[] = {"", "", "\"spill\":{\"to\":\"spot\",\"predicted_wait_s\":1}"};
   char spill[100] = "";
   const uint32_t kind = below(state, 3);
   if (kind != 1) snprintf(spill, sizeof spill, "%s", spills[kind]);
   if (kind == 1 && at + 1 < count)
-    snprintf(spill, sizeof spill, ",\"spill\":{\"to\":\"s%u\",\"predicted_wait_s\":2}", at + 1);
-  const char *engine = one_of(state, engines, 5), *scaler = one_of(state, scalers, 5),
+    snprintf(spill, sizeof spill, "\"spill\":{\"to\":\"s%u\",\"predicted_wait_s\":2}", at + 1);
+  const char *engine = one_of(state, engines, 7), *scaler = one_of(state, scalers, 5),
              *queue = one_of(state, queues, 4);
   const char *prefix_hit = below(state, 2) ? "0.4" : "0", *router = one_of(state, routers, 5);
+  const bool phases = strcmp(engine, "disaggregated") == 0 || strcmp(engine, "colocated") == 0;
+  const char *memory = phases ? "" : ",\"kv_blocks\":40";
+  char named[100] = "";
+  if (!phases) snprintf(named, sizeof named, "\"name\":\"%s\"%s", router, spill[0] ? "," : "");
+  if (phases && kind != 1) spill[0] = 0;
   const uint32_t priority = below(state, 3), rate = below(state, 2), requests = 40 + below(state, 120);
   const uint32_t drain_s = 1 + below(state, 10), image_s = below(state, 20), context_us = below(state, 2) * 30000;
   return (size_t)snprintf(
       text, size,
       "%s{\"name\":\"s%u\",\"priority\":%u,\"prefix_hit\":%s,\"requests\":{\"rate_per_s\":%u.5,\"count\":%u,"
       "\"prompt_tokens\":{\"distribution\":\"exponential\",\"mean\":20},\"output_tokens\":{\"distribution\":"
-      "\"exponential\",\"mean\":6}},\"router\":{\"name\":\"%s\"%s},%s\"slo\":{\"e2e_ms\":4000},\"drain_s\":%u,"
+      "\"exponential\",\"mean\":6}},\"router\":{%s%s},%s\"slo\":{\"e2e_ms\":4000},\"drain_s\":%u,"
       "\"autoscale\":{%s},\"cold_start\":{\"image_s\":%u,\"engine_s\":3},\"replica\":{\"engine\":{\"name\":\"%s\","
-      "\"max_sequences\":3,\"kv_blocks\":40},\"cost\":{\"fixed_us\":200000,\"per_prompt_token_us\":5000.7,"
+      "\"max_sequences\":3%s},\"cost\":{\"fixed_us\":200000,\"per_prompt_token_us\":5000.7,"
       "\"per_sequence_us\":10000,\"per_context_ktoken_us\":%u}}}",
-      at ? "," : "", at, priority, prefix_hit, rate, requests, router, spill, queue, drain_s, scaler, image_s, engine,
-      context_us);
+      at ? "," : "", at, priority, prefix_hit, rate, requests, named, spill, queue, drain_s, scaler, image_s, engine,
+      memory, context_us);
 }
 
 /* Half of the worlds have the policy `queue` with priorities, the others each policy in turn. */
@@ -508,7 +580,7 @@ static void random_runs(void) {
   uint32_t n_of[HR_REQUEST_SPILLED + 1] = {0}, n_interruptions = 0, n_withdrawn = 0;
   file_write_text("jobs.csv", "submit_s,duration_s,gpus,class\n0,30,2,training\n20,50,1,training\n60,40,3,training\n"
                               "61,20,1,training\n120,100,2,training\n");
-  for (uint32_t w = 0; w < test_argument(2, 100); w++) {
+  for (uint32_t w = 0; w < test_argument(2, 200); w++) {
     char text[TEXT * 2];
     const uint32_t count = 1 + below(&state, 3), horizon_s = below(&state, 3) ? 900 : 100;
     const uint32_t notice_s = below(&state, 2) * 3;
@@ -841,7 +913,8 @@ static void no_requests(void) {
 
 TEST_MAIN("services on a cluster", TEST(to_zero_and_back), TEST(training_yields), TEST(spot_interruption),
           TEST(all_autoscalers), TEST(setup_and_delayed_off), TEST(bad_settings), TEST(knative_returns_to_zero),
-          TEST(horizon), TEST(phases_note), TEST(waiting_replica_is_withdrawn), TEST(withdrawn_under_every_policy),
-          TEST(spills_over), TEST(random_runs), TEST(bad_queues), TEST(dollars_are_conserved),
-          TEST(cold_start_is_a_part), TEST(transfer_is_a_part), TEST(parts_add_up), TEST(levels_are_the_accounts),
-          TEST(many_changes_are_thinned), TEST(no_requests))
+          TEST(horizon), TEST(waiting_replica_is_withdrawn), TEST(withdrawn_under_every_policy),
+          TEST(same_without_jobs), TEST(phases_are_jobs), TEST(spills_over), TEST(spilled_requests_keep_replica),
+          TEST(random_runs), TEST(bad_queues), TEST(dollars_are_conserved), TEST(cold_start_is_a_part),
+          TEST(transfer_is_a_part), TEST(parts_add_up), TEST(levels_are_the_accounts), TEST(many_changes_are_thinned),
+          TEST(no_requests))

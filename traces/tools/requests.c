@@ -157,10 +157,6 @@ static enum hr_status draw_requests(const struct hr_service *service, uint32_t i
 /* Gives all requests the share of the service, if they have none of their own. */
 static enum hr_status add_cached(const struct hr_service *service, struct hr_service_requests *requests,
                                  struct hr_error *error) {
-  const bool has_phases = service->engine == HR_SERVICE_DISAGGREGATED || service->engine == HR_SERVICE_COLOCATED;
-  if (requests->cached_tokens && has_phases)
-    return hr_fail(error, HR_BAD_INPUT, "%s: the engine '%s' of the service '%.100s' supports no column 'prefix_hit'",
-                   service->requests, hr_service_engine_name(service->engine), service->name);
   if (requests->cached_tokens || !service->prefix_hit_ppm) return HR_OK;
   requests->cached_tokens = calloc(requests->count, sizeof *requests->cached_tokens);
   if (!requests->cached_tokens) return hr_fail(error, HR_NO_MEMORY, "out of memory for the requests of a service");
