@@ -347,8 +347,9 @@ bool hr_policy_choice_draws(const struct hr_policy_choice *choice) {
   if (choice->ops == &hr__policy_kubernetes) return true; /* among nodes with equal scores */
   for (size_t i = 0; i < choice->n_params && !choice->library; i++) {
     const struct hr_param *param = &choice->ops->params[i];
+    if (strcmp(param->key, "carbon_forecast_error") == 0 && choice->params[i].real > 0) return true;
     if (param->type != HR_PARAM_CHOICE || strcmp(param->key, "placement") != 0) continue;
-    return strcmp(param->choices[choice->params[i].integer], "random") == 0;
+    if (strcmp(param->choices[choice->params[i].integer], "random") == 0) return true;
   }
   return false;
 }

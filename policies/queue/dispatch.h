@@ -107,6 +107,7 @@ struct hr__queue {
   struct hr__quota *quota;         /* NULL without quotas */
   struct hr__preemptor *preemptor; /* NULL without preemption */
   struct hr__market *market;       /* NULL if the policy does not acquire nodes */
+  struct hr__carbon *carbon;       /* NULL if jobs do not wait for electricity with less carbon */
   /* used instead of `calendar` with per-GPU allocation; otherwise NULL */
   struct hr__gpu_release_calendar *gpu_calendar;
   struct hr__holds *holds;             /* jobs that maintenance holds (holds.c); NULL without maintenance */

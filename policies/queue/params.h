@@ -54,6 +54,25 @@
   X("youngest", HR__VICTIMS_YOUNGEST)                                                                                  \
   X("lowest-priority", HR__VICTIMS_LOWEST_PRIORITY)
 
+/* In the order of enum hr__carbon_rule (policies/queue/carbon/carbon.h). */
+#define HR__CARBON_RULES(X)                                                                                            \
+  X("no-wait")                                                                                                         \
+  X("all-wait")                                                                                                        \
+  X("lowest-slot")                                                                                                     \
+  X("lowest-window")                                                                                                   \
+  X("carbon-time")                                                                                                     \
+  X("reserved-first")                                                                                                  \
+  X("wait-awhile-contiguous")                                                                                          \
+  X("wait-awhile")                                                                                                     \
+  X("ecovisor")
+/* In the order of enum hr__carbon_deadline. */
+#define HR__CARBON_DEADLINES(X)                                                                                        \
+  X("wait")                                                                                                            \
+  X("job")                                                                                                             \
+  X("next-workday")                                                                                                    \
+  X("next-monday")                                                                                                     \
+  X("semi-weekly")
+
 /* The last element has a NULL key. */
 extern const struct hr_param hr__queue_params[];
 /* The names of HR__PLACEMENTS and HR__PACKINGS; the last element is NULL. */

@@ -3,6 +3,7 @@
    creates the modules, reports parameters that cannot be combined, calls the modules in each pass, and explains why a
    job waits. */
 
+#include "policies/queue/carbon/carbon.h"
 #include "policies/queue/dispatch.h"
 #include "policies/queue/market/market.h"
 #include "policies/queue/params.h"
@@ -235,7 +236,10 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   *self = queue;
   enum hr_status status = refuse_impossible(queue, env, error);
   if (status == HR_OK) status = create_queue(queue, env, error);
-  return status == HR_OK ? create_market(queue, env) : status;
+  if (status == HR_OK) status = create_market(queue, env);
+  if (status == HR_OK) status = hr__carbon_create(queue, env, error);
+  if (status != HR_OK) hr__carbon_destroy(queue);
+  return status;
 }
 
 /* ---- Wait reasons --------------------------------------------------------------------------------- */
@@ -301,6 +305,7 @@ static void explain_room(struct hr__queue *queue, const struct hr_view *view, hr
 }
 
 static void explain_job(struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
+  if (hr__carbon_explains(queue, job, wait)) return;
   struct hr_need need = hr__need_of(queue, job);
   if (queue->holds && hr__holds_wait(queue, job, wait)) return;
   if (queue->preemptor && queue->preemptor->beneficiary.id == job.id)
@@ -320,7 +325,7 @@ static void explain_job(struct hr__queue *queue, const struct hr_view *view, hr_
 static uint32_t explains_by(const struct hr__queue *queue) {
   bool by_promise = queue->preemptor && queue->preemptor->terms.grace_us > 0;
   bool by_wait = queue->locality_expires;
-  if (by_promise || by_wait || queue->holds) return HR_POLICY_REASONS_BY_JOB;
+  if (by_promise || by_wait || queue->holds || queue->carbon) return HR_POLICY_REASONS_BY_JOB;
   return queue->quota ? HR_POLICY_REASONS_BY_TENANT : 0;
 }
 
@@ -336,7 +341,7 @@ static uint32_t abilities(void *self) {
   uint32_t promises = explains_by(queue);
   promises |= HR_POLICY_KEEPS_WITHIN | (is_starvation_free(queue) ? (uint32_t)HR_POLICY_STARVES_NOBODY : 0);
   if (queue->market) return promises | HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS;
-  return promises | (queue->preemptor ? HR_POLICY_PREEMPTS : 0);
+  return promises | (queue->preemptor || hr__carbon_stops(queue) ? HR_POLICY_PREEMPTS : 0);
 }
 
 static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
@@ -357,14 +362,15 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   enum hr_status status;
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
-    return hr__queue_job_waits(queue, view, event->job);
+    return hr__carbon_job_waits(queue, view, event->job);
   case HR_EVENT_END:
     return hr__queue_job_stops(queue, view, event);
   case HR_EVENT_INTERRUPT:
     status = hr__queue_job_stops(queue, view, event);
-    return status == HR_OK ? hr__queue_job_waits(queue, view, event->job) : status;
+    return status == HR_OK ? hr__carbon_job_waits(queue, view, event->job) : status;
   case HR_EVENT_WITHDRAW:
-    return withdraw(queue, event->job);
+    status = hr__carbon_release(queue, view, event->job);
+    return status == HR_OK ? withdraw(queue, event->job) : status;
   case HR_EVENT_NODE_UP:
   case HR_EVENT_NODE_DOWN:
   case HR_EVENT_NOTICE:
@@ -432,16 +438,23 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   enum hr_status status = HR_OK;
   queue->head = (hr_job){HR_NONE};
   queue->reserved_us = HR_NEVER_US;
-  if (queue->n_rejections) status = hr__queue_reject_marked(queue, view, moves);
+  if (queue->carbon) status = hr__carbon_begin_pass(queue, view, moves);
+  if (status == HR_OK && queue->n_rejections) status = hr__queue_reject_marked(queue, view, moves);
   if (status == HR_OK && queue->locality) status = expire_localities(queue, view);
   if (status == HR_OK && queue->holds) status = hr__holds_release(queue, view);
   if (status == HR_OK && queue->order->begin_pass) status = queue->order->begin_pass(queue, view);
   if (status == HR_OK) status = start_jobs(queue, view, moves);
+  if (status == HR_OK && queue->carbon) status = hr__carbon_start_early(queue, view, moves);
   if (status == HR_OK && queue->market) status = hr__market_pass(queue, view, moves);
   if (status == HR_OK && queue->preemptor) status = hr__preemption_end_pass(queue, view, moves);
   if (status == HR_OK && queue->locality) status = hr__locality_end_pass(queue, view, moves);
   if (status == HR_OK && queue->holds) status = hr__queue_wake(queue, view, moves, hr__holds_until_us(queue));
+  if (status == HR_OK && queue->carbon) status = hr__carbon_end_pass(queue, view, moves);
   return status == HR_OK && queue->order->end_pass ? queue->order->end_pass(queue, view, moves) : status;
+}
+
+static void destroy(void *self) {
+  hr__carbon_destroy(self);
 }
 
 static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
@@ -453,6 +466,7 @@ HR_POLICY(queue) = {HR_POLICY_HEAD,
                     .summary = "a queue with an order, a backfill and a placement rule",
                     .params = hr__queue_params,
                     .create = create,
+                    .destroy = destroy,
                     .observe = observe,
                     .decide = decide,
                     .abilities = abilities,

@@ -513,6 +513,19 @@ static bool is_compared(const struct hr__pool_draft *draft) {
   return market != HR_MARKET_OWNED || draft->source->instance;
 }
 
+/* A reservation that is paid until a certain time: its price, then 0. */
+static enum hr_status end_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  struct hr_market_spec *market = &draft->pool.market;
+  int64_t until_us = hr__span_of(draft->entry, "paid_until_s", 0);
+  if (until_us <= 0 || market->prices) return HR_OK;
+  market->prices = calloc(2, sizeof *market->prices);
+  if (!market->prices) return hr__build_no_memory(builder);
+  market->n_prices = 2;
+  market->prices[0] = (struct hr_price_step){0, market->price_uusd_h};
+  market->prices[1] = (struct hr_price_step){until_us, 0};
+  return HR_OK;
+}
+
 enum hr_status hr__build_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_market_spec *market = &draft->pool.market;
   bool states_on_demand = hr__has(draft->entry, "on_demand_usd_per_gpu_hour");
@@ -522,5 +535,6 @@ enum hr_status hr__build_price(struct hr__builder *builder, struct hr__pool_draf
   if (status == HR_OK && spot_price_model(draft->entry) == SPOT_PRICE_OU) status = build_price_walk(builder, draft);
   if (market->market == HR_MARKET_ON_DEMAND && market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H)
     market->on_demand_uusd_h = market->price_uusd_h;
+  if (status == HR_OK) status = end_price(builder, draft);
   return status == HR_OK ? check_spot_price(builder, draft) : status;
 }

@@ -373,6 +373,8 @@ const struct hr__key hr__pool_keys[] = {
      HELP("When the nodes become available, from the first submit.")},
     {"to_s", SECONDS, WITH(RESERVED), OTHERWISE("never"), AS_US(struct hr_pool_spec, market.to_us),
      HELP("When the nodes are withdrawn, from the first submit.")},
+    {"paid_until_s", SECONDS_FROM(1e-6), WITH(RESERVED), OTHERWISE("the end of the run"),
+     HELP("Time from the first submit after which the nodes cost nothing, although they remain available.")},
     {"billing", OBJECT(billing_keys), WITH(ELASTIC), AT(PART, struct hr_pool_spec, market.billing),
      HELP("How time is charged.")},
     {"boot_s", SECONDS, WITH(ELASTIC), DEFAULT("0"), AT(DOUBLE, struct hr_pool_spec, market.boot.a),

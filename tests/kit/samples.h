@@ -208,6 +208,9 @@
   "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"    \
   "p0,1,2,1,460,T4|P100,LS,Running,10,100,20\n"
 #define CSV_SAMPLE "job_id,submit_s,duration_s,gpus\n1,0,5,1\n"
+#define GAIA_SAMPLE "arrival_time,length,cpus\n3.0,7204.0,1\n68.0,7199.0,4\n69.0,7200.0,2\n"
+#define LWA_SAMPLE                                                                                                     \
+  "start_step,length_steps,slack_next_workday_steps,slack_semi_weekly_steps\n19,106,0,133\n21,8,0,136\n"
 
 /* X(format, sample) for each sample. Detection must find this format. */
 #define EVERY_SAMPLE(X)                                                                                                \
@@ -225,6 +228,8 @@
   X("acme", KALOS_SAMPLE)                                                                                              \
   X("gavel", GAVEL_SAMPLE)                                                                                             \
   X("azure-llm", AZURE_SAMPLE)                                                                                         \
-  X("batsim", BATSIM_SAMPLE)
+  X("batsim", BATSIM_SAMPLE)                                                                                           \
+  X("gaia", GAIA_SAMPLE)                                                                                               \
+  X("lets-wait-awhile", LWA_SAMPLE)
 
 #endif

@@ -181,6 +181,26 @@ static void bad_pai_rows(void) {
   CU_ASSERT(refused("a,b,c,d,e,Failed,1.0,2.0,m\n", NULL, "jobs.csv: looks like PAI's pai_instance_table", ""));
 }
 
+static void gaia_jobs(void) {
+  static const struct expected_job jobs[] = {
+      {"1", 0, -1, 7200, 1, 1, .class_ = HR_CLASS_TRAINING},
+      {"2", 65, -1, 7195, 4, 1, .class_ = HR_CLASS_BATCH_INFERENCE},
+      {"3", 65, -1, 7200, 2, 1, .class_ = HR_CLASS_BATCH_INFERENCE}};
+  struct hr_trace *trace = trace_of(GAIA_SAMPLE, NULL);
+  CU_ASSERT(jobs_are(trace, "gaia", jobs, 3));
+  hr_trace_destroy(trace);
+  CU_ASSERT(refused("arrival_time,length,cpus\n0,-1,1\n", NULL, "jobs.csv:2: column 'length': '-1'", ""));
+}
+
+static void jobs_of_lets_wait_awhile(void) {
+  static const struct expected_job jobs[] = {{"1", 34200, -1, 190800, 1, 1, .class_ = HR_CLASS_TRAINING},
+                                             {"2", 37800, -1, 14400, 1, 1, .class_ = HR_CLASS_TRAINING}};
+  struct hr_trace *trace = trace_of(LWA_SAMPLE, NULL);
+  CU_ASSERT(jobs_are(trace, "lets-wait-awhile", jobs, 2));
+  hr_trace_destroy(trace);
+  CU_ASSERT(refused("start_step,length_steps\n99999999999,1\n", NULL, "jobs.csv:2: ", "1,700 years"));
+}
+
 static void spot_jobs(void) {
   static const struct expected_job jobs[] = {
       {"7", 0, -1, 5000, 1, 1, .tenant = "13", .gpu_types = "A10", .cpu_milli = 20000, .priority = 1,
@@ -281,5 +301,5 @@ static void bad_gavel_files(void) {
 }
 
 TEST_MAIN("import_tables", TEST(helios_logs), TEST(bad_helios_rows), TEST(acme_logs), TEST(pai_tasks),
-          TEST(pai_submissions), TEST(pai_tags), TEST(bad_pai_rows), TEST(bad_pai_tables), TEST(spot_jobs),
+          TEST(pai_submissions), TEST(pai_tags), TEST(bad_pai_rows), TEST(bad_pai_tables), TEST(spot_jobs), TEST(gaia_jobs), TEST(jobs_of_lets_wait_awhile),
           TEST(azure_requests), TEST(gavel_jobs), TEST(gavel_versions), TEST(bad_gavel_files))

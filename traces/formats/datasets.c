@@ -341,3 +341,88 @@ static enum hr_status read_spot2026(struct hr__reader *reader) {
 
 const struct hr__format_reader hr__spot2026_reader = {
     .read = read_spot2026, .has_columns = true, .missing = "limits, users, waits and outcomes"};
+
+/* ---- Carbon-aware scheduling ---------------------------------------------------------------------------- */
+
+/* The jobs of GAIA, `pai_1k.csv` (umassos/GAIA; Hanafy et al., ASPLOS'24): a sample of Alibaba's PAI. GAIA's simulator
+   divides all times by 5 and rounds them down to seconds, so a tick is 5 s; the hour of its series has 720 ticks. CPUs
+   become GPUs. Jobs of up to `short_s` are of the class batch-inference and the others training, so that pools can be
+   for short jobs only, as GAIA's spot capacity is. */
+
+struct gaia {
+  struct hr__reader *reader;
+  uint64_t tick_s, short_s; /* parameters of the format */
+};
+
+#define JOB(member) offsetof(struct hr_job_record, member)
+static const struct hr__csv_column gaia_columns[] = {
+    {"arrival_time", NULL, HR__INSTANT, true, true, JOB(submit_us), HR_SECOND_US},
+    {"length", NULL, HR__DURATION, true, true, JOB(work_us), HR_SECOND_US},
+    {"cpus", NULL, HR__GPUS, true, true, JOB(gpus), 0}};
+#undef JOB
+
+static enum hr_status on_gaia_job(void *self, const void *data, uint64_t line) {
+  const struct gaia *gaia = self;
+  struct hr_job_record job = *(const struct hr_job_record *)data;
+  int64_t tick_us = (int64_t)gaia->tick_s * HR_SECOND_US;
+  bool is_short = job.work_us <= (int64_t)gaia->short_s * HR_SECOND_US;
+  job.class_ = is_short ? HR_CLASS_BATCH_INFERENCE : HR_CLASS_TRAINING;
+  job.submit_us -= tick_us ? job.submit_us % tick_us : 0;
+  job.work_us -= tick_us ? job.work_us % tick_us : 0;
+  return hr__reader_add(gaia->reader, &job, line);
+}
+
+static enum hr_status read_gaia(struct hr__reader *reader) {
+  struct gaia gaia = {.reader = reader, .tick_s = 5, .short_s = 7200};
+  const struct hr__reader_param params[] = {{"tick_s", 0, 86400, &gaia.tick_s, NULL},
+                                            {"short_s", 0, 1000000000, &gaia.short_s, NULL}};
+  struct hr_job_record row, blank;
+  hr_job_record_init(&blank);
+  const struct hr__csv_schema schema = {HR__CSV_ROWS(gaia_columns, row, blank, on_gaia_job, &gaia),
+                                        .missing_hint = "a job list of GAIA has all of these columns"};
+  enum hr_status status = hr__reader_params(reader, "gaia", params, sizeof params / sizeof *params);
+  return status == HR_OK ? hr__csv_read_rows(reader, &schema) : status;
+}
+
+const struct hr__format_reader hr__gaia_reader = {
+    .read = read_gaia, .has_params = true, .missing = "limits, users and waits"};
+
+/* The machine learning jobs of Let's Wait Awhile (dos-group/lets-wait-awhile; Wiesner et al., Middleware'21) as steps
+   of 30 minutes. Each job runs on one GPU. The columns of slacks are not used: the policy computes them. */
+
+struct lwa_row {
+  int64_t start, length; /* steps, read as seconds */
+};
+
+#define ROW(member) offsetof(struct lwa_row, member)
+static const struct hr__csv_column lwa_columns[] = {
+    {"start_step", NULL, HR__INSTANT, true, true, ROW(start), HR_SECOND_US},
+    {"length_steps", NULL, HR__DURATION, true, true, ROW(length), HR_SECOND_US}};
+#undef ROW
+
+static enum hr_status on_lwa_job(void *self, const void *data, uint64_t line) {
+  enum { STEP_S = 1800 };
+  const struct lwa_row *row = data;
+  struct hr__reader *reader = self;
+  struct hr__row_fault fault = {.line = line, .fault = "the job starts or ends after more than 1,700 years"};
+  struct hr_job_record job;
+  hr_job_record_init(&job);
+  if (row->start > HR_MAX_INPUT_US / STEP_S || row->length > HR_MAX_INPUT_US / STEP_S || row->start < 0)
+    return hr__reader_bad_row(reader, &fault);
+  job.submit_us = row->start * STEP_S;
+  job.work_us = row->length * STEP_S;
+  job.gpus = 1;
+  job.class_ = HR_CLASS_TRAINING;
+  return hr__reader_add(reader, &job, line);
+}
+
+static enum hr_status read_lwa(struct hr__reader *reader) {
+  static const char *const ignored[] = {"slack_next_workday_steps", "slack_semi_weekly_steps", NULL};
+  static const struct lwa_row blank = {0};
+  struct lwa_row row;
+  const struct hr__csv_schema schema = {HR__CSV_ROWS(lwa_columns, row, blank, on_lwa_job, reader), .ignored = ignored,
+                                        .missing_hint = "a job list of Let's Wait Awhile has all of these columns"};
+  return hr__csv_read_rows(reader, &schema);
+}
+
+const struct hr__format_reader hr__lwa_reader = {.read = read_lwa, .missing = "limits, users and waits"};

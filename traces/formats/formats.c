@@ -118,11 +118,15 @@ static const char *table_format(struct hr_text line) {
   static const char *const acme[] = {"job_id", "node_num", "gpu_num", "type", "submit_time", NULL};
   static const char *const spot[] = {"job_name", "gpu_model", "gpu_request", "worker_num", "job_type", NULL};
   static const char *const azure[] = {"TIMESTAMP", "ContextTokens", "GeneratedTokens", NULL};
+  static const char *const gaia[] = {"arrival_time", "length", "cpus", NULL};
+  static const char *const lwa[] = {"start_step", "length_steps", NULL};
   if (is_sacct(line)) return "sacct";
   if (has_columns(line, ',', helios)) return "helios";
   if (has_columns(line, ',', acme)) return "acme";
   if (has_columns(line, ',', spot)) return "spot2026";
   if (has_columns(line, ',', azure)) return "azure-llm";
+  if (has_columns(line, ',', gaia)) return "gaia";
+  if (has_columns(line, ',', lwa)) return "lets-wait-awhile";
   if (is_pai(line)) return "pai2020";
   return is_gavel(line) ? "gavel" : "csv";
 }
@@ -178,7 +182,9 @@ static const char *detect_format(struct hr_text beginning) {
   X("acme", hr__acme_reader, "Shanghai AI Lab Acme trace_seren.csv and trace_kalos.csv")                               \
   X("gavel", hr__gavel_reader, "Gavel traces; run times from gavel:throughputs=FILE,reference=v100")                   \
   X("azure-llm", hr__azure_llm_reader, "Azure LLM requests; azure-llm:prefill=10000,decode=50,gpu_milli=50")           \
-  X("batsim", hr__batsim_reader, "Batsim workloads with delays or homogeneous parallel tasks; batsim:mflops=1000")
+  X("batsim", hr__batsim_reader, "Batsim workloads with delays or homogeneous parallel tasks; batsim:mflops=1000")      \
+  X("gaia", hr__gaia_reader, "Jobs of GAIA: arrival_time,length,cpus; gaia:tick_s=5,short_s=7200")                     \
+  X("lets-wait-awhile", hr__lwa_reader, "Jobs of Let's Wait Awhile in steps of 30 min: start_step,length_steps")
 
 #define FORMAT_ENTRY(name, reader, summary) {name, summary},
 static const struct hr_trace_format formats[] = {{"auto", "detected from the file's content"},

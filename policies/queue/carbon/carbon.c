@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Jobs that wait for electricity with less carbon, or as long as they may for reserved capacity.
+ *
+ * A job that begins to wait is held until its time has come; only then is it added to the queue, where the order and
+ * the backfill treat it like any other job. Jobs that can be interrupted are stopped when the intensity rises, keep
+ * their work, and are held again.
+ *
+ * Layout: columns by job; a heap of (time, job) for the next change of each held or running job; a list of held jobs
+ * in the order in which they were held. An entry of the heap is valid if its time is that of the column `due_us`.
+ *
+ * Invariant: a job is in the list of held jobs, or in the queue, or runs, and never in two of them.
+ *
+ * Times of runs count from the first submit; plans are made in UTC (`begin_us`). With errors of the forecast, plans use
+ * a copy of the series with noise, as in Let's Wait Awhile; the emissions are those of the series itself.
+ */
+
+#include "policies/queue/carbon/carbon.h"
+
+#include "base/random.h"
+#include "policies/queue/params.h"
+#include "policies/queue/quota/quota.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct due {
+  int64_t at_us;
+  uint32_t job;
+};
+
+struct freed {
+  int64_t at_us;
+  hr_pool pool;
+  uint64_t gpus;
+};
+
+struct hr__carbon {
+  enum hr__carbon_rule rule;
+  enum hr__carbon_deadline deadline;
+  bool by_average, early;
+  int64_t wait_us, short_wait_us, short_us, step_us, lookahead_us;
+  double quantile;
+  const struct hr_series **series; /* by pool: for plans; NULL: unknown */
+  struct hr_series **noisy;        /* by pool: those that this module has created, for the first pool with a series */
+  uint32_t n_pools;
+  int64_t *begin_us;               /* by pool: the begin of the run in the series */
+  int64_t average_us[2];           /* mean run time of long and of short jobs */
+  int64_t *due_us;                 /* by job: when it is released or paused; HR_NEVER_US: never */
+  uint32_t *next, *previous;       /* by job: the list of held jobs; HR_NONE at its ends */
+  bool *held;                      /* by job */
+  uint32_t first, last, n_held;
+  /* by job, for rules that interrupt; NULL otherwise. forced_us: when it runs whatever the intensity (Ecovisor: the time
+     that it may still pause) */
+  struct hr__carbon_slots *slots;
+  int64_t *forced_us, *since_us;
+  uint32_t *pool; /* by job: the pool with its series; HR_NONE: it does not wait for carbon */
+  struct hr__carbon_parts parts;
+  struct due *heap;
+  uint32_t n_heap, heap_capacity;
+  int64_t wake_us;
+  /* capacity that became free lately in pools that are paid for anyway; held jobs do not see it yet */
+  struct freed *freed;
+  uint32_t first_freed, n_freed, freed_capacity;
+  int64_t lag_us;
+};
+
+static bool interrupts(const struct hr__carbon *carbon) {
+  return carbon->rule == HR__CARBON_INTERRUPTIBLE || carbon->rule == HR__CARBON_ECOVISOR;
+}
+
+bool hr__carbon_stops(const struct hr__queue *queue) {
+  return queue->carbon && interrupts(queue->carbon);
+}
+
+/* ---- The heap ----------------------------------------------------------------------------------------- */
+
+static bool is_before(struct due a, struct due b) {
+  return a.at_us != b.at_us ? a.at_us < b.at_us : a.job < b.job;
+}
+
+static bool push(struct hr__queue *queue, hr_job job, int64_t at_us) {
+  struct hr__carbon *carbon = queue->carbon;
+  carbon->due_us[job.id] = at_us;
+  if (at_us == HR_NEVER_US) return true;
+  struct due *heap =
+      hr__ensure_room(queue->arena, carbon->heap, carbon->n_heap, &carbon->heap_capacity, sizeof *carbon->heap);
+  if (!heap) return false;
+  carbon->heap = heap;
+  uint32_t i = carbon->n_heap++;
+  struct due entry = {at_us, job.id};
+  for (; i > 0 && is_before(entry, heap[(i - 1) / 2]); i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
+  heap[i] = entry;
+  return true;
+}
+
+static void pop(struct hr__carbon *carbon) {
+  struct due *heap = carbon->heap, entry = heap[--carbon->n_heap];
+  uint32_t n = carbon->n_heap, i = 0;
+  for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
+    if (child + 1 < n && is_before(heap[child + 1], heap[child])) child++;
+    if (!is_before(heap[child], entry)) break;
+    heap[i] = heap[child];
+  }
+  if (n) heap[i] = entry;
+}
+
+/* Returns the first valid entry; NULL: none. */
+static const struct due *first_due(struct hr__carbon *carbon) {
+  while (carbon->n_heap && carbon->due_us[carbon->heap[0].job] != carbon->heap[0].at_us) pop(carbon);
+  return carbon->n_heap ? &carbon->heap[0] : NULL;
+}
+
+/* ---- The list of held jobs ---------------------------------------------------------------------------- */
+
+static void hold(struct hr__carbon *carbon, hr_job job) {
+  carbon->held[job.id] = true;
+  carbon->previous[job.id] = carbon->last;
+  carbon->next[job.id] = HR_NONE;
+  if (carbon->last == HR_NONE)
+    carbon->first = job.id;
+  else
+    carbon->next[carbon->last] = job.id;
+  carbon->last = job.id;
+  carbon->n_held++;
+}
+
+static void unhold(struct hr__carbon *carbon, hr_job job) {
+  uint32_t next = carbon->next[job.id], previous = carbon->previous[job.id];
+  carbon->held[job.id] = false;
+  if (previous == HR_NONE)
+    carbon->first = next;
+  else
+    carbon->next[previous] = next;
+  if (next == HR_NONE)
+    carbon->last = previous;
+  else
+    carbon->previous[next] = previous;
+  carbon->n_held--;
+}
+
+/* ---- Plans -------------------------------------------------------------------------------------------- */
+
+/* Returns the first pool with a series that the job accepts. */
+static uint32_t pool_for(const struct hr__queue *queue, hr_job job) {
+  uint32_t class_ = hr_cluster_accept_class(queue->cluster, job);
+  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
+    if (queue->carbon->series[i] && hr_cluster_accepts(queue->cluster, class_, (hr_pool){i})) return i;
+  return HR_NONE;
+}
+
+static bool is_short(const struct hr__queue *queue, hr_job job) {
+  return hr_trace_estimate_us(queue->trace, job) < queue->carbon->short_us;
+}
+
+static int64_t length_of(const struct hr__queue *queue, hr_job job) {
+  const struct hr__carbon *carbon = queue->carbon;
+  return carbon->by_average ? carbon->average_us[is_short(queue, job)] : hr_trace_estimate_us(queue->trace, job);
+}
+
+/* Returns how much later a job may start. */
+static int64_t slack_of(const struct hr__queue *queue, hr_job job, int64_t now_us, int64_t utc_us, int64_t length_us) {
+  const struct hr__carbon *carbon = queue->carbon;
+  int64_t slack_us;
+  if (carbon->deadline == HR__CARBON_BY_WAIT) return is_short(queue, job) ? carbon->short_wait_us : carbon->wait_us;
+  if (carbon->deadline != HR__CARBON_BY_JOB) return hr__carbon_calendar_slack(carbon->deadline, utc_us + length_us);
+  int64_t deadline_us = queue->trace->deadline_us ? queue->trace->deadline_us[job.id] : HR_UNKNOWN_US;
+  if (deadline_us == HR_UNKNOWN_US) return 0;
+  slack_us = deadline_us - now_us - length_us;
+  return slack_us > 0 ? slack_us : 0;
+}
+
+/* Returns how long a job is held if it is not interrupted. */
+static int64_t delay_of(const struct hr__carbon *carbon, const struct hr__carbon_job *plan) {
+  switch (carbon->rule) {
+  case HR__CARBON_LOWEST_SLOT:
+    return hr__carbon_lowest_slot(plan);
+  case HR__CARBON_LOWEST_WINDOW:
+  case HR__CARBON_CONTIGUOUS:
+    return hr__carbon_lowest_window(plan);
+  case HR__CARBON_TIME:
+  case HR__CARBON_RESERVED_FIRST:
+    return hr__carbon_best_rate(plan);
+  case HR__CARBON_ALL_WAIT:
+    return plan->slack_us;
+  default:
+    return 0;
+  }
+}
+
+static int64_t utc_of(const struct hr__carbon *carbon, hr_job job, int64_t at_us) {
+  return carbon->begin_us[carbon->pool[job.id]] + at_us;
+}
+
+static const struct hr_series *series_of(const struct hr__carbon *carbon, hr_job job) {
+  return carbon->series[carbon->pool[job.id]];
+}
+
+/* Plans the steps in which a job runs that can be interrupted. */
+static bool plan_slots(struct hr__queue *queue, hr_job job, const struct hr__carbon_job *plan, int64_t now_us) {
+  struct hr__carbon *carbon = queue->carbon;
+  struct hr__carbon_slots *slots = &carbon->slots[job.id];
+  if (carbon->rule == HR__CARBON_INTERRUPTIBLE) {
+    carbon->forced_us[job.id] = now_us + plan->length_us + plan->slack_us;
+    return hr__carbon_best_slots(plan, &carbon->parts, slots);
+  }
+  carbon->forced_us[job.id] = plan->slack_us;
+  *slots = (struct hr__carbon_slots){INT64_MIN, 0};
+  return hr__carbon_quantile(plan->series, plan->from_us, plan->from_us + carbon->lookahead_us, carbon->quantile,
+                             &carbon->parts, &slots->below);
+}
+
+/* Returns from when on a waiting or running job runs whatever the intensity. */
+static int64_t forced_from(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  const struct hr__carbon *carbon = queue->carbon;
+  if (carbon->rule == HR__CARBON_ECOVISOR) return view->now_us + carbon->forced_us[job.id];
+  int64_t left_us = length_of(queue, job) - (view->kept_us ? hr_view_done_us(view, job) : 0);
+  return carbon->forced_us[job.id] - (left_us > 0 ? left_us : 0);
+}
+
+/* Returns when a job that waits now will run next. */
+static int64_t next_run(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  const struct hr__carbon *carbon = queue->carbon;
+  int64_t utc_us = utc_of(carbon, job, view->now_us), forced_us = forced_from(queue, view, job);
+  if (forced_us <= view->now_us) return view->now_us;
+  return view->now_us + hr__carbon_next(series_of(carbon, job), &carbon->slots[job.id], true, utc_us,
+                                        utc_us + (forced_us - view->now_us)) - utc_us;
+}
+
+/* Returns when a job that runs now will pause. */
+static int64_t next_pause(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  const struct hr__carbon *carbon = queue->carbon;
+  int64_t utc_us = utc_of(carbon, job, view->now_us);
+  int64_t end_us = utc_us + hr_trace_limit_us(queue->trace, job) + HR_MAX_INPUT_US / 4;
+  if (carbon->rule == HR__CARBON_ECOVISOR ? carbon->forced_us[job.id] <= 0
+                                          : forced_from(queue, view, job) <= view->now_us)
+    return HR_NEVER_US;
+  int64_t next_us = hr__carbon_next(series_of(carbon, job), &carbon->slots[job.id], false, utc_us, end_us);
+  return next_us == end_us ? HR_NEVER_US : view->now_us + next_us - utc_us;
+}
+
+/* ---- Held jobs ---------------------------------------------------------------------------------------- */
+
+static enum hr_status hold_until(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t until_us) {
+  struct hr__carbon *carbon = queue->carbon;
+  if (until_us <= view->now_us && !carbon->early) return hr__queue_job_waits(queue, view, job);
+  hold(carbon, job);
+  if (carbon->since_us) carbon->since_us[job.id] = view->now_us;
+  return push(queue, job, until_us) ? HR_OK : HR_NO_MEMORY;
+}
+
+/* Plans a job at its first wait. Returns until when it is held. */
+static enum hr_status plan(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t *until_us) {
+  struct hr__carbon *carbon = queue->carbon;
+  uint32_t pool = carbon->pool[job.id] = pool_for(queue, job);
+  int64_t utc_us = pool == HR_NONE ? 0 : utc_of(carbon, job, view->now_us), length_us = length_of(queue, job);
+  *until_us = view->now_us;
+  if (hr__gpus(queue, job) == 0 || (pool == HR_NONE && carbon->rule != HR__CARBON_ALL_WAIT)) return HR_OK;
+  struct hr__carbon_job plan = {.series = pool == HR_NONE ? NULL : carbon->series[pool],
+                                .from_us = utc_us,
+                                .length_us = length_us,
+                                .slack_us = slack_of(queue, job, view->now_us, utc_us, length_us),
+                                .step_us = carbon->step_us};
+  if (!interrupts(carbon)) {
+    *until_us = view->now_us + delay_of(carbon, &plan);
+    return HR_OK;
+  }
+  if (!plan_slots(queue, job, &plan, view->now_us)) return HR_NO_MEMORY;
+  *until_us = next_run(queue, view, job);
+  return HR_OK;
+}
+
+enum hr_status hr__carbon_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  struct hr__carbon *carbon = queue->carbon;
+  if (!carbon) return hr__queue_job_waits(queue, view, job);
+  int64_t until_us = view->now_us;
+  bool is_new = view->start_us[job.id] == HR_NEVER_US;
+  enum hr_status status = is_new ? plan(queue, view, job, &until_us) : HR_OK;
+  bool pauses = !is_new && interrupts(carbon) && carbon->pool[job.id] != HR_NONE && hr__gpus(queue, job) > 0;
+  if (pauses) until_us = next_run(queue, view, job);
+  carbon->due_us[job.id] = HR_NEVER_US;
+  return status == HR_OK ? hold_until(queue, view, job, until_us) : status;
+}
+
+/* Ends the hold of a job. The time for which it was held is no longer available to Ecovisor. */
+static void end_hold(struct hr__carbon *carbon, const struct hr_view *view, hr_job job) {
+  unhold(carbon, job);
+  carbon->due_us[job.id] = HR_NEVER_US;
+  if (carbon->rule == HR__CARBON_ECOVISOR) carbon->forced_us[job.id] -= view->now_us - carbon->since_us[job.id];
+}
+
+enum hr_status hr__carbon_release(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  if (!queue->carbon || !queue->carbon->held[job.id]) return HR_OK;
+  end_hold(queue->carbon, view, job);
+  return hr__queue_job_waits(queue, view, job);
+}
+
+static enum hr_status pause(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, hr_job job) {
+  struct hr_slice one;
+  struct hr_placement placement = hr_view_placement(view, job, &one);
+  struct hr_event event = {view->now_us, HR_EVENT_PREEMPT, HR_REASON_POLICY, job, &placement, {HR_NONE}, {HR_NONE}};
+  enum hr_status status = hr_moves_preempt(moves, job, HR_REASON_POLICY);
+  if (status == HR_OK) status = hr__queue_job_stops(queue, view, &event);
+  return status == HR_OK ? hr__carbon_job_waits(queue, view, job) : status;
+}
+
+/* ---- Capacity that is paid for anyway ------------------------------------------------------------------ */
+
+static bool is_paid(const struct hr__queue *queue, hr_pool pool) {
+  const struct hr_pool_spec *spec = hr_cluster_pool_spec(queue->cluster, pool);
+  return spec->nodes > 0 && !hr_market_is_elastic(spec->market.market);
+}
+
+/* Returns the free GPUs of a pool that a held job sees. */
+static uint64_t seen_gpus(const struct hr__queue *queue, hr_pool pool) {
+  const struct hr__carbon *carbon = queue->carbon;
+  uint64_t free = hr_cluster_free_milli(queue->cluster, pool) / HR_WHOLE_GPU_MILLI, unseen = 0;
+  for (uint32_t i = carbon->first_freed; i < carbon->n_freed; i++)
+    if (carbon->freed[i].pool.id == pool.id) unseen += carbon->freed[i].gpus;
+  return free > unseen ? free - unseen : 0;
+}
+
+/* Finds a placement in a pool that is paid for whether it is used or not. `sees_all`: capacity that became free lately
+   counts. */
+static bool find_paid(struct hr__queue *queue, hr_job job, bool sees_all, struct hr_placement *placement) {
+  uint32_t class_ = hr_cluster_accept_class(queue->cluster, job), gpus = hr__gpus(queue, job);
+  bool by_place = queue->by_gpu || queue->locality || queue->rule == HR_PLACE_POOL;
+  if (by_place) return hr__fits(queue, gpus, hr__kind(queue, job), placement) && is_paid(queue, placement->pool);
+  for (uint32_t i = 0; i < queue->carbon->n_pools; i++) {
+    hr_pool pool = {i};
+    if (!is_paid(queue, pool) || !hr_cluster_accepts(queue->cluster, class_, pool)) continue;
+    if (!sees_all && seen_gpus(queue, pool) < gpus) continue;
+    if (hr_placer_find_on(queue->placer, pool, gpus, placement)) return true;
+  }
+  return false;
+}
+
+static bool any_paid_is_free(const struct hr__queue *queue) {
+  for (uint32_t i = 0; i < queue->carbon->n_pools; i++)
+    if (is_paid(queue, (hr_pool){i}) && hr_cluster_free_milli(queue->cluster, (hr_pool){i}) > 0) return true;
+  return false;
+}
+
+/* Goes through the held jobs in order. A job whose time has come is added to the queue, and starts if paid capacity is
+   free; `early`: other jobs start then, too. */
+static enum hr_status walk(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, bool early) {
+  struct hr__carbon *carbon = queue->carbon;
+  enum hr_status status = HR_OK;
+  for (uint32_t id = carbon->first, next; id != HR_NONE && status == HR_OK; id = next) {
+    struct hr_placement placement;
+    hr_job job = {id};
+    bool is_ready = carbon->due_us[id] <= view->now_us, fits = false;
+    next = carbon->next[id];
+    if (!is_ready && !early) continue;
+    if (early && hr__quota_allows(queue, job)) fits = find_paid(queue, job, is_ready, &placement);
+    if (is_ready || fits) status = hr__carbon_release(queue, view, job);
+    if (fits && status == HR_OK) status = hr__queue_start_job(queue, view, moves, job, &placement, HR_REASON_POLICY);
+  }
+  return status;
+}
+
+/* Forgets capacity that has been free for long enough. */
+static void forget_freed(struct hr__carbon *carbon, int64_t now_us) {
+  while (carbon->first_freed < carbon->n_freed && carbon->freed[carbon->first_freed].at_us + carbon->lag_us <= now_us)
+    carbon->first_freed++;
+  if (carbon->first_freed == carbon->n_freed) carbon->first_freed = carbon->n_freed = 0;
+}
+
+static enum hr_status note_freed(struct hr__queue *queue, const struct hr_view *view,
+                                 const struct hr_placement *placement, uint64_t gpus) {
+  struct hr__carbon *carbon = queue->carbon;
+  if (!carbon->early || carbon->lag_us == 0 || !is_paid(queue, placement->pool)) return HR_OK;
+  struct freed *freed =
+      hr__ensure_room(queue->arena, carbon->freed, carbon->n_freed, &carbon->freed_capacity, sizeof *freed);
+  if (!freed) return HR_NO_MEMORY;
+  carbon->freed = freed;
+  freed[carbon->n_freed++] = (struct freed){view->now_us, placement->pool, gpus};
+  return HR_OK;
+}
+
+enum hr_status hr__carbon_begin_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  struct hr__carbon *carbon = queue->carbon;
+  const struct due *due;
+  enum hr_status status = HR_OK;
+  bool any_ready = false;
+  forget_freed(carbon, view->now_us);
+  while (status == HR_OK && (due = first_due(carbon)) && due->at_us <= view->now_us) {
+    hr_job job = {due->job};
+    pop(carbon);
+    if (carbon->held[job.id] && carbon->early)
+      any_ready = true;
+    else if (carbon->held[job.id])
+      status = hr__carbon_release(queue, view, job);
+    else if (view->state[job.id] == HR_JOB_RUNNING)
+      status = pause(queue, view, moves, job);
+  }
+  bool others_wait = view->n_waiting > carbon->n_held, early = carbon->early && !others_wait && any_paid_is_free(queue);
+  return status == HR_OK && (any_ready || early) ? walk(queue, view, moves, early) : status;
+}
+
+enum hr_status hr__carbon_start_early(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  if (!queue->carbon->early || !queue->carbon->n_held || !any_paid_is_free(queue)) return HR_OK;
+  return walk(queue, view, moves, true);
+}
+
+/* ---- Events ------------------------------------------------------------------------------------------- */
+
+static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                 const struct hr_placement *placement) {
+  struct hr__carbon *carbon = queue->carbon;
+  (void)placement;
+  if (!interrupts(carbon) || carbon->pool[job.id] == HR_NONE || hr__gpus(queue, job) == 0) return HR_OK;
+  return push(queue, job, next_pause(queue, view, job)) ? HR_OK : HR_NO_MEMORY;
+}
+
+static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  queue->carbon->due_us[event->job.id] = HR_NEVER_US;
+  return note_freed(queue, view, event->placement, hr__gpus(queue, event->job));
+}
+
+static const struct hr__listener listener = {.job_starts = job_starts, .job_stops = job_stops};
+
+enum hr_status hr__carbon_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  struct hr__carbon *carbon = queue->carbon;
+  const struct due *due = first_due(carbon);
+  int64_t next_us = due ? due->at_us : HR_NEVER_US;
+  if (carbon->n_held && carbon->first_freed < carbon->n_freed) {
+    int64_t seen_us = carbon->freed[carbon->first_freed].at_us + carbon->lag_us;
+    if (seen_us < next_us) next_us = seen_us;
+  }
+  bool pending = carbon->wake_us > view->now_us && carbon->wake_us <= next_us;
+  if (next_us == HR_NEVER_US || pending) return HR_OK;
+  carbon->wake_us = next_us;
+  return hr_moves_wake_at(moves, next_us);
+}
+
+bool hr__carbon_explains(const struct hr__queue *queue, hr_job job, struct hr_wait_reason *wait) {
+  const struct hr__carbon *carbon = queue->carbon;
+  if (!carbon || !carbon->held[job.id]) return false;
+  wait->reason = HR_WAIT_REASON_CARBON;
+  wait->until_us = carbon->due_us[job.id];
+  return true;
+}
+
+/* ---- Construction ------------------------------------------------------------------------------------- */
+
+/* Returns a draw from the standard normal distribution (Box and Muller). */
+static double normal(struct hr__stream *stream) {
+  double radius = sqrt(-2 * log(hr__stream_uniform(stream)));
+  double angle = hr__stream_uniform(stream);
+  return radius * cos(6.283185307179586 * angle);
+}
+
+/* Creates a copy of a series with noise: each value plus a draw from N(0, error x mean). NULL: out of memory. */
+static struct hr_series *add_noise(const struct hr_series *series, double error, struct hr__stream *stream) {
+  int64_t first_us = hr_series_first_us(series), end_us = hr_series_end_us(series);
+  uint32_t count = 0, i = 0;
+  double mean = (double)hr_series_between(series, first_us, end_us) / (double)(end_us - first_us);
+  for (int64_t at_us = first_us; at_us < end_us; at_us = hr_series_next_us(series, at_us)) count++;
+  int64_t *at = malloc(count * sizeof *at), *micros = malloc(count * sizeof *micros);
+  struct hr_series *noisy = NULL;
+  for (int64_t at_us = first_us; at && micros && i < count; at_us = hr_series_next_us(series, at_us), i++) {
+    at[i] = at_us;
+    micros[i] = hr_series_at(series, at_us) + (int64_t)llround(error * mean * normal(stream));
+  }
+  if (at && micros) noisy = hr_series_create(at, micros, count, hr_series_repeats(series));
+  free(at);
+  free(micros);
+  return noisy;
+}
+
+/* Sets the series of each pool for plans. False: out of memory. */
+static bool set_series(struct hr__carbon *carbon, const struct hr_policy_env *env) {
+  double error = hr__queue_param(env, "carbon_forecast_error")->real;
+  struct hr__stream stream;
+  hr__stream_init(&stream, env->seed, HR__PURPOSE_FORECAST, 0, 1);
+  for (uint32_t i = 0; i < carbon->n_pools; i++) {
+    const struct hr_electricity *known = hr_cluster_pool_spec(env->cluster, (hr_pool){i})->electricity;
+    if (!known || !known->carbon) continue;
+    carbon->begin_us[i] = hr_series_begin_us(known->carbon, known->carbon_start_us, env->jobs);
+    carbon->series[i] = known->carbon;
+    if (error <= 0 || hr_series_end_us(known->carbon) == HR_NEVER_US) continue;
+    for (uint32_t k = 0; k < i && carbon->series[i] == known->carbon; k++) {
+      const struct hr_electricity *other = hr_cluster_pool_spec(env->cluster, (hr_pool){k})->electricity;
+      if (other && other->carbon == known->carbon) carbon->series[i] = carbon->series[k];
+    }
+    if (carbon->series[i] != known->carbon) continue;
+    carbon->series[i] = carbon->noisy[i] = add_noise(known->carbon, error, &stream);
+    if (!carbon->noisy[i]) return false;
+  }
+  return true;
+}
+
+/* Computes the mean run times as GAIA does: a job exactly at the limit counts for both. */
+static void set_averages(struct hr__carbon *carbon, const struct hr_policy_env *env) {
+  hr_amount sum[2] = {0};
+  int64_t count[2] = {0};
+  if (!carbon->by_average) return;
+  for (uint32_t i = 0; i < env->jobs->n_jobs - env->jobs->n_added; i++) {
+    int64_t work_us = env->jobs->work_us[i];
+    for (int k = 0; k < 2; k++) {
+      bool counts = k ? work_us <= carbon->short_us : work_us >= carbon->short_us;
+      sum[k] += counts ? work_us : 0;
+      count[k] += counts;
+    }
+    hr_arena_passed_job(env->arena, (hr_job){i});
+  }
+  for (int k = 0; k < 2; k++) carbon->average_us[k] = count[k] ? (int64_t)(sum[k] / count[k]) : 0;
+}
+
+static bool set_columns(struct hr__carbon *carbon, const struct hr_policy_env *env) {
+  uint32_t n = env->jobs->n_jobs;
+  carbon->due_us = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->due_us);
+  carbon->next = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->next);
+  carbon->previous = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->previous);
+  carbon->held = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->held);
+  carbon->pool = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->pool);
+  if (!carbon->due_us || !carbon->next || !carbon->previous || !carbon->held || !carbon->pool) return false;
+  if (!interrupts(carbon)) return true;
+  carbon->slots = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->slots);
+  carbon->forced_us = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->forced_us);
+  carbon->since_us = hr_arena_alloc_by_job(env->arena, n, sizeof *carbon->since_us);
+  return carbon->slots && carbon->forced_us && carbon->since_us;
+}
+
+static bool set_pools(struct hr__carbon *carbon, const struct hr_policy_env *env) {
+  uint32_t n = carbon->n_pools = hr_cluster_pools(env->cluster);
+  carbon->series = hr_arena_alloc(env->arena, n * sizeof *carbon->series);
+  carbon->noisy = hr_arena_alloc(env->arena, n * sizeof *carbon->noisy);
+  carbon->begin_us = hr_arena_alloc(env->arena, n * sizeof *carbon->begin_us);
+  if (!carbon->series || !carbon->noisy || !carbon->begin_us) return false;
+  for (uint32_t i = 0; i < n; i++) {
+    carbon->series[i] = carbon->noisy[i] = NULL;
+    carbon->begin_us[i] = 0;
+  }
+  return true;
+}
+
+static struct hr__carbon read_params(const struct hr_policy_env *env, enum hr__carbon_rule rule) {
+  bool always_early = rule == HR__CARBON_ALL_WAIT || rule == HR__CARBON_RESERVED_FIRST;
+  bool is_exact = rule == HR__CARBON_CONTIGUOUS || rule == HR__CARBON_INTERRUPTIBLE; /* need the length of each job */
+  return (struct hr__carbon){.rule = rule,
+                             .deadline = (enum hr__carbon_deadline)hr__queue_param(env, "carbon_deadline")->integer,
+                             .by_average = !is_exact && hr__queue_param(env, "carbon_length")->integer != 0,
+                             .early = always_early || hr__queue_param(env, "carbon_reserved_first")->integer != 0,
+                             .wait_us = hr__queue_param_us(env, "carbon_wait_s"),
+                             .short_wait_us = hr__queue_param_us(env, "carbon_short_wait_s"),
+                             .short_us = hr__queue_param_us(env, "carbon_short_s"),
+                             .step_us = hr__queue_param_us(env, "carbon_step_s"),
+                             .lag_us = hr__queue_param_us(env, "carbon_lag_s"),
+                             .lookahead_us = hr__queue_param_us(env, "carbon_lookahead_s"),
+                             .quantile = hr__queue_param(env, "carbon_quantile")->real,
+                             .parts = {.arena = env->arena},
+                             .first = HR_NONE,
+                             .last = HR_NONE};
+}
+
+static bool any_series(const struct hr__carbon *carbon) {
+  for (uint32_t i = 0; i < carbon->n_pools; i++)
+    if (carbon->series[i]) return true;
+  return false;
+}
+
+enum hr_status hr__carbon_create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
+  enum hr__carbon_rule rule = (enum hr__carbon_rule)hr__queue_param(env, "carbon")->integer;
+  if (rule == HR__CARBON_NO_WAIT) return HR_OK;
+  struct hr__carbon *carbon = hr_arena_alloc(env->arena, sizeof *carbon);
+  if (!carbon) return HR_NO_MEMORY;
+  *carbon = read_params(env, rule);
+  if (!set_pools(carbon, env)) return HR_NO_MEMORY;
+  queue->carbon = carbon;
+  if (!set_series(carbon, env) || !set_columns(carbon, env)) return HR_NO_MEMORY;
+  set_averages(carbon, env);
+  hr__queue_add_listener(queue, &listener);
+  queue->stops = queue->stops || interrupts(carbon);
+  if (any_series(carbon) || rule == HR__CARBON_ALL_WAIT) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT,
+                 "parameter 'carbon': jobs wait for electricity with less carbon, but no pool has a carbon intensity; "
+                 "set 'cluster.carbon'");
+}
+
+void hr__carbon_destroy(struct hr__queue *queue) {
+  for (uint32_t i = 0; queue->carbon && i < queue->carbon->n_pools; i++) hr_series_destroy(queue->carbon->noisy[i]);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_POLICIES_QUEUE_CARBON_CARBON_H
+#define HR_POLICIES_QUEUE_CARBON_CARBON_H
+
+/* Jobs that wait for electricity with less carbon. A job that waits for it is held: it is not in the queue. */
+
+#include "headroom/unstable/series.h"
+#include "policies/queue/dispatch.h"
+
+/* The rules. Their names in scenarios are in policies/queue/params.h. */
+enum hr__carbon_rule {
+  HR__CARBON_NO_WAIT,
+  HR__CARBON_ALL_WAIT,       /* as long as allowed, or until reserved capacity is free */
+  HR__CARBON_LOWEST_SLOT,    /* start in the step with the lowest intensity */
+  HR__CARBON_LOWEST_WINDOW,  /* start so that the run has the lowest carbon */
+  HR__CARBON_TIME,           /* start so that the carbon saved per time until the end is largest */
+  HR__CARBON_RESERVED_FIRST, /* HR__CARBON_TIME, or start as soon as reserved capacity is free */
+  HR__CARBON_CONTIGUOUS,     /* as LOWEST_WINDOW */
+  HR__CARBON_INTERRUPTIBLE,  /* run in the steps with the lowest intensity */
+  HR__CARBON_ECOVISOR        /* run while the intensity is below a quantile of the next hours */
+};
+
+/* Until when a job must end. */
+enum hr__carbon_deadline {
+  HR__CARBON_BY_WAIT,      /* it may wait for a time that depends on its run time */
+  HR__CARBON_BY_JOB,       /* the deadline of the job in the trace */
+  HR__CARBON_NEXT_WORKDAY, /* if it would end outside Monday to Friday, 9 to 17 h: the next workday at 9 h */
+  HR__CARBON_NEXT_MONDAY,  /* Monday at 9 h */
+  HR__CARBON_SEMI_WEEKLY   /* Monday or Thursday at 9 h, whichever is next */
+};
+
+/* The freedom of a job. Times are in UTC. */
+struct hr__carbon_job {
+  const struct hr_series *series;
+  int64_t from_us;   /* now */
+  int64_t slack_us;  /* how much later the job may start or, if it can be interrupted, end */
+  int64_t length_us; /* expected run time */
+  int64_t step_us;   /* starts are `from_us` plus multiples of this; 0: any start */
+};
+
+/* When a job that can be interrupted runs: while the intensity is below `below`, and before `tie_until_us` also while
+   it equals it. */
+struct hr__carbon_slots {
+  int64_t below, tie_until_us;
+};
+
+/* A part of a step: an intensity and the time for which it applies. */
+struct hr__carbon_part {
+  int64_t value, from_us, length_us;
+};
+
+/* A buffer of parts that grows in an arena. */
+struct hr__carbon_parts {
+  struct hr_arena *arena;
+  struct hr__carbon_part *at;
+  uint32_t count, capacity;
+};
+
+/* ---- plans.c: pure functions -------------------------------------------------------------------------- */
+
+/* Each returns how much later than now the job should start; of equal starts the earliest. */
+int64_t hr__carbon_lowest_slot(const struct hr__carbon_job *job);
+int64_t hr__carbon_lowest_window(const struct hr__carbon_job *job);
+int64_t hr__carbon_best_rate(const struct hr__carbon_job *job);
+/* Finds the parts of steps with the lowest intensity, of `length_us` together, within `length_us` plus `slack_us`; of
+   equal intensities the earliest. False: out of memory. */
+bool hr__carbon_best_slots(const struct hr__carbon_job *job, struct hr__carbon_parts *parts,
+                           struct hr__carbon_slots *slots);
+/* Sets `*value` to the smallest intensity such that the given share of the time between now and `to_us` has at most
+   this intensity. False: out of memory. */
+bool hr__carbon_quantile(const struct hr_series *series, int64_t from_us, int64_t to_us, double share,
+                         struct hr__carbon_parts *parts, int64_t *value);
+/* Returns how much later than `end_us` (UTC) a job may end by a rule of the calendar. */
+int64_t hr__carbon_calendar_slack(enum hr__carbon_deadline rule, int64_t end_us);
+
+/* Returns whether a job runs at a time. */
+static inline bool hr__carbon_runs_at(const struct hr_series *series, const struct hr__carbon_slots *slots,
+                                      int64_t at_us) {
+  int64_t value = hr_series_at(series, at_us);
+  return value < slots->below || (value == slots->below && at_us < slots->tie_until_us);
+}
+/* Returns the first time from `at_us` on, and before `until_us`, at which hr__carbon_runs_at is `runs`; `until_us` if
+   there is none. */
+int64_t hr__carbon_next(const struct hr_series *series, const struct hr__carbon_slots *slots, bool runs, int64_t at_us,
+                        int64_t until_us);
+
+/* ---- carbon.c: the module of the queue ---------------------------------------------------------------- */
+
+/* Creates queue->carbon if the rule makes jobs wait. */
+enum hr_status hr__carbon_create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error);
+/* Frees what hr__carbon_create has allocated outside the arena. */
+void hr__carbon_destroy(struct hr__queue *queue);
+/* A job begins to wait: it is held, or added to the queue. */
+enum hr_status hr__carbon_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job);
+/* Adds a job to the queue if it is held. */
+enum hr_status hr__carbon_release(struct hr__queue *queue, const struct hr_view *view, hr_job job);
+/* Called before a pass: stops jobs that pause, and adds jobs to the queue whose time has come. */
+enum hr_status hr__carbon_begin_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
+/* Called after jobs were started in order: starts held jobs on capacity that is paid for anyway, if the rule says so.
+ */
+enum hr_status hr__carbon_start_early(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
+/* Called after a pass: requests a wake-up. */
+enum hr_status hr__carbon_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
+/* If the job is held, sets the reason and returns true. */
+bool hr__carbon_explains(const struct hr__queue *queue, hr_job job, struct hr_wait_reason *wait);
+/* Returns whether the rule stops running jobs. */
+bool hr__carbon_stops(const struct hr__queue *queue);
+
+#endif
