@@ -226,10 +226,11 @@ const struct hr_param hr__queue_params[] = {
      .type = HR_PARAM_CHOICE,
      .fallback = "no-wait",
      .choices = carbon_names,
-     .help = "how long jobs wait for electricity with less carbon (docs/reference/carbon.md). They start: in the lowest "
-             "step (lowest-slot); so that their carbon is lowest (lowest-window, wait-awhile-contiguous), or what they "
-             "save per time (carbon-time, reserved-first). They run in the lowest steps (wait-awhile), or below a "
-             "quantile (ecovisor). all-wait: as long as they may",
+     .help =
+         "how long jobs wait for electricity with less carbon (docs/reference/carbon.md). They start: in the lowest "
+         "step (lowest-slot); so that their carbon is lowest (lowest-window, wait-awhile-contiguous), or what they "
+         "save per time (carbon-time, reserved-first). They run in the lowest steps (wait-awhile), or below a "
+         "quantile (ecovisor). all-wait: as long as they may",
      .advanced = true},
     {.key = "carbon_wait_s",
      .type = HR_PARAM_REAL,

@@ -214,7 +214,8 @@ static const struct {
      "s.json:2:20: 'trace.lenient' is the text \"yes\"; true or false is expected"},
     {WITH("\"trace\":{\"format\":\"cvs\"}"),
      "s.json:2:19: unknown trace format 'cvs'; did you mean 'csv'? (known: auto, csv, swf, philly, openb, "
-     "sacct, kubernetes, philly-log, helios, pai2020, spot2026, acme, gavel, azure-llm, batsim, gaia, lets-wait-awhile, packed)"},
+     "sacct, kubernetes, philly-log, helios, pai2020, spot2026, acme, gavel, azure-llm, batsim, gaia, "
+     "lets-wait-awhile, packed)"},
     {WITH("\"seed\":-1"),
      "s.json:2:8: 'seed' is the number -1; a whole number from 0 to 9007199254740992, or the digits "
      "of one up to 18446744073709551615 as text, is expected"},

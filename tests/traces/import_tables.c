@@ -182,10 +182,9 @@ static void bad_pai_rows(void) {
 }
 
 static void gaia_jobs(void) {
-  static const struct expected_job jobs[] = {
-      {"1", 0, -1, 7200, 1, 1, .class_ = HR_CLASS_TRAINING},
-      {"2", 65, -1, 7195, 4, 1, .class_ = HR_CLASS_BATCH_INFERENCE},
-      {"3", 65, -1, 7200, 2, 1, .class_ = HR_CLASS_BATCH_INFERENCE}};
+  static const struct expected_job jobs[] = {{"1", 0, -1, 7200, 1, 1, .class_ = HR_CLASS_TRAINING},
+                                             {"2", 65, -1, 7195, 4, 1, .class_ = HR_CLASS_BATCH_INFERENCE},
+                                             {"3", 65, -1, 7200, 2, 1, .class_ = HR_CLASS_BATCH_INFERENCE}};
   struct hr_trace *trace = trace_of(GAIA_SAMPLE, NULL);
   CU_ASSERT(jobs_are(trace, "gaia", jobs, 3));
   hr_trace_destroy(trace);
@@ -301,5 +300,6 @@ static void bad_gavel_files(void) {
 }
 
 TEST_MAIN("import_tables", TEST(helios_logs), TEST(bad_helios_rows), TEST(acme_logs), TEST(pai_tasks),
-          TEST(pai_submissions), TEST(pai_tags), TEST(bad_pai_rows), TEST(bad_pai_tables), TEST(spot_jobs), TEST(gaia_jobs), TEST(jobs_of_lets_wait_awhile),
-          TEST(azure_requests), TEST(gavel_jobs), TEST(gavel_versions), TEST(bad_gavel_files))
+          TEST(pai_submissions), TEST(pai_tags), TEST(bad_pai_rows), TEST(bad_pai_tables), TEST(spot_jobs),
+          TEST(gaia_jobs), TEST(jobs_of_lets_wait_awhile), TEST(azure_requests), TEST(gavel_jobs), TEST(gavel_versions),
+          TEST(bad_gavel_files))

@@ -182,7 +182,7 @@ static const char *detect_format(struct hr_text beginning) {
   X("acme", hr__acme_reader, "Shanghai AI Lab Acme trace_seren.csv and trace_kalos.csv")                               \
   X("gavel", hr__gavel_reader, "Gavel traces; run times from gavel:throughputs=FILE,reference=v100")                   \
   X("azure-llm", hr__azure_llm_reader, "Azure LLM requests; azure-llm:prefill=10000,decode=50,gpu_milli=50")           \
-  X("batsim", hr__batsim_reader, "Batsim workloads with delays or homogeneous parallel tasks; batsim:mflops=1000")      \
+  X("batsim", hr__batsim_reader, "Batsim workloads with delays or homogeneous parallel tasks; batsim:mflops=1000")     \
   X("gaia", hr__gaia_reader, "Jobs of GAIA: arrival_time,length,cpus; gaia:tick_s=5,short_s=7200")                     \
   X("lets-wait-awhile", hr__lwa_reader, "Jobs of Let's Wait Awhile in steps of 30 min: start_step,length_steps")
 

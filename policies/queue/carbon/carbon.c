@@ -44,14 +44,14 @@ struct hr__carbon {
   const struct hr_series **series; /* by pool: for plans; NULL: unknown */
   struct hr_series **noisy;        /* by pool: those that this module has created, for the first pool with a series */
   uint32_t n_pools;
-  int64_t *begin_us;               /* by pool: the begin of the run in the series */
-  int64_t average_us[2];           /* mean run time of long and of short jobs */
-  int64_t *due_us;                 /* by job: when it is released or paused; HR_NEVER_US: never */
-  uint32_t *next, *previous;       /* by job: the list of held jobs; HR_NONE at its ends */
-  bool *held;                      /* by job */
+  int64_t *begin_us;         /* by pool: the begin of the run in the series */
+  int64_t average_us[2];     /* mean run time of long and of short jobs */
+  int64_t *due_us;           /* by job: when it is released or paused; HR_NEVER_US: never */
+  uint32_t *next, *previous; /* by job: the list of held jobs; HR_NONE at its ends */
+  bool *held;                /* by job */
   uint32_t first, last, n_held;
-  /* by job, for rules that interrupt; NULL otherwise. forced_us: when it runs whatever the intensity (Ecovisor: the time
-     that it may still pause) */
+  /* by job, for rules that interrupt; NULL otherwise. forced_us: when it runs whatever the intensity (Ecovisor: the
+     time that it may still pause) */
   struct hr__carbon_slots *slots;
   int64_t *forced_us, *since_us;
   uint32_t *pool; /* by job: the pool with its series; HR_NONE: it does not wait for carbon */
@@ -223,8 +223,10 @@ static int64_t next_run(const struct hr__queue *queue, const struct hr_view *vie
   const struct hr__carbon *carbon = queue->carbon;
   int64_t utc_us = utc_of(carbon, job, view->now_us), forced_us = forced_from(queue, view, job);
   if (forced_us <= view->now_us) return view->now_us;
-  return view->now_us + hr__carbon_next(series_of(carbon, job), &carbon->slots[job.id], true, utc_us,
-                                        utc_us + (forced_us - view->now_us)) - utc_us;
+  return view->now_us +
+         hr__carbon_next(series_of(carbon, job), &carbon->slots[job.id], true, utc_us,
+                         utc_us + (forced_us - view->now_us)) -
+         utc_us;
 }
 
 /* Returns when a job that runs now will pause. */
@@ -457,7 +459,7 @@ static struct hr_series *add_noise(const struct hr_series *series, double error,
   uint32_t count = 0, i = 0;
   double mean = (double)hr_series_between(series, first_us, end_us) / (double)(end_us - first_us);
   for (int64_t at_us = first_us; at_us < end_us; at_us = hr_series_next_us(series, at_us)) count++;
-  int64_t *at = malloc(count * sizeof *at), *micros = malloc(count * sizeof *micros);
+  int64_t *at = malloc((count + 1) * sizeof *at), *micros = malloc((count + 1) * sizeof *micros);
   struct hr_series *noisy = NULL;
   for (int64_t at_us = first_us; at && micros && i < count; at_us = hr_series_next_us(series, at_us), i++) {
     at[i] = at_us;

@@ -59,9 +59,9 @@ struct hr__carbon_parts {
 /* ---- plans.c: pure functions -------------------------------------------------------------------------- */
 
 /* Each returns how much later than now the job should start; of equal starts the earliest. */
-int64_t hr__carbon_lowest_slot(const struct hr__carbon_job *job);
-int64_t hr__carbon_lowest_window(const struct hr__carbon_job *job);
-int64_t hr__carbon_best_rate(const struct hr__carbon_job *job);
+int64_t hr__carbon_lowest_slot(const struct hr__carbon_job *given);
+int64_t hr__carbon_lowest_window(const struct hr__carbon_job *given);
+int64_t hr__carbon_best_rate(const struct hr__carbon_job *given);
 /* Finds the parts of steps with the lowest intensity, of `length_us` together, within `length_us` plus `slack_us`; of
    equal intensities the earliest. False: out of memory. */
 bool hr__carbon_best_slots(const struct hr__carbon_job *job, struct hr__carbon_parts *parts,

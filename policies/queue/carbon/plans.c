@@ -29,12 +29,21 @@ static int64_t next_delay(const struct hr__carbon_job *job, int64_t length_us, i
       next_us = end_us - length_us - job->from_us;
     if (length_us && next_us > job->slack_us && delay_us < job->slack_us) next_us = job->slack_us;
   }
-  if (next_us > job->slack_us) return HR_NEVER_US;
-  bool ends = !hr_series_repeats(job->series) && hr_series_end_us(job->series) != HR_NEVER_US;
-  return ends && job->from_us + next_us + length_us > hr_series_end_us(job->series) ? HR_NEVER_US : next_us;
+  return next_us > job->slack_us ? HR_NEVER_US : next_us;
 }
 
-int64_t hr__carbon_lowest_slot(const struct hr__carbon_job *job) {
+/* Reduces the slack so that windows of `length_us` end before the end of the series. */
+static struct hr__carbon_job within_series(const struct hr__carbon_job *job, int64_t length_us) {
+  struct hr__carbon_job within = *job;
+  int64_t end_us = hr_series_repeats(job->series) ? HR_NEVER_US : hr_series_end_us(job->series);
+  if (end_us != HR_NEVER_US && end_us - job->from_us - length_us < within.slack_us)
+    within.slack_us = end_us - job->from_us - length_us;
+  if (within.slack_us < 0) within.slack_us = 0;
+  return within;
+}
+
+int64_t hr__carbon_lowest_slot(const struct hr__carbon_job *given) {
+  const struct hr__carbon_job within = within_series(given, 0), *job = &within;
   int64_t best_us = 0, best = hr_series_at(job->series, job->from_us);
   for (int64_t at_us = next_delay(job, 0, 0); at_us != HR_NEVER_US; at_us = next_delay(job, 0, at_us)) {
     int64_t value = hr_series_at(job->series, job->from_us + at_us);
@@ -50,7 +59,8 @@ static hr_amount carbon_of(const struct hr__carbon_job *job, int64_t delay_us) {
   return hr_series_between(job->series, begin_us, begin_us + job->length_us);
 }
 
-int64_t hr__carbon_lowest_window(const struct hr__carbon_job *job) {
+int64_t hr__carbon_lowest_window(const struct hr__carbon_job *given) {
+  const struct hr__carbon_job within = within_series(given, given->length_us), *job = &within;
   int64_t best_us = 0;
   hr_amount best = carbon_of(job, 0);
   if (job->length_us == 0) return hr__carbon_lowest_slot(job);
@@ -66,7 +76,8 @@ int64_t hr__carbon_lowest_window(const struct hr__carbon_job *job) {
 
 /* The rate of a start is (carbon now - carbon of the window) / (delay + length). Rates are compared by products, which
    fit: savings are below 2^74 for 2^40 micro-units and 2^34 microseconds, times below 2^50. */
-int64_t hr__carbon_best_rate(const struct hr__carbon_job *job) {
+int64_t hr__carbon_best_rate(const struct hr__carbon_job *given) {
+  const struct hr__carbon_job within = within_series(given, given->length_us), *job = &within;
   int64_t best_us = 0;
   hr_amount now = carbon_of(job, 0), best = 0;
   if (job->length_us == 0) return hr__carbon_lowest_slot(job);
