@@ -209,7 +209,7 @@ case_list_policies() {
 case_list_formats() {
   try 0 list formats
   for format in auto csv swf philly openb sacct kubernetes philly-log helios pai2020 spot2026 acme gavel azure-llm \
-    batsim gaia lets-wait-awhile packed; do matches stdout "^$format +[^ ]"; done
+    batsim gaia lwa packed; do matches stdout "^$format +[^ ]"; done
 }
 
 # All findings of trace check, and all fields that --map accepts.

@@ -230,6 +230,6 @@
   X("azure-llm", AZURE_SAMPLE)                                                                                         \
   X("batsim", BATSIM_SAMPLE)                                                                                           \
   X("gaia", GAIA_SAMPLE)                                                                                               \
-  X("lets-wait-awhile", LWA_SAMPLE)
+  X("lwa", LWA_SAMPLE)
 
 #endif

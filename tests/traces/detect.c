@@ -25,8 +25,8 @@ static void the_format_of_each_sample_is_detected(void) {
 
 /* Formats that have a header row are also detected if the header is in capitals. The number of jobs is unchanged. */
 static void headers_in_capitals_are_detected(void) {
-  static const char *const with_header[] = {"csv",      "philly",    "openb", "helios",          "acme",
-                                            "spot2026", "azure-llm", "gaia",  "lets-wait-awhile"};
+  static const char *const with_header[] = {"csv",      "philly",    "openb", "helios", "acme",
+                                            "spot2026", "azure-llm", "gaia",  "lwa"};
   for (size_t i = 0; i < N_SAMPLES; i++)
     for (size_t k = 0; k < sizeof with_header / sizeof *with_header; k++) {
       if (strcmp(samples[i].format, with_header[k]) != 0) continue;

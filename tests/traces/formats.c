@@ -25,7 +25,7 @@ static void formats_are_listed(void) {
   CU_ASSERT_STRING_EQUAL(format->name, "auto");
   int n = 0;
   for (; format->name; format++, n++) CU_ASSERT_PTR_NOT_NULL(format->summary);
-  CU_ASSERT_EQUAL(n, 16);
+  CU_ASSERT_EQUAL(n, 18);
   CU_ASSERT(
       refused("x\n", &(struct hr_trace_options){.format = "sfw"}, "unknown trace format 'sfw'", "did you mean 'swf'?"));
 }

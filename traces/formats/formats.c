@@ -126,7 +126,7 @@ static const char *table_format(struct hr_text line) {
   if (has_columns(line, ',', spot)) return "spot2026";
   if (has_columns(line, ',', azure)) return "azure-llm";
   if (has_columns(line, ',', gaia)) return "gaia";
-  if (has_columns(line, ',', lwa)) return "lets-wait-awhile";
+  if (has_columns(line, ',', lwa)) return "lwa";
   if (is_pai(line)) return "pai2020";
   return is_gavel(line) ? "gavel" : "csv";
 }
@@ -184,7 +184,7 @@ static const char *detect_format(struct hr_text beginning) {
   X("azure-llm", hr__azure_llm_reader, "Azure LLM requests; azure-llm:prefill=10000,decode=50,gpu_milli=50")           \
   X("batsim", hr__batsim_reader, "Batsim workloads with delays or homogeneous parallel tasks; batsim:mflops=1000")     \
   X("gaia", hr__gaia_reader, "Jobs of GAIA: arrival_time,length,cpus; gaia:tick_s=5,short_s=7200")                     \
-  X("lets-wait-awhile", hr__lwa_reader, "Jobs of Let's Wait Awhile in steps of 30 min: start_step,length_steps")
+  X("lwa", hr__lwa_reader, "Jobs of Let's Wait Awhile in steps of 30 min: start_step,length_steps")
 
 #define FORMAT_ENTRY(name, reader, summary) {name, summary},
 static const struct hr_trace_format formats[] = {{"auto", "detected from the file's content"},
