@@ -45,7 +45,7 @@ extern "C" {
   X(HR_WAIT_REASON_MARKET, "market", "for the market rule to request nodes")                                           \
   X(HR_WAIT_REASON_TURN, "turn", "for a turn")                                                                         \
   X(HR_WAIT_REASON_REPAIR, "repair", "for nodes that were out of order")                                               \
-  X(HR_WAIT_REASON_MAINTENANCE, "maintenance", "for the end of a maintenance of nodes")                          \
+  X(HR_WAIT_REASON_MAINTENANCE, "maintenance", "for the end of a maintenance of nodes")                                \
   X(HR_WAIT_REASON_CARBON, "carbon", "for electricity with less carbon")
 
 enum hr_wait_reason_kind {
