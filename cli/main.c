@@ -21,10 +21,11 @@ static const struct verb verb_help = {.name = "help",
                                       .options = no_options,
                                       .run = run_help};
 
-static const struct verb *const verbs[] = {
-    &verb_run,    &verb_report, &verb_why,     &verb_compare, &verb_diff,     &verb_check,    &verb_plan,
-    &verb_advise, &verb_sweep,  &verb_merge,   &verb_fill,    &verb_forecast, &verb_validate, &verb_init,
-    &verb_list,   &verb_trace,  &verb_conform, &verb_import,  &verb_fit,      &verb_help,     NULL};
+static const struct verb *const verbs[] = {&verb_run,   &verb_report, &verb_why,      &verb_compare,  &verb_diff,
+                                           &verb_check, &verb_plan,   &verb_tco,      &verb_advise,   &verb_sweep,
+                                           &verb_merge, &verb_fill,   &verb_forecast, &verb_validate, &verb_init,
+                                           &verb_list,  &verb_trace,  &verb_conform,  &verb_import,   &verb_fit,
+                                           &verb_help,  NULL};
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
 /* ---- Verbs and actions ------------------------------------------------------------------------------ */

@@ -37,6 +37,8 @@ static const struct next_rule {
              {"plan", 0, "plan %p --report plan.html", "writes an HTML page"},
              {"advise", NEXT_PLANNED, "plan %p", "finds the cheapest capacity for the goals"},
              {"advise", 0, "report %p", "writes an HTML page"},
+             {"tco", NEXT_PLANNED, "plan %p", "finds the cheapest capacity for the goals"},
+             {"tco", 0, "tco %p --report tco.html", "writes an HTML page"},
              {"check", NEXT_FAILED, "check %p --baseline %o --json check.json", "lists every metric"},
              {"check", 0, "check %p --baseline %o --junit check.xml", "for CI"},
              {"sweep", NEXT_FAILED, "merge all.sqlite %o SHARD...", "merges the files of all shards"},

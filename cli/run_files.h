@@ -44,12 +44,12 @@ struct page {
   struct hr_waits *waits;
 };
 
-/* What a report shows in addition to one run: a comparison, a plan or a sweep. */
+/* What a report shows in addition to one run: a comparison, a plan, a sweep or costs of ownership. */
 struct page_subject {
-  const char *kind;                   /* "run", "compare", "plan", "sweep" */
-  const char *title;                  /* NULL: the scenario's name */
-  const char *compare, *plan, *sweep; /* JSON of the subject; NULL: none */
-  const struct hr_notes *notes;       /* notes on the subject; NULL: none */
+  const char *kind;                         /* "run", "compare", "plan", "sweep", "tco" */
+  const char *title;                        /* NULL: the scenario's name */
+  const char *compare, *plan, *sweep, *tco; /* JSON of the subject; NULL: none */
+  const struct hr_notes *notes;             /* notes on the subject; NULL: none */
 };
 
 /* Checks before a run that a report can be written, and reads the baseline. */

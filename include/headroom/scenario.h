@@ -17,7 +17,9 @@ extern "C" {
 #endif
 
 struct hr_catalog;
+struct hr_ownership;
 struct hr_plan_spec;
+struct hr_tco_spec;
 
 /* A string of a scenario that is parsed later. `place` is its position for error messages, such as "mix.json:12:5: ".
    Both strings are from malloc. */
@@ -58,6 +60,7 @@ struct hr_pool_source {
   char *source; /* text from which the price was read or computed; NULL: no price */
   /* months for which the capacity is paid for: the term of a reservation, or the lifetime of owned nodes; 0: unknown */
   uint32_t term_months;
+  struct hr_ownership *ownership; /* cost of owned nodes (unstable); NULL: not specified */
 };
 
 /* A scenario, freed by hr_scenario_destroy. */
@@ -90,6 +93,7 @@ struct hr_scenario {
   struct hr_replication_spec replications;  /* used if the user requests replications */
   struct hr_alert_rules alerts;             /* thresholds of alerts */
   struct hr_plan_spec *plan;                /* capacity that may be bought, and goals; NULL: not specified */
+  struct hr_tco_spec *tco;                  /* years and alternatives to compare (unstable); NULL: not specified */
 };
 
 /* Reads a scenario, applies overrides, and validates the result. `overrides` has `n_overrides` texts "path=value", such

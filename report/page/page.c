@@ -574,6 +574,7 @@ static enum hr_status put_document(const struct hr_page *page, struct hr__page_j
   if (page->compare) hr__page_json_text(json, "compare", page->compare);
   if (page->plan) hr__page_json_text(json, "plan", page->plan);
   if (page->sweep) hr__page_json_text(json, "sweep", page->sweep);
+  if (page->tco) hr__page_json_text(json, "tco", page->tco);
   if (page->why) hr__page_json_text(json, "why", page->why);
   if (page->why) put_wait_reasons(json);
   if (page->workload) hr__page_json_text(json, "workload", page->workload);

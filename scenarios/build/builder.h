@@ -53,6 +53,7 @@ enum hr_status hr__build_costs(struct hr__builder *builder);
 enum hr_status hr__build_quotas(struct hr__builder *builder);
 enum hr_status hr__build_systems(struct hr__builder *builder); /* must be called after the policy is built */
 enum hr_status hr__build_plan(struct hr__builder *builder);    /* must be called after the cluster is built */
+enum hr_status hr__build_tco(struct hr__builder *builder);     /* must be called after the cluster is built */
 
 /* Check the section of a system across keys (SYSTEM.c). `config` is the struct of the section, filled from its table.
  */
@@ -243,6 +244,8 @@ enum hr_status hr__build_shape(struct hr__builder *builder, struct hr__pool_draf
 enum hr_status hr__build_market(struct hr__builder *builder, struct hr__pool_draft *draft);
 /* Sets the price of a GPU-hour, and the on-demand price from which savings are computed. */
 enum hr_status hr__build_price(struct hr__builder *builder, struct hr__pool_draft *draft);
+/* Builds 'owned' of the entry, the cost of its nodes (ownership.c). The shape of the nodes must be known. */
+enum hr_status hr__build_ownership(struct hr__builder *builder, struct hr__pool_draft *draft);
 /* Checks that 'spot.price' of the entry of a pool has all parameters of its price model and no others. */
 enum hr_status hr__check_spot_price(struct hr__builder *builder, const cJSON *entry);
 

@@ -7,15 +7,12 @@
  * the catalogue, the discount of the spot preset. A random spot price ('spot.price' with model 'ou') varies around
  * this price.
  *
- * Cost of ownership of a GPU-hour, averaged over all hours, used or not:
- *
- *   (purchase / lifetime + power x PUE x price of energy + power x colocation) x (1 + staff share) / GPUs
- *
- * Depreciation is linear. Colocation is billed for the provided power. Energy is billed as if the nodes always used
- * that power. Both costs are upper bounds for a cluster that is idle at times.
+ * The price of an owned pool is what a node costs in a year (ownership.c) / (8,760 h x GPUs), as if the nodes were
+ * always in use. It is an upper bound for a cluster that is idle at times.
  */
 
 #include "headroom/unstable/catalog.h"
+#include "headroom/unstable/ownership.h"
 #include "scenarios/build/builder.h"
 #include "sim/market/market.h"
 #include "traces/core/numbers.h"
@@ -219,53 +216,16 @@ static enum hr_status catalog_discount(struct hr__builder *builder, struct hr__p
 
 /* ---- Cost of ownership ------------------------------------------------------------------------------ */
 
-#define HOURS_PER_YEAR 8760.0
-#define HOURS_PER_MONTH 730.0
-
-/* Assumptions for keys that are missing in the scenario. */
-#define HOST_SHARE 0.3   /* power of CPUs, memory, fans and network as a share of the power of the GPUs */
-#define AVERAGE_PUE 1.55 /* industry average */
-
-static enum hr_status assume_power(struct hr__builder *builder, struct hr__pool_draft *draft, double *power_kw) {
-  const struct hr_gpu_type *gpu;
-  struct hr_error inner;
-  enum hr_status status = hr__open_catalog(builder);
-  if (status != HR_OK) return status;
-  status = hr_catalog_gpu(builder->catalog, draft->pool.gpu, &gpu, &inner);
-  if (status == HR_BAD_INPUT)
-    return hr__build_fail(builder, hr__get(draft->entry, "owned"),
-                          "'power_kw_per_node' is missing and cannot be derived: %s", inner.text);
-  if (status != HR_OK) return hr__build_wrap(builder, draft->entry, status, &inner);
-  *power_kw = gpu->tdp_w * draft->pool.gpus_per_node * (1 + HOST_SHARE) / 1000;
-  return hr__pool_note(builder, draft->pool.name,
-                       "power assumed: %.4g kW per node, %.4g W for each GPU and %.0f %% more for the host", *power_kw,
-                       gpu->tdp_w, HOST_SHARE * 100);
-}
-
-static enum hr_status power_of(struct hr__builder *builder, struct hr__pool_draft *draft, const cJSON *owned,
-                               double *power_kw) {
-  *power_kw = hr__number_of(owned, "power_kw_per_node", 0);
-  bool is_paid = hr__has(owned, "usd_per_kwh") || hr__has(owned, "colocation_usd_per_kw_month");
-  if (hr__has(owned, "power_kw_per_node") || !is_paid) return HR_OK;
-  return assume_power(builder, draft, power_kw);
-}
-
 static enum hr_status build_owned(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  const cJSON *owned = hr__get(draft->entry, "owned");
-  double power_kw, pue = hr__number_of(owned, "pue", AVERAGE_PUE);
-  enum hr_status status = power_of(builder, draft, owned, &power_kw);
-  if (status == HR_OK && hr__has(owned, "usd_per_kwh") && !hr__has(owned, "pue"))
-    status = hr__pool_note(builder, draft->pool.name, "PUE assumed: %.4g, about the industry average", pue);
+  enum hr_status status = hr__build_ownership(builder, draft);
+  double usd[HR_N_COST_PARTS], sum = 0;
   if (status != HR_OK) return status;
-  double usd_h =
-      hr__number_of(owned, "capex_usd_per_node", 0) / (hr__number_of(owned, "lifetime_years", 1) * HOURS_PER_YEAR) +
-      power_kw * pue * hr__number_of(owned, "usd_per_kwh", 0) +
-      power_kw * hr__number_of(owned, "colocation_usd_per_kw_month", 0) / HOURS_PER_MONTH;
-  usd_h *= 1 + hr__number_of(owned, "staff_share", 0);
-  double uusd = usd_h * 1e6 / draft->pool.gpus_per_node;
+  hr_ownership_year(draft->source->ownership, 1, usd);
+  for (unsigned part = 0; part < HR_N_COST_PARTS; part++) sum += usd[part];
+  double uusd = sum / HR_HOURS_PER_YEAR * 1e6 / draft->pool.gpus_per_node;
   if (uusd > HR_MAX_USD_H * 1e6)
-    return hr__build_fail(builder, owned, "a GPU-hour would cost %.4g dollars; at most %d is allowed", uusd / 1e6,
-                          HR_MAX_USD_H);
+    return hr__build_fail(builder, hr__get(draft->entry, "owned"),
+                          "a GPU-hour would cost %.4g dollars; at most %d is allowed", uusd / 1e6, HR_MAX_USD_H);
   draft->pool.market.price_uusd_h = (int64_t)llround(uusd);
   return set_source(builder, draft->source, "derived", NULL, "purchase, power, colocation and staff as stated");
 }

@@ -11,6 +11,7 @@
 
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/faults.h"
+#include "headroom/unstable/ownership.h"
 #include "scenarios/catalog/catalog_tables.h"
 
 #include <inttypes.h>
@@ -204,6 +205,7 @@ void hr__pool_source_finish(struct hr_pool_source *source) {
   free(source->as_of);
   free(source->status);
   free(source->source);
+  hr_ownership_destroy(source->ownership);
 }
 
 static bool same_text(const char *a, const char *b) {

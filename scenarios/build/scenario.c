@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "headroom/unstable/experiments.h"
 #include "headroom/unstable/faults.h"
+#include "headroom/unstable/ownership.h"
 #include "headroom/unstable/services.h"
 #include "headroom/unstable/systems.h"
 #include "headroom/unstable/trace_tools.h"
@@ -450,6 +451,7 @@ static enum hr_status build(struct hr__builder *builder) {
   if (status == HR_OK) status = build_alerts(builder);
   if (status == HR_OK) status = build_replications(builder);
   if (status == HR_OK) status = hr__build_plan(builder);
+  if (status == HR_OK) status = hr__build_tco(builder);
   if (status == HR_OK) status = note_kept_nodes(builder);
   return status == HR_OK ? warn_reclaim(builder) : status;
 }
@@ -518,6 +520,7 @@ void hr_scenario_destroy(struct hr_scenario *scenario) {
   free(scenario->replications.metric.text);
   free(scenario->replications.metric.place);
   hr_plan_spec_destroy(scenario->plan);
+  hr_tco_spec_destroy(scenario->tco);
   hr_notes_finish(&scenario->notes);
   hr_notes_finish(&scenario->files);
   free(scenario);

@@ -157,6 +157,8 @@ extern const struct hr__key hr__pool_keys[], hr__fault_keys[], hr__maintenance_k
 extern const struct hr__key hr__carbon_keys[], hr__energy_price_keys[];
 extern const char *const hr__carbon_units[], *const hr__price_units[];
 extern const struct hr__key hr__kubernetes_keys[], hr__slurm_keys[], hr__volcano_keys[];
+/* `owned` of a pool, and `tco`. */
+extern const struct hr__key hr__owned_keys[], hr__tco_keys[];
 
 /* An entry of `services`, and the objects `engine` and `cost` of its replica. */
 extern const struct hr__key hr__service_keys[], hr__engine_keys[], hr__service_cost_keys[];

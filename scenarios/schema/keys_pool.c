@@ -116,18 +116,6 @@ static const struct hr__key billing_keys[] = {
      HELP("Market spot: a node that is interrupted within this time after the request for it is free.")},
     END};
 
-static const struct hr__key owned_keys[] = {
-    {"capex_usd_per_node", USD, MUST, HELP("Purchase price of a node.")},
-    {"lifetime_years", REAL(0.01, 100), .unit = "years", MUST, HELP("Time over which the purchase is depreciated.")},
-    {"power_kw_per_node", REAL(0, 1e6), .unit = "kW", OTHERWISE("board power of the GPUs plus 30 % for the host"),
-     HELP("Provisioned power, used or not.")},
-    {"pue", REAL(1, 10), DEFAULT("1.55"), HELP("Power usage effectiveness of the site.")},
-    {"usd_per_kwh", USD_UP_TO(1e6), DEFAULT("0"), HELP("Price of energy.")},
-    {"colocation_usd_per_kw_month", USD, DEFAULT("0"), HELP("Price of provisioned power.")},
-    {"staff_share", REAL(0, 10), .unit = "share", DEFAULT("0"),
-     HELP("Staff, network and spare parts, as a share added to the other costs. Usual values are 0.2 to 0.35.")},
-    END};
-
 /* ---- Failures ---------------------------------------------------------------------------------------- */
 
 /* The delays of a failure, stored in the member `part` of a struct. */
@@ -381,7 +369,7 @@ const struct hr__key hr__pool_keys[] = {
      HELP("Time from the request for a node until jobs may start on it.")},
     {"boot", OBJECT(duration_keys), WITH(ELASTIC), AT(PART, struct hr_pool_spec, market.boot),
      HELP("Instead of 'boot_s': a random duration.")},
-    {"owned", OBJECT(owned_keys), WITH(1 << HR_MARKET_OWNED),
+    {"owned", OBJECT(hr__owned_keys), WITH(1 << HR_MARKET_OWNED),
      HELP("Cost of owned nodes, amortized to a price per GPU-hour.")},
     {"spot", OBJECT(spot_keys), WITH(SPOT), HELP("Spot interruptions and prices. Required with market spot.")},
     END};

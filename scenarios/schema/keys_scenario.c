@@ -493,6 +493,7 @@ static const struct hr__key scenario_keys[] = {
     {"replications", OBJECT(replication_keys), AT(PART, SCENARIO, replications),
      HELP("How often the scenario is run, each time with different random events.")},
     {"plan", OBJECT(plan_keys), HELP("Variables, goals and objective for 'headroom plan'.")},
+    {"tco", OBJECT(hr__tco_keys), HELP("Years, growth, prices and alternatives for 'headroom tco'.")},
     {"seed", SEED, DEFAULT("1"), AT(INTEGER, SCENARIO, seed),
      HELP("Seed of all random draws. A whole number, or above 2^53 its digits as text, up to 2^64-1.")},
     {"horizon_s", REAL(1e-6, MAX_SECONDS), .unit = "s", OTHERWISE("when all jobs are done"),

@@ -213,12 +213,12 @@ struct hr_page_saving {
 
 /* The contents of a report. Everything is borrowed. */
 struct hr_page {
-  const char *kind;              /* "run", "compare", "sweep", "plan" */
+  const char *kind;              /* "run", "compare", "sweep", "plan", "tco" */
   const char *title;             /* title of the page */
   const char *command;           /* command line that writes this report */
   const struct hr_page_run *run; /* the run that the report shows in detail; NULL: none */
-  /* JSON documents of a comparison, a sweep or a plan; NULL: none */
-  const char *compare, *sweep, *plan;
+  /* JSON documents of a comparison, a sweep, a plan or costs of ownership; NULL: none */
+  const char *compare, *sweep, *plan, *tco;
   const char *why;           /* JSON document of hr_why_json: why jobs of `run` waited; NULL: none */
   const char *workload;      /* JSON document of hr_trace_stats_json: statistics of the trace of `run`; NULL: none */
   const char *baseline;      /* JSON summary of a run with which `run` is compared; NULL: none */

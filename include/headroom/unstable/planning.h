@@ -333,6 +333,38 @@ HR_API enum hr_status hr_advice_print(FILE *out, const struct hr_advice *advice,
 HR_API enum hr_status hr_advice_write_json(const char *path, const struct hr_advice *advice, const struct hr_perf *perf,
                                            struct hr_error *error);
 
+/* ---- Cost of ownership --------------------------------------------------------------------------------- */
+
+/* The cost of alternatives over years: private, colocated, reserved and on-demand capacity for the same jobs. An option
+   is a set of pools of the scenario. Its runs tell availability, ETTR and utilization; `owned` of its pools and `tco`
+   of the scenario tell the costs. docs/reference/tco.md has the definitions. */
+
+/* The input. Everything is borrowed and must outlive the result. */
+struct hr_tco_config {
+  const struct hr_scenario *scenario;
+  const char *const *overrides; /* overrides with which the scenario was loaded */
+  size_t n_overrides;
+  const struct hr_trace *trace;
+  /* number of runs of each option, if any is random; 0: that of the scenario's replications, else 10 */
+  uint32_t n_replications;
+  uint32_t n_threads;
+  struct hr_progress progress;
+};
+
+/* Runs all options on `n_threads` threads. Results do not depend on the number of threads. The caller frees `*tco` with
+   hr_tco_destroy. */
+struct hr_tco;
+HR_API enum hr_status hr_tco(const struct hr_tco_config *config, struct hr_tco **tco, struct hr_error *error);
+HR_API void hr_tco_destroy(struct hr_tco *tco);
+/* Returns notes for the user. */
+HR_API const struct hr_notes *hr_tco_notes(const struct hr_tco *tco);
+/* Prints the tables, 80 columns wide. */
+HR_API enum hr_status hr_tco_print(FILE *out, const struct hr_tco *tco, bool colour);
+/* Writes everything as JSON (docs/reference/schemas/tco.schema.json). `path` "-" is standard output. */
+HR_API enum hr_status hr_tco_write_json(const char *path, const struct hr_tco *tco, struct hr_error *error);
+/* Returns the same as JSON text, which the caller frees with free(); NULL if memory is exhausted. */
+HR_API char *hr_tco_json(const struct hr_tco *tco);
+
 /* ---- Fill experiments ---------------------------------------------------------------------------------- */
 
 /* Filling experiments: how much of a cluster the placement rules can allocate, as measured by Weng et al. ("Beware

@@ -19,6 +19,7 @@ import { queue } from './sections/queue.js';
 import { services } from './sections/services.js';
 import { spot } from './sections/spot.js';
 import { sweep } from './sections/sweep.js';
+import { tco } from './sections/tco.js';
 import { waits } from './sections/waits.js';
 import { why } from './sections/why.js';
 import { workload } from './sections/workload.js';
@@ -29,6 +30,7 @@ const ORDER = [
   plan,
   compare,
   sweep,
+  tco,
   depth,
   services,
   costs,

@@ -7,7 +7,7 @@ import { clusterWords, policyWords } from './about.js';
 import { firstLines, goalText, metGoals } from './first_lines.js';
 
 // A plain title for a reader who does not know the name of the scenario.
-const TITLES = { run: 'GPU use and cost', compare: 'Scheduling policies compared', plan: 'GPU capacity plan' };
+const TITLES = { run: 'GPU use and cost', compare: 'Scheduling policies compared', plan: 'GPU capacity plan', tco: 'Cost of ownership' };
 
 // A change is neither better nor worse if both values meet a goal on this metric.
 const changeOf = (figure, value, run, baseline, goals) => {

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Prints the cost of ownership as tables, 80 columns wide: the answer in a sentence, the options with their figures,
+ * costs by year and by part, break-even points, and what is assumed. If there are many options, tables with a column
+ * per option are printed in blocks.
+ */
+
+#include "base/console.h"
+#include "plan/tco/tco.h"
+#include "report/metrics/catalog.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_WIDTH = 20, CELL_WIDTH = 12, WIDE_CELL_WIDTH = 20 };
+
+struct tco_page {
+  struct hr__console console;
+  const struct hr_tco *tco;
+  size_t cell_width; /* of a column of amounts */
+};
+
+/* ---- Cells ------------------------------------------------------------------------------------------- */
+
+static void put_left(struct tco_page *page, const char *text, size_t width) {
+  char *fitted = hr__fitted(&page->console, text, width - 1, false);
+  if (!fitted) return;
+  fprintf(page->console.out, "%s%*s", fitted, (int)(width - hr__width_of(fitted, strlen(fitted))), "");
+  free(fitted);
+}
+
+static void put_right(struct tco_page *page, const char *text, size_t width) {
+  size_t used = hr__width_of(text, strlen(text));
+  fprintf(page->console.out, "%*s%s", used < width ? (int)(width - used) : 1, "", text);
+}
+
+static void put_title(struct tco_page *page, const char *text, size_t width) {
+  fprintf(page->console.out, "\n%s", hr__bold(&page->console));
+  put_left(page, text, width);
+}
+
+static void end_titles(struct tco_page *page) {
+  fprintf(page->console.out, "%s\n", hr__plain(&page->console));
+}
+
+static void put_usd(struct tco_page *page, int64_t uusd, size_t width) {
+  char text[HR__NUMBER_BYTES];
+  put_right(page, hr__usd_text(uusd, text), width);
+}
+
+static const char *usd_text(double usd, char *text) {
+  if (isnan(usd)) return strcpy(text, "-");
+  return hr__usd_text((int64_t)llround(usd * 1e6), text);
+}
+
+static double figure_of(const struct hr__tco_option *option, enum hr__tco_figure figure) {
+  return option->figures[figure].mean;
+}
+
+/* ---- The answer -------------------------------------------------------------------------------------- */
+
+static const struct hr__tco_option *cheapest(const struct hr_tco *tco) {
+  const struct hr__tco_option *best = NULL;
+  for (uint32_t k = 0; k < tco->n_options; k++) {
+    double usd = figure_of(&tco->options[k], HR__TCO_USEFUL_GPU_HOUR);
+    if (!isnan(usd) && (!best || usd < figure_of(best, HR__TCO_USEFUL_GPU_HOUR))) best = &tco->options[k];
+  }
+  return best;
+}
+
+static bool is_on_demand(const struct hr__tco_option *option) {
+  return option->kind == HR__TCO_ON_DEMAND;
+}
+
+/* The option with which the cheapest one is compared: on demand if there is one, else the cheapest other one. */
+static const struct hr__tco_option *reference(const struct hr_tco *tco, const struct hr__tco_option *best) {
+  const struct hr__tco_option *other = NULL;
+  for (uint32_t k = 0; k < tco->n_options; k++) {
+    const struct hr__tco_option *option = &tco->options[k];
+    if (option == best || isnan(figure_of(option, HR__TCO_USEFUL_GPU_HOUR))) continue;
+    bool better = !other || (is_on_demand(option) && !is_on_demand(other)) ||
+                  (is_on_demand(option) == is_on_demand(other) &&
+                   figure_of(option, HR__TCO_USEFUL_GPU_HOUR) < figure_of(other, HR__TCO_USEFUL_GPU_HOUR));
+    if (better) other = option;
+  }
+  return other;
+}
+
+static const struct hr__tco_pair *pair_of(const struct hr_tco *tco, const struct hr__tco_option *option,
+                                          const struct hr__tco_option *other) {
+  for (uint32_t p = 0; p < tco->n_pairs; p++)
+    if (&tco->options[tco->pairs[p].option] == option && &tco->options[tco->pairs[p].other] == other)
+      return &tco->pairs[p];
+  return NULL;
+}
+
+/* Writes ". It costs less above a utilization of 38.1 %, and after 9,855 hours", as far as it is known. */
+static void describe_pair(const struct hr__tco_pair *pair, char *text, size_t size) {
+  char number[2][HR__METRIC_BYTES];
+  text[0] = '\0';
+  if (!pair || isnan(pair->utilization.mean)) return;
+  bool pays = !isnan(pair->hours.mean);
+  snprintf(text, size, " It costs less above a utilization of %s%s%s%s.",
+           hr__metric_text(HR_UNIT_SHARE, pair->utilization.mean, number[0]), pays ? ", and has paid off after " : "",
+           pays ? hr__fixed_text(pair->hours.mean, 0, number[1]) : "", pays ? " hours" : "");
+}
+
+/* Options that cost less often let jobs wait longer. */
+static void put_waits(struct tco_page *page, const struct hr__tco_option *best, const struct hr__tco_option *other) {
+  char wait[2][HR__METRIC_BYTES];
+  double wait_s = hr__interval_centre(&best->figures[HR__TCO_WAIT]);
+  double other_wait_s = hr__interval_centre(&other->figures[HR__TCO_WAIT]);
+  if (isnan(wait_s) || isnan(other_wait_s) || wait_s <= other_wait_s) return;
+  hr__put_field(&page->console, "", "But the 95th percentile of waits is %s there, and %s in option %s.",
+                hr__metric_text(HR_UNIT_SECONDS, wait_s, wait[0]),
+                hr__metric_text(HR_UNIT_SECONDS, other_wait_s, wait[1]), other->name);
+}
+
+static void put_answer(struct tco_page *page) {
+  const struct hr__tco_option *best = cheapest(page->tco), *other = best ? reference(page->tco, best) : NULL;
+  char usd[2][HR__NUMBER_BYTES], share[HR__METRIC_BYTES], more[300];
+  if (!best) return;
+  double usd_h = figure_of(best, HR__TCO_USEFUL_GPU_HOUR);
+  if (!other) {
+    hr__put_field(&page->console, "answer", "a useful GPU hour costs %s in option %s", usd_text(usd_h, usd[0]),
+                  best->name);
+    return;
+  }
+  double other_usd_h = figure_of(other, HR__TCO_USEFUL_GPU_HOUR);
+  describe_pair(pair_of(page->tco, best, other), more, sizeof more);
+  hr__put_field(&page->console, "answer",
+                "a useful GPU hour costs %s in option %s, %s less than the %s in option %s.%s", usd_text(usd_h, usd[0]),
+                best->name, hr__metric_text(HR_UNIT_SHARE, 1 - usd_h / other_usd_h, share),
+                usd_text(other_usd_h, usd[1]), other->name, more);
+  put_waits(page, best, other);
+}
+
+/* ---- The head ---------------------------------------------------------------------------------------- */
+
+static void put_years(struct tco_page *page) {
+  const struct hr_tco_spec *spec = &page->tco->spec;
+  const struct {
+    const char *what;
+    double factor;
+  } factors[] = {{"demand", spec->growth},
+                 {"cloud prices", spec->cloud_price},
+                 {"hardware prices", spec->hardware_price},
+                 {"energy prices", spec->energy_price},
+                 {"wages", spec->wages}};
+  char text[300] = "", number[HR__NUMBER_BYTES];
+  size_t used = 0;
+  for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
+    if (factors[i].factor != 1)
+      used += (size_t)snprintf(text + used, sizeof text - used, "%s%s x %s", used ? ", " : "; each year ",
+                               factors[i].what, hr__decimal_text(factors[i].factor, number));
+  hr__put_field(&page->console, "years", "%" PRIu32 "%s", spec->years, used ? text : "; demand and prices as today");
+}
+
+static void put_head(struct tco_page *page) {
+  const struct hr_tco *tco = page->tco;
+  struct hr__console *console = &page->console;
+  char text[HR__NUMBER_BYTES];
+  fprintf(console->out, "%sHeadroom %s: cost of ownership, ", hr__bold(console), hr_version());
+  char *name = hr__presentable(console, tco->scenario->name);
+  fprintf(console->out, "%s%s\n\n", name ? name : "", hr__plain(console));
+  free(name);
+  put_answer(page);
+  fputc('\n', console->out);
+  hr__put_field(console, "trace", "%s (%s)", tco->config.trace->source, tco->config.trace->format);
+  put_years(page);
+  hr__put_field(console, "discount", "%s %% a year", hr__decimal_text(100 * tco->spec.discount_rate, text));
+  if (tco->n_replications > 1)
+    hr__put_field(console, "runs", "%" PRIu32 " replications of each random option", tco->n_replications);
+}
+
+/* ---- Options ----------------------------------------------------------------------------------------- */
+
+static void put_options(struct tco_page *page) {
+  const struct hr_tco *tco = page->tco;
+  char text[HR__METRIC_BYTES];
+  put_title(page, "option", NAME_WIDTH);
+  put_right(page, "GPUs", 7);
+  put_right(page, "available", 11);
+  put_right(page, "ETTR", 9);
+  put_right(page, "used", 9);
+  put_right(page, "$/GPU h", 11);
+  put_right(page, "$/useful h", 12);
+  end_titles(page);
+  for (uint32_t k = 0; k < tco->n_options; k++) {
+    const struct hr__tco_option *option = &tco->options[k];
+    double gpus = option->mean.gpus[0];
+    put_left(page, option->name, NAME_WIDTH);
+    put_right(page, gpus > 0 ? hr__count_text((uint64_t)llround(gpus), text) : "-", 7);
+    put_right(page, hr__metric_text(HR_UNIT_SHARE, figure_of(option, HR__TCO_AVAILABILITY), text), 11);
+    put_right(page, hr__metric_text(HR_UNIT_SHARE, figure_of(option, HR__TCO_ETTR), text), 9);
+    put_right(page, hr__metric_text(HR_UNIT_SHARE, figure_of(option, HR__TCO_UTILIZATION), text), 9);
+    put_right(page, usd_text(figure_of(option, HR__TCO_GPU_HOUR), text), 11);
+    put_right(page, usd_text(figure_of(option, HR__TCO_USEFUL_GPU_HOUR), text), 12);
+    fputc('\n', page->console.out);
+  }
+}
+
+/* Writes the interval of the cost per useful GPU hour; "" if it is unknown or smaller than a cent. */
+static const char *span_text(const struct hr__tco_option *option, char *text, size_t size) {
+  const struct hr__interval *interval = &option->figures[HR__TCO_USEFUL_GPU_HOUR];
+  char low[HR__NUMBER_BYTES], high[HR__NUMBER_BYTES];
+  text[0] = '\0';
+  if (isnan(interval->low) || strcmp(usd_text(interval->low, low), usd_text(interval->high, high)) == 0) return text;
+  snprintf(text, size, "%s-%s", low, high);
+  return text;
+}
+
+static bool has_spans(const struct hr_tco *tco) {
+  char text[2 * HR__NUMBER_BYTES + 8];
+  for (uint32_t k = 0; k < tco->n_options; k++)
+    if (span_text(&tco->options[k], text, sizeof text)[0]) return true;
+  return false;
+}
+
+static void put_totals(struct tco_page *page) {
+  const struct hr_tco *tco = page->tco;
+  bool taxed = tco->spec.tax_rate > 0, spans = !taxed && has_spans(tco);
+  char text[200], title[40];
+  snprintf(title, sizeof title, "paid in %" PRIu32 " y", tco->spec.years);
+  put_title(page, "option", NAME_WIDTH);
+  put_right(page, "p95 wait", 13);
+  put_right(page, title, 16);
+  put_right(page, "NPV", 16);
+  if (taxed) put_right(page, "NPV after tax", 16);
+  if (spans) put_right(page, "$/useful h", 15);
+  end_titles(page);
+  for (uint32_t k = 0; k < tco->n_options; k++) {
+    const struct hr__tco_option *option = &tco->options[k];
+    put_left(page, option->name, NAME_WIDTH);
+    put_right(page, hr__metric_text(HR_UNIT_SECONDS, hr__interval_centre(&option->figures[HR__TCO_WAIT]), text), 13);
+    put_right(page, usd_text(figure_of(option, HR__TCO_TOTAL), text), 16);
+    put_right(page, usd_text(figure_of(option, HR__TCO_NPV), text), 16);
+    if (taxed) put_right(page, usd_text(figure_of(option, HR__TCO_AFTER_TAX_NPV), text), 16);
+    if (span_text(option, text, sizeof text)[0] && spans) put_right(page, text, 15);
+    fputc('\n', page->console.out);
+  }
+}
+
+/* ---- Tables with a column per option ----------------------------------------------------------------- */
+
+struct block {
+  uint32_t first, end; /* options */
+};
+
+/* Amounts of 100 million dollars or more need wide cells. */
+static size_t cell_width(const struct hr_tco *tco) {
+  double most = 0;
+  for (uint32_t k = 0; k < tco->n_options; k++) {
+    int64_t sum = 0;
+    for (uint32_t year = 0; year < tco->spec.years; year++) sum += hr__tco_year_uusd(&tco->options[k].mean, year);
+    most = fmax(most, (double)sum);
+  }
+  return most < 99.9e12 ? CELL_WIDTH : WIDE_CELL_WIDTH;
+}
+
+static void put_block_head(struct tco_page *page, struct block block, const char *title) {
+  put_title(page, title, NAME_WIDTH);
+  for (uint32_t k = block.first; k < block.end; k++) {
+    char *name = hr__fitted(&page->console, page->tco->options[k].name, page->cell_width - 1, false);
+    put_right(page, name ? name : "", page->cell_width);
+    free(name);
+  }
+  end_titles(page);
+}
+
+static void put_by_year(struct tco_page *page, struct block block) {
+  const struct hr_tco *tco = page->tco;
+  put_block_head(page, block, "cost of a year");
+  for (uint32_t year = 0; year < tco->spec.years; year++) {
+    char name[32];
+    snprintf(name, sizeof name, "year %" PRIu32, year + 1);
+    put_left(page, name, NAME_WIDTH);
+    for (uint32_t k = block.first; k < block.end; k++)
+      put_usd(page, hr__tco_year_uusd(&tco->options[k].mean, year), page->cell_width);
+    fputc('\n', page->console.out);
+  }
+}
+
+static int64_t part_uusd(const struct hr__tco_path *path, unsigned part) {
+  int64_t sum = 0;
+  for (uint32_t year = 0; year < path->years; year++) sum += path->uusd[year][part];
+  return sum;
+}
+
+static void put_by_part(struct tco_page *page, struct block block) {
+  const struct hr_tco *tco = page->tco;
+  put_block_head(page, block, "cost of all years");
+  for (unsigned part = 0; part <= HR_N_COST_PARTS; part++) {
+    bool any = part == HR_N_COST_PARTS;
+    for (uint32_t k = block.first; k < block.end && !any; k++) any = part_uusd(&tco->options[k].mean, part) != 0;
+    if (!any) continue;
+    put_left(page, part == HR_N_COST_PARTS ? "sum" : hr_cost_part_name((enum hr_cost_part)part), NAME_WIDTH);
+    for (uint32_t k = block.first; k < block.end; k++) {
+      int64_t uusd = 0;
+      for (unsigned other = 0; other < HR_N_COST_PARTS; other++)
+        if (part == other || part == HR_N_COST_PARTS) uusd += part_uusd(&tco->options[k].mean, other);
+      put_usd(page, uusd, page->cell_width);
+    }
+    fputc('\n', page->console.out);
+  }
+}
+
+/* ---- Break-even points ------------------------------------------------------------------------------- */
+
+static void put_point(struct tco_page *page, bool is_share, const struct hr__interval *interval, size_t width) {
+  char text[4 * HR__METRIC_BYTES], number[3][HR__METRIC_BYTES];
+  const double values[3] = {interval->mean, interval->low, interval->high};
+  for (unsigned i = 0; i < 3; i++)
+    if (is_share || isnan(values[i]))
+      hr__metric_text(HR_UNIT_SHARE, values[i], number[i]);
+    else
+      hr__fixed_text(values[i], 0, number[i]);
+  if (isnan(interval->low) || strcmp(number[1], number[2]) == 0)
+    snprintf(text, sizeof text, "%s", number[0]);
+  else
+    snprintf(text, sizeof text, "%s (%s to %s)", number[0], number[1], number[2]);
+  put_right(page, isnan(interval->mean) ? "never" : text, width);
+}
+
+static void put_pairs(struct tco_page *page) {
+  const struct hr_tco *tco = page->tco;
+  char name[500];
+  if (!tco->n_pairs) return;
+  put_title(page, "costs less than", 28);
+  put_right(page, "above utilization", 26);
+  put_right(page, "after hours", 26);
+  end_titles(page);
+  for (uint32_t p = 0; p < tco->n_pairs; p++) {
+    const struct hr__tco_pair *pair = &tco->pairs[p];
+    snprintf(name, sizeof name, "%.200s / %.200s", tco->options[pair->option].name, tco->options[pair->other].name);
+    put_left(page, name, 28);
+    put_point(page, true, &pair->utilization, 26);
+    if (tco->options[pair->option].mean.bought_uusd[0])
+      put_point(page, false, &pair->hours, 26);
+    else
+      put_right(page, "-", 26);
+    fputc('\n', page->console.out);
+  }
+}
+
+/* ---- What is assumed --------------------------------------------------------------------------------- */
+
+static void put_assumed(struct tco_page *page) {
+  const struct hr_tco *tco = page->tco;
+  char names[300] = "";
+  size_t used = 0;
+  for (uint32_t k = 0; k < tco->n_options; k++)
+    if (!tco->options[k].knows_failures && used < sizeof names)
+      used += (size_t)snprintf(names + used, sizeof names - used, "%s%.60s", used ? ", " : "", tco->options[k].name);
+  fputc('\n', page->console.out);
+  if (used) hr__put_field(&page->console, "assumed", "availability 1, as no pool has 'faults': %s", names);
+  if (tco->spec.growth != 1)
+    hr__put_field(&page->console, used ? "" : "assumed", "availability, ETTR and use of the first year in all years");
+}
+
+static void put_legend(struct tco_page *page) {
+  struct hr__console *console = &page->console;
+  bool any_owned = false;
+  for (uint32_t k = 0; k < page->tco->n_options; k++)
+    any_owned = any_owned || page->tco->options[k].mean.bought_uusd[0];
+  hr__put_field(console, "$/useful h", "cost / (GPU hours x available x ETTR x used)");
+  hr__put_field(console, "ETTR", "useful GPU hours / GPU hours held by jobs");
+  hr__put_field(console, "used", "GPU hours held by jobs / available GPU hours");
+  if (any_owned)
+    hr__put_field(console, "cost", "with amortized purchases; paid: purchases when made, minus residual values");
+}
+
+enum hr_status hr_tco_print(FILE *out, const struct hr_tco *tco, bool colour) {
+  struct tco_page page = {.console = {.out = out, .colour = colour}, .tco = tco, .cell_width = cell_width(tco)};
+  const uint32_t in_block = (uint32_t)((HR__LINE_WIDTH - NAME_WIDTH) / page.cell_width);
+  put_head(&page);
+  put_options(&page);
+  put_totals(&page);
+  for (uint32_t first = 0; first < tco->n_options; first += in_block) {
+    uint32_t end = first + in_block < tco->n_options ? first + in_block : tco->n_options;
+    put_by_year(&page, (struct block){first, end});
+    put_by_part(&page, (struct block){first, end});
+  }
+  put_pairs(&page);
+  put_assumed(&page);
+  put_legend(&page);
+  if (page.console.out_of_memory) return HR_NO_MEMORY;
+  return ferror(out) ? HR_IO_ERROR : HR_OK;
+}
