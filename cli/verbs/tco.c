@@ -38,16 +38,16 @@ static const struct option options[] = {
     INPUT_OPTIONS(tco_args),
     {0}};
 
-static const char details[] = "Each option is a set of pools of the scenario ('tco.options'; default: each pool\n"
-                              "alone) that runs the same jobs. Its cost per useful GPU hour is cost / (GPU hours x\n"
-                              "availability x utilization x ETTR). 'owned' of a pool has its purchases, energy,\n"
-                              "colocation and staff; 'tco' has years, growth and prices to come.\n"
-                              "docs/reference/tco.md has the definitions.\n"
+static const char details[] = "Each option is a set of pools of the scenario ('tco.options'; default: each\n"
+                              "pool alone) that runs the same jobs. Its cost per useful GPU hour is\n"
+                              "cost / (GPU hours x availability x utilization x ETTR). 'owned' of a pool has\n"
+                              "its purchases, energy, colocation and staff; 'tco' has years, growth and prices\n"
+                              "to come. docs/reference/tco.md has the definitions.\n"
                               "Exit code: 0 success, 2 bad input or usage, 3 a policy broke its contract,\n"
                               "4 system failure.\n\n"
                               "Examples:\n"
                               "  headroom tco scenarios/private-or-cloud.json\n"
-                              "  headroom tco scenarios/private-or-cloud.json --set tco.growth_per_year=1.5 --json -\n";
+                              "  headroom tco scenarios/private-or-cloud.json --report tco.html --json tco.json\n";
 
 struct tco_state {
   const struct tco_args *args;
