@@ -263,22 +263,6 @@ static enum hr_status check_phases(const struct hr__builder *builder, const cJSO
   return HR_OK;
 }
 
-/* A request must not come back to a service that it has left. */
-static enum hr_status check_cycles(const struct hr__builder *builder, const cJSON *entry, const struct hr_services *all,
-                                   uint32_t index) {
-  uint32_t at = index;
-  for (uint32_t steps = 0; steps <= all->count; steps++) {
-    const struct hr_service_spill *spill = &all->at[at].routing.spill;
-    if (!spill->to || spill->service == HR_NONE) return HR_OK;
-    at = spill->service;
-    if (at == index)
-      return hr__build_fail_at(builder, hr__get(hr__get(entry, "router"), "spill"), "to",
-                               "spill-over in a cycle: requests of '%.60s' would come back through '%.60s'",
-                               all->at[index].name, spill->to);
-  }
-  return HR_OK;
-}
-
 static enum hr_status check_router(const struct hr__builder *builder, const cJSON *entry, const struct hr_services *all,
                                    struct hr_service *service) {
   const cJSON *router = hr__get(entry, "router");
@@ -296,8 +280,6 @@ static enum hr_status check_routers(struct hr__builder *builder, const cJSON *li
   uint32_t index = 0;
   const cJSON *entry;
   cJSON_ArrayForEach(entry, list) if (status == HR_OK) status = check_router(builder, entry, all, &all->at[index++]);
-  index = 0;
-  cJSON_ArrayForEach(entry, list) if (status == HR_OK) status = check_cycles(builder, entry, all, index++);
   return status;
 }
 

@@ -8,9 +8,11 @@
  * cold start is added.
  *
  * Layout: a service lists the requests that it has given away, and the service that gets them is its reader (struct
- * hr__feed). The reader advances its feeds to an instant before itself; feeds have no cycles. It copies its own
- * requests and those of its feeds to one list in the order in which they arrive: at one instant its own first, then by
- * the index of the service. So the ids of its requests rise with time, as in a service without feeds.
+ * hr__feed). The reader advances its feeds to an instant before itself. Services that can spill over in a circle are
+ * advanced together, event by event, of equal times that of the lowest index first. A service copies its own requests
+ * and those of its feeds to one list in the order in which they arrive: at one instant its own first, then by the index
+ * of the service. So the ids of its requests rise with time, as in a service without feeds. A request never comes back
+ * to a service that it has left: it stays at the last service of its way.
  *
  * Invariant: requests that arrived = completed + refused + timed out + spilled + outstanding.
  */
@@ -59,9 +61,10 @@ int64_t hr__service_predicted_us(struct hr__service_run *service) {
 bool hr__service_admits(struct hr__service_run *service, uint32_t id) {
   const struct hr_service_queue *queue = &service->spec->queue;
   const bool is_full = queue->limit && service->n_waiting >= queue->limit;
-  const bool spills =
-      service->spilled && ((is_full && queue->when_full == HR_QUEUE_SPILL) ||
-                           hr__service_predicted_us(service) > service->spec->routing.spill.predicted_wait_us);
+  const uint32_t n_hops = service->hops ? service->hops[id] : service->links.n_hops;
+  const bool spills = service->spilled && n_hops > 0 &&
+                      ((is_full && queue->when_full == HR_QUEUE_SPILL) ||
+                       hr__service_predicted_us(service) > service->spec->routing.spill.predicted_wait_us);
   if (!is_full && !spills) return true;
   struct hr_service_result *result = service->result;
   result->state[id] = spills ? HR_REQUEST_SPILLED : HR_REQUEST_REFUSED;
@@ -90,50 +93,59 @@ int64_t hr__feeds_next_us(const struct hr__service_run *service) {
 }
 
 /* Copies a request to the end of the list. */
-static uint32_t receive(struct hr__service_run *service, const struct hr_service_requests *from, uint32_t id) {
+static uint32_t receive(struct hr__service_run *service, const struct hr_service_requests *from, uint32_t id,
+                        uint32_t n_hops) {
   struct hr_service_requests *to = service->received;
   const uint32_t at = to->count++;
   to->arrival_us[at] = from->arrival_us[id];
   to->prompt_tokens[at] = from->prompt_tokens[id];
   to->output_tokens[at] = from->output_tokens[id];
   to->cached_tokens[at] = from->cached_tokens ? from->cached_tokens[id] : 0;
+  service->hops[at] = (uint16_t)n_hops;
   service->result->count = service->next = to->count;
   return at;
 }
 
 uint32_t hr__feeds_take(struct hr__service_run *service) {
   const int64_t at_us = hr__feeds_next_us(service);
-  if (own_us(service) == at_us) return receive(service, service->own, service->own_next++);
+  if (own_us(service) == at_us) return receive(service, service->own, service->own_next++, service->links.n_hops);
   struct hr__feed *feed = service->feeds;
   while (feed_us(feed) != at_us) feed++;
   service->result->received++;
-  return receive(service, feed->from->requests, feed->from->spilled[feed->n_taken++]);
+  const struct hr__service_run *giver = feed->from;
+  const uint32_t id = giver->spilled[feed->n_taken++];
+  return receive(service, giver->requests, id, (giver->hops ? giver->hops[id] : giver->links.n_hops) - 1);
+}
+
+/* The next request that is known to arrive, without those that other services may still give. */
+static int64_t pending_us(const struct hr__service_run *service) {
+  if (service->n_feeds) return hr__feeds_next_us(service);
+  return service->next < service->requests->count ? service->requests->arrival_us[service->next] : HR_NEVER_US;
 }
 
 bool hr__service_expects(const struct hr__service_run *service) {
-  if (!service->n_feeds) return service->next < service->requests->count;
-  bool expects = hr__feeds_next_us(service) != HR_NEVER_US;
-  for (uint32_t i = 0; i < service->n_feeds; i++) expects = expects || hr__service_expects(service->feeds[i].from);
-  return expects;
+  return hr__service_arrival_us(service) != HR_NEVER_US;
 }
 
 int64_t hr__service_arrival_us(const struct hr__service_run *service) {
-  if (!service->n_feeds)
-    return service->next < service->requests->count ? service->requests->arrival_us[service->next] : HR_NEVER_US;
-  int64_t next_us = hr__feeds_next_us(service);
-  for (uint32_t i = 0; i < service->n_feeds; i++) {
-    const int64_t feed_us = hr__service_arrival_us(service->feeds[i].from);
-    if (feed_us < next_us) next_us = feed_us;
+  int64_t next_us = pending_us(service);
+  for (uint32_t i = 0; i < service->links.n_upstream; i++) {
+    const int64_t other_us = pending_us(service->links.upstream[i]);
+    if (other_us < next_us) next_us = other_us;
   }
   return next_us;
 }
 
-int64_t hr__service_last_us(const struct hr__service_run *service) {
+static int64_t last_own_us(const struct hr__service_run *service) {
   const struct hr_service_requests *own = service->own;
-  int64_t last_us = own->count ? own->arrival_us[own->count - 1] : service->origin_us;
-  for (uint32_t i = 0; i < service->n_feeds; i++) {
-    const int64_t feed_us = hr__service_last_us(service->feeds[i].from);
-    if (feed_us > last_us) last_us = feed_us;
+  return own->count ? own->arrival_us[own->count - 1] : service->origin_us;
+}
+
+int64_t hr__service_last_us(const struct hr__service_run *service) {
+  int64_t last_us = last_own_us(service);
+  for (uint32_t i = 0; i < service->links.n_upstream; i++) {
+    const int64_t other_us = last_own_us(service->links.upstream[i]);
+    if (other_us > last_us) last_us = other_us;
   }
   return last_us;
 }
@@ -148,7 +160,9 @@ static bool open_feeds(struct hr__service_run *service, const struct hr__service
   received->prompt_tokens = calloc(room, sizeof *received->prompt_tokens);
   received->output_tokens = calloc(room, sizeof *received->output_tokens);
   received->cached_tokens = calloc(room, sizeof *received->cached_tokens);
-  if (!received->arrival_us || !received->prompt_tokens || !received->output_tokens || !received->cached_tokens)
+  service->hops = calloc(room, sizeof *service->hops);
+  if (!received->arrival_us || !received->prompt_tokens || !received->output_tokens || !received->cached_tokens ||
+      !service->hops)
     return false;
   service->feeds = config->feeds;
   service->n_feeds = config->n_feeds;
@@ -160,6 +174,7 @@ bool hr__admission_open(struct hr__service_run *service, const struct hr__servic
   const struct hr_service_routing *routing = &spec->routing;
   const size_t most = (size_t)(config->n_feeds ? config->most : config->requests->count) + 1;
   service->own = config->requests;
+  service->links = config->links;
   if (config->n_feeds && !open_feeds(service, config)) return false;
   if (routing->spill.to && routing->spill.service != HR_NONE) {
     service->spilled = calloc(most, sizeof *service->spilled);
@@ -179,7 +194,7 @@ void hr__admission_end(struct hr__service_run *service) {
   if (!result->replica || !result->state || !result->scheduled_us || !result->first_token_us || !result->end_us) return;
   const uint32_t arrived = service->next;
   while (service->n_feeds && service->own_next < service->own->count)
-    receive(service, service->own, service->own_next++);
+    receive(service, service->own, service->own_next++, service->links.n_hops);
   for (uint32_t id = arrived; id < result->count; id++) {
     result->replica[id] = HR_NONE;
     result->state[id] = HR_REQUEST_UNFINISHED;
@@ -189,6 +204,7 @@ void hr__admission_end(struct hr__service_run *service) {
 
 void hr__admission_close(struct hr__service_run *service) {
   free(service->spilled);
+  free(service->hops);
   free(service->roles);
   free(service->candidates);
 }

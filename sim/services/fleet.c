@@ -333,17 +333,37 @@ enum hr_status hr_fleet_create(const struct hr_fleet_config *config, struct hr_f
   return is_complete ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for the replicas of the services");
 }
 
+/* The service to which requests of a service can go; HR_NONE: none. */
+static uint32_t target_of(const struct hr_services *services, uint32_t service) {
+  const struct hr_service_spill *spill = &services->at[service].routing.spill;
+  return spill->to ? spill->service : HR_NONE;
+}
+
+uint32_t hr__fleet_hops(const struct hr_services *services, uint32_t from, uint32_t to) {
+  uint32_t at = target_of(services, from), n = 1;
+  while (at != HR_NONE && at != to && n <= services->count) at = target_of(services, at), n++;
+  return at == to && at != HR_NONE ? n : 0;
+}
+
+uint32_t hr__fleet_way(const struct hr_services *services, uint32_t from) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < services->count; i++) n += i != from && hr__fleet_hops(services, from, i) > 0;
+  return n;
+}
+
 uint32_t hr__fleet_most_requests(const struct hr_fleet *fleet, uint32_t service) {
   const struct hr_services *services = fleet->config.services;
   uint64_t most = fleet->config.requests[service].count;
   for (uint32_t i = 0; i < services->count; i++)
-    if (hr__spills_to(&services->at[i], service)) most += hr__fleet_most_requests(fleet, i);
+    if (i != service && hr__fleet_hops(services, i, service)) most += fleet->config.requests[i].count;
   return most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
 }
 
 static void finish_service(struct hr__fleet_service *service) {
   hr_service_result_finish(&service->result);
   free(service->feeds);
+  free(service->links.upstream);
+  free(service->links.circle);
   free(service->received.arrival_us);
   free(service->received.prompt_tokens);
   free(service->received.output_tokens);

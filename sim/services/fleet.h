@@ -52,6 +52,7 @@ struct hr__fleet_service {
   /* services with requests that can go to this one: all its requests, with those that it gets */
   struct hr__feed *feeds;
   uint32_t n_feeds;
+  struct hr__spill_links links;
   struct hr_service_requests received;
   struct hr__warm_node {
     uint32_t life; /* launches of the node plus 1; 0: it was never used */
@@ -79,6 +80,10 @@ struct hr_fleet {
 static inline bool hr__spills_to(const struct hr_service *from, uint32_t to) {
   return from->routing.spill.to && from->routing.spill.service == to;
 }
+/* By how many steps of spill-over requests go from a service to another one, or come back to it; 0: never. */
+uint32_t hr__fleet_hops(const struct hr_services *services, uint32_t from, uint32_t to);
+/* To how many other services the requests of a service can go, one after another. */
+uint32_t hr__fleet_way(const struct hr_services *services, uint32_t from);
 /* An upper bound of the requests of a service, with those from other services. */
 uint32_t hr__fleet_most_requests(const struct hr_fleet *fleet, uint32_t service);
 /* Sets the columns of an unused row to the values of a service. */

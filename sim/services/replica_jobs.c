@@ -354,6 +354,19 @@ static enum hr_status change_replicas(struct hr__engine *engine, struct hr__flee
   return status;
 }
 
+/* Changes the replicas of the services that are advanced together with this one, before the requests of the instant. */
+static enum hr_status change_circle(struct hr__engine *engine, const struct hr__fleet_service *service) {
+  struct hr_fleet *fleet = fleet_of(engine);
+  enum hr_status status = HR_OK;
+  for (uint32_t k = 0; k < service->links.n_circle && status == HR_OK; k++)
+    for (uint32_t i = 0; i < count_of(fleet) && status == HR_OK; i++) {
+      struct hr__fleet_service *other = &fleet->of[i];
+      const bool is_other = other != service && &other->run == service->links.circle[k];
+      if (is_other && other->is_open && other->has_begun) status = change_replicas(engine, other);
+    }
+  return status;
+}
+
 /* Ends replicas that drained, if their last request ended at this instant. */
 static enum hr_status end_drained(struct hr__engine *engine, struct hr__fleet_service *service) {
   enum hr_status status = HR_OK;
@@ -414,9 +427,10 @@ static bool only_waits(const struct hr__fleet_service *service) {
 static enum hr_status advance_service(struct hr__engine *engine, struct hr__fleet_service *service) {
   const int64_t now_us = engine->view.now_us;
   const bool was_off = service->wanted == 0;
-  service->run.wants_replica = false;
+  if (!was_off) service->run.wants_replica = false;
   catch_up_requests(engine, service);
   enum hr_status status = change_replicas(engine, service);
+  if (status == HR_OK) status = change_circle(engine, service);
   if (status != HR_OK || !service->is_open) return status;
   /* the requests of this instant */
   hr__service_advance(&service->run, now_us + fleet_of(engine)->origin_us + 1);
@@ -428,6 +442,7 @@ static enum hr_status advance_service(struct hr__engine *engine, struct hr__flee
   const bool is_asked = service->run.n_outstanding || (was_off && service->run.wants_replica);
   if (status == HR_OK && service->wanted == 0 && is_asked && hr__scaler_activates_at_once(&service->scaler))
     status = set_wanted(engine, service, hr__scaler_activate(&service->scaler, now_us));
+  service->run.wants_replica = false;
   if (status == HR_OK && service->tick_us <= now_us) status = tick(engine, service);
   /* places of replicas that drained may be free now */
   if (status == HR_OK && lacks_replicas(service)) status = apply(engine, service);
@@ -450,10 +465,10 @@ static enum hr_status handle(struct hr__engine *engine, uint32_t index) {
   struct hr__fleet_service *service = &fleet->of[index];
   enum hr_status status = HR_OK;
   if (service->event_us != engine->view.now_us) return HR_OK; /* outdated */
+  service->event_us = HR_NEVER_US;                            /* also if its requests can come back */
   for (uint32_t i = 0; service->n_feeds && i < count_of(fleet) && status == HR_OK; i++)
     if (hr__spills_to(&fleet->config.services->at[i], index)) status = handle(engine, i);
   if (status != HR_OK) return status;
-  service->event_us = HR_NEVER_US;
   status = service->has_begun ? advance_service(engine, service) : begin_service(engine, service);
   if (service->run.no_memory || note_replicas(engine, service) != HR_OK) return hr__out_of_memory(engine);
   return status == HR_OK ? reschedule(engine, service, next_event_us(engine, service)) : status;
@@ -583,10 +598,33 @@ static bool find_feeds(struct hr_fleet *fleet, uint32_t index) {
   return true;
 }
 
+static bool push_link(struct hr__service_run ***list, uint32_t *n, uint32_t most, struct hr__service_run *run) {
+  if (!*list && !(*list = calloc(most, sizeof **list))) return false;
+  (*list)[(*n)++] = run;
+  return true;
+}
+
+/* The place of a service in the graph of spill-over. */
+static bool find_links(struct hr_fleet *fleet, uint32_t index) {
+  const struct hr_services *services = fleet->config.services;
+  struct hr__spill_links *links = &fleet->of[index].links;
+  const bool in_circle = hr__fleet_hops(services, index, index) > 0;
+  links->n_hops = hr__fleet_way(services, index);
+  bool is_complete = true;
+  for (uint32_t i = 0; i < count_of(fleet) && is_complete; i++) {
+    struct hr__service_run *run = &fleet->of[i].run;
+    const bool comes = hr__fleet_hops(services, i, index) > 0, goes = hr__fleet_hops(services, index, i) > 0;
+    if (comes && i != index) is_complete = push_link(&links->upstream, &links->n_upstream, services->count, run);
+    if (is_complete && in_circle && comes && goes)
+      is_complete = push_link(&links->circle, &links->n_circle, services->count, run);
+  }
+  return is_complete;
+}
+
 static enum hr_status open_service(struct hr__engine *engine, uint32_t index) {
   struct hr_fleet *fleet = fleet_of(engine);
   struct hr__fleet_service *service = &fleet->of[index];
-  if (!find_feeds(fleet, index)) return hr__out_of_memory(engine);
+  if (!find_feeds(fleet, index) || !find_links(fleet, index)) return hr__out_of_memory(engine);
   const struct hr_service *spec = &fleet->config.services->at[index];
   service->spec = spec;
   const uint32_t times = spec->autoscale.policy == HR_AUTOSCALE_FIXED ? 1 : 2;
@@ -604,7 +642,8 @@ static enum hr_status open_service(struct hr__engine *engine, uint32_t index) {
                                             .feeds = service->feeds,
                                             .n_feeds = service->n_feeds,
                                             .most = hr__fleet_most_requests(fleet, index),
-                                            .received = &service->received};
+                                            .received = &service->received,
+                                            .links = service->links};
   service->places = calloc((size_t)service->n_places + 1, sizeof *service->places);
   service->warm = calloc((size_t)engine->cluster.n_nodes + 1, sizeof *service->warm);
   const enum hr_status status = hr__service_open(&service->run, &config, &service->result, engine->error);

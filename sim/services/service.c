@@ -359,6 +359,15 @@ static void time_out(struct hr__service_run *service, int64_t at_us) {
   begin_touched(service);
 }
 
+/* The next event of a service without phases. */
+static int64_t next_ticks(struct hr__service_run *service) {
+  const int64_t arrival_us = next_arrival_us(service), timeout_us = hr__service_timeout_us(service);
+  const int64_t fixed_us = arrival_us < timeout_us ? arrival_us : timeout_us;
+  const int64_t fixed_ticks = fixed_us == HR_NEVER_US ? HR_NEVER_US : ticks_of(service, fixed_us);
+  const int64_t end_ticks = hr__tournament_least(&service->ends);
+  return fixed_ticks < end_ticks ? fixed_ticks : end_ticks;
+}
+
 /* Handles the arrivals and ends of iterations before an instant. */
 static void advance_to(struct hr__service_run *service, int64_t until_ticks) {
   const bool is_end_first = ends_first(service);
@@ -384,18 +393,18 @@ static void advance_to(struct hr__service_run *service, int64_t until_ticks) {
 }
 
 /* The same for replicas with phases, whose times are floating-point numbers. */
-static void advance_phases(struct hr__service_run *service, int64_t until_us) {
+static void advance_phases(struct hr__service_run *service, double until_us) {
   for (;;) {
     const int64_t arrival_us = next_arrival_us(service), timeout_us = hr__service_timeout_us(service);
     const double arrival_ms = arrival_us == HR_NEVER_US ? (double)INFINITY : (double)arrival_us / 1000;
     const double event_ms = hr__phases_next_ms(service->phases);
     const bool is_arrival = arrival_us != HR_NEVER_US && arrival_ms <= event_ms;
     const double at_us = is_arrival ? (double)arrival_us : event_ms * 1000;
-    if (timeout_us < until_us && (double)timeout_us < at_us) {
+    if (timeout_us != HR_NEVER_US && (double)timeout_us < until_us && (double)timeout_us < at_us) {
       time_out(service, timeout_us);
       continue;
     }
-    if (!(at_us < (double)until_us)) break;
+    if (!(at_us < until_us)) break;
     if (is_arrival) {
       arrivals(service, arrival_us);
       continue;
@@ -406,14 +415,59 @@ static void advance_phases(struct hr__service_run *service, int64_t until_us) {
   }
 }
 
-void hr__service_advance(struct hr__service_run *service, int64_t until_us) {
-  const int64_t until_ticks = until_us == HR_NEVER_US ? HR_NEVER_US : ticks_of(service, until_us);
-  for (uint32_t i = 0; i < service->n_feeds; i++) hr__service_advance(service->feeds[i].from, until_us);
+/* The next event of a service, in microseconds. */
+static double next_event_us(struct hr__service_run *service) {
+  const int64_t ticks = next_ticks(service);
+  double event_us = (double)INFINITY;
+  if (ticks != HR_NEVER_US)
+    event_us = (double)service->origin_us + (double)ticks / (double)(INT64_C(1) << HR__TICK_BITS);
+  return service->phases ? fmin(event_us, hr__phases_next_ms(service->phases) * 1000) : event_us;
+}
+
+/* Handles the events of services that can spill over in a circle, each at its time. */
+static void advance_circle(const struct hr__spill_links *links, int64_t until_us) {
+  for (;;) {
+    struct hr__service_run *first = NULL;
+    double first_us = until_us == HR_NEVER_US ? (double)INFINITY : (double)until_us;
+    for (uint32_t i = 0; i < links->n_circle; i++) {
+      const double event_us = next_event_us(links->circle[i]);
+      if (event_us < first_us) first_us = event_us, first = links->circle[i];
+    }
+    if (!first) return;
+    if (first->phases)
+      advance_phases(first, nextafter(first_us, (double)INFINITY));
+    else
+      advance_to(first, next_ticks(first) + 1);
+  }
+}
+
+static void advance_one(struct hr__service_run *service, int64_t until_us) {
   if (service->phases)
-    advance_phases(service, until_us);
+    advance_phases(service, until_us == HR_NEVER_US ? (double)INFINITY : (double)until_us);
   else
-    advance_to(service, until_ticks);
-  if (until_us != HR_NEVER_US && until_ticks > service->now_ticks) service->now_ticks = until_ticks;
+    advance_to(service, until_us == HR_NEVER_US ? HR_NEVER_US : ticks_of(service, until_us));
+}
+
+static void set_now(struct hr__service_run *service, int64_t until_us) {
+  if (until_us != HR_NEVER_US && ticks_of(service, until_us) > service->now_ticks)
+    service->now_ticks = ticks_of(service, until_us);
+}
+
+void hr__service_advance(struct hr__service_run *service, int64_t until_us) {
+  const struct hr__spill_links *links = &service->links;
+  for (uint32_t k = 0; k < links->n_circle; k++) {
+    const struct hr__service_run *member = links->circle[k];
+    for (uint32_t i = 0; i < member->n_feeds; i++)
+      if (!member->feeds[i].from->links.n_circle) hr__service_advance(member->feeds[i].from, until_us);
+  }
+  for (uint32_t i = 0; i < service->n_feeds && !links->n_circle; i++)
+    hr__service_advance(service->feeds[i].from, until_us);
+  if (links->n_circle)
+    advance_circle(links, until_us);
+  else
+    advance_one(service, until_us);
+  for (uint32_t k = 0; k < links->n_circle; k++) set_now(links->circle[k], until_us);
+  set_now(service, until_us);
 }
 
 /* ---- Replicas with phases ---------------------------------------------------------------------------- */

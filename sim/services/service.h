@@ -17,6 +17,17 @@
 #include "sim/services/replica.h"
 #include "sim/services/router.h"
 
+struct hr__service_run;
+
+/* The place of a service in the graph of spill-over. The owner frees the lists. */
+struct hr__spill_links {
+  uint32_t n_hops; /* its own requests can go through so many other services */
+  /* the services whose requests can come here by any way; and, if they can come back to this one, all services of the
+     circle, with this one, in order of their index */
+  struct hr__service_run **upstream, **circle;
+  uint32_t n_upstream, n_circle;
+};
+
 struct hr__service_config {
   const struct hr_service *spec;
   const struct hr_service_requests *requests;
@@ -30,6 +41,7 @@ struct hr__service_config {
   struct hr__feed *feeds;
   uint32_t n_feeds, most;
   struct hr_service_requests *received;
+  struct hr__spill_links links;
 };
 
 /* A service that gives requests to another one, and how many of them it has taken. */
@@ -56,6 +68,8 @@ struct hr__service_run {
   struct hr_service_requests *received;
   struct hr__feed *feeds;
   uint32_t n_feeds;
+  struct hr__spill_links links;
+  uint16_t *hops;               /* with feeds, by request: to how many more services it can go */
   uint32_t *spilled, n_spilled; /* requests for another service, in order */
   struct hr__sequences *sequences;
   struct hr__phase_replicas *phases; /* engines with phases; otherwise NULL. Their sequences are there */

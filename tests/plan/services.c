@@ -485,6 +485,50 @@ static void spills_over(void) {
   finish(&run);
 }
 
+/* Three services that spill over in a circle, each with one replica that takes 1 s for a request and a queue of one. Of
+   four requests for the first service at 0 s, one stays, one goes to the second, one to the third service. The last one
+   finds all queues full: it has been at the first service, and is refused by the third. The second request for the
+   third service at 10 s goes to the first one. */
+static void spills_in_a_circle(void) {
+  static const char each[] =
+      "%s{\"name\":\"%s\",\"requests\":{\"trace\":\"%s.csv\"},\"router\":{\"spill\":{\"to\":\"%s\"}},"
+      "\"queue\":{\"limit\":1,\"when_full\":\"spill\"}," REPLICA "}";
+  file_write_text("a.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n0,1,1\n0,1,1\n0,1,1\n");
+  file_write_text("b.csv", "arrival_timestamp,prompt_size,token_size\n20,1,1\n");
+  file_write_text("c.csv", "arrival_timestamp,prompt_size,token_size\n10,1,1\n10,1,1\n");
+  char text[TEXT];
+  size_t used = (size_t)snprintf(text, sizeof text,
+                                 "\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"L4\",\"nodes\":1,"
+                                 "\"gpus_per_node\":3}]},\"services\":[");
+  for (int i = 0; i < 3; i++) {
+    static const char *const names[] = {"a", "b", "c"};
+    used +=
+        (size_t)snprintf(text + used, sizeof text - used, each, i ? "," : "", names[i], names[i], names[(i + 1) % 3]);
+  }
+  snprintf(text + used, sizeof text - used, "]");
+  struct run run = make_run(text, true);
+  const struct hr_service_result *a = run.replay.served[0].result, *b = run.replay.served[1].result,
+                                 *c = run.replay.served[2].result;
+  CU_ASSERT_EQUAL_FATAL(a->count, 5);
+  CU_ASSERT_EQUAL_FATAL(b->count, 4);
+  CU_ASSERT_EQUAL_FATAL(c->count, 4);
+  static const enum hr_request_state of_a[] = {HR_REQUEST_COMPLETED, HR_REQUEST_SPILLED, HR_REQUEST_SPILLED,
+                                               HR_REQUEST_SPILLED, HR_REQUEST_COMPLETED},
+                                     of_b[] = {HR_REQUEST_COMPLETED, HR_REQUEST_SPILLED, HR_REQUEST_SPILLED,
+                                               HR_REQUEST_COMPLETED},
+                                     of_c[] = {HR_REQUEST_COMPLETED, HR_REQUEST_REFUSED, HR_REQUEST_COMPLETED,
+                                               HR_REQUEST_SPILLED};
+  for (uint32_t i = 0; i < 5; i++) CU_ASSERT_EQUAL(a->state[i], of_a[i]);
+  for (uint32_t i = 0; i < 4; i++) CU_ASSERT_EQUAL(b->state[i], of_b[i]);
+  for (uint32_t i = 0; i < 4; i++) CU_ASSERT_EQUAL(c->state[i], of_c[i]);
+  CU_ASSERT_EQUAL(c->end_us[0], HR_SECOND_US);
+  CU_ASSERT_EQUAL(a->end_us[4], 11 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(run.replay.summary->all_services->offered, 7);
+  CU_ASSERT_EQUAL(run.replay.summary->all_services->completed, 6);
+  CU_ASSERT_EQUAL(run.replay.summary->all_services->refused, 1);
+  finish(&run);
+}
+
 /* While a replica starts, requests go to the other service. They ask for the replica, too: it stays for the idle time
    after the last of them, and serves the next one. */
 static void spilled_requests_keep_replica(void) {
@@ -537,8 +581,9 @@ static size_t put_service(uint64_t *state, char *text, size_t size, uint32_t at,
   char spill[100] = "";
   const uint32_t kind = below(state, 3);
   if (kind != 1) snprintf(spill, sizeof spill, "%s", spills[kind]);
-  if (kind == 1 && at + 1 < count)
-    snprintf(spill, sizeof spill, "\"spill\":{\"to\":\"s%u\",\"predicted_wait_s\":2}", at + 1);
+  if (kind == 1 && count > 1) /* chains, trees and circles */
+    snprintf(spill, sizeof spill, "\"spill\":{\"to\":\"s%u\",\"predicted_wait_s\":2}",
+             (at + 1 + below(state, count - 1)) % count);
   const char *engine = one_of(state, engines, 7), *scaler = one_of(state, scalers, 5),
              *queue = one_of(state, queues, 4);
   const char *prefix_hit = below(state, 2) ? "0.4" : "0", *router = one_of(state, routers, 5);
@@ -641,8 +686,6 @@ static void bad_queues(void) {
       {"\"router\":{\"spill\":{\"to\":\"b\",\"predicted_wait_s\":-1}}", "", "is the number -1; a number from 0"},
       {"\"router\":{\"spill\":{\"to\":\"b\"}}", "", "'spill' needs 'predicted_wait_s'"},
       {"\"router\":{\"spill\":{\"to\":\"p\"}},\"queue\":{\"limit\":3}", "", "'spill' needs 'predicted_wait_s'"},
-      {"\"router\":{\"spill\":{\"to\":\"b\",\"predicted_wait_s\":1}}",
-       "\"router\":{\"spill\":{\"to\":\"a\",\"predicted_wait_s\":1}},", "spill-over in a cycle"},
       {"\"router\":\"weighted\"", "", "the router 'weighted' needs 'weights'"},
       {"\"router\":{\"name\":\"random\",\"room\":3}", "", "'room' is not a parameter of the router 'random'"},
       {"\"router\":{\"name\":\"weighted\",\"weights\":[{\"pool\":\"p\",\"weight\":0}]}", "", "all weights are 0"},
@@ -914,7 +957,7 @@ static void no_requests(void) {
 TEST_MAIN("services on a cluster", TEST(to_zero_and_back), TEST(training_yields), TEST(spot_interruption),
           TEST(all_autoscalers), TEST(setup_and_delayed_off), TEST(bad_settings), TEST(knative_returns_to_zero),
           TEST(horizon), TEST(waiting_replica_is_withdrawn), TEST(withdrawn_under_every_policy),
-          TEST(same_without_jobs), TEST(phases_are_jobs), TEST(spills_over), TEST(spilled_requests_keep_replica),
-          TEST(random_runs), TEST(bad_queues), TEST(dollars_are_conserved), TEST(cold_start_is_a_part),
-          TEST(transfer_is_a_part), TEST(parts_add_up), TEST(levels_are_the_accounts), TEST(many_changes_are_thinned),
-          TEST(no_requests))
+          TEST(same_without_jobs), TEST(phases_are_jobs), TEST(spills_over), TEST(spills_in_a_circle),
+          TEST(spilled_requests_keep_replica), TEST(random_runs), TEST(bad_queues), TEST(dollars_are_conserved),
+          TEST(cold_start_is_a_part), TEST(transfer_is_a_part), TEST(parts_add_up), TEST(levels_are_the_accounts),
+          TEST(many_changes_are_thinned), TEST(no_requests))

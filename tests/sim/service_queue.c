@@ -278,7 +278,7 @@ struct chain {
   struct hr_service_requests requests[MOST_SERVICES], received[MOST_SERVICES];
   struct hr__feed feeds[MOST_SERVICES];
   struct hr_service_result result[MOST_SERVICES];
-  struct hr__service_run run[MOST_SERVICES];
+  struct hr__service_run run[MOST_SERVICES], *upstream[MOST_SERVICES];
 };
 
 static void open_chain(struct chain *chain, uint32_t n_replicas, bool steps) {
@@ -287,15 +287,18 @@ static void open_chain(struct chain *chain, uint32_t n_replicas, bool steps) {
     most += chain->requests[i].count;
     if (i > 0) chain->feeds[i] = (struct hr__feed){.from = &chain->run[i - 1]};
     chain->received[i] = (struct hr_service_requests){0};
-    const struct hr__service_config config = {.spec = &chain->spec[i],
-                                              .requests = &chain->requests[i],
-                                              .n_replicas = n_replicas,
-                                              .seed = 1 + i,
-                                              .steps = steps,
-                                              .feeds = &chain->feeds[i],
-                                              .n_feeds = i > 0,
-                                              .most = most,
-                                              .received = &chain->received[i]};
+    chain->upstream[i] = &chain->run[i];
+    const struct hr__service_config config = {
+        .spec = &chain->spec[i],
+        .requests = &chain->requests[i],
+        .n_replicas = n_replicas,
+        .seed = 1 + i,
+        .steps = steps,
+        .feeds = &chain->feeds[i],
+        .n_feeds = i > 0,
+        .most = most,
+        .received = &chain->received[i],
+        .links = {.n_hops = chain->count - 1 - i, .upstream = chain->upstream, .n_upstream = i}};
     CU_ASSERT_EQUAL_FATAL(hr__service_open(&chain->run[i], &config, &chain->result[i], NULL), HR_OK);
   }
 }
