@@ -212,6 +212,7 @@ struct partial {
 static bool try_counts(void *argument, const int64_t *counts) {
   struct hr__kueue_cycle *self = ((struct partial *)argument)->cycle;
   const struct hr__kueue_workload *workload = ((struct partial *)argument)->workload;
+  hr__kueue_preempt_forget(&self->preemptor);
   hr__kueue_assign(&self->assigner, workload, counts, &self->trial);
   self->preemptor.n_targets = 0;
   if (self->trial.mode == HR__KUEUE_FIT) return true;
@@ -238,6 +239,7 @@ static bool admit_partially(struct hr__kueue_cycle *self, struct hr__kueue_entry
 
 static void assign_quota(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
   const struct hr__kueue_workload *workload = &self->world->workloads[entry->workload];
+  hr__kueue_preempt_forget(&self->preemptor);
   hr__kueue_assign(&self->assigner, workload, NULL, &entry->assignment);
   entry->n_targets = 0;
   if (entry->assignment.mode == HR__KUEUE_FIT) return;

@@ -140,6 +140,13 @@ struct hr__kueue_demand {
   uint32_t n_pairs;
 };
 
+/* The last simulation, whose targets are those of a preemption for the same demand. */
+struct hr__kueue_simulated {
+  const struct hr__kueue_workload *workload; /* NULL: none, or something may have changed since */
+  uint32_t pair, n_targets;
+  int64_t amount;
+};
+
 /* The scratch memory of preemptions in a world. */
 struct hr__kueue_preemptor {
   struct hr__kueue_world *world;
@@ -154,6 +161,7 @@ struct hr__kueue_preemptor {
   bool *pruned;                 /* by node */
   uint32_t *retry, n_retry;     /* candidates for the second strategy */
   struct hr__kueue_placements placements;
+  struct hr__kueue_simulated simulated;
 };
 
 /* Allocates the scratch memory. Returns false if memory is exhausted. */
@@ -164,6 +172,11 @@ uint32_t hr__kueue_preempt(struct hr__kueue_preemptor *self, const struct hr__ku
                            const struct hr__kueue_assignment *assignment);
 /* A hr__kueue_simulate function; `self` is a hr__kueue_preemptor. */
 hr__kueue_simulate hr__kueue_preempt_simulate;
+
+/* Forgets the last simulation. To be called after changes, before flavors are assigned. */
+static inline void hr__kueue_preempt_forget(struct hr__kueue_preemptor *self) {
+  self->simulated.workload = NULL;
+}
 
 /* Whether a candidate may be preempted under a policy. */
 bool hr__kueue_policy_allows(enum hr__kueue_policy policy, const struct hr__kueue_workload *preemptor,

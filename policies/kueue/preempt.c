@@ -588,6 +588,7 @@ void hr__kueue_targets_settle(struct hr__kueue_preemptor *self, bool fits, bool 
 static uint32_t preempt_for(struct hr__kueue_preemptor *self, const struct hr__kueue_demand *demand) {
   self->demand = *demand;
   self->n_targets = self->n_candidates = 0;
+  hr__kueue_preempt_forget(self);
   if (self->world->fair_sharing)
     preempt_fair(self);
   else
@@ -599,6 +600,14 @@ static void add_pair(struct hr__kueue_preemptor *self, uint32_t pair) {
   for (uint32_t i = 0; i < self->n_pairs; i++)
     if (self->pairs[i] == pair) return;
   self->pairs[self->n_pairs++] = pair;
+}
+
+/* Whether the targets of a demand are those of the last simulation. Topologies are not simulated. */
+static bool was_simulated(const struct hr__kueue_preemptor *self, const struct hr__kueue_demand *demand) {
+  const struct hr__kueue_simulated *last = &self->simulated;
+  return last->workload == demand->workload && !self->world->topology.find && demand->n_usage == 1 &&
+         demand->n_pairs == 1 && demand->pairs[0] == last->pair && demand->usage[0].pair == last->pair &&
+         demand->usage[0].amount == last->amount;
 }
 
 uint32_t hr__kueue_preempt(struct hr__kueue_preemptor *self, const struct hr__kueue_workload *workload,
@@ -616,7 +625,8 @@ uint32_t hr__kueue_preempt(struct hr__kueue_preemptor *self, const struct hr__ku
                                     .assignment = assignment,
                                     .pairs = self->pairs,
                                     .n_pairs = self->n_pairs};
-  return preempt_for(self, &demand);
+  if (!was_simulated(self, &demand)) return preempt_for(self, &demand);
+  return self->n_targets = self->simulated.n_targets;
 }
 
 enum hr__kueue_fit hr__kueue_preempt_simulate(void *argument, struct hr__kueue_world *world,
@@ -633,6 +643,7 @@ enum hr__kueue_fit hr__kueue_preempt_simulate(void *argument, struct hr__kueue_w
   }
   *level = (int32_t)hr__kueue_borrow_level(&world->tree, workload->queue, pair, amount, NULL);
   for (uint32_t i = 0; i < n; i++) hr__kueue_change_usage(world, self->targets[i].workload, 1);
+  self->simulated = (struct hr__kueue_simulated){workload, pair, n, amount};
   if (!n) return HR__KUEUE_FIT_NO_CANDIDATES;
   return own ? HR__KUEUE_FIT_PREEMPT : HR__KUEUE_FIT_RECLAIM;
 }
