@@ -363,7 +363,9 @@ static void run_cycles(struct hr__kueue_engine *self) {
     self->changed |=
         effect == EFFECT_REAL || self->some_freed || (effect == EFFECT_SCAN && n_scans <= self->world.n_flavors + 1);
     if (self->pending.no_memory) self->status = HR_NO_MEMORY;
-    if (!self->changed) hr__kueue_finish_evictions(self);
+    if (self->changed) continue;
+    hr__kueue_pending_settled(&self->pending); /* further cycles would only use up the turns */
+    hr__kueue_finish_evictions(self);
   }
   hr__kueue_pending_settled(&self->pending);
 }
