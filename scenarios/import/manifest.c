@@ -235,6 +235,7 @@ static enum hr_status check_entries(struct check *check, struct hr__yaml *value,
   bool is_list = field->type == HR__FIELD_TEXTS || field->type == HR__FIELD_WORDS || field->type == HR__FIELD_LIST;
   if (value->kind != (is_list ? HR__YAML_LIST : HR__YAML_MAP))
     return expected(check, value, words_for(field->type, field->not_negative));
+  if (is_list && field->required && value->count == 0) return expected(check, value, "at least one entry");
   enum hr_status status = HR_OK;
   uint32_t index = 0;
   for (struct hr__yaml *entry = value->first; entry && status == HR_OK; entry = entry->next, index++) {
@@ -330,6 +331,15 @@ static enum hr_status check_field(struct check *check, struct hr__yaml *value, c
   return add_finding(check, value, field);
 }
 
+static enum hr_status check_required(const struct check *check, const struct hr__yaml *map,
+                                     const struct hr__field *fields) {
+  for (; fields->name; fields++)
+    if (fields->required && !hr__yaml_child(map, fields->name))
+      return hr__object_fail(check->objects, check->object, map, "%s%s%s is missing", check->path,
+                             check->path[0] ? "." : "", fields->name);
+  return HR_OK;
+}
+
 static enum hr_status check_fields(struct check *check, struct hr__yaml *map, const struct hr__field *fields) {
   if (map->kind != HR__YAML_MAP) return expected(check, map, "an object");
   enum hr_status status = HR_OK;
@@ -338,11 +348,7 @@ static enum hr_status check_fields(struct check *check, struct hr__yaml *map, co
     status = check_field(check, value, fields);
     leave(check, used);
   }
-  for (; fields->name && status == HR_OK; fields++)
-    if (fields->required && !hr__yaml_child(map, fields->name))
-      status = hr__object_fail(check->objects, check->object, map, "%s%s%s is missing", check->path,
-                               check->path[0] ? "." : "", fields->name);
-  return status;
+  return status == HR_OK ? check_required(check, map, fields) : status;
 }
 
 enum hr_status hr__objects_check(struct hr__objects *objects, const struct hr__object *object, struct hr__yaml *value,
@@ -432,6 +438,7 @@ static enum hr_status add_object(struct hr__objects *objects, struct hr__object 
     status = check_field(&check, value, object->kind->fields);
     leave(&check, used);
   }
+  if (status == HR_OK) status = check_required(&check, object->root, object->kind->fields);
   if (status != HR_OK) return status;
   const struct hr__object *other =
       object->name ? hr__objects_find(objects, object->kind, object->name_space, object->name) : NULL;

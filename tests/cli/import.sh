@@ -286,6 +286,37 @@ case_notes() {
   says stderr 'note: 1 object of kind Deployment is not used'
 }
 
+# The commands of the documentation: two imported configurations are compared on a trace of Workloads.
+case_kueue_diff() {
+  queues
+  sed -i -e 's/^  nodeLabels:.*/&\n  topologyName: tree/' -e '/borrowingLimit/d' -e 's/nominalQuota: 16/nominalQuota: 8/' \
+    -e 's/, memory\]/]/' -e '/name: memory/,+1d' kueue.yaml
+  cat >>kueue.yaml <<'YAML'
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Topology
+metadata: {name: tree}
+spec:
+  levels: [{nodeLabel: rack}, {nodeLabel: kubernetes.io/hostname}]
+YAML
+  for i in 1 2; do gpu_node "n$i" NVIDIA-A100-SXM4-80GB 8 'rack: r1'; done >>kueue.yaml
+  try 0 import kueue kueue.yaml -o k.json
+  sed 's/nominalQuota: 8/nominalQuota: 16/' kueue.yaml >more.yaml
+  try 0 import kueue more.yaml -o k2.json
+  node -e 'const at = s => new Date(Date.UTC(2026, 0, 1, 0, 0, s)).toISOString().replace(".000", "")
+const item = (name, s) => ({ apiVersion: "kueue.x-k8s.io/v1beta2", kind: "Workload",
+  metadata: { name, namespace: "lab", uid: name, creationTimestamp: at(s) },
+  spec: { queueName: "main", podSets: [{ name: "main", count: 1, template: { spec: { containers: [{ name: "c",
+    resources: { requests: { "nvidia.com/gpu": "8" } } }] } } }] },
+  status: { conditions: [["Admitted", s], ["Finished", s + 600]].map(([type, end]) => ({ type, status: "True",
+    lastTransitionTime: at(end) })) } })
+console.log(JSON.stringify({ apiVersion: "v1", kind: "List", items: [item("a", 0), item("b", 60)] }))' >workloads.json
+  try 0 diff k.json k2.json --trace workloads.json
+  says stdout 'kueue.cluster_queues[team-a].resource_g...ources[nvidia.com/gpu].nominal_quota'
+  says stdout 'lab/main'
+  matches stdout 'A +does not do this. Job lab/b starts 9 min later'
+}
+
 case_namespaces() {
   queues
   sed -i 's/namespaceSelector: {}/namespaceSelector: {matchLabels: {team: red}}/' kueue.yaml
@@ -328,6 +359,13 @@ case_bad_objects() {
   spoils 's/borrowingLimit: "8"/lendingLimit: 17/' "kueue.yaml:22:23: ClusterQueue 'team-a': lendingLimit of nvidia.com/gpu: found 17, expected at most the nominal quota, 16"
   spoils '/cohortName: lab/d' "kueue.yaml:21:25: ClusterQueue 'team-a': borrowingLimit of nvidia.com/gpu: found a limit, expected none"
   spoils 's/reclaimWithinCohort: Any/reclaimWithinCohort: Never/' "kueue.yaml:27:34: ClusterQueue 'team-a': borrowWithinCohort.policy: found LowerPriority, expected Never"
+  spoils 's/spec: {clusterQueue: team-a}/sepc: {}/' "kueue.yaml:30:1: LocalQueue 'lab/main': spec is missing"
+  spoils 's/nvidia.com\/gpu, memory//' "kueue.yaml:16:23: ClusterQueue 'team-a': spec.resourceGroups[0].coveredResources: found a list, expected at least one entry"
+  spoils 's/weight: 500m/weight: -1/' "kueue.yaml:28:25: ClusterQueue 'team-a': spec.fairSharing.weight: found '-1', expected a quantity of at least 0"
+  spoils 's/maxPriorityThreshold: 100/maxPriorityThreshold: high/' "kueue.yaml:27:71: ClusterQueue 'team-a': spec.preemption.borrowWithinCohort.maxPriorityThreshold: found 'high', expected a whole number"
+  spoils 's/kind: LocalQueue/kind: Topology/; s/{clusterQueue: team-a}/{levels: []}/' "kueue.yaml:33:16: Topology 'lab/main': spec.levels: found a list, expected at least one entry"
+  spoils 's/kind: LocalQueue/kind: WorkloadPriorityClass/; s/spec: {clusterQueue: team-a}/valu: 1/' "kueue.yaml:30:1: WorkloadPriorityClass 'lab/main': value is missing"
+  spoils 's/kind: LocalQueue/kind: Cohort/; s/{name: main, namespace: lab}/{name: lab}/; s/{clusterQueue: team-a}/{parentName: lab}/' "kueue.yaml:33:20: Cohort 'lab': its parents form a cycle"
   spoils 's/kind: LocalQueue/kind: ClusterQueue/; s/{name: main, namespace: lab}/{name: team-a}/; s/{clusterQueue: team-a}/{}/' "kueue.yaml:30:1: ClusterQueue 'team-a': is defined twice; first at kueue.yaml:7"
 }
 
