@@ -178,6 +178,12 @@ struct hr_class_spec {
   /* size of a checkpoint; writing uses the storage bandwidth of the pool */
   uint64_t checkpoint_mib;
   int64_t write_us; /* time to write a checkpoint if the storage bandwidth of the pool is unknown */
+  /* asynchronous checkpoints: the job stops for stall_us only and works on while the checkpoint is written */
+  bool async;
+  int64_t stall_us;
+  /* whether a job that a failure stops does not run again, and after how many starts; 0: no limit */
+  bool no_requeue;
+  uint32_t max_requeues;
   /* time to load the image and the checkpoint after an interruption */
   int64_t restart_us;
   /* enum hr_tier: required locality of jobs without a requirement in the trace */

@@ -155,7 +155,8 @@ enum hr_event_kind {
   X(HR_REASON_WITHDRAWN, "withdrawn")             /* the job is not wanted any more: a replica of a service */         \
   X(HR_REASON_FAILED, "failed")                   /* the node failed */                                                \
   X(HR_REASON_REPAIRED, "repaired")               /* the node was repaired */                                          \
-  X(HR_REASON_MAINTENANCE, "maintenance")         /* the node begins or ends its maintenance */
+  X(HR_REASON_MAINTENANCE, "maintenance")         /* the node begins or ends its maintenance */                        \
+  X(HR_REASON_REQUEUES, "requeue-limit")          /* the job was stopped by a failure and must not run again */
 
 enum hr_reason {
 #define HR_REASON_NAME(name, text) name,

@@ -99,6 +99,8 @@ struct hr_pool_accounting {
   /* maintenance: how many groups of nodes were served, and how many jobs were stopped for it; sums over nodes of the
      time of work during which the node was not out of order, too, and of the time in which it was closed before */
   uint64_t maintenances, maintained_jobs;
+  uint64_t slow_episodes;     /* how many times a node became slow */
+  uint64_t spare_activations; /* how many times a spare node came up */
   hr_amount planned_us, draining_us;
   hr_amount up_us; /* sum over nodes of the microseconds from launch until the node is gone */
   /* sum over nodes of the microseconds in which the node was launched and not yet gone, or could be requested */

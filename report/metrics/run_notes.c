@@ -55,7 +55,7 @@ static const enum hr_reason reasons[] = {HR_REASON_TOO_LARGE,  HR_REASON_NO_GPU_
                                          HR_REASON_NO_REGION,  HR_REASON_NO_CLASS_POOL,  HR_REASON_SPOT_ONLY,
                                          HR_REASON_OVER_QUOTA, HR_REASON_NODE_TOO_SMALL, HR_REASON_MIG_PROFILE,
                                          HR_REASON_ONLY_MIG,   HR_REASON_NO_GROUP,       HR_REASON_NO_QUEUE,
-                                         HR_REASON_POLICY};
+                                         HR_REASON_REQUEUES,   HR_REASON_POLICY};
 
 void hr__rejections_add(struct hr__rejections *rejections, const struct hr_trace *trace, hr_job job,
                         enum hr_reason reason) {
@@ -145,6 +145,23 @@ enum hr_status hr_tenant_notes(const struct hr_trace *trace, const struct hr_cos
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
+/* Adds a note if nodes failed in a run of a trace that has jobs which had failed. Their failures may be those of nodes,
+   which are then counted twice. */
+static enum hr_status note_recorded_failures(const struct hr_trace *trace, const struct hr_result *result,
+                                             struct hr_notes *notes) {
+  uint64_t injected = 0, recorded = 0;
+  for (uint32_t i = 0; i < result->n_pools; i++) injected += result->pools[i].failures;
+  for (uint32_t job = 0; trace->outcome && injected && job < result->n_jobs; job++)
+    recorded += trace->outcome[job] == HR_OUTCOME_FAILED;
+  if (recorded == 0) return HR_OK;
+  return hr_notes_add(notes,
+                      "%" PRIu64 " job%s had failed when the trace was recorded, and the run adds failures of nodes: "
+                      "recorded failures of nodes count twice; to replay the trace only, set "
+                      "'cluster.faults.per_1000_node_days' to 0; to add failures to a trace without failed jobs, drop "
+                      "them before",
+                      recorded, recorded == 1 ? "" : "s");
+}
+
 enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
                             const struct hr_quota_spec *quotas, const struct hr_result *result, struct hr_notes *notes,
                             struct hr_error *error) {
@@ -152,6 +169,7 @@ enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_s
   if (status == HR_OK) status = note_kills(result, notes);
   if (status == HR_OK) status = note_tenants(trace, costs, quotas, notes);
   if (status == HR_OK) status = note_all_rejected(trace, result, notes);
+  if (status == HR_OK) status = note_recorded_failures(trace, result, notes);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
@@ -321,7 +339,8 @@ static void count(struct hr_rejections *rejections, unsigned reason) {
 void hr_rejections_of(const struct hr_result *result, struct hr_rejections *rejections) {
   *rejections = (struct hr_rejections){.n_jobs = result->n_submitted};
   for (uint32_t job = 0; job < result->n_jobs && result->n_rejected > 0; job++)
-    if (result->state[job] == HR_JOB_REJECTED && result->reason[job] != HR_REASON_WITHDRAWN)
+    if (result->state[job] == HR_JOB_REJECTED && result->reason[job] != HR_REASON_WITHDRAWN &&
+        result->reason[job] != HR_REASON_REQUEUES)
       count(rejections, result->reason[job]);
 }
 

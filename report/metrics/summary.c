@@ -579,7 +579,7 @@ enum hr_status hr_streamed_notes(const struct hr_streamed *streamed, struct hr_n
 void hr_streamed_rejections(const struct hr_streamed *streamed, const struct hr_result *result,
                             struct hr_rejections *rejections) {
   *rejections = (struct hr_rejections){.n_jobs = result->n_submitted, .n_rejected = result->n_rejected};
-  for (unsigned reason = 0; reason <= HR_REASON_WITHDRAWN; reason++)
+  for (unsigned reason = 0; reason <= HR_REASON_REQUEUES; reason++)
     rejections->by_reason[reason] = streamed->rejections.of[reason].count;
 }
 

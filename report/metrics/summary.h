@@ -107,7 +107,7 @@ struct hr__rejections {
     uint64_t count;
     hr_job first[HR__MAX_REJECTED_IDS];                   /* the jobs with the smallest indices, ascending */
     char id[HR__MAX_REJECTED_IDS][HR__REJECTED_ID_BYTES]; /* their ids, truncated */
-  } of[HR_REASON_WITHDRAWN + 1];                          /* by reason */
+  } of[HR_REASON_REQUEUES + 1];                           /* by reason */
 };
 
 /* Adds a rejected job. Jobs may be added in any order. */

@@ -10,6 +10,7 @@
  */
 
 #include "headroom/unstable/faults.h"
+#include "headroom/unstable/failures.h"
 #include "scenarios/build/builder.h"
 #include "sim/faults/faults.h"
 #include "sim/market/market.h"
@@ -23,7 +24,7 @@
 #define DAY_S 86400.0
 
 /* The keys that state how often a process fails. */
-static const char *const rates[] = {"per_1000_node_days", "mtbf_h", "between", NULL};
+static const char *const rates[] = {"per_1000_node_days", "mtbf_h", "between", "between_h", "recorded", "log", NULL};
 
 /* Checks that at most one of the keys is present. Returns it in `*found`; NULL if none is. */
 static enum hr_status find_one(struct hr__builder *builder, const cJSON *entry, const char *const *keys,
@@ -41,7 +42,9 @@ static enum hr_status find_one(struct hr__builder *builder, const cJSON *entry, 
 /* ---- Delays ------------------------------------------------------------------------------------------ */
 
 static enum hr_status check_delays(struct hr__builder *builder, const cJSON *entry, bool needs_repair) {
-  static const char *const detects[] = {"detect_s", "detect", NULL}, *const repairs[] = {"repair_s", "repair", NULL};
+  static const char *const detects[] = {"detect_s", "detect", NULL}, *const repairs[] = {"repair_s", "repair",
+                                                                                         "repair_h", "recorded",
+                                                                                         "log",      NULL};
   const char *found;
   enum hr_status status = find_one(builder, entry, detects, &found);
   if (status == HR_OK) status = find_one(builder, entry, repairs, &found);
@@ -83,9 +86,11 @@ static enum hr_status build_rate(struct hr__builder *builder, const cJSON *entry
   if (status != HR_OK) return status;
   if (!found) {
     *none = true;
-    if (process->unit == HR_TIER_NODE && hr__has(entry, "groups")) return HR_OK;
+    bool has_others = hr__has(entry, "groups") || hr__has(entry, "slow");
+    if (process->unit == HR_TIER_NODE && has_others) return HR_OK;
     return hr__build_fail(builder, entry, "'mtbf_h' or 'between' is missing: how often failures happen");
   }
+  if (strcmp(found, "log") == 0) return HR_OK;
   double mean_s = 3600 * hr__number_of(entry, "mtbf_h", 0), per_1000_days = hr__number_of(entry, rates[0], 0);
   if (found == rates[0]) {
     *none = per_1000_days == 0;
@@ -93,10 +98,102 @@ static enum hr_status build_rate(struct hr__builder *builder, const cJSON *entry
   }
   if (found == rates[0] || hr__has(entry, "mtbf_h"))
     process->between = (struct hr_duration){HR_DURATION_EXPONENTIAL, mean_s, 0};
+  if (process->recorded_between.n_values)
+    process->between = (struct hr_duration){HR_DURATION_EXPONENTIAL, process->recorded_between.mean_s, 0};
   mean_s = hr__duration_mean_s(&process->between);
   if (mean_s >= 1) return HR_OK;
   return hr__build_fail_at(builder, entry, found, "the mean time between failures is %.4g s; the minimum is one second",
                            mean_s);
+}
+
+/* ---- Logs -------------------------------------------------------------------------------------------- */
+
+static void set_mean(struct hr_recorded *recorded) {
+  double sum_h = 0;
+  for (uint32_t i = 0; i < recorded->n_values; i++) sum_h += recorded->values[i].h;
+  recorded->mean_s = recorded->n_values ? sum_h / recorded->n_values * 3600 : 0;
+}
+
+/* Copies a sample, with its intervals of length 0. */
+static bool copy_sample(struct hr_recorded *recorded, const struct hr_failure_sample *sample) {
+  recorded->values = calloc((size_t)sample->count + sample->zeros + 1, sizeof *recorded->values);
+  if (!recorded->values) return false;
+  recorded->n_values = sample->count + sample->zeros;
+  for (uint32_t i = 0; i < sample->count; i++) recorded->values[sample->zeros + i].h = sample->hours[i];
+  return true;
+}
+
+static const struct hr_failure_group *find_system(const struct hr_failure_log *log, const char *system) {
+  if (!system) return &log->all;
+  for (uint32_t i = 0; i < log->n_groups; i++)
+    if (strcmp(log->groups[i].name, system) == 0) return &log->groups[i];
+  return NULL;
+}
+
+/* Takes the times between failures of a node, and the repairs, from a log. */
+static enum hr_status take_intervals(struct hr__builder *builder, const cJSON *place, const struct hr_failure_log *log,
+                                     struct hr_fault_process *process) {
+  const char *system = hr__text_of(place, "system", NULL);
+  const struct hr_failure_group *group = find_system(log, system);
+  if (!group) return hr__build_fail_at(builder, place, "system", "the log has no system '%.60s'", system);
+  const struct hr_failure_sample *up = &group->samples[HR_FAILURE_UP_TIME];
+  if (up->count == 0) up = &group->samples[HR_FAILURE_NODE_GAP];
+  const struct hr_failure_sample *repair = &group->samples[HR_FAILURE_REPAIR];
+  if (up->count == 0 || repair->count == 0)
+    return hr__build_fail_at(builder, place, "file", "the log has no %s of nodes",
+                             up->count ? "repairs" : "times between failures");
+  bool copied = copy_sample(&process->recorded_between, up) && copy_sample(&process->recorded_repair, repair);
+  return copied ? HR_OK : hr__build_no_memory(builder);
+}
+
+static enum hr_status take_failures(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *place,
+                                    const char *path, struct hr_fault_process *process) {
+  struct hr_failure_events events = {0};
+  struct hr_error inner = {0};
+  enum hr_status status = hr_failure_events_read(path, hr__text_of(place, "system", NULL), &events, &inner);
+  if (status != HR_OK) return hr__build_wrap(builder, hr__get(place, "file"), status, &inner);
+  process->replays = calloc((size_t)events.count + 1, sizeof *process->replays);
+  for (uint32_t i = 0; process->replays && i < events.count; i++)
+    process->replays[i] = (struct hr_fault_replay){events.events[i].node, events.events[i].start_us - events.first_us,
+                                                   events.events[i].down_us};
+  process->n_replays = process->replays ? events.count : 0;
+  uint32_t n_nodes = events.n_nodes;
+  hr_failure_events_finish(&events);
+  if (!process->replays) return hr__build_no_memory(builder);
+  process->clock = HR_FAULT_CLOCK_WALL;
+  process->between = (struct hr_duration){HR_DURATION_EXPONENTIAL, 1e9, 0};
+  hr_fault_replays_sort(process, draft->pool.nodes);
+  if (n_nodes <= draft->pool.nodes) return HR_OK;
+  return hr__pool_note(builder, draft->pool.name,
+                       "the log has failures of %" PRIu32 " nodes; those of the first %" PRIu32 " are replayed",
+                       n_nodes, draft->pool.nodes);
+}
+
+/* Reads the recorded failures or intervals of a process. */
+static enum hr_status build_recorded(struct hr__builder *builder, const struct hr__pool_draft *draft,
+                                     const cJSON *entry, struct hr_fault_process *process) {
+  const cJSON *log_place = hr__get(entry, "log"), *place = log_place ? log_place : hr__get(entry, "recorded");
+  enum hr_status status = HR_OK;
+  if (place && (hr__has(entry, "crew") || hr__has(entry, "bad_nodes") || hr__has(entry, "classes")) && log_place)
+    return hr__build_fail(builder, place, "'log' replays failures; 'crew', 'bad_nodes' and 'classes' do not apply");
+  if (place) {
+    struct hr_failure_log log;
+    struct hr_error inner = {0};
+    char *path = hr__resolve(builder, hr__text_of(place, "file", ""));
+    if (!path) return hr__build_no_memory(builder);
+    if (log_place) {
+      status = take_failures(builder, draft, place, path, process);
+    } else {
+      status = hr_failure_log_read(path, &log, &inner);
+      if (status != HR_OK) status = hr__build_wrap(builder, hr__get(place, "file"), status, &inner);
+      if (status == HR_OK) status = take_intervals(builder, place, &log, process);
+      hr_failure_log_finish(&log);
+    }
+    free(path);
+  }
+  set_mean(&process->recorded_between);
+  set_mean(&process->recorded_repair);
+  return status;
 }
 
 static enum hr_status build_process(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *entry,
@@ -105,6 +202,7 @@ static enum hr_status build_process(struct hr__builder *builder, const struct hr
   process->bad_factor = 1;
   enum hr_status status = hr__read(
       builder, entry, hr__table_of(&hr__scenario_keys, is_group ? "cluster.faults.groups" : "cluster.faults"), process);
+  if (status == HR_OK) status = build_recorded(builder, draft, entry, process);
   if (status == HR_OK) status = build_rate(builder, entry, process, none);
   if (status == HR_OK) status = check_classes(builder, entry, !is_elastic && !*none);
   if (status != HR_OK || !is_group) return status;
@@ -134,8 +232,7 @@ static enum hr_status add(struct hr__builder *builder, const struct hr__pool_dra
   process->unit = unit;
   enum hr_status status = build_process(builder, draft, entry, process, &none);
   if (status != HR_OK || !none) return status;
-  for (uint32_t i = 0; i < process->n_classes; i++) free(process->classes[i].name);
-  free(process->classes);
+  hr_fault_process_finish(process);
   *process = (struct hr_fault_process){0};
   spec->n_processes--;
   return HR_OK;
@@ -151,6 +248,24 @@ static enum hr_status note_defaults(struct hr__builder *builder, const struct hr
                        "set");
 }
 
+/* Reads the spares and the slow nodes of a pool. */
+static enum hr_status build_extras(struct hr__builder *builder, const struct hr__pool_draft *draft,
+                                   const cJSON *faults) {
+  struct hr_fault_spec *spec = draft->pool.faults;
+  const cJSON *slow = hr__get(faults, "slow"), *spares = hr__get(faults, "spares");
+  bool is_elastic = hr_market_is_elastic(draft->pool.market.market);
+  spec->activation_us = hr__span_of(faults, "activation_s", 0);
+  spec->spares = is_elastic ? 0 : (uint32_t)hr__number_of(faults, "spares", 0);
+  if (spec->spares > 0 && spec->spares >= draft->pool.nodes && draft->pool.nodes > 0)
+    return hr__build_fail(builder, spares, "all %" PRIu32 " nodes of pool '%.60s' would be spares", draft->pool.nodes,
+                          draft->pool.name);
+  if (!slow) return HR_OK;
+  enum hr_status status = hr__read(builder, slow, hr__table_of(&hr__scenario_keys, "cluster.faults.slow"), &spec->slow);
+  spec->slow.between = (struct hr_duration){HR_DURATION_EXPONENTIAL, 3600 * hr__number_of(slow, "between_h", 0), 0};
+  spec->slow.length = (struct hr_duration){HR_DURATION_EXPONENTIAL, hr__number_of(slow, "length_s", 0), 0};
+  return status;
+}
+
 enum hr_status hr__build_faults(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *faults = faults_of(builder, draft), *groups = hr__get(faults, "groups");
   if (!faults) return HR_OK;
@@ -163,10 +278,12 @@ enum hr_status hr__build_faults(struct hr__builder *builder, struct hr__pool_dra
   }
   draft->pool.faults = spec;
   spec->crew = (uint32_t)hr__number_of(faults, "crew", 0);
+  enum hr_status status = build_extras(builder, draft, faults);
+  if (status != HR_OK) return status;
   if (spec->crew && hr_market_is_elastic(draft->pool.market.market) && hr__has(draft->entry, "faults"))
     return hr__build_fail_at(builder, faults, "crew", "nodes of the market %s are not repaired but replaced",
                              hr_market_name(draft->pool.market.market));
-  enum hr_status status = add(builder, draft, faults, HR_TIER_NODE);
+  status = add(builder, draft, faults, HR_TIER_NODE);
   for (const cJSON *group = groups ? groups->child : NULL; group && status == HR_OK; group = group->next)
     status = add(builder, draft, group, HR_TIER_RACK);
   return status == HR_OK ? note_defaults(builder, draft, faults) : status;

@@ -208,7 +208,8 @@ static bool service_draws(const struct hr_service *service) {
 }
 
 static bool pool_fails(const struct hr_pool_spec *pool) {
-  return pool->nodes > 0 && pool->faults && pool->faults->n_processes > 0;
+  const struct hr_fault_spec *faults = pool->nodes > 0 ? pool->faults : NULL;
+  return faults && (faults->n_processes > 0 || faults->spares > 0 || faults->slow.speed_ppm > 0);
 }
 
 bool hr_scenario_is_random(const struct hr_scenario *scenario) {

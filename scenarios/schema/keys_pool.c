@@ -162,6 +162,25 @@ static const struct hr__key bad_node_keys[] = {
     "bad_nodes", OBJECT(bad_node_keys), .store = HR__STORE_PART, HELP("Nodes (or groups) that fail more often.")       \
   }
 
+static const struct hr__key fault_log_keys[] = {
+    {"file", PATH, MUST,
+     HELP("A log of failures, in a format of 'headroom fit failures', relative to the scenario's folder.")},
+    {"system", NAME, OTHERWISE("all systems of the log"), HELP("Only failures of this system.")},
+    END};
+
+static const struct hr__key slow_keys[] = {
+    {"between_h", REAL(MIN_SCALE, 1e9), .unit = "h", MUST,
+     HELP("Mean time from the end of an episode of a node to its next one, exponentially distributed.")},
+    {"length_s", REAL(MIN_SCALE, MAX_SECONDS), .unit = "s", MUST,
+     HELP("Mean length of an episode, exponentially distributed.")},
+    {"speed", REAL(1e-6, 1), MUST, SCALED(1e6, struct hr_slow_spec, speed_ppm),
+     HELP("Speed of the node during an episode. A job has the speed of its slowest node.")},
+    END};
+
+#define HOURS_LIST(member)                                                                                             \
+  LIST(1, 1000000, EACH(REAL(0, 1e9), .unit = "h", AT(DOUBLE, struct hr_hours, h), HELP("An interval."))),             \
+      AS_ARRAY(struct hr_fault_process, member.values, member.n_values)
+
 static const struct hr__key fault_group_keys[] = {
     {"tier", CHOICE(fault_tiers), MUST, AT(INTEGER, struct hr_fault_process, unit), .first_choice = HR_TIER_RACK,
      HELP("All nodes of a group of this tier of the topology fail together.")},
@@ -172,6 +191,23 @@ const struct hr__key hr__fault_keys[] = {
     {"per_1000_node_days", REAL(0, 1e9), .unit = "failures",
      HELP("Failures of 1,000 nodes in a day of operation, as published for fleets. 0: none. Instead of 'mtbf_h'.")},
     FAULT_PROCESS,
+    {"log", OBJECT(fault_log_keys),
+     HELP("Instead of random failures: those of a log, at the same times and with the same repairs. The nodes of the "
+          "log "
+          "are those of the pool, in the order of their first failures; the log begins with the run.")},
+    {"recorded", OBJECT(fault_log_keys),
+     HELP("Instead of a distribution: the times between failures of a node, and the repairs, are drawn from the "
+          "intervals of a log.")},
+    {"between_h", HOURS_LIST(recorded_between),
+     HELP("Instead of 'mtbf_h': recorded times between a repair and the next failure, one of which is drawn.")},
+    {"repair_h", HOURS_LIST(recorded_repair), HELP("Instead of 'repair_s': recorded repairs, one of which is drawn.")},
+    {"spares", WHOLE(0, HR_MAX_NODES), .unit = "nodes", DEFAULT("0"),
+     HELP(
+         "How many nodes of the pool are spares. A spare comes up when a node has gone down; a repaired node becomes a "
+         "spare, if enough nodes are up.")},
+    {"activation_s", SECONDS, DEFAULT("0"),
+     HELP("Time until a spare is up: short for warm spares, the time of a boot or of a delivery for cold ones.")},
+    {"slow", OBJECT(slow_keys), HELP("Episodes in which nodes are slow.")},
     {"crew", WHOLE(1, HR_MAX_NODES), OTHERWISE("no limit"), .unit = "repairs",
      HELP("How many nodes or groups of the pool are repaired at the same time, in the order of their detection.")},
     {"groups", LIST(1, HR_FAULT_PROCESSES - 1, EACH(OBJECT(fault_group_keys))),

@@ -106,6 +106,12 @@ static const struct hr__key checkpoint_keys[] = {
      HELP("Size of a checkpoint, in units of 1,024 MiB. It is written at the pool's storage_gb_s.")},
     {"write_s", SECONDS, AS_US(struct hr_class_spec, write_us),
      HELP("Time to write a checkpoint if the pool's storage_gb_s is unknown.")},
+    {"async", BOOLEAN, DEFAULT("false"), AT(INTEGER, struct hr_class_spec, async),
+     HELP(
+         "Whether a job works on while its periodic checkpoints are written, for 'write_s'. The last unfinished one is "
+         "lost in a failure.")},
+    {"stall_s", SECONDS, DEFAULT("0"), AS_US(struct hr_class_spec, stall_us),
+     HELP("With 'async': time for which the job stops for a checkpoint, less than 'write_s'.")},
     END};
 
 static const struct hr__key locality_keys[] = {
@@ -124,6 +130,11 @@ static const struct hr__key class_keys[] = {
      HELP("How work is saved. A job's own interval and size in the trace have precedence.")},
     {"restart_s", SECONDS, DEFAULT("0"), AS_US(struct hr_class_spec, restart_us),
      HELP("Restart overhead after an interruption. Loading the image and the checkpoint.")},
+    {"requeue", BOOLEAN, DEFAULT("true"), AT(NOT, struct hr_class_spec, no_requeue),
+     HELP("Whether a job that was stopped by a failure of a node is run again.")},
+    {"max_requeues", WHOLE(1, 1000000), .unit = "restarts", OTHERWISE("no limit"),
+     AT(INTEGER, struct hr_class_spec, max_requeues),
+     HELP("A job that has been restarted so many times fails when a node fails again.")},
     {"topology", OBJECT(locality_keys),
      HELP("All GPUs of a job are in one group. A job's own value in the trace has precedence.")},
     {"within", CHOICE(group_tiers), .replaced_by = "topology.required",

@@ -30,7 +30,8 @@ static bool begins_off(const struct hr_pool_spec *spec) {
 /* Returns whether nodes of the pool come and go: they begin off, may fail, or have maintenance. */
 static bool pool_comes_and_goes(const struct hr_pool_spec *spec) {
   if (spec->nodes == 0) return false;
-  return begins_off(spec) || (spec->faults && spec->faults->n_processes > 0) || spec->n_maintenance > 0;
+  return begins_off(spec) || (spec->faults && (spec->faults->n_processes > 0 || spec->faults->spares > 0)) ||
+         spec->n_maintenance > 0;
 }
 
 /* Initializes a pool of nodes that come and go. */

@@ -64,6 +64,11 @@ static int64_t progress_us(const struct hr__engine *engine, hr_job job, uint32_t
   return attempt->progress_us + left_us;
 }
 
+/* Returns the asynchronous checkpoint that is being written; NULL: none is. */
+static struct hr__async_save *async_save(const struct hr__engine *engine, hr_job job) {
+  return engine->async_saves && engine->async_saves[job.id].durable_us ? &engine->async_saves[job.id] : NULL;
+}
+
 static void note_saved(struct hr__engine *engine, hr_job job) {
   int64_t *saved_us = &engine->accounting[job.id].saved_us;
   if (*saved_us == HR_NEVER_US) *saved_us = engine->view.now_us;
@@ -191,7 +196,7 @@ static enum hr_status begin_series(struct hr__engine *engine, hr_job job, int64_
   int64_t saves = left_us / attempt->interval_us, write_us;
   if (saves <= MAX_SAVED_EVENTS) return HR_OK;
   write_us = hr__checkpoint_write_us(engine, job, pool_of(engine, job));
-  if (write_us == HR_UNKNOWN_US) return HR_OK;
+  if (write_us == HR_UNKNOWN_US || hr__class_spec(engine, job)->async) return HR_OK;
   uint32_t part = attempt->part;
   int64_t max_work_us = hr__work_done_us(*until_us, attempt->speed_ppm, &part) + 1; /* of a period */
   int64_t periods = min_i64(saves / MAX_SAVED_EVENTS, (left_us - 1) / max_work_us - 1);
@@ -206,9 +211,19 @@ static enum hr_status begin_series(struct hr__engine *engine, hr_job job, int64_
   return HR_OK;
 }
 
+/* The job works while its last checkpoint is written: until that is complete, or its work is done. */
+static enum hr_status work_while_writing(struct hr__engine *engine, hr_job job, int64_t durable_us) {
+  const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, now_us = engine->view.now_us;
+  int64_t end_us = now_us + hr__time_left_us(left_us, attempt->part, attempt->speed_ppm);
+  if (end_us <= durable_us) return hr__schedule(engine, end_us, HR__PENDING_END, job.id);
+  return hr__schedule(engine, durable_us > now_us ? durable_us : now_us, HR__PENDING_PHASE, job.id);
+}
+
 /* Schedules the next checkpoint or the end of the work, whichever is earlier. */
 static enum hr_status work_on(struct hr__engine *engine, hr_job job) {
   const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  if (async_save(engine, job)) return work_while_writing(engine, job, async_save(engine, job)->durable_us);
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, now_us = engine->view.now_us;
   int64_t done_us = attempt->progress_us - engine->kept_us[job.id]; /* work since the last checkpoint */
   if (attempt->interval_us != HR_NEVER_US && attempt->interval_us - done_us < left_us) {
@@ -235,7 +250,46 @@ static enum hr_status set_speed(struct hr__engine *engine, hr_job job, uint32_t 
   return attempt->phase == HR__PHASE_WORKING ? work_on(engine, job) : HR_OK;
 }
 
+/* Begins an asynchronous checkpoint of the work so far: the job stops for a short time, then it works on. */
+static enum hr_status save_async(struct hr__engine *engine, hr_job job) {
+  const struct hr_class_spec *class_ = hr__class_spec(engine, job);
+  enter(engine, job, HR__PHASE_SAVING);
+  int64_t now_us = engine->view.now_us, stall_us = class_->stall_us < class_->write_us ? class_->stall_us : 0;
+  engine->async_saves[job.id] = (struct hr__async_save){now_us + class_->write_us, engine->attempt[job.id].progress_us,
+                                                        engine->attempt[job.id].unkept_us};
+  return hr__schedule(engine, now_us + stall_us, HR__PENDING_PHASE, job.id);
+}
+
+/* Completes an asynchronous checkpoint: the work at its begin is kept, and the job works on. */
+static enum hr_status finish_async(struct hr__engine *engine, hr_job job) {
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  struct hr__async_save *saved = &engine->async_saves[job.id];
+  struct hr_slice one;
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  enter(engine, job, HR__PHASE_WORKING);
+  if (engine->kept_us[job.id] < saved->progress_us) engine->last_progress_us = engine->view.now_us;
+  engine->kept_us[job.id] = saved->progress_us;
+  engine->accounting[job.id].kept_us += saved->unkept_us;
+  engine->accounting[job.id].milli_us.kept += gpu_time(attempt, saved->unkept_us);
+  attempt->unkept_us -= saved->unkept_us;
+  saved->durable_us = 0;
+  note_saved(engine, job);
+  struct hr_event event = {engine->view.now_us, HR_EVENT_SAVED, HR_REASON_NONE, job, &placement, {HR_NONE}, {HR_NONE}};
+  enum hr_status status = hr__emit(engine, &event);
+  return status == HR_OK ? work_on(engine, job) : status;
+}
+
+/* Cancels an asynchronous checkpoint, and its stall. */
+static void drop_async(struct hr__engine *engine, hr_job job) {
+  struct hr__async_save *saved = async_save(engine, job);
+  if (!saved) return;
+  saved->durable_us = 0;
+  if (engine->attempt[job.id].phase == HR__PHASE_SAVING) enter(engine, job, HR__PHASE_WORKING);
+}
+
 static enum hr_status save(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
+  if (phase == HR__PHASE_SAVING && engine->async_saves && hr__class_spec(engine, job)->async)
+    return save_async(engine, job);
   enter(engine, job, phase);
   return hr__checkpoint_write(engine, job, pool_of(engine, job));
 }
@@ -307,7 +361,7 @@ static enum hr_status advance_phase(struct hr__engine *engine, hr_job job) {
     enter(engine, job, HR__PHASE_WORKING);
     return work_on(engine, job);
   case HR__PHASE_WORKING:
-    return save(engine, job, HR__PHASE_SAVING);
+    return async_save(engine, job) ? finish_async(engine, job) : save(engine, job, HR__PHASE_SAVING);
   case HR__PHASE_BACKING_OFF:
     return try_again(engine, job);
   case HR__PHASE_HANGING:
@@ -316,7 +370,9 @@ static enum hr_status advance_phase(struct hr__engine *engine, hr_job job) {
   case HR__PHASE_LEAVING:
     break;
   }
-  return finish_save(engine, job);
+  if (!async_save(engine, job)) return finish_save(engine, job);
+  enter(engine, job, HR__PHASE_WORKING);
+  return work_on(engine, job);
 }
 
 /* ---- Start and end of an attempt ---- */
@@ -354,6 +410,7 @@ static void close_books(struct hr__engine *engine, hr_job job, bool all_kept) {
 
 static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                            enum hr__stop how) {
+  drop_async(engine, job);
   enum hr__phase phase = engine->attempt[job.id].phase;
   bool saves = phase == HR__PHASE_SAVING || phase == HR__PHASE_LEAVING;
   drop_series(engine, job);
@@ -393,6 +450,14 @@ static enum hr_status warn(struct hr__engine *engine, hr_job job, int64_t down_u
   if (!can_save(engine, job) || attempt->phase == HR__PHASE_HANGING) return HR_OK;
   enum hr_status status = end_series(engine, job);
   if (status != HR_OK) return status;
+  if (async_save(engine, job)) {
+    /* a complete checkpoint is better than the one that is being written */
+    hr__event_heap_remove_job(&engine->heap, job.id);
+    drop_async(engine, job);
+    enter(engine, job, HR__PHASE_WORKING);
+    status = work_on(engine, job);
+    if (status != HR_OK) return status;
+  }
   if (attempt->phase == HR__PHASE_SAVING || attempt->phase == HR__PHASE_LEAVING)
     return leave_when_saved(engine, job, down_us);
   bool done_in_time = ends_by(engine, job, down_us);
@@ -415,6 +480,7 @@ static enum hr_status hang(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (attempt->phase == HR__PHASE_HANGING) return HR_OK;
   enum hr_status status = end_series(engine, job);
+  drop_async(engine, job);
   if (status == HR_OK && (attempt->phase == HR__PHASE_SAVING || attempt->phase == HR__PHASE_LEAVING))
     status = hr__checkpoint_cancel(engine, job, pool_of(engine, job));
   hr__event_heap_remove_job(&engine->heap, job.id);
@@ -478,6 +544,7 @@ static bool is_needed(const struct hr__engine *engine) {
 
 static int64_t max_run_us(const struct hr__engine *engine, int64_t work_us) {
   int64_t time_us = hr__time_for_us(hr__time_for_us(work_us, engine->speeds.min_ppm), engine->network.min_ppm);
+  if (engine->node_speed_ppm) time_us = hr__time_for_us(time_us, hr__slowest_ppm(engine));
   return hr__time_for_us(time_us, engine->interference_ppm);
 }
 
@@ -501,6 +568,11 @@ static enum hr_status begin(struct hr__engine *engine) {
     if (i < engine->n_input && engine->trace->work_us[i] > max_work_us) max_work_us = engine->trace->work_us[i];
   }
   engine->longest_us = max_run_us(engine, max_work_us) + engine->longest_lead_us;
+  bool any_async = false;
+  for (uint32_t i = 0; engine->config->classes && i < HR_N_CLASSES; i++)
+    any_async = any_async || engine->config->classes[i].async;
+  if (any_async) engine->async_saves = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->async_saves);
+  if (any_async && !engine->async_saves) return hr__out_of_memory(engine);
   engine->view.attempt_us = engine->attempt_us;
   engine->view.kept_us = engine->kept_us;
   engine->view.accounting = engine->accounting;
@@ -554,7 +626,7 @@ static enum hr_status check_accounting(const struct hr__engine *engine, uint32_t
     return hr__broken(engine, "job %" PRIu32 ": the GPU times of its attempts do not add up", job);
   if (engine->state[job] == HR_JOB_COMPLETED && engine->kept_us[job] != engine->trace->work_us[job])
     return hr__broken(engine, "job %" PRIu32 " completed without its work", job);
-  if (!engine->speeds.table && !engine->network.table && !engine->interferes &&
+  if (!engine->speeds.table && !engine->network.table && !engine->interferes && !engine->node_speed_ppm &&
       accounting->kept_us != engine->kept_us[job])
     return hr__broken(engine, "job %" PRIu32 ": at full speed, the time of its work differs from its work", job);
   return HR_OK;

@@ -107,6 +107,7 @@ static uint64_t checkpoint_mib(const struct hr__engine *engine, hr_job job) {
 /* Returns whether checkpoints of the job are written to the pool's storage. This requires that the bandwidth of the
    storage and the size of the checkpoints are known. Otherwise a checkpoint takes the write time of the job's class. */
 static bool writes_to_storage(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  if (hr__class_spec(engine, job)->async) return false;
   return engine->cluster.pools[pool.id].spec->storage_mib_s > 0 && checkpoint_mib(engine, job) > 0;
 }
 
@@ -159,7 +160,9 @@ static int64_t young_daly_us(const struct hr__engine *engine, hr_job job, hr_poo
   if (n_nodes > 1) life_s /= nodes_lost_apart(&spec->market.spot, spec->nodes, n_nodes);
   if (failures > 0) life_s = 1 / (1 / life_s + failures);
   if (!isfinite(life_s)) return HR_NEVER_US;
-  double write_s = (double)alone_write_us(engine, job, pool) / (double)HR_SECOND_US;
+  const struct hr_class_spec *class_ = hr__class_spec(engine, job);
+  int64_t cost_us = class_->async ? class_->stall_us : alone_write_us(engine, job, pool);
+  double write_s = (double)cost_us / (double)HR_SECOND_US;
   double interval_s = write_s < 2 * life_s ? sqrt(2 * write_s * life_s) - write_s : life_s;
   if (interval_s * (double)HR_SECOND_US >= (double)HR_MAX_INPUT_US) return HR_NEVER_US;
   int64_t interval_us = (int64_t)llround(interval_s * (double)HR_SECOND_US);

@@ -48,6 +48,8 @@ enum hr__pending_kind {
   HR__PENDING_NODE_DOWN,    /* a node goes down */
   HR__PENDING_WINDOW_CLOSE, /* a pool's reservation ends */
   HR__PENDING_WINDOW_OPEN,  /* a pool's reservation begins */
+  HR__PENDING_SPARE,        /* a spare node comes up */
+  HR__PENDING_SLOW,         /* a node becomes slow, or is fast again */
   HR__PENDING_REPAIR,       /* a unit is repaired */
   HR__PENDING_SERVICED,     /* the work on a group of nodes ends */
   HR__PENDING_NODE_UP,      /* a node has booted */
@@ -290,6 +292,12 @@ struct hr__engine_attempt {
   enum hr__phase phase;
 };
 
+/* An asynchronous checkpoint that is being written. */
+struct hr__async_save {
+  int64_t durable_us;             /* when it is complete; 0: none is being written */
+  int64_t progress_us, unkept_us; /* of the attempt, when it began */
+};
+
 /* A series of checkpoints of a running job that emit no events (see attempts.c). A period consists of work and a
    checkpoint. The job's entry in the event heap is the end of the work that follows the series. */
 struct hr__checkpoint_series {
@@ -338,6 +346,14 @@ struct hr__claims {
 struct hr__faults;
 /* Maintenance (sim/faults/maintenance.c). */
 struct hr__maintenance;
+
+/* Spare nodes (sim/faults/spares.c). */
+struct hr__spares;
+
+/* Slow nodes (sim/faults/slow.c). */
+struct hr__slow {
+  uint32_t *changes; /* by node: how many times its speed has changed */
+};
 
 /* The supply state of a pool of nodes that come and go (sim/market/market.c). */
 struct hr__engine_market;
@@ -410,11 +426,15 @@ struct hr__engine {
   int64_t *attempt_us, *kept_us;
   struct hr__engine_attempt *attempt;   /* by job */
   struct hr_job_accounting *accounting; /* by job */
+  struct hr__async_save *async_saves;   /* by job; NULL: checkpoints are synchronous */
+  uint32_t *node_speed_ppm;             /* by node: its present speed (sim/faults/slow.c); NULL: all are full speed */
   struct hr__storage *storage;          /* by pool */
 
   struct hr__engine_market *markets;          /* by pool; NULL unless nodes come and go */
   struct hr_pool_accounting *pool_accounting; /* by pool */
   struct hr__faults *faults;                  /* sim/faults/faults.c; NULL unless nodes fail */
+  struct hr__spares *spares;                  /* sim/faults/spares.c; NULL without spare nodes */
+  struct hr__slow *slow;                      /* NULL unless nodes are slow at times */
   struct hr__maintenance *maintenance;        /* sim/faults/maintenance.c; NULL without maintenance */
   /* used if nodes come and go, or if jobs slow each other down; otherwise all members are 0 */
   struct hr__residents residents;
@@ -577,6 +597,18 @@ bool hr__maintenance_holds(const struct hr__engine *engine, hr_node node);
 uint32_t hr__maintenance_nodes(const struct hr__engine *engine, hr_pool pool, uint32_t *window);
 /* Records that a node begins, or ends, to be out of order: that time is not planned. */
 void hr__maintenance_node_fails(struct hr__engine *engine, hr_node node, bool begins);
+
+/* ---- sim/faults/spares.c: spare nodes. Only if `spares` is not NULL ---- */
+/* Returns whether the node is a spare that is not in use. */
+bool hr__spares_keep(const struct hr__engine *engine, hr_node node);
+/* Makes a node that could come up a spare, and returns true, unless a node is needed. */
+bool hr__spares_take(struct hr__engine *engine, hr_pool pool, hr_node node);
+/* Lets as many spares come up, after their activation, as nodes are missing. */
+enum hr_status hr__spares_activate(struct hr__engine *engine, hr_pool pool);
+
+/* ---- sim/faults/slow.c: nodes that are slow for a while ---- */
+/* Returns the least speed that a node can have, in ppm. */
+uint32_t hr__slowest_ppm(const struct hr__engine *engine);
 
 /* ---- sharing.c: jobs on one GPU ---- */
 /* Claims GPU memory for all tasks of a job. Returns true on success, or if the pool has no GPU memory to claim. Returns

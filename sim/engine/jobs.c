@@ -180,7 +180,18 @@ enum hr_status hr__job_submit(struct hr__engine *engine, hr_job job) {
   return HR_OK;
 }
 
+/* Returns whether a job that a failure has stopped must not run again. */
+static bool gives_up(const struct hr__engine *engine, hr_job job) {
+  const struct hr_class_spec *class_ = hr__class_spec(engine, job);
+  uint32_t attempts = engine->accounting ? engine->accounting[job.id].attempts : 0;
+  return class_->no_requeue || (class_->max_requeues > 0 && attempts > class_->max_requeues);
+}
+
 void hr__job_reject(struct hr__engine *engine, hr_job job, enum hr_reason reason) {
+  /* only jobs that gave up, and replicas of services, are withdrawn */
+  if (reason == HR_REASON_WITHDRAWN && job.id < engine->n_input && engine->start_us[job.id] != HR_NEVER_US &&
+      gives_up(engine, job))
+    engine->reason[job.id] = (uint8_t)(reason = HR_REASON_REQUEUES);
   struct hr_event event = {engine->view.now_us, HR_EVENT_REJECT, reason, job, NULL, {HR_NONE}, {HR_NONE}};
   engine->n_rejected++;
   hr__notify_observers(engine, &event);
@@ -238,7 +249,9 @@ enum hr_status hr__job_interrupt(struct hr__engine *engine, hr_job job, enum hr_
   struct hr_event event = {engine->view.now_us, HR_EVENT_INTERRUPT, reason, job, &placement, {HR_NONE}, {HR_NONE}};
   status = hr__emit(engine, &event);
   hr__allocation_free(engine, job);
-  return status;
+  if (status != HR_OK || reason != HR_REASON_FAILED || !gives_up(engine, job)) return status;
+  event = (struct hr_event){engine->view.now_us, HR_EVENT_WITHDRAW, HR_REASON_NONE, job, NULL, {HR_NONE}, {HR_NONE}};
+  return hr__notify_policy(engine, &event);
 }
 
 enum hr_status hr__job_notice(struct hr__engine *engine, hr_job job, struct hr__job_notice notice) {

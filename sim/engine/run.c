@@ -27,7 +27,9 @@
  *   column_reclaim  first: the columns of all others are allocated in the memory that it manages.
  *   markets         before residents and sharing, which need the lists of jobs of each node if nodes come and go.
  *   faults          after markets: it turns some of their nodes off at the start.
+ *   spares          before faults: some nodes do not work at the start.
  *   maintenance     after faults: a node in maintenance may be out of order, too.
+ *   slow            before attempts: a job begins with the speed of its nodes.
  *   residents       before sharing: when a job has left, only the remaining jobs of its nodes may change their speed.
  *   sharing         before attempts: whether jobs have attempts depends on all components that disturb jobs.
  *   replica_jobs    before attempts: replicas of services are stopped before their end.
@@ -37,14 +39,14 @@
  * To add a component, write its file and add its object here. If it has pending events, add their kinds to
  * enum hr__pending_kind, at the place in which they are handled at one instant.
  */
-extern const struct hr__component hr__component_column_reclaim, hr__component_markets, hr__component_faults,
-    hr__component_maintenance, hr__component_residents, hr__component_sharing, hr__component_replica_jobs,
-    hr__component_attempts, hr__component_run_to_end;
+extern const struct hr__component hr__component_column_reclaim, hr__component_markets, hr__component_spares,
+    hr__component_faults, hr__component_maintenance, hr__component_slow, hr__component_residents, hr__component_sharing,
+    hr__component_replica_jobs, hr__component_attempts, hr__component_run_to_end;
 
 static const struct hr__component *const components[] = {
-    &hr__component_column_reclaim, &hr__component_markets,   &hr__component_faults,
-    &hr__component_maintenance,    &hr__component_residents, &hr__component_sharing,
-    &hr__component_replica_jobs,   &hr__component_attempts,  &hr__component_run_to_end,
+    &hr__component_column_reclaim, &hr__component_markets,  &hr__component_spares,     &hr__component_faults,
+    &hr__component_maintenance,    &hr__component_slow,     &hr__component_residents,  &hr__component_sharing,
+    &hr__component_replica_jobs,   &hr__component_attempts, &hr__component_run_to_end,
 };
 enum { N_COMPONENTS = sizeof components / sizeof *components };
 _Static_assert((int)N_COMPONENTS <= (int)HR__MAX_COMPONENTS, "more components than struct hr__engine has room for");
@@ -576,6 +578,7 @@ const char *hr_rejection_words(enum hr_reason reason) {
   if (reason == HR_REASON_NO_QUEUE) return "their queue does not exist or admits no jobs";
   if (reason == HR_REASON_SPOT_ONLY) return "only spot capacity would suffice, which they must not use";
   if (reason == HR_REASON_KILLED) return "stopped permanently for another job";
+  if (reason == HR_REASON_REQUEUES) return "stopped by failures, and must not run again";
   if (reason == HR_REASON_WITHDRAWN) return "not wanted any more while they waited";
   return "rejected by the policy";
 }

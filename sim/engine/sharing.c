@@ -211,8 +211,22 @@ static uint32_t slowest_ppm(const struct hr__engine *engine, hr_job job, hr_pool
   return min_ppm;
 }
 
+/* A gang works at the speed of its slowest node. */
+static uint32_t slowest_node_ppm(const struct hr__engine *engine, const struct hr_placement *placement) {
+  uint32_t least_ppm = HR__FULL_SPEED_PPM;
+  for (uint32_t i = 0; engine->node_speed_ppm && i < placement->n_slices; i++) {
+    uint32_t ppm = engine->node_speed_ppm[placement->slices[i].node.id];
+    if (ppm < least_ppm) least_ppm = ppm;
+  }
+  return least_ppm;
+}
+
 uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
   uint32_t alone_ppm = hr__speed_at_ppm(engine, job, placement), share_ppm = UINT32_MAX;
+  if (engine->node_speed_ppm) {
+    alone_ppm = (uint32_t)((uint64_t)alone_ppm * slowest_node_ppm(engine, placement) / HR__FULL_SPEED_PPM);
+    if (alone_ppm == 0) alone_ppm = 1;
+  }
   const struct hr_pool_spec *spec = engine->interferes ? engine->cluster.pools[placement->pool.id].spec : NULL;
   if (!spec || !pool_interferes(spec)) return alone_ppm;
   for (uint32_t i = 0; i < placement->n_slices; i++) {

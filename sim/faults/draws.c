@@ -38,10 +38,26 @@ static int64_t draw_us(const struct hr_duration *duration, struct hr__stream *st
   return hr__duration_draw(duration, stream);
 }
 
+static int64_t draw_recorded_us(const struct hr_recorded *recorded, struct hr__stream *stream) {
+  uint32_t place = (uint32_t)(hr__stream_uniform(stream) * recorded->n_values);
+  return (int64_t)llround(recorded->values[place].h * 3600 * (double)HR_SECOND_US);
+}
+
+/* Draws the rest of a recorded interval that is in progress at a random time: long ones are more likely. */
+static int64_t draw_recorded_rest_us(const struct hr_recorded *recorded, struct hr__stream *stream) {
+  double left_h = hr__stream_uniform(stream) * recorded->mean_s / 3600 * recorded->n_values;
+  uint32_t place = 0;
+  while (place + 1 < recorded->n_values && left_h >= recorded->values[place].h) left_h -= recorded->values[place++].h;
+  double part = hr__stream_uniform(stream);
+  return (int64_t)llround(part * recorded->values[place].h * 3600 * (double)HR_SECOND_US);
+}
+
 int64_t hr__fault_between_us(const struct hr__fault_draws *draws, const struct hr_fault_process *process, double factor,
                              uint32_t number) {
   struct hr__stream stream = stream_at(draws, number);
   struct hr_duration between = sooner(process->between, factor);
+  if (process->recorded_between.n_values)
+    return (int64_t)((double)draw_recorded_us(&process->recorded_between, &stream) / factor);
   return hr__duration_draw(&between, &stream);
 }
 
@@ -64,12 +80,14 @@ const struct hr_fault_class *hr__fault_class_draw(const struct hr__fault_draws *
   stream.counter[0] += 1u << 7;
   const struct hr_fault_class *class_ = class_at(process, hr__stream_uniform(&stream));
   *detect_us = draw_us(&class_->detect, &stream);
-  *repair_us = draw_us(&class_->repair, &stream);
+  *repair_us = process->recorded_repair.n_values ? draw_recorded_us(&process->recorded_repair, &stream)
+                                                 : draw_us(&class_->repair, &stream);
   return class_;
 }
 
 double hr__fault_mean_repair_s(const struct hr_fault_process *process) {
   double sum = 0, sum_s = 0;
+  if (process->recorded_repair.n_values) return process->recorded_repair.mean_s;
   if (process->n_classes == 0) return hr__duration_mean_s(&process->only.repair);
   for (uint32_t i = 0; i < process->n_classes; i++) {
     sum += process->classes[i].share;
@@ -97,6 +115,11 @@ struct hr__fault_start hr__fault_start_draw(const struct hr__fault_draws *draws,
   struct hr_duration between = sooner(process->between, factor);
   double up_s = hr__duration_mean_s(&between), down_s = hr__fault_mean_repair_s(process);
   bool is_down = process->clock == HR_FAULT_CLOCK_UP && hr__stream_uniform(&stream) * (up_s + down_s) < down_s;
+  const struct hr_recorded *recorded = is_down ? &process->recorded_repair : &process->recorded_between;
+  if (recorded->n_values) {
+    int64_t rest_us = draw_recorded_rest_us(recorded, &stream);
+    return (struct hr__fault_start){is_down, is_down ? rest_us : (int64_t)((double)rest_us / factor)};
+  }
   if (!is_down) return (struct hr__fault_start){false, hr__duration_draw_rest(&between, &stream)};
   const struct hr_fault_class *class_ = class_in_repair(process, hr__stream_uniform(&stream));
   return (struct hr__fault_start){true, hr__duration_draw_rest(&class_->repair, &stream)};
@@ -109,12 +132,39 @@ double hr__fault_factor(const struct hr__fault_draws *draws, const struct hr_fau
   return hr__stream_uniform(&stream) < process->bad_share ? process->bad_factor : 1;
 }
 
+static int by_node_and_time(const void *a, const void *b) {
+  const struct hr_fault_replay *x = a, *y = b;
+  if (x->node != y->node) return x->node < y->node ? -1 : 1;
+  if (x->at_us != y->at_us) return x->at_us < y->at_us ? -1 : 1;
+  return (x->down_us > y->down_us) - (x->down_us < y->down_us);
+}
+
+void hr_fault_replays_sort(struct hr_fault_process *process, uint32_t nodes) {
+  struct hr_fault_replay *replays = process->replays;
+  uint32_t n = 0;
+  if (process->n_replays) qsort(replays, process->n_replays, sizeof *replays, by_node_and_time);
+  for (uint32_t i = 0; i < process->n_replays && replays[i].node < nodes; i++) {
+    struct hr_fault_replay *last = n ? &replays[n - 1] : NULL, next = replays[i];
+    int64_t end_us = next.at_us + next.down_us;
+    if (!last || last->node != next.node || next.at_us > last->at_us + last->down_us)
+      replays[n++] = next;
+    else if (end_us > last->at_us + last->down_us)
+      last->down_us = end_us - last->at_us;
+  }
+  process->n_replays = n;
+}
+
+void hr_fault_process_finish(struct hr_fault_process *process) {
+  for (uint32_t k = 0; k < process->n_classes; k++) free(process->classes[k].name);
+  free(process->classes);
+  free(process->recorded_between.values);
+  free(process->recorded_repair.values);
+  free(process->replays);
+}
+
 void hr_fault_spec_destroy(struct hr_fault_spec *spec) {
   if (!spec) return;
-  for (uint32_t i = 0; i < spec->n_processes; i++) {
-    for (uint32_t k = 0; k < spec->processes[i].n_classes; k++) free(spec->processes[i].classes[k].name);
-    free(spec->processes[i].classes);
-  }
+  for (uint32_t i = 0; i < spec->n_processes; i++) hr_fault_process_finish(&spec->processes[i]);
   free(spec->processes);
   free(spec);
 }

@@ -31,9 +31,10 @@ struct unit {
   uint32_t failures; /* the number of the next failure, from 1 */
   uint32_t process;
   uint32_t first_node, n_nodes;
-  uint32_t n_jobs; /* clock busy: nodes of the unit, counted once for each job on them */
-  uint8_t state;   /* enum unit_state */
-  bool is_drawn;   /* the time of the next failure was drawn */
+  uint32_t first_replay, n_replays; /* its recorded failures, in those of the process */
+  uint32_t n_jobs;                  /* clock busy: nodes of the unit, counted once for each job on them */
+  uint8_t state;                    /* enum unit_state */
+  bool is_drawn;                    /* the time of the next failure was drawn */
 };
 
 struct process {
@@ -136,11 +137,21 @@ static enum hr_status start_clock(struct hr__engine *engine, uint32_t number, in
   return unit->n_jobs ? schedule_unit(engine, number, now_us + left_us, HR__PENDING_FAULT) : HR_OK;
 }
 
+/* Returns the next recorded failure of a unit; NULL: there is none. */
+static const struct hr_fault_replay *next_replay(const struct hr__engine *engine, const struct unit *unit) {
+  const struct hr_fault_process *spec = engine->faults->processes[unit->process].spec;
+  return unit->failures <= unit->n_replays ? &spec->replays[unit->first_replay + unit->failures - 1] : NULL;
+}
+
 static enum hr_status draw_failure(struct hr__engine *engine, uint32_t number) {
   struct hr__fault_draws draws = draws_of(engine, number);
   struct unit *unit = &engine->faults->units[number];
   const struct hr_fault_process *spec = engine->faults->processes[unit->process].spec;
+  const struct hr_fault_replay *replay = next_replay(engine, unit);
   unit->is_drawn = true;
+  unit->wall_us = HR_NEVER_US;
+  if (spec->replays && !replay) return HR_OK;
+  if (replay) return start_clock(engine, number, replay->at_us - engine->view.now_us);
   return start_clock(engine, number, hr__fault_between_us(&draws, spec, factor_of(engine, number), unit->failures));
 }
 
@@ -157,7 +168,8 @@ static enum hr_status ask_for_repair(struct hr__engine *engine, uint32_t number)
   struct unit *unit = &engine->faults->units[number];
   struct pool_state *pool = pool_state_of(engine, number);
   uint32_t crew = engine->cluster.pools[engine->faults->processes[unit->process].pool.id].spec->faults->crew;
-  if (crew == 0 || pool->in_repair < crew) return begin_repair(engine, number);
+  bool is_recorded = engine->faults->processes[unit->process].spec->replays;
+  if (crew == 0 || pool->in_repair < crew || is_recorded) return begin_repair(engine, number);
   unit->state = UNIT_QUEUED;
   unit->due_us = HR_NEVER_US;
   return hr__fifo_push(&pool->queue, &number, sizeof number) ? HR_OK : hr__out_of_memory(engine);
@@ -234,8 +246,12 @@ static enum hr_status strike(struct hr__engine *engine, uint32_t number) {
   struct unit *unit = &faults->units[number];
   const struct process *process = &faults->processes[unit->process];
   struct hr__fault_draws draws = draws_of(engine, number);
-  int64_t detect_us;
-  hr__fault_class_draw(&draws, process->spec, unit->failures++, &detect_us, &unit->repair_us);
+  int64_t detect_us = 0;
+  if (process->spec->replays)
+    unit->repair_us = next_replay(engine, unit)->down_us;
+  else
+    hr__fault_class_draw(&draws, process->spec, unit->failures, &detect_us, &unit->repair_us);
+  unit->failures++;
   unit->is_drawn = false;
   unit->left_us = HR_NEVER_US;
   engine->pool_accounting[process->pool.id].failures++;
@@ -426,7 +442,7 @@ static enum hr_status begin_unit(struct hr__engine *engine, uint32_t number) {
   bool waits = process->spec->clock == HR_FAULT_CLOCK_UP && process->spec->unit == HR_TIER_NODE &&
                (pool->is_elastic || engine->cluster.pools[process->pool.id].spec->market.from_us > 0);
   if (waits) return HR_OK; /* node_up will start the clock */
-  if (process->spec->fresh) return draw_failure(engine, number);
+  if (process->spec->fresh || process->spec->replays) return draw_failure(engine, number);
   struct hr__fault_start begin = hr__fault_start_draw(&draws, process->spec, factor_of(engine, number));
   unit->is_drawn = !begin.is_down;
   if (!begin.is_down) return start_clock(engine, number, begin.rest_us);
@@ -436,6 +452,21 @@ static enum hr_status begin_unit(struct hr__engine *engine, uint32_t number) {
     if (faults->down[i]++ == 0 && engine->cluster.nodes[i].state == HR_NODE_UP)
       hr__market_set_state(engine, (hr_node){i}, HR_NODE_OFF);
   return ask_for_repair(engine, number);
+}
+
+/* Finds the recorded failures of a node, which are sorted by node. */
+static void find_replays(struct unit *unit, const struct hr_fault_process *spec, uint32_t node) {
+  uint32_t low = 0, high = spec->n_replays;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (spec->replays[middle].node < node)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  unit->first_replay = low;
+  while (low < spec->n_replays && spec->replays[low].node == node) low++;
+  unit->n_replays = low - unit->first_replay;
 }
 
 static enum hr_status begin_process(struct hr__engine *engine, hr_pool pool, const struct hr_fault_process *spec,
@@ -456,6 +487,7 @@ static enum hr_status begin_process(struct hr__engine *engine, hr_pool pool, con
                                                   .process = index,
                                                   .first_node = self->first_node.id + first,
                                                   .n_nodes = left < size ? left : size};
+    find_replays(&faults->units[first_unit + i], spec, i);
     status = begin_unit(engine, first_unit + i);
   }
   return status;
@@ -482,7 +514,8 @@ static enum hr_status init(struct hr__engine *engine) {
     }
     uint32_t first = cluster->pools[i].first_node.id;
     for (uint32_t n = first; n < first + spec->nodes && status == HR_OK; n++)
-      if (engine->faults->down[n] > 0) node_down(engine, (hr_pool){i}, (hr_node){n});
+      if (engine->faults->down[n] > 0 || (engine->spares && hr__spares_keep(engine, (hr_node){n})))
+        node_down(engine, (hr_pool){i}, (hr_node){n});
   }
   return status;
 }

@@ -108,7 +108,8 @@ enum hr_status hr__market_take_down(struct hr__engine *engine, hr_pool pool, hr_
   engine->cluster.nodes[node.id].down_us = HR_NEVER_US;
   engine->pool_accounting[pool.id].reclaims += reason == HR_REASON_RECLAIMED;
   HR__EACH_ACTIVE(engine, node_down, at)(*at)->node_down(engine, pool, node);
-  return emit_node_event(engine, HR_EVENT_NODE_DOWN, reason, pool, node);
+  status = emit_node_event(engine, HR_EVENT_NODE_DOWN, reason, pool, node);
+  return status == HR_OK && engine->spares ? hr__spares_activate(engine, pool) : status;
 }
 
 enum hr_status hr__market_put_up(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason) {
@@ -122,6 +123,7 @@ enum hr_status hr__market_return(struct hr__engine *engine, hr_pool pool, hr_nod
   if (engine->markets[pool.id].is_closed || (engine->faults && !hr__faults_repaired(engine, node)) ||
       (engine->maintenance && hr__maintenance_holds(engine, node)))
     return HR_OK;
+  if (engine->spares && hr__spares_take(engine, pool, node)) return HR_OK;
   return hr__market_put_up(engine, pool, node, reason);
 }
 

@@ -82,6 +82,75 @@ static void maintenance_is_stored(void) {
   hr_scenario_destroy(scenario);
 }
 
+static void write_log(const char *text) {
+  FILE *file = fopen("log.csv", "wb");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  fputs(text, file);
+  fclose(file);
+}
+
+/* Nodes are numbered by their first rows, overlaps are joined, and the first failure is at the begin of the run. */
+static void logs_are_replayed(void) {
+  write_log("system,node,start,fixed\n2,a,1000,1060\n3,z,5,6\n2,b,1030,1040\n2,a,1050,1100\n2,,1,2\n");
+  write_text(FAULTS("\"log\":{\"file\":\"log.csv\",\"system\":\"2\"},\"spares\":1,\"activation_s\":5,"
+                    "\"slow\":{\"between_h\":1,\"length_s\":60,\"speed\":0.5}"));
+  struct hr_scenario *scenario = load(NULL, 0);
+  const struct hr_fault_spec *spec = spec_of(scenario);
+  CU_ASSERT_EQUAL_FATAL(spec->n_processes, 1);
+  const struct hr_fault_process *process = &spec->processes[0];
+  CU_ASSERT_EQUAL_FATAL(process->n_replays, 2);
+  CU_ASSERT(process->replays[0].node == 0 && process->replays[0].at_us == 0);
+  CU_ASSERT_EQUAL(process->replays[0].down_us, 100 * HR_SECOND_US);
+  CU_ASSERT(process->replays[1].node == 1 && process->replays[1].at_us == 30 * HR_SECOND_US);
+  CU_ASSERT(spec->spares == 1 && spec->activation_us == 5 * HR_SECOND_US);
+  CU_ASSERT(spec->slow.between.a == 3600 && spec->slow.length.a == 60 && spec->slow.speed_ppm == 500000);
+  hr_scenario_destroy(scenario);
+}
+
+static void logs_are_distributions(void) {
+  write_log("node,start,end\na,0,3600\na,7200,9000\na,18000,18000\n");
+  write_text(FAULTS("\"recorded\":{\"file\":\"log.csv\"}"));
+  struct hr_scenario *scenario = load(NULL, 0);
+  const struct hr_fault_process *process = &spec_of(scenario)->processes[0];
+  CU_ASSERT(process->recorded_between.n_values == 2 && process->recorded_between.mean_s == 9000);
+  CU_ASSERT(process->recorded_repair.n_values == 2 && process->recorded_repair.mean_s == 2700);
+  hr_scenario_destroy(scenario);
+  write_text(FAULTS("\"between_h\":[1,2],\"repair_h\":[0.5]"));
+  scenario = load(NULL, 0);
+  process = &spec_of(scenario)->processes[0];
+  CU_ASSERT(process->recorded_between.mean_s == 5400 && process->recorded_repair.mean_s == 1800);
+  hr_scenario_destroy(scenario);
+}
+
+static void bad_logs_are_errors(void) {
+  static const char *const cases[][3] = {
+      {"host,time\nx,1\n", "\"log\":{\"file\":\"log.csv\"}",
+       "s.json:2:25: log.csv:1: no known log of failures; expected the columns node,start,end (or fixed), "
+       "node,state,start_unix,end_unix, state,quantile,seconds or failure_interval,failure_duration; found "
+       "'host,time'"},
+      {"node,start,end\nx,1,later\n", "\"log\":{\"file\":\"log.csv\"}",
+       "s.json:2:25: log.csv:2: column 'end': expected a date such as 2005-06-21T10:54, or seconds of at least 0, "
+       "found "
+       "'later'"},
+      {"state,quantile,seconds\nup,0,1\nup,1,2\n", "\"log\":{\"file\":\"log.csv\"}",
+       "s.json:2:25: log.csv: no failures with a node and an end; a log of quantiles cannot be replayed"},
+      {"system,node,start,end\n7,x,1,2\n", "\"log\":{\"file\":\"log.csv\",\"system\":\"8\"}",
+       "s.json:2:25: log.csv: no system '8'"},
+      {"node,start,end\nx,1,2\n", "\"recorded\":{\"file\":\"log.csv\"}",
+       "s.json:2:30: the log has no times between failures of nodes"},
+      {"node,start,end\nx,1,2\n", "\"log\":{\"file\":\"log.csv\"},\"crew\":2",
+       "s.json:2:17: 'log' replays failures; 'crew', 'bad_nodes' and 'classes' do not apply"},
+      {"", "\"mtbf_h\":10,\"repair_s\":60,\"spares\":4", "s.json:2:46: all 4 nodes of pool 'p' would be spares"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[1000];
+    write_log(cases[i][0]);
+    snprintf(text, sizeof text, HEAD ",\n\"faults\":{%s}}]}}", cases[i][1]);
+    write_text(text);
+    expect_error(NULL, 0, cases[i][2]);
+  }
+  CU_ASSERT_EQUAL(remove("log.csv"), 0);
+}
+
 static void errors_have_a_place(void) {
   static const char *const cases[][2] = {
       {FAULTS(REPAIR), "s.json:2:10: 'mtbf_h' or 'between' is missing"},
@@ -129,4 +198,5 @@ static void placement_by_pool_is_refused(void) {
 }
 
 TEST_MAIN("Failures in scenarios", TEST(keys_are_stored), TEST(the_cluster_has_defaults), TEST(maintenance_is_stored),
-          TEST(errors_have_a_place), TEST(placement_by_pool_is_refused))
+          TEST(logs_are_replayed), TEST(logs_are_distributions), TEST(bad_logs_are_errors), TEST(errors_have_a_place),
+          TEST(placement_by_pool_is_refused))

@@ -49,8 +49,8 @@ static const char *const names[N_FIELDS] = {
     "failure_duration"};
 
 struct failure_event {
-  uint32_t group, node; /* node: index of its name in the reader */
-  int64_t start_us;
+  uint32_t group, node;     /* node: index of its name in the reader */
+  int64_t start_us, end_us; /* end_us: HR_UNKNOWN_US if it is not stated */
 };
 
 struct log_reader {
@@ -62,7 +62,10 @@ struct log_reader {
   uint32_t n_events, events_capacity, n_nodes, nodes_capacity, groups_capacity;
   uint32_t *by_hash; /* [n_slots]: open addressing; indexes of `nodes` + 1, 0: free */
   uint32_t n_slots;
-  uint32_t place[N_FIELDS]; /* position in a row; HR_NONE: no such column */
+  uint32_t place[N_FIELDS];    /* position in a row; HR_NONE: no such column */
+  struct failure_event *turns; /* of a log of intervals */
+  uint32_t n_turns, turns_capacity;
+  int64_t clock_us; /* time of the last of them */
   double last_quantile_h;
   bool last_up, has_quantile;
   struct hr_error *error;
@@ -211,7 +214,7 @@ static enum hr_status add_repair(struct log_reader *reader, uint32_t group, int6
 
 static enum hr_status read_event(struct log_reader *reader, struct hr_text line) {
   enum field end_field = reader->place[END] != HR_NONE ? END : FIXED;
-  struct failure_event event = {.node = HR_NONE};
+  struct failure_event event = {.node = HR_NONE, .end_us = HR_UNKNOWN_US};
   uint32_t nodes = 0;
   int64_t end_us;
   struct hr_text node = text_of(reader, line, NODE);
@@ -222,6 +225,7 @@ static enum hr_status read_event(struct log_reader *reader, struct hr_text line)
   if (status == HR_OK && text_of(reader, line, end_field).length) {
     status = read_time(reader, line, end_field, HR_SECOND_US, &end_us);
     if (status == HR_OK) status = add_repair(reader, event.group, end_us - event.start_us);
+    event.end_us = end_us;
   }
   if (status != HR_OK) return status;
   if (nodes > reader->log->groups[event.group].nodes) reader->log->groups[event.group].nodes = nodes;
@@ -255,7 +259,7 @@ static enum hr_status read_state(struct log_reader *reader, struct hr_text line)
   if (!add_interval(&self->samples[kind], (double)(end_us - start_us) / hour_us)) return no_memory(reader);
   if (up || !HR__ARRAY_HAS_ROOM(reader->events, reader->n_events, reader->events_capacity))
     return up ? HR_OK : no_memory(reader);
-  reader->events[reader->n_events++] = (struct failure_event){group, node, start_us};
+  reader->events[reader->n_events++] = (struct failure_event){group, node, start_us, end_us};
   return HR_OK;
 }
 
@@ -290,6 +294,10 @@ static enum hr_status read_interval(struct log_reader *reader, struct hr_text li
   if (status != HR_OK) return status;
   struct hr_failure_group *self = &reader->log->groups[group];
   self->failures++;
+  reader->clock_us += gap_us;
+  if (!HR__ARRAY_HAS_ROOM(reader->turns, reader->n_turns, reader->turns_capacity)) return no_memory(reader);
+  uint32_t turn = reader->n_turns++;
+  reader->turns[turn] = (struct failure_event){group, turn, reader->clock_us, reader->clock_us + repair_us};
   const struct {
     enum hr_failure_interval kind;
     int64_t us;
@@ -472,17 +480,22 @@ static enum hr_status read_rows(struct log_reader *reader) {
   }
 }
 
+static void reader_finish(struct log_reader *reader) {
+  hr__input_close(reader->input);
+  for (uint32_t i = 0; i < reader->n_nodes; i++) free(reader->nodes[i]);
+  free(reader->nodes);
+  free(reader->by_hash);
+  free(reader->events);
+  free(reader->turns);
+}
+
 enum hr_status hr_failure_log_read(const char *path, struct hr_failure_log *log, struct hr_error *error) {
   struct log_reader reader = {.path = path, .log = log, .error = error};
   *log = (struct hr_failure_log){0};
   enum hr_status status = hr__input_open(path, &reader.input, error);
   if (status == HR_OK) status = read_rows(&reader);
   if (status == HR_OK) status = finish_groups(&reader);
-  hr__input_close(reader.input);
-  for (uint32_t i = 0; i < reader.n_nodes; i++) free(reader.nodes[i]);
-  free(reader.nodes);
-  free(reader.by_hash);
-  free(reader.events);
+  reader_finish(&reader);
   if (status != HR_OK) hr_failure_log_finish(log);
   return status;
 }
@@ -497,4 +510,53 @@ void hr_failure_log_finish(struct hr_failure_log *log) {
   group_finish(&log->all);
   free(log->groups);
   *log = (struct hr_failure_log){0};
+}
+
+/* ---- Events for a replay ---------------------------------------------------------------------------- */
+
+/* Copies the failures of a system, and numbers their nodes in the order of their rows. */
+static enum hr_status copy_events(struct log_reader *reader, uint32_t group, struct hr_failure_events *to) {
+  const struct failure_event *from = reader->n_events ? reader->events : reader->turns;
+  uint32_t n = reader->n_events ? reader->n_events : reader->n_turns, n_names = reader->n_nodes + reader->n_turns;
+  uint32_t *numbers = calloc((size_t)n_names + 1, sizeof *numbers); /* number + 1 */
+  to->events = calloc((size_t)n + 1, sizeof *to->events);
+  bool made = numbers && to->events;
+  to->first_us = INT64_MAX;
+  for (uint32_t i = 0; made && i < n; i++) {
+    if ((group != HR_NONE && from[i].group != group) || from[i].node == HR_NONE) continue;
+    if (from[i].end_us == HR_UNKNOWN_US || from[i].end_us < from[i].start_us) continue;
+    if (!numbers[from[i].node]) numbers[from[i].node] = ++to->n_nodes;
+    to->events[to->count++] =
+        (struct hr_failure_event){numbers[from[i].node] - 1, from[i].start_us, from[i].end_us - from[i].start_us};
+    if (from[i].start_us < to->first_us) to->first_us = from[i].start_us;
+  }
+  free(numbers);
+  return made ? HR_OK : no_memory(reader);
+}
+
+enum hr_status hr_failure_events_read(const char *path, const char *system, struct hr_failure_events *events,
+                                      struct hr_error *error) {
+  struct hr_failure_log log = {0};
+  struct log_reader reader = {.path = path, .log = &log, .error = error};
+  uint32_t group = HR_NONE;
+  *events = (struct hr_failure_events){0};
+  enum hr_status status = hr__input_open(path, &reader.input, error);
+  if (status == HR_OK) status = read_rows(&reader);
+  for (uint32_t i = 0; system && i < log.n_groups; i++)
+    if (strcmp(log.groups[i].name, system) == 0) group = i;
+  if (status == HR_OK && system && group == HR_NONE)
+    status = hr_fail(error, HR_BAD_INPUT, "%s: no system '%.60s'", path, system);
+  if (status == HR_OK) status = copy_events(&reader, group, events);
+  if (status == HR_OK && events->count == 0)
+    status = hr_fail(error, HR_BAD_INPUT,
+                     "%s: no failures with a node and an end; a log of quantiles cannot be replayed", path);
+  reader_finish(&reader);
+  hr_failure_log_finish(&log);
+  if (status != HR_OK) hr_failure_events_finish(events);
+  return status;
+}
+
+void hr_failure_events_finish(struct hr_failure_events *events) {
+  free(events->events);
+  *events = (struct hr_failure_events){0};
 }

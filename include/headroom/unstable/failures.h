@@ -55,6 +55,23 @@ struct hr_failure_log {
 HR_API enum hr_status hr_failure_log_read(const char *path, struct hr_failure_log *log, struct hr_error *error);
 HR_API void hr_failure_log_finish(struct hr_failure_log *log);
 
+/* The failures of a log, for a replay. */
+struct hr_failure_event {
+  uint32_t node; /* nodes are numbered in the order of their first rows */
+  int64_t start_us, down_us;
+};
+struct hr_failure_events {
+  struct hr_failure_event *events; /* [count]: in the order of their rows */
+  uint32_t count, n_nodes;
+  int64_t first_us; /* the first start */
+};
+/* Reads the failures of a system; NULL: of all. Failures without an end, or of no node, are left out. In a log of
+   intervals of a service, each failure is that of one node, which take turns. Other logs have no events: HR_BAD_INPUT.
+ */
+HR_API enum hr_status hr_failure_events_read(const char *path, const char *system, struct hr_failure_events *events,
+                                             struct hr_error *error);
+HR_API void hr_failure_events_finish(struct hr_failure_events *events);
+
 #ifdef __cplusplus
 }
 #endif

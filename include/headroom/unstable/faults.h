@@ -40,6 +40,22 @@ struct hr_fault_class {
   struct hr_duration repair; /* from the detection, or from the start of the work of the repair crew, until it is up */
 };
 
+/* Recorded lengths of an interval, one of which is drawn at a time. */
+struct hr_hours {
+  double h;
+};
+struct hr_recorded {
+  struct hr_hours *values; /* [n_values] */
+  uint32_t n_values;
+  double mean_s;
+};
+
+/* A recorded failure of a node, which is replayed. */
+struct hr_fault_replay {
+  uint32_t node; /* within the pool */
+  int64_t at_us, down_us;
+};
+
 /* The failures of the units of one kind. */
 struct hr_fault_process {
   enum hr_tier unit; /* HR_TIER_NODE: single nodes; HR_TIER_RACK, HR_TIER_ZONE, HR_TIER_POOL: groups */
@@ -50,13 +66,29 @@ struct hr_fault_process {
   struct hr_duration between; /* the time, on the clock, from the repair of a unit to its next failure */
   struct hr_fault_class only; /* the delays of failures without classes */
   struct hr_fault_class *classes;
-  uint32_t n_classes; /* 0: all failures are like `only` */
+  uint32_t n_classes;                                   /* 0: all failures are like `only` */
+  struct hr_recorded recorded_between, recorded_repair; /* instead of `between` and of the repairs, if not empty */
+  /* single nodes: recorded failures, by node and time; all other members are then unused. NULL: failures are drawn */
+  struct hr_fault_replay *replays;
+  uint32_t n_replays;
   /* units fail `bad_factor` times as often with the probability `bad_share` */
   double bad_share, bad_factor;
 };
 
+/* Nodes that are slow for a while: each node has episodes of its own. A job runs at the speed of its slowest node. */
+struct hr_slow_spec {
+  struct hr_duration between; /* from the end of an episode to the next one; a mean of 0: there are none */
+  struct hr_duration length;
+  uint32_t speed_ppm; /* during an episode, in millionths of the usual speed */
+};
+
 /* The failures of a pool. */
 struct hr_fault_spec {
+  struct hr_slow_spec slow;
+  /* nodes that are kept as spares: the last ones of the pool. A spare comes up `activation_us` after a node has gone
+     down; a repaired node becomes a spare if enough nodes are up */
+  uint32_t spares;
+  int64_t activation_us;
   struct hr_fault_process *processes;
   uint32_t n_processes;
   uint32_t crew; /* how many units are repaired at the same time, in the order of their detection; 0: all */
@@ -67,6 +99,10 @@ struct hr_fault_spec {
 
 /* Returns the name in scenarios. */
 HR_API const char *hr_fault_clock_name(enum hr_fault_clock clock);
+/* Sorts the replays of a process, joins those that overlap, and drops those of nodes >= `nodes`. */
+HR_API void hr_fault_replays_sort(struct hr_fault_process *process, uint32_t nodes);
+/* Frees the members of a process, not the process itself. */
+HR_API void hr_fault_process_finish(struct hr_fault_process *process);
 /* Frees the failures of a pool. NULL is accepted. */
 HR_API void hr_fault_spec_destroy(struct hr_fault_spec *spec);
 

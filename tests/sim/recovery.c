@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Recovery from failures: asynchronous checkpoints, jobs that give up, spare nodes, slow nodes, recorded failures. Each
+ * test asserts the number of failures or episodes that happened.
+ */
+
+#include "base/random.h"
+#include "harness.h"
+#include "headroom/policies.h"
+#include "headroom/sim.h"
+#include "headroom/unstable/faults.h"
+
+#include <gsl/gsl_randist.h>
+#include <math.h>
+#include <string.h>
+
+#define S HR_SECOND_US
+
+enum { MAX_JOBS = 60 };
+
+struct world {
+  struct hr_pool_spec pool;
+  struct hr_fault_process process;
+  struct hr_fault_spec faults;
+  struct hr_class_spec class_;
+  uint32_t n_jobs, gpus[MAX_JOBS];
+  int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS];
+  const char *policy;
+  uint64_t seed;
+  int64_t horizon_us;
+  bool unchecked;
+};
+
+static struct hr_duration fixed(double seconds) {
+  return (struct hr_duration){HR_DURATION_FIXED, seconds, 0};
+}
+static struct hr_duration exponential(double mean_s) {
+  return (struct hr_duration){HR_DURATION_EXPONENTIAL, mean_s, 0};
+}
+
+static void world_init(struct world *world, uint32_t n_nodes, uint32_t n_jobs) {
+  static char name[] = "p", gpu[] = "A100";
+  *world = (struct world){
+      .pool = {.name = name, .gpu = gpu, .nodes = n_nodes, .gpus_per_node = 1, .market = {.to_us = HR_NEVER_US}},
+      .process = {.unit = HR_TIER_NODE, .bad_factor = 1, .fresh = true},
+      .faults = {.n_processes = 1},
+      .n_jobs = n_jobs,
+      .policy = "easy",
+      .horizon_us = HR_NEVER_US};
+  for (uint32_t i = 0; i < n_jobs; i++) world->gpus[i] = 1;
+}
+
+static struct hr_result *run(struct world *world) {
+  struct hr_class_spec classes[HR_N_CLASSES];
+  struct hr_trace trace = {.source = "test",
+                           .n_jobs = world->n_jobs,
+                           .submit_us = world->submit_us,
+                           .work_us = world->work_us,
+                           .gpus = world->gpus};
+  struct hr_cluster_spec cluster = {&world->pool, 1};
+  struct hr_policy_choice choice = {0};
+  struct hr_result *result = NULL;
+  struct hr_error error = {0};
+  for (uint32_t i = 0; i < HR_N_CLASSES; i++) classes[i] = world->class_;
+  world->faults.processes = &world->process;
+  world->pool.faults = &world->faults;
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, world->policy, &error), HR_OK);
+  struct hr_run_config config = {.trace = &trace,
+                                 .cluster = &cluster,
+                                 .policy = choice.ops,
+                                 .params = choice.params,
+                                 .seed = world->seed,
+                                 .horizon_us = world->horizon_us,
+                                 .check = !world->unchecked,
+                                 .classes = classes};
+  enum hr_status status = hr_sim_run(&config, &result, &error);
+  if (status != HR_OK) fprintf(stderr, "%s: %s\n", world->policy, error.text);
+  CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+  hr_policy_choice_finish(&choice);
+  return result;
+}
+
+/* ---- Asynchronous checkpoints ----------------------------------------------------------------------------- */
+
+/* Work 30 s, stall 2 s, written for 20 s from the begin of the stall. The first checkpoint begins at 30 s and is
+   complete at 50 s, when 30 + 18 s of work are done; 18 s count for the next interval, so the second one begins at
+   62 s, with 60 s of work, and is complete at 82 s; the third begins at 94 s with 90 s. The failure at 100 s, with 94 s
+   of work, finds 60 s kept: 34 s are lost. After the repair at 110 s and 5 s of restart, 40 s of work and one stall of
+   2 s are left: the job ends at 157 s. */
+static void the_last_unfinished_checkpoint_is_lost(void) {
+  struct world world;
+  world_init(&world, 1, 1);
+  world.work_us[0] = 100 * S;
+  world.class_ = (struct hr_class_spec){.checkpoint = HR_CHECKPOINT_INTERVAL,
+                                        .interval_us = 30 * S,
+                                        .write_us = 20 * S,
+                                        .async = true,
+                                        .stall_us = 2 * S,
+                                        .restart_us = 5 * S};
+  world.process.between = fixed(100);
+  world.process.only.repair = fixed(10);
+  struct hr_result *result = run(&world);
+  const struct hr_job_accounting *job = &result->accounting[0];
+  CU_ASSERT_EQUAL(result->pools[0].failures, 1);
+  CU_ASSERT_EQUAL(job->lost_us, 34 * S);
+  CU_ASSERT_EQUAL(job->saving_us, 4 * 2 * S);
+  CU_ASSERT_EQUAL(job->saved_us, 50 * S);
+  CU_ASSERT_EQUAL(job->end_us, 157 * S);
+  hr_result_destroy(result);
+}
+
+/* ---- Jobs that give up ------------------------------------------------------------------------------------ */
+
+/* A node fails after each 100 s. A job of 250 s without checkpoints never ends; it may be started twice again, or not.
+ */
+static void jobs_give_up(void) {
+  static const char *const policies[] = {"easy", "conservative", "slurm", "kubernetes", "volcano", "kai", "rounds"};
+  for (uint32_t i = 0; i < sizeof policies / sizeof *policies; i++)
+    for (uint32_t limit = 0; limit < 2; limit++) {
+      struct world world;
+      world_init(&world, 1, 2);
+      world.policy = policies[i];
+      world.work_us[0] = 250 * S;
+      world.submit_us[1] = 40 * S;
+      world.work_us[1] = 5 * S;
+      world.class_ = (struct hr_class_spec){.max_requeues = limit ? 2 : 0, .no_requeue = !limit};
+      world.process.between = fixed(100);
+      world.process.only.repair = fixed(10);
+      struct hr_result *result = run(&world);
+      CU_ASSERT_EQUAL(result->state[0], HR_JOB_REJECTED);
+      CU_ASSERT_EQUAL(result->reason[0], HR_REASON_REQUEUES);
+      CU_ASSERT_EQUAL(result->pools[0].failed_jobs, limit ? 3 : 1);
+      CU_ASSERT_EQUAL(result->accounting[0].attempts, limit ? 3 : 1);
+      CU_ASSERT_EQUAL(result->state[1], HR_JOB_COMPLETED);
+      hr_result_destroy(result);
+    }
+}
+
+/* ---- Spares ----------------------------------------------------------------------------------------------- */
+
+/* Three nodes, one of them a spare that is up after 7 s. A job on two nodes is stopped at 100 s, when node 0 and node 1
+   fail at once: the spare is up at 107 s, the repaired node 0 at 150 s; node 1 becomes the spare. */
+static void a_spare_replaces_a_node(void) {
+  struct world world;
+  struct hr_fault_replay replays[] = {{0, 100 * S, 50 * S}, {1, 100 * S, 50 * S}};
+  world_init(&world, 3, 2);
+  world.faults.spares = 1;
+  world.faults.activation_us = 7 * S;
+  world.process.clock = HR_FAULT_CLOCK_WALL;
+  world.process.replays = replays;
+  world.process.n_replays = 2;
+  world.gpus[0] = 2;
+  world.work_us[0] = 120 * S;
+  world.submit_us[1] = 101 * S;
+  world.work_us[1] = 20 * S;
+  struct hr_result *result = run(&world);
+  CU_ASSERT_EQUAL(result->pools[0].failures, 2);
+  CU_ASSERT_EQUAL(result->pools[0].spare_activations, 1);
+  CU_ASSERT_EQUAL(result->start_us[1], 107 * S);
+  CU_ASSERT_EQUAL(result->accounting[0].end_us, 270 * S);
+  hr_result_destroy(result);
+}
+
+/* Mean number of nodes that are up, of n nodes and s spares that do not fail while they wait: birth and death with the
+   failure rates min(n, n + s - k) xi and the repair rates min(k, crew) eta. */
+static double mean_up(uint32_t n, uint32_t s, double xi, double eta, uint32_t crew) {
+  double p = 1, sum = 0, up = 0;
+  for (uint32_t k = 0; k <= n + s; k++) {
+    uint32_t working = n + s - k < n ? n + s - k : n;
+    sum += p;
+    up += p * working;
+    p *= working * xi / ((k + 1 < crew ? k + 1 : crew) * eta);
+  }
+  return up / sum;
+}
+
+static void spares_raise_the_availability(void) {
+  static const uint32_t spares[] = {0, 1, 3};
+  for (uint32_t i = 0; i < 3; i++) {
+    struct world world;
+    world_init(&world, 10 + spares[i], 1);
+    world.unchecked = true;
+    world.work_us[0] = 1;
+    world.submit_us[0] = (int64_t)20000000 * S;
+    world.faults.spares = spares[i];
+    world.faults.crew = 3;
+    world.process.between = exponential(10000);
+    world.process.only.repair = exponential(2000);
+    world.process.fresh = true;
+    struct hr_result *result = run(&world);
+    double seen = (double)result->pools[0].up_us / (double)result->end_us;
+    double expected = mean_up(10, spares[i], 1e-4, 5e-4, 3);
+    CU_ASSERT(result->pools[0].failures > 10000);
+    CU_ASSERT((result->pools[0].spare_activations > 1000) == (spares[i] > 0));
+    if (fabs(seen - expected) > 0.01 * expected) printf("\n    %.4f nodes up, expected %.4f", seen, expected);
+    CU_ASSERT(fabs(seen - expected) <= 0.01 * expected);
+    hr_result_destroy(result);
+  }
+}
+
+/* The spares that suffice with probability 0.99 for 1,024 nodes that are down with probability 0.001: 4, as reported
+   for ByteRobust. */
+static void the_binomial_rule_for_spares(void) {
+  double below = 0;
+  uint32_t s = 0;
+  for (;; s++) {
+    below += gsl_ran_binomial_pdf(s, 0.001, 1024);
+    if (below >= 0.99) break;
+  }
+  CU_ASSERT_EQUAL(s, 4);
+}
+
+/* ---- Slow nodes ------------------------------------------------------------------------------------------- */
+
+/* Nodes are slow for half of the time, at half the speed. A gang of two nodes works at full speed only while both are
+   fast: with probability 1/4. Its mean speed is 1/4 + 3/4 x 1/2 = 5/8; that of a single node 3/4. */
+static void a_gang_is_as_slow_as_its_slowest_node(void) {
+  for (uint32_t gang = 1; gang <= 2; gang++) {
+    struct world world;
+    world_init(&world, gang, 1);
+    world.faults.n_processes = 0;
+    world.faults.slow = (struct hr_slow_spec){exponential(1000), exponential(1000), 500000};
+    world.gpus[0] = gang;
+    world.work_us[0] = (int64_t)4000000 * S;
+    struct hr_result *result = run(&world);
+    double speed = (double)world.work_us[0] / (double)result->accounting[0].end_us;
+    double expected = gang == 1 ? 0.75 : 0.625;
+    CU_ASSERT(result->pools[0].slow_episodes > 1000);
+    CU_ASSERT_EQUAL(result->pools[0].failures, 0);
+    if (fabs(speed - expected) > 0.02) printf("\n    speed %.4f, expected %.4f", speed, expected);
+    CU_ASSERT(fabs(speed - expected) <= 0.02);
+    hr_result_destroy(result);
+  }
+}
+
+/* ---- Recorded failures ------------------------------------------------------------------------------------ */
+
+/* Overlapping records of a node are joined, those of other nodes are left out, and the order does not matter. The job
+   runs on node 0 with all of its work kept: it is stopped at 10 s for 25 s and at 60 s for 5 s. */
+static void records_are_replayed_exactly(void) {
+  struct world world;
+  struct hr_fault_replay replays[] = {
+      {0, 60 * S, 5 * S}, {7, 1 * S, 9 * S}, {0, 10 * S, 20 * S}, {0, 20 * S, 15 * S}, {1, 0, 1000 * S}};
+  world_init(&world, 2, 1);
+  world.process.clock = HR_FAULT_CLOCK_WALL;
+  world.process.replays = replays;
+  world.process.n_replays = 5;
+  hr_fault_replays_sort(&world.process, 2);
+  CU_ASSERT_EQUAL(world.process.n_replays, 3);
+  world.work_us[0] = 100 * S;
+  world.class_.checkpoint = HR_CHECKPOINT_CONTINUOUS;
+  struct hr_result *result = run(&world);
+  CU_ASSERT_EQUAL(result->pools[0].failures, 3);
+  CU_ASSERT_EQUAL(result->pools[0].failed_jobs, 2);
+  CU_ASSERT_EQUAL(result->accounting[0].end_us, 130 * S);
+  CU_ASSERT((int64_t)result->pools[0].down_us == (25 + 5 + 130) * S);
+  hr_result_destroy(result);
+}
+
+/* Intervals that are drawn from a list: the availability follows from their means, also from a stationary start. */
+static void recorded_intervals_have_their_means(void) {
+  struct hr_hours up[] = {{0.1}, {0.2}, {0.3}, {3.4}}, down[] = {{0}, {0.5}};
+  for (uint32_t fresh = 0; fresh < 2; fresh++) {
+    struct world world;
+    world_init(&world, 20, 1);
+    world.unchecked = true;
+    world.work_us[0] = 1;
+    world.submit_us[0] = (int64_t)4000000 * S;
+    world.process.fresh = fresh;
+    world.process.between = exponential(3600);
+    world.process.recorded_between = (struct hr_recorded){up, 4, 3600};
+    world.process.recorded_repair = (struct hr_recorded){down, 2, 900};
+    struct hr_result *result = run(&world);
+    double seen = 1 - (double)result->pools[0].down_us / (20 * (double)result->end_us);
+    CU_ASSERT(result->pools[0].failures > 10000);
+    if (fabs(seen - 0.8) > 0.01) printf("\n    availability %.4f, expected 0.8", seen);
+    CU_ASSERT(fabs(seen - 0.8) <= 0.01);
+    hr_result_destroy(result);
+  }
+}
+
+/* ---- Properties ------------------------------------------------------------------------------------------- */
+
+static uint32_t below(struct hr__stream *stream, uint32_t bound) {
+  return (uint32_t)(hr__stream_uniform(stream) * bound);
+}
+
+static void random_worlds_keep_the_invariants(void) {
+  static const char *const policies[] = {"easy", "conservative", "las", "slurm", "kubernetes", "volcano"};
+  enum { WORLDS = 120 };
+  uint64_t failures = 0, activations = 0, episodes = 0, rejected = 0;
+  for (uint32_t number = 0; number < WORLDS; number++) {
+    struct hr__stream stream;
+    struct world world;
+    struct hr_maintenance window = {.start_us = 3000 * S,
+                                    .repeat_us = 9000 * S,
+                                    .duration_us = 500 * S,
+                                    .group_nodes = 1,
+                                    .max_unavailable = HR_NONE,
+                                    .drain = (enum hr_drain)(number % HR_N_DRAINS)};
+    hr__stream_init(&stream, 9, HR__PURPOSE_SAMPLE, number, 0);
+    world_init(&world, 2 + below(&stream, 5), MAX_JOBS);
+    world.pool.gpus_per_node = 1 + below(&stream, 4);
+    world.seed = number;
+    world.policy = policies[number % (sizeof policies / sizeof *policies)];
+    world.faults.spares = below(&stream, world.pool.nodes);
+    world.faults.activation_us = (int64_t)below(&stream, 300) * S;
+    world.faults.crew = below(&stream, 3);
+    if (below(&stream, 2)) world.faults.slow = (struct hr_slow_spec){exponential(3000), exponential(900), 300000};
+    if (below(&stream, 2)) {
+      world.pool.maintenance = &window;
+      world.pool.n_maintenance = 1;
+    }
+    world.process.clock = (enum hr_fault_clock)below(&stream, HR_N_FAULT_CLOCKS);
+    world.process.fresh = below(&stream, 2);
+    world.process.between = exponential(4000);
+    world.process.only = (struct hr_fault_class){NULL, 1, fixed(40), exponential(600)};
+    world.class_ = (struct hr_class_spec){.checkpoint = HR_CHECKPOINT_INTERVAL,
+                                          .interval_us = 200 * S,
+                                          .write_us = 60 * S,
+                                          .async = below(&stream, 2),
+                                          .stall_us = 5 * S,
+                                          .max_requeues = below(&stream, 4),
+                                          .restart_us = 30 * S};
+    for (uint32_t i = 0; i < MAX_JOBS; i++) {
+      world.submit_us[i] = (i ? world.submit_us[i - 1] : 0) + (int64_t)below(&stream, 300) * S;
+      world.work_us[i] = (int64_t)(1 + below(&stream, 1500)) * S;
+      world.gpus[i] = 1 + below(&stream, (world.pool.nodes - world.faults.spares) * world.pool.gpus_per_node);
+    }
+    struct hr_result *result = run(&world);
+    CU_ASSERT_EQUAL(result->n_completed + result->n_rejected + result->n_waiting + result->n_running, MAX_JOBS);
+    failures += result->pools[0].failures;
+    activations += result->pools[0].spare_activations;
+    episodes += result->pools[0].slow_episodes;
+    rejected += result->n_rejected;
+    hr_result_destroy(result);
+  }
+  CU_ASSERT(failures > 500);
+  CU_ASSERT(activations > 300);
+  CU_ASSERT(episodes > 300);
+  CU_ASSERT(rejected > 20);
+}
+
+TEST_MAIN("Recovery from failures", TEST(the_last_unfinished_checkpoint_is_lost), TEST(jobs_give_up),
+          TEST(a_spare_replaces_a_node), TEST(spares_raise_the_availability), TEST(the_binomial_rule_for_spares),
+          TEST(a_gang_is_as_slow_as_its_slowest_node), TEST(records_are_replayed_exactly),
+          TEST(recorded_intervals_have_their_means), TEST(random_worlds_keep_the_invariants))
