@@ -204,7 +204,7 @@ static void take_pool(const struct observed *observed, const struct hr_replay *r
   use->used_gpu_hours = gpu_hours(account->used_time);
   use->usd = (double)account->cost / (double)HR_LEDGER_UNITS_PER_UUSD / 1e6;
   if (!hr_market_is_elastic(spec->market.market) && node_us > 0)
-    use->down_share = (double)replay->result->pools[pool].down_us / node_us;
+    use->down_share = (double)(replay->result->pools[pool].down_us + replay->result->pools[pool].planned_us) / node_us;
 }
 
 static enum hr_status collect(void *self, const struct hr_replay *replay, struct hr_error *error) {
@@ -309,6 +309,7 @@ static void add_to_mean(struct hr__tco_path *mean, const struct hr__tco_path *pa
                         hr_amount sums[HR_MAX_TCO_YEARS][HR_N_COST_PARTS + 2], uint32_t count) {
   mean->years = path->years;
   mean->too_large = mean->too_large || path->too_large;
+  mean->unserved_gpu_hours += path->unserved_gpu_hours / count;
   for (uint32_t year = 0; year < path->years; year++) {
     for (unsigned part = 0; part < HR_N_COST_PARTS; part++) sums[year][part] += path->uusd[year][part];
     sums[year][HR_N_COST_PARTS] += path->bought_uusd[year];
@@ -420,10 +421,11 @@ static enum hr_status make_results(struct hr_tco *tco, struct hr_error *error) {
 static enum hr_status note_option(struct hr_tco *tco, const struct hr__tco_option *option) {
   const struct hr__tco_run *run = &option->runs[0];
   enum hr_status status = HR_OK;
-  if (option->figures[HR__TCO_UTILIZATION].mean > 1)
-    status =
-        hr_notes_add(&tco->notes, "option '%.60s' has too few nodes: its jobs need %.4g times its GPU hours; add nodes",
-                     option->name, option->figures[HR__TCO_UTILIZATION].mean);
+  double missing = option->mean.unserved_gpu_hours, held = hr__tco_held_gpu_hours(&option->mean);
+  if (missing > 0)
+    status = hr_notes_add(&tco->notes,
+                          "option '%.60s' has too few nodes: of the GPU hours that its jobs need, %.3g %% are missing",
+                          option->name, 100 * missing / (missing + held));
   if (status == HR_OK && run->completed < run->submitted)
     status = hr_notes_add(&tco->notes,
                           "option '%.60s' completes %" PRIu64 " of %" PRIu64 " jobs; its work is that of fewer jobs",

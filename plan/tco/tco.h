@@ -76,6 +76,7 @@ struct hr__tco_path {
   double held_gpu_hours[HR_MAX_TCO_YEARS], useful_gpu_hours[HR_MAX_TCO_YEARS];
   double load_usd[HR_MAX_TCO_YEARS]; /* the part of the energy that is proportional to the use */
   double gpus[HR_MAX_TCO_YEARS];     /* owned and reserved GPUs */
+  double unserved_gpu_hours;         /* of all years: what the jobs need, but the option does not have */
   bool too_large;                    /* an amount exceeds 10^12 dollars */
   double figures[HR__TCO_N_FIGURES];
 };
@@ -148,6 +149,11 @@ static inline int64_t hr__tco_running_uusd(const struct hr__tco_path *path, uint
 }
 static inline int64_t hr__tco_paid_uusd(const struct hr__tco_path *path, uint32_t year) {
   return path->bought_uusd[year] + hr__tco_running_uusd(path, year) - path->sold_uusd[year];
+}
+static inline double hr__tco_held_gpu_hours(const struct hr__tco_path *path) {
+  double sum = 0;
+  for (uint32_t year = 0; year < path->years; year++) sum += path->held_gpu_hours[year];
+  return sum;
 }
 const char *hr__tco_kind_name(enum hr__tco_kind kind);
 static inline bool hr__tco_is_owned(const struct hr__tco_option *option) {

@@ -240,6 +240,15 @@ static void set_figures(const struct hr_tco *tco, struct hr__tco_path *path) {
   path->figures[HR__TCO_AFTER_TAX_NPV] = present_usd(path, rate, tco->spec.tax_rate);
 }
 
+/* Sets the work of a year. Jobs hold at most the GPU hours that there are. */
+static void set_work(const struct hr__tco_run *run, double growth, uint32_t year, struct hr__tco_path *path) {
+  double needed = run->held_gpu_hours * run->scale * growth, available = path->available_gpu_hours[year];
+  double served = needed > available * (1 + 1e-9) ? available / needed : 1;
+  path->held_gpu_hours[year] = needed * served;
+  path->useful_gpu_hours[year] = run->useful_gpu_hours * run->scale * growth * served;
+  path->unserved_gpu_hours += needed * (1 - served);
+}
+
 void hr__tco_path_make(const struct hr_tco *tco, const struct hr__tco_option *option, const struct hr__tco_run *run,
                        struct hr__tco_path *path) {
   *path = (struct hr__tco_path){.years = tco->spec.years};
@@ -253,8 +262,7 @@ void hr__tco_path_make(const struct hr_tco *tco, const struct hr__tco_option *op
   }
   for (uint32_t year = 0; year < path->years; year++) {
     double growth = hr_compound(tco->spec.growth - 1, year);
-    path->held_gpu_hours[year] = run->held_gpu_hours * run->scale * growth;
-    path->useful_gpu_hours[year] = run->useful_gpu_hours * run->scale * growth;
+    set_work(run, growth, year, path);
     add(path, year, HR_PART_STAFF, option->staff_usd_per_year * hr_compound(tco->spec.wages - 1, year));
     add(path, year, HR_PART_SERVICES, run->other_usd * run->other_scale * growth);
   }

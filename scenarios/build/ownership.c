@@ -15,6 +15,7 @@
 #include "headroom/unstable/ownership.h"
 
 #include "headroom/unstable/catalog.h"
+#include "headroom/unstable/series.h"
 #include "scenarios/build/builder.h"
 
 #include <math.h>
@@ -235,6 +236,31 @@ static enum hr_status check_options(const struct hr__builder *builder, const cJS
   return HR_OK;
 }
 
+/* The mean of a series, in dollars. */
+static double mean_usd(const struct hr_series *series) {
+  int64_t from_us = hr_series_first_us(series), to_us = hr_series_end_us(series);
+  if (to_us == HR_NEVER_US || to_us <= from_us) return (double)hr_series_at(series, from_us) / 1e6;
+  return (double)hr_series_between(series, from_us, to_us) / (double)(to_us - from_us) / 1e6;
+}
+
+/* Owned pools without a price of energy of their own pay the mean of their 'energy_price'. The price of the pool, which
+   runs bill, does not contain it. */
+static enum hr_status use_energy_prices(struct hr__builder *builder) {
+  struct hr_scenario *scenario = builder->scenario;
+  for (uint32_t i = 0; scenario->pool_sources && i < scenario->cluster.n_pools; i++) {
+    const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
+    struct hr_ownership *owned = scenario->pool_sources[i].ownership;
+    const struct hr_series *price = pool->electricity ? pool->electricity->price : NULL;
+    if (!owned || !price || owned->usd_per_kwh > 0 || owned->is_colocated || owned->power_kw <= 0) continue;
+    owned->usd_per_kwh = mean_usd(price);
+    if (hr_notes_add(&scenario->notes,
+                     "pool '%.60s': for 'tco', energy costs %.4g $ per kWh, the mean of 'energy_price'", pool->name,
+                     owned->usd_per_kwh) != HR_OK)
+      return hr__build_no_memory(builder);
+  }
+  return HR_OK;
+}
+
 enum hr_status hr__build_tco(struct hr__builder *builder) {
   const cJSON *json = hr__get(builder->source.file.tree, "tco");
   if (!json) return HR_OK;
@@ -242,7 +268,8 @@ enum hr_status hr__build_tco(struct hr__builder *builder) {
   if (!spec) return hr__build_no_memory(builder);
   builder->scenario->tco = spec;
   enum hr_status status = hr__read(builder, json, hr__tco_keys, spec);
-  return status == HR_OK ? check_options(builder, json, spec) : status;
+  if (status == HR_OK) status = check_options(builder, json, spec);
+  return status == HR_OK ? use_energy_prices(builder) : status;
 }
 
 void hr_tco_spec_destroy(struct hr_tco_spec *spec) {

@@ -152,7 +152,7 @@ case_next_step_of_each_verb() {
     'trace check traces/reference/demo.csv' 'trace stats traces/reference/demo.csv' \
     "fill $demo --policies best-fit,spread --seeds 2 --to 1" 'forecast traces/reference/agency.csv --months 1' \
     'run scenarios/reserved-spot-mix.json --replications 2' \
-    'advise scenarios/agency-before.json' 'plan scenarios/plan-l4-or-t4.json --brief' \
+    'advise scenarios/agency-before.json' 'tco scenarios/private-or-cloud.json' 'plan scenarios/plan-l4-or-t4.json --brief' \
     "sweep scenarios/sweeps/demo.json --db $work/demo.sqlite" \
     "check $demo --baseline $work/demo.base.json --update"; do
     # shellcheck disable=SC2086 # a verb and its words

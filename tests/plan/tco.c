@@ -341,6 +341,24 @@ static void useful_hours_are_the_product(void) {
   finish(&world);
 }
 
+/* An option that has half of the GPUs that the jobs need does half of their work. */
+static void overload_is_not_served(void) {
+  static const char pools[] =
+      "{\"name\":\"r\",\"nodes\":1,\"gpu\":\"H100\",\"gpus_per_node\":2,\"market\":\"reserved\","
+      "\"usd_per_gpu_hour\":3}";
+  struct world world = run_world(pools, "", 2, 3600, 1);
+  const struct hr__tco_option *option = &world.tco->options[0];
+  struct hr__tco_run run = option->runs[0];
+  struct hr__tco_path path;
+  CU_ASSERT_DOUBLE_EQUAL(option->mean.unserved_gpu_hours, 0, 0);
+  run.scale *= 2;
+  hr__tco_path_make(world.tco, option, &run, &path);
+  CU_ASSERT_DOUBLE_EQUAL(path.figures[HR__TCO_UTILIZATION], 1, 1e-12);
+  CU_ASSERT_DOUBLE_EQUAL(path.figures[HR__TCO_USEFUL_GPU_HOUR], 3, 1e-9);
+  CU_ASSERT_DOUBLE_EQUAL(path.unserved_gpu_hours, 5 * 2 * 8760.0, 1e-6);
+  finish(&world);
+}
+
 /* ---- Random worlds ----------------------------------------------------------------------------------- */
 
 static double draw(uint64_t *state, double low, double high) {
@@ -383,40 +401,44 @@ static void keep_book(double usd, double life, double residual, double growth, d
   }
 }
 
-/* In random worlds, purchases, residual values and amortization equal those of the book; parts and years add up; and
-   what is bought is written off or sold. */
+/* In random worlds, purchases, residual values and amortization equal those of the book, and what is bought is written
+   off or sold. The worlds differ in `owned`, `tco` and the number of nodes; the run is always the same. */
 static void books_agree_in_random_worlds(void) {
+  static const char pools[] = "{\"name\":\"p\",\"nodes\":1,\"gpu\":\"H100\",\"gpus_per_node\":8,\"market\":\"owned\","
+                              "\"owned\":{\"capex_usd_per_node\":1,\"lifetime_years\":1}}";
+  struct world world = run_world(pools, "", 8, 3600, 1);
+  struct hr_capital *capital = &world.scenario->pool_sources[0].ownership->capital[0];
+  struct hr_tco_spec *spec = &world.tco->spec;
+  const struct hr__tco_option *option = &world.tco->options[0];
   uint64_t state = 7;
-  for (unsigned trial = 0; trial < 150; trial++) {
-    double usd = floor(draw(&state, 1000, 400000)), life = floor(draw(&state, 1, 8) * 2) / 2;
-    double residual = floor(draw(&state, 0, 1) * 100) / 100, growth = floor(draw(&state, 0.7, 1.6) * 100) / 100;
-    double price = floor(draw(&state, 0.7, 1.2) * 100) / 100, totals[3] = {0};
-    uint32_t nodes = (uint32_t)draw(&state, 1, 9), years = (uint32_t)draw(&state, 1, 9);
-    char pools[600], more[300];
-    snprintf(pools, sizeof pools,
-             "{\"name\":\"p\",\"nodes\":%u,\"gpu\":\"H100\",\"gpus_per_node\":8,\"market\":\"owned\",\"owned\":{"
-             "\"capex_usd_per_node\":"
-             "%.10g,\"lifetime_years\":%.10g,\"residual_share\":%.10g}}",
-             nodes, usd, life, residual);
-    snprintf(more, sizeof more, ",\"tco\":{\"years\":%u,\"growth_per_year\":%.10g,\"hardware_price_per_year\":%.10g}",
-             years, growth, price);
-    struct world world = run_world(pools, more, 8, 3600, 1);
-    const struct hr__tco_path *path = &world.tco->options[0].mean;
+  for (unsigned trial = 0; trial < 1000; trial++) {
+    struct hr__tco_path path;
+    uint32_t nodes = world.scenario->cluster.pools[0].nodes = (uint32_t)draw(&state, 1, 9);
+    double totals[3] = {0};
+    capital->usd = floor(draw(&state, 1000, 400000));
+    capital->life_years = floor(draw(&state, 1, 8) * 2) / 2;
+    capital->residual_share = floor(draw(&state, 0, 1) * 100) / 100;
+    spec->years = (uint32_t)draw(&state, 1, 9);
+    spec->growth = floor(draw(&state, 0.7, 1.6) * 100) / 100;
+    spec->hardware_price = floor(draw(&state, 0.7, 1.2) * 100) / 100;
+    hr__tco_path_make(world.tco, option, &option->runs[0], &path);
     int64_t bought = 0, sold = 0, cost = 0;
-    for (uint32_t year = 0; year < years; year++) {
-      bought += path->bought_uusd[year];
-      sold += path->sold_uusd[year];
-      cost += path->uusd[year][HR_PART_CAPITAL];
-      CU_ASSERT_EQUAL(hr__tco_year_uusd(path, year), path->uusd[year][HR_PART_CAPITAL]);
+    for (uint32_t year = 0; year < spec->years; year++) {
+      bought += path.bought_uusd[year];
+      sold += path.sold_uusd[year];
+      cost += path.uusd[year][HR_PART_CAPITAL];
+      CU_ASSERT_EQUAL(hr__tco_year_uusd(&path, year), path.uusd[year][HR_PART_CAPITAL]);
     }
-    keep_book(usd, life, residual, growth, price, nodes, years, totals);
+    keep_book(capital->usd, capital->life_years, capital->residual_share, spec->growth, spec->hardware_price, nodes,
+              spec->years, totals);
     double unit = 1e-12 * totals[0] + 1e-4; /* rounding of each amount to micro-dollars */
     CU_ASSERT_DOUBLE_EQUAL((double)bought / 1e6, totals[0], unit);
     CU_ASSERT_DOUBLE_EQUAL((double)sold / 1e6, totals[1], unit);
     CU_ASSERT_DOUBLE_EQUAL((double)cost / 1e6, totals[2], unit);
     CU_ASSERT_DOUBLE_EQUAL((double)(bought - sold - cost) / 1e6, 0, unit);
-    finish(&world);
+    CU_ASSERT_DOUBLE_EQUAL(path.figures[HR__TCO_TOTAL], (double)cost / 1e6, unit);
   }
+  finish(&world);
 }
 
 /* ---- Output ------------------------------------------------------------------------------------------ */
@@ -454,4 +476,4 @@ TEST_MAIN("plan: cost of ownership", TEST(hamilton_is_reproduced), TEST(hennessy
           TEST(abilene_is_reproduced), TEST(lenovo_is_reproduced), TEST(bill_of_materials), TEST(amortization_by_hand),
           TEST(annuities_have_the_present_value_of_the_purchase), TEST(break_even_utilization_by_hand),
           TEST(income_tax_by_hand), TEST(growth_and_falling_prices_by_hand), TEST(useful_hours_are_the_product),
-          TEST(books_agree_in_random_worlds), TEST(json_fits_its_schema))
+          TEST(overload_is_not_served), TEST(books_agree_in_random_worlds), TEST(json_fits_its_schema))

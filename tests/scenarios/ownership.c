@@ -67,6 +67,27 @@ static void tco_is_read(void) {
   hr_scenario_destroy(scenario);
 }
 
+/* 0.10 and 0.30 dollars per kWh, an hour each; a price of its own has precedence. */
+static void energy_price_is_the_mean_of_the_series(void) {
+#define POWERED(more)                                                                                                  \
+  "{\"policy\":{\"name\":\"fifo\"},\"tco\":{},\"cluster\":{\"pools\":[" POOL(                                          \
+      NODES ",\"power_kw_per_node\":4" more) "],\"energy_price\":{\"file\":\"prices.csv\"}}}"
+  FILE *file = fopen("prices.csv", "w");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  fputs("stamp,usd\n2026-01-01T00:00:00Z,0.1\n2026-01-01T01:00:00Z,0.3\n", file);
+  fclose(file);
+  write_text(POWERED(""));
+  struct hr_scenario *scenario = load(NULL, 0);
+  CU_ASSERT_DOUBLE_EQUAL(scenario->pool_sources[0].ownership->usd_per_kwh, 0.2, 1e-12);
+  CU_ASSERT_EQUAL(scenario->cluster.pools[0].market.price_uusd_h, 250000);
+  hr_scenario_destroy(scenario);
+  write_text(POWERED(",\"usd_per_kwh\":0.05"));
+  scenario = load(NULL, 0);
+  CU_ASSERT_DOUBLE_EQUAL(scenario->pool_sources[0].ownership->usd_per_kwh, 0.05, 1e-12);
+  hr_scenario_destroy(scenario);
+  CU_ASSERT_EQUAL(unlink("prices.csv"), 0);
+}
+
 static void expect_errors(const char *const (*cases)[2], size_t count) {
   for (size_t i = 0; i < count; i++) {
     write_text(cases[i][0]);
@@ -120,5 +141,5 @@ static void invalid_tco_is_rejected(void) {
 }
 
 TEST_MAIN("scenarios: ownership", TEST(create_test_folder), TEST(prices_by_hand), TEST(capital_by_hand),
-          TEST(tco_is_read), TEST(invalid_ownership_is_rejected), TEST(invalid_tco_is_rejected),
-          TEST(remove_test_folder))
+          TEST(tco_is_read), TEST(energy_price_is_the_mean_of_the_series), TEST(invalid_ownership_is_rejected),
+          TEST(invalid_tco_is_rejected), TEST(remove_test_folder))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Pages of comparisons, plans and sweeps show the values of their JSON files.
+// Pages of comparisons, plans, sweeps and costs of ownership show the values of their JSON files.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { documentOf, has, json, on, seeAll } from './browser.mjs';
@@ -72,3 +72,22 @@ test('a sweep has a row for each run', { skip: !has('sweep.html') }, () =>
     assert.equal(await page.locator('#sweep-chart tbody tr').count(), sweep.runs.length);
   }),
 );
+
+test('costs of ownership show every option and break-even point', () =>
+  on('tco.html', {}, async (page) => {
+    const tco = json('tco.json');
+    for (const option of tco.options) {
+      const card = page.locator(`#tco [data-option="${option.name}"]`);
+      assert.equal(Number(await card.getAttribute('data-value')), option.usd_per_useful_gpu_hour.mean);
+    }
+    await seeAll(page);
+    for (const [id, rows] of [
+      ['tco-parts', tco.options.length],
+      ['tco-years', tco.tco.years],
+    ]) {
+      await page.locator(`#${id}`).getByRole('button', { name: /as a table/ }).click();
+      assert.equal(await page.locator(`#${id} tbody tr`).count(), rows, id);
+    }
+    const text = await page.locator('#tco').innerText();
+    for (const pair of tco.break_even) assert.ok(text.includes(pair.other), pair.other);
+  }));
