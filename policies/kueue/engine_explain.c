@@ -102,8 +102,8 @@ static bool add_mismatch(const struct hr__kueue_engine *self, struct kueue_reaso
       hr__kueue_untolerated(&from->taints, &pod_set->selector.tolerations, &from->tolerations);
   if (put_contradiction(self, &words, workload, flavor)) return true;
   if (taint)
-    put(&words, "untolerated taint %s%s%s:%s in flavor %s", taint->key, *taint->value ? "=" : "", taint->value,
-        effects[taint->effect], from->name);
+    put(&words, "untolerated taint {%s %s %s <nil>} in flavor %s", taint->key, taint->value, effects[taint->effect],
+        from->name);
   else
     put(&words, "flavor %s doesn't match node affinity", from->name);
   return true;

@@ -414,6 +414,36 @@ static struct hr__tas_failure select_required(struct hr__tas_search *search, uin
   return not_enough(search, level, search->state[sorted[0]].slices);
 }
 
+/* Selects at one level in one pass, without sorting: the domain with the least room that suffices, of equal ones the
+   first. Without leaders and preferences, this is what the sorted list gives. Returns false if several domains have to
+   be selected. */
+static bool select_in_one_pass(struct hr__tas_search *search, uint32_t level, bool *climb,
+                               struct hr__tas_failure *failure) {
+  const struct hr__tas_goal *goal = &search->goal;
+  int64_t needed = goal->count / goal->slice_size, total = 0, most = 0;
+  uint32_t best = HR_NONE;
+  if (goal->leaders || search->gates.affinity_preferred || (goal->required && goal->unconstrained)) return false;
+  for (uint32_t domain = search->tree->first[level]; domain < search->tree->first[level + 1]; domain++) {
+    const struct hr__tas_state *state = &search->state[domain];
+    total += state->slices;
+    if (state->slices > most) most = state->slices;
+    if (state->slices < needed) continue;
+    const struct hr__tas_state *other = best == HR_NONE ? NULL : &search->state[best];
+    if (!other || state->slices < other->slices || (state->slices == other->slices && state->pods < other->pods))
+      best = domain;
+  }
+  *failure = (struct hr__tas_failure){.kind = HR__TAS_FITS};
+  *climb = best == HR_NONE && !goal->required && level > 0 && !goal->unconstrained;
+  if (best != HR_NONE) {
+    select_one(search, best);
+    return true;
+  }
+  if (*climb) return true;
+  if (!goal->required && total >= needed) return false;
+  *failure = not_enough(search, level, goal->required ? most : total);
+  return true;
+}
+
 /* Selects at one level. Sets *climb if the level above is to be tried. */
 static struct hr__tas_failure select_at(struct hr__tas_search *search, uint32_t level, bool *climb) {
   const struct hr__tas_goal *goal = &search->goal;
@@ -445,10 +475,12 @@ struct hr__tas_failure hr__tas_select_level(struct hr__tas_search *search, uint3
     if (!count) return failure;
     if (!hr__tas_list_clear(search, &search->sorted, count) || !hr__tas_list_clear(search, &search->fit, count))
       return failure;
-    for (uint32_t i = 0; i < count; i++) search->sorted.items[i] = tree->first[at] + i;
-    search->sorted.count = count;
     bool climb = false;
-    failure = select_at(search, at, &climb);
+    if (!select_in_one_pass(search, at, &climb, &failure)) {
+      for (uint32_t i = 0; i < count; i++) search->sorted.items[i] = tree->first[at] + i;
+      search->sorted.count = count;
+      failure = select_at(search, at, &climb);
+    }
     *level = at;
     if (!climb) return failure;
   }
