@@ -95,8 +95,20 @@ bool hr__shape_try(const struct hr__queue *queue, struct hr__shape *shape, struc
 
 /* ---- Events --------------------------------------------------------------------------------------- */
 
+/* The key of a job, if jobs that were stopped wait elsewhere than the order says. Keys of `fifo` are submit times. */
+static int64_t key_of(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  if (queue->requeue_key && queue->requeue_key[job.id]) return queue->requeue_key[job.id];
+  if (queue->requeue == HR__REQUEUE_TAIL) return queue->trace->submit_us[job.id];
+  return queue->order->key(queue, view, job);
+}
+
+void hr__queue_requeue(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  if (queue->requeue == HR__REQUEUE_HEAD) queue->requeue_key[job.id] = INT64_MIN / 2 + queue->n_requeued++;
+  if (queue->requeue == HR__REQUEUE_TAIL) queue->requeue_key[job.id] = view->now_us;
+}
+
 static struct hr__queued_job queued_job_for(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  struct hr__queued_job queued = {.job = job, .key = queue->order->key(queue, view, job)};
+  struct hr__queued_job queued = {.job = job, .key = key_of(queue, view, job)};
   uint32_t tenant = queue->quota ? hr__tenant(queue, job) : 0;
   uint32_t priority = queue->by_priority ? (uint32_t)queue->trace->priority[job.id] : 0;
   queued.part = (uint64_t)tenant << 32 | priority;

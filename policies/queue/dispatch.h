@@ -110,6 +110,11 @@ struct hr__queue {
   struct hr__carbon *carbon;       /* NULL if jobs do not wait for electricity with less carbon */
   /* used instead of `calendar` with per-GPU allocation; otherwise NULL */
   struct hr__gpu_release_calendar *gpu_calendar;
+  /* where a job that was stopped by its nodes waits: as in the order, first of all, or behind those that wait already
+   */
+  enum hr__requeue { HR__REQUEUE_ORDER, HR__REQUEUE_HEAD, HR__REQUEUE_TAIL } requeue;
+  int64_t *requeue_key; /* by job; 0: the key of the order. NULL with HR__REQUEUE_ORDER */
+  uint32_t n_requeued;
   struct hr__holds *holds;             /* jobs that maintenance holds (holds.c); NULL without maintenance */
   struct hr__locality_state *locality; /* NULL without topology constraints */
   bool locality_expires;               /* the trace has required topology constraints that expire */
@@ -196,6 +201,8 @@ static inline void hr__queue_node_changes(struct hr_capacity *capacity, const st
 
 /* Notifies the listeners that a job waits, and adds the job to the queue. */
 enum hr_status hr__queue_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job);
+/* Records where a job waits that was stopped because of its nodes, before it is added to the queue. */
+void hr__queue_requeue(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 /* Notifies the listeners that a job has ended or was interrupted. */
 enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
 

@@ -24,6 +24,7 @@ static const char *const victim_names[] = {HR__VICTIM_RULES(TEXT) NULL};
 
 #define MAX_S 1e9
 
+static const char *const requeue_names[] = {"order", "head", "tail", NULL};
 const struct hr_param hr__queue_params[] = {
     {.key = "order",
      .type = HR_PARAM_CHOICE,
@@ -42,6 +43,13 @@ const struct hr_param hr__queue_params[] = {
      .choices = hr__placement_names,
      .help =
          "where a job is placed: pool counts GPUs per pool, the others choose nodes, or GPUs with per-GPU allocation"},
+    {.key = "requeue",
+     .type = HR_PARAM_CHOICE,
+     .fallback = "order",
+     .choices = requeue_names,
+     .help = "where a job waits that was stopped by a failure, a reclaim or maintenance: as in the order, at the head "
+             "of the queue, or at its tail (order=fifo only)",
+     .advanced = true},
     {.key = "market",
      .type = HR_PARAM_CHOICE,
      .fallback = "spot-first",

@@ -44,6 +44,16 @@ static enum hr_status create_market(struct hr__queue *queue, const struct hr_pol
   return hr__market_create(queue, &limits) ? HR_OK : HR_NO_MEMORY;
 }
 
+/* Returns the preemption rule by the parameters; NULL: no preemption. */
+static const struct hr__preemption *choose_preemption(const struct hr__queue *queue, const struct hr_policy_env *env) {
+  enum choice choice = preemptions[hr__queue_param(env, "preemption")->integer];
+  bool by_default = queue->order->running_key && !hr_cluster_gpu_inventory(env->cluster) && !queue->locality;
+  if (choice == PREEMPTS_AUTO) choice = by_default ? PREEMPTS_BY_ORDER : PREEMPTS_NONE;
+  if (choice == PREEMPTS_BY_PRIORITY) return &hr__preemption_priority;
+  if (choice == PREEMPTS_BY_QUOTA) return &hr__preemption_reclaim;
+  return choice == PREEMPTS_BY_ORDER ? &hr__preemption_order : NULL;
+}
+
 /* ---- Impossible combinations ---------------------------------------------------------------------- */
 
 static bool counts_pools_with_constraints(const struct hr__queue *queue, const struct hr_policy_env *env) {
@@ -55,6 +65,17 @@ static bool preempts_by_unranked_order(const struct hr__queue *queue, const stru
   return by_order && !queue->order->running_key && queue->order->subqueue;
 }
 
+static bool requeues_at_changing_place(const struct hr__queue *queue, const struct hr_policy_env *env) {
+  const struct hr__order *order = queue->order;
+  bool is_fixed = !order->running_key && !order->full_key && !order->subqueue && !order->refresh;
+  bool preempts = choose_preemption(queue, env) != NULL || env->quotas;
+  return hr__queue_param(env, "requeue")->integer != HR__REQUEUE_ORDER && (!is_fixed || preempts);
+}
+
+static bool requeues_behind_ranks(const struct hr__queue *queue, const struct hr_policy_env *env) {
+  return hr__queue_param(env, "requeue")->integer == HR__REQUEUE_TAIL && queue->order != &hr__order_fifo;
+}
+
 /* Combinations of settings that are impossible in principle. All others are possible. Placement rules that the kind of
    allocation does not support are refused by hr_capacity_set_create, for all policies. */
 static const struct impossible {
@@ -62,6 +83,9 @@ static const struct impossible {
   const char *message;
 } impossible[] = {
     {counts_pools_with_constraints, "parameter 'placement': 'pool' does not support topology constraints ('within')"},
+    {requeues_at_changing_place, "parameter 'requeue': head and tail need an order whose keys do not change, such as "
+                                 "fifo, without preemption and quotas"},
+    {requeues_behind_ranks, "parameter 'requeue': tail needs order=fifo"},
     {preempts_by_unranked_order, "parameter 'preemption': 'order' is not supported by this order, which does not rank "
                                  "running jobs; use 'priority'"}};
 
@@ -73,16 +97,6 @@ static enum hr_status refuse_impossible(const struct hr__queue *queue, const str
 }
 
 /* ---- Modules -------------------------------------------------------------------------------------- */
-
-/* Returns the preemption rule by the parameters; NULL: no preemption. */
-static const struct hr__preemption *choose_preemption(const struct hr__queue *queue, const struct hr_policy_env *env) {
-  enum choice choice = preemptions[hr__queue_param(env, "preemption")->integer];
-  bool by_default = queue->order->running_key && !hr_cluster_gpu_inventory(env->cluster) && !queue->locality;
-  if (choice == PREEMPTS_AUTO) choice = by_default ? PREEMPTS_BY_ORDER : PREEMPTS_NONE;
-  if (choice == PREEMPTS_BY_PRIORITY) return &hr__preemption_priority;
-  if (choice == PREEMPTS_BY_QUOTA) return &hr__preemption_reclaim;
-  return choice == PREEMPTS_BY_ORDER ? &hr__preemption_order : NULL;
-}
 
 static enum hr_status create_preemption(struct hr__queue *queue, const struct hr_policy_env *env) {
   struct hr__preemption_terms terms = {.rule = choose_preemption(queue, env),
@@ -235,6 +249,10 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
                               .blocked = {HR_NONE}};
   *self = queue;
   enum hr_status status = refuse_impossible(queue, env, error);
+  queue->requeue = (enum hr__requeue)hr__queue_param(env, "requeue")->integer;
+  if (queue->requeue != HR__REQUEUE_ORDER)
+    queue->requeue_key = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *queue->requeue_key);
+  if (queue->requeue != HR__REQUEUE_ORDER && !queue->requeue_key) return HR_NO_MEMORY;
   if (status == HR_OK) status = create_queue(queue, env, error);
   if (status == HR_OK) status = create_market(queue, env);
   if (status == HR_OK) status = hr__carbon_create(queue, env, error);
@@ -367,6 +385,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
     return hr__queue_job_stops(queue, view, event);
   case HR_EVENT_INTERRUPT:
     status = hr__queue_job_stops(queue, view, event);
+    if (event->reason != HR_REASON_PREEMPTED) hr__queue_requeue(queue, view, event->job);
     return status == HR_OK ? hr__carbon_job_waits(queue, view, event->job) : status;
   case HR_EVENT_WITHDRAW:
     status = hr__carbon_release(queue, view, event->job);

@@ -134,6 +134,9 @@ static const struct hr__key fault_class_keys[] = {
     {"name", NAME, MUST, AT(TEXT, struct hr_fault_class, name), HELP("Name of the class, such as reboot.")},
     {"share", REAL(0, 1e9), .unit = "share", MUST, AT(DOUBLE, struct hr_fault_class, share),
      HELP("Share of the failures, relative to the other classes.")},
+    {"corrupts", BOOLEAN, DEFAULT("false"), AT(INTEGER, struct hr_fault_class, corrupts),
+     HELP("Whether jobs go on until the failure is detected, with corrupted results. Then they return to their last "
+          "checkpoint before the failure.")},
     FAULT_DELAYS(struct hr_fault_class, ),
     END};
 

@@ -408,6 +408,31 @@ static void close_books(struct hr__engine *engine, hr_job job, bool all_kept) {
   accounting->held_us += engine->view.now_us - engine->attempt_us[job.id];
 }
 
+/* Marks the kept work of a running job as the last that is not corrupted, or as that to which it will return. */
+static enum hr_status corrupt(struct hr__engine *engine, hr_job job, bool found) {
+  struct hr__clean_work *clean = &engine->clean[job.id];
+  const struct hr_job_accounting *accounting = &engine->accounting[job.id];
+  if (found) clean->is_found = clean->is_set;
+  if (found || clean->is_set) return HR_OK;
+  *clean =
+      (struct hr__clean_work){engine->kept_us[job.id], accounting->kept_us, accounting->milli_us.kept, true, false};
+  return HR_OK;
+}
+
+/* Takes the corrupted work from a job that was stopped. */
+static void roll_back(struct hr__engine *engine, hr_job job) {
+  struct hr__clean_work *clean = &engine->clean[job.id];
+  struct hr_job_accounting *accounting = &engine->accounting[job.id];
+  if (clean->is_found) {
+    engine->kept_us[job.id] = clean->kept_us;
+    accounting->lost_us += accounting->kept_us - clean->kept_time_us;
+    accounting->milli_us.lost += accounting->milli_us.kept - clean->kept_milli_us;
+    accounting->kept_us = clean->kept_time_us;
+    accounting->milli_us.kept = clean->kept_milli_us;
+  }
+  *clean = (struct hr__clean_work){0};
+}
+
 static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                            enum hr__stop how) {
   drop_async(engine, job);
@@ -417,6 +442,7 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
   enum hr_status status = saves ? hr__checkpoint_cancel(engine, job, placement->pool) : HR_OK;
   bool keeps_all = how != HR__STOP_KEEP_SAVED && phase != HR__PHASE_HANGING;
   close_books(engine, job, keeps_all || hr__checkpoint_is_continuous(engine, job));
+  if (engine->clean) roll_back(engine, job);
   if (how == HR__STOP_END) engine->accounting[job.id].end_us = engine->view.now_us;
   hr__event_heap_remove_job(&engine->heap, job.id);
   return status;
@@ -573,6 +599,8 @@ static enum hr_status begin(struct hr__engine *engine) {
     any_async = any_async || engine->config->classes[i].async;
   if (any_async) engine->async_saves = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->async_saves);
   if (any_async && !engine->async_saves) return hr__out_of_memory(engine);
+  if (engine->corrupts) engine->clean = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->clean);
+  if (engine->corrupts && !engine->clean) return hr__out_of_memory(engine);
   engine->view.attempt_us = engine->attempt_us;
   engine->view.kept_us = engine->kept_us;
   engine->view.accounting = engine->accounting;
@@ -664,6 +692,7 @@ const struct hr__component hr__component_attempts = {
     .stop = stop,
     .notice = notice,
     .hang = hang,
+    .corrupt = corrupt,
     .set_speed = set_speed,
     .kinds = 1u << HR__PENDING_PHASE | 1u << HR__PENDING_STORAGE | 1u << HR__PENDING_EVICT,
     .advance = advance,

@@ -161,6 +161,9 @@ struct hr__component {
   enum hr_status (*notice)(struct hr__engine *engine, hr_job job, struct hr__job_notice notice);
   /* A node of a running job has failed, and this is not detected yet: the job makes no progress until it is stopped. */
   enum hr_status (*hang)(struct hr__engine *engine, hr_job job);
+  /* A node of a running job begins to corrupt its results; or, `found`, this is detected, and the job is about to be
+     stopped. */
+  enum hr_status (*corrupt)(struct hr__engine *engine, hr_job job, bool found);
   /* The speed of a running job changes now. */
   enum hr_status (*set_speed)(struct hr__engine *engine, hr_job job, uint32_t speed_ppm);
   /* A job has completed or was rejected, and all events of it were emitted. */
@@ -298,6 +301,13 @@ struct hr__async_save {
   int64_t progress_us, unkept_us; /* of the attempt, when it began */
 };
 
+/* What a job had kept when its results began to be corrupted. */
+struct hr__clean_work {
+  int64_t kept_us, kept_time_us;
+  hr_amount kept_milli_us;
+  bool is_set, is_found; /* is_found: the job returns to it when it is stopped */
+};
+
 /* A series of checkpoints of a running job that emit no events (see attempts.c). A period consists of work and a
    checkpoint. The job's entry in the event heap is the end of the work that follows the series. */
 struct hr__checkpoint_series {
@@ -426,6 +436,7 @@ struct hr__engine {
   int64_t *attempt_us, *kept_us;
   struct hr__engine_attempt *attempt;   /* by job */
   struct hr_job_accounting *accounting; /* by job */
+  struct hr__clean_work *clean;         /* by job; NULL: nothing corrupts results */
   struct hr__async_save *async_saves;   /* by job; NULL: checkpoints are synchronous */
   uint32_t *node_speed_ppm;             /* by node: its present speed (sim/faults/slow.c); NULL: all are full speed */
   struct hr__storage *storage;          /* by pool */
@@ -433,6 +444,7 @@ struct hr__engine {
   struct hr__engine_market *markets;          /* by pool; NULL unless nodes come and go */
   struct hr_pool_accounting *pool_accounting; /* by pool */
   struct hr__faults *faults;                  /* sim/faults/faults.c; NULL unless nodes fail */
+  bool corrupts;                              /* some failures corrupt results until they are detected */
   struct hr__spares *spares;                  /* sim/faults/spares.c; NULL without spare nodes */
   struct hr__slow *slow;                      /* NULL unless nodes are slow at times */
   struct hr__maintenance *maintenance;        /* sim/faults/maintenance.c; NULL without maintenance */

@@ -34,6 +34,7 @@ struct unit {
   uint32_t first_replay, n_replays; /* its recorded failures, in those of the process */
   uint32_t n_jobs;                  /* clock busy: nodes of the unit, counted once for each job on them */
   uint8_t state;                    /* enum unit_state */
+  bool corrupts;                    /* its jobs go on, with corrupted results, until the failure is detected */
   bool is_drawn;                    /* the time of the next failure was drawn */
 };
 
@@ -202,10 +203,26 @@ static enum hr_status finish_repair(struct hr__engine *engine, uint32_t number) 
 
 /* ---- Failures ---- */
 
+/* Notifies the jobs of a unit that it corrupts their results, or that this was found. */
+static enum hr_status corrupt_jobs(struct hr__engine *engine, const struct unit *unit, bool found) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = unit->first_node; i < unit->first_node + unit->n_nodes; i++)
+    for (uint32_t link = engine->residents.first[i]; link && status == HR_OK;
+         link = engine->residents.links[link - 1].next)
+      HR__CALL_ACTIVE(engine, status, corrupt, engine->residents.links[link - 1].job, found);
+  return status;
+}
+
 /* The failure of a unit becomes known: its nodes go down. */
 static enum hr_status detect(struct hr__engine *engine, uint32_t number) {
   struct hr__faults *faults = engine->faults;
   struct unit *unit = &faults->units[number];
+  if (unit->corrupts) {
+    enum hr_status found = corrupt_jobs(engine, unit, true);
+    if (found != HR_OK) return found;
+    count_failed(engine, unit, true);
+    unit->corrupts = false;
+  }
   const struct process *process = &faults->processes[unit->process];
   bool is_elastic = faults->pools[process->pool.id].is_elastic;
   if (is_elastic) {
@@ -250,12 +267,18 @@ static enum hr_status strike(struct hr__engine *engine, uint32_t number) {
   if (process->spec->replays)
     unit->repair_us = next_replay(engine, unit)->down_us;
   else
-    hr__fault_class_draw(&draws, process->spec, unit->failures, &detect_us, &unit->repair_us);
+    unit->corrupts =
+        hr__fault_class_draw(&draws, process->spec, unit->failures, &detect_us, &unit->repair_us)->corrupts;
+  unit->corrupts = unit->corrupts && detect_us > 0;
   unit->failures++;
   unit->is_drawn = false;
   unit->left_us = HR_NEVER_US;
   engine->pool_accounting[process->pool.id].failures++;
   unit->state = UNIT_FAILED;
+  if (unit->corrupts) {
+    enum hr_status begun = schedule_unit(engine, number, engine->view.now_us + detect_us, HR__PENDING_FAULT_FOUND);
+    return begun == HR_OK ? corrupt_jobs(engine, unit, false) : begun;
+  }
   count_failed(engine, unit, true);
   if (detect_us == 0) return detect(engine, number);
   enum hr_status status = schedule_unit(engine, number, engine->view.now_us + detect_us, HR__PENDING_FAULT_FOUND);
@@ -350,7 +373,8 @@ static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
     struct unit *unit = &faults->units[unit_at(engine, process, node)];
     if (process->spec->unit != HR_TIER_NODE) continue;
     if (unit->state == UNIT_FAILED && state->is_elastic) {
-      count_failed(engine, unit, false);
+      if (!unit->corrupts) count_failed(engine, unit, false);
+      unit->corrupts = false;
       unit->state = UNIT_WORKS;
     }
     if (unit->state != UNIT_WORKS || process->spec->clock != HR_FAULT_CLOCK_UP || unit->due_us == HR_NEVER_US) continue;
@@ -387,10 +411,22 @@ static enum hr_status count_placement(struct hr__engine *engine, const struct hr
   return status;
 }
 
+/* Returns whether some node of a placement corrupts results. */
+static bool is_corrupting(const struct hr__engine *engine, const struct hr_placement *placement) {
+  const struct hr__faults *faults = engine->faults;
+  const struct pool_state *pool = &faults->pools[placement->pool.id];
+  for (uint32_t i = pool->first_process; i < pool->first_process + pool->n_processes; i++)
+    for (uint32_t k = 0; k < placement->n_slices; k++)
+      if (faults->units[unit_at(engine, &faults->processes[i], placement->slices[k].node)].corrupts) return true;
+  return false;
+}
+
 static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                             int64_t run_us) {
-  (void)job, (void)run_us;
-  return count_placement(engine, placement, true);
+  (void)run_us;
+  enum hr_status status = count_placement(engine, placement, true);
+  if (engine->corrupts && is_corrupting(engine, placement)) HR__CALL_ACTIVE(engine, status, corrupt, job, false);
+  return status;
 }
 
 static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
@@ -475,6 +511,7 @@ static enum hr_status begin_process(struct hr__engine *engine, hr_pool pool, con
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
   uint32_t size = hr_topology_nodes(&self->spec->topology, spec->unit, self->spec->nodes);
   struct process *process = &faults->processes[index];
+  for (uint32_t k = 0; k < spec->n_classes; k++) engine->corrupts = engine->corrupts || spec->classes[k].corrupts;
   *process = (struct process){spec, pool, first_unit, count_units(self->spec, spec), size};
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < process->n_units && status == HR_OK; i++) {

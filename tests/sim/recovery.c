@@ -25,7 +25,7 @@ struct world {
   struct hr_class_spec class_;
   uint32_t n_jobs, gpus[MAX_JOBS];
   int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS];
-  const char *policy;
+  const char *policy, *requeue; /* requeue: of the policy queue; NULL: the default */
   uint64_t seed;
   int64_t horizon_us;
   bool unchecked;
@@ -65,6 +65,7 @@ static struct hr_result *run(struct world *world) {
   world->faults.processes = &world->process;
   world->pool.faults = &world->faults;
   CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, world->policy, &error), HR_OK);
+  if (world->requeue) CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&choice, "requeue", world->requeue, &error), HR_OK);
   struct hr_run_config config = {.trace = &trace,
                                  .cluster = &cluster,
                                  .policy = choice.ops,
@@ -134,6 +135,125 @@ static void jobs_give_up(void) {
       CU_ASSERT_EQUAL(result->state[1], HR_JOB_COMPLETED);
       hr_result_destroy(result);
     }
+}
+
+/* ---- Corruption ------------------------------------------------------------------------------------------- */
+
+/* Checkpoints after each 30 s, at no cost. The node corrupts results from 100 s on, when 90 s are kept. This is found
+   at 150 s: the job returns to 90 s, although 150 s were saved, and loses 60 s. After the repair at 160 s, 110 s are
+   left: it ends at 270 s. The second failure, at 260 s, would be found at 310 s. */
+static void corrupted_checkpoints_are_lost(void) {
+  struct world world;
+  struct hr_fault_class class_ = {.share = 1, .corrupts = true, .detect = fixed(50), .repair = fixed(10)};
+  world_init(&world, 1, 1);
+  world.work_us[0] = 200 * S;
+  world.class_ = (struct hr_class_spec){.checkpoint = HR_CHECKPOINT_INTERVAL, .interval_us = 30 * S};
+  world.process.between = fixed(100);
+  world.process.classes = &class_;
+  world.process.n_classes = 1;
+  struct hr_result *result = run(&world);
+  const struct hr_job_accounting *job = &result->accounting[0];
+  CU_ASSERT_EQUAL(result->pools[0].failures, 2);
+  CU_ASSERT_EQUAL(result->pools[0].failed_jobs, 1);
+  CU_ASSERT_EQUAL(job->lost_us, 60 * S);
+  CU_ASSERT_EQUAL(job->kept_us, 200 * S);
+  CU_ASSERT_EQUAL(job->end_us, 270 * S);
+  CU_ASSERT((int64_t)result->pools[0].down_us == 10 * S);
+  hr_result_destroy(result);
+}
+
+/* ---- Places in the queue ---------------------------------------------------------------------------------- */
+
+/* Job 0 is stopped at 100 s, with 50 s of work left; jobs 1 and 2 of 30 s wait since 10 s, and job 3 comes at 120 s.
+   After the repair at 110 s: order and head continue with job 0; tail with 1 and 2, before job 0 and then job 3. */
+static void stopped_jobs_wait_at_their_place(void) {
+  static const char *const places[] = {"order", "head", "tail"};
+  static const int64_t ends_s[][4] = {{160, 190, 220, 250}, {160, 190, 220, 250}, {220, 140, 170, 250}};
+  for (uint32_t i = 0; i < 3; i++) {
+    struct world world;
+    struct hr_fault_replay replay = {0, 100 * S, 10 * S};
+    world_init(&world, 1, 4);
+    world.requeue = places[i];
+    world.class_.checkpoint = HR_CHECKPOINT_CONTINUOUS;
+    world.process.clock = HR_FAULT_CLOCK_WALL;
+    world.process.replays = &replay;
+    world.process.n_replays = 1;
+    world.work_us[0] = 150 * S;
+    for (uint32_t k = 1; k < 4; k++) {
+      world.submit_us[k] = (k < 3 ? 10 : 120) * S;
+      world.work_us[k] = 30 * S;
+    }
+    struct hr_result *result = run(&world);
+    CU_ASSERT_EQUAL(result->pools[0].failures, 1);
+    for (uint32_t k = 0; k < 4; k++) CU_ASSERT_EQUAL(result->accounting[k].end_us, ends_s[i][k] * S);
+    hr_result_destroy(result);
+  }
+}
+
+/* ---- Bugs of other systems -------------------------------------------------------------------------------- */
+
+/* OpenDC: failures stop after the first, and do not overlap. Three nodes fail at overlapping times, again and again. */
+static void failures_go_on_and_overlap(void) {
+  struct world world;
+  world_init(&world, 3, 1);
+  world.work_us[0] = 1000 * S;
+  world.gpus[0] = 3;
+  world.class_.checkpoint = HR_CHECKPOINT_CONTINUOUS;
+  world.process.clock = HR_FAULT_CLOCK_WALL;
+  struct hr_fault_replay replays[60];
+  for (uint32_t i = 0; i < 60; i++)
+    replays[i] = (struct hr_fault_replay){i % 3, (i / 3 * 100 + i % 3 * 10) * S, 30 * S};
+  world.process.replays = replays;
+  world.process.n_replays = 60;
+  hr_fault_replays_sort(&world.process, 3);
+  struct hr_result *result = run(&world);
+  /* each 100 s, the job works for the 50 s in which no node is down: it ends 50 s after the 20th outage began at 1,900
+     s and ended at 1,950 s */
+  CU_ASSERT_EQUAL(result->pools[0].failures, 60);
+  CU_ASSERT_EQUAL(result->accounting[0].end_us, 2000 * S);
+  CU_ASSERT((int64_t)result->pools[0].down_us == 60 * 30 * S);
+  hr_result_destroy(result);
+}
+
+/* Kueue: several nodes of one job fail at once. The job is stopped once, and starts again on others. */
+static void several_nodes_of_a_job_fail(void) {
+  struct world world;
+  struct hr_fault_replay replays[] = {{0, 100 * S, 5000 * S}, {2, 100 * S, 5000 * S}};
+  world_init(&world, 5, 1);
+  world.work_us[0] = 300 * S;
+  world.gpus[0] = 3;
+  world.process.clock = HR_FAULT_CLOCK_WALL;
+  world.process.replays = replays;
+  world.process.n_replays = 2;
+  struct hr_result *result = run(&world);
+  CU_ASSERT_EQUAL(result->pools[0].failures, 2);
+  CU_ASSERT_EQUAL(result->pools[0].failed_jobs, 1);
+  CU_ASSERT_EQUAL(result->accounting[0].end_us, 400 * S);
+  hr_result_destroy(result);
+}
+
+/* AKS: an upgrade that a disruption budget blocks for ever. The run does not hang, and the nodes keep working. */
+static void a_blocked_maintenance_waits(void) {
+  struct world world;
+  struct hr_fault_replay replay = {1, 0, (int64_t)1000000 * S};
+  struct hr_maintenance window = {.start_us = 100 * S,
+                                  .duration_us = 50 * S,
+                                  .group_nodes = 1,
+                                  .max_unavailable = 1,
+                                  .drain = HR_DRAIN_DEADLINE_KILL};
+  world_init(&world, 2, 1);
+  world.pool.maintenance = &window;
+  world.pool.n_maintenance = 1;
+  world.process.clock = HR_FAULT_CLOCK_WALL;
+  world.process.replays = &replay;
+  world.process.n_replays = 1;
+  world.work_us[0] = 90000 * S;
+  world.policy = "kubernetes";
+  struct hr_result *result = run(&world);
+  CU_ASSERT_EQUAL(result->pools[0].failures, 1);
+  CU_ASSERT_EQUAL(result->pools[0].maintenances, 0);
+  CU_ASSERT_EQUAL(result->accounting[0].end_us, 90000 * S);
+  hr_result_destroy(result);
 }
 
 /* ---- Spares ----------------------------------------------------------------------------------------------- */
@@ -314,7 +434,11 @@ static void random_worlds_keep_the_invariants(void) {
     world.process.clock = (enum hr_fault_clock)below(&stream, HR_N_FAULT_CLOCKS);
     world.process.fresh = below(&stream, 2);
     world.process.between = exponential(4000);
-    world.process.only = (struct hr_fault_class){NULL, 1, fixed(40), exponential(600)};
+    struct hr_fault_class classes[] = {
+        {.share = 2, .detect = fixed(40), .repair = exponential(600)},
+        {.share = 1, .corrupts = true, .detect = fixed(900), .repair = exponential(300)}};
+    world.process.classes = classes;
+    world.process.n_classes = 2;
     world.class_ = (struct hr_class_spec){.checkpoint = HR_CHECKPOINT_INTERVAL,
                                           .interval_us = 200 * S,
                                           .write_us = 60 * S,
@@ -342,6 +466,8 @@ static void random_worlds_keep_the_invariants(void) {
 }
 
 TEST_MAIN("Recovery from failures", TEST(the_last_unfinished_checkpoint_is_lost), TEST(jobs_give_up),
+          TEST(corrupted_checkpoints_are_lost), TEST(stopped_jobs_wait_at_their_place),
+          TEST(failures_go_on_and_overlap), TEST(several_nodes_of_a_job_fail), TEST(a_blocked_maintenance_waits),
           TEST(a_spare_replaces_a_node), TEST(spares_raise_the_availability), TEST(the_binomial_rule_for_spares),
           TEST(a_gang_is_as_slow_as_its_slowest_node), TEST(records_are_replayed_exactly),
           TEST(recorded_intervals_have_their_means), TEST(random_worlds_keep_the_invariants))

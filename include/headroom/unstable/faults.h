@@ -38,6 +38,8 @@ struct hr_fault_class {
   double share;              /* relative to the sum of the shares of all classes */
   struct hr_duration detect; /* from the failure until its jobs are stopped */
   struct hr_duration repair; /* from the detection, or from the start of the work of the repair crew, until it is up */
+  /* jobs go on until the detection, and then lose the work since the last checkpoint before the failure, too */
+  bool corrupts;
 };
 
 /* Recorded lengths of an interval, one of which is drawn at a time. */
