@@ -45,9 +45,10 @@ static void begin_line(struct hr__slurm_timeline *line, const uint32_t *licenses
   line->slots[0] = (struct hr__slurm_slot){from_us, to_us};
   for (uint32_t w = 0; w < line->n_words; w++) line->nodes[w] = nodes_of_all(line, w);
   if (line->n_license_kinds) memcpy(line->licenses, licenses, line->n_license_kinds * sizeof *licenses);
-  if (line->user_tests) memset(line->user_tests, 0, line->n_users * sizeof *line->user_tests);
-  if (line->part_tests) memset(line->part_tests, 0, line->n_partitions * sizeof *line->part_tests);
-  if (line->part_reserves) memset(line->part_reserves, 0, line->n_partitions * sizeof *line->part_reserves);
+  for (unsigned s = 0; s < HR__SLURM_N_SCOPES; s++)
+    if (line->tests[s]) memset(line->tests[s], 0, line->n_scopes[s] * sizeof *line->tests[s]);
+  if (line->part_reserves)
+    memset(line->part_reserves, 0, line->n_scopes[HR__SLURM_OF_PARTITION] * sizeof *line->part_reserves);
 }
 
 /* ---- Slots ------------------------------------------------------------------------------------------ */
@@ -269,12 +270,23 @@ static int64_t find_start(const struct pass *pass, const struct hr__slurm_queued
   }
 }
 
-/* Counts a test of a job, and returns whether a limit forbids it. */
+/* The counter of the tests of a scope of a job; NULL: not counted. */
+static uint32_t *counter_of(const struct pass *pass, const struct hr__slurm_queued *job, unsigned scope) {
+  uint32_t *counters = pass->line->tests[scope], number = job->scopes[scope];
+  return pass->limits->max_tests[scope] && counters && number != HR_NONE ? &counters[number] : NULL;
+}
+
+/* Returns whether a limit forbids to test a job; else counts the test. */
 static bool is_over_limit(const struct pass *pass, const struct hr__slurm_queued *job) {
-  const struct hr__slurm_timeline *line = pass->line;
-  const struct hr__slurm_backfill_limits *limits = pass->limits;
-  if (limits->max_job_user && line->user_tests && line->user_tests[job->user]++ >= limits->max_job_user) return true;
-  return limits->max_job_part && line->part_tests && line->part_tests[job->partition]++ >= limits->max_job_part;
+  for (unsigned s = 0; s < HR__SLURM_N_SCOPES; s++) {
+    const uint32_t *counter = counter_of(pass, job, s);
+    if (counter && *counter >= pass->limits->max_tests[s]) return true;
+  }
+  for (unsigned s = 0; s < HR__SLURM_N_SCOPES; s++) {
+    uint32_t *counter = counter_of(pass, job, s);
+    if (counter) ++*counter;
+  }
+  return false;
 }
 
 /* Returns whether a job that cannot start now gets a reservation, and counts it. */
@@ -283,7 +295,7 @@ static bool gets_reservation(const struct pass *pass, const struct hr__slurm_que
   if (pass->now_us - job->submit_us < limits->min_age_reserve_us) return false;
   if (job->no_reserve || job->priority < limits->min_prio_reserve) return false;
   if (!limits->job_part_count_reserve || !pass->line->part_reserves) return true;
-  return pass->line->part_reserves[job->partition]++ < limits->job_part_count_reserve;
+  return pass->line->part_reserves[job->scopes[HR__SLURM_OF_PARTITION]]++ < limits->job_part_count_reserve;
 }
 
 /* Tests one job: starts it, or reserves nodes for it. Returns whether it was started. A job that was started needs no

@@ -28,7 +28,13 @@ enum {
   HR__SLURM_MAX_JOB_TEST,
   HR__SLURM_MAX_JOB_START,
   HR__SLURM_DEPTH,
-  HR__SLURM_MIN_AGE_RESERVE
+  HR__SLURM_MIN_AGE_RESERVE,
+  HR__SLURM_MIN_PRIO_RESERVE,
+  HR__SLURM_PART_COUNT_RESERVE,
+  HR__SLURM_MAX_JOB_USER, /* and the other scopes, in their order */
+  HR__SLURM_MAX_JOB_PART,
+  HR__SLURM_MAX_JOB_USER_PART,
+  HR__SLURM_MAX_JOB_ASSOC
 };
 
 enum { HR__SLURM_BASIC, HR__SLURM_TRACE, HR__SLURM_MULTIFACTOR }; /* values of the parameter HR__SLURM_PRIORITY_TYPE */
@@ -220,17 +226,20 @@ static inline int64_t hr__slurm_whole_second(int64_t time_us) {
   return (time_us + HR_SECOND_US - 1) / HR_SECOND_US * HR_SECOND_US;
 }
 
-/* Notes that jobs or nodes change now, so both schedulers have something to do. Passes of the backfill scheduler
-   without waiting jobs have no effect except that it sleeps again; they are made up for here. */
+/* Makes up for a pass of the backfill scheduler before now: without waiting jobs it has no effect except that the
+   scheduler sleeps again. */
+static inline void hr__slurm_make_up(struct hr__slurm_run *run, int64_t now_us) {
+  if (!run->plan_is_stale || run->waiting.count > 0) return;
+  int64_t pass_us = hr__slurm_whole_second(run->stale_us);
+  if (pass_us < run->rested_us) pass_us = run->rested_us;
+  if (pass_us >= now_us) return;
+  run->rested_us = pass_us + run->interval_us;
+  run->plan_is_stale = false;
+}
+
+/* Notes that jobs or nodes change now, so both schedulers have something to do. */
 static inline void hr__slurm_note_change(struct hr__slurm_run *run, int64_t now_us) {
-  if (run->plan_is_stale && run->waiting.count == 0) {
-    int64_t pass_us = hr__slurm_whole_second(run->stale_us);
-    if (pass_us < run->rested_us) pass_us = run->rested_us;
-    if (pass_us < now_us) {
-      run->rested_us = pass_us + run->interval_us;
-      run->plan_is_stale = false;
-    }
-  }
+  hr__slurm_make_up(run, now_us);
   if (!run->plan_is_stale) run->stale_us = now_us;
   run->changed = run->plan_is_stale = true;
 }
@@ -395,6 +404,9 @@ void hr__slurm_write_shares(const struct hr__slurm_run *run, int64_t at_us);
 
 /* Starts waiting jobs in order until one does not fit. */
 void hr__slurm_run_main(struct hr__slurm_run *run);
+
+/* Creates the counters for the limits of a backfill pass. Returns false if memory is exhausted. */
+bool hr__slurm_create_counters(struct hr__slurm_run *run);
 
 /* Runs a pass of the backfill scheduler. */
 void hr__slurm_run_backfill(struct hr__slurm_run *run);

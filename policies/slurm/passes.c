@@ -39,7 +39,9 @@ void hr__slurm_run_main(struct hr__slurm_run *run) {
       continue;
     }
     // a job that gets no reservation yet does not block others
+    uint32_t priority = (uint32_t)hr__slurm_waiting_at(&run->waiting, i)->key;
     if (run->view->now_us - run->jobs[job].submit_us < run->limits.min_age_reserve_us) continue;
+    if (priority < run->limits.min_prio_reserve) continue;
     run->failed_parts[part] = true;
     n_failed++;
     for (uint32_t w = 0; w < run->nodes.n_words; w++) run->closed_nodes[w] |= run->parts[part].nodes[w];
@@ -128,6 +130,41 @@ static bool make_space(struct hr__slurm_run *run, uint32_t n) {
   return true;
 }
 
+/* Returns whether jobs are counted by users, partitions or associations, so that some are not tested. */
+static bool counts_tests(const struct hr__slurm_run *run) {
+  for (unsigned s = 0; s < HR__SLURM_N_SCOPES; s++)
+    if (run->limits.max_tests[s]) return true;
+  return false;
+}
+
+bool hr__slurm_create_counters(struct hr__slurm_run *run) {
+  struct hr__slurm_timeline *line = &run->line;
+  uint32_t n_users = run->trace->users.count;
+  if (run->n_parts && n_users > UINT32_MAX / run->n_parts) return false;
+  line->n_scopes[HR__SLURM_OF_USER] = n_users;
+  line->n_scopes[HR__SLURM_OF_PARTITION] = run->n_parts;
+  line->n_scopes[HR__SLURM_OF_USER_PARTITION] = n_users * run->n_parts;
+  line->n_scopes[HR__SLURM_OF_ASSOC] = run->accounts.count;
+  for (unsigned s = 0; s < HR__SLURM_N_SCOPES; s++) {
+    if (!run->limits.max_tests[s]) continue;
+    line->tests[s] = hr_arena_alloc(run->arena, ((size_t)line->n_scopes[s] + 1) * sizeof *line->tests[s]);
+    if (!line->tests[s]) return false;
+  }
+  if (!run->limits.job_part_count_reserve) return true;
+  line->part_reserves = hr_arena_alloc(run->arena, run->n_parts * sizeof *line->part_reserves);
+  return line->part_reserves != NULL;
+}
+
+/* Sets what the tests of a job count for. */
+static void set_scopes(const struct hr__slurm_run *run, struct hr__slurm_queued *queued) {
+  uint32_t user = run->trace->user ? run->trace->user[queued->job] : HR_NONE,
+           part = kind_of(run, queued->job)->partition;
+  queued->scopes[HR__SLURM_OF_USER] = user;
+  queued->scopes[HR__SLURM_OF_PARTITION] = part;
+  queued->scopes[HR__SLURM_OF_USER_PARTITION] = user == HR_NONE ? HR_NONE : user * run->n_parts + part;
+  queued->scopes[HR__SLURM_OF_ASSOC] = run->jobs[queued->job].assoc;
+}
+
 /* Jobs of a QOS with the flag NoReserve get no reservation. They may start if their nodes are free for a minute. */
 static bool has_no_reserve(const struct hr__slurm_run *run, uint32_t job) {
   uint32_t qos = run->jobs[job].qos;
@@ -136,7 +173,7 @@ static bool has_no_reserve(const struct hr__slurm_run *run, uint32_t job) {
 
 /* Lists at most `n` jobs that nothing but resources keeps waiting. With preemption the others before them are listed,
    too, because a job that is stopped no longer counts for limits. Returns how many entries of the queue were
-   examined. */
+   examined. Jobs that a start of this pass puts over a limit count among the `n`; in Slurm they do not. */
 static uint32_t list_queue(struct hr__slurm_run *run, uint32_t n) {
   uint32_t at = 0, i = 0;
   for (uint32_t n_free = 0; at < run->waiting.count && n_free < n; at++) {
@@ -146,7 +183,7 @@ static uint32_t list_queue(struct hr__slurm_run *run, uint32_t n) {
     if (is_held && !run->preemption.is_on) continue;
     const struct hr__slurm_kind *kind = kind_of(run, entry->job);
     bool no_reserve = has_no_reserve(run, entry->job);
-    run->queue[i++] =
+    run->queue[i] =
         (struct hr__slurm_queued){.job = entry->job,
                                   .priority = (uint32_t)entry->key,
                                   .limit_us = no_reserve ? 60 * HR_SECOND_US : run->jobs[entry->job].limit_us,
@@ -154,6 +191,7 @@ static uint32_t list_queue(struct hr__slurm_run *run, uint32_t n) {
                                   .submit_us = run->jobs[entry->job].submit_us,
                                   .min_nodes = kind->min_nodes,
                                   .usable = kind->usable};
+    set_scopes(run, &run->queue[i++]);
   }
   run->n_queued = i;
   return at;
@@ -189,7 +227,8 @@ void hr__slurm_run_backfill(struct hr__slurm_run *run) {
       .restrict_nodes = (run->config && run->config->n_reservations) || run->has_maintenance ? restrict_nodes : NULL,
       .may_be_tested = run->config ? may_be_tested : NULL,
       .self = run};
-  uint32_t n = run->waiting.count < run->limits.max_job_test ? run->waiting.count : run->limits.max_job_test;
+  uint32_t n = run->waiting.count;
+  if (n > run->limits.max_job_test && !counts_tests(run)) n = run->limits.max_job_test;
   if (!make_space(run, run->preemption.is_on ? run->waiting.count : n)) {
     run->status = HR_NO_MEMORY;
     return;

@@ -234,21 +234,30 @@ static inline uint32_t hr__slurm_shared_count(uint32_t count, uint32_t n_gpus, u
  * Source: src/plugins/sched/backfill/backfill.c of SchedMD/slurm.
  */
 
+/* What tested jobs are counted by: bf_max_job_user, bf_max_job_part, bf_max_job_user_part and bf_max_job_assoc. */
+enum hr__slurm_scope {
+  HR__SLURM_OF_USER,
+  HR__SLURM_OF_PARTITION,
+  HR__SLURM_OF_USER_PARTITION,
+  HR__SLURM_OF_ASSOC,
+  HR__SLURM_N_SCOPES
+};
+
 /* The parameters of SchedulerParameters that a pass uses. */
 struct hr__slurm_backfill_limits {
   int64_t resolution_us, window_us;
   int64_t origin_us; /* the date of time 0, since reservations begin and end at multiples of the resolution */
-  uint32_t max_job_test, max_job_start; /* max_job_start 0: no limit */
-  uint32_t max_job_user, max_job_part;  /* jobs tested per user and per partition; 0: no limit */
-  uint32_t job_part_count_reserve;      /* reservations per partition; 0: no limit */
-  int64_t min_age_reserve_us;           /* younger jobs get no reservation */
-  uint32_t min_prio_reserve;            /* jobs of lower priority get no reservation */
+  uint32_t max_job_test, max_job_start;   /* max_job_start 0: no limit */
+  uint32_t max_tests[HR__SLURM_N_SCOPES]; /* jobs tested of each scope; 0: no limit */
+  uint32_t job_part_count_reserve;        /* reservations per partition; 0: no limit */
+  int64_t min_age_reserve_us;             /* younger jobs get no reservation */
+  uint32_t min_prio_reserve;              /* jobs of lower priority get no reservation */
 };
 
 /* A waiting job, in the order of the queue. */
 struct hr__slurm_queued {
-  uint32_t job;             /* passed to the selector */
-  uint32_t user, partition; /* dense numbers, for the limits */
+  uint32_t job;                        /* passed to the selector */
+  uint32_t scopes[HR__SLURM_N_SCOPES]; /* dense numbers, for the limits; HR_NONE: is not counted */
   uint32_t priority;
   int64_t limit_us; /* its time limit */
   int64_t submit_us;
@@ -298,8 +307,9 @@ struct hr__slurm_timeline {
   uint64_t *nodes;              /* [max_slots * n_words] per slot: the set of nodes that are not reserved */
   uint32_t *licenses;           /* [max_slots * n_license_kinds] per slot: licences that are not reserved */
   uint64_t *set;                /* [n_words] scratch */
-  uint32_t *user_tests, *part_tests, *part_reserves; /* [n_users], [n_partitions] counters; NULL: no limits used */
-  uint32_t n_users, n_partitions;
+  /* [n_scopes[scope]] counters of tests, and of reservations of each partition; NULL: without this limit */
+  uint32_t *tests[HR__SLURM_N_SCOPES], *part_reserves;
+  uint32_t n_scopes[HR__SLURM_N_SCOPES];
   uint32_t n_slots, max_slots;
   uint32_t n_nodes, n_words; /* n_words = (n_nodes + 63) / 64 */
   uint32_t n_license_kinds;

@@ -43,6 +43,17 @@ static const struct hr_param params[] = {
     WHOLE("default_queue_depth", "100", 1, 1000000,
           "maximum number of jobs that the main scheduler examines per event"),
     WHOLE("bf_min_age_reserve", "0", 0, 2592000, "seconds that a job has waited before nodes are reserved for it"),
+    WHOLE("bf_min_prio_reserve", "0", 0, 4294967295.0, "least priority of a job for which nodes are reserved"),
+    WHOLE("bf_job_part_count_reserve", "0", 0, 100000,
+          "maximum number of jobs of a partition for which a backfill pass reserves nodes; 0: no limit"),
+    WHOLE("bf_max_job_user", "0", 0, 1000000,
+          "maximum number of jobs of a user that a backfill pass tests; 0: no limit"),
+    WHOLE("bf_max_job_part", "0", 0, 1000000,
+          "maximum number of jobs of a partition that a backfill pass tests; 0: no limit"),
+    WHOLE("bf_max_job_user_part", "0", 0, 1000000,
+          "maximum number of jobs of a user in a partition that a backfill pass tests; 0: no limit"),
+    WHOLE("bf_max_job_assoc", "0", 0, 1000000,
+          "maximum number of jobs of an association that a backfill pass tests; 0: no limit"),
     {0}};
 
 /* ---- Creation --------------------------------------------------------------------------------------- */
@@ -68,6 +79,23 @@ static const char *unsupported(const struct hr_policy_env *env) {
   return NULL;
 }
 
+/* Sets the limits of a backfill pass. */
+static void set_limits(struct hr__slurm_run *run) {
+  const struct hr_param_value *values = run->params;
+  run->interval_us = values[HR__SLURM_INTERVAL].integer * HR_SECOND_US;
+  run->limits = (struct hr__slurm_backfill_limits){
+      .resolution_us = values[HR__SLURM_RESOLUTION].integer * HR_SECOND_US,
+      .origin_us = run->trace->origin_us,
+      .window_us = values[HR__SLURM_WINDOW].integer * 60 * HR_SECOND_US,
+      .max_job_test = (uint32_t)values[HR__SLURM_MAX_JOB_TEST].integer,
+      .max_job_start = (uint32_t)values[HR__SLURM_MAX_JOB_START].integer,
+      .min_age_reserve_us = values[HR__SLURM_MIN_AGE_RESERVE].integer * HR_SECOND_US,
+      .min_prio_reserve = (uint32_t)values[HR__SLURM_MIN_PRIO_RESERVE].integer,
+      .job_part_count_reserve = (uint32_t)values[HR__SLURM_PART_COUNT_RESERVE].integer};
+  for (unsigned s = 0; s < HR__SLURM_N_SCOPES; s++)
+    run->limits.max_tests[s] = (uint32_t)values[HR__SLURM_MAX_JOB_USER + s].integer;
+}
+
 static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
   struct hr__slurm_run *run = hr_arena_alloc(env->arena, sizeof *run);
   if (!(*self = run)) return HR_NO_MEMORY;
@@ -82,17 +110,11 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
                                 .change_us = -1};
   const char *fault = unsupported(env);
   if (fault) return hr_fail(error, HR_BAD_INPUT, "policy 'slurm': %s", fault);
-  run->interval_us = env->params[HR__SLURM_INTERVAL].integer * HR_SECOND_US;
-  run->limits = (struct hr__slurm_backfill_limits){
-      .resolution_us = env->params[HR__SLURM_RESOLUTION].integer * HR_SECOND_US,
-      .origin_us = env->jobs->origin_us,
-      .window_us = env->params[HR__SLURM_WINDOW].integer * 60 * HR_SECOND_US,
-      .max_job_test = (uint32_t)env->params[HR__SLURM_MAX_JOB_TEST].integer,
-      .max_job_start = (uint32_t)env->params[HR__SLURM_MAX_JOB_START].integer,
-      .min_age_reserve_us = env->params[HR__SLURM_MIN_AGE_RESERVE].integer * HR_SECOND_US};
+  set_limits(run);
   if (!hr__slurm_create_nodes(run)) return HR_NO_MEMORY;
   run->config = env->systems ? env->systems->slurm : NULL;
   enum hr_status status = hr__slurm_set_up(run, error);
+  if (status == HR_OK && !hr__slurm_create_counters(run)) return HR_NO_MEMORY;
   if (status == HR_OK) hr__slurm_write_headers(run);
   return status;
 }
@@ -261,6 +283,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   struct hr__slurm_run *run = self;
   run->view = view;
   run->moves = moves;
+  hr__slurm_make_up(run, view->now_us); // a timer is no change
   run->status = add_requeued(run);
   hr__slurm_update_sets(run);
   reject_listed(run, &run->rejects, HR_REASON_POLICY);

@@ -15,7 +15,7 @@
    the first nodes of a set that are free early enough. */
 
 #define MINUTE_US (60 * HR_SECOND_US)
-enum { MAX_LICENSES = 32 };
+enum { MAX_LICENSES = 32, MAX_NAMES = 32 };
 
 /* A waiting job of a case. */
 struct case_job {
@@ -31,6 +31,7 @@ struct backfill_case {
   int64_t *free_us; /* [n_nodes] when each node becomes free */
   const char *licenses[MAX_LICENSES];
   uint32_t license_counts[MAX_LICENSES], n_licenses;
+  const char *users[MAX_NAMES], *partitions[MAX_NAMES]; /* in the order of the jobs that name them */
 };
 
 /* ---- The selector ----------------------------------------------------------------------------------- */
@@ -93,12 +94,32 @@ static void read_license(const struct backfill_case *backfill, const char *text,
   }
 }
 
-static struct case_job read_job(const struct backfill_case *backfill, const cJSON *item, int64_t id) {
+/* The number of a name in a list, to which it is added; HR_NONE: no name, or the list is full. */
+static uint32_t number_of(const char **names, const char *name) {
+  for (uint32_t i = 0; name && i < MAX_NAMES; i++) {
+    if (!names[i]) names[i] = name;
+    if (strcmp(names[i], name) == 0) return i;
+  }
+  return HR_NONE;
+}
+
+/* An association is a user: cases have no accounts. Jobs that name no partition are in the same one. */
+static void read_scopes(struct backfill_case *backfill, const cJSON *item, uint32_t *scopes) {
+  uint32_t user = number_of(backfill->users, hr__case_text(item, "user", NULL)),
+           part = number_of(backfill->partitions, hr__case_text(item, "partition", ""));
+  scopes[HR__SLURM_OF_USER] = scopes[HR__SLURM_OF_ASSOC] = user;
+  scopes[HR__SLURM_OF_PARTITION] = part == HR_NONE ? 0 : part;
+  scopes[HR__SLURM_OF_USER_PARTITION] = user == HR_NONE ? HR_NONE : user * MAX_NAMES + scopes[HR__SLURM_OF_PARTITION];
+}
+
+static struct case_job read_job(struct backfill_case *backfill, const cJSON *item, int64_t id) {
   struct case_job job = {.id = hr__case_whole(item, "id", id)};
   job.queued.priority = (uint32_t)hr__case_whole(item, "priority", 0);
   job.queued.limit_us = hr__case_whole(item, "limitMinutes", 0) * MINUTE_US;
   job.queued.min_nodes = (uint32_t)hr__case_whole(item, "nodes", 1);
+  job.queued.submit_us = -hr__case_whole(item, "waitSeconds", 0) * HR_SECOND_US;
   read_license(backfill, hr__case_text(item, "license", NULL), &job.queued);
+  read_scopes(backfill, item, job.queued.scopes);
   return job;
 }
 
@@ -139,21 +160,40 @@ static bool allocate_line(struct backfill_case *backfill, struct hr__slurm_timel
   line->licenses =
       hr__verdict_alloc(backfill->verdict, (size_t)line->max_slots * line->n_license_kinds, sizeof *line->licenses);
   line->set = hr__verdict_alloc(backfill->verdict, line->n_words, sizeof *line->set);
-  return line->slots && line->nodes && line->licenses && line->set;
+  line->part_reserves = hr__verdict_alloc(backfill->verdict, MAX_NAMES, sizeof *line->part_reserves);
+  bool done = line->slots && line->nodes && line->licenses && line->set && line->part_reserves;
+  for (unsigned s = 0; s < HR__SLURM_N_SCOPES && done; s++) {
+    line->n_scopes[s] = s == HR__SLURM_OF_USER_PARTITION ? MAX_NAMES * MAX_NAMES : MAX_NAMES;
+    line->tests[s] = hr__verdict_alloc(backfill->verdict, line->n_scopes[s], sizeof *line->tests[s]);
+    done = line->tests[s] != NULL;
+  }
+  return done;
 }
 
 static int64_t parameter(const cJSON *input, const char *name) {
   return hr__case_whole(input, name, hr__slurm_parameter(name)->fallback);
 }
 
+static struct hr__slurm_backfill_limits read_limits(const cJSON *input) {
+  struct hr__slurm_backfill_limits limits = {
+      .resolution_us = parameter(input, "bf_resolution") * HR_SECOND_US,
+      .window_us = parameter(input, "bf_window") * MINUTE_US,
+      .max_job_test = (uint32_t)parameter(input, "bf_max_job_test"),
+      .max_job_start = (uint32_t)parameter(input, "bf_max_job_start"),
+      .min_age_reserve_us = parameter(input, "bf_min_age_reserve") * HR_SECOND_US,
+      .min_prio_reserve = (uint32_t)parameter(input, "bf_min_prio_reserve"),
+      .job_part_count_reserve = (uint32_t)parameter(input, "bf_job_part_count_reserve")};
+  static const char *const names[HR__SLURM_N_SCOPES] = {"bf_max_job_user", "bf_max_job_part", "bf_max_job_user_part",
+                                                        "bf_max_job_assoc"};
+  for (unsigned s = 0; s < HR__SLURM_N_SCOPES; s++) limits.max_tests[s] = (uint32_t)parameter(input, names[s]);
+  return limits;
+}
+
 static bool run_pass(struct backfill_case *backfill, const cJSON *input) {
   struct hr__slurm_timeline line = {0};
   struct hr__slurm_queued *queue = hr__verdict_alloc(backfill->verdict, backfill->n_jobs, sizeof *queue);
   struct hr__slurm_planned *planned = hr__verdict_alloc(backfill->verdict, backfill->n_jobs, sizeof *planned);
-  const struct hr__slurm_backfill_limits limits = {.resolution_us = parameter(input, "bf_resolution") * HR_SECOND_US,
-                                                   .window_us = parameter(input, "bf_window") * MINUTE_US,
-                                                   .max_job_test = (uint32_t)parameter(input, "bf_max_job_test"),
-                                                   .max_job_start = (uint32_t)parameter(input, "bf_max_job_start")};
+  const struct hr__slurm_backfill_limits limits = read_limits(input);
   const struct hr__slurm_selector selector = {find_nodes, start_job, backfill};
   if (!queue || !planned || !allocate_line(backfill, &line)) return false;
   for (uint32_t i = 0; i < backfill->n_jobs; i++) queue[i] = backfill->jobs[i].queued;

@@ -48,13 +48,14 @@ static const struct {
    which they change nothing; NULL: none is. */
 static const struct {
   const char *key, *neutral, *effect;
-} unmodelled[] = {{"TopologyPlugin", "topology/flat", "nodes are chosen without regard to switches"},
-                  {"SelectTypeParameters", NULL, "CPU and memory of nodes are not consumed"},
-                  {"Licenses", NULL, "licences do not block jobs"},
-                  {"JobSubmitPlugins", NULL, "jobs are not changed when they are submitted"},
-                  {"PrioritySiteFactorPlugin", NULL, "the site factor of jobs is 0"},
-                  {"SuspendProgram", NULL, "idle nodes are not switched off"},
-                  {"ResumeTimeout", NULL, "nodes start without delay"}};
+} unmodelled[] = {
+    {"TopologyPlugin", "topology/flat", "nodes are chosen without regard to switches"},
+    {"SelectTypeParameters", NULL, "CPUs and memory of nodes are consumed only with 'by_gpu' in 'cluster'"},
+    {"Licenses", NULL, "licences do not block jobs"},
+    {"JobSubmitPlugins", NULL, "jobs are not changed when they are submitted"},
+    {"PrioritySiteFactorPlugin", NULL, "the site factor of jobs is 0"},
+    {"SuspendProgram", NULL, "idle nodes are not switched off"},
+    {"ResumeTimeout", NULL, "nodes start without delay"}};
 
 /* Parameters of slurm.conf that do not change decisions. A name that ends with '*' stands for all that begin so. */
 static const char *const irrelevant[] = {"Accounting*",
@@ -243,9 +244,24 @@ static enum hr_status read_preempt_type(struct hr__slurm_import *import, const s
   return hr__slurm_bad(line, "PreemptType", value, "preempt/none, preempt/qos or preempt/partition_prio", error);
 }
 
+/* Returns whether a list with commas has an item. */
+static bool has_item(const char *list, const char *item) {
+  for (size_t length; list && *list; list += length + (list[length] == ',')) {
+    length = strcspn(list, ",");
+    if (length == strlen(item) && strncasecmp(list, item, length) == 0) return true;
+  }
+  return false;
+}
+
 static enum hr_status read_preempt_mode(struct hr__slurm_import *import, const struct hr__slurm_line *line, char *item,
                                         struct hr_error *error) {
   static const struct hr__slurm_rule rule = {"PreemptMode", "preempt_mode", HR__SLURM_WORD, preempt_modes};
+  if (strcasecmp(item, "GANG") == 0) {
+    bool suspends = has_item(hr__slurm_value(line, "PreemptMode"), "SUSPEND");
+    return hr__slurm_note(import, line, error,
+                          suspends ? "PreemptMode=SUSPEND,GANG: jobs are suspended only with 'by_gpu' in 'cluster'"
+                                   : "PreemptMode=GANG is not modelled: jobs of the same tier take no turns");
+  }
   return hr__slurm_add(import, line, import->section, &rule, item, error);
 }
 

@@ -46,14 +46,14 @@ static const struct {
                   {"ExclusiveUser", "NO", "nodes are shared by users"},
                   {"ExclusiveTopo", "NO", "nodes are shared by jobs"},
                   {"LLN", "NO", "the least loaded node is not preferred"},
-                  {"MaxCPUsPerNode", NULL, "CPUs of nodes are not consumed"},
-                  {"MaxCPUsPerSocket", NULL, "CPUs of nodes are not consumed"},
-                  {"MaxMemPerNode", NULL, "memory of nodes is not consumed"},
-                  {"MaxMemPerCPU", NULL, "memory of nodes is not consumed"},
+                  {"MaxCPUsPerNode", NULL, "jobs may use all CPUs of a node"},
+                  {"MaxCPUsPerSocket", NULL, "jobs may use all CPUs of a node"},
+                  {"MaxMemPerNode", NULL, "jobs may use the whole memory of a node"},
+                  {"MaxMemPerCPU", NULL, "jobs may use the whole memory of a node"},
                   {"OverSubscribe", "NO", "a GPU is used by one job at a time, and nodes are shared by jobs"},
                   {"ReqResv", "NO", "jobs without a reservation are accepted"},
                   {"RootOnly", "NO", "jobs of all users are accepted"},
-                  {"SelectTypeParameters", "NONE", "CPU and memory of nodes are not consumed"},
+                  {"SelectTypeParameters", "NONE", "the nodes of all partitions are consumed in the same way"},
                   {"Topology", NULL, "nodes are chosen without regard to switches"}};
 
 /* Keys that do not change decisions. */

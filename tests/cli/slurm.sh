@@ -402,7 +402,7 @@ SHOWN
   json '.slurm.reservations[0]' '{"name":"a","start_s":86400,"users":["ann"],"duration_s":7200,"flags":["MAINT"],"nodes":["n01..big:0-3"]}'
   json '.slurm.reservations[1]' '{"name":"b","start_s":0,"accounts":["vision"],"duration_s":86400,"repeat_s":86400,"nodes":["n01..big:8-8"]}'
   for note in "slurm.conf:7: PriorityFlags: 'CALCULATE_RUNNING' is not modelled" \
-    "slurm.conf:10: PreemptMode=GANG is not modelled" "slurm.conf:11: PreemptParameters: 'reorder_count=3'" \
+    "slurm.conf:10: PreemptMode=SUSPEND,GANG: jobs are suspended only with 'by_gpu' in 'cluster'" "slurm.conf:11: PreemptParameters: 'reorder_count=3'" \
     "slurm.conf:17: nodes 'cpu1' are left out: they have no GPUs" "partitions: 'cpu' is left out" \
     "accounts.cfg:7: GrpTRESMins is not modelled" "qos.txt:3: QOS 'high': GrpTRESMins is not modelled" \
     "qos.txt:3: Flags: 'Relative' is not modelled" "QOS 'part' is named, but not defined" \

@@ -167,6 +167,7 @@ struct pass {
   const struct hr__slurm_backfill_limits *limits;
   const struct hr__slurm_selector *selector;
   int64_t now_us;
+  uint32_t part_reserves[NAIVE_NAMES]; /* reservations by partition */
 };
 
 static uint64_t *nodes_of(const struct naive_timeline *line, uint32_t slot) {
@@ -327,14 +328,29 @@ static int64_t find_start(const struct pass *pass, const struct hr__slurm_queued
 }
 
 /* Returns whether a job that cannot start now gets a reservation, and counts it. */
-static bool gets_reservation(const struct pass *pass, const struct hr__slurm_queued *job) {
+static bool gets_reservation(struct pass *pass, const struct hr__slurm_queued *job) {
   const struct hr__slurm_backfill_limits *limits = pass->limits;
+  uint32_t part = job->scopes[HR__SLURM_OF_PARTITION];
   if (pass->now_us - job->submit_us < limits->min_age_reserve_us) return false;
-  return !job->no_reserve && job->priority >= limits->min_prio_reserve;
+  if (job->no_reserve || job->priority < limits->min_prio_reserve) return false;
+  if (limits->job_part_count_reserve && pass->part_reserves[part] == limits->job_part_count_reserve) return false;
+  pass->part_reserves[part]++;
+  return true;
+}
+
+/* Returns whether enough jobs of the same user, partition or association before job `i` were tested. */
+static bool is_over_limit(const struct pass *pass, const struct hr__slurm_queued *queue,
+                          const struct hr__slurm_planned *planned, uint32_t i) {
+  for (unsigned s = 0; s < HR__SLURM_N_SCOPES; s++) {
+    uint32_t limit = pass->limits->max_tests[s], n_tested = 0;
+    for (uint32_t k = 0; k < i; k++) n_tested += planned[k].was_tested && queue[k].scopes[s] == queue[i].scopes[s];
+    if (limit && queue[i].scopes[s] != HR_NONE && n_tested >= limit) return true;
+  }
+  return false;
 }
 
 /* Tests one job: starts it, or reserves nodes for it. Returns whether it was started. */
-static bool test_job(const struct pass *pass, const struct hr__slurm_queued *job, struct hr__slurm_planned *planned) {
+static bool test_job(struct pass *pass, const struct hr__slurm_queued *job, struct hr__slurm_planned *planned) {
   int64_t start_us = find_start(pass, job), resolution_us = pass->limits->resolution_us;
   planned->start_us = start_us;
   if (start_us == HR_NEVER_US) return false;
@@ -360,12 +376,14 @@ static bool test_job(const struct pass *pass, const struct hr__slurm_queued *job
 uint32_t naive_backfill(struct naive_timeline *line, const struct hr__slurm_backfill_limits *limits,
                         const struct hr__slurm_queued *queue, uint32_t n_queued, const uint32_t *licenses,
                         const struct hr__slurm_selector *selector, int64_t now_us, struct hr__slurm_planned *planned) {
-  const struct pass pass = {line, limits, selector, now_us};
+  struct pass pass = {line, limits, selector, now_us, {0}};
   begin_line(line, licenses, now_us, now_us + limits->window_us);
   uint32_t n_tested = 0, n_started = 0;
   for (uint32_t i = 0; i < n_queued; i++) {
     planned[i] = (struct hr__slurm_planned){HR_NEVER_US, false};
     if (n_tested == limits->max_job_test || (limits->max_job_start && n_started == limits->max_job_start)) continue;
+    if (selector->may_be_tested && !selector->may_be_tested(selector->self, queue[i].job)) continue;
+    if (is_over_limit(&pass, queue, planned, i)) continue;
     n_tested++;
     planned[i].was_tested = true;
     n_started += test_job(&pass, &queue[i], &planned[i]);

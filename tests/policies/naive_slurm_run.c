@@ -302,7 +302,7 @@ static void run_main(struct naive_run *run) {
       start_on_chosen(run, queue[i]);
       continue;
     }
-    if (run->now_s - job->eligible_s < run->min_age_s) continue;
+    if (run->now_s - job->eligible_s < run->min_age_s || job->priority < run->min_prio) continue;
     failed |= UINT64_C(1) << job->part;
     open &= ~run->parts[job->part].nodes;
   }
@@ -322,6 +322,11 @@ static bool find(void *self, uint32_t index, int64_t now_us, uint64_t *set, int6
   return true;
 }
 
+static bool may_be_tested(void *self, uint32_t index) {
+  const struct naive_run *run = self;
+  return !is_held(run, &run->jobs[index]);
+}
+
 static bool start(void *self, uint32_t index, const uint64_t *nodes) {
   struct naive_run *run = self;
   uint64_t chosen;
@@ -336,19 +341,26 @@ static void run_backfill(struct naive_run *run) {
   struct hr__slurm_planned planned[NAIVE_JOBS];
   for (uint32_t i = 0; i < n; i++) {
     const struct naive_job *job = &run->jobs[order[i]];
-    queue[i] = (struct hr__slurm_queued){.job = order[i],
-                                         .priority = job->priority,
-                                         .limit_us = (run->qos[job->qos].no_reserve ? 60 : job->limit_s) * HR_SECOND_US,
-                                         .submit_us = job->eligible_s * HR_SECOND_US,
-                                         .no_reserve = run->qos[job->qos].no_reserve,
-                                         .min_nodes = job->nodes,
-                                         .usable = &run->parts[job->part].nodes};
+    queue[i] =
+        (struct hr__slurm_queued){.job = order[i],
+                                  .priority = job->priority,
+                                  .limit_us = (run->qos[job->qos].no_reserve ? 60 : job->limit_s) * HR_SECOND_US,
+                                  .submit_us = job->eligible_s * HR_SECOND_US,
+                                  .no_reserve = run->qos[job->qos].no_reserve,
+                                  .min_nodes = job->nodes,
+                                  .usable = &run->parts[job->part].nodes,
+                                  .scopes = {job->user, job->part, job->user * NAIVE_NAMES + job->part, job->user}};
   }
-  const struct hr__slurm_backfill_limits limits = {.min_age_reserve_us = run->min_age_s * HR_SECOND_US,
-                                                   .resolution_us = 60 * HR_SECOND_US,
-                                                   .window_us = INT64_C(86400) * HR_SECOND_US,
-                                                   .max_job_test = NAIVE_JOBS};
-  const struct hr__slurm_selector selector = {.find = find, .start = start, .self = run};
+  const struct hr__slurm_backfill_limits limits = {
+      .min_age_reserve_us = run->min_age_s * HR_SECOND_US,
+      .resolution_us = 60 * HR_SECOND_US,
+      .window_us = INT64_C(86400) * HR_SECOND_US,
+      .max_job_test = run->max_job_test,
+      .min_prio_reserve = run->min_prio,
+      .job_part_count_reserve = run->part_reserves,
+      .max_tests = {run->max_tests[0], run->max_tests[1], run->max_tests[2], run->max_tests[3]}};
+  const struct hr__slurm_selector selector = {
+      .find = find, .start = start, .may_be_tested = may_be_tested, .self = run};
   run->line = (struct naive_timeline){.slots = run->slots,
                                       .nodes = run->slot_nodes,
                                       .set = &run->slot_set,

@@ -12,7 +12,15 @@
 
 #include <string.h>
 
-enum { WORLDS = 10000, SEED = 20261126, MAX_NODES = 130, MAX_JOBS = 40, MAX_SLOTS = 2 * MAX_JOBS + 2, WORDS = 3 };
+enum {
+  WORLDS = 10000,
+  SEED = 20261126,
+  MAX_NODES = 130,
+  MAX_JOBS = 40,
+  MAX_SLOTS = 2 * MAX_JOBS + 2,
+  WORDS = 3,
+  SCOPES = 4
+};
 
 /* A random world, and both models of it. */
 struct slurm_world {
@@ -74,14 +82,16 @@ static void draw_queue(struct slurm_world *world) {
       world->usable[i][w] = (uint64_t)below(world, UINT32_MAX) << 32 | below(world, UINT32_MAX);
     if (world->n_nodes % 64) world->usable[i][world->n_nodes / 64] &= (UINT64_C(1) << world->n_nodes % 64) - 1;
     for (uint32_t w = (world->n_nodes + 63) / 64; w < WORDS; w++) world->usable[i][w] = 0;
-    world->queue[i] = (struct hr__slurm_queued){.job = i,
-                                                .priority = below(world, 3),
-                                                .limit_us = (int64_t)below(world, 4000) * HR_SECOND_US,
-                                                .submit_us = -(int64_t)below(world, 100) * HR_SECOND_US,
-                                                .min_nodes = world->shapes[i].nodes,
-                                                .usable = is_restricted && below(world, 2) ? world->usable[i] : NULL,
-                                                .license = below(world, 2),
-                                                .n_licenses = is_licensed ? below(world, 3) : 0};
+    world->queue[i] = (struct hr__slurm_queued){
+        .job = i,
+        .priority = below(world, 3),
+        .limit_us = (int64_t)below(world, 4000) * HR_SECOND_US,
+        .submit_us = -(int64_t)below(world, 100) * HR_SECOND_US,
+        .scopes = {below(world, SCOPES), below(world, SCOPES), below(world, SCOPES), below(world, 3) ? HR_NONE : 0},
+        .min_nodes = world->shapes[i].nodes,
+        .usable = is_restricted && below(world, 2) ? world->usable[i] : NULL,
+        .license = below(world, 2),
+        .n_licenses = is_licensed ? below(world, 3) : 0};
   }
 }
 
@@ -122,7 +132,10 @@ static void make_world(struct slurm_world *world) {
       .max_job_test = below(world, 3) ? MAX_JOBS : 1 + below(world, MAX_JOBS),
       .max_job_start = below(world, 3) ? 0 : 1 + below(world, 5),
       .min_age_reserve_us = below(world, 3) ? 0 : 50 * HR_SECOND_US,
-      .min_prio_reserve = below(world, 3) ? 0 : 2};
+      .min_prio_reserve = below(world, 3) ? 0 : 2,
+      .job_part_count_reserve = below(world, 3) ? 0 : 1 + below(world, 3)};
+  for (unsigned s = 0; s < HR__SLURM_N_SCOPES; s++)
+    world->limits.max_tests[s] = below(world, 4) ? 0 : 1 + below(world, 8);
 }
 
 /* ---- The two models --------------------------------------------------------------------------------- */
@@ -173,6 +186,7 @@ static void run_models(struct slurm_world *world) {
   static struct naive_slot naive_slots[MAX_SLOTS];
   static uint64_t nodes[MAX_SLOTS * WORDS], set[WORDS];
   static uint32_t licenses[MAX_SLOTS * 2];
+  static uint32_t tests[HR__SLURM_N_SCOPES][SCOPES], part_reserves[SCOPES];
   uint32_t n_words = world->nodes.n_words;
   struct hr__slurm_timeline line = {.slots = slots,
                                     .nodes = nodes,
@@ -181,7 +195,10 @@ static void run_models(struct slurm_world *world) {
                                     .max_slots = MAX_SLOTS,
                                     .n_nodes = world->n_nodes,
                                     .n_words = n_words,
-                                    .n_license_kinds = 2};
+                                    .n_license_kinds = 2,
+                                    .tests = {tests[0], tests[1], tests[2], tests[3]},
+                                    .part_reserves = part_reserves,
+                                    .n_scopes = {SCOPES, SCOPES, SCOPES, SCOPES}};
   const struct hr__slurm_selector selector = {
       .find = find_start, .start = start_job, .earliest = earliest, .self = world};
   hr__slurm_backfill(&line, &world->limits, world->queue, world->n_queued, world->licenses, &selector, world->now_us,

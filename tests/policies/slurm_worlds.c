@@ -159,6 +159,10 @@ static void make_settings(struct slurm_world *world) {
   naive->youngest_first = below(world, 3) == 0;
   naive->exempt_s = below(world, 2) ? 0 : 100;
   naive->min_age_s = below(world, 3) ? 0 : 45;
+  naive->min_prio = below(world, 3) ? 0 : below(world, 3000);
+  naive->max_job_test = naive->enforces || below(world, 3) ? NAIVE_JOBS : 1 + below(world, 5);
+  naive->part_reserves = below(world, 3) ? 0 : 1 + below(world, 3);
+  for (unsigned s = 0; s < HR__SLURM_N_SCOPES; s++) naive->max_tests[s] = below(world, 4) ? 0 : 1 + below(world, 4);
   naive->over_s = below(world, 2) ? -1 : below(world, 3) ? (int64_t)below(world, 100) : UNLIMITED_S;
   naive->calc_start_s = below(world, 300);
   naive->interval_s = below(world, 2) ? 30 : 1 + below(world, 60);
@@ -280,11 +284,23 @@ static bool run_product(struct slurm_world *world) {
   CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, "slurm", &error), HR_OK);
   CU_ASSERT_EQUAL_FATAL(
       hr_policy_choice_set(&choice, "priority", naive->is_multifactor ? "multifactor" : "basic", &error), HR_OK);
-  char text[24];
-  snprintf(text, sizeof text, "%d", (int)naive->min_age_s);
-  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&choice, "bf_min_age_reserve", text, &error), HR_OK);
-  snprintf(text, sizeof text, "%d", (int)naive->interval_s);
-  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&choice, "bf_interval", text, &error), HR_OK);
+  const struct {
+    const char *name;
+    int64_t value;
+  } numbers[] = {{"bf_min_age_reserve", naive->min_age_s},
+                 {"bf_interval", naive->interval_s},
+                 {"bf_min_prio_reserve", naive->min_prio},
+                 {"bf_max_job_test", naive->max_job_test},
+                 {"bf_job_part_count_reserve", naive->part_reserves},
+                 {"bf_max_job_user", naive->max_tests[HR__SLURM_OF_USER]},
+                 {"bf_max_job_part", naive->max_tests[HR__SLURM_OF_PARTITION]},
+                 {"bf_max_job_user_part", naive->max_tests[HR__SLURM_OF_USER_PARTITION]},
+                 {"bf_max_job_assoc", naive->max_tests[HR__SLURM_OF_ASSOC]}};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)numbers[i].value);
+    CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&choice, numbers[i].name, text, &error), HR_OK);
+  }
   const struct hr_run_config config = {.trace = &trace,
                                        .cluster = &cluster,
                                        .policy = choice.ops,

@@ -135,7 +135,8 @@ static int by_priority(const void *left, const void *right) {
   const struct hr__slurm_queued *a = left, *b = right;
   if (a->priority != b->priority) return a->priority < b->priority ? 1 : -1;
   if (a->submit_us != b->submit_us) return a->submit_us < b->submit_us ? -1 : 1;
-  return a->user < b->user ? -1 : a->user > b->user; // the member is used for the id of the job
+  uint32_t left_id = a->scopes[HR__SLURM_OF_USER], right_id = b->scopes[HR__SLURM_OF_USER]; // used for the ids
+  return left_id < right_id ? -1 : left_id > right_id;
 }
 
 static void enqueue(struct model *model, uint32_t number, const struct shares *shares) {
@@ -143,7 +144,7 @@ static void enqueue(struct model *model, uint32_t number, const struct shares *s
   struct priority_parts parts;
   model->queue[model->n_queued++] = (struct hr__slurm_queued){
       .job = number,
-      .user = attempt->job,
+      .scopes = {attempt->job},
       .submit_us = attempt->submit_s * HR_SECOND_US,
       .priority = model->run->is_basic ? 1 : priority_at(model->run, shares, attempt, model->now_s, &parts),
       .limit_us = attempt->limit_s * HR_SECOND_US,
