@@ -6,9 +6,11 @@
  * two samples. The delay of metrics selects an older sample. Decisions are made at multiples of the interval.
  *
  * `slo` predicts the latency of c replicas: each gets 1/c of the requests; with n sequences that decode, an iteration
- * takes t = cost(prompt tokens that arrive during t, n decodes, their context), and Little's law gives n = rate x
- * outputs x t. The time to the first token is the rest of an iteration, the prompt, and the wait of M/G/c with the
- * service time of a prompt; its quantiles are those of an exponential distribution.
+ * takes t = cost(prompt tokens that arrive during t, n decodes, their context), and Little's law gives the mean n =
+ * rate x outputs x t. The goals are for a part of the requests, so t is that of a quantile of n, whose variance follows
+ * from the load and from the dispersion of arrivals. The time to the first token is the rest of an iteration, the
+ * prompt, and the wait of M/M/c with the service time of a prompt; its quantiles are those of an exponential
+ * distribution.
  */
 
 #include "sim/services/scaling.h"
@@ -252,23 +254,56 @@ static double iteration_s(const struct hr_service_cost *cost, double prompts, do
   return hr__cost_us(cost, &load) / (double)HR_SECOND_US;
 }
 
-/* Mean load of a replica. */
+/* Mean load of a replica. `dispersion`: variance of the number of arrivals in a time, as a multiple of their mean. */
 struct demand {
-  double rate, prompt, output;
+  double rate, prompt, output, dispersion;
 };
 
-/* The time of an iteration under a steady load; 0: no load. */
-static double steady_iteration_s(const struct hr_service *spec, struct demand demand) {
+/* The time of an iteration with a number of decodes, and with the prompts that arrive meanwhile; 0: they arrive faster
+   than they are processed. */
+static double time_with_s(const struct hr_service *spec, struct demand demand, double decodes) {
   const double context = demand.prompt + demand.output / 2;
-  double t = iteration_s(&spec->cost, 0, 1, context);
+  double t = iteration_s(&spec->cost, 0, decodes, decodes * context);
   for (int i = 0; i < 200; i++) {
-    const double decodes = fmax(demand.rate * demand.output * t, 1);
-    if (decodes > spec->limits.max_sequences) return 0;
     const double next = iteration_s(&spec->cost, demand.rate * t * demand.prompt, decodes, decodes * context);
     if (next <= t * (1 + 1e-9)) return next;
     t = next;
   }
   return 0;
+}
+
+/* The time of an iteration under a steady load: the mean; 0: no steady state. `*decodes`: the mean number of them. */
+static double steady_iteration_s(const struct hr_service *spec, struct demand demand, double *decodes) {
+  const double context = demand.prompt + demand.output / 2;
+  double t = iteration_s(&spec->cost, 0, 1, context);
+  for (int i = 0; i < 200; i++) {
+    *decodes = fmax(demand.rate * demand.output * t, 1);
+    if (*decodes > spec->limits.max_sequences) return 0;
+    const double next = iteration_s(&spec->cost, demand.rate * t * demand.prompt, *decodes, *decodes * context);
+    if (next <= t * (1 + 1e-9)) return next;
+    t = next;
+  }
+  return 0;
+}
+
+/* The number that a normal distribution exceeds with a probability of at most one half (Abramowitz and Stegun,
+   26.2.23: the error is below 0.00045). */
+static double normal_above(double probability) {
+  const double p = fmin(fmax(probability, 1e-9), 0.5), t = sqrt(-2 * log(p));
+  return t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+}
+
+/* The time of an iteration that only the part `missed` exceeds. With iterations of a + c n, the number n of decodes has
+   a negative binomial distribution: its variance is mean / (1 - z), where z is the load, rate x outputs x c. Arrivals
+   that are more or less bursty than those of a Poisson process scale the variance. */
+static double slow_iteration_s(const struct hr_service *spec, struct demand demand, double mean_s, double decodes,
+                               double missed) {
+  enum { MOST = 1 << 24 };
+  const double slope_s = time_with_s(spec, demand, decodes + 1) - time_with_s(spec, demand, decodes);
+  const double z = fmin(demand.rate * demand.output * fmax(slope_s, 0), 0.999);
+  const double above = normal_above(missed) * sqrt(decodes * demand.dispersion / (1 - z));
+  const double most = fmin(decodes + above, fmin(spec->limits.max_sequences, MOST));
+  return fmax(time_with_s(spec, demand, most), mean_s);
 }
 
 /* Erlang's probability that all of `c` servers are busy, at a utilization below 1. */
@@ -338,16 +373,38 @@ static bool phases_meet(const struct hr_service *spec, struct demand all, uint32
 /* Whether `c` replicas are predicted to meet the goals. */
 static bool meets(const struct hr_service *spec, struct demand all, uint32_t c) {
   if (hr__has_phases(spec)) return phases_meet(spec, all, c);
-  const struct demand each = {all.rate / c, all.prompt, all.output};
-  const double t = steady_iteration_s(spec, each);
-  if (t <= 0) return false;
+  const struct demand each = {all.rate / c, all.prompt, all.output, all.dispersion};
+  double decodes;
+  const double mean_s = steady_iteration_s(spec, each, &decodes);
+  if (mean_s <= 0) return false;
+  const double t = slow_iteration_s(spec, each, mean_s, decodes, missed_of(spec));
   const double prompt_s = iteration_s(&spec->cost, all.prompt, 0, 0), load = all.rate * prompt_s;
   if (load >= c) return false;
   const double ttft_s = t + prompt_s + wait_s(c, load, prompt_s, missed_of(spec));
   return is_within(&spec->slo, (struct latency){ttft_s, t}, all.output);
 }
 
-static struct hr__scale_choice by_slo(const struct hr__scaler *scaler, int64_t now_us, struct hr__scale_state state) {
+/* The dispersion of arrivals, from the differences between successive samples, so that a slow change of the rate does
+   not count; at least that of a Poisson process. */
+static double dispersion(const struct hr__scaler *scaler) {
+  const int64_t step_us = scaler->sample_us;
+  const uint64_t delay = (uint64_t)((scaler->spec->autoscale.metric_delay_us + step_us - 1) / step_us) + 1;
+  const uint64_t most = scaler->count < scaler->n_samples ? scaler->count : scaler->n_samples;
+  double squares = 0, sum = 0, before = 0;
+  uint32_t n = 0;
+  for (uint64_t back = 0; back + delay < most; back++) {
+    const struct hr__load_sample last = sample_at(scaler, (int64_t)back * step_us);
+    const double more = (double)(last.arrived - sample_at(scaler, (int64_t)(back + 1) * step_us).arrived);
+    if (n++ > 0) squares += (more - before) * (more - before) / 2;
+    sum += more;
+    before = more;
+  }
+  return n > 2 && sum > 0 ? fmax(squares / (n - 1) / (sum / n), 1) : 1;
+}
+
+/* The fewest replicas that are predicted to meet the goals. */
+static struct hr__scale_choice predicted(const struct hr__scaler *scaler, int64_t now_us,
+                                         struct hr__scale_state state) {
   const struct hr_autoscale *scale = &scaler->spec->autoscale;
   const struct hr__load_sample last = sample_at(scaler, 0), before = sample_at(scaler, scale->window_us);
   const uint64_t arrived = last.arrived - before.arrived;
@@ -359,11 +416,29 @@ static struct hr__scale_choice by_slo(const struct hr__scaler *scaler, int64_t n
   /* the newest interval counts if it had more; waiting requests must be served within a window, too */
   const double rate = fmax(mean_rate(scaler, now_us, scale->window_us), mean_rate(scaler, now_us, scaler->interval_us));
   const struct demand demand = {rate, (last.prompts - before.prompts) / (double)arrived,
-                                (last.outputs - before.outputs) / (double)arrived};
+                                (last.outputs - before.outputs) / (double)arrived, dispersion(scaler)};
   const uint32_t least = scale->min > 1 ? scale->min : 1;
   for (uint32_t c = least; c <= scale->max; c++)
     if (meets(scaler->spec, demand, c)) return (struct hr__scale_choice){c, HR_SCALE_GOALS};
   return (struct hr__scale_choice){scale->max, HR_SCALE_UNREACHABLE};
+}
+
+/* A replica that ends needs its cold start to come back. So the number falls only when fewer have sufficed for as long,
+   to the most of them. */
+static struct hr__scale_choice by_slo(struct hr__scaler *scaler, int64_t now_us, struct hr__scale_state state) {
+  const struct hr_cold_start *cold = &scaler->spec->cold_start;
+  const int64_t cold_us = cold->node_us + cold->image_us + cold->container_us + cold->weights_us + cold->engine_us;
+  struct hr__scale_choice choice = predicted(scaler, now_us, state);
+  if (choice.wanted >= state.wanted) {
+    scaler->fewer_us = HR_UNKNOWN_US;
+    return choice;
+  }
+  if (scaler->fewer_us == HR_UNKNOWN_US) scaler->fewer_us = now_us, scaler->fewer_most = 0;
+  if (choice.wanted > scaler->fewer_most) scaler->fewer_most = choice.wanted;
+  if (now_us - scaler->fewer_us < cold_us) return (struct hr__scale_choice){state.wanted, choice.reason};
+  choice.wanted = scaler->fewer_most;
+  scaler->fewer_us = HR_UNKNOWN_US;
+  return choice;
 }
 
 /* ---- Decisions -------------------------------------------------------------------------------------- */
@@ -483,7 +558,8 @@ static bool open_knative(struct hr__scaler *scaler) {
 
 bool hr__scaler_open(struct hr__scaler *scaler, const struct hr_service *spec, uint32_t n_places) {
   const struct hr_autoscale *scale = &spec->autoscale;
-  *scaler = (struct hr__scaler){.spec = spec, .active_us = HR_UNKNOWN_US, .inactive_us = HR_UNKNOWN_US};
+  *scaler = (struct hr__scaler){
+      .spec = spec, .active_us = HR_UNKNOWN_US, .inactive_us = HR_UNKNOWN_US, .fewer_us = HR_UNKNOWN_US};
   scaler->interval_us = scale->interval_us ? scale->interval_us : default_interval_us(scale->policy);
   scaler->sample_us = scale->policy == HR_AUTOSCALE_KNATIVE ? HR_SECOND_US : scaler->interval_us;
   const int64_t windows_us = max64(max64(scale->look_back_us, scale->window_us), 600 * HR_SECOND_US);

@@ -37,6 +37,9 @@ struct hr__scaler {
   struct hr__hpa_history history;
   struct hr__hpa_pod *pods;
   struct hr__ray ray;
+  /* slo: since when fewer replicas would do (HR_UNKNOWN_US: more would not), and the most that would have since then */
+  int64_t fewer_us;
+  uint32_t fewer_most;
   double *percent; /* [n_samples] utilization of successive samples */
 };
 

@@ -358,6 +358,40 @@ static void horizon(void) {
   finish(&run);
 }
 
+/* Requests as they come (cv 1) and in bursts (cv 4): `slo` meets its goal, with at most a third more than the replicas
+   that suffice if their number is fixed; one less than these misses it. */
+static void slo_meets_its_goal(void) {
+  static const struct {
+    const char *cv;
+    uint32_t fixed;
+  } rows[] = {{"\"poisson\"", 5}, {"\"gamma\",\"cv\":4", 5}};
+  for (size_t row = 0; row < 2; row++) {
+    double gpu_hours[3];
+    for (uint32_t kind = 0; kind < 3; kind++) {
+      char scale[100], text[TEXT];
+      snprintf(scale, sizeof scale, "\"policy\":\"fixed\",\"replicas\":%" PRIu32, rows[row].fixed - (kind == 2));
+      if (kind == 0)
+        snprintf(scale, sizeof scale, "\"policy\":\"slo\",\"max\":40,\"min\":1,\"initial\":%" PRIu32, rows[row].fixed);
+      snprintf(text, sizeof text,
+               "\"seed\":3,\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"A\",\"nodes\":40,\"gpus_per_node\":1}]},"
+               "\"services\":[{\"name\":\"s\",\"requests\":{\"arrivals\":%s,\"rate_per_s\":40,\"duration_s\":1800,"
+               "\"prompt_tokens\":{\"mean\":1000},\"output_tokens\":{\"distribution\":\"exponential\",\"mean\":200}},"
+               "\"router\":\"least-outstanding\",\"slo\":{\"ttft_ms\":2000,\"tpot_ms\":100,\"attainment\":0.95},"
+               "\"cold_start\":{\"engine_s\":60},\"autoscale\":{%s},\"replica\":{\"engine\":{\"name\":\"vllm-v1\","
+               "\"max_sequences\":256,\"kv_tokens\":400000},\"cost\":{\"fixed_us\":5000,\"per_prompt_token_us\":60,"
+               "\"per_sequence_us\":20,\"per_context_ktoken_us\":150}}}]",
+               rows[row].cv, scale);
+      struct run run = make_run(text, false);
+      const struct hr_service_summary *summary = &run.replay.summary->services[0];
+      const double attained = (double)summary->attained / (double)summary->offered;
+      gpu_hours[kind] = summary->gpu_hours;
+      CU_ASSERT_EQUAL(attained >= 0.95, kind < 2);
+      finish(&run);
+    }
+    CU_ASSERT_TRUE(gpu_hours[0] < rows[row].fixed * 0.5 * 4 / 3);
+  }
+}
+
 /* A service with two replicas of each engine. `%s`: prices, engine and its memory. */
 static const char each_engine[] =
     "\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"L4\",\"nodes\":1,\"gpus_per_node\":2%s}]},\"services\":[{"
@@ -957,7 +991,7 @@ static void no_requests(void) {
 TEST_MAIN("services on a cluster", TEST(to_zero_and_back), TEST(training_yields), TEST(spot_interruption),
           TEST(all_autoscalers), TEST(setup_and_delayed_off), TEST(bad_settings), TEST(knative_returns_to_zero),
           TEST(horizon), TEST(waiting_replica_is_withdrawn), TEST(withdrawn_under_every_policy),
-          TEST(same_without_jobs), TEST(phases_are_jobs), TEST(spills_over), TEST(spills_in_a_circle),
-          TEST(spilled_requests_keep_replica), TEST(random_runs), TEST(bad_queues), TEST(dollars_are_conserved),
-          TEST(cold_start_is_a_part), TEST(transfer_is_a_part), TEST(parts_add_up), TEST(levels_are_the_accounts),
-          TEST(many_changes_are_thinned), TEST(no_requests))
+          TEST(slo_meets_its_goal), TEST(same_without_jobs), TEST(phases_are_jobs), TEST(spills_over),
+          TEST(spills_in_a_circle), TEST(spilled_requests_keep_replica), TEST(random_runs), TEST(bad_queues),
+          TEST(dollars_are_conserved), TEST(cold_start_is_a_part), TEST(transfer_is_a_part), TEST(parts_add_up),
+          TEST(levels_are_the_accounts), TEST(many_changes_are_thinned), TEST(no_requests))
