@@ -216,6 +216,14 @@ static enum hr_status catalog_discount(struct hr__builder *builder, struct hr__p
 
 /* ---- Cost of ownership ------------------------------------------------------------------------------ */
 
+/* A price from more than one purchase, or with interest, is not obvious from the scenario. */
+static enum hr_status note_owned(struct hr__builder *builder, const struct hr__pool_draft *draft, double usd_h) {
+  const struct hr_ownership *owned = draft->source->ownership;
+  if (owned->n_capital == 1 && owned->amortization == HR_AMORTIZATION_STRAIGHT_LINE) return HR_OK;
+  return hr__pool_note(builder, draft->pool.name, "price derived: %.4g $ per GPU-hour from 'owned', %s at %.4g %%",
+                       usd_h, hr_amortization_name(owned->amortization), 100 * owned->discount_rate);
+}
+
 static enum hr_status build_owned(struct hr__builder *builder, struct hr__pool_draft *draft) {
   enum hr_status status = hr__build_ownership(builder, draft);
   double usd[HR_N_COST_PARTS], sum = 0;
@@ -227,7 +235,8 @@ static enum hr_status build_owned(struct hr__builder *builder, struct hr__pool_d
     return hr__build_fail(builder, hr__get(draft->entry, "owned"),
                           "a GPU-hour would cost %.4g dollars; at most %d is allowed", uusd / 1e6, HR_MAX_USD_H);
   draft->pool.market.price_uusd_h = (int64_t)llround(uusd);
-  return set_source(builder, draft->source, "derived", NULL, "purchase, power, colocation and staff as stated");
+  status = set_source(builder, draft->source, "derived", NULL, "purchase, power, colocation and staff as stated");
+  return status == HR_OK ? note_owned(builder, draft, uusd / 1e6) : status;
 }
 
 /* ---- Spot prices that change ------------------------------------------------------------------------ */

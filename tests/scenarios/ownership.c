@@ -50,6 +50,25 @@ static void capital_by_hand(void) {
                1333333);
 }
 
+/* Whether the price of the pool is explained in a note. */
+static bool is_noted(const char *text) {
+  write_text(text);
+  struct hr_scenario *scenario = load(NULL, 0);
+  bool found = false;
+  for (size_t i = 0; i < scenario->notes.count; i++)
+    found = found || strcmp(scenario->notes.text[i],
+                            "pool 'p': price derived: 1.333 $ per GPU-hour from 'owned', crf-annual at 100 %") == 0;
+  hr_scenario_destroy(scenario);
+  return found;
+}
+
+static void derived_prices_are_noted(void) {
+  CU_ASSERT_FALSE(is_noted(OWNED("")));
+  CU_ASSERT_TRUE(is_noted(SCENARIO(POOL("\"capex_usd_per_node\":70080,\"lifetime_years\":2,\"amortization\":"
+                                        "\"crf-annual\",\"discount_rate\":1"),
+                                   "")));
+}
+
 static void tco_is_read(void) {
   write_text(TCO("\"years\":3,\"growth_per_year\":1.5,\"tax_depreciation\":\"macrs-5\",\"options\":[{\"name\":\"a\","
                  "\"pools\":[\"p\"],\"staff_usd_per_year\":7}]"));
@@ -141,5 +160,5 @@ static void invalid_tco_is_rejected(void) {
 }
 
 TEST_MAIN("scenarios: ownership", TEST(create_test_folder), TEST(prices_by_hand), TEST(capital_by_hand),
-          TEST(tco_is_read), TEST(energy_price_is_the_mean_of_the_series), TEST(invalid_ownership_is_rejected),
-          TEST(invalid_tco_is_rejected), TEST(remove_test_folder))
+          TEST(derived_prices_are_noted), TEST(tco_is_read), TEST(energy_price_is_the_mean_of_the_series),
+          TEST(invalid_ownership_is_rejected), TEST(invalid_tco_is_rejected), TEST(remove_test_folder))
