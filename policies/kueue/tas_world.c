@@ -307,6 +307,13 @@ static bool place_in_flavor(struct hr__tas_world *self, uint32_t flavor, const s
   return !self->no_memory && keep_results(self, flavor, count, overlaps, out);
 }
 
+/* Whether failed nodes are to be replaced: the workload has a placement. Without one it gets its first. */
+static bool is_replaced(const struct hr__kueue_workload *workload) {
+  bool has = false;
+  for (uint32_t i = 0; i < workload->n_pod_sets; i++) has |= workload->pod_sets[i].placement != NULL;
+  return has && workload->n_unhealthy_nodes > 0;
+}
+
 static void find(void *data, const struct hr__kueue_world *world, const struct hr__kueue_workload *workload,
                  const struct hr__kueue_assignment *assignment, bool empty, struct hr__kueue_placements *out) {
   struct hr__tas_world *self = data;
@@ -326,7 +333,7 @@ static void find(void *data, const struct hr__kueue_world *world, const struct h
     bool is_used = false;
     for (uint32_t i = 0; i < workload->n_pod_sets; i++) is_used |= self->flavor_of[i] == flavor;
     if (!is_used) continue;
-    bool ok = workload->n_unhealthy_nodes && !empty
+    bool ok = is_replaced(workload) && !empty
                   ? replace_in_flavor(self, flavor, workload, keeps, out)
                   : place_in_flavor(self, flavor, workload, assignment, empty, overlaps, out);
     if (!ok) return;

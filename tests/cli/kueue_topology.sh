@@ -67,7 +67,7 @@ case_preemption() {
 
 # What LocalQueues ask of topologies. Two free GPUs are on each of two nodes until 50 s.
 case_local_queues() {
-  local host='kubernetes.io/hostname' rows=(0,100,6,1,a 0,50,6,1,a)
+  local host='kubernetes.io/hostname' rows=('0,100,6,1,a' '0,50,6,1,a')
   for row in "\"required_topology\": \"$host\" 50" "\"preferred_topology\": \"$host\" 0" '"unconstrained_topology": true 0' \
     "\"slice_required_topology\": \"$host\", \"slice_size\": 2 50"; do
     world 2 "{\"name\": \"l\", \"cluster_queue\": \"a\", ${row% *}}"
