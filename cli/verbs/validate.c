@@ -6,6 +6,7 @@
 #include "cli/options.h"
 #include "cli/run_services.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/clusters.h"
 #include "headroom/unstable/replay.h"
 
 #include <inttypes.h>
@@ -313,6 +314,17 @@ static void write_policy(FILE *out, const void *what) {
     fprintf(out, "%s %s=%s", separator, param->key, value);
     separator = ",";
   }
+}
+
+/* The policies of several clusters, and how jobs reach them. */
+static void print_clusters(const struct hr_scenario_clusters *clusters) {
+  for (uint32_t i = 0; i < clusters->count; i++) {
+    printf("cluster   ");
+    hr_print_safe(stdout, clusters->at[i].name, SIZE_MAX);
+    printf(": ");
+    print_wrapped_from(stdout, write_policy, &clusters->at[i].scenario->policy, 10, 10);
+  }
+  printf("router    %s\n", hr_job_router_name(clusters->router.kind));
 }
 
 static void print_scenario(const struct hr_scenario *scenario) {

@@ -497,6 +497,14 @@ struct hr_pool_metrics {
   int64_t per_completed_job_uusd; /* HR_UNKNOWN_UUSD: the pool has no price or no completed job */
 };
 
+/* The jobs that a router sent to one of several clusters. */
+struct hr_cluster_routing {
+  char *name;
+  uint64_t jobs, rejected;          /* sent to the cluster; rejected there */
+  uint64_t spilled_in, spilled_out; /* from and to other clusters than the home of the job */
+  uint64_t digest;                  /* of the events of the cluster, as if it were alone */
+};
+
 /* The metrics of a run. Durations are in seconds (`_s`). */
 struct hr_summary {
   uint64_t jobs_submitted, jobs_completed, jobs_rejected, jobs_unfinished;
@@ -531,6 +539,11 @@ struct hr_summary {
      requests of all services together; NULL: the scenario has no services */
   struct hr_service_summary *services, *all_services;
   size_t n_services;
+  /* in a run with several clusters: metrics of the jobs of each cluster that has jobs, and where jobs were sent, both in
+     the order of the scenario; otherwise empty */
+  struct hr_group *by_cluster;
+  struct hr_cluster_routing *routing;
+  size_t n_clusters, n_routing;
 };
 
 /* Wall-clock durations in seconds and peak memory of the process in MiB, measured by the caller. */

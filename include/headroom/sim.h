@@ -62,6 +62,9 @@ struct hr_run_config {
   bool stream;
   const struct hr_values *values; /* receives values of modelled schedulers; NULL: none */
   struct hr_fleet *fleet;         /* inference services (unstable), for one run; `trace` is theirs. NULL: none */
+  /* several clusters (headroom/unstable/clusters.h), which replace `policy`, `params`, `quotas` and `systems`; `cluster`
+     has the pools of all of them. NULL: one cluster */
+  const struct hr_clusters *clusters;
 };
 
 /* GPU time by use, in milli-GPU x microseconds. `kept`: for work that was not lost. `lost`: for work that had to be
@@ -141,6 +144,11 @@ struct hr_result {
   /* by job: milli-GPUs held in the last attempt; NULL: each job held the whole GPUs that it requests */
   uint32_t *gpu_milli;
   struct hr_unfinished_totals left; /* totals of a streamed run; 0 in other runs */
+  /* in a run with several clusters: [n_clusters] figures by cluster (headroom/unstable/clusters.h), and by job its
+     cluster, HR_NONE if it was not submitted. Otherwise NULL and 0 */
+  struct hr_cluster_result *clusters;
+  uint32_t n_clusters;
+  uint32_t *cluster_of;
 };
 
 /* Runs a simulation to its end. On HR_OK, `*result` is set; free it with hr_result_destroy. Returns HR_BAD_INPUT for

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "headroom/unstable/clusters.h"
 #include "headroom/unstable/compare.h"
 #include "headroom/unstable/exports.h"
 #include "headroom/unstable/metrics.h"
@@ -300,6 +301,13 @@ enum hr_status hr_replay_init(struct hr_replay *replay, const struct hr_replay_c
 
 /* ---- Replay: the run -------------------------------------------------------------------------------- */
 
+/* Sets the clusters of a run; the structure is the caller's. */
+static void set_clusters(struct hr_run_config *run, const struct hr_scenario *scenario, struct hr_clusters *clusters) {
+  if (!scenario->clusters) return;
+  *clusters = (struct hr_clusters){scenario->clusters->parts, scenario->clusters->count, scenario->clusters->router};
+  run->clusters = clusters;
+}
+
 static struct hr_run_config run_config_of(const struct hr_replay *replay) {
   const struct hr_replay_config *config = &replay->config;
   const struct hr_scenario *scenario = config->scenario;
@@ -323,12 +331,16 @@ static struct hr_run_config run_config_of(const struct hr_replay *replay) {
 }
 
 enum hr_status hr_replay_check(const struct hr_replay *replay, struct hr_error *error) {
-  const struct hr_run_config run = run_config_of(replay);
+  struct hr_run_config run = run_config_of(replay);
+  struct hr_clusters clusters;
+  set_clusters(&run, replay->config.scenario, &clusters);
   return hr_sim_check(&run, error);
 }
 
 static enum hr_status simulate(struct hr_replay *replay, struct hr_error *error) {
-  const struct hr_run_config run = run_config_of(replay);
+  struct hr_run_config run = run_config_of(replay);
+  struct hr_clusters clusters;
+  set_clusters(&run, replay->config.scenario, &clusters);
   double begin_s = clock_s();
   enum hr_status status = hr_sim_run(&run, &replay->result, error);
   replay->sim_s = clock_s() - begin_s;

@@ -17,6 +17,7 @@
 
 #include "base/array.h"
 #include "base/writers.h"
+#include "headroom/unstable/clusters.h"
 #include "headroom/report.h"
 #include "report/costs/costs.h"
 #include "report/exports/exports.h"
@@ -149,6 +150,7 @@ static bool placements_get(const struct hr_placements *placements, hr_job job, s
 #define COLUMNS_OF_ATTEMPTS ",attempts,lost_s,checkpoint_s,restart_s,requeue_wait_s,cost_usd"
 #define COLUMNS_OF_KILLS ",oom_kills"
 #define COLUMNS_OF_SLOTS ",seats"
+#define COLUMNS_OF_CLUSTERS ",cluster"
 
 struct jobs_out {
   struct hr__csv_out csv;
@@ -271,6 +273,11 @@ static uint32_t count_nodes(const struct hr_placement *placement) {
   return count;
 }
 
+static void put_cluster(struct jobs_out *out, hr_job job) {
+  const uint32_t cluster = out->result->cluster_of[job.id];
+  hr__csv_text(&out->csv, cluster == HR_NONE ? "" : out->result->clusters[cluster].name);
+}
+
 static void put_row(struct jobs_out *out, hr_job job) {
   const struct hr_trace *trace = out->trace;
   struct hr_slice one;
@@ -296,6 +303,7 @@ static void put_row(struct jobs_out *out, hr_job job) {
   if (out->has_attempts) put_attempts(out, job);
   if (out->has_kills) hr__csv_u64(&out->csv, out->result->accounting[job.id].oom_kills);
   if (out->has_slots) put_slots(out, &placement);
+  if (out->result->n_clusters) put_cluster(out, job);
   hr__csv_end_row(&out->csv);
 }
 
@@ -324,9 +332,10 @@ enum hr_status hr__jobs_open(const char *path, const struct hr_trace *trace, con
                          .has_attempts = ledger || result->accounting,
                          .has_kills = result->accounting && hr__can_kill(cluster)};
   out.has_slots = result->gpu_milli != NULL;
-  char header[sizeof COLUMNS COLUMNS_OF_ATTEMPTS COLUMNS_OF_KILLS COLUMNS_OF_SLOTS];
-  snprintf(header, sizeof header, "%s%s%s%s", COLUMNS, out.has_attempts ? COLUMNS_OF_ATTEMPTS : "",
-           out.has_kills ? COLUMNS_OF_KILLS : "", out.has_slots ? COLUMNS_OF_SLOTS : "");
+  char header[sizeof COLUMNS COLUMNS_OF_ATTEMPTS COLUMNS_OF_KILLS COLUMNS_OF_SLOTS COLUMNS_OF_CLUSTERS];
+  snprintf(header, sizeof header, "%s%s%s%s%s", COLUMNS, out.has_attempts ? COLUMNS_OF_ATTEMPTS : "",
+           out.has_kills ? COLUMNS_OF_KILLS : "", out.has_slots ? COLUMNS_OF_SLOTS : "",
+           result->n_clusters ? COLUMNS_OF_CLUSTERS : "");
   enum hr_status status = hr__csv_open(&out.csv, path, header, error);
   for (uint32_t i = 0; status == HR_OK && i < trace->n_jobs; i++) put_row(&out, (hr_job){job_at ? job_at[i] : i});
   free(job_at);

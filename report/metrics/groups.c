@@ -4,6 +4,7 @@
 #include "report/metrics/summary.h"
 
 #include "base/text.h"
+#include "headroom/unstable/clusters.h"
 #include "report/costs/costs.h"
 #include "report/metrics/statistics.h"
 
@@ -35,6 +36,7 @@ struct grouper {
 static inline uint32_t group_of(const struct grouper *grouper, uint32_t job) {
   if (grouper->grouping == HR__BY_SIZE) return hr__size_of(grouper->trace->gpus[job]);
   if (grouper->grouping == HR__BY_CLASS) return grouper->trace->class_[job];
+  if (grouper->grouping == HR__BY_CLUSTER) return grouper->result->cluster_of[job];
   uint32_t tenant = grouper->trace->tenant[job];
   return tenant == HR_NONE ? grouper->n_groups - 1 : tenant;
 }
@@ -42,6 +44,7 @@ static inline uint32_t group_of(const struct grouper *grouper, uint32_t job) {
 static const char *name_of(const struct grouper *grouper, uint32_t group) {
   if (grouper->grouping == HR__BY_SIZE) return hr__size_name(group);
   if (grouper->grouping == HR__BY_CLASS) return hr_job_class_name((enum hr_job_class)group);
+  if (grouper->grouping == HR__BY_CLUSTER) return grouper->result->clusters[group].name;
   return group < grouper->trace->tenants.count ? grouper->trace->tenants.text[group] : "";
 }
 
@@ -183,7 +186,9 @@ static enum hr_status make_all(const struct grouper *grouper, struct hr__samples
   return status;
 }
 
-static uint32_t count_groups(const struct hr_trace *trace, enum hr__grouping grouping) {
+static uint32_t count_groups(const struct hr_result *result, enum hr__grouping grouping) {
+  const struct hr_trace *trace = result->trace;
+  if (grouping == HR__BY_CLUSTER) return result->n_clusters;
   if (grouping == HR__BY_SIZE) return HR__SIZES;
   if (grouping == HR__BY_CLASS) return trace->class_ ? HR_N_CLASSES : 0;
   return trace->tenant ? trace->tenants.count + 1 : 0;
@@ -194,7 +199,7 @@ enum hr_status hr__groups_make(const struct hr_result *result, enum hr__grouping
   *groups = (struct hr__job_groups){0};
   const struct hr_trace *trace = result->trace;
   struct grouper grouper = {
-      .result = result, .trace = trace, .grouping = grouping, .n_groups = count_groups(trace, grouping)};
+      .result = result, .trace = trace, .grouping = grouping, .n_groups = count_groups(result, grouping)};
   if (grouper.n_groups == 0) return HR_OK;
   grouper.totals = calloc(grouper.n_groups, sizeof *grouper.totals);
   grouper.cursor = calloc(grouper.n_groups, sizeof *grouper.cursor);

@@ -88,6 +88,9 @@ void hr__parcel_summary(struct hr__parcel *parcel, struct hr_summary **summary) 
   put_groups(parcel, &self->by_tenant, &self->n_tenants);
   put_groups(parcel, &self->by_class, &self->n_classes);
   put_groups(parcel, &self->by_size, &self->n_sizes);
+  put_groups(parcel, &self->by_cluster, &self->n_clusters);
+  PARCEL_ARRAY(parcel, self->routing, self->n_routing);
+  for (size_t i = 0; i < self->n_routing; i++) hr__parcel_text(parcel, &self->routing[i].name);
   put_pools(parcel, self);
   put_costs(parcel, &self->costs);
   put_party(parcel, &self->fairness.over);

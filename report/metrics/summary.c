@@ -17,6 +17,7 @@
  */
 
 #include "report/metrics/summary.h"
+#include "headroom/unstable/clusters.h"
 #include "headroom/unstable/faults.h"
 #include "headroom/unstable/metrics.h"
 #include "report/costs/costs.h"
@@ -366,6 +367,24 @@ static void fill_counts(struct hr_summary *summary, const struct hr_cluster_spec
   for (uint32_t i = 0; i < cluster->n_pools; i++) summary->nodes += cluster->pools[i].nodes;
 }
 
+static enum hr_status fill_routing(struct hr_summary *summary, const struct hr_result *result) {
+  if (!result->n_clusters) return HR_OK;
+  summary->routing = calloc(result->n_clusters, sizeof *summary->routing);
+  if (!summary->routing) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < result->n_clusters; i++) {
+    const struct hr_cluster_result *cluster = &result->clusters[i];
+    summary->routing[i] = (struct hr_cluster_routing){.name = strdup(cluster->name),
+                                                      .jobs = cluster->n_submitted,
+                                                      .rejected = cluster->n_rejected,
+                                                      .spilled_in = cluster->n_spilled_in,
+                                                      .spilled_out = cluster->n_spilled_out,
+                                                      .digest = cluster->digest};
+    summary->n_routing++;
+    if (!summary->routing[i].name) return HR_NO_MEMORY;
+  }
+  return HR_OK;
+}
+
 static enum hr_status fill_groups(struct hr_summary *summary, const struct hr_result *result,
                                   struct hr__samples *samples) {
   struct hr__job_groups groups;
@@ -389,7 +408,11 @@ static enum hr_status fill_groups(struct hr_summary *summary, const struct hr_re
   status = hr__groups_make(result, HR__BY_TENANT, samples, &groups);
   summary->by_tenant = groups.group;
   summary->n_tenants = groups.count;
-  return status;
+  if (status != HR_OK) return status;
+  status = hr__groups_make(result, HR__BY_CLUSTER, samples, &groups);
+  summary->by_cluster = groups.group;
+  summary->n_clusters = groups.count;
+  return status == HR_OK ? fill_routing(summary, result) : status;
 }
 
 static enum hr_status fill_costs(struct hr_summary *summary, const struct hr_trace *trace,
@@ -456,6 +479,9 @@ void hr_summary_destroy(struct hr_summary *summary) {
   hr__groups_free(summary->by_tenant, summary->n_tenants);
   hr__groups_free(summary->by_class, summary->n_classes);
   hr__groups_free(summary->by_size, summary->n_sizes);
+  hr__groups_free(summary->by_cluster, summary->n_clusters);
+  for (size_t i = 0; i < summary->n_routing; i++) free(summary->routing[i].name);
+  free(summary->routing);
   hr__costs_destroy(summary->costs);
   services_free(summary->services, summary->n_services);
   services_free(summary->all_services, summary->all_services != NULL);

@@ -28,7 +28,7 @@ struct hr__totals {
   double slowdown;
 };
 
-enum hr__grouping { HR__BY_TENANT, HR__BY_CLASS, HR__BY_SIZE };
+enum hr__grouping { HR__BY_TENANT, HR__BY_CLASS, HR__BY_SIZE, HR__BY_CLUSTER };
 
 /* Arrays with the wait of each started job, and with the completion time and the slowdown of each completed job.
    Slowdowns are stored as keys (statistics.h). The arrays are reused by consecutive groupings. */

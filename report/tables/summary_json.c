@@ -141,6 +141,24 @@ static void put_groups(struct hr__json *json, cJSON *root, const char *key, cons
   }
 }
 
+/* Adds the metrics of clusters, and where jobs were sent. Nothing in a run with one cluster. */
+static void put_clusters(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+  if (!summary->n_routing) return;
+  put_groups(json, root, "by_cluster", summary->by_cluster, summary->n_clusters);
+  cJSON *clusters = hr__json_object(json, root, "routing");
+  for (size_t i = 0; i < summary->n_routing; i++) {
+    const struct hr_cluster_routing *routing = &summary->routing[i];
+    cJSON *inner = hr__json_object(json, clusters, routing->name);
+    char digest[20];
+    snprintf(digest, sizeof digest, "%016" PRIx64, routing->digest);
+    hr__json_count(json, inner, "jobs", routing->jobs);
+    hr__json_count(json, inner, "rejected", routing->rejected);
+    hr__json_count(json, inner, "spilled_in", routing->spilled_in);
+    hr__json_count(json, inner, "spilled_out", routing->spilled_out);
+    hr__json_text(json, inner, "digest", digest);
+  }
+}
+
 /* Adds a distribution. If it is empty, all values are null. */
 static void json_distribution(struct hr__json *json, cJSON *object, const char *key,
                               const struct hr_distribution *distribution) {
@@ -376,6 +394,7 @@ void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summar
   put_groups(json, root, "by_size", summary->by_size, summary->n_sizes);
   put_groups(json, root, "by_class", summary->by_class, summary->n_classes);
   put_groups(json, root, "by_tenant", summary->by_tenant, summary->n_tenants);
+  put_clusters(json, root, summary);
   put_pools(json, root, summary);
   put_fairness(json, root, summary);
   put_fragmentation(json, root, summary);

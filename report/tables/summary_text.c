@@ -231,6 +231,25 @@ static void put_groups(struct hr__console *table, const char *title, const struc
     fprintf(table->out, "%sand %s more%s\n", hr__dim(table), hr__count_text(count - max_rows, more), hr__plain(table));
 }
 
+/* Where the router sent jobs. Without spilled jobs, the groups by cluster say it all. */
+static void put_routing(struct hr__console *table, const struct hr_summary *summary) {
+  char text[2][HR__NUMBER_BYTES];
+  uint64_t spilled = 0;
+  for (size_t i = 0; i < summary->n_routing; i++) spilled += summary->routing[i].spilled_in;
+  if (!spilled) return;
+  fprintf(table->out, "\n%s%-*s%20s%20s%s\n", hr__bold(table), TABLE_NAME_WIDTH + 1, "cluster", "from other homes",
+          "to other clusters", hr__plain(table));
+  for (size_t i = 0; i < summary->n_routing; i++) {
+    const struct hr_cluster_routing *routing = &summary->routing[i];
+    char *name = hr__fitted(table, routing->name, TABLE_NAME_WIDTH, false);
+    if (!name) return;
+    const int space = (int)(TABLE_NAME_WIDTH + 1 - hr__width_of(name, strlen(name)));
+    fprintf(table->out, "%s%*s%20s%20s\n", name, space, "", hr__count_text(routing->spilled_in, text[0]),
+            hr__count_text(routing->spilled_out, text[1]));
+    free(name);
+  }
+}
+
 /* ---- Costs --------------------------------------------------------------------------------------- */
 
 static void put_cost_lines(struct hr__console *table, const char *title, const struct hr_cost_lines *lines,
@@ -338,6 +357,8 @@ enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, con
   put_groups(&table, "GPUs requested", summary->by_size, summary->n_sizes, summary->n_sizes, summary->gpu_hours);
   put_groups(&table, "class", summary->by_class, summary->n_classes, summary->n_classes, summary->gpu_hours);
   put_groups(&table, "tenant", summary->by_tenant, summary->n_tenants, MAX_TENANTS, summary->gpu_hours);
+  put_groups(&table, "cluster", summary->by_cluster, summary->n_clusters, summary->n_clusters, summary->gpu_hours);
+  put_routing(&table, summary);
   put_pools(&table, summary);
   put_run_costs(&table, summary);
   hr__put_alerts(&table, label->alerts, label->clock_us);
@@ -513,6 +534,7 @@ enum hr_status hr_summary_write_markdown(const char *path, const struct hr_summa
   markdown_groups(&page, "GPUs requested", summary->by_size, summary->n_sizes);
   markdown_groups(&page, "Class", summary->by_class, summary->n_classes);
   markdown_groups(&page, "Tenant", summary->by_tenant, summary->n_tenants);
+  markdown_groups(&page, "Cluster", summary->by_cluster, summary->n_clusters);
   if (summary->costs && !hr__is_unpriced(summary)) {
     markdown_cost_lines(&page, "Market", &summary->costs->by_market, summary->costs->total_uusd);
     markdown_cost_lines(&page, "Cost by tenant", &summary->costs->by_tenant, summary->costs->total_uusd);

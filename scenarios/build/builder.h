@@ -46,6 +46,12 @@ struct hr__builder {
 /* Each function builds one section from the root object. It does nothing if an optional section is missing. Errors:
    see the beginning of this file. */
 enum hr_status hr__build_cluster(struct hr__builder *builder);
+/* Builds `clusters` and `router`, each cluster by hr__build_part, and the pools of the whole scenario. */
+enum hr_status hr__build_clusters(struct hr__builder *builder);
+/* Builds the sections that belong to one cluster: its policy, pools, classes, speeds, quotas and systems. */
+enum hr_status hr__build_part(struct hr__builder *builder);
+/* Frees what hr__build_clusters has built, with the pools of the whole scenario. */
+void hr__clusters_destroy(struct hr_scenario *scenario);
 enum hr_status hr__build_classes(struct hr__builder *builder);
 enum hr_status hr__build_models(struct hr__builder *builder);
 enum hr_status hr__build_network_speeds(struct hr__builder *builder);

@@ -64,7 +64,7 @@ static enum hr_status read_source(struct hr__source *source, struct hr_error *er
                    path);
   enum hr_status status = hr__json_file_read(path, &source->file, error);
   if (status == HR_BAD_INPUT && looks_like_trace(path)) return trace_instead(path, error);
-  if (status != HR_OK || has_key(source->file.tree, "cluster")) return status;
+  if (status != HR_OK || has_key(source->file.tree, "cluster") || has_key(source->file.tree, "clusters")) return status;
   if (has_key(source->file.tree, "items") || has_key(source->file.tree, "attempts") ||
       has_key(source->file.tree, "profiles"))
     return trace_instead(path, error);
@@ -315,12 +315,12 @@ static enum hr_status set_param(struct hr__builder *builder, const cJSON *member
   return choice->ops == ops ? HR_OK : note_other_policy(builder, member);
 }
 
-/* A scenario that has only services needs no policy. */
+/* A scenario that has only services needs no policy, nor does one whose clusters have policies. */
 static enum hr_status build_default_policy(struct hr__builder *builder) {
   const cJSON *tree = builder->source.file.tree;
   char expected[200];
   struct hr_error inner;
-  if (hr__get(tree, "services"))
+  if (hr__get(tree, "services") || hr__get(tree, "clusters"))
     return hr__build_wrap(builder, tree, hr_policy_choice_init(&builder->scenario->policy, "fifo", &inner), &inner);
   hr__key_expected(hr__key_member(&hr__scenario_keys, "policy"), expected, sizeof expected);
   return hr__build_fail(builder, tree, "the scenario lacks the key 'policy'; %s is expected", expected);
@@ -439,8 +439,9 @@ static enum hr_status build(struct hr__builder *builder) {
   if (status == HR_OK) status = build_head(builder);
   if (status == HR_OK) status = build_trace(builder);
   if (status == HR_OK) status = build_policy(builder);
-  if (status == HR_OK) status = hr__build_cluster(builder);
-  if (status == HR_OK) status = check_placement(builder);
+  if (status == HR_OK) status = hr__build_clusters(builder);
+  if (status == HR_OK && !builder->scenario->clusters) status = hr__build_cluster(builder);
+  if (status == HR_OK && !builder->scenario->clusters) status = check_placement(builder);
   if (status == HR_OK) status = hr__build_classes(builder);
   if (status == HR_OK) status = hr__build_models(builder);
   if (status == HR_OK) status = hr__build_network_speeds(builder);
@@ -453,6 +454,21 @@ static enum hr_status build(struct hr__builder *builder) {
   if (status == HR_OK) status = build_replications(builder);
   if (status == HR_OK) status = hr__build_plan(builder);
   if (status == HR_OK) status = hr__build_tco(builder);
+  if (status != HR_OK || builder->scenario->clusters) return status;
+  status = note_kept_nodes(builder);
+  return status == HR_OK ? warn_reclaim(builder) : status;
+}
+
+enum hr_status hr__build_part(struct hr__builder *builder) {
+  enum hr_status status = build_policy(builder);
+  if (status == HR_OK) status = hr__build_cluster(builder);
+  if (status == HR_OK) status = check_placement(builder);
+  if (status == HR_OK) status = hr__build_classes(builder);
+  if (status == HR_OK) status = hr__build_models(builder);
+  if (status == HR_OK) status = hr__build_network_speeds(builder);
+  if (status == HR_OK) status = hr__build_quotas(builder);
+  if (status == HR_OK) status = hr__build_systems(builder);
+  if (status == HR_OK) status = check_weights(builder);
   if (status == HR_OK) status = note_kept_nodes(builder);
   return status == HR_OK ? warn_reclaim(builder) : status;
 }
@@ -506,6 +522,7 @@ void hr_scenario_destroy(struct hr_scenario *scenario) {
   free(scenario->trace_file);
   free(scenario->trace_format);
   hr_column_map_finish(&scenario->columns);
+  hr__clusters_destroy(scenario);
   for (uint32_t i = 0; scenario->pool_sources && i < scenario->cluster.n_pools; i++)
     hr__pool_source_finish(&scenario->pool_sources[i]);
   free(scenario->pool_sources);

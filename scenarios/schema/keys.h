@@ -204,6 +204,8 @@ char *hr__json_pretty(const cJSON *tree);
 struct hr__source {
   const char *path; /* path of the file, for messages */
   struct hr__json_file file;
+  /* the tree in which values are found for messages, if file.tree only refers to parts of it; NULL: file.tree */
+  const cJSON *places;
   const char *const *overrides; /* "path=value" */
   size_t n_overrides;
 };

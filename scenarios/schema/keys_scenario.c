@@ -9,6 +9,7 @@
 #include "headroom/unstable/faults.h"
 
 #include "headroom/report.h"
+#include "headroom/unstable/clusters.h"
 #include "headroom/unstable/experiments.h"
 #include "scenarios/schema/keys.h"
 
@@ -458,6 +459,53 @@ static const struct hr__key plan_keys[] = {
 
 /* ---- The scenario ----------------------------------------------------------------------------------- */
 
+/* ---- Several clusters ------------------------------------------------------------------------------- */
+
+static const char *const routers[] = {HR_JOB_ROUTER_TABLE(WORD) NULL};
+static const char *const spills[] = {"cheapest", "shortest-predicted-wait", "least-loaded", NULL};
+
+#define ROUTER struct hr_job_router_spec
+static const struct hr__key router_keys[] = {
+    {"name", CHOICE(routers), MUST, AT(INTEGER, ROUTER, kind),
+     HELP("How jobs are sent to clusters. home: to the cluster that lists their tenant, otherwise to the first one. "
+          "local-first: home, unless a bound is exceeded. cheapest: to the lowest price of a GPU hour that is not paid "
+          "for anyway. shortest-predicted-wait, least-loaded: as named.")},
+    {"spill", CHOICE(spills), DEFAULT("cheapest"), .first_choice = HR_JOB_ROUTER_CHEAPEST, AT(INTEGER, ROUTER, spill),
+     HELP("With local-first: how the other clusters are compared.")},
+    {"max_waiting", WHOLE(0, UINT32_MAX - 1.0), .unit = "jobs", OTHERWISE("no bound"), AT(INTEGER, ROUTER, max_waiting),
+     HELP("With local-first: a job leaves if so many jobs wait at home.")},
+    {"max_wait_s", SECONDS, OTHERWISE("no bound"), AS_US(ROUTER, max_wait_us),
+     HELP("With local-first: a job leaves if its predicted wait at home is longer. In all routers: other clusters with a "
+          "longer predicted wait are used only if there is no better one.")},
+    {"keep_deadlines", BOOLEAN, DEFAULT("false"), AT(INTEGER, ROUTER, keep_deadlines),
+     HELP("With local-first: a job leaves if it would probably miss its deadline at home.")},
+    {"budget_usd", USD, OTHERWISE("unlimited"), AS_UUSD(ROUTER, budget_uusd),
+     HELP("With local-first: the predicted cost of all jobs that leave.")},
+    END};
+
+#define CLUSTER struct hr_scenario_cluster
+static const struct hr__key entry_keys[] = {
+    {"name", NAME, MUST, AT(TEXT, CLUSTER, name), HELP("Name, different from those of other clusters.")},
+    {"tenants", LIST(1, MAX_MEMBERS, EACH(NAME, .store = HR__STORE_TEXT)), AS_ARRAY(CLUSTER, tenants, n_tenants),
+     OTHERWISE("none; the first cluster is the home of all other jobs"), HELP("Tenants whose home it is.")},
+    {"region", NAME, HELP("Region of all pools that name none.")},
+    {"provider", NAME, HELP("Provider of all pools with an 'instance' that name none.")},
+    {"pools", LIST(1, HR_MAX_POOLS, EACH(OBJECT(hr__pool_keys))), HELP("As in 'cluster'.")},
+    {"nodes_file", PATH, HELP("As in 'cluster'.")},
+    {"faults", OBJECT(hr__fault_keys), HELP("As in 'cluster'.")},
+    {"by_gpu", BOOLEAN, DEFAULT("false"), HELP("As in 'cluster'.")},
+    {"mig_fallback", BOOLEAN, DEFAULT("false"), HELP("As in 'cluster'.")},
+    {"node_order", LIST(1, MAX_RUNS, EACH(NAME)), HELP("As in 'cluster'.")},
+    {"policy", OBJECT(hr__policy_keys), OTHERWISE("that of the scenario"), HELP("The policy of this cluster.")},
+    {"quotas", OBJECT(quota_keys), OTHERWISE("those of the scenario"), HELP("Quotas in this cluster.")},
+    {"kai", OBJECT(hr__kai_keys), OTHERWISE("that of the scenario"), HELP("As in the scenario.")},
+    {"kueue", OBJECT(hr__kueue_keys), OTHERWISE("that of the scenario"), HELP("As in the scenario.")},
+    {"kubernetes", OBJECT(hr__kubernetes_keys), OTHERWISE("that of the scenario"), HELP("As in the scenario.")},
+    {"volcano", OBJECT(hr__volcano_keys), OTHERWISE("that of the scenario"), HELP("As in the scenario.")},
+    {"slurm", OBJECT(hr__slurm_keys), OTHERWISE("that of the scenario"), HELP("As in the scenario.")},
+    END};
+
+
 #define SCENARIO struct hr_scenario
 static const struct hr__key scenario_keys[] = {
     {"$schema", TEXT(0, MAX_TEXT), HELP("The schema of this file, for editors. Ignored.")},
@@ -469,9 +517,14 @@ static const struct hr__key scenario_keys[] = {
     {"catalog", OBJECT(catalog_keys),
      HELP("CSV files with rows that are added to the catalogue or replace those with the same key. Relative to the "
           "scenario's folder.")},
-    {"cluster", OBJECT(cluster_keys), MUST, AT(PART, SCENARIO, cluster),
+    {"cluster", OBJECT(cluster_keys), OTHERWISE("required, unless there are 'clusters'"), AT(PART, SCENARIO, cluster),
      .schema = "{\"oneOf\": [{\"required\": [\"pools\"]}, {\"required\": [\"nodes_file\"]}]}",
      HELP("The machines: either 'pools' or 'nodes_file'. At most 4,000,000 GPUs in all.")},
+    {"clusters", LIST(1, 1000, EACH(OBJECT(entry_keys))),
+     HELP("Instead of 'cluster': several clusters, each with its own pools and policy. 'policy' and 'quotas' of the "
+          "scenario apply to clusters without their own.")},
+    {"router", OBJECT(router_keys), OTHERWISE("every job runs at home"),
+     HELP("With 'clusters': how submitted jobs are sent to clusters. A job stays in its cluster.")},
     {"classes", OBJECT(EACH(OBJECT(class_keys), HELP("Jobs of this class."))), .choices = hr__class_keys,
      BY_CLASS(SCENARIO, classes),
      HELP("Checkpoints, restarts and topology by class of job. default: classes that are not listed.")},
@@ -513,7 +566,8 @@ static const struct hr__key scenario_keys[] = {
 
 const struct hr__key hr__scenario_keys = {
     "", OBJECT(scenario_keys), MUST,
-    .schema = "{\"anyOf\": [{\"required\": [\"policy\"]}, {\"required\": [\"services\"]}]}"};
+    .schema = "{\"anyOf\": [{\"required\": [\"policy\"]}, {\"required\": [\"services\"]}, {\"required\": [\"clusters\"]}], "
+              "\"oneOf\": [{\"required\": [\"cluster\"]}, {\"required\": [\"clusters\"]}]}"};
 
 /* ---- Documents beside scenarios ------------------------------------------------------------------------ */
 

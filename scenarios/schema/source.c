@@ -43,12 +43,24 @@ static bool find(const cJSON *at, const cJSON *value, struct place *place) {
   return false;
 }
 
+/* Finds a value in the tree of the source. A reference to an object is found by its first member. */
+static bool find_in(const struct hr__source *source, const cJSON *value, struct place *place) {
+  const cJSON *tree = source->places ? source->places : source->file.tree;
+  *place = (struct place){0};
+  if (!value) return false;
+  if (find(tree, value, place)) return true;
+  *place = (struct place){0};
+  if (!(value->type & cJSON_IsReference) || !value->child || !find(tree, value->child, place)) return false;
+  place->depth--;
+  return true;
+}
+
 void hr__source_path(const struct hr__source *source, const cJSON *value, char *text, size_t size) {
-  struct place place = {0};
-  const cJSON *at = source->file.tree;
+  struct place place;
+  const cJSON *at = source->places ? source->places : source->file.tree;
   size_t used = 0;
   text[0] = '\0';
-  if (!value || !find(at, value, &place)) return;
+  if (!find_in(source, value, &place)) return;
   for (size_t i = 0; i < place.depth && used < size; i++) {
     at = cJSON_GetArrayItem(at, (int)place.ordinal[i]);
     int written = at->string ? snprintf(text + used, size - used, "%s%s", i ? "." : "", at->string)
@@ -79,8 +91,8 @@ enum hr_status hr__source_fail(const struct hr__source *source, const cJSON *val
   hr__source_path(source, value, text, sizeof text);
   const char *override = responsible_override(source, text);
   if (override) return hr_fail(error, HR_BAD_INPUT, "--set %.200s: %s", override, message);
-  struct place place = {0};
-  bool is_found = value && find(source->file.tree, value, &place);
+  struct place place;
+  bool is_found = find_in(source, value, &place);
   size_t offset = is_found ? hr__json_find(source->file.text, place.ordinal, place.depth, at_key) : SIZE_MAX;
   if (offset == SIZE_MAX) return hr_fail(error, HR_BAD_INPUT, "%s: %s", source->path, message);
   struct hr__json_position position = hr__json_position(source->file.text, offset);

@@ -582,15 +582,16 @@ static void init_columns(struct hr__engine *engine, hr_job job) {
 static enum hr_status begin(struct hr__engine *engine) {
   uint32_t n_jobs = engine->trace->n_jobs;
   int64_t max_work_us = 0;
-  engine->attempt_us = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->attempt_us);
-  engine->kept_us = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->kept_us);
-  engine->attempt = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->attempt);
-  engine->heap.place = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->heap.place);
-  engine->accounting = hr__result_column(engine, sizeof *engine->accounting);
+  const bool is_first = !engine->whole || !engine->whole->accounting; /* the columns are not initialized yet */
+  engine->attempt_us = HR__JOB_COLUMN(engine, attempt_us);
+  engine->kept_us = HR__JOB_COLUMN(engine, kept_us);
+  engine->attempt = HR__JOB_COLUMN(engine, attempt);
+  engine->heap.place = HR__JOB_COLUMN(engine, heap.place);
+  engine->accounting = HR__RESULT_COLUMN(engine, accounting);
   if (!engine->attempt_us || !engine->kept_us || !engine->attempt || !engine->heap.place || !engine->accounting)
     return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < n_jobs && !engine->config->stream; i++) {
-    init_columns(engine, (hr_job){i});
+    if (is_first) init_columns(engine, (hr_job){i});
     if (i < engine->n_input && engine->trace->work_us[i] > max_work_us) max_work_us = engine->trace->work_us[i];
   }
   engine->longest_us = max_run_us(engine, max_work_us) + engine->longest_lead_us;
@@ -679,7 +680,8 @@ static enum hr_status check(const struct hr__engine *engine, const struct hr__ru
     if (hr__pending_kind(engine->heap.entries[i]) <= HR__PENDING_PHASE) status = check_pending(engine, i);
   for (uint32_t i = 0; running->every_job && i < running->count && status == HR_OK; i++)
     status = check_speed(engine, running->jobs[i]);
-  for (uint32_t i = 0; running->every_job && i < engine->trace->n_jobs && status == HR_OK; i++)
+  const bool all_jobs = running->every_job && !engine->whole; /* the columns of the whole run have other clusters' jobs */
+  for (uint32_t i = 0; all_jobs && i < engine->trace->n_jobs && status == HR_OK; i++)
     status = check_accounting(engine, i);
   return status;
 }

@@ -25,6 +25,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- Pending events (jobs.c) --------------------------------------------------------------------------- */
 
@@ -392,8 +393,16 @@ struct hr__column_reclaim {
   uint32_t n_columns, capacity;
 };
 
+/* Several clusters in one run (sim/engine/clusters.c). */
+struct hr__clusters;
+
 struct hr__engine {
   const struct hr_run_config *config;
+  /* in a run with several clusters, each cluster has an engine, and the whole run has one. `whole`: of a cluster's
+     engine, the engine of the whole run. `clusters`: of the engine of the whole run. Otherwise both are NULL */
+  struct hr__engine *whole;
+  struct hr__clusters *clusters;
+  const uint32_t *job_number; /* by job: its number among the jobs of a cluster, for the digest; NULL: its id */
   /* the policy's functions; those that the policy's interface version does not have are NULL */
   struct hr_policy_ops ops;
   const struct hr_trace *trace;
@@ -506,12 +515,24 @@ struct hr_placement hr__allocation_placement(const struct hr__engine *engine, hr
 void hr__allocation_free(struct hr__engine *engine, hr_job job);
 
 /* ---- Memory ---- */
-/* Allocates a zeroed per-job column of the result. The memory comes from malloc or, in a streamed run, from the arena.
-   Returns NULL if memory is exhausted. */
-static inline void *hr__result_column(struct hr__engine *engine, size_t width) {
-  if (engine->config->stream) return hr_arena_alloc_by_job(&engine->arena, engine->trace->n_jobs, width);
-  return calloc((size_t)engine->trace->n_jobs + 1, width);
+/* Returns a zeroed per-job column, which is at `offset` of the engine. Clusters of one run share the column of the whole
+   run: their jobs are different ones. `of_result`: the memory comes from malloc, because the result will own it, unless
+   the run is streamed; otherwise it comes from the arena. Returns NULL if memory is exhausted. */
+static inline void *hr__job_column(struct hr__engine *engine, size_t offset, size_t width, bool of_result) {
+  struct hr__engine *owner = engine->whole ? engine->whole : engine;
+  const uint32_t n_jobs = engine->trace->n_jobs;
+  void *column;
+  memcpy(&column, (char *)owner + offset, sizeof column);
+  if (column) return column;
+  column = of_result && !engine->config->stream ? calloc((size_t)n_jobs + 1, width)
+                                                : hr_arena_alloc_by_job(&owner->arena, n_jobs, width);
+  memcpy((char *)owner + offset, &column, sizeof column);
+  return column;
 }
+#define HR__RESULT_COLUMN(engine, member)                                                                              \
+  hr__job_column(engine, offsetof(struct hr__engine, member), sizeof *(engine)->member, true)
+#define HR__JOB_COLUMN(engine, member)                                                                                 \
+  hr__job_column(engine, offsetof(struct hr__engine, member), sizeof *(engine)->member, false)
 
 /* Stores "out of memory" as the error of the run and returns HR_NO_MEMORY. */
 static inline enum hr_status hr__out_of_memory(const struct hr__engine *engine) {
@@ -643,6 +664,40 @@ int64_t hr__reconfiguration_us(struct hr__engine *engine, const struct hr_placem
 /* Used to iterate over unfinished jobs. Returns the first job >= `from` in a block with unfinished jobs. Returns `from`
    if the run is not streamed. */
 uint32_t hr__column_reclaim_skip(const struct hr__column_reclaim *reclaim, uint32_t from);
+
+/* ---- run.c: the parts of a run, for several clusters ---- */
+/* Creates the columns, the pools and the policy. hr__engine_activate then begins the components that the run needs. */
+enum hr_status hr__engine_create(struct hr__engine *engine);
+enum hr_status hr__engine_activate(struct hr__engine *engine);
+/* Returns the time of the next event; HR_NEVER_US: none. In a run of several clusters without submissions. */
+int64_t hr__engine_next_us(const struct hr__engine *engine);
+/* hr__engine_is_over returns whether the run is over, hr__engine_is_stalled whether it makes no progress. `at_us`: time
+   of the next event. */
+bool hr__engine_is_over(const struct hr__engine *engine, int64_t at_us);
+bool hr__engine_is_stalled(const struct hr__engine *engine, int64_t at_us);
+/* An instant: hr__engine_enter sets the clock. hr__engine_free_capacity handles the events before submissions.
+   hr__engine_decide handles those after them and makes a pass, unless nothing has happened. `n_events`, `n_others`: the
+   number of events, and of those that are no timers, before the instant. */
+void hr__engine_enter(struct hr__engine *engine, int64_t now_us);
+enum hr_status hr__engine_free_capacity(struct hr__engine *engine);
+enum hr_status hr__engine_decide(struct hr__engine *engine, uint64_t n_events, uint64_t n_others);
+/* Notifies the observers that a pass has been made. */
+void hr__notify_instant(struct hr__engine *engine);
+/* hr__engine_settle closes the accounts at engine->last_us. hr__engine_finish frees everything. */
+void hr__engine_settle(struct hr__engine *engine);
+void hr__engine_finish(struct hr__engine *engine);
+
+/* ---- clusters.c: several clusters in one run. `whole`: the engine of the whole run ---- */
+/* hr__clusters_begin creates the engines of the clusters, hr__clusters_loop runs them, hr__clusters_settle closes their
+   accounts and adds their figures to the whole run, hr__clusters_result adds figures by cluster to the result. */
+enum hr_status hr__clusters_begin(struct hr__engine *whole);
+enum hr_status hr__clusters_loop(struct hr__engine *whole);
+void hr__clusters_settle(struct hr__engine *whole);
+enum hr_status hr__clusters_result(struct hr__engine *whole, struct hr_result *result);
+void hr__clusters_finish(struct hr__engine *whole);
+/* Returns the view of the cluster of a job; NULL before the job is submitted. */
+const struct hr_view *hr__clusters_view(const struct hr__engine *whole, hr_job job);
+enum hr_status hr__clusters_check(const struct hr__engine *whole);
 
 /* ---- Checked mode ---- */
 /* Checks the invariants of the state (sim/verify/check.c) and of all active components. The invariants of each single

@@ -88,8 +88,10 @@ static uint64_t digest_node(const struct hr_event *event) {
 
 void hr__notify_observers(struct hr__engine *engine, const struct hr_event *event) {
   const struct hr_run_config *config = engine->config;
+  const bool has_number = engine->job_number && event->job.id != HR_NONE;
+  const uint32_t number = has_number ? engine->job_number[event->job.id] : event->job.id;
   engine->digest = hr__digest_add(engine->digest, (uint64_t)event->at_us);
-  engine->digest = hr__digest_add(engine->digest, (uint64_t)event_code(event->kind) << 32 | event->job.id);
+  engine->digest = hr__digest_add(engine->digest, (uint64_t)event_code(event->kind) << 32 | number);
   if (event->kind == HR_EVENT_START) digest_placement(engine, event->placement);
   if (event->pool.id != HR_NONE) engine->digest = hr__digest_add(engine->digest, digest_node(event));
   for (uint32_t i = 0; i < config->n_observers; i++)
@@ -288,9 +290,10 @@ static bool is_needed(const struct hr__engine *engine) {
 
 /* The times of completion are stored only if they do not follow from the start and the work of a job. */
 static enum hr_status begin(struct hr__engine *engine) {
-  if (!engine->speeds.table && !engine->network.table) return HR_OK;
-  uint32_t n_jobs = engine->config->stream ? 0 : engine->trace->n_jobs;
-  engine->ended_us = hr__result_column(engine, sizeof *engine->ended_us);
+  if (!engine->speeds.table && !engine->network.table && !engine->whole) return HR_OK;
+  const bool is_first = !engine->whole || !engine->whole->ended_us;
+  uint32_t n_jobs = engine->config->stream || !is_first ? 0 : engine->trace->n_jobs;
+  engine->ended_us = HR__RESULT_COLUMN(engine, ended_us);
   if (!engine->ended_us) return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < n_jobs; i++) engine->ended_us[i] = HR_NEVER_US;
   return HR_OK;
@@ -300,15 +303,29 @@ static void submit(struct hr__engine *engine, hr_job job) {
   if (engine->ended_us) engine->ended_us[job.id] = HR_NEVER_US;
 }
 
+/* The accounts of a job that ran to its end, for runs in which jobs of other clusters can be stopped. */
+static void close_accounts(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+  struct hr_job_accounting *accounting = &engine->whole->accounting[job.id];
+  const int64_t held_us = engine->view.now_us - engine->start_us[job.id];
+  accounting->end_us = engine->view.now_us;
+  accounting->held_us = accounting->kept_us = held_us;
+  accounting->milli_us.kept = (hr_amount)hr_placement_milli(placement, engine->trace, job) * held_us;
+}
+
 static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                             int64_t run_us) {
   (void)placement;
+  if (engine->whole && engine->whole->accounting) {
+    engine->whole->accounting[job.id].attempts = 1;
+    engine->whole->attempt_us[job.id] = engine->view.now_us;
+  }
   return hr__schedule(engine, engine->view.now_us + run_us, HR__PENDING_END, job.id);
 }
 
 static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                            enum hr__stop how) {
-  (void)placement, (void)how; /* the job has completed */
+  (void)how; /* the job has completed */
+  if (engine->whole && engine->whole->accounting) close_accounts(engine, job, placement);
   if (engine->ended_us) engine->ended_us[job.id] = engine->view.now_us;
   return HR_OK;
 }

@@ -391,7 +391,15 @@ static void find_lack(const struct hr_view *view, hr_job job, struct hr_wait_rea
   if (!enough) hr_view_lack(view, job, hold);
 }
 
-void hr_view_wait_reason(const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
+/* Returns the view in which the job waits: in a run with several clusters, that of its cluster. */
+static const struct hr_view *view_of(const struct hr_view *view, hr_job job) {
+  const struct hr__engine *engine = hr__engine_of(view);
+  const struct hr_view *own = engine->clusters && job.id < engine->trace->n_jobs ? hr__clusters_view(engine, job) : NULL;
+  return own ? own : view;
+}
+
+void hr_view_wait_reason(const struct hr_view *whole, hr_job job, struct hr_wait_reason *hold) {
+  const struct hr_view *view = view_of(whole, job);
   const struct hr__engine *engine = hr__engine_of(view);
   *hold = (struct hr_wait_reason){.behind = {HR_NONE}, .quota = HR_NONE, .until_us = HR_NEVER_US};
   if (job.id >= engine->trace->n_jobs || engine->state[job.id] != HR_JOB_WAITING) return;
@@ -401,7 +409,8 @@ void hr_view_wait_reason(const struct hr_view *view, hr_job job, struct hr_wait_
   if (hold->reason == HR_WAIT_REASON_POLICY) find_lack(view, job, hold);
 }
 
-void hr_view_wait_description(const struct hr_view *view, hr_job job, char text[HR_WAIT_DESCRIPTION_BYTES]) {
+void hr_view_wait_description(const struct hr_view *whole, hr_job job, char text[HR_WAIT_DESCRIPTION_BYTES]) {
+  const struct hr_view *view = view_of(whole, job);
   const struct hr__engine *engine = hr__engine_of(view);
   text[0] = '\0';
   if (job.id >= engine->trace->n_jobs || engine->state[job.id] != HR_JOB_WAITING || !engine->ops.describe) return;

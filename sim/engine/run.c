@@ -64,7 +64,7 @@ enum { JOBS_CHECK_PASSES = 1 << 12 };
 enum { MAX_IDLE_PASSES = 1000000 };
 #define IDLE_US (100 * HR_SECOND_US)
 
-static void notify_instant(struct hr__engine *engine) {
+void hr__notify_instant(struct hr__engine *engine) {
   const struct hr_run_config *config = engine->config;
   for (uint32_t i = 0; i < config->n_observers; i++)
     if (config->observers[i].on_instant) config->observers[i].on_instant(config->observers[i].self, &engine->view);
@@ -112,15 +112,20 @@ static enum hr_status add_supply(struct hr__engine *engine) {
   return status;
 }
 
-static enum hr_status apply_events(struct hr__engine *engine) {
+enum hr_status hr__engine_free_capacity(struct hr__engine *engine) {
   enum hr_status status = run_pending(engine, HR__PENDING_NODE_UP);
-  if (status == HR_OK && !(engine->abilities & HR_POLICY_MANAGES_CAPACITY)) status = add_supply(engine);
+  return status == HR_OK && !(engine->abilities & HR_POLICY_MANAGES_CAPACITY) ? add_supply(engine) : status;
+}
+
+/* Handles the events of the present instant up to the submissions. */
+static enum hr_status submit_jobs(struct hr__engine *engine) {
+  enum hr_status status = hr__engine_free_capacity(engine);
   while (status == HR_OK && engine->cursor < engine->n_input &&
          engine->trace->submit_us[engine->cursor] == engine->view.now_us) {
     status = hr__job_submit(engine, (hr_job){engine->cursor++});
     if (status == HR_OK) status = check_after_event(engine);
   }
-  return status == HR_OK ? run_pending(engine, HR__PENDING_TIMER) : status;
+  return status;
 }
 
 /* ---- Moves ---- */
@@ -166,7 +171,7 @@ static enum hr_status run_pass(struct hr__engine *engine) {
     status = commit_move(engine, &engine->moves.list[i]);
     if (status != HR_OK) return status;
   }
-  notify_instant(engine);
+  hr__notify_instant(engine);
   if (!config->check) return HR_OK;
   return hr__check_state(engine, engine->n_passes % JOBS_CHECK_PASSES == 0);
 }
@@ -192,8 +197,12 @@ static enum hr_status count_idle_pass(struct hr__engine *engine, uint64_t before
 
 /* ---- Loop ---- */
 
+int64_t hr__engine_next_us(const struct hr__engine *engine) {
+  return engine->heap.count ? engine->heap.entries[0].at_us : HR_NEVER_US;
+}
+
 static int64_t next_instant(const struct hr__engine *engine) {
-  int64_t at_us = engine->heap.count ? engine->heap.entries[0].at_us : HR_NEVER_US;
+  int64_t at_us = hr__engine_next_us(engine);
   if (engine->cursor < engine->n_input && engine->trace->submit_us[engine->cursor] < at_us)
     at_us = engine->trace->submit_us[engine->cursor];
   return at_us;
@@ -204,7 +213,7 @@ static int64_t next_instant(const struct hr__engine *engine) {
 static void stop_at_horizon(struct hr__engine *engine) {
   engine->view.now_us = engine->last_us = engine->config->horizon_us;
   if (engine->n_series) HR__EACH_ACTIVE(engine, catch_up, at)(*at)->catch_up(engine, engine->last_us);
-  notify_instant(engine);
+  hr__notify_instant(engine);
 }
 
 /* Sets the end of a stalled run. This is the last event or, if later, the last kill for lack of GPU memory. Such a kill
@@ -212,16 +221,17 @@ static void stop_at_horizon(struct hr__engine *engine) {
 static void stop_stalled(struct hr__engine *engine) {
   if (engine->last_kill_us <= engine->last_us) return;
   engine->view.now_us = engine->last_us = engine->last_kill_us;
-  notify_instant(engine);
+  hr__notify_instant(engine);
 }
 
 static bool all_submitted(const struct hr__engine *engine) {
-  return engine->cursor == engine->n_input;
+  const struct hr__engine *input = engine->whole ? engine->whole : engine;
+  return input->cursor == input->n_input;
 }
 
 /* Returns whether the run is over. A run that always has further events is over when its last job has ended, unless the
    policy holds the run until a later time. */
-static bool is_over(const struct hr__engine *engine, int64_t at_us) {
+bool hr__engine_is_over(const struct hr__engine *engine, int64_t at_us) {
   if (at_us == HR_NEVER_US) return true;
   if (at_us <= engine->hold_until_us || engine->n_open > 0) return false;
   return engine->is_endless && all_submitted(engine) && engine->view.n_waiting + engine->view.n_running == 0;
@@ -229,30 +239,39 @@ static bool is_over(const struct hr__engine *engine, int64_t at_us) {
 
 /* Returns whether the run is stalled. A run with a horizon always continues to the horizon, because costs accrue until
    then. */
-static bool is_stalled(const struct hr__engine *engine, int64_t at_us) {
+bool hr__engine_is_stalled(const struct hr__engine *engine, int64_t at_us) {
   if (!engine->attempt || !all_submitted(engine) || engine->config->horizon_us != HR_NEVER_US) return false;
   if (engine->view.n_waiting + engine->view.n_running == 0 || engine->n_series > 0) return false;
   return at_us - engine->last_progress_us - engine->longest_us > STALL_US;
 }
 
+void hr__engine_enter(struct hr__engine *engine, int64_t now_us) {
+  engine->view.now_us = now_us;
+  if (engine->n_series) HR__EACH_ACTIVE(engine, catch_up, at)(*at)->catch_up(engine, now_us);
+}
+
+enum hr_status hr__engine_decide(struct hr__engine *engine, uint64_t n_events, uint64_t n_others) {
+  enum hr_status status = run_pending(engine, HR__PENDING_TIMER);
+  if (status != HR_OK || engine->n_events == n_events) return status; /* all pending entries were outdated */
+  engine->last_us = engine->view.now_us;
+  status = run_pass(engine);
+  return status == HR_OK ? count_idle_pass(engine, n_others) : status;
+}
+
 static enum hr_status run_loop(struct hr__engine *engine) {
   for (;;) {
     int64_t at_us = next_instant(engine);
-    engine->stalled = is_stalled(engine, at_us);
+    engine->stalled = hr__engine_is_stalled(engine, at_us);
     if (engine->stalled) stop_stalled(engine);
-    if (engine->stalled || is_over(engine, at_us)) return HR_OK;
+    if (engine->stalled || hr__engine_is_over(engine, at_us)) return HR_OK;
     if (at_us > engine->config->horizon_us) {
       stop_at_horizon(engine);
       return HR_OK;
     }
     uint64_t before = engine->n_events, others_before = before - engine->n_timers;
-    engine->view.now_us = at_us;
-    if (engine->n_series) HR__EACH_ACTIVE(engine, catch_up, at)(*at)->catch_up(engine, at_us);
-    enum hr_status status = apply_events(engine);
-    if (engine->n_events == before && status == HR_OK) continue; /* all pending entries were outdated */
-    engine->last_us = at_us;
-    if (status == HR_OK) status = run_pass(engine);
-    if (status == HR_OK) status = count_idle_pass(engine, others_before);
+    hr__engine_enter(engine, at_us);
+    enum hr_status status = submit_jobs(engine);
+    if (status == HR_OK) status = hr__engine_decide(engine, before, others_before);
     if (status != HR_OK) return status;
   }
 }
@@ -263,12 +282,12 @@ static enum hr_status allocate_jobs(struct hr__engine *engine) {
   uint32_t n_jobs = engine->trace->n_jobs;
   engine->pool_accounting = calloc(engine->config->cluster->n_pools + 1, sizeof *engine->pool_accounting);
   if (!engine->pool_accounting) return hr__out_of_memory(engine);
-  engine->state = hr__result_column(engine, sizeof *engine->state);
-  engine->reason = hr__result_column(engine, sizeof *engine->reason);
-  engine->start_us = hr__result_column(engine, sizeof *engine->start_us);
-  engine->allocation = hr__result_column(engine, sizeof *engine->allocation);
+  engine->state = HR__RESULT_COLUMN(engine, state);
+  engine->reason = HR__RESULT_COLUMN(engine, reason);
+  engine->start_us = HR__RESULT_COLUMN(engine, start_us);
+  engine->allocation = HR__RESULT_COLUMN(engine, allocation);
   if (!engine->state || !engine->reason || !engine->start_us || !engine->allocation) return hr__out_of_memory(engine);
-  for (uint32_t i = 0; i < n_jobs && !engine->config->stream; i++) engine->start_us[i] = HR_NEVER_US;
+  for (uint32_t i = 0; i < n_jobs && !engine->config->stream && !engine->whole; i++) engine->start_us[i] = HR_NEVER_US;
   return HR_OK;
 }
 
@@ -332,7 +351,7 @@ static enum hr_status activate(struct hr__engine *engine, const struct hr__compo
   return component->begin ? component->begin(engine) : HR_OK;
 }
 
-static enum hr_status begin_components(struct hr__engine *engine) {
+enum hr_status hr__engine_activate(struct hr__engine *engine) {
   enum hr_status status = HR_OK;
   for (size_t i = 0; i < N_COMPONENTS && status == HR_OK; i++)
     if (components[i]->is_needed(engine)) status = activate(engine, components[i]);
@@ -355,10 +374,9 @@ static enum hr_status bind_speeds(struct hr__engine *engine) {
 
 /* Allocates the columns that are needed only in per-GPU allocation. */
 static enum hr_status allocate_gpu_columns(struct hr__engine *engine) {
-  uint32_t n_jobs = engine->trace->n_jobs;
-  engine->allocation_gpus = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->allocation_gpus);
-  engine->allocation_instance = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->allocation_instance);
-  engine->gpu_milli = hr__result_column(engine, sizeof *engine->gpu_milli);
+  engine->allocation_gpus = HR__JOB_COLUMN(engine, allocation_gpus);
+  engine->allocation_instance = HR__JOB_COLUMN(engine, allocation_instance);
+  engine->gpu_milli = HR__RESULT_COLUMN(engine, gpu_milli);
   bool made = engine->allocation_gpus && engine->allocation_instance && engine->gpu_milli;
   return made ? HR_OK : hr__out_of_memory(engine);
 }
@@ -369,16 +387,15 @@ static enum hr_status refuse_check(const struct hr__engine *engine) {
                  "--check cannot be combined with a streamed run, which forgets finished jobs");
 }
 
-static enum hr_status begin(struct hr__engine *engine) {
-  enum hr_status status = open_components(engine);
-  if (status == HR_OK) status = bind_speeds(engine);
+/* Creates the columns and the pools. */
+static enum hr_status create_pools(struct hr__engine *engine) {
+  enum hr_status status = bind_speeds(engine);
   if (status == HR_OK) status = allocate_jobs(engine);
   if (status != HR_OK) return status;
   status = hr__cluster_init(&engine->cluster, &engine->arena, engine->config->cluster, engine->trace,
                             engine->config->classes, &engine->speeds);
   if (status != HR_OK) return hr__out_of_memory(engine);
   if (engine->cluster.inventory) status = allocate_gpu_columns(engine);
-  if (status != HR_OK) return status;
   engine->view = (struct hr_view){.size = sizeof engine->view,
                                   .jobs = engine->trace,
                                   .cluster = &engine->cluster,
@@ -386,13 +403,27 @@ static enum hr_status begin(struct hr__engine *engine) {
                                   .start_us = engine->start_us,
                                   .attempt_us = engine->start_us,
                                   .total_milli = engine->cluster.total_milli};
-  status = init_components(engine);
-  if (status == HR_OK) status = create_policy(engine);
-  if (status == HR_OK) status = begin_components(engine);
+  return status;
+}
+
+enum hr_status hr__engine_create(struct hr__engine *engine) {
+  enum hr_status status = open_components(engine);
+  if (status == HR_OK) status = create_pools(engine);
+  if (status == HR_OK) status = init_components(engine);
+  return status == HR_OK ? create_policy(engine) : status;
+}
+
+static enum hr_status begin(struct hr__engine *engine) {
+  if (engine->config->clusters) {
+    enum hr_status made = create_pools(engine);
+    return made == HR_OK ? hr__clusters_begin(engine) : made;
+  }
+  enum hr_status status = hr__engine_create(engine);
+  if (status == HR_OK) status = hr__engine_activate(engine);
   return status == HR_OK ? refuse_check(engine) : status;
 }
 
-static void settle(struct hr__engine *engine) {
+void hr__engine_settle(struct hr__engine *engine) {
   engine->view.now_us = engine->last_us;
   HR__EACH_ACTIVE(engine, settle, at)(*at)->settle(engine);
 }
@@ -464,9 +495,10 @@ static enum hr_status make_result(struct hr__engine *engine, struct hr_result **
   return HR_OK;
 }
 
-/* Frees the per-job columns that come from malloc. In a streamed run they are in the arena. */
+/* Frees the per-job columns that come from malloc. In a streamed run they are in the arena; those of a cluster belong to
+   the whole run. */
 static void free_columns(struct hr__engine *engine) {
-  if (engine->config->stream) return;
+  if (engine->config->stream || engine->whole) return;
   free(engine->state);
   free(engine->reason);
   free(engine->start_us);
@@ -476,9 +508,10 @@ static void free_columns(struct hr__engine *engine) {
   free(engine->gpu_milli);
 }
 
-static void finish(struct hr__engine *engine) {
+void hr__engine_finish(struct hr__engine *engine) {
+  if (engine->clusters) hr__clusters_finish(engine);
   if (engine->policy && engine->ops.destroy) engine->ops.destroy(engine->policy);
-  for (size_t i = N_COMPONENTS; i-- > 0;)
+  for (size_t i = N_COMPONENTS; i-- > 0 && !engine->clusters;)
     if (components[i]->close) components[i]->close(engine);
   hr__event_heap_finish(&engine->heap);
   hr__arena_finish(&engine->arena);
@@ -495,11 +528,16 @@ enum hr_status hr_sim_run(const struct hr_run_config *config, struct hr_result *
   engine.moves.engine = &engine;
   if (error) error->status = HR_OK;
   enum hr_status status = begin(&engine);
-  if (status == HR_OK) status = run_loop(&engine);
-  if (status == HR_OK && config->check) status = hr__check_state(&engine, true);
-  if (status == HR_OK) settle(&engine);
+  if (status == HR_OK) status = engine.clusters ? hr__clusters_loop(&engine) : run_loop(&engine);
+  if (status == HR_OK && config->check && !engine.clusters) status = hr__check_state(&engine, true);
+  if (status == HR_OK && engine.clusters) hr__clusters_settle(&engine);
+  if (status == HR_OK && !engine.clusters) hr__engine_settle(&engine);
   if (status == HR_OK) status = make_result(&engine, result);
-  finish(&engine);
+  if (status == HR_OK && engine.clusters) {
+    status = hr__clusters_result(&engine, *result);
+    if (status != HR_OK) hr_result_destroy(*result);
+  }
+  hr__engine_finish(&engine);
   return status;
 }
 
@@ -509,7 +547,7 @@ enum hr_status hr_sim_check(const struct hr_run_config *config, struct hr_error 
   engine.moves.engine = &engine;
   if (error) error->status = HR_OK;
   enum hr_status status = begin(&engine);
-  finish(&engine);
+  hr__engine_finish(&engine);
   return status;
 }
 
@@ -524,6 +562,8 @@ void hr_result_destroy(struct hr_result *result) {
   free(result->accounting);
   free(result->gpu_milli);
   free(result->pools);
+  free(result->clusters);
+  free(result->cluster_of);
   free(result);
 }
 

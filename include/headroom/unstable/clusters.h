@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HEADROOM_UNSTABLE_CLUSTERS_H
+#define HEADROOM_UNSTABLE_CLUSTERS_H
+
+/*
+ * Several clusters in one run. Each cluster has its own pools, policy and quotas, and schedules only its own jobs. All
+ * clusters have one clock. When a job is submitted, the job router sends it to a cluster, in which it then stays.
+ *
+ * The whole run has the pools of all clusters, in the order of the clusters. Observers see these pools and their nodes;
+ * the policy of a cluster sees its own pools only, numbered from 0.
+ */
+
+#include "headroom/sim.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How jobs are distributed. The home of a job is the cluster that lists the job's tenant; otherwise the first one. Ties
+   go to the cluster that is listed first. Only clusters that could run the job if they were empty are considered; if
+   there is none, the job is sent home and rejected there. */
+#define HR_JOB_ROUTER_TABLE(X)                                                                                         \
+  X(HR_JOB_ROUTER_HOME, "home")               /* every job runs at home */                                             \
+  X(HR_JOB_ROUTER_LOCAL_FIRST, "local-first") /* at home, unless a bound is exceeded: then as `spill` says */          \
+  X(HR_JOB_ROUTER_CHEAPEST, "cheapest")       /* the lowest price of a GPU hour; of equal ones the shortest wait */    \
+  X(HR_JOB_ROUTER_SHORTEST_WAIT, "shortest-predicted-wait")                                                            \
+  X(HR_JOB_ROUTER_LEAST_LOADED, "least-loaded") /* the lowest share of GPUs that are allocated or waited for */
+
+enum hr_job_router_kind {
+#define HR_JOB_ROUTER_NAME(name, text) name,
+  HR_JOB_ROUTER_TABLE(HR_JOB_ROUTER_NAME)
+#undef HR_JOB_ROUTER_NAME
+      HR_N_JOB_ROUTERS
+};
+
+/* The job router. The bounds are those of `local-first`; a job is spilled if any of them is exceeded. Without a bound,
+   a job is spilled if it would have to wait at home. */
+struct hr_job_router_spec {
+  enum hr_job_router_kind kind;
+  enum hr_job_router_kind spill; /* how the other clusters are compared */
+  uint32_t max_waiting;          /* jobs that wait at home; HR_NONE: no bound */
+  int64_t max_wait_us;           /* predicted wait at home; HR_NEVER_US: no bound */
+  bool keep_deadlines;           /* spill jobs that would probably miss their deadline at home */
+  int64_t budget_uusd;           /* predicted cost of all spilled jobs; HR_NEVER_US: unlimited */
+};
+
+/* One cluster of a run. Everything that it points to is borrowed. */
+struct hr_cluster_part {
+  const char *name;
+  const struct hr_cluster_spec *cluster;
+  const struct hr_policy_ops *policy;
+  const struct hr_param_value *params;
+  const struct hr_class_spec *classes;
+  const struct hr_quota_spec *quotas;
+  const struct hr_systems *systems;
+  const struct hr_speeds *speeds;
+  const struct hr_network_speeds *network_speeds;
+  char *const *tenants; /* [n_tenants]: names of the tenants whose home it is */
+  uint32_t n_tenants;
+};
+
+/* The clusters of a run, for hr_run_config.clusters. hr_run_config.cluster has the pools of all of them, in order. */
+struct hr_clusters {
+  const struct hr_cluster_part *at; /* [count] */
+  uint32_t count;                   /* at least 1 */
+  struct hr_job_router_spec router;
+};
+
+/* What happened in one cluster. */
+struct hr_cluster_result {
+  const char *name; /* borrowed from the configuration */
+  uint64_t n_submitted, n_completed, n_rejected; /* jobs */
+  uint64_t n_spilled_in, n_spilled_out;          /* jobs that came from, or went to, another cluster than their home */
+  uint64_t n_passes;
+  /* of the events of the cluster, as if its jobs were the only ones of a trace: equal to that of a run of the cluster
+     alone with these jobs */
+  uint64_t digest;
+};
+
+/* A cluster of a scenario. */
+struct hr_scenario_cluster {
+  char *name;
+  char **tenants; /* [n_tenants]: tenants whose home it is */
+  uint32_t n_tenants;
+  struct hr_scenario *scenario; /* pools, policy, quotas, classes and speeds of the cluster */
+};
+
+/* The clusters of a scenario. hr_scenario.cluster has the pools of all of them, named "CLUSTER/POOL". */
+struct hr_scenario_clusters {
+  struct hr_scenario_cluster *at; /* [count] */
+  uint32_t count;
+  struct hr_job_router_spec router;
+  struct hr_cluster_part *parts; /* [count]: the same for hr_sim_run; borrows from `at` */
+};
+
+/* Returns the name of a router. */
+HR_API const char *hr_job_router_name(enum hr_job_router_kind kind);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * `clusters` and `router` of a scenario.
+ *
+ * Each cluster is built as a scenario of its own, from a tree that refers to parts of the file: the entry is its
+ * `cluster`, and the sections that the entry lacks are those of the file. The pools of all clusters together are then the
+ * pools of the whole scenario. They borrow everything but their names, "CLUSTER/POOL", from the clusters.
+ */
+
+#include "headroom/unstable/clusters.h"
+#include "headroom/unstable/systems.h"
+#include "scenarios/build/builder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sections of the file that apply to clusters, and sections that an entry may have instead. */
+static const char *const common[] = {"catalog", "classes", "models", "network_speeds"};
+static const char *const own[] = {"policy", "quotas", "kai", "kueue", "kubernetes", "volcano", "slurm"};
+
+static bool refer(cJSON *tree, const char *name, const cJSON *value) {
+  return !value || cJSON_AddItemReferenceToObject(tree, name, (cJSON *)(uintptr_t)value);
+}
+
+/* Returns the tree of a cluster; NULL: out of memory. */
+static cJSON *tree_of(const cJSON *file, const cJSON *entry) {
+  cJSON *tree = cJSON_CreateObject();
+  bool made = tree && refer(tree, "cluster", entry);
+  for (size_t i = 0; made && i < sizeof common / sizeof *common; i++)
+    made = refer(tree, common[i], hr__get(file, common[i]));
+  for (size_t i = 0; made && i < sizeof own / sizeof *own; i++)
+    made = refer(tree, own[i], hr__has(entry, own[i]) ? hr__get(entry, own[i]) : hr__get(file, own[i]));
+  if (made) return tree;
+  cJSON_Delete(tree);
+  return NULL;
+}
+
+/* Gives the pools that lack them the region and the provider of their cluster. */
+static bool inherit(const cJSON *entry) {
+  const cJSON *region = hr__get(entry, "region"), *provider = hr__get(entry, "provider"), *pools = hr__get(entry, "pools");
+  bool made = true;
+  for (cJSON *pool = pools ? pools->child : NULL; pool && made; pool = pool->next) {
+    if (!hr__has(pool, "region")) made = refer(pool, "region", region);
+    if (made && hr__has(pool, "instance") && !hr__has(pool, "provider")) made = refer(pool, "provider", provider);
+  }
+  return made;
+}
+
+/* Adds the notes of a cluster to those of the scenario, and the files that it names. */
+static enum hr_status move_notes(struct hr__builder *builder, const char *name, const struct hr_scenario *part) {
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < part->notes.count && status == HR_OK; i++)
+    status = hr_notes_add(&builder->scenario->notes, "cluster '%s': %s", name, part->notes.text[i]);
+  for (size_t i = 0; i < part->files.count && status == HR_OK; i++)
+    status = hr_notes_add(&builder->scenario->files, "%s", part->files.text[i]);
+  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+}
+
+static enum hr_status build_entry(struct hr__builder *builder, const cJSON *entry, struct hr_scenario_cluster *cluster) {
+  cJSON *tree = inherit(entry) ? tree_of(builder->source.file.tree, entry) : NULL;
+  cluster->scenario = calloc(1, sizeof *cluster->scenario);
+  if (!tree || !cluster->scenario) {
+    cJSON_Delete(tree);
+    return hr__build_no_memory(builder);
+  }
+  struct hr__builder part = {.source = builder->source,
+                             .scenario = cluster->scenario,
+                             .error = builder->error,
+                             .shared_catalog = builder->shared_catalog};
+  part.source.places = builder->source.file.tree;
+  part.source.file.tree = tree;
+  enum hr_status status = hr__build_part(&part);
+  if (status == HR_OK) status = move_notes(builder, cluster->name, cluster->scenario);
+  builder->scenario->prices_drawn = builder->scenario->prices_drawn || cluster->scenario->prices_drawn;
+  hr_catalog_destroy(part.own_catalog);
+  cJSON_Delete(tree);
+  return status;
+}
+
+static enum hr_status check_names(struct hr__builder *builder, const cJSON *list) {
+  for (const cJSON *entry = list->child; entry; entry = entry->next)
+    for (const cJSON *other = list->child; other != entry; other = other->next) {
+      if (strcmp(hr__text_of(entry, "name", ""), hr__text_of(other, "name", "")) == 0)
+        return hr__build_fail_at(builder, entry, "name", "two clusters have the name '%.60s'",
+                                 hr__text_of(entry, "name", ""));
+      const cJSON *tenant, *taken;
+      cJSON_ArrayForEach(tenant, hr__get(entry, "tenants"))
+        cJSON_ArrayForEach(taken, hr__get(other, "tenants"))
+          if (strcmp(tenant->valuestring, taken->valuestring) == 0)
+            return hr__build_fail(builder, tenant, "tenant '%.60s' already has its home in cluster '%.60s'",
+                                  tenant->valuestring, hr__text_of(other, "name", ""));
+    }
+  return HR_OK;
+}
+
+/* Copies the pools of the clusters, with names "CLUSTER/POOL". */
+static enum hr_status join_pools(struct hr__builder *builder, struct hr_scenario_clusters *clusters) {
+  struct hr_cluster_spec *whole = &builder->scenario->cluster;
+  size_t count = 0;
+  for (uint32_t i = 0; i < clusters->count; i++) count += clusters->at[i].scenario->cluster.n_pools;
+  whole->pools = calloc(count + 1, sizeof *whole->pools);
+  builder->scenario->pool_sources = calloc(count + 1, sizeof *builder->scenario->pool_sources);
+  if (!whole->pools || !builder->scenario->pool_sources) return hr__build_no_memory(builder);
+  for (uint32_t i = 0; i < clusters->count; i++) {
+    const struct hr_cluster_spec *part = &clusters->at[i].scenario->cluster;
+    whole->by_gpu = whole->by_gpu || hr_cluster_spec_by_gpu(part);
+    whole->mig_fallback = whole->mig_fallback || part->mig_fallback;
+    for (uint32_t k = 0; k < part->n_pools; k++) {
+      struct hr_pool_spec *pool = &whole->pools[whole->n_pools];
+      const size_t bytes = strlen(clusters->at[i].name) + strlen(part->pools[k].name) + sizeof "/";
+      char *name = malloc(bytes);
+      if (!name) return hr__build_no_memory(builder);
+      snprintf(name, bytes, "%s/%s", clusters->at[i].name, part->pools[k].name);
+      *pool = part->pools[k];
+      pool->name = name;
+      if (clusters->at[i].scenario->pool_sources)
+        builder->scenario->pool_sources[whole->n_pools] = clusters->at[i].scenario->pool_sources[k];
+      whole->n_pools++;
+    }
+  }
+  if (whole->n_pools > HR_MAX_POOLS)
+    return hr__build_fail(builder, hr__get(builder->source.file.tree, "clusters"), "the clusters have %u pools; at most %u",
+                          whole->n_pools, HR_MAX_POOLS);
+  return HR_OK;
+}
+
+static enum hr_status make_parts(struct hr__builder *builder, struct hr_scenario_clusters *clusters) {
+  clusters->parts = calloc(clusters->count, sizeof *clusters->parts);
+  if (!clusters->parts) return hr__build_no_memory(builder);
+  for (uint32_t i = 0; i < clusters->count; i++) {
+    const struct hr_scenario_cluster *cluster = &clusters->at[i];
+    const struct hr_scenario *part = cluster->scenario;
+    clusters->parts[i] = (struct hr_cluster_part){.name = cluster->name,
+                                                  .cluster = &part->cluster,
+                                                  .policy = part->policy.ops,
+                                                  .params = part->policy.params,
+                                                  .classes = part->classes,
+                                                  .quotas = part->quotas,
+                                                  .systems = part->systems,
+                                                  .speeds = part->speeds,
+                                                  .network_speeds = part->network_speeds,
+                                                  .tenants = cluster->tenants,
+                                                  .n_tenants = cluster->n_tenants};
+  }
+  return HR_OK;
+}
+
+/* Bounds that have no effect with the router are an error: the user expects one. */
+static enum hr_status check_router(struct hr__builder *builder, const cJSON *json, const struct hr_job_router_spec *router) {
+  static const char *const local[] = {"spill", "max_waiting", "keep_deadlines", "budget_usd"};
+  for (size_t i = 0; i < sizeof local / sizeof *local; i++)
+    if (router->kind != HR_JOB_ROUTER_LOCAL_FIRST && hr__has(json, local[i]))
+      return hr__build_fail_at(builder, json, local[i], "'%s' has no effect with the router '%s'; it needs local-first",
+                               local[i], hr_job_router_name(router->kind));
+  if (router->kind == HR_JOB_ROUTER_HOME && hr__has(json, "max_wait_s"))
+    return hr__build_fail_at(builder, json, "max_wait_s", "'max_wait_s' has no effect with the router 'home'");
+  return HR_OK;
+}
+
+static enum hr_status build_router(struct hr__builder *builder, struct hr_scenario_clusters *clusters) {
+  const cJSON *json = hr__get(builder->source.file.tree, "router");
+  clusters->router = (struct hr_job_router_spec){.kind = HR_JOB_ROUTER_HOME,
+                                                 .spill = HR_JOB_ROUTER_CHEAPEST,
+                                                 .max_waiting = HR_NONE,
+                                                 .max_wait_us = HR_NEVER_US,
+                                                 .budget_uusd = HR_NEVER_US};
+  if (!json) return HR_OK;
+  const enum hr_status status =
+      hr__read(builder, json, hr__table_of(&hr__scenario_keys, "router"), &clusters->router);
+  return status == HR_OK ? check_router(builder, json, &clusters->router) : status;
+}
+
+/* Services and streaming of jobs are not distributed over clusters yet. */
+static enum hr_status check_sections(struct hr__builder *builder) {
+  const cJSON *tree = builder->source.file.tree;
+  if (hr__has(tree, "clusters") && hr__has(tree, "cluster"))
+    return hr__build_fail_at(builder, tree, "clusters", "'cluster' and 'clusters' exclude each other; keep one");
+  if (hr__has(tree, "clusters") && hr__has(tree, "services"))
+    return hr__build_fail_at(builder, tree, "services", "'services' cannot be combined with 'clusters'");
+  if (hr__has(tree, "router") && !hr__has(tree, "clusters"))
+    return hr__build_fail_at(builder, tree, "router", "'router' has no effect without 'clusters'");
+  if (hr__has(tree, "cluster") || hr__has(tree, "clusters")) return HR_OK;
+  char expected[200];
+  hr__key_expected(hr__key_member(&hr__scenario_keys, "cluster"), expected, sizeof expected);
+  return hr__build_fail(builder, tree, "the scenario lacks the key 'cluster'; %s is expected", expected);
+}
+
+enum hr_status hr__build_clusters(struct hr__builder *builder) {
+  const cJSON *list = hr__get(builder->source.file.tree, "clusters");
+  enum hr_status status = check_sections(builder);
+  if (status != HR_OK || !list) return status;
+  status = check_names(builder, list);
+  if (status != HR_OK) return status;
+  struct hr_scenario_clusters *clusters = calloc(1, sizeof *clusters);
+  if (!clusters) return hr__build_no_memory(builder);
+  builder->scenario->clusters = clusters;
+  clusters->at = calloc((size_t)cJSON_GetArraySize(list), sizeof *clusters->at);
+  if (!clusters->at) return hr__build_no_memory(builder);
+  const struct hr__key *keys = hr__table_of(&hr__scenario_keys, "clusters");
+  for (const cJSON *entry = list->child; entry && status == HR_OK; entry = entry->next) {
+    struct hr_scenario_cluster *cluster = &clusters->at[clusters->count++];
+    status = hr__read(builder, entry, keys, cluster);
+    if (status == HR_OK) status = build_entry(builder, entry, cluster);
+  }
+  if (status == HR_OK) status = build_router(builder, clusters);
+  if (status == HR_OK) status = join_pools(builder, clusters);
+  return status == HR_OK ? make_parts(builder, clusters) : status;
+}
+
+void hr__clusters_destroy(struct hr_scenario *scenario) {
+  struct hr_scenario_clusters *clusters = scenario->clusters;
+  if (!clusters) return;
+  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) free(scenario->cluster.pools[i].name);
+  free(scenario->cluster.pools);
+  free(scenario->pool_sources);
+  scenario->pool_sources = NULL;
+  scenario->cluster = (struct hr_cluster_spec){0};
+  for (uint32_t i = 0; i < clusters->count; i++) {
+    hr_scenario_destroy(clusters->at[i].scenario);
+    hr__grid_texts_free(clusters->at[i].tenants, clusters->at[i].n_tenants);
+    free(clusters->at[i].name);
+  }
+  free(clusters->at);
+  free(clusters->parts);
+  free(clusters);
+  scenario->clusters = NULL;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The choice of a cluster for a job, and the prediction of its wait. See job_router.h. */
+
+#include "sim/clusters/job_router.h"
+
+int64_t hr__predicted_wait_us(const struct hr__cluster_load *load, uint64_t milli) {
+  if (load->used_milli + milli <= load->size_milli) return 0;
+  if (load->size_milli == 0) return HR_NEVER_US;
+  const hr_amount wait_us = load->backlog / (hr_amount)load->size_milli;
+  return wait_us < HR_NEVER_US ? (int64_t)wait_us : HR_NEVER_US;
+}
+
+/* Returns whether cluster a has a smaller share of its GPUs in use than b. */
+static bool is_less_loaded(const struct hr__cluster_load *a, const struct hr__cluster_load *b) {
+  return (hr_amount)a->used_milli * (hr_amount)b->size_milli < (hr_amount)b->used_milli * (hr_amount)a->size_milli;
+}
+
+/* Returns whether the job should rather go to cluster a than to b. */
+static bool is_better(enum hr_job_router_kind kind, const struct hr__cluster_load *a, const struct hr__cluster_load *b,
+                      uint64_t milli) {
+  if (kind == HR_JOB_ROUTER_LEAST_LOADED) return is_less_loaded(a, b);
+  if (kind == HR_JOB_ROUTER_CHEAPEST && a->price_uusd_h != b->price_uusd_h) return a->price_uusd_h < b->price_uusd_h;
+  return hr__predicted_wait_us(a, milli) < hr__predicted_wait_us(b, milli);
+}
+
+/* Returns the best eligible cluster in which the predicted wait is at most `max_wait_us`, except `without`; HR_NONE if
+   there is none. */
+static uint32_t best_within(enum hr_job_router_kind kind, const struct hr__cluster_load *loads, uint32_t n_clusters,
+                            uint64_t milli, uint32_t without, int64_t max_wait_us) {
+  uint32_t found = HR_NONE;
+  for (uint32_t i = 0; i < n_clusters; i++) {
+    if (i == without || !loads[i].eligible || hr__predicted_wait_us(&loads[i], milli) > max_wait_us) continue;
+    if (found == HR_NONE || is_better(kind, &loads[i], &loads[found], milli)) found = i;
+  }
+  return found;
+}
+
+/* Returns the best eligible cluster except `without`; `otherwise` if there is none. Clusters with a wait above the bound
+   are used only if all have one. */
+static uint32_t best(const struct hr_job_router_spec *router, enum hr_job_router_kind kind,
+                     const struct hr__cluster_load *loads, uint32_t n_clusters, uint64_t milli, uint32_t without,
+                     uint32_t otherwise) {
+  uint32_t found = best_within(kind, loads, n_clusters, milli, without, router->max_wait_us);
+  if (found == HR_NONE) found = best_within(kind, loads, n_clusters, milli, without, HR_NEVER_US);
+  return found == HR_NONE ? otherwise : found;
+}
+
+/* Returns whether the load at home exceeds a bound of the router. */
+static bool is_too_full(const struct hr_job_router_spec *router, const struct hr__cluster_load *home,
+                        const struct hr__routed_job *job) {
+  const int64_t wait_us = hr__predicted_wait_us(home, job->milli);
+  const bool is_bounded = router->max_waiting != HR_NONE || router->max_wait_us != HR_NEVER_US || router->keep_deadlines;
+  if (!home->eligible) return true;
+  if (!is_bounded) return wait_us > 0;
+  if (router->max_waiting != HR_NONE && wait_us > 0 && home->n_waiting >= router->max_waiting) return true;
+  if (wait_us > router->max_wait_us) return true;
+  return router->keep_deadlines && job->slack_us != HR_NEVER_US && wait_us > job->slack_us - job->expected_us;
+}
+
+static int64_t cost_uusd(const struct hr__cluster_load *load, const struct hr__routed_job *job) {
+  const hr_amount units = (hr_amount)load->price_uusd_h * (hr_amount)job->milli * job->expected_us;
+  return (int64_t)(units / HR_LEDGER_UNITS_PER_UUSD);
+}
+
+uint32_t hr__job_router_choose(const struct hr_job_router_spec *router, const struct hr__cluster_load *loads,
+                               uint32_t n_clusters, const struct hr__routed_job *job, int64_t *spent_uusd) {
+  const uint32_t home = job->home;
+  if (router->kind == HR_JOB_ROUTER_HOME) return home;
+  if (router->kind != HR_JOB_ROUTER_LOCAL_FIRST) return best(router, router->kind, loads, n_clusters, job->milli, HR_NONE, home);
+  if (!is_too_full(router, &loads[home], job)) return home;
+  const uint32_t other = best(router, router->spill, loads, n_clusters, job->milli, home, home);
+  if (other == home) return home;
+  const int64_t cost = cost_uusd(&loads[other], job);
+  if (loads[home].eligible && router->budget_uusd != HR_NEVER_US && cost > router->budget_uusd - *spent_uusd)
+    return home;
+  *spent_uusd += cost;
+  return other;
+}
+
+const char *hr_job_router_name(enum hr_job_router_kind kind) {
+  static const char *const names[] = {
+#define ROUTER_TEXT(name, text) [name] = text,
+      HR_JOB_ROUTER_TABLE(ROUTER_TEXT)
+#undef ROUTER_TEXT
+  };
+  return (unsigned)kind < HR_N_JOB_ROUTERS ? names[kind] : "";
+}

@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Several clusters in one run (headroom/unstable/clusters.h).
+ *
+ * Each cluster has an engine of its own, with its pools, its policy and its pending events. One more engine stands for
+ * the whole run: it has no policy and no pending events, but the observers, the per-job columns, which all clusters
+ * share, and a copy of the state of all pools. The copy follows the events of the clusters; pools and nodes get the
+ * numbers that they have in the whole run.
+ *
+ * At each instant the clusters with events handle them up to the arrival of new capacity, in the order of the clusters.
+ * Then the jobs of this instant are sent to clusters. Then each of these clusters handles its timers and makes a pass.
+ * A cluster alone therefore sees the same order of events as a run without other clusters.
+ *
+ * Invariant: each submitted job is in one cluster, and only this cluster writes its elements of the columns.
+ */
+
+#include "base/array.h"
+#include "base/hash.h"
+#include "headroom/unstable/clusters.h"
+#include "sim/clusters/job_router.h"
+#include "sim/engine/engine.h"
+
+#include <stdlib.h>
+
+struct cluster {
+  struct hr__clusters *all;
+  struct hr__engine engine;
+  struct hr_run_config config;
+  struct hr_observer observer;
+  uint32_t first_pool, first_node; /* in the whole run */
+  struct hr_cluster_result result;
+  /* what the whole run has already counted of this cluster */
+  uint32_t n_waiting, n_running;
+  uint64_t allocated_milli, total_milli;
+  /* for the router; `ends` is the sum over running jobs of milli-GPUs x expected end, `waits` the sum over waiting jobs
+     of milli-GPUs x expected run time */
+  hr_amount ends, waits;
+  uint64_t waiting_milli, size_milli;
+  /* at the present instant */
+  bool is_awake;
+  uint64_t n_events, n_others; /* before the instant: all events; those that are not wake-ups of the policy */
+};
+
+struct hr__clusters {
+  const struct hr_clusters *spec;
+  struct hr__engine *whole;
+  struct cluster *at; /* [spec->count] */
+  uint32_t *home;     /* by tenant of the trace, then one for jobs without a tenant */
+  uint32_t *of_job;   /* the cluster of each job; HR_NONE before it is submitted */
+  uint32_t *number;   /* of each job among the jobs of its cluster */
+  int64_t *expected_end_us; /* of running jobs */
+  struct hr__cluster_load *loads;
+  struct hr_slice *slices; /* of one event, with the numbers of the whole run */
+  uint32_t n_slices;
+  int64_t spilled_uusd;
+};
+
+/* ---- The copy of the state of all pools ---- */
+
+static int64_t expected_us(const struct hr_trace *trace, hr_job job) {
+  if (trace->estimate_us && trace->estimate_us[job.id] != HR_UNKNOWN_US) return trace->estimate_us[job.id];
+  if (trace->limit_us && trace->limit_us[job.id] != HR_UNKNOWN_US) return trace->limit_us[job.id];
+  return trace->work_us[job.id];
+}
+
+/* Translates a placement to the numbers of the whole run. False: out of memory. */
+static bool translate(struct cluster *cluster, const struct hr_placement *from, struct hr_placement *to) {
+  struct hr__clusters *all = cluster->all;
+  if (!HR__ARRAY_HAS_ROOM_FOR(all->slices, from->n_slices, all->n_slices)) return false;
+  for (uint32_t i = 0; i < from->n_slices; i++) {
+    all->slices[i] = from->slices[i];
+    all->slices[i].node.id += cluster->first_node;
+  }
+  *to = (struct hr_placement){{from->pool.id + cluster->first_pool}, from->n_slices, all->slices};
+  return true;
+}
+
+/* Copies the state of a node. A node without a state of its own is always up. */
+static void copy_node(const struct cluster *cluster, hr_node node) {
+  struct hr_cluster *copy = &cluster->all->whole->cluster;
+  const hr_node in_copy = {node.id + cluster->first_node};
+  const enum hr_node_state state = hr_cluster_node_state(&cluster->engine.cluster, node);
+  if (hr_cluster_node_state(copy, in_copy) != state) hr__cluster_set_state(copy, in_copy, state);
+}
+
+static void copy_offer(const struct cluster *cluster, hr_pool pool) {
+  const hr_pool in_copy = {pool.id + cluster->first_pool};
+  hr__cluster_set_obtainable(&cluster->all->whole->cluster, in_copy, cluster->engine.cluster.pools[pool.id].obtainable);
+}
+
+/* Applies an event of a job to the copy, and to the sums for the router. */
+static enum hr_status copy_job(struct cluster *cluster, const struct hr_event *event) {
+  struct hr__clusters *all = cluster->all;
+  struct hr__engine *whole = all->whole;
+  const hr_job job = event->job;
+  const hr_amount milli = hr_cluster_asked_milli(&whole->cluster, job), expected = expected_us(whole->trace, job);
+  const char *refusal = NULL;
+  switch (event->kind) {
+  case HR_EVENT_SUBMIT:
+    cluster->waiting_milli += (uint64_t)milli;
+    cluster->waits += milli * expected;
+    return HR_OK;
+  case HR_EVENT_START:
+    refusal = hr__cluster_allocate(&whole->cluster, event->placement, job);
+    all->expected_end_us[job.id] = event->at_us + (int64_t)expected;
+    cluster->waiting_milli -= (uint64_t)milli;
+    cluster->waits -= milli * expected;
+    cluster->ends += milli * all->expected_end_us[job.id];
+    break;
+  case HR_EVENT_END:
+  case HR_EVENT_INTERRUPT:
+  case HR_EVENT_PREEMPT:
+    hr__cluster_release(&whole->cluster, event->placement, job);
+    cluster->ends -= milli * all->expected_end_us[job.id];
+    if (event->kind == HR_EVENT_END) return HR_OK;
+    cluster->waiting_milli += (uint64_t)milli;
+    cluster->waits += milli * expected;
+    return HR_OK;
+  case HR_EVENT_REJECT:
+    cluster->waiting_milli -= (uint64_t)milli;
+    cluster->waits -= milli * expected;
+    return HR_OK;
+  default:
+    return HR_OK;
+  }
+  if (!refusal) return HR_OK;
+  return hr_fail(whole->error, HR_INTERNAL, "the copy of cluster '%s' differs: %s",
+                 all->spec->at[cluster - all->at].name, refusal);
+}
+
+/* Brings the counts of the whole run up to date with the cluster. */
+static void count(struct cluster *cluster) {
+  const struct hr_view *view = &cluster->engine.view;
+  struct hr_view *whole = &cluster->all->whole->view;
+  whole->n_waiting += view->n_waiting - cluster->n_waiting;
+  whole->n_running += view->n_running - cluster->n_running;
+  whole->allocated_milli += view->allocated_milli - cluster->allocated_milli;
+  whole->total_milli += view->total_milli - cluster->total_milli;
+  cluster->n_waiting = view->n_waiting;
+  cluster->n_running = view->n_running;
+  cluster->allocated_milli = view->allocated_milli;
+  cluster->total_milli = view->total_milli;
+}
+
+/* Receives an event of a cluster: applies it to the whole run and notifies the observers. */
+static void receive(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct cluster *cluster = self;
+  struct hr__engine *whole = cluster->all->whole;
+  struct hr_event copy = *event;
+  struct hr_placement placement;
+  (void)view;
+  if (whole->moves.status != HR_OK) return;
+  if (event->placement) {
+    copy.placement = &placement;
+    if (!translate(cluster, event->placement, &placement)) {
+      whole->moves.status = hr__out_of_memory(whole);
+      return;
+    }
+  }
+  if (event->node.id != HR_NONE) {
+    copy_node(cluster, event->node);
+    copy.node.id += cluster->first_node;
+  }
+  if (event->pool.id != HR_NONE) {
+    if (cluster->engine.cluster.pools[event->pool.id].comes_and_goes) copy_offer(cluster, event->pool);
+    copy.pool.id += cluster->first_pool;
+  }
+  if (event->job.id != HR_NONE) whole->moves.status = copy_job(cluster, &copy);
+  whole->view.now_us = event->at_us;
+  count(cluster);
+  hr__notify_observers(whole, &copy);
+}
+
+/* ---- Routing ---- */
+
+/* Returns the lowest additional price of a GPU hour for a job in a cluster. Owned and reserved nodes are paid for in any
+   case. */
+static int64_t price_of(const struct hr_cluster *cluster, hr_job job) {
+  const uint32_t accept_class = hr_cluster_accept_class(cluster, job);
+  int64_t lowest = HR_NEVER_US;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_market_spec *market = &cluster->spec->pools[i].market;
+    if (cluster->spec->pools[i].nodes == 0 || !hr_cluster_accepts(cluster, accept_class, (hr_pool){i})) continue;
+    const int64_t price = hr_market_is_elastic(market->market) ? market->price_uusd_h : 0;
+    if (price < lowest) lowest = price;
+  }
+  return lowest;
+}
+
+static struct hr__cluster_load load_of(const struct cluster *cluster, hr_job job, int64_t now_us) {
+  const struct hr__engine *engine = &cluster->engine;
+  const hr_amount running = (hr_amount)engine->view.allocated_milli * now_us;
+  const bool eligible = hr__cluster_never_fits(&engine->cluster, job) == HR_REASON_NONE;
+  return (struct hr__cluster_load){.eligible = eligible,
+                                   .n_waiting = engine->view.n_waiting,
+                                   .size_milli = cluster->size_milli,
+                                   .used_milli = engine->view.allocated_milli + cluster->waiting_milli,
+                                   .backlog = cluster->waits + (cluster->ends > running ? cluster->ends - running : 0),
+                                   .price_uusd_h = eligible ? price_of(&engine->cluster, job) : 0};
+}
+
+static uint32_t home_of(const struct hr__clusters *all, hr_job job) {
+  const struct hr_trace *trace = all->whole->trace;
+  const bool has_tenant = trace->tenant && trace->tenant[job.id] != HR_NONE;
+  return has_tenant ? all->home[trace->tenant[job.id]] : 0;
+}
+
+/* Chooses the cluster of a job. */
+static struct cluster *route(struct hr__clusters *all, hr_job job, int64_t now_us) {
+  const struct hr_trace *trace = all->whole->trace;
+  const struct hr_clusters *spec = all->spec;
+  const bool has_deadline = trace->deadline_us && trace->deadline_us[job.id] != HR_UNKNOWN_US;
+  const struct hr__routed_job routed = {
+      .milli = hr_cluster_asked_milli(&all->whole->cluster, job),
+      .expected_us = expected_us(trace, job),
+      .slack_us = has_deadline ? trace->deadline_us[job.id] - now_us : HR_NEVER_US,
+      .home = home_of(all, job),
+  };
+  uint32_t to = routed.home;
+  if (spec->router.kind != HR_JOB_ROUTER_HOME) {
+    for (uint32_t i = 0; i < spec->count; i++) all->loads[i] = load_of(&all->at[i], job, now_us);
+    to = hr__job_router_choose(&spec->router, all->loads, spec->count, &routed, &all->spilled_uusd);
+  }
+  all->of_job[job.id] = to;
+  all->number[job.id] = (uint32_t)all->at[to].engine.n_submitted;
+  all->at[to].result.n_spilled_in += to != routed.home;
+  all->at[routed.home].result.n_spilled_out += to != routed.home;
+  return &all->at[to];
+}
+
+/* ---- Loop ---- */
+
+/* Begins an instant in a cluster, if it has not begun yet. */
+static void wake(struct cluster *cluster, int64_t now_us) {
+  if (cluster->is_awake) return;
+  cluster->is_awake = true;
+  cluster->n_events = cluster->engine.n_events;
+  cluster->n_others = cluster->n_events - cluster->engine.n_timers;
+  hr__engine_enter(&cluster->engine, now_us);
+}
+
+static int64_t next_us(const struct hr__clusters *all) {
+  const struct hr__engine *whole = all->whole;
+  int64_t at_us = whole->cursor < whole->n_input ? whole->trace->submit_us[whole->cursor] : HR_NEVER_US;
+  for (uint32_t i = 0; i < all->spec->count; i++) {
+    const int64_t own_us = hr__engine_next_us(&all->at[i].engine);
+    if (own_us < at_us) at_us = own_us;
+  }
+  return at_us;
+}
+
+/* Returns whether no cluster can have further events that matter. `*stalled`: some clusters have waiting jobs, but no
+   progress. */
+static bool is_over(const struct hr__clusters *all, bool *stalled) {
+  bool over = all->whole->cursor == all->whole->n_input;
+  *stalled = false;
+  for (uint32_t i = 0; i < all->spec->count && over; i++) {
+    const struct hr__engine *engine = &all->at[i].engine;
+    const int64_t at_us = hr__engine_next_us(engine);
+    const bool is_stalled = hr__engine_is_stalled(engine, at_us);
+    over = is_stalled || hr__engine_is_over(engine, at_us);
+    *stalled = *stalled || is_stalled;
+  }
+  return over;
+}
+
+static enum hr_status submit_jobs(struct hr__clusters *all, int64_t now_us) {
+  struct hr__engine *whole = all->whole;
+  enum hr_status status = HR_OK;
+  while (status == HR_OK && whole->cursor < whole->n_input && whole->trace->submit_us[whole->cursor] == now_us) {
+    const hr_job job = {whole->cursor++};
+    struct cluster *cluster = route(all, job, now_us);
+    wake(cluster, now_us);
+    status = hr__job_submit(&cluster->engine, job);
+  }
+  return status;
+}
+
+/* Handles one instant in all clusters. */
+static enum hr_status step(struct hr__clusters *all, int64_t now_us) {
+  const uint32_t n = all->spec->count;
+  enum hr_status status = HR_OK;
+  bool any = false;
+  for (uint32_t i = 0; i < n; i++) {
+    all->at[i].is_awake = false;
+    if (hr__engine_next_us(&all->at[i].engine) == now_us) wake(&all->at[i], now_us);
+  }
+  for (uint32_t i = 0; i < n && status == HR_OK; i++)
+    if (all->at[i].is_awake) status = hr__engine_free_capacity(&all->at[i].engine);
+  if (status == HR_OK) status = submit_jobs(all, now_us);
+  for (uint32_t i = 0; i < n && status == HR_OK; i++) {
+    struct cluster *cluster = &all->at[i];
+    if (!cluster->is_awake) continue;
+    status = hr__engine_decide(&cluster->engine, cluster->n_events, cluster->n_others);
+    count(cluster);
+    any = any || cluster->engine.n_events != cluster->n_events;
+  }
+  if (status == HR_OK) status = all->whole->moves.status;
+  if (status != HR_OK || !any) return status;
+  all->whole->view.now_us = all->whole->last_us = now_us;
+  hr__notify_instant(all->whole);
+  return all->whole->config->check ? hr__clusters_check(all->whole) : HR_OK;
+}
+
+static void stop_at(struct hr__clusters *all, int64_t end_us) {
+  for (uint32_t i = 0; i < all->spec->count; i++) hr__engine_enter(&all->at[i].engine, end_us);
+  all->whole->view.now_us = all->whole->last_us = end_us;
+  hr__notify_instant(all->whole);
+}
+
+enum hr_status hr__clusters_loop(struct hr__engine *whole) {
+  struct hr__clusters *all = whole->clusters;
+  for (;;) {
+    const int64_t at_us = next_us(all);
+    if (at_us == HR_NEVER_US || is_over(all, &whole->stalled)) return HR_OK;
+    if (at_us > whole->config->horizon_us) {
+      stop_at(all, whole->config->horizon_us);
+      return HR_OK;
+    }
+    const enum hr_status status = step(all, at_us);
+    if (status != HR_OK) return status;
+  }
+}
+
+/* ---- Begin and end of a run ---- */
+
+static void find_homes(struct hr__clusters *all) {
+  const struct hr_names *tenants = &all->whole->trace->tenants;
+  for (uint32_t name = 0; name < tenants->count; name++)
+    for (uint32_t i = all->spec->count; i-- > 0;)
+      for (uint32_t k = 0; k < all->spec->at[i].n_tenants; k++)
+        if (strcmp(tenants->text[name], all->spec->at[i].tenants[k]) == 0) all->home[name] = i;
+}
+
+static enum hr_status allocate(struct hr__engine *whole) {
+  const struct hr_trace *trace = whole->trace;
+  struct hr__clusters *all = hr_arena_alloc(&whole->arena, sizeof *all);
+  if (!all) return hr__out_of_memory(whole);
+  whole->clusters = all;
+  *all = (struct hr__clusters){.spec = whole->config->clusters, .whole = whole};
+  const uint32_t n = all->spec->count;
+  all->at = hr_arena_alloc(&whole->arena, n * sizeof *all->at);
+  all->loads = hr_arena_alloc(&whole->arena, n * sizeof *all->loads);
+  all->home = hr_arena_alloc(&whole->arena, (trace->tenants.count + 1) * sizeof *all->home);
+  all->number = hr_arena_alloc_by_job(&whole->arena, trace->n_jobs, sizeof *all->number);
+  all->expected_end_us = hr_arena_alloc_by_job(&whole->arena, trace->n_jobs, sizeof *all->expected_end_us);
+  all->of_job = malloc(((size_t)trace->n_jobs + 1) * sizeof *all->of_job);
+  if (!all->at || !all->loads || !all->home || !all->number || !all->expected_end_us || !all->of_job)
+    return hr__out_of_memory(whole);
+  for (uint32_t i = 0; i < trace->n_jobs; i++) all->of_job[i] = HR_NONE;
+  find_homes(all);
+  return HR_OK;
+}
+
+static struct hr_run_config config_of(const struct hr__engine *whole, const struct hr_cluster_part *part,
+                                      const struct hr_observer *observer) {
+  const struct hr_run_config *config = whole->config;
+  return (struct hr_run_config){.trace = config->trace,
+                                .cluster = part->cluster,
+                                .policy = part->policy,
+                                .params = part->params,
+                                .seed = config->seed,
+                                .horizon_us = config->horizon_us,
+                                .check = config->check,
+                                .classes = part->classes,
+                                .observers = observer,
+                                .n_observers = 1,
+                                .quotas = part->quotas,
+                                .systems = part->systems,
+                                .speeds = part->speeds,
+                                .network_speeds = part->network_speeds};
+}
+
+static enum hr_status begin_cluster(struct hr__clusters *all, uint32_t index, uint32_t *first_pool,
+                                    uint32_t *first_node) {
+  struct cluster *cluster = &all->at[index];
+  *cluster = (struct cluster){.all = all, .first_pool = *first_pool, .first_node = *first_node};
+  cluster->observer = (struct hr_observer){.self = cluster, .on_event = receive};
+  cluster->config = config_of(all->whole, &all->spec->at[index], &cluster->observer);
+  cluster->engine = (struct hr__engine){.config = &cluster->config,
+                                        .whole = all->whole,
+                                        .trace = all->whole->trace,
+                                        .error = all->whole->error,
+                                        .digest = HR__DIGEST_SEED,
+                                        .job_number = all->number,
+                                        .n_input = all->whole->n_input};
+  cluster->engine.moves.engine = &cluster->engine;
+  const enum hr_status status = hr__engine_create(&cluster->engine);
+  if (status != HR_OK) return status;
+  *first_pool += cluster->engine.cluster.n_pools;
+  *first_node += cluster->engine.cluster.n_nodes;
+  for (uint32_t i = 0; i < cluster->engine.cluster.n_pools; i++)
+    cluster->size_milli += cluster->engine.cluster.pools[i].size_milli;
+  return HR_OK;
+}
+
+/* Some clusters allocate per GPU and some count GPUs: the copy of their state cannot be both. */
+static enum hr_status refuse_mixed(const struct hr__clusters *all) {
+  for (uint32_t i = 1; i < all->spec->count; i++)
+    if (!all->at[i].engine.cluster.inventory != !all->at[0].engine.cluster.inventory)
+      return hr_fail(all->whole->error, HR_BAD_INPUT,
+                     "clusters '%s' and '%s': one allocates single GPUs and the other does not; set 'by_gpu' to true in "
+                     "all clusters",
+                     all->spec->at[0].name, all->spec->at[i].name);
+  return HR_OK;
+}
+
+enum hr_status hr__clusters_begin(struct hr__engine *whole) {
+  uint32_t first_pool = 0, first_node = 0;
+  enum hr_status status = allocate(whole);
+  if (status != HR_OK) return status;
+  struct hr__clusters *all = whole->clusters;
+  for (uint32_t i = 0; i < all->spec->count && status == HR_OK; i++)
+    status = begin_cluster(all, i, &first_pool, &first_node);
+  if (status == HR_OK) status = refuse_mixed(all);
+  for (uint32_t i = 0; i < all->spec->count && status == HR_OK; i++) {
+    struct hr__engine *engine = &all->at[i].engine;
+    status = hr__engine_activate(engine);
+    whole->abilities |= engine->abilities;
+    for (uint32_t node = 0; node < engine->cluster.n_nodes && engine->cluster.nodes; node++)
+      copy_node(&all->at[i], (hr_node){node});
+    for (uint32_t pool = 0; pool < engine->cluster.n_pools; pool++)
+      if (engine->cluster.pools[pool].comes_and_goes) copy_offer(&all->at[i], (hr_pool){pool});
+    if (status == HR_OK) count(&all->at[i]);
+  }
+  whole->view.attempt_us = whole->attempt_us ? whole->attempt_us : whole->start_us;
+  whole->view.kept_us = whole->kept_us;
+  whole->view.accounting = whole->accounting;
+  return status;
+}
+
+/* Adds the figures of the clusters to those of the whole run. */
+static void add_figures(struct hr__engine *whole, struct cluster *cluster) {
+  const struct hr__engine *engine = &cluster->engine;
+  whole->n_submitted += engine->n_submitted;
+  whole->n_completed += engine->n_completed;
+  whole->n_rejected += engine->n_rejected;
+  whole->n_passes += engine->n_passes;
+  whole->n_backfilled += engine->n_backfilled;
+  memcpy(whole->pool_accounting + cluster->first_pool, engine->pool_accounting,
+         engine->cluster.n_pools * sizeof *engine->pool_accounting);
+  cluster->result.name = cluster->all->spec->at[cluster - cluster->all->at].name;
+  cluster->result.n_submitted = engine->n_submitted;
+  cluster->result.n_completed = engine->n_completed;
+  cluster->result.n_rejected = engine->n_rejected;
+  cluster->result.n_passes = engine->n_passes;
+  cluster->result.digest = engine->digest;
+}
+
+void hr__clusters_settle(struct hr__engine *whole) {
+  struct hr__clusters *all = whole->clusters;
+  for (uint32_t i = 0; i < all->spec->count; i++) {
+    all->at[i].engine.last_us = whole->last_us;
+    hr__engine_settle(&all->at[i].engine);
+    add_figures(whole, &all->at[i]);
+  }
+}
+
+/* Moves the clusters of the jobs and the figures by cluster to the result. */
+enum hr_status hr__clusters_result(struct hr__engine *whole, struct hr_result *result) {
+  struct hr__clusters *all = whole->clusters;
+  const uint32_t n = all->spec->count;
+  result->clusters = calloc(n, sizeof *result->clusters);
+  if (!result->clusters) return hr__out_of_memory(whole);
+  for (uint32_t i = 0; i < n; i++) result->clusters[i] = all->at[i].result;
+  result->n_clusters = n;
+  result->cluster_of = all->of_job;
+  all->of_job = NULL;
+  return HR_OK;
+}
+
+void hr__clusters_finish(struct hr__engine *whole) {
+  struct hr__clusters *all = whole->clusters;
+  if (!all) return;
+  for (uint32_t i = 0; all->at && i < all->spec->count; i++)
+    if (all->at[i].all) hr__engine_finish(&all->at[i].engine);
+  free(all->slices);
+  free(all->of_job);
+}
+
+/* Returns the view of the cluster of a job; NULL before the job is submitted. */
+const struct hr_view *hr__clusters_view(const struct hr__engine *whole, hr_job job) {
+  const uint32_t at = whole->clusters->of_job[job.id];
+  return at == HR_NONE ? NULL : &whole->clusters->at[at].engine.view;
+}
+
+/* Checked mode: the copy agrees with the clusters, and each submitted job is counted in one cluster. */
+enum hr_status hr__clusters_check(const struct hr__engine *whole) {
+  const struct hr__clusters *all = whole->clusters;
+  uint64_t submitted = 0;
+  for (uint32_t i = 0; i < all->spec->count; i++) {
+    const struct cluster *cluster = &all->at[i];
+    const struct hr_cluster *own = &cluster->engine.cluster;
+    submitted += cluster->engine.n_submitted;
+    for (uint32_t node = 0; node < own->n_nodes; node++) {
+      const hr_node in_copy = {node + cluster->first_node};
+      if (own->node_free_milli[node] != whole->cluster.node_free_milli[in_copy.id] ||
+          hr_cluster_node_state(own, (hr_node){node}) != hr_cluster_node_state(&whole->cluster, in_copy))
+        return hr__broken(whole, "cluster '%s': the copy of node %" PRIu32 " differs", all->spec->at[i].name, node);
+    }
+  }
+  return submitted == whole->cursor ? HR_OK : hr__broken(whole, "a submitted job is in no cluster");
+}
