@@ -341,8 +341,12 @@ static void print_scenario(const struct hr_scenario *scenario) {
   print_locality(scenario->classes);
   if (scenario->quotas) print_quotas(scenario->quotas);
   print_speeds(scenario);
-  printf("policy    ");
-  print_wrapped_from(stdout, write_policy, &scenario->policy, 10, 10);
+  if (scenario->clusters) {
+    print_clusters(scenario->clusters);
+  } else {
+    printf("policy    ");
+    print_wrapped_from(stdout, write_policy, &scenario->policy, 10, 10);
+  }
   printf("seed      %" PRIu64 "\n", scenario->seed);
   if (scenario->horizon_us != HR_NEVER_US)
     printf("horizon   %.10g s\n", (double)scenario->horizon_us / (double)HR_SECOND_US);

@@ -39,6 +39,8 @@ struct cluster {
   /* at the present instant */
   bool is_awake;
   uint64_t n_events, n_others; /* before the instant: all events; those that are not wake-ups of the policy */
+  uint64_t n_ended; /* jobs that had completed or were rejected */
+  uint64_t idle_digest; /* the digest when the last of the jobs so far had ended */
 };
 
 struct hr__clusters {
@@ -230,13 +232,14 @@ static struct cluster *route(struct hr__clusters *all, hr_job job, int64_t now_u
 
 /* ---- Loop ---- */
 
-/* Begins an instant in a cluster, if it has not begun yet. */
-static void wake(struct cluster *cluster, int64_t now_us) {
-  if (cluster->is_awake) return;
+/* Begins an instant in a cluster, if it has not begun yet: handles the events before submissions. */
+static enum hr_status wake(struct cluster *cluster, int64_t now_us) {
+  if (cluster->is_awake) return HR_OK;
   cluster->is_awake = true;
   cluster->n_events = cluster->engine.n_events;
   cluster->n_others = cluster->n_events - cluster->engine.n_timers;
   hr__engine_enter(&cluster->engine, now_us);
+  return hr__engine_free_capacity(&cluster->engine);
 }
 
 static int64_t next_us(const struct hr__clusters *all) {
@@ -270,10 +273,18 @@ static enum hr_status submit_jobs(struct hr__clusters *all, int64_t now_us) {
   while (status == HR_OK && whole->cursor < whole->n_input && whole->trace->submit_us[whole->cursor] == now_us) {
     const hr_job job = {whole->cursor++};
     struct cluster *cluster = route(all, job, now_us);
-    wake(cluster, now_us);
-    status = hr__job_submit(&cluster->engine, job);
+    status = wake(cluster, now_us);
+    if (status == HR_OK) status = hr__job_submit(&cluster->engine, job);
   }
   return status;
+}
+
+/* Records the digest if the last job of the cluster has just ended: a run of the cluster alone would end now. */
+static void note_idle(struct cluster *cluster) {
+  const struct hr__engine *engine = &cluster->engine;
+  const uint64_t n_ended = engine->n_completed + engine->n_rejected;
+  if (n_ended != cluster->n_ended && n_ended == engine->n_submitted) cluster->idle_digest = engine->digest;
+  cluster->n_ended = n_ended;
 }
 
 /* Handles one instant in all clusters. */
@@ -281,18 +292,17 @@ static enum hr_status step(struct hr__clusters *all, int64_t now_us) {
   const uint32_t n = all->spec->count;
   enum hr_status status = HR_OK;
   bool any = false;
-  for (uint32_t i = 0; i < n; i++) {
+  for (uint32_t i = 0; i < n && status == HR_OK; i++) {
     all->at[i].is_awake = false;
-    if (hr__engine_next_us(&all->at[i].engine) == now_us) wake(&all->at[i], now_us);
+    if (hr__engine_next_us(&all->at[i].engine) == now_us) status = wake(&all->at[i], now_us);
   }
-  for (uint32_t i = 0; i < n && status == HR_OK; i++)
-    if (all->at[i].is_awake) status = hr__engine_free_capacity(&all->at[i].engine);
   if (status == HR_OK) status = submit_jobs(all, now_us);
   for (uint32_t i = 0; i < n && status == HR_OK; i++) {
     struct cluster *cluster = &all->at[i];
     if (!cluster->is_awake) continue;
     status = hr__engine_decide(&cluster->engine, cluster->n_events, cluster->n_others);
     count(cluster);
+    note_idle(cluster);
     any = any || cluster->engine.n_events != cluster->n_events;
   }
   if (status == HR_OK) status = all->whole->moves.status;
@@ -385,6 +395,7 @@ static enum hr_status begin_cluster(struct hr__clusters *all, uint32_t index, ui
                                         .job_number = all->number,
                                         .n_input = all->whole->n_input};
   cluster->engine.moves.engine = &cluster->engine;
+  cluster->idle_digest = cluster->engine.digest;
   const enum hr_status status = hr__engine_create(&cluster->engine);
   if (status != HR_OK) return status;
   *first_pool += cluster->engine.cluster.n_pools;
@@ -444,7 +455,8 @@ static void add_figures(struct hr__engine *whole, struct cluster *cluster) {
   cluster->result.n_completed = engine->n_completed;
   cluster->result.n_rejected = engine->n_rejected;
   cluster->result.n_passes = engine->n_passes;
-  cluster->result.digest = engine->digest;
+  const bool ends_early = engine->is_endless && cluster->n_ended == engine->n_submitted;
+  cluster->result.digest = ends_early ? cluster->idle_digest : engine->digest;
 }
 
 void hr__clusters_settle(struct hr__engine *whole) {

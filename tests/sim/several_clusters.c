@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Several clusters in one run: each behaves as if it were alone, no matter what the others do, and routers choose what a
+ * plain implementation of their rules chooses. Runs are in checked mode, which compares the copy of all pools with the
+ * clusters after each instant.
+ */
+
+#include "headroom/unstable/clusters.h"
+#include "harness.h"
+#include "headroom/policies.h"
+#include "headroom/sim.h"
+#include "headroom/unstable/faults.h"
+#include "queue_choice.h"
+#include "sim/clusters/job_router.h"
+
+#include <string.h>
+
+enum { N_CASES = 120, MAX_JOBS = 80, MAX_CLUSTERS = 4, MAX_POOLS = 2 };
+#define S HR_SECOND_US
+
+static uint64_t random_state;
+
+static uint32_t draw(uint32_t below) {
+  random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (uint32_t)((random_state >> 33) % below);
+}
+
+/* ---- Random clusters ---------------------------------------------------------------------------------- */
+
+/* Jobs, and clusters with one tenant each, whose home they are. */
+struct random_case {
+  int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS], limit_us[MAX_JOBS];
+  uint32_t gpus[MAX_JOBS], tenant[MAX_JOBS], n_jobs, n_clusters;
+  struct hr_pool_spec pools[MAX_CLUSTERS][MAX_POOLS], all_pools[MAX_CLUSTERS * MAX_POOLS];
+  struct hr_cluster_spec cluster[MAX_CLUSTERS], all;
+  struct hr_policy_choice policy[MAX_CLUSTERS];
+  struct hr_cluster_part part[MAX_CLUSTERS];
+  struct hr_fault_spec faults;
+  struct hr_fault_process process;
+  struct hr_class_spec classes[HR_N_CLASSES];
+  int64_t horizon_us;
+};
+
+static char *tenant_names[MAX_CLUSTERS];
+static char names[MAX_CLUSTERS][2] = {"0", "1", "2", "3"};
+
+static void draw_pool(struct random_case *random, struct hr_pool_spec *pool) {
+  static char name[] = "p", gpu[] = "A100-80";
+  *pool = (struct hr_pool_spec){
+      .name = name, .gpu = gpu, .nodes = 1 + draw(4), .gpus_per_node = 1 + draw(4), .market = {.to_us = HR_NEVER_US}};
+  const uint32_t kind = draw(4);
+  if (kind == 1) pool->faults = &random->faults;
+  if (kind < 2) return;
+  pool->market.market = HR_MARKET_ON_DEMAND;
+  pool->market.price_uusd_h = 1000000 * (1 + draw(5));
+  pool->market.on_demand_uusd_h = pool->market.price_uusd_h;
+  pool->market.boot = (struct hr_duration){HR_DURATION_FIXED, draw(100), 0};
+}
+
+static struct hr_policy_choice draw_policy(void) {
+  static const char *const policies[] = {"fifo", "sjf", "queue", "rounds", "kubernetes"};
+  static const char *const backfills[] = {"strict", "skip", "easy", "conservative"};
+  const char *name = policies[draw(5)];
+  struct hr_policy_choice choice = {0};
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, name, NULL), HR_OK);
+  if (strcmp(name, "queue") == 0) queue_set(&choice, "backfill", backfills[draw(4)]);
+  return choice;
+}
+
+static void draw_case(struct random_case *random) {
+  *random = (struct random_case){.n_jobs = 1 + draw(MAX_JOBS), .n_clusters = 1 + draw(MAX_CLUSTERS)};
+  random->process = (struct hr_fault_process){.unit = HR_TIER_NODE, .bad_factor = 1};
+  random->process.between = (struct hr_duration){HR_DURATION_EXPONENTIAL, 500 + draw(3000), 0};
+  random->process.only.repair = (struct hr_duration){HR_DURATION_FIXED, 1 + draw(100), 0};
+  random->faults = (struct hr_fault_spec){.processes = &random->process, .n_processes = 1};
+  random->horizon_us = (2000 + (int64_t)draw(20000)) * S;
+  int64_t at_us = 0;
+  for (uint32_t i = 0; i < random->n_jobs; i++) {
+    at_us += i && draw(3) ? (int64_t)draw(200) * S : 0;
+    random->submit_us[i] = at_us;
+    random->work_us[i] = (int64_t)draw(1500) * S;
+    random->limit_us[i] = random->work_us[i] + (int64_t)draw(500) * S;
+    random->gpus[i] = draw(6);
+    random->tenant[i] = draw(random->n_clusters);
+  }
+  for (uint32_t i = 0; i < random->n_clusters; i++) {
+    tenant_names[i] = names[i];
+    random->cluster[i] = (struct hr_cluster_spec){.pools = random->pools[i], .n_pools = 1 + draw(MAX_POOLS)};
+    random->policy[i] = draw_policy();
+    for (uint32_t k = 0; k < random->cluster[i].n_pools; k++) {
+      draw_pool(random, &random->pools[i][k]);
+      random->all_pools[random->all.n_pools++] = random->pools[i][k];
+    }
+    random->part[i] = (struct hr_cluster_part){.name = names[i],
+                                               .cluster = &random->cluster[i],
+                                               .policy = random->policy[i].ops,
+                                               .params = random->policy[i].params,
+                                               .classes = random->classes,
+                                               .tenants = &tenant_names[i],
+                                               .n_tenants = 1};
+  }
+  random->all.pools = random->all_pools;
+}
+
+static void finish_case(struct random_case *random) {
+  for (uint32_t i = 0; i < random->n_clusters; i++) hr_policy_choice_finish(&random->policy[i]);
+}
+
+static struct hr_trace trace_of(const struct random_case *random) {
+  return (struct hr_trace){.source = "test",
+                           .n_jobs = random->n_jobs,
+                           .submit_us = random->submit_us,
+                           .work_us = random->work_us,
+                           .limit_us = random->limit_us,
+                           .gpus = random->gpus,
+                           .tenant = random->tenant,
+                           .tenants = {.text = (const char *const *)tenant_names, .count = random->n_clusters}};
+}
+
+/* Runs with a ledger: the charges of the tenants and the idle capacity are the cost of the pools. */
+static void simulate(struct hr_run_config *config, struct hr_result **result) {
+  struct hr_error error = {0};
+  struct hr_ledger *ledger = hr_ledger_create(config->trace, config->cluster, false);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(ledger);
+  const struct hr_observer observer = hr_ledger_observer(ledger);
+  config->observers = &observer;
+  config->n_observers = 1;
+  const enum hr_status status = hr_sim_run(config, result, &error);
+  if (status != HR_OK) fprintf(stderr, "%s\n", error.text);
+  CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+  CU_ASSERT_EQUAL(hr_ledger_close(ledger, *result), HR_OK);
+  hr_amount used = 0;
+  const struct hr_charge *charges;
+  const size_t n_charges = hr_ledger_charges(ledger, &charges);
+  for (uint32_t i = 0; i < config->cluster->n_pools; i++) used += hr_ledger_pool(ledger, (hr_pool){i})->used;
+  for (size_t i = 0; i < n_charges; i++) used -= charges[i].amount;
+  CU_ASSERT(used == 0);
+  hr_ledger_destroy(ledger);
+}
+
+static struct hr_result *run_all(const struct random_case *random, const struct hr_trace *trace,
+                                 enum hr_job_router_kind kind) {
+  const struct hr_clusters clusters = {.at = random->part,
+                                       .count = random->n_clusters,
+                                       .router = {.kind = kind,
+                                                  .spill = HR_JOB_ROUTER_SHORTEST_WAIT,
+                                                  .max_waiting = HR_NONE,
+                                                  .max_wait_us = HR_NEVER_US,
+                                                  .budget_uusd = HR_NEVER_US}};
+  struct hr_run_config config = {.trace = trace,
+                                 .cluster = &random->all,
+                                 .seed = 5,
+                                 .horizon_us = random->horizon_us,
+                                 .check = true,
+                                 .classes = random->classes,
+                                 .clusters = &clusters};
+  struct hr_result *result = NULL;
+  simulate(&config, &result);
+  return result;
+}
+
+/* Runs the jobs of one cluster in this cluster alone, and compares. */
+static void compare_alone(const struct random_case *random, uint32_t at, const struct hr_result *together) {
+  struct random_case alone = *random;
+  uint32_t n = 0, of[MAX_JOBS];
+  for (uint32_t i = 0; i < random->n_jobs; i++) {
+    if (together->cluster_of[i] != at) continue;
+    of[n] = i;
+    alone.submit_us[n] = random->submit_us[i];
+    alone.work_us[n] = random->work_us[i];
+    alone.limit_us[n] = random->limit_us[i];
+    alone.gpus[n] = random->gpus[i];
+    alone.tenant[n++] = random->tenant[i];
+  }
+  alone.n_jobs = n;
+  const struct hr_trace trace = trace_of(&alone);
+  struct hr_run_config config = {.trace = &trace,
+                                 .cluster = &random->cluster[at],
+                                 .policy = random->policy[at].ops,
+                                 .params = random->policy[at].params,
+                                 .seed = 5,
+                                 .horizon_us = random->horizon_us,
+                                 .check = true,
+                                 .classes = random->classes};
+  struct hr_result *result = NULL;
+  simulate(&config, &result);
+  CU_ASSERT_EQUAL(result->digest, together->clusters[at].digest);
+  for (uint32_t i = 0; i < n; i++) {
+    CU_ASSERT_EQUAL(result->start_us[i], together->start_us[of[i]]);
+    CU_ASSERT_EQUAL(result->state[i], together->state[of[i]]);
+    CU_ASSERT_EQUAL(hr_result_end_us(result, (hr_job){i}), hr_result_end_us(together, (hr_job){of[i]}));
+  }
+  hr_result_destroy(result);
+}
+
+static void clusters_are_as_if_alone(void) {
+  uint64_t n_spilled = 0, n_failures = 0;
+  for (uint32_t i = 0; i < N_CASES; i++) {
+    struct random_case random;
+    random_state = i + 1;
+    draw_case(&random);
+    const struct hr_trace trace = trace_of(&random);
+    struct hr_result *together = run_all(&random, &trace, (enum hr_job_router_kind)(i % HR_N_JOB_ROUTERS));
+    for (uint32_t k = 0; k < random.n_clusters; k++) {
+      n_spilled += together->clusters[k].n_spilled_in;
+      compare_alone(&random, k, together);
+    }
+    for (uint32_t k = 0; k < together->n_pools; k++) n_failures += together->pools[k].failures;
+    hr_result_destroy(together);
+    finish_case(&random);
+  }
+  CU_ASSERT(n_spilled > 100);
+  CU_ASSERT(n_failures > 100);
+}
+
+/* ---- Routers ------------------------------------------------------------------------------------------ */
+
+/* The rules of the routers, in floating point and as sums over all pairs. */
+static double naive_wait(const struct hr__cluster_load *load, uint64_t milli) {
+  if (load->used_milli + milli <= load->size_milli) return 0;
+  return load->size_milli ? (double)(int64_t)(load->backlog / (hr_amount)load->size_milli) : 9e18;
+}
+
+static uint32_t naive_best(enum hr_job_router_kind kind, const struct hr__cluster_load *loads, uint32_t n,
+                           uint64_t milli, uint32_t without, double max_wait) {
+  uint32_t best = HR_NONE;
+  for (uint32_t i = n; i-- > 0;) {
+    bool wins = i != without && loads[i].eligible && naive_wait(&loads[i], milli) <= max_wait;
+    for (uint32_t k = 0; k < n && wins; k++) {
+      if (k == i || k == without || !loads[k].eligible || naive_wait(&loads[k], milli) > max_wait) continue;
+      double mine = naive_wait(&loads[i], milli), other = naive_wait(&loads[k], milli);
+      if (kind == HR_JOB_ROUTER_LEAST_LOADED) {
+        mine = (double)loads[i].used_milli * (double)loads[k].size_milli;
+        other = (double)loads[k].used_milli * (double)loads[i].size_milli;
+      } else if (kind == HR_JOB_ROUTER_CHEAPEST && loads[i].price_uusd_h != loads[k].price_uusd_h) {
+        mine = (double)loads[i].price_uusd_h;
+        other = (double)loads[k].price_uusd_h;
+      }
+      wins = mine < other || (mine <= other && i < k);
+    }
+    if (wins) best = i;
+  }
+  return best;
+}
+
+static uint32_t naive_choice(const struct hr_job_router_spec *router, const struct hr__cluster_load *loads, uint32_t n,
+                             const struct hr__routed_job *job, double *spent) {
+  const double max_wait = router->max_wait_us == HR_NEVER_US ? 1e19 : (double)router->max_wait_us;
+  const double wait = naive_wait(&loads[job->home], job->milli);
+  const bool local = router->kind == HR_JOB_ROUTER_LOCAL_FIRST;
+  if (router->kind == HR_JOB_ROUTER_HOME) return job->home;
+  if (local && loads[job->home].eligible) {
+    const bool free_bounds = router->max_waiting == HR_NONE && max_wait > 9.5e18 && !router->keep_deadlines;
+    bool leaves = free_bounds ? wait > 0 : wait > max_wait;
+    if (router->max_waiting != HR_NONE) leaves = leaves || (wait > 0 && loads[job->home].n_waiting >= router->max_waiting);
+    if (router->keep_deadlines && job->slack_us != HR_NEVER_US)
+      leaves = leaves || wait + (double)job->expected_us > (double)job->slack_us;
+    if (!leaves) return job->home;
+  }
+  const enum hr_job_router_kind kind = local ? router->spill : router->kind;
+  const uint32_t without = local ? job->home : HR_NONE;
+  uint32_t to = naive_best(kind, loads, n, job->milli, without, max_wait);
+  if (to == HR_NONE) to = naive_best(kind, loads, n, job->milli, without, 1e19);
+  if (to == HR_NONE) return job->home;
+  if (!local) return to;
+  const double hours = (double)job->expected_us / 3.6e9;
+  const double cost = (double)(int64_t)((double)loads[to].price_uusd_h * (double)job->milli / 1000 * hours);
+  if (loads[job->home].eligible && router->budget_uusd != HR_NEVER_US && cost + *spent > (double)router->budget_uusd)
+    return job->home;
+  *spent += cost;
+  return to;
+}
+
+static void draw_router(struct hr_job_router_spec *router) {
+  static const enum hr_job_router_kind spills[] = {HR_JOB_ROUTER_CHEAPEST, HR_JOB_ROUTER_SHORTEST_WAIT,
+                                                   HR_JOB_ROUTER_LEAST_LOADED};
+  *router = (struct hr_job_router_spec){
+      .max_waiting = HR_NONE, .max_wait_us = HR_NEVER_US, .budget_uusd = HR_NEVER_US, .spill = spills[draw(3)]};
+  router->kind = (enum hr_job_router_kind)draw(HR_N_JOB_ROUTERS);
+  if (draw(2)) router->max_waiting = draw(5);
+  if (draw(2)) router->max_wait_us = (int64_t)draw(4) * 3600 * S;
+  if (draw(2)) router->budget_uusd = (int64_t)draw(100) * 1000000;
+  router->keep_deadlines = draw(2);
+}
+
+static void routers_follow_their_rules(void) {
+  uint64_t n_away = 0;
+  random_state = 99;
+  for (uint32_t i = 0; i < 20000; i++) {
+    struct hr__cluster_load loads[MAX_CLUSTERS] = {{0}};
+    struct hr_job_router_spec router;
+    const uint32_t n = 1 + draw(MAX_CLUSTERS);
+    for (uint32_t k = 0; k < n; k++) {
+      loads[k].eligible = draw(6) != 0;
+      loads[k].n_waiting = draw(6);
+      loads[k].size_milli = 1000 * (uint64_t)draw(20);
+      loads[k].used_milli = 1000 * (uint64_t)draw(30);
+      loads[k].backlog = (hr_amount)loads[k].used_milli * draw(4) * 3600 * S;
+      loads[k].price_uusd_h = (int64_t)draw(3) * 1000000;
+    }
+    draw_router(&router);
+    struct hr__routed_job job = {.milli = 1000 * (uint64_t)draw(5), .expected_us = (int64_t)draw(10) * 3600 * S};
+    job.home = draw(n);
+    job.slack_us = draw(2) ? HR_NEVER_US : (int64_t)draw(10) * 3600 * S;
+    int64_t spent_uusd = (int64_t)draw(50) * 1000000;
+    double spent = (double)spent_uusd;
+    const uint32_t expected = naive_choice(&router, loads, n, &job, &spent);
+    const uint32_t chosen = hr__job_router_choose(&router, loads, n, &job, &spent_uusd);
+    CU_ASSERT_EQUAL(chosen, expected);
+    CU_ASSERT((double)spent_uusd <= spent && (double)spent_uusd >= spent);
+    n_away += chosen != job.home;
+  }
+  CU_ASSERT(n_away > 1000);
+}
+
+TEST_MAIN("several clusters", TEST(clusters_are_as_if_alone), TEST(routers_follow_their_rules))
