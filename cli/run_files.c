@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/process.h"
 #include "headroom/unstable/catalog.h"
+#include "headroom/unstable/clusters.h"
 #include "headroom/unstable/exports.h"
 #include "headroom/unstable/replay.h"
 
@@ -152,14 +153,16 @@ static enum hr_status find_saving(struct page_facts *facts, const struct input *
 /* The command that runs the scenario with the pools of another scenario, which the plan has chosen. */
 static enum hr_status find_mix_command(struct page_facts *facts, const struct input *input,
                                        const struct hr_scenario *chosen, struct hr_error *error) {
-  enum { BYTES = 60 };
+  enum { BYTES = HR_POOL_PATH_BYTES + 20 };
   const struct hr_cluster_spec *from = &input->scenario->cluster, *to = &chosen->cluster;
   char(*texts)[BYTES] = calloc((size_t)to->n_pools + 1, sizeof *texts);
   const char **set = calloc((size_t)to->n_pools + 1, sizeof *set);
   size_t count = 0;
   for (uint32_t i = 0; texts && set && i < to->n_pools && i < from->n_pools; i++) {
     if (to->pools[i].nodes == from->pools[i].nodes) continue;
-    snprintf(texts[count], BYTES, "cluster.pools.%u.nodes=%u", (unsigned)i, (unsigned)to->pools[i].nodes);
+    char path[HR_POOL_PATH_BYTES];
+    snprintf(texts[count], BYTES, "%s.nodes=%u", hr_scenario_pool_path(input->scenario, i, path),
+             (unsigned)to->pools[i].nodes);
     set[count] = texts[count];
     count++;
   }

@@ -539,8 +539,8 @@ struct hr_summary {
      requests of all services together; NULL: the scenario has no services */
   struct hr_service_summary *services, *all_services;
   size_t n_services;
-  /* in a run with several clusters: metrics of the jobs of each cluster that has jobs, and where jobs were sent, both in
-     the order of the scenario; otherwise empty */
+  /* in a run with several clusters: metrics of the jobs of each cluster that has jobs, and where jobs were sent, both
+     in the order of the scenario; otherwise empty */
   struct hr_group *by_cluster;
   struct hr_cluster_routing *routing;
   size_t n_clusters, n_routing;

@@ -440,6 +440,12 @@ static enum hr_status advise(struct hr_advice *advice, struct hr_error *error) {
 
 enum hr_status hr_advise(const struct hr_advise_config *config, struct hr_advice **advice, struct hr_error *error) {
   *advice = NULL;
+  if (config->scenario->clusters)
+    return hr_fail(
+        error, HR_BAD_INPUT,
+        "%s: advise changes the pools of one cluster, but the scenario has several; use plan, with the pools or "
+        "the router as variables",
+        config->scenario->path);
   struct hr_advice *fresh = calloc(1, sizeof *fresh);
   if (!fresh) return no_memory(error);
   fresh->config = *config;

@@ -7,6 +7,7 @@
  * All alternatives use the runner of the search, so runs that exist are not repeated.
  */
 
+#include "headroom/unstable/clusters.h"
 #include "plan/search/plan.h"
 
 #include <math.h>
@@ -143,10 +144,11 @@ static bool has_on_demand(const struct hr_plan *plan) {
   return false;
 }
 
-static bool take_zero(struct plan_variant *variant, uint32_t variable, const struct hr_plan_variable *of) {
+static bool take_zero(const struct hr_scenario *scenario, struct plan_variant *variant, uint32_t variable,
+                      const struct hr_plan_variable *of) {
   for (uint32_t i = 0; i < of->n_pools; i++) {
-    char text[64];
-    snprintf(text, sizeof text, "cluster.pools.%u.nodes=0", of->pools[i]);
+    char text[HR_POOL_PATH_BYTES + sizeof ".nodes=0"], path[HR_POOL_PATH_BYTES];
+    snprintf(text, sizeof text, "%s.nodes=0", hr_scenario_pool_path(scenario, of->pools[i], path));
     char *copy = strdup(text);
     if (!copy) return false;
     variant->made[variant->n_made++] = copy;
@@ -169,7 +171,7 @@ static enum hr_status make_all_on_demand(struct hr_plan *plan, struct hr_error *
     else if (is_on_demand(plan, variable))
       made = take_level(&variant, i, &axis->levels[axis->n_levels - 1]);
     else
-      made = take_zero(&variant, i, variable);
+      made = take_zero(plan->config.scenario, &variant, i, variable);
   }
   enum hr_status status = made ? run_variant(plan, &variant, &plan->all_on_demand, error) : no_memory(error);
   variant_finish(plan, &variant);

@@ -17,8 +17,8 @@
 
 #include "base/array.h"
 #include "base/writers.h"
-#include "headroom/unstable/clusters.h"
 #include "headroom/report.h"
+#include "headroom/unstable/clusters.h"
 #include "report/costs/costs.h"
 #include "report/exports/exports.h"
 #include "report/metrics/summary.h"

@@ -3,8 +3,8 @@
  * `clusters` and `router` of a scenario.
  *
  * Each cluster is built as a scenario of its own, from a tree that refers to parts of the file: the entry is its
- * `cluster`, and the sections that the entry lacks are those of the file. The pools of all clusters together are then the
- * pools of the whole scenario. They borrow everything but their names, "CLUSTER/POOL", from the clusters.
+ * `cluster`, and the sections that the entry lacks are those of the file. The pools of all clusters together are then
+ * the pools of the whole scenario. They borrow everything but their names, "CLUSTER/POOL", from the clusters.
  */
 
 #include "headroom/unstable/clusters.h"
@@ -38,7 +38,8 @@ static cJSON *tree_of(const cJSON *file, const cJSON *entry) {
 
 /* Gives the pools that lack them the region and the provider of their cluster. */
 static bool inherit(const cJSON *entry) {
-  const cJSON *region = hr__get(entry, "region"), *provider = hr__get(entry, "provider"), *pools = hr__get(entry, "pools");
+  const cJSON *region = hr__get(entry, "region"), *provider = hr__get(entry, "provider"),
+              *pools = hr__get(entry, "pools");
   bool made = true;
   for (cJSON *pool = pools ? pools->child : NULL; pool && made; pool = pool->next) {
     if (!hr__has(pool, "region")) made = refer(pool, "region", region);
@@ -57,7 +58,8 @@ static enum hr_status move_notes(struct hr__builder *builder, const char *name, 
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-static enum hr_status build_entry(struct hr__builder *builder, const cJSON *entry, struct hr_scenario_cluster *cluster) {
+static enum hr_status build_entry(struct hr__builder *builder, const cJSON *entry,
+                                  struct hr_scenario_cluster *cluster) {
   cJSON *tree = inherit(entry) ? tree_of(builder->source.file.tree, entry) : NULL;
   cluster->scenario = calloc(1, sizeof *cluster->scenario);
   if (!tree || !cluster->scenario) {
@@ -67,7 +69,8 @@ static enum hr_status build_entry(struct hr__builder *builder, const cJSON *entr
   struct hr__builder part = {.source = builder->source,
                              .scenario = cluster->scenario,
                              .error = builder->error,
-                             .shared_catalog = builder->shared_catalog};
+                             .shared_catalog = hr__has(builder->source.file.tree, "catalog") ? builder->shared_catalog
+                                                                                             : builder->catalog};
   part.source.places = builder->source.file.tree;
   part.source.file.tree = tree;
   enum hr_status status = hr__build_part(&part);
@@ -85,11 +88,13 @@ static enum hr_status check_names(struct hr__builder *builder, const cJSON *list
         return hr__build_fail_at(builder, entry, "name", "two clusters have the name '%.60s'",
                                  hr__text_of(entry, "name", ""));
       const cJSON *tenant, *taken;
-      cJSON_ArrayForEach(tenant, hr__get(entry, "tenants"))
-        cJSON_ArrayForEach(taken, hr__get(other, "tenants"))
-          if (strcmp(tenant->valuestring, taken->valuestring) == 0)
-            return hr__build_fail(builder, tenant, "tenant '%.60s' already has its home in cluster '%.60s'",
-                                  tenant->valuestring, hr__text_of(other, "name", ""));
+      cJSON_ArrayForEach(tenant, hr__get(entry, "tenants")) cJSON_ArrayForEach(
+          taken,
+          hr__get(other,
+                  "tenants")) if (strcmp(tenant->valuestring, taken->valuestring) ==
+                                  0) return hr__build_fail(builder, tenant,
+                                                           "tenant '%.60s' already has its home in cluster '%.60s'",
+                                                           tenant->valuestring, hr__text_of(other, "name", ""));
     }
   return HR_OK;
 }
@@ -120,8 +125,8 @@ static enum hr_status join_pools(struct hr__builder *builder, struct hr_scenario
     }
   }
   if (whole->n_pools > HR_MAX_POOLS)
-    return hr__build_fail(builder, hr__get(builder->source.file.tree, "clusters"), "the clusters have %u pools; at most %u",
-                          whole->n_pools, HR_MAX_POOLS);
+    return hr__build_fail(builder, hr__get(builder->source.file.tree, "clusters"),
+                          "the clusters have %u pools; at most %u", whole->n_pools, HR_MAX_POOLS);
   return HR_OK;
 }
 
@@ -147,7 +152,8 @@ static enum hr_status make_parts(struct hr__builder *builder, struct hr_scenario
 }
 
 /* Bounds that have no effect with the router are an error: the user expects one. */
-static enum hr_status check_router(struct hr__builder *builder, const cJSON *json, const struct hr_job_router_spec *router) {
+static enum hr_status check_router(struct hr__builder *builder, const cJSON *json,
+                                   const struct hr_job_router_spec *router) {
   static const char *const local[] = {"spill", "max_waiting", "keep_deadlines", "budget_usd"};
   for (size_t i = 0; i < sizeof local / sizeof *local; i++)
     if (router->kind != HR_JOB_ROUTER_LOCAL_FIRST && hr__has(json, local[i]))
@@ -166,8 +172,7 @@ static enum hr_status build_router(struct hr__builder *builder, struct hr_scenar
                                                  .max_wait_us = HR_NEVER_US,
                                                  .budget_uusd = HR_NEVER_US};
   if (!json) return HR_OK;
-  const enum hr_status status =
-      hr__read(builder, json, hr__table_of(&hr__scenario_keys, "router"), &clusters->router);
+  const enum hr_status status = hr__read(builder, json, hr__table_of(&hr__scenario_keys, "router"), &clusters->router);
   return status == HR_OK ? check_router(builder, json, &clusters->router) : status;
 }
 
@@ -198,6 +203,7 @@ enum hr_status hr__build_clusters(struct hr__builder *builder) {
   clusters->at = calloc((size_t)cJSON_GetArraySize(list), sizeof *clusters->at);
   if (!clusters->at) return hr__build_no_memory(builder);
   const struct hr__key *keys = hr__table_of(&hr__scenario_keys, "clusters");
+  status = hr__open_catalog(builder); /* once for all clusters */
   for (const cJSON *entry = list->child; entry && status == HR_OK; entry = entry->next) {
     struct hr_scenario_cluster *cluster = &clusters->at[clusters->count++];
     status = hr__read(builder, entry, keys, cluster);
@@ -206,6 +212,32 @@ enum hr_status hr__build_clusters(struct hr__builder *builder) {
   if (status == HR_OK) status = build_router(builder, clusters);
   if (status == HR_OK) status = join_pools(builder, clusters);
   return status == HR_OK ? make_parts(builder, clusters) : status;
+}
+
+const char *hr_scenario_pool_path(const struct hr_scenario *scenario, uint32_t pool, char text[HR_POOL_PATH_BYTES]) {
+  const struct hr_scenario_clusters *clusters = scenario->clusters;
+  uint32_t at = 0;
+  while (clusters && pool >= clusters->at[at].scenario->cluster.n_pools)
+    pool -= clusters->at[at++].scenario->cluster.n_pools;
+  if (clusters)
+    snprintf(text, HR_POOL_PATH_BYTES, "clusters.%u.pools.%u", (unsigned)at, (unsigned)pool);
+  else
+    snprintf(text, HR_POOL_PATH_BYTES, "cluster.pools.%u", (unsigned)pool);
+  return text;
+}
+
+void hr_scenario_clusters_update(struct hr_scenario *scenario) {
+  struct hr_scenario_clusters *clusters = scenario->clusters;
+  uint32_t at = 0;
+  for (uint32_t i = 0; clusters && i < clusters->count; i++) {
+    struct hr_cluster_spec *part = &clusters->at[i].scenario->cluster;
+    part->by_gpu = part->by_gpu || hr_cluster_spec_by_gpu(part);
+    for (uint32_t k = 0; k < part->n_pools; k++) {
+      char *name = part->pools[k].name;
+      part->pools[k] = scenario->cluster.pools[at++];
+      part->pools[k].name = name;
+    }
+  }
 }
 
 void hr__clusters_destroy(struct hr_scenario *scenario) {

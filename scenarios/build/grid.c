@@ -8,6 +8,7 @@
  * digits. For example, 0.1 + 2 x 0.1 becomes 0.3 and not 0.30000000000000004.
  */
 
+#include "headroom/unstable/clusters.h"
 #include "headroom/unstable/experiments.h"
 
 #include "scenarios/build/builder.h"
@@ -412,8 +413,9 @@ static enum hr_status set_gpus(struct hr__builder *builder, const cJSON *place, 
   level->set = calloc(variable->n_pools, sizeof *level->set);
   if (!level->set) return hr__build_no_memory(builder);
   for (uint32_t i = 0; i < variable->n_pools; i++) {
-    char text[64];
-    snprintf(text, sizeof text, "cluster.pools.%u.nodes=%.0f", variable->pools[i], nodes);
+    char text[HR_POOL_PATH_BYTES + 30], path[HR_POOL_PATH_BYTES];
+    snprintf(text, sizeof text, "%s.nodes=%.0f", hr_scenario_pool_path(builder->scenario, variable->pools[i], path),
+             nodes);
     level->set[level->n_set] = strdup(text);
     if (!level->set[level->n_set++]) return hr__build_no_memory(builder);
   }

@@ -12,6 +12,7 @@
  * records of V100s on AWS (the preset aws-v100 of the catalogue), multiplied in the same way.
  */
 
+#include "headroom/unstable/clusters.h"
 #include "headroom/unstable/experiments.h"
 #include "scenarios/build/builder.h"
 #include "scenarios/catalog/catalog_tables.h"
@@ -341,5 +342,6 @@ enum hr_status hr_scenario_stress(struct hr_scenario *scenario, const struct hr_
     if (stress->spot_reclaims != 1) scale_interruptions(&market->spot, stress->spot_reclaims);
   }
   if (removes_any(stress)) remove_nodes(cluster, stress, place_of);
+  hr_scenario_clusters_update(scenario);
   return HR_OK;
 }

@@ -475,7 +475,8 @@ static const struct hr__key router_keys[] = {
     {"max_waiting", WHOLE(0, UINT32_MAX - 1.0), .unit = "jobs", OTHERWISE("no bound"), AT(INTEGER, ROUTER, max_waiting),
      HELP("With local-first: a job leaves if so many jobs wait at home.")},
     {"max_wait_s", SECONDS, OTHERWISE("no bound"), AS_US(ROUTER, max_wait_us),
-     HELP("With local-first: a job leaves if its predicted wait at home is longer. In all routers: other clusters with a "
+     HELP("With local-first: a job leaves if its predicted wait at home is longer. In all routers: other clusters with "
+          "a "
           "longer predicted wait are used only if there is no better one.")},
     {"keep_deadlines", BOOLEAN, DEFAULT("false"), AT(INTEGER, ROUTER, keep_deadlines),
      HELP("With local-first: a job leaves if it would probably miss its deadline at home.")},
@@ -504,7 +505,6 @@ static const struct hr__key entry_keys[] = {
     {"volcano", OBJECT(hr__volcano_keys), OTHERWISE("that of the scenario"), HELP("As in the scenario.")},
     {"slurm", OBJECT(hr__slurm_keys), OTHERWISE("that of the scenario"), HELP("As in the scenario.")},
     END};
-
 
 #define SCENARIO struct hr_scenario
 static const struct hr__key scenario_keys[] = {
@@ -566,8 +566,9 @@ static const struct hr__key scenario_keys[] = {
 
 const struct hr__key hr__scenario_keys = {
     "", OBJECT(scenario_keys), MUST,
-    .schema = "{\"anyOf\": [{\"required\": [\"policy\"]}, {\"required\": [\"services\"]}, {\"required\": [\"clusters\"]}], "
-              "\"oneOf\": [{\"required\": [\"cluster\"]}, {\"required\": [\"clusters\"]}]}"};
+    .schema =
+        "{\"anyOf\": [{\"required\": [\"policy\"]}, {\"required\": [\"services\"]}, {\"required\": [\"clusters\"]}], "
+        "\"oneOf\": [{\"required\": [\"cluster\"]}, {\"required\": [\"clusters\"]}]}"};
 
 /* ---- Documents beside scenarios ------------------------------------------------------------------------ */
 

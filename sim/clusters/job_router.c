@@ -29,14 +29,15 @@ static uint32_t best_within(enum hr_job_router_kind kind, const struct hr__clust
                             uint64_t milli, uint32_t without, int64_t max_wait_us) {
   uint32_t found = HR_NONE;
   for (uint32_t i = 0; i < n_clusters; i++) {
-    if (i == without || !loads[i].eligible || hr__predicted_wait_us(&loads[i], milli) > max_wait_us) continue;
+    if (i == without || !loads[i].eligible) continue;
+    if (max_wait_us != HR_NEVER_US && hr__predicted_wait_us(&loads[i], milli) > max_wait_us) continue;
     if (found == HR_NONE || is_better(kind, &loads[i], &loads[found], milli)) found = i;
   }
   return found;
 }
 
-/* Returns the best eligible cluster except `without`; `otherwise` if there is none. Clusters with a wait above the bound
-   are used only if all have one. */
+/* Returns the best eligible cluster except `without`; `otherwise` if there is none. Clusters with a wait above the
+   bound are used only if all have one. */
 static uint32_t best(const struct hr_job_router_spec *router, enum hr_job_router_kind kind,
                      const struct hr__cluster_load *loads, uint32_t n_clusters, uint64_t milli, uint32_t without,
                      uint32_t otherwise) {
@@ -49,7 +50,8 @@ static uint32_t best(const struct hr_job_router_spec *router, enum hr_job_router
 static bool is_too_full(const struct hr_job_router_spec *router, const struct hr__cluster_load *home,
                         const struct hr__routed_job *job) {
   const int64_t wait_us = hr__predicted_wait_us(home, job->milli);
-  const bool is_bounded = router->max_waiting != HR_NONE || router->max_wait_us != HR_NEVER_US || router->keep_deadlines;
+  const bool is_bounded =
+      router->max_waiting != HR_NONE || router->max_wait_us != HR_NEVER_US || router->keep_deadlines;
   if (!home->eligible) return true;
   if (!is_bounded) return wait_us > 0;
   if (router->max_waiting != HR_NONE && wait_us > 0 && home->n_waiting >= router->max_waiting) return true;
@@ -66,7 +68,8 @@ uint32_t hr__job_router_choose(const struct hr_job_router_spec *router, const st
                                uint32_t n_clusters, const struct hr__routed_job *job, int64_t *spent_uusd) {
   const uint32_t home = job->home;
   if (router->kind == HR_JOB_ROUTER_HOME) return home;
-  if (router->kind != HR_JOB_ROUTER_LOCAL_FIRST) return best(router, router->kind, loads, n_clusters, job->milli, HR_NONE, home);
+  if (router->kind != HR_JOB_ROUTER_LOCAL_FIRST)
+    return best(router, router->kind, loads, n_clusters, job->milli, HR_NONE, home);
   if (!is_too_full(router, &loads[home], job)) return home;
   const uint32_t other = best(router, router->spill, loads, n_clusters, job->milli, home, home);
   if (other == home) return home;

@@ -7,20 +7,20 @@
  *
  * The predicted wait treats the GPUs of a cluster as one server. A job that fits into the GPUs that are neither
  * allocated nor waited for starts at once. Otherwise it waits until the work before it is done: the remaining expected
- * time of running jobs and the expected time of waiting jobs, in GPU time, divided by the number of GPUs. Fragmentation,
- * priorities and quotas are not considered.
+ * time of running jobs and the expected time of waiting jobs, in GPU time, divided by the number of GPUs.
+ * Fragmentation, priorities and quotas are not considered.
  */
 
 #include "headroom/unstable/clusters.h"
 
 /* The load of a cluster when a job is submitted. */
 struct hr__cluster_load {
-  bool eligible;          /* the cluster could run the job if it were empty */
-  uint32_t n_waiting;     /* jobs */
-  uint64_t size_milli;    /* milli-GPUs of all nodes, including those that can be requested */
-  uint64_t used_milli;    /* milli-GPUs that are allocated or that waiting jobs request */
-  hr_amount backlog;      /* milli-GPU x microseconds: expected remaining time of running and waiting jobs */
-  int64_t price_uusd_h;   /* the lowest additional price of a GPU hour for the job: 0 for owned and reserved nodes */
+  bool eligible;        /* the cluster could run the job if it were empty */
+  uint32_t n_waiting;   /* jobs */
+  uint64_t size_milli;  /* milli-GPUs of all nodes, including those that can be requested */
+  uint64_t used_milli;  /* milli-GPUs that are allocated or that waiting jobs request */
+  hr_amount backlog;    /* milli-GPU x microseconds: expected remaining time of running and waiting jobs */
+  int64_t price_uusd_h; /* the lowest additional price of a GPU hour for the job: 0 for owned and reserved nodes */
 };
 
 /* The job to be sent. */

@@ -680,7 +680,8 @@ static enum hr_status check(const struct hr__engine *engine, const struct hr__ru
     if (hr__pending_kind(engine->heap.entries[i]) <= HR__PENDING_PHASE) status = check_pending(engine, i);
   for (uint32_t i = 0; running->every_job && i < running->count && status == HR_OK; i++)
     status = check_speed(engine, running->jobs[i]);
-  const bool all_jobs = running->every_job && !engine->whole; /* the columns of the whole run have other clusters' jobs */
+  const bool all_jobs =
+      running->every_job && !engine->whole; /* the columns of the whole run have other clusters' jobs */
   for (uint32_t i = 0; all_jobs && i < engine->trace->n_jobs && status == HR_OK; i++)
     status = check_accounting(engine, i);
   return status;

@@ -14,9 +14,9 @@
  * Invariant: each submitted job is in one cluster, and only this cluster writes its elements of the columns.
  */
 
+#include "headroom/unstable/clusters.h"
 #include "base/array.h"
 #include "base/hash.h"
-#include "headroom/unstable/clusters.h"
 #include "sim/clusters/job_router.h"
 #include "sim/engine/engine.h"
 
@@ -36,20 +36,23 @@ struct cluster {
      of milli-GPUs x expected run time */
   hr_amount ends, waits;
   uint64_t waiting_milli, size_milli;
+  /* by kind of job (see kind_of): the price of a GPU hour, HR_NEVER_US if the cluster can never run such jobs, UNKNOWN
+     if not computed yet */
+  int64_t *price;
   /* at the present instant */
-  bool is_awake;
   uint64_t n_events, n_others; /* before the instant: all events; those that are not wake-ups of the policy */
-  uint64_t n_ended; /* jobs that had completed or were rejected */
-  uint64_t idle_digest; /* the digest when the last of the jobs so far had ended */
+  uint64_t n_ended;            /* jobs that had completed or were rejected */
+  uint64_t idle_digest;        /* the digest when the last of the jobs so far had ended */
 };
 
 struct hr__clusters {
   const struct hr_clusters *spec;
   struct hr__engine *whole;
-  struct cluster *at; /* [spec->count] */
-  uint32_t *home;     /* by tenant of the trace, then one for jobs without a tenant */
-  uint32_t *of_job;   /* the cluster of each job; HR_NONE before it is submitted */
-  uint32_t *number;   /* of each job among the jobs of its cluster */
+  struct cluster *at;       /* [spec->count] */
+  int64_t *next_us;         /* by cluster: time of its next event; HR_NEVER_US: none */
+  uint32_t *home;           /* by tenant of the trace, then one for jobs without a tenant */
+  uint32_t *of_job;         /* the cluster of each job; HR_NONE before it is submitted */
+  uint32_t *number;         /* of each job among the jobs of its cluster */
   int64_t *expected_end_us; /* of running jobs */
   struct hr__cluster_load *loads;
   struct hr_slice *slices; /* of one event, with the numbers of the whole run */
@@ -175,8 +178,8 @@ static void receive(void *self, const struct hr_view *view, const struct hr_even
 
 /* ---- Routing ---- */
 
-/* Returns the lowest additional price of a GPU hour for a job in a cluster. Owned and reserved nodes are paid for in any
-   case. */
+/* Returns the lowest additional price of a GPU hour for a job in a cluster. Owned and reserved nodes are paid for in
+   any case. */
 static int64_t price_of(const struct hr_cluster *cluster, hr_job job) {
   const uint32_t accept_class = hr_cluster_accept_class(cluster, job);
   int64_t lowest = HR_NEVER_US;
@@ -189,16 +192,44 @@ static int64_t price_of(const struct hr_cluster *cluster, hr_job job) {
   return lowest;
 }
 
+/* Kinds of jobs: those that a cluster cannot distinguish when it is empty. In per-GPU allocation, these are the
+   requests; otherwise accept classes and numbers of GPUs. There are no kinds if jobs require tiers, or for many GPUs.
+ */
+enum { MAX_KIND_GPUS = 63, UNKNOWN = -1 };
+
+static uint32_t count_kinds(const struct hr_cluster *cluster) {
+  if (cluster->tiers_within) return 0;
+  return cluster->requests ? cluster->requests->count : cluster->accepts.classes.count * (MAX_KIND_GPUS + 1);
+}
+
+static uint32_t kind_of(const struct hr_cluster *cluster, hr_job job) {
+  if (cluster->tiers_within) return HR_NONE;
+  if (cluster->requests) return cluster->requests->of_job[job.id];
+  const uint32_t gpus = cluster->trace->gpus[job.id];
+  return gpus > MAX_KIND_GPUS ? HR_NONE : hr__accepts_class(&cluster->accepts, job) * (MAX_KIND_GPUS + 1) + gpus;
+}
+
+/* Returns the price of a job in a cluster; HR_NEVER_US if the cluster can never run it. */
+static int64_t offer_of(const struct cluster *cluster, hr_job job) {
+  const struct hr_cluster *pools = &cluster->engine.cluster;
+  const uint32_t kind = kind_of(pools, job);
+  if (kind != HR_NONE && cluster->price[kind] != UNKNOWN) return cluster->price[kind];
+  const bool fits = hr__cluster_never_fits(pools, job) == HR_REASON_NONE;
+  const int64_t price = fits ? price_of(pools, job) : HR_NEVER_US;
+  if (kind != HR_NONE) cluster->price[kind] = price;
+  return price;
+}
+
 static struct hr__cluster_load load_of(const struct cluster *cluster, hr_job job, int64_t now_us) {
   const struct hr__engine *engine = &cluster->engine;
   const hr_amount running = (hr_amount)engine->view.allocated_milli * now_us;
-  const bool eligible = hr__cluster_never_fits(&engine->cluster, job) == HR_REASON_NONE;
-  return (struct hr__cluster_load){.eligible = eligible,
+  const int64_t price = offer_of(cluster, job);
+  return (struct hr__cluster_load){.eligible = price != HR_NEVER_US,
                                    .n_waiting = engine->view.n_waiting,
                                    .size_milli = cluster->size_milli,
                                    .used_milli = engine->view.allocated_milli + cluster->waiting_milli,
                                    .backlog = cluster->waits + (cluster->ends > running ? cluster->ends - running : 0),
-                                   .price_uusd_h = eligible ? price_of(&engine->cluster, job) : 0};
+                                   .price_uusd_h = price};
 }
 
 static uint32_t home_of(const struct hr__clusters *all, hr_job job) {
@@ -232,10 +263,14 @@ static struct cluster *route(struct hr__clusters *all, hr_job job, int64_t now_u
 
 /* ---- Loop ---- */
 
+/* The time of the next event of a cluster that has events at the present instant. */
+#define AWAKE INT64_C(-1)
+
 /* Begins an instant in a cluster, if it has not begun yet: handles the events before submissions. */
 static enum hr_status wake(struct cluster *cluster, int64_t now_us) {
-  if (cluster->is_awake) return HR_OK;
-  cluster->is_awake = true;
+  int64_t *next_us = &cluster->all->next_us[cluster - cluster->all->at];
+  if (*next_us == AWAKE) return HR_OK;
+  *next_us = AWAKE;
   cluster->n_events = cluster->engine.n_events;
   cluster->n_others = cluster->n_events - cluster->engine.n_timers;
   hr__engine_enter(&cluster->engine, now_us);
@@ -245,10 +280,8 @@ static enum hr_status wake(struct cluster *cluster, int64_t now_us) {
 static int64_t next_us(const struct hr__clusters *all) {
   const struct hr__engine *whole = all->whole;
   int64_t at_us = whole->cursor < whole->n_input ? whole->trace->submit_us[whole->cursor] : HR_NEVER_US;
-  for (uint32_t i = 0; i < all->spec->count; i++) {
-    const int64_t own_us = hr__engine_next_us(&all->at[i].engine);
-    if (own_us < at_us) at_us = own_us;
-  }
+  for (uint32_t i = 0; i < all->spec->count; i++)
+    if (all->next_us[i] < at_us) at_us = all->next_us[i];
   return at_us;
 }
 
@@ -292,15 +325,14 @@ static enum hr_status step(struct hr__clusters *all, int64_t now_us) {
   const uint32_t n = all->spec->count;
   enum hr_status status = HR_OK;
   bool any = false;
-  for (uint32_t i = 0; i < n && status == HR_OK; i++) {
-    all->at[i].is_awake = false;
-    if (hr__engine_next_us(&all->at[i].engine) == now_us) status = wake(&all->at[i], now_us);
-  }
+  for (uint32_t i = 0; i < n && status == HR_OK; i++)
+    if (all->next_us[i] == now_us) status = wake(&all->at[i], now_us);
   if (status == HR_OK) status = submit_jobs(all, now_us);
   for (uint32_t i = 0; i < n && status == HR_OK; i++) {
     struct cluster *cluster = &all->at[i];
-    if (!cluster->is_awake) continue;
+    if (all->next_us[i] != AWAKE) continue;
     status = hr__engine_decide(&cluster->engine, cluster->n_events, cluster->n_others);
+    all->next_us[i] = hr__engine_next_us(&cluster->engine);
     count(cluster);
     note_idle(cluster);
     any = any || cluster->engine.n_events != cluster->n_events;
@@ -350,12 +382,13 @@ static enum hr_status allocate(struct hr__engine *whole) {
   *all = (struct hr__clusters){.spec = whole->config->clusters, .whole = whole};
   const uint32_t n = all->spec->count;
   all->at = hr_arena_alloc(&whole->arena, n * sizeof *all->at);
+  all->next_us = hr_arena_alloc(&whole->arena, n * sizeof *all->next_us);
   all->loads = hr_arena_alloc(&whole->arena, n * sizeof *all->loads);
   all->home = hr_arena_alloc(&whole->arena, (trace->tenants.count + 1) * sizeof *all->home);
   all->number = hr_arena_alloc_by_job(&whole->arena, trace->n_jobs, sizeof *all->number);
   all->expected_end_us = hr_arena_alloc_by_job(&whole->arena, trace->n_jobs, sizeof *all->expected_end_us);
   all->of_job = malloc(((size_t)trace->n_jobs + 1) * sizeof *all->of_job);
-  if (!all->at || !all->loads || !all->home || !all->number || !all->expected_end_us || !all->of_job)
+  if (!all->at || !all->next_us || !all->loads || !all->home || !all->number || !all->expected_end_us || !all->of_job)
     return hr__out_of_memory(whole);
   for (uint32_t i = 0; i < trace->n_jobs; i++) all->of_job[i] = HR_NONE;
   find_homes(all);
@@ -402,6 +435,10 @@ static enum hr_status begin_cluster(struct hr__clusters *all, uint32_t index, ui
   *first_node += cluster->engine.cluster.n_nodes;
   for (uint32_t i = 0; i < cluster->engine.cluster.n_pools; i++)
     cluster->size_milli += cluster->engine.cluster.pools[i].size_milli;
+  const uint32_t n_kinds = count_kinds(&cluster->engine.cluster);
+  cluster->price = hr_arena_alloc(&cluster->engine.arena, (n_kinds + (size_t)1) * sizeof *cluster->price);
+  if (!cluster->price) return hr__out_of_memory(all->whole);
+  for (uint32_t i = 0; i < n_kinds; i++) cluster->price[i] = UNKNOWN;
   return HR_OK;
 }
 
@@ -409,10 +446,11 @@ static enum hr_status begin_cluster(struct hr__clusters *all, uint32_t index, ui
 static enum hr_status refuse_mixed(const struct hr__clusters *all) {
   for (uint32_t i = 1; i < all->spec->count; i++)
     if (!all->at[i].engine.cluster.inventory != !all->at[0].engine.cluster.inventory)
-      return hr_fail(all->whole->error, HR_BAD_INPUT,
-                     "clusters '%s' and '%s': one allocates single GPUs and the other does not; set 'by_gpu' to true in "
-                     "all clusters",
-                     all->spec->at[0].name, all->spec->at[i].name);
+      return hr_fail(
+          all->whole->error, HR_BAD_INPUT,
+          "clusters '%s' and '%s': one allocates single GPUs and the other does not; set 'by_gpu' to true in "
+          "all clusters",
+          all->spec->at[0].name, all->spec->at[i].name);
   return HR_OK;
 }
 
@@ -433,6 +471,7 @@ enum hr_status hr__clusters_begin(struct hr__engine *whole) {
     for (uint32_t pool = 0; pool < engine->cluster.n_pools; pool++)
       if (engine->cluster.pools[pool].comes_and_goes) copy_offer(&all->at[i], (hr_pool){pool});
     if (status == HR_OK) count(&all->at[i]);
+    all->next_us[i] = hr__engine_next_us(engine);
   }
   whole->view.attempt_us = whole->attempt_us ? whole->attempt_us : whole->start_us;
   whole->view.kept_us = whole->kept_us;

@@ -394,7 +394,8 @@ static void find_lack(const struct hr_view *view, hr_job job, struct hr_wait_rea
 /* Returns the view in which the job waits: in a run with several clusters, that of its cluster. */
 static const struct hr_view *view_of(const struct hr_view *view, hr_job job) {
   const struct hr__engine *engine = hr__engine_of(view);
-  const struct hr_view *own = engine->clusters && job.id < engine->trace->n_jobs ? hr__clusters_view(engine, job) : NULL;
+  const struct hr_view *own =
+      engine->clusters && job.id < engine->trace->n_jobs ? hr__clusters_view(engine, job) : NULL;
   return own ? own : view;
 }
 

@@ -495,8 +495,8 @@ static enum hr_status make_result(struct hr__engine *engine, struct hr_result **
   return HR_OK;
 }
 
-/* Frees the per-job columns that come from malloc. In a streamed run they are in the arena; those of a cluster belong to
-   the whole run. */
+/* Frees the per-job columns that come from malloc. In a streamed run they are in the arena; those of a cluster belong
+   to the whole run. */
 static void free_columns(struct hr__engine *engine) {
   if (engine->config->stream || engine->whole) return;
   free(engine->state);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Several clusters in one run: each behaves as if it were alone, no matter what the others do, and routers choose what a
- * plain implementation of their rules chooses. Runs are in checked mode, which compares the copy of all pools with the
- * clusters after each instant.
+ * Several clusters in one run: each behaves as if it were alone, no matter what the others do, and routers choose what
+ * a plain implementation of their rules chooses. Runs are in checked mode, which compares the copy of all pools with
+ * the clusters after each instant.
  */
 
-#include "headroom/unstable/clusters.h"
 #include "harness.h"
 #include "headroom/policies.h"
 #include "headroom/sim.h"
+#include "headroom/unstable/clusters.h"
 #include "headroom/unstable/faults.h"
 #include "queue_choice.h"
 #include "sim/clusters/job_router.h"
@@ -252,7 +252,8 @@ static uint32_t naive_choice(const struct hr_job_router_spec *router, const stru
   if (local && loads[job->home].eligible) {
     const bool free_bounds = router->max_waiting == HR_NONE && max_wait > 9.5e18 && !router->keep_deadlines;
     bool leaves = free_bounds ? wait > 0 : wait > max_wait;
-    if (router->max_waiting != HR_NONE) leaves = leaves || (wait > 0 && loads[job->home].n_waiting >= router->max_waiting);
+    if (router->max_waiting != HR_NONE)
+      leaves = leaves || (wait > 0 && loads[job->home].n_waiting >= router->max_waiting);
     if (router->keep_deadlines && job->slack_us != HR_NEVER_US)
       leaves = leaves || wait + (double)job->expected_us > (double)job->slack_us;
     if (!leaves) return job->home;

@@ -10,6 +10,7 @@
  * the policy of a cluster sees its own pools only, numbered from 0.
  */
 
+#include "headroom/scenario.h"
 #include "headroom/sim.h"
 
 #ifdef __cplusplus
@@ -68,7 +69,7 @@ struct hr_clusters {
 
 /* What happened in one cluster. */
 struct hr_cluster_result {
-  const char *name; /* borrowed from the configuration */
+  const char *name;                              /* borrowed from the configuration */
   uint64_t n_submitted, n_completed, n_rejected; /* jobs */
   uint64_t n_spilled_in, n_spilled_out;          /* jobs that came from, or went to, another cluster than their home */
   uint64_t n_passes;
@@ -92,6 +93,14 @@ struct hr_scenario_clusters {
   struct hr_job_router_spec router;
   struct hr_cluster_part *parts; /* [count]: the same for hr_sim_run; borrows from `at` */
 };
+
+/* Writes the path of a pool in the scenario file, such as "cluster.pools.0" or "clusters.1.pools.0", and returns
+   `text`. `pool`: its index in scenario->cluster. */
+enum { HR_POOL_PATH_BYTES = 60 };
+HR_API const char *hr_scenario_pool_path(const struct hr_scenario *scenario, uint32_t pool,
+                                         char text[HR_POOL_PATH_BYTES]);
+/* Copies changed values of the pools of the whole scenario to those of its clusters. */
+HR_API void hr_scenario_clusters_update(struct hr_scenario *scenario);
 
 /* Returns the name of a router. */
 HR_API const char *hr_job_router_name(enum hr_job_router_kind kind);
