@@ -3,12 +3,58 @@
 
 #include "sim/clusters/job_router.h"
 
-int64_t hr__predicted_wait_us(const struct hr__cluster_load *load, uint64_t milli) {
+#include "base/array.h"
+
+#include <string.h>
+
+/* ---- Prediction --------------------------------------------------------------------------------------- */
+
+/* Returns the number of releases before the time. */
+static uint32_t count_before(const struct hr__expected_releases *releases, int64_t at_us) {
+  uint32_t low = 0, high = releases->count;
+  while (low < high) {
+    const uint32_t middle = low + (high - low) / 2;
+    if (releases->at[middle].at_us < at_us)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+bool hr__releases_add(struct hr__expected_releases *releases, int64_t at_us, uint64_t milli) {
+  if (!HR__ARRAY_HAS_ROOM(releases->at, releases->count, releases->capacity)) return false;
+  const uint32_t at = count_before(releases, at_us);
+  memmove(releases->at + at + 1, releases->at + at, (releases->count - at) * sizeof *releases->at);
+  releases->at[at] = (struct hr__expected_release){at_us, milli};
+  releases->count++;
+  return true;
+}
+
+void hr__releases_remove(struct hr__expected_releases *releases, int64_t at_us, uint64_t milli) {
+  uint32_t at = count_before(releases, at_us);
+  while (at < releases->count && releases->at[at].milli != milli) at++;
+  if (at == releases->count) return;
+  releases->count--;
+  memmove(releases->at + at, releases->at + at + 1, (releases->count - at) * sizeof *releases->at);
+}
+
+int64_t hr__predicted_wait_us(const struct hr__cluster_load *load, const struct hr__expected_releases *releases,
+                              hr_amount waiting_work, uint64_t milli, int64_t now_us) {
   if (load->used_milli + milli <= load->size_milli) return 0;
   if (load->size_milli == 0) return HR_NEVER_US;
-  const hr_amount wait_us = load->backlog / (hr_amount)load->size_milli;
-  return wait_us < HR_NEVER_US ? (int64_t)wait_us : HR_NEVER_US;
+  const uint64_t missing = load->used_milli + milli - load->size_milli;
+  uint64_t released = 0;
+  int64_t at_us = now_us;
+  for (uint32_t i = 0; i < releases->count && released < missing; i++) {
+    released += releases->at[i].milli;
+    if (releases->at[i].at_us > now_us) at_us = releases->at[i].at_us;
+  }
+  if (released < missing) at_us += (int64_t)(waiting_work / (hr_amount)load->size_milli);
+  return at_us > now_us ? at_us - now_us : 1; /* a job that has exceeded its expected run time may end at any time */
 }
+
+/* ---- Choice ------------------------------------------------------------------------------------------- */
 
 /* Returns whether cluster a has a smaller share of its GPUs in use than b. */
 static bool is_less_loaded(const struct hr__cluster_load *a, const struct hr__cluster_load *b) {
@@ -16,22 +62,21 @@ static bool is_less_loaded(const struct hr__cluster_load *a, const struct hr__cl
 }
 
 /* Returns whether the job should rather go to cluster a than to b. */
-static bool is_better(enum hr_job_router_kind kind, const struct hr__cluster_load *a, const struct hr__cluster_load *b,
-                      uint64_t milli) {
+static bool is_better(enum hr_job_router_kind kind, const struct hr__cluster_load *a,
+                      const struct hr__cluster_load *b) {
   if (kind == HR_JOB_ROUTER_LEAST_LOADED) return is_less_loaded(a, b);
   if (kind == HR_JOB_ROUTER_CHEAPEST && a->price_uusd_h != b->price_uusd_h) return a->price_uusd_h < b->price_uusd_h;
-  return hr__predicted_wait_us(a, milli) < hr__predicted_wait_us(b, milli);
+  return a->wait_us < b->wait_us;
 }
 
 /* Returns the best eligible cluster in which the predicted wait is at most `max_wait_us`, except `without`; HR_NONE if
    there is none. */
 static uint32_t best_within(enum hr_job_router_kind kind, const struct hr__cluster_load *loads, uint32_t n_clusters,
-                            uint64_t milli, uint32_t without, int64_t max_wait_us) {
+                            uint32_t without, int64_t max_wait_us) {
   uint32_t found = HR_NONE;
   for (uint32_t i = 0; i < n_clusters; i++) {
-    if (i == without || !loads[i].eligible) continue;
-    if (max_wait_us != HR_NEVER_US && hr__predicted_wait_us(&loads[i], milli) > max_wait_us) continue;
-    if (found == HR_NONE || is_better(kind, &loads[i], &loads[found], milli)) found = i;
+    if (i == without || !loads[i].eligible || loads[i].wait_us > max_wait_us) continue;
+    if (found == HR_NONE || is_better(kind, &loads[i], &loads[found])) found = i;
   }
   return found;
 }
@@ -39,17 +84,16 @@ static uint32_t best_within(enum hr_job_router_kind kind, const struct hr__clust
 /* Returns the best eligible cluster except `without`; `otherwise` if there is none. Clusters with a wait above the
    bound are used only if all have one. */
 static uint32_t best(const struct hr_job_router_spec *router, enum hr_job_router_kind kind,
-                     const struct hr__cluster_load *loads, uint32_t n_clusters, uint64_t milli, uint32_t without,
-                     uint32_t otherwise) {
-  uint32_t found = best_within(kind, loads, n_clusters, milli, without, router->max_wait_us);
-  if (found == HR_NONE) found = best_within(kind, loads, n_clusters, milli, without, HR_NEVER_US);
+                     const struct hr__cluster_load *loads, uint32_t n_clusters, uint32_t without, uint32_t otherwise) {
+  uint32_t found = best_within(kind, loads, n_clusters, without, router->max_wait_us);
+  if (found == HR_NONE) found = best_within(kind, loads, n_clusters, without, HR_NEVER_US);
   return found == HR_NONE ? otherwise : found;
 }
 
 /* Returns whether the load at home exceeds a bound of the router. */
 static bool is_too_full(const struct hr_job_router_spec *router, const struct hr__cluster_load *home,
                         const struct hr__routed_job *job) {
-  const int64_t wait_us = hr__predicted_wait_us(home, job->milli);
+  const int64_t wait_us = home->wait_us;
   const bool is_bounded =
       router->max_waiting != HR_NONE || router->max_wait_us != HR_NEVER_US || router->keep_deadlines;
   if (!home->eligible) return true;
@@ -68,10 +112,9 @@ uint32_t hr__job_router_choose(const struct hr_job_router_spec *router, const st
                                uint32_t n_clusters, const struct hr__routed_job *job, int64_t *spent_uusd) {
   const uint32_t home = job->home;
   if (router->kind == HR_JOB_ROUTER_HOME) return home;
-  if (router->kind != HR_JOB_ROUTER_LOCAL_FIRST)
-    return best(router, router->kind, loads, n_clusters, job->milli, HR_NONE, home);
+  if (router->kind != HR_JOB_ROUTER_LOCAL_FIRST) return best(router, router->kind, loads, n_clusters, HR_NONE, home);
   if (!is_too_full(router, &loads[home], job)) return home;
-  const uint32_t other = best(router, router->spill, loads, n_clusters, job->milli, home, home);
+  const uint32_t other = best(router, router->spill, loads, n_clusters, home, home);
   if (other == home) return home;
   const int64_t cost = cost_uusd(&loads[other], job);
   if (loads[home].eligible && router->budget_uusd != HR_NEVER_US && cost > router->budget_uusd - *spent_uusd)

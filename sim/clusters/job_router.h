@@ -3,15 +3,31 @@
 #define HR_SIM_CLUSTERS_JOB_ROUTER_H
 
 /*
- * The choice of a cluster for a job: a pure function of the loads of the clusters.
+ * The choice of a cluster for a job: pure functions of the loads of the clusters.
  *
- * The predicted wait treats the GPUs of a cluster as one server. A job that fits into the GPUs that are neither
- * allocated nor waited for starts at once. Otherwise it waits until the work before it is done: the remaining expected
- * time of running jobs and the expected time of waiting jobs, in GPU time, divided by the number of GPUs.
- * Fragmentation, priorities and quotas are not considered.
+ * The predicted wait of a job takes the GPUs of a cluster as one pool and the waiting jobs as a queue without backfill.
+ * A job that fits into the GPUs that are neither allocated nor waited for starts at once. Otherwise it starts when
+ * running jobs have released enough GPUs for it and for the jobs that wait already, at their expected ends. If all
+ * running jobs together do not have enough, it waits for the last of them, and then until the work of the waiting jobs,
+ * spread over all GPUs, is done. Fragmentation, priorities and quotas are not considered.
  */
 
 #include "headroom/unstable/clusters.h"
+
+/* The running jobs of a cluster, sorted by their expected end. */
+struct hr__expected_release {
+  int64_t at_us;
+  uint64_t milli; /* milli-GPUs of the job */
+};
+struct hr__expected_releases {
+  struct hr__expected_release *at; /* from malloc */
+  uint32_t count, capacity;
+};
+
+/* Adds or removes a job. hr__releases_add returns false if memory is exhausted. A job must be removed with the values
+   with which it was added. */
+bool hr__releases_add(struct hr__expected_releases *releases, int64_t at_us, uint64_t milli);
+void hr__releases_remove(struct hr__expected_releases *releases, int64_t at_us, uint64_t milli);
 
 /* The load of a cluster when a job is submitted. */
 struct hr__cluster_load {
@@ -19,9 +35,14 @@ struct hr__cluster_load {
   uint32_t n_waiting;   /* jobs */
   uint64_t size_milli;  /* milli-GPUs of all nodes, including those that can be requested */
   uint64_t used_milli;  /* milli-GPUs that are allocated or that waiting jobs request */
-  hr_amount backlog;    /* milli-GPU x microseconds: expected remaining time of running and waiting jobs */
+  int64_t wait_us;      /* predicted wait of the job; HR_NEVER_US: the cluster has no GPUs */
   int64_t price_uusd_h; /* the lowest additional price of a GPU hour for the job: 0 for owned and reserved nodes */
 };
+
+/* Returns the predicted wait of a job that requests `milli`, at the time `now_us`. `load`: its members `size_milli` and
+   `used_milli`. `waiting_work`: sum over waiting jobs of milli-GPUs x expected run time. */
+int64_t hr__predicted_wait_us(const struct hr__cluster_load *load, const struct hr__expected_releases *releases,
+                              hr_amount waiting_work, uint64_t milli, int64_t now_us);
 
 /* The job to be sent. */
 struct hr__routed_job {
@@ -30,9 +51,6 @@ struct hr__routed_job {
   int64_t slack_us;    /* from now to its deadline; HR_NEVER_US: none */
   uint32_t home;
 };
-
-/* Returns the predicted wait of a job in a cluster with this load; HR_NEVER_US if the cluster has no GPUs. */
-int64_t hr__predicted_wait_us(const struct hr__cluster_load *load, uint64_t milli);
 
 /* Returns the index of the cluster for the job. `spent_uusd`: predicted cost of the jobs that were spilled before; the
    function adds the cost of this one. */

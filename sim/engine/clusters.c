@@ -32,9 +32,9 @@ struct cluster {
   /* what the whole run has already counted of this cluster */
   uint32_t n_waiting, n_running;
   uint64_t allocated_milli, total_milli;
-  /* for the router; `ends` is the sum over running jobs of milli-GPUs x expected end, `waits` the sum over waiting jobs
-     of milli-GPUs x expected run time */
-  hr_amount ends, waits;
+  /* for the router: the running jobs, and the sum over waiting jobs of milli-GPUs x expected run time */
+  struct hr__expected_releases releases;
+  hr_amount waiting_work;
   uint64_t waiting_milli, size_milli;
   /* by kind of job (see kind_of): the price of a GPU hour, HR_NEVER_US if the cluster can never run such jobs, UNKNOWN
      if not computed yet */
@@ -58,6 +58,7 @@ struct hr__clusters {
   struct hr_slice *slices; /* of one event, with the numbers of the whole run */
   uint32_t n_slices;
   int64_t spilled_uusd;
+  bool predicts; /* the router uses predicted waits */
 };
 
 /* ---- The copy of the state of all pools ---- */
@@ -103,27 +104,29 @@ static enum hr_status copy_job(struct cluster *cluster, const struct hr_event *e
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
     cluster->waiting_milli += (uint64_t)milli;
-    cluster->waits += milli * expected;
+    cluster->waiting_work += milli * expected;
     return HR_OK;
   case HR_EVENT_START:
     refusal = hr__cluster_allocate(&whole->cluster, event->placement, job);
     all->expected_end_us[job.id] = event->at_us + (int64_t)expected;
     cluster->waiting_milli -= (uint64_t)milli;
-    cluster->waits -= milli * expected;
-    cluster->ends += milli * all->expected_end_us[job.id];
+    cluster->waiting_work -= milli * expected;
+    if (!all->predicts || refusal) break;
+    if (!hr__releases_add(&cluster->releases, all->expected_end_us[job.id], (uint64_t)milli))
+      return hr__out_of_memory(whole);
     break;
   case HR_EVENT_END:
   case HR_EVENT_INTERRUPT:
   case HR_EVENT_PREEMPT:
     hr__cluster_release(&whole->cluster, event->placement, job);
-    cluster->ends -= milli * all->expected_end_us[job.id];
+    if (all->predicts) hr__releases_remove(&cluster->releases, all->expected_end_us[job.id], (uint64_t)milli);
     if (event->kind == HR_EVENT_END) return HR_OK;
     cluster->waiting_milli += (uint64_t)milli;
-    cluster->waits += milli * expected;
+    cluster->waiting_work += milli * expected;
     return HR_OK;
   case HR_EVENT_REJECT:
     cluster->waiting_milli -= (uint64_t)milli;
-    cluster->waits -= milli * expected;
+    cluster->waiting_work -= milli * expected;
     return HR_OK;
   default:
     return HR_OK;
@@ -220,16 +223,17 @@ static int64_t offer_of(const struct cluster *cluster, hr_job job) {
   return price;
 }
 
-static struct hr__cluster_load load_of(const struct cluster *cluster, hr_job job, int64_t now_us) {
+static struct hr__cluster_load load_of(const struct cluster *cluster, hr_job job, uint64_t milli, int64_t now_us) {
   const struct hr__engine *engine = &cluster->engine;
-  const hr_amount running = (hr_amount)engine->view.allocated_milli * now_us;
   const int64_t price = offer_of(cluster, job);
-  return (struct hr__cluster_load){.eligible = price != HR_NEVER_US,
-                                   .n_waiting = engine->view.n_waiting,
-                                   .size_milli = cluster->size_milli,
-                                   .used_milli = engine->view.allocated_milli + cluster->waiting_milli,
-                                   .backlog = cluster->waits + (cluster->ends > running ? cluster->ends - running : 0),
-                                   .price_uusd_h = price};
+  struct hr__cluster_load load = {.eligible = price != HR_NEVER_US,
+                                  .n_waiting = engine->view.n_waiting,
+                                  .size_milli = cluster->size_milli,
+                                  .used_milli = engine->view.allocated_milli + cluster->waiting_milli,
+                                  .price_uusd_h = price};
+  if (cluster->all->predicts && load.eligible)
+    load.wait_us = hr__predicted_wait_us(&load, &cluster->releases, cluster->waiting_work, milli, now_us);
+  return load;
 }
 
 static uint32_t home_of(const struct hr__clusters *all, hr_job job) {
@@ -251,7 +255,7 @@ static struct cluster *route(struct hr__clusters *all, hr_job job, int64_t now_u
   };
   uint32_t to = routed.home;
   if (spec->router.kind != HR_JOB_ROUTER_HOME) {
-    for (uint32_t i = 0; i < spec->count; i++) all->loads[i] = load_of(&all->at[i], job, now_us);
+    for (uint32_t i = 0; i < spec->count; i++) all->loads[i] = load_of(&all->at[i], job, routed.milli, now_us);
     to = hr__job_router_choose(&spec->router, all->loads, spec->count, &routed, &all->spilled_uusd);
   }
   all->of_job[job.id] = to;
@@ -391,6 +395,9 @@ static enum hr_status allocate(struct hr__engine *whole) {
   if (!all->at || !all->next_us || !all->loads || !all->home || !all->number || !all->expected_end_us || !all->of_job)
     return hr__out_of_memory(whole);
   for (uint32_t i = 0; i < trace->n_jobs; i++) all->of_job[i] = HR_NONE;
+  const enum hr_job_router_kind kind = all->spec->router.kind;
+  all->predicts = kind != HR_JOB_ROUTER_HOME &&
+                  (kind != HR_JOB_ROUTER_LEAST_LOADED || all->spec->router.max_wait_us != HR_NEVER_US);
   find_homes(all);
   return HR_OK;
 }
@@ -524,7 +531,10 @@ void hr__clusters_finish(struct hr__engine *whole) {
   struct hr__clusters *all = whole->clusters;
   if (!all) return;
   for (uint32_t i = 0; all->at && i < all->spec->count; i++)
-    if (all->at[i].all) hr__engine_finish(&all->at[i].engine);
+    if (all->at[i].all) {
+      free(all->at[i].releases.at);
+      hr__engine_finish(&all->at[i].engine);
+    }
   free(all->slices);
   free(all->of_job);
 }

@@ -215,20 +215,15 @@ static void clusters_are_as_if_alone(void) {
 
 /* ---- Routers ------------------------------------------------------------------------------------------ */
 
-/* The rules of the routers, in floating point and as sums over all pairs. */
-static double naive_wait(const struct hr__cluster_load *load, uint64_t milli) {
-  if (load->used_milli + milli <= load->size_milli) return 0;
-  return load->size_milli ? (double)(int64_t)(load->backlog / (hr_amount)load->size_milli) : 9e18;
-}
-
+/* The rules of the routers, in floating point and by comparing all pairs. */
 static uint32_t naive_best(enum hr_job_router_kind kind, const struct hr__cluster_load *loads, uint32_t n,
-                           uint64_t milli, uint32_t without, double max_wait) {
+                           uint32_t without, double max_wait) {
   uint32_t best = HR_NONE;
   for (uint32_t i = n; i-- > 0;) {
-    bool wins = i != without && loads[i].eligible && naive_wait(&loads[i], milli) <= max_wait;
+    bool wins = i != without && loads[i].eligible && (double)loads[i].wait_us <= max_wait;
     for (uint32_t k = 0; k < n && wins; k++) {
-      if (k == i || k == without || !loads[k].eligible || naive_wait(&loads[k], milli) > max_wait) continue;
-      double mine = naive_wait(&loads[i], milli), other = naive_wait(&loads[k], milli);
+      if (k == i || k == without || !loads[k].eligible || (double)loads[k].wait_us > max_wait) continue;
+      double mine = (double)loads[i].wait_us, other = (double)loads[k].wait_us;
       if (kind == HR_JOB_ROUTER_LEAST_LOADED) {
         mine = (double)loads[i].used_milli * (double)loads[k].size_milli;
         other = (double)loads[k].used_milli * (double)loads[i].size_milli;
@@ -246,7 +241,7 @@ static uint32_t naive_best(enum hr_job_router_kind kind, const struct hr__cluste
 static uint32_t naive_choice(const struct hr_job_router_spec *router, const struct hr__cluster_load *loads, uint32_t n,
                              const struct hr__routed_job *job, double *spent) {
   const double max_wait = router->max_wait_us == HR_NEVER_US ? 1e19 : (double)router->max_wait_us;
-  const double wait = naive_wait(&loads[job->home], job->milli);
+  const double wait = (double)loads[job->home].wait_us;
   const bool local = router->kind == HR_JOB_ROUTER_LOCAL_FIRST;
   if (router->kind == HR_JOB_ROUTER_HOME) return job->home;
   if (local && loads[job->home].eligible) {
@@ -260,8 +255,8 @@ static uint32_t naive_choice(const struct hr_job_router_spec *router, const stru
   }
   const enum hr_job_router_kind kind = local ? router->spill : router->kind;
   const uint32_t without = local ? job->home : HR_NONE;
-  uint32_t to = naive_best(kind, loads, n, job->milli, without, max_wait);
-  if (to == HR_NONE) to = naive_best(kind, loads, n, job->milli, without, 1e19);
+  uint32_t to = naive_best(kind, loads, n, without, max_wait);
+  if (to == HR_NONE) to = naive_best(kind, loads, n, without, 1e19);
   if (to == HR_NONE) return job->home;
   if (!local) return to;
   const double hours = (double)job->expected_us / 3.6e9;
@@ -296,7 +291,7 @@ static void routers_follow_their_rules(void) {
       loads[k].n_waiting = draw(6);
       loads[k].size_milli = 1000 * (uint64_t)draw(20);
       loads[k].used_milli = 1000 * (uint64_t)draw(30);
-      loads[k].backlog = (hr_amount)loads[k].used_milli * draw(4) * 3600 * S;
+      loads[k].wait_us = (int64_t)draw(4) * 3600 * S;
       loads[k].price_uusd_h = (int64_t)draw(3) * 1000000;
     }
     draw_router(&router);
@@ -314,4 +309,50 @@ static void routers_follow_their_rules(void) {
   CU_ASSERT(n_away > 1000);
 }
 
-TEST_MAIN("several clusters", TEST(clusters_are_as_if_alone), TEST(routers_follow_their_rules))
+/* The same prediction by advancing from release to release, with the jobs in any order. */
+static void the_wait_is_that_of_a_queue(void) {
+  random_state = 7;
+  for (uint32_t i = 0; i < 5000; i++) {
+    struct hr__expected_releases releases = {0};
+    const uint32_t n = draw(12);
+    const int64_t now_us = (int64_t)draw(100) * S;
+    int64_t ends[12];
+    uint64_t milli[12], running = 0;
+    for (uint32_t k = 0; k < n; k++) {
+      ends[k] = (int64_t)draw(300) * S;
+      milli[k] = 1000 * (uint64_t)(1 + draw(3));
+      CU_ASSERT_FATAL(hr__releases_add(&releases, ends[k], milli[k]));
+      CU_ASSERT_FATAL(hr__releases_add(&releases, ends[k] + 5, 500));
+      running += milli[k];
+    }
+    for (uint32_t k = 0; k < n; k++) hr__releases_remove(&releases, ends[k] + 5, 500);
+    const uint64_t waiting = 1000 * (uint64_t)draw(10), idle = 1000 * (uint64_t)draw(4),
+                   asked = 1000 * (uint64_t)draw(6);
+    const struct hr__cluster_load load = {.size_milli = running + idle, .used_milli = running + waiting};
+    const hr_amount work = (hr_amount)waiting * 60 * S;
+    uint64_t free_milli = idle;
+    int64_t at_us = now_us;
+    while (free_milli < waiting + asked) {
+      uint32_t first = HR_NONE;
+      for (uint32_t k = 0; k < n; k++)
+        if (milli[k] && (first == HR_NONE || ends[k] < ends[first])) first = k;
+      if (first == HR_NONE) break;
+      free_milli += milli[first];
+      milli[first] = 0;
+      at_us = ends[first] > at_us ? ends[first] : at_us;
+    }
+    int64_t expected = at_us > now_us ? at_us - now_us : 1;
+    if (idle >= waiting + asked)
+      expected = 0;
+    else if (load.size_milli == 0)
+      expected = HR_NEVER_US;
+    else if (free_milli < waiting + asked)
+      expected = at_us - now_us + (int64_t)(work / (hr_amount)load.size_milli);
+    if (expected == 0 && idle < waiting + asked) expected = 1;
+    CU_ASSERT_EQUAL(hr__predicted_wait_us(&load, &releases, work, asked, now_us), expected);
+    free(releases.at);
+  }
+}
+
+TEST_MAIN("several clusters", TEST(clusters_are_as_if_alone), TEST(routers_follow_their_rules),
+          TEST(the_wait_is_that_of_a_queue))

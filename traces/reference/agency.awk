@@ -3,12 +3,15 @@
 #
 #   awk -v moved=0 -f traces/reference/agency.awk    all jobs on A100s, each client at its own provider
 #   awk -v moved=1 -f traces/reference/agency.awk    the same work, each kind of job on the GPU type that suits it
+#   awk -v free=1 -f traces/reference/agency.awk     as with moved=0, but only inference and the jobs of the client
+#                                                    health, whose data must not leave their region, have a region
 #
 # In inference, an L4 has 0.42 times the speed of an A100. Three L4 replace one A100, and a batch job takes 1 / 0.42
 # times as long.
 function job(client, kind, day, hour, hours, gpus, class, gpu, region) {
   printf "%s-%s-%d,%d,%d,%d,%s,%s,%d,%s,%s\n", client, kind, ++count[client, kind], (day * 24 + hour) * 3600, \
-    hours * 3600, gpus, client, class, class == "inference", moved ? gpu : "A100-40", region
+    hours * 3600, gpus, client, class, class == "inference", moved ? gpu : "A100-40", \
+    free && class != "inference" && client != "health" ? "" : region
 }
 BEGIN {
   aws = "us-east-1"; gcp = "us-central1"; lambda = moved ? gcp : "us-south-1"
