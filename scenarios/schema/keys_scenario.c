@@ -61,39 +61,48 @@ static const struct hr__key catalog_keys[] = {{"gpus_file", TABLE_FILE("GPU type
                                               {"gpu_names_file", TABLE_FILE("other names of GPU types")},
                                               END};
 
-static const struct hr__key cluster_keys[] = {
-    {"pools",
-     LIST(1, HR_MAX_POOLS,
-          EACH(OBJECT(hr__pool_keys), .schema = "{\"anyOf\": [{\"required\": [\"gpu\", \"gpus_per_node\"]}, "
-                                                "{\"required\": [\"provider\", \"instance\"]}]}")),
-     HELP("Pools of identical nodes. Required unless 'nodes_file' is set.")},
-    {"nodes_file", PATH,
-     HELP(
-         "Instead of 'pools': a CSV node list, relative to the scenario's folder. Its columns are sn, cpu_milli, "
-         "memory_mib, gpu, model, or Alibaba PAI's machine, gpu_type, cap_cpu, cap_mem, cap_gpu. Each distinct kind of "
-         "node becomes a pool.")},
-    {"faults", OBJECT(hr__fault_keys), OTHERWISE("nodes never fail"),
-     HELP("How nodes fail, and how they are repaired: in all pools without 'faults' of their own.")},
-    {"carbon", OBJECT(hr__carbon_keys), OTHERWISE("carbon is unknown"),
-     HELP("Carbon intensity of the electricity, and carbon of the production of the hardware: in all pools without "
-          "'carbon' of their own.")},
-    {"energy_price", OBJECT(hr__energy_price_keys), OTHERWISE("the price is unknown"),
-     HELP("Price of the electricity over time: in all pools without 'energy_price' of their own.")},
-    {"wue_l_per_kwh", REAL(0, 1000), .unit = "l/kWh", OTHERWISE("it is unknown"),
-     HELP("Water per kWh of the machines: in all pools without 'wue_l_per_kwh' of their own.")},
-    {"maintenance", LIST(0, HR_MAINTENANCE_WINDOWS, EACH(OBJECT(hr__maintenance_keys))), OTHERWISE("there is none"),
-     HELP("Planned work on the nodes of all pools without 'maintenance' of their own; not of elastic pools.")},
-    {"by_gpu", BOOLEAN, DEFAULT("false"), AT(INTEGER, struct hr_cluster_spec, by_gpu),
-     HELP("Per-GPU allocation in all pools, even if no pool shares its GPUs. Then requests for CPUs and memory, and "
-          "'dedicated' jobs, are also respected.")},
-    {"mig_fallback", BOOLEAN, DEFAULT("false"), AT(INTEGER, struct hr_cluster_spec, mig_fallback),
-     HELP("Whether MIG instances, shares of GPUs and whole GPUs may replace each other. true: a job that names a MIG "
-          "profile may get a share or a whole GPU of a pool without MIG, and a job that names none may get an instance "
-          "that is large enough. false: MIG instances are for the jobs that name their profile, and only for these.")},
-    {"node_order", LIST(1, MAX_RUNS, EACH(NAME)),
-     HELP("Order of nodes for placement rules that take the first of several equal nodes. POOL is the next node of the "
-          "pool, POOL*COUNT are its next COUNT nodes. Nodes that are not listed follow. Only with 'pools'.")},
-    END};
+/* The keys of a cluster, which is `cluster` or an entry of `clusters`. */
+#define CLUSTER_KEYS                                                                                                   \
+  {"pools",                                                                                                            \
+   LIST(1, HR_MAX_POOLS,                                                                                               \
+        EACH(OBJECT(hr__pool_keys), .schema = "{\"anyOf\": [{\"required\": [\"gpu\", \"gpus_per_node\"]}, "            \
+                                              "{\"required\": [\"provider\", \"instance\"]}]}")),                      \
+   HELP("Pools of identical nodes. Required unless 'nodes_file' is set.")},                                            \
+      {"nodes_file", PATH,                                                                                             \
+       HELP("Instead of 'pools': a CSV node list, relative to the scenario's folder. Its columns are sn, cpu_milli, "  \
+            "memory_mib, gpu, model, or Alibaba PAI's machine, gpu_type, cap_cpu, cap_mem, cap_gpu. Each distinct "    \
+            "kind of "                                                                                                 \
+            "node becomes a pool.")},                                                                                  \
+      {"faults", OBJECT(hr__fault_keys), OTHERWISE("nodes never fail"),                                                \
+       HELP("How nodes fail, and how they are repaired: in all pools without 'faults' of their own.")},                \
+      {"carbon", OBJECT(hr__carbon_keys), OTHERWISE("carbon is unknown"),                                              \
+       HELP("Carbon intensity of the electricity, and carbon of the production of the hardware: in all pools without " \
+            "'carbon' of their own.")},                                                                                \
+      {"energy_price", OBJECT(hr__energy_price_keys), OTHERWISE("the price is unknown"),                               \
+       HELP("Price of the electricity over time: in all pools without 'energy_price' of their own.")},                 \
+      {"wue_l_per_kwh", REAL(0, 1000), .unit = "l/kWh", OTHERWISE("it is unknown"),                                    \
+       HELP("Water per kWh of the machines: in all pools without 'wue_l_per_kwh' of their own.")},                     \
+      {"maintenance", LIST(0, HR_MAINTENANCE_WINDOWS, EACH(OBJECT(hr__maintenance_keys))), OTHERWISE("there is none"), \
+       HELP("Planned work on the nodes of all pools without 'maintenance' of their own; not of elastic pools.")},      \
+      {"by_gpu", BOOLEAN, DEFAULT("false"),                                                                            \
+       HELP(                                                                                                           \
+           "Per-GPU allocation in all pools, even if no pool shares its GPUs. Then requests for CPUs and memory, and " \
+           "'dedicated' jobs, are also respected.")},                                                                  \
+      {"mig_fallback", BOOLEAN, DEFAULT("false"),                                                                      \
+       HELP("Whether MIG instances, shares of GPUs and whole GPUs may replace each other. true: a job that names a "   \
+            "MIG "                                                                                                     \
+            "profile may get a share or a whole GPU of a pool without MIG, and a job that names none may get an "      \
+            "instance "                                                                                                \
+            "that is large enough. false: MIG instances are for the jobs that name their profile, and only for "       \
+            "these.")},                                                                                                \
+  {                                                                                                                    \
+    "node_order", LIST(1, MAX_RUNS, EACH(NAME)),                                                                       \
+        HELP("Order of nodes for placement rules that take the first of several equal nodes. POOL is the next node "   \
+             "of the "                                                                                                 \
+             "pool, POOL*COUNT are its next COUNT nodes. Nodes that are not listed follow. Only with 'pools'.")        \
+  }
+
+static const struct hr__key cluster_keys[] = {CLUSTER_KEYS, END};
 
 /* ---- Classes of jobs -------------------------------------------------------------------------------- */
 
@@ -491,12 +500,7 @@ static const struct hr__key entry_keys[] = {
      OTHERWISE("none; the first cluster is the home of all other jobs"), HELP("Tenants whose home it is.")},
     {"region", NAME, HELP("Region of all pools that name none.")},
     {"provider", NAME, HELP("Provider of all pools with an 'instance' that name none.")},
-    {"pools", LIST(1, HR_MAX_POOLS, EACH(OBJECT(hr__pool_keys))), HELP("As in 'cluster'.")},
-    {"nodes_file", PATH, HELP("As in 'cluster'.")},
-    {"faults", OBJECT(hr__fault_keys), HELP("As in 'cluster'.")},
-    {"by_gpu", BOOLEAN, DEFAULT("false"), HELP("As in 'cluster'.")},
-    {"mig_fallback", BOOLEAN, DEFAULT("false"), HELP("As in 'cluster'.")},
-    {"node_order", LIST(1, MAX_RUNS, EACH(NAME)), HELP("As in 'cluster'.")},
+    CLUSTER_KEYS,
     {"policy", OBJECT(hr__policy_keys), OTHERWISE("that of the scenario"), HELP("The policy of this cluster.")},
     {"quotas", OBJECT(quota_keys), OTHERWISE("those of the scenario"), HELP("Quotas in this cluster.")},
     {"kai", OBJECT(hr__kai_keys), OTHERWISE("that of the scenario"), HELP("As in the scenario.")},
