@@ -6,9 +6,9 @@
 #include "cli/cli.h"
 #include "cli/process.h"
 #include "headroom/unstable/catalog.h"
-#include "headroom/unstable/clusters.h"
 #include "headroom/unstable/exports.h"
 #include "headroom/unstable/replay.h"
+#include "headroom/unstable/scenario_clusters.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -6,8 +6,8 @@
 #include "cli/options.h"
 #include "cli/run_services.h"
 #include "headroom/headroom.h"
-#include "headroom/unstable/clusters.h"
 #include "headroom/unstable/replay.h"
+#include "headroom/unstable/scenario_clusters.h"
 
 #include <inttypes.h>
 #include <string.h>

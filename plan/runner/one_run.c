@@ -10,11 +10,11 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "headroom/unstable/clusters.h"
 #include "headroom/unstable/compare.h"
 #include "headroom/unstable/exports.h"
 #include "headroom/unstable/metrics.h"
 #include "headroom/unstable/replay.h"
+#include "headroom/unstable/scenario_clusters.h"
 #include "headroom/unstable/trace_tools.h"
 #include "report/metrics/parcels.h"
 

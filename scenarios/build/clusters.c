@@ -7,7 +7,7 @@
  * the pools of the whole scenario. They borrow everything but their names, "CLUSTER/POOL", from the clusters.
  */
 
-#include "headroom/unstable/clusters.h"
+#include "headroom/unstable/scenario_clusters.h"
 #include "headroom/unstable/systems.h"
 #include "scenarios/build/builder.h"
 

@@ -8,8 +8,8 @@
  * digits. For example, 0.1 + 2 x 0.1 becomes 0.3 and not 0.30000000000000004.
  */
 
-#include "headroom/unstable/clusters.h"
 #include "headroom/unstable/experiments.h"
+#include "headroom/unstable/scenario_clusters.h"
 
 #include "scenarios/build/builder.h"
 

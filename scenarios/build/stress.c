@@ -12,8 +12,8 @@
  * records of V100s on AWS (the preset aws-v100 of the catalogue), multiplied in the same way.
  */
 
-#include "headroom/unstable/clusters.h"
 #include "headroom/unstable/experiments.h"
+#include "headroom/unstable/scenario_clusters.h"
 #include "scenarios/build/builder.h"
 #include "scenarios/catalog/catalog_tables.h"
 #include "sim/market/market.h"

@@ -9,8 +9,8 @@
 #include "headroom/unstable/faults.h"
 
 #include "headroom/report.h"
-#include "headroom/unstable/clusters.h"
 #include "headroom/unstable/experiments.h"
+#include "headroom/unstable/scenario_clusters.h"
 #include "scenarios/schema/keys.h"
 
 #define MAX_RUNS 100000.0 /* maximum number of entries of cluster.node_order */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `clusters` and `router`: the stored values, what clusters take from the scenario, and the place of each error. */
 
-#include "headroom/unstable/clusters.h"
+#include "headroom/unstable/scenario_clusters.h"
 #include "loading.h"
 
 #include <string.h>

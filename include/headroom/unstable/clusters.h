@@ -10,7 +10,6 @@
  * the policy of a cluster sees its own pools only, numbered from 0.
  */
 
-#include "headroom/scenario.h"
 #include "headroom/sim.h"
 
 #ifdef __cplusplus
@@ -77,30 +76,6 @@ struct hr_cluster_result {
      alone with these jobs */
   uint64_t digest;
 };
-
-/* A cluster of a scenario. */
-struct hr_scenario_cluster {
-  char *name;
-  char **tenants; /* [n_tenants]: tenants whose home it is */
-  uint32_t n_tenants;
-  struct hr_scenario *scenario; /* pools, policy, quotas, classes and speeds of the cluster */
-};
-
-/* The clusters of a scenario. hr_scenario.cluster has the pools of all of them, named "CLUSTER/POOL". */
-struct hr_scenario_clusters {
-  struct hr_scenario_cluster *at; /* [count] */
-  uint32_t count;
-  struct hr_job_router_spec router;
-  struct hr_cluster_part *parts; /* [count]: the same for hr_sim_run; borrows from `at` */
-};
-
-/* Writes the path of a pool in the scenario file, such as "cluster.pools.0" or "clusters.1.pools.0", and returns
-   `text`. `pool`: its index in scenario->cluster. */
-enum { HR_POOL_PATH_BYTES = 60 };
-HR_API const char *hr_scenario_pool_path(const struct hr_scenario *scenario, uint32_t pool,
-                                         char text[HR_POOL_PATH_BYTES]);
-/* Copies changed values of the pools of the whole scenario to those of its clusters. */
-HR_API void hr_scenario_clusters_update(struct hr_scenario *scenario);
 
 /* Returns the name of a router. */
 HR_API const char *hr_job_router_name(enum hr_job_router_kind kind);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HEADROOM_UNSTABLE_SCENARIO_CLUSTERS_H
+#define HEADROOM_UNSTABLE_SCENARIO_CLUSTERS_H
+
+/* The clusters of a scenario: its sections `clusters` and `router`. */
+
+#include "headroom/scenario.h"
+#include "headroom/unstable/clusters.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A cluster of a scenario. */
+struct hr_scenario_cluster {
+  char *name;
+  char **tenants; /* [n_tenants]: tenants whose home it is */
+  uint32_t n_tenants;
+  struct hr_scenario *scenario; /* pools, policy, quotas, classes and speeds of the cluster */
+};
+
+/* The clusters of a scenario. hr_scenario.cluster has the pools of all of them, named "CLUSTER/POOL". */
+struct hr_scenario_clusters {
+  struct hr_scenario_cluster *at; /* [count] */
+  uint32_t count;
+  struct hr_job_router_spec router;
+  struct hr_cluster_part *parts; /* [count]: the same for hr_sim_run; borrows from `at` */
+};
+
+/* Writes the path of a pool in the scenario file, such as "cluster.pools.0" or "clusters.1.pools.0", and returns
+   `text`. `pool`: its index in scenario->cluster. */
+enum { HR_POOL_PATH_BYTES = 60 };
+HR_API const char *hr_scenario_pool_path(const struct hr_scenario *scenario, uint32_t pool,
+                                         char text[HR_POOL_PATH_BYTES]);
+/* Copies changed values of the pools of the whole scenario to those of its clusters. */
+HR_API void hr_scenario_clusters_update(struct hr_scenario *scenario);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
