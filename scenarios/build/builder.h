@@ -46,6 +46,8 @@ struct hr__builder {
 /* Each function builds one section from the root object. It does nothing if an optional section is missing. Errors:
    see the beginning of this file. */
 enum hr_status hr__build_cluster(struct hr__builder *builder);
+/* Checks which of the sections `cluster`, `clusters`, `router` and `services` exist together. */
+enum hr_status hr__check_cluster_sections(struct hr__builder *builder);
 /* Builds `clusters` and `router`, each cluster by hr__build_part, and the pools of the whole scenario. */
 enum hr_status hr__build_clusters(struct hr__builder *builder);
 /* Builds the sections that belong to one cluster: its policy, pools, classes, speeds, quotas and systems. */

@@ -176,8 +176,7 @@ static enum hr_status build_router(struct hr__builder *builder, struct hr_scenar
   return status == HR_OK ? check_router(builder, json, &clusters->router) : status;
 }
 
-/* Services and streaming of jobs are not distributed over clusters yet. */
-static enum hr_status check_sections(struct hr__builder *builder) {
+enum hr_status hr__check_cluster_sections(struct hr__builder *builder) {
   const cJSON *tree = builder->source.file.tree;
   if (hr__has(tree, "clusters") && hr__has(tree, "cluster"))
     return hr__build_fail_at(builder, tree, "clusters", "'cluster' and 'clusters' exclude each other; keep one");
@@ -193,9 +192,8 @@ static enum hr_status check_sections(struct hr__builder *builder) {
 
 enum hr_status hr__build_clusters(struct hr__builder *builder) {
   const cJSON *list = hr__get(builder->source.file.tree, "clusters");
-  enum hr_status status = check_sections(builder);
-  if (status != HR_OK || !list) return status;
-  status = check_names(builder, list);
+  if (!list) return HR_OK;
+  enum hr_status status = check_names(builder, list);
   if (status != HR_OK) return status;
   struct hr_scenario_clusters *clusters = calloc(1, sizeof *clusters);
   if (!clusters) return hr__build_no_memory(builder);

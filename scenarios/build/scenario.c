@@ -438,6 +438,7 @@ static enum hr_status build(struct hr__builder *builder) {
     status = hr__source_validate(&builder->source, &hr__scenario_keys, "the scenario", builder->error);
   if (status == HR_OK) status = build_head(builder);
   if (status == HR_OK) status = build_trace(builder);
+  if (status == HR_OK) status = hr__check_cluster_sections(builder);
   if (status == HR_OK) status = build_policy(builder);
   if (status == HR_OK) status = hr__build_clusters(builder);
   if (status == HR_OK && !builder->scenario->clusters) status = hr__build_cluster(builder);

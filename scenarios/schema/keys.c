@@ -336,7 +336,10 @@ static bool add_all(struct key_list *list, const struct hr__key *parent, const s
     char below[MAX_PATH];
     snprintf(below, sizeof below, "%s%s%s", path, path[0] ? "." : "", member->name);
     bool is_param = key->keys == hr__policy_keys && strcmp(member->name, "*") == 0;
-    if (is_param ? !add_params(list, below) : !add_all(list, key, member, below)) return false;
+    bool made = is_param     ? add_params(list, below)
+                : key->brief ? add_key(list, key, member, below)
+                             : add_all(list, key, member, below);
+    if (!made) return false;
   }
   return true;
 }

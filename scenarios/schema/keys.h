@@ -77,7 +77,8 @@ struct hr__key {
   const char *or_text;        /* of an object: a text that may replace it; NULL: none */
   /* of an object: words that may replace it, those of its first member, which then has this value. NULL: none */
   const char *const *or_words;
-  const char *help;        /* sentences; the first one is understandable without the others */
+  const char *help; /* sentences; the first one is understandable without the others */
+  bool brief; /* of an object: its members have the same keys as objects elsewhere; lists of keys do not repeat them */
   const char *replaced_by; /* the key is an old name of this one; NULL: it is not */
   const char *schema;      /* additional members of its JSON Schema; NULL: none */
   /* The value of one choice in the same object decides which other keys belong to it. `selects`: the key is this

@@ -524,9 +524,9 @@ static const struct hr__key scenario_keys[] = {
     {"cluster", OBJECT(cluster_keys), OTHERWISE("required, unless there are 'clusters'"), AT(PART, SCENARIO, cluster),
      .schema = "{\"oneOf\": [{\"required\": [\"pools\"]}, {\"required\": [\"nodes_file\"]}]}",
      HELP("The machines: either 'pools' or 'nodes_file'. At most 4,000,000 GPUs in all.")},
-    {"clusters", LIST(1, 1000, EACH(OBJECT(entry_keys))),
-     HELP("Instead of 'cluster': several clusters, each with its own pools and policy. 'policy' and 'quotas' of the "
-          "scenario apply to clusters without their own.")},
+    {"clusters", LIST(1, 1000, EACH(OBJECT(entry_keys), .brief = true)),
+     HELP("Instead of 'cluster': several clusters, each with its own pools and policy. 'policy', 'quotas' and the "
+          "sections of modelled schedulers apply to clusters without their own.")},
     {"router", OBJECT(router_keys), OTHERWISE("every job runs at home"),
      HELP("With 'clusters': how submitted jobs are sent to clusters. A job stays in its cluster.")},
     {"classes", OBJECT(EACH(OBJECT(class_keys), HELP("Jobs of this class."))), .choices = hr__class_keys,

@@ -14,14 +14,15 @@
 
 typedef void visit(const struct hr__key *key, const char *path);
 
-/* Visits the keys below `parent`. Names and indexes are "*", as in the list of keys. */
+/* Visits the keys below `parent`. Names and indexes are "*", as in the list of keys, which does not repeat keys of
+   members of brief objects. */
 static void walk(const struct hr__key *parent, const char *path, visit *visit_key) {
   for (const struct hr__key *key = parent->keys; key && key->name; key++) {
     char below[300];
     if (parent->keys == hr__policy_keys && strcmp(key->name, "*") == 0) continue;
     snprintf(below, sizeof below, "%s%s%s", path, path[0] ? "." : "", key->name);
     visit_key(key, below);
-    walk(key, below, visit_key);
+    if (!parent->brief) walk(key, below, visit_key);
   }
 }
 
