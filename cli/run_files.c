@@ -500,7 +500,8 @@ static enum hr_status follow_placements(struct run_files *files, struct hr_repla
 
 static enum hr_status follow_timeline(struct run_files *files, struct hr_replay *replay, struct hr_error *error) {
   enum hr_status status =
-      hr_timeline_create(files->args->timeline, replay->config.trace, replay->usage, &files->timeline, error);
+      hr_timeline_create(files->args->timeline, replay->config.trace, replay->usage,
+                         hr_cluster_spec_metered(&replay->config.scenario->cluster), &files->timeline, error);
   return status == HR_OK ? hr_replay_add(replay, hr_timeline_observer(files->timeline), error) : status;
 }
 

@@ -8,6 +8,7 @@
 #include "headroom/base.h"
 #include "headroom/market.h"
 #include "headroom/mig.h"
+#include "headroom/power.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -316,6 +317,7 @@ struct hr_pool_spec {
   const struct hr_electricity *electricity;
   struct hr_maintenance *maintenance; /* [n_maintenance]: planned work on nodes (same header), from malloc; or NULL */
   uint32_t n_maintenance;
+  struct hr_power_spec *power; /* from malloc; NULL: unknown */
 };
 
 /* Whether the pool kills tasks that find too little free GPU memory. */
@@ -358,6 +360,13 @@ static inline uint64_t hr_cluster_spec_gpus(const struct hr_cluster_spec *spec) 
   uint64_t gpus = 0;
   for (uint32_t i = 0; i < spec->n_pools; i++) gpus += (uint64_t)spec->pools[i].nodes * spec->pools[i].gpus_per_node;
   return gpus;
+}
+
+/* Returns whether the power of a pool with nodes is known, so that a run computes energy. */
+static inline bool hr_cluster_spec_metered(const struct hr_cluster_spec *spec) {
+  for (uint32_t i = 0; i < spec->n_pools; i++)
+    if (spec->pools[i].power && spec->pools[i].nodes > 0) return true;
+  return false;
 }
 
 /* Whether the cluster uses per-GPU allocation. It does if `by_gpu` is set, if jobs share the GPUs of a pool, or if the

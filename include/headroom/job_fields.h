@@ -115,7 +115,11 @@
        "the queue to which the job was submitted, for policies that model a real scheduler: LocalQueue, Queue or "     \
        "partition. Empty: the tenant")                                                                                 \
   NAME(QOS, qos, TEXT, "qos", "qos", 30, QOS_NAMES, qos_names, 7,                                                      \
-       "the quality of service that the job requested, as in Slurm")
+       "the quality of service that the job requested, as in Slurm")                                                   \
+  VALUE(GPU_POWER, gpu_power_ppm, uint32_t, uint32_t, FRACTION, "gpu_power_fraction", "gpu_power_fraction", false,     \
+        HR_NONE, 0, 1000000, 31, "'gpu_power_fraction' is not from 0 to 1",                                            \
+        "power of the GPUs of the job, relative to their maximum. Empty: as specified for its class, otherwise for "   \
+        "the pool")
 
 #define HR_JOB_FIELD_TABLE(ID, VALUE, NAME, FLAG_COLUMN, FLAG)                                                         \
   HR_JOB_COMMON_FIELD_TABLE(ID, VALUE, NAME)                                                                           \

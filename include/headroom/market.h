@@ -186,6 +186,7 @@ struct hr_class_spec {
   uint32_t max_requeues;
   /* time to load the image and the checkpoint after an interruption */
   int64_t restart_us;
+  uint32_t gpu_power_ppm; /* power of the GPUs of the class, relative to their maximum; 0: that of the pool */
   /* enum hr_tier: required locality of jobs without a requirement in the trace */
   uint8_t within;
   /* time after submission for which jobs with this requirement wait for such a placement; HR_UNKNOWN_US: without

@@ -336,7 +336,15 @@ struct hr_view {
   /* work that an interruption would not lose, in microseconds of run time; NULL: an interruption loses all work */
   const int64_t *kept_us;
   const struct hr_job_accounting *accounting; /* what each job has used so far; NULL if jobs cannot be interrupted */
+  const struct hr_energy *energy;             /* of all past attempts of each job; NULL if no pool has a known power */
 };
+
+/* The present power of all pools, in nanowatts, without and with the facility. */
+struct hr_power_now {
+  int64_t it_nw, site_nw;
+};
+/* Sets `*now`. Returns false if no pool has a known power. */
+HR_API bool hr_view_power(const struct hr_view *view, struct hr_power_now *now);
 
 /* Returns the work that a job has completed, in microseconds of its recorded run time, including work that an
    interruption would lose. Time for restarts and checkpoints does not count. */

@@ -360,13 +360,13 @@ HR_API void hr_placements_destroy(struct hr_placements *placements);
 HR_API struct hr_observer hr_placements_observer(struct hr_placements *placements);
 
 /* Timeline: an observer that writes a CSV row whenever a count changes. The columns are time_s, waiting, running,
-   gpus_allocated, gpus_total, fragmented_gpus, stranded_gpus, largest_gang. The last three columns are empty unless
-   `usage` is an observer of the same run, precedes the timeline in the list of observers, and allocation is per GPU.
-   `usage` may be NULL. The file gets its name when hr_timeline_finish succeeds. If hr_timeline_destroy is called before
-   that, the file is discarded. */
+   gpus_allocated, gpus_total, fragmented_gpus, stranded_gpus, largest_gang, and with `has_power` power_kw, site_kw. The
+   columns from fragmented_gpus to largest_gang are empty unless `usage` is an observer of the same run, precedes the
+   timeline in the list of observers, and allocation is per GPU. `usage` may be NULL. The file gets its name when
+   hr_timeline_finish succeeds. If hr_timeline_destroy is called before that, the file is discarded. */
 struct hr_timeline;
 HR_API enum hr_status hr_timeline_create(const char *path, const struct hr_trace *trace, const struct hr_usage *usage,
-                                         struct hr_timeline **timeline, struct hr_error *error);
+                                         bool has_power, struct hr_timeline **timeline, struct hr_error *error);
 HR_API struct hr_observer hr_timeline_observer(struct hr_timeline *timeline);
 HR_API enum hr_status hr_timeline_finish(struct hr_timeline *timeline, struct hr_error *error);
 HR_API void hr_timeline_destroy(struct hr_timeline *timeline);
@@ -457,6 +457,26 @@ struct hr_maintenance_metrics {
   double availability; /* without planned and unplanned downtime */
 };
 
+/* The energy of a pool or a tenant. */
+struct hr_energy_line {
+  char *name;
+  double it_kwh;            /* tenants: of their jobs */
+  double site_kwh;          /* with the facility */
+  double jobs_kwh, peak_kw; /* only of pools */
+};
+
+/* Energy (headroom/power.h). */
+struct hr_energy_metrics {
+  bool known; /* false: no pool has a known power; the other members are then 0 */
+  double it_kwh, site_kwh, loss_kwh;
+  double use_kwh[HR_N_ENERGY_USES];      /* the sum is it_kwh */
+  double pue, mean_kw, kwh_per_gpu_hour; /* 0: unknown */
+  double peak_kw, site_peak_kw;
+  struct hr_energy_line *by_pool;   /* pools with a known power, in the order of the cluster */
+  struct hr_energy_line *by_tenant; /* in the order of the trace; empty in streamed runs */
+  size_t n_pools, n_tenants;
+};
+
 /* Fairness among the parties that share the cluster, over completed jobs. */
 struct hr_fairness {
   const char *over; /* what a party is: "tenants"; "users" if the trace has no tenants; "jobs" if it has neither */
@@ -535,6 +555,7 @@ struct hr_summary {
   struct hr_oom_metrics oom;
   struct hr_fault_metrics faults;
   struct hr_maintenance_metrics maintenance;
+  struct hr_energy_metrics energy;
   /* inference services in the order of the scenario (headroom/unstable/service_report.h), and the figures of the
      requests of all services together; NULL: the scenario has no services */
   struct hr_service_summary *services, *all_services;

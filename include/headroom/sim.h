@@ -111,6 +111,7 @@ struct hr_pool_accounting {
   uint64_t oom_kills; /* kills because of exhausted GPU memory */
   /* GPU time that killed jobs held until they tried again, in milli-GPU x microseconds */
   hr_amount back_off_milli_us;
+  struct hr_pool_energy energy; /* 0 if its power is unknown */
 };
 
 /* Totals over the jobs that were not finished at the end of a streamed run. */
@@ -143,6 +144,8 @@ struct hr_result {
   int64_t *ended_us;
   /* by job: milli-GPUs held in the last attempt; NULL: each job held the whole GPUs that it requests */
   uint32_t *gpu_milli;
+  struct hr_energy *energy; /* by job; NULL if no pool has a known power */
+  struct hr_power_peaks peaks;
   struct hr_unfinished_totals left; /* totals of a streamed run; 0 in other runs */
   /* in a run with several clusters: [n_clusters] figures by cluster (headroom/unstable/clusters.h), and by job its
      cluster, HR_NONE if it was not submitted. Otherwise NULL and 0 */

@@ -17,6 +17,7 @@
 
 #include "base/array.h"
 #include "base/writers.h"
+#include "headroom/power.h"
 #include "headroom/report.h"
 #include "headroom/unstable/clusters.h"
 #include "report/costs/costs.h"
@@ -151,6 +152,7 @@ static bool placements_get(const struct hr_placements *placements, hr_job job, s
 #define COLUMNS_OF_KILLS ",oom_kills"
 #define COLUMNS_OF_SLOTS ",seats"
 #define COLUMNS_OF_CLUSTERS ",cluster"
+#define COLUMNS_OF_ENERGY ",energy_kwh"
 
 struct jobs_out {
   struct hr__csv_out csv;
@@ -160,7 +162,7 @@ struct jobs_out {
   const struct hr_placements *placements;
   const struct hr_ledger *ledger;
   int64_t clock_us; /* added to every time, so that times match those of the input */
-  bool has_attempts, has_kills, has_slots;
+  bool has_attempts, has_kills, has_slots, has_energy;
 };
 
 static void put_id(struct jobs_out *out, hr_job job) {
@@ -278,6 +280,14 @@ static void put_cluster(struct jobs_out *out, hr_job job) {
   hr__csv_text(&out->csv, cluster == HR_NONE ? "" : out->result->clusters[cluster].name);
 }
 
+/* Writes the energy of the job in all attempts, without the facility, in thousandths of a watt hour. */
+static void put_energy(struct jobs_out *out, hr_job job) {
+  char text[HR__NUMBER_BYTES];
+  hr__csv_begin_field(&out->csv);
+  snprintf(text, sizeof text, "%.6f", (double)out->result->energy[job.id].it / HR_KWH_UNITS);
+  hr__csv_part(&out->csv, text);
+}
+
 static void put_row(struct jobs_out *out, hr_job job) {
   const struct hr_trace *trace = out->trace;
   struct hr_slice one;
@@ -304,6 +314,7 @@ static void put_row(struct jobs_out *out, hr_job job) {
   if (out->has_kills) hr__csv_u64(&out->csv, out->result->accounting[job.id].oom_kills);
   if (out->has_slots) put_slots(out, &placement);
   if (out->result->n_clusters) put_cluster(out, job);
+  if (out->has_energy) put_energy(out, job);
   hr__csv_end_row(&out->csv);
 }
 
@@ -332,10 +343,12 @@ enum hr_status hr__jobs_open(const char *path, const struct hr_trace *trace, con
                          .has_attempts = ledger || result->accounting,
                          .has_kills = result->accounting && hr__can_kill(cluster)};
   out.has_slots = result->gpu_milli != NULL;
-  char header[sizeof COLUMNS COLUMNS_OF_ATTEMPTS COLUMNS_OF_KILLS COLUMNS_OF_SLOTS COLUMNS_OF_CLUSTERS];
-  snprintf(header, sizeof header, "%s%s%s%s%s", COLUMNS, out.has_attempts ? COLUMNS_OF_ATTEMPTS : "",
+  out.has_energy = result->energy != NULL;
+  char header[sizeof COLUMNS COLUMNS_OF_ATTEMPTS COLUMNS_OF_KILLS COLUMNS_OF_SLOTS COLUMNS_OF_CLUSTERS
+                  COLUMNS_OF_ENERGY];
+  snprintf(header, sizeof header, "%s%s%s%s%s%s", COLUMNS, out.has_attempts ? COLUMNS_OF_ATTEMPTS : "",
            out.has_kills ? COLUMNS_OF_KILLS : "", out.has_slots ? COLUMNS_OF_SLOTS : "",
-           result->n_clusters ? COLUMNS_OF_CLUSTERS : "");
+           result->n_clusters ? COLUMNS_OF_CLUSTERS : "", out.has_energy ? COLUMNS_OF_ENERGY : "");
   enum hr_status status = hr__csv_open(&out.csv, path, header, error);
   for (uint32_t i = 0; status == HR_OK && i < trace->n_jobs; i++) put_row(&out, (hr_job){job_at ? job_at[i] : i});
   free(job_at);
@@ -400,6 +413,7 @@ struct counts {
   uint64_t waiting, running, allocated_milli, total_milli;
   bool has_fragments; /* the next three members are known */
   uint64_t fragmented_milli, stranded_milli, largest_gang;
+  struct hr_power_now power;
 };
 
 struct hr_timeline {
@@ -408,18 +422,24 @@ struct hr_timeline {
   int64_t clock_us, at_us;      /* clock_us: added to every written time; at_us: time of `pending` */
   struct counts written, pending;
   bool any_written, any_pending;
+  bool has_power; /* there is a column with the power */
 };
 
 static const char header[] =
     "time_s,waiting,running,gpus_allocated,gpus_total,fragmented_gpus,stranded_gpus,largest_gang";
 
+#define COLUMNS_OF_POWER ",power_kw,site_kw"
+
 enum hr_status hr_timeline_create(const char *path, const struct hr_trace *trace, const struct hr_usage *usage,
-                                  struct hr_timeline **timeline, struct hr_error *error) {
+                                  bool has_power, struct hr_timeline **timeline, struct hr_error *error) {
   struct hr_timeline *created = calloc(1, sizeof *created);
   if (!created) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
   created->clock_us = hr_trace_clock_us(trace);
   created->usage = usage;
-  enum hr_status status = hr__csv_open(&created->csv, path, header, error);
+  created->has_power = has_power;
+  char columns[sizeof header + sizeof COLUMNS_OF_POWER];
+  snprintf(columns, sizeof columns, "%s%s", header, has_power ? COLUMNS_OF_POWER : "");
+  enum hr_status status = hr__csv_open(&created->csv, path, columns, error);
   if (status != HR_OK) {
     free(created);
     return status;
@@ -432,7 +452,14 @@ static bool same(const struct counts *a, const struct counts *b) {
   return a->waiting == b->waiting && a->running == b->running && a->allocated_milli == b->allocated_milli &&
          a->total_milli == b->total_milli && a->has_fragments == b->has_fragments &&
          a->fragmented_milli == b->fragmented_milli && a->stranded_milli == b->stranded_milli &&
-         a->largest_gang == b->largest_gang;
+         a->largest_gang == b->largest_gang && a->power.it_nw == b->power.it_nw && a->power.site_nw == b->power.site_nw;
+}
+
+static void put_kilowatts(struct hr__csv_out *csv, int64_t nw) {
+  char text[HR__NUMBER_BYTES];
+  hr__csv_begin_field(csv);
+  snprintf(text, sizeof text, "%.6f", (double)nw * 1e-12);
+  hr__csv_part(csv, text);
 }
 
 static void put_fragments(struct hr__csv_out *csv, const struct counts *counts) {
@@ -454,6 +481,10 @@ static void write_pending(struct hr_timeline *timeline) {
   hr__csv_milli(&timeline->csv, counts->allocated_milli);
   hr__csv_milli(&timeline->csv, counts->total_milli);
   put_fragments(&timeline->csv, counts);
+  if (timeline->has_power) {
+    put_kilowatts(&timeline->csv, counts->power.it_nw);
+    put_kilowatts(&timeline->csv, counts->power.site_nw);
+  }
   hr__csv_end_row(&timeline->csv);
   timeline->written = *counts;
   timeline->any_written = true;
@@ -476,6 +507,7 @@ static void on_instant(void *self, const struct hr_view *view) {
                                       .allocated_milli = view->allocated_milli,
                                       .total_milli = view->total_milli};
   if (timeline->usage && timeline->usage->fragments) add_fragments(&timeline->pending, timeline->usage);
+  if (timeline->has_power) hr_view_power(view, &timeline->pending.power);
   timeline->any_pending = true;
 }
 

@@ -23,7 +23,9 @@ enum {
   INDEX = HR_UNIT_INDEX,
   RATE = HR_UNIT_RATE,
   DOLLARS = HR_UNIT_DOLLARS,
-  MILLISECONDS = HR_UNIT_MILLISECONDS
+  MILLISECONDS = HR_UNIT_MILLISECONDS,
+  KWH = HR_UNIT_KWH,
+  KW = HR_UNIT_KW
 };
 enum {
   COUNT = HR_METRIC_COUNT,
@@ -55,7 +57,8 @@ size_t hr_metrics(const struct hr_metric **metrics) {
 }
 
 const char *hr_unit_name(enum hr_unit unit) {
-  static const char *const names[] = {"count", "s", "GPU-hours", "share", "factor", "index", "per hour", "USD", "ms"};
+  static const char *const names[] = {"count",    "s",   "GPU-hours", "share", "factor", "index",
+                                      "per hour", "USD", "ms",        "kWh",   "kW"};
   return names[unit];
 }
 
@@ -253,6 +256,10 @@ static const char *magnitude_text(enum hr_unit unit, double value, char *buffer)
   case HR_UNIT_MILLISECONDS:
     hr__fixed_text(value, value < 100 ? 2 : 0, buffer);
     return strcat(buffer, " ms");
+  case HR_UNIT_KWH:
+  case HR_UNIT_KW:
+    hr__fixed_text(value, value < 1000 ? 2 : 0, buffer);
+    return strcat(buffer, unit == HR_UNIT_KW ? " kW" : " kWh");
   case HR_UNIT_DOLLARS:
     return hr__usd_text((int64_t)llround(value * 1e6), buffer);
   }

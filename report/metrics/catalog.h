@@ -211,6 +211,43 @@
     "Operational availability",                                                                                        \
     "1 - planned and unplanned downtime / (nodes x length of the run), in pools with maintenance",                     \
     number(s->maintenance.known, s->maintenance.availability), UNKNOWN)
+#define HR__ENERGY_METRICS(X)                                                                                          \
+  X(HR__M_IT_KWH, "energy.it_kwh", "it_kwh", KWH, SUM, LOWER, LISTED, "Energy",                                        \
+    "energy of the pools with known `power`: nodes, conversion losses and other equipment, without the facility",      \
+    number(s->energy.known, s->energy.it_kwh), UNKNOWN)                                                                \
+  X(HR__M_SITE_KWH, "energy.site_kwh", "site_kwh", KWH, SUM, LOWER, LISTED, "Energy of the site",                      \
+    "`energy.it_kwh` and the energy of cooling and other facilities, as `pue` and `cooling_w` state",                  \
+    number(s->energy.known, s->energy.site_kwh), UNKNOWN)                                                              \
+  X(HR__M_PUE, "energy.pue", "pue", FACTOR, RATIO, LOWER, NULLABLE, "PUE",                                             \
+    "`energy.site_kwh` / `energy.it_kwh`; `null` if no energy was used", number(s->energy.pue > 0, s->energy.pue),     \
+    UNKNOWN)                                                                                                           \
+  X(HR__M_JOBS_KWH, "energy.jobs_kwh", "jobs_kwh", KWH, SUM, NEITHER, LISTED, "Energy of jobs",                        \
+    "part of `energy.it_kwh`: GPUs in use, and their share of the hosts",                                              \
+    number(s->energy.known, s->energy.use_kwh[HR_ENERGY_JOBS]), UNKNOWN)                                               \
+  X(HR__M_IDLE_KWH, "energy.idle_kwh", "idle_kwh", KWH, SUM, LOWER, LISTED, "Energy of idle GPUs",                     \
+    "part of `energy.it_kwh`: free GPUs of nodes that are on, and their share of the hosts",                           \
+    number(s->energy.known, s->energy.use_kwh[HR_ENERGY_IDLE]), UNKNOWN)                                               \
+  X(HR__M_TRANSITION_KWH, "energy.transition_kwh", "transition_kwh", KWH, SUM, LOWER, 0, "Energy of transitions",      \
+    "part of `energy.it_kwh`: nodes that boot or go to sleep",                                                         \
+    number(s->energy.known, s->energy.use_kwh[HR_ENERGY_BOOT]), UNKNOWN)                                               \
+  X(HR__M_DOWN_KWH, "energy.down_kwh", "down_kwh", KWH, SUM, LOWER, 0, "Energy of nodes that are down",                \
+    "part of `energy.it_kwh`: nodes that are off, asleep or in repair",                                                \
+    number(s->energy.known, s->energy.use_kwh[HR_ENERGY_DOWN]), UNKNOWN)                                               \
+  X(HR__M_OTHER_KWH, "energy.other_kwh", "other_kwh", KWH, SUM, LOWER, 0, "Energy of other equipment",                 \
+    "part of `energy.it_kwh`: `other_w`", number(s->energy.known, s->energy.use_kwh[HR_ENERGY_OTHER]), UNKNOWN)        \
+  X(HR__M_LOSS_KWH, "energy.loss_kwh", "loss_kwh", KWH, SUM, LOWER, 0, "Conversion losses",                            \
+    "what the stages of conversion lose; it is contained in the other parts of `energy.it_kwh`",                       \
+    number(s->energy.known, s->energy.loss_kwh), UNKNOWN)                                                              \
+  X(HR__M_MEAN_KW, "energy.mean_kw", "mean_kw", KW, MEAN, LOWER, NULLABLE | LISTED, "Mean power",                      \
+    "`energy.it_kwh` / length of the run", number(s->energy.mean_kw > 0, s->energy.mean_kw), UNKNOWN)                  \
+  X(HR__M_PEAK_KW, "energy.peak_kw", "peak_kw", KW, QUANTILE, LOWER, LISTED, "Peak power",                             \
+    "maximum power of all these pools together, without the facility", number(s->energy.known, s->energy.peak_kw),     \
+    UNKNOWN)                                                                                                           \
+  X(HR__M_SITE_PEAK_KW, "energy.site_peak_kw", "site_peak_kw", KW, QUANTILE, LOWER, 0, "Peak power of the site",       \
+    "the same with the facility", number(s->energy.known, s->energy.site_peak_kw), UNKNOWN)                            \
+  X(HR__M_KWH_PER_GPU_HOUR, "energy.kwh_per_gpu_hour", "kwh_per_gpu_hour", KWH, RATIO, LOWER, NULLABLE,                \
+    "Energy per GPU hour", "`energy.site_kwh` / `gpu_hours`; `null` if no GPU was held",                               \
+    number(s->energy.kwh_per_gpu_hour > 0, s->energy.kwh_per_gpu_hour), UNKNOWN)
 
 #define HR__FAIRNESS_METRICS(X)                                                                                        \
   X(HR__M_PARTIES, "fairness.parties", "fairness_parties", COUNTS, COUNT, NEITHER, 0, "Parties",                       \
@@ -404,7 +441,12 @@
   HR__SPOT_METRICS(X)                                                                                                  \
   HR__FAULT_METRICS(X)                                                                                                 \
   HR__MAINTENANCE_METRICS(X)                                                                                           \
-  HR__FAIRNESS_METRICS(X) HR__FRAGMENTATION_METRICS(X) HR__COST_METRICS(X) HR__SERVICE_METRICS(X) HR__MORE_METRICS(X)
+  HR__ENERGY_METRICS(X)                                                                                                \
+  HR__FAIRNESS_METRICS(X)                                                                                              \
+  HR__FRAGMENTATION_METRICS(X)                                                                                         \
+  HR__COST_METRICS(X)                                                                                                  \
+  HR__SERVICE_METRICS(X)                                                                                               \
+  HR__MORE_METRICS(X)
 
 enum hr__metric {
 #define HR__METRIC_ID(id, ...) id,
@@ -442,7 +484,8 @@ const char *hr__metric_group_path(enum hr__metric metric);
   X(HR__SECTION_SPOT, "spot")                                                                                          \
   X(HR__SECTION_OOM, "oom_kills")                                                                                      \
   X(HR__SECTION_FAULTS, "faults")                                                                                      \
-  X(HR__SECTION_MAINTENANCE, "maintenance")
+  X(HR__SECTION_MAINTENANCE, "maintenance")                                                                            \
+  X(HR__SECTION_ENERGY, "energy")
 
 enum hr__metric_section {
 #define HR__SECTION_ID(id, name) id,

@@ -91,6 +91,16 @@ static inline bool hr__can_kill(const struct hr_cluster_spec *cluster) {
   return false;
 }
 
+/* ---- Energy (energy.c) --------------------------------------------------------------------------- */
+
+/* hr__energy_totals returns the figures without the lists by pool and tenant. hr__energy_make also makes these lists,
+   which hr__energy_finish() frees, also after an error; it returns HR_NO_MEMORY if out of memory. */
+struct hr_energy_metrics hr__energy_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                           double gpu_hours);
+enum hr_status hr__energy_make(const struct hr_cluster_spec *cluster, const struct hr_result *result, double gpu_hours,
+                               struct hr_energy_metrics *figures);
+void hr__energy_finish(struct hr_energy_metrics *figures);
+
 /* ---- Fairness ------------------------------------------------------------------------------------ */
 
 /* Computes Jain's index and finish-time fairness (groups.c). Returns HR_NO_MEMORY if out of memory. */

@@ -68,7 +68,11 @@ static const struct line {
     {HR__PART_MAINTENANCE, "maintenance", IF_FIRST_KNOWN,
      "{maintenance.groups} times, stopped {maintenance.jobs_stopped} jobs; GPU hours planned "
      "{maintenance.planned_gpu_hours}, unplanned {maintenance.unplanned_gpu_hours}; {maintenance.availability} "
-     "available"}};
+     "available"},
+    {HR__PART_ENERGY, "energy", IF_FIRST_KNOWN,
+     "{energy.it_kwh}: jobs {energy.jobs_kwh}, idle {energy.idle_kwh}; {energy.site_kwh} with the facility"},
+    {HR__PART_ENERGY, "energy", IF_FIRST_KNOWN,
+     "{energy.mean_kw} on average, maximum {energy.peak_kw}; PUE {energy.pue}"}};
 enum { N_LINES = sizeof lines / sizeof *lines };
 
 /* ---- Templates --------------------------------------------------------------------------------------- */

@@ -335,6 +335,31 @@ static void put_markets(struct hr__json *json, cJSON *root, const struct hr_summ
   if (summary->maintenance.known) put_section(json, root, HR__SECTION_MAINTENANCE, summary);
 }
 
+/* ---- Energy -------------------------------------------------------------------------------------- */
+
+static void put_energy_lines(struct hr__json *json, cJSON *energy, const char *key, const struct hr_energy_line *lines,
+                             size_t count, bool of_pools) {
+  cJSON *list = hr__json_array(json, energy, key);
+  for (size_t i = 0; i < count; i++) {
+    cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+    hr__json_text(json, inner, "name", lines[i].name);
+    hr__json_number(json, inner, "it_kwh", lines[i].it_kwh);
+    hr__json_number(json, inner, "site_kwh", lines[i].site_kwh);
+    if (!of_pools) continue;
+    hr__json_number(json, inner, "jobs_kwh", lines[i].jobs_kwh);
+    hr__json_number(json, inner, "peak_kw", lines[i].peak_kw);
+  }
+}
+
+static void put_energy(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+  const struct hr_energy_metrics *energy = &summary->energy;
+  if (!energy->known) return;
+  put_section(json, root, HR__SECTION_ENERGY, summary);
+  cJSON *inner = cJSON_GetObjectItemCaseSensitive(root, "energy");
+  put_energy_lines(json, inner, "by_pool", energy->by_pool, energy->n_pools, true);
+  put_energy_lines(json, inner, "by_tenant", energy->by_tenant, energy->n_tenants, false);
+}
+
 static void put_evidence(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   char digest[17];
   snprintf(digest, sizeof digest, "%016" PRIx64, summary->digest);
@@ -399,6 +424,7 @@ void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summar
   put_fairness(json, root, summary);
   put_fragmentation(json, root, summary);
   put_markets(json, root, summary);
+  put_energy(json, root, summary);
   put_services(json, root, summary);
   put_alerts(json, root, label->alerts, label->clock_us);
   put_evidence(json, root, summary);
@@ -436,6 +462,7 @@ enum hr_status hr_streamed_write_json(const char *path, const struct hr_summary 
   put_section(&json, root, HR__SECTION_MAIN, summary);
   hr__json_number(&json, root, "quantile_error", 1.0 / HR__SKETCH_ERROR_PART);
   put_markets(&json, root, summary);
+  put_energy(&json, root, summary);
   put_evidence(&json, root, summary);
   put_remarks(&json, root, label);
   hr__json_perf(&json, root, summary, perf);

@@ -318,6 +318,8 @@ static void put_run_costs(struct hr__console *table, const struct hr_summary *su
   }
   for (unsigned part = HR__PART_GOODPUT; summary->stoppable && part <= HR__PART_MAINTENANCE; part++)
     hr__put_metric_lines(table, (enum hr__metric_part)part, summary);
+  if (summary->energy.known && !costs && !summary->stoppable) fputc('\n', table->out);
+  hr__put_metric_lines(table, HR__PART_ENERGY, summary);
   if (!costs || unpriced) return;
   put_cost_lines(table, "market", &costs->by_market, costs->by_market.count, costs->total_uusd);
   put_cost_lines(table, "cost by tenant", &costs->by_tenant, MAX_TENANTS, costs->total_uusd);

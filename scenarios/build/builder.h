@@ -270,6 +270,8 @@ enum hr_status hr__build_electricity(struct hr__builder *builder);
 void hr__electricity_destroy(struct hr_electricity_set *set);
 /* Builds the maintenance of the nodes, from 'maintenance' of the pool or of the cluster (faults.c). */
 enum hr_status hr__build_maintenance(struct hr__builder *builder, struct hr__pool_draft *draft);
+/* Builds the power of the nodes, from 'power' of the pool or of the cluster (power.c). The GPU type must be known. */
+enum hr_status hr__build_power(struct hr__builder *builder, struct hr__pool_draft *draft);
 /* Checks the parameters of a random duration: all those of its distribution are required, and any other one is an
    error. `object` may be NULL. */
 enum hr_status hr__check_duration(struct hr__builder *builder, const cJSON *object);

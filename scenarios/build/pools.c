@@ -310,6 +310,7 @@ static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) 
   if (status == HR_OK) status = hr__build_topology(builder, &draft);
   if (status == HR_OK) status = hr__build_faults(builder, &draft);
   if (status == HR_OK) status = hr__build_maintenance(builder, &draft);
+  if (status == HR_OK) status = hr__build_power(builder, &draft);
   if (status == HR_OK) status = hr_cluster_spec_add(&scenario->cluster, &draft.pool, builder->error);
   if (status == HR_OK) return HR_OK;
   hr__pool_source_finish(draft.source);
@@ -317,6 +318,7 @@ static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) 
   free(draft.pool.market.spot.levels);
   hr_fault_spec_destroy(draft.pool.faults);
   hr_maintenance_destroy(draft.pool.maintenance, draft.pool.n_maintenance);
+  hr_power_spec_destroy(draft.pool.power);
   hr_pool_sharing_finish(&draft.pool);
   return status;
 }

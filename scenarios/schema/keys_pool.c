@@ -25,6 +25,7 @@ static const char *const fault_clocks[] = {HR_FAULT_CLOCK_TABLE(WORD) NULL};
 static const char *const fault_starts[] = {"stationary", "fresh", NULL};
 static const char *const drains[] = {HR_DRAIN_TABLE(WORD) NULL};
 static const char *const fault_tiers[] = {"rack", "zone", "pool", NULL};
+static const char *const power_models[] = {HR_POWER_MODEL_TABLE(WORD) NULL};
 static const char *const distributions[] = {"fixed", "exponential", "log-normal", "weibull", NULL};
 
 #define MAX_CPUS 4294967.0 /* maximum that fits in 32 bits as milli-CPUs */
@@ -241,6 +242,76 @@ const struct hr__key hr__maintenance_keys[] = {
           "number of nodes, or a share such as \"25%\", which is rounded up.")},
     END};
 
+/* ---- Power ------------------------------------------------------------------------------------------ */
+
+#define WATTS REAL(0, MAX_WATTS), .unit = "W"
+#define MAX_WATTS 1e6 /* of a node */
+
+static const struct hr__key power_point_keys[] = {
+    {"utilization", SHARE, MUST, AT(DOUBLE, struct hr_power_point, utilization), HELP("Utilization of the GPU.")},
+    {"gpu_w", WATTS, MUST, AT(DOUBLE, struct hr_power_point, gpu_w), HELP("Power of the GPU at this utilization.")},
+    END};
+
+static const struct hr__key power_loss_keys[] = {
+    {"efficiency", REAL(0.01, 1), MUST, AT(DOUBLE, struct hr_power_loss, efficiency),
+     HELP("Output / input of the stage, without the constant.")},
+    {"constant_w", WATTS, DEFAULT("0"), AT(DOUBLE, struct hr_power_loss, constant_w),
+     HELP("Constant loss: the input is (output + constant_w) / efficiency.")},
+    {"nodes", WHOLE(1, HR_MAX_NODES), DEFAULT("1"), AT(INTEGER, struct hr_power_loss, nodes),
+     HELP("How many nodes share a device of this stage.")},
+    END};
+
+static const struct hr__key power_cap_keys[] = {
+    {"limit_w", WATTS, MUST, AT(DOUBLE, struct hr_power_cap, limit_w), HELP("Power limit of a GPU.")},
+    {"time_ratio", REAL(1, 1000), MUST, AT(DOUBLE, struct hr_power_cap, time_ratio),
+     HELP("Time of the work at this limit / time at the highest limit.")},
+    {"power_ratio", REAL(1e-3, 1), MUST, AT(DOUBLE, struct hr_power_cap, power_ratio),
+     HELP("Mean power of a GPU at this limit / mean power at the highest limit.")},
+    END};
+
+const struct hr__key hr__power_keys[] = {
+    {"model", CHOICE(power_models), .selects = true, DEFAULT("linear"), AT(INTEGER, struct hr_power_spec, model),
+     HELP("How power depends on the utilization u, between idle and maximum: u (linear), u^(1/2) (sqrt), u^2 (square), "
+          "u^3 (cubic), (1 + u - exp(-u / asymptote)) / 2 (asymptotic), or as in 'table'.")},
+    {"utilization", SHARE, DEFAULT("1"), AT(DOUBLE, struct hr_power_spec, utilization),
+     HELP("Utilization of GPUs in use, for jobs without 'gpu_power_fraction'. 1 is an upper bound of their power.")},
+    {"gpu_idle_w", WATTS, AT(DOUBLE, struct hr_power_spec, gpu_idle_w),
+     OTHERWISE("that of its type in the catalogue, else 0.12 of 'gpu_max_w'"), HELP("Power of an idle GPU.")},
+    {"gpu_max_w", WATTS, AT(DOUBLE, struct hr_power_spec, gpu_max_w), OTHERWISE("that of its type in the catalogue"),
+     HELP("Maximum power of a GPU.")},
+    {"host_idle_w", WATTS, AT(DOUBLE, struct hr_power_spec, host_idle_w),
+     OTHERWISE("0.29 of the maximum power of its GPUs, as measured on nodes with 8 A100"),
+     HELP("Power of the rest of an idle node.")},
+    {"host_max_w", WATTS, AT(DOUBLE, struct hr_power_spec, host_max_w),
+     OTHERWISE("0.43 of the maximum power of its GPUs, as measured on nodes with 8 A100, or 'host_idle_w' if larger"),
+     HELP("Maximum power of the rest of a node.")},
+    {"asymptote", REAL(0.01, 10), WITH(1 << HR_POWER_ASYMPTOTIC), DEFAULT("0.3"),
+     AT(DOUBLE, struct hr_power_spec, asymptote), HELP("The parameter of the model asymptotic; usually 0.2 to 0.5.")},
+    {"table", LIST(2, HR_POWER_MAX_POINTS, EACH(OBJECT(power_point_keys))), NEEDED_WITH(1 << HR_POWER_TABLE),
+     AS_ARRAY(struct hr_power_spec, table, n_table),
+     HELP("Power of a GPU by utilization, ascending, linear between the points. Its first and last point replace "
+          "'gpu_idle_w' and 'gpu_max_w'.")},
+    {"down_w", WATTS, DEFAULT("0"), AT(DOUBLE, struct hr_power_spec, down_w),
+     HELP("Power of a node that is off or in repair. Nodes of elastic pools that are off belong to others.")},
+    {"boot_w", WATTS, AT(DOUBLE, struct hr_power_spec, boot_w), OTHERWISE("that of an idle node"),
+     HELP("Power of a node that boots.")},
+    {"other_w", REAL(0, HR_POWER_MAX_W), .unit = "W", DEFAULT("0"), AT(DOUBLE, struct hr_power_spec, other_w),
+     HELP("Constant power of other equipment of the pool, such as switches and pumps.")},
+    {"losses", LIST(1, HR_POWER_MAX_LOSSES, EACH(OBJECT(power_loss_keys))),
+     AS_ARRAY(struct hr_power_spec, losses, n_losses),
+     HELP("Stages of conversion between the nodes and the meter, from the node on, such as power supplies and "
+          "rectifiers. Watts above are then before these losses.")},
+    {"pue", REAL(1, 10), DEFAULT("1"), AT(DOUBLE, struct hr_power_spec, pue),
+     HELP("Power usage effectiveness: power of the site / power of its IT equipment.")},
+    {"cooling_w", REAL(0, HR_POWER_MAX_W), .unit = "W", DEFAULT("0"), AT(DOUBLE, struct hr_power_spec, cooling_w),
+     HELP("Constant part of the power of cooling, beside the part that 'pue' adds in proportion to the load.")},
+    {"gpu_cap_w", WATTS, AT(DOUBLE, struct hr_power_spec, gpu_cap_w), OTHERWISE("no limit"),
+     HELP("Power limit of each GPU. Jobs that would draw more become slower, as 'caps' states.")},
+    {"caps", LIST(1, HR_POWER_MAX_POINTS, EACH(OBJECT(power_cap_keys))), AS_ARRAY(struct hr_power_spec, caps, n_caps),
+     OTHERWISE("required if 'gpu_cap_w' limits jobs"),
+     HELP("What power limits do to jobs, from the highest limit to the lowest, linear between them.")},
+    END};
+
 /* ---- Spot ------------------------------------------------------------------------------------------- */
 
 static const struct hr__key bathtub_keys[] = {
@@ -368,6 +439,8 @@ const struct hr__key hr__pool_keys[] = {
     {"maintenance", LIST(0, HR_MAINTENANCE_WINDOWS, EACH(OBJECT(hr__maintenance_keys))),
      OTHERWISE("'cluster.maintenance'; without it, there is none"),
      HELP("Planned work on the nodes of the pool. The times of its entries must not overlap.")},
+    {"power", OBJECT(hr__power_keys), OTHERWISE("'cluster.power'; without it, no energy is computed"),
+     HELP("Power of the nodes, from which energy is computed.")},
     {"storage_gb_s", REAL(0, 1e9), .unit = "GiB/s", OTHERWISE("unknown"),
      SCALED(1024, struct hr_pool_spec, storage_mib_s),
      HELP("Bandwidth that all jobs that write checkpoints in this pool share, in units of 1,024 MiB/s. 0: unknown.")},

@@ -84,6 +84,8 @@ static const struct hr__key catalog_keys[] = {{"gpus_file", TABLE_FILE("GPU type
        HELP("Water per kWh of the machines: in all pools without 'wue_l_per_kwh' of their own.")},                     \
       {"maintenance", LIST(0, HR_MAINTENANCE_WINDOWS, EACH(OBJECT(hr__maintenance_keys))), OTHERWISE("there is none"), \
        HELP("Planned work on the nodes of all pools without 'maintenance' of their own; not of elastic pools.")},      \
+      {"power", OBJECT(hr__power_keys), OTHERWISE("no energy is computed"),                                            \
+       HELP("Power of the nodes, from which energy is computed: in all pools without 'power' of their own.")},         \
       {"by_gpu", BOOLEAN, DEFAULT("false"),                                                                            \
        HELP(                                                                                                           \
            "Per-GPU allocation in all pools, even if no pool shares its GPUs. Then requests for CPUs and memory, and " \
@@ -145,6 +147,9 @@ static const struct hr__key class_keys[] = {
     {"max_requeues", WHOLE(1, 1000000), .unit = "restarts", OTHERWISE("no limit"),
      AT(INTEGER, struct hr_class_spec, max_requeues),
      HELP("A job that has been restarted so many times fails when a node fails again.")},
+    {"gpu_power_fraction", REAL(MIN_SCALE, 1), OTHERWISE("as follows from 'power.utilization' of the pool"),
+     .unit = "share", AS_PPM(struct hr_class_spec, gpu_power_ppm),
+     HELP("Power of the GPUs of a job, relative to their maximum. A job's own value in the trace has precedence.")},
     {"topology", OBJECT(locality_keys),
      HELP("All GPUs of a job are in one group. A job's own value in the trace has precedence.")},
     {"within", CHOICE(group_tiers), .replaced_by = "topology.required",

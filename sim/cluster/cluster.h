@@ -46,12 +46,26 @@ struct hr__speed_table {
     uint32_t first, count;
   } * spans;        /* by model of the trace: the range of rows of the model in the table */
   uint32_t min_ppm; /* the smallest speed above 0 that any row has in any pool that has nodes */
+  /* power limits of GPUs (headroom/power.h): the trace and the classes that determine the power of a job, and by pool
+     the power; NULL: no pool has a limit */
+  const struct hr_power_spec **limited;
+  const struct hr_trace *trace;
+  const struct hr_class_spec *classes;
 };
 
 /* Initializes the speeds, with memory from the arena. `table` may be NULL; otherwise it must have a column for each
    pool of the cluster. Returns HR_OK or HR_NO_MEMORY. */
 enum hr_status hr__speeds_init(struct hr__speed_table *speeds, struct hr_arena *arena, const struct hr_speeds *table,
                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace);
+/* Adds the power limits of the pools, with memory from the arena. `classes` may be NULL. Returns HR_OK or HR_NO_MEMORY.
+ */
+enum hr_status hr__speeds_limit(struct hr__speed_table *speeds, struct hr_arena *arena,
+                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace,
+                                const struct hr_class_spec *classes);
+/* Whether the speed of jobs depends on the pool. */
+static inline bool hr__speeds_vary(const struct hr__speed_table *speeds) {
+  return speeds->table || speeds->limited;
+}
 
 /* Finds the row of a job in the table of speeds. In a streamed run this is called when the job is submitted, otherwise
    for all jobs at the start of the run. */
@@ -61,11 +75,16 @@ static inline uint32_t hr__speed_of_row(const struct hr_speeds *table, uint32_t 
   return table->ppm[(size_t)row * table->n_pools + pool];
 }
 
-/* Returns the speed of a job in a pool, as determined by the GPU type of the pool. Jobs without GPUs have no row in the
-   table and run at full speed. */
+/* Returns the speed of a job in a pool with a power limit. `ppm`: its speed without the limit. */
+uint32_t hr__speed_limited_ppm(const struct hr__speed_table *speeds, hr_job job, hr_pool pool, uint32_t ppm);
+
+/* Returns the speed of a job in a pool, as determined by the GPU type of the pool and its power limit. Jobs without
+   GPUs have no row in the table and run at full speed. */
 static inline uint32_t hr__speed_ppm(const struct hr__speed_table *speeds, hr_job job, hr_pool pool) {
-  if (!speeds->table || speeds->row_of[job.id] == HR_NONE) return HR__FULL_SPEED_PPM;
-  return hr__speed_of_row(speeds->table, speeds->row_of[job.id], pool.id);
+  uint32_t ppm = HR__FULL_SPEED_PPM;
+  if (speeds->table && speeds->row_of[job.id] != HR_NONE)
+    ppm = hr__speed_of_row(speeds->table, speeds->row_of[job.id], pool.id);
+  return speeds->limited ? hr__speed_limited_ppm(speeds, job, pool, ppm) : ppm;
 }
 
 /* hr__time_left_us returns the time that work takes, rounded up. hr__work_done_us returns the work that is completed in

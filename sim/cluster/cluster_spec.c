@@ -54,6 +54,7 @@ void hr_cluster_spec_finish(struct hr_cluster_spec *spec) {
   for (uint32_t i = 0; i < spec->n_pools; i++) {
     hr_fault_spec_destroy(spec->pools[i].faults);
     hr_maintenance_destroy(spec->pools[i].maintenance, spec->pools[i].n_maintenance);
+    hr_power_spec_destroy(spec->pools[i].power);
     free(spec->pools[i].name);
     free(spec->pools[i].gpu);
     free(spec->pools[i].gpu_names);

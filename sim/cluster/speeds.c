@@ -5,6 +5,7 @@
  */
 
 #include "sim/cluster/cluster.h"
+#include "sim/power/power.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +71,40 @@ void hr_speeds_destroy(struct hr_speeds *speeds) {
   free(speeds->ppm);
   free(speeds->reference);
   free(speeds);
+}
+
+/* ---- Power limits ---- */
+
+static uint32_t times_ppm(uint32_t ppm, uint32_t factor_ppm) {
+  uint32_t product = (uint32_t)((uint64_t)ppm * factor_ppm / HR__FULL_SPEED_PPM);
+  return product > 0 || ppm == 0 ? product : 1;
+}
+
+enum hr_status hr__speeds_limit(struct hr__speed_table *speeds, struct hr_arena *arena,
+                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace,
+                                const struct hr_class_spec *classes) {
+  uint32_t lowest = HR__FULL_SPEED_PPM;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_power_spec *power = cluster->pools[i].power;
+    if (cluster->pools[i].nodes == 0 || !power || !(power->gpu_cap_w > 0)) continue;
+    uint32_t ppm = hr__power_limit(power, HR__FULL_SPEED_PPM).speed_ppm;
+    if (ppm == HR__FULL_SPEED_PPM) continue;
+    if (!speeds->limited) speeds->limited = hr_arena_alloc(arena, cluster->n_pools * sizeof *speeds->limited);
+    if (!speeds->limited) return HR_NO_MEMORY;
+    speeds->limited[i] = power;
+    if (ppm < lowest) lowest = ppm;
+  }
+  speeds->trace = trace;
+  speeds->classes = classes;
+  speeds->min_ppm = times_ppm(speeds->min_ppm, lowest);
+  return HR_OK;
+}
+
+uint32_t hr__speed_limited_ppm(const struct hr__speed_table *speeds, hr_job job, hr_pool pool, uint32_t ppm) {
+  const struct hr_power_spec *power = speeds->limited[pool.id];
+  if (!power || speeds->trace->gpus[job.id] == 0) return ppm;
+  uint32_t fraction_ppm = hr__power_fraction(speeds->trace, speeds->classes, job);
+  return times_ppm(ppm, hr__power_limit(power, fraction_ppm).speed_ppm);
 }
 
 /* ---- Speeds by network ---- */

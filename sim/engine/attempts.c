@@ -544,7 +544,7 @@ static enum hr_status advance(struct hr__engine *engine, struct hr__pending pend
 /* Returns the work completed by a running job in a run where jobs cannot be stopped. */
 static int64_t done_unstopped_us(const struct hr__engine *engine, hr_job job) {
   int64_t passed_us = engine->view.now_us - engine->start_us[job.id], work_us = engine->trace->work_us[job.id];
-  if (!engine->speeds.table && !engine->network.table) return passed_us;
+  if (!hr__speeds_vary(&engine->speeds) && !engine->network.table) return passed_us;
   struct hr_slice one;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   int64_t done_us = hr__work_in_us(passed_us, hr__speed_at_ppm(engine, job, &placement));
@@ -655,7 +655,7 @@ static enum hr_status check_accounting(const struct hr__engine *engine, uint32_t
     return hr__broken(engine, "job %" PRIu32 ": the GPU times of its attempts do not add up", job);
   if (engine->state[job] == HR_JOB_COMPLETED && engine->kept_us[job] != engine->trace->work_us[job])
     return hr__broken(engine, "job %" PRIu32 " completed without its work", job);
-  if (!engine->speeds.table && !engine->network.table && !engine->interferes && !engine->node_speed_ppm &&
+  if (!hr__speeds_vary(&engine->speeds) && !engine->network.table && !engine->interferes && !engine->node_speed_ppm &&
       accounting->kept_us != engine->kept_us[job])
     return hr__broken(engine, "job %" PRIu32 ": at full speed, the time of its work differs from its work", job);
   return HR_OK;

@@ -10,7 +10,7 @@
  * (life of a job), allocations.c (placements of running jobs) and jobs.c (pending events, notification). Components
  * are attempts.c (jobs that can be stopped; checkpoints.c has their checkpoints), sharing.c (jobs on one GPU),
  * column_reclaim.c (streamed runs), sim/market/market.c (nodes of elastic and reserved pools), sim/faults/faults.c
- * and maintenance.c (failures of nodes, and planned work on them), and one each in
+ * and maintenance.c (failures of nodes, and planned work on them), sim/power/meter.c (energy), and one each in
  * allocations.c (jobs of a node) and jobs.c (jobs that run to their end).
  *
  * Calls go in one direction: run -> moves -> market -> jobs -> hooks, and attempts -> {jobs, checkpoints, sharing} ->
@@ -366,6 +366,9 @@ struct hr__slow {
   uint32_t *changes; /* by node: how many times its speed has changed */
 };
 
+/* What the run uses (sim/power/meter.c). */
+struct hr__power;
+
 /* The supply state of a pool of nodes that come and go (sim/market/market.c). */
 struct hr__engine_market;
 
@@ -457,6 +460,9 @@ struct hr__engine {
   struct hr__spares *spares;                  /* sim/faults/spares.c; NULL without spare nodes */
   struct hr__slow *slow;                      /* NULL unless nodes are slow at times */
   struct hr__maintenance *maintenance;        /* sim/faults/maintenance.c; NULL without maintenance */
+  struct hr__power *power;                    /* sim/power/meter.c; NULL unless the power of some pool is known */
+  struct hr_energy *energy;                   /* by job; NULL unless the power of some pool is known */
+  struct hr_power_peaks peaks;
   /* used if nodes come and go, or if jobs slow each other down; otherwise all members are 0 */
   struct hr__residents residents;
 
@@ -642,6 +648,11 @@ enum hr_status hr__spares_activate(struct hr__engine *engine, hr_pool pool);
 /* ---- sim/faults/slow.c: nodes that are slow for a while ---- */
 /* Returns the least speed that a node can have, in ppm. */
 uint32_t hr__slowest_ppm(const struct hr__engine *engine);
+
+/* ---- sim/power/meter.c: energy. Only if `power` is not NULL ---- */
+/* Must be called before and after a node of the pool changes its state. */
+void hr__power_before_node(struct hr__engine *engine, hr_pool pool);
+void hr__power_after_node(struct hr__engine *engine, hr_pool pool);
 
 /* ---- sharing.c: jobs on one GPU ---- */
 /* Claims GPU memory for all tasks of a job. Returns true on success, or if the pool has no GPU memory to claim. Returns

@@ -290,7 +290,7 @@ static bool is_needed(const struct hr__engine *engine) {
 
 /* The times of completion are stored only if they do not follow from the start and the work of a job. */
 static enum hr_status begin(struct hr__engine *engine) {
-  if (!engine->speeds.table && !engine->network.table && !engine->whole) return HR_OK;
+  if (!hr__speeds_vary(&engine->speeds) && !engine->network.table && !engine->whole) return HR_OK;
   const bool is_first = !engine->whole || !engine->whole->ended_us;
   uint32_t n_jobs = engine->config->stream || !is_first ? 0 : engine->trace->n_jobs;
   engine->ended_us = HR__RESULT_COLUMN(engine, ended_us);

@@ -30,6 +30,7 @@
  *   spares          before faults: some nodes do not work at the start.
  *   maintenance     after faults: a node in maintenance may be out of order, too.
  *   slow            before attempts: a job begins with the speed of its nodes.
+ *   power           after faults, which turn some nodes off at the start without a change of their power.
  *   residents       before sharing: when a job has left, only the remaining jobs of its nodes may change their speed.
  *   sharing         before attempts: whether jobs have attempts depends on all components that disturb jobs.
  *   replica_jobs    before attempts: replicas of services are stopped before their end.
@@ -40,13 +41,13 @@
  * enum hr__pending_kind, at the place in which they are handled at one instant.
  */
 extern const struct hr__component hr__component_column_reclaim, hr__component_markets, hr__component_spares,
-    hr__component_faults, hr__component_maintenance, hr__component_slow, hr__component_residents, hr__component_sharing,
-    hr__component_replica_jobs, hr__component_attempts, hr__component_run_to_end;
+    hr__component_faults, hr__component_maintenance, hr__component_slow, hr__component_power, hr__component_residents,
+    hr__component_sharing, hr__component_replica_jobs, hr__component_attempts, hr__component_run_to_end;
 
 static const struct hr__component *const components[] = {
-    &hr__component_column_reclaim, &hr__component_markets,  &hr__component_spares,     &hr__component_faults,
-    &hr__component_maintenance,    &hr__component_slow,     &hr__component_residents,  &hr__component_sharing,
-    &hr__component_replica_jobs,   &hr__component_attempts, &hr__component_run_to_end,
+    &hr__component_column_reclaim, &hr__component_markets,      &hr__component_spares,   &hr__component_faults,
+    &hr__component_maintenance,    &hr__component_slow,         &hr__component_power,    &hr__component_residents,
+    &hr__component_sharing,        &hr__component_replica_jobs, &hr__component_attempts, &hr__component_run_to_end,
 };
 enum { N_COMPONENTS = sizeof components / sizeof *components };
 _Static_assert((int)N_COMPONENTS <= (int)HR__MAX_COMPONENTS, "more components than struct hr__engine has room for");
@@ -367,6 +368,9 @@ static enum hr_status bind_speeds(struct hr__engine *engine) {
   enum hr_status status =
       hr__speeds_init(&engine->speeds, &engine->arena, speeds, engine->config->cluster, engine->trace);
   if (status == HR_OK)
+    status = hr__speeds_limit(&engine->speeds, &engine->arena, engine->config->cluster, engine->trace,
+                              engine->config->classes);
+  if (status == HR_OK)
     status = hr__network_init(&engine->network, &engine->arena, engine->config->network_speeds, engine->config->cluster,
                               engine->trace);
   return status == HR_OK ? HR_OK : hr__out_of_memory(engine);
@@ -462,6 +466,8 @@ static void move_columns(struct hr__engine *engine, struct hr_result *result) {
   result->accounting = engine->accounting;
   result->ended_us = engine->ended_us;
   result->gpu_milli = engine->gpu_milli;
+  result->energy = engine->energy;
+  engine->energy = NULL;
   engine->state = engine->reason = NULL;
   engine->start_us = engine->ended_us = NULL;
   engine->accounting = NULL;
@@ -486,6 +492,7 @@ static enum hr_status make_result(struct hr__engine *engine, struct hr_result **
                                 .end_us = engine->last_us,
                                 .abilities = engine->abilities,
                                 .stalled = engine->stalled,
+                                .peaks = engine->peaks,
                                 .digest = engine->digest};
   engine->pool_accounting = NULL;
   if (engine->config->stream)
@@ -506,6 +513,7 @@ static void free_columns(struct hr__engine *engine) {
   free(engine->allocation);
   free(engine->accounting);
   free(engine->gpu_milli);
+  free(engine->energy);
 }
 
 void hr__engine_finish(struct hr__engine *engine) {
@@ -561,6 +569,7 @@ void hr_result_destroy(struct hr_result *result) {
   free(result->reason);
   free(result->accounting);
   free(result->gpu_milli);
+  free(result->energy);
   free(result->pools);
   free(result->clusters);
   free(result->cluster_of);

@@ -73,8 +73,11 @@ static void settle(struct hr__engine *engine) {
 }
 
 void hr__market_set_state(struct hr__engine *engine, hr_node node, enum hr_node_state state) {
-  settle_accounts(engine, hr__cluster_pool_of(&engine->cluster, node));
+  hr_pool pool = hr__cluster_pool_of(&engine->cluster, node);
+  settle_accounts(engine, pool);
+  if (engine->power) hr__power_before_node(engine, pool);
   hr__cluster_set_state(&engine->cluster, node, state);
+  if (engine->power) hr__power_after_node(engine, pool);
   engine->view.total_milli = engine->cluster.total_milli;
 }
 

@@ -75,6 +75,7 @@ static void other_fields(struct hr_job_record *job, const struct shape *shape) {
   if (shape->has[25] && job->within && random_below(2)) job->within_wait_us = random_us(false, 60);
   if (shape->has[26] && random_below(2)) job->queue = ONE_OF(names);
   if (shape->has[27] && random_below(2)) job->qos = ONE_OF(names);
+  if (shape->has[28] && random_below(2)) job->gpu_power_ppm = random_below(1000001);
 }
 
 static struct hr_text random_id(const struct shape *shape, uint32_t row, char buffer[64]) {

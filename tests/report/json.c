@@ -142,7 +142,7 @@ static void notes_and_large_seeds(void) {
 static const cJSON *schema;
 
 static bool is_section_of_some_runs(const cJSON *rule, const char *key) {
-  static const char *const sections[] = {"faults",  "maintenance", "cost",      "alerts",       "budgets",
+  static const char *const sections[] = {"faults",  "maintenance", "energy",    "cost",         "alerts",  "budgets",
                                          "goodput", "spot",        "oom_kills", "replications", "services"};
   for (size_t i = 0; rule == schema && i < sizeof sections / sizeof *sections; i++)
     if (strcmp(key, sections[i]) == 0) return true;

@@ -63,7 +63,9 @@ enum hr_unit {
   HR_UNIT_INDEX, /* a number with four decimals */
   HR_UNIT_RATE,  /* events per hour */
   HR_UNIT_DOLLARS,
-  HR_UNIT_MILLISECONDS
+  HR_UNIT_MILLISECONDS,
+  HR_UNIT_KWH,
+  HR_UNIT_KW
 };
 
 /* The kind decides how a metric is written, and which interval it has over several runs. */

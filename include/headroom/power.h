@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HEADROOM_POWER_H
+#define HEADROOM_POWER_H
+
+/*
+ * The power of a pool, and what a run used. The power of a GPU in use depends on its utilization; a node also has a
+ * host, whose power is divided among its GPUs. Power is a whole number of nanowatts, time is in microseconds, so energy
+ * is a whole number of nanowatts x microseconds (femtojoules), in 128 bits.
+ *
+ * Sources of the curves: OpenDC (atlarge-research/opendc, PowerModels); of losses: RAPS (ExaDigiT/RAPS, power chain).
+ */
+
+#include "headroom/base.h"
+#include "headroom/market.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How power depends on the utilization u. The columns: enumerator, name in scenarios. */
+#define HR_POWER_MODEL_TABLE(X)                                                                                        \
+  X(HR_POWER_LINEAR, "linear")         /* idle + (maximum - idle) u */                                                 \
+  X(HR_POWER_SQRT, "sqrt")             /* u^(1/2) instead of u */                                                      \
+  X(HR_POWER_SQUARE, "square")         /* u^2 */                                                                       \
+  X(HR_POWER_CUBIC, "cubic")           /* u^3 */                                                                       \
+  X(HR_POWER_ASYMPTOTIC, "asymptotic") /* (1 + u - exp(-u / a)) / 2; at u = 1 this is less than 1 */                   \
+  X(HR_POWER_TABLE, "table")           /* watts of a GPU at given utilizations, linear between them */
+
+enum hr_power_model {
+#define HR_POWER_MODEL_NAME(name, text) name,
+  HR_POWER_MODEL_TABLE(HR_POWER_MODEL_NAME)
+#undef HR_POWER_MODEL_NAME
+      HR_N_POWER_MODELS
+};
+
+/* A point of a table: the power of a GPU at a utilization. */
+struct hr_power_point {
+  double utilization; /* ascending */
+  double gpu_w;
+};
+
+/* A stage of conversion: its input is (output + constant_w) / efficiency. `nodes` nodes share it. */
+struct hr_power_loss {
+  double constant_w, efficiency;
+  uint32_t nodes;
+};
+
+/* A measured effect of a power limit of a GPU, relative to the highest limit. */
+struct hr_power_cap {
+  double limit_w, time_ratio, power_ratio; /* limits are descending */
+};
+
+/* The power of a pool. */
+struct hr_power_spec {
+  enum hr_power_model model;
+  double gpu_idle_w, gpu_max_w;   /* of each GPU */
+  double host_idle_w, host_max_w; /* of the rest of a node; linear in the utilization with a table, else as the GPUs */
+  double asymptote;               /* a of HR_POWER_ASYMPTOTIC */
+  double utilization;             /* of GPUs in use by jobs without `gpu_power_fraction` */
+  struct hr_power_point *table;   /* HR_POWER_TABLE; at least two points */
+  uint32_t n_table;
+  double down_w, boot_w; /* of a node that is off or in repair, and of a node that boots */
+  double other_w;        /* constant: switches, pumps */
+  double pue;            /* power of the site / power of nodes and `other_w`, without `cooling_w`; at least 1 */
+  double cooling_w;      /* constant: the part of cooling that does not depend on the load */
+  struct hr_power_loss *losses;
+  uint32_t n_losses;
+  double gpu_cap_w;          /* power limit of each GPU; 0: none */
+  struct hr_power_cap *caps; /* what limits do to jobs */
+  uint32_t n_caps;
+};
+
+/* Limits: the power of a pool in nanowatts fits in 63 bits, with its facility. */
+#define HR_POWER_MAX_W 1e9
+enum { HR_POWER_MAX_POINTS = 100, HR_POWER_MAX_LOSSES = 8 };
+
+/* Energy, in nanowatts x microseconds. */
+struct hr_energy {
+  hr_amount it;       /* at the input of the conversion: nodes, losses and other equipment */
+  hr_amount loss;     /* the part of `it` that the conversion loses */
+  hr_amount facility; /* cooling and other facilities, in addition to `it` */
+};
+
+/* What energy is used for. The sum over all uses is what the meter of the pool shows. */
+#define HR_ENERGY_USE_TABLE(X)                                                                                         \
+  X(HR_ENERGY_JOBS, "jobs")                                                                                            \
+  X(HR_ENERGY_IDLE, "idle")       /* free GPUs of nodes that are on, and their share of the hosts */                   \
+  X(HR_ENERGY_BOOT, "transition") /* nodes that boot, or go to sleep */                                                \
+  X(HR_ENERGY_DOWN, "down")       /* nodes that are off, asleep or in repair */                                        \
+  X(HR_ENERGY_OTHER, "other")     /* other equipment, and the constant part of cooling */
+
+enum hr_energy_use {
+#define HR_ENERGY_USE_NAME(name, text) name,
+  HR_ENERGY_USE_TABLE(HR_ENERGY_USE_NAME)
+#undef HR_ENERGY_USE_NAME
+      HR_N_ENERGY_USES
+};
+
+/* The energy of a pool. */
+struct hr_pool_energy {
+  struct hr_energy use[HR_N_ENERGY_USES];
+  struct hr_energy meter; /* the integral of the power of the pool; equal to the sum of `use` */
+  int64_t peak_nw;        /* maximum of the power without the facility */
+};
+
+/* The maximum power of a run: of all pools together, without and with the facility. */
+struct hr_power_peaks {
+  int64_t it_nw, site_nw;
+};
+
+/* Units of energy in a kilowatt hour. */
+#define HR_KWH_UNITS 3.6e21
+
+/* Returns the names in scenarios. */
+HR_API const char *hr_power_model_name(enum hr_power_model model);
+HR_API const char *hr_energy_use_name(enum hr_energy_use use);
+/* Frees the power of a pool. NULL is accepted. */
+HR_API void hr_power_spec_destroy(struct hr_power_spec *spec);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Metrics of energy: sums over the meters of the pools, and the energy of jobs by tenant. Sums are whole numbers
+ * (headroom/power.h), which are converted to kilowatt hours last.
+ */
+
+#include "headroom/power.h"
+#include "report/metrics/summary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NW_PER_KW 1e12
+
+static double kwh(hr_amount energy) {
+  return (double)energy / HR_KWH_UNITS;
+}
+
+static bool is_metered(const struct hr_cluster_spec *cluster, uint32_t pool) {
+  return cluster->pools[pool].power && cluster->pools[pool].nodes > 0;
+}
+
+struct hr_energy_metrics hr__energy_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                           double gpu_hours) {
+  struct hr_energy_metrics figures = {0};
+  struct hr_energy meter = {0}, uses[HR_N_ENERGY_USES] = {{0}};
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_pool_energy *energy = &result->pools[i].energy;
+    if (!is_metered(cluster, i)) continue;
+    figures.known = true;
+    meter.it += energy->meter.it;
+    meter.loss += energy->meter.loss;
+    meter.facility += energy->meter.facility;
+    for (unsigned use = 0; use < HR_N_ENERGY_USES; use++) uses[use].it += energy->use[use].it;
+  }
+  double hours = (double)result->end_us / (3600.0 * (double)HR_SECOND_US);
+  figures.it_kwh = kwh(meter.it);
+  figures.site_kwh = kwh(meter.it + meter.facility);
+  figures.loss_kwh = kwh(meter.loss);
+  for (unsigned use = 0; use < HR_N_ENERGY_USES; use++) figures.use_kwh[use] = kwh(uses[use].it);
+  if (meter.it > 0) figures.pue = (double)(meter.it + meter.facility) / (double)meter.it;
+  if (hours > 0) figures.mean_kw = figures.it_kwh / hours;
+  if (gpu_hours > 0) figures.kwh_per_gpu_hour = figures.site_kwh / gpu_hours;
+  figures.peak_kw = (double)result->peaks.it_nw / NW_PER_KW;
+  figures.site_peak_kw = (double)result->peaks.site_nw / NW_PER_KW;
+  return figures;
+}
+
+static enum hr_status make_pools(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                 struct hr_energy_metrics *figures) {
+  figures->by_pool = calloc((size_t)cluster->n_pools + 1, sizeof *figures->by_pool);
+  if (!figures->by_pool) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_pool_energy *energy = &result->pools[i].energy;
+    if (!is_metered(cluster, i)) continue;
+    struct hr_energy_line line = {.name = strdup(cluster->pools[i].name ? cluster->pools[i].name : ""),
+                                  .it_kwh = kwh(energy->meter.it),
+                                  .site_kwh = kwh(energy->meter.it + energy->meter.facility),
+                                  .jobs_kwh = kwh(energy->use[HR_ENERGY_JOBS].it),
+                                  .peak_kw = (double)energy->peak_nw / NW_PER_KW};
+    if (!line.name) return HR_NO_MEMORY;
+    figures->by_pool[figures->n_pools++] = line;
+  }
+  return HR_OK;
+}
+
+/* Adds the energy of the jobs of each tenant to `sums`; jobs without a tenant are in the last entry. */
+static void sum_tenants(const struct hr_result *result, struct hr_energy *sums) {
+  const struct hr_trace *trace = result->trace;
+  for (uint32_t job = 0; job < result->n_jobs; job++) {
+    uint32_t tenant = trace->tenant[job];
+    struct hr_energy *sum = &sums[tenant == HR_NONE ? trace->tenants.count : tenant];
+    sum->it += result->energy[job].it;
+    sum->facility += result->energy[job].facility;
+  }
+}
+
+static enum hr_status make_tenants(const struct hr_result *result, struct hr_energy_metrics *figures) {
+  const struct hr_trace *trace = result->trace;
+  size_t count = (size_t)trace->tenants.count + 1;
+  if (!trace->tenant || !result->energy) return HR_OK;
+  struct hr_energy *sums = calloc(count, sizeof *sums);
+  figures->by_tenant = calloc(count, sizeof *figures->by_tenant);
+  enum hr_status status = sums && figures->by_tenant ? HR_OK : HR_NO_MEMORY;
+  if (status == HR_OK) sum_tenants(result, sums);
+  for (size_t i = 0; i < count && status == HR_OK; i++) {
+    if (sums[i].it == 0) continue;
+    struct hr_energy_line line = {.name = strdup(i + 1 < count ? trace->tenants.text[i] : ""),
+                                  .it_kwh = kwh(sums[i].it),
+                                  .site_kwh = kwh(sums[i].it + sums[i].facility)};
+    if (line.name)
+      figures->by_tenant[figures->n_tenants++] = line;
+    else
+      status = HR_NO_MEMORY;
+  }
+  free(sums);
+  return status;
+}
+
+enum hr_status hr__energy_make(const struct hr_cluster_spec *cluster, const struct hr_result *result, double gpu_hours,
+                               struct hr_energy_metrics *figures) {
+  *figures = hr__energy_totals(cluster, result, gpu_hours);
+  if (!figures->known) return HR_OK;
+  enum hr_status status = make_pools(cluster, result, figures);
+  return status == HR_OK ? make_tenants(result, figures) : status;
+}
+
+static void free_lines(struct hr_energy_line *lines, size_t count) {
+  for (size_t i = 0; i < count; i++) free(lines[i].name);
+  free(lines);
+}
+
+void hr__energy_finish(struct hr_energy_metrics *figures) {
+  free_lines(figures->by_pool, figures->n_pools);
+  free_lines(figures->by_tenant, figures->n_tenants);
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The meter: what the nodes and jobs of a run use, as a component of the engine.
+ *
+ * The power of a pool changes when a job starts or stops, and when a node changes its state. Before each change, the
+ * pool is settled: its power times the time since the last change is added to the meter. So is the time for which
+ * milli-GPUs were in use; the energy of free GPUs follows from it and from the time of the nodes. The energy of a job
+ * is added when the job stops, in whatever way.
+ *
+ * Invariant, checked in checked mode: the energy of jobs, free GPUs, nodes in transition, nodes that are down and other
+ * equipment is the meter exactly, and the energy of the jobs is that of all pools.
+ */
+
+#include "sim/engine/engine.h"
+#include "sim/power/power.h"
+
+#include <stdlib.h>
+
+enum { MILLI = 1000 };
+
+/* The meter of a pool. The power is `busy`, plus the rates of the pool times the number of their units. */
+struct pool_meter {
+  const struct hr_power_spec *spec; /* NULL: the power of the pool is unknown */
+  uint32_t gpus;                    /* of a node */
+  struct hr__watts default_rate, idle_rate, boot_rate, down_rate, other_rate;
+  struct hr__watts power, busy;
+  uint64_t busy_milli;
+  uint32_t n_on, n_boot, n_down; /* nodes that are on, boot, or are off */
+  int64_t touched_us, nodes_us;  /* when the pool, and the accounts of its nodes, were last settled */
+  hr_amount busy_milli_us, on_milli_us;
+};
+
+struct hr__power {
+  struct pool_meter *pools; /* by pool */
+  int64_t *since_us;        /* by job: when it started, or when its energy was last added */
+  struct hr__watts power;   /* of all pools */
+  int64_t touched_us;
+  struct hr_power_peaks peaks;
+};
+
+/* ---- Accounts ------------------------------------------------------------------------------------------- */
+
+static struct hr_pool_energy *account_of(const struct hr__engine *engine, hr_pool pool) {
+  return &engine->pool_accounting[pool.id].energy;
+}
+
+static int64_t site_nw(const struct hr__watts *power) {
+  return power->it + power->facility;
+}
+
+/* Notes the power until now as a peak, if it lasted for some time. */
+static void note_peaks(struct hr__engine *engine, hr_pool pool) {
+  struct hr__power *self = engine->power;
+  const struct pool_meter *meter = &self->pools[pool.id];
+  struct hr_pool_energy *account = account_of(engine, pool);
+  int64_t now_us = engine->view.now_us;
+  if (meter->touched_us < now_us && meter->power.it > account->peak_nw) account->peak_nw = meter->power.it;
+  if (self->touched_us == now_us) return;
+  if (self->power.it > self->peaks.it_nw) self->peaks.it_nw = self->power.it;
+  if (site_nw(&self->power) > self->peaks.site_nw) self->peaks.site_nw = site_nw(&self->power);
+  self->touched_us = now_us;
+}
+
+/* Adds the energy since the last change. Must be called before the power of the pool changes. */
+static void settle_pool(struct hr__engine *engine, hr_pool pool) {
+  struct pool_meter *meter = &engine->power->pools[pool.id];
+  int64_t now_us = engine->view.now_us;
+  if (meter->touched_us == now_us) return;
+  note_peaks(engine, pool);
+  hr__energy_add(&account_of(engine, pool)->meter, &meter->power, meter->touched_us, now_us);
+  meter->busy_milli_us += (hr_amount)meter->busy_milli * (now_us - meter->touched_us);
+  meter->touched_us = now_us;
+}
+
+static void add_energy(struct hr_energy *sum, const struct hr__watts *rate, hr_amount unit_us) {
+  sum->it += rate->it * unit_us;
+  sum->loss += rate->loss * unit_us;
+  sum->facility += rate->facility * unit_us;
+}
+
+/* Adds the energy of the states of nodes, and of free GPUs. Must be called before a node changes its state. */
+static void settle_nodes(struct hr__engine *engine, hr_pool pool) {
+  struct pool_meter *meter = &engine->power->pools[pool.id];
+  struct hr_energy *use = account_of(engine, pool)->use;
+  settle_pool(engine, pool);
+  hr_amount passed_us = engine->view.now_us - meter->nodes_us;
+  meter->on_milli_us += meter->n_on * passed_us * meter->gpus * MILLI;
+  add_energy(&use[HR_ENERGY_BOOT], &meter->boot_rate, meter->n_boot * passed_us);
+  add_energy(&use[HR_ENERGY_DOWN], &meter->down_rate, meter->n_down * passed_us);
+  add_energy(&use[HR_ENERGY_OTHER], &meter->other_rate, passed_us);
+  use[HR_ENERGY_IDLE] = (struct hr_energy){0};
+  add_energy(&use[HR_ENERGY_IDLE], &meter->idle_rate, meter->on_milli_us - meter->busy_milli_us);
+  meter->nodes_us = engine->view.now_us;
+}
+
+/* Returns the power that follows from the state of the pool. */
+static struct hr__watts power_of(const struct pool_meter *meter) {
+  struct hr__watts power = meter->busy;
+  int64_t free_milli = (int64_t)meter->n_on * meter->gpus * MILLI - (int64_t)meter->busy_milli;
+  hr__watts_add(&power, &meter->idle_rate, free_milli);
+  hr__watts_add(&power, &meter->boot_rate, meter->n_boot);
+  hr__watts_add(&power, &meter->down_rate, meter->n_down);
+  hr__watts_add(&power, &meter->other_rate, 1);
+  return power;
+}
+
+/* Sets the power of the pool after a change. */
+static void set_power(struct hr__power *self, struct pool_meter *meter, struct hr__watts power) {
+  hr__watts_add(&self->power, &meter->power, -1);
+  hr__watts_add(&self->power, &power, 1);
+  meter->power = power;
+}
+
+/* ---- Jobs ------------------------------------------------------------------------------------------------ */
+
+/* Returns the power of a job with `milli` milli-GPUs. */
+static struct hr__watts power_of_job(const struct hr__engine *engine, hr_job job, const struct pool_meter *meter,
+                                     uint64_t milli) {
+  uint32_t fraction_ppm = hr__power_fraction(engine->trace, engine->config->classes, job);
+  struct hr__watts power = {0}, rate = meter->default_rate;
+  if (fraction_ppm != HR__NO_FRACTION) rate = hr__busy_rate(meter->spec, meter->gpus, fraction_ppm);
+  hr__watts_add(&power, &rate, (int64_t)milli);
+  return power;
+}
+
+/* Changes the power of a pool when a job starts (`sign` 1) or stops (-1). */
+static void count_job(struct hr__engine *engine, hr_pool pool, const struct hr__watts *power, uint64_t milli,
+                      int sign) {
+  struct pool_meter *meter = &engine->power->pools[pool.id];
+  settle_pool(engine, pool);
+  struct hr__watts now = meter->power;
+  hr__watts_add(&meter->busy, power, sign);
+  hr__watts_add(&now, power, sign);
+  hr__watts_add(&now, &meter->idle_rate, -sign * (int64_t)milli);
+  meter->busy_milli = sign > 0 ? meter->busy_milli + milli : meter->busy_milli - milli;
+  set_power(engine->power, meter, now);
+}
+
+static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                            int64_t run_us) {
+  (void)run_us;
+  const struct pool_meter *meter = &engine->power->pools[placement->pool.id];
+  engine->power->since_us[job.id] = engine->view.now_us;
+  if (!meter->spec) return HR_OK;
+  uint64_t milli = hr_placement_milli(placement, engine->trace, job);
+  if (milli == 0) return HR_OK;
+  struct hr__watts power = power_of_job(engine, job, meter, milli);
+  count_job(engine, placement->pool, &power, milli, 1);
+  return HR_OK;
+}
+
+/* Adds the energy of a job since it was last added. */
+static void settle_job(struct hr__engine *engine, hr_job job, hr_pool pool, const struct hr__watts *power) {
+  int64_t now_us = engine->view.now_us, *since_us = &engine->power->since_us[job.id];
+  hr__energy_add(&engine->energy[job.id], power, *since_us, now_us);
+  hr__energy_add(&account_of(engine, pool)->use[HR_ENERGY_JOBS], power, *since_us, now_us);
+  *since_us = now_us;
+}
+
+static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                           enum hr__stop how) {
+  (void)how;
+  const struct pool_meter *meter = &engine->power->pools[placement->pool.id];
+  if (!meter->spec) return HR_OK;
+  uint64_t milli = hr_placement_milli(placement, engine->trace, job);
+  if (milli == 0) return HR_OK;
+  struct hr__watts power = power_of_job(engine, job, meter, milli);
+  settle_job(engine, job, placement->pool, &power);
+  count_job(engine, placement->pool, &power, milli, -1);
+  return HR_OK;
+}
+
+static void submit(struct hr__engine *engine, hr_job job) {
+  if (engine->config->stream) engine->energy[job.id] = (struct hr_energy){0};
+}
+
+/* ---- Nodes ----------------------------------------------------------------------------------------------- */
+
+/* Counts the nodes by state. */
+static void count_nodes(const struct hr__pool *pool, struct pool_meter *meter) {
+  meter->n_on = pool->spec->nodes;
+  meter->n_boot = meter->n_down = 0;
+  if (!pool->comes_and_goes) return;
+  meter->n_on = pool->n_in[HR_NODE_UP] + pool->n_in[HR_NODE_CLOSING];
+  meter->n_boot = pool->n_in[HR_NODE_BOOTING];
+  meter->n_down = pool->n_in[HR_NODE_OFF];
+}
+
+void hr__power_before_node(struct hr__engine *engine, hr_pool pool) {
+  if (engine->power->pools[pool.id].spec) settle_nodes(engine, pool);
+}
+
+void hr__power_after_node(struct hr__engine *engine, hr_pool pool) {
+  struct pool_meter *meter = &engine->power->pools[pool.id];
+  if (!meter->spec) return;
+  count_nodes(&engine->cluster.pools[pool.id], meter);
+  set_power(engine->power, meter, power_of(meter));
+}
+
+/* ---- Start and end of a run -------------------------------------------------------------------------------- */
+
+static void init_pool(struct hr__engine *engine, hr_pool pool) {
+  const struct hr__pool *from = &engine->cluster.pools[pool.id];
+  const struct hr_power_spec *spec = from->spec->power;
+  struct pool_meter *meter = &engine->power->pools[pool.id];
+  bool is_elastic = hr_market_is_elastic(from->spec->market.market);
+  if (!spec || from->spec->nodes == 0) return;
+  meter->spec = spec;
+  meter->gpus = from->spec->gpus_per_node;
+  meter->default_rate = hr__busy_rate(spec, meter->gpus, HR__NO_FRACTION);
+  meter->idle_rate = hr__idle_rate(spec, meter->gpus);
+  meter->boot_rate = hr__node_rate(spec, spec->boot_w);
+  if (!is_elastic) meter->down_rate = hr__node_rate(spec, spec->down_w);
+  meter->other_rate = hr__other_rate(spec);
+  count_nodes(from, meter);
+  set_power(engine->power, meter, power_of(meter));
+}
+
+static enum hr_status init(struct hr__engine *engine) {
+  const struct hr_cluster_spec *cluster = engine->config->cluster;
+  if (!hr_cluster_spec_metered(cluster)) return HR_OK;
+  if (engine->whole)
+    return hr_fail(engine->error, HR_BAD_INPUT,
+                   "'power' is not supported in scenarios with several clusters yet; remove it");
+  struct hr__power *self = hr_arena_alloc(&engine->arena, sizeof *self);
+  if (!self) return hr__out_of_memory(engine);
+  engine->power = self;
+  self->pools = hr_arena_alloc(&engine->arena, cluster->n_pools * sizeof *self->pools);
+  self->since_us = hr_arena_alloc_by_job(&engine->arena, engine->trace->n_jobs, sizeof *self->since_us);
+  engine->energy = HR__RESULT_COLUMN(engine, energy);
+  if (!self->pools || !self->since_us || !engine->energy) return hr__out_of_memory(engine);
+  engine->view.energy = engine->energy;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) init_pool(engine, (hr_pool){i});
+  return HR_OK;
+}
+
+static bool is_needed(const struct hr__engine *engine) {
+  return engine->power;
+}
+
+/* Adds the energy of a running job at the end of the run. */
+static void close_job(struct hr__engine *engine, hr_job job) {
+  struct hr_slice one;
+  if (engine->state[job.id] != HR_JOB_RUNNING) return;
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  const struct pool_meter *meter = &engine->power->pools[placement.pool.id];
+  uint64_t milli = hr_placement_milli(&placement, engine->trace, job);
+  if (!meter->spec || milli == 0) return;
+  struct hr__watts power = power_of_job(engine, job, meter, milli);
+  settle_job(engine, job, placement.pool, &power);
+}
+
+static void settle(struct hr__engine *engine) {
+  const struct hr__column_reclaim *reclaim = &engine->reclaim;
+  for (uint32_t i = hr__column_reclaim_skip(reclaim, 0); i < engine->cursor;
+       i = hr__column_reclaim_skip(reclaim, i + 1))
+    close_job(engine, (hr_job){i});
+  for (uint32_t i = engine->n_input; i < engine->n_input + engine->n_added; i++) close_job(engine, (hr_job){i});
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
+    if (engine->power->pools[i].spec) settle_nodes(engine, (hr_pool){i});
+  engine->peaks = engine->power->peaks;
+}
+
+bool hr_view_power(const struct hr_view *view, struct hr_power_now *now) {
+  const struct hr__engine *engine = hr__engine_of(view);
+  *now = (struct hr_power_now){0};
+  if (!engine->power) return false;
+  now->it_nw = engine->power->power.it;
+  now->site_nw = site_nw(&engine->power->power);
+  return true;
+}
+
+/* ---- Checked mode -------------------------------------------------------------------------------------------- */
+
+/* What the running jobs of a pool use, computed from scratch. */
+struct checked {
+  struct hr__watts busy;
+  uint64_t milli;
+  struct hr_energy open; /* not added to their accounts yet */
+};
+
+static void add_running(const struct hr__engine *engine, hr_job job, struct checked *pools) {
+  struct hr_slice one;
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  const struct pool_meter *meter = &engine->power->pools[placement.pool.id];
+  struct checked *pool = &pools[placement.pool.id];
+  uint64_t milli = hr_placement_milli(&placement, engine->trace, job);
+  if (!meter->spec || milli == 0) return;
+  struct hr__watts power = power_of_job(engine, job, meter, milli);
+  hr__watts_add(&pool->busy, &power, 1);
+  pool->milli += milli;
+  hr__energy_add(&pool->open, &power, engine->power->since_us[job.id], engine->view.now_us);
+}
+
+static void sum_energy(struct hr_energy *sum, const struct hr_energy *part, int sign) {
+  sum->it += sign * part->it;
+  sum->loss += sign * part->loss;
+  sum->facility += sign * part->facility;
+}
+
+static bool is_zero(const struct hr_energy *energy) {
+  return energy->it == 0 && energy->loss == 0 && energy->facility == 0;
+}
+
+static bool same_power(const struct hr__watts *a, const struct hr__watts *b) {
+  return a->it == b->it && a->loss == b->loss && a->facility == b->facility;
+}
+
+/* Checks the power of a pool, and that all its uses since the beginning of the run are its meter. */
+static enum hr_status check_pool(const struct hr__engine *engine, hr_pool pool, const struct checked *found) {
+  const struct pool_meter *meter = &engine->power->pools[pool.id];
+  const struct hr_pool_energy *account = account_of(engine, pool);
+  const char *name = engine->cluster.pools[pool.id].spec->name;
+  struct pool_meter counted = *meter;
+  int64_t now_us = engine->view.now_us;
+  if (found->milli != meter->busy_milli || !same_power(&found->busy, &meter->busy))
+    return hr__broken(engine, "pool '%s': the power of its jobs is not that of the running jobs", name);
+  count_nodes(&engine->cluster.pools[pool.id], &counted);
+  struct hr__watts power = power_of(&counted);
+  if (!same_power(&power, &meter->power)) return hr__broken(engine, "pool '%s': its power differs", name);
+  hr_amount passed_us = now_us - meter->nodes_us;
+  hr_amount on_milli_us = meter->on_milli_us + meter->n_on * passed_us * meter->gpus * MILLI;
+  hr_amount busy_milli_us = meter->busy_milli_us + (hr_amount)meter->busy_milli * (now_us - meter->touched_us);
+  struct hr_energy rest = account->meter;
+  hr__energy_add(&rest, &meter->power, meter->touched_us, now_us);
+  for (unsigned use = 0; use < HR_N_ENERGY_USES; use++)
+    if (use != HR_ENERGY_IDLE) sum_energy(&rest, &account->use[use], -1);
+  sum_energy(&rest, &found->open, -1);
+  add_energy(&rest, &meter->idle_rate, busy_milli_us - on_milli_us);
+  add_energy(&rest, &meter->boot_rate, -(hr_amount)meter->n_boot * passed_us);
+  add_energy(&rest, &meter->down_rate, -(hr_amount)meter->n_down * passed_us);
+  add_energy(&rest, &meter->other_rate, -passed_us);
+  return is_zero(&rest) ? HR_OK : hr__broken(engine, "pool '%s': the uses of energy do not add up to its meter", name);
+}
+
+/* Checks that the energy of all jobs is that of the pools. */
+static enum hr_status check_jobs(const struct hr__engine *engine) {
+  struct hr_energy rest = {0};
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
+    sum_energy(&rest, &account_of(engine, (hr_pool){i})->use[HR_ENERGY_JOBS], 1);
+  for (uint32_t i = 0; i < engine->trace->n_jobs; i++) sum_energy(&rest, &engine->energy[i], -1);
+  return is_zero(&rest) ? HR_OK : hr__broken(engine, "the energy of the jobs is not that of the pools");
+}
+
+static enum hr_status check(const struct hr__engine *engine, const struct hr__running *running) {
+  struct checked *pools = calloc(engine->cluster.n_pools + 1, sizeof *pools);
+  enum hr_status status = HR_OK;
+  if (!pools) return hr__out_of_memory(engine);
+  for (uint32_t i = 0; i < running->count; i++) add_running(engine, running->jobs[i], pools);
+  for (uint32_t i = 0; i < engine->cluster.n_pools && status == HR_OK; i++)
+    if (engine->power->pools[i].spec) status = check_pool(engine, (hr_pool){i}, &pools[i]);
+  free(pools);
+  return status == HR_OK && running->every_job ? check_jobs(engine) : status;
+}
+
+const struct hr__component hr__component_power = {
+    .init = init,
+    .is_needed = is_needed,
+    .submit = submit,
+    .start = start,
+    .stop = stop,
+    .settle = settle,
+    .check = check,
+};

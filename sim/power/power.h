@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SIM_POWER_POWER_H
+#define HR_SIM_POWER_POWER_H
+
+/* Power as whole numbers (rates.c), and energy as the sum of power x time. */
+
+#include "headroom/power.h"
+#include "headroom/trace.h"
+
+/* A power, in nanowatts: the members of struct hr_energy per microsecond. Per milli-GPU, such as the power of a GPU in
+   use, these are microwatts per GPU. At most HR_POWER_MAX_W of a pool. */
+struct hr__watts {
+  int64_t it, loss, facility;
+};
+
+static inline void hr__watts_add(struct hr__watts *sum, const struct hr__watts *part, int64_t times) {
+  sum->it += part->it * times;
+  sum->loss += part->loss * times;
+  sum->facility += part->facility * times;
+}
+
+/* Adds the energy of a constant power between two times. All energy of a run is added here. */
+static inline void hr__energy_add(struct hr_energy *sum, const struct hr__watts *power, int64_t from_us,
+                                  int64_t to_us) {
+  int64_t passed_us = to_us - from_us;
+  sum->it += (hr_amount)power->it * passed_us;
+  sum->loss += (hr_amount)power->loss * passed_us;
+  sum->facility += (hr_amount)power->facility * passed_us;
+}
+
+/* The job's own utilization is unknown. */
+#define HR__NO_FRACTION UINT32_MAX
+
+/* Returns the share of the maximum power of its GPUs that the job states, or its class. Replicas of services state
+   none. `classes` may be NULL. */
+static inline uint32_t hr__power_fraction(const struct hr_trace *trace, const struct hr_class_spec *classes,
+                                          hr_job job) {
+  if (trace->gpu_power_ppm && trace->gpu_power_ppm[job.id] != HR_NONE) return trace->gpu_power_ppm[job.id];
+  if (!classes || job.id >= trace->n_jobs - trace->n_added) return HR__NO_FRACTION;
+  uint32_t class_ppm = classes[trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN].gpu_power_ppm;
+  return class_ppm ? class_ppm : HR__NO_FRACTION;
+}
+
+/* What a power limit does to a job: its speed, and the power of its GPUs. */
+struct hr__power_limit {
+  uint32_t speed_ppm;
+  double gpu_w;
+};
+
+/* Returns the watts of a GPU in use, without a limit. `fraction_ppm`: of the maximum watts; HR__NO_FRACTION: as
+   follows from the utilization of the pool. */
+double hr__gpu_watts(const struct hr_power_spec *spec, uint32_t fraction_ppm);
+/* Returns what the power limit of the pool does to such a job. */
+struct hr__power_limit hr__power_limit(const struct hr_power_spec *spec, uint32_t fraction_ppm);
+/* hr__busy_rate returns the power per milli-GPU in use, including its share of the host and of the losses;
+   hr__idle_rate that of a free one; hr__node_rate that of a node which takes `node_w` watts before the losses, or none
+   if this is 0; hr__other_rate the constant power of the pool. */
+struct hr__watts hr__busy_rate(const struct hr_power_spec *spec, uint32_t gpus_per_node, uint32_t fraction_ppm);
+struct hr__watts hr__idle_rate(const struct hr_power_spec *spec, uint32_t gpus_per_node);
+struct hr__watts hr__node_rate(const struct hr_power_spec *spec, double node_w);
+struct hr__watts hr__other_rate(const struct hr_power_spec *spec);
+
+#endif

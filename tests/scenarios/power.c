@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `power` of pools and of the cluster: the stored values, defaults, and the position and key words of each error. */
+
+#include "headroom/power.h"
+#include "loading.h"
+
+#include <string.h>
+
+#define POOL(gpu)                                                                                                      \
+  "{\"policy\":{\"name\":\"queue\"},\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"" gpu "\",\"nodes\":4,"          \
+  "\"gpus_per_node\":8"
+/* A scenario with one pool. Its power is on the second line. */
+#define POWER_OF(gpu, members) POOL(gpu) ",\n\"power\":{" members "}}]}}"
+#define POWER(members) POWER_OF("A100-80", members)
+#define TABLE(points) POWER("\"model\":\"table\",\"table\":[" points "]")
+#define CAP(limit, time) "{\"limit_w\":" #limit ",\"time_ratio\":" #time ",\"power_ratio\":1}"
+
+static const struct hr_power_spec *spec_of(const struct hr_scenario *scenario) {
+  CU_ASSERT_FATAL(scenario->cluster.n_pools == 1 && scenario->cluster.pools[0].power != NULL);
+  return scenario->cluster.pools[0].power;
+}
+
+static void keys_are_stored(void) {
+  write_text(POWER("\"model\":\"asymptotic\",\"asymptote\":0.4,\"utilization\":0.7,\"gpu_idle_w\":60,"
+                   "\"gpu_max_w\":410,\"host_idle_w\":900,\"host_max_w\":1300,\"down_w\":5,\"boot_w\":700,"
+                   "\"other_w\":11,\"pue\":1.3,\"cooling_w\":12,\"gpu_cap_w\":300,\"losses\":[{\"efficiency\":0.9,"
+                   "\"constant_w\":3,\"nodes\":2}],\"caps\":[" CAP(400, 1) "," CAP(200, 1.5) "]"));
+  struct hr_scenario *scenario = load(NULL, 0);
+  const struct hr_power_spec *spec = spec_of(scenario);
+  CU_ASSERT(spec->model == HR_POWER_ASYMPTOTIC && spec->asymptote == 0.4 && spec->utilization == 0.7);
+  CU_ASSERT(spec->gpu_idle_w == 60 && spec->gpu_max_w == 410 && spec->host_idle_w == 900 && spec->host_max_w == 1300);
+  CU_ASSERT(spec->down_w == 5 && spec->boot_w == 700 && spec->other_w == 11);
+  CU_ASSERT(spec->pue == 1.3 && spec->cooling_w == 12 && spec->gpu_cap_w == 300);
+  CU_ASSERT_FATAL(spec->n_losses == 1 && spec->n_caps == 2);
+  CU_ASSERT(spec->losses[0].efficiency == 0.9 && spec->losses[0].constant_w == 3 && spec->losses[0].nodes == 2);
+  CU_ASSERT(spec->caps[1].limit_w == 200 && spec->caps[1].time_ratio == 1.5 && spec->caps[1].power_ratio == 1);
+  hr_scenario_destroy(scenario);
+}
+
+/* Without watts: those of the catalogue, and shares of them for the host. The cluster has defaults for its pools. */
+static void watts_have_defaults(void) {
+  write_text(POOL("A100-80") "}],\"power\":{}}}");
+  struct hr_scenario *scenario = load(NULL, 0);
+  const struct hr_power_spec *spec = spec_of(scenario);
+  CU_ASSERT(spec->gpu_max_w == 400 && spec->gpu_idle_w == 72 && spec->pue == 1 && spec->utilization == 1);
+  CU_ASSERT_DOUBLE_EQUAL(spec->host_idle_w, 0.29 * 3200, 1e-9);
+  CU_ASSERT_DOUBLE_EQUAL(spec->host_max_w, 0.43 * 3200, 1e-9);
+  CU_ASSERT_DOUBLE_EQUAL(spec->boot_w, 8 * 72 + 0.29 * 3200, 1e-9);
+  hr_scenario_destroy(scenario);
+  write_text(TABLE("{\"utilization\":0,\"gpu_w\":50},{\"utilization\":1,\"gpu_w\":300}"));
+  scenario = load(NULL, 0);
+  CU_ASSERT(spec_of(scenario)->gpu_idle_w == 50 && spec_of(scenario)->gpu_max_w == 300);
+  hr_scenario_destroy(scenario);
+  write_text(POOL("A100-80") "}]}}");
+  scenario = load(NULL, 0);
+  CU_ASSERT_PTR_NULL(scenario->cluster.pools[0].power);
+  hr_scenario_destroy(scenario);
+}
+
+static void errors_have_a_place(void) {
+  static const char *const cases[][2] = {
+      {POWER("\"pue\":0.9"),
+       "s.json:2:16: 'cluster.pools.0.power.pue' is the number 0.9; a number from 1 to 10 is expected"},
+      {POWER("\"gpu_max_w\":-1"),
+       "s.json:2:22: 'cluster.pools.0.power.gpu_max_w' is the number -1; a number from 0 to 1000000"},
+      {POWER("\"gpu_cap_w\":71"), "s.json:2:22: the limit of 71 W is below the power of an idle GPU of pool 'p', 72 W"},
+      {POWER("\"gpu_cap_w\":0"), "s.json:2:22: the limit of 0 W is below the power of an idle GPU of pool 'p', 72 W"},
+      {POWER("\"gpu_cap_w\":300"), "s.json:2:22: the GPU type 'A100-80' of pool 'p': set 'caps'"},
+      {POWER("\"gpu_idle_w\":500"), "s.json:2:23: an idle GPU takes 500 W, more than its maximum of 400 W"},
+      {POWER("\"host_idle_w\":9,\"host_max_w\":8"),
+       "s.json:2:24: an idle host takes 9 W, more than its maximum of 8 W"},
+      {POWER("\"model\":\"table\""), "s.json:2:9: the power model 'table' needs 'table'"},
+      {POWER("\"asymptote\":0.3"), "s.json:2:22: 'asymptote' is not a parameter of 'linear'"},
+      {POWER_OF("X9", "\"pue\":1.1"),
+       "s.json:2:9: the catalogue has no watts of the GPU type 'X9' of pool 'p'; set 'gpu_max_w'"},
+      {POWER("\"cooling_w\":1e9"), "s.json:2:9: pool 'p' would take up to 1e+09 W; the maximum is 1e+09 W"},
+      {TABLE("{\"utilization\":0.5,\"gpu_w\":9},{\"utilization\":0.5,\"gpu_w\":9}"),
+       "s.json:2:65: utilization 0.5 does not follow 0.5; the table must be sorted"},
+      {POWER("\"caps\":[" CAP(200, 1) "," CAP(300, 1) "]"),
+       "s.json:2:65: the limit of 300 W does not follow 200 W; the table must be sorted"},
+      {POWER("\"losses\":[{\"efficiency\":0}]"),
+       "s.json:2:34: 'cluster.pools.0.power.losses.0.efficiency' is the number 0; a number from 0.01 to 1"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    write_text(cases[i][0]);
+    expect_error(NULL, 0, cases[i][1]);
+  }
+}
+
+TEST_MAIN("Power in scenarios", TEST(keys_are_stored), TEST(watts_have_defaults), TEST(errors_have_a_place))
