@@ -79,6 +79,10 @@ struct hr_energy {
   hr_amount it;       /* at the input of the conversion: nodes, losses and other equipment */
   hr_amount loss;     /* the part of `it` that the conversion loses */
   hr_amount facility; /* cooling and other facilities, in addition to `it` */
+  /* of `it` and `facility`: carbon, in nanowatts x milligrams per kWh x microseconds, and its price, in nanowatts x
+     micro-dollars per kWh x microseconds (headroom/unstable/series.h); 0 if unknown */
+  hr_amount carbon, price;
+  hr_amount embodied; /* carbon of the production of the hardware, in attograms; 0 if unknown */
 };
 
 /* What energy is used for. The sum over all uses is what the meter of the pool shows. */
@@ -110,6 +114,9 @@ struct hr_power_peaks {
 
 /* Units of energy in a kilowatt hour. */
 #define HR_KWH_UNITS 3.6e21
+/* Attograms in a kilogram, and the units of `carbon` in a kilogram. */
+#define HR_ATTOGRAMS_PER_KG 1e21
+#define HR_CARBON_UNITS_PER_KG (HR_KWH_UNITS * 1e6)
 
 /* Returns the names in scenarios. */
 HR_API const char *hr_power_model_name(enum hr_power_model model);

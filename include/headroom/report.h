@@ -477,6 +477,25 @@ struct hr_energy_metrics {
   size_t n_pools, n_tenants;
 };
 
+/* Carbon, the price of energy and water: of all pools, of all jobs, of a pool or of a tenant. */
+struct hr_carbon_line {
+  char *name;
+  double operational_kg; /* of the electricity, with the facility */
+  double embodied_kg;    /* of the production of the hardware, for the time in which it was there or in use */
+  double energy_usd, water_l;
+};
+
+/* Carbon (headroom/unstable/series.h) of pools with a known power. */
+struct hr_carbon_metrics {
+  bool known, price_known, water_known, embodied_known; /* what is known of some pool; the rest is 0 */
+  struct hr_carbon_line all, jobs;
+  double g_per_kwh, usd_per_kwh; /* means over the energy; 0: unknown */
+  double of_no_wait;             /* carbon of completed jobs / what it would have been if none had waited; 0: unknown */
+  struct hr_carbon_line *by_pool;   /* in the order of the cluster */
+  struct hr_carbon_line *by_tenant; /* in the order of the trace; empty in streamed runs */
+  size_t n_pools, n_tenants;
+};
+
 /* Fairness among the parties that share the cluster, over completed jobs. */
 struct hr_fairness {
   const char *over; /* what a party is: "tenants"; "users" if the trace has no tenants; "jobs" if it has neither */
@@ -556,6 +575,7 @@ struct hr_summary {
   struct hr_fault_metrics faults;
   struct hr_maintenance_metrics maintenance;
   struct hr_energy_metrics energy;
+  struct hr_carbon_metrics carbon;
   /* inference services in the order of the scenario (headroom/unstable/service_report.h), and the figures of the
      requests of all services together; NULL: the scenario has no services */
   struct hr_service_summary *services, *all_services;

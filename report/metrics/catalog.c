@@ -25,7 +25,10 @@ enum {
   DOLLARS = HR_UNIT_DOLLARS,
   MILLISECONDS = HR_UNIT_MILLISECONDS,
   KWH = HR_UNIT_KWH,
-  KW = HR_UNIT_KW
+  KW = HR_UNIT_KW,
+  KG = HR_UNIT_KG,
+  G_PER_KWH = HR_UNIT_G_PER_KWH,
+  LITRES = HR_UNIT_LITRES
 };
 enum {
   COUNT = HR_METRIC_COUNT,
@@ -57,8 +60,8 @@ size_t hr_metrics(const struct hr_metric **metrics) {
 }
 
 const char *hr_unit_name(enum hr_unit unit) {
-  static const char *const names[] = {"count",    "s",   "GPU-hours", "share", "factor", "index",
-                                      "per hour", "USD", "ms",        "kWh",   "kW"};
+  static const char *const names[] = {"count", "s",  "GPU-hours", "share", "factor", "index", "per hour",
+                                      "USD",   "ms", "kWh",       "kW",    "kg",     "g/kWh", "l"};
   return names[unit];
 }
 
@@ -260,6 +263,11 @@ static const char *magnitude_text(enum hr_unit unit, double value, char *buffer)
   case HR_UNIT_KW:
     hr__fixed_text(value, value < 1000 ? 2 : 0, buffer);
     return strcat(buffer, unit == HR_UNIT_KW ? " kW" : " kWh");
+  case HR_UNIT_KG:
+  case HR_UNIT_G_PER_KWH:
+  case HR_UNIT_LITRES:
+    hr__fixed_text(value, value < 10 ? 4 : value < 1000 ? 1 : 0, buffer);
+    return strcat(buffer, unit == HR_UNIT_KG ? " kg" : unit == HR_UNIT_LITRES ? " l" : " g/kWh");
   case HR_UNIT_DOLLARS:
     return hr__usd_text((int64_t)llround(value * 1e6), buffer);
   }

@@ -211,6 +211,41 @@
     "Operational availability",                                                                                        \
     "1 - planned and unplanned downtime / (nodes x length of the run), in pools with maintenance",                     \
     number(s->maintenance.known, s->maintenance.availability), UNKNOWN)
+#define HR__CARBON_METRICS(X)                                                                                          \
+  X(HR__M_CARBON_KG, "carbon.operational_kg", "carbon_kg", KG, SUM, LOWER, LISTED, "Operational carbon",               \
+    "carbon of the electricity of pools with known `power` and `carbon`, with the facility, as CO2 equivalents",       \
+    number(s->carbon.known, s->carbon.all.operational_kg), UNKNOWN)                                                    \
+  X(HR__M_CARBON_JOBS_KG, "carbon.jobs_kg", "carbon_jobs_kg", KG, SUM, LOWER, LISTED, "Carbon of jobs",                \
+    "part of `carbon.operational_kg`: GPUs in use, and their share of the hosts",                                      \
+    number(s->carbon.known, s->carbon.jobs.operational_kg), UNKNOWN)                                                   \
+  X(HR__M_CARBON_OF_NO_WAIT, "carbon.of_no_wait", "carbon_of_no_wait", FACTOR, RATIO, LOWER, NULLABLE | LISTED,        \
+    "Carbon relative to no wait",                                                                                      \
+    "carbon of the electricity of completed jobs / what it would have been if each had started at its submission; "    \
+    "`null` if pools have different series, and in streamed runs",                                                     \
+    number(s->carbon.of_no_wait > 0, s->carbon.of_no_wait), UNKNOWN)                                                   \
+  X(HR__M_CARBON_G_PER_KWH, "carbon.g_per_kwh", "g_per_kwh", G_PER_KWH, RATIO, LOWER, NULLABLE,                        \
+    "Mean carbon intensity", "`carbon.operational_kg` / energy of these pools",                                        \
+    number(s->carbon.g_per_kwh > 0, s->carbon.g_per_kwh), UNKNOWN)                                                     \
+  X(HR__M_EMBODIED_KG, "carbon.embodied_kg", "embodied_kg", KG, SUM, LOWER, LISTED, "Embodied carbon",                 \
+    "carbon of the production of the nodes, for the time in which they were there",                                    \
+    number(s->carbon.embodied_known, s->carbon.all.embodied_kg), UNKNOWN)                                              \
+  X(HR__M_EMBODIED_JOBS_KG, "carbon.embodied_jobs_kg", "embodied_jobs_kg", KG, SUM, NEITHER, 0,                        \
+    "Embodied carbon of jobs", "part of `carbon.embodied_kg`: GPUs in use",                                            \
+    number(s->carbon.embodied_known, s->carbon.jobs.embodied_kg), UNKNOWN)                                             \
+  X(HR__M_CARBON_TOTAL_KG, "carbon.total_kg", "carbon_total_kg", KG, SUM, LOWER, 0, "Carbon",                          \
+    "`carbon.operational_kg` + `carbon.embodied_kg`",                                                                  \
+    number(s->carbon.known, s->carbon.all.operational_kg + s->carbon.all.embodied_kg), UNKNOWN)                        \
+  X(HR__M_ENERGY_USD, "carbon.energy_usd", "energy_usd", DOLLARS, SUM, LOWER, LISTED, "Price of energy",               \
+    "price of the energy of pools with known `power` and `energy_price`, with the facility; it is not part of "        \
+    "`cost.total_usd`",                                                                                                \
+    number(s->carbon.price_known, s->carbon.all.energy_usd), UNKNOWN)                                                  \
+  X(HR__M_USD_PER_KWH, "carbon.usd_per_kwh", "usd_per_kwh", DOLLARS, RATIO, LOWER, NULLABLE, "Mean price of energy",   \
+    "`carbon.energy_usd` / energy of these pools; `null` if unknown",                                                  \
+    number(s->carbon.price_known && s->carbon.usd_per_kwh > 0, s->carbon.usd_per_kwh), UNKNOWN)                        \
+  X(HR__M_WATER_L, "carbon.water_l", "water_l", LITRES, SUM, LOWER, 0, "Water",                                        \
+    "energy of pools with known `power` and `wue_l_per_kwh`, without the facility, x `wue_l_per_kwh`",                 \
+    number(s->carbon.water_known, s->carbon.all.water_l), UNKNOWN)
+
 #define HR__ENERGY_METRICS(X)                                                                                          \
   X(HR__M_IT_KWH, "energy.it_kwh", "it_kwh", KWH, SUM, LOWER, LISTED, "Energy",                                        \
     "energy of the pools with known `power`: nodes, conversion losses and other equipment, without the facility",      \
@@ -442,6 +477,7 @@
   HR__FAULT_METRICS(X)                                                                                                 \
   HR__MAINTENANCE_METRICS(X)                                                                                           \
   HR__ENERGY_METRICS(X)                                                                                                \
+  HR__CARBON_METRICS(X)                                                                                                \
   HR__FAIRNESS_METRICS(X)                                                                                              \
   HR__FRAGMENTATION_METRICS(X)                                                                                         \
   HR__COST_METRICS(X)                                                                                                  \
@@ -485,7 +521,8 @@ const char *hr__metric_group_path(enum hr__metric metric);
   X(HR__SECTION_OOM, "oom_kills")                                                                                      \
   X(HR__SECTION_FAULTS, "faults")                                                                                      \
   X(HR__SECTION_MAINTENANCE, "maintenance")                                                                            \
-  X(HR__SECTION_ENERGY, "energy")
+  X(HR__SECTION_ENERGY, "energy")                                                                                      \
+  X(HR__SECTION_CARBON, "carbon")
 
 enum hr__metric_section {
 #define HR__SECTION_ID(id, name) id,

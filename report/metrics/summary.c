@@ -426,6 +426,7 @@ static enum hr_status fill_costs(struct hr_summary *summary, const struct hr_tra
   summary->stoppable = result->accounting != NULL;
   summary->oom = oom_figures(cluster, result);
   if (hr__energy_make(cluster, result, summary->gpu_hours, &summary->energy) != HR_OK) return HR_NO_MEMORY;
+  if (hr__carbon_make(cluster, result, &summary->carbon) != HR_OK) return HR_NO_MEMORY;
   if (!basis) return HR_OK;
   enum hr_status status = hr__costs_make(trace, cluster, result, basis, times.kept, &summary->costs);
   if (status == HR_OK) pool_figures_price(cluster, summary);
@@ -485,6 +486,7 @@ void hr_summary_destroy(struct hr_summary *summary) {
   free(summary->routing);
   hr__costs_destroy(summary->costs);
   hr__energy_finish(&summary->energy);
+  hr__carbon_finish(&summary->carbon);
   services_free(summary->services, summary->n_services);
   services_free(summary->all_services, summary->all_services != NULL);
   free(summary);
@@ -627,6 +629,7 @@ static void fill_accounting(const struct hr_streamed *streamed, const struct hr_
   summary->faults = fault_figures(cluster, result, &times);
   summary->maintenance = maintenance_figures(cluster, result);
   summary->energy = hr__energy_totals(cluster, result, summary->gpu_hours);
+  summary->carbon = hr__carbon_totals(cluster, result);
   summary->oom = (struct hr_oom_metrics){.known = streamed->stoppable && hr__can_kill(cluster),
                                          .kills = streamed->oom_kills + result->left.oom_kills,
                                          .jobs = streamed->oom_jobs + result->left.oom_jobs};

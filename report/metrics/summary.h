@@ -101,6 +101,14 @@ enum hr_status hr__energy_make(const struct hr_cluster_spec *cluster, const stru
                                struct hr_energy_metrics *figures);
 void hr__energy_finish(struct hr_energy_metrics *figures);
 
+/* ---- Carbon (carbon.c) --------------------------------------------------------------------------- */
+
+/* As the functions for energy. */
+struct hr_carbon_metrics hr__carbon_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result);
+enum hr_status hr__carbon_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                               struct hr_carbon_metrics *figures);
+void hr__carbon_finish(struct hr_carbon_metrics *figures);
+
 /* ---- Fairness ------------------------------------------------------------------------------------ */
 
 /* Computes Jain's index and finish-time fairness (groups.c). Returns HR_NO_MEMORY if out of memory. */

@@ -72,7 +72,12 @@ static const struct line {
     {HR__PART_ENERGY, "energy", IF_FIRST_KNOWN,
      "{energy.it_kwh}: jobs {energy.jobs_kwh}, idle {energy.idle_kwh}; {energy.site_kwh} with the facility"},
     {HR__PART_ENERGY, "energy", IF_FIRST_KNOWN,
-     "{energy.mean_kw} on average, maximum {energy.peak_kw}; PUE {energy.pue}"}};
+     "{energy.mean_kw} on average, maximum {energy.peak_kw}; PUE {energy.pue}"},
+    {HR__PART_ENERGY, "carbon", IF_FIRST_KNOWN, "{carbon.operational_kg} of CO2e, jobs {carbon.jobs_kg}"},
+    {HR__PART_ENERGY, "carbon", IF_FIRST_KNOWN, "{carbon.of_no_wait} of the carbon of the same jobs without a wait"},
+    {HR__PART_ENERGY, "carbon", IF_FIRST_KNOWN, "{carbon.embodied_kg} embodied in the hardware for this time"},
+    {HR__PART_ENERGY, "energy", IF_FIRST_KNOWN, "{carbon.energy_usd}, {carbon.usd_per_kwh} per kWh"},
+    {HR__PART_ENERGY, "water", IF_FIRST_KNOWN, "{carbon.water_l}"}};
 enum { N_LINES = sizeof lines / sizeof *lines };
 
 /* ---- Templates --------------------------------------------------------------------------------------- */

@@ -360,6 +360,28 @@ static void put_energy(struct hr__json *json, cJSON *root, const struct hr_summa
   put_energy_lines(json, inner, "by_tenant", energy->by_tenant, energy->n_tenants, false);
 }
 
+static void put_carbon_lines(struct hr__json *json, cJSON *carbon, const char *key, const struct hr_carbon_line *lines,
+                             size_t count, const struct hr_carbon_metrics *figures, bool of_pools) {
+  cJSON *list = hr__json_array(json, carbon, key);
+  for (size_t i = 0; i < count; i++) {
+    cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+    hr__json_text(json, inner, "name", lines[i].name);
+    if (figures->known) hr__json_number(json, inner, "operational_kg", lines[i].operational_kg);
+    if (figures->embodied_known) hr__json_number(json, inner, "embodied_kg", lines[i].embodied_kg);
+    if (figures->price_known) hr__json_number(json, inner, "energy_usd", lines[i].energy_usd);
+    if (figures->water_known && of_pools) hr__json_number(json, inner, "water_l", lines[i].water_l);
+  }
+}
+
+static void put_carbon(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+  const struct hr_carbon_metrics *carbon = &summary->carbon;
+  if (!carbon->known && !carbon->price_known && !carbon->water_known && !carbon->embodied_known) return;
+  put_section(json, root, HR__SECTION_CARBON, summary);
+  cJSON *inner = cJSON_GetObjectItemCaseSensitive(root, "carbon");
+  put_carbon_lines(json, inner, "by_pool", carbon->by_pool, carbon->n_pools, carbon, true);
+  put_carbon_lines(json, inner, "by_tenant", carbon->by_tenant, carbon->n_tenants, carbon, false);
+}
+
 static void put_evidence(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   char digest[17];
   snprintf(digest, sizeof digest, "%016" PRIx64, summary->digest);
@@ -425,6 +447,7 @@ void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summar
   put_fragmentation(json, root, summary);
   put_markets(json, root, summary);
   put_energy(json, root, summary);
+  put_carbon(json, root, summary);
   put_services(json, root, summary);
   put_alerts(json, root, label->alerts, label->clock_us);
   put_evidence(json, root, summary);
@@ -463,6 +486,7 @@ enum hr_status hr_streamed_write_json(const char *path, const struct hr_summary 
   hr__json_number(&json, root, "quantile_error", 1.0 / HR__SKETCH_ERROR_PART);
   put_markets(&json, root, summary);
   put_energy(&json, root, summary);
+  put_carbon(&json, root, summary);
   put_evidence(&json, root, summary);
   put_remarks(&json, root, label);
   hr__json_perf(&json, root, summary, perf);

@@ -37,13 +37,13 @@ const struct hr__key hr__carbon_keys[] = {
     {"signal", CHOICE(signals), DEFAULT("average"), AT(INTEGER, struct hr_electricity, signal),
      HELP("What the values count. average: all electricity that is produced. marginal: the power plants that react to "
           "a change of demand. All pools must have the same.")},
-    {"embodied_kg_per_gpu", REAL(0, 1e6), .unit = "kg", DEFAULT("0"), SCALED(1e9, struct hr_electricity, embodied_ug),
+    {"embodied_kg_per_gpu", REAL(0, 5000), .unit = "kg", DEFAULT("0"), SCALED(1e9, struct hr_electricity, embodied_ug),
      HELP("Carbon of the production of a GPU and of its part of the node, spread evenly over 'life_h'.")},
-    {"life_h", REAL(1, 1e7), .unit = "h", DEFAULT("26280"), SCALED(3600e6, struct hr_electricity, life_us),
+    {"life_h", REAL(1000, 1e7), .unit = "h", DEFAULT("26280"), SCALED(3600e6, struct hr_electricity, life_us),
      HELP("Hours over which embodied carbon is spread. The default is three years.")},
     END};
 
 const struct hr__key hr__energy_price_keys[] = {
     SERIES(hr__price_units, "USD/kWh"),
-    {"usd_per_kwh", REAL(-1e4, 1e4), .unit = "USD", HELP("Instead of 'file': the price at all times.")},
+    {"usd_per_kwh", REAL(-100, 100), .unit = "USD", HELP("Instead of 'file': the price at all times.")},
     END};

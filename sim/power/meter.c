@@ -11,6 +11,7 @@
  * equipment is the meter exactly, and the energy of the jobs is that of all pools.
  */
 
+#include "headroom/unstable/series.h"
 #include "sim/engine/engine.h"
 #include "sim/power/power.h"
 
@@ -25,9 +26,12 @@ struct pool_meter {
   struct hr__watts default_rate, idle_rate, boot_rate, down_rate, other_rate;
   struct hr__watts power, busy;
   uint64_t busy_milli;
-  uint32_t n_on, n_boot, n_down; /* nodes that are on, boot, or are off */
-  int64_t touched_us, nodes_us;  /* when the pool, and the accounts of its nodes, were last settled */
-  hr_amount busy_milli_us, on_milli_us;
+  uint32_t n_on, n_boot, n_down;      /* nodes that are on, boot, or are off */
+  struct hr__span touched, nodes;     /* when the pool, and the accounts of its nodes, were last settled */
+  struct hr__span busy_time, on_time; /* of milli-GPUs */
+  /* the electricity of the pool, and the begin of the run in its series; NULL: unknown */
+  const struct hr_series *carbon, *price;
+  int64_t carbon_begin_us, price_begin_us;
 };
 
 struct hr__power {
@@ -44,6 +48,22 @@ static struct hr_pool_energy *account_of(const struct hr__engine *engine, hr_poo
   return &engine->pool_accounting[pool.id].energy;
 }
 
+/* Returns a time of the run with the integrals until then. Without series this is the time itself. */
+static struct hr__span time_of(const struct pool_meter *meter, int64_t at_us) {
+  enum { UG_PER_MG = 1000 };
+  struct hr__span time = {.us = at_us};
+  if (meter->carbon)
+    time.carbon = hr_series_between(meter->carbon, meter->carbon_begin_us, meter->carbon_begin_us + at_us) / UG_PER_MG;
+  if (meter->price) time.price = hr_series_between(meter->price, meter->price_begin_us, meter->price_begin_us + at_us);
+  return time;
+}
+
+static struct hr__span span_between(const struct hr__span *from, const struct hr__span *to, int64_t units) {
+  struct hr__span span = {0};
+  hr__span_add(&span, from, to, units);
+  return span;
+}
+
 static int64_t site_nw(const struct hr__watts *power) {
   return power->it + power->facility;
 }
@@ -54,7 +74,7 @@ static void note_peaks(struct hr__engine *engine, hr_pool pool) {
   const struct pool_meter *meter = &self->pools[pool.id];
   struct hr_pool_energy *account = account_of(engine, pool);
   int64_t now_us = engine->view.now_us;
-  if (meter->touched_us < now_us && meter->power.it > account->peak_nw) account->peak_nw = meter->power.it;
+  if (meter->touched.us < now_us && meter->power.it > account->peak_nw) account->peak_nw = meter->power.it;
   if (self->touched_us == now_us) return;
   if (self->power.it > self->peaks.it_nw) self->peaks.it_nw = self->power.it;
   if (site_nw(&self->power) > self->peaks.site_nw) self->peaks.site_nw = site_nw(&self->power);
@@ -65,17 +85,19 @@ static void note_peaks(struct hr__engine *engine, hr_pool pool) {
 static void settle_pool(struct hr__engine *engine, hr_pool pool) {
   struct pool_meter *meter = &engine->power->pools[pool.id];
   int64_t now_us = engine->view.now_us;
-  if (meter->touched_us == now_us) return;
+  if (meter->touched.us == now_us) return;
   note_peaks(engine, pool);
-  hr__energy_add(&account_of(engine, pool)->meter, &meter->power, meter->touched_us, now_us);
-  meter->busy_milli_us += (hr_amount)meter->busy_milli * (now_us - meter->touched_us);
-  meter->touched_us = now_us;
+  struct hr__span now = time_of(meter, now_us), span = span_between(&meter->touched, &now, 1);
+  hr__energy_add(&account_of(engine, pool)->meter, &meter->power, &span);
+  hr__span_add(&meter->busy_time, &meter->touched, &now, (int64_t)meter->busy_milli);
+  meter->touched = now;
 }
 
-static void add_energy(struct hr_energy *sum, const struct hr__watts *rate, hr_amount unit_us) {
-  sum->it += rate->it * unit_us;
-  sum->loss += rate->loss * unit_us;
-  sum->facility += rate->facility * unit_us;
+/* Adds the energy of `units` units from one time to another. */
+static void add_energy(struct hr_energy *sum, const struct hr__watts *rate, const struct hr__span *from,
+                       const struct hr__span *to, int64_t units) {
+  struct hr__span span = span_between(from, to, units);
+  hr__energy_add(sum, rate, &span);
 }
 
 /* Adds the energy of the states of nodes, and of free GPUs. Must be called before a node changes its state. */
@@ -83,14 +105,14 @@ static void settle_nodes(struct hr__engine *engine, hr_pool pool) {
   struct pool_meter *meter = &engine->power->pools[pool.id];
   struct hr_energy *use = account_of(engine, pool)->use;
   settle_pool(engine, pool);
-  hr_amount passed_us = engine->view.now_us - meter->nodes_us;
-  meter->on_milli_us += meter->n_on * passed_us * meter->gpus * MILLI;
-  add_energy(&use[HR_ENERGY_BOOT], &meter->boot_rate, meter->n_boot * passed_us);
-  add_energy(&use[HR_ENERGY_DOWN], &meter->down_rate, meter->n_down * passed_us);
-  add_energy(&use[HR_ENERGY_OTHER], &meter->other_rate, passed_us);
+  struct hr__span now = time_of(meter, engine->view.now_us);
+  hr__span_add(&meter->on_time, &meter->nodes, &now, (int64_t)meter->n_on * meter->gpus * MILLI);
+  add_energy(&use[HR_ENERGY_BOOT], &meter->boot_rate, &meter->nodes, &now, meter->n_boot);
+  add_energy(&use[HR_ENERGY_DOWN], &meter->down_rate, &meter->nodes, &now, meter->n_down);
+  add_energy(&use[HR_ENERGY_OTHER], &meter->other_rate, &meter->nodes, &now, 1);
   use[HR_ENERGY_IDLE] = (struct hr_energy){0};
-  add_energy(&use[HR_ENERGY_IDLE], &meter->idle_rate, meter->on_milli_us - meter->busy_milli_us);
-  meter->nodes_us = engine->view.now_us;
+  add_energy(&use[HR_ENERGY_IDLE], &meter->idle_rate, &meter->busy_time, &meter->on_time, 1);
+  meter->nodes = now;
 }
 
 /* Returns the power that follows from the state of the pool. */
@@ -119,6 +141,7 @@ static struct hr__watts power_of_job(const struct hr__engine *engine, hr_job job
   uint32_t fraction_ppm = hr__power_fraction(engine->trace, engine->config->classes, job);
   struct hr__watts power = {0}, rate = meter->default_rate;
   if (fraction_ppm != HR__NO_FRACTION) rate = hr__busy_rate(meter->spec, meter->gpus, fraction_ppm);
+  rate.embodied = meter->default_rate.embodied;
   hr__watts_add(&power, &rate, (int64_t)milli);
   return power;
 }
@@ -151,9 +174,12 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
 
 /* Adds the energy of a job since it was last added. */
 static void settle_job(struct hr__engine *engine, hr_job job, hr_pool pool, const struct hr__watts *power) {
+  const struct pool_meter *meter = &engine->power->pools[pool.id];
   int64_t now_us = engine->view.now_us, *since_us = &engine->power->since_us[job.id];
-  hr__energy_add(&engine->energy[job.id], power, *since_us, now_us);
-  hr__energy_add(&account_of(engine, pool)->use[HR_ENERGY_JOBS], power, *since_us, now_us);
+  struct hr__span since = time_of(meter, *since_us), now = time_of(meter, now_us);
+  struct hr__span span = span_between(&since, &now, 1);
+  hr__energy_add(&engine->energy[job.id], power, &span);
+  hr__energy_add(&account_of(engine, pool)->use[HR_ENERGY_JOBS], power, &span);
   *since_us = now_us;
 }
 
@@ -199,6 +225,24 @@ void hr__power_after_node(struct hr__engine *engine, hr_pool pool) {
 
 /* ---- Start and end of a run -------------------------------------------------------------------------------- */
 
+/* Sets the series of a pool, and the rates at which embodied carbon is spread. Nodes that are off have it, too, unless
+   they belong to others. */
+static void set_electricity(const struct hr__engine *engine, const struct hr_electricity *known,
+                            struct pool_meter *meter, bool is_elastic) {
+  enum { ATTOGRAMS_PER_NANOGRAM = 1000000000 };
+  if (!known) return;
+  meter->carbon = known->carbon;
+  meter->price = known->price;
+  if (known->carbon) meter->carbon_begin_us = hr_series_begin_us(known->carbon, known->carbon_start_us, engine->trace);
+  if (known->price) meter->price_begin_us = hr_series_begin_us(known->price, known->price_start_us, engine->trace);
+  if (known->embodied_ug == 0) return;
+  /* micrograms of a GPU are nanograms of a milli-GPU */
+  int64_t rate = (int64_t)((hr_amount)known->embodied_ug * ATTOGRAMS_PER_NANOGRAM / known->life_us);
+  meter->default_rate.embodied = meter->idle_rate.embodied = rate;
+  meter->boot_rate.embodied = rate * meter->gpus * MILLI;
+  if (!is_elastic) meter->down_rate.embodied = rate * meter->gpus * MILLI;
+}
+
 static void init_pool(struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool *from = &engine->cluster.pools[pool.id];
   const struct hr_power_spec *spec = from->spec->power;
@@ -212,6 +256,7 @@ static void init_pool(struct hr__engine *engine, hr_pool pool) {
   meter->boot_rate = hr__node_rate(spec, spec->boot_w);
   if (!is_elastic) meter->down_rate = hr__node_rate(spec, spec->down_w);
   meter->other_rate = hr__other_rate(spec);
+  set_electricity(engine, from->spec->electricity, meter, is_elastic);
   count_nodes(from, meter);
   set_power(engine->power, meter, power_of(meter));
 }
@@ -289,21 +334,26 @@ static void add_running(const struct hr__engine *engine, hr_job job, struct chec
   struct hr__watts power = power_of_job(engine, job, meter, milli);
   hr__watts_add(&pool->busy, &power, 1);
   pool->milli += milli;
-  hr__energy_add(&pool->open, &power, engine->power->since_us[job.id], engine->view.now_us);
+  struct hr__span since = time_of(meter, engine->power->since_us[job.id]), now = time_of(meter, engine->view.now_us);
+  add_energy(&pool->open, &power, &since, &now, 1);
 }
 
 static void sum_energy(struct hr_energy *sum, const struct hr_energy *part, int sign) {
   sum->it += sign * part->it;
   sum->loss += sign * part->loss;
   sum->facility += sign * part->facility;
+  sum->embodied += sign * part->embodied;
+  sum->carbon += sign * part->carbon;
+  sum->price += sign * part->price;
 }
 
 static bool is_zero(const struct hr_energy *energy) {
-  return energy->it == 0 && energy->loss == 0 && energy->facility == 0;
+  return energy->it == 0 && energy->loss == 0 && energy->facility == 0 && energy->carbon == 0 && energy->price == 0 &&
+         energy->embodied == 0;
 }
 
 static bool same_power(const struct hr__watts *a, const struct hr__watts *b) {
-  return a->it == b->it && a->loss == b->loss && a->facility == b->facility;
+  return a->it == b->it && a->loss == b->loss && a->facility == b->facility && a->embodied == b->embodied;
 }
 
 /* Checks the power of a pool, and that all its uses since the beginning of the run are its meter. */
@@ -318,18 +368,18 @@ static enum hr_status check_pool(const struct hr__engine *engine, hr_pool pool, 
   count_nodes(&engine->cluster.pools[pool.id], &counted);
   struct hr__watts power = power_of(&counted);
   if (!same_power(&power, &meter->power)) return hr__broken(engine, "pool '%s': its power differs", name);
-  hr_amount passed_us = now_us - meter->nodes_us;
-  hr_amount on_milli_us = meter->on_milli_us + meter->n_on * passed_us * meter->gpus * MILLI;
-  hr_amount busy_milli_us = meter->busy_milli_us + (hr_amount)meter->busy_milli * (now_us - meter->touched_us);
+  struct hr__span now = time_of(meter, now_us), on_time = meter->on_time, busy_time = meter->busy_time;
+  hr__span_add(&on_time, &meter->nodes, &now, (int64_t)meter->n_on * meter->gpus * MILLI);
+  hr__span_add(&busy_time, &meter->touched, &now, (int64_t)meter->busy_milli);
   struct hr_energy rest = account->meter;
-  hr__energy_add(&rest, &meter->power, meter->touched_us, now_us);
+  add_energy(&rest, &meter->power, &meter->touched, &now, 1);
   for (unsigned use = 0; use < HR_N_ENERGY_USES; use++)
     if (use != HR_ENERGY_IDLE) sum_energy(&rest, &account->use[use], -1);
   sum_energy(&rest, &found->open, -1);
-  add_energy(&rest, &meter->idle_rate, busy_milli_us - on_milli_us);
-  add_energy(&rest, &meter->boot_rate, -(hr_amount)meter->n_boot * passed_us);
-  add_energy(&rest, &meter->down_rate, -(hr_amount)meter->n_down * passed_us);
-  add_energy(&rest, &meter->other_rate, -passed_us);
+  add_energy(&rest, &meter->idle_rate, &on_time, &busy_time, 1);
+  add_energy(&rest, &meter->boot_rate, &now, &meter->nodes, meter->n_boot);
+  add_energy(&rest, &meter->down_rate, &now, &meter->nodes, meter->n_down);
+  add_energy(&rest, &meter->other_rate, &now, &meter->nodes, 1);
   return is_zero(&rest) ? HR_OK : hr__broken(engine, "pool '%s': the uses of energy do not add up to its meter", name);
 }
 

@@ -11,21 +11,41 @@
    use, these are microwatts per GPU. At most HR_POWER_MAX_W of a pool. */
 struct hr__watts {
   int64_t it, loss, facility;
+  int64_t embodied; /* carbon of the production of the hardware: attograms per microsecond */
 };
 
 static inline void hr__watts_add(struct hr__watts *sum, const struct hr__watts *part, int64_t times) {
   sum->it += part->it * times;
   sum->loss += part->loss * times;
   sum->facility += part->facility * times;
+  sum->embodied += part->embodied * times;
 }
 
-/* Adds the energy of a constant power between two times. All energy of a run is added here. */
-static inline void hr__energy_add(struct hr_energy *sum, const struct hr__watts *power, int64_t from_us,
-                                  int64_t to_us) {
-  int64_t passed_us = to_us - from_us;
-  sum->it += (hr_amount)power->it * passed_us;
-  sum->loss += (hr_amount)power->loss * passed_us;
-  sum->facility += (hr_amount)power->facility * passed_us;
+/* A time since the begin of the run or, as the difference of two, a span. `carbon` and `price` are the integrals of the
+   carbon intensity, in milligrams per kWh x microseconds, and of the price, in micro-dollars per kWh x microseconds; 0
+   if unknown. Integrals until a time are rounded down, and spans are differences of them. So the spans of a run add up
+   exactly, whatever the times at which it is divided. */
+struct hr__span {
+  hr_amount us, carbon, price;
+};
+
+/* Adds `units` times the time from `from` to `to`. */
+static inline void hr__span_add(struct hr__span *sum, const struct hr__span *from, const struct hr__span *to,
+                                int64_t units) {
+  sum->us += (to->us - from->us) * units;
+  sum->carbon += (to->carbon - from->carbon) * units;
+  sum->price += (to->price - from->price) * units;
+}
+
+/* Adds the energy of a constant power for a span. All energy of a run is added here. */
+static inline void hr__energy_add(struct hr_energy *sum, const struct hr__watts *power, const struct hr__span *span) {
+  int64_t site = power->it + power->facility;
+  sum->it += power->it * span->us;
+  sum->loss += power->loss * span->us;
+  sum->facility += power->facility * span->us;
+  sum->embodied += power->embodied * span->us;
+  sum->carbon += site * span->carbon;
+  sum->price += site * span->price;
 }
 
 /* The job's own utilization is unknown. */

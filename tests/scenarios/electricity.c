@@ -94,11 +94,11 @@ static void keys_are_stored(void) {
              "},{\"name\":\"q\",\"gpu\":\"T4\",\"nodes\":1,\"gpus_per_node\":1,\"carbon\":{\"g_per_kwh\":100},"
              "\"wue_l_per_kwh\":0.27}],\"wue_l_per_kwh\":1.8,"
              "\"energy_price\":{\"file\":\"series.csv\",\"unit\":\"USD/MWh\",\"start\":\"2022-01-01T02:00+01:00\"},"
-             "\"carbon\":{\"g_per_kwh\":0.5,\"embodied_kg_per_gpu\":164,\"life_h\":10}}}");
+             "\"carbon\":{\"g_per_kwh\":0.5,\"embodied_kg_per_gpu\":164,\"life_h\":1000}}}");
   struct hr_scenario *scenario = load(NULL, 0);
   const struct hr_electricity *p = electricity_of(scenario, 0), *q = electricity_of(scenario, 1);
   CU_ASSERT(hr_series_at(p->carbon, 0) == 500000 && hr_series_at(q->carbon, 0) == 100000000);
-  CU_ASSERT(p->embodied_ug == INT64_C(164000000000) && p->life_us == 10 * HOUR_US && q->embodied_ug == 0);
+  CU_ASSERT(p->embodied_ug == INT64_C(164000000000) && p->life_us == 1000 * HOUR_US && q->embodied_ug == 0);
   CU_ASSERT(p->water_ul_kwh == 1800000 && q->water_ul_kwh == 270000);
   CU_ASSERT(p->price != NULL && p->price == q->price); /* read once */
   CU_ASSERT_EQUAL(hr_series_at(p->price, NEW_YEAR_US), -30500);

@@ -65,7 +65,10 @@ enum hr_unit {
   HR_UNIT_DOLLARS,
   HR_UNIT_MILLISECONDS,
   HR_UNIT_KWH,
-  HR_UNIT_KW
+  HR_UNIT_KW,
+  HR_UNIT_KG,
+  HR_UNIT_G_PER_KWH,
+  HR_UNIT_LITRES
 };
 
 /* The kind decides how a metric is written, and which interval it has over several runs. */

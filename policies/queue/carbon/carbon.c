@@ -233,12 +233,18 @@ static int64_t next_run(const struct hr__queue *queue, const struct hr_view *vie
 static int64_t next_pause(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   const struct hr__carbon *carbon = queue->carbon;
   int64_t utc_us = utc_of(carbon, job, view->now_us);
-  int64_t end_us = utc_us + hr_trace_limit_us(queue->trace, job) + HR_MAX_INPUT_US / 4;
+  /* without a change within two periods of a series there is none; a series that is not repeated ends by itself */
+  const struct hr_series *series = series_of(carbon, job);
+  int64_t tie_us = carbon->slots[job.id].tie_until_us, end_us = INT64_MAX;
+  if (hr_series_repeats(series))
+    end_us = (tie_us > utc_us ? tie_us : utc_us) + 2 * (hr_series_end_us(series) - hr_series_first_us(series));
   if (carbon->rule == HR__CARBON_ECOVISOR ? carbon->forced_us[job.id] <= 0
                                           : forced_from(queue, view, job) <= view->now_us)
     return HR_NEVER_US;
-  int64_t next_us = hr__carbon_next(series_of(carbon, job), &carbon->slots[job.id], false, utc_us, end_us);
-  return next_us == end_us ? HR_NEVER_US : view->now_us + next_us - utc_us;
+  /* a job for which capacity was free too late runs until the next pause after a step in which it should run */
+  int64_t next_us = hr__carbon_next(series, &carbon->slots[job.id], true, utc_us, end_us);
+  next_us = hr__carbon_next(series, &carbon->slots[job.id], false, next_us, end_us);
+  return next_us >= end_us ? HR_NEVER_US : view->now_us + next_us - utc_us;
 }
 
 /* ---- Held jobs ---------------------------------------------------------------------------------------- */

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Carbon and prices of energy: OpenDC's test of carbon, whose expected values are commented out there, a sum second by
+ * second, and random worlds in checked mode, in which all amounts are conserved to the last unit.
+ */
+
+#include "base/random.h"
+#include "harness.h"
+#include "headroom/policies.h"
+#include "headroom/sim.h"
+#include "headroom/unstable/faults.h"
+#include "headroom/unstable/series.h"
+#include "queue_choice.h"
+
+#include <string.h>
+
+#define S HR_SECOND_US
+
+enum { MAX_JOBS = 30, MAX_STEPS = 30, WORLDS = 150 };
+
+struct world {
+  struct hr_pool_spec pool;
+  struct hr_power_spec power;
+  struct hr_fault_spec faults;
+  struct hr_fault_process process;
+  struct hr_electricity electricity;
+  int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS], at_us[MAX_STEPS], intensity[MAX_STEPS], price[MAX_STEPS];
+  uint32_t gpus[MAX_JOBS], n_jobs, n_steps;
+  const char *carbon; /* the rule for jobs that wait */
+};
+
+static int64_t below(struct hr__stream *random, uint32_t n) {
+  return hr__stream_next(random) % n;
+}
+
+static struct world empty_world(void) {
+  static char name[] = "p", gpu[] = "A100";
+  return (struct world){.pool = {.name = name, .gpu = gpu, .nodes = 1, .gpus_per_node = 1, .market.to_us = HR_NEVER_US},
+                        .power = {.utilization = 1, .pue = 1},
+                        .electricity = {.carbon_start_us = HR_NEVER_US, .price_start_us = HR_NEVER_US},
+                        .carbon = "no-wait"};
+}
+
+/* Runs a world in checked mode. The caller destroys the result. */
+static struct hr_result *run(struct world *world) {
+  struct hr_trace trace = {.source = "test",
+                           .n_jobs = world->n_jobs,
+                           .submit_us = world->submit_us,
+                           .work_us = world->work_us,
+                           .gpus = world->gpus};
+  struct hr_cluster_spec cluster = {&world->pool, 1};
+  struct hr_policy_choice choice = queue_choice("skip", "first-fit");
+  struct hr_series *carbon = hr_series_create(world->at_us, world->intensity, world->n_steps, true);
+  struct hr_series *price = hr_series_create(world->at_us, world->price, world->n_steps, true);
+  struct hr_result *result = NULL;
+  struct hr_error error = {0};
+  CU_ASSERT_FATAL(carbon && price);
+  queue_set(&choice, "carbon", world->carbon);
+  queue_set(&choice, "carbon_wait_s", "200");
+  queue_set(&choice, "carbon_short_s", "0");
+  world->electricity.carbon = carbon;
+  world->electricity.price = price;
+  world->faults.processes = &world->process;
+  world->pool.electricity = &world->electricity;
+  world->pool.power = &world->power;
+  world->pool.faults = world->faults.n_processes ? &world->faults : NULL;
+  struct hr_run_config config = {.trace = &trace,
+                                 .cluster = &cluster,
+                                 .policy = choice.ops,
+                                 .params = choice.params,
+                                 .seed = 1,
+                                 .horizon_us = 9000 * S,
+                                 .check = true};
+  enum hr_status status = hr_sim_run(&config, &result, &error);
+  if (status != HR_OK) fprintf(stderr, "%s\n", error.text);
+  CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+  hr_policy_choice_finish(&choice);
+  hr_series_destroy(carbon);
+  hr_series_destroy(price);
+  return result;
+}
+
+/* ---- By hand ---- */
+
+/* 150 W for two hours: OpenDC's CarbonTest1 with the first hours of Belgium; 8.6799 g. */
+static void carbon_as_in_opendc(void) {
+  struct world world = empty_world();
+  world.power.gpu_idle_w = world.power.gpu_max_w = 150;
+  world.work_us[0] = 7200 * S;
+  world.gpus[0] = world.n_jobs = 1;
+  world.n_steps = 3;
+  for (uint32_t i = 0; i < 3; i++) {
+    static const int64_t belgium[] = {29001128, 28864619, 28384569};
+    world.at_us[i] = i * 3600 * S;
+    world.intensity[i] = belgium[i];
+    world.price[i] = 100000 * (i + 1);
+  }
+  struct hr_result *result = run(&world);
+  CU_ASSERT_DOUBLE_EQUAL((double)result->energy[0].carbon / HR_CARBON_UNITS_PER_KG, 0.0086799, 2e-7);
+  CU_ASSERT_DOUBLE_EQUAL((double)result->energy[0].price / HR_KWH_UNITS, 0.15 * 100000 + 0.15 * 200000, 1e-6);
+  hr_result_destroy(result);
+}
+
+/* Two nodes of two GPUs for 1,000 s; a job uses one GPU for 400 s. 36 mg per GPU over 3,600 s are 10 micrograms a
+   second. The facility emits, too. */
+static void embodied_and_facility(void) {
+  struct world world = empty_world();
+  world.pool.nodes = world.pool.gpus_per_node = 2;
+  world.power.gpu_idle_w = world.power.gpu_max_w = 900;
+  world.power.pue = 1.5;
+  world.electricity.embodied_ug = 36000;
+  world.electricity.life_us = 3600 * S;
+  world.work_us[0] = 400 * S;
+  world.work_us[1] = 600 * S;
+  world.submit_us[1] = 400 * S;
+  world.gpus[0] = 1;
+  world.gpus[1] = 4;
+  world.n_jobs = 2;
+  world.n_steps = 1;
+  world.intensity[0] = 1000000; /* 1 g/kWh */
+  struct hr_result *result = run(&world);
+  const struct hr_pool_energy *energy = &result->pools[0].energy;
+  CU_ASSERT(result->energy[0].embodied == (hr_amount)4000 * 1000000000000);
+  CU_ASSERT(energy->meter.embodied == (hr_amount)40000 * 1000000000000);
+  /* 4 x 900 W x 1.5 x 1,000 s = 1.5 kWh */
+  CU_ASSERT_DOUBLE_EQUAL((double)energy->meter.carbon / HR_CARBON_UNITS_PER_KG, 0.0015, 1e-12);
+  hr_result_destroy(result);
+}
+
+/* ---- Random worlds ---- */
+
+static void draw(struct hr__stream *random, struct world *world) {
+  static const char *const rules[] = {"no-wait", "lowest-window", "wait-awhile", "ecovisor"};
+  *world = empty_world();
+  world->pool.nodes = 1 + (uint32_t)below(random, 6);
+  world->pool.gpus_per_node = 1 + (uint32_t)below(random, 4);
+  world->power.gpu_idle_w = (double)below(random, 100);
+  world->power.gpu_max_w = world->power.gpu_idle_w + (double)below(random, 600);
+  world->power.host_idle_w = world->power.host_max_w = (double)below(random, 300);
+  world->power.down_w = (double)below(random, 50);
+  world->power.other_w = (double)below(random, 50);
+  world->power.pue = 1 + (double)below(random, 10) / 10;
+  world->electricity.embodied_ug = below(random, 1000000);
+  world->electricity.life_us = 1000 * S;
+  world->n_steps = 2 + (uint32_t)below(random, MAX_STEPS - 1);
+  for (uint32_t i = 0; i < world->n_steps; i++) {
+    world->at_us[i] = i ? world->at_us[i - 1] + (1 + below(random, 90)) * S : 0;
+    world->intensity[i] = below(random, 1000) * 1000;
+    world->price[i] = below(random, 1000) - 100;
+  }
+  for (world->n_jobs = 0; world->n_jobs < MAX_JOBS; world->n_jobs++) {
+    uint32_t i = world->n_jobs;
+    world->submit_us[i] = i ? world->submit_us[i - 1] + below(random, 60) * S : 0;
+    world->work_us[i] = (1 + below(random, 200)) * S;
+    world->gpus[i] = 1 + (uint32_t)below(random, world->pool.nodes * world->pool.gpus_per_node);
+  }
+  world->carbon = rules[below(random, 4)];
+  if (below(random, 2)) return;
+  world->process = (struct hr_fault_process){.unit = HR_TIER_NODE, .bad_factor = 1, .fresh = true};
+  world->process.between = (struct hr_duration){HR_DURATION_EXPONENTIAL, 400, 0};
+  world->process.only.repair = (struct hr_duration){HR_DURATION_FIXED, 77, 0};
+  world->faults.n_processes = 1;
+}
+
+static void add(struct hr_energy *sum, const struct hr_energy *part) {
+  sum->carbon += part->carbon;
+  sum->price += part->price;
+  sum->embodied += part->embodied;
+}
+
+static bool is_same(const struct hr_energy *a, const struct hr_energy *b) {
+  return a->carbon == b->carbon && a->price == b->price && a->embodied == b->embodied;
+}
+
+/* The step that applies at a time, found from the first one on; the series is repeated. */
+static uint32_t step_at(const struct world *world, int64_t at_us) {
+  uint32_t last = world->n_steps - 1, i = 0;
+  int64_t end_us = 2 * world->at_us[last] - world->at_us[last - 1];
+  while (at_us >= end_us) at_us -= end_us;
+  while (i < last && world->at_us[i + 1] <= at_us) i++;
+  return i;
+}
+
+/* Sums the carbon of a job that ran once, second by second. */
+static void check_job(const struct world *world, const struct hr_result *result, uint32_t job) {
+  int64_t from_us = result->start_us[job], to_us = hr_result_end_us(result, (hr_job){job});
+  const struct hr_energy *energy = &result->energy[job];
+  hr_amount carbon = 0, price = 0, nw = (energy->it + energy->facility) / (to_us - from_us);
+  for (int64_t t = from_us; t < to_us; t += S) {
+    uint32_t step = step_at(world, t);
+    carbon += nw * (world->intensity[step] / 1000) * S;
+    price += nw * world->price[step] * S;
+  }
+  CU_ASSERT(carbon == energy->carbon && price == energy->price);
+}
+
+static void random_worlds_conserve_carbon(void) {
+  static struct world world;
+  struct hr__stream random;
+  uint32_t n_checked = 0;
+  uint64_t failures = 0;
+  hr__stream_init(&random, 9, HR__PURPOSE_SAMPLE, 0, 0);
+  for (int i = 0; i < WORLDS; i++) {
+    draw(&random, &world);
+    struct hr_result *result = run(&world);
+    const struct hr_pool_energy *pool = &result->pools[0].energy;
+    struct hr_energy uses = {0}, jobs = {0};
+    for (unsigned use = 0; use < HR_N_ENERGY_USES; use++) add(&uses, &pool->use[use]);
+    for (uint32_t job = 0; job < result->n_jobs; job++) add(&jobs, &result->energy[job]);
+    CU_ASSERT(is_same(&uses, &pool->meter) && is_same(&jobs, &pool->use[HR_ENERGY_JOBS]));
+    failures += result->pools[0].failures;
+    bool once = !result->accounting;
+    for (uint32_t job = 0; job < result->n_jobs; job++) {
+      if (result->state[job] != HR_JOB_COMPLETED || result->start_us[job] % S != 0 ||
+          (!once && result->accounting[job].attempts != 1))
+        continue;
+      check_job(&world, result, job);
+      n_checked++;
+    }
+    hr_result_destroy(result);
+  }
+  CU_ASSERT(n_checked > 1000 && failures > 100);
+}
+
+TEST_MAIN("carbon and prices of energy", TEST(carbon_as_in_opendc), TEST(embodied_and_facility),
+          TEST(random_worlds_conserve_carbon))
