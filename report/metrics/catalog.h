@@ -212,10 +212,10 @@
     "1 - planned and unplanned downtime / (nodes x length of the run), in pools with maintenance",                     \
     number(s->maintenance.known, s->maintenance.availability), UNKNOWN)
 #define HR__CARBON_METRICS(X)                                                                                          \
-  X(HR__M_CARBON_KG, "carbon.operational_kg", "carbon_kg", KG, SUM, LOWER, LISTED, "Operational carbon",               \
+  X(HR__M_CARBON_KG, "carbon.operational_kg", "carbon_kg", KG, SUM, LOWER, NULLABLE | LISTED, "Operational carbon",    \
     "carbon of the electricity of pools with known `power` and `carbon`, with the facility, as CO2 equivalents",       \
     number(s->carbon.known, s->carbon.all.operational_kg), UNKNOWN)                                                    \
-  X(HR__M_CARBON_JOBS_KG, "carbon.jobs_kg", "carbon_jobs_kg", KG, SUM, LOWER, LISTED, "Carbon of jobs",                \
+  X(HR__M_CARBON_JOBS_KG, "carbon.jobs_kg", "carbon_jobs_kg", KG, SUM, LOWER, NULLABLE | LISTED, "Carbon of jobs",     \
     "part of `carbon.operational_kg`: GPUs in use, and their share of the hosts",                                      \
     number(s->carbon.known, s->carbon.jobs.operational_kg), UNKNOWN)                                                   \
   X(HR__M_CARBON_OF_NO_WAIT, "carbon.of_no_wait", "carbon_of_no_wait", FACTOR, RATIO, LOWER, NULLABLE | LISTED,        \
@@ -226,23 +226,23 @@
   X(HR__M_CARBON_G_PER_KWH, "carbon.g_per_kwh", "g_per_kwh", G_PER_KWH, RATIO, LOWER, NULLABLE,                        \
     "Mean carbon intensity", "`carbon.operational_kg` / energy of these pools",                                        \
     number(s->carbon.g_per_kwh > 0, s->carbon.g_per_kwh), UNKNOWN)                                                     \
-  X(HR__M_EMBODIED_KG, "carbon.embodied_kg", "embodied_kg", KG, SUM, LOWER, LISTED, "Embodied carbon",                 \
+  X(HR__M_EMBODIED_KG, "carbon.embodied_kg", "embodied_kg", KG, SUM, LOWER, NULLABLE | LISTED, "Embodied carbon",      \
     "carbon of the production of the nodes, for the time in which they were there",                                    \
     number(s->carbon.embodied_known, s->carbon.all.embodied_kg), UNKNOWN)                                              \
-  X(HR__M_EMBODIED_JOBS_KG, "carbon.embodied_jobs_kg", "embodied_jobs_kg", KG, SUM, NEITHER, 0,                        \
+  X(HR__M_EMBODIED_JOBS_KG, "carbon.embodied_jobs_kg", "embodied_jobs_kg", KG, SUM, NEITHER, NULLABLE,                 \
     "Embodied carbon of jobs", "part of `carbon.embodied_kg`: GPUs in use",                                            \
     number(s->carbon.embodied_known, s->carbon.jobs.embodied_kg), UNKNOWN)                                             \
-  X(HR__M_CARBON_TOTAL_KG, "carbon.total_kg", "carbon_total_kg", KG, SUM, LOWER, 0, "Carbon",                          \
+  X(HR__M_CARBON_TOTAL_KG, "carbon.total_kg", "carbon_total_kg", KG, SUM, LOWER, NULLABLE, "Carbon",                   \
     "`carbon.operational_kg` + `carbon.embodied_kg`",                                                                  \
     number(s->carbon.known, s->carbon.all.operational_kg + s->carbon.all.embodied_kg), UNKNOWN)                        \
-  X(HR__M_ENERGY_USD, "carbon.energy_usd", "energy_usd", DOLLARS, SUM, LOWER, LISTED, "Price of energy",               \
+  X(HR__M_ENERGY_USD, "carbon.energy_usd", "energy_usd", DOLLARS, SUM, LOWER, NULLABLE | LISTED, "Price of energy",    \
     "price of the energy of pools with known `power` and `energy_price`, with the facility; it is not part of "        \
     "`cost.total_usd`",                                                                                                \
-    number(s->carbon.price_known, s->carbon.all.energy_usd), UNKNOWN)                                                  \
+    dollars(s->carbon.price_known, s->carbon.all.energy_usd), UNKNOWN)                                                 \
   X(HR__M_USD_PER_KWH, "carbon.usd_per_kwh", "usd_per_kwh", DOLLARS, RATIO, LOWER, NULLABLE, "Mean price of energy",   \
     "`carbon.energy_usd` / energy of these pools; `null` if unknown",                                                  \
-    number(s->carbon.price_known && s->carbon.usd_per_kwh > 0, s->carbon.usd_per_kwh), UNKNOWN)                        \
-  X(HR__M_WATER_L, "carbon.water_l", "water_l", LITRES, SUM, LOWER, 0, "Water",                                        \
+    dollars(s->carbon.price_known && s->carbon.usd_per_kwh > 0, s->carbon.usd_per_kwh), UNKNOWN)                       \
+  X(HR__M_WATER_L, "carbon.water_l", "water_l", LITRES, SUM, LOWER, NULLABLE, "Water",                                 \
     "energy of pools with known `power` and `wue_l_per_kwh`, without the facility, x `wue_l_per_kwh`",                 \
     number(s->carbon.water_known, s->carbon.all.water_l), UNKNOWN)
 

@@ -361,15 +361,15 @@ static void put_energy(struct hr__json *json, cJSON *root, const struct hr_summa
 }
 
 static void put_carbon_lines(struct hr__json *json, cJSON *carbon, const char *key, const struct hr_carbon_line *lines,
-                             size_t count, const struct hr_carbon_metrics *figures, bool of_pools) {
+                             size_t count, bool of_pools) {
   cJSON *list = hr__json_array(json, carbon, key);
   for (size_t i = 0; i < count; i++) {
     cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
     hr__json_text(json, inner, "name", lines[i].name);
-    if (figures->known) hr__json_number(json, inner, "operational_kg", lines[i].operational_kg);
-    if (figures->embodied_known) hr__json_number(json, inner, "embodied_kg", lines[i].embodied_kg);
-    if (figures->price_known) hr__json_number(json, inner, "energy_usd", lines[i].energy_usd);
-    if (figures->water_known && of_pools) hr__json_number(json, inner, "water_l", lines[i].water_l);
+    hr__json_number(json, inner, "operational_kg", lines[i].operational_kg);
+    hr__json_number(json, inner, "embodied_kg", lines[i].embodied_kg);
+    hr__json_number(json, inner, "energy_usd", lines[i].energy_usd);
+    if (of_pools) hr__json_number(json, inner, "water_l", lines[i].water_l);
   }
 }
 
@@ -378,8 +378,8 @@ static void put_carbon(struct hr__json *json, cJSON *root, const struct hr_summa
   if (!carbon->known && !carbon->price_known && !carbon->water_known && !carbon->embodied_known) return;
   put_section(json, root, HR__SECTION_CARBON, summary);
   cJSON *inner = cJSON_GetObjectItemCaseSensitive(root, "carbon");
-  put_carbon_lines(json, inner, "by_pool", carbon->by_pool, carbon->n_pools, carbon, true);
-  put_carbon_lines(json, inner, "by_tenant", carbon->by_tenant, carbon->n_tenants, carbon, false);
+  put_carbon_lines(json, inner, "by_pool", carbon->by_pool, carbon->n_pools, true);
+  put_carbon_lines(json, inner, "by_tenant", carbon->by_tenant, carbon->n_tenants, false);
 }
 
 static void put_evidence(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
