@@ -218,7 +218,7 @@
   X(HR__M_CARBON_JOBS_KG, "carbon.jobs_kg", "carbon_jobs_kg", KG, SUM, LOWER, NULLABLE | LISTED, "Carbon of jobs",     \
     "part of `carbon.operational_kg`: GPUs in use, and their share of the hosts",                                      \
     number(s->carbon.known, s->carbon.jobs.operational_kg), UNKNOWN)                                                   \
-  X(HR__M_CARBON_OF_NO_WAIT, "carbon.of_no_wait", "carbon_of_no_wait", FACTOR, RATIO, LOWER, NULLABLE | LISTED,        \
+  X(HR__M_CARBON_OF_NO_WAIT, "carbon.of_no_wait", "carbon_of_no_wait", INDEX, RATIO, LOWER, NULLABLE | LISTED,         \
     "Carbon relative to no wait",                                                                                      \
     "carbon of the electricity of completed jobs / what it would have been if each had started at its submission; "    \
     "`null` if pools have different series, and in streamed runs",                                                     \
