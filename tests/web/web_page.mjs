@@ -7,4 +7,5 @@ import './jobs.mjs';
 import './looks.mjs';
 import './keyboard.mjs';
 import './kinds.mjs';
+import './services.mjs';
 import './paint.mjs';
