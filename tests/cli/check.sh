@@ -406,4 +406,17 @@ case_outputs_spare_the_inputs() {
   cmp before base.json || fail "the baseline was changed"
 }
 
+case_services_need_no_trace() {
+  cat >chat.json <<'END'
+{ "cluster": { "pools": [ { "name": "p", "gpu": "L4", "nodes": 1, "gpus_per_node": 1 } ] },
+  "services": [ { "name": "chat", "requests": { "rate_per_s": 1, "count": 100, "prompt_tokens": { "mean": 5 },
+                    "output_tokens": { "mean": 5 } },
+                  "replica": { "engine": { "name": "vllm-v1", "kv_tokens": 1000 }, "cost": { "fixed_us": 1000 } } } ] }
+END
+  try 0 check chat.json --baseline chat.base.json --update
+  try 0 check chat.json --baseline chat.base.json --goal 'chat.ttft_ms.p95 <= 100'
+  try 1 check chat.json --baseline chat.base.json --goal 'chat.e2e_ms.p95 <= 1'
+  says stdout 'Goal missed: chat.e2e_ms.p95 <= 1'
+}
+
 run_case
