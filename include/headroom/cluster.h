@@ -399,6 +399,26 @@ struct hr_speeds {
 /* Frees the table with its rows and strings. NULL is accepted. */
 HR_API void hr_speeds_destroy(struct hr_speeds *speeds);
 
+/* ---- Speeds of elastic jobs ---- */
+
+/* The speed of the jobs of a model on a number of GPUs, in thousandths of any unit. */
+struct hr_scaling_row {
+  char *model; /* NULL: all models without rows of their own */
+  uint32_t gpus, speed_milli;
+};
+
+/* The speeds of elastic jobs, sorted by (model, gpus), NULL first, without duplicates. Only the ratio of two speeds of
+   one model matters: a job on its requested number of GPUs has speed 1. */
+struct hr_scaling_table {
+  struct hr_scaling_row *rows;
+  uint32_t n_rows;
+};
+
+/* Returns the speed of a model on `gpus` GPUs, at least 1, in the unit of its rows: interpolated linearly between two
+   rows, and rounded to thousandths; below the first row proportional to it; above the last row equal to it. Without
+   rows, the result is `gpus`. `model` may be NULL, and `table` too. */
+HR_API uint32_t hr_scaling_speed(const struct hr_scaling_table *table, const char *model, uint32_t gpus);
+
 #ifdef __cplusplus
 }
 #endif

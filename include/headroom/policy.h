@@ -121,7 +121,8 @@ HR_API void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_
   X(HR_EVENT_PREEMPT, "preempt", 11)    /* move: the job was stopped and waits again */                                \
   X(HR_EVENT_ACQUIRE, "acquire", 12)    /* move: a node was requested; it is billed from now on */                     \
   X(HR_EVENT_RELEASE, "release", 13)    /* move: a node was released */                                                \
-  X(HR_EVENT_WITHDRAW, "withdraw", 14)  /* only for the policy: a waiting job is not wanted any more */
+  X(HR_EVENT_WITHDRAW, "withdraw", 14)  /* only for the policy: a waiting job is not wanted any more */                \
+  X(HR_EVENT_RESIZE, "resize", 15)      /* only for the policy: the engine changed the GPUs of a running job */
 
 enum hr_event_kind {
 #define HR_EVENT_NAME(name, text, code) name,
@@ -156,7 +157,8 @@ enum hr_event_kind {
   X(HR_REASON_FAILED, "failed")                   /* the node failed */                                                \
   X(HR_REASON_REPAIRED, "repaired")               /* the node was repaired */                                          \
   X(HR_REASON_MAINTENANCE, "maintenance")         /* the node begins or ends its maintenance */                        \
-  X(HR_REASON_REQUEUES, "requeue-limit")          /* the job was stopped by a failure and must not run again */
+  X(HR_REASON_REQUEUES, "requeue-limit")          /* the job was stopped by a failure and must not run again */        \
+  X(HR_REASON_RESIZED, "resized")                 /* the job goes on with another number of GPUs */
 
 enum hr_reason {
 #define HR_REASON_NAME(name, text) name,
@@ -204,7 +206,8 @@ struct hr_event {
   enum hr_event_kind kind;
   enum hr_reason reason; /* reason of a move, an interruption or the loss of a node */
   hr_job job;            /* HR_NONE for events of nodes and pools */
-  /* set for START, END, INTERRUPT, PREEMPT and SAVED; otherwise NULL */
+  /* set for START, END, INTERRUPT, PREEMPT, SAVED and RESIZE (the placement before); otherwise NULL. Observers learn of
+     a resize by two events of one instant, PREEMPT and START, both with the reason HR_REASON_RESIZED */
   const struct hr_placement *placement;
   hr_pool pool; /* set for OFFER and for events of nodes; otherwise HR_NONE */
   hr_node node; /* set for events of nodes; otherwise HR_NONE */
@@ -259,6 +262,15 @@ HR_API const struct hr_gpu_inventory *hr_cluster_gpu_inventory(const struct hr_c
 HR_API const struct hr_requests *hr_cluster_requests(const struct hr_cluster *cluster);
 /* Returns the milli-GPUs that a job requests; a multiple of 1000 in counted allocation. */
 HR_API uint64_t hr_cluster_asked_milli(const struct hr_cluster *cluster, hr_job job);
+/* The numbers of GPUs that an elastic job may have: from `min` to `max`, in multiples of `step`. A job resizes by whole
+   tasks: `step` is the GPUs of a task; it is 1 if the job has one task and whole GPUs are counted by node. For a job
+   that is not elastic, `min` and `max` are the GPUs that it requests. */
+struct hr_sizes {
+  uint32_t min, max, step;
+};
+/* Returns the sizes of a job by its fields `min_gpus` and `max_gpus`. Only a policy with the ability HR_POLICY_RESIZES
+   may use sizes other than the requested one. */
+HR_API struct hr_sizes hr_cluster_sizes(const struct hr_cluster *cluster, hr_job job);
 /* Returns the number of pools. */
 HR_API uint32_t hr_cluster_pools(const struct hr_cluster *cluster);
 /* Returns the description of a pool. */
@@ -354,6 +366,10 @@ HR_API int64_t hr_view_done_us(const struct hr_view *view, hr_job job);
    slice is stored if the placement has a single slice. */
 HR_API struct hr_placement hr_view_placement(const struct hr_view *view, hr_job job, struct hr_slice *one);
 
+/* Returns the time in which a running job completes `work_us` of work, in microseconds of its recorded run time, with
+   its present number of GPUs. For a job with the GPUs that it requests, the result is `work_us`. */
+HR_API int64_t hr_view_time_for_us(const struct hr_view *view, hr_job job, int64_t work_us);
+
 /* Returns the speed of the job in the pool in ppm, that is how many microseconds of its recorded run time it completes
    per second. 0: the job cannot run in the pool. In runs without speeds, all jobs have the speed 1,000,000. */
 HR_API uint32_t hr_view_speed_ppm(const struct hr_view *view, hr_job job, hr_pool pool);
@@ -378,6 +394,13 @@ HR_API enum hr_status hr_moves_requeue(struct hr_moves *moves, hr_job job, enum 
    its work is kept. Otherwise the job may write a checkpoint and then stop before `at_us`, as it does if its node gets
    notice from the provider. When the job stops, HR_EVENT_INTERRUPT follows, unless the job completes before. */
 HR_API enum hr_status hr_moves_notice(struct hr_moves *moves, hr_job job, int64_t at_us, bool keeps);
+/* Changes the GPUs of a running job to `placement`, which replaces its present one and may overlap it. hr_moves_start
+   and hr_moves_resize accept all sizes of the job (hr_cluster_sizes) if the policy has the ability HR_POLICY_RESIZES;
+   sizes other than the requested one need a placement with slices. All work of the job is kept. After the resize it
+   needs the restart time of its class before it works again. The speed of the job is proportional to its GPUs, or
+   follows from the table of scaling. A job that was started or resized in this pass begins at
+   once with the last of its placements. The slices must not be those that hr_view_placement returned. */
+HR_API enum hr_status hr_moves_resize(struct hr_moves *moves, hr_job job, const struct hr_placement *placement);
 /* Requests `nodes` additional nodes of an elastic pool, at most hr_cluster_offer. Nodes of pools without a boot time
    are up immediately. */
 HR_API enum hr_status hr_moves_acquire(struct hr_moves *moves, hr_pool pool, uint32_t nodes);
@@ -445,7 +468,11 @@ enum {
   HR_POLICY_REASONS_BY_JOB = 32,    /* no jobs: each job may have a reason of its own */
   /* The run does not end before the last wake-up that the policy requested. Without this flag it may end with its last
      job. For policies that keep, and pay for, nodes after the last job. */
-  HR_POLICY_HOLDS_RUN = 64
+  HR_POLICY_HOLDS_RUN = 64,
+  HR_POLICY_RESIZES = 128, /* the policy starts elastic jobs with fewer or more GPUs, or resizes them */
+  /* If a node of a running elastic job goes down and the remaining GPUs suffice, the job is not stopped: the engine
+     resizes it and notifies the policy by HR_EVENT_RESIZE. Only with HR_POLICY_RESIZES. */
+  HR_POLICY_SHRINKS = 256
 };
 
 /* A policy. Instances are immutable; they are shared by runs and threads. */
@@ -464,10 +491,10 @@ struct hr_policy_ops {
   enum hr_status (*observe)(void *self, const struct hr_view *view, const struct hr_event *event);
   /* Makes the moves of an instant. All events of the instant were observed before. */
   enum hr_status (*decide)(void *self, const struct hr_view *view, struct hr_moves *moves);
-  /* Returns abilities (HR_POLICY_PREEMPTS, HR_POLICY_MANAGES_CAPACITY, HR_POLICY_KEEPS_WITHIN, HR_POLICY_HOLDS_RUN) and
-     promises (HR_POLICY_STARVES_NOBODY) of the policy. A policy without abilities can only start and reject jobs.
-     Called once, after `create`. NULL: no abilities and no promises. If the policy does not manage capacity, the engine
-     requests each node as soon as the node is available. */
+  /* Returns abilities (HR_POLICY_PREEMPTS, HR_POLICY_MANAGES_CAPACITY, HR_POLICY_KEEPS_WITHIN, HR_POLICY_HOLDS_RUN,
+     HR_POLICY_RESIZES, HR_POLICY_SHRINKS) and promises (HR_POLICY_STARVES_NOBODY) of the policy. A policy without
+     abilities can only start and reject jobs. Called once, after `create`. NULL: no abilities and no promises. If the
+     policy does not manage capacity, the engine requests each node as soon as the node is available. */
   uint32_t (*abilities)(void *self);
   /* Reports why a job still waits after a pass. Sets the reason in `*wait` and, if known, `behind`, `quota` and
      `until_us`. Before the call, the engine has set the reason to HR_WAIT_REASON_POLICY, and has set `free_milli` and

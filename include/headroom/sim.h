@@ -56,6 +56,7 @@ struct hr_run_config {
   /* speeds by GPU type for the pools of `cluster`; NULL: every job runs at speed 1 in every pool */
   const struct hr_speeds *speeds;
   const struct hr_network_speeds *network_speeds; /* NULL: the network does not affect the speed of jobs */
+  const struct hr_scaling_table *scaling;         /* NULL: the speed of elastic jobs is proportional to their GPUs */
   /* Streamed run: the engine discards finished jobs, so memory is bounded by the number of waiting and running jobs.
      The result has no per-job columns. The trace must have been read with `streamed`. Policies must not read the
      columns of finished jobs. hr_sim_run returns HR_BAD_INPUT if another option needs the data of finished jobs. */
@@ -146,6 +147,7 @@ struct hr_result {
   uint32_t *gpu_milli;
   struct hr_energy *energy; /* by job; NULL if no pool has a known power */
   struct hr_power_peaks peaks;
+  struct hr__resized *resized;      /* internal, see hr_result_resizes; NULL unless jobs were resized */
   struct hr_unfinished_totals left; /* totals of a streamed run; 0 in other runs */
   /* in a run with several clusters: [n_clusters] figures by cluster (headroom/unstable/clusters.h), and by job its
      cluster, HR_NONE if it was not submitted. Otherwise NULL and 0 */
@@ -171,6 +173,9 @@ static inline int64_t hr_result_end_us(const struct hr_result *result, hr_job jo
   if (result->state[job.id] != HR_JOB_COMPLETED) return HR_NEVER_US;
   return result->start_us[job.id] + result->trace->work_us[job.id];
 }
+/* Returns how many times the number of GPUs of a running job was changed, and sets `*held` to the GPU time of all
+   attempts that have ended, in milli-GPU x microseconds. `held` may be NULL. */
+HR_API uint32_t hr_result_resizes(const struct hr_result *result, hr_job job, hr_amount *held);
 /* Returns the final state of a job: "completed", "rejected", "unfinished" (waiting or running at the end) or
    "unsubmitted" (its submit is after the horizon). */
 HR_API const char *hr_result_state_name(const struct hr_result *result, hr_job job);

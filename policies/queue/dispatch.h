@@ -108,6 +108,7 @@ struct hr__queue {
   struct hr__preemptor *preemptor; /* NULL without preemption */
   struct hr__market *market;       /* NULL if the policy does not acquire nodes */
   struct hr__carbon *carbon;       /* NULL if jobs do not wait for electricity with less carbon */
+  struct hr__elastic *elastic;     /* NULL if jobs are not resized */
   /* used instead of `calendar` with per-GPU allocation; otherwise NULL */
   struct hr__gpu_release_calendar *gpu_calendar;
   /* where a job that was stopped by its nodes waits: as in the order, first of all, or behind those that wait already
@@ -187,6 +188,7 @@ static inline int64_t hr__expected_end_us(const struct hr__queue *queue, const s
   int64_t left_us = hr_trace_limit_us(queue->trace, job);
   if (!view->kept_us) return view->attempt_us[job.id] + left_us;
   left_us -= view->kept_us[job.id];
+  if (queue->elastic && left_us > 0) left_us = hr_view_time_for_us(view, job, left_us);
   return view->attempt_us[job.id] + (left_us > 0 ? left_us : 0);
 }
 

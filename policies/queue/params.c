@@ -19,6 +19,8 @@ static const char *const stopped_names[] = {HR__STOPPED(TEXT) NULL};
 static const char *const carbon_names[] = {HR__CARBON_RULES(NAME) NULL};
 static const char *const carbon_deadline_names[] = {HR__CARBON_DEADLINES(NAME) NULL};
 static const char *const carbon_length_names[] = {"estimate", "average", NULL};
+static const char *const elastic_names[] = {HR__ELASTIC_LEVELS(TEXT) NULL};
+static const char *const recovery_names[] = {HR__RECOVERIES(TEXT) NULL};
 static const char *const share_names[] = {"tree", "classic", NULL};
 static const char *const victim_names[] = {HR__VICTIM_RULES(TEXT) NULL};
 
@@ -135,6 +137,21 @@ const struct hr_param hr__queue_params[] = {
      .fallback = "0",
      .max = MAX_S,
      .help = "grace period: time that a preempted job has to save its work and leave",
+     .advanced = true},
+    {.key = "elastic",
+     .type = HR_PARAM_CHOICE,
+     .fallback = "off",
+     .choices = elastic_names,
+     .help =
+         "jobs with min_gpus or max_gpus: off: they get what they request; start: the first in order starts with fewer "
+         "GPUs if it does not fit; grow: also, jobs grow while no job waits; shrink: also, they shrink for the first",
+     .advanced = true},
+    {.key = "recovery",
+     .type = HR_PARAM_CHOICE,
+     .fallback = "requeue",
+     .choices = recovery_names,
+     .help = "a job of which a node fails: requeue: it waits again; shrink: it continues with its other GPUs if these "
+             "are at least min_gpus, and gets new ones before other jobs start",
      .advanced = true},
     {.key = "aging_s",
      .type = HR_PARAM_REAL,

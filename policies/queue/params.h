@@ -53,6 +53,14 @@
   X("least-lost", HR__VICTIMS_LEAST_LOST)                                                                              \
   X("youngest", HR__VICTIMS_YOUNGEST)                                                                                  \
   X("lowest-priority", HR__VICTIMS_LOWEST_PRIORITY)
+#define HR__ELASTIC_LEVELS(X)                                                                                          \
+  X("off", HR__ELASTIC_OFF)                                                                                            \
+  X("start", HR__ELASTIC_START)                                                                                        \
+  X("grow", HR__ELASTIC_GROW)                                                                                          \
+  X("shrink", HR__ELASTIC_SHRINK)
+#define HR__RECOVERIES(X)                                                                                              \
+  X("requeue", HR__RECOVERY_REQUEUE)                                                                                   \
+  X("shrink", HR__RECOVERY_SHRINK)
 
 /* In the order of enum hr__carbon_rule (policies/queue/carbon/carbon.h). */
 #define HR__CARBON_RULES(X)                                                                                            \

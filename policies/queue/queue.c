@@ -5,6 +5,7 @@
 
 #include "policies/queue/carbon/carbon.h"
 #include "policies/queue/dispatch.h"
+#include "policies/queue/elastic.h"
 #include "policies/queue/market/market.h"
 #include "policies/queue/params.h"
 #include "policies/queue/preemption/preemption.h"
@@ -21,6 +22,8 @@ static const enum hr__market_rule markets[] = {HR__MARKETS(OBJECT)};
 static const enum choice preemptions[] = {HR__PREEMPTIONS(OBJECT)};
 static const enum hr__preemption_mode stops[] = {HR__STOPPED(OBJECT)};
 static const enum hr__victims victims[] = {HR__VICTIM_RULES(OBJECT)};
+static const enum hr__elastic_level elastic_levels[] = {HR__ELASTIC_LEVELS(OBJECT)};
+static const enum hr__recovery recoveries[] = {HR__RECOVERIES(OBJECT)};
 
 /* Returns whether a pool has nodes that a market rule can acquire. */
 static bool has_elastic_nodes(const struct hr_cluster *cluster) {
@@ -76,12 +79,49 @@ static bool requeues_behind_ranks(const struct hr__queue *queue, const struct hr
   return hr__queue_param(env, "requeue")->integer == HR__REQUEUE_TAIL && queue->order != &hr__order_fifo;
 }
 
+static enum hr__elastic_level elastic_level(const struct hr_policy_env *env) {
+  return elastic_levels[hr__queue_param(env, "elastic")->integer];
+}
+static enum hr__recovery recovery(const struct hr_policy_env *env) {
+  return recoveries[hr__queue_param(env, "recovery")->integer];
+}
+
+static bool resizes(const struct hr_policy_env *env) {
+  return elastic_level(env) != HR__ELASTIC_OFF || recovery(env) != HR__RECOVERY_REQUEUE;
+}
+static bool resizes_without_nodes(const struct hr__queue *queue, const struct hr_policy_env *env) {
+  return resizes(env) && (queue->rule == HR_PLACE_POOL || queue->by_gpu);
+}
+static bool resizes_with_plans(const struct hr__queue *queue, const struct hr_policy_env *env) {
+  return resizes(env) && queue->backfill == &hr__backfill_conservative;
+}
+static bool resizes_with_usage(const struct hr__queue *queue, const struct hr_policy_env *env) {
+  bool preempts = preemptions[hr__queue_param(env, "preemption")->integer] > PREEMPTS_NONE;
+  return resizes(env) && (queue->order->running_key || queue->order->listener || env->quotas || preempts);
+}
+static bool resizes_with_places(const struct hr__queue *queue, const struct hr_policy_env *env) {
+  bool rents =
+      markets[hr__queue_param(env, "market")->integer] != HR__MARKET_STATIC && has_elastic_nodes(queue->cluster);
+  bool waits = hr__queue_param(env, "carbon")->integer != 0;
+  return resizes(env) && (rents || waits || hr_cluster_any_within(env->cluster));
+}
+
 /* Combinations of settings that are impossible in principle. All others are possible. Placement rules that the kind of
    allocation does not support are refused by hr_capacity_set_create, for all policies. */
 static const struct impossible {
   bool (*applies)(const struct hr__queue *queue, const struct hr_policy_env *env);
   const char *message;
 } impossible[] = {
+    {resizes_without_nodes,
+     "parameters 'elastic' and 'recovery': jobs are resized only where whole GPUs are counted by "
+     "node, so not with the placement 'pool' or per-GPU allocation"},
+    {resizes_with_plans, "parameters 'elastic' and 'recovery': not supported with the backfill 'conservative', which "
+                         "plans with the GPUs that jobs request; use 'easy'"},
+    {resizes_with_usage, "parameters 'elastic' and 'recovery': not supported with quotas, preemption, and orders by "
+                         "usage, which count the GPUs that jobs request"},
+    {resizes_with_places,
+     "parameters 'elastic' and 'recovery': not supported with nodes that the policy rents, 'carbon' and "
+     "'within'"},
     {counts_pools_with_constraints, "parameter 'placement': 'pool' does not support topology constraints ('within')"},
     {requeues_at_changing_place, "parameter 'requeue': head and tail need an order whose keys do not change, such as "
                                  "fifo, without preemption and quotas"},
@@ -220,6 +260,7 @@ static enum hr_status create_queue(struct hr__queue *queue, const struct hr_poli
   if (status != HR_OK) return status;
   if (queue->order->listener) hr__queue_add_listener(queue, queue->order->listener);
   status = create_preemption(queue, env);
+  if (status == HR_OK) status = hr__elastic_create(queue, elastic_level(env), recovery(env));
   if (status == HR_OK) status = create_capacity(queue, env, error);
   if (status != HR_OK) return status;
   if (!env->quotas && !queue->preemptor && !queue->backfill->walks) queue->waiting.line_of = queue->order->line_of;
@@ -357,6 +398,7 @@ static bool is_starvation_free(const struct hr__queue *queue) {
 static uint32_t abilities(void *self) {
   const struct hr__queue *queue = self;
   uint32_t promises = explains_by(queue);
+  promises |= hr__elastic_abilities(queue);
   promises |= HR_POLICY_KEEPS_WITHIN | (is_starvation_free(queue) ? (uint32_t)HR_POLICY_STARVES_NOBODY : 0);
   if (queue->market) return promises | HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS;
   return promises | (queue->preemptor || hr__carbon_stops(queue) ? HR_POLICY_PREEMPTS : 0);
@@ -387,6 +429,8 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
     status = hr__queue_job_stops(queue, view, event);
     if (event->reason != HR_REASON_PREEMPTED) hr__queue_requeue(queue, view, event->job);
     return status == HR_OK ? hr__carbon_job_waits(queue, view, event->job) : status;
+  case HR_EVENT_RESIZE:
+    return hr__elastic_job_shrank(queue, view, event->job, event->placement);
   case HR_EVENT_WITHDRAW:
     status = hr__carbon_release(queue, view, event->job);
     return status == HR_OK ? withdraw(queue, event->job) : status;
@@ -439,6 +483,17 @@ static enum hr_status start_jobs(struct hr__queue *queue, const struct hr_view *
   return queue->quota ? pass_by_quota(queue, view, moves) : pass(queue, view, moves, queue->backfill);
 }
 
+/* Starts jobs of which some are elastic. */
+static enum hr_status start_elastic(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  enum hr_status status = hr__elastic_restore(queue, view, moves);
+  for (bool started = true; started && status == HR_OK;) {
+    status = start_jobs(queue, view, moves);
+    if (status == HR_OK) status = hr__elastic_start_first(queue, view, moves, &started);
+    queue->freed = queue->freed || started;
+  }
+  return status == HR_OK ? hr__elastic_grow(queue, view, moves) : status;
+}
+
 /* Changes the kind of each waiting job with an expired topology constraint. */
 static enum hr_status expire_localities(struct hr__queue *queue, const struct hr_view *view) {
   enum hr_status status = HR_OK;
@@ -462,7 +517,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   if (status == HR_OK && queue->locality) status = expire_localities(queue, view);
   if (status == HR_OK && queue->holds) status = hr__holds_release(queue, view);
   if (status == HR_OK && queue->order->begin_pass) status = queue->order->begin_pass(queue, view);
-  if (status == HR_OK) status = start_jobs(queue, view, moves);
+  if (status == HR_OK) status = queue->elastic ? start_elastic(queue, view, moves) : start_jobs(queue, view, moves);
   if (status == HR_OK && queue->carbon) status = hr__carbon_start_early(queue, view, moves);
   if (status == HR_OK && queue->market) status = hr__market_pass(queue, view, moves);
   if (status == HR_OK && queue->preemptor) status = hr__preemption_end_pass(queue, view, moves);

@@ -307,6 +307,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   case HR_EVENT_OFFER:
   case HR_EVENT_NODE_UP:
   case HR_EVENT_TIMER:
+  case HR_EVENT_RESIZE:
     break;
   }
 }

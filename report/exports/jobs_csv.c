@@ -153,6 +153,7 @@ static bool placements_get(const struct hr_placements *placements, hr_job job, s
 #define COLUMNS_OF_SLOTS ",seats"
 #define COLUMNS_OF_CLUSTERS ",cluster"
 #define COLUMNS_OF_ENERGY ",energy_kwh"
+#define COLUMNS_OF_RESIZES ",resizes,gpu_s"
 
 struct jobs_out {
   struct hr__csv_out csv;
@@ -268,6 +269,13 @@ static void put_slots(struct jobs_out *out, const struct hr_placement *placement
   }
 }
 
+/* Writes how often the GPUs of a job changed, and its GPU time. */
+static void put_resizes(struct jobs_out *out, hr_job job) {
+  hr_amount held = 0;
+  hr__csv_u64(&out->csv, hr_result_resizes(out->result, job, &held));
+  hr__csv_seconds(&out->csv, (int64_t)((held + 500) / 1000));
+}
+
 static uint32_t count_nodes(const struct hr_placement *placement) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < placement->n_slices; i++)
@@ -315,6 +323,7 @@ static void put_row(struct jobs_out *out, hr_job job) {
   if (out->has_slots) put_slots(out, &placement);
   if (out->result->n_clusters) put_cluster(out, job);
   if (out->has_energy) put_energy(out, job);
+  if (out->result->resized) put_resizes(out, job);
   hr__csv_end_row(&out->csv);
 }
 
@@ -342,13 +351,14 @@ enum hr_status hr__jobs_open(const char *path, const struct hr_trace *trace, con
                          .clock_us = hr_trace_clock_us(trace),
                          .has_attempts = ledger || result->accounting,
                          .has_kills = result->accounting && hr__can_kill(cluster)};
-  out.has_slots = result->gpu_milli != NULL;
+  out.has_slots = result->gpu_milli && (!result->resized || hr_cluster_spec_by_gpu(cluster));
   out.has_energy = result->energy != NULL;
   char header[sizeof COLUMNS COLUMNS_OF_ATTEMPTS COLUMNS_OF_KILLS COLUMNS_OF_SLOTS COLUMNS_OF_CLUSTERS
-                  COLUMNS_OF_ENERGY];
-  snprintf(header, sizeof header, "%s%s%s%s%s%s", COLUMNS, out.has_attempts ? COLUMNS_OF_ATTEMPTS : "",
+                  COLUMNS_OF_ENERGY COLUMNS_OF_RESIZES];
+  snprintf(header, sizeof header, "%s%s%s%s%s%s%s", COLUMNS, out.has_attempts ? COLUMNS_OF_ATTEMPTS : "",
            out.has_kills ? COLUMNS_OF_KILLS : "", out.has_slots ? COLUMNS_OF_SLOTS : "",
-           result->n_clusters ? COLUMNS_OF_CLUSTERS : "", out.has_energy ? COLUMNS_OF_ENERGY : "");
+           result->n_clusters ? COLUMNS_OF_CLUSTERS : "", out.has_energy ? COLUMNS_OF_ENERGY : "",
+           result->resized ? COLUMNS_OF_RESIZES : "");
   enum hr_status status = hr__csv_open(&out.csv, path, header, error);
   for (uint32_t i = 0; status == HR_OK && i < trace->n_jobs; i++) put_row(&out, (hr_job){job_at ? job_at[i] : i});
   free(job_at);

@@ -427,7 +427,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   struct hr_usage *usage = self;
   if (!usage->begun) begin(usage, view);
   if (event->kind == HR_EVENT_END) usage->ended = true;
-  if (event->kind == HR_EVENT_PREEMPT) usage->preemptions++;
+  if (event->kind == HR_EVENT_PREEMPT && event->reason != HR_REASON_RESIZED) usage->preemptions++;
   if (usage->by_pool) by_pool_note(usage->by_pool, view->jobs, event);
   if (usage->fragments) fragments_note(usage->fragments, event);
 }

@@ -320,6 +320,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   case HR_EVENT_TIMER:
   case HR_EVENT_REJECT:
   case HR_EVENT_WITHDRAW:
+  case HR_EVENT_RESIZE:
     break;
   }
 }

@@ -165,6 +165,29 @@ uint64_t hr_cluster_asked_milli(const struct hr_cluster *cluster, hr_job job) {
   return (uint64_t)cluster->trace->gpus[job.id] * MILLI;
 }
 
+/* Rounds a bound of a job to whole tasks of `step` GPUs: a minimum up, a maximum down. HR_NONE: `gpus`. */
+static uint32_t whole_tasks(uint32_t bound, uint32_t gpus, uint32_t step, bool up) {
+  if (bound == HR_NONE) return gpus;
+  uint64_t tasks = ((uint64_t)bound + (up ? step - 1 : 0)) / step;
+  return (uint32_t)((tasks > 0 ? tasks : 1) * step);
+}
+
+struct hr_sizes hr_cluster_sizes(const struct hr_cluster *cluster, hr_job job) {
+  const struct hr_trace *trace = cluster->trace;
+  uint32_t gpus = trace->gpus[job.id], tasks = trace->tasks ? trace->tasks[job.id] : 1;
+  const struct hr_requests *requests = cluster->requests;
+  struct hr_sizes sizes = {gpus, gpus, tasks > 1 && gpus > 0 ? gpus / tasks : 1};
+  if (requests) {
+    const struct hr_request *request = &requests->request[requests->of_job[job.id]];
+    sizes.step = request->gpus;
+    sizes.min = sizes.max = request->gpus * request->tasks;
+  }
+  if (gpus == 0 || sizes.step == 0 || sizes.min != gpus) return sizes;
+  if (trace->min_gpus) sizes.min = whole_tasks(trace->min_gpus[job.id], gpus, sizes.step, true);
+  if (trace->max_gpus) sizes.max = whole_tasks(trace->max_gpus[job.id], gpus, sizes.step, false);
+  return sizes;
+}
+
 uint32_t hr_cluster_pools(const struct hr_cluster *cluster) {
   return cluster->n_pools;
 }
@@ -348,6 +371,26 @@ static bool needs_node(const struct hr_cluster *cluster, hr_job job, const struc
   return request ? hr_request_needs_node(request) : cluster->trace->gpus[job.id] > 0;
 }
 
+/* Returns whether a job may have this number of milli-GPUs: the number that it requests or, if it is elastic, a number
+   within its bounds. */
+static bool may_have(const struct hr_cluster *cluster, hr_job job, uint64_t gpu_milli) {
+  if (gpu_milli == requested_milli(cluster, job)) return true;
+  if (!cluster->resizes || gpu_milli % MILLI) return false;
+  struct hr_sizes sizes = hr_cluster_sizes(cluster, job);
+  uint64_t gpus = gpu_milli / MILLI;
+  return gpus >= sizes.min && gpus <= sizes.max && gpus % sizes.step == 0;
+}
+
+/* Returns whether a job may have this number of tasks, in per-GPU allocation. */
+static bool may_have_tasks(const struct hr_cluster *cluster, hr_job job, const struct hr_request *request,
+                           uint32_t tasks) {
+  if (tasks == request->tasks) return true;
+  if (!cluster->resizes || tasks == 0 || request->gpus == 0) return false;
+  struct hr_sizes sizes = hr_cluster_sizes(cluster, job);
+  uint64_t gpus = (uint64_t)tasks * request->gpus;
+  return gpus >= sizes.min && gpus <= sizes.max;
+}
+
 /* Returns a description of the rule that the placement as a whole breaks, or NULL if it breaks none. The slices are
    checked when they are allocated. */
 static const char *refuse_placement(const struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job,
@@ -355,9 +398,11 @@ static const char *refuse_placement(const struct hr_cluster *cluster, const stru
   if (!hr_cluster_accepts(cluster, hr_cluster_accept_class(cluster, job), placement->pool))
     return "the job does not accept the pool";
   const struct hr__pool *pool = &cluster->pools[placement->pool.id];
-  uint64_t gpu_milli = request ? hr_placement_milli(placement, cluster->trace, job) : requested_milli(cluster, job);
+  uint64_t gpu_milli =
+      request || cluster->resizes ? hr_placement_milli(placement, cluster->trace, job) : requested_milli(cluster, job);
   if (pool->free_milli < gpu_milli) return "the pool has too few GPUs free";
-  if (request) return placement->n_slices == request->tasks ? NULL : "a job must have one slice per task";
+  if (request)
+    return may_have_tasks(cluster, job, request, placement->n_slices) ? NULL : "a job must have one slice per task";
   bool is_counted = pool->comes_and_goes && placement->n_slices == 0;
   return is_counted ? "in pools with nodes that come and go, jobs must be placed on nodes" : NULL;
 }
@@ -372,7 +417,7 @@ const char *hr__cluster_allocate(struct hr_cluster *cluster, const struct hr_pla
   refusal = allocate_slices(cluster, pool, request, placement);
   if (refusal) return refusal;
   uint64_t gpu_milli = hr_placement_milli(placement, cluster->trace, job);
-  if (!request && gpu_milli != requested_milli(cluster, job)) {
+  if (!request && !may_have(cluster, job, gpu_milli)) {
     release_slices(cluster, pool, request, placement->slices, placement->n_slices, hr_gpu_inventory_undo);
     return "the slices do not add up to what the job requests";
   }
@@ -462,12 +507,16 @@ static bool lacks_instances(const struct hr_cluster *cluster, hr_pool pool, cons
 static enum hr_reason refuse_room(const struct hr_cluster *cluster, hr_pool number, hr_job job,
                                   const struct hr_request *request) {
   const struct hr__pool *pool = &cluster->pools[number.id];
-  if (!request) return pool->size_milli >= requested_milli(cluster, job) ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
+  struct hr_sizes sizes = {0, 0, 1};
+  if (cluster->resizes) sizes = hr_cluster_sizes(cluster, job);
+  uint64_t least_milli = cluster->resizes ? (uint64_t)sizes.min * MILLI : requested_milli(cluster, job);
+  if (!request) return pool->size_milli >= least_milli ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
   uint64_t on_each = hr_pool_max_tasks(cluster->spec, number, request);
   if (on_each == 0 && lacks_instances(cluster, number, request)) return HR_REASON_MIG_PROFILE;
   if (request->gpu_mem_mib > hr_pool_part_mem_mib(pool->spec)) return HR_REASON_GPU_MEMORY;
   if (on_each == 0) return HR_REASON_NODE_TOO_SMALL;
-  return on_each * pool->spec->nodes >= request->tasks ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
+  uint32_t least = cluster->resizes && request->gpus ? sizes.min / request->gpus : request->tasks;
+  return on_each * pool->spec->nodes >= least ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
 }
 
 /* Returns the reason why the job would not fit into the pool if all nodes were present and empty, or HR_REASON_NONE. */

@@ -87,33 +87,41 @@ static inline uint32_t hr__speed_ppm(const struct hr__speed_table *speeds, hr_jo
   return speeds->limited ? hr__speed_limited_ppm(speeds, job, pool, ppm) : ppm;
 }
 
+/* The speed of a job: ppm of the reference speed, times num / den for an elastic job that has not the number of GPUs
+   that it requests. */
+struct hr__rate {
+  uint32_t ppm, num, den;
+};
+
 /* hr__time_left_us returns the time that work takes, rounded up. hr__work_done_us returns the work that is completed in
    a given time, rounded down. Because of this rounding, work is always complete after the time that hr__time_left_us
-   returns. `part` is the fraction of the next microsecond of work that is already completed, in millionths.
-   hr__work_done_us updates `part`, so no work is lost if the speed changes within a microsecond of work. Both functions
-   compute in 128 bits and limit the result to INT64_MAX / 2. */
-static inline int64_t hr__time_left_us(int64_t work_us, uint32_t part, uint32_t speed_ppm) {
-  if (speed_ppm == HR__FULL_SPEED_PPM || work_us == 0) return work_us;
-  hr__wide_us time_us = ((hr__wide_us)(uint64_t)work_us * HR__FULL_SPEED_PPM - part + speed_ppm - 1) / speed_ppm;
+   returns. `part` is the fraction of the next microsecond of work that is already completed, in millionths of 1 / den.
+   hr__work_done_us updates `part`, so no work is lost if the speed changes within a microsecond of work. `den` is the
+   same whenever `part` is used again. Both functions compute in 128 bits and limit the result to INT64_MAX / 2. */
+static inline int64_t hr__time_left_us(int64_t work_us, uint64_t part, struct hr__rate rate) {
+  if ((rate.ppm == HR__FULL_SPEED_PPM && rate.num == rate.den) || work_us == 0) return work_us;
+  hr__wide_us speed = (hr__wide_us)rate.ppm * rate.num, full = (hr__wide_us)HR__FULL_SPEED_PPM * rate.den;
+  hr__wide_us time_us = ((hr__wide_us)(uint64_t)work_us * full - part + speed - 1) / speed;
   return time_us < HR__MAX_TIME_US ? (int64_t)time_us : HR__MAX_TIME_US;
 }
 
-static inline int64_t hr__work_done_us(int64_t time_us, uint32_t speed_ppm, uint32_t *part) {
-  if (speed_ppm == HR__FULL_SPEED_PPM) return time_us;
-  hr__wide_us work_ppm = (hr__wide_us)(uint64_t)time_us * speed_ppm + *part, work_us = work_ppm / HR__FULL_SPEED_PPM;
-  *part = (uint32_t)(work_ppm % HR__FULL_SPEED_PPM);
+static inline int64_t hr__work_done_us(int64_t time_us, struct hr__rate rate, uint64_t *part) {
+  if ((rate.ppm == HR__FULL_SPEED_PPM && rate.num == rate.den) || time_us == 0) return time_us;
+  hr__wide_us speed = (hr__wide_us)rate.ppm * rate.num, full = (hr__wide_us)HR__FULL_SPEED_PPM * rate.den;
+  hr__wide_us work = (hr__wide_us)(uint64_t)time_us * speed + *part, work_us = work / full;
+  *part = (uint64_t)(work % full);
   return work_us < HR__MAX_TIME_US ? (int64_t)work_us : HR__MAX_TIME_US;
 }
 
 /* Returns the time that work takes, rounded up; at most INT64_MAX / 2. */
 static inline int64_t hr__time_for_us(int64_t work_us, uint32_t speed_ppm) {
-  return hr__time_left_us(work_us, 0, speed_ppm);
+  return hr__time_left_us(work_us, 0, (struct hr__rate){speed_ppm, 1, 1});
 }
 
 /* Returns the work that is completed in a given time, rounded down; at most INT64_MAX / 2. */
 static inline int64_t hr__work_in_us(int64_t time_us, uint32_t speed_ppm) {
-  uint32_t part = 0;
-  return hr__work_done_us(time_us, speed_ppm, &part);
+  uint64_t part = 0;
+  return hr__work_done_us(time_us, (struct hr__rate){speed_ppm, 1, 1}, &part);
 }
 
 /* ---- Speeds by network ---- */
@@ -245,6 +253,7 @@ struct hr_cluster {
   struct hr_gpu_inventory *inventory; /* NULL in counted allocation */
   struct hr_requests *requests;       /* NULL in counted allocation */
   uint32_t tiers_within;              /* a set of bits 1 << enum hr_tier: the tiers that jobs require */
+  bool resizes;                       /* elastic jobs may have fewer or more GPUs than they request */
 };
 
 /* Returns how many whole GPUs of a node are free. */

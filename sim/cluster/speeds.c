@@ -107,6 +107,39 @@ uint32_t hr__speed_limited_ppm(const struct hr__speed_table *speeds, hr_job job,
   return times_ppm(ppm, hr__power_limit(power, fraction_ppm).speed_ppm);
 }
 
+/* ---- Speeds of elastic jobs ---- */
+
+/* Returns the rows of a model; without any, those for all models. */
+static struct hr__row_span scaling_rows(const struct hr_scaling_table *table, const char *model) {
+  struct hr__row_span common = {0, 0}, own = {0, 0};
+  for (uint32_t i = 0; i < table->n_rows; i++) {
+    const char *name = table->rows[i].model;
+    if (!name) {
+      common.count++;
+    } else if (model && strcmp(name, model) == 0) {
+      if (own.count++ == 0) own.first = i;
+    }
+  }
+  return own.count ? own : common;
+}
+
+uint32_t hr_scaling_speed(const struct hr_scaling_table *table, const char *model, uint32_t gpus) {
+  if (gpus == 0) return 1;
+  struct hr__row_span span = {0, 0};
+  if (table) span = scaling_rows(table, model);
+  if (span.count == 0) return gpus;
+  const struct hr_scaling_row *rows = table->rows + span.first;
+  uint32_t above = 0;
+  while (above < span.count && rows[above].gpus < gpus) above++;
+  if (above == span.count) return rows[span.count - 1].speed_milli;
+  struct hr_scaling_row high = rows[above], low = {NULL, 0, 0};
+  if (above > 0) low = rows[above - 1];
+  uint64_t width = high.gpus - low.gpus, from_low = gpus - low.gpus;
+  uint64_t sum = (uint64_t)low.speed_milli * (width - from_low) + (uint64_t)high.speed_milli * from_low;
+  uint64_t speed = (sum + width / 2) / width;
+  return speed ? (uint32_t)speed : 1;
+}
+
 /* ---- Speeds by network ---- */
 
 static bool any_links(const struct hr_cluster_spec *cluster) {

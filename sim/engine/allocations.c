@@ -54,7 +54,8 @@ enum hr_status hr__allocation_store(struct hr__engine *engine, hr_job job, const
 }
 
 static struct hr_slice one_slice(const struct hr__engine *engine, hr_job job, hr_node node) {
-  if (!engine->allocation_gpus) return (struct hr_slice){node, (uint32_t)hr__job_gpu_milli(engine->trace, job), 0, {0}};
+  if (!engine->gpu_milli) return (struct hr_slice){node, (uint32_t)hr__job_gpu_milli(engine->trace, job), 0, {0}};
+  if (!engine->allocation_gpus) return (struct hr_slice){node, engine->gpu_milli[job.id], 0, {0}};
   return (struct hr_slice){node, engine->gpu_milli[job.id], engine->allocation_gpus[job.id],
                            engine->allocation_instance[job.id]};
 }

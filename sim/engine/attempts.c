@@ -46,19 +46,20 @@ static void keep(struct hr__engine *engine, hr_job job) {
   if (engine->kept_us[job.id] < attempt->progress_us) engine->last_progress_us = engine->view.now_us;
   engine->kept_us[job.id] = attempt->progress_us;
   engine->accounting[job.id].kept_us += attempt->unkept_us;
-  engine->accounting[job.id].milli_us.kept += gpu_time(attempt, attempt->unkept_us);
+  engine->accounting[job.id].milli_us.kept += attempt->unkept_milli_us;
   attempt->unkept_us = 0;
+  attempt->unkept_milli_us = 0;
 }
 
-/* Returns the work completed so far. `*part` is set to the completed fraction of the next microsecond of work, in
-   millionths. The end of a phase is rounded up to a whole microsecond. Because of this rounding, a fast job could seem
-   to have done more work than it has, so the result is limited to the job's total work. */
-static int64_t progress_us(const struct hr__engine *engine, hr_job job, uint32_t *part) {
+/* Returns the work completed so far. `*part` is set to the completed fraction of the next microsecond of work. The end
+   of a phase is rounded up to a whole microsecond. Because of this rounding, a fast job could seem to have done more
+   work than it has, so the result is limited to the job's total work. */
+static int64_t progress_us(const struct hr__engine *engine, hr_job job, uint64_t *part) {
   const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   *part = attempt->part;
   if (attempt->phase != HR__PHASE_WORKING) return attempt->progress_us;
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us;
-  int64_t done_us = hr__work_done_us(engine->view.now_us - attempt->phase_us, attempt->speed_ppm, part);
+  int64_t done_us = hr__work_done_us(engine->view.now_us - attempt->phase_us, attempt->rate, part);
   if (done_us < left_us) return attempt->progress_us + done_us;
   *part = 0;
   return attempt->progress_us + left_us;
@@ -82,6 +83,7 @@ static void close_phase(struct hr__engine *engine, hr_job job) {
   attempt->progress_us = progress_us(engine, job, &attempt->part);
   if (attempt->phase == HR__PHASE_WORKING) {
     attempt->unkept_us += passed_us;
+    attempt->unkept_milli_us += gpu_time(attempt, passed_us);
   } else if (attempt->phase == HR__PHASE_RESTARTING || attempt->phase == HR__PHASE_BACKING_OFF) {
     accounting->restarting_us += passed_us;
     accounting->milli_us.restarting += gpu_time(attempt, passed_us);
@@ -124,8 +126,9 @@ static void drop_series(struct hr__engine *engine, hr_job job) {
 
 /* Adds a time of work to the attempt, at a constant speed. */
 static void add_work(struct hr__engine_attempt *attempt, int64_t time_us) {
-  attempt->progress_us += hr__work_done_us(time_us, attempt->speed_ppm, &attempt->part);
+  attempt->progress_us += hr__work_done_us(time_us, attempt->rate, &attempt->part);
   attempt->unkept_us += time_us;
+  attempt->unkept_milli_us += gpu_time(attempt, time_us);
 }
 
 /* Completes `count` checkpoints of a job, after its work was added. The last of them is complete at `now_us`. */
@@ -197,8 +200,8 @@ static enum hr_status begin_series(struct hr__engine *engine, hr_job job, int64_
   if (saves <= MAX_SAVED_EVENTS) return HR_OK;
   write_us = hr__checkpoint_write_us(engine, job, pool_of(engine, job));
   if (write_us == HR_UNKNOWN_US || hr__class_spec(engine, job)->async) return HR_OK;
-  uint32_t part = attempt->part;
-  int64_t max_work_us = hr__work_done_us(*until_us, attempt->speed_ppm, &part) + 1; /* of a period */
+  uint64_t part = attempt->part;
+  int64_t max_work_us = hr__work_done_us(*until_us, attempt->rate, &part) + 1; /* of a period */
   int64_t periods = min_i64(saves / MAX_SAVED_EVENTS, (left_us - 1) / max_work_us - 1);
   int64_t period_us = *until_us + write_us;
   periods = min_i64(periods, SERIES_US / period_us + saves / MAX_SERIES);
@@ -215,7 +218,7 @@ static enum hr_status begin_series(struct hr__engine *engine, hr_job job, int64_
 static enum hr_status work_while_writing(struct hr__engine *engine, hr_job job, int64_t durable_us) {
   const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, now_us = engine->view.now_us;
-  int64_t end_us = now_us + hr__time_left_us(left_us, attempt->part, attempt->speed_ppm);
+  int64_t end_us = now_us + hr__time_left_us(left_us, attempt->part, attempt->rate);
   if (end_us <= durable_us) return hr__schedule(engine, end_us, HR__PENDING_END, job.id);
   return hr__schedule(engine, durable_us > now_us ? durable_us : now_us, HR__PENDING_PHASE, job.id);
 }
@@ -228,25 +231,25 @@ static enum hr_status work_on(struct hr__engine *engine, hr_job job) {
   int64_t done_us = attempt->progress_us - engine->kept_us[job.id]; /* work since the last checkpoint */
   if (attempt->interval_us != HR_NEVER_US && attempt->interval_us - done_us < left_us) {
     int64_t until_us = attempt->interval_us > done_us ? attempt->interval_us - done_us : 0;
-    until_us = hr__time_left_us(until_us, attempt->part, attempt->speed_ppm);
+    until_us = hr__time_left_us(until_us, attempt->part, attempt->rate);
     enum hr_status status = done_us == 0 ? begin_series(engine, job, left_us, &until_us) : HR_OK;
     return status == HR_OK ? hr__schedule(engine, now_us + until_us, HR__PENDING_PHASE, job.id) : status;
   }
-  return hr__schedule(engine, now_us + hr__time_left_us(left_us, attempt->part, attempt->speed_ppm), HR__PENDING_END,
+  return hr__schedule(engine, now_us + hr__time_left_us(left_us, attempt->part, attempt->rate), HR__PENDING_END,
                       job.id);
 }
 
 /* Changes the speed of a running job from now on. No completed work is lost, not even a fraction of a microsecond. */
 static enum hr_status set_speed(struct hr__engine *engine, hr_job job, uint32_t speed_ppm) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
-  if (attempt->speed_ppm == speed_ppm) return HR_OK;
+  if (attempt->rate.ppm == speed_ppm) return HR_OK;
   enum hr_status status = end_series(engine, job);
   if (status != HR_OK) return status;
   if (attempt->phase == HR__PHASE_WORKING) {
     hr__event_heap_remove_job(&engine->heap, job.id);
     enter(engine, job, HR__PHASE_WORKING);
   }
-  attempt->speed_ppm = speed_ppm;
+  attempt->rate.ppm = speed_ppm;
   return attempt->phase == HR__PHASE_WORKING ? work_on(engine, job) : HR_OK;
 }
 
@@ -255,8 +258,9 @@ static enum hr_status save_async(struct hr__engine *engine, hr_job job) {
   const struct hr_class_spec *class_ = hr__class_spec(engine, job);
   enter(engine, job, HR__PHASE_SAVING);
   int64_t now_us = engine->view.now_us, stall_us = class_->stall_us < class_->write_us ? class_->stall_us : 0;
-  engine->async_saves[job.id] = (struct hr__async_save){now_us + class_->write_us, engine->attempt[job.id].progress_us,
-                                                        engine->attempt[job.id].unkept_us};
+  const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  engine->async_saves[job.id] = (struct hr__async_save){now_us + class_->write_us, attempt->progress_us,
+                                                        attempt->unkept_us, attempt->unkept_milli_us};
   return hr__schedule(engine, now_us + stall_us, HR__PENDING_PHASE, job.id);
 }
 
@@ -270,8 +274,9 @@ static enum hr_status finish_async(struct hr__engine *engine, hr_job job) {
   if (engine->kept_us[job.id] < saved->progress_us) engine->last_progress_us = engine->view.now_us;
   engine->kept_us[job.id] = saved->progress_us;
   engine->accounting[job.id].kept_us += saved->unkept_us;
-  engine->accounting[job.id].milli_us.kept += gpu_time(attempt, saved->unkept_us);
+  engine->accounting[job.id].milli_us.kept += saved->unkept_milli_us;
   attempt->unkept_us -= saved->unkept_us;
+  attempt->unkept_milli_us -= saved->unkept_milli_us;
   saved->durable_us = 0;
   note_saved(engine, job);
   struct hr_event event = {engine->view.now_us, HR_EVENT_SAVED, HR_REASON_NONE, job, &placement, {HR_NONE}, {HR_NONE}};
@@ -301,7 +306,7 @@ static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, from_us = attempt->phase_us;
   if (attempt->phase == HR__PHASE_BACKING_OFF) from_us = attempt->retry_us + attempt->restart_us;
   if (attempt->phase == HR__PHASE_RESTARTING) from_us += attempt->restart_us;
-  return hr__time_left_us(left_us, attempt->part, attempt->speed_ppm) <= down_us - from_us;
+  return hr__time_left_us(left_us, attempt->part, attempt->rate) <= down_us - from_us;
 }
 
 /* Completes a checkpoint. If the job was to leave its nodes after this checkpoint, it leaves now, unless it can
@@ -349,7 +354,7 @@ static enum hr_status try_again(struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   if (!hr__claims_take(engine, job, &placement)) return back_off(engine, job);
-  engine->attempt[job.id].speed_ppm = hr__speed_now_ppm(engine, job, &placement);
+  engine->attempt[job.id].rate.ppm = hr__speed_now_ppm(engine, job, &placement);
   enum hr_status status = begin_execution(engine, job);
   return status == HR_OK ? hr__sharing_update_speeds(engine, &placement) : status;
 }
@@ -377,24 +382,47 @@ static enum hr_status advance_phase(struct hr__engine *engine, hr_job job) {
 
 /* ---- Start and end of an attempt ---- */
 
+/* After a resize, a job goes on with the work of the segment before. If it was restarting, it still needs at least the
+   time that was left. */
+static void carry_over(struct hr__engine_attempt *attempt, const struct hr__engine_attempt *before) {
+  attempt->progress_us = before->progress_us;
+  attempt->part = before->part;
+  attempt->unkept_us = before->unkept_us;
+  attempt->unkept_milli_us = before->unkept_milli_us;
+  attempt->evict_us = before->evict_us;
+  attempt->evict_keeps = before->evict_keeps;
+  if (attempt->restart_us < before->restart_us) attempt->restart_us = before->restart_us;
+}
+
 static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                             int64_t run_us) {
   (void)run_us;
-  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
-  int64_t restart_us = engine->accounting[job.id].attempts++ ? hr__class_spec(engine, job)->restart_us : 0;
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id], before = *attempt;
+  bool is_again = before.resizes || engine->accounting[job.id].attempts++ > 0;
+  int64_t restart_us = is_again ? hr__class_spec(engine, job)->restart_us : 0;
   restart_us += hr__reconfiguration_us(engine, placement);
   bool claimed = hr__claims_take(engine, job, placement);
-  *attempt = (struct hr__engine_attempt){.begun_us = engine->view.now_us,
-                                         .phase_us = engine->view.now_us,
-                                         .progress_us = engine->kept_us[job.id],
-                                         .restart_us = restart_us,
-                                         .interval_us = hr__checkpoint_interval_us(engine, job, placement->pool),
-                                         .speed_ppm = hr__speed_now_ppm(engine, job, placement),
-                                         .gpu_milli = (uint32_t)hr_placement_milli(placement, engine->trace, job),
-                                         .phase = claimed ? HR__PHASE_WORKING : HR__PHASE_BACKING_OFF};
+  uint64_t gpu_milli = hr_placement_milli(placement, engine->trace, job);
+  *attempt = (struct hr__engine_attempt){
+      .begun_us = engine->view.now_us,
+      .phase_us = engine->view.now_us,
+      .progress_us = engine->kept_us[job.id],
+      .restart_us = restart_us,
+      .interval_us = hr__checkpoint_interval_us(engine, job, placement->pool),
+      .rate = hr__job_rate(engine, job, gpu_milli, hr__speed_now_ppm(engine, job, placement)),
+      .gpu_milli = (uint32_t)gpu_milli,
+      .phase = claimed ? HR__PHASE_WORKING : HR__PHASE_BACKING_OFF};
+  if (before.resizes) carry_over(attempt, &before);
   if (hr__checkpoint_is_continuous(engine, job)) note_saved(engine, job);
   enum hr_status status = claimed ? begin_execution(engine, job) : back_off(engine, job);
   return status == HR_OK ? hr__sharing_update_speeds(engine, placement) : status;
+}
+
+/* Adds the time of the present segment of a job to the time for which it held GPUs. */
+static void add_held(struct hr__engine *engine, hr_job job) {
+  int64_t held_us = engine->view.now_us - engine->attempt_us[job.id];
+  engine->accounting[job.id].held_us += held_us;
+  if (engine->resized) engine->resized[job.id].held_milli_us += gpu_time(&engine->attempt[job.id], held_us);
 }
 
 static void close_books(struct hr__engine *engine, hr_job job, bool all_kept) {
@@ -403,9 +431,21 @@ static void close_books(struct hr__engine *engine, hr_job job, bool all_kept) {
   close_phase(engine, job);
   if (all_kept) keep(engine, job);
   accounting->lost_us += attempt->unkept_us;
-  accounting->milli_us.lost += gpu_time(attempt, attempt->unkept_us);
+  accounting->milli_us.lost += attempt->unkept_milli_us;
   attempt->unkept_us = 0;
-  accounting->held_us += engine->view.now_us - engine->attempt_us[job.id];
+  attempt->unkept_milli_us = 0;
+  add_held(engine, job);
+}
+
+/* Ends a segment of a job that goes on at another placement at this instant. */
+static void close_segment(struct hr__engine *engine, hr_job job, bool saves) {
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  int64_t passed_us = engine->view.now_us - attempt->phase_us;
+  attempt->restart_us = attempt->phase == HR__PHASE_RESTARTING ? attempt->restart_us - passed_us : 0;
+  close_phase(engine, job);
+  if (saves) keep(engine, job);
+  add_held(engine, job);
+  attempt->resizes = true;
 }
 
 /* Marks the kept work of a running job as the last that is not corrupted, or as that to which it will return. */
@@ -433,6 +473,15 @@ static void roll_back(struct hr__engine *engine, hr_job job) {
   *clean = (struct hr__clean_work){0};
 }
 
+/* A job that is resized returns to its kept work. */
+static void begin_again(struct hr__engine *engine, hr_job job) {
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  attempt->progress_us = engine->kept_us[job.id];
+  attempt->part = 0;
+  attempt->restart_us = 0;
+  attempt->resizes = true;
+}
+
 static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                            enum hr__stop how) {
   drop_async(engine, job);
@@ -441,8 +490,14 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
   drop_series(engine, job);
   enum hr_status status = saves ? hr__checkpoint_cancel(engine, job, placement->pool) : HR_OK;
   bool keeps_all = how != HR__STOP_KEEP_SAVED && phase != HR__PHASE_HANGING;
-  close_books(engine, job, keeps_all || hr__checkpoint_is_continuous(engine, job));
-  if (engine->clean) roll_back(engine, job);
+  bool resizes = how == HR__STOP_RESIZE || how == HR__STOP_SHRINK;
+  bool returns = engine->clean && engine->clean[job.id].is_found; /* to work that is not corrupted */
+  if (resizes && !returns)
+    close_segment(engine, job, how == HR__STOP_RESIZE);
+  else
+    close_books(engine, job, keeps_all || hr__checkpoint_is_continuous(engine, job));
+  if (engine->clean && (returns || !resizes)) roll_back(engine, job);
+  if (resizes && returns) begin_again(engine, job);
   if (how == HR__STOP_END) engine->accounting[job.id].end_us = engine->view.now_us;
   hr__event_heap_remove_job(&engine->heap, job.id);
   return status;
@@ -558,7 +613,7 @@ int64_t hr_view_done_us(const struct hr_view *view, hr_job job) {
   if (!engine->attempt) return done_unstopped_us(engine, job);
   const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (attempt->begun_us != engine->attempt_us[job.id]) return engine->kept_us[job.id];
-  uint32_t part;
+  uint64_t part;
   return progress_us(engine, job, &part);
 }
 
@@ -592,7 +647,8 @@ static enum hr_status begin(struct hr__engine *engine) {
     return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < n_jobs && !engine->config->stream; i++) {
     if (is_first) init_columns(engine, (hr_job){i});
-    if (i < engine->n_input && engine->trace->work_us[i] > max_work_us) max_work_us = engine->trace->work_us[i];
+    int64_t work_us = i < engine->n_input ? hr__job_longest_us(engine, (hr_job){i}, engine->trace->work_us[i]) : 0;
+    if (work_us > max_work_us) max_work_us = work_us;
   }
   engine->longest_us = max_run_us(engine, max_work_us) + engine->longest_lead_us;
   bool any_async = false;
@@ -611,7 +667,7 @@ static enum hr_status begin(struct hr__engine *engine) {
 static void submit(struct hr__engine *engine, hr_job job) {
   if (!engine->config->stream) return;
   init_columns(engine, job);
-  int64_t longest_us = max_run_us(engine, engine->trace->work_us[job.id]);
+  int64_t longest_us = max_run_us(engine, hr__job_longest_us(engine, job, engine->trace->work_us[job.id]));
   if (longest_us > engine->longest_us) engine->longest_us = longest_us;
 }
 
@@ -631,7 +687,7 @@ static enum hr_status check_pending(const struct hr__engine *engine, uint32_t at
   if (engine->heap.place[job] != at + 1) return hr__broken(engine, "job %" PRIu32 " is pending twice", job);
   if (hr__pending_kind(pending) != HR__PENDING_END) return HR_OK;
   int64_t left_us = engine->trace->work_us[job] - attempt->progress_us;
-  if (attempt->phase_us + hr__time_left_us(left_us, attempt->part, attempt->speed_ppm) != pending.at_us)
+  if (attempt->phase_us + hr__time_left_us(left_us, attempt->part, attempt->rate) != pending.at_us)
     return hr__broken(engine, "job %" PRIu32 " does not end when its remaining work completes", job);
   return HR_OK;
 }
@@ -649,14 +705,15 @@ static enum hr_status check_accounting(const struct hr__engine *engine, uint32_t
                                  accounting->restarting_us + accounting->hanging_us)
     return hr__broken(engine, "job %" PRIu32 ": the times of its attempts do not add up", job);
   const struct hr_gpu_times *times = &accounting->milli_us;
-  hr_amount asked_milli = (hr_amount)engine->trace->gpus[job] * 1000;
-  if (!engine->cluster.inventory && times->kept + times->lost + times->saving + times->restarting + times->hanging !=
-                                        asked_milli * accounting->held_us)
+  hr_amount held = (hr_amount)engine->trace->gpus[job] * 1000 * accounting->held_us;
+  if (engine->resized) held = engine->resized[job].held_milli_us;
+  bool is_known = !engine->cluster.inventory || engine->resized;
+  if (is_known && times->kept + times->lost + times->saving + times->restarting + times->hanging != held)
     return hr__broken(engine, "job %" PRIu32 ": the GPU times of its attempts do not add up", job);
   if (engine->state[job] == HR_JOB_COMPLETED && engine->kept_us[job] != engine->trace->work_us[job])
     return hr__broken(engine, "job %" PRIu32 " completed without its work", job);
   if (!hr__speeds_vary(&engine->speeds) && !engine->network.table && !engine->interferes && !engine->node_speed_ppm &&
-      accounting->kept_us != engine->kept_us[job])
+      !engine->resized && accounting->kept_us != engine->kept_us[job])
     return hr__broken(engine, "job %" PRIu32 ": at full speed, the time of its work differs from its work", job);
   return HR_OK;
 }
@@ -669,7 +726,9 @@ static enum hr_status check_speed(const struct hr__engine *engine, hr_job job) {
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   uint32_t speed_ppm = hr__speed_now_ppm(engine, job, &placement);
   if (speed_ppm == 0) return hr__broken(engine, "job %" PRIu32 " runs in a pool where its speed is 0", job.id);
-  if (engine->attempt[job.id].speed_ppm != speed_ppm)
+  struct hr__rate rate = engine->attempt[job.id].rate,
+                  due = hr__job_rate(engine, job, hr_placement_milli(&placement, engine->trace, job), speed_ppm);
+  if (rate.ppm != due.ppm || rate.num != due.num || rate.den != due.den)
     return hr__broken(engine, "job %" PRIu32 " does not work at the speed of its placement and neighbours", job.id);
   return HR_OK;
 }

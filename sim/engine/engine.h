@@ -9,8 +9,9 @@
  * The core consists of run.c (list of components, loop, start and end of a run), moves.c (moves of the policy), jobs.c
  * (life of a job), allocations.c (placements of running jobs) and jobs.c (pending events, notification). Components
  * are attempts.c (jobs that can be stopped; checkpoints.c has their checkpoints), sharing.c (jobs on one GPU),
- * column_reclaim.c (streamed runs), sim/market/market.c (nodes of elastic and reserved pools), sim/faults/faults.c
- * and maintenance.c (failures of nodes, and planned work on them), sim/power/meter.c (energy), and one each in
+ * resizes.c (elastic jobs), column_reclaim.c (streamed runs), sim/market/market.c (nodes of elastic and reserved
+ * pools), sim/faults/faults.c and maintenance.c (failures of nodes, and planned work on them), sim/power/meter.c
+ * (energy), and one each in
  * allocations.c (jobs of a node) and jobs.c (jobs that run to their end).
  *
  * Calls go in one direction: run -> moves -> market -> jobs -> hooks, and attempts -> {jobs, checkpoints, sharing} ->
@@ -124,7 +125,15 @@ struct hr__engine;
 
 /* How a job leaves its placement: it has completed its work, or it is stopped and all its work or only the work before
    its last checkpoint is kept. */
-enum hr__stop { HR__STOP_END, HR__STOP_KEEP_ALL, HR__STOP_KEEP_SAVED };
+enum hr__stop {
+  HR__STOP_END,
+  HR__STOP_KEEP_ALL,
+  HR__STOP_KEEP_SAVED,
+  /* The job goes on at once at another placement (resizes.c). With RESIZE its work is saved before; with SHRINK it goes
+     on with work that is not saved. */
+  HR__STOP_RESIZE,
+  HR__STOP_SHRINK
+};
 
 /* A notice to a running job: it will be stopped at `at_us`. */
 struct hr__job_notice {
@@ -219,7 +228,7 @@ struct hr__allocation_ref {
 struct hr__allocation {
   struct hr__allocation_ref ref;
   uint64_t gpus;      /* the set of GPUs; used only for a single slice in per-GPU allocation */
-  uint32_t gpu_milli; /* used only for a single slice in per-GPU allocation */
+  uint32_t gpu_milli; /* used only if the engine has the column of that name */
   struct hr_instance instance;
 };
 
@@ -240,6 +249,7 @@ enum hr__move_kind {
   HR__MOVE_WAKE,
   HR__MOVE_PREEMPT,
   HR__MOVE_NOTICE,
+  HR__MOVE_RESIZE,
   HR__MOVE_ACQUIRE,
   HR__MOVE_RELEASE
 };
@@ -248,12 +258,15 @@ struct hr__move {
   enum hr__move_kind kind;
   enum hr_reason reason;
   bool keeps; /* preemption or notice: all work of the job is kept */
+  /* A job that was started or resized in this pass may be resized again. Then `is_amended` is true for the earlier move
+     and `amends` for the later one, and the job begins with the last of these moves. */
+  bool amends, is_amended;
   hr_job job;
   hr_node node;                     /* request or release of a node: the node */
   int64_t at_us;                    /* wake-up: its time; notice: the time when the job is stopped */
   int64_t attempt_us;               /* start or preemption: the value of hr__engine.attempt_us before the move */
-  int64_t kept_us;                  /* preemption: the kept work of the job before the move */
-  struct hr__allocation allocation; /* preemption: the placement of the job before the move */
+  int64_t kept_us;                  /* preemption or resize: the kept work of the job before the move */
+  struct hr__allocation allocation; /* preemption or resize: the placement of the job before the move */
   struct hr__node was;              /* release of a node: the state of the node before the move */
 };
 
@@ -282,7 +295,7 @@ struct hr__engine_attempt {
   int64_t phase_us; /* when the present phase began */
   /* completed work of all attempts together when the present phase began, without lost work */
   int64_t progress_us;
-  uint32_t part;       /* the completed fraction of the next microsecond of work, in millionths */
+  uint64_t part;       /* the completed fraction of the next microsecond of work, in millionths of 1 / rate.den */
   uint32_t series;     /* the index of the job's series of checkpoints in hr__engine.series, plus 1; 0: none */
   int64_t restart_us;  /* how long the restart takes before the job works */
   int64_t interval_us; /* work between two checkpoints; HR_NEVER_US without periodic checkpoints */
@@ -290,9 +303,12 @@ struct hr__engine_attempt {
   int64_t evict_us;    /* when the policy's notice to the job ends; 0 if the job has no such notice */
   bool evict_keeps;    /* whether all work of the job is kept when this notice ends */
   int64_t unkept_us;   /* time spent working since the attempt began, or since work was last kept in this attempt */
-  int64_t retry_us;    /* in phase HR__PHASE_BACKING_OFF: when the job tries again */
-  uint32_t kills;      /* how many consecutive times the job was killed for lack of GPU memory */
-  uint32_t speed_ppm, gpu_milli;
+  hr_amount unkept_milli_us; /* unkept_us, multiplied by the milli-GPUs at the time */
+  int64_t retry_us;          /* in phase HR__PHASE_BACKING_OFF: when the job tries again */
+  uint32_t kills;            /* how many consecutive times the job was killed for lack of GPU memory */
+  struct hr__rate rate;
+  uint32_t gpu_milli;
+  bool resizes; /* the segment has ended by a resize, and the next one begins at this instant */
   enum hr__phase phase;
 };
 
@@ -300,6 +316,7 @@ struct hr__engine_attempt {
 struct hr__async_save {
   int64_t durable_us;             /* when it is complete; 0: none is being written */
   int64_t progress_us, unkept_us; /* of the attempt, when it began */
+  hr_amount unkept_milli_us;
 };
 
 /* What a job had kept when its results began to be corrupted. */
@@ -351,6 +368,12 @@ struct hr__claims {
   /* by node and GPU, as in the GPU inventory; valid only for pools that do not reserve GPU memory; NULL if no such
      pools exist */
   struct hr__claim *of_gpu;
+};
+
+/* The resizes of a job, in runs in which jobs are resized (resizes.c). */
+struct hr__resized {
+  hr_amount held_milli_us; /* GPU time of all segments that have ended */
+  uint32_t count;
 };
 
 /* Failures and repairs (sim/faults/faults.c). */
@@ -433,8 +456,9 @@ struct hr__engine {
   struct hr__allocation_ref *allocation;   /* by job; valid while the job runs */
   uint64_t *allocation_gpus;               /* by job: the GPUs of a single slice; NULL in counted allocation */
   struct hr_instance *allocation_instance; /* by job: the MIG instance of a single slice; NULL in counted allocation */
-  uint32_t *gpu_milli;                     /* by job: milli-GPUs of the last attempt; NULL in counted allocation */
-  struct hr__column_reclaim reclaim;       /* reclaims all per-job columns; used in streamed runs only */
+  /* by job: milli-GPUs of the last attempt; NULL in counted allocation, unless jobs are resized */
+  uint32_t *gpu_milli;
+  struct hr__column_reclaim reclaim; /* reclaims all per-job columns; used in streamed runs only */
   struct hr__slice_store store;
   struct hr__speed_table speeds;
   struct hr__network_speeds network;
@@ -451,7 +475,10 @@ struct hr__engine {
   struct hr__clean_work *clean;         /* by job; NULL: nothing corrupts results */
   struct hr__async_save *async_saves;   /* by job; NULL: checkpoints are synchronous */
   uint32_t *node_speed_ppm;             /* by node: its present speed (sim/faults/slow.c); NULL: all are full speed */
-  struct hr__storage *storage;          /* by pool */
+  struct hr__resized *resized;          /* by job; NULL unless jobs are resized */
+  struct hr_slice *shrink_slices;       /* scratch of hr__job_shrink: [2 * shrink_capacity] */
+  uint32_t shrink_capacity;
+  struct hr__storage *storage; /* by pool */
 
   struct hr__engine_market *markets;          /* by pool; NULL unless nodes come and go */
   struct hr_pool_accounting *pool_accounting; /* by pool */
@@ -499,18 +526,18 @@ enum hr_status hr__allocation_store(struct hr__engine *engine, hr_job job, const
    slices of the placement must not be freed between the two calls. */
 static inline struct hr__allocation hr__allocation_get(const struct hr__engine *engine, hr_job job) {
   struct hr__allocation kept = {.ref = engine->allocation[job.id]};
+  if (engine->gpu_milli) kept.gpu_milli = engine->gpu_milli[job.id];
   if (!engine->allocation_gpus) return kept;
   kept.gpus = engine->allocation_gpus[job.id];
-  kept.gpu_milli = engine->gpu_milli[job.id];
   kept.instance = engine->allocation_instance[job.id];
   return kept;
 }
 
 static inline void hr__allocation_set(struct hr__engine *engine, hr_job job, struct hr__allocation allocation) {
   engine->allocation[job.id] = allocation.ref;
+  if (engine->gpu_milli) engine->gpu_milli[job.id] = allocation.gpu_milli;
   if (!engine->allocation_gpus) return;
   engine->allocation_gpus[job.id] = allocation.gpus;
-  engine->gpu_milli[job.id] = allocation.gpu_milli;
   engine->allocation_instance[job.id] = allocation.instance;
 }
 
@@ -581,6 +608,21 @@ enum hr_status hr__job_interrupt(struct hr__engine *engine, hr_job job, enum hr_
 
 /* Gives notice to a running job. */
 enum hr_status hr__job_notice(struct hr__engine *engine, hr_job job, struct hr__job_notice notice);
+
+/* ---- resizes.c: elastic jobs ---- */
+/* Returns how many GPUs a job has at a placement of this size. */
+uint32_t hr__job_gpus_at(const struct hr__engine *engine, hr_job job, uint64_t gpu_milli);
+/* Returns the rate at which a job works with this number of milli-GPUs at a speed. */
+struct hr__rate hr__job_rate(const struct hr__engine *engine, hr_job job, uint64_t gpu_milli, uint32_t ppm);
+/* Returns how long work takes at the least size of a job that takes `time_us` at the requested size. */
+int64_t hr__job_longest_us(const struct hr__engine *engine, hr_job job, int64_t time_us);
+/* Completes a resize, which is a move of the policy. */
+enum hr_status hr__job_resize(struct hr__engine *engine, const struct hr__move *move);
+/* hr__job_may_shrink returns whether a running job is elastic and the policy lets it shrink. hr__job_shrink takes from
+   such a job the nodes that are not up or have failed. `*shrinks`: false if its other GPUs do not suffice; then nothing
+   has changed. */
+bool hr__job_may_shrink(const struct hr__engine *engine, hr_job job);
+enum hr_status hr__job_shrink(struct hr__engine *engine, hr_job job, bool *shrinks);
 
 /* ---- checkpoints.c: when jobs write checkpoints, and how long this takes ---- */
 /* Returns the settings of the job's class. All members are 0 if the run has no classes. */

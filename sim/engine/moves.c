@@ -102,13 +102,20 @@ uint32_t hr_moves_mark(const struct hr_moves *moves) {
   return moves->count;
 }
 
-/* Returns whether the policy has started the job in this pass. The attempt of such a job has not begun, because
-   attempts begin after the pass. */
-static bool is_starting(const struct hr_moves *moves, hr_job job) {
-  if (moves->engine->attempt_us[job.id] != moves->engine->view.now_us) return false;
+/* Returns the last start or resize of a running job in this pass; NULL: none. */
+static struct hr__move *last_begin(const struct hr_moves *moves, hr_job job) {
+  if (moves->engine->attempt_us[job.id] != moves->engine->view.now_us) return NULL;
   for (uint32_t i = moves->count; i-- > 0;)
-    if (moves->list[i].job.id == job.id && moves->list[i].kind == HR__MOVE_START) return true;
-  return false;
+    if (moves->list[i].job.id == job.id &&
+        (moves->list[i].kind == HR__MOVE_START || moves->list[i].kind == HR__MOVE_RESIZE))
+      return &moves->list[i];
+  return NULL;
+}
+
+/* Returns whether the policy has started or resized the job in this pass. The attempt of such a job has not begun,
+   because attempts begin after the pass. */
+static bool is_starting(const struct hr_moves *moves, hr_job job) {
+  return last_begin(moves, job) != NULL;
 }
 
 static enum hr_status stop(struct hr_moves *moves, hr_job job, enum hr_reason reason, bool keeps) {
@@ -152,6 +159,49 @@ enum hr_status hr_moves_notice(struct hr_moves *moves, hr_job job, int64_t at_us
   if (is_starting(moves, job)) return refuse(moves, job, "notice", "the job was started in this pass; roll back");
   if (at_us <= engine->view.now_us) return refuse(moves, job, "notice", "the job's end is not in the future");
   return add_move(moves, (struct hr__move){.kind = HR__MOVE_NOTICE, .job = job, .at_us = at_us, .keeps = keeps});
+}
+
+/* Returns a description of the rule that a resize breaks, or NULL. */
+static const char *refuse_resize(const struct hr_moves *moves, hr_job job, const struct hr_placement *placement) {
+  const struct hr__engine *engine = moves->engine;
+  if (!(engine->abilities & HR_POLICY_RESIZES)) return "the policy did not declare that it resizes jobs";
+  if (job.id >= engine->trace->n_jobs || engine->state[job.id] != HR_JOB_RUNNING) return "the job does not run";
+  struct hr_sizes sizes = hr_cluster_sizes(&engine->cluster, job);
+  if (!engine->resized || sizes.min == sizes.max) return "the job is not elastic";
+  if (placement->n_slices == 0) return "the placement has no slices";
+  enum hr__phase phase = is_starting(moves, job) ? HR__PHASE_WORKING : engine->attempt[job.id].phase;
+  if (phase == HR__PHASE_BACKING_OFF) return "the job waits for GPU memory";
+  if (phase == HR__PHASE_LEAVING) return "the job leaves its nodes";
+  return refuse_locality(engine, job, placement);
+}
+
+enum hr_status hr_moves_resize(struct hr_moves *moves, hr_job job, const struct hr_placement *placement) {
+  struct hr__engine *engine = moves->engine;
+  const char *rule = refuse_resize(moves, job, placement);
+  if (rule) return refuse(moves, job, "resize", rule);
+  struct hr_slice one;
+  struct hr_placement before = hr__allocation_placement(engine, job, &one);
+  uint64_t before_milli = hr_placement_milli(&before, engine->trace, job);
+  struct hr__move *begin = last_begin(moves, job);
+  struct hr__move move = {.kind = HR__MOVE_RESIZE,
+                          .reason = begin ? begin->reason : HR_REASON_RESIZED,
+                          .amends = begin != NULL,
+                          .job = job,
+                          .attempt_us = engine->attempt_us[job.id],
+                          .kept_us = engine->kept_us[job.id],
+                          .allocation = hr__allocation_get(engine, job)};
+  /* a job of which a node has failed goes on with work that is not saved */
+  bool saves = !begin && engine->attempt[job.id].phase != HR__PHASE_HANGING;
+  int64_t kept_us = saves ? hr_view_done_us(&engine->view, job) : move.kept_us;
+  hr__cluster_release(&engine->cluster, &before, job);
+  rule = hr__cluster_allocate(&engine->cluster, placement, job);
+  if (rule) return refuse(moves, job, "resize", rule);
+  if (hr__allocation_store(engine, job, placement) != HR_OK) return no_memory(moves);
+  if (begin) begin->is_amended = true;
+  engine->kept_us[job.id] = kept_us;
+  engine->attempt_us[job.id] = engine->view.now_us;
+  engine->view.allocated_milli += hr_placement_milli(placement, engine->trace, job) - before_milli;
+  return add_move(moves, move);
 }
 
 enum hr_status hr_moves_acquire(struct hr_moves *moves, hr_pool pool, uint32_t nodes) {
@@ -235,6 +285,23 @@ static void undo_preemption(struct hr__engine *engine, const struct hr__move *mo
   set_state(engine, move->job, HR_JOB_RUNNING, HR_REASON_NONE);
 }
 
+/* Undoes a resize. The capacity that the job had is free again when its new placement is released, because all later
+   moves have already been undone. */
+static void undo_resize(struct hr__engine *engine, const struct hr__move *move) {
+  struct hr_slice one;
+  if (move->amends) last_begin(&engine->moves, move->job)->is_amended = false;
+  struct hr_placement placement = hr__allocation_placement(engine, move->job, &one);
+  engine->view.allocated_milli -= hr_placement_milli(&placement, engine->trace, move->job);
+  hr__cluster_undo_allocate(&engine->cluster, &placement, move->job);
+  hr__allocation_free(engine, move->job);
+  hr__allocation_set(engine, move->job, move->allocation);
+  engine->attempt_us[move->job.id] = move->attempt_us;
+  engine->kept_us[move->job.id] = move->kept_us;
+  placement = hr__allocation_placement(engine, move->job, &one);
+  engine->view.allocated_milli += hr_placement_milli(&placement, engine->trace, move->job);
+  hr__cluster_undo_release(&engine->cluster, &placement, move->job);
+}
+
 static void undo_release(struct hr__engine *engine, const struct hr__move *move) {
   hr__market_set_state(engine, move->node, (enum hr_node_state)move->was.state);
   engine->cluster.nodes[move->node.id] = move->was;
@@ -250,6 +317,9 @@ static void undo(struct hr__engine *engine, const struct hr__move *move) {
     return;
   case HR__MOVE_PREEMPT:
     undo_preemption(engine, move);
+    return;
+  case HR__MOVE_RESIZE:
+    undo_resize(engine, move);
     return;
   case HR__MOVE_ACQUIRE:
     hr__market_cancel(engine, move->node);
@@ -420,6 +490,12 @@ void hr_view_wait_description(const struct hr_view *whole, hr_job job, char text
 
 uint32_t hr_view_abilities(const struct hr_view *view) {
   return hr__engine_of(view)->abilities;
+}
+
+int64_t hr_view_time_for_us(const struct hr_view *view, hr_job job, int64_t work_us) {
+  const struct hr__engine *engine = hr__engine_of(view);
+  if (!engine->resized) return work_us;
+  return hr__time_left_us(work_us, 0, hr__job_rate(engine, job, engine->gpu_milli[job.id], HR__FULL_SPEED_PPM));
 }
 
 uint32_t hr_view_speed_ppm(const struct hr_view *view, hr_job job, hr_pool pool) {

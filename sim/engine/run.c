@@ -33,6 +33,7 @@
  *   power           after faults, which turn some nodes off at the start without a change of their power.
  *   residents       before sharing: when a job has left, only the remaining jobs of its nodes may change their speed.
  *   sharing         before attempts: whether jobs have attempts depends on all components that disturb jobs.
+ *   resizes         before attempts: elastic jobs change their speed.
  *   replica_jobs    before attempts: replicas of services are stopped before their end.
  *   attempts        the begin of an attempt depends on the GPU memory and the speed of the job.
  *   run_to_end      last: needed only if jobs have no attempts.
@@ -42,12 +43,15 @@
  */
 extern const struct hr__component hr__component_column_reclaim, hr__component_markets, hr__component_spares,
     hr__component_faults, hr__component_maintenance, hr__component_slow, hr__component_power, hr__component_residents,
-    hr__component_sharing, hr__component_replica_jobs, hr__component_attempts, hr__component_run_to_end;
+    hr__component_sharing, hr__component_resizes, hr__component_replica_jobs, hr__component_attempts,
+    hr__component_run_to_end;
 
 static const struct hr__component *const components[] = {
-    &hr__component_column_reclaim, &hr__component_markets,      &hr__component_spares,   &hr__component_faults,
-    &hr__component_maintenance,    &hr__component_slow,         &hr__component_power,    &hr__component_residents,
-    &hr__component_sharing,        &hr__component_replica_jobs, &hr__component_attempts, &hr__component_run_to_end,
+    &hr__component_column_reclaim, &hr__component_markets,  &hr__component_spares,
+    &hr__component_faults,         &hr__component_maintenance, &hr__component_slow,
+    &hr__component_power,          &hr__component_residents, &hr__component_sharing,
+    &hr__component_resizes,        &hr__component_replica_jobs, &hr__component_attempts,
+    &hr__component_run_to_end,
 };
 enum { N_COMPONENTS = sizeof components / sizeof *components };
 _Static_assert((int)N_COMPONENTS <= (int)HR__MAX_COMPONENTS, "more components than struct hr__engine has room for");
@@ -134,7 +138,7 @@ static enum hr_status submit_jobs(struct hr__engine *engine) {
 static enum hr_status commit_move(struct hr__engine *engine, const struct hr__move *move) {
   switch (move->kind) {
   case HR__MOVE_START:
-    return hr__job_start(engine, move);
+    return move->is_amended ? HR_OK : hr__job_start(engine, move);
   case HR__MOVE_REJECT:
     hr__job_reject(engine, move->job, move->reason);
     return HR_OK;
@@ -144,6 +148,8 @@ static enum hr_status commit_move(struct hr__engine *engine, const struct hr__mo
     return hr__schedule(engine, move->at_us, HR__PENDING_TIMER, 0);
   case HR__MOVE_PREEMPT:
     return hr__job_preempt(engine, move);
+  case HR__MOVE_RESIZE:
+    return hr__job_resize(engine, move);
   case HR__MOVE_NOTICE:
     return hr__job_notice(engine, move->job, (struct hr__job_notice){move->at_us, true, move->keeps});
   case HR__MOVE_ACQUIRE:
@@ -468,10 +474,12 @@ static void move_columns(struct hr__engine *engine, struct hr_result *result) {
   result->gpu_milli = engine->gpu_milli;
   result->energy = engine->energy;
   engine->energy = NULL;
+  result->resized = engine->resized;
   engine->state = engine->reason = NULL;
   engine->start_us = engine->ended_us = NULL;
   engine->accounting = NULL;
   engine->gpu_milli = NULL;
+  engine->resized = NULL;
 }
 
 /* Creates the result. In runs that are not streamed, the result becomes the owner of its per-job columns. */
@@ -514,6 +522,7 @@ static void free_columns(struct hr__engine *engine) {
   free(engine->accounting);
   free(engine->gpu_milli);
   free(engine->energy);
+  free(engine->resized);
 }
 
 void hr__engine_finish(struct hr__engine *engine) {
@@ -570,6 +579,7 @@ void hr_result_destroy(struct hr_result *result) {
   free(result->accounting);
   free(result->gpu_milli);
   free(result->energy);
+  free(result->resized);
   free(result->pools);
   free(result->clusters);
   free(result->cluster_of);

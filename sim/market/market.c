@@ -93,7 +93,9 @@ static enum hr_status interrupt_residents(struct hr__engine *engine, hr_node nod
   const struct hr__residents *residents = &engine->residents;
   while (residents->first[node.id]) {
     hr_job job = residents->links[residents->first[node.id] - 1].job;
-    enum hr_status status = hr__job_interrupt(engine, job, reason, false);
+    bool shrinks = hr__job_may_shrink(engine, job);
+    enum hr_status status = shrinks ? hr__job_shrink(engine, job, &shrinks) : HR_OK;
+    if (status == HR_OK && !shrinks) status = hr__job_interrupt(engine, job, reason, false);
     if (status != HR_OK) return status;
   }
   return HR_OK;

@@ -233,7 +233,7 @@ case_elastic() {
   scenario '' "$whole" >s.json
   printf 'submit_s,duration_s,gpus,min_gpus,max_gpus\n0,100,8,1,8\n0,100,8,8,8\n0,100,4,,8\n' >t.csv
   try 0 run s.json --trace t.csv
-  says stderr "note: 2 jobs are elastic ('min_gpus', 'max_gpus'): no policy changes the number of GPUs of a job"
+  says stderr "note: 2 jobs are elastic ('min_gpus', 'max_gpus'): they have 'gpus' GPUs unless a policy resizes jobs"
 }
 
 case_columns_and_patterns() {
