@@ -353,8 +353,8 @@ enum hr_status hr__jobs_open(const char *path, const struct hr_trace *trace, con
                          .has_kills = result->accounting && hr__can_kill(cluster)};
   out.has_slots = result->gpu_milli && (!result->resized || hr_cluster_spec_by_gpu(cluster));
   out.has_energy = result->energy != NULL;
-  char header[sizeof COLUMNS COLUMNS_OF_ATTEMPTS COLUMNS_OF_KILLS COLUMNS_OF_SLOTS COLUMNS_OF_CLUSTERS
-                  COLUMNS_OF_ENERGY COLUMNS_OF_RESIZES];
+  char header[sizeof COLUMNS COLUMNS_OF_ATTEMPTS COLUMNS_OF_KILLS COLUMNS_OF_SLOTS COLUMNS_OF_CLUSTERS COLUMNS_OF_ENERGY
+                  COLUMNS_OF_RESIZES];
   snprintf(header, sizeof header, "%s%s%s%s%s%s%s", COLUMNS, out.has_attempts ? COLUMNS_OF_ATTEMPTS : "",
            out.has_kills ? COLUMNS_OF_KILLS : "", out.has_slots ? COLUMNS_OF_SLOTS : "",
            result->n_clusters ? COLUMNS_OF_CLUSTERS : "", out.has_energy ? COLUMNS_OF_ENERGY : "",

@@ -47,10 +47,9 @@ extern const struct hr__component hr__component_column_reclaim, hr__component_ma
     hr__component_run_to_end;
 
 static const struct hr__component *const components[] = {
-    &hr__component_column_reclaim, &hr__component_markets,  &hr__component_spares,
-    &hr__component_faults,         &hr__component_maintenance, &hr__component_slow,
-    &hr__component_power,          &hr__component_residents, &hr__component_sharing,
-    &hr__component_resizes,        &hr__component_replica_jobs, &hr__component_attempts,
+    &hr__component_column_reclaim, &hr__component_markets, &hr__component_spares,       &hr__component_faults,
+    &hr__component_maintenance,    &hr__component_slow,    &hr__component_power,        &hr__component_residents,
+    &hr__component_sharing,        &hr__component_resizes, &hr__component_replica_jobs, &hr__component_attempts,
     &hr__component_run_to_end,
 };
 enum { N_COMPONENTS = sizeof components / sizeof *components };

@@ -339,10 +339,14 @@ static bool has_value(const struct hr_param *param, const struct hr_policy_choic
   return strcmp(param->key, key) == 0 && strcmp(hr_policy_choice_text(choice, index, buffer), value) == 0;
 }
 
-/* Returns whether the placement is `pool`, which does not select nodes. It is not supported if nodes are reclaimed. */
-static bool has_placement_pool(const struct hr_policy_choice *choice) {
+/* Returns whether a setting works with fixed nodes only: the placement `pool`, which does not select nodes, and elastic
+   jobs. */
+static bool needs_fixed_nodes(const struct hr_policy_choice *choice) {
+  static const char *const settings[][2] = {
+      {"placement", "pool"}, {"elastic", "start"}, {"elastic", "grow"}, {"elastic", "shrink"}, {"recovery", "shrink"}};
   for (size_t i = 0; i < choice->n_params; i++)
-    if (has_value(&choice->ops->params[i], choice, "placement", "pool")) return true;
+    for (size_t k = 0; k < sizeof settings / sizeof *settings; k++)
+      if (has_value(&choice->ops->params[i], choice, settings[k][0], settings[k][1])) return true;
   return false;
 }
 
@@ -360,7 +364,7 @@ static void check_setting(const struct hr_policy_choice *choice) {
   static struct workload workload;
   if (is_skipped()) return;
   for (enum kind kind = FIXED_NODES; kind < N_KINDS; kind++)
-    for (uint64_t seed = 1; seed <= N_SEEDS && !(kind != FIXED_NODES && has_placement_pool(choice)); seed++) {
+    for (uint64_t seed = 1; seed <= N_SEEDS && !(kind != FIXED_NODES && needs_fixed_nodes(choice)); seed++) {
       draw_workload(&workload, kind, seed);
       if (needs_per_gpu_allocation(choice)) share_gpus(&workload);
       if (seed % 2 == 0) draw_speeds(&workload);
@@ -387,12 +391,13 @@ static void check_combinations(struct hr_policy_choice *choice, size_t index) {
   choice->params[index] = saved;
 }
 
-/* Checks each value of each advanced choice. The other parameters have their defaults. */
+/* Checks each value of each advanced choice, except `carbon`, which needs a series of carbon intensities. The other
+   parameters have their defaults. */
 static void check_advanced_choices(struct hr_policy_choice *choice) {
   for (size_t index = 0; index < choice->n_params; index++) {
     const struct hr_param *param = &choice->ops->params[index];
     struct hr_param_value saved = choice->params[index];
-    if (param->type != HR_PARAM_CHOICE || !param->advanced) continue;
+    if (param->type != HR_PARAM_CHOICE || !param->advanced || strcmp(param->key, "carbon") == 0) continue;
     for (int64_t i = 0; param->choices[i]; i++) {
       choice->params[index].integer = i;
       if (i != saved.integer) check_setting(choice);

@@ -395,6 +395,14 @@ static uint32_t values_of(const struct hr_param *param) {
   return by_node && count > BY_NODE ? BY_NODE : count;
 }
 
+/* Returns whether most settings refuse all values of a parameter but its first one. */
+static bool is_special(const struct hr_param *param) {
+  static const char *const keys[] = {"carbon", "elastic", "recovery"};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    if (strcmp(param->key, keys[i]) == 0) return true;
+  return false;
+}
+
 /* Returns a policy with random parameters. */
 static struct hr_policy_choice draw_choice(void) {
   struct hr_policy_choice choice;
@@ -405,6 +413,7 @@ static struct hr_policy_choice draw_choice(void) {
   for (size_t i = 0; i < choice.n_params; i++) {
     const struct hr_param *param = &choice.ops->params[i];
     if (param->type != HR_PARAM_CHOICE || (param->advanced && (scenario.kind == SHARED || draw(2)))) continue;
+    if (is_special(param)) continue;
     uint32_t first = strcmp(param->choices[0], "pool") == 0 &&
                      scenario.kind != FIXED; /* the placement rule `pool` is valid only for fixed nodes */
     choice.params[i].integer = first + draw(values_of(param) - first);
