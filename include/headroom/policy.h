@@ -158,7 +158,7 @@ enum hr_event_kind {
   X(HR_REASON_REPAIRED, "repaired")               /* the node was repaired */                                          \
   X(HR_REASON_MAINTENANCE, "maintenance")         /* the node begins or ends its maintenance */                        \
   X(HR_REASON_REQUEUES, "requeue-limit")          /* the job was stopped by a failure and must not run again */        \
-  X(HR_REASON_RESIZED, "resized")                 /* the job goes on with another number of GPUs */
+  X(HR_REASON_RESIZED, "resized")                 /* the job continues with a different number of GPUs */
 
 enum hr_reason {
 #define HR_REASON_NAME(name, text) name,

@@ -487,7 +487,7 @@ struct hr_carbon_line {
 
 /* Carbon (headroom/unstable/series.h) of pools with a known power. */
 struct hr_carbon_metrics {
-  bool known, price_known, water_known, embodied_known; /* what is known of some pool; the rest is 0 */
+  bool known, price_known, water_known, embodied_known; /* known for some pool; unknown figures are 0 */
   struct hr_carbon_line all, jobs;
   double g_per_kwh, usd_per_kwh; /* means over the energy; 0: unknown */
   double of_no_wait;             /* carbon of completed jobs / what it would have been if none had waited; 0: unknown */

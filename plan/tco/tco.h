@@ -3,7 +3,7 @@
 #define HR_PLAN_TCO_TCO_H
 
 /*
- * Cost of ownership of alternatives over years. An option is a set of pools that have nodes. Its runs (tco.c) tell how
+ * Cost of ownership of alternatives over years. An option is a set of pools that have nodes. Its runs (tco.c) show how
  * much of the capacity works, and how much of the work is useful. The model (tco_model.c) extends a run to years. The
  * report (tco_report.c, tco_json.c) prints the results.
  *
@@ -27,7 +27,7 @@ struct hr__tco_pool_use {
   double usd;        /* its cost in the run */
 };
 
-/* What a run of an option tells. */
+/* The figures of a run of an option. */
 struct hr__tco_run {
   double useful_gpu_hours, held_gpu_hours;
   double other_usd;   /* cost other than that of the pools: storage, egress, savings plans */
@@ -71,7 +71,7 @@ struct hr__tco_path {
   int64_t bought_uusd[HR_MAX_TCO_YEARS];           /* purchases at the begin of a year */
   int64_t sold_uusd[HR_MAX_TCO_YEARS];             /* residual values at the end of a year */
   double depreciated_usd[HR_MAX_TCO_YEARS];        /* for income tax, during a year */
-  double book_usd[HR_MAX_TCO_YEARS];               /* value for income tax of what is sold at the end of a year */
+  double book_usd[HR_MAX_TCO_YEARS];               /* value for income tax of the sales at the end of a year */
   double capacity_gpu_hours[HR_MAX_TCO_YEARS], available_gpu_hours[HR_MAX_TCO_YEARS];
   double held_gpu_hours[HR_MAX_TCO_YEARS], useful_gpu_hours[HR_MAX_TCO_YEARS];
   double load_usd[HR_MAX_TCO_YEARS]; /* the part of the energy that is proportional to the use */
@@ -100,7 +100,7 @@ struct hr__tco_option {
 /* An owned or reserved option compared with one in a cloud. */
 struct hr__tco_pair {
   uint32_t option, other;
-  /* utilization of `option` above which its useful GPU hours cost less; unknown if there is none */
+  /* utilization of `option` above which its useful GPU hours cost less; unknown if no such utilization exists */
   struct hr__interval utilization;
   /* hours of operation after which `option` has cost less; unknown if it takes more than the years of the
      comparison, or if nothing was bought */
@@ -143,7 +143,7 @@ static inline int64_t hr__tco_year_uusd(const struct hr__tco_path *path, uint32_
   for (unsigned part = 0; part < HR_N_COST_PARTS; part++) sum += path->uusd[year][part];
   return sum;
 }
-/* What is paid in a year, without purchases and residual values. */
+/* The payments of a year, without purchases and residual values. */
 static inline int64_t hr__tco_running_uusd(const struct hr__tco_path *path, uint32_t year) {
   return hr__tco_year_uusd(path, year) - path->uusd[year][HR_PART_CAPITAL];
 }

@@ -55,7 +55,7 @@ static double in_use(const struct cohorts *cohorts, uint32_t year) {
   return sum;
 }
 
-/* Buys what is missing at the begin of each year. */
+/* Buys the missing items at the begin of each year. */
 static void fill(struct cohorts *cohorts, const double *needed, uint32_t years) {
   for (uint32_t year = 0; year < years; year++) {
     cohorts->units[year] = 0;
@@ -208,7 +208,7 @@ static double total_usd(const struct hr__tco_path *path) {
   return (double)sum / 1e6;
 }
 
-/* Sums what is paid, discounted. With taxes, costs and depreciation reduce the tax of their year. */
+/* Sums the payments, discounted. With taxes, costs and depreciation reduce the tax of their year. */
 static double present_usd(const struct hr__tco_path *path, double discount_rate, double tax_rate) {
   double sum = 0;
   for (uint32_t year = 0; year < path->years; year++) {

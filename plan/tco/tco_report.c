@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Prints the cost of ownership as tables, 80 columns wide: the answer in a sentence, the options with their figures,
- * costs by year and by part, break-even points, and what is assumed. If there are many options, tables with a column
+ * costs by year and by part, break-even points, and the assumptions. If there are many options, tables with a column
  * per option are printed in blocks.
  */
 
@@ -344,7 +344,7 @@ static void put_pairs(struct tco_page *page) {
   }
 }
 
-/* ---- What is assumed --------------------------------------------------------------------------------- */
+/* ---- Assumptions ------------------------------------------------------------------------------------ */
 
 static void put_assumed(struct tco_page *page) {
   const struct hr_tco *tco = page->tco;

@@ -140,7 +140,7 @@ struct hr__kueue_demand {
   uint32_t n_pairs;
 };
 
-/* The last simulation, whose targets are those of a preemption for the same demand. */
+/* The last simulation. Its targets are those of a preemption for the same demand. */
 struct hr__kueue_simulated {
   const struct hr__kueue_workload *workload; /* NULL: none, or something may have changed since */
   uint32_t pair, n_targets;
@@ -525,7 +525,8 @@ typedef bool hr__kueue_stays_parked(void *self, uint32_t queue, uint32_t shape, 
    they would take (hr__kueue_pending_skip). */
 uint32_t hr__kueue_pending_return_some(struct hr__kueue_pending *self, uint32_t id, hr__kueue_stays_parked *stays,
                                        void *argument);
-/* The workloads of a queue that stayed parked, and whose turns have not come, return if that is no longer certain. */
+/* The workloads of a queue that stayed parked, and have not had their turns yet, return if that is not certain any
+ * more. */
 void hr__kueue_pending_recheck(struct hr__kueue_pending *self, uint32_t id, hr__kueue_stays_parked *stays,
                                void *argument);
 /* Whether the next turn of a queue is that of a workload that stayed parked; it is then over. */

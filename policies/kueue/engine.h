@@ -280,7 +280,7 @@ enum hr__kueue_nodes {
   HR__KUEUE_NODES_AWAITED, /* they are not up, or not provisioned yet */
   HR__KUEUE_NODES_LOST     /* some have failed and are not replaced: the workload is evicted */
 };
-/* Chooses the nodes of a workload with quota whose placement is pending, or other nodes in place of a failed one. */
+/* Chooses the nodes of a workload with quota and a pending placement, or other nodes in place of a failed one. */
 enum hr__kueue_nodes hr__kueue_topology_prepare(struct hr__kueue_engine *self, uint32_t slot);
 /* Whether topologies place the pods of a workload with quota. */
 bool hr__kueue_topology_places(const struct hr__kueue_engine *self, uint32_t slot);
@@ -340,7 +340,7 @@ void hr__kueue_prospects_count(struct hr__kueue_engine *self, uint32_t slot, int
 bool hr__kueue_is_hopeless(const struct hr__kueue_engine *self, uint32_t slot);
 /* Returns parked workloads with prospects to their queues where quota was freed. */
 void hr__kueue_return_freed(struct hr__kueue_engine *self);
-/* In fair sharing, an admission can give prospects to others, whose shares are lower than that of its queue: returns
+/* In fair sharing, an admission can give prospects to others with lower shares than that of its queue: returns
    such workloads if they stayed parked and their turns have not come. */
 void hr__kueue_recheck_stayed(struct hr__kueue_engine *self);
 

@@ -133,7 +133,7 @@ static const struct hr__kueue_placement *find_again(struct hr__kueue_engine *sel
 static bool replace(struct hr__kueue_engine *self, uint32_t slot, const struct hr__kueue_placement *found) {
   struct hr__kueue_workload *workload = &self->world.workloads[slot];
   const struct hr__kueue_topology_calls *calls = &self->world.topology;
-  workload->listed = false; /* this is no trial of a preemption */
+  workload->listed = false; /* this is not a trial of a preemption */
   calls->change(calls->self, &self->world, workload, -1);
   workload->pod_sets[0].placement = keep(self, slot, found);
   workload->pod_sets[0].placement_pending = false;

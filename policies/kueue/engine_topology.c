@@ -220,7 +220,8 @@ static bool build_leaves(struct hr__kueue_engine *self) {
   return true;
 }
 
-/* Notes for each queue the label of the level of each tier: of the first of its flavors whose topology has the tier. */
+/* Notes for each queue the label of the level of each tier: of the first of its flavors with a topology that has the
+ * tier. */
 static void note_levels(struct hr__kueue_engine *self, const struct hr_kueue_config *config, uint32_t queue) {
   const struct hr__kueue_queue *from = &self->world.queues[queue];
   const char **level_of = self->topologies->level_of + (size_t)queue * HR_N_TIERS;

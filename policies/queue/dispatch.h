@@ -264,7 +264,7 @@ static inline enum hr_status hr__queue_wake(struct hr__queue *queue, const struc
 /* Creates queue->holds if nodes have maintenance. False: out of memory. */
 bool hr__holds_create(struct hr__queue *queue);
 /* Checks the placement of a job that is to start. If the job would reach a maintenance there, replaces the placement.
-   HR__HOLD_HELD: there is no other one; the caller removes the job from the queue. */
+   HR__HOLD_HELD: no other placement exists; the caller removes the job from the queue. */
 enum hr__hold { HR__HOLD_NONE, HR__HOLD_HELD, HR__HOLD_NO_MEMORY };
 enum hr__hold hr__holds_try(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                             struct hr_placement *placement);

@@ -139,8 +139,8 @@ static bool copy(struct hr__queue *queue, const struct hr_placement *placement, 
   return true;
 }
 
-/* Gives a running job the placement in `elastic->slices`. Tells the other modules only if `is_final`; a caller that may
-   roll the move back passes false. */
+/* Gives a running job the placement in `elastic->slices`. Notifies the other modules only if `is_final`; a caller that
+   may roll the move back passes false. */
 static enum hr_status resize(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, hr_job job,
                              struct hr_placement to, bool is_final) {
   struct hr__elastic *elastic = queue->elastic;

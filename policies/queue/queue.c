@@ -123,8 +123,9 @@ static const struct impossible {
      "parameters 'elastic' and 'recovery': not supported with nodes that the policy rents, 'carbon' and "
      "'within'"},
     {counts_pools_with_constraints, "parameter 'placement': 'pool' does not support topology constraints ('within')"},
-    {requeues_at_changing_place, "parameter 'requeue': head and tail need an order whose keys do not change, such as "
-                                 "fifo, without preemption and quotas"},
+    {requeues_at_changing_place,
+     "parameter 'requeue': head and tail need an order with keys that do not change, such as "
+     "fifo, without preemption and quotas"},
     {requeues_behind_ranks, "parameter 'requeue': tail needs order=fifo"},
     {preempts_by_unranked_order, "parameter 'preemption': 'order' is not supported by this order, which does not rank "
                                  "running jobs; use 'priority'"}};

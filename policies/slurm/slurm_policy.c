@@ -283,7 +283,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   struct hr__slurm_run *run = self;
   run->view = view;
   run->moves = moves;
-  hr__slurm_make_up(run, view->now_us); // a timer is no change
+  hr__slurm_make_up(run, view->now_us); // a timer is not a change
   run->status = add_requeued(run);
   hr__slurm_update_sets(run);
   reject_listed(run, &run->rejects, HR_REASON_POLICY);

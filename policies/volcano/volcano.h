@@ -236,7 +236,7 @@ struct hr__volcano_job {
 struct hr__volcano_subjob {
   const char *name;  /* orders sub-jobs that are equal otherwise */
   uint32_t policy;   /* HR__VOLCANO_NONE: tasks that no policy selects */
-  int32_t min_tasks; /* the sub-job is complete with so many tasks */
+  int32_t min_tasks; /* the sub-job is complete with this number of tasks */
 };
 
 /* A topology spread constraint. */

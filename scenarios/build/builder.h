@@ -264,8 +264,8 @@ enum hr_status hr__build_topology(struct hr__builder *builder, struct hr__pool_d
 /* Builds the failures of the nodes, from 'faults' of the pool or of the cluster (faults.c). The topology must be known.
  */
 enum hr_status hr__build_faults(struct hr__builder *builder, struct hr__pool_draft *draft);
-/* Builds what is known of the electricity of pools (electricity.c), and frees it. All pools must be built. NULL is
-   accepted. */
+/* Builds the known properties of the electricity of pools (electricity.c), and frees it. All pools must be built. NULL
+   is accepted. */
 enum hr_status hr__build_electricity(struct hr__builder *builder);
 void hr__electricity_destroy(struct hr_electricity_set *set);
 /* Builds the maintenance of the nodes, from 'maintenance' of the pool or of the cluster (faults.c). */

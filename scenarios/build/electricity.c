@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `carbon`, `energy_price` and `wue_l_per_kwh` of a pool or of the cluster: what is known of the electricity of pools.
+ * `carbon`, `energy_price` and `wue_l_per_kwh` of a pool or of the cluster: the known properties of the electricity of
+ * pools.
  *
  * Each of the three keys of a pool replaces that of the cluster. A series is read once for each object that describes
  * it. Series, and the structs to which pools refer, belong to a set, which belongs to the scenario.

@@ -19,7 +19,7 @@ struct hr__series_query {
   bool repeats;
 };
 
-/* Reads a series. Errors: HR_BAD_INPUT with file, line and what is expected; HR_IO_ERROR; HR_NO_MEMORY. */
+/* Reads a series. Errors: HR_BAD_INPUT with file, line and the expected value; HR_IO_ERROR; HR_NO_MEMORY. */
 enum hr_status hr__series_read(const char *path, const struct hr__series_query *query, struct hr_series **series,
                                struct hr_error *error);
 

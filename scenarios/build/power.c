@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `power` of a pool or of the cluster: the power of GPUs and nodes, and what is added to it.
+ * `power` of a pool or of the cluster: the power of GPUs and nodes, and the additions to it.
  *
  * Without watts, those of the GPU type in the catalogue apply. The host of a node takes a share of the maximum power of
  * its GPUs, which was measured on nodes with 8 A100: 1,421 W idle, of which the GPUs take 480 W, and 70 % of the power

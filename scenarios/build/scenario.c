@@ -315,7 +315,7 @@ static enum hr_status set_param(struct hr__builder *builder, const cJSON *member
   return choice->ops == ops ? HR_OK : note_other_policy(builder, member);
 }
 
-/* A scenario that has only services needs no policy, nor does one whose clusters have policies. */
+/* A scenario that has only services needs no policy, nor does one with policies in its clusters. */
 static enum hr_status build_default_policy(struct hr__builder *builder) {
   const cJSON *tree = builder->source.file.tree;
   char expected[200];

@@ -116,7 +116,7 @@ static const char *list_columns(struct hr_text line, char *text, size_t size) {
 }
 
 /* Finds the column of values if neither the query nor the zone names it: the only one besides stamps and zones, or the
-   only one whose name says that it is an intensity or a price. */
+   only one with a name that says that it is an intensity or a price. */
 static enum hr_status find_only_values(struct series_reader *reader, struct hr_text line) {
   char names[300];
   uint32_t others = 0, named = 0, other = NO_COLUMN, best = NO_COLUMN;
@@ -147,14 +147,14 @@ static enum hr_status read_header(struct series_reader *reader, struct hr_text l
   if (query->column) {
     reader->values = column_named(line, query->column);
     if (reader->values != NO_COLUMN) return HR_OK;
-    return fail(reader, "there is no column '%.60s'; the columns are %s", query->column,
+    return fail(reader, "the file lacks a column '%.60s'; the columns are %s", query->column,
                 list_columns(line, names, sizeof names));
   }
   if (query->zone && reader->zones == NO_COLUMN) {
     reader->values = column_named(line, query->zone);
     if (reader->values != NO_COLUMN) return HR_OK;
     if (n_columns(line) > 2)
-      return fail(reader, "there is no zone '%.60s'; the columns are %s", query->zone,
+      return fail(reader, "the file lacks a zone '%.60s'; the columns are %s", query->zone,
                   list_columns(line, names, sizeof names));
   }
   return find_only_values(reader, line);

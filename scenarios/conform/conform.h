@@ -71,7 +71,7 @@ void hr__verdict_compare_text(struct hr__verdict *verdict, const char *place, co
                               const char *actual);
 
 /* Marks the case as malformed if it has a number, or a text that is a quantity, beyond `limit` on either side of 0.
-   Members whose name begins with "mem_bytes" may be 4096 times larger. */
+   Members with a name that begins with "mem_bytes" may be 4096 times larger. */
 void hr__verdict_limit_numbers(struct hr__verdict *verdict, const cJSON *whole, double limit);
 
 /* Lets a case fail because the model has no such kind of case. */

@@ -22,8 +22,7 @@ static const char *const depreciations[] = {"straight-line", "macrs-5", NULL};
 
 #define CAPITAL struct hr_capital
 static const struct hr__key capital_keys[] = {
-    {"name", NAME, MUST, AT(TEXT, CAPITAL, name),
-     HELP("What is bought, such as network, storage, spares or facility.")},
+    {"name", NAME, MUST, AT(TEXT, CAPITAL, name), HELP("The purchase, such as network, storage, spares or facility.")},
     {"usd_per_node", USD, AT(DOUBLE, CAPITAL, usd), HELP("Price per node. Or 'usd_per_gpu', or 'usd_per_kw'.")},
     {"usd_per_gpu", USD, AT(DOUBLE, CAPITAL, usd_per_gpu), HELP("Price per GPU.")},
     {"usd_per_kw", USD, AT(DOUBLE, CAPITAL, usd_per_kw),

@@ -136,7 +136,7 @@ static const struct hr__key fault_class_keys[] = {
     {"share", REAL(0, 1e9), .unit = "share", MUST, AT(DOUBLE, struct hr_fault_class, share),
      HELP("Share of the failures, relative to the other classes.")},
     {"corrupts", BOOLEAN, DEFAULT("false"), AT(INTEGER, struct hr_fault_class, corrupts),
-     HELP("Whether jobs go on until the failure is detected, with corrupted results. Then they return to their last "
+     HELP("Whether jobs continue until the failure is detected, with corrupted results. Then they return to their last "
           "checkpoint before the failure.")},
     FAULT_DELAYS(struct hr_fault_class, ),
     END};
@@ -437,7 +437,7 @@ const struct hr__key hr__pool_keys[] = {
     {"wue_l_per_kwh", REAL(0, 1000), .unit = "l/kWh", OTHERWISE("'cluster.wue_l_per_kwh'; without it, it is unknown"),
      HELP("Water per kWh of the machines: the water usage effectiveness of the site.")},
     {"maintenance", LIST(0, HR_MAINTENANCE_WINDOWS, EACH(OBJECT(hr__maintenance_keys))),
-     OTHERWISE("'cluster.maintenance'; without it, there is none"),
+     OTHERWISE("'cluster.maintenance', or none"),
      HELP("Planned work on the nodes of the pool. The times of its entries must not overlap.")},
     {"power", OBJECT(hr__power_keys), OTHERWISE("'cluster.power'; without it, no energy is computed"),
      HELP("Power of the nodes, from which energy is computed.")},

@@ -82,7 +82,7 @@ static const struct hr__key catalog_keys[] = {{"gpus_file", TABLE_FILE("GPU type
        HELP("Price of the electricity over time: in all pools without 'energy_price' of their own.")},                 \
       {"wue_l_per_kwh", REAL(0, 1000), .unit = "l/kWh", OTHERWISE("it is unknown"),                                    \
        HELP("Water per kWh of the machines: in all pools without 'wue_l_per_kwh' of their own.")},                     \
-      {"maintenance", LIST(0, HR_MAINTENANCE_WINDOWS, EACH(OBJECT(hr__maintenance_keys))), OTHERWISE("there is none"), \
+      {"maintenance", LIST(0, HR_MAINTENANCE_WINDOWS, EACH(OBJECT(hr__maintenance_keys))), OTHERWISE("none"),          \
        HELP("Planned work on the nodes of all pools without 'maintenance' of their own; not of elastic pools.")},      \
       {"power", OBJECT(hr__power_keys), OTHERWISE("no energy is computed"),                                            \
        HELP("Power of the nodes, from which energy is computed: in all pools without 'power' of their own.")},         \
@@ -146,7 +146,7 @@ static const struct hr__key class_keys[] = {
      HELP("Whether a job that was stopped by a failure of a node is run again.")},
     {"max_requeues", WHOLE(1, 1000000), .unit = "restarts", OTHERWISE("no limit"),
      AT(INTEGER, struct hr_class_spec, max_requeues),
-     HELP("A job that has been restarted so many times fails when a node fails again.")},
+     HELP("A job that has been restarted this often fails when a node fails again.")},
     {"gpu_power_fraction", REAL(MIN_SCALE, 1), OTHERWISE("as follows from 'power.utilization' of the pool"),
      .unit = "share", AS_PPM(struct hr_class_spec, gpu_power_ppm),
      HELP("Power of the GPUs of a job, relative to their maximum. A job's own value in the trace has precedence.")},
@@ -487,11 +487,11 @@ static const struct hr__key router_keys[] = {
     {"spill", CHOICE(spills), DEFAULT("cheapest"), .first_choice = HR_JOB_ROUTER_CHEAPEST, AT(INTEGER, ROUTER, spill),
      HELP("With local-first: how the other clusters are compared.")},
     {"max_waiting", WHOLE(0, UINT32_MAX - 1.0), .unit = "jobs", OTHERWISE("no bound"), AT(INTEGER, ROUTER, max_waiting),
-     HELP("With local-first: a job leaves if so many jobs wait at home.")},
+     HELP("With local-first: a job leaves if this number of jobs waits at home.")},
     {"max_wait_s", SECONDS, OTHERWISE("no bound"), AS_US(ROUTER, max_wait_us),
      HELP("With local-first: a job leaves if its predicted wait at home is longer. In all routers: other clusters with "
           "a "
-          "longer predicted wait are used only if there is no better one.")},
+          "longer predicted wait are used only if no better one exists.")},
     {"keep_deadlines", BOOLEAN, DEFAULT("false"), AT(INTEGER, ROUTER, keep_deadlines),
      HELP("With local-first: a job leaves if it would probably miss its deadline at home.")},
     {"budget_usd", USD, OTHERWISE("unlimited"), AS_UUSD(ROUTER, budget_uusd),
@@ -502,7 +502,7 @@ static const struct hr__key router_keys[] = {
 static const struct hr__key entry_keys[] = {
     {"name", NAME, MUST, AT(TEXT, CLUSTER, name), HELP("Name, different from those of other clusters.")},
     {"tenants", LIST(1, MAX_MEMBERS, EACH(NAME, .store = HR__STORE_TEXT)), AS_ARRAY(CLUSTER, tenants, n_tenants),
-     OTHERWISE("none; the first cluster is the home of all other jobs"), HELP("Tenants whose home it is.")},
+     OTHERWISE("none; jobs without a home are at home in the first cluster"), HELP("Tenants that are at home in it.")},
     {"region", NAME, HELP("Region of all pools that name none.")},
     {"provider", NAME, HELP("Provider of all pools with an 'instance' that name none.")},
     CLUSTER_KEYS,

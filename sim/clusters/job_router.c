@@ -70,7 +70,7 @@ static bool is_better(enum hr_job_router_kind kind, const struct hr__cluster_loa
 }
 
 /* Returns the best eligible cluster in which the predicted wait is at most `max_wait_us`, except `without`; HR_NONE if
-   there is none. */
+   no such cluster exists. */
 static uint32_t best_within(enum hr_job_router_kind kind, const struct hr__cluster_load *loads, uint32_t n_clusters,
                             uint32_t without, int64_t max_wait_us) {
   uint32_t found = HR_NONE;
@@ -81,8 +81,8 @@ static uint32_t best_within(enum hr_job_router_kind kind, const struct hr__clust
   return found;
 }
 
-/* Returns the best eligible cluster except `without`; `otherwise` if there is none. Clusters with a wait above the
-   bound are used only if all have one. */
+/* Returns the best eligible cluster except `without`; `otherwise` if no such cluster exists. Clusters with a wait above
+   the bound are used only if all have one. */
 static uint32_t best(const struct hr_job_router_spec *router, enum hr_job_router_kind kind,
                      const struct hr__cluster_load *loads, uint32_t n_clusters, uint32_t without, uint32_t otherwise) {
   uint32_t found = best_within(kind, loads, n_clusters, without, router->max_wait_us);

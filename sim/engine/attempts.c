@@ -382,8 +382,8 @@ static enum hr_status advance_phase(struct hr__engine *engine, hr_job job) {
 
 /* ---- Start and end of an attempt ---- */
 
-/* After a resize, a job goes on with the work of the segment before. If it was restarting, it still needs at least the
-   time that was left. */
+/* After a resize, a job continues with the work of the segment before. If it was restarting, it still needs at least
+   the time that was left. */
 static void carry_over(struct hr__engine_attempt *attempt, const struct hr__engine_attempt *before) {
   attempt->progress_us = before->progress_us;
   attempt->part = before->part;
@@ -437,7 +437,7 @@ static void close_books(struct hr__engine *engine, hr_job job, bool all_kept) {
   add_held(engine, job);
 }
 
-/* Ends a segment of a job that goes on at another placement at this instant. */
+/* Ends a segment of a job that continues at another placement at this instant. */
 static void close_segment(struct hr__engine *engine, hr_job job, bool saves) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   int64_t passed_us = engine->view.now_us - attempt->phase_us;

@@ -2,7 +2,7 @@
 /*
  * Several clusters in one run (headroom/unstable/clusters.h).
  *
- * Each cluster has an engine of its own, with its pools, its policy and its pending events. One more engine stands for
+ * Each cluster has an engine of its own, with its pools, its policy and its pending events. One more engine represents
  * the whole run: it has no policy and no pending events, but the observers, the per-job columns, which all clusters
  * share, and a copy of the state of all pools. The copy follows the events of the clusters; pools and nodes get the
  * numbers that they have in the whole run.

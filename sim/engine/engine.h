@@ -129,8 +129,8 @@ enum hr__stop {
   HR__STOP_END,
   HR__STOP_KEEP_ALL,
   HR__STOP_KEEP_SAVED,
-  /* The job goes on at once at another placement (resizes.c). With RESIZE its work is saved before; with SHRINK it goes
-     on with work that is not saved. */
+  /* The job continues at once at another placement (resizes.c). With RESIZE its work is saved before; with SHRINK it
+     continues on with work that is not saved. */
   HR__STOP_RESIZE,
   HR__STOP_SHRINK
 };
@@ -730,7 +730,7 @@ bool hr__engine_is_over(const struct hr__engine *engine, int64_t at_us);
 bool hr__engine_is_stalled(const struct hr__engine *engine, int64_t at_us);
 /* An instant: hr__engine_enter sets the clock. hr__engine_free_capacity handles the events before submissions.
    hr__engine_decide handles those after them and makes a pass, unless nothing has happened. `n_events`, `n_others`: the
-   number of events, and of those that are no timers, before the instant. */
+   number of events, and of those that are not timers, before the instant. */
 void hr__engine_enter(struct hr__engine *engine, int64_t now_us);
 enum hr_status hr__engine_free_capacity(struct hr__engine *engine);
 enum hr_status hr__engine_decide(struct hr__engine *engine, uint64_t n_events, uint64_t n_others);

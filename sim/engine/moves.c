@@ -190,7 +190,7 @@ enum hr_status hr_moves_resize(struct hr_moves *moves, hr_job job, const struct 
                           .attempt_us = engine->attempt_us[job.id],
                           .kept_us = engine->kept_us[job.id],
                           .allocation = hr__allocation_get(engine, job)};
-  /* a job of which a node has failed goes on with work that is not saved */
+  /* a job with a failed node continues with work that is not saved */
   bool saves = !begin && engine->attempt[job.id].phase != HR__PHASE_HANGING;
   int64_t kept_us = saves ? hr_view_done_us(&engine->view, job) : move.kept_us;
   hr__cluster_release(&engine->cluster, &before, job);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Elastic jobs: jobs that start with fewer or more GPUs than they request, and running jobs whose GPUs change. This is
- * a component of runs with a policy that resizes jobs and a trace with such jobs; other runs have none of its columns.
+ * Elastic jobs: jobs that start with fewer or more GPUs than they request, and running jobs with a changing number of
+ * GPUs. This is a component of runs with a policy that resizes jobs and a trace with such jobs; other runs have none of
+ * its columns.
  *
  * A job with n GPUs works at the rate s(n) / s(gpus), where s is its table of scaling (scenario key `scaling`); without
  * a table, n / gpus. The rate is a fraction, and its denominator depends only on the job. So the fraction of a

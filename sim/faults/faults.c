@@ -34,7 +34,7 @@ struct unit {
   uint32_t first_replay, n_replays; /* its recorded failures, in those of the process */
   uint32_t n_jobs;                  /* clock busy: nodes of the unit, counted once for each job on them */
   uint8_t state;                    /* enum unit_state */
-  bool corrupts;                    /* its jobs go on, with corrupted results, until the failure is detected */
+  bool corrupts;                    /* its jobs continue, with corrupted results, until the failure is detected */
   bool is_drawn;                    /* the time of the next failure was drawn */
 };
 
@@ -138,7 +138,7 @@ static enum hr_status start_clock(struct hr__engine *engine, uint32_t number, in
   return unit->n_jobs ? schedule_unit(engine, number, now_us + left_us, HR__PENDING_FAULT) : HR_OK;
 }
 
-/* Returns the next recorded failure of a unit; NULL: there is none. */
+/* Returns the next recorded failure of a unit; NULL: no such failure exists. */
 static const struct hr_fault_replay *next_replay(const struct hr__engine *engine, const struct unit *unit) {
   const struct hr_fault_process *spec = engine->faults->processes[unit->process].spec;
   return unit->failures <= unit->n_replays ? &spec->replays[unit->first_replay + unit->failures - 1] : NULL;

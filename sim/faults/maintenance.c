@@ -200,7 +200,7 @@ static enum hr_status retry_blocked(struct hr__engine *engine, hr_pool pool) {
   return status;
 }
 
-/* Goes on with the next group, or with the next time of the window. Times that have passed are left out. */
+/* Continues with the next group, or with the next time of the window. Times that have passed are left out. */
 static enum hr_status next_group(struct hr__engine *engine, struct service_window *window) {
   uint32_t nodes = engine->cluster.pools[window->pool.id].spec->nodes;
   window->state = WINDOW_WAITS;

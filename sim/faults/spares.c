@@ -38,7 +38,7 @@ bool hr__spares_take(struct hr__engine *engine, hr_pool pool, hr_node node) {
   return becomes_spare;
 }
 
-/* Returns the first spare of a pool that could come up; HR_NONE: there is none. */
+/* Returns the first spare of a pool that could come up; HR_NONE: no such spare exists. */
 static uint32_t find_spare(const struct hr__engine *engine, hr_pool pool) {
   uint32_t first = engine->cluster.pools[pool.id].first_node.id;
   for (uint32_t i = first; i < first + engine->cluster.pools[pool.id].spec->nodes; i++)

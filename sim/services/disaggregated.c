@@ -450,7 +450,7 @@ static void stop_worker(struct hr__phase_replicas *all, struct worker *worker) {
   worker->is_waiting = true;
 }
 
-/* Requests at the replica whose prompt is complete: they wait for a replica that decodes, or are on their way. */
+/* Requests at the replica with a complete prompt: they wait for a replica that decodes, or are on their way. */
 static void take_moving(struct hr__phase_replicas *all, uint32_t number) {
   for (uint32_t n = all->held.count; n > 0; n--) {
     const uint32_t id = hr__queue_pop(&all->held);

@@ -11,7 +11,8 @@
 
 struct hr__phase_replicas;
 
-/* What the replicas tell their owner. `outstanding`, by replica: requests that are there; the replicas count them. */
+/* The figures that the replicas report to their owner. `outstanding`, by replica: requests that are there; the replicas
+ * count them. */
 struct hr__phase_owner {
   void *self;
   uint32_t *outstanding;
@@ -21,7 +22,7 @@ struct hr__phase_owner {
   void (*works)(void *self, uint32_t replica, double ms, double end_ms); /* an iteration of the first stage */
   /* its first stage has nothing to do; is_idle: neither have the others */
   void (*rests)(void *self, uint32_t replica, bool is_idle);
-  /* a request has lost its memory, with so many tokens, and belongs to no replica any more */
+  /* a request has lost its memory, with this number of tokens, and belongs to no replica any more */
   void (*loses)(void *self, uint32_t id, bool has_begun, uint32_t tokens);
 };
 

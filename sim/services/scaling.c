@@ -7,9 +7,9 @@
  *
  * `slo` predicts the latency of c replicas: each gets 1/c of the requests; with n sequences that decode, an iteration
  * takes t = cost(prompt tokens that arrive during t, n decodes, their context), and Little's law gives the mean n =
- * rate x outputs x t. The goals are for a part of the requests, so t is that of a quantile of n, whose variance follows
- * from the load and from the dispersion of arrivals. The time to the first token is the rest of an iteration, the
- * prompt, and the wait of M/M/c with the service time of a prompt; its quantiles are those of an exponential
+ * rate x outputs x t. The goals are for a part of the requests, so t is that of a quantile of n; the variance of n
+ * follows from the load and from the dispersion of arrivals. The time to the first token is the rest of an iteration,
+ * the prompt, and the wait of M/M/c with the service time of a prompt; its quantiles are those of an exponential
  * distribution.
  */
 

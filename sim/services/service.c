@@ -392,7 +392,7 @@ static void advance_to(struct hr__service_run *service, int64_t until_ticks) {
   }
 }
 
-/* The same for replicas with phases, whose times are floating-point numbers. */
+/* The same for replicas with phases; their times are floating-point numbers. */
 static void advance_phases(struct hr__service_run *service, double until_us) {
   for (;;) {
     const int64_t arrival_us = next_arrival_us(service), timeout_us = hr__service_timeout_us(service);

@@ -21,9 +21,9 @@ struct hr__service_run;
 
 /* The place of a service in the graph of spill-over. The owner frees the lists. */
 struct hr__spill_links {
-  uint32_t n_hops; /* its own requests can go through so many other services */
-  /* the services whose requests can come here by any way; and, if they can come back to this one, all services of the
-     circle, with this one, in order of their index */
+  uint32_t n_hops; /* its own requests can go through this number of other services */
+  /* the services with requests that can come here by any way; and, if they can come back to this one, all services of
+     the circle, with this one, in order of their index */
   struct hr__service_run **upstream, **circle;
   uint32_t n_upstream, n_circle;
 };
@@ -135,7 +135,8 @@ static inline uint32_t hr__service_first(const struct hr__service_run *service) 
 bool hr__service_has_other(const struct hr__service_run *service, uint32_t number);
 uint32_t hr__service_ready(const struct hr__service_run *service);
 uint32_t hr__service_unplaced(const struct hr__service_run *service);
-/* Of so many replicas of a service, those that only decode: in the proportion of the engine, at least one of each. */
+/* Of this number of replicas of a service, those that only decode: in the proportion of the engine, at least one of
+ * each. */
 static inline uint32_t hr__service_decoders(const struct hr_service *spec, uint32_t count) {
   const uint64_t heads = spec->phases.prefill_replicas, all = heads + spec->phases.decode_replicas;
   if (spec->engine != HR_SERVICE_DISAGGREGATED || count < 2) return 0;

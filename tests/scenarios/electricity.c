@@ -160,10 +160,10 @@ static void errors_of_files_have_a_line(void) {
   }
   write_series(TWO);
   write_text(SERIES(",\"column\":\"w\""));
-  expect_error(NULL, 0, "series.csv:1: there is no column 'w'; the columns are time_utc, v...");
+  expect_error(NULL, 0, "series.csv:1: the file lacks a column 'w'; the columns are time_utc, v...");
   write_series("time_utc,v,w\n2022-01-01T00,1,2\n");
   write_text(SERIES(",\"zone\":\"DE\""));
-  expect_error(NULL, 0, "series.csv:1: there is no zone 'DE'; the columns are time_utc, v, w...");
+  expect_error(NULL, 0, "series.csv:1: the file lacks a zone 'DE'; the columns are time_utc, v, w...");
 }
 
 /* ---- The shared files ---- */

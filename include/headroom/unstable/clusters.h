@@ -18,7 +18,7 @@ extern "C" {
 
 /* How jobs are distributed. The home of a job is the cluster that lists the job's tenant; otherwise the first one. Ties
    go to the cluster that is listed first. Only clusters that could run the job if they were empty are considered; if
-   there is none, the job is sent home and rejected there. */
+   no cluster can, the job is sent home and rejected there. */
 #define HR_JOB_ROUTER_TABLE(X)                                                                                         \
   X(HR_JOB_ROUTER_HOME, "home")               /* every job runs at home */                                             \
   X(HR_JOB_ROUTER_LOCAL_FIRST, "local-first") /* at home, unless a bound is exceeded: then as `spill` says */          \
@@ -55,7 +55,7 @@ struct hr_cluster_part {
   const struct hr_systems *systems;
   const struct hr_speeds *speeds;
   const struct hr_network_speeds *network_speeds;
-  char *const *tenants; /* [n_tenants]: names of the tenants whose home it is */
+  char *const *tenants; /* [n_tenants]: names of the tenants that are at home in it */
   uint32_t n_tenants;
 };
 

@@ -38,7 +38,7 @@ struct hr_fault_class {
   double share;              /* relative to the sum of the shares of all classes */
   struct hr_duration detect; /* from the failure until its jobs are stopped */
   struct hr_duration repair; /* from the detection, or from the start of the work of the repair crew, until it is up */
-  /* jobs go on until the detection, and then lose the work since the last checkpoint before the failure, too */
+  /* jobs continue until the detection, and then lose the work since the last checkpoint before the failure, too */
   bool corrupts;
 };
 
@@ -136,7 +136,8 @@ struct hr_maintenance {
   int64_t duration_us;  /* of the work on a group */
   int64_t lead_us;      /* before the work on each group */
   uint32_t group_nodes; /* at least 1 */
-  /* a group begins only if afterwards at most so many nodes of the pool are down or in maintenance; HR_NONE: no limit
+  /* a group begins only if afterwards at most this number of nodes of the pool are down or in maintenance; HR_NONE: no
+   * limit
    */
   uint32_t max_unavailable;
   enum hr_drain drain;

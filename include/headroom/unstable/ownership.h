@@ -97,7 +97,7 @@ struct hr_tco_option {
   char **pools; /* [n_pools] the pools that have nodes; all other pools of the scenario have none */
   uint32_t n_pools;
   double staff_usd_per_year; /* that does not depend on the number of nodes */
-  uint32_t contract_years;   /* of reserved pools whose term is not known */
+  uint32_t contract_years;   /* of reserved pools without a known term */
 };
 
 /* `tco` of a scenario. Factors are values of a year, relative to the year before. */

@@ -337,7 +337,7 @@ HR_API enum hr_status hr_advice_write_json(const char *path, const struct hr_adv
 
 /* The cost of alternatives over years: private, colocated, reserved and on-demand capacity for the same jobs. An option
    is a set of pools of the scenario. Its runs tell availability, ETTR and utilization; `owned` of its pools and `tco`
-   of the scenario tell the costs. docs/reference/tco.md has the definitions. */
+   of the scenario give the costs. docs/reference/tco.md has the definitions. */
 
 /* The input. Everything is borrowed and must outlive the result. */
 struct hr_tco_config {

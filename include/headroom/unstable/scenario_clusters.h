@@ -14,7 +14,7 @@ extern "C" {
 /* A cluster of a scenario. */
 struct hr_scenario_cluster {
   char *name;
-  char **tenants; /* [n_tenants]: tenants whose home it is */
+  char **tenants; /* [n_tenants]: tenants that are at home in it */
   uint32_t n_tenants;
   struct hr_scenario *scenario; /* pools, policy, quotas, classes and speeds of the cluster */
 };

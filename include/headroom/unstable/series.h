@@ -3,8 +3,8 @@
 #define HEADROOM_UNSTABLE_SERIES_H
 
 /*
- * Step series in UTC, such as the carbon intensity or the price of electricity, and what is known of the electricity of
- * a pool.
+ * Step series in UTC, such as the carbon intensity or the price of electricity, and the known properties of the
+ * electricity of a pool.
  *
  * The value at a stamp applies until the next stamp. Before the first stamp, the first value applies. After the end,
  * the last value applies, or the series is repeated. Values are integers in millionths of a unit, so a value in g/kWh
@@ -58,7 +58,7 @@ enum hr_carbon_signal {
 /* Returns the name in scenarios. */
 HR_API const char *hr_carbon_signal_name(enum hr_carbon_signal signal);
 
-/* What is known of the electricity and the hardware of a pool. */
+/* The known properties of the electricity and the hardware of a pool. */
 struct hr_electricity {
   const struct hr_series *carbon; /* micrograms of CO2e per kWh; NULL: unknown */
   const struct hr_series *price;  /* micro-dollars per kWh; NULL: unknown */

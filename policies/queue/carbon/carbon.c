@@ -233,7 +233,7 @@ static int64_t next_run(const struct hr__queue *queue, const struct hr_view *vie
 static int64_t next_pause(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   const struct hr__carbon *carbon = queue->carbon;
   int64_t utc_us = utc_of(carbon, job, view->now_us);
-  /* without a change within two periods of a series there is none; a series that is not repeated ends by itself */
+  /* without a change within two periods of a series no change follows; a series that is not repeated ends by itself */
   const struct hr_series *series = series_of(carbon, job);
   int64_t tie_us = carbon->slots[job.id].tie_until_us, end_us = INT64_MAX;
   if (hr_series_repeats(series))
@@ -290,7 +290,7 @@ enum hr_status hr__carbon_job_waits(struct hr__queue *queue, const struct hr_vie
   return status == HR_OK ? hold_until(queue, view, job, until_us) : status;
 }
 
-/* Ends the hold of a job. The time for which it was held is no longer available to Ecovisor. */
+/* Ends the hold of a job. Ecovisor cannot use the time for which it was held any more. */
 static void end_hold(struct hr__carbon *carbon, const struct hr_view *view, hr_job job) {
   unhold(carbon, job);
   carbon->due_us[job.id] = HR_NEVER_US;
@@ -349,7 +349,7 @@ static bool any_paid_is_free(const struct hr__queue *queue) {
   return false;
 }
 
-/* Goes through the held jobs in order. A job whose time has come is added to the queue, and starts if paid capacity is
+/* Goes through the held jobs in order. A job that is due is added to the queue, and starts if paid capacity is
    free; `early`: other jobs start then, too. */
 static enum hr_status walk(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, bool early) {
   struct hr__carbon *carbon = queue->carbon;

@@ -80,7 +80,7 @@ static inline bool hr__carbon_runs_at(const struct hr_series *series, const stru
   return value < slots->below || (value == slots->below && at_us < slots->tie_until_us);
 }
 /* Returns the first time from `at_us` on, and before `until_us`, at which hr__carbon_runs_at is `runs`; `until_us` if
-   there is none. */
+   no such time exists. */
 int64_t hr__carbon_next(const struct hr_series *series, const struct hr__carbon_slots *slots, bool runs, int64_t at_us,
                         int64_t until_us);
 
@@ -94,7 +94,7 @@ void hr__carbon_destroy(struct hr__queue *queue);
 enum hr_status hr__carbon_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 /* Adds a job to the queue if it is held. */
 enum hr_status hr__carbon_release(struct hr__queue *queue, const struct hr_view *view, hr_job job);
-/* Called before a pass: stops jobs that pause, and adds jobs to the queue whose time has come. */
+/* Called before a pass: stops jobs that pause, and adds the jobs that are due to the queue. */
 enum hr_status hr__carbon_begin_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 /* Called after jobs were started in order: starts held jobs on capacity that is paid for anyway, if the rule says so.
  */

@@ -173,7 +173,7 @@ static int64_t weekday_of(int64_t at_us) {
   return ((day + 3) % 7 + 7) % 7;
 }
 
-/* Let's Wait Awhile: a result is needed only when somebody works. */
+/* Let's Wait Awhile: a result is needed only in working hours. */
 int64_t hr__carbon_calendar_slack(enum hr__carbon_deadline rule, int64_t end_us) {
   int64_t weekday = weekday_of(end_us), time_us = (end_us % DAY_US + DAY_US) % DAY_US, days;
   int64_t to_nine_us = 9 * HOUR_US - time_us;
