@@ -225,7 +225,7 @@ static enum hr_status grow_job(struct hr__queue *queue, const struct hr_view *vi
   uint32_t more = most > gpus ? most - gpus : 0,
            size = hr_cluster_pool_spec(queue->cluster, placement.pool)->gpus_per_node;
   if (more > free) more = (uint32_t)free;
-  if (more < sizes.step || !may_resize(queue, &placement)) return HR_OK;
+  if (sizes.step == 0 || more < sizes.step || !may_resize(queue, &placement)) return HR_OK;
   if (!copy(queue, &placement, more / size + 2, &elastic->slices, &elastic->slices_capacity)) return HR_NO_MEMORY;
   uint32_t wanted = more;
   more = add_on_own(queue, &placement, elastic->slices, more);
