@@ -30,7 +30,7 @@ struct hr__runner *hr__runner_create(const struct hr__runner_config *config) {
     free(metrics);
     return NULL;
   }
-  memcpy(metrics, config->metrics, config->n_metrics * sizeof *metrics);
+  if (config->n_metrics) memcpy(metrics, config->metrics, config->n_metrics * sizeof *metrics);
   runner->config = *config;
   runner->config.metrics = runner->metrics = metrics;
   runner->look_ahead = HR__NO_LOOK_AHEAD;

@@ -160,6 +160,7 @@ static void exclude_parts(struct hr__tas_world *self, const struct hr__tas_flavo
 /* Whether the pods of some request are in several parts. */
 static bool spans_parts(const struct hr__tas_world *self, const struct hr__tas_flavor *topology, uint32_t count) {
   for (uint32_t i = 0; topology->leaf_part && i < count; i++) {
+    if (!self->results[i].placed) continue;
     const struct hr__tas_part *parts = self->search.parts + self->results[i].first;
     for (uint32_t k = 1; self->results[i].placed && k < self->results[i].count; k++)
       if (topology->leaf_part[parts[k].leaf] != topology->leaf_part[parts[0].leaf]) return true;

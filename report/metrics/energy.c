@@ -25,8 +25,8 @@ struct hr_energy_metrics hr__energy_totals(const struct hr_cluster_spec *cluster
   struct hr_energy_metrics figures = {0};
   struct hr_energy meter = {0}, uses[HR_N_ENERGY_USES] = {{0}};
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
-    const struct hr_pool_energy *energy = &result->pools[i].energy;
     if (!is_metered(cluster, i)) continue;
+    const struct hr_pool_energy *energy = &result->pools[i].energy;
     figures.known = true;
     meter.it += energy->meter.it;
     meter.loss += energy->meter.loss;
