@@ -32,7 +32,7 @@ static void print_next(const struct input *input, const struct run_args *args, d
   unsigned facts = next_facts_of(input);
   if (p95_wait_s > long_wait_s) facts |= NEXT_WAITS;
   if (rejected > many_rejected) facts |= NEXT_REJECTS;
-  if (idle > much_idle) facts |= NEXT_IDLE;
+  if (idle > much_idle && !input->scenario->clusters) facts |= NEXT_IDLE; /* advise needs one cluster */
   next_step_print(stdout, &(struct next_step){.verb = "run",
                                               .facts = facts,
                                               .path = input->scenario->path,
