@@ -224,7 +224,7 @@ static void add_capacity(struct hr__tas_flavor *flavor, const struct hr__tas_nod
     uint32_t leaf = flavor->tree.node_leaf[i];
     if (leaf == HR_NONE) continue;
     flavor->leaf_nodes[leaf] = &nodes->items[i];
-    if (flavor->leaf_part) flavor->leaf_part[leaf] = nodes->part[i];
+    if (flavor->leaf_part && nodes->part) flavor->leaf_part[leaf] = nodes->part[i];
     int64_t *free = flavor->snapshot.free + (size_t)leaf * nodes->n_resources;
     for (uint32_t r = 0; r < nodes->n_resources; r++) free[r] += nodes->items[i].free[r];
   }

@@ -66,7 +66,7 @@ static void put_party(struct hr__parcel *parcel, const char **over) {
 
 static void put_services(struct hr__parcel *parcel, struct hr_service_summary **services, size_t *count) {
   PARCEL_ARRAY(parcel, *services, *count);
-  for (size_t i = 0; i < *count; i++) {
+  for (size_t i = 0; *services && i < *count; i++) {
     struct hr_service_summary *service = &(*services)[i];
     size_t n_hours = service->n_hours;
     hr__parcel_text(parcel, &service->name);
@@ -90,7 +90,7 @@ void hr__parcel_summary(struct hr__parcel *parcel, struct hr_summary **summary) 
   put_groups(parcel, &self->by_size, &self->n_sizes);
   put_groups(parcel, &self->by_cluster, &self->n_clusters);
   PARCEL_ARRAY(parcel, self->routing, self->n_routing);
-  for (size_t i = 0; i < self->n_routing; i++) hr__parcel_text(parcel, &self->routing[i].name);
+  for (size_t i = 0; self->routing && i < self->n_routing; i++) hr__parcel_text(parcel, &self->routing[i].name);
   put_pools(parcel, self);
   put_costs(parcel, &self->costs);
   put_party(parcel, &self->fairness.over);

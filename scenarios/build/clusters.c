@@ -131,7 +131,7 @@ static enum hr_status join_pools(struct hr__builder *builder, struct hr_scenario
 }
 
 static enum hr_status make_parts(struct hr__builder *builder, struct hr_scenario_clusters *clusters) {
-  clusters->parts = calloc(clusters->count, sizeof *clusters->parts);
+  clusters->parts = calloc((size_t)clusters->count + 1, sizeof *clusters->parts);
   if (!clusters->parts) return hr__build_no_memory(builder);
   for (uint32_t i = 0; i < clusters->count; i++) {
     const struct hr_scenario_cluster *cluster = &clusters->at[i];
