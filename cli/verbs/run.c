@@ -154,6 +154,8 @@ static const char *cost_per_job_key(const struct hr_scenario *scenario) {
 /* Checks that the policy and the costs of the scenario need no record of finished jobs. */
 static enum hr_status check_stream(const struct hr_scenario *scenario, struct hr_error *error) {
   const struct hr_policy_choice *policy = &scenario->policy;
+  if (scenario->clusters)
+    return hr_fail(error, HR_BAD_INPUT, "--stream cannot be combined with several clusters; drop the option");
   if (strcmp(policy->ops->name, "queue") != 0)
     return hr_fail(error, HR_BAD_INPUT, "--stream: policy '%s' may keep a record of every job; use 'queue'",
                    policy->ops->name);

@@ -63,8 +63,8 @@ struct hr_run_config {
   bool stream;
   const struct hr_values *values; /* receives values of modelled schedulers; NULL: none */
   struct hr_fleet *fleet;         /* inference services (unstable), for one run; `trace` is theirs. NULL: none */
-  /* several clusters (headroom/unstable/clusters.h), which replace `policy`, `params`, `quotas` and `systems`;
-     `cluster` has the pools of all of them. NULL: one cluster */
+  /* several clusters (headroom/unstable/clusters.h) with their own quotas and systems; `policy` and `params` are those
+     of clusters without their own, and `cluster` has the pools of all of them. NULL: one cluster */
   const struct hr_clusters *clusters;
 };
 

@@ -13,6 +13,7 @@
 #include "plan/compare/compare.h"
 
 #include "headroom/unstable/catalog.h"
+#include "headroom/unstable/scenario_clusters.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -596,11 +597,21 @@ static enum hr_status complete(struct hr_comparison *comparison, struct hr_error
   return note_all(comparison, error);
 }
 
+/* Returns whether some cluster has the policy of the scenario. `clusters` may be NULL: there is one cluster. */
+static bool any_follows(const struct hr_scenario_clusters *clusters) {
+  bool any = !clusters;
+  for (uint32_t i = 0; clusters && i < clusters->count; i++) any = any || !clusters->at[i].own_policy;
+  return any;
+}
+
 enum hr_status hr_compare(const struct hr_compare_config *config, struct hr_comparison **comparison,
                           struct hr_error *error) {
   *comparison = NULL;
   if (config->n_contenders == 0 || config->n_threads == 0)
     return hr_fail(error, HR_BAD_INPUT, "a comparison needs at least one policy and one thread");
+  if (!any_follows(config->scenario->clusters))
+    return hr_fail(error, HR_BAD_INPUT, "%s: every cluster has its own policy, so no other policy would have an effect",
+                   config->scenario->path);
   struct hr_comparison *fresh = calloc(1, sizeof *fresh);
   if (!fresh) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   fresh->config = *config;

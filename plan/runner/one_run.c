@@ -407,10 +407,24 @@ static enum hr_status note_elastic(const struct hr_policy_choice *policy, const 
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
+/* Notes what the predicted waits of a router are computed from, if the trace does not say how long jobs should run. */
+static enum hr_status note_router(const struct hr_scenario *scenario, const struct hr_trace *trace,
+                                  struct hr_notes *notes, struct hr_error *error) {
+  if (!scenario->clusters || !hr_job_router_predicts(&scenario->clusters->router)) return HR_OK;
+  if (trace->estimate_us || trace->limit_us) return HR_OK;
+  const enum hr_status status =
+      hr_notes_add(notes,
+                   "router '%s': the trace has neither estimates nor limits of run times, so predicted waits are "
+                   "computed from the real run times, which a router would not know",
+                   hr_job_router_name(scenario->clusters->router.kind));
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+}
+
 enum hr_status hr_replay_input_notes(const struct hr_scenario *scenario, const struct hr_policy_choice *policy,
                                      const struct hr_trace *trace, struct hr_notes *notes, struct hr_error *error) {
   enum hr_status status = hr_speed_notes(trace, scenario->speeds, notes, error);
   if (status == HR_OK) status = note_deadlines(scenario, policy, notes, error);
+  if (status == HR_OK) status = note_router(scenario, trace, notes, error);
   if (status == HR_OK) status = note_elastic(policy, trace, notes, error);
   if (status == HR_OK) status = hr_pair_notes(trace, &scenario->cluster, notes, error);
   return status == HR_OK ? hr_gpu_type_notes(trace, &scenario->cluster, notes, error) : status;

@@ -10,6 +10,7 @@
 #include "plan/tco/tco.h"
 
 #include "headroom/unstable/compare.h"
+#include "headroom/unstable/scenario_clusters.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -105,7 +106,7 @@ static enum hr_status make_options(struct hr_tco *tco, struct hr_error *error) {
 
 /* ---- Candidates -------------------------------------------------------------------------------------- */
 
-enum { OVERRIDE_BYTES = 64 };
+enum { OVERRIDE_BYTES = HR_POOL_PATH_BYTES + sizeof ".nodes=0" };
 
 static bool has_pool(const struct hr__tco_option *option, uint32_t pool) {
   for (uint32_t i = 0; i < option->n_pools; i++)
@@ -123,7 +124,8 @@ static enum hr_status add_candidate(struct hr_tco *tco, struct hr__tco_option *o
   enum hr_status status = texts && overrides ? HR_OK : no_memory(error);
   for (uint32_t i = 0; i < n_pools && status == HR_OK; i++) {
     if (has_pool(option, i) || tco->scenario->cluster.pools[i].nodes == 0) continue;
-    snprintf(texts[count], OVERRIDE_BYTES, "cluster.pools.%" PRIu32 ".nodes=0", i);
+    char path[HR_POOL_PATH_BYTES];
+    snprintf(texts[count], OVERRIDE_BYTES, "%s.nodes=0", hr_scenario_pool_path(tco->scenario, i, path));
     overrides[count] = texts[count];
     count++;
   }

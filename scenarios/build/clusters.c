@@ -74,6 +74,9 @@ static enum hr_status build_entry(struct hr__builder *builder, const cJSON *entr
   part.source.places = builder->source.file.tree;
   part.source.file.tree = tree;
   enum hr_status status = hr__build_part(&part);
+  if (status == HR_OK && cluster->own_policy)
+    status = hr_notes_add(&builder->scenario->notes, "cluster '%s' has its own policy, '%s'", cluster->name,
+                          cluster->scenario->policy.ops->name);
   if (status == HR_OK) status = move_notes(builder, cluster->name, cluster->scenario);
   builder->scenario->prices_drawn = builder->scenario->prices_drawn || cluster->scenario->prices_drawn;
   hr_catalog_destroy(part.own_catalog);
@@ -138,8 +141,8 @@ static enum hr_status make_parts(struct hr__builder *builder, struct hr_scenario
     const struct hr_scenario *part = cluster->scenario;
     clusters->parts[i] = (struct hr_cluster_part){.name = cluster->name,
                                                   .cluster = &part->cluster,
-                                                  .policy = part->policy.ops,
-                                                  .params = part->policy.params,
+                                                  .policy = cluster->own_policy ? part->policy.ops : NULL,
+                                                  .params = cluster->own_policy ? part->policy.params : NULL,
                                                   .classes = part->classes,
                                                   .quotas = part->quotas,
                                                   .systems = part->systems,
@@ -205,6 +208,7 @@ enum hr_status hr__build_clusters(struct hr__builder *builder) {
   for (const cJSON *entry = list->child; entry && status == HR_OK; entry = entry->next) {
     struct hr_scenario_cluster *cluster = &clusters->at[clusters->count++];
     status = hr__read(builder, entry, keys, cluster);
+    cluster->own_policy = hr__has(entry, "policy");
     if (status == HR_OK) status = build_entry(builder, entry, cluster);
   }
   if (status == HR_OK) status = build_router(builder, clusters);

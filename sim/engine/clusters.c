@@ -39,6 +39,7 @@ struct cluster {
   /* by kind of job (see kind_of): the price of a GPU hour, HR_NEVER_US if the cluster can never run such jobs, UNKNOWN
      if not computed yet */
   int64_t *price;
+  uint32_t n_kinds;
   /* at the present instant */
   uint64_t n_events, n_others; /* before the instant: all events; those that are not wake-ups of the policy */
   uint64_t n_ended;            /* jobs that had completed or were rejected */
@@ -181,51 +182,63 @@ static void receive(void *self, const struct hr_view *view, const struct hr_even
 
 /* ---- Routing ---- */
 
-/* Returns the lowest additional price of a GPU hour for a job in a cluster. Owned and reserved nodes are paid for in
-   any case. */
-static int64_t price_of(const struct hr_cluster *cluster, hr_job job) {
+/* The price of pools without a known price: they come after all others. */
+#define UNKNOWN_PRICE (HR_NEVER_US - 1)
+
+/* Returns the lowest additional price of a GPU hour for a job in a cluster now. Owned and reserved nodes are paid for
+   in any case. */
+static int64_t price_of(const struct hr_cluster *cluster, hr_job job, int64_t now_us) {
   const uint32_t accept_class = hr_cluster_accept_class(cluster, job);
   int64_t lowest = HR_NEVER_US;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_market_spec *market = &cluster->spec->pools[i].market;
     if (cluster->spec->pools[i].nodes == 0 || !hr_cluster_accepts(cluster, accept_class, (hr_pool){i})) continue;
-    const int64_t price = hr_market_is_elastic(market->market) ? market->price_uusd_h : 0;
+    int64_t price = hr_market_is_elastic(market->market) ? hr_market_price_at(market, now_us) : 0;
+    if (price < 0) price = UNKNOWN_PRICE;
     if (price < lowest) lowest = price;
   }
   return lowest;
 }
 
+static bool prices_change(const struct hr_cluster *cluster) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (cluster->spec->pools[i].market.n_prices) return true;
+  return false;
+}
+
 /* Kinds of jobs: those that a cluster cannot distinguish when it is empty. In per-GPU allocation, these are the
-   requests; otherwise accept classes and numbers of GPUs. There are no kinds if jobs require tiers, or for many GPUs.
- */
+   requests; otherwise accept classes and numbers of GPUs. There are no kinds if prices change, if jobs require tiers,
+   or for many GPUs. */
 enum { MAX_KIND_GPUS = 63, UNKNOWN = -1 };
 
 static uint32_t count_kinds(const struct hr_cluster *cluster) {
-  if (cluster->tiers_within) return 0;
+  if (cluster->tiers_within || prices_change(cluster)) return 0;
   return cluster->requests ? cluster->requests->count : cluster->accepts.classes.count * (MAX_KIND_GPUS + 1);
 }
 
-static uint32_t kind_of(const struct hr_cluster *cluster, hr_job job) {
-  if (cluster->tiers_within) return HR_NONE;
+/* Returns the kind of a job; HR_NONE: it has none. */
+static uint32_t kind_of(const struct cluster *self, hr_job job) {
+  const struct hr_cluster *cluster = &self->engine.cluster;
+  if (!self->n_kinds) return HR_NONE;
   if (cluster->requests) return cluster->requests->of_job[job.id];
   const uint32_t gpus = cluster->trace->gpus[job.id];
   return gpus > MAX_KIND_GPUS ? HR_NONE : hr__accepts_class(&cluster->accepts, job) * (MAX_KIND_GPUS + 1) + gpus;
 }
 
 /* Returns the price of a job in a cluster; HR_NEVER_US if the cluster can never run it. */
-static int64_t offer_of(const struct cluster *cluster, hr_job job) {
+static int64_t offer_of(const struct cluster *cluster, hr_job job, int64_t now_us) {
   const struct hr_cluster *pools = &cluster->engine.cluster;
-  const uint32_t kind = kind_of(pools, job);
+  const uint32_t kind = kind_of(cluster, job);
   if (kind != HR_NONE && cluster->price[kind] != UNKNOWN) return cluster->price[kind];
   const bool fits = hr__cluster_never_fits(pools, job) == HR_REASON_NONE;
-  const int64_t price = fits ? price_of(pools, job) : HR_NEVER_US;
+  const int64_t price = fits ? price_of(pools, job, now_us) : HR_NEVER_US;
   if (kind != HR_NONE) cluster->price[kind] = price;
   return price;
 }
 
 static struct hr__cluster_load load_of(const struct cluster *cluster, hr_job job, uint64_t milli, int64_t now_us) {
   const struct hr__engine *engine = &cluster->engine;
-  const int64_t price = offer_of(cluster, job);
+  const int64_t price = offer_of(cluster, job, now_us);
   struct hr__cluster_load load = {.eligible = price != HR_NEVER_US,
                                   .n_waiting = engine->view.n_waiting,
                                   .size_milli = cluster->size_milli,
@@ -395,9 +408,7 @@ static enum hr_status allocate(struct hr__engine *whole) {
   if (!all->at || !all->next_us || !all->loads || !all->home || !all->number || !all->expected_end_us || !all->of_job)
     return hr__out_of_memory(whole);
   for (uint32_t i = 0; i < trace->n_jobs; i++) all->of_job[i] = HR_NONE;
-  const enum hr_job_router_kind kind = all->spec->router.kind;
-  all->predicts = kind != HR_JOB_ROUTER_HOME &&
-                  (kind != HR_JOB_ROUTER_LEAST_LOADED || all->spec->router.max_wait_us != HR_NEVER_US);
+  all->predicts = hr_job_router_predicts(&all->spec->router);
   find_homes(all);
   return HR_OK;
 }
@@ -407,8 +418,8 @@ static struct hr_run_config config_of(const struct hr__engine *whole, const stru
   const struct hr_run_config *config = whole->config;
   return (struct hr_run_config){.trace = config->trace,
                                 .cluster = part->cluster,
-                                .policy = part->policy,
-                                .params = part->params,
+                                .policy = part->policy ? part->policy : config->policy,
+                                .params = part->policy ? part->params : config->params,
                                 .seed = config->seed,
                                 .horizon_us = config->horizon_us,
                                 .check = config->check,
@@ -442,10 +453,10 @@ static enum hr_status begin_cluster(struct hr__clusters *all, uint32_t index, ui
   *first_node += cluster->engine.cluster.n_nodes;
   for (uint32_t i = 0; i < cluster->engine.cluster.n_pools; i++)
     cluster->size_milli += cluster->engine.cluster.pools[i].size_milli;
-  const uint32_t n_kinds = count_kinds(&cluster->engine.cluster);
-  cluster->price = hr_arena_alloc(&cluster->engine.arena, (n_kinds + (size_t)1) * sizeof *cluster->price);
+  cluster->n_kinds = count_kinds(&cluster->engine.cluster);
+  cluster->price = hr_arena_alloc(&cluster->engine.arena, (cluster->n_kinds + (size_t)1) * sizeof *cluster->price);
   if (!cluster->price) return hr__out_of_memory(all->whole);
-  for (uint32_t i = 0; i < n_kinds; i++) cluster->price[i] = UNKNOWN;
+  for (uint32_t i = 0; i < cluster->n_kinds; i++) cluster->price[i] = UNKNOWN;
   return HR_OK;
 }
 
@@ -553,6 +564,10 @@ enum hr_status hr__clusters_check(const struct hr__engine *whole) {
     const struct cluster *cluster = &all->at[i];
     const struct hr_cluster *own = &cluster->engine.cluster;
     submitted += cluster->engine.n_submitted;
+    if (cluster->engine.view.n_waiting == 0 && (cluster->waiting_milli || cluster->waiting_work != 0))
+      return hr__broken(whole, "cluster '%s': no job waits, but the router counts some", all->spec->at[i].name);
+    if (cluster->engine.view.n_running == 0 && cluster->releases.count)
+      return hr__broken(whole, "cluster '%s': no job runs, but the router expects ends", all->spec->at[i].name);
     for (uint32_t node = 0; node < own->n_nodes; node++) {
       const hr_node in_copy = {node + cluster->first_node};
       if (own->node_free_milli[node] != whole->cluster.node_free_milli[in_copy.id] ||

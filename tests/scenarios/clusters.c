@@ -44,6 +44,8 @@ static void clusters_inherit(void) {
   CU_ASSERT_STRING_EQUAL(hr_policy_choice_text(&clusters->at[1].scenario->policy, 0, buffer), "sjf");
   CU_ASSERT(clusters->at[0].scenario->quotas != NULL && clusters->at[1].scenario->quotas != NULL);
   CU_ASSERT_EQUAL(clusters->router.kind, HR_JOB_ROUTER_HOME);
+  CU_ASSERT(!clusters->at[0].own_policy && clusters->at[1].own_policy);
+  CU_ASSERT(clusters->parts[0].policy == NULL && clusters->parts[1].policy != NULL);
   CU_ASSERT_STRING_EQUAL(hr_scenario_pool_path(scenario, 2, path), "clusters.1.pools.1");
   hr_scenario_destroy(scenario);
   const char *const set[] = {"clusters.1.pools.0.nodes=9"};

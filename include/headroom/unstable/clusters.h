@@ -48,7 +48,7 @@ struct hr_job_router_spec {
 struct hr_cluster_part {
   const char *name;
   const struct hr_cluster_spec *cluster;
-  const struct hr_policy_ops *policy;
+  const struct hr_policy_ops *policy; /* NULL: the policy of the run, with its parameters */
   const struct hr_param_value *params;
   const struct hr_class_spec *classes;
   const struct hr_quota_spec *quotas;
@@ -79,6 +79,11 @@ struct hr_cluster_result {
 
 /* Returns the name of a router. */
 HR_API const char *hr_job_router_name(enum hr_job_router_kind kind);
+/* Returns whether the router uses predicted waits. */
+static inline bool hr_job_router_predicts(const struct hr_job_router_spec *router) {
+  if (router->kind == HR_JOB_ROUTER_HOME) return false;
+  return router->kind != HR_JOB_ROUTER_LEAST_LOADED || router->max_wait_us != HR_NEVER_US;
+}
 
 #ifdef __cplusplus
 }

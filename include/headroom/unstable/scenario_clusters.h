@@ -16,6 +16,7 @@ struct hr_scenario_cluster {
   char *name;
   char **tenants; /* [n_tenants]: tenants that are at home in it */
   uint32_t n_tenants;
+  bool own_policy;              /* the cluster has a policy of its own; otherwise that of the scenario */
   struct hr_scenario *scenario; /* pools, policy, quotas, classes and speeds of the cluster */
 };
 

@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Several clusters on the command line: all schedulers in one run, and commands that must use the clusters or refuse them.
+# shellcheck source=tests/cli/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+hybrid=$project/scenarios/hybrid.json
+
+# Five schedulers side by side, with failures, requeue limits, planned work and spot nodes.
+write_five() {
+  cat >five.json <<'END'
+{ "trace": { "file": "t.csv" }, "policy": { "name": "queue", "backfill": "easy" },
+  "classes": { "default": { "max_requeues": 1 } }, "router": { "name": "least-loaded" },
+  "clusters": [
+    { "name": "a", "pools": [ { "name": "g", "gpu": "A100-80", "nodes": 4, "gpus_per_node": 8 } ],
+      "faults": { "mtbf_h": 10, "repair_s": 3600 } },
+    { "name": "b", "policy": { "name": "kueue" }, "maintenance": [ { "start_s": 100000, "duration_s": 3600 } ],
+      "pools": [ { "name": "g", "gpu": "A100-80", "nodes": 8, "gpus_per_node": 8 } ] },
+    { "name": "c", "policy": { "name": "slurm" },
+      "pools": [ { "name": "g", "gpu": "A100-80", "nodes": 8, "gpus_per_node": 8 } ] },
+    { "name": "d", "policy": { "name": "volcano" },
+      "pools": [ { "name": "g", "gpu": "A100-80", "nodes": 8, "gpus_per_node": 8, "market": "spot", "usd_per_gpu_hour": 1,
+                   "spot": { "model": "exponential", "rate_per_h": 0.1 } } ] },
+    { "name": "e", "policy": { "name": "kai" },
+      "pools": [ { "name": "g", "gpu": "A100-80", "nodes": 8, "gpus_per_node": 8 } ] } ] }
+END
+  try 0 trace generate --seed 1 --count 1000 --nodes 6 --load 1 --quiet --output t.csv
+}
+
+case_schedulers_side_by_side() {
+  write_five
+  for router in home cheapest shortest-predicted-wait least-loaded local-first; do
+    try 0 run five.json --check --set router.name=$router --quiet --json $router.json
+    matches $router.json '"completed": 9[0-9][0-9]'
+  done
+  try 0 run five.json
+  says stderr "cluster 'e' has its own policy, 'kai'"
+  for cluster in a b c d e; do matches stdout "^$cluster  .* %"; done
+  [ "$(width stdout)" -le 80 ] || fail "the table is wider than 80 columns"
+}
+
+case_policies_reach_the_clusters() {
+  try 0 compare "$hybrid" --policies fifo,sjf --json compared.json --quiet
+  try 0 run "$hybrid" --policy sjf --json sjf.json --quiet
+  try 0 run "$hybrid" --policy fifo --json fifo.json --quiet
+  for policy in fifo sjf; do grep -qF "$(grep '"digest"' $policy.json | head -1 | tr -d ' ,')" <(tr -d ' ,' <compared.json) ||
+    fail "compare runs another policy than run --policy $policy"; done
+  cmp -s <(grep '"digest"' sjf.json) <(grep '"digest"' fifo.json) && fail "the policy has no effect"
+  sed 's/"tenants": *\[[^]]*\],/& "policy": { "name": "fifo" },/' "$project/scenarios/three-providers.json" >own.json
+  try 2 compare own.json --policies fifo,sjf --trace "$project/traces/reference/agency-clusters.csv"
+  says stderr 'every cluster has its own policy'
+}
+
+case_commands_that_refuse() {
+  try 2 run "$hybrid" --stream
+  says stderr '--stream cannot be combined with several clusters'
+  try 2 advise "$hybrid"
+  says stderr 'use plan'
+}
+
+case_router_without_expected_times() {
+  cut -d, -f1-6 "$project/traces/reference/demo.csv" >no-limits.csv
+  try 0 run "$hybrid" --trace no-limits.csv
+  says stderr 'neither estimates nor limits'
+  try 0 run "$hybrid"
+  ! grep -q 'neither estimates' stderr || fail "the trace has limits"
+}
+
+case_ownership() {
+  try 0 tco "$hybrid"
+  matches stdout '^own/a100 .* %'
+  matches stdout '^cloud/a100 .* %'
+}
+
+run_case
