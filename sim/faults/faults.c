@@ -342,7 +342,7 @@ static uint32_t unit_at(const struct hr__engine *engine, const struct process *p
 static enum hr_status resume(struct hr__engine *engine, uint32_t number, bool is_elastic) {
   struct unit *unit = &engine->faults->units[number];
   int64_t left_us = unit->left_us;
-  if (is_elastic && unit->is_drawn) unit->failures++; /* the draw of the machine before; this is another one */
+  if (is_elastic && unit->is_drawn) unit->failures++; /* that draw was of the previous machine */
   if (is_elastic || !unit->is_drawn) return draw_failure(engine, number);
   unit->left_us = HR_NEVER_US;
   return schedule_unit(engine, number, engine->view.now_us + left_us, HR__PENDING_FAULT);

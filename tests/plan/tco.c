@@ -238,7 +238,7 @@ static void amortization_by_hand(void) {
 }
 
 /* With annual annuities at the rate of the comparison and a life of all its years, the present value of the yearly
-   costs is that of what is paid. */
+   costs is that of the payments. */
 static void annuities_have_the_present_value_of_the_purchase(void) {
   static const char pools[] =
       "{\"name\":\"p\",\"nodes\":3,\"gpu\":\"H100\",\"gpus_per_node\":8,\"market\":\"owned\",\"owned\":{"
@@ -372,7 +372,7 @@ struct asset {
   uint32_t bought;
 };
 
-/* Keeps the book of one item year by year, asset by asset: what is bought, sold and written off in a year. */
+/* Keeps the book of one item year by year, asset by asset: purchases, sales and depreciation of a year. */
 static void keep_book(double usd, double life, double residual, double growth, double price, uint32_t nodes,
                       uint32_t years, double totals[3]) {
   struct asset assets[2000];
@@ -401,7 +401,7 @@ static void keep_book(double usd, double life, double residual, double growth, d
   }
 }
 
-/* In random worlds, purchases, residual values and amortization equal those of the book, and what is bought is written
+/* In random worlds, purchases, residual values and amortization equal those of the book, and each purchase is written
    off or sold. The worlds differ in `owned`, `tco` and the number of nodes; the run is always the same. */
 static void books_agree_in_random_worlds(void) {
   static const char pools[] = "{\"name\":\"p\",\"nodes\":1,\"gpu\":\"H100\",\"gpus_per_node\":8,\"market\":\"owned\","

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Carbon and prices of energy: OpenDC's test of carbon, whose expected values are commented out there, a sum second by
+ * Carbon and prices of energy: OpenDC's test of carbon (its expected values are commented out there), a sum second by
  * second, and random worlds in checked mode, in which all amounts are conserved to the last unit.
  */
 

@@ -251,7 +251,8 @@ static void availability_depends_on_means_only(void) {
     }
 }
 
-/* Failures of the rack stop the clocks of its nodes, which then go on: a node fails once per mean time in operation. */
+/* Failures of the rack stop the clocks of its nodes, which then continue: a node fails once per mean time in operation.
+ */
 static void outages_of_the_group_do_not_reset_nodes(void) {
   const double node_s = 30000, rack_s = 10000, repair_s = 1000, days = 3000;
   struct world world;
@@ -263,7 +264,7 @@ static void outages_of_the_group_do_not_reset_nodes(void) {
   world.process[1].between = exponential(rack_s);
   world.process[0].only.repair = world.process[1].only.repair = fixed(repair_s);
   struct hr_result *result = run_fleet(&world, days);
-  /* A node is in operation if neither it nor its rack is down; its repair goes on while the rack is down. */
+  /* A node is in operation if neither it nor its rack is down; its repair continues while the rack is down. */
   double up_s = 40 * (double)result->end_us / (double)S - (double)result->pools[0].down_us / (double)S;
   double racks = 4 * (double)result->end_us / (double)S / (rack_s + repair_s);
   double nodes = (double)result->pools[0].failures - racks;

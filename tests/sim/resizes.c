@@ -41,7 +41,7 @@ struct world {
   struct hr_fault_process process;
   struct hr_class_spec classes[HR_N_CLASSES];
   uint32_t n_wakes; /* how many times the policy still wakes itself */
-  bool is_exact;    /* failures are detected at once: events tell when jobs work */
+  bool is_exact;    /* failures are detected at once: events show when jobs work */
   /* by job, from the events */
   struct seen {
     bool runs, has_run;

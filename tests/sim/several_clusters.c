@@ -27,7 +27,7 @@ static uint32_t draw(uint32_t below) {
 
 /* ---- Random clusters ---------------------------------------------------------------------------------- */
 
-/* Jobs, and clusters with one tenant each, whose home they are. */
+/* Jobs, and clusters that are the home of one tenant each. */
 struct random_case {
   int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS], limit_us[MAX_JOBS];
   uint32_t gpus[MAX_JOBS], tenant[MAX_JOBS], n_jobs, n_clusters;
