@@ -3,7 +3,7 @@
  * The key table of the section `kai`: queues, priority classes and settings of KAI-Scheduler.
  *
  * Names, units and defaults are those of KAI's Queue objects, SchedulingShard objects and scheduler options, in
- * snake_case. Rules across keys are checked in scenarios/build/kai.c.
+ * snake_case. Rules across keys are checked in scenarios/build/systems/kai.c.
  *
  * Source: KAI-Scheduler, CRDs queues.scheduling.run.ai and schedulingshards.kai.scheduler, cmd/scheduler/app/options.
  */

@@ -2,7 +2,7 @@
 /*
  * The key table of the section `kueue` of a scenario. Keys are those of Kueue's objects and of its configuration, in
  * snake case; durations have the suffix `_s`. Amounts are quantities of Kubernetes as texts ("500m", "40Gi") or
- * numbers; scenarios/build/kueue.c converts them. Source: kubernetes-sigs/kueue, apis/kueue/v1beta2 and
+ * numbers; scenarios/build/systems/kueue.c converts them. Source: kubernetes-sigs/kueue, apis/kueue/v1beta2 and
  * apis/config/v1beta2.
  *
  * A table precedes the tables that refer to it, so the last one is that of the section.

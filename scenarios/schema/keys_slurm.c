@@ -3,7 +3,8 @@
  * The key table of the section `slurm`: priorities, preemption, partitions, QOS, associations and reservations.
  *
  * Names and defaults are those of slurm.conf and sacctmgr, in snake_case. Rules across keys are checked in
- * scenarios/build/slurm.c. Source: doc/man/man5/slurm.conf.5, doc/man/man1/{sacctmgr,scontrol}.1 of SchedMD/slurm.
+ * scenarios/build/systems/slurm.c. Source: doc/man/man5/slurm.conf.5, doc/man/man1/{sacctmgr,scontrol}.1 of
+ * SchedMD/slurm.
  */
 
 #include "headroom/unstable/slurm_config.h"
