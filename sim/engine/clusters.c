@@ -95,46 +95,62 @@ static void copy_offer(const struct cluster *cluster, hr_pool pool) {
   hr__cluster_set_obtainable(&cluster->all->whole->cluster, in_copy, cluster->engine.cluster.pools[pool.id].obtainable);
 }
 
-/* Applies an event of a job to the copy, and to the sums for the router. */
-static enum hr_status copy_job(struct cluster *cluster, const struct hr_event *event) {
+/* Adds a job to the waiting jobs that the router counts, or removes it. */
+static void count_waiting(struct cluster *cluster, hr_job job, bool waits) {
+  const struct hr__engine *whole = cluster->all->whole;
+  const uint64_t milli = hr_cluster_asked_milli(&whole->cluster, job);
+  const hr_amount work = (hr_amount)milli * expected_us(whole->trace, job);
+  cluster->waiting_milli += waits ? milli : -milli;
+  cluster->waiting_work += waits ? work : -work;
+}
+
+/* Allocates the placement of a job that starts in the copy, and expects its end. */
+static enum hr_status copy_start(struct cluster *cluster, const struct hr_event *event) {
   struct hr__clusters *all = cluster->all;
   struct hr__engine *whole = all->whole;
   const hr_job job = event->job;
-  const hr_amount milli = hr_cluster_asked_milli(&whole->cluster, job), expected = expected_us(whole->trace, job);
-  const char *refusal = NULL;
+  const char *refusal = hr__cluster_allocate(&whole->cluster, event->placement, job);
+  if (refusal)
+    return hr_fail(whole->error, HR_INTERNAL, "the copy of cluster '%s' differs: %s",
+                   all->spec->at[cluster - all->at].name, refusal);
+  all->expected_end_us[job.id] = event->at_us + expected_us(whole->trace, job);
+  if (!all->predicts) return HR_OK;
+  const uint64_t milli = hr_cluster_asked_milli(&whole->cluster, job);
+  const bool added = hr__releases_add(&cluster->releases, all->expected_end_us[job.id], milli);
+  return added ? HR_OK : hr__out_of_memory(whole);
+}
+
+static void copy_stop(struct cluster *cluster, const struct hr_event *event) {
+  const struct hr__clusters *all = cluster->all;
+  struct hr_cluster *copy = &all->whole->cluster;
+  const int64_t expected_end_us = all->expected_end_us[event->job.id];
+  hr__cluster_release(copy, event->placement, event->job);
+  if (all->predicts) hr__releases_remove(&cluster->releases, expected_end_us, hr_cluster_asked_milli(copy, event->job));
+}
+
+/* Applies an event of a job to the copy, and to the sums for the router. */
+static enum hr_status copy_job(struct cluster *cluster, const struct hr_event *event) {
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
-    cluster->waiting_milli += (uint64_t)milli;
-    cluster->waiting_work += milli * expected;
+    count_waiting(cluster, event->job, true);
     return HR_OK;
   case HR_EVENT_START:
-    refusal = hr__cluster_allocate(&whole->cluster, event->placement, job);
-    all->expected_end_us[job.id] = event->at_us + (int64_t)expected;
-    cluster->waiting_milli -= (uint64_t)milli;
-    cluster->waiting_work -= milli * expected;
-    if (!all->predicts || refusal) break;
-    if (!hr__releases_add(&cluster->releases, all->expected_end_us[job.id], (uint64_t)milli))
-      return hr__out_of_memory(whole);
-    break;
+    count_waiting(cluster, event->job, false);
+    return copy_start(cluster, event);
   case HR_EVENT_END:
+    copy_stop(cluster, event);
+    return HR_OK;
   case HR_EVENT_INTERRUPT:
   case HR_EVENT_PREEMPT:
-    hr__cluster_release(&whole->cluster, event->placement, job);
-    if (all->predicts) hr__releases_remove(&cluster->releases, all->expected_end_us[job.id], (uint64_t)milli);
-    if (event->kind == HR_EVENT_END) return HR_OK;
-    cluster->waiting_milli += (uint64_t)milli;
-    cluster->waiting_work += milli * expected;
+    copy_stop(cluster, event);
+    count_waiting(cluster, event->job, true);
     return HR_OK;
   case HR_EVENT_REJECT:
-    cluster->waiting_milli -= (uint64_t)milli;
-    cluster->waiting_work -= milli * expected;
+    count_waiting(cluster, event->job, false);
     return HR_OK;
   default:
     return HR_OK;
   }
-  if (!refusal) return HR_OK;
-  return hr_fail(whole->error, HR_INTERNAL, "the copy of cluster '%s' differs: %s",
-                 all->spec->at[cluster - all->at].name, refusal);
 }
 
 /* Brings the counts of the whole run up to date with the cluster. */
