@@ -126,6 +126,8 @@ static void simulate(struct hr_run_config *config, struct hr_result **result) {
   config->observers = &observer;
   config->n_observers = 1;
   const enum hr_status status = hr_sim_run(config, result, &error);
+  config->observers = NULL;
+  config->n_observers = 0;
   if (status != HR_OK) fprintf(stderr, "%s\n", error.text);
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
   CU_ASSERT_EQUAL(hr_ledger_close(ledger, *result), HR_OK);
