@@ -386,24 +386,40 @@ static enum hr_status note_deadlines(const struct hr_scenario *scenario, const s
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
-/* Notes jobs that the modelled scheduler could start with fewer pods than the engine does. */
-static enum hr_status note_elastic(const struct hr_policy_choice *policy, const struct hr_trace *trace,
-                                   struct hr_notes *notes, struct hr_error *error) {
+/* Whether a policy that counts pods can give an elastic job fewer than all its GPUs. */
+static bool has_several_pods(const struct hr_scenario *scenario, const struct hr_trace *trace, uint32_t job) {
+  uint32_t largest = 0;
+  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++)
+    if (scenario->cluster.pools[i].gpus_per_node > largest) largest = scenario->cluster.pools[i].gpus_per_node;
+  return (trace->tasks && trace->tasks[job] > 1) || trace->gpus[job] > largest;
+}
+
+/* Notes elastic jobs that the model of a scheduler runs with all their GPUs. */
+static enum hr_status note_elastic(const struct hr_scenario *scenario, const struct hr_policy_choice *policy,
+                                   const struct hr_trace *trace, struct hr_notes *notes, struct hr_error *error) {
   static const char *const ways[][2] = {
       {"kai", "KAI would start such jobs with minAvailable pods, add pods later, and evict single pods"},
       {"volcano", "Volcano would start such jobs with minMember pods, add pods later, and evict single pods"},
-      {"kueue", "Kueue's partial admission would start such jobs with fewer pods when their quota is short"}};
+      {"kueue", NULL}};
+  bool is_system = false, by_gpu = hr_cluster_spec_by_gpu(&scenario->cluster);
   const char *way = NULL;
   uint32_t n = 0;
-  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-    if (strcmp(policy->ops->name, ways[i][0]) == 0) way = ways[i][1];
-  if (!trace->min_gpus || !way) return HR_OK;
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    if (strcmp(policy->ops->name, ways[i][0]) != 0) continue;
+    is_system = true;
+    way = ways[i][1];
+  }
+  if (!trace->min_gpus || !is_system) return HR_OK;
   for (uint32_t job = 0; job < trace->n_jobs; job++)
-    n += trace->min_gpus[job] != HR_NONE && trace->min_gpus[job] < trace->gpus[job];
+    n += trace->min_gpus[job] != HR_NONE && trace->min_gpus[job] < trace->gpus[job] &&
+         (way || by_gpu || !has_several_pods(scenario, trace, job));
   if (n == 0) return HR_OK;
+  if (!way)
+    way = by_gpu ? "jobs are not resized in per-GPU allocation"
+                 : "whole pods are added or left out, and a job has one for each of its 'tasks'";
   const enum hr_status status =
-      hr_notes_add(notes, "%s: %" PRIu32 " job%s with 'min_gpus' below 'gpus' start%s and run%s with all GPUs; %s",
-                   policy->ops->name, n, n == 1 ? "" : "s", n == 1 ? "s" : "", n == 1 ? "s" : "", way);
+      hr_notes_add(notes, "%s: %" PRIu32 " job%s with 'min_gpus' below 'gpus' run%s with all GPUs; %s",
+                   policy->ops->name, n, n == 1 ? "" : "s", n == 1 ? "s" : "", way);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
@@ -425,7 +441,7 @@ enum hr_status hr_replay_input_notes(const struct hr_scenario *scenario, const s
   enum hr_status status = hr_speed_notes(trace, scenario->speeds, notes, error);
   if (status == HR_OK) status = note_deadlines(scenario, policy, notes, error);
   if (status == HR_OK) status = note_router(scenario, trace, notes, error);
-  if (status == HR_OK) status = note_elastic(policy, trace, notes, error);
+  if (status == HR_OK) status = note_elastic(scenario, policy, trace, notes, error);
   if (status == HR_OK) status = hr_pair_notes(trace, &scenario->cluster, notes, error);
   return status == HR_OK ? hr_gpu_type_notes(trace, &scenario->cluster, notes, error) : status;
 }

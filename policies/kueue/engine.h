@@ -40,7 +40,7 @@ enum hr__kueue_phase {
 struct hr__kueue_class {
   struct hr_need need;
   bool needs_no_node;
-  int64_t pods;
+  int64_t pods, fewest; /* fewest: with which a job may be admitted; -1: all */
   uint32_t task_gpus;
   struct hr__kueue_amounts requests; /* per pod */
   const bool *suits;                 /* by flavor: some pool of the flavor can have the pods */
@@ -49,8 +49,9 @@ struct hr__kueue_class {
 
 /* What decides about the prospects of a workload: its priority, and what all its pods request of the only resource. */
 struct hr__kueue_shape {
-  int64_t priority, amount;
-  uint32_t resource; /* HR_NONE: it requests several resources, or none */
+  int64_t priority, amount; /* amount: of the fewest pods that may be admitted */
+  int64_t full;             /* the amount of all pods */
+  uint32_t resource;        /* HR_NONE: it requests several resources, or none */
 };
 
 /* A placement of topology-aware scheduling with its memory, which remains when the slot is used again. */
@@ -63,6 +64,7 @@ struct hr__kueue_memory {
 
 struct hr__kueue_slot {
   uint32_t job, class_, group;
+  uint32_t full_class;          /* the class of all its pods; `class_`: of the pods that were admitted */
   uint32_t next, previous;      /* in the list of the group; `next` also links unused slots, and evicted ones */
   uint8_t phase;                /* enum hr__kueue_phase */
   bool was_ready;               /* its pods have run since the admission */
@@ -148,6 +150,7 @@ struct hr__kueue_engine {
   struct hr_capacity *capacity; /* the present state */
   /* Parameters */
   bool keeps_work, manages, plain;
+  bool reduces; /* jobs may be admitted with fewer pods, as their `min_gpus` permit */
   int64_t grace_us, idle_release_us;
   struct hr__kueue_ready_rules ready;
   /* The world. Only its workloads and their usage change. */
@@ -170,6 +173,7 @@ struct hr__kueue_engine {
   uint64_t *class_keys; /* see engine_jobs.c */
   struct hr__hash class_at;
   uint32_t n_classes, classes_capacity, class_keys_capacity;
+  struct hr__pair_map reduced; /* by class and number of pods: the class with fewer pods */
   struct hr__pair_map shapes;
   struct hr__kueue_shape *shape_of; /* by shape */
   uint32_t shapes_capacity;
@@ -237,6 +241,12 @@ static inline bool hr__kueue_flavor_has_pool(const struct hr__kueue_engine *self
 /* Queues a submitted job. Sets `*reason` if the job can never be admitted; it then gets no slot. Returns false if
    memory is exhausted. */
 bool hr__kueue_job_add(struct hr__kueue_engine *self, uint32_t job, enum hr_reason *reason);
+/* Sets the class of a job with quota to that of the pods that were admitted. Returns false if memory is exhausted. */
+bool hr__kueue_set_admitted_class(struct hr__kueue_engine *self, uint32_t slot);
+/* The fewest pods of a pod set that can be admitted. */
+static inline int64_t hr__kueue_fewest(const struct hr__kueue_pod_set *pod_set) {
+  return pod_set->min_count > 0 ? pod_set->min_count : pod_set->count;
+}
 /* Frees the slot of a job without a listed workload. */
 void hr__kueue_job_remove(struct hr__kueue_engine *self, uint32_t slot);
 /* Sets the time at which something happens to a job; HR_NEVER_US: nothing. Returns false if memory is exhausted. */

@@ -13,7 +13,7 @@
 
 #define MIB INT64_C(1048576)
 
-enum { FIRST_SLOTS = 256, N_CLASS_KEYS = 7 };
+enum { FIRST_SLOTS = 256, N_CLASS_KEYS = 8 };
 
 /* ---- Classes -------------------------------------------------------------------------------------------- */
 
@@ -69,6 +69,15 @@ static void add_request(const struct hr__kueue_engine *self, struct hr__kueue_am
   items[at] = (struct hr__kueue_amount){resource, amount};
 }
 
+/* The fewest pods with which a job may be admitted (Kueue's annotation job-min-parallelism); -1: it needs all. */
+static int64_t fewest_pods(const struct hr__kueue_engine *self, uint32_t job, const struct hr__kueue_class *class_) {
+  if (!self->reduces || class_->needs_no_node || class_->task_gpus == 0) return -1;
+  struct hr_sizes sizes = hr_cluster_sizes(self->cluster, (hr_job){job});
+  if (sizes.min >= self->jobs->gpus[job] || class_->task_gpus % sizes.step != 0) return -1;
+  int64_t pods = (sizes.min + class_->task_gpus - 1) / class_->task_gpus;
+  return pods < class_->pods ? pods : -1;
+}
+
 static bool set_requests(struct hr__kueue_engine *self, uint32_t job, struct hr__kueue_class *class_) {
   struct hr_request request = request_of(self, job, &class_->need);
   uint32_t profile = profile_of(self, job), count = 0;
@@ -76,6 +85,7 @@ static bool set_requests(struct hr__kueue_engine *self, uint32_t job, struct hr_
   if (!items) return false;
   class_->pods = request.tasks ? request.tasks : 1;
   class_->task_gpus = request.gpus;
+  class_->fewest = fewest_pods(self, job, class_);
   if (profile != HR_NONE)
     add_request(self, items, &count, self->mig[profile], request.gpus);
   else
@@ -86,14 +96,21 @@ static bool set_requests(struct hr__kueue_engine *self, uint32_t job, struct hr_
   return true;
 }
 
+/* What the fewest pods with which a job may be admitted need. */
+static struct hr_need fewest_need(const struct hr__kueue_class *class_) {
+  struct hr_need need = class_->need;
+  if (class_->fewest > 0) need.gpus = (uint32_t)class_->fewest * class_->task_gpus;
+  return need;
+}
+
 /* Finds out in which pools and flavors the pods can run at all. */
 static bool set_suits(struct hr__kueue_engine *self, struct hr__kueue_class *class_) {
   bool *suits = hr_arena_alloc(self->arena, (size_t)self->world.n_flavors + 1);
   bool *accepts = hr_arena_alloc(self->arena, (size_t)self->n_pools + 1);
   if (!suits || !accepts) return false;
+  struct hr_need need = fewest_need(class_);
   for (uint32_t p = 0; p < self->n_pools; p++)
-    accepts[p] =
-        class_->needs_no_node || hr_capacity_min_nodes(self->capacities, &class_->need, (hr_pool){p}) != HR_NONE;
+    accepts[p] = class_->needs_no_node || hr_capacity_min_nodes(self->capacities, &need, (hr_pool){p}) != HR_NONE;
   for (uint32_t flavor = 0; flavor < self->world.n_flavors; flavor++) {
     suits[flavor] = class_->needs_no_node;
     for (uint32_t p = 0; p < self->n_pools && !suits[flavor]; p++)
@@ -140,7 +157,8 @@ static uint32_t class_of(struct hr__kueue_engine *self, uint32_t job) {
                                       profile_of(self, job),
                                       need.accept_class,
                                       need.request,
-                                      (uint64_t)need.tier << 1 | need.preferred};
+                                      (uint64_t)need.tier << 1 | need.preferred,
+                                      self->reduces ? hr_cluster_sizes(self->cluster, (hr_job){job}).min : 0};
   uint64_t digest = HR__DIGEST_SEED;
   for (int i = 0; i < N_CLASS_KEYS; i++) digest = hr__digest_add(digest, key[i]);
   uint32_t hash = hr__hash_u64(digest);
@@ -148,6 +166,33 @@ static uint32_t class_of(struct hr__kueue_engine *self, uint32_t job) {
   for (uint32_t i = hr__hash_first(&self->class_at, hash, &at); i != HR_NONE; i = hr__hash_next(&self->class_at, &at))
     if (memcmp(self->class_keys + (size_t)i * N_CLASS_KEYS, key, sizeof key) == 0) return i;
   return add_class(self, job, &need, hash, key);
+}
+
+/* ---- Jobs with fewer pods ------------------------------------------------------------------------------- */
+
+/* Adds the class of the jobs of a class that have only some of their pods. Returns false if memory is exhausted. */
+static bool add_reduced(struct hr__kueue_engine *self, uint32_t full, int64_t pods) {
+  if (!make_room_for_class(self)) return false;
+  struct hr__kueue_class *class_ = &self->classes[self->n_classes];
+  *class_ = self->classes[full];
+  class_->pods = pods;
+  class_->fewest = -1;
+  class_->need.gpus = (uint32_t)pods * class_->task_gpus;
+  memset(self->class_keys + (size_t)self->n_classes * N_CLASS_KEYS, 0, N_CLASS_KEYS * sizeof *self->class_keys);
+  self->n_classes++;
+  return set_suits(self, class_);
+}
+
+bool hr__kueue_set_admitted_class(struct hr__kueue_engine *self, uint32_t slot) {
+  struct hr__kueue_slot *at = &self->slots[slot];
+  int64_t pods = self->world.workloads[slot].pod_sets[0].admitted_count;
+  at->class_ = at->full_class;
+  if (self->classes[at->full_class].fewest < 0 || pods == self->classes[at->full_class].pods) return true;
+  struct hr__pair pair = {at->full_class, (uint64_t)pods};
+  at->class_ = hr__pair_map_find(&self->reduced, pair);
+  if (at->class_ != HR_NONE) return true;
+  at->class_ = self->n_classes;
+  return hr__pair_map_add(&self->reduced, self->arena, pair, at->class_) && add_reduced(self, at->full_class, pods);
 }
 
 /* ---- Jobs that can never be admitted -------------------------------------------------------------------- */
@@ -162,7 +207,7 @@ static bool group_suffices(const struct hr__kueue_engine *self, const struct hr_
     for (uint32_t k = 0; k < pod_set->requests.count && fits; k++) {
       uint32_t resource = pod_set->requests.items[k].resource, pair = hr__kueue_pair(&self->world, flavor, resource);
       if (hr__kueue_group_of(&self->world.queues[workload->queue], resource) != group) continue;
-      fits = hr__kueue_times(pod_set->requests.items[k].amount, pod_set->count) <=
+      fits = hr__kueue_times(pod_set->requests.items[k].amount, hr__kueue_fewest(pod_set)) <=
              hr__kueue_potential(&self->world.tree, workload->queue, pair);
     }
     if (fits) return true;
@@ -263,8 +308,11 @@ static void fill_workload(struct hr__kueue_engine *self, uint32_t slot, uint32_t
   const struct hr__kueue_class *class_ = &self->classes[class_id];
   struct hr__kueue_pod_set *pod_set = workload->pod_sets;
   struct hr__kueue_usage *usage = workload->usage;
-  *pod_set = (struct hr__kueue_pod_set){
-      .name = "main", .count = class_->pods, .min_count = -1, .requests = class_->requests, .group = HR_NONE};
+  *pod_set = (struct hr__kueue_pod_set){.name = "main",
+                                        .count = class_->pods,
+                                        .min_count = class_->fewest,
+                                        .requests = class_->requests,
+                                        .group = HR_NONE};
   if (destination.local_queue != HR_NONE) pod_set->selector = self->selectors[destination.local_queue];
   *workload =
       (struct hr__kueue_workload){.queue = destination.queue,
@@ -287,6 +335,7 @@ static void fill_slot(struct hr__kueue_engine *self, uint32_t slot, uint32_t job
   *at = (struct hr__kueue_slot){
       .job = job,
       .class_ = class_id,
+      .full_class = class_id,
       .group = HR_NONE,
       .phase = HR__KUEUE_QUEUED,
       .timer_us = HR_NEVER_US,
@@ -309,7 +358,8 @@ static bool add_shape(struct hr__kueue_engine *self, const struct hr__kueue_work
   *at = (struct hr__kueue_shape){.priority = workload->priority, .resource = HR_NONE};
   if (pod_set->requests.count != 1) return true;
   at->resource = pod_set->requests.items[0].resource;
-  at->amount = hr__kueue_times(pod_set->requests.items[0].amount, pod_set->count);
+  at->amount = hr__kueue_times(pod_set->requests.items[0].amount, hr__kueue_fewest(pod_set));
+  at->full = hr__kueue_times(pod_set->requests.items[0].amount, pod_set->count);
   return true;
 }
 
@@ -341,7 +391,8 @@ bool hr__kueue_job_add(struct hr__kueue_engine *self, uint32_t job, enum hr_reas
   }
   uint32_t class_id = class_of(self, job);
   if (class_id == HR_NONE) return false;
-  *reason = hr_capacity_never_fits(self->capacities, &self->classes[class_id].need);
+  struct hr_need need = fewest_need(&self->classes[class_id]);
+  *reason = hr_capacity_never_fits(self->capacities, &need);
   if (*reason != HR_REASON_NONE) return true;
   if (self->first_free == HR_NONE && !grow(self)) return false;
   uint32_t slot = self->first_free;
@@ -404,6 +455,7 @@ bool hr__kueue_queue_again(struct hr__kueue_engine *self, uint32_t slot) {
   bool by_creation =
       self->config && self->config->wait_for_pods_ready.requeuing_strategy.timestamp == HR_KUEUE_BY_CREATION;
   at->phase = HR__KUEUE_QUEUED;
+  at->class_ = at->full_class;
   at->was_ready = at->has_bookmarks = false;
   at->reason = HR__KUEUE_NO_REASON;
   workload->queue_us =

@@ -287,7 +287,9 @@ static void count_wanted(struct hr__kueue_engine *self) {
     uint32_t pool = class_->needs_no_node ? HR_NONE : choose_pool(self, group);
     if (pool == HR_NONE) continue;
     uint32_t nodes = hr_capacity_min_nodes(self->capacities, &class_->need, (hr_pool){pool});
-    uint64_t milli = hr_cluster_asked_milli(self->cluster, (hr_job){self->slots[group->first].job});
+    const struct hr__kueue_slot *first = &self->slots[group->first];
+    uint64_t milli = hr_cluster_asked_milli(self->cluster, (hr_job){first->job}) * (uint64_t)class_->pods /
+                     (uint64_t)self->classes[first->full_class].pods;
     struct hr__kueue_wanted *wanted = &self->wanted[pool];
     wanted->jobs += group->count;
     if (nodes == 1)

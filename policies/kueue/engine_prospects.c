@@ -168,12 +168,13 @@ bool hr__kueue_is_hopeless(const struct hr__kueue_engine *self, uint32_t slot) {
   const struct hr__kueue_pod_set *pod_set = &workload->pod_sets[0];
   for (uint32_t i = 0; i < pod_set->requests.count; i++) {
     uint32_t resource = pod_set->requests.items[i].resource;
-    int64_t amount = hr__kueue_times(pod_set->requests.items[i].amount, pod_set->count);
+    int64_t amount = hr__kueue_times(pod_set->requests.items[i].amount, hr__kueue_fewest(pod_set));
+    int64_t full = hr__kueue_times(pod_set->requests.items[i].amount, pod_set->count);
     const struct hr__kueue_group *group = hr__kueue_group_of(&self->world.queues[workload->queue], resource);
     bool hopeless = group != NULL;
     for (uint32_t k = 0; hopeless && k < group->n_flavors; k++) {
       uint32_t pair = hr__kueue_pair(&self->world, group->flavors[k], resource);
-      hopeless = !may_get(self, workload, pair, amount) && !may_hold(self, workload, pair, amount);
+      hopeless = !may_get(self, workload, pair, amount) && !may_hold(self, workload, pair, full);
     }
     if (hopeless) return true;
   }
@@ -198,7 +199,7 @@ static bool stays_parked(void *argument, uint32_t queue, uint32_t shape, uint32_
   if (self->engine->plain) return false;
   for (uint32_t i = 0; own->resource != HR_NONE && i < self->n_known; i++)
     if (own->resource == self->known[i].resource && own->priority <= self->known[i].priority &&
-        own->amount >= self->known[i].amount)
+        own->amount >= self->known[i].amount && own->full >= self->known[i].full)
       return true;
   if (!hr__kueue_is_hopeless(self->engine, workload)) return false;
   if (own->resource != HR_NONE) {

@@ -108,6 +108,8 @@ static enum hr_status create(const struct hr_policy_env *env, void **state, stru
   if (status == HR_OK) status = hr__kueue_world_build(self, error);
   if (status != HR_OK) return status;
   self->capacity = hr_capacity_present(self->capacities);
+  self->reduces = env->jobs->min_gpus && !hr_cluster_gpu_inventory(env->cluster) &&
+                  hr__kueue_has_gate(&self->world, HR__KUEUE_BIT_PARTIAL_ADMISSION);
   /* Prospects do not know what topologies do to shares. */
   self->plain |= self->topologies && self->world.fair_sharing;
   return allocate(self, env) ? HR_OK : HR_NO_MEMORY;
@@ -116,7 +118,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **state, stru
 static uint32_t abilities(void *state) {
   const struct hr__kueue_engine *self = state;
   return HR_POLICY_PREEMPTS | HR_POLICY_KEEPS_WITHIN | HR_POLICY_REASONS_BY_JOB |
-         (self->manages ? (uint32_t)HR_POLICY_MANAGES_CAPACITY : 0);
+         (self->manages ? (uint32_t)HR_POLICY_MANAGES_CAPACITY : 0) | (self->reduces ? (uint32_t)HR_POLICY_RESIZES : 0);
 }
 
 /* ---- Admission ------------------------------------------------------------------------------------------ */
@@ -195,6 +197,7 @@ static void admit(struct hr__kueue_engine *self, struct hr__kueue_entry *entry) 
     return;
   }
   hr__kueue_give_quota(&self->world, slot, &entry->assignment, at->room);
+  if (!hr__kueue_set_admitted_class(self, slot)) self->status = HR_NO_MEMORY;
   hr__kueue_prospects_count(self, slot, 1);
   self->is_filled[self->root[self->world.workloads[slot].queue]] = self->some_filled = true;
   at->has_bookmarks = false;

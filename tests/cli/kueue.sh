@@ -227,12 +227,28 @@ case_preemptor_first() {
   starts 0 0 160 100 10
 }
 
-# Partial admission is not modelled, and a run says so.
+# The second job is admitted with the 8 pods for which there is quota, so that it needs twice the time; the third one
+# waits for all its pods. If the second one
+# is preempted, it is admitted again when the first one ends, again with 8 pods.
 case_partial_admission() {
+  printf '%s\n' submit_s,duration_s,gpus,tasks,min_gpus,queue,priority 0,100,8,8,8,a,0 0,100,16,8,4,a,0 \
+    0,100,16,8,16,a,0 >t.csv
+  world 3 "$(queue a 16)"
+  starts 0 0 200
+  ends 100 200 300
+  world 3 "$(queue a 16)" '"feature_gates": {"PartialAdmission": false},'
+  starts 0 100 200
+  printf '%s\n' submit_s,duration_s,gpus,tasks,min_gpus,queue,priority 0,100,8,8,8,a,0 1,100,16,8,4,a,0 \
+    50,100,8,8,8,a,1 >t.csv
+  world 3 "$(queue a 16 '"preemption": {"within_cluster_queue": "LowerPriority"},')"
+  starts 0 1 50
+  ends 100 300 150
+  # one task is one pod
   printf '%s\n' submit_s,duration_s,gpus,min_gpus,queue 0,100,8,8,a 0,100,8,4,a >t.csv
-  world 2 "$(queue a 16)"
+  world 2 "$(queue a 12)"
+  starts 0 100
   try 0 run k.json --trace t.csv --check
-  says stderr "note: kueue: 1 job with 'min_gpus' below 'gpus' starts and runs with all GPUs; Kueue's partial admission"
+  says stderr "note: kueue: 1 job with 'min_gpus' below 'gpus' runs with all GPUs"
 }
 
 # The words of Kueue. The third job needs 8 GPUs, and 4 are free. The job of b preempts the second one, which leaves after

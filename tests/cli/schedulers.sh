@@ -66,7 +66,7 @@ case_elastic_jobs_are_noted() {
     printf '{"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 1, "gpus_per_node": 8}]},
       "policy": {"name": "%s"}}' "$policy" >s.json
     try 0 run s.json --trace t.csv --check
-    says stderr "note: $policy: 2 jobs with 'min_gpus' below 'gpus' start and run with all GPUs"
+    says stderr "note: $policy: 2 jobs with 'min_gpus' below 'gpus' run with all GPUs"
   done
 }
 

@@ -6,6 +6,9 @@
  * places them by the naive model of naive_topology.c. Starts and nodes must be the same. There is one ClusterQueue
  * without preemption, so that this is what the cycles of Kueue come to.
  *
+ * Partial admission: a naive simulation gives the first jobs in order the most pods for which there is quota, at least
+ * the fewest that they accept. A job with a part of its pods works at this part of its speed until its work is done.
+ *
  * Prospects: the policy does not examine jobs that certainly get no quota. A run that examines all jobs in each cycle
  * decides the same.
  */
@@ -21,20 +24,21 @@
 
 #include <string.h>
 
-enum { MAX_JOBS = 40, MAX_QUEUES = 6, TOPOLOGY_WORLDS = 400, PROSPECT_WORLDS = 400 };
+enum { MAX_JOBS = 40, MAX_QUEUES = 6, TOPOLOGY_WORLDS = 400, PARTIAL_WORLDS = 400, PROSPECT_WORLDS = 400 };
 
 struct kueue_world {
   struct hr__stream draws;
   uint32_t n_jobs, nodes, gpus_per_node, n_queues;
   int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS], within_wait_us[MAX_JOBS];
   uint32_t gpus[MAX_JOBS], tasks[MAX_JOBS], queue[MAX_JOBS];
+  uint32_t min_gpus[MAX_JOBS]; /* 0 in the first: no job is elastic */
   int32_t priority[MAX_JOBS];
   uint8_t within[MAX_JOBS];
   struct hr_topology topology;
   struct hr_kueue_config config;
   const char *preempted, *plain;
   /* Results: */
-  int64_t start_us[MAX_JOBS];
+  int64_t start_us[MAX_JOBS], end_us[MAX_JOBS];
   uint32_t on_node[MAX_JOBS][NAIVE_NODES]; /* GPUs at the start */
   uint64_t digest;
 };
@@ -46,6 +50,7 @@ static uint32_t draw(struct kueue_world *world, uint32_t below) {
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct kueue_world *world = self;
   (void)view;
+  if (event->kind == HR_EVENT_END) world->end_us[event->job.id] = event->at_us;
   if (event->kind != HR_EVENT_START || world->start_us[event->job.id] >= 0) return;
   world->start_us[event->job.id] = event->at_us;
   for (uint32_t i = 0; i < event->placement->n_slices; i++)
@@ -60,13 +65,14 @@ static void run(struct kueue_world *world) {
   struct hr_class_spec classes[HR_N_CLASSES] = {0};
   struct hr_error error = {0};
   memset(world->on_node, 0, sizeof world->on_node);
-  for (uint32_t i = 0; i < MAX_JOBS; i++) world->start_us[i] = -1;
+  for (uint32_t i = 0; i < MAX_JOBS; i++) world->start_us[i] = world->end_us[i] = -1;
   struct hr_trace trace = {.source = "test",
                            .n_jobs = world->n_jobs,
                            .submit_us = world->submit_us,
                            .work_us = world->work_us,
                            .gpus = world->gpus,
                            .tasks = world->tasks,
+                           .min_gpus = world->min_gpus[0] ? world->min_gpus : NULL,
                            .queue = world->queue,
                            .priority = world->priority,
                            .within = world->within,
@@ -138,6 +144,7 @@ static void add_queue(struct kueue_world *world, struct kueue_objects *objects, 
 static void begin(struct kueue_world *world, struct kueue_objects *objects) {
   *objects = (struct kueue_objects){.flavor = {.name = flavor_name}};
   world->n_queues = 0;
+  world->min_gpus[0] = 0;
   world->preempted = "requeue";
   world->plain = "false";
   world->topology = (struct hr_topology){0};
@@ -316,6 +323,89 @@ static void topologies_as_in_a_naive_simulation(void) {
   CU_ASSERT(waited > TOPOLOGY_WORLDS);
 }
 
+/* ---- Partial admission ---- */
+
+static void draw_partial_jobs(struct kueue_world *world) {
+  int64_t now_us = 0;
+  world->n_jobs = 10 + draw(world, MAX_JOBS - 9);
+  for (uint32_t i = 0; i < world->n_jobs; i++) {
+    now_us += draw(world, 20) * HR_SECOND_US;
+    uint32_t per_task = 1 + draw(world, 3), fewest;
+    world->submit_us[i] = now_us;
+    world->work_us[i] = 1 + draw(world, 100) * HR_SECOND_US;
+    world->tasks[i] = 1 + draw(world, 8);
+    world->gpus[i] = per_task * world->tasks[i];
+    fewest = 1 + draw(world, world->tasks[i]);
+    world->min_gpus[i] = fewest * per_task - draw(world, per_task); /* rounded up to whole tasks */
+    world->queue[i] = 0;
+    world->priority[i] = (int32_t)draw(world, 2);
+    world->within[i] = HR_TIER_ANY;
+    world->within_wait_us[i] = HR_UNKNOWN_US;
+  }
+}
+
+/* The pods that a job gets; 0: it waits. */
+static uint32_t pods_for(const struct kueue_world *world, uint32_t job, int64_t free_gpus) {
+  uint32_t per_task = world->gpus[job] / world->tasks[job];
+  for (uint32_t pods = world->tasks[job]; pods > 0 && pods * per_task >= world->min_gpus[job]; pods--)
+    if ((int64_t)(pods * per_task) <= free_gpus) return pods;
+  return 0;
+}
+
+/* Returns how many jobs had fewer pods. */
+static uint32_t compare_partial(const struct kueue_world *world, int64_t quota) {
+  int64_t end_us[MAX_JOBS], free_gpus = quota;
+  uint32_t pods[MAX_JOBS] = {0}, n_reduced = 0;
+  struct naive_run naive = {0};
+  for (int64_t now_us = 0; now_us != HR_NEVER_US;) {
+    bool tried[MAX_JOBS] = {false};
+    for (uint32_t i = 0; i < world->n_jobs; i++) {
+      if (!naive.is_running[i] || end_us[i] != now_us) continue;
+      naive.is_running[i] = false;
+      naive.is_done[i] = true;
+      free_gpus += pods[i] * (world->gpus[i] / world->tasks[i]);
+      CU_ASSERT_EQUAL_FATAL(world->end_us[i], now_us);
+    }
+    for (uint32_t job; (job = next_job(world, &naive, tried, now_us)) != HR_NONE; tried[job] = true) {
+      if (!(pods[job] = pods_for(world, job, free_gpus))) continue;
+      naive.is_running[job] = true;
+      free_gpus -= pods[job] * (world->gpus[job] / world->tasks[job]);
+      end_us[job] = now_us + (world->work_us[job] * world->tasks[job] + pods[job] - 1) / pods[job];
+      n_reduced += pods[job] < world->tasks[job];
+      CU_ASSERT_EQUAL_FATAL(world->start_us[job], now_us);
+      CU_ASSERT_EQUAL_FATAL(world->on_node[job][0], pods[job] * (world->gpus[job] / world->tasks[job]));
+    }
+    int64_t next_us = HR_NEVER_US;
+    for (uint32_t i = 0; i < world->n_jobs; i++) {
+      int64_t at_us = naive.is_running[i] ? end_us[i] : world->submit_us[i];
+      if (at_us > now_us && at_us < next_us) next_us = at_us;
+    }
+    now_us = next_us;
+  }
+  return n_reduced;
+}
+
+/* One node has all GPUs, so that only quota counts. */
+static void partial_admission_as_in_a_naive_simulation(void) {
+  static struct kueue_world world;
+  static struct kueue_objects objects;
+  uint32_t n_reduced = 0;
+  for (uint32_t i = 0; i < PARTIAL_WORLDS; i++) {
+    hr__stream_init(&world.draws, 13, HR__PURPOSE_SAMPLE, i, 0);
+    begin(&world, &objects);
+    world.nodes = 1;
+    world.gpus_per_node = 24 + draw(&world, 16);
+    add_queue(&world, &objects, 24 - draw(&world, 8));
+    world.config.n_cluster_queues = 1;
+    draw_partial_jobs(&world);
+    for (uint32_t k = 0; k < world.n_jobs; k++)
+      if (world.min_gpus[k] > 16) world.min_gpus[k] = 16 - 16 % (world.gpus[k] / world.tasks[k]);
+    run(&world);
+    n_reduced += compare_partial(&world, objects.quotas[0].nominal);
+  }
+  CU_ASSERT(n_reduced > PARTIAL_WORLDS);
+}
+
 /* ---- Prospects ---- */
 
 static void draw_queues(struct kueue_world *world, struct kueue_objects *objects) {
@@ -359,6 +449,14 @@ static void draw_jobs(struct kueue_world *world) {
   }
 }
 
+/* Lets the jobs have one task per GPU, some of which they do not need. */
+static void draw_fewest(struct kueue_world *world) {
+  for (uint32_t i = 0; i < world->n_jobs; i++) {
+    world->tasks[i] = world->gpus[i];
+    world->min_gpus[i] = world->gpus[i] - draw(world, 2) * draw(world, world->gpus[i]);
+  }
+}
+
 static void jobs_without_prospects_change_nothing(void) {
   static struct kueue_world world;
   static struct kueue_objects objects;
@@ -375,6 +473,7 @@ static void jobs_without_prospects_change_nothing(void) {
       world.topology.nodes_per_rack = 2;
     draw_queues(&world, &objects);
     draw_jobs(&world);
+    if (draw(&world, 2)) draw_fewest(&world);
     run(&world);
     uint64_t digest = world.digest;
     world.plain = "true";
@@ -385,4 +484,5 @@ static void jobs_without_prospects_change_nothing(void) {
   CU_ASSERT_EQUAL(differs, 0);
 }
 
-TEST_MAIN("Runs of Kueue", TEST(topologies_as_in_a_naive_simulation), TEST(jobs_without_prospects_change_nothing))
+TEST_MAIN("Runs of Kueue", TEST(topologies_as_in_a_naive_simulation), TEST(partial_admission_as_in_a_naive_simulation),
+          TEST(jobs_without_prospects_change_nothing))

@@ -302,8 +302,7 @@ static enum hr_status note_parts(struct hr__reader *reader) {
        " a fraction of a GPU: pools that share GPUs allocate the fraction, others a whole GPU"},
       {reader->n_elastic, "job is", "jobs are",
        " elastic ('min_gpus', 'max_gpus'): they have 'gpus' GPUs unless a policy resizes jobs (parameters 'elastic' "
-       "and "
-       "'recovery' of 'queue')"},
+       "and 'recovery' of 'queue', and models of schedulers)"},
       {reader->n_mig_types, "job has", "jobs have",
        " a MIG profile as GPU type, which is used as the profile of the job ('mig_profile')"}};
   return hr__reader_note_counts(reader, notes, sizeof notes / sizeof *notes);
