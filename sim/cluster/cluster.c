@@ -260,7 +260,8 @@ static void add_free(struct hr_cluster *cluster, struct hr__pool *pool, hr_node 
   uint64_t free_milli = cluster->node_free_milli[node.id];
   pool->free_milli += more ? free_milli : -free_milli;
   cluster->free_milli += more ? free_milli : -free_milli;
-  hr_free_index_set(pool->index, node.id - pool->first_node.id, more ? hr__cluster_whole_gpus(cluster, node) : 0);
+  if (!cluster->is_copy)
+    hr_free_index_set(pool->index, node.id - pool->first_node.id, more ? hr__cluster_whole_gpus(cluster, node) : 0);
   if (cluster->inventory) cluster->inventory->closed[node.id] = !more;
 }
 
@@ -314,7 +315,7 @@ static bool is_up(const struct hr_cluster *cluster, hr_node node) {
 
 static void change_node(struct hr_cluster *cluster, struct hr__pool *pool, hr_node node, uint32_t free_milli) {
   cluster->node_free_milli[node.id] = free_milli;
-  if (!is_up(cluster, node)) return;
+  if (cluster->is_copy || !is_up(cluster, node)) return;
   hr_free_index_set(pool->index, node.id - pool->first_node.id, hr__cluster_whole_gpus(cluster, node));
 }
 
@@ -467,6 +468,19 @@ void hr__cluster_undo_release(struct hr_cluster *cluster, const struct hr_placem
   if (pool->comes_and_goes) gpu_milli = usable_milli(cluster, placement);
   pool->free_milli -= gpu_milli;
   cluster->free_milli -= gpu_milli;
+}
+
+void hr__cluster_follow(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job, bool starts) {
+  if (cluster->trace->gpus[job.id] == 0) return;
+  struct hr__pool *pool = &cluster->pools[placement->pool.id];
+  uint64_t gpu_milli = placement->n_slices ? 0 : requested_milli(cluster, job);
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    const struct hr_slice *slice = &placement->slices[i];
+    cluster->node_free_milli[slice->node.id] += starts ? -slice->gpu_milli : slice->gpu_milli;
+    if (is_up(cluster, slice->node)) gpu_milli += slice->gpu_milli;
+  }
+  pool->free_milli += starts ? -gpu_milli : gpu_milli;
+  cluster->free_milli += starts ? -gpu_milli : gpu_milli;
 }
 
 /* ---- Jobs that never fit ---- */

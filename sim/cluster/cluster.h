@@ -254,6 +254,7 @@ struct hr_cluster {
   struct hr_requests *requests;       /* NULL in counted allocation */
   uint32_t tiers_within;              /* a set of bits 1 << enum hr_tier: the tiers that jobs require */
   bool resizes;                       /* elastic jobs may have fewer or more GPUs than they request */
+  bool is_copy;                       /* follows other clusters; in counted allocation it has no valid free index */
 };
 
 /* Returns how many whole GPUs of a node are free. */
@@ -272,6 +273,8 @@ enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *are
 /* Allocates a placement to a job. Returns NULL on success. If the placement breaks a rule, the function allocates
    nothing and returns a description of the rule. */
 const char *hr__cluster_allocate(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job);
+/* In a copy, in counted allocation: allocates or releases a placement that another cluster has checked. */
+void hr__cluster_follow(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job, bool starts);
 /* Finds the tiers that jobs require and, for each of these tiers, makes an index of its node groups (locality.c).
    Returns HR_OK or HR_NO_MEMORY. */
 enum hr_status hr__locality_init(struct hr_cluster *cluster, struct hr_arena *arena);

@@ -14,64 +14,17 @@
  * Invariant: each submitted job is in one cluster, and only this cluster writes its elements of the columns.
  */
 
-#include "headroom/unstable/clusters.h"
+#include "sim/engine/clusters.h"
+
 #include "base/array.h"
 #include "base/hash.h"
-#include "sim/clusters/job_router.h"
-#include "sim/engine/engine.h"
 
 #include <stdlib.h>
 
-struct cluster {
-  struct hr__clusters *all;
-  struct hr__engine engine;
-  struct hr_run_config config;
-  struct hr_observer observer;
-  uint32_t first_pool, first_node; /* in the whole run */
-  struct hr_cluster_result result;
-  /* what the whole run has already counted of this cluster */
-  uint32_t n_waiting, n_running;
-  uint64_t allocated_milli, total_milli;
-  /* for the router: the running jobs, and the sum over waiting jobs of milli-GPUs x expected run time */
-  struct hr__expected_releases releases;
-  hr_amount waiting_work;
-  uint64_t waiting_milli, size_milli;
-  /* by kind of job (see kind_of): the price of a GPU hour, HR_NEVER_US if the cluster can never run such jobs, UNKNOWN
-     if not computed yet */
-  int64_t *price;
-  uint32_t n_kinds;
-  /* at the present instant */
-  uint64_t n_events, n_others; /* before the instant: all events; those that are not wake-ups of the policy */
-  uint64_t n_ended;            /* jobs that had completed or were rejected */
-  uint64_t idle_digest;        /* the digest when the last of the jobs so far had ended */
-};
-
-struct hr__clusters {
-  const struct hr_clusters *spec;
-  struct hr__engine *whole;
-  struct cluster *at;       /* [spec->count] */
-  int64_t *next_us;         /* by cluster: time of its next event; HR_NEVER_US: none */
-  uint32_t *home;           /* by tenant of the trace, then one for jobs without a tenant */
-  uint32_t *of_job;         /* the cluster of each job; HR_NONE before it is submitted */
-  uint32_t *number;         /* of each job among the jobs of its cluster */
-  int64_t *expected_end_us; /* of running jobs */
-  struct hr__cluster_load *loads;
-  struct hr_slice *slices; /* of one event, with the numbers of the whole run */
-  uint32_t n_slices;
-  int64_t spilled_uusd;
-  bool predicts; /* the router uses predicted waits */
-};
-
 /* ---- The copy of the state of all pools ---- */
 
-static int64_t expected_us(const struct hr_trace *trace, hr_job job) {
-  if (trace->estimate_us && trace->estimate_us[job.id] != HR_UNKNOWN_US) return trace->estimate_us[job.id];
-  if (trace->limit_us && trace->limit_us[job.id] != HR_UNKNOWN_US) return trace->limit_us[job.id];
-  return trace->work_us[job.id];
-}
-
 /* Translates a placement to the numbers of the whole run. False: out of memory. */
-static bool translate(struct cluster *cluster, const struct hr_placement *from, struct hr_placement *to) {
+static bool translate(struct hr__part *cluster, const struct hr_placement *from, struct hr_placement *to) {
   struct hr__clusters *all = cluster->all;
   if (!HR__ARRAY_HAS_ROOM_FOR(all->slices, from->n_slices, all->n_slices)) return false;
   for (uint32_t i = 0; i < from->n_slices; i++) {
@@ -83,53 +36,60 @@ static bool translate(struct cluster *cluster, const struct hr_placement *from, 
 }
 
 /* Copies the state of a node. A node without a state of its own is always up. */
-static void copy_node(const struct cluster *cluster, hr_node node) {
+static void copy_node(const struct hr__part *cluster, hr_node node) {
   struct hr_cluster *copy = &cluster->all->whole->cluster;
   const hr_node in_copy = {node.id + cluster->first_node};
   const enum hr_node_state state = hr_cluster_node_state(&cluster->engine.cluster, node);
   if (hr_cluster_node_state(copy, in_copy) != state) hr__cluster_set_state(copy, in_copy, state);
 }
 
-static void copy_offer(const struct cluster *cluster, hr_pool pool) {
+static void copy_offer(const struct hr__part *cluster, hr_pool pool) {
   const hr_pool in_copy = {pool.id + cluster->first_pool};
   hr__cluster_set_obtainable(&cluster->all->whole->cluster, in_copy, cluster->engine.cluster.pools[pool.id].obtainable);
 }
 
 /* Adds a job to the waiting jobs that the router counts, or removes it. */
-static void count_waiting(struct cluster *cluster, hr_job job, bool waits) {
+static void count_waiting(struct hr__part *cluster, hr_job job, bool waits) {
   const struct hr__engine *whole = cluster->all->whole;
   const uint64_t milli = hr_cluster_asked_milli(&whole->cluster, job);
-  const hr_amount work = (hr_amount)milli * expected_us(whole->trace, job);
+  const hr_amount work = (hr_amount)milli * hr__expected_us(whole->trace, job);
   cluster->waiting_milli += waits ? milli : -milli;
   cluster->waiting_work += waits ? work : -work;
 }
 
 /* Allocates the placement of a job that starts in the copy, and expects its end. */
-static enum hr_status copy_start(struct cluster *cluster, const struct hr_event *event) {
+static enum hr_status copy_start(struct hr__part *cluster, const struct hr_event *event) {
   struct hr__clusters *all = cluster->all;
   struct hr__engine *whole = all->whole;
   const hr_job job = event->job;
-  const char *refusal = hr__cluster_allocate(&whole->cluster, event->placement, job);
+  const char *refusal = NULL;
+  if (whole->cluster.inventory)
+    refusal = hr__cluster_allocate(&whole->cluster, event->placement, job);
+  else
+    hr__cluster_follow(&whole->cluster, event->placement, job, true);
   if (refusal)
     return hr_fail(whole->error, HR_INTERNAL, "the copy of cluster '%s' differs: %s",
-                   all->spec->at[cluster - all->at].name, refusal);
-  all->expected_end_us[job.id] = event->at_us + expected_us(whole->trace, job);
+                   all->spec->at[cluster->index].name, refusal);
+  all->expected_end_us[job.id] = event->at_us + hr__expected_us(whole->trace, job);
   if (!all->predicts) return HR_OK;
   const uint64_t milli = hr_cluster_asked_milli(&whole->cluster, job);
   const bool added = hr__releases_add(&cluster->releases, all->expected_end_us[job.id], milli);
   return added ? HR_OK : hr__out_of_memory(whole);
 }
 
-static void copy_stop(struct cluster *cluster, const struct hr_event *event) {
+static void copy_stop(struct hr__part *cluster, const struct hr_event *event) {
   const struct hr__clusters *all = cluster->all;
   struct hr_cluster *copy = &all->whole->cluster;
   const int64_t expected_end_us = all->expected_end_us[event->job.id];
-  hr__cluster_release(copy, event->placement, event->job);
+  if (copy->inventory)
+    hr__cluster_release(copy, event->placement, event->job);
+  else
+    hr__cluster_follow(copy, event->placement, event->job, false);
   if (all->predicts) hr__releases_remove(&cluster->releases, expected_end_us, hr_cluster_asked_milli(copy, event->job));
 }
 
 /* Applies an event of a job to the copy, and to the sums for the router. */
-static enum hr_status copy_job(struct cluster *cluster, const struct hr_event *event) {
+static enum hr_status copy_job(struct hr__part *cluster, const struct hr_event *event) {
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
     count_waiting(cluster, event->job, true);
@@ -153,8 +113,9 @@ static enum hr_status copy_job(struct cluster *cluster, const struct hr_event *e
   }
 }
 
-/* Brings the counts of the whole run up to date with the cluster. */
-static void count(struct cluster *cluster) {
+/* Brings the counts of the whole run up to date with the cluster. They change only with an event, and before it,
+   except when a job is submitted. */
+static void count(struct hr__part *cluster) {
   const struct hr_view *view = &cluster->engine.view;
   struct hr_view *whole = &cluster->all->whole->view;
   whole->n_waiting += view->n_waiting - cluster->n_waiting;
@@ -165,13 +126,16 @@ static void count(struct cluster *cluster) {
   cluster->n_running = view->n_running;
   cluster->allocated_milli = view->allocated_milli;
   cluster->total_milli = view->total_milli;
+  struct hr__cluster_load *load = &cluster->all->loads[cluster->index];
+  load->n_waiting = view->n_waiting;
+  load->used_milli = view->allocated_milli + cluster->waiting_milli;
 }
 
 /* Receives an event of a cluster: applies it to the whole run and notifies the observers. */
 static void receive(void *self, const struct hr_view *view, const struct hr_event *event) {
-  struct cluster *cluster = self;
+  struct hr__part *cluster = self;
   struct hr__engine *whole = cluster->all->whole;
-  struct hr_event copy = *event;
+  struct hr_event copy = {event->at_us, event->kind, event->reason, event->job, NULL, event->pool, event->node};
   struct hr_placement placement;
   (void)view;
   if (whole->moves.status != HR_OK) return;
@@ -198,124 +162,68 @@ static void receive(void *self, const struct hr_view *view, const struct hr_even
 
 /* ---- Routing ---- */
 
-/* The price of pools without a known price: they come after all others. */
-#define UNKNOWN_PRICE (HR_NEVER_US - 1)
-
-/* Returns the lowest additional price of a GPU hour for a job in a cluster now. Owned and reserved nodes are paid for
-   in any case. */
-static int64_t price_of(const struct hr_cluster *cluster, hr_job job, int64_t now_us) {
-  const uint32_t accept_class = hr_cluster_accept_class(cluster, job);
-  int64_t lowest = HR_NEVER_US;
-  for (uint32_t i = 0; i < cluster->n_pools; i++) {
-    const struct hr_market_spec *market = &cluster->spec->pools[i].market;
-    if (cluster->spec->pools[i].nodes == 0 || !hr_cluster_accepts(cluster, accept_class, (hr_pool){i})) continue;
-    int64_t price = hr_market_is_elastic(market->market) ? hr_market_price_at(market, now_us) : 0;
-    if (price < 0) price = UNKNOWN_PRICE;
-    if (price < lowest) lowest = price;
-  }
-  return lowest;
-}
-
-static bool prices_change(const struct hr_cluster *cluster) {
-  for (uint32_t i = 0; i < cluster->n_pools; i++)
-    if (cluster->spec->pools[i].market.n_prices) return true;
-  return false;
-}
-
-/* Kinds of jobs: those that a cluster cannot distinguish when it is empty. In per-GPU allocation, these are the
-   requests; otherwise accept classes and numbers of GPUs. There are no kinds if prices change, if jobs require tiers,
-   or for many GPUs. */
-enum { MAX_KIND_GPUS = 63, UNKNOWN = -1 };
-
-static uint32_t count_kinds(const struct hr_cluster *cluster) {
-  if (cluster->tiers_within || prices_change(cluster)) return 0;
-  return cluster->requests ? cluster->requests->count : cluster->accepts.classes.count * (MAX_KIND_GPUS + 1);
-}
-
-/* Returns the kind of a job; HR_NONE: it has none. */
-static uint32_t kind_of(const struct cluster *self, hr_job job) {
-  const struct hr_cluster *cluster = &self->engine.cluster;
-  if (!self->n_kinds) return HR_NONE;
-  if (cluster->requests) return cluster->requests->of_job[job.id];
-  const uint32_t gpus = cluster->trace->gpus[job.id];
-  return gpus > MAX_KIND_GPUS ? HR_NONE : hr__accepts_class(&cluster->accepts, job) * (MAX_KIND_GPUS + 1) + gpus;
-}
-
-/* Returns the price of a job in a cluster; HR_NEVER_US if the cluster can never run it. */
-static int64_t offer_of(const struct cluster *cluster, hr_job job, int64_t now_us) {
-  const struct hr_cluster *pools = &cluster->engine.cluster;
-  const uint32_t kind = kind_of(cluster, job);
-  if (kind != HR_NONE && cluster->price[kind] != UNKNOWN) return cluster->price[kind];
-  const bool fits = hr__cluster_never_fits(pools, job) == HR_REASON_NONE;
-  const int64_t price = fits ? price_of(pools, job, now_us) : HR_NEVER_US;
-  if (kind != HR_NONE) cluster->price[kind] = price;
-  return price;
-}
-
-static struct hr__cluster_load load_of(const struct cluster *cluster, hr_job job, uint64_t milli, int64_t now_us) {
-  const struct hr__engine *engine = &cluster->engine;
-  const int64_t price = offer_of(cluster, job, now_us);
-  struct hr__cluster_load load = {.eligible = price != HR_NEVER_US,
-                                  .n_waiting = engine->view.n_waiting,
-                                  .size_milli = cluster->size_milli,
-                                  .used_milli = engine->view.allocated_milli + cluster->waiting_milli,
-                                  .price_uusd_h = price};
-  if (cluster->all->predicts && load.eligible)
-    load.wait_us = hr__predicted_wait_us(&load, &cluster->releases, cluster->waiting_work, milli, now_us);
-  return load;
-}
-
-static uint32_t home_of(const struct hr__clusters *all, hr_job job) {
-  const struct hr_trace *trace = all->whole->trace;
-  const bool has_tenant = trace->tenant && trace->tenant[job.id] != HR_NONE;
-  return has_tenant ? all->home[trace->tenant[job.id]] : 0;
-}
-
-/* Chooses the cluster of a job. */
-static struct cluster *route(struct hr__clusters *all, hr_job job, int64_t now_us) {
-  const struct hr_trace *trace = all->whole->trace;
-  const struct hr_clusters *spec = all->spec;
-  const bool has_deadline = trace->deadline_us && trace->deadline_us[job.id] != HR_UNKNOWN_US;
-  const struct hr__routed_job routed = {
-      .milli = hr_cluster_asked_milli(&all->whole->cluster, job),
-      .expected_us = expected_us(trace, job),
-      .slack_us = has_deadline ? trace->deadline_us[job.id] - now_us : HR_NEVER_US,
-      .home = home_of(all, job),
-  };
-  uint32_t to = routed.home;
-  if (spec->router.kind != HR_JOB_ROUTER_HOME) {
-    for (uint32_t i = 0; i < spec->count; i++) all->loads[i] = load_of(&all->at[i], job, routed.milli, now_us);
-    to = hr__job_router_choose(&spec->router, all->loads, spec->count, &routed, &all->spilled_uusd);
-  }
+/* Chooses the cluster of a job that is submitted. */
+static struct hr__part *route(struct hr__clusters *all, hr_job job, int64_t now_us) {
+  const uint32_t to = hr__routing_choose(all, job, now_us), home = hr__routing_home(all, job);
   all->of_job[job.id] = to;
   all->number[job.id] = (uint32_t)all->at[to].engine.n_submitted;
-  all->at[to].result.n_spilled_in += to != routed.home;
-  all->at[routed.home].result.n_spilled_out += to != routed.home;
+  all->at[to].result.n_spilled_in += to != home;
+  all->at[home].result.n_spilled_out += to != home;
   return &all->at[to];
+}
+
+/* ---- Times of next events ---- */
+
+static void set_next(struct hr__clusters *all, uint32_t index, int64_t at_us) {
+  int64_t *tree = all->next_us;
+  uint32_t at = all->n_leaves + index;
+  if (tree[at] == at_us) return;
+  tree[at] = at_us;
+  while (at > 1) {
+    at /= 2;
+    const int64_t first_us = tree[2 * at] < tree[2 * at + 1] ? tree[2 * at] : tree[2 * at + 1];
+    if (tree[at] == first_us) return;
+    tree[at] = first_us;
+  }
+}
+
+static enum hr_status begin_tree(struct hr__clusters *all) {
+  const uint32_t n = all->spec->count;
+  all->n_leaves = 1;
+  while (all->n_leaves < n) all->n_leaves *= 2;
+  all->next_us = hr_arena_alloc(&all->whole->arena, 2 * (size_t)all->n_leaves * sizeof *all->next_us);
+  all->awake = hr_arena_alloc(&all->whole->arena, (n + 63) / 64 * sizeof *all->awake);
+  if (!all->next_us || !all->awake) return hr__out_of_memory(all->whole);
+  for (uint32_t i = 0; i < 2 * all->n_leaves; i++) all->next_us[i] = HR_NEVER_US;
+  return HR_OK;
+}
+
+static int64_t next_us(const struct hr__clusters *all) {
+  const struct hr__engine *whole = all->whole;
+  const int64_t at_us = whole->cursor < whole->n_input ? whole->trace->submit_us[whole->cursor] : HR_NEVER_US;
+  return at_us < all->next_us[1] ? at_us : all->next_us[1];
 }
 
 /* ---- Loop ---- */
 
-/* The time of the next event of a cluster that has events at the present instant. */
-#define AWAKE INT64_C(-1)
-
 /* Begins an instant in a cluster, if it has not begun yet: handles the events before submissions. */
-static enum hr_status wake(struct cluster *cluster, int64_t now_us) {
-  int64_t *next_us = &cluster->all->next_us[cluster - cluster->all->at];
-  if (*next_us == AWAKE) return HR_OK;
-  *next_us = AWAKE;
+static enum hr_status wake(struct hr__part *cluster, int64_t now_us) {
+  const uint32_t index = cluster->index;
+  uint64_t *awake = &cluster->all->awake[index / 64];
+  if (*awake >> index % 64 & 1) return HR_OK;
+  *awake |= UINT64_C(1) << index % 64;
   cluster->n_events = cluster->engine.n_events;
   cluster->n_others = cluster->n_events - cluster->engine.n_timers;
   hr__engine_enter(&cluster->engine, now_us);
   return hr__engine_free_capacity(&cluster->engine);
 }
 
-static int64_t next_us(const struct hr__clusters *all) {
-  const struct hr__engine *whole = all->whole;
-  int64_t at_us = whole->cursor < whole->n_input ? whole->trace->submit_us[whole->cursor] : HR_NEVER_US;
-  for (uint32_t i = 0; i < all->spec->count; i++)
-    if (all->next_us[i] < at_us) at_us = all->next_us[i];
-  return at_us;
+/* Begins the instant in all clusters with events below a node of the tree, in the order of the clusters. */
+static enum hr_status wake_below(struct hr__clusters *all, uint32_t node, int64_t now_us) {
+  if (all->next_us[node] != now_us) return HR_OK;
+  if (node >= all->n_leaves) return wake(&all->at[node - all->n_leaves], now_us);
+  const enum hr_status status = wake_below(all, 2 * node, now_us);
+  return status == HR_OK ? wake_below(all, 2 * node + 1, now_us) : status;
 }
 
 /* Returns whether no cluster can have further events that matter. `*stalled`: some clusters have waiting jobs, but no
@@ -338,38 +246,43 @@ static enum hr_status submit_jobs(struct hr__clusters *all, int64_t now_us) {
   enum hr_status status = HR_OK;
   while (status == HR_OK && whole->cursor < whole->n_input && whole->trace->submit_us[whole->cursor] == now_us) {
     const hr_job job = {whole->cursor++};
-    struct cluster *cluster = route(all, job, now_us);
+    struct hr__part *cluster = route(all, job, now_us);
     status = wake(cluster, now_us);
     if (status == HR_OK) status = hr__job_submit(&cluster->engine, job);
+    count(cluster);
   }
   return status;
 }
 
 /* Records the digest if the last job of the cluster has just ended: a run of the cluster alone would end now. */
-static void note_idle(struct cluster *cluster) {
+static void note_idle(struct hr__part *cluster) {
   const struct hr__engine *engine = &cluster->engine;
   const uint64_t n_ended = engine->n_completed + engine->n_rejected;
   if (n_ended != cluster->n_ended && n_ended == engine->n_submitted) cluster->idle_digest = engine->digest;
   cluster->n_ended = n_ended;
 }
 
+/* Ends the instant in a cluster: timers, and a pass. `*any`: set to true if something happened. */
+static enum hr_status decide(struct hr__part *cluster, bool *any) {
+  struct hr__clusters *all = cluster->all;
+  const uint32_t index = cluster->index;
+  all->awake[index / 64] &= ~(UINT64_C(1) << index % 64);
+  const enum hr_status status = hr__engine_decide(&cluster->engine, cluster->n_events, cluster->n_others);
+  set_next(all, index, hr__engine_next_us(&cluster->engine));
+  note_idle(cluster);
+  *any = *any || cluster->engine.n_events != cluster->n_events;
+  return status;
+}
+
 /* Handles one instant in all clusters. */
 static enum hr_status step(struct hr__clusters *all, int64_t now_us) {
-  const uint32_t n = all->spec->count;
-  enum hr_status status = HR_OK;
+  const uint32_t n_words = (all->spec->count + 63) / 64;
   bool any = false;
-  for (uint32_t i = 0; i < n && status == HR_OK; i++)
-    if (all->next_us[i] == now_us) status = wake(&all->at[i], now_us);
+  enum hr_status status = wake_below(all, 1, now_us);
   if (status == HR_OK) status = submit_jobs(all, now_us);
-  for (uint32_t i = 0; i < n && status == HR_OK; i++) {
-    struct cluster *cluster = &all->at[i];
-    if (all->next_us[i] != AWAKE) continue;
-    status = hr__engine_decide(&cluster->engine, cluster->n_events, cluster->n_others);
-    all->next_us[i] = hr__engine_next_us(&cluster->engine);
-    count(cluster);
-    note_idle(cluster);
-    any = any || cluster->engine.n_events != cluster->n_events;
-  }
+  for (uint32_t word = 0; word < n_words; word++)
+    while (all->awake[word] && status == HR_OK)
+      status = decide(&all->at[64 * word + (uint32_t)__builtin_ctzll(all->awake[word])], &any);
   if (status == HR_OK) status = all->whole->moves.status;
   if (status != HR_OK || !any) return status;
   all->whole->view.now_us = all->whole->last_us = now_us;
@@ -415,18 +328,16 @@ static enum hr_status allocate(struct hr__engine *whole) {
   *all = (struct hr__clusters){.spec = whole->config->clusters, .whole = whole};
   const uint32_t n = all->spec->count;
   all->at = hr_arena_alloc(&whole->arena, n * sizeof *all->at);
-  all->next_us = hr_arena_alloc(&whole->arena, n * sizeof *all->next_us);
   all->loads = hr_arena_alloc(&whole->arena, n * sizeof *all->loads);
   all->home = hr_arena_alloc(&whole->arena, (trace->tenants.count + 1) * sizeof *all->home);
   all->number = hr_arena_alloc_by_job(&whole->arena, trace->n_jobs, sizeof *all->number);
   all->expected_end_us = hr_arena_alloc_by_job(&whole->arena, trace->n_jobs, sizeof *all->expected_end_us);
   all->of_job = malloc(((size_t)trace->n_jobs + 1) * sizeof *all->of_job);
-  if (!all->at || !all->next_us || !all->loads || !all->home || !all->number || !all->expected_end_us || !all->of_job)
+  if (!all->at || !all->loads || !all->home || !all->number || !all->expected_end_us || !all->of_job)
     return hr__out_of_memory(whole);
   for (uint32_t i = 0; i < trace->n_jobs; i++) all->of_job[i] = HR_NONE;
-  all->predicts = hr_job_router_predicts(&all->spec->router);
   find_homes(all);
-  return HR_OK;
+  return begin_tree(all);
 }
 
 static struct hr_run_config config_of(const struct hr__engine *whole, const struct hr_cluster_part *part,
@@ -450,8 +361,8 @@ static struct hr_run_config config_of(const struct hr__engine *whole, const stru
 
 static enum hr_status begin_cluster(struct hr__clusters *all, uint32_t index, uint32_t *first_pool,
                                     uint32_t *first_node) {
-  struct cluster *cluster = &all->at[index];
-  *cluster = (struct cluster){.all = all, .first_pool = *first_pool, .first_node = *first_node};
+  struct hr__part *cluster = &all->at[index];
+  *cluster = (struct hr__part){.all = all, .index = index, .first_pool = *first_pool, .first_node = *first_node};
   cluster->observer = (struct hr_observer){.self = cluster, .on_event = receive};
   cluster->config = config_of(all->whole, &all->spec->at[index], &cluster->observer);
   cluster->engine = (struct hr__engine){.config = &cluster->config,
@@ -467,12 +378,6 @@ static enum hr_status begin_cluster(struct hr__clusters *all, uint32_t index, ui
   if (status != HR_OK) return status;
   *first_pool += cluster->engine.cluster.n_pools;
   *first_node += cluster->engine.cluster.n_nodes;
-  for (uint32_t i = 0; i < cluster->engine.cluster.n_pools; i++)
-    cluster->size_milli += cluster->engine.cluster.pools[i].size_milli;
-  cluster->n_kinds = count_kinds(&cluster->engine.cluster);
-  cluster->price = hr_arena_alloc(&cluster->engine.arena, (cluster->n_kinds + (size_t)1) * sizeof *cluster->price);
-  if (!cluster->price) return hr__out_of_memory(all->whole);
-  for (uint32_t i = 0; i < cluster->n_kinds; i++) cluster->price[i] = UNKNOWN;
   return HR_OK;
 }
 
@@ -496,6 +401,9 @@ enum hr_status hr__clusters_begin(struct hr__engine *whole) {
   for (uint32_t i = 0; i < all->spec->count && status == HR_OK; i++)
     status = begin_cluster(all, i, &first_pool, &first_node);
   if (status == HR_OK) status = refuse_mixed(all);
+  if (status == HR_OK) status = hr__routing_begin(all);
+  whole->cluster.is_copy = true;
+  whole->view.total_milli = 0; /* added by `count` */
   for (uint32_t i = 0; i < all->spec->count && status == HR_OK; i++) {
     struct hr__engine *engine = &all->at[i].engine;
     status = hr__engine_activate(engine);
@@ -505,7 +413,7 @@ enum hr_status hr__clusters_begin(struct hr__engine *whole) {
     for (uint32_t pool = 0; pool < engine->cluster.n_pools; pool++)
       if (engine->cluster.pools[pool].comes_and_goes) copy_offer(&all->at[i], (hr_pool){pool});
     if (status == HR_OK) count(&all->at[i]);
-    all->next_us[i] = hr__engine_next_us(engine);
+    set_next(all, i, hr__engine_next_us(engine));
   }
   whole->view.attempt_us = whole->attempt_us ? whole->attempt_us : whole->start_us;
   whole->view.kept_us = whole->kept_us;
@@ -514,7 +422,7 @@ enum hr_status hr__clusters_begin(struct hr__engine *whole) {
 }
 
 /* Adds the figures of the clusters to those of the whole run. */
-static void add_figures(struct hr__engine *whole, struct cluster *cluster) {
+static void add_figures(struct hr__engine *whole, struct hr__part *cluster) {
   const struct hr__engine *engine = &cluster->engine;
   whole->n_submitted += engine->n_submitted;
   whole->n_completed += engine->n_completed;
@@ -523,7 +431,7 @@ static void add_figures(struct hr__engine *whole, struct cluster *cluster) {
   whole->n_backfilled += engine->n_backfilled;
   memcpy(whole->pool_accounting + cluster->first_pool, engine->pool_accounting,
          engine->cluster.n_pools * sizeof *engine->pool_accounting);
-  cluster->result.name = cluster->all->spec->at[cluster - cluster->all->at].name;
+  cluster->result.name = cluster->all->spec->at[cluster->index].name;
   cluster->result.n_submitted = engine->n_submitted;
   cluster->result.n_completed = engine->n_completed;
   cluster->result.n_rejected = engine->n_rejected;
@@ -577,9 +485,13 @@ enum hr_status hr__clusters_check(const struct hr__engine *whole) {
   const struct hr__clusters *all = whole->clusters;
   uint64_t submitted = 0;
   for (uint32_t i = 0; i < all->spec->count; i++) {
-    const struct cluster *cluster = &all->at[i];
+    const struct hr__part *cluster = &all->at[i];
     const struct hr_cluster *own = &cluster->engine.cluster;
+    const struct hr_view *view = &cluster->engine.view;
     submitted += cluster->engine.n_submitted;
+    if (cluster->n_waiting != view->n_waiting || cluster->n_running != view->n_running ||
+        cluster->allocated_milli != view->allocated_milli || cluster->total_milli != view->total_milli)
+      return hr__broken(whole, "cluster '%s': the whole run counts other jobs or GPUs", all->spec->at[i].name);
     if (cluster->engine.view.n_waiting == 0 && (cluster->waiting_milli || cluster->waiting_work != 0))
       return hr__broken(whole, "cluster '%s': no job waits, but the router counts some", all->spec->at[i].name);
     if (cluster->engine.view.n_running == 0 && cluster->releases.count)

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Routing of jobs to clusters during a run: homes, offers of the clusters, and loads for the choice (job_router.h).
+ *
+ * Whether an empty cluster could run a job, and at what price, depends on few properties of the job (struct
+ * hr__traits). The answers of all clusters are stored in one row by traits, so that most jobs need one look-up and one
+ * scan of adjacent memory. Invariant: a row is valid for the whole run; clusters whose prices change, or whose jobs
+ * require tiers, are asked for each job.
+ */
+
+#include "base/hash.h"
+#include "sim/engine/clusters.h"
+
+/* The price of pools without a known price: they come after all others. */
+#define UNKNOWN_PRICE (HR_NEVER_US - 1)
+
+/* ---- Offers ---- */
+
+/* Returns the lowest additional price of a GPU hour for a job in a cluster now. Owned and reserved nodes are paid for
+   in any case. */
+static int64_t price_of(const struct hr_cluster *cluster, hr_job job, int64_t now_us) {
+  const uint32_t accept_class = hr_cluster_accept_class(cluster, job);
+  int64_t lowest = HR_NEVER_US;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_market_spec *market = &cluster->spec->pools[i].market;
+    if (cluster->spec->pools[i].nodes == 0 || !hr_cluster_accepts(cluster, accept_class, (hr_pool){i})) continue;
+    int64_t price = hr_market_is_elastic(market->market) ? hr_market_price_at(market, now_us) : 0;
+    if (price < 0) price = UNKNOWN_PRICE;
+    if (price < lowest) lowest = price;
+  }
+  return lowest;
+}
+
+/* Returns the price of a job in a cluster; HR_NEVER_US if the cluster can never run it. */
+static int64_t offer_of(const struct hr__part *part, hr_job job, int64_t now_us) {
+  const struct hr_cluster *pools = &part->engine.cluster;
+  return hr__cluster_never_fits(pools, job) == HR_REASON_NONE ? price_of(pools, job, now_us) : HR_NEVER_US;
+}
+
+static bool prices_change(const struct hr_cluster *cluster) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (cluster->spec->pools[i].market.n_prices) return true;
+  return false;
+}
+
+static uint32_t number_of(const uint32_t *column, hr_job job) {
+  return column ? column[job.id] : 0;
+}
+
+static struct hr__traits traits_of(const struct hr__clusters *all, hr_job job) {
+  const struct hr_trace *trace = all->whole->trace;
+  const struct hr_cluster *pools = &all->whole->cluster;
+  return (struct hr__traits){
+      .request = pools->requests ? pools->requests->of_job[job.id] : trace->gpus[job.id],
+      .gpu_types = number_of(trace->gpu_types, job),
+      .regions = number_of(trace->regions, job),
+      .class_ = trace->class_ ? trace->class_[job.id] : 0,
+      .gpu_mem_mib = trace->gpu_mem_mib ? trace->gpu_mem_mib[job.id] : 0,
+      .mig_profile = number_of(trace->mig_profile, job),
+      .flags = trace->flags ? trace->flags[job.id] : 0,
+      .model = all->offers.by_model ? number_of(trace->model, job) : 0,
+  };
+}
+
+static bool same_traits(const struct hr__traits *a, const struct hr__traits *b) {
+  return a->request == b->request && a->gpu_types == b->gpu_types && a->regions == b->regions &&
+         a->class_ == b->class_ && a->gpu_mem_mib == b->gpu_mem_mib && a->mig_profile == b->mig_profile &&
+         a->flags == b->flags && a->model == b->model;
+}
+
+static uint64_t hash_of(const struct hr__traits *traits) {
+  const uint64_t words[] = {(uint64_t)traits->request << 32 | traits->gpu_types,
+                            (uint64_t)traits->regions << 32 | traits->class_,
+                            (uint64_t)traits->flags << 32 | traits->mig_profile, traits->gpu_mem_mib, traits->model};
+  uint64_t hash = 0;
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    hash ^= hash >> 29;
+  }
+  return hash;
+}
+
+static int64_t *clear_row(const struct hr__clusters *all, uint32_t row) {
+  int64_t *price = all->offers.price + (size_t)row * all->spec->count;
+  for (uint32_t i = 0; i < all->spec->count; i++) price[i] = HR__OFFER_UNKNOWN;
+  return price;
+}
+
+/* Adds a row. Returns its number + 1. */
+static uint32_t add_row(struct hr__clusters *all, struct hr__traits traits) {
+  all->offers.traits[all->offers.n_rows] = traits;
+  clear_row(all, all->offers.n_rows);
+  return ++all->offers.n_rows;
+}
+
+/* Returns the row of the traits of a job. */
+static int64_t *row_of(struct hr__clusters *all, hr_job job) {
+  struct hr__offers *offers = &all->offers;
+  const bool is_full = offers->n_rows == HR__OFFER_ROWS;
+  uint32_t *slot;
+  if (offers->is_plain && all->whole->trace->gpus[job.id] < HR__PLAIN_GPUS) {
+    slot = &offers->plain[all->whole->trace->gpus[job.id]];
+    if (!*slot && !is_full) *slot = add_row(all, traits_of(all, job));
+  } else {
+    const struct hr__traits traits = traits_of(all, job);
+    uint64_t at = hash_of(&traits) % HR__OFFER_SLOTS;
+    while (offers->slot[at] && !same_traits(&offers->traits[offers->slot[at] - 1], &traits))
+      at = (at + 1) % HR__OFFER_SLOTS;
+    slot = &offers->slot[at];
+    if (!*slot && !is_full) *slot = add_row(all, traits);
+  }
+  return *slot ? offers->price + (size_t)(*slot - 1) * all->spec->count : clear_row(all, HR__OFFER_ROWS);
+}
+
+/* Updates the prices of the loads for a job. */
+static void ask(struct hr__clusters *all, hr_job job, int64_t now_us) {
+  int64_t *price = row_of(all, job);
+  bool keeps = true;
+  if (price == all->offers.asked) return;
+  for (uint32_t i = 0; i < all->spec->count; i++) {
+    keeps = keeps && all->at[i].has_kinds;
+    int64_t offer = price[i];
+    if (offer == HR__OFFER_UNKNOWN) {
+      offer = offer_of(&all->at[i], job, now_us);
+      if (all->at[i].has_kinds) price[i] = offer;
+    }
+    all->loads[i].price_uusd_h = offer;
+    all->loads[i].eligible = offer != HR_NEVER_US;
+  }
+  const bool is_scratch = price == all->offers.price + (size_t)HR__OFFER_ROWS * all->spec->count;
+  all->offers.asked = keeps && !is_scratch ? price : NULL;
+}
+
+/* ---- Choice ---- */
+
+uint32_t hr__routing_home(const struct hr__clusters *all, hr_job job) {
+  const struct hr_trace *trace = all->whole->trace;
+  const bool has_tenant = trace->tenant && trace->tenant[job.id] != HR_NONE;
+  return has_tenant ? all->home[trace->tenant[job.id]] : 0;
+}
+
+static void predict(struct hr__clusters *all, uint64_t milli, int64_t now_us) {
+  for (uint32_t i = 0; i < all->spec->count; i++) {
+    struct hr__cluster_load *load = &all->loads[i];
+    if (!load->eligible) continue;
+    load->wait_us = hr__predicted_wait_us(load, &all->at[i].releases, all->at[i].waiting_work, milli, now_us);
+  }
+}
+
+uint32_t hr__routing_choose(struct hr__clusters *all, hr_job job, int64_t now_us) {
+  const struct hr_trace *trace = all->whole->trace;
+  const struct hr_clusters *spec = all->spec;
+  const uint32_t home = hr__routing_home(all, job);
+  if (spec->router.kind == HR_JOB_ROUTER_HOME) return home;
+  const bool has_deadline = trace->deadline_us && trace->deadline_us[job.id] != HR_UNKNOWN_US;
+  const struct hr__routed_job routed = {
+      .milli = hr_cluster_asked_milli(&all->whole->cluster, job),
+      .expected_us = hr__expected_us(trace, job),
+      .slack_us = has_deadline ? trace->deadline_us[job.id] - now_us : HR_NEVER_US,
+      .home = home,
+  };
+  ask(all, job, now_us);
+  if (all->predicts) predict(all, routed.milli, now_us);
+  return hr__job_router_choose(&spec->router, all->loads, spec->count, &routed, &all->spilled_uusd);
+}
+
+/* ---- Begin ---- */
+
+/* Returns whether jobs differ only in their number of GPUs. */
+static bool is_plain(const struct hr__clusters *all) {
+  const struct hr_trace *trace = all->whole->trace;
+  return !trace->gpu_types && !trace->regions && !trace->class_ && !trace->gpu_mem_mib && !trace->mig_profile &&
+         !trace->flags && !all->offers.by_model && !all->whole->cluster.requests;
+}
+
+enum hr_status hr__routing_begin(struct hr__clusters *all) {
+  struct hr_arena *arena = &all->whole->arena;
+  struct hr__offers *offers = &all->offers;
+  const uint32_t n = all->spec->count;
+  offers->traits = hr_arena_alloc(arena, HR__OFFER_ROWS * sizeof *offers->traits);
+  offers->slot = hr_arena_alloc(arena, HR__OFFER_SLOTS * sizeof *offers->slot);
+  offers->plain = hr_arena_alloc(arena, HR__PLAIN_GPUS * sizeof *offers->plain);
+  offers->price = hr_arena_alloc(arena, (HR__OFFER_ROWS + 1) * (size_t)n * sizeof *offers->price);
+  if (!offers->traits || !offers->slot || !offers->plain || !offers->price) return hr__out_of_memory(all->whole);
+  for (uint32_t i = 0; i < n; i++) {
+    const struct hr__engine *engine = &all->at[i].engine;
+    all->at[i].has_kinds = !engine->cluster.tiers_within && !prices_change(&engine->cluster);
+    offers->by_model = offers->by_model || engine->speeds.table;
+    for (uint32_t pool = 0; pool < engine->cluster.n_pools; pool++)
+      all->loads[i].size_milli += engine->cluster.pools[pool].size_milli;
+  }
+  offers->is_plain = is_plain(all);
+  all->predicts = hr_job_router_predicts(&all->spec->router);
+  return HR_OK;
+}
