@@ -483,12 +483,13 @@ const struct hr_view *hr__clusters_view(const struct hr__engine *whole, hr_job j
 /* Checked mode: the copy agrees with the clusters, and each submitted job is counted in one cluster. */
 enum hr_status hr__clusters_check(const struct hr__engine *whole) {
   const struct hr__clusters *all = whole->clusters;
-  uint64_t submitted = 0;
+  uint64_t submitted = 0, total_milli = 0;
   for (uint32_t i = 0; i < all->spec->count; i++) {
     const struct hr__part *cluster = &all->at[i];
     const struct hr_cluster *own = &cluster->engine.cluster;
     const struct hr_view *view = &cluster->engine.view;
     submitted += cluster->engine.n_submitted;
+    total_milli += view->total_milli;
     if (cluster->n_waiting != view->n_waiting || cluster->n_running != view->n_running ||
         cluster->allocated_milli != view->allocated_milli || cluster->total_milli != view->total_milli)
       return hr__broken(whole, "cluster '%s': the whole run counts other jobs or GPUs", all->spec->at[i].name);
@@ -503,5 +504,7 @@ enum hr_status hr__clusters_check(const struct hr__engine *whole) {
         return hr__broken(whole, "cluster '%s': the copy of node %" PRIu32 " differs", all->spec->at[i].name, node);
     }
   }
+  if (total_milli != whole->view.total_milli)
+    return hr__broken(whole, "the GPUs of the clusters are not those of the run");
   return submitted == whole->cursor ? HR_OK : hr__broken(whole, "a submitted job is in no cluster");
 }
