@@ -58,7 +58,7 @@ int64_t hr__predicted_wait_us(const struct hr__cluster_load *load, const struct 
 
 /* Returns whether cluster a has a smaller share of its GPUs in use than b. */
 static bool is_less_loaded(const struct hr__cluster_load *a, const struct hr__cluster_load *b) {
-  if (a->size_milli == b->size_milli) return a->used_milli < b->used_milli;
+  if (a->size_milli == b->size_milli && a->size_milli > 0) return a->used_milli < b->used_milli;
   return (hr_amount)a->used_milli * (hr_amount)b->size_milli < (hr_amount)b->used_milli * (hr_amount)a->size_milli;
 }
 
