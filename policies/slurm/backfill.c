@@ -242,12 +242,8 @@ static int64_t find_start(const struct pass *pass, const struct hr__slurm_queued
   for (;;) {
     int64_t later_us, start_us = 0, now_us = pass->now_us;
     bool usable = list_nodes(pass, job, n_usable, from_us, &later_us);
-    if (usable && from_us == now_us && selector->make_room) {
-      bool starts = selector->find(selector->self, job->job, now_us, line->set, &start_us) && start_us <= now_us;
-      if (!starts) list_nodes(pass, job, n_usable, from_us, &later_us);
-      if (!starts && selector->make_room(selector->self, job->job, line->set)) return now_us;
-      list_nodes(pass, job, n_usable, from_us, &later_us);
-    }
+    if (usable && from_us == now_us && selector->make_room && selector->make_room(selector->self, job->job, line->set))
+      return now_us;
     if (usable && from_us > now_us && is_too_early(pass, job, later_us)) {
       from_us = next_test(pass, job, later_us);
       continue;
@@ -299,16 +295,13 @@ static bool gets_reservation(const struct pass *pass, const struct hr__slurm_que
 }
 
 /* Tests one job: starts it, or reserves nodes for it. Returns whether it was started. A job that was started needs no
-   reservation: the selector knows it from now on, and others may share its nodes. */
+   reservation: the selector knows it from now on, and others may share its nodes. A job that waits only for jobs that
+   have notice gets a reservation from now on. */
 static bool test_job(const struct pass *pass, const struct hr__slurm_queued *job, struct hr__slurm_planned *planned) {
   int64_t start_us = find_start(pass, job);
   planned->start_us = start_us;
   if (start_us == HR_NEVER_US) return false;
-  bool is_now = start_us <= pass->now_us;
-  if (is_now && !pass->selector->start(pass->selector->self, job->job, pass->line->set)) {
-    planned->start_us = HR_NEVER_US;
-    return false;
-  }
+  bool is_now = start_us <= pass->now_us && pass->selector->start(pass->selector->self, job->job, pass->line->set);
   if (!is_now && !gets_reservation(pass, job)) return false;
   int64_t end_us = start_us + job->limit_us;
   if (!is_now) { // reservations begin and end at multiples of the resolution

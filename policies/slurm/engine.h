@@ -117,8 +117,10 @@ struct hr__slurm_preemption {
   bool is_on;
   bool *may_preempt; /* [n_qos * n_qos] by preemptor and victim */
   struct hr__slurm_candidate *candidates;
-  bool *leaving;    /* by job: it has notice */
-  uint64_t *chosen; /* scratch set */
+  bool *leaving;                  /* by job: it has notice */
+  uint64_t *chosen;               /* scratch set */
+  uint32_t *hidden;               /* scratch: numbers of running jobs */
+  struct hr__slurm_running *kept; /* scratch: the list of running jobs */
 };
 
 struct hr__slurm_list {
@@ -304,6 +306,10 @@ bool hr__slurm_create_preemption(struct hr__slurm_run *run);
 /* Stops running jobs so that a job fits on nodes of a set. Returns true if it fits now: its nodes are chosen, as after
    hr__slurm_find_now. Returns false if it does not fit, or must wait for jobs that have notice. */
 bool hr__slurm_preempt(struct hr__slurm_run *run, uint32_t job, const uint64_t *set);
+
+/* Finds when and where a job can start on nodes of a set, as hr__slurm_find_start: now; or else now, if all jobs that
+   it may stop were gone; or else when others have ended, too. */
+bool hr__slurm_find_without_victims(struct hr__slurm_run *run, uint32_t job, uint64_t *set, int64_t *start_us);
 
 /* Sets how long a job that starts may run beyond its limit, and requests a pass at the time at which it is stopped. */
 void hr__slurm_set_over_time(struct hr__slurm_run *run, struct hr__slurm_running *running);

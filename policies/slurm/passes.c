@@ -57,6 +57,7 @@ static const struct hr__slurm_kind *kind_of(const struct hr__slurm_run *run, uin
 
 static bool find_start(void *self, uint32_t job, int64_t now_us, uint64_t *nodes, int64_t *start_us) {
   struct hr__slurm_run *run = self;
+  if (run->preemption.is_on) return hr__slurm_find_without_victims(run, job, nodes, start_us);
   return hr__slurm_find_start(run, kind_of(run, job), now_us, nodes, start_us);
 }
 
@@ -67,7 +68,7 @@ static int64_t earliest(void *self, uint32_t job, const uint64_t *nodes) {
 
 static bool make_room(void *self, uint32_t job, uint64_t *nodes) {
   struct hr__slurm_run *run = self;
-  if (!hr__slurm_preempt(run, job, nodes)) return false;
+  if (!hr__slurm_find_now(run, kind_of(run, job), nodes) && !hr__slurm_preempt(run, job, nodes)) return false;
   memset(nodes, 0, run->nodes.n_words * sizeof *nodes);
   for (uint32_t i = 0; i < run->found.nodes; i++)
     nodes[run->nodes.chosen[i] / 64] |= UINT64_C(1) << run->nodes.chosen[i] % 64;
@@ -221,7 +222,7 @@ void hr__slurm_run_backfill(struct hr__slurm_run *run) {
   const struct hr__slurm_selector selector = {
       .find = find_start,
       .start = start_planned,
-      .earliest = earliest,
+      .earliest = run->preemption.is_on ? NULL : earliest,
       .any_may_start = run->preemption.is_on ? NULL : any_may_start,
       .make_room = run->preemption.is_on ? make_room : NULL,
       .restrict_nodes = (run->config && run->config->n_reservations) || run->has_maintenance ? restrict_nodes : NULL,

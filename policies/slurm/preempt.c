@@ -40,12 +40,14 @@ bool hr__slurm_create_preemption(struct hr__slurm_run *run) {
   state->candidates = hr_arena_alloc(run->arena, n_gpus * sizeof *state->candidates);
   state->leaving = hr_arena_alloc_by_job(run->arena, run->trace->n_jobs, sizeof *state->leaving);
   state->chosen = hr_arena_alloc(run->arena, (run->nodes.n_words + 1) * sizeof *state->chosen);
+  state->hidden = hr_arena_alloc(run->arena, n_gpus * sizeof *state->hidden);
+  state->kept = hr_arena_alloc(run->arena, n_gpus * sizeof *state->kept);
   state->is_on = true;
   if (config->preempt_type == HR_SLURM_PREEMPT_QOS) {
     run->waiting.may_preempt = state->may_preempt;
     run->waiting.n_qos = config->n_qos;
   }
-  return state->may_preempt && state->candidates && state->leaving && state->chosen;
+  return state->may_preempt && state->candidates && state->leaving && state->chosen && state->hidden && state->kept;
 }
 
 /* ---- Candidates ------------------------------------------------------------------------------------- */
@@ -102,6 +104,15 @@ static uint32_t rank_of(const struct hr__slurm_run *run, uint32_t job) {
   return priority < MAX_RANK ? priority : MAX_RANK;
 }
 
+/* Returns whether candidate `a` is stopped before `b`. Equal ones are in the order of their submission. */
+static bool is_first(const struct hr__slurm_run *run, const struct hr__slurm_candidate *a,
+                     const struct hr__slurm_candidate *b) {
+  if (a->is_leaving != b->is_leaving) return a->is_leaving;
+  bool youngest_first = run->config->preempt_youngest_first;
+  if (hr__slurm_victim_before(&a->victim, &b->victim, youngest_first)) return true;
+  return !hr__slurm_victim_before(&b->victim, &a->victim, youngest_first) && a->victim.job < b->victim.job;
+}
+
 /* Lists the candidates in their order: those that are suspended, or those that are stopped. Jobs that are leaving
    already are first. Returns their number. */
 static uint32_t list_candidates(struct hr__slurm_run *run, uint32_t job, const uint64_t *set, bool suspends) {
@@ -115,15 +126,7 @@ static uint32_t list_candidates(struct hr__slurm_run *run, uint32_t job, const u
         .is_leaving = run->preemption.leaving[running->job],
         .victim = {running->job, rank_of(run, running->job), running->shape.nodes, run->jobs[running->job].start_us}};
     uint32_t at = n++;
-    for (; at > 0; at--) {
-      const struct hr__slurm_candidate *before = &list[at - 1];
-      bool is_first =
-          entry.is_leaving != before->is_leaving
-              ? entry.is_leaving
-              : hr__slurm_victim_before(&entry.victim, &before->victim, run->config->preempt_youngest_first);
-      if (!is_first) break;
-      list[at] = *before;
-    }
+    for (; at > 0 && is_first(run, &entry, &list[at - 1]); at--) list[at] = list[at - 1];
     list[at] = entry;
   }
   return n;
@@ -157,6 +160,21 @@ static uint32_t removals(struct hr__slurm_run *run, const struct hr__slurm_kind 
   for (uint32_t i = 0; i < n_removed; i++)
     hr__slurm_nodes_lend(&run->nodes, run->preemption.candidates[i].running, false);
   return fits ? n_removed : UINT32_MAX;
+}
+
+bool hr__slurm_find_without_victims(struct hr__slurm_run *run, uint32_t job, uint64_t *set, int64_t *start_us) {
+  struct hr__slurm_preemption *state = &run->preemption;
+  const struct hr__slurm_kind *kind = &run->kinds[run->jobs[job].kind];
+  int64_t now_us = run->view->now_us;
+  uint32_t n = 0;
+  bool fits_now = hr__slurm_kind_fits(run, kind, set);
+  for (uint32_t r = 0; !fits_now && r < run->nodes.n_running; r++)
+    if (is_candidate(run, job, &run->nodes.running[r], set, false)) state->hidden[n++] = r;
+  if (n == 0) return hr__slurm_find_start(run, kind, now_us, set, start_us);
+  hr__slurm_nodes_hide(&run->nodes, state->hidden, n, state->kept);
+  bool found = hr__slurm_find_start(run, kind, now_us, set, start_us);
+  hr__slurm_nodes_show(&run->nodes, state->hidden, n, state->kept);
+  return found;
 }
 
 /* Moves the last removed candidate to the front, then the others by how many chosen nodes they use. */

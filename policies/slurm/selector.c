@@ -474,6 +474,7 @@ void hr__slurm_nodes_lend(struct hr__slurm_nodes *nodes, uint32_t index, bool fr
 struct hr__slurm_running *hr__slurm_nodes_add(struct hr__slurm_nodes *nodes, uint32_t job,
                                               const struct hr__slurm_shape *shape, int64_t end_us, uint32_t *at) {
   uint32_t place = first_after(nodes, 0, end_us);
+  while (place > 0 && nodes->running[place - 1].end_us == end_us && nodes->running[place - 1].job > job) place--;
   memmove(&nodes->running[place + 1], &nodes->running[place], (nodes->n_running - place) * sizeof *nodes->running);
   nodes->n_running++;
   if (nodes->gpu_milli) {
@@ -486,6 +487,29 @@ struct hr__slurm_running *hr__slurm_nodes_add(struct hr__slurm_nodes *nodes, uin
   take(nodes, &nodes->running[place], 1);
   nodes->has_releases = false;
   return &nodes->running[place];
+}
+
+void hr__slurm_nodes_hide(struct hr__slurm_nodes *nodes, const uint32_t *hidden, uint32_t n,
+                          struct hr__slurm_running *copy) {
+  uint32_t kept = 0, next = 0;
+  memcpy(copy, nodes->running, nodes->n_running * sizeof *copy);
+  for (uint32_t i = 0; i < n; i++) hr__slurm_nodes_lend(nodes, hidden[i], true);
+  for (uint32_t r = 0; r < nodes->n_running; r++) {
+    if (next < n && hidden[next] == r)
+      next++;
+    else
+      nodes->running[kept++] = copy[r];
+  }
+  nodes->n_running = kept;
+  nodes->has_releases = false;
+}
+
+void hr__slurm_nodes_show(struct hr__slurm_nodes *nodes, const uint32_t *hidden, uint32_t n,
+                          const struct hr__slurm_running *copy) {
+  nodes->n_running += n;
+  memcpy(nodes->running, copy, nodes->n_running * sizeof *copy);
+  for (uint32_t i = 0; i < n; i++) hr__slurm_nodes_lend(nodes, hidden[i], false);
+  nodes->has_releases = false;
 }
 
 uint32_t *hr__slurm_nodes_remove(struct hr__slurm_nodes *nodes, uint32_t job, uint32_t *n_nodes) {
@@ -507,8 +531,11 @@ void hr__slurm_nodes_postpone(struct hr__slurm_nodes *nodes, uint32_t job, int64
   if (place == nodes->n_running) return;
   struct hr__slurm_running moved = nodes->running[place];
   moved.end_us += by_us;
-  for (; place + 1 < nodes->n_running && nodes->running[place + 1].end_us <= moved.end_us; place++)
-    nodes->running[place] = nodes->running[place + 1];
+  for (; place + 1 < nodes->n_running; place++) {
+    const struct hr__slurm_running *next = &nodes->running[place + 1];
+    if (next->end_us > moved.end_us || (next->end_us == moved.end_us && next->job > job)) break;
+    nodes->running[place] = *next;
+  }
   nodes->running[place] = moved;
   nodes->has_releases = false;
 }

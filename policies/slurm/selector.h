@@ -65,7 +65,7 @@ struct hr__slurm_nodes {
   int64_t *cpu_milli, *mem_mib, *future_cpu, *future_mem;
   uint32_t *chosen;   /* [n_nodes] the nodes that were chosen last, in the order of the shape */
   uint64_t *at_least; /* [(max_gpus + 1) * n_words] per number: the set of nodes with as many free GPUs or more */
-  struct hr__slurm_running *running; /* [n_running] by increasing end */
+  struct hr__slurm_running *running; /* [n_running] by increasing end, and else by job */
   uint32_t n_running;
   int64_t origin_us; /* the date of time 0, since batches begin at multiples of 30 seconds of the clock */
   /* per number of GPUs: the nodes that have fewer free GPUs now, in the order in which they get as many */
@@ -115,6 +115,13 @@ int64_t hr__slurm_earliest(struct hr__slurm_nodes *nodes, const struct hr__slurm
 
 /* Treats the GPUs of running job number `index` as free (`free` true), or as used again. */
 void hr__slurm_nodes_lend(struct hr__slurm_nodes *nodes, uint32_t index, bool free);
+
+/* Lets `n` running jobs, of which the numbers `hidden` increase, not exist for a while. `copy` [n_running] keeps the
+   list of running jobs. hr__slurm_nodes_show ends this; nothing may be added or removed before. */
+void hr__slurm_nodes_hide(struct hr__slurm_nodes *nodes, const uint32_t *hidden, uint32_t n,
+                          struct hr__slurm_running *copy);
+void hr__slurm_nodes_show(struct hr__slurm_nodes *nodes, const uint32_t *hidden, uint32_t n,
+                          const struct hr__slurm_running *copy);
 
 /* The GPUs of a running job on its node number `index`; 0 if GPUs are not shared. */
 uint64_t hr__slurm_gpus_of(const struct hr__slurm_nodes *nodes, const struct hr__slurm_running *running,

@@ -274,8 +274,8 @@ struct hr__slurm_planned {
 };
 
 struct hr__slurm_selector {
-  /* Finds when and where a job can start on the nodes of a set, if only the running jobs existed. Reduces the set to
-     the chosen nodes and returns true; returns false if the job can never run on them. */
+  /* Finds when and where a job can start on the nodes of a set, if only the running jobs existed, and after those that
+     it may stop. Reduces the set to the chosen nodes and returns true; returns false if the job can never run there. */
   bool (*find)(void *self, uint32_t job, int64_t now_us, uint64_t *nodes, int64_t *start_us);
   /* Starts a job on the nodes that `find` chose. Returns false if it cannot start after all. */
   bool (*start)(void *self, uint32_t job, const uint64_t *nodes);
@@ -283,8 +283,8 @@ struct hr__slurm_selector {
   /* Returns whether any job from entry `next` of the queue on may start now. If not, the pass ends, and these jobs get
      no expected start. NULL: every job is tested. */
   bool (*any_may_start)(void *self, uint32_t next);
-  /* Stops running jobs so that a job can start now on nodes of a set, to which the set is reduced. Returns false if it
-     cannot. NULL: no job is preempted. */
+  /* Stops running jobs, if necessary, so that a job can start now on nodes of a set, to which the set is reduced.
+     Returns false, and leaves the set, if it cannot. NULL: no job is preempted. */
   bool (*make_room)(void *self, uint32_t job, uint64_t *nodes);
   /* Removes the nodes from a set that advance reservations keep from a job at any time from `from_us` to `to_us`.
      Returns the earliest end of these reservations after `from_us`; HR_NEVER_US: there are none. NULL: none exist. */

@@ -148,8 +148,11 @@ bool naive_select(struct naive_nodes *nodes, const struct hr__slurm_shape *shape
 struct hr__slurm_running *naive_nodes_add(struct naive_nodes *nodes, uint32_t job, const struct hr__slurm_shape *shape,
                                           int64_t end_us, uint32_t *at) {
   uint32_t place = nodes->n_running++;
-  for (; place > 0 && nodes->running[place - 1].end_us > end_us; place--)
-    nodes->running[place] = nodes->running[place - 1];
+  for (; place > 0; place--) { // equal ends in the order of submission
+    const struct hr__slurm_running *before = &nodes->running[place - 1];
+    if (before->end_us < end_us || (before->end_us == end_us && before->job < job)) break;
+    nodes->running[place] = *before;
+  }
   nodes->running[place] = (struct hr__slurm_running){
       .job = job, .end_us = end_us, .over_us = 30 * HR_SECOND_US, .shape = *shape, .nodes = at};
   for (uint32_t i = 0; i < shape->nodes; i++) {
@@ -354,11 +357,7 @@ static bool test_job(struct pass *pass, const struct hr__slurm_queued *job, stru
   int64_t start_us = find_start(pass, job), resolution_us = pass->limits->resolution_us;
   planned->start_us = start_us;
   if (start_us == HR_NEVER_US) return false;
-  bool is_now = start_us <= pass->now_us;
-  if (is_now && !pass->selector->start(pass->selector->self, job->job, pass->line->set)) {
-    planned->start_us = HR_NEVER_US;
-    return false;
-  }
+  bool is_now = start_us <= pass->now_us && pass->selector->start(pass->selector->self, job->job, pass->line->set);
   if (!is_now && !gets_reservation(pass, job)) return false;
   if (is_now) { // the selector knows it now, and its nodes may be shared
     for (uint32_t w = 0; w < pass->line->n_words; w++) pass->line->set[w] = 0;

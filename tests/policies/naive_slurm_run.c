@@ -193,16 +193,21 @@ static bool comes_before(const struct naive_run *run, const struct naive_victim 
   return a->rank != b->rank ? a->rank < b->rank : first->nodes < second->nodes;
 }
 
+/* Whether a job may stop another one that runs on nodes of a set. */
+static bool is_in_the_way(const struct naive_run *run, const struct naive_job *job, uint64_t set,
+                          const struct naive_job *victim) {
+  bool on_set = false;
+  for (uint32_t k = 0; victim->state == NAIVE_RUNS && k < victim->nodes; k++)
+    on_set = on_set || (set & run->parts[job->part].nodes) >> victim->at[k] & 1;
+  return on_set && may_preempt(run, job, victim);
+}
+
 static uint32_t list_victims(struct naive_run *run, const struct naive_job *job, uint64_t set,
                              struct naive_victim *list) {
   uint32_t n = 0;
-  for (uint32_t r = 0; r < run->nodes.n_running; r++) { // equal victims in the order of their limits
-    uint32_t index = run->nodes.running[r].job;
+  for (uint32_t index = 0; index < run->n_jobs; index++) { // equal victims in the order of submission
     const struct naive_job *victim = &run->jobs[index];
-    bool on_set = false;
-    for (uint32_t k = 0; k < victim->nodes; k++)
-      on_set = on_set || (set & run->parts[job->part].nodes) >> victim->at[k] & 1;
-    if (!on_set || !may_preempt(run, job, victim)) continue;
+    if (!is_in_the_way(run, job, set, victim)) continue;
     struct naive_victim entry = {
         index, run->preempts_by_qos ? run->qos[victim->qos].priority : run->parts[victim->part].tier, 0};
     uint32_t at = n++;
@@ -308,14 +313,32 @@ static void run_main(struct naive_run *run) {
   }
 }
 
+/* The expected start if all jobs that a job may stop were gone. */
+static bool find_without_victims(struct naive_run *run, const struct naive_job *job, int64_t now_us, uint64_t *set,
+                                 int64_t *start_us) {
+  bool gone[NAIVE_JOBS];
+  for (uint32_t i = 0; i < run->n_jobs; i++) {
+    gone[i] = run->preempts && is_in_the_way(run, job, *set, &run->jobs[i]);
+  }
+  for (uint32_t i = 0; i < run->n_jobs; i++)
+    if (gone[i]) run->jobs[i].state = NAIVE_GONE;
+  set_nodes(run);
+  bool found = naive_select(&run->nodes, &job->shape, now_us, set, start_us);
+  for (uint32_t i = 0; i < run->n_jobs; i++)
+    if (gone[i]) run->jobs[i].state = NAIVE_RUNS;
+  set_nodes(run);
+  return found;
+}
+
 static bool find(void *self, uint32_t index, int64_t now_us, uint64_t *set, int64_t *start_us) {
   struct naive_run *run = self;
   const struct naive_job *job = &run->jobs[index];
   uint64_t all = *set, chosen;
   if (is_held(run, job)) return false;
-  bool found = naive_select(&run->nodes, &job->shape, now_us, set, start_us);
-  if ((found && *start_us <= now_us) || run->line.from_us != now_us) return found;
-  if (!preempt(run, index, all)) return found;
+  if (naive_select(&run->nodes, &job->shape, now_us, set, start_us) && *start_us <= now_us) return true;
+  *set = all;
+  if (run->line.from_us != now_us || !preempt(run, index, all))
+    return find_without_victims(run, job, now_us, set, start_us);
   if (!fits(run, job, all, &chosen)) return false;
   *set = chosen;
   *start_us = now_us;
