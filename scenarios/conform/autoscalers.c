@@ -152,16 +152,19 @@ static bool flag_at(const cJSON *whole, const char *name, uint32_t at, bool fall
 /* Fills the pods that have neither failed nor are being deleted. */
 static uint32_t read_pods(const cJSON *whole, struct hr__hpa_pod *pods, uint32_t n_all) {
   const cJSON *levels = hr__case_get(whole, "levels_milli"), *requests = hr__case_get(whole, "requests_milli");
+  /* of resources, only the CPU usage of a pod that starts says nothing */
+  const bool starts_count = strcmp(hr__case_text(whole, "resource", "cpu"), "cpu") != 0;
   uint32_t n = 0;
   for (uint32_t i = 0; i < n_all; i++) {
     if (flag_at(whole, "pod_failed", i, false) || flag_at(whole, "pod_deleting", i, false)) continue;
     const cJSON *level = cJSON_GetArrayItem(levels, (int)i), *request = cJSON_GetArrayItem(requests, (int)i);
-    pods[n++] = (struct hr__hpa_pod){.level = hr__case_value_whole(level, 0),
-                                     .request = hr__case_value_whole(request, 0),
-                                     .has_level = cJSON_IsNumber(level),
-                                     .has_request = cJSON_IsNumber(request),
-                                     .unready = !flag_at(whole, "pod_ready", i, true),
-                                     .initializing = flag_at(whole, "pod_in_cpu_init_period", i, false)};
+    pods[n++] =
+        (struct hr__hpa_pod){.level = hr__case_value_whole(level, 0),
+                             .request = hr__case_value_whole(request, 0),
+                             .has_level = cJSON_IsNumber(level),
+                             .has_request = cJSON_IsNumber(request),
+                             .unready = !starts_count && !flag_at(whole, "pod_ready", i, true),
+                             .initializing = !starts_count && flag_at(whole, "pod_in_cpu_init_period", i, false)};
   }
   return n;
 }

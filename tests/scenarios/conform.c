@@ -48,6 +48,11 @@ static void check_own(const char *system, const char *file, uint64_t n_cases) {
   hr_conform_finish(&report);
 }
 
+/* Own cases for rules of several clusters, elastic capacity and data that no shared case covers. */
+static void clusters_rules(void) {
+  check_own("clusters", PROJECT_DIR "/tests/scenarios/clusters_rules.json", 319);
+}
+
 /* Own cases for rules of KAI that few or no shared cases guard. */
 static void kai_rules(void) {
   check_own("kai", PROJECT_DIR "/tests/scenarios/kai_rules.json", 68);
@@ -285,8 +290,8 @@ static void unknown_system(void) {
   hr_conform_finish(&report);
 }
 
-TEST_MAIN("test vectors of other schedulers", TEST(autoscalers), TEST(clusters), TEST(kai), TEST(kai_rules),
-          TEST(kubernetes), TEST(kueue), TEST(kueue_topology), TEST(kueue_rules), TEST(kueue_backoff), TEST(slurm),
-          TEST(volcano), TEST(volcano_rules), TEST(volcano_taints), TEST(unknown_kind),
+TEST_MAIN("test vectors of other schedulers", TEST(autoscalers), TEST(clusters), TEST(clusters_rules), TEST(kai),
+          TEST(kai_rules), TEST(kubernetes), TEST(kueue), TEST(kueue_topology), TEST(kueue_rules), TEST(kueue_backoff),
+          TEST(slurm), TEST(volcano), TEST(volcano_rules), TEST(volcano_taints), TEST(unknown_kind),
           TEST(case_without_input_or_expectation), TEST(malformed_cases), TEST(malformed_worlds),
           TEST(malformed_groups), TEST(unknown_system))

@@ -62,13 +62,6 @@ struct hr__node_amounts hr__read_amounts(const cJSON *object) {
       {hr__scaled(cpu_m, 1), hr__scaled(memory, 1), hr__scaled(hr__case_whole(object, "gpus", 0), 1)}};
 }
 
-bool hr__has_member(const cJSON *object, const char *start) {
-  const cJSON *member;
-  if (cJSON_IsObject(object))
-    cJSON_ArrayForEach(member, object) if (strncmp(member->string, start, strlen(start)) == 0) return true;
-  return false;
-}
-
 uint32_t hr__position_of(const cJSON *list, const char *name) {
   uint32_t at = 0;
   const cJSON *item;

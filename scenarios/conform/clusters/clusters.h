@@ -46,8 +46,6 @@ static inline int64_t hr__scaled(int64_t number, int64_t factor) {
 
 /* Reads cpu_m or cpu (cores), mem, mem_bytes or mem_MiB, and gpus. */
 struct hr__node_amounts hr__read_amounts(const cJSON *object);
-/* Returns whether an object has a member with a name that begins with `start`. */
-bool hr__has_member(const cJSON *object, const char *start);
 /* Returns the position of a text in a list of texts, or of a member in an object; UINT32_MAX: none. */
 uint32_t hr__position_of(const cJSON *list, const char *name);
 

@@ -34,16 +34,21 @@ static double disruption_of(double n_pods) {
   return HR__KARPENTER_NODE_DISRUPTION + n_pods * hr__karpenter_eviction_cost(0, 0);
 }
 
+/* The number of pods of a node, or of each node. */
+static double pods_of(const cJSON *object) {
+  return hr__case_real(object, "pods_each", hr__case_real(object, "pods", 0));
+}
+
 static void run_totals(struct hr__cluster_case *self) {
   const cJSON *nodes = hr__case_get(self->input, "nodes"), *node;
   struct hr__karpenter_totals totals = {0, 0};
   if (cJSON_IsNumber(nodes)) { // equal nodes
     totals.cost = nodes->valuedouble * hr__case_real(self->input, "price", 0);
-    totals.disruption = nodes->valuedouble * disruption_of(hr__case_real(self->input, "pods_each", 0));
+    totals.disruption = nodes->valuedouble * disruption_of(pods_of(self->input));
   } else
     cJSON_ArrayForEach(node, nodes) {
       totals.cost += hr__case_real(node, "price", 0);
-      totals.disruption += disruption_of(hr__case_real(node, "pods", 0));
+      totals.disruption += disruption_of(pods_of(node));
     }
   hr__check_number(self, "cost", totals.cost, 1e-9);
   hr__check_number(self, "disruption", totals.disruption, 1e-9);
@@ -56,7 +61,7 @@ static bool is_balanced(const cJSON *pool) {
 /* A pool of equal nodes, some of which are deleted. */
 static struct hr__karpenter_part read_part(const cJSON *pool, double deleted, double k) {
   const double nodes = hr__case_real(pool, "nodes", 0), price = hr__case_real(pool, "price", 0);
-  const double disruption = disruption_of(hr__case_real(pool, "pods_each", 0));
+  const double disruption = disruption_of(pods_of(pool));
   deleted = hr__case_real(pool, "delete", deleted);
   return (struct hr__karpenter_part){
       is_balanced(pool), deleted * price, deleted * disruption, {nodes * price, nodes * disruption}, k};
@@ -101,7 +106,7 @@ static void run_move(struct hr__cluster_case *self) {
   const struct hr__karpenter_part part = {
       is_balanced(self->input),
       price,
-      disruption_of(hr__case_real(source, "pods", 0)),
+      disruption_of(pods_of(source)),
       {hr__case_real(self->input, "pool_cost", 0), hr__case_real(self->input, "pool_disruption", 0)},
       hr__case_real(self->input, "k", 2)};
   hr__check_number(self, "savings", savings, 1e-9);
@@ -140,7 +145,7 @@ static void run_node_price(struct hr__cluster_case *self) {
 }
 
 static void run_ratio(struct hr__cluster_case *self) {
-  const double disruption = disruption_of(hr__case_real(self->input, "pods", 0));
+  const double disruption = disruption_of(pods_of(self->input));
   hr__check_number(self, "ratio", hr__karpenter_savings_ratio(hr__case_real(self->input, "price", 0), disruption),
                    1e-9);
 }
@@ -155,9 +160,10 @@ static void run_order(struct hr__cluster_case *self) {
   cJSON *ratios = cJSON_CreateObject(), *order = cJSON_CreateArray();
   uint32_t at = 0;
   cJSON_ArrayForEach(item, list) {
-    nodes[at] = (struct hr__karpenter_node){.price = hr__case_real(item, "price", 0),
-                                            .disruption = hr__case_real(item, "disruption", 1),
-                                            .is_candidate = true};
+    nodes[at] =
+        (struct hr__karpenter_node){.price = hr__case_real(item, "price", 0),
+                                    .disruption = hr__case_real(item, "disruption", disruption_of(pods_of(item))),
+                                    .is_candidate = true};
     cJSON_AddNumberToObject(ratios, item->string, hr__karpenter_savings_ratio(nodes[at].price, nodes[at].disruption));
     at++;
   }
@@ -374,6 +380,17 @@ static void add_node(struct built *built, uint32_t type, double price, bool spot
   }
 }
 
+/* The number of instance types that a case states: those that are cheaper than the node, or all; -1: none is stated. */
+static int64_t stated_types(const cJSON *input) {
+  const cJSON *member;
+  cJSON_ArrayForEach(member, input) {
+    if (!cJSON_IsNumber(member) || !strstr(member->string, "types") || strstr(member->string, "min_values")) continue;
+    const int64_t n = hr__case_value_whole(member, 0) + (strstr(member->string, "cheaper") ? 1 : 0);
+    return n < 0 ? 0 : n < MAX_TYPES ? n : MAX_TYPES;
+  }
+  return -1;
+}
+
 /* A list of spot prices, one type each; or a number of types and the rank of the node among them. */
 static void build_spot_types(struct hr__cluster_case *self, struct built *built) {
   const cJSON *prices = hr__case_get(self->input, "spot_prices"), *price;
@@ -383,7 +400,8 @@ static void build_spot_types(struct hr__cluster_case *self, struct built *built)
     add_offering(built, price->valuedouble, 0, true);
   }
   if (!prices) {
-    const uint32_t n = (uint32_t)hr__case_whole(self->input, "spot_types", 0);
+    const int64_t stated = stated_types(self->input);
+    const uint32_t n = stated < 0 ? 0 : (uint32_t)stated;
     add_priced_types(built, n, true);
     at = (uint32_t)hr__case_whole(self->input, "node_rank_by_price", n) - 1;
   }
@@ -397,7 +415,8 @@ static void build_one_node(struct hr__cluster_case *self, struct built *built) {
   const uint32_t n_pods = hr__case_get(self->input, "pods") ? hr__case_count(self->input, "pods") : 1;
   const int64_t cpu_m = hr__read_amounts(pod).of[HR__CPU_M];
   if (!kinds) {
-    const uint32_t n = (uint32_t)hr__case_whole(self->input, "cheaper_types", MANY_TYPES - 1) + 1;
+    const int64_t stated = stated_types(self->input);
+    const uint32_t n = stated < 0 ? (uint32_t)MANY_TYPES : (uint32_t)stated;
     add_priced_types(built, n, is_spot(node));
     if (built->n_types) add_node(built, built->n_types - 1, built->n_types, is_spot(node), n_pods, cpu_m);
     return;

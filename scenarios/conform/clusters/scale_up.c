@@ -173,13 +173,54 @@ static void run_price(struct hr__cluster_case *self) {
   check_scores(self, list, &options);
 }
 
+enum { MAX_PATTERN = 400 };
+
+/* Writes a pattern in the syntax of Go as an extended regular expression of POSIX: classes such as \\d, groups that are
+   not captured, and lazy repetitions, which match in the same names. Sets `flags`. Returns false if it is too long. */
+static bool to_posix(const char *pattern, char posix[MAX_PATTERN], int *flags) {
+  static const char *const classes[][2] = {{"\\d", "[0-9]"},
+                                           {"\\D", "[^0-9]"},
+                                           {"\\w", "[0-9A-Za-z_]"},
+                                           {"\\W", "[^0-9A-Za-z_]"},
+                                           {"\\s", "[[:space:]]"},
+                                           {"\\S", "[^[:space:]]"},
+                                           {"(?:", "("},
+                                           {"*?", "*"},
+                                           {"+?", "+"}};
+  size_t n = 0;
+  *flags = REG_EXTENDED | REG_NOSUB;
+  if (strncmp(pattern, "(?i)", 4) == 0) {
+    *flags |= REG_ICASE;
+    pattern += 4;
+  }
+  while (*pattern) {
+    const char *part = NULL;
+    size_t taken = *pattern == '\\' && pattern[1] ? 2 : 1;
+    for (size_t i = 0; i < sizeof classes / sizeof *classes && !part; i++)
+      if (strncmp(pattern, classes[i][0], strlen(classes[i][0])) == 0) {
+        part = classes[i][1];
+        taken = strlen(classes[i][0]);
+      }
+    const size_t added = part ? strlen(part) : taken;
+    if (n + added >= MAX_PATTERN) return false;
+    memcpy(posix + n, part ? part : pattern, added);
+    n += added;
+    pattern += taken;
+  }
+  posix[n] = '\0';
+  return true;
+}
+
 /* Returns whether one of the patterns is found in a name. A pattern that is not a regular expression matches nothing.
  */
 static bool matches_any(const cJSON *patterns, const char *name) {
   const cJSON *pattern;
   cJSON_ArrayForEach(pattern, patterns) {
     regex_t compiled;
-    if (!cJSON_IsString(pattern) || regcomp(&compiled, pattern->valuestring, REG_EXTENDED | REG_NOSUB) != 0) continue;
+    char posix[MAX_PATTERN];
+    int flags;
+    if (!cJSON_IsString(pattern) || !to_posix(pattern->valuestring, posix, &flags)) continue;
+    if (regcomp(&compiled, posix, flags) != 0) continue;
     const bool matches = regexec(&compiled, name, 0, NULL, 0) == 0;
     regfree(&compiled);
     if (matches) return true;
@@ -347,26 +388,29 @@ static struct hr__ca_group read_group(const cJSON *item) {
                                .is_fixed = !hr__case_bool(item, "autoscaled", true)};
 }
 
-/* Returns whether a member of the input is a node or a list of nodes outside all groups. */
-static bool is_outside(const cJSON *member) {
-  if (strcmp(member->string, "pending") == 0 || strcmp(member->string, "groups") == 0) return false;
-  const cJSON *first = cJSON_IsArray(member) ? member->child : member;
-  return hr__case_get(first, "cpu_m") || hr__case_get(first, "node");
+static bool is_node(const cJSON *item) {
+  return hr__case_get(item, "cpu_m") || hr__case_get(item, "node");
+}
+
+/* Returns the first of the nodes outside all groups that a member of the input states: one node, a list of them, or an
+   object of them. NULL: none. */
+static const cJSON *first_outside(const cJSON *member) {
+  if (strcmp(member->string, "pending") == 0 || strcmp(member->string, "groups") == 0) return NULL;
+  if (cJSON_IsObject(member) && is_node(member)) return member;
+  return (cJSON_IsArray(member) || cJSON_IsObject(member)) && is_node(member->child) ? member->child : NULL;
 }
 
 /* Reads groups, then nodes outside all groups, which are groups that do not grow. */
 static bool read_groups(struct hr__cluster_case *self, struct hr__ca_scale_up *scale_up) {
   const cJSON *member, *item;
   uint32_t n = hr__case_count(self->input, "groups");
-  cJSON_ArrayForEach(member, self->input) n += is_outside(member) ? 1 + (uint32_t)cJSON_GetArraySize(member) : 0;
+  cJSON_ArrayForEach(member, self->input) n += first_outside(member) ? 1 + (uint32_t)cJSON_GetArraySize(member) : 0;
   scale_up->groups = hr__verdict_alloc(self->verdict, n, sizeof *scale_up->groups);
   if (!scale_up->groups) return false;
   cJSON_ArrayForEach(item, hr__case_get(self->input, "groups")) scale_up->groups[scale_up->n_groups++] =
       read_group(item);
   cJSON_ArrayForEach(member, self->input) {
-    if (!is_outside(member)) continue;
-    const cJSON *last = cJSON_IsArray(member) ? NULL : member->next;
-    for (item = cJSON_IsArray(member) ? member->child : member; item && item != last; item = item->next) {
+    for (item = first_outside(member); item; item = item == member ? NULL : item->next) {
       struct hr__ca_group *group = &scale_up->groups[scale_up->n_groups++];
       *group = read_group(item);
       group->is_fixed = true;
