@@ -25,11 +25,10 @@ static const struct verb verb_help = {.name = "help",
                                       .options = no_options,
                                       .run = run_help};
 
-static const struct verb *const verbs[] = {&verb_run,   &verb_report, &verb_why,      &verb_compare,  &verb_diff,
-                                           &verb_check, &verb_plan,   &verb_tco,      &verb_advise,   &verb_sweep,
-                                           &verb_merge, &verb_fill,   &verb_forecast, &verb_validate, &verb_init,
-                                           &verb_list,  &verb_trace,  &verb_conform,  &verb_import,   &verb_fit,
-                                           &verb_help,  NULL};
+static const struct verb *const verbs[] = {
+    &verb_run,    &verb_report,  &verb_why,    &verb_compare, &verb_diff,     &verb_check,    &verb_plan, &verb_tco,
+    &verb_advise, &verb_sweep,   &verb_merge,  &verb_fill,    &verb_forecast, &verb_validate, &verb_init, &verb_list,
+    &verb_trace,  &verb_conform, &verb_import, &verb_fit,     &verb_serve,    &verb_help,     NULL};
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
 /* ---- Verbs and actions ------------------------------------------------------------------------------ */
@@ -263,22 +262,26 @@ static void keep_freed_memory(void) {
 #endif
 }
 
-int main(int argc, char **argv) {
-  keep_freed_memory();
-  hr_init();
-  atexit(refuse_exit);
-  signals_discard_unfinished();
-  if (argc < 2) {
-    print_overview(stderr);
-    ends_by_itself = 1;
-    return hr_status_exit_code(HR_BAD_INPUT);
-  }
+int run_command(int argc, char **argv) {
   struct hr_error error = {0};
   enum hr_status status = run_program(argc, argv, &error);
   errno = 0;
   if (status == HR_OK && (fflush(stdout) != 0 || ferror(stdout)))
     status = hr_fail(&error, HR_IO_ERROR, "standard output: cannot be written: %s", strerror(errno ? errno : EIO));
   if (status != HR_OK) fprintf(stderr, "headroom: %s\n", error.text[0] ? error.text : hr_status_meaning(status));
-  ends_by_itself = 1;
   return hr_status_exit_code(status);
+}
+
+int main(int argc, char **argv) {
+  keep_freed_memory();
+  hr_init();
+  atexit(refuse_exit);
+  signals_discard_unfinished();
+  int code = hr_status_exit_code(HR_BAD_INPUT);
+  if (argc < 2)
+    print_overview(stderr);
+  else
+    code = run_command(argc, argv);
+  ends_by_itself = 1;
+  return code;
 }

@@ -21,6 +21,12 @@ add_library(libglpk INTERFACE)
 target_link_libraries(libglpk INTERFACE ${GLPK_LIBRARY})
 target_include_directories(libglpk INTERFACE ${GLPK_INCLUDE_DIR})
 
+# `headroom serve` needs it; without it, the verb says so.
+pkg_check_modules(MICROHTTPD IMPORTED_TARGET libmicrohttpd)
+if(NOT MICROHTTPD_FOUND)
+  message(STATUS "libmicrohttpd (package libmicrohttpd-dev) is missing: this build will have no 'headroom serve'")
+endif()
+
 # MPI is wanted only where many machines are to share runs.
 set(HEADROOM_MPI AUTO CACHE STRING "Runs on the ranks of an MPI job: AUTO (where MPI is found), ON or OFF")
 set_property(CACHE HEADROOM_MPI PROPERTY STRINGS AUTO ON OFF)

@@ -1,5 +1,5 @@
 # libheadroom, static and shared: the union of the folders.
-set(headroom_parts hr_base hr_sim hr_policies hr_traces hr_report hr_scenarios hr_plan)
+set(headroom_parts hr_base hr_sim hr_policies hr_traces hr_report hr_scenarios hr_plan hr_serve)
 
 # For the program and the tests: its objects' internal symbols can be reached.
 add_library(headroom_static STATIC)

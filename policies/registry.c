@@ -3,6 +3,7 @@
    text to parameter values. A new policy or alias needs one line in its table. Orders of the queue policy are listed in
    policies/queue/order/order.h. */
 
+#include "base/confinement.h"
 #include "headroom/policies.h"
 #include "headroom/policy.h"
 #include "policies/queue/order/order.h"
@@ -53,6 +54,11 @@ static enum hr_status load_library(const char *path, void **library, const struc
                                    struct hr_error *error) {
   struct hr_error inner = {0};
   *ops = NULL;
+  *library = NULL;
+  if (!hr__allows_plugins()) {
+    hr_fail(&inner, HR_BAD_INPUT, "policies in shared objects are not allowed here");
+    return refuse(path, &inner, error);
+  }
   *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!*library) {
     hr_fail(&inner, HR_BAD_INPUT, "%s", dlerror());

@@ -9,11 +9,14 @@
 #include "headroom/unstable/planning.h"
 #include "headroom/unstable/replay.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct plan_args {
   struct input_args input;
-  const char *json, *forecast;
+  const char *json, *forecast, *events;
   struct page_args page;
   double growth;    /* 0: not set */
   uint64_t threads; /* 0: not set */
@@ -49,6 +52,11 @@ static const struct option options[] = {
      .kind = OPTION_FLAG,
      .offset = AT(brief),
      .help = "print only the choice and the comparison with the baseline; skip the tests under other conditions"},
+    {.name = "events",
+     .kind = OPTION_TEXT,
+     .offset = AT(events),
+     .value = "FILE",
+     .help = "while the search runs, write its progress as lines of JSON, e.g. to a pipe"},
     REPORT_OPTION(AT(page)),
     RANK_THREADS_OPTION(plan_args),
     QUIET_OPTION(plan_args),
@@ -77,8 +85,37 @@ struct plan_state {
   struct hr_perf perf;
 };
 
+/* ---- Events: the search while it runs --------------------------------------------------------------- */
+
+/* At most ten lines of JSON a second. The file is not an output that
+   appears at the end, as others are, because a program reads it meanwhile. */
+struct events {
+  FILE *file;
+  double next_s;
+};
+
+static const double event_interval_s = 0.1;
+
+static void report_progress(void *self, uint64_t done, uint64_t total, int64_t now_us) {
+  struct events *events = self;
+  (void)now_us;
+  if (clock_s() < events->next_s) return;
+  events->next_s = clock_s() + event_interval_s;
+  fprintf(events->file, "{\"event\":\"progress\",\"done\":%" PRIu64 ",\"total\":%" PRIu64 "}\n", done, total);
+  fflush(events->file);
+}
+
+static enum hr_status events_open(struct events *events, const char *path, struct hr_error *error) {
+  *events = (struct events){0};
+  if (!path) return HR_OK;
+  events->file = fopen(path, "w");
+  return events->file ? HR_OK
+                      : hr_fail(error, HR_BAD_INPUT, "--events %s: cannot be written: %s", path, strerror(errno));
+}
+
 static enum hr_status search(struct plan_state *plan, struct hr_error *error) {
   struct progress_bar bar;
+  struct events events;
   const struct plan_args *args = plan->args;
   struct hr_plan_config config = {.scenario = plan->input.scenario,
                                   .overrides = plan->input.overrides.words.at,
@@ -95,12 +132,16 @@ static enum hr_status search(struct plan_state *plan, struct hr_error *error) {
       args->forecast ? parse_months("forecast", args->forecast, &config.forecast_months, error) : HR_OK;
   if (status != HR_OK) return status;
   config.progress = progress_bar_start(&bar, !args->quiet && plan->ranks.rank == 0);
+  status = events_open(&events, plan->ranks.rank == 0 ? args->events : NULL, error);
+  if (status != HR_OK) return status;
+  if (events.file) config.progress = (struct hr_progress){.self = &events, .report = report_progress};
   progress_bar_count(&bar, plan->input.trace->n_jobs, true);
   double begin_s = clock_s();
   status = hr_plan(&config, &plan->plan, error);
   plan->perf =
       (struct hr_perf){.load_s = plan->input.load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};
   progress_bar_stop(&bar);
+  if (events.file) fclose(events.file);
   return status;
 }
 

@@ -10,6 +10,7 @@
 
 #include "headroom/scenario.h"
 #include "base/array.h"
+#include "base/confinement.h"
 #include "headroom/unstable/experiments.h"
 #include "headroom/unstable/faults.h"
 #include "headroom/unstable/ownership.h"
@@ -36,7 +37,8 @@ static bool looks_like_trace(const char *path) {
     if (length > strlen(endings[i]) && strcmp(path + length - strlen(endings[i]), endings[i]) == 0) return true;
   char line[200] = "";
   struct stat info;
-  FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
+  const char *at = hr__input_path(path);
+  FILE *file = at && stat(at, &info) == 0 && S_ISREG(info.st_mode) ? fopen(at, "rb") : NULL;
   if (!file) return false;
   bool has_line = fgets(line, sizeof line, file) != NULL;
   fclose(file);
@@ -58,7 +60,8 @@ static enum hr_status trace_instead(const char *path, struct hr_error *error) {
 /* Reads the file. If it is a trace, a grid or a suite and not a scenario, the error says so. */
 static enum hr_status read_source(struct hr__source *source, struct hr_error *error) {
   const char *path = source->path;
-  if (access(path, F_OK) != 0 && errno == ENOENT)
+  const char *file = hr__input_path(path);
+  if ((!file || access(file, F_OK) != 0) && errno == ENOENT)
     return hr_fail(error, HR_BAD_INPUT,
                    "%s: cannot be read: No such file or directory; 'headroom list scenarios' shows those that ship",
                    path);

@@ -2,6 +2,7 @@
 /* What ships with Headroom: scenarios, and workload models as JSON files. */
 
 #include "base/array.h"
+#include "base/confinement.h"
 #include "base/output_file.h"
 #include "headroom/scenario.h"
 #include "headroom/unstable/scenario_files.h"
@@ -372,7 +373,8 @@ bool hr_workload_model_is_file(const char *path) {
   char start[4096];
   struct stat info;
   struct hr__json_file json = {0};
-  FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
+  const char *at = hr__input_path(path);
+  FILE *file = at && stat(at, &info) == 0 && S_ISREG(info.st_mode) ? fopen(at, "rb") : NULL;
   if (!file) return false;
   start[fread(start, 1, sizeof start - 1, file)] = '\0';
   fclose(file);

@@ -4,7 +4,7 @@
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-verbs='run report why compare diff check plan tco advise sweep merge fill forecast validate init list trace conform import fit help'
+verbs='run report why compare diff check plan tco advise sweep merge fill forecast validate init list trace conform import fit serve help'
 actions='generate check stats convert pack cut scale merge anonymise shuffle'
 demo=$project/scenarios/demo.json
 

@@ -15,6 +15,7 @@
 #include "traces/core/input.h"
 
 #include "base/array.h"
+#include "base/confinement.h"
 #include "traces/packed/pack.h"
 
 #include <errno.h>
@@ -121,7 +122,9 @@ static enum hr_status recognise(struct decoder *decoder, struct hr_error *error)
 static enum hr_status open_file(struct decoder *decoder, struct hr_error *error) {
   if (!*decoder->path) return hr_fail(error, HR_BAD_INPUT, "'': cannot be read: the file name is empty");
   bool is_stdin = decoder->path == hr__standard_input;
-  decoder->descriptor = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(decoder->path, O_RDONLY | O_CLOEXEC);
+  const char *file = is_stdin ? NULL : hr__input_path(decoder->path);
+  if (!is_stdin && !file) return cannot_read(decoder->path, errno, error);
+  decoder->descriptor = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(file, O_RDONLY | O_CLOEXEC);
   if (decoder->descriptor < 0) return cannot_read(decoder->path, errno, error);
   struct stat info;
   if (fstat(decoder->descriptor, &info) != 0) return cannot_read(decoder->path, errno, error);

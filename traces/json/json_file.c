@@ -13,6 +13,7 @@
 #include "traces/json/json.h"
 
 #include "base/array.h"
+#include "base/confinement.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -263,9 +264,10 @@ static const size_t largest_bytes = (size_t)LARGEST_MIB << 20;
 
 static enum hr_status open_file(const char *path, FILE **stream, struct hr_error *error) {
   struct stat info;
-  if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+  const char *file = hr__input_path(path);
+  if (file && stat(file, &info) == 0 && S_ISDIR(info.st_mode))
     return hr_fail(error, HR_BAD_INPUT, "%s: is a directory, expected a JSON file", path);
-  *stream = fopen(path, "rb");
+  *stream = file ? fopen(file, "rb") : NULL;
   if (*stream) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
 }

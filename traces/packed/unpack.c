@@ -13,6 +13,7 @@
  * and only if hr_job_record_fault() accepts it.
  */
 
+#include "base/confinement.h"
 #include "traces/core/builder.h"
 #include "traces/core/numbers.h"
 #include "traces/packed/pack.h"
@@ -307,8 +308,9 @@ enum { BLOCK_ENTRIES = 1 << 15, MANY_ENTRIES = 1 << 20 };
 /* Opens a plain file; returns -1 if that is not possible. Pipes are not opened, because opening a pipe would let its
    writer begin to write. */
 static int open_plain(const char *path, struct stat *info) {
-  if (stat(path, info) != 0 || !S_ISREG(info->st_mode)) return -1;
-  int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+  const char *file = hr__input_path(path);
+  if (!file || stat(file, info) != 0 || !S_ISREG(info->st_mode)) return -1;
+  int descriptor = open(file, O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return descriptor;
   if (fstat(descriptor, info) == 0 && S_ISREG(info->st_mode)) return descriptor;
   close(descriptor);

@@ -46,6 +46,7 @@ _headroom_rules() {
 _headroom_operands() {
   case $2 in
   run | why | report | compare | diff | check | plan | tco | advise | sweep | merge | fill | forecast | validate | init) compgen -f -- "$3" ;;
+  serve) compgen -d -- "$3" ;;
   list)
     if [ "${COMP_WORDS[2]}" = keys ] && [ "$COMP_CWORD" -gt 2 ]; then compgen -W "$(_headroom_names "$1" keys | grep -v "^[$]")" -- "$3"
     else compgen -W "$(_headroom_lists "$1")" -- "$3"; fi

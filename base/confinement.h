@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_BASE_CONFINEMENT_H
+#define HR_BASE_CONFINEMENT_H
+
+/* Which files a process may read as input, and whether it may load policies. A process that works on input from
+   elsewhere, such as a worker of `headroom serve`, confines itself once, before it starts threads. All readers of
+   scenarios, traces, tables and models, and the loader of policies, ask here. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A file that is read under another name: readers that ask for `name`, spelled so, get the content of `file`. */
+struct hr__alias {
+  const char *name, *file;
+};
+
+/* Everything is borrowed and must outlive the process. */
+struct hr__confinement {
+  const char *const *folders; /* [n_folders]: files below these may be read; absolute, without symbolic links */
+  size_t n_folders;
+  const struct hr__alias *aliases; /* [n_aliases] */
+  size_t n_aliases;
+  bool allow_plugins;
+};
+
+/* Confines the process from now on. NULL: not any more (for tests). */
+void hr__confine(const struct hr__confinement *confinement);
+
+/* Returns the path to open for an input that a user names `path`: `path` itself or the file of its alias. Returns NULL
+   with errno EACCES if the file is outside of the folders, also through ".." or symbolic links, and with another errno
+   if it cannot be found. Which files exist outside of the folders cannot be told from the answer. */
+const char *hr__input_path(const char *path);
+
+/* Whether policies in shared objects may be loaded. */
+bool hr__allows_plugins(void);
+
+/* Whether `path`, absolute and without symbolic links, is in the folder or is the folder. */
+bool hr__is_below(const char *path, const char *folder);
+
+#endif

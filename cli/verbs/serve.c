@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `headroom serve`: the planner in the browser. */
+
+#include "headroom/unstable/serve.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+
+struct serve_args {
+  const char *listen, *token_file;
+  uint64_t port, workers, max_upload, max_memory, max_seconds, max_plan_seconds; /* 0: not set */
+  bool open, allow_plugins;
+};
+
+#define AT(field) offsetof(struct serve_args, field)
+static const struct option options[] = {
+    {.name = "port",
+     .kind = OPTION_WHOLE,
+     .offset = AT(port),
+     .value = "N",
+     .help = "the port of the address (default: a free one)",
+     .min = 1,
+     .max = 65535},
+    {.name = "open", .kind = OPTION_FLAG, .offset = AT(open), .help = "open the page in the browser"},
+    {.name = "listen",
+     .kind = OPTION_TEXT,
+     .offset = AT(listen),
+     .value = "ADDRESS",
+     .help = "listen on this address of the machine, so that other machines can connect; needs --token-file"},
+    {.name = "token-file",
+     .kind = OPTION_TEXT,
+     .offset = AT(token_file),
+     .value = "FILE",
+     .help = "read the token from a file that only its owner may read (default: a random token)"},
+    {.name = "allow-plugins",
+     .kind = OPTION_FLAG,
+     .offset = AT(allow_plugins),
+     .help = "let scenarios name policies in shared objects below DIR or elsewhere, which can do anything"},
+    {.name = "workers",
+     .kind = OPTION_WHOLE,
+     .offset = AT(workers),
+     .value = "N",
+     .help = "requests that run at the same time; others wait (default: number of processors)",
+     .min = 1,
+     .max = 64},
+    {.name = "max-upload",
+     .kind = OPTION_WHOLE,
+     .offset = AT(max_upload),
+     .value = "MIB",
+     .help = "the largest trace that can be uploaded (default: 512)",
+     .min = 1,
+     .max = 1 << 20},
+    {.name = "max-memory",
+     .kind = OPTION_WHOLE,
+     .offset = AT(max_memory),
+     .value = "MIB",
+     .help = "the memory of a request (default: 2048)",
+     .min = 64,
+     .max = 1 << 20},
+    {.name = "max-seconds",
+     .kind = OPTION_WHOLE,
+     .offset = AT(max_seconds),
+     .value = "S",
+     .help = "the time of a request that is not a plan (default: 60)",
+     .min = 1,
+     .max = 86400},
+    {.name = "max-plan-seconds",
+     .kind = OPTION_WHOLE,
+     .offset = AT(max_plan_seconds),
+     .value = "S",
+     .help = "the time of a plan (default: 3600)",
+     .min = 1,
+     .max = 86400},
+    {0}};
+
+static const char details[] = "The server prints an address with a random token. Only programs on this\n"
+                              "machine that know the token get answers. It reads files below DIR (default: the\n"
+                              "current folder) and those that ship with Headroom; nothing is sent to other\n"
+                              "machines. docs/planner/serve.md describes the page, the limits and the HTTP\n"
+                              "interface.\n"
+                              "Exit code: 0 the server was ended (Ctrl+C), 2 bad input or usage, 4 system\n"
+                              "failure.\n\n"
+                              "Examples:\n"
+                              "  headroom serve --open\n"
+                              "  headroom serve plans/ --port 8080\n";
+
+static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
+  const struct serve_args *serve = args;
+  const struct hr_serve_config config = {.folder = operands->count ? operands->at[0] : NULL,
+                                         .address = serve->listen,
+                                         .token_file = serve->token_file,
+                                         .port = (uint16_t)serve->port,
+                                         .open = serve->open,
+                                         .allow_plugins = serve->allow_plugins,
+                                         .workers = (uint32_t)serve->workers,
+                                         .max_upload_mib = serve->max_upload,
+                                         .max_memory_mib = serve->max_memory,
+                                         .max_seconds = (uint32_t)serve->max_seconds,
+                                         .max_plan_seconds = (uint32_t)serve->max_plan_seconds,
+                                         .command = run_command};
+  return hr_serve(&config, error);
+}
+
+const struct verb verb_serve = {.name = "serve",
+                                .operands = "[DIR]",
+                                .max_operands = 1,
+                                .summary = "plan in the browser: a local server with a page and an HTTP interface",
+                                .details = details,
+                                .options = options,
+                                .args_bytes = sizeof(struct serve_args),
+                                .run = run_verb};

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SERVE_DOCUMENTS_H
+#define HR_SERVE_DOCUMENTS_H
+
+/* Documents of the server that need no worker, as JSON texts. The caller frees them with free(). */
+
+#include "headroom/scenario.h"
+
+/* The GPU types, instance types and prices of the catalogue. */
+enum hr_status hr__document_catalogue(char **json, struct hr_error *error);
+/* The shipped scenarios: names and descriptions. */
+enum hr_status hr__document_scenarios(const struct hr_scenario_entry *entries, size_t count, char **json,
+                                      struct hr_error *error);
+/* The plain files below a folder, at most 1,000, in the order of their names. Links and hidden files are left out. */
+enum hr_status hr__document_files(const char *folder, char **json, struct hr_error *error);
+/* The text of a file of at most 16 MiB. HR_BAD_INPUT: it is larger, or not UTF-8. */
+enum hr_status hr__document_text(const char *path, char **text, struct hr_error *error);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SERVE_EXCHANGE_H
+#define HR_SERVE_EXCHANGE_H
+
+/*
+ * An exchange: one request and its response. It receives the body, waits for a worker, follows it, and answers. The
+ * server has all exchanges in one list, in the order of their arrival; everything happens in one thread.
+ */
+
+#include "headroom/unstable/serve.h"
+#include "serve/guard.h"
+#include "serve/request.h"
+#include "serve/worker.h"
+
+struct MHD_Connection;
+struct MHD_Daemon;
+
+enum {
+  HR__MAX_BODY = 16 << 20,    /* bytes of a JSON body */
+  HR__MAX_WAITING = 256,      /* exchanges that wait for a worker */
+  HR__MAX_CONNECTIONS = 512,  /* at the same time */
+  HR__IDLE_S = 15,            /* a connection without any byte is closed */
+  HR__HEADER_S = 20,          /* a request must have arrived so far, */
+  HR__BODY_S = 60,            /* and its JSON body, or the first part of an upload, */
+  HR__UPLOAD_BYTES_S = 65536, /* and an upload must arrive with this speed */
+  HR__MAX_UPLOADS = 32,       /* the oldest one is then removed */
+  HR__MESSAGE_BYTES = 2048
+};
+
+/* A connection, from its begin until the headers of a request have arrived, and between two requests. */
+struct hr__client {
+  struct MHD_Connection *connection;
+  double since_s; /* when the connection became idle; 0: it has a request */
+  struct hr__client *next;
+};
+
+struct hr__server {
+  const struct hr_serve_config *config;
+  char token[HR__MAX_TOKEN + 1];
+  const char *address;
+  uint16_t port;
+  char *folder, *scratch; /* real paths: whose files are served; temporary files */
+  struct hr_scenario_entry *shipped;
+  size_t n_shipped;
+  const char *folders[4]; /* that workers may read */
+  struct hr__uploads uploads;
+  struct hr__worker_rules rules;
+  struct hr__request_world world;
+  uint32_t max_workers, n_running, n_waiting;
+  uint64_t serial; /* of exchanges */
+  struct hr__exchange *first;
+  struct hr__client *clients;
+  struct MHD_Daemon *daemon;
+};
+
+enum hr__exchange_state {
+  HR__RECEIVING,
+  HR__WAITING, /* for a worker */
+  HR__RUNNING,
+  HR__ANSWERED /* `code` and what the response contains are set */
+};
+
+struct hr__exchange {
+  struct hr__server *server;
+  struct MHD_Connection *connection;
+  const struct hr__route *route;
+  enum hr__exchange_state state;
+  char id[24];
+  double begin_s;
+  char *body; /* [used] */
+  size_t used;
+  uint64_t received;
+  int upload; /* the file of an upload; -1: none */
+  char *upload_path, *upload_packed;
+  struct hr__job job;
+  struct hr__worker worker;
+  unsigned code;                   /* HTTP status */
+  char message[HR__MESSAGE_BYTES]; /* if it is not 200 */
+  char *text;                      /* the response; NULL: the result of the worker, or the message */
+  bool suspended, has_job;
+  /* Server-sent events that were not sent yet: events[sent..n_events] */
+  char *events;
+  size_t n_events, sent;
+  double next_beat_s;
+  char line[4096]; /* [n_line]: the begin of a line of the worker */
+  size_t n_line;
+  struct hr__exchange *next;
+};
+
+/* Ends the exchange with an error. */
+void hr__exchange_refuse(struct hr__exchange *exchange, unsigned code, const char *format, ...) HR_PRINTF(3, 4);
+/* Takes a part of the body. */
+void hr__exchange_receive(struct hr__exchange *exchange, const char *bytes, size_t count);
+/* The body is complete: answers, or lets the exchange wait for a worker. */
+void hr__exchange_begin(struct hr__exchange *exchange, const struct hr__upload_query *query);
+/* Starts waiting exchanges, follows workers, and answers. */
+void hr__exchanges_work(struct hr__server *server);
+/* Stops the exchange with the id. Returns false if it is not running or waiting. */
+bool hr__exchange_stop(struct hr__server *server, const char *id);
+/* Frees an exchange, whose worker is ended. */
+void hr__exchange_free(struct hr__exchange *exchange);
+
+#endif

@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * From the body of a request to a job.
+ *
+ * A body is a JSON object. Its members become options of a command of the program, so a response has the figures that
+ * the command line has. All values are passed as "--option=value" and names of files after "--", so no value can be
+ * taken for an option. A scenario in the body is stored in the folder of the job, and workers read it under the name
+ * that the user gave it (an alias), so that messages and relative paths are those of the user.
+ *
+ * Nothing here trusts a body: unknown members, wrong types and wrong combinations are errors. What the values mean is
+ * checked by the command.
+ */
+
+#include "serve/request.h"
+
+#include "serve/series.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Uploads ------------------------------------------------------------------------------------------- */
+
+const struct hr__upload *hr__upload_find(const struct hr__uploads *uploads, const char *id) {
+  for (size_t i = 0; i < uploads->count; i++)
+    if (strcmp(uploads->at[i].id, id) == 0) return &uploads->at[i];
+  return NULL;
+}
+
+static void free_upload(struct hr__upload *upload) {
+  free(upload->id);
+  free(upload->name);
+  free(upload->file);
+}
+
+const struct hr__upload *hr__upload_add(struct hr__uploads *uploads, const char *id, const char *name,
+                                        const char *file) {
+  struct hr__upload fresh = {strdup(id), strdup(name), strdup(file)};
+  struct hr__upload *at = realloc(uploads->at, (uploads->count + 1) * sizeof *at);
+  if (at) uploads->at = at;
+  if (!at || !fresh.id || !fresh.name || !fresh.file) {
+    free_upload(&fresh);
+    return NULL;
+  }
+  at[uploads->count] = fresh;
+  return &at[uploads->count++];
+}
+
+void hr__uploads_finish(struct hr__uploads *uploads) {
+  for (size_t i = 0; i < uploads->count; i++) free_upload(&uploads->at[i]);
+  free(uploads->at);
+  *uploads = (struct hr__uploads){0};
+}
+
+/* ---- Names and errors ---------------------------------------------------------------------------------- */
+
+char *hr__plain_name(const char *name) {
+  const char *from = name;
+  for (const char *at = name; *at; at++)
+    if (*at == '/' || *at == '\\') from = at + 1;
+  char *plain = malloc(strlen(from) + sizeof "trace"), *to = plain;
+  if (!plain) return NULL;
+  for (; *from; from++) {
+    unsigned char byte = (unsigned char)*from;
+    bool first = to == plain;
+    if (byte > ' ' && byte != 0x7f && !(first && (byte == '-' || byte == '.'))) *to++ = *from;
+    if (byte == ' ' && !first) *to++ = '_';
+  }
+  *to = '\0';
+  if (to == plain) strcpy(plain, "trace");
+  return plain;
+}
+
+/* Adds file, line and column if a message begins with them: "scenario.json:3:14: ...". */
+static void add_place(cJSON *error, const char *message) {
+  const char *colon = strchr(message, ':');
+  for (; colon && (colon[1] < '0' || colon[1] > '9'); colon = strchr(colon + 1, ':'))
+    if (colon[1] == ' ') return;
+  if (!colon || colon == message) return;
+  char *end;
+  long line = strtol(colon + 1, &end, 10), column = *end == ':' ? strtol(end + 1, NULL, 10) : 0;
+  char *file = strndup(message, (size_t)(colon - message));
+  if (file && line > 0 && *end == ':') {
+    cJSON_AddStringToObject(error, "file", file);
+    cJSON_AddNumberToObject(error, "line", (double)line);
+    if (column > 0) cJSON_AddNumberToObject(error, "column", (double)column);
+  }
+  free(file);
+}
+
+char *hr__error_json(const char *message, unsigned code) {
+  cJSON *document = cJSON_CreateObject();
+  cJSON *error = document ? cJSON_AddObjectToObject(document, "error") : NULL;
+  if (error) {
+    cJSON_AddStringToObject(error, "message", message);
+    cJSON_AddNumberToObject(error, "code", code);
+    add_place(error, message);
+  }
+  char *text = error ? cJSON_PrintUnformatted(document) : NULL;
+  cJSON_Delete(document);
+  return text;
+}
+
+/* ---- Members of a body --------------------------------------------------------------------------------- */
+
+struct request {
+  const struct hr__request_world *world;
+  const struct hr__route *route;
+  cJSON *body;
+  struct hr__job *job;
+  const char *scenario; /* name of the scenario for the command */
+  const char *trace;    /* name of an uploaded trace; NULL: not named */
+  char *plain_name;     /* what `scenario` may refer to, owned */
+  struct hr_error *error;
+};
+
+static const cJSON *member(const struct request *request, enum hr__body_member id) {
+  return cJSON_GetObjectItemCaseSensitive(request->body, hr__body_names[id]);
+}
+
+static enum hr_status wrong(struct request *request, enum hr__body_member id, const char *expected) {
+  return hr_fail(request->error, HR_BAD_INPUT, "'%s' in the body: expected %s", hr__body_names[id], expected);
+}
+
+/* Sets `*text` to a member that is a string, and to NULL if it is missing. */
+static enum hr_status text_of(struct request *request, enum hr__body_member id, const char **text) {
+  const cJSON *value = member(request, id);
+  *text = cJSON_IsString(value) ? value->valuestring : NULL;
+  return !value || *text ? HR_OK : wrong(request, id, "a string");
+}
+
+/* Sets `*number` to a member that is a whole number, and to `fallback` if it is missing. */
+static enum hr_status number_of(struct request *request, enum hr__body_member id, double max, double fallback,
+                                double *number) {
+  const cJSON *value = member(request, id);
+  *number = cJSON_IsNumber(value) ? value->valuedouble : fallback;
+  if (!value || (cJSON_IsNumber(value) && *number >= 0 && *number <= max && floor(*number) == *number)) return HR_OK;
+  char expected[80];
+  snprintf(expected, sizeof expected, "a whole number from 0 to %.0f", max);
+  return wrong(request, id, expected);
+}
+
+static enum hr_status check_members(struct request *request) {
+  for (const cJSON *at = request->body->child; at; at = at->next) {
+    bool known = false;
+    for (unsigned i = 0; i < HR__N_BODY_MEMBERS; i++)
+      known |= request->route->members >> i & 1U && strcmp(hr__body_names[i], at->string) == 0;
+    if (!known)
+      return hr_fail(request->error, HR_BAD_INPUT,
+                     "'%.60s' in the body: unknown; docs/reference/openapi.json lists "
+                     "what %s accepts",
+                     at->string, request->route->path);
+  }
+  return HR_OK;
+}
+
+/* ---- Options ------------------------------------------------------------------------------------------- */
+
+static void add_option(struct request *request, struct hr__step *step, const char *option, const char *value) {
+  char *word = malloc(strlen(option) + strlen(value) + sizeof "--=");
+  if (word) stpcpy(stpcpy(stpcpy(stpcpy(word, "--"), option), "="), value);
+  if (word)
+    hr__step_word(request->job, step, word);
+  else
+    request->job->out_of_memory = true;
+  free(word);
+}
+
+static enum hr_status add_text_option(struct request *request, struct hr__step *step, const char *option,
+                                      enum hr__body_member id) {
+  const char *text;
+  enum hr_status status = text_of(request, id, &text);
+  if (text) add_option(request, step, option, text);
+  return status;
+}
+
+static enum hr_status add_number_option(struct request *request, struct hr__step *step, const char *option,
+                                        enum hr__body_member id, double max) {
+  double number;
+  char text[40];
+  enum hr_status status = number_of(request, id, max, -1, &number);
+  if (status != HR_OK || number < 0) return status;
+  snprintf(text, sizeof text, "%.0f", number);
+  add_option(request, step, option, text);
+  return HR_OK;
+}
+
+/* The member `set` is an object of paths and values, such as {"cluster.pools.0.nodes": 56}. */
+static enum hr_status add_overrides(struct request *request, struct hr__step *step) {
+  const cJSON *set = member(request, HR__BODY_SET);
+  if (set && !cJSON_IsObject(set)) return wrong(request, HR__BODY_SET, "an object of paths and values");
+  for (const cJSON *at = set ? set->child : NULL; at; at = at->next) {
+    char *value = cJSON_PrintUnformatted(at);
+    char *text = value ? malloc(strlen(at->string) + strlen(value) + 2) : NULL;
+    if (text) stpcpy(stpcpy(stpcpy(text, at->string), "="), value);
+    if (text) add_option(request, step, "set", text);
+    if (!text) request->job->out_of_memory = true;
+    free(text);
+    free(value);
+  }
+  return HR_OK;
+}
+
+/* ---- Scenario and trace -------------------------------------------------------------------------------- */
+
+static const char *shipped_path(const struct hr__request_world *world, const char *name) {
+  for (size_t i = 0; i < world->n_shipped; i++)
+    if (strcmp(world->shipped[i].name, name) == 0) return world->shipped[i].path;
+  return NULL;
+}
+
+/* Stores a scenario, which is a text or an object, and names it. */
+static enum hr_status store_scenario(struct request *request, const cJSON *scenario, const char *file,
+                                     const char *name) {
+  char *printed = cJSON_IsObject(scenario) ? cJSON_Print(scenario) : NULL;
+  const char *text = cJSON_IsString(scenario) ? scenario->valuestring : printed;
+  if (!text && cJSON_IsObject(scenario)) return hr_fail(request->error, HR_NO_MEMORY, "out of memory");
+  if (!text) return hr_fail(request->error, HR_BAD_INPUT, "a scenario in the body: expected an object, or its text");
+  enum hr_status status = hr__job_input(request->job, file, text, name, request->error);
+  free(printed);
+  return status;
+}
+
+/* The name of the scenario for the command: that of a shipped scenario, so that its relative paths can be resolved; the
+   user's name; or "scenario.json". */
+static enum hr_status name_scenario(struct request *request) {
+  const char *shipped, *file, *name;
+  enum hr_status status = text_of(request, HR__BODY_SHIPPED, &shipped);
+  if (status == HR_OK) status = text_of(request, HR__BODY_FILE, &file);
+  if (status == HR_OK) status = text_of(request, HR__BODY_NAME, &name);
+  if (status != HR_OK) return status;
+  if (shipped) {
+    request->scenario = shipped_path(request->world, shipped);
+    if (request->scenario) return HR_OK;
+    return hr_fail(request->error, HR_BAD_INPUT, "'shipped' in the body: no scenario '%.60s' ships; see /api/scenarios",
+                   shipped);
+  }
+  if (file) {
+    request->scenario = file;
+    return file[0] ? HR_OK : wrong(request, HR__BODY_FILE, "the name of a file");
+  }
+  request->scenario = request->plain_name = hr__plain_name(name && name[0] ? name : "scenario.json");
+  return request->scenario ? HR_OK : hr_fail(request->error, HR_NO_MEMORY, "out of memory");
+}
+
+static enum hr_status find_scenario(struct request *request) {
+  const cJSON *scenario = member(request, HR__BODY_SCENARIO);
+  enum hr_status status = name_scenario(request);
+  if (status != HR_OK) return status;
+  if (scenario) return store_scenario(request, scenario, "scenario.json", request->scenario);
+  if (member(request, HR__BODY_SHIPPED) || member(request, HR__BODY_FILE)) return HR_OK;
+  return hr_fail(request->error, HR_BAD_INPUT, "the body names no scenario: expected 'scenario', 'file' or 'shipped'");
+}
+
+static enum hr_status find_trace(struct request *request) {
+  const char *id, *file;
+  enum hr_status status = text_of(request, HR__BODY_TRACE, &id);
+  if (status == HR_OK) status = text_of(request, HR__BODY_TRACE_FILE, &file);
+  if (status != HR_OK || !id) return status;
+  if (file) return hr_fail(request->error, HR_BAD_INPUT, "the body has both 'trace' and 'trace_file'");
+  const struct hr__upload *upload = hr__upload_find(request->world->uploads, id);
+  if (!upload) return hr_fail(request->error, HR_BAD_INPUT, "'trace' in the body: no trace '%.60s' was uploaded", id);
+  request->trace = upload->name;
+  hr__job_alias(request->job, upload->name, upload->file);
+  return HR_OK;
+}
+
+/* Adds a command on the scenario and the trace. The name of the scenario must be added as its last word. */
+static struct hr__step *begin_command(struct request *request, const char *verb) {
+  struct hr__step *step = hr__job_step(request->job, HR__STEP_COMMAND, NULL);
+  hr__step_words(request->job, step, "headroom", verb, (const char *)NULL);
+  return step;
+}
+
+static enum hr_status add_input(struct request *request, struct hr__step *step) {
+  enum hr_status status = add_overrides(request, step);
+  if (status == HR_OK) status = add_text_option(request, step, "policy", HR__BODY_POLICY);
+  if (status == HR_OK) status = add_number_option(request, step, "seed", HR__BODY_SEED, 9007199254740991.0);
+  if (status == HR_OK) status = add_text_option(request, step, "trace", HR__BODY_TRACE_FILE);
+  if (request->trace) {
+    add_option(request, step, "trace", request->trace);
+    add_option(request, step, "format", "auto"); /* it was packed, whatever its format was */
+  }
+  return status;
+}
+
+static void end_command(struct request *request, struct hr__step *step) {
+  hr__step_words(request->job, step, "--", request->scenario, (const char *)NULL);
+}
+
+static void add_threads(struct request *request, struct hr__step *step) {
+  char text[16];
+  snprintf(text, sizeof text, "%" PRIu32, request->world->threads);
+  add_option(request, step, "threads", text);
+}
+
+/* ---- Jobs of the routes -------------------------------------------------------------------------------- */
+
+static enum hr_status make_check(struct request *request) {
+  struct hr__job *job = request->job;
+  const char *words = hr__job_path(job, "words.txt");
+  struct hr__step *step = begin_command(request, "validate");
+  enum hr_status status = add_input(request, step);
+  end_command(request, step);
+  if (step) step->text = strdup(words);
+  hr__job_step(job, HR__STEP_TEXT, "{\"valid\":true,\"text\":");
+  hr__job_step(job, HR__STEP_STRING, words);
+  hr__job_step(job, HR__STEP_TEXT, "}");
+  return status;
+}
+
+static enum hr_status make_run(struct request *request) {
+  struct hr__job *job = request->job;
+  double series;
+  enum hr_status status = number_of(request, HR__BODY_SERIES, HR__MAX_SERIES, 0, &series);
+  const char *summary = series > 0 ? hr__job_path(job, "summary.json") : "-";
+  const char *timeline = series > 0 ? hr__job_path(job, "timeline.csv") : NULL;
+  struct hr__step *step = begin_command(request, "run");
+  hr__step_word(job, step, "--quiet");
+  add_option(request, step, "json", summary);
+  if (timeline) add_option(request, step, "timeline", timeline);
+  if (status == HR_OK) status = add_number_option(request, step, "replications", HR__BODY_REPLICATIONS, 1e6);
+  if (status == HR_OK) status = add_input(request, step);
+  end_command(request, step);
+  if (!timeline) return status;
+  hr__job_step(job, HR__STEP_OPEN, summary);
+  hr__job_step(job, HR__STEP_TEXT, ",\"series\":");
+  struct hr__step *charts = hr__job_step(job, HR__STEP_SERIES, timeline);
+  if (charts) charts->count = (uint32_t)series;
+  hr__job_step(job, HR__STEP_TEXT, "}");
+  return status;
+}
+
+static enum hr_status add_plan_options(struct request *request, struct hr__step *step) {
+  if (cJSON_IsTrue(member(request, HR__BODY_BRIEF))) hr__step_word(request->job, step, "--brief");
+  enum hr_status status = HR_OK;
+  if (request->route->members >> HR__BODY_FORECAST & 1U)
+    status = add_number_option(request, step, "forecast", HR__BODY_FORECAST, 18);
+  add_threads(request, step);
+  return status;
+}
+
+static enum hr_status make_plan(struct request *request) {
+  struct hr__step *step = begin_command(request, "plan");
+  request->job->planned = true;
+  hr__step_word(request->job, step, "--quiet");
+  add_option(request, step, "json", "-");
+  add_option(request, step, "events", "/dev/fd/3"); /* the pipe of a worker */
+  enum hr_status status = add_plan_options(request, step);
+  if (status == HR_OK) status = add_input(request, step);
+  end_command(request, step);
+  return status;
+}
+
+/* Two scenarios on the same trace. */
+static enum hr_status make_diff(struct request *request, const cJSON *baseline) {
+  enum hr_status status = store_scenario(request, baseline, "baseline.json", "baseline of the body");
+  struct hr__step *step = begin_command(request, "diff");
+  add_option(request, step, "json", "-");
+  add_threads(request, step);
+  if (status == HR_OK) status = add_input(request, step);
+  hr__step_words(request->job, step, "--", "baseline of the body", request->scenario, (const char *)NULL);
+  return status;
+}
+
+static enum hr_status add_compare_options(struct request *request, struct hr__step *step) {
+  const char *policies;
+  enum hr_status status = text_of(request, HR__BODY_POLICIES, &policies);
+  if (status != HR_OK) return status;
+  if (!policies)
+    return hr_fail(request->error, HR_BAD_INPUT,
+                   "the body names nothing to compare with: expected 'policies', such as \"fifo,sjf\", or 'baseline'");
+  add_option(request, step, "policies", policies);
+  add_threads(request, step);
+  return add_number_option(request, step, "replications", HR__BODY_REPLICATIONS, 1e6);
+}
+
+static enum hr_status make_compare(struct request *request) {
+  const cJSON *baseline = member(request, HR__BODY_BASELINE);
+  if (baseline) return make_diff(request, baseline);
+  struct hr__step *step = begin_command(request, "compare");
+  hr__step_word(request->job, step, "--quiet");
+  add_option(request, step, "json", "-");
+  enum hr_status status = add_compare_options(request, step);
+  if (status == HR_OK) status = add_input(request, step);
+  end_command(request, step);
+  return status;
+}
+
+/* Exports: what, as what, the verb and its option for a file, media type, and name of the file. */
+static const struct export {
+  const char *of, *as, *verb, *option, *type, *saved;
+}
+exports[] = {
+    {"run", "page", "report", "output", "text/html", "report.html"},
+    {"run", "json", "run", "json", "application/json", "summary.json"},
+    {"run", "csv", "run", "costs", "text/csv", "costs.csv"},
+    {"run", "jobs", "run", "jobs", "text/csv", "jobs.csv"},
+    {"run", "timeline", "run", "timeline", "text/csv", "timeline.csv"},
+    {"run", "markdown", "run", "md", "text/markdown", "summary.md"},
+    {"compare", "page", "compare", "report", "text/html", "compare.html"},
+    {"compare", "json", "compare", "json", "application/json", "compare.json"},
+    {"compare", "csv", "compare", "csv", "text/csv", "compare.csv"},
+    {"compare", "markdown", "compare", "md", "text/markdown", "compare.md"},
+    {"plan", "page", "plan", "report", "text/html", "plan.html"},
+    {"plan", "json", "plan", "json", "application/json", "plan.json"},
+};
+
+static const struct export *find_export(const char *of, const char *as) {
+  for (size_t i = 0; i < sizeof exports / sizeof *exports; i++)
+    if (strcmp(exports[i].of, of) == 0 && strcmp(exports[i].as, as) == 0) return &exports[i];
+  return NULL;
+}
+
+static enum hr_status make_export(struct request *request) {
+  const char *of, *as;
+  enum hr_status status = text_of(request, HR__BODY_OF, &of);
+  if (status == HR_OK) status = text_of(request, HR__BODY_AS, &as);
+  if (status != HR_OK) return status;
+  const struct export *export = find_export(of ? of : "run", as ? as : "page");
+  if (!export)
+    return hr_fail(request->error, HR_BAD_INPUT,
+                   "'of' and 'as' in the body: expected run as page, json, csv, jobs, timeline or markdown; compare as "
+                   "page, json, csv or markdown; or plan as page or json");
+  struct hr__job *job = request->job;
+  const char *file = hr__job_path(job, export->saved);
+  struct hr__step *step = begin_command(request, export->verb);
+  job->type = export->type;
+  job->saved = export->saved;
+  job->planned = strcmp(export->verb, "plan") == 0;
+  hr__step_word(job, step, "--quiet");
+  add_option(request, step, export->option, file);
+  if (job->planned) status = add_plan_options(request, step);
+  if (strcmp(export->verb, "compare") == 0) status = add_compare_options(request, step);
+  if (status == HR_OK && strcmp(export->verb, "run") == 0)
+    status = add_number_option(request, step, "replications", HR__BODY_REPLICATIONS, 1e6);
+  if (status == HR_OK) status = add_input(request, step);
+  end_command(request, step);
+  hr__job_step(job, HR__STEP_FILE, file);
+  return status;
+}
+
+static enum hr_status make(struct request *request) {
+  switch (request->route->id) {
+  case HR__ROUTE_CHECK:
+    return make_check(request);
+  case HR__ROUTE_RUN:
+    return make_run(request);
+  case HR__ROUTE_PLAN:
+    return make_plan(request);
+  case HR__ROUTE_COMPARE:
+    return make_compare(request);
+  case HR__ROUTE_EXPORT:
+    return make_export(request);
+  default:
+    return hr_fail(request->error, HR_BAD_INPUT, "%s has no body", request->route->path);
+  }
+}
+
+enum hr_status hr__request_job(const struct hr__request_world *world, const struct hr__route *route, const char *body,
+                               size_t bytes, struct hr__job *job, struct hr_error *error) {
+  struct request request = {.world = world, .route = route, .job = job, .error = error};
+  *job = (struct hr__job){0};
+  request.body = cJSON_ParseWithLength(body, bytes);
+  if (!cJSON_IsObject(request.body)) {
+    cJSON_Delete(request.body);
+    return hr_fail(error, HR_BAD_INPUT, "the body is not a JSON object");
+  }
+  enum hr_status status = check_members(&request);
+  if (status == HR_OK) status = hr__job_begin(job, world->scratch, error);
+  if (status == HR_OK) status = find_scenario(&request);
+  if (status == HR_OK) status = find_trace(&request);
+  if (status == HR_OK) status = make(&request);
+  if (status == HR_OK && job->out_of_memory) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  cJSON_Delete(request.body);
+  free(request.plain_name);
+  return status;
+}
+
+/* ---- Uploads of traces --------------------------------------------------------------------------------- */
+
+static void add_trace_options(struct request *request, struct hr__step *step, const struct hr__upload_query *query) {
+  if (query->format) add_option(request, step, "format", query->format);
+  if (query->map) add_option(request, step, "map", query->map);
+  if (query->lenient) hr__step_word(request->job, step, "--lenient");
+}
+
+/* Adds an action of `trace` that writes the JSON file `to`, or the trace `to`. */
+static void add_trace_action(struct request *request, const char *action, const char *option, const char *to,
+                             const struct hr__upload_query *query) {
+  struct hr__step *step = hr__job_step(request->job, HR__STEP_COMMAND, NULL);
+  const char *nowhere = hr__job_path(request->job, "words.txt");
+  hr__step_words(request->job, step, "headroom", "trace", action, (const char *)NULL);
+  if (step) step->text = strdup(nowhere);
+  add_option(request, step, option, to);
+  add_trace_options(request, step, query);
+  hr__step_words(request->job, step, "--", request->trace, (const char *)NULL);
+}
+
+static void add_string(struct request *request, const char *before, const char *text) {
+  cJSON *string = cJSON_CreateString(text);
+  char *printed = string ? cJSON_PrintUnformatted(string) : NULL;
+  hr__job_step(request->job, HR__STEP_TEXT, before);
+  if (printed) hr__job_step(request->job, HR__STEP_TEXT, printed);
+  if (!printed) request->job->out_of_memory = true;
+  free(printed);
+  cJSON_Delete(string);
+}
+
+enum hr_status hr__request_trace_job(const struct hr__request_world *world, const struct hr__upload_query *query,
+                                     const char *id, const char *raw, const char *packed, struct hr__job *job,
+                                     struct hr_error *error) {
+  struct request request = {.world = world, .job = job, .error = error};
+  enum hr_status status = hr__job_begin(job, world->scratch, error);
+  char *name = hr__plain_name(query->name ? query->name : "trace");
+  if (status == HR_OK && !name) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (status == HR_OK) {
+    const char *check = hr__job_path(job, "check.json"), *stats = hr__job_path(job, "stats.json");
+    request.trace = name;
+    hr__job_alias(job, name, raw);
+    add_trace_action(&request, "pack", "output", packed, query);
+    add_trace_action(&request, "check", "json", check, query);
+    add_trace_action(&request, "stats", "json", stats, query);
+    add_string(&request, "{\"trace\":", id);
+    add_string(&request, ",\"name\":", name);
+    hr__job_step(job, HR__STEP_TEXT, ",\"check\":");
+    hr__job_step(job, HR__STEP_FILE, check);
+    hr__job_step(job, HR__STEP_TEXT, ",\"stats\":");
+    hr__job_step(job, HR__STEP_FILE, stats);
+    hr__job_step(job, HR__STEP_TEXT, "}");
+    if (job->out_of_memory) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  }
+  free(name);
+  return status;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A confined process reads only what it may: scenarios, traces and policies elsewhere are refused. */
+
+#include "base/confinement.h"
+#include "harness.h"
+#include "headroom/policies.h"
+#include "headroom/scenario.h"
+#include "headroom/trace_files.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SCENARIOS PROJECT_DIR "/scenarios"
+#define TRACES PROJECT_DIR "/traces"
+
+static void paths(void) {
+  char *scenarios = realpath(SCENARIOS, NULL);
+  const char *folders[] = {scenarios};
+  const struct hr__alias aliases[] = {{"mine.json", "/etc/hostname"}};
+  const struct hr__confinement rules = {folders, 1, aliases, 1, false};
+  CU_ASSERT_STRING_EQUAL(hr__input_path("/etc/passwd"), "/etc/passwd");
+  CU_ASSERT(hr__allows_plugins());
+  hr__confine(&rules);
+  CU_ASSERT_STRING_EQUAL(hr__input_path("mine.json"), "/etc/hostname");
+  CU_ASSERT_STRING_EQUAL(hr__input_path(SCENARIOS "/demo.json"), SCENARIOS "/demo.json");
+  CU_ASSERT(!hr__input_path("/etc/hostname") && errno == EACCES);
+  CU_ASSERT(!hr__input_path(SCENARIOS "/../README.md") && errno == EACCES);
+  CU_ASSERT(!hr__input_path("/etc/no-such-file") && errno == EACCES);
+  CU_ASSERT(!hr__input_path(SCENARIOS "/no-such-file") && errno == ENOENT);
+  CU_ASSERT(!hr__allows_plugins());
+  hr__confine(NULL);
+  free(scenarios);
+}
+
+static void below(void) {
+  CU_ASSERT(hr__is_below("/a/b", "/a"));
+  CU_ASSERT(hr__is_below("/a", "/a"));
+  CU_ASSERT(hr__is_below("/a/b", "/a/"));
+  CU_ASSERT(hr__is_below("/a", "/"));
+  CU_ASSERT(!hr__is_below("/ab", "/a"));
+  CU_ASSERT(!hr__is_below("/", "/a"));
+}
+
+/* Readers of the library ask: a scenario is read, its trace is not; nor is a policy. */
+static void readers(void) {
+  char *scenarios = realpath(SCENARIOS, NULL), *traces = realpath(TRACES, NULL);
+  const char *folders[] = {scenarios, traces};
+  struct hr__confinement rules = {folders, 1, NULL, 0, false};
+  struct hr_scenario *scenario = NULL;
+  struct hr_trace *trace = NULL;
+  struct hr_error error = {0};
+  hr__confine(&rules);
+  CU_ASSERT_EQUAL(hr_scenario_load(SCENARIOS "/demo.json", NULL, 0, &scenario, &error), HR_OK);
+  CU_ASSERT_FATAL(scenario != NULL);
+  const struct hr_trace_options options = {.format = "auto"};
+  CU_ASSERT_EQUAL(hr_trace_read(scenario->trace_file, &options, &trace, &error), HR_BAD_INPUT);
+  CU_ASSERT(strstr(error.text, "Permission denied") != NULL);
+  rules.n_folders = 2;
+  CU_ASSERT_EQUAL(hr_trace_read(scenario->trace_file, &options, &trace, &error), HR_OK);
+  hr_trace_destroy(trace);
+  hr_scenario_destroy(scenario);
+  struct hr_policy_choice choice = {0};
+  CU_ASSERT_EQUAL(hr_policy_choice_init(&choice, "./policy.so", &error), HR_BAD_INPUT);
+  CU_ASSERT(strstr(error.text, "policies in shared objects are not allowed here") != NULL);
+  hr_policy_choice_finish(&choice);
+  CU_ASSERT_EQUAL(hr_scenario_load("/etc/hostname", NULL, 0, &scenario, &error), HR_BAD_INPUT);
+  hr__confine(NULL);
+  free(scenarios);
+  free(traces);
+}
+
+TEST_MAIN("serve: confinement", TEST(paths), TEST(below), TEST(readers))

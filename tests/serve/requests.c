@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Bodies of requests: the commands that they become, and what is refused. */
+
+#include "harness.h"
+#include "serve/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char path[] = "/shipped/demo.json", demo[] = "demo", description[] = "words";
+static const struct hr_scenario_entry shipped[] = {{path, demo, description}};
+
+/* The commands of a body, one per line, with words separated by '|'. */
+static char words[4096];
+
+static enum hr_status make(enum hr__route_id id, const char *body, struct hr_error *error) {
+  struct hr__uploads uploads = {0};
+  struct hr__job job = {0};
+  CU_ASSERT_FATAL(hr__upload_add(&uploads, "7", "jobs.csv", "/tmp/packed.hrt") != NULL);
+  const struct hr__request_world world = {".", &uploads, shipped, 1, 3};
+  const struct hr__route *route = NULL;
+  for (size_t i = 0; i < hr__n_routes; i++)
+    if (hr__routes[i].id == id) route = &hr__routes[i];
+  enum hr_status status = hr__request_job(&world, route, body, strlen(body), &job, error);
+  words[0] = '\0';
+  for (uint32_t i = 0; i < job.n_steps; i++)
+    for (int k = 0; k < job.steps[i].n_words; k++) {
+      strcat(words, k ? "|" : words[0] ? "\n" : "");
+      strncat(words, job.steps[i].words[k], 200);
+    }
+  hr__job_finish(&job);
+  hr__uploads_finish(&uploads);
+  return status;
+}
+
+static void expect(enum hr__route_id id, const char *body, const char *command) {
+  struct hr_error error = {0};
+  CU_ASSERT_EQUAL(make(id, body, &error), HR_OK);
+  if (error.text[0]) printf("\n  %s\n", error.text);
+  CU_ASSERT_STRING_EQUAL(words, command);
+}
+
+static void refuse(enum hr__route_id id, const char *body, const char *message) {
+  struct hr_error error = {0};
+  CU_ASSERT_EQUAL(make(id, body, &error), HR_BAD_INPUT);
+  if (!strstr(error.text, message)) printf("\n  '%s' does not say '%s'\n", error.text, message);
+  CU_ASSERT(strstr(error.text, message) != NULL);
+}
+
+static void commands(void) {
+  expect(HR__ROUTE_RUN, "{\"shipped\":\"demo\"}", "headroom|run|--quiet|--json=-|--|/shipped/demo.json");
+  expect(HR__ROUTE_RUN, "{\"file\":\"a.json\",\"trace\":\"7\",\"seed\":9007199254740991}",
+         "headroom|run|--quiet|--json=-|--seed=9007199254740991|--trace=jobs.csv|--format=auto|--|a.json");
+  expect(HR__ROUTE_RUN,
+         "{\"scenario\":{\"a\":1},\"set\":{\"cluster.pools.0.nodes\":56,\"name\":\"x\"},\"replications\":3}",
+         "headroom|run|--quiet|--json=-|--replications=3|--set=cluster.pools.0.nodes=56|--set=name=\"x\"|--|"
+         "scenario.json");
+  expect(HR__ROUTE_COMPARE, "{\"file\":\"a.json\",\"policies\":\"fifo,sjf\"}",
+         "headroom|compare|--quiet|--json=-|--policies=fifo,sjf|--threads=3|--|a.json");
+  expect(HR__ROUTE_COMPARE, "{\"scenario\":\"{}\",\"baseline\":\"{}\"}",
+         "headroom|diff|--json=-|--threads=3|--|baseline of the body|scenario.json");
+  expect(HR__ROUTE_PLAN, "{\"file\":\"a.json\",\"brief\":true,\"forecast\":6}",
+         "headroom|plan|--quiet|--json=-|--events=/dev/fd/3|--brief|--forecast=6|--threads=3|--|a.json");
+}
+
+/* Nothing that a body contains becomes an option. */
+static void words_are_not_options(void) {
+  expect(HR__ROUTE_RUN, "{\"file\":\"--json=/tmp/x\"}", "headroom|run|--quiet|--json=-|--|--json=/tmp/x");
+  expect(HR__ROUTE_RUN, "{\"file\":\"a\",\"policy\":\"--json=x\",\"trace_file\":\"-\"}",
+         "headroom|run|--quiet|--json=-|--policy=--json=x|--trace=-|--|a");
+  expect(HR__ROUTE_RUN, "{\"scenario\":{},\"name\":\"../--json=x\"}", "headroom|run|--quiet|--json=-|--|json=x");
+}
+
+static void refusals(void) {
+  refuse(HR__ROUTE_RUN, "", "not a JSON object");
+  refuse(HR__ROUTE_RUN, "[]", "not a JSON object");
+  refuse(HR__ROUTE_RUN, "{\"file\":\"a\"", "not a JSON object");
+  refuse(HR__ROUTE_RUN, "{}", "names no scenario");
+  refuse(HR__ROUTE_RUN, "{\"sceanrio\":{}}", "'sceanrio' in the body: unknown");
+  refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"policies\":\"fifo\"}", "'policies' in the body: unknown");
+  refuse(HR__ROUTE_RUN, "{\"file\":7}", "'file' in the body: expected a string");
+  refuse(HR__ROUTE_RUN, "{\"file\":\"\"}", "'file' in the body: expected the name of a file");
+  refuse(HR__ROUTE_RUN, "{\"scenario\":7}", "expected an object, or its text");
+  refuse(HR__ROUTE_RUN, "{\"shipped\":\"nobody\"}", "no scenario 'nobody' ships");
+  refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"trace\":\"8\"}", "no trace '8' was uploaded");
+  refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"trace\":\"7\",\"trace_file\":\"b\"}", "both 'trace' and 'trace_file'");
+  refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"set\":[1]}", "'set' in the body: expected an object");
+  refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"seed\":1.5}", "'seed' in the body: expected a whole number");
+  refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"seed\":-1}", "'seed' in the body: expected a whole number");
+  refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"series\":2001}", "'series' in the body: expected a whole number from 0 to");
+  refuse(HR__ROUTE_COMPARE, "{\"file\":\"a\"}", "nothing to compare with");
+  refuse(HR__ROUTE_EXPORT, "{\"file\":\"a\",\"as\":\"exe\"}", "'of' and 'as'");
+}
+
+/* The beginning of a message names its place. */
+static void expect_error(const char *message, const char *json) {
+  char *text = hr__error_json(message, 422);
+  CU_ASSERT_STRING_EQUAL(text, json);
+  free(text);
+}
+
+static void errors(void) {
+  expect_error("s.json:3:14: wrong",
+               "{\"error\":{\"message\":\"s.json:3:14: wrong\",\"code\":422,\"file\":\"s.json\",\"line\":3,"
+               "\"column\":14}}");
+  expect_error("jobs.csv:7: wrong",
+               "{\"error\":{\"message\":\"jobs.csv:7: wrong\",\"code\":422,\"file\":\"jobs.csv\",\"line\":7}}");
+  expect_error("wrong: 3:4", "{\"error\":{\"message\":\"wrong: 3:4\",\"code\":422}}");
+  expect_error("\"</script>", "{\"error\":{\"message\":\"\\\"</script>\",\"code\":422}}");
+  expect_error("", "{\"error\":{\"message\":\"\",\"code\":422}}");
+}
+
+TEST_MAIN("serve: bodies of requests", TEST(commands), TEST(words_are_not_options), TEST(refusals), TEST(errors))
