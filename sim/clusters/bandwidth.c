@@ -1,119 +1,291 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Max-min fair sharing by progressive filling: the level (rate per weight) of all flows rises until a resource is full
- * or a flow has its demand; these flows keep their rate, and the level of the others rises further. Invariant: every
- * flow has its demand, or crosses a full resource on which no flow has a higher level.
+ * Max-min fair sharing of bandwidth.
+ *
+ * Progressive filling: the level of all paths rises together until a resource is full. The paths through it keep this
+ * level, what they use is taken from their other resources, and the others rise on. So in each round, the resource that
+ * is full at the lowest level decides the level of its paths.
+ *
+ * The use of a path at a level is a sum over its classes: the caps of those below the level, and the level for the
+ * others. As a function of the level it is concave. From a level at which the use is within the capacity, Newton's
+ * method therefore rises to the solution without passing it; from a level above, the first step goes below it. The
+ * search begins at the last solution, which is close to the next one.
  */
 
 #include "sim/clusters/bandwidth.h"
 
 #include <math.h>
+#include <stdlib.h>
 
-/* ---- Any number of resources ----------------------------------------------------------------------------- */
+/* ---- Classes of a path: a treap --------------------------------------------------------------------------- */
 
-/* The level at which a resource is full. Rounding never makes it negative. */
-static double full_level(const struct hr__filling *resource) {
-  if (resource->weight <= 0) return (double)INFINITY;
-  return resource->left > 0 ? resource->left / resource->weight : 0;
+static struct hr__share_class *class_at(const struct hr__shares *shares, uint32_t at) {
+  return &shares->classes[at - 1];
 }
 
-/* The level at which a flow stops to rise. */
-static double stop_level(const struct hr__flow *flow, const uint32_t *crossed, const struct hr__filling *filling) {
-  double level = flow->demand / flow->weight;
-  for (uint32_t i = 0; i < flow->n; i++) level = fmin(level, full_level(&filling[crossed[flow->first + i]]));
-  return level;
+static uint64_t weight_below(const struct hr__shares *shares, uint32_t at) {
+  return at ? class_at(shares, at)->tree_weight : 0;
 }
 
-static void fix_rate(const struct hr__flow *flow, const uint32_t *crossed, struct hr__filling *filling, double rate) {
-  for (uint32_t i = 0; i < flow->n; i++) {
-    struct hr__filling *resource = &filling[crossed[flow->first + i]];
-    resource->left -= rate;
-    resource->weight -= flow->weight;
+static hr__wide caps_below(const struct hr__shares *shares, uint32_t at) {
+  return at ? class_at(shares, at)->tree_caps : 0;
+}
+
+static void sum_up(const struct hr__shares *shares, uint32_t at) {
+  struct hr__share_class *class_ = class_at(shares, at);
+  class_->tree_weight = weight_below(shares, class_->left) + weight_below(shares, class_->right) + class_->weight;
+  class_->tree_caps =
+      caps_below(shares, class_->left) + caps_below(shares, class_->right) + class_->cap * class_->weight;
+}
+
+/* Splits a tree into the classes with caps below `cap` and the others. */
+static void split(const struct hr__shares *shares, uint32_t at, hr__wide cap, uint32_t *low, uint32_t *high) {
+  *low = *high = 0;
+  if (!at) return;
+  struct hr__share_class *class_ = class_at(shares, at);
+  if (class_->cap < cap) {
+    split(shares, class_->right, cap, &class_->right, high);
+    *low = at;
+  } else {
+    split(shares, class_->left, cap, low, &class_->left);
+    *high = at;
+  }
+  sum_up(shares, at);
+}
+
+/* Joins two trees; all caps of `low` are below those of `high`. */
+static uint32_t join(const struct hr__shares *shares, uint32_t low, uint32_t high) {
+  if (!low || !high) return low ? low : high;
+  struct hr__share_class *a = class_at(shares, low), *b = class_at(shares, high);
+  if (a->priority > b->priority) {
+    a->right = join(shares, a->right, high);
+    sum_up(shares, low);
+    return low;
+  }
+  b->left = join(shares, low, b->left);
+  sum_up(shares, high);
+  return high;
+}
+
+void hr__shares_insert(struct hr__shares *shares, uint32_t class_) {
+  struct hr__share_class *self = &shares->classes[class_];
+  struct hr__share_path *path = &shares->paths[self->path];
+  uint32_t low, high;
+  self->left = self->right = 0;
+  self->weight = 0;
+  sum_up(shares, class_ + 1);
+  split(shares, path->root, self->cap, &low, &high);
+  path->root = join(shares, join(shares, low, class_ + 1), high);
+}
+
+void hr__shares_remove(struct hr__shares *shares, uint32_t class_) {
+  const struct hr__share_class *self = &shares->classes[class_];
+  struct hr__share_path *path = &shares->paths[self->path];
+  uint32_t low, rest, own, high;
+  split(shares, path->root, self->cap, &low, &rest);
+  split(shares, rest, self->cap + 1, &own, &high);
+  path->root = join(shares, low, high);
+}
+
+void hr__shares_add(struct hr__shares *shares, uint32_t class_, int64_t weight) {
+  const hr__wide cap = shares->classes[class_].cap;
+  const hr__wide size = cap * (uint64_t)(weight < 0 ? -weight : weight), change = weight < 0 ? 0 - size : size;
+  for (uint32_t at = shares->paths[shares->classes[class_].path].root; at;) {
+    struct hr__share_class *class_at_node = class_at(shares, at);
+    class_at_node->tree_weight += (uint64_t)weight;
+    class_at_node->tree_caps += change;
+    if (at == class_ + 1) class_at_node->weight += (uint64_t)weight;
+    if (at == class_ + 1) break;
+    at = class_at_node->cap < cap ? class_at_node->right : class_at_node->left;
   }
 }
 
-static void start_filling(const struct hr__flow *flows, uint32_t n_flows, const uint32_t *crossed,
-                          const double *capacities, uint32_t n_resources, struct hr__filling *filling) {
-  for (uint32_t i = 0; i < n_resources; i++) filling[i] = (struct hr__filling){capacities[i], 0};
-  for (uint32_t i = 0; i < n_flows; i++)
-    for (uint32_t k = 0; k < flows[i].n; k++) filling[crossed[flows[i].first + k]].weight += flows[i].weight;
+uint32_t hr__shares_above(const struct hr__shares *shares, const struct hr__share_path *path, hr__wide cap) {
+  uint32_t found = HR_NONE;
+  for (uint32_t at = path->root; at;) {
+    const struct hr__share_class *class_ = class_at(shares, at);
+    if (class_->cap > cap) found = at - 1;
+    at = class_->cap > cap ? class_->left : class_->right;
+  }
+  return found;
 }
 
-/* Computes the sum of the weights again, so that rounding errors do not remain. */
-static void sum_weights(const struct hr__flow *flows, uint32_t n_flows, const uint32_t *crossed, const bool *rises,
-                        uint32_t n_resources, struct hr__filling *filling) {
-  for (uint32_t i = 0; i < n_resources; i++) filling[i].weight = 0;
-  for (uint32_t i = 0; i < n_flows; i++)
-    for (uint32_t k = 0; rises[i] && k < flows[i].n; k++)
-      filling[crossed[flows[i].first + k]].weight += flows[i].weight;
+uint32_t hr__shares_find(const struct hr__shares *shares, const struct hr__share_path *path, hr__wide cap) {
+  for (uint32_t at = path->root; at;) {
+    const struct hr__share_class *class_ = class_at(shares, at);
+    if (class_->cap == cap) return at - 1;
+    at = class_->cap > cap ? class_->left : class_->right;
+  }
+  return HR_NONE;
 }
 
-void hr__share_max_min(const struct hr__flow *flows, uint32_t n_flows, const uint32_t *crossed,
-                       const double *capacities, uint32_t n_resources, struct hr__filling *filling, bool *rises,
-                       double *rates) {
-  start_filling(flows, n_flows, crossed, capacities, n_resources, filling);
-  for (uint32_t i = 0; i < n_flows; i++) rises[i] = true;
-  for (uint32_t n_rising = n_flows; n_rising > 0;) {
-    double level = (double)INFINITY;
-    for (uint32_t i = 0; i < n_flows; i++)
-      if (rises[i]) level = fmin(level, stop_level(&flows[i], crossed, filling));
-    /* Which flows stop is decided before any rate is fixed, as fixing one changes the levels. */
-    for (uint32_t i = 0; i < n_flows; i++) {
-      if (!rises[i]) continue;
-      rates[i] = stop_level(&flows[i], crossed, filling);
+/* ---- Levels ----------------------------------------------------------------------------------------------- */
+
+/* What flows use at a level: the sum of the caps up to it, and the weight of those above. */
+struct use {
+  hr__wide caps;
+  uint64_t rising;
+};
+
+static void add_use(const struct hr__shares *shares, const struct hr__share_path *path, hr__wide level,
+                    struct use *use) {
+  for (uint32_t at = path->root; at;) {
+    const struct hr__share_class *class_ = class_at(shares, at);
+    if (class_->cap > level) {
+      use->rising += class_->weight + weight_below(shares, class_->right);
+      at = class_->left;
+    } else {
+      use->caps += class_->cap * class_->weight + caps_below(shares, class_->left);
+      at = class_->right;
     }
-    for (uint32_t i = 0; i < n_flows; i++) {
-      if (!rises[i] || rates[i] > level) continue;
-      const double share = level * flows[i].weight;
-      rates[i] = flows[i].demand / flows[i].weight <= level ? flows[i].demand : share;
-      rises[i] = false;
-      n_rising--;
-      if (!isinf(rates[i])) fix_rate(&flows[i], crossed, filling, rates[i]);
+  }
+}
+
+static bool crosses(const struct hr__share_path *path, uint32_t resource) {
+  for (uint32_t i = 0; i < path->n_resources; i++)
+    if (path->resources[i] == resource) return true;
+  return false;
+}
+
+/* What the paths through a resource that are not set use at a level. */
+static struct use use_of(const struct hr__shares *shares, uint32_t resource, hr__wide level) {
+  struct use use = {0, 0};
+  for (uint32_t i = 0; i < shares->n_paths; i++) {
+    const struct hr__share_path *path = &shares->paths[i];
+    if (path->root && !path->is_set && crosses(path, resource)) add_use(shares, path, level, &use);
+  }
+  return use;
+}
+
+/* Divides; most quotients have 64 bits, for which the processor has an instruction. */
+static hr__wide divide(hr__wide a, uint64_t b) {
+  return a >> 64 ? a / b : (uint64_t)a / b;
+}
+
+/* Returns the highest level at which the resource has enough capacity; HR__NO_LIMIT if all flows get their cap. */
+static hr__wide full_level(const struct hr__shares *shares, uint32_t resource) {
+  const hr__wide left = shares->left[resource];
+  hr__wide level = shares->level[resource];
+  for (;;) {
+    const struct use use = use_of(shares, resource, level);
+    const hr__wide used = use.caps + level * use.rising;
+    if (used > left) {
+      const hr__wide step = use.rising ? divide(used - left + use.rising - 1, use.rising) : level;
+      level = step < level ? level - step : 0;
+      continue;
     }
-    if (isinf(level)) return;
-    sum_weights(flows, n_flows, crossed, rises, n_resources, filling);
+    if (use.rising == 0) return HR__NO_LIMIT;
+    const hr__wide step = divide(left - used, use.rising);
+    if (step == 0) return level;
+    level += step;
   }
 }
 
-/* ---- One resource ---------------------------------------------------------------------------------------- */
-
-static bool is_after(const struct hr__flow *flows, uint32_t a, uint32_t b) {
-  return flows[a].demand / flows[a].weight > flows[b].demand / flows[b].weight;
-}
-
-/* Moves an index down in a heap; its first entry has the highest demand per weight. */
-static void sink(const struct hr__flow *flows, uint32_t *heap, uint32_t count, uint32_t hole) {
-  const uint32_t item = heap[hole];
-  for (uint32_t child = 2 * hole + 1; child < count; child = 2 * hole + 1) {
-    child += child + 1 < count && is_after(flows, heap[child + 1], heap[child]);
-    if (!is_after(flows, heap[child], item)) break;
-    heap[hole] = heap[child];
-    hole = child;
+static bool is_used(const struct hr__shares *shares, uint32_t resource) {
+  for (uint32_t i = 0; i < shares->n_paths; i++) {
+    const struct hr__share_path *path = &shares->paths[i];
+    if (path->root && !path->is_set && crosses(path, resource)) return true;
   }
-  heap[hole] = item;
+  return false;
 }
 
-static void sort_by_demand(const struct hr__flow *flows, uint32_t n_flows, uint32_t *order) {
-  for (uint32_t i = 0; i < n_flows; i++) order[i] = i;
-  for (uint32_t i = n_flows / 2; i > 0; i--) sink(flows, order, n_flows, i - 1);
-  for (uint32_t i = n_flows; i > 1; i--) {
-    const uint32_t last = order[i - 1];
-    order[i - 1] = order[0];
-    order[0] = last;
-    sink(flows, order, i - 1, 0);
+/* Fixes the level of the paths through a resource, and takes their use from the other resources. */
+static void set_paths(struct hr__shares *shares, uint32_t resource, hr__wide level) {
+  for (uint32_t i = 0; i < shares->n_paths; i++) {
+    struct hr__share_path *path = &shares->paths[i];
+    if (!path->root || path->is_set || !crosses(path, resource)) continue;
+    struct use use = {0, 0};
+    if (path->n_resources > 1) add_use(shares, path, level, &use);
+    const hr__wide used = use.caps + level * use.rising;
+    for (uint32_t k = 0; k < path->n_resources; k++)
+      if (path->resources[k] != resource && shares->left[path->resources[k]] != HR__NO_LIMIT)
+        shares->left[path->resources[k]] -= used;
+    path->is_set = true;
+    path->level = level;
   }
 }
 
-void hr__share_one(const struct hr__flow *flows, uint32_t n_flows, double capacity, uint32_t *order, double *rates) {
-  double weight = 0;
-  for (uint32_t i = 0; i < n_flows; i++) weight += flows[i].weight;
-  sort_by_demand(flows, n_flows, order);
+void hr__shares_solve(struct hr__shares *shares) {
+  for (uint32_t i = 0; i < shares->n_resources; i++) shares->left[i] = shares->capacity[i];
+  for (uint32_t i = 0; i < shares->n_paths; i++) {
+    shares->paths[i].is_set = false;
+    shares->paths[i].level = HR__NO_LIMIT;
+  }
+  for (;;) {
+    uint32_t first = HR_NONE;
+    hr__wide lowest = HR__NO_LIMIT;
+    for (uint32_t i = 0; i < shares->n_resources; i++) {
+      if (shares->capacity[i] == HR__NO_LIMIT || !is_used(shares, i)) continue;
+      const hr__wide level = full_level(shares, i);
+      if (level != HR__NO_LIMIT) shares->level[i] = level;
+      if (level < lowest) {
+        lowest = level;
+        first = i;
+      }
+    }
+    if (first == HR_NONE) return;
+    set_paths(shares, first, lowest);
+  }
+}
+
+/* ---- Sharing among given flows ------------------------------------------------------------------------- */
+
+/* Units of a weight of 1, and of the largest rate: so that sums do not overflow and weights are exact. */
+#define WEIGHT_UNITS 0x1p20
+#define LARGEST_RATE 0x1p90
+
+static hr__wide to_units(double rate, double scale) {
+  return isinf(rate) ? HR__NO_LIMIT : (hr__wide)(rate * scale);
+}
+
+/* Returns the units of a rate of 1: the largest finite rate has LARGEST_RATE. */
+static double scale_of(const struct hr__flow *flows, uint32_t n_flows, const double *capacities, uint32_t n_resources) {
+  double largest = 0;
+  for (uint32_t i = 0; i < n_flows; i++)
+    if (!isinf(flows[i].demand)) largest = fmax(largest, flows[i].demand / flows[i].weight);
+  for (uint32_t i = 0; i < n_resources; i++)
+    if (!isinf(capacities[i])) largest = fmax(largest, capacities[i]);
+  return largest > 0 ? LARGEST_RATE / largest : 1;
+}
+
+/* Each flow has a path and a class of its own. */
+static void fill(struct hr__shares *shares, const struct hr__flow *flows, uint32_t n_flows, const uint32_t *crossed,
+                 const double *capacities, double scale) {
+  for (uint32_t i = 0; i < shares->n_resources; i++) shares->capacity[i] = to_units(capacities[i], scale);
   for (uint32_t i = 0; i < n_flows; i++) {
-    const struct hr__flow *flow = &flows[order[i]];
-    /* the last flow gets all that is left, without the rounding of the sum of weights */
-    const double share = i + 1 == n_flows ? capacity : capacity * (flow->weight / weight);
-    rates[order[i]] = fmin(flow->demand, share);
-    if (!isinf(capacity)) capacity = fmax(0, capacity - rates[order[i]]);
-    weight -= flow->weight;
+    struct hr__share_path *path = &shares->paths[i];
+    path->n_resources = flows[i].n;
+    for (uint32_t k = 0; k < flows[i].n; k++) path->resources[k] = crossed[flows[i].first + k];
+    shares->classes[i] = (struct hr__share_class){
+        .cap = to_units(flows[i].demand / flows[i].weight, scale / WEIGHT_UNITS), .path = i, .priority = i};
+    hr__shares_insert(shares, i);
+    hr__shares_add(shares, i, (int64_t)llround(flows[i].weight * WEIGHT_UNITS));
   }
+}
+
+enum hr_status hr__share_max_min(const struct hr__flow *flows, uint32_t n_flows, const uint32_t *crossed,
+                                 const double *capacities, uint32_t n_resources, double *rates) {
+  struct hr__shares shares = {.n_paths = n_flows, .n_resources = n_resources};
+  shares.paths = calloc((size_t)n_flows + 1, sizeof *shares.paths);
+  shares.classes = calloc((size_t)n_flows + 1, sizeof *shares.classes);
+  shares.capacity = calloc(3 * ((size_t)n_resources + 1), sizeof *shares.capacity);
+  const bool made = shares.paths && shares.classes && shares.capacity;
+  if (made) {
+    const double scale = scale_of(flows, n_flows, capacities, n_resources);
+    shares.left = shares.capacity + n_resources + 1;
+    shares.level = shares.left + n_resources + 1;
+    fill(&shares, flows, n_flows, crossed, capacities, scale);
+    hr__shares_solve(&shares);
+    for (uint32_t i = 0; i < n_flows; i++) {
+      const hr__wide rate = hr__share_rate(&shares.paths[i], shares.classes[i].cap);
+      const bool is_capped = shares.classes[i].cap <= shares.paths[i].level;
+      rates[i] = is_capped              ? flows[i].demand
+                 : rate == HR__NO_LIMIT ? (double)INFINITY
+                                        : (double)(rate * shares.classes[i].weight) / scale;
+    }
+  }
+  free(shares.paths);
+  free(shares.classes);
+  free(shares.capacity);
+  return made ? HR_OK : HR_NO_MEMORY;
 }

@@ -3,14 +3,73 @@
 #define HR_SIM_CLUSTERS_BANDWIDTH_H
 
 /*
- * Max-min fair sharing of bandwidth. Flows cross resources: the total and the per-client bandwidth of a storage system,
- * links, networks of nodes. A sharing is max-min fair if no rate can grow without a smaller one (per weight) falling.
- * Rates and capacities have one unit, such as bytes a second.
+ * Max-min fair sharing of bandwidth. Flows cross resources: storage systems and links. A sharing is max-min fair if no
+ * rate can grow without a smaller one (per weight) falling. Each flow has a cap, its own limit. Flows over the same
+ * resources have the same path. All flows of a path that are not held back by their cap have the same rate per weight,
+ * the level of the path. So the result of sharing is one number per path.
+ *
+ * Layout: flows with the same path and cap are one share class. The classes of a path are a treap ordered by cap. Each
+ * node has the sums of its subtree, so the use of a path at any level takes O(log classes).
+ *
+ * Rates are integers in units of the caller; sums have 128 bits. The rates of a full resource add up to at most its
+ * capacity, and less than one unit per weight is unused. The result depends only on the flows, not on their history.
  *
  * Source: progressive filling, Bertsekas and Gallager, Data Networks, section 6.5; Keshav, max-min weighted fair share.
+ * Level of a resource: Newton's method on the use as a function of the level, which is piecewise linear and concave.
  */
 
 #include "headroom/base.h"
+
+__extension__ typedef unsigned __int128 hr__wide;
+
+/* No limit. Sums of caps below it, over 2^24 weights, do not overflow. */
+#define HR__NO_LIMIT ((hr__wide)1 << 102)
+
+enum { HR__PATH_RESOURCES = 8 };
+
+struct hr__share_path {
+  uint32_t resources[HR__PATH_RESOURCES], n_resources; /* all different */
+  uint32_t root;                                       /* of the treap: index of a class + 1; 0: no flows */
+  hr__wide level;                                      /* HR__NO_LIMIT: all flows have their cap */
+  bool is_set;                                         /* scratch */
+};
+
+struct hr__share_class {
+  hr__wide cap;    /* per weight */
+  uint64_t weight; /* sum over its flows */
+  uint32_t path, left, right, priority;
+  uint64_t tree_weight; /* sums over the subtree */
+  hr__wide tree_caps;   /* of cap x weight */
+};
+
+struct hr__shares {
+  struct hr__share_path *paths;
+  struct hr__share_class *classes;
+  uint32_t n_paths;
+  /* by resource: capacity, what is left of it (scratch), and the level at which it was last full */
+  hr__wide *capacity, *left, *level;
+  uint32_t n_resources;
+};
+
+/* Adds a class without flows to its path, or removes it. Its path, cap and priority are set. */
+void hr__shares_insert(struct hr__shares *shares, uint32_t class_);
+void hr__shares_remove(struct hr__shares *shares, uint32_t class_);
+/* Changes the weight of a class in the treap. */
+void hr__shares_add(struct hr__shares *shares, uint32_t class_, int64_t weight);
+/* Returns the class of a path with the least cap above `cap`; HR_NONE: none. */
+uint32_t hr__shares_above(const struct hr__shares *shares, const struct hr__share_path *path, hr__wide cap);
+/* Returns the class of a path with exactly this cap; HR_NONE: none. */
+uint32_t hr__shares_find(const struct hr__shares *shares, const struct hr__share_path *path, hr__wide cap);
+/* Sets the level of all paths. Time: O(resources^2 x paths of a resource x log classes); the square is one if the paths
+   have no common resources. */
+void hr__shares_solve(struct hr__shares *shares);
+
+/* Returns the rate per weight of a flow with this cap. */
+static inline hr__wide hr__share_rate(const struct hr__share_path *path, hr__wide cap) {
+  return cap < path->level ? cap : path->level;
+}
+
+/* ---- Sharing among given flows ------------------------------------------------------------------------- */
 
 struct hr__flow {
   double demand;     /* at least 0; INFINITY: no limit */
@@ -18,22 +77,10 @@ struct hr__flow {
   uint32_t first, n; /* its resources: crossed[first], ..., crossed[first + n - 1], all different */
 };
 
-/* The state of a resource while rates are raised. */
-struct hr__filling {
-  double left;   /* capacity that flows with a fixed rate leave */
-  double weight; /* sum over the flows with a rate that still rises */
-};
-
-/*
- * Writes the max-min fair rate of each flow; INFINITY if nothing limits it. A capacity may be 0 or INFINITY. `filling`
- * [n_resources] and `rises` [n_flows] are scratch. Time: O(rounds x sum of n), with at most one round per resource and
- * per different level of demand.
- */
-void hr__share_max_min(const struct hr__flow *flows, uint32_t n_flows, const uint32_t *crossed,
-                       const double *capacities, uint32_t n_resources, struct hr__filling *filling, bool *rises,
-                       double *rates);
-
-/* The same for one resource that all flows cross. `order` [n_flows] is scratch. Time: O(n log n). */
-void hr__share_one(const struct hr__flow *flows, uint32_t n_flows, double capacity, uint32_t *order, double *rates);
+/* Writes the max-min fair rate of each flow; INFINITY if nothing limits it. A flow crosses at most HR__PATH_RESOURCES
+   resources. A capacity may be 0 or INFINITY. Rates have an error of at most 1e-12 of the largest rate. Returns
+   HR_NO_MEMORY if memory is exhausted. */
+enum hr_status hr__share_max_min(const struct hr__flow *flows, uint32_t n_flows, const uint32_t *crossed,
+                                 const double *capacities, uint32_t n_resources, double *rates);
 
 #endif

@@ -115,11 +115,9 @@ static void sharing_is_fair(void) {
   uint32_t state = 1, n_wrong = 0, n_limited = 0;
   for (int round = 0; round < 1000; round++) {
     const struct world world = draw_world(&state);
-    struct hr__filling filling[MAX_LINKS];
-    bool rises[MAX_FLOWS];
     double rates[MAX_FLOWS], naive[MAX_FLOWS];
-    hr__share_max_min(world.flows, world.n_flows, world.crossed, world.capacities, world.n_links, filling, rises,
-                      rates);
+    n_wrong +=
+        hr__share_max_min(world.flows, world.n_flows, world.crossed, world.capacities, world.n_links, rates) != HR_OK;
     share_naively(&world, naive);
     bool is_equal = is_fair(&world, rates);
     for (uint32_t i = 0; i < world.n_flows; i++) {
@@ -130,28 +128,6 @@ static void sharing_is_fair(void) {
   }
   CU_ASSERT_EQUAL(n_wrong, 0);
   CU_ASSERT_TRUE(n_limited > 1000); // the worlds are not trivial
-}
-
-/* One resource: the sorted method gives what filling gives. */
-static void one_resource(void) {
-  uint32_t state = 2, n_wrong = 0;
-  for (int round = 0; round < 1000; round++) {
-    struct world world = draw_world(&state);
-    world.n_links = 1;
-    for (uint32_t i = 0; i < world.n_flows; i++) {
-      world.flows[i].first = i;
-      world.flows[i].n = 1;
-      world.crossed[i] = 0;
-    }
-    struct hr__filling filling[1];
-    bool rises[MAX_FLOWS];
-    uint32_t order[MAX_FLOWS];
-    double rates[MAX_FLOWS], sorted[MAX_FLOWS];
-    hr__share_max_min(world.flows, world.n_flows, world.crossed, world.capacities, 1, filling, rises, rates);
-    hr__share_one(world.flows, world.n_flows, world.capacities[0], order, sorted);
-    for (uint32_t i = 0; i < world.n_flows; i++) n_wrong += fabs(rates[i] - sorted[i]) > 1e-9;
-  }
-  CU_ASSERT_EQUAL(n_wrong, 0);
 }
 
 /* ---- Caches ---------------------------------------------------------------------------------------------- */
@@ -270,11 +246,12 @@ static void cache_goes_to_the_small_data_set(void) {
   for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
     struct hr__io_job jobs[2] = {{.full_speed = 100, .cached = cached[i][0], .dataset = 100},
                                  {.full_speed = 100, .cached = cached[i][1], .dataset = 1000}};
-    struct hr__flow flows[2] = {{.weight = 1}, {.weight = 1}};
-    uint32_t order[2];
+    struct hr__flow flows[2] = {{.weight = 1, .n = 1}, {.weight = 1, .n = 1}};
+    const uint32_t crossed[1] = {0};
+    const double capacity = 100;
     double rates[2], sum = 0;
     for (int k = 0; k < 2; k++) flows[k].demand = hr__io_remote_need(&jobs[k]);
-    hr__share_one(flows, 2, 100, order, rates);
+    CU_ASSERT_EQUAL(hr__share_max_min(flows, 2, crossed, &capacity, 1, rates), HR_OK);
     for (int k = 0; k < 2; k++) {
       jobs[k].remote = rates[k];
       sum += hr__io_speed(&jobs[k]);
@@ -402,6 +379,6 @@ static void dispatch(void) {
   CU_ASSERT_EQUAL(hr__multikueue_reconnect_us(9), 320 * HR_SECOND_US);
 }
 
-TEST_MAIN("rules for several clusters", TEST(sharing_is_fair), TEST(one_resource), TEST(law_of_lru), TEST(few_items),
-          TEST(hoard), TEST(cache_goes_to_the_small_data_set), TEST(one_storage_two_runs), TEST(packing_is_first_fit),
+TEST_MAIN("rules for several clusters", TEST(sharing_is_fair), TEST(law_of_lru), TEST(few_items), TEST(hoard),
+          TEST(cache_goes_to_the_small_data_set), TEST(one_storage_two_runs), TEST(packing_is_first_fit),
           TEST(schedules), TEST(dispatch))

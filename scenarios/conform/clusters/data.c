@@ -53,22 +53,28 @@ static void run_incremental(struct hr__cluster_case *self) {
 
 /* ---- Max-min sharing ------------------------------------------------------------------------------------- */
 
+static void fail_for_memory(struct hr__cluster_case *self) {
+  self->verdict->malformed = "out of memory";
+}
+
 static void run_share_one(struct hr__cluster_case *self) {
   const cJSON *demands = hr__case_get(self->input, "demands"), *weights = hr__case_get(self->input, "weights"), *item;
   const uint32_t n = hr__case_count(self->input, "demands");
   struct hr__flow *flows = hr__verdict_alloc(self->verdict, n, sizeof *flows);
-  uint32_t *order = hr__verdict_alloc(self->verdict, n, sizeof *order);
+  uint32_t *crossed = hr__verdict_alloc(self->verdict, 1, sizeof *crossed);
   double *rates = hr__verdict_alloc(self->verdict, n, sizeof *rates);
-  if (!flows || !order || !rates) return;
+  if (!flows || !crossed || !rates) return;
+  const double capacity = hr__case_real(self->input, "capacity", (double)INFINITY);
   uint32_t at = 0;
   cJSON_ArrayForEach(item, demands) {
     const cJSON *weight = cJSON_GetArrayItem(weights, (int)at);
     flows[at] = (struct hr__flow){.demand = cJSON_IsNumber(item) ? item->valuedouble : (double)INFINITY,
-                                  .weight = cJSON_IsNumber(weight) ? weight->valuedouble : 1};
+                                  .weight = cJSON_IsNumber(weight) ? weight->valuedouble : 1,
+                                  .n = 1};
     if (!(flows[at++].weight > 0)) self->verdict->malformed = "a weight must be above 0";
   }
   if (self->verdict->malformed) return;
-  hr__share_one(flows, n, hr__case_real(self->input, "capacity", (double)INFINITY), order, rates);
+  if (hr__share_max_min(flows, n, crossed, &capacity, 1, rates) != HR_OK) return fail_for_memory(self);
   cJSON *list = cJSON_CreateArray();
   for (uint32_t i = 0; i < n; i++)
     cJSON_AddItemToArray(list, isinf(rates[i]) ? cJSON_CreateNull() : cJSON_CreateNumber(rates[i]));
@@ -101,9 +107,7 @@ static void run_share_net(struct hr__cluster_case *self) {
   uint32_t *crossed = hr__verdict_alloc(self->verdict, (size_t)2 * n, sizeof *crossed), at = 0;
   double *rates = hr__verdict_alloc(self->verdict, n, sizeof *rates);
   double *capacities = hr__verdict_alloc(self->verdict, n_all, sizeof *capacities);
-  struct hr__filling *filling = hr__verdict_alloc(self->verdict, n_all, sizeof *filling);
-  bool *rises = hr__verdict_alloc(self->verdict, n, sizeof *rises);
-  if (!flows || !crossed || !rates || !capacities || !filling || !rises) return;
+  if (!flows || !crossed || !rates || !capacities) return;
   const cJSON *item;
   cJSON_ArrayForEach(item, hr__case_get(self->input, "out")) capacities[at++] = rate_of(item);
   cJSON_ArrayForEach(item, hr__case_get(self->input, "in")) capacities[at++] = rate_of(item);
@@ -112,7 +116,7 @@ static void run_share_net(struct hr__cluster_case *self) {
     flows[at].first = 2 * at;
     read_flow(self, item, &flows[at++], crossed);
   }
-  hr__share_max_min(flows, n, crossed, capacities, n_all, filling, rises, rates);
+  if (hr__share_max_min(flows, n, crossed, capacities, n_all, rates) != HR_OK) return fail_for_memory(self);
   cJSON *actual = cJSON_CreateArray();
   at = 0;
   cJSON_ArrayForEach(item, hr__expected(self, "rates", NULL)) {
