@@ -78,6 +78,7 @@ static const char details[] = "policies      scheduling policies and aliases for
                               "gpu-names     names of GPU types in Slurm, Kubernetes, clouds and nvidia-smi\n"
                               "mig-profiles  MIG profiles: slices, memory, positions; -v: drawings, layouts\n"
                               "network-speeds\n              relative speed of models on several nodes, by network\n"
+                              "region-links\n              bandwidth and price of data between regions of clouds\n"
                               "instances     instance types of providers: GPUs, processors, memory, disks\n"
                               "prices        USD per hour of an instance and of a GPU, by market and term\n"
                               "discounts     discounts of commitments and spot from the on-demand price\n"
@@ -452,6 +453,21 @@ static enum hr_status list_network_speeds(const struct list_args *args, struct h
   return HR_OK;
 }
 
+static enum hr_status list_region_links(const struct list_args *args, struct hr_error *error) {
+  const struct hr_catalog *catalog = args->catalog;
+  (void)error;
+  printf("%-24s%-24s%8s%9s%9s  %s\n", "from", "to", "Gbit/s", "RTT ms", "$/GB", "figures");
+  for (size_t i = 0; i < catalog->n_region_links; i++) {
+    const struct hr_region_link *link = &catalog->region_links[i];
+    printf("%-24s%-24s%8g", link->from, link->to, link->gbit_s);
+    print_figure(9, link->rtt_ms);
+    print_figure(9, link->usd_per_gb);
+    printf("  %s\n", link->status);
+    if (args->verbose) print_source(link->source);
+  }
+  return HR_OK;
+}
+
 static void print_instance(const struct hr_instance_type *type, bool verbose) {
   printf("%-11s%-26s%-8s%5g", type->provider, type->name, type->gpu, type->gpus);
   print_figure(6, type->vcpus);
@@ -637,6 +653,7 @@ static const struct list_list {
              {"gpu-names", list_gpu_names, OF_CATALOG | BY_GPU},
              {"mig-profiles", list_mig_profiles, OF_CATALOG | BY_GPU},
              {"network-speeds", list_network_speeds, OF_CATALOG},
+             {"region-links", list_region_links, OF_CATALOG},
              {"instances", list_instances, OF_CATALOG | BY_PROVIDER | BY_GPU},
              {"prices", list_prices, OF_CATALOG | BY_PROVIDER | BY_REGION | BY_GPU | BY_DATE},
              {"discounts", list_discounts, OF_CATALOG | BY_PROVIDER | BY_DATE},

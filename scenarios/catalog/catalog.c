@@ -359,7 +359,8 @@ static struct hr__table_text built_in_rows(enum hr__catalog_table table) {
                                                              [HR__CATALOG_SPOT_PRESETS] = EMBEDDED(spot_presets),
                                                              [HR__CATALOG_MIG_PROFILES] = EMBEDDED(mig_profiles),
                                                              [HR__CATALOG_NETWORK_SPEEDS] = EMBEDDED(network_speeds),
-                                                             [HR__CATALOG_GPU_NAMES] = EMBEDDED(gpu_names)};
+                                                             [HR__CATALOG_GPU_NAMES] = EMBEDDED(gpu_names),
+                                                             [HR__CATALOG_REGION_LINKS] = EMBEDDED(region_links)};
 #undef EMBEDDED
   return texts[table];
 }
@@ -495,6 +496,8 @@ static void show(struct catalog *catalog) {
       .n_network_speeds = table[HR__CATALOG_NETWORK_SPEEDS].count,
       .gpu_names = table[HR__CATALOG_GPU_NAMES].rows,
       .n_gpu_names = table[HR__CATALOG_GPU_NAMES].count,
+      .region_links = table[HR__CATALOG_REGION_LINKS].rows,
+      .n_region_links = table[HR__CATALOG_REGION_LINKS].count,
   };
 }
 
@@ -510,7 +513,8 @@ enum hr_status hr_catalog_load(const struct hr_catalog_files *files, struct hr_c
                                                    [HR__CATALOG_SPOT_PRESETS] = files->spot_presets,
                                                    [HR__CATALOG_MIG_PROFILES] = files->mig_profiles,
                                                    [HR__CATALOG_NETWORK_SPEEDS] = files->network_speeds,
-                                                   [HR__CATALOG_GPU_NAMES] = files->gpu_names};
+                                                   [HR__CATALOG_GPU_NAMES] = files->gpu_names,
+                                                   [HR__CATALOG_REGION_LINKS] = files->region_links};
   *catalog = NULL;
   struct catalog *loaded = calloc(1, sizeof *loaded);
   if (!loaded) return hr_fail(error, HR_NO_MEMORY, "out of memory");

@@ -310,6 +310,16 @@ static const char *finish_network_speed(void *row) {
   return entry->gpus == floor(entry->gpus) ? NULL : "column 'gpus' is not a whole number";
 }
 
+/* ---- Links between regions -------------------------------------------------------------------------- */
+
+static const struct hr__table_column region_links[] = {KEY(hr_region_link, "from", from),
+                                                       KEY(hr_region_link, "to", to),
+                                                       NUMBER(hr_region_link, "gbit_s", gbit_s, 0.001, 1e6),
+                                                       MAYBE(hr_region_link, "rtt_ms", rtt_ms, 0, 1e5),
+                                                       MAYBE(hr_region_link, "usd_per_gb", usd_per_gb, 0, 1000),
+                                                       DATE(hr_region_link, "as_of", as_of, false),
+                                                       ORIGIN(hr_region_link)};
+
 /* ---- The tables ------------------------------------------------------------------------------------- */
 
 #define FORMAT(title, set, row, draft, end)                                                                            \
@@ -328,6 +338,7 @@ const struct hr__table_format hr__catalog_formats[HR__N_CATALOG_TABLES] = {
     [HR__CATALOG_NETWORK_SPEEDS] =
         FORMAT("speeds by network", network_speeds, hr_network_entry, hr_network_entry, finish_network_speed),
     [HR__CATALOG_GPU_NAMES] = FORMAT("names of GPU types", gpu_names, hr_gpu_name, hr_gpu_name, NULL),
+    [HR__CATALOG_REGION_LINKS] = FORMAT("links between regions", region_links, hr_region_link, hr_region_link, NULL),
 };
 _Static_assert(LENGTH(spot_presets) <= HR__MAX_COLUMNS, "the widest table");
 _Static_assert(sizeof(struct preset_draft) <= HR__MAX_DRAFT, "the longest draft");

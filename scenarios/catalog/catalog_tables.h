@@ -94,6 +94,7 @@ enum hr__catalog_table {
   HR__CATALOG_MIG_PROFILES,
   HR__CATALOG_NETWORK_SPEEDS,
   HR__CATALOG_GPU_NAMES,
+  HR__CATALOG_REGION_LINKS,
   HR__N_CATALOG_TABLES
 };
 
@@ -114,6 +115,7 @@ HR__EMBEDDED(spot_presets)
 HR__EMBEDDED(mig_profiles)
 HR__EMBEDDED(network_speeds)
 HR__EMBEDDED(gpu_names)
+HR__EMBEDDED(region_links)
 
 /* Returns true if the name is "*", which means all providers, regions or GPU types. */
 static inline bool hr__catalog_is_any(const char *name) {

@@ -117,6 +117,15 @@ struct hr_network_entry {
   const char *status, *source;
 };
 
+/* A link between two regions of clouds, as measured between two virtual machines. */
+struct hr_region_link {
+  const char *from, *to; /* "PROVIDER:REGION", in some clouds with a zone */
+  double gbit_s;
+  double rtt_ms;     /* HR_UNKNOWN_NUMBER: unknown */
+  double usd_per_gb; /* price of data that leaves `from`; HR_UNKNOWN_NUMBER: unknown */
+  const char *as_of, *status, *source;
+};
+
 /* The tables of the catalogue. */
 struct hr_catalog {
   const struct hr_gpu_type *gpus;
@@ -133,13 +142,15 @@ struct hr_catalog {
   size_t n_network_speeds;
   const struct hr_gpu_name *gpu_names;
   size_t n_gpu_names;
+  const struct hr_region_link *region_links;
+  size_t n_region_links;
 };
 
 /* CSV files that extend the built-in tables. They have the columns of the built-in table and are plain or compressed
    with gzip or zstd. NULL: the built-in table only. */
 struct hr_catalog_files {
   const char *gpus, *instances, *prices, *regions, *discounts, *spot_presets, *mig_profiles, *network_speeds,
-      *gpu_names;
+      *gpu_names, *region_links;
 };
 
 /* Loads the built-in tables and `files`, which may be NULL. The caller frees `*catalog` with hr_catalog_destroy. On
