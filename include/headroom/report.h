@@ -496,6 +496,26 @@ struct hr_carbon_metrics {
   size_t n_pools, n_tenants;
 };
 
+/* A storage system, or a link in one direction. */
+struct hr_data_line {
+  char *name;         /* of a link: "FROM to TO" */
+  double sent_gb;     /* read from it, or transferred; 10^9 bytes */
+  double received_gb; /* written to it: copies and checkpoints */
+  double utilization; /* bytes / what it could transfer during the run; 0: it has no limit */
+  int64_t uusd;       /* price of stored or transferred data */
+};
+
+/* Data with a location (headroom/unstable/data.h). */
+struct hr_data_metrics {
+  bool known;                              /* the scenario has `data`; otherwise the other members are 0 */
+  double waiting_gpu_hours, waiting_share; /* of jobs that could work and waited for data; share of the held time */
+  double read_gb, cached_share;            /* read by jobs, and the part of it that came from caches */
+  double moved_gb, copied_gb, saved_gb;    /* over links; copies of data sets; checkpoints */
+  int64_t storage_uusd, egress_uusd;
+  struct hr_data_line *by_storage, *by_link; /* in the order of the scenario */
+  size_t n_storage, n_links;
+};
+
 /* Fairness among the parties that share the cluster, over completed jobs. */
 struct hr_fairness {
   const char *over; /* what a party is: "tenants"; "users" if the trace has no tenants; "jobs" if it has neither */
@@ -576,6 +596,7 @@ struct hr_summary {
   struct hr_maintenance_metrics maintenance;
   struct hr_energy_metrics energy;
   struct hr_carbon_metrics carbon;
+  struct hr_data_metrics data;
   /* inference services in the order of the scenario (headroom/unstable/service_report.h), and the figures of the
      requests of all services together; NULL: the scenario has no services */
   struct hr_service_summary *services, *all_services;

@@ -66,19 +66,20 @@ struct hr_run_config {
   /* several clusters (headroom/unstable/clusters.h) with their own quotas and systems; `policy` and `params` are those
      of clusters without their own, and `cluster` has the pools of all of them. NULL: one cluster */
   const struct hr_clusters *clusters;
+  const struct hr_data_spec
+      *data; /* data with a location (headroom/unstable/data.h); NULL: it is free and everywhere */
 };
 
 /* GPU time by use, in milli-GPU x microseconds. `kept`: for work that was not lost. `lost`: for work that had to be
    repeated. `saving`: for writing checkpoints. `restarting`: for restarts after interruptions. `hanging`: from a
-   failure of a node until it is detected. */
+   failure of a node until it is detected. `data`: jobs could work and waited for their data. */
 struct hr_gpu_times {
-  hr_amount kept, lost, saving, restarting, hanging;
+  hr_amount kept, lost, saving, restarting, hanging, data;
 };
 
 /* The accounts of a job, in runs in which jobs can be interrupted. kept_us, lost_us, saving_us, restarting_us,
-   hanging_us and held_us are durations of the job, not multiplied by its number of GPUs. held_us is the sum of the
-   others. end_us
-   and saved_us are times since the first submit. At speed 1, working time equals work. */
+   hanging_us, data_us and held_us are durations of the job, not multiplied by its number of GPUs. held_us is the sum of
+   the others. end_us and saved_us are times since the first submit. At speed 1, working time equals work. */
 struct hr_job_accounting {
   uint32_t attempts;  /* number of starts */
   uint32_t oom_kills; /* kills because of exhausted GPU memory; the time until the next try counts as restarting */
@@ -88,8 +89,9 @@ struct hr_job_accounting {
   int64_t lost_us;    /* working time that was lost in interruptions */
   /* time spent on checkpoints, on restarts, and with a failed node before the failure was detected */
   int64_t saving_us, restarting_us, hanging_us;
+  int64_t data_us; /* time in which the job could work and waited for its data */
   int64_t held_us; /* time for which the job held GPUs, in all attempts */
-  /* kept_us, lost_us, saving_us, restarting_us and hanging_us, multiplied by the milli-GPUs of the attempts */
+  /* kept_us, lost_us, saving_us, restarting_us, hanging_us and data_us, multiplied by the milli-GPUs of the attempts */
   struct hr_gpu_times milli_us;
 };
 
@@ -154,6 +156,7 @@ struct hr_result {
   struct hr_cluster_result *clusters;
   uint32_t n_clusters;
   uint32_t *cluster_of;
+  struct hr_data_result *data; /* bytes of storage systems and links (headroom/unstable/data.h); NULL without data */
 };
 
 /* Runs a simulation to its end. On HR_OK, `*result` is set; free it with hr_result_destroy. Returns HR_BAD_INPUT for

@@ -327,7 +327,8 @@ static struct hr_run_config run_config_of(const struct hr_replay *replay) {
                                 .values = replay->values,
                                 .speeds = scenario->speeds,
                                 .network_speeds = scenario->network_speeds,
-                                .fleet = replay->fleet};
+                                .fleet = replay->fleet,
+                                .data = scenario->data};
 }
 
 enum hr_status hr_replay_check(const struct hr_replay *replay, struct hr_error *error) {

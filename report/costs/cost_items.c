@@ -14,6 +14,7 @@
 #include "report/costs/costs.h"
 
 #include "base/array.h"
+#include "headroom/unstable/data.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -373,6 +374,29 @@ static enum hr_status add_egress(struct services *services) {
   return add_sums(services, HR__COST_EGRESS, price, (hr_amount)MB_PER_GB * HR_LEDGER_UNITS_PER_UUSD);
 }
 
+/* ---- Data with a location ------------------------------------------------------------------------ */
+
+/* Stored data sets and transfers of links, by month: shared costs. */
+static enum hr_status add_data(struct services *services) {
+  const struct hr__costing *costing = services->costing;
+  const struct hr_data_result *data = costing->result->data;
+  enum hr_status status = HR_OK;
+  for (uint32_t month = 0; data && month < costing->n_months && status == HR_OK; month++) {
+    hr_amount stored = 0, moved = 0; /* micro-dollars x bytes x us per GB and month; micro-dollars x bytes per GB */
+    for (uint32_t i = 0; i < data->n_replicas; i++) {
+      const struct hr_data_replica *replica = &data->replicas[i];
+      stored += (hr_amount)data->spec->sets[replica->set].bytes *
+                month_part_us(month, replica->since_us, costing->result->end_us) *
+                data->spec->storage[replica->storage].uusd_per_gb_month;
+    }
+    for (uint32_t i = 0; i < data->n_links && month < data->n_months; i++)
+      moved += data->month_bytes[(size_t)month * data->n_links + i] * data->spec->links[i].uusd_per_gb;
+    status = add_line(services, HR__COST_STORAGE, HR_NONE, month, stored, (hr_amount)BYTES_PER_GB * HR_MONTH_US);
+    if (status == HR_OK) status = add_line(services, HR__COST_EGRESS, HR_NONE, month, moved, BYTES_PER_GB);
+  }
+  return status;
+}
+
 /* ---- Operations and downtime --------------------------------------------------------------------- */
 
 static enum hr_status add_operations(struct services *services) {
@@ -427,6 +451,7 @@ static enum hr_status add_services(struct hr__costing *costing) {
   services.sums = calloc((size_t)costing->n_tenants * costing->n_months, sizeof *services.sums);
   enum hr_status status = services.sums ? add_storage(&services) : HR_NO_MEMORY;
   if (status == HR_OK) status = add_egress(&services);
+  if (status == HR_OK) status = add_data(&services);
   if (status == HR_OK) status = add_operations(&services);
   if (status == HR_OK) status = add_downtime(&services);
   if (status == HR_OK) status = add_plans(&services);

@@ -28,7 +28,8 @@ enum {
   KW = HR_UNIT_KW,
   KG = HR_UNIT_KG,
   G_PER_KWH = HR_UNIT_G_PER_KWH,
-  LITRES = HR_UNIT_LITRES
+  LITRES = HR_UNIT_LITRES,
+  GIGABYTES = HR_UNIT_GIGABYTES
 };
 enum {
   COUNT = HR_METRIC_COUNT,
@@ -60,8 +61,8 @@ size_t hr_metrics(const struct hr_metric **metrics) {
 }
 
 const char *hr_unit_name(enum hr_unit unit) {
-  static const char *const names[] = {"count", "s",  "GPU-hours", "share", "factor", "index", "per hour",
-                                      "USD",   "ms", "kWh",       "kW",    "kg",     "g/kWh", "l"};
+  static const char *const names[] = {"count", "s",   "GPU-hours", "share", "factor", "index", "per hour", "USD",
+                                      "ms",    "kWh", "kW",        "kg",    "g/kWh",  "l",     "GB"};
   return names[unit];
 }
 
@@ -272,6 +273,9 @@ static const char *magnitude_text(enum hr_unit unit, double value, char *buffer)
   case HR_UNIT_LITRES:
     hr__fixed_text(value, value < 10 ? 4 : value < 1000 ? 1 : 0, buffer);
     return strcat(buffer, unit == HR_UNIT_KG ? " kg" : unit == HR_UNIT_LITRES ? " l" : " g/kWh");
+  case HR_UNIT_GIGABYTES:
+    hr__fixed_text(value, value < 1000 ? 1 : 0, buffer);
+    return strcat(buffer, " GB");
   case HR_UNIT_DOLLARS:
     return hr__usd_text((int64_t)llround(value * 1e6), buffer);
   }

@@ -469,6 +469,31 @@
 #define HR__MORE_METRICS(X)
 #endif
 
+#define HR__DATA_METRICS(X)                                                                                            \
+  X(HR__M_DATA_WAITING, "data.waiting_gpu_hours", "data_waiting_gpu_hours", GPU_HOURS, SUM, LOWER, LISTED,             \
+    "GPU hours waiting for data", "GPU hours that jobs held while they could work and waited for their data",          \
+    number(s->data.known, s->data.waiting_gpu_hours), UNKNOWN)                                                         \
+  X(HR__M_DATA_WAITING_SHARE, "data.waiting_share", "data_waiting_share", SHARE, RATIO, LOWER, LISTED,                 \
+    "Share of time waiting for data", "`data.waiting_gpu_hours` / `gpu_hours`",                                        \
+    number(s->data.known, s->data.waiting_share), UNKNOWN)                                                             \
+  X(HR__M_DATA_READ, "data.read_gb", "data_read_gb", GIGABYTES, SUM, NEITHER, LISTED, "Data read",                     \
+    "what jobs read, from storage systems and from caches, in units of 10^9 bytes; repeated work reads again",         \
+    number(s->data.known, s->data.read_gb), UNKNOWN)                                                                   \
+  X(HR__M_DATA_CACHED, "data.cached_share", "data_cached_share", SHARE, RATIO, HIGHER, LISTED, "Share of cached data", \
+    "part of `data.read_gb` that came from caches of nodes", number(s->data.known, s->data.cached_share), UNKNOWN)     \
+  X(HR__M_DATA_MOVED, "data.moved_gb", "data_moved_gb", GIGABYTES, SUM, LOWER, LISTED, "Data over links",              \
+    "sum over the links of `data.by_link`", number(s->data.known, s->data.moved_gb), UNKNOWN)                          \
+  X(HR__M_DATA_COPIED, "data.copied_gb", "data_copied_gb", GIGABYTES, SUM, LOWER, 0, "Data copied",                    \
+    "copies of data sets to further storage systems, and into caches before a job works",                              \
+    number(s->data.known, s->data.copied_gb), UNKNOWN)                                                                 \
+  X(HR__M_DATA_SAVED, "data.saved_gb", "data_saved_gb", GIGABYTES, SUM, NEITHER, 0, "Checkpoints in storage systems",  \
+    "checkpoints that jobs wrote to storage systems of `data`", number(s->data.known, s->data.saved_gb), UNKNOWN)      \
+  X(HR__M_DATA_STORAGE, "data.storage_usd", "data_storage_usd", DOLLARS, SUM, LOWER, LISTED, "Cost of stored data",    \
+    "size of data sets x the time in which they were in a storage system x its price",                                 \
+    usd(s->data.known ? s->data.storage_uusd : HR_UNKNOWN_UUSD), UNKNOWN)                                              \
+  X(HR__M_DATA_EGRESS, "data.egress_usd", "data_egress_usd", DOLLARS, SUM, LOWER, LISTED, "Cost of moved data",        \
+    "what links have transferred x their price", usd(s->data.known ? s->data.egress_uusd : HR_UNKNOWN_UUSD), UNKNOWN)
+
 #define HR__METRIC_TABLE(X)                                                                                            \
   HR__JOB_METRICS(X)                                                                                                   \
   HR__TIME_METRICS(X)                                                                                                  \
@@ -478,6 +503,7 @@
   HR__MAINTENANCE_METRICS(X)                                                                                           \
   HR__ENERGY_METRICS(X)                                                                                                \
   HR__CARBON_METRICS(X)                                                                                                \
+  HR__DATA_METRICS(X)                                                                                                  \
   HR__FAIRNESS_METRICS(X)                                                                                              \
   HR__FRAGMENTATION_METRICS(X)                                                                                         \
   HR__COST_METRICS(X)                                                                                                  \
@@ -522,7 +548,8 @@ const char *hr__metric_group_path(enum hr__metric metric);
   X(HR__SECTION_FAULTS, "faults")                                                                                      \
   X(HR__SECTION_MAINTENANCE, "maintenance")                                                                            \
   X(HR__SECTION_ENERGY, "energy")                                                                                      \
-  X(HR__SECTION_CARBON, "carbon")
+  X(HR__SECTION_CARBON, "carbon")                                                                                      \
+  X(HR__SECTION_DATA, "data")
 
 enum hr__metric_section {
 #define HR__SECTION_ID(id, name) id,

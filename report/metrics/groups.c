@@ -72,7 +72,7 @@ static void count_jobs(const struct grouper *grouper) {
       count_outcome(totals, trace, job);
     }
     struct hr_gpu_times times = hr__gpu_times_of(result, job);
-    totals->held_milli_us += times.kept + times.lost + times.saving + times.restarting + times.hanging;
+    totals->held_milli_us += times.kept + times.lost + times.saving + times.restarting + times.hanging + times.data;
     totals->useful_milli_us += times.kept;
   }
 }

@@ -80,6 +80,11 @@ static void put_services(struct hr__parcel *parcel, struct hr_service_summary **
   }
 }
 
+static void put_data_lines(struct hr__parcel *parcel, struct hr_data_line **lines, size_t *count) {
+  PARCEL_ARRAY(parcel, *lines, *count);
+  for (size_t i = 0; *lines && i < *count; i++) hr__parcel_text(parcel, &(*lines)[i].name);
+}
+
 void hr__parcel_summary(struct hr__parcel *parcel, struct hr_summary **summary) {
   size_t one = 1;
   *summary = hr__parcel_array(parcel, *summary, &one, sizeof **summary);
@@ -94,6 +99,8 @@ void hr__parcel_summary(struct hr__parcel *parcel, struct hr_summary **summary) 
   put_pools(parcel, self);
   put_costs(parcel, &self->costs);
   put_party(parcel, &self->fairness.over);
+  put_data_lines(parcel, &self->data.by_storage, &self->data.n_storage);
+  put_data_lines(parcel, &self->data.by_link, &self->data.n_links);
   size_t n_all = self->all_services != NULL;
   put_services(parcel, &self->services, &self->n_services);
   put_services(parcel, &self->all_services, &n_all);

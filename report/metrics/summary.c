@@ -37,6 +37,7 @@ static void add_gpu_times(struct hr_gpu_times *sum, const struct hr_gpu_times *p
   sum->saving += part->saving;
   sum->restarting += part->restarting;
   sum->hanging += part->hanging;
+  sum->data += part->data;
 }
 
 static struct hr_gpu_times gpu_times_of_all(const struct hr_result *result) {
@@ -61,7 +62,7 @@ static double ratio(hr__wide part, hr__wide whole) {
 }
 
 static struct hr_goodput goodput_figures(const struct hr_gpu_times *times) {
-  hr_amount held = times->kept + times->lost + times->saving + times->restarting + times->hanging;
+  hr_amount held = times->kept + times->lost + times->saving + times->restarting + times->hanging + times->data;
   return (struct hr_goodput){.useful_gpu_hours = hr__gpu_hours(times->kept),
                              .lost_gpu_hours = hr__gpu_hours(times->lost),
                              .checkpoint_gpu_hours = hr__gpu_hours(times->saving),
@@ -427,6 +428,7 @@ static enum hr_status fill_costs(struct hr_summary *summary, const struct hr_tra
   summary->oom = oom_figures(cluster, result);
   if (hr__energy_make(cluster, result, summary->gpu_hours, &summary->energy) != HR_OK) return HR_NO_MEMORY;
   if (hr__carbon_make(cluster, result, &summary->carbon) != HR_OK) return HR_NO_MEMORY;
+  if (hr__data_make(result, &times, &summary->data) != HR_OK) return HR_NO_MEMORY;
   if (!basis) return HR_OK;
   enum hr_status status = hr__costs_make(trace, cluster, result, basis, times.kept, &summary->costs);
   if (status == HR_OK) pool_figures_price(cluster, summary);
@@ -487,6 +489,7 @@ void hr_summary_destroy(struct hr_summary *summary) {
   hr__costs_destroy(summary->costs);
   hr__energy_finish(&summary->energy);
   hr__carbon_finish(&summary->carbon);
+  hr__data_finish(&summary->data);
   services_free(summary->services, summary->n_services);
   services_free(summary->all_services, summary->all_services != NULL);
   free(summary);

@@ -79,6 +79,11 @@ static inline struct hr_gpu_times hr__gpu_times_of(const struct hr_result *resul
   return (struct hr_gpu_times){.kept = (hr_amount)milli * hr__ran_us(result, job)};
 }
 
+/* Metrics of data with a location (data.c). `times`: of all jobs. hr__data_finish frees the lists. */
+enum hr_status hr__data_make(const struct hr_result *result, const struct hr_gpu_times *times,
+                             struct hr_data_metrics *figures);
+void hr__data_finish(struct hr_data_metrics *figures);
+
 /* Converts milli-GPUs x microseconds to GPU-hours. */
 static inline double hr__gpu_hours(hr_amount milli_us) {
   return (double)milli_us / (3600.0 * 1000 * (double)HR_SECOND_US);

@@ -77,7 +77,12 @@ static const struct line {
     {HR__PART_ENERGY, "carbon", IF_FIRST_KNOWN, "{carbon.of_no_wait} of the carbon of the same jobs without a wait"},
     {HR__PART_ENERGY, "carbon", IF_FIRST_KNOWN, "{carbon.embodied_kg} embodied in the hardware for this time"},
     {HR__PART_ENERGY, "energy", IF_FIRST_KNOWN, "{carbon.energy_usd}, {carbon.usd_per_kwh} per kWh"},
-    {HR__PART_ENERGY, "water", IF_FIRST_KNOWN, "{carbon.water_l}"}};
+    {HR__PART_ENERGY, "water", IF_FIRST_KNOWN, "{carbon.water_l}"},
+    {HR__PART_DATA, "data", IF_FIRST_KNOWN,
+     "{data.waiting_gpu_hours} GPU hours waited for data, {data.waiting_share} of all"},
+    {HR__PART_DATA, "data", IF_FIRST_KNOWN,
+     "{data.read_gb} read, {data.cached_share} from caches; {data.moved_gb} over links"},
+    {HR__PART_DATA, "data", IF_FIRST_KNOWN, "{data.storage_usd} for storage, {data.egress_usd} for links"}};
 enum { N_LINES = sizeof lines / sizeof *lines };
 
 /* ---- Templates --------------------------------------------------------------------------------------- */

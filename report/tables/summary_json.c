@@ -382,6 +382,28 @@ static void put_carbon(struct hr__json *json, cJSON *root, const struct hr_summa
   put_carbon_lines(json, inner, "by_tenant", carbon->by_tenant, carbon->n_tenants, false);
 }
 
+static void put_data_lines(struct hr__json *json, cJSON *data, const char *key, const struct hr_data_line *lines,
+                           size_t count) {
+  cJSON *list = hr__json_array(json, data, key);
+  for (size_t i = 0; i < count; i++) {
+    cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+    hr__json_text(json, inner, "name", lines[i].name);
+    hr__json_number(json, inner, "sent_gb", lines[i].sent_gb);
+    hr__json_number(json, inner, "received_gb", lines[i].received_gb);
+    hr__json_number(json, inner, "utilization", lines[i].utilization);
+    hr__json_usd(json, inner, "usd", lines[i].uusd);
+  }
+}
+
+static void put_data(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+  const struct hr_data_metrics *data = &summary->data;
+  if (!data->known) return;
+  put_section(json, root, HR__SECTION_DATA, summary);
+  cJSON *inner = cJSON_GetObjectItemCaseSensitive(root, "data");
+  put_data_lines(json, inner, "by_storage", data->by_storage, data->n_storage);
+  put_data_lines(json, inner, "by_link", data->by_link, data->n_links);
+}
+
 static void put_evidence(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   char digest[17];
   snprintf(digest, sizeof digest, "%016" PRIx64, summary->digest);
@@ -448,6 +470,7 @@ void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summar
   put_markets(json, root, summary);
   put_energy(json, root, summary);
   put_carbon(json, root, summary);
+  put_data(json, root, summary);
   put_services(json, root, summary);
   put_alerts(json, root, label->alerts, label->clock_us);
   put_evidence(json, root, summary);

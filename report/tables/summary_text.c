@@ -305,6 +305,31 @@ static void put_unpriced(struct hr__console *table, const struct hr_summary *sum
   }
 }
 
+/* A storage system or a link. */
+static void put_data_lines(struct hr__console *table, const char *title, const struct hr_data_line *lines,
+                           size_t count) {
+  char text[4][HR__NUMBER_BYTES];
+  if (!count) return;
+  fprintf(table->out, "\n%s%-*s%14s%14s%10s%14s%s\n", hr__bold(table), TABLE_NAME_WIDTH + 1, title, "GB sent",
+          "GB received", "in use", "cost", hr__plain(table));
+  for (size_t i = 0; i < count; i++) {
+    char *name = hr__fitted(table, lines[i].name, TABLE_NAME_WIDTH, false);
+    if (!name) return;
+    const int space = (int)(TABLE_NAME_WIDTH + 1 - hr__width_of(name, strlen(name)));
+    fprintf(table->out, "%s%*s%14s%14s%8s %%%14s\n", name, space, "", hr__fixed_text(lines[i].sent_gb, 1, text[0]),
+            hr__fixed_text(lines[i].received_gb, 1, text[1]), hr__fixed_text(100 * lines[i].utilization, 1, text[2]),
+            hr__usd_text(lines[i].uusd, text[3]));
+    free(name);
+  }
+}
+
+static void put_data(struct hr__console *table, const struct hr_summary *summary) {
+  if (!summary->data.known) return;
+  hr__put_metric_lines(table, HR__PART_DATA, summary);
+  put_data_lines(table, "storage", summary->data.by_storage, summary->data.n_storage);
+  put_data_lines(table, "link", summary->data.by_link, summary->data.n_links);
+}
+
 static void put_run_costs(struct hr__console *table, const struct hr_summary *summary) {
   const struct hr_cost_summary *costs = summary->costs;
   if (costs || summary->stoppable) fputc('\n', table->out);
@@ -320,6 +345,7 @@ static void put_run_costs(struct hr__console *table, const struct hr_summary *su
     hr__put_metric_lines(table, (enum hr__metric_part)part, summary);
   if (summary->energy.known && !costs && !summary->stoppable) fputc('\n', table->out);
   hr__put_metric_lines(table, HR__PART_ENERGY, summary);
+  put_data(table, summary);
   if (!costs || unpriced) return;
   put_cost_lines(table, "market", &costs->by_market, costs->by_market.count, costs->total_uusd);
   put_cost_lines(table, "cost by tenant", &costs->by_tenant, MAX_TENANTS, costs->total_uusd);

@@ -31,7 +31,8 @@ enum hr__metric_part {
   HR__PART_OOM,
   HR__PART_FAULTS,
   HR__PART_MAINTENANCE,
-  HR__PART_ENERGY
+  HR__PART_ENERGY,
+  HR__PART_DATA
 };
 
 /* Prints the lines of a part that have known metrics. */

@@ -60,8 +60,13 @@ enum hr_status hr__build_network_speeds(struct hr__builder *builder);
 enum hr_status hr__build_costs(struct hr__builder *builder);
 enum hr_status hr__build_quotas(struct hr__builder *builder);
 enum hr_status hr__build_systems(struct hr__builder *builder); /* must be called after the policy is built */
-enum hr_status hr__build_plan(struct hr__builder *builder);    /* must be called after the cluster is built */
-enum hr_status hr__build_tco(struct hr__builder *builder);     /* must be called after the cluster is built */
+/* Builds `data`. Must be called after the cluster is built. */
+enum hr_status hr__build_data(struct hr__builder *builder);
+/* Frees what hr__build_data() has built. NULL is accepted. */
+struct hr_data_spec;
+void hr__data_destroy(struct hr_data_spec *spec);
+enum hr_status hr__build_plan(struct hr__builder *builder); /* must be called after the cluster is built */
+enum hr_status hr__build_tco(struct hr__builder *builder);  /* must be called after the cluster is built */
 
 /* Check the section of a system across keys (SYSTEM.c). `config` is the struct of the section, filled from its table.
  */

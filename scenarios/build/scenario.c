@@ -454,6 +454,7 @@ static enum hr_status build(struct hr__builder *builder) {
   if (status == HR_OK) status = hr__build_systems(builder);
   if (status == HR_OK) status = check_weights(builder);
   if (status == HR_OK) status = hr__build_services(builder);
+  if (status == HR_OK) status = hr__build_data(builder);
   if (status == HR_OK) status = build_alerts(builder);
   if (status == HR_OK) status = build_replications(builder);
   if (status == HR_OK) status = hr__build_plan(builder);
@@ -526,6 +527,7 @@ void hr_scenario_destroy(struct hr_scenario *scenario) {
   free(scenario->trace_file);
   free(scenario->trace_format);
   hr_column_map_finish(&scenario->columns);
+  hr__data_destroy(scenario->data);
   hr__clusters_destroy(scenario);
   for (uint32_t i = 0; scenario->pool_sources && i < scenario->cluster.n_pools; i++)
     hr__pool_source_finish(&scenario->pool_sources[i]);

@@ -157,6 +157,7 @@ extern const struct hr__key hr__pool_keys[], hr__fault_keys[], hr__maintenance_k
     hr__axis_keys[], hr__policy_keys[], hr__kai_keys[], hr__kueue_keys[];
 extern const struct hr__key hr__carbon_keys[], hr__energy_price_keys[];
 extern const char *const hr__carbon_units[], *const hr__price_units[];
+extern const struct hr__key hr__data_keys[];
 extern const struct hr__key hr__kubernetes_keys[], hr__slurm_keys[], hr__volcano_keys[];
 /* `owned` of a pool, and `tco`. */
 extern const struct hr__key hr__owned_keys[], hr__tco_keys[];

@@ -59,6 +59,7 @@ static const struct hr__key catalog_keys[] = {{"gpus_file", TABLE_FILE("GPU type
                                               {"mig_profiles_file", TABLE_FILE("MIG profiles")},
                                               {"network_speeds_file", TABLE_FILE("speeds by network")},
                                               {"gpu_names_file", TABLE_FILE("other names of GPU types")},
+                                              {"region_links_file", TABLE_FILE("links between regions")},
                                               END};
 
 /* The keys of a cluster, which is `cluster` or an entry of `clusters`. */
@@ -562,6 +563,8 @@ static const struct hr__key scenario_keys[] = {
      HELP(
          "Inference services. A scenario with services has no job trace; their replicas are ready at the first request "
          "and hold their GPUs to the end.")},
+    {"data", OBJECT(hr__data_keys), OTHERWISE("data is free and everywhere"),
+     HELP("Data with a location: storage systems, data sets, links, caches, and what jobs read.")},
     {"alerts", OBJECT(alert_keys), AT(PART, SCENARIO, alerts), HELP("Thresholds of alerts.")},
     {"replications", OBJECT(replication_keys), AT(PART, SCENARIO, replications),
      HELP("How often the scenario is run, each time with different random events.")},

@@ -14,6 +14,7 @@
  */
 
 #include "base/array.h"
+#include "sim/data/data.h"
 #include "sim/engine/engine.h"
 
 #include <inttypes.h>
@@ -51,6 +52,17 @@ static void keep(struct hr__engine *engine, hr_job job) {
   attempt->unkept_milli_us = 0;
 }
 
+/* Returns whether the speed of a job depends on its data. */
+static bool reads(const struct hr__engine *engine, hr_job job) {
+  return engine->data && hr__data_reads(engine, job);
+}
+
+/* Returns the time that a job has worked in its present phase, without the time in which it waited for data. */
+static int64_t worked_us(const struct hr__engine *engine, hr_job job) {
+  if (reads(engine, job)) return hr__data_worked_us(engine, job);
+  return engine->view.now_us - engine->attempt[job.id].phase_us;
+}
+
 /* Returns the work completed so far. `*part` is set to the completed fraction of the next microsecond of work. The end
    of a phase is rounded up to a whole microsecond. Because of this rounding, a fast job could seem to have done more
    work than it has, so the result is limited to the job's total work. */
@@ -59,7 +71,7 @@ static int64_t progress_us(const struct hr__engine *engine, hr_job job, uint64_t
   *part = attempt->part;
   if (attempt->phase != HR__PHASE_WORKING) return attempt->progress_us;
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us;
-  int64_t done_us = hr__work_done_us(engine->view.now_us - attempt->phase_us, attempt->rate, part);
+  int64_t done_us = hr__work_done_us(worked_us(engine, job), attempt->rate, part);
   if (done_us < left_us) return attempt->progress_us + done_us;
   *part = 0;
   return attempt->progress_us + left_us;
@@ -75,13 +87,25 @@ static void note_saved(struct hr__engine *engine, hr_job job) {
   if (*saved_us == HR_NEVER_US) *saved_us = engine->view.now_us;
 }
 
+/* Ends the work of a job that reads data. Returns the time in which it waited for data, which is not working time. */
+static int64_t pause(struct hr__engine *engine, hr_job job, int64_t from_us) {
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  struct hr_job_accounting *accounting = &engine->accounting[job.id];
+  const int64_t waited_us = engine->view.now_us - attempt->phase_us - hr__data_worked_us(engine, job);
+  accounting->data_us += waited_us;
+  accounting->milli_us.data += gpu_time(attempt, waited_us);
+  hr__data_pause(engine, job, from_us, attempt->progress_us);
+  return waited_us;
+}
+
 /* Ends the present phase of the job: adds the time since the beginning of the phase to the job's accounts. */
 static void close_phase(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   struct hr_job_accounting *accounting = &engine->accounting[job.id];
-  int64_t passed_us = engine->view.now_us - attempt->phase_us;
+  int64_t passed_us = engine->view.now_us - attempt->phase_us, from_us = attempt->progress_us;
   attempt->progress_us = progress_us(engine, job, &attempt->part);
   if (attempt->phase == HR__PHASE_WORKING) {
+    if (reads(engine, job)) passed_us -= pause(engine, job, from_us);
     attempt->unkept_us += passed_us;
     attempt->unkept_milli_us += gpu_time(attempt, passed_us);
   } else if (attempt->phase == HR__PHASE_RESTARTING || attempt->phase == HR__PHASE_BACKING_OFF) {
@@ -197,7 +221,7 @@ static enum hr_status end_series(struct hr__engine *engine, hr_job job) {
 static enum hr_status begin_series(struct hr__engine *engine, hr_job job, int64_t left_us, int64_t *until_us) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   int64_t saves = left_us / attempt->interval_us, write_us;
-  if (saves <= MAX_SAVED_EVENTS) return HR_OK;
+  if (saves <= MAX_SAVED_EVENTS || reads(engine, job)) return HR_OK;
   write_us = hr__checkpoint_write_us(engine, job, pool_of(engine, job));
   if (write_us == HR_UNKNOWN_US || hr__class_spec(engine, job)->async) return HR_OK;
   uint64_t part = attempt->part;
@@ -214,11 +238,24 @@ static enum hr_status begin_series(struct hr__engine *engine, hr_job job, int64_
   return HR_OK;
 }
 
+/* Schedules the next event of a job that works, until this time at the speed of its GPUs. */
+static enum hr_status schedule_work(struct hr__engine *engine, hr_job job, int64_t until_us,
+                                    enum hr__pending_kind kind) {
+  if (reads(engine, job)) return hr__data_work(engine, job, until_us, kind);
+  return hr__schedule(engine, engine->view.now_us + until_us, kind, job.id);
+}
+
 /* The job works while its last checkpoint is written: until that is complete, or its work is done. */
 static enum hr_status work_while_writing(struct hr__engine *engine, hr_job job, int64_t durable_us) {
   const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, now_us = engine->view.now_us;
-  int64_t end_us = now_us + hr__time_left_us(left_us, attempt->part, attempt->rate);
+  int64_t time_us = hr__time_left_us(left_us, attempt->part, attempt->rate), end_us = now_us + time_us;
+  if (reads(engine, job)) {
+    const enum hr_status status = hr__data_work(engine, job, time_us, HR__PENDING_END);
+    if (status != HR_OK) return status;
+    hr__event_heap_remove_job(&engine->heap, job.id);
+    if (hr__data_flows(engine, job)) end_us = INT64_MAX; /* the end comes with the flow */
+  }
   if (end_us <= durable_us) return hr__schedule(engine, end_us, HR__PENDING_END, job.id);
   return hr__schedule(engine, durable_us > now_us ? durable_us : now_us, HR__PENDING_PHASE, job.id);
 }
@@ -227,16 +264,21 @@ static enum hr_status work_while_writing(struct hr__engine *engine, hr_job job, 
 static enum hr_status work_on(struct hr__engine *engine, hr_job job) {
   const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (async_save(engine, job)) return work_while_writing(engine, job, async_save(engine, job)->durable_us);
-  int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, now_us = engine->view.now_us;
+  int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us;
   int64_t done_us = attempt->progress_us - engine->kept_us[job.id]; /* work since the last checkpoint */
   if (attempt->interval_us != HR_NEVER_US && attempt->interval_us - done_us < left_us) {
     int64_t until_us = attempt->interval_us > done_us ? attempt->interval_us - done_us : 0;
     until_us = hr__time_left_us(until_us, attempt->part, attempt->rate);
     enum hr_status status = done_us == 0 ? begin_series(engine, job, left_us, &until_us) : HR_OK;
-    return status == HR_OK ? hr__schedule(engine, now_us + until_us, HR__PENDING_PHASE, job.id) : status;
+    return status == HR_OK ? schedule_work(engine, job, until_us, HR__PENDING_PHASE) : status;
   }
-  return hr__schedule(engine, now_us + hr__time_left_us(left_us, attempt->part, attempt->rate), HR__PENDING_END,
-                      job.id);
+  return schedule_work(engine, job, hr__time_left_us(left_us, attempt->part, attempt->rate), HR__PENDING_END);
+}
+
+enum hr_status hr__attempt_resume(struct hr__engine *engine, hr_job job) {
+  hr__event_heap_remove_job(&engine->heap, job.id);
+  enter(engine, job, HR__PHASE_WORKING);
+  return work_on(engine, job);
 }
 
 /* Changes the speed of a running job from now on. No completed work is lost, not even a fraction of a microsecond. */
@@ -702,13 +744,13 @@ static enum hr_status check_accounting(const struct hr__engine *engine, uint32_t
     return hr__broken(engine, "job %" PRIu32 " kept too much", job);
   if (engine->state[job] == HR_JOB_RUNNING) return HR_OK;
   if (accounting->held_us != accounting->kept_us + accounting->lost_us + accounting->saving_us +
-                                 accounting->restarting_us + accounting->hanging_us)
+                                 accounting->restarting_us + accounting->hanging_us + accounting->data_us)
     return hr__broken(engine, "job %" PRIu32 ": the times of its attempts do not add up", job);
   const struct hr_gpu_times *times = &accounting->milli_us;
   hr_amount held = (hr_amount)engine->trace->gpus[job] * 1000 * accounting->held_us;
   if (engine->resized) held = engine->resized[job].held_milli_us;
   bool is_known = !engine->cluster.inventory || engine->resized;
-  if (is_known && times->kept + times->lost + times->saving + times->restarting + times->hanging != held)
+  if (is_known && times->kept + times->lost + times->saving + times->restarting + times->hanging + times->data != held)
     return hr__broken(engine, "job %" PRIu32 ": the GPU times of its attempts do not add up", job);
   if (engine->state[job] == HR_JOB_COMPLETED && engine->kept_us[job] != engine->trace->work_us[job])
     return hr__broken(engine, "job %" PRIu32 " completed without its work", job);

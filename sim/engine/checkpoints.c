@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "headroom/unstable/faults.h"
+#include "sim/data/data.h"
 #include "sim/engine/engine.h"
 
 #include <math.h>
@@ -104,6 +105,13 @@ static uint64_t checkpoint_mib(const struct hr__engine *engine, hr_job job) {
   return own ? own : hr__class_spec(engine, job)->checkpoint_mib;
 }
 
+/* Returns whether checkpoints of the job are written to a storage system of the pool's location, which jobs also read
+   from. */
+static bool writes_to_data(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  if (!engine->data || hr__class_spec(engine, job)->async || checkpoint_mib(engine, job) == 0) return false;
+  return engine->cluster.pools[pool.id].spec->storage_mib_s == 0 && hr__data_storage_of(engine, pool) != HR_NONE;
+}
+
 /* Returns whether checkpoints of the job are written to the pool's storage. This requires that the bandwidth of the
    storage and the size of the checkpoints are known. Otherwise a checkpoint takes the write time of the job's class. */
 static bool writes_to_storage(const struct hr__engine *engine, hr_job job, hr_pool pool) {
@@ -112,6 +120,7 @@ static bool writes_to_storage(const struct hr__engine *engine, hr_job job, hr_po
 }
 
 static int64_t alone_write_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  if (writes_to_data(engine, job, pool)) return hr__data_write_us(engine, job, pool, checkpoint_mib(engine, job), true);
   if (!writes_to_storage(engine, job, pool)) return hr__class_spec(engine, job)->write_us;
   double seconds = (double)checkpoint_mib(engine, job) / (double)engine->cluster.pools[pool.id].spec->storage_mib_s;
   return (int64_t)llround(seconds * (double)HR_SECOND_US);
@@ -191,12 +200,14 @@ static int64_t requested_interval_us(const struct hr__engine *engine, hr_job job
 int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   enum { MAX_WRITES = 1000000 }; /* of a job to a storage, where each write may delay other writes */
   int64_t interval_us = requested_interval_us(engine, job, pool), work_us = engine->trace->work_us[job.id];
-  if (interval_us >= work_us / MAX_WRITES || !writes_to_storage(engine, job, pool)) return interval_us;
+  const bool is_shared = writes_to_storage(engine, job, pool) || writes_to_data(engine, job, pool);
+  if (interval_us >= work_us / MAX_WRITES || !is_shared) return interval_us;
   return work_us / MAX_WRITES;
 }
 
 int64_t hr__checkpoint_write_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
-  return writes_to_storage(engine, job, pool) ? HR_UNKNOWN_US : hr__class_spec(engine, job)->write_us;
+  const bool is_shared = writes_to_storage(engine, job, pool) || writes_to_data(engine, job, pool);
+  return is_shared ? HR_UNKNOWN_US : hr__class_spec(engine, job)->write_us;
 }
 
 bool hr__checkpoint_is_continuous(const struct hr__engine *engine, hr_job job) {
@@ -206,15 +217,19 @@ bool hr__checkpoint_is_continuous(const struct hr__engine *engine, hr_job job) {
 /* ---- Writes ---- */
 
 enum hr_status hr__checkpoint_write(struct hr__engine *engine, hr_job job, hr_pool pool) {
+  if (writes_to_data(engine, job, pool)) return hr__data_write(engine, job, pool, checkpoint_mib(engine, job));
   if (writes_to_storage(engine, job, pool)) return begin_write(engine, pool, job, checkpoint_mib(engine, job));
   return hr__schedule(engine, engine->view.now_us + hr__class_spec(engine, job)->write_us, HR__PENDING_PHASE, job.id);
 }
 
 enum hr_status hr__checkpoint_cancel(struct hr__engine *engine, hr_job job, hr_pool pool) {
+  if (writes_to_data(engine, job, pool)) return hr__data_cancel_write(engine, job);
   return writes_to_storage(engine, job, pool) ? cancel_write(engine, pool, job) : HR_OK;
 }
 
 bool hr__checkpoint_fits(const struct hr__engine *engine, hr_job job, hr_pool pool, int64_t down_us) {
+  if (writes_to_data(engine, job, pool))
+    return hr__data_write_us(engine, job, pool, checkpoint_mib(engine, job), false) <= down_us - engine->view.now_us;
   int64_t write_us = writes_to_storage(engine, job, pool) ? forecast_write_us(engine, pool, checkpoint_mib(engine, job))
                                                           : hr__class_spec(engine, job)->write_us;
   return write_us <= down_us - engine->view.now_us;

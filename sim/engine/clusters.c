@@ -310,6 +310,12 @@ enum hr_status hr__clusters_loop(struct hr__engine *whole) {
   }
 }
 
+void hr__clusters_wake_at(struct hr__engine *engine, int64_t at_us) {
+  const struct hr__clusters *all = engine->whole->clusters;
+  for (uint32_t i = 0; i < all->spec->count; i++)
+    if (&all->at[i].engine == engine && at_us < all->next_us[i]) all->next_us[i] = at_us;
+}
+
 /* ---- Begin and end of a run ---- */
 
 static void find_homes(struct hr__clusters *all) {
@@ -356,7 +362,8 @@ static struct hr_run_config config_of(const struct hr__engine *whole, const stru
                                 .quotas = part->quotas,
                                 .systems = part->systems,
                                 .speeds = part->speeds,
-                                .network_speeds = part->network_speeds};
+                                .network_speeds = part->network_speeds,
+                                .data = config->data};
 }
 
 static enum hr_status begin_cluster(struct hr__clusters *all, uint32_t index, uint32_t *first_pool,
@@ -371,6 +378,8 @@ static enum hr_status begin_cluster(struct hr__clusters *all, uint32_t index, ui
                                         .error = all->whole->error,
                                         .digest = HR__DIGEST_SEED,
                                         .job_number = all->number,
+                                        .first_pool = *first_pool,
+                                        .first_node = *first_node,
                                         .n_input = all->whole->n_input};
   cluster->engine.moves.engine = &cluster->engine;
   cluster->idle_digest = cluster->engine.digest;

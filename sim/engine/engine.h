@@ -11,7 +11,8 @@
  * engines together. Components are attempts.c (jobs that can be stopped; checkpoints.c has their checkpoints),
  * sharing.c (jobs on one GPU), resizes.c (elastic jobs), column_reclaim.c (streamed runs), sim/market/market.c (nodes
  * of elastic and reserved pools), sim/faults/faults.c and maintenance.c (failures of nodes, and planned work on them),
- * sim/power/meter.c (energy), and one each in allocations.c (jobs of a node) and jobs.c (jobs that run to their end).
+ * sim/power/meter.c (energy), sim/data/data.c (jobs that read data), and one each in allocations.c (jobs of a node) and
+ * jobs.c (jobs that run to their end).
  *
  * Calls go in one direction: run -> moves -> market -> jobs -> hooks, and attempts -> {jobs, checkpoints, sharing} ->
  * {allocations, events}.
@@ -37,6 +38,7 @@
 enum hr__pending_kind {
   HR__PENDING_END,          /* a job completes */
   HR__PENDING_PHASE,        /* the phase of a job ends: restart, checkpoint, work between checkpoints, or back-off */
+  HR__PENDING_DATA,         /* the first flow of data ends */
   HR__PENDING_STORAGE,      /* the first write to a pool's storage completes */
   HR__PENDING_EVICT,        /* the notice of a preempted job ends */
   HR__PENDING_FAULT,        /* a unit of nodes fails */
@@ -201,7 +203,7 @@ struct hr__component {
   enum hr_status (*check)(const struct hr__engine *engine, const struct hr__running *running);
 };
 
-enum { HR__MAX_COMPONENTS = 15 };
+enum { HR__MAX_COMPONENTS = 16 };
 
 /* A loop over the active components that have the hook, in the order of the list. `at` points to the pointer to the
    component. */
@@ -421,13 +423,17 @@ struct hr__column_reclaim {
 /* Several clusters in one run (sim/engine/clusters.c). */
 struct hr__clusters;
 
+/* Data with a location (sim/data/data.c). */
+struct hr__data;
+
 struct hr__engine {
   const struct hr_run_config *config;
   /* in a run with several clusters, each cluster has an engine, and the whole run has one. `whole`: of a cluster's
      engine, the engine of the whole run. `clusters`: of the engine of the whole run. Otherwise both are NULL */
   struct hr__engine *whole;
   struct hr__clusters *clusters;
-  const uint32_t *job_number; /* by job: its number among the jobs of a cluster, for the digest; NULL: its id */
+  uint32_t first_pool, first_node; /* of a cluster's engine: the numbers of its first pool and node in the whole run */
+  const uint32_t *job_number;      /* by job: its number among the jobs of a cluster, for the digest; NULL: its id */
   /* the policy's functions; those that the policy's interface version does not have are NULL */
   struct hr_policy_ops ops;
   const struct hr_trace *trace;
@@ -485,6 +491,7 @@ struct hr__engine {
   bool corrupts;                              /* some failures corrupt results until they are detected */
   struct hr__spares *spares;                  /* sim/faults/spares.c; NULL without spare nodes */
   struct hr__slow *slow;                      /* NULL unless nodes are slow at times */
+  struct hr__data *data;                      /* shared by all clusters of a run; NULL without data */
   struct hr__maintenance *maintenance;        /* sim/faults/maintenance.c; NULL without maintenance */
   struct hr__power *power;                    /* sim/power/meter.c; NULL unless the power of some pool is known */
   struct hr_energy *energy;                   /* by job; NULL unless the power of some pool is known */
@@ -607,6 +614,10 @@ enum hr_status hr__job_interrupt(struct hr__engine *engine, hr_job job, enum hr_
 
 /* Gives notice to a running job. */
 enum hr_status hr__job_notice(struct hr__engine *engine, hr_job job, struct hr__job_notice notice);
+
+/* ---- attempts.c: jobs that can be stopped ---- */
+/* A working job works on: its next event is scheduled again, from its present progress. */
+enum hr_status hr__attempt_resume(struct hr__engine *engine, hr_job job);
 
 /* ---- resizes.c: elastic jobs ---- */
 /* Returns how many GPUs a job has at a placement of this size. */
@@ -749,6 +760,8 @@ enum hr_status hr__clusters_result(struct hr__engine *whole, struct hr_result *r
 void hr__clusters_finish(struct hr__engine *whole);
 /* Returns the view of the cluster of a job; NULL before the job is submitted. */
 const struct hr_view *hr__clusters_view(const struct hr__engine *whole, hr_job job);
+/* An event was scheduled in the engine of a cluster, possibly while another cluster is active. */
+void hr__clusters_wake_at(struct hr__engine *engine, int64_t at_us);
 enum hr_status hr__clusters_check(const struct hr__engine *whole);
 
 /* ---- Checked mode ---- */

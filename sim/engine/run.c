@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "headroom/sim.h"
 #include "headroom/trace.h"
+#include "sim/data/data.h"
 #include "sim/engine/engine.h"
 
 #include <inttypes.h>
@@ -35,6 +36,7 @@
  *   sharing         before attempts: whether jobs have attempts depends on all components that disturb jobs.
  *   resizes         before attempts: elastic jobs change their speed.
  *   replica_jobs    before attempts: replicas of services are stopped before their end.
+ *   data            before attempts: what a job reads is known when it begins to work.
  *   attempts        the begin of an attempt depends on the GPU memory and the speed of the job.
  *   run_to_end      last: needed only if jobs have no attempts.
  *
@@ -43,14 +45,14 @@
  */
 extern const struct hr__component hr__component_column_reclaim, hr__component_markets, hr__component_spares,
     hr__component_faults, hr__component_maintenance, hr__component_slow, hr__component_power, hr__component_residents,
-    hr__component_sharing, hr__component_resizes, hr__component_replica_jobs, hr__component_attempts,
-    hr__component_run_to_end;
+    hr__component_sharing, hr__component_resizes, hr__component_replica_jobs, hr__component_data,
+    hr__component_attempts, hr__component_run_to_end;
 
 static const struct hr__component *const components[] = {
-    &hr__component_column_reclaim, &hr__component_markets, &hr__component_spares,       &hr__component_faults,
-    &hr__component_maintenance,    &hr__component_slow,    &hr__component_power,        &hr__component_residents,
-    &hr__component_sharing,        &hr__component_resizes, &hr__component_replica_jobs, &hr__component_attempts,
-    &hr__component_run_to_end,
+    &hr__component_column_reclaim, &hr__component_markets,    &hr__component_spares,       &hr__component_faults,
+    &hr__component_maintenance,    &hr__component_slow,       &hr__component_power,        &hr__component_residents,
+    &hr__component_sharing,        &hr__component_resizes,    &hr__component_replica_jobs, &hr__component_data,
+    &hr__component_attempts,       &hr__component_run_to_end,
 };
 enum { N_COMPONENTS = sizeof components / sizeof *components };
 _Static_assert((int)N_COMPONENTS <= (int)HR__MAX_COMPONENTS, "more components than struct hr__engine has room for");
@@ -449,6 +451,7 @@ static void add_unfinished(const struct hr__engine *engine, uint32_t job, struct
   totals->milli_us.saving += accounting->milli_us.saving;
   totals->milli_us.restarting += accounting->milli_us.restarting;
   totals->milli_us.hanging += accounting->milli_us.hanging;
+  totals->milli_us.data += accounting->milli_us.data;
 }
 
 /* Returns totals over the jobs that still wait or run at the end of a streamed run. */
@@ -502,6 +505,11 @@ static enum hr_status make_result(struct hr__engine *engine, struct hr_result **
                                 .peaks = engine->peaks,
                                 .digest = engine->digest};
   engine->pool_accounting = NULL;
+  const enum hr_status status = hr__data_result(engine, &(*result)->data);
+  if (status != HR_OK) {
+    hr_result_destroy(*result);
+    return status;
+  }
   if (engine->config->stream)
     (*result)->left = sum_unfinished(engine);
   else
@@ -580,6 +588,13 @@ void hr_result_destroy(struct hr_result *result) {
   free(result->energy);
   free(result->resized);
   free(result->pools);
+  if (result->data) {
+    free(result->data->storage);
+    free(result->data->links);
+    free(result->data->replicas);
+    free(result->data->month_bytes);
+    free(result->data);
+  }
   free(result->clusters);
   free(result->cluster_of);
   free(result);

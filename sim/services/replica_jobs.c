@@ -741,7 +741,7 @@ static enum hr_status check_times(const struct hr__engine *engine) {
   for (uint32_t i = 0; i < fleet->n_used; i++) {
     const uint32_t job = fleet->n_input + i;
     const struct hr_gpu_times *times = &engine->accounting[job].milli_us;
-    of_jobs += times->kept + times->lost + times->saving + times->restarting + times->hanging;
+    of_jobs += times->kept + times->lost + times->saving + times->restarting + times->hanging + times->data;
     const struct hr__engine_attempt *attempt = &engine->attempt[job];
     if (engine->state[job] == HR_JOB_RUNNING)
       of_jobs += (hr_amount)attempt->gpu_milli * (engine->view.now_us - attempt->phase_us + attempt->unkept_us);

@@ -8,6 +8,7 @@
  */
 
 #include "sim/cluster/cluster.h"
+#include "sim/data/data.h"
 #include "sim/engine/engine.h"
 
 #include <inttypes.h>
@@ -184,6 +185,8 @@ static enum hr_status add_running(const struct hr__engine *engine, struct usage 
   }
   for (uint32_t i = 0; engine->storage && i < engine->cluster.n_pools; i++)
     for (uint32_t k = 0; k < engine->storage[i].count; k++) add_job(engine, engine->storage[i].writers[k].job, usage);
+  for (uint32_t job = hr__data_next_flow(engine, 0); job != HR_NONE; job = hr__data_next_flow(engine, job + 1))
+    add_job(engine, (hr_job){job}, usage);
   return HR_OK;
 }
 
@@ -287,6 +290,7 @@ static enum hr_status check_components(const struct hr__engine *engine, const st
 static size_t max_running(const struct hr__engine *engine) {
   size_t count = engine->heap.count;
   for (uint32_t i = 0; engine->storage && i < engine->cluster.n_pools; i++) count += engine->storage[i].count;
+  for (uint32_t job = hr__data_next_flow(engine, 0); job != HR_NONE; job = hr__data_next_flow(engine, job + 1)) count++;
   return count;
 }
 

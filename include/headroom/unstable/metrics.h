@@ -68,7 +68,8 @@ enum hr_unit {
   HR_UNIT_KW,
   HR_UNIT_KG,
   HR_UNIT_G_PER_KWH,
-  HR_UNIT_LITRES
+  HR_UNIT_LITRES,
+  HR_UNIT_GIGABYTES /* 10^9 bytes */
 };
 
 /* The kind decides how a metric is written, and which interval it has over several runs. */
