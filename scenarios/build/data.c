@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct places {
+struct data_places {
   const struct hr_scenario *scenario;
   const struct hr_data_spec *spec;
 };
@@ -34,7 +34,7 @@ static bool pool_is_in(const struct hr_scenario *scenario, uint32_t pool, const 
 }
 
 /* Returns whether a storage system is in a location: its own, or one that contains all pools of its own. */
-static bool storage_is_in(const struct places *places, uint32_t storage, const char *location) {
+static bool storage_is_in(const struct data_places *places, uint32_t storage, const char *location) {
   const char *own = places->spec->storage[storage].location;
   if (strcmp(own, location) == 0) return true;
   bool any = false, all = true;
@@ -224,7 +224,7 @@ static enum hr_status build_links(struct hr__builder *builder, const cJSON *data
 /* ---- Routes ----------------------------------------------------------------------------------------------- */
 
 /* Returns the first link from a storage system to a pool, or to another storage system. */
-static struct hr_data_route route_to_pool(const struct places *places, uint32_t from, uint32_t pool) {
+static struct hr_data_route route_to_pool(const struct data_places *places, uint32_t from, uint32_t pool) {
   const struct hr_data_spec *spec = places->spec;
   if (pool_is_in(places->scenario, pool, spec->storage[from].location)) return (struct hr_data_route){true, HR_NONE};
   for (uint32_t i = 0; i < spec->n_links; i++)
@@ -233,7 +233,7 @@ static struct hr_data_route route_to_pool(const struct places *places, uint32_t 
   return (struct hr_data_route){false, HR_NONE};
 }
 
-static struct hr_data_route route_to_storage(const struct places *places, uint32_t from, uint32_t to) {
+static struct hr_data_route route_to_storage(const struct data_places *places, uint32_t from, uint32_t to) {
   const struct hr_data_spec *spec = places->spec;
   if (strcmp(spec->storage[from].location, spec->storage[to].location) == 0)
     return (struct hr_data_route){true, HR_NONE};
@@ -243,7 +243,7 @@ static struct hr_data_route route_to_storage(const struct places *places, uint32
   return (struct hr_data_route){false, HR_NONE};
 }
 
-static enum hr_status find_routes(const struct hr__builder *builder, const struct places *places,
+static enum hr_status find_routes(const struct hr__builder *builder, const struct data_places *places,
                                   struct hr_data_spec *spec) {
   spec->n_pools = places->scenario->cluster.n_pools;
   spec->to_pool = calloc((size_t)spec->n_storage * spec->n_pools + 1, sizeof *spec->to_pool);
@@ -303,7 +303,7 @@ enum hr_status hr__build_data(struct hr__builder *builder) {
   struct hr_data_spec *spec = calloc(1, sizeof *spec);
   if (!spec) return hr__build_no_memory(builder);
   builder->scenario->data = spec;
-  const struct places places = {builder->scenario, spec};
+  const struct data_places places = {builder->scenario, spec};
   enum hr_status status = hr__read(builder, data, hr__table_of(&hr__scenario_keys, "data"), spec);
   if (status == HR_OK && hr__has(tree, "services"))
     status = hr__build_fail_at(builder, tree, "data", "'data' cannot be combined with 'services'");

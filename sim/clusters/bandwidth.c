@@ -19,19 +19,19 @@
 
 /* ---- Classes of a path: a treap --------------------------------------------------------------------------- */
 
-static struct hr__share_class *class_at(const struct hr__shares *shares, uint32_t at) {
+static struct hr__share_class *class_at(const struct hr__bandwidth *shares, uint32_t at) {
   return &shares->classes[at - 1];
 }
 
-static uint64_t weight_below(const struct hr__shares *shares, uint32_t at) {
+static uint64_t weight_below(const struct hr__bandwidth *shares, uint32_t at) {
   return at ? class_at(shares, at)->tree_weight : 0;
 }
 
-static hr__wide caps_below(const struct hr__shares *shares, uint32_t at) {
+static hr__wide caps_below(const struct hr__bandwidth *shares, uint32_t at) {
   return at ? class_at(shares, at)->tree_caps : 0;
 }
 
-static void sum_up(const struct hr__shares *shares, uint32_t at) {
+static void sum_up(const struct hr__bandwidth *shares, uint32_t at) {
   struct hr__share_class *class_ = class_at(shares, at);
   class_->tree_weight = weight_below(shares, class_->left) + weight_below(shares, class_->right) + class_->weight;
   class_->tree_caps =
@@ -39,7 +39,7 @@ static void sum_up(const struct hr__shares *shares, uint32_t at) {
 }
 
 /* Splits a tree into the classes with caps below `cap` and the others. */
-static void split(const struct hr__shares *shares, uint32_t at, hr__wide cap, uint32_t *low, uint32_t *high) {
+static void split(const struct hr__bandwidth *shares, uint32_t at, hr__wide cap, uint32_t *low, uint32_t *high) {
   *low = *high = 0;
   if (!at) return;
   struct hr__share_class *class_ = class_at(shares, at);
@@ -54,7 +54,7 @@ static void split(const struct hr__shares *shares, uint32_t at, hr__wide cap, ui
 }
 
 /* Joins two trees; all caps of `low` are below those of `high`. */
-static uint32_t join(const struct hr__shares *shares, uint32_t low, uint32_t high) {
+static uint32_t join(const struct hr__bandwidth *shares, uint32_t low, uint32_t high) {
   if (!low || !high) return low ? low : high;
   struct hr__share_class *a = class_at(shares, low), *b = class_at(shares, high);
   if (a->priority > b->priority) {
@@ -67,7 +67,7 @@ static uint32_t join(const struct hr__shares *shares, uint32_t low, uint32_t hig
   return high;
 }
 
-void hr__shares_insert(struct hr__shares *shares, uint32_t class_) {
+void hr__shares_insert(struct hr__bandwidth *shares, uint32_t class_) {
   struct hr__share_class *self = &shares->classes[class_];
   struct hr__share_path *path = &shares->paths[self->path];
   uint32_t low, high;
@@ -78,7 +78,7 @@ void hr__shares_insert(struct hr__shares *shares, uint32_t class_) {
   path->root = join(shares, join(shares, low, class_ + 1), high);
 }
 
-void hr__shares_remove(struct hr__shares *shares, uint32_t class_) {
+void hr__shares_remove(struct hr__bandwidth *shares, uint32_t class_) {
   const struct hr__share_class *self = &shares->classes[class_];
   struct hr__share_path *path = &shares->paths[self->path];
   uint32_t low, rest, own, high;
@@ -87,7 +87,7 @@ void hr__shares_remove(struct hr__shares *shares, uint32_t class_) {
   path->root = join(shares, low, high);
 }
 
-void hr__shares_add(struct hr__shares *shares, uint32_t class_, int64_t weight) {
+void hr__shares_add(struct hr__bandwidth *shares, uint32_t class_, int64_t weight) {
   const hr__wide cap = shares->classes[class_].cap;
   const hr__wide size = cap * (uint64_t)(weight < 0 ? -weight : weight), change = weight < 0 ? 0 - size : size;
   for (uint32_t at = shares->paths[shares->classes[class_].path].root; at;) {
@@ -100,7 +100,7 @@ void hr__shares_add(struct hr__shares *shares, uint32_t class_, int64_t weight) 
   }
 }
 
-uint32_t hr__shares_above(const struct hr__shares *shares, const struct hr__share_path *path, hr__wide cap) {
+uint32_t hr__shares_above(const struct hr__bandwidth *shares, const struct hr__share_path *path, hr__wide cap) {
   uint32_t found = HR_NONE;
   for (uint32_t at = path->root; at;) {
     const struct hr__share_class *class_ = class_at(shares, at);
@@ -110,7 +110,7 @@ uint32_t hr__shares_above(const struct hr__shares *shares, const struct hr__shar
   return found;
 }
 
-uint32_t hr__shares_find(const struct hr__shares *shares, const struct hr__share_path *path, hr__wide cap) {
+uint32_t hr__shares_find(const struct hr__bandwidth *shares, const struct hr__share_path *path, hr__wide cap) {
   for (uint32_t at = path->root; at;) {
     const struct hr__share_class *class_ = class_at(shares, at);
     if (class_->cap == cap) return at - 1;
@@ -122,13 +122,13 @@ uint32_t hr__shares_find(const struct hr__shares *shares, const struct hr__share
 /* ---- Levels ----------------------------------------------------------------------------------------------- */
 
 /* What flows use at a level: the sum of the caps up to it, and the weight of those above. */
-struct use {
+struct level_use {
   hr__wide caps;
   uint64_t rising;
 };
 
-static void add_use(const struct hr__shares *shares, const struct hr__share_path *path, hr__wide level,
-                    struct use *use) {
+static void add_use(const struct hr__bandwidth *shares, const struct hr__share_path *path, hr__wide level,
+                    struct level_use *use) {
   for (uint32_t at = path->root; at;) {
     const struct hr__share_class *class_ = class_at(shares, at);
     if (class_->cap > level) {
@@ -148,8 +148,8 @@ static bool crosses(const struct hr__share_path *path, uint32_t resource) {
 }
 
 /* What the paths through a resource that are not set use at a level. */
-static struct use use_of(const struct hr__shares *shares, uint32_t resource, hr__wide level) {
-  struct use use = {0, 0};
+static struct level_use use_of(const struct hr__bandwidth *shares, uint32_t resource, hr__wide level) {
+  struct level_use use = {0, 0};
   for (uint32_t i = 0; i < shares->n_paths; i++) {
     const struct hr__share_path *path = &shares->paths[i];
     if (path->root && !path->is_set && crosses(path, resource)) add_use(shares, path, level, &use);
@@ -163,11 +163,11 @@ static hr__wide divide(hr__wide a, uint64_t b) {
 }
 
 /* Returns the highest level at which the resource has enough capacity; HR__NO_LIMIT if all flows get their cap. */
-static hr__wide full_level(const struct hr__shares *shares, uint32_t resource) {
+static hr__wide full_level(const struct hr__bandwidth *shares, uint32_t resource) {
   const hr__wide left = shares->left[resource];
   hr__wide level = shares->level[resource];
   for (;;) {
-    const struct use use = use_of(shares, resource, level);
+    const struct level_use use = use_of(shares, resource, level);
     const hr__wide used = use.caps + level * use.rising;
     if (used > left) {
       const hr__wide step = use.rising ? divide(used - left + use.rising - 1, use.rising) : level;
@@ -181,7 +181,7 @@ static hr__wide full_level(const struct hr__shares *shares, uint32_t resource) {
   }
 }
 
-static bool is_used(const struct hr__shares *shares, uint32_t resource) {
+static bool is_used(const struct hr__bandwidth *shares, uint32_t resource) {
   for (uint32_t i = 0; i < shares->n_paths; i++) {
     const struct hr__share_path *path = &shares->paths[i];
     if (path->root && !path->is_set && crosses(path, resource)) return true;
@@ -190,11 +190,11 @@ static bool is_used(const struct hr__shares *shares, uint32_t resource) {
 }
 
 /* Fixes the level of the paths through a resource, and takes their use from the other resources. */
-static void set_paths(struct hr__shares *shares, uint32_t resource, hr__wide level) {
+static void set_paths(struct hr__bandwidth *shares, uint32_t resource, hr__wide level) {
   for (uint32_t i = 0; i < shares->n_paths; i++) {
     struct hr__share_path *path = &shares->paths[i];
     if (!path->root || path->is_set || !crosses(path, resource)) continue;
-    struct use use = {0, 0};
+    struct level_use use = {0, 0};
     if (path->n_resources > 1) add_use(shares, path, level, &use);
     const hr__wide used = use.caps + level * use.rising;
     for (uint32_t k = 0; k < path->n_resources; k++)
@@ -205,7 +205,7 @@ static void set_paths(struct hr__shares *shares, uint32_t resource, hr__wide lev
   }
 }
 
-void hr__shares_solve(struct hr__shares *shares) {
+void hr__shares_solve(struct hr__bandwidth *shares) {
   for (uint32_t i = 0; i < shares->n_resources; i++) shares->left[i] = shares->capacity[i];
   for (uint32_t i = 0; i < shares->n_paths; i++) {
     shares->paths[i].is_set = false;
@@ -249,7 +249,7 @@ static double scale_of(const struct hr__flow *flows, uint32_t n_flows, const dou
 }
 
 /* Each flow has a path and a class of its own. */
-static void fill(struct hr__shares *shares, const struct hr__flow *flows, uint32_t n_flows, const uint32_t *crossed,
+static void fill(struct hr__bandwidth *shares, const struct hr__flow *flows, uint32_t n_flows, const uint32_t *crossed,
                  const double *capacities, double scale) {
   for (uint32_t i = 0; i < shares->n_resources; i++) shares->capacity[i] = to_units(capacities[i], scale);
   for (uint32_t i = 0; i < n_flows; i++) {
@@ -265,7 +265,7 @@ static void fill(struct hr__shares *shares, const struct hr__flow *flows, uint32
 
 enum hr_status hr__share_max_min(const struct hr__flow *flows, uint32_t n_flows, const uint32_t *crossed,
                                  const double *capacities, uint32_t n_resources, double *rates) {
-  struct hr__shares shares = {.n_paths = n_flows, .n_resources = n_resources};
+  struct hr__bandwidth shares = {.n_paths = n_flows, .n_resources = n_resources};
   shares.paths = calloc((size_t)n_flows + 1, sizeof *shares.paths);
   shares.classes = calloc((size_t)n_flows + 1, sizeof *shares.classes);
   shares.capacity = calloc(3 * ((size_t)n_resources + 1), sizeof *shares.capacity);

@@ -42,7 +42,7 @@ struct hr__share_class {
   hr__wide tree_caps;   /* of cap x weight */
 };
 
-struct hr__shares {
+struct hr__bandwidth {
   struct hr__share_path *paths;
   struct hr__share_class *classes;
   uint32_t n_paths;
@@ -52,17 +52,17 @@ struct hr__shares {
 };
 
 /* Adds a class without flows to its path, or removes it. Its path, cap and priority are set. */
-void hr__shares_insert(struct hr__shares *shares, uint32_t class_);
-void hr__shares_remove(struct hr__shares *shares, uint32_t class_);
+void hr__shares_insert(struct hr__bandwidth *shares, uint32_t class_);
+void hr__shares_remove(struct hr__bandwidth *shares, uint32_t class_);
 /* Changes the weight of a class in the treap. */
-void hr__shares_add(struct hr__shares *shares, uint32_t class_, int64_t weight);
+void hr__shares_add(struct hr__bandwidth *shares, uint32_t class_, int64_t weight);
 /* Returns the class of a path with the least cap above `cap`; HR_NONE: none. */
-uint32_t hr__shares_above(const struct hr__shares *shares, const struct hr__share_path *path, hr__wide cap);
+uint32_t hr__shares_above(const struct hr__bandwidth *shares, const struct hr__share_path *path, hr__wide cap);
 /* Returns the class of a path with exactly this cap; HR_NONE: none. */
-uint32_t hr__shares_find(const struct hr__shares *shares, const struct hr__share_path *path, hr__wide cap);
+uint32_t hr__shares_find(const struct hr__bandwidth *shares, const struct hr__share_path *path, hr__wide cap);
 /* Sets the level of all paths. Time: O(resources^2 x paths of a resource x log classes); the square is one if the paths
    have no common resources. */
-void hr__shares_solve(struct hr__shares *shares);
+void hr__shares_solve(struct hr__bandwidth *shares);
 
 /* Returns the rate per weight of a flow with this cap. */
 static inline hr__wide hr__share_rate(const struct hr__share_path *path, hr__wide cap) {

@@ -9,13 +9,13 @@
 #include "sim/data/caches.h"
 #include "base/array.h"
 
-struct entry {
+struct cache_entry {
   int64_t room, valid;
   uint32_t readers;
 };
 
 struct hr__caches {
-  struct entry *entries; /* [nodes x sets] */
+  struct cache_entry *entries; /* [nodes x sets] */
   uint32_t n_sets;
 };
 
@@ -32,12 +32,12 @@ static bool is_new_node(const struct hr_placement *placement, uint32_t slice) {
   return slice == 0 || placement->slices[slice].node.id != placement->slices[slice - 1].node.id;
 }
 
-static struct entry *entries_of(const struct hr__caches *caches, hr_node node, uint32_t first_node) {
+static struct cache_entry *entries_of(const struct hr__caches *caches, hr_node node, uint32_t first_node) {
   return &caches->entries[((size_t)node.id + first_node) * caches->n_sets];
 }
 
 /* Makes room for more of a data set on a node. */
-static void grow(const struct hr__caches *caches, struct entry *entries, uint32_t set, int64_t wanted,
+static void grow(const struct hr__caches *caches, struct cache_entry *entries, uint32_t set, int64_t wanted,
                  int64_t node_bytes) {
   int64_t free_bytes = node_bytes;
   for (uint32_t i = 0; i < caches->n_sets; i++) free_bytes -= entries[i].room;
@@ -60,7 +60,7 @@ struct hr__cached hr__caches_take(struct hr__caches *caches, const struct hr_pla
   const int64_t part = (bytes + n_nodes - 1) / n_nodes;
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     if (!is_new_node(placement, i)) continue;
-    struct entry *entries = entries_of(caches, placement->slices[i].node, first_node), *own = &entries[set];
+    struct cache_entry *entries = entries_of(caches, placement->slices[i].node, first_node), *own = &entries[set];
     if (own->room < part) grow(caches, entries, set, part - own->room, node_bytes);
     own->readers++;
     cached.taken += own->room < part ? own->room : part;
@@ -74,7 +74,7 @@ struct hr__cached hr__caches_take(struct hr__caches *caches, const struct hr_pla
 void hr__caches_fill(struct hr__caches *caches, const struct hr_placement *placement, uint32_t first_node,
                      uint32_t set) {
   for (uint32_t i = 0; i < placement->n_slices; i++) {
-    struct entry *own = &entries_of(caches, placement->slices[i].node, first_node)[set];
+    struct cache_entry *own = &entries_of(caches, placement->slices[i].node, first_node)[set];
     own->valid = own->room;
   }
 }
@@ -83,7 +83,7 @@ void hr__caches_leave(struct hr__caches *caches, const struct hr_placement *plac
                       uint32_t set) {
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     if (!is_new_node(placement, i)) continue;
-    struct entry *own = &entries_of(caches, placement->slices[i].node, first_node)[set];
+    struct cache_entry *own = &entries_of(caches, placement->slices[i].node, first_node)[set];
     if (--own->readers == 0) own->room = own->valid;
   }
 }

@@ -128,7 +128,7 @@ static hr__wide cap_of(const struct hr__data *data, uint32_t path, uint32_t clie
 
 /* Returns the number of a path; it is added if it is new. The arrays have room for all. */
 static uint32_t add_path(struct hr__data *data, struct data_path path) {
-  struct hr__shares *shares = &data->flows.shares;
+  struct hr__bandwidth *shares = &data->flows.shares;
   for (uint32_t i = 0; i < shares->n_paths; i++)
     if (data->paths[i].storage == path.storage && data->paths[i].link == path.link && data->paths[i].to == path.to)
       return i;
@@ -591,7 +591,7 @@ static bool is_needed(const struct hr__engine *engine) {
 static bool allocate(struct hr__engine *owner, struct hr__data *data) {
   const struct hr_data_spec *spec = data->spec;
   struct hr__flows *flows = &data->flows;
-  struct hr__shares *shares = &flows->shares;
+  struct hr__bandwidth *shares = &flows->shares;
   const size_t n_replicas = (size_t)spec->n_sets * spec->n_storage;
   /* paths: a storage system with any link or none, to clients or to another storage system */
   const size_t n_paths = (size_t)spec->n_storage * (spec->n_links + 1) * (spec->n_storage + 1);
@@ -745,7 +745,7 @@ uint32_t hr__data_next_flow(const struct hr__engine *engine, uint32_t from) {
    one. */
 static enum hr_status check_rates(const struct hr__engine *engine) {
   const struct hr__data *data = engine->data;
-  const struct hr__shares *shares = &data->flows.shares;
+  const struct hr__bandwidth *shares = &data->flows.shares;
   for (uint32_t r = 0; r < shares->n_resources; r++) {
     hr__wide used = 0;
     for (uint32_t flow = 0; flow < data->flows.n_flows; flow++) {

@@ -60,7 +60,7 @@ struct hr__flow_path {
 };
 
 struct hr__flows {
-  struct hr__shares shares;
+  struct hr__bandwidth shares;
   struct hr__flow_path *paths;
   struct hr__flow_class *classes; /* numbered as those of `shares` */
   struct hr__data_flow *flows;
