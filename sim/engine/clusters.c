@@ -187,6 +187,12 @@ static void set_next(struct hr__clusters *all, uint32_t index, int64_t at_us) {
   }
 }
 
+void hr__clusters_wake_at(struct hr__engine *engine, int64_t at_us) {
+  const struct hr__part *cluster = (const void *)((const char *)engine - offsetof(struct hr__part, engine));
+  struct hr__clusters *all = cluster->all;
+  if (at_us < all->next_us[all->n_leaves + cluster->index]) set_next(all, cluster->index, at_us);
+}
+
 static enum hr_status begin_tree(struct hr__clusters *all) {
   const uint32_t n = all->spec->count;
   all->n_leaves = 1;
@@ -308,12 +314,6 @@ enum hr_status hr__clusters_loop(struct hr__engine *whole) {
     const enum hr_status status = step(all, at_us);
     if (status != HR_OK) return status;
   }
-}
-
-void hr__clusters_wake_at(struct hr__engine *engine, int64_t at_us) {
-  const struct hr__clusters *all = engine->whole->clusters;
-  for (uint32_t i = 0; i < all->spec->count; i++)
-    if (&all->at[i].engine == engine && at_us < all->next_us[i]) all->next_us[i] = at_us;
 }
 
 /* ---- Begin and end of a run ---- */
