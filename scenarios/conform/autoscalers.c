@@ -13,8 +13,18 @@
 
 /* ---- Reading ---- */
 
+/* No case is longer than this. */
+#define LONGEST_S 1e9
+
 static int64_t us_of(const cJSON *object, const char *name, double fallback_s) {
-  return llround(hr__case_real(object, name, fallback_s) * (double)HR_SECOND_US);
+  return llround(fmax(-LONGEST_S, fmin(LONGEST_S, hr__case_real(object, name, fallback_s))) * (double)HR_SECOND_US);
+}
+
+/* The time of a step. A time before 0 makes the case malformed; it counts as 0. */
+static int64_t now_of(struct hr__verdict *verdict, const cJSON *step) {
+  const int64_t now_us = us_of(step, "now_s", 0);
+  if (now_us < 0) verdict->malformed = "\"now_s\" must not be below 0";
+  return now_us < 0 ? 0 : now_us;
 }
 
 /* The place of a value in a step, for messages. */
@@ -76,7 +86,7 @@ static void run_knative(const cJSON *whole, struct hr__verdict *verdict) {
         return;
       }
       struct hr__knative_decision decision =
-          hr__knative_decide(&spec, &self, us_of(item, "now_s", 0), hr__case_real(item, "stable", 0),
+          hr__knative_decide(&spec, &self, now_of(verdict, item), hr__case_real(item, "stable", 0),
                              hr__case_real(item, "panic", 0), hr__case_whole(item, "ready_pods", 0));
       compare_step(verdict, item, step, "want_desired", (double)decision.desired);
       compare_step(verdict, item, step, "want_excess_burst", decision.excess_burst);
@@ -120,7 +130,7 @@ static void run_window(const cJSON *whole, struct hr__verdict *verdict) {
     return;
   uint32_t step = 0;
   cJSON_ArrayForEach(item, list) {
-    const int64_t now_us = us_of(item, "now_s", 0);
+    const int64_t now_us = now_of(verdict, item);
     if (hr__case_get(item, "record")) {
       hr__knative_window_add(&stable, now_us, hr__case_real(item, "record", 0));
       hr__knative_window_add(&panic, now_us, hr__case_real(item, "record", 0));
@@ -304,7 +314,7 @@ static void run_hpa_steps(const cJSON *whole, struct hr__verdict *verdict) {
     return;
   uint32_t step = 0;
   cJSON_ArrayForEach(item, list) {
-    const int64_t now_us = us_of(item, "now_s", 0), current = hr__case_whole(item, "current", 0);
+    const int64_t now_us = now_of(verdict, item), current = hr__case_whole(item, "current", 0);
     const int64_t desired = hr__case_whole(item, "desired", 0);
     const int64_t replicas = hr__hpa_normalize(&up, &down, &history, now_us, current, desired, limits);
     hr__hpa_changed(&up, &down, &history, now_us, current, replicas);
@@ -340,7 +350,7 @@ static void run_ray_steps(const cJSON *whole, struct hr__verdict *verdict) {
     if (change && !ray_spec(verdict, change, &spec)) return;
     if (!keeps) self = (struct hr__ray){0};
     const int64_t replicas =
-        hr__ray_decide(&spec, &self, us_of(item, "now_s", 0), hr__case_whole(item, "current", 0),
+        hr__ray_decide(&spec, &self, now_of(verdict, item), hr__case_whole(item, "current", 0),
                        hr__case_whole(item, "target", 0), hr__case_real(item, "total_requests", 0));
     const int64_t least = replicas < spec.max ? replicas : spec.max;
     compare_step(verdict, item, step, "want", (double)replicas);
@@ -423,7 +433,12 @@ static const struct {
              {"nvcf.tests", run_nvcf},
              {"keda.tests", run_keda}};
 
+/* Numbers of replicas are multiplied by rates and by 1000. */
+#define LARGEST_NUMBER 1e12
+
 void hr__conform_autoscalers(const cJSON *whole, const char *kind, struct hr__verdict *verdict) {
+  hr__verdict_limit_numbers(verdict, whole, LARGEST_NUMBER);
+  if (verdict->malformed) return;
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (strcmp(kinds[i].kind, kind) == 0) {
       kinds[i].run(whole, verdict);

@@ -259,6 +259,12 @@ static void malformed_worlds(void) {
                   "out of range");
   check_malformed("kubernetes", "fit", "'input': {'allocatable': {'cpu': -9e18}}", "out of range");
   check_malformed("slurm", "backfill", "'input': {'jobs': [{'limitMinutes': 1e18}]}", "out of range");
+  check_malformed("kueue", "tas.find",
+                  "'input': {'levels': ['h'], 'nodes': [{'name': 'a', 'labels': {'h': 'a'}, 'allocatable': {'pods': 1},"
+                  "'ready': true}], 'podSets': [{'name': 'main', 'count': 1, 'topologyRequest': {'required': 'h'}}],"
+                  "'workload': {'unhealthyNodes': ['a'], 'admission': {'podSets': [{'name': 'main',"
+                  "'topologyAssignment': {'levels': [], 'domains': []}}]}}}",
+                  "expected a placement with levels");
 }
 
 /* Groups of cases: what cannot be run fails, and an unknown group fails. */
@@ -269,6 +275,8 @@ static void malformed_groups(void) {
       "{\"keda\": {\"tests\": [{\"min\": 1}]}}",
       "{\"knative_kpa\": {\"tests\": [{\"spec\": {\"target\": 0}, \"steps\": [{\"now_s\": 0}]}]}}",
       "{\"nvcf\": {\"tests\": [{\"function\": \"guess\", \"want\": 1}]}}",
+      "{\"knative_window_average\": {\"generated\": [{\"steps\": [{\"now_s\": -5, \"record\": 1}]}]}}",
+      "{\"ray_serve\": {\"generated\": [{\"steps\": [{\"now_s\": 1e18, \"want\": 0}]}]}}",
       "{\"hpa_replicas\": {\"tests\": [{\"kind\": \"object-value\", \"current\": -1, \"want\": 1}]}}"};
   struct hr_conform_report report;
   struct hr_error error;

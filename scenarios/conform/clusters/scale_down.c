@@ -192,10 +192,16 @@ static void run_unneeded(struct hr__cluster_case *self) {
   check_reason(self, "removable", hr__ca_removable(&candidate, &node, 0));
 }
 
+static const char *loop_name(char text[30], uint32_t loop) {
+  snprintf(text, 30, "at_t%u", (unsigned)loop);
+  return text;
+}
+
 /* The lists at_t0, at_t1, ... have the unneeded nodes of each loop. */
 static void run_unneeded_since(struct hr__cluster_case *self) {
   const cJSON *list, *name;
   uint32_t n_nodes = 0, n_loops = 0;
+  char text[30];
   cJSON_ArrayForEach(list, self->input) n_nodes += (uint32_t)cJSON_GetArraySize(list);
   const char **names = hr__verdict_alloc(self->verdict, n_nodes, sizeof *names);
   int64_t *since = hr__verdict_alloc(self->verdict, n_nodes, sizeof *since);
@@ -209,13 +215,12 @@ static void run_unneeded_since(struct hr__cluster_case *self) {
     names[n_nodes] = name->valuestring;
     since[n_nodes++] = -1;
   }
-  cJSON_ArrayForEach(list, self->input) {
+  for (; (list = hr__case_get(self->input, loop_name(text, n_loops))); n_loops++) {
     for (uint32_t i = 0; i < n_nodes; i++) is_unneeded[i] = hr__position_of(list, names[i]) != UINT32_MAX;
-    hr__ca_note_unneeded(since, is_unneeded, n_nodes, n_loops++);
+    hr__ca_note_unneeded(since, is_unneeded, n_nodes, n_loops);
   }
   cJSON *result = cJSON_CreateObject();
   for (uint32_t i = 0; i < n_nodes; i++) {
-    char text[30];
     snprintf(text, sizeof text, "t%d", (int)since[i]);
     if (since[i] >= 0) cJSON_AddStringToObject(result, names[i], text);
   }
