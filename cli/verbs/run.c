@@ -156,6 +156,7 @@ static enum hr_status check_stream(const struct hr_scenario *scenario, struct hr
   const struct hr_policy_choice *policy = &scenario->policy;
   if (scenario->clusters)
     return hr_fail(error, HR_BAD_INPUT, "--stream cannot be combined with several clusters; drop the option");
+  if (scenario->data) return hr_fail(error, HR_BAD_INPUT, "--stream cannot be combined with 'data'; drop the option");
   if (strcmp(policy->ops->name, "queue") != 0)
     return hr_fail(error, HR_BAD_INPUT, "--stream: policy '%s' may keep a record of every job; use 'queue'",
                    policy->ops->name);

@@ -198,7 +198,8 @@ static enum hr_status profile_run(const struct hr_scenario *scenario, const stru
                                  .quotas = scenario->quotas,
                                  .systems = scenario->systems,
                                  .speeds = scenario->speeds,
-                                 .network_speeds = scenario->network_speeds};
+                                 .network_speeds = scenario->network_speeds,
+                                 .data = scenario->data};
   struct hr_result *result = NULL;
   enum hr_status status = hr_sim_run(&config, &result, error);
   if (status == HR_OK) close_all(profile, result);

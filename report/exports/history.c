@@ -54,6 +54,7 @@ static void add_accounting(struct hr_attempt *attempt, const struct hr_job_accou
   attempt->lost_us += sign * accounting->lost_us;
   attempt->saving_us += sign * accounting->saving_us;
   attempt->restarting_us += sign * accounting->restarting_us;
+  attempt->data_us += sign * accounting->data_us;
 }
 
 static bool add_slices(struct hr_history *history, const struct hr_placement *placement) {

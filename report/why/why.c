@@ -530,6 +530,7 @@ static void put_attempt(struct hr__json *json, cJSON *item, const struct hr_why 
   hr__json_number(json, item, "lost_s", seconds(attempt->lost_us));
   hr__json_number(json, item, "saving_s", seconds(attempt->saving_us));
   hr__json_number(json, item, "restarting_s", seconds(attempt->restarting_us));
+  hr__json_number(json, item, "data_s", seconds(attempt->data_us));
 }
 
 static void put_attempts(struct hr__json *json, cJSON *root, const struct hr_why *why, hr_job job) {

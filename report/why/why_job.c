@@ -445,6 +445,7 @@ static void put_overheads(FILE *out, const struct hr_attempt *attempt) {
   if (attempt->lost_us > 0) fprintf(out, "; %s of work was lost", duration_text(attempt->lost_us, time));
   if (attempt->saving_us > 0) fprintf(out, "; %s spent saving checkpoints", duration_text(attempt->saving_us, time));
   if (attempt->restarting_us > 0) fprintf(out, "; %s spent restarting", duration_text(attempt->restarting_us, time));
+  if (attempt->data_us > 0) fprintf(out, "; %s spent waiting for data", duration_text(attempt->data_us, time));
 }
 
 /* Prints the end of an attempt. `moved_to` is the next attempt if the job was migrated, otherwise NULL. */

@@ -162,6 +162,11 @@ static enum hr_status check_router(struct hr__builder *builder, const cJSON *jso
     if (router->kind != HR_JOB_ROUTER_LOCAL_FIRST && hr__has(json, local[i]))
       return hr__build_fail_at(builder, json, local[i], "'%s' has no effect with the router '%s'; it needs local-first",
                                local[i], hr_job_router_name(router->kind));
+  if (hr__has(json, "data_local_wait_s") && !hr__has(builder->source.file.tree, "data"))
+    return hr__build_fail_at(builder, json, "data_local_wait_s", "'data_local_wait_s' has no effect without 'data'");
+  if (router->kind == HR_JOB_ROUTER_HOME && hr__has(json, "data_local_wait_s"))
+    return hr__build_fail_at(builder, json, "data_local_wait_s",
+                             "'data_local_wait_s' has no effect with the router 'home'");
   if (router->kind == HR_JOB_ROUTER_HOME && hr__has(json, "max_wait_s"))
     return hr__build_fail_at(builder, json, "max_wait_s", "'max_wait_s' has no effect with the router 'home'");
   return HR_OK;
@@ -176,6 +181,7 @@ static enum hr_status build_router(struct hr__builder *builder, struct hr_scenar
                                                  .budget_uusd = HR_NEVER_US};
   if (!json) return HR_OK;
   const enum hr_status status = hr__read(builder, json, hr__table_of(&hr__scenario_keys, "router"), &clusters->router);
+  clusters->router.prefers_local_data = hr__has(json, "data_local_wait_s");
   return status == HR_OK ? check_router(builder, json, &clusters->router) : status;
 }
 

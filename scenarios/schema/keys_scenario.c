@@ -495,6 +495,9 @@ static const struct hr__key router_keys[] = {
           "longer predicted wait are used only if no better one exists.")},
     {"keep_deadlines", BOOLEAN, DEFAULT("false"), AT(INTEGER, ROUTER, keep_deadlines),
      HELP("With local-first: a job leaves if it would probably miss its deadline at home.")},
+    {"data_local_wait_s", SECONDS, OTHERWISE("the place of data does not matter"), AS_US(ROUTER, local_wait_us),
+     HELP("A job goes where it reads its data set without a link, if its predicted wait in such a cluster is at most "
+          "this; the router chooses among these clusters. Needs 'data'. Not for the router 'home'.")},
     {"budget_usd", USD, OTHERWISE("unlimited"), AS_UUSD(ROUTER, budget_uusd),
      HELP("With local-first: the predicted cost of all jobs that leave.")},
     END};

@@ -72,7 +72,6 @@ void hr__shares_insert(struct hr__bandwidth *shares, uint32_t class_) {
   struct hr__share_path *path = &shares->paths[self->path];
   uint32_t low, high;
   self->left = self->right = 0;
-  self->weight = 0;
   sum_up(shares, class_ + 1);
   split(shares, path->root, self->cap, &low, &high);
   path->root = join(shares, join(shares, low, class_ + 1), high);
@@ -98,16 +97,6 @@ void hr__shares_add(struct hr__bandwidth *shares, uint32_t class_, int64_t weigh
     if (at == class_ + 1) break;
     at = class_at_node->cap < cap ? class_at_node->right : class_at_node->left;
   }
-}
-
-uint32_t hr__shares_above(const struct hr__bandwidth *shares, const struct hr__share_path *path, hr__wide cap) {
-  uint32_t found = HR_NONE;
-  for (uint32_t at = path->root; at;) {
-    const struct hr__share_class *class_ = class_at(shares, at);
-    if (class_->cap > cap) found = at - 1;
-    at = class_->cap > cap ? class_->left : class_->right;
-  }
-  return found;
 }
 
 uint32_t hr__shares_find(const struct hr__bandwidth *shares, const struct hr__share_path *path, hr__wide cap) {
@@ -256,10 +245,12 @@ static void fill(struct hr__bandwidth *shares, const struct hr__flow *flows, uin
     struct hr__share_path *path = &shares->paths[i];
     path->n_resources = flows[i].n;
     for (uint32_t k = 0; k < flows[i].n; k++) path->resources[k] = crossed[flows[i].first + k];
-    shares->classes[i] = (struct hr__share_class){
-        .cap = to_units(flows[i].demand / flows[i].weight, scale / WEIGHT_UNITS), .path = i, .priority = i};
+    shares->classes[i] =
+        (struct hr__share_class){.cap = to_units(flows[i].demand / flows[i].weight, scale / WEIGHT_UNITS),
+                                 .weight = (uint64_t)llround(flows[i].weight * WEIGHT_UNITS),
+                                 .path = i,
+                                 .priority = i};
     hr__shares_insert(shares, i);
-    hr__shares_add(shares, i, (int64_t)llround(flows[i].weight * WEIGHT_UNITS));
   }
 }
 

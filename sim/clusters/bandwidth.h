@@ -51,13 +51,11 @@ struct hr__bandwidth {
   uint32_t n_resources;
 };
 
-/* Adds a class without flows to its path, or removes it. Its path, cap and priority are set. */
+/* Adds a class to its path, or removes it. Its path, cap, weight and priority are set. */
 void hr__shares_insert(struct hr__bandwidth *shares, uint32_t class_);
 void hr__shares_remove(struct hr__bandwidth *shares, uint32_t class_);
 /* Changes the weight of a class in the treap. */
 void hr__shares_add(struct hr__bandwidth *shares, uint32_t class_, int64_t weight);
-/* Returns the class of a path with the least cap above `cap`; HR_NONE: none. */
-uint32_t hr__shares_above(const struct hr__bandwidth *shares, const struct hr__share_path *path, hr__wide cap);
 /* Returns the class of a path with exactly this cap; HR_NONE: none. */
 uint32_t hr__shares_find(const struct hr__bandwidth *shares, const struct hr__share_path *path, hr__wide cap);
 /* Sets the level of all paths. Time: O(resources^2 x paths of a resource x log classes); the square is one if the paths

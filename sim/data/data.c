@@ -724,6 +724,10 @@ enum hr_status hr__data_result(struct hr__engine *engine, struct hr_data_result 
   return HR_OK;
 }
 
+bool hr__data_is_active(const struct hr__engine *engine) {
+  return engine->data->flows.n_active > 0;
+}
+
 bool hr__data_is_local(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   const struct hr__data *data = engine->data;
   const struct hr_data_read *rule = rule_of(engine, job);

@@ -33,6 +33,9 @@ int64_t hr__data_write_us(const struct hr__engine *engine, hr_job job, hr_pool p
  */
 bool hr__data_is_local(const struct hr__engine *engine, hr_job job, hr_pool pool);
 
+/* Returns whether some flow of the run is active. */
+bool hr__data_is_active(const struct hr__engine *engine);
+
 /* Returns the first job from `from` on that runs in this engine and has a flow, but no pending event of its own;
    HR_NONE: none. For checked mode. */
 uint32_t hr__data_next_flow(const struct hr__engine *engine, uint32_t from);

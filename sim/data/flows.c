@@ -159,16 +159,26 @@ static void set_capped(struct hr__flows *flows, uint32_t class_, bool is_capped,
   enqueue(flows, class_);
 }
 
-/* The level of a path has changed from `was` to `is`: moves the classes with caps between the two. */
-static void move_classes(struct hr__flows *flows, uint32_t path, hr__wide was, hr__wide is, int64_t now_us) {
-  const hr__wide low = was < is ? was : is, high = was < is ? is : was;
-  const struct hr__share_path *shares = &flows->shares.paths[path];
-  for (uint32_t class_ = hr__shares_above(&flows->shares, shares, low);
-       class_ != HR_NONE && share_of(flows, class_)->cap <= high;
-       class_ = hr__shares_above(&flows->shares, shares, share_of(flows, class_)->cap)) {
-    const bool is_capped = share_of(flows, class_)->cap <= is;
-    if (flows->classes[class_].count && flows->classes[class_].is_capped != is_capped)
-      set_capped(flows, class_, is_capped, now_us);
+/* A change of the level of a path: the classes with caps above `low` and up to `high` get their cap, or lose it. */
+struct level_change {
+  hr__wide low, high;
+  int64_t now_us;
+  bool is_capped;
+};
+
+/* Moves the classes below a node of the treap. */
+static void move_classes(struct hr__flows *flows, uint32_t at, const struct level_change *change) {
+  while (at) {
+    const struct hr__share_class *class_ = &flows->shares.classes[at - 1];
+    if (class_->cap <= change->low) {
+      at = class_->right;
+      continue;
+    }
+    move_classes(flows, class_->left, change);
+    if (class_->cap > change->high) return;
+    if (flows->classes[at - 1].is_capped != change->is_capped)
+      set_capped(flows, at - 1, change->is_capped, change->now_us);
+    at = class_->right;
   }
 }
 
@@ -186,7 +196,8 @@ static void share_again(struct hr__flows *flows, int64_t now_us) {
   for (uint32_t i = 0; i < flows->shares.n_paths; i++) {
     const hr__wide was = flows->paths[i].was, is = flows->shares.paths[i].level;
     if (was == is) continue;
-    move_classes(flows, i, was, is, now_us);
+    const struct level_change change = {was < is ? was : is, was < is ? is : was, now_us, is > was};
+    move_classes(flows, flows->shares.paths[i].root, &change);
     flows->paths[i].was = is;
   }
 }
@@ -225,14 +236,18 @@ static uint32_t make_class(struct hr__flows *flows) {
   return flows->n_classes++;
 }
 
-/* Returns the class of a path with a cap, a new one if there is none; HR_NONE: out of memory. */
+/* Returns the class of a path with a cap, for one more flow; HR_NONE: out of memory. */
 static uint32_t class_for(struct hr__flows *flows, uint32_t path, hr__wide cap, int64_t now_us) {
   const struct hr__share_path *share_path = &flows->shares.paths[path];
   uint32_t class_ = hr__shares_find(&flows->shares, share_path, cap);
-  if (class_ != HR_NONE) return class_;
+  if (class_ != HR_NONE) {
+    hr__shares_add(&flows->shares, class_, 1);
+    return class_;
+  }
   class_ = make_class(flows);
   if (class_ == HR_NONE) return HR_NONE;
-  flows->shares.classes[class_] = (struct hr__share_class){.cap = cap, .path = path, .priority = scrambled(class_ + 1)};
+  flows->shares.classes[class_] =
+      (struct hr__share_class){.cap = cap, .weight = 1, .path = path, .priority = scrambled(class_ + 1)};
   const bool is_capped = cap <= flows->paths[path].was;
   flows->classes[class_] = (struct hr__flow_class){
       .is_capped = is_capped, .from = is_capped ? (hr__wide)(uint64_t)now_us : flows->paths[path].service};
@@ -265,7 +280,6 @@ enum hr_status hr__flows_begin(struct hr__flows *flows, uint32_t id, uint32_t pa
   self->count++;
   flows->n_active++;
   enqueue(flows, class_);
-  hr__shares_add(&flows->shares, class_, 1);
   share_again(flows, now_us);
   return HR_OK;
 }
@@ -278,11 +292,12 @@ void hr__flows_end(struct hr__flows *flows, uint32_t id, int64_t now_us) {
   self->flows = remove_node(flow_nodes(flows), self->flows, id + 1);
   flows->flows[id].class_ = HR_NONE;
   flows->n_active--;
-  hr__shares_add(&flows->shares, class_, -1);
-  if (--self->count)
+  if (--self->count) {
     enqueue(flows, class_);
-  else
+    hr__shares_add(&flows->shares, class_, -1);
+  } else {
     drop_class(flows, class_);
+  }
   share_again(flows, now_us);
 }
 

@@ -9,6 +9,7 @@
  */
 
 #include "base/hash.h"
+#include "sim/data/data.h"
 #include "sim/engine/clusters.h"
 
 /* The price of pools without a known price: they come after all others. */
@@ -147,6 +148,24 @@ static void predict(struct hr__clusters *all, uint64_t milli, int64_t now_us) {
   }
 }
 
+static bool has_local_data(const struct hr__engine *engine, hr_job job) {
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
+    if (engine->cluster.pools[i].spec->nodes > 0 && hr__data_is_local(engine, job, (hr_pool){i})) return true;
+  return false;
+}
+
+/* If the job can start soon enough where its data is, the other clusters are not considered. */
+static void prefer_local_data(struct hr__clusters *all, hr_job job) {
+  const uint32_t n = all->spec->count;
+  const int64_t most_us = all->spec->router.local_wait_us;
+  bool any = false;
+  for (uint32_t i = 0; i < n && !any; i++)
+    any = all->loads[i].eligible && all->loads[i].wait_us <= most_us && has_local_data(&all->at[i].engine, job);
+  for (uint32_t i = 0; i < n && any; i++)
+    if (!has_local_data(&all->at[i].engine, job)) all->loads[i].eligible = false;
+  if (any) all->offers.asked = NULL; /* the loads differ from the offers */
+}
+
 uint32_t hr__routing_choose(struct hr__clusters *all, hr_job job, int64_t now_us) {
   const struct hr_trace *trace = all->whole->trace;
   const struct hr_clusters *spec = all->spec;
@@ -161,6 +180,7 @@ uint32_t hr__routing_choose(struct hr__clusters *all, hr_job job, int64_t now_us
   };
   ask(all, job, now_us);
   if (all->predicts) predict(all, routed.milli, now_us);
+  if (spec->router.prefers_local_data && all->at[0].engine.data) prefer_local_data(all, job);
   return hr__job_router_choose(&spec->router, all->loads, spec->count, &routed, &all->spilled_uusd);
 }
 

@@ -249,6 +249,7 @@ bool hr__engine_is_over(const struct hr__engine *engine, int64_t at_us) {
    then. */
 bool hr__engine_is_stalled(const struct hr__engine *engine, int64_t at_us) {
   if (!engine->attempt || !all_submitted(engine) || engine->config->horizon_us != HR_NEVER_US) return false;
+  if (engine->data && hr__data_is_active(engine)) return false; /* however slow, data arrives */
   if (engine->view.n_waiting + engine->view.n_running == 0 || engine->n_series > 0) return false;
   return at_us - engine->last_progress_us - engine->longest_us > STALL_US;
 }

@@ -490,6 +490,56 @@ static void checkpoints_share(void) {
   hr_result_destroy(result);
 }
 
+/* ---- Published figures (docs/validation/data.md) ------------------------------------------------------------- */
+
+/* Returns the run time of a job that reads a data set once, and would need `work_s` without waiting. */
+static double read_once_s(int64_t bytes, double work_s, int64_t bytes_s) {
+  struct world world;
+  world_init(&world);
+  world.set.bytes = bytes;
+  world.work_us[0] = (int64_t)llround(work_s * 1e6);
+  world.storage[0].bytes_s = bytes_s;
+  struct hr_result *result = run(&world);
+  const double seconds = (double)end_of(result, 0) / 1e6;
+  hr_result_destroy(result);
+  return seconds;
+}
+
+/* MLPerf Storage v1.0, unet3d on one storage system of 104.2 GB/s: 36 H100 (780.2 samples a second at full speed) got
+   0.908 of it, 72 A100 (792.5) 0.900. An epoch of 28,000 samples on 5,549 MiB/s took 702.6 to 706.8 s. */
+static void mlperf_storage(void) {
+  const double sample = 146600628;
+  const int64_t bytes = (int64_t)(1e6 * sample);
+  const double h100_s = 1e6 / 780.2, a100_s = 1e6 / 792.5;
+  CU_ASSERT_DOUBLE_EQUAL(h100_s / read_once_s(bytes, h100_s, 104200000000) / 0.908, 1, 0.004);
+  CU_ASSERT_DOUBLE_EQUAL(a100_s / read_once_s(bytes, a100_s, 104200000000) / 0.900, 1, 0.004);
+  const double epoch_s = read_once_s((int64_t)(28000 * sample), 28000 / 43.3, INT64_C(5549) << 20);
+  CU_ASSERT_TRUE(epoch_s > 702.6 && epoch_s < 706.8);
+}
+
+/* 1 TB at 5.00 Gbit/s within AWS: 1,600 s and 20 $; at 5.08 Gbit/s to Azure: 1,575 s and 90 $. */
+static void links_and_bills(void) {
+  static const struct {
+    int64_t bytes_s, uusd_per_gb;
+    double seconds, usd;
+  } cases[] = {{625000000, 20000, 1600, 20}, {635000000, 90000, 1575, 90}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct world world;
+    world_init(&world);
+    world.set.bytes = 1000 * GB;
+    world.work_us[0] = S;
+    world.to_pool[0] = (struct hr_data_route){true, 0};
+    world.storage[0].bytes_s = 100 * GB;
+    world.links[0] = (struct hr_data_link){.client_bytes_s = cases[i].bytes_s, .uusd_per_gb = cases[i].uusd_per_gb};
+    world.data.n_links = 1;
+    struct hr_result *result = run(&world);
+    CU_ASSERT_DOUBLE_EQUAL((double)end_of(result, 0) / 1e6, cases[i].seconds, 0.5);
+    CU_ASSERT_DOUBLE_EQUAL((double)hr_data_egress_uusd(&world.links[0], &result->data->links[0]) / 1e6, cases[i].usd,
+                           0);
+    hr_result_destroy(result);
+  }
+}
+
 /* ---- Random worlds ------------------------------------------------------------------------------------------ */
 
 /* Jobs that are held up, copies, caches, links and checkpoints together, in checked mode: what jobs read is conserved,
@@ -543,4 +593,5 @@ static void bytes_are_conserved(void) {
 
 TEST_MAIN("data", TEST(flows_are_shared_fairly), TEST(one_job), TEST(three_jobs_share),
           TEST(enough_bandwidth_changes_nothing), TEST(clients_have_a_limit), TEST(caches_hit), TEST(caches_remain),
-          TEST(hoard), TEST(two_clusters), TEST(copy_on_demand), TEST(checkpoints_share), TEST(bytes_are_conserved))
+          TEST(hoard), TEST(mlperf_storage), TEST(links_and_bills), TEST(two_clusters), TEST(copy_on_demand),
+          TEST(checkpoints_share), TEST(bytes_are_conserved))

@@ -42,6 +42,10 @@ struct hr_job_router_spec {
   int64_t max_wait_us;           /* predicted wait at home; HR_NEVER_US: no bound */
   bool keep_deadlines;           /* spill jobs that would probably miss their deadline at home */
   int64_t budget_uusd;           /* predicted cost of all spilled jobs; HR_NEVER_US: unlimited */
+  /* a job goes to the clusters in which it reads its data without a link, if its predicted wait in one of them is at
+     most `local_wait_us`; not for the router `home` */
+  bool prefers_local_data;
+  int64_t local_wait_us;
 };
 
 /* One cluster of a run. Everything that it points to is borrowed. */
@@ -82,6 +86,7 @@ HR_API const char *hr_job_router_name(enum hr_job_router_kind kind);
 /* Returns whether the router uses predicted waits. */
 static inline bool hr_job_router_predicts(const struct hr_job_router_spec *router) {
   if (router->kind == HR_JOB_ROUTER_HOME) return false;
+  if (router->prefers_local_data) return true;
   return router->kind != HR_JOB_ROUTER_LEAST_LOADED || router->max_wait_us != HR_NEVER_US;
 }
 

@@ -41,7 +41,7 @@ struct hr_attempt {
   uint8_t start_reason, end_reason; /* enum hr_reason */
   int64_t begin_us, end_us;
   /* how the time from begin_us to end_us was used, as in struct hr_job_accounting */
-  int64_t kept_us, lost_us, saving_us, restarting_us;
+  int64_t kept_us, lost_us, saving_us, restarting_us, data_us;
 };
 
 /* A change of a node, or of the number of available nodes of a pool (an offer). */

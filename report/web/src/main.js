@@ -17,6 +17,7 @@ import { occupancy } from './sections/occupancy.js';
 import { plan } from './sections/plan.js';
 import { queue } from './sections/queue.js';
 import { services } from './sections/services.js';
+import { storedData } from './sections/stored_data.js';
 import { spot } from './sections/spot.js';
 import { sweep } from './sections/sweep.js';
 import { tco } from './sections/tco.js';
@@ -36,6 +37,7 @@ const ORDER = [
   costs,
   alerts,
   gpus,
+  storedData,
   queue,
   waits,
   why,

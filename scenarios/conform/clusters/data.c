@@ -53,10 +53,6 @@ static void run_incremental(struct hr__cluster_case *self) {
 
 /* ---- Max-min sharing ------------------------------------------------------------------------------------- */
 
-static void fail_for_memory(struct hr__cluster_case *self) {
-  self->verdict->malformed = "out of memory";
-}
-
 static void run_share_one(struct hr__cluster_case *self) {
   const cJSON *demands = hr__case_get(self->input, "demands"), *weights = hr__case_get(self->input, "weights"), *item;
   const uint32_t n = hr__case_count(self->input, "demands");
@@ -74,7 +70,10 @@ static void run_share_one(struct hr__cluster_case *self) {
     if (!(flows[at++].weight > 0)) self->verdict->malformed = "a weight must be above 0";
   }
   if (self->verdict->malformed) return;
-  if (hr__share_max_min(flows, n, crossed, &capacity, 1, rates) != HR_OK) return fail_for_memory(self);
+  if (hr__share_max_min(flows, n, crossed, &capacity, 1, rates) != HR_OK) {
+    self->verdict->malformed = "out of memory";
+    return;
+  }
   cJSON *list = cJSON_CreateArray();
   for (uint32_t i = 0; i < n; i++)
     cJSON_AddItemToArray(list, isinf(rates[i]) ? cJSON_CreateNull() : cJSON_CreateNumber(rates[i]));
@@ -116,7 +115,10 @@ static void run_share_net(struct hr__cluster_case *self) {
     flows[at].first = 2 * at;
     read_flow(self, item, &flows[at++], crossed);
   }
-  if (hr__share_max_min(flows, n, crossed, capacities, n_all, rates) != HR_OK) return fail_for_memory(self);
+  if (hr__share_max_min(flows, n, crossed, capacities, n_all, rates) != HR_OK) {
+    self->verdict->malformed = "out of memory";
+    return;
+  }
   cJSON *actual = cJSON_CreateArray();
   at = 0;
   cJSON_ArrayForEach(item, hr__expected(self, "rates", NULL)) {
