@@ -78,9 +78,9 @@ static void volcano(void) {
   check("volcano", (const char *const[]){VECTORS "volcano.json", VECTORS "volcano_unit.json"}, 2, 76);
 }
 
-/* Own cases for topology spread constraints and for gangs within a gang. */
+/* Own cases for topology spread constraints, gangs within a gang, and plug-ins. */
 static void volcano_rules(void) {
-  check_own("volcano", PROJECT_DIR "/tests/scenarios/volcano_rules.json", 19);
+  check_own("volcano", PROJECT_DIR "/tests/scenarios/volcano_rules.json", 39);
 }
 
 /* Own cases for rules of topology-aware scheduling that no shared case covers. */
@@ -90,7 +90,7 @@ static void kueue_topology(void) {
 
 /* Own cases for other rules of Kueue that no shared case covers. */
 static void kueue_rules(void) {
-  check_own("kueue", PROJECT_DIR "/tests/scenarios/kueue_rules.json", 4);
+  check_own("kueue", PROJECT_DIR "/tests/scenarios/kueue_rules.json", 12);
 }
 
 /* The back-off after a timeout doubles with each attempt, up to its maximum. */
