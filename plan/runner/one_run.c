@@ -400,7 +400,7 @@ static enum hr_status note_elastic(const struct hr_scenario *scenario, const str
                                    const struct hr_trace *trace, struct hr_notes *notes, struct hr_error *error) {
   static const char *const ways[][2] = {
       {"kai", "KAI would start such jobs with minAvailable pods, add pods later, and evict single pods"},
-      {"volcano", "Volcano would start such jobs with minMember pods, add pods later, and evict single pods"},
+      {"volcano", NULL},
       {"kueue", NULL}};
   bool is_system = false, by_gpu = hr_cluster_spec_by_gpu(&scenario->cluster);
   const char *way = NULL;

@@ -77,14 +77,21 @@ static uint32_t find_node(const struct hr__pods *pods, uint32_t kind, uint32_t n
 
 enum trial_outcome { PLACED, DOES_NOT_FIT, OUT_OF_MEMORY };
 
-/* Places a job in a pool for a trial, after the pods that it already has. `opens`: nodes may be added. */
-static enum trial_outcome place_in(struct hr__pods *pods, hr_job job, uint32_t kind, uint32_t pool, bool opens) {
-  uint32_t n_pods = pods->kinds[kind].shapes[pool].n_pods, number = 0, n_before = pods->n_opened[pool];
-  uint32_t last = hr__pods_last(pods, job);
+/* Which trials succeed: with all pods on present nodes; with added nodes, if more pods fit than the job has and it can
+   run; on present nodes, if it can run. The last two differ from the first only for elastic jobs. */
+enum trial { ALL_ON_PRESENT, MORE_ON_ADDED, SOME_ON_PRESENT };
+
+/* Places a job in a pool for a trial, after the pods that it already has. */
+static enum trial_outcome place_in(struct hr__pods *pods, hr_job job, uint32_t kind, uint32_t pool, enum trial trial) {
+  const struct hr__pod_shape *shape = &pods->kinds[kind].shapes[pool];
+  uint32_t n_pods = shape->n_pods, number = 0, n_before = pods->n_opened[pool], last = hr__pods_last(pods, job);
   for (uint32_t at = hr__pods_first(pods, job); at != HR_NONE; at = pods->pods[at].next_of_job) number++;
+  uint32_t held = number, enough = trial == ALL_ON_PRESENT ? n_pods : shape->fewest;
+  if (trial == MORE_ON_ADDED && enough <= held) enough = held + 1;
   for (; number < n_pods; number++) {
     uint32_t node = find_node(pods, kind, number, pool);
-    if (node == HR_NONE && opens && open_node(pods, pool)) node = find_node(pods, kind, number, pool);
+    if (node == HR_NONE && trial == MORE_ON_ADDED && open_node(pods, pool)) node = find_node(pods, kind, number, pool);
+    if (node == HR_NONE && number >= enough) break;
     if (node != HR_NONE && hr__pods_place(pods, job, kind, number, node) == HR_NONE) return OUT_OF_MEMORY;
     if (node != HR_NONE) continue;
     hr__pods_cut(pods, job, last, true);
@@ -125,15 +132,20 @@ static enum trial_outcome place_job(struct hr__pods *pods, hr_job job, uint32_t 
   }
   for (uint32_t pool = 0; pool < pods->n_pools && outcome == DOES_NOT_FIT; pool++)
     if (pods->kinds[kind].shapes[pool].n_pods && (only == HR_NONE || pool == only))
-      outcome = place_in(pods, job, kind, pool, false);
+      outcome = place_in(pods, job, kind, pool, ALL_ON_PRESENT);
   for (uint32_t pool = next_pool(pods, kind, HR_NONE, now_us); pool != HR_NONE && outcome == DOES_NOT_FIT;
        pool = next_pool(pods, kind, pool, now_us))
-    if (only == HR_NONE || pool == only) outcome = place_in(pods, job, kind, pool, true);
+    if (only == HR_NONE || pool == only) outcome = place_in(pods, job, kind, pool, MORE_ON_ADDED);
+  for (uint32_t pool = 0; pool < pods->n_pools && outcome == DOES_NOT_FIT; pool++)
+    if (pods->kinds[kind].shapes[pool].fewest < pods->kinds[kind].shapes[pool].n_pods &&
+        (only == HR_NONE || pool == only))
+      outcome = place_in(pods, job, kind, pool, SOME_ON_PRESENT);
   return outcome;
 }
 
 uint32_t hr__pods_pool_that_fits(struct hr__pods *pods, hr_job job, uint32_t kind) {
   uint32_t first = hr__pods_first(pods, job), last = hr__pods_last(pods, job), only = HR_NONE, held = 0;
+  uint32_t fallback = HR_NONE;
   if (first != HR_NONE) only = pods->nodes[pods->pods[first].slice.node.id].pool;
   for (uint32_t at = first; at != HR_NONE; at = pods->pods[at].next_of_job) held++;
   for (uint32_t pool = 0; pool < pods->n_pools; pool++) {
@@ -143,8 +155,9 @@ uint32_t hr__pods_pool_that_fits(struct hr__pods *pods, hr_job job, uint32_t kin
       if (hr__pods_place(pods, job, kind, number, node) == HR_NONE) break;
     hr__pods_cut(pods, job, last, true);
     if (number == n_pods) return pool;
+    if (fallback == HR_NONE && number >= pods->kinds[kind].shapes[pool].fewest) fallback = pool;
   }
-  return HR_NONE;
+  return fallback;
 }
 
 /* ---- Idle nodes ---- */

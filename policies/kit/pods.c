@@ -74,29 +74,41 @@ void hr__pods_node_event(struct hr__pods *pods, const struct hr_event *event) {
 /* ---- Kinds ---- */
 
 /* `widest`: the maximum number of GPUs of a node that the job accepts. A task that fits on such a node is not divided.
- */
-static struct hr__pod_shape counted_shape(const struct hr__job_kind *kind, uint32_t per_node, uint32_t widest) {
+   `gpus`: of all pods. */
+static struct hr__pod_shape counted_shape(const struct hr__job_kind *kind, uint32_t gpus, uint32_t per_node,
+                                          uint32_t widest) {
   uint32_t each = kind->tasks > 1 ? kind->gpus / kind->tasks : kind->gpus;
   struct hr__pod_shape shape = {.cpu_milli = kind->cpu_milli, .mem_mib = (int64_t)kind->mem_mib};
   if (each <= per_node) {
-    shape.n_pods = kind->tasks;
+    shape.n_pods = gpus == kind->gpus ? kind->tasks : gpus / each;
     shape.gpu_milli = shape.last_milli = each * HR_WHOLE_GPU_MILLI;
   } else if (per_node && each > widest) {
-    shape.n_pods = (kind->gpus + per_node - 1) / per_node;
+    shape.n_pods = (gpus + per_node - 1) / per_node;
     shape.gpu_milli = per_node * HR_WHOLE_GPU_MILLI;
-    shape.last_milli = (kind->gpus - (shape.n_pods - 1) * per_node) * HR_WHOLE_GPU_MILLI;
+    shape.last_milli = (gpus - (shape.n_pods - 1) * per_node) * HR_WHOLE_GPU_MILLI;
   }
+  shape.fewest = shape.n_pods;
+  return shape;
+}
+
+/* The shape of an elastic job: its maximum of pods, and the fewest that have its minimum of GPUs. */
+static struct hr__pod_shape elastic_shape(const struct hr__job_kind *kind, uint32_t per_node, uint32_t widest) {
+  struct hr__pod_shape shape = counted_shape(kind, kind->max_gpus, per_node, widest);
+  uint32_t each = shape.gpu_milli / HR_WHOLE_GPU_MILLI;
+  if (each) shape.fewest = (kind->min_gpus + each - 1) / each;
   return shape;
 }
 
 static struct hr__pod_shape shape_of(const struct hr__pods *pods, const struct hr__job_kind *kind, uint32_t pool,
-                                     uint32_t widest) {
+                                     uint32_t widest, bool is_elastic) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(pods->cluster, (hr_pool){pool});
-  if (!pods->requests) return counted_shape(kind, spec->gpus_per_node, widest);
+  if (is_elastic) return elastic_shape(kind, spec->gpus_per_node, widest);
+  if (!pods->requests) return counted_shape(kind, kind->gpus, spec->gpus_per_node, widest);
   const struct hr_request *request = &pods->requests->request[kind->request];
   uint32_t slot_milli = hr_pool_slot_milli(spec);
   uint32_t milli = request->gpus * (slot_milli ? slot_milli : request->gpu_milli);
   return (struct hr__pod_shape){.n_pods = request->tasks,
+                                .fewest = request->tasks,
                                 .gpu_milli = milli,
                                 .last_milli = milli,
                                 .cpu_milli = hr_pool_cpu_milli(spec, request),
@@ -132,7 +144,8 @@ static uint32_t widest_node(const struct hr__pods *pods, const struct hr__job_ki
 }
 
 /* Sets the shape of the kind in each pool; no pods in pools that its jobs do not accept. */
-static void set_shapes(const struct hr__pods *pods, const struct hr_view *view, hr_job job, struct hr__job_kind *kind) {
+static void set_shapes(const struct hr__pods *pods, const struct hr_view *view, hr_job job, struct hr__job_kind *kind,
+                       bool is_elastic) {
   uint32_t widest = widest_node(pods, kind);
   kind->never_fits = kind->is_single = true;
   for (uint32_t pool = 0; pool < pods->n_pools; pool++) {
@@ -140,18 +153,33 @@ static void set_shapes(const struct hr__pods *pods, const struct hr_view *view, 
     kind->shapes[pool] = (struct hr__pod_shape){0};
     if (!hr_cluster_accepts(pods->cluster, kind->accept_class, (hr_pool){pool}) || spec->nodes == 0) continue;
     if (hr_view_speed_ppm(view, job, (hr_pool){pool}) == 0) continue;
-    struct hr__pod_shape shape = shape_of(pods, kind, pool, widest);
-    if (shape.n_pods == 0 || pods_on_empty_node(pods, kind, pool, &shape) * spec->nodes < shape.n_pods) continue;
+    struct hr__pod_shape shape = shape_of(pods, kind, pool, widest, is_elastic);
+    if (shape.n_pods == 0 || pods_on_empty_node(pods, kind, pool, &shape) * spec->nodes < shape.fewest) continue;
     kind->shapes[pool] = shape;
     kind->never_fits = false;
     kind->is_single = kind->is_single && shape.n_pods == 1;
   }
 }
 
+/* Whether the shapes of an elastic kind have several equal pods, and are the same in all pools. */
+static bool has_equal_shapes(const struct hr__pods *pods, const struct hr__job_kind *kind) {
+  const struct hr__pod_shape *first = NULL;
+  for (uint32_t pool = 0; pool < pods->n_pools; pool++) {
+    const struct hr__pod_shape *shape = &kind->shapes[pool];
+    if (shape->n_pods == 0) continue;
+    if (!first) first = shape;
+    if (shape->fewest >= shape->n_pods || shape->gpu_milli != shape->last_milli || shape->n_pods != first->n_pods ||
+        shape->gpu_milli != first->gpu_milli)
+      return false;
+  }
+  return first != NULL;
+}
+
 static bool is_same_kind(const struct hr__job_kind *a, const struct hr__job_kind *b) {
   return a->gpus == b->gpus && a->tasks == b->tasks && a->cpu_milli == b->cpu_milli && a->mem_mib == b->mem_mib &&
          a->accept_class == b->accept_class && a->request == b->request && a->gpu_mem_mib == b->gpu_mem_mib &&
-         a->model == b->model && a->group == b->group && a->priority == b->priority && a->is_fixed == b->is_fixed;
+         a->model == b->model && a->group == b->group && a->priority == b->priority && a->is_fixed == b->is_fixed &&
+         a->min_gpus == b->min_gpus && a->max_gpus == b->max_gpus;
 }
 
 static uint32_t hash_kind(const struct hr__job_kind *kind) {
@@ -161,6 +189,8 @@ static uint32_t hash_kind(const struct hr__job_kind *kind) {
   digest = hr__digest_add(digest, kind->mem_mib);
   digest = hr__digest_add(digest, (uint64_t)kind->model << 32 | kind->group);
   digest = hr__digest_add(digest, (uint64_t)(uint32_t)kind->priority << 1 | kind->is_fixed);
+  if (kind->min_gpus != kind->max_gpus)
+    digest = hr__digest_add(digest, (uint64_t)kind->min_gpus << 32 | kind->max_gpus);
   return hr__hash_u64(digest);
 }
 
@@ -184,6 +214,12 @@ static struct hr__job_kind key_of(const struct hr__pods *pods, const struct hr_v
                               .group = group,
                               .priority = priority,
                               .is_fixed = jobs->flags && jobs->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE};
+  kind.min_gpus = kind.max_gpus = kind.gpus;
+  if (pods->resizes && !pods->requests) {
+    struct hr_sizes sizes = hr_cluster_sizes(pods->cluster, job);
+    kind.min_gpus = sizes.min;
+    kind.max_gpus = sizes.max;
+  }
   if (pods->requests) kind.request = pods->requests->of_job[job.id];
   if (pods->requests && jobs->gpu_mem_mib) kind.gpu_mem_mib = (uint32_t)jobs->gpu_mem_mib[job.id];
   if (depends_on_model(pods, view, job)) kind.model = jobs->model[job.id];
@@ -206,7 +242,8 @@ uint32_t hr__pods_kind(struct hr__pods *pods, const struct hr_view *view, hr_job
   if (!kind.shapes || !hr__hash_add(&pods->kind_at, pods->arena, hash, pods->n_kinds)) return HR_NONE;
   struct hr_need need = hr_need_of(pods->cluster, pods->jobs, job);
   kind.is_empty = hr_need_is_empty(pods->cluster, &need);
-  set_shapes(pods, view, job, &kind);
+  set_shapes(pods, view, job, &kind, kind.min_gpus != kind.max_gpus);
+  if (kind.min_gpus != kind.max_gpus && !has_equal_shapes(pods, &kind)) set_shapes(pods, view, job, &kind, false);
   pods->kinds[pods->n_kinds] = kind;
   return pods->n_kinds++;
 }
@@ -359,6 +396,19 @@ void hr__pods_drop(struct hr__pods *pods, hr_job job) {
 void hr__pods_cut(struct hr__pods *pods, hr_job job, uint32_t last, bool undo) {
   release(pods, last == HR_NONE ? hr__pods_first(pods, job) : pods->pods[last].next_of_job, undo);
   free_numbers(pods, job, last);
+}
+
+void hr__pods_remove(struct hr__pods *pods, hr_job job, uint32_t node) {
+  uint32_t before = HR_NONE, at = hr__pods_first(pods, job);
+  for (; pods->pods[at].slice.node.id != node; at = pods->pods[at].next_of_job) before = at;
+  detach(pods, at);
+  if (before == HR_NONE)
+    pods->first_of_job[job.id] = pods->pods[at].next_of_job + 1;
+  else
+    pods->pods[before].next_of_job = pods->pods[at].next_of_job;
+  if (hr__pods_last(pods, job) == at) pods->last_of_job[job.id] = before + 1;
+  pods->pods[at].next_of_job = pods->free_pod;
+  pods->free_pod = at;
 }
 
 /* ---- Placements ---- */

@@ -10,6 +10,9 @@
  * whole nodes and one pod for the rest. All pods of a job are on nodes of one pool, because a placement of the engine
  * is in one pool. Jobs with equal requests are of one kind; what fits for one job of a kind fits for all.
  *
+ * A policy can let elastic jobs (`min_gpus`, `max_gpus`) have fewer pods. Such a job has several equal pods, as many in
+ * each pool that it accepts; others have all pods that they request.
+ *
  * The ledger of nodes belongs to the policy: pods can be placed for a trial and removed again. In per-GPU allocation it
  * has an inventory of its own. Pods are numbered; numbers of removed pods are used again.
  */
@@ -20,6 +23,7 @@
 /* What the pods of a job request in a pool. */
 struct hr__pod_shape {
   uint32_t n_pods;                /* 0: the job cannot run in the pool */
+  uint32_t fewest;                /* pods with which the job can run; n_pods if it is not elastic */
   uint32_t gpu_milli, last_milli; /* milli-GPUs of each pod but the last, and of the last */
   int64_t cpu_milli, mem_mib;     /* of each pod */
 };
@@ -28,8 +32,9 @@ struct hr__pod_shape {
 struct hr__job_kind {
   uint32_t gpus, tasks, cpu_milli, accept_class, request, gpu_mem_mib;
   uint64_t mem_mib;
-  uint32_t model; /* HR_NONE unless jobs of a model cannot run in some pool */
-  uint32_t group; /* what the policy distinguishes further, such as queues */
+  uint32_t min_gpus, max_gpus; /* equal to `gpus` unless the policy lets elastic jobs have fewer pods */
+  uint32_t model;              /* HR_NONE unless jobs of a model cannot run in some pool */
+  uint32_t group;              /* what the policy distinguishes further, such as queues */
   int32_t priority;
   bool is_fixed;                /* its jobs must not be interrupted */
   bool is_empty;                /* its jobs need no node */
@@ -69,6 +74,7 @@ struct hr__pods {
   struct hr_gpu_inventory *inventory; /* NULL: counted allocation */
   struct hr__pod_node *nodes;
   uint32_t n_nodes, n_pools, pods_per_node;
+  bool resizes; /* elastic jobs can have fewer pods; set by the policy */
   struct hr__job_kind *kinds;
   uint32_t n_kinds, kinds_capacity;
   struct hr__hash kind_at;
@@ -107,6 +113,8 @@ uint32_t hr__pods_place(struct hr__pods *pods, hr_job job, uint32_t kind, uint32
 /* Removes the pods of a job that follow the pod `last` from their nodes; HR_NONE: all. `undo`: they were placed last,
    for a trial. */
 void hr__pods_cut(struct hr__pods *pods, hr_job job, uint32_t last, bool undo);
+/* Removes one pod of a job from a node, on which it has some. Not in per-GPU allocation. */
+void hr__pods_remove(struct hr__pods *pods, hr_job job, uint32_t node);
 /* Sets aside the pods of a job for a trial: their nodes are free, but the pods keep their numbers. hr__pods_put_back
    undoes this; hr__pods_drop frees the numbers. Jobs are put back in the reverse order. */
 void hr__pods_set_aside(struct hr__pods *pods, hr_job job);
@@ -131,8 +139,8 @@ static inline uint32_t hr__pods_first(const struct hr__pods *pods, hr_job job) {
   return pods->first_of_job[job.id] - 1; /* HR_NONE: none */
 }
 
-/* The first pool in which all pods of a job, after those that it already has, would fit now; HR_NONE: none. Nothing
-   changes. */
+/* The first pool in which all pods of a job, after those that it already has, would fit now; else the first in which it
+   could run; HR_NONE: none. Nothing changes. */
 uint32_t hr__pods_pool_that_fits(struct hr__pods *pods, hr_job job, uint32_t kind);
 
 /* What the usable nodes lack for the `number`-th pod of a job: numbers of nodes. `other`: the job does not accept them.

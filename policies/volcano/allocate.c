@@ -7,6 +7,8 @@
 
 #include "policies/volcano/session.h"
 
+#include <string.h>
+
 /* ---- Nodes ---- */
 
 /* The best node of session->node_list [n]; n > 0. */
@@ -250,13 +252,20 @@ static bool allocate_job(struct hr__volcano_session *session, uint32_t job) {
   return is_ready;
 }
 
-/* In a lasting session, adds a waiting job like the one that was placed. */
+/* In a lasting session, adds a waiting job like the one that was placed, unless this was done before. */
 static void add_successor(struct hr__volcano_session *session, uint32_t job) {
   if (!session->owner || !session->owner->successor) return;
   uint32_t next = session->owner->successor(session->owner->self, job);
   if (next == HR__VOLCANO_NONE) return;
   collect_tasks(session, next);
-  hr__volcano_push_job(session, &session->job_heaps[session->snapshot->jobs[next].queue], next);
+  struct hr__volcano_heap *heap = &session->job_heaps[session->snapshot->jobs[next].queue];
+  if (heap->count == heap->capacity) { /* the job before is in the heap, too, because it is elastic */
+    struct hr__volcano_heap grown = hr__volcano_pool_heap(session, 2 * heap->capacity + 1);
+    memcpy(grown.items, heap->items, heap->count * sizeof *grown.items);
+    grown.count = heap->count;
+    *heap = grown;
+  }
+  hr__volcano_push_job(session, heap, next);
 }
 
 void hr__volcano_run_allocate(struct hr__volcano_session *session) {
@@ -266,10 +275,10 @@ void hr__volcano_run_allocate(struct hr__volcano_session *session) {
     if (hr__volcano_overused(session, queue) || !session->job_heaps[queue].count) continue;
     uint32_t job = hr__volcano_pop_job(session, &session->job_heaps[queue]);
     bool is_ready = allocate_job(session, job);
-    if (is_ready && session->task_heaps[job].count)
-      hr__volcano_push_job(session, &session->job_heaps[queue], job);
-    else if (is_ready || hr__volcano_job_is_pipelined(session, job))
-      add_successor(session, job);
+    bool goes_on = is_ready && session->task_heaps[job].count;
+    bool is_elastic = session->snapshot->jobs[job].min_available < (int64_t)session->snapshot->jobs[job].n_tasks;
+    if (goes_on) hr__volcano_push_job(session, &session->job_heaps[queue], job);
+    if (goes_on ? is_elastic : is_ready || hr__volcano_job_is_pipelined(session, job)) add_successor(session, job);
     hr__volcano_push_queue(session, &session->queue_heap, queue);
   }
 }

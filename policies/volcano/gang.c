@@ -347,6 +347,7 @@ void hr__volcano_sum_queues(struct hr__volcano_session *session, struct hr__volc
     ADD_UPWARDS(queues, i, allocated, &sums->allocated);
     ADD_UPWARDS(queues, i, request, &sums->request);
     ADD_UPWARDS(queues, i, inqueue, &sums->inqueue);
+    ADD_UPWARDS(queues, i, elastic, &sums->elastic);
   }
   for (uint32_t i = 0; i < snapshot->n_jobs && !session->owner; i++) {
     if (snapshot->jobs[i].queue == HR__VOLCANO_NONE) continue;

@@ -223,8 +223,8 @@ static bool allocate_tasks(struct hr__volcano_session *session, struct hr_arena 
          ALLOCATE(session->task_epoch, n) && ALLOCATE(session->log, 2 * (size_t)n) && ALLOCATE(session->binds, n) &&
          ALLOCATE(session->evictions, n) && ALLOCATE(session->candidates, n) && ALLOCATE(session->victims, n) &&
          ALLOCATE(session->filtered, 2 * (size_t)n) && ALLOCATE(session->victim_heap.items, n) &&
-         ALLOCATE(session->pool_start, 2 * (size_t)n + 2 * (size_t)n_jobs) && ALLOCATE(session->scratch, n_scratch) &&
-         ALLOCATE(session->scratch_stamp, n_scratch);
+         ALLOCATE(session->pool_start, 2 * (size_t)n + 6 * (size_t)n_jobs + 2 * (size_t)n_queues) &&
+         ALLOCATE(session->scratch, n_scratch) && ALLOCATE(session->scratch_stamp, n_scratch);
 }
 
 static bool allocate_jobs(struct hr__volcano_session *session, struct hr_arena *arena) {
@@ -344,8 +344,19 @@ void hr__volcano_part(struct hr__volcano_session *session, uint32_t job) {
 void hr__volcano_settle(struct hr__volcano_session *session, uint32_t job) {
   const struct hr__volcano_job *info = &session->snapshot->jobs[job];
   session->job_phase[job] = HR__VOLCANO_PHASE_RUNNING;
-  for (uint32_t i = info->first_task; i < info->first_task + info->n_tasks; i++)
-    set_state(session, i, HR__VOLCANO_RUNNING);
+  for (uint32_t i = 0; i < info->n_roles; i++) session->role_failed[job][i] = false;
+  for (uint32_t i = info->first_task; i < info->first_task + info->n_tasks; i++) {
+    if (session->task_state[i] == HR__VOLCANO_BINDING) set_state(session, i, HR__VOLCANO_RUNNING);
+    if (session->task_state[i] == HR__VOLCANO_PIPELINED) hr__volcano_withdraw(session, i);
+  }
+}
+
+void hr__volcano_drop(struct hr__volcano_session *session, uint32_t task) {
+  count_in_job(session, task, false);
+  count_on_node(session, task, false);
+  unlink_from_node(session, task);
+  session->task_state[task] = HR__VOLCANO_PENDING;
+  count_in_job(session, task, true);
 }
 
 void hr__volcano_set_node(struct hr__volcano_session *session, uint32_t node) {

@@ -28,7 +28,8 @@ struct hr__volcano_node_state {
 
 /* The sums over the jobs of a queue, which the owner of a lasting session keeps. */
 struct hr__volcano_queue_sums {
-  struct hr__volcano_vector allocated, request, inqueue; /* request: of all with pods; inqueue: of enqueued ones */
+  /* request: of all with pods; inqueue: of enqueued ones; elastic: above the minimum of each job */
+  struct hr__volcano_vector allocated, request, inqueue, elastic;
   uint32_t n_jobs;
 };
 
@@ -77,7 +78,7 @@ struct hr__volcano_operation {
 /* A heap of ids, see heap.h. The memory of the session has room for all items at once. */
 struct hr__volcano_heap {
   uint32_t *items;
-  uint32_t count;
+  uint32_t count, capacity; /* capacity: of a heap from the pool */
 };
 
 struct hr__volcano_session {
@@ -170,12 +171,14 @@ static inline bool hr__volcano_fits_future(const struct hr__volcano_session *ses
  * A lasting session is used again and again. Its snapshot has room for jobs and tasks that come later: a job without a
  * queue (HR__VOLCANO_NONE), and a task without a job, are unused. Between two runs its owner changes the snapshot:
  * hr__volcano_join adds the tasks of a job, hr__volcano_part removes them, hr__volcano_settle lets tasks that were
- * bound run, and hr__volcano_set_node sets what a node without tasks has. hr__volcano_refresh then prepares the next
+ * bound run and those that wait for resources be pending, hr__volcano_drop lets a task that was evicted be pending, and
+ * hr__volcano_set_node sets what a node without tasks has. hr__volcano_refresh then prepares the next
  * run: it does what opening a session does, with the sums of the owner.
  */
 void hr__volcano_join(struct hr__volcano_session *session, uint32_t job);
 void hr__volcano_part(struct hr__volcano_session *session, uint32_t job);
 void hr__volcano_settle(struct hr__volcano_session *session, uint32_t job);
+void hr__volcano_drop(struct hr__volcano_session *session, uint32_t task);
 void hr__volcano_set_node(struct hr__volcano_session *session, uint32_t node);
 void hr__volcano_refresh(struct hr__volcano_session *session);
 
@@ -198,7 +201,7 @@ void hr__volcano_bind(struct hr__volcano_session *session, uint32_t task);
 
 /* Takes memory for `capacity` ids from the pool. hr__volcano_pool_reset frees all of it. */
 static inline struct hr__volcano_heap hr__volcano_pool_heap(struct hr__volcano_session *session, uint32_t capacity) {
-  struct hr__volcano_heap heap = {session->pool.items, 0};
+  struct hr__volcano_heap heap = {session->pool.items, 0, capacity};
   session->pool.items += capacity;
   return heap;
 }

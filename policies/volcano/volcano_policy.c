@@ -59,9 +59,10 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   volcano->wake_us = volcano->release_wake_us = HR_NEVER_US;
   volcano->store = hr_tree_store_create(env->arena);
   if (!volcano->store ||
-      !hr__pods_init(&volcano->pods, env, volcano->config->pods_per_node, volcano->config->idle_release_us) ||
-      !hr__volcano_configure(volcano, env->jobs) || !create_session(volcano))
+      !hr__pods_init(&volcano->pods, env, volcano->config->pods_per_node, volcano->config->idle_release_us))
     return HR_NO_MEMORY;
+  volcano->pods.resizes = (env->jobs->min_gpus || env->jobs->max_gpus) && !volcano->pods.requests;
+  if (!hr__volcano_configure(volcano, env->jobs) || !create_session(volcano)) return HR_NO_MEMORY;
   volcano->scales = env->params[PARAM_ELASTIC].integer == 0 && hr__pods_can_scale(&volcano->pods);
   return HR_OK;
 }
@@ -69,6 +70,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
 static uint32_t abilities(void *self) {
   const struct hr__volcano_policy *volcano = self;
   return HR_POLICY_REASONS_BY_JOB | (volcano->evicts ? (uint32_t)HR_POLICY_PREEMPTS : 0) |
+         (volcano->pods.resizes ? (uint32_t)HR_POLICY_RESIZES : 0) |
          (volcano->scales ? (uint32_t)HR_POLICY_MANAGES_CAPACITY : 0);
 }
 
@@ -102,10 +104,13 @@ static void stop(struct hr__volcano_policy *volcano, hr_job job, bool is_aside) 
   uint32_t slot = hr__volcano_slot_of(volcano, job);
   const struct hr__volcano_kind *kind = &volcano->kinds[volcano->kind_of[job.id]];
   if (slot == HR_NONE) return;
-  hr__volcano_subtract(&volcano->sums[kind->queue].allocated, &kind->minimum);
-  hr__volcano_subtract(&volcano->sums[kind->queue].request, &kind->minimum);
+  if (kind->is_elastic)
+    hr__volcano_elastic_end(volcano, slot);
+  else
+    hr__volcano_subtract(&volcano->sums[kind->queue].allocated, &kind->whole);
+  hr__volcano_subtract(&volcano->sums[kind->queue].request, &kind->whole);
   hr__volcano_free_slot(volcano, slot);
-  if (is_aside)
+  if (is_aside && !kind->is_elastic)
     hr__pods_drop(&volcano->pods, job);
   else
     hr__pods_cut(&volcano->pods, job, HR_NONE, false);
@@ -146,7 +151,10 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   case HR_EVENT_NOTICE:
   case HR_EVENT_NODE_DOWN:
     hr__pods_node_event(&volcano->pods, event);
-    if (event->kind == HR_EVENT_NOTICE) return HR_OK; /* its pods still run */
+    if (event->kind == HR_EVENT_NOTICE) {
+      hr__volcano_elastic_notice(volcano, event->node);
+      return HR_OK; /* its pods still run */
+    }
     hr__volcano_update_node(volcano, event->node.id);
     hr__volcano_set_node(volcano->session, event->node.id);
     return HR_OK;
@@ -162,17 +170,18 @@ static void stop_evicted(struct hr__volcano_policy *volcano) {
   for (uint32_t i = 0; i < list.n_ids && volcano->status == HR_OK; i++) {
     uint32_t slot = volcano->tasks[list.ids[i]].job;
     if (slot == HR__VOLCANO_NONE) continue; /* another pod of the job was evicted, too */
+    volcano->changed = true;
+    if (hr__volcano_elastic_shrink(volcano, list.ids[i])) continue;
     hr_job job = volcano->slots[slot].job;
     stop(volcano, job, true);
     volcano->status = hr_moves_requeue(volcano->moves, job, HR_REASON_PREEMPTED);
     if (volcano->status == HR_OK && !hr__volcano_enter(volcano, job, false)) volcano->status = HR_NO_MEMORY;
-    volcano->changed = true;
   }
 }
 
+/* Whether the pods of a waiting job that it needs to run were bound. */
 static bool is_bound(const struct hr__volcano_policy *volcano, uint32_t slot) {
-  const struct hr__volcano_job *info = &volcano->jobs[slot];
-  return volcano->session->job_count[slot][HR__VOLCANO_BINDING] == info->n_tasks;
+  return (int64_t)volcano->session->job_count[slot][HR__VOLCANO_BINDING] >= volcano->jobs[slot].min_available;
 }
 
 static void start(struct hr__volcano_policy *volcano, uint32_t slot) {
@@ -195,8 +204,12 @@ static void start(struct hr__volcano_policy *volcano, uint32_t slot) {
   volcano->slots[slot].is_running = true;
   volcano->changed = true; /* queues hold more */
   hr__volcano_settle(volcano->session, slot);
-  hr__volcano_add(&volcano->sums[kind->queue].allocated, &kind->minimum);
-  hr__volcano_add(&volcano->sums[kind->queue].request, &kind->minimum);
+  if (!kind->is_elastic)
+    hr__volcano_add(&volcano->sums[kind->queue].allocated, &kind->whole);
+  else if (!hr__volcano_elastic_begin(volcano, slot))
+    volcano->status = HR_NO_MEMORY;
+  hr__volcano_add(&volcano->sums[kind->queue].request, &kind->whole);
+  if (volcano->status != HR_OK) return;
   volcano->status = hr_moves_start(volcano->moves, job, &placement, is_first ? HR_REASON_IN_ORDER : HR_REASON_POLICY);
 }
 
@@ -236,35 +249,45 @@ static void run_session(struct hr__volcano_policy *volcano) {
   hr__volcano_fill(volcano);
   if (volcano->enqueues && volcano->status == HR_OK) hr__volcano_enqueue(volcano);
   if (volcano->status != HR_OK) return;
-  if (volcano->n_fresh) hr__volcano_run(volcano->session);
+  if (volcano->n_fresh || volcano->n_missing) hr__volcano_run(volcano->session);
   hr__volcano_make_pods(volcano);
   if (volcano->status == HR_OK) volcano->status = check(volcano);
   if (volcano->status == HR_OK) stop_evicted(volcano);
+  if (volcano->status == HR_OK) hr__volcano_elastic_settle(volcano);
   if (volcano->status == HR_OK) settle(volcano);
   if (volcano->is_full) volcano->changed = true;
 }
 
-/* The waiting jobs for the autoscaler, kind by kind, within the limits of their queues. */
+/* Whether the autoscaler may be asked for this request of a queue, which is then counted. */
+static bool may_ask(struct hr__volcano_policy *volcano, uint32_t at, const struct hr__volcano_vector *request) {
+  const struct hr__volcano_queue *queue = &volcano->queues[at];
+  double gpus = request->amount[HR__VOLCANO_GPU];
+  double asked = volcano->asked[at] + volcano->sums[at].allocated.amount[HR__VOLCANO_GPU] + gpus;
+  bool is_limited = queue->has_capability && hr__volcano_has(&queue->capability, HR__VOLCANO_GPU);
+  if (!queue->is_open || (is_limited && asked > queue->capability.amount[HR__VOLCANO_GPU])) return false;
+  volcano->asked[at] += gpus;
+  return true;
+}
+
+/* The waiting jobs for the autoscaler, kind by kind, within the limits of their queues; then the running jobs that
+   could have more pods. */
 static hr_job next_waiting(void *self, bool fits, uint32_t *kind) {
   struct hr__volcano_policy *volcano = self;
   for (; volcano->scale_at < volcano->n_listed; volcano->scale_at += volcano->scale_phase == 0) {
     struct hr__volcano_kind *of = &volcano->kinds[volcano->listed[volcano->scale_at]];
-    const struct hr__volcano_queue *queue = &volcano->queues[of->queue];
     uint32_t seen = 2 * of->kind + volcano->scale_phase;
     struct hr_job_tree *tree = &of->waiting[volcano->scale_phase];
     bool found = seen != *kind ? hr_job_tree_first(tree, &volcano->scale_entry)
                                : fits && hr_job_tree_next(tree, volcano->scale_entry.key, volcano->scale_entry.job,
                                                           INT64_MAX, &volcano->scale_entry);
     *kind = seen;
-    double asked = volcano->asked[of->queue] + volcano->sums[of->queue].allocated.amount[HR__VOLCANO_GPU] +
-                   of->minimum.amount[HR__VOLCANO_GPU];
-    bool is_limited = queue->has_capability && hr__volcano_has(&queue->capability, HR__VOLCANO_GPU);
-    if (is_limited && asked > queue->capability.amount[HR__VOLCANO_GPU]) found = false;
-    if (found && queue->is_open) {
-      volcano->asked[of->queue] += of->minimum.amount[HR__VOLCANO_GPU];
-      return volcano->scale_entry.job;
-    }
+    if (found && may_ask(volcano, of->queue, &of->minimum)) return volcano->scale_entry.job;
     volcano->scale_phase = !volcano->scale_phase;
+  }
+  while (volcano->scale_elastic < volcano->n_elastic) {
+    const struct hr__volcano_slot *slot = &volcano->slots[volcano->elastic[volcano->scale_elastic++]];
+    const struct hr__volcano_kind *of = &volcano->kinds[slot->kind];
+    if (slot->held < of->n_pods && !slot->is_leaving && may_ask(volcano, of->queue, &of->each)) return slot->job;
   }
   return (hr_job){HR_NONE};
 }
@@ -286,11 +309,16 @@ static void start_idle(struct hr__volcano_policy *volcano) {
 }
 
 static void scale(struct hr__volcano_policy *volcano) {
-  volcano->scale_at = volcano->scale_phase = 0;
+  volcano->scale_at = volcano->scale_phase = volcano->scale_elastic = 0;
   volcano->scale_seen = HR_NONE;
   for (uint32_t i = 0; i < volcano->snapshot.n_queues; i++) volcano->asked[i] = 0;
   volcano->status = hr__pods_scale(&volcano->pods, volcano->view, volcano->moves, next_for_autoscaler, volcano,
                                    &volcano->release_wake_us);
+}
+
+/* Whether a session may change anything: a job waits, or could have more pods. */
+static bool has_work(const struct hr__volcano_policy *volcano) {
+  return volcano->n_listed || volcano->n_missing;
 }
 
 static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
@@ -300,13 +328,13 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   volcano->moves = moves;
   volcano->status = hr__withdrawn_reject(&volcano->withdrawn, moves);
   start_idle(volcano);
-  if (volcano->changed && volcano->n_listed && view->now_us % period_us == 0 && volcano->status == HR_OK) {
+  if (volcano->changed && has_work(volcano) && view->now_us % period_us == 0 && volcano->status == HR_OK) {
     volcano->changed = false;
     run_session(volcano);
   }
   if (volcano->scales && volcano->status == HR_OK) scale(volcano);
   int64_t wake_us = volcano->scales ? volcano->release_wake_us : HR_NEVER_US;
-  if (volcano->changed && volcano->n_listed) {
+  if (volcano->changed && has_work(volcano)) {
     int64_t next_us = (view->now_us / period_us + 1) * period_us;
     if (next_us < wake_us) wake_us = next_us;
   }
@@ -322,6 +350,8 @@ static void explain(void *self, const struct hr_view *view, hr_job job, struct h
   struct hr__volcano_policy *volcano = self;
   if (hr__pods_pool_that_fits(&volcano->pods, job, volcano->kind_of[job.id]) == HR_NONE) {
     hr_view_lack(view, job, wait);
+    const struct hr__volcano_kind *kind = &volcano->kinds[volcano->kind_of[job.id]];
+    if (kind->is_elastic) wait->asked_milli = (uint64_t)kind->minimum.amount[HR__VOLCANO_GPU];
   } else if (volcano->changed) {
     wait->reason = HR_WAIT_REASON_TURN;
     wait->until_us = volcano->wake_us;
@@ -333,7 +363,7 @@ static void describe(void *self, const struct hr_view *view, hr_job job, char *t
   const struct hr__volcano_kind *kind = &volcano->kinds[volcano->kind_of[job.id]];
   const struct hr__job_kind *of = &volcano->pods.kinds[kind->kind];
   const struct hr__volcano_session *session = volcano->session;
-  uint32_t n = 0;
+  uint32_t n = 0, fewest = 0;
   (void)view;
   if (volcano->phase_of[job.id] == HR__VOLCANO_WAITS_PENDING) {
     bool is_queue = (session->proportion && !hr__volcano_has_room(&session->proportion[kind->queue], &kind->minimum)) ||
@@ -342,12 +372,15 @@ static void describe(void *self, const struct hr_view *view, hr_job job, char *t
              is_queue ? "queue resource quota insufficient" : "resource in cluster is overused");
     return;
   }
-  for (uint32_t i = 0; i < volcano->pods.n_pools && n == 0; i++) n = of->shapes[i].n_pods;
+  for (uint32_t i = 0; i < volcano->pods.n_pools && n == 0; i++) {
+    n = of->shapes[i].n_pods;
+    fewest = of->shapes[i].fewest;
+  }
   struct hr__pod_lacks lacks = hr__pods_lacks(&volcano->pods, kind->kind, 0);
   int used = snprintf(text, size,
                       "%u/%u tasks in gang unschedulable: pod group is not ready, %u Pending, %u minAvailable; %u/%u "
                       "nodes are available:",
-                      n, n, n, n, lacks.fits, lacks.n_nodes);
+                      fewest, n, n, fewest, lacks.fits, lacks.n_nodes);
   if (used > 0)
     hr__pods_put_lacks(&volcano->pods, job, &lacks, volcano->config->gpu_resource, text, size, (size_t)used);
 }

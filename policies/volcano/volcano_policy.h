@@ -6,6 +6,7 @@
  * The state of the policy `volcano`, shared by its modules:
  *   volcano_policy.c   parameters, events, sessions, what a session decided, reasons for waiting
  *   volcano_slots.c    the snapshot of the session: running jobs, and those that it may start
+ *   volcano_elastic.c  running jobs with a changing number of pods
  *   volcano_queues.c   waiting jobs, the action enqueue, and the configuration
  *
  * Volcano builds a snapshot of all jobs for each session. This policy keeps one session (hr__volcano_refresh) and a
@@ -37,10 +38,12 @@ struct hr__volcano_kind {
   uint32_t pool;      /* for which its jobs have slots in this session; HR_NONE: any pool */
   uint32_t equivalence;
   bool is_uniform; /* its jobs have one pod, with the same request in all pools */
-  bool never_fits_queue;
+  bool never_fits_queue, is_elastic;
+  uint32_t n_pods, fewest;                    /* of an elastic kind: all pods, and those with which its jobs can run */
   struct hr__volcano_vector *requests, *last; /* by pool: of a pod, and of the last pod */
-  struct hr__volcano_vector minimum;          /* of all pods, without their number */
-  struct hr_job_entry head, pending;          /* the last job that got a slot, and the first one that is Pending */
+  /* Without the number of pods: of those that a job needs to run, of all pods, and of one pod of an elastic job. */
+  struct hr__volcano_vector minimum, whole, each;
+  struct hr_job_entry head, pending; /* the last job that got a slot, and the first one that is Pending */
   uint64_t **nodes; /* by pool, and at last of all pools: the nodes that jobs accept; NULL: not made yet */
 };
 
@@ -48,7 +51,11 @@ struct hr__volcano_slot {
   hr_job job; /* HR_NONE: unused */
   uint32_t kind, next_free;
   uint32_t n_evicted; /* tasks that are evicted in this session */
-  bool is_running, is_done;
+  bool is_running, is_done, has_successor;
+  bool is_changed;     /* elastic: it lost or got pods in this session */
+  bool is_leaving;     /* elastic: some of its nodes has notice, so it is not resized any more */
+  uint32_t held;       /* elastic, running: its pods */
+  uint32_t elastic_at; /* index in `elastic`, while it runs */
   char uid[12];
 };
 
@@ -69,8 +76,10 @@ struct hr__volcano_policy {
   struct hr__volcano_slot *slots;    /* [snapshot.n_jobs]; slot 0 is for the votes of the action enqueue */
   uint32_t *block_next, *free_block; /* free_block: by number of tasks: first unused block; block_next: by first task */
   uint32_t n_slots, n_used_tasks, free_slot;
-  bool is_full;             /* there was no slot for a job */
-  uint32_t *fresh, n_fresh; /* slots that were made in this session */
+  bool is_full;                                   /* there was no slot for a job */
+  uint32_t *fresh, n_fresh;                       /* slots that were made in this session */
+  uint32_t *elastic, n_elastic, elastic_capacity; /* slots of the elastic jobs that run */
+  uint32_t n_missing;                             /* pods that these jobs could still get */
   /* Waiting jobs. */
   struct hr__volcano_kind *kinds; /* [pods.n_kinds] */
   uint32_t kinds_capacity, *listed, n_listed;
@@ -91,7 +100,7 @@ struct hr__volcano_policy {
   const struct hr_view *view;
   struct hr_moves *moves;
   enum hr_status status;
-  uint32_t scale_at, scale_phase, scale_seen;
+  uint32_t scale_at, scale_phase, scale_seen, scale_elastic;
   struct hr_job_entry scale_entry;
 };
 
@@ -122,6 +131,19 @@ void hr__volcano_fill(struct hr__volcano_policy *volcano);
 void hr__volcano_free_slot(struct hr__volcano_policy *volcano, uint32_t slot);
 /* Sets what a node has after it came or went. */
 void hr__volcano_update_node(struct hr__volcano_policy *volcano, uint32_t at);
+
+/* ---- volcano_elastic.c ---- */
+
+/* An elastic job runs: counts its pods. False: out of memory. */
+bool hr__volcano_elastic_begin(struct hr__volcano_policy *volcano, uint32_t slot);
+/* It stops, or ends. */
+void hr__volcano_elastic_end(struct hr__volcano_policy *volcano, uint32_t slot);
+/* A task was evicted. Returns whether its job can go on without it; the task then leaves its node. */
+bool hr__volcano_elastic_shrink(struct hr__volcano_policy *volcano, uint32_t task);
+/* Resizes the jobs that lost or got pods in the session. */
+void hr__volcano_elastic_settle(struct hr__volcano_policy *volcano);
+/* A node has notice: its elastic jobs are not resized any more. */
+void hr__volcano_elastic_notice(struct hr__volcano_policy *volcano, hr_node node);
 
 /* The functions of struct hr__volcano_owner for this policy. */
 extern const struct hr__volcano_owner hr__volcano_owner_of_policy;

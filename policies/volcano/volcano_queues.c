@@ -221,7 +221,7 @@ bool hr__volcano_configure(struct hr__volcano_policy *volcano, const struct hr_t
     return false;
   for (uint32_t i = 0; i < n; i++) {
     hr__volcano_clear(&volcano->sums[i].allocated);
-    volcano->sums[i].request = volcano->sums[i].inqueue = volcano->sums[i].allocated;
+    volcano->sums[i].request = volcano->sums[i].inqueue = volcano->sums[i].elastic = volcano->sums[i].allocated;
   }
   return true;
 }
@@ -261,6 +261,11 @@ static bool has_same_request(const struct hr__pod_shape *a, const struct hr__pod
   return a->gpu_milli == b->gpu_milli && a->cpu_milli == b->cpu_milli && a->mem_mib == b->mem_mib;
 }
 
+static void without_pods(struct hr__volcano_vector *vector) {
+  vector->amount[HR__VOLCANO_PODS] = 0;
+  vector->present &= ~(UINT32_C(1) << HR__VOLCANO_PODS);
+}
+
 static bool fill_kind(struct hr__volcano_policy *volcano, uint32_t at) {
   struct hr__volcano_kind *kind = &volcano->kinds[at];
   const struct hr__job_kind *of = &volcano->pods.kinds[at];
@@ -278,12 +283,22 @@ static bool fill_kind(struct hr__volcano_policy *volcano, uint32_t at) {
     kind->requests[i] = request_of(volcano, shape, 0);
     kind->last[i] = request_of(volcano, shape, shape->n_pods - 1);
   }
-  hr__volcano_clear(&kind->minimum);
+  hr__volcano_clear(&kind->whole);
+  kind->minimum = kind->each = kind->whole;
   if (first == HR_NONE) return true;
-  for (uint32_t i = 0; i < of->shapes[first].n_pods; i++)
-    hr__volcano_add(&kind->minimum, i + 1 == of->shapes[first].n_pods ? &kind->last[first] : &kind->requests[first]);
-  kind->minimum.amount[HR__VOLCANO_PODS] = 0;
-  kind->minimum.present &= ~(UINT32_C(1) << HR__VOLCANO_PODS);
+  const struct hr__pod_shape *shape = &of->shapes[first];
+  kind->n_pods = shape->n_pods;
+  kind->fewest = shape->fewest;
+  kind->is_elastic = shape->fewest < shape->n_pods;
+  kind->each = kind->requests[first];
+  for (uint32_t i = 0; i < shape->n_pods; i++) {
+    const struct hr__volcano_vector *request = i + 1 == shape->n_pods ? &kind->last[first] : &kind->requests[first];
+    hr__volcano_add(&kind->whole, request);
+    if (i < shape->fewest) hr__volcano_add(&kind->minimum, request);
+  }
+  without_pods(&kind->minimum);
+  without_pods(&kind->whole);
+  without_pods(&kind->each);
   return true;
 }
 
@@ -325,7 +340,7 @@ bool hr__volcano_enter(struct hr__volcano_policy *volcano, hr_job job, bool is_n
   volcano->phase_of[job.id] = (uint8_t)phase;
   if (phase == HR__VOLCANO_WAITS_INQUEUE) {
     hr__volcano_add(&sums->inqueue, &kind->minimum);
-    hr__volcano_add(&sums->request, &kind->minimum);
+    hr__volcano_add(&sums->request, &kind->whole);
   }
   sums->n_jobs += is_new;
   list_kind(volcano, kind);
@@ -337,7 +352,7 @@ void hr__volcano_leave(struct hr__volcano_policy *volcano, hr_job job) {
   hr_job_tree_remove(&kind->waiting[volcano->phase_of[job.id]], volcano->pods.jobs->submit_us[job.id], job);
   if (volcano->phase_of[job.id] == HR__VOLCANO_WAITS_INQUEUE) {
     hr__volcano_subtract(&volcano->sums[kind->queue].inqueue, &kind->minimum);
-    hr__volcano_subtract(&volcano->sums[kind->queue].request, &kind->minimum);
+    hr__volcano_subtract(&volcano->sums[kind->queue].request, &kind->whole);
   }
   if (kind->waiting[0].count || kind->waiting[1].count) return;
   uint32_t last = volcano->listed[--volcano->n_listed];
@@ -389,7 +404,7 @@ void hr__volcano_make_pods(struct hr__volcano_policy *volcano) {
     const struct hr_job_entry entry = {volcano->pods.jobs->submit_us[job.id], job, 0};
     volcano->phase_of[job.id] = HR__VOLCANO_WAITS_INQUEUE;
     hr__volcano_add(&volcano->sums[kind->queue].inqueue, &kind->minimum);
-    hr__volcano_add(&volcano->sums[kind->queue].request, &kind->minimum);
+    hr__volcano_add(&volcano->sums[kind->queue].request, &kind->whole);
     if (!hr_job_tree_insert(&kind->waiting[HR__VOLCANO_WAITS_INQUEUE], entry)) volcano->status = HR_NO_MEMORY;
     list_kind(volcano, kind);
     volcano->changed = true;

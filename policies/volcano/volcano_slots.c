@@ -3,7 +3,8 @@
 
    The tasks of a slot are a block of consecutive tasks. Freed blocks are used again for jobs with as many tasks. If
    there is no room, the session is opened again with twice as much.
-   Invariant: between two sessions, exactly the running jobs have slots, and all their tasks run. */
+   Invariant: between two sessions, exactly the running jobs have slots, and all their tasks run, except that tasks of
+   elastic jobs may be pending. */
 
 #include "policies/volcano/volcano_policy.h"
 
@@ -182,7 +183,7 @@ static uint32_t make_slot(struct hr__volcano_policy *volcano, struct hr__volcano
                                                  .created_us = created_us,
                                                  .queue = kind->queue,
                                                  .priority = of->priority,
-                                                 .min_available = (int32_t)n,
+                                                 .min_available = (int32_t)of->shapes[pool].fewest,
                                                  .role_min = no_minimum,
                                                  .role_has_name = has_name,
                                                  .n_roles = 1,
@@ -282,22 +283,26 @@ static void withdrawn(void *self, uint32_t task) {
   hr__pods_cut(&volcano->pods, job, last, true);
 }
 
-/* If one pod of a job is evicted, the job stops: all its pods leave the ledger. */
+/* If one pod of a job is evicted, the job stops: all its pods leave the ledger. What becomes of an elastic job is known
+   after the session. */
 static void evicted(void *self, uint32_t task) {
   struct hr__volcano_policy *volcano = self;
   struct hr__volcano_slot *slot = &volcano->slots[volcano->tasks[task].job];
-  if (slot->n_evicted++ == 0) hr__pods_set_aside(&volcano->pods, slot->job);
+  if (slot->n_evicted++ == 0 && !volcano->kinds[slot->kind].is_elastic) hr__pods_set_aside(&volcano->pods, slot->job);
 }
 
 static void restored(void *self, uint32_t task) {
   struct hr__volcano_policy *volcano = self;
   struct hr__volcano_slot *slot = &volcano->slots[volcano->tasks[task].job];
-  if (--slot->n_evicted == 0) hr__pods_put_back(&volcano->pods, slot->job);
+  if (--slot->n_evicted == 0 && !volcano->kinds[slot->kind].is_elastic) hr__pods_put_back(&volcano->pods, slot->job);
 }
 
 static uint32_t successor(void *self, uint32_t slot) {
   struct hr__volcano_policy *volcano = self;
-  struct hr__volcano_kind *kind = &volcano->kinds[volcano->slots[slot].kind];
+  struct hr__volcano_slot *served = &volcano->slots[slot];
+  struct hr__volcano_kind *kind = &volcano->kinds[served->kind];
+  if (served->is_running || (kind->is_elastic && served->has_successor)) return HR__VOLCANO_NONE;
+  served->has_successor = true;
   if (volcano->status != HR_OK || !hr_job_tree_next(&kind->waiting[HR__VOLCANO_WAITS_INQUEUE], kind->head.key,
                                                     kind->head.job, INT64_MAX, &kind->head))
     return HR__VOLCANO_NONE;
