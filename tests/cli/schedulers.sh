@@ -83,10 +83,10 @@ JSON
   sed -i 's/"reclaim"/"backfill"/' s.json
   try 0 run s.json --trace t.csv --check --quiet --jobs jobs.csv
   matches jobs.csv '^2,0,1,163.5,1,16,.*,1,1600$'
-  printf 'submit_s,duration_s,gpus,tasks,min_gpus,queue\n0,100,14,14,14,a\n0,100,16,16,4,a\n' >t.csv
+  printf 'submit_s,duration_s,gpus,tasks,min_gpus\n0,100,12,2,12\n0,100,16,4,4\n' >t.csv
   printf '{"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 8}]},
     "policy": {"name": "volcano"}}' >s.json
-  words 2 '4/16 tasks in gang unschedulable: pod group is not ready, 16 Pending, 4 minAvailable; 2/2 nodes are available'
+  words 2 '1/4 tasks in gang unschedulable: pod group is not ready, 4 Pending, 1 minAvailable; 0/2 nodes are available: 2 Insufficient nvidia.com/gpu'
 }
 
 # An elastic job can have nodes that are rented for its further pods: one node of 8 GPUs is up, the other two boot for a
