@@ -315,14 +315,23 @@ static void run_left(struct hr__cluster_case *self) {
 
 /* ---- Consolidation --------------------------------------------------------------------------------------- */
 
-/* Pools of empty nodes: as many go as the budget allows. */
-static void run_empty_pools(struct hr__cluster_case *self) {
+/* Whether the nodes of a pool are empty: the case says so, or names no pods. */
+static bool is_empty_pool(const cJSON *pool) {
+  const cJSON *member;
+  bool has_pods = false;
+  cJSON_ArrayForEach(member, pool) has_pods |= strstr(member->string, "pods") != NULL;
+  return hr__case_bool(pool, "empty", !has_pods);
+}
+
+/* Pools of nodes that are empty, or have small pods: as many go as the budget allows; pods need one that stays. */
+static void run_pools(struct hr__cluster_case *self) {
   const cJSON *pool;
   int64_t left = 0, total = 0, each = 0;
   cJSON_ArrayForEach(pool, hr__case_get(self->input, "pools")) {
     const int64_t nodes = hr__case_whole(pool, "nodes", 0), times = hr__case_whole(pool, "times", 1);
     const int64_t allowed = allowed_by(hr__case_get(pool, "budget"), nodes);
-    each = hr__case_bool(pool, "empty", false) ? (allowed < nodes ? allowed : nodes) : 0;
+    const int64_t spare = is_empty_pool(pool) || nodes < 1 ? nodes : nodes - 1;
+    each = allowed < spare ? allowed : spare;
     total += each * times;
     left += (nodes - each) * times;
   }
@@ -384,8 +393,10 @@ static void add_node(struct built *built, uint32_t type, double price, bool spot
 static int64_t stated_types(const cJSON *input) {
   const cJSON *member;
   cJSON_ArrayForEach(member, input) {
-    if (!cJSON_IsNumber(member) || !strstr(member->string, "types") || strstr(member->string, "min_values")) continue;
-    const int64_t n = hr__case_value_whole(member, 0) + (strstr(member->string, "cheaper") ? 1 : 0);
+    const char *name = member->string;
+    const bool counts = strstr(name, "types") || strstr(name, "instances") || strstr(name, "cheaper");
+    if (!cJSON_IsNumber(member) || !counts || strstr(name, "min_values")) continue;
+    const int64_t n = hr__case_value_whole(member, 0) + (strstr(name, "cheaper") ? 1 : 0);
     return n < 0 ? 0 : n < MAX_TYPES ? n : MAX_TYPES;
   }
   return -1;
@@ -480,16 +491,31 @@ static void check_command(struct hr__cluster_case *self, const struct built *bui
   for (uint32_t i = 0; i < command.n_nodes; i++)
     cJSON_AddItemToArray(deleted, cJSON_CreateNumber(world->order[command.first + i]));
   hr__check_json(self, "indices_sent", sent, HR__COMPARE_SETS, 0);
+  if (cJSON_IsNumber(hr__expected(self, "deleted", NULL))) { // their number
+    cJSON_Delete(deleted);
+    deleted = cJSON_CreateNumber(command.n_nodes);
+  }
   hr__check_json(self, "deleted", deleted, HR__COMPARE_SETS, 0);
-  hr__check_number(self, "nodes_after",
-                   built->n_nodes - command.n_nodes + (command.action == HR__KARPENTER_REPLACE ? 1 : 0), 0);
+  const double left = built->n_nodes - command.n_nodes + (command.action == HR__KARPENTER_REPLACE ? 1 : 0);
+  hr__check_number(self, "nodes_after", left, 0);
+  hr__check_number(self, "nodes_left", left, 0);
   hr__check_text(self, "replacement_excludes", has_own ? NULL : "own type");
+}
+
+/* Of the candidates, the best ones that a budget allows remain. */
+static void keep_within_budget(struct hr__cluster_case *self, struct built *built,
+                               const struct hr__karpenter_world *world) {
+  const cJSON *budget = hr__case_get(self->input, "budget");
+  if (!budget) return;
+  const int64_t allowed = allowed_by(budget, built->n_nodes);
+  const uint32_t n_candidates = hr__karpenter_order(world);
+  for (uint32_t i = 0; i < n_candidates; i++) built->nodes[world->order[i]].is_candidate = i < allowed;
 }
 
 static void run_consolidate(struct hr__cluster_case *self) {
   struct built built = {0};
   if (hr__case_get(self->input, "pools")) {
-    run_empty_pools(self);
+    run_pools(self);
     return;
   }
   if (!make_built(self, &built)) return;
@@ -517,6 +543,7 @@ static void run_consolidate(struct hr__cluster_case *self) {
       .order = hr__verdict_alloc(self->verdict, built.n_nodes, sizeof *world.order),
       .sent = hr__verdict_alloc(self->verdict, built.n_types, sizeof *world.sent)};
   if (!world.free || !world.leaves || !world.order || !world.sent || self->verdict->malformed) return;
+  keep_within_budget(self, &built, &world);
   check_command(self, &built, &world, hr__karpenter_consolidate(&world));
 }
 
