@@ -236,22 +236,27 @@ static void begin_action(struct hr__kai_cycle *cycle) {
   }
 }
 
-static bool is_dead(const struct hr__kai_cycle *cycle, uint32_t job) {
-  const struct hr__kai_cluster *cluster = cycle->session->cluster;
-  return cluster->leaves && cycle->dead[cluster->class_of[job]] != 0;
-}
-
 static void bury(struct hr__kai_cycle *cycle, uint32_t job, uint8_t how) {
   const struct hr__kai_cluster *cluster = cycle->session->cluster;
   if (!cluster->leaves) return;
   uint8_t *dead = &cycle->dead[cluster->class_of[job]];
   if (*dead == 0) cycle->n_live--;
   if (how > *dead) *dead = how;
+  hr__kai_order_pass(&cycle->order, job);
+}
+
+/* Whether the outcome of a job that was taken from the order is known. */
+static bool is_dead(struct hr__kai_cycle *cycle, uint32_t job) {
+  const struct hr__kai_cluster *cluster = cycle->session->cluster;
+  if (!cluster->leaves || cycle->dead[cluster->class_of[job]] == 0) return false;
+  hr__kai_order_pass(&cycle->order, job);
+  return true;
 }
 
 /* After a job has got a place, others may be considered again. */
 static void revive(struct hr__kai_cycle *cycle) {
   const struct hr__kai_cluster *cluster = cycle->session->cluster;
+  cycle->order.passes = false; // queues that are not at the top have lost something
   for (uint32_t c = 0; cluster->leaves && c < cluster->n_classes; c++) {
     if (cycle->dead[c] != FOR_NOW) continue;
     cycle->dead[c] = 0;
@@ -260,7 +265,7 @@ static void revive(struct hr__kai_cycle *cycle) {
 }
 
 /* Whether only jobs are left of which the outcome is known. */
-static bool is_over(const struct hr__kai_cycle *cycle) {
+static bool is_over(struct hr__kai_cycle *cycle) {
   return hr__kai_order_is_empty(&cycle->order) || (cycle->session->cluster->leaves && cycle->n_live == 0);
 }
 
@@ -329,6 +334,7 @@ static void allocate(struct hr__kai_cycle *cycle) {
       bury(cycle, job, FOR_GOOD);
       continue;
     }
+    hr__kai_order_changed(&cycle->order);
     const bool waits = must_wait(session, job);
     if (waits) hr__kai_pipeline_all(session, job);
     hr__kai_commit(session);

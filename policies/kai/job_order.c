@@ -19,18 +19,11 @@
 /* ---- Rules of queues ----------------------------------------------------------------------------------- */
 
 /*
- * The rules of KAI that compare queues.
- *
  * The order prefers queues within their fair share, then queues that stay within their quota, then priority, then the
- * smaller dominant share. A victim may be taken if its queue exceeds what it may hold, or if the reclaimer stays within
- * its quota while the victim's queue exceeds its own; both are compared at the level where their paths split.
- * Afterwards no queue on the reclaimer's path may be more saturated than a sibling that lost pods. The scratch array
- * `remaining` has one entry per queue; only the entries of queues that lost pods are used.
+ * smaller dominant share.
  *
- * Source: KAI-Scheduler, plugins/proportion/queue_order, capacity_policy and reclaimable, and plugins/minruntime.
+ * Source: KAI-Scheduler, plugins/proportion/queue_order.
  */
-
-/* ---- Order ---- */
 
 static int first_if(bool l, bool r) {
   return l == r ? 0 : l ? -1 : 1;
@@ -96,194 +89,6 @@ int hr__kai_compare_queues(const struct hr__kai_side *l, const struct hr__kai_si
   return compare_keys(l->queue, &a, r->queue, &b);
 }
 
-/* ---- Limits ---- */
-
-bool hr__kai_over_limit(const struct hr__kai_queue *queue, const struct hr__kai_amounts *request) {
-  for (int r = 0; r < HR__KAI_RESOURCES; r++) {
-    const struct hr__kai_share *share = &queue->share[r];
-    if (share->limit != HR__KAI_UNLIMITED && request->of[r] != 0 && share->limit < share->allocated + request->of[r])
-      return true;
-  }
-  return false;
-}
-
-bool hr__kai_over_quota(const struct hr__kai_queue *queue, const struct hr__kai_amounts *request) {
-  for (int r = 0; r < HR__KAI_RESOURCES; r++) {
-    const struct hr__kai_share *share = &queue->share[r];
-    if (share->deserved != HR__KAI_UNLIMITED && request->of[r] != 0 &&
-        share->deserved < share->allocated_non_preemptible + request->of[r])
-      return true;
-  }
-  return false;
-}
-
-/* ---- Reclaim ---- */
-
-/* Whether what cannot be preempted stays within the quota of the queue. */
-static bool fits_quota(const struct hr__kai_queue *queue, const struct hr__kai_reclaimer *reclaimer) {
-  if (reclaimer->preemptible) return true;
-  struct hr__kai_amounts sum = hr__kai_non_preemptible_of(queue);
-  const struct hr__kai_amounts deserved = hr__kai_deserved_of(queue);
-  hr__kai_add(&sum, &reclaimer->request);
-  return hr__kai_at_most(&sum, &deserved);
-}
-
-bool hr__kai_may_reclaim(const struct hr__kai_queue *queues, const struct hr__kai_reclaimer *reclaimer) {
-  const struct hr__kai_queue *queue = &queues[reclaimer->queue];
-  struct hr__kai_amounts sum = hr__kai_allocated_of(queue);
-  const struct hr__kai_amounts fair = hr__kai_fair_of(queue);
-  hr__kai_add(&sum, &reclaimer->request);
-  return hr__kai_at_most(&sum, &fair) && fits_quota(queue, reclaimer);
-}
-
-bool hr__kai_guarantees_quota(const struct hr__kai_queue *reclaimer, const struct hr__kai_amounts *request,
-                              const struct hr__kai_queue *reclaimee, const struct hr__kai_amounts *remaining) {
-  struct hr__kai_amounts sum = hr__kai_allocated_of(reclaimer);
-  const struct hr__kai_amounts mine = hr__kai_deserved_of(reclaimer), others = hr__kai_deserved_of(reclaimee);
-  hr__kai_add(&sum, request);
-  return hr__kai_at_most(&sum, &mine) && !hr__kai_at_most(remaining, &others);
-}
-
-static uint32_t depth_of(const struct hr__kai_queue *queues, uint32_t queue) {
-  uint32_t depth = 0;
-  while ((queue = queues[queue].parent) != HR__KAI_NONE) depth++;
-  return depth;
-}
-
-/* Replaces two queues by their ancestors at the level where their paths split; by the lowest common level if one is an
-   ancestor of the other. */
-static void level_queues(const struct hr__kai_queue *queues, uint32_t *a, uint32_t *b) {
-  uint32_t depth_a = depth_of(queues, *a), depth_b = depth_of(queues, *b);
-  for (; depth_a > depth_b; depth_a--) *a = queues[*a].parent;
-  for (; depth_b > depth_a; depth_b--) *b = queues[*b].parent;
-  while (*a != *b && queues[*a].parent != queues[*b].parent) {
-    *a = queues[*a].parent;
-    *b = queues[*b].parent;
-  }
-}
-
-static struct hr__kai_remaining *touch(const struct hr__kai_queue *queues, struct hr__kai_remaining *remaining,
-                                       uint32_t queue) {
-  if (!remaining[queue].touched)
-    remaining[queue] =
-        (struct hr__kai_remaining){.amounts = hr__kai_allocated_of(&queues[queue]), .involved = 0, .touched = true};
-  return &remaining[queue];
-}
-
-/* Whether the queue `other` may lose a victim while it and the queues below hold `left`; `mine` is the side of the
-   reclaimer. */
-static bool may_take(const struct hr__kai_queue *queues, const struct hr__kai_reclaimer *reclaimer, uint32_t mine,
-                     uint32_t other, const struct hr__kai_amounts *left) {
-  return hr__kai_maintains_fair_share(&queues[other], left) ||
-         hr__kai_guarantees_quota(&queues[mine], &reclaimer->request, &queues[other], left);
-}
-
-bool hr__kai_may_lose(const struct hr__kai_queue *queues, const struct hr__kai_reclaimer *reclaimer, uint32_t queue) {
-  if (reclaimer->queue == HR__KAI_NONE || queue == HR__KAI_NONE) return false;
-  uint32_t mine = reclaimer->queue, other = queue;
-  level_queues(queues, &mine, &other);
-  const struct hr__kai_amounts held = hr__kai_allocated_of(&queues[other]);
-  return may_take(queues, reclaimer, mine, other, &held);
-}
-
-/* Takes all victims of one queue. Returns whether that is allowed. */
-static bool take_from_queue(const struct hr__kai_queue *queues, const struct hr__kai_reclaimer *reclaimer,
-                            const struct hr__kai_taken *victims, uint32_t n_victims, uint32_t queue,
-                            struct hr__kai_remaining *remaining) {
-  if (reclaimer->queue == HR__KAI_NONE || queue == HR__KAI_NONE) return false;
-  uint32_t mine = reclaimer->queue, other = queue;
-  level_queues(queues, &mine, &other);
-  unsigned involved = 0;
-  for (uint32_t i = 0; i < n_victims; i++)
-    if (victims[i].queue == queue) involved |= victims[i].involved;
-  for (uint32_t i = 0; i < n_victims; i++) {
-    if (victims[i].queue != queue) continue;
-    const struct hr__kai_amounts *left = &touch(queues, remaining, other)->amounts;
-    if (!may_take(queues, reclaimer, mine, other, left)) return false;
-    for (uint32_t q = queue; q != HR__KAI_NONE; q = queues[q].parent) {
-      struct hr__kai_remaining *entry = touch(queues, remaining, q);
-      hr__kai_subtract(&entry->amounts, &victims[i].amounts);
-      entry->involved |= involved;
-    }
-  }
-  return true;
-}
-
-static double saturation_ratio(int64_t allocated, int64_t fair) {
-  if (fair == 0) return allocated > 0 ? (double)INFINITY : 0;
-  return fair == HR__KAI_UNLIMITED ? 0 : (double)allocated / (double)fair;
-}
-
-/* Whether the queue, after it got the request, is less saturated than a sibling that lost pods. */
-static bool less_saturated(const struct hr__kai_queue *queue, const struct hr__kai_amounts *mine,
-                           const struct hr__kai_queue *sibling, const struct hr__kai_amounts *others, unsigned involved,
-                           double multiplier) {
-  for (int r = 0; r < HR__KAI_RESOURCES; r++) {
-    const int64_t fair = queue->share[r].fair, fair_of_sibling = sibling->share[r].fair;
-    if (!(involved >> r & 1) || (fair == HR__KAI_UNLIMITED && fair_of_sibling == HR__KAI_UNLIMITED)) continue;
-    const double ratio = saturation_ratio(mine->of[r], fair);
-    if (ratio > 1 && fair_of_sibling > 0 && ratio * multiplier >= saturation_ratio(others->of[r], fair_of_sibling))
-      return false;
-  }
-  return true;
-}
-
-/* Whether all queues on the path of the reclaimer stay within their bounds. */
-static bool stays_within_bounds(const struct hr__kai_queue *queues, uint32_t n_queues,
-                                const struct hr__kai_reclaimer *reclaimer, double saturation,
-                                struct hr__kai_remaining *remaining) {
-  for (uint32_t q = reclaimer->queue; q != HR__KAI_NONE; q = queues[q].parent) {
-    struct hr__kai_amounts mine = remaining[q].touched ? remaining[q].amounts : hr__kai_allocated_of(&queues[q]);
-    hr__kai_add(&mine, &reclaimer->request);
-    for (uint32_t s = 0; s < n_queues; s++) {
-      if (!remaining[s].touched || s == q || queues[s].parent != queues[q].parent) continue;
-      if (!less_saturated(&queues[q], &mine, &queues[s], &remaining[s].amounts,
-                          remaining[s].involved | reclaimer->involved, saturation))
-        return false;
-    }
-    if (!fits_quota(&queues[q], reclaimer)) return false;
-  }
-  return true;
-}
-
-bool hr__kai_reclaimable(const struct hr__kai_queue *queues, uint32_t n_queues,
-                         const struct hr__kai_reclaimer *reclaimer, const struct hr__kai_taken *victims,
-                         uint32_t n_victims, double saturation, struct hr__kai_remaining *remaining) {
-  for (uint32_t q = 0; q < n_queues; q++) remaining[q].touched = false;
-  for (uint32_t i = 0; i < n_victims; i++) {
-    bool first = true;
-    for (uint32_t j = 0; j < i && first; j++) first = victims[j].queue != victims[i].queue;
-    if (first && !take_from_queue(queues, reclaimer, victims, n_victims, victims[i].queue, remaining)) return false;
-  }
-  return stays_within_bounds(queues, n_queues, reclaimer, saturation, remaining);
-}
-
-/* ---- Minimum run time ---- */
-
-/* The value of the first queue, from `queue` upwards, that has one. */
-static int64_t first_reclaim_value(const struct hr__kai_queue *queues, uint32_t queue, int64_t fallback_us) {
-  for (uint32_t q = queue; q != HR__KAI_NONE; q = queues[q].parent)
-    if (queues[q].reclaim_min_runtime_us >= 0) return queues[q].reclaim_min_runtime_us;
-  return fallback_us;
-}
-
-int64_t hr__kai_reclaim_min_runtime(const struct hr__kai_queue *queues, uint32_t reclaimer, uint32_t victim,
-                                    enum hr__kai_min_runtime_method method, int64_t fallback_us) {
-  if (method == HR__KAI_VICTIM_QUEUE) return first_reclaim_value(queues, victim, fallback_us);
-  if (reclaimer == HR__KAI_NONE || victim == HR__KAI_NONE) return fallback_us; // a job without an existing queue
-  uint32_t mine = reclaimer, other = victim;
-  level_queues(queues, &mine, &other);
-  if (mine == other) {
-    /* One queue is an ancestor of the other: the queue one step below the ancestor, towards the victim. */
-    for (uint32_t q = victim; q != other; q = queues[q].parent)
-      if (queues[q].parent == other) return first_reclaim_value(queues, q, fallback_us);
-    return first_reclaim_value(queues, other, fallback_us);
-  }
-  if (queues[other].parent == HR__KAI_NONE)
-    return queues[other].reclaim_min_runtime_us >= 0 ? queues[other].reclaim_min_runtime_us : fallback_us;
-  return first_reclaim_value(queues, other, fallback_us);
-}
-
 /* ---- The order of jobs --------------------------------------------------------------------------------- */
 
 /* Gives each queue room for its jobs, or for the queues below it. */
@@ -301,10 +106,10 @@ static void sort_by_depth(struct hr__kai_job_order *order) {
   const struct hr__kai_cluster *cluster = order->session->cluster;
   uint32_t n = 0, deepest = 0;
   for (uint32_t q = 0; q < cluster->n_queues; q++)
-    if (depth_of(cluster->queues, q) > deepest) deepest = depth_of(cluster->queues, q);
+    if (hr__kai_depth_of(cluster->queues, q) > deepest) deepest = hr__kai_depth_of(cluster->queues, q);
   for (uint32_t depth = deepest + 1; depth-- > 0;)
     for (uint32_t q = 0; q < cluster->n_queues; q++)
-      if (depth_of(cluster->queues, q) == depth) order->deepest_first[n++] = q;
+      if (hr__kai_depth_of(cluster->queues, q) == depth) order->deepest_first[n++] = q;
 }
 
 bool hr__kai_order_create(struct hr__kai_job_order *order, struct hr__kai_session *session, uint32_t *pods,
@@ -325,9 +130,12 @@ bool hr__kai_order_create(struct hr__kai_job_order *order, struct hr__kai_sessio
   order->keys = hr_arena_alloc(session->arena, n_queues * sizeof *order->keys);
   order->n_asked = hr_arena_alloc(session->arena, n_queues * sizeof *order->n_asked);
   order->deepest_first = hr_arena_alloc(session->arena, n_queues * sizeof *order->deepest_first);
+  order->passed = hr_arena_alloc(session->arena, ((size_t)cluster->room_classes + 1) * sizeof *order->passed);
+  order->passed_in = hr_arena_alloc(session->arena, n_queues * sizeof *order->passed_in);
+  order->n_passed = hr_arena_alloc(session->arena, n_queues * sizeof *order->n_passed);
   if (!order->heaps || !order->first || !order->length || !order->is_linked || !order->is_marked || !order->popped ||
       !order->size || !order->elastic || !order->top || !order->cursor || !order->keys || !order->n_asked ||
-      !order->deepest_first) {
+      !order->deepest_first || !order->passed || !order->passed_in || !order->n_passed) {
     session->no_memory = true;
     return false;
   }
@@ -342,7 +150,9 @@ bool hr__kai_order_create(struct hr__kai_job_order *order, struct hr__kai_sessio
 void hr__kai_order_clear(struct hr__kai_job_order *order, bool victims, const uint8_t *taken) {
   order->victims = victims;
   order->taken = taken;
-  order->lists = order->is_built = false;
+  order->lists = order->is_built = order->passes = false;
+  order->wanted = order->last = HR__KAI_NONE;
+  order->stamp++;
   order->n_top = 0;
   if (order->session->cluster->jobs_in_queue) divide_heaps(order, order->session->cluster->jobs_in_queue);
   for (uint32_t q = 0; q < order->session->cluster->n_queues; q++) {
@@ -377,13 +187,53 @@ static bool job_before(const struct hr__kai_job_order *order, uint32_t l, uint32
   return a->name_rank < b->name_rank;
 }
 
+/* ---- Jobs that are passed ---- */
+
+/*
+ * A queue stays at the top of its heap until its next job has a larger key than a rival; while nothing changes, its
+ * keys depend only on the classes of its jobs. So if the order is total, a job of a class that was returned since the
+ * last change would be returned at once. If nothing comes from it, it need not be.
+ *
+ * A queue comes to the top with the key of the first job at its first child. If another child becomes its first on the
+ * way down to the job, the job was not compared with the rivals above, so that nothing follows from its return
+ * (`is_clean`).
+ */
+
+/* The position of the wanted job in the list of its queue, from a position on; the end of the list if it is not there.
+   The list is sorted by priority and then by age. */
+static uint32_t wanted_from(const struct hr__kai_job_order *order, uint32_t queue, uint32_t from) {
+  const struct hr__kai_leaf_list *list = &order->session->cluster->leaves[queue];
+  const struct hr__kai_job *jobs = order->session->cluster->jobs;
+  uint32_t low = from, high = list->n;
+  if (order->wanted == HR__KAI_NONE || jobs[order->wanted].queue != queue) return list->n;
+  const struct hr__kai_job *wanted = &jobs[order->wanted];
+  while (low < high) {
+    const uint32_t middle = low + (high - low) / 2;
+    const struct hr__kai_job *job = &jobs[list->jobs[middle]];
+    if (job->priority != wanted->priority ? job->priority > wanted->priority : job->created < wanted->created)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < list->n && list->jobs[low] == order->wanted ? low : list->n;
+}
+
+static bool is_passed(const struct hr__kai_job_order *order, uint32_t job) {
+  return order->passes && job != order->wanted && order->passed[order->session->cluster->class_of[job]] == order->stamp;
+}
+
 /* The pending job at the cursor of a queue; HR__KAI_NONE: none. Jobs that do not belong to the order are passed. */
 static uint32_t listed_job(const struct hr__kai_job_order *order, uint32_t queue) {
   const struct hr__kai_session *session = order->session;
   if (!order->lists) return HR__KAI_NONE;
   const struct hr__kai_leaf_list *list = &session->cluster->leaves[queue];
-  for (uint32_t *at = &order->cursor[queue]; *at < list->n; ++*at) {
+  uint32_t *at = &order->cursor[queue];
+  if (*at < list->n && order->passes && order->passed_in[queue] == order->stamp &&
+      order->n_passed[queue] == session->cluster->classes_in_queue[queue])
+    *at = wanted_from(order, queue, *at);
+  for (; *at < list->n; ++*at) {
     const uint32_t job = list->jobs[*at];
+    if (is_passed(order, job)) continue;
     if (session->jobs[job].n_pending > 0 && (!order->only_preemptible || session->cluster->jobs[job].preemptible))
       return job;
   }
@@ -534,24 +384,6 @@ void hr__kai_order_push(struct hr__kai_job_order *order, uint32_t job) {
   if (order->is_built) link_path(order, leaf);
 }
 
-void hr__kai_order_add_lists(struct hr__kai_job_order *order, bool only_preemptible) {
-  order->lists = true;
-  order->only_preemptible = only_preemptible;
-  for (uint32_t q = 0; q < order->session->cluster->n_queues; q++) order->cursor[q] = 0;
-}
-
-void hr__kai_order_build(struct hr__kai_job_order *order) {
-  const struct hr__kai_cluster *cluster = order->session->cluster;
-  for (uint32_t i = 0; i < cluster->n_queues; i++) {
-    const uint32_t q = order->deepest_first[i];
-    if (order->length[q] == 0 && !(is_leaf(order, q) && listed_job(order, q) != HR__KAI_NONE)) continue;
-    order->is_linked[q] = true;
-    const struct heap heap = heap_of(order, cluster->queues[q].parent);
-    push(&heap, q);
-  }
-  order->is_built = true;
-}
-
 /* Whether all queues differ from their first sibling in at most one resource that they may hold, the same one for all.
    Then siblings have a total order. */
 static bool differ_in_one(struct hr__kai_job_order *order) {
@@ -583,6 +415,25 @@ static bool has_total_order(struct hr__kai_job_order *order) {
   return order->is_total;
 }
 
+void hr__kai_order_add_lists(struct hr__kai_job_order *order, bool only_preemptible) {
+  order->lists = true;
+  order->passes = has_total_order(order);
+  order->only_preemptible = only_preemptible;
+  for (uint32_t q = 0; q < order->session->cluster->n_queues; q++) order->cursor[q] = 0;
+}
+
+void hr__kai_order_build(struct hr__kai_job_order *order) {
+  const struct hr__kai_cluster *cluster = order->session->cluster;
+  for (uint32_t i = 0; i < cluster->n_queues; i++) {
+    const uint32_t q = order->deepest_first[i];
+    if (order->length[q] == 0 && !(is_leaf(order, q) && listed_job(order, q) != HR__KAI_NONE)) continue;
+    order->is_linked[q] = true;
+    const struct heap heap = heap_of(order, cluster->queues[q].parent);
+    push(&heap, q);
+  }
+  order->is_built = true;
+}
+
 /* The lowest queue with all the leaf queues that were asked for below it; HR__KAI_NONE: none. */
 static uint32_t common_queue(const struct hr__kai_job_order *order, uint32_t leaf, uint32_t n) {
   uint32_t queue = leaf;
@@ -604,7 +455,7 @@ void hr__kai_order_add_lists_of(struct hr__kai_job_order *order, const uint32_t 
     hr__kai_order_add_lists(order, false);
     return;
   }
-  order->lists = true;
+  order->lists = order->passes = true;
   order->only_preemptible = false;
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t q = leaves[i]; q != HR__KAI_NONE; q = cluster->queues[q].parent) order->n_asked[q]++;
@@ -634,14 +485,36 @@ uint32_t hr__kai_order_pop_pushed(struct hr__kai_job_order *order, uint32_t leaf
   return order->length[leaf] > 0 ? pop(&heap) : HR__KAI_NONE;
 }
 
+/* Removes queues without jobs from the tops of the heaps, from a queue upwards. Returns the first queue that has jobs.
+ */
+static uint32_t unlink_empty(struct hr__kai_job_order *order, uint32_t queue) {
+  while (queue != HR__KAI_NONE && order->length[queue] == 0 && listed_job(order, queue) == HR__KAI_NONE) {
+    const uint32_t parent = order->session->cluster->queues[queue].parent;
+    const struct heap heap = heap_of(order, parent);
+    pop(&heap);
+    order->is_linked[queue] = order->is_marked[queue] = false;
+    queue = parent;
+  }
+  return queue;
+}
+
+bool hr__kai_order_is_empty(struct hr__kai_job_order *order) {
+  if (order->passes && order->last != HR__KAI_NONE && order->is_linked[order->last])
+    unlink_empty(order, order->last); // it is still at the top
+  order->last = HR__KAI_NONE;
+  return order->n_top == 0;
+}
+
 uint32_t hr__kai_order_pop(struct hr__kai_job_order *order) {
-  const struct hr__kai_cluster *cluster = order->session->cluster;
-  if (order->n_top == 0) return HR__KAI_NONE;
+  if (hr__kai_order_is_empty(order)) return HR__KAI_NONE;
   struct heap heap = heap_of(order, HR__KAI_NONE);
   uint32_t queue = first_queue(&heap);
+  order->is_clean = true;
   while (!is_leaf(order, queue)) {
     heap = heap_of(order, queue);
+    const uint32_t before = heap.items[0];
     queue = first_queue(&heap);
+    order->is_clean = order->is_clean && queue == before;
   }
   heap = heap_of(order, queue);
   bool listed;
@@ -651,13 +524,22 @@ uint32_t hr__kai_order_pop(struct hr__kai_job_order *order) {
   else
     (void)pop(&heap);
   if (order->victims) hr__kai_add(&order->popped[queue], &order->size[job]);
-  while (queue != HR__KAI_NONE && order->length[queue] == 0 && listed_job(order, queue) == HR__KAI_NONE) {
-    const uint32_t parent = cluster->queues[queue].parent;
-    heap = heap_of(order, parent);
-    pop(&heap);
-    order->is_linked[queue] = order->is_marked[queue] = false;
-    queue = parent;
-  }
+  order->last = queue;
+  const bool passes = order->passes;
+  order->passes = false; // something may come from the job
+  queue = unlink_empty(order, queue);
+  order->passes = passes;
   if (queue != HR__KAI_NONE) mark_path(order, queue);
   return job;
+}
+
+void hr__kai_order_pass(struct hr__kai_job_order *order, uint32_t job) {
+  if (!order->passes || !order->is_clean) return;
+  const struct hr__kai_cluster *cluster = order->session->cluster;
+  const uint32_t class = cluster->class_of[job], queue = cluster->jobs[job].queue;
+  if (order->passed[class] == order->stamp) return;
+  order->passed[class] = order->stamp;
+  if (order->passed_in[queue] != order->stamp) order->n_passed[queue] = 0;
+  order->passed_in[queue] = order->stamp;
+  order->n_passed[queue]++;
 }

@@ -149,7 +149,7 @@ static inline int64_t hr__kai_divide(struct hr__kai_queue *queues, const uint32_
 void hr__kai_divide_tree(struct hr__kai_queue *queues, uint32_t n, const struct hr__kai_amounts *total, double k,
                          uint32_t *ids, double *remainders);
 
-/* ---- Rules of queues (job_order.c) --------------------------------------------------------------------- */
+/* ---- Rules of queues (job_order.c, shares.c) --------------------------------------------------------------------- */
 
 /* The rules of KAI that compare queues: their order, their limits, and what may be reclaimed. */
 
@@ -163,6 +163,13 @@ struct hr__kai_side {
 /* Less than 0: the queue `l` comes first, else `r`. Never 0: of two queues of equal age `r` comes first. */
 int hr__kai_compare_queues(const struct hr__kai_side *l, const struct hr__kai_side *r,
                            const struct hr__kai_amounts *total);
+
+/* The number of queues above a queue. */
+static inline uint32_t hr__kai_depth_of(const struct hr__kai_queue *queues, uint32_t queue) {
+  uint32_t depth = 0;
+  while ((queue = queues[queue].parent) != HR__KAI_NONE) depth++;
+  return depth;
+}
 
 /* Whether `request` would bring the queue above its limit in a resource that is requested. */
 bool hr__kai_over_limit(const struct hr__kai_queue *queue, const struct hr__kai_amounts *request);
@@ -398,6 +405,7 @@ struct hr__kai_cluster {
    */
   const struct hr__kai_leaf_list *leaves;
   const uint32_t *class_of, *jobs_of_class;
+  const uint32_t *classes_in_queue; /* [n_queues] the classes with waiting jobs */
   uint32_t n_classes, room_classes;
   const int64_t *mig_slices; /* [n_dims] of a MIG profile; 0 for other dimensions */
   struct hr__kai_config config;

@@ -239,7 +239,7 @@ static bool list_in_queue(struct hr__kai_world *world, uint32_t slot) {
   memmove(list->jobs + at + 1, list->jobs + at, (list->n - at) * sizeof *list->jobs);
   list->jobs[at] = slot;
   list->n++;
-  world->jobs_of_class[world->class_of[slot]]++;
+  world->classes_in_queue[world->jobs[slot].queue] += world->jobs_of_class[world->class_of[slot]]++ == 0;
   return true;
 }
 
@@ -249,7 +249,7 @@ static void unlist_in_queue(struct hr__kai_world *world, uint32_t slot) {
   if (at == list->n || list->jobs[at] != slot) return;
   memmove(list->jobs + at, list->jobs + at + 1, (list->n - at - 1) * sizeof *list->jobs);
   list->n--;
-  world->jobs_of_class[world->class_of[slot]]--;
+  world->classes_in_queue[world->jobs[slot].queue] -= --world->jobs_of_class[world->class_of[slot]] == 0;
 }
 
 /* ---- Jobs ---------------------------------------------------------------------------------------------- */

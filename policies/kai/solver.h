@@ -151,8 +151,17 @@ struct hr__kai_job_order {
   uint32_t n_top;
   /* Pending jobs of the lists of the queues are not in the heaps; the first one of a queue is at its cursor. */
   bool lists, only_preemptible, is_built;
-  uint32_t *deepest_first;        /* [n_queues] the queues, children before their parents */
-  uint32_t *cursor;               /* [n_queues] */
+  /* Jobs of a class from which nothing comes need not be returned twice. A class is passed if its stamp is the present
+     one; `n_passed` counts those of a queue. */
+  bool passes, is_clean;
+  uint64_t stamp;          /* since the last change */
+  uint64_t *passed;        /* [room_classes] */
+  uint64_t *passed_in;     /* [n_queues] the stamp for which `n_passed` counts */
+  uint32_t *n_passed;      /* [n_queues] */
+  uint32_t wanted;         /* a job that must be returned nevertheless; HR__KAI_NONE: none */
+  uint32_t last;           /* the queue of the last job, if only passed jobs may be left in it; HR__KAI_NONE: none */
+  uint32_t *deepest_first; /* [n_queues] the queues, children before their parents */
+  uint32_t *cursor;        /* [n_queues] */
   struct hr__kai_queue_key *keys; /* [n_queues] */
   uint32_t *n_asked;              /* [n_queues] scratch memory */
   uint64_t division;              /* 1 + the number of the division for which `is_total` was computed; 0: none */
@@ -168,14 +177,23 @@ void hr__kai_order_clear(struct hr__kai_job_order *order, bool victims, const ui
 void hr__kai_order_add_lists(struct hr__kai_job_order *order, bool only_preemptible);
 /* The same, only with the lists on which the order of jobs of some leaf queues relative to each other depends. */
 void hr__kai_order_add_lists_of(struct hr__kai_job_order *order, const uint32_t *leaves, uint32_t n);
+/* Says that nothing comes from a job that was removed, and that this is so for all other jobs of its class, except
+   `wanted`, until something changes (hr__kai_order_changed). These are then left out if that changes no decision. Must
+   follow the removal of the job. */
+void hr__kai_order_pass(struct hr__kai_job_order *order, uint32_t job);
+
+/* The queue of the last job, or a queue above it, has got or lost something. If other queues have, too, the heaps are
+   not in order until they are cleared, and all jobs must be returned: `passes` is set to false. */
+static inline void hr__kai_order_changed(struct hr__kai_job_order *order) {
+  order->stamp++;
+}
+
 /* Puts the queues into the heaps of their parents, after all first jobs were added. */
 void hr__kai_order_build(struct hr__kai_job_order *order);
 /* Adds a job. Jobs without an existing leaf queue, or with an unknown parent of it, are left out. */
 void hr__kai_order_push(struct hr__kai_job_order *order, uint32_t job);
 
-static inline bool hr__kai_order_is_empty(const struct hr__kai_job_order *order) {
-  return order->n_top == 0;
-}
+bool hr__kai_order_is_empty(struct hr__kai_job_order *order);
 
 /* Removes the first job and returns its id; HR__KAI_NONE: none. */
 uint32_t hr__kai_order_pop(struct hr__kai_job_order *order);

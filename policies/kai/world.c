@@ -61,8 +61,10 @@ static bool create_queues(struct hr__kai_world *world, const struct hr_kai_confi
   world->queues = hr__kai_alloc(world, n, sizeof *world->queues);
   world->queue_names = hr__kai_alloc(world, n, sizeof(*world->queue_names));
   world->jobs_in_queue = hr__kai_alloc(world, n, sizeof *world->jobs_in_queue);
+  world->classes_in_queue = hr__kai_alloc(world, n, sizeof *world->classes_in_queue);
   world->leaves = hr__kai_alloc(world, n, sizeof *world->leaves);
-  if (!world->queues || !world->queue_names || !world->jobs_in_queue || !world->leaves) return false;
+  if (!world->queues || !world->queue_names || !world->jobs_in_queue || !world->classes_in_queue || !world->leaves)
+    return false;
   for (uint32_t i = 0; i < n; i++) {
     struct hr__kai_queue *queue = &world->queues[i];
     const struct hr_kai_queue *described = config && config->n_queues ? &config->queues[i] : NULL;
@@ -83,6 +85,7 @@ static bool create_queues(struct hr__kai_world *world, const struct hr_kai_confi
   world->cluster.queues = world->queues;
   world->cluster.n_queues = n;
   world->cluster.jobs_in_queue = world->jobs_in_queue;
+  world->cluster.classes_in_queue = world->classes_in_queue;
   return true;
 }
 

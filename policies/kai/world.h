@@ -90,6 +90,7 @@ struct hr__kai_world {
     bool preemptible;
   } * classes;
   uint32_t *class_of, *jobs_of_class; /* [max_slots], [classes_capacity] */
+  uint32_t *classes_in_queue;         /* [n_queues] */
   uint32_t n_classes, classes_capacity;
   uint32_t *by_queue; /* [max_slots] the waiting slots, queue by queue, if `is_plain` */
   bool is_plain;      /* sessions are created again for each cycle, without lists and classes */
