@@ -295,10 +295,12 @@ static bool is_skipped(const struct hr__kai_cycle *cycle, uint32_t job, bool in_
 }
 
 /* Fills the order with the jobs that are ready and have pending pods. */
-static void collect_pending(struct hr__kai_cycle *cycle, bool only_preemptible) {
+static void collect_pending(struct hr__kai_cycle *cycle, enum hr__kai_action action) {
+  const bool only_preemptible = action == HR__KAI_CONSOLIDATE;
   const struct hr__kai_session *session = cycle->session;
   const struct hr__kai_job_list waiting = hr__kai_waiting(session->cluster);
   hr__kai_order_clear(&cycle->order, false, NULL);
+  cycle->order.depth = session->cluster->config.depth[action];
   begin_action(cycle);
   if (session->cluster->leaves) {
     hr__kai_order_add_lists(&cycle->order, only_preemptible);
@@ -325,7 +327,7 @@ static bool holds_a_place(const struct hr__kai_session *session, uint32_t job) {
 
 static void allocate(struct hr__kai_cycle *cycle) {
   struct hr__kai_session *session = cycle->session;
-  collect_pending(cycle, false);
+  collect_pending(cycle, HR__KAI_ALLOCATE);
   while (!is_over(cycle)) {
     const uint32_t job = hr__kai_order_pop(&cycle->order);
     if (is_dead(cycle, job)) continue;
@@ -404,7 +406,10 @@ static bool is_considered(struct hr__kai_cycle *cycle, uint32_t job, enum hr__ka
 static void take_victims(struct hr__kai_cycle *cycle, enum hr__kai_purpose purpose) {
   const struct hr__kai_config *config = &cycle->session->cluster->config;
   if (purpose == HR__KAI_CONSOLIDATION && config->max_consolidation_victims == 0) return;
-  collect_pending(cycle, purpose == HR__KAI_CONSOLIDATION);
+  static const enum hr__kai_action actions[] = {[HR__KAI_CONSOLIDATION] = HR__KAI_CONSOLIDATE,
+                                                [HR__KAI_RECLAIM] = HR__KAI_RECLAIM_ACTION,
+                                                [HR__KAI_PREEMPTION] = HR__KAI_PREEMPT};
+  collect_pending(cycle, actions[purpose]);
   while (!is_over(cycle)) {
     const uint32_t job = hr__kai_order_pop(&cycle->order);
     if (is_dead(cycle, job)) continue;

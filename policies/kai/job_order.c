@@ -133,9 +133,10 @@ bool hr__kai_order_create(struct hr__kai_job_order *order, struct hr__kai_sessio
   order->passed = hr_arena_alloc(session->arena, ((size_t)cluster->room_classes + 1) * sizeof *order->passed);
   order->passed_in = hr_arena_alloc(session->arena, n_queues * sizeof *order->passed_in);
   order->n_passed = hr_arena_alloc(session->arena, n_queues * sizeof *order->n_passed);
+  order->left = hr_arena_alloc(session->arena, n_queues * sizeof *order->left);
   if (!order->heaps || !order->first || !order->length || !order->is_linked || !order->is_marked || !order->popped ||
       !order->size || !order->elastic || !order->top || !order->cursor || !order->keys || !order->n_asked ||
-      !order->deepest_first || !order->passed || !order->passed_in || !order->n_passed) {
+      !order->deepest_first || !order->passed || !order->passed_in || !order->n_passed || !order->left) {
     session->no_memory = true;
     return false;
   }
@@ -152,6 +153,7 @@ void hr__kai_order_clear(struct hr__kai_job_order *order, bool victims, const ui
   order->taken = taken;
   order->lists = order->is_built = order->passes = false;
   order->wanted = order->last = HR__KAI_NONE;
+  order->depth = 0;
   order->stamp++;
   order->n_top = 0;
   if (order->session->cluster->jobs_in_queue) divide_heaps(order, order->session->cluster->jobs_in_queue);
@@ -222,6 +224,11 @@ static bool is_passed(const struct hr__kai_job_order *order, uint32_t job) {
   return order->passes && job != order->wanted && order->passed[order->session->cluster->class_of[job]] == order->stamp;
 }
 
+static bool belongs(const struct hr__kai_job_order *order, uint32_t job) {
+  const struct hr__kai_session *session = order->session;
+  return session->jobs[job].n_pending > 0 && (!order->only_preemptible || session->cluster->jobs[job].preemptible);
+}
+
 /* The pending job at the cursor of a queue; HR__KAI_NONE: none. Jobs that do not belong to the order are passed. */
 static uint32_t listed_job(const struct hr__kai_job_order *order, uint32_t queue) {
   const struct hr__kai_session *session = order->session;
@@ -231,11 +238,11 @@ static uint32_t listed_job(const struct hr__kai_job_order *order, uint32_t queue
   if (*at < list->n && order->passes && order->passed_in[queue] == order->stamp &&
       order->n_passed[queue] == session->cluster->classes_in_queue[queue])
     *at = wanted_from(order, queue, *at);
-  for (; *at < list->n; ++*at) {
+  for (; *at < list->n && (!order->depth || order->left[queue] > 0); ++*at) {
     const uint32_t job = list->jobs[*at];
-    if (is_passed(order, job)) continue;
-    if (session->jobs[job].n_pending > 0 && (!order->only_preemptible || session->cluster->jobs[job].preemptible))
-      return job;
+    if (!belongs(order, job)) continue;
+    if (!is_passed(order, job)) return job;
+    order->left[queue]--;
   }
   return HR__KAI_NONE;
 }
@@ -371,6 +378,19 @@ static void link_path(struct hr__kai_job_order *order, uint32_t leaf) {
   mark_path(order, leaf);
 }
 
+/* Removes the job of a heap that comes last. KAI removes the last entry of the array, which depends on the order of a
+   map in Go; its documentation says that the first jobs stay. */
+static void remove_last(const struct heap *heap) {
+  uint32_t last = 0;
+  for (uint32_t i = 1; i < *heap->length; i++)
+    if (before(heap, last, i)) last = i;
+  --*heap->length;
+  swap(heap, last, *heap->length);
+  if (last == *heap->length) return;
+  move_up(heap, last);
+  move_down(heap, last, *heap->length);
+}
+
 void hr__kai_order_push(struct hr__kai_job_order *order, uint32_t job) {
   const struct hr__kai_cluster *cluster = order->session->cluster;
   const uint32_t leaf = cluster->jobs[job].queue;
@@ -381,7 +401,10 @@ void hr__kai_order_push(struct hr__kai_job_order *order, uint32_t job) {
   }
   const struct heap heap = heap_of(order, leaf);
   push(&heap, job);
-  if (order->is_built) link_path(order, leaf);
+  if (order->is_built)
+    link_path(order, leaf);
+  else if (order->depth && *heap.length > order->depth)
+    remove_last(&heap);
 }
 
 /* Whether all queues differ from their first sibling in at most one resource that they may hold, the same one for all.
@@ -419,7 +442,10 @@ void hr__kai_order_add_lists(struct hr__kai_job_order *order, bool only_preempti
   order->lists = true;
   order->passes = has_total_order(order);
   order->only_preemptible = only_preemptible;
-  for (uint32_t q = 0; q < order->session->cluster->n_queues; q++) order->cursor[q] = 0;
+  for (uint32_t q = 0; q < order->session->cluster->n_queues; q++) {
+    order->cursor[q] = 0;
+    order->left[q] = order->depth;
+  }
 }
 
 void hr__kai_order_build(struct hr__kai_job_order *order) {
@@ -519,10 +545,12 @@ uint32_t hr__kai_order_pop(struct hr__kai_job_order *order) {
   heap = heap_of(order, queue);
   bool listed;
   const uint32_t job = first_job(order, queue, &listed);
-  if (listed)
+  if (listed) {
     order->cursor[queue]++;
-  else
+    order->left[queue]--;
+  } else {
     (void)pop(&heap);
+  }
   if (order->victims) hr__kai_add(&order->popped[queue], &order->size[job]);
   order->last = queue;
   const bool passes = order->passes;

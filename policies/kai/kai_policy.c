@@ -403,7 +403,10 @@ static enum hr_status run_cycle(struct kai *kai) {
   if (status == HR_OK) status = evict_leaving(kai);
   kai->changed = kai->n_started > 0 || kai->n_leaving > 0;
   const bool only_bound = session->n_evicted + session->n_pipelined == n_moved && kai->n_unplaced == 0;
-  kai->is_settled = only_bound && !kai->autoscales && !world->is_plain;
+  const struct hr_kai_scheduler *scheduler = &kai->scheduler;
+  const bool tries_all = scheduler->allocate_depth == 0 && scheduler->consolidation_depth == 0 &&
+                         scheduler->reclaim_depth == 0 && scheduler->preempt_depth == 0;
+  kai->is_settled = only_bound && tries_all && !kai->autoscales && !world->is_plain;
   return status;
 }
 

@@ -357,7 +357,22 @@ struct hr__kai_topology {
 enum hr__kai_placement { HR__KAI_NO_PLACEMENT, HR__KAI_BINPACK, HR__KAI_SPREAD };
 
 /* The plug-ins of the configuration, and their arguments. */
+/* The actions of a session of KAI. */
+
+/* The columns: name, word in the configuration. */
+#define HR__KAI_ACTIONS(X)                                                                                             \
+  X(ALLOCATE, "allocate")                                                                                              \
+  X(CONSOLIDATE, "consolidation")                                                                                      \
+  X(RECLAIM_ACTION, "reclaim")                                                                                         \
+  X(PREEMPT, "preempt")                                                                                                \
+  X(EVICT_STALE, "stalegangeviction")
+
+#define HR__KAI_ACTION_NAME(name, word) HR__KAI_##name,
+enum hr__kai_action { HR__KAI_ACTIONS(HR__KAI_ACTION_NAME) HR__KAI_N_ACTIONS };
+#undef HR__KAI_ACTION_NAME
+
 struct hr__kai_config {
+  uint32_t depth[HR__KAI_N_ACTIONS]; /* how many jobs of a queue an action tries; 0: all */
   bool proportion, priority, elastic, predicates, node_availability, gpu_sharing_order, gpu_pack, gpu_spread;
   bool resource_type, pod_set_order, task_order, topology, min_runtime;
   bool allow_consolidating_reclaim;

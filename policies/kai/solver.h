@@ -154,6 +154,8 @@ struct hr__kai_job_order {
   /* Jobs of a class from which nothing comes need not be returned twice. A class is passed if its stamp is the present
      one; `n_passed` counts those of a queue. */
   bool passes, is_clean;
+  uint32_t depth;          /* how many pending jobs of a queue belong to the order; 0: all */
+  uint32_t *left;          /* [n_queues] how many of the list of a queue are left */
   uint64_t stamp;          /* since the last change */
   uint64_t *passed;        /* [room_classes] */
   uint64_t *passed_in;     /* [n_queues] the stamp for which `n_passed` counts */
@@ -173,7 +175,8 @@ struct hr__kai_job_order {
 bool hr__kai_order_create(struct hr__kai_job_order *order, struct hr__kai_session *session, uint32_t *pods,
                           uint32_t *sets);
 void hr__kai_order_clear(struct hr__kai_job_order *order, bool victims, const uint8_t *taken);
-/* Adds the pending jobs of the lists of the queues (`leaves` of the cluster) to an empty order of pending jobs. */
+/* Adds the pending jobs of the lists of the queues (`leaves` of the cluster) to an empty order of pending jobs. `depth`
+   of the order limits their number in each queue. */
 void hr__kai_order_add_lists(struct hr__kai_job_order *order, bool only_preemptible);
 /* The same, only with the lists on which the order of jobs of some leaf queues relative to each other depends. */
 void hr__kai_order_add_lists_of(struct hr__kai_job_order *order, const uint32_t *leaves, uint32_t n);
@@ -339,20 +342,6 @@ struct hr__kai_reclaimer hr__kai_reclaimer_of(const struct hr__kai_solver *solve
 bool hr__kai_is_allowed(struct hr__kai_solver *solver, enum hr__kai_purpose purpose, uint32_t pending);
 
 /* ---- Actions (actions.c) ------------------------------------------------------------------------------- */
-
-/* The actions of a session of KAI. */
-
-/* The columns: name, word in the configuration. */
-#define HR__KAI_ACTIONS(X)                                                                                             \
-  X(ALLOCATE, "allocate")                                                                                              \
-  X(CONSOLIDATE, "consolidation")                                                                                      \
-  X(RECLAIM_ACTION, "reclaim")                                                                                         \
-  X(PREEMPT, "preempt")                                                                                                \
-  X(EVICT_STALE, "stalegangeviction")
-
-#define HR__KAI_ACTION_NAME(name, word) HR__KAI_##name,
-enum hr__kai_action { HR__KAI_ACTIONS(HR__KAI_ACTION_NAME) HR__KAI_N_ACTIONS };
-#undef HR__KAI_ACTION_NAME
 
 struct hr__kai_cycle {
   struct hr__kai_session *session;

@@ -44,6 +44,10 @@ static struct hr__kai_config settings_of(const struct hr_kai_scheduler *schedule
   settings.k_value = scheduler->k_value;
   settings.saturation_multiplier = scheduler->saturation_multiplier;
   settings.signatures = scheduler->signatures;
+  settings.depth[HR__KAI_ALLOCATE] = (uint32_t)scheduler->allocate_depth;
+  settings.depth[HR__KAI_CONSOLIDATE] = (uint32_t)scheduler->consolidation_depth;
+  settings.depth[HR__KAI_RECLAIM_ACTION] = (uint32_t)scheduler->reclaim_depth;
+  settings.depth[HR__KAI_PREEMPT] = (uint32_t)scheduler->preempt_depth;
   return settings;
 }
 

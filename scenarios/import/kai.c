@@ -64,7 +64,10 @@ static const struct hr__field placement_fields[] = {
     {HR__USED("gpu", WORD), .words = strategies}, {HR__USED("cpu", WORD), .words = strategies}, END};
 static const struct hr__field runtime_fields[] = {
     {HR__USED("preemptMinRuntime", DURATION)}, {HR__USED("reclaimMinRuntime", DURATION)}, END};
-#define DEPTH_EFFECT "all waiting jobs of a queue are tried in each action"
+/* Numbers of jobs of a queue that actions try. */
+static const struct hr__field depth_fields[] = {{HR__USED("allocate", WHOLE)},    {HR__USED("consolidation", WHOLE)},
+                                                {HR__USED("reclaim", WHOLE)},     {HR__USED("preempt", WHOLE)},
+                                                HR__IGNORED("stalegangeviction"), END};
 static const struct hr__field shard_spec[] = {
     {HR__USED("args", LABELS)},
     {HR__USED("placementStrategy", OBJECT), .fields = placement_fields},
@@ -72,7 +75,7 @@ static const struct hr__field shard_spec[] = {
     {HR__USED("kValue", REAL), .not_negative = true},
     {HR__USED("usageDBConfig", OBJECT), .fields = usage_db_fields},
     HR__UNMODELLED("partitionLabelValue", "the shard has all nodes"),
-    HR__UNMODELLED("queueDepthPerAction", DEPTH_EFFECT),
+    {HR__USED("queueDepthPerAction", OBJECT), .fields = depth_fields},
     HR__UNMODELLED("plugins", "the plug-ins are those of an installation without changes"),
     HR__UNMODELLED("actions", "the actions are those of an installation without changes"),
     END};
@@ -107,7 +110,7 @@ static const struct hr__field tier_fields[] = {{HR__USED("plugins", LIST), .fiel
 static const struct hr__field config_fields[] = {{HR__USED("actions", TEXT)},
                                                  {HR__USED("tiers", LIST), .fields = tier_fields},
                                                  {HR__USED("usageDBConfig", OBJECT), .fields = usage_db_fields},
-                                                 HR__UNMODELLED("queueDepthPerAction", DEPTH_EFFECT),
+                                                 {HR__USED("queueDepthPerAction", OBJECT), .fields = depth_fields},
                                                  END};
 
 enum kai_kind { KAI_QUEUE, KAI_SHARD, KAI_TOPOLOGY, KAI_CLASS, KAI_CONFIG_MAP, KAI_CONFIG, N_KAI_KINDS };
@@ -346,6 +349,25 @@ static enum hr_status put_usage(struct kai_import *import, const struct hr__obje
               : HR_OK;
 }
 
+/* Numbers of jobs of a queue that actions try. In KAI -1 means all. */
+static enum hr_status put_depths(struct kai_import *import, const struct hr__object *object,
+                                 const struct hr__yaml *depths) {
+  enum hr_status status = HR_OK;
+  for (const struct hr__yaml *depth = depths ? depths->first : NULL; depth && status == HR_OK; depth = depth->next) {
+    char key[40];
+    const double number = strtod(depth->text, NULL);
+    snprintf(key, sizeof key, "%.20s_depth", depth->key);
+    if (strcmp(depth->key, "stalegangeviction") == 0) continue; // it does not depend on the order of jobs
+    if (number >= 1)
+      set(import, key, cJSON_CreateNumber(number));
+    else if (number == 0)
+      status =
+          hr__object_note(&import->objects, object, depth,
+                          "queueDepthPerAction.%.20s 0 is not modelled: all jobs of a queue are tried", depth->key);
+  }
+  return status;
+}
+
 static enum hr_status put_shard(struct kai_import *import, const struct hr__object *shard) {
   const struct hr__yaml *spec = hr__yaml_child(shard->root, "spec");
   enum hr_status status = put_settings(import, shard, NULL, hr__yaml_first(spec, "args"));
@@ -357,6 +379,7 @@ static enum hr_status put_shard(struct kai_import *import, const struct hr__obje
   }
   hr__copy_seconds(&import->convert, import->scheduler, "preempt_min_runtime_s", spec, "minRuntime.preemptMinRuntime");
   hr__copy_seconds(&import->convert, import->scheduler, "reclaim_min_runtime_s", spec, "minRuntime.reclaimMinRuntime");
+  if (status == HR_OK) status = put_depths(import, shard, hr__yaml_child(spec, "queueDepthPerAction"));
   return status == HR_OK ? put_usage(import, shard, hr__yaml_child(spec, "usageDBConfig")) : status;
 }
 
@@ -380,6 +403,7 @@ static enum hr_status put_config(struct kai_import *import, const struct hr__obj
     for (const struct hr__yaml *plugin = hr__yaml_first(tier, "plugins"); plugin && status == HR_OK;
          plugin = plugin->next)
       status = put_settings(import, config, hr__yaml_text(plugin, "name"), hr__yaml_first(plugin, "arguments"));
+  if (status == HR_OK) status = put_depths(import, config, hr__yaml_child(config->root, "queueDepthPerAction"));
   return status == HR_OK ? put_usage(import, config, hr__yaml_child(config->root, "usageDBConfig")) : status;
 }
 

@@ -98,6 +98,14 @@ static const struct hr__key scheduler_keys[] = {
      HELP("Longest time from the eviction of a job to its end, in which it may write a checkpoint.")},
     {"scheduling_signatures", BOOLEAN, DEFAULT("true"), AT(INTEGER, SCHEDULER, signatures),
      HELP("Whether jobs like one that has failed are skipped in the same action.")},
+    {"allocate_depth", WHOLE(1, 1e9), AT(INTEGER, SCHEDULER, allocate_depth), OTHERWISE("all jobs"),
+     HELP("Most jobs of a queue that a cycle tries to start: the first ones. KAI: queueDepthPerAction.")},
+    {"consolidation_depth", WHOLE(1, 1e9), AT(INTEGER, SCHEDULER, consolidation_depth), OTHERWISE("all jobs"),
+     HELP("Most jobs of a queue for which consolidation moves others.")},
+    {"reclaim_depth", WHOLE(1, 1e9), AT(INTEGER, SCHEDULER, reclaim_depth), OTHERWISE("all jobs"),
+     HELP("Most jobs of a queue that reclaim from other queues.")},
+    {"preempt_depth", WHOLE(1, 1e9), AT(INTEGER, SCHEDULER, preempt_depth), OTHERWISE("all jobs"),
+     HELP("Most jobs of a queue that preempt others of their queue.")},
     END};
 
 #define KAI struct hr_kai_config

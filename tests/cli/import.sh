@@ -511,6 +511,7 @@ spec:
   args: {schedule-period: 2s, default-staleness-grace-period: "-1s", v: "5", nonsense: x}
   usageDBConfig: {clientType: prometheus, usageParams: {halfLifePeriod: 10m, windowSize: 1w, windowType: sliding}}
   partitionLabelValue: blue
+  queueDepthPerAction: {allocate: 10, reclaim: 5, preempt: 0}
 ---
 apiVersion: v1
 kind: ConfigMap
@@ -534,8 +535,9 @@ YAML
   try 0 import kai kai.yaml shard.yaml -o s.json
   says stderr "shard.yaml:8:88: SchedulingShard 'default': 'nonsense' of the scheduler is not modelled"
   says stderr "shard.yaml:10:3: SchedulingShard 'default': spec.partitionLabelValue is not modelled: the shard has all nodes"
-  says stderr "shard.yaml:17:10: configuration of the scheduler: actions 'allocate, reclaim' are not modelled"
-  is kai.scheduler '{"reclaim_min_runtime_method": "queue", "preempt_min_runtime_s": 300, "schedule_period_s": 2, "stale_gang_grace_s": -1, "gpu_placement": "spread", "cpu_placement": "binpack", "k_value": 0.5, "reclaim_min_runtime_s": 3600, "usage": {"half_life_s": 600, "window_s": 604800, "window": "sliding"}}'
+  says stderr "queueDepthPerAction.preempt 0 is not modelled: all jobs of a queue are tried"
+  says stderr "shard.yaml:18:10: configuration of the scheduler: actions 'allocate, reclaim' are not modelled"
+  is kai.scheduler '{"reclaim_min_runtime_method": "queue", "preempt_min_runtime_s": 300, "schedule_period_s": 2, "stale_gang_grace_s": -1, "gpu_placement": "spread", "cpu_placement": "binpack", "k_value": 0.5, "reclaim_min_runtime_s": 3600, "allocate_depth": 10, "reclaim_depth": 5, "usage": {"half_life_s": 600, "window_s": 604800, "window": "sliding"}}'
   is kai.default_priority 60
   is kai.priority_classes '[{"name": "train", "value": 60}]'
   try 0 validate s.json --policy kai

@@ -242,6 +242,26 @@ static void consolidation_makes_room(void) {
   CU_ASSERT_EQUAL(world.first_us[large], 1000 * HR_SECOND_US);
 }
 
+/* With a depth of 1, only the first job of a queue is tried: a smaller one waits behind it, although it fits. */
+static void depth_limits_the_jobs_of_a_queue(void) {
+  static struct world world;
+  begin(&world, 1, 4);
+  const uint32_t a = add_queue(&world, HR_NONE, 4, -1, 1);
+  add_job(&world, 0, 1000, 2, a);
+  const uint32_t large = add_job(&world, 10, 100, 4, a), small = add_job(&world, 20, 100, 2, a);
+  run(&world, false);
+  CU_ASSERT_EQUAL(world.first_us[small], 20 * HR_SECOND_US);
+  for (int plain = 0; plain < 2; plain++) {
+    world.scheduler.allocate_depth = 1;
+    run(&world, plain);
+    CU_ASSERT_EQUAL(world.first_us[large], 1000 * HR_SECOND_US);
+    CU_ASSERT_EQUAL(world.first_us[small], 1100 * HR_SECOND_US);
+    world.scheduler.allocate_depth = 2;
+    run(&world, plain);
+    CU_ASSERT_EQUAL(world.first_us[small], 20 * HR_SECOND_US);
+  }
+}
+
 /* Four jobs with 0.4 of a GPU fit on two GPUs. */
 static void jobs_share_gpus(void) {
   static struct world world;
@@ -392,6 +412,9 @@ static void sessions_that_last_decide_as_new_ones(void) {
   for (uint64_t seed = 1; seed <= last; seed++) {
     random_state = seed;
     draw_world(&world);
+    if (seed % 3 == 0) world.scheduler.allocate_depth = 1 + (int64_t)(seed / 3 % 3);
+    if (seed % 4 == 0) world.scheduler.reclaim_depth = world.scheduler.preempt_depth = 1 + (int64_t)(seed / 4 % 2);
+    if (seed % 5 == 0) world.scheduler.consolidation_depth = 1;
     run(&world, false);
     const uint64_t digest = world.digest;
     run(&world, true);
@@ -413,6 +436,6 @@ static void exchanges_without_end_stop(void) {
 TEST_MAIN("kai runs", TEST(weights_divide_what_exceeds_the_quotas), TEST(quota_is_reclaimed),
           TEST(minimum_run_time_delays_reclaim), TEST(priority_preempts_within_a_queue),
           TEST(jobs_that_are_not_preemptible_stay_within_the_quota), TEST(limits_hold), TEST(consolidation_makes_room),
-          TEST(jobs_share_gpus), TEST(past_usage_reduces_the_fair_share), TEST(past_usage_is_read_while_jobs_wait),
-          TEST(nodes_are_requested_for_waiting_jobs), TEST(sessions_that_last_decide_as_new_ones),
-          TEST(exchanges_without_end_stop))
+          TEST(depth_limits_the_jobs_of_a_queue), TEST(jobs_share_gpus), TEST(past_usage_reduces_the_fair_share),
+          TEST(past_usage_is_read_while_jobs_wait), TEST(nodes_are_requested_for_waiting_jobs),
+          TEST(sessions_that_last_decide_as_new_ones), TEST(exchanges_without_end_stop))

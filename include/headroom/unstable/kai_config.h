@@ -76,6 +76,8 @@ struct hr_kai_scheduler {
   enum hr_kai_reclaim_method reclaim_method;
   int64_t termination_grace_us; /* from the eviction of a pod to its end */
   bool signatures;              /* after a job has failed, jobs like it are skipped in the same action */
+  /* how many jobs of a queue an action tries; 0: all */
+  int64_t allocate_depth, consolidation_depth, reclaim_depth, preempt_depth;
   struct hr_kai_usage usage;
 };
 
