@@ -409,6 +409,25 @@ static void idle_alerts_are_those_of_the_requests(void) {
   finish_run(&replay, scenario, trace);
 }
 
+/* A replica for prompts and one for decodes, one request at 0 s and one at 8,000 s. The prompt takes 1 s, the decode
+   ends at 3 s. From then on both are idle, so the alert begins 30 minutes after 1 s. */
+static void idle_alert_of_replicas_with_phases(void) {
+  char path[400];
+  struct hr_replay replay;
+  struct hr_scenario *scenario;
+  struct hr_trace *trace;
+  struct hr_alert alerts[4];
+  snprintf(path, sizeof path, "\"trace\":\"%s\"",
+           file_write_text("phases.csv", "arrival_timestamp,prompt_size,token_size\n0,1,2\n8000,1,2\n"));
+  run_with_alerts(&replay, &scenario, &trace, path, 2, "\"name\":\"disaggregated\"");
+  CU_ASSERT_EQUAL_FATAL(alerts_of(&replay, HR_ALERT_IDLE_REPLICA, alerts, 4), 1);
+  CU_ASSERT_EQUAL(alerts[0].begin_us, (1 + 1800) * HR_SECOND_US);
+  CU_ASSERT_EQUAL(alerts[0].end_us, 8001 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(alerts[0].value, 2);
+  CU_ASSERT_EQUAL(alerts[0].count, 2);
+  finish_run(&replay, scenario, trace);
+}
+
 /* With little memory, the alerts have all losses. */
 static void memory_alerts_have_all_losses(void) {
   struct hr_replay replay;
@@ -473,4 +492,5 @@ static void why_fits_its_schema(void) {
 TEST_MAIN("services in runs", TEST(metrics_are_those_of_the_requests), TEST(backfill_with_services),
           TEST(parcels_have_services), TEST(goals_name_services), TEST(replications_draw_requests),
           TEST(goals_that_cannot_be_met), TEST(plans_choose_replicas), TEST(service_alerts_by_hand),
-          TEST(idle_alerts_are_those_of_the_requests), TEST(memory_alerts_have_all_losses), TEST(why_fits_its_schema))
+          TEST(idle_alerts_are_those_of_the_requests), TEST(idle_alert_of_replicas_with_phases),
+          TEST(memory_alerts_have_all_losses), TEST(why_fits_its_schema))

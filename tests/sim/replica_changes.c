@@ -196,7 +196,7 @@ static bool same_results(const struct hr_service_result *a, const struct hr_serv
 static void random_changes(void) {
   uint64_t state = 1;
   uint32_t n_different = 0, n_restarts = 0, n_incomplete = 0;
-  for (uint32_t w = 0; w < test_argument(1, 3000); w++) {
+  for (uint32_t w = 0; w < test_argument(1, 10000); w++) {
     struct world world;
     draw_world(&state, &world);
     struct hr_service_result skipped = run_world(&world, false, false), stepped = run_world(&world, true, false);
