@@ -63,6 +63,7 @@ static bool read_range(const char **at, const struct cron_field *field, uint64_t
     if (step > 1) *is_star = false;
   }
   if (first < field->first || last > field->last || first > last || step < 1) return false;
+  if (step > last) step = last + 1; /* only the first value; a larger step must not overflow */
   for (int i = first; i <= last; i += step) *bits |= UINT64_C(1) << i;
   return true;
 }

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the other modules share: errors, texts of C, and views on memory of C."""
+
+import re
+
+from ._native import ffi, lib
+
+lib.hr_init()
+
+#: A time that never comes, in microseconds (HR_NEVER_US).
+NEVER_US = 2**63 - 1
+
+
+class HeadroomError(Exception):
+    """A failure. `file`, `line` and `column` are those that the message begins with; otherwise None."""
+
+    def __init__(self, message):
+        super().__init__(message)
+        place = re.match(r"([^\s:]+):(\d+)(?::(\d+))?: ", message)
+        self.file = place.group(1) if place else None
+        self.line = int(place.group(2)) if place else None
+        self.column = int(place.group(3)) if place and place.group(3) else None
+
+
+class InputError(HeadroomError, ValueError):
+    """The scenario, the trace or an argument is invalid."""
+
+
+class PolicyError(HeadroomError):
+    """The policy broke a rule of its interface."""
+
+
+def new_error():
+    return ffi.new("struct hr_error *")
+
+
+def check(status, error):
+    """Raises the exception of a status that is not HR_OK."""
+    if status == 0:
+        return
+    message = text(error.text) or text(lib.hr_status_meaning(status))
+    if status == lib.HR_NO_MEMORY:
+        raise MemoryError(message)
+    if status == lib.HR_IO_ERROR:
+        raise OSError(message)
+    kinds = {lib.HR_BAD_INPUT: InputError, lib.HR_BAD_POLICY: PolicyError}
+    raise kinds.get(status, HeadroomError)(message)
+
+
+def text(pointer):
+    """The text of a C string, or None."""
+    if pointer == ffi.NULL:
+        return None
+    return ffi.string(pointer).decode("utf-8", "replace")
+
+
+def taken_text(pointer):
+    """The text of a C string that the caller must free."""
+    if pointer == ffi.NULL:
+        raise MemoryError("out of memory")
+    try:
+        return text(pointer)
+    finally:
+        lib.free(pointer)
+
+
+def notes_of(notes):
+    """The texts of a list of notes."""
+    return [text(notes.text[i]) for i in range(notes.count)]
+
+
+def words(texts):
+    """An array of C strings, and what keeps it in memory."""
+    kept = [ffi.new("char[]", one.encode()) for one in texts]
+    return ffi.new("const char *[]", kept or [ffi.NULL]), kept
+
+
+class _Owner:
+    """Frees nothing; as the destructor of a pointer it keeps the owner of the memory alive."""
+
+    def __init__(self, owner):
+        self.owner = owner
+
+    def __call__(self, _pointer):
+        self.owner = None
+
+
+def numpy():
+    """The module numpy, or None if it is not installed."""
+    try:
+        import numpy as module
+    except ImportError:
+        return None
+    return module
+
+
+_CODES = {(1, False): "B", (2, False): "H", (4, False): "I", (8, False): "Q",
+          (1, True): "b", (2, True): "h", (4, True): "i", (8, True): "q"}
+
+
+def view(pointer, count, width, signed, owner, stride=0):
+    """A read-only view on a column in memory of C: an array of numpy, without numpy a memoryview. The memory belongs to
+    `owner`, which lives as long as the view. `stride`: bytes from one value to the next; 0: `width`."""
+    stride = stride or width
+    module = numpy()
+    if count == 0:
+        return module.zeros(0, _CODES[width, signed]) if module else memoryview(b"").cast("B")
+    kept = ffi.gc(ffi.cast("char *", pointer), _Owner(owner))
+    code = _CODES[width, signed]
+    if module:
+        memory = ffi.buffer(kept, (count - 1) * stride + width)
+        array = module.ndarray((count,), code, memory, 0, (stride,))
+        array.flags.writeable = False
+        return array
+    if stride == width:
+        return memoryview(ffi.buffer(kept, count * width)).cast("B").cast(code).toreadonly()
+    whole = memoryview(ffi.buffer(kept, (count - 1) * stride + width)).cast("B")
+    return memoryview(b"".join(whole[i * stride : i * stride + width] for i in range(count))).cast(code)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Several runs: comparisons of policies, plans, and sweeps."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+
+from ._base import InputError, check, ffi, lib, new_error, notes_of, taken_text, text
+from .policy import BoundPolicy, Policy
+from .scenario import Scenario, ScenarioLike, TraceLike, overrides_of
+
+
+def _threads(threads: Optional[int]) -> int:
+    return threads or os.cpu_count() or 1
+
+
+class _Contender:
+    """A policy of a comparison: a text "NAME:KEY=VALUE,...", or an object of a class derived from Policy. A text is an
+    override of the scenario, which is loaded again for it."""
+
+    def __init__(self, scenario: ScenarioLike, overrides: list, policy: Union[str, Policy]):
+        label = policy.name if isinstance(policy, Policy) else policy
+        self.label = ffi.new("char[]", label.encode())
+        self.name = ffi.new("char[]", label.partition(":")[0].encode())
+        self.bound = BoundPolicy(policy) if isinstance(policy, Policy) else None
+        self.scenario = None if self.bound else Scenario(scenario, overrides + overrides_of(policy, None, {}))
+        self.choice = self.bound.choice if self.bound else ffi.addressof(self.scenario._scenario, "policy")
+
+    def row(self) -> Dict[str, Any]:
+        return {"name": self.name, "label": self.label, "policy": self.choice, "labelled": False}
+
+    def close(self):
+        if self.bound:
+            self.bound.close()
+
+
+def compare(scenario: ScenarioLike, policies: Sequence[Union[str, Policy]], trace: TraceLike = None, *,
+            replications: int = 0, threads: Optional[int] = None, settings: Optional[Mapping[str, Any]] = None,
+            **overrides: Any) -> Dict[str, Any]:
+    """Runs policies on the same trace with the same random events. Returns the comparison as a dictionary, as
+    `headroom compare --json` writes it. replications: 0: as many as the scenario says. Python policies share one
+    interpreter lock, so they are no faster with several threads."""
+    loaded = Scenario(scenario, overrides_of(None, None, {**(settings or {}), **overrides}))
+    jobs = loaded.read_trace(trace)
+    contenders = [_Contender(scenario, loaded.overrides, policy) for policy in policies]
+    rows = ffi.new("struct hr_contender[]", [contender.row() for contender in contenders])
+    config = ffi.new("struct hr_compare_config *", {
+        "scenario": loaded._scenario, "overrides": loaded._words, "n_overrides": len(loaded.overrides),
+        "trace": jobs._trace, "contenders": rows, "n_contenders": len(contenders), "n_replications": replications,
+        "n_threads": _threads(threads)})
+    out, error = ffi.new("struct hr_comparison **"), new_error()
+    try:
+        status = lib.hr_compare(config, out, error)
+        for contender in contenders:
+            if contender.bound:
+                contender.bound.raise_pending()
+        check(status, error)
+        return json.loads(taken_text(lib.hr_comparison_json(out[0], ffi.new("struct hr_perf *"))))
+    finally:
+        lib.hr_comparison_destroy(out[0])
+        for contender in contenders:
+            contender.close()
+
+
+_SEARCHES = {"auto": 0, "fast": 1, "exhaustive": 2}
+
+
+def plan(scenario: ScenarioLike, trace: TraceLike = None, *, search: str = "auto", sensitivity: bool = True,
+         threads: Optional[int] = None, settings: Optional[Mapping[str, Any]] = None, **overrides: Any) -> Dict[str, Any]:
+    """The cheapest mix of capacity that meets the goals of the scenario's `plan`. Returns the plan as a dictionary, as
+    `headroom plan --json` writes it."""
+    if search not in _SEARCHES:
+        raise InputError("search: '%s' is not one of %s" % (search, ", ".join(_SEARCHES)))
+    loaded = Scenario(scenario, overrides_of(None, None, {**(settings or {}), **overrides}))
+    if loaded._scenario.plan == ffi.NULL:
+        raise InputError("%s: has no plan; add \"plan\" with variables and goals" % text(loaded._scenario.path))
+    jobs = loaded.read_trace(trace)
+    config = ffi.new("struct hr_plan_config *", {
+        "scenario": loaded._scenario, "overrides": loaded._words, "n_overrides": len(loaded.overrides),
+        "trace": jobs._trace, "search": _SEARCHES[search], "no_sensitivity": not sensitivity,
+        "n_threads": _threads(threads)})
+    out, error = ffi.new("struct hr_plan **"), new_error()
+    try:
+        check(lib.hr_plan(config, out, error), error)
+        return json.loads(taken_text(lib.hr_plan_json(out[0], ffi.new("struct hr_perf *"))))
+    finally:
+        lib.hr_plan_destroy(out[0])
+
+
+class Sweep:
+    """The runs of a grid. `frame` has one row for each run."""
+
+    def __init__(self, csv: str, runs: int, notes: List[str]):
+        self.csv, self.runs, self.notes = csv, runs, notes
+
+    @property
+    def frame(self):
+        """A pandas data frame, as `headroom sweep --csv` writes it."""
+        import pandas
+
+        return pandas.read_csv(io.StringIO(self.csv))
+
+
+def sweep(grid: Union[str, os.PathLike], *, file: Union[str, os.PathLike, None] = None, max_runs: int = 0,
+          threads: Optional[int] = None) -> Sweep:
+    """Runs a scenario with all settings of a grid file. `file`: the SQLite file that keeps the runs, so that an
+    interrupted sweep goes on; None: a temporary file."""
+    folder = tempfile.TemporaryDirectory(prefix="headroom-")
+    with folder:
+        path = os.fspath(file) if file else os.path.join(folder.name, "sweep.db")
+        name, store = ffi.new("char[]", os.fspath(grid).encode()), ffi.new("char[]", path.encode())
+        config = ffi.new("struct hr_sweep_config *", {"grid": name, "file": store, "max_runs": max_runs,
+                                                      "n_threads": _threads(threads)})
+        counts, error = ffi.new("struct hr_sweep_counts *"), new_error()
+        check(lib.hr_sweep(config, counts, error), error)
+        notes = notes_of(counts.notes)
+        lib.hr_notes_finish(ffi.addressof(counts, "notes"))
+        csv = os.path.join(folder.name, "sweep.csv")
+        check(lib.hr_sweep_write_csv(csv.encode(), store, error), error)
+        with open(csv, encoding="utf-8") as written:
+            return Sweep(written.read(), counts.runs, notes)

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_PYTHON_GLUE_H
+#define HR_PYTHON_GLUE_H
+
+/* What the Python package needs in addition to the library: columns of a trace by name, and policies whose decisions
+   are made by Python. */
+
+#include "headroom/headroom.h"
+#include "headroom/unstable/capacity.h"
+
+/* ---- Columns of a trace ---- */
+
+/* A column of a trace. `names`: the texts that the values of the column are indices of; NULL: the values are numbers.
+   Everything belongs to the trace. */
+struct hrpy_column {
+  const char *name; /* of the member of struct hr_trace, with its unit */
+  const void *at;
+  uint32_t width; /* of a value, in bytes */
+  bool is_signed;
+  const struct hr_names *names;
+};
+enum { HRPY_MAX_COLUMNS = 64 };
+/* Sets `columns` to the columns that the trace has, and returns their number. */
+uint32_t hrpy_columns(const struct hr_trace *trace, struct hrpy_column columns[HRPY_MAX_COLUMNS]);
+
+/* ---- Jobs of a new trace ---- */
+
+/* Sets a field of a record by its name in struct hr_job_record. hrpy_set_number returns false if the record has no
+   number with this name, or if its type cannot hold the value; hrpy_set_text if it has no such text. The text is
+   borrowed. */
+bool hrpy_set_number(struct hr_job_record *record, const char *name, int64_t value);
+bool hrpy_set_text(struct hr_job_record *record, const char *name, const char *text);
+
+/* ---- Policies in Python ---- */
+
+/* The functions of Python that a policy calls. `number` is that of the policy, `run` that of a run of it. They return
+   a status; an exception is kept by Python. Python defines them. */
+struct hrpy_run;
+int hrpy_python_create(int64_t number, struct hrpy_run *run, int64_t *id);
+void hrpy_python_destroy(int64_t id);
+int hrpy_python_observe(int64_t id, const struct hr_view *view, const struct hr_event *event);
+int hrpy_python_decide(int64_t id, const struct hr_view *view, struct hr_moves *moves);
+
+/* Creates the operations of a policy, which are freed with hrpy_policy_destroy. They call Python with `number`. The
+   name is copied. NULL: out of memory. */
+const struct hr_policy_ops *hrpy_policy_create(const char *name, int64_t number, uint32_t abilities,
+                                               const char *placement);
+void hrpy_policy_destroy(const struct hr_policy_ops *ops);
+
+/* The input of a run of a policy, valid during the run. */
+const struct hr_policy_env *hrpy_run_env(const struct hrpy_run *run);
+/* Searches for a placement of a waiting job by the rule of the policy, and starts the job there. `*found` is false if
+   there is no placement. */
+enum hr_status hrpy_start(struct hrpy_run *run, const struct hr_view *view, struct hr_moves *moves, uint32_t job,
+                          int reason, bool *found);
+/* Stops a running job, which waits again. `keeps`: all its work is kept; otherwise that since its last checkpoint is
+   lost. */
+enum hr_status hrpy_stop(struct hrpy_run *run, const struct hr_view *view, struct hr_moves *moves, uint32_t job,
+                         bool keeps);
+enum hr_status hrpy_reject(struct hr_moves *moves, uint32_t job, int reason);
+
+#endif

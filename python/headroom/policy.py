@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Policies in Python.
+
+A policy is an object of a class derived from Policy. The engine calls `create` at the begin of a run, `observe` for each
+event and `decide` after the events of each instant. Jobs are numbers, from 0, in the order of the trace.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import itertools
+from typing import Any, Dict, List, Optional
+
+from ._base import ffi, lib, text
+
+#: What a policy declares that it does: it stops running jobs; no job that fits waits for ever.
+PREEMPTS, STARVES_NOBODY = lib.HR_POLICY_PREEMPTS, lib.HR_POLICY_STARVES_NOBODY
+
+_NONE = 2**32 - 1  # HR_NONE
+_numbers = itertools.count(1)
+_bound: Dict[int, "BoundPolicy"] = {}
+_runs: Dict[int, "_PolicyRun"] = {}
+
+
+class View:
+    """The state that a policy reads: `now_us`, `n_waiting`, `n_running`, and `jobs`, the columns of the trace by their
+    names in C, such as view.jobs["work_us"][job]. A policy that knows the run time in advance is a thought experiment;
+    `limit_us`, `estimate_us` and `user` are what a scheduler knows."""
+
+    __slots__ = ("_view", "jobs", "trace")
+
+    def __init__(self, trace, columns):
+        self._view, self.trace, self.jobs = None, trace, columns
+
+    @property
+    def now_us(self) -> int:
+        return self._view.now_us
+
+    @property
+    def n_waiting(self) -> int:
+        return self._view.n_waiting
+
+    @property
+    def n_running(self) -> int:
+        return self._view.n_running
+
+    @property
+    def free_gpus(self) -> float:
+        return (self._view.total_milli - self._view.allocated_milli) / 1000
+
+    def state(self, job: int) -> str:
+        return ("future", "waiting", "running", "completed", "rejected")[self._view.state[job]]
+
+    def done_us(self, job: int) -> int:
+        """The work that a job has completed, in microseconds of its recorded run time."""
+        return lib.hr_view_done_us(self._view, {"id": job})
+
+
+class Event:
+    """An event: `kind` such as "submit", "end" or "interrupt", `at_us`, and `job`, None for events of nodes."""
+
+    __slots__ = ("kind", "at_us", "job")
+
+    def __init__(self, kind, at_us, job):
+        self.kind, self.at_us, self.job = kind, at_us, job
+
+
+class Moves:
+    """What a policy can do in `decide`."""
+
+    __slots__ = ("_run", "_view", "_moves", "_found")
+
+    def __init__(self, run):
+        self._run, self._found = run, ffi.new("bool *")
+
+    def start(self, job: int, backfill: bool = False) -> bool:
+        """Starts a waiting job at the placement of the policy's rule. False: it does not fit now."""
+        reason = lib.HR_REASON_BACKFILL if backfill else lib.HR_REASON_IN_ORDER
+        self._check(lib.hrpy_start(self._run, self._view, self._moves, job, reason, self._found))
+        return self._found[0]
+
+    def preempt(self, job: int, keep: bool = True) -> None:
+        """Stops a running job, which waits again. keep: all its work is kept; otherwise that since its last checkpoint
+        is lost. The policy declares PREEMPTS."""
+        self._check(lib.hrpy_stop(self._run, self._view, self._moves, job, keep))
+
+    def reject(self, job: int) -> None:
+        """Rejects a waiting job for ever."""
+        self._check(lib.hrpy_reject(self._moves, job, lib.HR_REASON_POLICY))
+
+    def wake_at(self, at_us: int) -> None:
+        """Asks for a call of `decide` at a time in the future."""
+        self._check(lib.hr_moves_wake_at(self._moves, int(at_us)))
+
+    @staticmethod
+    def _check(status):
+        if status != 0:
+            raise _BrokenRule(status)
+
+
+class _BrokenRule(Exception):
+    """A move returned this status; the engine's error says why."""
+
+
+class Policy:
+    """A scheduling policy. `name` is shown in tables, `abilities` is a set of PREEMPTS and STARVES_NOBODY, `placement` is
+    a rule of placement such as "best-fit". A run has a copy of the object, so a policy can keep its state in itself."""
+
+    name: str = "python"
+    abilities: int = 0
+    placement: str = "best-fit"
+
+    def create(self, view: View) -> None:
+        """Called before the first event; `view` has no times yet."""
+
+    def observe(self, view: View, event: Event) -> None:
+        """Called for each event that is not a move of the policy."""
+
+    def decide(self, view: View, moves: Moves) -> None:
+        """Makes the moves of an instant."""
+        raise NotImplementedError
+
+
+class _PolicyRun:
+    def __init__(self, bound, run):
+        from .trace import Trace
+
+        env = lib.hrpy_run_env(run)
+        trace = Trace.__new__(Trace)  # borrowed: the run owns it
+        trace._trace, trace._columns = env.jobs, None
+        self.bound, self.policy = bound, copy.copy(bound.policy)
+        self.view, self.moves = View(trace, trace.columns), Moves(run)
+        self.withdrawn: List[int] = []
+        self.policy.create(self.view)
+
+
+def register(bound) -> int:
+    """Gives a policy a number by which C finds it."""
+    number = next(_numbers)
+    _bound[number] = bound
+    return number
+
+
+class BoundPolicy:
+    """A policy with the structs by which the engine calls it. `pending` is the first exception of a run."""
+
+    def __init__(self, policy: Policy):
+        self.policy, self.pending = policy, None
+        self.number = register(self)
+        self.ops = lib.hrpy_policy_create(policy.name.encode(), self.number, policy.abilities, policy.placement.encode())
+        if self.ops == ffi.NULL:
+            raise MemoryError("out of memory")
+        self.params = ffi.new("struct hr_param_value[1]", [{"integer": int(ffi.cast("intptr_t", self.ops))}])
+        self.choice = ffi.new("struct hr_policy_choice *", {"ops": self.ops, "params": self.params, "n_params": 1})
+
+    def close(self):
+        """The structs stay, because the results of the run name the policy."""
+        _bound.pop(self.number, None)
+
+    def raise_pending(self):
+        if self.pending is not None:
+            raise self.pending
+
+    def __del__(self):
+        if getattr(self, "ops", ffi.NULL) != ffi.NULL:
+            lib.hrpy_policy_destroy(self.ops)
+
+
+@contextlib.contextmanager
+def bound_policy(policy: Optional[Policy]):
+    """Binds a policy to the engine; None: nothing is bound."""
+    bound = BoundPolicy(policy) if policy else None
+    try:
+        yield bound
+    finally:
+        if bound:
+            bound.close()
+
+
+def _called(bound, function, *arguments) -> int:
+    """Calls Python for the engine. Returns a status; an exception is kept until the run has ended."""
+    try:
+        function(*arguments)
+    except _BrokenRule as broken:
+        return broken.args[0]
+    except BaseException as exception:  # noqa: B036 (the exception must not cross C)
+        bound.pending = bound.pending or exception
+        return lib.HR_BAD_POLICY
+    return 0
+
+
+def on_create(number, run, out) -> int:
+    """The four functions of Python that a policy of C calls (glue.h)."""
+    bound = _bound[number]
+
+    def create():
+        made = _PolicyRun(bound, run)
+        out[0] = next(_numbers)
+        _runs[out[0]] = made
+
+    return _called(bound, create)
+
+
+def on_destroy(number) -> None:
+    _runs.pop(number, None)
+
+
+def on_observe(number, view, event) -> int:
+    run = _runs[number]
+    run.view._view = view
+    job = event.job.id if event.job.id != _NONE else None
+    kind = _KINDS[event.kind]
+    if kind == "withdraw":
+        run.withdrawn.append(job)
+    return _called(run.bound, run.policy.observe, run.view, Event(kind, event.at_us, job))
+
+
+def on_decide(number, view, moves) -> int:
+    run = _runs[number]
+    run.view._view = run.moves._view = view
+    run.moves._moves = moves
+    return _called(run.bound, _decide, run)
+
+
+def _decide(run):
+    for job in run.withdrawn:
+        Moves._check(lib.hrpy_reject(run.moves._moves, job, lib.HR_REASON_WITHDRAWN))
+    run.withdrawn.clear()
+    run.policy.decide(run.view, run.moves)
+
+
+for _name, _function in (("create", on_create), ("destroy", on_destroy), ("observe", on_observe), ("decide", on_decide)):
+    ffi.def_extern("hrpy_python_" + _name)(_function)
+
+
+def _kinds() -> List[str]:
+    names: List[Any] = []
+    while len(names) < 16:
+        names.append(text(lib.hr_event_name(len(names))))
+    return names
+
+
+_KINDS = _kinds()

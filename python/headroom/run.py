@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One run of a scenario, and its results."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from typing import Any, Dict, List, Optional, Union
+
+from ._base import NEVER_US, check, ffi, lib, new_error, notes_of, numpy, taken_text, text, view
+from .policy import Policy, bound_policy
+from .scenario import Scenario, ScenarioLike, TraceLike, overrides_of
+from .trace import CLASSES, OUTCOMES, TIERS, Trace
+
+_STATES = ["future", "waiting", "running", "completed", "rejected"]
+# Columns of numbers that stand for these texts.
+_ENUMS = {"state": _STATES, "class_": CLASSES, "outcome": OUTCOMES, "within": TIERS}
+
+
+def run(scenario: ScenarioLike, trace: TraceLike = None, *, policy: Union[str, Policy, None] = None,
+        seed: Optional[int] = None, check: bool = False, timeline: bool = False,
+        settings: Optional[Mapping[str, Any]] = None, **overrides: Any) -> "Run":
+    """Replays a trace on the cluster of a scenario, once.
+
+    scenario: path or dictionary. trace: a Trace or a path, instead of the scenario's. policy: "NAME:KEY=VALUE,...", or an
+    object of a class derived from Policy. check: verify all invariants during the run. timeline: record the timeline.
+    settings, overrides: keys of the scenario and their values; in names of arguments two underscores stand for a dot, so
+    policy__order="sjf" and settings={"policy.order": "sjf"} are the same.
+    Raises InputError with file, line and column for an invalid scenario or trace, and PolicyError if the policy breaks a
+    rule. An exception of a policy in Python is raised as it is."""
+    if isinstance(policy, Policy) and isinstance(scenario, Mapping) and "policy" not in scenario:
+        scenario = {**scenario, "policy": {"name": "queue"}}  # required, and not used
+    loaded = Scenario(scenario, overrides_of(policy, seed, {**(settings or {}), **overrides}))
+    jobs = loaded.read_trace(trace)
+    return Run(loaded, jobs, policy if isinstance(policy, Policy) else None, check, timeline)
+
+
+class _Finish:
+    """The destructor of a replay. It keeps everything that the replay borrows until the replay is finished."""
+
+    def __init__(self, *borrowed):
+        self.borrowed = borrowed
+
+    def __call__(self, replay):
+        lib.hr_replay_finish(replay)
+
+
+def _new_replay(scenario, trace, policy, check_all):
+    finish = _Finish(scenario._scenario, trace._trace, policy)
+    replay = ffi.gc(ffi.new("struct hr_replay *"), finish)
+    config = ffi.new("struct hr_replay_config *", {
+        "scenario": scenario._scenario, "trace": trace._trace, "seed": scenario.seed, "check": check_all,
+        "policy": policy.choice if policy else ffi.NULL})
+    error = new_error()
+    check(lib.hr_replay_init(replay, config, error), error)
+    return replay
+
+
+class Run:
+    """The results of a run. Columns are views on memory of C, which lives as long as a view on it."""
+
+    def __init__(self, scenario: Scenario, trace: Trace, policy: Optional[Policy], check_all: bool, timeline: bool):
+        self.scenario, self.trace = scenario, trace
+        self._json: Optional[str] = None
+        self._columns: Optional[Dict[str, Any]] = None
+        self._timeline: Optional[str] = None
+        with bound_policy(policy) as bound:
+            self._replay = _new_replay(scenario, trace, bound, check_all)
+            self._choice = bound.choice if bound else ffi.addressof(scenario._scenario, "policy")
+            self._run(timeline, bound)
+        self._result = self._replay.result
+
+    def _run(self, timeline, bound):
+        error = new_error()
+        notes = ffi.addressof(self._replay, "notes")
+        check(lib.hr_replay_input_notes(self.scenario._scenario, self._choice, self.trace._trace, notes, error), error)
+        with _Timeline(self._replay, self.trace) if timeline else _NoTimeline() as file:
+            status = lib.hr_replay_run(self._replay, error)
+            if bound:
+                bound.raise_pending()
+            check(status, error)
+            self._timeline = file.finish()
+
+    @property
+    def digest(self) -> str:
+        """The digest of all events, as the command line prints it."""
+        return "%016x" % self._result.digest
+
+    @property
+    def notes(self) -> List[str]:
+        """What the run assumed or could not do, in sentences."""
+        return self.scenario.notes + self.trace.notes + notes_of(self._replay.notes)
+
+    @property
+    def seconds(self) -> float:
+        """Wall-clock time of the simulation."""
+        return self._replay.sim_s
+
+    def to_json(self) -> str:
+        """The summary in the format of `headroom run --json`, without wall-clock times."""
+        if self._json is None:
+            lists = [ffi.addressof(self.scenario._scenario, "notes"), ffi.addressof(self.trace._trace, "notes"),
+                     ffi.addressof(self._replay, "notes")]
+            notes = ffi.new("const struct hr_notes *[]", lists)
+            label = ffi.new("struct hr_run_label *", {
+                "scenario": self.scenario._scenario.name, "trace": self.trace._trace.source,
+                "format": self.trace._trace.format, "cluster": ffi.addressof(self.scenario._scenario, "cluster"),
+                "policy": self._choice, "seed": self.scenario.seed, "notes": notes, "n_notes": len(lists)})
+            perf = ffi.new("struct hr_perf *")
+            self._json = taken_text(lib.hr_summary_json(self._replay.summary, label, perf))
+        return self._json
+
+    @property
+    def summary(self) -> Dict[str, Any]:
+        """The summary as a dictionary, with the keys of `headroom run --json`."""
+        return json.loads(self.to_json())
+
+    @property
+    def metrics(self) -> Dict[str, float]:
+        """All numbers of the summary by their paths, such as "wait_s.p95"."""
+        return dict(_numbers("", self.summary))
+
+    @property
+    def columns(self) -> Dict[str, Any]:
+        """Columns of the jobs, in the order of the trace: those of the trace, and start_us, end_us and state, where
+        `headroom.NEVER_US` stands for a job that never started or ended. Jobs that could be stopped have the columns of
+        their accounts too: attempts, kept_us, lost_us, saving_us, restarting_us, held_us."""
+        if self._columns is None:
+            columns = dict(self.trace.columns)
+            columns.update(self._result_columns())
+            self._columns = columns
+        return self._columns
+
+    def _result_columns(self):
+        result, owner, count = self._result, self._replay, len(self.trace)
+        found = {"state": view(result.state, count, 1, False, owner),
+                 "start_us": view(result.start_us, count, 8, True, owner)}
+        if result.accounting != ffi.NULL:
+            base, stride = ffi.cast("char *", result.accounting), ffi.sizeof("struct hr_job_accounting")
+            for name in ("end_us", "kept_us", "lost_us", "saving_us", "restarting_us", "held_us"):
+                at = base + ffi.offsetof("struct hr_job_accounting", name)
+                found[name] = view(at, count, 8, True, owner, stride)
+            at = base + ffi.offsetof("struct hr_job_accounting", "attempts")
+            found["attempts"] = view(at, count, 4, False, owner, stride)
+        elif result.ended_us != ffi.NULL:
+            found["end_us"] = view(result.ended_us, count, 8, True, owner)
+        else:
+            found["end_us"] = _ends(found["state"], found["start_us"], self.trace.columns["work_us"])
+        return found
+
+    @property
+    def jobs(self):
+        """A pandas data frame of the jobs: `columns`, with texts in place of numbers of names, and wait_us."""
+        import pandas
+
+        module, data = numpy(), {}
+        for name, values in self.columns.items():
+            data[name] = values
+            if name in _ENUMS:
+                data[name] = pandas.Categorical.from_codes(values.astype("int8"), _ENUMS[name])
+            elif name in self.trace.columns:
+                data[name] = self._named(name, values, pandas)
+        start = self.columns["start_us"]
+        data["wait_us"] = module.where(start == NEVER_US, NEVER_US, start - self.columns["submit_us"])
+        return pandas.DataFrame(data, copy=False)
+
+    def _named(self, name, values, pandas):
+        try:
+            names = self.trace.names(name)
+        except KeyError:
+            return values
+        unknown = values == 2**32 - 1
+        return pandas.Categorical.from_codes(numpy().where(unknown, -1, values.astype("int64")), names)
+
+    @property
+    def timeline(self):
+        """A pandas data frame of the timeline, as `headroom run --timeline` writes it; the run needs timeline=True."""
+        import io
+
+        import pandas
+
+        if self._timeline is None:
+            raise ValueError("the timeline was not recorded; run with timeline=True")
+        return pandas.read_csv(io.StringIO(self._timeline))
+
+    @property
+    def costs(self):
+        """A pandas data frame of the costs: one row for each number below `cost` of the summary, in dollars where the
+        path ends with _usd."""
+        import pandas
+
+        rows = list(_numbers("", self.summary.get("cost") or {}))
+        return pandas.DataFrame(rows, columns=["path", "value"])
+
+    def __repr__(self) -> str:
+        return "<headroom.Run of %s: %d jobs, digest %s>" % (self.scenario.name, len(self.trace), self.digest)
+
+
+class _NoTimeline:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def finish(self):
+        return None
+
+
+class _Timeline:
+    """Records the timeline of a replay in a temporary file, whose text `finish` returns."""
+
+    def __init__(self, replay, trace):
+        handle, self.path = tempfile.mkstemp(".csv", "headroom-")
+        os.close(handle)
+        out, error = ffi.new("struct hr_timeline **"), new_error()
+        check(lib.hr_timeline_create(self.path.encode(), trace._trace, replay.usage, False, out, error), error)
+        self.timeline = out[0]
+        check(lib.hr_replay_add(replay, lib.hr_timeline_observer(self.timeline), error), error)
+
+    def __enter__(self):
+        return self
+
+    def finish(self):
+        error = new_error()
+        check(lib.hr_timeline_finish(self.timeline, error), error)
+        with open(self.path, encoding="utf-8") as file:
+            return file.read()
+
+    def __exit__(self, *_):
+        lib.hr_timeline_destroy(self.timeline)
+        os.unlink(self.path)
+
+
+def _ends(state, start_us, work_us):
+    """The times at which jobs completed, if none of them was stopped."""
+    module = numpy()
+    if module:
+        return module.where(state == _STATES.index("completed"), start_us + work_us, NEVER_US)
+    completed = _STATES.index("completed")
+    return [a + b if s == completed else NEVER_US for s, a, b in zip(state, start_us, work_us)]
+
+
+def _numbers(prefix, value):
+    """The numbers below a part of the summary, with their paths."""
+    if isinstance(value, bool):
+        return
+    if isinstance(value, (int, float)):
+        yield prefix, value
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from _numbers(prefix + "." + key if prefix else key, part)
+    elif isinstance(value, list):
+        for i, part in enumerate(value):
+            name = part.get("name", i) if isinstance(part, dict) else i
+            yield from _numbers("%s.%s" % (prefix, name), part)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Scenarios: a file or a dictionary, with overrides, and the trace that it names."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import tempfile
+from typing import Any, Mapping, Optional, Union
+
+from ._base import HeadroomError, InputError, check, ffi, lib, new_error, notes_of, text, words
+from .trace import Trace
+
+#: A path of a scenario file, or its contents as a dictionary.
+ScenarioLike = Union[str, os.PathLike, Mapping[str, Any]]
+#: A trace, or the path of a trace file.
+TraceLike = Union[Trace, str, os.PathLike, None]
+
+
+def overrides_of(policy: Any, seed: Optional[int], settings: Mapping[str, Any]) -> list:
+    """The overrides "path=value" of the arguments of a run. In keys of `settings`, two underscores stand for a dot."""
+    found = []
+    if isinstance(policy, str):
+        found += _policy_overrides(policy)
+    for key, value in settings.items():
+        found.append("%s=%s" % (key.replace("__", "."), json.dumps(value)))
+    if seed is not None:
+        found.append("seed=%d" % seed)
+    return found
+
+
+def _policy_overrides(policy):
+    error = new_error()
+    out, count = ffi.new("char ***"), ffi.new("size_t *")
+    status = lib.hr_policy_overrides(policy.encode(), out, count, error)
+    found = [text(out[0][i]) for i in range(count[0])] if status == 0 else []
+    for i in range(count[0]):
+        lib.free(out[0][i])
+    lib.free(out[0])
+    check(status, error)
+    return found
+
+
+@functools.lru_cache(maxsize=None)
+def _catalog():
+    """The built-in catalogue, which is read once and never changed."""
+    out, error = ffi.new("struct hr_catalog **"), new_error()
+    check(lib.hr_catalog_load(ffi.NULL, out, error), error)
+    return out[0]
+
+
+class Scenario:
+    """A loaded scenario. `overrides` are those with which it was loaded."""
+
+    def __init__(self, scenario: ScenarioLike, overrides: list):
+        self.overrides = overrides
+        self._words, self._kept = words(overrides)
+        if isinstance(scenario, Mapping):
+            self._scenario = self._load_mapping(scenario)
+        else:
+            self._scenario = self._load(os.fspath(scenario))
+
+    def _load(self, path):
+        error = new_error()
+        out = ffi.new("struct hr_scenario **")
+        check(lib.hr_scenario_load_with(_catalog(), path.encode(), self._words, len(self.overrides), out, error), error)
+        return ffi.gc(out[0], lib.hr_scenario_destroy)
+
+    def _load_mapping(self, scenario):
+        """Paths in the dictionary are relative to the current folder, so it is written there for a moment."""
+        folder = os.getcwd() if os.access(os.getcwd(), os.W_OK) else None
+        handle, path = tempfile.mkstemp(".json", ".headroom-", folder)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(scenario, file, indent=1)
+            return self._load(os.path.basename(path) if folder else path)
+        except HeadroomError as wrong:
+            # The line and the column are those of the dictionary written by json.dumps with indent=1.
+            name = os.path.basename(path)
+            raise type(wrong)(str(wrong).replace(path, "scenario").replace(name, "scenario")) from None
+        finally:
+            os.unlink(path)
+
+    @property
+    def name(self) -> str:
+        return text(self._scenario.name)
+
+    @property
+    def seed(self) -> int:
+        return self._scenario.seed
+
+    @property
+    def notes(self) -> list:
+        return notes_of(self._scenario.notes)
+
+    def read_trace(self, trace: TraceLike, format: Optional[str] = None) -> Trace:
+        """The trace of the argument, or else the one that the scenario names."""
+        if isinstance(trace, Trace):
+            return trace
+        path = os.fspath(trace) if trace is not None else text(self._scenario.trace_file)
+        if path is None:
+            return self._no_jobs()
+        name = format or (text(self._scenario.trace_format))
+        columns = ffi.addressof(self._scenario, "columns")
+        return Trace._read(path, name, columns, self._scenario.lenient)
+
+    def _no_jobs(self):
+        if self._scenario.services == ffi.NULL:
+            raise InputError("%s: names no trace; pass one with trace=" % text(self._scenario.path))
+        error = new_error()
+        out = ffi.new("struct hr_trace **")
+        check(lib.hr_trace_empty(self._scenario.path, out, error), error)
+        return Trace(out[0])

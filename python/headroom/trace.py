@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Traces: the jobs of a run, read from a file or made from columns."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any, Dict, List, Mapping, Optional
+
+from ._base import InputError, check, ffi, lib, new_error, notes_of, text, view
+
+_SECOND_US = 1_000_000
+
+# Columns of a frame that are not named as the members of struct hr_job_record: name, member, factor.
+_UNITS = {"submit_s": ("submit_us", _SECOND_US), "duration_s": ("work_us", _SECOND_US),
+          "limit_s": ("limit_us", _SECOND_US), "estimate_s": ("estimate_us", _SECOND_US),
+          "deadline_s": ("deadline_us", _SECOND_US), "within_wait_s": ("within_wait_us", _SECOND_US),
+          "checkpoint_interval_s": ("checkpoint_interval_us", _SECOND_US), "start_s": ("recorded_start_us", _SECOND_US),
+          "cpu": ("cpu_milli", 1000), "mem_gb": ("mem_mib", 1024), "gpu_mem_gb": ("gpu_mem_mib", 1024),
+          "checkpoint_gb": ("checkpoint_mib", 1024), "fail_at": ("fail_at_ppm", 1_000_000),
+          "gpu_power_fraction": ("gpu_power_ppm", 1_000_000)}
+_TEXTS = {"gpu_type": "gpu_types", "job_id": "job_id", "user": "user", "tenant": "tenant", "model": "model",
+          "regions": "regions", "mig_profile": "mig_profile", "queue": "queue", "qos": "qos"}
+CLASSES = ["", "training", "fine-tune", "batch-inference", "inference", "interactive", "data-prep"]
+OUTCOMES = ["", "completed", "failed", "cancelled"]
+TIERS = ["", "island", "numa", "node", "rack", "zone"]
+_FLAGS = {"dedicated": (True, 1), "interruptible": (False, 2)}  # name: value that sets the flag, flag
+
+
+class Trace:
+    """Jobs, sorted by submit. `len(trace)` is their number; `trace.columns` has their columns."""
+
+    def __init__(self, pointer):
+        self._trace = ffi.gc(pointer, lib.hr_trace_destroy)
+        self._columns: Optional[Dict[str, Any]] = None
+
+    @classmethod
+    def read(cls, path: str, format: Optional[str] = None, *, map: Optional[str] = None,
+             lenient: bool = False) -> "Trace":
+        """Reads a trace file. `format`: one of `headroom list formats`; None: recognised by content. `map`: columns, such
+        as "submit=arrival_s,gpus=gpu_count". `lenient`: leave out invalid rows."""
+        error = new_error()
+        columns = ffi.gc(ffi.new("struct hr_column_map *"), lib.hr_column_map_finish)
+        if map:
+            check(lib.hr_column_map_parse(columns, map.encode(), error), error)
+        return cls._read(path, format, columns, lenient)
+
+    @classmethod
+    def _read(cls, path, format, columns, lenient):
+        error = new_error()
+        name = ffi.new("char[]", format.encode()) if format else ffi.NULL
+        options = ffi.new("struct hr_trace_options *", {"format": name, "map": columns, "lenient": lenient})
+        out = ffi.new("struct hr_trace **")
+        check(lib.hr_trace_read(os.fspath(path).encode(), options, out, error), error)
+        return cls(out[0])
+
+    @classmethod
+    def from_columns(cls, columns: Mapping[str, Any], source: str = "columns") -> "Trace":
+        """A trace of columns of equal length, named as in Headroom's CSV: submit_s, duration_s and gpus, and any of the
+        others, such as tenant, class, priority or limit_s. None and NaN are unknown."""
+        names = list(columns)
+        for name in ("submit_s", "duration_s", "gpus"):
+            if name not in names:
+                raise InputError("%s: column '%s' is missing" % (source, name))
+        values = [list(columns[name]) for name in names]
+        if len({len(column) for column in values}) > 1:
+            raise InputError("%s: the columns have different lengths" % source)
+        builder = ffi.gc(lib.hr_trace_builder_create(source.encode(), b"memory"), lib.hr_trace_builder_destroy)
+        record = ffi.new("struct hr_job_record *")
+        error = new_error()
+        for row, job in enumerate(zip(*values), 1):
+            lib.hr_job_record_init(record)
+            kept = [_set(record, name, value, source, row) for name, value in zip(names, job)]
+            check(lib.hr_trace_builder_add(builder, record, row, error), error)
+            del kept
+        out = ffi.new("struct hr_trace **")
+        check(lib.hr_trace_builder_finish(builder, False, False, out, error), error)
+        return cls(out[0])
+
+    @classmethod
+    def from_frame(cls, frame, source: str = "frame") -> "Trace":
+        """A trace of a pandas data frame with the columns of `from_columns`."""
+        return cls.from_columns({str(name): frame[name].tolist() for name in frame.columns}, source)
+
+    def __len__(self) -> int:
+        return self._trace.n_jobs
+
+    @property
+    def source(self) -> str:
+        return text(self._trace.source)
+
+    @property
+    def notes(self) -> List[str]:
+        return notes_of(self._trace.notes)
+
+    @property
+    def columns(self) -> Dict[str, Any]:
+        """Views on the columns that the trace has, by their names in C, such as submit_us, work_us and gpus. A column of
+        names has numbers; `names` has the texts."""
+        if self._columns is None:
+            found = ffi.new("struct hrpy_column[64]")
+            count = lib.hrpy_columns(self._trace, found)
+            self._columns = {text(c.name): view(c.at, len(self), c.width, c.is_signed, self._trace)
+                             for c in found[0:count]}
+        return self._columns
+
+    def names(self, column: str) -> List[str]:
+        """The texts that the numbers of a column such as tenant or model stand for."""
+        found = ffi.new("struct hrpy_column[64]")
+        for c in found[0 : lib.hrpy_columns(self._trace, found)]:
+            if text(c.name) == column and c.names != ffi.NULL:
+                return [text(c.names.text[i]) for i in range(c.names.count)]
+        raise KeyError(column)
+
+    def job_id(self, job: int) -> str:
+        """The id of a job in the input."""
+        buffer = ffi.new("char[24]")
+        return text(lib.hr_trace_job_id(self._trace, {"id": job}, buffer))
+
+
+def _is_unknown(value) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value)) or value == ""
+
+
+def _code(name, value, words):
+    if value not in words:
+        raise InputError("column '%s': '%s' is not one of %s" % (name, value, ", ".join(words[1:])))
+    return words.index(value)
+
+
+def _set(record, name, value, source, row):
+    """Sets a field of a record. Returns the memory that the record refers to."""
+    if _is_unknown(value):
+        return None
+    if name in _FLAGS:
+        value_that_sets, flag = _FLAGS[name]
+        record.flags |= flag if bool(value) == value_that_sets else 0
+        return None
+    member = _TEXTS.get(name)
+    if member:
+        kept = ffi.new("char[]", str(value).encode())
+        lib.hrpy_set_text(record, member.encode(), kept)
+        return kept
+    if name == "class":
+        member, number = "class_", _code(name, value, CLASSES)
+    elif name == "status":
+        member, number = "outcome", _code(name, value, OUTCOMES)
+    elif name == "within":
+        member, number = "within", _code(name, value, TIERS)
+    else:
+        member, factor = _UNITS.get(name, (name, 1))
+        try:
+            number = round(value * factor)
+        except TypeError as wrong:
+            raise InputError("%s:%d: column '%s': a number is expected, found %r" % (source, row, name, value)) from wrong
+    try:
+        known = lib.hrpy_set_number(record, member.encode(), number)
+    except OverflowError:
+        known = False
+    if not known:
+        raise InputError("%s:%d: column '%s' is unknown, or %r is out of range" % (source, row, name, value))
+    return None
+

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The package gives the results of the command line, and its errors, policies and memory behave.
+
+HEADROOM_PROGRAM: the program to compare with; HEADROOM_SOURCE: the source tree. package.sh sets both.
+"""
+
+import gc
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+
+import pytest
+
+import headroom
+
+SOURCE = os.environ["HEADROOM_SOURCE"]
+PROGRAM = os.environ["HEADROOM_PROGRAM"]
+DEMO = os.path.join(SOURCE, "scenarios", "demo.json")
+AGENCY = os.path.join(SOURCE, "scenarios", "agency.json")
+sys.path.insert(0, os.path.join(SOURCE, "python", "examples"))
+
+
+def command_line(*arguments):
+    done = subprocess.run([PROGRAM, *arguments], check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+SMALL = {"name": "small", "policy": {"name": "queue"},
+         "cluster": {"pools": [{"name": "p", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 8}]}}
+
+
+def three_jobs(**more):
+    return headroom.Trace.from_columns({"submit_s": [0, 1.5, 3], "duration_s": [10, 20, 5], "gpus": [8, 4, 1], **more})
+
+
+# ---- Runs ----
+
+
+@pytest.mark.parametrize("scenario, settings", [(DEMO, {}), (AGENCY, {}), (DEMO, {"policy.order": "sjf"}),
+                                                (DEMO, {"cluster.pools.0.nodes": 12, "seed": 7})])
+def test_run_equals_the_command_line(scenario, settings):
+    words = [word for key, value in settings.items() for word in ("--set", "%s=%s" % (key, json.dumps(value)))]
+    theirs = command_line("run", scenario, "--quiet", "--json", "-", *words)
+    run = headroom.run(scenario, settings=settings)
+    ours = run.summary
+    assert run.digest == theirs["digest"]
+    for part in (ours, theirs):
+        part.pop("perf")
+        part.pop("alerts", None)
+    assert ours == theirs
+
+
+def test_arguments_are_overrides():
+    assert headroom.run(DEMO, policy__order="sjf").digest == headroom.run(DEMO, policy="queue:order=sjf").digest
+
+
+def test_columns_by_hand():
+    run = headroom.run(SMALL, three_jobs(tenant=["a", "b", "a"]))
+    assert list(run.columns["start_us"]) == [0, 10_000_000, 10_000_000]
+    assert list(run.columns["end_us"]) == [10_000_000, 30_000_000, 15_000_000]
+    assert run.trace.names("tenant") == ["a", "b"]
+    assert list(run.columns["tenant"]) == [0, 1, 0]
+
+
+def test_views_outlive_the_run():
+    start = headroom.run(SMALL, three_jobs()).columns["start_us"]
+    gc.collect()
+    assert list(start) == [0, 10_000_000, 10_000_000]
+
+
+def test_views_cannot_be_written():
+    start = headroom.run(SMALL, three_jobs()).columns["start_us"]
+    with pytest.raises((ValueError, TypeError)):
+        start[0] = 1
+
+
+def test_unknown_values_of_a_column():
+    trace = three_jobs(limit_s=[None, 30, float("nan")], **{"class": ["training", "", None]})
+    assert list(trace.columns["limit_us"])[1] == 30_000_000
+    assert list(trace.columns["class_"]) == [1, 0, 0]
+
+
+def test_metrics_are_numbers_of_the_summary():
+    run = headroom.run(DEMO)
+    assert run.metrics["wait_s.p95"] == run.summary["wait_s"]["p95"]
+    assert run.metrics["jobs.completed"] == 2000
+
+
+def test_check_mode_gives_the_same_digest():
+    assert headroom.run(AGENCY, check=True).digest == headroom.run(AGENCY).digest
+
+
+# ---- Errors ----
+
+
+def test_errors_have_a_place(tmp_path):
+    path = tmp_path / "bad.json"
+    path.write_text('{"name": "bad",\n "cluster": {"pools": 3}}')
+    with pytest.raises(headroom.InputError) as wrong:
+        headroom.run(str(path))
+    assert (wrong.value.file, wrong.value.line) == (str(path), 2)
+    assert wrong.value.column
+
+
+def test_errors_of_a_trace_have_a_place(tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text("submit_s,duration_s,gpus\n0,1,1\n0,x,1\n")
+    with pytest.raises(headroom.InputError) as wrong:
+        headroom.run(SMALL, str(path))
+    assert (wrong.value.file, wrong.value.line) == (str(path), 3)
+
+
+@pytest.mark.parametrize("columns, word", [({"submit_s": [0], "gpus": [1]}, "duration_s"),
+                                           ({"submit_s": [0], "duration_s": [1], "gpus": [1], "colour": [3]}, "colour"),
+                                           ({"submit_s": [0], "duration_s": [-1], "gpus": [1]}, "duration"),
+                                           ({"submit_s": ["x"], "duration_s": [1], "gpus": [1]}, "submit_s"),
+                                           ({"submit_s": [0, 1], "duration_s": [1], "gpus": [1]}, "lengths")])
+def test_bad_columns(columns, word):
+    with pytest.raises(headroom.InputError, match=word):
+        headroom.Trace.from_columns(columns)
+
+
+def test_a_missing_file():
+    with pytest.raises((OSError, headroom.InputError)):
+        headroom.run("no-such-file.json")
+
+
+# ---- Policies ----
+
+
+class Fifo(headroom.Policy):
+    name = "python-fifo"
+
+    def create(self, view):
+        self.waiting = []
+
+    def observe(self, view, event):
+        if event.kind in ("submit", "interrupt"):
+            self.waiting.append(event.job)
+
+    def decide(self, view, moves):
+        while self.waiting and moves.start(self.waiting[0]):
+            self.waiting.pop(0)
+
+
+def test_fifo_equals_the_built_in_one():
+    ours = headroom.run(DEMO, policy=Fifo(), check=True)
+    theirs = headroom.run(DEMO, policy="queue:order=fifo,backfill=strict", check=True)
+    assert list(ours.columns["start_us"]) == list(theirs.columns["start_us"])
+    assert ours.digest == theirs.digest
+
+
+def test_a_policy_keeps_no_state_between_runs():
+    policy = Fifo()
+    assert headroom.run(DEMO, policy=policy).digest == headroom.run(DEMO, policy=policy).digest
+
+
+def test_predicted_sjf_waits_less_than_fifo():
+    from predicted_sjf import PredictedSjf
+
+    ours = headroom.run(DEMO, policy=PredictedSjf(), check=True)
+    assert ours.metrics["jobs.completed"] == 2000
+    assert ours.metrics["wait_s.p50"] < headroom.run(DEMO, policy=Fifo()).metrics["wait_s.p50"]
+
+
+def test_an_exception_of_a_policy_is_raised():
+    class Broken(Fifo):
+        def decide(self, view, moves):
+            raise KeyError("broken")
+
+    with pytest.raises(KeyError, match="broken"):
+        headroom.run(DEMO, policy=Broken())
+
+
+def test_a_move_against_the_rules():
+    class Twice(Fifo):
+        def decide(self, view, moves):
+            if self.waiting and moves.start(self.waiting[0]):
+                moves.start(self.waiting[0])
+
+    with pytest.raises(headroom.PolicyError, match="python-fifo"):
+        headroom.run(DEMO, policy=Twice())
+
+
+def test_preemption():
+    class Swap(Fifo):
+        """The job that is first in the queue takes the place of one that has run for more than 4 s."""
+
+        name, abilities = "swap", headroom.PREEMPTS
+
+        def decide(self, view, moves):
+            if view.now_us == 5_000_000 and view.state(0) == "running":
+                moves.preempt(0)
+                self.waiting.append(0)
+            super().decide(view, moves)
+            if view.now_us < 5_000_000:
+                moves.wake_at(5_000_000)
+
+    run = headroom.run(SMALL, three_jobs(), policy=Swap(), check=True)
+    assert list(run.columns["start_us"]) == [0, 5_000_000, 5_000_000]
+    assert list(run.columns["attempts"]) == [2, 1, 1]
+    assert run.columns["end_us"][0] == 30_000_000  # 5 s of work were done, and the GPUs are free at 25 s
+
+
+# ---- Experiments ----
+
+
+def test_compare_equals_the_command_line():
+    theirs = command_line("compare", DEMO, "--policies", "fifo,sjf", "--quiet", "--json", "-")
+    ours = headroom.compare(DEMO, ["fifo", "sjf"])
+    for part in (ours, theirs):
+        part.pop("perf", None)
+    assert ours == theirs
+
+
+def test_compare_with_a_policy_in_python():
+    both = headroom.compare(DEMO, ["queue:order=fifo,backfill=strict", Fifo()], threads=2)
+    assert [policy["label"] for policy in both["policies"]][1] == "python-fifo"
+    first, second = (policy["mean"] for policy in both["policies"])
+    assert first == second
+
+
+def test_plan_equals_the_command_line():
+    scenario = os.path.join(SOURCE, "scenarios", "plan-l4-or-t4.json")
+    theirs = command_line("plan", scenario, "--quiet", "--json", "-")
+    ours = headroom.plan(scenario)
+    for part in (ours, theirs):
+        part.pop("perf", None)
+    assert ours == theirs
+
+
+def test_plan_needs_a_plan():
+    with pytest.raises(headroom.InputError, match="no plan"):
+        headroom.plan(SMALL, three_jobs())
+
+
+def test_sweep():
+    grid = os.path.join(SOURCE, "scenarios", "sweeps", "demo.json")
+    done = headroom.sweep(grid)
+    assert done.csv.count("\n") == done.runs + 1
+
+
+# ---- Cost and memory ----
+
+
+def test_overhead_of_a_run_is_small():
+    """Processor time of a run of three jobs beyond its simulation. The bound of 2 ms is for the median of 50 runs."""
+    trace, took_s = three_jobs(), []
+    path = DEMO
+    for _ in range(50):
+        began = time.process_time()
+        run = headroom.run(path, trace)
+        run.columns
+        took_s.append(time.process_time() - began)
+    assert sorted(took_s)[25] < 0.002
+
+
+def test_memory_does_not_grow():
+    def peak_mib():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+    for _ in range(50):
+        headroom.run(SMALL, three_jobs(), policy=Fifo())
+    before = peak_mib()
+    for _ in range(500):
+        headroom.run(SMALL, three_jobs(), policy=Fifo())
+    assert peak_mib() < before * 1.05
+
+
+# ---- Data frames ----
+
+
+def test_frames():
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("numpy")
+    frame = pandas.DataFrame({"submit_s": [0, 1.5, 3], "duration_s": [10, 20, 5], "gpus": [8, 4, 1],
+                              "tenant": ["a", None, "a"], "class": ["training", "", None]})
+    run = headroom.run(SMALL, headroom.Trace.from_frame(frame), timeline=True)
+    assert list(run.jobs["start_us"]) == [0, 10_000_000, 10_000_000]
+    assert list(run.jobs["state"]) == ["completed"] * 3
+    assert list(run.jobs["class_"]) == ["training", "", ""]
+    assert run.jobs["tenant"][0] == "a" and pandas.isna(run.jobs["tenant"][1])
+    assert run.timeline["time_s"].iloc[0] == 0
+    costs = headroom.run(AGENCY).costs.set_index("path")["value"]
+    assert costs["total_usd"] == pytest.approx(headroom.run(AGENCY).summary["cost"]["total_usd"])
+
+
+def test_columns_share_the_memory_of_the_run():
+    numpy = pytest.importorskip("numpy")
+    run = headroom.run(SMALL, three_jobs())
+    assert numpy.shares_memory(run.columns["start_us"], run._result_columns()["start_us"])
