@@ -97,8 +97,18 @@ static void begin_upload(struct hr__exchange *exchange, const struct hr__upload_
   }
   stpcpy(stpcpy(packed, exchange->upload_path), ".hrt");
   exchange->upload_packed = packed;
-  enum hr_status status = hr__request_trace_job(&exchange->server->world, query, exchange->id, exchange->upload_path,
-                                                packed, &exchange->job, &error);
+  struct hr__upload_query asked = *query;
+  char *shipped = NULL;
+  if (query->shipped &&
+      hr__request_shipped_trace(&exchange->server->world, query->shipped, &shipped, &error) != HR_OK) {
+    refuse_error(exchange, HR_BAD_INPUT, &error);
+    return;
+  }
+  if (shipped) asked.name = shipped;
+  enum hr_status status =
+      hr__request_trace_job(&exchange->server->world, &asked, exchange->id, shipped ? shipped : exchange->upload_path,
+                            packed, &exchange->job, &error);
+  free(shipped);
   if (status != HR_OK)
     refuse_error(exchange, status, &error);
   else

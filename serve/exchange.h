@@ -82,7 +82,7 @@ struct hr__exchange {
   char *events;
   size_t n_events, sent;
   double next_beat_s;
-  char line[4096]; /* [n_line]: the begin of a line of the worker */
+  char line[8192]; /* [n_line]: the begin of a line of the worker */
   size_t n_line;
   struct hr__exchange *next;
 };

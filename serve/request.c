@@ -248,6 +248,7 @@ static enum hr_status name_scenario(struct request *request) {
 
 static enum hr_status find_scenario(struct request *request) {
   const cJSON *scenario = member(request, HR__BODY_SCENARIO);
+  if (!(request->route->members >> HR__BODY_SCENARIO & 1U)) return HR_OK;
   enum hr_status status = name_scenario(request);
   if (status != HR_OK) return status;
   if (scenario) return store_scenario(request, scenario, "scenario.json", request->scenario);
@@ -275,16 +276,56 @@ static struct hr__step *begin_command(struct request *request, const char *verb)
   return step;
 }
 
-static enum hr_status add_input(struct request *request, struct hr__step *step) {
+/* The trace with another load, which a command before this one writes; `step` is the last step. */
+static enum hr_status add_scaled_trace(struct request *request, struct hr__step *step, double load) {
+  struct hr__job *job = request->job;
+  const char *file, *source = request->trace;
+  enum hr_status status = text_of(request, HR__BODY_TRACE_FILE, &file);
+  if (status != HR_OK) return status;
+  if (!source) source = file;
+  if (!source) return hr_fail(request->error, HR_BAD_INPUT, "'load' in the body needs 'trace' or 'trace_file'");
+  const char *scaled = hr__job_path(job, "scaled.hrt");
+  struct hr__step *first = hr__job_step(job, HR__STEP_COMMAND, NULL);
+  char text[40], name[300];
+  if (!step || !first) return HR_OK; /* out of memory, which the job knows */
+  struct hr__step command = *step;
+  *step = *first;
+  *first = command;
+  snprintf(text, sizeof text, "%.15g", load);
+  hr__step_words(job, step, "headroom", "trace", "scale", "--quiet", "--by=compress", (const char *)NULL);
+  add_option(request, step, "load", text);
+  add_option(request, step, "output", scaled);
+  hr__step_words(job, step, "--", source, (const char *)NULL);
+  snprintf(name, sizeof name, "%.200s, load x %s", source, text);
+  hr__job_alias(job, name, scaled);
+  add_option(request, first, "trace", name);
+  add_option(request, first, "format", "auto");
+  return HR_OK;
+}
+
+static enum hr_status add_trace(struct request *request, struct hr__step **step) {
+  const cJSON *load = member(request, HR__BODY_LOAD);
+  if (load && (!cJSON_IsNumber(load) || !(load->valuedouble >= 0.01 && load->valuedouble <= 100)))
+    return wrong(request, HR__BODY_LOAD, "a number from 0.01 to 100");
+  if (load && load->valuedouble != 1) {
+    enum hr_status status = add_scaled_trace(request, *step, load->valuedouble);
+    *step = &request->job->steps[request->job->n_steps - 1];
+    return status;
+  }
+  if (request->trace) {
+    add_option(request, *step, "trace", request->trace);
+    add_option(request, *step, "format", "auto"); /* it was packed, whatever its format was */
+    return HR_OK;
+  }
+  return add_text_option(request, *step, "trace", HR__BODY_TRACE_FILE);
+}
+
+static enum hr_status add_input(struct request *request, struct hr__step **command) {
+  struct hr__step *step = *command;
   enum hr_status status = add_overrides(request, step);
   if (status == HR_OK) status = add_text_option(request, step, "policy", HR__BODY_POLICY);
   if (status == HR_OK) status = add_number_option(request, step, "seed", HR__BODY_SEED, 9007199254740991.0);
-  if (status == HR_OK) status = add_text_option(request, step, "trace", HR__BODY_TRACE_FILE);
-  if (request->trace) {
-    add_option(request, step, "trace", request->trace);
-    add_option(request, step, "format", "auto"); /* it was packed, whatever its format was */
-  }
-  return status;
+  return status == HR_OK ? add_trace(request, command) : status;
 }
 
 static void end_command(struct request *request, struct hr__step *step) {
@@ -303,7 +344,7 @@ static enum hr_status make_check(struct request *request) {
   struct hr__job *job = request->job;
   const char *words = hr__job_path(job, "words.txt");
   struct hr__step *step = begin_command(request, "validate");
-  enum hr_status status = add_input(request, step);
+  enum hr_status status = add_input(request, &step);
   end_command(request, step);
   if (step) step->text = strdup(words);
   hr__job_step(job, HR__STEP_TEXT, "{\"valid\":true,\"text\":");
@@ -323,7 +364,7 @@ static enum hr_status make_run(struct request *request) {
   add_option(request, step, "json", summary);
   if (timeline) add_option(request, step, "timeline", timeline);
   if (status == HR_OK) status = add_number_option(request, step, "replications", HR__BODY_REPLICATIONS, 1e6);
-  if (status == HR_OK) status = add_input(request, step);
+  if (status == HR_OK) status = add_input(request, &step);
   end_command(request, step);
   if (!timeline) return status;
   hr__job_step(job, HR__STEP_OPEN, summary);
@@ -350,7 +391,7 @@ static enum hr_status make_plan(struct request *request) {
   add_option(request, step, "json", "-");
   add_option(request, step, "events", "/dev/fd/3"); /* the pipe of a worker */
   enum hr_status status = add_plan_options(request, step);
-  if (status == HR_OK) status = add_input(request, step);
+  if (status == HR_OK) status = add_input(request, &step);
   end_command(request, step);
   return status;
 }
@@ -361,7 +402,7 @@ static enum hr_status make_diff(struct request *request, const cJSON *baseline) 
   struct hr__step *step = begin_command(request, "diff");
   add_option(request, step, "json", "-");
   add_threads(request, step);
-  if (status == HR_OK) status = add_input(request, step);
+  if (status == HR_OK) status = add_input(request, &step);
   hr__step_words(request->job, step, "--", "baseline of the body", request->scenario, (const char *)NULL);
   return status;
 }
@@ -385,8 +426,38 @@ static enum hr_status make_compare(struct request *request) {
   hr__step_word(request->job, step, "--quiet");
   add_option(request, step, "json", "-");
   enum hr_status status = add_compare_options(request, step);
-  if (status == HR_OK) status = add_input(request, step);
+  if (status == HR_OK) status = add_input(request, &step);
   end_command(request, step);
+  return status;
+}
+
+/* Adds an option for each text of a list. */
+static enum hr_status add_list(struct request *request, struct hr__step *step, const char *option,
+                               enum hr__body_member id) {
+  const cJSON *list = member(request, id);
+  if (list && !cJSON_IsArray(list)) return wrong(request, id, "a list of strings");
+  for (const cJSON *at = list ? list->child : NULL; at; at = at->next) {
+    if (!cJSON_IsString(at)) return wrong(request, id, "a list of strings");
+    add_option(request, step, option, at->valuestring);
+  }
+  return HR_OK;
+}
+
+static enum hr_status make_draft(struct request *request) {
+  const char *file;
+  enum hr_status status = text_of(request, HR__BODY_TRACE_FILE, &file);
+  if (status != HR_OK) return status;
+  if (!request->trace && !file)
+    return hr_fail(request->error, HR_BAD_INPUT, "the body names no trace: expected 'trace' or 'trace_file'");
+  const char *draft = hr__job_path(request->job, "draft.json"), *words = hr__job_path(request->job, "words.txt");
+  struct hr__step *step = begin_command(request, "init");
+  if (step) step->text = strdup(words);
+  add_option(request, step, "from", request->trace ? request->trace : file);
+  add_option(request, step, "output", draft);
+  status = add_list(request, step, "own", HR__BODY_OWN);
+  if (status == HR_OK) status = add_text_option(request, step, "cloud", HR__BODY_CLOUD);
+  if (status == HR_OK) status = add_list(request, step, "goal", HR__BODY_GOALS);
+  hr__job_step(request->job, HR__STEP_FILE, draft);
   return status;
 }
 
@@ -437,7 +508,7 @@ static enum hr_status make_export(struct request *request) {
   if (strcmp(export->verb, "compare") == 0) status = add_compare_options(request, step);
   if (status == HR_OK && strcmp(export->verb, "run") == 0)
     status = add_number_option(request, step, "replications", HR__BODY_REPLICATIONS, 1e6);
-  if (status == HR_OK) status = add_input(request, step);
+  if (status == HR_OK) status = add_input(request, &step);
   end_command(request, step);
   hr__job_step(job, HR__STEP_FILE, file);
   return status;
@@ -445,6 +516,8 @@ static enum hr_status make_export(struct request *request) {
 
 static enum hr_status make(struct request *request) {
   switch (request->route->id) {
+  case HR__ROUTE_DRAFT:
+    return make_draft(request);
   case HR__ROUTE_CHECK:
     return make_check(request);
   case HR__ROUTE_RUN:
@@ -481,6 +554,23 @@ enum hr_status hr__request_job(const struct hr__request_world *world, const stru
 }
 
 /* ---- Uploads of traces --------------------------------------------------------------------------------- */
+
+enum hr_status hr__request_shipped_trace(const struct hr__request_world *world, const char *name, char **path,
+                                         struct hr_error *error) {
+  const char *file = shipped_path(world, name);
+  struct hr_scenario *scenario = NULL;
+  *path = NULL;
+  if (!file) return hr_fail(error, HR_BAD_INPUT, "no scenario '%.60s' ships; see /api/scenarios", name);
+  enum hr_status status = hr_scenario_load(file, NULL, 0, &scenario, error);
+  if (status == HR_OK && !scenario->trace_file)
+    status = hr_fail(error, HR_BAD_INPUT, "the scenario '%.60s' has no trace", name);
+  if (status == HR_OK) {
+    *path = strdup(scenario->trace_file);
+    if (!*path) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  }
+  hr_scenario_destroy(scenario);
+  return status;
+}
 
 static void add_trace_options(struct request *request, struct hr__step *step, const struct hr__upload_query *query) {
   if (query->format) add_option(request, step, "format", query->format);

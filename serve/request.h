@@ -42,6 +42,7 @@ enum hr_status hr__request_job(const struct hr__request_world *world, const stru
 /* What an upload says in its address. NULL: not said. */
 struct hr__upload_query {
   const char *name, *format, *map;
+  const char *shipped; /* the trace of this shipped scenario; the upload is empty */
   bool lenient;
 };
 
@@ -49,6 +50,10 @@ struct hr__upload_query {
 enum hr_status hr__request_trace_job(const struct hr__request_world *world, const struct hr__upload_query *query,
                                      const char *id, const char *raw, const char *packed, struct hr__job *job,
                                      struct hr_error *error);
+
+/* Sets `*path` to the path of the trace of a shipped scenario, which the caller frees. */
+enum hr_status hr__request_shipped_trace(const struct hr__request_world *world, const char *name, char **path,
+                                         struct hr_error *error);
 
 /* Returns the name of a file without folders and without characters that are not printable; "trace" if nothing is left.
    The caller frees it. NULL when out of memory. */

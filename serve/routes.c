@@ -12,8 +12,8 @@ const char *const hr__body_names[HR__N_BODY_MEMBERS] = {HR__BODY_TABLE(BODY_NAME
 #define BIT(name) (1U << HR__BODY_##name)
 /* What names a scenario and its trace, and changes both. */
 #define INPUT                                                                                                          \
-  (BIT(SCENARIO) | BIT(NAME) | BIT(FILE) | BIT(SHIPPED) | BIT(TRACE) | BIT(TRACE_FILE) | BIT(SET) | BIT(POLICY) |      \
-   BIT(SEED))
+  (BIT(SCENARIO) | BIT(NAME) | BIT(FILE) | BIT(SHIPPED) | BIT(TRACE) | BIT(TRACE_FILE) | BIT(LOAD) | BIT(SET) |        \
+   BIT(POLICY) | BIT(SEED))
 #define OF_RUNS (INPUT | BIT(REPLICATIONS))
 
 const struct hr__route hr__routes[] = {
@@ -25,8 +25,10 @@ const struct hr__route hr__routes[] = {
     {HR__ROUTE_SCENARIOS, "GET", "/api/scenarios", false, false, 0, ""},
     {HR__ROUTE_FILES, "GET", "/api/files", false, false, 0, ""},
     {HR__ROUTE_FILE, "GET", "/api/file", false, false, 0, "path shipped"},
-    {HR__ROUTE_TRACE, "POST", "/api/trace", false, false, 0, "name format map lenient"},
+    {HR__ROUTE_TRACE, "POST", "/api/trace", false, false, 0, "name format map lenient shipped"},
     {HR__ROUTE_STOP, "POST", "/api/stop", false, false, 0, "job"},
+    {HR__ROUTE_DRAFT, "POST", "/api/draft", false, false,
+     BIT(TRACE) | BIT(TRACE_FILE) | BIT(OWN) | BIT(CLOUD) | BIT(GOALS), ""},
     {HR__ROUTE_CHECK, "POST", "/api/check", false, false, INPUT, ""},
     {HR__ROUTE_RUN, "POST", "/api/run", false, false, OF_RUNS | BIT(SERIES), ""},
     {HR__ROUTE_PLAN, "POST", "/api/plan", false, true, INPUT | BIT(BRIEF) | BIT(FORECAST), ""},

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Routes that work begins with HR__ROUTE_CHECK. */
+/* Routes from HR__ROUTE_TRACE on are answered by workers. */
 enum hr__route_id {
   HR__ROUTE_PAGE,
   HR__ROUTE_SCRIPT,
@@ -21,6 +21,7 @@ enum hr__route_id {
   HR__ROUTE_FILE,
   HR__ROUTE_STOP,
   HR__ROUTE_TRACE,
+  HR__ROUTE_DRAFT,
   HR__ROUTE_CHECK,
   HR__ROUTE_RUN,
   HR__ROUTE_PLAN,
@@ -36,6 +37,7 @@ enum hr__route_id {
   X(SHIPPED, "shipped")                                                                                                \
   X(TRACE, "trace")                                                                                                    \
   X(TRACE_FILE, "trace_file")                                                                                          \
+  X(LOAD, "load")                                                                                                      \
   X(SET, "set")                                                                                                        \
   X(POLICY, "policy")                                                                                                  \
   X(SEED, "seed")                                                                                                      \
@@ -45,6 +47,9 @@ enum hr__route_id {
   X(BASELINE, "baseline")                                                                                              \
   X(BRIEF, "brief")                                                                                                    \
   X(FORECAST, "forecast")                                                                                              \
+  X(OWN, "own")                                                                                                        \
+  X(CLOUD, "cloud")                                                                                                    \
+  X(GOALS, "goals")                                                                                                    \
   X(OF, "of")                                                                                                          \
   X(AS, "as")
 

@@ -309,7 +309,8 @@ static enum MHD_Result proceed(struct hr__exchange *exchange) {
   if (exchange->state == HR__RECEIVING) {
     const char *lenient = query_of(exchange, "lenient");
     const struct hr__upload_query query = {query_of(exchange, "name"), query_of(exchange, "format"),
-                                           query_of(exchange, "map"), lenient && strcmp(lenient, "1") == 0};
+                                           query_of(exchange, "map"), query_of(exchange, "shipped"),
+                                           lenient && strcmp(lenient, "1") == 0};
     hr__exchange_begin(exchange, &query);
     if (exchange->state == HR__WAITING && exchange->route->streams) return queue_stream(exchange);
   }

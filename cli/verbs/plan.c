@@ -56,7 +56,7 @@ static const struct option options[] = {
      .kind = OPTION_TEXT,
      .offset = AT(events),
      .value = "FILE",
-     .help = "while the search runs, write its progress as lines of JSON, e.g. to a pipe"},
+     .help = "while the search runs, write its progress and each mix that it ran as lines of JSON, e.g. to a pipe"},
     REPORT_OPTION(AT(page)),
     RANK_THREADS_OPTION(plan_args),
     QUIET_OPTION(plan_args),
@@ -87,7 +87,7 @@ struct plan_state {
 
 /* ---- Events: the search while it runs --------------------------------------------------------------- */
 
-/* At most ten lines of JSON a second. The file is not an output that
+/* A line of JSON for each mix that was run, and at most ten a second for the progress. The file is not an output that
    appears at the end, as others are, because a program reads it meanwhile. */
 struct events {
   FILE *file;
@@ -102,6 +102,12 @@ static void report_progress(void *self, uint64_t done, uint64_t total, int64_t n
   if (clock_s() < events->next_s) return;
   events->next_s = clock_s() + event_interval_s;
   fprintf(events->file, "{\"event\":\"progress\",\"done\":%" PRIu64 ",\"total\":%" PRIu64 "}\n", done, total);
+  fflush(events->file);
+}
+
+static void report_candidate(void *self, const char *json) {
+  struct events *events = self;
+  fprintf(events->file, "%s\n", json);
   fflush(events->file);
 }
 
@@ -135,6 +141,7 @@ static enum hr_status search(struct plan_state *plan, struct hr_error *error) {
   status = events_open(&events, plan->ranks.rank == 0 ? args->events : NULL, error);
   if (status != HR_OK) return status;
   if (events.file) config.progress = (struct hr_progress){.self = &events, .report = report_progress};
+  if (events.file) config.listener = (struct hr_plan_listener){&events, report_candidate};
   progress_bar_count(&bar, plan->input.trace->n_jobs, true);
   double begin_s = clock_s();
   status = hr_plan(&config, &plan->plan, error);

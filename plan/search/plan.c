@@ -232,6 +232,14 @@ static enum hr_status choose(struct hr_plan *plan, struct hr_error *error) {
                          plan->selection.replications, &plan->choice, error);
 }
 
+/* Passes a candidate on to whoever follows the search. */
+static void tell_candidate(void *self, uint32_t candidate, uint32_t replications) {
+  const struct hr_plan *plan = self;
+  char *json = hr__plan_candidate_json(plan, candidate, replications);
+  if (json) plan->config.listener.candidate(plan->config.listener.self, json);
+  free(json);
+}
+
 static enum hr_status search(struct hr_plan *plan, struct hr_error *error) {
   bool small_grid = !plan->evaluator.random && plan->space.n_candidates <= SMALL_GRID;
   bool everywhere =
@@ -244,6 +252,7 @@ static enum hr_status search(struct hr_plan *plan, struct hr_error *error) {
                                      .begin = HR_NONE,
                                      .races = !everywhere && hr__search_should_race(plan->config.trace),
                                      .thorough = true};
+  if (plan->config.listener.candidate) config.watch = (struct hr__search_watch){plan, tell_candidate};
   if (everywhere && plan->evaluator.random) config.replications = plan->screening = plan->space.spec->max_replications;
   enum hr_status status = hr__search(&config, &plan->search, error);
   plan->search_runs = hr__runner_runs(plan->runner);

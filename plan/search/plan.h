@@ -238,4 +238,8 @@ static inline double hr__plan_improvable(const struct hr_plan *plan) {
    The last two are skipped if the plan is brief or no candidate meets the goals. */
 enum hr_status hr__plan_examine(struct hr_plan *plan, struct hr_error *error);
 
+/* Returns a candidate that was run as JSON on one line, {"event":"candidate","choice":...}, in the form of the options
+   of a plan. The caller frees it. NULL when out of memory (plan_json.c). */
+char *hr__plan_candidate_json(const struct hr_plan *plan, uint32_t candidate, uint32_t replications);
+
 #endif

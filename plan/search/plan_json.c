@@ -77,6 +77,21 @@ static void put_candidate(struct plan_json_writer *writer, cJSON *object, uint32
   hr__option_finish(plan, &option);
 }
 
+char *hr__plan_candidate_json(const struct hr_plan *plan, uint32_t candidate, uint32_t replications) {
+  struct plan_json_writer writer = {.plan = plan};
+  struct hr__option option;
+  cJSON *root = cJSON_CreateObject();
+  if (!root || hr__option_make(plan, &plan->evaluator, candidate, plan->evaluator.runner_ids[candidate], replications,
+                               &option, NULL) != HR_OK) {
+    cJSON_Delete(root);
+    return NULL;
+  }
+  hr__json_text(&writer.json, root, "event", "candidate");
+  put_option(&writer, root, &option);
+  hr__option_finish(plan, &option);
+  return hr__json_print(&writer.json, root);
+}
+
 /* ---- Capacity to buy ------------------------------------------------------------------------------- */
 
 static void put_pools(struct plan_json_writer *writer, cJSON *root) {

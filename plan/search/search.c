@@ -57,6 +57,9 @@ static void record_run(struct hr__search *search, uint32_t candidate) {
       hr__evaluator_is_short(search->evaluator, candidate, search->config->replications))
     search->too_small[search->n_too_small++] = candidate;
   if (hr__search_is_better(search, candidate, search->best)) search->best = candidate;
+  const struct hr__search_watch *watch = &search->config->watch;
+  if (watch->ran)
+    watch->ran(watch->self, candidate, hr__evaluator_made(search->evaluator, candidate, search->config->replications));
 }
 
 bool hr__search_is_budget_used(const struct hr__search *search) {

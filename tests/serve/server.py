@@ -187,6 +187,13 @@ def case_figures_are_those_of_the_command_line():
                                          'trace': upload['trace']})
         expected = json.loads(headroom('diff', 'saved.json', DEMO, '--trace', str(trace), '--json', '-'))
         same(answer['effect'] if 'effect' in answer else len(answer), expected['effect'] if 'effect' in expected else len(expected))
+        answer = s.good('/api/run', {'shipped': 'demo', 'trace': upload['trace'], 'load': 1.5})
+        headroom('trace', 'scale', str(trace), '--by', 'compress', '--load', '1.5', '-o', 'scaled.csv')
+        same(answer['digest'], json.loads(headroom('run', DEMO, '--trace', 'scaled.csv', '--json', '-'))['digest'])
+        draft = s.good('/api/draft', {'trace': upload['trace'], 'own': ['4x8xA100-80'], 'cloud': 'aws', 'goals': ['wait_s.p95 <= 1 h']})
+        same(s.good('/api/run', {'scenario': draft, 'trace': upload['trace']})['cluster']['gpus'], 32)
+        status, text, _ = s.upload(b'', 'shipped=demo')
+        same((status, json.loads(text)['name']), (200, 'demo.csv'))
         answer = s.good('/api/check', {'shipped': 'demo'})
         check(answer['valid'] and '64 GPUs on 8 nodes' in answer['text'], answer)
 
@@ -222,6 +229,8 @@ def case_plan_streams():
         events = list(events_of(text.decode()))
         same(events[0][0], 'start')
         same(events[-1][0], 'result')
+        mixes = [data for name, data in events if name == 'candidate']
+        check(mixes and any(mix['choice'] == events[-1][1]['recommendation']['choice'] for mix in mixes), mixes[:2])
         scenario = str(PROJECT / 'scenarios/plan-l4-or-t4.json')
         same(without_perf(events[-1][1]), without_perf(json.loads(headroom('plan', scenario, *options, '--json', '-', '--quiet'))))
         body['set']['plan.variables'] = 7

@@ -177,6 +177,13 @@ enum hr_plan_search {
   HR_PLAN_SEARCH_EXHAUSTIVE /* each candidate is run as often as finalists are */
 };
 
+/* Is told of each mix that the search runs, while it runs, in the order of the runs: a line of JSON,
+   {"event":"candidate",...} with the members of an option of the plan (docs/reference/schemas/plan.schema.json). */
+struct hr_plan_listener {
+  void *self;
+  void (*candidate)(void *self, const char *json); /* NULL: nobody listens */
+};
+
 /* The input. Everything is borrowed and must outlive the plan. */
 struct hr_plan_config {
   const struct hr_scenario *scenario; /* must have a plan */
@@ -191,6 +198,7 @@ struct hr_plan_config {
   uint32_t n_threads;
   struct hr_ranks *ranks; /* ranks of an MPI job that share the runs; NULL: none. All ranks make the same call */
   struct hr_progress progress;
+  struct hr_plan_listener listener;
 };
 
 /* ---- Goals of one run ---- */

@@ -1,29 +1,53 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Starts from a shipped scenario and shows the summary of its run.
-import { el } from '../../../report/web/src/dom.js';
-import { getJson, post } from './api.js';
+// Assembles the page of the planner.
 
-const start = async () => {
-  const content = document.getElementById('content');
-  const { scenarios } = await getJson('/api/scenarios');
-  const result = el('pre', { role: 'status' });
-  const run = async (shipped) => {
-    result.textContent = `Running ${shipped} ...`;
-    try {
-      result.textContent = JSON.stringify(await post('/api/run', { shipped }), null, 2);
-    } catch (error) {
-      result.textContent = error.message;
-    }
+import { el } from '../../../report/web/src/dom.js';
+import { getJson, hasToken } from './api.js';
+import { exportsSection } from './exports.js';
+import { catalogueLists, fillForms } from './forms.js';
+import { planSection } from './plan.js';
+import { resultsSection } from './results.js';
+import { fillSliders } from './sliders.js';
+import { startSection } from './start.js';
+import { onChange, state } from './state.js';
+import { startTheme } from './theme.js';
+import { fillTrace } from './trace.js';
+
+const content = document.getElementById('content');
+
+const start = () => {
+  const status = el('p', { id: 'said', class: 'status', role: 'status', 'aria-live': 'polite' });
+  const said = (text, bad = false) => {
+    status.textContent = text;
+    status.className = bad ? 'status bad' : 'status';
   };
-  content.append(
-    el('h1', {}, 'Shipped scenarios'),
-    ...scenarios.map(({ name, description }) =>
-      el('p', {}, el('button', { type: 'button', onclick: () => run(name) }, name), ` ${description}`),
-    ),
-    result,
-  );
+  const empty = (id) => el('section', { id, 'aria-labelledby': `${id}-title`, hidden: true });
+  const [trace, sliders, forms] = ['trace', 'sliders', 'forms'].map(empty);
+  const [results, plan, files] = [resultsSection(), planSection(), exportsSection()];
+  let schema = null;
+  content.replaceChildren(startSection(said), status, trace, sliders, results.section, plan.section, forms, files.section);
+  getJson('/api/schema').then((document_) => {
+    schema = document_;
+    fillForms(forms, schema);
+  }, (error) => said(error.message, true));
+  getJson('/api/catalogue').then((catalogue) => document.body.append(...catalogueLists(catalogue)), (error) => said(error.message, true));
+  onChange((what) => {
+    if (what === 'trace') fillTrace(trace, state.trace);
+    if (what === 'scenario') plan.clear();
+    if (what === 'scenario' || what === 'edited') {
+      fillForms(forms, schema);
+      plan.fill();
+    }
+    if (what === 'scenario' || what === 'edited' || what === 'trace') fillSliders(sliders);
+    if (what === 'result' || what === 'scenario') results.fill();
+    files.fill();
+    document.body.classList.toggle('running', state.running);
+  });
 };
 
-start().catch((error) => {
-  document.getElementById('content').textContent = error.message;
-});
+startTheme(document.getElementById('switches'));
+if (hasToken()) start();
+else
+  content.replaceChildren(
+    el('section', {}, el('h1', {}, 'The token is missing'), el('p', {}, 'Open the whole address that the server printed when it started; it ends with ?token=...')),
+  );

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Files: the scenario, and exports of its run, comparison and plan.
+
+import { el } from '../../../report/web/src/dom.js';
+import { postForFile } from './api.js';
+import { bodyOf, scenarioText, state } from './state.js';
+
+const FILES = [
+  ['Report (HTML)', { of: 'run', as: 'page' }],
+  ['Costs (CSV)', { of: 'run', as: 'csv' }],
+  ['Jobs (CSV)', { of: 'run', as: 'jobs' }],
+  ['Summary (Markdown)', { of: 'run', as: 'markdown' }],
+  ['Summary (JSON)', { of: 'run', as: 'json' }],
+  ['Policies compared (HTML)', { of: 'compare', as: 'page', policies: 'fifo,sjf,conservative' }],
+];
+
+const save = (name, blob) => {
+  const link = el('a', { href: URL.createObjectURL(blob), download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+};
+
+export const exportsSection = () => {
+  const status = el('p', { class: 'status', role: 'status' });
+  const get = async (what) => {
+    status.textContent = 'Making the file ...';
+    status.className = 'status';
+    try {
+      const { name, blob } = await postForFile('/api/export', { ...bodyOf(), ...what });
+      save(name, blob);
+      status.textContent = `${name} was saved.`;
+    } catch (error) {
+      status.textContent = error.message;
+      status.className = 'status bad';
+    }
+  };
+  const command = el('p', { class: 'what' });
+  const section = el(
+    'section',
+    { id: 'exports', class: 'screen-only', 'aria-labelledby': 'exports-title', hidden: true },
+    el('h2', { id: 'exports-title' }, 'Files'),
+    el(
+      'p',
+      { class: 'row' },
+      el('button', { type: 'button', id: 'save', class: 'main', onclick: () => save('scenario.json', new Blob([scenarioText()], { type: 'application/json' })) }, 'Save the scenario'),
+      FILES.map(([name, what]) => el('button', { type: 'button', onclick: () => get(what) }, name)),
+    ),
+    status,
+    command,
+  );
+  const fill = () => {
+    section.hidden = !state.scenario;
+    const trace = state.trace ? ` --trace ${state.trace.name}${state.load === 1 ? '' : ` (after headroom trace scale --by compress --load ${state.load})`}` : '';
+    command.replaceChildren('On the command line, the saved scenario gives the same digest: ', el('code', {}, `headroom run scenario.json${trace}`));
+  };
+  return { section, fill };
+};

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Forms of all keys of a scenario, generated from its JSON Schema. A form shows the keys that are set, and a list of
+// those that can be added. GPU types, providers and instance types are suggested from the catalogue.
+
+import { el } from '../../../report/web/src/dom.js';
+import { edit, getPath, state } from './state.js';
+
+const LISTS = { gpu: 'gpu-types', provider: 'providers', instance: 'instances' };
+
+const kindOf = (schema, value) => {
+  const kinds = [schema?.type].flat().filter(Boolean);
+  if (value !== undefined) {
+    if (Array.isArray(value)) return 'array';
+    if (value !== null && typeof value === 'object') return 'object';
+    if (typeof value === 'number') return kinds.includes('integer') ? 'integer' : 'number';
+    return typeof value;
+  }
+  return schema?.enum ? 'string' : (kinds.find((kind) => kind !== 'string') ?? kinds[0] ?? 'string');
+};
+
+const emptyOf = (schema) => {
+  if (schema.default !== undefined) return schema.default;
+  if (schema.enum) return schema.enum[0];
+  const kind = kindOf(schema);
+  if (kind === 'object') return Object.fromEntries((schema.required ?? []).map((key) => [key, emptyOf(schema.properties?.[key] ?? {})]));
+  if (kind === 'array') return Array.from({ length: schema.minItems ?? 0 }, () => emptyOf(schema.items ?? {}));
+  if (kind === 'boolean') return false;
+  return kind === 'string' ? '' : (schema.minimum ?? 0);
+};
+
+const inputOf = (path, key, schema, value) => {
+  const kind = kindOf(schema, value);
+  const attributes = { id: `key-${path}`, 'aria-describedby': schema.description ? `help-${path}` : null };
+  if (kind === 'boolean')
+    return el('input', { ...attributes, type: 'checkbox', checked: value, onchange: (event) => edit(path, event.target.checked) });
+  if (schema.enum)
+    return el('select', { ...attributes, onchange: (event) => edit(path, event.target.value, true) }, schema.enum.map((word) => el('option', { value: word, selected: word === value }, word)));
+  const isNumber = kind === 'number' || kind === 'integer';
+  return el('input', {
+    ...attributes,
+    type: isNumber ? 'number' : 'text',
+    value,
+    min: isNumber ? schema.minimum : null,
+    max: isNumber ? schema.maximum : null,
+    step: kind === 'integer' ? 1 : isNumber ? 'any' : null,
+    list: LISTS[key] ?? null,
+    onchange: (event) => edit(path, isNumber ? Number(event.target.value) : event.target.value),
+  });
+};
+
+const remove = (path, name) =>
+  el('button', { type: 'button', class: 'small', 'aria-label': `Remove ${name}`, onclick: () => edit(path, undefined, true) }, '×');
+
+const scalar = (path, key, schema, value) =>
+  el(
+    'div',
+    { class: 'key' },
+    el('label', { for: `key-${path}` }, key),
+    inputOf(path, key, schema, value),
+    remove(path, key),
+    schema.description ? el('p', { class: 'help', id: `help-${path}` }, schema.description) : null,
+  );
+
+// A list of the keys that are not set.
+const adder = (path, schema, present) => {
+  const known = Object.entries(schema.properties ?? {}).filter(([key]) => !(key in present));
+  const names = (schema.propertyNames?.enum ?? []).filter((key) => !(key in present) && !schema.properties?.[key]);
+  const schemaOf = (key) => schema.properties?.[key] ?? (typeof schema.additionalProperties === 'object' ? schema.additionalProperties : {});
+  if (!known.length && !names.length) return null;
+  return el(
+    'label',
+    { class: 'add' },
+    'Add a key ',
+    el(
+      'select',
+      { onchange: (event) => event.target.value && edit(`${path ? `${path}.` : ''}${event.target.value}`, emptyOf(schemaOf(event.target.value)), true) },
+      el('option', { value: '' }, '...'),
+      [...known.map(([key, { description }]) => [key, description]), ...names.map((key) => [key, ''])].map(([key, title]) => el('option', { value: key, title }, key)),
+    ),
+  );
+};
+
+const opened = new Set(['cluster', 'cluster.pools']);
+
+const group = (path, key, schema, value, children) =>
+  el(
+    'details',
+    {
+      open: opened.has(path),
+      ontoggle: (event) => (event.target === event.currentTarget ? opened[event.target.open ? 'add' : 'delete'](path) : null),
+    },
+    el('summary', {}, value?.name ? `${key}: ${value.name}` : key),
+    schema.description ? el('p', { class: 'help' }, schema.description) : null,
+    children,
+    el('p', { class: 'row' }, remove(path, key), ` remove ${key}`),
+  );
+
+const field = (path, key, schema, value) => {
+  const kind = kindOf(schema, value);
+  if (kind === 'object') return group(path, key, schema, value, objectFields(path, schema, value));
+  if (kind !== 'array') return scalar(path, key, schema, value);
+  const items = value.map((item, i) => field(`${path}.${i}`, `${i + 1}`, schema.items ?? {}, item));
+  const add = el('button', { type: 'button', onclick: () => edit(`${path}.${value.length}`, emptyOf(schema.items ?? {}), true) }, `Add to ${key}`);
+  return group(path, key, schema, null, [...items, add]);
+};
+
+const objectFields = (path, schema, value) => [
+  ...Object.entries(value)
+    .filter(([key]) => !key.startsWith('//') && key !== '$schema')
+    .map(([key, item]) => field(path ? `${path}.${key}` : key, key, schema.properties?.[key] ?? (typeof schema.additionalProperties === 'object' ? schema.additionalProperties : {}), item)),
+  adder(path, schema, value),
+];
+
+export const fillForms = (section, schema) => {
+  section.hidden = !state.scenario;
+  if (!state.scenario || !schema) return;
+  const focused = document.activeElement?.id;
+  section.replaceChildren(
+    el('h2', { id: 'forms-title' }, 'Scenario'),
+    el('p', { class: 'lead' }, 'All keys of the scenario. A change is run at once.'),
+    el('div', { class: 'form' }, objectFields('', schema, state.scenario)),
+  );
+  if (focused?.startsWith('key-')) document.getElementById(focused)?.focus();
+};
+
+const datalist = (id, names) => el('datalist', { id }, [...new Set(names)].map((name) => el('option', { value: name })));
+
+export const catalogueLists = ({ gpus, instances }) => [
+  datalist('gpu-types', gpus.map(({ name }) => name)),
+  datalist('providers', instances.map(({ provider }) => provider)),
+  datalist('instances', instances.map(({ name }) => name)),
+];
+
+export const poolGpus = (name) => {
+  const pool = state.result?.cluster.pools.find((of) => of.name === name);
+  const index = (getPath('cluster.pools') ?? []).findIndex((of) => of.name === name);
+  return { index, gpusPerNode: pool?.gpus_per_node ?? getPath(`cluster.pools.${index}.gpus_per_node`) ?? 1 };
+};

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Goals, the search for the cheapest capacity while it runs, and its answer.
+
+import { el, select, table } from '../../../report/web/src/dom.js';
+import { count, duration, durationShort, orDash, share, usd, usdShort } from '../../../report/web/src/format.js';
+import { postForEvents, stop } from './api.js';
+import { scatterChart } from './charts.js';
+import { poolGpus } from './forms.js';
+import { bodyOf, getPath, openScenario, setPath, state } from './state.js';
+
+const METRICS = [
+  ['wait_s.p95', 'wait of 95 % of the jobs'],
+  ['wait_s.mean', 'mean wait'],
+  ['wait_s.p99', 'wait of 99 % of the jobs'],
+  ['jct_s.p95', 'time to the end of 95 % of the jobs'],
+  ['completed', 'completed jobs'],
+  ['deadline_miss', 'missed deadlines'],
+  ['monthly_usd', 'cost a month'],
+  ['utilization.submit_window', 'use of the GPUs'],
+];
+
+// A goal such as "wait_s.p95 <= 1 h", in three parts; null if it has another form.
+const partsOf = (goal) => goal.match(/^(.+?)\s*(<=|>=)\s*(.+)$/)?.slice(1) ?? null;
+
+// Steps of a variable for a pool: up to twice its nodes, in about eight steps.
+const variableOf = (pool) => {
+  const { gpusPerNode } = poolGpus(pool.name);
+  const nodes = Math.max(8, 2 * (pool.nodes ?? 0));
+  return { pool: pool.name, from: 0, to: nodes * gpusPerNode, step: Math.max(1, Math.ceil(nodes / 8)) * gpusPerNode };
+};
+
+const makePlan = () => {
+  const pools = (getPath('cluster.pools') ?? []).filter((pool) => pool.name);
+  const priced = pools.filter((pool) => pool.market);
+  return { variables: (priced.length ? priced : pools).slice(0, 4).map(variableOf), constraints: ['wait_s.p95 <= 1 h', 'completed >= 99 %'] };
+};
+
+// ---- Goals --------------------------------------------------------------------------------------------------------
+
+const goalRow = (goals, i, refresh) => {
+  const parts = partsOf(goals[i]) ?? [goals[i], '<=', ''];
+  const store = () => {
+    goals[i] = `${parts[0]} ${parts[1]} ${parts[2]}`;
+  };
+  const known = METRICS.some(([path]) => path === parts[0]) ? METRICS : [[parts[0], parts[0]], ...METRICS];
+  return el(
+    'li',
+    {},
+    select(`Goal ${i + 1}: `, known, parts[0], (value) => ((parts[0] = value), store())),
+    select('', [['<=', 'at most'], ['>=', 'at least']], parts[1], (value) => ((parts[1] = value), store())),
+    el('input', { value: parts[2], 'aria-label': `Value of goal ${i + 1}, such as 1 h, 99 % or 20000`, oninput: (event) => ((parts[2] = event.target.value), store()) }),
+    el('button', { type: 'button', class: 'small', 'aria-label': `Remove goal ${i + 1}`, onclick: () => (goals.splice(i, 1), refresh()) }, '×'),
+  );
+};
+
+const rangeRow = (variable) => {
+  if (!variable.pool || typeof variable.to !== 'number') return el('li', {}, variable.name ?? variable.pool ?? variable.path ?? 'variable', ': as in the scenario');
+  const number = (key, label) =>
+    el('label', {}, ` ${label} `, el('input', { type: 'number', min: 0, value: variable[key], oninput: (event) => (variable[key] = Number(event.target.value)) }));
+  return el('li', {}, `GPUs of ${variable.pool}:`, number('from', 'from'), number('to', 'to'), number('step', 'in steps of'));
+};
+
+// ---- The search -----------------------------------------------------------------------------------------------------
+
+const mixWords = (choice) => Object.entries(choice).map(([name, value]) => `${name} ${value}`).join(', ');
+const WAITS = ['wait_s.p95', 'wait_s.mean', 'jct_s.p95'];
+const waitOf = (mix) => WAITS.map((name) => mix.metrics?.[name]?.mean).find((value) => typeof value === 'number');
+const pointOf = (of, kind) => ({ x: of.objective, y: of.wait_s, kind, title: `${mixWords(of.choice)}: ${usd(of.objective)}, ${duration(of.wait_s)}` });
+
+export const planSection = () => {
+  const goals = el('ul', { class: 'plain' });
+  const ranges = el('ul', { class: 'plain' });
+  const progress = el('progress', { hidden: true, 'aria-label': 'Progress of the search' });
+  const status = el('p', { class: 'status', role: 'status', 'aria-live': 'polite' });
+  const frontier = el('figure', { id: 'frontier' });
+  const answer = el('div', { id: 'plan-answer' });
+  let [job, points, aborter] = [null, [], null];
+
+  const drawFrontier = (choice = null) => {
+    const known = points.filter(({ wait_s, objective }) => typeof wait_s === 'number' && typeof objective === 'number');
+    if (!known.length) return;
+    scatterChart(
+      frontier,
+      'Mixes that were run',
+      `${count(known.length)} mixes were run; ${count(known.filter(({ feasible }) => feasible).length)} meet the goals. Cost a month to the right, wait of 95 % of the jobs upwards.`,
+      [...known.map((of) => pointOf(of, of.feasible ? 'feasible' : 'missed')), ...(choice ? [pointOf(choice, 'choice')] : [])],
+      [el('span', { class: 'key-feasible' }, 'meets the goals'), el('span', { class: 'key-missed' }, 'misses a goal'), el('span', { class: 'key-choice' }, 'choice')],
+      usdShort,
+      durationShort,
+    );
+  };
+
+  const apply = (plan) => {
+    const scenario = structuredClone(state.scenario);
+    for (const [name, value] of Object.entries((plan.recommendation ?? plan.nearest).choice)) {
+      const variable = (scenario.plan?.variables ?? []).find((of) => (of.name ?? of.pool ?? of.path) === name);
+      if (variable?.path) setPath(variable.path, value, scenario);
+      const { index, gpusPerNode } = poolGpus(variable?.pool ?? name);
+      if (variable?.pool && index >= 0) setPath(`cluster.pools.${index}.nodes`, Math.round(value / gpusPerNode), scenario);
+    }
+    const { present } = state;
+    openScenario(scenario, state.place).catch(() => {});
+    state.present = present;
+  };
+
+  const showAnswer = (plan) => {
+    const best = plan.recommendation ?? plan.nearest;
+    const before = plan.baseline?.metrics?.monthly_usd?.mean;
+    const cost = best?.metrics?.monthly_usd?.mean;
+    const saved = typeof before === 'number' && typeof cost === 'number' ? before - cost : null;
+    const sentence = plan.feasible
+      ? `The cheapest mix that meets all goals: ${mixWords(best.choice)} GPUs, ${usd(cost)} a month${saved === null ? '' : saved > 0 ? `, ${usd(saved)} less than the baseline` : saved < 0 ? `, ${usd(-saved)} more than the baseline` : ''}.`
+      : `No mix meets all goals. The nearest one: ${mixWords(best.choice)} GPUs.`;
+    answer.replaceChildren(
+      el('p', { class: 'first-line', id: 'plan-sentence' }, sentence),
+      table(
+        'Goals of the plan',
+        [{ title: 'Goal' }, { title: 'Value', number: true }, { title: 'Met' }],
+        plan.goals.map(({ constraint, value, met }) => [constraint, value === null ? '–' : /_s\b/.test(constraint) ? duration(value) : /completed|share|utilization/.test(constraint) ? share(value) : String(value), met ? 'yes' : 'no']),
+      ),
+      el('p', { class: 'what' }, `${count(plan.runs)} runs; probability that this mix is the best: ${orDash(share)(plan.probability_best)}.`),
+      el('button', { type: 'button', id: 'apply', onclick: () => apply(plan) }, 'Take this mix'),
+    );
+    drawFrontier(best && { choice: best.choice, objective: best.objective, wait_s: waitOf(best) });
+  };
+
+  const listen = ({ name, data }) => {
+    if (name === 'start') job = data.job;
+    if (name === 'progress') {
+      progress.max = data.total;
+      progress.value = data.done;
+      status.textContent = `Searching: ${share(data.done / data.total)} of the requested runs, mixes so far: ${count(points.length)}.`;
+    }
+    if (name === 'candidate') {
+      points.push({ ...data, wait_s: waitOf(data) });
+      drawFrontier();
+    }
+    if (name === 'failed') {
+      status.textContent = data.error.message;
+      status.className = data.error.message === 'stopped' ? 'status' : 'status bad';
+    }
+    if (name === 'result') {
+      status.textContent = '';
+      showAnswer(data);
+    }
+  };
+
+  const begin = async () => {
+    if (!state.scenario.plan) state.scenario.plan = makePlan();
+    [points, aborter] = [[], new AbortController()];
+    answer.replaceChildren();
+    frontier.replaceChildren();
+    status.className = 'status';
+    status.textContent = 'Searching ...';
+    progress.hidden = stopButton.hidden = false;
+    progress.removeAttribute('value');
+    beginButton.disabled = true;
+    try {
+      await postForEvents('/api/plan', { ...bodyOf(), brief: brief.checked }, listen, aborter.signal);
+    } catch (error) {
+      status.textContent = error.message;
+      status.className = 'status bad';
+    }
+    progress.hidden = stopButton.hidden = true;
+    beginButton.disabled = false;
+    job = null;
+  };
+
+  const beginButton = el('button', { type: 'button', id: 'plan-begin', class: 'main', onclick: begin }, 'Search the cheapest capacity');
+  const stopButton = el('button', { type: 'button', id: 'plan-stop', hidden: true, onclick: () => job && stop(job) }, 'Stop');
+  const brief = el('input', { type: 'checkbox', checked: true });
+
+  const section = el(
+    'section',
+    { id: 'plan', 'aria-labelledby': 'plan-title', hidden: true },
+    el('h2', { id: 'plan-title' }, 'Goals and plan'),
+    goals,
+    ranges,
+    el('p', { class: 'row screen-only' }, beginButton, stopButton, el('label', {}, brief, ' without tests under other conditions')),
+    progress,
+    status,
+    frontier,
+    answer,
+  );
+
+  const fill = () => {
+    section.hidden = !state.scenario;
+    if (!state.scenario) return;
+    const plan = state.scenario.plan ?? makePlan();
+    const own = () => {
+      state.scenario.plan ??= plan;
+    };
+    plan.constraints ??= [];
+    goals.replaceChildren(
+      ...plan.constraints.map((_, i) => goalRow(plan.constraints, i, fill)),
+      el('li', {}, el('button', { type: 'button', onclick: () => (own(), plan.constraints.push('wait_s.mean <= 10 min'), fill()) }, 'Add a goal')),
+    );
+    ranges.replaceChildren(...(plan.variables ?? []).map(rangeRow));
+    goals.onchange = ranges.onchange = own;
+  };
+  const clear = () => {
+    answer.replaceChildren();
+    frontier.replaceChildren();
+    status.textContent = '';
+  };
+  return { section, fill, clear };
+};

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The result of the last run: three sentences, charts, and a table that compares it with the present configuration.
+
+import { el, table } from '../../../report/web/src/dom.js';
+import { amount, count, duration, orDash, share, things, usd } from '../../../report/web/src/format.js';
+import { lineChart } from './charts.js';
+import { keepAsPresent, lacksTrace, state } from './state.js';
+
+const METRICS = [
+  ['Wait, 95 % of the jobs at most', (r) => r.wait_s?.p95, duration],
+  ['Wait, mean', (r) => r.wait_s?.mean, duration],
+  ['Time from submission to end, mean', (r) => r.jct_s?.mean, duration],
+  ['Completed jobs', (r) => r.jobs?.completed, count],
+  ['Rejected jobs', (r) => r.jobs?.rejected, count],
+  ['Use of the GPUs', (r) => r.utilization?.submit_window, share],
+  ['GPUs', (r) => r.cluster?.gpus, count],
+  ['Cost in this period', (r) => r.cost?.total_usd, usd],
+  ['Cost a month (730 hours)', (r) => r.cost?.monthly_usd, usd],
+  ['Cost of idle GPUs', (r) => r.cost?.idle_usd, usd],
+  ['GPU hours lost', (r) => r.goodput?.lost_gpu_hours, amount],
+];
+
+const differs = (now, before) => typeof now === 'number' && typeof before === 'number' && Math.abs(now - before) > 1e-9 * Math.abs(before);
+const changeOf = (now, before, write) => (differs(now, before) ? `${now > before ? '+' : '−'}${write(Math.abs(now - before))}` : '');
+const thanPresent = (now, before, write) => (differs(now, before) ? ` (present: ${write(before)})` : '');
+
+const waitSentence = (now, before) => {
+  const late = now.wait_s?.p95;
+  if (typeof late !== 'number') return 'No job has started.';
+  const rejected = now.jobs.rejected ? ` ${things(now.jobs.rejected, 'job')} cannot run on this capacity.` : '';
+  return `95 % of the jobs start within ${duration(late)}${thanPresent(late, before.wait_s?.p95, duration)}; the longest wait is ${duration(now.wait_s.max)}.${rejected}`;
+};
+
+const costSentence = (now, before) => {
+  if (!now.cost) return 'The cost is unknown, because no pool has a price.';
+  const { monthly_usd: month, total_usd: total, idle_usd: idle, capacity_usd: capacity } = now.cost;
+  const paid = typeof month === 'number' ? `${usd(month)} a month${thanPresent(month, before.cost?.monthly_usd, usd)}` : `${usd(total)} in this period${thanPresent(total, before.cost?.total_usd, usd)}`;
+  return `The capacity costs ${paid}${capacity > 0 ? `; ${share(idle / capacity)} of the cost of GPUs is paid for idle GPUs` : ''}.`;
+};
+
+const useSentence = (now, before) => {
+  const used = now.utilization?.submit_window;
+  return `Jobs use ${orDash(share)(used)} of ${things(now.cluster.gpus, 'GPU')}${thanPresent(used, before.utilization?.submit_window, share)}; at most ${things(now.queue?.max ?? 0, 'job')} waited at the same time.`;
+};
+
+export const resultsSection = () => {
+  const status = el('p', { class: 'status', role: 'status', 'aria-live': 'polite' });
+  const sentences = el('div', { id: 'sentences', 'aria-live': 'polite' });
+  const [queue, gpus] = [el('figure', { id: 'queue-chart' }), el('figure', { id: 'gpus-chart' })];
+  const numbers = el('div');
+  const keep = el('button', { type: 'button', class: 'screen-only', onclick: keepAsPresent }, 'Take as the present configuration');
+  const section = el('section', { id: 'results', 'aria-labelledby': 'results-title', hidden: true }, el('h2', { id: 'results-title' }, 'Result'), status, sentences, el('div', { class: 'pair' }, queue, gpus), numbers, keep);
+
+  const drawCharts = (now, before) => {
+    const { series } = now;
+    const was = before === now ? null : before.series;
+    const two = (key, kind, name) => [{ name, kind, values: series[key] }, ...(was ? [{ name: `${name}, present`, kind: 'was', values: was[key] }] : [])];
+    lineChart(queue, 'Waiting jobs', `At most ${count(now.queue?.max ?? 0)}, ${amount(now.queue?.mean ?? 0)} on average.`, two('waiting', 'now', 'waiting'), series.end_s);
+    lineChart(gpus, 'GPUs in use', `${orDash(share)(now.utilization?.submit_window)} of ${count(now.cluster.gpus)} GPUs.`, [...two('gpus_allocated', 'now', 'in use'), { name: 'present GPUs', kind: 'limit', values: series.gpus_total }], series.end_s);
+  };
+
+  const fillTable = (now, before) =>
+    numbers.replaceChildren(
+      table(
+        'Figures',
+        [{ title: 'Metric' }, { title: 'Present', number: true }, { title: 'Now', number: true }, { title: 'Change', number: true }],
+        METRICS.filter(([, of]) => of(now) !== undefined || of(before) !== undefined).map(([name, of, write]) => [name, orDash(write)(of(before)), orDash(write)(of(now)), changeOf(of(now), of(before), write)]),
+      ),
+      el('p', { class: 'what' }, 'Digest of the run: ', el('code', { id: 'digest' }, now.digest)),
+    );
+
+  const fill = () => {
+    section.hidden = !state.scenario;
+    const { error, result: now, present } = state;
+    status.className = error ? 'status bad' : 'status';
+    status.textContent = error ? error.message : lacksTrace() ? 'The scenario names no trace: drop one above.' : '';
+    if (!now) return;
+    const before = present?.result ?? now;
+    sentences.replaceChildren(...[waitSentence, costSentence, useSentence].map((sentence) => el('p', { class: 'first-line' }, sentence(now, before))));
+    drawCharts(now, before);
+    fillTable(now, before);
+    section.dataset.painted = String(Number(section.dataset.painted ?? 0) + 1);
+  };
+  return { section, fill };
+};

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Sliders for what is changed most: nodes of pools, share of spot, quotas, load, checkpoint intervals, replicas.
+
+import { el } from '../../../report/web/src/dom.js';
+import { duration, share } from '../../../report/web/src/format.js';
+import { edit, getPath, setLoad, state } from './state.js';
+
+const plain = (value) => String(value);
+
+const nodeSliders = () =>
+  (state.scenario.cluster?.pools ?? []).map((pool, i) => ({
+    label: `Nodes of ${pool.name ?? `pool ${i}`}`,
+    path: `cluster.pools.${i}.nodes`,
+    min: 0,
+    max: Math.max(16, 2 * (pool.nodes ?? 0)),
+    write: plain,
+  }));
+
+const hasMarket = (market) => (state.scenario.cluster?.pools ?? []).some((pool) => pool.market === market);
+const spotSliders = () =>
+  hasMarket('spot') ? [{ label: 'Largest share of spot', path: 'policy.max_spot_share', min: 0, max: 1, step: 0.05, fallback: 1, write: share }] : [];
+
+const quotaSliders = () =>
+  (state.scenario.quotas?.tenants ?? []).flatMap((tenant, i) =>
+    ['guaranteed_gpus', 'max_gpus']
+      .filter((key) => typeof tenant[key] === 'number')
+      .map((key) => ({ label: `${key === 'max_gpus' ? 'Limit' : 'Guarantee'} of ${tenant.tenant}, GPUs`, path: `quotas.tenants.${i}.${key}`, min: 0, max: Math.max(16, 2 * tenant[key]), write: plain })),
+  );
+
+const checkpointSliders = () =>
+  Object.entries(state.scenario.classes ?? {})
+    .filter(([, of]) => typeof of.checkpoint?.interval_s === 'number')
+    .map(([name, of]) => ({ label: `Checkpoint interval of ${name}`, path: `classes.${name}.checkpoint.interval_s`, min: 60, max: Math.max(14400, 2 * of.checkpoint.interval_s), step: 60, write: duration }));
+
+const replicaSliders = () =>
+  (state.scenario.services ?? []).flatMap((service, i) =>
+    ['min', 'max', 'count']
+      .filter((key) => typeof service.replicas?.[key] === 'number')
+      .map((key) => ({ label: `Replicas of ${service.name} (${key})`, path: `services.${i}.replicas.${key}`, min: 0, max: Math.max(8, 2 * service.replicas[key]), write: plain }))
+      .concat(typeof service.replicas === 'number' ? [{ label: `Replicas of ${service.name}`, path: `services.${i}.replicas`, min: 1, max: Math.max(8, 2 * service.replicas), write: plain }] : []),
+  );
+
+const slider = ({ label, min, max, step = 1, write, value, change, path }) => {
+  const shown = el('output', {}, write(value));
+  const input = el('input', {
+    type: 'range',
+    min,
+    max,
+    step,
+    value,
+    'data-path': path,
+    'aria-valuetext': write(value),
+    oninput: () => {
+      shown.textContent = write(Number(input.value));
+      input.setAttribute('aria-valuetext', shown.textContent);
+      change(Number(input.value));
+    },
+  });
+  return el('label', { class: 'slider' }, el('span', {}, label), input, shown);
+};
+
+export const fillSliders = (section) => {
+  section.hidden = !state.scenario;
+  if (!state.scenario) return;
+  const paths = [...nodeSliders(), ...spotSliders(), ...quotaSliders(), ...checkpointSliders(), ...replicaSliders()];
+  const all = paths.map((of) => slider({ ...of, value: getPath(of.path) ?? of.fallback ?? of.min, change: (value) => edit(of.path, value) }));
+  if (state.trace)
+    all.push(slider({ label: 'Load, relative to the trace', min: 0.2, max: 3, step: 0.05, value: state.load, write: (value) => `× ${value.toFixed(2)}`, change: setLoad, path: 'load' }));
+  section.replaceChildren(el('h2', { id: 'sliders-title' }, 'What if'), el('div', { class: 'sliders' }, all));
+};

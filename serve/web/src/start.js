@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The start: a trace, and a scenario that is drafted for it, ships with Headroom, or was saved before.
+
+import { el, select } from '../../../report/web/src/dom.js';
+import { count } from '../../../report/web/src/format.js';
+import { getJson, getText, post, upload } from './api.js';
+import { openScenario, setTrace, state } from './state.js';
+
+const FIELDS = ['submit', 'duration', 'gpus'];
+const PROVIDERS = [['', 'nothing'], ['aws', 'AWS'], ['gcp', 'Google Cloud'], ['azure', 'Azure']];
+
+const fileButton = (id, label, accept, take) =>
+  el(
+    'span',
+    { class: 'file' },
+    el('label', { for: id }, label),
+    el('input', { id, type: 'file', accept, onchange: (event) => event.target.files[0] && take(event.target.files[0]) }),
+  );
+
+// The columns that a message lists: "...; the file has: a, b, c; name the column ...".
+const columnsOf = (message) => message.match(/the file has: ([^;]+)/)?.[1].split(', ') ?? [];
+
+const mapForm = (message, retry) => {
+  const columns = columnsOf(message);
+  const chosen = {};
+  const guess = { submit: /submit|arriv|queued/i, duration: /dur|service|run_?time|elapsed/i, gpus: /gpu/i };
+  const lists = FIELDS.map((field) => {
+    chosen[field] = columns.find((column) => guess[field].test(column)) ?? columns[0];
+    return select(`${field}: `, columns.map((column) => [column, column]), chosen[field], (value) => {
+      chosen[field] = value;
+    });
+  });
+  return el(
+    'form',
+    {
+      onsubmit: (event) => {
+        event.preventDefault();
+        retry({ map: FIELDS.map((field) => `${field}=${chosen[field]}`).join(',') });
+      },
+    },
+    el('p', {}, 'The file is a table with other names. Which columns are the time of submission, the run time in seconds and the GPUs?'),
+    lists,
+    el('button', { type: 'submit' }, 'Read with these columns'),
+  );
+};
+
+// The columns that a scenario names, for its trace.
+const queryOfScenario = () => {
+  const { format, columns } = state.scenario?.trace ?? {};
+  const map = Object.entries(columns ?? {}).map(([field, column]) => `${field}=${column}`).join(',');
+  return { ...(format && format !== 'auto' ? { format } : {}), ...(map ? { map } : {}) };
+};
+
+export const startSection = (said) => {
+  const place = el('div', { class: 'trace-state', role: 'status' });
+  const draftPlace = el('div');
+  const own = { nodes: '', gpus: '8', gpu: 'A100-80', cloud: 'aws', goal: 'wait_s.p95 <= 1 h' };
+
+  const draft = async () => {
+    said('Drafting a scenario ...');
+    const nodes = Number(own.nodes);
+    try {
+      const scenario = await post('/api/draft', {
+        trace: state.trace.trace,
+        ...(nodes > 0 ? { own: [`${nodes}x${Number(own.gpus)}x${own.gpu}`] } : {}),
+        ...(own.cloud ? { cloud: own.cloud } : {}),
+        goals: [own.goal],
+      });
+      await openScenario(scenario, { name: 'scenario.json' });
+      said('');
+    } catch (error) {
+      said(error.message, true);
+    }
+  };
+
+  const field = (key, label, attributes = {}) =>
+    el('label', {}, `${label} `, el('input', { value: own[key], ...attributes, oninput: (event) => (own[key] = event.target.value) }));
+
+  const offerDraft = () =>
+    draftPlace.replaceChildren(
+      el(
+        'form',
+        {
+          class: 'fields',
+          onsubmit: (event) => {
+            event.preventDefault();
+            draft();
+          },
+        },
+        el('h3', {}, 'A scenario for this trace'),
+        field('nodes', 'Own nodes (empty: guessed)', { type: 'number', min: 0, max: 100000 }),
+        field('gpus', 'GPUs of a node', { type: 'number', min: 1, max: 16 }),
+        field('gpu', 'GPU type', { list: 'gpu-types' }),
+        select('Capacity that can be bought ', PROVIDERS, own.cloud, (value) => (own.cloud = value)),
+        field('goal', 'Goal'),
+        el('button', { type: 'submit', id: 'draft', class: 'main' }, 'Draft a scenario'),
+      ),
+    );
+
+  const takeTrace = async (file, query = queryOfScenario()) => {
+    place.replaceChildren(`Reading ${file.name} (${count(Math.ceil(file.size / 1024))} KiB) ...`);
+    draftPlace.replaceChildren();
+    try {
+      setTrace(await upload(file, query));
+      place.replaceChildren(`${state.trace.name}: ${count(state.trace.check.trace.jobs)} jobs.`);
+      if (state.scenario) await openScenario(state.scenario, state.place);
+      offerDraft();
+    } catch (error) {
+      const columns = columnsOf(error.message);
+      place.replaceChildren(el('p', { class: 'bad', role: 'alert' }, error.message));
+      if (columns.length) place.append(mapForm(error.message, (more) => takeTrace(file, more)));
+      else if (!query.lenient) place.append(el('button', { type: 'button', onclick: () => takeTrace(file, { ...query, lenient: '1' }) }, 'Leave out bad rows'));
+    }
+  };
+
+  const open = async (text, where, trace = null) => {
+    try {
+      setTrace(trace);
+      place.replaceChildren();
+      draftPlace.replaceChildren();
+      await openScenario(JSON.parse(text), where);
+      said('');
+    } catch (error) {
+      said(error.message, true);
+    }
+  };
+
+  const openShipped = async (name) => {
+    if (!name) return;
+    said(`Opening ${name} ...`);
+    try {
+      const text = await getText(`/api/file?shipped=${encodeURIComponent(name)}`);
+      const trace = JSON.parse(text).trace?.file ? await upload(new File([], name), { shipped: name }) : null;
+      await open(text, { shipped: name }, trace);
+    } catch (error) {
+      said(error.message, true);
+    }
+  };
+
+  const shipped = el('select', { id: 'shipped', onchange: (event) => openShipped(event.target.value) }, el('option', { value: '' }, 'choose ...'));
+  const own_ = el('select', { id: 'files', onchange: async (event) => {
+    const path = event.target.value;
+    if (path) await getText(`/api/file?path=${encodeURIComponent(path)}`).then((text) => open(text, { file: path }), (error) => said(error.message, true));
+  } }, el('option', { value: '' }, 'choose ...'));
+  getJson('/api/scenarios').then(({ scenarios }) => shipped.append(...scenarios.map(({ name, description }) => el('option', { value: name, title: description }, name))), (error) => said(error.message, true));
+  getJson('/api/files').then(({ files }) => own_.append(...files.filter(({ path }) => path.endsWith('.json')).map(({ path }) => el('option', { value: path }, path))), () => {});
+
+  const zone = el(
+    'div',
+    {
+      class: 'drop',
+      id: 'drop',
+      ondragover: (event) => {
+        event.preventDefault();
+        zone.classList.add('over');
+      },
+      ondragleave: () => zone.classList.remove('over'),
+      ondrop: (event) => {
+        event.preventDefault();
+        zone.classList.remove('over');
+        if (event.dataTransfer.files[0]) takeTrace(event.dataTransfer.files[0]);
+      },
+    },
+    el('p', {}, 'Drop a trace here: CSV, SWF, output of sacct or kubectl, and others, also compressed.'),
+    fileButton('trace-file', 'Or choose a file: ', null, takeTrace),
+  );
+
+  return el(
+    'section',
+    { id: 'start', 'aria-labelledby': 'start-title' },
+    el('h1', { id: 'start-title' }, 'Plan GPU capacity'),
+    el('p', { class: 'lead' }, 'Drop a list of past jobs, or start from a scenario. Everything stays on this machine.'),
+    zone,
+    place,
+    draftPlace,
+    el(
+      'div',
+      { class: 'fields' },
+      el('label', {}, 'Scenario that ships with Headroom ', shipped),
+      el('label', {}, 'Scenario in the folder ', own_),
+      fileButton('scenario-file', 'Saved scenario: ', '.json,application/json', async (file) => open(await file.text(), { name: file.name }, state.trace)),
+    ),
+  );
+};

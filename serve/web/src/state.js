@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The scenario that is edited, its trace, and the results of its runs. The scenario is run as the text that is saved,
+// so the command line gives the same digest for the file.
+
+import { post } from './api.js';
+
+const SERIES = 240;
+
+export const state = {
+  scenario: null, // the object
+  place: {}, // { name }, { file } or { shipped }: where it came from, for messages and relative paths
+  trace: null, // of an upload: { trace, name, check, stats }
+  load: 1,
+  present: null, // the result with which others are compared, and its scenario
+  result: null,
+  error: null,
+  running: false,
+};
+
+const listeners = [];
+export const onChange = (listener) => listeners.push(listener);
+const tell = (what) => listeners.forEach((listener) => listener(what));
+
+export const scenarioText = (scenario = state.scenario) => `${JSON.stringify(scenario, null, 2)}\n`;
+
+// The members of a body that name the scenario and its trace.
+export const bodyOf = (scenario = state.scenario) => ({
+  scenario: scenarioText(scenario),
+  ...state.place,
+  ...(state.trace ? { trace: state.trace.trace } : {}),
+  ...(state.load === 1 ? {} : { load: state.load }),
+});
+
+export const getPath = (path, from = state.scenario) =>
+  path.split('.').reduce((value, key) => (value === null || value === undefined ? undefined : value[key]), from);
+
+export const setPath = (path, value, to = state.scenario) => {
+  const keys = path.split('.');
+  const last = keys.pop();
+  let at = to;
+  keys.forEach((key, i) => {
+    at[key] ??= /^\d+$/.test(keys[i + 1] ?? last) ? [] : {};
+    at = at[key];
+  });
+  if (value !== undefined) at[last] = value;
+  else if (Array.isArray(at)) at.splice(Number(last), 1);
+  else delete at[last];
+};
+
+// One run at a time; while it is executed, only the latest change waits.
+let wanted = false;
+
+const runOnce = async () => {
+  const scenario = structuredClone(state.scenario);
+  try {
+    const result = await post('/api/run', { ...bodyOf(scenario), series: SERIES });
+    state.result = result;
+    state.error = null;
+    state.present ??= { result, scenario };
+  } catch (error) {
+    state.error = error;
+  }
+};
+
+// Whether there is nothing to run yet: a scenario without services that names no trace, and no trace was dropped.
+export const lacksTrace = () => !state.trace && !state.scenario?.trace?.file && !state.scenario?.services;
+
+export const run = async () => {
+  if (lacksTrace()) return;
+  wanted = true;
+  if (state.running || !state.scenario) return;
+  state.running = true;
+  tell('running');
+  while (wanted) {
+    wanted = false;
+    await runOnce();
+    tell('result');
+  }
+  state.running = false;
+  tell('running');
+};
+
+export const keepAsPresent = () => {
+  state.present = { result: state.result, scenario: structuredClone(state.scenario) };
+  tell('result');
+};
+
+export const openScenario = (scenario, place) => {
+  state.scenario = scenario;
+  state.place = place;
+  state.load = 1;
+  state.present = state.result = state.error = null;
+  tell('scenario');
+  return run();
+};
+
+// A change in a form or of a slider. `redraw`: the forms and sliders must be built again.
+export const edit = (path, value, redraw = false) => {
+  setPath(path, value);
+  tell(redraw ? 'edited' : 'value');
+  return run();
+};
+
+export const setLoad = (load) => {
+  state.load = load;
+  return run();
+};
+
+export const setTrace = (trace) => {
+  state.trace = trace;
+  tell('trace');
+};

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Dark or light, as the system says or as a switch says.
+
+import { el } from '../../../report/web/src/dom.js';
+
+const dark = matchMedia('(prefers-color-scheme: dark)');
+
+export const startTheme = (place) => {
+  let chosen = null;
+  const button = el('button', { type: 'button', onclick: () => ((chosen = !isDark()), show()) }, 'Dark');
+  const isDark = () => chosen ?? dark.matches;
+  const show = () => {
+    document.documentElement.dataset.theme = isDark() ? 'dark' : 'light';
+    button.setAttribute('aria-pressed', String(isDark()));
+  };
+  dark.addEventListener('change', show);
+  place.append(button);
+  show();
+};

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The page of the planner: from the empty page to a plan, figures equal to those of the command line, sliders, forms,
+// errors, narrow screens, labels.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { onPlanner, painted, untilPainted } from './planner_page.mjs';
+
+const { HEADROOM, HEADROOM_PROJECT, HEADROOM_WORK } = process.env;
+const trace = join(HEADROOM_PROJECT, 'traces/reference/demo.csv');
+const headroom = (...words) => execFileSync(HEADROOM, words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+const digestOf = (...words) => JSON.parse(headroom('run', ...words, '--json', '-')).digest;
+
+const saved = async (page, name) => {
+  const [download] = await Promise.all([page.waitForEvent('download'), page.click('#save')]);
+  const path = join(HEADROOM_WORK, name);
+  await download.saveAs(path);
+  return path;
+};
+
+test('from the empty page to a plan of a dropped trace, without typing JSON', () =>
+  onPlanner({}, async (page) => {
+    let clicks = 0;
+    const click = async (selector) => {
+      clicks++;
+      await page.click(selector);
+    };
+    // A drop of the file, as a browser makes it.
+    const text = readFileSync(trace, 'utf8');
+    const transfer = await page.evaluateHandle((content) => {
+      const data = new DataTransfer();
+      data.items.add(new File([content], 'demo.csv'));
+      return data;
+    }, text);
+    clicks++;
+    await page.dispatchEvent('#drop', 'drop', { dataTransfer: transfer });
+    await page.waitForSelector('#draft');
+    assert.match(await page.textContent('#trace'), /Jobs\s*2,000/);
+    await click('#draft');
+    await untilPainted(page, 0);
+    assert.equal(await page.locator('#sentences p').count(), 3);
+    const path = await saved(page, 'first.json');
+    assert.equal(await page.textContent('#digest'), digestOf(path, '--trace', trace));
+    await click('#plan-begin');
+    await page.waitForSelector('#frontier circle');
+    await page.waitForSelector('#plan-sentence', { timeout: 120000 });
+    assert.ok(clicks <= 12);
+    const words = await page.textContent('#plan-sentence');
+    const plan = JSON.parse(headroom('plan', path, '--trace', trace, '--brief', '--json', '-', '--quiet'));
+    const usd = plan.recommendation.metrics.monthly_usd.mean;
+    for (const [name, value] of Object.entries(plan.recommendation.choice)) assert.ok(words.includes(`${name} ${value}`), words);
+    assert.ok(words.includes(`$${Math.round(usd).toLocaleString('en')}`) || words.includes(usd.toFixed(2)), `${words} has ${usd}`);
+    // The mix that is taken has the cost and the waits of the plan, and the saved file the same digest.
+    const before = await painted(page);
+    await click('#apply');
+    await untilPainted(page, before);
+    const after = await saved(page, 'second.json');
+    assert.equal(await page.textContent('#digest'), digestOf(after, '--trace', trace));
+  }));
+
+test('a shipped scenario, sliders, forms and the comparison with the present configuration', () =>
+  onPlanner({}, async (page) => {
+    await page.selectOption('#shipped', 'demo');
+    await untilPainted(page, 0);
+    assert.equal(await page.textContent('#digest'), digestOf(join(HEADROOM_PROJECT, 'scenarios/demo.json')));
+    let before = await painted(page);
+    await page.fill('input[data-path="cluster.pools.0.nodes"]', '6');
+    await untilPainted(page, before);
+    assert.equal(await page.textContent('#digest'), digestOf(join(HEADROOM_PROJECT, 'scenarios/demo.json'), '--set', 'cluster.pools.0.nodes=6'));
+    assert.match(await page.textContent('#sentences'), /present/);
+    before = await painted(page);
+    await page.click('#forms summary:text-is("policy: queue")');
+    await page.selectOption('#key-policy\\.order', 'sjf');
+    await untilPainted(page, before);
+    assert.equal(await page.textContent('#digest'), digestOf(join(HEADROOM_PROJECT, 'scenarios/demo.json'), '--set', 'cluster.pools.0.nodes=6', '--set', 'policy.order=sjf'));
+    before = await painted(page);
+    await page.fill('input[data-path="load"]', '1.5');
+    await untilPainted(page, before);
+    const scaled = join(HEADROOM_WORK, 'scaled.csv');
+    headroom('trace', 'scale', trace, '--by', 'compress', '--load', '1.5', '-o', scaled);
+    assert.equal(await page.textContent('#digest'), digestOf(join(HEADROOM_PROJECT, 'scenarios/demo.json'), '--set', 'cluster.pools.0.nodes=6', '--set', 'policy.order=sjf', '--trace', scaled));
+  }));
+
+// The browser reports answers of the server with a status above 400 as errors of the console.
+test('a saved scenario and errors with their places', () =>
+  onPlanner({ allowed: /status of 422/ }, async (page) => {
+    const path = join(HEADROOM_WORK, 'bad.json');
+    writeFileSync(path, '{ "cluster": { "pools": [{ "name": "a", "gpu": "A100-80", "nodes": -1, "gpus_per_node": 8 }] },\n "policy": { "name": "queue" },\n "trace": { "file": "none.csv" } }');
+    await page.setInputFiles('#scenario-file', path);
+    await page.waitForSelector('#results .status.bad');
+    assert.match(await page.textContent('#results .status'), /bad\.json:\d+:\d+: /);
+  }));
+
+test('a narrow screen, dark mode, print, labels and the keyboard', () =>
+  onPlanner({ width: 390, colorScheme: 'dark' }, async (page) => {
+    await page.selectOption('#shipped', 'agency');
+    await untilPainted(page, 0);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert.equal(wide, 0);
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
+    const unnamed = await page.evaluate(() =>
+      [...document.querySelectorAll('input, select, button')]
+        .filter((control) => control.offsetParent && !control.labels?.length && !control.getAttribute('aria-label') && !control.textContent.trim())
+        .map((control) => control.outerHTML.slice(0, 200)),
+    );
+    assert.deepEqual(unnamed, []);
+    const styled = await page.evaluate(() => document.querySelectorAll('main [style]').length);
+    assert.equal(styled, 0);
+    const ids = await page.evaluate(() => [...document.querySelectorAll('[id]')].map(({ id }) => id));
+    assert.equal(new Set(ids).size, ids.length);
+    const before = await painted(page);
+    await page.focus('#sliders input');
+    await page.keyboard.press('ArrowRight');
+    await untilPainted(page, before);
+    await page.emulateMedia({ media: 'print' });
+    assert.equal(await page.isVisible('#sliders'), false);
+    assert.equal(await page.isVisible('#sentences'), true);
+  }));
