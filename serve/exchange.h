@@ -17,6 +17,7 @@ struct MHD_Daemon;
 
 enum {
   HR__MAX_BODY = 16 << 20,    /* bytes of a JSON body */
+  HR__DRAINED = 16 << 20,     /* bytes beyond the limit of a body that are read so that the client reads the answer */
   HR__MAX_WAITING = 256,      /* exchanges that wait for a worker */
   HR__MAX_CONNECTIONS = 512,  /* at the same time */
   HR__IDLE_S = 15,            /* a connection without any byte is closed */
@@ -77,7 +78,9 @@ struct hr__exchange {
   unsigned code;                   /* HTTP status */
   char message[HR__MESSAGE_BYTES]; /* if it is not 200 */
   char *text;                      /* the response; NULL: the result of the worker, or the message */
+  bool complete;                   /* the body has arrived */
   bool suspended, has_job;
+  uint64_t max_received; /* after these bytes, the connection is closed without an answer */
   /* Server-sent events that were not sent yet: events[sent..n_events] */
   char *events;
   size_t n_events, sent;

@@ -217,10 +217,12 @@ static void check_length(struct hr__exchange *exchange) {
                  : exchange->route->members             ? HR__MAX_BODY
                                                         : 0;
   const char *text = header_of(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
+  exchange->max_received = max + HR__DRAINED;
   if (!text) return;
   char *end;
   errno = 0;
   unsigned long long length = strtoull(text, &end, 10);
+  if (*end || errno || length > exchange->max_received) exchange->max_received = 0; /* answer at once */
   if (*end || errno || length > max)
     hr__exchange_refuse(exchange, MHD_HTTP_CONTENT_TOO_LARGE, "the body is larger than %" PRIu64 " bytes%s", max,
                         exchange->route->id == HR__ROUTE_TRACE ? " (--max-upload)" : "");
@@ -302,6 +304,8 @@ static enum MHD_Result answer(struct hr__exchange *exchange) {
 
 /* The body is complete, or there is none. */
 static enum MHD_Result proceed(struct hr__exchange *exchange) {
+  exchange->complete = true;
+  if (exchange->state == HR__ANSWERED) return answer(exchange);
   enum hr__route_id id = exchange->route->id;
   if (exchange->state == HR__RECEIVING && exchange->route->is_public) return queue_asset(exchange);
   if (exchange->state == HR__RECEIVING && id == HR__ROUTE_STOP) return queue_stop(exchange);
@@ -330,14 +334,12 @@ static enum MHD_Result handle(void *self, struct MHD_Connection *connection, con
     note_request(connection, 0);
     check(exchange, url, method);
     if (exchange->state == HR__RECEIVING && exchange->route->id == HR__ROUTE_TRACE) open_upload(exchange);
-    return exchange->state == HR__ANSWERED ? queue_error(exchange) : MHD_YES;
+    return exchange->state == HR__ANSWERED && !exchange->max_received ? queue_error(exchange) : MHD_YES;
   }
   if (*bytes > 0) {
     hr__exchange_receive(exchange, body, *bytes);
     *bytes = 0;
-    /* A body without end, or far beyond its limit, gets no answer. */
-    bool ends = exchange->state == HR__RECEIVING || exchange->received < 2 * (uint64_t)HR__MAX_BODY;
-    return ends ? MHD_YES : MHD_NO;
+    return exchange->received <= exchange->max_received ? MHD_YES : MHD_NO;
   }
   return proceed(exchange);
 }
@@ -386,7 +388,7 @@ static void close_slow(struct hr__server *server) {
     if (at->since_s > 0 && now_s - at->since_s > HR__HEADER_S) shutdown(socket_of(at->connection), SHUT_RDWR);
   for (struct hr__exchange *at = server->first; at; at = at->next) {
     double allowed_s = HR__BODY_S + (double)at->received / HR__UPLOAD_BYTES_S;
-    if (at->state == HR__RECEIVING && now_s - at->begin_s > allowed_s) shutdown(socket_of(at->connection), SHUT_RDWR);
+    if (!at->complete && now_s - at->begin_s > allowed_s) shutdown(socket_of(at->connection), SHUT_RDWR);
   }
 }
 
