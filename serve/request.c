@@ -132,12 +132,17 @@ static enum hr_status text_of(struct request *request, enum hr__body_member id, 
   return !value || *text ? HR_OK : wrong(request, id, "a string");
 }
 
-/* Sets `*number` to a member that is a whole number, and to `fallback` if it is missing. */
+/* Sets `*number` to a member that is a whole number, and to `fallback` if it is missing or wrong. */
 static enum hr_status number_of(struct request *request, enum hr__body_member id, double max, double fallback,
                                 double *number) {
   const cJSON *value = member(request, id);
-  *number = cJSON_IsNumber(value) ? value->valuedouble : fallback;
-  if (!value || (cJSON_IsNumber(value) && *number >= 0 && *number <= max && floor(*number) == *number)) return HR_OK;
+  *number = fallback;
+  if (!value) return HR_OK;
+  if (cJSON_IsNumber(value) && value->valuedouble >= 0 && value->valuedouble <= max &&
+      floor(value->valuedouble) == value->valuedouble) {
+    *number = value->valuedouble;
+    return HR_OK;
+  }
   char expected[80];
   snprintf(expected, sizeof expected, "a whole number from 0 to %.0f", max);
   return wrong(request, id, expected);
