@@ -12,6 +12,10 @@ install(DIRECTORY include/headroom DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES
 # The prefix is told relative to the file, so that the installed tree can be moved.
 file(RELATIVE_PATH headroom_pc_up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" headroom_pc_up "${headroom_pc_up}")
+set(headroom_pc_http)
+if(MICROHTTPD_FOUND)
+  set(headroom_pc_http " libmicrohttpd")
+endif()
 set(headroom_pc_mpi)
 if(HEADROOM_WITH_MPI)
   set(headroom_pc_mpi -lmpi)
