@@ -40,8 +40,7 @@ const start = () => {
     }
     if (what === 'scenario' || what === 'edited' || what === 'trace') fillSliders(sliders);
     if (what === 'result' || what === 'scenario') results.fill();
-    files.fill();
-    document.body.classList.toggle('running', state.running);
+    if (what !== 'running' && what !== 'value') files.fill();
   });
 };
 
