@@ -390,7 +390,7 @@ static enum hr_status add_data(struct services *services) {
                 data->spec->storage[replica->storage].uusd_per_gb_month;
     }
     for (uint32_t i = 0; i < data->n_links && month < data->n_months; i++)
-      moved += data->month_bytes[(size_t)month * data->n_links + i] * data->spec->links[i].uusd_per_gb;
+      moved += hr_data_month_price(&data->spec->links[i], data->month_bytes[(size_t)month * data->n_links + i]);
     status = add_line(services, HR__COST_STORAGE, HR_NONE, month, stored, (hr_amount)BYTES_PER_GB * HR_MONTH_US);
     if (status == HR_OK) status = add_line(services, HR__COST_EGRESS, HR_NONE, month, moved, BYTES_PER_GB);
   }

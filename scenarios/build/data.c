@@ -195,6 +195,10 @@ static enum hr_status build_link(struct hr__builder *builder, const cJSON *entry
   if (status != HR_OK) return status;
   if (strcmp(link->from, link->to) == 0)
     return hr__build_fail_at(builder, entry, "to", "the link leads from '%.60s' to itself", link->from);
+  for (uint32_t i = 1; i < link->n_tiers; i++)
+    if (link->tiers[i].above_bytes <= link->tiers[i - 1].above_bytes)
+      return hr__build_fail_at(builder, cJSON_GetArrayItem(hr__get(entry, "tiers"), (int)i), "above_gb",
+                               "the amounts of 'tiers' must rise");
   const struct hr_region_link *known = catalogued(builder->catalog, link->from, link->to);
   if (!known && !hr__has(entry, "gb_s") && !hr__has(entry, "client_gb_s"))
     return hr__build_fail(

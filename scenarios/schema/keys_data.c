@@ -27,6 +27,12 @@ static const struct hr__key storage_keys[] = {
           "checkpoint.")},
     END};
 
+static const struct hr__key tier_keys[] = {
+    {"above_gb", GB(MIN_GB), MUST, AS_GB(struct hr_data_tier, above_bytes),
+     HELP("Amount in a month above which this price holds.")},
+    {"usd_per_gb", USD, MUST, AS_UUSD(struct hr_data_tier, uusd_per_gb), HELP("Price per 10^9 bytes.")},
+    END};
+
 #define LINK struct hr_data_link
 static const struct hr__key link_keys[] = {
     {"from", NAME, MUST, AT(TEXT, LINK, from), HELP("Location of storage systems.")},
@@ -39,6 +45,8 @@ static const struct hr__key link_keys[] = {
      HELP("Time until the first byte of a copy arrives.")},
     {"usd_per_gb", USD, OTHERWISE("the catalogue's; else 0"), AS_UUSD(LINK, uusd_per_gb),
      HELP("Price of transferred data, per 10^9 bytes.")},
+    {"tiers", LIST(1, 100, EACH(OBJECT(tier_keys))), OTHERWISE("one price"), AS_ARRAY(LINK, tiers, n_tiers),
+     HELP("Other prices for what is transferred in a month of 730 hours beyond an amount, in rising order.")},
     END};
 
 static const char *const copy_times[] = {"start", "on-demand", NULL};

@@ -209,7 +209,8 @@ static enum hr_status begin_copy(struct hr__engine *engine, uint32_t set, uint32
   return schedule_first(engine);
 }
 
-/* Returns the bytes of a link in the month of a time. If memory is exhausted, the status says so at the next event. */
+/* Returns the bytes of a link in the month of a time. If memory is exhausted, the status says so at the next event, or
+   at the end. */
 static hr_amount *month_of(struct hr__data *data, int64_t now_us, uint32_t link) {
   struct hr_data_result *result = &data->result;
   const uint32_t month = (uint32_t)(now_us / HR_MONTH_US), n_links = result->n_links;
@@ -574,7 +575,7 @@ static enum hr_status end_job_flow(struct hr__engine *engine, hr_job job) {
 static enum hr_status advance(struct hr__engine *engine, struct hr__pending pending) {
   struct hr__data *data = engine->data;
   int64_t at_us;
-  if (data->status != HR_OK) return data->status;
+  if (data->status != HR_OK) return hr__out_of_memory(engine);
   if (pending.at_us != data->next_us) return HR_OK; /* outdated */
   const uint32_t flow = hr__flows_first(&data->flows, &at_us);
   if (flow == HR_NONE || at_us > engine->view.now_us) return HR_OK;
@@ -715,9 +716,10 @@ enum hr_status hr__data_result(struct hr__engine *engine, struct hr_data_result 
   struct hr__data *data = engine->data;
   *result = NULL;
   if (!data) return HR_OK;
+  count_partial_copies(data, engine->last_us);
+  if (data->status != HR_OK) return hr__out_of_memory(engine);
   *result = malloc(sizeof **result);
   if (!*result) return hr__out_of_memory(engine);
-  count_partial_copies(data, engine->last_us);
   count_stored(data, engine->last_us);
   **result = data->result;
   data->result = (struct hr_data_result){0};

@@ -509,6 +509,7 @@ static enum hr_status make_result(struct hr__engine *engine, struct hr_result **
   const enum hr_status status = hr__data_result(engine, &(*result)->data);
   if (status != HR_OK) {
     hr_result_destroy(*result);
+    *result = NULL;
     return status;
   }
   if (engine->config->stream)

@@ -71,6 +71,9 @@ static void errors_have_a_place(void) {
        "s.json:2:97: 'data.links.0.gb_s' is the number 0..."},
       {DATA(NAS ",\"links\":[{\"from\":\"a\",\"to\":\"a\",\"gb_s\":1}]"),
        "s.json:2:86: the link leads from 'a' to itself"},
+      {DATA(NAS ",\"links\":[{\"from\":\"a\",\"to\":\"b\",\"gb_s\":1,\"tiers\":[{\"above_gb\":9,\"usd_per_gb\":1},"
+                "{\"above_gb\":9,\"usd_per_gb\":2}]}]"),
+       "s.json:2:150: the amounts of 'tiers' must rise"},
       {DATA(NAS ",\"sets\":[{\"name\":\"d\",\"gb\":1}]"), "s.json:2:68: 'data.sets.0' lacks the key 'storage'..."},
       {DATA(NAS ",\"sets\":[{\"name\":\"d\",\"gb\":1,\"storage\":[]}]"),
        "s.json:2:97: 'data.sets.0.storage' is an empty list..."},

@@ -437,7 +437,7 @@ static void two_clusters(void) {
   CU_ASSERT_EQUAL(end_of(result, 0), 50 * S);
   CU_ASSERT_EQUAL(end_of(result, 1), 400 * S);
   CU_ASSERT(result->data->links[0].bytes == 100 * GB && result->data->storage[0].read_bytes == 200 * GB);
-  CU_ASSERT_EQUAL(hr_data_egress_uusd(&world.links[0], &result->data->links[0]), 2000000);
+  CU_ASSERT_EQUAL(hr_data_egress_uusd(result->data, 0), 2000000);
   CU_ASSERT_EQUAL(result->accounting[1].data_us, 350 * S);
   hr_result_destroy(result);
 }
@@ -534,8 +534,26 @@ static void links_and_bills(void) {
     world.data.n_links = 1;
     struct hr_result *result = run(&world);
     CU_ASSERT_DOUBLE_EQUAL((double)end_of(result, 0) / 1e6, cases[i].seconds, 0.5);
-    CU_ASSERT_DOUBLE_EQUAL((double)hr_data_egress_uusd(&world.links[0], &result->data->links[0]) / 1e6, cases[i].usd,
-                           0);
+    CU_ASSERT_DOUBLE_EQUAL((double)hr_data_egress_uusd(result->data, 0) / 1e6, cases[i].usd, 0);
+    hr_result_destroy(result);
+  }
+}
+
+/* 60 TB out of AWS in a month: 900 $ + 3,400 $ + 700 $. With 30 TB in each of two months: twice 900 $ + 1,700 $. */
+static void tiers_of_prices(void) {
+  struct hr_data_tier tiers[] = {{10000 * GB, 85000}, {50000 * GB, 70000}, {150000 * GB, 50000}};
+  for (int months = 1; months <= 2; months++) {
+    struct world world;
+    world_init(&world);
+    world.n_jobs = 2;
+    world.submit_us[1] = (months - 1) * HR_MONTH_US;
+    world.set.bytes = 30000 * GB;
+    world.to_pool[0] = (struct hr_data_route){true, 0};
+    world.storage[0].bytes_s = 100 * GB;
+    world.links[0] = (struct hr_data_link){.bytes_s = 10 * GB, .uusd_per_gb = 90000, .tiers = tiers, .n_tiers = 3};
+    world.data.n_links = 1;
+    struct hr_result *result = run(&world);
+    CU_ASSERT_EQUAL(hr_data_egress_uusd(result->data, 0), (months == 1 ? 5000 : 5200) * INT64_C(1000000));
     hr_result_destroy(result);
   }
 }
@@ -593,5 +611,5 @@ static void bytes_are_conserved(void) {
 
 TEST_MAIN("data", TEST(flows_are_shared_fairly), TEST(one_job), TEST(three_jobs_share),
           TEST(enough_bandwidth_changes_nothing), TEST(clients_have_a_limit), TEST(caches_hit), TEST(caches_remain),
-          TEST(hoard), TEST(mlperf_storage), TEST(links_and_bills), TEST(two_clusters), TEST(copy_on_demand),
-          TEST(checkpoints_share), TEST(bytes_are_conserved))
+          TEST(hoard), TEST(mlperf_storage), TEST(links_and_bills), TEST(tiers_of_prices), TEST(two_clusters),
+          TEST(copy_on_demand), TEST(checkpoints_share), TEST(bytes_are_conserved))

@@ -6,6 +6,7 @@
 #include "harness.h"
 #include "headroom/policies.h"
 #include "headroom/sim.h"
+#include "headroom/unstable/data.h"
 #include "scarce_memory.h"
 
 #include <string.h>
@@ -23,6 +24,7 @@ static struct {
   bool by_gpu;
   uint8_t within[JOBS];
   int64_t within_wait_us[JOBS];
+  bool reads_data;
   bool first_come; /* GPU memory is not reserved: jobs share GPUs and are killed if too little memory is free */
 } load;
 
@@ -83,6 +85,31 @@ static enum hr_status run_once(void) {
   for (uint32_t i = 0; i < HR_N_CLASSES; i++)
     classes[i] = (struct hr_class_spec){
         .checkpoint = HR_CHECKPOINT_INTERVAL, .interval_us = 300, .checkpoint_mib = 1, .restart_us = 20};
+  /* the jobs read over a link while the data set is copied */
+  uint32_t at[] = {0}, copies[] = {1}, caches[] = {0};
+  struct hr_data_storage storage[] = {{.name = name, .location = name, .bytes_s = 1000000000},
+                                      {.name = name, .location = name, .bytes_s = 1000000000}};
+  struct hr_data_link link = {.bytes_s = 500000000};
+  struct hr_data_set set = {
+      .name = name, .bytes = 200000, .storage = at, .copies = copies, .n_storage = 1, .n_copies = 1};
+  struct hr_data_cache cache = {.location = name, .node_bytes = 100000};
+  struct hr_data_read read = {.class_ = HR_NONE, .epochs = 3};
+  struct hr_data_route to_pool[] = {{true, 0}, {true, HR_NONE}},
+                       to_storage[] = {{true, 0}, {true, 0}, {true, 0}, {true, 0}};
+  const struct hr_data_spec data = {.storage = storage,
+                                    .links = &link,
+                                    .sets = &set,
+                                    .caches = &cache,
+                                    .reads = &read,
+                                    .n_storage = 2,
+                                    .n_links = 1,
+                                    .n_sets = 1,
+                                    .n_caches = 1,
+                                    .n_reads = 1,
+                                    .to_pool = to_pool,
+                                    .to_storage = to_storage,
+                                    .cache_of = caches,
+                                    .n_pools = 1};
   struct hr_policy_choice choice = {0};
   struct hr_error error;
   struct hr_result *result = NULL;
@@ -92,7 +119,8 @@ static enum hr_status run_once(void) {
                                  .policy = choice.ops,
                                  .params = choice.params,
                                  .horizon_us = load.market ? 40000 : HR_NEVER_US,
-                                 .classes = load.market ? classes : NULL};
+                                 .classes = load.market ? classes : NULL,
+                                 .data = load.reads_data ? &data : NULL};
   if (status == HR_OK) status = hr_sim_run(&config, &result, &error);
   hr_policy_choice_finish(&choice);
   hr_result_destroy(result);
@@ -160,5 +188,16 @@ static void failures_are_reported_with_first_come_memory(void) {
   load.first_come = false;
 }
 
-TEST_MAIN("sim no memory", TEST(failures_are_reported), TEST(failures_are_reported_with_locality),
-          TEST(failures_are_reported_with_first_come_memory), TEST(failures_are_reported_with_markets))
+static void failures_are_reported_with_data(void) {
+  make_load();
+  load.n_jobs = 300;
+  load.backfill = "skip";
+  load.placement = "best-fit";
+  load.reads_data = true;
+  CU_ASSERT(starve(run_once) > 10);
+  load.reads_data = false;
+}
+
+TEST_MAIN("sim no memory", TEST(failures_are_reported_with_data), TEST(failures_are_reported),
+          TEST(failures_are_reported_with_locality), TEST(failures_are_reported_with_first_come_memory),
+          TEST(failures_are_reported_with_markets))

@@ -27,12 +27,19 @@ struct hr_data_storage {
   bool checkpoints;          /* jobs in its location write their checkpoints to it */
 };
 
+/* A price of the data that a link transfers in a month beyond an amount. */
+struct hr_data_tier {
+  int64_t above_bytes, uusd_per_gb;
+};
+
 struct hr_data_link {
-  char *from, *to;        /* names of pools, clusters or regions */
-  int64_t bytes_s;        /* 0: no limit */
-  int64_t client_bytes_s; /* 0: no limit */
-  int64_t latency_us;     /* until the first byte of a copy arrives */
-  int64_t uusd_per_gb;    /* price of transferred data */
+  char *from, *to;            /* names of pools, clusters or regions */
+  int64_t bytes_s;            /* 0: no limit */
+  int64_t client_bytes_s;     /* 0: no limit */
+  int64_t latency_us;         /* until the first byte of a copy arrives */
+  int64_t uusd_per_gb;        /* price of transferred data, up to the first tier */
+  struct hr_data_tier *tiers; /* [n_tiers], by rising amount */
+  uint32_t n_tiers;
 };
 
 /* When a data set is copied to further storage systems. */
@@ -126,8 +133,23 @@ static inline int64_t hr_data_stored_uusd(const struct hr_data_storage *storage,
                                           const struct hr_data_storage_result *result, int64_t month_us) {
   return (int64_t)(result->stored_byte_us * storage->uusd_per_gb_month / 1000000000 / month_us);
 }
-static inline int64_t hr_data_egress_uusd(const struct hr_data_link *link, const struct hr_data_link_result *result) {
-  return (int64_t)(result->bytes * link->uusd_per_gb / 1000000000);
+/* Returns the price of what a link transfers in one month, in micro-dollars x bytes per GB. */
+static inline hr_amount hr_data_month_price(const struct hr_data_link *link, hr_amount bytes) {
+  hr_amount price = 0, from = 0;
+  int64_t uusd_per_gb = link->uusd_per_gb;
+  for (uint32_t i = 0; i < link->n_tiers && link->tiers[i].above_bytes < bytes; i++) {
+    price += (link->tiers[i].above_bytes - from) * uusd_per_gb;
+    from = link->tiers[i].above_bytes;
+    uusd_per_gb = link->tiers[i].uusd_per_gb;
+  }
+  return price + (bytes - from) * uusd_per_gb;
+}
+/* Returns the price of what link number `link` has transferred in all months, in micro-dollars, rounded down. */
+static inline int64_t hr_data_egress_uusd(const struct hr_data_result *result, uint32_t link) {
+  hr_amount price = 0;
+  for (uint32_t month = 0; month < result->n_months; month++)
+    price += hr_data_month_price(&result->spec->links[link], result->month_bytes[month * result->n_links + link]);
+  return (int64_t)(price / 1000000000);
 }
 
 #ifdef __cplusplus
