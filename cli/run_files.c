@@ -141,7 +141,7 @@ static enum hr_status find_saving(struct page_facts *facts, const struct input *
                                           .n_overrides = input->overrides.words.count,
                                           .trace = input->trace,
                                           .n_threads = count_threads(0)};
-  if (!hr_scenario_has_prices(input->scenario)) return HR_OK;
+  if (!hr_scenario_has_prices(input->scenario) || input->scenario->clusters) return HR_OK; /* advise: one cluster */
   facts->saving.advise_command = facts->advise_command = command_of(input, "advise", NULL, 0);
   if (!facts->advise_command) return no_memory(error);
   facts->saving.is_searched = input->trace->n_jobs <= PAGE_MAX_ADVISED_JOBS;

@@ -72,4 +72,13 @@ case_ownership() {
   matches stdout '^cloud/a100 .* %'
 }
 
+case_page() {
+  "$headroom" run "$project/scenarios/data-far.json" --quiet --report page.html 2>stderr || {
+    grep -q 'no HTML report' stderr && exit 77
+    fail "$(cat stderr)"
+  }
+  matches page.html '"waiting_gpu_hours"'
+  matches page.html '"name": *"us-east-1 to eu-west-1"'
+}
+
 run_case
