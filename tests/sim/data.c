@@ -60,7 +60,7 @@ static void fill_naively(const struct flow_world *world, const bool *active, dou
     rates[i] = 0;
   }
   for (;;) {
-    double step = INFINITY;
+    double step = (double)INFINITY;
     for (int r = 0; r < N_RESOURCES; r++) {
       double used = 0;
       int n = 0;
@@ -95,7 +95,7 @@ static void run_naively(const struct flow_world *world, double *end_us) {
   for (int i = 0; i < N_FLOWS; i++) left[i] = (double)world->length_us[i] * world->demand[i];
   for (int n_done = 0; n_done < N_FLOWS;) {
     fill_naively(world, active, rates);
-    double next = INFINITY;
+    double next = (double)INFINITY;
     for (int i = 0; i < N_FLOWS; i++) {
       if (active[i]) next = fmin(next, now + left[i] / rates[i]);
       if (!active[i] && !done[i]) next = fmin(next, (double)world->begin_us[i]);
