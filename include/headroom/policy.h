@@ -46,7 +46,8 @@ extern "C" {
   X(HR_WAIT_REASON_TURN, "turn", "for a turn")                                                                         \
   X(HR_WAIT_REASON_REPAIR, "repair", "for nodes that were out of order")                                               \
   X(HR_WAIT_REASON_MAINTENANCE, "maintenance", "for the end of a maintenance of nodes")                                \
-  X(HR_WAIT_REASON_CARBON, "carbon", "for electricity with less carbon")
+  X(HR_WAIT_REASON_CARBON, "carbon", "for electricity with less carbon")                                               \
+  X(HR_WAIT_REASON_EXCLUDED, "excluded", "for nodes other than those that failed under it")
 
 enum hr_wait_reason_kind {
 #define HR_WAIT_REASON_NAME(name, text, words) name,
@@ -332,6 +333,7 @@ HR_API int64_t hr_cluster_price_uusd_h(const struct hr_cluster *cluster, hr_pool
 /* ---- View and moves ---- */
 
 struct hr_job_accounting; /* headroom/sim.h */
+struct hr__accounts;
 /* The state that a policy reads. Columns have one entry per job. In a streamed run the entries of finished jobs are
    lost, see hr_arena_alloc_by_job. */
 struct hr_view {
@@ -347,9 +349,15 @@ struct hr_view {
   const int64_t *attempt_us; /* time at which the present or last attempt began */
   /* work that an interruption would not lose, in microseconds of run time; NULL: an interruption loses all work */
   const int64_t *kept_us;
-  const struct hr_job_accounting *accounting; /* what each job has used so far; NULL if jobs cannot be interrupted */
-  const struct hr_energy *energy;             /* of all past attempts of each job; NULL if no pool has a known power */
+  const struct hr__accounts *accounts; /* see hr_view_accounting; NULL if jobs cannot be interrupted */
+  const struct hr_energy *energy;      /* of all past attempts of each job; NULL if no pool has a known power */
 };
+
+/* Returns what a job has used in all past attempts. Must not be called if `accounts` is NULL. */
+HR_API struct hr_job_accounting hr_view_accounting(const struct hr_view *view, hr_job job);
+
+/* Returns whether a node of an owned or reserved pool is out of order, whether this is detected or not. */
+HR_API bool hr_view_node_failed(const struct hr_view *view, hr_node node);
 
 /* The present power of all pools, in nanowatts, without and with the facility. */
 struct hr_power_now {

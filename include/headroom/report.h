@@ -445,6 +445,10 @@ struct hr_fault_metrics {
   double mtbf_s, mtti_s, mtti_low_s, mtti_high_s;
   double ettr; /* useful GPU time / GPUs x time from the first start to the end; 0: unknown */
   double hanging_gpu_hours;
+  bool has_spares, has_slow; /* some pool has spare nodes, or nodes that are slow at times */
+  uint64_t spare_swaps, slow_episodes;
+  /* time in which spares waited, or had replaced a node; GPU time that jobs lost because of slow nodes */
+  double spare_gpu_hours, spare_used_gpu_hours, slow_gpu_hours;
 };
 
 /* Planned work on nodes (headroom/unstable/faults.h). */

@@ -107,6 +107,9 @@ struct hr_pool_accounting {
   uint64_t maintenances, maintained_jobs;
   uint64_t slow_episodes;     /* how many times a node became slow */
   uint64_t spare_activations; /* how many times a spare node came up */
+  hr_amount spare_us;         /* sum over nodes of the microseconds in which they waited as spares */
+  /* GPU time that jobs lost because a node was slow, in milli-GPUs x microseconds x 10^-6 */
+  hr_amount slow_lost;
   hr_amount planned_us, draining_us;
   hr_amount up_us; /* sum over nodes of the microseconds from launch until the node is gone */
   /* sum over nodes of the microseconds in which the node was launched and not yet gone, or could be requested */
@@ -129,11 +132,14 @@ struct hr_result {
   const struct hr_trace *trace; /* borrowed */
   /* number of entries of the per-job columns; 0 in a streamed run, in which all these columns are NULL */
   uint32_t n_jobs;
-  uint8_t *state;                       /* by job: enum hr_job_state at the end */
-  int64_t *start_us;                    /* by job: first start; HR_NEVER_US if it never ran */
-  uint8_t *reason;                      /* by job: enum hr_reason of the last start or rejection */
-  struct hr_job_accounting *accounting; /* by job; NULL if no job could be interrupted */
-  struct hr_pool_accounting *pools;     /* [n_pools] */
+  uint8_t *state;    /* by job: enum hr_job_state at the end */
+  int64_t *start_us; /* by job: first start; HR_NEVER_US if it never ran */
+  uint8_t *reason;   /* by job: enum hr_reason of the last start or rejection */
+  /* the accounts of jobs, see hr_result_accounting; by job: the index of its account. NULL if no job could be
+     interrupted */
+  struct hr_job_accounting *accounts;
+  uint32_t *account;
+  struct hr_pool_accounting *pools; /* [n_pools] */
   uint32_t n_pools;
   uint64_t n_submitted, n_completed, n_rejected, n_waiting, n_running;
   uint64_t n_events, n_passes, n_backfilled;
@@ -143,7 +149,7 @@ struct hr_result {
      submitted, no job ended, and no work was saved */
   bool stalled;
   uint64_t digest; /* hash of the event log: time, kind, job and placement of each event, in order */
-  /* by job: time of completion; HR_NEVER_US: not completed. NULL unless the run has speeds and no job can be stopped */
+  /* by job: time of completion; HR_NEVER_US: not completed. NULL if it follows from the start and the work of a job */
   int64_t *ended_us;
   /* by job: milli-GPUs held in the last attempt; NULL: each job held the whole GPUs that it requests */
   uint32_t *gpu_milli;
@@ -169,9 +175,11 @@ HR_API enum hr_status hr_sim_check(const struct hr_run_config *config, struct hr
 /* Frees a result. NULL is accepted. */
 HR_API void hr_result_destroy(struct hr_result *result);
 
+/* Returns what a job has used. Must not be called if `account` is NULL, because then no job could be interrupted. Most
+   jobs run once, from their start to their end, and nothing is stored for them. */
+HR_API struct hr_job_accounting hr_result_accounting(const struct hr_result *result, hr_job job);
 /* Returns the time at which a job completed; HR_NEVER_US if the job did not complete. */
 static inline int64_t hr_result_end_us(const struct hr_result *result, hr_job job) {
-  if (result->accounting) return result->accounting[job.id].end_us;
   if (result->ended_us) return result->ended_us[job.id];
   if (result->state[job.id] != HR_JOB_COMPLETED) return HR_NEVER_US;
   return result->start_us[job.id] + result->trace->work_us[job.id];

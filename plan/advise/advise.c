@@ -166,9 +166,9 @@ static void close_all(struct hr__run_profile *profile, const struct hr_result *r
   for (uint32_t job = 0; job < profile->trace->n_jobs; job++) {
     const struct hr__profile_allocation *allocation = &profile->allocations[job];
     if (allocation->since_us != HR_NEVER_US) note_end(profile, (hr_job){job}, profile->end_us);
-    if (allocation->pool != HR_NONE && result->accounting)
+    if (allocation->pool != HR_NONE && result->account)
       use_at(profile, (hr_job){job}, allocation->pool)->lost_milli_us +=
-          (hr__wide)result->accounting[job].milli_us.lost;
+          (hr__wide)hr_result_accounting(result, (hr_job){job}).milli_us.lost;
   }
   for (uint32_t i = 0; i < profile->n_pools; i++) {
     advance_pool(profile, i, profile->end_us);

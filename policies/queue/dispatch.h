@@ -116,7 +116,7 @@ struct hr__queue {
   enum hr__requeue { HR__REQUEUE_ORDER, HR__REQUEUE_HEAD, HR__REQUEUE_TAIL } requeue;
   int64_t *requeue_key; /* by job; 0: the key of the order. NULL with HR__REQUEUE_ORDER */
   uint32_t n_requeued;
-  struct hr__holds *holds;             /* jobs that maintenance holds (holds.c); NULL without maintenance */
+  struct hr__holds *holds;             /* jobs that maintenance or excluded nodes hold (holds.c); NULL without both */
   struct hr__locality_state *locality; /* NULL without topology constraints */
   bool locality_expires;               /* the trace has required topology constraints that expire */
 };
@@ -259,11 +259,16 @@ static inline enum hr_status hr__queue_wake(struct hr__queue *queue, const struc
   for (uint32_t i = 0; i < (queue)->n_listeners && (status) == HR_OK; i++)                                             \
     if ((queue)->listeners[i]->function) (status) = (queue)->listeners[i]->function((queue), __VA_ARGS__)
 
-/* ---- Maintenance (holds.c); except for the first function, only if queue->holds is not NULL -------------------- */
+/* ---- Maintenance and excluded nodes (holds.c); except for the first function, only if queue->holds is not NULL ----
+ */
 
-/* Creates queue->holds if nodes have maintenance. False: out of memory. */
-bool hr__holds_create(struct hr__queue *queue);
-/* Checks the placement of a job that is to start. If the job would reach a maintenance there, replaces the placement.
+/* Creates queue->holds if nodes have maintenance, or if `exclude_nodes` > 0. A job does not start on the last
+   `exclude_nodes` nodes that failed under it, for `exclude_us` each. False: out of memory. */
+bool hr__holds_create(struct hr__queue *queue, uint32_t exclude_nodes, int64_t exclude_us);
+/* Excludes the nodes that have failed under a job, which was stopped. */
+enum hr_status hr__holds_job_failed(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
+/* Checks the placement of a job that is to start. If the job would reach a maintenance there, or if a node is excluded,
+   replaces the placement.
    HR__HOLD_HELD: no other placement exists; the caller removes the job from the queue. */
 enum hr__hold { HR__HOLD_NONE, HR__HOLD_HELD, HR__HOLD_NO_MEMORY };
 enum hr__hold hr__holds_try(struct hr__queue *queue, const struct hr_view *view, hr_job job,

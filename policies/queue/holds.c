@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that planned maintenance holds. A job must not start on a node if its limit reaches the next maintenance of the
- * node (hr_maintenance_ahead). If the placement rule finds such nodes, the job gets others, or it is held: it leaves
- * the queue, and later jobs may start, as with reservations of Slurm. It returns to the queue when it fits on other
- * nodes, or when the maintenance has passed.
+ * Jobs that planned maintenance, or excluded nodes, hold. A job must not start on a node if its limit reaches the next
+ * maintenance of the node (hr_maintenance_ahead), or if the node is excluded: the job was stopped by a failure of the
+ * node within the last `exclude_s`, and the node is one of the last `exclude_nodes` of this kind. If the placement rule
+ * finds such nodes, the job gets others, or it is held: it leaves the queue, and later jobs may start, as with
+ * reservations of Slurm. It returns to the queue when it fits on other nodes, or when the time has passed.
  *
- * Held jobs with equal requests are a kind, and only the shortest of a kind is tried when capacity becomes free.
+ * Held jobs with equal requests are a kind, and only the shortest of a kind is tried when capacity becomes free. Each
+ * job with excluded nodes is a kind of its own.
  * Invariants: a held job waits and is not in the queue; `place` of a held job is its index in `jobs` plus 1.
  */
 
@@ -15,6 +17,7 @@
 
 struct held_kind {
   uint32_t gpus, kind;
+  hr_job owner;      /* the job with excluded nodes; HR_NONE: all jobs without */
   int64_t least_us;  /* the shortest limit of its held jobs */
   int64_t failed_us; /* since gain number `gain`, no job with a limit of at least this length fits on other nodes */
   uint64_t gain;
@@ -27,7 +30,19 @@ struct held_job {
   struct hr_maintenance_time ahead;
 };
 
+/* A node that failed while a job ran on it. */
+struct excluded_node {
+  hr_node node;
+  int64_t until_us;
+  uint32_t older; /* the index of the next older one of the job + 1; 0: none */
+};
+
 struct hr__holds {
+  struct excluded_node *excluded;
+  uint32_t n_excluded, excluded_capacity;
+  uint32_t *last_excluded; /* by job: the index of its last excluded node + 1; 0: none; NULL: no nodes are excluded */
+  uint32_t exclude_nodes;
+  int64_t exclude_us;
   struct held_job *jobs;
   uint32_t n_jobs, jobs_capacity;
   struct held_kind *kinds;
@@ -53,20 +68,72 @@ static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view
 
 static const struct hr__listener listener = {.job_stops = job_stops, .node_changes = node_changes};
 
-bool hr__holds_create(struct hr__queue *queue) {
-  bool any = false;
+bool hr__holds_create(struct hr__queue *queue, uint32_t exclude_nodes, int64_t exclude_us) {
+  bool any = exclude_nodes > 0;
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
     any = any || hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->n_maintenance > 0;
   if (!any) return true;
   struct hr__holds *holds = hr_arena_alloc(queue->arena, sizeof *holds);
   if (!holds) return false;
-  *holds = (struct hr__holds){.gain = 1, .until_us = HR_NEVER_US};
+  *holds =
+      (struct hr__holds){.gain = 1, .until_us = HR_NEVER_US, .exclude_nodes = exclude_nodes, .exclude_us = exclude_us};
   holds->place = hr_arena_alloc_by_job(queue->arena, queue->trace->n_jobs, sizeof *holds->place);
   if (!queue->by_gpu) holds->own = hr_capacity_create(queue->capacities);
-  if (!holds->place || (!queue->by_gpu && !holds->own)) return false;
+  if (exclude_nodes)
+    holds->last_excluded = hr_arena_alloc_by_job(queue->arena, queue->trace->n_jobs, sizeof *holds->last_excluded);
+  if (!holds->place || (!queue->by_gpu && !holds->own) || (exclude_nodes && !holds->last_excluded)) return false;
   queue->holds = holds;
   hr__queue_add_listener(queue, &listener);
   return true;
+}
+
+/* ---- Excluded nodes ---- */
+
+enum hr_status hr__holds_job_failed(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  struct hr__holds *holds = queue->holds;
+  if (!holds->last_excluded) return HR_OK;
+  for (uint32_t i = 0; i < event->placement->n_slices; i++) {
+    hr_node node = event->placement->slices[i].node;
+    if (!hr_view_node_failed(view, node)) continue;
+    struct excluded_node *excluded =
+        hr__ensure_room(queue->arena, holds->excluded, holds->n_excluded, &holds->excluded_capacity, sizeof *excluded);
+    if (!excluded) return HR_NO_MEMORY;
+    holds->excluded = excluded;
+    excluded[holds->n_excluded++] =
+        (struct excluded_node){node, view->now_us + holds->exclude_us, holds->last_excluded[event->job.id]};
+    holds->last_excluded[event->job.id] = holds->n_excluded;
+  }
+  return HR_OK;
+}
+
+/* Returns until when a node is excluded for a job; 0: it is not excluded now. `owner` may be HR_NONE. */
+static int64_t excluded_until_us(const struct hr__queue *queue, hr_job owner, hr_node node, int64_t now_us) {
+  const struct hr__holds *holds = queue->holds;
+  if (owner.id == HR_NONE || !holds->last_excluded) return 0;
+  uint32_t at = holds->last_excluded[owner.id];
+  for (uint32_t i = 0; at && i < holds->exclude_nodes; i++, at = holds->excluded[at - 1].older)
+    if (holds->excluded[at - 1].node.id == node.id && holds->excluded[at - 1].until_us > now_us)
+      return holds->excluded[at - 1].until_us;
+  return 0;
+}
+
+/* Returns when the first node of a placement is not excluded any more; HR_NEVER_US: no node is excluded. */
+static int64_t excluded_at_us(const struct hr__queue *queue, hr_job job, const struct hr_placement *placement,
+                              int64_t now_us) {
+  int64_t first_us = HR_NEVER_US;
+  if (!queue->holds->last_excluded || !queue->holds->last_excluded[job.id]) return first_us;
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    int64_t until_us = excluded_until_us(queue, job, placement->slices[i].node, now_us);
+    if (until_us > 0 && until_us < first_us) first_us = until_us;
+  }
+  return first_us;
+}
+
+/* Returns the job itself if it has nodes that are excluded now, otherwise HR_NONE. The last one expires last. */
+static hr_job owner_of(const struct hr__queue *queue, hr_job job, int64_t now_us) {
+  const struct hr__holds *holds = queue->holds;
+  uint32_t at = holds->last_excluded ? holds->last_excluded[job.id] : 0;
+  return at && holds->excluded[at - 1].until_us > now_us ? job : (hr_job){HR_NONE};
 }
 
 /* ---- Nodes without maintenance ---- */
@@ -89,26 +156,29 @@ static struct hr_maintenance_time ahead_at(const struct hr__queue *queue, const 
   return first;
 }
 
-/* Sets whether the nodes with maintenance within the limit are usable, in per-GPU allocation. */
-static void set_usable(struct hr__queue *queue, int64_t now_us, int64_t limit_us, bool usable) {
+/* Sets whether the nodes that are excluded, or have maintenance within the limit, are usable, in per-GPU allocation. */
+static void set_usable(struct hr__queue *queue, hr_job owner, int64_t now_us, int64_t limit_us, bool usable) {
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
     uint32_t nodes = hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->nodes;
     uint32_t first = hr_cluster_first_node(queue->cluster, (hr_pool){i}).id;
     for (uint32_t n = 0; n < nodes; n++)
       if (hr_cluster_node_state(queue->cluster, (hr_node){first + n}) == HR_NODE_UP &&
-          ahead_on(queue, (hr_pool){i}, n, now_us, limit_us).begin_us != HR_NEVER_US)
+          (excluded_until_us(queue, owner, (hr_node){first + n}, now_us) > 0 ||
+           ahead_on(queue, (hr_pool){i}, n, now_us, limit_us).begin_us != HR_NEVER_US))
         hr_capacity_set_usable(queue->capacity, (hr_pool){i}, (hr_node){first + n}, usable, false);
   }
 }
 
-/* Copies the free capacity of the nodes without maintenance within the limit, in counted allocation. */
-static void copy_free(const struct hr__queue *queue, int64_t now_us, int64_t limit_us) {
+/* Copies the free capacity of the nodes that are not excluded and without maintenance within the limit, in counted
+   allocation. */
+static void copy_free(const struct hr__queue *queue, hr_job owner, int64_t now_us, int64_t limit_us) {
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
     const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, (hr_pool){i});
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(queue->cluster, (hr_pool){i});
     uint32_t first = hr_cluster_first_node(queue->cluster, (hr_pool){i}).id;
     for (uint32_t n = 0; n < spec->nodes; n++) {
-      bool is_closed = ahead_on(queue, (hr_pool){i}, n, now_us, limit_us).begin_us != HR_NEVER_US;
+      bool is_closed = excluded_until_us(queue, owner, (hr_node){first + n}, now_us) > 0 ||
+                       ahead_on(queue, (hr_pool){i}, n, now_us, limit_us).begin_us != HR_NEVER_US;
       uint64_t used = spec->gpus_per_node - (is_closed ? 0 : hr_free_index_get(index, n));
       const struct hr_window_use use = {.columns = &used};
       hr_capacity_set_window(queue->holds->own, (hr_pool){i}, (hr_node){first + n}, &use);
@@ -116,17 +186,17 @@ static void copy_free(const struct hr__queue *queue, int64_t now_us, int64_t lim
   }
 }
 
-/* Finds a placement on nodes without maintenance within the limit. */
+/* Finds a placement on nodes that are not excluded and without maintenance within the limit. */
 static bool find_clear(struct hr__queue *queue, const struct held_kind *kind, int64_t now_us, int64_t limit_us,
                        struct hr_placement *placement) {
   struct hr_need need = hr__need(queue, kind->gpus, kind->kind);
   if (!queue->by_gpu) {
-    copy_free(queue, now_us, limit_us);
+    copy_free(queue, kind->owner, now_us, limit_us);
     return hr_capacity_find(queue->holds->own, &need, placement);
   }
-  set_usable(queue, now_us, limit_us, false);
+  set_usable(queue, kind->owner, now_us, limit_us, false);
   bool found = hr_capacity_find(queue->capacity, &need, placement);
-  set_usable(queue, now_us, limit_us, true);
+  set_usable(queue, kind->owner, now_us, limit_us, true);
   return found;
 }
 
@@ -137,17 +207,23 @@ static int64_t left_us(const struct hr__queue *queue, const struct hr_view *view
   return limit_us > 0 ? limit_us : 0;
 }
 
-/* Returns the index of the kind of a job; HR_NONE: out of memory. */
-static uint32_t kind_of(struct hr__queue *queue, hr_job job) {
+/* Returns the index of the kind of a job; HR_NONE: out of memory. The kind of a job with excluded nodes is used again
+   for another one if it holds no job. */
+static uint32_t kind_of(struct hr__queue *queue, hr_job job, hr_job owner) {
   struct hr__holds *holds = queue->holds;
   uint32_t gpus = hr__gpus(queue, job), kind = hr__kind(queue, job);
-  for (uint32_t i = 0; i < holds->n_kinds; i++)
-    if (holds->kinds[i].gpus == gpus && holds->kinds[i].kind == kind) return i;
+  for (uint32_t i = 0; i < holds->n_kinds; i++) {
+    struct held_kind *old = &holds->kinds[i];
+    if (old->gpus == gpus && old->kind == kind && old->owner.id == owner.id) return i;
+    if (owner.id == HR_NONE || old->owner.id == HR_NONE || old->least_us != HR_NEVER_US) continue;
+    *old = (struct held_kind){gpus, kind, owner, HR_NEVER_US, HR_NEVER_US, 0};
+    return i;
+  }
   struct held_kind *kinds =
       hr__ensure_room(queue->arena, holds->kinds, holds->n_kinds, &holds->kinds_capacity, sizeof *kinds);
   if (!kinds) return HR_NONE;
   holds->kinds = kinds;
-  kinds[holds->n_kinds] = (struct held_kind){gpus, kind, HR_NEVER_US, HR_NEVER_US, 0};
+  kinds[holds->n_kinds] = (struct held_kind){gpus, kind, owner, HR_NEVER_US, HR_NEVER_US, 0};
   return holds->n_kinds++;
 }
 
@@ -167,8 +243,10 @@ enum hr__hold hr__holds_try(struct hr__queue *queue, const struct hr_view *view,
   struct hr__holds *holds = queue->holds;
   int64_t limit_us = left_us(queue, view, job);
   struct hr_maintenance_time ahead = ahead_at(queue, placement, view->now_us, limit_us);
-  if (ahead.begin_us == HR_NEVER_US) return HR__HOLD_NONE;
-  uint32_t number = kind_of(queue, job);
+  int64_t excluded_us = excluded_at_us(queue, job, placement, view->now_us);
+  if (ahead.begin_us == HR_NEVER_US && excluded_us == HR_NEVER_US) return HR__HOLD_NONE;
+  if (excluded_us < ahead.end_us) ahead.end_us = excluded_us;
+  uint32_t number = kind_of(queue, job, owner_of(queue, job, view->now_us));
   if (number == HR_NONE) return HR__HOLD_NO_MEMORY;
   hr_pool pool = placement->pool;
   /* A conservative plan has reserved the nodes of the placement, and others for other jobs. */
@@ -188,8 +266,9 @@ bool hr__holds_wait(const struct hr__queue *queue, hr_job job, struct hr_wait_re
   const struct hr__holds *holds = queue->holds;
   if (!holds->place[job.id]) return false;
   const struct held_job *held = &holds->jobs[holds->place[job.id] - 1];
-  wait->reason = HR_WAIT_REASON_MAINTENANCE;
-  wait->quota = held->pool.id * HR_MAINTENANCE_WINDOWS + held->ahead.window;
+  bool by_window = held->ahead.begin_us != HR_NEVER_US;
+  wait->reason = by_window ? HR_WAIT_REASON_MAINTENANCE : HR_WAIT_REASON_EXCLUDED;
+  wait->quota = by_window ? held->pool.id * HR_MAINTENANCE_WINDOWS + held->ahead.window : HR_NONE;
   wait->until_us = held->ahead.end_us;
   return true;
 }

@@ -79,6 +79,11 @@ static bool requeues_behind_ranks(const struct hr__queue *queue, const struct hr
   return hr__queue_param(env, "requeue")->integer == HR__REQUEUE_TAIL && queue->order != &hr__order_fifo;
 }
 
+static bool excludes_without_nodes(const struct hr__queue *queue, const struct hr_policy_env *env) {
+  bool excludes = hr__queue_param(env, "exclude_nodes")->integer > 0;
+  return excludes && (queue->rule == HR_PLACE_POOL || queue->backfill == &hr__backfill_conservative);
+}
+
 static enum hr__elastic_level elastic_level(const struct hr_policy_env *env) {
   return elastic_levels[hr__queue_param(env, "elastic")->integer];
 }
@@ -127,6 +132,8 @@ static const struct impossible {
      "parameter 'requeue': head and tail need an order with keys that do not change, such as "
      "fifo, without preemption and quotas"},
     {requeues_behind_ranks, "parameter 'requeue': tail needs order=fifo"},
+    {excludes_without_nodes, "parameter 'exclude_nodes': not supported with the placement 'pool', which chooses no "
+                             "nodes, and the backfill 'conservative', which has reserved them"},
     {preempts_by_unranked_order, "parameter 'preemption': 'order' is not supported by this order, which does not rank "
                                  "running jobs; use 'priority'"}};
 
@@ -266,7 +273,9 @@ static enum hr_status create_queue(struct hr__queue *queue, const struct hr_poli
   if (status != HR_OK) return status;
   if (!env->quotas && !queue->preemptor && !queue->backfill->walks) queue->waiting.line_of = queue->order->line_of;
   if (queue->backfill->needs_calendar && !hr__locality_create_calendar(queue, env)) return HR_NO_MEMORY;
-  if (!hr__gains_create(queue) || !hr__holds_create(queue)) return HR_NO_MEMORY;
+  uint32_t exclude_nodes = (uint32_t)hr__queue_param(env, "exclude_nodes")->integer;
+  if (!hr__gains_create(queue) || !hr__holds_create(queue, exclude_nodes, hr__queue_param_us(env, "exclude_s")))
+    return HR_NO_MEMORY;
   return queue->backfill->create ? queue->backfill->create(queue, env) : HR_OK;
 }
 
@@ -429,6 +438,8 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   case HR_EVENT_INTERRUPT:
     status = hr__queue_job_stops(queue, view, event);
     if (event->reason != HR_REASON_PREEMPTED) hr__queue_requeue(queue, view, event->job);
+    if (status == HR_OK && queue->holds && event->reason == HR_REASON_FAILED)
+      status = hr__holds_job_failed(queue, view, event);
     return status == HR_OK ? hr__carbon_job_waits(queue, view, event->job) : status;
   case HR_EVENT_RESIZE:
     return hr__elastic_job_shrank(queue, view, event->job, event->placement);

@@ -315,7 +315,8 @@ static enum hr_status add_datasets(struct services *services) {
 static uint64_t checkpoint_mib(const struct hr__costing *costing, uint32_t job) {
   const struct hr_trace *trace = costing->trace;
   const struct hr_class_spec *class_ = &costing->basis->classes[class_of(costing, job)];
-  if (!costing->result->accounting || costing->result->accounting[job].saved_us == HR_NEVER_US) return 0;
+  if (!costing->result->account || hr_result_accounting(costing->result, (hr_job){job}).saved_us == HR_NEVER_US)
+    return 0;
   uint64_t own = trace->checkpoint_mib ? trace->checkpoint_mib[job] : 0;
   return own ? own : class_->checkpoint_mib;
 }
@@ -326,7 +327,8 @@ static void sum_checkpoints(struct services *services) {
   for (uint32_t job = 0; job < result->n_jobs; job++) {
     uint64_t mib = checkpoint_mib(costing, job);
     if (mib == 0) continue;
-    int64_t from_us = result->accounting[job].saved_us, to_us = hr_result_end_us(result, (hr_job){job});
+    int64_t from_us = hr_result_accounting(result, (hr_job){job}).saved_us,
+            to_us = hr_result_end_us(result, (hr_job){job});
     int64_t retention_us = services->spec->storage.checkpoint_retention_us;
     to_us = to_us < result->end_us - retention_us ? to_us + retention_us : result->end_us;
     for (uint32_t month = month_of(costing, from_us); month <= month_of(costing, to_us); month++)

@@ -84,7 +84,10 @@ static void begin_attempt(struct hr_history *history, const struct hr_view *view
                                  .start_reason = (uint8_t)event->reason,
                                  .begin_us = event->at_us,
                                  .end_us = HR_NEVER_US};
-  if (view->accounting) add_accounting(attempt, &view->accounting[job], -1);
+  if (view->accounts) {
+    struct hr_job_accounting account = hr_view_accounting(view, event->job);
+    add_accounting(attempt, &account, -1);
+  }
   history->last[job] = history->n_attempts++;
 }
 
@@ -98,9 +101,16 @@ static void end_attempt(struct hr_history *history, hr_job job, int64_t at_us,
   attempt->end = (uint8_t)end;
   attempt->end_reason = (uint8_t)reason;
   if (accounting)
-    add_accounting(attempt, &accounting[job.id], 1);
+    add_accounting(attempt, accounting, 1);
   else
     attempt->kept_us = at_us - attempt->begin_us;
+}
+
+static void end_attempt_now(struct hr_history *history, const struct hr_view *view, const struct hr_event *event,
+                            enum hr_attempt_end end) {
+  struct hr_job_accounting account = {0};
+  if (view->accounts) account = hr_view_accounting(view, event->job);
+  end_attempt(history, event->job, event->at_us, view->accounts ? &account : NULL, end, event->reason);
 }
 
 /* ---- Nodes --------------------------------------------------------------------------------------- */
@@ -135,13 +145,13 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
     begin_attempt(history, view, event);
     break;
   case HR_EVENT_END:
-    end_attempt(history, event->job, event->at_us, view->accounting, HR_ATTEMPT_COMPLETED, HR_REASON_NONE);
+    end_attempt_now(history, view, event, HR_ATTEMPT_COMPLETED);
     break;
   case HR_EVENT_INTERRUPT:
-    end_attempt(history, event->job, event->at_us, view->accounting, HR_ATTEMPT_INTERRUPTED, event->reason);
+    end_attempt_now(history, view, event, HR_ATTEMPT_INTERRUPTED);
     break;
   case HR_EVENT_PREEMPT:
-    end_attempt(history, event->job, event->at_us, view->accounting, HR_ATTEMPT_PREEMPTED, event->reason);
+    end_attempt_now(history, view, event, HR_ATTEMPT_PREEMPTED);
     break;
   case HR_EVENT_NODE_DOWN:
   case HR_EVENT_NOTICE:
@@ -163,9 +173,13 @@ struct hr_observer hr_history_observer(struct hr_history *history) {
 enum hr_status hr_history_close(struct hr_history *history, const struct hr_result *result) {
   if (history->failed) return HR_NO_MEMORY;
   history->end_us = result->end_us;
-  for (uint32_t i = 0; i < result->n_jobs; i++)
-    if (result->state[i] == HR_JOB_RUNNING)
-      end_attempt(history, (hr_job){i}, result->end_us, result->accounting, HR_ATTEMPT_RUNNING, HR_REASON_NONE);
+  for (uint32_t i = 0; i < result->n_jobs; i++) {
+    if (result->state[i] != HR_JOB_RUNNING) continue;
+    struct hr_job_accounting account = {0};
+    if (result->account) account = hr_result_accounting(result, (hr_job){i});
+    end_attempt(history, (hr_job){i}, result->end_us, result->account ? &account : NULL, HR_ATTEMPT_RUNNING,
+                HR_REASON_NONE);
+  }
   return HR_OK;
 }
 

@@ -235,14 +235,15 @@ static void put_attempts(struct jobs_out *out, hr_job job) {
   const struct hr_result *result = out->result;
   int64_t start_us = result->start_us[job.id], end_us = hr_result_end_us(result, job);
   bool started = start_us != HR_NEVER_US;
-  struct hr_job_accounting plain = {.attempts = started};
-  const struct hr_job_accounting *accounting = result->accounting ? &result->accounting[job.id] : &plain;
+  struct hr_job_accounting account = {.attempts = started};
+  if (result->account) account = hr_result_accounting(result, job);
+  const struct hr_job_accounting *accounting = &account;
   if (end_us == HR_NEVER_US) end_us = result->end_us;
   hr__csv_u64(&out->csv, accounting->attempts);
   put_seconds_if(out, started, accounting->lost_us);
   put_seconds_if(out, started, accounting->saving_us);
   put_seconds_if(out, started, accounting->restarting_us);
-  put_seconds_if(out, started, result->accounting && started ? end_us - start_us - accounting->held_us : 0);
+  put_seconds_if(out, started, result->account && started ? end_us - start_us - accounting->held_us : 0);
   if (out->ledger && started)
     hr__csv_usd(&out->csv, (int64_t)hr__divided(hr_ledger_job(out->ledger, job), HR_LEDGER_UNITS_PER_UUSD));
   else
@@ -319,7 +320,7 @@ static void put_row(struct jobs_out *out, hr_job job) {
   put_seconds_if(out, limit_us >= 0, limit_us);
   hr__csv_seconds(&out->csv, trace->work_us[job.id]);
   if (out->has_attempts) put_attempts(out, job);
-  if (out->has_kills) hr__csv_u64(&out->csv, out->result->accounting[job.id].oom_kills);
+  if (out->has_kills) hr__csv_u64(&out->csv, hr_result_accounting(out->result, (hr_job){job.id}).oom_kills);
   if (out->has_slots) put_slots(out, &placement);
   if (out->result->n_clusters) put_cluster(out, job);
   if (out->has_energy) put_energy(out, job);
@@ -349,8 +350,8 @@ enum hr_status hr__jobs_open(const char *path, const struct hr_trace *trace, con
                          .placements = placements,
                          .ledger = ledger,
                          .clock_us = hr_trace_clock_us(trace),
-                         .has_attempts = ledger || result->accounting,
-                         .has_kills = result->accounting && hr__can_kill(cluster)};
+                         .has_attempts = ledger || result->account,
+                         .has_kills = result->account && hr__can_kill(cluster)};
   out.has_slots = result->gpu_milli && (!result->resized || hr_cluster_spec_by_gpu(cluster));
   out.has_energy = result->energy != NULL;
   char header[sizeof COLUMNS COLUMNS_OF_ATTEMPTS COLUMNS_OF_KILLS COLUMNS_OF_SLOTS COLUMNS_OF_CLUSTERS COLUMNS_OF_ENERGY

@@ -49,12 +49,6 @@ static const struct hr_electricity *common_electricity(const struct hr_cluster_s
   return common;
 }
 
-/* Returns the time for which a completed job held its GPUs. */
-static int64_t held_us_of(const struct hr_result *result, uint32_t job) {
-  if (result->accounting) return result->accounting[job].held_us;
-  return hr_result_end_us(result, (hr_job){job}) - result->start_us[job];
-}
-
 /* Returns the carbon of completed jobs / what it would have been without a wait; 0: unknown. */
 static double share_of_no_wait(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
   const struct hr_electricity *known = common_electricity(cluster);
@@ -63,7 +57,7 @@ static double share_of_no_wait(const struct hr_cluster_spec *cluster, const stru
   int64_t begin_us = hr_series_begin_us(known->carbon, known->carbon_start_us, result->trace);
   for (uint32_t job = 0; job < result->n_jobs; job++) {
     int64_t submit_us = begin_us + result->trace->submit_us[job], held_us;
-    if (result->state[job] != HR_JOB_COMPLETED || (held_us = held_us_of(result, job)) <= 0) continue;
+    if (result->state[job] != HR_JOB_COMPLETED || (held_us = hr__held_us(result, job)) <= 0) continue;
     double nw = (double)(result->energy[job].it + result->energy[job].facility) / (double)held_us;
     with += (double)result->energy[job].carbon;
     without += nw * (double)hr_series_between(known->carbon, submit_us, submit_us + held_us) / 1000;

@@ -188,7 +188,22 @@
     number(s->faults.ettr > 0, s->faults.ettr), UNKNOWN)                                                               \
   X(HR__M_HANGING, "faults.hanging_gpu_hours", "hanging_gpu_hours", GPU_HOURS, SUM, LOWER, 0,                          \
     "GPU hours until detection", "GPU hours that jobs held from a failure until it was detected",                      \
-    number(s->faults.known, s->faults.hanging_gpu_hours), UNKNOWN)
+    number(s->faults.known, s->faults.hanging_gpu_hours), UNKNOWN)                                                     \
+  X(HR__M_SPARE_SWAPS, "faults.spare_swaps", "spare_swaps", COUNTS, COUNT, NEITHER, NULLABLE,                          \
+    "Spares that replaced a node", "how many times a spare node came up",                                              \
+    known_count(s->faults.has_spares, s->faults.spare_swaps), UNKNOWN)                                                 \
+  X(HR__M_SPARE_HELD, "faults.spare_gpu_hours", "spare_gpu_hours", GPU_HOURS, SUM, LOWER, NULLABLE,                    \
+    "GPU hours of spares", "GPUs x time in which nodes waited as spares",                                              \
+    number(s->faults.has_spares, s->faults.spare_gpu_hours), UNKNOWN)                                                  \
+  X(HR__M_SPARE_USED, "faults.spare_used_gpu_hours", "spare_used_gpu_hours", GPU_HOURS, SUM, NEITHER, NULLABLE,        \
+    "GPU hours of spares in use", "GPUs x time in which a spare had replaced another node, or was out of order",       \
+    number(s->faults.has_spares, s->faults.spare_used_gpu_hours), UNKNOWN)                                             \
+  X(HR__M_SLOW_EPISODES, "faults.slow_episodes", "slow_episodes", COUNTS, COUNT, LOWER, NULLABLE,                      \
+    "Times a node became slow", "how many times a node became slow",                                                   \
+    known_count(s->faults.has_slow, s->faults.slow_episodes), UNKNOWN)                                                 \
+  X(HR__M_SLOW_LOST, "faults.slow_gpu_hours", "slow_gpu_hours", GPU_HOURS, SUM, LOWER, NULLABLE,                       \
+    "GPU hours lost to slow nodes", "GPUs x time of work x (1 - speed of the slowest node of the job)",                \
+    number(s->faults.has_slow, s->faults.slow_gpu_hours), UNKNOWN)
 
 #define HR__MAINTENANCE_METRICS(X)                                                                                     \
   X(HR__M_MAINTENANCES, "maintenance.groups", "maintained_groups", COUNTS, COUNT, NEITHER, LISTED,                     \

@@ -222,7 +222,7 @@ enum hr_status hr__groups_make(const struct hr_result *result, enum hr__grouping
    jobs are examined. */
 static size_t count_started(const struct hr_result *result) {
   size_t count = (size_t)(result->n_completed + result->n_running);
-  if (!result->accounting) return count;
+  if (!result->account) return count;
   count = 0;
   for (uint32_t job = 0; job < result->n_jobs; job++) count += result->start_us[job] != HR_NEVER_US;
   return count;

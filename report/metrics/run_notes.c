@@ -39,7 +39,8 @@ static enum hr_status note_kills(const struct hr_result *result, struct hr_notes
   uint64_t dead = 0;
   if (!result->stalled) return HR_OK;
   for (uint32_t job = 0; job < result->n_jobs; job++)
-    dead += result->state[job] == HR_JOB_RUNNING && result->accounting && result->accounting[job].oom_kills > 0;
+    dead += result->state[job] == HR_JOB_RUNNING && result->account &&
+            hr_result_accounting(result, (hr_job){job}).oom_kills > 0;
   if (dead == 0) return HR_OK;
   return hr_notes_add(notes,
                       "warning: %" PRIu64

@@ -106,24 +106,43 @@ static void add_interval(struct hr_fault_metrics *figures, double time_s) {
 /* Returns useful GPU time / GPUs x time from the first start of each job to its end; 0 if it is unknown. */
 static double ettr_of(const struct hr_result *result) {
   hr_amount kept = 0, passed = 0;
-  for (uint32_t job = 0; result->accounting && job < result->n_jobs; job++) {
-    if (result->start_us[job] == HR_NEVER_US) continue;
-    const struct hr_job_accounting *accounting = &result->accounting[job];
-    int64_t end_us = accounting->end_us == HR_NEVER_US ? result->end_us : accounting->end_us;
-    kept += accounting->milli_us.kept;
-    passed += (hr_amount)result->trace->gpus[job] * 1000 * (end_us - result->start_us[job]);
+  for (uint32_t job = 0; result->account && job < result->n_jobs; job++) {
+    kept += hr__gpu_times_of(result, job).kept;
+    passed += (hr_amount)result->trace->gpus[job] * 1000 * hr__ran_us(result, job);
   }
   return ratio((hr__wide)kept, (hr__wide)passed);
+}
+
+/* Adds the figures of spare and slow nodes. A spare that does not wait has replaced a node. */
+static void add_spares(struct hr_fault_metrics *figures, const struct hr_cluster_spec *cluster,
+                       const struct hr_result *result) {
+  hr_amount held_us = 0, all_us = 0, slow_lost = 0;
+  for (uint32_t i = 0; result->pools && i < cluster->n_pools; i++) {
+    const struct hr_pool_spec *spec = &cluster->pools[i];
+    const struct hr_pool_accounting *accounting = &result->pools[i];
+    if (!spec->faults || spec->nodes == 0) continue;
+    uint32_t spares = spec->faults->spares < spec->nodes ? spec->faults->spares : 0;
+    figures->has_spares = figures->has_spares || spares > 0;
+    figures->has_slow = figures->has_slow || spec->faults->slow.speed_ppm > 0;
+    figures->spare_swaps += accounting->spare_activations;
+    figures->slow_episodes += accounting->slow_episodes;
+    held_us += accounting->spare_us * spec->gpus_per_node;
+    all_us += (hr_amount)spares * spec->gpus_per_node * result->end_us;
+    slow_lost += accounting->slow_lost;
+  }
+  figures->spare_gpu_hours = hours_of(held_us);
+  figures->spare_used_gpu_hours = hours_of(all_us > held_us ? all_us - held_us : 0);
+  figures->slow_gpu_hours = hr__gpu_hours(slow_lost / 1000000);
 }
 
 static struct hr_fault_metrics fault_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result,
                                              const struct hr_gpu_times *times) {
   struct fault_sums sums = sum_faults(cluster, result);
   struct hr_fault_metrics figures = {.known = sums.known, .failures = sums.failures, .jobs_stopped = sums.jobs_stopped};
+  add_spares(&figures, cluster, result);
   if (!sums.known) return figures;
   double held_s = 0;
-  for (uint32_t job = 0; result->accounting && job < result->n_jobs; job++)
-    held_s += seconds_of(result->accounting[job].held_us);
+  for (uint32_t job = 0; result->account && job < result->n_jobs; job++) held_s += seconds_of(hr__held_us(result, job));
   add_interval(&figures, held_s);
   figures.availability = sums.node_us ? 1 - ratio((hr__wide)sums.down_us, (hr__wide)sums.node_us) : -1;
   if (sums.fixed_failures) figures.mtbf_s = 3600 * hours_of(sums.node_us - sums.down_us) / (double)sums.fixed_failures;
@@ -163,11 +182,12 @@ static double back_off_gpu_hours(const struct hr_cluster_spec *cluster, const st
 }
 
 static struct hr_oom_metrics oom_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
-  struct hr_oom_metrics figures = {.known = result->accounting && hr__can_kill(cluster)};
+  struct hr_oom_metrics figures = {.known = result->account && hr__can_kill(cluster)};
   if (!figures.known) return figures;
   for (uint32_t job = 0; job < result->n_jobs; job++) {
-    figures.kills += result->accounting[job].oom_kills;
-    figures.jobs += result->accounting[job].oom_kills > 0;
+    uint32_t kills = hr_result_accounting(result, (hr_job){job}).oom_kills;
+    figures.kills += kills;
+    figures.jobs += kills > 0;
   }
   figures.back_off_gpu_hours = back_off_gpu_hours(cluster, result);
   return figures;
@@ -204,11 +224,6 @@ struct factors {
   double sum;
 };
 
-static int64_t held_us(const struct hr_result *result, uint32_t job) {
-  if (result->accounting) return result->accounting[job].held_us;
-  return hr_result_end_us(result, (hr_job){job}) - result->start_us[job];
-}
-
 /* Whether a job has a latency factor. Jobs with a run time of 0 have none. */
 static bool has_factor(const struct hr_result *result, uint32_t job) {
   return result->state[job] == HR_JOB_COMPLETED && result->trace->work_us[job] > 0;
@@ -231,7 +246,7 @@ static void place_factors(const struct hr_result *result, const struct hr__by_po
   for (uint32_t job = 0; job < result->n_jobs; job++) {
     if (!has_factor(result, job)) continue;
     struct factors *of_pool = &factors[by_pool->last[job]];
-    double factor = (double)held_us(result, job) / (double)result->trace->work_us[job];
+    double factor = (double)hr__held_us(result, job) / (double)result->trace->work_us[job];
     keys[of_pool->next++] = hr__slowdown_key(factor);
     of_pool->sum += factor;
   }
@@ -362,8 +377,10 @@ static void fill_counts(struct hr_summary *summary, const struct hr_cluster_spec
   summary->digest = result->digest;
   summary->n_events = result->n_events;
   summary->n_passes = result->n_passes;
-  for (uint32_t job = 0; result->accounting && job < result->n_jobs; job++)
-    if (result->accounting[job].attempts > 1) summary->restarts += result->accounting[job].attempts - 1;
+  for (uint32_t job = 0; result->account && job < result->n_jobs; job++) {
+    uint32_t attempts = result->account[job] ? result->accounts[result->account[job]].attempts : 0;
+    if (attempts > 1) summary->restarts += attempts - 1;
+  }
   summary->gpus = hr_cluster_spec_gpus(cluster);
   for (uint32_t i = 0; i < cluster->n_pools; i++) summary->nodes += cluster->pools[i].nodes;
 }
@@ -424,7 +441,7 @@ static enum hr_status fill_costs(struct hr_summary *summary, const struct hr_tra
   summary->spot = spot_figures(cluster, result);
   summary->faults = fault_figures(cluster, result, &times);
   summary->maintenance = maintenance_figures(cluster, result);
-  summary->stoppable = result->accounting != NULL;
+  summary->stoppable = result->account != NULL;
   summary->oom = oom_figures(cluster, result);
   if (hr__energy_make(cluster, result, summary->gpu_hours, &summary->energy) != HR_OK) return HR_NO_MEMORY;
   if (hr__carbon_make(cluster, result, &summary->carbon) != HR_OK) return HR_NO_MEMORY;
@@ -551,8 +568,8 @@ static void note_finished(struct hr_streamed *streamed, const struct hr_view *vi
   if (has_deadline(trace, event->job))
     streamed->missed_deadlines += rejected || event->at_us > trace->deadline_us[event->job.id];
   if (rejected) hr__rejections_add(&streamed->rejections, trace, event->job, event->reason);
-  if (!view->accounting) return;
-  const struct hr_job_accounting *accounting = &view->accounting[event->job.id];
+  if (!view->accounts) return;
+  const struct hr_job_accounting copy = hr_view_accounting(view, event->job), *accounting = &copy;
   streamed->oom_kills += accounting->oom_kills;
   streamed->oom_jobs += accounting->oom_kills > 0;
   add_gpu_times(&streamed->milli_us, &accounting->milli_us);
@@ -573,7 +590,7 @@ static void note_submit(struct hr_streamed *streamed, hr_job job) {
 
 /* Adds the wait of a job at its first start. Waits before later starts are ignored. */
 static void note_start(struct hr_streamed *streamed, const struct hr_view *view, const struct hr_event *event) {
-  if (view->accounting && view->accounting[event->job.id].attempts) return;
+  if (view->accounts && hr_view_accounting(view, event->job).attempts) return;
   hr__sketch_add(&streamed->wait, event->at_us - streamed->trace->submit_us[event->job.id]);
 }
 
@@ -589,7 +606,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
 
 static void on_instant(void *self, const struct hr_view *view) {
   struct hr_streamed *streamed = self;
-  streamed->stoppable = view->accounting != NULL;
+  streamed->stoppable = view->accounts != NULL;
   advance(streamed, view->now_us);
   streamed->waiting = view->n_waiting;
   streamed->allocated_milli = view->allocated_milli;

@@ -74,7 +74,7 @@ static inline int64_t hr__ran_us(const struct hr_result *result, uint32_t job) {
 /* Returns the GPU time of all attempts of a job, split by use (such as useful or lost), in milli-GPUs x microseconds.
    If the result has no accounting, jobs could not be interrupted and all GPU time was useful. */
 static inline struct hr_gpu_times hr__gpu_times_of(const struct hr_result *result, uint32_t job) {
-  if (result->accounting) return result->accounting[job].milli_us;
+  if (result->account && result->account[job]) return result->accounts[result->account[job]].milli_us;
   uint64_t milli = result->gpu_milli ? result->gpu_milli[job] : (uint64_t)result->trace->gpus[job] * 1000;
   return (struct hr_gpu_times){.kept = (hr_amount)milli * hr__ran_us(result, job)};
 }
@@ -83,6 +83,12 @@ static inline struct hr_gpu_times hr__gpu_times_of(const struct hr_result *resul
 enum hr_status hr__data_make(const struct hr_result *result, const struct hr_gpu_times *times,
                              struct hr_data_metrics *figures);
 void hr__data_finish(struct hr_data_metrics *figures);
+
+/* Returns the time for which a job held GPUs. */
+static inline int64_t hr__held_us(const struct hr_result *result, uint32_t job) {
+  if (result->account && result->account[job]) return result->accounts[result->account[job]].held_us;
+  return result->state[job] == HR_JOB_COMPLETED ? hr__ran_us(result, job) : 0;
+}
 
 /* Converts milli-GPUs x microseconds to GPU-hours. */
 static inline double hr__gpu_hours(hr_amount milli_us) {

@@ -497,8 +497,9 @@ static void put_accounting(struct page_table *table, const uint32_t *jobs) {
     table->values[i] = attempt ? attempt->number + 1 : 0;
   }
   page_table_column(table, "attempts", false);
-  if (run->result->accounting) {
-    for (uint32_t i = 0; i < table->n; i++) table->values[i] = run->result->accounting[jobs[i]].lost_us;
+  if (run->result->account) {
+    for (uint32_t i = 0; i < table->n; i++)
+      table->values[i] = hr_result_accounting(run->result, (hr_job){jobs[i]}).lost_us;
     put_millionths(table, "lost_s", false);
   }
   if (!run->ledger) return;

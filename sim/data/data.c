@@ -367,8 +367,9 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
   reader->set = rule->set;
   set_sizes(reader, rule, epoch_bytes, work_us, engine->trace->gpus[job.id]);
   use_caches(engine, reader, placement);
-  const bool resizes = engine->attempt[job.id].resizes;
-  reader->cold_until_us = (resizes ? engine->attempt[job.id].progress_us : engine->kept_us[job.id]) + reader->epoch_us;
+  const bool resizes = hr__attempt(engine, job)->resizes;
+  reader->cold_until_us =
+      (resizes ? hr__attempt(engine, job)->progress_us : engine->kept_us[job.id]) + reader->epoch_us;
   return copy_on_demand(engine, rule->set, (hr_pool){engine->first_pool + placement->pool.id});
 }
 
@@ -394,7 +395,7 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
 /* Returns the rate at which a job reads from storage at the speed of its GPUs. */
 static hr__wide demand_of(const struct hr__engine *engine, hr_job job, uint32_t ppb) {
   const struct data_reader *reader = reader_of(engine, job);
-  const int64_t all_us = hr__time_left_us(engine->trace->work_us[job.id], 0, engine->attempt[job.id].rate);
+  const int64_t all_us = hr__time_left_us(engine->trace->work_us[job.id], 0, hr__attempt(engine, job)->rate);
   const hr__wide bytes = (hr__wide)(uint64_t)reader->bytes * ppb / SHARE_PPB;
   const hr__wide rate = bytes * 1000000 * HR__RATE_UNITS / (uint64_t)(all_us ? all_us : 1);
   const hr__wide most = rate_units(HR__MAX_BYTES_S);
@@ -418,7 +419,7 @@ static uint32_t ppb_at(const struct data_reader *reader, int64_t progress_us) {
 enum hr_status hr__data_work(struct hr__engine *engine, hr_job job, int64_t until_us, enum hr__pending_kind kind) {
   struct hr__data *data = engine->data;
   struct data_reader *reader = reader_of(engine, job);
-  const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  const struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   struct hr_slice one;
   const uint32_t pool = engine->first_pool + hr__allocation_placement(engine, job, &one).pool.id;
   reader->path = data->route[(size_t)reader->set * data->spec->n_pools + pool];
@@ -458,7 +459,7 @@ static hr__wide passed_of(const struct hr__engine *engine, hr_job job) {
 }
 
 int64_t hr__data_worked_us(const struct hr__engine *engine, hr_job job) {
-  if (!hr__flows_has(&engine->data->flows, job.id)) return engine->view.now_us - engine->attempt[job.id].phase_us;
+  if (!hr__flows_has(&engine->data->flows, job.id)) return engine->view.now_us - hr__attempt(engine, job)->phase_us;
   if (reader_of(engine, job)->fills) return 0;
   return (int64_t)(passed_of(engine, job) >> HR__CLOCK_BITS);
 }

@@ -32,7 +32,7 @@ static hr_pool pool_of(const struct hr__engine *engine, hr_job job) {
 static bool can_save(const struct hr__engine *engine, hr_job job) {
   enum hr_checkpoint checkpoint = hr__class_spec(engine, job)->checkpoint;
   if (checkpoint == HR_CHECKPOINT_CONTINUOUS) return false; /* all work is always kept, so no checkpoint is needed */
-  return checkpoint != HR_CHECKPOINT_NONE || engine->attempt[job.id].interval_us != HR_NEVER_US;
+  return checkpoint != HR_CHECKPOINT_NONE || hr__attempt(engine, job)->interval_us != HR_NEVER_US;
 }
 
 /* ---- Phases ---- */
@@ -43,11 +43,11 @@ static hr_amount gpu_time(const struct hr__engine_attempt *attempt, int64_t time
 
 /* Marks all completed work of the job as kept. */
 static void keep(struct hr__engine *engine, hr_job job) {
-  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   if (engine->kept_us[job.id] < attempt->progress_us) engine->last_progress_us = engine->view.now_us;
   engine->kept_us[job.id] = attempt->progress_us;
-  engine->accounting[job.id].kept_us += attempt->unkept_us;
-  engine->accounting[job.id].milli_us.kept += attempt->unkept_milli_us;
+  hr__account(engine, job)->kept_us += attempt->unkept_us;
+  hr__account(engine, job)->milli_us.kept += attempt->unkept_milli_us;
   attempt->unkept_us = 0;
   attempt->unkept_milli_us = 0;
 }
@@ -60,14 +60,14 @@ static bool reads(const struct hr__engine *engine, hr_job job) {
 /* Returns the time that a job has worked in its present phase, without the time in which it waited for data. */
 static int64_t worked_us(const struct hr__engine *engine, hr_job job) {
   if (reads(engine, job)) return hr__data_worked_us(engine, job);
-  return engine->view.now_us - engine->attempt[job.id].phase_us;
+  return engine->view.now_us - hr__attempt(engine, job)->phase_us;
 }
 
 /* Returns the work completed so far. `*part` is set to the completed fraction of the next microsecond of work. The end
    of a phase is rounded up to a whole microsecond. Because of this rounding, a fast job could seem to have done more
    work than it has, so the result is limited to the job's total work. */
 static int64_t progress_us(const struct hr__engine *engine, hr_job job, uint64_t *part) {
-  const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  const struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   *part = attempt->part;
   if (attempt->phase != HR__PHASE_WORKING) return attempt->progress_us;
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us;
@@ -83,14 +83,14 @@ static struct hr__async_save *async_save(const struct hr__engine *engine, hr_job
 }
 
 static void note_saved(struct hr__engine *engine, hr_job job) {
-  int64_t *saved_us = &engine->accounting[job.id].saved_us;
+  int64_t *saved_us = &hr__account(engine, job)->saved_us;
   if (*saved_us == HR_NEVER_US) *saved_us = engine->view.now_us;
 }
 
 /* Ends the work of a job that reads data. Returns the time in which it waited for data, which is not working time. */
 static int64_t pause(struct hr__engine *engine, hr_job job, int64_t from_us) {
-  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
-  struct hr_job_accounting *accounting = &engine->accounting[job.id];
+  struct hr__engine_attempt *attempt = hr__attempt(engine, job);
+  struct hr_job_accounting *accounting = hr__account(engine, job);
   const int64_t waited_us = engine->view.now_us - attempt->phase_us - hr__data_worked_us(engine, job);
   accounting->data_us += waited_us;
   accounting->milli_us.data += gpu_time(attempt, waited_us);
@@ -98,16 +98,30 @@ static int64_t pause(struct hr__engine *engine, hr_job job, int64_t from_us) {
   return waited_us;
 }
 
+/* Counts the GPU time that the job lost in a time of work because of a slow node. */
+static void count_slow(struct hr__engine *engine, hr_job job, const struct hr__engine_attempt *attempt,
+                       int64_t time_us) {
+  if (attempt->slow_ppm == 0 || attempt->slow_ppm == HR__FULL_SPEED_PPM) return;
+  hr_amount lost = gpu_time(attempt, time_us) * (HR__FULL_SPEED_PPM - attempt->slow_ppm);
+  engine->pool_accounting[pool_of(engine, job).id].slow_lost += lost;
+}
+
+/* Stores the speed of the slowest node of the job. */
+static void note_slow(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+  if (engine->node_speed_ppm) hr__attempt(engine, job)->slow_ppm = hr__slowest_node_ppm(engine, placement);
+}
+
 /* Ends the present phase of the job: adds the time since the beginning of the phase to the job's accounts. */
 static void close_phase(struct hr__engine *engine, hr_job job) {
-  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
-  struct hr_job_accounting *accounting = &engine->accounting[job.id];
+  struct hr__engine_attempt *attempt = hr__attempt(engine, job);
+  struct hr_job_accounting *accounting = hr__account(engine, job);
   int64_t passed_us = engine->view.now_us - attempt->phase_us, from_us = attempt->progress_us;
   attempt->progress_us = progress_us(engine, job, &attempt->part);
   if (attempt->phase == HR__PHASE_WORKING) {
     if (reads(engine, job)) passed_us -= pause(engine, job, from_us);
     attempt->unkept_us += passed_us;
     attempt->unkept_milli_us += gpu_time(attempt, passed_us);
+    count_slow(engine, job, attempt, passed_us);
   } else if (attempt->phase == HR__PHASE_RESTARTING || attempt->phase == HR__PHASE_BACKING_OFF) {
     accounting->restarting_us += passed_us;
     accounting->milli_us.restarting += gpu_time(attempt, passed_us);
@@ -125,7 +139,7 @@ static void close_phase(struct hr__engine *engine, hr_job job) {
 
 static void enter(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
   close_phase(engine, job);
-  engine->attempt[job.id].phase = phase;
+  hr__attempt(engine, job)->phase = phase;
 }
 
 /* ---- Series of checkpoints ---- */
@@ -141,15 +155,17 @@ static int64_t min_i64(int64_t a, int64_t b) {
 }
 
 static void drop_series(struct hr__engine *engine, hr_job job) {
-  uint32_t at = engine->attempt[job.id].series;
+  uint32_t at = hr__attempt(engine, job)->series;
   if (at == 0) return;
   engine->series[at - 1] = engine->series[--engine->n_series];
-  engine->attempt[engine->series[at - 1].job.id].series = at;
-  engine->attempt[job.id].series = 0;
+  hr__attempt(engine, engine->series[at - 1].job)->series = at;
+  hr__attempt(engine, job)->series = 0;
 }
 
 /* Adds a time of work to the attempt, at a constant speed. */
-static void add_work(struct hr__engine_attempt *attempt, int64_t time_us) {
+static void add_work(struct hr__engine *engine, hr_job job, int64_t time_us) {
+  struct hr__engine_attempt *attempt = hr__attempt(engine, job);
+  count_slow(engine, job, attempt, time_us);
   attempt->progress_us += hr__work_done_us(time_us, attempt->rate, &attempt->part);
   attempt->unkept_us += time_us;
   attempt->unkept_milli_us += gpu_time(attempt, time_us);
@@ -158,8 +174,8 @@ static void add_work(struct hr__engine_attempt *attempt, int64_t time_us) {
 /* Completes `count` checkpoints of a job, after its work was added. The last of them is complete at `now_us`. */
 static void complete_saves(struct hr__engine *engine, const struct hr__checkpoint_series *series, int64_t count,
                            int64_t now_us) {
-  struct hr__engine_attempt *attempt = &engine->attempt[series->job.id];
-  struct hr_job_accounting *accounting = &engine->accounting[series->job.id];
+  struct hr__engine_attempt *attempt = hr__attempt(engine, series->job);
+  struct hr_job_accounting *accounting = hr__account(engine, series->job);
   int64_t period_us = series->work_us + series->write_us;
   accounting->saving_us += count * series->write_us;
   accounting->milli_us.saving += gpu_time(attempt, count * series->write_us);
@@ -173,7 +189,7 @@ static void complete_saves(struct hr__engine *engine, const struct hr__checkpoin
 
 /* Brings a job with a series to the state that it has at `now_us`. Returns whether the series continues. */
 static bool continue_series(struct hr__engine *engine, struct hr__checkpoint_series *series, int64_t now_us) {
-  struct hr__engine_attempt *attempt = &engine->attempt[series->job.id];
+  struct hr__engine_attempt *attempt = hr__attempt(engine, series->job);
   int64_t period_us = series->work_us + series->write_us;
   if (attempt->phase == HR__PHASE_SAVING) {
     if (now_us - attempt->phase_us < series->write_us) return true;
@@ -183,12 +199,12 @@ static bool continue_series(struct hr__engine *engine, struct hr__checkpoint_ser
   int64_t periods = (now_us - attempt->phase_us) / period_us;
   if (periods > series->left) periods = series->left;
   if (periods > 0) {
-    add_work(attempt, periods * series->work_us);
+    add_work(engine, series->job, periods * series->work_us);
     complete_saves(engine, series, periods, attempt->phase_us + periods * period_us);
     series->left -= periods;
   }
   if (series->left > 0 && now_us - attempt->phase_us >= series->work_us) {
-    add_work(attempt, series->work_us);
+    add_work(engine, series->job, series->work_us);
     attempt->phase = HR__PHASE_SAVING;
     attempt->phase_us += series->work_us;
   }
@@ -207,7 +223,7 @@ static void catch_up(struct hr__engine *engine, int64_t now_us) {
 
 /* Ends the series of a job, which must be up to date. The present phase becomes one with an entry in the heap. */
 static enum hr_status end_series(struct hr__engine *engine, hr_job job) {
-  const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  const struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   if (attempt->series == 0) return HR_OK;
   struct hr__checkpoint_series series = engine->series[attempt->series - 1];
   int64_t length_us = attempt->phase == HR__PHASE_SAVING ? series.write_us : series.work_us;
@@ -219,7 +235,7 @@ static enum hr_status end_series(struct hr__engine *engine, hr_job job) {
 /* Begins a series if the job, which has just begun to work after a checkpoint or at the start of an attempt, has very
    many checkpoints left. `*until_us`: the time until the next entry; it is increased by the length of the series. */
 static enum hr_status begin_series(struct hr__engine *engine, hr_job job, int64_t left_us, int64_t *until_us) {
-  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   int64_t saves = left_us / attempt->interval_us, write_us;
   if (saves <= MAX_SAVED_EVENTS || reads(engine, job)) return HR_OK;
   write_us = hr__checkpoint_write_us(engine, job, pool_of(engine, job));
@@ -247,7 +263,7 @@ static enum hr_status schedule_work(struct hr__engine *engine, hr_job job, int64
 
 /* The job works while its last checkpoint is written: until that is complete, or its work is done. */
 static enum hr_status work_while_writing(struct hr__engine *engine, hr_job job, int64_t durable_us) {
-  const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  const struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, now_us = engine->view.now_us;
   int64_t time_us = hr__time_left_us(left_us, attempt->part, attempt->rate), end_us = now_us + time_us;
   if (reads(engine, job)) {
@@ -262,7 +278,7 @@ static enum hr_status work_while_writing(struct hr__engine *engine, hr_job job, 
 
 /* Schedules the next checkpoint or the end of the work, whichever is earlier. */
 static enum hr_status work_on(struct hr__engine *engine, hr_job job) {
-  const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  const struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   if (async_save(engine, job)) return work_while_writing(engine, job, async_save(engine, job)->durable_us);
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us;
   int64_t done_us = attempt->progress_us - engine->kept_us[job.id]; /* work since the last checkpoint */
@@ -283,7 +299,7 @@ enum hr_status hr__attempt_resume(struct hr__engine *engine, hr_job job) {
 
 /* Changes the speed of a running job from now on. No completed work is lost, not even a fraction of a microsecond. */
 static enum hr_status set_speed(struct hr__engine *engine, hr_job job, uint32_t speed_ppm) {
-  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   if (attempt->rate.ppm == speed_ppm) return HR_OK;
   enum hr_status status = end_series(engine, job);
   if (status != HR_OK) return status;
@@ -292,6 +308,9 @@ static enum hr_status set_speed(struct hr__engine *engine, hr_job job, uint32_t 
     enter(engine, job, HR__PHASE_WORKING);
   }
   attempt->rate.ppm = speed_ppm;
+  struct hr_slice one;
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  note_slow(engine, job, &placement);
   return attempt->phase == HR__PHASE_WORKING ? work_on(engine, job) : HR_OK;
 }
 
@@ -300,7 +319,7 @@ static enum hr_status save_async(struct hr__engine *engine, hr_job job) {
   const struct hr_class_spec *class_ = hr__class_spec(engine, job);
   enter(engine, job, HR__PHASE_SAVING);
   int64_t now_us = engine->view.now_us, stall_us = class_->stall_us < class_->write_us ? class_->stall_us : 0;
-  const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  const struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   engine->async_saves[job.id] = (struct hr__async_save){now_us + class_->write_us, attempt->progress_us,
                                                         attempt->unkept_us, attempt->unkept_milli_us};
   return hr__schedule(engine, now_us + stall_us, HR__PENDING_PHASE, job.id);
@@ -308,15 +327,15 @@ static enum hr_status save_async(struct hr__engine *engine, hr_job job) {
 
 /* Completes an asynchronous checkpoint: the work at its begin is kept, and the job works on. */
 static enum hr_status finish_async(struct hr__engine *engine, hr_job job) {
-  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   struct hr__async_save *saved = &engine->async_saves[job.id];
   struct hr_slice one;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   enter(engine, job, HR__PHASE_WORKING);
   if (engine->kept_us[job.id] < saved->progress_us) engine->last_progress_us = engine->view.now_us;
   engine->kept_us[job.id] = saved->progress_us;
-  engine->accounting[job.id].kept_us += saved->unkept_us;
-  engine->accounting[job.id].milli_us.kept += saved->unkept_milli_us;
+  hr__account(engine, job)->kept_us += saved->unkept_us;
+  hr__account(engine, job)->milli_us.kept += saved->unkept_milli_us;
   attempt->unkept_us -= saved->unkept_us;
   attempt->unkept_milli_us -= saved->unkept_milli_us;
   saved->durable_us = 0;
@@ -331,7 +350,7 @@ static void drop_async(struct hr__engine *engine, hr_job job) {
   struct hr__async_save *saved = async_save(engine, job);
   if (!saved) return;
   saved->durable_us = 0;
-  if (engine->attempt[job.id].phase == HR__PHASE_SAVING) enter(engine, job, HR__PHASE_WORKING);
+  if (hr__attempt(engine, job)->phase == HR__PHASE_SAVING) enter(engine, job, HR__PHASE_WORKING);
 }
 
 static enum hr_status save(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
@@ -344,7 +363,7 @@ static enum hr_status save(struct hr__engine *engine, hr_job job, enum hr__phase
 /* Returns whether the job would complete by `down_us` if it wrote no further checkpoint. If the job backs off, the
    function assumes that its next try succeeds. */
 static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us) {
-  const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  const struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, from_us = attempt->phase_us;
   if (attempt->phase == HR__PHASE_BACKING_OFF) from_us = attempt->retry_us + attempt->restart_us;
   if (attempt->phase == HR__PHASE_RESTARTING) from_us += attempt->restart_us;
@@ -354,7 +373,7 @@ static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us
 /* Completes a checkpoint. If the job was to leave its nodes after this checkpoint, it leaves now, unless it can
    complete before its node goes down. */
 static enum hr_status finish_save(struct hr__engine *engine, hr_job job) {
-  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   struct hr_slice one;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   bool leaves = attempt->phase == HR__PHASE_LEAVING;
@@ -372,21 +391,21 @@ static enum hr_status finish_save(struct hr__engine *engine, hr_job job) {
 /* Counts the kill of a job for lack of GPU memory and schedules its next try. */
 static enum hr_status back_off(struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
-  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   int64_t back_off_us = FIRST_BACK_OFF_US;
   for (uint32_t i = 0; i < attempt->kills && back_off_us < MAX_BACK_OFF_US; i++) back_off_us *= 2;
   if (back_off_us > MAX_BACK_OFF_US) back_off_us = MAX_BACK_OFF_US;
   attempt->kills++;
   attempt->retry_us = engine->view.now_us + back_off_us;
   engine->last_kill_us = engine->view.now_us;
-  engine->accounting[job.id].oom_kills++;
+  hr__account(engine, job)->oom_kills++;
   engine->pool_accounting[hr__allocation_placement(engine, job, &one).pool.id].oom_kills++;
   return hr__schedule(engine, attempt->retry_us, HR__PENDING_PHASE, job.id);
 }
 
 /* Begins the restart or the work of a job that has its GPUs and their memory. */
 static enum hr_status begin_execution(struct hr__engine *engine, hr_job job) {
-  int64_t restart_us = engine->attempt[job.id].restart_us;
+  int64_t restart_us = hr__attempt(engine, job)->restart_us;
   enter(engine, job, restart_us ? HR__PHASE_RESTARTING : HR__PHASE_WORKING);
   if (restart_us) return hr__schedule(engine, engine->view.now_us + restart_us, HR__PENDING_PHASE, job.id);
   return work_on(engine, job);
@@ -396,14 +415,15 @@ static enum hr_status try_again(struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   if (!hr__claims_take(engine, job, &placement)) return back_off(engine, job);
-  engine->attempt[job.id].rate.ppm = hr__speed_now_ppm(engine, job, &placement);
+  hr__attempt(engine, job)->rate.ppm = hr__speed_now_ppm(engine, job, &placement);
+  note_slow(engine, job, &placement);
   enum hr_status status = begin_execution(engine, job);
   return status == HR_OK ? hr__sharing_update_speeds(engine, &placement) : status;
 }
 
 /* Ends the current phase of a running job and begins the next. */
 static enum hr_status advance_phase(struct hr__engine *engine, hr_job job) {
-  switch (engine->attempt[job.id].phase) {
+  switch (hr__attempt(engine, job)->phase) {
   case HR__PHASE_RESTARTING:
     enter(engine, job, HR__PHASE_WORKING);
     return work_on(engine, job);
@@ -420,6 +440,112 @@ static enum hr_status advance_phase(struct hr__engine *engine, hr_job job) {
   if (!async_save(engine, job)) return finish_save(engine, job);
   enter(engine, job, HR__PHASE_WORKING);
   return work_on(engine, job);
+}
+
+/* ---- Slots of attempts ---- */
+
+/* Creates slot 0. */
+static bool make_slots(struct hr__engine *engine) {
+  if (!HR__ARRAY_HAS_ROOM(engine->attempts, engine->n_attempts, engine->attempts_capacity)) return false;
+  engine->attempts[engine->n_attempts++] = (struct hr__engine_attempt){.begun_us = HR_NEVER_US};
+  return true;
+}
+
+/* Gives a slot to a job that starts, unless it has one because it was resized. */
+static bool take_slot(struct hr__engine *engine, hr_job job) {
+  if (engine->attempt_slot[job.id]) return true;
+  uint32_t slot = engine->unused_attempt;
+  if (slot == 0 && !HR__ARRAY_HAS_ROOM(engine->attempts, engine->n_attempts, engine->attempts_capacity)) return false;
+  if (slot == 0)
+    slot = engine->n_attempts++;
+  else
+    engine->unused_attempt = engine->attempts[slot].next_free;
+  engine->attempts[slot] = (struct hr__engine_attempt){0};
+  engine->attempt_slot[job.id] = slot;
+  return true;
+}
+
+static void free_slot(struct hr__engine *engine, hr_job job) {
+  uint32_t slot = engine->attempt_slot[job.id];
+  engine->attempts[slot] = (struct hr__engine_attempt){.begun_us = HR_NEVER_US, .next_free = engine->unused_attempt};
+  engine->unused_attempt = slot;
+  engine->attempt_slot[job.id] = 0;
+}
+
+/* ---- Accounts ---- */
+
+/* Creates the accounts of the run, with account 0. */
+static bool make_accounts(struct hr__engine *engine) {
+  struct hr__engine *owner = engine->whole ? engine->whole : engine;
+  if (!owner->accounts) owner->accounts = hr_arena_alloc(&owner->arena, sizeof *owner->accounts);
+  struct hr__accounts *accounts = engine->accounts = owner->accounts;
+  if (!accounts || accounts->count > 0) return accounts;
+  if (!HR__ARRAY_HAS_ROOM(accounts->rows, accounts->count, accounts->capacity)) return false;
+  accounts->rows[accounts->count++] = (struct hr_job_accounting){.end_us = HR_NEVER_US, .saved_us = HR_NEVER_US};
+  return true;
+}
+
+/* Gives an account to a job that starts, unless it has one because it was stopped before. */
+static bool take_account(struct hr__engine *engine, hr_job job) {
+  struct hr__accounts *accounts = engine->accounts;
+  if (engine->account[job.id]) return true;
+  uint32_t at = accounts->unused;
+  if (at == 0 && !HR__ARRAY_HAS_ROOM(accounts->rows, accounts->count, accounts->capacity)) return false;
+  if (at == 0)
+    at = accounts->count++;
+  else
+    accounts->unused = accounts->rows[at].attempts;
+  accounts->rows[at] = (struct hr_job_accounting){.end_us = HR_NEVER_US, .saved_us = HR_NEVER_US};
+  engine->account[job.id] = at;
+  return true;
+}
+
+void hr__account_free(struct hr__engine *engine, hr_job job) {
+  uint32_t at = engine->account[job.id];
+  if (at == 0) return;
+  engine->accounts->rows[at].attempts = engine->accounts->unused;
+  engine->accounts->unused = at;
+  engine->account[job.id] = 0;
+}
+
+/* Completes the account of a job that ends. The account is freed if it follows from the start and the end. */
+static void close_account(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+  struct hr_job_accounting *account = hr__account(engine, job);
+  int64_t held_us = engine->view.now_us - engine->start_us[job.id];
+  account->end_us = engine->ended_us[job.id] = engine->view.now_us;
+  uint64_t milli = engine->gpu_milli ? engine->gpu_milli[job.id] : hr__job_gpu_milli(engine->trace, job);
+  bool is_plain = account->attempts == 1 && account->oom_kills == 0 && account->saved_us == HR_NEVER_US &&
+                  account->kept_us == held_us && account->held_us == held_us &&
+                  milli == hr_placement_milli(placement, engine->trace, job) &&
+                  account->milli_us.kept == (hr_amount)milli * held_us;
+  if (is_plain) hr__account_free(engine, job);
+}
+
+/* Returns the account of a job that has none of its own: it ran from its start to its end, or it has not started.
+   `milli`: its milli-GPUs. */
+static struct hr_job_accounting plain_account(uint32_t attempts, int64_t start_us, int64_t end_us, uint64_t milli) {
+  int64_t held_us = end_us == HR_NEVER_US ? 0 : end_us - start_us;
+  return (struct hr_job_accounting){.attempts = attempts,
+                                    .end_us = end_us,
+                                    .kept_us = held_us,
+                                    .saved_us = HR_NEVER_US,
+                                    .held_us = held_us,
+                                    .milli_us = {.kept = (hr_amount)milli * held_us}};
+}
+
+struct hr_job_accounting hr_view_accounting(const struct hr_view *view, hr_job job) {
+  const struct hr__engine *engine = hr__engine_of(view);
+  if (engine->account[job.id]) return *hr__account(engine, job);
+  int64_t end_us = engine->ended_us[job.id];
+  uint64_t milli = engine->gpu_milli ? engine->gpu_milli[job.id] : hr__job_gpu_milli(engine->trace, job);
+  return plain_account(end_us != HR_NEVER_US, engine->start_us[job.id], end_us, milli);
+}
+
+struct hr_job_accounting hr_result_accounting(const struct hr_result *result, hr_job job) {
+  if (result->account[job.id]) return result->accounts[result->account[job.id]];
+  int64_t end_us = result->ended_us[job.id], start_us = result->start_us[job.id];
+  uint64_t milli = result->gpu_milli ? result->gpu_milli[job.id] : hr__job_gpu_milli(result->trace, job);
+  return plain_account(start_us != HR_NEVER_US, start_us, end_us, milli);
 }
 
 /* ---- Start and end of an attempt ---- */
@@ -439,8 +565,9 @@ static void carry_over(struct hr__engine_attempt *attempt, const struct hr__engi
 static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                             int64_t run_us) {
   (void)run_us;
-  struct hr__engine_attempt *attempt = &engine->attempt[job.id], before = *attempt;
-  bool is_again = before.resizes || engine->accounting[job.id].attempts++ > 0;
+  if (!take_slot(engine, job) || !take_account(engine, job)) return hr__out_of_memory(engine);
+  struct hr__engine_attempt *attempt = hr__attempt(engine, job), before = *attempt;
+  bool is_again = before.resizes || hr__account(engine, job)->attempts++ > 0;
   int64_t restart_us = is_again ? hr__class_spec(engine, job)->restart_us : 0;
   restart_us += hr__reconfiguration_us(engine, placement);
   bool claimed = hr__claims_take(engine, job, placement);
@@ -455,6 +582,7 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
       .gpu_milli = (uint32_t)gpu_milli,
       .phase = claimed ? HR__PHASE_WORKING : HR__PHASE_BACKING_OFF};
   if (before.resizes) carry_over(attempt, &before);
+  note_slow(engine, job, placement);
   if (hr__checkpoint_is_continuous(engine, job)) note_saved(engine, job);
   enum hr_status status = claimed ? begin_execution(engine, job) : back_off(engine, job);
   return status == HR_OK ? hr__sharing_update_speeds(engine, placement) : status;
@@ -463,13 +591,13 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
 /* Adds the time of the present segment of a job to the time for which it held GPUs. */
 static void add_held(struct hr__engine *engine, hr_job job) {
   int64_t held_us = engine->view.now_us - engine->attempt_us[job.id];
-  engine->accounting[job.id].held_us += held_us;
-  if (engine->resized) engine->resized[job.id].held_milli_us += gpu_time(&engine->attempt[job.id], held_us);
+  hr__account(engine, job)->held_us += held_us;
+  if (engine->resized) engine->resized[job.id].held_milli_us += gpu_time(hr__attempt(engine, job), held_us);
 }
 
 static void close_books(struct hr__engine *engine, hr_job job, bool all_kept) {
-  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
-  struct hr_job_accounting *accounting = &engine->accounting[job.id];
+  struct hr__engine_attempt *attempt = hr__attempt(engine, job);
+  struct hr_job_accounting *accounting = hr__account(engine, job);
   close_phase(engine, job);
   if (all_kept) keep(engine, job);
   accounting->lost_us += attempt->unkept_us;
@@ -481,7 +609,7 @@ static void close_books(struct hr__engine *engine, hr_job job, bool all_kept) {
 
 /* Ends a segment of a job that continues at another placement at this instant. */
 static void close_segment(struct hr__engine *engine, hr_job job, bool saves) {
-  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   int64_t passed_us = engine->view.now_us - attempt->phase_us;
   attempt->restart_us = attempt->phase == HR__PHASE_RESTARTING ? attempt->restart_us - passed_us : 0;
   close_phase(engine, job);
@@ -493,7 +621,7 @@ static void close_segment(struct hr__engine *engine, hr_job job, bool saves) {
 /* Marks the kept work of a running job as the last that is not corrupted, or as that to which it will return. */
 static enum hr_status corrupt(struct hr__engine *engine, hr_job job, bool found) {
   struct hr__clean_work *clean = &engine->clean[job.id];
-  const struct hr_job_accounting *accounting = &engine->accounting[job.id];
+  const struct hr_job_accounting *accounting = hr__account(engine, job);
   if (found) clean->is_found = clean->is_set;
   if (found || clean->is_set) return HR_OK;
   *clean =
@@ -504,7 +632,7 @@ static enum hr_status corrupt(struct hr__engine *engine, hr_job job, bool found)
 /* Takes the corrupted work from a job that was stopped. */
 static void roll_back(struct hr__engine *engine, hr_job job) {
   struct hr__clean_work *clean = &engine->clean[job.id];
-  struct hr_job_accounting *accounting = &engine->accounting[job.id];
+  struct hr_job_accounting *accounting = hr__account(engine, job);
   if (clean->is_found) {
     engine->kept_us[job.id] = clean->kept_us;
     accounting->lost_us += accounting->kept_us - clean->kept_time_us;
@@ -517,7 +645,7 @@ static void roll_back(struct hr__engine *engine, hr_job job) {
 
 /* A job that is resized returns to its kept work. */
 static void begin_again(struct hr__engine *engine, hr_job job) {
-  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   attempt->progress_us = engine->kept_us[job.id];
   attempt->part = 0;
   attempt->restart_us = 0;
@@ -527,7 +655,7 @@ static void begin_again(struct hr__engine *engine, hr_job job) {
 static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                            enum hr__stop how) {
   drop_async(engine, job);
-  enum hr__phase phase = engine->attempt[job.id].phase;
+  enum hr__phase phase = hr__attempt(engine, job)->phase;
   bool saves = phase == HR__PHASE_SAVING || phase == HR__PHASE_LEAVING;
   drop_series(engine, job);
   enum hr_status status = saves ? hr__checkpoint_cancel(engine, job, placement->pool) : HR_OK;
@@ -540,8 +668,9 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
     close_books(engine, job, keeps_all || hr__checkpoint_is_continuous(engine, job));
   if (engine->clean && (returns || !resizes)) roll_back(engine, job);
   if (resizes && returns) begin_again(engine, job);
-  if (how == HR__STOP_END) engine->accounting[job.id].end_us = engine->view.now_us;
+  if (how == HR__STOP_END) close_account(engine, job, placement);
   hr__event_heap_remove_job(&engine->heap, job.id);
+  if (!resizes) free_slot(engine, job);
   return status;
 }
 
@@ -559,7 +688,7 @@ static void settle(struct hr__engine *engine) {
 
 /* Records that a job leaves after the checkpoint that it is writing now. */
 static enum hr_status leave_when_saved(struct hr__engine *engine, hr_job job, int64_t down_us) {
-  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   if (attempt->phase == HR__PHASE_SAVING || down_us < attempt->down_us) attempt->down_us = down_us;
   if (attempt->phase == HR__PHASE_SAVING) enter(engine, job, HR__PHASE_LEAVING);
   return HR_OK;
@@ -569,7 +698,7 @@ static enum hr_status leave_when_saved(struct hr__engine *engine, hr_job job, in
    backs off has no new work to save and is interrupted at once. A working job writes a checkpoint and then leaves, if
    the remaining time is sufficient for the checkpoint. Otherwise the job continues to work until it is stopped. */
 static enum hr_status warn(struct hr__engine *engine, hr_job job, int64_t down_us) {
-  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   if (!can_save(engine, job) || attempt->phase == HR__PHASE_HANGING) return HR_OK;
   enum hr_status status = end_series(engine, job);
   if (status != HR_OK) return status;
@@ -600,7 +729,7 @@ static enum hr_status warn(struct hr__engine *engine, hr_job job, int64_t down_u
 /* A node of the job has failed: the job makes no progress until it is stopped. Every running job has an entry in the
    heap; the one of a hanging job has no time. */
 static enum hr_status hang(struct hr__engine *engine, hr_job job) {
-  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   if (attempt->phase == HR__PHASE_HANGING) return HR_OK;
   enum hr_status status = end_series(engine, job);
   drop_async(engine, job);
@@ -613,8 +742,8 @@ static enum hr_status hang(struct hr__engine *engine, hr_job job) {
 
 static enum hr_status notice(struct hr__engine *engine, hr_job job, struct hr__job_notice notice) {
   if (!notice.evicts) return warn(engine, job, notice.at_us);
-  engine->attempt[job.id].evict_us = notice.at_us;
-  engine->attempt[job.id].evict_keeps = notice.keeps;
+  hr__attempt(engine, job)->evict_us = notice.at_us;
+  hr__attempt(engine, job)->evict_keeps = notice.keeps;
   enum hr_status status = hr__schedule(engine, notice.at_us, HR__PENDING_EVICT, job.id);
   return status == HR_OK && !notice.keeps ? warn(engine, job, notice.at_us) : status;
 }
@@ -622,7 +751,7 @@ static enum hr_status notice(struct hr__engine *engine, hr_job job, struct hr__j
 /* Ends the notice of a preempted job. The call has no effect if the job no longer runs or if a later notice replaced
    this one. If the job has finished and its memory was reclaimed, the state that is read here is not HR_JOB_RUNNING. */
 static enum hr_status evict(struct hr__engine *engine, hr_job job) {
-  const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  const struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   if (engine->state[job.id] != HR_JOB_RUNNING || attempt->evict_us != engine->view.now_us) return HR_OK;
   return hr__job_interrupt(engine, job, HR_REASON_PREEMPTED, attempt->evict_keeps);
 }
@@ -651,9 +780,10 @@ static int64_t done_unstopped_us(const struct hr__engine *engine, hr_job job) {
 int64_t hr_view_done_us(const struct hr_view *view, hr_job job) {
   if (view->state[job.id] == HR_JOB_COMPLETED) return view->jobs->work_us[job.id];
   const struct hr__engine *engine = hr__engine_of(view);
-  if (view->state[job.id] != HR_JOB_RUNNING) return engine->attempt ? engine->kept_us[job.id] : 0;
-  if (!engine->attempt) return done_unstopped_us(engine, job);
-  const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  if (engine->clusters && hr__clusters_view(engine, job)) return hr_view_done_us(hr__clusters_view(engine, job), job);
+  if (view->state[job.id] != HR_JOB_RUNNING) return engine->attempt_slot ? engine->kept_us[job.id] : 0;
+  if (!engine->attempt_slot) return done_unstopped_us(engine, job);
+  const struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   if (attempt->begun_us != engine->attempt_us[job.id]) return engine->kept_us[job.id];
   uint64_t part;
   return progress_us(engine, job, &part);
@@ -672,20 +802,21 @@ static int64_t max_run_us(const struct hr__engine *engine, int64_t work_us) {
 }
 
 static void init_columns(struct hr__engine *engine, hr_job job) {
-  engine->attempt_us[job.id] = HR_NEVER_US;
-  engine->accounting[job.id].end_us = engine->accounting[job.id].saved_us = HR_NEVER_US;
+  engine->attempt_us[job.id] = engine->ended_us[job.id] = HR_NEVER_US;
 }
 
 static enum hr_status begin(struct hr__engine *engine) {
   uint32_t n_jobs = engine->trace->n_jobs;
   int64_t max_work_us = 0;
-  const bool is_first = !engine->whole || !engine->whole->accounting; /* the columns are not initialized yet */
+  const bool is_first = !engine->whole || !engine->whole->account; /* the columns are not initialized yet */
   engine->attempt_us = HR__JOB_COLUMN(engine, attempt_us);
   engine->kept_us = HR__JOB_COLUMN(engine, kept_us);
-  engine->attempt = HR__JOB_COLUMN(engine, attempt);
+  engine->attempt_slot = HR__JOB_COLUMN(engine, attempt_slot);
   engine->heap.place = HR__JOB_COLUMN(engine, heap.place);
-  engine->accounting = HR__RESULT_COLUMN(engine, accounting);
-  if (!engine->attempt_us || !engine->kept_us || !engine->attempt || !engine->heap.place || !engine->accounting)
+  engine->account = HR__RESULT_COLUMN(engine, account);
+  engine->ended_us = HR__RESULT_COLUMN(engine, ended_us);
+  if (!engine->attempt_us || !engine->kept_us || !engine->attempt_slot || !engine->heap.place || !engine->account ||
+      !engine->ended_us || !make_accounts(engine) || !make_slots(engine))
     return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < n_jobs && !engine->config->stream; i++) {
     if (is_first) init_columns(engine, (hr_job){i});
@@ -702,7 +833,7 @@ static enum hr_status begin(struct hr__engine *engine) {
   if (engine->corrupts && !engine->clean) return hr__out_of_memory(engine);
   engine->view.attempt_us = engine->attempt_us;
   engine->view.kept_us = engine->kept_us;
-  engine->view.accounting = engine->accounting;
+  engine->view.accounts = engine->accounts;
   return hr__storage_init(engine);
 }
 
@@ -716,6 +847,7 @@ static void submit(struct hr__engine *engine, hr_job job) {
 static void close(struct hr__engine *engine) {
   hr__storage_close(engine);
   free(engine->series);
+  free(engine->attempts);
 }
 
 /* ---- Checked mode ---- */
@@ -725,7 +857,7 @@ static void close(struct hr__engine *engine) {
 static enum hr_status check_pending(const struct hr__engine *engine, uint32_t at) {
   struct hr__pending pending = engine->heap.entries[at];
   uint32_t job = hr__pending_entity(pending);
-  const struct hr__engine_attempt *attempt = &engine->attempt[job];
+  const struct hr__engine_attempt *attempt = hr__attempt(engine, (hr_job){job});
   if (engine->heap.place[job] != at + 1) return hr__broken(engine, "job %" PRIu32 " is pending twice", job);
   if (hr__pending_kind(pending) != HR__PENDING_END) return HR_OK;
   int64_t left_us = engine->trace->work_us[job] - attempt->progress_us;
@@ -737,7 +869,7 @@ static enum hr_status check_pending(const struct hr__engine *engine, uint32_t at
 /* Checks that the time for which a job held its GPUs is the sum of its work, checkpoints and restarts. This is true
    while the job has no attempt, and at the end of the run. */
 static enum hr_status check_accounting(const struct hr__engine *engine, uint32_t job) {
-  const struct hr_job_accounting *accounting = &engine->accounting[job];
+  const struct hr_job_accounting value = hr_view_accounting(&engine->view, (hr_job){job}), *accounting = &value;
   if ((accounting->attempts > 0) != (engine->start_us[job] != HR_NEVER_US))
     return hr__broken(engine, "job %" PRIu32 ": state and start differ", job);
   if (engine->kept_us[job] > engine->trace->work_us[job])
@@ -768,7 +900,7 @@ static enum hr_status check_speed(const struct hr__engine *engine, hr_job job) {
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   uint32_t speed_ppm = hr__speed_now_ppm(engine, job, &placement);
   if (speed_ppm == 0) return hr__broken(engine, "job %" PRIu32 " runs in a pool where its speed is 0", job.id);
-  struct hr__rate rate = engine->attempt[job.id].rate,
+  struct hr__rate rate = hr__attempt(engine, job)->rate,
                   due = hr__job_rate(engine, job, hr_placement_milli(&placement, engine->trace, job), speed_ppm);
   if (rate.ppm != due.ppm || rate.num != due.num || rate.den != due.den)
     return hr__broken(engine, "job %" PRIu32 " does not work at the speed of its placement and neighbours", job.id);

@@ -426,7 +426,7 @@ enum hr_status hr__clusters_begin(struct hr__engine *whole) {
   }
   whole->view.attempt_us = whole->attempt_us ? whole->attempt_us : whole->start_us;
   whole->view.kept_us = whole->kept_us;
-  whole->view.accounting = whole->accounting;
+  whole->view.accounts = whole->accounts;
   return status;
 }
 

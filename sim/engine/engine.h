@@ -298,6 +298,7 @@ struct hr__engine_attempt {
   int64_t progress_us;
   uint64_t part;       /* the completed fraction of the next microsecond of work, in millionths of 1 / rate.den */
   uint32_t series;     /* the index of the job's series of checkpoints in hr__engine.series, plus 1; 0: none */
+  uint32_t next_free;  /* in an unused slot: the next unused slot; 0: none */
   int64_t restart_us;  /* how long the restart takes before the job works */
   int64_t interval_us; /* work between two checkpoints; HR_NEVER_US without periodic checkpoints */
   int64_t down_us;     /* in phase HR__PHASE_LEAVING: when the job's node goes down */
@@ -309,7 +310,8 @@ struct hr__engine_attempt {
   uint32_t kills;            /* how many consecutive times the job was killed for lack of GPU memory */
   struct hr__rate rate;
   uint32_t gpu_milli;
-  bool resizes; /* the segment has ended by a resize, and the next one begins at this instant */
+  uint32_t slow_ppm; /* the speed of its slowest node; 0: nodes are never slow */
+  bool resizes;      /* the segment has ended by a resize, and the next one begins at this instant */
   enum hr__phase phase;
 };
 
@@ -318,6 +320,14 @@ struct hr__async_save {
   int64_t durable_us;             /* when it is complete; 0: none is being written */
   int64_t progress_us, unkept_us; /* of the attempt, when it began */
   hr_amount unkept_milli_us;
+};
+
+/* The accounts of jobs that run, or that were stopped before. A job that ran once and lost no time has none after its
+   end, because its account follows from its start and end. Account 0 belongs to no job; all its members are 0. */
+struct hr__accounts {
+  struct hr_job_accounting *rows;
+  uint32_t count, capacity;
+  uint32_t unused; /* the first unused account; its member `attempts` is the next one; 0: none */
 };
 
 /* What a job had kept when its results began to be corrupted. */
@@ -467,21 +477,24 @@ struct hr__engine {
   struct hr__slice_store store;
   struct hr__speed_table speeds;
   struct hr__network_speeds network;
-  /* by job: time of completion. Used only in runs where jobs have different speeds but cannot be stopped; otherwise
-     NULL */
+  /* by job: time of completion. NULL if it follows from the start and the work of a job */
   int64_t *ended_us;
 
   /* The members from here to `storage` are NULL unless jobs can be stopped before their end. */
 
   /* by job; attempt_us: when the present attempt began; kept_us: how much work is kept */
   int64_t *attempt_us, *kept_us;
-  struct hr__engine_attempt *attempt;   /* by job */
-  struct hr_job_accounting *accounting; /* by job */
-  struct hr__clean_work *clean;         /* by job; NULL: nothing corrupts results */
-  struct hr__async_save *async_saves;   /* by job; NULL: checkpoints are synchronous */
-  uint32_t *node_speed_ppm;             /* by node: its present speed (sim/faults/slow.c); NULL: all are full speed */
-  struct hr__resized *resized;          /* by job; NULL unless jobs are resized */
-  struct hr_slice *shrink_slices;       /* scratch of hr__job_shrink: [2 * shrink_capacity] */
+  uint32_t *attempt_slot; /* by job: the index of its attempt in `attempts`; 0: it does not run */
+  /* the attempts of running jobs, in slots. Slot 0 belongs to no job: it reads as an attempt that has not begun */
+  struct hr__engine_attempt *attempts;
+  uint32_t n_attempts, attempts_capacity, unused_attempt; /* unused_attempt: the first unused slot; 0: none */
+  uint32_t *account;                  /* by job: the index of its account in `accounts`; 0: it has none */
+  struct hr__accounts *accounts;      /* of all clusters */
+  struct hr__clean_work *clean;       /* by job; NULL: nothing corrupts results */
+  struct hr__async_save *async_saves; /* by job; NULL: checkpoints are synchronous */
+  uint32_t *node_speed_ppm;           /* by node: its present speed (sim/faults/slow.c); NULL: all are full speed */
+  struct hr__resized *resized;        /* by job; NULL unless jobs are resized */
+  struct hr_slice *shrink_slices;     /* scratch of hr__job_shrink: [2 * shrink_capacity] */
   uint32_t shrink_capacity;
   struct hr__storage *storage; /* by pool */
 
@@ -552,6 +565,19 @@ static inline void hr__allocation_set(struct hr__engine *engine, hr_job job, str
 struct hr_placement hr__allocation_placement(const struct hr__engine *engine, hr_job job, struct hr_slice *one);
 /* Frees the stored slices of a job that has left its placement. */
 void hr__allocation_free(struct hr__engine *engine, hr_job job);
+
+/* Returns the attempt of a running job. The pointer is valid until the next job starts. */
+static inline struct hr__engine_attempt *hr__attempt(const struct hr__engine *engine, hr_job job) {
+  return &engine->attempts[engine->attempt_slot[job.id]];
+}
+
+/* Returns the account of a job that runs or was stopped before, or account 0. The pointer is valid until the next job
+   starts. */
+static inline struct hr_job_accounting *hr__account(const struct hr__engine *engine, hr_job job) {
+  return &engine->accounts->rows[engine->account[job.id]];
+}
+/* Frees the account of a job. */
+void hr__account_free(struct hr__engine *engine, hr_job job);
 
 /* ---- Memory ---- */
 /* Returns a zeroed per-job column, which is at `offset` of the engine. Clusters of one run share the column of the
@@ -713,6 +739,8 @@ bool hr__claims_take(struct hr__engine *engine, hr_job job, const struct hr_plac
 /* Returns the speed of a job at its placement, without the effect of other jobs on the same GPUs. It is the product of
    the speed by GPU type and the speed by network (sim/cluster/cluster.h). It is in ppm of the reference speed. */
 uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
+/* Returns the speed of the slowest node of a placement, in ppm of the usual speed (sim/faults/slow.c). */
+uint32_t hr__slowest_node_ppm(const struct hr__engine *engine, const struct hr_placement *placement);
 /* Returns the speed of a job at its placement, including the effect of the jobs that are on its GPUs now, in ppm of the
    reference speed. */
 uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);

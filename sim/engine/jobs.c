@@ -141,6 +141,7 @@ enum hr_status hr__broken(const struct hr__engine *engine, const char *format, .
 #define LAST_US (INT64_MAX / 2)
 
 static void forget(struct hr__engine *engine, hr_job job) {
+  if (engine->config->stream && engine->account) hr__account_free(engine, job);
   HR__EACH_ACTIVE(engine, forget, at)(*at)->forget(engine, job);
 }
 
@@ -185,7 +186,7 @@ enum hr_status hr__job_submit(struct hr__engine *engine, hr_job job) {
 /* Returns whether a job that a failure has stopped must not run again. */
 static bool gives_up(const struct hr__engine *engine, hr_job job) {
   const struct hr_class_spec *class_ = hr__class_spec(engine, job);
-  uint32_t attempts = engine->accounting ? engine->accounting[job.id].attempts : 0;
+  uint32_t attempts = engine->account ? hr__account(engine, job)->attempts : 0;
   return class_->no_requeue || (class_->max_requeues > 0 && attempts > class_->max_requeues);
 }
 
@@ -285,7 +286,7 @@ enum hr_status hr__job_preempt(struct hr__engine *engine, const struct hr__move 
 /* ---- Component: jobs that run to their end ---- */
 
 static bool is_needed(const struct hr__engine *engine) {
-  return !engine->attempt;
+  return !engine->attempt_slot;
 }
 
 /* The times of completion are stored only if they do not follow from the start and the work of a job. */
@@ -303,29 +304,16 @@ static void submit(struct hr__engine *engine, hr_job job) {
   if (engine->ended_us) engine->ended_us[job.id] = HR_NEVER_US;
 }
 
-/* The accounts of a job that ran to its end, for runs in which jobs of other clusters can be stopped. */
-static void close_accounts(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
-  struct hr_job_accounting *accounting = &engine->whole->accounting[job.id];
-  const int64_t held_us = engine->view.now_us - engine->start_us[job.id];
-  accounting->end_us = engine->view.now_us;
-  accounting->held_us = accounting->kept_us = held_us;
-  accounting->milli_us.kept = (hr_amount)hr_placement_milli(placement, engine->trace, job) * held_us;
-}
-
 static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                             int64_t run_us) {
   (void)placement;
-  if (engine->whole && engine->whole->accounting) {
-    engine->whole->accounting[job.id].attempts = 1;
-    engine->whole->attempt_us[job.id] = engine->view.now_us;
-  }
+  if (engine->whole && engine->whole->attempt_us) engine->whole->attempt_us[job.id] = engine->view.now_us;
   return hr__schedule(engine, engine->view.now_us + run_us, HR__PENDING_END, job.id);
 }
 
 static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                            enum hr__stop how) {
-  (void)how; /* the job has completed */
-  if (engine->whole && engine->whole->accounting) close_accounts(engine, job, placement);
+  (void)placement, (void)how; /* the job has completed */
   if (engine->ended_us) engine->ended_us[job.id] = engine->view.now_us;
   return HR_OK;
 }

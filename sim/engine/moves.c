@@ -75,7 +75,7 @@ enum hr_status hr_moves_start(struct hr_moves *moves, hr_job job, const struct h
   }
   uint64_t gpu_milli = hr_placement_milli(placement, engine->trace, job);
   struct hr__move move = {.kind = HR__MOVE_START, .reason = reason, .job = job};
-  if (engine->attempt) {
+  if (engine->attempt_slot) {
     move.attempt_us = engine->attempt_us[job.id];
     engine->attempt_us[job.id] = engine->view.now_us;
   }
@@ -169,7 +169,7 @@ static const char *refuse_resize(const struct hr_moves *moves, hr_job job, const
   struct hr_sizes sizes = hr_cluster_sizes(&engine->cluster, job);
   if (!engine->resized || sizes.min == sizes.max) return "the job is not elastic";
   if (placement->n_slices == 0) return "the placement has no slices";
-  enum hr__phase phase = is_starting(moves, job) ? HR__PHASE_WORKING : engine->attempt[job.id].phase;
+  enum hr__phase phase = is_starting(moves, job) ? HR__PHASE_WORKING : hr__attempt(engine, job)->phase;
   if (phase == HR__PHASE_BACKING_OFF) return "the job waits for GPU memory";
   if (phase == HR__PHASE_LEAVING) return "the job leaves its nodes";
   return refuse_locality(engine, job, placement);
@@ -191,7 +191,7 @@ enum hr_status hr_moves_resize(struct hr_moves *moves, hr_job job, const struct 
                           .kept_us = engine->kept_us[job.id],
                           .allocation = hr__allocation_get(engine, job)};
   /* a job with a failed node continues with work that is not saved */
-  bool saves = !begin && engine->attempt[job.id].phase != HR__PHASE_HANGING;
+  bool saves = !begin && hr__attempt(engine, job)->phase != HR__PHASE_HANGING;
   int64_t kept_us = saves ? hr_view_done_us(&engine->view, job) : move.kept_us;
   hr__cluster_release(&engine->cluster, &before, job);
   rule = hr__cluster_allocate(&engine->cluster, placement, job);
@@ -266,8 +266,8 @@ static void undo_start(struct hr__engine *engine, const struct hr__move *move) {
   hr__cluster_undo_allocate(&engine->cluster, &placement, job);
   hr__allocation_free(engine, job);
   engine->view.allocated_milli -= gpu_milli;
-  if (engine->attempt) engine->attempt_us[job.id] = move->attempt_us;
-  if (!engine->attempt || engine->accounting[job.id].attempts == 0) engine->start_us[job.id] = HR_NEVER_US;
+  if (engine->attempt_slot) engine->attempt_us[job.id] = move->attempt_us;
+  if (!engine->attempt_slot || hr__account(engine, job)->attempts == 0) engine->start_us[job.id] = HR_NEVER_US;
   set_state(engine, job, HR_JOB_WAITING, HR_REASON_NONE);
 }
 

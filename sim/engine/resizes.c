@@ -94,7 +94,7 @@ enum hr_status hr__job_resize(struct hr__engine *engine, const struct hr__move *
   } else {
     engine->attempt_us[move->job.id] = move->attempt_us;
     if (engine->kept_us[move->job.id] > move->kept_us) engine->last_progress_us = engine->view.now_us;
-    bool hangs = engine->attempt[move->job.id].phase == HR__PHASE_HANGING;
+    bool hangs = hr__attempt(engine, move->job)->phase == HR__PHASE_HANGING;
     status = end_segment(engine, move->job, now, hangs ? HR__STOP_SHRINK : HR__STOP_RESIZE);
   }
   if (status != HR_OK || move->is_amended) return status;
@@ -133,7 +133,7 @@ static uint32_t remaining(const struct hr__engine *engine, hr_job job, const str
 bool hr__job_may_shrink(const struct hr__engine *engine, hr_job job) {
   if (!engine->resized || !(engine->abilities & HR_POLICY_SHRINKS)) return false;
   struct hr_sizes sizes = hr_cluster_sizes(&engine->cluster, job);
-  enum hr__phase phase = engine->attempt[job.id].phase;
+  enum hr__phase phase = hr__attempt(engine, job)->phase;
   return sizes.min < sizes.max && phase != HR__PHASE_BACKING_OFF && phase != HR__PHASE_LEAVING;
 }
 

@@ -248,7 +248,7 @@ bool hr__engine_is_over(const struct hr__engine *engine, int64_t at_us) {
 /* Returns whether the run is stalled. A run with a horizon always continues to the horizon, because costs accrue until
    then. */
 bool hr__engine_is_stalled(const struct hr__engine *engine, int64_t at_us) {
-  if (!engine->attempt || !all_submitted(engine) || engine->config->horizon_us != HR_NEVER_US) return false;
+  if (!engine->attempt_slot || !all_submitted(engine) || engine->config->horizon_us != HR_NEVER_US) return false;
   if (engine->data && hr__data_is_active(engine)) return false; /* however slow, data arrives */
   if (engine->view.n_waiting + engine->view.n_running == 0 || engine->n_series > 0) return false;
   return at_us - engine->last_progress_us - engine->longest_us > STALL_US;
@@ -443,8 +443,8 @@ void hr__engine_settle(struct hr__engine *engine) {
 static void add_unfinished(const struct hr__engine *engine, uint32_t job, struct hr_unfinished_totals *totals) {
   const int64_t *deadline_us = engine->trace->deadline_us;
   if (deadline_us && deadline_us[job] != HR_UNKNOWN_US) totals->missed_deadlines += deadline_us[job] < engine->last_us;
-  if (!engine->accounting) return;
-  const struct hr_job_accounting *accounting = &engine->accounting[job];
+  if (!engine->account) return;
+  const struct hr_job_accounting *accounting = hr__account(engine, (hr_job){job});
   totals->oom_kills += accounting->oom_kills;
   totals->oom_jobs += accounting->oom_kills > 0;
   totals->milli_us.kept += accounting->milli_us.kept;
@@ -472,7 +472,8 @@ static void move_columns(struct hr__engine *engine, struct hr_result *result) {
   result->state = engine->state;
   result->start_us = engine->start_us;
   result->reason = engine->reason;
-  result->accounting = engine->accounting;
+  result->account = engine->account;
+  result->accounts = engine->accounts ? engine->accounts->rows : NULL;
   result->ended_us = engine->ended_us;
   result->gpu_milli = engine->gpu_milli;
   result->energy = engine->energy;
@@ -480,7 +481,8 @@ static void move_columns(struct hr__engine *engine, struct hr_result *result) {
   result->resized = engine->resized;
   engine->state = engine->reason = NULL;
   engine->start_us = engine->ended_us = NULL;
-  engine->accounting = NULL;
+  engine->account = NULL;
+  if (engine->accounts) engine->accounts->rows = NULL;
   engine->gpu_milli = NULL;
   engine->resized = NULL;
 }
@@ -528,7 +530,7 @@ static void free_columns(struct hr__engine *engine) {
   free(engine->start_us);
   free(engine->ended_us);
   free(engine->allocation);
-  free(engine->accounting);
+  free(engine->account);
   free(engine->gpu_milli);
   free(engine->energy);
   free(engine->resized);
@@ -536,6 +538,7 @@ static void free_columns(struct hr__engine *engine) {
 
 void hr__engine_finish(struct hr__engine *engine) {
   if (engine->clusters) hr__clusters_finish(engine);
+  if (engine->accounts && !engine->whole) free(engine->accounts->rows);
   if (engine->policy && engine->ops.destroy) engine->ops.destroy(engine->policy);
   for (size_t i = N_COMPONENTS; i-- > 0 && !engine->clusters;)
     if (components[i]->close) components[i]->close(engine);
@@ -585,7 +588,8 @@ void hr_result_destroy(struct hr_result *result) {
   free(result->start_us);
   free(result->ended_us);
   free(result->reason);
-  free(result->accounting);
+  free(result->account);
+  free(result->accounts);
   free(result->gpu_milli);
   free(result->energy);
   free(result->resized);

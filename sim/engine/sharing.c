@@ -83,7 +83,7 @@ bool hr__claims_take(struct hr__engine *engine, hr_job job, const struct hr_plac
 /* Releases the claims of a job, if it has any. */
 static void release_claims(const struct hr__engine *engine, struct hr__claim *claims, hr_job job,
                            const struct hr_placement *placement) {
-  if (!has_claims(engine, placement->pool) || engine->attempt[job.id].phase == HR__PHASE_BACKING_OFF) return;
+  if (!has_claims(engine, placement->pool) || hr__attempt(engine, job)->phase == HR__PHASE_BACKING_OFF) return;
   uint32_t mib = asked_mib(engine, job);
   for (uint32_t i = 0; i < placement->n_slices; i++) give(engine, claims, placement->slices[i], mib);
 }
@@ -179,7 +179,7 @@ static hr_job other_on(const struct hr__engine *engine, hr_job job, hr_node node
     hr_job other = residents->links[link - 1].job;
     struct hr_slice one;
     struct hr_placement placement = hr__allocation_placement(engine, other, &one);
-    bool backs_off = engine->attempt[other.id].phase == HR__PHASE_BACKING_OFF;
+    bool backs_off = hr__attempt(engine, other)->phase == HR__PHASE_BACKING_OFF;
     if (other.id != job.id && !backs_off && has_gpu(&placement, node, gpu)) return other;
   }
   return (hr_job){HR_NONE};
@@ -211,8 +211,7 @@ static uint32_t slowest_ppm(const struct hr__engine *engine, hr_job job, hr_pool
   return min_ppm;
 }
 
-/* A gang works at the speed of its slowest node. */
-static uint32_t slowest_node_ppm(const struct hr__engine *engine, const struct hr_placement *placement) {
+uint32_t hr__slowest_node_ppm(const struct hr__engine *engine, const struct hr_placement *placement) {
   uint32_t least_ppm = HR__FULL_SPEED_PPM;
   for (uint32_t i = 0; engine->node_speed_ppm && i < placement->n_slices; i++) {
     uint32_t ppm = engine->node_speed_ppm[placement->slices[i].node.id];
@@ -224,7 +223,7 @@ static uint32_t slowest_node_ppm(const struct hr__engine *engine, const struct h
 uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
   uint32_t alone_ppm = hr__speed_at_ppm(engine, job, placement), share_ppm = UINT32_MAX;
   if (engine->node_speed_ppm) {
-    alone_ppm = (uint32_t)((uint64_t)alone_ppm * slowest_node_ppm(engine, placement) / HR__FULL_SPEED_PPM);
+    alone_ppm = (uint32_t)((uint64_t)alone_ppm * hr__slowest_node_ppm(engine, placement) / HR__FULL_SPEED_PPM);
     if (alone_ppm == 0) alone_ppm = 1;
   }
   const struct hr_pool_spec *spec = engine->interferes ? engine->cluster.pools[placement->pool.id].spec : NULL;

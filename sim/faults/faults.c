@@ -624,3 +624,8 @@ const char *hr_fault_clock_name(enum hr_fault_clock clock) {
   };
   return (unsigned)clock < HR_N_FAULT_CLOCKS ? names[clock] : "";
 }
+
+bool hr_view_node_failed(const struct hr_view *view, hr_node node) {
+  const struct hr__engine *engine = hr__engine_of(view);
+  return engine->faults && !hr__faults_repaired(engine, node);
+}

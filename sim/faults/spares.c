@@ -14,6 +14,8 @@
 
 struct pool_spares {
   uint32_t target, n_pending;
+  uint32_t n_kept;    /* nodes that wait as spares */
+  int64_t touched_us; /* until when their time was added */
 };
 
 struct hr__spares {
@@ -25,6 +27,25 @@ bool hr__spares_keep(const struct hr__engine *engine, hr_node node) {
   return engine->spares->kept[node.id];
 }
 
+/* Adds the time in which spares have waited. */
+static void settle_pool(struct hr__engine *engine, hr_pool pool) {
+  struct pool_spares *spares = &engine->spares->pools[pool.id];
+  int64_t passed_us = engine->view.now_us - spares->touched_us;
+  engine->pool_accounting[pool.id].spare_us += (hr_amount)spares->n_kept * passed_us;
+  spares->touched_us = engine->view.now_us;
+}
+
+static void settle(struct hr__engine *engine) {
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) settle_pool(engine, (hr_pool){i});
+}
+
+static void set_kept(struct hr__engine *engine, hr_pool pool, uint32_t node, bool kept) {
+  if (engine->spares->kept[node] == kept) return;
+  settle_pool(engine, pool);
+  engine->spares->kept[node] = kept;
+  engine->spares->pools[pool.id].n_kept += kept ? 1 : (uint32_t)-1;
+}
+
 /* Returns whether more nodes are needed than are present or being activated. */
 static bool is_short(const struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
@@ -34,7 +55,7 @@ static bool is_short(const struct hr__engine *engine, hr_pool pool) {
 
 bool hr__spares_take(struct hr__engine *engine, hr_pool pool, hr_node node) {
   bool becomes_spare = engine->spares->pools[pool.id].target > 0 && !is_short(engine, pool);
-  engine->spares->kept[node.id] = becomes_spare;
+  set_kept(engine, pool, node.id, becomes_spare);
   return becomes_spare;
 }
 
@@ -54,7 +75,7 @@ enum hr_status hr__spares_activate(struct hr__engine *engine, hr_pool pool) {
   while (status == HR_OK && spares->target > 0 && is_short(engine, pool)) {
     uint32_t node = find_spare(engine, pool);
     if (node == HR_NONE) return HR_OK;
-    engine->spares->kept[node] = 0;
+    set_kept(engine, pool, node, false);
     spares->n_pending++;
     int64_t delay_us = engine->view.now_us > 0 ? engine->cluster.pools[pool.id].spec->faults->activation_us : 0;
     status = hr__schedule(engine, engine->view.now_us + delay_us, HR__PENDING_SPARE, node);
@@ -89,7 +110,7 @@ static enum hr_status init(struct hr__engine *engine) {
     if (status != HR_OK) return status;
     engine->spares->pools[i].target = spec->nodes - spares;
     for (uint32_t n = first + spec->nodes - spares; n < first + spec->nodes; n++) {
-      engine->spares->kept[n] = 1;
+      set_kept(engine, (hr_pool){i}, n, true);
       hr__market_set_state(engine, (hr_node){n}, HR_NODE_OFF);
     }
   }
@@ -116,9 +137,15 @@ static enum hr_status check(const struct hr__engine *engine, const struct hr__ru
     if (spares->target == 0) continue;
     if (pool->n_in[HR_NODE_UP] + pool->n_in[HR_NODE_CLOSING] > spares->target)
       return hr__broken(engine, "pool %" PRIu32 ": more nodes are present than without its spares", i);
-    for (uint32_t n = pool->first_node.id; n < pool->first_node.id + pool->spec->nodes; n++)
+    uint32_t n_kept = 0;
+    for (uint32_t n = pool->first_node.id; n < pool->first_node.id + pool->spec->nodes; n++) {
+      n_kept += engine->spares->kept[n];
       if (engine->spares->kept[n] && engine->cluster.nodes[n].state != HR_NODE_OFF)
         return hr__broken(engine, "node %" PRIu32 " is present although it is a spare", n);
+    }
+    if (n_kept != spares->n_kept)
+      return hr__broken(engine, "pool %" PRIu32 ": %" PRIu32 " spares are counted, %" PRIu32 " wait", i, spares->n_kept,
+                        n_kept);
   }
   return HR_OK;
 }
@@ -131,5 +158,6 @@ const struct hr__component hr__component_spares = {
     .begin = begin,
     .kinds = 1u << HR__PENDING_SPARE,
     .advance = advance,
+    .settle = settle,
     .check = check,
 };

@@ -322,7 +322,7 @@ static bool lacks_replicas(const struct hr__fleet_service *service) {
 /* Whether a replica could begin its cold start when it got its GPUs. Otherwise it is ready later: MIG instances were
    created first, or the GPUs had too little free memory. */
 static bool has_gpus(const struct hr__engine *engine, struct hr__replica_place *place) {
-  const struct hr__engine_attempt *attempt = &engine->attempt[place->job];
+  const struct hr__engine_attempt *attempt = hr__attempt(engine, (hr_job){place->job});
   if (attempt->phase != HR__PHASE_BACKING_OFF && place->is_delayed) return true;
   const int64_t cold_us = place->ready_us - place->held_us;
   const int64_t begin_us =
@@ -717,7 +717,8 @@ static enum hr_status check_place(const struct hr__engine *engine, const struct 
   if (place->state == HR__PLACE_FREE) return HR_OK;
   const enum hr_job_state state = (enum hr_job_state)engine->state[place->job];
   const bool may_run = is_running(place) || place->state == HR__PLACE_WITHDRAWN;
-  if ((state == HR_JOB_RUNNING && !may_run && engine->attempt[place->job].begun_us != engine->view.now_us) ||
+  if ((state == HR_JOB_RUNNING && !may_run &&
+       hr__attempt(engine, (hr_job){place->job})->begun_us != engine->view.now_us) ||
       (is_running(place) && state != HR_JOB_RUNNING))
     return hr__broken(engine, "service '%.60s': the state of replica %" PRIu32 " and of its job differ",
                       service->spec->name, number);
@@ -740,9 +741,10 @@ static enum hr_status check_times(const struct hr__engine *engine) {
   }
   for (uint32_t i = 0; i < fleet->n_used; i++) {
     const uint32_t job = fleet->n_input + i;
-    const struct hr_gpu_times *times = &engine->accounting[job].milli_us;
+    const struct hr_job_accounting account = hr_view_accounting(&engine->view, (hr_job){job});
+    const struct hr_gpu_times *times = &account.milli_us;
     of_jobs += times->kept + times->lost + times->saving + times->restarting + times->hanging + times->data;
-    const struct hr__engine_attempt *attempt = &engine->attempt[job];
+    const struct hr__engine_attempt *attempt = hr__attempt(engine, (hr_job){job});
     if (engine->state[job] == HR_JOB_RUNNING)
       of_jobs += (hr_amount)attempt->gpu_milli * (engine->view.now_us - attempt->phase_us + attempt->unkept_us);
   }

@@ -120,7 +120,7 @@ static void copy_times(const struct hr_result *result, struct preemptive_outcome
     int64_t end_us = hr_result_end_us(result, (hr_job){i});
     job->start = result->start_us[i] == HR_NEVER_US ? -1 : result->start_us[i];
     job->end = end_us == HR_NEVER_US ? -1 : end_us;
-    if (result->accounting) job->starts = result->accounting[i].attempts;
+    if (result->account) job->starts = hr_result_accounting(result, (hr_job){i}).attempts;
   }
 }
 

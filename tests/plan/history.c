@@ -86,8 +86,8 @@ static void books_agree(const struct kept *kept, const struct accounts *accounts
   for (uint32_t i = 0; i < result->n_jobs; i++) {
     gpu_hours += (double)accounts[i].milli_us / 3.6e12;
     check_attempts_of_job(kept, i);
-    if (!result->accounting) continue;
-    const struct hr_job_accounting *accounting = &result->accounting[i];
+    if (!result->account) continue;
+    const struct hr_job_accounting copy = hr_result_accounting(result, (hr_job){i}), *accounting = &copy;
     CU_ASSERT_EQUAL(accounts[i].attempts, accounting->attempts);
     CU_ASSERT_EQUAL(accounts[i].kept_us, accounting->kept_us);
     CU_ASSERT_EQUAL(accounts[i].lost_us, accounting->lost_us);

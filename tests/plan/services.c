@@ -124,7 +124,7 @@ static void training_yields(void) {
   CU_ASSERT_EQUAL(result->end_us[1], 301 * HR_SECOND_US);
   const struct hr_result *jobs = run.replay.result;
   CU_ASSERT_EQUAL_FATAL(jobs->n_jobs, 2);
-  CU_ASSERT_EQUAL(jobs->accounting[0].attempts, 2);
+  CU_ASSERT_EQUAL(hr_result_accounting(jobs, (hr_job){0}).attempts, 2);
   CU_ASSERT_EQUAL(hr_result_end_us(jobs, (hr_job){0}), 1301 * HR_SECOND_US);
   CU_ASSERT_EQUAL(jobs->start_us[1], 200 * HR_SECOND_US);
   CU_ASSERT_EQUAL(hr_result_end_us(jobs, (hr_job){1}), 301 * HR_SECOND_US);

@@ -163,5 +163,6 @@ bool lab_run(struct lab *lab, const struct hr_observer *observer) {
 int64_t lab_end_us(const struct lab *lab, uint32_t job) {
   const struct hr_result *result = lab->result;
   if (result->state[job] != HR_JOB_COMPLETED) return HR_NEVER_US;
-  return result->accounting ? result->accounting[job].end_us : result->start_us[job] + lab->jobs[job].work_us;
+  return result->account ? hr_result_accounting(result, (hr_job){job}).end_us
+                         : result->start_us[job] + lab->jobs[job].work_us;
 }

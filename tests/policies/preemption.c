@@ -21,9 +21,9 @@ static void run(struct lab *lab) {
   CU_ASSERT_TRUE_FATAL(lab_run(lab, NULL));
 }
 
-static const struct hr_job_accounting *accounting(const struct lab *lab, uint32_t job) {
-  CU_ASSERT_PTR_NOT_NULL_FATAL(lab->result->accounting);
-  return &lab->result->accounting[job];
+static struct hr_job_accounting accounting(const struct lab *lab, uint32_t job) {
+  CU_ASSERT_PTR_NOT_NULL_FATAL(lab->result->account);
+  return hr_result_accounting(lab->result, (hr_job){job});
 }
 
 #define STARTS(job, us) CU_ASSERT_EQUAL(lab.result->start_us[job], us)
@@ -37,12 +37,12 @@ static void work_after_the_last_checkpoint_is_lost(void) {
   run(&lab);
   STARTS(1, 250 * S + 1);
   ENDS(1, 300 * S + 1);
-  CU_ASSERT_EQUAL(accounting(&lab, 0)->lost_us, 50 * S + 1);
-  CU_ASSERT_EQUAL(accounting(&lab, 0)->restarting_us, 30 * S);
-  CU_ASSERT_EQUAL(accounting(&lab, 0)->attempts, 2);
+  CU_ASSERT_EQUAL(accounting(&lab, 0).lost_us, 50 * S + 1);
+  CU_ASSERT_EQUAL(accounting(&lab, 0).restarting_us, 30 * S);
+  CU_ASSERT_EQUAL(accounting(&lab, 0).attempts, 2);
   ENDS(0, 300 * S + 1 + 30 * S + 800 * S); /* checkpoints saved the first 200 s of work */
-  CU_ASSERT_EQUAL(accounting(&lab, 0)->held_us, 1000 * S + 50 * S + 1 + 30 * S);
-  CU_ASSERT_EQUAL(accounting(&lab, 1)->lost_us, 0);
+  CU_ASSERT_EQUAL(accounting(&lab, 0).held_us, 1000 * S + 50 * S + 1 + 30 * S);
+  CU_ASSERT_EQUAL(accounting(&lab, 1).lost_us, 0);
   lab_finish(&lab);
 }
 
@@ -64,10 +64,10 @@ static void very_many_checkpoints_have_a_closed_form(void) {
       int64_t lost = rests[i] < work ? rests[i] : work, left = all - periods * work;
       int64_t saved = 3 * S * periods + (rests[i] - lost) + 3 * S * (left / work - 1);
       STARTS(1, periods * period + rests[i]);
-      CU_ASSERT_EQUAL(accounting(&lab, 0)->lost_us, lost);
-      CU_ASSERT_EQUAL(accounting(&lab, 0)->kept_us, all);
-      CU_ASSERT_EQUAL(accounting(&lab, 0)->saving_us, saved);
-      CU_ASSERT_EQUAL(accounting(&lab, 0)->saved_us, period);
+      CU_ASSERT_EQUAL(accounting(&lab, 0).lost_us, lost);
+      CU_ASSERT_EQUAL(accounting(&lab, 0).kept_us, all);
+      CU_ASSERT_EQUAL(accounting(&lab, 0).saving_us, saved);
+      CU_ASSERT_EQUAL(accounting(&lab, 0).saved_us, period);
       ENDS(0, lab.result->start_us[1] + 62 * S + 30 * S + left + 3 * S * (left / work - 1));
       CU_ASSERT(lab.result->n_events < 30000);
       lab_finish(&lab);
@@ -89,9 +89,9 @@ static void least_lost_beyond_64_bits(void) {
   lab_add_job(&lab, (struct lab_job){.submit_us = 4900000 * S, .work_us = 5000000 * S, .gpus = GPUS});
   lab_add_job(&lab, (struct lab_job){.submit_us = 5000000 * S, .work_us = 100 * S, .gpus = GPUS, .priority = 5});
   run(&lab);
-  CU_ASSERT_EQUAL(accounting(&lab, 0)->attempts, 1);
-  CU_ASSERT_EQUAL(accounting(&lab, 1)->attempts, 2);
-  CU_ASSERT_EQUAL(accounting(&lab, 1)->lost_us, 100000 * S);
+  CU_ASSERT_EQUAL(accounting(&lab, 0).attempts, 1);
+  CU_ASSERT_EQUAL(accounting(&lab, 1).attempts, 2);
+  CU_ASSERT_EQUAL(accounting(&lab, 1).lost_us, 100000 * S);
   lab_finish(&lab);
 }
 
@@ -99,7 +99,7 @@ static void without_checkpoints_all_work_is_kept(void) {
   struct lab lab;
   begin(&lab, "srtf");
   run(&lab);
-  CU_ASSERT_EQUAL(accounting(&lab, 0)->lost_us, 0);
+  CU_ASSERT_EQUAL(accounting(&lab, 0).lost_us, 0);
   ENDS(0, 300 * S + 1 + 30 * S + 1000 * S - (250 * S + 1));
   lab_finish(&lab);
 }
@@ -109,8 +109,8 @@ static void requeue_loses_all_work_without_checkpoints(void) {
   begin(&lab, "srtf");
   lab_set(&lab, "preempted", "requeue");
   run(&lab);
-  CU_ASSERT_EQUAL(accounting(&lab, 0)->lost_us, 250 * S + 1);
-  CU_ASSERT_EQUAL(accounting(&lab, 0)->restarting_us, 30 * S);
+  CU_ASSERT_EQUAL(accounting(&lab, 0).lost_us, 250 * S + 1);
+  CU_ASSERT_EQUAL(accounting(&lab, 0).restarting_us, 30 * S);
   ENDS(0, 300 * S + 1 + 30 * S + 1000 * S);
   lab_finish(&lab);
 }
@@ -123,7 +123,7 @@ static void preempted_checkpoint_keeps_all_work(void) {
   lab.classes[HR_CLASS_UNKNOWN].interval_us = 100 * S;
   lab_set(&lab, "preempted", "checkpoint");
   run(&lab);
-  CU_ASSERT_EQUAL(accounting(&lab, 0)->lost_us, 0);
+  CU_ASSERT_EQUAL(accounting(&lab, 0).lost_us, 0);
   ENDS(0, 300 * S + 1 + 30 * S + 1000 * S - (250 * S + 1));
   lab_finish(&lab);
 }
@@ -152,9 +152,9 @@ static void killed_job_is_rejected_and_frees_its_gpus(void) {
   CU_ASSERT_EQUAL(lab.result->state[0], HR_JOB_REJECTED);
   CU_ASSERT_EQUAL(lab.result->reason[0], HR_REASON_KILLED);
   CU_ASSERT_EQUAL(lab.result->n_rejected, 1);
-  CU_ASSERT_EQUAL(accounting(&lab, 0)->attempts, 1);
-  CU_ASSERT_EQUAL(accounting(&lab, 0)->lost_us, 250 * S + 1);
-  CU_ASSERT_EQUAL(accounting(&lab, 0)->held_us, 250 * S + 1);
+  CU_ASSERT_EQUAL(accounting(&lab, 0).attempts, 1);
+  CU_ASSERT_EQUAL(accounting(&lab, 0).lost_us, 250 * S + 1);
+  CU_ASSERT_EQUAL(accounting(&lab, 0).held_us, 250 * S + 1);
   STARTS(1, 250 * S + 1);
   STARTS(2, 300 * S + 1);
   ENDS(2, 307 * S + 1);
@@ -218,7 +218,7 @@ static void evicted_after_the_grace_period(void) {
     run(&lab);
     STARTS(1, 310 * S + 1);
     ENDS(1, 360 * S + 1);
-    CU_ASSERT_EQUAL(accounting(&lab, 0)->lost_us, i ? 310 * S + 1 : 0);
+    CU_ASSERT_EQUAL(accounting(&lab, 0).lost_us, i ? 310 * S + 1 : 0);
     ENDS(0, 360 * S + 1 + 30 * S + 1000 * S - (i ? 0 : 310 * S + 1));
     lab_finish(&lab);
   }
@@ -243,7 +243,7 @@ static void job_ends_within_the_grace_period(void) {
   lab.jobs[0].work_us = 300 * S;
   run(&lab);
   ENDS(0, 300 * S);
-  CU_ASSERT_EQUAL(accounting(&lab, 0)->attempts, 1);
+  CU_ASSERT_EQUAL(accounting(&lab, 0).attempts, 1);
   STARTS(1, 300 * S);
   lab_finish(&lab);
 }
@@ -270,7 +270,7 @@ static void reclaimed_at_the_end_of_its_minimum_run_time(void) {
   STARTS(0, 0);
   STARTS(1, 0);
   STARTS(2, 100 * S);
-  CU_ASSERT_EQUAL(accounting(&lab, 0)->attempts + accounting(&lab, 1)->attempts, 3);
+  CU_ASSERT_EQUAL(accounting(&lab, 0).attempts + accounting(&lab, 1).attempts, 3);
   lab_finish(&lab);
 }
 

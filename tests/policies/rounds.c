@@ -63,8 +63,8 @@ static void shares_by_weight(void) {
   it.params[2][1] = "priority";
   it.horizon_s = 200;
   struct hr_result *result = small_run(it);
-  CU_ASSERT_EQUAL(result->accounting[0].held_us, 150 * HR_SECOND_US);
-  CU_ASSERT_EQUAL(result->accounting[1].held_us, 50 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).held_us, 150 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){1}).held_us, 50 * HR_SECOND_US);
   hr_result_destroy(result);
 }
 
@@ -128,7 +128,7 @@ static void gang_evicts_leases(void) {
                          .gpus = {1, 1, 1, 4}};
   struct hr_result *result = small_run(it);
   CU_ASSERT_EQUAL(result->start_us[3], 10 * HR_SECOND_US);
-  for (uint32_t i = 0; i < 3; i++) CU_ASSERT_EQUAL(result->accounting[i].attempts, 2);
+  for (uint32_t i = 0; i < 3; i++) CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){i}).attempts, 2);
   hr_result_destroy(result);
 }
 
@@ -158,8 +158,9 @@ static bool starts_in(const struct starts *starts, uint32_t pool) {
 static void cheap_type_is_used_before_a_late_deadline(void) {
   struct starts starts;
   struct hr_result *result = run_logged(two_priced_types(1000), &starts);
-  CU_ASSERT(result->accounting[0].end_us <= 1000 * HR_SECOND_US);
-  CU_ASSERT_EQUAL(result->accounting[0].held_us, 200 * HR_SECOND_US); /* all work was done at half the speed */
+  CU_ASSERT(hr_result_accounting(result, (hr_job){0}).end_us <= 1000 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).held_us,
+                  200 * HR_SECOND_US); /* all work was done at half the speed */
   CU_ASSERT(!starts_in(&starts, 1));
   hr_result_destroy(result);
 }
@@ -167,7 +168,7 @@ static void cheap_type_is_used_before_a_late_deadline(void) {
 static void expensive_type_is_used_before_an_early_deadline(void) {
   struct starts starts;
   struct hr_result *result = run_logged(two_priced_types(150), &starts);
-  CU_ASSERT(result->accounting[0].end_us <= 150 * HR_SECOND_US);
+  CU_ASSERT(hr_result_accounting(result, (hr_job){0}).end_us <= 150 * HR_SECOND_US);
   CU_ASSERT(starts_in(&starts, 0) && starts_in(&starts, 1));
   hr_result_destroy(result);
 }
@@ -179,8 +180,8 @@ static void late_jobs_are_equally_late(void) {
                          .gpus = {1, 1}};
   struct hr_result *result = small_run(it);
   CU_ASSERT_EQUAL(result->n_completed, 2);
-  CU_ASSERT_EQUAL(result->accounting[1].end_us, 200 * HR_SECOND_US);
-  CU_ASSERT_EQUAL(result->accounting[0].end_us, 190 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){1}).end_us, 200 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).end_us, 190 * HR_SECOND_US);
   hr_result_destroy(result);
 }
 
@@ -198,15 +199,15 @@ static void nodes_are_released_after_use(void) {
                          .deadline_s = {200},
                          .gpus = {1}};
   struct hr_result *result = small_run(it);
-  CU_ASSERT(result->accounting[0].end_us <= 200 * HR_SECOND_US);
-  CU_ASSERT_EQUAL(result->accounting[0].held_us, 20 * HR_SECOND_US);
+  CU_ASSERT(hr_result_accounting(result, (hr_job){0}).end_us <= 200 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).held_us, 20 * HR_SECOND_US);
   CU_ASSERT(result->pools[0].up_us == 20 * HR_SECOND_US);
   CU_ASSERT_EQUAL(result->pools[0].launches, 1);
-  CU_ASSERT_EQUAL(result->accounting[0].end_us, 20 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).end_us, 20 * HR_SECOND_US);
   hr_result_destroy(result);
   it.nodes[1] = 1;
   result = small_run(it);
-  CU_ASSERT(result->accounting[0].end_us <= 200 * HR_SECOND_US);
+  CU_ASSERT(hr_result_accounting(result, (hr_job){0}).end_us <= 200 * HR_SECOND_US);
   CU_ASSERT_EQUAL(result->pools[0].launches, 0);
   hr_result_destroy(result);
 }
@@ -282,7 +283,7 @@ static struct figures run_objective(const char *scenario_path, const struct hr_t
   CU_ASSERT_EQUAL(result->n_completed, trace->n_jobs);
   struct figures figures = {0};
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
-    double end_h = (double)result->accounting[i].end_us / 3.6e9;
+    double end_h = (double)hr_result_accounting(result, (hr_job){i}).end_us / 3.6e9;
     figures.jct_h += (end_h - (double)trace->submit_us[i] / 3.6e9) / trace->n_jobs;
     figures.makespan_h = fmax(figures.makespan_h, end_h);
   }

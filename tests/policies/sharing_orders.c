@@ -154,7 +154,7 @@ static void attained_service_counts_fractions(void) {
     add(0, 150, 1, 1000, 1);
     uint32_t stopped = add(0, 200, 1, 600, 1), fresh = add(120, 50, 1, 1000, 1);
     CU_ASSERT_TRUE_FATAL(lab_run(&lab, NULL));
-    CU_ASSERT_EQUAL(lab.result->accounting[stopped].attempts, 2);
+    CU_ASSERT_EQUAL(hr_result_accounting(lab.result, (hr_job){stopped}).attempts, 2);
     CU_ASSERT_EQUAL(lab.result->start_us[fresh] > 150 * SECOND, cases[i].in_first_queue);
     lab_finish(&lab);
   }
@@ -179,7 +179,7 @@ static void gittins_index_counts_fractions(void) {
   add(800, 200, 1, 1000, 1);
   uint32_t fresh = add(860, 10, 1, 1000, 1);
   CU_ASSERT_TRUE_FATAL(lab_run(&lab, NULL));
-  CU_ASSERT_EQUAL(lab.result->accounting[stopped].attempts, 2);
+  CU_ASSERT_EQUAL(hr_result_accounting(lab.result, (hr_job){stopped}).attempts, 2);
   CU_ASSERT_EQUAL(lab.result->start_us[fresh], lab_end_us(&lab, stopped));
   lab_finish(&lab);
 }

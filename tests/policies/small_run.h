@@ -105,7 +105,7 @@ static inline struct hr_result *small_run(struct small_run it) {
 
 /* Returns whether the job ended at `end_s` after this number of attempts. */
 static inline bool ended(const struct hr_result *result, uint32_t job, int64_t end_s, uint32_t attempts) {
-  const struct hr_job_accounting *accounting = &result->accounting[job];
+  const struct hr_job_accounting copy = hr_result_accounting(result, (hr_job){job}), *accounting = &copy;
   if (accounting->end_us == end_s * HR_SECOND_US && accounting->attempts == attempts) return true;
   printf("\n  job %u ended at %.6f s after %u starts\n", (unsigned)job, (double)accounting->end_us / 1e6,
          (unsigned)accounting->attempts);

@@ -287,7 +287,7 @@ static void no_preemption_with_constraints(void) {
   it.params[0][0] = "order";
   it.params[0][1] = "srtf";
   struct hr_result *result = run_case(&it);
-  CU_ASSERT_PTR_NULL(result->accounting);
+  CU_ASSERT_PTR_NULL(result->account);
   hr_result_destroy(result);
 }
 

@@ -393,7 +393,7 @@ static void csv_columns_of_attempts(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(text, "\n3,0,0,7200,0,8,"));
   CU_ASSERT_PTR_NOT_NULL(strstr(text, ",,3600,2,1800,900,900,0,16.000000\n"));
   free(text);
-  run->accounting[2].held_us -= PRICED_HOUR_US / 4; /* the job waited for a quarter of an hour between its attempts */
+  run->accounting[3].held_us -= PRICED_HOUR_US / 4; /* the job waited for a quarter of an hour between its attempts */
   CU_ASSERT_EQUAL(hr_jobs_write(path, &run->trace, &run->cluster, &run->result, placements, NULL, NULL), HR_OK);
   text = files_read(path);
   CU_ASSERT_PTR_NOT_NULL(strstr(text, ",,3600,2,1800,900,900,900,\n"));

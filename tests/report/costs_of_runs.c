@@ -204,8 +204,8 @@ static void expect_capacity(const struct random_run *run, const struct outcome *
 
 static void expect_goodput(const struct outcome *outcome) {
   const struct hr_goodput *goodput = &outcome->summary->goodput;
-  for (uint32_t i = 0; outcome->result->accounting && i < outcome->result->n_jobs; i++) {
-    const struct hr_job_accounting *accounting = &outcome->result->accounting[i];
+  for (uint32_t i = 0; outcome->result->account && i < outcome->result->n_jobs; i++) {
+    const struct hr_job_accounting copy = hr_result_accounting(outcome->result, (hr_job){i}), *accounting = &copy;
     CU_ASSERT_EQUAL(accounting->held_us,
                     accounting->kept_us + accounting->lost_us + accounting->saving_us + accounting->restarting_us);
   }

@@ -169,7 +169,7 @@ static void last_samples_match_result(void) {
   double at_s = last_time();
   uint64_t starts = 0, reclaims = 0;
   for (uint32_t i = 0; i < result->n_jobs; i++)
-    starts += result->accounting ? result->accounting[i].attempts : result->start_us[i] != HR_NEVER_US;
+    starts += result->account ? hr_result_accounting(result, (hr_job){i}).attempts : result->start_us[i] != HR_NEVER_US;
   for (uint32_t i = 0; i < result->n_pools; i++) reclaims += result->pools[i].reclaims;
   near(sum_at("kueue_admitted_workloads_total", NULL, at_s), (double)starts);
   near(sum_at("kueue_finished_workloads_total", NULL, at_s), (double)summary->jobs_completed);

@@ -84,8 +84,8 @@ static void expect_columns(const struct page_scenario *scenario, const struct re
   for (uint32_t i = 0; i < SCENARIO_JOBS; i++) {
     double usd = (double)hr_ledger_job(scenario->ledger, (hr_job){i}) / (double)HR_LEDGER_UNITS_PER_UUSD / 1e6;
     CU_ASSERT_TRUE(ids[i] == (double)scenario->id[i] && gpus[i] == (double)scenario->gpus[i]);
-    CU_ASSERT_TRUE(attempts[i] == (double)result->accounting[i].attempts &&
-                   at_time(lost[i], result->accounting[i].lost_us));
+    CU_ASSERT_TRUE(attempts[i] == (double)hr_result_accounting(result, (hr_job){i}).attempts &&
+                   at_time(lost[i], hr_result_accounting(result, (hr_job){i}).lost_us));
     CU_ASSERT_DOUBLE_EQUAL(cost[i], usd, 0.00051);
   }
   free(ids);
@@ -103,7 +103,7 @@ static void job_table_matches_result(void) {
     CU_ASSERT_TRUE(page_number(&page, "jobs.count") == SCENARIO_JOBS &&
                    page_number(&page, "jobs.shown") == SCENARIO_JOBS);
     CU_ASSERT_PTR_NULL(page_at(&page, "jobs.why_not_all"));
-    if (scenario->result->accounting) expect_columns(scenario, &page);
+    if (scenario->result->account) expect_columns(scenario, &page);
     if (scenario->trace.tenant) expect_texts(scenario, &page, "tenant", tenant_text);
     if (scenario->trace.class_) expect_texts(scenario, &page, "class", class_text);
     expect_texts(scenario, &page, "user", user_text);
@@ -125,7 +125,7 @@ static void expect_attempts(const struct page_scenario *scenario, const struct r
   double *end = column(page, "attempts", "end_s", n), *pool = column(page, "attempts", "pool", n);
   double *lost = column(page, "attempts", "lost_s", n), *how = column(page, "attempts", "end", n);
   for (uint32_t i = 0; i < SCENARIO_JOBS; i++) {
-    for (size_t k = 0; k < n_attempts && scenario->result->accounting[i].attempts > 1; k++) {
+    for (size_t k = 0; k < n_attempts && hr_result_accounting(scenario->result, (hr_job){i}).attempts > 1; k++) {
       const struct hr_attempt *attempt = &attempts[k];
       if (attempt->job.id != i) continue;
       CU_ASSERT_TRUE_FATAL(at < n);
@@ -154,8 +154,9 @@ static void table_of_attempts(void) {
     page_scenario_run(scenario);
     struct read_page page = page_of(&scenario->run);
     size_t wanted = 0;
-    for (uint32_t i = 0; scenario->result->accounting && i < SCENARIO_JOBS; i++)
-      if (scenario->result->accounting[i].attempts > 1) wanted += scenario->result->accounting[i].attempts;
+    for (uint32_t i = 0; scenario->result->account && i < SCENARIO_JOBS; i++)
+      if (hr_result_accounting(scenario->result, (hr_job){i}).attempts > 1)
+        wanted += hr_result_accounting(scenario->result, (hr_job){i}).attempts;
     CU_ASSERT_EQUAL(page_at(&page, "attempts") != NULL, wanted > 0);
     if (wanted) {
       CU_ASSERT_TRUE(page_number(&page, "attempts.count") == (double)wanted);

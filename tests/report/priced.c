@@ -56,10 +56,10 @@ static void fill_cluster(struct priced *run) {
 }
 
 static void fill_result(struct priced *run) {
-  run->accounting[0] = (struct hr_job_accounting){.attempts = 1, .end_us = HOUR, .kept_us = HOUR, .held_us = HOUR};
-  run->accounting[1] =
+  run->accounting[1] = (struct hr_job_accounting){.attempts = 1, .end_us = HOUR, .kept_us = HOUR, .held_us = HOUR};
+  run->accounting[2] =
       (struct hr_job_accounting){.attempts = 1, .end_us = 3 * HOUR / 2, .kept_us = HOUR, .held_us = HOUR};
-  run->accounting[2] = (struct hr_job_accounting){.attempts = 2,
+  run->accounting[3] = (struct hr_job_accounting){.attempts = 2,
                                                   .end_us = 2 * HOUR,
                                                   .kept_us = HOUR,
                                                   .lost_us = HOUR / 2,
@@ -67,7 +67,9 @@ static void fill_result(struct priced *run) {
                                                   .restarting_us = HOUR / 4,
                                                   .held_us = 2 * HOUR};
   for (uint32_t i = 0; i < PRICED_JOBS; i++) {
-    struct hr_job_accounting *accounting = &run->accounting[i];
+    struct hr_job_accounting *accounting = &run->accounting[i + 1];
+    run->account[i] = i + 1;
+    run->ended_us[i] = accounting->end_us;
     hr_amount milli = (hr_amount)run->trace.gpus[i] * 1000;
     accounting->milli_us = (struct hr_gpu_times){milli * accounting->kept_us, milli * accounting->lost_us,
                                                  milli * accounting->saving_us, milli * accounting->restarting_us};
@@ -77,7 +79,9 @@ static void fill_result(struct priced *run) {
                                    .state = run->state,
                                    .start_us = run->start_us,
                                    .reason = run->reason,
-                                   .accounting = run->accounting,
+                                   .accounts = run->accounting,
+                                   .account = run->account,
+                                   .ended_us = run->ended_us,
                                    .pools = run->pool_accounting,
                                    .n_pools = PRICED_POOLS,
                                    .n_submitted = PRICED_JOBS,

@@ -28,7 +28,9 @@ struct priced {
   int64_t attempt_us[PRICED_JOBS];
   uint32_t gpus[PRICED_JOBS], tenant[PRICED_JOBS];
   uint8_t class_[PRICED_JOBS], state[PRICED_JOBS], reason[PRICED_JOBS];
-  struct hr_job_accounting accounting[PRICED_JOBS];
+  struct hr_job_accounting accounting[PRICED_JOBS + 1];
+  uint32_t account[PRICED_JOBS];
+  int64_t ended_us[PRICED_JOBS];
   struct hr_trace trace;
   struct hr_pool_spec pool[PRICED_POOLS];
   struct hr_pool_accounting pool_accounting[PRICED_POOLS];

@@ -40,13 +40,15 @@ static void no_notes_if_all_speeds_are_known(void) {
 /* A policy of a plug-in may start a gang that runs out of memory at every start. */
 static void notes_on_stalled_runs(void) {
   uint8_t state[] = {HR_JOB_RUNNING, HR_JOB_RUNNING, HR_JOB_WAITING};
-  struct hr_job_accounting accounting[3] = {{.oom_kills = 5}, {0}, {.oom_kills = 1}};
+  struct hr_job_accounting accounts[4] = {{0}, {.oom_kills = 5}, {0}, {.oom_kills = 1}};
+  uint32_t account[] = {1, 2, 3};
   struct hr_trace trace = {.n_jobs = 3};
   struct hr_cost_spec costs = {0};
   struct hr_result result = {.trace = &trace,
                              .n_jobs = 3,
                              .state = state,
-                             .accounting = accounting,
+                             .accounts = accounts,
+                             .account = account,
                              .n_waiting = 1,
                              .n_running = 2,
                              .end_us = INT64_C(365) * 86400 * HR_SECOND_US,

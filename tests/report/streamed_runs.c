@@ -106,7 +106,7 @@ struct hr_summary streamed_figures(const struct hr_run_config *base, const struc
   CU_ASSERT_EQUAL_FATAL(hr_sim_run(&config, &result, &error), HR_OK);
   CU_ASSERT_PTR_NULL(result->state);
   CU_ASSERT_PTR_NULL(result->start_us);
-  CU_ASSERT_PTR_NULL(result->accounting);
+  CU_ASSERT_PTR_NULL(result->account);
   CU_ASSERT_EQUAL(result->n_jobs, 0);
   struct hr_summary found = hr_streamed_close(figures, config.cluster, result);
   if (costs) {

@@ -209,10 +209,10 @@ static void random_worlds_conserve_carbon(void) {
     for (uint32_t job = 0; job < result->n_jobs; job++) add(&jobs, &result->energy[job]);
     CU_ASSERT(is_same(&uses, &pool->meter) && is_same(&jobs, &pool->use[HR_ENERGY_JOBS]));
     failures += result->pools[0].failures;
-    bool once = !result->accounting;
+    bool once = !result->account;
     for (uint32_t job = 0; job < result->n_jobs; job++) {
       if (result->state[job] != HR_JOB_COMPLETED || result->start_us[job] % S != 0 ||
-          (!once && result->accounting[job].attempts != 1))
+          (!once && hr_result_accounting(result, (hr_job){job}).attempts != 1))
         continue;
       check_job(&world, result, job);
       n_checked++;

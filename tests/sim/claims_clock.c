@@ -335,7 +335,7 @@ static void kills_and_ends_equal_reference_clock(void) {
     struct hr_result *result = run();
     run_clock();
     for (uint32_t job = 0; job < JOBS; job++) {
-      const struct hr_job_accounting *accounting = &result->accounting[job];
+      const struct hr_job_accounting copy = hr_result_accounting(result, (hr_job){job}), *accounting = &copy;
       bool same = accounting->oom_kills == clock_of[job].kills && accounting->end_us == clock_of[job].end_us &&
                   accounting->restarting_us == clock_of[job].idle_us && accounting->attempts == clock_of[job].attempts;
       if (!same) printf("seed %u, job %u: %u and %u kills\n", seed, job, accounting->oom_kills, clock_of[job].kills);

@@ -81,7 +81,7 @@ static double mean_completion_s(double mean_s, double restart_s, double interval
   struct hr_result *result = run(&trace, &cluster, classes, 0, NULL);
   double sum = 0, squares = 0;
   for (uint32_t i = 0; i < N_JOBS; i++) {
-    double s = (double)(result->accounting[i].end_us - result->start_us[i]) / (double)S;
+    double s = (double)(hr_result_accounting(result, (hr_job){i}).end_us - result->start_us[i]) / (double)S;
     sum += s;
     squares += s * s;
   }

@@ -283,9 +283,9 @@ static void one_job(void) {
   world_init(&world);
   struct hr_result *result = run(&world);
   CU_ASSERT_EQUAL(end_of(result, 0), 100 * S);
-  CU_ASSERT_EQUAL(result->accounting[0].data_us, 50 * S);
-  CU_ASSERT_EQUAL(result->accounting[0].kept_us, 50 * S);
-  CU_ASSERT(result->accounting[0].milli_us.data == (hr_amount)50000 * S);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).data_us, 50 * S);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).kept_us, 50 * S);
+  CU_ASSERT(hr_result_accounting(result, (hr_job){0}).milli_us.data == (hr_amount)50000 * S);
   CU_ASSERT(result->data->read_bytes == 100 * GB && result->data->storage[0].read_bytes == 100 * GB);
   CU_ASSERT(result->data->storage[0].stored_byte_us == (hr_amount)100 * GB * 100 * S);
   hr_result_destroy(result);
@@ -302,7 +302,7 @@ static void three_jobs_share(void) {
   world.work_us[2] = 25 * S;
   struct hr_result *result = run(&world);
   CU_ASSERT_EQUAL(end_of(result, 0), 200 * S); /* never held up, so exact */
-  CU_ASSERT_EQUAL(result->accounting[0].data_us, 0);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).data_us, 0);
   CU_ASSERT_TRUE(llabs(end_of(result, 1) - INT64_C(133333334)) <= 1);
   CU_ASSERT_TRUE(llabs(end_of(result, 2) - INT64_C(133333334)) <= 1);
   CU_ASSERT(result->data->read_bytes == 150 * GB);
@@ -327,7 +327,7 @@ static void enough_bandwidth_changes_nothing(void) {
   for (uint32_t i = 0; i < MAX_JOBS; i++) {
     CU_ASSERT_EQUAL(with->start_us[i], without->start_us[i]);
     CU_ASSERT_EQUAL(end_of(with, i), end_of(without, i));
-    CU_ASSERT_EQUAL(with->accounting[i].data_us, 0);
+    CU_ASSERT_EQUAL(hr_result_accounting(with, (hr_job){i}).data_us, 0);
   }
   CU_ASSERT(with->data->read_bytes == (hr_amount)MAX_JOBS * 100 * GB);
   hr_result_destroy(with);
@@ -438,7 +438,7 @@ static void two_clusters(void) {
   CU_ASSERT_EQUAL(end_of(result, 1), 400 * S);
   CU_ASSERT(result->data->links[0].bytes == 100 * GB && result->data->storage[0].read_bytes == 200 * GB);
   CU_ASSERT_EQUAL(hr_data_egress_uusd(result->data, 0), 2000000);
-  CU_ASSERT_EQUAL(result->accounting[1].data_us, 350 * S);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){1}).data_us, 350 * S);
   hr_result_destroy(result);
 }
 
@@ -479,7 +479,7 @@ static void checkpoints_share(void) {
   const int64_t write_us = ((INT64_C(8) << 30) + 999) / 1000;
   CU_ASSERT_EQUAL(end_of(result, 0), 50 * S + write_us);
   CU_ASSERT(result->data->saved_bytes == INT64_C(8) << 30);
-  CU_ASSERT_EQUAL(result->accounting[0].saving_us, write_us);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).saving_us, write_us);
   hr_result_destroy(result);
   world.n_jobs = 2;
   world.submit_us[1] = 25 * S;
@@ -604,7 +604,8 @@ static void bytes_are_conserved(void) {
     for (uint32_t i = 0; i < data->n_months; i++) months += data->month_bytes[i];
     CU_ASSERT(months == data->links[0].bytes);
     for (uint32_t i = 0; i < MAX_JOBS; i++)
-      CU_ASSERT_TRUE(result->accounting[i].held_us >= world.work_us[i] && result->accounting[i].data_us >= 0);
+      CU_ASSERT_TRUE(hr_result_accounting(result, (hr_job){i}).held_us >= world.work_us[i] &&
+                     hr_result_accounting(result, (hr_job){i}).data_us >= 0);
     hr_result_destroy(result);
   }
 }

@@ -116,10 +116,10 @@ static void a_job_hangs_and_continues(void) {
   world.process[0].between = fixed(100);
   world.process[0].only = (struct hr_fault_class){.detect = fixed(10), .repair = fixed(20)};
   struct hr_result *result = run(&world);
-  CU_ASSERT_EQUAL(result->accounting[0].end_us, 310 * S);
-  CU_ASSERT_EQUAL(result->accounting[0].kept_us, 250 * S);
-  CU_ASSERT_EQUAL(result->accounting[0].hanging_us, 20 * S);
-  CU_ASSERT_EQUAL(result->accounting[0].held_us, 270 * S);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).end_us, 310 * S);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).kept_us, 250 * S);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).hanging_us, 20 * S);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).held_us, 270 * S);
   CU_ASSERT_EQUAL(result->pools[0].failures, 2);
   CU_ASSERT_EQUAL(result->pools[0].failed_jobs, 2);
   CU_ASSERT((int64_t)result->pools[0].down_us == 60 * S);
@@ -140,11 +140,11 @@ static void work_since_the_checkpoint_is_lost(void) {
   world.process[0].between = fixed(100);
   world.process[0].only = (struct hr_fault_class){.repair = fixed(30)};
   struct hr_result *result = run(&world);
-  CU_ASSERT_EQUAL(result->accounting[0].end_us, 294 * S);
-  CU_ASSERT_EQUAL(result->accounting[0].lost_us, 56 * S);
-  CU_ASSERT_EQUAL(result->accounting[0].kept_us, 150 * S);
-  CU_ASSERT_EQUAL(result->accounting[0].saving_us, 20 * S);
-  CU_ASSERT_EQUAL(result->accounting[0].restarting_us, 8 * S);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).end_us, 294 * S);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).lost_us, 56 * S);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).kept_us, 150 * S);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).saving_us, 20 * S);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).restarting_us, 8 * S);
   CU_ASSERT_EQUAL(result->pools[0].failures, 2);
   hr_result_destroy(result);
   world_finish(&world);
@@ -162,7 +162,7 @@ static void a_crew_repairs_one_after_the_other(void) {
   world.process[0].only = (struct hr_fault_class){.repair = fixed(50)};
   world.spec.crew = 1;
   struct hr_result *result = run(&world);
-  CU_ASSERT_EQUAL(result->accounting[0].end_us, 220 * S);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).end_us, 220 * S);
   CU_ASSERT_EQUAL(result->pools[0].failures, 2);
   CU_ASSERT_EQUAL(result->pools[0].failed_jobs, 1);
   CU_ASSERT((int64_t)result->pools[0].down_us == 150 * S);
@@ -186,7 +186,7 @@ static void clocks_differ(void) {
     world.process[0].only = (struct hr_fault_class){.repair = fixed(10)};
     if (clock == HR_FAULT_CLOCK_UP) world.process[0].between = fixed(180); /* fails at 180 s, then at 370 s */
     struct hr_result *result = run(&world);
-    CU_ASSERT_EQUAL(result->accounting[1].end_us, ends_s[clock] * S);
+    CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){1}).end_us, ends_s[clock] * S);
     CU_ASSERT_EQUAL(result->pools[0].failures, 1);
     hr_result_destroy(result);
     world_finish(&world);
@@ -205,7 +205,7 @@ static void a_group_fails_together(void) {
   world.process[0].between = fixed(100);
   world.process[0].only = (struct hr_fault_class){.repair = fixed(25)};
   struct hr_result *result = run(&world);
-  for (int i = 0; i < 4; i++) CU_ASSERT_EQUAL(result->accounting[i].end_us, 175 * S);
+  for (uint32_t i = 0; i < 4; i++) CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){i}).end_us, 175 * S);
   CU_ASSERT_EQUAL(result->pools[0].failures, 1);
   CU_ASSERT_EQUAL(result->pools[0].failed_jobs, 4);
   CU_ASSERT((int64_t)result->pools[0].down_us == 100 * S);
@@ -314,7 +314,7 @@ static void ettr_agrees_with_daly(void) {
   world.process[0].between = exponential(mtbf_s);
   world.process[0].only.repair = fixed(0);
   struct hr_result *result = run(&world);
-  const struct hr_job_accounting *job = &result->accounting[0];
+  const struct hr_job_accounting copy = hr_result_accounting(result, (hr_job){0}), *job = &copy;
   double expected = d * lambda / (exp(lambda * u) * (exp(lambda * (d + w)) - 1));
   double seen = (double)world.work_us[0] / (double)job->end_us;
   CU_ASSERT(result->pools[0].failures > 10000);
@@ -347,7 +347,7 @@ static void a_queue_with_breakdowns(void) {
   }
   struct hr_result *result = run(&world);
   for (uint32_t i = 0; i < MAX_JOBS; i++)
-    sum_s += (double)(result->accounting[i].end_us - world.submit_us[i]) / (double)S;
+    sum_s += (double)(hr_result_accounting(result, (hr_job){i}).end_us - world.submit_us[i]) / (double)S;
   double seen = sum_s / MAX_JOBS / 1000, expected = total / slack;
   CU_ASSERT(result->pools[0].failures > 5000);
   if (fabs(seen - expected) > 0.08 * expected) printf("\n    time in the system %.4f, expected %.4f", seen, expected);

@@ -114,7 +114,7 @@ static void accounts_equal_engine_times(void) {
     run_once(seed, (struct hr_billing){0});
     check_balance();
     for (uint32_t i = 0; i < JOBS; i++) {
-      hr_amount gpu_time = (hr_amount)run.result->accounting[i].held_us * run.gpus[i] * 1000;
+      hr_amount gpu_time = (hr_amount)hr_result_accounting(run.result, (hr_job){i}).held_us * run.gpus[i] * 1000;
       equal &= hr_ledger_job(run.ledger, (hr_job){i}) == gpu_time * PRICE;
     }
     CU_ASSERT(equal);

@@ -129,7 +129,7 @@ static void drains_are_as_by_hand(void) {
     world.class_ =
         (struct hr_class_spec){.checkpoint = HR_CHECKPOINT_ON_NOTICE, .write_us = 50 * S, .restart_us = 7 * S};
     struct hr_result *result = run(&world);
-    const struct hr_job_accounting *job = &result->accounting[0];
+    const struct hr_job_accounting copy = hr_result_accounting(result, (hr_job){0}), *job = &copy;
     CU_ASSERT_EQUAL(job->end_us, cases[i].end_us * S);
     CU_ASSERT(job->kept_us == cases[i].kept_us * S && job->lost_us == cases[i].lost_us * S);
     CU_ASSERT_EQUAL(result->pools[0].maintained_jobs, cases[i].stopped);
@@ -334,6 +334,55 @@ static void random_worlds_keep_the_invariants(void) {
   CU_ASSERT(stopped > 100);
 }
 
+/* Node 0 is served from 1,000 s to 1,600 s, node 1 until 2,200 s. Job 0 has node 0 until 600 s. Job 1 needs both nodes
+   for 800 s: with the works, its place in a conservative plan is at 2,200 s, and not at 600 s. Job 2, of 1,400 s, can
+   therefore start on node 1 at once. */
+static void plans_avoid_works(void) {
+  static const char *const policies[] = {"queue backfill=conservative placement=first-fit",
+                                         "queue backfill=conservative placement=best-fit"};
+  for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+    struct world world;
+    world_init(&world, 2, 3);
+    world.policy = policies[i];
+    world.window[0].group_nodes = 1;
+    const int64_t works_s[] = {600, 800, 1400};
+    for (uint32_t k = 0; k < 3; k++) world.work_us[k] = world.limit_us[k] = works_s[k] * S;
+    world.gpus[1] = 2;
+    struct hr_result *result = run(&world);
+    CU_ASSERT_EQUAL(result->start_us[0], 0);
+    CU_ASSERT_EQUAL(result->start_us[1], 2200 * S);
+    CU_ASSERT_EQUAL(result->start_us[2], 0);
+    CU_ASSERT_EQUAL(result->pools[0].maintenances, 2);
+    CU_ASSERT_EQUAL(result->pools[0].maintained_jobs, 0);
+    hr_result_destroy(result);
+  }
+}
+
+/* Two nodes are off for their work from 1,000 s to 1,600 s, the other two until 2,200 s. At 1,100 s a job on all nodes
+   is planned at 2,200 s, one of 600 s at 1,600 s on the nodes that are then back, and one of 400 s starts at once. */
+static void plans_know_the_end_of_a_work(void) {
+  struct world world;
+  world_init(&world, 4, 3);
+  world.policy = "queue backfill=conservative placement=first-fit";
+  world.window[0].group_nodes = 2;
+  const int64_t works_s[] = {300, 600, 400};
+  for (uint32_t k = 0; k < 3; k++) {
+    world.submit_us[k] = (1100 + k) * S;
+    world.work_us[k] = world.limit_us[k] = works_s[k] * S;
+  }
+  world.window[0].repeat_us = 0;
+  world.pool.n_maintenance = 2;
+  world.window[1].start_us = 100000 * S;
+  world.gpus[0] = 4;
+  world.horizon_us = 90000 * S;
+  struct hr_result *result = run(&world);
+  CU_ASSERT_EQUAL(result->start_us[0], 2200 * S);
+  CU_ASSERT_EQUAL(result->start_us[1], 1600 * S);
+  CU_ASSERT_EQUAL(result->start_us[2], 1102 * S);
+  hr_result_destroy(result);
+}
+
 TEST_MAIN("Maintenance of nodes", TEST(drains_are_as_by_hand), TEST(groups_follow_each_other),
-          TEST(a_failure_uses_the_budget), TEST(limits_keep_clear), TEST(endless_jobs_are_not_held),
+          TEST(a_failure_uses_the_budget), TEST(limits_keep_clear), TEST(plans_avoid_works),
+          TEST(plans_know_the_end_of_a_work), TEST(endless_jobs_are_not_held),
           TEST(overlaps_are_those_of_an_enumeration), TEST(random_worlds_keep_the_invariants))

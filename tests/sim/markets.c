@@ -129,7 +129,7 @@ static void run_case(struct spot_case spot, struct outcome *outcome) {
 /* Returns whether the accounts of a job are as expected. `attempts` is the number of attempts. `seconds` has the end,
    the kept, lost, saving, restarting and held time. */
 static bool accounts_equal(const struct outcome *outcome, uint32_t job, uint32_t attempts, const int64_t *seconds) {
-  struct hr_job_accounting f = outcome->result->accounting[job];
+  struct hr_job_accounting f = hr_result_accounting(outcome->result, (hr_job){job});
   const int64_t found[] = {f.end_us / S,    f.kept_us / S,       f.lost_us / S,
                            f.saving_us / S, f.restarting_us / S, f.held_us / S};
   bool same = f.attempts == attempts && memcmp(found, seconds, sizeof found) == 0;

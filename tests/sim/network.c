@@ -166,7 +166,7 @@ static void speed_depends_on_widest_tier(void) {
   for (int i = 0; i < 4; i++) test.work_us[i] = 1000;
   for (int pass = 0; pass < 2; pass++, test.interrupts = true) {
     struct hr_result *result = run_case(&test);
-    CU_ASSERT_EQUAL(result->accounting != NULL, test.interrupts);
+    CU_ASSERT_EQUAL(result->account != NULL, test.interrupts);
     CU_ASSERT_EQUAL(test.span[0], HR_TIER_RACK);
     CU_ASSERT_EQUAL(end_of(result, 0), 1112); /* 1000 / 0.9, rounded up */
     CU_ASSERT_EQUAL(end_of(result, 1), 1000); /* node 2 only */

@@ -221,7 +221,7 @@ static void repeated_failures(void) {
   let_fail(&world, 300, 300);
   add_job(&world, 0, 3000, 1);
   struct hr_result *result = run(&world);
-  CU_ASSERT_EQUAL(result->accounting[0].end_us, 95 * 60 * S);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).end_us, 95 * 60 * S);
   CU_ASSERT_EQUAL(result->pools[0].failed_jobs, 9); /* a tenth failure is at the end of the task */
   CU_ASSERT((double)result->pools[0].energy.meter.it == 720000 * JOULE);
   CU_ASSERT((double)result->energy[0].it == 450000 * JOULE);

@@ -160,7 +160,7 @@ static void check_queue(const struct row *row, const double *in, double time_in_
   }
   struct hr_result *result = run(&world);
   for (uint32_t i = 0; i < MAX_JOBS; i++)
-    sum_s += (double)(result->accounting[i].end_us - world.submit_us[i]) / (double)S;
+    sum_s += (double)(hr_result_accounting(result, (hr_job){i}).end_us - world.submit_us[i]) / (double)S;
   double up = in[0] - (double)result->pools[0].down_us / (double)result->end_us;
   CU_ASSERT(result->pools[0].failures > 500);
   expect(row, "time in the system", sum_s / MAX_JOBS / UNIT_S, time_in_system, 0.06);
@@ -199,7 +199,8 @@ static void check_ettr(const struct row *row, double expected) {
   world.process.between = exponential(mtbf_s);
   struct hr_result *result = run(&world);
   CU_ASSERT(result->pools[0].failures > 20000);
-  expect(row, "ETTR", (double)world.work_us[0] / (double)result->accounting[0].end_us, expected, 0.006);
+  expect(row, "ETTR", (double)world.work_us[0] / (double)hr_result_accounting(result, (hr_job){0}).end_us, expected,
+         0.006);
   world_finish(&world, result);
 }
 
@@ -276,7 +277,7 @@ static void cases_of_opendc(void) {
           (struct hr_class_spec){.checkpoint = HR_CHECKPOINT_INTERVAL, .interval_us = 60 * S, .write_us = 1 * S};
     struct hr_result *result = run(&world);
     CU_ASSERT_EQUAL(result->pools[0].failures, cases[i].n_replays);
-    CU_ASSERT_EQUAL(result->accounting[0].end_us, cases[i].end_s * S);
+    CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).end_us, cases[i].end_s * S);
     world_finish(&world, result);
   }
 }

@@ -348,8 +348,8 @@ static bool no_node_outlives_its_notice(const struct random_case *random, const 
    that completed jobs kept all their work. */
 static bool accounts_agree(const struct random_case *random, const struct tracker *tracker,
                            const struct hr_result *result) {
-  for (uint32_t i = 0; i < random->trace.n_jobs && result->accounting; i++) {
-    const struct hr_job_accounting *accounting = &result->accounting[i];
+  for (uint32_t i = 0; i < random->trace.n_jobs && result->account; i++) {
+    const struct hr_job_accounting copy = hr_result_accounting(result, (hr_job){i}), *accounting = &copy;
     int64_t held_us = tracker->held_us[i] + (tracker->runs[i] ? result->end_us - tracker->since_us[i] : 0);
     if (accounting->held_us != held_us) return false;
     if (held_us != accounting->kept_us + accounting->lost_us + accounting->saving_us + accounting->restarting_us)

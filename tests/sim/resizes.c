@@ -369,7 +369,7 @@ static void compare(const struct world *self, const struct hr_result *result, co
     hr_amount held = 0;
     CU_ASSERT_EQUAL(result->state[i], HR_JOB_COMPLETED);
     CU_ASSERT_EQUAL(hr_result_end_us(result, (hr_job){i}), seen->end_us);
-    if (result->accounting) CU_ASSERT_EQUAL(result->accounting[i].held_us, seen->held_us);
+    if (result->account) CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){i}).held_us, seen->held_us);
     CU_ASSERT_EQUAL(hr_result_resizes(result, (hr_job){i}, &held), seen->n_resizes);
     if (result->resized) CU_ASSERT(held == seen->held * MILLI);
     CU_ASSERT(hr_ledger_job(ledger, (hr_job){i}) == seen->held * MILLI * PRICE_UUSD_H);

@@ -102,7 +102,7 @@ static void job_runs_at_speed_of_pool(void) {
   struct speed_case test = {.n_jobs = 3, .work_us = {10, 10, 10}, .gpus = {8, 8, 8}};
   test.speeds = (struct hr_speeds){.n_pools = 2, .ppm = ppm};
   struct hr_result *result = run_case(&test);
-  CU_ASSERT_PTR_NULL(result->accounting);
+  CU_ASSERT_PTR_NULL(result->account);
   CU_ASSERT_EQUAL(end_of(result, 0), 10);
   CU_ASSERT_EQUAL(end_of(result, 1), 31);
   CU_ASSERT_EQUAL(result->start_us[2], 10);
@@ -199,11 +199,11 @@ static void expect_move(uint32_t from_ppm, uint32_t to_ppm, int64_t restart_us, 
   struct hr_result *result = run_case(&test);
   CU_ASSERT_EQUAL(seen_done_us, done_us);
   CU_ASSERT_EQUAL(end_of(result, 0), end_us);
-  CU_ASSERT_EQUAL(result->accounting[0].held_us, end_us);
-  CU_ASSERT_EQUAL(result->accounting[0].kept_us, end_us - restart_us);
-  CU_ASSERT_EQUAL(result->accounting[0].restarting_us, restart_us);
-  CU_ASSERT_EQUAL(result->accounting[0].lost_us, 0);
-  CU_ASSERT_EQUAL(result->accounting[0].attempts, 2);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).held_us, end_us);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).kept_us, end_us - restart_us);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).restarting_us, restart_us);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).lost_us, 0);
+  CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).attempts, 2);
   hr_result_destroy(result);
 }
 
@@ -230,7 +230,7 @@ static void checkpoint_interval_is_in_work(void) {
       .boot = {HR_DURATION_FIXED, 0, 0},
       .spot = {.model = HR_SPOT_TRACE, .levels = levels, .n_levels = 3, .period_us = INT64_C(100000) * S}};
   struct hr_result *result = run_case(&test);
-  const struct hr_job_accounting *accounting = &result->accounting[0];
+  const struct hr_job_accounting copy = hr_result_accounting(result, (hr_job){0}), *accounting = &copy;
   CU_ASSERT_EQUAL(accounting->end_us, 462 * S); /* 200 + 7 + 4 x 60 + 3 x 5 */
   CU_ASSERT_EQUAL(accounting->kept_us, 300 * S);
   CU_ASSERT_EQUAL(accounting->lost_us, 35 * S);

@@ -23,6 +23,7 @@ struct hr__cluster_profile {
   struct hr_placer *placer;
   struct hr_release_calendar *calendar;
   enum hr_placement_rule rule;
+  int64_t longest_us;           /* the longest limit of a job */
   struct hr__profile *profiles; /* by bin */
   uint32_t n_bins, n_pools;
   struct hr_free_index **index; /* by pool: the free GPUs with which the placement rule is evaluated */
@@ -39,7 +40,8 @@ struct hr__profile_demand {
 
 /* Initializes a profile. The caller has set the members up to `rule`. */
 enum hr_status hr__cluster_profile_init(struct hr__cluster_profile *cluster_profile);
-/* Resets the profile to the capacity that would be free from now on if no further job started. */
+/* Resets the profile to the capacity that would be free from now on if no further job started. Nodes have no capacity
+   during their planned maintenance. */
 enum hr_status hr__cluster_profile_begin(struct hr__cluster_profile *cluster_profile, int64_t now_us);
 /* Returns the earliest time, not before `from_us`, from which the demand can be met for its whole length; HR_NEVER_US:
    no such time. */

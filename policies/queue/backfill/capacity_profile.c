@@ -5,6 +5,7 @@
 #include "policies/queue/backfill/backfill.h"
 
 #include "base/sort.h"
+#include "headroom/unstable/faults.h"
 
 #include <string.h>
 
@@ -115,6 +116,14 @@ static bool profile_take(struct hr__profile *profile, struct hr_arena *arena, in
   if (!reserve(profile, arena, profile->count + 2)) return false;
   uint32_t first = split_at(profile, from_us), end = split_at(profile, to_us);
   for (uint32_t step = first; step < end; step++) profile->free[step] -= gpus;
+  return true;
+}
+
+/* Sets the steps in [from_us, to_us) to 0 free GPUs. False: out of memory. */
+static bool profile_close(struct hr__profile *profile, struct hr_arena *arena, int64_t from_us, int64_t to_us) {
+  if (!reserve(profile, arena, profile->count + 2)) return false;
+  uint32_t first = split_at(profile, from_us), end = split_at(profile, to_us);
+  for (uint32_t step = first; step < end; step++) profile->free[step] = 0;
   return true;
 }
 
@@ -231,9 +240,45 @@ static bool begin_bin(struct hr__cluster_profile *cluster_profile, uint32_t bin,
          hr_job_tree_each(hr_release_calendar_bin_ends(cluster_profile->calendar, bin), NULL, add_end, &filling);
 }
 
+/* A plan knows the next works on each node, this many at most. The check at the start of a job (holds.c) knows all. */
+enum { MAX_WORKS = 16 };
+
+/* Returns whether plans avoid a maintenance. Jobs that are longer than the time between two works on a node may start
+   at any time (hr_maintenance_ahead), so a plan without that time could never start them. */
+static bool is_avoidable(const struct hr__cluster_profile *cluster_profile, const struct hr_maintenance *window) {
+  return !window->repeat_us || cluster_profile->longest_us <= window->repeat_us - window->duration_us;
+}
+
+/* Takes the planned works on a node of a pool out of its profile. A node that is off for its work is back after it.
+   False: out of memory. */
+static bool close_works(struct hr__cluster_profile *cluster_profile, hr_pool pool, uint32_t node, int64_t now_us) {
+  const struct hr_pool_spec *spec = hr_cluster_pool_spec(cluster_profile->cluster, pool);
+  hr_node id = {hr_cluster_first_node(cluster_profile->cluster, pool).id + node};
+  struct hr__profile *profile = &cluster_profile->profiles[first_bin(cluster_profile, pool) + node];
+  bool is_off = hr_cluster_node_state(cluster_profile->cluster, id) == HR_NODE_OFF;
+  int64_t after_us = now_us;
+  for (uint32_t i = 0; i < MAX_WORKS; i++) {
+    struct hr_maintenance_time work = hr_maintenance_next(spec, node, after_us);
+    if (work.begin_us == HR_NEVER_US) return true;
+    after_us = work.end_us;
+    if (i == 0 && is_off && work.begin_us <= now_us &&
+        !profile_release(profile, cluster_profile->arena, work.end_us, spec->gpus_per_node))
+      return false;
+    if (!is_avoidable(cluster_profile, &spec->maintenance[work.window])) continue;
+    int64_t from_us = work.begin_us > now_us ? work.begin_us : now_us;
+    if (!profile_close(profile, cluster_profile->arena, from_us, work.end_us)) return false;
+  }
+  return true;
+}
+
 enum hr_status hr__cluster_profile_begin(struct hr__cluster_profile *cluster_profile, int64_t now_us) {
   for (uint32_t bin = 0; bin < cluster_profile->n_bins; bin++)
     if (!begin_bin(cluster_profile, bin, now_us)) return HR_NO_MEMORY;
+  for (uint32_t i = 0; cluster_profile->rule != HR_PLACE_POOL && i < cluster_profile->n_pools; i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(cluster_profile->cluster, (hr_pool){i});
+    for (uint32_t node = 0; spec->n_maintenance > 0 && node < spec->nodes; node++)
+      if (!close_works(cluster_profile, (hr_pool){i}, node, now_us)) return HR_NO_MEMORY;
+  }
   return HR_OK;
 }
 

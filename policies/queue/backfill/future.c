@@ -126,7 +126,7 @@ static enum hr_status init_windows(struct hr__future *future) {
   return HR_OK;
 }
 
-static uint32_t count_classes(const struct hr_policy_env *env) {
+static int64_t longest_limit_us(const struct hr_policy_env *env) {
   const struct hr_trace *trace = env->jobs;
   int64_t longest_us = 1;
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
@@ -134,11 +134,12 @@ static uint32_t count_classes(const struct hr_policy_env *env) {
     if (limit_us > longest_us) longest_us = limit_us;
     hr_arena_passed_job(env->arena, (hr_job){i});
   }
-  return length_class(longest_us) + 1;
+  return longest_us;
 }
 
 enum hr_status hr__future_init(struct hr__future *future, struct hr__queue *queue, const struct hr_policy_env *env) {
-  *future = (struct hr__future){.queue = queue, .n_classes = count_classes(env)};
+  int64_t longest_us = longest_limit_us(env);
+  *future = (struct hr__future){.queue = queue, .n_classes = length_class(longest_us) + 1};
   if (queue->by_gpu || queue->locality) return init_windows(future);
   if (!hr__locality_create_calendar(queue, env)) return HR_NO_MEMORY;
   future->profile.arena = env->arena;
@@ -146,6 +147,7 @@ enum hr_status hr__future_init(struct hr__future *future, struct hr__queue *queu
   future->profile.placer = queue->placer;
   future->profile.calendar = queue->calendar;
   future->profile.rule = queue->rule;
+  future->profile.longest_us = longest_us;
   return hr__cluster_profile_init(&future->profile);
 }
 
