@@ -175,8 +175,8 @@ HR_API enum hr_status hr_sim_check(const struct hr_run_config *config, struct hr
 /* Frees a result. NULL is accepted. */
 HR_API void hr_result_destroy(struct hr_result *result);
 
-/* Returns what a job has used. Must not be called if `account` is NULL, because then no job could be interrupted. Most
-   jobs run once, from their start to their end, and nothing is stored for them. */
+/* Returns what a job has used. `account` must not be NULL: jobs could be interrupted. If a job ran once and worked all
+   the time, its milli_us is 0: the GPU time is kept_us x the GPUs of the job. Otherwise milli_us is set. */
 HR_API struct hr_job_accounting hr_result_accounting(const struct hr_result *result, hr_job job);
 /* Returns the time at which a job completed; HR_NEVER_US if the job did not complete. */
 static inline int64_t hr_result_end_us(const struct hr_result *result, hr_job job) {

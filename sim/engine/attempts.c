@@ -544,8 +544,7 @@ struct hr_job_accounting hr_view_accounting(const struct hr_view *view, hr_job j
 struct hr_job_accounting hr_result_accounting(const struct hr_result *result, hr_job job) {
   if (result->account[job.id]) return result->accounts[result->account[job.id]];
   int64_t end_us = result->ended_us[job.id], start_us = result->start_us[job.id];
-  uint64_t milli = result->gpu_milli ? result->gpu_milli[job.id] : hr__job_gpu_milli(result->trace, job);
-  return plain_account(start_us != HR_NEVER_US, start_us, end_us, milli);
+  return plain_account(start_us != HR_NEVER_US, start_us, end_us, 0);
 }
 
 /* ---- Start and end of an attempt ---- */
