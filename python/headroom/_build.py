@@ -68,7 +68,7 @@ int hr_policy_overrides(const char *, char ***, size_t *, struct hr_error *);
 
 struct hr_job_accounting { uint32_t attempts; int64_t end_us, kept_us, lost_us, saving_us, restarting_us, held_us; ...; };
 struct hr_result { uint32_t n_jobs; uint8_t *state; int64_t *start_us; uint8_t *reason;
-  struct hr_job_accounting *accounting; uint64_t digest; int64_t end_us; int64_t *ended_us; ...; };
+  struct hr_job_accounting *accounts; uint32_t *account; uint64_t digest; int64_t end_us; int64_t *ended_us; ...; };
 const char *hr_reason_name(int);
 const char *hr_event_name(int);
 struct hr_observer { void *self; ...; };

@@ -137,17 +137,31 @@ class Run:
         result, owner, count = self._result, self._replay, len(self.trace)
         found = {"state": view(result.state, count, 1, False, owner),
                  "start_us": view(result.start_us, count, 8, True, owner)}
-        if result.accounting != ffi.NULL:
-            base, stride = ffi.cast("char *", result.accounting), ffi.sizeof("struct hr_job_accounting")
-            for name in ("end_us", "kept_us", "lost_us", "saving_us", "restarting_us", "held_us"):
-                at = base + ffi.offsetof("struct hr_job_accounting", name)
-                found[name] = view(at, count, 8, True, owner, stride)
-            at = base + ffi.offsetof("struct hr_job_accounting", "attempts")
-            found["attempts"] = view(at, count, 4, False, owner, stride)
+        if result.account != ffi.NULL and count > 0:
+            found["end_us"] = view(result.ended_us, count, 8, True, owner)
+            found.update(self._accounts(found["start_us"], found["end_us"]))
         elif result.ended_us != ffi.NULL:
             found["end_us"] = view(result.ended_us, count, 8, True, owner)
         else:
             found["end_us"] = _ends(found["state"], found["start_us"], self.trace.columns["work_us"])
+        return found
+
+    def _accounts(self, start_us, end_us):
+        """The accounts of the jobs. Those that ran once from their start to their end have none of their own."""
+        result, owner, count = self._result, self._replay, len(self.trace)
+        account = view(result.account, count, 4, False, owner)
+        rows, base = int(max(account)) + 1, ffi.cast("char *", result.accounts)
+        held_us = _held(start_us, end_us)
+        found = {}
+        for name in ("attempts", "kept_us", "lost_us", "saving_us", "restarting_us", "held_us"):
+            width = 4 if name == "attempts" else 8
+            of_rows = view(base + ffi.offsetof("struct hr_job_accounting", name), rows, width, width == 8, owner,
+                           ffi.sizeof("struct hr_job_accounting"))
+            if name == "attempts":
+                plain = [int(start != NEVER_US) for start in start_us]
+            else:
+                plain = held_us if name in ("kept_us", "held_us") else [0] * count
+            found[name] = _chosen(account, of_rows, plain)
         return found
 
     @property
@@ -241,6 +255,22 @@ def _ends(state, start_us, work_us):
         return module.where(state == _STATES.index("completed"), start_us + work_us, NEVER_US)
     completed = _STATES.index("completed")
     return [a + b if s == completed else NEVER_US for s, a, b in zip(state, start_us, work_us)]
+
+
+def _held(start_us, end_us):
+    """The times from the start of each job to its end; 0 for jobs that have not ended."""
+    module = numpy()
+    if module:
+        return module.where(end_us == NEVER_US, 0, end_us - start_us)
+    return [0 if end == NEVER_US else end - start for start, end in zip(start_us, end_us)]
+
+
+def _chosen(account, of_rows, plain):
+    """The value of each job: that of its account, or the plain one if it has none."""
+    module = numpy()
+    if module:
+        return module.where(account > 0, of_rows[account], module.asarray(plain, dtype=of_rows.dtype))
+    return [of_rows[a] if a else value for a, value in zip(account, plain)]
 
 
 def _numbers(prefix, value):
