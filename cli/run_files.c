@@ -5,10 +5,12 @@
 
 #include "cli/cli.h"
 #include "cli/process.h"
+#include "headroom/power.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/exports.h"
 #include "headroom/unstable/replay.h"
 #include "headroom/unstable/scenario_clusters.h"
+#include "headroom/unstable/series.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -446,6 +448,8 @@ static enum hr_status read_watts(struct metrics *metrics, const struct input *in
     const struct hr_gpu_type *gpu = NULL;
     bool known = cluster->pools[i].gpu && hr_catalog_gpu(catalog, cluster->pools[i].gpu, &gpu, NULL) == HR_OK;
     metrics->watts[i] = known ? (struct hr_gpu_watts){gpu->idle_w, gpu->tdp_w} : (struct hr_gpu_watts){-1, -1};
+    const struct hr_power_spec *power = cluster->pools[i].power;
+    if (power) metrics->watts[i] = (struct hr_gpu_watts){power->gpu_idle_w, hr_power_gpu_watts(power)};
   }
   hr_catalog_destroy(catalog);
   if (!metrics->watts) return hr_fail(error, HR_NO_MEMORY, "out of memory");
@@ -499,9 +503,11 @@ static enum hr_status follow_placements(struct run_files *files, struct hr_repla
 }
 
 static enum hr_status follow_timeline(struct run_files *files, struct hr_replay *replay, struct hr_error *error) {
-  enum hr_status status =
-      hr_timeline_create(files->args->timeline, replay->config.trace, replay->usage,
-                         hr_cluster_spec_metered(&replay->config.scenario->cluster), &files->timeline, error);
+  const struct hr_cluster_spec *cluster = &replay->config.scenario->cluster;
+  bool has_carbon = false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) has_carbon = has_carbon || hr_pool_emits(&cluster->pools[i]);
+  enum hr_status status = hr_timeline_create(files->args->timeline, replay->config.trace, replay->usage,
+                                             hr_cluster_spec_metered(cluster), has_carbon, &files->timeline, error);
   return status == HR_OK ? hr_replay_add(replay, hr_timeline_observer(files->timeline), error) : status;
 }
 

@@ -320,6 +320,11 @@ struct hr_pool_spec {
   struct hr_power_spec *power; /* from malloc; NULL: unknown */
 };
 
+/* Returns the power budget of the cluster to which the pool belongs, in watts; 0: none. */
+static inline double hr_pool_power_budget_w(const struct hr_pool_spec *spec) {
+  return spec->power && spec->nodes > 0 ? spec->power->budget_w : 0;
+}
+
 /* Whether the pool kills tasks that find too little free GPU memory. */
 static inline bool hr_pool_kills(const struct hr_pool_spec *spec) {
   return spec->memory == HR_GPU_MEMORY_FIRST_COME && spec->gpu_mem_mib > 0;

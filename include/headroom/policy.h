@@ -47,7 +47,8 @@ extern "C" {
   X(HR_WAIT_REASON_REPAIR, "repair", "for nodes that were out of order")                                               \
   X(HR_WAIT_REASON_MAINTENANCE, "maintenance", "for the end of a maintenance of nodes")                                \
   X(HR_WAIT_REASON_CARBON, "carbon", "for electricity with less carbon")                                               \
-  X(HR_WAIT_REASON_EXCLUDED, "excluded", "for nodes other than those that failed under it")
+  X(HR_WAIT_REASON_EXCLUDED, "excluded", "for nodes other than those that failed under it")                            \
+  X(HR_WAIT_REASON_POWER, "power", "for the power budget of the cluster")
 
 enum hr_wait_reason_kind {
 #define HR_WAIT_REASON_NAME(name, text, words) name,
@@ -159,7 +160,10 @@ enum hr_event_kind {
   X(HR_REASON_REPAIRED, "repaired")               /* the node was repaired */                                          \
   X(HR_REASON_MAINTENANCE, "maintenance")         /* the node begins or ends its maintenance */                        \
   X(HR_REASON_REQUEUES, "requeue-limit")          /* the job was stopped by a failure and must not run again */        \
-  X(HR_REASON_RESIZED, "resized")                 /* the job continues with a different number of GPUs */
+  X(HR_REASON_RESIZED, "resized")                 /* the job continues with a different number of GPUs */              \
+  X(HR_REASON_ASLEEP, "asleep")                   /* the node was idle and sleeps */                                   \
+  X(HR_REASON_AWAKE, "awake")                     /* the node has been woken for jobs that wait */                     \
+  X(HR_REASON_POWER_BUDGET, "power-budget")       /* the power budget closes or opens the node */
 
 enum hr_reason {
 #define HR_REASON_NAME(name, text) name,
@@ -359,9 +363,10 @@ HR_API struct hr_job_accounting hr_view_accounting(const struct hr_view *view, h
 /* Returns whether a node of an owned or reserved pool is out of order, whether this is detected or not. */
 HR_API bool hr_view_node_failed(const struct hr_view *view, hr_node node);
 
-/* The present power of all pools, in nanowatts, without and with the facility. */
+/* The present power of all pools, in nanowatts, without and with the facility; and the carbon that the pools with known
+   carbon intensity emit, in milligrams per hour. */
 struct hr_power_now {
-  int64_t it_nw, site_nw;
+  int64_t it_nw, site_nw, carbon_mg_h;
 };
 /* Sets `*now`. Returns false if no pool has a known power. */
 HR_API bool hr_view_power(const struct hr_view *view, struct hr_power_now *now);

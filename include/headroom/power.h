@@ -50,6 +50,22 @@ struct hr_power_cap {
   double limit_w, time_ratio, power_ratio; /* limits are descending */
 };
 
+/* Nodes without jobs sleep. The power of a node that wakes up is that of a boot. */
+struct hr_power_sleep {
+  int64_t idle_us;           /* how long a node is idle before it is suspended; 0: nodes do not sleep */
+  int64_t suspend_us;        /* how long this takes; the node cannot be woken before its end */
+  double suspend_w, sleep_w; /* of a node that is suspended, and of one that sleeps */
+  struct hr_duration boot;   /* from the request for a node until jobs may start on it */
+  uint32_t min_awake;        /* no node is suspended if not more than this number are awake */
+};
+
+/* The temperature of the GPUs of a node approaches ambient_c + c_per_w x (mean watts of its GPUs) exponentially. */
+struct hr_power_heat {
+  double ambient_c;
+  double c_per_w; /* 0: the temperature is unknown */
+  double time_constant_s;
+};
+
 /* The power of a pool. */
 struct hr_power_spec {
   enum hr_power_model model;
@@ -68,6 +84,9 @@ struct hr_power_spec {
   double gpu_cap_w;          /* power limit of each GPU; 0: none */
   struct hr_power_cap *caps; /* what limits do to jobs */
   uint32_t n_caps;
+  struct hr_power_sleep sleep;
+  struct hr_power_heat heat;
+  double budget_w; /* of the cluster: of all pools with this member together, without the facility; 0: no budget */
 };
 
 /* Limits: the power of a pool in nanowatts fits in 63 bits, with its facility. */
@@ -107,9 +126,13 @@ struct hr_pool_energy {
   int64_t peak_nw;        /* maximum of the power without the facility */
 };
 
-/* The maximum power of a run: of all pools together, without and with the facility. */
+/* The maximum power of a run: of all pools together, without and with the facility; and the effect of its budget. */
 struct hr_power_peaks {
   int64_t it_nw, site_nw;
+  /* the power budget; 0: none. The time in which it held nodes while jobs waited, and the same for each of these jobs
+   */
+  int64_t budget_nw;
+  hr_amount bound_us, bound_job_us;
 };
 
 /* Units of energy in a kilowatt hour. */
@@ -121,6 +144,8 @@ struct hr_power_peaks {
 /* Returns the names in scenarios. */
 HR_API const char *hr_power_model_name(enum hr_power_model model);
 HR_API const char *hr_energy_use_name(enum hr_energy_use use);
+/* Returns the watts of a GPU in use by a job that states no power of its own, with the power limit of the pool. */
+HR_API double hr_power_gpu_watts(const struct hr_power_spec *spec);
 /* Frees the power of a pool. NULL is accepted. */
 HR_API void hr_power_spec_destroy(struct hr_power_spec *spec);
 

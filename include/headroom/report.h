@@ -237,7 +237,8 @@ HR_API enum hr_status hr_costs_write(const char *path, const struct hr_cost_summ
   X(HR_ALERT_BUDGET, "over-budget", "over_budget")                                                                     \
   X(HR_ALERT_LATENCY, "service-latency", "service_latency")                                                            \
   X(HR_ALERT_IDLE_REPLICA, "serving-idle", "serving_idle")                                                             \
-  X(HR_ALERT_KV_MEMORY, "out-of-memory", "out_of_memory")
+  X(HR_ALERT_KV_MEMORY, "out-of-memory", "out_of_memory")                                                              \
+  X(HR_ALERT_HOT, "gpu-temperature", "gpu_temperature")
 
 enum hr_alert_rule {
 #define HR_ALERT_NAME(name, text, key) name,
@@ -268,6 +269,7 @@ struct hr_alert_rules {
   int64_t latency_within_us;        /* length of the windows */
   int64_t idle_for_us;              /* maximum time of a ready replica without an iteration; at least a minute */
   int64_t memory_within_us;         /* losses of memory that are less apart are one alert */
+  double hot_above_c;               /* highest temperature of GPUs */
 };
 
 /* Sets `*rules` to the defaults. */
@@ -282,12 +284,13 @@ struct hr_alert {
   /* depends on the rule. HR_ALERT_UNDERUSED and HR_ALERT_SATURATED: mean utilization. HR_ALERT_RECLAIMS: maximum share
      of nodes reclaimed. HR_ALERT_UNSAVED and HR_ALERT_WAITING: maximum number of jobs at the same time.
      HR_ALERT_BUDGET: spent / budget. HR_ALERT_LATENCY: maximum p95 / baseline. HR_ALERT_IDLE_REPLICA: maximum number
-     of replicas at the same time. HR_ALERT_KV_MEMORY: maximum number of losses in a minute */
+     of replicas at the same time. HR_ALERT_KV_MEMORY: maximum number of losses in a minute. HR_ALERT_HOT: highest
+     temperature */
   double value;
   /* depends on the rule. HR_ALERT_RECLAIMS: number of nodes reclaimed. HR_ALERT_WAITING: number of times that a job
      waited too long. HR_ALERT_UNSAVED: number of times that a job ran too long without a checkpoint. HR_ALERT_LATENCY:
      requests that exceeded the bound. HR_ALERT_IDLE_REPLICA: number of times that a replica was idle for too long.
-     HR_ALERT_KV_MEMORY: losses. 0 for all other rules */
+     HR_ALERT_KV_MEMORY: losses. HR_ALERT_HOT: number of times that a node became too hot. 0 for all other rules */
   uint64_t count;
 };
 
@@ -360,13 +363,15 @@ HR_API void hr_placements_destroy(struct hr_placements *placements);
 HR_API struct hr_observer hr_placements_observer(struct hr_placements *placements);
 
 /* Timeline: an observer that writes a CSV row whenever a count changes. The columns are time_s, waiting, running,
-   gpus_allocated, gpus_total, fragmented_gpus, stranded_gpus, largest_gang, and with `has_power` power_kw, site_kw. The
-   columns from fragmented_gpus to largest_gang are empty unless `usage` is an observer of the same run, precedes the
-   timeline in the list of observers, and allocation is per GPU. `usage` may be NULL. The file gets its name when
-   hr_timeline_finish succeeds. If hr_timeline_destroy is called before that, the file is discarded. */
+   gpus_allocated, gpus_total, fragmented_gpus, stranded_gpus, largest_gang, with `has_power` power_kw, site_kw, and
+   with `has_carbon` carbon_kg_h. The columns from fragmented_gpus to largest_gang are empty unless `usage` is an
+   observer of the same run, precedes the timeline in the list of observers, and allocation is per GPU. `usage` may be
+   NULL. The file gets its name when hr_timeline_finish succeeds. If hr_timeline_destroy is called before that, the file
+   is discarded. */
 struct hr_timeline;
 HR_API enum hr_status hr_timeline_create(const char *path, const struct hr_trace *trace, const struct hr_usage *usage,
-                                         bool has_power, struct hr_timeline **timeline, struct hr_error *error);
+                                         bool has_power, bool has_carbon, struct hr_timeline **timeline,
+                                         struct hr_error *error);
 HR_API struct hr_observer hr_timeline_observer(struct hr_timeline *timeline);
 HR_API enum hr_status hr_timeline_finish(struct hr_timeline *timeline, struct hr_error *error);
 HR_API void hr_timeline_destroy(struct hr_timeline *timeline);
@@ -476,8 +481,11 @@ struct hr_energy_metrics {
   double use_kwh[HR_N_ENERGY_USES];      /* the sum is it_kwh */
   double pue, mean_kw, kwh_per_gpu_hour; /* 0: unknown */
   double peak_kw, site_peak_kw;
-  struct hr_energy_line *by_pool;   /* pools with a known power, in the order of the cluster */
-  struct hr_energy_line *by_tenant; /* in the order of the trace; empty in streamed runs */
+  bool sleep_known; /* nodes of some pool sleep */
+  uint64_t sleeps, wakes;
+  double budget_kw, budget_s, budget_job_s; /* budget_kw: 0 without a budget */
+  struct hr_energy_line *by_pool;           /* pools with a known power, in the order of the cluster */
+  struct hr_energy_line *by_tenant;         /* in the order of the trace; empty in streamed runs */
   size_t n_pools, n_tenants;
 };
 

@@ -111,7 +111,8 @@ struct hr_pool_accounting {
   /* GPU time that jobs lost because a node was slow, in milli-GPUs x microseconds x 10^-6 */
   hr_amount slow_lost;
   hr_amount planned_us, draining_us;
-  hr_amount up_us; /* sum over nodes of the microseconds from launch until the node is gone */
+  uint64_t sleeps, wakes; /* how many times an idle node was suspended, and how many times one was woken */
+  hr_amount up_us;        /* sum over nodes of the microseconds from launch until the node is gone */
   /* sum over nodes of the microseconds in which the node was launched and not yet gone, or could be requested */
   hr_amount offered_us;
   uint64_t oom_kills; /* kills because of exhausted GPU memory */

@@ -19,13 +19,15 @@
  * pool. For each removed entry, the rule is evaluated for the time at which the entry became too old, so alerts end at
  * exact times.
  *
- * The budget rule is in alert_budgets.c, the rules of inference services are in alert_services.c.
+ * The budget rule is in alert_budgets.c, that of temperatures in alert_heat.c, the rules of inference services are in
+ * alert_services.c.
  */
 
 #include "base/array.h"
 #include "base/text.h"
 #include "headroom/report.h"
 #include "report/alerts/alert_budgets.h"
+#include "report/alerts/alert_heat.h"
 #include "report/alerts/alert_services.h"
 #include "report/metrics/parcels.h"
 
@@ -473,7 +475,7 @@ static const struct hr__alert_watcher alert_pools_watcher = {.create = alert_poo
 /* ---- All rules ----------------------------------------------------------------------------------- */
 
 static const struct hr__alert_watcher *const watchers[] = {&alert_pools_watcher, &alert_jobs_watcher,
-                                                           &hr__alert_budgets};
+                                                           &hr__alert_budgets, &hr__alert_heat};
 enum { N_WATCHERS = sizeof watchers / sizeof *watchers };
 
 struct hr_alerts {
@@ -503,7 +505,8 @@ void hr_alert_rules_init(struct hr_alert_rules *rules) {
                                    .latency_above = 5,
                                    .latency_within_us = 5 * minute_us,
                                    .idle_for_us = 30 * minute_us,
-                                   .memory_within_us = 5 * minute_us};
+                                   .memory_within_us = 5 * minute_us,
+                                   .hot_above_c = 90};
   for (unsigned i = 0; i < HR_N_CLASSES; i++) rules->waiting_us[i] = 24 * hour_us;
   rules->waiting_us[HR_CLASS_INFERENCE] = 5 * minute_us;
   rules->waiting_us[HR_CLASS_INTERACTIVE] = 15 * minute_us;

@@ -20,6 +20,7 @@
 #include "headroom/power.h"
 #include "headroom/report.h"
 #include "headroom/unstable/clusters.h"
+#include "headroom/unstable/series.h"
 #include "report/costs/costs.h"
 #include "report/exports/exports.h"
 #include "report/metrics/summary.h"
@@ -153,6 +154,7 @@ static bool placements_get(const struct hr_placements *placements, hr_job job, s
 #define COLUMNS_OF_SLOTS ",seats"
 #define COLUMNS_OF_CLUSTERS ",cluster"
 #define COLUMNS_OF_ENERGY ",energy_kwh"
+#define COLUMNS_OF_CARBON ",carbon_kg"
 #define COLUMNS_OF_RESIZES ",resizes,gpu_s"
 
 struct jobs_out {
@@ -163,7 +165,7 @@ struct jobs_out {
   const struct hr_placements *placements;
   const struct hr_ledger *ledger;
   int64_t clock_us; /* added to every time, so that times match those of the input */
-  bool has_attempts, has_kills, has_slots, has_energy;
+  bool has_attempts, has_kills, has_slots, has_energy, has_carbon;
 };
 
 static void put_id(struct jobs_out *out, hr_job job) {
@@ -297,6 +299,14 @@ static void put_energy(struct jobs_out *out, hr_job job) {
   hr__csv_part(&out->csv, text);
 }
 
+/* Writes the operational carbon of this energy and its facility, in milligrams. */
+static void put_carbon(struct jobs_out *out, hr_job job) {
+  char text[HR__NUMBER_BYTES];
+  hr__csv_begin_field(&out->csv);
+  snprintf(text, sizeof text, "%.6f", (double)out->result->energy[job.id].carbon / HR_CARBON_UNITS_PER_KG);
+  hr__csv_part(&out->csv, text);
+}
+
 static void put_row(struct jobs_out *out, hr_job job) {
   const struct hr_trace *trace = out->trace;
   struct hr_slice one;
@@ -324,8 +334,16 @@ static void put_row(struct jobs_out *out, hr_job job) {
   if (out->has_slots) put_slots(out, &placement);
   if (out->result->n_clusters) put_cluster(out, job);
   if (out->has_energy) put_energy(out, job);
+  if (out->has_carbon) put_carbon(out, job);
   if (out->result->resized) put_resizes(out, job);
   hr__csv_end_row(&out->csv);
+}
+
+/* Whether the carbon intensity of a pool with known power is known. */
+static bool knows_carbon(const struct hr_cluster_spec *cluster) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (hr_pool_emits(&cluster->pools[i])) return true;
+  return false;
 }
 
 /* Returns the job of each row of the input, for a trace that was not sorted by submit time. Returns NULL if out of
@@ -354,12 +372,13 @@ enum hr_status hr__jobs_open(const char *path, const struct hr_trace *trace, con
                          .has_kills = result->account && hr__can_kill(cluster)};
   out.has_slots = result->gpu_milli && (!result->resized || hr_cluster_spec_by_gpu(cluster));
   out.has_energy = result->energy != NULL;
+  out.has_carbon = out.has_energy && knows_carbon(cluster);
   char header[sizeof COLUMNS COLUMNS_OF_ATTEMPTS COLUMNS_OF_KILLS COLUMNS_OF_SLOTS COLUMNS_OF_CLUSTERS COLUMNS_OF_ENERGY
-                  COLUMNS_OF_RESIZES];
-  snprintf(header, sizeof header, "%s%s%s%s%s%s%s", COLUMNS, out.has_attempts ? COLUMNS_OF_ATTEMPTS : "",
+                  COLUMNS_OF_CARBON COLUMNS_OF_RESIZES];
+  snprintf(header, sizeof header, "%s%s%s%s%s%s%s%s", COLUMNS, out.has_attempts ? COLUMNS_OF_ATTEMPTS : "",
            out.has_kills ? COLUMNS_OF_KILLS : "", out.has_slots ? COLUMNS_OF_SLOTS : "",
            result->n_clusters ? COLUMNS_OF_CLUSTERS : "", out.has_energy ? COLUMNS_OF_ENERGY : "",
-           result->resized ? COLUMNS_OF_RESIZES : "");
+           out.has_carbon ? COLUMNS_OF_CARBON : "", result->resized ? COLUMNS_OF_RESIZES : "");
   enum hr_status status = hr__csv_open(&out.csv, path, header, error);
   for (uint32_t i = 0; status == HR_OK && i < trace->n_jobs; i++) put_row(&out, (hr_job){job_at ? job_at[i] : i});
   free(job_at);
@@ -433,23 +452,27 @@ struct hr_timeline {
   int64_t clock_us, at_us;      /* clock_us: added to every written time; at_us: time of `pending` */
   struct counts written, pending;
   bool any_written, any_pending;
-  bool has_power; /* there is a column with the power */
+  bool has_power, has_carbon; /* there are columns with the power, and with the carbon that is emitted */
 };
 
 static const char header[] =
     "time_s,waiting,running,gpus_allocated,gpus_total,fragmented_gpus,stranded_gpus,largest_gang";
 
 #define COLUMNS_OF_POWER ",power_kw,site_kw"
+#define COLUMNS_OF_EMISSION ",carbon_kg_h"
 
 enum hr_status hr_timeline_create(const char *path, const struct hr_trace *trace, const struct hr_usage *usage,
-                                  bool has_power, struct hr_timeline **timeline, struct hr_error *error) {
+                                  bool has_power, bool has_carbon, struct hr_timeline **timeline,
+                                  struct hr_error *error) {
   struct hr_timeline *created = calloc(1, sizeof *created);
   if (!created) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
   created->clock_us = hr_trace_clock_us(trace);
   created->usage = usage;
   created->has_power = has_power;
-  char columns[sizeof header + sizeof COLUMNS_OF_POWER];
-  snprintf(columns, sizeof columns, "%s%s", header, has_power ? COLUMNS_OF_POWER : "");
+  created->has_carbon = has_carbon;
+  char columns[sizeof header + sizeof COLUMNS_OF_POWER + sizeof COLUMNS_OF_EMISSION];
+  snprintf(columns, sizeof columns, "%s%s%s", header, has_power ? COLUMNS_OF_POWER : "",
+           has_carbon ? COLUMNS_OF_EMISSION : "");
   enum hr_status status = hr__csv_open(&created->csv, path, columns, error);
   if (status != HR_OK) {
     free(created);
@@ -463,13 +486,21 @@ static bool same(const struct counts *a, const struct counts *b) {
   return a->waiting == b->waiting && a->running == b->running && a->allocated_milli == b->allocated_milli &&
          a->total_milli == b->total_milli && a->has_fragments == b->has_fragments &&
          a->fragmented_milli == b->fragmented_milli && a->stranded_milli == b->stranded_milli &&
-         a->largest_gang == b->largest_gang && a->power.it_nw == b->power.it_nw && a->power.site_nw == b->power.site_nw;
+         a->largest_gang == b->largest_gang && a->power.it_nw == b->power.it_nw &&
+         a->power.site_nw == b->power.site_nw && a->power.carbon_mg_h == b->power.carbon_mg_h;
 }
 
 static void put_kilowatts(struct hr__csv_out *csv, int64_t nw) {
   char text[HR__NUMBER_BYTES];
   hr__csv_begin_field(csv);
   snprintf(text, sizeof text, "%.6f", (double)nw * 1e-12);
+  hr__csv_part(csv, text);
+}
+
+static void put_carbon_rate(struct hr__csv_out *csv, int64_t mg_h) {
+  char text[HR__NUMBER_BYTES];
+  hr__csv_begin_field(csv);
+  snprintf(text, sizeof text, "%.6f", (double)mg_h * 1e-6);
   hr__csv_part(csv, text);
 }
 
@@ -496,6 +527,7 @@ static void write_pending(struct hr_timeline *timeline) {
     put_kilowatts(&timeline->csv, counts->power.it_nw);
     put_kilowatts(&timeline->csv, counts->power.site_nw);
   }
+  if (timeline->has_carbon) put_carbon_rate(&timeline->csv, counts->power.carbon_mg_h);
   hr__csv_end_row(&timeline->csv);
   timeline->written = *counts;
   timeline->any_written = true;

@@ -17,8 +17,10 @@
 #include "report/exports/exports.h"
 
 #include "base/array.h"
+#include "headroom/power.h"
 #include "headroom/unstable/exports.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -454,6 +456,7 @@ struct openmetrics_gpus_family {
   unit_adder *add;
   int64_t whole; /* value at full use, in millionths; 0: the metric is a power draw in watts */
   bool shared;   /* the metric exists only in pools with shared GPUs */
+  bool heat;     /* the metric is the temperature that follows from the power draw */
 };
 
 static const struct openmetrics_gpus_family families[] = {
@@ -473,7 +476,11 @@ static const struct openmetrics_gpus_family families[] = {
      .shared = true},
     {.name = "DCGM_FI_DEV_POWER_USAGE",
      .help = "Power draw (in W) of all GPUs, interpolated between idle draw and power limit by utilization.",
-     .add = add_busy}};
+     .add = add_busy},
+    {.name = "DCGM_FI_DEV_GPU_TEMP",
+     .help = "Mean temperature of the GPUs (in C), which follows their power with a delay.",
+     .add = add_busy,
+     .heat = true}};
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
 /* Whether jobs run at the same time on parts of a GPU. With time slicing a job has the whole GPU during its time slice,
@@ -487,10 +494,32 @@ static const struct hr_gpu_watts *watts_of(const struct hr_openmetrics_config *c
   return watts && watts->idle_w >= 0 && watts->tdp_w >= watts->idle_w ? watts : NULL;
 }
 
+/* Returns the model of temperatures of a pool; NULL: they are unknown. */
+static const struct hr_power_heat *heat_of(const struct hr_export *run, uint32_t pool) {
+  const struct hr_power_spec *power = run->cluster->pools[pool].power;
+  return power && power->heat.c_per_w > 0 ? &power->heat : NULL;
+}
+
 static bool is_known(const struct hr_export *run, const struct hr_openmetrics_config *config,
                      const struct openmetrics_gpus_family *family, uint32_t pool) {
   if (family->shared) return is_shared(&run->cluster->pools[pool]);
+  if (family->heat) return heat_of(run, pool) && watts_of(config, pool);
   return family->whole > 0 || watts_of(config, pool);
+}
+
+/* Writes the temperature at the end of each step. The power of a GPU is its mean over the step. */
+static void put_temperatures(struct gpus *gpus, const struct hr_power_heat *heat, const struct hr_gpu_watts *watts) {
+  double celsius = heat->ambient_c + heat->c_per_w * watts->idle_w;
+  for (uint32_t k = 0; k < gpus->up.n; k++) {
+    hr_amount up = gpus->up.part[k];
+    double use = up > 0 ? (double)gpus->use.part[k] / (double)up : 0;
+    double gpu_w = up > 0 ? watts->idle_w + use * (watts->tdp_w - watts->idle_w) : 0;
+    double limit = heat->ambient_c + heat->c_per_w * gpu_w;
+    int64_t end_us = (int64_t)(k + 1) * gpus->up.step_us;
+    int64_t length_us = gpus->up.step_us - (end_us > gpus->up.end_us ? end_us - gpus->up.end_us : 0);
+    celsius = limit + (celsius - limit) * exp(-(double)length_us / (double)HR_SECOND_US / heat->time_constant_s);
+    if (up > 0) hr__metrics_sample(gpus->metrics, k + 1, llround(celsius * (double)WHOLE));
+  }
 }
 
 static void put_group(struct gpus *gpus, const struct openmetrics_gpus_family *family,
@@ -505,6 +534,10 @@ static void put_group(struct gpus *gpus, const struct openmetrics_gpus_family *f
   sum_up(gpus, group);
   sum_use(gpus, group, family->add);
   label(gpus, group);
+  if (family->heat) {
+    put_temperatures(gpus, heat_of(gpus->metrics->run, group->pool), watts);
+    return;
+  }
   put_series(gpus, base, whole);
 }
 

@@ -297,7 +297,21 @@
     "the same with the facility", number(s->energy.known, s->energy.site_peak_kw), UNKNOWN)                            \
   X(HR__M_KWH_PER_GPU_HOUR, "energy.kwh_per_gpu_hour", "kwh_per_gpu_hour", KWH, RATIO, LOWER, NULLABLE,                \
     "Energy per GPU hour", "`energy.site_kwh` / `gpu_hours`; `null` if no GPU was held",                               \
-    number(s->energy.kwh_per_gpu_hour > 0, s->energy.kwh_per_gpu_hour), UNKNOWN)
+    number(s->energy.kwh_per_gpu_hour > 0, s->energy.kwh_per_gpu_hour), UNKNOWN)                                       \
+  X(HR__M_SLEEPS, "energy.sleeps", "sleeps", COUNTS, COUNT, NEITHER, NULLABLE, "Suspended nodes",                      \
+    "how many times an idle node was suspended; `null` unless nodes sleep",                                            \
+    known_count(s->energy.sleep_known, s->energy.sleeps), UNKNOWN)                                                     \
+  X(HR__M_WAKES, "energy.wakes", "wakes", COUNTS, COUNT, LOWER, NULLABLE, "Woken nodes",                               \
+    "how many times a sleeping node was woken", known_count(s->energy.sleep_known, s->energy.wakes), UNKNOWN)          \
+  X(HR__M_BUDGET_KW, "energy.budget_kw", "budget_kw", KW, QUANTILE, NEITHER, NULLABLE, "Power budget",                 \
+    "`power_budget_w` of the cluster; `null` without one", number(s->energy.budget_kw > 0, s->energy.budget_kw),       \
+    UNKNOWN)                                                                                                           \
+  X(HR__M_BUDGET_S, "energy.budget_s", "budget_s", SECONDS, SUM, LOWER, NULLABLE, "Time at the power budget",          \
+    "time in which jobs waited while the power budget kept nodes closed",                                              \
+    number(s->energy.budget_kw > 0, s->energy.budget_s), UNKNOWN)                                                      \
+  X(HR__M_BUDGET_JOB_S, "energy.budget_job_s", "budget_job_s", SECONDS, SUM, LOWER, NULLABLE,                          \
+    "Waits at the power budget", "sum over jobs of the time that they waited meanwhile",                               \
+    number(s->energy.budget_kw > 0, s->energy.budget_job_s), UNKNOWN)
 
 #define HR__FAIRNESS_METRICS(X)                                                                                        \
   X(HR__M_PARTIES, "fairness.parties", "fairness_parties", COUNTS, COUNT, NEITHER, 0, "Parties",                       \

@@ -32,6 +32,9 @@ struct hr_energy_metrics hr__energy_totals(const struct hr_cluster_spec *cluster
     meter.loss += energy->meter.loss;
     meter.facility += energy->meter.facility;
     for (unsigned use = 0; use < HR_N_ENERGY_USES; use++) uses[use].it += energy->use[use].it;
+    figures.sleep_known = figures.sleep_known || cluster->pools[i].power->sleep.idle_us > 0;
+    figures.sleeps += result->pools[i].sleeps;
+    figures.wakes += result->pools[i].wakes;
   }
   double hours = (double)result->end_us / (3600.0 * (double)HR_SECOND_US);
   figures.it_kwh = kwh(meter.it);
@@ -43,6 +46,9 @@ struct hr_energy_metrics hr__energy_totals(const struct hr_cluster_spec *cluster
   if (gpu_hours > 0) figures.kwh_per_gpu_hour = figures.site_kwh / gpu_hours;
   figures.peak_kw = (double)result->peaks.it_nw / NW_PER_KW;
   figures.site_peak_kw = (double)result->peaks.site_nw / NW_PER_KW;
+  figures.budget_kw = (double)result->peaks.budget_nw / NW_PER_KW;
+  figures.budget_s = (double)result->peaks.bound_us / (double)HR_SECOND_US;
+  figures.budget_job_s = (double)result->peaks.bound_job_us / (double)HR_SECOND_US;
   return figures;
 }
 

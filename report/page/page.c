@@ -35,6 +35,8 @@ enum watched_count {
   COUNT_TOTAL_MILLI,
   COUNT_FRAGMENTED_MILLI,
   COUNT_STRANDED_MILLI,
+  COUNT_IT_MW,
+  COUNT_SITE_MW,
   N_COUNTS
 };
 
@@ -54,7 +56,7 @@ struct hr_page_watch {
   uint32_t n_offers;
   const struct hr_usage *usage; /* source of the fragmentation counts; may be NULL */
   uint64_t waiting_milli;
-  bool knows_fragments;
+  bool knows_fragments, knows_power;
   struct hr__buckets counts[N_COUNTS];
 };
 
@@ -133,6 +135,16 @@ static void count_nodes(struct page_offer *offer, const struct hr_cluster *clust
   hr__buckets_set(&offer->nodes, now_us, up + hr_cluster_offer(cluster, pool));
 }
 
+/* In milliwatts. */
+static void count_power(struct hr_page_watch *watch, const struct hr_view *view) {
+  enum { NW_PER_MW = 1000000 };
+  struct hr_power_now now;
+  if (!hr_view_power(view, &now)) return;
+  watch->knows_power = true;
+  hr__buckets_set(&watch->counts[COUNT_IT_MW], view->now_us, (uint64_t)now.it_nw / NW_PER_MW);
+  hr__buckets_set(&watch->counts[COUNT_SITE_MW], view->now_us, (uint64_t)now.site_nw / NW_PER_MW);
+}
+
 static void on_instant(void *self, const struct hr_view *view) {
   struct hr_page_watch *watch = self;
   hr__buckets_set(&watch->counts[COUNT_WAITING], view->now_us, view->n_waiting);
@@ -141,6 +153,7 @@ static void on_instant(void *self, const struct hr_view *view) {
   hr__buckets_set(&watch->counts[COUNT_ALLOCATED_MILLI], view->now_us, view->allocated_milli);
   hr__buckets_set(&watch->counts[COUNT_TOTAL_MILLI], view->now_us, view->total_milli);
   if (watch->usage && watch->usage->fragments) count_fragments(watch, view->now_us);
+  if (view->energy) count_power(watch, view);
   for (uint32_t i = 0; i < watch->n_offers && view->cluster; i++)
     count_nodes(&watch->offers[i], view->cluster, view->now_us);
 }
@@ -263,6 +276,10 @@ static enum hr_status put_series(const struct hr__page_view *view, struct hr__pa
   if (watch->knows_fragments) {
     put_counts(json, "fragmented", &counts[COUNT_FRAGMENTED_MILLI], MEAN, 1000);
     put_counts(json, "stranded", &counts[COUNT_STRANDED_MILLI], MEAN, 1000);
+  }
+  if (watch->knows_power) {
+    put_counts(json, "power_kw", &counts[COUNT_IT_MW], MIN | MAX, 1e6);
+    put_counts(json, "site_kw", &counts[COUNT_SITE_MW], MIN | MAX, 1e6);
   }
   enum hr_status status = hr__page_usage_series(view, json);
   if (status == HR_OK && view->run->summary->costs) status = hr__page_spend(view, json);

@@ -326,6 +326,10 @@ void hr__put_alert_words(FILE *out, const struct hr_alert *alert) {
     fprintf(out, "sequences of service %s lost their KV memory %s time%s, up to %s in a minute, for %s", alert->where,
             count[0], alert->count == 1 ? "" : "s", hr__count_text((uint64_t)alert->value, count[1]), lasted);
     break;
+  case HR_ALERT_HOT:
+    fprintf(out, "GPUs of pool %s had up to %.1f degrees C, %s time%s, for %s", alert->where, alert->value, count[0],
+            alert->count == 1 ? "" : "s", lasted);
+    break;
   default:
     fprintf(out, "tenant %s spent %s %% of its monthly budget, over budget for %s", alert->where, percent, lasted);
   }

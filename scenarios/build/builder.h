@@ -277,6 +277,8 @@ void hr__electricity_destroy(struct hr_electricity_set *set);
 enum hr_status hr__build_maintenance(struct hr__builder *builder, struct hr__pool_draft *draft);
 /* Builds the power of the nodes, from 'power' of the pool or of the cluster (power.c). The GPU type must be known. */
 enum hr_status hr__build_power(struct hr__builder *builder, struct hr__pool_draft *draft);
+/* Sets and checks the power budget of a cluster with the pools from `first` to `end` - 1. */
+enum hr_status hr__build_power_budget(struct hr__builder *builder, const cJSON *cluster, uint32_t first, uint32_t end);
 /* Checks the parameters of a random duration: all those of its distribution are required, and any other one is an
    error. `object` may be NULL. */
 enum hr_status hr__check_duration(struct hr__builder *builder, const cJSON *object);

@@ -8,11 +8,14 @@
  */
 
 #include "headroom/power.h"
+#include "headroom/unstable/catalog.h"
+#include "headroom/unstable/faults.h"
 #include "scenarios/build/builder.h"
 #include "sim/power/power.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <strings.h>
 
 /* Idle GPUs of unknown types, and hosts, relative to the maximum power of the GPUs. */
 #define GPU_IDLE 0.12
@@ -93,6 +96,28 @@ static enum hr_status check_caps(struct hr__builder *builder, const cJSON *power
   return HR_OK;
 }
 
+static int by_limit(const void *left, const void *right) {
+  double a = ((const struct hr_power_cap *)left)->limit_w, b = ((const struct hr_power_cap *)right)->limit_w;
+  return (a < b) - (a > b);
+}
+
+/* Takes the effects of power limits from the catalogue, if it knows the GPU type. */
+static enum hr_status take_caps(struct hr__builder *builder, const struct hr__pool_draft *draft,
+                                struct hr_power_spec *spec) {
+  enum hr_status status = hr__open_catalog(builder);
+  if (status != HR_OK) return status;
+  const struct hr_catalog *catalog = builder->catalog;
+  spec->caps = calloc(catalog->n_power_caps + 1, sizeof *spec->caps);
+  if (!spec->caps) return hr__build_no_memory(builder);
+  for (size_t i = 0; i < catalog->n_power_caps; i++) {
+    const struct hr_power_cap_entry *entry = &catalog->power_caps[i];
+    if (strcasecmp(entry->gpu, draft->pool.gpu) != 0) continue;
+    spec->caps[spec->n_caps++] = (struct hr_power_cap){entry->limit_w, entry->time_ratio, entry->power_ratio};
+  }
+  qsort(spec->caps, spec->n_caps, sizeof *spec->caps, by_limit);
+  return HR_OK;
+}
+
 static enum hr_status build_cap(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *power,
                                 struct hr_power_spec *spec) {
   enum hr_status status = check_caps(builder, power, spec);
@@ -102,10 +127,39 @@ static enum hr_status build_cap(struct hr__builder *builder, const struct hr__po
                              "the limit of %.10g W is below the power of an idle GPU of pool '%.60s', %.10g W",
                              spec->gpu_cap_w, draft->pool.name, spec->gpu_idle_w);
   if (spec->n_caps || spec->gpu_cap_w >= spec->gpu_max_w) return HR_OK;
+  status = take_caps(builder, draft, spec);
+  if (status != HR_OK || spec->n_caps) return status;
   return hr__build_fail_at(
       builder, power, "gpu_cap_w",
       "the effect of power limits on the GPU type '%.60s' of pool '%.60s' is not known; set 'caps'", draft->pool.gpu,
       draft->pool.name);
+}
+
+/* ---- Sleep ------------------------------------------------------------------------------------------------------ */
+
+static enum hr_status build_sleep(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *power,
+                                  struct hr_power_spec *spec) {
+  const cJSON *sleep = hr__get(power, "sleep");
+  double idle_w = draft->pool.gpus_per_node * spec->gpu_idle_w + spec->host_idle_w;
+  if (!sleep || hr_market_is_elastic(draft->pool.market.market)) return HR_OK;
+  if (hr_market_is_bounded(&draft->pool.market))
+    return hr__build_fail_at(builder, power, "sleep",
+                             "nodes of pool '%.60s' sleep, but its reservation is limited in "
+                             "time; 'sleep' is for nodes that are always there",
+                             draft->pool.name);
+  if (draft->pool.faults && draft->pool.faults->spares > 0)
+    return hr__build_fail_at(builder, power, "sleep",
+                             "'sleep' cannot be combined with the 'spares' of pool '%.60s', which are off anyway",
+                             draft->pool.name);
+  enum hr_status status =
+      hr__read(builder, sleep, hr__table_of(&hr__scenario_keys, "cluster.power.sleep"), &spec->sleep);
+  if (status == HR_OK) status = hr__check_duration(builder, hr__get(sleep, "boot"));
+  if (status != HR_OK) return status;
+  if (!hr__has(sleep, "suspend_w")) spec->sleep.suspend_w = idle_w;
+  if (spec->sleep.sleep_w <= idle_w) return HR_OK;
+  return hr__build_fail_at(builder, sleep, "sleep_w",
+                           "a node that sleeps takes %.10g W, more than an idle node, %.10g W", spec->sleep.sleep_w,
+                           idle_w);
 }
 
 /* ---- The pool ------------------------------------------------------------------------------------------------- */
@@ -114,7 +168,8 @@ static enum hr_status build_cap(struct hr__builder *builder, const struct hr__po
 static enum hr_status check_size(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *power,
                                  const struct hr_power_spec *spec) {
   double node_w = draft->pool.gpus_per_node * spec->gpu_max_w + spec->host_max_w;
-  struct hr__watts node = hr__node_rate(spec, fmax(fmax(node_w, spec->boot_w), spec->down_w));
+  double other_state_w = fmax(fmax(spec->boot_w, spec->down_w), spec->sleep.suspend_w);
+  struct hr__watts node = hr__node_rate(spec, fmax(node_w, other_state_w));
   struct hr__watts other = hr__other_rate(spec);
   double watts = draft->pool.nodes * 1e-9 * ((double)node.it + (double)node.facility) +
                  1e-9 * ((double)other.it + (double)other.facility);
@@ -134,6 +189,10 @@ static enum hr_status build(struct hr__builder *builder, const struct hr__pool_d
   set_node(power, draft->pool.gpus_per_node, spec);
   status = check_ranges(builder, power, spec);
   if (status == HR_OK) status = build_cap(builder, draft, power, spec);
+  if (status == HR_OK) status = build_sleep(builder, draft, power, spec);
+  if (status == HR_OK && hr__has(power, "temperature"))
+    status = hr__read(builder, hr__get(power, "temperature"),
+                      hr__table_of(&hr__scenario_keys, "cluster.power.temperature"), &spec->heat);
   return status == HR_OK ? check_size(builder, draft, power, spec) : status;
 }
 
@@ -156,4 +215,51 @@ enum hr_status hr__build_power(struct hr__builder *builder, struct hr__pool_draf
   draft->pool.power = spec;
   enum hr_status status = build(builder, draft, power, spec);
   return status == HR_OK ? note_defaults(builder, draft, power, spec) : status;
+}
+
+/* ---- The budget of the cluster ------------------------------------------------------------------------------------
+ */
+
+/* Adds the power of the pool with idle nodes to `idle_w`, and sets `node_w`: what a node at work takes in addition. */
+static void add_idle(const struct hr_pool_spec *pool, double *idle_w, double *node_w) {
+  double gpus = pool->gpus_per_node;
+  struct hr__watts idle = hr__idle_rate(pool->power, pool->gpus_per_node), other = hr__other_rate(pool->power);
+  struct hr__watts busy = hr__busy_rate(pool->power, pool->gpus_per_node, HR__NO_FRACTION);
+  *idle_w += pool->nodes * gpus * 1e-6 * (double)idle.it + 1e-9 * (double)other.it;
+  *node_w = gpus * 1e-6 * (double)(busy.it - idle.it);
+}
+
+enum hr_status hr__build_power_budget(struct hr__builder *builder, const cJSON *cluster, uint32_t first, uint32_t end) {
+  double budget_w = hr__number_of(cluster, "power_budget_w", 0), idle_w = 0, least_w = (double)INFINITY;
+  struct hr_pool_spec *pools = builder->scenario->cluster.pools;
+  if (!hr__has(cluster, "power_budget_w")) return HR_OK;
+  for (uint32_t i = first; i < end; i++) {
+    double node_w;
+    if (pools[i].nodes == 0) continue;
+    if (!pools[i].power)
+      return hr__build_fail_at(builder, cluster, "power_budget_w",
+                               "the power of pool '%.60s' is not known; a budget needs 'power' of all pools",
+                               pools[i].name);
+    if (hr_market_is_elastic(pools[i].market.market))
+      return hr__build_fail_at(builder, cluster, "power_budget_w",
+                               "pool '%.60s' is rented from others; a budget is for pools of one's own", pools[i].name);
+    if (pools[i].power->sleep.suspend_w >
+        pools[i].gpus_per_node * pools[i].power->gpu_idle_w + pools[i].power->host_idle_w)
+      return hr__build_fail_at(builder, cluster, "power_budget_w",
+                               "nodes of pool '%.60s' take %.10g W while they are suspended, more than idle nodes; a "
+                               "budget needs a 'suspend_w' that is not higher",
+                               pools[i].name, pools[i].power->sleep.suspend_w);
+    add_idle(&pools[i], &idle_w, &node_w);
+    if (node_w < least_w) least_w = node_w;
+    pools[i].power->budget_w = budget_w;
+  }
+  if (budget_w < idle_w)
+    return hr__build_fail_at(builder, cluster, "power_budget_w",
+                             "the budget of %.10g W is below the power of the idle nodes, %.10g W", budget_w, idle_w);
+  if (least_w != (double)INFINITY && budget_w < idle_w + least_w)
+    return hr__build_fail_at(builder, cluster, "power_budget_w",
+                             "the budget of %.10g W permits no node to work: idle nodes take %.10g W, a node at work "
+                             "%.10g W more",
+                             budget_w, idle_w, least_w);
+  return HR_OK;
 }

@@ -11,6 +11,7 @@
 #include "headroom/scenario.h"
 #include "base/array.h"
 #include "base/confinement.h"
+#include "headroom/power.h"
 #include "headroom/unstable/experiments.h"
 #include "headroom/unstable/faults.h"
 #include "headroom/unstable/ownership.h"
@@ -220,6 +221,7 @@ bool hr_scenario_is_random(const struct hr_scenario *scenario) {
     const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
     const struct hr_market_spec *market = &pool->market;
     if (pool_fails(pool)) return true;
+    if (pool->nodes > 0 && pool->power && pool->power->sleep.boot.kind != HR_DURATION_FIXED) return true;
     if (pool->nodes == 0 || !hr_market_is_elastic(market->market)) continue;
     if (market->boot.kind != HR_DURATION_FIXED) return true;
     if (market->market == HR_MARKET_SPOT && has_draws(&market->spot)) return true;

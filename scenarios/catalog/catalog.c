@@ -360,7 +360,8 @@ static struct hr__table_text built_in_rows(enum hr__catalog_table table) {
                                                              [HR__CATALOG_MIG_PROFILES] = EMBEDDED(mig_profiles),
                                                              [HR__CATALOG_NETWORK_SPEEDS] = EMBEDDED(network_speeds),
                                                              [HR__CATALOG_GPU_NAMES] = EMBEDDED(gpu_names),
-                                                             [HR__CATALOG_REGION_LINKS] = EMBEDDED(region_links)};
+                                                             [HR__CATALOG_REGION_LINKS] = EMBEDDED(region_links),
+                                                             [HR__CATALOG_POWER_CAPS] = EMBEDDED(power_caps)};
 #undef EMBEDDED
   return texts[table];
 }
@@ -498,6 +499,8 @@ static void show(struct catalog *catalog) {
       .n_gpu_names = table[HR__CATALOG_GPU_NAMES].count,
       .region_links = table[HR__CATALOG_REGION_LINKS].rows,
       .n_region_links = table[HR__CATALOG_REGION_LINKS].count,
+      .power_caps = table[HR__CATALOG_POWER_CAPS].rows,
+      .n_power_caps = table[HR__CATALOG_POWER_CAPS].count,
   };
 }
 
@@ -514,7 +517,8 @@ enum hr_status hr_catalog_load(const struct hr_catalog_files *files, struct hr_c
                                                    [HR__CATALOG_MIG_PROFILES] = files->mig_profiles,
                                                    [HR__CATALOG_NETWORK_SPEEDS] = files->network_speeds,
                                                    [HR__CATALOG_GPU_NAMES] = files->gpu_names,
-                                                   [HR__CATALOG_REGION_LINKS] = files->region_links};
+                                                   [HR__CATALOG_REGION_LINKS] = files->region_links,
+                                                   [HR__CATALOG_POWER_CAPS] = files->power_caps};
   *catalog = NULL;
   struct catalog *loaded = calloc(1, sizeof *loaded);
   if (!loaded) return hr_fail(error, HR_NO_MEMORY, "out of memory");

@@ -320,6 +320,18 @@ static const struct hr__table_column region_links[] = {KEY(hr_region_link, "from
                                                        DATE(hr_region_link, "as_of", as_of, false),
                                                        ORIGIN(hr_region_link)};
 
+/* ---- Power limits ------------------------------------------------------------------------------------- */
+
+#define CAP_NUMBER(title, member, is_key, low, high)                                                                   \
+  {                                                                                                                    \
+    .name = title, .cell = HR__CELL_NUMBER, .offset = offsetof(struct hr_power_cap_entry, member), .key = is_key,      \
+    .min = low, .max = high                                                                                            \
+  }
+static const struct hr__table_column power_caps[] = {
+    KEY(hr_power_cap_entry, "gpu", gpu), CAP_NUMBER("limit_w", limit_w, true, 1, 1e6),
+    CAP_NUMBER("time_ratio", time_ratio, false, 1, 1000), CAP_NUMBER("power_ratio", power_ratio, false, 1e-3, 1),
+    ORIGIN(hr_power_cap_entry)};
+
 /* ---- The tables ------------------------------------------------------------------------------------- */
 
 #define FORMAT(title, set, row, draft, end)                                                                            \
@@ -339,6 +351,7 @@ const struct hr__table_format hr__catalog_formats[HR__N_CATALOG_TABLES] = {
         FORMAT("speeds by network", network_speeds, hr_network_entry, hr_network_entry, finish_network_speed),
     [HR__CATALOG_GPU_NAMES] = FORMAT("names of GPU types", gpu_names, hr_gpu_name, hr_gpu_name, NULL),
     [HR__CATALOG_REGION_LINKS] = FORMAT("links between regions", region_links, hr_region_link, hr_region_link, NULL),
+    [HR__CATALOG_POWER_CAPS] = FORMAT("power limits", power_caps, hr_power_cap_entry, hr_power_cap_entry, NULL),
 };
 _Static_assert(LENGTH(spot_presets) <= HR__MAX_COLUMNS, "the widest table");
 _Static_assert(sizeof(struct preset_draft) <= HR__MAX_DRAFT, "the longest draft");

@@ -95,6 +95,7 @@ enum hr__catalog_table {
   HR__CATALOG_NETWORK_SPEEDS,
   HR__CATALOG_GPU_NAMES,
   HR__CATALOG_REGION_LINKS,
+  HR__CATALOG_POWER_CAPS,
   HR__N_CATALOG_TABLES
 };
 
@@ -116,6 +117,7 @@ HR__EMBEDDED(mig_profiles)
 HR__EMBEDDED(network_speeds)
 HR__EMBEDDED(gpu_names)
 HR__EMBEDDED(region_links)
+HR__EMBEDDED(power_caps)
 
 /* Returns true if the name is "*", which means all providers, regions or GPU types. */
 static inline bool hr__catalog_is_any(const char *name) {

@@ -269,6 +269,32 @@ static const struct hr__key power_cap_keys[] = {
      HELP("Mean power of a GPU at this limit / mean power at the highest limit.")},
     END};
 
+static const struct hr__key sleep_keys[] = {
+    {"idle_s", SECONDS_FROM(1e-6), MUST, AS_US(struct hr_power_sleep, idle_us),
+     HELP("How long a node has no job before it is suspended.")},
+    {"sleep_w", WATTS, DEFAULT("0"), AT(DOUBLE, struct hr_power_sleep, sleep_w), HELP("Power of a node that sleeps.")},
+    {"suspend_s", SECONDS, DEFAULT("0"), AS_US(struct hr_power_sleep, suspend_us),
+     HELP("How long it takes to suspend a node. It cannot be woken before.")},
+    {"suspend_w", WATTS, OTHERWISE("that of an idle node"), AT(DOUBLE, struct hr_power_sleep, suspend_w),
+     HELP("Power of a node that is suspended.")},
+    {"boot_s", SECONDS, DEFAULT("0"), AT(DOUBLE, struct hr_power_sleep, boot.a),
+     HELP("Time from the request for a sleeping node until jobs may start on it. Its power is 'boot_w'.")},
+    {"boot", OBJECT(duration_keys), AT(PART, struct hr_power_sleep, boot),
+     HELP("Instead of 'boot_s': a random duration.")},
+    {"min_awake", WHOLE(0, HR_MAX_NODES), .unit = "nodes", DEFAULT("0"), AT(INTEGER, struct hr_power_sleep, min_awake),
+     HELP("No node is suspended while not more than this number are awake.")},
+    END};
+
+static const struct hr__key heat_keys[] = {
+    {"ambient_c", REAL(-50, 100), .unit = "degrees C", DEFAULT("25"), AT(DOUBLE, struct hr_power_heat, ambient_c),
+     HELP("Temperature of the air, or of the liquid, at the inlet.")},
+    {"c_per_w", REAL(1e-6, 100), .unit = "degrees C per W", MUST, AT(DOUBLE, struct hr_power_heat, c_per_w),
+     HELP("Thermal resistance: how much warmer a GPU becomes for each watt that it takes.")},
+    {"time_constant_s", REAL(1e-3, MAX_SECONDS), .unit = "s", DEFAULT("60"),
+     AT(DOUBLE, struct hr_power_heat, time_constant_s),
+     HELP("Time after which 63 % of a change of temperature have happened.")},
+    END};
+
 const struct hr__key hr__power_keys[] = {
     {"model", CHOICE(power_models), .selects = true, DEFAULT("linear"), AT(INTEGER, struct hr_power_spec, model),
      HELP("How power depends on the utilization u, between idle and maximum: u (linear), u^(1/2) (sqrt), u^2 (square), "
@@ -310,6 +336,10 @@ const struct hr__key hr__power_keys[] = {
     {"caps", LIST(1, HR_POWER_MAX_POINTS, EACH(OBJECT(power_cap_keys))), AS_ARRAY(struct hr_power_spec, caps, n_caps),
      OTHERWISE("required if 'gpu_cap_w' limits jobs"),
      HELP("What power limits do to jobs, from the highest limit to the lowest, linear between them.")},
+    {"sleep", OBJECT(sleep_keys), OTHERWISE("nodes do not sleep"),
+     HELP("Idle nodes are suspended, and are woken when jobs wait for them. Not for elastic pools.")},
+    {"temperature", OBJECT(heat_keys), OTHERWISE("temperatures are unknown"),
+     HELP("Temperature of the GPUs, for alerts and for OpenMetrics output.")},
     END};
 
 /* ---- Spot ------------------------------------------------------------------------------------------- */

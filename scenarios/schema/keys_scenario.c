@@ -60,6 +60,7 @@ static const struct hr__key catalog_keys[] = {{"gpus_file", TABLE_FILE("GPU type
                                               {"network_speeds_file", TABLE_FILE("speeds by network")},
                                               {"gpu_names_file", TABLE_FILE("other names of GPU types")},
                                               {"region_links_file", TABLE_FILE("links between regions")},
+                                              {"power_caps_file", TABLE_FILE("effects of power limits")},
                                               END};
 
 /* The keys of a cluster, which is `cluster` or an entry of `clusters`. */
@@ -87,6 +88,8 @@ static const struct hr__key catalog_keys[] = {{"gpus_file", TABLE_FILE("GPU type
        HELP("Planned work on the nodes of all pools without 'maintenance' of their own; not of elastic pools.")},      \
       {"power", OBJECT(hr__power_keys), OTHERWISE("no energy is computed"),                                            \
        HELP("Power of the nodes, from which energy is computed: in all pools without 'power' of their own.")},         \
+      {"power_budget_w", REAL(0, HR_POWER_MAX_W), .unit = "W", OTHERWISE("no limit"),                                  \
+       HELP("All pools together never take more, without cooling: a job starts only if its power fits.")},             \
       {"by_gpu", BOOLEAN, DEFAULT("false"),                                                                            \
        HELP(                                                                                                           \
            "Per-GPU allocation in all pools, even if no pool shares its GPUs. Then requests for CPUs and memory, and " \
@@ -371,6 +374,12 @@ static const struct hr__key kv_memory_keys[] = {ON(HR_ALERT_KV_MEMORY),
                                                  HELP("Losses that are less apart are one alert.")},
                                                 END};
 
+static const struct hr__key hot_keys[] = {ON(HR_ALERT_HOT),
+                                          {"above_c", REAL(-50, 200), .unit = "degrees C", DEFAULT("90"),
+                                           AT(DOUBLE, RULES, hot_above_c),
+                                           HELP("Highest temperature of the GPUs of a node.")},
+                                          END};
+
 static const struct hr__key alert_keys[] = {
     {"gpus_underused", OBJECT(underused_keys), .store = HR__STORE_PART,
      HELP("Too few of a pool's GPUs are allocated.")},
@@ -388,6 +397,8 @@ static const struct hr__key alert_keys[] = {
      HELP("A ready replica serves nothing for a long time.")},
     {"out_of_memory", OBJECT(kv_memory_keys), .store = HR__STORE_PART,
      HELP("Sequences of a service lose their KV memory.")},
+    {"gpu_temperature", OBJECT(hot_keys), .store = HR__STORE_PART,
+     HELP("The GPUs of a node are too hot. Needs 'temperature' of 'power'.")},
     END};
 
 /* ---- Replications and plan -------------------------------------------------------------------------- */

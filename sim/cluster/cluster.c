@@ -31,7 +31,7 @@ static bool begins_off(const struct hr_pool_spec *spec) {
 static bool pool_comes_and_goes(const struct hr_pool_spec *spec) {
   if (spec->nodes == 0) return false;
   return begins_off(spec) || (spec->faults && (spec->faults->n_processes > 0 || spec->faults->spares > 0)) ||
-         spec->n_maintenance > 0;
+         spec->n_maintenance > 0 || (spec->power && (spec->power->sleep.idle_us > 0 || spec->power->budget_w > 0));
 }
 
 /* Initializes a pool of nodes that come and go. */

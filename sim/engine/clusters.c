@@ -440,6 +440,9 @@ static void add_figures(struct hr__engine *whole, struct hr__part *cluster) {
   whole->n_backfilled += engine->n_backfilled;
   memcpy(whole->pool_accounting + cluster->first_pool, engine->pool_accounting,
          engine->cluster.n_pools * sizeof *engine->pool_accounting);
+  whole->peaks.budget_nw += engine->peaks.budget_nw;
+  whole->peaks.bound_us += engine->peaks.bound_us;
+  whole->peaks.bound_job_us += engine->peaks.bound_job_us;
   cluster->result.name = cluster->all->spec->at[cluster->index].name;
   cluster->result.n_submitted = engine->n_submitted;
   cluster->result.n_completed = engine->n_completed;
@@ -456,6 +459,14 @@ void hr__clusters_settle(struct hr__engine *whole) {
     hr__engine_settle(&all->at[i].engine);
     add_figures(whole, &all->at[i]);
   }
+  if (whole->power) hr__power_peaks(whole);
+}
+
+int64_t hr__clusters_carbon_mg_h(const struct hr__engine *whole) {
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < whole->clusters->spec->count; i++)
+    sum += hr__power_carbon_mg_h(&whole->clusters->at[i].engine);
+  return sum;
 }
 
 /* Moves the clusters of the jobs and the figures by cluster to the result. */

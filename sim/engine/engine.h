@@ -55,6 +55,7 @@ enum hr__pending_kind {
   HR__PENDING_SLOW,         /* a node becomes slow, or is fast again */
   HR__PENDING_REPAIR,       /* a unit is repaired */
   HR__PENDING_SERVICED,     /* the work on a group of nodes ends */
+  HR__PENDING_STANDBY,      /* a node has been idle for long, is suspended, or has woken */
   HR__PENDING_NODE_UP,      /* a node has booted */
   HR__PENDING_SERVICE,      /* the next event of an inference service */
   HR__PENDING_TIMER
@@ -400,6 +401,9 @@ struct hr__slow {
   uint32_t *changes; /* by node: how many times its speed has changed */
 };
 
+/* Nodes that sleep or are held by the power budget (sim/power/standby.c). */
+struct hr__standby;
+
 /* What the run uses (sim/power/meter.c). */
 struct hr__power;
 
@@ -506,6 +510,7 @@ struct hr__engine {
   struct hr__slow *slow;                      /* NULL unless nodes are slow at times */
   struct hr__data *data;                      /* shared by all clusters of a run; NULL without data */
   struct hr__maintenance *maintenance;        /* sim/faults/maintenance.c; NULL without maintenance */
+  struct hr__standby *standby;                /* sim/power/standby.c; NULL: no node sleeps, and there is no budget */
   struct hr__power *power;                    /* sim/power/meter.c; NULL unless the power of some pool is known */
   struct hr_energy *energy;                   /* by job; NULL unless the power of some pool is known */
   struct hr_power_peaks peaks;
@@ -727,10 +732,32 @@ enum hr_status hr__spares_activate(struct hr__engine *engine, hr_pool pool);
 /* Returns the least speed that a node can have, in ppm. */
 uint32_t hr__slowest_ppm(const struct hr__engine *engine);
 
+/* ---- sim/power/standby.c: nodes that sleep or are held. Only if `standby` is not NULL ---- */
+/* Returns how many nodes of the pool sleep or, if `asleep` is not set, are being suspended. */
+uint32_t hr__standby_count(const struct hr__engine *engine, hr_pool pool, bool asleep);
+/* hr__standby_keeps returns whether the node sleeps or is being suspended, hr__standby_held how many nodes of the pool
+   the power budget holds. */
+bool hr__standby_keeps(const struct hr__engine *engine, hr_node node);
+uint32_t hr__standby_held(const struct hr__engine *engine, hr_pool pool);
+/* A node that is held fails: it remains closed. */
+void hr__standby_node_fails(struct hr__engine *engine, hr_node node);
+/* Asks for another pass of the policy at this instant. */
+enum hr_status hr__standby_ask_for_pass(struct hr__engine *engine);
+/* Called before and after each pass. */
+enum hr_status hr__standby_before_pass(struct hr__engine *engine);
+enum hr_status hr__standby_after_pass(struct hr__engine *engine);
+
 /* ---- sim/power/meter.c: energy. Only if `power` is not NULL ---- */
 /* Must be called before and after a node of the pool changes its state. */
 void hr__power_before_node(struct hr__engine *engine, hr_pool pool);
 void hr__power_after_node(struct hr__engine *engine, hr_pool pool);
+
+/* The carbon that is emitted now, in milligrams per hour. */
+int64_t hr__power_carbon_mg_h(const struct hr__engine *engine);
+/* The same of all clusters (clusters.c). */
+int64_t hr__clusters_carbon_mg_h(const struct hr__engine *whole);
+/* Sets the highest power of the run. */
+void hr__power_peaks(struct hr__engine *engine);
 
 /* ---- sharing.c: jobs on one GPU ---- */
 /* Claims GPU memory for all tasks of a job. Returns true on success, or if the pool has no GPU memory to claim. Returns

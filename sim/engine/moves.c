@@ -429,6 +429,7 @@ static void find_absence(const struct hr__engine *engine, hr_job job, struct hr_
     if (single && hold->asked_milli > size_milli) continue;
     if (pool->free_milli >= hold->asked_milli || !hr_cluster_accepts(cluster, accept_class, (hr_pool){i})) continue;
     uint64_t lacks = (hold->asked_milli - pool->free_milli + size_milli - 1) / size_milli;
+    if (engine->standby && hr__standby_held(engine, (hr_pool){i}) >= lacks) hold->reason = HR_WAIT_REASON_POWER;
     if (engine->faults && hr__faults_nodes_down(engine, (hr_pool){i}) >= lacks) hold->reason = HR_WAIT_REASON_REPAIR;
     uint32_t window;
     if (!engine->maintenance || hr__maintenance_nodes(engine, (hr_pool){i}, &window) < lacks) continue;
@@ -446,7 +447,7 @@ void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason 
   for (uint32_t i = 0; i < cluster->n_pools && cluster->nodes; i++)
     if (is_booting(cluster, job, (hr_pool){i}, hold->asked_milli, single)) hold->reason = HR_WAIT_REASON_BOOTING;
   const struct hr__engine *engine = hr__engine_of(view);
-  bool absent = engine->faults || engine->maintenance;
+  bool absent = engine->faults || engine->maintenance || engine->standby;
   if (absent && hold->reason == HR_WAIT_REASON_CAPACITY) find_absence(engine, job, hold, single);
 }
 

@@ -31,6 +31,7 @@
  *   spares          before faults: some nodes do not work at the start.
  *   maintenance     after faults: a node in maintenance may be out of order, too.
  *   slow            before attempts: a job begins with the speed of its nodes.
+ *   standby         before power, which counts the nodes that sleep.
  *   power           after faults, which turn some nodes off at the start without a change of their power.
  *   residents       before sharing: when a job has left, only the remaining jobs of its nodes may change their speed.
  *   sharing         before attempts: whether jobs have attempts depends on all components that disturb jobs.
@@ -44,15 +45,15 @@
  * enum hr__pending_kind, at the place in which they are handled at one instant.
  */
 extern const struct hr__component hr__component_column_reclaim, hr__component_markets, hr__component_spares,
-    hr__component_faults, hr__component_maintenance, hr__component_slow, hr__component_power, hr__component_residents,
-    hr__component_sharing, hr__component_resizes, hr__component_replica_jobs, hr__component_data,
-    hr__component_attempts, hr__component_run_to_end;
+    hr__component_faults, hr__component_maintenance, hr__component_slow, hr__component_standby, hr__component_power,
+    hr__component_residents, hr__component_sharing, hr__component_resizes, hr__component_replica_jobs,
+    hr__component_data, hr__component_attempts, hr__component_run_to_end;
 
 static const struct hr__component *const components[] = {
-    &hr__component_column_reclaim, &hr__component_markets,    &hr__component_spares,       &hr__component_faults,
-    &hr__component_maintenance,    &hr__component_slow,       &hr__component_power,        &hr__component_residents,
-    &hr__component_sharing,        &hr__component_resizes,    &hr__component_replica_jobs, &hr__component_data,
-    &hr__component_attempts,       &hr__component_run_to_end,
+    &hr__component_column_reclaim, &hr__component_markets,  &hr__component_spares,     &hr__component_faults,
+    &hr__component_maintenance,    &hr__component_slow,     &hr__component_standby,    &hr__component_power,
+    &hr__component_residents,      &hr__component_sharing,  &hr__component_resizes,    &hr__component_replica_jobs,
+    &hr__component_data,           &hr__component_attempts, &hr__component_run_to_end,
 };
 enum { N_COMPONENTS = sizeof components / sizeof *components };
 _Static_assert((int)N_COMPONENTS <= (int)HR__MAX_COMPONENTS, "more components than struct hr__engine has room for");
@@ -263,7 +264,9 @@ enum hr_status hr__engine_decide(struct hr__engine *engine, uint64_t n_events, u
   enum hr_status status = run_pending(engine, HR__PENDING_TIMER);
   if (status != HR_OK || engine->n_events == n_events) return status; /* all pending entries were outdated */
   engine->last_us = engine->view.now_us;
-  status = run_pass(engine);
+  if (engine->standby) status = hr__standby_before_pass(engine);
+  if (status == HR_OK) status = run_pass(engine);
+  if (status == HR_OK && engine->standby) status = hr__standby_after_pass(engine);
   return status == HR_OK ? count_idle_pass(engine, n_others) : status;
 }
 

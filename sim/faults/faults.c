@@ -244,6 +244,7 @@ static enum hr_status hang_node(struct hr__engine *engine, hr_pool pool, hr_node
   struct hr__node *self = &engine->cluster.nodes[node.id];
   enum hr_status status = HR_OK;
   if (self->state != HR_NODE_UP && self->state != HR_NODE_CLOSING) return HR_OK;
+  if (engine->standby) hr__standby_node_fails(engine, node);
   if (self->state == HR_NODE_UP) {
     struct hr_event event = hr__node_event(engine, HR_EVENT_NOTICE, HR_REASON_FAILED, pool, node);
     hr__market_set_state(engine, node, HR_NODE_CLOSING);

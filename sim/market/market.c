@@ -128,6 +128,7 @@ enum hr_status hr__market_return(struct hr__engine *engine, hr_pool pool, hr_nod
   if (engine->markets[pool.id].is_closed || (engine->faults && !hr__faults_repaired(engine, node)) ||
       (engine->maintenance && hr__maintenance_holds(engine, node)))
     return HR_OK;
+  if (engine->standby && hr__standby_keeps(engine, node)) return hr__standby_ask_for_pass(engine);
   if (engine->spares && hr__spares_take(engine, pool, node)) return HR_OK;
   return hr__market_put_up(engine, pool, node, reason);
 }

@@ -14,6 +14,7 @@
 #include "headroom/unstable/series.h"
 #include "sim/engine/engine.h"
 #include "sim/power/power.h"
+#include "sim/power/standby.h"
 
 #include <stdlib.h>
 
@@ -23,10 +24,11 @@ enum { MILLI = 1000 };
 struct pool_meter {
   const struct hr_power_spec *spec; /* NULL: the power of the pool is unknown */
   uint32_t gpus;                    /* of a node */
-  struct hr__watts default_rate, idle_rate, boot_rate, down_rate, other_rate;
+  struct hr__watts default_rate, idle_rate, boot_rate, down_rate, suspend_rate, sleep_rate, other_rate;
   struct hr__watts power, busy;
   uint64_t busy_milli;
-  uint32_t n_on, n_boot, n_down;      /* nodes that are on, boot, or are off */
+  /* nodes that are on, boot, are off, are being suspended, and sleep */
+  uint32_t n_on, n_boot, n_down, n_suspended, n_asleep;
   struct hr__span touched, nodes;     /* when the pool, and the accounts of its nodes, were last settled */
   struct hr__span busy_time, on_time; /* of milli-GPUs */
   /* the electricity of the pool, and the begin of the run in its series; NULL: unknown */
@@ -68,17 +70,21 @@ static int64_t site_nw(const struct hr__watts *power) {
   return power->it + power->facility;
 }
 
-/* Notes the power until now as a peak, if it lasted for some time. */
-static void note_peaks(struct hr__engine *engine, hr_pool pool) {
-  struct hr__power *self = engine->power;
-  const struct pool_meter *meter = &self->pools[pool.id];
-  struct hr_pool_energy *account = account_of(engine, pool);
-  int64_t now_us = engine->view.now_us;
-  if (meter->touched.us < now_us && meter->power.it > account->peak_nw) account->peak_nw = meter->power.it;
+static void note_peak(struct hr__power *self, int64_t now_us) {
   if (self->touched_us == now_us) return;
   if (self->power.it > self->peaks.it_nw) self->peaks.it_nw = self->power.it;
   if (site_nw(&self->power) > self->peaks.site_nw) self->peaks.site_nw = site_nw(&self->power);
   self->touched_us = now_us;
+}
+
+/* Notes the power until now as a peak, if it lasted for some time: of the pool, of all pools, and of all clusters. */
+static void note_peaks(struct hr__engine *engine, hr_pool pool) {
+  const struct pool_meter *meter = &engine->power->pools[pool.id];
+  struct hr_pool_energy *account = account_of(engine, pool);
+  int64_t now_us = engine->view.now_us;
+  if (meter->touched.us < now_us && meter->power.it > account->peak_nw) account->peak_nw = meter->power.it;
+  note_peak(engine->power, now_us);
+  if (engine->whole) note_peak(engine->whole->power, now_us);
 }
 
 /* Adds the energy since the last change. Must be called before the power of the pool changes. */
@@ -108,7 +114,9 @@ static void settle_nodes(struct hr__engine *engine, hr_pool pool) {
   struct hr__span now = time_of(meter, engine->view.now_us);
   hr__span_add(&meter->on_time, &meter->nodes, &now, (int64_t)meter->n_on * meter->gpus * MILLI);
   add_energy(&use[HR_ENERGY_BOOT], &meter->boot_rate, &meter->nodes, &now, meter->n_boot);
+  add_energy(&use[HR_ENERGY_BOOT], &meter->suspend_rate, &meter->nodes, &now, meter->n_suspended);
   add_energy(&use[HR_ENERGY_DOWN], &meter->down_rate, &meter->nodes, &now, meter->n_down);
+  add_energy(&use[HR_ENERGY_DOWN], &meter->sleep_rate, &meter->nodes, &now, meter->n_asleep);
   add_energy(&use[HR_ENERGY_OTHER], &meter->other_rate, &meter->nodes, &now, 1);
   use[HR_ENERGY_IDLE] = (struct hr_energy){0};
   add_energy(&use[HR_ENERGY_IDLE], &meter->idle_rate, &meter->busy_time, &meter->on_time, 1);
@@ -122,14 +130,19 @@ static struct hr__watts power_of(const struct pool_meter *meter) {
   hr__watts_add(&power, &meter->idle_rate, free_milli);
   hr__watts_add(&power, &meter->boot_rate, meter->n_boot);
   hr__watts_add(&power, &meter->down_rate, meter->n_down);
+  hr__watts_add(&power, &meter->suspend_rate, meter->n_suspended);
+  hr__watts_add(&power, &meter->sleep_rate, meter->n_asleep);
   hr__watts_add(&power, &meter->other_rate, 1);
   return power;
 }
 
 /* Sets the power of the pool after a change. */
-static void set_power(struct hr__power *self, struct pool_meter *meter, struct hr__watts power) {
-  hr__watts_add(&self->power, &meter->power, -1);
-  hr__watts_add(&self->power, &power, 1);
+static void set_power(struct hr__engine *engine, struct pool_meter *meter, struct hr__watts power) {
+  struct hr__power *of_all = engine->whole ? engine->whole->power : NULL;
+  hr__watts_add(&engine->power->power, &meter->power, -1);
+  hr__watts_add(&engine->power->power, &power, 1);
+  if (of_all) hr__watts_add(&of_all->power, &meter->power, -1);
+  if (of_all) hr__watts_add(&of_all->power, &power, 1);
   meter->power = power;
 }
 
@@ -156,7 +169,7 @@ static void count_job(struct hr__engine *engine, hr_pool pool, const struct hr__
   hr__watts_add(&now, power, sign);
   hr__watts_add(&now, &meter->idle_rate, -sign * (int64_t)milli);
   meter->busy_milli = sign > 0 ? meter->busy_milli + milli : meter->busy_milli - milli;
-  set_power(engine->power, meter, now);
+  set_power(engine, meter, now);
 }
 
 static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
@@ -203,13 +216,16 @@ static void submit(struct hr__engine *engine, hr_job job) {
 /* ---- Nodes ----------------------------------------------------------------------------------------------- */
 
 /* Counts the nodes by state. */
-static void count_nodes(const struct hr__pool *pool, struct pool_meter *meter) {
+static void count_nodes(const struct hr__engine *engine, hr_pool number, struct pool_meter *meter) {
+  const struct hr__pool *pool = &engine->cluster.pools[number.id];
   meter->n_on = pool->spec->nodes;
   meter->n_boot = meter->n_down = 0;
   if (!pool->comes_and_goes) return;
   meter->n_on = pool->n_in[HR_NODE_UP] + pool->n_in[HR_NODE_CLOSING];
   meter->n_boot = pool->n_in[HR_NODE_BOOTING];
-  meter->n_down = pool->n_in[HR_NODE_OFF];
+  meter->n_suspended = engine->standby ? hr__standby_count(engine, number, false) : 0;
+  meter->n_asleep = engine->standby ? hr__standby_count(engine, number, true) : 0;
+  meter->n_down = pool->n_in[HR_NODE_OFF] - meter->n_suspended - meter->n_asleep;
 }
 
 void hr__power_before_node(struct hr__engine *engine, hr_pool pool) {
@@ -219,8 +235,8 @@ void hr__power_before_node(struct hr__engine *engine, hr_pool pool) {
 void hr__power_after_node(struct hr__engine *engine, hr_pool pool) {
   struct pool_meter *meter = &engine->power->pools[pool.id];
   if (!meter->spec) return;
-  count_nodes(&engine->cluster.pools[pool.id], meter);
-  set_power(engine->power, meter, power_of(meter));
+  count_nodes(engine, pool, meter);
+  set_power(engine, meter, power_of(meter));
 }
 
 /* ---- Start and end of a run -------------------------------------------------------------------------------- */
@@ -241,6 +257,7 @@ static void set_electricity(const struct hr__engine *engine, const struct hr_ele
   meter->default_rate.embodied = meter->idle_rate.embodied = rate;
   meter->boot_rate.embodied = rate * meter->gpus * MILLI;
   if (!is_elastic) meter->down_rate.embodied = rate * meter->gpus * MILLI;
+  meter->suspend_rate.embodied = meter->sleep_rate.embodied = rate * meter->gpus * MILLI;
 }
 
 static void init_pool(struct hr__engine *engine, hr_pool pool) {
@@ -255,18 +272,21 @@ static void init_pool(struct hr__engine *engine, hr_pool pool) {
   meter->idle_rate = hr__idle_rate(spec, meter->gpus);
   meter->boot_rate = hr__node_rate(spec, spec->boot_w);
   if (!is_elastic) meter->down_rate = hr__node_rate(spec, spec->down_w);
+  meter->suspend_rate = hr__node_rate(spec, spec->sleep.suspend_w);
+  meter->sleep_rate = hr__node_rate(spec, spec->sleep.sleep_w);
   meter->other_rate = hr__other_rate(spec);
   set_electricity(engine, from->spec->electricity, meter, is_elastic);
-  count_nodes(from, meter);
-  set_power(engine->power, meter, power_of(meter));
+  count_nodes(engine, pool, meter);
+  set_power(engine, meter, power_of(meter));
 }
 
 static enum hr_status init(struct hr__engine *engine) {
   const struct hr_cluster_spec *cluster = engine->config->cluster;
   if (!hr_cluster_spec_metered(cluster)) return HR_OK;
-  if (engine->whole)
-    return hr_fail(engine->error, HR_BAD_INPUT,
-                   "'power' is not supported in scenarios with several clusters yet; remove it");
+  if (engine->whole && !engine->whole->power) {
+    engine->whole->power = hr_arena_alloc(&engine->whole->arena, sizeof *engine->whole->power);
+    if (!engine->whole->power) return hr__out_of_memory(engine);
+  }
   struct hr__power *self = hr_arena_alloc(&engine->arena, sizeof *self);
   if (!self) return hr__out_of_memory(engine);
   engine->power = self;
@@ -275,6 +295,7 @@ static enum hr_status init(struct hr__engine *engine) {
   engine->energy = HR__RESULT_COLUMN(engine, energy);
   if (!self->pools || !self->since_us || !engine->energy) return hr__out_of_memory(engine);
   engine->view.energy = engine->energy;
+  if (engine->whole) engine->whole->view.energy = engine->energy;
   for (uint32_t i = 0; i < cluster->n_pools; i++) init_pool(engine, (hr_pool){i});
   return HR_OK;
 }
@@ -283,10 +304,15 @@ static bool is_needed(const struct hr__engine *engine) {
   return engine->power;
 }
 
+/* Whether the job is in the cluster of this engine. */
+static bool is_own(const struct hr__engine *engine, hr_job job) {
+  return !engine->whole || hr__clusters_view(engine->whole, job) == &engine->view;
+}
+
 /* Adds the energy of a running job at the end of the run. */
 static void close_job(struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
-  if (engine->state[job.id] != HR_JOB_RUNNING) return;
+  if (engine->state[job.id] != HR_JOB_RUNNING || !is_own(engine, job)) return;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   const struct pool_meter *meter = &engine->power->pools[placement.pool.id];
   uint64_t milli = hr_placement_milli(&placement, engine->trace, job);
@@ -295,15 +321,20 @@ static void close_job(struct hr__engine *engine, hr_job job) {
   settle_job(engine, job, placement.pool, &power);
 }
 
+void hr__power_peaks(struct hr__engine *engine) {
+  engine->peaks.it_nw = engine->power->peaks.it_nw;
+  engine->peaks.site_nw = engine->power->peaks.site_nw;
+}
+
 static void settle(struct hr__engine *engine) {
   const struct hr__column_reclaim *reclaim = &engine->reclaim;
-  for (uint32_t i = hr__column_reclaim_skip(reclaim, 0); i < engine->cursor;
-       i = hr__column_reclaim_skip(reclaim, i + 1))
+  uint32_t end = engine->whole ? engine->whole->cursor : engine->cursor;
+  for (uint32_t i = hr__column_reclaim_skip(reclaim, 0); i < end; i = hr__column_reclaim_skip(reclaim, i + 1))
     close_job(engine, (hr_job){i});
   for (uint32_t i = engine->n_input; i < engine->n_input + engine->n_added; i++) close_job(engine, (hr_job){i});
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
     if (engine->power->pools[i].spec) settle_nodes(engine, (hr_pool){i});
-  engine->peaks = engine->power->peaks;
+  hr__power_peaks(engine);
 }
 
 bool hr_view_power(const struct hr_view *view, struct hr_power_now *now) {
@@ -312,7 +343,27 @@ bool hr_view_power(const struct hr_view *view, struct hr_power_now *now) {
   if (!engine->power) return false;
   now->it_nw = engine->power->power.it;
   now->site_nw = site_nw(&engine->power->power);
+  now->carbon_mg_h = hr__power_carbon_mg_h(engine);
   return true;
+}
+
+int64_t hr__power_busy_milli(const struct hr__engine *engine, hr_pool pool, int64_t *taken_nw) {
+  const struct pool_meter *meter = &engine->power->pools[pool.id];
+  *taken_nw = meter->busy.it;
+  return (int64_t)meter->busy_milli;
+}
+
+int64_t hr__power_carbon_mg_h(const struct hr__engine *engine) {
+  if (engine->clusters) return hr__clusters_carbon_mg_h(engine);
+  const hr_amount units_per_mg = INT64_C(1000000000000000); /* nanowatts x micrograms per kWh; hours */
+  hr_amount carbon = 0;
+  for (uint32_t i = 0; engine->power && i < engine->cluster.n_pools; i++) {
+    const struct pool_meter *meter = &engine->power->pools[i];
+    if (!meter->carbon) continue;
+    carbon +=
+        (hr_amount)site_nw(&meter->power) * hr_series_at(meter->carbon, meter->carbon_begin_us + engine->view.now_us);
+  }
+  return (int64_t)(carbon / units_per_mg);
 }
 
 /* ---- Checked mode -------------------------------------------------------------------------------------------- */
@@ -365,7 +416,7 @@ static enum hr_status check_pool(const struct hr__engine *engine, hr_pool pool, 
   int64_t now_us = engine->view.now_us;
   if (found->milli != meter->busy_milli || !same_power(&found->busy, &meter->busy))
     return hr__broken(engine, "pool '%s': the power of its jobs is not that of the running jobs", name);
-  count_nodes(&engine->cluster.pools[pool.id], &counted);
+  count_nodes(engine, pool, &counted);
   struct hr__watts power = power_of(&counted);
   if (!same_power(&power, &meter->power)) return hr__broken(engine, "pool '%s': its power differs", name);
   struct hr__span now = time_of(meter, now_us), on_time = meter->on_time, busy_time = meter->busy_time;
@@ -379,6 +430,8 @@ static enum hr_status check_pool(const struct hr__engine *engine, hr_pool pool, 
   add_energy(&rest, &meter->idle_rate, &on_time, &busy_time, 1);
   add_energy(&rest, &meter->boot_rate, &now, &meter->nodes, meter->n_boot);
   add_energy(&rest, &meter->down_rate, &now, &meter->nodes, meter->n_down);
+  add_energy(&rest, &meter->suspend_rate, &now, &meter->nodes, meter->n_suspended);
+  add_energy(&rest, &meter->sleep_rate, &now, &meter->nodes, meter->n_asleep);
   add_energy(&rest, &meter->other_rate, &now, &meter->nodes, 1);
   return is_zero(&rest) ? HR_OK : hr__broken(engine, "pool '%s': the uses of energy do not add up to its meter", name);
 }
@@ -388,7 +441,8 @@ static enum hr_status check_jobs(const struct hr__engine *engine) {
   struct hr_energy rest = {0};
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
     sum_energy(&rest, &account_of(engine, (hr_pool){i})->use[HR_ENERGY_JOBS], 1);
-  for (uint32_t i = 0; i < engine->trace->n_jobs; i++) sum_energy(&rest, &engine->energy[i], -1);
+  for (uint32_t i = 0; i < engine->trace->n_jobs; i++)
+    if (is_own(engine, (hr_job){i})) sum_energy(&rest, &engine->energy[i], -1);
   return is_zero(&rest) ? HR_OK : hr__broken(engine, "the energy of the jobs is not that of the pools");
 }
 

@@ -91,6 +91,10 @@ struct hr__power_limit hr__power_limit(const struct hr_power_spec *spec, uint32_
   return limit;
 }
 
+double hr_power_gpu_watts(const struct hr_power_spec *spec) {
+  return hr__power_limit(spec, HR__NO_FRACTION).gpu_w;
+}
+
 /* ---- Losses and rates ---------------------------------------------------------------------------------- */
 
 /* Returns the power at the input of the conversion. `watts`: the output, of a part of a node; `parts`: how many such

@@ -120,7 +120,7 @@ static void counts_of_one_node(void) {
   struct hr_usage *usage = hr_usage_create(&scenario.trace);
   struct hr_timeline *timeline;
   const char *path = files_path("timeline.csv");
-  CU_ASSERT_EQUAL_FATAL(hr_timeline_create(path, &scenario.trace, usage, false, &timeline, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_timeline_create(path, &scenario.trace, usage, false, false, &timeline, NULL), HR_OK);
   const struct hr_observer observers[] = {hr_usage_observer(usage), hr_timeline_observer(timeline)};
   struct hr_summary *summary = run_scenario("best-fit", HR_NEVER_US, observers, 2, usage);
   const struct hr_fragmentation_metrics *figures = &summary->fragmentation;

@@ -155,7 +155,7 @@ static enum hr_status write_timeline(void) {
   struct hr_timeline *timeline = NULL;
   struct hr_error error;
   const char *path = files_path("timeline.csv");
-  enum hr_status status = hr_timeline_create(path, &run.trace, NULL, false, &timeline, &error);
+  enum hr_status status = hr_timeline_create(path, &run.trace, NULL, false, false, &timeline, &error);
   if (status != HR_OK) return status;
   struct hr_observer observer = hr_timeline_observer(timeline);
   replayed_notify(&run, &observer, 1, NULL);

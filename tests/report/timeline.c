@@ -11,7 +11,7 @@
 
 static struct hr_timeline *told(struct replayed *run, const char *path) {
   struct hr_timeline *timeline = NULL;
-  CU_ASSERT_EQUAL_FATAL(hr_timeline_create(path, &run->trace, NULL, false, &timeline, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_timeline_create(path, &run->trace, NULL, false, false, &timeline, NULL), HR_OK);
   struct hr_observer observer = hr_timeline_observer(timeline);
   replayed_notify(run, &observer, 1, NULL);
   return timeline;
@@ -73,7 +73,7 @@ static void write_error_is_returned(void) {
   struct hr_timeline *timeline = NULL;
   replayed_make(&run, &job, 1, NEVER);
   CU_ASSERT_NOT_EQUAL(
-      hr_timeline_create(files_path("no-such-folder/t.csv"), &run.trace, NULL, false, &timeline, &error), HR_OK);
+      hr_timeline_create(files_path("no-such-folder/t.csv"), &run.trace, NULL, false, false, &timeline, &error), HR_OK);
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "no-such-folder/t.csv"));
   timeline = told(&run, "/dev/full");
   CU_ASSERT_EQUAL(hr_timeline_finish(timeline, &error), HR_IO_ERROR);

@@ -15,6 +15,9 @@
 #define TABLE(points) POWER("\"model\":\"table\",\"table\":[" points "]")
 #define CAP(limit, time) "{\"limit_w\":" #limit ",\"time_ratio\":" #time ",\"power_ratio\":1}"
 
+/* Idle nodes take 4 x (8 x 72 + 0.29 x 8 x 400) W = 6016 W. */
+#define BUDGET(power, watts) POOL("A100-80") "}],\n" power "\"power_budget_w\":" watts "}}"
+
 static const struct hr_power_spec *spec_of(const struct hr_scenario *scenario) {
   CU_ASSERT_FATAL(scenario->cluster.n_pools == 1 && scenario->cluster.pools[0].power != NULL);
   return scenario->cluster.pools[0].power;
@@ -80,6 +83,15 @@ static void errors_have_a_place(void) {
        "s.json:2:65: the limit of 300 W does not follow 200 W; the table must be sorted"},
       {POWER("\"losses\":[{\"efficiency\":0}]"),
        "s.json:2:34: 'cluster.pools.0.power.losses.0.efficiency' is the number 0; a number from 0.01 to 1"},
+      {POWER("\"sleep\":{\"idle_s\":-1}"), "s.json:2:28: 'cluster.pools.0.power.sleep.idle_s' is the number -1"},
+      {POWER("\"sleep\":{\"idle_s\":9,\"sleep_w\":9999}"),
+       "s.json:2:40: a node that sleeps takes 9999 W, more than an idle node, 1504 W"},
+      {POWER("\"temperature\":{\"c_per_w\":0}"),
+       "s.json:2:35: 'cluster.pools.0.power.temperature.c_per_w' is the number 0; a number from 1e-06 to 100"},
+      {BUDGET("\"power\":{},", "100"), "s.json:2:29: the budget of 100 W is below the power of the idle nodes, 6016 W"},
+      {BUDGET("\"power\":{},", "6100"),
+       "s.json:2:29: the budget of 6100 W permits no node to work: idle nodes take 6016 W, a node at work 3072 W more"},
+      {BUDGET("", "9999"), "s.json:2:18: the power of pool 'p' is not known; a budget needs 'power' of all pools"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     write_text(cases[i][0]);
@@ -87,4 +99,32 @@ static void errors_have_a_place(void) {
   }
 }
 
-TEST_MAIN("Power in scenarios", TEST(keys_are_stored), TEST(watts_have_defaults), TEST(errors_have_a_place))
+static void sleep_and_heat_are_stored(void) {
+  write_text(POWER("\"sleep\":{\"idle_s\":60,\"suspend_s\":5,\"sleep_w\":7,\"boot_s\":90,\"min_awake\":2},"
+                   "\"temperature\":{\"ambient_c\":20,\"c_per_w\":0.1}"));
+  struct hr_scenario *scenario = load(NULL, 0);
+  const struct hr_power_spec *spec = spec_of(scenario);
+  CU_ASSERT(spec->sleep.idle_us == 60 * HR_SECOND_US && spec->sleep.suspend_us == 5 * HR_SECOND_US);
+  CU_ASSERT(spec->sleep.sleep_w == 7 && spec->sleep.boot.a == 90 && spec->sleep.min_awake == 2);
+  CU_ASSERT_DOUBLE_EQUAL(spec->sleep.suspend_w, 1504, 1e-9);
+  CU_ASSERT(spec->heat.ambient_c == 20 && spec->heat.c_per_w == 0.1 && spec->heat.time_constant_s == 60);
+  hr_scenario_destroy(scenario);
+  write_text(BUDGET("\"power\":{},", "12000"));
+  scenario = load(NULL, 0);
+  CU_ASSERT(spec_of(scenario)->budget_w == 12000);
+  hr_scenario_destroy(scenario);
+}
+
+/* The catalogue knows what power limits do to some GPU types. */
+static void caps_of_the_catalogue(void) {
+  write_text(POWER_OF("V100", "\"gpu_cap_w\":150"));
+  struct hr_scenario *scenario = load(NULL, 0);
+  const struct hr_power_spec *spec = spec_of(scenario);
+  CU_ASSERT_EQUAL_FATAL(spec->n_caps, 6);
+  CU_ASSERT(spec->caps[0].limit_w == 250 && spec->caps[5].limit_w == 100);
+  CU_ASSERT(spec->caps[3].limit_w == 150 && spec->caps[3].time_ratio == 1.113 && spec->caps[3].power_ratio == 0.684);
+  hr_scenario_destroy(scenario);
+}
+
+TEST_MAIN("Power in scenarios", TEST(keys_are_stored), TEST(sleep_and_heat_are_stored), TEST(caps_of_the_catalogue),
+          TEST(watts_have_defaults), TEST(errors_have_a_place))

@@ -7,6 +7,7 @@
 
 #include "harness.h"
 #include "headroom/policies.h"
+#include "headroom/power.h"
 #include "headroom/sim.h"
 #include "headroom/unstable/clusters.h"
 #include "headroom/unstable/faults.h"
@@ -38,6 +39,7 @@ struct random_case {
   struct hr_fault_spec faults;
   struct hr_fault_process process;
   struct hr_class_spec classes[HR_N_CLASSES];
+  struct hr_power_spec power, sleepy; /* nodes of pools with `sleepy` fall asleep */
   int64_t horizon_us;
 };
 
@@ -50,6 +52,7 @@ static void draw_pool(struct random_case *random, struct hr_pool_spec *pool) {
       .name = name, .gpu = gpu, .nodes = 1 + draw(4), .gpus_per_node = 1 + draw(4), .market = {.to_us = HR_NEVER_US}};
   const uint32_t kind = draw(4);
   if (kind == 1) pool->faults = &random->faults;
+  pool->power = kind < 2 && pool->nodes % 2 ? &random->sleepy : &random->power;
   if (kind < 2) return;
   pool->market.market = HR_MARKET_ON_DEMAND;
   pool->market.price_uusd_h = 1000000 * (1 + draw(5));
@@ -73,6 +76,10 @@ static void draw_case(struct random_case *random) {
   random->process.between = (struct hr_duration){HR_DURATION_EXPONENTIAL, 500 + draw(3000), 0};
   random->process.only.repair = (struct hr_duration){HR_DURATION_FIXED, 1 + draw(100), 0};
   random->faults = (struct hr_fault_spec){.processes = &random->process, .n_processes = 1};
+  random->power = (struct hr_power_spec){.gpu_idle_w = 50, .gpu_max_w = 400, .host_max_w = 90, .utilization = 1};
+  random->power.pue = 1.25;
+  random->sleepy = random->power;
+  random->sleepy.sleep = (struct hr_power_sleep){.idle_us = 90 * S, .boot = {HR_DURATION_FIXED, 45, 0}};
   random->horizon_us = (2000 + (int64_t)draw(20000)) * S;
   int64_t at_us = 0;
   for (uint32_t i = 0; i < random->n_jobs; i++) {
@@ -191,8 +198,25 @@ static void compare_alone(const struct random_case *random, uint32_t at, const s
     CU_ASSERT_EQUAL(result->start_us[i], together->start_us[of[i]]);
     CU_ASSERT_EQUAL(result->state[i], together->state[of[i]]);
     CU_ASSERT_EQUAL(hr_result_end_us(result, (hr_job){i}), hr_result_end_us(together, (hr_job){of[i]}));
+    const struct hr_energy *own = &result->energy[i], *shared = &together->energy[of[i]];
+    if (result->state[i] == HR_JOB_COMPLETED) CU_ASSERT(own->it == shared->it && own->facility == shared->facility);
   }
+  CU_ASSERT(together->peaks.it_nw >= result->peaks.it_nw);
   hr_result_destroy(result);
+}
+
+/* The energy of the pools, by use, is what their meters show, and that of the jobs is the energy of all jobs. */
+static void compare_energy(const struct random_case *random, const struct hr_result *together) {
+  hr_amount rest = 0;
+  for (uint32_t i = 0; i < random->all.n_pools; i++) {
+    const struct hr_pool_energy *energy = &together->pools[i].energy;
+    hr_amount unused = energy->meter.it;
+    for (unsigned use = 0; use < HR_N_ENERGY_USES; use++) unused -= energy->use[use].it;
+    CU_ASSERT(unused == 0);
+    rest += energy->use[HR_ENERGY_JOBS].it;
+  }
+  for (uint32_t i = 0; i < random->n_jobs; i++) rest -= together->energy[i].it;
+  CU_ASSERT(rest == 0);
 }
 
 static void clusters_are_as_if_alone(void) {
@@ -207,6 +231,7 @@ static void clusters_are_as_if_alone(void) {
       n_spilled += together->clusters[k].n_spilled_in;
       compare_alone(&random, k, together);
     }
+    compare_energy(&random, together);
     for (uint32_t k = 0; k < together->n_pools; k++) n_failures += together->pools[k].failures;
     hr_result_destroy(together);
     finish_case(&random);

@@ -126,6 +126,13 @@ struct hr_region_link {
   const char *as_of, *status, *source;
 };
 
+/* A measured effect of a power limit on a GPU type, relative to its highest limit. */
+struct hr_power_cap_entry {
+  const char *gpu; /* a name in the table of GPU types, or of a type that has no other figures */
+  double limit_w, time_ratio, power_ratio;
+  const char *status, *source;
+};
+
 /* The tables of the catalogue. */
 struct hr_catalog {
   const struct hr_gpu_type *gpus;
@@ -144,13 +151,15 @@ struct hr_catalog {
   size_t n_gpu_names;
   const struct hr_region_link *region_links;
   size_t n_region_links;
+  const struct hr_power_cap_entry *power_caps;
+  size_t n_power_caps;
 };
 
 /* CSV files that extend the built-in tables. They have the columns of the built-in table and are plain or compressed
    with gzip or zstd. NULL: the built-in table only. */
 struct hr_catalog_files {
   const char *gpus, *instances, *prices, *regions, *discounts, *spot_presets, *mig_profiles, *network_speeds,
-      *gpu_names, *region_links;
+      *gpu_names, *region_links, *power_caps;
 };
 
 /* Loads the built-in tables and `files`, which may be NULL. The caller frees `*catalog` with hr_catalog_destroy. On

@@ -11,6 +11,7 @@
  * is stored in micrograms per kWh. Integrals are exact.
  */
 
+#include "headroom/cluster.h"
 #include "headroom/market.h"
 #include "headroom/trace.h"
 
@@ -70,6 +71,11 @@ struct hr_electricity {
   int64_t embodied_ug;  /* carbon of the production of a GPU with its part of the node, in micrograms; 0: unknown */
   int64_t life_us;      /* the time over which it is spread evenly */
 };
+
+/* Returns whether the operational carbon of the pool is computed. */
+static inline bool hr_pool_emits(const struct hr_pool_spec *pool) {
+  return pool->nodes > 0 && pool->power && pool->electricity && pool->electricity->carbon;
+}
 
 /* Returns the time in UTC at which a run of the trace begins, which is the time of the first submit. */
 HR_API int64_t hr_series_begin_us(const struct hr_series *series, int64_t start_us, const struct hr_trace *trace);

@@ -9,6 +9,7 @@ import { about } from './sections/about.js';
 import { alerts } from './sections/alerts.js';
 import { compare } from './sections/compare.js';
 import { costs } from './sections/costs.js';
+import { energy } from './sections/energy.js';
 import { fragmentation } from './sections/fragmentation.js';
 import { gpus } from './sections/gpus.js';
 import { depth, headline } from './sections/headline.js';
@@ -42,6 +43,7 @@ const ORDER = [
   waits,
   why,
   spot,
+  energy,
   fragmentation,
   occupancy,
   workload,

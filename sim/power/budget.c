@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The power budget of a cluster: its nodes, losses and other equipment together never take more. A policy knows nothing
+ * of it. Before each pass, the engine closes idle nodes (holds them) until the budget suffices even if all free GPUs of
+ * open nodes get the job that takes the most power; after a job has ended, it opens them again. So no policy can start
+ * a job that does not fit, and the power of a job is reserved before it starts.
+ *
+ * Nodes are held as a whole. Pools that waiting jobs accept are opened first; others give up their idle nodes for them.
+ *
+ * Invariant, in checked mode: the power of all pools is at most the budget.
+ *
+ * Source: power as a resource of a scheduler, as in the power capping of Slurm (layouts/power) and oversubscription of
+ * the provisioned power (Fan, Weber and Barroso, ISCA 2007).
+ */
+
+#include "sim/power/standby.h"
+
+/* ---- Rates ---- */
+
+static struct hr__watts rate_of(const struct hr__engine *engine, const struct hr_pool_spec *pool, uint32_t job) {
+  uint32_t fraction_ppm = hr__power_fraction(engine->trace, engine->config->classes, (hr_job){job});
+  return hr__busy_rate(pool->power, pool->gpus_per_node, fraction_ppm);
+}
+
+/* Returns the most that a milli-GPU can take with any job. Jobs of a streamed run are not known yet. */
+static int64_t most_nw(const struct hr__engine *engine, const struct hr_pool_spec *pool) {
+  enum { FULL_PPM = 1000000 };
+  const struct hr_trace *trace = engine->trace;
+  int64_t most = hr__busy_rate(pool->power, pool->gpus_per_node, HR__NO_FRACTION).it;
+  if (engine->config->stream) {
+    int64_t full = hr__busy_rate(pool->power, pool->gpus_per_node, FULL_PPM).it;
+    return full > most ? full : most;
+  }
+  uint32_t known_ppm = HR__NO_FRACTION;
+  for (uint32_t job = 0; job < trace->n_jobs - trace->n_added; job++) {
+    uint32_t fraction_ppm = hr__power_fraction(trace, engine->config->classes, (hr_job){job});
+    if (fraction_ppm == known_ppm) continue;
+    known_ppm = fraction_ppm;
+    int64_t nw = rate_of(engine, pool, job).it;
+    if (nw > most) most = nw;
+  }
+  return most;
+}
+
+static int64_t larger(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
+enum hr_status hr__budget_init(struct hr__engine *engine) {
+  struct hr__standby *all = engine->standby;
+  double budget_w = 0;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
+    if (hr_pool_power_budget_w(engine->cluster.pools[i].spec) > budget_w)
+      budget_w = hr_pool_power_budget_w(engine->cluster.pools[i].spec);
+  if (!(budget_w > 0) || !engine->power) return HR_OK;
+  all->budget_nw = (int64_t)(budget_w * 1e9);
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    const struct hr_pool_spec *spec = engine->cluster.pools[i].spec;
+    struct standby_pool *pool = &all->pools[i];
+    if (!spec->power || spec->nodes == 0) continue;
+    int64_t size_milli = (int64_t)spec->gpus_per_node * 1000, idle = hr__idle_rate(spec->power, spec->gpus_per_node).it;
+    pool->busy_nw = larger(most_nw(engine, spec) - idle, 0);
+    int64_t node_nw = larger((idle + pool->busy_nw) * size_milli, hr__node_rate(spec->power, spec->power->boot_w).it);
+    pool->booted_nw =
+        larger((idle + pool->busy_nw) * size_milli - hr__node_rate(spec->power, spec->power->boot_w).it, 0);
+    pool->repaired_nw = larger(idle * size_milli - hr__node_rate(spec->power, spec->power->down_w).it, 0);
+    pool->wake_nw = larger(node_nw - hr__node_rate(spec->power, spec->power->sleep.sleep_w).it, 0);
+  }
+  engine->peaks.budget_nw = all->budget_nw;
+  return HR_OK;
+}
+
+static int64_t node_milli(const struct hr__engine *engine, uint32_t pool) {
+  return (int64_t)engine->cluster.pools[pool].spec->gpus_per_node * 1000;
+}
+
+/* Returns what the GPUs in use could take in addition. A policy that stops or resizes jobs could give them to other
+   jobs. */
+static int64_t replaced_nw(const struct hr__engine *engine, uint32_t pool) {
+  const struct hr_pool_spec *spec = engine->cluster.pools[pool].spec;
+  if (!(engine->abilities & (HR_POLICY_PREEMPTS | HR_POLICY_RESIZES)) || !spec->power || spec->nodes == 0) return 0;
+  int64_t taken_nw, milli = hr__power_busy_milli(engine, (hr_pool){pool}, &taken_nw);
+  int64_t most = hr__idle_rate(spec->power, spec->gpus_per_node).it + engine->standby->pools[pool].busy_nw;
+  return milli * most - taken_nw;
+}
+
+/* Returns what remains of the budget when all free GPUs work, also those of nodes that boot, and nodes that are down
+   are back. */
+static int64_t headroom_nw(const struct hr__engine *engine) {
+  struct hr_power_now now;
+  hr_view_power(&engine->view, &now);
+  int64_t left = engine->standby->budget_nw - now.it_nw;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    const struct standby_pool *pool = &engine->standby->pools[i];
+    left -= (int64_t)engine->cluster.pools[i].free_milli * pool->busy_nw + replaced_nw(engine, i);
+    left -= pool->n_in[STANDBY_WAKING] * pool->booted_nw;
+    uint32_t n_off = engine->cluster.pools[i].n_in[HR_NODE_OFF];
+    left -= (n_off - pool->n_in[STANDBY_FALLING] - pool->n_in[STANDBY_ASLEEP]) * pool->repaired_nw;
+  }
+  return left;
+}
+
+bool hr__budget_lets_wake(const struct hr__engine *engine, hr_pool pool) {
+  const struct hr__standby *all = engine->standby;
+  return all->budget_nw == 0 || headroom_nw(engine) >= all->pools[pool.id].wake_nw;
+}
+
+/* ---- Nodes that are held ---- */
+
+static enum hr_status hold(struct hr__engine *engine, uint32_t pool, uint32_t node) {
+  struct hr_event event =
+      hr__node_event(engine, HR_EVENT_NOTICE, HR_REASON_POWER_BUDGET, (hr_pool){pool}, (hr_node){node});
+  hr__standby_set_mode(engine, (hr_node){node}, STANDBY_HELD);
+  hr__market_set_state(engine, (hr_node){node}, HR_NODE_CLOSING);
+  engine->cluster.nodes[node].down_us = HR_NEVER_US;
+  return hr__emit(engine, &event);
+}
+
+static enum hr_status open_node(struct hr__engine *engine, uint32_t pool, uint32_t node) {
+  struct hr_event event =
+      hr__node_event(engine, HR_EVENT_NODE_UP, HR_REASON_POWER_BUDGET, (hr_pool){pool}, (hr_node){node});
+  hr__standby_set_mode(engine, (hr_node){node}, STANDBY_NONE);
+  hr__market_set_state(engine, (hr_node){node}, HR_NODE_UP);
+  return hr__emit(engine, &event);
+}
+
+static bool is_idle(const struct hr__engine *engine, uint32_t node) {
+  return engine->cluster.nodes[node].state == HR_NODE_UP && !engine->residents.first[node];
+}
+
+/* Holds the last idle node of a pool. Returns false if there is none. */
+static bool hold_one(struct hr__engine *engine, uint32_t pool, enum hr_status *status) {
+  const struct hr__pool *self = &engine->cluster.pools[pool];
+  for (uint32_t i = self->first_node.id + self->spec->nodes; i-- > self->first_node.id;)
+    if (is_idle(engine, i)) {
+      *status = hold(engine, pool, i);
+      return true;
+    }
+  return false;
+}
+
+/* Opens the first held node of a pool. Nodes in maintenance remain closed. */
+static bool open_one(struct hr__engine *engine, uint32_t pool, enum hr_status *status) {
+  const struct hr__pool *self = &engine->cluster.pools[pool];
+  for (uint32_t i = self->first_node.id; i < self->first_node.id + self->spec->nodes; i++) {
+    if (engine->standby->nodes[i].mode != STANDBY_HELD) continue;
+    if (engine->maintenance && hr__maintenance_holds(engine, (hr_node){i})) continue;
+    *status = open_node(engine, pool, i);
+    return true;
+  }
+  return false;
+}
+
+/* ---- Before and after a pass ---- */
+
+/* Marks the pools that waiting jobs accept. */
+static void find_demand(struct hr__engine *engine) {
+  struct hr__standby *all = engine->standby;
+  uint32_t n_pools = engine->cluster.n_pools, n_found = 0;
+  for (uint32_t i = 0; i < n_pools; i++) all->pools[i].has_demand = false;
+  for (uint32_t k = 0; k < all->n_waiting && n_found < n_pools; k++) {
+    for (uint32_t i = 0; i < n_pools; i++) {
+      if (all->pools[i].has_demand || !hr__standby_suits(engine, all->waiting[k], (hr_pool){i})) continue;
+      all->pools[i].has_demand = true;
+      n_found++;
+    }
+  }
+}
+
+/* Closes idle nodes until the headroom is at least `need_nw`: of pools without demand and, with `all_pools`, of others,
+   the last ones first. `but`: a pool that keeps its nodes; HR_NONE: none. */
+static enum hr_status make_headroom(struct hr__engine *engine, int64_t need_nw, bool all_pools, uint32_t but) {
+  enum hr_status status = HR_OK;
+  for (int demand = 0; demand <= (int)all_pools; demand++)
+    for (uint32_t i = engine->cluster.n_pools; i-- > 0;) {
+      const struct standby_pool *pool = &engine->standby->pools[i];
+      if (pool->has_demand != (demand == 1) || pool->busy_nw == 0 || i == but) continue;
+      while (headroom_nw(engine) < need_nw && status == HR_OK)
+        if (!hold_one(engine, i, &status)) break;
+    }
+  return status;
+}
+
+/* Opens nodes of a pool, at the expense of pools without demand or, if it `leads`, of all others. */
+static enum hr_status open_pool(struct hr__engine *engine, uint32_t pool, bool demand, bool leads) {
+  const struct standby_pool *self = &engine->standby->pools[pool];
+  int64_t need_nw = self->busy_nw * node_milli(engine, pool);
+  enum hr_status status = HR_OK;
+  while (self->n_in[STANDBY_HELD] > 0 && status == HR_OK) {
+    if (demand && headroom_nw(engine) < need_nw) status = make_headroom(engine, need_nw, leads, pool);
+    if (status != HR_OK || headroom_nw(engine) < need_nw || !open_one(engine, pool, &status)) break;
+  }
+  return status;
+}
+
+enum hr_status hr__budget_apply(struct hr__engine *engine) {
+  const struct hr__standby *all = engine->standby;
+  if (all->budget_nw == 0) return HR_OK;
+  find_demand(engine);
+  enum hr_status status = make_headroom(engine, 0, true, HR_NONE);
+  if (all->turn_us == engine->view.now_us && all->turns > 0 && status == HR_OK)
+    status = open_pool(engine, all->turns - 1, true, true);
+  for (int demand = 1; demand >= 0; demand--)
+    for (uint32_t i = 0; i < engine->cluster.n_pools && status == HR_OK; i++)
+      if (all->pools[i].has_demand == (demand == 1)) status = open_pool(engine, i, demand == 1, false);
+  return status;
+}
+
+void hr__budget_settle(struct hr__engine *engine) {
+  struct hr__standby *all = engine->standby;
+  hr_amount passed_us = engine->view.now_us - all->touched_us;
+  if (all->bound_jobs > 0) {
+    engine->peaks.bound_us += passed_us;
+    engine->peaks.bound_job_us += passed_us * all->bound_jobs;
+  }
+  all->touched_us = engine->view.now_us;
+}
+
+/* If jobs wait and none runs, the nodes that are open may not suit them. Each pool in turn then gets the whole budget.
+   Returns whether it is the turn of a pool. */
+static bool next_turn(struct hr__engine *engine) {
+  struct hr__standby *all = engine->standby;
+  if (all->turn_us != engine->view.now_us) all->turns = 0;
+  all->turn_us = engine->view.now_us;
+  if (engine->view.n_running > 0 || all->turns == engine->cluster.n_pools) return false;
+  all->turns++;
+  return true;
+}
+
+enum hr_status hr__budget_after(struct hr__engine *engine) {
+  struct hr__standby *all = engine->standby;
+  if (all->budget_nw == 0) return HR_OK;
+  hr__budget_settle(engine);
+  all->bound_jobs = all->n_held > 0 ? engine->view.n_waiting : 0;
+  if (all->bound_jobs == 0) return HR_OK;
+  if (next_turn(engine)) return hr__standby_ask_for_pass(engine);
+  find_demand(engine);
+  int64_t left_nw = headroom_nw(engine);
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    const struct standby_pool *pool = &all->pools[i];
+    if (pool->has_demand && pool->n_in[STANDBY_HELD] > 0 && left_nw >= pool->busy_nw * node_milli(engine, i))
+      return hr__standby_ask_for_pass(engine);
+  }
+  return HR_OK;
+}
+
+/* ---- Checked mode ---- */
+
+enum hr_status hr__budget_check(const struct hr__engine *engine) {
+  struct hr_power_now now;
+  if (engine->standby->budget_nw == 0 || !hr_view_power(&engine->view, &now)) return HR_OK;
+  if (now.it_nw <= engine->standby->budget_nw) return HR_OK;
+  return hr__broken(engine, "the cluster takes %.6g W, more than its power budget", (double)now.it_nw * 1e-9);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SIM_POWER_STANDBY_H
+#define HR_SIM_POWER_STANDBY_H
+
+/*
+ * Nodes that take no jobs because of their power: they sleep (standby.c), or the power budget of the cluster does not
+ * permit that they work (budget.c).
+ */
+
+#include "sim/engine/engine.h"
+#include "sim/power/power.h"
+
+/* What a node does. A held node is closed without jobs, so it takes the power of an idle node. */
+enum standby_mode { STANDBY_NONE, STANDBY_FALLING, STANDBY_ASLEEP, STANDBY_WAKING, STANDBY_HELD };
+
+struct standby_node {
+  int64_t due_us; /* awake: when it falls asleep if it is still idle; falling or waking: when this ends */
+  uint8_t mode;   /* enum standby_mode */
+};
+
+struct standby_pool {
+  const struct hr_power_sleep *sleep; /* NULL: its nodes do not sleep */
+  uint32_t n_in[STANDBY_HELD + 1];    /* how many nodes are in each mode, but STANDBY_NONE */
+  uint64_t room_milli;                /* scratch of a search: free GPUs on idle nodes and on those that boot */
+  bool is_wanted;                     /* a job that is not held by a rule waits and accepts the pool */
+  bool has_demand;                    /* budget: some job waits and accepts the pool */
+  int64_t busy_nw;                    /* budget: what a milli-GPU takes in addition when it works, at most */
+  /* budget: what a node takes in addition, at most: when it is woken, when it has booted and works, and when it is
+     repaired and idle */
+  int64_t wake_nw, booted_nw, repaired_nw;
+};
+
+struct hr__standby {
+  struct standby_node *nodes; /* by node */
+  struct standby_pool *pools; /* by pool */
+  hr_job *waiting;            /* [n_waiting] */
+  uint32_t *place;            /* by job: index in `waiting` + 1; 0: not waiting */
+  uint32_t n_waiting, capacity, n_asleep, n_held;
+  bool lacks_memory;
+  enum hr_status status; /* of a search; HR_OK until an error */
+  int64_t budget_nw;     /* 0: none */
+  int64_t touched_us;
+  int64_t turn_us; /* `turns` passes at this instant after which jobs waited and none ran */
+  uint32_t turns;
+  uint32_t
+      bound_jobs; /* how many jobs have waited since touched_us while nodes were held; 0: the budget did not bind */
+};
+
+/* Returns whether the job accepts the pool and is placed there: a job that fits on one node of some pool always is.
+   hr__standby_set_mode changes the mode of a node, and the counts of its pool (standby.c). */
+bool hr__standby_suits(const struct hr__engine *engine, hr_job job, hr_pool pool);
+void hr__standby_set_mode(struct hr__engine *engine, hr_node node, enum standby_mode mode);
+
+/* Returns the milli-GPUs of a pool that jobs use, and the power that they take (meter.c). */
+int64_t hr__power_busy_milli(const struct hr__engine *engine, hr_pool pool, int64_t *taken_nw);
+
+/* ---- budget.c ---- */
+enum hr_status hr__budget_init(struct hr__engine *engine);
+/* Closes idle nodes, or opens held ones, so that the budget suffices even if all free GPUs of open nodes get jobs. */
+enum hr_status hr__budget_apply(struct hr__engine *engine);
+/* After a pass: asks for another pass at this instant if a held node could be opened for jobs that wait. */
+enum hr_status hr__budget_after(struct hr__engine *engine);
+/* Whether a node of the pool may wake up. */
+bool hr__budget_lets_wake(const struct hr__engine *engine, hr_pool pool);
+void hr__budget_settle(struct hr__engine *engine);
+enum hr_status hr__budget_check(const struct hr__engine *engine);
+
+#endif
