@@ -238,7 +238,7 @@ HR_API enum hr_status hr_costs_write(const char *path, const struct hr_cost_summ
   X(HR_ALERT_LATENCY, "service-latency", "service_latency")                                                            \
   X(HR_ALERT_IDLE_REPLICA, "serving-idle", "serving_idle")                                                             \
   X(HR_ALERT_KV_MEMORY, "out-of-memory", "out_of_memory")                                                              \
-  X(HR_ALERT_HOT, "gpu-temperature", "gpu_temperature")
+  X(HR_ALERT_HOT, "gpus-hot", "gpus_hot")
 
 enum hr_alert_rule {
 #define HR_ALERT_NAME(name, text, key) name,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The rule of temperatures (`gpu-temperature`) of the alerts: the GPUs of a node are too hot.
+ * The rule of temperatures (`gpus-hot`) of the alerts: the GPUs of a node are too hot.
  *
  * The temperature of a node is a first-order state. It approaches ambient + resistance x (mean watts of its GPUs)
  * exponentially, and is brought up to date when the power of the node changes. In between it is monotone, so it passes

@@ -4,7 +4,7 @@
 
 #include "report/alerts/alert_budgets.h"
 
-/* The rule of temperatures (`gpu-temperature`). */
+/* The rule of temperatures (`gpus-hot`). */
 extern const struct hr__alert_watcher hr__alert_heat;
 
 #endif

@@ -358,8 +358,9 @@ static void put_value(const struct hr_alert *alert, char buffer[HR__NUMBER_BYTES
     strcat(buffer, alert->value > 1 ? " jobs" : " job");
     return;
   }
-  hr__fixed_text(100 * alert->value, alert->value < 9.9995 ? 1 : 0, buffer);
-  strcat(buffer, " %");
+  bool is_heat = alert->rule == HR_ALERT_HOT;
+  hr__fixed_text((is_heat ? 1 : 100) * alert->value, is_heat || alert->value < 9.9995 ? 1 : 0, buffer);
+  strcat(buffer, is_heat ? " C" : " %");
 }
 
 static void put_row(struct hr__console *console, const struct hr__alert_group *group, int64_t clock_us) {

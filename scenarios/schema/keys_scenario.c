@@ -397,7 +397,7 @@ static const struct hr__key alert_keys[] = {
      HELP("A ready replica serves nothing for a long time.")},
     {"out_of_memory", OBJECT(kv_memory_keys), .store = HR__STORE_PART,
      HELP("Sequences of a service lose their KV memory.")},
-    {"gpu_temperature", OBJECT(hot_keys), .store = HR__STORE_PART,
+    {"gpus_hot", OBJECT(hot_keys), .store = HR__STORE_PART,
      HELP("The GPUs of a node are too hot. Needs 'temperature' of 'power'.")},
     END};
 

@@ -736,7 +736,7 @@ uint32_t hr__slowest_ppm(const struct hr__engine *engine);
 /* Returns how many nodes of the pool sleep or, if `asleep` is not set, are being suspended. */
 uint32_t hr__standby_count(const struct hr__engine *engine, hr_pool pool, bool asleep);
 /* hr__standby_keeps returns whether the node sleeps or is being suspended, hr__standby_held how many nodes of the pool
-   the power budget holds. */
+   the power budget holds, or does not let wake. */
 bool hr__standby_keeps(const struct hr__engine *engine, hr_node node);
 uint32_t hr__standby_held(const struct hr__engine *engine, hr_pool pool);
 /* A node that is held fails: it remains closed. */

@@ -216,6 +216,12 @@ void hr__budget_settle(struct hr__engine *engine) {
   all->touched_us = engine->view.now_us;
 }
 
+static bool any_refused(const struct hr__engine *engine) {
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
+    if (engine->standby->pools[i].is_refused) return true;
+  return false;
+}
+
 /* If jobs wait and none runs, the nodes that are open may not suit them. Each pool in turn then gets the whole budget.
    Returns whether it is the turn of a pool. */
 static bool next_turn(struct hr__engine *engine) {
@@ -231,8 +237,8 @@ enum hr_status hr__budget_after(struct hr__engine *engine) {
   struct hr__standby *all = engine->standby;
   if (all->budget_nw == 0) return HR_OK;
   hr__budget_settle(engine);
-  all->bound_jobs = all->n_held > 0 ? engine->view.n_waiting : 0;
-  if (all->bound_jobs == 0) return HR_OK;
+  all->bound_jobs = all->n_held > 0 || any_refused(engine) ? engine->view.n_waiting : 0;
+  if (all->bound_jobs == 0 || all->n_held == 0) return HR_OK;
   if (next_turn(engine)) return hr__standby_ask_for_pass(engine);
   find_demand(engine);
   int64_t left_nw = headroom_nw(engine);

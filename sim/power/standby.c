@@ -51,7 +51,8 @@ bool hr__standby_keeps(const struct hr__engine *engine, hr_node node) {
 }
 
 uint32_t hr__standby_held(const struct hr__engine *engine, hr_pool pool) {
-  return engine->standby->pools[pool.id].n_in[STANDBY_HELD];
+  const struct standby_pool *self = &engine->standby->pools[pool.id];
+  return self->n_in[STANDBY_HELD] + (self->is_refused ? self->n_in[STANDBY_ASLEEP] : 0);
 }
 
 void hr__standby_node_fails(struct hr__engine *engine, hr_node node) {
@@ -147,7 +148,10 @@ static uint32_t wake_nodes(struct hr__engine *engine, hr_pool pool, uint32_t cou
     if (all->nodes[i].mode != STANDBY_ASLEEP || (engine->faults && !hr__faults_repaired(engine, (hr_node){i})) ||
         (engine->maintenance && hr__maintenance_holds(engine, (hr_node){i})))
       continue;
-    if (!hr__budget_lets_wake(engine, pool)) break;
+    if (!hr__budget_lets_wake(engine, pool)) {
+      engine->standby->pools[pool.id].is_refused = true;
+      break;
+    }
     *status = wake(engine, (hr_node){i});
     if (*status != HR_OK) break;
     woken++;
@@ -230,7 +234,7 @@ enum hr_status hr__standby_after_pass(struct hr__engine *engine) {
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
     const struct hr__pool *pool = &engine->cluster.pools[i];
     uint32_t gpus = pool->spec->gpus_per_node;
-    all->pools[i].is_wanted = false;
+    all->pools[i].is_wanted = all->pools[i].is_refused = false;
     uint32_t idle = gpus && pool->index ? hr_free_index_count(pool->index, gpus) : 0;
     all->pools[i].room_milli = (uint64_t)(idle + pool->n_in[HR_NODE_BOOTING]) * gpus * 1000;
     if (all->n_asleep) keep_awake(engine, (hr_pool){i});

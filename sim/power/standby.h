@@ -23,6 +23,7 @@ struct standby_pool {
   uint32_t n_in[STANDBY_HELD + 1];    /* how many nodes are in each mode, but STANDBY_NONE */
   uint64_t room_milli;                /* scratch of a search: free GPUs on idle nodes and on those that boot */
   bool is_wanted;                     /* a job that is not held by a rule waits and accepts the pool */
+  bool is_refused;                    /* the budget did not permit to wake a node after the last pass */
   bool has_demand;                    /* budget: some job waits and accepts the pool */
   int64_t busy_nw;                    /* budget: what a milli-GPU takes in addition when it works, at most */
   /* budget: what a node takes in addition, at most: when it is woken, when it has booted and works, and when it is

@@ -83,7 +83,8 @@ static void errors_have_a_place(void) {
        "s.json:2:65: the limit of 300 W does not follow 200 W; the table must be sorted"},
       {POWER("\"losses\":[{\"efficiency\":0}]"),
        "s.json:2:34: 'cluster.pools.0.power.losses.0.efficiency' is the number 0; a number from 0.01 to 1"},
-      {POWER("\"sleep\":{\"idle_s\":-1}"), "s.json:2:28: 'cluster.pools.0.power.sleep.idle_s' is the number -1"},
+      {POWER("\"sleep\":{\"idle_s\":-1}"), "s.json:2:28: 'cluster.pools.0.power.sleep.idle_s' is the number -1; a "
+                                           "number from 1e-06 to 100000000000 is expected"},
       {POWER("\"sleep\":{\"idle_s\":9,\"sleep_w\":9999}"),
        "s.json:2:40: a node that sleeps takes 9999 W, more than an idle node, 1504 W"},
       {POWER("\"temperature\":{\"c_per_w\":0}"),

@@ -33,6 +33,10 @@ const CAUSES = [
     rules: { 'spot-reclaims': ({ subject, part }) => `${subject} ${part} of the time` },
   },
   {
+    title: 'GPUs are too hot',
+    rules: { 'gpus-hot': ({ subject, part }) => `${subject} ${part} of the time` },
+  },
+  {
     title: 'Work could be lost',
     rules: { 'no-checkpoint': ({ subject, times: n }) => `${subject} ran long without a checkpoint ${times(n)}` },
   },
