@@ -421,9 +421,11 @@ static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view
   return status;
 }
 
-/* A job for which others already leave keeps its turn. */
-static enum hr_status withdraw(struct hr__queue *queue, hr_job job) {
-  if (queue->preemptor && queue->preemptor->beneficiary.id == job.id) return HR_OK;
+/* A job for which others already leave keeps its turn, unless it runs elsewhere. */
+static enum hr_status withdraw(struct hr__queue *queue, hr_job job, enum hr_reason reason) {
+  const bool has_turn = queue->preemptor && queue->preemptor->beneficiary.id == job.id;
+  if (has_turn && reason != HR_REASON_WITHDRAWN) return HR_OK;
+  if (has_turn) queue->preemptor->beneficiary = (hr_job){HR_NONE};
   return hr__queue_reject_later(queue, job, HR_REASON_WITHDRAWN) ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -445,7 +447,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
     return hr__elastic_job_shrank(queue, view, event->job, event->placement);
   case HR_EVENT_WITHDRAW:
     status = hr__carbon_release(queue, view, event->job);
-    return status == HR_OK ? withdraw(queue, event->job) : status;
+    return status == HR_OK ? withdraw(queue, event->job, event->reason) : status;
   case HR_EVENT_NODE_UP:
   case HR_EVENT_NODE_DOWN:
   case HR_EVENT_NOTICE:

@@ -149,7 +149,93 @@ static enum hr_status make_parts(struct hr__builder *builder, struct hr_scenario
                                                   .speeds = part->speeds,
                                                   .network_speeds = part->network_speeds,
                                                   .tenants = cluster->tenants,
-                                                  .n_tenants = cluster->n_tenants};
+                                                  .n_tenants = cluster->n_tenants,
+                                                  .only = cluster->only,
+                                                  .n_only = cluster->n_only};
+  }
+  return HR_OK;
+}
+
+/* ---- Router ---- */
+
+static const struct hr__key *router_keys(void) {
+  return hr__table_of(&hr__scenario_keys, "router");
+}
+
+/* Keys that have an effect with some routers only. */
+static const struct router_key {
+  const char *name, *needs;
+  uint32_t kinds; /* a set of bits 1 << enum hr_job_router_kind */
+} router_key_table[] = {
+    {"spill", "local-first or affinity", 1u << HR_JOB_ROUTER_LOCAL_FIRST | 1u << HR_JOB_ROUTER_AFFINITY},
+    {"max_waiting", "local-first", 1u << HR_JOB_ROUTER_LOCAL_FIRST},
+    {"keep_deadlines", "local-first", 1u << HR_JOB_ROUTER_LOCAL_FIRST},
+    {"budget_usd", "local-first", 1u << HR_JOB_ROUTER_LOCAL_FIRST},
+    {"rules", "affinity", 1u << HR_JOB_ROUTER_AFFINITY},
+    {"dispatch", "multikueue", 1u << HR_JOB_ROUTER_MULTIKUEUE},
+    {"step", "multikueue", 1u << HR_JOB_ROUTER_MULTIKUEUE},
+    {"round_s", "multikueue", 1u << HR_JOB_ROUTER_MULTIKUEUE},
+    {"timeout_s", "skypilot", 1u << HR_JOB_ROUTER_SKYPILOT},
+};
+
+/* Routers that look at the load when a job is sent, and may look again. */
+enum {
+  BY_LOAD = 1 << HR_JOB_ROUTER_LOCAL_FIRST | 1 << HR_JOB_ROUTER_CHEAPEST | 1 << HR_JOB_ROUTER_SHORTEST_WAIT |
+            1 << HR_JOB_ROUTER_LEAST_LOADED | 1 << HR_JOB_ROUTER_AFFINITY
+};
+
+static uint32_t cluster_named(const struct hr_scenario_clusters *clusters, const char *name) {
+  for (uint32_t i = 0; i < clusters->count; i++)
+    if (strcmp(clusters->at[i].name, name) == 0) return i;
+  return HR_NONE;
+}
+
+/* Returns whether a cluster serves some tenant of the rule. */
+static bool serves_any(const struct hr_scenario_cluster *cluster, const struct hr_job_router_rule *rule) {
+  if (!cluster->n_only || !rule->n_tenants) return true;
+  for (uint32_t i = 0; i < rule->n_tenants; i++)
+    for (uint32_t k = 0; k < cluster->n_only; k++)
+      if (strcmp(rule->tenants[i], cluster->only[k]) == 0) return true;
+  return false;
+}
+
+static enum hr_status build_rule(struct hr__builder *builder, const cJSON *json, struct hr_scenario_clusters *clusters,
+                                 struct hr_job_router_rule *rule) {
+  bool any = false;
+  rule->clusters = calloc(rule->n_clusters, sizeof *rule->clusters);
+  if (!rule->clusters) return hr__build_no_memory(builder);
+  const cJSON *name = hr__get(json, "clusters")->child;
+  for (uint32_t i = 0; i < rule->n_clusters; i++, name = name->next) {
+    rule->clusters[i] = cluster_named(clusters, rule->names[i]);
+    if (rule->clusters[i] == HR_NONE)
+      return hr__build_fail(builder, name, "no cluster has the name '%.60s'", rule->names[i]);
+    any = any || serves_any(&clusters->at[rule->clusters[i]], rule);
+  }
+  if (any || !rule->only) return HR_OK;
+  return hr__build_fail(builder, json, "the rule leaves no cluster: its clusters serve other tenants ('only_tenants')");
+}
+
+static enum hr_status build_rules(struct hr__builder *builder, const cJSON *json,
+                                  struct hr_scenario_clusters *clusters) {
+  const cJSON *list = hr__get(json, "rules"), *entry = list ? list->child : NULL;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < clusters->router.n_rules && status == HR_OK; i++, entry = entry->next)
+    status = build_rule(builder, entry, clusters, &clusters->router.rules[i]);
+  return status;
+}
+
+/* A tenant must not have its home in a cluster that serves others only. */
+static enum hr_status check_homes(struct hr__builder *builder, const cJSON *list,
+                                  const struct hr_scenario_clusters *clusters) {
+  const cJSON *entry = list->child;
+  for (uint32_t i = 0; i < clusters->count; i++, entry = entry->next) {
+    const struct hr_scenario_cluster *cluster = &clusters->at[i];
+    for (uint32_t k = 0; k < cluster->n_tenants; k++) {
+      struct hr_job_router_rule rule = {.tenants = &cluster->tenants[k], .n_tenants = 1};
+      if (!serves_any(cluster, &rule))
+        return hr__build_fail_at(builder, entry, "tenants",
+                                 "tenant '%.60s' has its home here, but 'only_tenants' lacks it", cluster->tenants[k]);
+    }
   }
   return HR_OK;
 }
@@ -157,18 +243,25 @@ static enum hr_status make_parts(struct hr__builder *builder, struct hr_scenario
 /* Bounds that have no effect with the router are an error: the user expects one. */
 static enum hr_status check_router(struct hr__builder *builder, const cJSON *json,
                                    const struct hr_job_router_spec *router) {
-  static const char *const local[] = {"spill", "max_waiting", "keep_deadlines", "budget_usd"};
-  for (size_t i = 0; i < sizeof local / sizeof *local; i++)
-    if (router->kind != HR_JOB_ROUTER_LOCAL_FIRST && hr__has(json, local[i]))
-      return hr__build_fail_at(builder, json, local[i], "'%s' has no effect with the router '%s'; it needs local-first",
-                               local[i], hr_job_router_name(router->kind));
+  const char *name = hr_job_router_name(router->kind);
+  const bool by_load = BY_LOAD >> router->kind & 1;
+  for (size_t i = 0; i < sizeof router_key_table / sizeof *router_key_table; i++) {
+    const struct router_key *key = &router_key_table[i];
+    if (!(key->kinds >> router->kind & 1) && hr__has(json, key->name))
+      return hr__build_fail_at(builder, json, key->name, "'%s' has no effect with the router '%s'; it needs %s",
+                               key->name, name, key->needs);
+  }
+  if (!by_load && hr__has(json, "max_wait_s"))
+    return hr__build_fail_at(builder, json, "max_wait_s", "'max_wait_s' has no effect with the router '%s'", name);
+  if (!by_load && hr__has(json, "reroute_s"))
+    return hr__build_fail_at(builder, json, "reroute_s", "'reroute_s' has no effect with the router '%s'", name);
+  if (router->kind == HR_JOB_ROUTER_AFFINITY && !router->n_rules)
+    return hr__build_fail_at(builder, json, "name", "the router 'affinity' needs 'rules'");
   if (hr__has(json, "data_local_wait_s") && !hr__has(builder->source.file.tree, "data"))
     return hr__build_fail_at(builder, json, "data_local_wait_s", "'data_local_wait_s' has no effect without 'data'");
-  if (router->kind == HR_JOB_ROUTER_HOME && hr__has(json, "data_local_wait_s"))
+  if (!by_load && hr__has(json, "data_local_wait_s"))
     return hr__build_fail_at(builder, json, "data_local_wait_s",
-                             "'data_local_wait_s' has no effect with the router 'home'");
-  if (router->kind == HR_JOB_ROUTER_HOME && hr__has(json, "max_wait_s"))
-    return hr__build_fail_at(builder, json, "max_wait_s", "'max_wait_s' has no effect with the router 'home'");
+                             "'data_local_wait_s' has no effect with the router '%s'", name);
   return HR_OK;
 }
 
@@ -180,9 +273,10 @@ static enum hr_status build_router(struct hr__builder *builder, struct hr_scenar
                                                  .max_wait_us = HR_NEVER_US,
                                                  .budget_uusd = HR_NEVER_US};
   if (!json) return HR_OK;
-  const enum hr_status status = hr__read(builder, json, hr__table_of(&hr__scenario_keys, "router"), &clusters->router);
+  const enum hr_status status = hr__read(builder, json, router_keys(), &clusters->router);
   clusters->router.prefers_local_data = hr__has(json, "data_local_wait_s");
-  return status == HR_OK ? check_router(builder, json, &clusters->router) : status;
+  if (status != HR_OK || check_router(builder, json, &clusters->router) != HR_OK) return HR_BAD_INPUT;
+  return build_rules(builder, json, clusters);
 }
 
 enum hr_status hr__check_cluster_sections(struct hr__builder *builder) {
@@ -217,6 +311,7 @@ enum hr_status hr__build_clusters(struct hr__builder *builder) {
     cluster->own_policy = hr__has(entry, "policy");
     if (status == HR_OK) status = build_entry(builder, entry, cluster);
   }
+  if (status == HR_OK) status = check_homes(builder, list, clusters);
   if (status == HR_OK) status = build_router(builder, clusters);
   if (status == HR_OK) status = join_pools(builder, clusters);
   return status == HR_OK ? make_parts(builder, clusters) : status;
@@ -259,8 +354,11 @@ void hr__clusters_destroy(struct hr_scenario *scenario) {
   for (uint32_t i = 0; i < clusters->count; i++) {
     hr_scenario_destroy(clusters->at[i].scenario);
     hr__grid_texts_free(clusters->at[i].tenants, clusters->at[i].n_tenants);
+    hr__grid_texts_free(clusters->at[i].only, clusters->at[i].n_only);
     free(clusters->at[i].name);
   }
+  for (uint32_t i = 0; i < clusters->router.n_rules; i++) free(clusters->router.rules[i].clusters);
+  hr__finish_values(router_keys(), &clusters->router);
   free(clusters->at);
   free(clusters->parts);
   free(clusters);

@@ -488,16 +488,34 @@ static const struct hr__key plan_keys[] = {
 /* ---- Several clusters ------------------------------------------------------------------------------- */
 
 static const char *const routers[] = {HR_JOB_ROUTER_TABLE(WORD) NULL};
+static const char *const rule_classes[] = {HR_JOB_CLASS_TABLE(WORD) NULL};
 static const char *const spills[] = {"cheapest", "shortest-predicted-wait", "least-loaded", NULL};
+
+static const char *const dispatches[] = {"all", "incremental", NULL};
+
+#define RULE struct hr_job_router_rule
+static const struct hr__key rule_keys[] = {
+    {"tenants", LIST(1, MAX_MEMBERS, EACH(NAME, .store = HR__STORE_TEXT)), AS_ARRAY(RULE, tenants, n_tenants),
+     OTHERWISE("all"), HELP("The rule applies to jobs of these tenants.")},
+    {"classes", LIST(1, HR_N_CLASSES - 1, EACH(CHOICE_AFTER_FIRST(rule_classes))), AT(BITS, RULE, classes),
+     OTHERWISE("all"), HELP("The rule applies to jobs of these classes.")},
+    {"clusters", LIST(1, 1000, EACH(NAME, .store = HR__STORE_TEXT)), MUST, AS_ARRAY(RULE, names, n_clusters),
+     HELP("Names of the preferred clusters, the most preferred first.")},
+    {"only", BOOLEAN, DEFAULT("false"), AT(INTEGER, RULE, only),
+     HELP("No other cluster may run these jobs. A job that none of these clusters could run is rejected.")},
+    END};
 
 #define ROUTER struct hr_job_router_spec
 static const struct hr__key router_keys[] = {
     {"name", CHOICE(routers), MUST, AT(INTEGER, ROUTER, kind),
      HELP("How jobs are sent to clusters. home: to the cluster that lists their tenant, otherwise to the first one. "
           "local-first: home, unless a bound is exceeded. cheapest: to the lowest price of a GPU hour that is not paid "
-          "for anyway. shortest-predicted-wait, least-loaded: as named.")},
+          "for anyway. shortest-predicted-wait, least-loaded: as named. affinity: by 'rules'. multikueue, "
+          "slurm-federation: copies wait in several clusters, and the first to start is the job. skypilot: the "
+          "cheapest, "
+          "and if the job does not start in time, the next one.")},
     {"spill", CHOICE(spills), DEFAULT("cheapest"), .first_choice = HR_JOB_ROUTER_CHEAPEST, AT(INTEGER, ROUTER, spill),
-     HELP("With local-first: how the other clusters are compared.")},
+     HELP("With local-first and affinity: how the other clusters are compared.")},
     {"max_waiting", WHOLE(0, UINT32_MAX - 1.0), .unit = "jobs", OTHERWISE("no bound"), AT(INTEGER, ROUTER, max_waiting),
      HELP("With local-first: a job leaves if this number of jobs waits at home.")},
     {"max_wait_s", SECONDS, OTHERWISE("no bound"), AS_US(ROUTER, max_wait_us),
@@ -511,6 +529,23 @@ static const struct hr__key router_keys[] = {
           "this; the router chooses among these clusters. Needs 'data'. Not for the router 'home'.")},
     {"budget_usd", USD, OTHERWISE("unlimited"), AS_UUSD(ROUTER, budget_uusd),
      HELP("With local-first: the predicted cost of all jobs that leave.")},
+    {"rules", LIST(1, 1000, EACH(OBJECT(rule_keys))), AS_ARRAY(ROUTER, rules, n_rules),
+     HELP("With affinity: preferred clusters by tenant and class. The first rule that applies to a job decides; jobs "
+          "without a rule prefer their home. A preferred cluster with a predicted wait above 'max_wait_s' is passed "
+          "over.")},
+    {"dispatch", CHOICE(dispatches), DEFAULT("all"), AT(INTEGER, ROUTER, incremental),
+     HELP("With multikueue: copies in all clusters at once, or in 'step' more clusters after each round.")},
+    {"step", WHOLE(1, 64), DEFAULT("3"), .unit = "clusters", AT(INTEGER, ROUTER, step),
+     HELP("With multikueue: clusters that incremental dispatch adds in a round.")},
+    {"round_s", SECONDS_FROM(1), DEFAULT("300"), AS_US(ROUTER, round_us),
+     HELP("With multikueue: length of a round of incremental dispatch.")},
+    {"timeout_s", SECONDS_FROM(1), DEFAULT("600"), AS_US(ROUTER, timeout_us),
+     HELP("With skypilot: a job that has not started after this time is sent to the next cluster.")},
+    {"reroute_s", SECONDS_FROM(1), OTHERWISE("a job stays where it was sent"), AS_US(ROUTER, reroute_us),
+     HELP("Waiting jobs that have never started are sent again in this interval. Not with home, multikueue, "
+          "slurm-federation and skypilot.")},
+    {"max_reroutes", WHOLE(1, 1e6), DEFAULT("1000"), AT(INTEGER, ROUTER, max_reroutes),
+     HELP("With reroute_s and skypilot: how many times a job may be sent to another cluster.")},
     END};
 
 #define CLUSTER struct hr_scenario_cluster
@@ -518,6 +553,8 @@ static const struct hr__key entry_keys[] = {
     {"name", NAME, MUST, AT(TEXT, CLUSTER, name), HELP("Name, different from those of other clusters.")},
     {"tenants", LIST(1, MAX_MEMBERS, EACH(NAME, .store = HR__STORE_TEXT)), AS_ARRAY(CLUSTER, tenants, n_tenants),
      OTHERWISE("none; jobs without a home are at home in the first cluster"), HELP("Tenants that are at home in it.")},
+    {"only_tenants", LIST(1, MAX_MEMBERS, EACH(NAME, .store = HR__STORE_TEXT)), AS_ARRAY(CLUSTER, only, n_only),
+     OTHERWISE("all"), HELP("A dedicated cluster: no router sends jobs of other tenants to it.")},
     {"region", NAME, HELP("Region of all pools that name none.")},
     {"provider", NAME, HELP("Provider of all pools with an 'instance' that name none.")},
     CLUSTER_KEYS,
@@ -548,7 +585,7 @@ static const struct hr__key scenario_keys[] = {
      HELP("Instead of 'cluster': several clusters, each with its own pools and policy. 'policy', 'quotas' and the "
           "sections of modelled schedulers apply to clusters without their own.")},
     {"router", OBJECT(router_keys), OTHERWISE("every job runs at home"),
-     HELP("With 'clusters': how submitted jobs are sent to clusters. A job stays in its cluster.")},
+     HELP("With 'clusters': how submitted jobs are sent to clusters.")},
     {"classes", OBJECT(EACH(OBJECT(class_keys), HELP("Jobs of this class."))), .choices = hr__class_keys,
      BY_CLASS(SCENARIO, classes),
      HELP("Checkpoints, restarts and topology by class of job. default: classes that are not listed.")},

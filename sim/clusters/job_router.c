@@ -124,6 +124,21 @@ uint32_t hr__job_router_choose(const struct hr_job_router_spec *router, const st
   return other;
 }
 
+uint32_t hr__job_router_prefer(const struct hr_job_router_spec *router, const struct hr_job_router_rule *rule,
+                               const struct hr__cluster_load *loads, uint32_t n_clusters) {
+  uint32_t first = HR_NONE;
+  for (uint32_t i = rule->n_clusters; i-- > 0;)
+    if (loads[rule->clusters[i]].eligible) first = rule->clusters[i];
+  for (uint32_t i = 0; i < rule->n_clusters; i++) {
+    const struct hr__cluster_load *load = &loads[rule->clusters[i]];
+    if (load->eligible && load->wait_us <= router->max_wait_us) return rule->clusters[i];
+  }
+  if (rule->only) return first;
+  const uint32_t other = best_within(router->spill, loads, n_clusters, HR_NONE, router->max_wait_us);
+  if (other != HR_NONE) return other;
+  return first != HR_NONE ? first : best_within(router->spill, loads, n_clusters, HR_NONE, HR_NEVER_US);
+}
+
 const char *hr_job_router_name(enum hr_job_router_kind kind) {
   static const char *const names[] = {
 #define ROUTER_TEXT(name, text) [name] = text,

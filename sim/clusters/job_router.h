@@ -57,4 +57,10 @@ struct hr__routed_job {
 uint32_t hr__job_router_choose(const struct hr_job_router_spec *router, const struct hr__cluster_load *loads,
                                uint32_t n_clusters, const struct hr__routed_job *job, int64_t *spent_uusd);
 
+/* The same for a rule of `affinity`: the first of its clusters in which the predicted wait is within the bound; if
+   there is none, the best of all clusters within the bound, unless others are not allowed; otherwise the first of its
+   clusters that could run the job, or the best of the others. HR_NONE: no allowed cluster can. */
+uint32_t hr__job_router_prefer(const struct hr_job_router_spec *router, const struct hr_job_router_rule *rule,
+                               const struct hr__cluster_load *loads, uint32_t n_clusters);
+
 #endif

@@ -3,8 +3,9 @@
 #define HR_SIM_ENGINE_CLUSTERS_H
 
 /*
- * The state of a run with several clusters, for clusters.c (engines, loop and copy of the state of all pools) and
- * routing.c (offers of the clusters to jobs, and the choice among them).
+ * The state of a run with several clusters, for clusters.c (engines, loop and copy of the state of all pools),
+ * routing.c (offers of the clusters to jobs, and the choice among them) and dispatch.c (jobs that wait in several
+ * clusters, or are sent to another one).
  */
 
 #include "headroom/unstable/clusters.h"
@@ -27,6 +28,8 @@ struct hr__part {
   struct hr__expected_releases releases;
   hr_amount waiting_work;
   uint64_t waiting_milli;
+  hr_job *going; /* from malloc: jobs that its policy must give up in its next pass */
+  uint32_t n_going, going_capacity;
   bool has_kinds; /* the price of a job follows from its traits, see struct hr__traits */
   /* at the present instant */
   uint64_t n_events, n_others; /* before the instant: all events; those that are not wake-ups of the policy */
@@ -55,6 +58,19 @@ struct hr__offers {
   bool is_plain, by_model;
 };
 
+/* Where the copies of a job are, if jobs may have several or may be sent again. Clusters are bits. */
+enum { HR__MAX_COPIES = 64 };
+struct hr__sending {
+  uint64_t copies;       /* clusters whose policies know the job */
+  uint64_t leaving;      /* of these: clusters that it must leave */
+  uint64_t tried;        /* clusters that were nominated, or in which it did not start in time */
+  uint32_t target;       /* where it goes when it has left; HR_NONE: nowhere */
+  uint32_t n_moves;      /* how many times it was sent again */
+  int64_t sent_us;       /* when it was sent to its cluster */
+  bool is_sent;          /* it was submitted */
+  uint8_t state, reason; /* the true ones, while a cluster that gives it up makes a pass */
+};
+
 struct hr__clusters {
   const struct hr_clusters *spec;
   struct hr__engine *whole;
@@ -73,7 +89,18 @@ struct hr__clusters {
   struct hr_slice *slices;        /* of one event, with the numbers of the whole run */
   uint32_t n_slices;
   int64_t spilled_uusd;
-  bool predicts; /* the router uses predicted waits */
+  bool predicts;   /* the router uses predicted waits */
+  uint8_t *serves; /* [tenants + 1][count]: the cluster serves the tenant; NULL: all serve all */
+  uint32_t *rule;  /* [tenants + 1][HR_N_CLASSES]: rule of `affinity` + 1; NULL: other routers */
+  const uint8_t *asked_serves;
+  /* the following only if jobs may have copies (dispatch.c) */
+  struct hr__sending *sending; /* by job; NULL: each job stays where it is sent */
+  hr_job *todo;                /* jobs that have started, or have left a cluster, in this pass */
+  uint32_t n_todo, todo_capacity;
+  uint64_t n_extra;  /* copies that wait beside another copy or the running job */
+  uint32_t stays;    /* the cluster in which the job waits that is looked at again; HR_NONE: a new job */
+  int64_t waited_us; /* how long it has waited there */
+  bool is_copy;      /* the job that is being submitted was submitted before */
 };
 
 /* Returns the expected run time of a job: its estimate, otherwise its limit, otherwise its run time. */
@@ -83,12 +110,42 @@ static inline int64_t hr__expected_us(const struct hr_trace *trace, hr_job job) 
   return trace->work_us[job.id];
 }
 
+/* ---- clusters.c ---- */
+/* Begins the present instant in a cluster, if it has not begun yet: handles the events before submissions. */
+enum hr_status hr__clusters_wake(struct hr__part *part, int64_t now_us);
+/* Brings the counts of the whole run up to date with the cluster. They change only with an event, and before it, except
+   when a job is submitted. */
+void hr__clusters_count(struct hr__part *part);
+/* Adds a job to the waiting jobs that the router counts, or removes it. */
+void hr__clusters_count_waiting(struct hr__part *part, hr_job job, bool waits);
+
+/* ---- dispatch.c: only if `sending` is not NULL, except hr__dispatch_begin ---- */
+enum hr_status hr__dispatch_begin(struct hr__clusters *all);
+/* Sends a job that is submitted. */
+enum hr_status hr__dispatch_submit(struct hr__clusters *all, hr_job job, int64_t now_us);
+/* Notes that a job has started in a cluster. */
+enum hr_status hr__dispatch_started(struct hr__part *part, hr_job job);
+/* Notes that a policy has rejected a job. Returns whether other copies of it wait, so that it is not rejected. */
+bool hr__dispatch_rejected(struct hr__part *part, hr_job job);
+/* Before a pass of a cluster: lets the jobs that it must give up wait. After the pass: restores their states. */
+void hr__dispatch_disguise(struct hr__part *part);
+void hr__dispatch_undisguise(struct hr__part *part);
+/* After a pass: withdraws the other copies of jobs that have started, and sends jobs on. */
+enum hr_status hr__dispatch_go_on(struct hr__clusters *all, int64_t now_us);
+/* hr__dispatch_timers looks again at the jobs whose time has come; hr__dispatch_next_us returns when that is next;
+   hr__dispatch_is_idle returns whether it would change nothing any more, if the clusters have no further events. */
+enum hr_status hr__dispatch_timers(struct hr__clusters *all, int64_t now_us);
+int64_t hr__dispatch_next_us(struct hr__clusters *all);
+bool hr__dispatch_is_idle(const struct hr__clusters *all);
+
 /* ---- routing.c ---- */
 /* Allocates what routing needs, after all engines were created. */
 enum hr_status hr__routing_begin(struct hr__clusters *all);
-/* Returns the cluster for a job that is submitted now. */
+/* Updates the loads of all clusters for a job. */
+void hr__routing_ask(struct hr__clusters *all, hr_job job, int64_t now_us);
+/* Returns the cluster for a job that is submitted now; HR_NONE: it may run in none. */
 uint32_t hr__routing_choose(struct hr__clusters *all, hr_job job, int64_t now_us);
-/* Returns the home of a job. */
+/* Returns the home of a job; HR_NONE: no cluster serves its tenant. */
 uint32_t hr__routing_home(const struct hr__clusters *all, hr_job job);
 
 #endif

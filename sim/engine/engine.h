@@ -7,12 +7,12 @@
  * hr__engine; the engine has no global variables. Columns are arrays indexed by the id of a job or node.
  *
  * The core consists of run.c (list of components, loop, start and end of a run), moves.c (moves of the policy), jobs.c
- * (life of a job; pending events, notification) and allocations.c (placements of running jobs). clusters.c runs several
- * engines together. Components are attempts.c (jobs that can be stopped; checkpoints.c has their checkpoints),
- * sharing.c (jobs on one GPU), resizes.c (elastic jobs), column_reclaim.c (streamed runs), sim/market/market.c (nodes
- * of elastic and reserved pools), sim/faults/faults.c and maintenance.c (failures of nodes, and planned work on them),
- * sim/power/meter.c (energy), sim/data/data.c (jobs that read data), and one each in allocations.c (jobs of a node) and
- * jobs.c (jobs that run to their end).
+ * (life of a job; pending events, notification) and allocations.c (placements of running jobs). clusters.c, routing.c
+ * and dispatch.c run several engines together. Components are attempts.c (jobs that can be stopped; checkpoints.c has
+ * their checkpoints), sharing.c (jobs on one GPU), resizes.c (elastic jobs), column_reclaim.c (streamed runs),
+ * sim/market/market.c (nodes of elastic and reserved pools), sim/faults/faults.c and maintenance.c (failures of nodes,
+ * and planned work on them), sim/power/meter.c (energy), sim/data/data.c (jobs that read data), and one each in
+ * allocations.c (jobs of a node) and jobs.c (jobs that run to their end).
  *
  * Calls go in one direction: run -> moves -> market -> jobs -> hooks, and attempts -> {jobs, checkpoints, sharing} ->
  * {allocations, events}.
@@ -248,6 +248,7 @@ struct hr__slice_store {
 enum hr__move_kind {
   HR__MOVE_START,
   HR__MOVE_REJECT,
+  HR__MOVE_LEAVE, /* a copy of a waiting job leaves the cluster (dispatch.c) */
   HR__MOVE_WAKE,
   HR__MOVE_PREEMPT,
   HR__MOVE_NOTICE,
@@ -447,6 +448,8 @@ struct hr__engine {
   struct hr__engine *whole;
   struct hr__clusters *clusters;
   uint32_t first_pool, first_node; /* of a cluster's engine: the numbers of its first pool and node in the whole run */
+  uint64_t n_left;                 /* of a cluster's engine: copies of jobs that were submitted and have left */
+  hr_job barred;                   /* of the whole run: the job that is being submitted and may run in no cluster */
   const uint32_t *job_number;      /* by job: its number among the jobs of a cluster, for the digest; NULL: its id */
   /* the policy's functions; those that the policy's interface version does not have are NULL */
   struct hr_policy_ops ops;
@@ -818,6 +821,13 @@ const struct hr_view *hr__clusters_view(const struct hr__engine *whole, hr_job j
 /* An event was scheduled in the engine of a cluster, possibly while another cluster is active. */
 void hr__clusters_wake_at(struct hr__engine *engine, int64_t at_us);
 enum hr_status hr__clusters_check(const struct hr__engine *whole);
+
+/* ---- dispatch.c: copies of a waiting job in a cluster's engine ---- */
+/* hr__dispatch_must_leave returns whether the copy of a job must leave the cluster; hr__dispatch_mark records that it
+   leaves in this pass, or undoes this. hr__dispatch_left completes the move. */
+bool hr__dispatch_must_leave(const struct hr__engine *engine, hr_job job);
+void hr__dispatch_mark(const struct hr__engine *engine, hr_job job, bool leaves);
+enum hr_status hr__dispatch_left(struct hr__engine *engine, hr_job job);
 
 /* ---- Checked mode ---- */
 /* Checks the invariants of the state (sim/verify/check.c) and of all active components. The invariants of each single

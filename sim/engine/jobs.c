@@ -172,6 +172,7 @@ enum hr_status hr__job_submit(struct hr__engine *engine, hr_job job) {
   HR__EACH_ACTIVE(engine, submit, at)(*at)->submit(engine, job);
   hr__notify_observers(engine, &event);
   enum hr_reason reason = hr__cluster_never_fits(&engine->cluster, job);
+  if (engine->whole && engine->whole->barred.id == job.id) reason = HR_REASON_NO_QUEUE;
   if (reason == HR_REASON_NONE) {
     engine->state[job.id] = HR_JOB_WAITING;
     engine->view.n_waiting++;
@@ -331,7 +332,8 @@ static enum hr_status check(const struct hr__engine *engine, const struct hr__ru
     if (engine->start_us[job.id] + run_time_us(engine, job, &placement) != pending.at_us)
       return hr__broken(engine, "job %" PRIu32 " does not end when its work completes", job.id);
   }
-  for (uint32_t i = 0; running->every_job && i < engine->trace->n_jobs; i++)
+  const bool every_job = running->every_job && !engine->whole; /* the columns have the jobs of all clusters */
+  for (uint32_t i = 0; every_job && i < engine->trace->n_jobs; i++)
     if ((engine->state[i] == HR_JOB_RUNNING || engine->state[i] == HR_JOB_COMPLETED) !=
         (engine->start_us[i] != HR_NEVER_US))
       return hr__broken(engine, "job %" PRIu32 ": state and start differ", i);

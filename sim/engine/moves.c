@@ -87,6 +87,11 @@ enum hr_status hr_moves_start(struct hr_moves *moves, hr_job job, const struct h
 
 enum hr_status hr_moves_reject(struct hr_moves *moves, hr_job job, enum hr_reason reason) {
   struct hr__engine *engine = moves->engine;
+  if (engine->whole && reason == HR_REASON_WITHDRAWN && hr__dispatch_must_leave(engine, job)) {
+    hr__dispatch_mark(engine, job, true);
+    set_state(engine, job, HR_JOB_REJECTED, reason);
+    return add_move(moves, (struct hr__move){.kind = HR__MOVE_LEAVE, .reason = reason, .job = job});
+  }
   if (!is_waiting(engine, job)) return refuse(moves, job, "rejection", "the job is not waiting");
   set_state(engine, job, HR_JOB_REJECTED, reason);
   return add_move(moves, (struct hr__move){.kind = HR__MOVE_REJECT, .reason = reason, .job = job});
@@ -313,6 +318,10 @@ static void undo(struct hr__engine *engine, const struct hr__move *move) {
     undo_start(engine, move);
     return;
   case HR__MOVE_REJECT:
+    set_state(engine, move->job, HR_JOB_WAITING, HR_REASON_NONE);
+    return;
+  case HR__MOVE_LEAVE:
+    hr__dispatch_mark(engine, move->job, false);
     set_state(engine, move->job, HR_JOB_WAITING, HR_REASON_NONE);
     return;
   case HR__MOVE_PREEMPT:

@@ -12,6 +12,8 @@
 #include "sim/data/data.h"
 #include "sim/engine/clusters.h"
 
+#include <string.h>
+
 /* The price of pools without a known price: they come after all others. */
 #define UNKNOWN_PRICE (HR_NEVER_US - 1)
 
@@ -113,11 +115,19 @@ static int64_t *row_of(struct hr__clusters *all, hr_job job) {
   return *slot ? offers->price + (size_t)(*slot - 1) * all->spec->count : clear_row(all, HR__OFFER_ROWS);
 }
 
-/* Updates the prices of the loads for a job. */
-static void ask(struct hr__clusters *all, hr_job job, int64_t now_us) {
+/* Returns the row of a job in tables by tenant. */
+static uint32_t tenant_of(const struct hr__clusters *all, hr_job job) {
+  const struct hr_trace *trace = all->whole->trace;
+  const bool has_tenant = trace->tenant && trace->tenant[job.id] != HR_NONE;
+  return has_tenant ? trace->tenant[job.id] : trace->tenants.count;
+}
+
+void hr__routing_ask(struct hr__clusters *all, hr_job job, int64_t now_us) {
+  const uint8_t *serves = all->serves ? all->serves + (size_t)tenant_of(all, job) * all->spec->count : NULL;
   int64_t *price = row_of(all, job);
   bool keeps = true;
-  if (price == all->offers.asked) return;
+  if (price == all->offers.asked && serves == all->asked_serves) return;
+  all->asked_serves = serves;
   for (uint32_t i = 0; i < all->spec->count; i++) {
     keeps = keeps && all->at[i].has_kinds;
     int64_t offer = price[i];
@@ -126,7 +136,7 @@ static void ask(struct hr__clusters *all, hr_job job, int64_t now_us) {
       if (all->at[i].has_kinds) price[i] = offer;
     }
     all->loads[i].price_uusd_h = offer;
-    all->loads[i].eligible = offer != HR_NEVER_US;
+    all->loads[i].eligible = offer != HR_NEVER_US && (!serves || serves[i]);
   }
   const bool is_scratch = price == all->offers.price + (size_t)HR__OFFER_ROWS * all->spec->count;
   all->offers.asked = keeps && !is_scratch ? price : NULL;
@@ -135,16 +145,16 @@ static void ask(struct hr__clusters *all, hr_job job, int64_t now_us) {
 /* ---- Choice ---- */
 
 uint32_t hr__routing_home(const struct hr__clusters *all, hr_job job) {
-  const struct hr_trace *trace = all->whole->trace;
-  const bool has_tenant = trace->tenant && trace->tenant[job.id] != HR_NONE;
-  return has_tenant ? all->home[trace->tenant[job.id]] : 0;
+  return all->home[tenant_of(all, job)];
 }
 
+/* A job that waits has disproved shorter predictions for its cluster. */
 static void predict(struct hr__clusters *all, uint64_t milli, int64_t now_us) {
   for (uint32_t i = 0; i < all->spec->count; i++) {
     struct hr__cluster_load *load = &all->loads[i];
     if (!load->eligible) continue;
     load->wait_us = hr__predicted_wait_us(load, &all->at[i].releases, all->at[i].waiting_work, milli, now_us);
+    if (i == all->stays && load->wait_us < all->waited_us) load->wait_us = all->waited_us;
   }
 }
 
@@ -166,6 +176,19 @@ static void prefer_local_data(struct hr__clusters *all, hr_job job) {
   if (any) all->offers.asked = NULL; /* the loads differ from the offers */
 }
 
+/* Returns the cluster by the rule of `affinity` for the job. */
+static uint32_t prefer(struct hr__clusters *all, hr_job job, const struct hr__routed_job *routed) {
+  const struct hr_job_router_spec *router = &all->spec->router;
+  const struct hr_trace *trace = all->whole->trace;
+  const uint32_t class_ = trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN;
+  const uint32_t rule = all->rule[(size_t)tenant_of(all, job) * HR_N_CLASSES + class_];
+  uint32_t home = routed->home;
+  const struct hr_job_router_rule none = {.clusters = &home, .n_clusters = 1};
+  const struct hr_job_router_rule *chosen = rule ? &router->rules[rule - 1] : &none;
+  const uint32_t to = hr__job_router_prefer(router, chosen, all->loads, all->spec->count);
+  return to == HR_NONE && !chosen->only ? home : to; /* its home rejects it */
+}
+
 uint32_t hr__routing_choose(struct hr__clusters *all, hr_job job, int64_t now_us) {
   const struct hr_trace *trace = all->whole->trace;
   const struct hr_clusters *spec = all->spec;
@@ -178,10 +201,71 @@ uint32_t hr__routing_choose(struct hr__clusters *all, hr_job job, int64_t now_us
       .slack_us = has_deadline ? trace->deadline_us[job.id] - now_us : HR_NEVER_US,
       .home = home,
   };
-  ask(all, job, now_us);
+  if (home == HR_NONE) return HR_NONE;
+  hr__routing_ask(all, job, now_us);
   if (all->predicts) predict(all, routed.milli, now_us);
   if (spec->router.prefers_local_data && all->at[0].engine.data) prefer_local_data(all, job);
+  if (all->rule) return prefer(all, job, &routed);
   return hr__job_router_choose(&spec->router, all->loads, spec->count, &routed, &all->spilled_uusd);
+}
+
+/* ---- Tenants ---- */
+
+static bool has_name(char *const *names, uint32_t n, const char *name) {
+  for (uint32_t i = 0; i < n; i++)
+    if (strcmp(names[i], name) == 0) return true;
+  return false;
+}
+
+/* Finds which clusters serve which tenants. */
+static enum hr_status find_served(struct hr__clusters *all) {
+  const struct hr_names *tenants = &all->whole->trace->tenants;
+  const uint32_t n = all->spec->count;
+  bool any = false;
+  for (uint32_t i = 0; i < n; i++) any = any || all->spec->at[i].n_only;
+  if (!any) return HR_OK;
+  all->serves = hr_arena_alloc(&all->whole->arena, ((size_t)tenants->count + 1) * n);
+  if (!all->serves) return hr__out_of_memory(all->whole);
+  for (uint32_t name = 0; name <= tenants->count; name++)
+    for (uint32_t i = 0; i < n; i++) {
+      const struct hr_cluster_part *part = &all->spec->at[i];
+      const bool is_named = name < tenants->count && has_name(part->only, part->n_only, tenants->text[name]);
+      all->serves[(size_t)name * n + i] = !part->n_only || is_named;
+    }
+  return HR_OK;
+}
+
+/* The home of a tenant is the first cluster that names it, otherwise the first that serves it. */
+static void find_homes(struct hr__clusters *all) {
+  const struct hr_names *tenants = &all->whole->trace->tenants;
+  const uint32_t n = all->spec->count;
+  for (uint32_t name = 0; name <= tenants->count; name++) {
+    all->home[name] = HR_NONE;
+    for (uint32_t i = n; i-- > 0;)
+      if (!all->serves || all->serves[(size_t)name * n + i]) all->home[name] = i;
+    for (uint32_t i = n; i-- > 0 && name < tenants->count;)
+      if (has_name(all->spec->at[i].tenants, all->spec->at[i].n_tenants, tenants->text[name])) all->home[name] = i;
+  }
+}
+
+static bool applies(const struct hr_job_router_rule *rule, const char *tenant, uint32_t class_) {
+  if (rule->n_tenants && (!tenant || !has_name(rule->tenants, rule->n_tenants, tenant))) return false;
+  return !rule->classes || rule->classes >> class_ & 1;
+}
+
+/* Finds the first rule of `affinity` for each tenant and class. */
+static enum hr_status find_rules(struct hr__clusters *all) {
+  const struct hr_job_router_spec *router = &all->spec->router;
+  const struct hr_names *tenants = &all->whole->trace->tenants;
+  if (router->kind != HR_JOB_ROUTER_AFFINITY) return HR_OK;
+  all->rule = hr_arena_alloc(&all->whole->arena, ((size_t)tenants->count + 1) * HR_N_CLASSES * sizeof *all->rule);
+  if (!all->rule) return hr__out_of_memory(all->whole);
+  for (uint32_t name = 0; name <= tenants->count; name++)
+    for (uint32_t class_ = 0; class_ < HR_N_CLASSES; class_++)
+      for (uint32_t i = router->n_rules; i-- > 0;)
+        if (applies(&router->rules[i], name < tenants->count ? tenants->text[name] : NULL, class_))
+          all->rule[(size_t)name * HR_N_CLASSES + class_] = i + 1;
+  return HR_OK;
 }
 
 /* ---- Begin ---- */
@@ -211,5 +295,10 @@ enum hr_status hr__routing_begin(struct hr__clusters *all) {
   }
   offers->is_plain = is_plain(all);
   all->predicts = hr_job_router_predicts(&all->spec->router);
-  return HR_OK;
+  all->whole->barred = (hr_job){HR_NONE};
+  all->stays = HR_NONE;
+  enum hr_status status = find_served(all);
+  if (status == HR_OK) status = find_rules(all);
+  if (status == HR_OK) find_homes(all);
+  return status;
 }

@@ -144,6 +144,8 @@ static enum hr_status commit_move(struct hr__engine *engine, const struct hr__mo
   case HR__MOVE_REJECT:
     hr__job_reject(engine, move->job, move->reason);
     return HR_OK;
+  case HR__MOVE_LEAVE:
+    return hr__dispatch_left(engine, move->job);
   case HR__MOVE_WAKE:
     if (engine->abilities & HR_POLICY_HOLDS_RUN && move->at_us > engine->hold_until_us)
       engine->hold_until_us = move->at_us;

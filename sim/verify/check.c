@@ -262,7 +262,7 @@ static enum hr_status check_counts(const struct hr__engine *engine, const struct
   if (usage->running.count != engine->view.n_running) return hr__broken(engine, "the number of running jobs differs");
   uint64_t known = engine->view.n_waiting + engine->view.n_running + engine->n_completed + engine->n_rejected;
   const bool counted = engine->whole || engine->n_submitted == engine->cursor + engine->n_added;
-  if (known != engine->n_submitted || !counted)
+  if (known + engine->n_left != engine->n_submitted || !counted)
     return hr__broken(engine, "jobs are lost: %" PRIu64 " submitted, %" PRIu64 " known", engine->n_submitted, known);
   return HR_OK;
 }

@@ -29,9 +29,14 @@ END
 
 case_schedulers_side_by_side() {
   write_five
-  for router in home cheapest shortest-predicted-wait least-loaded local-first; do
+  for router in home cheapest shortest-predicted-wait least-loaded local-first multikueue slurm-federation skypilot; do
     try 0 run five.json --check --set router.name=$router --quiet --json $router.json
     matches $router.json '"completed": 9[0-9][0-9]'
+  done
+  for router in cheapest shortest-predicted-wait least-loaded local-first; do
+    try 0 run five.json --check --set router.name=$router --set router.reroute_s=300 --quiet --json again.json
+    matches again.json '"completed": 9[0-9][0-9]'
+    cmp -s $router.json again.json && fail "reroute_s has no effect with $router"
   done
   try 0 run five.json
   says stderr "cluster 'e' has its own policy, 'kai'"

@@ -35,6 +35,25 @@ static void keys_are_stored(void) {
   hr_scenario_destroy(scenario);
 }
 
+static void rules_are_stored(void) {
+  write_text(ROUTER("\"name\":\"affinity\",\"rules\":[{\"tenants\":[\"x\"],\"clusters\":[\"b\",\"a\"],\"only\":true},"
+                    "{\"classes\":[\"training\"],\"clusters\":[\"a\"]}],\"reroute_s\":5"));
+  struct hr_scenario *scenario = load(NULL, 0);
+  const struct hr_job_router_spec *router = &scenario->clusters->router;
+  CU_ASSERT_EQUAL_FATAL(router->n_rules, 2);
+  CU_ASSERT(router->rules[0].only && router->rules[0].classes == 0);
+  CU_ASSERT(router->rules[0].clusters[0] == 1 && router->rules[0].clusters[1] == 0);
+  CU_ASSERT(router->rules[1].classes == 1u << HR_CLASS_TRAINING && router->rules[1].n_tenants == 0);
+  CU_ASSERT(router->reroute_us == 5 * HR_SECOND_US && router->max_reroutes == 1000);
+  hr_scenario_destroy(scenario);
+  write_text(ROUTER("\"name\":\"multikueue\",\"dispatch\":\"incremental\",\"step\":2,\"round_s\":7"));
+  scenario = load(NULL, 0);
+  router = &scenario->clusters->router;
+  CU_ASSERT(router->incremental && router->step == 2 && router->round_us == 7 * HR_SECOND_US);
+  CU_ASSERT(router->reroute_us == 0 && router->timeout_us == 600 * HR_SECOND_US);
+  hr_scenario_destroy(scenario);
+}
+
 static void clusters_inherit(void) {
   char path[HR_POOL_PATH_BYTES], buffer[32];
   write_text(TWO(SECOND, ",\"quotas\":{\"tenants\":[{\"tenant\":\"x\",\"guaranteed_gpus\":2}]}"));
@@ -71,6 +90,14 @@ static void errors_have_a_place(void) {
       {ROUTER("\"name\":\"cheap\""), "s.json:3:18: 'router.name' is the text \"cheap\"..."},
       {ROUTER("\"name\":\"cheapest\",\"max_waiting\":3"),
        "s.json:3:43: 'max_waiting' has no effect with the router 'cheapest'..."},
+      {ROUTER("\"name\":\"skypilot\",\"reroute_s\":3"),
+       "s.json:3:41: 'reroute_s' has no effect with the router 'skypilot'"},
+      {ROUTER("\"name\":\"multikueue\",\"timeout_s\":3"),
+       "s.json:3:43: 'timeout_s' has no effect with the router 'multikueue'; it needs skypilot"},
+      {ROUTER("\"name\":\"affinity\""), "s.json:3:18: the router 'affinity' needs 'rules'"},
+      {ROUTER("\"name\":\"affinity\",\"rules\":[{\"clusters\":[\"z\"]}]"), "s.json:3:51: no cluster has the name 'z'"},
+      {TWO(SECOND ",\"only_tenants\":[\"z\"]", ""),
+       "s.json:2:37: tenant 'x' has its home here, but 'only_tenants' lacks it"},
       {ROUTER("\"name\":\"home\",\"max_wait_s\":3"),
        "s.json:3:38: 'max_wait_s' has no effect with the router 'home'..."},
       {"{\"policy\":{\"name\":\"fifo\"},\"cluster\":{\"pools\":[" POOL("p", "") "]},\n\"router\":{\"name\":\"home\"}}",
@@ -85,5 +112,5 @@ static void errors_have_a_place(void) {
   expect_error(nodes, 1, "--set clusters.1.pools.0.nodes=-1: 'clusters.1.pools.0.nodes' is the number -1...");
 }
 
-TEST_MAIN("Several clusters in scenarios", TEST(create_test_folder), TEST(keys_are_stored), TEST(clusters_inherit),
-          TEST(errors_have_a_place), TEST(remove_test_folder))
+TEST_MAIN("Several clusters in scenarios", TEST(create_test_folder), TEST(keys_are_stored), TEST(rules_are_stored),
+          TEST(clusters_inherit), TEST(errors_have_a_place), TEST(remove_test_folder))

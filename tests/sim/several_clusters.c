@@ -18,6 +18,8 @@
 
 enum { N_CASES = 120, MAX_JOBS = 80, MAX_CLUSTERS = 4, MAX_POOLS = 2 };
 #define S HR_SECOND_US
+/* The routers that need no rules and make no copies (tests/sim/job_copies.c has the others). */
+enum { N_BY_LOAD = HR_JOB_ROUTER_LEAST_LOADED + 1 };
 
 static uint64_t random_state;
 
@@ -226,7 +228,7 @@ static void clusters_are_as_if_alone(void) {
     random_state = i + 1;
     draw_case(&random);
     const struct hr_trace trace = trace_of(&random);
-    struct hr_result *together = run_all(&random, &trace, (enum hr_job_router_kind)(i % HR_N_JOB_ROUTERS));
+    struct hr_result *together = run_all(&random, &trace, (enum hr_job_router_kind)(i % N_BY_LOAD));
     for (uint32_t k = 0; k < random.n_clusters; k++) {
       n_spilled += together->clusters[k].n_spilled_in;
       compare_alone(&random, k, together);
@@ -299,7 +301,7 @@ static void draw_router(struct hr_job_router_spec *router) {
                                                    HR_JOB_ROUTER_LEAST_LOADED};
   *router = (struct hr_job_router_spec){
       .max_waiting = HR_NONE, .max_wait_us = HR_NEVER_US, .budget_uusd = HR_NEVER_US, .spill = spills[draw(3)]};
-  router->kind = (enum hr_job_router_kind)draw(HR_N_JOB_ROUTERS);
+  router->kind = (enum hr_job_router_kind)draw(N_BY_LOAD);
   if (draw(2)) router->max_waiting = draw(5);
   if (draw(2)) router->max_wait_us = (int64_t)draw(4) * 3600 * S;
   if (draw(2)) router->budget_uusd = (int64_t)draw(100) * 1000000;

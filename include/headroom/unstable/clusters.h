@@ -24,7 +24,11 @@ extern "C" {
   X(HR_JOB_ROUTER_LOCAL_FIRST, "local-first") /* at home, unless a bound is exceeded: then as `spill` says */          \
   X(HR_JOB_ROUTER_CHEAPEST, "cheapest")       /* the lowest price of a GPU hour; of equal ones the shortest wait */    \
   X(HR_JOB_ROUTER_SHORTEST_WAIT, "shortest-predicted-wait")                                                            \
-  X(HR_JOB_ROUTER_LEAST_LOADED, "least-loaded") /* the lowest share of GPUs that are allocated or waited for */
+  X(HR_JOB_ROUTER_LEAST_LOADED, "least-loaded") /* the lowest share of GPUs that are allocated or waited for */        \
+  X(HR_JOB_ROUTER_AFFINITY, "affinity")         /* the clusters that a rule for its tenant and class prefers */        \
+  X(HR_JOB_ROUTER_MULTIKUEUE, "multikueue") /* copies in all clusters, or in more and more; the first start wins */    \
+  X(HR_JOB_ROUTER_FEDERATION, "slurm-federation") /* copies in all clusters; the first start wins */                   \
+  X(HR_JOB_ROUTER_SKYPILOT, "skypilot")           /* the cheapest; after a time without a start, the next one */
 
 enum hr_job_router_kind {
 #define HR_JOB_ROUTER_NAME(name, text) name,
@@ -33,17 +37,39 @@ enum hr_job_router_kind {
       HR_N_JOB_ROUTERS
 };
 
+/* A rule of `affinity`. The first rule that applies to a job decides. */
+struct hr_job_router_rule {
+  char **tenants; /* [n_tenants]; n_tenants 0: any */
+  uint32_t n_tenants;
+  uint32_t classes;   /* a set of bits 1 << enum hr_job_class; 0: any */
+  char **names;       /* [n_clusters]: the preferred clusters, in order */
+  uint32_t *clusters; /* [n_clusters]: their indices */
+  uint32_t n_clusters;
+  bool only; /* other clusters are not allowed */
+};
+
 /* The job router. The bounds are those of `local-first`; a job is spilled if any of them is exceeded. Without a bound,
    a job is spilled if it would have to wait at home. */
 struct hr_job_router_spec {
   enum hr_job_router_kind kind;
-  enum hr_job_router_kind spill; /* how the other clusters are compared */
-  uint32_t max_waiting;          /* jobs that wait at home; HR_NONE: no bound */
-  int64_t max_wait_us;           /* predicted wait at home; HR_NEVER_US: no bound */
-  bool keep_deadlines;           /* spill jobs that would probably miss their deadline at home */
-  int64_t budget_uusd;           /* predicted cost of all spilled jobs; HR_NEVER_US: unlimited */
+  enum hr_job_router_kind spill;    /* how the other clusters are compared */
+  uint32_t max_waiting;             /* jobs that wait at home; HR_NONE: no bound */
+  int64_t max_wait_us;              /* predicted wait at home; HR_NEVER_US: no bound */
+  bool keep_deadlines;              /* spill jobs that would probably miss their deadline at home */
+  int64_t budget_uusd;              /* predicted cost of all spilled jobs; HR_NEVER_US: unlimited */
+  struct hr_job_router_rule *rules; /* [n_rules], of `affinity` */
+  uint32_t n_rules;
+  /* multikueue */
+  bool incremental; /* `step` more clusters in each round, otherwise all at once */
+  uint32_t step;
+  int64_t round_us;
+  int64_t timeout_us; /* skypilot: a job that has not started after this time is sent to the next cluster */
+  /* other routers: waiting jobs that have never started are sent again in this interval; 0: never. A job
+     moves at most `max_reroutes` times, also with skypilot */
+  int64_t reroute_us;
+  uint32_t max_reroutes;
   /* a job goes to the clusters in which it reads its data without a link, if its predicted wait in one of them is at
-     most `local_wait_us`; not for the router `home` */
+     most `local_wait_us`; only for the routers that look at the load */
   bool prefers_local_data;
   int64_t local_wait_us;
 };
@@ -61,6 +87,8 @@ struct hr_cluster_part {
   const struct hr_network_speeds *network_speeds;
   char *const *tenants; /* [n_tenants]: names of the tenants that are at home in it */
   uint32_t n_tenants;
+  char *const *only; /* [n_only]: the cluster serves only these tenants; n_only 0: all */
+  uint32_t n_only;
 };
 
 /* The clusters of a run, for hr_run_config.clusters. hr_run_config.cluster has the pools of all of them, in order. */
@@ -75,6 +103,7 @@ struct hr_cluster_result {
   const char *name;                              /* borrowed from the configuration */
   uint64_t n_submitted, n_completed, n_rejected; /* jobs */
   uint64_t n_spilled_in, n_spilled_out;          /* jobs that came from, or went to, another cluster than their home */
+  uint64_t n_rerouted;                           /* how many times a waiting job left it for another cluster */
   uint64_t n_passes;
   /* of the events of the cluster, as if its jobs were the only ones of a trace: equal to that of a run of the cluster
      alone with these jobs */
@@ -85,9 +114,18 @@ struct hr_cluster_result {
 HR_API const char *hr_job_router_name(enum hr_job_router_kind kind);
 /* Returns whether the router uses predicted waits. */
 static inline bool hr_job_router_predicts(const struct hr_job_router_spec *router) {
-  if (router->kind == HR_JOB_ROUTER_HOME) return false;
-  if (router->prefers_local_data) return true;
-  return router->kind != HR_JOB_ROUTER_LEAST_LOADED || router->max_wait_us != HR_NEVER_US;
+  switch (router->kind) {
+  case HR_JOB_ROUTER_LOCAL_FIRST:
+  case HR_JOB_ROUTER_CHEAPEST:
+  case HR_JOB_ROUTER_SHORTEST_WAIT:
+    return true;
+  case HR_JOB_ROUTER_AFFINITY:
+  case HR_JOB_ROUTER_LEAST_LOADED:
+    return router->max_wait_us != HR_NEVER_US || router->prefers_local_data ||
+           (router->kind == HR_JOB_ROUTER_AFFINITY && router->spill != HR_JOB_ROUTER_LEAST_LOADED);
+  default:
+    return false;
+  }
 }
 
 #ifdef __cplusplus

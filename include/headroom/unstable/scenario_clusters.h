@@ -16,6 +16,8 @@ struct hr_scenario_cluster {
   char *name;
   char **tenants; /* [n_tenants]: tenants that are at home in it */
   uint32_t n_tenants;
+  char **only; /* [n_only]: it serves only these tenants; n_only 0: all */
+  uint32_t n_only;
   bool own_policy;              /* the cluster has a policy of its own; otherwise that of the scenario */
   struct hr_scenario *scenario; /* pools, policy, quotas, classes and speeds of the cluster */
 };
