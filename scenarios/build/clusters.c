@@ -219,7 +219,7 @@ static enum hr_status build_rules(struct hr__builder *builder, const cJSON *json
                                   struct hr_scenario_clusters *clusters) {
   const cJSON *list = hr__get(json, "rules"), *entry = list ? list->child : NULL;
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < clusters->router.n_rules && status == HR_OK; i++, entry = entry->next)
+  for (uint32_t i = 0; entry && i < clusters->router.n_rules && status == HR_OK; i++, entry = entry->next)
     status = build_rule(builder, entry, clusters, &clusters->router.rules[i]);
   return status;
 }
