@@ -198,6 +198,7 @@ struct hr__slurm_run {
   int64_t rested_us;    /* no backfill pass may begin before: the last one was bf_interval ago */
   int64_t stale_us;     /* the first event after the last backfill pass, if `plan_is_stale` */
   int64_t change_us;    /* the requested time of the next begin or end of an advance reservation */
+  int64_t exempt_us;    /* the same, of the next end of a PreemptExemptTime */
   bool changed;         /* since the last pass of the main scheduler */
   bool plan_is_stale;   /* an event has happened since the last backfill pass */
   bool stops_over_time; /* OverTimeLimit is set: some jobs are stopped after their limits */
@@ -310,6 +311,10 @@ bool hr__slurm_preempt(struct hr__slurm_run *run, uint32_t job, const uint64_t *
 /* Finds when and where a job can start on nodes of a set, as hr__slurm_find_start: now; or else now, if all jobs that
    it may stop were gone; or else when others have ended, too. */
 bool hr__slurm_find_without_victims(struct hr__slurm_run *run, uint32_t job, uint64_t *set, int64_t *start_us);
+
+/* Returns the next time after `now_us` from which some running job may be preempted that may not be now; HR_NEVER_US:
+   there is none. */
+int64_t hr__slurm_next_exempt_end(const struct hr__slurm_run *run, int64_t now_us);
 
 /* Sets how long a job that starts may run beyond its limit, and requests a pass at the time at which it is stopped. */
 void hr__slurm_set_over_time(struct hr__slurm_run *run, struct hr__slurm_running *running);

@@ -73,6 +73,16 @@ static int64_t exempt_us(const struct hr__slurm_run *run, uint32_t job) {
   return of_qos == HR_UNKNOWN_US ? run->config->preempt_exempt_us : of_qos;
 }
 
+int64_t hr__slurm_next_exempt_end(const struct hr__slurm_run *run, int64_t now_us) {
+  int64_t next_us = HR_NEVER_US;
+  for (uint32_t r = 0; run->preemption.is_on && r < run->nodes.n_running; r++) {
+    uint32_t job = run->nodes.running[r].job;
+    int64_t for_us = exempt_us(run, job), end_us = run->jobs[job].start_us + for_us;
+    if (for_us != HR_UNKNOWN_US && end_us > now_us && end_us < next_us) next_us = end_us;
+  }
+  return next_us;
+}
+
 static bool outranks(const struct hr__slurm_run *run, uint32_t job, uint32_t victim) {
   if (run->config->preempt_type == HR_SLURM_PREEMPT_QOS) {
     uint32_t qos = run->jobs[job].qos, other = run->jobs[victim].qos;

@@ -107,7 +107,8 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
                                 .wake_us = -1,
                                 .tick_us = -1,
                                 .begin_us = -1,
-                                .change_us = -1};
+                                .change_us = -1,
+                                .exempt_us = -1};
   const char *fault = unsupported(env);
   if (fault) return hr_fail(error, HR_BAD_INPUT, "policy 'slurm': %s", fault);
   set_limits(run);
@@ -234,6 +235,9 @@ static enum hr_status wake_later(struct hr__slurm_run *run) {
     status = wake_at(run, &run->begin_us, run->jobs[run->delayed.jobs[0]].submit_us);
   int64_t change_us = hr__slurm_next_change(run, run->view->now_us);
   if (status == HR_OK && change_us != HR_NEVER_US) status = wake_at(run, &run->change_us, change_us);
+  int64_t exempt_us = hr__slurm_next_exempt_end(run, run->view->now_us);
+  if (exempt_us == HR_NEVER_US) run->exempt_us = -1;
+  if (status == HR_OK && exempt_us != HR_NEVER_US) status = wake_at(run, &run->exempt_us, exempt_us);
   return status;
 }
 
@@ -292,7 +296,8 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   reject_listed(run, &run->withdrawn, HR_REASON_WITHDRAWN);
   if (any_withdrawn) hr__slurm_waiting_sweep(&run->waiting, run->waiting.count, view->state, HR_JOB_WAITING);
   end_delays(run);
-  if (view->now_us == run->change_us) hr__slurm_note_change(run, view->now_us);
+  bool may_stop_more = view->now_us == run->exempt_us && run->waiting.count > 0;
+  if (view->now_us == run->change_us || may_stop_more) hr__slurm_note_change(run, view->now_us);
   if (!update_priorities(run)) return HR_NO_MEMORY;
   if (run->status == HR_OK) hr__slurm_stop_over_time(run);
   if (run->status == HR_OK && run->suspension.jobs.count) hr__slurm_resume(run);

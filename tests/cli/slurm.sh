@@ -251,6 +251,42 @@ JSON
   diff expected actual || fail "other decisions"
 }
 
+# Job 1 is exempt from preemption for 60 s; then job 2, of a higher tier, stops it. It may start again 121 s later.
+case_exempt_time() {
+  cat >s.json <<'JSON'
+{"cluster": {"pools": [{"name": "n", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 8}]},
+ "policy": {"name": "slurm", "bf_interval": 1, "bf_resolution": 1},
+ "slurm": {"partitions": [{"name": "low", "default": true}, {"name": "high", "priority_tier": 2}],
+           "preempt_type": "partition_prio", "preempt_mode": "requeue", "preempt_exempt_time_s": 60}}
+JSON
+  printf 'job_id,submit_s,duration_s,gpus,limit_s,queue\n1,0,300,8,1000,low\n2,10,50,8,100,high\n' >t.csv
+  try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
+  [ "$(cut -d, -f1,3,4 jobs.csv | tr '\n' ' ')" = 'job_id,start_s,end_s 1,181,481 2,60,110 ' ] || fail "other decisions: $(cat jobs.csv)"
+}
+
+# GrpTRES: 12 GPUs of the QOS normal run at most. MaxTRESPerUser: 8 of a user. Job 2 waits for job 1 of the same user, job
+# 4 for the group. Job 5 exceeds MaxTRESPerJob of a QOS with DenyOnLimit.
+case_limits_of_gpus() {
+  cat >s.json <<'JSON'
+{"cluster": {"pools": [{"name": "n", "gpu": "A100-80", "nodes": 2, "gpus_per_node": 8}]},
+ "policy": {"name": "slurm", "bf_interval": 1, "bf_resolution": 1},
+ "slurm": {"enforce_limits": true,
+   "qos": [{"name": "normal", "limits": {"grp_tres": {"gpu": 12}, "max_tres_per_user": {"gpu": 8}}},
+           {"name": "deny", "flags": ["DenyOnLimit"], "limits": {"max_tres_per_job": {"gpu": 10}}}]}}
+JSON
+  cat >t.csv <<'CSV'
+job_id,submit_s,duration_s,gpus,tasks,limit_s,user,qos
+1,0,100,8,1,100,u,
+2,1,50,4,1,50,u,
+3,2,200,4,1,200,v,
+4,3,10,1,1,10,w,
+5,4,10,12,2,10,w,deny
+6,5,10,4,1,10,w,deny
+CSV
+  try 0 run s.json --trace t.csv --quiet --check --jobs jobs.csv
+  [ "$(cut -d, -f3 jobs.csv | tr '\n' ' ')" = 'start_s 0 100 2 100  5 ' ] || fail "other decisions: $(cat jobs.csv)"
+}
+
 # Job 2 needs both nodes. Nodes are reserved for it from 1000 s on, so job 3 may not start before it, except with the
 # flag NoReserve.
 case_no_reserve() {

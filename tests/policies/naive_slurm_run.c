@@ -445,6 +445,12 @@ static void handle_events(struct naive_run *run) {
 
 static void decide(struct naive_run *run) {
   uint32_t queue[NAIVE_JOBS];
+  for (uint32_t i = 0; i < run->n_jobs; i++) { // from now on, the job may be preempted
+    const struct naive_job *job = &run->jobs[i];
+    bool ends =
+        run->preempts && run->exempt_s && job->state == NAIVE_RUNS && job->start_s + run->exempt_s == run->now_s;
+    if (ends && sort_queue(run, queue)) run->has_changed = run->is_stale = true;
+  }
   if (run->is_old && sort_queue(run, queue)) {
     for (uint32_t i = 0; i < run->n_jobs; i++)
       if (run->jobs[i].state == NAIVE_WAITS) set_priority(run, &run->jobs[i], run->tick_s);
