@@ -402,6 +402,12 @@ static void count_eviction(cJSON *workload, const char *reason, const char *caus
   cJSON_AddItemToArray(list, item);
 }
 
+/* Sets a member of an object, which takes the value; another value is left as it is. */
+static void set_member(cJSON *object, const char *name, cJSON *value) {
+  cJSON_DeleteItemFromObjectCaseSensitive(object, name);
+  if (!cJSON_IsObject(object) || !cJSON_AddItemToObject(object, name, value)) cJSON_Delete(value);
+}
+
 static void evict(cJSON *workload, const struct hr__kueue_step *step) {
   const char *cause = cause_names[step->cause], *reason = end_names[step->end];
   char full[120];
@@ -416,7 +422,7 @@ static void evict(cJSON *workload, const struct hr__kueue_step *step) {
   count_eviction(workload, reason, cause);
   cJSON *check;
   cJSON_ArrayForEach(check, cJSON_GetObjectItemCaseSensitive(workload, "admissionChecks"))
-      cJSON_ReplaceItemInObjectCaseSensitive(check, "state", cJSON_CreateString("Pending"));
+      set_member(check, "state", cJSON_CreateString("Pending"));
 }
 
 static void write_requeue_state(cJSON *workload, const struct hr__kueue_requeue_state *state) {
@@ -436,8 +442,7 @@ static void apply(cJSON *workload, const struct hr__kueue_life *life, const stru
     if (step->end == HR__KUEUE_END_DEACTIVATED) reason = "Reactivated";
     set_condition(workload, "Requeued", true, reason);
   }
-  if (step->kind == HR__KUEUE_STEP_SWITCH_OFF)
-    cJSON_ReplaceItemInObjectCaseSensitive(workload, "active", cJSON_CreateFalse());
+  if (step->kind == HR__KUEUE_STEP_SWITCH_OFF) set_member(workload, "active", cJSON_CreateFalse());
   if (step->kind == HR__KUEUE_STEP_DEACTIVATE)
     set_condition(workload, "DeactivationTarget", true, end_names[step->end]);
   if (step->kind == HR__KUEUE_STEP_EVICT) evict(workload, step);

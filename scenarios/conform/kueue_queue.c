@@ -421,7 +421,10 @@ void hr__kueue_case_requeue_cohort(const cJSON *whole, const char *kind, struct 
   (void)kind;
   struct queue_run run = {0};
   const cJSON *list = hr__case_get(hr__case_get(whole, "input"), "workloads"), *item;
-  if (!begin(&run, whole, verdict, &list, 1)) return;
+  if (!begin(&run, whole, verdict, &list, 1)) {
+    finish(&run);
+    return;
+  }
   rename_namespace(&run);
   struct hr__kueue_world *world = &run.self.world;
   for (uint32_t i = 0; i < world->n_workloads; i++)
@@ -440,6 +443,7 @@ void hr__kueue_case_requeue_cohort(const cJSON *whole, const char *kind, struct 
   if (want) hr__verdict_compare_number(verdict, "wantMovedCount", want, moved);
   cJSON_Delete(active);
   cJSON_Delete(parked);
+  finish(&run);
 }
 
 /* ---- Manager of the queues ---- */

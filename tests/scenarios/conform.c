@@ -267,6 +267,26 @@ static void malformed_worlds(void) {
                   "expected a placement with levels");
 }
 
+/* Values of other types than expected: the cases have a verdict, and all memory is freed (under the sanitizers). */
+static void other_types(void) {
+  static const char *const cases[][2] = {
+      {"kueue", "[{\"id\": \"a\", \"kind\": \"eviction.reconcile\", \"input\": {\"workload\": {\"name\": \"w\","
+                "\"admissionChecks\": [{\"name\": \"c\", \"state\": \"Retry\"}, null, 1]}}, \"expect\": "
+                "{\"wantWorkload\": {}}}]"},
+      {"kueue", "[{\"id\": \"a\", \"kind\": \"queue.requeueCohort\", \"input\": {\"cohorts\": [], \"workloads\": [],"
+                "\"cqNames\": [1]}, \"expect\": {\"wantInadmissible\": {\"q\": [\"a\"]}}}]"},
+      {"clusters",
+       "[{\"id\": \"a\", \"kind\": \"ca-unneeded\", \"input\": {\"since_min\": 1e300, \"unneeded_min\": -10},"
+       "\"expect\": {\"removable\": false}}]"}};
+  struct hr_conform_report report;
+  struct hr_error error;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    CU_ASSERT_EQUAL(run_text(cases[i][0], cases[i][1], &report, &error), HR_OK);
+    CU_ASSERT_EQUAL(report.passed + report.failed, 1);
+    hr_conform_finish(&report);
+  }
+}
+
 /* Groups of cases: what cannot be run fails, and an unknown group fails. */
 static void malformed_groups(void) {
   static const char *const bad[] = {
@@ -301,5 +321,5 @@ static void unknown_system(void) {
 TEST_MAIN("test vectors of other schedulers", TEST(autoscalers), TEST(clusters), TEST(clusters_rules), TEST(kai),
           TEST(kai_rules), TEST(kubernetes), TEST(kueue), TEST(kueue_topology), TEST(kueue_rules), TEST(kueue_backoff),
           TEST(slurm), TEST(volcano), TEST(volcano_rules), TEST(volcano_taints), TEST(unknown_kind),
-          TEST(case_without_input_or_expectation), TEST(malformed_cases), TEST(malformed_worlds),
+          TEST(case_without_input_or_expectation), TEST(malformed_cases), TEST(malformed_worlds), TEST(other_types),
           TEST(malformed_groups), TEST(unknown_system))

@@ -8,8 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* No case is longer than this. */
+#define LONGEST_S 1e12
+
 static int64_t us_of(double seconds) {
-  return llround(seconds * (double)HR_SECOND_US);
+  return llround(fmax(-LONGEST_S, fmin(LONGEST_S, seconds)) * (double)HR_SECOND_US);
 }
 
 /* ---- Utilization and eligibility ------------------------------------------------------------------------- */
