@@ -12,9 +12,10 @@ install(DIRECTORY include/headroom DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES
 # The prefix is told relative to the file, so that the installed tree can be moved.
 file(RELATIVE_PATH headroom_pc_up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" headroom_pc_up "${headroom_pc_up}")
+# Not a package: a static link of libmicrohttpd needs all that GnuTLS needs.
 set(headroom_pc_http)
 if(MICROHTTPD_FOUND)
-  set(headroom_pc_http " libmicrohttpd")
+  set(headroom_pc_http -lmicrohttpd)
 endif()
 set(headroom_pc_mpi)
 if(HEADROOM_WITH_MPI)
