@@ -93,7 +93,8 @@ struct hr_run_label { const char *scenario, *trace, *format; const struct hr_clu
   const struct hr_alerts *alerts; int64_t clock_us; ...; };
 char *hr_summary_json(const struct hr_summary *, const struct hr_run_label *, const struct hr_perf *);
 struct hr_timeline;
-int hr_timeline_create(const char *, const struct hr_trace *, const struct hr_usage *, bool, struct hr_timeline **,
+int hr_timeline_create(const char *, const struct hr_trace *, const struct hr_usage *, bool, bool,
+                       struct hr_timeline **,
                        struct hr_error *);
 struct hr_observer hr_timeline_observer(struct hr_timeline *);
 int hr_timeline_finish(struct hr_timeline *, struct hr_error *);

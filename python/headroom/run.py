@@ -230,7 +230,8 @@ class _Timeline:
         handle, self.path = tempfile.mkstemp(".csv", "headroom-")
         os.close(handle)
         out, error = ffi.new("struct hr_timeline **"), new_error()
-        check(lib.hr_timeline_create(self.path.encode(), trace._trace, replay.usage, False, out, error), error)
+        check(lib.hr_timeline_create(self.path.encode(), trace._trace, replay.usage, False, False, out, error),
+              error)
         self.timeline = out[0]
         check(lib.hr_replay_add(replay, lib.hr_timeline_observer(self.timeline), error), error)
 
