@@ -199,7 +199,7 @@ static void compare_scores(const struct hr__kube_node *node, const struct world_
 static void compare_victims(struct hr__kube_node *node, uint32_t at, const struct hr__kube_pod_state *pod) {
   const struct world_node *by_hand = &world.nodes[at];
   uint32_t on_node[MAX_PODS], victims[MAX_PODS], n_violations;
-  bool kept[MAX_PODS];
+  bool kept[MAX_PODS] = {false};
   for (uint32_t k = 0; k < by_hand->n_pods; k++) on_node[k] = at * MAX_PODS + k;
   const struct hr__kube_preemption preemption = {states, RESOURCES, NULL, &world.allowance, 1};
   struct hr__kube_candidate candidate = {.node = at, .victims = victims};
