@@ -28,7 +28,7 @@ void hr__confine(const struct hr__confinement *confinement);
 
 /* Returns the path to open for an input that a user names `path`: `path` itself or the file of its alias. Returns NULL
    with errno EACCES if the file is outside of the folders, also through ".." or symbolic links, and with another errno
-   if it cannot be found. Which files exist outside of the folders cannot be told from the answer. */
+   if it cannot be found. The answer does not say which files exist outside of the folders. */
 const char *hr__input_path(const char *path);
 
 /* Whether policies in shared objects may be loaded. */

@@ -36,7 +36,7 @@ extern const struct verb verb_run, verb_report, verb_why, verb_compare, verb_che
 extern const struct verb verb_trace_generate, verb_trace_stats, verb_trace_pack, verb_trace_check, verb_trace_convert,
     verb_trace_cut, verb_trace_scale, verb_trace_merge, verb_trace_anonymise, verb_trace_shuffle;
 
-/* Runs a command, whose first word is the program, reports its error, and returns its exit code. Workers of `headroom
+/* Runs a command (its first word is the program), reports its error, and returns its exit code. Workers of `headroom
    serve` run several commands in one process. */
 int run_command(int argc, char **argv);
 

@@ -40,7 +40,7 @@ struct hr__server {
   char token[HR__MAX_TOKEN + 1];
   const char *address;
   uint16_t port;
-  char *folder, *scratch; /* real paths: whose files are served; temporary files */
+  char *folder, *scratch; /* real paths: of the files that are served; of temporary files */
   struct hr_scenario_entry *shipped;
   size_t n_shipped;
   const char *folders[4]; /* that workers may read */
@@ -100,7 +100,7 @@ void hr__exchange_begin(struct hr__exchange *exchange, const struct hr__upload_q
 void hr__exchanges_work(struct hr__server *server);
 /* Stops the exchange with the id. Returns false if it is not running or waiting. */
 bool hr__exchange_stop(struct hr__server *server, const char *id);
-/* Frees an exchange, whose worker is ended. */
+/* Ends the worker of an exchange and frees the exchange. */
 void hr__exchange_free(struct hr__exchange *exchange);
 
 #endif

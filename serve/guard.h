@@ -2,7 +2,7 @@
 #ifndef HR_SERVE_GUARD_H
 #define HR_SERVE_GUARD_H
 
-/* Who may ask, and which files may be read. Pure functions. */
+/* Which requests are accepted, and which files may be read. Pure functions. */
 
 #include "headroom/base.h"
 

@@ -2,9 +2,9 @@
 /*
  * The server: GNU libmicrohttpd in the only thread of the process, so that workers can be forked safely.
  *
- * The loop waits for connections, for the pipes of workers and for signals. A request whose work has begun is suspended
- * until its worker has ended; a stream is suspended until it has events. The checks of a request precede its body: a
- * refused upload is never read.
+ * The loop waits for connections, for the pipes of workers and for signals. A request is suspended when its work has
+ * begun until its worker has ended; a stream is suspended until it has events. The checks of a request precede its
+ * body: a refused upload is never read.
  *
  * Invariant: MHD calls handle() for an exchange until it has queued a response, then completed() once.
  */
@@ -302,7 +302,7 @@ static enum MHD_Result answer(struct hr__exchange *exchange) {
   return queue_result(exchange);
 }
 
-/* The body is complete, or there is none. */
+/* The body is complete, or the request has none. */
 static enum MHD_Result proceed(struct hr__exchange *exchange) {
   exchange->complete = true;
   if (exchange->state == HR__ANSWERED) return answer(exchange);
@@ -380,8 +380,8 @@ static int socket_of(struct MHD_Connection *connection) {
   return info ? info->connect_fd : -1;
 }
 
-/* Closes connections whose requests arrive too slowly. A timeout between two bytes is not enough: a client that sends a
-   byte now and then would hold its connection for ever. */
+/* Closes connections that send their requests too slowly. A timeout between two bytes is not enough: a client that
+   sends a byte now and then would hold its connection for ever. */
 static void close_slow(struct hr__server *server) {
   double now_s = hr__serve_clock_s();
   for (struct hr__client *at = server->clients; at; at = at->next)

@@ -144,7 +144,7 @@ int hr__worker_execute(const struct hr__job *job, hr__command *command) {
 
 /* ---- The process --------------------------------------------------------------------------------------- */
 
-static void limit(int resource, uint64_t value) {
+static void limit(unsigned resource, uint64_t value) {
   struct rlimit old, limit = {(rlim_t)value, (rlim_t)value};
   if (getrlimit(resource, &old) == 0 && old.rlim_max < limit.rlim_max)
     limit = (struct rlimit){old.rlim_max, old.rlim_max};

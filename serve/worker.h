@@ -48,7 +48,7 @@ enum hr_status hr__worker_start(struct hr__worker *worker, const struct hr__job 
                                 const struct hr__worker_rules *rules, struct hr_error *error);
 /* Ends a worker at once. Its end is noticed by hr__worker_poll. */
 void hr__worker_kill(struct hr__worker *worker);
-/* Collects a worker that has ended, and ends one whose time is over. Returns whether it has ended. */
+/* Collects a worker that has ended, and ends one that has run for too long. Returns whether it has ended. */
 bool hr__worker_poll(struct hr__worker *worker);
 /* Closes the files of a worker, which is ended first. */
 void hr__worker_finish(struct hr__worker *worker);

@@ -384,7 +384,7 @@ static inline bool hr__search_should_race(const struct hr_trace *trace) {
   return trace->n_jobs >= MANY_JOBS;
 }
 
-/* Is told of each candidate that was run for the first time, with that many replications. */
+/* Receives each candidate that was run for the first time, with that many replications. */
 struct hr__search_watch {
   void *self;
   void (*ran)(void *self, uint32_t candidate, uint32_t replications);
@@ -392,7 +392,7 @@ struct hr__search_watch {
 
 struct hr__search_config {
   struct hr__evaluator *evaluator;
-  struct hr__search_watch watch;   /* `ran` is NULL: nobody watches */
+  struct hr__search_watch watch;   /* `ran` is NULL: not called */
   const struct hr__bounds *bounds; /* NULL: no bounds are known */
   uint32_t replications;           /* number of replications of each candidate */
   uint64_t max_runs;               /* maximum number of runs of the runner in total; at this number the search ends */

@@ -313,7 +313,7 @@ bool hr__slurm_preempt(struct hr__slurm_run *run, uint32_t job, const uint64_t *
 bool hr__slurm_find_without_victims(struct hr__slurm_run *run, uint32_t job, uint64_t *set, int64_t *start_us);
 
 /* Returns the next time after `now_us` from which some running job may be preempted that may not be now; HR_NEVER_US:
-   there is none. */
+   no such job exists. */
 int64_t hr__slurm_next_exempt_end(const struct hr__slurm_run *run, int64_t now_us);
 
 /* Sets how long a job that starts may run beyond its limit, and requests a pass at the time at which it is stopped. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Elastic jobs that run: those whose minAvailable is less than the number of their pods.
+/* Elastic jobs that run: those with a minAvailable below the number of their pods.
 
    Such a job keeps its slot with all its tasks, of which some may be pending. A session binds pending tasks, and evicts
    running ones. The job loses evicted pods, and goes on with the others if these are at least minAvailable; otherwise

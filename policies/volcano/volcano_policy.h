@@ -138,7 +138,7 @@ void hr__volcano_update_node(struct hr__volcano_policy *volcano, uint32_t at);
 bool hr__volcano_elastic_begin(struct hr__volcano_policy *volcano, uint32_t slot);
 /* It stops, or ends. */
 void hr__volcano_elastic_end(struct hr__volcano_policy *volcano, uint32_t slot);
-/* A task was evicted. Returns whether its job can go on without it; the task then leaves its node. */
+/* A task was evicted. Returns whether its job can continue without it; the task then leaves its node. */
 bool hr__volcano_elastic_shrink(struct hr__volcano_policy *volcano, uint32_t task);
 /* Resizes the jobs that lost or got pods in the session. */
 void hr__volcano_elastic_settle(struct hr__volcano_policy *volcano);

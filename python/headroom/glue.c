@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Columns of a trace by name, from the table of job fields, and policies whose decisions are made by Python.
+ * Columns of a trace by name, from the table of job fields, and policies that decide in Python.
  *
  * A policy in Python has operations of its own (struct policy), so that its name is shown in tables. Its only parameter
  * is the address of these operations, by which a run finds its policy. A run has a struct hrpy_run in the engine's

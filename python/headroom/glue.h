@@ -2,8 +2,7 @@
 #ifndef HR_PYTHON_GLUE_H
 #define HR_PYTHON_GLUE_H
 
-/* What the Python package needs in addition to the library: columns of a trace by name, and policies whose decisions
-   are made by Python. */
+/* Additions to the library for the Python package: columns of a trace by name, and policies that decide in Python. */
 
 #include "headroom/headroom.h"
 #include "headroom/unstable/capacity.h"
@@ -50,7 +49,7 @@ void hrpy_policy_destroy(const struct hr_policy_ops *ops);
 /* The input of a run of a policy, valid during the run. */
 const struct hr_policy_env *hrpy_run_env(const struct hrpy_run *run);
 /* Searches for a placement of a waiting job by the rule of the policy, and starts the job there. `*found` is false if
-   there is no placement. */
+   no placement exists. */
 enum hr_status hrpy_start(struct hrpy_run *run, const struct hr_view *view, struct hr_moves *moves, uint32_t job,
                           int reason, bool *found);
 /* Stops a running job, which waits again. `keeps`: all its work is kept; otherwise that since its last checkpoint is

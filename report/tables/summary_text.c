@@ -316,7 +316,7 @@ static void put_data_lines(struct hr__console *table, const char *title, const s
     char *name = hr__fitted(table, lines[i].name, TABLE_NAME_WIDTH, false);
     if (!name) return;
     const int space = (int)(TABLE_NAME_WIDTH + 1 - hr__width_of(name, strlen(name)));
-    /* 0: nothing was transferred, or there is no limit */
+    /* 0: nothing was transferred, or the bandwidth has no limit */
     hr__metric_text(HR_UNIT_SHARE, lines[i].utilization > 0 ? lines[i].utilization : HR__UNKNOWN, text[2]);
     fprintf(table->out, "%s%*s%14s%14s%10s%14s\n", name, space, "", hr__fixed_text(lines[i].sent_gb, 1, text[0]),
             hr__fixed_text(lines[i].received_gb, 1, text[1]), text[2], hr__usd_text(lines[i].uusd, text[3]));

@@ -72,7 +72,7 @@ static const char *entry_name(const cJSON *entry) {
   return hr__text_of(entry, "name", "");
 }
 
-/* Returns the number of the entry of a list with a name; HR_NONE: there is none. */
+/* Returns the number of the entry of a list with a name; HR_NONE: the list has none. */
 static uint32_t number_of(const cJSON *list, const char *name) {
   uint32_t at = 0;
   for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next, at++)

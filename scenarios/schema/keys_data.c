@@ -46,7 +46,7 @@ static const struct hr__key link_keys[] = {
     {"usd_per_gb", USD, OTHERWISE("the catalogue's; else 0"), AS_UUSD(LINK, uusd_per_gb),
      HELP("Price of transferred data, per 10^9 bytes.")},
     {"tiers", LIST(1, 100, EACH(OBJECT(tier_keys))), OTHERWISE("one price"), AS_ARRAY(LINK, tiers, n_tiers),
-     HELP("Other prices for what is transferred in a month of 730 hours beyond an amount, in rising order.")},
+     HELP("Other prices for the transfers of a month of 730 hours beyond an amount, in rising order.")},
     END};
 
 static const char *const copy_times[] = {"start", "on-demand", NULL};
@@ -69,11 +69,13 @@ static const char *const cachings[] = {"uniform", "lru", NULL};
 
 #define CACHE struct hr_data_cache
 static const struct hr__key cache_keys[] = {
-    {"location", NAME, MUST, AT(TEXT, CACHE, location), HELP("Pool, cluster or region whose nodes have the cache.")},
+    {"location", NAME, MUST, AT(TEXT, CACHE, location),
+     HELP("Pool, cluster or region of the nodes that have the cache.")},
     {"gb_per_node", GB(0), MUST, AS_GB(CACHE, node_bytes),
      HELP("Size on each node. The nodes of a job divide its data set among them.")},
     {"kind", CHOICE(cachings), DEFAULT("uniform"), AT(INTEGER, CACHE, caching),
-     HELP("What is hit after the first epoch if a part x of the data set fits. uniform: x, as nothing is evicted. lru: "
+     HELP("Share of hits after the first epoch if a part x of the data set fits. uniform: x, as nothing is evicted. "
+          "lru: "
           "x "
           "+ (1 - x) ln(1 - x), as each epoch has a new random order.")},
     {"prefetch", BOOLEAN, DEFAULT("false"), AT(INTEGER, CACHE, prefetch),

@@ -46,7 +46,7 @@ struct hr__bandwidth {
   struct hr__share_path *paths;
   struct hr__share_class *classes;
   uint32_t n_paths;
-  /* by resource: capacity, what is left of it (scratch), and the level at which it was last full */
+  /* by resource: capacity, the rest of it (scratch), and the level at which it was last full */
   hr__wide *capacity, *left, *level;
   uint32_t n_resources;
 };

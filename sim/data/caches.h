@@ -4,8 +4,8 @@
 
 /*
  * Caches of nodes. A job on k nodes keeps the k-th part of its data set in the cache of each; the nodes read from each
- * other's caches. Room is taken when a job starts, first from data sets that no running job on the node reads. What is
- * in the room becomes valid when the job has read the whole data set once, and remains for later jobs.
+ * other's caches. Room is taken when a job starts, first from data sets that no running job on the node reads. Data in
+ * the cache become valid when the job has read the whole data set once, and remain for later jobs.
  *
  * Layout: a matrix of nodes x data sets. Source: CoorDL (VLDB 2021), partitioned caching; Hoard (2018).
  */

@@ -2,11 +2,11 @@
 /*
  * Jobs that read data, as a component of the engine.
  *
- * While a job works, it has a flow (flows.h) whose length is the time that the work takes at the speed of its GPUs. The
- * flow's demand is the rate at which the job then reads from storage. So the job works at min(GPU speed, data speed),
- * and the time that passes without progress is the time in which its GPUs wait for data. A flow ends at the job's next
- * checkpoint, at its end, or when its first epoch is over and the rest comes from caches in part. Checkpoints and
- * copies of data sets are flows, too.
+ * While a job works, it has a flow (flows.h). The length of the flow is the time that the work takes at the speed of
+ * its GPUs. The flow's demand is the rate at which the job then reads from storage. So the job works at min(GPU speed,
+ * data speed), and the time that passes without progress is the time in which its GPUs wait for data. A flow ends at
+ * the job's next checkpoint, at its end, or when its first epoch is over and the rest comes from caches in part.
+ * Checkpoints and copies of data sets are flows, too.
  *
  * All clusters of a run share one state. The first end of all flows is a pending event of the engine to which the flow
  * belongs.
@@ -771,7 +771,7 @@ static enum hr_status check(const struct hr__engine *engine, const struct hr__ru
   hr_amount from_storage = 0;
   for (uint32_t i = 0; i < result->n_storage; i++) from_storage += result->storage[i].read_bytes;
   if (from_storage != result->read_bytes - result->cached_bytes + result->copied_bytes)
-    return hr__broken(engine, "what storage systems have sent differs from what was received");
+    return hr__broken(engine, "the bytes that storage systems have sent differ from the bytes received");
   return running->every_job ? check_rates(engine) : HR_OK;
 }
 

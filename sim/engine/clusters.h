@@ -54,14 +54,14 @@ struct hr__offers {
   uint32_t *slot;            /* [HR__OFFER_SLOTS]: hash table of rows + 1; 0: free */
   uint32_t *plain;           /* [HR__PLAIN_GPUS]: row + 1 by GPUs, if jobs differ in nothing else */
   uint32_t n_rows;
-  const int64_t *asked; /* the row whose prices the loads have; NULL: none */
+  const int64_t *asked; /* the loads have the prices of this row; NULL: none */
   bool is_plain, by_model;
 };
 
 /* Where the copies of a job are, if jobs may have several or may be sent again. Clusters are bits. */
 enum { HR__MAX_COPIES = 64 };
 struct hr__sending {
-  uint64_t copies;       /* clusters whose policies know the job */
+  uint64_t copies;       /* clusters with policies that know the job */
   uint64_t leaving;      /* of these: clusters that it must leave */
   uint64_t tried;        /* clusters that were nominated, or in which it did not start in time */
   uint32_t target;       /* where it goes when it has left; HR_NONE: nowhere */
@@ -132,7 +132,7 @@ void hr__dispatch_disguise(struct hr__part *part);
 void hr__dispatch_undisguise(struct hr__part *part);
 /* After a pass: withdraws the other copies of jobs that have started, and sends jobs on. */
 enum hr_status hr__dispatch_go_on(struct hr__clusters *all, int64_t now_us);
-/* hr__dispatch_timers looks again at the jobs whose time has come; hr__dispatch_next_us returns when that is next;
+/* hr__dispatch_timers examines the jobs again that are due; hr__dispatch_next_us returns when that is next;
    hr__dispatch_is_idle returns whether it would change nothing any more, if the clusters have no further events. */
 enum hr_status hr__dispatch_timers(struct hr__clusters *all, int64_t now_us);
 int64_t hr__dispatch_next_us(struct hr__clusters *all);

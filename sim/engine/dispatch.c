@@ -9,8 +9,8 @@
  * if it runs elsewhere. Of several copies the first to start is the job; at the same instant, and before any further
  * cluster makes a pass, the others are withdrawn. So a job never runs twice.
  *
- * Invariant: `copies` has the clusters whose policies know the job. All but one of them are counted in `n_extra`. A job
- * that has started stays in its cluster. Timers of jobs are in the heap of the whole run.
+ * Invariant: `copies` has the clusters with policies that know the job. All but one of them are counted in `n_extra`. A
+ * job that has started stays in its cluster. Timers of jobs are in the heap of the whole run.
  *
  * Sources: kubernetes-sigs/kueue, pkg/controller/admissionchecks/multikueue; SchedMD/slurm, doc/html/federation.shtml;
  * skypilot-org/skypilot, sky/optimizer.py and the fail-over of its back end.
@@ -58,7 +58,7 @@ static enum hr_status send_copies(struct hr__clusters *all, hr_job job, uint64_t
   return status;
 }
 
-/* Tells the policy of a cluster that it must give up a copy. */
+/* Withdraws a copy from the policy of a cluster. */
 static enum hr_status withdraw(struct hr__part *part, hr_job job, int64_t now_us) {
   struct hr__sending *sending = &part->all->sending[job.id];
   enum hr_status status = hr__clusters_wake(part, now_us);

@@ -513,7 +513,7 @@ struct hr__engine {
   struct hr__slow *slow;                      /* NULL unless nodes are slow at times */
   struct hr__data *data;                      /* shared by all clusters of a run; NULL without data */
   struct hr__maintenance *maintenance;        /* sim/faults/maintenance.c; NULL without maintenance */
-  struct hr__standby *standby;                /* sim/power/standby.c; NULL: no node sleeps, and there is no budget */
+  struct hr__standby *standby;                /* sim/power/standby.c; NULL: no node sleeps, and no budget is set */
   struct hr__power *power;                    /* sim/power/meter.c; NULL unless the power of some pool is known */
   struct hr_energy *energy;                   /* by job; NULL unless the power of some pool is known */
   struct hr_power_peaks peaks;

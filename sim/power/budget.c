@@ -128,7 +128,7 @@ static bool is_idle(const struct hr__engine *engine, uint32_t node) {
   return engine->cluster.nodes[node].state == HR_NODE_UP && !engine->residents.first[node];
 }
 
-/* Holds the last idle node of a pool. Returns false if there is none. */
+/* Holds the last idle node of a pool. Returns false if the pool has none. */
 static bool hold_one(struct hr__engine *engine, uint32_t pool, enum hr_status *status) {
   const struct hr__pool *self = &engine->cluster.pools[pool];
   for (uint32_t i = self->first_node.id + self->spec->nodes; i-- > self->first_node.id;)

@@ -348,7 +348,7 @@ static void draw_partial_jobs(struct kueue_world *world) {
 static uint32_t pods_for(const struct kueue_world *world, uint32_t job, int64_t free_gpus) {
   uint32_t per_task = world->gpus[job] / world->tasks[job];
   for (uint32_t pods = world->tasks[job]; pods > 0 && pods * per_task >= world->min_gpus[job]; pods--)
-    if ((int64_t)(pods * per_task) <= free_gpus) return pods;
+    if ((int64_t)pods * per_task <= free_gpus) return pods;
   return 0;
 }
 

@@ -316,7 +316,7 @@ static void run_main(struct naive_run *run) {
 /* The expected start if all jobs that a job may stop were gone. */
 static bool find_without_victims(struct naive_run *run, const struct naive_job *job, int64_t now_us, uint64_t *set,
                                  int64_t *start_us) {
-  bool gone[NAIVE_JOBS];
+  bool gone[NAIVE_JOBS] = {false};
   for (uint32_t i = 0; i < run->n_jobs; i++) {
     gone[i] = run->preempts && is_in_the_way(run, job, *set, &run->jobs[i]);
   }

@@ -52,6 +52,23 @@ static enum hr_status choose_policy(struct hr_policy_choice *choice, struct hr_e
   return status;
 }
 
+static void describe_pools(struct hr_pool_spec pools[3], const struct hr_pool_spec *base,
+                           struct hr_level_step *levels) {
+  for (uint32_t i = 0; i < 3; i++) pools[i] = *base;
+  if (load.first_come) {
+    pools[0].sharing = HR_SHARING_TIME_SLICE;
+    pools[0].replicas = 2;
+    pools[0].gpu_mem_mib = 16384;
+    pools[0].memory = HR_GPU_MEMORY_FIRST_COME;
+  }
+  if (load.has_locality) pools[0].topology = (struct hr_topology){.nodes_per_rack = 4, .racks_per_zone = 2};
+  if (load.by_gpu) pools[0].topology.island_gpus = 4;
+  pools[1].market.market = HR_MARKET_ON_DEMAND;
+  pools[2].market.market = HR_MARKET_SPOT;
+  pools[2].market.spot = (struct hr_spot_spec){
+      .model = HR_SPOT_TRACE, .levels = levels, .n_levels = 5, .period_us = 7000, .notice_us = 500};
+}
+
 /* Runs the jobs on fixed nodes and, with a market rule, also on spot and on-demand nodes. */
 static enum hr_status run_once(void) {
   struct hr_trace trace = {.source = "test",
@@ -66,20 +83,8 @@ static enum hr_status run_once(void) {
   char name[] = "main", gpu[] = "T4";
   struct hr_level_step levels[] = {{0, 8}, {1000, 2}, {3000, 8}, {4000, 0}, {6000, 8}};
   struct hr_pool_spec pools[3];
-  for (uint32_t i = 0; i < 3; i++)
-    pools[i] = (struct hr_pool_spec){.name = name, .gpu = gpu, .nodes = 16, .gpus_per_node = 8, .storage_mib_s = 100};
-  if (load.first_come) {
-    pools[0].sharing = HR_SHARING_TIME_SLICE;
-    pools[0].replicas = 2;
-    pools[0].gpu_mem_mib = 16384;
-    pools[0].memory = HR_GPU_MEMORY_FIRST_COME;
-  }
-  if (load.has_locality) pools[0].topology = (struct hr_topology){.nodes_per_rack = 4, .racks_per_zone = 2};
-  if (load.by_gpu) pools[0].topology.island_gpus = 4;
-  pools[1].market.market = HR_MARKET_ON_DEMAND;
-  pools[2].market.market = HR_MARKET_SPOT;
-  pools[2].market.spot = (struct hr_spot_spec){
-      .model = HR_SPOT_TRACE, .levels = levels, .n_levels = 5, .period_us = 7000, .notice_us = 500};
+  const struct hr_pool_spec base = {.name = name, .gpu = gpu, .nodes = 16, .gpus_per_node = 8, .storage_mib_s = 100};
+  describe_pools(pools, &base, levels);
   struct hr_cluster_spec cluster = {pools, load.market ? 3 : 1};
   struct hr_class_spec classes[HR_N_CLASSES];
   for (uint32_t i = 0; i < HR_N_CLASSES; i++)

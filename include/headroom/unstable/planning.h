@@ -177,11 +177,11 @@ enum hr_plan_search {
   HR_PLAN_SEARCH_EXHAUSTIVE /* each candidate is run as often as finalists are */
 };
 
-/* Is told of each mix that the search runs, while it runs, in the order of the runs: a line of JSON,
+/* Receives each mix that the search runs, during the search, in the order of the runs: a line of JSON,
    {"event":"candidate",...} with the members of an option of the plan (docs/reference/schemas/plan.schema.json). */
 struct hr_plan_listener {
   void *self;
-  void (*candidate)(void *self, const char *json); /* NULL: nobody listens */
+  void (*candidate)(void *self, const char *json); /* NULL: not called */
 };
 
 /* The input. Everything is borrowed and must outlive the plan. */

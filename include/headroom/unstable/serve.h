@@ -16,7 +16,7 @@ extern "C" {
 
 /* All texts are borrowed. 0 and NULL mean the default. */
 struct hr_serve_config {
-  const char *folder;     /* whose files may be read; default: the current folder */
+  const char *folder;     /* its files may be read; default: the current folder */
   const char *address;    /* to listen on; default: 127.0.0.1. Others need `token_file` */
   const char *token_file; /* a file with the token; default: a random token */
   uint16_t port;          /* default: a free one */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sliders for what is changed most: nodes of pools, share of spot, quotas, load, checkpoint intervals, replicas.
+// Sliders for the settings that are changed most: nodes of pools, share of spot, quotas, load, checkpoint intervals, replicas.
 
 import { el } from '../../../report/web/src/dom.js';
 import { duration, share } from '../../../report/web/src/format.js';

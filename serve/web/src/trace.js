@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is in the trace: findings of `trace check` and some figures of `trace stats`.
+// The contents of the trace: findings of `trace check` and some figures of `trace stats`.
 
 import { el, facts, table } from '../../../report/web/src/dom.js';
 import { amount, count, duration, things } from '../../../report/web/src/format.js';

@@ -5,7 +5,7 @@ import { amount, orDash, share, usd } from '../format.js';
 
 const gb = (value) => `${amount(value)} GB`;
 
-// A use of 0 means that nothing was transferred, or that there is no limit.
+// A use of 0 means that nothing was transferred, or that the bandwidth has no limit.
 const rows = (lines) =>
   lines.map((line) => [
     line.name,
