@@ -152,7 +152,7 @@ void hr__kai_order_clear(struct hr__kai_job_order *order, bool victims, const ui
   order->victims = victims;
   order->taken = taken;
   order->lists = order->is_built = order->passes = false;
-  order->wanted = order->last = HR__KAI_NONE;
+  order->last = HR__KAI_NONE;
   order->depth = 0;
   order->stamp++;
   order->n_top = 0;
@@ -201,27 +201,8 @@ static bool job_before(const struct hr__kai_job_order *order, uint32_t l, uint32
  * (`is_clean`).
  */
 
-/* The position of the wanted job in the list of its queue, from a position on; the end of the list if it is not there.
-   The list is sorted by priority and then by age. */
-static uint32_t wanted_from(const struct hr__kai_job_order *order, uint32_t queue, uint32_t from) {
-  const struct hr__kai_leaf_list *list = &order->session->cluster->leaves[queue];
-  const struct hr__kai_job *jobs = order->session->cluster->jobs;
-  uint32_t low = from, high = list->n;
-  if (order->wanted == HR__KAI_NONE || jobs[order->wanted].queue != queue) return list->n;
-  const struct hr__kai_job *wanted = &jobs[order->wanted];
-  while (low < high) {
-    const uint32_t middle = low + (high - low) / 2;
-    const struct hr__kai_job *job = &jobs[list->jobs[middle]];
-    if (job->priority != wanted->priority ? job->priority > wanted->priority : job->created < wanted->created)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < list->n && list->jobs[low] == order->wanted ? low : list->n;
-}
-
 static bool is_passed(const struct hr__kai_job_order *order, uint32_t job) {
-  return order->passes && job != order->wanted && order->passed[order->session->cluster->class_of[job]] == order->stamp;
+  return order->passes && order->passed[order->session->cluster->class_of[job]] == order->stamp;
 }
 
 static bool belongs(const struct hr__kai_job_order *order, uint32_t job) {
@@ -237,7 +218,7 @@ static uint32_t listed_job(const struct hr__kai_job_order *order, uint32_t queue
   uint32_t *at = &order->cursor[queue];
   if (*at < list->n && order->passes && order->passed_in[queue] == order->stamp &&
       order->n_passed[queue] == session->cluster->classes_in_queue[queue])
-    *at = wanted_from(order, queue, *at);
+    *at = list->n;
   for (; *at < list->n && (!order->depth || order->left[queue] > 0); ++*at) {
     const uint32_t job = list->jobs[*at];
     if (!belongs(order, job)) continue;
@@ -481,7 +462,7 @@ void hr__kai_order_add_lists_of(struct hr__kai_job_order *order, const uint32_t 
     hr__kai_order_add_lists(order, false);
     return;
   }
-  order->lists = order->passes = true;
+  order->lists = true;
   order->only_preemptible = false;
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t q = leaves[i]; q != HR__KAI_NONE; q = cluster->queues[q].parent) order->n_asked[q]++;

@@ -259,7 +259,6 @@ static void add_lists(struct hr__kai_solver *solver, uint32_t pending) {
   for (uint32_t i = 0; i < solver->n_evicted; i++)
     solver->leaves[n++] = cluster->jobs[cluster->pods[solver->evicted[i]].job].queue;
   hr__kai_order_add_lists_of(&solver->simulated, solver->leaves, n);
-  solver->simulated.wanted = pending;
 }
 
 /* Fills the order of the simulation with all pending jobs and the victims. Returns how many of them are to be placed.
@@ -313,10 +312,7 @@ static uint32_t next_simulated(struct hr__kai_solver *solver, uint32_t pending, 
   const uint32_t leaf = solver->session->cluster->leaves && placed ? only_leaf(solver, n_left) : HR__KAI_NONE;
   if (leaf != HR__KAI_NONE) return hr__kai_order_pop_pushed(&solver->simulated, leaf);
   uint32_t job = hr__kai_order_pop(&solver->simulated);
-  while (job != HR__KAI_NONE && job != pending && !solver->is_victim[job]) {
-    hr__kai_order_pass(&solver->simulated, job);
-    job = hr__kai_order_pop(&solver->simulated);
-  }
+  while (job != HR__KAI_NONE && job != pending && !solver->is_victim[job]) job = hr__kai_order_pop(&solver->simulated);
   return job;
 }
 
@@ -339,7 +335,6 @@ static enum outcome simulate(struct hr__kai_solver *solver, uint32_t pending, en
     const uint32_t job = next_simulated(solver, pending, placed, n_left);
     if (job == HR__KAI_NONE) break;
     const bool has_place = hr__kai_place_job(solver->placer, job, solver->feasible, true);
-    hr__kai_order_changed(&solver->simulated);
     n_left--;
     if (job == pending) {
       placed = true;

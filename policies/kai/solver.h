@@ -160,7 +160,6 @@ struct hr__kai_job_order {
   uint64_t *passed;        /* [room_classes] */
   uint64_t *passed_in;     /* [n_queues] the stamp for which `n_passed` counts */
   uint32_t *n_passed;      /* [n_queues] */
-  uint32_t wanted;         /* a job that must be returned nevertheless; HR__KAI_NONE: none */
   uint32_t last;           /* the queue of the last job, if only passed jobs may be left in it; HR__KAI_NONE: none */
   uint32_t *deepest_first; /* [n_queues] the queues, children before their parents */
   uint32_t *cursor;        /* [n_queues] */
@@ -180,9 +179,9 @@ void hr__kai_order_clear(struct hr__kai_job_order *order, bool victims, const ui
 void hr__kai_order_add_lists(struct hr__kai_job_order *order, bool only_preemptible);
 /* The same, only with the lists on which the order of jobs of some leaf queues relative to each other depends. */
 void hr__kai_order_add_lists_of(struct hr__kai_job_order *order, const uint32_t *leaves, uint32_t n);
-/* Says that nothing comes from a job that was removed, and that this is so for all other jobs of its class, except
-   `wanted`, until something changes (hr__kai_order_changed). These are then left out if that changes no decision. Must
-   follow the removal of the job. */
+/* Says that nothing comes from a job that was removed, and that this is so for all other jobs of its class until
+   something changes (hr__kai_order_changed). These are then left out if that changes no decision. Must follow the
+   removal of the job. No effect in an order of hr__kai_order_add_lists_of. */
 void hr__kai_order_pass(struct hr__kai_job_order *order, uint32_t job);
 
 /* The queue of the last job, or a queue above it, has got or lost something. If other queues have, too, the heaps are
