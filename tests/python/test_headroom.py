@@ -265,7 +265,7 @@ def test_memory_does_not_grow():
     for _ in range(50):
         headroom.run(SMALL, three_jobs(), policy=Fifo())
     before = peak_mib()
-    for _ in range(500):
+    for _ in range(250):
         headroom.run(SMALL, three_jobs(), policy=Fifo())
     assert peak_mib() < before * 1.05
 
