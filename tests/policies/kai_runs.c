@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_JOBS = 64, MAX_QUEUES = 8, RANDOM_WORLDS = 60 };
+enum { MAX_JOBS = 64, MAX_QUEUES = 8, RANDOM_WORLDS = 40 };
 
 /* A world: times are in seconds. */
 struct world {
