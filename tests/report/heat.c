@@ -60,7 +60,7 @@ static size_t run(double above_c, struct hr_alert *found) {
 /* Idle: 35 degrees. At work it approaches 105: 90 after 60 ln(70 / 15) s. The second job starts before the GPU has
    cooled to 90; after it, 90 is reached after 60 ln((T - 35) / 55) s, where T is the temperature at its end. */
 static void times_by_hand(void) {
-  struct hr_alert found[N_JOBS];
+  struct hr_alert found[N_JOBS] = {{0}};
   CU_ASSERT_EQUAL_FATAL(run(90, found), 1);
   double first = 105 - 70 * exp(-1000.0 / 60), gap = 35 + (first - 35) * exp(-5.0 / 60);
   double last = 105 + (gap - 105) * exp(-500.0 / 60);
@@ -72,7 +72,7 @@ static void times_by_hand(void) {
 }
 
 static void thresholds(void) {
-  struct hr_alert found[N_JOBS];
+  struct hr_alert found[N_JOBS] = {{0}};
   CU_ASSERT_EQUAL(run(105, found), 0);
   /* cooled below 102 between the jobs: two alerts */
   CU_ASSERT_EQUAL_FATAL(run(102, found), 2);
