@@ -13,10 +13,12 @@
     if ((parcel)->reading) (array) = copied;                                                                           \
   } while (0)
 
-static void put_groups(struct hr__parcel *parcel, struct hr_group **groups, size_t *count) {
-  PARCEL_ARRAY(parcel, *groups, *count);
-  for (size_t i = 0; i < *count; i++) hr__parcel_text(parcel, &(*groups)[i].name);
-}
+/* The same for structures of which only `name` is a pointer. */
+#define PARCEL_NAMED(parcel, array, count)                                                                             \
+  do {                                                                                                                 \
+    PARCEL_ARRAY(parcel, array, count);                                                                                \
+    for (size_t n = 0; (array) && n < (count); n++) hr__parcel_text((parcel), &(array)[n].name);                       \
+  } while (0)
 
 static void put_pools(struct hr__parcel *parcel, struct hr_summary *summary) {
   PARCEL_ARRAY(parcel, summary->by_pool, summary->n_pools);
@@ -26,21 +28,16 @@ static void put_pools(struct hr__parcel *parcel, struct hr_summary *summary) {
   }
 }
 
-static void put_lines(struct hr__parcel *parcel, struct hr_cost_lines *lines) {
-  PARCEL_ARRAY(parcel, lines->line, lines->count);
-  for (size_t i = 0; i < lines->count; i++) hr__parcel_text(parcel, &lines->line[i].name);
-}
-
 static void put_costs(struct hr__parcel *parcel, struct hr_cost_summary **at) {
   size_t count = *at != NULL;
   *at = hr__parcel_array(parcel, *at, &count, sizeof **at);
   struct hr_cost_summary *costs = *at;
   if (!costs) return;
-  put_lines(parcel, &costs->by_market);
-  put_lines(parcel, &costs->by_pool);
-  put_lines(parcel, &costs->by_tenant);
-  put_lines(parcel, &costs->by_class);
-  put_lines(parcel, &costs->by_gpu);
+  PARCEL_NAMED(parcel, costs->by_market.line, costs->by_market.count);
+  PARCEL_NAMED(parcel, costs->by_pool.line, costs->by_pool.count);
+  PARCEL_NAMED(parcel, costs->by_tenant.line, costs->by_tenant.count);
+  PARCEL_NAMED(parcel, costs->by_class.line, costs->by_class.count);
+  PARCEL_NAMED(parcel, costs->by_gpu.line, costs->by_gpu.count);
   PARCEL_ARRAY(parcel, costs->statements, costs->n_statements);
   for (size_t i = 0; i < costs->n_statements; i++) hr__parcel_text(parcel, &costs->statements[i].tenant);
   PARCEL_ARRAY(parcel, costs->budgets, costs->n_budgets);
@@ -80,27 +77,25 @@ static void put_services(struct hr__parcel *parcel, struct hr_service_summary **
   }
 }
 
-static void put_data_lines(struct hr__parcel *parcel, struct hr_data_line **lines, size_t *count) {
-  PARCEL_ARRAY(parcel, *lines, *count);
-  for (size_t i = 0; *lines && i < *count; i++) hr__parcel_text(parcel, &(*lines)[i].name);
-}
-
 void hr__parcel_summary(struct hr__parcel *parcel, struct hr_summary **summary) {
   size_t one = 1;
   *summary = hr__parcel_array(parcel, *summary, &one, sizeof **summary);
   struct hr_summary *self = *summary;
   if (!self) return;
-  put_groups(parcel, &self->by_tenant, &self->n_tenants);
-  put_groups(parcel, &self->by_class, &self->n_classes);
-  put_groups(parcel, &self->by_size, &self->n_sizes);
-  put_groups(parcel, &self->by_cluster, &self->n_clusters);
-  PARCEL_ARRAY(parcel, self->routing, self->n_routing);
-  for (size_t i = 0; self->routing && i < self->n_routing; i++) hr__parcel_text(parcel, &self->routing[i].name);
+  PARCEL_NAMED(parcel, self->by_tenant, self->n_tenants);
+  PARCEL_NAMED(parcel, self->by_class, self->n_classes);
+  PARCEL_NAMED(parcel, self->by_size, self->n_sizes);
+  PARCEL_NAMED(parcel, self->by_cluster, self->n_clusters);
+  PARCEL_NAMED(parcel, self->routing, self->n_routing);
   put_pools(parcel, self);
   put_costs(parcel, &self->costs);
   put_party(parcel, &self->fairness.over);
-  put_data_lines(parcel, &self->data.by_storage, &self->data.n_storage);
-  put_data_lines(parcel, &self->data.by_link, &self->data.n_links);
+  PARCEL_NAMED(parcel, self->energy.by_pool, self->energy.n_pools);
+  PARCEL_NAMED(parcel, self->energy.by_tenant, self->energy.n_tenants);
+  PARCEL_NAMED(parcel, self->carbon.by_pool, self->carbon.n_pools);
+  PARCEL_NAMED(parcel, self->carbon.by_tenant, self->carbon.n_tenants);
+  PARCEL_NAMED(parcel, self->data.by_storage, self->data.n_storage);
+  PARCEL_NAMED(parcel, self->data.by_link, self->data.n_links);
   size_t n_all = self->all_services != NULL;
   put_services(parcel, &self->services, &self->n_services);
   put_services(parcel, &self->all_services, &n_all);

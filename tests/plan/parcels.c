@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A run with several pools, tenants, classes, costs, a budget that is exceeded, alerts and notes. */
+/* A run with several pools, tenants, classes, costs, energy, carbon, a budget that is exceeded, alerts and notes. */
 struct made {
   struct hr_scenario *scenario;
   struct hr_trace *trace;
@@ -19,11 +19,14 @@ struct made {
 
 static void make(struct made *made) {
   static const char *const overrides[] = {
-      "costs.budgets=[{\"tenant\":\"serving\",\"usd_per_month\":10},{\"tenant\":\"nobody\",\"usd_per_month\":10}]"};
+      "costs.budgets=[{\"tenant\":\"serving\",\"usd_per_month\":10},{\"tenant\":\"nobody\",\"usd_per_month\":10}]",
+      "cluster.power={\"gpu_idle_w\":50,\"gpu_max_w\":300,\"host_idle_w\":100,\"host_max_w\":200}",
+      "cluster.carbon={\"g_per_kwh\":400}"};
   struct hr_error error;
   *made = (struct made){0};
-  CU_ASSERT_EQUAL_FATAL(
-      hr_scenario_load(PROJECT_DIR "/scenarios/reserved-spot-mix.json", overrides, 1, &made->scenario, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_scenario_load(PROJECT_DIR "/scenarios/reserved-spot-mix.json", overrides,
+                                         sizeof overrides / sizeof *overrides, &made->scenario, &error),
+                        HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr__input_trace_read(made->scenario, made->scenario->trace_file, &made->trace, &error), HR_OK);
   const struct hr__one_run_config config = {.scenario = made->scenario,
                                             .trace = made->trace,
@@ -60,6 +63,8 @@ static void runs_round_trip(void) {
   make(&made);
   CU_ASSERT(made.run.summary->n_pools > 1 && made.run.summary->n_tenants > 1 && made.run.summary->n_classes > 1);
   CU_ASSERT(made.run.summary->costs->n_budgets > 0 && made.run.notes.count > 0);
+  CU_ASSERT(made.run.summary->energy.n_pools > 1 && made.run.summary->energy.n_tenants > 1);
+  CU_ASSERT(made.run.summary->carbon.n_pools > 1 && made.run.summary->carbon.n_tenants > 1);
   char *before = json_of(&made, &made.run);
   CU_ASSERT_PTR_NOT_NULL(strstr(before, "\"over-budget\""));
   CU_ASSERT_PTR_NOT_NULL(strstr(before, "\"gpus-saturated\""));
