@@ -4,8 +4,8 @@
  *
  * Whether an empty cluster could run a job, and at what price, depends on few properties of the job (struct
  * hr__traits). The answers of all clusters are stored in one row by traits, so that most jobs need one look-up and one
- * scan of adjacent memory. Invariant: a row is valid for the whole run; clusters whose prices change, or whose jobs
- * require tiers, are asked for each job.
+ * scan of adjacent memory. Invariant: a row is valid for the whole run; clusters with changing prices, or with jobs
+ * that require tiers, are asked for each job.
  */
 
 #include "base/hash.h"

@@ -410,7 +410,7 @@ static void idle_alerts_are_those_of_the_requests(void) {
 }
 
 /* A replica for prompts and one for decodes, one request at 0 s and one at 8,000 s. The prompt takes 1 s, the decode
-   ends at 3 s. From then on both are idle, so the alert begins 30 minutes after 1 s. */
+   ends at 3 s. The replica for prompts is idle since 1 s, so the alert begins 30 minutes later. */
 static void idle_alert_of_replicas_with_phases(void) {
   char path[400];
   struct hr_replay replay;

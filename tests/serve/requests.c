@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bodies of requests: the commands that they become, and what is refused. */
+/* Bodies of requests: the commands for valid bodies, and the errors for invalid ones. */
 
 #include "harness.h"
 #include "serve/request.h"

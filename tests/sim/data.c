@@ -88,7 +88,7 @@ static void fill_naively(const struct flow_world *world, const bool *active, dou
   }
 }
 
-/* The ends of all flows, in microseconds: from event to event, with the rates computed anew. */
+/* The ends of all flows, in microseconds: from event to event; each event computes all rates again. */
 static void run_naively(const struct flow_world *world, double *end_us) {
   double left[N_FLOWS], rates[N_FLOWS], now = 0;
   bool active[N_FLOWS] = {false}, done[N_FLOWS] = {false};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Jobs that wait in several clusters, or are sent again: a plain simulation of first-come clusters with these routers
- * gives the same starts in 1,000 random worlds, and clusters whose jobs wait everywhere start them as one pool would.
+ * gives the same starts in 1,000 random worlds, and if jobs wait in all clusters, they start as in one pool.
  * Runs are in checked mode.
  */
 
