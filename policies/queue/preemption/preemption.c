@@ -150,8 +150,11 @@ bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *
   if (!preemptor) return false;
   size_t n_pools = hr_cluster_pools(env->cluster);
   uint32_t n_jobs = env->jobs->n_jobs;
-  *preemptor =
-      (struct hr__preemptor){.terms = *terms, .classes = env->classes, .beneficiary = {HR_NONE}, .n_passes = 1};
+  *preemptor = (struct hr__preemptor){.terms = *terms,
+                                      .classes = env->classes,
+                                      .beneficiary = {HR_NONE},
+                                      .refused_head = {{HR_NONE}, 0},
+                                      .n_passes = 1};
   bool gives_grace = terms->grace_us > 0;
   if (gives_grace) preemptor->leaving = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *preemptor->leaving);
   preemptor->running = hr_arena_alloc(env->arena, n_pools * sizeof *preemptor->running);

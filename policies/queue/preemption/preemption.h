@@ -62,6 +62,12 @@ struct hr__victim {
   bool needed;
 };
 
+/* Under `strict`, the first waiting job when it was last refused, and its bound. */
+struct hr__refused_head {
+  hr_job job; /* HR_NONE: none */
+  int64_t bound;
+};
+
 /* The state of preemption. */
 struct hr__preemptor {
   struct hr__preemption_terms terms;
@@ -75,6 +81,7 @@ struct hr__preemptor {
   bool nothing_fits; /* the last pass has left no waiting job that fits */
   /* Running jobs whose keys became larger since the last pass, or that stopped: see ranked.c. */
   int64_t eased_from, eased_to;
+  struct hr__refused_head refused_head;
   /* request a wake-up one microsecond from now, because the next pass can do more: it may preempt jobs that have
      started at this instant, or start jobs in other pools */
   bool retries;

@@ -18,6 +18,9 @@
  * than the job that was started, so each job is visited once. Jobs that were started at the same instant cannot be
  * preempted, but the walk starts no job that a later job may preempt. (With a grace period, jobs start out of order.)
  *
+ * Under `strict`, only the first job in order may start, and all jobs have one shape, whatever they request. Then the
+ * refused job itself is stored instead of a bound by shape.
+ *
  * Invariant: a job that is not tried would be refused.
  */
 
@@ -26,7 +29,8 @@
 bool hr__ranked_applies(const struct hr__queue *queue) {
   const struct hr__preemption_terms *terms = &queue->preemptor->terms;
   bool is_ranked = terms->rule->by_order && queue->order->running_key && terms->grace_us == 0;
-  return is_ranked && queue->backfill->by_shape && queue->rule != HR_PLACE_POOL && !queue->by_gpu && !queue->quota &&
+  bool tries_alone = queue->backfill->by_shape || queue->backfill == &hr__backfill_strict;
+  return is_ranked && tries_alone && queue->rule != HR_PLACE_POOL && !queue->by_gpu && !queue->quota &&
          !queue->locality;
 }
 
@@ -170,12 +174,33 @@ static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *vie
   return HR_OK;
 }
 
+/* Starts jobs in order until one is refused. The job that was refused last is only tried again if its bound has become
+   easier. */
+static enum hr_status pass_strictly(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  struct hr__preemptor *preemptor = queue->preemptor;
+  struct hr__refused_head *refused = &preemptor->refused_head;
+  struct hr__shape *shape;
+  bool started = true;
+  while (started && (shape = hr__waiting_first(&queue->waiting))) {
+    struct hr_job_entry head = shape->head;
+    int64_t bound = preemptor->terms.rule->bound(queue, view, head);
+    bool is_known = refused->job.id == head.job.id && refused->bound == bound;
+    if (is_known && (bound < preemptor->eased_from || bound >= preemptor->eased_to)) return HR_OK;
+    enum hr_status status = hr__preemption_try(queue, view, moves, shape, head, HR_REASON_IN_ORDER, true, &started);
+    if (status != HR_OK || hr__preemption_pending(queue)) return status;
+    *refused = (struct hr__refused_head){started ? (hr_job){HR_NONE} : head.job, bound};
+    if (!started) preemptor->eased_from = preemptor->eased_to = 0;
+  }
+  return HR_OK;
+}
+
 enum hr_status hr__ranked_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_job_entry last = {INT64_MIN, {0}, 0};
   struct ranked_candidate next, before = {0};
   uint64_t gpus = UINT64_MAX;
   bool preempted = false, started = true;
+  if (!queue->backfill->by_shape) return pass_strictly(queue, view, moves);
   preemptor->n_passes++;
   apply_eased(queue, preemptor->n_passes - 1);
   while ((started || queue->backfill->passes_over) && (next = find_next(queue, view, last)).shape) {
