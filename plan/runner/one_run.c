@@ -116,6 +116,7 @@ enum hr_status hr__one_run_make(const struct hr__one_run_config *config, struct 
                                                  .seed = config->seed,
                                                  .costs_by_job = details && details->costs_by_job,
                                                  .alerts = config->alerts,
+                                                 .skip_fairness = config->skip_fairness,
                                                  .growth = config->growth,
                                                  .progress = config->progress};
   struct hr_replay replay;
@@ -356,8 +357,9 @@ static enum hr_status summarize(struct hr_replay *replay, struct hr_error *error
     return hr_fail(error, status, "%s: costs exceed 4 trillion dollars; prices or times are too large",
                    replay->config.trace->source);
   if (status != HR_OK) return hr_fail(error, status, "out of memory for the cost accounts");
-  status = hr_summarize(replay->config.trace, &scenario->cluster, replay->result, replay->usage,
-                        replay->ledger ? &basis : NULL, &replay->summary, error);
+  status = (replay->config.skip_fairness ? hr_summarize_without_fairness : hr_summarize)(
+      replay->config.trace, &scenario->cluster, replay->result, replay->usage, replay->ledger ? &basis : NULL,
+      &replay->summary, error);
   if (status != HR_OK) return status;
   return hr_summary_add_services(replay->summary, replay->served, count_services(scenario), error);
 }

@@ -22,6 +22,10 @@
 
 /* ---- Life cycle ------------------------------------------------------------------------------------- */
 
+static bool is_of_fairness(enum hr__metric metric) {
+  return strncmp(hr__metric_rows[metric].path, "fairness.", strlen("fairness.")) == 0;
+}
+
 struct hr__runner *hr__runner_create(const struct hr__runner_config *config) {
   struct hr__runner *runner = calloc(1, sizeof *runner);
   struct hr__scoped_metric *metrics = calloc(config->n_metrics + 1, sizeof *metrics);
@@ -33,6 +37,7 @@ struct hr__runner *hr__runner_create(const struct hr__runner_config *config) {
   if (config->n_metrics) memcpy(metrics, config->metrics, config->n_metrics * sizeof *metrics);
   runner->config = *config;
   runner->config.metrics = runner->metrics = metrics;
+  for (size_t i = 0; i < config->n_metrics; i++) runner->reads_fairness |= is_of_fairness(metrics[i].id);
   runner->look_ahead = HR__NO_LOOK_AHEAD;
   hr__progress_sum_init(&runner->progress, &config->progress, 0);
   (void)hr_catalog_load(NULL, &runner->catalog, NULL); /* on failure, each scenario reads it and reports the error */
@@ -280,12 +285,14 @@ static enum hr_status run_one(void *self, size_t item, struct hr_error *error) {
   if (status != HR_OK) return status;
   hr__progress_sum_correct(&runner->progress, config.trace->n_jobs, runner->config.trace->n_jobs);
   config.progress = hr__progress_reporter_progress(&reporter);
+  const bool is_first = runner->config.first && trial.candidate == 0 && trial.replication == 0;
+  config.skip_fairness = !runner->reads_fairness && !is_first;
   struct hr__one_run run;
   status = hr__one_run_make(&config, &run, error);
   if (status == HR_OK)
     hr__scoped_metrics_of_run(run.summary, runner->metrics, runner->config.n_metrics, entry->metrics);
   entry->made = status == HR_OK;
-  if (entry->made && runner->config.first && trial.candidate == 0 && trial.replication == 0)
+  if (entry->made && is_first)
     *runner->config.first = run;
   else
     hr__one_run_finish(&run);

@@ -201,6 +201,7 @@ struct hr__one_run_config {
   const struct hr_policy_choice *policy;     /* replaces the policy of the scenario */
   uint64_t seed;                             /* replaces the seed of the scenario */
   bool alerts;                               /* evaluate the scenario's alert rules */
+  bool skip_fairness;                        /* the metrics of fairness are not needed; they are 0 */
   double growth;                             /* factor of the rates of requests; 0: 1 */
   const struct hr__one_run_details *details; /* NULL: none */
   struct hr_progress progress;
@@ -478,6 +479,7 @@ struct hr__trial_list {
 struct hr__runner {
   struct hr__runner_config config;
   struct hr__scoped_metric *metrics;
+  bool reads_fairness; /* some metric is one of fairness */
   struct hr__runner_candidate *candidates;
   struct hr__runner_environment *environments;
   uint32_t n_candidates, candidate_capacity, n_environments, environment_capacity;

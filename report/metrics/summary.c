@@ -459,9 +459,10 @@ static enum hr_status cannot_sum(const struct hr_trace *trace, enum hr_status st
   return hr_fail(error, status, "%s: out of memory for the metrics of %" PRIu32 " jobs", trace->source, trace->n_jobs);
 }
 
-enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
-                            const struct hr_result *result, const struct hr_usage *usage,
-                            const struct hr_cost_basis *basis, struct hr_summary **summary, struct hr_error *error) {
+static enum hr_status summarize(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+                                const struct hr_result *result, const struct hr_usage *usage,
+                                const struct hr_cost_basis *basis, bool with_fairness, struct hr_summary **summary,
+                                struct hr_error *error) {
   struct hr_summary *created = calloc(1, sizeof *created);
   struct hr__samples samples = {0};
   enum hr_status status = created && !usage->out_of_memory ? hr__samples_init(&samples, result) : HR_NO_MEMORY;
@@ -474,7 +475,7 @@ enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluste
   if (status == HR_OK)
     status = pool_figures_make(cluster, result, usage, over_makespan(result, usage).until_us, &samples, created);
   hr__samples_finish(&samples);
-  if (status == HR_OK) status = hr__fairness_make(cluster, result, &created->fairness);
+  if (status == HR_OK && with_fairness) status = hr__fairness_make(cluster, result, &created->fairness);
   if (status == HR_OK) status = fill_costs(created, trace, cluster, result, basis);
   if (status == HR_OK) {
     *summary = created;
@@ -482,6 +483,19 @@ enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluste
   }
   hr_summary_destroy(created);
   return cannot_sum(trace, status, error);
+}
+
+enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+                            const struct hr_result *result, const struct hr_usage *usage,
+                            const struct hr_cost_basis *basis, struct hr_summary **summary, struct hr_error *error) {
+  return summarize(trace, cluster, result, usage, basis, true, summary, error);
+}
+
+enum hr_status hr_summarize_without_fairness(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+                                             const struct hr_result *result, const struct hr_usage *usage,
+                                             const struct hr_cost_basis *basis, struct hr_summary **summary,
+                                             struct hr_error *error) {
+  return summarize(trace, cluster, result, usage, basis, false, summary, error);
 }
 
 static void services_free(struct hr_service_summary *services, size_t count) {

@@ -42,11 +42,12 @@ struct hr_replay_config {
   const struct hr_trace *trace;
   /* used instead of the policy of the scenario; NULL: the policy of the scenario */
   const struct hr_policy_choice *policy;
-  uint64_t seed;     /* seed of the run; the seed of the scenario is ignored */
-  bool check;        /* checked mode: verify all invariants during the run */
-  bool costs_by_job; /* the ledger also records the cost of each job */
-  bool alerts;       /* evaluate the alerts of the scenario */
-  double growth;     /* factor of the rates at which requests are drawn; 0: 1 */
+  uint64_t seed;      /* seed of the run; the seed of the scenario is ignored */
+  bool check;         /* checked mode: verify all invariants during the run */
+  bool costs_by_job;  /* the ledger also records the cost of each job */
+  bool alerts;        /* evaluate the alerts of the scenario */
+  bool skip_fairness; /* the metrics of fairness are not needed; they are 0 */
+  double growth;      /* factor of the rates at which requests are drawn; 0: 1 */
   struct hr_progress progress;
 };
 
