@@ -40,6 +40,21 @@ extern const struct verb verb_trace_generate, verb_trace_stats, verb_trace_pack,
    serve` run several commands in one process. */
 int run_command(int argc, char **argv);
 
+/* The options of `headroom list`. */
+struct list_args {
+  bool verbose;
+  const char *provider, *gpu;       /* NULL: all */
+  const char *region;               /* NULL: the base region of each provider, but presets of all regions */
+  const char *as_of;                /* NULL: the newest prices */
+  const char *path;                 /* of `metrics`; NULL: all metrics */
+  bool schema, markdown;            /* of `keys` */
+  const struct hr_catalog *catalog; /* set by list_catalog */
+};
+
+/* Loads the catalogue and prints its list with this name, which must exist. Errors: unknown provider, region, GPU type
+   or date. */
+enum hr_status list_catalog(const char *name, const struct list_args *args, struct hr_error *error);
+
 /* What `headroom list keys` prints. */
 struct list_keys_args {
   const char *path;      /* lists the members of this key; NULL: all keys */
