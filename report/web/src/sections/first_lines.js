@@ -110,6 +110,7 @@ const savingLine = (doc) => {
   if (!saving?.advise_command) return null;
   if (!saving.searched)
     return line('saving', 'Largest saving', 'not searched, because the trace is large. To search: ', command(saving.advise_command));
+  if (!saving.examined) return line('saving', 'Saving', 'there is no change to examine for this run. For the reasons: ', command(saving.advise_command));
   if (!saving.command)
     return line('saving', 'Saving', `none of the ${count(saving.examined)} changes that were examined saves money and serves as well. For the list: `, command(saving.advise_command));
   return line(
