@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,6 +117,15 @@ void hr__put_field(struct hr__console *console, const char *label, const char *f
   }
   free(clean);
   free(text);
+}
+
+void hr__put_speed(struct hr__console *console, uint64_t runs, uint32_t threads, double sim_s, double load_s) {
+  char text[3][HR__NUMBER_BYTES], read[HR__NUMBER_BYTES + 32] = "";
+  if (sim_s <= 0) return;
+  if (load_s > 0) snprintf(read, sizeof read, "; trace read in %s s", hr__fixed_text(load_s, 2, text[2]));
+  hr__put_field(console, "speed", "%s run%s in %s s on %" PRIu32 " thread%s%s", hr__count_text(runs, text[0]),
+                hr__plural(runs), hr__fixed_text(sim_s, sim_s < 0.1 ? 4 : 2, text[1]), threads, hr__plural(threads),
+                read);
 }
 
 void hr__markdown_text(struct hr__console *page, const char *text) {

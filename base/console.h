@@ -57,6 +57,9 @@ void hr__put_label(struct hr__console *console, const char *label);
 /* Prints a label in the first column of a field list, and a text in the second column. The text is wrapped at word
    boundaries. */
 void hr__put_field(struct hr__console *console, const char *label, const char *format, ...) HR_PRINTF(3, 4);
+/* Prints the field "speed": how many runs took how many seconds on how many threads, and the time to read the trace;
+   load_s 0: unknown. Prints nothing if sim_s is 0. */
+void hr__put_speed(struct hr__console *console, uint64_t runs, uint32_t threads, double sim_s, double load_s);
 
 /* ---- Markdown ---- */
 

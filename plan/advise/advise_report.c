@@ -191,10 +191,7 @@ static void put_foot(struct advice_page *page, const struct hr_perf *perf) {
                   "savings are significant, each class completes as large a share of its jobs, and no p95 "
                   "wait grows by more than %d %% or %d s, whichever is larger.",
                   (int)(100 * HR_ADVISE_WAIT_SHARE), HR_ADVISE_WAIT_S);
-  if (perf && perf->sim_s > 0)
-    hr__put_field(console, "speed", "%s runs in %s s on %u thread%s",
-                  hr__count_text(hr__runner_runs(advice->runner), text[0]), hr__fixed_text(perf->sim_s, 2, text[1]),
-                  (unsigned)advice->config.n_threads, advice->config.n_threads == 1 ? "" : "s");
+  if (perf) hr__put_speed(console, hr__runner_runs(advice->runner), advice->config.n_threads, perf->sim_s, 0);
 }
 
 enum hr_status hr_advice_print(FILE *out, const struct hr_advice *advice, const struct hr_perf *perf, bool colour) {

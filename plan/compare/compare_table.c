@@ -550,14 +550,10 @@ static void put_legend(const struct compare_terminal *table) {
 }
 
 static void put_speed(struct compare_terminal *table, const struct hr_perf *perf) {
-  char text[3][HR__NUMBER_BYTES];
   const struct hr_comparison *comparison = table->comparison;
   uint64_t runs = (uint64_t)comparison->config.n_contenders * comparison->n_replications;
   uint32_t threads = comparison->config.n_threads < runs ? comparison->config.n_threads : (uint32_t)runs;
-  if (perf && perf->sim_s > 0)
-    hr__put_field(&table->console, "speed", "%s runs in %s s on %" PRIu32 " thread%s; trace read in %s s",
-                  hr__count_text(runs, text[0]), hr__fixed_text(perf->sim_s, perf->sim_s < 0.1 ? 4 : 2, text[1]),
-                  threads, threads == 1 ? "" : "s", hr__fixed_text(perf->load_s, 2, text[2]));
+  if (perf) hr__put_speed(&table->console, runs, threads, perf->sim_s, perf->load_s);
 }
 
 /* ---- The table -------------------------------------------------------------------------------------- */

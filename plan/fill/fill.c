@@ -553,16 +553,12 @@ static void put_rule(struct fill_terminal *page, uint32_t rule) {
 
 static void put_foot(struct fill_terminal *page, const struct hr_perf *perf) {
   const struct hr_fill_config *config = &page->fill->config;
-  char text[3][HR__NUMBER_BYTES];
   uint64_t runs = (uint64_t)config->n_rules * config->n_seeds;
   uint32_t threads = config->n_threads < runs ? config->n_threads : (uint32_t)runs;
   fprintf(page->console.out,
           "\n%sfragments: idle GPUs that typical pods of the trace cannot use (docs/researcher/fill.md).%s\n",
           hr__dim(&page->console), hr__plain(&page->console));
-  if (perf && perf->sim_s > 0)
-    hr__put_field(&page->console, "speed", "%s runs in %s s on %" PRIu32 " thread%s; trace read in %s s",
-                  hr__count_text(runs, text[0]), hr__fixed_text(perf->sim_s, perf->sim_s < 0.1 ? 4 : 2, text[1]),
-                  threads, threads == 1 ? "" : "s", hr__fixed_text(perf->load_s, 2, text[2]));
+  if (perf) hr__put_speed(&page->console, runs, threads, perf->sim_s, perf->load_s);
 }
 
 enum hr_status hr_fill_print(FILE *out, const struct hr_fill *fill, const struct hr_perf *perf, bool colour) {

@@ -373,7 +373,6 @@ static void put_head(struct replicates_terminal *page) {
 enum hr_status hr_replicates_print(FILE *out, const struct hr_replicates *replicates, const struct hr_perf *perf,
                                    bool colour) {
   struct replicates_terminal page = {.console = {.out = out, .colour = colour}, .replicates = replicates};
-  char text[HR__NUMBER_BYTES];
   put_head(&page);
   for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) put_row(&page, shown[i]);
   for (size_t i = HR__N_METRICS; i < replicates->n_metrics; i++)
@@ -383,9 +382,7 @@ enum hr_status hr_replicates_print(FILE *out, const struct hr_replicates *replic
                 "means have Student's intervals, corrected for skewness; quantiles are medians over replications with "
                 "intervals from order statistics; confidence %.6g",
                 replicates->config.spec->confidence);
-  if (perf && perf->sim_s > 0)
-    hr__put_field(&page.console, "speed", "%" PRIu32 " runs in %s s on %" PRIu32 " threads", replicates->count,
-                  hr__fixed_text(perf->sim_s, 2, text), replicates->config.n_threads);
+  if (perf) hr__put_speed(&page.console, replicates->count, replicates->config.n_threads, perf->sim_s, 0);
   if (page.console.out_of_memory) return HR_NO_MEMORY;
   return ferror(out) ? HR_IO_ERROR : HR_OK;
 }

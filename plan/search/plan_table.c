@@ -607,10 +607,7 @@ static void put_foot(struct plan_page *page, const struct hr_perf *perf) {
   hr__put_field(console, "runs", "%s to choose, %s for comparisons",
                 hr__count_text(plan->search_runs + plan->selection_runs, text[0]), hr__count_text(beside, text[1]));
   put_confidence(page);
-  if (perf && perf->sim_s > 0)
-    hr__put_field(console, "speed", "%s runs in %s s on %" PRIu32 " thread%s",
-                  hr__count_text(hr__runner_runs(plan->runner), text[0]), hr__fixed_text(perf->sim_s, 2, text[1]),
-                  plan->config.n_threads, plan->config.n_threads == 1 ? "" : "s");
+  if (perf) hr__put_speed(console, hr__runner_runs(plan->runner), plan->config.n_threads, perf->sim_s, 0);
 }
 
 enum hr_status hr_plan_print(FILE *out, const struct hr_plan *plan, const struct hr_perf *perf, bool colour) {
