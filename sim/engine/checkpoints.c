@@ -9,12 +9,14 @@
  * writer began plus the size of its checkpoint. The writer is done when the clock reaches this mark. Service is an
  * integer. Its unit is 2^-10 MiB x microseconds per second, which is so small that the division by the number of
  * writers causes almost no rounding error. Integers are used because their results are the same on all machines.
+ *
+ * Jobs with very many checkpoints write them in series. Of each series, only the last checkpoint has an entry in the
+ * event heap and emits an event. The others are computed, at each instant, for all jobs with a series.
  */
 
 #include "base/array.h"
 #include "headroom/unstable/faults.h"
-#include "sim/data/data.h"
-#include "sim/engine/engine.h"
+#include "sim/engine/accounts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -243,4 +245,117 @@ enum hr_status hr__storage_advance(struct hr__engine *engine, hr_pool pool, hr_j
   *done = storage->writers[0].job;
   take_out(storage, 0);
   return schedule_first(engine, pool);
+}
+
+/* ---- Series of checkpoints ---- */
+
+/* If an attempt has more checkpoints left, every n-th emits an event, where n is their number divided by
+   MAX_SAVED_EVENTS. Observers learn of the progress of a job from events, so a series is not longer than SERIES_US,
+   unless the attempt would then have more than MAX_SERIES series. */
+enum { MAX_SAVED_EVENTS = 10000, MAX_SERIES = 1000000 };
+#define SERIES_US (3600 * HR_SECOND_US)
+
+static int64_t min_i64(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+void hr__series_drop(struct hr__engine *engine, hr_job job) {
+  uint32_t at = hr__attempt(engine, job)->series;
+  if (at == 0) return;
+  engine->series[at - 1] = engine->series[--engine->n_series];
+  hr__attempt(engine, engine->series[at - 1].job)->series = at;
+  hr__attempt(engine, job)->series = 0;
+}
+
+/* Adds a time of work to the attempt, at a constant speed. */
+static void add_work(struct hr__engine *engine, hr_job job, int64_t time_us) {
+  struct hr__engine_attempt *attempt = hr__attempt(engine, job);
+  hr__account_slow(engine, job, attempt, time_us);
+  attempt->progress_us += hr__work_done_us(time_us, attempt->rate, &attempt->part);
+  attempt->unkept_us += time_us;
+  attempt->unkept_milli_us += hr__attempt_gpu_time(attempt, time_us);
+}
+
+/* Completes `count` checkpoints of a job, after its work was added. The last of them is complete at `now_us`. */
+static void complete_saves(struct hr__engine *engine, const struct hr__checkpoint_series *series, int64_t count,
+                           int64_t now_us) {
+  struct hr__engine_attempt *attempt = hr__attempt(engine, series->job);
+  struct hr_job_accounting *accounting = hr__account(engine, series->job);
+  int64_t period_us = series->work_us + series->write_us;
+  accounting->saving_us += count * series->write_us;
+  accounting->milli_us.saving += hr__attempt_gpu_time(attempt, count * series->write_us);
+  if (accounting->saved_us == HR_NEVER_US) accounting->saved_us = now_us - (count - 1) * period_us;
+  int64_t progress_at_us = engine->last_progress_us > now_us ? engine->last_progress_us : now_us;
+  hr__account_keep(engine, series->job);
+  engine->last_progress_us = progress_at_us;
+  attempt->phase = HR__PHASE_WORKING;
+  attempt->phase_us = now_us;
+}
+
+/* Brings a job with a series to the state that it has at `now_us`. Returns whether the series continues. */
+static bool continue_series(struct hr__engine *engine, struct hr__checkpoint_series *series, int64_t now_us) {
+  struct hr__engine_attempt *attempt = hr__attempt(engine, series->job);
+  int64_t period_us = series->work_us + series->write_us;
+  if (attempt->phase == HR__PHASE_SAVING) {
+    if (now_us - attempt->phase_us < series->write_us) return true;
+    complete_saves(engine, series, 1, attempt->phase_us + series->write_us);
+    series->left--;
+  }
+  int64_t periods = (now_us - attempt->phase_us) / period_us;
+  if (periods > series->left) periods = series->left;
+  if (periods > 0) {
+    add_work(engine, series->job, periods * series->work_us);
+    complete_saves(engine, series, periods, attempt->phase_us + periods * period_us);
+    series->left -= periods;
+  }
+  if (series->left > 0 && now_us - attempt->phase_us >= series->work_us) {
+    add_work(engine, series->job, series->work_us);
+    attempt->phase = HR__PHASE_SAVING;
+    attempt->phase_us += series->work_us;
+  }
+  return series->left > 0;
+}
+
+void hr__series_catch_up(struct hr__engine *engine, int64_t now_us) {
+  for (uint32_t i = 0; i < engine->n_series;) {
+    hr_job job = engine->series[i].job;
+    if (continue_series(engine, &engine->series[i], now_us))
+      i++;
+    else
+      hr__series_drop(engine, job);
+  }
+}
+
+/* Ends the series of a job, which must be up to date. The present phase becomes one with an entry in the heap. */
+enum hr_status hr__series_end(struct hr__engine *engine, hr_job job) {
+  const struct hr__engine_attempt *attempt = hr__attempt(engine, job);
+  if (attempt->series == 0) return HR_OK;
+  struct hr__checkpoint_series series = engine->series[attempt->series - 1];
+  int64_t length_us = attempt->phase == HR__PHASE_SAVING ? series.write_us : series.work_us;
+  hr__series_drop(engine, job);
+  hr__event_heap_remove_job(&engine->heap, job.id);
+  return hr__schedule(engine, attempt->phase_us + length_us, HR__PENDING_PHASE, job.id);
+}
+
+/* Begins a series if the job, which has just begun to work after a checkpoint or at the start of an attempt, has very
+   many checkpoints left. `*until_us`: the time until the next entry; it is increased by the length of the series. */
+enum hr_status hr__series_begin(struct hr__engine *engine, hr_job job, int64_t left_us, int64_t *until_us) {
+  struct hr__engine_attempt *attempt = hr__attempt(engine, job);
+  int64_t saves = left_us / attempt->interval_us, write_us;
+  if (saves <= MAX_SAVED_EVENTS || hr__attempt_reads(engine, job)) return HR_OK;
+  write_us = hr__checkpoint_write_us(engine, job, hr__attempt_pool(engine, job));
+  if (write_us == HR_UNKNOWN_US || hr__class_spec(engine, job)->async) return HR_OK;
+  uint64_t part = attempt->part;
+  int64_t max_work_us = hr__work_done_us(*until_us, attempt->rate, &part) + 1; /* of a period */
+  int64_t periods = min_i64(saves / MAX_SAVED_EVENTS, (left_us - 1) / max_work_us - 1);
+  int64_t period_us = *until_us + write_us;
+  if (period_us <= 0) return HR_OK;
+  periods = min_i64(periods, SERIES_US / period_us + saves / MAX_SERIES);
+  periods = min_i64(periods, HR_MAX_INPUT_US / period_us);
+  if (periods <= 0) return HR_OK;
+  if (!HR__ARRAY_HAS_ROOM(engine->series, engine->n_series, engine->series_capacity)) return hr__out_of_memory(engine);
+  engine->series[engine->n_series++] = (struct hr__checkpoint_series){job, *until_us, write_us, periods};
+  attempt->series = engine->n_series;
+  *until_us += periods * period_us;
+  return HR_OK;
 }

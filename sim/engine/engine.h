@@ -8,11 +8,11 @@
  *
  * The core consists of run.c (list of components, loop, start and end of a run), moves.c (moves of the policy), jobs.c
  * (life of a job; pending events, notification) and allocations.c (placements of running jobs). clusters.c, routing.c
- * and dispatch.c run several engines together. Components are attempts.c (jobs that can be stopped; checkpoints.c has
- * their checkpoints), sharing.c (jobs on one GPU), resizes.c (elastic jobs), column_reclaim.c (streamed runs),
- * sim/market/market.c (nodes of elastic and reserved pools), sim/faults/faults.c and maintenance.c (failures of nodes,
- * and planned work on them), sim/power/meter.c (energy), sim/data/data.c (jobs that read data), and one each in
- * allocations.c (jobs of a node) and jobs.c (jobs that run to their end).
+ * and dispatch.c run several engines together. Components are attempts.c (jobs that can be stopped; accounts.c has
+ * their times and checkpoints.c their checkpoints), sharing.c (jobs on one GPU), resizes.c (elastic jobs),
+ * column_reclaim.c (streamed runs), sim/market/market.c (nodes of elastic and reserved pools), sim/faults/faults.c and
+ * maintenance.c (failures of nodes, and planned work on them), sim/power/meter.c (energy), sim/data/data.c (jobs that
+ * read data), and one each in allocations.c (jobs of a node) and jobs.c (jobs that run to their end).
  *
  * Calls go in one direction: run -> moves -> market -> jobs -> hooks, and attempts -> {jobs, checkpoints, sharing} ->
  * {allocations, events}.

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SIM_ENGINE_ACCOUNTS_H
+#define HR_SIM_ENGINE_ACCOUNTS_H
+
+/* Slots and accounts of attempts (accounts.c), for attempts.c. Only in runs where jobs can be stopped. */
+
+#include "sim/data/data.h"
+#include "sim/engine/engine.h"
+
+static inline hr_pool hr__attempt_pool(const struct hr__engine *engine, hr_job job) {
+  struct hr_slice one;
+  return hr__allocation_placement(engine, job, &one).pool;
+}
+
+static inline hr_amount hr__attempt_gpu_time(const struct hr__engine_attempt *attempt, int64_t time_us) {
+  return (hr_amount)attempt->gpu_milli * time_us;
+}
+
+static inline void hr__account_saved(struct hr__engine *engine, hr_job job) {
+  int64_t *saved_us = &hr__account(engine, job)->saved_us;
+  if (*saved_us == HR_NEVER_US) *saved_us = engine->view.now_us;
+}
+
+/* Returns whether the speed of a job depends on its data. */
+static inline bool hr__attempt_reads(const struct hr__engine *engine, hr_job job) {
+  return engine->data && hr__data_reads(engine, job);
+}
+
+/* ---- Slots of attempts ---- */
+/* Creates slot 0. Returns false if memory is exhausted, like the other functions that return bool. */
+bool hr__attempts_make(struct hr__engine *engine);
+/* Gives a slot to a job that starts, unless it has one because it was resized. */
+bool hr__attempt_take(struct hr__engine *engine, hr_job job);
+void hr__attempt_free(struct hr__engine *engine, hr_job job);
+/* Returns the work completed so far. `*part` is set to the completed fraction of the next microsecond of work. */
+int64_t hr__attempt_progress_us(const struct hr__engine *engine, hr_job job, uint64_t *part);
+
+/* ---- Accounts ---- */
+/* Creates the accounts of the run, with account 0. */
+bool hr__accounts_make(struct hr__engine *engine);
+/* Gives an account to a job that starts, unless it has one because it was stopped before. */
+bool hr__account_take(struct hr__engine *engine, hr_job job);
+/* Completes the account of a job that ends. */
+void hr__account_close(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
+/* Marks all completed work of the job as kept. */
+void hr__account_keep(struct hr__engine *engine, hr_job job);
+/* Counts the GPU time that the job lost in a time of work because of a slow node. */
+void hr__account_slow(struct hr__engine *engine, hr_job job, const struct hr__engine_attempt *attempt, int64_t time_us);
+/* Ends the present phase of the job: adds the time since the beginning of the phase to the job's account. */
+void hr__account_phase(struct hr__engine *engine, hr_job job);
+/* Ends an attempt: its work is kept or lost. */
+void hr__account_end(struct hr__engine *engine, hr_job job, bool all_kept);
+/* Ends a segment of a job that continues at another placement at this instant. */
+void hr__account_segment(struct hr__engine *engine, hr_job job, bool saves);
+/* hr__account_corrupt marks the kept work of a running job as the last that is not corrupted, or, `found`, as that to
+   which it will return. hr__account_roll_back takes the corrupted work from a job that was stopped. */
+enum hr_status hr__account_corrupt(struct hr__engine *engine, hr_job job, bool found);
+void hr__account_roll_back(struct hr__engine *engine, hr_job job);
+/* Checks that the time for which a job held its GPUs is the sum of its parts. */
+enum hr_status hr__account_check(const struct hr__engine *engine, uint32_t job);
+
+static inline void hr__attempt_enter(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
+  hr__account_phase(engine, job);
+  hr__attempt(engine, job)->phase = phase;
+}
+
+/* ---- Series of checkpoints (checkpoints.c) ---- */
+/* Begins a series if the job, which has just begun to work after a checkpoint or at the start of an attempt, has very
+   many checkpoints left. `*until_us`: the time until the next entry; it is increased by the length of the series. */
+enum hr_status hr__series_begin(struct hr__engine *engine, hr_job job, int64_t left_us, int64_t *until_us);
+/* hr__series_end ends the series of a job, which must be up to date: the present phase becomes one with an entry in the
+   heap. hr__series_drop only forgets the series. Neither does anything if the job has none. */
+enum hr_status hr__series_end(struct hr__engine *engine, hr_job job);
+void hr__series_drop(struct hr__engine *engine, hr_job job);
+/* Brings all jobs with a series to the state that they have at `now_us`. */
+void hr__series_catch_up(struct hr__engine *engine, int64_t now_us);
+
+#endif
