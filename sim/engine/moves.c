@@ -133,9 +133,11 @@ static enum hr_status stop(struct hr_moves *moves, hr_job job, enum hr_reason re
   struct hr_slice one;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
+  /* a job with a failed node cannot save its work, even if the failure is not detected yet */
+  bool hangs = hr__attempt(engine, job)->phase == HR__PHASE_HANGING;
   struct hr__move move = {.kind = HR__MOVE_PREEMPT,
                           .reason = reason,
-                          .keeps = keeps || hr__checkpoint_is_continuous(engine, job),
+                          .keeps = (keeps && !hangs) || hr__checkpoint_is_continuous(engine, job),
                           .job = job,
                           .attempt_us = engine->attempt_us[job.id],
                           .kept_us = engine->kept_us[job.id],

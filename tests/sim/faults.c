@@ -29,7 +29,8 @@ struct world {
   uint32_t n_jobs;
   int64_t *submit_us, *work_us;
   uint32_t *gpus;
-  const char *policy; /* NULL: queue with skip */
+  const char *policy;              /* NULL: queue with skip */
+  const struct hr_policy_ops *ops; /* instead of `policy`; NULL: none */
   int64_t horizon_us;
   uint64_t seed;
   bool check;
@@ -90,8 +91,8 @@ static struct hr_result *run(struct world *world) {
   }
   struct hr_run_config config = {.trace = &trace,
                                  .cluster = &cluster,
-                                 .policy = choice.ops,
-                                 .params = choice.params,
+                                 .policy = world->ops ? world->ops : choice.ops,
+                                 .params = world->ops ? NULL : choice.params,
                                  .seed = world->seed,
                                  .horizon_us = world->horizon_us,
                                  .check = world->check,
@@ -125,6 +126,63 @@ static void a_job_hangs_and_continues(void) {
   CU_ASSERT((int64_t)result->pools[0].down_us == 60 * S);
   hr_result_destroy(result);
   world_finish(&world);
+}
+
+/* Starts job 0 on node 0 and stops it at 110 s. */
+static enum hr_status decide_to_preempt(void *self, const struct hr_view *view, struct hr_moves *moves) {
+  struct hr_slice slice = {{0}, 1000, 0};
+  const struct hr_placement placement = {.pool = {0}, .n_slices = 1, .slices = &slice};
+  (void)self;
+  if (view->state[0] == HR_JOB_WAITING && hr_cluster_node_state(view->cluster, (hr_node){0}) == HR_NODE_UP)
+    return hr_moves_start(moves, (hr_job){0}, &placement, HR_REASON_IN_ORDER);
+  if (view->state[0] != HR_JOB_RUNNING) return HR_OK;
+  if (view->now_us == 110 * S) return hr_moves_preempt(moves, (hr_job){0}, HR_REASON_POLICY);
+  return view->now_us < 110 * S ? hr_moves_wake_at(moves, 110 * S) : HR_OK;
+}
+
+static uint32_t preempts(void *self) {
+  (void)self;
+  return HR_POLICY_PREEMPTS;
+}
+
+static enum hr_status create_nothing(const struct hr_policy_env *env, void **self, struct hr_error *error) {
+  (void)env, (void)error;
+  *self = NULL;
+  return HR_OK;
+}
+
+/* A job works from 20 s. Its node fails at 100 s, which is detected at 150 s; the repair ends at 170 s. At 110 s the
+   policy stops the job. It cannot save its work on the failed node: without checkpoints 80 s are lost, and it needs all
+   90 s again; with one after each 30 s of work, 20 s are lost. */
+static void a_job_that_hangs_is_preempted(void) {
+  static const struct hr_policy_ops ops = {.abi = HR_POLICY_ABI,
+                                           .size = sizeof ops,
+                                           .name = "preempts",
+                                           .create = create_nothing,
+                                           .decide = decide_to_preempt,
+                                           .abilities = preempts};
+  for (int saves = 0; saves < 2; saves++) {
+    struct world world;
+    world_init(&world, 1, 1, 1);
+    world.ops = &ops;
+    world.submit_us[0] = 20 * S;
+    world.work_us[0] = 90 * S;
+    world.class_ = (struct hr_class_spec){.checkpoint = saves ? HR_CHECKPOINT_INTERVAL : HR_CHECKPOINT_NONE,
+                                          .interval_us = 30 * S};
+    world.process[0].fresh = true;
+    world.process[0].between = fixed(100);
+    world.process[0].only = (struct hr_fault_class){.detect = fixed(50), .repair = fixed(20)};
+    struct hr_result *result = run(&world);
+    const struct hr_job_accounting job = hr_result_accounting(result, (hr_job){0});
+    CU_ASSERT_EQUAL(result->pools[0].failures, 1);
+    CU_ASSERT_EQUAL(result->pools[0].failed_jobs, 0);
+    CU_ASSERT_EQUAL(job.end_us, (saves ? 200 : 260) * S);
+    CU_ASSERT_EQUAL(job.lost_us, (saves ? 20 : 80) * S);
+    CU_ASSERT_EQUAL(job.hanging_us, 10 * S);
+    CU_ASSERT_EQUAL(job.kept_us, 90 * S);
+    hr_result_destroy(result);
+    world_finish(&world);
+  }
 }
 
 /* Checkpoints after each 30 s of work, 5 s each; failure after 100 s: work 0-30, 35-65, 70-100. The third checkpoint is
@@ -435,8 +493,9 @@ static void without_failures_nothing_changes(void) {
   CU_ASSERT_EQUAL(digests[0], digests[1]);
 }
 
-TEST_MAIN("Failures and repairs of nodes", TEST(a_job_hangs_and_continues), TEST(work_since_the_checkpoint_is_lost),
-          TEST(a_crew_repairs_one_after_the_other), TEST(clocks_differ), TEST(a_group_fails_together),
-          TEST(availability_depends_on_means_only), TEST(outages_of_the_group_do_not_reset_nodes),
-          TEST(a_finite_crew_lowers_the_availability), TEST(ettr_agrees_with_daly), TEST(a_queue_with_breakdowns),
-          TEST(random_worlds_keep_the_invariants), TEST(without_failures_nothing_changes))
+TEST_MAIN("Failures and repairs of nodes", TEST(a_job_hangs_and_continues), TEST(a_job_that_hangs_is_preempted),
+          TEST(work_since_the_checkpoint_is_lost), TEST(a_crew_repairs_one_after_the_other), TEST(clocks_differ),
+          TEST(a_group_fails_together), TEST(availability_depends_on_means_only),
+          TEST(outages_of_the_group_do_not_reset_nodes), TEST(a_finite_crew_lowers_the_availability),
+          TEST(ettr_agrees_with_daly), TEST(a_queue_with_breakdowns), TEST(random_worlds_keep_the_invariants),
+          TEST(without_failures_nothing_changes))
