@@ -86,6 +86,45 @@ static void gaps_can_be_held(void) {
   hr_scenario_destroy(scenario);
 }
 
+/* Writes the quarters of a day from `first_us`, `hour` hours of which have the offset `before` and the others `after`.
+   `missing`: a quarter that is left out. */
+static void write_quarters(const char *date, int hour, int before, int after, int missing) {
+  FILE *file = fopen("series.csv", "w");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  fputs("time,v\n", file);
+  const int quarters = 4 * (24 + before - after);
+  for (int i = 0; i < quarters; i++) {
+    const int offset = i < 4 * hour ? before : after, local = i + 4 * (offset - before);
+    if (i != missing) fprintf(file, "%sT%02d:%02d+%02d:00,%d\n", date, local / 4, local % 4 * 15, offset, i);
+  }
+  fclose(file);
+}
+
+/* Helios-Forecast 64: with daylight saving time, a day has 92 or 100 quarters. Stamps with offsets are instants, so the
+   step is the same on all days; a day of 91 quarters has a gap. */
+static void days_of_23_and_25_hours(void) {
+  static const struct {
+    const char *date;
+    int before, after;
+    int64_t begin_us;
+  } days[] = {{"2022-03-27", 1, 2, INT64_C(1648335600) * HR_SECOND_US},
+              {"2022-10-30", 2, 1, INT64_C(1667080800) * HR_SECOND_US}};
+  for (size_t i = 0; i < 2; i++) {
+    const int64_t quarter_us = HOUR_US / 4, count = i == 0 ? 92 : 100;
+    write_quarters(days[i].date, i == 0 ? 2 : 3, days[i].before, days[i].after, -1);
+    write_text(SERIES(""));
+    struct hr_scenario *scenario = load(NULL, 0);
+    const struct hr_series *series = electricity_of(scenario, 0)->carbon;
+    CU_ASSERT_EQUAL(hr_series_first_us(series), days[i].begin_us);
+    CU_ASSERT_EQUAL(hr_series_end_us(series), days[i].begin_us + count * quarter_us);
+    for (int64_t k = 0; k < count; k++)
+      CU_ASSERT_EQUAL(hr_series_at(series, days[i].begin_us + k * quarter_us), k * 1000000);
+    hr_scenario_destroy(scenario);
+    write_quarters(days[i].date, i == 0 ? 2 : 3, days[i].before, days[i].after, 50);
+    expect_error(NULL, 0, "series.csv:52: a gap: 30 min line 51; expected stamps every 15 min...");
+  }
+}
+
 /* ---- Keys ---- */
 
 static void keys_are_stored(void) {
@@ -199,5 +238,6 @@ static void clean_up(void) {
 }
 
 TEST_MAIN("electricity of pools", TEST(create_test_folder), TEST(formats_are_read), TEST(gaps_can_be_held),
-          TEST(keys_are_stored), TEST(nothing_is_known_without_keys), TEST(errors_have_a_place),
-          TEST(errors_of_files_have_a_line), TEST(shared_series_have_no_gaps), TEST(clean_up))
+          TEST(days_of_23_and_25_hours), TEST(keys_are_stored), TEST(nothing_is_known_without_keys),
+          TEST(errors_have_a_place), TEST(errors_of_files_have_a_line), TEST(shared_series_have_no_gaps),
+          TEST(clean_up))

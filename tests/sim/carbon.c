@@ -27,6 +27,7 @@ struct world {
   int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS], at_us[MAX_STEPS], intensity[MAX_STEPS], price[MAX_STEPS];
   uint32_t gpus[MAX_JOBS], n_jobs, n_steps;
   const char *carbon; /* the rule for jobs that wait */
+  bool once;          /* the series do not repeat */
 };
 
 static int64_t below(struct hr__stream *random, uint32_t n) {
@@ -50,8 +51,8 @@ static struct hr_result *run(struct world *world) {
                            .gpus = world->gpus};
   struct hr_cluster_spec cluster = {&world->pool, 1};
   struct hr_policy_choice choice = queue_choice("skip", "first-fit");
-  struct hr_series *carbon = hr_series_create(world->at_us, world->intensity, world->n_steps, true);
-  struct hr_series *price = hr_series_create(world->at_us, world->price, world->n_steps, true);
+  struct hr_series *carbon = hr_series_create(world->at_us, world->intensity, world->n_steps, !world->once);
+  struct hr_series *price = hr_series_create(world->at_us, world->price, world->n_steps, !world->once);
   struct hr_result *result = NULL;
   struct hr_error error = {0};
   CU_ASSERT_FATAL(carbon && price);
@@ -98,6 +99,34 @@ static void carbon_as_in_opendc(void) {
   struct hr_result *result = run(&world);
   CU_ASSERT_DOUBLE_EQUAL((double)result->energy[0].carbon / HR_CARBON_UNITS_PER_KG, 0.0086799, 2e-7);
   CU_ASSERT_DOUBLE_EQUAL((double)result->energy[0].price / HR_KWH_UNITS, 0.15 * 100000 + 0.15 * 200000, 1e-6);
+  hr_result_destroy(result);
+}
+
+/* Vessim 145: a run that begins before the first stamp of a series and ends after the last one. 900 W, but nothing from
+   1,500 to 2,000 s, when the node has failed; 1 g/kWh until 1,500 s of the run, then 3 g/kWh. */
+static void a_run_outlasts_its_series(void) {
+  struct world world = empty_world();
+  world.power.gpu_idle_w = world.power.gpu_max_w = 900;
+  world.once = true;
+  world.n_steps = 2;
+  world.at_us[0] = 1000 * S;
+  world.at_us[1] = 2000 * S;
+  world.intensity[0] = 1000000;
+  world.intensity[1] = 3000000;
+  world.electricity.carbon_start_us = 500 * S;
+  world.process = (struct hr_fault_process){.unit = HR_TIER_NODE, .bad_factor = 1, .fresh = true};
+  world.process.between = (struct hr_duration){HR_DURATION_FIXED, 1500, 0};
+  world.process.only.repair = (struct hr_duration){HR_DURATION_FIXED, 500, 0};
+  world.faults.n_processes = 1;
+  world.submit_us[0] = 1000 * S;
+  world.work_us[0] = 1400 * S;
+  world.gpus[0] = world.n_jobs = 1;
+  struct hr_result *result = run(&world);
+  CU_ASSERT_EQUAL(result->pools[0].failures, 1);
+  CU_ASSERT_EQUAL(result->pools[0].failed_jobs, 1);
+  CU_ASSERT_EQUAL(hr_result_end_us(result, (hr_job){0}), 2400 * S + 1000 * S);
+  CU_ASSERT_DOUBLE_EQUAL((double)result->pools[0].energy.meter.carbon / HR_CARBON_UNITS_PER_KG,
+                         0.9 * (1500 * 1 + 1400 * 3) / 3600 / 1000, 1e-12);
   hr_result_destroy(result);
 }
 
@@ -222,5 +251,5 @@ static void random_worlds_conserve_carbon(void) {
   CU_ASSERT(n_checked > 1000 && failures > 100);
 }
 
-TEST_MAIN("carbon and prices of energy", TEST(carbon_as_in_opendc), TEST(embodied_and_facility),
-          TEST(random_worlds_conserve_carbon))
+TEST_MAIN("carbon and prices of energy", TEST(carbon_as_in_opendc), TEST(a_run_outlasts_its_series),
+          TEST(embodied_and_facility), TEST(random_worlds_conserve_carbon))

@@ -218,6 +218,28 @@ static void limits_keep_clear(void) {
   }
 }
 
+/* EASY with a window on both nodes from 120 s to 170 s. Job 1 needs both nodes for 50 s, so it does not start at 100 s,
+   when job 0 ends, but after the window. Its reservation, which is made without windows, is at 100 s: job 2 ends
+   before, and job 3 waits for it; then job 3 starts, as it ends before the window. */
+static void easy_fills_the_time_before_a_window(void) {
+  struct world world;
+  world_init(&world, 2, 4);
+  world.policy = "queue backfill=easy placement=first-fit";
+  world.window[0].start_us = 120 * S;
+  world.window[0].duration_us = 50 * S;
+  static const int64_t submits_s[] = {0, 1, 2, 90}, works_s[] = {100, 50, 60, 15}, starts_s[] = {0, 170, 2, 100};
+  for (int i = 0; i < 4; i++) {
+    world.submit_us[i] = submits_s[i] * S;
+    world.work_us[i] = world.limit_us[i] = works_s[i] * S;
+  }
+  world.gpus[1] = 2;
+  struct hr_result *result = run(&world);
+  for (int i = 0; i < 4; i++) CU_ASSERT_EQUAL(result->start_us[i], starts_s[i] * S);
+  CU_ASSERT_EQUAL(result->pools[0].maintenances, 1);
+  CU_ASSERT_EQUAL(result->pools[0].maintained_jobs, 0);
+  hr_result_destroy(result);
+}
+
 /* A job that can never end between two works starts nevertheless. */
 static void endless_jobs_are_not_held(void) {
   struct world world;
@@ -383,6 +405,6 @@ static void plans_know_the_end_of_a_work(void) {
 }
 
 TEST_MAIN("Maintenance of nodes", TEST(drains_are_as_by_hand), TEST(groups_follow_each_other),
-          TEST(a_failure_uses_the_budget), TEST(limits_keep_clear), TEST(plans_avoid_works),
-          TEST(plans_know_the_end_of_a_work), TEST(endless_jobs_are_not_held),
+          TEST(a_failure_uses_the_budget), TEST(limits_keep_clear), TEST(easy_fills_the_time_before_a_window),
+          TEST(plans_avoid_works), TEST(plans_know_the_end_of_a_work), TEST(endless_jobs_are_not_held),
           TEST(overlaps_are_those_of_an_enumeration), TEST(random_worlds_keep_the_invariants))

@@ -135,9 +135,18 @@ static struct hr_result *run(struct world *world) {
   return result;
 }
 
-/* Runs the world and checks the energy by use, in joules. */
+/* Returns how many failures the world injects until a time. */
+static uint64_t failures_until(const struct world *world, int64_t end_us) {
+  const int64_t up_us = (int64_t)(world->process.between.a * 1e6);
+  const int64_t period_us = up_us + (int64_t)(world->process.only.repair.a * 1e6);
+  if (world->faults.n_processes == 0 || end_us < up_us) return 0;
+  return (uint64_t)((end_us - up_us) / period_us) + 1;
+}
+
+/* Runs the world and checks the number of failures, and the energy by use, in joules. */
 static void expect_joules(struct world *world, double jobs_j, double idle_j, double down_j) {
   struct hr_result *result = run(world);
+  CU_ASSERT_EQUAL(result->pools[0].failures, failures_until(world, result->end_us));
   const struct hr_energy *use = result->pools[0].energy.use;
   CU_ASSERT((double)use[HR_ENERGY_JOBS].it == jobs_j * JOULE);
   CU_ASSERT((double)use[HR_ENERGY_IDLE].it == idle_j * JOULE);
@@ -190,6 +199,18 @@ static void each_outage_counts(void) {
   add_job(&world, 100, 1, 1);
   world.horizon_us = 60 * S;
   expect_joules(&world, 0, 2.0 * 30 * 40, 2.0 * 4 * 20);
+}
+
+/* Batsim 38: a host that works takes the power of a busy host, also after it was down, and in its second outage takes
+   that of a host that is off. Outages at 10 s and 25 s of 5 s each; the job works from 15 s to 23 s. */
+static void a_host_that_works_is_busy(void) {
+  struct world world = hosts(1, 95, 203);
+  world.power.down_w = 10;
+  let_fail(&world, 10, 5);
+  add_job(&world, 12, 8, 1);
+  add_job(&world, 100, 1, 1);
+  world.horizon_us = 30 * S;
+  expect_joules(&world, 8 * 203, 12 * 95, 10 * 10);
 }
 
 /* CloudSim Plus 346: the energy of a boot. An elastic node boots for 151.52 s at 125.174 W (Batsim's example), works
@@ -447,7 +468,7 @@ static void power_changes_no_decision(void) {
 }
 
 TEST_MAIN("Power and energy", TEST(energy_is_settled_before_a_change), TEST(stopped_jobs_are_billed_on_all_hosts),
-          TEST(a_cut_is_billed_to_all_hosts), TEST(each_outage_counts), TEST(boots_use_energy), TEST(repeated_failures),
-          TEST(losses_of_frontier), TEST(limits_as_measured), TEST(limits_between_points), TEST(curves),
-          TEST(tables_are_linear_between_points), TEST(the_facility), TEST(random_worlds_conserve_energy),
-          TEST(power_changes_no_decision))
+          TEST(a_cut_is_billed_to_all_hosts), TEST(each_outage_counts), TEST(a_host_that_works_is_busy),
+          TEST(boots_use_energy), TEST(repeated_failures), TEST(losses_of_frontier), TEST(limits_as_measured),
+          TEST(limits_between_points), TEST(curves), TEST(tables_are_linear_between_points), TEST(the_facility),
+          TEST(random_worlds_conserve_energy), TEST(power_changes_no_decision))
