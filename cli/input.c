@@ -102,6 +102,7 @@ enum hr_status input_read_trace(struct input *input, const struct input_args *ar
                                        .map = &map,
                                        .lenient = args->lenient || scenario->lenient,
                                        .untimed = input->untimed,
+                                       .drop_failed = scenario->drop_failed,
                                        .streamed = input->streamed};
     double begin_s = clock_s();
     status = hr_trace_read(input->trace_path, &options, &input->trace, error);

@@ -56,8 +56,8 @@ static bool same_text(const char *a, const char *b) {
 
 /* Whether both scenarios read a trace in the same way. */
 static bool read_alike(const struct hr_scenario *a, const struct hr_scenario *b) {
-  if (a->lenient != b->lenient || !same_text(a->trace_format, b->trace_format) || a->columns.count != b->columns.count)
-    return false;
+  if (a->lenient != b->lenient || a->drop_failed != b->drop_failed) return false;
+  if (!same_text(a->trace_format, b->trace_format) || a->columns.count != b->columns.count) return false;
   for (size_t i = 0; i < a->columns.count; i++) {
     const struct hr_column_name *x = &a->columns.entry[i], *y = &b->columns.entry[i];
     if (!same_text(x->field, y->field) || !same_text(x->column, y->column) || !same_text(x->value, y->value) ||

@@ -429,6 +429,7 @@ static enum hr_status print_run_notes(const struct input *input, struct hr_error
   struct hr_notes notes = {0};
   enum hr_status status = input_predict_rejected(input, scenario, &rejections, error);
   if (status == HR_OK) status = hr_tenant_notes(input->trace, &scenario->costs, scenario->quotas, &notes, error);
+  if (status == HR_OK) status = hr_recorded_failure_notes(input->trace, &scenario->cluster, &notes, error);
   if (status == HR_OK) status = note_rejected(&rejections, &notes, error);
   if (status == HR_OK) status = hr_replay_input_notes(scenario, &scenario->policy, input->trace, &notes, error);
   if (status == HR_OK) input_warn_rejected(input, &scenario->cluster, &rejections);

@@ -86,7 +86,8 @@ struct hr_power_spec {
   uint32_t n_caps;
   struct hr_power_sleep sleep;
   struct hr_power_heat heat;
-  double budget_w; /* of the cluster: of all pools with this member together, without the facility; 0: no budget */
+  double budget_w;  /* of the cluster: of all pools with this member together, without the facility; 0: no budget */
+  bool budget_caps; /* GPUs become slower when the budget binds; otherwise jobs wait */
 };
 
 /* Limits: the power of a pool in nanowatts fits in 63 bits, with its facility. */
@@ -133,6 +134,8 @@ struct hr_power_peaks {
    */
   int64_t budget_nw;
   hr_amount bound_us, bound_job_us;
+  bool budget_caps;    /* GPUs become slower when the budget binds */
+  hr_amount capped_us; /* time in which they were slower */
 };
 
 /* Units of energy in a kilowatt hour. */

@@ -454,6 +454,8 @@ struct hr_fault_metrics {
   uint64_t spare_swaps, slow_episodes;
   /* time in which spares waited, or had replaced a node; GPU time that jobs lost because of slow nodes */
   double spare_gpu_hours, spare_used_gpu_hours, slow_gpu_hours;
+  uint64_t exclusions; /* nodes that were excluded for jobs after failures */
+  double excluded_s;
 };
 
 /* Planned work on nodes (headroom/unstable/faults.h). */
@@ -484,8 +486,10 @@ struct hr_energy_metrics {
   bool sleep_known; /* nodes of some pool sleep */
   uint64_t sleeps, wakes;
   double budget_kw, budget_s, budget_job_s; /* budget_kw: 0 without a budget */
-  struct hr_energy_line *by_pool;           /* pools with a known power, in the order of the cluster */
-  struct hr_energy_line *by_tenant;         /* in the order of the trace; empty in streamed runs */
+  bool budget_caps;                         /* the budget slows GPUs, for capped_s */
+  double capped_s;
+  struct hr_energy_line *by_pool;   /* pools with a known power, in the order of the cluster */
+  struct hr_energy_line *by_tenant; /* in the order of the trace; empty in streamed runs */
   size_t n_pools, n_tenants;
 };
 
@@ -666,6 +670,9 @@ HR_API enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr
 HR_API enum hr_status hr_tenant_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
                                       const struct hr_quota_spec *quotas, struct hr_notes *notes,
                                       struct hr_error *error);
+/* Adds a note if nodes of the cluster fail and the trace has jobs that had failed when it was recorded. */
+HR_API enum hr_status hr_recorded_failure_notes(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+                                                struct hr_notes *notes, struct hr_error *error);
 /* Adds a note if the `pairs` of a pool contain models that no job of the trace has. */
 HR_API enum hr_status hr_pair_notes(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                     struct hr_notes *notes, struct hr_error *error);

@@ -72,6 +72,7 @@ struct hr_scenario {
   char *trace_format; /* name of a format; default "auto" */
   struct hr_column_map columns;
   bool lenient;
+  bool drop_failed; /* leave out the jobs that had failed when the trace was recorded */
   struct hr_cluster_spec cluster;
   /* [cluster.n_pools]; NULL if the pools were read from a node list */
   struct hr_pool_source *pool_sources;

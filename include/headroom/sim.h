@@ -101,6 +101,9 @@ struct hr_pool_accounting {
   uint64_t launches, notices, reclaims, interruptions;
   /* failures of nodes and groups of nodes, and how many jobs they stopped */
   uint64_t failures, failed_jobs;
+  /* nodes that the policy excluded for a job after a failure, and how long (hr_view_count_exclusion) */
+  uint64_t exclusions;
+  hr_amount excluded_us;
   hr_amount down_us; /* sum over nodes of the microseconds from a failure until the node is repaired */
   /* maintenance: how many groups of nodes were served, and how many jobs were stopped for it; sums over nodes of the
      time of work during which the node was not out of order, too, and of the time in which it was closed before */

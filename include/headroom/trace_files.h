@@ -144,6 +144,7 @@ struct hr_trace_options {
      columns are in files as in a streamed trace, so their memory can be reclaimed. At the first other row, the trace
      moves into memory. The trace is the same as without this option. */
   bool spooled;
+  bool drop_failed; /* leave out jobs whose outcome is HR_OUTCOME_FAILED, and count them */
 };
 
 /*

@@ -37,7 +37,7 @@ char *hr__input_trace_key(const struct hr_scenario *scenario, const char *file) 
   size_t size = 0;
   FILE *out = open_memstream(&text, &size);
   if (!out) return NULL;
-  fprintf(out, "%s\n%s\n%d", file, scenario->trace_format, scenario->lenient);
+  fprintf(out, "%s\n%s\n%d%d", file, scenario->trace_format, scenario->lenient, scenario->drop_failed);
   for (size_t i = 0; i < scenario->columns.count; i++) put_entry(out, &scenario->columns.entry[i]);
   if (fclose(out) == 0) return text;
   free(text);

@@ -146,8 +146,8 @@ double hr__p_value_threshold(double *p_values, size_t count, size_t n_tests, dou
 
 /* ---- Inputs ----------------------------------------------------------------------------------------- */
 
-/* Returns a text that identifies how `scenario` reads the trace `file`: path, format, columns, leniency. Scenarios with
-   equal texts can share one trace. The caller frees the text. NULL when out of memory. */
+/* Returns a text that identifies how `scenario` reads the trace `file`: path, format, columns, rows left out. Scenarios
+   with equal texts can share one trace. The caller frees the text. NULL when out of memory. */
 char *hr__input_trace_key(const struct hr_scenario *scenario, const char *file);
 
 /* Reads the trace `file` with the settings of `scenario`. The file may differ from the trace of the scenario. "": a
@@ -156,8 +156,10 @@ char *hr__input_trace_key(const struct hr_scenario *scenario, const char *file);
 static inline enum hr_status hr__input_trace_read(const struct hr_scenario *scenario, const char *file,
                                                   struct hr_trace **trace, struct hr_error *error) {
   if (!file[0]) return hr_trace_empty(scenario->path, trace, error);
-  struct hr_trace_options options = {
-      .format = scenario->trace_format, .map = &scenario->columns, .lenient = scenario->lenient};
+  struct hr_trace_options options = {.format = scenario->trace_format,
+                                     .map = &scenario->columns,
+                                     .lenient = scenario->lenient,
+                                     .drop_failed = scenario->drop_failed};
   return hr_trace_read(file, &options, trace, error);
 }
 

@@ -56,9 +56,20 @@ struct hr__holds {
 
 /* ---- Events that free capacity ---- */
 
+/* Counts the time of an exclusion that ends now, or has expired before. */
+static void end_exclusion(const struct hr__holds *holds, const struct hr_view *view, uint32_t at) {
+  const struct excluded_node *excluded = &holds->excluded[at - 1];
+  int64_t end_us = excluded->until_us < view->now_us ? excluded->until_us : view->now_us;
+  hr_view_count_exclusion(view, excluded->node, false, end_us - (excluded->until_us - holds->exclude_us));
+}
+
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
-  (void)view, (void)event;
-  queue->holds->gain++;
+  struct hr__holds *holds = queue->holds;
+  holds->gain++;
+  if (event->kind != HR_EVENT_END || !holds->last_excluded) return HR_OK;
+  uint32_t at = holds->last_excluded[event->job.id];
+  for (uint32_t i = 0; at && i < holds->exclude_nodes; i++, at = holds->excluded[at - 1].older)
+    end_exclusion(holds, view, at);
   return HR_OK;
 }
 
@@ -102,6 +113,10 @@ enum hr_status hr__holds_job_failed(struct hr__queue *queue, const struct hr_vie
     excluded[holds->n_excluded++] =
         (struct excluded_node){node, view->now_us + holds->exclude_us, holds->last_excluded[event->job.id]};
     holds->last_excluded[event->job.id] = holds->n_excluded;
+    hr_view_count_exclusion(view, node, true, 0);
+    uint32_t oldest = holds->n_excluded;
+    for (uint32_t k = 0; oldest && k < holds->exclude_nodes; k++) oldest = excluded[oldest - 1].older;
+    if (oldest) end_exclusion(holds, view, oldest);
   }
   return HR_OK;
 }

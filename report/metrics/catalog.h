@@ -203,7 +203,13 @@
     known_count(s->faults.has_slow, s->faults.slow_episodes), UNKNOWN)                                                 \
   X(HR__M_SLOW_LOST, "faults.slow_gpu_hours", "slow_gpu_hours", GPU_HOURS, SUM, LOWER, NULLABLE,                       \
     "GPU hours lost to slow nodes", "GPUs x time of work x (1 - speed of the slowest node of the job)",                \
-    number(s->faults.has_slow, s->faults.slow_gpu_hours), UNKNOWN)
+    number(s->faults.has_slow, s->faults.slow_gpu_hours), UNKNOWN)                                                     \
+  X(HR__M_EXCLUSIONS, "faults.exclusions", "exclusions", COUNTS, COUNT, NEITHER, 0, "Excluded nodes",                  \
+    "how many times a node was excluded for a job that its failure had stopped (`exclude_nodes` of the policy)",       \
+    known_count(s->faults.known, s->faults.exclusions), UNKNOWN)                                                       \
+  X(HR__M_EXCLUDED, "faults.excluded_s", "excluded_s", SECONDS, SUM, LOWER, 0, "Time of exclusions",                   \
+    "sum over these exclusions of their time until they expired or their job completed",                               \
+    number(s->faults.known, s->faults.excluded_s), UNKNOWN)
 
 #define HR__MAINTENANCE_METRICS(X)                                                                                     \
   X(HR__M_MAINTENANCES, "maintenance.groups", "maintained_groups", COUNTS, COUNT, NEITHER, LISTED,                     \
@@ -311,7 +317,10 @@
     number(s->energy.budget_kw > 0, s->energy.budget_s), UNKNOWN)                                                      \
   X(HR__M_BUDGET_JOB_S, "energy.budget_job_s", "budget_job_s", SECONDS, SUM, LOWER, NULLABLE,                          \
     "Waits at the power budget", "sum over jobs of the time that they waited meanwhile",                               \
-    number(s->energy.budget_kw > 0, s->energy.budget_job_s), UNKNOWN)
+    number(s->energy.budget_kw > 0, s->energy.budget_job_s), UNKNOWN)                                                  \
+  X(HR__M_CAPPED_S, "energy.capped_s", "capped_s", SECONDS, SUM, LOWER, NULLABLE, "Time with slower GPUs",             \
+    "time in which the power budget slowed GPUs; `null` unless `power_budget_mode` is `cap`",                          \
+    number(s->energy.budget_caps, s->energy.capped_s), UNKNOWN)
 
 #define HR__FAIRNESS_METRICS(X)                                                                                        \
   X(HR__M_PARTIES, "fairness.parties", "fairness_parties", COUNTS, COUNT, NEITHER, 0, "Parties",                       \

@@ -48,6 +48,8 @@ struct hr_energy_metrics hr__energy_totals(const struct hr_cluster_spec *cluster
   figures.site_peak_kw = (double)result->peaks.site_nw / NW_PER_KW;
   figures.budget_kw = (double)result->peaks.budget_nw / NW_PER_KW;
   figures.budget_s = (double)result->peaks.bound_us / (double)HR_SECOND_US;
+  figures.budget_caps = result->peaks.budget_caps;
+  figures.capped_s = (double)result->peaks.capped_us / (double)HR_SECOND_US;
   figures.budget_job_s = (double)result->peaks.bound_job_us / (double)HR_SECOND_US;
   return figures;
 }

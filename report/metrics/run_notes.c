@@ -7,6 +7,7 @@
 #include "headroom/policy.h"
 #include "headroom/report.h"
 #include "headroom/trace.h"
+#include "headroom/unstable/faults.h"
 #include "headroom/unstable/metrics.h"
 #include "sim/cluster/cluster.h"
 
@@ -148,19 +149,27 @@ enum hr_status hr_tenant_notes(const struct hr_trace *trace, const struct hr_cos
 
 /* Adds a note if nodes failed in a run of a trace that has jobs which had failed. Their failures may be those of nodes,
    which are then counted twice. */
-static enum hr_status note_recorded_failures(const struct hr_trace *trace, const struct hr_result *result,
-                                             struct hr_notes *notes) {
-  uint64_t injected = 0, recorded = 0;
-  for (uint32_t i = 0; i < result->n_pools; i++) injected += result->pools[i].failures;
-  for (uint32_t job = 0; trace->outcome && injected && job < result->n_jobs; job++)
-    recorded += trace->outcome[job] == HR_OUTCOME_FAILED;
+static enum hr_status note_recorded_failures(const struct hr_trace *trace, uint32_t n_jobs, struct hr_notes *notes) {
+  uint64_t recorded = 0;
+  for (uint32_t job = 0; trace->outcome && job < n_jobs; job++) recorded += trace->outcome[job] == HR_OUTCOME_FAILED;
   if (recorded == 0) return HR_OK;
   return hr_notes_add(notes,
                       "%" PRIu64 " job%s had failed when the trace was recorded, and the run adds failures of nodes: "
                       "recorded failures of nodes count twice; to replay the trace only, set "
-                      "'cluster.faults.per_1000_node_days' to 0; to add failures to a trace without failed jobs, drop "
-                      "them before",
+                      "'cluster.faults.per_1000_node_days' to 0; to leave out the failed jobs, set 'trace.failed' to "
+                      "'drop'",
                       recorded, recorded == 1 ? "" : "s");
+}
+
+enum hr_status hr_recorded_failure_notes(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+                                         struct hr_notes *notes, struct hr_error *error) {
+  bool fails = false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_fault_spec *faults = cluster->pools[i].faults;
+    fails = fails || (faults && faults->n_processes > 0 && cluster->pools[i].nodes > 0);
+  }
+  enum hr_status status = fails ? note_recorded_failures(trace, trace->n_jobs, notes) : HR_OK;
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
 enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
@@ -170,7 +179,9 @@ enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_s
   if (status == HR_OK) status = note_kills(result, notes);
   if (status == HR_OK) status = note_tenants(trace, costs, quotas, notes);
   if (status == HR_OK) status = note_all_rejected(trace, result, notes);
-  if (status == HR_OK) status = note_recorded_failures(trace, result, notes);
+  uint64_t injected = 0;
+  for (uint32_t i = 0; i < result->n_pools; i++) injected += result->pools[i].failures;
+  if (status == HR_OK && injected) status = note_recorded_failures(trace, result->n_jobs, notes);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 

@@ -74,6 +74,8 @@ static struct hr_goodput goodput_figures(const struct hr_gpu_times *times) {
 struct fault_sums {
   uint64_t failures, jobs_stopped, fixed_failures;
   hr_amount node_us, down_us; /* of owned and reserved pools */
+  uint64_t exclusions;
+  hr_amount excluded_us;
   bool known;
 };
 
@@ -86,6 +88,8 @@ static struct fault_sums sum_faults(const struct hr_cluster_spec *cluster, const
     sums.known = true;
     sums.failures += accounting->failures;
     sums.jobs_stopped += accounting->failed_jobs;
+    sums.exclusions += accounting->exclusions;
+    sums.excluded_us += accounting->excluded_us;
     if (hr_market_is_elastic(spec->market.market)) continue;
     sums.fixed_failures += accounting->failures;
     sums.node_us += (hr_amount)spec->nodes * result->end_us;
@@ -147,6 +151,8 @@ static struct hr_fault_metrics fault_figures(const struct hr_cluster_spec *clust
   figures.availability = sums.node_us ? 1 - ratio((hr__wide)sums.down_us, (hr__wide)sums.node_us) : -1;
   if (sums.fixed_failures) figures.mtbf_s = 3600 * hours_of(sums.node_us - sums.down_us) / (double)sums.fixed_failures;
   figures.ettr = ettr_of(result);
+  figures.exclusions = sums.exclusions;
+  figures.excluded_s = seconds_of((int64_t)sums.excluded_us);
   figures.hanging_gpu_hours = hr__gpu_hours(times->hanging);
   return figures;
 }

@@ -224,14 +224,36 @@ enum hr_status hr__build_power(struct hr__builder *builder, struct hr__pool_draf
 static void add_idle(const struct hr_pool_spec *pool, double *idle_w, double *node_w) {
   double gpus = pool->gpus_per_node;
   struct hr__watts idle = hr__idle_rate(pool->power, pool->gpus_per_node), other = hr__other_rate(pool->power);
-  struct hr__watts busy = hr__busy_rate(pool->power, pool->gpus_per_node, HR__NO_FRACTION);
+  const uint32_t level = pool->power->budget_caps ? HR__CAP_LEVELS : 0;
+  struct hr__watts busy = hr__busy_rate_at(pool->power, pool->gpus_per_node, level, HR__NO_FRACTION);
   *idle_w += pool->nodes * gpus * 1e-6 * (double)idle.it + 1e-9 * (double)other.it;
   *node_w = gpus * 1e-6 * (double)(busy.it - idle.it);
+}
+
+/* Lets the power budget slow the GPUs of a pool. */
+static enum hr_status set_budget_mode(struct hr__builder *builder, const cJSON *cluster, struct hr_pool_spec *pool) {
+  struct hr_power_spec *spec = pool->power;
+  spec->budget_caps = strcmp(hr__text_of(cluster, "power_budget_mode", "wait"), "cap") == 0;
+  if (!spec->budget_caps) return HR_OK;
+  if (hr__get(builder->source.file.tree, "services"))
+    return hr__build_fail_at(builder, cluster, "power_budget_mode",
+                             "'cap' is not supported with 'services': their speed does not follow power limits");
+  struct hr__pool_draft draft = {.pool = *pool};
+  enum hr_status status = spec->n_caps ? HR_OK : take_caps(builder, &draft, spec);
+  if (status != HR_OK || spec->n_caps) return status;
+  return hr__build_fail_at(
+      builder, cluster, "power_budget_mode",
+      "the effect of power limits on the GPU type '%.60s' of pool '%.60s' is not known; set 'caps' "
+      "of its 'power'",
+      pool->gpu ? pool->gpu : "", pool->name);
 }
 
 enum hr_status hr__build_power_budget(struct hr__builder *builder, const cJSON *cluster, uint32_t first, uint32_t end) {
   double budget_w = hr__number_of(cluster, "power_budget_w", 0), idle_w = 0, least_w = (double)INFINITY;
   struct hr_pool_spec *pools = builder->scenario->cluster.pools;
+  if (!hr__has(cluster, "power_budget_w") && hr__has(cluster, "power_budget_mode"))
+    return hr__build_fail_at(builder, cluster, "power_budget_mode",
+                             "'power_budget_mode' has no effect without 'power_budget_w'");
   if (!hr__has(cluster, "power_budget_w")) return HR_OK;
   for (uint32_t i = first; i < end; i++) {
     double node_w;
@@ -249,6 +271,8 @@ enum hr_status hr__build_power_budget(struct hr__builder *builder, const cJSON *
                                "nodes of pool '%.60s' take %.10g W while they are suspended, more than idle nodes; a "
                                "budget needs a 'suspend_w' that is not higher",
                                pools[i].name, pools[i].power->sleep.suspend_w);
+    enum hr_status status = set_budget_mode(builder, cluster, &pools[i]);
+    if (status != HR_OK) return status;
     add_idle(&pools[i], &idle_w, &node_w);
     if (node_w < least_w) least_w = node_w;
     pools[i].power->budget_w = budget_w;

@@ -27,6 +27,9 @@ static const char *const scales[] = {"linear", "log", NULL};
 
 /* ---- Trace, catalogue, cluster ---------------------------------------------------------------------- */
 
+static const char *const budget_modes[] = {"wait", "cap", NULL};
+static const char *const failed_jobs[] = {"keep", "drop", NULL};
+
 static const struct hr__key trace_keys[] = {
     {"file", PATH, AT(FILE, struct hr_scenario, trace_file), OTHERWISE("--trace on the command line"),
      HELP("Path, relative to the scenario's folder. Plain, gzip or zstd.")},
@@ -47,6 +50,9 @@ static const struct hr__key trace_keys[] = {
      HELP("Tenants of jobs by patterns: {\"vision\": \"JobName~^vis\"}.")},
     {"lenient", BOOLEAN, DEFAULT("false"), AT(INTEGER, struct hr_scenario, lenient),
      HELP("Skip bad rows, counted and listed by reason, instead of failing at the first.")},
+    {"failed", CHOICE(failed_jobs), DEFAULT("keep"), AT(INTEGER, struct hr_scenario, drop_failed),
+     HELP("What becomes of jobs that had failed when the trace was recorded. keep: they run for their recorded time. "
+          "drop: they are left out, so that failures of nodes are not counted twice in a run with 'faults'.")},
     END};
 
 #define TABLE_FILE(words) PATH, HELP("CSV file with " words ".")
@@ -90,6 +96,9 @@ static const struct hr__key catalog_keys[] = {{"gpus_file", TABLE_FILE("GPU type
        HELP("Power of the nodes, from which energy is computed: in all pools without 'power' of their own.")},         \
       {"power_budget_w", REAL(0, HR_POWER_MAX_W), .unit = "W", OTHERWISE("no limit"),                                  \
        HELP("All pools together never take more, without cooling: a job starts only if its power fits.")},             \
+      {"power_budget_mode", CHOICE(budget_modes), DEFAULT("wait"),                                                     \
+       HELP("What happens when the power budget binds. wait: jobs wait. cap: GPUs in use get a lower power limit, so " \
+            "that jobs run slower, as in 'caps' of 'power'; they wait only if the lowest limit does not suffice.")},   \
       {"by_gpu", BOOLEAN, DEFAULT("false"),                                                                            \
        HELP(                                                                                                           \
            "Per-GPU allocation in all pools, even if no pool shares its GPUs. Then requests for CPUs and memory, and " \

@@ -49,6 +49,7 @@ struct hr__speed_table {
   /* power limits of GPUs (headroom/power.h): the trace and the classes that determine the power of a job, and by pool
      the power; NULL: no pool has a limit */
   const struct hr_power_spec **limited;
+  uint32_t level; /* of the power limits; above 0: the power budget of the cluster binds (sim/power/power.h) */
   const struct hr_trace *trace;
   const struct hr_class_spec *classes;
 };

@@ -450,6 +450,8 @@ static void add_figures(struct hr__engine *whole, struct hr__part *cluster) {
          engine->cluster.n_pools * sizeof *engine->pool_accounting);
   whole->peaks.budget_nw += engine->peaks.budget_nw;
   whole->peaks.bound_us += engine->peaks.bound_us;
+  whole->peaks.capped_us += engine->peaks.capped_us;
+  whole->peaks.budget_caps = whole->peaks.budget_caps || engine->peaks.budget_caps;
   whole->peaks.bound_job_us += engine->peaks.bound_job_us;
   cluster->result.name = cluster->all->spec->at[cluster->index].name;
   cluster->result.n_completed = engine->n_completed;

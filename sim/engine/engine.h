@@ -746,7 +746,8 @@ uint32_t hr__standby_held(const struct hr__engine *engine, hr_pool pool);
 void hr__standby_node_fails(struct hr__engine *engine, hr_node node);
 /* Asks for another pass of the policy at this instant. */
 enum hr_status hr__standby_ask_for_pass(struct hr__engine *engine);
-/* Called before and after each pass. */
+/* Called before and after each pass; hr__budget_limit after its moves, before it is observed (budget.c). */
+enum hr_status hr__budget_limit(struct hr__engine *engine);
 enum hr_status hr__standby_before_pass(struct hr__engine *engine);
 enum hr_status hr__standby_after_pass(struct hr__engine *engine);
 

@@ -182,6 +182,8 @@ static enum hr_status run_pass(struct hr__engine *engine) {
     status = commit_move(engine, &engine->moves.list[i]);
     if (status != HR_OK) return status;
   }
+  if (engine->standby) status = hr__budget_limit(engine);
+  if (status != HR_OK) return status;
   hr__notify_instant(engine);
   if (!config->check) return HR_OK;
   return hr__check_state(engine, engine->n_passes % JOBS_CHECK_PASSES == 0);

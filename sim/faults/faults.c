@@ -626,6 +626,13 @@ const char *hr_fault_clock_name(enum hr_fault_clock clock) {
   return (unsigned)clock < HR_N_FAULT_CLOCKS ? names[clock] : "";
 }
 
+void hr_view_count_exclusion(const struct hr_view *view, hr_node node, bool begins, int64_t time_us) {
+  const struct hr__engine *engine = hr__engine_of(view);
+  struct hr_pool_accounting *accounting = &engine->pool_accounting[hr__cluster_pool_of(&engine->cluster, node).id];
+  accounting->exclusions += begins;
+  accounting->excluded_us += begins ? 0 : time_us;
+}
+
 bool hr_view_node_failed(const struct hr_view *view, hr_node node) {
   const struct hr__engine *engine = hr__engine_of(view);
   return engine->faults && !hr__faults_repaired(engine, node);

@@ -7,6 +7,10 @@
  *
  * Nodes are held as a whole. Pools that waiting jobs accept are opened first; others give up their idle nodes for them.
  *
+ * If the budget caps (cluster.power_budget_mode), the power at the last level of the power limits is reserved instead,
+ * and after each pass GPUs get the first level at which the budget suffices. All pools have the same level. So more
+ * nodes are open, and jobs run slower while many of them work.
+ *
  * Invariant, in checked mode: the power of all pools is at most the budget.
  *
  * Source: power as a resource of a scheduler, as in the power capping of Slurm (layouts/power) and oversubscription of
@@ -17,18 +21,24 @@
 
 /* ---- Rates ---- */
 
+/* The level of the power limits at which power is reserved. */
+static uint32_t reserved_level(const struct hr_pool_spec *pool) {
+  return pool->power->budget_caps ? HR__CAP_LEVELS : 0;
+}
+
 static struct hr__watts rate_of(const struct hr__engine *engine, const struct hr_pool_spec *pool, uint32_t job) {
   uint32_t fraction_ppm = hr__power_fraction(engine->trace, engine->config->classes, (hr_job){job});
-  return hr__busy_rate(pool->power, pool->gpus_per_node, fraction_ppm);
+  return hr__busy_rate_at(pool->power, pool->gpus_per_node, reserved_level(pool), fraction_ppm);
 }
 
 /* Returns the most that a milli-GPU can take with any job. Jobs of a streamed run are not known yet. */
 static int64_t most_nw(const struct hr__engine *engine, const struct hr_pool_spec *pool) {
   enum { FULL_PPM = 1000000 };
   const struct hr_trace *trace = engine->trace;
-  int64_t most = hr__busy_rate(pool->power, pool->gpus_per_node, HR__NO_FRACTION).it;
+  const uint32_t level = reserved_level(pool);
+  int64_t most = hr__busy_rate_at(pool->power, pool->gpus_per_node, level, HR__NO_FRACTION).it;
   if (engine->config->stream) {
-    int64_t full = hr__busy_rate(pool->power, pool->gpus_per_node, FULL_PPM).it;
+    int64_t full = hr__busy_rate_at(pool->power, pool->gpus_per_node, level, FULL_PPM).it;
     return full > most ? full : most;
   }
   uint32_t known_ppm = HR__NO_FRACTION;
@@ -58,6 +68,7 @@ enum hr_status hr__budget_init(struct hr__engine *engine) {
     const struct hr_pool_spec *spec = engine->cluster.pools[i].spec;
     struct standby_pool *pool = &all->pools[i];
     if (!spec->power || spec->nodes == 0) continue;
+    all->caps = all->caps || spec->power->budget_caps;
     int64_t size_milli = (int64_t)spec->gpus_per_node * 1000, idle = hr__idle_rate(spec->power, spec->gpus_per_node).it;
     pool->busy_nw = larger(most_nw(engine, spec) - idle, 0);
     int64_t node_nw = larger((idle + pool->busy_nw) * size_milli, hr__node_rate(spec->power, spec->power->boot_w).it);
@@ -67,6 +78,7 @@ enum hr_status hr__budget_init(struct hr__engine *engine) {
     pool->wake_nw = larger(node_nw - hr__node_rate(spec->power, spec->power->sleep.sleep_w).it, 0);
   }
   engine->peaks.budget_nw = all->budget_nw;
+  engine->peaks.budget_caps = all->caps;
   return HR_OK;
 }
 
@@ -87,9 +99,8 @@ static int64_t replaced_nw(const struct hr__engine *engine, uint32_t pool) {
 /* Returns what remains of the budget when all free GPUs work, also those of nodes that boot, and nodes that are down
    are back. */
 static int64_t headroom_nw(const struct hr__engine *engine) {
-  struct hr_power_now now;
-  hr_view_power(&engine->view, &now);
-  int64_t left = engine->standby->budget_nw - now.it_nw;
+  int64_t left = engine->standby->budget_nw -
+                 hr__power_at_level(engine, engine->standby->caps ? HR__CAP_LEVELS : engine->speeds.level);
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
     const struct standby_pool *pool = &engine->standby->pools[i];
     left -= (int64_t)engine->cluster.pools[i].free_milli * pool->busy_nw + replaced_nw(engine, i);
@@ -213,8 +224,42 @@ void hr__budget_settle(struct hr__engine *engine) {
     engine->peaks.bound_us += passed_us;
     engine->peaks.bound_job_us += passed_us * all->bound_jobs;
   }
+  if (engine->speeds.level > 0) engine->peaks.capped_us += passed_us;
   all->touched_us = engine->view.now_us;
 }
+
+/* ---- Slower GPUs ---- */
+
+static enum hr_status set_speeds(struct hr__engine *engine) {
+  enum hr_status status = HR_OK;
+  for (uint32_t node = 0; node < engine->cluster.n_nodes; node++)
+    for (uint32_t link = engine->residents.first[node]; link && status == HR_OK;
+         link = engine->residents.links[link - 1].next) {
+      hr_job job = engine->residents.links[link - 1].job;
+      struct hr_slice one;
+      struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+      uint32_t speed_ppm = hr__speed_now_ppm(engine, job, &placement);
+      HR__CALL_ACTIVE(engine, status, set_speed, job, speed_ppm);
+    }
+  return status;
+}
+
+/* Gives GPUs the first level of the power limits at which the budget suffices. At the last one it always does, because
+   that power was reserved. */
+enum hr_status hr__budget_limit(struct hr__engine *engine) {
+  const int64_t budget_nw = engine->standby->budget_nw;
+  uint32_t level = 0;
+  if (!engine->standby->caps) return HR_OK;
+  while (level < HR__CAP_LEVELS && hr__power_at_level(engine, level) > budget_nw) level++;
+  if (engine->config->check && hr__power_at_level(engine, level) > budget_nw)
+    return hr__broken(engine, "no power limit suffices for the power budget");
+  if (level == engine->speeds.level) return HR_OK;
+  hr__budget_settle(engine);
+  hr__power_set_level(engine, level);
+  return set_speeds(engine);
+}
+
+/* ---- After a pass ---- */
 
 static bool any_refused(const struct hr__engine *engine) {
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
@@ -253,8 +298,9 @@ enum hr_status hr__budget_after(struct hr__engine *engine) {
 /* ---- Checked mode ---- */
 
 enum hr_status hr__budget_check(const struct hr__engine *engine) {
-  struct hr_power_now now;
-  if (engine->standby->budget_nw == 0 || !hr_view_power(&engine->view, &now)) return HR_OK;
-  if (now.it_nw <= engine->standby->budget_nw) return HR_OK;
-  return hr__broken(engine, "the cluster takes %.6g W, more than its power budget", (double)now.it_nw * 1e-9);
+  if (engine->standby->budget_nw == 0) return HR_OK;
+  /* with limits, the power is above the budget until the end of the pass */
+  int64_t now_nw = hr__power_at_level(engine, engine->standby->caps ? HR__CAP_LEVELS : engine->speeds.level);
+  if (now_nw <= engine->standby->budget_nw) return HR_OK;
+  return hr__broken(engine, "the cluster takes %.6g W, more than its power budget", (double)now_nw * 1e-9);
 }

@@ -34,6 +34,7 @@ struct pool_meter {
   /* the electricity of the pool, and the begin of the run in its series; NULL: unknown */
   const struct hr_series *carbon, *price;
   int64_t carbon_begin_us, price_begin_us;
+  struct hr__watts *busy_at; /* by level of the power limits: `busy` at that level; NULL: GPUs are not limited */
 };
 
 struct hr__power {
@@ -148,15 +149,31 @@ static void set_power(struct hr__engine *engine, struct pool_meter *meter, struc
 
 /* ---- Jobs ------------------------------------------------------------------------------------------------ */
 
-/* Returns the power of a job with `milli` milli-GPUs. */
-static struct hr__watts power_of_job(const struct hr__engine *engine, hr_job job, const struct pool_meter *meter,
-                                     uint64_t milli) {
+/* Returns the power of a job with `milli` milli-GPUs at a level of the power limits. */
+static struct hr__watts power_at(const struct hr__engine *engine, hr_job job, const struct pool_meter *meter,
+                                 uint64_t milli, uint32_t level) {
   uint32_t fraction_ppm = hr__power_fraction(engine->trace, engine->config->classes, job);
   struct hr__watts power = {0}, rate = meter->default_rate;
-  if (fraction_ppm != HR__NO_FRACTION) rate = hr__busy_rate(meter->spec, meter->gpus, fraction_ppm);
+  if (level > 0 || fraction_ppm != HR__NO_FRACTION)
+    rate = hr__busy_rate_at(meter->spec, meter->gpus, level, fraction_ppm);
   rate.embodied = meter->default_rate.embodied;
   hr__watts_add(&power, &rate, (int64_t)milli);
   return power;
+}
+
+/* Returns the present power of a job with `milli` milli-GPUs. */
+static struct hr__watts power_of_job(const struct hr__engine *engine, hr_job job, const struct pool_meter *meter,
+                                     uint64_t milli) {
+  return power_at(engine, job, meter, milli, engine->speeds.level);
+}
+
+/* Counts the power of a job that starts (`sign` 1) or stops (-1) at all levels of the power limits. */
+static void count_levels(const struct hr__engine *engine, hr_job job, const struct pool_meter *meter, uint64_t milli,
+                         int sign) {
+  for (uint32_t level = 0; meter->busy_at && level <= HR__CAP_LEVELS; level++) {
+    struct hr__watts power = power_at(engine, job, meter, milli, level);
+    hr__watts_add(&meter->busy_at[level], &power, sign);
+  }
 }
 
 /* Changes the power of a pool when a job starts (`sign` 1) or stops (-1). */
@@ -182,7 +199,17 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
   if (milli == 0) return HR_OK;
   struct hr__watts power = power_of_job(engine, job, meter, milli);
   count_job(engine, placement->pool, &power, milli, 1);
+  count_levels(engine, job, meter, milli, 1);
   return HR_OK;
+}
+
+static void sum_energy(struct hr_energy *sum, const struct hr_energy *part, int sign) {
+  sum->it += sign * part->it;
+  sum->loss += sign * part->loss;
+  sum->facility += sign * part->facility;
+  sum->embodied += sign * part->embodied;
+  sum->carbon += sign * part->carbon;
+  sum->price += sign * part->price;
 }
 
 /* Adds the energy of a job since it was last added. */
@@ -191,8 +218,10 @@ static void settle_job(struct hr__engine *engine, hr_job job, hr_pool pool, cons
   int64_t now_us = engine->view.now_us, *since_us = &engine->power->since_us[job.id];
   struct hr__span since = time_of(meter, *since_us), now = time_of(meter, now_us);
   struct hr__span span = span_between(&since, &now, 1);
-  hr__energy_add(&engine->energy[job.id], power, &span);
-  hr__energy_add(&account_of(engine, pool)->use[HR_ENERGY_JOBS], power, &span);
+  struct hr_energy part = {0};
+  hr__energy_add(&part, power, &span);
+  sum_energy(&engine->energy[job.id], &part, 1);
+  sum_energy(&account_of(engine, pool)->use[HR_ENERGY_JOBS], &part, 1);
   *since_us = now_us;
 }
 
@@ -206,11 +235,52 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
   struct hr__watts power = power_of_job(engine, job, meter, milli);
   settle_job(engine, job, placement->pool, &power);
   count_job(engine, placement->pool, &power, milli, -1);
+  count_levels(engine, job, meter, milli, -1);
   return HR_OK;
 }
 
 static void submit(struct hr__engine *engine, hr_job job) {
   if (engine->config->stream) engine->energy[job.id] = (struct hr_energy){0};
+}
+
+/* ---- Levels of the power limits ---------------------------------------------------------------------------- */
+
+int64_t hr__power_at_level(const struct hr__engine *engine, uint32_t level) {
+  int64_t nw = engine->power->power.it;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    const struct pool_meter *meter = &engine->power->pools[i];
+    if (meter->busy_at) nw += meter->busy_at[level].it - meter->busy.it;
+  }
+  return nw;
+}
+
+/* Adds the energy of the jobs on a node until now. A job on several nodes is added once, as nothing is left then. */
+static void settle_residents(struct hr__engine *engine, hr_pool pool, uint32_t node) {
+  const struct pool_meter *meter = &engine->power->pools[pool.id];
+  for (uint32_t link = engine->residents.first[node]; link; link = engine->residents.links[link - 1].next) {
+    hr_job job = engine->residents.links[link - 1].job;
+    struct hr_slice one;
+    struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+    uint64_t milli = hr_placement_milli(&placement, engine->trace, job);
+    struct hr__watts power = power_of_job(engine, job, meter, milli);
+    settle_job(engine, job, pool, &power);
+  }
+}
+
+void hr__power_set_level(struct hr__engine *engine, uint32_t level) {
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    struct pool_meter *meter = &engine->power->pools[i];
+    const struct hr__pool *pool = &engine->cluster.pools[i];
+    if (!meter->busy_at) continue;
+    settle_pool(engine, (hr_pool){i});
+    for (uint32_t k = 0; k < pool->spec->nodes; k++) settle_residents(engine, (hr_pool){i}, pool->first_node.id + k);
+    struct hr__watts power = meter->power;
+    hr__watts_add(&power, &meter->busy, -1);
+    meter->busy = meter->busy_at[level];
+    hr__watts_add(&power, &meter->busy, 1);
+    set_power(engine, meter, power);
+  }
+  engine->speeds.level = level;
 }
 
 /* ---- Nodes ----------------------------------------------------------------------------------------------- */
@@ -296,7 +366,13 @@ static enum hr_status init(struct hr__engine *engine) {
   if (!self->pools || !self->since_us || !engine->energy) return hr__out_of_memory(engine);
   engine->view.energy = engine->energy;
   if (engine->whole) engine->whole->view.energy = engine->energy;
-  for (uint32_t i = 0; i < cluster->n_pools; i++) init_pool(engine, (hr_pool){i});
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    struct pool_meter *meter = &self->pools[i];
+    init_pool(engine, (hr_pool){i});
+    if (!meter->spec || !meter->spec->budget_caps) continue;
+    meter->busy_at = hr_arena_alloc(&engine->arena, (HR__CAP_LEVELS + 1) * sizeof *meter->busy_at);
+    if (!meter->busy_at) return hr__out_of_memory(engine);
+  }
   return HR_OK;
 }
 
@@ -349,7 +425,7 @@ bool hr_view_power(const struct hr_view *view, struct hr_power_now *now) {
 
 int64_t hr__power_busy_milli(const struct hr__engine *engine, hr_pool pool, int64_t *taken_nw) {
   const struct pool_meter *meter = &engine->power->pools[pool.id];
-  *taken_nw = meter->busy.it;
+  *taken_nw = meter->busy_at ? meter->busy_at[HR__CAP_LEVELS].it : meter->busy.it;
   return (int64_t)meter->busy_milli;
 }
 
@@ -387,15 +463,6 @@ static void add_running(const struct hr__engine *engine, hr_job job, struct chec
   pool->milli += milli;
   struct hr__span since = time_of(meter, engine->power->since_us[job.id]), now = time_of(meter, engine->view.now_us);
   add_energy(&pool->open, &power, &since, &now, 1);
-}
-
-static void sum_energy(struct hr_energy *sum, const struct hr_energy *part, int sign) {
-  sum->it += sign * part->it;
-  sum->loss += sign * part->loss;
-  sum->facility += sign * part->facility;
-  sum->embodied += sign * part->embodied;
-  sum->carbon += sign * part->carbon;
-  sum->price += sign * part->price;
 }
 
 static bool is_zero(const struct hr_energy *energy) {

@@ -44,8 +44,8 @@ static inline void hr__energy_add(struct hr_energy *sum, const struct hr__watts 
   sum->loss += power->loss * span->us;
   sum->facility += power->facility * span->us;
   sum->embodied += power->embodied * span->us;
-  sum->carbon += site * span->carbon;
-  sum->price += site * span->price;
+  if (span->carbon != 0) sum->carbon += site * span->carbon;
+  if (span->price != 0) sum->price += site * span->price;
 }
 
 /* The job's own utilization is unknown. */
@@ -70,8 +70,18 @@ struct hr__power_limit {
 /* Returns the watts of a GPU in use, without a limit. `fraction_ppm`: of the maximum watts; HR__NO_FRACTION: as
    follows from the utilization of the pool. */
 double hr__gpu_watts(const struct hr_power_spec *spec, uint32_t fraction_ppm);
-/* Returns what the power limit of the pool does to such a job. */
+/* Returns what the power limit of the pool does to such a job. hr__power_limit_at: with the limit `cap_w`; 0: none. */
 struct hr__power_limit hr__power_limit(const struct hr_power_spec *spec, uint32_t fraction_ppm);
+struct hr__power_limit hr__power_limit_at(const struct hr_power_spec *spec, double cap_w, uint32_t fraction_ppm);
+
+/* The power budget of a cluster can limit GPUs in steps. At level 0, GPUs have the limit of their pool only; at the
+   last level, the lowest limit with a known effect. */
+enum { HR__CAP_LEVELS = 32 };
+/* Returns the power limit of the GPUs of a pool at a level. */
+double hr__cap_w(const struct hr_power_spec *spec, uint32_t level);
+/* Returns the power per milli-GPU in use with the limit of a level. */
+struct hr__watts hr__busy_rate_at(const struct hr_power_spec *spec, uint32_t gpus_per_node, uint32_t level,
+                                  uint32_t fraction_ppm);
 /* hr__busy_rate returns the power per milli-GPU in use, including its share of the host and of the losses;
    hr__idle_rate that of a free one; hr__node_rate that of a node which takes `node_w` watts before the losses, or none
    if this is 0; hr__other_rate the constant power of the pool. */

@@ -66,29 +66,42 @@ static double host_watts(const struct hr_power_spec *spec, uint32_t fraction_ppm
 
 /* ---- Power limits -------------------------------------------------------------------------------------- */
 
-/* Returns the effect of the limit of the pool, linear between the measured limits. */
-static struct hr_power_cap effect_of_limit(const struct hr_power_spec *spec) {
+/* Returns the effect of a limit, linear between the measured limits. */
+static struct hr_power_cap effect_of_limit(const struct hr_power_spec *spec, double cap_w) {
   const struct hr_power_cap *caps = spec->caps;
   uint32_t at = 0, last = spec->n_caps - 1;
-  if (spec->gpu_cap_w >= caps[0].limit_w) return caps[0];
-  if (spec->gpu_cap_w <= caps[last].limit_w) return caps[last];
-  while (caps[at + 1].limit_w > spec->gpu_cap_w) at++;
+  if (cap_w >= caps[0].limit_w) return caps[0];
+  if (cap_w <= caps[last].limit_w) return caps[last];
+  while (caps[at + 1].limit_w > cap_w) at++;
   const struct hr_power_cap *high = &caps[at], *low = &caps[at + 1];
-  double part = (high->limit_w - spec->gpu_cap_w) / (high->limit_w - low->limit_w);
-  return (struct hr_power_cap){.limit_w = spec->gpu_cap_w,
+  double part = (high->limit_w - cap_w) / (high->limit_w - low->limit_w);
+  return (struct hr_power_cap){.limit_w = cap_w,
                                .time_ratio = high->time_ratio + part * (low->time_ratio - high->time_ratio),
                                .power_ratio = high->power_ratio + part * (low->power_ratio - high->power_ratio)};
 }
 
-struct hr__power_limit hr__power_limit(const struct hr_power_spec *spec, uint32_t fraction_ppm) {
+struct hr__power_limit hr__power_limit_at(const struct hr_power_spec *spec, double cap_w, uint32_t fraction_ppm) {
   struct hr__power_limit limit = {1000000, hr__gpu_watts(spec, fraction_ppm)};
-  if (!(spec->gpu_cap_w > 0) || limit.gpu_w <= spec->gpu_cap_w) return limit;
-  struct hr_power_cap effect = spec->n_caps ? effect_of_limit(spec) : (struct hr_power_cap){0, 1, 1};
+  if (!(cap_w > 0) || limit.gpu_w <= cap_w) return limit;
+  struct hr_power_cap effect = spec->n_caps ? effect_of_limit(spec, cap_w) : (struct hr_power_cap){0, 1, 1};
   limit.speed_ppm = (uint32_t)lround(PPM / effect.time_ratio);
   limit.gpu_w *= effect.power_ratio;
-  if (limit.gpu_w > spec->gpu_cap_w) limit.gpu_w = spec->gpu_cap_w;
+  if (limit.gpu_w > cap_w) limit.gpu_w = cap_w;
   if (limit.gpu_w < spec->gpu_idle_w) limit.gpu_w = spec->gpu_idle_w;
   return limit;
+}
+
+struct hr__power_limit hr__power_limit(const struct hr_power_spec *spec, uint32_t fraction_ppm) {
+  return hr__power_limit_at(spec, spec->gpu_cap_w, fraction_ppm);
+}
+
+double hr__cap_w(const struct hr_power_spec *spec, uint32_t level) {
+  double most_w = spec->gpu_max_w, least_w = spec->n_caps ? spec->caps[spec->n_caps - 1].limit_w : most_w;
+  if (level == 0) return spec->gpu_cap_w;
+  if (spec->gpu_cap_w > 0 && spec->gpu_cap_w < most_w) most_w = spec->gpu_cap_w;
+  if (least_w < spec->gpu_idle_w) least_w = spec->gpu_idle_w;
+  if (least_w > most_w) least_w = most_w;
+  return most_w - (most_w - least_w) * level / HR__CAP_LEVELS;
 }
 
 double hr_power_gpu_watts(const struct hr_power_spec *spec) {
@@ -121,6 +134,12 @@ static struct hr__watts per_milli(const struct hr_power_spec *spec, double gpu_w
 
 struct hr__watts hr__busy_rate(const struct hr_power_spec *spec, uint32_t gpus_per_node, uint32_t fraction_ppm) {
   return per_milli(spec, hr__power_limit(spec, fraction_ppm).gpu_w, host_watts(spec, fraction_ppm), gpus_per_node);
+}
+
+struct hr__watts hr__busy_rate_at(const struct hr_power_spec *spec, uint32_t gpus_per_node, uint32_t level,
+                                  uint32_t fraction_ppm) {
+  double gpu_w = hr__power_limit_at(spec, hr__cap_w(spec, level), fraction_ppm).gpu_w;
+  return per_milli(spec, gpu_w, host_watts(spec, fraction_ppm), gpus_per_node);
 }
 
 struct hr__watts hr__idle_rate(const struct hr_power_spec *spec, uint32_t gpus_per_node) {

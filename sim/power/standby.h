@@ -40,6 +40,7 @@ struct hr__standby {
   bool lacks_memory;
   enum hr_status status; /* of a search; HR_OK until an error */
   int64_t budget_nw;     /* 0: none */
+  bool caps;             /* GPUs become slower when the budget binds */
   int64_t touched_us;
   int64_t turn_us; /* `turns` passes at this instant after which jobs waited and none ran */
   uint32_t turns;
@@ -52,8 +53,12 @@ struct hr__standby {
 bool hr__standby_suits(const struct hr__engine *engine, hr_job job, hr_pool pool);
 void hr__standby_set_mode(struct hr__engine *engine, hr_node node, enum standby_mode mode);
 
-/* Returns the milli-GPUs of a pool that jobs use, and the power that they take (meter.c). */
+/* meter.c: hr__power_busy_milli returns the milli-GPUs of a pool that jobs use, and the least power that they take.
+   hr__power_at_level returns the power of all pools if the power limits had this level. hr__power_set_level changes the
+   level; the caller then changes the speeds of the jobs. */
 int64_t hr__power_busy_milli(const struct hr__engine *engine, hr_pool pool, int64_t *taken_nw);
+int64_t hr__power_at_level(const struct hr__engine *engine, uint32_t level);
+void hr__power_set_level(struct hr__engine *engine, uint32_t level);
 
 /* ---- budget.c ---- */
 enum hr_status hr__budget_init(struct hr__engine *engine);

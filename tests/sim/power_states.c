@@ -27,6 +27,7 @@ enum { MAX_JOBS = 20000, MAX_POOLS = 2 };
 struct world {
   struct hr_pool_spec pools[MAX_POOLS];
   struct hr_power_spec power[MAX_POOLS];
+  struct hr_power_cap caps[MAX_POOLS][2];
   struct hr_fault_spec faults;
   struct hr_fault_process process;
   struct hr_maintenance window;
@@ -275,6 +276,52 @@ static void a_budget_counts_the_power_of_jobs(void) {
   world_finish(&world);
 }
 
+/* The same four nodes and budget, and limits from 200 W to 100 W: with four jobs, the budget suffices at 150 W (level
+   16 of 32), where work takes 1.5 times as long. When two jobs have ended, the others work at full speed. */
+static void a_budget_slows_gpus(void) {
+  struct hr_power_cap caps[] = {{200, 1, 1}, {100, 2, 0.5}};
+  struct world world;
+  world_init(&world, 4, 1);
+  world.power[0].budget_w = 600;
+  world.power[0].budget_caps = true;
+  world.power[0].caps = caps;
+  world.power[0].n_caps = 2;
+  for (int i = 0; i < 4; i++) add_job(&world, 0, i < 2 ? 100 : 200, 1);
+  struct hr_result *result = run(&world, true);
+  check_sums(&world, result);
+  const int64_t slow_us = (int64_t)ceil(100e6 * 1e6 / 666667);
+  for (int i = 0; i < 4; i++) CU_ASSERT_EQUAL(result->start_us[i], 0);
+  CU_ASSERT_EQUAL(result->ended_us[0], slow_us);
+  CU_ASSERT(llabs(result->ended_us[3] - slow_us - 100 * S) <= 2);
+  CU_ASSERT_EQUAL(result->peaks.it_nw, INT64_C(600000000000));
+  CU_ASSERT((int64_t)result->peaks.capped_us == slow_us);
+  CU_ASSERT((double)result->peaks.bound_us == 0);
+  CU_ASSERT_DOUBLE_EQUAL((double)result->energy[0].it / JOULE, 150 * 150, 0.02);
+  CU_ASSERT_DOUBLE_EQUAL((double)result->energy[3].it / JOULE, 150 * 150 + 200 * 100, 0.02);
+  hr_result_destroy(result);
+  world_finish(&world);
+}
+
+/* A budget that permits two nodes at the lowest limit: two jobs run at once, and the others wait. */
+static void a_budget_slows_gpus_and_holds_nodes(void) {
+  struct hr_power_cap caps[] = {{200, 1, 1}, {100, 2, 0.5}};
+  struct world world;
+  world_init(&world, 4, 1);
+  world.power[0].budget_w = 390;
+  world.power[0].budget_caps = true;
+  world.power[0].caps = caps;
+  world.power[0].n_caps = 2;
+  for (int i = 0; i < 4; i++) add_job(&world, 0, 100, 1);
+  struct hr_result *result = run(&world, true);
+  check_sums(&world, result);
+  for (int i = 0; i < 4; i++) CU_ASSERT_EQUAL(result->start_us[i], i < 2 ? 0 : 200 * S);
+  CU_ASSERT_EQUAL(result->peaks.it_nw, INT64_C(390000000000));
+  CU_ASSERT((int64_t)result->peaks.capped_us == 400 * S);
+  CU_ASSERT((int64_t)result->peaks.bound_us == 200 * S);
+  hr_result_destroy(result);
+  world_finish(&world);
+}
+
 /* ---- Random worlds ---- */
 
 static uint32_t below(struct hr__stream *stream, uint32_t bound) {
@@ -303,7 +350,7 @@ static void draw_pool(struct world *world, struct hr__stream *stream, uint32_t n
 
 /* A budget for all pools: at least a node of each pool can work. */
 static void draw_budget(struct world *world, struct hr__stream *stream) {
-  double idle_w = 0, most_w = 0, all_w = 0;
+  double idle_w = 0, most_w = 0, all_w = 0, least_w = 0; /* least_w: at the lowest limit */
   if (below(stream, 3) == 0) return;
   for (uint32_t i = 0; i < world->n_pools; i++) {
     const struct hr_power_spec *power = &world->power[i];
@@ -312,9 +359,21 @@ static void draw_budget(struct world *world, struct hr__stream *stream) {
     idle_w += world->pools[i].nodes * (gpus * power->gpu_idle_w + power->host_idle_w);
     all_w += world->pools[i].nodes * node_w;
     most_w += node_w * (world->pools[i].nodes > 1 ? 2 : 1);
+    double low_w = node_w - gpus * (power->gpu_max_w - power->gpu_idle_w) / 2;
+    least_w += low_w * (world->pools[i].nodes > 1 ? 2 : 1);
   }
   double budget_w = idle_w + most_w + 1 + (all_w > most_w ? (all_w - most_w) * hr__stream_uniform(stream) : 0);
   for (uint32_t i = 0; i < world->n_pools; i++) world->power[i].budget_w = budget_w;
+  for (uint32_t i = 0; i < world->n_pools && world->seed / 9 % 2; i++) {
+    struct hr_power_spec *power = &world->power[i];
+    double span_w = power->gpu_max_w - power->gpu_idle_w;
+    world->caps[i][0] = (struct hr_power_cap){power->gpu_max_w, 1, 1};
+    world->caps[i][1] = (struct hr_power_cap){power->gpu_idle_w + span_w / 2, 1.5, 0.7};
+    power->caps = world->caps[i];
+    power->n_caps = 2;
+    power->budget_caps = true;
+    power->budget_w = idle_w + least_w + 1 + 0.3 * (budget_w - idle_w - least_w);
+  }
 }
 
 static void draw_world(struct world *world, struct hr__stream *stream, uint32_t number) {
@@ -355,7 +414,7 @@ static void draw_world(struct world *world, struct hr__stream *stream, uint32_t 
 }
 
 static void random_worlds_keep_budgets(void) {
-  uint64_t sleeps = 0, wakes = 0, failures = 0, bound = 0, completed = 0, jobs = 0;
+  uint64_t sleeps = 0, wakes = 0, failures = 0, bound = 0, capped = 0, completed = 0, jobs = 0;
   for (uint32_t number = 0; number < 1000; number++) {
     struct hr__stream stream;
     struct world world;
@@ -369,6 +428,7 @@ static void random_worlds_keep_budgets(void) {
       failures += result->pools[i].failures;
     }
     bound += result->peaks.bound_us > 0;
+    capped += result->peaks.capped_us > 0;
     completed += result->n_completed;
     jobs += world.n_jobs;
     if (result->n_completed < world.n_jobs)
@@ -383,9 +443,10 @@ static void random_worlds_keep_budgets(void) {
   CU_ASSERT(wakes > 500);
   CU_ASSERT(failures > 200);
   CU_ASSERT(bound > 50);
+  CU_ASSERT(capped > 50);
 }
 
 TEST_MAIN("Sleep and power budgets", TEST(a_node_sleeps_and_boots), TEST(the_break_even_of_an_idle_time),
           TEST(a_node_is_not_woken_while_it_is_suspended), TEST(some_nodes_remain_awake),
           TEST(a_queue_with_setup_times), TEST(a_budget_admits_jobs), TEST(a_budget_counts_the_power_of_jobs),
-          TEST(random_worlds_keep_budgets))
+          TEST(a_budget_slows_gpus), TEST(a_budget_slows_gpus_and_holds_nodes), TEST(random_worlds_keep_budgets))

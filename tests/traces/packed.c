@@ -400,7 +400,35 @@ static void unwritable_folder(void) {
   hr_trace_destroy(trace);
 }
 
-TEST_MAIN("packed", TEST(every_column), TEST(ids_of_all_kinds), TEST(dates_and_skipped_rows),
-          TEST(json_fits_its_schema), TEST(a_change_of_any_byte_is_detected), TEST(a_change_of_the_length_is_detected),
-          TEST(bad_values), TEST(inconsistent_values), TEST(bad_headers), TEST(bad_texts), TEST(newer_version),
-          TEST(options_for_text_files), TEST(compressed), TEST(unwritable_folder))
+/* Jobs that had failed are left out of text and packed traces alike, and counted; the others remain as they are. */
+static void failed_jobs_are_left_out(void) {
+  static const char text[] = "job_id,submit_s,duration_s,gpus,status\na,1,20,3,completed\nb,2,30,1,failed\n"
+                             "c,3,10,2,cancelled\nd,4,10,2,failed\ne,5,10,2,\n";
+  const struct hr_trace_options drop = {.drop_failed = true}, stream = {.drop_failed = true, .streamed = true};
+  const char *path = packed_file("jobs.hrt");
+  struct hr_trace *all = trace_of(text, NULL), *kept = trace_of(text, &drop), *none = NULL;
+  struct hr_error error = {0};
+  CU_ASSERT_FATAL(all && kept && hr_trace_pack(all, path, NULL, &error) == HR_OK);
+  struct hr_trace *packed = trace_at(path, &drop);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(packed);
+  CU_ASSERT_EQUAL_FATAL(kept->n_jobs, 3);
+  CU_ASSERT_EQUAL_FATAL(packed->n_jobs, 3);
+  assert_same_ids(kept, packed);
+  for (enum hr__column_id id = 0; id < HR__COLUMN_ID; id++)
+    CU_ASSERT(same_bytes(hr__trace_column(kept, id), hr__trace_column(packed, id), 3 * hr__columns[id].width));
+  for (uint32_t i = 0; i < 3; i++) CU_ASSERT_NOT_EQUAL(kept->outcome[i], HR_OUTCOME_FAILED);
+  CU_ASSERT_EQUAL(kept->n_skipped, 2);
+  CU_ASSERT_EQUAL(packed->n_skipped, 2);
+  CU_ASSERT_STRING_EQUAL(kept->skipped[0].reason, "the job had failed when the trace was recorded");
+  CU_ASSERT(kept->skipped[0].no_fault && packed->skipped[0].no_fault);
+  CU_ASSERT_EQUAL(hr_trace_read(path, &stream, &none, &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "cannot be left out in a streamed run"));
+  hr_trace_destroy(packed);
+  hr_trace_destroy(kept);
+  hr_trace_destroy(all);
+}
+
+TEST_MAIN("packed", TEST(every_column), TEST(failed_jobs_are_left_out), TEST(ids_of_all_kinds),
+          TEST(dates_and_skipped_rows), TEST(json_fits_its_schema), TEST(a_change_of_any_byte_is_detected),
+          TEST(a_change_of_the_length_is_detected), TEST(bad_values), TEST(inconsistent_values), TEST(bad_headers),
+          TEST(bad_texts), TEST(newer_version), TEST(options_for_text_files), TEST(compressed), TEST(unwritable_folder))

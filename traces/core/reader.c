@@ -313,6 +313,8 @@ enum hr_status hr__reader_add(struct hr__reader *reader, const struct hr_job_rec
     reader->n_mig_types++;
   }
   if (fault) return hr__reader_bad_row(reader, &(struct hr__row_fault){.line = line, .fault = fault});
+  if (reader->drop_failed && job->outcome == HR_OUTCOME_FAILED)
+    return hr__reader_leave_out(reader, HR__HAD_FAILED, line);
   reader->n_elastic += (job->min_gpus != HR_NONE && job->min_gpus < job->gpus) ||
                        (job->max_gpus != HR_NONE && job->max_gpus > job->gpus);
   reader->n_fractions += job->gpu_milli < 1000 && job->gpus > 0;

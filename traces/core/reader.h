@@ -21,6 +21,7 @@ struct hr__reader {
   const struct hr_column_map *map; /* may be NULL */
   const char *params;              /* parameters after the name of the format; NULL: none */
   bool lenient;                    /* true: bad rows are counted; false: a bad row is an error */
+  bool drop_failed;                /* true: jobs that had failed are left out */
   bool dated;                      /* set by the reader of the format if the times of the file are dates */
   uint64_t n_fractions;            /* jobs that request a fraction of a GPU */
   uint64_t n_elastic;              /* jobs that could run with other numbers of GPUs */
@@ -94,6 +95,9 @@ struct hr__reader_param {
   uint64_t *number;
   struct hr_text *text;
 };
+
+/* Why a job is left out if the user drops failed jobs. */
+#define HR__HAD_FAILED "the job had failed when the trace was recorded"
 
 /* Parses `reader->params` into the variables of `params`. An unknown key is an error. */
 enum hr_status hr__reader_params(const struct hr__reader *reader, const char *format,

@@ -329,6 +329,39 @@ static enum hr_status build(struct hr__reader *reader, const char *format, const
   return status;
 }
 
+/* Copies the jobs of a packed trace that had not failed. */
+static enum hr_status copy_unfailed(const struct hr_trace *trace, struct hr_trace **copy, struct hr_error *error) {
+  struct hr__rebuild rebuild;
+  struct hr_job_record record;
+  char id[HR_JOB_ID_BUFFER];
+  enum hr_status status = hr__rebuild_begin(&rebuild, trace, error);
+  for (uint32_t i = 0; i < trace->n_jobs && status == HR_OK; i++) {
+    hr_trace_job_record(trace, (hr_job){i}, &record, id);
+    if (trace->outcome[i] != HR_OUTCOME_FAILED)
+      status = hr__rebuild_add(&rebuild, trace, (hr_job){i}, &record, error);
+    else if (hr_trace_builder_leave_out(rebuild.builder, HR__HAD_FAILED, i + 1) != HR_OK)
+      status = hr__rebuild_no_memory(trace, error);
+  }
+  return hr__rebuild_end(&rebuild, status, trace->dated, copy, error);
+}
+
+/* Leaves out the jobs of a packed trace that had failed. A trace without such jobs remains as it is. */
+static enum hr_status drop_failed(struct hr_trace **trace, bool streamed, struct hr_error *error) {
+  struct hr_trace *all = *trace;
+  uint32_t job = 0;
+  while (all->outcome && job < all->n_jobs && all->outcome[job] != HR_OUTCOME_FAILED) job++;
+  if (!all->outcome || job == all->n_jobs) return HR_OK;
+  *trace = NULL;
+  enum hr_status status =
+      streamed ? hr_fail(error, HR_BAD_INPUT,
+                         "%s: the failed jobs of a packed trace cannot be left out in a streamed run; run without "
+                         "--stream",
+                         all->source)
+               : copy_unfailed(all, trace, error);
+  hr_trace_destroy(all);
+  return status;
+}
+
 static enum hr_status unknown_json(const char *path, struct hr_text beginning, struct hr_error *error) {
   if (matches(beginning, "\"cluster\"") && matches(beginning, "\"pools\""))
     return hr_fail(error, HR_BAD_INPUT,
@@ -356,11 +389,13 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
     return hr_fail(error, HR_BAD_INPUT, "%s: a packed trace has no columns for the patterns of classes and tenants",
                    path);
   }
+  if (*trace && options->drop_failed) return drop_failed(trace, options->streamed, error);
   if (status != HR_OK || *trace) return status; /* a packed trace needs no format and no column map */
   if (is_stdin) path = hr__standard_input;
   struct hr__reader reader = {.path = path,
                               .map = options->map,
                               .lenient = options->lenient,
+                              .drop_failed = options->drop_failed,
                               .error = error,
                               .without_times = options->untimed};
   const char *colon = options->format ? strchr(options->format, ':') : NULL;

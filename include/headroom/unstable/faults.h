@@ -170,6 +170,11 @@ HR_API uint32_t hr_maintenance_overlap(const struct hr_pool_spec *pool, uint32_t
 /* Frees the maintenance of a pool. */
 HR_API void hr_maintenance_destroy(struct hr_maintenance *windows, uint32_t n_windows);
 
+struct hr_view;
+/* For policies: `begins` counts that a node is excluded for a job, because the job was stopped by a failure of the
+   node; otherwise an exclusion that lasted `time_us` has ended. Only the accounts of the run change. */
+HR_API void hr_view_count_exclusion(const struct hr_view *view, hr_node node, bool begins, int64_t time_us);
+
 #ifdef __cplusplus
 }
 #endif
