@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Data sets at storage systems, the paths from there to clients, and copies to further storage systems.
+ *
+ * Layout: a path is a storage system, with a link or without, to clients or to another storage system. Each pool has
+ * one path for each data set (`route`); it changes when a copy is complete. A copy is a flow (flows.h) of its own,
+ * numbered after those of the jobs. All clusters of a run share this state. The first end of all flows is a pending
+ * event of the engine to which the flow belongs.
+ *
+ * Invariant: the bytes of a storage system or a link are the sum over the flows that have crossed it.
+ */
+
+#include "sim/data/storage.h"
+
+/* ---- Pending events --------------------------------------------------------------------------------------- */
+
+static struct hr__engine *owner_of(const struct hr__data *data, uint32_t flow) {
+  return flow < data->n_jobs ? data->readers[flow].engine : data->first;
+}
+
+enum hr_status hr__data_schedule(struct hr__engine *engine) {
+  struct hr__data *data = engine->data;
+  int64_t at_us;
+  const uint32_t flow = hr__flows_first(&data->flows, &at_us);
+  if (flow == HR_NONE) {
+    data->next_us = HR_NEVER_US;
+    return HR_OK;
+  }
+  struct hr__engine *owner = owner_of(data, flow);
+  if (at_us < engine->view.now_us) at_us = engine->view.now_us;
+  data->next_us = at_us;
+  if (owner->whole) hr__clusters_wake_at(owner, at_us);
+  return hr__schedule(owner, at_us, HR__PENDING_DATA, 0);
+}
+
+/* ---- Paths ------------------------------------------------------------------------------------------------ */
+
+static int64_t client_limit(const struct hr__data *data, const struct hr__data_path *path) {
+  const struct hr_data_spec *spec = data->spec;
+  int64_t limit = spec->storage[path->storage].client_bytes_s;
+  if (path->link == HR_NONE) return limit;
+  const int64_t of_link = spec->links[path->link].client_bytes_s;
+  return of_link && (!limit || of_link < limit) ? of_link : limit;
+}
+
+hr__wide hr__data_narrowest(const struct hr__data *data, uint32_t path) {
+  const struct hr__share_path *share = &data->flows.shares.paths[path];
+  hr__wide least = HR__NO_LIMIT;
+  for (uint32_t i = 0; i < share->n_resources; i++) {
+    const hr__wide capacity = data->flows.shares.capacity[share->resources[i]];
+    if (capacity < least) least = capacity;
+  }
+  return least;
+}
+
+hr__wide hr__data_cap(const struct hr__data *data, uint32_t path, uint32_t clients) {
+  const int64_t limit = client_limit(data, &data->paths[path]);
+  const hr__wide all = hr__data_narrowest(data, path), own = hr__rate_units(limit) * clients;
+  return limit && own < all ? own : all;
+}
+
+/* Returns the number of a path; it is added if it is new. The arrays have room for all. */
+uint32_t hr__data_add_path(struct hr__data *data, struct hr__data_path path) {
+  struct hr__bandwidth *shares = &data->flows.shares;
+  for (uint32_t i = 0; i < shares->n_paths; i++)
+    if (data->paths[i].storage == path.storage && data->paths[i].link == path.link && data->paths[i].to == path.to)
+      return i;
+  struct hr__share_path *share = &shares->paths[shares->n_paths];
+  data->paths[shares->n_paths] = path;
+  share->resources[share->n_resources++] = path.storage;
+  if (path.link != HR_NONE) share->resources[share->n_resources++] = data->spec->n_storage + path.link;
+  if (path.to != HR_NONE) share->resources[share->n_resources++] = path.to;
+  return shares->n_paths++;
+}
+
+/* Returns whether route `a` is better than `b`: local, then cheaper, then faster. */
+static bool is_better(const struct hr_data_spec *spec, const struct hr_data_route *a, const struct hr_data_route *b) {
+  if (a->link == HR_NONE || b->link == HR_NONE) return b->link != HR_NONE;
+  const struct hr_data_link *x = &spec->links[a->link], *y = &spec->links[b->link];
+  if (x->uusd_per_gb != y->uusd_per_gb) return x->uusd_per_gb < y->uusd_per_gb;
+  return x->bytes_s != y->bytes_s && y->bytes_s && (!x->bytes_s || x->bytes_s > y->bytes_s);
+}
+
+/* Chooses, for each pool, the storage system from which it reads a data set. */
+static void find_routes(struct hr__data *data, uint32_t set) {
+  const struct hr_data_spec *spec = data->spec;
+  for (uint32_t pool = 0; pool < spec->n_pools; pool++) {
+    const struct hr_data_route *best = NULL;
+    uint32_t from = HR_NONE;
+    for (uint32_t i = 0; i < spec->n_storage; i++) {
+      const struct hr_data_route *route = &spec->to_pool[(size_t)i * spec->n_pools + pool];
+      if (!data->replicas[(size_t)set * spec->n_storage + i].is_there || !route->exists) continue;
+      if (best && !is_better(spec, route, best)) continue;
+      best = route;
+      from = i;
+    }
+    data->route[(size_t)set * spec->n_pools + pool] =
+        best ? hr__data_add_path(data, (struct hr__data_path){from, best->link, HR_NONE}) : HR_NONE;
+  }
+}
+
+/* ---- Copies of data sets ---------------------------------------------------------------------------------- */
+
+static uint32_t copy_flow(const struct hr__data *data, uint32_t set, uint32_t to) {
+  return data->n_jobs + set * data->spec->n_storage + to;
+}
+
+/* Returns the best path of a copy to a storage system; HR_NONE: none. */
+static uint32_t copy_path(struct hr__data *data, uint32_t set, uint32_t to) {
+  const struct hr_data_spec *spec = data->spec;
+  const struct hr_data_route *best = NULL;
+  uint32_t from = HR_NONE;
+  for (uint32_t i = 0; i < spec->n_storage; i++) {
+    const struct hr_data_route *route = &spec->to_storage[(size_t)i * spec->n_storage + to];
+    if (i == to || !data->replicas[(size_t)set * spec->n_storage + i].is_there || !route->exists) continue;
+    if (best && !is_better(spec, route, best)) continue;
+    best = route;
+    from = i;
+  }
+  return best ? hr__data_add_path(data, (struct hr__data_path){from, best->link, to}) : HR_NONE;
+}
+
+enum hr_status hr__data_begin_copy(struct hr__engine *engine, uint32_t set, uint32_t to) {
+  struct hr__data *data = engine->data;
+  const struct hr_data_spec *spec = data->spec;
+  struct hr__data_copy *replica = &data->replicas[(size_t)set * spec->n_storage + to];
+  const uint32_t path = replica->is_there || replica->is_coming ? HR_NONE : copy_path(data, set, to);
+  if (path == HR_NONE) return HR_OK;
+  hr__wide cap = hr__data_cap(data, path, 1);
+  const int64_t write_limit = spec->storage[to].client_bytes_s;
+  if (write_limit && hr__rate_units(write_limit) < cap) cap = hr__rate_units(write_limit);
+  const int64_t latency_us = data->paths[path].link == HR_NONE ? 0 : spec->links[data->paths[path].link].latency_us;
+  replica->is_coming = true;
+  if (hr__flows_begin(&data->flows, copy_flow(data, set, to), path, cap, cap,
+                      latency_us + hr__transfer_us((uint64_t)spec->sets[set].bytes, cap), 0,
+                      engine->view.now_us) != HR_OK)
+    return hr__out_of_memory(engine);
+  return hr__data_schedule(engine);
+}
+
+/* Returns the bytes of a link in the month of a time. If memory is exhausted, the status says so at the next event, or
+   at the end. */
+static hr_amount *month_of(struct hr__data *data, int64_t now_us, uint32_t link) {
+  struct hr_data_result *result = &data->result;
+  const uint32_t month = (uint32_t)(now_us / HR_MONTH_US), n_links = result->n_links;
+  if (month >= result->n_months) {
+    if (!HR__ARRAY_HAS_ROOM_FOR(result->month_bytes, (size_t)(month + 1) * n_links, result->month_capacity)) {
+      data->status = HR_NO_MEMORY;
+      return &data->lost_bytes;
+    }
+    memset(result->month_bytes + (size_t)result->n_months * n_links, 0,
+           (size_t)(month + 1 - result->n_months) * n_links * sizeof *result->month_bytes);
+    result->n_months = month + 1;
+  }
+  return &result->month_bytes[(size_t)month * n_links + link];
+}
+
+void hr__data_count_bytes(struct hr__data *data, uint32_t path, hr_amount bytes, int64_t now_us) {
+  const struct hr__data_path *way = &data->paths[path];
+  data->result.storage[way->storage].read_bytes += bytes;
+  if (way->link != HR_NONE) data->result.links[way->link].bytes += bytes;
+  if (way->link != HR_NONE) *month_of(data, now_us, way->link) += bytes;
+  if (way->to != HR_NONE) data->result.storage[way->to].written_bytes += bytes;
+}
+
+/* Jobs that read a data set from farther away read it from the new place. */
+static enum hr_status reroute(struct hr__engine *engine, uint32_t set) {
+  struct hr__data *data = engine->data;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < data->n_jobs && status == HR_OK; i++) {
+    struct hr__data_reader *reader = &data->readers[i];
+    if (!reader->engine || reader->set != set || reader->writes || !hr__flows_has(&data->flows, i)) continue;
+    struct hr__engine *owner = reader->engine;
+    if (owner->view.now_us < engine->view.now_us) hr__engine_enter(owner, engine->view.now_us);
+    status = hr__attempt_resume(owner, (hr_job){i});
+    if (owner->whole) hr__clusters_wake_at(owner, hr__engine_next_us(owner));
+  }
+  return status;
+}
+
+enum hr_status hr__data_finish_copy(struct hr__engine *engine, uint32_t flow) {
+  struct hr__data *data = engine->data;
+  const uint32_t at = flow - data->n_jobs, set = at / data->spec->n_storage;
+  struct hr__data_copy *replica = &data->replicas[at];
+  const int64_t bytes = data->spec->sets[set].bytes;
+  hr__data_count_bytes(data, hr__data_path_of_flow(data, flow), bytes, engine->view.now_us);
+  hr__flows_end(&data->flows, flow, engine->view.now_us);
+  data->result.copied_bytes += bytes;
+  data->result.n_copies++;
+  *replica = (struct hr__data_copy){.is_there = true, .since_us = engine->view.now_us};
+  find_routes(data, set);
+  const enum hr_status status = reroute(engine, set);
+  return status == HR_OK ? hr__data_schedule(engine) : status;
+}
+
+/* ---- Begin and end ---------------------------------------------------------------------------------------- */
+
+static bool allocate(struct hr__engine *owner, struct hr__data *data) {
+  const struct hr_data_spec *spec = data->spec;
+  struct hr__flows *flows = &data->flows;
+  struct hr__bandwidth *shares = &flows->shares;
+  const size_t n_replicas = (size_t)spec->n_sets * spec->n_storage;
+  /* paths: a storage system with any link or none, to clients or to another storage system */
+  const size_t n_paths = (size_t)spec->n_storage * (spec->n_links + 1) * (spec->n_storage + 1);
+  flows->n_flows = data->n_jobs + (uint32_t)n_replicas;
+  shares->n_resources = spec->n_storage + spec->n_links;
+#define TAKE(member, count)                                                                                            \
+  (((member) = hr_arena_alloc(&owner->arena, ((count) + (size_t)1) * sizeof *(member))) != NULL)
+  return TAKE(flows->flows, flows->n_flows) && TAKE(flows->paths, n_paths) && TAKE(shares->paths, n_paths) &&
+         TAKE(data->paths, n_paths) && TAKE(shares->capacity, shares->n_resources) &&
+         TAKE(shares->left, shares->n_resources) && TAKE(shares->level, shares->n_resources) &&
+         TAKE(data->readers, data->n_jobs) && TAKE(data->replicas, n_replicas) &&
+         TAKE(data->route, (size_t)spec->n_sets * spec->n_pools);
+#undef TAKE
+}
+
+static bool allocate_result(struct hr__data *data) {
+  struct hr_data_result *result = &data->result;
+  result->n_storage = data->spec->n_storage;
+  result->n_links = data->spec->n_links;
+  result->spec = data->spec;
+  result->replicas = calloc((size_t)data->spec->n_sets * data->spec->n_storage + 1, sizeof *result->replicas);
+  result->storage = calloc((size_t)result->n_storage + 1, sizeof *result->storage);
+  result->links = calloc((size_t)result->n_links + 1, sizeof *result->links);
+  return result->storage && result->links && result->replicas;
+}
+
+static void set_capacities(struct hr__data *data) {
+  const struct hr_data_spec *spec = data->spec;
+  hr__wide *capacity = data->flows.shares.capacity;
+  for (uint32_t i = 0; i < spec->n_storage; i++) capacity[i] = hr__rate_units(spec->storage[i].bytes_s);
+  for (uint32_t i = 0; i < spec->n_links; i++)
+    capacity[spec->n_storage + i] = spec->links[i].bytes_s ? hr__rate_units(spec->links[i].bytes_s) : HR__NO_LIMIT;
+}
+
+static bool has_caches(const struct hr_data_spec *spec) {
+  for (uint32_t i = 0; i < spec->n_pools; i++)
+    if (spec->cache_of[i] != HR_NONE) return true;
+  return false;
+}
+
+enum hr_status hr__data_open(struct hr__engine *engine, struct hr__engine *owner) {
+  struct hr__data *data = hr_arena_alloc(&owner->arena, sizeof *data);
+  if (!data) return hr__out_of_memory(engine);
+  *data = (struct hr__data){
+      .spec = engine->config->data, .first = engine, .n_jobs = engine->trace->n_jobs, .next_us = HR_NEVER_US};
+  owner->data = engine->data = data;
+  if (!allocate(owner, data) || !allocate_result(data)) return hr__out_of_memory(engine);
+  if (has_caches(data->spec)) {
+    data->caches = hr__caches_create(&owner->arena, owner->cluster.n_nodes, data->spec->n_sets);
+    if (!data->caches) return hr__out_of_memory(engine);
+  }
+  set_capacities(data);
+  for (uint32_t i = 0; i < data->spec->n_sets; i++) {
+    const struct hr_data_set *set = &data->spec->sets[i];
+    for (uint32_t k = 0; k < set->n_storage; k++)
+      data->replicas[(size_t)i * data->spec->n_storage + set->storage[k]].is_there = true;
+    find_routes(data, i);
+  }
+  hr__flows_open(&data->flows);
+  return HR_OK;
+}
+
+enum hr_status hr__data_begin_copies(struct hr__engine *engine) {
+  const struct hr_data_spec *spec = engine->data->spec;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < spec->n_sets; i++)
+    for (uint32_t k = 0; k < spec->sets[i].n_copies && status == HR_OK; k++)
+      if (spec->sets[i].when == HR_DATA_COPY_START) status = hr__data_begin_copy(engine, i, spec->sets[i].copies[k]);
+  return status;
+}
+
+void hr__data_close(struct hr__data *data) {
+  hr__flows_close(&data->flows);
+  free(data->result.storage);
+  free(data->result.links);
+  free(data->result.replicas);
+  free(data->result.month_bytes);
+  data->result = (struct hr_data_result){0};
+}
+
+/* Counts what copies that are not complete have transferred. */
+static void count_partial_copies(struct hr__data *data, int64_t end_us) {
+  for (uint32_t flow = data->n_jobs; flow < data->flows.n_flows; flow++) {
+    if (!hr__flows_has(&data->flows, flow)) continue;
+    const uint32_t path = hr__data_path_of_flow(data, flow), set = (flow - data->n_jobs) / data->spec->n_storage;
+    const hr__wide passed = hr__flows_passed(&data->flows, flow, end_us);
+    const struct hr__data_flow *self = &data->flows.flows[flow];
+    const hr__wide all = self->node.key - self->begin;
+    const hr_amount bytes = (hr_amount)((hr__wide)(uint64_t)data->spec->sets[set].bytes * (passed >> HR__CLOCK_BITS) /
+                                        ((all >> HR__CLOCK_BITS) ? all >> HR__CLOCK_BITS : 1));
+    hr__data_count_bytes(data, path, bytes, end_us);
+    data->result.copied_bytes += bytes;
+  }
+}
+
+static void count_stored(struct hr__data *data, int64_t end_us) {
+  for (uint32_t i = 0; i < data->spec->n_sets; i++)
+    for (uint32_t k = 0; k < data->spec->n_storage; k++) {
+      const struct hr__data_copy *replica = &data->replicas[(size_t)i * data->spec->n_storage + k];
+      if (!replica->is_there) continue;
+      data->result.replicas[data->result.n_replicas++] = (struct hr_data_replica){i, k, replica->since_us};
+      data->result.storage[k].stored_byte_us += (hr_amount)data->spec->sets[i].bytes * (end_us - replica->since_us);
+    }
+}
+
+void hr__data_settle(struct hr__data *data, int64_t end_us) {
+  count_partial_copies(data, end_us);
+  count_stored(data, end_us);
+}
