@@ -21,9 +21,13 @@ endfunction()
 
 set(HEADROOM_PAGE "" CACHE FILEPATH "A page that another build of this tree has bundled; empty: bundle it")
 
+# The source archive holds the pages, bundled (packaging/dist).
+set(headroom_bundle ${CMAKE_SOURCE_DIR}/bundle)
 set(HEADROOM_PAGE_HTML "")
 if(HEADROOM_PAGE)
   set(HEADROOM_PAGE_HTML ${HEADROOM_PAGE})
+elseif(EXISTS ${headroom_bundle}/page.html)
+  set(HEADROOM_PAGE_HTML ${headroom_bundle}/page.html)
 elseif(NODE_PROGRAM AND NPM_PROGRAM)
   set(HEADROOM_PAGE_HTML ${CMAKE_BINARY_DIR}/report/web/page.html)
   set(work ${CMAKE_BINARY_DIR}/report/web)
@@ -37,6 +41,6 @@ elseif(NODE_PROGRAM AND NPM_PROGRAM)
     COMMENT "Bundling the report page" VERBATIM)
   add_custom_target(report_page DEPENDS ${HEADROOM_PAGE_HTML})
 else()
-  message(WARNING "No node or no npm: this build will have no report page (headroom report, --report). "
-                  "Install the packages nodejs and npm and configure again.")
+  message(NOTICE "-- No node or no npm: this build will have no pages (headroom serve, headroom report, --report). "
+                 "Install the packages nodejs and npm and configure again, or build from the source archive.")
 endif()

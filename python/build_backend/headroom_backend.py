@@ -5,6 +5,10 @@ The interface is that of PEP 517. The backend needs cffi and a C compiler, and n
 zip file with three text files about it.
 
 HEADROOM_LIBRARY_DIR: a folder with a libheadroom.so of this source tree that is built already, as for a package.
+
+As a program, it writes the package for a system that has the library installed:
+
+    headroom_backend.py LIBRARY_DIR FOLDER
 """
 
 import base64
@@ -82,12 +86,18 @@ class Wheel:
         self.file.close()
 
 
-def native_module(work, library):
-    """Compiles the module of CFFI; returns the path of the shared object."""
+def native_module(work, library, beside=True):
+    """Compiles the module of CFFI; returns the path of the shared object. `beside`: the library is in its folder."""
     sys.path.insert(0, os.path.join(PACKAGE, "headroom"))
     import _build
 
-    return _build.builder(ROOT, library).compile(tmpdir=work, verbose=False)
+    return _build.builder(ROOT, library, beside).compile(tmpdir=work, verbose=False)
+
+
+def package_files():
+    """The names of the files of the package that are not compiled."""
+    names = sorted(os.listdir(os.path.join(PACKAGE, "headroom")))
+    return [name for name in names if name.endswith((".py", ".c", ".h")) or name == "py.typed"]
 
 
 def add_file(wheel, name, path):
@@ -104,9 +114,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
         module = native_module(work, library)
         wheel = Wheel(os.path.join(wheel_directory, name), info)
         source = os.path.join(PACKAGE, "headroom")
-        for file in sorted(os.listdir(source)):
-            if file.endswith((".py", ".c", ".h")) or file == "py.typed":
-                add_file(wheel, "headroom/" + file, os.path.join(source, file))
+        for file in package_files():
+            add_file(wheel, "headroom/" + file, os.path.join(source, file))
         add_file(wheel, "headroom/" + os.path.basename(module), module)
         shared = os.path.realpath(os.path.join(library, "libheadroom.so"))
         soname = "libheadroom.so." + version().split(".")[0]
@@ -126,3 +135,25 @@ def build_sdist(sdist_directory, config_settings=None):
 
 def get_requires_for_build_wheel(config_settings=None):
     return ["cffi"]
+
+
+def write_package(library, folder):
+    """Writes the package and its metadata to a folder of Python modules."""
+    package = os.path.join(folder, "headroom")
+    info = os.path.join(folder, "headroom-%s.dist-info" % version())
+    work = tempfile.mkdtemp()
+    try:
+        os.makedirs(package, exist_ok=True)
+        os.makedirs(info, exist_ok=True)
+        module = native_module(work, os.path.abspath(library), beside=False)
+        for path in [module] + [os.path.join(PACKAGE, "headroom", name) for name in package_files()]:
+            shutil.copy(path, package)
+            os.chmod(os.path.join(package, os.path.basename(path)), 0o644)
+        with open(os.path.join(info, "METADATA"), "w", encoding="utf-8") as file:
+            file.write(metadata())
+    finally:
+        shutil.rmtree(work)
+
+
+if __name__ == "__main__":
+    write_package(*sys.argv[1:])

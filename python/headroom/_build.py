@@ -159,9 +159,9 @@ SOURCE = """
 """
 
 
-def builder(root, library_dir):
+def builder(root, library_dir, beside=True):
     """The CFFI builder of the module headroom._native. `root`: the source tree, `library_dir`: where libheadroom.so is.
-    At run time the library is found in the folder of the module."""
+    At run time the library is found in the folder of the module, or, unless it is `beside` it, in the system."""
     here = os.path.join(root, "python", "headroom")
     ffi = cffi.FFI()
     ffi.cdef(DECLARATIONS)
@@ -172,7 +172,8 @@ def builder(root, library_dir):
         include_dirs=[here, os.path.join(root, "include"), root],
         library_dirs=[library_dir],
         libraries=["headroom"],
-        extra_link_args=["-Wl,-rpath,$ORIGIN"],
-        extra_compile_args=["-std=gnu17", "-O2"],
+        extra_link_args=["-Wl,-rpath,$ORIGIN"] if beside else [],
+        # No debug information: it would name the folder of the build, so that no two builds were equal.
+        extra_compile_args=["-std=gnu17", "-O2", "-g0"],
     )
     return ffi

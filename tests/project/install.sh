@@ -34,7 +34,9 @@ echo "program"
   fail "the installed grid does not run"
 
 echo "documents"
-for file in share/man/man1/headroom.1 share/bash-completion/completions/headroom share/doc/headroom/LICENSE; do
+for file in share/man/man1/headroom.1 share/bash-completion/completions/headroom share/zsh/site-functions/_headroom \
+  share/fish/vendor_completions.d/headroom.fish share/doc/headroom/LICENSE share/doc/headroom/docs/start/first-run.md \
+  share/headroom/scenarios/catalog/gpus.csv; do
   [ -s "$prefix/$file" ] || fail "$file is missing"
 done
 

@@ -1,25 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Tests the page of `headroom serve` in Chromium. If Node.js, Chromium, playwright-core or the page is missing, prints a
-# message and exits with code 77 (skipped).
+# Tests the page of `headroom serve` in Chromium.
 #
 #   planner.sh HEADROOM NODE_MODULES [speed]    speed: only the time from a slider to the repaint
-set -euo pipefail
-
-headroom=$(realpath "$1")
-modules=$(realpath -m "$2")
-here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
-project=$(realpath "$here/../..")
-
-skip() {
-  printf 'skipped: %s; the planner was not tested\n' "$*" >&2
-  exit 77
-}
-
-chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip 'Chromium is missing (package chromium)'
-node=$(command -v node || command -v nodejs) || skip 'node is missing (package nodejs)'
-[ -d "$modules/playwright-core" ] || skip "$modules/playwright-core is missing: the build was configured without npm"
-unset HEADROOM_DATA NO_COLOR
+what='the planner'
+# shellcheck source=tests/web/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 work=$(mktemp -d)
 mkdir "$work/tmp" "$work/in"
@@ -31,9 +17,6 @@ for _ in $(seq 200); do
   kill -0 "$server" 2>/dev/null || { grep -q 'without GNU libmicrohttpd' "$work/server.err" && skip 'built without libmicrohttpd'; cat "$work/server.err" >&2; exit 1; }
   sleep 0.05
 done
-url=$(sed -n 's/.*\(http[^ ]*token=[^ ]*\).*/\1/p' "$work/server.txt")
-
-script=planner.mjs
-[ "${3:-}" != speed ] || script=planner_speed.mjs
-HEADROOM=$headroom HEADROOM_URL=$url HEADROOM_PROJECT=$project HEADROOM_WORK=$work HEADROOM_PAGES=$work \
-  HEADROOM_NODE_MODULES=$modules HEADROOM_CHROMIUM=$chromium "$node" "$here/$script"
+HEADROOM_URL=$(sed -n 's/.*\(http[^ ]*token=[^ ]*\).*/\1/p' "$work/server.txt")
+export HEADROOM_URL
+if [ "${3:-}" = speed ]; then run_in_chromium planner_speed.mjs; else run_in_chromium planner.mjs; fi

@@ -1,30 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Creates report pages and tests them in Chromium. If Node.js, Chromium or playwright-core is missing, prints a message
-# and exits with code 77 (skipped).
+# Creates report pages and tests them in Chromium.
 #
 #   web_page.sh HEADROOM NODE_MODULES
-set -euo pipefail
-
-headroom=$(realpath "$1")
-modules=$(realpath -m "$2")
-here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
-project=$(realpath "$here/../..")
-
-skip() {
-  printf 'skipped: %s; the report page was not tested\n' "$*" >&2
-  exit 77
-}
-
-chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip 'Chromium is missing (package chromium)'
-node=$(command -v node || command -v nodejs) || skip 'node is missing (package nodejs)'
-[ -d "$modules/playwright-core" ] || skip "$modules/playwright-core is missing: the build was configured without npm"
+what='the report page'
+# shellcheck source=tests/web/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 "$headroom" help report >/dev/null 2>&1 || skip 'this program was built without report'
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$project"
-unset HEADROOM_DATA NO_COLOR
 
 for name in agency demo; do
   "$headroom" report "scenarios/$name.json" --quiet -o "$work/$name.html"
@@ -52,4 +38,4 @@ awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 125000; i++) prin
 "$headroom" report scenarios/three-regions.json --quiet -o "$work/regions.html"
 "$headroom" sweep scenarios/sweeps/demo.json --quiet --db "$work/sweep.sqlite" --report "$work/sweep.html"
 
-HEADROOM_PAGES=$work HEADROOM_NODE_MODULES=$modules HEADROOM_CHROMIUM=$chromium "$node" "$here/web_page.mjs"
+run_in_chromium web_page.mjs
