@@ -16,7 +16,7 @@ usage: ./setup.sh VERB
   build             install what is missing, build
   install [PREFIX]  build, then install program, library and headers (default: /usr/local)
   packages [SECTION...]
-                    only install what is missing; sections: build test check fuzz slurm
+                    only install what is missing; sections: build test check package fuzz slurm
   help              this text
 
 The build is in build/release; the program is build/release/headroom.
