@@ -334,8 +334,8 @@ static inline bool hr_pool_kills(const struct hr_pool_spec *spec) {
 struct hr_cluster_spec {
   struct hr_pool_spec *pools;
   uint32_t n_pools;
-  /* [number of nodes]: rank of each node, from malloc. Rules that select the first of several equal nodes select the
-     node with the lowest rank. NULL: the rank of a node is its id */
+  /* [number of nodes]: the rank of each node, from malloc. Rules that select the first of several equal nodes select
+     the node with the lowest rank. NULL: the rank of a node is its id */
   uint32_t *node_order;
   bool by_gpu; /* use per-GPU allocation even if no pool needs it */
   /* MIG instances, shares of GPUs and whole GPUs may replace each other: a job that names a MIG profile may get a share

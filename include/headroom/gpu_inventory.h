@@ -288,10 +288,10 @@ extern "C" {
  * All arrays are borrowed.
  */
 struct hr_node_use {
-  /* maximum over the window of what tasks use of the node; `alone`: a dedicated task has the node at some time */
+  /* maximum that tasks use of the node in the window; `alone`: a dedicated task has the node at some time */
   uint64_t cpu_milli, mem_mib, tasks;
   bool alone;
-  /* [GPUs of the node]: maximum over the window of what tasks use of each GPU */
+  /* [GPUs of the node]: maximum that tasks use of each GPU in the window */
   const uint64_t *gpu_milli, *gpu_mem_mib, *gpu_tasks;
   /*
    * With MIG: the slices of the tasks that are on the node at some time of the window, and those of the tasks that
@@ -309,8 +309,8 @@ HR_API void hr_gpu_inventory_set_use(struct hr_gpu_inventory *inventory, const s
                                      const struct hr_gpu_inventory *now, hr_node node, const struct hr_node_use *use);
 
 /* Changes a placement that was found in a planned state, so that it can be allocated in the inventory `now`. A GPU with
-   MIG that is idle now may have another layout than in the planned state; `slices` then state that the layout
-   changes. */
+   MIG that is idle now may have another layout than in the planned state; `slices` then specify the change of the
+   layout. */
 HR_API void hr_gpu_inventory_adopt_layouts(const struct hr_gpu_inventory *now, struct hr_slice *slices,
                                            uint32_t n_slices);
 

@@ -29,7 +29,8 @@
  * change, so a new row has the next number. fault: the error for a value that is out of bounds; NULL: none is. help:
  * the meaning of the field.
  *
- * The first rows, which nearly every trace has, are a table of their own, because builders of traces treat them faster.
+ * The rows of the first fields, which nearly every trace has, are in a separate table, because the trace builder has a
+ * faster path for them.
  */
 
 #include "headroom/base.h"

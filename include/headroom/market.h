@@ -181,7 +181,8 @@ struct hr_class_spec {
   /* asynchronous checkpoints: the job stops for stall_us only and works on while the checkpoint is written */
   bool async;
   int64_t stall_us;
-  /* whether a job that a failure stops does not run again, and after how many starts; 0: no limit */
+  /* a job that is stopped by a failure does not run again: always (no_requeue), or after max_requeues restarts; 0: no
+     limit */
   bool no_requeue;
   uint32_t max_requeues;
   /* time to load the image and the checkpoint after an interruption */

@@ -123,9 +123,9 @@ HR_API bool hr_placer_is_single(const struct hr_placer *placer, uint32_t gpus, u
 /* ---- Release calendar ---- */
 
 /*
- * The release calendar stores when running jobs are expected to end, that is when their GPUs are released. GPUs are
- * counted in bins. With HR_PLACE_POOL each pool is a bin; with the other rules each node is a bin. If a job runs beyond
- * its expected end, the calendar assumes that it ends one microsecond from now.
+ * The release calendar stores the expected ends of running jobs, at which their GPUs are released. GPUs are counted in
+ * bins. With HR_PLACE_POOL each pool is a bin; with the other rules each node is a bin. If a job runs beyond its
+ * expected end, the calendar assumes that it ends one microsecond from now.
  */
 struct hr_release_calendar;
 /* Creates a calendar without jobs, for at most `n_jobs` jobs. Returns NULL if memory is exhausted. */
