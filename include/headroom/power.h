@@ -3,9 +3,9 @@
 #define HEADROOM_POWER_H
 
 /*
- * The power of a pool, and what a run used. The power of a GPU in use depends on its utilization; a node also has a
- * host; the power of the host is divided among its GPUs. Power is a whole number of nanowatts, time is in microseconds,
- * so energy is a whole number of nanowatts x microseconds (femtojoules), in 128 bits.
+ * The power of a pool, and what a run used. The power of a GPU in use depends on its utilization; the rest of a node is
+ * its host, whose power is divided among the GPUs. Power is a whole number of nanowatts, time is in microseconds, so
+ * energy is a whole number of nanowatts x microseconds (femtojoules), in 128 bits.
  *
  * Sources of the curves: OpenDC (atlarge-research/opendc, PowerModels); of losses: RAPS (ExaDigiT/RAPS, power chain).
  */
@@ -50,13 +50,13 @@ struct hr_power_cap {
   double limit_w, time_ratio, power_ratio; /* limits are descending */
 };
 
-/* Nodes without jobs sleep. The power of a node that wakes up is that of a boot. */
+/* Settings for nodes that sleep while they have no jobs. A node that wakes up draws the power of a boot. */
 struct hr_power_sleep {
   int64_t idle_us;           /* how long a node is idle before it is suspended; 0: nodes do not sleep */
-  int64_t suspend_us;        /* how long this takes; the node cannot be woken before its end */
+  int64_t suspend_us;        /* duration of the suspension, during which the node cannot be woken */
   double suspend_w, sleep_w; /* of a node that is suspended, and of one that sleeps */
   struct hr_duration boot;   /* from the request for a node until jobs may start on it */
-  uint32_t min_awake;        /* no node is suspended if not more than this number are awake */
+  uint32_t min_awake;        /* a node is suspended only if more than this number of nodes are awake */
 };
 
 /* The temperature of the GPUs of a node approaches ambient_c + c_per_w x (mean watts of its GPUs) exponentially. */
@@ -82,11 +82,11 @@ struct hr_power_spec {
   struct hr_power_loss *losses;
   uint32_t n_losses;
   double gpu_cap_w;          /* power limit of each GPU; 0: none */
-  struct hr_power_cap *caps; /* what limits do to jobs */
+  struct hr_power_cap *caps; /* the effect of limits on jobs */
   uint32_t n_caps;
   struct hr_power_sleep sleep;
   struct hr_power_heat heat;
-  double budget_w;  /* of the cluster: of all pools with this member together, without the facility; 0: no budget */
+  double budget_w;  /* of the cluster, without the facility: for all pools together in which it is set; 0: none */
   bool budget_caps; /* GPUs become slower when the budget binds; otherwise jobs wait */
 };
 
@@ -105,7 +105,7 @@ struct hr_energy {
   hr_amount embodied; /* carbon of the production of the hardware, in attograms; 0 if unknown */
 };
 
-/* What energy is used for. The sum over all uses is what the meter of the pool shows. */
+/* What energy is used for. The sum over all uses is the total energy of the pool. */
 #define HR_ENERGY_USE_TABLE(X)                                                                                         \
   X(HR_ENERGY_JOBS, "jobs")                                                                                            \
   X(HR_ENERGY_IDLE, "idle")       /* free GPUs of nodes that are on, and their share of the hosts */                   \
@@ -130,7 +130,7 @@ struct hr_pool_energy {
 /* The maximum power of a run: of all pools together, without and with the facility; and the effect of its budget. */
 struct hr_power_peaks {
   int64_t it_nw, site_nw;
-  /* the power budget; 0: none. The time in which it held nodes while jobs waited, and the same for each of these jobs
+  /* the power budget, 0: none; the time in which it closed nodes while jobs waited; this time x number of waiting jobs
    */
   int64_t budget_nw;
   hr_amount bound_us, bound_job_us;

@@ -117,7 +117,7 @@ HR_API void hr_cost_spec_finish(struct hr_cost_spec *spec);
 
 /* ---- Meter ---- */
 
-/* The meter: an observer that records what the ledger does not record: nodes over time, use covered by savings plans,
+/* The meter: an observer of data that the ledger does not have: nodes over time, use that is covered by savings plans,
    and GPUs that are missing because spot capacity is unavailable. `trace`, `cluster` and `spec` must outlive the meter.
    `spec` NULL: no costs except capacity. hr_meter_create returns NULL if memory is exhausted. */
 struct hr_meter;
@@ -201,7 +201,7 @@ struct hr_cost_summary {
   size_t n_budgets;
   struct hr_cost_row *rows; /* the rows sum to the total */
   size_t n_rows;
-  struct hr_service_cost_lines *services; /* by index of the inference service; services that used no GPUs may lack */
+  struct hr_service_cost_lines *services; /* by index of the service; those that used no GPUs may be missing */
   size_t n_services;
 };
 
@@ -223,8 +223,8 @@ HR_API enum hr_status hr_costs_write(const char *path, const struct hr_cost_summ
 /*
  * ---- Alerts ----
  *
- * Alerts are the warnings that an operator's monitoring would give, evaluated in simulated time: which condition was
- * true, where, and for how long. docs/planner/alerts.md defines the rules.
+ * Alerts are warnings such as the monitoring of a real cluster reports, evaluated in simulated time: which condition
+ * was true, where, and for how long. docs/planner/alerts.md defines the rules.
  */
 
 /* The columns: rule, name as users type it, key in scenarios. */
@@ -268,7 +268,7 @@ struct hr_alert_rules {
   double latency_above;             /* threshold of (p95 latency of a window) / (median of all windows) */
   int64_t latency_within_us;        /* length of the windows */
   int64_t idle_for_us;              /* maximum time of a ready replica without an iteration; at least a minute */
-  int64_t memory_within_us;         /* losses of memory that are less apart are one alert */
+  int64_t memory_within_us;         /* losses of memory with a shorter time between them are one alert */
   double hot_above_c;               /* highest temperature of GPUs */
 };
 
@@ -376,9 +376,9 @@ HR_API struct hr_observer hr_timeline_observer(struct hr_timeline *timeline);
 HR_API enum hr_status hr_timeline_finish(struct hr_timeline *timeline, struct hr_error *error);
 HR_API void hr_timeline_destroy(struct hr_timeline *timeline);
 
-/* A CSV file with one table of the values that a modelled scheduler computes (struct hr_values). Pass all rows to it;
-   those of other tables are left out, and `file` may be NULL. hr_value_file_finish returns HR_BAD_INPUT if the policy
-   does not have the table. If hr_value_file_destroy is called before that, the file is discarded. `table` is
+/* A CSV file with one table of the values that a modelled scheduler computes (struct hr_values). Pass the rows of all
+   tables to it; rows of other tables are ignored. `file` may be NULL. hr_value_file_finish returns HR_BAD_INPUT if the
+   policy does not have the table. If hr_value_file_destroy is called before that, the file is discarded. `table` is
    borrowed. */
 struct hr_value_file;
 HR_API enum hr_status hr_value_file_create(const char *path, const char *table, struct hr_value_file **file,
@@ -452,7 +452,7 @@ struct hr_fault_metrics {
   double hanging_gpu_hours;
   bool has_spares, has_slow; /* some pool has spare nodes, or nodes that are slow at times */
   uint64_t spare_swaps, slow_episodes;
-  /* time in which spares waited, or had replaced a node; GPU time that jobs lost because of slow nodes */
+  /* time in which spares were idle, or replaced a node; GPU time that jobs lost because of slow nodes */
   double spare_gpu_hours, spare_used_gpu_hours, slow_gpu_hours;
   uint64_t exclusions; /* nodes that were excluded for jobs after failures */
   double excluded_s;
@@ -496,8 +496,8 @@ struct hr_energy_metrics {
 /* Carbon, the price of energy and water: of all pools, of all jobs, of a pool or of a tenant. */
 struct hr_carbon_line {
   char *name;
-  double operational_kg; /* of the electricity, with the facility */
-  double embodied_kg;    /* of the production of the hardware, for the time in which it was there or in use */
+  double operational_kg; /* from electricity, including the facility */
+  double embodied_kg;    /* from the production of the hardware, for the time in which it existed or was in use */
   double energy_usd, water_l;
 };
 
@@ -505,8 +505,8 @@ struct hr_carbon_line {
 struct hr_carbon_metrics {
   bool known, price_known, water_known, embodied_known; /* known for some pool; unknown figures are 0 */
   struct hr_carbon_line all, jobs;
-  double g_per_kwh, usd_per_kwh; /* means over the energy; 0: unknown */
-  double of_no_wait;             /* carbon of completed jobs / what it would have been if none had waited; 0: unknown */
+  double g_per_kwh, usd_per_kwh;    /* means over the energy; 0: unknown */
+  double of_no_wait;                /* carbon of completed jobs / their carbon if none had waited; 0: unknown */
   struct hr_carbon_line *by_pool;   /* in the order of the cluster */
   struct hr_carbon_line *by_tenant; /* in the order of the trace; empty in streamed runs */
   size_t n_pools, n_tenants;
@@ -517,7 +517,7 @@ struct hr_data_line {
   char *name;         /* of a link: "FROM to TO" */
   double sent_gb;     /* read from it, or transferred; 10^9 bytes */
   double received_gb; /* written to it: copies and checkpoints */
-  double utilization; /* bytes / what it could transfer during the run; 0: it has no limit */
+  double utilization; /* bytes / maximum bytes during the run; 0: it has no limit */
   int64_t uusd;       /* price of stored or transferred data */
 };
 
@@ -534,7 +534,7 @@ struct hr_data_metrics {
 
 /* Fairness among the parties that share the cluster, over completed jobs. */
 struct hr_fairness {
-  const char *over; /* what a party is: "tenants"; "users" if the trace has no tenants; "jobs" if it has neither */
+  const char *over; /* kind of the parties: "tenants"; "users" if the trace has no tenants; "jobs" if it has neither */
   uint64_t parties; /* number of parties with a completed job */
   /* Jain's index over the parties of the mean of (run time / completion time) of a party's jobs; 0 without parties */
   double jain;
@@ -665,8 +665,8 @@ HR_API void hr_summary_destroy(struct hr_summary *summary);
 HR_API enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
                                    const struct hr_quota_spec *quotas, const struct hr_result *result,
                                    struct hr_notes *notes, struct hr_error *error);
-/* Adds those of these notes that are known before a run: a budget or a quota is for a tenant that the trace does not
-   have. */
+/* Adds only those of these notes that are known before a run: a budget or a quota is for a tenant that the trace does
+   not have. */
 HR_API enum hr_status hr_tenant_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
                                       const struct hr_quota_spec *quotas, struct hr_notes *notes,
                                       struct hr_error *error);

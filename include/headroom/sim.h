@@ -62,7 +62,7 @@ struct hr_run_config {
      columns of finished jobs. hr_sim_run returns HR_BAD_INPUT if another option needs the data of finished jobs. */
   bool stream;
   const struct hr_values *values; /* receives values of modelled schedulers; NULL: none */
-  struct hr_fleet *fleet;         /* inference services (unstable), for one run; `trace` is theirs. NULL: none */
+  struct hr_fleet *fleet;         /* inference services (unstable), for one run, with its own `trace`. NULL: none */
   /* several clusters (headroom/unstable/clusters.h) with their own quotas and systems; `policy` and `params` are those
      of clusters without their own, and `cluster` has the pools of all of them. NULL: one cluster */
   const struct hr_clusters *clusters;
@@ -105,12 +105,12 @@ struct hr_pool_accounting {
   uint64_t exclusions;
   hr_amount excluded_us;
   hr_amount down_us; /* sum over nodes of the microseconds from a failure until the node is repaired */
-  /* maintenance: how many groups of nodes were served, and how many jobs were stopped for it; sums over nodes of the
-     time of work during which the node was not out of order, too, and of the time in which it was closed before */
+  /* maintenance: number of groups of nodes that were maintained, and number of jobs that were stopped for it; sums over
+     nodes: time in maintenance without failures, and time in which the node was closed before it */
   uint64_t maintenances, maintained_jobs;
   uint64_t slow_episodes;     /* how many times a node became slow */
   uint64_t spare_activations; /* how many times a spare node came up */
-  hr_amount spare_us;         /* sum over nodes of the microseconds in which they waited as spares */
+  hr_amount spare_us;         /* sum over nodes of the microseconds in which they were spares */
   /* GPU time that jobs lost because a node was slow, in milli-GPUs x microseconds x 10^-6 */
   hr_amount slow_lost;
   hr_amount planned_us, draining_us;
@@ -153,7 +153,7 @@ struct hr_result {
      submitted, no job ended, and no work was saved */
   bool stalled;
   uint64_t digest; /* hash of the event log: time, kind, job and placement of each event, in order */
-  /* by job: time of completion; HR_NEVER_US: not completed. NULL if it follows from the start and the work of a job */
+  /* by job: time of completion; HR_NEVER_US: not completed. NULL if it can be computed from the start and the work */
   int64_t *ended_us;
   /* by job: milli-GPUs held in the last attempt; NULL: each job held the whole GPUs that it requests */
   uint32_t *gpu_milli;
@@ -243,8 +243,8 @@ struct hr_ledger;
    cost of each job. Returns NULL if memory is exhausted. */
 HR_API struct hr_ledger *hr_ledger_create(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                           bool by_job);
-/* Charges replicas of inference services to accounts of their own. `fleet`, which must outlive the run, has the
-   services of the run; NULL: none. Call it before the run. */
+/* Charges replicas of inference services to separate accounts. `fleet`, which must outlive the run, has the services of
+   the run; NULL: none. Call it before the run. */
 HR_API void hr_ledger_set_fleet(struct hr_ledger *ledger, const struct hr_fleet *fleet);
 /* Frees a ledger. NULL is accepted. */
 HR_API void hr_ledger_destroy(struct hr_ledger *ledger);

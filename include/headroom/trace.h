@@ -108,8 +108,8 @@ struct hr_trace {
   uint64_t n_skipped;
   uint64_t column_bytes; /* memory of columns and names, in bytes */
   bool mapped; /* the columns are mapped from a file; the operating system loads their pages when they are accessed */
-  /* the last rows are not of the input: they are jobs that the run submits itself, such as replicas of services. Their
-     submit times are set during the run and are not ascending */
+  /* number of rows at the end that are not from the input: jobs that the run itself submits, such as replicas of
+     services. Their submit times are set during the run and are not ascending */
   uint32_t n_added;
 };
 
@@ -127,8 +127,9 @@ enum { HR_JOB_DEDICATED = 1, HR_JOB_NOT_INTERRUPTIBLE = 2 };
 #define HR_JOB_ID_BUFFER 24
 HR_API const char *hr_trace_job_id(const struct hr_trace *trace, hr_job job, char *buffer);
 
-/* What output adds to times since the first submit, in microseconds: all files, tables and explanations of a run are on
-   the clock of the input. If the input has dates, times are since the first submit, so this is 0. */
+/* Returns the microseconds that output adds to times since the first submit, so that all files, tables and explanations
+   of a run use the clock of the input. If the input has dates, output has times since the first submit, so the result
+   is 0. */
 static inline int64_t hr_trace_clock_us(const struct hr_trace *trace) {
   return trace->dated ? 0 : trace->origin_us;
 }

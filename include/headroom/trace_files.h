@@ -77,11 +77,10 @@ HR_API enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, 
 HR_API enum hr_status hr_trace_empty(const char *source, struct hr_trace **trace, struct hr_error *error);
 
 /* A column map: for each field, the name of the column that contains it. A field is a key such as "submit", "duration",
-   "gpus" or "tenant"; "queue" is another name of "tenant". All members 0: an empty map.
-
-   An entry with a pattern is a rule: jobs whose `column` matches the extended regular expression `pattern` have the
-   value `value` in the field. The first rule that matches applies, and precedes the column of the field. Rules are for
-   the fields "class" and "tenant". */
+   "gpus" or "tenant"; "queue" has the same meaning as "tenant". All members 0: an empty map. An entry with a pattern is
+   a rule: jobs whose `column` matches the extended regular expression `pattern` have the value `value` in the field.
+   The first rule that matches applies, and precedes the column of the field. Rules are for the fields "class" and
+   "tenant". */
 struct hr_column_map {
   struct hr_column_name {
     char *field, *column;
@@ -140,9 +139,9 @@ struct hr_trace_options {
      packed trace are mapped from its file. The rows of a text trace must be sorted by submit; their columns are in
      unnamed files in $TMPDIR (or /var/tmp), which are removed with the trace. */
   bool streamed;
-  /* To read once, in order: as long as the rows are sorted by submit and the ids are increasing numbers (or absent),
-     columns are in files as in a streamed trace, so their memory can be reclaimed. At the first other row, the trace
-     moves into memory. The trace is the same as without this option. */
+  /* For callers that read the trace once, in order. As long as the rows are sorted by submit and the ids are increasing
+     numbers (or absent), columns are in files as in a streamed trace, so their memory can be reclaimed. At the first
+     row that violates this, the trace is moved into memory. The trace is the same as without this option. */
   bool spooled;
   bool drop_failed; /* leave out jobs whose outcome is HR_OUTCOME_FAILED, and count them */
 };

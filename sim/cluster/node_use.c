@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The state of a node during a time window: see headroom/unstable/node_use.h. */
+/* The state of a node during a time window: see struct hr_node_use in headroom/gpu_inventory.h. */
 
 #include "headroom/gpu_inventory.h"
 

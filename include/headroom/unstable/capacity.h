@@ -139,7 +139,7 @@ struct hr_need {
 };
 /* Returns what a job needs. `tier` and `preferred` are those of a job with a requirement that has not expired. */
 HR_API struct hr_need hr_need_of(const struct hr_cluster *cluster, const struct hr_trace *jobs, hr_job job);
-/* Whether a need is met without a node: the job requests nothing that is accounted. */
+/* Whether a need is met without a node, because the job requests no resource that is counted. */
 HR_API bool hr_need_is_empty(const struct hr_cluster *cluster, const struct hr_need *need);
 
 /* The capacities of one cluster under one placement rule. */
@@ -248,7 +248,7 @@ HR_API struct hr_use_limits hr_capacity_use_limits(const struct hr_capacity_set 
 /* What the tasks of a node use during a window. */
 struct hr_window_use {
   const uint64_t *columns; /* maximum over the window */
-  /* with MIG; see struct hr_node_use (headroom/unstable/node_use.h) */
+  /* with MIG; see struct hr_node_use (headroom/gpu_inventory.h) */
   const struct hr_slice *within, *before;
   uint32_t n_within, n_before;
 };

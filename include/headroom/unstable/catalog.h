@@ -128,7 +128,7 @@ struct hr_region_link {
 
 /* A measured effect of a power limit on a GPU type, relative to its highest limit. */
 struct hr_power_cap_entry {
-  const char *gpu; /* a name in the table of GPU types, or of a type that has no other figures */
+  const char *gpu; /* a name in the table of GPU types, or the name of a type that occurs only in this table */
   double limit_w, time_ratio, power_ratio;
   const char *status, *source;
 };

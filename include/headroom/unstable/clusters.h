@@ -4,7 +4,8 @@
 
 /*
  * Several clusters in one run. Each cluster has its own pools, policy and quotas, and schedules only its own jobs. All
- * clusters have one clock. When a job is submitted, the job router sends it to a cluster, in which it then stays.
+ * clusters have one clock. When a job is submitted, the job router sends it to a cluster. Waiting jobs may be sent to
+ * another cluster, or may have copies in several clusters; a job that has started stays in its cluster.
  *
  * The whole run has the pools of all clusters, in the order of the clusters. Observers see these pools and their nodes;
  * the policy of a cluster sees its own pools only, numbered from 0.
@@ -16,17 +17,17 @@
 extern "C" {
 #endif
 
-/* How jobs are distributed. The home of a job is the cluster that lists the job's tenant; otherwise the first one. Ties
-   go to the cluster that is listed first. Only clusters that could run the job if they were empty are considered; if
-   no cluster can, the job is sent home and rejected there. */
+/* How jobs are distributed. The home of a job is the cluster that lists the job's tenant; otherwise the first one that
+   serves this tenant. Among equally good clusters, the one that is listed first is chosen. Only clusters that could run
+   the job if they were empty are considered; if no cluster can, the job is sent home and rejected there. */
 #define HR_JOB_ROUTER_TABLE(X)                                                                                         \
   X(HR_JOB_ROUTER_HOME, "home")               /* every job runs at home */                                             \
-  X(HR_JOB_ROUTER_LOCAL_FIRST, "local-first") /* at home, unless a bound is exceeded: then as `spill` says */          \
-  X(HR_JOB_ROUTER_CHEAPEST, "cheapest")       /* the lowest price of a GPU hour; of equal ones the shortest wait */    \
+  X(HR_JOB_ROUTER_LOCAL_FIRST, "local-first") /* at home, or if a bound is exceeded, by the rule `spill` */            \
+  X(HR_JOB_ROUTER_CHEAPEST, "cheapest")       /* the lowest price of a GPU hour; if equal, the shortest wait */        \
   X(HR_JOB_ROUTER_SHORTEST_WAIT, "shortest-predicted-wait")                                                            \
-  X(HR_JOB_ROUTER_LEAST_LOADED, "least-loaded") /* the lowest share of GPUs that are allocated or waited for */        \
-  X(HR_JOB_ROUTER_AFFINITY, "affinity")         /* the clusters that a rule for its tenant and class prefers */        \
-  X(HR_JOB_ROUTER_MULTIKUEUE, "multikueue") /* copies in all clusters, or in more and more; the first start wins */    \
+  X(HR_JOB_ROUTER_LEAST_LOADED, "least-loaded")   /* the lowest share of GPUs that are allocated or waited for */      \
+  X(HR_JOB_ROUTER_AFFINITY, "affinity")           /* the clusters that a rule for its tenant and class prefers */      \
+  X(HR_JOB_ROUTER_MULTIKUEUE, "multikueue")       /* copies in all clusters, maybe in rounds; the first start wins */  \
   X(HR_JOB_ROUTER_FEDERATION, "slurm-federation") /* copies in all clusters; the first start wins */                   \
   X(HR_JOB_ROUTER_SKYPILOT, "skypilot")           /* the cheapest; after a time without a start, the next one */
 
@@ -64,12 +65,12 @@ struct hr_job_router_spec {
   uint32_t step;
   int64_t round_us;
   int64_t timeout_us; /* skypilot: a job that has not started after this time is sent to the next cluster */
-  /* other routers: waiting jobs that have never started are sent again in this interval; 0: never. A job
-     moves at most `max_reroutes` times, also with skypilot */
+  /* other routers: waiting jobs that have never started are routed again at this interval; 0: never. A job moves at
+     most `max_reroutes` times, also with skypilot */
   int64_t reroute_us;
   uint32_t max_reroutes;
-  /* a job goes to the clusters in which it reads its data without a link, if its predicted wait in one of them is at
-     most `local_wait_us`; only for the routers that look at the load */
+  /* a job goes to one of the clusters in which it reads its data without a link, if its predicted wait in one of them
+     is at most `local_wait_us`; only for routers that use the load of clusters */
   bool prefers_local_data;
   int64_t local_wait_us;
 };
@@ -102,11 +103,10 @@ struct hr_clusters {
 struct hr_cluster_result {
   const char *name;                              /* borrowed from the configuration */
   uint64_t n_submitted, n_completed, n_rejected; /* jobs */
-  uint64_t n_spilled_in, n_spilled_out;          /* jobs that came from, or went to, another cluster than their home */
+  uint64_t n_spilled_in, n_spilled_out;          /* jobs that came from another home; jobs that left this home */
   uint64_t n_rerouted;                           /* how many times a waiting job left it for another cluster */
   uint64_t n_passes;
-  /* of the events of the cluster, as if its jobs were the only ones of a trace: equal to that of a run of the cluster
-     alone with these jobs */
+  /* digest of the events of the cluster, equal to that of a separate run of this cluster with the jobs that it got */
   uint64_t digest;
 };
 

@@ -92,7 +92,7 @@ HR_API const struct hr_summary *hr_comparison_summary(const struct hr_comparison
 /* Returns the trace of replication 0, which differs from that of the configuration if workloads are redrawn. It belongs
    to the comparison or to the caller. */
 HR_API const struct hr_trace *hr_comparison_trace(const struct hr_comparison *comparison);
-/* Gives the files of jobs their names, if the configuration has any. */
+/* Renames the files of jobs to their final names, if the configuration has any. */
 HR_API enum hr_status hr_comparison_commit_jobs(struct hr_comparison *comparison, struct hr_error *error);
 /* Returns notes on the runs and on the comparison. */
 HR_API const struct hr_notes *hr_comparison_notes(const struct hr_comparison *comparison);

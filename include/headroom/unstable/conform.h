@@ -21,7 +21,7 @@ struct hr_conform_difference {
 /* A case that failed or is not supported. */
 struct hr_conform_case {
   char *id, *kind;
-  char *unsupported;                         /* what the model does not cover; NULL: the case failed */
+  char *unsupported;                         /* the feature that is not modelled; NULL: the case failed */
   struct hr_conform_difference *differences; /* [n_differences]; empty if the case is not supported */
   size_t n_differences;
 };

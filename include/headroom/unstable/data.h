@@ -6,11 +6,11 @@
  * Data with a location: storage systems, data sets, links, caches of nodes, and what jobs read.
  *
  * A job reads its data set from a storage system that has it, if necessary over a link. All flows share the bandwidth
- * of storage systems and links max-min fair. A job works at the lower of two speeds: that of its GPUs, and that at
- * which its data arrives. Bytes are decimal: 1 GB is 10^9 bytes.
+ * of storage systems and links; the shares are max-min fair. A job works at the lower of two speeds: that of its GPUs,
+ * and that at which its data arrives. Bytes are decimal: 1 GB is 10^9 bytes.
  *
- * Source of the model: SiloD (EuroSys 2023, DOI 10.1145/3552326.3567499) for speeds and uniform caching; the law of LRU
- * for epochs in random order is derived in sim/clusters/data_loading.c.
+ * Sources: SiloD (EuroSys 2023, DOI 10.1145/3552326.3567499) for speeds and uniform caching. The hit rate of LRU for
+ * epochs in random order is derived in sim/clusters/data_loading.c.
  */
 
 #include "headroom/market.h"
@@ -51,7 +51,7 @@ struct hr_data_set {
   char **storage_names, **copy_names;
   uint32_t n_storage, n_copies;
   uint32_t *storage,
-      *copies; /* indices of storage systems, set by the builder: where it is, and where it is copied to */
+      *copies; /* indices of storage systems, set by the builder: those with the data set, and targets of copies */
   enum hr_data_copy when;
 };
 
@@ -64,7 +64,7 @@ struct hr_data_cache {
   bool prefetch; /* a job fills the cache before it works */
 };
 
-/* What jobs read: the first rule that matches a job. Texts that are NULL match all jobs. */
+/* A rule for what jobs read. For each job, the first rule that matches applies. Texts that are NULL match all jobs. */
 struct hr_data_read {
   char *set_name, *tenant, *model;
   uint32_t set;        /* set by the builder */
@@ -105,7 +105,7 @@ struct hr_data_link_result {
   hr_amount bytes;
 };
 
-/* A data set at a storage system, from a time on to the end of the run. */
+/* A data set at a storage system, from the given time to the end of the run. */
 struct hr_data_replica {
   uint32_t set, storage;
   int64_t since_us;

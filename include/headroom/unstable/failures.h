@@ -37,7 +37,7 @@ struct hr_failure_group {
   char *name;        /* of the system; "": the log has no systems */
   uint32_t nodes;    /* as stated; otherwise the number of nodes that failed; 0: unknown */
   uint32_t failures; /* 0: the log has intervals only */
-  uint32_t dropped;  /* repairs that end before they begin, or at once */
+  uint32_t dropped;  /* repairs that are left out because they do not end after their begin */
   double span_days;  /* from the first failure to the last */
   double top_share;  /* share of the failures on the 5 % of the nodes that fail most, rounded; NaN: unknown */
   struct hr_failure_sample samples[HR_N_FAILURE_INTERVALS];
@@ -65,9 +65,9 @@ struct hr_failure_events {
   uint32_t count, n_nodes;
   int64_t first_us; /* the first start */
 };
-/* Reads the failures of a system; NULL: of all. Failures without an end, or of no node, are left out. In a log of
-   intervals of a service, each failure is that of one node, which take turns. Other logs have no events: HR_BAD_INPUT.
- */
+/* Reads the failures of a system; NULL: those of all systems. Failures without an end or without a node are left out.
+   In a log of intervals of a service, each failure belongs to the next node in turn. For other logs, which have no
+   events, returns HR_BAD_INPUT. */
 HR_API enum hr_status hr_failure_events_read(const char *path, const char *system, struct hr_failure_events *events,
                                              struct hr_error *error);
 HR_API void hr_failure_events_finish(struct hr_failure_events *events);

@@ -3,10 +3,10 @@
 #define HEADROOM_UNSTABLE_FAULTS_H
 
 /*
- * Failures of nodes, and of groups of nodes that share a fate. A unit is a node, or a group of a tier of the topology
- * (rack, zone, pool). Each unit has a renewal process of its own: it works for a random time, fails, is detected after
- * a delay, is repaired for a random time, and works again. A failure has a class, which is drawn by its share and
- * determines the delay and the repair.
+ * Failures of nodes, and of groups of nodes that fail together. A unit is a node, or a group of a tier of the topology
+ * (rack, zone, pool). Each unit has a separate renewal process: it works for a random time, fails, is detected after a
+ * delay, is repaired for a random time, and works again. Each failure has a class, drawn with probabilities equal to
+ * the shares of the classes. The class determines the delay and the repair.
  *
  * Until a failure is detected, the jobs of the unit hold their GPUs and make no progress, and no job may start there.
  * They are stopped when it is detected. No draw depends on the policy.
@@ -37,7 +37,7 @@ struct hr_fault_class {
   char *name;                /* may be NULL */
   double share;              /* relative to the sum of the shares of all classes */
   struct hr_duration detect; /* from the failure until its jobs are stopped */
-  struct hr_duration repair; /* from the detection, or from the start of the work of the repair crew, until it is up */
+  struct hr_duration repair; /* from the detection, or from when the repair crew begins, until the unit works again */
   /* jobs continue until the detection, and then lose the work since the last checkpoint before the failure, too */
   bool corrupts;
 };
@@ -73,11 +73,11 @@ struct hr_fault_process {
   /* single nodes: recorded failures, by node and time; all other members are then unused. NULL: failures are drawn */
   struct hr_fault_replay *replays;
   uint32_t n_replays;
-  /* units fail `bad_factor` times as often with the probability `bad_share` */
+  /* with probability `bad_share`, a unit is bad and fails `bad_factor` times as often */
   double bad_share, bad_factor;
 };
 
-/* Nodes that are slow for a while: each node has episodes of its own. A job runs at the speed of its slowest node. */
+/* Nodes that are slow for some time: each node has separate episodes. A job runs at the speed of its slowest node. */
 struct hr_slow_spec {
   struct hr_duration between; /* from the end of an episode to the next one; a mean of 0: there are none */
   struct hr_duration length;
@@ -132,7 +132,7 @@ enum hr_drain {
 struct hr_maintenance {
   char *name;           /* may be NULL */
   int64_t start_us;     /* when the work on the first group begins */
-  int64_t repeat_us;    /* from one time to the next; 0: once */
+  int64_t repeat_us;    /* time between two starts; 0: once */
   int64_t duration_us;  /* of the work on a group */
   int64_t lead_us;      /* before the work on each group */
   uint32_t group_nodes; /* at least 1 */
@@ -162,7 +162,7 @@ HR_API struct hr_maintenance_time hr_maintenance_next(const struct hr_pool_spec 
    otherwise. */
 HR_API struct hr_maintenance_time hr_maintenance_ahead(const struct hr_pool_spec *pool, uint32_t node, int64_t now_us,
                                                        int64_t limit_us);
-/* Returns how long the work on all groups takes, with their lead times, as planned. */
+/* Returns the planned duration of the work on all groups, including their lead times. */
 HR_API int64_t hr_maintenance_span_us(const struct hr_maintenance *window, uint32_t nodes);
 /* Returns the index of the first entry that overlaps an earlier entry of the pool, or its own repetition. `*other`:
    that entry. HR_NONE: none does. */

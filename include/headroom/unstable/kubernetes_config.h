@@ -22,7 +22,7 @@ extern "C" {
   X(HR_KUBERNETES_PREEMPT_LOWER_PRIORITY, "PreemptLowerPriority")                                                      \
   X(HR_KUBERNETES_PREEMPT_NEVER, "Never")
 
-/* What the pods of a job do that fit while other pods of the job do not. */
+/* How pods that fit are treated while other pods of the same job do not fit. */
 #define HR_KUBERNETES_PARTIAL_TABLE(X)                                                                                 \
   X(HR_KUBERNETES_TOGETHER, "together") /* they wait, and hold nothing */                                              \
   X(HR_KUBERNETES_HOLD, "hold")         /* they are bound, and hold their GPUs, as in Kubernetes */

@@ -88,7 +88,7 @@ struct hr_kueue_pod_toleration {
   enum hr_kueue_taint_effect effect;
 };
 
-/* A level of a topology: the groups of a tier of the pools, which nodes name by a label. */
+/* A level of a topology: the groups of a tier of the pools. A label of the nodes names the group. */
 struct hr_kueue_level {
   char *node_label;
   uint8_t tier; /* enum hr_tier; HR_TIER_ANY in a file: derived from the place in the list */
@@ -180,11 +180,11 @@ struct hr_kueue_local_queue_config {
   char *name, *name_space, *cluster_queue;
   double fair_weight;
   enum hr_kueue_stop_policy stop_policy;
-  /* what the pods of its jobs ask of nodes */
+  /* requirements on nodes of the pods of its jobs */
   struct hr_kueue_node_label *node_selector;
   struct hr_kueue_pod_toleration *tolerations;
   uint32_t n_node_selector, n_tolerations;
-  /* what they ask of topologies: labels of levels; NULL: nothing */
+  /* requirements on topologies, as labels of levels; NULL: none */
   char *required_topology, *preferred_topology, *slice_required_topology;
   bool unconstrained_topology;
   int64_t slice_size;

@@ -23,8 +23,9 @@ extern "C" {
 
 /* ---- Rejected jobs ------------------------------------------------------------------------------------- */
 
-/* Jobs that are rejected because they can never run, by reason, with remedies. Most of them come from a difference
-   between the trace and the cluster, such as other names of GPU types, so results without them would mislead. */
+/* Jobs that are rejected because they can never run, by reason, with remedies. Most rejections have a cause that can be
+   corrected, such as GPU types with different names in trace and cluster. Results without these jobs would be
+   misleading. */
 
 enum { HR_MAX_REASONS = 32 };
 
@@ -134,7 +135,7 @@ struct hr_service_summary {
   uint64_t offered, completed, refused, timed_out, unfinished;
   uint64_t spilled;    /* requests that went to another service; offered = spilled + due */
   uint64_t overflowed; /* requests of replicas in the pools of `router.spill` */
-  uint64_t due;        /* requests that the service had to serve. All services together: equal to `offered` */
+  uint64_t due;        /* offered requests that were not spilled. For all services together: equal to `offered` */
   uint64_t attained;   /* requests within the goals; refused ones are not */
   bool has_goals;
   double required;                                 /* share that must be within the goals; 0: none */

@@ -30,9 +30,9 @@ extern "C" {
  * uncertainty of level, drift, smoothing and spread. Within a week, demand follows an hourly profile.
  * docs/planner/forecast.md defines the model, its sources and its accuracy on held-out weeks.
  *
- * Weeks of the trace are counted from its first submit. Future weeks, and months of 365.25 / 12 days, are counted from
- * the end of the last whole week of the trace. Series are numbered from 0. Where a function takes the number of a
- * series, n_series means the total of all series.
+ * Weeks of the trace are counted from its first submit. Future weeks, and months of 730 hours, are counted from the end
+ * of the last whole week of the trace. Series are numbered from 0. If a function takes the number of a series, the
+ * number n_series means the total of all series.
  */
 
 #define HR_MAX_FORECAST_MONTHS 18
@@ -344,8 +344,8 @@ HR_API enum hr_status hr_advice_write_json(const char *path, const struct hr_adv
 /* ---- Cost of ownership --------------------------------------------------------------------------------- */
 
 /* The cost of alternatives over years: private, colocated, reserved and on-demand capacity for the same jobs. An option
-   is a set of pools of the scenario. Its runs tell availability, ETTR and utilization; `owned` of its pools and `tco`
-   of the scenario give the costs. docs/reference/tco.md has the definitions. */
+   is a set of pools of the scenario. Availability, ETTR and utilization come from its runs; the costs come from `owned`
+   of its pools and `tco` of the scenario. docs/reference/tco.md has the definitions. */
 
 /* The input. Everything is borrowed and must outlive the result. */
 struct hr_tco_config {

@@ -8,8 +8,8 @@
  * runs (hr_sweep, hr_plan, hr_compare, hr_replicate) divide them among the ranks; rank 0 makes its share of the runs
  * too. Only rank 0 has output. Results do not depend on the number of ranks.
  *
- * MPI is initialized only if the environment variables of a launcher show a job of several ranks. A single process
- * therefore has no overhead and needs no daemon. A build without MPI rejects jobs of several ranks.
+ * MPI is initialized only if environment variables of the launcher show that the job has several ranks. So a single
+ * process has no overhead and needs no MPI daemon. A build without MPI rejects jobs of several ranks.
  *
  * Use: join, then agree after each step that may fail on some ranks only, then leave. All functions except
  * hr_ranks_lead must be called by the thread that called hr_ranks_join.
@@ -31,7 +31,7 @@ struct hr_ranks {
 
 /* Whether this process should print results: true for rank 0, and without MPI. May be called before hr_ranks_join. */
 HR_API bool hr_ranks_lead(void);
-/* Whether a launcher has started this process, be it as the only rank. May be called before hr_ranks_join. */
+/* Whether a launcher has started this process, even as the only rank. May be called before hr_ranks_join. */
 HR_API bool hr_ranks_launched(void);
 /* Begins to initialize MPI if this process is one of several ranks. Meanwhile the caller can read its input; the first
    of the functions below waits. `command` identifies the command: the first agreement returns HR_BAD_INPUT if it is not

@@ -66,7 +66,7 @@ struct hr_replay {
   struct hr_service_requests *requests;
   struct hr_service_result *service_results;
   struct hr_served *served;
-  struct hr_fleet *fleet; /* if the replicas are jobs of the run; otherwise NULL */
+  struct hr_fleet *fleet; /* set if the replicas of services are jobs of the run; otherwise NULL */
   struct hr_result *result;
   struct hr_summary *summary;
   struct hr_notes notes; /* notes on the results */

@@ -23,8 +23,8 @@ extern "C" {
 struct hr_series;
 
 /* Creates a series of `count` values, at least one; `at_us` ascends strictly. The last value applies for as long as the
-   one before it; a single value applies for ever. `repeats`: after the end, the series begins again. Returns NULL if
-   memory is exhausted. */
+   one before it; a single value applies at all times. `repeats`: after the end, the series begins again. Returns NULL
+   if memory is exhausted. */
 HR_API struct hr_series *hr_series_create(const int64_t *at_us, const int64_t *micros, uint32_t count, bool repeats);
 /* Frees a series. NULL is accepted. */
 HR_API void hr_series_destroy(struct hr_series *series);
@@ -37,7 +37,7 @@ HR_API bool hr_series_repeats(const struct hr_series *series);
 
 /* Returns the value at a time, in millionths. */
 HR_API int64_t hr_series_at(const struct hr_series *series, int64_t at_us);
-/* Returns the first time after `at_us` at which a value begins; HR_NEVER_US: the value applies for ever. */
+/* Returns the first time after `at_us` at which a value begins; HR_NEVER_US: the value never changes. */
 HR_API int64_t hr_series_next_us(const struct hr_series *series, int64_t at_us);
 /* Returns the integral of the value from `from_us` to `to_us`, in millionths x microseconds. `from_us` may be later
    than `to_us`; the result is then negative. */
@@ -64,12 +64,12 @@ struct hr_electricity {
   const struct hr_series *carbon; /* micrograms of CO2e per kWh; NULL: unknown */
   const struct hr_series *price;  /* micro-dollars per kWh; NULL: unknown */
   enum hr_carbon_signal signal;
-  /* the time in UTC of time zero of the trace's clock; HR_NEVER_US: traces with dates know it, for other traces it is
-     the first stamp of the series */
+  /* time zero of the trace's clock, as a time in UTC; HR_NEVER_US: in traces with dates it is known, in other traces it
+     is the first stamp of the series */
   int64_t carbon_start_us, price_start_us;
   int64_t water_ul_kwh; /* water per kWh of the machines (WUE), in microlitres; 0: unknown */
   int64_t embodied_ug;  /* carbon of the production of a GPU with its part of the node, in micrograms; 0: unknown */
-  int64_t life_us;      /* the time over which it is spread evenly */
+  int64_t life_us;      /* lifetime over which `embodied_ug` is spread evenly */
 };
 
 /* Returns whether the operational carbon of the pool is computed. */

@@ -61,9 +61,9 @@ struct hr_service_knot {
   double tokens, prompt_us, token_us;
 };
 
-/* Times of prefill and decode apart, as in DistServe's simulator. A list has three terms: prefill: once, for each
-   token, for each square of the tokens of a prompt; decode: once, for each token of context (with the new one), for
-   each sequence. A pipeline stage takes its share of the sum. */
+/* Separate times of prefill and decode, as in DistServe's simulator. A list has three terms. Prefill: constant, per
+   token, per square of the tokens of a prompt. Decode: constant, per token of context (including the new one), per
+   sequence. A pipeline stage takes its share of the sum. */
 struct hr_service_phases {
   double *prefill_ms, *decode_ms, *large_ms; /* large: decode of `large_batch` sequences or more. NULL: not set */
   uint32_t n_prefill, n_decode, n_large;     /* 3 */
@@ -80,7 +80,7 @@ struct hr_service_cost {
   bool integer;
   struct hr_service_knot *knots; /* [n_knots] by rising tokens; at least 2 if there are any */
   uint32_t n_knots;
-  double mixed_factor; /* prompts and decodes together take so much longer than as many tokens of prompts */
+  double mixed_factor; /* time of an iteration with prompts and decodes / time of the same number of prompt tokens */
   struct hr_service_phases phases;
 };
 
@@ -94,7 +94,7 @@ struct hr_service_limits {
   double watermark;          /* part of the blocks that prompts must leave free */
 };
 
-/* How the memory of a request moves from one replica to another: setup_ms, and its bytes / gb_per_s. */
+/* The time in which the memory of a request moves from one replica to another: setup_ms + bytes / gb_per_s. */
 struct hr_service_link {
   double setup_ms, gb_per_s; /* 0: moving the bytes takes no time */
   double kv_bytes_per_token;
@@ -102,11 +102,11 @@ struct hr_service_link {
 
 /* Rules of the engines `disaggregated` and `colocated`. */
 struct hr_service_phase_rules {
-  uint32_t prefill_replicas, decode_replicas; /* `disaggregated`; the others of the replicas decode */
+  uint32_t prefill_replicas, decode_replicas; /* `disaggregated`: the numbers of replicas of each kind */
   bool chunked;                               /* an iteration takes parts of prompts, and decodes in the rest */
   uint32_t max_decode_sequences;              /* of an iteration */
   uint64_t decode_context_tokens;             /* of an iteration */
-  double max_decode_tokens, decode_pressure;  /* no prompt starts if more than this share of the tokens waits */
+  double max_decode_tokens, decode_pressure;  /* no prompt starts while decodes hold more than their product */
   struct hr_service_link link;
 };
 
@@ -191,7 +191,7 @@ enum hr_token_law_kind {
 struct hr_token_law {
   enum hr_token_law_kind kind;
   double mean, sigma;
-  uint32_t min, max; /* smaller and larger numbers become these; max 0: none */
+  uint32_t min, max; /* bounds that replace smaller and larger numbers; max 0: no upper bound */
   char *trace;       /* path; only HR_TOKENS_EMPIRICAL */
 };
 
@@ -266,7 +266,7 @@ struct hr_scale_step {
   uint32_t replicas;
 };
 
-/* The settings of an autoscaler. Those that its policy does not have are 0. */
+/* The settings of an autoscaler. Settings that do not apply to its policy are 0. */
 struct hr_autoscale {
   enum hr_autoscaler policy;
   uint32_t min, max;   /* `fixed`: both are the number of replicas */
@@ -357,13 +357,13 @@ static inline uint32_t hr_request_new_tokens(const struct hr_service_requests *r
   return requests->prompt_tokens[id] - (requests->cached_tokens ? requests->cached_tokens[id] : 0);
 }
 
-/* What became of a request. The columns: enumerator, name in files. */
+/* The outcome of a request. The columns: enumerator, name in files. */
 #define HR_REQUEST_STATE_TABLE(X)                                                                                      \
   X(HR_REQUEST_COMPLETED, "completed")                                                                                 \
   X(HR_REQUEST_REFUSED, "refused")       /* too large for a replica, or the queue was full */                          \
   X(HR_REQUEST_UNFINISHED, "unfinished") /* it was not complete at the end of the run */                               \
   X(HR_REQUEST_TIMED_OUT, "timed-out")   /* its first iteration had not begun in time */                               \
-  X(HR_REQUEST_SPILLED, "spilled")       /* it went to another service, which has it as a request of its own */
+  X(HR_REQUEST_SPILLED, "spilled")       /* it went to another service, which has its result */
 
 enum hr_request_state {
 #define HR_REQUEST_STATE_NAME(name, text) name,
@@ -420,8 +420,8 @@ struct hr_replica_times {
   hr_amount held, starting, busy, idle;
 };
 
-/* The result, by request. Times that did not come are HR_NEVER_US; those of refused and spilled requests are their
-   arrival, and the end of those that timed out is when they left. */
+/* The result, by request. A time that was not reached is HR_NEVER_US. Times of refused and spilled requests are their
+   arrival. The end of a request that timed out is the time at which it left. */
 struct hr_service_result {
   uint32_t count;
   uint32_t *replica; /* HR_NONE: never assigned, or timed out */
@@ -451,7 +451,7 @@ struct hr_service_result {
   struct hr_replica_times gpu_time;
   uint64_t cold_starts, interruptions, lost_tokens;
   uint64_t met_cold_start; /* requests that waited while no replica was ready */
-  uint64_t received;       /* of all requests, those that came from other services */
+  uint64_t received;       /* the requests that came from other services */
   uint64_t overflowed;     /* requests that were assigned to replicas in the pools of `spill` */
   struct hr_scale_decision *decisions;
   uint32_t n_decisions, decisions_capacity;
@@ -467,16 +467,17 @@ HR_API const char *hr_request_state_name(enum hr_request_state state);
 /* Returns why a request can never be served by a replica, in words; NULL: it can. */
 HR_API const char *hr_service_refusal(const struct hr_service *service, uint32_t prompt_tokens, uint32_t output_tokens);
 /* Serves requests with a fixed number of replicas that are ready at the first arrival. `seed` is that of random
-   routers. `steps`: run each iteration on its own. Otherwise iterations that differ only in the context are run at
-   once, with the same result. The caller finishes the result, also after an error. HR_NO_MEMORY is the only error. */
+   routers. `steps`: simulate each iteration separately. Otherwise iterations that differ only in the context are
+   simulated in one step, with the same result. The caller finishes the result, also after an error. HR_NO_MEMORY is the
+   only error. */
 HR_API enum hr_status hr_service_run(const struct hr_service *service, const struct hr_service_requests *requests,
                                      uint64_t seed, bool steps, struct hr_service_result *result,
                                      struct hr_error *error);
 /*
  * The services of one run. Each replica is a job of the run: it is submitted when the autoscaler wants one more, waits
- * for GPUs under the policy like any other job, and does not end by itself. The jobs are rows behind those of the job
- * trace; their number is known only after the run, so rows are reserved before. Times of the run are those of the
- * requests minus hr_fleet_origin_us().
+ * for GPUs under the policy like any other job, and does not end by itself. The rows of these jobs follow those of the
+ * job trace. Their number is known only after the run, so rows are reserved before the run. Times of the run are those
+ * of the requests minus hr_fleet_origin_us().
  */
 struct hr_fleet;
 struct hr_fleet_config {
@@ -484,16 +485,16 @@ struct hr_fleet_config {
   const struct hr_service_requests *requests; /* [services->count] */
   const struct hr_trace *trace;               /* jobs; NULL: none */
   uint64_t seed;
-  bool steps; /* run each iteration on its own */
+  bool steps; /* simulate each iteration separately */
 };
 /* All inputs are borrowed. HR_BAD_INPUT: the times of requests do not fit. */
 HR_API enum hr_status hr_fleet_create(const struct hr_fleet_config *config, struct hr_fleet **fleet,
                                       struct hr_error *error);
 HR_API void hr_fleet_destroy(struct hr_fleet *fleet);
-/* The trace with the rows of the replicas; during and after the run it has those that were submitted. */
+/* The trace, including a row for each replica that has been submitted so far. */
 HR_API const struct hr_trace *hr_fleet_trace(const struct hr_fleet *fleet);
 HR_API int64_t hr_fleet_origin_us(const struct hr_fleet *fleet);
-/* The requests of a service. Those of a service that gets requests from others are known after the run. */
+/* The requests of a service. If a service gets requests from others, all its requests are known only after the run. */
 HR_API const struct hr_service_requests *hr_fleet_requests(const struct hr_fleet *fleet, uint32_t service);
 /* The service of which a submitted job is a replica; HR_NONE: it is a job of the input. */
 HR_API uint32_t hr_fleet_service_of(const struct hr_fleet *fleet, hr_job job);

@@ -6,8 +6,8 @@
  * The configuration of Slurm: the section `slurm` of a scenario, for the policy `slurm`. It has what slurm.conf and the
  * database of accounts define, except the parameters of the schedulers, which are parameters of the policy.
  *
- * The struct, its arrays and its strings are from malloc; the owner is the scenario. Members that are set by the checks
- * of the section, not by its keys, say so. Amounts and counts of limits are -1 if there is no limit.
+ * The struct, its arrays and its strings are from malloc; the owner is the scenario. Comments mark members that are set
+ * by the checks of the section, not by its keys. Amounts and counts of limits are -1 if there is no limit.
  */
 
 #include "headroom/base.h"
@@ -25,15 +25,15 @@ extern "C" {
   X(HR_SLURM_NO_NORMAL_QOS, "NO_NORMAL_QOS")                                                                           \
   X(HR_SLURM_NO_NORMAL_TRES, "NO_NORMAL_TRES")                                                                         \
   X(HR_SLURM_INCR_ONLY, "INCR_ONLY")         /* a priority never falls */                                              \
-  X(HR_SLURM_MAX_TRES, "MAX_TRES")           /* jobs are billed for the dearest resource of a node */                  \
-  X(HR_SLURM_MAX_TRES_GRES, "MAX_TRES_GRES") /* ... for the dearest of CPU, memory and nodes, and for GPUs */
+  X(HR_SLURM_MAX_TRES, "MAX_TRES")           /* jobs pay for the costliest resource of a node */                       \
+  X(HR_SLURM_MAX_TRES_GRES, "MAX_TRES_GRES") /* ... for the costliest of CPU, memory and nodes, and for GPUs */
 #define HR_SLURM_USAGE_RESET_TABLE(X)                                                                                  \
   X(HR_SLURM_RESET_NONE, "none")                                                                                       \
   X(HR_SLURM_RESET_DAILY, "daily")                                                                                     \
   X(HR_SLURM_RESET_WEEKLY, "weekly")
 #define HR_SLURM_PREEMPT_TYPE_TABLE(X)                                                                                 \
   X(HR_SLURM_PREEMPT_NONE, "none")                     /* no job is preempted */                                       \
-  X(HR_SLURM_PREEMPT_QOS, "qos")                       /* by jobs of a QOS that names theirs */                        \
+  X(HR_SLURM_PREEMPT_QOS, "qos")                       /* by jobs of a QOS that lists it */                            \
   X(HR_SLURM_PREEMPT_PARTITION_PRIO, "partition_prio") /* by jobs in a partition of a higher tier */
 #define HR_SLURM_PREEMPT_MODE_TABLE(X)                                                                                 \
   X(HR_SLURM_PREEMPT_DEFAULT, "default") /* that of the cluster */                                                     \
@@ -47,7 +47,7 @@ extern "C" {
   X(HR_SLURM_DRAIN, "drain")       /* jobs are not accepted; those that wait are started */                            \
   X(HR_SLURM_INACTIVE, "inactive") /* jobs are not accepted, and wait */
 #define HR_SLURM_QOS_FLAG_TABLE(X)                                                                                     \
-  X(HR_SLURM_DENY_ON_LIMIT, "DenyOnLimit")               /* jobs that can never keep the limits are rejected */        \
+  X(HR_SLURM_DENY_ON_LIMIT, "DenyOnLimit")               /* jobs that alone exceed a limit are rejected */             \
   X(HR_SLURM_NO_DECAY, "NoDecay")                        /* the usage of the QOS does not decay */                     \
   X(HR_SLURM_NO_RESERVE, "NoReserve")                    /* waiting jobs get no nodes reserved by backfill */          \
   X(HR_SLURM_PARTITION_TIME_LIMIT, "PartitionTimeLimit") /* jobs may be longer than the partition allows */            \
@@ -59,7 +59,7 @@ extern "C" {
   X(HR_SLURM_OVERLAP, "OVERLAP")         /* may overlap others */                                                      \
   X(HR_SLURM_IGNORE_JOBS, "IGNORE_JOBS") /* nodes may have running jobs when it begins */                              \
   X(HR_SLURM_FLEX, "FLEX")               /* its jobs may start before, and use other nodes */                          \
-  X(HR_SLURM_MAGNETIC, "MAGNETIC")       /* jobs that may use it do so without asking */
+  X(HR_SLURM_MAGNETIC, "MAGNETIC")       /* jobs that may use it do so without a request */
 
 #define HR_SLURM_NAME(name, word) name,
 enum hr_slurm_priority_flag { HR_SLURM_PRIORITY_FLAG_TABLE(HR_SLURM_NAME) };
@@ -90,7 +90,7 @@ struct hr_slurm_tres_weights {
   double gpu, node, cpu, mem_gb;
 };
 
-/* This and more is OverTimeLimit=UNLIMITED: 65,535 minutes. */
+/* Values of at least this, 65,535 minutes, mean OverTimeLimit=UNLIMITED. */
 #define HR_SLURM_OVER_TIME_UNLIMITED_US (65535 * 60 * HR_SECOND_US)
 
 struct hr_slurm_priority_config {
@@ -105,8 +105,8 @@ struct hr_slurm_priority_config {
   double dampening; /* FairShareDampeningFactor */
 };
 
-/* Limits of a QOS or an association. Those of the second line are of each user, those of the third of each account. An
-   association uses `max_jobs_per_user` and `max_submit_jobs_per_user` for its MaxJobs and MaxSubmitJobs. */
+/* Limits of a QOS or an association. The second line has limits for each user, the third line limits for each account.
+   An association uses `max_jobs_per_user` and `max_submit_jobs_per_user` for its MaxJobs and MaxSubmitJobs. */
 struct hr_slurm_limits {
   struct hr_slurm_tres grp_tres, max_tres_per_job, min_tres_per_job;
   struct hr_slurm_tres max_tres_per_user, max_tres_per_account;

@@ -25,7 +25,7 @@ extern "C" {
   X(HR_VOLCANO_OVERCOMMIT, "overcommit")                                                                               \
   X(HR_VOLCANO_SLA, "sla")
 
-/* What a plug-in may take part in, with the names of its options in Volcano: "jobOrder" is enableJobOrder. */
+/* The functions of a plug-in, with the names of their options in Volcano: "jobOrder" stands for enableJobOrder. */
 #define HR_VOLCANO_CALLBACK_TABLE(X)                                                                                   \
   X(HR_VOLCANO_JOB_ORDER, "jobOrder")                                                                                  \
   X(HR_VOLCANO_QUEUE_ORDER, "queueOrder")                                                                              \
@@ -97,11 +97,11 @@ struct hr_volcano_config {
   /* enum hr_volcano_action; NULL: enqueue, allocate, backfill */
   uint32_t *actions;
   uint32_t n_actions;
-  struct hr_volcano_tier *tiers; /* NULL: those of an installation without changes */
+  struct hr_volcano_tier *tiers; /* NULL: the tiers of Volcano's default configuration */
   uint32_t n_tiers;
   struct hr_volcano_queue *queues;
   uint32_t n_queues;
-  char *default_queue; /* of jobs that name no queue, or one that does not exist; NULL: "default" */
+  char *default_queue; /* for jobs that name no queue, or a queue that does not exist; NULL: "default" */
   int64_t period_us;
   bool not_preemptable; /* jobs are not preemptable */
   char *gpu_resource;   /* the name of GPUs; NULL: nvidia.com/gpu */
