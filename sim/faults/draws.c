@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The random times of failures and repairs. Each unit of a process has a stream of random numbers, which is divided
- * into one part for each failure (base/random.h: lives). Part 0 is for the start of the run.
+ * The random times of failures and repairs. Each unit of a process has a stream of random numbers. The stream has a
+ * separate part for each failure (base/random.h: lives); part 0 is for the start of the run.
  *
  * Stationary start: at a random time of an alternating renewal process, the unit is down with probability
  * MTTR / (MTTF + MTTR), and the rest of the present period has the density (1 - F(t)) / mean (sim/market/supply.c).
@@ -43,7 +43,7 @@ static int64_t draw_recorded_us(const struct hr_recorded *recorded, struct hr__s
   return (int64_t)llround(recorded->values[place].h * 3600 * (double)HR_SECOND_US);
 }
 
-/* Draws the rest of a recorded interval that is in progress at a random time: long ones are more likely. */
+/* Draws the rest of a recorded interval that is in progress at a random time, so long intervals are more likely. */
 static int64_t draw_recorded_rest_us(const struct hr_recorded *recorded, struct hr__stream *stream) {
   double left_h = hr__stream_uniform(stream) * recorded->mean_s / 3600 * recorded->n_values;
   uint32_t place = 0;
@@ -96,7 +96,7 @@ double hr__fault_mean_repair_s(const struct hr_fault_process *process) {
   return sum > 0 ? sum_s / sum : 0;
 }
 
-/* Draws the class of a repair that is in progress at a random time: long repairs are more likely. */
+/* Draws the class of a repair that is in progress at a random time, so classes with long repairs are more likely. */
 static const struct hr_fault_class *class_in_repair(const struct hr_fault_process *process, double p) {
   double total_s = 0, before_s = 0;
   if (process->n_classes == 0) return &process->only;

@@ -2,13 +2,13 @@
 /*
  * Failures of nodes and of groups of nodes, as a component of the engine. The rules are in headroom/unstable/faults.h.
  *
- * A unit is in one of four states: it works; it has failed and the failure is not detected yet; it waits for the repair
- * crew; it is repaired. Each unit has at most one time at which something happens to it (`due_us`). A pending event of
- * a unit is outdated, and ignored, if its time is not due_us.
+ * A unit is in one of four states: it works; it has failed, but the failure is not detected yet; it waits for the
+ * repair crew; it is being repaired. Each unit has at most one next change, at `due_us`. A pending event of a unit is
+ * outdated, and ignored, if its time is not due_us.
  *
  * A node of an owned or reserved pool is off while at least one failed unit contains it (`down`), or while its
- * reservation is closed. In elastic pools, nodes are not repaired: the failed node is gone, and the provider offers
- * another one in its place at once.
+ * reservation is closed. In elastic pools, nodes are not repaired: a failed node does not return, and the provider
+ * offers another one at once.
  *
  * Invariants: `down` of a node is the number of its units that wait for repair or are repaired, and a node that is up
  * has none. At most `crew` units of a pool are repaired at the same time.
@@ -21,18 +21,18 @@
 enum unit_state { UNIT_WORKS, UNIT_FAILED, UNIT_QUEUED, UNIT_REPAIRED };
 
 struct unit {
-  int64_t due_us; /* when it fails, is detected or is repaired; HR_NEVER_US: not known */
-  /* time on its clock that is left until it fails: clock busy: as of `busy_us`; clock up: while it works and its node
-     is down for another reason, otherwise HR_NEVER_US */
+  int64_t due_us; /* time of its next failure, detection or end of repair; HR_NEVER_US: unknown */
+  /* remaining time on its clock until it fails. Clock busy: as of `busy_us`. Clock up: set only while it works and its
+     node is down for another reason; otherwise HR_NEVER_US */
   int64_t left_us;
-  int64_t wall_us;   /* clock wall: when it fails next, in whatever state it is then */
-  int64_t busy_us;   /* clock busy: since when jobs run on it; HR_NEVER_US: none do */
+  int64_t wall_us;   /* clock wall: time of its next failure, independent of its state */
+  int64_t busy_us;   /* clock busy: time since which jobs run on it; HR_NEVER_US: no job runs */
   int64_t repair_us; /* how long the present repair takes */
   uint32_t failures; /* the number of the next failure, from 1 */
   uint32_t process;
   uint32_t first_node, n_nodes;
   uint32_t first_replay, n_replays; /* its recorded failures, in those of the process */
-  uint32_t n_jobs;                  /* clock busy: nodes of the unit, counted once for each job on them */
+  uint32_t n_jobs;                  /* clock busy: number of pairs of a job and a node of the unit */
   uint8_t state;                    /* enum unit_state */
   bool corrupts;                    /* its jobs continue, with corrupted results, until the failure is detected */
   bool is_drawn;                    /* the time of the next failure was drawn */
@@ -58,8 +58,8 @@ struct hr__faults {
   uint32_t n_processes, n_units;
   struct unit *units;
   struct pool_state *pools; /* by pool */
-  uint16_t *down;           /* by node: how many units that are detected and not repaired contain it */
-  uint16_t *failed;         /* by node: how many units that are not working contain it */
+  uint16_t *down;           /* by node: number of its units with a detected failure */
+  uint16_t *failed;         /* by node: number of its units that do not work */
 };
 
 static struct hr__fault_draws draws_of(const struct hr__engine *engine, uint32_t unit) {
@@ -94,7 +94,7 @@ static void settle(struct hr__engine *engine) {
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) settle_pool(engine, (hr_pool){i});
 }
 
-/* Counts the nodes of a unit that begins (or ends) to be out of order. */
+/* Counts the nodes of a unit that fails or works again. */
 static void count_failed(struct hr__engine *engine, const struct unit *unit, bool begins) {
   struct hr__faults *faults = engine->faults;
   hr_pool pool = faults->processes[unit->process].pool;
@@ -203,7 +203,7 @@ static enum hr_status finish_repair(struct hr__engine *engine, uint32_t number) 
 
 /* ---- Failures ---- */
 
-/* Notifies the jobs of a unit that it corrupts their results, or that this was found. */
+/* Notifies the jobs of a unit that it corrupts their results, or that the corruption was detected. */
 static enum hr_status corrupt_jobs(struct hr__engine *engine, const struct unit *unit, bool found) {
   enum hr_status status = HR_OK;
   for (uint32_t i = unit->first_node; i < unit->first_node + unit->n_nodes; i++)
@@ -213,7 +213,7 @@ static enum hr_status corrupt_jobs(struct hr__engine *engine, const struct unit 
   return status;
 }
 
-/* The failure of a unit becomes known: its nodes go down. */
+/* The failure of a unit is detected: its nodes go down. */
 static enum hr_status detect(struct hr__engine *engine, uint32_t number) {
   struct hr__faults *faults = engine->faults;
   struct unit *unit = &faults->units[number];
@@ -307,7 +307,7 @@ static enum hr_status handle_fault(struct hr__engine *engine, uint32_t number) {
     enum hr_status status = strike(engine, number);
     return status == HR_OK && clock == HR_FAULT_CLOCK_WALL ? draw_failure(engine, number) : status;
   }
-  /* Without effect. The clock of a single node starts again when it comes up. */
+  /* A failure without effect. The clock of a single node starts again when the node comes up. */
   unit->failures++;
   unit->is_drawn = false;
   bool goes_on = clock == HR_FAULT_CLOCK_WALL || engine->faults->processes[unit->process].spec->unit != HR_TIER_NODE;
@@ -338,8 +338,7 @@ static uint32_t unit_at(const struct hr__engine *engine, const struct process *p
   return process->first_unit + place / process->unit_nodes;
 }
 
-/* The clock of a single node starts: after a repair or a launch with a new draw, otherwise with the time that is left.
- */
+/* Starts the clock of a single node: with a new draw after a repair or a launch, otherwise with the remaining time. */
 static enum hr_status resume(struct hr__engine *engine, uint32_t number, bool is_elastic) {
   struct unit *unit = &engine->faults->units[number];
   int64_t left_us = unit->left_us;
@@ -468,8 +467,8 @@ static enum hr_status allocate(struct hr__engine *engine) {
   return made ? HR_OK : hr__out_of_memory(engine);
 }
 
-/* A unit begins with its first failure ahead, or down with the rest of its repair ahead. In an elastic pool all nodes
-   are off at first. */
+/* Initializes a unit: it works until its first failure, or it is down for the rest of its repair. In an elastic pool
+   all nodes are off at first. */
 static enum hr_status begin_unit(struct hr__engine *engine, uint32_t number) {
   struct hr__faults *faults = engine->faults;
   struct unit *unit = &faults->units[number];
@@ -531,7 +530,7 @@ static enum hr_status begin_process(struct hr__engine *engine, hr_pool pool, con
   return status;
 }
 
-/* Must follow the markets, and precede the creation of the policy, because some nodes are down at the start. */
+/* Initialized after the markets and before the policy, because some nodes are down at the start. */
 static enum hr_status init(struct hr__engine *engine) {
   const struct hr_cluster *cluster = &engine->cluster;
   bool any = false;

@@ -2,7 +2,7 @@
 #ifndef HR_SIM_FAULTS_FAULTS_H
 #define HR_SIM_FAULTS_FAULTS_H
 
-/* The random times of failures and repairs, and what each pool lost by failures. */
+/* The random times of failures and repairs, and the losses of each pool because of failures. */
 
 #include "base/random.h"
 #include "headroom/unstable/faults.h"
@@ -13,9 +13,9 @@ struct hr__fault_start {
   int64_t rest_us; /* until the repair is complete, or until the first failure */
 };
 
-/* Draws from failure `number` of a unit, counted from 1. Each failure has draws of its own, so that the number of draws
-   of one does not shift those of the next. `process_id` is different for each process of a run; `unit` counts within
-   the process. */
+/* Draws from failure `number` of a unit, counted from 1. Each failure has separate draws, so the number of draws for
+   one failure does not affect the next. `process_id` is different for each process of a run; `unit` counts within the
+   process. */
 struct hr__fault_draws {
   uint64_t seed;
   uint32_t process_id, unit;
@@ -28,8 +28,8 @@ int64_t hr__fault_between_us(const struct hr__fault_draws *draws, const struct h
 const struct hr_fault_class *hr__fault_class_draw(const struct hr__fault_draws *draws,
                                                   const struct hr_fault_process *process, uint32_t number,
                                                   int64_t *detect_us, int64_t *repair_us);
-/* Returns whether the run begins with the unit down, and the rest of that time or of the time until its first failure.
-   The start of the run is at a random time of an endless alternation of work and repair. */
+/* Returns whether the unit is down at the start of the run, and the remaining time until it is repaired or fails. The
+   start of the run is a random time in an endless alternation of work and repair. */
 struct hr__fault_start hr__fault_start_draw(const struct hr__fault_draws *draws, const struct hr_fault_process *process,
                                             double factor);
 /* Returns how often the unit fails, relative to others: bad_factor with the probability bad_share, otherwise 1. */

@@ -3,15 +3,15 @@
  * Maintenance of nodes, as a component of the engine. The rules are in headroom/unstable/faults.h.
  *
  * A window is in one of four states: it waits for its next time; it is due, but another window of the pool is active or
- * too many nodes are down; the nodes of its present group are closed and their jobs leave; its present group is in
- * work. At most one window of a pool is active: closes a group, or works on it. A pending event of a window is
- * outdated, and ignored, if its time is not due_us.
+ * too many nodes are down; the nodes of its present group are closed until their jobs have left; its present group is
+ * being maintained ("in work"). At most one window of a pool is active, that is, in one of the last two states. A
+ * pending event of a window is outdated, and ignored, if its time is not due_us.
  *
  * Invariants: `held` of a node is set while its group is closed or in work; such a node is not up, and a node in work
- * is off. `n_planned` of a pool is the number of its nodes in work that are not out of order.
+ * is off. `n_planned` of a pool is the number of its nodes in work that have not failed.
  *
- * Source: drain with a budget of disruptions is that of kubectl drain and PodDisruptionBudget: a failure lowers the
- * budget but is never refused. The rule for jobs with limits is in windows.c.
+ * Source of the drain with a budget: kubectl drain and PodDisruptionBudget. A failure reduces the budget but is never
+ * refused. The rule for jobs with limits is in windows.c.
  */
 
 #include "headroom/unstable/faults.h"
@@ -23,7 +23,7 @@ struct service_window {
   const struct hr_maintenance *spec;
   hr_pool pool;
   int64_t planned_us; /* when the work on the first group of the present time was planned to begin */
-  int64_t due_us;     /* when the window is closed, work begins or ends; HR_NEVER_US: not known */
+  int64_t due_us;     /* when the group is closed, or its work begins or ends; HR_NEVER_US: unknown */
   int64_t work_us;    /* when the work on the present group may begin */
   uint32_t group;     /* the present group */
   uint8_t state;      /* enum window_state */
@@ -111,7 +111,7 @@ static bool has_jobs(const struct hr__engine *engine, struct node_group group) {
   return false;
 }
 
-/* Whether the budget of the pool permits to take the nodes of the group that are present. */
+/* Whether the budget of the pool permits to close the nodes of the group that are present. */
 static bool is_allowed(const struct hr__engine *engine, const struct service_window *window) {
   const struct hr__pool *pool = &engine->cluster.pools[window->pool.id];
   struct node_group group = group_of(engine, window);
@@ -188,7 +188,7 @@ static enum hr_status begin_work(struct hr__engine *engine, struct service_windo
   return schedule(engine, window, engine->view.now_us + window->spec->duration_us, HR__PENDING_SERVICED);
 }
 
-/* Lets the blocked windows of a pool try again at this instant. */
+/* Schedules another try of the blocked windows of a pool at this instant. */
 static enum hr_status retry_blocked(struct hr__engine *engine, hr_pool pool) {
   const struct pool_plan *plan = &engine->maintenance->pools[pool.id];
   enum hr_status status = HR_OK;
@@ -246,7 +246,7 @@ static enum hr_status advance(struct hr__engine *engine, struct hr__pending pend
 
 /* ---- Nodes and jobs ---- */
 
-/* A job has left: the work may begin. A node has come up: the budget has grown. */
+/* When a job has left, the work may begin. When a node has come up, the budget is larger. */
 static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                            enum hr__stop how) {
   const struct hr__maintenance *all = engine->maintenance;

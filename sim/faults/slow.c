@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Slow nodes, as a component of the engine. Each node of a pool alternates between the usual speed and episodes in
- * which it is slow. The alternation does not depend on jobs, failures or the policy; the run begins at a random time of
- * it, so a node begins slow with the probability length / (length + time between episodes).
+ * which it is slow. The episodes do not depend on jobs, failures or the policy. The run begins at a random time of this
+ * alternation, so a node is slow at the start with probability length / (length + time between episodes).
  *
  * Invariant: node_speed_ppm of a node is the speed of its present episode, and the speed of a running job is that of
  * its slowest node (checked in attempts.c).
@@ -28,7 +28,7 @@ uint32_t hr__slowest_ppm(const struct hr__engine *engine) {
   return least_ppm;
 }
 
-/* Returns the stream of a node for its next change; each change has draws of its own. */
+/* Returns the stream of a node for its next change; each change has separate draws. */
 static struct hr__stream stream_of(struct hr__engine *engine, uint32_t node, uint32_t change) {
   struct hr__stream stream;
   hr__stream_init(&stream, engine->config->seed, HR__PURPOSE_SLOW, node, 0);

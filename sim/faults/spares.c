@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Spare nodes, as a component of the engine. A pool needs `target` nodes: all without its spares. When fewer are
- * present, spares come up after their activation; a node that could come up while enough are present or being activated
- * becomes a spare. So jobs are not moved back when a node is repaired. Spares do not fail while they wait.
+ * Spare nodes, as a component of the engine. A pool needs `target` nodes, which is the number of its nodes minus that
+ * of its spares. If fewer nodes are present, spares come up after their activation. If enough nodes are present or
+ * being activated, a node that is repaired becomes a spare, so jobs are not moved back. Spares do not fail.
  *
  * Invariant: a node that is kept as a spare is off, and not more than `target` nodes are present or being activated.
  *
@@ -15,7 +15,7 @@
 struct pool_spares {
   uint32_t target, n_pending;
   uint32_t n_kept;    /* nodes that wait as spares */
-  int64_t touched_us; /* until when their time was added */
+  int64_t touched_us; /* time until which `spare_us` has been counted */
 };
 
 struct hr__spares {
@@ -46,7 +46,7 @@ static void set_kept(struct hr__engine *engine, hr_pool pool, uint32_t node, boo
   engine->spares->pools[pool.id].n_kept += kept ? 1 : (uint32_t)-1;
 }
 
-/* Returns whether more nodes are needed than are present or being activated. */
+/* Returns whether fewer nodes than `target` are present or being activated. */
 static bool is_short(const struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
   const struct pool_spares *spares = &engine->spares->pools[pool.id];
@@ -117,7 +117,7 @@ static enum hr_status init(struct hr__engine *engine) {
   return status;
 }
 
-/* Nodes that are out of order at the start are replaced at once. */
+/* Nodes that are down at the start of the run are replaced at once. */
 static enum hr_status begin(struct hr__engine *engine) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < engine->cluster.n_pools && status == HR_OK; i++)

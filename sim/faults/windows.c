@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The planned times of maintenance, as functions of the description of a pool. Group g of a window is served from
- * start + g (lead + duration), for `duration`; the lead time before is part of the span of the window. A window that
- * repeats has the same times after each period.
+ * The planned times of maintenance, as functions of the description of a pool. The maintenance of group g of a window
+ * begins at start + g (lead + duration) and takes `duration`. The lead time before it is part of the span of the
+ * window. A window that repeats has the same times after each period.
  *
  * Source of the rule for jobs: a job may start on nodes of a MAINT reservation only if its time limit ends before the
  * reservation begins (doc/html/reservations of SchedMD/slurm).

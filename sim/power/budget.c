@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The power budget of a cluster: its nodes, losses and other equipment together never take more. A policy knows nothing
- * of it. Before each pass, the engine closes idle nodes (holds them) until the budget suffices even if all free GPUs of
- * open nodes get the job that takes the most power; after a job has ended, it opens them again. So no policy can start
- * a job that does not fit, and the power of a job is reserved before it starts.
+ * The power budget of a cluster: its nodes, losses and other equipment together never draw more. Policies do not know
+ * the budget. Before each pass, the engine closes ("holds") idle nodes until the budget suffices even if each free GPU
+ * of the open nodes gets the job that draws the most power. After a job has ended, it opens nodes again. So no policy
+ * can start a job that does not fit, and the power of a job is reserved before it starts.
  *
- * Nodes are held as a whole. Pools that waiting jobs accept are opened first; others give up their idle nodes for them.
+ * Nodes are held as a whole. Nodes of pools that waiting jobs accept are opened first; for them, idle nodes of other
+ * pools are closed.
  *
  * If the budget caps (cluster.power_budget_mode), the power at the last level of the power limits is reserved instead,
  * and after each pass GPUs get the first level at which the budget suffices. All pools have the same level. So more
@@ -31,7 +32,7 @@ static struct hr__watts rate_of(const struct hr__engine *engine, const struct hr
   return hr__busy_rate_at(pool->power, pool->gpus_per_node, reserved_level(pool), fraction_ppm);
 }
 
-/* Returns the most that a milli-GPU can take with any job. Jobs of a streamed run are not known yet. */
+/* Returns the maximum power of a milli-GPU with any job. The jobs of a streamed run are not known yet. */
 static int64_t most_nw(const struct hr__engine *engine, const struct hr_pool_spec *pool) {
   enum { FULL_PPM = 1000000 };
   const struct hr_trace *trace = engine->trace;
@@ -86,8 +87,8 @@ static int64_t node_milli(const struct hr__engine *engine, uint32_t pool) {
   return (int64_t)engine->cluster.pools[pool].spec->gpus_per_node * 1000;
 }
 
-/* Returns what the GPUs in use could take in addition. A policy that stops or resizes jobs could give them to other
-   jobs. */
+/* Returns the additional power that the GPUs in use could draw if a policy that stops or resizes jobs gave them to
+   other jobs. */
 static int64_t replaced_nw(const struct hr__engine *engine, uint32_t pool) {
   const struct hr_pool_spec *spec = engine->cluster.pools[pool].spec;
   if (!(engine->abilities & (HR_POLICY_PREEMPTS | HR_POLICY_RESIZES)) || !spec->power || spec->nodes == 0) return 0;
@@ -96,8 +97,8 @@ static int64_t replaced_nw(const struct hr__engine *engine, uint32_t pool) {
   return milli * most - taken_nw;
 }
 
-/* Returns what remains of the budget when all free GPUs work, also those of nodes that boot, and nodes that are down
-   are back. */
+/* Returns the rest of the budget if all free GPUs worked, including those of booting nodes and of nodes that are down.
+ */
 static int64_t headroom_nw(const struct hr__engine *engine) {
   int64_t left = engine->standby->budget_nw -
                  hr__power_at_level(engine, engine->standby->caps ? HR__CAP_LEVELS : engine->speeds.level);
@@ -178,8 +179,8 @@ static void find_demand(struct hr__engine *engine) {
   }
 }
 
-/* Closes idle nodes until the headroom is at least `need_nw`: of pools without demand and, with `all_pools`, of others,
-   the last ones first. `but`: a pool that keeps its nodes; HR_NONE: none. */
+/* Closes idle nodes, the last ones first, until the headroom is at least `need_nw`: nodes of pools without demand and,
+   with `all_pools`, of all pools. `but`: a pool that keeps its nodes; HR_NONE: none. */
 static enum hr_status make_headroom(struct hr__engine *engine, int64_t need_nw, bool all_pools, uint32_t but) {
   enum hr_status status = HR_OK;
   for (int demand = 0; demand <= (int)all_pools; demand++)
@@ -192,7 +193,7 @@ static enum hr_status make_headroom(struct hr__engine *engine, int64_t need_nw, 
   return status;
 }
 
-/* Opens nodes of a pool, at the expense of pools without demand or, if it `leads`, of all others. */
+/* Opens nodes of a pool. For this, closes nodes of pools without demand or, if it `leads`, of all other pools. */
 static enum hr_status open_pool(struct hr__engine *engine, uint32_t pool, bool demand, bool leads) {
   const struct standby_pool *self = &engine->standby->pools[pool];
   int64_t need_nw = self->busy_nw * node_milli(engine, pool);
@@ -267,8 +268,8 @@ static bool any_refused(const struct hr__engine *engine) {
   return false;
 }
 
-/* If jobs wait and none runs, the nodes that are open may not suit them. Each pool in turn then gets the whole budget.
-   Returns whether it is the turn of a pool. */
+/* If jobs wait and no job runs, the open nodes may be unsuitable for them. Then each pool in turn gets the whole
+   budget. Returns whether a pool has its turn now. */
 static bool next_turn(struct hr__engine *engine) {
   struct hr__standby *all = engine->standby;
   if (all->turn_us != engine->view.now_us) all->turns = 0;

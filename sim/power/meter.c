@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The meter: what the nodes and jobs of a run use, as a component of the engine.
+ * The meter: the energy of the nodes and jobs of a run, as a component of the engine.
  *
  * The power of a pool changes when a job starts or stops, and when a node changes its state. Before each change, the
- * pool is settled: its power times the time since the last change is added to the meter. So is the time for which
- * milli-GPUs were in use; the energy of free GPUs follows from it and from the time of the nodes. The energy of a job
- * is added when the job stops, in whatever way.
+ * pool is settled: its power times the time since the last change is added to the meter. The time in which milli-GPUs
+ * were in use is added, too; from this time and the time of the nodes, the energy of free GPUs is computed. The energy
+ * of a job is added whenever the job stops.
  *
- * Invariant, checked in checked mode: the energy of jobs, free GPUs, nodes in transition, nodes that are down and other
- * equipment is the meter exactly, and the energy of the jobs is that of all pools.
+ * Invariant, verified in checked mode: the sum of the energy of jobs, free GPUs, nodes in transition, nodes that are
+ * down and other equipment equals the meter exactly; and the energy of all jobs equals the sum over pools.
  */
 
 #include "headroom/unstable/series.h"
@@ -78,7 +78,7 @@ static void note_peak(struct hr__power *self, int64_t now_us) {
   self->touched_us = now_us;
 }
 
-/* Notes the power until now as a peak, if it lasted for some time: of the pool, of all pools, and of all clusters. */
+/* Updates the peaks of the pool, of all pools and of all clusters, if the power until now lasted for some time. */
 static void note_peaks(struct hr__engine *engine, hr_pool pool) {
   const struct pool_meter *meter = &engine->power->pools[pool.id];
   struct hr_pool_energy *account = account_of(engine, pool);
@@ -311,8 +311,8 @@ void hr__power_after_node(struct hr__engine *engine, hr_pool pool) {
 
 /* ---- Start and end of a run -------------------------------------------------------------------------------- */
 
-/* Sets the series of a pool, and the rates at which embodied carbon is spread. Nodes that are off have it, too, unless
-   they belong to others. */
+/* Sets the series of a pool, and the rates of embodied carbon. Nodes that are off count, too, except in elastic pools,
+   where they belong to others. */
 static void set_electricity(const struct hr__engine *engine, const struct hr_electricity *known,
                             struct pool_meter *meter, bool is_elastic) {
   enum { ATTOGRAMS_PER_NANOGRAM = 1000000000 };
@@ -444,7 +444,7 @@ int64_t hr__power_carbon_mg_h(const struct hr__engine *engine) {
 
 /* ---- Checked mode -------------------------------------------------------------------------------------------- */
 
-/* What the running jobs of a pool use, computed from scratch. */
+/* The use of a pool by its running jobs, computed from scratch. */
 struct checked {
   struct hr__watts busy;
   uint64_t milli;
@@ -474,7 +474,7 @@ static bool same_power(const struct hr__watts *a, const struct hr__watts *b) {
   return a->it == b->it && a->loss == b->loss && a->facility == b->facility && a->embodied == b->embodied;
 }
 
-/* Checks the power of a pool, and that all its uses since the beginning of the run are its meter. */
+/* Checks the power of a pool, and that the energy of all its uses since the start of the run equals its meter. */
 static enum hr_status check_pool(const struct hr__engine *engine, hr_pool pool, const struct checked *found) {
   const struct pool_meter *meter = &engine->power->pools[pool.id];
   const struct hr_pool_energy *account = account_of(engine, pool);

@@ -7,8 +7,8 @@
 #include "headroom/power.h"
 #include "headroom/trace.h"
 
-/* A power, in nanowatts: the members of struct hr_energy per microsecond. Per milli-GPU, such as the power of a GPU in
-   use, these are microwatts per GPU. At most HR_POWER_MAX_W of a pool. */
+/* A power in nanowatts: the members of struct hr_energy per microsecond. If it is the power of a milli-GPU, the same
+   number is the power of a GPU in microwatts. A pool has at most HR_POWER_MAX_W. */
 struct hr__watts {
   int64_t it, loss, facility;
   int64_t embodied; /* carbon of the production of the hardware: attograms per microsecond */
@@ -24,7 +24,7 @@ static inline void hr__watts_add(struct hr__watts *sum, const struct hr__watts *
 /* A time since the begin of the run or, as the difference of two, a span. `carbon` and `price` are the integrals of the
    carbon intensity, in milligrams per kWh x microseconds, and of the price, in micro-dollars per kWh x microseconds; 0
    if unknown. Integrals until a time are rounded down, and spans are differences of them. So the spans of a run add up
-   exactly, whatever the times at which it is divided. */
+   exactly, independent of the times at which the run is divided. */
 struct hr__span {
   hr_amount us, carbon, price;
 };
@@ -51,8 +51,8 @@ static inline void hr__energy_add(struct hr_energy *sum, const struct hr__watts 
 /* The job's own utilization is unknown. */
 #define HR__NO_FRACTION UINT32_MAX
 
-/* Returns the share of the maximum power of its GPUs that the job states, or its class. Replicas of services state
-   none. `classes` may be NULL. */
+/* Returns the power of the GPUs of a job as a share of their maximum power, as stated by the job or its class. Replicas
+   of services do not state it. `classes` may be NULL. */
 static inline uint32_t hr__power_fraction(const struct hr_trace *trace, const struct hr_class_spec *classes,
                                           hr_job job) {
   if (trace->gpu_power_ppm && trace->gpu_power_ppm[job.id] != HR_NONE) return trace->gpu_power_ppm[job.id];
@@ -61,7 +61,7 @@ static inline uint32_t hr__power_fraction(const struct hr_trace *trace, const st
   return class_ppm ? class_ppm : HR__NO_FRACTION;
 }
 
-/* What a power limit does to a job: its speed, and the power of its GPUs. */
+/* The effect of a power limit on a job: its speed, and the power of its GPUs. */
 struct hr__power_limit {
   uint32_t speed_ppm;
   double gpu_w;
@@ -70,7 +70,7 @@ struct hr__power_limit {
 /* Returns the watts of a GPU in use, without a limit. `fraction_ppm`: of the maximum watts; HR__NO_FRACTION: as
    follows from the utilization of the pool. */
 double hr__gpu_watts(const struct hr_power_spec *spec, uint32_t fraction_ppm);
-/* Returns what the power limit of the pool does to such a job. hr__power_limit_at: with the limit `cap_w`; 0: none. */
+/* Returns the effect of the power limit of the pool on such a job. hr__power_limit_at: of the limit `cap_w`; 0: none. */
 struct hr__power_limit hr__power_limit(const struct hr_power_spec *spec, uint32_t fraction_ppm);
 struct hr__power_limit hr__power_limit_at(const struct hr_power_spec *spec, double cap_w, uint32_t fraction_ppm);
 
@@ -83,8 +83,8 @@ double hr__cap_w(const struct hr_power_spec *spec, uint32_t level);
 struct hr__watts hr__busy_rate_at(const struct hr_power_spec *spec, uint32_t gpus_per_node, uint32_t level,
                                   uint32_t fraction_ppm);
 /* hr__busy_rate returns the power per milli-GPU in use, including its share of the host and of the losses;
-   hr__idle_rate that of a free one; hr__node_rate that of a node which takes `node_w` watts before the losses, or none
-   if this is 0; hr__other_rate the constant power of the pool. */
+   hr__idle_rate that of a free one; hr__node_rate that of a node which draws `node_w` watts before the losses (0:
+   losses are not added, either); hr__other_rate the constant power of the pool. */
 struct hr__watts hr__busy_rate(const struct hr_power_spec *spec, uint32_t gpus_per_node, uint32_t fraction_ppm);
 struct hr__watts hr__idle_rate(const struct hr_power_spec *spec, uint32_t gpus_per_node);
 struct hr__watts hr__node_rate(const struct hr_power_spec *spec, double node_w);

@@ -17,7 +17,7 @@
 
 /* ---- Curves ------------------------------------------------------------------------------------------- */
 
-/* Returns the share of the range between idle and maximum power. */
+/* Returns the position between idle power (0) and maximum power (1). */
 static double shape(const struct hr_power_spec *spec, double u) {
   switch (spec->model) {
   case HR_POWER_SQRT:
@@ -56,7 +56,8 @@ double hr__gpu_watts(const struct hr_power_spec *spec, uint32_t fraction_ppm) {
   return spec->gpu_idle_w + (spec->gpu_max_w - spec->gpu_idle_w) * shape(spec, spec->utilization);
 }
 
-/* The host works as much as its GPUs: with a power of the job's own, by the place of this power in the range. */
+/* The load of the host equals that of its GPUs. If the job states its own power, the load is the position of this power
+   between idle and maximum power. */
 static double host_watts(const struct hr_power_spec *spec, uint32_t fraction_ppm) {
   double part = shape(spec, spec->utilization), range = spec->gpu_max_w - spec->gpu_idle_w;
   if (fraction_ppm != HR__NO_FRACTION)
@@ -66,7 +67,7 @@ static double host_watts(const struct hr_power_spec *spec, uint32_t fraction_ppm
 
 /* ---- Power limits -------------------------------------------------------------------------------------- */
 
-/* Returns the effect of a limit, linear between the measured limits. */
+/* Returns the effect of a limit, interpolated linearly between the measured limits. */
 static struct hr_power_cap effect_of_limit(const struct hr_power_spec *spec, double cap_w) {
   const struct hr_power_cap *caps = spec->caps;
   uint32_t at = 0, last = spec->n_caps - 1;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Idle nodes that sleep, as a component of the engine. A node that has had no job for a while is suspended; when jobs
- * wait that have no room, nodes are woken, and are up after their boot. Which nodes jobs get remains the decision of
- * the policy: it sees a node that sleeps as one that is gone, and one that boots as such.
+ * Idle nodes that sleep, as a component of the engine. A node that has been idle for some time is suspended. When jobs
+ * wait for capacity, nodes are woken, and are up after their boot. The policy still decides which nodes jobs get: for
+ * it, a sleeping node is off, and a waking node is booting.
  *
  * After each pass of the policy, the waiting jobs are assigned to idle nodes, nodes that boot, and then to sleeping
- * nodes, which are woken. Jobs that a rule holds (carbon, quota) wake no node. A job that does not start although it
- * seems to have room, because of fragments or of topology, wakes one node at a time.
+ * nodes, which are woken. Jobs that a rule holds (carbon, quota) wake no node. A job that seems to fit but does not
+ * start, because of fragmentation or topology, wakes one node at a time.
  *
  * Invariants: a node that falls asleep or sleeps is off, a node that wakes is booting, and a held node is closing
  * without jobs. The list of waiting jobs has all jobs in this state.
@@ -99,7 +99,7 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
   return HR_OK;
 }
 
-/* The nodes of a job that leaves may fall asleep. */
+/* The nodes of a job that has left may fall asleep. */
 static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                            enum hr__stop how) {
   const struct hr_power_sleep *sleep = engine->standby->pools[placement->pool.id].sleep;
@@ -159,7 +159,7 @@ static uint32_t wake_nodes(struct hr__engine *engine, hr_pool pool, uint32_t cou
   return woken;
 }
 
-/* Finds room for a job in a pool, on nodes that are woken if there are enough. */
+/* Finds capacity for a job in a pool. Wakes nodes for it if enough nodes can be woken. */
 static bool make_room(struct hr__engine *engine, hr_pool number, uint64_t asked_milli, enum hr_status *status) {
   struct standby_pool *pool = &engine->standby->pools[number.id];
   uint64_t size_milli = (uint64_t)engine->cluster.pools[number.id].spec->gpus_per_node * 1000;
@@ -206,7 +206,7 @@ static void serve_job(struct hr__engine *engine, hr_job job) {
     if (hr__standby_suits(engine, job, (hr_pool){i})) boots = wake_nodes(engine, (hr_pool){i}, 1, &all->status) > 0;
 }
 
-/* Wakes nodes so that enough are awake. */
+/* Wakes nodes until `min_awake` nodes are awake. */
 static void keep_awake(struct hr__engine *engine, hr_pool number) {
   const struct standby_pool *pool = &engine->standby->pools[number.id];
   const struct hr__pool *self = &engine->cluster.pools[number.id];
@@ -215,7 +215,8 @@ static void keep_awake(struct hr__engine *engine, hr_pool number) {
     wake_nodes(engine, number, pool->sleep->min_awake - awake, &engine->standby->status);
 }
 
-/* Whether the rest of the waiting jobs matters: some node sleeps, or some pool is not known to be wanted. */
+/* Whether the remaining waiting jobs must be examined: some node sleeps, or for some pool it is not known yet whether a
+   job wants it. */
 static bool must_search(const struct hr__engine *engine) {
   const struct hr__standby *all = engine->standby;
   if (all->n_asleep) return true;
@@ -255,7 +256,7 @@ static enum hr_status fall_asleep(struct hr__engine *engine, hr_pool pool, hr_no
   return status == HR_OK ? schedule(engine, node, sleep->suspend_us) : status;
 }
 
-/* A node has been idle for long. While jobs wait for its pool, it remains awake. */
+/* A node has been idle for `idle_us`. While jobs wait for its pool, it remains awake. */
 static enum hr_status end_idle(struct hr__engine *engine, hr_pool pool, hr_node node) {
   enum { RETRY_US = 1000000 };
   const struct standby_pool *self = &engine->standby->pools[pool.id];
@@ -301,7 +302,7 @@ static enum hr_status node_up(struct hr__engine *engine, hr_pool pool, hr_node n
   return sleep ? schedule(engine, node, sleep->idle_us) : HR_OK;
 }
 
-/* A node that has failed while it booted, or while it was held, is repaired and then comes up. */
+/* A node that failed while it booted or was held comes up after its repair. */
 static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
   (void)pool;
   uint8_t mode = engine->standby->nodes[node.id].mode;

@@ -10,7 +10,7 @@
 #include "sim/engine/engine.h"
 #include "sim/power/power.h"
 
-/* What a node does. A held node is closed without jobs, so it takes the power of an idle node. */
+/* The mode of a node. A held node is closed and has no jobs, so it draws the power of an idle node. */
 enum standby_mode { STANDBY_NONE, STANDBY_FALLING, STANDBY_ASLEEP, STANDBY_WAKING, STANDBY_HELD };
 
 struct standby_node {
@@ -20,14 +20,14 @@ struct standby_node {
 
 struct standby_pool {
   const struct hr_power_sleep *sleep; /* NULL: its nodes do not sleep */
-  uint32_t n_in[STANDBY_HELD + 1];    /* how many nodes are in each mode, but STANDBY_NONE */
+  uint32_t n_in[STANDBY_HELD + 1];    /* number of nodes in each mode except STANDBY_NONE */
   uint64_t room_milli;                /* scratch of a search: free GPUs on idle nodes and on those that boot */
-  bool is_wanted;                     /* a job that is not held by a rule waits and accepts the pool */
+  bool is_wanted;                     /* a job waits that accepts the pool and is not held by a rule */
   bool is_refused;                    /* the budget did not permit to wake a node after the last pass */
   bool has_demand;                    /* budget: some job waits and accepts the pool */
-  int64_t busy_nw;                    /* budget: what a milli-GPU takes in addition when it works, at most */
-  /* budget: what a node takes in addition, at most: when it is woken, when it has booted and works, and when it is
-     repaired and idle */
+  int64_t busy_nw;                    /* budget: maximum additional power of a milli-GPU when it works */
+  /* budget: maximum additional power of a node: when it is woken, when it has booted and works, and when it is repaired
+     and idle */
   int64_t wake_nw, booted_nw, repaired_nw;
 };
 
@@ -42,10 +42,9 @@ struct hr__standby {
   int64_t budget_nw;     /* 0: none */
   bool caps;             /* GPUs become slower when the budget binds */
   int64_t touched_us;
-  int64_t turn_us; /* `turns` passes at this instant after which jobs waited and none ran */
+  int64_t turn_us; /* instant at which there were `turns` passes after which jobs waited and none ran */
   uint32_t turns;
-  uint32_t
-      bound_jobs; /* how many jobs have waited since touched_us while nodes were held; 0: the budget did not bind */
+  uint32_t bound_jobs; /* number of jobs that wait since touched_us while nodes are held; 0: the budget has no effect */
 };
 
 /* Returns whether the job accepts the pool and is placed there: a job that fits on one node of some pool always is.
@@ -64,7 +63,7 @@ void hr__power_set_level(struct hr__engine *engine, uint32_t level);
 enum hr_status hr__budget_init(struct hr__engine *engine);
 /* Closes idle nodes, or opens held ones, so that the budget suffices even if all free GPUs of open nodes get jobs. */
 enum hr_status hr__budget_apply(struct hr__engine *engine);
-/* After a pass: asks for another pass at this instant if a held node could be opened for jobs that wait. */
+/* After a pass: requests another pass at this instant if a held node could be opened for waiting jobs. */
 enum hr_status hr__budget_after(struct hr__engine *engine);
 /* Whether a node of the pool may wake up. */
 bool hr__budget_lets_wake(const struct hr__engine *engine, hr_pool pool);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which requests may wait, and requests that go to another service.
+ * Admission to the queue of a service, and requests that spill over to another service.
  *
  * A request waits until its first iteration begins. The predicted wait of a new request is, by Little's law, the number
- * of requests that wait x the mean time from first iteration to end / the number of requests in service: requests
- * begin as fast as others end. It is at least the time that the oldest one has waited, and without a ready replica the
- * cold start is added.
+ * of requests that wait x the mean time from first iteration to end / the number of requests in service: the rate at
+ * which requests begin equals that at which others end. It is at least the time for which the oldest request has
+ * waited. If no replica is ready, the cold start is added.
  *
- * Layout: a service lists the requests that it has given away, and the service that gets them is its reader (struct
+ * Layout: a service lists the requests that it has sent on, and the service that gets them is its reader (struct
  * hr__feed). The reader advances its feeds to an instant before itself. Services that can spill over in a circle are
- * advanced together, event by event, of equal times that of the lowest index first. A service copies its own requests
- * and those of its feeds to one list in the order in which they arrive: at one instant its own first, then by the index
- * of the service. So the ids of its requests rise with time, as in a service without feeds. A request never comes back
- * to a service that it has left: it stays at the last service of its way.
+ * advanced together, event by event; if times are equal, the service with the lowest index is first. A service copies
+ * its own requests and those of its feeds to one list in the order of arrival: at one instant its own first, then by
+ * the index of the service. So the ids of its requests increase with time, as in a service without feeds. A request
+ * never returns to a service that it has left: it stays at the last service that it can reach.
  *
  * Invariant: requests that arrived = completed + refused + timed out + spilled + outstanding.
  */
@@ -117,7 +117,7 @@ uint32_t hr__feeds_take(struct hr__service_run *service) {
   return receive(service, giver->requests, id, (giver->hops ? giver->hops[id] : giver->links.n_hops) - 1);
 }
 
-/* The next request that is known to arrive, without those that other services may still give. */
+/* The next request that is known to arrive, except those that other services may still send. */
 static int64_t pending_us(const struct hr__service_run *service) {
   if (service->n_feeds) return hr__feeds_next_us(service);
   return service->next < service->requests->count ? service->requests->arrival_us[service->next] : HR_NEVER_US;

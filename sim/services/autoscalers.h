@@ -3,9 +3,9 @@
 #define HR_SIM_SERVICES_AUTOSCALERS_H
 
 /*
- * Autoscalers of inference services, as pure rules: from measured load and the present number of replicas to the wanted
- * number. Each rule has its settings, which do not change, and its memory, which one service owns. Times are in
- * microseconds of one clock; the caller decides how often it asks.
+ * Autoscalers of inference services, as pure rules: they compute the wanted number of replicas from the measured load
+ * and the present number. Each rule has settings, which do not change, and a memory, which one service owns. Times are
+ * in microseconds of one clock; the caller determines how often the rule decides.
  *
  * Sources: knative/serving pkg/autoscaler; kubernetes/kubernetes pkg/controller/podautoscaler; ray-project/ray
  * python/ray/serve/autoscaling_policy.py; NVIDIA/nvcf function-autoscaler; kedacore/keda pkg/scaling/executor.
@@ -23,9 +23,9 @@ struct hr__knative_spec {
   double max_up_rate;     /* maximum factor of one decision, above 1 */
   double max_down_rate;   /* the same for fewer replicas, above 1 */
   int64_t stable_window_us;
-  int64_t down_delay_us;    /* a lower number is wanted only after this time; 0: at once */
-  int64_t activation_scale; /* fewest replicas of a service that has any; 0 or 1: no minimum */
-  bool reachable;           /* requests can arrive; otherwise the number may fall without limit */
+  int64_t down_delay_us;    /* delay before the wanted number decreases; 0: none */
+  int64_t activation_scale; /* minimum number of replicas of a service that has any; 0 or 1: no minimum */
+  bool reachable;           /* requests can arrive; otherwise the number may decrease without limit */
 };
 
 enum { HR__KNATIVE_TICK_US = 2000000, HR__KNATIVE_MAX_DELAY_TICKS = 1800 };
@@ -40,7 +40,7 @@ struct hr__knative {
   bool panics;
   int64_t panic_us;  /* when the load last exceeded the threshold */
   int64_t max_panic; /* largest number wanted during the panic */
-  /* wanted numbers during the delay, falling, the oldest first: a ring of [HR__KNATIVE_MAX_DELAY_TICKS] */
+  /* wanted numbers during the delay in decreasing order, the oldest first: a ring of [HR__KNATIVE_MAX_DELAY_TICKS] */
   struct hr__knative_maximum *delayed;
   uint32_t first_delayed, n_delayed;
 };
@@ -62,7 +62,7 @@ struct hr__knative_window {
   int64_t seconds;         /* length, at most HR__KNATIVE_MAX_SECONDS */
   double *bucket;          /* [seconds] value of each second, at second modulo length */
   double total;            /* sum of the buckets */
-  int64_t first_s, last_s; /* first and last second with a value since the last silence; -1: none */
+  int64_t first_s, last_s; /* first and last second with a value since the last empty window; -1: none */
 };
 
 /* Adds a value to the present second. */
@@ -86,7 +86,7 @@ struct hr__hpa_pod {
   bool has_level;
   bool has_request;
   bool unready;
-  bool initializing; /* in the period after its start in which its CPU does not count */
+  bool initializing; /* it has just started, so its CPU does not count */
 };
 
 struct hr__hpa_measured {
@@ -155,7 +155,7 @@ struct hr__hpa_limited {
 struct hr__hpa_limited hr__hpa_stabilize(const struct hr__hpa_rules *up, const struct hr__hpa_rules *down,
                                          struct hr__hpa_history *history, int64_t now_us, int64_t current,
                                          int64_t desired);
-/* Returns the number within the rates and the limits. */
+/* Returns the number after the rates and the limits are applied. */
 struct hr__hpa_limited hr__hpa_limit_rate(const struct hr__hpa_rules *up, const struct hr__hpa_rules *down,
                                           const struct hr__hpa_history *history, int64_t now_us, int64_t current,
                                           int64_t desired, struct hr__hpa_limits limits);
@@ -175,7 +175,7 @@ static inline int64_t hr__hpa_normalize(const struct hr__hpa_rules *up, const st
 void hr__hpa_changed(const struct hr__hpa_rules *up, const struct hr__hpa_rules *down, struct hr__hpa_history *history,
                      int64_t now_us, int64_t before, int64_t after);
 
-/* Without rules: at most twice the number, but always up to 4. */
+/* Returns the upper limit without rules: twice the number, but at least 4. */
 static inline int64_t hr__hpa_default_up_limit(int64_t current) {
   return 2 * current > 4 ? 2 * current : 4;
 }
@@ -191,13 +191,14 @@ struct hr__ray_spec {
   int64_t to_zero_delay_us; /* of the step from 1 to 0; negative: as down_delay_us */
 };
 
-/* The memory of Ray Serve's rule. All bytes zero: no decision waits for its delay. */
+/* The memory of Ray Serve's rule. All bytes zero: no decision is delayed. */
 struct hr__ray {
-  int direction;    /* of the decision that waits: 1, -1 or 0 */
+  int direction;    /* of the delayed decision: 1, -1 or 0 */
   int64_t since_us; /* when it was first made */
 };
 
-/* The number for a wanted number that may be fractional, damped by the factor of its direction. */
+/* Returns the number for a wanted number, which may be fractional: the change is multiplied by the factor of its
+   direction. */
 int64_t hr__ray_scaled(double wanted, int64_t current, double up_factor, double down_factor);
 /* Decides; the result is not yet within the minimum and maximum. `target` is the last decision. `requests`: ongoing and
    queued. */
@@ -219,7 +220,8 @@ struct hr__nvcf_spec {
 /* The number by utilization. `samples` are percentages, the oldest first; there may be none. Never 0. */
 int64_t hr__nvcf_by_utilization(const struct hr__nvcf_spec *spec, const double *samples, uint32_t n_samples,
                                 int64_t current);
-/* The number with scaling to zero. Returns false if no decision is made, because replicas still start. */
+/* Computes the number with scaling to zero. Returns false if no decision is made because replicas are still starting.
+ */
 bool hr__nvcf_decide(const struct hr__nvcf_spec *spec, const double *samples, uint32_t n_samples, int64_t current,
                      int64_t last_requested, bool recently_invoked, int64_t *desired);
 

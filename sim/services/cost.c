@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The time of iterations. Each form of the cost is a function of the load, and at most linear in the context, so
- * iterations that differ only in the context are an arithmetic series, apart from the rounding. It is summed with
- * whole numbers, so that the sum is the same as that of the iterations one by one. Long series are summed by a formula.
+ * The time of iterations. Each form of the cost is a function of the load that is at most linear in the context. So the
+ * times of iterations that differ only in the context form an arithmetic series, apart from rounding. Sums are computed
+ * with whole numbers, so a sum equals that of the single iterations. Long series are summed by a formula.
  *
- * Sources of the forms: the terms are those of the request for services; the table is the performance model of
- * Mutinifni/splitwise-sim; prefill and decode are those of LLMServe/DistServe, simdistserve.
+ * Sources of the forms: the table is the performance model of Mutinifni/splitwise-sim; prefill and decode are those of
+ * LLMServe/DistServe, simdistserve.
  */
 
 #include "sim/services/cost.h"
@@ -16,7 +16,7 @@
 
 /* ---- Forms ------------------------------------------------------------------------------------------ */
 
-/* The value of a table: linear between knots; the first and the last piece continue outside. */
+/* The value of a table: linear between knots; the first and the last piece are extended beyond the knots. */
 static double interpolated(const struct hr_service_cost *cost, double tokens, bool is_prompt) {
   const struct hr_service_knot *knots = cost->knots;
   uint32_t right = 1;
@@ -65,7 +65,7 @@ static double slope_us(const struct hr_service_cost *cost, const struct hr__batc
 
 /* ---- Prices ----------------------------------------------------------------------------------------- */
 
-/* Whole numbers up to this, times 32 bits: three such products are added without rounding in floating point. */
+/* The sum of three products of a whole number up to this and a 32-bit number is exact in floating point. */
 #define MAX_WHOLE_US 0x1p19
 
 static bool is_whole(double us) {
@@ -98,7 +98,7 @@ struct hr__pricing hr__pricing_of(const struct hr_service_cost *cost) {
   return pricing;
 }
 
-/* The time without context, of a cost that is not whole. */
+/* The part of the time that does not depend on the context, for costs that are not whole numbers. */
 static int64_t rounded_ticks(const struct hr_service_cost *cost, const struct hr__batch_load *load) {
   struct hr__batch_load without = *load;
   without.context = 0;
@@ -106,7 +106,8 @@ static int64_t rounded_ticks(const struct hr_service_cost *cost, const struct hr
   return cost->integer ? HR__TICKS(llround(base_us)) : llround(base_us * 65536);
 }
 
-/* Splits factor x count into a quotient and a rest. Most divisors are 1000, which the compiler knows here. */
+/* Splits factor x count into a quotient and a remainder. Most divisors are 1000; for them, the compiler can use a
+   constant. */
 static inline void split(uint64_t factor, uint64_t count, uint64_t divisor, uint64_t *quotient, uint64_t *rest) {
   const hr__wide product = (hr__wide)factor * count;
   const uint64_t low = (uint64_t)product;
@@ -141,8 +142,8 @@ void hr__price_set(struct hr__price *price, const struct hr__pricing *pricing, c
 
 /* ---- Series ----------------------------------------------------------------------------------------- */
 
-/* The sum of floor((first + i x step) / divisor) for i < count, by the Euclidean algorithm: what is above the line is
-   the same sum with step and divisor exchanged. All arguments are below 2^32. */
+/* The sum of floor((first + i x step) / divisor) for i < count, by the Euclidean algorithm: the lattice points above
+   the line are the same kind of sum, with step and divisor exchanged. All arguments are below 2^32. */
 static uint64_t floor_sum(uint64_t count, uint64_t divisor, uint64_t step, uint64_t first) {
   uint64_t sum = 0;
   while (count > 0) {
@@ -163,7 +164,7 @@ static int64_t time_of_first(const struct hr__price *price, uint64_t count) {
   return (int64_t)count * price->base_ticks + price->unit_ticks * (int64_t)units;
 }
 
-/* A number of iterations that surely end before `until_ticks`, and are not many fewer than those that do. */
+/* A lower bound, close to the exact value, for the number of iterations that end before `until_ticks`. */
 static uint32_t surely_before(const struct hr__price *price, uint32_t most, int64_t until_ticks) {
   if (until_ticks == INT64_MAX) return most;
   const double unit = (double)price->unit_ticks, divisor = (double)price->divisor, until = (double)until_ticks;
@@ -175,7 +176,7 @@ static uint32_t surely_before(const struct hr__price *price, uint32_t most, int6
   return n < 0 ? 0 : n < most ? (uint32_t)n : most;
 }
 
-/* From this number on, a formula is faster than a loop. */
+/* From this number of iterations on, the formula is faster than a loop. */
 enum { MANY = 48 };
 
 struct hr__price_run hr__price_sum(const struct hr__price *price, uint32_t most, int64_t until_ticks) {

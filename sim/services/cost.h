@@ -9,23 +9,23 @@
 enum { HR__TICK_BITS = 16 };
 #define HR__TICKS(us) ((int64_t)((uint64_t)(us) << HR__TICK_BITS))
 
-/* What the time of an iteration depends on: tokens of prompts and the sum of their squares, sequences that decode, and
-   tokens that the sequences have processed before. */
+/* The load that determines the time of an iteration: tokens of prompts and the sum of their squares, sequences that
+   decode, and tokens that the sequences have processed before. */
 struct hr__batch_load {
   uint64_t prompts, squares, decodes, context;
 };
 
 /* The times of iterations that differ only in the context: iteration i takes base + unit x floor((first + i x step) /
-   divisor). Both numerators are kept as quotient and rest. */
+   divisor). Both numerators are stored as quotient and remainder. */
 struct hr__price {
   int64_t base_ticks, unit_ticks;
   uint64_t divisor, first_quotient, first_rest, step_quotient, step_rest;
 };
 
-/* What all prices of a cost have in common. */
+/* The values that all prices of a cost share. */
 struct hr__pricing {
   const struct hr_service_cost *cost;
-  bool is_linear; /* the cost is that of the terms, so that `factor` and `divisor` are the same for all loads */
+  bool is_linear; /* the cost has the form of terms, so `factor` and `divisor` are the same for all loads */
   bool is_whole;  /* these terms are whole microseconds, so that prices need no floating point */
   int64_t fixed_ticks, prompt_ticks, sequence_ticks; /* is_whole */
   int64_t unit_ticks;
@@ -49,7 +49,7 @@ struct hr__price_run {
   int64_t last_ticks; /* the time of the last one */
 };
 
-/* Sums iterations until there are `most` of them, at least 1, or until one ends at `until_ticks` or later. */
+/* Sums at most `most` iterations, at least 1, and stops after the first one that ends at `until_ticks` or later. */
 struct hr__price_run hr__price_sum(const struct hr__price *price, uint32_t most, int64_t until_ticks);
 /* The time of one iteration in microseconds, not rounded. */
 double hr__cost_us(const struct hr_service_cost *cost, const struct hr__batch_load *load);

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The engines `disaggregated` and `colocated`: prompts and decodes on replicas of their own, or on the same ones, as
- * in LLMServe/DistServe, simdistserve (base/worker.py, base/scheduler.py).
+ * The engines `disaggregated` and `colocated`: prompts and decodes on separate replicas, or on the same ones, as in
+ * LLMServe/DistServe, simdistserve (base/worker.py, base/scheduler.py).
  *
  * A replica is a chain of workers, one for each pipeline stage; most have one. A worker has a queue of prompts and a
  * queue of decodes, and runs one iteration after another: prompts while any waits, unless the decodes hold too much
  * context; otherwise decodes. Decodes take turns: after an iteration they go to the end of the queue. As in that
  * simulator, a request of n output tokens decodes n times after its prompt.
  *
- * Replicas come and go. A prompt goes to a ready replica only; after its prompt, a request waits at its replica until a
- * ready one can decode it. A replica that is killed loses the memory of its requests. They come back as prompts, with
- * the tokens that they have produced. The event of a worker or a transfer that does not exist any more is ignored.
+ * Replicas may be added or removed. A prompt goes only to a ready replica; after its prompt, a request waits at its
+ * replica until a ready decode replica exists. A replica that is killed loses the memory of its requests. These
+ * requests start again as prompts that include the tokens produced so far. Events of workers or transfers that do not
+ * exist any more are ignored.
  *
  * Order at one instant: arrivals, then events in the order in which they were scheduled. A worker that waits starts by
- * an event of its own, after all events that are already scheduled for this instant.
+ * a separate event, after all events that are already scheduled for this instant.
  *
- * Invariant: a request is in one queue or batch of a worker, in `held`, or on its way, and is counted once in
- * `outstanding`: on its way, at the replica that it leaves.
+ * Invariant: a request is in one queue or batch of a worker, in `held`, or in transfer. It is counted once in
+ * `outstanding`; during a transfer, it counts at the replica that it leaves.
  */
 
 #include "sim/services/disaggregated.h"
@@ -29,7 +30,7 @@
 struct phase_request {
   uint32_t rest;     /* tokens of the prompt that are not in an iteration yet */
   uint32_t chunk;    /* tokens of the present iteration */
-  uint32_t number;   /* of this iteration, among all with prompts; 0: none yet on this replica */
+  uint32_t number;   /* index of this iteration among all with prompts; 0: none yet on this replica */
   uint32_t decoded;  /* iterations of decode */
   uint32_t at;       /* its replica */
   uint64_t transfer; /* the event of its transfer; 0: none */
@@ -47,13 +48,13 @@ struct worker {
   struct hr__sequence_queue prompts, decodes;
   uint64_t context;           /* of the queue of decodes */
   struct ids prefill, decode; /* in the present iteration */
-  uint32_t coming;            /* requests with memory that is on its way */
+  uint32_t coming;            /* requests with memory in transfer to it */
   uint32_t next, replica;     /* next: worker of the next stage; after the last one, the first */
   uint64_t event;             /* its event; 0: none */
   bool is_first, is_last, is_waiting;
 };
 
-/* A worker continues, or (`id` is a request) the memory of a request has arrived at it. */
+/* An event: a worker continues, or, if `id` is a request, the memory of this request has arrived at the worker. */
 struct event {
   double at_ms;
   uint64_t number;
@@ -133,7 +134,8 @@ static void wake(struct hr__phase_replicas *all, uint32_t number) {
 
 /* ---- Requests --------------------------------------------------------------------------------------- */
 
-/* Tokens that a request has processed; those of a prompt count from its first chunk on. */
+/* Returns the tokens that a request has processed. All tokens of a prompt count as soon as its first chunk is
+   processed. */
 static uint64_t context_of(const struct hr__phase_replicas *all, uint32_t id) {
   return (uint64_t)all->requests->prompt_tokens[id] + all->states[id].decoded;
 }
@@ -164,7 +166,7 @@ static void push_id(struct hr__phase_replicas *all, struct ids *ids, uint32_t id
     all->no_memory = true;
 }
 
-/* Stores a time as microseconds, and the rest in picoseconds. */
+/* Stores a time as microseconds, and the remainder in picoseconds. */
 static void note_time(struct hr__phase_replicas *all, uint32_t id, int which, int64_t *us) {
   const double rounded = floor(all->now_ms * 1000 + 0.5);
   us[id] = (int64_t)rounded;
@@ -241,7 +243,7 @@ static void hand_over(struct hr__phase_replicas *all, uint32_t id) {
 
 /* ---- Iterations ------------------------------------------------------------------------------------- */
 
-/* Takes whole prompts, or with `chunked` parts of them. As in the original, the room for parts shrinks twice. */
+/* Takes whole prompts, or with `chunked` parts of them. As in the original, the room for parts is reduced twice. */
 static void take_prompts(struct hr__phase_replicas *all, struct worker *worker) {
   const struct hr_service *service = all->service;
   uint32_t room = service->limits.max_batch_tokens, sum = 0, most = service->limits.max_sequences;
@@ -415,7 +417,7 @@ bool hr__phases_step(struct hr__phase_replicas *all) {
 
 /* ---- Losses ----------------------------------------------------------------------------------------- */
 
-/* A request loses its memory, and goes back to the owner. */
+/* A request loses its memory and returns to the owner. */
 static void lose(struct hr__phase_replicas *all, uint32_t id) {
   struct phase_request *state = &all->states[id];
   const uint32_t all_tokens = hr_request_new_tokens(all->requests, id) + state->decoded;
@@ -450,7 +452,7 @@ static void stop_worker(struct hr__phase_replicas *all, struct worker *worker) {
   worker->is_waiting = true;
 }
 
-/* Requests at the replica with a complete prompt: they wait for a replica that decodes, or are on their way. */
+/* Requests at the replica with a complete prompt, which wait for a decode replica or are in transfer. */
 static void take_moving(struct hr__phase_replicas *all, uint32_t number) {
   for (uint32_t n = all->held.count; n > 0; n--) {
     const uint32_t id = hr__queue_pop(&all->held);
@@ -467,7 +469,7 @@ static void take_moving(struct hr__phase_replicas *all, uint32_t number) {
   }
 }
 
-/* Requests on their way to a replica that is lost, in order of their events, go to another one. */
+/* Sends requests in transfer to a lost replica to another one, in the order of their events. */
 static void turn_round(struct hr__phase_replicas *all, uint32_t number) {
   for (;;) {
     const struct event *first = NULL;

@@ -3,8 +3,9 @@
 #define HR_SIM_SERVICES_DISAGGREGATED_H
 
 /*
- * Replicas of the engines `disaggregated` and `colocated`. They are run together, because a prompt that is complete
- * moves from one replica to another. Time is in milliseconds, in floating point, as in the simulator that they follow.
+ * Replicas of the engines `disaggregated` and `colocated`. They are simulated together, because a request moves from
+ * one replica to another when its prompt is complete. Time is in floating-point milliseconds, as in DistServe's
+ * simulator.
  */
 
 #include "headroom/unstable/services.h"
@@ -20,9 +21,9 @@ struct hr__phase_owner {
   /* a request has produced a token: the first, or another one. Its time is in the result */
   void (*token)(void *self, uint32_t id, bool is_last);
   void (*works)(void *self, uint32_t replica, double ms, double end_ms); /* an iteration of the first stage */
-  /* its first stage has nothing to do; is_idle: neither have the others */
+  /* its first stage has nothing to do; is_idle: nor have its other stages */
   void (*rests)(void *self, uint32_t replica, bool is_idle);
-  /* a request has lost its memory, with this number of tokens, and belongs to no replica any more */
+  /* a request with this number of tokens has lost its memory, and does not belong to a replica any more */
   void (*loses)(void *self, uint32_t id, bool has_begun, uint32_t tokens);
 };
 
@@ -35,10 +36,10 @@ struct hr__phase_config {
   struct hr__phase_owner owner;
 };
 
-/* Prepares replicas, of which none is ready. NULL: out of memory. */
+/* Creates replicas that are not ready yet. Returns NULL if memory is exhausted. */
 struct hr__phase_replicas *hr__phases_open(const struct hr__phase_config *config);
-/* Gives a request to a ready replica; there must be one that takes prompts. `is_new`: it has lost no memory. Arrivals
-   at one instant come before other events. Returns the replica. */
+/* Assigns a request to a ready replica; at least one that takes prompts must exist. `is_new`: it has not lost its
+   memory before. At one instant, arrivals precede other events. Returns the replica. */
 uint32_t hr__phases_arrive(struct hr__phase_replicas *all, uint32_t id, double now_ms, bool is_new);
 /* Removes a request that has not begun. Returns whether it was found. */
 bool hr__phases_withdraw(struct hr__phase_replicas *all, uint32_t id);
@@ -46,7 +47,8 @@ bool hr__phases_withdraw(struct hr__phase_replicas *all, uint32_t id);
 double hr__phases_next_ms(const struct hr__phase_replicas *all);
 /* Handles the next event. Returns false if memory is exhausted. */
 bool hr__phases_step(struct hr__phase_replicas *all);
-/* A replica becomes ready; gets nothing more; is lost with all that it has (false: out of memory). */
+/* A replica becomes ready; gets no further requests; is lost with its requests (returns false if memory is exhausted).
+ */
 void hr__phases_add(struct hr__phase_replicas *all, uint32_t number, double now_ms);
 void hr__phases_drain(struct hr__phase_replicas *all, uint32_t number);
 bool hr__phases_kill(struct hr__phase_replicas *all, uint32_t number, double now_ms);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How each engine forms batches. There are two ways with the same result: if memory suffices for one more token of all
- * steady sequences, only the others are handled one by one; otherwise, and with `steps`, all are.
+ * How each engine forms batches. Steady sequences are defined in replica.h. If memory suffices for one more token of
+ * each of them, only the other sequences are handled one by one. Otherwise, and with `steps`, all sequences are handled
+ * one by one, with the same result.
  *
  * Sources: `vllm-v0`, `sarathi` and `orca` are the schedulers of microsoft/vidur; `orca-splitwise` is the instance of
  * Mutinifni/splitwise-sim; `vllm-v1` is vllm-project/vllm, v1/core/sched/scheduler.py.
@@ -19,7 +20,8 @@ static uint32_t lesser(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
-/* Takes the memory of a sequence, which waits again, before all others. What it has produced is computed again. */
+/* Takes the memory of a sequence, which then waits before all others. The tokens that it has produced are computed
+   again. */
 static void restart(struct hr__replica *replica, uint32_t id) {
   struct hr__sequence *sequence = hr__sequence_of(replica, id);
   hr__give_back_memory(replica, id);
@@ -53,20 +55,20 @@ static void drop_running(struct hr__replica *replica, uint32_t count) {
   replica->n_running -= count;
 }
 
-/* The steady sequences are in the batch. */
+/* Adds the steady sequences to the batch. */
 static void decode_steady(struct hr__replica *replica) {
   replica->with_steady = replica->steady.count > 0;
   replica->used += hr__steady_need(replica);
 }
 
-/* Whether a sequence without memory may take the memory of its whole prompt. */
+/* Whether memory for the whole prompt of a sequence may be allocated. */
 static bool prompt_fits(const struct hr__replica *replica, uint32_t id) {
   const uint64_t blocks = hr__blocks_for(&replica->service->limits, hr__sequence_of(replica, id)->prompt);
   return hr__free_memory(replica) >= blocks + replica->watermark;
 }
 
-/* Decodes one token: the sequence needs a free block, which it takes only if its last block is full. If none is free,
-   the last of the sequences from `next` on loses its memory. Returns false if the sequence itself does. */
+/* Decodes one token: the sequence needs a free block, which it takes only if its last block is full. If no block is
+   free, the last of the sequences from `next` on loses its memory. Returns false if this is the sequence itself. */
 static bool decode(struct hr__replica *replica, uint32_t id, uint32_t next) {
   while (hr__free_memory(replica) < 1) {
     if (next == replica->n_running) {
@@ -82,7 +84,7 @@ static bool decode(struct hr__replica *replica, uint32_t id, uint32_t next) {
   return true;
 }
 
-/* Whether all steady sequences can decode with a free block for each. */
+/* Whether a free block exists for each steady sequence, so that all can decode. */
 static bool decodes_fit(const struct hr__replica *replica) {
   return !replica->steps && hr__free_memory(replica) > hr__steady_need(replica);
 }
@@ -138,7 +140,7 @@ static void decode_running(struct hr__replica *replica) {
   replica->n_running = n_left;
 }
 
-/* Adds chunks of the prompts that have begun, then of those that wait. */
+/* Adds chunks of the prompts that have begun, then of waiting prompts. */
 static void add_chunks(struct hr__replica *replica, uint32_t decodes) {
   const struct hr_service_limits *limits = &replica->service->limits;
   uint32_t room = limits->chunk_tokens > decodes ? limits->chunk_tokens - decodes : 0, n_left = 0;
@@ -222,8 +224,8 @@ static uint64_t more_blocks(const struct hr__replica *replica, const struct hr__
   return wanted > sequence->memory ? wanted - sequence->memory : 0;
 }
 
-/* Gives a sequence the memory for `tokens` more tokens; others that were admitted later lose theirs, the last first.
-   Returns false if the sequence itself does. */
+/* Allocates memory for `tokens` more tokens of a sequence. If memory is short, sequences that were admitted later lose
+   theirs, the last one first. Returns false if the sequence itself loses its memory. */
 static bool extend(struct hr__replica *replica, uint32_t id, uint32_t next, uint32_t tokens) {
   const uint64_t more = more_blocks(replica, hr__sequence_of(replica, id), tokens);
   while (hr__free_memory(replica) < more) {
@@ -237,8 +239,8 @@ static bool extend(struct hr__replica *replica, uint32_t id, uint32_t next, uint
   return true;
 }
 
-/* The steady sequences, and one with a part of its prompt that was admitted after them. Returns false if the budget or
-   the memory is too small for them: then each has to be considered. */
+/* Adds the steady sequences, and the sequence with a partial prompt that was admitted after them. Returns false if the
+   token budget or the memory does not suffice; then each sequence must be considered. */
 static bool run_steady(struct hr__replica *replica, uint32_t *budget) {
   const struct hr__steady *steady = &replica->steady;
   const uint64_t free = hr__free_memory(replica), growth = hr__steady_need(replica);
@@ -280,7 +282,7 @@ static void form_vllm_v1(struct hr__replica *replica) {
   const uint32_t n_before = replica->waiting.count;
   uint32_t budget = limits->max_batch_tokens;
   if (!run_steady(replica, &budget)) run_each(replica, &budget);
-  if (replica->waiting.count > n_before) return; /* something lost its memory */
+  if (replica->waiting.count > n_before) return; /* a sequence lost its memory */
   uint32_t count = replica->n_batch + replica->n_running + (replica->with_steady ? replica->steady.count : 0);
   for (; replica->waiting.count && budget > 0 && count < limits->max_sequences; count++) {
     const uint32_t id = hr__queue_at(&replica->waiting, 0);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The services of a run, and the trace of the run: the jobs of the input, then rows that are reserved for replicas.
+ * The services of a run, and the trace of the run: the jobs of the input, followed by rows that are reserved for
+ * replicas.
  *
  * Layout: the trace of the run has its own columns, in which the jobs of the input come first. A reserved row gets the
- * values of a service when it is used; before, the rows have those of the services in turn, so that code which examines
- * all rows before the run finds every request. After the run the number of jobs is reduced to the rows that were used.
+ * values of a service when it is used. Before that, reserved rows have the values of the services in turn, so that code
+ * which examines all rows before the run finds the requests of all services. After the run the number of jobs is
+ * reduced to the rows that were used.
  *
  * Time: the run begins with the earliest of the first submit and the first requests.
  */
@@ -15,10 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A replica that lives for less than this time on average needs more rows than there are. */
+/* If replicas live for less than this time on average, the reserved rows do not suffice. */
 #define SHORT_LIFE_US (30 * HR_SECOND_US)
 enum { MAX_ROWS = 1 << 18, MAX_OWNED = 64, SPARE_LIVES = 100 };
-/* Replicas do not end by themselves: the work of their jobs, which is replaced when they end. */
+/* The work of the jobs of replicas, which do not end by themselves. It is replaced when a replica ends. */
 #define ENDLESS_US (INT64_C(1000000000) * HR_SECOND_US)
 /* Requests must span less than this, because the time of a service has 16 bits for fractions of microseconds. */
 #define MAX_SPAN_US (INT64_C(1) << 46)
@@ -241,7 +243,7 @@ void hr__fleet_set_row(struct hr_fleet *fleet, uint32_t row, uint32_t service) {
 
 /* ---- Time ------------------------------------------------------------------------------------------- */
 
-/* Moves the instants of the input, so that the run can begin earlier than its first submit. */
+/* Shifts the instants of the input, so that the run can begin earlier than its first submit. */
 static void shift(struct hr_fleet *fleet, int64_t by_us) {
   struct hr_trace *trace = &fleet->trace;
   const int64_t *const columns[] = {trace->submit_us, trace->deadline_us, trace->recorded_start_us};

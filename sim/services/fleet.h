@@ -17,7 +17,7 @@
 enum hr__replica_place_state {
   HR__PLACE_FREE,
   HR__PLACE_WAITING,   /* the job waits for GPUs, also after an interruption */
-  HR__PLACE_WITHDRAWN, /* the same, but the replica is not wanted any more: the job ends when it starts */
+  HR__PLACE_WITHDRAWN, /* the job still waits, but the replica is not needed any more: the job ends when it starts */
   HR__PLACE_STARTING,
   HR__PLACE_READY,
   HR__PLACE_LEAVING, /* its job has notice: the replica gets no more requests */
@@ -29,8 +29,8 @@ struct hr__replica_place {
   bool is_initial; /* submitted at the begin of the run */
   bool is_delayed; /* `until_us` has the delay of its GPUs */
   uint32_t job;    /* valid unless the place is free */
-  /* starting: when it is ready; draining: when it ends at the latest; withdrawn: since when, HR_NEVER_US: the
-     policy does not know it yet */
+  /* starting: when it is ready; draining: when it ends at the latest; withdrawn: when it was withdrawn, HR_NEVER_US:
+     the policy is not notified yet */
   int64_t until_us;
   int64_t held_us, ready_us; /* when the job got its GPUs, and when the replica was ready */
   int64_t busy_ticks;        /* of the replica, when the job got its GPUs */
@@ -49,7 +49,7 @@ struct hr__fleet_service {
   int64_t tick_us;            /* the next decision; HR_NEVER_US: none */
   bool has_begun, is_open;    /* is_open: requests are left */
   bool is_rejected;           /* its jobs can never run */
-  /* services with requests that can go to this one: all its requests, with those that it gets */
+  /* if requests can spill over to this service: all its requests, including those from other services */
   struct hr__feed *feeds;
   uint32_t n_feeds;
   struct hr__spill_links links;
@@ -80,11 +80,11 @@ struct hr_fleet {
 static inline bool hr__spills_to(const struct hr_service *from, uint32_t to) {
   return from->routing.spill.to && from->routing.spill.service == to;
 }
-/* By how many steps of spill-over requests go from a service to another one, or come back to it; 0: never. */
+/* Returns the number of steps of spill-over from a service to another one, or back to itself; 0: not reachable. */
 uint32_t hr__fleet_hops(const struct hr_services *services, uint32_t from, uint32_t to);
-/* To how many other services the requests of a service can go, one after another. */
+/* Returns the maximum number of other services to which a request of a service can go, one after another. */
 uint32_t hr__fleet_way(const struct hr_services *services, uint32_t from);
-/* An upper bound of the requests of a service, with those from other services. */
+/* Returns an upper bound for the number of requests of a service, including those from other services. */
 uint32_t hr__fleet_most_requests(const struct hr_fleet *fleet, uint32_t service);
 /* Sets the columns of an unused row to the values of a service. */
 void hr__fleet_set_row(struct hr_fleet *fleet, uint32_t row, uint32_t service);

@@ -27,7 +27,7 @@ struct ratio {
   uint32_t n;
 };
 
-/* Whether the CPU usage of a pod says nothing. */
+/* Whether the CPU usage of a pod must be ignored. */
 static bool is_ignored(const struct hr__hpa_pod *pod) {
   return pod->unready || pod->initializing;
 }
@@ -60,8 +60,8 @@ static bool is_tolerated(const struct hr__hpa_measured *measured, double ratio) 
   return fabs(1 - ratio) <= measured->tolerance;
 }
 
-/* Pods without a known metric count in the way that makes the change smaller. If that turns the direction round,
-   nothing changes. */
+/* Pods without a known metric are counted such that the change becomes smaller. If this reverses the direction of the
+   change, the number does not change. */
 static int64_t rebalanced(const struct hr__hpa_measured *measured, const struct ratio *first, int64_t current,
                           struct counted how) {
   struct ratio second;
@@ -95,7 +95,7 @@ static bool propose_by_pods(const struct hr__hpa_measured *measured, int64_t cur
   return true;
 }
 
-/* One value for all pods, compared with a target that holds for all of them. */
+/* One value for all pods together, compared with one target. */
 static int64_t by_value(const struct hr__hpa_measured *measured, int64_t current) {
   const double ratio = (double)measured->value / (double)measured->target;
   if (current == 0) return (int64_t)ceil(ratio);
@@ -217,8 +217,7 @@ struct hr__hpa_limited hr__hpa_limit_default(int64_t current, int64_t desired, s
   return (struct hr__hpa_limited){desired, "DesiredWithinRange"};
 }
 
-/* Marks events that are older than the longest period of their direction. The last of them gives its place to the new
-   event. */
+/* Marks events that are older than the longest period of their direction. The new event replaces the last of them. */
 static void store_event(const struct hr__hpa_rules *rules, struct hr__hpa_event *events, uint32_t *n_events,
                         int64_t now_us, int64_t change) {
   int64_t longest_us = 0;

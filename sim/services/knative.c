@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The autoscaler of Knative: averages over a stable and a panic window, a panic mode in which the number never falls,
- * limits of each decision, and an optional delay before fewer replicas are wanted.
+ * The autoscaler of Knative: averages over a stable and a panic window, a panic mode in which the number never
+ * decreases, limits of each decision, and an optional delay before the number decreases.
  *
- * Layout: the delay keeps the wanted numbers of its ticks in a ring of falling numbers, so that the first one is the
+ * Layout: for the delay, a ring has the wanted numbers of its ticks, in decreasing order, so the first one is the
  * largest. Invariant: the ring has at most one entry per tick of the delay. Source: knative/serving,
  * pkg/autoscaler/scaling/autoscaler.go, aggregation/bucketing.go and aggregation/max.
  */
@@ -43,7 +43,7 @@ static int64_t delay(const struct hr__knative_spec *spec, struct hr__knative *se
     self->first_delayed = (self->first_delayed + 1) % HR__KNATIVE_MAX_DELAY_TICKS;
     self->n_delayed--;
   }
-  /* a smaller number in a tick that has a larger one is forgotten with it */
+  /* of two numbers in one tick, only the larger one is kept */
   if (!self->n_delayed || delayed_at(self, self->n_delayed - 1)->tick != tick)
     *delayed_at(self, self->n_delayed++) = (struct hr__knative_maximum){tick, desired};
   return delayed_at(self, 0)->replicas;
@@ -100,6 +100,6 @@ double hr__knative_window_average(const struct hr__knative_window *window, int64
   double total = window->total;
   for (int64_t s = window->last_s + 1; s <= now_s; s++) total -= window->bucket[s % window->seconds];
   int64_t observed = window->last_s - window->first_s + 1, left = window->seconds - (silent > 0 ? silent : 0);
-  /* as in Knative, six digits: sums of the window do not return to zero exactly */
+  /* rounded to six digits, as in Knative, because sums over the window do not return to zero exactly */
   return round(total / (double)(observed < left ? observed : left) * 1e6) / 1e6;
 }

@@ -3,10 +3,10 @@
  * Routers that distinguish replicas by their pools: `first-available`, `weighted`, and any router of a service with
  * spill-over to a pool or market.
  *
- * `first-available`: the replicas in the order of their pools, and of equal ones by number; the first that has fewer
- * incomplete requests than the room. If none has room, the one with the fewest. `weighted`: stride scheduling. Each
- * request advances the pass of its replica by 1 / weight, and the replica with the least pass is next. A replica that
- * joins takes the pass of the last choice. Spill-over: replicas in the pools of `spill.to` get requests only while the
+ * `first-available`: replicas are ordered by their pool, then by number. The first one with fewer incomplete requests
+ * than `room` is chosen; if none has room, the one with the fewest. `weighted`: stride scheduling. Each request
+ * advances the pass of its replica by 1 / weight, and the replica with the least pass is next. A new replica starts
+ * with the pass of the last chosen replica. Spill-over: replicas in the pools of `spill.to` get requests only while the
  * predicted wait is above the bound, or if no other replica is ready.
  *
  * Source of stride scheduling: Waldspurger and Weihl, MIT/LCS/TM-528, 1995. `first-available` is the policy of the same
@@ -70,7 +70,8 @@ static uint64_t load_of(const struct hr__service_run *service, uint32_t replica)
   return service->spec->router == HR_SERVICE_TOKEN_JSQ ? service->tokens[replica] : service->outstanding[replica];
 }
 
-/* Lists the ready replicas on one side of the spill-over; all, if none is there. Returns their number. */
+/* Lists the ready replicas inside or outside of the pools of spill-over; if none is there, all ready replicas. Returns
+   their number. */
 static uint32_t list_candidates(struct hr__service_run *service) {
   const struct hr_service_spill *spill = &service->spec->routing.spill;
   const bool has_sides = spill->to && spill->service == HR_NONE;

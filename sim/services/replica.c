@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Replicas: queues, steady sequences, and what iterations change. Batches are formed in engines.c.
+ * Replicas: queues, steady sequences, and the effects of iterations. Batches are formed in engines.c.
  *
- * The sequences that decode are steady, apart from those of the first iteration after the prompt. While no other
- * sequence is in the batch, no steady one ends, and memory lasts, all iterations are formed alike, and they run as one
- * step. Before a batch for which memory is short, the steady sequences become running ones, and the engine handles
- * each of them. With `steps`, this is always so.
+ * A sequence that decodes is steady, except in the first iteration after its prompt. As long as only steady sequences
+ * are in the batch, none of them ends and memory suffices, all iterations have the same batch, and they are simulated
+ * as one step. If memory does not suffice for a batch, the steady sequences become running ones, and the engine handles
+ * each of them. With `steps`, no sequence is steady.
  */
 
 #include "sim/services/replica.h"
@@ -64,7 +64,7 @@ uint32_t hr__queue_remove(struct hr__sequence_queue *queue, uint32_t id) {
   uint32_t at = 0;
   while (at < queue->count && hr__queue_at(queue, at) != id) at++;
   if (at == queue->count) return HR_NONE;
-  /* those before it move towards the end: it is usually near the front */
+  /* entries before it move by one place, because it is usually near the front */
   for (uint32_t i = at; i > 0; i--) queue->ids[(queue->first + i) & mask] = hr__queue_at(queue, i - 1);
   hr__queue_pop(queue);
   return at;
@@ -122,7 +122,7 @@ const char *hr_service_refusal(const struct hr_service *service, uint32_t prompt
 
 /* ---- Steady sequences ------------------------------------------------------------------------------- */
 
-/* The clock overflows, so only differences are compared. */
+/* The clock may overflow, so only differences are compared. */
 static bool ends_earlier(uint64_t a, uint64_t b) {
   return (int64_t)(a - b) < 0;
 }
@@ -147,7 +147,8 @@ static uint32_t pop_end(struct hr__steady *steady) {
   return (uint32_t)top;
 }
 
-/* A sequence takes a block when it has filled its blocks: its tokens with the newest are 1 modulo block_tokens. */
+/* A sequence needs a new block when its blocks are full: then its tokens, including the newest one, are 1 modulo
+   block_tokens. */
 static void set_phase(struct hr__replica *replica, uint32_t phase) {
   const struct hr_service_limits *limits = &replica->service->limits;
   const uint32_t n = limits->block_tokens, full = hr__block_rest(limits, 1);
@@ -192,7 +193,7 @@ static void leave(struct hr__replica *replica, uint32_t id) {
 void hr__steady_release(struct hr__replica *replica) {
   struct hr__steady *steady = &replica->steady;
   const uint32_t n_first = replica->n_first, n_last = replica->n_running - n_first, count = steady->count;
-  /* the others keep their places before and behind */
+  /* the order of the others does not change */
   for (uint32_t i = n_last; i > 0; i--) replica->running[n_first + count + i - 1] = replica->running[n_first + i - 1];
   steady->count = 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -228,7 +229,8 @@ static uint64_t growth_and_sum(const struct hr__replica *replica, uint32_t count
   return many * steady->count + rest_growth;
 }
 
-/* Takes the memory of the iterations that end, and counts it. That of the first of them was taken before. */
+/* Allocates and counts the memory of the iterations that have ended. The memory of the first one was allocated before.
+ */
 static void take_growth(struct hr__replica *replica) {
   const uint32_t n = replica->n_repeats;
   replica->used_sum += n * replica->used;
@@ -241,7 +243,8 @@ static void take_growth(struct hr__replica *replica) {
   if (replica->used > replica->used_peak) replica->used_peak = replica->used;
 }
 
-/* How many iterations the memory lasts, up to `most`. The memory for the first one is taken already. */
+/* Returns for how many iterations the memory suffices, at most `most`. The memory for the first one is already
+   allocated. */
 static uint32_t lasting(const struct hr__replica *replica, uint32_t most) {
   const struct hr__steady *steady = &replica->steady;
   if (!steady->phases) return most;
@@ -288,8 +291,9 @@ static void weigh(struct hr__replica *replica) {
   replica->load = load;
 }
 
-/* How often the batch would be formed again: while only steady sequences are in it, none ends, and memory surely
-   lasts. A request that waits was not admitted for a reason that stays: the memory only shrinks. */
+/* Returns how often the same batch would be formed again: as long as only steady sequences are in it, none of them
+   ends, and memory certainly suffices. Waiting requests are still not admitted, because the free memory only decreases.
+   */
 static uint32_t repeats(const struct hr__replica *replica) {
   const struct hr__steady *steady = &replica->steady;
   if (replica->service->engine == HR_SERVICE_STATIC && !replica->steps && !replica->load.prompts)
@@ -299,7 +303,7 @@ static uint32_t repeats(const struct hr__replica *replica) {
   return lasting(replica, most);
 }
 
-/* Forms a batch, and sets how often it runs. Returns false if nothing can run. */
+/* Forms a batch and sets how often it runs. Returns false if no sequence can run. */
 static bool form(struct hr__replica *replica) {
   replica->n_batch = replica->n_admitted = 0;
   replica->with_steady = replica->has_restarted = false;
@@ -315,12 +319,13 @@ static bool form(struct hr__replica *replica) {
   return true;
 }
 
-/* The busy time of a replica that waits: with `single` it serves, with `dynamic-batch` it does nothing. */
+/* The busy time of a replica that waits for an event: with `single`, it serves requests; with `dynamic-batch`, it is
+   idle. */
 static int64_t busy_part(const struct hr__replica *replica, int64_t ticks) {
   return replica->wait_ticks && replica->service->engine != HR_SERVICE_SINGLE ? 0 : ticks;
 }
 
-/* The time of the iterations of a batch. They end early if a request is expected that will end them. */
+/* Computes the time of the iterations of a batch. They end early if a request is expected that changes the batch. */
 static int64_t run_ticks(struct hr__replica *replica, int64_t now_ticks, int64_t horizon_ticks) {
   if (replica->n_repeats == 1) return replica->last_ticks = hr__price_first_ticks(&replica->price);
   /* requests behind one that waits do not end the iterations */
@@ -370,7 +375,7 @@ void hr__replica_cut(struct hr__replica *replica, int64_t at_ticks, bool after) 
   replica->last_ticks = run.last_ticks;
 }
 
-/* A prompt that is complete yields the first token at once. Returns whether the sequence has all its tokens. */
+/* When its prompt is complete, a sequence has its first token. Returns whether it has all its tokens. */
 static bool advance(struct hr__sequence *sequence, uint32_t tokens, bool *is_first) {
   sequence->processed += tokens;
   *is_first = !sequence->is_decoding && sequence->processed == sequence->prompt;
@@ -460,7 +465,7 @@ void hr__replica_end(struct hr__replica *replica, hr__sequence_event *event, voi
 
 /* ---- Loss of a replica ------------------------------------------------------------------------------ */
 
-/* Ends the iterations that are complete, and gives up the present one. */
+/* Ends the complete iterations, and abandons the present one. */
 static void abandon(struct hr__replica *replica, int64_t now_ticks, hr__sequence_event *event, void *context) {
   const int64_t passed_ticks = now_ticks - replica->begin_ticks,
                 length_ticks = replica->end_ticks - replica->begin_ticks;

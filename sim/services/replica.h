@@ -6,10 +6,10 @@
  * A replica of an inference service: sequences that wait, sequences that have memory, and the batch of the iteration
  * that runs. The engine of the service forms the batches (engines.c).
  *
- * A sequence is a request on its replica. When it loses its memory, what it has produced becomes part of its prompt.
- * Most sequences decode one token in every iteration. They are the steady ones: an iteration does not touch them. A
- * heap has the iteration in which each of them ends, and counts by phase show how many need another block of memory.
- * The others are in lists: `running`, and the batch.
+ * A sequence is a request on its replica. When it loses its memory, the tokens that it has produced become part of its
+ * prompt. Most sequences decode one token in every iteration. These are the steady sequences: an iteration does not
+ * change their data. A heap has the iteration in which each of them ends, and counts by phase show how many need
+ * another block of memory. Other sequences with memory are in the list `running` or in the batch.
  *
  * Invariant: `used` is the sum of the memory of all sequences of the replica, in blocks (`orca-splitwise`: in tokens).
  *
@@ -23,7 +23,7 @@
 struct hr__sequence {
   uint32_t prompt;    /* tokens that are processed before the next token is produced */
   uint32_t total;     /* prompt and output */
-  uint32_t processed; /* tokens in memory, and the first token after the prompt. Steady: less the clock */
+  uint32_t processed; /* tokens in memory, including the first token after the prompt. Steady: minus the clock */
   uint32_t memory;    /* blocks or tokens. Steady with blocks: computed when it is needed */
   uint32_t order;     /* by the place among the running sequences */
   uint32_t unstarted; /* tokens of the prompt, until it yields a token on this replica; then 0 */
@@ -84,8 +84,8 @@ struct hr__replica {
   bool with_steady;    /* the iteration decodes the steady sequences */
   struct hr__due *due; /* [n_due] `single`: heap of requests in service */
   uint32_t n_due;
-  double done_ticks;  /* `single`: what a request has received that is always in service */
-  int64_t wait_ticks; /* no batch: `single` has its next event then; `dynamic-batch` waits for requests; 0: idle */
+  double done_ticks;  /* `single`: the service that a request would have received if it was always in service */
+  int64_t wait_ticks; /* no batch: next event of `single`, or end of the wait of `dynamic-batch`; 0: idle */
   uint32_t *admitted; /* [n_admitted] sequences that left the queue for this batch; room for max_sequences */
   uint32_t n_admitted;
   struct hr__batch_load load; /* of the first iteration of the batch */
@@ -97,19 +97,20 @@ struct hr__replica {
   int64_t begin_ticks; /* of the iterations that run */
   int64_t end_ticks;   /* of the last of them; HR_NEVER_US: the replica is idle */
   int64_t last_ticks;  /* the time that the last of them takes */
-  uint32_t n_repeats;  /* how often the batch runs before it changes */
-  bool steps;          /* each iteration runs on its own, and no sequence is steady */
+  uint32_t n_repeats;  /* number of iterations with this batch before it changes */
+  bool steps;          /* each iteration is simulated separately, and no sequence is steady */
   bool is_open;        /* a request that arrives joins after the present iteration */
   bool has_restarted;  /* a sequence lost its memory when the batch was formed */
   int64_t busy_ticks;
-  uint16_t *restarts; /* by request: how often it lost its memory */
-  /* by request: time from losses to the next token, as in the result; below 0 since a loss: minus its time */
+  uint16_t *restarts; /* by request: number of times that it lost its memory */
+  /* by request: time from losses to the next token, as in the result. After a loss, until the next token: minus the
+     time of the loss */
   int64_t *preempted_us;
   uint64_t iterations, recomputed_tokens;
   uint64_t used_sum, used_peak;     /* `used` over all iterations */
   struct hr_service_result *result; /* for losses; the owner sets it */
   bool is_ready;                    /* it gets requests; the owner sets it */
-  int64_t idle_from_ticks;          /* ready and without iterations since then; HR_NEVER_US: not */
+  int64_t idle_from_ticks;          /* time since which it is ready and runs no iteration; HR_NEVER_US: not idle */
   bool no_memory;
 };
 
@@ -132,18 +133,19 @@ bool hr__replica_open(struct hr__replica *replica, const struct hr_service *serv
                       const struct hr__sequences *sequences, uint16_t *restarts, bool steps);
 void hr__replica_close(struct hr__replica *replica);
 
-/* Forms the next batch, and sets when it ends. If `steps` is not set, it runs as long as it would be formed again, or
-   until an iteration ends at `horizon_ticks` or later, when a request is expected that would end the iterations anyway.
-   Returns false if nothing can run; the replica is then idle. */
+/* Forms the next batch, and sets when it ends. Unless `steps` is set, it runs as long as the same batch would be formed
+   again, or until an iteration ends at `horizon_ticks` or later, because at this time a request is expected that would
+   change the batch. Returns false if nothing can run; the replica is then idle. */
 bool hr__replica_begin(struct hr__replica *replica, int64_t now_ticks, int64_t horizon_ticks);
-/* Ends the run of iterations with the first one that ends at `at_ticks` or later; if `after` is set, later. */
+/* Lets the iterations end with the first one that ends at `at_ticks` or later (if `after` is set: later than
+   `at_ticks`). */
 void hr__replica_cut(struct hr__replica *replica, int64_t at_ticks, bool after);
 /* Ends the iterations. `event` is called for each sequence that produced its first or its last token. */
 typedef void hr__sequence_event(void *context, uint32_t id, bool is_first, bool is_last);
 void hr__replica_end(struct hr__replica *replica, hr__sequence_event *event, void *context);
 /* Stops the replica at `now_ticks`. Iterations that are complete by then count; `event` is called as above. All
-   sequences lose their memory, and are then in the queue in no particular order. What they have produced becomes part
-   of their prompts, and is computed again. */
+   sequences lose their memory, and are then in the queue in no particular order. The tokens that they have produced
+   become part of their prompts, and are computed again. */
 void hr__replica_kill(struct hr__replica *replica, int64_t now_ticks, hr__sequence_event *event, void *context);
 
 /* ---- For engines ------------------------------------------------------------------------------------ */
@@ -169,7 +171,7 @@ static inline uint32_t hr__queue_pop(struct hr__sequence_queue *queue) {
 static inline uint64_t hr__blocks_for(const struct hr_service_limits *limits, uint64_t tokens) {
   return (tokens + limits->block_tokens - 1) / limits->block_tokens;
 }
-/* Tokens modulo the size of a block, which most often is a power of two. */
+/* Returns tokens modulo the size of a block, which is usually a power of two. */
 static inline uint32_t hr__block_rest(const struct hr_service_limits *limits, uint32_t tokens) {
   const uint32_t n = limits->block_tokens;
   return n & (n - 1) ? tokens % n : tokens & (n - 1);
@@ -200,7 +202,7 @@ static inline uint32_t hr__cached(const struct hr__replica *replica, uint32_t id
 static inline uint32_t hr__new_tokens(const struct hr__replica *replica, uint32_t id) {
   return hr__sequence_of(replica, id)->prompt - hr__cached(replica, id);
 }
-/* The sequence loses what it has processed; tokens that need no computation are not computed again. */
+/* The sequence loses the tokens that it has processed; tokens that need no computation are not computed again. */
 static inline void hr__note_lost_tokens(struct hr__replica *replica, uint32_t id) {
   const uint32_t processed = hr__sequence_of(replica, id)->processed, cached = hr__cached(replica, id);
   if (processed > cached) replica->recomputed_tokens += processed - cached;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The component of the engine for inference services: replicas as jobs. A service submits a job for each replica that
- * it wants more. When the job has its GPUs, the replica starts (cold start), and is then ready. A replica that is not
- * wanted any more drains, and its job ends. If the job is interrupted or preempted, its requests go back to the router,
+ * The component of the engine for inference services: replicas as jobs. A service submits a job for each additional
+ * replica. When the job has its GPUs, the replica begins its cold start, and is then ready. A replica that is not
+ * needed any more drains, and its job ends. If the job is interrupted or preempted, its requests return to the router,
  * and the job waits again.
  *
  * Layout: each service has at most one valid entry in the heap of the engine: its next decision, the next change of a
- * replica, or the end of its requests. Between such instants and events of its jobs, requests are not simulated; the
- * service then catches up.
+ * replica, or the end of its requests. Between these instants and the events of its jobs, requests are not simulated;
+ * at such an instant, the service is advanced to it.
  *
  * Invariant: GPU time that the replicas held = starting + busy + idle = GPU time of their jobs.
  */
@@ -31,7 +31,7 @@ static bool is_running(const struct hr__replica_place *place) {
   return place->state >= HR__PLACE_STARTING;
 }
 
-/* Brings the requests of a service up to the present instant, without those of the instant itself. */
+/* Advances the requests of a service to the present instant, excluding the requests of this instant. */
 static void catch_up_requests(const struct hr__engine *engine, struct hr__fleet_service *service) {
   hr__service_advance(&service->run, engine->view.now_us + fleet_of(engine)->origin_us);
 }
@@ -52,14 +52,14 @@ static bool scales_to_zero_when_idle(const struct hr_service *spec) {
          spec->autoscale.min == 0;
 }
 
-/* When the service has been idle for long enough, as far as is known now. */
+/* Returns the time at which the service will have been idle for long enough, as far as is known now. */
 static int64_t idle_end_us(const struct hr__engine *engine, struct hr__fleet_service *service) {
   if (!scales_to_zero_when_idle(service->spec) || service->wanted == 0) return HR_NEVER_US;
   const struct hr__service_run *run = &service->run;
   const int64_t tick = INT64_C(1) << HR__TICK_BITS;
   const int64_t time_us = service->spec->autoscale.idle_to_zero_us;
   if (!run->n_outstanding) return ((run->idle_ticks + tick - 1) >> HR__TICK_BITS) + time_us;
-  /* it waits for a replica, or until it is not wanted any more */
+  /* it waits for a replica, or until it is not needed any more */
   if (!hr__service_runs(run)) return run_us(fleet_of(engine), hr__service_timeout_us(&service->run));
   const int64_t next_us = run_us(fleet_of(engine), hr__service_first_us(run));
   return next_us > engine->view.now_us + time_us ? next_us : engine->view.now_us + time_us;
@@ -83,7 +83,7 @@ static int64_t next_event_us(const struct hr__engine *engine, struct hr__fleet_s
   return at_us;
 }
 
-/* Schedules the next event of a service, if it is not the scheduled one. */
+/* Schedules the next event of a service, unless it is already scheduled. */
 static enum hr_status reschedule(struct hr__engine *engine, struct hr__fleet_service *service, int64_t at_us) {
   if (at_us < engine->view.now_us) at_us = engine->view.now_us;
   if (at_us == service->event_us) return HR_OK;
@@ -109,7 +109,7 @@ static struct hr_replica_times times_of(const struct hr__fleet_service *service,
                                    .starting = (hr_amount)place->gpu_milli * (ready_us - place->held_us),
                                    .busy = ((hr_amount)place->gpu_milli * ticks) >> HR__TICK_BITS};
   times.idle = times.held - times.starting - times.busy;
-  /* the requests of an instant are handled up to the next microsecond; the replica can lose its GPUs in this instant */
+  /* requests of an instant are handled up to the next microsecond, but the replica can lose its GPUs at this instant */
   if (times.idle < 0 && times.idle >= -(hr_amount)place->gpu_milli) {
     times.busy += times.idle;
     times.idle = 0;
@@ -177,7 +177,7 @@ static struct place_range places_of(const struct hr__fleet_service *service, boo
   return decode ? (struct place_range){service->n_heads, service->n_places} : (struct place_range){0, service->n_heads};
 }
 
-/* Replicas that are not to end. */
+/* Returns the number of replicas that are not ending. */
 static uint32_t count_present(const struct hr__fleet_service *service, struct place_range places) {
   uint32_t count = 0;
   for (uint32_t i = places.from; i < places.to; i++) {
@@ -195,8 +195,8 @@ static uint32_t find_place(const struct hr__fleet_service *service, struct place
   return at < places.to ? at : HR_NONE;
 }
 
-/* A replica that is not wanted any more, with a job that the policy still has. The policy may reject the job at the end
-   of the instant in which it was withdrawn. */
+/* Whether a replica is not needed any more, but the policy still has its job. The policy may reject the job at the end
+   of the instant at which it was withdrawn. */
 static uint32_t find_withdrawn(const struct hr__fleet_service *service, struct place_range places, int64_t now_us) {
   uint32_t at = places.from;
   while (at < places.to && (service->places[at].state != HR__PLACE_WITHDRAWN || service->places[at].until_us == now_us))
@@ -204,7 +204,8 @@ static uint32_t find_withdrawn(const struct hr__fleet_service *service, struct p
   return at < places.to ? at : HR_NONE;
 }
 
-/* A job that waits is not wanted any more. A policy that cannot reject it keeps it; it then ends when it starts. */
+/* Withdraws a waiting job that is not needed any more. A policy that cannot reject it keeps it; the job then ends when
+   it starts. */
 static enum hr_status withdraw(struct hr__engine *engine, struct hr__replica_place *place) {
   const struct hr_event event = {engine->view.now_us, HR_EVENT_WITHDRAW, HR_REASON_NONE, (hr_job){place->job}, NULL,
                                  {HR_NONE},           {HR_NONE}};
@@ -248,7 +249,7 @@ static enum hr_status add_replicas(struct hr__engine *engine, struct hr__fleet_s
   return status;
 }
 
-/* Ends the job of a replica that has no requests any more. Its work is what it has done. */
+/* Ends the job of a replica that has no requests any more. The work of the job is set to the work done. */
 static enum hr_status end_replica(struct hr__engine *engine, struct hr__fleet_service *service, uint32_t number) {
   struct hr__replica_place *place = &service->places[number];
   const hr_job job = {place->job};
@@ -270,8 +271,8 @@ static enum hr_status drain_replica(struct hr__engine *engine, struct hr__fleet_
   return HR_OK;
 }
 
-/* Returns the replica that goes first: one that waits, then one that starts, then the ready one with the fewest
-   requests; of equals the highest number. HR_NONE: not found. */
+/* Returns the replica to remove first: one that waits, then one that starts, then the ready one with the fewest
+   requests; among equal ones, that with the highest number. HR_NONE: not found. */
 static uint32_t first_to_go(const struct hr__fleet_service *service, struct place_range places) {
   static const uint8_t order[] = {HR__PLACE_WAITING, HR__PLACE_LEAVING, HR__PLACE_STARTING, HR__PLACE_READY};
   uint32_t best = HR_NONE;
@@ -283,7 +284,7 @@ static uint32_t first_to_go(const struct hr__fleet_service *service, struct plac
   return best;
 }
 
-/* Drains the replicas of some places that are too many. */
+/* Drains the surplus replicas of a range of places. */
 static enum hr_status shrink(struct hr__engine *engine, struct hr__fleet_service *service, struct place_range places,
                              uint32_t wanted) {
   enum hr_status status = HR_OK;
@@ -292,7 +293,7 @@ static enum hr_status shrink(struct hr__engine *engine, struct hr__fleet_service
   return status;
 }
 
-/* Makes the number of replicas that of the last decision. Those of both kinds are added in turn, in their proportion,
+/* Adjusts the number of replicas to the last decision. Replicas of both kinds are added in turn, in their proportion,
    because the GPUs may not suffice for all. */
 static enum hr_status apply(struct hr__engine *engine, struct hr__fleet_service *service) {
   const struct place_range takers = places_of(service, false), decoders = places_of(service, true);
@@ -319,8 +320,8 @@ static bool lacks_replicas(const struct hr__fleet_service *service) {
 
 /* ---- The event of a service ------------------------------------------------------------------------- */
 
-/* Whether a replica could begin its cold start when it got its GPUs. Otherwise it is ready later: MIG instances were
-   created first, or the GPUs had too little free memory. */
+/* Whether a replica could begin its cold start when it got its GPUs. Otherwise the cold start was delayed: MIG
+   instances had to be created first, or the GPUs had too little free memory. */
 static bool has_gpus(const struct hr__engine *engine, struct hr__replica_place *place) {
   const struct hr__engine_attempt *attempt = hr__attempt(engine, (hr_job){place->job});
   if (attempt->phase != HR__PHASE_BACKING_OFF && place->is_delayed) return true;
@@ -354,7 +355,7 @@ static enum hr_status change_replicas(struct hr__engine *engine, struct hr__flee
   return status;
 }
 
-/* Changes the replicas of the services that are advanced together with this one, before the requests of the instant. */
+/* Changes the replicas of all services that are advanced together with this one, before the requests of the instant. */
 static enum hr_status change_circle(struct hr__engine *engine, const struct hr__fleet_service *service) {
   struct hr_fleet *fleet = fleet_of(engine);
   enum hr_status status = HR_OK;
@@ -393,14 +394,15 @@ static enum hr_status set_wanted(struct hr__engine *engine, struct hr__fleet_ser
   return status == HR_OK ? apply(engine, service) : status;
 }
 
-/* Whether nothing is left to do: all requests have arrived, and none can be served any more or all are complete. */
+/* Whether the service has ended: all requests have arrived, and either all are complete or none can be served any more.
+ */
 static bool is_done(const struct hr__fleet_service *service) {
   const struct hr__service_run *run = &service->run;
   if (hr__service_expects(run) || hr__service_runs(run)) return false;
   return run->n_outstanding == 0 || run->n_outstanding != hr__service_unplaced(run) || service->is_rejected;
 }
 
-/* All requests are complete: all replicas end. */
+/* Ends all replicas, because all requests are complete. */
 static enum hr_status finish_service(struct hr__engine *engine, struct hr__fleet_service *service) {
   enum hr_status status = HR_OK;
   service->is_open = false;
@@ -414,7 +416,7 @@ static enum hr_status finish_service(struct hr__engine *engine, struct hr__fleet
   return status;
 }
 
-/* Decisions change nothing while all requests have arrived, no replica runs, and some wait for GPUs. */
+/* Whether decisions have no effect: all requests have arrived, no replica runs, and some wait for GPUs. */
 static bool only_waits(const struct hr__fleet_service *service) {
   bool any_waits = false;
   for (uint32_t i = 0; i < service->n_places; i++) {
@@ -459,7 +461,7 @@ static enum hr_status begin_service(struct hr__engine *engine, struct hr__fleet_
   return status;
 }
 
-/* The event of a service. Events of services with requests that can go to it come first. */
+/* Handles the event of a service, after the events of services with requests that can go to it. */
 static enum hr_status handle(struct hr__engine *engine, uint32_t index) {
   struct hr_fleet *fleet = fleet_of(engine);
   struct hr__fleet_service *service = &fleet->of[index];
@@ -510,8 +512,8 @@ static int64_t cold_start_us(const struct hr__engine *engine, struct hr__fleet_s
   return cold->container_us + cold->engine_us + fetch_us(engine, service, placement);
 }
 
-/* The job of a replica has its GPUs. The replicas with which a run begins are ready at once: the service has been there
-   before. */
+/* The job of a replica has its GPUs. The initial replicas of a run are ready at once, because the service is assumed to
+   exist before. */
 static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                             int64_t run_time_us) {
   uint32_t number;
@@ -572,7 +574,7 @@ static enum hr_status notice(struct hr__engine *engine, hr_job job, struct hr__j
   return HR_OK;
 }
 
-/* A job that the policy or the cluster rejects: the service can have no replicas, unless the job was withdrawn. */
+/* A job was rejected by the policy or the cluster. Unless the job was withdrawn, the service can have no replicas. */
 static void forget(struct hr__engine *engine, hr_job job) {
   uint32_t number;
   struct hr__fleet_service *service = service_of(engine, job, &number);

@@ -28,7 +28,8 @@ static int64_t wanted_replicas(const struct hr__ray_spec *spec, int64_t current,
   return (int64_t)scaled - is_stuck;
 }
 
-/* Returns whether the decision was made for long enough. A decision of the other direction starts again. */
+/* Returns whether the same decision has been made for long enough. A decision in the other direction restarts the
+   delay. */
 static bool is_due(struct hr__ray *self, int direction, int64_t now_us, int64_t delay_us) {
   if (self->direction != direction) *self = (struct hr__ray){direction, now_us};
   if (now_us - self->since_us < delay_us) return false;

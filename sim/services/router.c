@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Routers: which ready replica gets a request. `round-robin` and `random` need no loads, `power-of-two` needs two of
- * them, and the others need the least load of all: of equals, that of the lowest number.
+ * them. The others choose the replica with the least load; among equal ones, that with the lowest number.
  *
  * Layout: the loads of ready replicas are a tournament (base/tournament.h).
  *

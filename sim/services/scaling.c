@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Autoscaling of services: measures the load of a service at fixed instants, and asks the rules of its policy.
+ * Autoscaling of services: measures the load of a service at fixed instants, and applies the rules of its policy.
  *
  * Layout: a ring of samples with sums since the begin of the run, so that the mean over any window is a difference of
  * two samples. The delay of metrics selects an older sample. Decisions are made at multiples of the interval.
  *
  * `slo` predicts the latency of c replicas: each gets 1/c of the requests; with n sequences that decode, an iteration
  * takes t = cost(prompt tokens that arrive during t, n decodes, their context), and Little's law gives the mean n =
- * rate x outputs x t. The goals are for a part of the requests, so t is that of a quantile of n; the variance of n
- * follows from the load and from the dispersion of arrivals. The time to the first token is the rest of an iteration,
- * the prompt, and the wait of M/M/c with the service time of a prompt; its quantiles are those of an exponential
- * distribution.
+ * rate x outputs x t. The goals are for a share of the requests, so t is computed for a quantile of n; the variance of
+ * n follows from the load and from the dispersion of arrivals. The time to the first token is the sum of the rest of an
+ * iteration, the time of the prompt, and the wait in an M/M/c queue with the service time of a prompt, which has
+ * exponential quantiles.
  */
 
 #include "sim/services/scaling.h"
@@ -64,8 +64,8 @@ static void take_sample(struct hr__scaler *scaler, const struct hr__service_run 
   scaler->n_seen = run->next;
 }
 
-/* Returns the sample that is known now and is `back_us` older than the newest known one. Before the begin of the run,
-   all is zero. */
+/* Returns the sample that is `back_us` older than the newest known sample. Before the begin of the run, all values are
+   zero. */
 static struct hr__load_sample sample_at(const struct hr__scaler *scaler, int64_t back_us) {
   const int64_t step_us = scaler->sample_us;
   const uint64_t back =
@@ -101,7 +101,7 @@ static double utilization(const struct hr__scaler *scaler) {
 
 static struct hr__scale_choice by_schedule(const struct hr_autoscale *scale, int64_t now_us) {
   const int64_t at_us = scale->period_us ? now_us % scale->period_us : now_us;
-  /* before the first step of a period, the last one of the period before holds */
+  /* before the first step of a period, the last step of the previous period applies */
   uint32_t wanted =
       scale->period_us && now_us >= scale->period_us ? scale->steps[scale->n_steps - 1].replicas : scale->min;
   if (scale->period_us && scale->steps[0].at_us > 0) wanted = scale->steps[scale->n_steps - 1].replicas;
@@ -117,7 +117,7 @@ static void record_second(struct hr__scaler *scaler, int64_t now_us) {
   hr__knative_window_add(&scaler->panic, now_us, value);
 }
 
-/* The last replica stays while the service is young, and then for the grace period. */
+/* The last replica stays during the first stable window after the activation, and then for the grace period. */
 static struct hr__scale_choice to_zero(struct hr__scaler *scaler, int64_t now_us, uint32_t wanted) {
   const struct hr_autoscale *scale = &scaler->spec->autoscale;
   const struct hr__scale_choice stays = {wanted > 1 ? 1 : wanted, HR_SCALE_LOAD};
@@ -286,16 +286,16 @@ static double steady_iteration_s(const struct hr_service *spec, struct demand de
   return 0;
 }
 
-/* The number that a normal distribution exceeds with a probability of at most one half (Abramowitz and Stegun,
-   26.2.23: the error is below 0.00045). */
+/* The value that a standard normal variable exceeds with the given probability, at most one half (Abramowitz and
+   Stegun, 26.2.23: the error is below 0.00045). */
 static double normal_above(double probability) {
   const double p = fmin(fmax(probability, 1e-9), 0.5), t = sqrt(-2 * log(p));
   return t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
 }
 
-/* The time of an iteration that only the part `missed` exceeds. With iterations of a + c n, the number n of decodes has
-   a negative binomial distribution: its variance is mean / (1 - z), where z is the load, rate x outputs x c. Arrivals
-   that are more or less bursty than those of a Poisson process scale the variance. */
+/* The time of an iteration that only the share `missed` of iterations exceeds. With iterations of a + c n, the number n
+   of decodes has a negative binomial distribution: its variance is mean / (1 - z), where z is the load, rate x outputs
+   x c. Arrivals that are more or less bursty than those of a Poisson process scale the variance. */
 static double slow_iteration_s(const struct hr_service *spec, struct demand demand, double mean_s, double decodes,
                                double missed) {
   enum { MOST = 1 << 24 };
@@ -333,12 +333,12 @@ static double wait_s(uint32_t c, double load, double service_s, double missed) {
   return p > missed && missed > 0 ? log(p / missed) * service_s / (c - load) : 0;
 }
 
-/* The part of all requests that may miss the goals. */
+/* The share of all requests that may miss the goals. */
 static double missed_of(const struct hr_service *spec) {
   return 1 - (spec->slo.attainment > 0 ? spec->slo.attainment : 0.95);
 }
 
-/* The time of an iteration that decodes, on one of `c` replicas that each have the part `share` of the time for it; 0:
+/* The time of an iteration of decodes, on each of `c` replicas that use the share `share` of their time for decodes; 0:
    they cannot serve the load. */
 static double decode_iteration_s(const struct hr_service *spec, struct demand all, uint32_t c, double share) {
   const struct hr_service_phase_rules *rules = &spec->phases;
@@ -355,7 +355,7 @@ static double decode_iteration_s(const struct hr_service *spec, struct demand al
   return 0;
 }
 
-/* The same as meets() for engines with phases: prompts are served one by one, and decodes have replicas of their own or
+/* As meets(), for engines with phases: prompts are served one by one, and decodes have separate replicas or
    (`colocated`) the rest of the time. */
 static bool phases_meet(const struct hr_service *spec, struct demand all, uint32_t c) {
   const uint32_t n_decode = hr__service_decoders(spec, c), heads = c - n_decode;
@@ -413,7 +413,7 @@ static struct hr__scale_choice predicted(const struct hr__scaler *scaler, int64_
     /* down to zero only after the idle time, which hr__scaler does not decide */
     return (struct hr__scale_choice){least ? least : state.wanted ? 1 : 0, HR_SCALE_LOAD};
   }
-  /* the newest interval counts if it had more; waiting requests must be served within a window, too */
+  /* the newest interval counts if its load was higher; waiting requests must also be served within a window */
   const double rate = fmax(mean_rate(scaler, now_us, scale->window_us), mean_rate(scaler, now_us, scaler->interval_us));
   const struct demand demand = {rate, (last.prompts - before.prompts) / (double)arrived,
                                 (last.outputs - before.outputs) / (double)arrived, dispersion(scaler)};
@@ -423,8 +423,8 @@ static struct hr__scale_choice predicted(const struct hr__scaler *scaler, int64_
   return (struct hr__scale_choice){scale->max, HR_SCALE_UNREACHABLE};
 }
 
-/* A replica that ends needs its cold start to come back. So the number falls only when fewer have sufficed for as long,
-   to the most of them. */
+/* To replace a removed replica takes a cold start. So the number decreases only after fewer replicas have sufficed for
+   this time, and to the maximum that was needed in it. */
 static struct hr__scale_choice by_slo(struct hr__scaler *scaler, int64_t now_us, struct hr__scale_state state) {
   const struct hr_cold_start *cold = &scaler->spec->cold_start;
   const int64_t cold_us = cold->node_us + cold->image_us + cold->container_us + cold->weights_us + cold->engine_us;

@@ -37,7 +37,8 @@ struct hr__scaler {
   struct hr__hpa_history history;
   struct hr__hpa_pod *pods;
   struct hr__ray ray;
-  /* slo: since when fewer replicas would do (HR_UNKNOWN_US: more would not), and the most that would have since then */
+  /* slo: time since which fewer replicas suffice (HR_UNKNOWN_US: they do not), and the maximum number needed since then
+   */
   int64_t fewer_us;
   uint32_t fewer_most;
   double *percent; /* [n_samples] utilization of successive samples */
@@ -54,7 +55,7 @@ struct hr__scale_choice {
   enum hr_scale_reason reason;
 };
 
-/* Opens a scaler for a service with at most `n_places` replicas. Returns false if memory is exhausted. */
+/* Initializes a scaler for a service with at most `n_places` replicas. Returns false if memory is exhausted. */
 bool hr__scaler_open(struct hr__scaler *scaler, const struct hr_service *spec, uint32_t n_places);
 void hr__scaler_close(struct hr__scaler *scaler);
 /* Whether the number ever changes by time or load. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs an inference service: requests arrive, the router gives each to a ready replica, and replicas run iterations.
- * The owner of the service advances it to an instant, and then adds, drains or kills replicas.
+ * Simulates an inference service: requests arrive, the router assigns each to a ready replica, and replicas run
+ * iterations. The owner of the service advances it to an instant, and then adds, drains or kills replicas.
  *
- * Layout: a tournament has the ends of the iterations of all replicas; of equals, the lowest number is first. Order at
- * one instant: changes of replicas, arrivals, then ends of iterations; with `orca-splitwise` the ends are before
- * arrivals, as in the simulator that it follows. A replica without work starts an iteration as soon as a request
- * arrives, with all requests of that instant. A replica runs several iterations of an unchanged batch as one event; an
- * arrival that can join ends them earlier. Requests that find no ready replica wait at the router.
+ * Layout: a tournament tree has the ends of the iterations of all replicas; if ends are equal, the replica with the
+ * lowest number is first. Order at one instant: changes of replicas, arrivals, then ends of iterations. With
+ * `orca-splitwise`, ends precede arrivals, as in splitwise-sim. A replica without work starts an iteration as soon as a
+ * request arrives, with all requests of that instant. A replica runs several iterations of an unchanged batch as one
+ * event; an arrival that can join ends them earlier. If no replica is ready, requests wait at the router.
  *
  * Invariant: `n_outstanding` is the sum of `outstanding` of all replicas and of the requests at the router.
  */
@@ -162,7 +162,7 @@ static void cut(struct hr__service_run *service, uint32_t number, bool after) {
   hr__tournament_set(&service->ends, number, replica->end_ticks);
 }
 
-/* An idle replica will begin at the end of this instant. */
+/* Marks an idle replica, which begins an iteration at the end of this instant. */
 static void touch(struct hr__service_run *service, uint32_t number) {
   if (service->is_touched[number]) return;
   service->is_touched[number] = true;
@@ -190,7 +190,7 @@ static void assign(struct hr__service_run *service, uint32_t id, bool is_new) {
   service->outstanding[number]++;
   service->tokens[number] += sequence->unstarted;
   if (replica->end_ticks != HR_NEVER_US) {
-    /* others that wait could not be admitted, and still cannot; a request before them perhaps can */
+    /* requests that already wait still cannot be admitted, but a request before them may be admitted */
     const bool may_join = replica->is_open || hr__queue_at(&replica->waiting, 0) == id;
     if (replica->n_repeats > 1 && may_join) cut(service, number, ends_first(service));
   } else {
@@ -226,7 +226,7 @@ static void arrive(struct hr__service_run *service, uint32_t id) {
   service->n_held += service->n_ready == 0;
 }
 
-/* When a replica that begins iterations surely, or very likely, has got another request. */
+/* Estimates when a replica that begins iterations will have got another request (certainly, or very likely). */
 static int64_t horizon_ticks(const struct hr__service_run *service) {
   const uint64_t ahead = service->n_ready > 1 ? (uint64_t)4 * service->n_ready : 0, id = service->next + ahead;
   const struct hr_service_requests *requests = service->requests;
@@ -251,7 +251,7 @@ static void begin(struct hr__service_run *service, uint32_t number) {
   }
 }
 
-/* Lets replicas that got requests at this instant begin. */
+/* Starts iterations of idle replicas that got requests at this instant. */
 static void begin_touched(struct hr__service_run *service) {
   for (uint32_t i = 0; i < service->n_touched; i++) {
     service->is_touched[service->touched[i]] = false;
@@ -320,8 +320,8 @@ static void arrivals(struct hr__service_run *service, int64_t at_us) {
   begin_touched(service);
 }
 
-/* Takes a request that has waited for too long from its queue. The batch of its replica changes at the end of the
-   present iteration if the request kept others from it. */
+/* Removes a request that has waited for too long from its queue. If the request prevented others from being admitted,
+   the batch of its replica changes at the end of the present iteration. */
 static void drop(struct hr__service_run *service, uint32_t id) {
   const uint32_t number = service->result->replica[id];
   service->result->state[id] = HR_REQUEST_TIMED_OUT;
@@ -545,7 +545,7 @@ static void assign_waiting(struct hr__service_run *service, bool is_new) {
   begin_touched(service);
 }
 
-/* A replica that only decodes gets no requests from the router. */
+/* Whether the router may assign requests to a replica; a replica that only decodes gets none. */
 static bool takes_requests(const struct hr__service_run *service, uint32_t number) {
   return number < service->n_heads;
 }

@@ -21,9 +21,9 @@ struct hr__service_run;
 
 /* The place of a service in the graph of spill-over. The owner frees the lists. */
 struct hr__spill_links {
-  uint32_t n_hops; /* its own requests can go through this number of other services */
-  /* the services with requests that can come here by any way; and, if they can come back to this one, all services of
-     the circle, with this one, in order of their index */
+  uint32_t n_hops; /* maximum number of other services to which its own requests can go, one after another */
+  /* the services with requests that can reach this one; and, if this service is part of a circle, all services of the
+     circle, including this one, in order of their index */
   struct hr__service_run **upstream, **circle;
   uint32_t n_upstream, n_circle;
 };
@@ -36,21 +36,21 @@ struct hr__service_config {
   int64_t origin_us;   /* no change and no arrival is earlier */
   uint64_t seed;
   bool steps; /* run each iteration on its own */
-  /* services with requests that can go to this one, in order of their index; an upper bound of all its requests, with
-     those that it gets; and their list, which the owner frees. 0: it only has its own */
+  /* if other services can send it requests: these services, in order of their index; an upper bound for the number of
+     all its requests; and the list of these requests, which the owner frees. Otherwise 0 */
   struct hr__feed *feeds;
   uint32_t n_feeds, most;
   struct hr_service_requests *received;
   struct hr__spill_links links;
 };
 
-/* A service that gives requests to another one, and how many of them it has taken. */
+/* A service that sends requests to this one, and the number of them that this one has read. */
 struct hr__feed {
   struct hr__service_run *from;
   uint32_t n_taken;
 };
 
-/* What the router knows of a replica: its place in the order, the weight, and whether it is for spill-over. */
+/* Data of a replica for routers: its place in the order, its weight, and whether it is used only for spill-over. */
 struct hr__replica_role {
   uint32_t rank;
   uint64_t stride, pass; /* a request advances `pass` by `stride`, which is inverse to the weight; 0: weight 0 */
@@ -114,12 +114,12 @@ enum hr_status hr__service_open(struct hr__service_run *service, const struct hr
 void hr__service_advance(struct hr__service_run *service, int64_t until_us);
 /* Makes a replica ready: it gets requests from now on. It must not be ready, and must have no requests. */
 void hr__service_add(struct hr__service_run *service, uint32_t number);
-/* From an instant on, so many replicas have their GPUs and are not ready yet. The service may be ahead of the instant
-   by the requests of the instant itself. */
+/* Sets the number of replicas that have GPUs but are not ready, from an instant on. The service may already have
+   handled the requests of this instant. */
 void hr__service_set_starting(struct hr__service_run *service, uint32_t count, int64_t at_us);
 /* A replica gets no further requests, and completes those that it has. */
 void hr__service_drain(struct hr__service_run *service, uint32_t number);
-/* Ends a replica at once. Its requests go back to the router, before later ones. */
+/* Ends a replica at once. Its requests return to the router, before later ones. */
 void hr__service_kill(struct hr__service_run *service, uint32_t number);
 /* The pool of a replica that is not ready. Without this, routers that choose by pools treat all replicas alike. */
 struct hr_pool_spec;
@@ -135,8 +135,8 @@ static inline uint32_t hr__service_first(const struct hr__service_run *service) 
 bool hr__service_has_other(const struct hr__service_run *service, uint32_t number);
 uint32_t hr__service_ready(const struct hr__service_run *service);
 uint32_t hr__service_unplaced(const struct hr__service_run *service);
-/* Of this number of replicas of a service, those that only decode: in the proportion of the engine, at least one of
- * each. */
+/* Returns how many of this number of replicas only decode: in the proportion of the engine, with at least one of each
+   kind. */
 static inline uint32_t hr__service_decoders(const struct hr_service *spec, uint32_t count) {
   const uint64_t heads = spec->phases.prefill_replicas, all = heads + spec->phases.decode_replicas;
   if (spec->engine != HR_SERVICE_DISAGGREGATED || count < 2) return 0;
@@ -147,8 +147,8 @@ static inline uint32_t hr__service_decoders(const struct hr_service *spec, uint3
 bool hr__service_is_idle(const struct hr__service_run *service, uint32_t number);
 /* When the iterations that a replica runs end, rounded up; an arrival can end them earlier. HR_NEVER_US: it is idle. */
 int64_t hr__service_wake_us(const struct hr__service_run *service, uint32_t number);
-/* The last arrival or, after it, the next end of iterations, rounded up, or timeout; HR_NEVER_US: nothing will happen
-   any more. */
+/* The last arrival or, after it, the next end of iterations, rounded up, or timeout; HR_NEVER_US: there are no further
+   events. */
 int64_t hr__service_next_us(struct hr__service_run *service);
 /* Whether requests can still arrive, and when the next one arrives at the earliest; HR_NEVER_US: none. */
 bool hr__service_expects(const struct hr__service_run *service);
@@ -170,9 +170,9 @@ void hr__service_end_idle(struct hr__service_run *service, uint32_t number);
 static inline bool hr__is_limited(const struct hr_service *spec) {
   return spec->queue.limit || (spec->routing.spill.to && spec->routing.spill.service != HR_NONE);
 }
-/* Decides about a request that arrives. If it may not wait, its state is set, and false is returned. */
+/* Decides whether an arriving request may wait. If not, sets its state and returns false. */
 bool hr__service_admits(struct hr__service_run *service, uint32_t id);
-/* The time that a request that arrives now is predicted to wait for its first iteration. */
+/* Returns the predicted wait of a request that arrives now, until its first iteration. */
 int64_t hr__service_predicted_us(struct hr__service_run *service);
 /* The first request that waits for its first iteration; HR_NONE: none. */
 uint32_t hr__service_oldest(struct hr__service_run *service);

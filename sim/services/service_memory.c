@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The begin and the end of a service: memory of its replicas and of its result, and services that run on their own.
+ * Creation and end of a service: memory of its replicas and of its result; and services that are simulated without the
+ * job engine.
  *
  * Layout: the columns of a result have one entry for each request, in order of arrival; columns that only some engines
  * need exist only with these.

@@ -7,9 +7,9 @@
  * dynamic_batch_scheduler.cc). `single`: requests are served on their own by c servers, first come, first served; or
  * all at once, each at the rate min(1, c / n) of a server (processor sharing).
  *
- * Layout of `single`: a heap has the next token of interest of each request in service, the first or the last one, by
- * the time at which it is due. With processor sharing, this time is work: what a request that is always in service has
- * received since the replica was last empty. Invariant: the heap has one entry for each request in service.
+ * Layout of `single`: a heap has, for each request in service, the time of its first or, after that, its last token.
+ * With processor sharing, this "time" is an amount of service: that which a request would have received if it had been
+ * in service since the replica was last empty. Invariant: the heap has one entry for each request in service.
  */
 
 #include "sim/services/replica.h"
@@ -37,7 +37,7 @@ void hr__form_static(struct hr__replica *replica) {
   }
 }
 
-/* The tokens until the longest sequence of the batch ends. */
+/* Returns the number of tokens until the longest sequence of the batch ends. */
 uint32_t hr__static_rest(const struct hr__replica *replica) {
   uint32_t most = 0;
   for (uint32_t i = 0; i < replica->n_batch; i++) {
