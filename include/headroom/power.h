@@ -4,8 +4,8 @@
 
 /*
  * The power of a pool, and what a run used. The power of a GPU in use depends on its utilization; the rest of a node is
- * its host, whose power is divided among the GPUs. Power is a whole number of nanowatts, time is in microseconds, so
- * energy is a whole number of nanowatts x microseconds (femtojoules), in 128 bits.
+ * its host. The power of the host is divided among the GPUs. Power is a whole number of nanowatts, time is in
+ * microseconds, so energy is a whole number of nanowatts x microseconds (femtojoules), in 128 bits.
  *
  * Sources of the curves: OpenDC (atlarge-research/opendc, PowerModels); of losses: RAPS (ExaDigiT/RAPS, power chain).
  */

@@ -95,7 +95,7 @@ static enum hr_status cancel_write(struct hr__engine *engine, hr_pool pool, hr_j
 
 const struct hr_class_spec *hr__class_spec(const struct hr__engine *engine, hr_job job) {
   static const struct hr_class_spec nothing = {0}, replica = {.checkpoint = HR_CHECKPOINT_CONTINUOUS};
-  if (job.id >= engine->n_input) return &replica; /* what a replica has served is never lost */
+  if (job.id >= engine->n_input) return &replica; /* the work of a replica is never lost */
   const struct hr_class_spec *classes = engine->config->classes;
   const uint8_t *class_ = engine->trace->class_;
   return classes ? &classes[class_ ? class_[job.id] : HR_CLASS_UNKNOWN] : &nothing;
@@ -107,8 +107,8 @@ static uint64_t checkpoint_mib(const struct hr__engine *engine, hr_job job) {
   return own ? own : hr__class_spec(engine, job)->checkpoint_mib;
 }
 
-/* Returns whether checkpoints of the job are written to a storage system of the pool's location, which jobs also read
-   from. */
+/* Returns whether checkpoints of the job are written to a storage system in the location of the pool, from which jobs
+   may also read. */
 static bool writes_to_data(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   if (!engine->data || hr__class_spec(engine, job)->async || checkpoint_mib(engine, job) == 0) return false;
   return engine->cluster.pools[pool.id].spec->storage_mib_s == 0 && hr__data_storage_of(engine, pool) != HR_NONE;
@@ -200,7 +200,9 @@ static int64_t requested_interval_us(const struct hr__engine *engine, hr_job job
 }
 
 int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
-  enum { MAX_WRITES = 1000000 }; /* of a job to a storage, where each write may delay other writes */
+  enum {
+    MAX_WRITES = 1000000
+  }; /* maximum number of writes of a job to a storage in which writes may delay each other */
   int64_t interval_us = requested_interval_us(engine, job, pool), work_us = engine->trace->work_us[job.id];
   const bool is_shared = writes_to_storage(engine, job, pool) || writes_to_data(engine, job, pool);
   if (interval_us >= work_us / MAX_WRITES || !is_shared) return interval_us;

@@ -2,16 +2,17 @@
 /*
  * Several clusters in one run (headroom/unstable/clusters.h).
  *
- * Each cluster has an engine of its own, with its pools, its policy and its pending events. One more engine represents
- * the whole run: it has no policy and no pending events, but the observers, the per-job columns, which all clusters
- * share, and a copy of the state of all pools. The copy follows the events of the clusters; pools and nodes get the
- * numbers that they have in the whole run.
+ * Each cluster has a separate engine, with its pools, its policy and its pending events. One more engine represents the
+ * whole run: it has no policy and no pending events, but the observers, the per-job columns, which all clusters share,
+ * and a copy of the state of all pools. The copy follows the events of the clusters; pools and nodes get the numbers
+ * that they have in the whole run.
  *
  * At each instant the clusters with events handle them up to the arrival of new capacity, in the order of the clusters.
  * Then the jobs of this instant are sent to clusters. Then each of these clusters handles its timers and makes a pass.
- * A cluster alone therefore sees the same order of events as a run without other clusters.
+ * So the order of events in a cluster is the same as in a separate run of this cluster.
  *
- * Invariant: each submitted job is in one cluster, and only this cluster writes its elements of the columns.
+ * Invariant: each submitted job is in one cluster (copies: see dispatch.c), and only this cluster writes the job's
+ * elements of the columns.
  */
 
 #include "sim/engine/clusters.h"
@@ -35,7 +36,7 @@ static bool translate(struct hr__part *cluster, const struct hr_placement *from,
   return true;
 }
 
-/* Copies the state of a node. A node without a state of its own is always up. */
+/* Copies the state of a node. A node without a stored state is always up. */
 static void copy_node(const struct hr__part *cluster, hr_node node) {
   struct hr_cluster *copy = &cluster->all->whole->cluster;
   const hr_node in_copy = {node.id + cluster->first_node};
@@ -128,7 +129,7 @@ void hr__clusters_count(struct hr__part *part) {
   load->used_milli = view->allocated_milli + part->waiting_milli;
 }
 
-/* For jobs with copies: notes what happens to one. Returns whether it does not concern the job as a whole. */
+/* For jobs with copies: records an event of one copy. Returns true if the event does not concern the job as a whole. */
 static bool is_hidden(struct hr__part *part, const struct hr_event *event) {
   if (event->kind == HR_EVENT_SUBMIT) return part->all->is_copy;
   if (event->kind == HR_EVENT_REJECT) return hr__dispatch_rejected(part, event->job);
@@ -237,7 +238,7 @@ enum hr_status hr__clusters_wake(struct hr__part *part, int64_t now_us) {
   return hr__engine_free_capacity(&part->engine);
 }
 
-/* Begins the instant in all clusters with events below a node of the tree, in the order of the clusters. */
+/* Begins the instant in all clusters with events, in the order of the clusters, below a node of the tournament tree. */
 static enum hr_status wake_below(struct hr__clusters *all, uint32_t node, int64_t now_us) {
   if (all->next_us[node] != now_us) return HR_OK;
   if (node >= all->n_leaves) return hr__clusters_wake(&all->at[node - all->n_leaves], now_us);
@@ -397,7 +398,8 @@ static enum hr_status begin_cluster(struct hr__clusters *all, uint32_t index, ui
   return HR_OK;
 }
 
-/* Some clusters allocate per GPU and some count GPUs: the copy of their state cannot be both. */
+/* Clusters with per-GPU allocation and clusters with counted allocation cannot be mixed, because the copy of their
+   state has one kind. */
 static enum hr_status refuse_mixed(const struct hr__clusters *all) {
   for (uint32_t i = 1; i < all->spec->count; i++)
     if (!all->at[i].engine.cluster.inventory != !all->at[0].engine.cluster.inventory)

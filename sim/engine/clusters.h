@@ -28,16 +28,16 @@ struct hr__part {
   struct hr__expected_releases releases;
   hr_amount waiting_work;
   uint64_t waiting_milli;
-  hr_job *going; /* from malloc: jobs that its policy must give up in its next pass */
+  hr_job *going; /* from malloc: jobs that its policy must reject in its next pass (dispatch.c) */
   uint32_t n_going, going_capacity;
   bool has_kinds; /* the price of a job follows from its traits, see struct hr__traits */
   /* at the present instant */
   uint64_t n_events, n_others; /* before the instant: all events; those that are not wake-ups of the policy */
   uint64_t n_ended;            /* jobs that had completed or were rejected */
-  uint64_t idle_digest;        /* the digest when the last of the jobs so far had ended */
+  uint64_t idle_digest;        /* the digest at the last time at which all jobs so far had ended */
 };
 
-/* Everything by which an empty cluster distinguishes jobs. */
+/* All properties of a job that determine whether an empty cluster could run it, and its price there. */
 struct hr__traits {
   uint32_t request; /* in per-GPU allocation, otherwise the number of GPUs */
   uint32_t gpu_types, regions, class_, mig_profile, flags, model;
@@ -45,8 +45,8 @@ struct hr__traits {
 };
 
 /* The offers of all clusters to jobs, by their traits. A row has a price of a GPU hour for each cluster: HR_NEVER_US if
-   the cluster can never run such jobs, HR__OFFER_UNKNOWN if it is not computed yet. Rows that do not fit are computed
-   for each job. */
+   the cluster can never run such jobs, HR__OFFER_UNKNOWN if it is not computed yet. If the table is full, rows are
+   computed for each job. */
 enum { HR__OFFER_ROWS = 1024, HR__OFFER_SLOTS = 4 * HR__OFFER_ROWS, HR__PLAIN_GPUS = 64, HR__OFFER_UNKNOWN = -1 };
 struct hr__offers {
   struct hr__traits *traits; /* [HR__OFFER_ROWS] */
@@ -58,17 +58,17 @@ struct hr__offers {
   bool is_plain, by_model;
 };
 
-/* Where the copies of a job are, if jobs may have several or may be sent again. Clusters are bits. */
+/* The copies of a job, if jobs may have several copies or may be routed again. Sets of clusters are bits. */
 enum { HR__MAX_COPIES = 64 };
 struct hr__sending {
   uint64_t copies;       /* clusters with policies that know the job */
-  uint64_t leaving;      /* of these: clusters that it must leave */
+  uint64_t leaving;      /* subset of `copies`: clusters that it must leave */
   uint64_t tried;        /* clusters that were nominated, or in which it did not start in time */
-  uint32_t target;       /* where it goes when it has left; HR_NONE: nowhere */
-  uint32_t n_moves;      /* how many times it was sent again */
+  uint32_t target;       /* the next cluster, after it has left the present one; HR_NONE: none */
+  uint32_t n_moves;      /* how many times it was routed again */
   int64_t sent_us;       /* when it was sent to its cluster */
-  bool is_sent;          /* it was submitted */
-  uint8_t state, reason; /* the true ones, while a cluster that gives it up makes a pass */
+  bool is_sent;          /* it has been submitted to a cluster */
+  uint8_t state, reason; /* the true values, during the pass of a cluster that the job leaves */
 };
 
 struct hr__clusters {
@@ -97,8 +97,8 @@ struct hr__clusters {
   struct hr__sending *sending; /* by job; NULL: each job stays where it is sent */
   hr_job *todo;                /* jobs that have started, or have left a cluster, in this pass */
   uint32_t n_todo, todo_capacity;
-  uint64_t n_extra;  /* copies that wait beside another copy or the running job */
-  uint32_t stays;    /* the cluster in which the job waits that is looked at again; HR_NONE: a new job */
+  uint64_t n_extra;  /* copies in addition to the first copy or the running job */
+  uint32_t stays;    /* if a waiting job is routed again: its present cluster; HR_NONE: a new job is routed */
   int64_t waited_us; /* how long it has waited there */
   bool is_copy;      /* the job that is being submitted was submitted before */
 };
@@ -113,8 +113,8 @@ static inline int64_t hr__expected_us(const struct hr_trace *trace, hr_job job) 
 /* ---- clusters.c ---- */
 /* Begins the present instant in a cluster, if it has not begun yet: handles the events before submissions. */
 enum hr_status hr__clusters_wake(struct hr__part *part, int64_t now_us);
-/* Brings the counts of the whole run up to date with the cluster. They change only with an event, and before it, except
-   when a job is submitted. */
+/* Updates the counts of the whole run from the cluster. The counts change just before an event is emitted, or when a
+   job is submitted. */
 void hr__clusters_count(struct hr__part *part);
 /* Adds a job to the waiting jobs that the router counts, or removes it. */
 void hr__clusters_count_waiting(struct hr__part *part, hr_job job, bool waits);
@@ -123,17 +123,20 @@ void hr__clusters_count_waiting(struct hr__part *part, hr_job job, bool waits);
 enum hr_status hr__dispatch_begin(struct hr__clusters *all);
 /* Sends a job that is submitted. */
 enum hr_status hr__dispatch_submit(struct hr__clusters *all, hr_job job, int64_t now_us);
-/* Notes that a job has started in a cluster. */
+/* Records that a job has started in a cluster. */
 enum hr_status hr__dispatch_started(struct hr__part *part, hr_job job);
-/* Notes that a policy has rejected a job. Returns whether other copies of it wait, so that it is not rejected. */
+/* Records that a policy has rejected a job. Returns whether other copies of the job wait; then the job is not rejected.
+ */
 bool hr__dispatch_rejected(struct hr__part *part, hr_job job);
-/* Before a pass of a cluster: lets the jobs that it must give up wait. After the pass: restores their states. */
+/* Before a pass of a cluster: sets the state of the jobs that must leave it to waiting. After the pass: restores their
+   states. */
 void hr__dispatch_disguise(struct hr__part *part);
 void hr__dispatch_undisguise(struct hr__part *part);
-/* After a pass: withdraws the other copies of jobs that have started, and sends jobs on. */
+/* After a pass: withdraws the other copies of jobs that have started, and sends jobs to their next clusters. */
 enum hr_status hr__dispatch_go_on(struct hr__clusters *all, int64_t now_us);
-/* hr__dispatch_timers examines the jobs again that are due; hr__dispatch_next_us returns when that is next;
-   hr__dispatch_is_idle returns whether it would change nothing any more, if the clusters have no further events. */
+/* hr__dispatch_timers routes the jobs again that are due; hr__dispatch_next_us returns the next time at which a job is
+   due; hr__dispatch_is_idle returns whether further calls would change nothing if the clusters have no further events.
+   */
 enum hr_status hr__dispatch_timers(struct hr__clusters *all, int64_t now_us);
 int64_t hr__dispatch_next_us(struct hr__clusters *all);
 bool hr__dispatch_is_idle(const struct hr__clusters *all);
@@ -143,7 +146,7 @@ bool hr__dispatch_is_idle(const struct hr__clusters *all);
 enum hr_status hr__routing_begin(struct hr__clusters *all);
 /* Updates the loads of all clusters for a job. */
 void hr__routing_ask(struct hr__clusters *all, hr_job job, int64_t now_us);
-/* Returns the cluster for a job that is submitted now; HR_NONE: it may run in none. */
+/* Returns the cluster for a job that is submitted now; HR_NONE: no cluster may run it. */
 uint32_t hr__routing_choose(struct hr__clusters *all, hr_job job, int64_t now_us);
 /* Returns the home of a job; HR_NONE: no cluster serves its tenant. */
 uint32_t hr__routing_home(const struct hr__clusters *all, hr_job job);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that are not in one cluster for good: copies of a job that wait in several clusters until one of them starts it
+ * Jobs that may change their cluster: copies of a job that wait in several clusters until one of them starts it
  * (multikueue, slurm-federation), and waiting jobs that are sent to another cluster (skypilot, reroute_s).
  *
- * A copy leaves a cluster in two steps. First its policy is notified (HR_EVENT_WITHDRAW) and removes the job from all
- * that it keeps. In its next pass, which follows at the same instant, the policy rejects the job; the engine turns this
- * into a move that only takes the copy out of this cluster. For this pass the job has the state of a waiting job, even
- * if it runs elsewhere. Of several copies the first to start is the job; at the same instant, and before any further
- * cluster makes a pass, the others are withdrawn. So a job never runs twice.
+ * A copy leaves a cluster in two steps. First the policy of the cluster is notified (HR_EVENT_WITHDRAW) and removes the
+ * job from its data. In its next pass, which follows at the same instant, the policy rejects the job; the engine
+ * replaces this by a move that only removes the copy from this cluster. During this pass, the job has the state of a
+ * waiting job, even if it runs elsewhere. The first copy that starts becomes the job; at the same instant, and before
+ * any other cluster makes a pass, the other copies are withdrawn. So a job never runs twice.
  *
  * Invariant: `copies` has the clusters with policies that know the job. All but one of them are counted in `n_extra`. A
  * job that has started stays in its cluster. Timers of jobs are in the heap of the whole run.
@@ -81,7 +81,7 @@ void hr__dispatch_disguise(struct hr__part *part) {
   }
 }
 
-/* A job that the policy has started after all keeps its new state. */
+/* If the policy has started the job in the pass, the job keeps its new state. */
 void hr__dispatch_undisguise(struct hr__part *part) {
   struct hr__engine *whole = part->all->whole;
   for (uint32_t i = 0; i < part->n_going; i++) {
@@ -110,7 +110,7 @@ void hr__dispatch_mark(const struct hr__engine *engine, hr_job job, bool leaves)
     part->all->sending[job.id].leaving |= bit_of(part->index);
 }
 
-/* Takes a copy out of the books of a cluster. */
+/* Removes a copy from the accounts of a cluster. */
 static void forget_copy(struct hr__part *part, hr_job job) {
   struct hr__clusters *all = part->all;
   struct hr__sending *sending = &all->sending[job.id];
@@ -223,8 +223,8 @@ static uint64_t nominate(struct hr__clusters *all, hr_job job, int64_t now_us, b
   return found;
 }
 
-/* Returns the cheapest cluster, of equal ones the first, in which the job was not tried in this round. If all were
-   tried, a new round begins. HR_NONE: none can run it. */
+/* Returns the cheapest cluster in which the job was not tried in this round; among equally cheap ones, the first. If
+   all were tried, a new round begins. HR_NONE: no cluster can run the job. */
 static uint32_t next_location(struct hr__clusters *all, hr_job job, int64_t now_us) {
   struct hr__sending *sending = &all->sending[job.id];
   hr__routing_ask(all, job, now_us);
@@ -267,7 +267,7 @@ enum hr_status hr__dispatch_submit(struct hr__clusters *all, hr_job job, int64_t
   int64_t again_us;
   const uint32_t home = hr__routing_home(all, job);
   uint64_t clusters = home == HR_NONE ? 0 : choose(all, job, now_us, &again_us);
-  if (!clusters) { /* it is rejected: by its home, which is too small for it, or because it may not run there */
+  if (!clusters) { /* it is rejected, because its home is too small for it or may not run it */
     clusters = bit_of(home == HR_NONE ? 0 : home);
     again_us = HR_NEVER_US;
     if (home == HR_NONE || all->rule) all->whole->barred = job;
@@ -285,7 +285,7 @@ static bool waits(const struct hr__engine *whole, uint32_t job) {
   return whole->state[job] == HR_JOB_WAITING && whole->start_us[job] == HR_NEVER_US;
 }
 
-/* Returns the cluster to which the router would send a waiting job now, without the job in its present cluster. */
+/* Returns the cluster to which the router would send a waiting job now, if it did not wait in its present cluster. */
 static uint32_t choose_again(struct hr__clusters *all, hr_job job, int64_t now_us) {
   struct hr__part *part = &all->at[all->of_job[job.id]];
   const int64_t spilled_uusd = all->spilled_uusd;

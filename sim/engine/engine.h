@@ -132,7 +132,7 @@ enum hr__stop {
   HR__STOP_KEEP_ALL,
   HR__STOP_KEEP_SAVED,
   /* The job continues at once at another placement (resizes.c). With RESIZE its work is saved before; with SHRINK it
-     continues on with work that is not saved. */
+     continues with work that is not saved. */
   HR__STOP_RESIZE,
   HR__STOP_SHRINK
 };
@@ -332,7 +332,7 @@ struct hr__accounts {
   uint32_t unused; /* the first unused account; its member `attempts` is the next one; 0: none */
 };
 
-/* What a job had kept when its results began to be corrupted. */
+/* The kept work of a job at the time when its results began to be corrupted. */
 struct hr__clean_work {
   int64_t kept_us, kept_time_us;
   hr_amount kept_milli_us;
@@ -405,7 +405,7 @@ struct hr__slow {
 /* Nodes that sleep or are held by the power budget (sim/power/standby.c). */
 struct hr__standby;
 
-/* What the run uses (sim/power/meter.c). */
+/* The energy that the run uses (sim/power/meter.c). */
 struct hr__power;
 
 /* The supply state of a pool of nodes that come and go (sim/market/market.c). */
@@ -448,9 +448,9 @@ struct hr__engine {
   struct hr__engine *whole;
   struct hr__clusters *clusters;
   uint32_t first_pool, first_node; /* of a cluster's engine: the numbers of its first pool and node in the whole run */
-  uint64_t n_left;                 /* of a cluster's engine: copies of jobs that were submitted and have left */
-  hr_job barred;                   /* of the whole run: the job that is being submitted and may run in no cluster */
-  const uint32_t *job_number;      /* by job: its number among the jobs of a cluster, for the digest; NULL: its id */
+  uint64_t n_left;            /* of a cluster's engine: copies of jobs that were submitted to it and have left it */
+  hr_job barred;              /* of the whole run: the job that is being submitted and may run in no cluster */
+  const uint32_t *job_number; /* by job: its number among the jobs of a cluster, for the digest; NULL: its id */
   /* the policy's functions; those that the policy's interface version does not have are NULL */
   struct hr_policy_ops ops;
   const struct hr_trace *trace;
@@ -650,7 +650,7 @@ enum hr_status hr__job_interrupt(struct hr__engine *engine, hr_job job, enum hr_
 enum hr_status hr__job_notice(struct hr__engine *engine, hr_job job, struct hr__job_notice notice);
 
 /* ---- attempts.c: jobs that can be stopped ---- */
-/* A working job works on: its next event is scheduled again, from its present progress. */
+/* Schedules the next event of a working job again, from its present progress. */
 enum hr_status hr__attempt_resume(struct hr__engine *engine, hr_job job);
 
 /* ---- resizes.c: elastic jobs ---- */
@@ -702,7 +702,7 @@ enum hr_status hr__market_launch(struct hr__engine *engine, hr_node node);
    hr__market_put_up makes a node available and emits HR_EVENT_NODE_UP. Both call the hooks of the components. */
 enum hr_status hr__market_take_down(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason);
 enum hr_status hr__market_put_up(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason);
-/* Makes a node available, unless it is out of order, in maintenance, or its reservation is not open. */
+/* Makes a node available, unless it has failed, is in maintenance, or its reservation is not open. */
 enum hr_status hr__market_return(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason);
 /* Gives notice to all jobs of a node that they will be stopped at `down_us`. */
 enum hr_status hr__market_warn_residents(struct hr__engine *engine, hr_node node, int64_t down_us);
@@ -712,7 +712,7 @@ void hr__market_set_state(struct hr__engine *engine, hr_node node, enum hr_node_
 /* ---- sim/faults/faults.c: failures. Only if `faults` is not NULL ---- */
 /* Returns whether no failed unit contains the node. */
 bool hr__faults_repaired(const struct hr__engine *engine, hr_node node);
-/* Returns how many nodes of the pool are out of order. */
+/* Returns the number of failed nodes of the pool. */
 uint32_t hr__faults_nodes_down(const struct hr__engine *engine, hr_pool pool);
 
 /* ---- sim/faults/maintenance.c: planned work on nodes. Only if `maintenance` is not NULL ---- */
@@ -720,15 +720,15 @@ uint32_t hr__faults_nodes_down(const struct hr__engine *engine, hr_pool pool);
 bool hr__maintenance_holds(const struct hr__engine *engine, hr_node node);
 /* Returns how many nodes of the pool are held, and by which entry of hr_pool_spec.maintenance. */
 uint32_t hr__maintenance_nodes(const struct hr__engine *engine, hr_pool pool, uint32_t *window);
-/* Records that a node begins, or ends, to be out of order: that time is not planned. */
+/* Records that a node has failed or was repaired: the time in between is not planned downtime. */
 void hr__maintenance_node_fails(struct hr__engine *engine, hr_node node, bool begins);
 
 /* ---- sim/faults/spares.c: spare nodes. Only if `spares` is not NULL ---- */
 /* Returns whether the node is a spare that is not in use. */
 bool hr__spares_keep(const struct hr__engine *engine, hr_node node);
-/* Makes a node that could come up a spare, and returns true, unless a node is needed. */
+/* If no node is needed, turns a node that could come up into a spare and returns true. */
 bool hr__spares_take(struct hr__engine *engine, hr_pool pool, hr_node node);
-/* Lets as many spares come up, after their activation, as nodes are missing. */
+/* Activates as many spares as nodes are missing; they come up after their activation time. */
 enum hr_status hr__spares_activate(struct hr__engine *engine, hr_pool pool);
 
 /* ---- sim/faults/slow.c: nodes that are slow for a while ---- */
@@ -738,13 +738,13 @@ uint32_t hr__slowest_ppm(const struct hr__engine *engine);
 /* ---- sim/power/standby.c: nodes that sleep or are held. Only if `standby` is not NULL ---- */
 /* Returns how many nodes of the pool sleep or, if `asleep` is not set, are being suspended. */
 uint32_t hr__standby_count(const struct hr__engine *engine, hr_pool pool, bool asleep);
-/* hr__standby_keeps returns whether the node sleeps or is being suspended, hr__standby_held how many nodes of the pool
-   the power budget holds, or does not let wake. */
+/* hr__standby_keeps returns whether the node sleeps or is being suspended. hr__standby_held returns how many nodes of
+   the pool the power budget keeps closed or asleep. */
 bool hr__standby_keeps(const struct hr__engine *engine, hr_node node);
 uint32_t hr__standby_held(const struct hr__engine *engine, hr_pool pool);
-/* A node that is held fails: it remains closed. */
+/* A held node has failed: it remains closed. */
 void hr__standby_node_fails(struct hr__engine *engine, hr_node node);
-/* Asks for another pass of the policy at this instant. */
+/* Requests another pass of the policy at this instant. */
 enum hr_status hr__standby_ask_for_pass(struct hr__engine *engine);
 /* Called before and after each pass; hr__budget_limit after its moves, before it is observed (budget.c). */
 enum hr_status hr__budget_limit(struct hr__engine *engine);

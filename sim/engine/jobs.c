@@ -192,7 +192,7 @@ static bool gives_up(const struct hr__engine *engine, hr_job job) {
 }
 
 void hr__job_reject(struct hr__engine *engine, hr_job job, enum hr_reason reason) {
-  /* only jobs that gave up, and replicas of services, are withdrawn */
+  /* only copies of jobs and replicas of services are withdrawn */
   if (reason == HR_REASON_WITHDRAWN && job.id < engine->n_input && engine->start_us[job.id] != HR_NEVER_US &&
       gives_up(engine, job))
     engine->reason[job.id] = (uint8_t)(reason = HR_REASON_REQUEUES);

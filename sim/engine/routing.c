@@ -3,9 +3,9 @@
  * Routing of jobs to clusters during a run: homes, offers of the clusters, and loads for the choice (job_router.h).
  *
  * Whether an empty cluster could run a job, and at what price, depends on few properties of the job (struct
- * hr__traits). The answers of all clusters are stored in one row by traits, so that most jobs need one look-up and one
- * scan of adjacent memory. Invariant: a row is valid for the whole run; clusters with changing prices, or with jobs
- * that require tiers, are asked for each job.
+ * hr__traits). The prices in all clusters are stored in one row for each combination of these properties, so most jobs
+ * need one look-up and one scan of adjacent memory. Invariant: a row is valid for the whole run. For clusters with
+ * changing prices, or with jobs that require tiers, the price is computed for each job.
  */
 
 #include "base/hash.h"
@@ -148,7 +148,7 @@ uint32_t hr__routing_home(const struct hr__clusters *all, hr_job job) {
   return all->home[tenant_of(all, job)];
 }
 
-/* A job that waits has disproved shorter predictions for its cluster. */
+/* The predicted wait in the cluster of a waiting job is at least the time that it has waited there. */
 static void predict(struct hr__clusters *all, uint64_t milli, int64_t now_us) {
   for (uint32_t i = 0; i < all->spec->count; i++) {
     struct hr__cluster_load *load = &all->loads[i];
@@ -186,7 +186,7 @@ static uint32_t prefer(struct hr__clusters *all, hr_job job, const struct hr__ro
   const struct hr_job_router_rule none = {.clusters = &home, .n_clusters = 1};
   const struct hr_job_router_rule *chosen = rule ? &router->rules[rule - 1] : &none;
   const uint32_t to = hr__job_router_prefer(router, chosen, all->loads, all->spec->count);
-  return to == HR_NONE && !chosen->only ? home : to; /* its home rejects it */
+  return to == HR_NONE && !chosen->only ? home : to; /* the home then rejects it */
 }
 
 uint32_t hr__routing_choose(struct hr__clusters *all, hr_job job, int64_t now_us) {

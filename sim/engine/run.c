@@ -29,9 +29,9 @@
  *   markets         before residents and sharing, which need the lists of jobs of each node if nodes come and go.
  *   faults          after markets: it turns some of their nodes off at the start.
  *   spares          before faults: some nodes do not work at the start.
- *   maintenance     after faults: a node in maintenance may be out of order, too.
+ *   maintenance     after faults: a node in maintenance may also have failed.
  *   slow            before attempts: a job begins with the speed of its nodes.
- *   standby         before power, which counts the nodes that sleep.
+ *   standby         before power, which counts sleeping nodes.
  *   power           after faults, which turn some nodes off at the start without a change of their power.
  *   residents       before sharing: when a job has left, only the remaining jobs of its nodes may change their speed.
  *   sharing         before attempts: whether jobs have attempts depends on all components that disturb jobs.

@@ -43,7 +43,8 @@ static int64_t draw_recorded_us(const struct hr_recorded *recorded, struct hr__s
   return (int64_t)llround(recorded->values[place].h * 3600 * (double)HR_SECOND_US);
 }
 
-/* Draws the rest of a recorded interval that is in progress at a random time, so long intervals are more likely. */
+/* Draws the rest of a recorded interval that is in progress at a random time; long intervals are therefore more likely.
+ */
 static int64_t draw_recorded_rest_us(const struct hr_recorded *recorded, struct hr__stream *stream) {
   double left_h = hr__stream_uniform(stream) * recorded->mean_s / 3600 * recorded->n_values;
   uint32_t place = 0;

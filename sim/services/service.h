@@ -147,8 +147,7 @@ static inline uint32_t hr__service_decoders(const struct hr_service *spec, uint3
 bool hr__service_is_idle(const struct hr__service_run *service, uint32_t number);
 /* When the iterations that a replica runs end, rounded up; an arrival can end them earlier. HR_NEVER_US: it is idle. */
 int64_t hr__service_wake_us(const struct hr__service_run *service, uint32_t number);
-/* The last arrival or, after it, the next end of iterations, rounded up, or timeout; HR_NEVER_US: there are no further
-   events. */
+/* The last arrival or, after it, the next end of iterations, rounded up, or timeout; HR_NEVER_US: no further events. */
 int64_t hr__service_next_us(struct hr__service_run *service);
 /* Whether requests can still arrive, and when the next one arrives at the earliest; HR_NEVER_US: none. */
 bool hr__service_expects(const struct hr__service_run *service);

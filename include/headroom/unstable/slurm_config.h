@@ -7,7 +7,7 @@
  * database of accounts define, except the parameters of the schedulers, which are parameters of the policy.
  *
  * The struct, its arrays and its strings are from malloc; the owner is the scenario. Comments mark members that are set
- * by the checks of the section, not by its keys. Amounts and counts of limits are -1 if there is no limit.
+ * by the checks of the section, not by its keys. An amount or count of -1 in a limit means "not limited".
  */
 
 #include "headroom/base.h"

@@ -25,7 +25,7 @@ extern "C" {
   X(HR_VOLCANO_OVERCOMMIT, "overcommit")                                                                               \
   X(HR_VOLCANO_SLA, "sla")
 
-/* The functions of a plug-in, with the names of their options in Volcano: "jobOrder" stands for enableJobOrder. */
+/* The functions of a plug-in, with the names of their options in Volcano: "jobOrder" is enableJobOrder. */
 #define HR_VOLCANO_CALLBACK_TABLE(X)                                                                                   \
   X(HR_VOLCANO_JOB_ORDER, "jobOrder")                                                                                  \
   X(HR_VOLCANO_QUEUE_ORDER, "queueOrder")                                                                              \
