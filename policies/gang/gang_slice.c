@@ -332,7 +332,7 @@ static void leave(struct slicer *slicer, hr_job job) {
   if (gang) matrix_remove(&slicer->matrix, gang);
 }
 
-/* A waiting job is not wanted any more. */
+/* A waiting job was withdrawn: it is not needed any more. */
 static bool withdraw(struct slicer *slicer, hr_job job) {
   struct hr__gang *gang = slicer->matrix.gang_of[job.id];
   if (!gang && !hr_job_tree_remove(&slicer->matrix.outside, 0, job)) return true; /* it needs no GPUs, and starts now */

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A cluster autoscaler, which requests nodes for waiting jobs that do not fit.
-
-   A pass places waiting jobs for a trial, in their order: on the nodes that are up or boot, and on nodes that could be
-   requested, of the cheapest pool first. The nodes that were needed are requested, and the trial is undone. A node that
-   has been idle for a long time, and that no waiting job would use, is released.
-   Source: kubernetes/autoscaler, cluster-autoscaler (scale-up by bin packing, expander `price`,
-   scale-down-unneeded-time). */
+/* A cluster autoscaler, which requests nodes for waiting jobs that do not fit. A pass places waiting jobs for a trial,
+   in their order: on the nodes that are up or boot, and then on nodes that could be requested, beginning with the
+   cheapest pool. The nodes that were needed are requested, and the trial is undone. A node that has been idle for a
+   long time, and that no waiting job would use, is released. Source: kubernetes/autoscaler, cluster-autoscaler
+   (scale-up by bin packing, expander `price`, scale-down-unneeded-time). */
 
 #include "policies/kit/pods.h"
 
@@ -77,8 +75,9 @@ static uint32_t find_node(const struct hr__pods *pods, uint32_t kind, uint32_t n
 
 enum trial_outcome { PLACED, DOES_NOT_FIT, OUT_OF_MEMORY };
 
-/* Which trials succeed: with all pods on present nodes; with added nodes, if more pods fit than the job has and it can
-   run; on present nodes, if it can run. The last two differ from the first only for elastic jobs. */
+/* The condition under which a trial succeeds: all pods are on present nodes; or, with added nodes, the job has more
+   pods than before and can run; or the job can run on present nodes. The last two differ from the first only for
+   elastic jobs. */
 enum trial { ALL_ON_PRESENT, MORE_ON_ADDED, SOME_ON_PRESENT };
 
 /* Places a job in a pool for a trial, after the pods that it already has. */

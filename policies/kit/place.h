@@ -2,7 +2,7 @@
 #ifndef HR_POLICIES_KIT_PLACE_H
 #define HR_POLICIES_KIT_PLACE_H
 
-/* What policies keep: places, which are placements for later, and timer queues; and a check of placements. */
+/* Places (placements for later), timer queues, and a check of placements. */
 
 #include "headroom/policy.h"
 #include "headroom/unstable/capacity.h"
@@ -58,9 +58,9 @@ static inline uint32_t hr__tasks_on_gpu(const struct hr_placement *placement, hr
   return count;
 }
 
-/* Returns whether the tasks of a job can have their GPU memory at the same time, if no other job has any on their GPUs.
-   In pools where memory is first come, first served, a placement does not consider memory. So the tasks of a gang may
-   need more than a GPU that they share has; such a gang would be killed at every try. */
+/* Returns whether the tasks of a job can have their GPU memory at the same time, if no other job has memory on their
+   GPUs. In pools where memory is given in order of arrival, a placement does not consider memory. So tasks of a gang
+   that share a GPU may need more memory than the GPU has; such a gang would be killed at every try. */
 static inline bool hr__tasks_have_memory(const struct hr_cluster *cluster, const struct hr_trace *jobs, hr_job job,
                                          const struct hr_placement *placement) {
   const struct hr_pool_spec *pool = hr_cluster_pool_spec(cluster, placement->pool);

@@ -11,7 +11,7 @@
 
 /* ---- Nodes ---- */
 
-/* What a node of a pool has. */
+/* The resources of a node of a pool. */
 static struct hr__pod_node empty_node(const struct hr__pods *pods, uint32_t pool) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(pods->cluster, (hr_pool){pool});
   return (struct hr__pod_node){.gpu_milli = (int64_t)spec->gpus_per_node * HR_WHOLE_GPU_MILLI,
@@ -115,7 +115,7 @@ static struct hr__pod_shape shape_of(const struct hr__pods *pods, const struct h
                                 .mem_mib = (int64_t)request->mem_mib};
 }
 
-/* How many pods of the shape fit on an empty node of the pool. */
+/* Returns how many pods of the shape fit on an empty node of the pool. */
 static uint64_t pods_on_empty_node(const struct hr__pods *pods, const struct hr__job_kind *kind, uint32_t pool,
                                    const struct hr__pod_shape *shape) {
   struct hr__pod_node node = empty_node(pods, pool);
@@ -336,7 +336,7 @@ uint32_t hr__pods_place(struct hr__pods *pods, hr_job job, uint32_t kind, uint32
   return at;
 }
 
-/* Releases what the pods from `at` on have, the last one first. */
+/* Releases the resources of the pods from `at` on, the last pod first. */
 static void release(struct hr__pods *pods, uint32_t at, bool undo) {
   /* the list is reversed, walked, and reversed again: undo must happen in the reverse order */
   uint32_t reversed = HR_NONE;

@@ -11,7 +11,7 @@
  * is in one pool. Jobs with equal requests are of one kind; what fits for one job of a kind fits for all.
  *
  * A policy can let elastic jobs (`min_gpus`, `max_gpus`) have fewer pods. Such a job has several equal pods, as many in
- * each pool that it accepts; others have all pods that they request.
+ * each pool that it accepts; other jobs have all pods that they request.
  *
  * The ledger of nodes belongs to the policy: pods can be placed for a trial and removed again. In per-GPU allocation it
  * has an inventory of its own. Pods are numbered; numbers of removed pods are used again.
@@ -34,7 +34,7 @@ struct hr__job_kind {
   uint64_t mem_mib;
   uint32_t min_gpus, max_gpus; /* equal to `gpus` unless the policy lets elastic jobs have fewer pods */
   uint32_t model;              /* HR_NONE unless jobs of a model cannot run in some pool */
-  uint32_t group;              /* what the policy distinguishes further, such as queues */
+  uint32_t group;              /* a further distinction of the policy, such as queues */
   int32_t priority;
   bool is_fixed;                /* its jobs must not be interrupted */
   bool is_empty;                /* its jobs need no node */
@@ -45,7 +45,7 @@ struct hr__job_kind {
 
 struct hr__pod {
   uint32_t job, kind;
-  uint32_t next_of_job; /* the pods of a job in order; HR_NONE: the last */
+  uint32_t next_of_job; /* the next pod of the same job; HR_NONE: none */
   uint32_t next_on_node, previous_on_node;
   int64_t cpu_milli, mem_mib;
   struct hr_slice slice;
@@ -93,7 +93,7 @@ struct hr__pods {
   uint32_t n_trials, trials_capacity;
 };
 
-#define HR__POD_UNLIMITED (INT64_MAX / 4) /* what a node has of a resource that its pool does not declare */
+#define HR__POD_UNLIMITED (INT64_MAX / 4) /* the amount of a resource that its pool does not declare */
 
 /* Returns false if memory is exhausted. */
 bool hr__pods_init(struct hr__pods *pods, const struct hr_policy_env *env, uint32_t pods_per_node,
@@ -143,14 +143,14 @@ static inline uint32_t hr__pods_first(const struct hr__pods *pods, hr_job job) {
    could run; HR_NONE: none. Nothing changes. */
 uint32_t hr__pods_pool_that_fits(struct hr__pods *pods, hr_job job, uint32_t kind);
 
-/* What the usable nodes lack for the `number`-th pod of a job: numbers of nodes. `other`: the job does not accept them.
- */
+/* Counts the nodes that cannot have the `number`-th pod of a job, by the resource that they lack. `other`: the job does
+   not accept them. */
 struct hr__pod_lacks {
   uint32_t n_nodes, cpu, gpu, mem, pods, other, fits;
 };
 struct hr__pod_lacks hr__pods_lacks(const struct hr__pods *pods, uint32_t kind, uint32_t number);
-/* Appends what nodes lack to a text that has `used` bytes: " 5 Insufficient cpu, 3 Insufficient nvidia.com/gpu".
-   `gpu`: name of the resource of GPUs; NULL: nvidia.com/gpu. */
+/* Appends these counts to a text that has `used` bytes: " 5 Insufficient cpu, 3 Insufficient nvidia.com/gpu". `gpu`:
+   name of the resource of GPUs; NULL: nvidia.com/gpu. */
 void hr__pods_put_lacks(const struct hr__pods *pods, hr_job job, const struct hr__pod_lacks *lacks, const char *gpu,
                         char *text, size_t size, size_t used);
 

@@ -3,8 +3,8 @@
 #define HR_POLICIES_KIT_WITHDRAWN_H
 
 /*
- * Jobs that are not wanted any more (HR_EVENT_WITHDRAW). When the policy learns of one, it removes the job from all
- * that it keeps, and adds it to this list. At the begin of its next pass, which is at the same instant, it rejects the
+ * Jobs that are not needed any more (HR_EVENT_WITHDRAW). When the policy gets this event, it removes the job from all
+ * its lists, and adds it to this list. At the begin of its next pass, which is at the same instant, it rejects the
  * list.
  */
 

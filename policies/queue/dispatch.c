@@ -95,7 +95,8 @@ bool hr__shape_try(const struct hr__queue *queue, struct hr__shape *shape, struc
 
 /* ---- Events --------------------------------------------------------------------------------------- */
 
-/* The key of a job, if jobs that were stopped wait elsewhere than the order says. Keys of `fifo` are submit times. */
+/* The key of a job, if the place at which stopped jobs wait is not that of the order. Keys of `fifo` are submit times.
+ */
 static int64_t key_of(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   if (queue->requeue_key && queue->requeue_key[job.id]) return queue->requeue_key[job.id];
   if (queue->requeue == HR__REQUEUE_TAIL) return queue->trace->submit_us[job.id];

@@ -62,9 +62,9 @@ struct hr__queue_rejection {
 };
 
 /*
- * When free capacity has grown. Each event that may increase it (a job leaves a node, a node comes up) is a gain. A
- * shape that was found not to fit need not be tried again until a gain leaves a node with enough free GPUs: the GPUs of
- * its jobs or, if they need several nodes, the GPUs that they need on the node of which they need the fewest.
+ * Records of when free capacity has grown. Each event that may increase it (a job leaves a node, a node comes up) is a
+ * gain. A shape that was found not to fit need not be tried again until a gain leaves a node with enough free GPUs: the
+ * GPUs of its jobs or, if they need several nodes, the GPUs that they need on the node of which they need the fewest.
  */
 struct hr__gains {
   uint64_t count;  /* number of gains, plus 1 */
@@ -111,8 +111,8 @@ struct hr__queue {
   struct hr__elastic *elastic;     /* NULL if jobs are not resized */
   /* used instead of `calendar` with per-GPU allocation; otherwise NULL */
   struct hr__gpu_release_calendar *gpu_calendar;
-  /* where a job that was stopped by its nodes waits: as in the order, first of all, or behind those that wait already
-   */
+  /* where a job that was stopped because of its nodes waits: at its place in the order, before all jobs, or behind all
+     jobs that wait already */
   enum hr__requeue { HR__REQUEUE_ORDER, HR__REQUEUE_HEAD, HR__REQUEUE_TAIL } requeue;
   int64_t *requeue_key; /* by job; 0: the key of the order. NULL with HR__REQUEUE_ORDER */
   uint32_t n_requeued;
@@ -263,7 +263,7 @@ static inline enum hr_status hr__queue_wake(struct hr__queue *queue, const struc
  */
 
 /* Creates queue->holds if nodes have maintenance, or if `exclude_nodes` > 0. A job does not start on the last
-   `exclude_nodes` nodes that failed under it, for `exclude_us` each. False: out of memory. */
+   `exclude_nodes` nodes that failed while it ran on them, for `exclude_us` each. False: out of memory. */
 bool hr__holds_create(struct hr__queue *queue, uint32_t exclude_nodes, int64_t exclude_us);
 /* Excludes the nodes that have failed under a job, which was stopped. */
 enum hr_status hr__holds_job_failed(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);

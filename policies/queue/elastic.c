@@ -6,12 +6,12 @@
  *   grow    If no job waits, running jobs get free GPUs, up to `max_gpus`, in the order in which they started. A job
  *           keeps its GPUs and gets others of the same pool: first on its own nodes, then on idle nodes, then on one
  *           node that is partly in use.
- *   shrink  If the first job in order does not even fit with `min_gpus`, running jobs give GPUs back, the last one that
- *           started first: those above what they request or, if these do not suffice, those above `min_gpus`. The
- *           last of these jobs gives back as few as necessary.
+ *   shrink  If the first job in order does not even fit with `min_gpus`, running jobs return GPUs, beginning with the
+ *           job that started last. They return the GPUs above their request or, if these do not suffice, those above
+ *           `min_gpus`. The last of these jobs returns as few GPUs as necessary.
  *
- * With recovery by shrinking, the engine takes failed nodes from a running job. Such a job has precedence over waiting
- * jobs for free GPUs until it has again what it requests.
+ * With recovery by shrinking, the engine takes failed nodes from a running job. Such a job gets free GPUs before
+ * waiting jobs, until it again has as many as it requests.
  *
  * Data: the running elastic jobs, in the order in which they started. Jobs are tried with fewer GPUs by moves that are
  * rolled back, so the engine checks every state that is considered.
@@ -301,7 +301,8 @@ static uint32_t excess(const struct hr__queue *queue, const struct hr_view *view
   return gpus > least ? gpus - least : 0;
 }
 
-/* Takes GPUs from a running job, as few as let `first` start, or all that it may give back. `*fits`: `first` fits. */
+/* Takes GPUs from a running job: the smallest number with which `first` can start, or all that the job may return.
+   `*fits`: `first` fits. */
 static enum hr_status take_until_fits(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                       struct elastic_gift *back, hr_job first, bool *fits) {
   uint32_t step = hr_cluster_sizes(queue->cluster, back->job).step, most = back->gpus;
@@ -336,7 +337,7 @@ static enum hr_status make_room(struct hr__queue *queue, const struct hr_view *v
     all[n_back++] = back;
   }
   if (status != HR_OK) return status;
-  /* The other modules learn of final moves only. */
+  /* The other modules are notified of final moves only. */
   hr_moves_rollback(moves, mark);
   for (uint32_t i = 0; i < n_back && *fits && status == HR_OK; i++)
     status = take_from(queue, view, moves, elastic->back[i].job, elastic->back[i].gpus, true);

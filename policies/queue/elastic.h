@@ -6,20 +6,20 @@
 
 #include "policies/queue/dispatch.h"
 
-/* What the policy does with elastic jobs. Each value includes those before it. */
+/* How the policy resizes elastic jobs. Each value includes the values before it. */
 enum hr__elastic_level { HR__ELASTIC_OFF, HR__ELASTIC_START, HR__ELASTIC_GROW, HR__ELASTIC_SHRINK };
 /* What happens to a running elastic job if one of its nodes fails. */
 enum hr__recovery { HR__RECOVERY_REQUEUE, HR__RECOVERY_SHRINK };
 
 struct hr__elastic;
-/* Creates the module, if the parameters ask for it: queue->elastic. Returns HR_NO_MEMORY if memory is exhausted. */
+/* Creates the module (queue->elastic) if the parameters require it. Returns HR_NO_MEMORY if memory is exhausted. */
 enum hr_status hr__elastic_create(struct hr__queue *queue, enum hr__elastic_level level, enum hr__recovery recovery);
 /* The abilities that the module needs. */
 uint32_t hr__elastic_abilities(const struct hr__queue *queue);
 /* The engine has taken failed nodes from a running job; `from` is its placement before. */
 enum hr_status hr__elastic_job_shrank(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                       const struct hr_placement *from);
-/* Jobs that lost nodes get free GPUs until they have again what they request. Called before jobs start. */
+/* Jobs that lost nodes get free GPUs until they again have as many as they request. Called before jobs start. */
 enum hr_status hr__elastic_restore(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 /* Starts the first job in order with fewer GPUs, if the parameters permit it and its least number fits. `*started`:
    whether it did. Called after a pass of the backfill. */

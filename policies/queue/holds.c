@@ -7,8 +7,8 @@
  * reservations of Slurm. It returns to the queue when it fits on other nodes, or when the time has passed.
  *
  * Held jobs with equal requests are a kind, and only the shortest of a kind is tried when capacity becomes free. Each
- * job with excluded nodes is a kind of its own.
- * Invariants: a held job waits and is not in the queue; `place` of a held job is its index in `jobs` plus 1.
+ * job with excluded nodes has its own kind. Invariants: a held job waits and is not in the queue; `place` of a held job
+ * is its index in `jobs` plus 1.
  */
 
 #include "policies/queue/dispatch.h"
@@ -158,7 +158,7 @@ static struct hr_maintenance_time ahead_on(const struct hr__queue *queue, hr_poo
   return hr_maintenance_ahead(hr_cluster_pool_spec(queue->cluster, pool), node, now_us, limit_us);
 }
 
-/* The first maintenance that a job would reach at a placement. */
+/* Returns the first maintenance that a job would reach at a placement. */
 static struct hr_maintenance_time ahead_at(const struct hr__queue *queue, const struct hr_placement *placement,
                                            int64_t now_us, int64_t limit_us) {
   struct hr_maintenance_time first = {HR_NEVER_US, HR_NEVER_US, 0};
@@ -303,7 +303,7 @@ enum hr_status hr__holds_drop(struct hr__queue *queue, const struct hr_view *vie
   return queue->holds->place[job.id] ? release(queue, view, job) : HR_OK;
 }
 
-/* Returns whether some held job of a kind fits now. A job that preempts others would preempt them in vain. */
+/* Returns whether some held job of a kind fits now. Jobs are not preempted for a held job: it could still not start. */
 static bool may_return(struct hr__queue *queue, uint32_t number, int64_t now_us) {
   struct held_kind *kind = &queue->holds->kinds[number];
   struct hr_placement unused;

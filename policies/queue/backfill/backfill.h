@@ -2,7 +2,7 @@
 #ifndef HR_POLICIES_QUEUE_BACKFILL_BACKFILL_H
 #define HR_POLICIES_QUEUE_BACKFILL_BACKFILL_H
 
-/* Conservative backfill: future capacity, and the reservations on which depends which jobs start now. */
+/* Conservative backfill: future capacity, and the reservations that decide which jobs start now. */
 
 #include "headroom/policy.h"
 #include "policies/queue/dispatch.h"
@@ -181,9 +181,9 @@ bool hr__future_is_regular(const struct hr__future *future, const struct hr_poli
 
 /* ---- Partial plans (partial_plan.c) -------------------------------------------------------------------- */
 
-/* Partial plans for conservative backfill: of all reservations, only those on which depends which jobs start now.
-   The queue must have no subqueues, and the future must be regular (hr__future_is_regular). All memory is allocated
-   in the arena of the run. */
+/* Partial plans for conservative backfill: of all reservations, only those that decide which jobs start now. The queue
+   must have no subqueues, and the future must be regular (hr__future_is_regular). All memory is allocated in the arena
+   of the run. */
 
 struct hr__partial_plan;
 

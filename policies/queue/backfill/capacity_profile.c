@@ -240,7 +240,8 @@ static bool begin_bin(struct hr__cluster_profile *cluster_profile, uint32_t bin,
          hr_job_tree_each(hr_release_calendar_bin_ends(cluster_profile->calendar, bin), NULL, add_end, &filling);
 }
 
-/* A plan knows the next works on each node, this many at most. The check at the start of a job (holds.c) knows all. */
+/* Maximum number of future maintenance works on a node that a plan considers. The check at the start of a job (holds.c)
+   considers all. */
 enum { MAX_WORKS = 16 };
 
 /* Returns whether plans avoid a maintenance. Jobs that are longer than the time between two works on a node may start
@@ -249,8 +250,8 @@ static bool is_avoidable(const struct hr__cluster_profile *cluster_profile, cons
   return !window->repeat_us || cluster_profile->longest_us <= window->repeat_us - window->duration_us;
 }
 
-/* Takes the planned works on a node of a pool out of its profile. A node that is off for its work is back after it.
-   False: out of memory. */
+/* Subtracts the times of planned maintenance from the profile of a node of a pool. A node that is off for maintenance
+   returns at its end. False: out of memory. */
 static bool close_works(struct hr__cluster_profile *cluster_profile, hr_pool pool, uint32_t node, int64_t now_us) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(cluster_profile->cluster, pool);
   hr_node id = {hr_cluster_first_node(cluster_profile->cluster, pool).id + node};

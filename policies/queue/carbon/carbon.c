@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that wait for electricity with less carbon, or as long as they may for reserved capacity.
+ * Jobs that wait for electricity with less carbon. Under the rule all-wait, jobs wait as long as they may for reserved
+ * capacity.
  *
- * A job that begins to wait is held until its time has come; only then is it added to the queue, where the order and
+ * A job that begins to wait is held until its planned start; only then is it added to the queue, where the order and
  * the backfill treat it like any other job. Jobs that can be interrupted are stopped when the intensity rises, keep
  * their work, and are held again.
  *
@@ -50,8 +51,8 @@ struct hr__carbon {
   uint32_t *next, *previous; /* by job: the list of held jobs; HR_NONE at its ends */
   bool *held;                /* by job */
   uint32_t first, last, n_held;
-  /* by job, for rules that interrupt; NULL otherwise. forced_us: when it runs whatever the intensity (Ecovisor: the
-     time that it may still pause) */
+  /* by job, for rules that interrupt; NULL otherwise. forced_us: from this time on the job runs at any intensity
+     (Ecovisor: for how long it may still pause) */
   struct hr__carbon_slots *slots;
   int64_t *forced_us, *since_us;
   uint32_t *pool; /* by job: the pool with its series; HR_NONE: it does not wait for carbon */
@@ -210,7 +211,7 @@ static bool plan_slots(struct hr__queue *queue, hr_job job, const struct hr__car
                              &carbon->parts, &slots->below);
 }
 
-/* Returns from when on a waiting or running job runs whatever the intensity. */
+/* Returns the time from which on a waiting or running job runs at any intensity. */
 static int64_t forced_from(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   const struct hr__carbon *carbon = queue->carbon;
   if (carbon->rule == HR__CARBON_ECOVISOR) return view->now_us + carbon->forced_us[job.id];
@@ -349,8 +350,8 @@ static bool any_paid_is_free(const struct hr__queue *queue) {
   return false;
 }
 
-/* Goes through the held jobs in order. A job that is due is added to the queue, and starts if paid capacity is
-   free; `early`: other jobs start then, too. */
+/* Visits the held jobs in order. A job that is due is added to the queue, and starts if paid capacity is free; `early`:
+   other jobs start then, too. */
 static enum hr_status walk(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, bool early) {
   struct hr__carbon *carbon = queue->carbon;
   enum hr_status status = HR_OK;
@@ -367,7 +368,7 @@ static enum hr_status walk(struct hr__queue *queue, const struct hr_view *view, 
   return status;
 }
 
-/* Forgets capacity that has been free for long enough. */
+/* Removes the notes of capacity that became free long enough ago: from then on, held jobs see it. */
 static void forget_freed(struct hr__carbon *carbon, int64_t now_us) {
   while (carbon->first_freed < carbon->n_freed && carbon->freed[carbon->first_freed].at_us + carbon->lag_us <= now_us)
     carbon->first_freed++;

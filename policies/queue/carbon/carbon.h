@@ -20,7 +20,7 @@ enum hr__carbon_rule {
   HR__CARBON_ECOVISOR        /* run while the intensity is below a quantile of the next hours */
 };
 
-/* Until when a job must end. */
+/* The time by which a job must end. */
 enum hr__carbon_deadline {
   HR__CARBON_BY_WAIT,      /* it may wait for a time that depends on its run time */
   HR__CARBON_BY_JOB,       /* the deadline of the job in the trace */
@@ -96,8 +96,8 @@ enum hr_status hr__carbon_job_waits(struct hr__queue *queue, const struct hr_vie
 enum hr_status hr__carbon_release(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 /* Called before a pass: stops jobs that pause, and adds the jobs that are due to the queue. */
 enum hr_status hr__carbon_begin_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
-/* Called after jobs were started in order: starts held jobs on capacity that is paid for anyway, if the rule says so.
- */
+/* Called after jobs were started in order: starts held jobs on capacity that is paid for anyway, if the rule has such
+   starts. */
 enum hr_status hr__carbon_start_early(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 /* Called after a pass: requests a wake-up. */
 enum hr_status hr__carbon_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
