@@ -3,8 +3,8 @@
  * The files that a process may read.
  *
  * Data: one pointer, which is set at most once in the life of a worker, before it starts threads. It is global because
- * a limit that is passed along as an argument can be forgotten by a reader, and because it belongs to the process as
- * its other limits do (setrlimit).
+ * a reader could forget to check a limit that is passed as an argument, and because it belongs to the process, like
+ * other limits (setrlimit).
  *
  * Invariant: of a confined process, a path is opened only if its real path, without "..", "." and symbolic links, is
  * below one of the folders, or if it is the name of an alias.
@@ -39,7 +39,7 @@ static bool is_allowed(const char *real) {
   return false;
 }
 
-/* Whether the folder of a path that does not exist is allowed, so that the answer may be that the file is missing. */
+/* Whether the folder of a path that does not exist is allowed, so that the error may say that the file is missing. */
 static bool may_tell_missing(const char *path) {
   char *folder = strdup(path);
   if (!folder) return false;

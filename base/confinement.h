@@ -2,9 +2,9 @@
 #ifndef HR_BASE_CONFINEMENT_H
 #define HR_BASE_CONFINEMENT_H
 
-/* Which files a process may read as input, and whether it may load policies. A process that works on input from
-   elsewhere, such as a worker of `headroom serve`, confines itself once, before it starts threads. All readers of
-   scenarios, traces, tables and models, and the loader of policies, ask here. */
+/* Which files a process may read as input, and whether it may load policies. A process that works on input of other
+   users, such as a worker of `headroom serve`, confines itself once, before it starts threads. All readers of
+   scenarios, traces, tables and models, and the loader of policies, call these functions. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ struct hr__confinement {
   bool allow_plugins;
 };
 
-/* Confines the process from now on. NULL: not any more (for tests). */
+/* Confines the process from now on. NULL: ends the confinement (for tests). */
 void hr__confine(const struct hr__confinement *confinement);
 
 /* Returns the path to open for an input that a user names `path`: `path` itself or the file of its alias. Returns NULL

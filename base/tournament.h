@@ -3,12 +3,12 @@
 #define HR_BASE_TOURNAMENT_H
 
 /*
- * The least of the keys of a fixed number of entries; of equals, that of the lowest number. A change replays the games
- * from one entry to the top. All the other players of these games are known before, so that a change takes few cycles
- * for each level, and no branch depends on which one wins.
+ * Finds the entry with the least key among a fixed number of entries; of equal keys, the entry with the lowest number.
+ * When a key changes, the comparisons (games) from its entry up to the top are repeated. The other player of each game
+ * is known before, so a change takes few cycles for each level, and no branch depends on the winner.
  *
- * Layout: entry i of `winner` is the better one of entries 2i and 2i + 1; entry 1 has won against all; the last
- * n_leaves entries are the players.
+ * Layout: element i of `winner` is the winner of the elements 2i and 2i + 1; element 1 is the winner of all; the last
+ * n_leaves elements are the entries.
  */
 
 #include <stdbool.h>
@@ -44,7 +44,7 @@ static inline void hr__tournament_close(struct hr__tournament *all) {
   free(all->winner);
 }
 
-/* The entry with the least key; if its key is HR__NO_KEY, none takes part. */
+/* Returns the entry with the least key; if this key is HR__NO_KEY, no entry takes part. */
 static inline uint32_t hr__tournament_first(const struct hr__tournament *all) {
   return all->winner[1];
 }

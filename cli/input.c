@@ -214,9 +214,9 @@ void input_print_notes(FILE *out, const struct input *input) {
 
 /* ---- Output files -------------------------------------------------------------------------------------- */
 
-/* Checks output files before a run. An output file is written under another name and then renamed, so its folder
-   must be writable; of a symbolic link, that of the file that it refers to. The checks do not guarantee success: if
-   the write itself fails, it reports the error. */
+/* Checks output files before a run. An output file is written under another name and then renamed, so its folder must
+   be writable. If the output is a symbolic link, the folder of its target must be writable. The checks do not guarantee
+   success: if the write itself fails, it reports the error. */
 
 static enum hr_status cannot_write(const char *option, const char *path, const char *why, struct hr_error *error) {
   return hr_fail(error, HR_BAD_INPUT, "--%s %s: cannot be written: %s", option, path, why);

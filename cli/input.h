@@ -164,8 +164,8 @@ struct next_step {
   const char *path;               /* scenario, grid or trace, as the user wrote it */
   const struct input_args *input; /* options that the next command repeats; NULL: none */
   const char *trace;              /* path of the trace; NULL: unknown */
-  bool apart;                     /* an empty line precedes the line, since the output ends with a table */
-  const char *other;              /* a file or a list of names, as the rules of the verb say; may be NULL */
+  bool apart;                     /* print an empty line first, since the output ends with a table */
+  const char *other;              /* a file or a list of names, which depends on the verb; may be NULL */
 };
 
 /* Prints the line "next": the command of the first rule that applies. */

@@ -12,7 +12,7 @@ bool has_services(const struct hr_scenario *scenario) {
   return scenario->services && scenario->services->count > 0;
 }
 
-/* The requests that no replica can serve. */
+/* Returns the number of requests that no replica can serve. */
 static uint32_t count_too_large(const struct hr_served *served) {
   const struct hr_service_requests *requests = served->requests;
   uint32_t count = 0;

@@ -172,8 +172,8 @@ static enum hr_status try_pattern(struct input_args *args, const char *from, con
   return HR_OK;
 }
 
-/* Finds interactive jobs in the output of sacct, which has no classes, by usual names of QOS, partitions and jobs.
-   The pattern is written into the scenario. */
+/* Finds interactive jobs in the output of sacct, which has no classes, by common names of QOS, partitions and jobs. The
+   pattern is written into the scenario. */
 static enum hr_status guess_classes(struct input_args *args, const char *from, struct hr_trace **trace,
                                     struct hr_error *error) {
   static const char *const patterns[] = {

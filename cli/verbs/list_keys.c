@@ -42,7 +42,7 @@ static void print_cell(const char *text) {
   fputs(" |", stdout);
 }
 
-/* A table does not repeat a long list of choices, which is in the reference of rules. */
+/* Tables omit long lists of choices, which are in the reference of rules. */
 static void print_row(const struct hr_scenario_key *key, const char *name) {
   enum { LONG_LIST = 100 };
   char text[900];

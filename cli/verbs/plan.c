@@ -87,8 +87,8 @@ struct plan_state {
 
 /* ---- Events: the search while it runs --------------------------------------------------------------- */
 
-/* A line of JSON for each mix that was run, and at most ten a second for the progress. The file is not an output that
-   appears at the end, as others are, because a program reads it meanwhile. */
+/* Writes a line of JSON for each mix that was run, and at most ten lines per second about the progress. The lines are
+   written during the search, because a program reads them; other output files appear at its end. */
 struct events {
   FILE *file;
   double next_s;

@@ -133,12 +133,12 @@ HR_API enum hr_status hr_mig_layout(const struct hr_mig_type *type, const char *
                                     struct hr_error *error);
 
 /*
- * Creates a group of instances as Volcano's dynamic MIG does (docs/design/dynamic-mig.md). Volcano selects one of the
- * groups for a GPU without instances: 7x1g | 3x2g + 1x1g | 2x3g | 1x7g. The GPU retains its group until it has no
- * instances. `number` is the index of the group, from 0. For each number of compute slices up to half of the GPU there
- * is one group; one more group is for the whole GPU. A group consists of as many instances as possible of a profile
- * that has this number of compute slices and no media engines. The remainder of the GPU is filled with instances of the
- * smallest profile. Returns false if no group has the index `number`.
+ * Creates a group of instances as Volcano's dynamic MIG does (docs/design/dynamic-mig.md of Volcano). Volcano selects
+ * one of the groups for a GPU without instances: 7x1g | 3x2g + 1x1g | 2x3g | 1x7g. The GPU retains its group until it
+ * has no instances. `number` is the index of the group, from 0. For each number of compute slices up to half of the GPU
+ * there is one group; one more group is for the whole GPU. A group consists of as many instances as possible of a
+ * profile that has this number of compute slices and no media engines. The remainder of the GPU is filled with
+ * instances of the smallest profile. Returns false if no group has the index `number`.
  */
 HR_API bool hr_mig_group(const struct hr_mig_type *type, uint32_t number, struct hr_mig_gpu *gpu);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What of a run differs from its baseline: starts and decisions as compact text, and inputs. */
+/* Differences between a run and its baseline: compact text of starts and decisions, and the inputs that differ. */
 
 #include "plan/check/check.h"
 

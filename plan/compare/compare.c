@@ -587,7 +587,7 @@ static void find_fixed(struct hr_comparison *comparison) {
   }
 }
 
-/* Computes what depends on all runs. */
+/* Computes the results that depend on all runs. */
 static enum hr_status complete(struct hr_comparison *comparison, struct hr_error *error) {
   const struct hr_trace *trace;
   enum hr_status status = find_trace(comparison, 0, &trace, error);

@@ -9,13 +9,14 @@
  * Lower bound. The cost of a month is at least the price of the candidate's fixed capacity. Let e be the work that
  * remains even if the fixed capacity is always busy. If all work must be done at its recorded speed, the bound also
  * includes e at the minimum price of elastic capacity. There are two bounds: the search assumes that fixed capacity can
- * work for twice the submit window; the proven bound derives from the goals on waits which work is due when.
+ * work for twice the submit window; the proven bound computes, from the goals on waits, how much work is due at each
+ * time.
  *
  * Due work. If no job is ever interrupted, a job that waits at most b starts until submit + b. So of its work w on g
  * GPUs, g min(w, h - submit - b) is due until the time h. A goal on a quantile of the waits allows a number of jobs to
  * wait longer; they are those with the most due work. A goal on the mean limits the sum of all waits; a wait of h -
- * submit defers all due work of a job. The most that can be deferred is at most the answer of a knapsack of jobs that
- * can be divided. The fixed capacity c does at most c h of the due work, whatever h is.
+ * submit defers all due work of a job. The work that can be deferred is at most the solution of a knapsack problem in
+ * which jobs can be divided. The fixed capacity c does at most c h of the due work, whatever h is.
  */
 
 #include "base/array.h"

@@ -107,7 +107,7 @@ enum hr_status hr__search_try_cheaper(struct hr__search *search) {
 /* PREDICTED: candidates that are run together because they are promising. PATIENCE: candidates that are run without an
    improvement before the search ends. */
 enum { PREDICTED = 4, PATIENCE = 16 };
-/* A prediction from a candidate with a larger violation than this is not possible. */
+/* No prediction is made from a candidate with a larger violation than this. */
 static const double near_enough = 0.5;
 /* A candidate is promising if its predicted objective is at most this share above the best one. */
 static const double promising = 0.15;

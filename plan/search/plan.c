@@ -232,7 +232,7 @@ static enum hr_status choose(struct hr_plan *plan, struct hr_error *error) {
                          plan->selection.replications, &plan->choice, error);
 }
 
-/* Passes a candidate on to whoever follows the search. */
+/* Passes a candidate to the callback that follows the search. */
 static void tell_candidate(void *self, uint32_t candidate, uint32_t replications) {
   const struct hr_plan *plan = self;
   char *json = hr__plan_candidate_json(plan, candidate, replications);

@@ -49,8 +49,8 @@ struct hr__tested_mix {
   uint32_t n_served;       /* number of conditions under which all goals that are not in dollars are met */
 };
 
-/* A pool or a group of pools that is paid for whether it is used or not, and what it costs too much if less is needed.
-   The comparison is with the same mix with less of this capacity. */
+/* A pool or a group of pools that is paid for whether it is used or not, and how much of its cost is wasted if less is
+   needed. The cost is compared with that of the same mix with less of this capacity. */
 struct hr__commitment {
   uint32_t axis;
   double gpus, monthly_usd;
@@ -71,7 +71,7 @@ struct hr__robustness {
   uint32_t n_mixes;
   uint32_t replications; /* of each mix under each condition */
   uint64_t until_runs;   /* no further mix is tested if the runner has made this number of runs */
-  bool *keeps_nodes;     /* [number of pools] the nodes are there already, so they stay if their type is sold out */
+  bool *keeps_nodes;     /* [number of pools] the nodes exist already, so they remain if their type is sold out */
   struct hr__commitment commitments[HR_MAX_PLAN_VARIABLES];
   uint32_t n_commitments;
 };

@@ -141,7 +141,7 @@ static const char *objective_text(const struct plan_page *page, double value, bo
   return difference ? hr__difference_text(unit, value, buffer) : hr__metric_text(unit, value, buffer);
 }
 
-/* Returns the capacity of a mix without what it has none of, and its settings. The caller frees the text. */
+/* Returns the capacities of a mix that are above 0, and its settings. The caller frees the text. */
 static char *mix_text(const struct plan_page *page, uint32_t candidate) {
   const struct hr__option option = {.candidate = candidate};
   char *text = NULL;

@@ -5,7 +5,7 @@
  * - the spot market is as in another preset of the catalogue, or without capacity for a part of the time;
  * - demand is 25 % lower, or 10, 25 or 50 % higher;
  * - prices of on-demand and spot capacity are 30 % lower;
- * - no more GPUs of a type can be bought; those that are there already stay.
+ * - no more GPUs of a type can be bought; existing ones stay.
  *
  * If the choice misses the goals under some condition of the spot market, other mixes are tested, too: the choice with
  * more on-demand capacity, which is paid for only while it is used, and the best mix without spot capacity that a
@@ -392,8 +392,8 @@ static void lift_dollars(struct hr__goals *goals, double *bounds, bool lift) {
   }
 }
 
-/* Searches the best mix without spot capacity, whatever it costs. Spot nodes then cost nothing, and of equal
-   mixes the one with the fewest GPUs is best: it has none. */
+/* Searches for the best mix without spot capacity, at any cost. Spot nodes then cost nothing, and of equal mixes the
+   one with the fewest GPUs is best: it has none. */
 static enum hr_status try_without_spot(struct hr_plan *plan, const struct hr__condition *condition,
                                        struct hr_error *error) {
   uint64_t until = hr__runner_runs(plan->runner) + runs_left(plan) / 2, most = plan->space.spec->max_runs;
@@ -495,8 +495,8 @@ static enum hr_status test_commitment(struct hr_plan *plan, uint32_t capacity, s
 
 /* ---- The whole test --------------------------------------------------------------------------------- */
 
-/* Sets the number of runs that may be made, and the number of replications: if possible, enough to test three more
-   mixes than the choice. */
+/* Sets the number of runs that may be made, and the number of replications: if possible, the runs suffice to test the
+   choice and three other mixes. */
 static void set_effort(struct hr_plan *plan) {
   struct hr__robustness *self = &plan->robustness;
   uint64_t runs = (plan->search_runs + plan->selection_runs) / 2;
@@ -519,7 +519,7 @@ static void sort_mixes(struct hr__robustness *self) {
     }
 }
 
-/* The nodes that are there already: fixed capacity that is not a variable. */
+/* The nodes that exist already: fixed capacity that is not a variable. */
 static bool find_kept(struct hr_plan *plan) {
   const struct hr_cluster_spec *cluster = &plan->config.scenario->cluster;
   plan->robustness.keeps_nodes = calloc((size_t)cluster->n_pools + 1, sizeof *plan->robustness.keeps_nodes);

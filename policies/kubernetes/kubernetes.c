@@ -197,8 +197,8 @@ static bool violates(const struct hr__kube_preemption *preemption, const struct 
   return violated;
 }
 
-/* Puts the pods of one kind back if the preemptor still fits, and adds the others to the victims. `is_violating` has
-   one entry per pod of the list. */
+/* Puts the pods of one kind back if the preemptor still fits, and adds the others to the victims. `violating_bits` has
+   one bit per pod of the list; pods with the bit `violating` are of this kind. */
 static void put_back(const struct hr__kube_preemption *preemption, const struct hr__kube_pod_state *preemptor,
                      struct hr__kube_node *node, const uint32_t *list, uint32_t n_list, const uint32_t *violating_bits,
                      bool violating, struct hr__kube_candidate *candidate) {

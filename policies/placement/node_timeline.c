@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The use of a node over time: see node_timeline.h. */
+/* The use of a node over time: see gpu_capacity.h. */
 
 #include "policies/placement/gpu_capacity.h"
 

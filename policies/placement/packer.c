@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The packer: finds a node and GPUs for one task by a packing rule (headroom/placement.h).
+ * The packer: finds a node and GPUs for one task by a packing rule (headroom/unstable/capacity.h).
  *
  * Scores are stored, and updated only when needed. The nodes are in a list, in order of their last change. Each request
  * stores when it was last updated, as a count of changes. An update of a request visits the nodes that have changed

@@ -3,9 +3,9 @@
  * Reservations on window states: see gpu_capacity.h.
  *
  * Each node has a list of its running tasks and, from the first time that the current plan examines the node, a
- * timeline of what running tasks and reservations use (node_timeline.h). The state of a node in a window is its
- * capacity minus the maximum use over the steps of the window. With MIG, it also depends on the instances of all
- * occupants of the window.
+ * timeline of what running tasks and reservations use (gpu_capacity.h). The state of a node in a window is its capacity
+ * minus the maximum use over the steps of the window. With MIG, it also depends on the instances of all occupants of
+ * the window.
  *
  * Search. Let k be the minimum number of nodes that a placement uses (hr_capacity_min_nodes). A placement at time t
  * needs at least k nodes of one pool that each have room for a task during [t, t + length). For each shape and class of

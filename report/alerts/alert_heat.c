@@ -4,8 +4,8 @@
  *
  * The temperature of a node is a first-order state. It approaches ambient + resistance x (mean watts of its GPUs)
  * exponentially, and is brought up to date when the power of the node changes. In between it is monotone, so it passes
- * the limit at most once, at a time that follows from the logarithm. The periods of all nodes of a pool are collected,
- * and those that overlap are joined to one alert at the end of the run.
+ * the limit at most once, at a time that follows from the logarithm. The periods in which nodes of a pool are too hot
+ * are collected, and those that overlap become one alert at the end of the run.
  *
  * Invariant: `watts_milli` of a node is the sum over its jobs of milli-GPUs x watts of a GPU. `hot_us` of a node is
  * HR_NEVER_US, or when it became too hot.

@@ -22,7 +22,7 @@
 
 enum { MIN_REQUESTS = 20, MIN_WINDOWS = 3 };
 
-/* What all rules of a service need. */
+/* The data that all rules of a service need. */
 struct alert_service {
   const struct hr_alert_rules *rules;
   const struct hr_served *served;

@@ -299,7 +299,7 @@ static void put_energy(struct jobs_out *out, hr_job job) {
   hr__csv_part(&out->csv, text);
 }
 
-/* Writes the operational carbon of this energy and its facility, in milligrams. */
+/* Writes the operational carbon of this energy and of its share of the facility's energy, in milligrams. */
 static void put_carbon(struct jobs_out *out, hr_job job) {
   char text[HR__NUMBER_BYTES];
   hr__csv_begin_field(&out->csv);

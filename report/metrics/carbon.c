@@ -3,8 +3,8 @@
  * Metrics of carbon, of the price of energy, and of water: sums over the meters of the pools, and over jobs by tenant.
  * Sums are whole numbers (headroom/power.h), which are converted last.
  *
- * The carbon without a wait is that of the same jobs if each had started at its submission, with the power that it had,
- * for as long as it ran, without a pause. It is the baseline of savings.
+ * The carbon without a wait is the carbon of the same jobs if each job had started at its submission and had run
+ * without a pause, with the same power and for the same time. It is the baseline of savings.
  */
 
 #include "headroom/power.h"
@@ -49,7 +49,7 @@ static const struct hr_electricity *common_electricity(const struct hr_cluster_s
   return common;
 }
 
-/* Returns the carbon of completed jobs / what it would have been without a wait; 0: unknown. */
+/* Returns (carbon of completed jobs) / (their carbon without a wait); 0: unknown. */
 static double share_of_no_wait(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
   const struct hr_electricity *known = common_electricity(cluster);
   double with = 0, without = 0;

@@ -18,7 +18,8 @@ static double gb(hr_amount bytes) {
   return (double)bytes / BYTES_PER_GB;
 }
 
-/* The bytes of a resource / what it could transfer during the run; 0: it has no limit, or the run took no time. */
+/* Returns (bytes of a resource) / (bytes that it could transfer during the run); 0: it has no limit, or the run took no
+   time. */
 static double utilization(hr_amount bytes, int64_t bytes_s, int64_t end_us) {
   if (bytes_s == 0 || end_us <= 0) return 0;
   return (double)bytes / ((double)bytes_s * (double)end_us / (double)HR_SECOND_US);

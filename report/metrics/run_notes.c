@@ -425,7 +425,7 @@ static bool is_same_model(const char *a, const char *b) {
   return strncmp(a, b, length) == 0 && !isdigit((unsigned char)b[length]);
 }
 
-/* Returns the nearest of `types` to the name of a type, whatever the vendor and separators are. */
+/* Returns the nearest of `types` to the name of a type. Vendor and separators are ignored. */
 static const char *nearest_to(const char *name, const char *const *types) {
   char key[HR__GPU_KEY_BYTES], other[HR__GPU_KEY_BYTES];
   const char *best = hr_nearest_word(name, types);

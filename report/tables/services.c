@@ -49,7 +49,7 @@ static void put_money(FILE *out, const struct hr_service_summary *summary) {
   put_usd(out, "\n", HR__M_REVENUE, summary);
 }
 
-/* Prints what happened to the replicas, if anything did. */
+/* Prints the events of the replicas, if there were any. */
 static void print_replicas(FILE *out, const struct hr_served *served) {
   const struct hr_service_result *result = served->result;
   uint32_t most = 0;

@@ -231,7 +231,7 @@ static void put_groups(struct hr__console *table, const char *title, const struc
     fprintf(table->out, "%sand %s more%s\n", hr__dim(table), hr__count_text(count - max_rows, more), hr__plain(table));
 }
 
-/* Where the router sent jobs. Without spilled jobs, the groups by cluster say it all. */
+/* Where the router sent jobs. Without spilled jobs, the groups by cluster already contain these numbers. */
 static void put_routing(struct hr__console *table, const struct hr_summary *summary) {
   char text[2][HR__NUMBER_BYTES];
   uint64_t spilled = 0;
@@ -417,8 +417,7 @@ enum hr_status hr_streamed_print(FILE *out, const struct hr_summary *summary, co
 
 /* ---- Markdown ------------------------------------------------------------------------------------------ */
 
-/* Writes the summary of a run as a Markdown page. It contains the same metrics as the table (summary_table.c), and
-   the notes. */
+/* Writes the summary of a run as a Markdown page. It contains the same metrics as the table above, and the notes. */
 
 enum { MAX_GROUPS = 20 };
 

@@ -229,7 +229,7 @@ enum hr_status hr__pool_notes_move(struct hr__pool_notes *notes, struct hr_notes
 /* ---- Structs from JSON --------------------------------------------------------------------------------- */
 
 /*
- * Fills structs from JSON, as the rows of key tables say.
+ * Fills structs from JSON by the rows of key tables.
  *
  * The tree has been checked against the tables, so every value has the type of its key. The size of an integer is in
  * its row; enums, counts, times and amounts of money are all stored by the same function.

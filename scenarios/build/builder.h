@@ -68,8 +68,8 @@ void hr__data_destroy(struct hr_data_spec *spec);
 enum hr_status hr__build_plan(struct hr__builder *builder); /* must be called after the cluster is built */
 enum hr_status hr__build_tco(struct hr__builder *builder);  /* must be called after the cluster is built */
 
-/* Check the section of a system across keys (SYSTEM.c). `config` is the struct of the section, filled from its table.
- */
+/* Check the section of a system across keys (systems/SYSTEM.c). `config` is the struct of the section, filled from its
+   table. */
 enum hr_status hr__check_kai(struct hr__builder *builder, const cJSON *section, void *config);
 enum hr_status hr__check_kueue(struct hr__builder *builder, const cJSON *section, void *config);
 enum hr_status hr__check_kubernetes(struct hr__builder *builder, const cJSON *section, void *filled);

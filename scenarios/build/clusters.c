@@ -36,7 +36,7 @@ static cJSON *tree_of(const cJSON *file, const cJSON *entry) {
   return NULL;
 }
 
-/* Gives the pools that lack them the region and the provider of their cluster. */
+/* Sets the region and the provider of pools without them to those of their cluster. */
 static bool inherit(const cJSON *entry) {
   const cJSON *region = hr__get(entry, "region"), *provider = hr__get(entry, "provider"),
               *pools = hr__get(entry, "pools");
@@ -224,7 +224,7 @@ static enum hr_status build_rules(struct hr__builder *builder, const cJSON *json
   return status;
 }
 
-/* A tenant must not have its home in a cluster that serves others only. */
+/* A tenant must not have its home in a cluster that serves only other tenants. */
 static enum hr_status check_homes(struct hr__builder *builder, const cJSON *list,
                                   const struct hr_scenario_clusters *clusters) {
   const cJSON *entry = list->child;
@@ -240,7 +240,7 @@ static enum hr_status check_homes(struct hr__builder *builder, const cJSON *list
   return HR_OK;
 }
 
-/* Bounds that have no effect with the router are an error: the user expects one. */
+/* Bounds that have no effect with the router are an error, because the user expects an effect. */
 static enum hr_status check_router(struct hr__builder *builder, const cJSON *json,
                                    const struct hr_job_router_spec *router) {
   const char *name = hr_job_router_name(router->kind);

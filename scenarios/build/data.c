@@ -33,7 +33,8 @@ static bool pool_is_in(const struct hr_scenario *scenario, uint32_t pool, const 
          (spec->region && strcmp(spec->region, location) == 0);
 }
 
-/* Returns whether a storage system is in a location: its own, or one that contains all pools of its own. */
+/* Returns whether a storage system is in a location: this is its own location, or contains all pools of its own
+   location. */
 static bool storage_is_in(const struct data_places *places, uint32_t storage, const char *location) {
   const char *own = places->spec->storage[storage].location;
   if (strcmp(own, location) == 0) return true;
@@ -80,7 +81,7 @@ static uint32_t number_of(const cJSON *list, const char *name) {
   return HR_NONE;
 }
 
-/* Fails at a name that no entry of the list has. */
+/* Reports a name that no entry of the list has. */
 static enum hr_status fail_unknown(const struct hr__builder *builder, const cJSON *value, const cJSON *list,
                                    const char *noun) {
   const char **known = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *known);

@@ -37,7 +37,7 @@ void hr__electricity_destroy(struct hr_electricity_set *set) {
 
 /* ---- Series ------------------------------------------------------------------------------------------- */
 
-/* How the series of carbon and of prices differ. */
+/* The differences between series of carbon and series of prices. */
 struct series_kind {
   const char *constant; /* key of a constant value */
   const char *const *units;

@@ -15,7 +15,7 @@ struct hr__series_query {
   const char *noun; /* of a value in messages, such as "carbon intensity in g/kWh" */
   bool may_be_negative;
   bool is_utc;     /* stamps without an offset are in UTC, also if the header does not say so */
-  bool holds_gaps; /* a missing value is the one before it. Otherwise it is an error */
+  bool holds_gaps; /* a missing value equals the value before it; false: a missing value is an error */
   bool repeats;
 };
 

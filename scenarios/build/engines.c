@@ -41,7 +41,7 @@ static enum hr_status check_memory(struct hr__builder *builder, const cJSON *ent
 
 /* ---- Phases ----------------------------------------------------------------------------------------- */
 
-/* The replicas of a disaggregated service are those of its two phases. */
+/* The replicas of a disaggregated service are the replicas of its two phases. */
 static enum hr_status count_replicas(const struct hr__builder *builder, const cJSON *entry,
                                      struct hr_service *service) {
   const uint32_t sum = service->phases.prefill_replicas + service->phases.decode_replicas;

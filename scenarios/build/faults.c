@@ -2,8 +2,8 @@
 /*
  * `faults` of a pool or of the cluster: how nodes and groups of nodes fail, and how they are repaired.
  *
- * The object describes the failures of single nodes; each entry of its `groups` those of groups. Both have the same
- * keys. Failures at the rate 0 are left out, so that such a run equals one without failures.
+ * The object describes the failures of single nodes; each entry of its `groups` describes the failures of groups. Both
+ * have the same keys. Failures at the rate 0 are left out, so that such a run equals one without failures.
  *
  * `maintenance` of a pool or of the cluster: when nodes are out of operation as planned, and what happens to their
  * jobs.

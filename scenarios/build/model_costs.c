@@ -4,12 +4,13 @@
  * tensor parallelism.
  *
  * The cost is a measured row of the table below if there is one, otherwise a roofline estimate: an iteration reads the
- * weights once and the context of each sequence, and each token needs two operations per parameter. The KV memory is
- * what 90 % of the GPU memory leaves beside the weights and 4 GB for activations.
+ * weights once and the context of each sequence, and each token needs two operations per parameter. The KV memory is 90
+ * % of the GPU memory minus the weights and 4 GB for activations.
  *
  * Sources: costs: LLMServe/DistServe@82831f16, simdistserve/estimators/profile_data (Apache-2.0), measured on A100-80;
- * bytes of KV memory per token: the configurations of the models; weights: parameters x 2 bytes (fp16), as recalled
- * from the model cards; shares of the peak in a roofline: inference-sim@f90a1e3a, ai-dynamo/aiconfigurator@095f58a5.
+ * bytes of KV memory per token: the configurations of the models; weights: parameters x 2 bytes (fp16), with the
+ * parameters of the model cards; shares of the peak in a roofline: inference-sim@f90a1e3a,
+ * ai-dynamo/aiconfigurator@095f58a5.
  */
 
 #include "headroom/unstable/services.h"
@@ -143,7 +144,7 @@ static enum hr_status unknown_model(const struct hr__builder *builder, const cJS
                            name, missing, known);
 }
 
-/* The GPU type of the replicas, that of the first pool. NULL: `status` says why. */
+/* The GPU type of the replicas, which is that of the first pool. NULL: `status` is the error. */
 static const struct hr_gpu_type *find_gpu(struct hr__builder *builder, const cJSON *entry, enum hr_status *status) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   *status = hr__open_catalog(builder);

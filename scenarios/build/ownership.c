@@ -243,8 +243,8 @@ static double mean_usd(const struct hr_series *series) {
   return (double)hr_series_between(series, from_us, to_us) / (double)(to_us - from_us) / 1e6;
 }
 
-/* Owned pools without a price of energy of their own pay the mean of their 'energy_price'. The price of the pool, which
-   runs bill, does not contain it. */
+/* Owned pools that have no price of energy in `owned` pay the mean of their 'energy_price'. The price of the pool, with
+   which runs are billed, does not contain it. */
 static enum hr_status use_energy_prices(struct hr__builder *builder) {
   struct hr_scenario *scenario = builder->scenario;
   for (uint32_t i = 0; scenario->pool_sources && i < scenario->cluster.n_pools; i++) {

@@ -182,7 +182,7 @@ static bool copy_text(const cJSON *entry, const char *name, char **copy) {
   return !text || *copy;
 }
 
-/* The months for which the nodes are paid for: 12 for the term 1y. 0: unknown. */
+/* The number of months for which the nodes are paid: 12 for the term 1y. 0: unknown. */
 static uint32_t term_months(const cJSON *entry) {
   const cJSON *owned = hr__get(entry, "owned");
   double years = strtod(hr__text_of(entry, "term", "0"), NULL);

@@ -3,8 +3,8 @@
  * `power` of a pool or of the cluster: the power of GPUs and nodes, and the additions to it.
  *
  * Without watts, those of the GPU type in the catalogue apply. The host of a node takes a share of the maximum power of
- * its GPUs, which was measured on nodes with 8 A100: 1,421 W idle, of which the GPUs take 480 W, and 70 % of the power
- * of a busy node in the GPUs (Acme, 2023; Zeus).
+ * its GPUs. The share is from measurements of nodes with 8 A100: an idle node takes 1,421 W, of which the GPUs take 480
+ * W, and the GPUs of a busy node take 70 % of its power (Acme, 2023; Zeus).
  */
 
 #include "headroom/power.h"
@@ -220,7 +220,7 @@ enum hr_status hr__build_power(struct hr__builder *builder, struct hr__pool_draf
 /* ---- The budget of the cluster ------------------------------------------------------------------------------------
  */
 
-/* Adds the power of the pool with idle nodes to `idle_w`, and sets `node_w`: what a node at work takes in addition. */
+/* Adds the power of the pool with idle nodes to `idle_w`, and sets `node_w`: the additional power of a node at work. */
 static void add_idle(const struct hr_pool_spec *pool, double *idle_w, double *node_w) {
   double gpus = pool->gpus_per_node;
   struct hr__watts idle = hr__idle_rate(pool->power, pool->gpus_per_node), other = hr__other_rate(pool->power);

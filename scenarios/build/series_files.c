@@ -6,9 +6,9 @@
  * form of stamps only: "2022-01-01T00", "2022-01-01 00:00:00", "2022-01-01T00:00:00.000Z", "2022-01-01T00:00:00+01:00".
  * A file has a row per stamp, or, with a column of zones, a row per stamp and zone.
  *
- * Invariant: accepted stamps ascend, and all differ from the one before by the same time, so that nothing is missing.
- * A stamp without an offset is accepted only if the file or the scenario says that it is in UTC: local time has an hour
- * twice in autumn and lacks one in spring.
+ * Invariant: accepted stamps ascend, and each stamp follows the one before it after the same time, so that no stamp is
+ * missing. A stamp without an offset is accepted only if the file or the scenario says that it is in UTC: local time
+ * has an hour twice in autumn and lacks one in spring.
  */
 
 #include "scenarios/build/electricity.h"
@@ -96,7 +96,7 @@ static uint32_t first_of(struct hr_text line, const char *const *names) {
   return NO_COLUMN;
 }
 
-/* The column of stamps has a name that says so; otherwise it is the first one. */
+/* Finds the column of stamps by its name; if no name fits, it is the first column. */
 static uint32_t find_stamps(struct hr_text line) {
   static const char *const names[] = {"time_utc", "datetime (utc)", "timestamp", "point_time", "datetime", NULL};
   uint32_t column = first_of(line, names);
@@ -116,7 +116,7 @@ static const char *list_columns(struct hr_text line, char *text, size_t size) {
 }
 
 /* Finds the column of values if neither the query nor the zone names it: the only one besides stamps and zones, or the
-   only one with a name that says that it is an intensity or a price. */
+   only one with the name of an intensity or of a price. */
 static enum hr_status find_only_values(struct series_reader *reader, struct hr_text line) {
   char names[300];
   uint32_t others = 0, named = 0, other = NO_COLUMN, best = NO_COLUMN;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The section `services` of a scenario: inference services. The key table stores all values; here are the rules across
-   keys. */
+/* The section `services` of a scenario: inference services. The key table stores all values; this file has the rules
+   across keys. */
 
 #include "headroom/unstable/services.h"
 #include "headroom/unstable/trace_tools.h"
@@ -47,7 +47,7 @@ static enum hr_status check_factors(const struct hr__builder *builder, const cJS
   return hr__build_fail_at(builder, requests, name, "all factors are 0; at least one must be above 0");
 }
 
-/* The rows that only drawn requests have, or only traces. */
+/* Keys that apply only to drawn requests, or only to traces of requests. */
 static enum hr_status check_source(const struct hr__builder *builder, const cJSON *requests) {
   const cJSON *trace = hr__get(requests, "trace"), *member;
   if (!trace && !hr__get(requests, "rate_per_s"))
@@ -84,7 +84,7 @@ static enum hr_status check_requests(const struct hr__builder *builder, const cJ
 
 /* ---- Autoscaling ------------------------------------------------------------------------------------- */
 
-/* The behaviour of Kubernetes if the scenario does not name one. */
+/* The version of Kubernetes' behaviour that applies if the scenario names none. */
 static enum hr_status complete_rules(struct hr__builder *builder, struct hr_scale_rules *rules, bool is_up) {
   if (rules->n_policies) return HR_OK;
   rules->policies = calloc(2, sizeof *rules->policies);

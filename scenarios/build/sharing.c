@@ -242,7 +242,7 @@ static const char *const sizes[HR_N_TIERS] = {[HR_TIER_ISLAND] = "island_gpus",
                                               [HR_TIER_RACK] = "nodes_per_rack",
                                               [HR_TIER_ZONE] = "racks_per_zone"};
 
-/* A network of a tier that the pool does not have is an error. */
+/* Reports a network of a tier that the pool does not have. */
 static enum hr_status check_network(struct hr__builder *builder, const cJSON *entry,
                                     const struct hr_topology *topology) {
   const cJSON *network = hr__get(entry, "network");

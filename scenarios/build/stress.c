@@ -65,7 +65,8 @@ static double available_share(const struct hr_spot_spec *spot) {
   }
 }
 
-/* Makes capacity unavailable for the share `outage` of the time, unless it already is for a larger share. */
+/* Makes capacity unavailable for the share `outage` of the time, unless it is already unavailable for a larger share.
+ */
 static void add_outage(struct hr_spot_spec *spot, double outage) {
   if (outage <= 0 || outage >= 1 || available_share(spot) <= 1 - outage) return;
   if (spot->model != HR_SPOT_ON_OFF) {
@@ -91,7 +92,7 @@ static struct hr_spot_spec stressed_spot(const struct hr_spot_spec *spot, const 
   return changed;
 }
 
-/* Frees the record of a model that is no longer a record. */
+/* Frees the record of a model that has been changed to another kind of model. */
 static void replace_spot(struct hr_spot_spec *spot, const struct hr_spot_spec *changed) {
   struct hr_level_step *record = spot->levels;
   *spot = *changed;

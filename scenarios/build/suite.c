@@ -32,7 +32,7 @@ static bool parse_by(const char *text, struct hr_tolerance *tolerance) {
 static const char *const profile_words[] = {HR_TOLERANCE_PROFILE_TABLE(WORD) NULL};
 #undef WORD
 
-/* The profile of this name; HR_PROFILE_UNSPECIFIED if no profile has it. */
+/* Returns the profile with this name; HR_PROFILE_UNSPECIFIED if the name is unknown. */
 static enum hr_tolerance_profile profile_named(const char *text) {
   for (size_t i = 0; profile_words[i]; i++)
     if (strcmp(text, profile_words[i]) == 0) return (enum hr_tolerance_profile)(i + 1);

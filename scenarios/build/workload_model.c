@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What ships with Headroom: scenarios, and workload models as JSON files. */
+/* Scenarios and workload models (JSON files) that ship with Headroom. */
 
 #include "base/array.h"
 #include "base/confinement.h"

@@ -13,14 +13,14 @@
 
 /* ---- Reading ---- */
 
-/* No case is longer than this. */
+/* The maximum of a time, in seconds. Larger times are cut to this value. */
 #define LONGEST_S 1e9
 
 static int64_t us_of(const cJSON *object, const char *name, double fallback_s) {
   return llround(fmax(-LONGEST_S, fmin(LONGEST_S, hr__case_real(object, name, fallback_s))) * (double)HR_SECOND_US);
 }
 
-/* The time of a step. A time before 0 makes the case malformed; it counts as 0. */
+/* Returns the time of a step. A time before 0 makes the case malformed; the result is then 0. */
 static int64_t now_of(struct hr__verdict *verdict, const cJSON *step) {
   const int64_t now_us = us_of(step, "now_s", 0);
   if (now_us < 0) verdict->malformed = "\"now_s\" must not be below 0";
@@ -162,7 +162,7 @@ static bool flag_at(const cJSON *whole, const char *name, uint32_t at, bool fall
 /* Fills the pods that have neither failed nor are being deleted. */
 static uint32_t read_pods(const cJSON *whole, struct hr__hpa_pod *pods, uint32_t n_all) {
   const cJSON *levels = hr__case_get(whole, "levels_milli"), *requests = hr__case_get(whole, "requests_milli");
-  /* of resources, only the CPU usage of a pod that starts says nothing */
+  /* a pod that starts counts, unless the resource is the CPU: its CPU usage is not representative */
   const bool starts_count = strcmp(hr__case_text(whole, "resource", "cpu"), "cpu") != 0;
   uint32_t n = 0;
   for (uint32_t i = 0; i < n_all; i++) {
@@ -179,7 +179,7 @@ static uint32_t read_pods(const cJSON *whole, struct hr__hpa_pod *pods, uint32_t
   return n;
 }
 
-/* External metrics are summed; an object has one. */
+/* Values of external metrics are summed; an object has one value. */
 static int64_t sum_of(const cJSON *list) {
   int64_t sum = 0;
   const cJSON *item;

@@ -2,10 +2,10 @@
 /*
  * Runs test vectors against the models of other schedulers and autoscalers, and reports the result.
  *
- * A vector file is a JSON list; each item has the members "id" and "kind", and what the adapter of the system needs. Or
- * it is an object of groups, and each group an object of lists; then the kind of a case is "GROUP.LIST", and its id is
- * its kind, its position and its name. Cases are independent of each other: each has its own arena, which is freed at
- * the end of the case.
+ * A vector file is a JSON list; each item has the members "id" and "kind", and the members that the adapter of the
+ * system needs. Or the file is an object of groups, and each group is an object of lists. The kind of a case is then
+ * "GROUP.LIST", and its id consists of its kind, its position and its name. Cases are independent of each other: each
+ * has its own arena, which is freed at the end of the case.
  */
 
 #include "scenarios/conform/conform.h"
@@ -59,7 +59,7 @@ static bool keep_case(struct hr_conform_report *report, struct hr_conform_case *
   return true;
 }
 
-/* Runs a case with an id and a kind. `malformed` is what is wrong with it; NULL: nothing. */
+/* Runs a case with an id and a kind. `malformed` describes a fault of the case; NULL: no fault. */
 static enum hr_status run_named(const char *file, hr__conform_run_case *run, const cJSON *item, const char *id,
                                 const char *kind, const char *malformed, struct hr_conform_report *report,
                                 struct hr_error *error) {
@@ -94,8 +94,8 @@ static enum hr_status run_case(const char *file, hr__conform_run_case *run, cons
   return run_named(file, run, item, id, kind, malformed, report, error);
 }
 
-/* Gives the values of all lists an empty name, so that no reader of an object with named members that finds a list in
-   its place meets a value without a name. */
+/* Gives the values of all lists an empty name. A reader that expects an object with named members may find a list in
+   its place; all values that it reads must have a name. */
 static void name_values(cJSON *tree) {
   static char empty[] = "";
   cJSON *item;

@@ -3,9 +3,9 @@
 #define HR_SCENARIOS_CONFORM_CONFORM_H
 
 /*
- * What the adapters of the systems share. An adapter (one per system, SYSTEM.c and SYSTEM_*.c) reads the input of a
- * case from JSON, calls the core in policies/SYSTEM/, writes the result as JSON in the form of the expected values, and
- * compares both. An adapter must not depend on the id of a case.
+ * Functions and types that the adapters of the systems share. An adapter (one per system, SYSTEM.c and SYSTEM_*.c)
+ * reads the input of a case from JSON, calls the core in policies/SYSTEM/, writes the result as JSON in the form of the
+ * expected values, and compares both. An adapter must not depend on the id of a case.
  */
 
 #include "base/array.h"
@@ -74,7 +74,7 @@ void hr__verdict_compare_text(struct hr__verdict *verdict, const char *place, co
    Members with a name that begins with "mem_bytes" may be 4096 times larger. */
 void hr__verdict_limit_numbers(struct hr__verdict *verdict, const cJSON *whole, double limit);
 
-/* Lets a case fail because the model has no such kind of case. */
+/* Makes a case fail because the model does not know its kind. */
 static inline void hr__verdict_unknown_kind(struct hr__verdict *verdict, const char *kind) {
   cJSON *expected = cJSON_CreateString(kind);
   hr__verdict_compare_text(verdict, "kind", expected, NULL);

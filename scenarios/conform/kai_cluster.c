@@ -2,8 +2,8 @@
 /*
  * Reads the cluster, the queues and the jobs of a case of KAI into the description of a session.
  *
- * Nodes get their ids in the order of their names. The pods of a job follow each other. Shared GPUs that pods are on at
- * the start are numbered by node and name.
+ * Nodes get their ids in the order of their names. The pods of a job follow each other. The shared GPUs that pods use
+ * at the start are numbered by node and name.
  */
 
 #include "scenarios/conform/kai_cluster.h"
@@ -331,7 +331,7 @@ static enum hr__kai_status status_of(const char *word) {
   return status < HR__KAI_N_STATUSES ? (enum hr__kai_status)status : HR__KAI_UNKNOWN;
 }
 
-/* Reads what a pod requests of GPUs. */
+/* Reads the GPUs that a pod requests. */
 static void read_gpus(struct reader *reader, const cJSON *task, struct hr__kai_pod *pod, int64_t *request) {
   const double gpus = hr__case_real(task, "gpus", 0), part = hr__case_real(task, "gpu_fraction", 0);
   const int64_t n_devices = hr__case_whole(task, "gpu_fraction_devices", 1);
@@ -375,7 +375,7 @@ static const uint8_t *read_affinity(const struct reader *reader, const cJSON *na
   return allowed;
 }
 
-/* The shared GPUs that a pod is on. A fraction without groups has GPUs of its own. */
+/* Lists the shared GPUs that a pod uses. A pod with a fraction but without groups has its own GPUs. */
 static void read_groups(struct reader *reader, const cJSON *task, const struct hr__kai_pod *pod,
                         struct hr__kai_start *start, const char **group_names, uint32_t *group_nodes) {
   struct hr__kai_case *read = reader->read;

@@ -31,7 +31,7 @@ static bool begin(struct multi_run *run, const cJSON *whole, struct hr__verdict 
   return run->rows && run->generation && run->when;
 }
 
-/* Forgets bookmarks that no longer count. */
+/* Removes invalid bookmarks. */
 static void check_bookmarks(struct multi_run *run) {
   struct hr__kueue_world *world = &run->cycles.self.world;
   for (uint32_t i = 0; i < world->n_workloads; i++) {

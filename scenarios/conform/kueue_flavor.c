@@ -113,7 +113,7 @@ static void add_usages(struct hr__kueue_case *self, const char *member) {
       add_usage(self, hr__kueue_name_find(&self->queues, item->string), item);
 }
 
-/* Reads the flavors that a variant may use. Flavors that nobody names are not among them. */
+/* Reads the flavors that a variant may use. Flavors that are not named anywhere are not among them. */
 static bool read_allowed(struct hr__kueue_case *self, const cJSON *list, struct hr__kueue_workload *workload) {
   if (!list) return true;
   uint32_t *allowed = hr__verdict_alloc(self->verdict, (size_t)cJSON_GetArraySize(list) + 1, sizeof *allowed);

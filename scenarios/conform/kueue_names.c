@@ -60,8 +60,8 @@ static bool is(const cJSON *value, const char *name) {
   return value->string && strcmp(value->string, name) == 0;
 }
 
-/* {resource: amount}, {"flavor/resource": amount} or {name: {"flavor/resource": amount}}. Names that are not used do
-   no harm. */
+/* {resource: amount}, {"flavor/resource": amount} or {name: {"flavor/resource": amount}}. Names that are not used have
+   no effect. */
 static void add_amounts(struct hr__kueue_case *self, const cJSON *object, bool pairs) {
   const cJSON *item;
   cJSON_ArrayForEach(item, object) {

@@ -20,7 +20,7 @@ struct hr__kueue_names {
   uint32_t count, capacity;
 };
 
-/* What the reader needs beside the world. */
+/* The data that the reader needs besides the world. */
 struct hr__kueue_case {
   struct hr__verdict *verdict;
   const cJSON *input;
@@ -62,7 +62,7 @@ const struct hr__kueue_placement *hr__kueue_case_placement(struct hr__kueue_case
 struct hr__kueue_labels hr__kueue_case_labels(struct hr__kueue_case *self, const cJSON *object);
 struct hr__kueue_taints hr__kueue_case_taints(struct hr__kueue_case *self, const cJSON *list);
 struct hr__kueue_tolerations hr__kueue_case_tolerations(struct hr__kueue_case *self, const cJSON *list);
-/* Reads what a pod asks of nodes from the members of a pod set. */
+/* Reads the requirements of a pod on its nodes from the members of a pod set. */
 struct hr__kueue_selector hr__kueue_case_selector(struct hr__kueue_case *self, const cJSON *pod_set);
 struct hr__kueue_topology_request hr__kueue_case_topology_request(struct hr__kueue_case *self, const cJSON *json);
 

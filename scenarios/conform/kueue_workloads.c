@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads workloads, pod sets and what pods ask of nodes from a Kueue case, and writes placements. A workload with quota
-   is listed in its queue, and its usage counts in the tree of quotas and on the nodes. */
+/* Reads workloads, pod sets and the requirements of pods on nodes from a Kueue case, and writes placements. A workload
+   with quota is listed in its queue, and its usage counts in the tree of quotas and on the nodes. */
 
 #include "policies/kueue/kueue.h"
 #include "scenarios/conform/kueue_objects.h"

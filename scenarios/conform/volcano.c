@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs the test vectors of Volcano against its model: whole sessions here, single rules in volcano_rules.c.
+ * Runs the test vectors of Volcano against its model: single rules, and whole sessions.
  *
  * Volcano takes a random node among those with equal scores, and the tests are written so that the choice does not
  * matter for what they check. The model takes the first or, on request, the last of them; a case passes if either run

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads a case of Volcano: queues, jobs (PodGroups) and tasks (pods) into the arrays of a snapshot. Nodes and selectors
-   are read by volcano_config.c, the configuration by volcano_config.c.
-
-   Jobs of a case have equal creation times, as in the tests that
-   the cases are taken from; Volcano then orders them by name. */
+/* Reads a case of Volcano: queues, jobs (PodGroups) and tasks (pods) into the arrays of a snapshot. volcano_config.c
+   reads nodes, selectors and the configuration. Jobs of a case have equal creation times, as in the tests that the
+   cases are taken from; Volcano then orders them by name. */
 
 #include "scenarios/conform/volcano_case.h"
 

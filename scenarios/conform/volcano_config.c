@@ -249,7 +249,7 @@ static void read_plugin(struct hr__volcano_case *world, const cJSON *json, uint3
   if (!is_registered(hr__case_get(world->whole, "run"), name)) return;
   uint32_t id = hr__volcano_find(hr__volcano_plugin_names, HR__VOLCANO_N_PLUGINS, name);
   if (id == HR__VOLCANO_NONE) {
-    /* Without hypernodes the plug-in for network topology has no say. */
+    /* Without hypernodes the plug-in for network topology has no effect. */
     bool is_topology = strcmp(name, "network-topology-aware") == 0;
     if (is_topology && !hr__case_count(hr__case_get(world->whole, "cluster"), "hypernodes")) return;
     hr__verdict_unsupported(world->verdict, is_topology ? "network topology" : "a plug-in that is not modelled");

@@ -2,9 +2,9 @@
 /*
  * Facts about a trace for a drafted scenario: demand over time, groups of jobs, recorded waits.
  *
- * Demand is what would be in use if no job waited. Each job adds its GPUs at its submit and removes them at its submit
- * plus its run time. The changes, sorted by time, give the time at each level between the first and the last submit;
- * the times, sorted by level, give percentiles over time.
+ * Demand is the number of GPUs that would be in use if no job waited. Each job adds its GPUs at its submit and removes
+ * them at its submit plus its run time. The changes, sorted by time, give the time at each level between the first and
+ * the last submit; the times, sorted by level, give percentiles over time.
  */
 
 #include "scenarios/draft/draft.h"

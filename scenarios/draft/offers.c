@@ -4,8 +4,9 @@
  *
  * For each requested GPU type, the provider's cheapest instance per GPU is offered that holds the largest task. Its
  * prices are those of the catalogue; each pool is pinned to the date of its price. Sizes follow from the demand if no
- * job had to wait (facts.c): the plan may buy up to the demand that is exceeded for 1 % of the time, and commit to what
- * is exceeded for 5 % of it. Options that today's cluster lacks have 0 nodes, so a run shows today.
+ * job had to wait (facts.c): the plan may buy up to the demand that is exceeded for 1 % of the time, and commit to the
+ * demand that is exceeded for 5 % of it. Options that today's cluster lacks have 0 nodes, so a run of the draft shows
+ * today's cluster.
  */
 
 #include "scenarios/draft/draft.h"

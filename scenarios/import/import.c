@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Scenarios from the configuration of other schedulers: finds the reader of the system, and writes what it returns. */
+/* Scenarios from the configuration of other schedulers: finds the reader of the system, and writes its result. */
 
 #include "scenarios/import/import.h"
 

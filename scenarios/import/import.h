@@ -2,7 +2,7 @@
 #ifndef HR_SCENARIOS_IMPORT_IMPORT_H
 #define HR_SCENARIOS_IMPORT_IMPORT_H
 
-/* What the readers of configurations share. */
+/* Types and functions that the readers of configurations share. */
 
 #include "headroom/unstable/import.h"
 

@@ -187,7 +187,7 @@ static const struct hr__yaml *find_plugin(const struct hr__yaml *list, const cha
   return NULL;
 }
 
-/* What an extension point says of a plug-in: -1 nothing, 0 it is disabled, else its weight. */
+/* Returns the setting of a plug-in at an extension point: -1: none; 0: it is disabled; otherwise its weight. */
 static double weight_at(const struct kubernetes_import *import, const char *point, const char *name) {
   const struct hr__yaml *set = hr__yaml_child(hr__yaml_child(import->profile, "plugins"), point);
   const struct hr__yaml *enabled = find_plugin(hr__yaml_child(set, "enabled"), name);

@@ -16,7 +16,7 @@ extern const struct hr__object_kind hr__kind_node;
 
 enum { HR__MAX_NODE_LABELS = 64, HR__MAX_NODE_LEVELS = 16 };
 
-/* What of nodes matters to the configuration. Texts are borrowed. */
+/* The properties of nodes that the configuration uses. Texts are borrowed. */
 struct hr__node_interest {
   const char *labels[HR__MAX_NODE_LABELS]; /* keys with values that distinguish pools */
   uint32_t n_labels;

@@ -2,10 +2,10 @@
 /*
  * Imports the configuration of Slurm: slurm.conf and gres.conf, and the output of `sacctmgr dump`, `sacctmgr -P show
  * qos`, `scontrol show node|partition|reservation -o`, `scontrol show config` and `sinfo -N`. The kind of a file is
- * found from its first line that is not a comment. Files may be in any order; nodes and partitions that are in several
- * files are one. Parameters are read by slurm_parameters.c, nodes by slurm_nodes.c, partitions and reservations by
- * slurm_partitions.c, accounts and QOS by slurm_accounts.c. Source: doc/man/man5/{slurm,gres}.conf.5 and doc/man/man1
- * of SchedMD/slurm.
+ * found from its first line that is not a comment. Files may be in any order; a node or partition that is in several
+ * files is one object. Parameters are read by slurm_parameters.c, nodes by slurm_nodes.c, partitions and reservations
+ * by slurm_partitions.c, accounts and QOS by slurm_accounts.c. Source: doc/man/man5/{slurm,gres}.conf.5 and
+ * doc/man/man1 of SchedMD/slurm.
  */
 
 #include "scenarios/import/import.h"

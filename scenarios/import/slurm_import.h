@@ -3,8 +3,8 @@
 #define HR_SCENARIOS_IMPORT_SLURM_IMPORT_H
 
 /*
- * What the parts of Slurm's import share: the scenario that is written, the nodes by name, and the notations of values.
- * A function that takes a line reports mistakes and notes with its place.
+ * Data and functions that the parts of Slurm's import share: the scenario that is written, the nodes by name, and the
+ * notations of values. A function that takes a line reports mistakes and notes with its place.
  */
 
 #include "headroom/unstable/catalog.h"
@@ -125,7 +125,7 @@ enum hr_status hr__slurm_read_dump(struct hr__slurm_import *import, struct hr__s
                                    struct hr_error *error);
 enum hr_status hr__slurm_read_qos(struct hr__slurm_import *import, struct hr__slurm_line *line, char *text,
                                   struct hr_error *error);
-/* Adds what is named but not defined, and whether Slurm enforces limits. */
+/* Adds the objects that are named but not defined, and whether Slurm enforces limits. */
 enum hr_status hr__slurm_finish_accounts(struct hr__slurm_import *import, struct hr_error *error);
 
 #endif

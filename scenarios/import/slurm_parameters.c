@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Parameters of slurm.conf that are independent. Those of the scheduler become parameters of the policy `slurm`, others
- * keys of the section `slurm`. What would change decisions and is not modelled is reported with its place and its
- * effect. Source: doc/man/man5/slurm.conf.5 of SchedMD/slurm.
+ * keys of the section `slurm`. Parameters that would change decisions and are not modelled are reported with their
+ * place and effect. Source: doc/man/man5/slurm.conf.5 of SchedMD/slurm.
  */
 
 #include "headroom/policies.h"

@@ -174,7 +174,7 @@ enum hr_status hr__slurm_read_reservation(struct hr__slurm_import *import, const
 
 /* ---- At the end ------------------------------------------------------------------------------------- */
 
-/* Replaces the lists of hosts by ranges of pools. What has no GPUs is left out. */
+/* Replaces the lists of hosts by ranges of pools. Partitions and reservations without GPUs are left out. */
 static enum hr_status finish_list(struct hr__slurm_import *import, const char *list_name, struct hr_error *error) {
   const struct hr__slurm_line line = {.path = list_name};
   cJSON *list = cJSON_GetObjectItemCaseSensitive(import->section, list_name), *next;

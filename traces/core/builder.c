@@ -101,7 +101,7 @@ enum { ID_BLOCK_BYTES = 1 << 18, SPOOLED_ID_BLOCK_BYTES = 1 << 22 };
 struct hr__id_block {
   struct hr__id_block *next;
   size_t used, size;
-  size_t spooled_bytes; /* size of the temporary file that the block is; 0: the block is in memory */
+  size_t spooled_bytes; /* size of the temporary file with the block; 0: the block is in memory */
   char text[];
 };
 

@@ -2,10 +2,10 @@
 /*
  * What all readers of trace formats share: fields from mapped columns (picks), bad rows, and notes.
  *
- * Fields of jobs from any column of a table. The map of columns has two kinds of entries. An entry without a pattern
- * copies a column to a field. An entry with a pattern is a rule: it sets a field to a fixed value if the column matches
- * a POSIX extended regular expression. Rules precede columns, and the first rule that matches applies. A column of
- * classes may have other words, such as the names of Slurm partitions; these are counted, and a note lists some.
+ * Picks read fields of jobs from any column of a table. The map of columns has two kinds of entries. An entry without a
+ * pattern copies a column to a field. An entry with a pattern is a rule: it sets a field to a fixed value if the column
+ * matches a POSIX extended regular expression. Rules precede columns, and the first rule that matches applies. A column
+ * of classes may have other words, such as the names of Slurm partitions; these are counted, and a note lists some.
  *
  * All readers report bad rows with hr__reader_bad_row(). If the reader is lenient, this function counts the row;
  * otherwise it returns an error, and reading ends.

@@ -284,7 +284,7 @@ static enum hr_status requested_format(const struct hr_trace_options *options, c
 
 static enum hr_status read_rows(struct hr__reader *reader, const char *format) {
   size_t number = (size_t)(hr_trace_format_find(format) - formats) - 1;
-  if (number >= N_READERS) return unknown_format(format, reader->error); /* "auto" and "packed" do not come here */
+  if (number >= N_READERS) return unknown_format(format, reader->error); /* "auto" and "packed" were handled before */
   enum hr_status status = readers[number]->read(reader);
   const char *missing = readers[number]->missing;
   if (status != HR_OK || !missing || reader->without_times) return status;

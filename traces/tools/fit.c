@@ -4,8 +4,8 @@
  *
  * The exponential and the log-normal distribution have closed forms. The shape k of a Weibull distribution solves
  * sum(x^k ln x) / sum(x^k) - 1/k = mean(ln x). The left side increases with k. The shape k of a gamma distribution
- * solves ln k - psi(k) = ln mean(x) - mean(ln x), the left side decreases with k. The exponent of the Pareto tail is
- * Hill's estimator. Several values are tried as the beginning of the tail; the beginning with the smallest distance
+ * solves ln k - psi(k) = ln mean(x) - mean(ln x). Here the left side decreases with k. The exponent of the Pareto tail
+ * is Hill's estimator. Several values are tried as the beginning of the tail; the beginning with the smallest distance
  * between the fitted tail and the sample is chosen (Clauset, Shalizi and Newman, SIAM Review 51, 2009). At most
  * MAX_STARTS values are tried, evenly spaced over the upper half of the sample. For this choice, the distance is
  * computed at MAX_POINTS points only.

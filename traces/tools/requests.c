@@ -2,9 +2,9 @@
 /*
  * Draws the requests of a service.
  *
- * Arrivals are a renewal process with a clock that runs with the rate (time rescaling; Cinlar 1975): gaps of mean 1 are
- * summed, and a request arrives when the rates, summed from time 0, reach that number. Rates are constant within each
- * hour. With exponential gaps this is a Poisson process with these rates.
+ * Arrivals are a renewal process in rescaled time (Cinlar 1975): gaps of mean 1 are summed, and a request arrives when
+ * the rates, summed from time 0, reach this sum of gaps. Rates are constant within each hour. With exponential gaps
+ * this is a Poisson process with these rates.
  *
  * Each request has a random stream of its own, so its tokens do not depend on other requests: with more requests, or
  * another rate, the n-th request has the same tokens. If prompts and outputs are drawn from one trace, both are taken

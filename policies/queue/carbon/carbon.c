@@ -368,7 +368,7 @@ static enum hr_status walk(struct hr__queue *queue, const struct hr_view *view, 
   return status;
 }
 
-/* Removes the notes of capacity that became free long enough ago: from then on, held jobs see it. */
+/* Removes entries of freed capacity after the delay for which held jobs do not see it. */
 static void forget_freed(struct hr__carbon *carbon, int64_t now_us) {
   while (carbon->first_freed < carbon->n_freed && carbon->freed[carbon->first_freed].at_us + carbon->lag_us <= now_us)
     carbon->first_freed++;

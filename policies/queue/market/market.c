@@ -7,8 +7,8 @@
  * packed, nodes are acquired in the pool that the rule prefers (supply.c).
  *
  * Under spot-first a job waits for spot capacity for a limited time, its patience, before it uses on-demand. A node
- * that has been idle for a minimum time is released (idle.c). Under spot-first, jobs on on-demand nodes may return to
- * spot capacity while no job waits (demands.c).
+ * that has been idle for a minimum time is released (this file). Under spot-first, jobs on on-demand nodes may return
+ * to spot capacity while no job waits (demands.c).
  */
 
 #include "policies/queue/market/market.h"

@@ -27,7 +27,7 @@ static inline int64_t hr__admission_limit_need(const struct hr__admission_limit 
   return limit->kind == HR__LIMIT_MAXIMUM ? limit->milli : limit->milli - limit->spare;
 }
 
-/* Amounts are in thousandths of a GPU; formulas are in quota_tree.c. */
+/* Amounts are in thousandths of a GPU; formulas are in quota.c. */
 struct hr__quota_tree_node {
   uint32_t parent, depth; /* root: HR_NONE and 0 */
   int64_t subtree, kept;

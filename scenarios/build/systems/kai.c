@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Checks of the section `kai` that its key table cannot express: names are different, parents exist and form no cycle,
- * the default queue takes jobs, and minimum run times that are not set. Keys that cannot affect the run are noted.
+ * and the default queue takes jobs. Minimum run times that are not set get defaults. Keys that cannot affect the run
+ * are noted.
  *
  * The queues of the configuration have the order of the list, so entry i of the list is queue i.
  */
@@ -78,12 +79,12 @@ static enum hr_status note(const struct hr__builder *builder, const char *text) 
   return hr_notes_add(&builder->scenario->notes, "kai: %s", text) == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* Whether jobs of the scenario request CPU and memory: only then KAI counts them. */
+/* Whether jobs of the scenario request CPU and memory. Otherwise KAI does not count these resources. */
 static bool counts_cpu(const struct hr__builder *builder) {
   return hr_cluster_spec_by_gpu(&builder->scenario->cluster);
 }
 
-/* Notes the resources of which a queue may use nothing because it has no limit. */
+/* Adds notes on resources that a queue must not use, because it has no limit for them. */
 static enum hr_status note_missing_limits(const struct kai_check *check, uint32_t queue) {
   static const char *const resources[][2] = {{"gpu", "GPUs"}, {"cpu", "CPUs"}, {"memory", "memory"}};
   const size_t n = counts_cpu(check->builder) ? 3 : 1;

@@ -5,7 +5,7 @@
  * units.
  *
  * The section and the config are walked together: entry i of a list in JSON is entry i of the array. Names are looked
- * up linearly, as there are few.
+ * up linearly, because there are few.
  */
 
 #include "policies/kueue/kueue.h"
@@ -403,7 +403,7 @@ static enum hr_status check_version(const struct kueue_walk *walk) {
   return HR_OK;
 }
 
-/* Settings that are on if their object exists, and limits that are missing. */
+/* Enables each setting that has an object in the section, and sets missing limits. */
 static enum hr_status check_settings(const struct kueue_walk *walk) {
   struct hr_kueue_config *config = walk->config;
   const cJSON *shares = hr__get(walk->section, "fair_sharing"),

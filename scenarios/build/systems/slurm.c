@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Checks of the section `slurm` that its key table cannot express: names are different, and what is named exists; nodes
- * are those of pools; accounts form a tree; limits that are not set.
+ * Checks of the section `slurm` that its key table cannot express: names are different; objects that are named exist;
+ * nodes are those of pools; accounts form a tree. Times that are not set become HR_UNKNOWN_US.
  *
  * Entry i of a list of the configuration is entry i of the list in the file. Names are interned, so that entry i of a
  * list with different names is number i.

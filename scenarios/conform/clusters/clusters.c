@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Runs test vectors of rules for several clusters, elastic capacity and data: cluster autoscaler, Karpenter,
- * MultiKueue, bandwidth and data loading. This file finds the adapter of a kind, and has what the adapters share.
+ * MultiKueue, bandwidth and data loading. This file finds the adapter of a kind, and contains the functions that
+ * adapters share.
  */
 
 #include "scenarios/conform/clusters/clusters.h"

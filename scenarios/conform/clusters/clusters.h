@@ -3,8 +3,8 @@
 #define HR_SCENARIOS_CONFORM_CLUSTERS_CLUSTERS_H
 
 /*
- * What the adapters of the rules for several clusters share. A case has an input and an object of expected values. Each
- * expected value must be compared: a case with a value that no adapter knows is not supported.
+ * Functions and types that the adapters of the rules for several clusters share. A case has an input and an object of
+ * expected values. Each expected value must be compared: a case with a value that no adapter knows is not supported.
  */
 
 #include "scenarios/conform/conform.h"

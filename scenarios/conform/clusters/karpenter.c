@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Cases of Karpenter. Cases of consolidation describe a world in a few words; this adapter builds it. What a case does
- * not state is filled in: a plain number of nodes has one instance type, that of the nodes; otherwise smaller types
- * exist, each twice as large and as dear as the one before.
+ * Cases of Karpenter. Cases of consolidation describe a world in a few words; this adapter builds it. Values that a
+ * case does not state are assumed: if it states only a number of nodes, there is one instance type, that of the nodes.
+ * Otherwise smaller types exist, too; each type has twice the size and the price of the type before it.
  */
 
 #include "sim/clusters/karpenter.h"
@@ -88,7 +88,7 @@ static struct hr__karpenter_score score_deletion(struct hr__cluster_case *self) 
   return hr__karpenter_score_move(savings, parts, n);
 }
 
-/* What a replacement costs in a pool that may require a kind of capacity; spot is bought where it is allowed. */
+/* Returns the price of a replacement in a pool that may require a kind of capacity. Spot is bought if it is allowed. */
 static double replacement_price(const cJSON *replacement, const char *required) {
   const double spot = hr__case_real(replacement, "spot", (double)NAN);
   return isnan(spot) || strcmp(required, "on-demand") == 0 ? hr__case_real(replacement, "on_demand", 0) : spot;
@@ -183,7 +183,7 @@ static void run_eviction(struct hr__cluster_case *self) {
 
 /* ---- Budgets --------------------------------------------------------------------------------------------- */
 
-/* Reads a number of up to `digits` digits, and moves behind it. */
+/* Reads a number of up to `digits` digits, and advances past it. */
 static int64_t digits_at(const char **at, int digits) {
   int64_t value = 0;
   for (; digits > 0 && isdigit((unsigned char)**at); digits--, ++*at) value = 10 * value + (**at - '0');
@@ -304,7 +304,7 @@ static int64_t allowed_by(const cJSON *value, int64_t nodes) {
   return hr__karpenter_allowed(&budget, nodes, 0);
 }
 
-/* Nodes of others, nodes that are not initialized and nodes with a terminating instance do not count at all. */
+/* Nodes of other owners, nodes that are not initialized, and nodes with a terminating instance are ignored. */
 static void run_left(struct hr__cluster_case *self) {
   static const char *const leaving[] = {"being_deleted", "deleting", "marked", "not_ready", "unready"};
   int64_t n_leaving = 0;
@@ -315,7 +315,7 @@ static void run_left(struct hr__cluster_case *self) {
 
 /* ---- Consolidation --------------------------------------------------------------------------------------- */
 
-/* Whether the nodes of a pool are empty: the case says so, or names no pods. */
+/* Whether the nodes of a pool are empty: the case states it, or has no pods. */
 static bool is_empty_pool(const cJSON *pool) {
   const cJSON *member;
   bool has_pods = false;
@@ -323,7 +323,8 @@ static bool is_empty_pool(const cJSON *pool) {
   return hr__case_bool(pool, "empty", !has_pods);
 }
 
-/* Pools of nodes that are empty, or have small pods: as many go as the budget allows; pods need one that stays. */
+/* Pools of nodes that are empty, or have small pods: as many nodes are removed as the budget allows. If there are pods,
+   one node must stay. */
 static void run_pools(struct hr__cluster_case *self) {
   const cJSON *pool;
   int64_t left = 0, total = 0, each = 0;
@@ -419,7 +420,8 @@ static void build_spot_types(struct hr__cluster_case *self, struct built *built)
   if (at < built->n_types) add_node(built, at, built->offerings[at].price, true, 1, 0);
 }
 
-/* A node, and either one stated replacement, or many types of which it is the dearest. */
+/* A node, and either one replacement that the case states, or many types, of which the type of the node is the most
+   expensive. */
 static void build_one_node(struct hr__cluster_case *self, struct built *built) {
   const cJSON *node = hr__case_get(self->input, "node"), *kinds = hr__case_get(self->input, "replacement");
   const cJSON *pod = cJSON_GetArrayItem(hr__case_get(self->input, "pods"), 0), *offering;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* No case is longer than this. */
+/* The maximum of a time, in seconds. Larger times are cut to this value. */
 #define LONGEST_S 1e12
 
 static int64_t us_of(double seconds) {
@@ -48,7 +48,7 @@ static struct hr__ca_use read_use(const cJSON *pod) {
   return use;
 }
 
-/* Pools of devices, and what the pods claim of them. */
+/* Pools of devices, and the devices that the pods claim. */
 static bool read_devices(struct hr__cluster_case *self, struct hr__ca_used_node *node) {
   const cJSON *pools = hr__case_get(hr__case_get(self->input, "node"), "devices"), *pool, *pod;
   const uint32_t n = (uint32_t)cJSON_GetArraySize(pools);
@@ -65,7 +65,7 @@ static bool read_devices(struct hr__cluster_case *self, struct hr__ca_used_node 
   return true;
 }
 
-/* Returns whether a node has GPUs, as any of its members about GPUs says; sets whether they work. */
+/* Returns whether a node has GPUs, by any of its members about GPUs. Also sets whether they work. */
 static bool names_gpus(const cJSON *node, bool *is_ready) {
   static const char *const negations[] = {"unready", "not_ready", NULL};
   bool has_gpus = false;
@@ -120,7 +120,7 @@ static bool flag_of(struct hr__cluster_case *self, const char *name, bool fallba
   return hr__case_bool(self->input, name, hr__case_bool(hr__case_get(self->input, "node"), name, fallback));
 }
 
-/* Reads what an object says about the readiness of a node, its group, and whether unready nodes may go. */
+/* Reads from an object the readiness of a node, its group, and whether unready nodes may be removed. */
 static void read_state(const cJSON *object, struct hr__ca_candidate *candidate) {
   static const char *const negations[] = {"unready", "not_", "no_", "disabled", "without", "outside", NULL};
   static const char *const permissions[] = {"scale_down", "enabled", "disabled", "allow", "remov", NULL};
