@@ -12,7 +12,7 @@
 /* Whether a pod fits on a node, and how well: the resource plugins of kube-scheduler. All divisions are those of
    integers, as in the original; only the balanced score uses double. Source: see kubernetes.h. */
 
-/* What a container that does not name CPU or memory counts in most scores: 100 millicores, 200 MiB. */
+/* The amounts that most scores assume for a container that does not name CPU or memory: 100 millicores, 200 MiB. */
 static const int64_t scored_defaults[2] = {100, INT64_C(200) << 20};
 
 /* ---- Requests ---- */
@@ -21,7 +21,7 @@ static int64_t named(int64_t amount, int64_t otherwise) {
   return amount == HR__KUBE_UNNAMED ? otherwise : amount;
 }
 
-/* The request of one resource. `otherwise` is the amount of a container that does not name it. */
+/* The request of one resource. `otherwise`: the amount for a container that does not name the resource. */
 static int64_t sum_of(uint32_t resource, int64_t otherwise, const int64_t *const *containers, uint32_t n_containers,
                       const int64_t *const *init_containers, uint32_t n_init_containers, const int64_t *overhead) {
   int64_t sum = 0;
@@ -153,9 +153,9 @@ int64_t hr__kube_score(const struct hr__kube_scoring *scoring, const struct hr__
 
 /* ---- Preemption ---------------------------------------------------------------------------------------- */
 
-/* The default preemption of kube-scheduler. On one node, all pods of lower priority are removed first; then those
-   that still fit are put back, the most important first. Pods whose eviction would violate a disruption budget are
-   put back before the others. What stays out are the victims. Source: see kubernetes.h. */
+/* The default preemption of kube-scheduler. On one node, all pods of lower priority are removed first; then those that
+   still fit are put back, the most important first. Pods whose eviction would violate a disruption budget are put back
+   before the others. The pods that are not put back are the victims. Source: see kubernetes.h. */
 
 bool hr__kube_may_preempt(const struct hr__kube_pod_state *pod, const struct hr__kube_pod_state *pods,
                           const uint32_t *on_node, uint32_t n_on_node, bool node_is_unsuitable) {
@@ -240,7 +240,7 @@ bool hr__kube_find_victims(const struct hr__kube_preemption *preemption, const s
 
 /* ---- The choice among nodes ---- */
 
-/* What the choice compares, as numbers of which the smaller wins, in this order. */
+/* The numbers that the choice compares, in this order. The smaller number is better. */
 struct rank {
   int64_t violations, highest_priority, priority_sum, n_victims, start;
 };

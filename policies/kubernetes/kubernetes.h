@@ -17,17 +17,17 @@
 #include <stdint.h>
 
 enum { HR__KUBE_CPU, HR__KUBE_MEMORY, HR__KUBE_STORAGE, HR__KUBE_N_NATIVE };
-/* As an amount of a container: the container does not name this resource. */
+/* An amount of a container that does not name the resource. */
 #define HR__KUBE_UNNAMED INT64_C(-1)
 /* The highest score of a node, and the highest weight of a resource. */
 enum { HR__KUBE_MAX_SCORE = 100 };
 
 /* ---- The snapshot ---- */
 
-/* What a pod requests. */
+/* The request of a pod. */
 struct hr__kube_request {
   int64_t *amounts; /* [n_resources] as requested; used for fitting and for the balanced score */
-  /* CPU and memory for the other scores: containers that do not name them count with a default */
+  /* CPU and memory for the other scores: a default applies to containers that do not name them */
   int64_t scored[2];
 };
 
@@ -37,7 +37,7 @@ struct hr__kube_pod_state {
   int32_t priority;
   uint32_t node;     /* on which it runs, or is nominated to run */
   uint32_t budgets;  /* bit mask of the disruption budgets that select the pod */
-  uint32_t exempted; /* bit mask of those of them that have already counted its disruption */
+  uint32_t exempted; /* bit mask of those `budgets` that have already counted its disruption */
   bool is_terminating;
   bool never_preempts; /* its preemption policy is Never */
   bool is_nominated;   /* `node` was nominated by an earlier preemption */
@@ -133,9 +133,9 @@ struct hr__kube_preemption {
   uint32_t n_budgets;
 };
 
-/* Returns whether a pod may preempt others: not if its policy is Never, nor if a pod of lower priority is already
-   terminating on the node that was nominated for it, unless that node became unsuitable. `on_node` lists the pods of
-   the nominated node. */
+/* Returns whether a pod may preempt others: false if its policy is Never, or if a pod of lower priority is already
+   terminating on the node that was nominated for it and that node is still suitable. `on_node` lists the pods of the
+   nominated node. */
 bool hr__kube_may_preempt(const struct hr__kube_pod_state *pod, const struct hr__kube_pod_state *pods,
                           const uint32_t *on_node, uint32_t n_on_node, bool node_is_unsuitable);
 
@@ -170,9 +170,9 @@ static inline bool hr__kube_search_is_done(const struct hr__kube_search *search)
   return search->n_clean > 0 && search->n_clean + search->n_violating >= search->wanted;
 }
 
-/* Returns the index of the best candidate; `n_candidates` is at least 1. The fewest violations of budgets win, then the
-   lowest priority of the most important victim, the smallest sum of priorities, the fewest victims, the latest start
-   of the earliest of the most important victims, and at last the first. */
+/* Returns the index of the best candidate; `n_candidates` is at least 1. The best candidate has the fewest violations
+   of budgets. Ties are broken by the lowest priority of the most important victim, the smallest sum of priorities, the
+   fewest victims, the latest start of the earliest of the most important victims, and the lowest index. */
 uint32_t hr__kube_best_candidate(const struct hr__kube_candidate *candidates, uint32_t n_candidates,
                                  const struct hr__kube_pod_state *pods);
 

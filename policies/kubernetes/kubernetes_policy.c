@@ -27,7 +27,7 @@ static const struct hr_param params[] = {
      .advanced = true},
     {0}};
 
-/* The configuration without a section. */
+/* The configuration of a scenario without the section `kubernetes`. */
 static const struct hr_kubernetes_config defaults = {.fit_weight = 1,
                                                      .balanced_weight = 1,
                                                      .preempts = true,
@@ -89,7 +89,7 @@ static void unbind(struct hr__kube_policy *kube, hr_job job) {
   hr__pods_cut(&kube->pods, job, HR_NONE, false);
 }
 
-/* Jobs that wait lose the pods that they hold if one of them is on a node that goes. */
+/* Waiting jobs lose all pods that they hold if one of these pods is on a node that leaves. */
 static void drop_held(struct hr__kube_policy *kube, const struct hr_view *view, uint32_t node) {
   uint32_t at = kube->pods.nodes[node].first_pod;
   while (at != HR_NONE) {
@@ -103,7 +103,7 @@ static void drop_held(struct hr__kube_policy *kube, const struct hr_view *view, 
   }
 }
 
-/* A waiting job is not wanted any more. */
+/* A waiting job was withdrawn: it is not needed any more. */
 static bool withdraw(struct hr__kube_policy *kube, hr_job job) {
   for (uint32_t i = 0; i < kube->n_idle_jobs; i++)
     if (kube->idle_jobs[i].id == job.id) return true; /* it needs no node, and starts now */

@@ -10,7 +10,7 @@
  *
  * Waiting jobs of one kind (policies/kit/pods.h) are in one tree, ordered by the time at which they entered the queue.
  * If a job of a kind does not fit, the others of its kind are not tried in the same pass, because they would not fit
- * either. They count as tried.
+ * either. These jobs count as tried.
  */
 
 #include "headroom/policy_kit.h"
@@ -100,7 +100,7 @@ void hr__kube_freed_by(struct hr__kube_policy *kube, hr_job job);
 void hr__kube_collect(struct hr__kube_policy *kube);
 /* Takes the first kind from the heap; HR_NONE: none is left. Its job is queues[kind].head.job. */
 uint32_t hr__kube_next(struct hr__kube_policy *kube);
-/* Puts a kind back whose first job left the queue, or did not fit while others may fit. */
+/* Puts back a kind with a first job that left the queue, or that did not fit while others may fit. */
 void hr__kube_again(struct hr__kube_policy *kube, uint32_t kind, bool after_head);
 /* The job of the kind did not fit. */
 void hr__kube_failed(struct hr__kube_policy *kube, uint32_t kind);

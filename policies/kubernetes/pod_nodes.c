@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The choice of a node for a pod, by the scores of kube-scheduler, and preemption.
-
-   The rules are those of kubernetes.c; this file makes their input from the ledger of pods: a node with what it has and
-   uses, and the states of the pods on a node. Nodes are searched from where the last search ended. If enough suitable
-   nodes are found, the search stops. Source: kubernetes/kubernetes, pkg/scheduler/schedule_one.go and
-   framework/preemption. */
+/* The choice of a node for a pod, by the scores of kube-scheduler, and preemption. The rules are those of kubernetes.c;
+   this file makes their input from the ledger of pods: a node with its resources and their use, and the states of the
+   pods on a node. Each search of nodes begins where the last one ended. If enough suitable nodes are found, the search
+   stops. Source: kubernetes/kubernetes, pkg/scheduler/schedule_one.go and framework/preemption. */
 
 #include "policies/kubernetes/kubernetes_policy.h"
 
@@ -16,7 +14,7 @@ enum { TIES = 1, OFFSETS = 2 }; /* streams of random numbers */
 #define DEFAULT_MEM_MIB 200
 /* Preemption collects victims on this percentage of the nodes, and at least on this number of nodes. */
 enum { CANDIDATE_PERCENT = 10, MIN_CANDIDATES = 100 };
-/* How many nodes are scored: minFeasibleNodesToFind and minFeasibleNodesPercentageToFind. */
+/* Bounds of the number of nodes that are scored: minFeasibleNodesToFind and minFeasibleNodesPercentageToFind. */
 enum { MIN_SCORED = 100, MIN_SCORED_PERCENT = 5 };
 
 /* ---- Input of the rules ---- */
@@ -128,7 +126,7 @@ static int64_t score_of(const struct hr__kube_policy *kube, uint32_t kind, uint3
 
 /* ---- The choice of a node ---- */
 
-/* How many suitable nodes are scored. */
+/* Returns how many suitable nodes are scored. */
 static uint32_t nodes_wanted(const struct hr__kube_policy *kube) {
   uint32_t n = kube->pods.n_nodes, percent = kube->config->percentage_of_nodes;
   if (n < MIN_SCORED || percent >= 100) return n;
@@ -213,7 +211,7 @@ static uint32_t read_pods(struct hr__kube_policy *kube, uint32_t node) {
   for (uint32_t at = kube->pods.nodes[node].first_pod; at != HR_NONE; at = kube->pods.pods[at].next_on_node) {
     const struct hr__pod *pod = &kube->pods.pods[at];
     const struct hr__job_kind *kind = &kube->pods.kinds[pod->kind];
-    /* A job that started now cannot be stopped, and some jobs must not be. */
+    /* A job that started at this instant cannot be stopped, and some jobs must not be stopped. */
     bool is_new = kube->view->state[pod->job] == HR_JOB_RUNNING && kube->started_us[pod->job] == kube->view->now_us;
     bool is_fixed = kind->is_fixed || is_new;
     kube->was_blocked = kube->was_blocked || is_new;
@@ -227,7 +225,7 @@ static uint32_t read_pods(struct hr__kube_policy *kube, uint32_t node) {
   return n;
 }
 
-/* Per GPU: whether the pod fits once the jobs of the victims are gone. */
+/* In per-GPU allocation: whether the pod fits after the jobs of the victims have left. */
 static bool fits_without(struct hr__kube_policy *kube, uint32_t kind, uint32_t number, uint32_t node,
                          const struct hr__kube_candidate *candidate) {
   if (!kube->pods.inventory) return true;

@@ -59,7 +59,7 @@ bool hr__kube_enter(struct hr__kube_policy *kube, hr_job job, uint32_t kind) {
     queue->listed_at = kube->n_listed;
     kube->listed[kube->n_listed++] = kind;
   }
-  /* It would fail as the others of its kind did: it counts as tried with them. */
+  /* The job would fail like the other jobs of its kind, so it counts as tried together with them. */
   if (!is_due(kube, queue)) queue->marks[queue->n_failures % HR__KUBE_MARKS] = (struct hr__kube_head){now_us, job};
   return true;
 }

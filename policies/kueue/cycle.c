@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs scheduling cycles: nominates the heads, has them processed in order, and releases what the cycle held.
+ * Runs scheduling cycles: nominates the heads, processes them in order, and releases the quota and nodes that the cycle
+ * held.
  *
  * Layout: one entry per head with its own assignment; the targets of all entries are in one array. Invariant: after a
  * cycle, the usage of quotas and nodes is as before.
@@ -18,8 +19,8 @@
 
 /*
  * The order in which the entries of a cycle are processed. Without fair sharing they are sorted once. With fair sharing
- * a tournament over the tree of quotas picks one entry after the other: each cohort compares the entries that its
- * children put forward by the shares that the children would have with them.
+ * a tournament over the tree of quotas picks one entry after the other: each child of a cohort proposes an entry, and
+ * the cohort compares the shares that the children would have with these entries.
  *
  * Source: pkg/scheduler/scheduler.go (makeClassicalIterator) and fair_sharing_iterator.go of kubernetes-sigs/kueue.
  */
@@ -102,7 +103,7 @@ static void measure(struct hr__kueue_cycle *self, uint32_t node, uint32_t nomine
   change_usage(self, entry, false);
 }
 
-/* The entry that a node puts forward; HR_NONE: none. Cohorts among the children come first. */
+/* Returns the entry that a node proposes; HR_NONE: none. Cohorts among the children come first. */
 static uint32_t run_tournament(struct hr__kueue_cycle *self, uint32_t node) {
   const struct hr__kueue_tree *tree = &self->world->tree;
   if (node < tree->n_queues) return self->first_of[node];
@@ -219,7 +220,7 @@ static bool try_counts(void *argument, const int64_t *counts) {
   return self->trial.mode == HR__KUEUE_PREEMPT && hr__kueue_preempt(&self->preemptor, workload, &self->trial) > 0;
 }
 
-/* Looks for smaller counts that fit or find targets. */
+/* Searches for smaller counts of pods that fit, or for which targets are found. */
 static bool admit_partially(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
   const struct hr__kueue_workload *workload = &self->world->workloads[entry->workload];
   if (!hr__kueue_has_gate(self->world, HR__KUEUE_BIT_PARTIAL_ADMISSION)) return false;
@@ -325,7 +326,7 @@ static void process_all(struct hr__kueue_cycle *self) {
   }
 }
 
-/* Releases what the entries hold, and forgets the victims. */
+/* Releases the quota and nodes that the entries hold, and clears the victims. */
 static void release(struct hr__kueue_cycle *self) {
   struct hr__kueue_world *world = self->world;
   for (uint32_t i = self->n_order; i-- > 0;) {

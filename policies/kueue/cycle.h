@@ -65,7 +65,7 @@ void hr__kueue_assign(struct hr__kueue_assigner *self, const struct hr__kueue_wo
 /* Computes the mode and the reason again after the modes of choices have changed. */
 void hr__kueue_assignment_settle(const struct hr__kueue_world *world, const struct hr__kueue_workload *workload,
                                  struct hr__kueue_assignment *assignment);
-/* Takes over placements that were found. */
+/* Copies placements that were found to the assignment. */
 void hr__kueue_assignment_place(struct hr__kueue_assignment *assignment, const struct hr__kueue_placements *placements);
 
 /* The resource group of a queue that covers a resource; NULL: none. */
@@ -80,8 +80,9 @@ static inline const struct hr__kueue_group *hr__kueue_group_of(const struct hr__
 
 /* Tries counts of pods; returns whether they fit. */
 typedef bool hr__kueue_try_counts(void *self, const int64_t *counts);
-/* Looks for the largest counts between the minimum and the full counts for which `fits` holds. `counts` is scratch for
-   n entries, and has the counts that were found. A minimum of -1 means the full count. Returns whether some fit. */
+/* Searches for the largest counts between the minimum and the full counts for which `fits` returns true. `counts` is
+   scratch for n entries, and has the counts that were found. A minimum of -1 means the full count. Returns whether some
+   fit. */
 bool hr__kueue_reduce(const int64_t *full, const int64_t *minimum, uint32_t n, int64_t *counts,
                       hr__kueue_try_counts *fits, void *self);
 
@@ -173,7 +174,7 @@ uint32_t hr__kueue_preempt(struct hr__kueue_preemptor *self, const struct hr__ku
 /* A hr__kueue_simulate function; `self` is a hr__kueue_preemptor. */
 hr__kueue_simulate hr__kueue_preempt_simulate;
 
-/* Forgets the last simulation. To be called after changes, before flavors are assigned. */
+/* Discards the last simulation. Must be called after changes, before flavors are assigned. */
 static inline void hr__kueue_preempt_forget(struct hr__kueue_preemptor *self) {
   self->simulated.workload = NULL;
 }
@@ -246,7 +247,7 @@ struct hr__kueue_readiness {
   int64_t admitted_us, changed_us;
 };
 
-/* Returns what the workload waits for, and sets the time that remains until its timeout (at least 0). */
+/* Returns the reason for which the workload waits, and sets the time until its timeout (at least 0). */
 enum hr__kueue_ready_cause hr__kueue_ready_countdown(const struct hr__kueue_ready_rules *rules,
                                                      const struct hr__kueue_readiness *readiness, int64_t now_us,
                                                      int64_t *remaining_us);
@@ -266,7 +267,7 @@ bool hr__kueue_requeue_delay(struct hr__kueue_requeue_state *state, int64_t wait
 enum hr__kueue_requeued { HR__KUEUE_REQUEUED_UNSET, HR__KUEUE_REQUEUED_TRUE, HR__KUEUE_REQUEUED_FALSE };
 enum hr__kueue_stop { HR__KUEUE_RUNS, HR__KUEUE_HOLD, HR__KUEUE_HOLD_AND_DRAIN };
 
-/* Why a workload is not queued, or is evicted. */
+/* The reason for which a workload is not queued, or is evicted. */
 enum hr__kueue_end {
   HR__KUEUE_END_NONE,
   HR__KUEUE_END_TIMEOUT,       /* PodsReadyTimeout */
@@ -313,8 +314,8 @@ struct hr__kueue_step hr__kueue_life_step(const struct hr__kueue_ready_rules *ru
  * One scheduling cycle: the first workloads of all queues are nominated, ordered and processed, and each is
  * admitted, waits for preemptions, or is queued again.
  *
- * Life cycle: begin once per world; run once per cycle. After a run the world is as before: what the cycle held of
- * quotas and nodes is released. The caller then carries out the decisions in `entries`.
+ * Life cycle: begin once per world; run once per cycle. After a run the world is as before: quotas and nodes that the
+ * cycle held are released. The caller then carries out the decisions in `entries`.
  */
 
 enum hr__kueue_status {
@@ -325,7 +326,7 @@ enum hr__kueue_status {
   HR__KUEUE_ADMITTED
 };
 
-/* Why a workload is queued again. */
+/* The reason for which a workload is queued again. */
 enum hr__kueue_requeue {
   HR__KUEUE_REQUEUE_GENERIC,
   HR__KUEUE_REQUEUE_FAILED_AFTER_NOMINATION,
@@ -338,11 +339,11 @@ enum hr__kueue_requeue {
   HR__KUEUE_REQUEUE_NO_CANDIDATES
 };
 
-/* What came of new targets for an entry whose targets an earlier entry preempts. */
+/* The result of a search for new targets, for an entry with targets that an earlier entry preempts. */
 enum hr__kueue_recomputation {
   HR__KUEUE_NOT_RECOMPUTED,
   HR__KUEUE_NEW_TARGETS,
-  HR__KUEUE_DEFERRED, /* fits when the targets of earlier entries are gone */
+  HR__KUEUE_DEFERRED, /* fits after the targets of earlier entries have left */
   HR__KUEUE_STILL_OVERLAPPING
 };
 
@@ -494,7 +495,7 @@ bool hr__kueue_pending_grow(struct hr__kueue_pending *self, uint32_t before);
 /* Adds a workload to its queue: to the heap, or parked if its back-off is not over. Returns false if memory is
    exhausted. */
 bool hr__kueue_pending_add(struct hr__kueue_pending *self, uint32_t workload);
-/* Takes a workload out of its queue, wherever it is. */
+/* Removes a workload from its queue, whether it is in the heap or parked. */
 void hr__kueue_pending_remove(struct hr__kueue_pending *self, uint32_t workload);
 /* Takes the head of the queue `id`; HR_NONE: the heap is empty. */
 uint32_t hr__kueue_pending_pop(struct hr__kueue_pending *self, uint32_t id);
@@ -521,21 +522,21 @@ uint32_t hr__kueue_pending_return(struct hr__kueue_pending *self, uint32_t queue
 /* Whether it is certain that a cycle would park the workloads of a shape in a queue again, of which `workload` is one.
  */
 typedef bool hr__kueue_stays_parked(void *self, uint32_t queue, uint32_t shape, uint32_t workload);
-/* The same for one queue; but workloads stay parked if a cycle would park them again. They still take the turns that
-   they would take (hr__kueue_pending_skip). */
+/* The same for one queue; but workloads stay parked if a cycle would park them again. Each of them still takes its turn
+   (hr__kueue_pending_skip). */
 uint32_t hr__kueue_pending_return_some(struct hr__kueue_pending *self, uint32_t id, hr__kueue_stays_parked *stays,
                                        void *argument);
 /* The workloads of a queue that stayed parked, and have not had their turns yet, return if that is not certain any
  * more. */
 void hr__kueue_pending_recheck(struct hr__kueue_pending *self, uint32_t id, hr__kueue_stays_parked *stays,
                                void *argument);
-/* Whether the next turn of a queue is that of a workload that stayed parked; it is then over. */
+/* Returns whether the next turn of a queue is that of a workload that stayed parked, and ends this turn. */
 bool hr__kueue_pending_skip(struct hr__kueue_pending *self, uint32_t id);
 
-/* No cycle follows until the next event: the turns of workloads that stayed parked are over. */
+/* No cycle follows until the next event: ends the turns of workloads that stayed parked. */
 void hr__kueue_pending_settled(struct hr__kueue_pending *self);
 
-/* Whether an inadmissible workload of this reason says that workloads of its shape cannot fit either. */
+/* Whether this reason of an inadmissible workload implies that no workload of its shape fits. */
 static inline bool hr__kueue_requeue_counts_for_shape(enum hr__kueue_requeue why) {
   return why == HR__KUEUE_REQUEUE_NO_FIT || why == HR__KUEUE_REQUEUE_NO_CANDIDATES;
 }

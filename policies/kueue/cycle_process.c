@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Decides about one entry of a cycle. Earlier entries of the cycle hold the quota and the nodes of what they admit or
- * wait for, so an entry must fit beside them when the targets of all of them are gone.
+ * Decides about one entry of a cycle. Earlier entries of the cycle hold the quota and the nodes of workloads that they
+ * admit or that wait for preemptions. So an entry must fit beside them, after the targets of all these entries have
+ * left.
  *
  * Source: pkg/scheduler/scheduler.go of kubernetes-sigs/kueue (processEntry and what it calls).
  */
@@ -113,7 +114,7 @@ static void assign_again(struct hr__kueue_cycle *self, struct hr__kueue_entry *e
   workload->tried = tried;
 }
 
-/* The targets of the entry are evicted for an earlier one. Looks for others while those victims are gone. */
+/* The targets of the entry are evicted for an earlier one. Searches for other targets as if these victims had left. */
 static void find_other_targets(struct hr__kueue_cycle *self, struct hr__kueue_entry *entry) {
   for (uint32_t i = 0; i < self->n_victims; i++) hr__kueue_unlist(self->world, self->victims[i]);
   assign_again(self, entry);

@@ -3,8 +3,8 @@
 #define HR_POLICIES_KUEUE_ENGINE_H
 
 /*
- * The state of the policy `kueue`: the world of Kueue, the jobs that wait or have quota, and what will happen to them
- * at a known time.
+ * The state of the policy `kueue`: the world of Kueue, the jobs that wait or have quota, and the events of these jobs
+ * at known times.
  *
  * A submitted job gets a slot, which is also the number of its workload; slots of finished jobs are used again, so that
  * memory depends on the number of jobs at a time. Jobs with equal requests share a class. A job with quota whose pods
@@ -47,7 +47,8 @@ struct hr__kueue_class {
   const bool *accepts;               /* by pool: it can have the pods */
 };
 
-/* What decides about the prospects of a workload: its priority, and what all its pods request of the only resource. */
+/* The data that determine the prospects of a workload: its priority, and the amount that its pods request if they
+   request a single resource. */
 struct hr__kueue_shape {
   int64_t priority, amount; /* amount: of the fewest pods that may be admitted */
   int64_t full;             /* the amount of all pods */
@@ -72,7 +73,7 @@ struct hr__kueue_slot {
   enum hr__kueue_reason reason; /* why it had no quota after the last cycle */
   uint32_t n_targets;           /* that it preempted in the last cycle */
   int64_t since_us;             /* of the admission, of the loss of its nodes, or of the start */
-  int64_t timer_us;             /* time of its entry in `timers`; HR_NEVER_US: none */
+  int64_t timer_us;             /* time of the slot's entry in `timers`; HR_NEVER_US: none */
   struct hr__kueue_history history;
   struct hr__kueue_requeue_state requeue;
   uint8_t n_repeated; /* evictions that followed each other at once */
@@ -98,8 +99,8 @@ struct hr__kueue_destination {
   uint32_t local_queue, queue;
 };
 
-/* What the workloads of a queue with quota use, by priority and pair. With more priorities than that, the table is not
-   used. */
+/* The usage of the workloads with quota of a queue, by priority and pair. With more than HR__KUEUE_MAX_PRIORITIES
+   priorities, the table is not used. */
 enum { HR__KUEUE_MAX_PRIORITIES = 16 };
 struct hr__kueue_priorities {
   uint32_t count; /* above the maximum: unknown */
@@ -249,9 +250,9 @@ static inline int64_t hr__kueue_fewest(const struct hr__kueue_pod_set *pod_set) 
 }
 /* Frees the slot of a job without a listed workload. */
 void hr__kueue_job_remove(struct hr__kueue_engine *self, uint32_t slot);
-/* Sets the time at which something happens to a job; HR_NEVER_US: nothing. Returns false if memory is exhausted. */
+/* Sets the time of the next event of a job; HR_NEVER_US: none. Returns false if memory is exhausted. */
 bool hr__kueue_timer_set(struct hr__kueue_engine *self, uint32_t slot, int64_t at_us);
-/* Takes the quota of a workload away, and lets inadmissible workloads try again. */
+/* Removes the quota of a workload, and lets inadmissible workloads try again. */
 void hr__kueue_release(struct hr__kueue_engine *self, uint32_t slot);
 /* Queues a workload without quota again. Returns false if memory is exhausted. */
 bool hr__kueue_queue_again(struct hr__kueue_engine *self, uint32_t slot);
@@ -259,7 +260,7 @@ bool hr__kueue_queue_again(struct hr__kueue_engine *self, uint32_t slot);
 /* The back-off of a queued workload is over, or its requirement on locality. Returns false if memory is exhausted. */
 bool hr__kueue_wait_over(struct hr__kueue_engine *self, uint32_t slot);
 
-/* Sets the usage of a local queue from what it consumed and its penalties. */
+/* Sets the usage of a local queue from its consumption and its penalties. */
 void hr__kueue_usage_refresh(struct hr__kueue_engine *self, uint32_t local_queue);
 /* Takes a sample of the usage of local queues if it is time. */
 void hr__kueue_sample(struct hr__kueue_engine *self);
@@ -280,7 +281,8 @@ bool hr__kueue_topology_build(struct hr__kueue_engine *self, const struct hr_kue
 
 /* All functions have no effect, or return true, if no flavor has a topology. */
 
-/* Sets what the pods of a workload ask of topologies now. Returns false if no topology of its queue has the level. */
+/* Sets the current topology request of the pods of a workload. Returns false if no topology of its queue has the level.
+ */
 bool hr__kueue_topology_request(struct hr__kueue_engine *self, uint32_t slot);
 /* Copies the placement of an assignment to the slot. Returns false if memory is exhausted. */
 bool hr__kueue_topology_keep(struct hr__kueue_engine *self, uint32_t slot, struct hr__kueue_assignment *assignment);
@@ -306,7 +308,7 @@ void hr__kueue_topology_freed(struct hr__kueue_engine *self);
 void hr__kueue_topology_count(struct hr__kueue_engine *self, uint32_t slot, const struct hr_placement *placement,
                               int sign);
 
-/* Why a flavor has no placement for a workload. */
+/* The reason for which a flavor has no placement for a workload. */
 struct hr__kueue_lack {
   const char *topology;
   int64_t fits, of;
@@ -331,7 +333,7 @@ void hr__kueue_finish_evictions(struct hr__kueue_engine *self);
 void hr__kueue_queue_evicted(struct hr__kueue_engine *self, uint32_t slot);
 /* Stops the job of an evicted workload now. */
 void hr__kueue_stop(struct hr__kueue_engine *self, uint32_t slot);
-/* The time of a held job is over: its workload is evicted, or given up. */
+/* The time limit of a held job has passed: its workload is evicted or deactivated. */
 void hr__kueue_time_out(struct hr__kueue_engine *self, uint32_t slot);
 
 /* ---- Explanation (engine_explain.c) -------------------------------------------------------------------- */
@@ -350,8 +352,8 @@ void hr__kueue_prospects_count(struct hr__kueue_engine *self, uint32_t slot, int
 bool hr__kueue_is_hopeless(const struct hr__kueue_engine *self, uint32_t slot);
 /* Returns parked workloads with prospects to their queues where quota was freed. */
 void hr__kueue_return_freed(struct hr__kueue_engine *self);
-/* In fair sharing, an admission can give prospects to others with lower shares than that of its queue: returns
-   such workloads if they stayed parked and their turns have not come. */
+/* With fair sharing, an admission can give prospects to workloads of queues with a lower share: returns those that
+   stayed parked and have not had their turn. */
 void hr__kueue_recheck_stayed(struct hr__kueue_engine *self);
 
 /* ---- Pods (engine_pods.c) ------------------------------------------------------------------------------ */
@@ -369,7 +371,7 @@ void hr__kueue_scale(struct hr__kueue_engine *self);
 bool hr__kueue_pods_left(struct hr__kueue_engine *self, hr_job job, const struct hr_placement *placement);
 /* A node came up, has notice, or is gone. Returns false if memory is exhausted. */
 bool hr__kueue_node_changed(struct hr__kueue_engine *self, const struct hr_event *event);
-/* What the pods of a job need now. */
+/* The current needs of the pods of a job. */
 struct hr_need hr__kueue_need_of(const struct hr__kueue_engine *self, uint32_t slot);
 
 #endif

@@ -55,9 +55,9 @@ static void leave(struct hr__kueue_engine *self, uint32_t slot) {
         hr_moves_notice(self->moves, (hr_job){at->job}, self->world.now_us + self->grace_us, self->keeps_work);
 }
 
-/* Evictions take no time here, so a chain of evictions that ends where it began would go round for ever (Kueue's fair
-   sharing has such chains). A workload that had quota for less than a second before it is evicted again waits for a
-   second until it is queued. Both times double with each repetition, and start again when it had quota for longer. */
+/* Evictions take no time here, so a cycle of evictions would be repeated for ever (such cycles exist with Kueue's fair
+   sharing). A workload that had quota for less than a second before it is evicted again waits for a second until it is
+   queued. Both times double with each repetition, and are reset when it had quota for longer. */
 static void delay_repeated(const struct hr__kueue_engine *self, uint32_t slot) {
   struct hr__kueue_slot *at = &self->slots[slot];
   int64_t period_us = EVICTION_US << at->n_repeated, now_us = self->world.now_us;
@@ -69,10 +69,10 @@ static void delay_repeated(const struct hr__kueue_engine *self, uint32_t slot) {
   if (at->n_repeated < MAX_REPEATED) at->n_repeated++;
 }
 
-/* Where preempted jobs lose their work, preemptions feed on themselves in a crowded cluster: a job that starts again
-   needs quota for longer, and preempts others. Kueue has no back-off for this. Here a workload that was preempted
-   MAX_LOSSES times waits for a second after the next preemption, and twice as long after each further one. So the
-   number of preemptions grows with the logarithm of time, and every run ends. */
+/* If preempted jobs lose their work, preemptions cause further preemptions in a crowded cluster: a job that starts
+   again needs quota for longer, and preempts other jobs. Kueue has no back-off for this. Here a workload that was
+   preempted MAX_LOSSES times waits for a second after the next preemption, and twice as long after each further one. So
+   the number of preemptions grows with the logarithm of time, and every run ends. */
 static void delay_losing(const struct hr__kueue_engine *self, uint32_t slot) {
   struct hr__kueue_slot *at = &self->slots[slot];
   if (self->keeps_work) return;

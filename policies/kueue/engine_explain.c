@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Why a job waits: in the terms of Headroom, and in the words of Kueue's condition QuotaReserved.
+ * Explains why a job waits: in the terms of Headroom, and in the words of Kueue's condition QuotaReserved.
  *
- * Kueue writes, for each resource that finds no flavor, what each flavor of its group lacks. Here the text is computed
- * when it is asked for, from the quotas after the last cycle. Nothing is changed.
+ * Kueue writes, for each resource that finds no flavor, which amounts each flavor of its group lacks. Here the text is
+ * computed on request, from the quotas after the last cycle. Nothing is changed.
  *
  * Source: pkg/scheduler/scheduler.go and pkg/scheduler/flavorassigner/flavorassigner.go of kubernetes-sigs/kueue.
  */
@@ -18,7 +18,7 @@
 
 /* ---- Words of Kueue ------------------------------------------------------------------------------------- */
 
-/* A text that ends where its memory ends. */
+/* A text that is cut at the end of its buffer. */
 struct kueue_words {
   char *text;
   size_t size, used;
@@ -109,7 +109,7 @@ static bool add_mismatch(const struct hr__kueue_engine *self, struct kueue_reaso
   return true;
 }
 
-/* Adds what a flavor lacks of a resource. Returns false if it has enough. */
+/* Adds the amount of a resource that a flavor lacks. Returns false if it has enough. */
 static bool add_lack(const struct hr__kueue_engine *self, struct kueue_reasons *reasons,
                      const struct hr__kueue_workload *workload, uint32_t flavor,
                      const struct hr__kueue_amount *request) {
@@ -138,7 +138,7 @@ static bool add_lack(const struct hr__kueue_engine *self, struct kueue_reasons *
   return true;
 }
 
-/* Adds what the flavors of a group lack; nothing, if some flavor has enough. */
+/* Adds the amounts that the flavors of a group lack; nothing if some flavor has enough. */
 static void add_group(const struct hr__kueue_engine *self, struct kueue_reasons *reasons,
                       const struct hr__kueue_workload *workload, const struct hr__kueue_group *group) {
   const struct hr__kueue_queue *queue = &self->world.queues[workload->queue];

@@ -3,8 +3,8 @@
  * Jobs as workloads of Kueue: classes of equal requests, slots, timers, and the way back into a queue.
  *
  * A job is a workload with one pod set: one pod per task, or, if a task requests more GPUs than any node has, as many
- * pods as the engine splits it into. The arrays of slots and workloads double when they are full; what a slot points to
- * is allocated once per doubling and never moves.
+ * pods as the engine splits it into. The arrays of slots and workloads double when they are full; the memory to which
+ * slots point is allocated once per doubling and never moves.
  */
 
 #include "policies/kueue/engine.h"
@@ -96,7 +96,7 @@ static bool set_requests(struct hr__kueue_engine *self, uint32_t job, struct hr_
   return true;
 }
 
-/* What the fewest pods with which a job may be admitted need. */
+/* Returns the need of the fewest pods with which a job may be admitted. */
 static struct hr_need fewest_need(const struct hr__kueue_class *class_) {
   struct hr_need need = class_->need;
   if (class_->fewest > 0) need.gpus = (uint32_t)class_->fewest * class_->task_gpus;
@@ -197,7 +197,7 @@ bool hr__kueue_set_admitted_class(struct hr__kueue_engine *self, uint32_t slot) 
 
 /* ---- Jobs that can never be admitted -------------------------------------------------------------------- */
 
-/* Whether some flavor of a group could provide all that a workload requests of the group. */
+/* Whether some flavor of a group could provide all amounts that a workload requests of the group. */
 static bool group_suffices(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload,
                            const struct hr__kueue_group *group) {
   const struct hr__kueue_pod_set *pod_set = &workload->pod_sets[0];
@@ -246,8 +246,8 @@ bool hr__kueue_timer_set(struct hr__kueue_engine *self, uint32_t slot, int64_t a
   return at_us == HR_NEVER_US || hr_job_tree_insert(&self->timers, (struct hr_job_entry){.key = at_us, .job = {slot}});
 }
 
-/* The next time at which something happens to a queued job: the end of its back-off, or of its requirement on locality
-   if topologies know it. */
+/* The time of the next event of a queued job: the end of its back-off, or of its requirement on locality if topologies
+   apply it. */
 static bool set_queued_timer(struct hr__kueue_engine *self, uint32_t slot) {
   int64_t at_us = self->slots[slot].requeue.at_us;
   if (at_us <= self->world.now_us) {
@@ -259,7 +259,7 @@ static bool set_queued_timer(struct hr__kueue_engine *self, uint32_t slot) {
 
 /* ---- Slots ---------------------------------------------------------------------------------------------- */
 
-/* What the slots point to. */
+/* The memory to which the slots point. */
 struct slot_memory {
   struct hr__kueue_pod_set *pod_sets;
   struct hr__kueue_usage *usage;
@@ -363,7 +363,7 @@ static bool add_shape(struct hr__kueue_engine *self, const struct hr__kueue_work
   return true;
 }
 
-/* Workloads of the same pods and priority have the same shape, if they also ask the same of nodes. */
+/* Workloads with the same pods, priority and requirements on nodes have the same shape. */
 static bool set_shape(struct hr__kueue_engine *self, uint32_t slot) {
   const struct hr__kueue_workload *workload = &self->world.workloads[slot];
   uint32_t local = workload->local_queue;
@@ -487,7 +487,7 @@ void hr__kueue_usage_refresh(struct hr__kueue_engine *self, uint32_t local_queue
   queue->usage = queue->weight > 0 ? sum / queue->weight : (double)INFINITY;
 }
 
-/* Adds what the workloads with quota use, weighted with the part of a sample. */
+/* Adds the usage of the workloads with quota, multiplied by `part`, the weight of a sample. */
 static void add_present_usage(struct hr__kueue_engine *self, double part) {
   for (uint32_t slot = 0; slot < self->n_slots; slot++) {
     const struct hr__kueue_workload *workload = &self->world.workloads[slot];

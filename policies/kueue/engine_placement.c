@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Placements of topology-aware scheduling in runs: what jobs ask of topologies, the nodes of a placement that a cycle
+ * Placements of topology-aware scheduling in runs: the topology requests of jobs, the nodes of a placement that a cycle
  * found, and another placement when nodes fail or are provisioned.
  *
  * A placement that the cycle found is copied to the slot when the workload gets quota. Pods that no topology places
- * reduce what their nodes have.
+ * reduce the free amounts of their nodes.
  *
  * Invariant: a workload has a placement only while it is listed. A placement that is chosen when its nodes are
  * provisioned (placement_pending) is added later.
@@ -20,7 +20,7 @@
 
 /* ---- Requests ------------------------------------------------------------------------------------------- */
 
-/* What the local queue says about the pods of its jobs. */
+/* The settings of the local queue for the pods of its jobs. */
 static struct hr__kueue_topology_request request_of_queue(struct hr__kueue_engine *self, uint32_t local_queue) {
   struct hr__kueue_topology_request request = {.mode = HR__KUEUE_NO_TOPOLOGY};
   if (local_queue == HR_NONE) return request;
@@ -133,7 +133,7 @@ static const struct hr__kueue_placement *find_again(struct hr__kueue_engine *sel
 static bool replace(struct hr__kueue_engine *self, uint32_t slot, const struct hr__kueue_placement *found) {
   struct hr__kueue_workload *workload = &self->world.workloads[slot];
   const struct hr__kueue_topology_calls *calls = &self->world.topology;
-  workload->listed = false; /* this is not a trial of a preemption */
+  workload->listed = false; /* so that this does not count as a trial of a preemption */
   calls->change(calls->self, &self->world, workload, -1);
   workload->pod_sets[0].placement = keep(self, slot, found);
   workload->pod_sets[0].placement_pending = false;

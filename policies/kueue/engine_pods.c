@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The pods of admitted jobs: the part of kube-scheduler, which finds nodes in the pools of the flavor, and of the
- * cluster autoscaler, which requests nodes for pods that find none and releases idle ones.
+ * The pods of admitted jobs: models kube-scheduler, which finds nodes in the pools of the flavor, and the cluster
+ * autoscaler, which requests nodes for pods without nodes and releases idle nodes.
  *
  * Held jobs are in one list per group, ordered by priority and time. A pass serves the first jobs of all groups in this
  * order; a job that finds no nodes does not stop jobs of other groups, as pods are scheduled one by one. All pods of a

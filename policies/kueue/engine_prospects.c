@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which queued workloads have no prospect of quota, so that a cycle need not examine them.
+ * Finds the queued workloads that have no prospect of quota, so that a cycle need not examine them.
  *
  * Whenever quota is freed, Kueue examines the first workload of each shape in each queue of the tree, and nearly all of
- * them are inadmissible again. Here a bound decides first: a workload is hopeless if, for some resource, no flavor has
- * enough quota, even after all preemptions that its queue could make. The bound never calls an admissible workload
+ * them are inadmissible again. Here a bound is checked first: a workload is hopeless if, for some resource, no flavor
+ * has enough quota, even after all preemptions that its queue could make. The bound never calls an admissible workload
  * hopeless, and a hopeless workload has no effect on the other entries of a cycle; so decisions stay the same.
  *
  * The bound of preemptions is for cohorts without parents in classical preemption. There, a preemption that reclaims
- * from other queues must leave the queue within its nominal quota, or take only lower priorities (borrowWithinCohort);
- * any other one takes from the queue itself. Other settings count as hopeful.
+ * from other queues must leave the queue within its nominal quota, or preempt only lower priorities
+ * (borrowWithinCohort); any other preemption is within the queue itself. With other settings, workloads are not
+ * hopeless.
  *
- * Layout: per queue, what its workloads with quota use by priority and pair. Invariant: these sums are those of the
- * list of the queue.
+ * Layout: per queue, the usage of its workloads with quota, by priority and pair. Invariant: these sums are those of
+ * the list of the queue.
  */
 
 #include "policies/kueue/engine.h"
@@ -50,13 +51,13 @@ void hr__kueue_prospects_count(struct hr__kueue_engine *self, uint32_t slot, int
   for (uint32_t i = 0; i < workload->n_usage; i++) amounts[workload->usage[i].pair] += sign * workload->usage[i].amount;
 }
 
-/* Whether `priorities` says what the workload could preempt in its own queue. */
+/* Whether `priorities` has the amounts that the workload could preempt in its own queue. */
 static bool own_is_known(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload) {
   return self->priorities[workload->queue].count <= HR__KUEUE_MAX_PRIORITIES &&
          self->world.queues[workload->queue].preemption.within_queue != HR__KUEUE_POLICY_ANY;
 }
 
-/* At most what the workload could preempt in its own queue. */
+/* An upper bound of the amount that the workload could preempt in its own queue. */
 static int64_t own_victims(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload,
                            uint32_t pair) {
   const struct hr__kueue_priorities *table = &self->priorities[workload->queue];
@@ -72,7 +73,7 @@ static int64_t own_victims(const struct hr__kueue_engine *self, const struct hr_
   return sum;
 }
 
-/* Adds what the workload could preempt in its own queue to the tree, or removes it. */
+/* Adds the amounts that the workload could preempt in its own queue to the tree, or removes them. */
 static void change_own(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload, bool add) {
   struct hr__kueue_tree tree = self->world.tree;
   for (uint32_t pair = 0; pair < tree.n_pairs; pair++) {
@@ -82,8 +83,8 @@ static void change_own(const struct hr__kueue_engine *self, const struct hr__kue
   }
 }
 
-/* Whether fair sharing may allow a preemption in another queue. An amount within the nominal quota is reclaimed by
-   right. Else, even after all preemptions in the own queue, the share must not be above all others. */
+/* Whether fair sharing may allow a preemption in another queue. An amount within the nominal quota can always be
+   reclaimed. Otherwise the share, even after all preemptions in the own queue, must not be above all other shares. */
 static bool may_take_by_share(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload,
                               uint32_t pair, int64_t amount) {
   struct hr__kueue_tree tree = self->world.tree; /* its columns are those of the world */
@@ -97,7 +98,7 @@ static bool may_take_by_share(const struct hr__kueue_engine *self, const struct 
   return reaches;
 }
 
-/* At most what the queues beside the workload's use with a lower priority. */
+/* An upper bound of the usage with a lower priority in queues other than that of the workload. */
 static int64_t lower_beside(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload,
                             uint32_t pair) {
   const struct hr__kueue_tree *tree = &self->world.tree;
@@ -117,8 +118,8 @@ static int64_t lower_beside(const struct hr__kueue_engine *self, const struct hr
 }
 
 /* Whether classical preemption may take from other queues: what remains of the queue must be within its nominal quota,
-   or, with borrowWithinCohort, only lower priorities are taken. Not known for cohorts with parents. `free`: available
-   with what the workload could preempt in its own queue, which is `own`. */
+   or, with borrowWithinCohort, only lower priorities are taken. Not known for cohorts with parents. `free`: the
+   available amount, including `own`, the amount that the workload could preempt in its own queue. */
 static bool may_reclaim(const struct hr__kueue_engine *self, const struct hr__kueue_workload *workload, uint32_t pair,
                         int64_t amount, int64_t own, int64_t free) {
   const struct hr__kueue_tree *tree = &self->world.tree;

@@ -6,7 +6,7 @@
  * a job are in one pool. A node has the labels of the levels; their values contain the pool and a number with leading
  * zeros, so that the order of names is the order of numbers. Invariant: the nodes of a leaf are consecutive.
  *
- * Nodes that are not up have nothing to give, but remain in the topology.
+ * Nodes that are not up have no free amounts, but remain in the topology.
  */
 
 #include "policies/kueue/engine.h"
@@ -107,8 +107,8 @@ static int64_t count_instances(const struct hr_pool_spec *spec, const char *name
   return count;
 }
 
-/* What the nodes of a pool have. Resources that the engine does not account are plenty, so that sums over all nodes do
-   not overflow. */
+/* The amounts of the nodes of a pool. Resources that the engine does not account get a large amount, such that sums
+   over all nodes do not overflow. */
 static int64_t *amounts_of_pool(struct hr__kueue_engine *self, const struct hr_pool_spec *spec) {
   const struct hr__tas_nodes *nodes = &self->topologies->nodes;
   int64_t plenty = INT64_MAX / (2 * ((int64_t)nodes->count + 1));
@@ -260,7 +260,7 @@ static bool allocate_scratch(struct hr__kueue_engine *self) {
          topologies->found.tried && hr__kueue_assignment_begin(&topologies->assignment, self->arena, &self->world);
 }
 
-/* Nodes that are not up yet have nothing. */
+/* Nodes that are not up yet have no free amounts. */
 static void close_nodes(struct hr__kueue_engine *self) {
   struct hr__kueue_topologies *topologies = self->topologies;
   for (uint32_t node = 0; node < topologies->nodes.count; node++) {

@@ -537,7 +537,7 @@ static struct hr_kueue_config *create_default(struct hr__kueue_engine *self) {
   return config;
 }
 
-/* Notes what nodes can borrow, and prepares to note their shares. */
+/* Stores the amounts that nodes can borrow, and allocates the memory for their shares. */
 static bool note_shares(struct hr__kueue_engine *self) {
   struct hr__kueue_world *world = &self->world;
   int64_t *lendable = ALLOC(self, (size_t)world->tree.n_nodes * world->n_resources, int64_t);

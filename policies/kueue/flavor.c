@@ -237,7 +237,8 @@ static void set_request(struct hr__kueue_pod_set_assignment *row, uint32_t resou
   row->requests[at] = (struct hr__kueue_amount){resource, amount};
 }
 
-/* Starts the row of a pod set: its count and its requests. A pod set with quota requests what it was admitted with. */
+/* Starts the row of a pod set: its count and its requests. A pod set with quota requests the amounts with which it was
+   admitted. */
 static void start_row(const struct hr__kueue_assigner *self, const struct hr__kueue_workload *workload, uint32_t index,
                       const int64_t *counts, struct hr__kueue_pod_set_assignment *row) {
   const struct hr__kueue_pod_set *pod_set = &workload->pod_sets[index];
@@ -343,7 +344,7 @@ static void finish_row(const struct hr__kueue_assigner *self, const struct hr__k
   }
 }
 
-/* What the replaced slice of the job uses does not count twice. */
+/* The usage of the replaced slice of the job must not count twice. */
 static void subtract_replaced(const struct hr__kueue_world *world, const struct hr__kueue_workload *replaced,
                               struct hr__kueue_assignment *out) {
   for (uint32_t i = 0; i < out->n_usage; i++)

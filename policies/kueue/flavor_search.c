@@ -95,7 +95,7 @@ static bool may_preempt_while_borrowing(const struct hr__kueue_world *world, con
   return queue->preemption.borrow || (world->fair_sharing && queue->preemption.reclaim != HR__KUEUE_POLICY_NEVER);
 }
 
-/* How one pair can provide `amount`, which includes what earlier pod sets of the workload take. */
+/* Returns how one pair can provide `amount`, which includes the amounts of earlier pod sets of the workload. */
 static struct hr__kueue_outcome fit_pair(struct hr__kueue_assigner *self, const struct hr__kueue_workload *workload,
                                          uint32_t pair, int64_t amount, enum hr__kueue_reason *reason) {
   struct hr__kueue_world *world = self->world;

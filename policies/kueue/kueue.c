@@ -41,7 +41,7 @@ bool hr__kueue_gates_set(hr__kueue_gates *gates, const char *name, bool on) {
 /* ---- Labels -------------------------------------------------------------------------------------------- */
 
 /*
- * Matches labels and taints of nodes with what pods ask for.
+ * Matches labels and taints of nodes with the requirements of pods.
  *
  * Lists are short, so they are searched from the start. Source: kubernetes/kubernetes,
  * staging/src/k8s.io/component-helpers/scheduling/corev1 (nodeaffinity, helpers.go) and
@@ -129,10 +129,11 @@ const struct hr__kueue_taint *hr__kueue_untolerated(const struct hr__kueue_taint
 
 /*
  * The tree of quotas. A node keeps a local part of its quota for itself (quota above its lending limit) and stores the
- * rest in its parent. Usage fills the local part first; what exceeds it is also usage of the parent.
+ * rest in its parent. Usage fills the local part first; the excess is also usage of the parent.
  *
- * Layout: columns by node and pair. Cohorts come after queues; a cohort's `subtree` is its own quota plus what its
- * children store in it. Invariant: the usage of a cohort is the sum over its children of max(0, usage - local quota).
+ * Layout: columns by node and pair. Cohorts come after queues; a cohort's `subtree` is its own quota plus the quota
+ * that its children store in it. Invariant: the usage of a cohort is the sum over its children of max(0, usage - local
+ * quota).
  *
  * Source: pkg/cache/scheduler/resource_node.go and pkg/resources/amount.go of kubernetes-sigs/kueue.
  */
@@ -272,7 +273,7 @@ void hr__kueue_remove_usage(struct hr__kueue_tree *tree, uint32_t node, uint32_t
 
 /* ---- Available quota ---- */
 
-/* What the node can still use; negative if quota was withdrawn. */
+/* Returns the amount that the node can still use; negative if quota was withdrawn. */
 static int64_t available_raw(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair) {
   size_t at = hr__kueue_cell(tree, node, pair);
   if (tree->parent[node] == HR_NONE) return hr__kueue_minus(tree->subtree[at], tree->usage[at]);
@@ -321,9 +322,9 @@ uint32_t hr__kueue_borrow_level(const struct hr__kueue_tree *tree, uint32_t queu
 
 /* ---- Shares -------------------------------------------------------------------------------------------- */
 
-/* Dominant resource shares. What a node borrows is summed over flavors, per resource, and divided by what its parent
-   could lend. Quota that is not used of one flavor does not hide that another one is borrowed. Source:
-   pkg/cache/scheduler/fair_sharing.go of kubernetes-sigs/kueue. */
+/* Dominant resource shares. The amounts that a node borrows are summed over flavors, per resource, and divided by the
+   amount that its parent could lend. Unused quota of one flavor does not cancel the borrowing of another flavor.
+   Source: pkg/cache/scheduler/fair_sharing.go of kubernetes-sigs/kueue. */
 
 int64_t hr__kueue_lendable(const struct hr__kueue_world *world, uint32_t node, uint32_t resource) {
   uint32_t root = hr__kueue_root(&world->tree, node);
@@ -343,7 +344,7 @@ static int64_t extra_of(const struct hr__kueue_usage *extra, uint32_t n_extra, u
   return sum;
 }
 
-/* What the node borrows of a resource. */
+/* Returns the amount of a resource that the node borrows. */
 static int64_t borrowed_of(const struct hr__kueue_world *world, uint32_t node, uint32_t resource,
                            const struct hr__kueue_usage *extra, uint32_t n_extra) {
   const struct hr__kueue_tree *tree = &world->tree;

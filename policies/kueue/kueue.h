@@ -172,7 +172,7 @@ struct hr__kueue_term {
   int32_t weight;
 };
 
-/* What pods ask of nodes. `required` matches if one of its terms matches, or if there is none. */
+/* The requirements of pods on nodes. `required` matches if one of its terms matches, or if it has no terms. */
 struct hr__kueue_selector {
   struct hr__kueue_labels labels;
   struct hr__kueue_tolerations tolerations;
@@ -187,7 +187,7 @@ enum hr__kueue_topology_mode {
   HR__KUEUE_REQUIRED,
   HR__KUEUE_PREFERRED,
   HR__KUEUE_UNCONSTRAINED,
-  HR__KUEUE_SLICES_ONLY /* asks for slices, but not for a level of the whole pod set */
+  HR__KUEUE_SLICES_ONLY /* requests slices, but no level for the whole pod set */
 };
 
 struct hr__kueue_slice {
@@ -279,7 +279,7 @@ struct hr__kueue_tree {
   int64_t *nominal;   /* 0 where the node names no quota */
   int64_t *borrowing; /* borrowing limit; HR__KUEUE_UNLIMITED: none */
   int64_t *lending;   /* lending limit; HR__KUEUE_UNLIMITED: none */
-  int64_t *subtree;   /* quota of the node and what its children lend */
+  int64_t *subtree;   /* quota of the node plus the quota that its children lend */
   int64_t *usage;
   uint64_t *version; /* by node: a new number whenever its usage changes; the entry n_nodes is the last number. NULL:
                         not kept */
@@ -287,7 +287,7 @@ struct hr__kueue_tree {
 
 /* ---- Workloads ---- */
 
-/* Why a workload cannot be considered for admission at all. */
+/* The reason for which a workload cannot be considered for admission at all. */
 enum hr__kueue_obstacle {
   HR__KUEUE_NO_OBSTACLE,
   HR__KUEUE_FAILED_CHECKS,      /* an admission check asked for a retry or rejected it */
@@ -357,7 +357,7 @@ struct hr__kueue_workload {
 
 enum hr__kueue_mode { HR__KUEUE_NO_FIT, HR__KUEUE_PREEMPT, HR__KUEUE_DEFERRED_FIT, HR__KUEUE_FIT };
 
-/* Why a workload does not get quota, from the mildest to the most severe. */
+/* The reasons for which a workload does not get quota, from the mildest to the most severe. */
 enum hr__kueue_reason {
   HR__KUEUE_NO_REASON,
   HR__KUEUE_TOPOLOGY_FAILED,
@@ -491,7 +491,7 @@ struct hr__kueue_world {
   struct hr__kueue_workload *workloads;
   uint32_t n_workloads;
   uint32_t max_pod_sets; /* of one workload */
-  /* What does not change between calls, to save time; NULL: is computed each time. */
+  /* Values that do not change between calls, to save time; NULL: they are computed each time. */
   const int64_t *lendable; /* by node and resource: hr__kueue_lendable, which depends on quotas only */
   struct hr__kueue_known_share *known_shares; /* by node; needs `tree.version` */
   int64_t now_us;
@@ -536,7 +536,7 @@ static inline double hr__kueue_decay_part(int64_t elapsed_us, int64_t half_life_
 
 /* ---- Labels (kueue.c) ---------------------------------------------------------------------------------- */
 
-/* Labels and taints of nodes, and whether they match what pods ask for. The rules are those of Kubernetes. */
+/* Labels and taints of nodes, and whether they match the requirements of pods. The rules are those of Kubernetes. */
 
 /* Returns the value of a label; NULL if the label is missing. */
 static inline const char *hr__kueue_label_get(const struct hr__kueue_labels *labels, const char *key) {
@@ -573,17 +573,17 @@ static inline size_t hr__kueue_cell(const struct hr__kueue_tree *tree, uint32_t 
    nodes, and the usage of the cohorts from the usage of the queues. The parents must not form a cycle. */
 void hr__kueue_tree_prepare(struct hr__kueue_tree *tree);
 
-/* Adds usage of a queue, or removes it. Usage beyond what the node keeps for itself counts in its parent. */
+/* Adds usage of a queue, or removes it. Usage beyond the quota that the node keeps for itself counts in its parent. */
 void hr__kueue_add_usage(struct hr__kueue_tree *tree, uint32_t node, uint32_t pair, int64_t amount);
 void hr__kueue_remove_usage(struct hr__kueue_tree *tree, uint32_t node, uint32_t pair, int64_t amount);
 
 /* The quota that the node never lends. */
 int64_t hr__kueue_local_quota(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
-/* The unused part of it. */
+/* The unused part of the quota that the node never lends. */
 int64_t hr__kueue_local_available(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
-/* The same, at least 0. */
+/* The same part, but at least 0. */
 int64_t hr__kueue_available(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
-/* What the node could use if nothing were used. */
+/* The amount that the node could use if nothing were used. */
 int64_t hr__kueue_potential(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair);
 
 /* Whether the node uses more than its own quota with an additional amount. */
@@ -594,7 +594,7 @@ static inline bool hr__kueue_borrows_with(const struct hr__kueue_tree *tree, uin
   return quota != HR__KUEUE_UNLIMITED && hr__kueue_plus(tree->usage[at], amount) > quota;
 }
 
-/* Whether it does without. */
+/* Whether the node uses more than its own quota without an additional amount. */
 static inline bool hr__kueue_is_borrowing(const struct hr__kueue_tree *tree, uint32_t node, uint32_t pair) {
   return hr__kueue_borrows_with(tree, node, pair, 0);
 }
@@ -644,7 +644,7 @@ static inline struct hr__kueue_share hr__kueue_share_lowest(void) {
 
 /* Small rules about workloads: priority, order of the queue, requests, usage, and the list of workloads with quota. */
 
-/* What happened to a workload, as far as it changes its place in the queue. */
+/* The events of a workload that change its place in the queue. */
 struct hr__kueue_history {
   int64_t created_us;
   int64_t evicted_us, preempted_us; /* HR__KUEUE_NO_TIME: did not happen */
@@ -690,7 +690,7 @@ void hr__kueue_list(struct hr__kueue_world *world, uint32_t id);
    entries, which the workload keeps. */
 void hr__kueue_give_quota(struct hr__kueue_world *world, uint32_t id, const struct hr__kueue_assignment *assignment,
                           struct hr__kueue_assigned *room);
-/* Takes it out again. */
+/* Removes a workload from the list of its queue, and its usage from the tree and the nodes. */
 void hr__kueue_unlist(struct hr__kueue_world *world, uint32_t id);
 /* Counts the usage of a workload in the tree and on the nodes (sign 1), or removes it (-1). The list does not change,
    so that a preemption can be tried. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The policy `kueue`: runs scheduling cycles when something has changed, and carries out what they decide.
+ * The policy `kueue`: runs scheduling cycles when something has changed, and carries out their decisions.
  *
  * Cycles take no time. They are repeated at an instant until a cycle neither admits nor preempts nor parks a workload:
  * the next cycle would then have the same heads and the same state, and Kueue would do the same until the next event.
@@ -110,7 +110,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **state, stru
   self->capacity = hr_capacity_present(self->capacities);
   self->reduces = env->jobs->min_gpus && !hr_cluster_gpu_inventory(env->cluster) &&
                   hr__kueue_has_gate(&self->world, HR__KUEUE_BIT_PARTIAL_ADMISSION);
-  /* Prospects do not know what topologies do to shares. */
+  /* Prospects do not consider the effect of topologies on shares. */
   self->plain |= self->topologies && self->world.fair_sharing;
   return allocate(self, env) ? HR_OK : HR_NO_MEMORY;
 }
@@ -130,7 +130,7 @@ static int64_t ready_deadline(const struct hr__kueue_engine *self, uint32_t slot
   return limit_us == HR__KUEUE_NO_TIME ? HR_NEVER_US : at->since_us + limit_us;
 }
 
-/* The next time at which something happens to a held job: its deadline, or the end of its requirement on locality. */
+/* The time of the next event of a held job: its deadline, or the end of its requirement on locality. */
 static bool set_held_timer(struct hr__kueue_engine *self, uint32_t slot) {
   int64_t at_us = ready_deadline(self, slot);
   int64_t until_us = hr_cluster_locality(self->cluster, (hr_job){self->slots[slot].job}).until_us;
@@ -214,7 +214,7 @@ static void admit(struct hr__kueue_engine *self, struct hr__kueue_entry *entry) 
 
 /* ---- Cycles --------------------------------------------------------------------------------------------- */
 
-/* Sets the bookmarks of the last attempt, if they still count. */
+/* Sets the bookmarks of the last attempt if they are still valid. */
 static void use_bookmarks(struct hr__kueue_engine *self, uint32_t slot) {
   struct hr__kueue_slot *at = &self->slots[slot];
   struct hr__kueue_workload *workload = &self->world.workloads[slot];
@@ -225,8 +225,8 @@ static void use_bookmarks(struct hr__kueue_engine *self, uint32_t slot) {
   workload->tried = at->has_bookmarks ? at->bookmarks : NULL;
 }
 
-/* Takes the heads of all queues. A head that is hopeless has its turn, but needs no entry: it is parked, or stays if
-   its queue is strict. Sets `*parked` if some head was parked. */
+/* Takes the heads of all queues. A hopeless head takes its turn, but gets no entry: it is parked, or remains the head
+   if its queue is strict. Sets `*parked` if some head was parked. */
 static uint32_t take_heads(struct hr__kueue_engine *self, bool *parked) {
   uint32_t n = 0;
   *parked = false;
@@ -272,7 +272,7 @@ static bool save_bookmarks(struct hr__kueue_engine *self, const struct hr__kueue
   return moved;
 }
 
-/* What the next cycle will find. */
+/* The state that the next cycle will find, compared with that of the last cycle. */
 enum cycle_effect {
   EFFECT_NONE, /* the same */
   EFFECT_SCAN, /* the same, but the search for a flavor goes on */
@@ -336,7 +336,7 @@ static enum cycle_effect carry_out(struct hr__kueue_engine *self) {
   return effect;
 }
 
-/* Runs one cycle. Returns what the next one will find. */
+/* Runs one cycle. Returns the state that the next one will find. */
 static enum cycle_effect run_cycle(struct hr__kueue_engine *self) {
   bool parked;
   uint32_t n = take_heads(self, &parked);
@@ -407,7 +407,7 @@ static void fire_timers(struct hr__kueue_engine *self) {
     fire(self, entry.job.id);
 }
 
-/* Requests a pass at the next time at which something happens. */
+/* Requests a pass at the time of the next event. */
 static void wake(struct hr__kueue_engine *self) {
   struct hr_job_entry entry;
   int64_t next_us = hr__deadline_fifo_first_us(&self->idle);
@@ -467,7 +467,8 @@ static enum hr_status interrupt(struct hr__kueue_engine *self, const struct hr_e
   return hr__kueue_hold(self, slot, true) && set_held_timer(self, slot) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* A waiting job is not wanted any more. Its quota is free; one that is being evicted stays until it has left. */
+/* A waiting job was withdrawn: it is not needed any more. Its quota is freed. A job that is being evicted stays until
+   it has left. */
 static enum hr_status withdraw(struct hr__kueue_engine *self, hr_job job) {
   const uint32_t slot = hr__kueue_slot_of(self, job);
   if (slot == HR_NONE || self->slots[slot].phase == HR__KUEUE_LEAVING) return HR_OK;

@@ -79,7 +79,7 @@ static struct hr__kueue_step step_of(enum hr__kueue_step_kind kind, enum hr__kue
   return (struct hr__kueue_step){.kind = kind, .end = end};
 }
 
-/* A workload whose condition Requeued is false waits for the end of what it names. */
+/* A workload with the condition Requeued = false waits until the cause that the condition names has ended. */
 static struct hr__kueue_step step_of_requeued(struct hr__kueue_life *life, int64_t now_us) {
   enum hr__kueue_end reason = life->requeued_reason;
   if (reason == HR__KUEUE_END_QUEUE_STOPPED || reason == HR__KUEUE_END_LOCAL_STOPPED) {
@@ -362,8 +362,8 @@ static uint32_t bucket_of(struct hr__kueue_pending *self, uint32_t workload) {
 
 /* ---- Places ---- */
 
-/* Moves all workloads of one half of a bucket to the other one: the smaller half is moved, and the halves change their
-   roles if that was the wrong one. `to_active`: the parked ones return. */
+/* Moves all workloads of one half of a bucket to the other one: the smaller half is moved, and the halves exchange
+   their roles if the larger half should have been moved. `to_active`: the parked ones return. */
 static bool merge_halves(struct hr__kueue_pending *self, uint32_t id, bool to_active) {
   struct hr__kueue_bucket *bucket = &self->buckets[id];
   uint8_t from = to_active ? !bucket->active : bucket->active, to = !from;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What all preemptions have in common: policies, the order of candidates, the test whether the demand fits, and the
+ * The common part of all preemptions: policies, the order of candidates, the test whether the demand fits, and the
  * minimal set of targets.
  *
  * Targets are taken one after the other, and their usage is removed from the tree and the nodes, until the demand fits.
@@ -21,8 +21,8 @@
 /*
  * Classical preemption. Candidates of other queues are collected on the way from the queue to the root of its tree, in
  * the parts of the tree that use more than their quota. Where the remaining request fits into the quota of a node, the
- * preemptor has the advantage over everything above it: those candidates can be reclaimed at any priority that the
- * policy allows, even while borrowing.
+ * preemptor has the advantage over all candidates that are collected above this node: these can be reclaimed at any
+ * priority that the policy allows, even while borrowing.
  *
  * Source: pkg/scheduler/preemption/classical and classical_strategy.go of kubernetes-sigs/kueue.
  */

@@ -11,8 +11,8 @@
  * the order of numbers is the order in which Kueue breaks ties. Domains of the lowest level are leaves; leaf l is
  * domain first[n_levels - 1] + l. Amounts are [leaf][resource].
  *
- * Ownership: The caller owns trees and snapshots (in an arena). The memory of a search grows to what the largest search
- * needs; results are valid until the next call.
+ * Ownership: The caller owns trees and snapshots (in an arena). The memory of a search grows to the need of the largest
+ * search; results are valid until the next call.
  *
  * Source: kubernetes-sigs/kueue, pkg/cache/scheduler/tas_flavor_snapshot.go, tas_topology_tree.go,
  * tas_balanced_placement.go and tas_elastic_workloads.go.
@@ -96,7 +96,7 @@ struct hr__tas_slice {
   int64_t size;
 };
 
-/* Why a node cannot run a pod. */
+/* The reason for which a node cannot run a pod. */
 enum hr__tas_exclusion { HR__TAS_ELIGIBLE, HR__TAS_TAINT, HR__TAS_SELECTOR, HR__TAS_AFFINITY };
 
 struct hr__tas_request {
@@ -261,15 +261,15 @@ bool hr__tas_world_finish(struct hr__tas_world *self);
 
 /* Makes room for the workloads of the world, after their number has risen. Returns false if memory is exhausted. */
 bool hr__tas_world_grow(struct hr__tas_world *self, struct hr_arena *arena, const struct hr__kueue_world *world);
-/* Forgets the placements that were found so far. */
+/* Discards the placements that were found so far. */
 void hr__tas_world_forget(struct hr__tas_world *self);
-/* Adds amounts [resource], `sign` times, to what a node has without the pods that Kueue places. */
+/* Adds amounts [resource], `sign` times, to the allocatable amounts of a node without the pods that Kueue places. */
 void hr__tas_world_add(struct hr__tas_world *self, uint32_t node, const int64_t *amounts, int64_t sign);
 /* Whether memory was exhausted in some call. */
 bool hr__tas_world_failed(const struct hr__tas_world *self);
 /* The topology of a flavor; NULL: it has none. */
 const struct hr__tas_flavor *hr__tas_world_flavor(const struct hr__tas_world *self, uint32_t flavor);
-/* Why the last search found no placement. */
+/* Returns the reason for which the last search found no placement. */
 struct hr__tas_failure hr__tas_world_failure(const struct hr__tas_world *self);
 
 /* The gates of topology-aware scheduling among all gates. */
@@ -291,8 +291,8 @@ static inline uint32_t hr__tas_pods_resource(const struct hr__kueue_world *world
 
 /* The state of a search for topology domains, shared by the modules tas_*.c. A search first counts the pods that fit
    into each domain (tas_select.c), then selects domains at the requested level (tas_select.c or tas_balanced.c), and
-   distributes the pods downwards (tas_search.c). In the second half the counts of selected domains are what they
-   get. */
+   distributes the pods downwards (tas_search.c). In the second half, the counts of selected domains are the numbers of
+   pods that they get. */
 
 /* The counts of a domain: pods that fit, and later pods that are placed. */
 struct hr__tas_state {
@@ -302,7 +302,7 @@ struct hr__tas_state {
   int64_t affinity; /* sum over the nodes of the domain */
 };
 
-/* What a search for one pod set, or for a leader and its workers, asks for. */
+/* The request of a search for one pod set, or for a leader and its workers. */
 struct hr__tas_goal {
   int64_t count;      /* pods */
   int64_t slice_size; /* of the outermost slices; 1 without slices */
