@@ -34,7 +34,7 @@ void signals_discard_unfinished(void);
 /* A progress bar on standard error if that is a terminal; otherwise nothing is drawn. It shows the share that is done,
    the numbers of jobs or runs, and the remaining time at the mean speed so far. */
 
-/* What a bar counts. The callback counts jobs or runs. */
+/* The unit that a bar counts. The callback counts jobs or runs. */
 struct progress_unit {
   uint64_t jobs_per_run; /* if there are several runs: count runs, of this many units of the callback. 0: count jobs */
   bool grows;            /* the number of runs is not known in advance: it grows while a search requests more */

@@ -19,7 +19,7 @@
 
 /* ---- The first lines of an HTML report ----------------------------------------------------------------- */
 
-/* What the first lines of an HTML report need besides the run: goals, prices and the largest saving. */
+/* The data, besides the run, for the first lines of an HTML report: goals, prices and the largest saving. */
 
 /* Characters that need no quotes in a shell. */
 static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";

@@ -44,7 +44,7 @@ struct page {
   struct hr_waits *waits;
 };
 
-/* What a report shows in addition to one run: a comparison, a plan, a sweep or costs of ownership. */
+/* The subject that a report shows in addition to one run: a comparison, a plan, a sweep or costs of ownership. */
 struct page_subject {
   const char *kind;                         /* "run", "compare", "plan", "sweep", "tco" */
   const char *title;                        /* NULL: the scenario's name */
@@ -124,7 +124,7 @@ void run_files_finish(struct run_files *files);
 
 /* ---- The first lines of an HTML report --------------------------------------------------------------- */
 
-/* What the first lines of an HTML report need besides the run: the goals of the scenario, the prices of its pools
+/* The data, besides the run, for the first lines of an HTML report: the goals of the scenario, the prices of its pools
    with their sources, and the change that saves most. */
 
 /* Traces with more jobs are not searched for savings, because the search runs the scenario about a hundred times. A

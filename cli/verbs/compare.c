@@ -158,7 +158,7 @@ static enum hr_status take_label(struct item *item, const char *list, struct hr_
     item->label = strndup(piece + sizeof key - 1, length - (sizeof key - 1));
     item->labelled = true;
     if (!item->label) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-    /* The separator before the label goes with it, unless it is the colon before other parameters. */
+    /* The separator before the label is removed, too, unless it is the colon before other parameters. */
     char *rest = piece + length, *to = *at == ':' && *rest == ',' ? piece : at;
     rest += *at == ':' && *rest == ',';
     memmove(to, rest, strlen(rest) + 1);

@@ -95,7 +95,7 @@ static inline double *hr__compare_group_values(const struct hr_comparison *compa
   return table->values + row * comparison->n_replications;
 }
 
-/* Whether a policy and the first one have only identical replications. The runs then say nothing about variation, so
+/* Whether a policy and the first one have only identical replications. The runs then do not show any variation, so
    their difference has no interval. */
 static inline bool hr__compare_lacks_interval(const struct hr_comparison *comparison, uint32_t contender) {
   return comparison->identical[0] && comparison->identical[contender];

@@ -134,7 +134,7 @@ enum title_form {
   N_TITLE_FORMS
 };
 
-/* Whether a value says something without its key: it is a word, neither a number nor true nor false. */
+/* Whether a value is clear without its key: it is a word, neither a number nor true nor false. */
 static bool is_word(struct title_piece value) {
   static const struct title_piece yes = {"true", 4}, no = {"false", 5};
   bool is_letter = value.length && ((value.at[0] | 32) >= 'a' && (value.at[0] | 32) <= 'z');

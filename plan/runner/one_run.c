@@ -426,7 +426,8 @@ static enum hr_status note_elastic(const struct hr_scenario *scenario, const str
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
-/* Notes what the predicted waits of a router are computed from, if the trace does not say how long jobs should run. */
+/* Adds a note on the data from which a router predicts waits, if the trace has neither limits nor estimates of run
+   times. */
 static enum hr_status note_router(const struct hr_scenario *scenario, const struct hr_trace *trace,
                                   struct hr_notes *notes, struct hr_error *error) {
   if (!scenario->clusters || !hr_job_router_predicts(&scenario->clusters->router)) return HR_OK;

@@ -207,8 +207,8 @@ static void enqueue_steps(struct hr__search *search, const struct hr__climb *cli
     }
 }
 
-/* Enqueues the candidate with one level less of capacity `from`, and as many more levels of `to` as replace its GPUs.
- */
+/* Enqueues the candidate with one level less of capacity `from`, and with additional levels of `to` that replace its
+   GPUs. */
 static void enqueue_gpu_exchange(struct hr__search *search, const struct hr__climb *climb, uint32_t from, uint32_t to) {
   struct hr__point before = hr__space_point(search->space, climb->at), point = before;
   if (!step_along(search->space, &point, from, -1)) return;

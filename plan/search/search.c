@@ -137,7 +137,7 @@ static enum hr_status settle(struct hr__search *search) {
 
 /* ---- The whole search ------------------------------------------------------------------------------ */
 
-/* What a candidate that meets the goals costs at least. Infinite if it certainly misses a goal. */
+/* Returns a lower bound of the cost of a candidate if it meets the goals. Infinite if it certainly misses a goal. */
 static double least_objective(const struct hr__search *search, uint32_t candidate) {
   const struct hr__evaluator *evaluator = search->evaluator;
   if (search->state[candidate] == HR__SEARCH_RUN &&

@@ -275,7 +275,7 @@ static bool save_bookmarks(struct hr__kueue_engine *self, const struct hr__kueue
 /* The state that the next cycle will find, compared with that of the last cycle. */
 enum cycle_effect {
   EFFECT_NONE, /* the same */
-  EFFECT_SCAN, /* the same, but the search for a flavor goes on */
+  EFFECT_SCAN, /* the same, but the search for a flavor continues */
   EFFECT_REAL
 };
 

@@ -361,7 +361,7 @@ bool hr__tas_list_clear(struct hr__tas_search *search, struct hr__tas_list *list
 
 /* ---- Counting (tas_select.c) ---- */
 
-/* What the pods of a search ask of a leaf. */
+/* The requirements of the pods of a search on a leaf. */
 struct hr__tas_demand {
   const int64_t *pod, *leader; /* [resource]; leader NULL: none */
   const int64_t *assumed;      /* NULL: none */

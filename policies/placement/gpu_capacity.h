@@ -55,7 +55,7 @@ struct hr__gpu_state {
   struct hr_packer *bare;         /* packer for requests without CPU and memory; NULL until needed */
 };
 
-/* What the states of a set share. */
+/* The data that the states of a set share. */
 struct hr__gpu_set {
   struct hr_arena *arena;
   const struct hr_cluster *cluster;

@@ -19,10 +19,10 @@ uint32_t hr__elastic_abilities(const struct hr__queue *queue);
 /* The engine has taken failed nodes from a running job; `from` is its placement before. */
 enum hr_status hr__elastic_job_shrank(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                       const struct hr_placement *from);
-/* Jobs that lost nodes get free GPUs until they again have as many as they request. Called before jobs start. */
+/* Jobs that lost nodes get free GPUs until they have as many as they request. Called before jobs start. */
 enum hr_status hr__elastic_restore(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
-/* Starts the first job in order with fewer GPUs, if the parameters permit it and its least number fits. `*started`:
-   whether it did. Called after a pass of the backfill. */
+/* Starts the first job in order with fewer GPUs, if the parameters permit it and the minimum number fits. `*started`:
+   whether the job was started. Called after a pass of the backfill. */
 enum hr_status hr__elastic_start_first(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                        bool *started);
 /* If no job waits, running jobs grow. Called at the end of a pass. */

@@ -56,8 +56,8 @@ struct hr__subqueue {
   struct hr__subqueue_group *represents; /* first of the groups that the subqueue represents */
 };
 
-/* What preemption by rank knows of the jobs of a shape (policies/queue/preemption/ranked.c). Jobs with a bound of
-   `bound` or more were refused, and would be refused again, except those with a bound in [eased_from, eased_to). */
+/* The knowledge of preemption by rank about the jobs of a shape (policies/queue/preemption/ranked.c). Jobs with a bound
+   of `bound` or more were refused, and would be refused again, except those with a bound in [eased_from, eased_to). */
 struct hr__refusals {
   int64_t bound, eased_from, eased_to;
   uint32_t pass; /* number of the last pass in which the other members were updated */

@@ -449,7 +449,7 @@ static void run_until_quiet(struct hr__kueue_cycle_run *run) {
   }
 }
 
-/* The case says which workloads still wait when nothing changes any more. */
+/* The case has the workloads that still wait after the last change. */
 static void run_local_usage(struct hr__kueue_cycle_run *run, const cJSON *usage, const cJSON *expect) {
   read_local_usage(run, usage);
   for (uint32_t i = 0; i < run->self.world.n_workloads; i++) { /* the heap is built with the usage */

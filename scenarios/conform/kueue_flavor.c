@@ -233,7 +233,7 @@ void hr__kueue_case_assign(const cJSON *whole, const char *kind, struct hr__verd
     cJSON_Delete(actual);
   }
   if (!want) return;
-  /* What was tried for each flavor is not part of the result. */
+  /* The attempts for each flavor are not part of the result. */
   cJSON *expected = cJSON_Duplicate(want, true), *actual = assignment_json(&self, &workload, &assignment), *row;
   cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(expected, "podSets"))
       cJSON_DeleteItemFromObjectCaseSensitive(row, "attempts");

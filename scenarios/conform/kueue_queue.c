@@ -231,7 +231,7 @@ static void add_condition(cJSON *list, const char *type, const char *reason) {
   cJSON_AddItemToArray(list, row);
 }
 
-/* What the status of the workload becomes: its pod set is "main", and it asks for nothing. */
+/* The new status of the workload: its pod set is "main", and it requests nothing. */
 static cJSON *status_json(const char *reason) {
   cJSON *status = cJSON_CreateObject(), *conditions = cJSON_AddArrayToObject(status, "conditions");
   add_condition(conditions, "QuotaReserved", reason);

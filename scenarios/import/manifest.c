@@ -122,7 +122,7 @@ bool hr__duration(const char *text, int64_t *us) {
 
 /* ---- Checks of values ------------------------------------------------------------------------------- */
 
-/* What a check needs. `path` is that of the value within its object. */
+/* The data of a check. `path` is the path of the value within its object. */
 struct check {
   struct hr__objects *objects;
   const struct hr__object *object;

@@ -16,7 +16,7 @@
 
 enum { MAX_COLUMNS = 64 };
 
-/* What a key becomes: a member of the object, or of its limits. */
+/* The member of the scenario to which a key is converted: a member of the object, or of its limits. */
 struct account_rule {
   struct hr__slurm_rule rule;
   bool is_limit;

@@ -3,7 +3,7 @@
 #define HR_SCENARIOS_IMPORT_SLURM_CONF_H
 
 /* Files in the syntax of slurm.conf: lines of KEY=VALUE pairs, separated by white space. A value may be in quotation
-   marks. A comment begins with '#'. A line that ends with a backslash goes on in the next line. Case of keys does not
+   marks. A comment begins with '#'. A line that ends with a backslash continues in the next line. Case of keys does not
    matter. The output of `scontrol show ... -o` has such lines, too, but values may have spaces and no quotation marks.
    Output of other commands is read line by line. */
 

@@ -70,7 +70,8 @@ enum hr__slurm_notation {
   HR__SLURM_SHARES     /* weights of shares such as cpu=1000,gres/gpu=3000 */
 };
 
-/* What a key of Slurm becomes in the scenario. `words`: those that are allowed for HR__SLURM_WORD, NULL-terminated. */
+/* The member of the scenario to which a key of Slurm is converted. `words`: those that are allowed for HR__SLURM_WORD,
+   NULL-terminated. */
 struct hr__slurm_rule {
   const char *key, *member;
   enum hr__slurm_notation notation;

@@ -130,8 +130,8 @@ static const struct hr__slurm_rule reservation_rules[] = {{"Nodes", "nodes", HR_
                                                           {"Accounts", "accounts", HR__SLURM_NAMES, NULL},
                                                           {"Duration", "duration_s", HR__SLURM_MINUTES, NULL}};
 
-/* Reads the flags. A repeated reservation has one; Slurm moves its start forward when it ends. Other flags say how the
-   nodes were chosen. */
+/* Reads the flags. A repeated reservation has one flag; Slurm moves the start of the reservation forward when it ends.
+   Other flags describe how the nodes were chosen. */
 static enum hr_status add_flags(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
                                 cJSON *reservation, const char *list, struct hr_error *error) {
   static const struct hr__slurm_rule rule = {"Flags", "flags", HR__SLURM_NAMES, flags};

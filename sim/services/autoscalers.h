@@ -24,7 +24,7 @@ struct hr__knative_spec {
   double max_down_rate;   /* the same for fewer replicas, above 1 */
   int64_t stable_window_us;
   int64_t down_delay_us;    /* delay before the wanted number decreases; 0: none */
-  int64_t activation_scale; /* minimum number of replicas of a service that has any; 0 or 1: no minimum */
+  int64_t activation_scale; /* minimum number of replicas unless the number is 0; 0 or 1: no minimum */
   bool reachable;           /* requests can arrive; otherwise the number may decrease without limit */
 };
 

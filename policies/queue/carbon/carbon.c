@@ -12,8 +12,8 @@
  *
  * Invariant: a job is in the list of held jobs, or in the queue, or runs, and never in two of them.
  *
- * Times of runs count from the first submit; plans are made in UTC (`begin_us`). With errors of the forecast, plans use
- * a copy of the series with noise, as in Let's Wait Awhile; the emissions are those of the series itself.
+ * Times of runs count from the first submit; plans are made in UTC (`begin_us`). If the forecast has errors, plans use
+ * a copy of the series with noise, as in Let's Wait Awhile. The emissions are always computed from the series itself.
  */
 
 #include "policies/queue/carbon/carbon.h"
@@ -197,7 +197,7 @@ static const struct hr_series *series_of(const struct hr__carbon *carbon, hr_job
   return carbon->series[carbon->pool[job.id]];
 }
 
-/* Plans the steps in which a job runs that can be interrupted. */
+/* Plans the steps in which an interruptible job runs. */
 static bool plan_slots(struct hr__queue *queue, hr_job job, const struct hr__carbon_job *plan, int64_t now_us) {
   struct hr__carbon *carbon = queue->carbon;
   struct hr__carbon_slots *slots = &carbon->slots[job.id];
@@ -234,7 +234,7 @@ static int64_t next_run(const struct hr__queue *queue, const struct hr_view *vie
 static int64_t next_pause(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   const struct hr__carbon *carbon = queue->carbon;
   int64_t utc_us = utc_of(carbon, job, view->now_us);
-  /* without a change within two periods of a series no change follows; a series that is not repeated ends by itself */
+  /* if the series does not change within two periods, it never changes; a series that is not repeated has an end */
   const struct hr_series *series = series_of(carbon, job);
   int64_t tie_us = carbon->slots[job.id].tie_until_us, end_us = INT64_MAX;
   if (hr_series_repeats(series))
@@ -242,7 +242,8 @@ static int64_t next_pause(const struct hr__queue *queue, const struct hr_view *v
   if (carbon->rule == HR__CARBON_ECOVISOR ? carbon->forced_us[job.id] <= 0
                                           : forced_from(queue, view, job) <= view->now_us)
     return HR_NEVER_US;
-  /* a job for which capacity was free too late runs until the next pause after a step in which it should run */
+  /* a job may have started outside the planned steps, because capacity was free too late. It then runs until the next
+     pause after a planned step */
   int64_t next_us = hr__carbon_next(series, &carbon->slots[job.id], true, utc_us, end_us);
   next_us = hr__carbon_next(series, &carbon->slots[job.id], false, next_us, end_us);
   return next_us >= end_us ? HR_NEVER_US : view->now_us + next_us - utc_us;
@@ -291,7 +292,8 @@ enum hr_status hr__carbon_job_waits(struct hr__queue *queue, const struct hr_vie
   return status == HR_OK ? hold_until(queue, view, job, until_us) : status;
 }
 
-/* Ends the hold of a job. Ecovisor cannot use the time for which it was held any more. */
+/* Ends the hold of a job. With Ecovisor, the time of the hold is subtracted from the time for which the job may still
+   pause. */
 static void end_hold(struct hr__carbon *carbon, const struct hr_view *view, hr_job job) {
   unhold(carbon, job);
   carbon->due_us[job.id] = HR_NEVER_US;
