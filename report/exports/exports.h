@@ -2,7 +2,7 @@
 #ifndef HR_REPORT_EXPORTS_EXPORTS_H
 #define HR_REPORT_EXPORTS_EXPORTS_H
 
-/* What the exports of a run share: lanes, the file of jobs, and the writer of OpenMetrics text. */
+/* Common parts of the exports of a run: lanes, the file of jobs, and the writer of OpenMetrics text. */
 
 #include "base/writers.h"
 #include "headroom/base.h"

@@ -178,7 +178,7 @@ static const struct router_key {
     {"timeout_s", "skypilot", 1u << HR_JOB_ROUTER_SKYPILOT},
 };
 
-/* Routers that look at the load when a job is sent, and may look again. */
+/* Routers that use the load when a job is sent, and may check the load again later. */
 enum {
   BY_LOAD = 1 << HR_JOB_ROUTER_LOCAL_FIRST | 1 << HR_JOB_ROUTER_CHEAPEST | 1 << HR_JOB_ROUTER_SHORTEST_WAIT |
             1 << HR_JOB_ROUTER_LEAST_LOADED | 1 << HR_JOB_ROUTER_AFFINITY

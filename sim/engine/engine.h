@@ -588,9 +588,9 @@ static inline struct hr_job_accounting *hr__account(const struct hr__engine *eng
 void hr__account_free(struct hr__engine *engine, hr_job job);
 
 /* ---- Memory ---- */
-/* Returns a zeroed per-job column, which is at `offset` of the engine. Clusters of one run share the column of the
-   whole run: their jobs are different ones. `of_result`: the memory comes from malloc, because the result will own it,
-   unless the run is streamed; otherwise it comes from the arena. Returns NULL if memory is exhausted. */
+/* Returns a zeroed per-job column, which is at `offset` of the engine. Clusters of one run have different jobs, so they
+   share the column of the whole run. `of_result`: the memory comes from malloc, because the result will own it, unless
+   the run is streamed; otherwise it comes from the arena. Returns NULL if memory is exhausted. */
 static inline void *hr__job_column(struct hr__engine *engine, size_t offset, size_t width, bool of_result) {
   struct hr__engine *owner = engine->whole ? engine->whole : engine;
   const uint32_t n_jobs = engine->trace->n_jobs;

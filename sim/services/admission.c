@@ -2,17 +2,18 @@
 /*
  * Admission to the queue of a service, and requests that spill over to another service.
  *
- * A request waits until its first iteration begins. The predicted wait of a new request is, by Little's law, the number
- * of requests that wait x the mean time from first iteration to end / the number of requests in service: the rate at
- * which requests begin equals that at which others end. It is at least the time for which the oldest request has
- * waited. If no replica is ready, the cold start is added.
+ * A request waits until its first iteration begins. The predicted wait of a new request is, by Little's law, (number of
+ * requests that wait) x (mean time from first iteration to end) / (number of requests in service), because requests
+ * begin at the same rate at which others end. It is at least the time for which the oldest request has waited. If no
+ * replica is ready, the cold start is added.
  *
- * Layout: a service lists the requests that it has sent on, and the service that gets them is its reader (struct
- * hr__feed). The reader advances its feeds to an instant before itself. Services that can spill over in a circle are
- * advanced together, event by event; if times are equal, the service with the lowest index is first. A service copies
- * its own requests and those of its feeds to one list in the order of arrival: at one instant its own first, then by
- * the index of the service. So the ids of its requests increase with time, as in a service without feeds. A request
- * never returns to a service that it has left: it stays at the last service that it can reach.
+ * Layout: a service has a list of the requests that it has sent to another service. The service that gets them reads
+ * this list (struct hr__feed). A reader advances its feeds to an instant before it advances itself. Services that can
+ * spill over in a circle are advanced together, event by event; if times are equal, the service with the lowest index
+ * is first. A service copies its own requests and those of its feeds to one list in the order of arrival: at one
+ * instant, its own requests first, then those of feeds by the index of the service. So the ids of its requests increase
+ * with time, as in a service without feeds. A request never returns to a service that it has left: it stays at the last
+ * service that it can reach.
  *
  * Invariant: requests that arrived = completed + refused + timed out + spilled + outstanding.
  */

@@ -65,7 +65,8 @@ static double slope_us(const struct hr_service_cost *cost, const struct hr__batc
 
 /* ---- Prices ----------------------------------------------------------------------------------------- */
 
-/* The sum of three products of a whole number up to this and a 32-bit number is exact in floating point. */
+/* The sum of three products is exact in floating point if each is of a whole number up to this maximum and a 32-bit
+   number. */
 #define MAX_WHOLE_US 0x1p19
 
 static bool is_whole(double us) {

@@ -4,9 +4,9 @@
  * LLMServe/DistServe, simdistserve (base/worker.py, base/scheduler.py).
  *
  * A replica is a chain of workers, one for each pipeline stage; most have one. A worker has a queue of prompts and a
- * queue of decodes, and runs one iteration after another: prompts while any waits, unless the decodes hold too much
- * context; otherwise decodes. Decodes take turns: after an iteration they go to the end of the queue. As in that
- * simulator, a request of n output tokens decodes n times after its prompt.
+ * queue of decodes, and runs one iteration after another: of prompts, while any prompt waits and the decodes do not
+ * hold too much context; otherwise of decodes. Decodes take turns: after an iteration they go to the end of the queue.
+ * As in that simulator, a request of n output tokens decodes n times after its prompt.
  *
  * Replicas may be added or removed. A prompt goes only to a ready replica; after its prompt, a request waits at its
  * replica until a ready decode replica exists. A replica that is killed loses the memory of its requests. These
@@ -243,7 +243,8 @@ static void hand_over(struct hr__phase_replicas *all, uint32_t id) {
 
 /* ---- Iterations ------------------------------------------------------------------------------------- */
 
-/* Takes whole prompts, or with `chunked` parts of them. As in the original, the room for parts is reduced twice. */
+/* Adds whole prompts to an iteration or, with `chunked`, parts of prompts. As in the original, the room for parts is
+   reduced twice. */
 static void take_prompts(struct hr__phase_replicas *all, struct worker *worker) {
   const struct hr_service *service = all->service;
   uint32_t room = service->limits.max_batch_tokens, sum = 0, most = service->limits.max_sequences;
@@ -422,7 +423,7 @@ static void lose(struct hr__phase_replicas *all, uint32_t id) {
   struct phase_request *state = &all->states[id];
   const uint32_t all_tokens = hr_request_new_tokens(all->requests, id) + state->decoded;
   const bool has_prompt = state->has_first && state->rest == 0 && state->chunk == 0;
-  /* tokens of iterations that are complete: of a part of the prompt, or of the prompt and its decodes */
+  /* the tokens of complete iterations: a part of the prompt, or the prompt and the decoded tokens */
   const uint32_t lost = has_prompt ? all_tokens : all_tokens - state->rest - state->chunk;
   if (state->is_moving) all->result->transfer_us[id] += us_between(state->done_ms, all->now_ms);
   const bool has_begun = state->number > 0 || has_prompt || lost > 0;

@@ -12,8 +12,8 @@
 
 struct hr__phase_replicas;
 
-/* The figures that the replicas report to their owner. `outstanding`, by replica: requests that are there; the replicas
- * count them. */
+/* The figures that the replicas report to their owner. `outstanding`, by replica: the number of requests at the
+   replica, which the replicas update. */
 struct hr__phase_owner {
   void *self;
   uint32_t *outstanding;
@@ -21,7 +21,7 @@ struct hr__phase_owner {
   /* a request has produced a token: the first, or another one. Its time is in the result */
   void (*token)(void *self, uint32_t id, bool is_last);
   void (*works)(void *self, uint32_t replica, double ms, double end_ms); /* an iteration of the first stage */
-  /* its first stage has nothing to do; is_idle: nor have its other stages */
+  /* its first stage has nothing to do; is_idle: all its stages have nothing to do */
   void (*rests)(void *self, uint32_t replica, bool is_idle);
   /* a request with this number of tokens has lost its memory, and does not belong to a replica any more */
   void (*loses)(void *self, uint32_t id, bool has_begun, uint32_t tokens);
@@ -38,8 +38,8 @@ struct hr__phase_config {
 
 /* Creates replicas that are not ready yet. Returns NULL if memory is exhausted. */
 struct hr__phase_replicas *hr__phases_open(const struct hr__phase_config *config);
-/* Assigns a request to a ready replica; at least one that takes prompts must exist. `is_new`: it has not lost its
-   memory before. At one instant, arrivals precede other events. Returns the replica. */
+/* Assigns a request to a ready replica; at least one ready replica that takes prompts must exist. `is_new`: the request
+   has not lost its memory before. At one instant, arrivals precede other events. Returns the replica. */
 uint32_t hr__phases_arrive(struct hr__phase_replicas *all, uint32_t id, double now_ms, bool is_new);
 /* Removes a request that has not begun. Returns whether it was found. */
 bool hr__phases_withdraw(struct hr__phase_replicas *all, uint32_t id);
@@ -53,7 +53,7 @@ void hr__phases_add(struct hr__phase_replicas *all, uint32_t number, double now_
 void hr__phases_drain(struct hr__phase_replicas *all, uint32_t number);
 bool hr__phases_kill(struct hr__phase_replicas *all, uint32_t number, double now_ms);
 bool hr__phases_is_idle(const struct hr__phase_replicas *all, uint32_t number);
-/* Ready replicas that take prompts, or the other ones. */
+/* The ready replicas that take prompts, or the ready replicas that only decode. */
 uint32_t hr__phases_ready(const struct hr__phase_replicas *all, bool heads);
 /* Requests that wait for a replica that decodes. */
 uint32_t hr__phases_held(const struct hr__phase_replicas *all);

@@ -97,7 +97,7 @@ static bool add_prompts(struct hr__replica *replica) {
   while (replica->waiting.count) {
     const uint32_t id = hr__queue_at(&replica->waiting, 0), prompt = hr__new_tokens(replica, id);
     if (prompt > longest) longest = prompt;
-    /* prompts are padded to the longest; one that became too long by a restart runs alone */
+    /* prompts are padded to the longest prompt; a prompt that became too long by a restart runs alone */
     const bool is_long = (replica->n_batch + 1) * longest > limits->max_batch_tokens;
     if (!prompt_fits(replica, id) || (is_long && replica->n_batch > 0) || replica->n_held == limits->max_sequences)
       break;
@@ -126,7 +126,7 @@ static void form_vllm_v0(struct hr__replica *replica) {
 
 /* ---- sarathi ---------------------------------------------------------------------------------------- */
 
-/* Decodes the running sequences one by one; those with an incomplete prompt stay. */
+/* Decodes the running sequences one by one; sequences with an incomplete prompt are skipped. */
 static void decode_running(struct hr__replica *replica) {
   uint32_t n_left = 0, next = 0;
   while (next < replica->n_running && replica->n_batch < replica->service->limits.max_sequences) {
@@ -240,7 +240,7 @@ static bool extend(struct hr__replica *replica, uint32_t id, uint32_t next, uint
 }
 
 /* Adds the steady sequences, and the sequence with a partial prompt that was admitted after them. Returns false if the
-   token budget or the memory does not suffice; then each sequence must be considered. */
+   token budget or the memory does not suffice; then each sequence must be handled separately. */
 static bool run_steady(struct hr__replica *replica, uint32_t *budget) {
   const struct hr__steady *steady = &replica->steady;
   const uint64_t free = hr__free_memory(replica), growth = hr__steady_need(replica);

@@ -20,7 +20,8 @@
 /* If replicas live for less than this time on average, the reserved rows do not suffice. */
 #define SHORT_LIFE_US (30 * HR_SECOND_US)
 enum { MAX_ROWS = 1 << 18, MAX_OWNED = 64, SPARE_LIVES = 100 };
-/* The work of the jobs of replicas, which do not end by themselves. It is replaced when a replica ends. */
+/* The work of the jobs of replicas. Replicas do not end by themselves; when one ends, its work is replaced by the work
+   done. */
 #define ENDLESS_US (INT64_C(1000000000) * HR_SECOND_US)
 /* Requests must span less than this, because the time of a service has 16 bits for fractions of microseconds. */
 #define MAX_SPAN_US (INT64_C(1) << 46)

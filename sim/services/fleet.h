@@ -7,7 +7,7 @@
  * the component of the engine, scaling.c decides how many replicas a service wants.
  *
  * A replica has a place (its number in results) and, while it exists, a job. Rows of jobs are used once, in the order
- * of submission; places are reused.
+ * of submission; places are used again.
  */
 
 #include "headroom/unstable/services.h"

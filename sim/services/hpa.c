@@ -13,10 +13,10 @@
 
 /* ---- Proposals ------------------------------------------------------------------------------------- */
 
-/* Which pods count, and with which level. */
+/* The pods that count, and their levels. */
 struct counted {
   bool ignored_as_zero; /* ignored pods count with the level 0; otherwise they do not count */
-  bool missing;         /* pods without a level count with `share` of the request or target */
+  bool missing;         /* pods without a level count as `share` x the request or target */
   bool missing_as_zero;
 };
 

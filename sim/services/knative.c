@@ -43,7 +43,7 @@ static int64_t delay(const struct hr__knative_spec *spec, struct hr__knative *se
     self->first_delayed = (self->first_delayed + 1) % HR__KNATIVE_MAX_DELAY_TICKS;
     self->n_delayed--;
   }
-  /* of two numbers in one tick, only the larger one is kept */
+  /* if a tick has two numbers, only the larger one is kept */
   if (!self->n_delayed || delayed_at(self, self->n_delayed - 1)->tick != tick)
     *delayed_at(self, self->n_delayed++) = (struct hr__knative_maximum){tick, desired};
   return delayed_at(self, 0)->replicas;

@@ -4,10 +4,10 @@
  * spill-over to a pool or market.
  *
  * `first-available`: replicas are ordered by their pool, then by number. The first one with fewer incomplete requests
- * than `room` is chosen; if none has room, the one with the fewest. `weighted`: stride scheduling. Each request
- * advances the pass of its replica by 1 / weight, and the replica with the least pass is next. A new replica starts
- * with the pass of the last chosen replica. Spill-over: replicas in the pools of `spill.to` get requests only while the
- * predicted wait is above the bound, or if no other replica is ready.
+ * than `room` is chosen; if no replica has room, the one with the fewest incomplete requests is chosen. `weighted`:
+ * stride scheduling. Each request advances the pass of its replica by 1 / weight, and the replica with the least pass
+ * is next. A new replica starts with the pass of the last chosen replica. Spill-over: replicas in the pools of
+ * `spill.to` get requests only while the predicted wait is above the bound, or if no other replica is ready.
  *
  * Source of stride scheduling: Waldspurger and Weihl, MIT/LCS/TM-528, 1995. `first-available` is the policy of the same
  * name of Knative's activator.
@@ -70,8 +70,8 @@ static uint64_t load_of(const struct hr__service_run *service, uint32_t replica)
   return service->spec->router == HR_SERVICE_TOKEN_JSQ ? service->tokens[replica] : service->outstanding[replica];
 }
 
-/* Lists the ready replicas inside or outside of the pools of spill-over; if none is there, all ready replicas. Returns
-   their number. */
+/* Lists the ready replicas inside or outside of the pools of spill-over; if this list is empty, all ready replicas.
+   Returns their number. */
 static uint32_t list_candidates(struct hr__service_run *service) {
   const struct hr_service_spill *spill = &service->spec->routing.spill;
   const bool has_sides = spill->to && spill->service == HR_NONE;

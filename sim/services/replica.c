@@ -19,7 +19,7 @@ static bool make_room(struct hr__sequence_queue *queue) {
   if (queue->count < queue->capacity) return true;
   const uint32_t before = queue->capacity, after = before ? 2 * before : 64;
   if (!HR__ARRAY_RESIZE(queue->ids, after)) return false;
-  /* the part before the first entry moves behind the old end */
+  /* the entries at the start of the ring move behind the old end */
   for (uint32_t i = 0; i < queue->first; i++) queue->ids[before + i] = queue->ids[i];
   queue->capacity = after;
   return true;
@@ -64,7 +64,7 @@ uint32_t hr__queue_remove(struct hr__sequence_queue *queue, uint32_t id) {
   uint32_t at = 0;
   while (at < queue->count && hr__queue_at(queue, at) != id) at++;
   if (at == queue->count) return HR_NONE;
-  /* entries before it move by one place, because it is usually near the front */
+  /* the entries before the removed one move by one place, because it is usually near the front */
   for (uint32_t i = at; i > 0; i--) queue->ids[(queue->first + i) & mask] = hr__queue_at(queue, i - 1);
   hr__queue_pop(queue);
   return at;
@@ -283,7 +283,7 @@ static void weigh(struct hr__replica *replica) {
     load.decodes += replica->steady.count;
     load.context += replica->steady.context;
   }
-  /* one pass: each request also counts as a sequence; in a table only so */
+  /* with one pass, each request also counts as a sequence (in a table, only as a sequence) */
   if (replica->service->engine == HR_SERVICE_DYNAMIC_BATCH) {
     load.decodes = replica->n_batch;
     if (replica->service->cost.n_knots) load.prompts = 0;
@@ -328,7 +328,7 @@ static int64_t busy_part(const struct hr__replica *replica, int64_t ticks) {
 /* Computes the time of the iterations of a batch. They end early if a request is expected that changes the batch. */
 static int64_t run_ticks(struct hr__replica *replica, int64_t now_ticks, int64_t horizon_ticks) {
   if (replica->n_repeats == 1) return replica->last_ticks = hr__price_first_ticks(&replica->price);
-  /* requests behind one that waits do not end the iterations */
+  /* a request that arrives behind a waiting one does not end the iterations */
   const bool is_expected = replica->is_open && horizon_ticks != HR_NEVER_US;
   const struct hr__price_run run =
       hr__price_sum(&replica->price, replica->n_repeats, is_expected ? horizon_ticks - now_ticks : INT64_MAX);
@@ -446,7 +446,7 @@ void hr__replica_end(struct hr__replica *replica, hr__sequence_event *event, voi
   replica->iterations += replica->n_repeats;
   take_growth(replica);
   if (replica->with_steady) end_steady(replica, event, context);
-  /* running sequences that decode were not in the batch; they are before those that were */
+  /* running sequences that decode and were not in the batch precede the sequences of the batch */
   if (!replica->steps && replica->n_running && !replica->with_steady) {
     const uint32_t count = replica->n_running;
     replica->n_running = 0;

@@ -23,10 +23,11 @@
 struct hr__sequence {
   uint32_t prompt;    /* tokens that are processed before the next token is produced */
   uint32_t total;     /* prompt and output */
-  uint32_t processed; /* tokens in memory, including the first token after the prompt. Steady: minus the clock */
+  uint32_t processed; /* tokens in memory, including the first token after the prompt. Steady: the true value minus the
+                         clock */
   uint32_t memory;    /* blocks or tokens. Steady with blocks: computed when it is needed */
-  uint32_t order;     /* by the place among the running sequences */
-  uint32_t unstarted; /* tokens of the prompt, until it yields a token on this replica; then 0 */
+  uint32_t order;     /* place among the running sequences */
+  uint32_t unstarted; /* tokens of the prompt, until the prompt yields a token on this replica; then 0 */
   bool is_decoding;   /* the prompt is complete */
 };
 
@@ -156,7 +157,7 @@ static inline uint32_t hr__queue_at(const struct hr__sequence_queue *queue, uint
 /* Return false if memory is exhausted. */
 bool hr__queue_push(struct hr__sequence_queue *queue, uint32_t id);
 bool hr__queue_push_front(struct hr__sequence_queue *queue, uint32_t id);
-/* Insert an id into a queue of rising ids. The search begins at the first, or at the last entry. */
+/* Insert an id into a queue with ascending ids. The search begins at the first or at the last entry. */
 bool hr__queue_insert(struct hr__sequence_queue *queue, uint32_t id);
 bool hr__queue_insert_back(struct hr__sequence_queue *queue, uint32_t id);
 /* Removes an id from any place; the search begins at the first entry. Returns its position; HR_NONE: not found. */
@@ -198,7 +199,7 @@ static inline void hr__add_to_batch(struct hr__replica *replica, uint32_t id, ui
 static inline uint32_t hr__cached(const struct hr__replica *replica, uint32_t id) {
   return replica->cached ? replica->cached[id] : 0;
 }
-/* The tokens of the prompt of a sequence that waits which are to be computed. */
+/* Returns how many tokens of the prompt of a waiting sequence must be computed. */
 static inline uint32_t hr__new_tokens(const struct hr__replica *replica, uint32_t id) {
   return hr__sequence_of(replica, id)->prompt - hr__cached(replica, id);
 }
@@ -218,9 +219,9 @@ static inline uint32_t hr__admit(struct hr__replica *replica) {
   return replica->admitted[replica->n_admitted++] = id;
 }
 
-/* A decoding sequence becomes steady. Without room in the phases, in `steps`, it runs. */
+/* A decoding sequence becomes steady. With `steps`, it remains a running sequence. */
 void hr__steady_add(struct hr__replica *replica, uint32_t id);
-/* Makes all steady sequences running ones, in their order. */
+/* Moves all steady sequences to the running sequences, in their order. */
 void hr__steady_release(struct hr__replica *replica);
 /* The blocks that the steady sequences need for the next iteration. */
 static inline uint64_t hr__steady_need(const struct hr__replica *replica) {

@@ -293,8 +293,8 @@ static enum hr_status shrink(struct hr__engine *engine, struct hr__fleet_service
   return status;
 }
 
-/* Adjusts the number of replicas to the last decision. Replicas of both kinds are added in turn, in their proportion,
-   because the GPUs may not suffice for all. */
+/* Adjusts the number of replicas to the last decision. Replicas of both kinds are added alternately, in their
+   proportion, because the GPUs may not suffice for all replicas. */
 static enum hr_status apply(struct hr__engine *engine, struct hr__fleet_service *service) {
   const struct place_range takers = places_of(service, false), decoders = places_of(service, true);
   const uint32_t n_decode = hr__service_decoders(service->spec, service->wanted), n_take = service->wanted - n_decode;
@@ -440,7 +440,7 @@ static enum hr_status advance_service(struct hr__engine *engine, struct hr__flee
   if (status == HR_OK && is_done(service)) return finish_service(engine, service);
   if (status == HR_OK && service->run.n_outstanding == 0 && idle_end_us(engine, service) <= now_us)
     status = set_wanted(engine, service, (struct hr__scale_choice){0, HR_SCALE_IDLE});
-  /* also a request that went to another service wants a replica here */
+  /* a request that went to another service also requests a replica here */
   const bool is_asked = service->run.n_outstanding || (was_off && service->run.wants_replica);
   if (status == HR_OK && service->wanted == 0 && is_asked && hr__scaler_activates_at_once(&service->scaler))
     status = set_wanted(engine, service, hr__scaler_activate(&service->scaler, now_us));

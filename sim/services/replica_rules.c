@@ -28,8 +28,8 @@ static int64_t wanted_replicas(const struct hr__ray_spec *spec, int64_t current,
   return (int64_t)scaled - is_stuck;
 }
 
-/* Returns whether the same decision has been made for long enough. A decision in the other direction restarts the
-   delay. */
+/* Returns whether the same decision has been made during the whole delay. A decision in the other direction restarts
+   the delay. */
 static bool is_due(struct hr__ray *self, int direction, int64_t now_us, int64_t delay_us) {
   if (self->direction != direction) *self = (struct hr__ray){direction, now_us};
   if (now_us - self->since_us < delay_us) return false;
@@ -111,7 +111,7 @@ static int64_t activated(const struct hr__keda_spec *spec, int64_t current) {
   return spec->min > 0 ? spec->min : 1;
 }
 
-/* The number after the cooldown: that of idle services, otherwise the minimum. */
+/* The number after the cooldown: the number of idle services if it is set, otherwise the minimum. */
 static int64_t deactivated(const struct hr__keda_spec *spec, int64_t current, int64_t inactive_us) {
   const bool cools = inactive_us >= 0 && inactive_us <= spec->cooldown_us;
   if (cools || spec->pauses_in) return current;

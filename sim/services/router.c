@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Routers: which ready replica gets a request. `round-robin` and `random` need no loads, `power-of-two` needs two of
- * them. The others choose the replica with the least load; among equal ones, that with the lowest number.
+ * Routers: which ready replica gets a request. `round-robin` and `random` need no loads; `power-of-two` needs the loads
+ * of two replicas. The other routers choose the replica with the least load; of equal loads, the replica with the
+ * lowest number.
  *
  * Layout: the loads of ready replicas are a tournament (base/tournament.h).
  *

@@ -34,7 +34,7 @@ static uint32_t clamp(int64_t wanted, const struct hr_autoscale *scale) {
 
 /* ---- Samples ---------------------------------------------------------------------------------------- */
 
-/* The time that replicas have spent in iterations; those that run count up to now. */
+/* The time that replicas have spent in iterations; running iterations count up to now. */
 static double busy_s(const struct hr__service_run *run) {
   int64_t ticks = 0;
   for (uint32_t i = 0; i < run->n_replicas; i++) {
@@ -410,7 +410,7 @@ static struct hr__scale_choice predicted(const struct hr__scaler *scaler, int64_
   const uint64_t arrived = last.arrived - before.arrived;
   if (!arrived) {
     const uint32_t least = clamp(last.outstanding ? 1 : 0, scale);
-    /* down to zero only after the idle time, which hr__scaler does not decide */
+    /* the number becomes zero only after the idle time, which is checked elsewhere */
     return (struct hr__scale_choice){least ? least : state.wanted ? 1 : 0, HR_SCALE_LOAD};
   }
   /* the newest interval counts if its load was higher; waiting requests must also be served within a window */
@@ -423,8 +423,8 @@ static struct hr__scale_choice predicted(const struct hr__scaler *scaler, int64_
   return (struct hr__scale_choice){scale->max, HR_SCALE_UNREACHABLE};
 }
 
-/* To replace a removed replica takes a cold start. So the number decreases only after fewer replicas have sufficed for
-   this time, and to the maximum that was needed in it. */
+/* The replacement of a removed replica takes a cold start. So the number decreases only after fewer replicas have
+   sufficed for this time, and only to the maximum that was needed in this time. */
 static struct hr__scale_choice by_slo(struct hr__scaler *scaler, int64_t now_us, struct hr__scale_state state) {
   const struct hr_cold_start *cold = &scaler->spec->cold_start;
   const int64_t cold_us = cold->node_us + cold->image_us + cold->container_us + cold->weights_us + cold->engine_us;

@@ -37,7 +37,7 @@ struct hr__service_config {
   uint64_t seed;
   bool steps; /* run each iteration on its own */
   /* if other services can send it requests: these services, in order of their index; an upper bound for the number of
-     all its requests; and the list of these requests, which the owner frees. Otherwise 0 */
+     all its requests; and the list of these requests, which the owner frees. Without such services: 0 */
   struct hr__feed *feeds;
   uint32_t n_feeds, most;
   struct hr_service_requests *received;
@@ -87,7 +87,7 @@ struct hr__service_run {
   uint32_t *candidates;              /* [n_ready] scratch of routers with roles */
   uint64_t last_pass;                /* of the replica that `weighted` chose last */
   uint32_t n_waiting;                /* requests before their first iteration */
-  uint32_t oldest;                   /* requests before this one do not wait for it */
+  uint32_t oldest;                   /* all requests with lower ids have begun their first iteration */
   int64_t mean_us;                   /* time from the first iteration to the end: moving mean, 0: unknown */
   bool wants_replica;                /* a request found no ready replica */
   uint64_t n_routed, n_completed, n_refused, n_timed_out;
@@ -147,7 +147,8 @@ static inline uint32_t hr__service_decoders(const struct hr_service *spec, uint3
 bool hr__service_is_idle(const struct hr__service_run *service, uint32_t number);
 /* When the iterations that a replica runs end, rounded up; an arrival can end them earlier. HR_NEVER_US: it is idle. */
 int64_t hr__service_wake_us(const struct hr__service_run *service, uint32_t number);
-/* The last arrival or, after it, the next end of iterations, rounded up, or timeout; HR_NEVER_US: no further events. */
+/* Before the last arrival: its time. After it: the time of the next end of iterations (rounded up) or timeout.
+   HR_NEVER_US: no further events. */
 int64_t hr__service_next_us(struct hr__service_run *service);
 /* Whether requests can still arrive, and when the next one arrives at the earliest; HR_NEVER_US: none. */
 bool hr__service_expects(const struct hr__service_run *service);

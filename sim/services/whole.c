@@ -2,14 +2,14 @@
 /*
  * Engines that do not add requests to a running batch: `static`, `dynamic-batch` and `single`.
  *
- * `static`: a batch of prompts, then iterations until the longest sequence ends; the others keep their places, and all
- * results return at the end. `dynamic-batch`: one pass for a batch, as in NVIDIA Triton (core/src/
+ * `static`: a batch of prompts, then iterations until the longest sequence ends. The other sequences keep their places,
+ * and all results are returned at the end. `dynamic-batch`: one pass for a batch, as in NVIDIA Triton (core/src/
  * dynamic_batch_scheduler.cc). `single`: requests are served on their own by c servers, first come, first served; or
  * all at once, each at the rate min(1, c / n) of a server (processor sharing).
  *
  * Layout of `single`: a heap has, for each request in service, the time of its first or, after that, its last token.
- * With processor sharing, this "time" is an amount of service: that which a request would have received if it had been
- * in service since the replica was last empty. Invariant: the heap has one entry for each request in service.
+ * With processor sharing, this "time" is an amount of service: the amount that a request would have received if it had
+ * been in service since the replica was last empty. Invariant: the heap has one entry for each request in service.
  */
 
 #include "sim/services/replica.h"
@@ -28,7 +28,7 @@ void hr__form_static(struct hr__replica *replica) {
     const uint32_t id = hr__queue_at(&replica->waiting, 0), prompt = hr__new_tokens(replica, id);
     const uint64_t blocks = hr__blocks_for(limits, hr__sequence_of(replica, id)->total);
     if (prompt > longest) longest = prompt;
-    /* prompts are padded to the longest; one that became too long on a lost replica runs alone */
+    /* prompts are padded to the longest prompt; a prompt that became too long on a lost replica runs alone */
     const bool is_long = (replica->n_batch + 1) * longest > limits->max_batch_tokens;
     if (hr__free_memory(replica) < blocks || (is_long && replica->n_batch > 0)) break;
     hr__admit(replica);
@@ -149,7 +149,7 @@ static int64_t later_work(const struct hr__replica *replica, const struct hr__se
   return count ? hr__price_sum(&price, count, INT64_MAX).sum_ticks : 0;
 }
 
-/* How fast a request in service advances. */
+/* The rate at which a request in service advances. */
 static double rate(const struct hr__replica *replica) {
   const double servers = replica->service->single.servers, n = replica->n_due;
   return n <= servers ? 1 : servers / n;

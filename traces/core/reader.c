@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What all readers of trace formats share: fields from mapped columns (picks), bad rows, and notes.
+ * Common parts of all readers of trace formats: fields from mapped columns (picks), bad rows, and notes.
  *
  * Picks read fields of jobs from any column of a table. The map of columns has two kinds of entries. An entry without a
  * pattern copies a column to a field. An entry with a pattern is a rule: it sets a field to a fixed value if the column

@@ -286,8 +286,8 @@ static enum hr_status supply_each(struct hr__queue *queue, const struct hr_view 
   return status;
 }
 
-/* Returns whether nodes of pool i may be acquired for a job of the demand, if all nodes without jobs were left to it.
-   If not, no packing of other jobs can change that. */
+/* Returns whether nodes of pool i may be acquired for a job of the demand, if all nodes without jobs were available to
+   it. If not, no packing of other jobs can change that. */
 static bool could_acquire(const struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t i) {
   const struct hr__market *market = queue->market;
   if (market->room[i] == 0 || !hr__offer_accepts(queue, i, demand, false)) return false;
