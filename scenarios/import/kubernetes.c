@@ -210,7 +210,8 @@ static const struct known_plugin *known_plugin(const char *name) {
   return NULL;
 }
 
-/* Notes plug-ins that are not part of Kubernetes, and one that cannot be disabled. */
+/* Adds notes on plug-ins that are not part of Kubernetes, and on NodeResourcesFit if it is disabled, which is not
+   modelled. */
 static enum hr_status note_plugins(struct kubernetes_import *import) {
   const struct hr__yaml *plugins = hr__yaml_child(import->profile, "plugins");
   enum hr_status status = HR_OK;

@@ -395,7 +395,7 @@ static enum hr_status put_configuration(struct hr__kueue_import *import, cJSON *
 
 /* ---- Nodes ------------------------------------------------------------------------------------------ */
 
-/* Finds the resource of GPUs: the first one of quotas with a name that ends with "gpu". */
+/* Finds the resource of GPUs: the first resource of the quotas with a name that ends with "gpu". */
 static void find_gpu_resource(struct hr__kueue_import *import) {
   static const char gpu[] = "gpu";
   import->gpu_resource = "nvidia.com/gpu";

@@ -65,9 +65,9 @@ _Static_assert((int)N_COMPONENTS <= (int)HR__MAX_COMPONENTS, "more components th
 
 enum { JOBS_CHECK_PASSES = 1 << 12 };
 
-/* The number of successive passes after which a policy is said to wake itself without progress: within this simulated
-   time, they follow from its wake-ups only and make no move but the next wake-up. Such a run would not end in any
-   reasonable time. */
+/* The number of successive passes, within this simulated time, after which a policy counts as waking itself without
+   progress. Such passes are caused only by its wake-ups, and make no move except the next wake-up. Such a run would not
+   end in any reasonable time. */
 enum { MAX_IDLE_PASSES = 1000000 };
 #define IDLE_US (100 * HR_SECOND_US)
 

@@ -14,11 +14,12 @@
 int64_t hr__ray_scaled(double wanted, int64_t current, double up_factor, double down_factor) {
   const double distance = wanted - (double)current;
   const int64_t scaled = (int64_t)ceil((double)current + (distance > 0 ? up_factor : down_factor) * distance);
-  /* rounding must not undo a step down */
+  /* if the number should decrease, it decreases by at least 1, despite rounding up */
   return scaled == current && wanted < (double)current ? scaled - 1 : scaled;
 }
 
-/* The number without delays, at least 0. The original rounds ratios, and 250.00000000000003 replicas are 251. */
+/* Returns the number without delays, at least 0. As in the original, ratios have rounding errors, and the number is
+   rounded up: 250.00000000000003 becomes 251. */
 static int64_t wanted_replicas(const struct hr__ray_spec *spec, int64_t current, double requests) {
   const double replicas = (double)current, ratio = requests / (spec->target * replicas);
   const double factor = ratio >= 1 ? spec->up_factor : spec->down_factor;
