@@ -149,9 +149,12 @@ struct hr_result {
   uint64_t n_events, n_passes, n_backfilled;
   int64_t end_us;     /* the last instant of the run, or the horizon if the horizon ended the run */
   uint32_t abilities; /* HR_POLICY_PREEMPTS and other abilities that the policy declared */
-  /* the engine ended the run although jobs were left, because the run made no progress for at least a year: no job was
-     submitted, no job ended, and no work was saved */
+  /* the engine ended the run although jobs were left, because the run made no progress for at least a year, or because
+     jobs only preempted each other (n_futile): no job was submitted, no job ended, and no work was saved */
   bool stalled;
+  /* 0, or the number of preemptions since the last such progress, if jobs only preempted each other until the end: at
+     least for a day longer than the longest job runs, and more than ten times for each job that is left */
+  uint64_t n_futile;
   uint64_t digest; /* hash of the event log: time, kind, job and placement of each event, in order */
   /* by job: time of completion; HR_NEVER_US: not completed. NULL if it can be computed from the start and the work */
   int64_t *ended_us;

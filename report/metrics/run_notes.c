@@ -23,9 +23,41 @@
 /* Stalled runs, rejected jobs, budgets and quotas of tenants without jobs, models without speeds, and jobs with an
    unknown network speed. */
 
+/* The unfinished job that was started most often. */
+static hr_job most_started(const struct hr_result *result) {
+  uint32_t most = 0;
+  hr_job found = {HR_NONE};
+  for (uint32_t job = 0; job < result->n_jobs && result->account; job++) {
+    if (result->state[job] != HR_JOB_RUNNING && result->state[job] != HR_JOB_WAITING) continue;
+    uint32_t attempts = hr_result_accounting(result, (hr_job){job}).attempts;
+    if (attempts > most) found.id = job;
+    if (attempts > most) most = attempts;
+  }
+  return found;
+}
+
+/* Adds a warning if jobs preempted each other until the end of the run. */
+static enum hr_status note_livelock(const struct hr_trace *trace, const struct hr_result *result,
+                                    struct hr_notes *notes) {
+  char example[2 * HR_JOB_ID_BUFFER + 64] = "", buffer[HR_JOB_ID_BUFFER];
+  hr_job job = most_started(result);
+  if (job.id != HR_NONE)
+    snprintf(example, sizeof example, ", for example of job '%s', which was started %" PRIu32 " times",
+             hr_trace_job_id(trace, job, buffer), hr_result_accounting(result, job).attempts);
+  return hr_notes_add(
+      notes,
+      "warning: in the end, jobs only preempt each other%s: %" PRIu64
+      " preemptions, after which no job has ended and no work was saved%s; remedy: change the rules of preemption (in "
+      "Volcano, '\"disable\": [\"preemptable\"]' for the plug-ins drf and gang, as when it is installed), or give the "
+      "jobs checkpoints",
+      result->stalled ? ", and the run was stopped" : "", result->n_futile, example);
+}
+
 /* Adds a warning if a run without a horizon was stopped because no job made progress. */
-static enum hr_status note_stalled(const struct hr_result *result, struct hr_notes *notes) {
+static enum hr_status note_stalled(const struct hr_trace *trace, const struct hr_result *result,
+                                   struct hr_notes *notes) {
   uint64_t left = result->n_waiting + result->n_running;
+  if (result->n_futile) return note_livelock(trace, result, notes);
   if (!result->stalled) return HR_OK;
   return hr_notes_add(
       notes,
@@ -175,7 +207,7 @@ enum hr_status hr_recorded_failure_notes(const struct hr_trace *trace, const str
 enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
                             const struct hr_quota_spec *quotas, const struct hr_result *result, struct hr_notes *notes,
                             struct hr_error *error) {
-  enum hr_status status = note_stalled(result, notes);
+  enum hr_status status = note_stalled(trace, result, notes);
   if (status == HR_OK) status = note_kills(result, notes);
   if (status == HR_OK) status = note_tenants(trace, costs, quotas, notes);
   if (status == HR_OK) status = note_all_rejected(trace, result, notes);

@@ -250,11 +250,13 @@ static enum hr_status wake_below(struct hr__clusters *all, uint32_t node, int64_
    progress. */
 static bool is_over(const struct hr__clusters *all, bool *stalled) {
   bool over = all->whole->cursor == all->whole->n_input && (!all->sending || hr__dispatch_is_idle(all));
+  all->whole->n_livelock = 0;
   *stalled = false;
   for (uint32_t i = 0; i < all->spec->count && over; i++) {
     const struct hr__engine *engine = &all->at[i].engine;
     const int64_t at_us = hr__engine_next_us(engine);
     const bool is_stalled = hr__engine_is_stalled(engine, at_us);
+    all->whole->n_livelock += hr__engine_livelock(engine, at_us);
     over = is_stalled || hr__engine_is_over(engine, at_us);
     *stalled = *stalled || is_stalled;
   }

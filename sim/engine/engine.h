@@ -535,6 +535,9 @@ struct hr__engine {
   int64_t idle_since_us;    /* the first of these passes */
   int64_t last_us;          /* the last instant at which an event occurred */
   int64_t last_progress_us; /* the last instant at which a job was submitted or ended, or work was kept */
+  uint64_t n_futile;        /* preemptions by the policy since the progress at futile_since_us */
+  int64_t futile_since_us;
+  uint64_t n_livelock; /* n_futile if jobs only preempt each other, else 0 */
   /* the last instant at which a job was killed for lack of GPU memory. Such a kill emits no event */
   int64_t last_kill_us;
   /* the longest run time that a job can have, at the minimum speed; valid only if jobs have attempts. In a streamed
@@ -797,6 +800,8 @@ int64_t hr__engine_next_us(const struct hr__engine *engine);
    of the next event. */
 bool hr__engine_is_over(const struct hr__engine *engine, int64_t at_us);
 bool hr__engine_is_stalled(const struct hr__engine *engine, int64_t at_us);
+/* Returns the number of preemptions since the last progress if jobs only preempt each other since then, else 0. */
+uint64_t hr__engine_livelock(const struct hr__engine *engine, int64_t at_us);
 /* An instant: hr__engine_enter sets the clock. hr__engine_free_capacity handles the events before submissions.
    hr__engine_decide handles those after them and makes a pass, unless nothing has happened. `n_events`, `n_others`: the
    number of events, and of those that are not timers, before the instant. */

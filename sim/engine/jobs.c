@@ -277,6 +277,9 @@ enum hr_status hr__job_preempt(struct hr__engine *engine, const struct hr__move 
   struct hr_event event = {engine->view.now_us, HR_EVENT_PREEMPT, move->reason, move->job,
                            &placement,          {HR_NONE},        {HR_NONE}};
   if (engine->kept_us[move->job.id] > move->kept_us) engine->last_progress_us = engine->view.now_us;
+  if (engine->futile_since_us != engine->last_progress_us) engine->n_futile = 0;
+  engine->futile_since_us = engine->last_progress_us;
+  engine->n_futile++;
   hr__notify_observers(engine, &event);
   hr__allocation_free(engine, move->job);
   hr__allocation_set(engine, move->job, now);

@@ -63,6 +63,13 @@ _Static_assert((int)N_COMPONENTS <= (int)HR__MAX_COMPONENTS, "more components th
    is always reclaimed before the jobs can write a checkpoint. */
 #define STALL_US (INT64_C(365) * 86400 * HR_SECOND_US)
 
+/* Jobs only preempt each other if there are this many preemptions for each job that is left, and this many more, since
+   the last progress, and if any job that was not preempted would have ended. A day more, because priorities may change
+   with time; a month more if capacity may come back. */
+enum { FUTILE_PER_JOB = 10, MIN_FUTILE = 10000 };
+#define LIVELOCK_US (INT64_C(86400) * HR_SECOND_US)
+#define LIVELOCK_WITH_EVENTS_US (30 * LIVELOCK_US)
+
 enum { JOBS_CHECK_PASSES = 1 << 12 };
 
 /* The number of successive passes, within this simulated time, after which a policy counts as waking itself without
@@ -250,13 +257,21 @@ bool hr__engine_is_over(const struct hr__engine *engine, int64_t at_us) {
   return engine->is_endless && all_submitted(engine) && engine->view.n_waiting + engine->view.n_running == 0;
 }
 
+uint64_t hr__engine_livelock(const struct hr__engine *engine, int64_t at_us) {
+  const uint64_t n_left = (uint64_t)engine->view.n_waiting + engine->view.n_running;
+  if (at_us == HR_NEVER_US || engine->futile_since_us != engine->last_progress_us) return 0;
+  if (engine->n_futile < MIN_FUTILE || engine->n_futile - MIN_FUTILE < FUTILE_PER_JOB * n_left) return 0;
+  const int64_t patience_us = engine->is_endless || engine->n_open > 0 ? LIVELOCK_WITH_EVENTS_US : LIVELOCK_US;
+  return at_us - engine->last_progress_us - engine->longest_us > patience_us ? engine->n_futile : 0;
+}
+
 /* Returns whether the run is stalled. A run with a horizon always continues to the horizon, because costs accrue until
    then. */
 bool hr__engine_is_stalled(const struct hr__engine *engine, int64_t at_us) {
   if (!engine->attempt_slot || !all_submitted(engine) || engine->config->horizon_us != HR_NEVER_US) return false;
   if (engine->data && hr__data_is_active(engine)) return false; /* however slow, data arrives */
   if (engine->view.n_waiting + engine->view.n_running == 0 || engine->n_series > 0) return false;
-  return at_us - engine->last_progress_us - engine->longest_us > STALL_US;
+  return at_us - engine->last_progress_us - engine->longest_us > STALL_US || hr__engine_livelock(engine, at_us) > 0;
 }
 
 void hr__engine_enter(struct hr__engine *engine, int64_t now_us) {
@@ -277,6 +292,7 @@ enum hr_status hr__engine_decide(struct hr__engine *engine, uint64_t n_events, u
 static enum hr_status run_loop(struct hr__engine *engine) {
   for (;;) {
     int64_t at_us = next_instant(engine);
+    engine->n_livelock = hr__engine_livelock(engine, at_us);
     engine->stalled = hr__engine_is_stalled(engine, at_us);
     if (engine->stalled) stop_stalled(engine);
     if (engine->stalled || hr__engine_is_over(engine, at_us)) return HR_OK;
@@ -512,6 +528,7 @@ static enum hr_status make_result(struct hr__engine *engine, struct hr_result **
                                 .end_us = engine->last_us,
                                 .abilities = engine->abilities,
                                 .stalled = engine->stalled,
+                                .n_futile = engine->n_livelock,
                                 .peaks = engine->peaks,
                                 .digest = engine->digest};
   engine->pool_accounting = NULL;

@@ -4,6 +4,9 @@
 
 #include "small_run.h"
 
+#include "headroom/unstable/systems.h"
+#include "headroom/unstable/volcano_config.h"
+
 /* Job 1 is admitted (8 of 9.6 GPUs less the 8 in use are not enough: it is not), so job 2 of one GPU goes first. */
 static void enqueue_admits_what_overcommit_allows(void) {
   const struct small_run run = {.n_jobs = 3,
@@ -68,5 +71,76 @@ static void sessions_are_periodic(void) {
   hr_policy_choice_finish(&choice);
 }
 
+/* Two jobs of one queue on a node of 8 GPUs: job 0 has four pods of 2 GPUs and a higher priority than job 1, which has
+   two pods of 1 GPU. No pod of job 0 may be evicted by the plug-ins of the first tier, so the second one decides: drf
+   lets job 1 evict a pod of job 0, because its share stays smaller. Then all of job 0 stops, and the next session
+   starts it again, because it goes first. This never ends; Volcano is therefore installed without preemption by drf.
+   Returns the number of preemptions since the last progress. */
+static uint64_t futile_preemptions(bool drf_preempts, bool keeps_work, int64_t horizon_us, bool *stalled) {
+  static const int64_t submit_us[] = {0, 0}, work_us[] = {100 * HR_SECOND_US, 50 * HR_SECOND_US};
+  static const uint32_t gpus[] = {8, 2}, tasks[] = {4, 2};
+  static const int32_t priority[] = {2, 1};
+  char name[] = "pool", gpu[] = "GPU";
+  uint32_t actions[] = {HR_VOLCANO_ALLOCATE, HR_VOLCANO_PREEMPT};
+  struct hr_volcano_plugin_config first[] = {{.id = HR_VOLCANO_PRIORITY}, {.id = HR_VOLCANO_GANG}};
+  struct hr_volcano_plugin_config second[] = {
+      {.id = HR_VOLCANO_DRF, .disabled = drf_preempts ? 0 : UINT32_C(1) << HR_VOLCANO_PREEMPTABLE},
+      {.id = HR_VOLCANO_PREDICATES}};
+  struct hr_volcano_tier tiers[] = {{first, 2}, {second, 2}};
+  struct hr_volcano_config volcano = {.actions = actions,
+                                      .n_actions = 2,
+                                      .tiers = tiers,
+                                      .n_tiers = 2,
+                                      .period_us = HR_SECOND_US,
+                                      .pods_per_node = 110};
+  const struct hr_systems systems = {.volcano = &volcano};
+  const struct hr_trace trace = {.source = "test",
+                                 .n_jobs = 2,
+                                 .submit_us = submit_us,
+                                 .work_us = work_us,
+                                 .gpus = gpus,
+                                 .tasks = tasks,
+                                 .priority = priority};
+  struct hr_pool_spec pool = {
+      .name = name, .gpu = gpu, .nodes = 1, .gpus_per_node = 8, .market = {.to_us = HR_NEVER_US}};
+  const struct hr_cluster_spec cluster = {.pools = &pool, .n_pools = 1};
+  struct hr_class_spec classes[HR_N_CLASSES] = {0};
+  for (uint32_t i = 0; i < HR_N_CLASSES && keeps_work; i++) classes[i].checkpoint = HR_CHECKPOINT_CONTINUOUS;
+  struct hr_policy_choice choice;
+  struct hr_error error;
+  struct hr_result *result;
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, "volcano", &error), HR_OK);
+  const struct hr_run_config config = {.trace = &trace,
+                                       .cluster = &cluster,
+                                       .policy = choice.ops,
+                                       .params = choice.params,
+                                       .seed = 1,
+                                       .horizon_us = horizon_us,
+                                       .classes = classes,
+                                       .systems = &systems};
+  CU_ASSERT_EQUAL_FATAL(hr_sim_run(&config, &result, &error), HR_OK);
+  uint64_t n_futile = result->n_futile;
+  *stalled = result->stalled;
+  CU_ASSERT_EQUAL(result->n_completed, n_futile ? 0 : 2);
+  CU_ASSERT(result->end_us < 3 * 86400 * HR_SECOND_US || horizon_us != HR_NEVER_US);
+  hr_result_destroy(result);
+  hr_policy_choice_finish(&choice);
+  return n_futile;
+}
+
+static void a_run_of_jobs_that_evict_each_other_ends(void) {
+  bool stalled;
+  CU_ASSERT(futile_preemptions(true, false, HR_NEVER_US, &stalled) >= 10000);
+  CU_ASSERT_TRUE(stalled);
+  /* A run with a horizon lasts until then, and says the same. */
+  CU_ASSERT(futile_preemptions(true, false, 2 * 86400 * HR_SECOND_US, &stalled) >= 10000);
+  CU_ASSERT_FALSE(stalled);
+  CU_ASSERT_EQUAL(futile_preemptions(false, false, HR_NEVER_US, &stalled), 0);
+  CU_ASSERT_FALSE(stalled);
+  /* Work is kept, so the first job ends in spite of evictions. */
+  CU_ASSERT_EQUAL(futile_preemptions(true, true, HR_NEVER_US, &stalled), 0);
+  CU_ASSERT_FALSE(stalled);
+}
+
 TEST_MAIN("runs of Volcano", TEST(enqueue_admits_what_overcommit_allows), TEST(a_gang_starts_complete),
-          TEST(sessions_are_periodic))
+          TEST(sessions_are_periodic), TEST(a_run_of_jobs_that_evict_each_other_ends))

@@ -59,6 +59,15 @@ static void notes_on_stalled_runs(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(notes.text[0], "was stopped after 365 days with 3 unfinished jobs"));
   CU_ASSERT_PTR_NOT_NULL(strstr(notes.text[1], "1 job ran out of GPU memory"));
   hr_notes_finish(&notes);
+  accounts[2].attempts = 7001;
+  accounts[1].attempts = 3000;
+  accounts[1].oom_kills = 0;
+  result.n_futile = 12345;
+  CU_ASSERT_EQUAL(hr_run_notes(&trace, &costs, NULL, &result, &notes, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(notes.count, 1);
+  CU_ASSERT_PTR_NOT_NULL(strstr(notes.text[0], "jobs only preempt each other, and the run was stopped: 12345 preempt"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(notes.text[0], "for example of job '2', which was started 7001 times"));
+  hr_notes_finish(&notes);
 }
 
 TEST_MAIN("report_speed_notes", TEST(notes_on_jobs_with_default_speed), TEST(no_notes_if_all_speeds_are_known),
