@@ -28,9 +28,17 @@ static uint32_t *licenses_of(const struct hr__slurm_timeline *line, uint32_t slo
   return line->licenses + (size_t)slot * line->n_license_kinds;
 }
 
+/* The number of ones of a word: sums of 2, 4 and 8 bits, then the sum of the bytes. */
+static inline uint32_t ones_of(uint64_t word) {
+  word -= word >> 1 & UINT64_C(0x5555555555555555);
+  word = (word & UINT64_C(0x3333333333333333)) + (word >> 2 & UINT64_C(0x3333333333333333));
+  word = (word + (word >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+  return (uint32_t)(word * UINT64_C(0x0101010101010101) >> 56);
+}
+
 static uint32_t count_of(const uint64_t *set, uint32_t n_words) {
   uint32_t count = 0;
-  for (uint32_t w = 0; w < n_words; w++) count += (uint32_t)__builtin_popcountll(set[w]);
+  for (uint32_t w = 0; w < n_words; w++) count += ones_of(set[w]);
   return count;
 }
 
@@ -122,18 +130,43 @@ static void reserve(struct hr__slurm_timeline *line, const struct hr__slurm_queu
 
 /* ---- Testing a job ---------------------------------------------------------------------------------- */
 
-/* Reduces the scratch set to the nodes that are not reserved in the slots from `first` to before `end`. Returns the
-   last slot after which too few of the `n_usable` nodes are left; HR_NONE if enough are left. */
-static uint32_t list_unreserved(const struct hr__slurm_timeline *line, const struct hr__slurm_queued *job,
-                                uint32_t n_usable, uint32_t first, uint32_t end) {
-  for (uint32_t w = 0; w < line->n_words; w++) line->set[w] = job->usable ? job->usable[w] : nodes_of_all(line, w);
-  for (uint32_t at = end; at > first; at--) { // from the end, which has the most reservations
+/* Slots are examined in blocks, and sets of up to this many words are kept to find the slot within a block. */
+enum { SLOTS_OF_BLOCK = 8, WORDS_OF_BLOCK = 32 };
+
+/* Returns the last slot from `first` to before `end` after which too few nodes of the scratch set, which it reduces,
+   are left; HR_NONE if enough are left. From the end, which has the most reservations. */
+static uint32_t list_slots(const struct hr__slurm_timeline *line, uint32_t min_nodes, uint32_t first, uint32_t end) {
+  uint32_t n_left = count_of(line->set, line->n_words);
+  for (uint32_t at = end; at > first; at--) {
     const uint64_t *nodes = nodes_of(line, at - 1);
     for (uint32_t w = 0; w < line->n_words; w++) {
-      for (uint64_t lost = line->set[w] & ~nodes[w]; lost; lost &= lost - 1) n_usable--;
+      n_left -= ones_of(line->set[w] & ~nodes[w]);
       line->set[w] &= nodes[w];
     }
-    if (n_usable < job->min_nodes) return at - 1;
+    if (n_left < min_nodes) return at - 1;
+  }
+  return HR_NONE;
+}
+
+/* Reduces the scratch set to the nodes that are not reserved in the slots from `first` to before `end`. Returns the
+   last slot after which too few of the usable nodes are left; HR_NONE if enough are left. */
+static uint32_t list_unreserved(const struct hr__slurm_timeline *line, const struct hr__slurm_queued *job,
+                                uint32_t first, uint32_t end) {
+  uint64_t before[WORDS_OF_BLOCK];
+  for (uint32_t w = 0; w < line->n_words; w++) line->set[w] = job->usable ? job->usable[w] : nodes_of_all(line, w);
+  if (line->n_words > WORDS_OF_BLOCK) return list_slots(line, job->min_nodes, first, end);
+  for (uint32_t at = end, from; at > first; at = from) {
+    uint32_t n_left = 0;
+    from = at - first > SLOTS_OF_BLOCK ? at - SLOTS_OF_BLOCK : first;
+    for (uint32_t w = 0; w < line->n_words; w++) {
+      uint64_t all = before[w] = line->set[w];
+      for (uint32_t slot = from; slot < at; slot++) all &= nodes_of(line, slot)[w];
+      line->set[w] = all;
+      n_left += ones_of(all);
+    }
+    if (n_left >= job->min_nodes) continue;
+    memcpy(line->set, before, line->n_words * sizeof *before);
+    return list_slots(line, job->min_nodes, from, at);
   }
   return HR_NONE;
 }
@@ -194,13 +227,13 @@ static int64_t next_gain(const struct hr__slurm_timeline *line, const struct hr_
 
 /* Reduces the scratch set to the nodes that a job can use from `from_us` for its time limit. A reservation must not
    begin at its end, either. Returns whether they are enough. `*later_us` is the time at which more may be usable. */
-static bool list_nodes(const struct pass *pass, const struct hr__slurm_queued *job, uint32_t n_usable, int64_t from_us,
+static bool list_nodes(const struct pass *pass, const struct hr__slurm_queued *job, int64_t from_us,
                        int64_t *later_us) {
   struct hr__slurm_timeline *line = pass->line;
   int64_t to_us = from_us + job->limit_us, end_us = HR_NEVER_US;
   uint32_t first = slot_at(line, from_us), end = slot_from(line, to_us + 1);
   uint32_t without = slot_without_licenses(line, job, first, end);
-  uint32_t blocking = without == HR_NONE ? list_unreserved(line, job, n_usable, first, end) : first;
+  uint32_t blocking = without == HR_NONE ? list_unreserved(line, job, first, end) : first;
   bool usable = without == HR_NONE && blocking == HR_NONE;
   *later_us = next_gain(line, job, blocking == HR_NONE ? first : blocking); // until then, too few nodes are left
   if (without != HR_NONE) *later_us = without + 1 < line->n_slots ? line->slots[without].end_us : HR_NEVER_US;
@@ -241,7 +274,7 @@ static int64_t find_start(const struct pass *pass, const struct hr__slurm_queued
   int64_t from_us = selector->make_room ? pass->now_us : next_test(pass, job, pass->now_us);
   for (;;) {
     int64_t later_us, start_us = 0, now_us = pass->now_us;
-    bool usable = list_nodes(pass, job, n_usable, from_us, &later_us);
+    bool usable = list_nodes(pass, job, from_us, &later_us);
     if (usable && from_us == now_us && selector->make_room && selector->make_room(selector->self, job->job, line->set))
       return now_us;
     if (usable && from_us > now_us && is_too_early(pass, job, later_us)) {

@@ -62,8 +62,15 @@ struct hr__slurm_job {
   double usage_per_s; /* while it runs */
   uint32_t kind, qos; /* qos HR_NONE: none */
   uint32_t assoc;     /* its user in the tree of associations */
-  /* the parts of its priority that do not change: of the association, the size, the partition and the QOS */
+};
+
+/* What the priority of a job is summed from, beside the state of its association. Small, because all waiting jobs are
+   read at each computation of priorities. */
+struct hr__slurm_weighed {
+  /* the parts that do not change: of the association, the size, the partition and the QOS */
   double fixed_parts[4];
+  int64_t submit_s;    /* the second of the clock of `submit_us` */
+  uint32_t assoc_plus; /* its association + 1; 0: it has not begun to wait, or has none */
 };
 
 struct hr__slurm_part {
@@ -152,6 +159,7 @@ struct hr__slurm_run {
   const struct hr_requests *requests; /* NULL unless CPUs and memory of nodes are limited */
   struct hr__slurm_nodes nodes;
   struct hr__slurm_job *jobs;          /* by job */
+  struct hr__slurm_weighed *weighed;   /* by job */
   uint32_t *priorities;                /* by job */
   uint32_t first_waiting, end_waiting; /* all waiting jobs are from the first to before the end */
   uint64_t n_gpus;                     /* of all nodes */
@@ -278,6 +286,9 @@ struct hr__slurm_priority hr__slurm_priority_parts(struct hr__slurm_run *run, ui
 /* Computes the parts of the priority of a job that do not change. */
 void hr__slurm_set_fixed_parts(struct hr__slurm_run *run, uint32_t job);
 
+/* Notes the time of submission, and the association, of a job that begins to wait. */
+void hr__slurm_note_submission(struct hr__slurm_run *run, uint32_t job);
+
 /* Returns the key of a waiting job in the queue, and stores its priority. */
 uint64_t hr__slurm_key(struct hr__slurm_run *run, uint32_t job, int64_t now_us);
 
@@ -355,10 +366,14 @@ bool hr__slurm_create_reservations(struct hr__slurm_run *run);
 /* Returns the set of the reservations that a job must not use. */
 uint64_t hr__slurm_denied(const struct hr__slurm_run *run, uint32_t job);
 
-/* Removes the nodes from a set that reservations of `denied` keep at any time from `from_us` to `to_us`. Returns the
-   earliest end after `from_us` of those that removed nodes; HR_NEVER_US: none did. */
-int64_t hr__slurm_remove_reserved(const struct hr__slurm_run *run, uint64_t denied, int64_t from_us, int64_t to_us,
-                                  uint64_t *set);
+/* Returns the set of all others. */
+uint64_t hr__slurm_allowed(const struct hr__slurm_run *run, uint64_t denied);
+
+/* Removes the nodes from a set that reservations of `denied` keep at any time from `from_us` to `to_us`, unless one of
+   `allowed` has precedence. Returns the earliest time after `from_us` at which the job may use more nodes; HR_NEVER_US:
+   none were removed. */
+int64_t hr__slurm_remove_reserved(const struct hr__slurm_run *run, uint64_t denied, uint64_t allowed, int64_t from_us,
+                                  int64_t to_us, uint64_t *set);
 
 /* Returns the next time after `now_us` at which a reservation begins or ends; HR_NEVER_US: none does. */
 int64_t hr__slurm_next_change(const struct hr__slurm_run *run, int64_t now_us);

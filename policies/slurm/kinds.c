@@ -77,10 +77,11 @@ bool hr__slurm_create_nodes(struct hr__slurm_run *run) {
   run->spare = hr_arena_alloc(run->arena, (n_nodes + 1) * sizeof(*run->spare));
   run->priorities = hr_arena_alloc_by_job(run->arena, run->trace->n_jobs, sizeof *run->priorities);
   run->jobs = hr_arena_alloc_by_job(run->arena, run->trace->n_jobs, sizeof *run->jobs);
+  run->weighed = hr_arena_alloc_by_job(run->arena, run->trace->n_jobs, sizeof *run->weighed);
   run->waiting.arena = run->arena;
   run->sets_are_old = true;
   return run->pool_nodes && run->set && run->best && run->line.set && run->open_nodes && run->closed_nodes &&
-         run->slices && run->spare && run->jobs && run->priorities;
+         run->slices && run->spare && run->jobs && run->weighed && run->priorities;
 }
 
 /* ---- Kinds ------------------------------------------------------------------------------------------ */

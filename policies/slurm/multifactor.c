@@ -191,13 +191,13 @@ struct hr__slurm_priority hr__slurm_priority_parts(struct hr__slurm_run *run, ui
 }
 
 void hr__slurm_set_fixed_parts(struct hr__slurm_run *run, uint32_t job) {
-  struct hr__slurm_job *state = &run->jobs[job];
+  const struct hr__slurm_job *state = &run->jobs[job];
   static const enum hr__slurm_factor fixed[] = {HR__SLURM_ASSOC, HR__SLURM_JOB_SIZE, HR__SLURM_PARTITION,
                                                 HR__SLURM_QOS};
   double weights[N_TRES], factors[N_TRES];
   if (!hr__slurm_is_multifactor(run) || state->assoc == HR_NONE || state->kind == HR_NONE) return;
   const struct hr__slurm_priority parts = hr__slurm_priority_parts(run, job, state->submit_us, weights, factors);
-  for (unsigned i = 0; i < 4; i++) state->fixed_parts[i] = parts.weights[fixed[i]] * parts.factors[fixed[i]];
+  for (unsigned i = 0; i < 4; i++) run->weighed[job].fixed_parts[i] = parts.weights[fixed[i]] * parts.factors[fixed[i]];
 }
 
 static bool has_tres_weights(const struct hr_slurm_priority_config *settings) {
@@ -205,23 +205,33 @@ static bool has_tres_weights(const struct hr_slurm_priority_config *settings) {
   return weights->gpu > 0 || weights->node > 0 || weights->cpu > 0 || weights->mem_gb > 0;
 }
 
-/* The priority of a job now. Without weights of TRES it is summed from the parts that do not change, its age and the
-   fair share, in the order of hr__slurm_priority. */
+/* The priority of a job without weights of TRES: summed from the parts that do not change, its age and the fair share,
+   in the order of hr__slurm_priority. The shares are up to date. */
+static uint32_t simple_priority(const struct hr__slurm_run *run, const struct hr__slurm_weighed *job, int64_t now_s,
+                                double max_age_s) {
+  const struct hr_slurm_priority_config *settings = &run->config->priority;
+  double sum = settings->weight_age * hr__slurm_age_factor((double)(now_s - job->submit_s), max_age_s);
+  sum += job->fixed_parts[0];
+  sum += settings->weight_fairshare * run->accounts.shares[job->assoc_plus - 1].factor;
+  for (unsigned i = 1; i < 4; i++) sum += job->fixed_parts[i];
+  return hr__slurm_truncated_priority(sum);
+}
+
 static uint32_t priority_now(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
   const struct hr_slurm_priority_config *settings = &run->config->priority;
-  const struct hr__slurm_job *state = &run->jobs[job];
   double weights[N_TRES], factors[N_TRES];
   if (has_tres_weights(settings)) {
     const struct hr__slurm_priority parts = hr__slurm_priority_parts(run, job, now_us, weights, factors);
     return hr__slurm_priority(&parts);
   }
   update_shares(run);
-  double wait_s = (double)(hr__slurm_second(run, now_us) - hr__slurm_second(run, state->submit_us));
-  double sum = settings->weight_age * hr__slurm_age_factor(wait_s, (double)settings->max_age_us / (double)HR_SECOND_US);
-  sum += state->fixed_parts[0];
-  sum += settings->weight_fairshare * run->accounts.shares[state->assoc].factor;
-  for (unsigned i = 1; i < 4; i++) sum += state->fixed_parts[i];
-  return hr__slurm_truncated_priority(sum);
+  return simple_priority(run, &run->weighed[job], hr__slurm_second(run, now_us),
+                         (double)settings->max_age_us / (double)HR_SECOND_US);
+}
+
+void hr__slurm_note_submission(struct hr__slurm_run *run, uint32_t job) {
+  run->weighed[job].submit_s = hr__slurm_second(run, run->jobs[job].submit_us);
+  run->weighed[job].assoc_plus = run->jobs[job].assoc + 1;
 }
 
 uint64_t hr__slurm_key(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
@@ -238,22 +248,36 @@ uint64_t hr__slurm_key(struct hr__slurm_run *run, uint32_t job, int64_t now_us) 
   return (uint64_t)(part ? part->priority_tier : 0) << 32 | *priority;
 }
 
+/* Computes the priorities of the waiting jobs. In the order of the jobs in memory, which is much faster than in the
+   order of the queue. */
+static void compute_priorities(struct hr__slurm_run *run, int64_t now_us) {
+  const struct hr_slurm_priority_config *settings = &run->config->priority;
+  const uint8_t *states = run->view->state;
+  bool is_simple = hr__slurm_is_multifactor(run) && !has_tres_weights(settings) && !run->values &&
+                   !(settings->flags >> HR_SLURM_INCR_ONLY & 1);
+  int64_t now_s = hr__slurm_second(run, now_us);
+  double max_age_s = (double)settings->max_age_us / (double)HR_SECOND_US;
+  if (is_simple) update_shares(run);
+  while (run->first_waiting < run->end_waiting && states[run->first_waiting] != HR_JOB_WAITING) run->first_waiting++;
+  for (uint32_t job = run->first_waiting; job < run->end_waiting; job++) {
+    if (states[job] != HR_JOB_WAITING || !run->weighed[job].assoc_plus || hr__slurm_is_suspended(run, job)) continue;
+    if (is_simple) {
+      run->priorities[job] = simple_priority(run, &run->weighed[job], now_s, max_age_s);
+      continue;
+    }
+    hr__slurm_key(run, job, now_us);
+    hr__slurm_write_priority(run, job, now_us);
+  }
+}
+
 bool hr__slurm_update_priorities(struct hr__slurm_run *run, int64_t now_us) {
   struct hr__slurm_waiting *waiting = &run->waiting;
-  if (run->scratch_capacity < waiting->count) {
+  if (waiting->may_preempt && run->scratch_capacity < waiting->count) {
     run->scratch_capacity = waiting->capacity;
     run->waiting_scratch = hr_arena_alloc(run->arena, run->scratch_capacity * sizeof *run->waiting_scratch);
     if (!run->waiting_scratch) return false;
   }
-  // in the order of the jobs in memory, which is much faster than in the order of the queue
-  while (run->first_waiting < run->end_waiting && run->view->state[run->first_waiting] != HR_JOB_WAITING)
-    run->first_waiting++;
-  for (uint32_t job = run->first_waiting; job < run->end_waiting; job++)
-    if (run->view->state[job] == HR_JOB_WAITING && run->jobs[job].assoc != HR_NONE &&
-        !hr__slurm_is_suspended(run, job)) {
-      hr__slurm_key(run, job, now_us);
-      hr__slurm_write_priority(run, job, now_us);
-    }
+  compute_priorities(run, now_us);
   for (uint32_t i = 0; i < waiting->count; i++) {
     struct hr__slurm_entry *entry = hr__slurm_waiting_at(waiting, i);
     entry->key = entry->key >> 32 << 32 | run->priorities[entry->job]; // the tier stays

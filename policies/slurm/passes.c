@@ -20,7 +20,8 @@ static bool find_nodes(struct hr__slurm_run *run, uint32_t job) {
   for (uint32_t w = 0; w < run->nodes.n_words; w++) run->open_nodes[w] = ~run->closed_nodes[w] & kind->usable[w];
   int64_t now_us = run->view->now_us;
   if (kind->denied || run->has_maintenance)
-    hr__slurm_remove_reserved(run, kind->denied, now_us, now_us + run->jobs[job].limit_us, run->open_nodes);
+    hr__slurm_remove_reserved(run, kind->denied, hr__slurm_allowed(run, kind->denied), now_us,
+                              now_us + run->jobs[job].limit_us, run->open_nodes);
   return hr__slurm_find_now(run, kind, run->open_nodes) || hr__slurm_preempt(run, job, run->open_nodes);
 }
 
@@ -30,6 +31,7 @@ void hr__slurm_run_main(struct hr__slurm_run *run) {
   memset(run->failed_parts, 0, run->n_parts);
   memset(run->closed_nodes, 0, run->nodes.n_words * sizeof *run->closed_nodes);
   for (; i < run->waiting.count && i < depth && n_failed < run->n_parts && run->status == HR_OK; i++) {
+    hr__slurm_waiting_order(&run->waiting, i + 1);
     uint32_t job = hr__slurm_waiting_at(&run->waiting, i)->job, part = run->kinds[run->jobs[job].kind].partition;
     if (hr__slurm_needs_nothing(run, job) || run->failed_parts[part] || hr__slurm_hold(run, job, run->view->now_us))
       continue;
@@ -76,7 +78,8 @@ static bool make_room(void *self, uint32_t job, uint64_t *nodes) {
 }
 
 static int64_t restrict_nodes(void *self, uint32_t job, int64_t from_us, int64_t to_us, uint64_t *nodes) {
-  return hr__slurm_remove_reserved(self, kind_of(self, job)->denied, from_us, to_us, nodes);
+  uint64_t denied = kind_of(self, job)->denied;
+  return hr__slurm_remove_reserved(self, denied, hr__slurm_allowed(self, denied), from_us, to_us, nodes);
 }
 
 /* Returns whether limits, which starts of this pass may have reached, allow a job to be tested. */
@@ -178,6 +181,7 @@ static bool has_no_reserve(const struct hr__slurm_run *run, uint32_t job) {
 static uint32_t list_queue(struct hr__slurm_run *run, uint32_t n) {
   uint32_t at = 0, i = 0;
   for (uint32_t n_free = 0; at < run->waiting.count && n_free < n; at++) {
+    hr__slurm_waiting_order(&run->waiting, at + 1);
     const struct hr__slurm_entry *entry = hr__slurm_waiting_at(&run->waiting, at);
     bool is_held = hr__slurm_hold(run, entry->job, run->view->now_us) != NULL;
     n_free += !is_held;

@@ -217,6 +217,7 @@ enum hr_status hr__slurm_list_job(struct hr__slurm_run *run, struct hr__slurm_li
 enum hr_status hr__slurm_requeue(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
   run->jobs[job].queued_us = now_us;
   run->jobs[job].submit_us = run->config ? now_us + REQUEUE_DELAY_US : now_us;
+  hr__slurm_note_submission(run, job);
   if (run->preemption.is_on) run->preemption.leaving[job] = false;
   enum hr_status status = run->config ? hr__slurm_list_job(run, &run->delayed, job) : HR_OK;
   return status == HR_OK ? hr__slurm_list_job(run, &run->requeued, job) : status;

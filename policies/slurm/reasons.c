@@ -62,7 +62,8 @@ void hr__slurm_explain(void *self, const struct hr_view *view, hr_job job, struc
   if (fits && limited) {
     memcpy(run->open_nodes, kind->usable, run->nodes.n_words * sizeof *run->open_nodes);
     int64_t end_us = view->now_us + run->jobs[job.id].limit_us;
-    int64_t until_us = hr__slurm_remove_reserved(run, kind->denied, view->now_us, end_us, run->open_nodes);
+    int64_t until_us = hr__slurm_remove_reserved(run, kind->denied, hr__slurm_allowed(run, kind->denied), view->now_us,
+                                                 end_us, run->open_nodes);
     if (!hr__slurm_find_now(run, kind, run->open_nodes)) {
       wait->reason = HR_WAIT_REASON_RESERVATION;
       wait->until_us = until_us;
@@ -102,7 +103,8 @@ static int64_t flags_of_blocker(struct hr__slurm_run *run, uint32_t job, int64_t
   int64_t end_us = now_us + run->jobs[job].limit_us, flags = -1;
   memcpy(run->open_nodes, kind->usable, run->nodes.n_words * sizeof *run->open_nodes);
   for (uint64_t denied = kind->denied; denied && flags < 0; denied &= denied - 1) {
-    hr__slurm_remove_reserved(run, denied & ~(denied - 1), now_us, end_us, run->open_nodes);
+    hr__slurm_remove_reserved(run, denied & ~(denied - 1), hr__slurm_allowed(run, kind->denied), now_us, end_us,
+                              run->open_nodes);
     if (!hr__slurm_find_now(run, kind, run->open_nodes))
       flags = run->config->reservations[__builtin_ctzll(denied)].flags;
   }
@@ -119,6 +121,7 @@ static bool has_enough_nodes(const struct hr__slurm_run *run, const struct hr__s
 static bool is_first(struct hr__slurm_run *run, uint32_t job, int64_t now_us) {
   uint32_t part = run->kinds[run->jobs[job].kind].partition;
   for (uint32_t i = 0; i < run->waiting.count; i++) {
+    hr__slurm_waiting_order(&run->waiting, i + 1);
     uint32_t other = hr__slurm_waiting_at(&run->waiting, i)->job;
     if (other == job) return true;
     if (run->kinds[run->jobs[other].kind].partition == part && !hr__slurm_hold(run, other, now_us)) return false;

@@ -5,6 +5,10 @@
  * already keep running. A trace does not say which reservation a job names, so the users and accounts of a reservation
  * may use its nodes, and others, as with the flags MAGNETIC and FLEX.
  *
+ * Reservations may overlap. Within one with the flag MAINT, its users are not kept from nodes by any other one; with
+ * OVERLAP, only by those with MAINT. With users and accounts, a job must satisfy both lists. A list of names that begin
+ * with '-' excludes these. An account stands for the accounts below it, too.
+ *
  * Source: src/slurmctld/reservation.c, doc/html/reservations of SchedMD/slurm.
  */
 
@@ -40,30 +44,66 @@ bool hr__slurm_create_reservations(struct hr__slurm_run *run) {
   return true;
 }
 
+static bool has_flag(const struct hr_slurm_reservation *reservation, enum hr_slurm_reservation_flag flag) {
+  return reservation->flags >> flag & 1;
+}
+
+/* ---- Access ----------------------------------------------------------------------------------------- */
+
 static bool is_listed(const struct hr_slurm_name *names, uint32_t count, const char *text) {
-  for (uint32_t i = 0; i < count; i++)
-    if (text && strcmp(names[i].text, text) == 0) return true;
+  for (uint32_t i = 0; text && i < count; i++)
+    if (strcmp(names[i].text + (names[i].text[0] == '-'), text) == 0) return true;
   return false;
+}
+
+/* The account above an account; NULL: the root. */
+static const char *account_above(const struct hr_slurm_config *config, const char *account) {
+  for (uint32_t i = 0; i < config->n_associations; i++) {
+    const struct hr_slurm_assoc *assoc = &config->associations[i];
+    if (!assoc->user && strcmp(assoc->account, account) == 0) return assoc->parent;
+  }
+  return NULL;
+}
+
+/* Whether a list lets those through who are in it; without names it lets everybody through. */
+static bool lets_through(const struct hr_slurm_name *names, uint32_t count, bool is_in) {
+  return count == 0 || is_in != (names[0].text[0] == '-');
+}
+
+static bool may_use(const struct hr_slurm_config *config, const struct hr_slurm_reservation *reservation,
+                    const char *user, const char *account) {
+  if (reservation->n_users + reservation->n_accounts == 0 || has_flag(reservation, HR_SLURM_TIME_FLOAT)) return false;
+  bool is_in = false;
+  for (; account && reservation->n_accounts && !is_in; account = account_above(config, account))
+    is_in = is_listed(reservation->accounts, reservation->n_accounts, account);
+  return lets_through(reservation->accounts, reservation->n_accounts, is_in) &&
+         lets_through(reservation->users, reservation->n_users,
+                      is_listed(reservation->users, reservation->n_users, user));
 }
 
 uint64_t hr__slurm_denied(const struct hr__slurm_run *run, uint32_t job) {
   const struct hr_trace *trace = run->trace;
   uint32_t user = trace->user ? trace->user[job] : HR_NONE, tenant = trace->tenant ? trace->tenant[job] : HR_NONE;
+  const char *user_name = user == HR_NONE ? NULL : trace->users.text[user];
+  const char *account = tenant == HR_NONE ? NULL : trace->tenants.text[tenant];
   uint64_t denied = 0;
-  for (uint32_t r = 0; run->config && r < run->config->n_reservations; r++) {
-    const struct hr_slurm_reservation *reservation = &run->config->reservations[r];
-    bool may_use =
-        is_listed(reservation->users, reservation->n_users, user == HR_NONE ? NULL : trace->users.text[user]) ||
-        is_listed(reservation->accounts, reservation->n_accounts,
-                  tenant == HR_NONE ? NULL : trace->tenants.text[tenant]);
-    if (!may_use) denied |= UINT64_C(1) << r;
-  }
+  for (uint32_t r = 0; run->config && r < run->config->n_reservations; r++)
+    if (!may_use(run->config, &run->config->reservations[r], user_name, account)) denied |= UINT64_C(1) << r;
   return denied;
 }
 
-/* Returns the begin of the first time of a reservation that ends after a time; HR_NEVER_US: not found. */
-static int64_t next_begin(const struct hr_slurm_reservation *reservation, int64_t after_us) {
+uint64_t hr__slurm_allowed(const struct hr__slurm_run *run, uint64_t denied) {
+  uint32_t n = run->config ? run->config->n_reservations : 0;
+  return ~denied & (n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX);
+}
+
+/* ---- Times ------------------------------------------------------------------------------------------ */
+
+/* Returns the begin of the first time of a reservation that ends after a time; HR_NEVER_US: not found. With TIME_FLOAT
+   it begins at a fixed time after now, whenever that is. */
+static int64_t next_begin(const struct hr_slurm_reservation *reservation, int64_t now_us, int64_t after_us) {
   int64_t begin_us = reservation->start_us;
+  if (has_flag(reservation, HR_SLURM_TIME_FLOAT)) begin_us += now_us;
   if (begin_us + reservation->duration_us > after_us) return begin_us;
   if (!reservation->repeat_us) return HR_NEVER_US;
   int64_t passed_us = after_us - (begin_us + reservation->duration_us);
@@ -89,19 +129,41 @@ static int64_t remove_maintained(const struct hr__slurm_run *run, int64_t from_u
   return end_us;
 }
 
-int64_t hr__slurm_remove_reserved(const struct hr__slurm_run *run, uint64_t denied, int64_t from_us, int64_t to_us,
-                                  uint64_t *set) {
-  int64_t end_us = remove_maintained(run, from_us, to_us, set);
+/* Returns the nodes of word `w` that a job need not give up for a reservation, because it may use them in another one
+   that contains its whole time. `*gain_us` becomes the begin of such a one that begins later, if it is earlier. */
+static uint64_t kept_nodes(const struct hr__slurm_run *run, const struct hr_slurm_reservation *other, uint64_t allowed,
+                           const int64_t times_us[2], uint32_t w, int64_t *gain_us) {
+  uint64_t kept = 0;
+  for (; allowed; allowed &= allowed - 1) {
+    uint32_t r = (uint32_t)__builtin_ctzll(allowed);
+    const struct hr_slurm_reservation *own = &run->config->reservations[r];
+    bool goes_first =
+        has_flag(own, HR_SLURM_MAINT) || (has_flag(own, HR_SLURM_OVERLAP) && !has_flag(other, HR_SLURM_MAINT));
+    if (!goes_first) continue;
+    int64_t begin_us = next_begin(own, run->view ? run->view->now_us : 0, times_us[0]);
+    if (begin_us > times_us[0] && begin_us < *gain_us) *gain_us = begin_us;
+    if (begin_us <= times_us[0] && begin_us + own->duration_us >= times_us[1]) kept |= nodes_of(run, r)[w];
+  }
+  return kept;
+}
+
+int64_t hr__slurm_remove_reserved(const struct hr__slurm_run *run, uint64_t denied, uint64_t allowed, int64_t from_us,
+                                  int64_t to_us, uint64_t *set) {
+  int64_t end_us = remove_maintained(run, from_us, to_us, set), now_us = run->view ? run->view->now_us : 0;
+  const int64_t times_us[2] = {from_us, to_us};
   for (; denied; denied &= denied - 1) {
     uint32_t r = (uint32_t)__builtin_ctzll(denied);
     const struct hr_slurm_reservation *reservation = &run->config->reservations[r];
-    int64_t begin_us = next_begin(reservation, from_us);
+    int64_t begin_us = next_begin(reservation, now_us, from_us), gain_us = HR_NEVER_US;
     uint64_t lost = 0;
     for (uint32_t w = 0; begin_us < to_us && w < run->nodes.n_words; w++) {
-      lost |= set[w] & nodes_of(run, r)[w];
-      set[w] &= ~nodes_of(run, r)[w];
+      uint64_t taken = set[w] & nodes_of(run, r)[w];
+      if (taken && allowed) taken &= ~kept_nodes(run, reservation, allowed, times_us, w, &gain_us);
+      lost |= taken;
+      set[w] &= ~taken;
     }
     if (lost && begin_us + reservation->duration_us < end_us) end_us = begin_us + reservation->duration_us;
+    if (lost && gain_us < end_us) end_us = gain_us;
   }
   return end_us;
 }
@@ -110,8 +172,8 @@ int64_t hr__slurm_next_change(const struct hr__slurm_run *run, int64_t now_us) {
   int64_t next_us = HR_NEVER_US;
   for (uint32_t r = 0; run->config && r < run->config->n_reservations; r++) {
     const struct hr_slurm_reservation *reservation = &run->config->reservations[r];
-    int64_t begin_us = next_begin(reservation, now_us);
-    if (begin_us == HR_NEVER_US) continue;
+    int64_t begin_us = next_begin(reservation, now_us, now_us);
+    if (begin_us == HR_NEVER_US || has_flag(reservation, HR_SLURM_TIME_FLOAT)) continue;
     int64_t change_us = begin_us > now_us ? begin_us : begin_us + reservation->duration_us;
     if (change_us < next_us) next_us = change_us;
   }

@@ -136,6 +136,7 @@ static enum hr_status wait_again(struct hr__slurm_run *run, uint32_t job) {
   run->has_gpuless = run->has_gpuless || hr__slurm_needs_nothing(run, job);
   if (job < run->first_waiting) run->first_waiting = job;
   const struct hr__slurm_job *state = &run->jobs[job];
+  hr__slurm_note_submission(run, job);
   const struct hr__slurm_entry entry = {.key = hr__slurm_key(run, job, state->submit_us),
                                         .submit_s = hr__slurm_second(run, state->queued_us),
                                         .job = job,
@@ -201,6 +202,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
 /* Jobs without GPUs need no nodes. */
 static void start_gpuless(struct hr__slurm_run *run) {
   static const struct hr_placement nowhere = {0};
+  hr__slurm_waiting_order(&run->waiting, run->waiting.count);
   for (uint32_t i = 0; i < run->waiting.count && run->status == HR_OK; i++) {
     const hr_job job = {hr__slurm_waiting_at(&run->waiting, i)->job};
     if (hr__slurm_needs_nothing(run, job.id))

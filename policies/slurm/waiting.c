@@ -35,10 +35,26 @@ static bool make_room(struct hr__slurm_waiting *waiting) {
   return true;
 }
 
+/* Inserts an entry among the sorted ones, of which there is one more then; the first of the others moves to the end. */
+static void insert_among_sorted(struct hr__slurm_waiting *waiting, uint32_t at, const struct hr__slurm_entry *entry) {
+  struct hr__slurm_entry *front = waiting->all + waiting->first, *end = front + waiting->n_sorted;
+  if (waiting->n_sorted < waiting->count) front[waiting->count] = *end;
+  memmove(front + at + 1, front + at, (waiting->n_sorted - at) * sizeof *entry);
+  front[at] = *entry;
+  waiting->n_sorted++;
+  waiting->count++;
+}
+
 bool hr__slurm_waiting_add(struct hr__slurm_waiting *waiting, const struct hr__slurm_entry *entry) {
   if (!make_room(waiting)) return false;
-  uint32_t low = 0, high = waiting->count;
-  if (high && goes_before(waiting, hr__slurm_waiting_at(waiting, high - 1), entry)) low = high;
+  uint32_t low = 0, high = waiting->n_sorted;
+  bool is_last = high && goes_before(waiting, hr__slurm_waiting_at(waiting, high - 1), entry);
+  if (is_last && high < waiting->count) {
+    waiting->count++;
+    *hr__slurm_waiting_at(waiting, waiting->count - 1) = *entry;
+    return true;
+  }
+  if (is_last) low = high;
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
     if (goes_before(waiting, hr__slurm_waiting_at(waiting, middle), entry))
@@ -46,27 +62,108 @@ bool hr__slurm_waiting_add(struct hr__slurm_waiting *waiting, const struct hr__s
     else
       high = middle;
   }
-  struct hr__slurm_entry *front = waiting->all + waiting->first;
-  if (low < waiting->count / 2) {
-    memmove(front - 1, front, low * sizeof *entry);
-    waiting->first--;
-  } else {
-    memmove(front + low + 1, front + low, (waiting->count - low) * sizeof *entry);
+  if (low >= waiting->n_sorted / 2) {
+    insert_among_sorted(waiting, low, entry);
+    return true;
   }
+  struct hr__slurm_entry *front = waiting->all + waiting->first;
+  memmove(front - 1, front, low * sizeof *entry);
+  waiting->first--;
   waiting->count++;
+  waiting->n_sorted++;
   *hr__slurm_waiting_at(waiting, low) = *entry;
   return true;
 }
 
 void hr__slurm_waiting_sweep(struct hr__slurm_waiting *waiting, uint32_t n, const uint8_t *state, uint8_t waits) {
   uint32_t end = n < waiting->count ? n : waiting->count, kept = end;
+  uint32_t n_sorted = waiting->n_sorted > end ? waiting->n_sorted - end : 0;
   for (uint32_t i = end; i-- > 0;) {
     const struct hr__slurm_entry entry = *hr__slurm_waiting_at(waiting, i);
-    if (state[entry.job] == waits) *hr__slurm_waiting_at(waiting, --kept) = entry;
+    if (state[entry.job] != waits) continue;
+    *hr__slurm_waiting_at(waiting, --kept) = entry;
+    n_sorted += i < waiting->n_sorted;
   }
   waiting->first += kept;
   waiting->count -= kept;
+  waiting->n_sorted = n_sorted;
+  if (waiting->count) hr__slurm_waiting_order(waiting, 1);
 }
+
+/* ---- Sorting the front ------------------------------------------------------------------------------ */
+
+/* Ranges of at most SMALL entries are sorted by insertion; CHUNK entries are sorted at once. A range that is put off is
+   at least as long as the one that is divided next, so there are at most MAX_RANGES of them. */
+enum { SMALL = 16, CHUNK = 1024, MAX_RANGES = 33 };
+
+static void sort_by_insertion(const struct hr__slurm_waiting *waiting, struct hr__slurm_entry *entries, uint32_t n) {
+  for (uint32_t i = 1; i < n; i++) {
+    const struct hr__slurm_entry entry = entries[i];
+    uint32_t at = i;
+    for (; at && goes_before(waiting, &entry, &entries[at - 1]); at--) entries[at] = entries[at - 1];
+    entries[at] = entry;
+  }
+}
+
+static void swap(struct hr__slurm_entry *a, struct hr__slurm_entry *b) {
+  const struct hr__slurm_entry kept = *a;
+  *a = *b;
+  *b = kept;
+}
+
+/* Divides the entries from `from` to before `end` by one of them, the median of three. Returns its place. */
+static uint32_t divide(const struct hr__slurm_waiting *waiting, struct hr__slurm_entry *entries, uint32_t from,
+                       uint32_t end) {
+  struct hr__slurm_entry *first = &entries[from], *middle = &entries[from + (end - from) / 2],
+                         *last = &entries[end - 1];
+  if (goes_before(waiting, middle, first)) swap(middle, first);
+  if (goes_before(waiting, last, middle)) swap(last, middle);
+  if (goes_before(waiting, middle, first)) swap(middle, first);
+  swap(middle, last);
+  uint32_t at = from;
+  for (uint32_t i = from; i + 1 < end; i++)
+    if (goes_before(waiting, &entries[i], last)) swap(&entries[i], &entries[at++]);
+  swap(&entries[at], last);
+  return at;
+}
+
+/* Sorts so that the first `wanted` of `n` entries are those of the sorted list: a quicksort that leaves out the ranges
+   behind them. */
+static void sort_front(const struct hr__slurm_waiting *waiting, struct hr__slurm_entry *entries, uint32_t n,
+                       uint32_t wanted) {
+  struct {
+    uint32_t from, end;
+  } ranges[MAX_RANGES] = {{0, n}};
+  for (uint32_t n_ranges = 1; n_ranges;) {
+    uint32_t from = ranges[n_ranges - 1].from, end = ranges[n_ranges - 1].end;
+    n_ranges--;
+    while (end - from > SMALL) {
+      uint32_t at = divide(waiting, entries, from, end);
+      if (at + 1 >= wanted) {
+        end = at;
+      } else if (at - from > end - at - 1) {
+        ranges[n_ranges].from = from;
+        ranges[n_ranges++].end = at;
+        from = at + 1;
+      } else {
+        ranges[n_ranges].from = at + 1;
+        ranges[n_ranges++].end = end;
+        end = at;
+      }
+    }
+    sort_by_insertion(waiting, entries + from, end - from);
+  }
+}
+
+void hr__slurm_waiting_sort_first(struct hr__slurm_waiting *waiting, uint32_t n) {
+  uint32_t sorted = waiting->n_sorted, end = n > 2 * sorted ? n : 2 * sorted;
+  if (end < CHUNK) end = CHUNK;
+  if (end > waiting->count) end = waiting->count;
+  sort_front(waiting, hr__slurm_waiting_at(waiting, sorted), waiting->count - sorted, end - sorted);
+  waiting->n_sorted = end;
+}
+
+/* ---- Sorting all ------------------------------------------------------------------------------------ */
 
 /* Merges two sorted lists. */
 static void merge(const struct hr__slurm_waiting *waiting, const struct hr__slurm_entry *a, uint32_t n_a,
@@ -84,7 +181,7 @@ static void merge(const struct hr__slurm_waiting *waiting, const struct hr__slur
 }
 
 /* A merge sort that copies pairs of lists that are in order already: the order rarely changes much. */
-void hr__slurm_waiting_sort(struct hr__slurm_waiting *waiting, struct hr__slurm_entry *scratch) {
+static void sort_all(struct hr__slurm_waiting *waiting, struct hr__slurm_entry *scratch) {
   struct hr__slurm_entry *from = waiting->all + waiting->first, *to = scratch;
   uint32_t n = waiting->count, n_swapped = 0;
   for (uint32_t i = 1; i < n && !n_swapped; i++) n_swapped += goes_before(waiting, &from[i], &from[i - 1]);
@@ -103,4 +200,14 @@ void hr__slurm_waiting_sort(struct hr__slurm_waiting *waiting, struct hr__slurm_
     to = swap;
   }
   if (from == scratch) memcpy(to, from, n * sizeof *to);
+}
+
+/* With preemption the result depends on the steps of the sort, because the order may contradict itself. */
+void hr__slurm_waiting_sort(struct hr__slurm_waiting *waiting, struct hr__slurm_entry *scratch) {
+  if (waiting->may_preempt) {
+    sort_all(waiting, scratch);
+    return;
+  }
+  waiting->n_sorted = 0;
+  if (waiting->count) hr__slurm_waiting_sort_first(waiting, 1);
 }

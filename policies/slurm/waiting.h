@@ -12,7 +12,8 @@
  *
  * The entries are a sorted array with room at both ends. Jobs start near the front, so their removal moves only the
  * entries before them; an insertion moves the shorter side. So a queue of 100,000 jobs costs little more than one of
- * ten.
+ * ten. When priorities have changed, only the front of the array is sorted, as far as a pass reads it, unless jobs may
+ * preempt others.
  */
 
 #include "headroom/base.h"
@@ -32,7 +33,14 @@ struct hr__slurm_waiting {
   uint32_t n_qos;
   struct hr__slurm_entry *all; /* [capacity]; the entries are all[first] to all[first + count - 1] */
   uint32_t first, count, capacity;
+  uint32_t n_sorted; /* these first entries are in order, and precede all others; at least one if there is any */
 };
+
+/* Puts the first `n` entries in order. To be called before an entry is read by its number, except for the first one. */
+void hr__slurm_waiting_sort_first(struct hr__slurm_waiting *waiting, uint32_t n);
+static inline void hr__slurm_waiting_order(struct hr__slurm_waiting *waiting, uint32_t n) {
+  if (n > waiting->n_sorted) hr__slurm_waiting_sort_first(waiting, n);
+}
 
 /* Returns entry number `index`. */
 static inline struct hr__slurm_entry *hr__slurm_waiting_at(const struct hr__slurm_waiting *waiting, uint32_t index) {
@@ -45,7 +53,8 @@ bool hr__slurm_waiting_add(struct hr__slurm_waiting *waiting, const struct hr__s
 /* Removes those of the first `n` entries whose job does not wait: state[job] is not `waits`. */
 void hr__slurm_waiting_sweep(struct hr__slurm_waiting *waiting, uint32_t n, const uint8_t *state, uint8_t waits);
 
-/* Sorts the entries again after their keys have changed. `scratch` has room for all entries. */
+/* Sorts the entries again after their keys have changed. `scratch` has room for all entries if jobs may preempt others,
+   else it is not used. */
 void hr__slurm_waiting_sort(struct hr__slurm_waiting *waiting, struct hr__slurm_entry *scratch);
 
 #endif

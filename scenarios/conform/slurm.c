@@ -656,6 +656,10 @@ static void run_backfill(struct slurm_case *slurm) {
   conform_backfill(slurm->input, slurm->expect, slurm->verdict);
 }
 
+static void run_reservations(struct slurm_case *slurm) {
+  hr__conform_slurm_reservations(slurm->input, slurm->expect, slurm->verdict);
+}
+
 /* Minutes are converted to microseconds. */
 #define LARGEST_NUMBER 1e11
 
@@ -678,7 +682,8 @@ void hr__conform_slurm(const cJSON *whole, const char *kind, struct hr__verdict 
                {"gres.shard", run_shards},
                {"preempt.order", run_victims},
                {"preempt.exempt", run_exempt},
-               {"backfill", run_backfill}};
+               {"backfill", run_backfill},
+               {"reservation", run_reservations}};
   struct slurm_case slurm = {verdict, hr__case_get(whole, "input"), hr__case_get(whole, "expect")};
   hr__verdict_limit_numbers(verdict, whole, LARGEST_NUMBER);
   if (verdict->malformed) return;

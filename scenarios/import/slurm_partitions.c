@@ -138,7 +138,8 @@ static enum hr_status add_flags(const struct hr__slurm_import *import, const str
   static const struct {
     const char *flag;
     double repeat_s; /* 0: not repeated */
-  } others[] = {{"DAILY", 86400}, {"WEEKLY", 604800}, {"SPEC_NODES", 0}, {"ALL_NODES", 0}, {"PART_NODES", 0}};
+  } others[] = {{"HOURLY", 3600},  {"DAILY", 86400}, {"WEEKLY", 604800},
+                {"SPEC_NODES", 0}, {"ALL_NODES", 0}, {"PART_NODES", 0}};
   char kept[1000] = "";
   for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
     size_t length = strcspn(at, ","), i = 0, n = sizeof others / sizeof *others, used = strlen(kept);

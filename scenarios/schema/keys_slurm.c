@@ -194,13 +194,18 @@ static const struct hr__key assoc_keys[] = {
 #define RESERVATION struct hr_slurm_reservation
 static const struct hr__key reservation_keys[] = {
     {"name", NAME, MUST, AT(TEXT, RESERVATION, name), HELP("Name, different from those of other reservations.")},
-    {"start_s", SECONDS, MUST, AS_US(RESERVATION, start_us), HELP("StartTime: seconds since the trace begins.")},
+    {"start_s", SECONDS, MUST, AS_US(RESERVATION, start_us),
+     HELP("StartTime: seconds since the trace begins; with the flag TIME_FLOAT, from now on.")},
     {"duration_s", SECONDS_FROM(1), MUST, AS_US(RESERVATION, duration_us), HELP("Duration.")},
     {"repeat_s", SECONDS, DEFAULT("0"), AS_US(RESERVATION, repeat_us),
-     HELP("Time from one begin to the next: 86400 for the flag DAILY, 604800 for WEEKLY. 0: once.")},
+     HELP("Time from one begin to the next: 3600 for the flag HOURLY, 86400 for DAILY, 604800 for WEEKLY. 0: once.")},
     {"nodes", RANGES(RESERVATION), OTHERWISE("all nodes"), HELP("Reserved nodes.")},
-    {"users", NAMES(RESERVATION, users, n_users, "A user."), HELP("Users with access to the nodes.")},
-    {"accounts", NAMES(RESERVATION, accounts, n_accounts, "An account."), HELP("Accounts with access to the nodes.")},
+    {"users", NAMES(RESERVATION, users, n_users, "A user."),
+     HELP("Users with access to the nodes. Names with a '-' before them: all but these. With 'accounts', a job must be "
+          "in "
+          "both lists.")},
+    {"accounts", NAMES(RESERVATION, accounts, n_accounts, "An account."),
+     HELP("Accounts with access to the nodes, and those below them, or all but these ('-').")},
     {"flags", LIST(0, MAX_MEMBERS, EACH(CHOICE(reservation_flags), HELP("A flag of the reservation."))),
      AT(BITS, RESERVATION, flags), HELP("Flags of the reservation.")},
     END};

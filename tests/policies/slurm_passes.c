@@ -9,6 +9,7 @@
 #include "naive_slurm.h"
 #include "policies/slurm/selector.h"
 #include "policies/slurm/slurm.h"
+#include "policies/slurm/waiting.h"
 
 #include <string.h>
 
@@ -242,4 +243,56 @@ static void equal_plans_in_random_worlds(void) {
   CU_ASSERT(n_started > WORLDS && n_later > WORLDS && n_never > WORLDS);
 }
 
-TEST_MAIN("passes of the model of Slurm", TEST(equal_plans_in_random_worlds))
+/* ---- The queue ---------------------------------------------------------------------------------------- */
+
+enum { QUEUED = 6000, GONE = 1, WAITS = 0 };
+
+/* A job goes before another: by key, time, and number. */
+static bool goes_first(const struct hr__slurm_entry *a, const struct hr__slurm_entry *b) {
+  if (a->key != b->key) return a->key > b->key;
+  return a->submit_s != b->submit_s ? a->submit_s < b->submit_s : a->job < b->job;
+}
+
+/* Reads some entries from the front: each goes before the next, and none of the jobs that wait goes before the last. */
+static void read_front(struct hr__slurm_waiting *waiting, uint32_t n) {
+  for (uint32_t i = 0; i < n && i < waiting->count; i++) {
+    hr__slurm_waiting_order(waiting, i + 1);
+    if (i) CU_ASSERT_FATAL(goes_first(hr__slurm_waiting_at(waiting, i - 1), hr__slurm_waiting_at(waiting, i)));
+  }
+  CU_ASSERT_FATAL(waiting->count == 0 || waiting->n_sorted > 0);
+  for (uint32_t i = waiting->n_sorted; i < waiting->count; i++)
+    CU_ASSERT_FATAL(goes_first(hr__slurm_waiting_at(waiting, waiting->n_sorted - 1), hr__slurm_waiting_at(waiting, i)));
+}
+
+/* Adds jobs, changes all keys, reads the front and removes jobs from it, in a random order. */
+static void front_of_a_long_queue_is_in_order(void) {
+  static uint8_t state[QUEUED];
+  static struct slurm_world world;
+  struct hr__slurm_waiting waiting = {.arena = &world.arena};
+  uint32_t n_jobs = 0, n_waiting = 0;
+  while (n_jobs < QUEUED) {
+    for (uint32_t n = below(&world, 300); n > 0 && n_jobs < QUEUED; n--, n_jobs++, n_waiting++) {
+      const struct hr__slurm_entry entry = {below(&world, 40), (int64_t)below(&world, 50), n_jobs, HR_NONE};
+      CU_ASSERT_TRUE_FATAL(hr__slurm_waiting_add(&waiting, &entry));
+    }
+    if (below(&world, 3) == 0) {
+      for (uint32_t i = 0; i < waiting.count; i++) hr__slurm_waiting_at(&waiting, i)->key = below(&world, 40);
+      hr__slurm_waiting_sort(&waiting, NULL);
+    }
+    uint32_t n = below(&world, 5) ? below(&world, 200) : below(&world, 3000);
+    read_front(&waiting, n);
+    for (uint32_t i = 0; i < n && i < waiting.count; i++) {
+      if (below(&world, 4)) continue;
+      state[hr__slurm_waiting_at(&waiting, i)->job] = GONE;
+      n_waiting--;
+    }
+    hr__slurm_waiting_sweep(&waiting, n, state, WAITS);
+    CU_ASSERT_EQUAL_FATAL(waiting.count, n_waiting);
+  }
+  CU_ASSERT(n_waiting > 2048);
+  read_front(&waiting, n_waiting);
+  for (uint32_t i = 0; i < n_waiting; i++) CU_ASSERT_EQUAL_FATAL(state[hr__slurm_waiting_at(&waiting, i)->job], WAITS);
+  hr__arena_finish(&world.arena);
+}
+
+TEST_MAIN("passes of the model of Slurm", TEST(equal_plans_in_random_worlds), TEST(front_of_a_long_queue_is_in_order))

@@ -70,7 +70,7 @@ static void kueue(void) {
 
 static void slurm(void) {
   check("slurm", (const char *const[]){VECTORS "slurm.json"}, 1, 0);
-  check_own("slurm", PROJECT_DIR "/tests/scenarios/slurm_rules.json", 51);
+  check_own("slurm", PROJECT_DIR "/tests/scenarios/slurm_rules.json", 76);
 }
 
 static void volcano(void) {

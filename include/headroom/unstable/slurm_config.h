@@ -59,7 +59,8 @@ extern "C" {
   X(HR_SLURM_OVERLAP, "OVERLAP")         /* may overlap others */                                                      \
   X(HR_SLURM_IGNORE_JOBS, "IGNORE_JOBS") /* nodes may have running jobs when it begins */                              \
   X(HR_SLURM_FLEX, "FLEX")               /* its jobs may start before, and use other nodes */                          \
-  X(HR_SLURM_MAGNETIC, "MAGNETIC")       /* jobs that may use it do so without a request */
+  X(HR_SLURM_MAGNETIC, "MAGNETIC")       /* jobs that may use it do so without a request */                            \
+  X(HR_SLURM_TIME_FLOAT, "TIME_FLOAT")   /* begins at a fixed time after now; no job may use it */
 
 #define HR_SLURM_NAME(name, word) name,
 enum hr_slurm_priority_flag { HR_SLURM_PRIORITY_FLAG_TABLE(HR_SLURM_NAME) };
