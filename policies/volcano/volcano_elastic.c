@@ -3,7 +3,8 @@
 
    Such a job keeps its slot with all its tasks, of which some may be pending. A session binds pending tasks, and evicts
    running ones. The job loses evicted pods, and goes on with the others if these are at least minAvailable; otherwise
-   it stops. After the session, a job of which pods changed is resized once.
+   it stops. After the session, a job of which pods changed is resized once. The same holds for pods that are lost with
+   their node, unless the configuration says that the job then starts again.
 
    Invariant: between two sessions `held` is the number of running tasks of a job, `n_missing` the sum of the pending
    tasks of jobs that can still be resized, and the sums of each queue contain `held` pods of each job.
@@ -111,4 +112,46 @@ void hr__volcano_elastic_notice(struct hr__volcano_policy *volcano, hr_node node
     for (uint32_t i = info->first_task; i < info->first_task + info->n_tasks; i++)
       volcano->tasks[i].gated = volcano->session->task_state[i] == HR__VOLCANO_PENDING;
   }
+}
+
+static bool has_node(const struct hr_placement *placement, uint32_t node) {
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    if (placement->slices[i].node.id == node) return true;
+  return false;
+}
+
+/* Removes the pods that are not in a placement from the session and the ledger. Returns the number of the others, and
+   in `*is_leaving` whether one of them is on a node with notice. */
+static uint32_t remove_lost(struct hr__volcano_policy *volcano, uint32_t slot, const struct hr_placement *placement,
+                            bool *is_leaving) {
+  const struct hr__volcano_job *info = &volcano->jobs[slot];
+  uint32_t n_left = 0;
+  *is_leaving = false;
+  for (uint32_t i = info->first_task; i < info->first_task + info->n_tasks; i++) {
+    if (volcano->session->task_state[i] != HR__VOLCANO_RUNNING) continue;
+    uint32_t node = volcano->session->task_node[i];
+    if (has_node(placement, node)) {
+      n_left++;
+      *is_leaving = *is_leaving || !volcano->pods.nodes[node].is_usable;
+      continue;
+    }
+    hr__volcano_notify(volcano->session, i, false);
+    hr__pods_remove(&volcano->pods, volcano->slots[slot].job, node);
+    hr__volcano_drop(volcano->session, i);
+  }
+  return n_left;
+}
+
+void hr__volcano_elastic_lose(struct hr__volcano_policy *volcano, hr_job job) {
+  uint32_t slot = hr__volcano_slot_of(volcano, job);
+  struct hr__volcano_slot *own = &volcano->slots[slot];
+  const struct hr__volcano_job *info = &volcano->jobs[slot];
+  struct hr_slice one;
+  const struct hr_placement placement = hr_view_placement(volcano->view, job, &one);
+  volcano->n_missing -= missing(volcano, slot);
+  uint32_t n_left = remove_lost(volcano, slot, &placement, &own->is_leaving);
+  for (uint32_t i = info->first_task; i < info->first_task + info->n_tasks; i++)
+    volcano->tasks[i].gated = own->is_leaving && volcano->session->task_state[i] == HR__VOLCANO_PENDING;
+  count(volcano, slot, n_left);
+  volcano->n_missing += missing(volcano, slot);
 }

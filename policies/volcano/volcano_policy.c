@@ -71,6 +71,7 @@ static uint32_t abilities(void *self) {
   const struct hr__volcano_policy *volcano = self;
   return HR_POLICY_REASONS_BY_JOB | (volcano->evicts ? (uint32_t)HR_POLICY_PREEMPTS : 0) |
          (volcano->pods.resizes ? (uint32_t)HR_POLICY_RESIZES : 0) |
+         (volcano->pods.resizes && !volcano->config->restarts_jobs ? (uint32_t)HR_POLICY_SHRINKS : 0) |
          (volcano->scales ? (uint32_t)HR_POLICY_MANAGES_CAPACITY : 0);
 }
 
@@ -145,6 +146,9 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   case HR_EVENT_INTERRUPT:
     stop(volcano, event->job, false);
     return hr__volcano_enter(volcano, event->job, false) ? HR_OK : HR_NO_MEMORY;
+  case HR_EVENT_RESIZE:
+    hr__volcano_elastic_lose(volcano, event->job);
+    return HR_OK;
   case HR_EVENT_WITHDRAW:
     return withdraw(volcano, event->job) ? HR_OK : HR_NO_MEMORY;
   case HR_EVENT_NODE_UP:

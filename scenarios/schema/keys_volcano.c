@@ -93,6 +93,10 @@ const struct hr__key hr__volcano_keys[] = {
      HELP("Time between two sessions.")},
     {"preemptable", BOOLEAN, DEFAULT("true"), .store = HR__STORE_NOT, .offset = offsetof(VOLCANO, not_preemptable),
      .bytes = sizeof(bool), HELP("Jobs may be evicted, except those that must not be interrupted.")},
+    {"restart_on_lost_pods", BOOLEAN, DEFAULT("false"), AT(INTEGER, VOLCANO, restarts_jobs),
+     HELP(
+         "An elastic job that loses pods with their node starts again, as with the action RestartJob for PodFailed and "
+         "PodEvicted. Otherwise it goes on while it has its minimum of pods.")},
     {"gpu_resource", NAME, OTHERWISE("nvidia.com/gpu"), AT(TEXT, VOLCANO, gpu_resource),
      HELP("Name of the resource of GPUs in this section and in reasons for waiting.")},
     {"pods_per_node", WHOLE(1, 100000), DEFAULT("110"), AT(INTEGER, VOLCANO, pods_per_node),

@@ -8,18 +8,21 @@
  * Conservation: with queues, preemption and reclaim, the GPU time of each job that ends is its work, rounded up to the
  * next microsecond, and at each eviction; work since the last resize or start before an eviction does not count. A job
  * has one of its sizes at all times. Runs with and without checked mode have the same digest.
+ *
+ * Failures: a job of which pods are lost with a node stops only if too few are left.
  */
 
 #include "base/random.h"
 #include "harness.h"
 #include "headroom/policies.h"
 #include "headroom/sim.h"
+#include "headroom/unstable/faults.h"
 #include "headroom/unstable/systems.h"
 #include "headroom/unstable/volcano_config.h"
 
 #include <string.h>
 
-enum { MAX_JOBS = 30, GROWTH_WORLDS = 150, CONSERVATION_WORLDS = 100, LONGEST_S = 20000 };
+enum { MAX_JOBS = 30, GROWTH_WORLDS = 150, CONSERVATION_WORLDS = 100, FAILURE_WORLDS = 40, LONGEST_S = 20000 };
 
 struct elastic_world {
   struct hr__stream draws;
@@ -29,10 +32,12 @@ struct elastic_world {
   uint32_t gpus[MAX_JOBS], tasks[MAX_JOBS], min_gpus[MAX_JOBS], max_gpus[MAX_JOBS], queue[MAX_JOBS];
   int32_t priority[MAX_JOBS];
   struct hr_systems systems;
+  struct hr_fault_spec *faults; /* NULL: nodes do not fail */
   /* Results. GPU time is without that since the last resize or start if the job was evicted, which is lost. */
   int64_t start_us[MAX_JOBS], end_us[MAX_JOBS], since_us[MAX_JOBS];
   uint64_t gpu_us[MAX_JOBS];
   uint32_t has[MAX_JOBS], evictions[MAX_JOBS], n_resizes, n_evictions;
+  uint32_t n_shrinks, n_stopped, n_in_vain; /* n_in_vain: stopped although enough pods were left */
   bool is_wrong;
   uint64_t digest;
 };
@@ -51,6 +56,15 @@ static void end_segment(struct elastic_world *world, uint32_t job, int64_t now_u
   world->gpu_us[job] += (uint64_t)(now_us - world->since_us[job]) * world->has[job];
 }
 
+/* Whether a job could go on without any one of its nodes. */
+static bool may_go_on(const struct elastic_world *world, uint32_t job, const struct hr_placement *placement) {
+  uint32_t gpus = gpus_of(placement);
+  bool may = placement->n_slices > 1;
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    may = may && gpus - placement->slices[i].gpu_milli / HR_WHOLE_GPU_MILLI >= world->min_gpus[job];
+  return may;
+}
+
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct elastic_world *world = self;
   uint32_t job = event->job.id;
@@ -59,6 +73,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   case HR_EVENT_START:
     if (world->start_us[job] < 0) world->start_us[job] = event->at_us;
     world->since_us[job] = event->at_us;
+    world->n_shrinks += event->reason == HR_REASON_RESIZED && gpus_of(event->placement) < world->has[job];
     world->has[job] = gpus_of(event->placement);
     world->is_wrong |= world->has[job] < world->min_gpus[job] || world->has[job] > world->max_gpus[job] ||
                        world->has[job] % (world->gpus[job] / world->tasks[job]) > 0;
@@ -68,6 +83,10 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
     world->n_evictions += event->reason != HR_REASON_RESIZED;
     world->evictions[job] += event->reason != HR_REASON_RESIZED;
     if (event->reason == HR_REASON_RESIZED) end_segment(world, job, event->at_us);
+    break;
+  case HR_EVENT_INTERRUPT:
+    world->n_stopped++;
+    world->n_in_vain += may_go_on(world, job, event->placement);
     break;
   case HR_EVENT_END:
     end_segment(world, job, event->at_us);
@@ -83,7 +102,7 @@ static void run(struct elastic_world *world, bool check) {
   char pool_name[] = "pool", gpu[] = "H100";
   struct hr_class_spec classes[HR_N_CLASSES] = {0};
   struct hr_error error = {0};
-  world->n_resizes = world->n_evictions = 0;
+  world->n_resizes = world->n_evictions = world->n_shrinks = world->n_stopped = world->n_in_vain = 0;
   world->is_wrong = false;
   for (uint32_t i = 0; i < MAX_JOBS; i++) {
     world->start_us[i] = world->end_us[i] = -1;
@@ -104,6 +123,7 @@ static void run(struct elastic_world *world, bool check) {
                               .gpu = gpu,
                               .nodes = world->nodes,
                               .gpus_per_node = world->gpus_per_node,
+                              .faults = world->faults,
                               .market = {.market = HR_MARKET_OWNED, .to_us = HR_NEVER_US}};
   const struct hr_cluster_spec cluster = {.pools = &pool, .n_pools = 1};
   struct hr_policy_choice choice;
@@ -324,4 +344,47 @@ static void volcano_conserves_work(void) {
   conserve("volcano", prepare_volcano);
 }
 
-TEST_MAIN("Elastic jobs of schedulers", TEST(volcano_grows_as_a_naive_simulation), TEST(volcano_conserves_work))
+/* ---- Failures ------------------------------------------------------------------------------------------ */
+
+/* Runs worlds whose nodes fail; without preemption, jobs lose GPUs only because of failures. */
+static void fail_nodes(struct hr_volcano_config *config, uint32_t *n_shrinks, uint32_t *n_stopped,
+                       uint32_t *n_in_vain) {
+  struct hr_fault_process process = {.unit = HR_TIER_NODE,
+                                     .bad_factor = 1,
+                                     .fresh = true,
+                                     .between = {HR_DURATION_EXPONENTIAL, 400, 0},
+                                     .only = {.repair = {HR_DURATION_FIXED, 30, 0}}};
+  struct hr_fault_spec faults = {.processes = &process, .n_processes = 1};
+  *n_shrinks = *n_stopped = *n_in_vain = 0;
+  for (uint32_t k = 0; k < FAILURE_WORLDS; k++) {
+    struct elastic_world world = {.policy = "volcano", .systems = {.volcano = config}, .faults = &faults};
+    hr__stream_init(&world.draws, 23, HR__PURPOSE_SAMPLE, k, 0);
+    world.nodes = 2 + draw(&world, 4);
+    world.gpus_per_node = 4 + draw(&world, 5);
+    draw_jobs(&world, 2, 1);
+    run(&world, true);
+    uint64_t digest = world.digest;
+    run(&world, false);
+    CU_ASSERT_EQUAL(world.digest, digest);
+    CU_ASSERT_FALSE(world.is_wrong);
+    *n_shrinks += world.n_shrinks;
+    *n_stopped += world.n_stopped;
+    *n_in_vain += world.n_in_vain;
+  }
+}
+
+static void volcano_loses_only_the_pods_of_a_failed_node(void) {
+  uint32_t n_shrinks, n_stopped, n_in_vain;
+  fail_nodes(&growth_config, &n_shrinks, &n_stopped, &n_in_vain);
+  CU_ASSERT(n_shrinks > 20);
+  CU_ASSERT(n_stopped > 20); /* too few pods were left */
+  CU_ASSERT_EQUAL(n_in_vain, 0);
+  struct hr_volcano_config restarts = growth_config;
+  restarts.restarts_jobs = true;
+  fail_nodes(&restarts, &n_shrinks, &n_stopped, &n_in_vain);
+  CU_ASSERT_EQUAL(n_shrinks, 0);
+  CU_ASSERT(n_in_vain > 20);
+}
+
+TEST_MAIN("Elastic jobs of schedulers", TEST(volcano_grows_as_a_naive_simulation), TEST(volcano_conserves_work),
+          TEST(volcano_loses_only_the_pods_of_a_failed_node))

@@ -104,6 +104,7 @@ struct hr_volcano_config {
   char *default_queue; /* for jobs that name no queue, or a queue that does not exist; NULL: "default" */
   int64_t period_us;
   bool not_preemptable; /* jobs are not preemptable */
+  bool restarts_jobs;   /* a job that loses pods with a node starts again, even if it is elastic */
   char *gpu_resource;   /* the name of GPUs; NULL: nvidia.com/gpu */
   uint32_t pods_per_node;
   int64_t idle_release_us; /* idle time after which the cluster autoscaler releases a node */
