@@ -1,14 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Shows how the models of real schedulers grow with the number of waiting jobs: the same 10 to 100,000 jobs of 200 users
-# in 20 queues, with three priorities, are submitted at once to 133 nodes with 8 GPUs. Each row has the CPU
-# seconds of a whole process and the microseconds of a pass, for the first quarter of an hour and for the whole run, and
-# the ratio of a pass to that with a tenth of the jobs. Reading the trace and the report are part of the process.
+# in 20 queues, with three priorities, are submitted at once to 133 nodes with 8 GPUs. Each row has the CPU seconds of
+# whole processes: until the first second is over, which is mostly the start of the program, the trace and the report;
+# for two hours; and until all jobs have ended. The microseconds of a pass are those after the first second. The ratio
+# is that to a pass with a tenth of the jobs.
 #
 #   growth.sh BUILD       CROWDS="10 100 1000 10000 100000": numbers of jobs
 #                         SYSTEMS="kueue kai volcano kubernetes slurm multifactor": rows
 #                         BASE=another headroom program, with which the digests must agree (unset: none)
-#                         SECONDS_MAX=120: a run is stopped after this many seconds
+#                         WHOLE_MAX=10000: larger crowds are not run to their end
+#                         SECONDS_MAX=60: a run is stopped after this many CPU seconds
 #                         BENCH_DATA=BUILD/bench-data unless set
 set -eu
 
@@ -17,7 +19,8 @@ data=${BENCH_DATA:-$build/bench-data}
 crowds=${CROWDS:-10 100 1000 10000 100000}
 systems=${SYSTEMS:-kueue kai volcano kubernetes slurm multifactor}
 base=${BASE:-}
-limit=${SECONDS_MAX:-120}
+limit=${SECONDS_MAX:-60}
+whole_max=${WHOLE_MAX:-10000}
 mkdir -p "$data"
 failed=0
 
@@ -72,11 +75,16 @@ value() {
   sed -n "s/^  \"$1\": *\"\{0,1\}\([0-9a-f]*\)\"\{0,1\},*\$/\1/p" "$data/growth.out" | head -n 1
 }
 
+# limited COMMAND [ARGUMENT]...: runs it with a limit of CPU seconds.
+limited() {
+  (ulimit -t "$limit" && exec "$@")
+}
+
 # run PROGRAM SYSTEM JOBS [OPTION]...: prints CPU seconds, passes and the digest; "- - -" if it was stopped.
 run() {
   program=$1 system=$2 jobs=$3
   shift 3
-  if ! timeout "$limit" "$build/bench/measure" "$program" run "$data/growth-$system.json" --quiet \
+  if ! limited "$build/bench/measure" "$program" run "$data/growth-$system.json" --quiet \
     --json "$data/growth.out" --trace "$data/growth-$jobs.csv" "$@" 3>"$data/growth.times" >/dev/null 2>&1; then
     echo "- - -"
     return
@@ -106,24 +114,26 @@ for jobs in $crowds; do
     } }' >"$data/growth-$jobs.csv"
 done
 
-printf '%-12s %7s | %9s %7s %9s %6s | %9s %8s %9s %6s\n' system jobs \
-  '900 s: s' passes us/pass ratio 'all: s' passes us/pass ratio
+printf '%-12s %7s | %7s | %9s %7s %8s %6s | %9s %8s %8s %6s\n' system jobs \
+  '1 s: s' '2 h: s' passes us/pass ratio 'all: s' passes us/pass ratio
 for system in $systems; do
   scenario "$system"
-  before_short=0 before_all=0
+  before='0 0'
   for jobs in $crowds; do
-    short=$(run "$build/headroom" "$system" "$jobs" --set horizon_s=900)
-    compare "$system" "$jobs" "${short##* }" --set horizon_s=900
-    all=$(run "$build/headroom" "$system" "$jobs")
-    row=$(echo "$short $all $before_short $before_all" | awk -v who="$system" -v jobs="$jobs" '
-      function each(s, passes) { return passes > 0 ? 1e6 * s / passes : 0 }
+    first=$(run "$build/headroom" "$system" "$jobs" --set horizon_s=1)
+    short=$(run "$build/headroom" "$system" "$jobs" --set horizon_s=7200)
+    compare "$system" "$jobs" "${short##* }" --set horizon_s=7200
+    all='- - -'
+    [ "$jobs" -gt "$whole_max" ] || all=$(run "$build/headroom" "$system" "$jobs")
+    row=$(echo "$first $short $all $before" | awk -v who="$system" -v jobs="$jobs" '
+      function each(s, passes) { return passes > $2 && s > $1 ? 1e6 * (s - $1) / (passes - $2) : 0 }
+      function number(value) { return value > 0 ? sprintf("%.0f", value) : "-" }
       function ratio(now, before) { return before > 0 && now > 0 ? sprintf("%.1f", now / before) : "-" }
-      { a = each($1, $2); b = each($4, $5)
-        printf "%-12s %7d | %9s %7s %9.0f %6s | %9s %8s %9.0f %6s;%s %s\n", who, jobs, $1, $2, a, ratio(a, $7),
-          $4, $5, b, ratio(b, $8), a, b }')
+      { a = each($4, $5); b = each($7, $8)
+        printf "%-12s %7d | %7s | %9s %7s %8s %6s | %9s %8s %8s %6s;%s %s\n", who, jobs, $1, $4, $5, number(a),
+          ratio(a, $10), $7, $8, number(b), ratio(b, $11), a, b }')
     echo "${row%;*}"
-    numbers=${row#*;}
-    before_short=${numbers% *} before_all=${numbers#* }
+    before=${row#*;}
   done
 done
 exit "$failed"
