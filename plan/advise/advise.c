@@ -15,6 +15,7 @@
 
 #include "base/text.h"
 #include "headroom/unstable/compare.h"
+#include "headroom/unstable/faults.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -41,7 +42,11 @@ static bool allocate(struct hr__run_profile *profile) {
   profile->by_tenant = calloc(n_uses * profile->n_tenants + 1, sizeof *profile->by_tenant);
   profile->pools = calloc((size_t)profile->n_pools + 1, sizeof *profile->pools);
   profile->allocations = calloc(n_jobs + 1, sizeof *profile->allocations);
-  if (!profile->uses || !profile->by_tenant || !profile->pools || !profile->allocations) return false;
+  size_t n_nodes = 0;
+  for (uint32_t i = 0; i < profile->n_pools; i++) n_nodes += profile->cluster->pools[i].nodes;
+  profile->failures = calloc(n_nodes + 1, sizeof *profile->failures);
+  if (!profile->uses || !profile->by_tenant || !profile->pools || !profile->allocations || !profile->failures)
+    return false;
   for (size_t job = 0; job < n_jobs; job++)
     profile->allocations[job] = (struct hr__profile_allocation){.since_us = HR_NEVER_US, .pool = HR_NONE};
   return allocate_levels(profile);
@@ -53,6 +58,7 @@ static void profile_finish(struct hr__run_profile *profile) {
   free(profile->by_tenant);
   free(profile->pools);
   free(profile->allocations);
+  free(profile->failures);
   *profile = (struct hr__run_profile){0};
 }
 
@@ -138,10 +144,23 @@ static void note_rates(struct hr__run_profile *profile, const struct hr_cluster 
   profile->rates_known = true;
 }
 
+/* Counts a job that failures of nodes have stopped. Nodes of elastic pools are replaced, so they are not counted. */
+static void note_failure(struct hr__run_profile *profile, const struct hr_view *view, const struct hr_event *event) {
+  struct hr__pool_profile *pool = &profile->pools[event->placement->pool.id];
+  pool->failed_jobs++;
+  for (uint32_t i = 0; i < event->placement->n_slices; i++) {
+    hr_node node = event->placement->slices[i].node;
+    if (!hr_view_node_failed(view, node)) continue;
+    uint32_t count = ++profile->failures[node.id];
+    if (count > pool->most_failures) pool->most_failures = count;
+  }
+}
+
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__run_profile *profile = self;
   if (!profile->rates_known) note_rates(profile, view->cluster);
   if (!event->placement) return;
+  if (event->kind == HR_EVENT_INTERRUPT && event->reason == HR_REASON_FAILED) note_failure(profile, view, event);
   if (event->kind == HR_EVENT_START) note_start(profile, event);
   if (event->kind == HR_EVENT_END || event->kind == HR_EVENT_INTERRUPT || event->kind == HR_EVENT_PREEMPT)
     note_end(profile, event->job, event->at_us);
@@ -161,6 +180,21 @@ static hr__wide available_of(const struct hr__run_profile *profile, uint32_t num
   return to_us > from_us ? (hr__wide)node_milli * spec->nodes * (uint64_t)(to_us - from_us) : 0;
 }
 
+/* Adds the failures of a pool to its rate of interruptions. */
+static void note_failures(struct hr__run_profile *profile, uint32_t number, const struct hr_result *result) {
+  const struct hr_pool_spec *spec = &profile->cluster->pools[number];
+  const struct hr_pool_accounting *accounting = &result->pools[number];
+  if (!spec->faults) return;
+  /* spares that wait do not fail */
+  double node_us = hr_market_is_elastic(spec->market.market)
+                       ? (double)accounting->up_us
+                       : (double)(spec->nodes - spec->faults->spares) * (double)profile->end_us;
+  if (node_us <= 0) return;
+  profile->pools[number].down_share = (double)accounting->down_us / node_us;
+  profile->pools[number].reclaims_per_h +=
+      (double)accounting->failures / ((node_us - (double)accounting->down_us) / (3600 * (double)HR_SECOND_US));
+}
+
 static void close_all(struct hr__run_profile *profile, const struct hr_result *result) {
   profile->end_us = result->end_us;
   for (uint32_t job = 0; job < profile->trace->n_jobs; job++) {
@@ -173,6 +207,7 @@ static void close_all(struct hr__run_profile *profile, const struct hr_result *r
   for (uint32_t i = 0; i < profile->n_pools; i++) {
     advance_pool(profile, i, profile->end_us);
     profile->pools[i].available_milli_us = available_of(profile, i, result);
+    note_failures(profile, i, result);
   }
 }
 
@@ -225,7 +260,8 @@ static void find_classes(const struct hr_trace *trace, bool present[HR_N_CLASSES
 }
 
 static enum hr_status list_metrics(struct hr_advice *advice, struct hr_error *error) {
-  static const enum hr__metric metrics[HR__A_GROUPS] = {HR__M_MONTHLY, HR__M_COST, HR__M_LOST};
+  static const enum hr__metric metrics[HR__A_GROUPS] = {HR__M_MONTHLY, HR__M_COST, HR__M_LOST, HR__M_ETTR,
+                                                        HR__M_SITE_KWH};
   const struct hr_trace *trace = advice->config.trace;
   uint32_t n_tenants = trace->tenant ? trace->tenants.count : 0;
   bool present[HR_N_CLASSES] = {false};
@@ -355,12 +391,42 @@ static enum hr_status evaluate_stricter(struct hr_advice *advice, struct hr__pro
   return HR_OK;
 }
 
+/* Evaluates a proposal that a metric other than the cost decides: it must become significantly better, and the cost
+   must not become significantly higher. */
+static enum hr_status evaluate_figure(struct hr_advice *advice, struct hr__proposal *proposal, struct hr_error *error) {
+  uint32_t count = advice->n_replications;
+  const struct hr__interval *change = &proposal->change;
+  enum hr_status status =
+      hr__advice_difference(advice, proposal->candidate, proposal->figure, count, &proposal->change, error);
+  if (status != HR_OK) return status;
+  const struct hr_metric *row = &hr__metric_rows[advice->metrics[proposal->figure].id];
+  double sign = proposal->figure == HR__A_ETTR ? -1 : 1; /* the others are better if they are lower */
+  double worst = sign < 0 ? -change->low : change->high;
+  if (change->count == 0 || isnan(change->mean))
+    snprintf(proposal->reason, sizeof proposal->reason, "%s is unknown", row->path);
+  else if (sign * change->mean >= 0)
+    snprintf(proposal->reason, sizeof proposal->reason, "%s does not become better", row->path);
+  else if (isnan(worst))
+    snprintf(proposal->reason, sizeof proposal->reason, "one replication cannot show whether %s becomes better",
+             row->path);
+  else if (worst >= 0)
+    snprintf(proposal->reason, sizeof proposal->reason, "the change of %s is not significant (the interval includes 0)",
+             row->path);
+  else if (proposal->monthly_usd.count && proposal->monthly_usd.low > 0)
+    snprintf(proposal->reason, sizeof proposal->reason, "it costs more");
+  else
+    proposal->advised =
+        hr__advice_serves(advice, proposal->candidate, count, proposal->reason, sizeof proposal->reason);
+  return HR_OK;
+}
+
 static enum hr_status evaluate(struct hr_advice *advice, struct hr__proposal *proposal, struct hr_error *error) {
   uint32_t count = advice->n_replications;
   enum hr_status status =
       hr__advice_difference(advice, proposal->candidate, HR__A_MONTHLY, count, &proposal->monthly_usd, error);
   const struct hr__interval *usd = &proposal->monthly_usd;
   if (status != HR_OK) return status;
+  if (proposal->figure != HR__A_MONTHLY) return evaluate_figure(advice, proposal, error);
   if (usd->count == 0)
     snprintf(proposal->reason, sizeof proposal->reason, "the monthly cost is unknown");
   else if (usd->mean >= 0)
@@ -436,6 +502,7 @@ static enum hr_status advise(struct hr_advice *advice, struct hr_error *error) {
   if (status == HR_OK) status = hr__advice_run(advice, NULL, 0, advice->n_replications, error);
   if (status == HR_OK && advice->pools) status = hr__advise_gpu_types(advice, error);
   if (status == HR_OK) status = hr__advise_capacity(advice, error);
+  if (status == HR_OK && advice->pools) status = hr__advise_reliability(advice, error);
   return status == HR_OK ? evaluate_all(advice, error) : status;
 }
 
@@ -520,5 +587,11 @@ bool hr_advice_item(const struct hr_advice *advice, size_t place, struct hr_advi
       .monthly_usd = {usd->count, usd->mean, usd->median, usd->sd, usd->low, usd->high, usd->of_median},
       .wait_p95_s = hr__advice_metric(advice, proposal->candidate, wait, advice->n_replications),
       .completed = hr__advice_metric(advice, proposal->candidate, completed, advice->n_replications)};
+  if (proposal->figure == HR__A_MONTHLY) return true;
+  const struct hr__interval *change = &proposal->change;
+  item->figure = hr__metric_rows[advice->metrics[proposal->figure].id].path;
+  item->figure_value = hr__advice_metric(advice, proposal->candidate, proposal->figure, advice->n_replications);
+  item->figure_change = (struct hr_replicated){change->count, change->mean, change->median,   change->sd,
+                                               change->low,   change->high, change->of_median};
   return true;
 }

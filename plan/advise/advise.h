@@ -41,7 +41,10 @@ struct hr__pool_profile {
   /* [nodes + 1]; element k: time in microseconds during which k nodes (allocated GPUs / GPUs per node, rounded up) were
      allocated; NULL if the pool is elastic */
   int64_t *at_level;
-  double reclaims_per_h; /* spot interruptions per hour of a node */
+  double reclaims_per_h;  /* spot interruptions and failures per hour of a node */
+  double down_share;      /* of the time of its nodes: they are out of order */
+  uint32_t failed_jobs;   /* how many jobs failures have stopped */
+  uint32_t most_failures; /* the same of the node that has stopped the most */
 };
 
 /* The current allocation of a job or, if the job does not run, its last allocation. */
@@ -61,6 +64,7 @@ struct hr__run_profile {
   struct hr__pool_profile *pools;
   struct hr__profile_allocation *allocations; /* [n_jobs] */
   bool rates_known;                           /* reclaims_per_h of all pools is set */
+  uint32_t *failures;                         /* [n_nodes] how many jobs failures of the node have stopped */
   int64_t end_us;
 };
 
@@ -95,7 +99,7 @@ static inline double hr__run_profile_utilization(const struct hr__run_profile *p
 
 /* The metrics that are stored for every run. First come HR__A_GROUPS metrics of the whole run, then HR__A_GROUP_METRICS
    metrics for each group. The groups are: all jobs, each class of the trace, each tenant. */
-enum { HR__A_MONTHLY, HR__A_COST, HR__A_LOST, HR__A_GROUPS };
+enum { HR__A_MONTHLY, HR__A_COST, HR__A_LOST, HR__A_ETTR, HR__A_ENERGY, HR__A_GROUPS };
 enum { HR__A_WAIT, HR__A_COMPLETED, HR__A_GROUP_COST, HR__A_GROUP_METRICS };
 
 /* A list of texts. The list owns the texts. */
@@ -113,13 +117,15 @@ struct hr__proposal {
   char from[200], to[200];
   struct hr__texts set;
   struct hr_notes assumed;
-  uint32_t candidate;  /* index of the proposal in the runner; HR_NONE: it cannot be run */
-  uint32_t stricter;   /* index of the proposal with the catalogue's GPU speeds; HR_NONE: not run with them */
+  uint32_t candidate; /* index of the proposal in the runner; HR_NONE: it cannot be run */
+  uint32_t stricter;  /* index of the proposal with the catalogue's GPU speeds; HR_NONE: not run with them */
+  unsigned figure; /* the metric that decides: HR__A_MONTHLY, HR__A_ETTR, HR__A_ENERGY or, for the wait, HR__A_GROUPS */
   char objection[200]; /* a reason, known without runs, not to advise the proposal; "": none */
   /* Results of the runs: */
   bool advised;
   char reason[300];                /* why the proposal is not advised */
   struct hr__interval monthly_usd; /* monthly cost of the proposal minus that of the unchanged scenario, in dollars */
+  struct hr__interval change;      /* the same of the metric that decides */
 };
 
 struct hr_advice {
@@ -169,6 +175,9 @@ static inline const char *hr__advice_class_text(uint32_t class_) {
 enum hr_status hr__advise_gpu_types(struct hr_advice *advice, struct hr_error *error);
 /* Proposes smaller reservations, spot capacity and checkpoint intervals (advise_capacity.c). */
 enum hr_status hr__advise_capacity(struct hr_advice *advice, struct hr_error *error);
+
+/* Proposes spare nodes, the exclusion of bad nodes, and power limits (advise_reliability.c). */
+enum hr_status hr__advise_reliability(struct hr_advice *advice, struct hr_error *error);
 
 /* ---- Proposals (proposal.c) ------------------------------------------------------------------------- */
 

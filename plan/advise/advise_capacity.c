@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Advice on capacity: checkpoint intervals, spot capacity and idle reservations.
+ * Advice on capacity: checkpoint intervals, spot capacity and idle reservations. Advice on checkpoints is for spot
+ * pools and for pools with failures.
  *
  * Checkpoints. Let d be the time to write a checkpoint and M the mean time between losses of a job. By Daly (A higher
  * order estimate of the optimum checkpoint interval for restart dumps, 2006) the best interval is
@@ -34,8 +35,9 @@
 static const double tolerated_ratio = 1.5;
 static const double assumed_write_s = 60;
 
+/* The use of pools with interruptions: of spot pools, and of pools with failures. */
 struct spot_use {
-  uint32_t pool; /* spot pool that the class used most; HR_NONE: the class used no spot pool */
+  uint32_t pool; /* the one that the class used most; HR_NONE: the class used none */
   double life_s; /* mean time between losses of a job of the class, in seconds */
   double write_s;
   double lost_h; /* GPU hours of lost work in all spot pools */
@@ -126,6 +128,8 @@ static enum hr_status propose_checkpoints(struct hr_advice *advice, uint32_t cla
   struct hr__proposal proposal;
   char path[60], text[HR__NUMBER_BYTES];
   hr__proposal_init(&proposal, HR_ADVICE_CHECKPOINT, class_ == HR_CLASS_UNKNOWN ? HR_N_CLASSES : class_, spot->pool);
+  bool is_fixed = !hr_market_is_elastic(hr__advice_pool(advice, spot->pool)->market.market);
+  proposal.figure = is_fixed ? HR__A_ETTR : HR__A_MONTHLY; /* the nodes of fixed pools cost the same anyway */
   snprintf(proposal.from, sizeof proposal.from, "%s", from);
   snprintf(proposal.to, sizeof proposal.to, "every %s (young-daly)",
            hr__duration_text(daly_s(write_s > 0 ? write_s : spot->write_s, spot->life_s), text));

@@ -117,6 +117,12 @@ static void put_item(struct advice_page *page, size_t place) {
                 hr__metric_text(HR_UNIT_SECONDS, item.wait_p95_s.after, number[1]),
                 hr__metric_text(HR_UNIT_SHARE, item.completed.before, number[2]),
                 hr__metric_text(HR_UNIT_SHARE, item.completed.after, number[3]));
+  if (item.figure) {
+    enum hr_unit unit = hr__metric_rows[page->advice->metrics[page->advice->proposals[place].figure].id].unit;
+    hr__put_field(console, "  decides", "%s: %s -> %s", item.figure,
+                  hr__metric_text(unit, item.figure_value.before, number[0]),
+                  hr__metric_text(unit, item.figure_value.after, number[1]));
+  }
   put_goals(page, page->advice->proposals[place].candidate, item.reason != NULL);
   if (item.reason) {
     hr__put_field(console, "  reason", "%s", item.reason);
@@ -278,6 +284,15 @@ static void json_put_item(struct advice_json_writer *writer, cJSON *list, size_t
   cJSON *metrics = hr__json_object(json, inner, "metrics");
   put_group(writer, metrics, proposal->candidate, hr__advice_group_metric(advice, proposal->class_, 0));
   put_pair(writer, metrics, proposal->candidate, HR__A_LOST);
+  if (item.figure) {
+    cJSON *figure = hr__json_object(json, inner, "figure");
+    hr__json_text(json, figure, "metric", item.figure);
+    put_if_known(writer, figure, "before", item.figure_value.before);
+    put_if_known(writer, figure, "after", item.figure_value.after);
+    put_if_known(writer, figure, "change", item.figure_change.mean);
+    put_if_known(writer, figure, "low", item.figure_change.low);
+    put_if_known(writer, figure, "high", item.figure_change.high);
+  }
   json_put_goals(writer, inner, proposal->candidate);
   put_tenants(writer, inner, proposal);
   hr__json_notes(json, hr__json_array(json, inner, "assumed"), item.assumed);
@@ -295,7 +310,7 @@ static void put_base(struct advice_json_writer *writer, cJSON *root) {
   cJSON *base = hr__json_object(&writer->json, root, "base");
   for (size_t i = 0; i < HR__A_GROUPS + HR__A_GROUP_METRICS; i++) {
     const struct hr_metric *info = &hr__metric_rows[advice->metrics[i].id];
-    if (i == HR__A_GROUPS + HR__A_GROUP_COST) continue;
+    if (i == HR__A_GROUPS + HR__A_GROUP_COST || i == HR__A_ETTR || i == HR__A_ENERGY) continue;
     put_if_known(writer, base, info->path, hr__advice_metric(advice, advice->base, i, advice->n_replications).before);
   }
 }

@@ -3,8 +3,9 @@
  * The comparison of options: which pools they have, their runs, and what follows from them.
  *
  * Each option is the scenario with nodes in its own pools only, and is run with the same jobs and the same random
- * events as the others. Its replications give the intervals of availability, ETTR, utilization and of all that depends
- * on them. An option without random events is run once.
+ * events as the others. If the demand grows or falls, each year is run with its jobs and its nodes: jobs of the trace
+ * are repeated or left out at random, as in replications with a `growth`. Its replications give the intervals of
+ * availability, ETTR, utilization and of all that depends on them. An option without random events is run once.
  */
 
 #include "plan/tco/tco.h"
@@ -15,6 +16,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#define MIN_GROWTH 0.001 /* as in 'replications' */
 
 static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory for the cost of ownership");
@@ -106,34 +109,58 @@ static enum hr_status make_options(struct hr_tco *tco, struct hr_error *error) {
 
 /* ---- Candidates -------------------------------------------------------------------------------------- */
 
-enum { OVERRIDE_BYTES = HR_POOL_PATH_BYTES + sizeof ".nodes=0" };
+enum { OVERRIDE_BYTES = HR_POOL_PATH_BYTES + sizeof ".nodes=4294967295" };
 
-static bool has_pool(const struct hr__tco_option *option, uint32_t pool) {
-  for (uint32_t i = 0; i < option->n_pools; i++)
-    if (option->pools[i] == pool) return true;
-  return false;
+/* Returns the number of nodes of a pool of the scenario in a year of the option. */
+static uint32_t nodes_in(const struct hr_tco *tco, const struct hr__tco_option *option, uint32_t pool, uint32_t year) {
+  double nodes[HR_MAX_TCO_YEARS];
+  for (uint32_t i = 0; i < option->n_pools; i++) {
+    if (option->pools[i] != pool) continue;
+    if (year == 0) return tco->scenario->cluster.pools[pool].nodes;
+    hr__tco_count_nodes(tco, option, i, nodes);
+    return nodes[year] < HR_MAX_NODES ? (uint32_t)nodes[year] : HR_MAX_NODES;
+  }
+  return 0;
 }
 
-/* Adds the option as a candidate: the scenario without nodes in all other pools. */
+/* Adds the option in a year as a candidate: the scenario without nodes in all other pools. */
 static enum hr_status add_candidate(struct hr_tco *tco, struct hr__tco_option *option, uint32_t environment,
-                                    struct hr_error *error) {
+                                    uint32_t year, struct hr_error *error) {
   uint32_t n_pools = tco->scenario->cluster.n_pools;
   char(*texts)[OVERRIDE_BYTES] = calloc(n_pools, sizeof *texts);
   const char **overrides = calloc(n_pools, sizeof *overrides);
   size_t count = 0;
   enum hr_status status = texts && overrides ? HR_OK : no_memory(error);
   for (uint32_t i = 0; i < n_pools && status == HR_OK; i++) {
-    if (has_pool(option, i) || tco->scenario->cluster.pools[i].nodes == 0) continue;
+    uint32_t nodes = nodes_in(tco, option, i, year);
+    if (nodes == tco->scenario->cluster.pools[i].nodes) continue;
     char path[HR_POOL_PATH_BYTES];
-    snprintf(texts[count], OVERRIDE_BYTES, "%s.nodes=0", hr_scenario_pool_path(tco->scenario, i, path));
+    snprintf(texts[count], OVERRIDE_BYTES, "%s.nodes=%" PRIu32, hr_scenario_pool_path(tco->scenario, i, path), nodes);
     overrides[count] = texts[count];
     count++;
   }
   if (status == HR_OK)
-    status = hr__runner_add_candidate(tco->runner, overrides, count, environment, &option->candidate, error);
-  if (status == HR_OK) option->random = hr__runner_is_random(tco->runner, option->candidate);
+    status = hr__runner_add_candidate(tco->runner, overrides, count, environment, &option->candidates[year], error);
+  if (status == HR_OK) option->random = option->random || hr__runner_is_random(tco->runner, option->candidates[year]);
   free(texts);
   free(overrides);
+  return status;
+}
+
+/* Adds all options in a year, with its demand. */
+static enum hr_status add_year(struct hr_tco *tco, uint32_t year, struct hr_error *error) {
+  struct hr__environment environment = {.workload = tco->scenario->replications.workload};
+  uint32_t number;
+  environment.workload.growth *= hr_compound(tco->spec.growth - 1, year);
+  if (!(environment.workload.growth >= MIN_GROWTH && environment.workload.growth <= HR_MAX_GROWTH))
+    return hr_fail(error, HR_BAD_INPUT,
+                   "%s: the demand of year %" PRIu32 " is %.4g times that of the trace; a number from %g to %g is "
+                   "expected; change 'tco.growth_per_year' or 'tco.years'",
+                   tco->scenario->path, year + 1, environment.workload.growth, MIN_GROWTH, (double)HR_MAX_GROWTH);
+  hr_stress_init(&environment.stress);
+  enum hr_status status = hr__runner_add_environment(tco->runner, &environment, &number, error);
+  for (uint32_t k = 0; k < tco->n_options && status == HR_OK; k++)
+    status = add_candidate(tco, &tco->options[k], number, year, error);
   return status;
 }
 
@@ -152,17 +179,13 @@ static enum hr_status make_candidates(struct hr_tco *tco, struct hr_error *error
                                      .trace = config->trace,
                                      .n_threads = config->n_threads,
                                      .progress = config->progress};
-  struct hr__environment environment = {.workload = config->scenario->replications.workload};
-  uint32_t number;
   bool any_random = false;
-  hr_stress_init(&environment.stress);
   tco->runner = hr__runner_create(&runner);
   if (!tco->runner) return no_memory(error);
-  enum hr_status status = hr__runner_add_environment(tco->runner, &environment, &number, error);
-  for (uint32_t k = 0; k < tco->n_options && status == HR_OK; k++) {
-    status = add_candidate(tco, &tco->options[k], number, error);
-    any_random = any_random || tco->options[k].random;
-  }
+  enum hr_status status = HR_OK;
+  tco->n_simulated = tco->spec.growth == 1 || tco->spec.first_year_only ? 1 : tco->spec.years;
+  for (uint32_t year = 0; year < tco->n_simulated && status == HR_OK; year++) status = add_year(tco, year, error);
+  for (uint32_t k = 0; k < tco->n_options; k++) any_random = any_random || tco->options[k].random;
   tco->n_replications = wanted_replications(tco, any_random);
   return status;
 }
@@ -173,7 +196,7 @@ static enum hr_status make_candidates(struct hr_tco *tco, struct hr_error *error
 struct batch {
   struct hr_tco *tco;
   struct tco_item {
-    uint32_t option, replication;
+    uint32_t option, year, replication;
     struct hr__one_run_config config;
   } * items;
   size_t count;
@@ -188,6 +211,7 @@ static double gpu_hours(hr_amount milli_us) {
 struct observed {
   const struct hr_tco *tco;
   const struct hr__tco_option *option;
+  uint32_t year;
   struct hr__tco_run *run;
 };
 
@@ -209,14 +233,35 @@ static void take_pool(const struct observed *observed, const struct hr_replay *r
     use->down_share = (double)(replay->result->pools[pool].down_us + replay->result->pools[pool].planned_us) / node_us;
 }
 
+/* Returns the GPUs x run time of all jobs. */
+static double work_of(const struct hr_trace *trace) {
+  double sum = 0;
+  for (uint32_t job = 0; job < trace->n_jobs - trace->n_added; job++)
+    sum += (double)trace->gpus[job] * (double)trace->work_us[job];
+  return sum;
+}
+
+/* Returns the demand of a year / the work of the jobs that were drawn for it, which is random. */
+static double demand_share(const struct observed *observed, const struct hr_trace *drawn) {
+  const struct hr_workload_spec *workload = &observed->tco->scenario->replications.workload;
+  if (observed->tco->n_simulated == 1 || workload->blocks != HR_BLOCKS_NONE) return 1;
+  double wanted = work_of(observed->tco->config.trace) * workload->growth *
+                  hr_compound(observed->tco->spec.growth - 1, observed->year);
+  double work = work_of(drawn);
+  return work > 0 ? wanted / work : 1;
+}
+
 static enum hr_status collect(void *self, const struct hr_replay *replay, struct hr_error *error) {
   struct observed *observed = self;
   struct hr__tco_run *run = observed->run;
   const struct hr_summary *summary = replay->summary;
   double run_s = (double)replay->result->end_us / 1e6, year_s = HR_HOURS_PER_YEAR * 3600;
-  double window_s = summary->submit_window_s > 0 && summary->submit_window_s < run_s ? summary->submit_window_s : run_s;
+  double window_s = summary->submit_window_s;
+  /* jobs of later years are as many as in the time of the trace, although the last of them may be submitted later */
+  if (observed->tco->n_simulated > 1) window_s = (double)hr_trace_last_submit_us(observed->tco->config.trace) / 1e6;
+  if (!(window_s > 0 && window_s < run_s)) window_s = run_s;
   if (run_s <= 0) return hr_fail(error, HR_BAD_INPUT, "option '%.60s': no job runs", observed->option->name);
-  run->scale = year_s / window_s;
+  run->scale = year_s / window_s * demand_share(observed, replay->result->trace);
   run->other_scale = year_s / run_s;
   run->held_gpu_hours = summary->gpu_hours;
   run->useful_gpu_hours = summary->stoppable ? summary->goodput.useful_gpu_hours : summary->gpu_hours;
@@ -233,7 +278,8 @@ static enum hr_status run_item(void *self, size_t index, struct hr_error *error)
   struct batch *batch = self;
   struct tco_item *item = &batch->items[index];
   const struct hr__tco_option *option = &batch->tco->options[item->option];
-  struct observed observed = {batch->tco, option, &option->runs[item->replication]};
+  size_t place = (size_t)item->year * batch->tco->n_replications + item->replication;
+  struct observed observed = {batch->tco, option, item->year, &option->runs[place]};
   const struct hr__one_run_details details = {.self = &observed, .prepare = prepare, .collect = collect};
   struct hr__progress_reporter reporter = {.sum = &batch->progress};
   struct hr__one_run run;
@@ -249,24 +295,33 @@ static void exchange(void *self, size_t index, struct hr__parcel *parcel) {
   (void)self, (void)index, (void)parcel;
 }
 
-static enum hr_status list_items(struct batch *batch, struct hr_error *error) {
+static enum hr_status list_year(struct batch *batch, uint32_t k, uint32_t year, struct hr_error *error) {
   struct hr_tco *tco = batch->tco;
+  const struct hr__tco_option *option = &tco->options[k];
   enum hr_status status = HR_OK;
-  for (uint32_t k = 0; k < tco->n_options && status == HR_OK; k++)
-    for (uint32_t r = 0; r < (tco->options[k].random ? tco->n_replications : 1) && status == HR_OK; r++) {
-      struct tco_item *item = &batch->items[batch->count++];
-      *item = (struct tco_item){.option = k, .replication = r};
-      status = hr__runner_case(tco->runner, (struct hr__trial){tco->options[k].candidate, r}, &item->config, error);
-      if (status == HR_OK) batch->progress.total += item->config.trace->n_jobs;
-    }
+  for (uint32_t r = 0; r < (option->random ? tco->n_replications : 1) && status == HR_OK; r++) {
+    struct tco_item *item = &batch->items[batch->count++];
+    *item = (struct tco_item){.option = k, .year = year, .replication = r};
+    status = hr__runner_case(tco->runner, (struct hr__trial){option->candidates[year], r}, &item->config, error);
+    if (status == HR_OK) batch->progress.total += item->config.trace->n_jobs;
+  }
+  return status;
+}
+
+static enum hr_status list_items(struct batch *batch, struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  for (uint32_t k = 0; k < batch->tco->n_options; k++)
+    for (uint32_t year = 0; year < batch->tco->n_simulated && status == HR_OK; year++)
+      status = list_year(batch, k, year, error);
   return status;
 }
 
 static enum hr_status make_room(struct hr_tco *tco, struct hr_error *error) {
   for (uint32_t k = 0; k < tco->n_options; k++) {
     struct hr__tco_option *option = &tco->options[k];
-    option->runs = calloc(tco->n_replications, sizeof *option->runs);
-    for (uint32_t r = 0; option->runs && r < tco->n_replications; r++) {
+    const uint32_t count = tco->n_simulated * tco->n_replications;
+    option->runs = calloc(count, sizeof *option->runs);
+    for (uint32_t r = 0; option->runs && r < count; r++) {
       option->runs[r].pools = calloc((size_t)option->n_pools + 1, sizeof *option->runs[r].pools);
       if (!option->runs[r].pools) return no_memory(error);
     }
@@ -279,7 +334,7 @@ static enum hr_status make_runs(struct hr_tco *tco, struct hr_error *error) {
   struct batch batch = {.tco = tco};
   enum hr_status status = make_room(tco, error);
   if (status != HR_OK) return status;
-  batch.items = calloc((size_t)tco->n_options * tco->n_replications + 1, sizeof *batch.items);
+  batch.items = calloc((size_t)tco->n_options * tco->n_simulated * tco->n_replications + 1, sizeof *batch.items);
   if (!batch.items) return no_memory(error);
   hr__progress_sum_init(&batch.progress, &tco->config.progress, 0);
   status = list_items(&batch, error);
@@ -343,7 +398,7 @@ static void evaluate(struct hr_tco *tco, struct values *values) {
   for (uint32_t r = 0; r < count; r++) {
     for (uint32_t k = 0; k < tco->n_options; k++) {
       struct hr__tco_option *option = &tco->options[k];
-      hr__tco_path_make(tco, option, &option->runs[option->random ? r : 0], &values->paths[k]);
+      hr__tco_path_make(tco, option, r, &values->paths[k]);
       add_to_mean(&option->mean, &values->paths[k], values->sums[k], count);
       for (unsigned f = 0; f < HR__TCO_N_FIGURES; f++)
         values->of_options[((size_t)k * HR__TCO_N_FIGURES + f) * count + r] = values->paths[k].figures[f];
@@ -475,7 +530,7 @@ void hr_tco_destroy(struct hr_tco *tco) {
   if (!tco) return;
   for (uint32_t k = 0; k < tco->n_options; k++) {
     struct hr__tco_option *option = &tco->options[k];
-    for (uint32_t r = 0; option->runs && r < tco->n_replications; r++) free(option->runs[r].pools);
+    for (uint32_t r = 0; option->runs && r < tco->n_simulated * tco->n_replications; r++) free(option->runs[r].pools);
     free(option->runs);
     free(option->pools);
   }

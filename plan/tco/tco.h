@@ -89,10 +89,11 @@ struct hr__tco_option {
   double staff_usd_per_year;
   uint32_t contract_years;
   enum hr__tco_kind kind;
-  uint32_t candidate; /* of the runner */
+  uint32_t candidates[HR_MAX_TCO_YEARS]; /* [n_simulated of the comparison] of the runner, by year */
   bool random;
-  bool knows_failures;      /* a pool has failures */
-  struct hr__tco_run *runs; /* [n_replications]; if the option is not random, only the first one */
+  bool knows_failures; /* a pool has failures */
+  /* [n_simulated][n_replications]; if the option is not random, only the first replication of each year */
+  struct hr__tco_run *runs;
   struct hr__interval figures[HR__TCO_N_FIGURES];
   struct hr__tco_path mean; /* amounts are means over the replications */
 };
@@ -117,12 +118,21 @@ struct hr_tco {
   struct hr__tco_pair *pairs; /* [n_pairs] */
   uint32_t n_pairs;
   uint32_t n_replications;
+  uint32_t n_simulated; /* years that are simulated: all of them if the demand grows or falls, else the first one */
   double confidence;
   struct hr_notes notes;
 };
 
-/* Makes the years of an option from one of its runs. */
-void hr__tco_path_make(const struct hr_tco *tco, const struct hr__tco_option *option, const struct hr__tco_run *run,
+/* Returns the run of a year in a replication. */
+static inline const struct hr__tco_run *hr__tco_run_of(const struct hr_tco *tco, const struct hr__tco_option *option,
+                                                       uint32_t year, uint32_t replication) {
+  uint32_t simulated = year < tco->n_simulated ? year : 0;
+  return &option->runs[(size_t)simulated * tco->n_replications + (option->random ? replication : 0)];
+}
+/* Sets the number of nodes of a pool of the option in each year. */
+void hr__tco_count_nodes(const struct hr_tco *tco, const struct hr__tco_option *option, uint32_t i, double *nodes);
+/* Makes the years of an option from the runs of a replication. */
+void hr__tco_path_make(const struct hr_tco *tco, const struct hr__tco_option *option, uint32_t replication,
                        struct hr__tco_path *path);
 /* The utilization at which a useful GPU hour of the option costs as much as one of the other. NaN: none. */
 double hr__tco_break_even_utilization(const struct hr__tco_path *option, const struct hr__tco_path *other);

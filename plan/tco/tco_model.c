@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Years of an option: from the use of its pools in a run to costs, net present values and break-even points.
+ * Years of an option: from the use of its pools in a run of each year to costs, net present values and break-even
+ * points.
  *
  * A year has 8,760 hours. The demand of the first year is that of the trace; each year it is multiplied by the growth.
- * The nodes of owned and reserved pools grow in the same proportion, in whole nodes, so that their utilization is at
- * most that of the run. A purchase is made at the begin of a year, replaced at the begin of the first year in which it
- * is older than its life, and sold for its residual value. At the end of the last year everything is sold for its value
- * in between, which falls linearly. All other costs are paid at the end of their year:
+ * The nodes of all pools grow in the same proportion, in whole nodes. A purchase is made at the begin of a year,
+ * replaced at the begin of the first year in which it is older than its life, and sold for its residual value. At the
+ * end of the last year everything is sold for its value in between, which falls linearly. All other costs are paid at
+ * the end of their year:
  *
  *   NPV = sum over years y = 0, 1, ... of bought(y) / (1 + i)^y + (running(y) - sold(y)) / (1 + i)^(y + 1)
  *
@@ -68,6 +69,29 @@ static void fill(struct cohorts *cohorts, const double *needed, uint32_t years) 
 static void count_nodes(const struct hr_tco *tco, uint32_t nodes, double *needed) {
   for (uint32_t year = 0; year < tco->spec.years; year++)
     needed[year] = ceil(nodes * hr_compound(tco->spec.growth - 1, year) - 1e-9);
+}
+
+/* A reserved node keeps the price of the year in which its contract began, for the term of the contract. Owned nodes
+   with only a price per hour are like nodes with contracts of a year. Elastic nodes have no term. */
+static uint32_t life_of(const struct hr_tco *tco, const struct hr__tco_option *option, uint32_t i) {
+  const struct hr_ownership *owned = hr__tco_source(tco, option, i)->ownership;
+  uint32_t term_months = hr__tco_source(tco, option, i)->term_months;
+  if (owned) return whole_years(owned->capital[0].life_years);
+  if (hr_market_is_elastic(hr__tco_pool(tco, option, i)->market.market)) return 1;
+  return term_months ? whole_years(term_months / 12.0) : option->contract_years;
+}
+
+void hr__tco_count_nodes(const struct hr_tco *tco, const struct hr__tco_option *option, uint32_t i, double *nodes) {
+  double needed[HR_MAX_TCO_YEARS];
+  struct cohorts cohorts = {.life = life_of(tco, option, i)};
+  count_nodes(tco, hr__tco_pool(tco, option, i)->nodes, needed);
+  fill(&cohorts, needed, tco->spec.years);
+  for (uint32_t year = 0; year < tco->spec.years; year++) nodes[year] = in_use(&cohorts, year);
+}
+
+/* Returns the demand of a year / that of the run of this year. */
+static double growth_of(const struct hr_tco *tco, uint32_t year) {
+  return year < tco->n_simulated ? 1 : hr_compound(tco->spec.growth - 1, year);
 }
 
 /* ---- Income tax -------------------------------------------------------------------------------------- */
@@ -136,20 +160,20 @@ static void add_operation(const struct hr_tco *tco, const struct hr_ownership *o
   add(path, year, HR_PART_STAFF, nodes * owned->staff_usd_per_year * wages);
 }
 
-static void add_owned(const struct hr_tco *tco, const struct hr__tco_option *option, uint32_t i,
-                      const struct hr__tco_run *run, struct hr__tco_path *path) {
+static void add_owned(const struct hr_tco *tco, const struct hr__tco_option *option, uint32_t i, uint32_t replication,
+                      struct hr__tco_path *path) {
   const struct hr_pool_spec *pool = hr__tco_pool(tco, option, i);
   const struct hr_ownership *owned = hr__tco_source(tco, option, i)->ownership;
-  double needed[HR_MAX_TCO_YEARS];
-  struct cohorts cohorts = {.life = whole_years(owned->capital[0].life_years)};
+  double needed[HR_MAX_TCO_YEARS], in_year[HR_MAX_TCO_YEARS];
   int64_t before[HR_MAX_TCO_YEARS];
   count_nodes(tco, pool->nodes, needed);
-  fill(&cohorts, needed, tco->spec.years);
+  hr__tco_count_nodes(tco, option, i, in_year);
   for (uint32_t year = 0; year < tco->spec.years; year++) before[year] = hr__tco_year_uusd(path, year);
   for (uint32_t c = 0; c < owned->n_capital; c++) add_capital(tco, owned, &owned->capital[c], needed, path);
   for (uint32_t year = 0; year < tco->spec.years; year++) {
-    double nodes = in_use(&cohorts, year), hours = nodes * pool->gpus_per_node * HR_HOURS_PER_YEAR;
-    double held = run->pools[i].used_gpu_hours * run->scale * hr_compound(tco->spec.growth - 1, year);
+    const struct hr__tco_run *run = hr__tco_run_of(tco, option, year, replication);
+    double nodes = in_year[year], hours = nodes * pool->gpus_per_node * HR_HOURS_PER_YEAR;
+    double held = run->pools[i].used_gpu_hours * run->scale * growth_of(tco, year);
     path->gpus[year] += nodes * pool->gpus_per_node;
     path->capacity_gpu_hours[year] += hours;
     path->available_gpu_hours[year] += hours * (1 - run->pools[i].down_share);
@@ -161,22 +185,20 @@ static void add_owned(const struct hr_tco *tco, const struct hr__tco_option *opt
 
 /* ---- Clouds ------------------------------------------------------------------------------------------ */
 
-/* A reserved node keeps the price of the year in which its contract began, for the term of the contract. Owned nodes
-   with only a price per hour are like nodes with contracts of a year. */
 static void add_reserved(const struct hr_tco *tco, const struct hr__tco_option *option, uint32_t i,
-                         const struct hr__tco_run *run, struct hr__tco_path *path) {
+                         uint32_t replication, struct hr__tco_path *path) {
   const struct hr_pool_spec *pool = hr__tco_pool(tco, option, i);
   double needed[HR_MAX_TCO_YEARS], usd_h = (double)pool->market.price_uusd_h / 1e6;
   double price = pool->market.market == HR_MARKET_OWNED ? tco->spec.hardware_price : tco->spec.cloud_price;
-  uint32_t term_months = hr__tco_source(tco, option, i)->term_months;
-  struct cohorts cohorts = {.life = term_months ? whole_years(term_months / 12.0) : option->contract_years};
+  struct cohorts cohorts = {.life = life_of(tco, option, i)};
   count_nodes(tco, pool->nodes, needed);
   fill(&cohorts, needed, tco->spec.years);
   for (uint32_t year = 0; year < tco->spec.years; year++) {
     double nodes = in_use(&cohorts, year), hours = nodes * pool->gpus_per_node * HR_HOURS_PER_YEAR;
     path->gpus[year] += nodes * pool->gpus_per_node;
     path->capacity_gpu_hours[year] += hours;
-    path->available_gpu_hours[year] += hours * (1 - run->pools[i].down_share);
+    path->available_gpu_hours[year] +=
+        hours * (1 - hr__tco_run_of(tco, option, year, replication)->pools[i].down_share);
     for (uint32_t begun = 0; begun <= year; begun++)
       if (is_used(&cohorts, begun, year))
         add(path, year, HR_PART_RENT,
@@ -184,13 +206,15 @@ static void add_reserved(const struct hr_tco *tco, const struct hr__tco_option *
   }
 }
 
-static void add_elastic(const struct hr_tco *tco, const struct hr__tco_pool_use *use, double scale,
+static void add_elastic(const struct hr_tco *tco, const struct hr__tco_option *option, uint32_t i, uint32_t replication,
                         struct hr__tco_path *path) {
   for (uint32_t year = 0; year < tco->spec.years; year++) {
-    double growth = hr_compound(tco->spec.growth - 1, year), price = hr_compound(tco->spec.cloud_price - 1, year);
-    path->capacity_gpu_hours[year] += use->billed_gpu_hours * scale * growth;
-    path->available_gpu_hours[year] += use->billed_gpu_hours * scale * growth;
-    add(path, year, HR_PART_RENT, use->usd * scale * growth * price);
+    const struct hr__tco_run *run = hr__tco_run_of(tco, option, year, replication);
+    const struct hr__tco_pool_use *use = &run->pools[i];
+    double growth = growth_of(tco, year), price = hr_compound(tco->spec.cloud_price - 1, year);
+    path->capacity_gpu_hours[year] += use->billed_gpu_hours * run->scale * growth;
+    path->available_gpu_hours[year] += use->billed_gpu_hours * run->scale * growth;
+    add(path, year, HR_PART_RENT, use->usd * run->scale * growth * price);
   }
 }
 
@@ -249,25 +273,28 @@ static void set_work(const struct hr__tco_run *run, double growth, uint32_t year
   path->unserved_gpu_hours += needed * (1 - served);
 }
 
-void hr__tco_path_make(const struct hr_tco *tco, const struct hr__tco_option *option, const struct hr__tco_run *run,
+void hr__tco_path_make(const struct hr_tco *tco, const struct hr__tco_option *option, uint32_t replication,
                        struct hr__tco_path *path) {
+  double wait_s = (double)NAN;
   *path = (struct hr__tco_path){.years = tco->spec.years};
   for (uint32_t i = 0; i < option->n_pools; i++) {
     if (hr__tco_source(tco, option, i)->ownership)
-      add_owned(tco, option, i, run, path);
+      add_owned(tco, option, i, replication, path);
     else if (hr_market_is_elastic(hr__tco_pool(tco, option, i)->market.market))
-      add_elastic(tco, &run->pools[i], run->scale, path);
+      add_elastic(tco, option, i, replication, path);
     else
-      add_reserved(tco, option, i, run, path);
+      add_reserved(tco, option, i, replication, path);
   }
   for (uint32_t year = 0; year < path->years; year++) {
-    double growth = hr_compound(tco->spec.growth - 1, year);
+    const struct hr__tco_run *run = hr__tco_run_of(tco, option, year, replication);
+    double growth = growth_of(tco, year);
+    if (!(run->wait_p95_s <= wait_s)) wait_s = run->wait_p95_s;
     set_work(run, growth, year, path);
     add(path, year, HR_PART_STAFF, option->staff_usd_per_year * hr_compound(tco->spec.wages - 1, year));
     add(path, year, HR_PART_SERVICES, run->other_usd * run->other_scale * growth);
   }
   set_figures(tco, path);
-  path->figures[HR__TCO_WAIT] = run->wait_p95_s;
+  path->figures[HR__TCO_WAIT] = wait_s;
 }
 
 /* ---- Break-even points ------------------------------------------------------------------------------- */

@@ -356,7 +356,9 @@ static void put_assumed(struct tco_page *page) {
   fputc('\n', page->console.out);
   if (used) hr__put_field(&page->console, "assumed", "availability 1, as no pool has 'faults': %s", names);
   if (tco->spec.growth != 1)
-    hr__put_field(&page->console, used ? "" : "assumed", "availability, ETTR and use of the first year in all years");
+    hr__put_field(&page->console, used ? "" : "assumed", "%s",
+                  tco->n_simulated > 1 ? "jobs of later years are those of the trace, repeated or left out at random"
+                                       : "availability, ETTR and use of the first year in all years");
 }
 
 static void put_legend(struct tco_page *page) {

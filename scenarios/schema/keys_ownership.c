@@ -11,6 +11,7 @@
 
 #define WORD(name, text) text,
 static const char *const amortizations[] = {HR_AMORTIZATION_TABLE(WORD) NULL};
+static const char *const simulated_years[] = {"each-year", "first-year", NULL};
 static const char *const depreciations[] = {"straight-line", "macrs-5", NULL};
 
 #define MAX_YEARLY_FACTOR 10.0
@@ -95,6 +96,10 @@ const struct hr__key hr__tco_keys[] = {
      HELP("Number of years that are compared.")},
     {"growth_per_year", YEARLY_FACTOR, AT(DOUBLE, TCO, growth),
      HELP("Demand of a year, relative to the year before. Nodes are bought or rented in proportion.")},
+    {"simulate", CHOICE(simulated_years), DEFAULT("each-year"), AT(INTEGER, TCO, first_year_only),
+     HELP("Which years are simulated if the demand changes. each-year: all, with their nodes, and with jobs of the "
+          "trace "
+          "that are repeated or left out at random. first-year: only the first; the use of its nodes is scaled.")},
     {"cloud_price_per_year", YEARLY_FACTOR, AT(DOUBLE, TCO, cloud_price),
      HELP("Prices of reserved, on-demand and spot nodes in a year, relative to the year before.")},
     {"hardware_price_per_year", YEARLY_FACTOR, AT(DOUBLE, TCO, hardware_price),

@@ -492,6 +492,84 @@ static cJSON *json_of(uint32_t n_threads) {
 }
 
 /* The JSON is identical for any number of threads, and fits the schema. */
+/* ---- Reliability and power ---------------------------------------------------------------------------- */
+
+#define OWNED(nodes, more)                                                                                             \
+  "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":" nodes ",\"gpus_per_node\":1,\"market\":\"owned\","                     \
+  "\"usd_per_gpu_hour\":1," more "}"
+
+/* Nodes fail every 5 h under jobs whose checkpoints are ten times too far apart. The nodes cost the same, so ETTR
+   decides. */
+static void test_interval_with_failures(void) {
+  begin(HEAD OWNED("20", "\"faults\":{\"mtbf_h\":5,\"repair_s\":60}") INTERVAL("14700"), long_jobs());
+  ask_without_error(4);
+  struct hr_advice_item item = find(HR_ADVICE_CHECKPOINT);
+  CU_ASSERT(item.advised);
+  CU_ASSERT_STRING_EQUAL_FATAL(item.figure, "faults.ettr");
+  CU_ASSERT(item.figure_value.after > 1.1 * item.figure_value.before);
+  CU_ASSERT(item.figure_change.low > 0);
+  CU_ASSERT_DOUBLE_EQUAL(item.figure_change.mean, item.figure_value.after - item.figure_value.before, 1e-9);
+  end();
+}
+
+/* 20 nodes, each out of order for 1 / 11 of the time: with probability 99 % at most 5 are. The scenario keeps 12. */
+static void test_too_many_spares(void) {
+  begin(HEAD OWNED("20", "\"faults\":{\"mtbf_h\":20,\"repair_s\":7200,\"spares\":12}") INTERVAL("1800"), long_jobs());
+  ask_without_error(4);
+  struct hr_advice_item item = find(HR_ADVICE_SPARES);
+  CU_ASSERT(item.advised);
+  CU_ASSERT_STRING_EQUAL_FATAL(item.figure, "wait_s.p95");
+  CU_ASSERT(item.figure_change.high < 0);
+  CU_ASSERT_PTR_EQUAL(strstr(item.set[0], "cluster.pools.0.faults.spares="), item.set[0]);
+  int spares = atoi(item.set[0] + strlen("cluster.pools.0.faults.spares="));
+  CU_ASSERT(spares >= 4 && spares <= 6); /* the share is that of one run */
+  end();
+}
+
+/* One of twenty nodes fails 50 times as often; if all fail alike, none is bad. */
+static void test_bad_nodes(void) {
+  begin(HEAD OWNED("20", "\"faults\":{\"mtbf_h\":200,\"repair_s\":60,\"bad_nodes\":{\"share\":0.05,\"factor\":50}}")
+            INTERVAL("14700"),
+        long_jobs());
+  ask_without_error(2);
+  struct hr_advice_item item = find(HR_ADVICE_BAD_NODES);
+  CU_ASSERT_STRING_EQUAL(item.set[0], "policy.exclude_nodes=3");
+  CU_ASSERT_STRING_EQUAL_FATAL(item.figure, "faults.ettr");
+  CU_ASSERT(item.figure_value.before > 0 && item.figure_value.after > 0);
+  end();
+  begin(HEAD OWNED("20", "\"faults\":{\"mtbf_h\":200,\"repair_s\":60}") INTERVAL("14700"), long_jobs());
+  ask_without_error(2);
+  CU_ASSERT(!has(HR_ADVICE_BAD_NODES));
+  end();
+}
+
+/* Of two limits, one saves energy; the other needs twice the time. 300 W are limited to 200 W for 1.05 times as long.
+ */
+static void test_power_cap(void) {
+  begin(HEAD OWNED(
+            "1",
+            "\"power\":{\"gpu_idle_w\":50,\"gpu_max_w\":300,\"host_idle_w\":0,\"host_max_w\":0,\"caps\":["
+            "{\"limit_w\":300,\"time_ratio\":1,\"power_ratio\":1},{\"limit_w\":200,\"time_ratio\":1.05,"
+            "\"power_ratio\":0.7},{\"limit_w\":100,\"time_ratio\":2,\"power_ratio\":0.3}]}") "]},\"policy\":{\"name\":"
+                                                                                             "\"queue\"}}",
+        "job_id,submit_s,gpus,duration_s\n1,0,1,36000\n");
+  ask_without_error(1);
+  struct hr_advice_item item = find(HR_ADVICE_POWER_CAP);
+  CU_ASSERT(item.advised);
+  CU_ASSERT_STRING_EQUAL(item.set[0], "cluster.pools.0.power.gpu_cap_w=200");
+  CU_ASSERT_STRING_EQUAL_FATAL(item.figure, "energy.site_kwh");
+  CU_ASSERT_DOUBLE_EQUAL(item.figure_value.before, 3, 1e-9);
+  CU_ASSERT_DOUBLE_EQUAL(item.figure_value.after, 0.2 * 10.5, 1e-5);
+  cJSON *json = json_of(1);
+  char *text = files_read(PROJECT_DIR "/docs/reference/schemas/advise.schema.json");
+  cJSON *schema = cJSON_Parse(text);
+  CU_ASSERT(schema_fits(schema, json, "advice"));
+  cJSON_Delete(json);
+  cJSON_Delete(schema);
+  free(text);
+  end();
+}
+
 static void test_json(void) {
   begin(HEAD RECLAIMED "," RESERVED INTERVAL("14700"), long_jobs());
   cJSON *one = json_of(1), *three = json_of(3);
@@ -516,4 +594,5 @@ TEST_MAIN("advise", TEST(test_goals_decide), TEST(test_idle_nodes), TEST(test_ra
           TEST(test_interval_about_right), TEST(test_no_checkpoints), TEST(test_one_replication_is_not_significant),
           TEST(test_interval_includes_zero), TEST(test_smaller_type), TEST(test_smaller_type_for_one_class),
           TEST(test_no_smaller_type), TEST(test_type_not_acceptable_to_jobs), TEST(test_type_that_is_too_slow),
-          TEST(test_speed_assumed_equal), TEST(test_no_proposals), TEST(test_no_prices), TEST(test_json))
+          TEST(test_speed_assumed_equal), TEST(test_no_proposals), TEST(test_no_prices), TEST(test_json),
+          TEST(test_interval_with_failures), TEST(test_too_many_spares), TEST(test_bad_nodes), TEST(test_power_cap))

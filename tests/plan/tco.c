@@ -299,7 +299,8 @@ static void growth_and_falling_prices_by_hand(void) {
                               "\"reserved\",\"usd_per_gpu_hour\":1},"
                               "{\"name\":\"od\",\"nodes\":10,\"gpu\":\"H100\",\"gpus_per_node\":1,\"market\":\"on-"
                               "demand\",\"usd_per_gpu_hour\":2}";
-  static const char more[] = ",\"tco\":{\"years\":3,\"growth_per_year\":1.12,\"cloud_price_per_year\":0.5,\"options\":["
+  static const char more[] = ",\"tco\":{\"years\":3,\"growth_per_year\":1.12,\"simulate\":\"first-year\",\"cloud_price_"
+                             "per_year\":0.5,\"options\":["
                              "{\"name\":\"r\",\"pools\":[\"r\"],\"contract_years\":2},"
                              "{\"name\":\"od\",\"pools\":[\"od\"]}]}";
   static const double reserved[] = {10, 10 + 2 * 0.5, 2 * 0.5 + 11 * 0.25}; /* 12.544: 13 nodes, 2 of them older */
@@ -310,6 +311,29 @@ static void growth_and_falling_prices_by_hand(void) {
     usd_h = (double)hr__tco_year_uusd(&world.tco->options[1].mean, year) / 1e6 / 8760;
     CU_ASSERT_DOUBLE_EQUAL(usd_h, 5 * 2 * pow(1.12 * 0.5, year), 1e-6);
   }
+  finish(&world);
+}
+
+/* The demand doubles, so year y has 2^y jobs and nodes. The job takes all nodes of the first year. */
+static void each_year_is_simulated(void) {
+  static const char pools[] = "{\"name\":\"r\",\"nodes\":2,\"gpu\":\"H100\",\"gpus_per_node\":1,\"market\":"
+                              "\"reserved\",\"usd_per_gpu_hour\":1},"
+                              "{\"name\":\"od\",\"nodes\":2,\"gpu\":\"H100\",\"gpus_per_node\":1,\"market\":\"on-"
+                              "demand\",\"usd_per_gpu_hour\":2}";
+  static const char more[] = ",\"tco\":{\"years\":3,\"growth_per_year\":2}";
+  struct world world = run_world(pools, more, 2, 3600, 1);
+  CU_ASSERT_EQUAL_FATAL(world.tco->n_simulated, 3);
+  for (uint32_t k = 0; k < 2; k++)
+    for (uint32_t year = 0; year < 3; year++) {
+      const struct hr__tco_run *run = hr__tco_run_of(world.tco, &world.tco->options[k], year, 0);
+      const struct hr_scenario *scenario =
+          hr__runner_scenario(world.tco->runner, world.tco->options[k].candidates[year]);
+      CU_ASSERT_EQUAL(scenario->cluster.pools[k].nodes, 2u << year);
+      CU_ASSERT_EQUAL(scenario->cluster.pools[1 - k].nodes, 0);
+      CU_ASSERT_EQUAL(run->submitted, UINT64_C(1) << year);
+      CU_ASSERT_EQUAL(run->completed, run->submitted);
+      CU_ASSERT_DOUBLE_EQUAL(run->held_gpu_hours, 2 << year, 1e-9);
+    }
   finish(&world);
 }
 
@@ -328,7 +352,7 @@ static void useful_hours_are_the_product(void) {
   CU_ASSERT_EQUAL_FATAL(world.tco->n_replications, 5);
   for (uint32_t r = 0; r < 5; r++) {
     struct hr__tco_path path;
-    hr__tco_path_make(world.tco, option, &option->runs[r], &path);
+    hr__tco_path_make(world.tco, option, r, &path);
     const double *figures = path.figures;
     double product = figures[HR__TCO_AVAILABILITY] * figures[HR__TCO_UTILIZATION] * figures[HR__TCO_ETTR];
     CU_ASSERT_TRUE(figures[HR__TCO_AVAILABILITY] < 1);
@@ -348,11 +372,10 @@ static void overload_is_not_served(void) {
       "\"usd_per_gpu_hour\":3}";
   struct world world = run_world(pools, "", 2, 3600, 1);
   const struct hr__tco_option *option = &world.tco->options[0];
-  struct hr__tco_run run = option->runs[0];
   struct hr__tco_path path;
   CU_ASSERT_DOUBLE_EQUAL(option->mean.unserved_gpu_hours, 0, 0);
-  run.scale *= 2;
-  hr__tco_path_make(world.tco, option, &run, &path);
+  option->runs[0].scale *= 2;
+  hr__tco_path_make(world.tco, option, 0, &path);
   CU_ASSERT_DOUBLE_EQUAL(path.figures[HR__TCO_UTILIZATION], 1, 1e-12);
   CU_ASSERT_DOUBLE_EQUAL(path.figures[HR__TCO_USEFUL_GPU_HOUR], 3, 1e-9);
   CU_ASSERT_DOUBLE_EQUAL(path.unserved_gpu_hours, 5 * 2 * 8760.0, 1e-6);
@@ -421,7 +444,7 @@ static void books_agree_in_random_worlds(void) {
     spec->years = (uint32_t)draw(&state, 1, 9);
     spec->growth = floor(draw(&state, 0.7, 1.6) * 100) / 100;
     spec->hardware_price = floor(draw(&state, 0.7, 1.2) * 100) / 100;
-    hr__tco_path_make(world.tco, option, &option->runs[0], &path);
+    hr__tco_path_make(world.tco, option, 0, &path);
     int64_t bought = 0, sold = 0, cost = 0;
     for (uint32_t year = 0; year < spec->years; year++) {
       bought += path.bought_uusd[year];
@@ -475,5 +498,6 @@ static void json_fits_its_schema(void) {
 TEST_MAIN("plan: cost of ownership", TEST(hamilton_is_reproduced), TEST(hennessy_patterson_exercise),
           TEST(abilene_is_reproduced), TEST(lenovo_is_reproduced), TEST(bill_of_materials), TEST(amortization_by_hand),
           TEST(annuities_have_the_present_value_of_the_purchase), TEST(break_even_utilization_by_hand),
-          TEST(income_tax_by_hand), TEST(growth_and_falling_prices_by_hand), TEST(useful_hours_are_the_product),
-          TEST(overload_is_not_served), TEST(books_agree_in_random_worlds), TEST(json_fits_its_schema))
+          TEST(income_tax_by_hand), TEST(growth_and_falling_prices_by_hand), TEST(each_year_is_simulated),
+          TEST(useful_hours_are_the_product), TEST(overload_is_not_served), TEST(books_agree_in_random_worlds),
+          TEST(json_fits_its_schema))

@@ -103,7 +103,8 @@ struct hr_tco_option {
 /* `tco` of a scenario. Factors are values of a year, relative to the year before. */
 struct hr_tco_spec {
   uint32_t years;
-  double growth; /* of the demand */
+  double growth;        /* of the demand */
+  bool first_year_only; /* later years are not simulated: their figures are those of the first year, scaled */
   double cloud_price, hardware_price, energy_price, wages;
   double discount_rate;          /* per year, of net present values */
   double tax_rate;               /* of income; 0: taxes are ignored */

@@ -265,7 +265,10 @@ HR_API enum hr_status hr_plan_choice_case(const struct hr_plan *plan, struct hr_
   X(HR_ADVICE_GPU_TYPE, "gpu-type")                 /* a pool, or a job class in a pool, on another GPU type */        \
   X(HR_ADVICE_IDLE_RESERVATION, "idle-reservation") /* fewer nodes that are billed even if not used */                 \
   X(HR_ADVICE_SPOT, "spot")                         /* a job class on spot nodes, if the scenario has spot nodes */    \
-  X(HR_ADVICE_CHECKPOINT, "checkpoint")             /* another checkpoint interval */
+  X(HR_ADVICE_CHECKPOINT, "checkpoint")             /* another checkpoint interval */                                  \
+  X(HR_ADVICE_SPARES, "spares")                     /* another number of spare nodes */                                \
+  X(HR_ADVICE_BAD_NODES, "bad-nodes")               /* nodes that failed under a job are excluded for it */            \
+  X(HR_ADVICE_POWER_CAP, "power-cap")               /* a power limit of the GPUs */
 
 enum hr_advice_kind {
 #define HR_ADVICE_NAME(name, text) name,
@@ -319,6 +322,11 @@ struct hr_advice_item {
   struct hr_replicated monthly_usd;
   /* metrics of the affected class, or of all jobs if `class_` is NULL. completed: share of the jobs that completed */
   struct hr_advice_metric wait_p95_s, completed;
+  /* the metric that decides, such as "faults.ettr"; NULL: the cost decides. Its values, and the change with its
+     interval over the replications */
+  const char *figure;
+  struct hr_advice_metric figure_value;
+  struct hr_replicated figure_change;
 };
 
 /* Evaluates possible changes. The caller frees `*advice` with hr_advice_destroy. Returns HR_OK even if nothing is
