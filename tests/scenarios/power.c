@@ -92,6 +92,10 @@ static void errors_have_a_place(void) {
       {BUDGET("\"power\":{},", "100"), "s.json:2:29: the budget of 100 W is below the power of the idle nodes, 6016 W"},
       {BUDGET("\"power\":{},", "6100"),
        "s.json:2:29: the budget of 6100 W permits no node to work: idle nodes take 6016 W, a node at work 3072 W more"},
+      {POOL("A100-80") "}],\n\"power_budget_mode\":\"cap\"}}",
+       "s.json:2:21: 'power_budget_mode' has no effect without 'power_budget_w'"},
+      {BUDGET("\"power\":{},\"power_budget_mode\":\"cap\",", "9999"),
+       "s.json:2:32: the effect of power limits on the GPU type 'A100-80' pool 'p' is not known; set 'caps'..."},
       {BUDGET("", "9999"), "s.json:2:18: the power of pool 'p' is not known; a budget needs 'power' of all pools"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
