@@ -70,6 +70,7 @@ void hr__account_phase(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   struct hr_job_accounting *accounting = hr__account(engine, job);
   int64_t passed_us = engine->view.now_us - attempt->phase_us, from_us = attempt->progress_us;
+  if (passed_us == 0 && !hr__attempt_reads(engine, job)) return;
   attempt->progress_us = hr__attempt_progress_us(engine, job, &attempt->part);
   if (attempt->phase == HR__PHASE_WORKING) {
     if (hr__attempt_reads(engine, job)) passed_us -= pause(engine, job, from_us);
@@ -110,14 +111,14 @@ bool hr__attempt_take(struct hr__engine *engine, hr_job job) {
     slot = engine->n_attempts++;
   else
     engine->unused_attempt = engine->attempts[slot].next_free;
-  engine->attempts[slot] = (struct hr__engine_attempt){0};
+  engine->attempts[slot].resizes = false; /* the caller sets the other members */
   engine->attempt_slot[job.id] = slot;
   return true;
 }
 
 void hr__attempt_free(struct hr__engine *engine, hr_job job) {
   uint32_t slot = engine->attempt_slot[job.id];
-  engine->attempts[slot] = (struct hr__engine_attempt){.begun_us = HR_NEVER_US, .next_free = engine->unused_attempt};
+  engine->attempts[slot].next_free = engine->unused_attempt;
   engine->unused_attempt = slot;
   engine->attempt_slot[job.id] = 0;
 }

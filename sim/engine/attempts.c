@@ -247,22 +247,24 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
                             int64_t run_us) {
   (void)run_us;
   if (!hr__attempt_take(engine, job) || !hr__account_take(engine, job)) return hr__out_of_memory(engine);
-  struct hr__engine_attempt *attempt = hr__attempt(engine, job), before = *attempt;
-  bool is_again = before.resizes || hr__account(engine, job)->attempts++ > 0;
+  struct hr__engine_attempt *attempt = hr__attempt(engine, job), before;
+  const bool continues = attempt->resizes;
+  if (continues) before = *attempt;
+  bool is_again = continues || hr__account(engine, job)->attempts++ > 0;
   int64_t restart_us = is_again ? hr__class_spec(engine, job)->restart_us : 0;
   restart_us += hr__reconfiguration_us(engine, placement);
   bool claimed = hr__claims_take(engine, job, placement);
   uint64_t gpu_milli = hr_placement_milli(placement, engine->trace, job);
-  *attempt = (struct hr__engine_attempt){
-      .begun_us = engine->view.now_us,
-      .phase_us = engine->view.now_us,
-      .progress_us = engine->kept_us[job.id],
-      .restart_us = restart_us,
-      .interval_us = hr__checkpoint_interval_us(engine, job, placement->pool),
-      .rate = hr__job_rate(engine, job, gpu_milli, hr__speed_now_ppm(engine, job, placement)),
-      .gpu_milli = (uint32_t)gpu_milli,
-      .phase = claimed ? HR__PHASE_WORKING : HR__PHASE_BACKING_OFF};
-  if (before.resizes) carry_over(attempt, &before);
+  *attempt = (struct hr__engine_attempt){.begun_us = engine->view.now_us,
+                                         .phase_us = engine->view.now_us,
+                                         .progress_us = engine->kept_us[job.id],
+                                         .restart_us = restart_us,
+                                         .interval_us = hr__checkpoint_interval_us(engine, job, placement->pool),
+                                         .rate = {hr__speed_now_ppm(engine, job, placement), 1, 1},
+                                         .gpu_milli = (uint32_t)gpu_milli,
+                                         .phase = claimed ? HR__PHASE_WORKING : HR__PHASE_BACKING_OFF};
+  if (engine->resized) attempt->rate = hr__job_rate(engine, job, gpu_milli, attempt->rate.ppm);
+  if (continues) carry_over(attempt, &before);
   note_slow(engine, job, placement);
   if (hr__checkpoint_is_continuous(engine, job)) hr__account_saved(engine, job);
   enum hr_status status = claimed ? begin_execution(engine, job) : back_off(engine, job);

@@ -48,6 +48,7 @@ struct pool_state {
   uint32_t first_process, n_processes;
   uint32_t in_repair;
   bool is_elastic;
+  bool counts_jobs;      /* some process has the clock `busy` */
   struct hr__fifo queue; /* uint32_t: units that wait for the repair crew */
   uint32_t n_down;       /* nodes of failed units, detected or not */
   int64_t touched_us;
@@ -403,7 +404,7 @@ static enum hr_status count_placement(struct hr__engine *engine, const struct hr
   const struct hr__faults *faults = engine->faults;
   const struct pool_state *pool = &faults->pools[placement->pool.id];
   enum hr_status status = HR_OK;
-  for (uint32_t i = pool->first_process; i < pool->first_process + pool->n_processes; i++) {
+  for (uint32_t i = pool->first_process; pool->counts_jobs && i < pool->first_process + pool->n_processes; i++) {
     if (faults->processes[i].spec->clock != HR_FAULT_CLOCK_BUSY) continue;
     for (uint32_t k = 0; k < placement->n_slices && status == HR_OK; k++)
       status = count_job(engine, unit_at(engine, &faults->processes[i], placement->slices[k].node), starts);
@@ -512,6 +513,7 @@ static enum hr_status begin_process(struct hr__engine *engine, hr_pool pool, con
   uint32_t size = hr_topology_nodes(&self->spec->topology, spec->unit, self->spec->nodes);
   struct process *process = &faults->processes[index];
   for (uint32_t k = 0; k < spec->n_classes; k++) engine->corrupts = engine->corrupts || spec->classes[k].corrupts;
+  if (spec->clock == HR_FAULT_CLOCK_BUSY) faults->pools[pool.id].counts_jobs = true;
   *process = (struct process){spec, pool, first_unit, count_units(self->spec, spec), size};
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < process->n_units && status == HR_OK; i++) {
