@@ -511,6 +511,14 @@ static enum hr_status follow_timeline(struct run_files *files, struct hr_replay 
   return status == HR_OK ? hr_replay_add(replay, hr_timeline_observer(files->timeline), error) : status;
 }
 
+static enum hr_status follow_averages(struct run_files *files, struct hr_replay *replay, struct hr_error *error) {
+  enum { STANDARD = 240 };
+  const uint64_t count = files->args->intervals ? files->args->intervals : STANDARD;
+  enum hr_status status =
+      hr_averages_create(files->args->averages, replay->config.trace, (uint32_t)count, &files->averages, error);
+  return status == HR_OK ? hr_replay_add(replay, hr_averages_observer(files->averages), error) : status;
+}
+
 static void pass_row(void *self, const char *table, const char *const *cells, uint32_t count) {
   const struct run_files *files = self;
   hr_value_file_row(files->priorities, table, cells, count);
@@ -548,6 +556,7 @@ enum hr_status run_files_follow(struct run_files *files, struct hr_replay *repla
   enum hr_status status = HR_OK;
   if (args->jobs) status = follow_placements(files, replay, error);
   if (status == HR_OK && args->timeline) status = follow_timeline(files, replay, error);
+  if (status == HR_OK && args->averages) status = follow_averages(files, replay, error);
   if (status == HR_OK && (args->priorities || args->shares)) status = follow_values(files, replay, error);
   if (status == HR_OK && (args->perfetto || args->openmetrics.file)) status = follow_all(files, replay, error);
   if (status == HR_OK && args->page.report) status = page_follow(&files->page, replay, files->history, error);
@@ -584,6 +593,7 @@ enum hr_status run_files_write(struct run_files *files, const struct hr_replay *
     status = hr_jobs_write(args->jobs, replay->config.trace, &replay->config.scenario->cluster, replay->result,
                            files->placements, replay->ledger, error);
   if (status == HR_OK && args->timeline) status = hr_timeline_finish(files->timeline, error);
+  if (status == HR_OK && args->averages) status = hr_averages_finish(files->averages, error);
   if (status == HR_OK && files->priorities) status = hr_value_file_finish(files->priorities, error);
   if (status == HR_OK && files->shares) status = hr_value_file_finish(files->shares, error);
   if (status == HR_OK && args->costs) status = hr_costs_write(args->costs, summary->costs, error);
@@ -604,6 +614,7 @@ void run_files_finish(struct run_files *files) {
   metrics_finish(&files->metrics);
   page_finish(&files->page);
   hr_timeline_destroy(files->timeline);
+  hr_averages_destroy(files->averages);
   hr_value_file_destroy(files->priorities);
   hr_value_file_destroy(files->shares);
   hr_placements_destroy(files->placements);

@@ -79,7 +79,9 @@ struct metrics {
 
 struct run_file_args {
   const char *priorities, *shares;
-  const char *jobs, *timeline, *json, *costs, *md, *perfetto; /* NULL: not set; "-": standard output */
+  /* NULL: not set; "-": standard output */
+  const char *jobs, *timeline, *averages, *json, *costs, *md, *perfetto;
+  uint64_t intervals; /* of the averages; 0: not set */
   struct metrics_args openmetrics;
   struct page_args page;
 };
@@ -89,6 +91,7 @@ struct run_files {
   const struct run_file_args *args;
   struct hr_placements *placements;          /* only for --jobs */
   struct hr_timeline *timeline;              /* only for --timeline */
+  struct hr_averages *averages;              /* only for --averages */
   struct hr_value_file *priorities, *shares; /* only for the options of these names */
   struct hr_values values;
   struct hr_history *history; /* history, counts: only for --perfetto and --openmetrics */
@@ -99,13 +102,13 @@ struct run_files {
 
 /* run_files_wanted: whether any file is written. run_files_to_stdout: whether a file is written to standard output. */
 static inline bool run_files_wanted(const struct run_file_args *args) {
-  return args->json || args->jobs || args->timeline || args->priorities || args->shares || args->costs || args->md ||
-         args->perfetto || args->openmetrics.file || args->page.report;
+  return args->json || args->jobs || args->timeline || args->averages || args->priorities || args->shares ||
+         args->costs || args->md || args->perfetto || args->openmetrics.file || args->page.report;
 }
 static inline bool run_files_to_stdout(const struct run_file_args *args) {
-  return is_stdout(args->json) || is_stdout(args->jobs) || is_stdout(args->timeline) || is_stdout(args->costs) ||
-         is_stdout(args->priorities) || is_stdout(args->shares) || is_stdout(args->md) || is_stdout(args->perfetto) ||
-         is_stdout(args->openmetrics.file) || is_stdout(args->page.report);
+  return is_stdout(args->json) || is_stdout(args->jobs) || is_stdout(args->timeline) || is_stdout(args->averages) ||
+         is_stdout(args->costs) || is_stdout(args->priorities) || is_stdout(args->shares) || is_stdout(args->md) ||
+         is_stdout(args->perfetto) || is_stdout(args->openmetrics.file) || is_stdout(args->page.report);
 }
 /* Whether a file contains the cost of each job. */
 static inline bool run_files_need_job_costs(const struct run_file_args *args) {

@@ -18,8 +18,7 @@ enum hr__step_kind {
   HR__STEP_TEXT,    /* writes the text */
   HR__STEP_FILE,    /* writes the file `text` */
   HR__STEP_OPEN,    /* writes the file `text`, a JSON object, without its last brace, so that more members can follow */
-  HR__STEP_STRING,  /* writes the file `text` as a JSON string */
-  HR__STEP_SERIES   /* writes the timeline `text` as JSON, averaged over `count` intervals */
+  HR__STEP_STRING   /* writes the file `text` as a JSON string */
 };
 
 struct hr__step {
@@ -27,7 +26,6 @@ struct hr__step {
   char **words; /* [n_words], then NULL; of a command */
   int n_words;
   char *text;
-  uint32_t count;
 };
 
 enum { HR__MAX_STEPS = 16, HR__MAX_ALIASES = 4, HR__MAX_PATHS = 8 };

@@ -13,7 +13,7 @@
 
 #include "serve/request.h"
 
-#include "serve/series.h"
+#include "headroom/unstable/exports.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -361,21 +361,25 @@ static enum hr_status make_check(struct request *request) {
 static enum hr_status make_run(struct request *request) {
   struct hr__job *job = request->job;
   double series;
-  enum hr_status status = number_of(request, HR__BODY_SERIES, HR__MAX_SERIES, 0, &series);
+  enum hr_status status = number_of(request, HR__BODY_SERIES, HR_MAX_AVERAGES, 0, &series);
   const char *summary = series > 0 ? hr__job_path(job, "summary.json") : "-";
-  const char *timeline = series > 0 ? hr__job_path(job, "timeline.csv") : NULL;
+  const char *averages = series > 0 ? hr__job_path(job, "averages.json") : NULL;
   struct hr__step *step = begin_command(request, "run");
   hr__step_word(job, step, "--quiet");
   add_option(request, step, "json", summary);
-  if (timeline) add_option(request, step, "timeline", timeline);
+  if (averages) {
+    char count[16];
+    snprintf(count, sizeof count, "%.0f", series);
+    add_option(request, step, "averages", averages);
+    add_option(request, step, "intervals", count);
+  }
   if (status == HR_OK) status = add_number_option(request, step, "replications", HR__BODY_REPLICATIONS, 1e6);
   if (status == HR_OK) status = add_input(request, &step);
   end_command(request, step);
-  if (!timeline) return status;
+  if (!averages) return status;
   hr__job_step(job, HR__STEP_OPEN, summary);
   hr__job_step(job, HR__STEP_TEXT, ",\"series\":");
-  struct hr__step *charts = hr__job_step(job, HR__STEP_SERIES, timeline);
-  if (charts) charts->count = (uint32_t)series;
+  hr__job_step(job, HR__STEP_FILE, averages);
   hr__job_step(job, HR__STEP_TEXT, "}");
   return status;
 }

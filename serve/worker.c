@@ -9,8 +9,6 @@
 
 #include "serve/worker.h"
 
-#include "serve/series.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -125,8 +123,6 @@ static bool execute(const struct hr__step *step, hr__command *command, int *code
     return copy_file(step->text, true);
   case HR__STEP_STRING:
     return write_string(step->text);
-  case HR__STEP_SERIES:
-    return hr__series_write(stdout, step->text, step->count);
   }
   return false;
 }

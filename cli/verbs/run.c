@@ -317,6 +317,18 @@ static const struct option options[] = {
      .offset = AT(files.timeline),
      .value = "FILE",
      .help = "write a CSV row for each change of the number of waiting jobs, running jobs or allocated GPUs"},
+    {.name = "averages",
+     .kind = OPTION_TEXT,
+     .offset = AT(files.averages),
+     .value = "FILE",
+     .help = "write the means of the timeline over intervals of equal length as JSON, for charts"},
+    {.name = "intervals",
+     .kind = OPTION_WHOLE,
+     .offset = AT(files.intervals),
+     .value = "N",
+     .help = "the number of intervals of --averages (default: 240)",
+     .min = 1,
+     .max = HR_MAX_AVERAGES},
     {.name = "priorities",
      .kind = OPTION_TEXT,
      .offset = AT(files.priorities),
@@ -502,6 +514,7 @@ static enum hr_status print_results(struct run_state *run, struct hr_error *erro
 static const char *single_run_option(const struct run_file_args *files) {
   return files->jobs               ? "jobs"
          : files->timeline         ? "timeline"
+         : files->averages         ? "averages"
          : files->priorities       ? "priorities"
          : files->shares           ? "shares"
          : files->costs            ? "costs"
@@ -558,6 +571,7 @@ static enum hr_status run_all(struct run_state *run, const char *path, struct hr
   const struct output outputs[] = {{"requests", args->requests},
                                    {"jobs", files->jobs},
                                    {"timeline", files->timeline},
+                                   {"averages", files->averages},
                                    {"costs", files->costs},
                                    {"priorities", files->priorities},
                                    {"shares", files->shares},

@@ -47,8 +47,8 @@ case_metrics_by() {
 # Files that one run writes together equal files that are written one by one.
 case_together_as_alone() {
   mkdir a b
-  try 0 run "$demo" --quiet --perfetto a/p --openmetrics a/o --md a/m --jobs a/j --timeline a/t
-  for option in perfetto:p openmetrics:o md:m jobs:j timeline:t; do
+  try 0 run "$demo" --quiet --perfetto a/p --openmetrics a/o --md a/m --jobs a/j --timeline a/t --averages a/a
+  for option in perfetto:p openmetrics:o md:m jobs:j timeline:t averages:a; do
     try 0 run "$demo" --quiet --"${option%:*}" "b/${option#*:}"
   done
   diff -r a b >/dev/null || fail "together they are not what they are alone"
@@ -69,6 +69,27 @@ case_promtool() {
     [ "$(awk 'NR > 1 { sum += $5 } END { print sum }' stdout)" -eq "$(grep -cv '^#' m.txt)" ] ||
       fail "$scenario: not every sample is there"
   done
+}
+
+# The means of --averages are those of the rows of --timeline.
+case_averages() {
+  try 0 run "$demo" --quiet --timeline t.csv --averages a.json --intervals 50
+  tail -n +2 t.csv | awk -F, -v n=50 '
+    { at[NR] = $1; for (c = 2; c <= 5; c++) value[NR, c] = $c }
+    END {
+      width = at[NR] / n
+      for (r = 1; r < NR; r++)
+        for (i = int(at[r] / width); i < n && i * width < at[r + 1]; i++) {
+          from = i * width > at[r] ? i * width : at[r]
+          to = (i + 1) * width < at[r + 1] ? (i + 1) * width : at[r + 1]
+          for (c = 2; c <= 5; c++) sum[c, i] += value[r, c] * (to - from)
+        }
+      for (c = 2; c <= 5; c++) for (i = 0; i < n; i++) printf "%.4g\n", sum[c, i] / width
+    }' >wanted
+  tr -d '\n' <a.json | grep -oE '"(waiting|running|gpus_allocated|gpus_total)":\[[^]]*' | sed 's/.*\[//' | tr ',' '\n' |
+    awk '{ printf "%.4g\n", $1 }' >found
+  [ "$(wc -l <found)" -eq 200 ] || fail "$(wc -l <found) means"
+  diff wanted found >stderr || fail "the means differ from those of the timeline"
 }
 
 run_case

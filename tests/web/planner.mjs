@@ -83,6 +83,37 @@ test('a shipped scenario, sliders, forms and the comparison with the present con
     assert.equal(await page.textContent('#digest'), digestOf(join(HEADROOM_PROJECT, 'scenarios/demo.json'), '--set', 'cluster.pools.0.nodes=6', '--set', 'policy.order=sjf', '--trace', scaled));
   }));
 
+// Each slider changes its key only: the digest is that of the command line with this key.
+const SLIDERS = [
+  { shipped: 'agency', path: 'policy.max_spot_share', value: 0.3 },
+  { shipped: 'llama-training', path: 'classes.training.checkpoint.interval_s', value: 1200 },
+  { shipped: 'chatbot', path: 'services.0.autoscale.replicas', value: 7 },
+  { path: 'quotas.tenants.0.guaranteed_gpus', value: 8 },
+  { path: 'quotas.tenants.0.max_gpus', value: 40 },
+];
+for (const { shipped, path, value } of SLIDERS)
+  test(`the slider of ${path}`, () =>
+    onPlanner({}, async (page) => {
+      const quotas = join(HEADROOM_PROJECT, 'traces/reference/multi-tenant.json');
+      if (shipped) await page.selectOption('#shipped', shipped);
+      else {
+        await page.setInputFiles('#trace-file', quotas.replace('.json', '.csv'));
+        await page.waitForSelector('#draft');
+        await page.setInputFiles('#scenario-file', quotas);
+      }
+      const input = `input[data-path="${path}"]`;
+      await page.waitForSelector(input);
+      await untilPainted(page, 0);
+      const first = await page.textContent('#digest');
+      const before = await painted(page);
+      await page.fill(input, String(value));
+      await untilPainted(page, before);
+      const file = shipped ? join(HEADROOM_PROJECT, `scenarios/${shipped}.json`) : quotas;
+      const digest = await page.textContent('#digest');
+      assert.equal(digest, digestOf(file, '--set', `${path}=${value}`));
+      assert.notEqual(digest, first, 'the slider has no effect');
+    }));
+
 // The browser reports answers of the server with a status above 400 as errors of the console.
 test('a saved scenario and errors with their places', () =>
   onPlanner({ allowed: /status of 422/ }, async (page) => {

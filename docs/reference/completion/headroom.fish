@@ -75,7 +75,7 @@ function __headroom_values --argument-names program verb action option current
             __headroom_list "$current" (__headroom_names $program findings)
         case --drop
             __headroom_list "$current" (__headroom_names $program fields | string match -rv '^(submit|duration|gpus)$')
-        case --trace --cluster --jobs --requests --timeline --priorities --shares --costs --json --perfetto --openmetrics --csv --md --junit --db --report --baseline --output -o --key-file --model-out --token-file
+        case --trace --cluster --jobs --requests --timeline --averages --priorities --shares --costs --json --perfetto --openmetrics --csv --md --junit --db --report --baseline --output -o --key-file --model-out --token-file
             __fish_complete_path "$current"
         case '*'
             return 1

@@ -55,6 +55,21 @@ struct hr_node_change {
   uint8_t kind, reason;
 };
 
+/* Means of the timeline over at most HR_MAX_AVERAGES intervals of equal length, from time 0 to the last change, as
+   JSON:
+     {"end_s": 86400, "waiting": [...], "running": [...], "gpus_allocated": [...], "gpus_total": [...],
+      "most_waiting": [...]}
+   `most_waiting` is the largest number of waiting jobs in the interval. The observer stores 32 bytes for each row of
+   the timeline. The file gets its name when hr_averages_finish succeeds. */
+enum { HR_MAX_AVERAGES = 2000 };
+struct hr_averages;
+HR_API enum hr_status hr_averages_create(const char *path, const struct hr_trace *trace, uint32_t count,
+                                         struct hr_averages **averages, struct hr_error *error);
+HR_API struct hr_observer hr_averages_observer(struct hr_averages *averages);
+HR_API enum hr_status hr_averages_finish(struct hr_averages *averages, struct hr_error *error);
+/* Frees the averages; if they are not finished, the file is not written. NULL is accepted. */
+HR_API void hr_averages_destroy(struct hr_averages *averages);
+
 struct hr_history;
 /* Creates a history for one run. `trace` must outlive the history. Returns NULL if memory is exhausted. */
 HR_API struct hr_history *hr_history_create(const struct hr_trace *trace);

@@ -32,12 +32,13 @@ const checkpointSliders = () =>
     .filter(([, of]) => typeof of.checkpoint?.interval_s === 'number')
     .map(([name, of]) => ({ label: `Checkpoint interval of ${name}`, path: `classes.${name}.checkpoint.interval_s`, min: 60, max: Math.max(14400, 2 * of.checkpoint.interval_s), step: 60, write: duration }));
 
+// An autoscaler has a smallest and a largest number of replicas, a fixed number otherwise.
+const REPLICAS = { replicas: ['', 1], min: [' (fewest)', 0], max: [' (most)', 1] };
 const replicaSliders = () =>
   (state.scenario.services ?? []).flatMap((service, i) =>
-    ['min', 'max', 'count']
-      .filter((key) => typeof service.replicas?.[key] === 'number')
-      .map((key) => ({ label: `Replicas of ${service.name} (${key})`, path: `services.${i}.replicas.${key}`, min: 0, max: Math.max(8, 2 * service.replicas[key]), write: plain }))
-      .concat(typeof service.replicas === 'number' ? [{ label: `Replicas of ${service.name}`, path: `services.${i}.replicas`, min: 1, max: Math.max(8, 2 * service.replicas), write: plain }] : []),
+    Object.entries(REPLICAS)
+      .filter(([key]) => typeof service.autoscale?.[key] === 'number')
+      .map(([key, [words, min]]) => ({ label: `Replicas of ${service.name}${words}`, path: `services.${i}.autoscale.${key}`, min, max: Math.max(8, 2 * service.autoscale[key]), write: plain })),
   );
 
 const slider = ({ label, min, max, step = 1, write, value, change, path }) => {
