@@ -33,7 +33,7 @@ struct hr_averages {
 };
 
 /* The sums of an interval are at index `interval` of each list. */
-struct sums {
+struct interval_sums {
   uint32_t count;
   double end_s, width_s;
   double *sum;  /* [N_COLUMNS][count]: value x seconds */
@@ -95,13 +95,13 @@ static double seconds_of(const struct hr_averages *averages, uint32_t point) {
   return (double)(averages->points[point].at_us + averages->clock_us) / 1e6;
 }
 
-static uint32_t interval_of(const struct sums *sums, double time_s) {
+static uint32_t interval_of(const struct interval_sums *sums, double time_s) {
   double at = time_s / sums->width_s;
   return at >= (double)sums->count ? sums->count - 1 : (uint32_t)at;
 }
 
 /* Adds a point that holds from `begin_s` to `end_s`. */
-static void add(struct sums *sums, const struct point *point, double begin_s, double end_s) {
+static void add(struct interval_sums *sums, const struct point *point, double begin_s, double end_s) {
   const double waiting = point->waiting;
   const double value[N_COLUMNS] = {waiting, point->running, (double)point->allocated_milli / 1000,
                                    (double)point->total_milli / 1000};
@@ -130,7 +130,7 @@ static void put_list(struct hr__out *out, const char *name, const double *values
   hr__out_byte(out, ']');
 }
 
-static void put(struct hr__out *out, const struct sums *sums) {
+static void put(struct hr__out *out, const struct interval_sums *sums) {
   char text[NUMBER_BYTES];
   snprintf(text, sizeof text, "%.15g", sums->end_s);
   hr__out_text(out, "{\"end_s\":");
@@ -145,7 +145,8 @@ enum hr_status hr_averages_finish(struct hr_averages *averages, struct hr_error 
   drop_repeated(averages);
   const uint32_t n = averages->n_points;
   const double end_s = n ? seconds_of(averages, n - 1) : 0;
-  struct sums sums = {.count = end_s > 0 ? averages->count : 0, .end_s = end_s, .width_s = end_s / averages->count};
+  struct interval_sums sums = {
+      .count = end_s > 0 ? averages->count : 0, .end_s = end_s, .width_s = end_s / averages->count};
   sums.sum = calloc((size_t)N_COLUMNS * averages->count, sizeof *sums.sum);
   sums.most = calloc(averages->count, sizeof *sums.most);
   bool ready = sums.sum && sums.most && !averages->failed;
