@@ -400,29 +400,22 @@ static bool has_several_pods(const struct hr_scenario *scenario, const struct hr
 /* Notes elastic jobs that the model of a scheduler runs with all their GPUs. */
 static enum hr_status note_elastic(const struct hr_scenario *scenario, const struct hr_policy_choice *policy,
                                    const struct hr_trace *trace, struct hr_notes *notes, struct hr_error *error) {
-  static const char *const ways[][2] = {
-      {"kai", "KAI would start such jobs with minAvailable pods, add pods later, and evict single pods"},
-      {"volcano", NULL},
-      {"kueue", NULL}};
-  bool is_system = false, by_gpu = hr_cluster_spec_by_gpu(&scenario->cluster);
-  const char *way = NULL;
+  const char *name = policy->ops->name;
+  bool is_kai = strcmp(name, "kai") == 0, by_gpu = hr_cluster_spec_by_gpu(&scenario->cluster), rents = false;
   uint32_t n = 0;
-  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-    if (strcmp(policy->ops->name, ways[i][0]) != 0) continue;
-    is_system = true;
-    way = ways[i][1];
-  }
-  if (!trace->min_gpus || !is_system) return HR_OK;
+  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++)
+    rents = rents || (is_kai && hr_market_is_elastic(scenario->cluster.pools[i].market.market));
+  if (!trace->min_gpus || (!is_kai && strcmp(name, "volcano") != 0 && strcmp(name, "kueue") != 0)) return HR_OK;
   for (uint32_t job = 0; job < trace->n_jobs; job++)
     n += trace->min_gpus[job] != HR_NONE && trace->min_gpus[job] < trace->gpus[job] &&
-         (way || by_gpu || !has_several_pods(scenario, trace, job));
+         (by_gpu || rents || !has_several_pods(scenario, trace, job));
   if (n == 0) return HR_OK;
-  if (!way)
-    way = by_gpu ? "jobs are not resized in per-GPU allocation"
-                 : "whole pods are added or left out, and a job has one for each of its 'tasks'";
   const enum hr_status status =
-      hr_notes_add(notes, "%s: %" PRIu32 " job%s with 'min_gpus' below 'gpus' run%s with all GPUs; %s",
-                   policy->ops->name, n, n == 1 ? "" : "s", n == 1 ? "s" : "", way);
+      hr_notes_add(notes, "%s: %" PRIu32 " job%s with 'min_gpus' below 'gpus' run%s with all GPUs; %s", name, n,
+                   n == 1 ? "" : "s", n == 1 ? "s" : "",
+                   by_gpu  ? "jobs are not resized in per-GPU allocation"
+                   : rents ? "jobs are not resized if nodes are rented"
+                           : "whole pods are added or left out, and a job has one for each of its 'tasks'");
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 

@@ -5,8 +5,9 @@
  * A job is a pod group of KAI: a gang of pods that start together. After a change, a cycle runs at the next multiple of
  * the schedule period. It runs the actions of a session: allocate, consolidation, reclaim, preempt. Jobs with pods that
  * were bound start. Jobs with evicted pods get notice to leave; jobs that wait for what these release are placed by a
- * later cycle, as in KAI. A job runs as a whole, so it is evicted as a whole. Invariant: between two calls the session
- * agrees with the engine about which jobs wait, run or have notice.
+ * later cycle, as in KAI. A job runs as a whole, so it is evicted as a whole, except that an elastic job starts with
+ * its minimum of pods, gets further ones, and loses single ones. Invariant: between two calls the session agrees with
+ * the engine about which jobs wait, run or have notice.
  *
  * Source: KAI-Scheduler, pkg/scheduler/scheduler.go and pkg/scheduler/framework.
  */
@@ -130,7 +131,7 @@ static void destroy(void *self) {
 static uint32_t abilities(void *self) {
   const struct kai *kai = self;
   return HR_POLICY_PREEMPTS | HR_POLICY_KEEPS_WITHIN | HR_POLICY_REASONS_BY_JOB |
-         (kai->autoscales ? HR_POLICY_MANAGES_CAPACITY : 0u);
+         (kai->autoscales ? HR_POLICY_MANAGES_CAPACITY : 0u) | (kai->world.resizes ? HR_POLICY_RESIZES : 0u);
 }
 
 /* Something has happened that may change what a cycle decides. */
@@ -225,6 +226,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
     return reject_later(kai, event->job, HR_REASON_WITHDRAWN) ? HR_OK : HR_NO_MEMORY;
   case HR_EVENT_NODE_DOWN:
   case HR_EVENT_NOTICE:
+    if (event->kind == HR_EVENT_NOTICE) hr__kai_freeze_node(&kai->world, event->node.id);
     hr__kai_set_up(&kai->world, event->node.id, false);
     return HR_OK;
   case HR_EVENT_NODE_UP:
@@ -262,14 +264,27 @@ static enum hr_status wake_for_runtimes(struct kai *kai) {
   return status;
 }
 
-/* Starts a job on the nodes of its pods. If its GPUs do not suffice on these, it waits on. */
+/* Whether a job has the first `n` slices already. Pods that are bound and evicted in one session have never run. */
+static bool has_slices(const struct kai *kai, hr_job job, uint32_t n) {
+  struct hr_slice one;
+  const struct hr_placement placement = hr_view_placement(kai->view, job, &one);
+  uint32_t n_equal = 0;
+  for (uint32_t i = 0; i < n && placement.n_slices == n; i++)
+    for (uint32_t k = 0; k < n; k++)
+      n_equal += placement.slices[k].node.id == kai->slices[i].node.id &&
+                 placement.slices[k].gpu_milli == kai->slices[i].gpu_milli;
+  return placement.n_slices == n && n_equal == n;
+}
+
+/* Starts a job on the nodes of its pods, or resizes it if it runs. If its GPUs do not suffice on these, it waits on. */
 static enum hr_status start(struct kai *kai, uint32_t slot) {
   struct hr__kai_world *world = &kai->world;
   const struct hr__kai_job *job = &world->jobs[slot];
   uint32_t n = 0;
   if (!make_slices(kai, job->n_pods)) return HR_NO_MEMORY;
   for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods && !world->inventory; p++)
-    add_slice(kai, &n, (uint32_t)world->session->pods[p].node, (uint32_t)world->pods[p].request[HR__KAI_DIM_GPUS]);
+    if (world->session->pods[p].status == HR__KAI_RUNNING)
+      add_slice(kai, &n, (uint32_t)world->session->pods[p].node, (uint32_t)world->pods[p].request[HR__KAI_DIM_GPUS]);
   if (world->inventory) {
     n = job->n_pods;
     kai->n_unplaced++;
@@ -277,7 +292,11 @@ static enum hr_status start(struct kai *kai, uint32_t slot) {
     kai->n_unplaced--;
   }
   const struct hr_placement placement = {{world->pool_of[kai->slices[0].node.id]}, n, kai->slices};
+  const bool runs = kai->view->state[world->job_of[slot]] == HR_JOB_RUNNING;
+  if (runs && has_slices(kai, (hr_job){world->job_of[slot]}, n)) return HR_OK;
   kai->n_started++;
+  if (runs) return hr_moves_resize(kai->moves, (hr_job){world->job_of[slot]}, &placement);
+  if (hr__kai_resizes(world, slot) && !hr__kai_confine(world, slot, placement.pool.id)) return HR_NO_MEMORY;
   const enum hr_status status =
       hr_moves_start(kai->moves, (hr_job){world->job_of[slot]}, &placement, HR_REASON_IN_ORDER);
   return status == HR_OK ? wake_for_runtimes(kai) : status;
@@ -297,17 +316,19 @@ static enum hr_status evict(struct kai *kai, uint32_t slot) {
 
 /* ---- Cycles -------------------------------------------------------------------------------------------- */
 
-/* Moves the jobs that an action has bound to the list of running jobs, so that later actions see them. */
+/* Lists the jobs of which the action `allocate` has bound pods as running, so that later actions see them. */
 static bool list_bound(struct kai *kai) {
   struct hr__kai_world *world = &kai->world;
   const struct hr__kai_session *session = world->session;
   kai->n_bound = 0;
   for (size_t i = 0; i < session->n_log; i++) {
     const uint32_t pod = session->log[i].pod, slot = world->pods[pod].job;
-    if (pod != world->jobs[slot].first_pod || session->pods[pod].status != HR__KAI_BINDING) continue;
+    if (world->is_leaving[slot] || session->pods[pod].status != HR__KAI_BINDING) continue;
     if (!append(kai->arena, &kai->bound, &kai->n_bound, &kai->max_bound, slot)) return false;
+    world->is_leaving[slot] = true;
     hr__kai_list_running(world, slot);
   }
+  for (uint32_t i = 0; i < kai->n_bound; i++) world->is_leaving[kai->bound[i]] = false;
   return true;
 }
 
@@ -325,22 +346,15 @@ static bool list_leaving(struct kai *kai) {
   return true;
 }
 
-static bool all_run(const struct hr__kai_world *world, uint32_t slot) {
-  const struct hr__kai_job *job = &world->jobs[slot];
-  uint32_t n = 0;
-  for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++)
-    n += world->session->pods[p].status == HR__KAI_RUNNING;
-  return n == job->n_pods;
-}
-
 /* Starts the jobs that were bound. Those that were evicted again in the same session have never run. */
 static enum hr_status start_bound(struct kai *kai) {
   struct hr__kai_world *world = &kai->world;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < kai->n_bound && status == HR_OK; i++) {
     const uint32_t slot = kai->bound[i];
-    if (all_run(world, slot))
-      status = start(kai, slot);
+    if (world->is_leaving[slot]) continue; /* elastic: it is resized when its evicted pods leave */
+    if (hr__kai_count_running(world, slot) >= world->sets[slot].min_available)
+      status = !hr__kai_resizes(world, slot) || hr__kai_list_pending(world, slot) ? start(kai, slot) : HR_NO_MEMORY;
     else if (!hr__kai_wait_again(world, slot))
       status = HR_NO_MEMORY;
   }
@@ -355,7 +369,13 @@ static enum hr_status evict_leaving(struct kai *kai) {
     const uint32_t slot = kai->leaving[i];
     const struct hr__kai_job *job = &world->jobs[slot];
     world->is_leaving[slot] = false;
+    if (hr__kai_resizes(world, slot) && !world->is_frozen[slot] &&
+        hr__kai_count_running(world, slot) >= world->sets[slot].min_available) {
+      status = hr__kai_drop_evicted(world, slot) ? start(kai, slot) : HR_NO_MEMORY;
+      continue;
+    }
     status = evict(kai, slot);
+    if (hr__kai_resizes(world, slot)) hr__kai_freeze(world, slot);
     if (kai->scheduler.termination_grace_us == 0) {
       if (!hr__kai_wait_again(world, slot)) return HR_NO_MEMORY;
       continue;

@@ -126,7 +126,7 @@ static enum hr_reason never_fits(const struct hr__kai_world *world, const struct
     const int64_t on_each = pods_on_empty(world, kind, p);
     const int64_t nodes = hr_topology_nodes(&spec->topology, tier, spec->nodes);
     fits_node = fits_node || on_each > 0;
-    if (on_each > kind->n_pods || on_each * nodes >= kind->n_pods) return HR_REASON_NONE;
+    if (on_each > kind->fewest || on_each * nodes >= kind->fewest) return HR_REASON_NONE;
   }
   return fits_node ? HR_REASON_TOO_LARGE : HR_REASON_NODE_TOO_SMALL;
 }
@@ -211,6 +211,18 @@ static bool request_instances(struct hr__kai_world *world, struct hr__kai_kind *
   return true;
 }
 
+/* Sets how many pods jobs of an elastic kind have at most, and need. All of them are equal. */
+static void describe_sizes(struct hr__kai_kind *kind) {
+  const uint32_t each = kind->pod_gpus;
+  kind->fewest = kind->n_pods;
+  if (kind->min_gpus == kind->max_gpus || each == 0 || kind->max_gpus % each != 0) return;
+  const uint32_t most = kind->max_gpus / each, fewest = (kind->min_gpus + each - 1) / each;
+  if (fewest >= most) return;
+  kind->n_pods = most;
+  kind->fewest = fewest;
+  kind->last_gpus = each;
+}
+
 /* Sets the pods of a kind: in per-GPU allocation those of the request, else one for each task. A task that is larger
    than all nodes is divided into pods that fill the smallest nodes. */
 static bool describe_pods(struct hr__kai_world *world, struct hr__kai_kind *kind) {
@@ -245,6 +257,7 @@ static bool describe_pods(struct hr__kai_world *world, struct hr__kai_kind *kind
       kind->last_gpus = kind->gpus - (kind->n_pods - 1) * fewest;
     }
   }
+  describe_sizes(kind);
   amounts[HR__KAI_DIM_PODS] = 1;
   if (kind->request != HR_NONE && hr_cluster_requests(world->simulated)->request[kind->request].dedicated)
     amounts[HR__KAI_DIM_PODS] = HR__KAI_MANY_PODS;
@@ -262,7 +275,7 @@ static bool describe_pods(struct hr__kai_world *world, struct hr__kai_kind *kind
 
 static bool is_kind(const struct hr__kai_kind *a, const struct hr__kai_kind *b) {
   return a->gpus == b->gpus && a->tasks == b->tasks && a->accept_class == b->accept_class && a->request == b->request &&
-         a->tier == b->tier && a->preferred == b->preferred;
+         a->tier == b->tier && a->preferred == b->preferred && a->min_gpus == b->min_gpus && a->max_gpus == b->max_gpus;
 }
 
 /* Finds or adds a kind. False: out of memory. */
@@ -283,15 +296,17 @@ static bool find_kind(struct hr__kai_world *world, const struct hr__kai_kind *wa
   kind.first_class = HR_NONE;
   kind.constraint = constraint_of(world, &kind);
   kind.never = never_fits(world, &kind);
+  kind.in_pool = kind.fewest < kind.n_pods ? hr__kai_alloc(world, world->n_pools, sizeof *kind.in_pool) : NULL;
+  if (kind.fewest < kind.n_pods && !kind.in_pool) return false;
   world->kinds[world->n_kinds++] = kind;
   return true;
 }
 
-/* Whether the pods of all jobs of the kind could be placed in the queue if it were empty. */
+/* Whether the pods that jobs of the kind need could be placed in the queue if it were empty. */
 static bool fits_queue(const struct hr__kai_world *world, const struct hr__kai_kind *kind, uint32_t queue,
                        bool preemptible) {
   struct hr__kai_amounts request = kind->pod.quota;
-  for (int r = 0; r < HR__KAI_RESOURCES; r++) request.of[r] *= kind->n_pods;
+  for (int r = 0; r < HR__KAI_RESOURCES; r++) request.of[r] *= kind->fewest;
   request.of[HR__KAI_GPU] -= (int64_t)(kind->pod_gpus - kind->last_gpus) * HR__KAI_GPU_UNIT;
   for (uint32_t q = queue; q != HR__KAI_NONE; q = world->queues[q].parent)
     for (int r = 0; r < HR__KAI_RESOURCES; r++) {
@@ -307,12 +322,18 @@ bool hr__kai_admit(struct hr__kai_world *world, hr_job job, int64_t now_us, stru
   const struct hr_trace *trace = world->trace;
   const struct hr_requests *requests = hr_cluster_requests(world->simulated);
   const struct hr_locality locality = hr_cluster_locality(world->simulated, job);
-  const struct hr__kai_kind wanted = {.gpus = trace->gpus[job.id],
-                                      .tasks = trace->tasks ? trace->tasks[job.id] : 1,
-                                      .accept_class = hr_cluster_accept_class(world->simulated, job),
-                                      .request = requests ? requests->of_job[job.id] : HR_NONE,
-                                      .tier = locality.tier,
-                                      .preferred = locality.tier != HR_TIER_ANY && now_us >= locality.until_us};
+  struct hr__kai_kind wanted = {.gpus = trace->gpus[job.id],
+                                .tasks = trace->tasks ? trace->tasks[job.id] : 1,
+                                .accept_class = hr_cluster_accept_class(world->simulated, job),
+                                .request = requests ? requests->of_job[job.id] : HR_NONE,
+                                .tier = locality.tier,
+                                .preferred = locality.tier != HR_TIER_ANY && now_us >= locality.until_us};
+  wanted.min_gpus = wanted.max_gpus = wanted.gpus;
+  if (world->resizes && locality.tier == HR_TIER_ANY) {
+    const struct hr_sizes sizes = hr_cluster_sizes(world->simulated, job);
+    wanted.min_gpus = sizes.min;
+    wanted.max_gpus = sizes.max;
+  }
   *admission = (struct hr__kai_admission){.queue = queue_of(world, job)};
   admission->needs_no_node = requests ? !hr_request_needs_node(&requests->request[wanted.request]) : wanted.gpus == 0;
   if (admission->needs_no_node) return true;

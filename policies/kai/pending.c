@@ -16,11 +16,16 @@
 
 /* ---- Queues and nodes ---------------------------------------------------------------------------------- */
 
-/* What all pods of a job request. */
+/* The pods that a job needs to start. */
+static uint32_t needed_pods(const struct hr__kai_world *world, uint32_t slot) {
+  return world->sets[slot].min_available;
+}
+
+/* What the pods that a job needs request. */
 static struct hr__kai_amounts request_of_job(const struct hr__kai_world *world, uint32_t slot) {
   struct hr__kai_amounts sum = {{0}};
-  const struct hr__kai_job *job = &world->jobs[slot];
-  for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++) hr__kai_add(&sum, &world->pods[p].quota);
+  const uint32_t first = world->jobs[slot].first_pod;
+  for (uint32_t p = first; p < first + needed_pods(world, slot); p++) hr__kai_add(&sum, &world->pods[p].quota);
   return sum;
 }
 
@@ -35,18 +40,18 @@ static int64_t pods_on(const struct hr__kai_world *world, const int64_t *request
 bool hr__kai_fits_somewhere(const struct hr__kai_world *world, uint32_t slot) {
   const struct hr__kai_job *job = &world->jobs[slot];
   const struct hr__kai_kind *kind = &world->kinds[world->kind_of[slot]];
-  const uint32_t n_dims = world->cluster.n_dims;
+  const uint32_t n_dims = world->cluster.n_dims, n_needed = needed_pods(world, slot);
   int64_t n_fit = 0;
   bool last_fits = false;
   for (uint32_t n = 0; n < world->cluster.n_nodes; n++) {
     const int64_t *idle = world->session->idle + (size_t)n * n_dims;
     if (!kind->allowed_nodes[n] || !hr__kai_fits(world->session, job->first_pod + job->n_pods - 1, n, false)) continue;
     const int64_t on_node = pods_on(world, kind->amounts, idle);
-    n_fit += on_node < job->n_pods ? on_node : job->n_pods;
+    n_fit += on_node < n_needed ? on_node : n_needed;
     const int64_t left = idle[HR__KAI_DIM_GPUS] - on_node * kind->amounts[HR__KAI_DIM_GPUS];
     last_fits = last_fits || (kind->last_gpus < kind->pod_gpus && left >= (int64_t)kind->last_gpus);
   }
-  return n_fit >= job->n_pods || (last_fits && n_fit + 1 == job->n_pods);
+  return n_fit >= n_needed || (last_fits && n_fit + 1 == n_needed);
 }
 
 uint32_t hr__kai_full_queue(const struct hr__kai_world *world, uint32_t slot, bool *over_quota) {
@@ -118,6 +123,7 @@ struct lacks {
 static struct lacks count_lacks(const struct hr__kai_world *world, uint32_t slot) {
   const struct hr__kai_job *job = &world->jobs[slot];
   const struct hr__kai_kind *kind = &world->kinds[world->kind_of[slot]];
+  const uint32_t n_needed = needed_pods(world, slot);
   struct lacks lacks = {0};
   for (uint32_t n = 0; n < world->cluster.n_nodes; n++) {
     const int64_t *idle = world->session->idle + (size_t)n * world->cluster.n_dims;
@@ -128,8 +134,8 @@ static struct lacks count_lacks(const struct hr__kai_world *world, uint32_t slot
     }
     const bool fits = hr__kai_fits(world->session, job->first_pod, n, false);
     const int64_t on_node = fits ? pods_on(world, kind->amounts, idle) : 0;
-    if (on_node >= job->n_pods - lacks.n_fit) lacks.n_fit = job->n_pods;
-    if (lacks.n_fit < job->n_pods) lacks.n_fit += (uint32_t)on_node;
+    if (on_node >= n_needed - lacks.n_fit) lacks.n_fit = n_needed;
+    if (lacks.n_fit < n_needed) lacks.n_fit += (uint32_t)on_node;
     bool some = false;
     for (uint32_t d = 0; d < world->cluster.n_dims; d++) {
       if (d == HR__KAI_DIM_PODS || idle[d] - on_node * kind->amounts[d] >= kind->amounts[d]) continue;
@@ -151,17 +157,17 @@ static void append(char *text, size_t size, uint32_t n, const char *words, const
 }
 
 static void describe_nodes(const struct hr__kai_world *world, uint32_t slot, char *text, size_t size) {
-  const struct hr__kai_job *job = &world->jobs[slot];
   const struct hr__kai_kind *kind = &world->kinds[world->kind_of[slot]];
   const struct lacks lacks = count_lacks(world, slot);
   const char *profile = NULL;
   for (uint32_t d = HR__KAI_DIM_MIG; d < world->cluster.n_dims; d++)
     if (kind->amounts[d] > 0) profile = world->profiles[d - HR__KAI_DIM_MIG];
-  if (job->n_pods > 1)
+  const uint32_t n_needed = needed_pods(world, slot);
+  if (n_needed > 1)
     snprintf(text, size,
              "Resources were found for %" PRIu32 " pods while %" PRIu32 " are required for gang scheduling. Additional "
              "pods cannot be scheduled due to: no nodes with enough resources were found:",
-             lacks.n_fit < job->n_pods ? lacks.n_fit : job->n_pods - 1, job->n_pods);
+             lacks.n_fit < n_needed ? lacks.n_fit : n_needed - 1, n_needed);
   else
     snprintf(text, size, "Resources were not found for the pod due to: no nodes with enough resources were found:");
   append(text, size, lacks.cpu, "didn't have enough resources: CPU cores", "");

@@ -87,6 +87,7 @@ static void allocate_state(struct hr__kai_session *session) {
   session->sets = alloc(session, cluster->n_sets, sizeof *session->sets);
   session->jobs = alloc(session, cluster->n_jobs, sizeof *session->jobs);
   session->is_recounted = alloc(session, cluster->n_nodes, sizeof *session->is_recounted);
+  session->hopeful = alloc(session, cluster->n_jobs, sizeof *session->hopeful);
   session->ids = alloc(session, cluster->n_queues, sizeof *session->ids);
   session->remainders = alloc(session, cluster->n_queues, sizeof *session->remainders);
   session->max_changes = FIRST_CHANGES;

@@ -414,6 +414,7 @@ struct hr__kai_cluster {
   /* The jobs that may have pending pods, and those that may have active ones, in the order in which they are examined;
      the caller updates these lists between actions. NULL: all jobs. */
   const uint32_t *waiting, *running;
+  const uint8_t *is_running; /* [n_jobs] in the second list */
   uint32_t n_waiting, n_running;
   /* With these lists: the waiting jobs of each queue, in their order within the queue, and the class of each job. Jobs
      of one class are in one queue and request the same, so that one fails where the other fails. NULL: no such lists.
@@ -494,6 +495,7 @@ struct hr__kai_set_state {
 struct hr__kai_job_state {
   struct hr__kai_amounts allocated; /* requests of its pods that hold a place */
   int64_t n_pending, n_succeeded, n_active, n_used;
+  bool is_hopeful;                /* in the list of such jobs */
   int64_t is_cached;              /* the following members are valid */
   struct hr__kai_amounts request; /* of its next pods; GPU memory counts by the smallest GPU */
   int elastic;                    /* -1: below its minimum, 0: at it, 1: above it */
@@ -544,6 +546,7 @@ struct hr__kai_session {
   uint8_t *is_recounted;                    /* [n_nodes] scratch memory of hr__kai_settle */
   uint32_t *ids;                            /* [n_queues] scratch memory */
   double *remainders;                       /* [n_queues] scratch memory */
+  uint32_t *hopeful, n_hopeful;             /* jobs that are not running and wait for places since hr__kai_settle */
   struct hr__kai_operation *log;            /* the first committed operation of each pod since hr__kai_settle */
   size_t n_log, max_log;
 };

@@ -3,8 +3,8 @@
  * Keeps the session of KAI up to date while jobs come and go.
  *
  * The session's arrays have room for `max_slots` jobs and `max_pods` pods; entries that are not in use have no queue
- * and no job. Invariant: a slot in `waiting` has pending pods only, and a slot in `running` has none; a free slot is in
- * no list.
+ * and no job. Invariant: a slot in `waiting` has pending pods, a slot in `running` has others; only elastic jobs are in
+ * both lists. A free slot is in no list.
  */
 
 #include "policies/kai/node_usage.h"
@@ -73,6 +73,8 @@ static bool grow_arrays(struct hr__kai_world *world, uint32_t slots, uint32_t po
   GROW(world->class_of, world->n_slots, slots);
   GROW(world->by_queue, 0, slots);
   GROW(world->is_leaving, world->n_slots, slots);
+  GROW(world->is_frozen, world->n_slots, slots);
+  GROW(world->is_running, world->n_slots, slots);
   GROW(world->waiting, world->n_waiting, slots);
   GROW(world->running, world->n_running, slots);
   GROW(world->pods, world->n_pods, pods);
@@ -120,6 +122,7 @@ bool hr__kai_make_room(struct hr__kai_world *world, uint32_t n_pods, uint32_t n_
   cluster->n_pods = pods;
   cluster->waiting = world->waiting;
   cluster->running = world->running;
+  cluster->is_running = world->is_running;
   cluster->class_of = world->class_of;
   cluster->leaves = world->is_plain ? NULL : world->leaves;
   cluster->room_pods_of_job = world->max_job_pods;
@@ -167,7 +170,7 @@ static void describe_job(struct hr__kai_world *world, uint32_t slot, const struc
                                                .group = slot,
                                                .first_pod = job->first_pod,
                                                .n_pods = job->n_pods,
-                                               .min_available = job->n_pods};
+                                               .min_available = kind->fewest};
   for (uint32_t i = 0; i < job->n_pods; i++) {
     struct hr__kai_pod *pod = &world->pods[job->first_pod + i];
     const bool is_last = i + 1 == job->n_pods;
@@ -299,6 +302,7 @@ static void unlist_waiting(struct hr__kai_world *world, uint32_t slot) {
 static void unlist_all(struct hr__kai_world *world, uint32_t slot) {
   uint32_t at = 0;
   unlist_waiting(world, slot);
+  world->is_running[slot] = 0;
   while (at < world->n_running && world->running[at] != slot) at++;
   if (at < world->n_running) unlist(world->running, &world->n_running, at);
   world->cluster.n_running = world->n_running;
@@ -313,7 +317,9 @@ void hr__kai_list_by_queue(struct hr__kai_world *world) {
 }
 
 void hr__kai_list_running(struct hr__kai_world *world, uint32_t slot) {
-  unlist_waiting(world, slot);
+  if (world->session->jobs[slot].n_pending == 0) unlist_waiting(world, slot);
+  if (world->is_running[slot]) return;
+  world->is_running[slot] = 1;
   world->running[world->n_running++] = slot;
   world->cluster.n_running = world->n_running;
 }
@@ -334,6 +340,7 @@ bool hr__kai_add_job(struct hr__kai_world *world, hr_job job, const struct hr__k
   described->priority = hr__kai_priority_of(world->config, world->trace, job);
   described->preemptible = hr__kai_is_preemptible(world->config, world->trace, job);
   world->jobs_in_queue[admission->queue]++;
+  world->is_frozen[slot] = false;
   set_pods(world, slot, HR__KAI_PENDING);
   return list_waiting(world, slot);
 }
@@ -353,9 +360,71 @@ void hr__kai_remove_job(struct hr__kai_world *world, hr_job job) {
 }
 
 bool hr__kai_wait_again(struct hr__kai_world *world, uint32_t slot) {
+  const struct hr__kai_job *job = &world->jobs[slot];
   unlist_all(world, slot);
   set_pods(world, slot, HR__KAI_PENDING);
+  world->is_frozen[slot] = false;
+  for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods && hr__kai_resizes(world, slot); p++)
+    world->pods[p].allowed_nodes = world->kinds[world->kind_of[slot]].allowed_nodes;
   return list_waiting(world, slot);
+}
+
+/* ---- Elastic jobs -------------------------------------------------------------------------------------- */
+
+uint32_t hr__kai_count_running(const struct hr__kai_world *world, uint32_t slot) {
+  const struct hr__kai_job *job = &world->jobs[slot];
+  uint32_t n = 0;
+  for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++)
+    n += world->session->pods[p].status == HR__KAI_RUNNING;
+  return n;
+}
+
+bool hr__kai_confine(struct hr__kai_world *world, uint32_t slot, uint32_t pool) {
+  const struct hr__kai_kind *kind = &world->kinds[world->kind_of[slot]];
+  const struct hr__kai_job *job = &world->jobs[slot];
+  if (world->n_pools < 2) return true;
+  if (!kind->in_pool[pool]) {
+    uint8_t *nodes = hr__kai_alloc(world, world->cluster.n_nodes, sizeof *nodes);
+    if (!nodes) return false;
+    for (uint32_t n = 0; n < world->cluster.n_nodes; n++)
+      nodes[n] = world->pool_of[n] == pool && (!kind->allowed_nodes || kind->allowed_nodes[n]);
+    kind->in_pool[pool] = nodes;
+  }
+  for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++)
+    world->pods[p].allowed_nodes = kind->in_pool[pool];
+  return true;
+}
+
+bool hr__kai_list_pending(struct hr__kai_world *world, uint32_t slot) {
+  unlist_waiting(world, slot);
+  return world->session->jobs[slot].n_pending == 0 || list_waiting(world, slot);
+}
+
+bool hr__kai_drop_evicted(struct hr__kai_world *world, uint32_t slot) {
+  const struct hr__kai_job *job = &world->jobs[slot];
+  for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++)
+    if (world->session->pods[p].status == HR__KAI_RELEASING)
+      hr__kai_put(world->session, p, HR__KAI_PENDING, HR__KAI_NONE);
+  return hr__kai_list_pending(world, slot);
+}
+
+void hr__kai_freeze(struct hr__kai_world *world, uint32_t slot) {
+  const struct hr__kai_job *job = &world->jobs[slot];
+  world->is_frozen[slot] = true;
+  unlist_waiting(world, slot);
+  for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++)
+    if (world->session->pods[p].status == HR__KAI_PENDING) hr__kai_put(world->session, p, HR__KAI_GATED, HR__KAI_NONE);
+}
+
+void hr__kai_freeze_node(struct hr__kai_world *world, uint32_t node) {
+  for (uint32_t i = 0; i < world->n_running && world->resizes; i++) {
+    const uint32_t slot = world->running[i];
+    const struct hr__kai_job *job = &world->jobs[slot];
+    bool is_there = false;
+    for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++)
+      is_there = is_there || world->session->pods[p].node == (int64_t)node;
+    if (is_there && hr__kai_resizes(world, slot)) hr__kai_freeze(world, slot);
+  }
 }
 
 bool hr__kai_renew_kind(struct hr__kai_world *world, uint32_t slot, int64_t now_us) {

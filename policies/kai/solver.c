@@ -79,17 +79,29 @@ static bool may_be_victim(const struct hr__kai_solver *solver, enum hr__kai_purp
   return hr__kai_is_elastic(session, victim) || !hr__kai_is_protected(solver, purpose, pending, victim);
 }
 
+/* The jobs that may have active pods: those that run, and those that wait for places which this session has found. */
+static uint32_t count_active(const struct hr__kai_session *session) {
+  return hr__kai_running(session->cluster).n + session->n_hopeful;
+}
+
+static uint32_t active_job(const struct hr__kai_session *session, uint32_t i) {
+  const struct hr__kai_job_list running = hr__kai_running(session->cluster);
+  if (i < running.n) return hr__kai_listed(&running, i);
+  const uint32_t job = session->hopeful[i - running.n];
+  return session->cluster->is_running[job] ? HR__KAI_NONE : job; /* it has got pods since */
+}
+
 /* Fills the order of victims. */
 static void collect_candidates(struct hr__kai_solver *solver, enum hr__kai_purpose purpose, uint32_t pending) {
   const struct hr__kai_cluster *cluster = solver->session->cluster;
   const int64_t limit = cluster->config.max_consolidation_victims;
   int64_t n = 0;
-  const struct hr__kai_job_list running = hr__kai_running(cluster);
+  const uint32_t n_active = count_active(solver->session);
   hr__kai_order_clear(&solver->victims, true, solver->taken);
-  for (uint32_t i = 0; i < running.n; i++) {
-    const uint32_t j = hr__kai_listed(&running, i);
+  for (uint32_t i = 0; i < n_active; i++) {
+    const uint32_t j = active_job(solver->session, i);
     if (purpose == HR__KAI_CONSOLIDATION && limit >= 0 && n > limit) break;
-    if (!may_be_victim(solver, purpose, pending, j)) continue;
+    if (j == HR__KAI_NONE || !may_be_victim(solver, purpose, pending, j)) continue;
     hr__kai_order_push(&solver->victims, j);
     n++;
   }
@@ -138,9 +150,11 @@ static void clear_scenario(struct hr__kai_solver *solver) {
 /* Forgets which pods were taken into the last scenario, or were recorded. */
 static void forget_taken(struct hr__kai_solver *solver) {
   const struct hr__kai_cluster *cluster = solver->session->cluster;
-  const struct hr__kai_job_list running = hr__kai_running(cluster);
-  for (uint32_t i = 0; i < running.n; i++) {
-    const struct hr__kai_job *job = &cluster->jobs[hr__kai_listed(&running, i)];
+  const uint32_t n_active = count_active(solver->session);
+  for (uint32_t i = 0; i < n_active; i++) {
+    const uint32_t j = active_job(solver->session, i);
+    if (j == HR__KAI_NONE) continue;
+    const struct hr__kai_job *job = &cluster->jobs[j];
     for (uint32_t p = job->first_pod; p < job->first_pod + job->n_pods; p++)
       solver->taken[p] = solver->is_recorded[p] = 0;
   }
@@ -266,23 +280,25 @@ static void add_lists(struct hr__kai_solver *solver, uint32_t pending) {
 static uint32_t collect_simulated(struct hr__kai_solver *solver, uint32_t pending) {
   const struct hr__kai_session *session = solver->session;
   const struct hr__kai_cluster *cluster = session->cluster;
-  const struct hr__kai_job_list waiting = hr__kai_waiting(cluster), running = hr__kai_running(cluster);
+  const struct hr__kai_job_list waiting = hr__kai_waiting(cluster);
+  const uint32_t n_active = cluster->running ? count_active(session) : 0;
   mark_victims(solver, 1);
   uint32_t n_left = 1;
   hr__kai_order_clear(&solver->simulated, false, NULL);
   if (cluster->leaves) add_lists(solver, pending);
   for (uint32_t i = 0; !cluster->leaves && i < waiting.n; i++) {
     const uint32_t j = hr__kai_listed(&waiting, i);
-    const bool is_victim = solver->is_victim[j] && !running.jobs; /* victims of a list are added below */
-    if (session->jobs[j].n_pending == 0 && !is_victim && j != pending) continue;
-    n_left += is_victim && j != pending;
+    if (solver->is_victim[j] && cluster->running) continue; /* added below; an elastic job is in both lists */
+    if (session->jobs[j].n_pending == 0 && !solver->is_victim[j] && j != pending) continue;
+    n_left += solver->is_victim[j] && j != pending;
     hr__kai_order_push(&solver->simulated, j);
   }
-  for (uint32_t i = 0; running.jobs && i < running.n; i++) {
-    if (!solver->is_victim[running.jobs[i]]) continue;
+  for (uint32_t i = 0; i < n_active; i++) {
+    const uint32_t j = active_job(session, i);
+    if (j == HR__KAI_NONE || !solver->is_victim[j]) continue;
     n_left++;
-    solver->n_left[cluster->jobs[running.jobs[i]].queue]++;
-    hr__kai_order_push(&solver->simulated, running.jobs[i]);
+    solver->n_left[cluster->jobs[j].queue]++;
+    hr__kai_order_push(&solver->simulated, j);
   }
   hr__kai_order_build(&solver->simulated);
   return n_left;

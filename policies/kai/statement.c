@@ -185,6 +185,14 @@ static void log_operation(struct hr__kai_session *session, const struct hr__kai_
   session->log[session->n_log++] = *operation;
 }
 
+/* If running jobs are listed, lists one that is not, but of which a pod waits for a place. */
+static void list_hopeful(struct hr__kai_session *session, uint32_t job) {
+  const struct hr__kai_cluster *cluster = session->cluster;
+  if (!cluster->running || cluster->is_running[job] || session->jobs[job].is_hopeful) return;
+  session->jobs[job].is_hopeful = true;
+  session->hopeful[session->n_hopeful++] = job;
+}
+
 void hr__kai_commit(struct hr__kai_session *session) {
   for (int64_t i = 0; i < session->n_operations; i++) {
     const struct hr__kai_operation *operation = &session->operations[i];
@@ -196,6 +204,7 @@ void hr__kai_commit(struct hr__kai_session *session) {
       session->n_evicted++;
     } else if (operation->kind == HR__KAI_PIPELINE) {
       session->n_pipelined++;
+      list_hopeful(session, session->cluster->pods[operation->pod].job);
     } else {
       set_status(session, operation->pod, HR__KAI_BINDING);
       session->n_bound++;
@@ -398,6 +407,7 @@ void hr__kai_settle(struct hr__kai_session *session) {
     session->pods[session->log[i].pod].is_logged = false;
   }
   if (some_shared) count_again(session);
+  while (session->n_hopeful > 0) session->jobs[session->hopeful[--session->n_hopeful]].is_hopeful = false;
   session->n_log = 0;
   session->n_changes = 0;
 }

@@ -199,11 +199,25 @@ void hr__kai_set_up(struct hr__kai_world *world, uint32_t node, bool is_up) {
 
 /* ---- Creation ------------------------------------------------------------------------------------------ */
 
+/* Whether elastic jobs may have fewer pods, or more: GPUs are counted by node, and no nodes are rented. */
+static bool may_resize(const struct hr_policy_env *env) {
+  bool rents = false, some = false;
+  for (uint32_t p = 0; p < hr_cluster_pools(env->cluster); p++)
+    rents = rents || hr_market_is_elastic(hr_cluster_pool_spec(env->cluster, (hr_pool){p})->market.market);
+  if (rents || hr_cluster_requests(env->cluster) || (!env->jobs->min_gpus && !env->jobs->max_gpus)) return false;
+  for (uint32_t j = 0; j < env->jobs->n_jobs && !some; j++) {
+    const struct hr_sizes sizes = hr_cluster_sizes(env->cluster, (hr_job){j});
+    some = sizes.min != sizes.max;
+  }
+  return some;
+}
+
 enum hr_status hr__kai_world_create(struct hr__kai_world *world, const struct hr_policy_env *env,
                                     const struct hr_kai_config *config, bool is_plain, struct hr_error *error) {
   const struct hr_kai_scheduler scheduler = config ? config->scheduler : hr__kai_default_scheduler();
-  *world = (struct hr__kai_world){
-      .arena = env->arena, .trace = env->jobs, .simulated = env->cluster, .config = config, .is_plain = is_plain};
+  *world = (struct hr__kai_world){.arena = env->arena, .trace = env->jobs, .simulated = env->cluster, .config = config};
+  world->resizes = may_resize(env);
+  world->is_plain = is_plain || world->resizes;
   for (uint32_t p = 0; p < hr_cluster_pools(env->cluster); p++) {
     const struct hr_pool_spec *spec = hr__kai_pool(world, p);
     if (spec->nodes == 0 || spec->sharing == HR_SHARING_WHOLE || spec->sharing == HR_SHARING_FRACTION) continue;

@@ -6,7 +6,8 @@
  * The cluster of a run as KAI sees it: one session that lasts, in which jobs come and go.
  *
  * Each waiting or running job of the run has a slot, which is a job of KAI with one group and one pod set; the numbers
- * of slot, group and pod set are equal. A slot is used again by jobs with as many pods. When the slots are used up, the
+ * of slot, group and pod set are equal. An elastic job (`min_gpus`, `max_gpus`) has all its pods in its slot, of which
+ * some may be pending while others run. A slot is used again by jobs with as many pods. When the slots are used up, the
  * description is copied to twice the room and the session is created again from where the pods are.
  */
 
@@ -26,11 +27,13 @@ struct hr__kai_kind {
   uint32_t gpus, tasks, accept_class, request; /* request: HR_NONE without per-GPU allocation */
   enum hr_tier tier;                           /* the required locality; HR_TIER_ANY: none */
   bool preferred;                              /* the locality is only preferred */
-  uint32_t n_pods;
-  uint32_t pod_gpus, last_gpus;  /* whole GPUs of each pod, and of the last one */
-  const int64_t *amounts, *last; /* [n_dims] requests of a pod, and of the last one */
-  const uint8_t *allowed_nodes;  /* [n_nodes] NULL: all */
-  struct hr__kai_pod pod;        /* the other members of the pods */
+  uint32_t min_gpus, max_gpus;                 /* equal to `gpus` unless jobs of the kind may have fewer or more */
+  uint32_t n_pods, fewest;                     /* fewest: pods that a job needs to run */
+  uint32_t pod_gpus, last_gpus;                /* whole GPUs of each pod, and of the last one */
+  const int64_t *amounts, *last;               /* [n_dims] requests of a pod, and of the last one */
+  const uint8_t *allowed_nodes;                /* [n_nodes] NULL: all */
+  const uint8_t **in_pool; /* [n_pools] of an elastic kind: the nodes of one pool; NULL: not made yet */
+  struct hr__kai_pod pod;  /* the other members of the pods */
   struct hr__kai_constraint constraint;
   uint32_t first_class; /* HR_NONE: none */
   enum hr_reason never; /* why the job can never be placed; HR_REASON_NONE: it can */
@@ -77,6 +80,8 @@ struct hr__kai_world {
   uint32_t *kind_of;    /* [max_slots] */
   uint32_t *job_of;     /* [max_slots] the job of the run; HR_NONE: the slot is free */
   bool *is_leaving;     /* [max_slots] scratch memory */
+  uint8_t *is_running;  /* [max_slots] in the list of running slots */
+  bool *is_frozen;      /* [max_slots] the pods of an elastic job do not change until it has left its nodes */
   uint32_t *next_spare; /* [max_slots] the next free slot with as many pods */
   uint32_t n_slots, max_slots, n_pods, max_pods, n_devices, max_job_pods;
   uint32_t *spare_by_pods; /* [max_job_pods + 1] the first free slot with this number of pods; HR_NONE: none */
@@ -94,6 +99,7 @@ struct hr__kai_world {
   uint32_t n_classes, classes_capacity;
   uint32_t *by_queue; /* [max_slots] the waiting slots, queue by queue, if `is_plain` */
   bool is_plain;      /* sessions are created again for each cycle, without lists and classes */
+  bool resizes;       /* elastic jobs may have fewer pods, or more; then `is_plain` is set */
 
   /* The lists of the session, in the order of their jobs' ids and of their starts. */
   uint32_t *waiting, *running;
@@ -155,8 +161,28 @@ void hr__kai_remove_job(struct hr__kai_world *world, hr_job job);
 bool hr__kai_wait_again(struct hr__kai_world *world, uint32_t slot);
 /* Lets a session without lists of queues examine waiting jobs queue by queue. */
 void hr__kai_list_by_queue(struct hr__kai_world *world);
-/* Moves a slot from the list of waiting jobs to that of running ones. */
+/* Lists a slot of which pods have places as running. It stays in the waiting list if some of its pods are pending. */
 void hr__kai_list_running(struct hr__kai_world *world, uint32_t slot);
+
+/* Elastic jobs. The functions that return a bool return false if memory is exhausted. */
+
+static inline bool hr__kai_resizes(const struct hr__kai_world *world, uint32_t slot) {
+  const struct hr__kai_kind *kind = &world->kinds[world->kind_of[slot]];
+  return kind->fewest < kind->n_pods;
+}
+
+/* The pods of a job that run. */
+uint32_t hr__kai_count_running(const struct hr__kai_world *world, uint32_t slot);
+/* A job has started in a pool: all its later pods are there, too. */
+bool hr__kai_confine(struct hr__kai_world *world, uint32_t slot, uint32_t pool);
+/* Lets the pods of a job that were evicted leave their nodes and be pending. */
+bool hr__kai_drop_evicted(struct hr__kai_world *world, uint32_t slot);
+/* Lists a job as waiting if some of its pods are pending. */
+bool hr__kai_list_pending(struct hr__kai_world *world, uint32_t slot);
+/* A job will leave its nodes: it gets no pods until then. */
+void hr__kai_freeze(struct hr__kai_world *world, uint32_t slot);
+/* Freezes the elastic jobs on a node. */
+void hr__kai_freeze_node(struct hr__kai_world *world, uint32_t node);
 /* Creates the session again, from the state of its pods. False: out of memory. */
 bool hr__kai_renew_session(struct hr__kai_world *world);
 

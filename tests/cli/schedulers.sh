@@ -101,13 +101,35 @@ JSON
   says jobs.csv '0:8|1:8|2:8'
 }
 
-# The engine starts jobs as a whole, where KAI would start them with their minimum.
+# Job 1 has the pods of both nodes. The queue of job 2 has a quota of 8 GPUs: it reclaims 8 pods at 20 s, one by one, and
+# has them from 21 s to 71 s. Job 1 works with 8 pods for 51 s, and then with 16 again.
+case_kai_elastic() {
+  cat >s.json <<'JSON'
+{"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 2, "gpus_per_node": 8}]}, "policy": {"name": "kai"},
+ "kai": {"queues": [{"name": "a", "gpu": {"quota": 8, "limit": -1, "over_quota_weight": 1}},
+                    {"name": "b", "gpu": {"quota": 8, "limit": -1, "over_quota_weight": 1}}]}}
+JSON
+  printf 'submit_s,duration_s,gpus,tasks,min_gpus,max_gpus,tenant\n0,100,16,16,4,16,a\n20,50,8,8,8,8,b\n' >t.csv
+  try 0 run s.json --trace t.csv --check --quiet --jobs jobs.csv
+  matches jobs.csv '^1,0,0,125.5,0,16,.*,2,1600$'
+  matches jobs.csv '^2,20,21,71,1,8,.*,0,400$'
+  # 4 of 16 pods are enough to start, and the others follow when job 1 ends
+  printf 'submit_s,duration_s,gpus,tasks,min_gpus,tenant\n0,100,10,10,10,a\n0,100,16,16,4,a\n' >t.csv
+  try 0 run s.json --trace t.csv --check --quiet --jobs jobs.csv
+  matches jobs.csv '^2,0,0,162.5,0,16,.*,1,1600$'
+  printf 'submit_s,duration_s,gpus,tasks,min_gpus,tenant\n0,100,14,14,14,a\n0,100,16,16,4,a\n' >t.csv
+  words 2 "Resources were found for 2 pods while 4 are required for gang scheduling. Additional pods cannot be scheduled due to: no nodes with enough resources were found: 2 node(s) didn't have enough resources: GPUs."
+}
+
+# A job with one task is one pod, which has all GPUs.
 case_elastic_jobs_are_noted() {
-  printf 'submit_s,duration_s,gpus,tasks,min_gpus\n0,9,4,4,2\n0,9,4,4,4\n0,9,2,2,1\n' >t.csv
-  printf '{"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 1, "gpus_per_node": 8}]},
-    "policy": {"name": "kai"}}' >s.json
-  try 0 run s.json --trace t.csv --check
-  says stderr "note: kai: 2 jobs with 'min_gpus' below 'gpus' run with all GPUs"
+  printf 'submit_s,duration_s,gpus,tasks,min_gpus\n0,9,4,1,2\n0,9,4,4,4\n0,9,2,1,1\n' >t.csv
+  for policy in kai volcano; do
+    printf '{"cluster": {"pools": [{"name": "p", "gpu": "H100", "nodes": 1, "gpus_per_node": 8}]},
+      "policy": {"name": "%s"}}' "$policy" >s.json
+    try 0 run s.json --trace t.csv --check
+    says stderr "note: $policy: 2 jobs with 'min_gpus' below 'gpus' run with all GPUs"
+  done
 }
 
 run_case
