@@ -27,7 +27,7 @@
 
 #include <string.h>
 
-enum { MAX_JOBS = 30, GROWTH_WORLDS = 150, CONSERVATION_WORLDS = 100, FAILURE_WORLDS = 40, LONGEST_S = 20000 };
+enum { MAX_JOBS = 30, GROWTH_WORLDS = 150, FAILURE_WORLDS = 40, LONGEST_S = 20000 };
 enum { KAI_WORLDS = 500, KAI_NODES = 3, KAI_JOBS = 7, KAI_PODS = 6 };
 
 struct elastic_world {
