@@ -200,9 +200,7 @@ static int64_t requested_interval_us(const struct hr__engine *engine, hr_job job
 }
 
 int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
-  enum {
-    MAX_WRITES = 1000000
-  }; /* maximum number of writes of a job to a storage in which writes may delay each other */
+  enum { MAX_WRITES = 1000000 }; /* of a job to a storage in which writes may delay each other */
   int64_t interval_us = requested_interval_us(engine, job, pool), work_us = engine->trace->work_us[job.id];
   const bool is_shared = writes_to_storage(engine, job, pool) || writes_to_data(engine, job, pool);
   if (interval_us >= work_us / MAX_WRITES || !is_shared) return interval_us;
