@@ -441,6 +441,12 @@ struct hr_oom_metrics {
   double back_off_gpu_hours;
 };
 
+/* Resizes of elastic jobs. */
+struct hr_elastic_metrics {
+  bool known;              /* false: no job may be resized; the other members are then 0 */
+  uint64_t grows, shrinks; /* resizes after which a job had more GPUs, and fewer */
+};
+
 /* Failures of nodes (headroom/unstable/faults.h). */
 struct hr_fault_metrics {
   bool known; /* false: no pool has failures; the other members are then 0 */
@@ -608,6 +614,7 @@ struct hr_summary {
   struct hr_fairness fairness;
   struct hr_fragmentation_metrics fragmentation;
   struct hr_oom_metrics oom;
+  struct hr_elastic_metrics elastic;
   struct hr_fault_metrics faults;
   struct hr_maintenance_metrics maintenance;
   struct hr_energy_metrics energy;

@@ -532,6 +532,14 @@
   X(HR__M_DATA_EGRESS, "data.egress_usd", "data_egress_usd", DOLLARS, SUM, LOWER, LISTED, "Cost of moved data",        \
     "what links have transferred x their price", usd(s->data.known ? s->data.egress_uusd : HR_UNKNOWN_UUSD), UNKNOWN)
 
+#define HR__ELASTIC_METRICS(X)                                                                                         \
+  X(HR__M_GROWS, "elastic.grows", "grows", COUNTS, COUNT, NEITHER, LISTED, "Jobs that grew",                           \
+    "resizes after which a job had more GPUs; a job that grows twice counts twice",                                    \
+    known_count(s->elastic.known, s->elastic.grows), UNKNOWN)                                                          \
+  X(HR__M_SHRINKS, "elastic.shrinks", "shrinks", COUNTS, COUNT, NEITHER, LISTED, "Jobs that shrank",                   \
+    "resizes after which a job had fewer GPUs; a job that shrinks twice counts twice",                                 \
+    known_count(s->elastic.known, s->elastic.shrinks), UNKNOWN)
+
 #define HR__METRIC_TABLE(X)                                                                                            \
   HR__JOB_METRICS(X)                                                                                                   \
   HR__TIME_METRICS(X)                                                                                                  \
@@ -542,6 +550,7 @@
   HR__ENERGY_METRICS(X)                                                                                                \
   HR__CARBON_METRICS(X)                                                                                                \
   HR__DATA_METRICS(X)                                                                                                  \
+  HR__ELASTIC_METRICS(X)                                                                                               \
   HR__FAIRNESS_METRICS(X)                                                                                              \
   HR__FRAGMENTATION_METRICS(X)                                                                                         \
   HR__COST_METRICS(X)                                                                                                  \
@@ -587,7 +596,8 @@ const char *hr__metric_group_path(enum hr__metric metric);
   X(HR__SECTION_MAINTENANCE, "maintenance")                                                                            \
   X(HR__SECTION_ENERGY, "energy")                                                                                      \
   X(HR__SECTION_CARBON, "carbon")                                                                                      \
-  X(HR__SECTION_DATA, "data")
+  X(HR__SECTION_DATA, "data")                                                                                          \
+  X(HR__SECTION_ELASTIC, "elastic")
 
 enum hr__metric_section {
 #define HR__SECTION_ID(id, name) id,

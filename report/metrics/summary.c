@@ -350,6 +350,7 @@ static void fill_usage(struct hr_summary *summary, const struct hr_result *resul
   summary->queue_mean = ratio(makespan.waiting, (uint64_t)makespan.until_us);
   summary->queue_max = usage->max_waiting;
   summary->preemptions = usage->preemptions;
+  summary->elastic = (struct hr_elastic_metrics){result->resized != NULL, usage->grows, usage->shrinks};
 }
 
 /* Returns the fragmentation F (usage.c) as a share of the GPUs. `fragment` is the sum of F over the typical pods, so it

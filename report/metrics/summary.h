@@ -216,12 +216,14 @@ struct hr_usage {
   int64_t last_submit_us;
   uint64_t waiting, allocated_milli, total_milli; /* values since now.until_us */
   uint64_t max_waiting, preemptions;
+  uint64_t grows, shrinks;
   struct hr__integrals now; /* up to the last instant */
   struct hr__integrals at_last_submit, at_last_end;
   bool submits_over, ended; /* submits_over: the last job was submitted, so at_last_submit does not change any more;
                                ended: a job ended at the current instant */
   /* The members below are created at the first event, because the cluster of the run is unknown before. */
   bool begun, out_of_memory;
+  uint64_t *resized_milli;             /* [n_jobs] GPUs of a job before its last resize; NULL if no job is elastic */
   struct hr__by_pool *by_pool;         /* NULL if the cluster has one pool */
   uint64_t fragment_pods;              /* number of typical pods over which F is averaged; 0 if `fragments` is NULL */
   struct hr__fragments *fragments;     /* NULL in clusters with counted allocation */

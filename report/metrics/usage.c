@@ -402,6 +402,7 @@ struct hr_usage *hr_usage_create(const struct hr_trace *trace) {
 
 void hr_usage_destroy(struct hr_usage *usage) {
   if (!usage) return;
+  free(usage->resized_milli);
   fragments_destroy(usage->fragments);
   by_pool_destroy(usage->by_pool);
   free(usage);
@@ -412,9 +413,13 @@ void hr_usage_destroy(struct hr_usage *usage) {
 static void begin(struct hr_usage *usage, const struct hr_view *view) {
   usage->begun = true;
   if (!view->cluster) return;
+  if (view->jobs->min_gpus || view->jobs->max_gpus) {
+    usage->resized_milli = calloc((size_t)view->jobs->n_jobs + 1, sizeof *usage->resized_milli);
+    usage->out_of_memory = !usage->resized_milli;
+  }
   if (hr_cluster_pools(view->cluster) > 1) {
     usage->by_pool = by_pool_create(view->cluster, view->jobs->n_jobs);
-    usage->out_of_memory = !usage->by_pool;
+    usage->out_of_memory |= !usage->by_pool;
   }
   if (!hr_cluster_gpu_inventory(view->cluster)) return;
   usage->fragments = fragments_create(view->cluster);
@@ -423,11 +428,24 @@ static void begin(struct hr_usage *usage, const struct hr_view *view) {
   usage->min_gang = UINT64_MAX;
 }
 
+/* Counts a resize, which is the end of one placement of the job and, after events of other jobs, the start of another
+   one. */
+static void note_resize(struct hr_usage *usage, const struct hr_event *event) {
+  uint64_t milli = 0;
+  for (uint32_t i = 0; i < event->placement->n_slices; i++) milli += event->placement->slices[i].gpu_milli;
+  if (event->kind == HR_EVENT_START) {
+    usage->grows += milli > usage->resized_milli[event->job.id];
+    usage->shrinks += milli < usage->resized_milli[event->job.id];
+  }
+  usage->resized_milli[event->job.id] = milli;
+}
+
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr_usage *usage = self;
   if (!usage->begun) begin(usage, view);
   if (event->kind == HR_EVENT_END) usage->ended = true;
   if (event->kind == HR_EVENT_PREEMPT && event->reason != HR_REASON_RESIZED) usage->preemptions++;
+  if (event->reason == HR_REASON_RESIZED && usage->resized_milli) note_resize(usage, event);
   if (usage->by_pool) by_pool_note(usage->by_pool, view->jobs, event);
   if (usage->fragments) fragments_note(usage->fragments, event);
 }

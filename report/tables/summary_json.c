@@ -460,6 +460,7 @@ void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summar
                       const struct hr_run_label *label) {
   put_label(json, root, summary, label);
   put_section(json, root, HR__SECTION_MAIN, summary);
+  if (summary->elastic.known) put_section(json, root, HR__SECTION_ELASTIC, summary);
   put_groups(json, root, "by_size", summary->by_size, summary->n_sizes);
   put_groups(json, root, "by_class", summary->by_class, summary->n_classes);
   put_groups(json, root, "by_tenant", summary->by_tenant, summary->n_tenants);

@@ -144,7 +144,7 @@ static const cJSON *schema;
 static bool is_section_of_some_runs(const cJSON *rule, const char *key) {
   static const char *const sections[] = {"faults",       "maintenance", "energy",  "carbon", "cost",
                                          "alerts",       "budgets",     "goodput", "spot",   "oom_kills",
-                                         "replications", "services",    "data"};
+                                         "replications", "services",    "data",    "elastic"};
   for (size_t i = 0; rule == schema && i < sizeof sections / sizeof *sections; i++)
     if (strcmp(key, sections[i]) == 0) return true;
   return strcmp(key, "by_service") == 0;
@@ -251,10 +251,12 @@ static void expect_kills_fit(void) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
   summary->stoppable = true;
   summary->oom = (struct hr_oom_metrics){true, 12, 3, 1.25};
+  summary->elastic = (struct hr_elastic_metrics){true, 7, 5};
   CU_ASSERT_EQUAL_FATAL(hr_summary_write_json(files_path("summary.json"), summary, &label, &perf, NULL), HR_OK);
   hr_summary_destroy(summary);
   char *text = files_read(files_path("summary.json"));
   expect_within(text, "\n  \"oom_kills\": {\n    \"count\": 12,\n    \"jobs\": 3,\n    \"back_off_gpu_hours\": 1.25\n");
+  expect_within(text, "\n  \"elastic\": {\n    \"grows\": 7,\n    \"shrinks\": 5\n");
   cJSON *tree = cJSON_Parse(text);
   CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
   CU_ASSERT_TRUE(schema_fits(schema, tree, "summary"));
