@@ -215,6 +215,7 @@ static enum hr_status stream_simulate(struct streaming *self, struct hr_error *e
                                  .systems = scenario->systems,
                                  .speeds = scenario->speeds,
                                  .network_speeds = scenario->network_speeds,
+                                 .scaling = scenario->scaling,
                                  .stream = true};
   if (self->ledger) observers[config.n_observers++] = hr_ledger_observer(self->ledger);
   if (self->meter) observers[config.n_observers++] = hr_meter_observer(self->meter);

@@ -423,6 +423,8 @@ struct hr_scaling_table {
    rows, and rounded to thousandths; below the first row proportional to it; above the last row equal to it. Without
    rows, the result is `gpus`. `model` may be NULL, and `table` too. */
 HR_API uint32_t hr_scaling_speed(const struct hr_scaling_table *table, const char *model, uint32_t gpus);
+/* Frees the table with its rows and strings, which are from malloc. NULL is accepted. */
+HR_API void hr_scaling_destroy(struct hr_scaling_table *table);
 
 #ifdef __cplusplus
 }

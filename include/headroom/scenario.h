@@ -91,6 +91,7 @@ struct hr_scenario {
   bool prices_drawn;                        /* the price of a pool is random, so it depends on the seed */
   struct hr_speeds *speeds;                 /* NULL: every job runs at speed 1 in every pool */
   struct hr_network_speeds *network_speeds; /* NULL: the network does not affect the speed of jobs */
+  struct hr_scaling_table *scaling;         /* NULL: the speed of elastic jobs is proportional to their GPUs */
   struct hr_replication_spec replications;  /* used if the user requests replications */
   struct hr_alert_rules alerts;             /* thresholds of alerts */
   struct hr_plan_spec *plan;                /* capacity that may be bought, and goals; NULL: not specified */

@@ -234,6 +234,7 @@ static enum hr_status profile_run(const struct hr_scenario *scenario, const stru
                                  .systems = scenario->systems,
                                  .speeds = scenario->speeds,
                                  .network_speeds = scenario->network_speeds,
+                                 .scaling = scenario->scaling,
                                  .data = scenario->data};
   struct hr_result *result = NULL;
   enum hr_status status = hr_sim_run(&config, &result, error);

@@ -328,6 +328,7 @@ static struct hr_run_config run_config_of(const struct hr_replay *replay) {
                                 .values = replay->values,
                                 .speeds = scenario->speeds,
                                 .network_speeds = scenario->network_speeds,
+                                .scaling = scenario->scaling,
                                 .fleet = replay->fleet,
                                 .data = scenario->data};
 }
@@ -443,15 +444,18 @@ enum hr_status hr_replay_input_notes(const struct hr_scenario *scenario, const s
   return status == HR_OK ? hr_gpu_type_notes(trace, &scenario->cluster, notes, error) : status;
 }
 
-/* Notes the speed of elastic jobs, if the policy may have changed it. */
-static enum hr_status note_resizes(const struct hr_result *result, struct hr_notes *notes, struct hr_error *error) {
+/* Notes what the speed of elastic jobs follows from, if the policy may have resized them. */
+static enum hr_status note_resizes(const struct hr_scenario *scenario, const struct hr_result *result,
+                                   struct hr_notes *notes, struct hr_error *error) {
   uint64_t n = 0;
-  if (!result->resized) return HR_OK;
+  enum hr_status status = HR_OK;
+  if (!result->resized) {
+    if (scenario->scaling) status = hr_notes_add(notes, "warning: 'scaling' has no effect: no job may be resized");
+    return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+  }
   for (uint32_t job = 0; job < result->n_jobs; job++) n += hr_result_resizes(result, (hr_job){job}, NULL);
-  enum hr_status status = hr_notes_add(notes,
-                                       "elastic jobs: %" PRIu64 " resize%s; the speed of a job is proportional to "
-                                       "its number of GPUs",
-                                       n, n == 1 ? "" : "s");
+  status = hr_notes_add(notes, "elastic jobs: %" PRIu64 " resize%s; the speed of a job %s", n, n == 1 ? "" : "s",
+                        scenario->scaling ? "follows from 'scaling'" : "is proportional to its number of GPUs");
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
@@ -461,7 +465,7 @@ static enum hr_status note(struct hr_replay *replay, struct hr_error *error) {
   struct hr_notes *notes = &replay->notes;
   enum hr_status status = hr_run_notes(trace, &scenario->costs, scenario->quotas, replay->result, notes, error);
   if (status == HR_OK) status = hr_replay_input_notes(scenario, replay->config.policy, trace, notes, error);
-  if (status == HR_OK) status = note_resizes(replay->result, notes, error);
+  if (status == HR_OK) status = note_resizes(scenario, replay->result, notes, error);
   for (uint32_t i = 0; i < count_services(scenario) && status == HR_OK; i++)
     if (hr_service_goal_notes(&scenario->services->at[i], &replay->requests[i], notes) != HR_OK)
       status = hr_fail(error, HR_NO_MEMORY, "out of memory");

@@ -57,6 +57,7 @@ void hr__clusters_destroy(struct hr_scenario *scenario);
 enum hr_status hr__build_classes(struct hr__builder *builder);
 enum hr_status hr__build_models(struct hr__builder *builder);
 enum hr_status hr__build_network_speeds(struct hr__builder *builder);
+enum hr_status hr__build_scaling(struct hr__builder *builder);
 enum hr_status hr__build_costs(struct hr__builder *builder);
 enum hr_status hr__build_quotas(struct hr__builder *builder);
 enum hr_status hr__build_systems(struct hr__builder *builder); /* must be called after the policy is built */

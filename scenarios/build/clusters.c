@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* Sections of the file that apply to clusters, and sections that an entry may have instead. */
-static const char *const common[] = {"catalog", "classes", "models", "network_speeds"};
+static const char *const common[] = {"catalog", "classes", "models", "network_speeds", "scaling"};
 static const char *const own[] = {"policy", "quotas", "kai", "kueue", "kubernetes", "volcano", "slurm"};
 
 static bool refer(cJSON *tree, const char *name, const cJSON *value) {
@@ -148,6 +148,7 @@ static enum hr_status make_parts(struct hr__builder *builder, struct hr_scenario
                                                   .systems = part->systems,
                                                   .speeds = part->speeds,
                                                   .network_speeds = part->network_speeds,
+                                                  .scaling = part->scaling,
                                                   .tenants = cluster->tenants,
                                                   .n_tenants = cluster->n_tenants,
                                                   .only = cluster->only,

@@ -451,6 +451,7 @@ static enum hr_status build(struct hr__builder *builder) {
   if (status == HR_OK) status = hr__build_classes(builder);
   if (status == HR_OK) status = hr__build_models(builder);
   if (status == HR_OK) status = hr__build_network_speeds(builder);
+  if (status == HR_OK) status = hr__build_scaling(builder);
   if (status == HR_OK) status = hr__build_costs(builder);
   if (status == HR_OK) status = hr__build_quotas(builder);
   if (status == HR_OK) status = hr__build_systems(builder);
@@ -473,6 +474,7 @@ enum hr_status hr__build_part(struct hr__builder *builder) {
   if (status == HR_OK) status = hr__build_classes(builder);
   if (status == HR_OK) status = hr__build_models(builder);
   if (status == HR_OK) status = hr__build_network_speeds(builder);
+  if (status == HR_OK) status = hr__build_scaling(builder);
   if (status == HR_OK) status = hr__build_quotas(builder);
   if (status == HR_OK) status = hr__build_systems(builder);
   if (status == HR_OK) status = check_weights(builder);
@@ -537,6 +539,7 @@ void hr_scenario_destroy(struct hr_scenario *scenario) {
   hr_cluster_spec_finish(&scenario->cluster);
   hr_speeds_destroy(scenario->speeds);
   hr_network_speeds_destroy(scenario->network_speeds);
+  hr_scaling_destroy(scenario->scaling);
   hr_cost_spec_finish(&scenario->costs);
   hr_quota_spec_destroy(scenario->quotas);
   hr__systems_destroy(scenario->systems);

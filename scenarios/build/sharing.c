@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `sharing`, `mig` and `topology` of a pool, and `network_speeds` of a scenario. */
+/* `sharing`, `mig` and `topology` of a pool, and `network_speeds` and `scaling` of a scenario. */
 
 #include "headroom/gpu_inventory.h"
 #include "scenarios/build/builder.h"
@@ -356,5 +356,48 @@ enum hr_status hr__build_network_speeds(struct hr__builder *builder) {
                           "warning: 'network_speeds' has no effect: no pool has a 'network' in its 'topology'") == HR_OK
                  ? HR_OK
                  : hr__build_no_memory(builder);
+  return status;
+}
+
+/* ---- Speeds of elastic jobs ------------------------------------------------------------------------- */
+
+/* Rows of all models, which have no name, come first. */
+static int compare_scaling(const void *a, const void *b) {
+  const struct hr_scaling_row *x = a, *y = b;
+  int order = x->model && y->model ? strcmp(x->model, y->model) : (x->model != NULL) - (y->model != NULL);
+  return order ? order : (x->gpus > y->gpus) - (x->gpus < y->gpus);
+}
+
+static bool is_listed(const struct hr_scaling_table *table, const struct hr_scaling_row *row) {
+  for (const struct hr_scaling_row *before = table->rows; before < row; before++)
+    if (compare_scaling(before, row) == 0) return true;
+  return false;
+}
+
+static enum hr_status read_scaling(struct hr__builder *builder, const cJSON *list, struct hr_scaling_table *table) {
+  for (const cJSON *entry = list->child; entry; entry = entry->next) {
+    struct hr_scaling_row *row = &table->rows[table->n_rows++];
+    enum hr_status status = hr__read(builder, entry, hr__table_of(&hr__scenario_keys, "scaling"), row);
+    if (status != HR_OK) return status;
+    if (strcmp(row->model, "*") == 0) {
+      free(row->model);
+      row->model = NULL;
+    }
+    if (is_listed(table, row))
+      return hr__build_fail(builder, entry, "duplicate speed of '%.60s' on %u GPUs; keep one",
+                            row->model ? row->model : "*", (unsigned)row->gpus);
+  }
+  return HR_OK;
+}
+
+enum hr_status hr__build_scaling(struct hr__builder *builder) {
+  const cJSON *list = hr__get(builder->source.file.tree, "scaling");
+  if (!list) return HR_OK;
+  struct hr_scaling_table *table = builder->scenario->scaling = calloc(1, sizeof *table);
+  if (!table) return hr__build_no_memory(builder);
+  table->rows = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *table->rows);
+  if (!table->rows) return hr__build_no_memory(builder);
+  enum hr_status status = read_scaling(builder, list, table);
+  if (status == HR_OK && table->n_rows) qsort(table->rows, table->n_rows, sizeof *table->rows, compare_scaling);
   return status;
 }

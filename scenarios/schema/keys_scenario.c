@@ -187,6 +187,15 @@ static const struct hr__key model_keys[] = {
           "used.")},
     END};
 
+static const struct hr__key scaling_keys[] = {
+    {"model", NAME, DEFAULT("*"), AT(TEXT, struct hr_scaling_row, model),
+     HELP("Name of the model, as in the trace. *: all models without entries of their own.")},
+    {"gpus", WHOLE(1, HR_MAX_GPUS), .unit = "GPUs", MUST, AT(INTEGER, struct hr_scaling_row, gpus),
+     HELP("Number of GPUs of a job.")},
+    {"speed", REAL(1e-3, 4000000), MUST, AT(MICROS, struct hr_scaling_row, speed_milli), .scale = 1e-3,
+     HELP("Speed of a job on this number of GPUs, in any unit.")},
+    END};
+
 static const struct hr__key network_speed_keys[] = {
     {"model", NAME, DEFAULT("*"), AT(TEXT, struct hr_network_speed, model),
      HELP("Prefix of the names of models. *: all others.")},
@@ -606,6 +615,9 @@ static const struct hr__key scenario_keys[] = {
      HELP("Speed of jobs on GPUs that are joined by a network, relative to one node. These rows have precedence over "
           "the "
           "catalogue's.")},
+    {"scaling", LIST(1, 10000, EACH(OBJECT(scaling_keys))),
+     OTHERWISE("the speed is proportional to the number of GPUs"),
+     HELP("Speed of elastic jobs by their number of GPUs, under policies that resize jobs.")},
     {"costs", OBJECT(cost_keys), AT(PART, SCENARIO, costs),
      HELP("Costs other than those of pools, and their attribution to tenants.")},
     {"quotas", OBJECT(quota_keys),

@@ -111,6 +111,13 @@ uint32_t hr__speed_limited_ppm(const struct hr__speed_table *speeds, hr_job job,
 
 /* ---- Speeds of elastic jobs ---- */
 
+void hr_scaling_destroy(struct hr_scaling_table *table) {
+  if (!table) return;
+  for (uint32_t i = 0; table->rows && i < table->n_rows; i++) free(table->rows[i].model);
+  free(table->rows);
+  free(table);
+}
+
 /* Returns the rows of a model; without any, those for all models. */
 static struct hr__row_span scaling_rows(const struct hr_scaling_table *table, const char *model) {
   struct hr__row_span common = {0, 0}, own = {0, 0};

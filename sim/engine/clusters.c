@@ -373,6 +373,7 @@ static struct hr_run_config config_of(const struct hr__engine *whole, const stru
                                 .systems = part->systems,
                                 .speeds = part->speeds,
                                 .network_speeds = part->network_speeds,
+                                .scaling = part->scaling,
                                 .data = config->data};
 }
 

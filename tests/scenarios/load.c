@@ -185,7 +185,8 @@ static void names_of_policy_settings(void) {
 /* ---- Bad values ------------------------------------------------------------------------------------- */
 
 #define KNOWN_TOP                                                                                                      \
-  "(known keys: $schema, name, description, trace, catalog, cluster, classes, models, network_speeds, costs, quotas, " \
+  "(known keys: $schema, name, description, trace, catalog, cluster, classes, models, network_speeds, scaling, "       \
+  "costs, quotas, "                                                                                                    \
   "policy, alerts, replications, plan, seed, "                                                                         \
   "horizon_s)"
 #define KNOWN_POOL "(known keys: name, gpu, nodes, gpus_per_node, ..."
@@ -313,7 +314,7 @@ static const struct {
     {"=5", "--set =5: is not of the form path=value, as in policy.order=sjf"},
     {"..=5",
      "--set ..=5: unknown key '' (known keys: $schema, name, description, trace, catalog, cluster, classes, models, "
-     "network_speeds, costs, quotas, policy, alerts, replications, plan, seed, "
+     "network_speeds, scaling, costs, quotas, policy, alerts, replications, plan, seed, "
      "horizon_s)"},
 };
 

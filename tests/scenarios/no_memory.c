@@ -49,6 +49,7 @@ static void write_scenario(FILE *file, const char *levels, const char *speeds) {
       "\"usd_per_month\":1}],\"savings_plans\":[{\"usd_per_hour\":1,\"discount\":0.1,\"gpus\":[\"A10G\"]}]},"
       "\"quotas\":{\"cohorts\":[{\"name\":\"c\",\"guaranteed_gpus\":9999}],\"tenants\":[{\"tenant\":\"a\",\"cohort\":"
       "\"c\"}]},"
+      "\"scaling\":[{\"model\":\"m\",\"gpus\":2,\"speed\":1.5},{\"gpus\":1,\"speed\":1}],"
       "\"network_speeds\":[{\"network\":\"pcie\",\"speed\":1}],\"cluster\":{\"pools\":[" POOL(
           "a", "T4",
           ",\"topology\":{\"network\":{\"pool\":\"pcie\"}}") "," POOL("b", "L4",

@@ -86,6 +86,7 @@ struct hr_cluster_part {
   const struct hr_systems *systems;
   const struct hr_speeds *speeds;
   const struct hr_network_speeds *network_speeds;
+  const struct hr_scaling_table *scaling;
   char *const *tenants; /* [n_tenants]: names of the tenants that are at home in it */
   uint32_t n_tenants;
   char *const *only; /* [n_only]: the cluster serves only these tenants; n_only 0: all */
