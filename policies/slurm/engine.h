@@ -28,6 +28,7 @@ enum {
   HR__SLURM_MAX_JOB_TEST,
   HR__SLURM_MAX_JOB_START,
   HR__SLURM_DEPTH,
+  HR__SLURM_SCHED_INTERVAL,
   HR__SLURM_MIN_AGE_RESERVE,
   HR__SLURM_MIN_PRIO_RESERVE,
   HR__SLURM_PART_COUNT_RESERVE,
@@ -207,6 +208,8 @@ struct hr__slurm_run {
   int64_t stale_us;     /* the first event after the last backfill pass, if `plan_is_stale` */
   int64_t change_us;    /* the requested time of the next begin or end of an advance reservation */
   int64_t exempt_us;    /* the same, of the next end of a PreemptExemptTime */
+  int64_t full_us;      /* the same, of the next pass of the main scheduler that examines all jobs */
+  bool may_do_more;     /* the main scheduler may start jobs without a change; see passes.c */
   bool changed;         /* since the last pass of the main scheduler */
   bool plan_is_stale;   /* an event has happened since the last backfill pass */
   bool stops_over_time; /* OverTimeLimit is set: some jobs are stopped after their limits */
@@ -430,6 +433,10 @@ void hr__slurm_write_shares(const struct hr__slurm_run *run, int64_t at_us);
 
 /* Starts waiting jobs in order until one does not fit. */
 void hr__slurm_run_main(struct hr__slurm_run *run);
+
+/* The first time from a time on at which the main scheduler examines all jobs: once in sched_interval, counted from the
+   start of slurmctld or else the begin of the trace. */
+int64_t hr__slurm_full_pass(const struct hr__slurm_run *run, int64_t from_us);
 
 /* Creates the counters for the limits of a backfill pass. Returns false if memory is exhausted. */
 bool hr__slurm_create_counters(struct hr__slurm_run *run);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The passes of the policy `slurm`. The main scheduler starts jobs in the order of the queue until one does not fit,
- * and examines at most default_queue_depth jobs. The backfill scheduler tests the first bf_max_job_test jobs (slurm.h).
+ * and examines at most default_queue_depth jobs and one more, but once in sched_interval all jobs. The backfill
+ * scheduler tests the first bf_max_job_test jobs (slurm.h).
  *
  * A backfill pass ends as soon as no job that is left can start: reservations and starts only take nodes away, so a
  * kind of which no job fits on the nodes that are free during its shortest limit does not fit later in the pass. Only
@@ -25,9 +26,30 @@ static bool find_nodes(struct hr__slurm_run *run, uint32_t job) {
   return hr__slurm_find_now(run, kind, run->open_nodes) || hr__slurm_preempt(run, job, run->open_nodes);
 }
 
+int64_t hr__slurm_full_pass(const struct hr__slurm_run *run, int64_t from_us) {
+  const int64_t interval_s = run->params[HR__SLURM_SCHED_INTERVAL].integer;
+  const int64_t interval_us = (interval_s ? interval_s : 1) * HR_SECOND_US; // slurmctld looks once in a second
+  if (interval_s < 0) return HR_NEVER_US;
+  int64_t start_us = run->config ? run->config->priority.calc_start_us : HR_UNKNOWN_US;
+  int64_t since_us = from_us + (start_us == HR_UNKNOWN_US ? 0 : run->trace->origin_us - start_us);
+  int64_t into_us = since_us % interval_us;
+  if (into_us < 0) into_us += interval_us;
+  return into_us ? from_us + interval_us - into_us : from_us;
+}
+
+/* Whether another pass of the main scheduler, without any change, may start further jobs after some have started: a job
+   that did not fit may now be over a limit, so that it does not stop others any more, or other jobs may be preempted.
+ */
+static bool starts_matter(const struct hr__slurm_run *run) {
+  return run->preemption.is_on || run->limits_state.used;
+}
+
 /* After a job of a partition does not fit, no other job of this partition starts, and none on its nodes. */
 void hr__slurm_run_main(struct hr__slurm_run *run) {
-  uint32_t depth = (uint32_t)run->params[HR__SLURM_DEPTH].integer, n_started = 0, n_failed = 0, i = 0;
+  uint32_t depth = (uint32_t)run->params[HR__SLURM_DEPTH].integer + 1, n_started = 0, n_failed = 0, i = 0;
+  const int64_t interval_s = run->params[HR__SLURM_SCHED_INTERVAL].integer;
+  if (interval_s < 0) return;
+  if (interval_s == 0 || hr__slurm_full_pass(run, run->view->now_us) == run->view->now_us) depth = UINT32_MAX;
   memset(run->failed_parts, 0, run->n_parts);
   memset(run->closed_nodes, 0, run->nodes.n_words * sizeof *run->closed_nodes);
   for (; i < run->waiting.count && i < depth && n_failed < run->n_parts && run->status == HR_OK; i++) {
@@ -48,6 +70,8 @@ void hr__slurm_run_main(struct hr__slurm_run *run) {
     n_failed++;
     for (uint32_t w = 0; w < run->nodes.n_words; w++) run->closed_nodes[w] |= run->parts[part].nodes[w];
   }
+  bool is_cut = i == depth && i < run->waiting.count && n_failed < run->n_parts;
+  run->may_do_more = is_cut || (n_started > 0 && starts_matter(run));
   if (n_started) hr__slurm_waiting_sweep(&run->waiting, i, run->view->state, HR_JOB_WAITING);
 }
 
@@ -246,5 +270,6 @@ void hr__slurm_run_backfill(struct hr__slurm_run *run) {
   forget_kinds(run);
   if (n_started) hr__slurm_waiting_sweep(&run->waiting, n_examined, run->view->state, HR_JOB_WAITING);
   run->plan_is_stale = n_started > 0;
+  run->may_do_more = run->may_do_more || (n_started > 0 && starts_matter(run));
   run->stale_us = run->view->now_us;
 }

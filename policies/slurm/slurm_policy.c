@@ -41,7 +41,9 @@ static const struct hr_param params[] = {
     WHOLE("bf_max_job_test", "500", 1, 1000000, "maximum number of jobs that a backfill pass tests"),
     WHOLE("bf_max_job_start", "0", 0, 10000, "maximum number of jobs that a backfill pass starts; 0: no limit"),
     WHOLE("default_queue_depth", "100", 1, 1000000,
-          "maximum number of jobs that the main scheduler examines per event"),
+          "maximum number of jobs that the main scheduler examines per event, besides one"),
+    WHOLE("sched_interval", "60", -1, 86400,
+          "seconds between passes of the main scheduler that examine all jobs; 0: all passes do; -1: only backfill"),
     WHOLE("bf_min_age_reserve", "0", 0, 2592000, "seconds that a job has waited before nodes are reserved for it"),
     WHOLE("bf_min_prio_reserve", "0", 0, 4294967295.0, "least priority of a job for which nodes are reserved"),
     WHOLE("bf_job_part_count_reserve", "0", 0, 100000,
@@ -235,6 +237,8 @@ static enum hr_status wake_later(struct hr__slurm_run *run) {
   if (status == HR_OK && hr__slurm_is_multifactor(run)) status = wake_at(run, &run->tick_us, run->accounts.next_us);
   if (status == HR_OK && run->delayed.count)
     status = wake_at(run, &run->begin_us, run->jobs[run->delayed.jobs[0]].submit_us);
+  if (status == HR_OK && run->may_do_more)
+    status = wake_at(run, &run->full_us, hr__slurm_full_pass(run, run->view->now_us + 1));
   int64_t change_us = hr__slurm_next_change(run, run->view->now_us);
   if (status == HR_OK && change_us != HR_NEVER_US) status = wake_at(run, &run->change_us, change_us);
   int64_t exempt_us = hr__slurm_next_exempt_end(run, run->view->now_us);
@@ -275,7 +279,7 @@ static void run_passes(struct hr__slurm_run *run) {
   bool is_time =
       now_us >= run->rested_us && now_us % HR_SECOND_US == 0 && run->params[HR__SLURM_SCHEDULER].integer == 0;
   if (run->has_gpuless) start_gpuless(run);
-  if (run->changed) hr__slurm_run_main(run);
+  if (run->changed || (run->may_do_more && hr__slurm_full_pass(run, now_us) == now_us)) hr__slurm_run_main(run);
   run->changed = false;
   if (is_time && run->plan_is_stale && run->status == HR_OK) {
     run->plan_is_stale = false;

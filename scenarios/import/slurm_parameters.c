@@ -188,9 +188,9 @@ static enum hr_status read_item(struct hr__slurm_import *import, const struct hr
     cJSON_AddNumberToObject(import->policy, param->key, (double)number);
     return HR_OK;
   }
-  static const char *const timing[] = {
-      "bf_continue",    "sched_interval", "sched_min_interval", "batch_sched_delay", "bf_yield_interval",
-      "bf_yield_sleep", "bf_max_time",    "max_rpc_cnt",        "max_sched_time",    NULL};
+  static const char *const timing[] = {"bf_continue",       "sched_min_interval", "batch_sched_delay",
+                                       "bf_yield_interval", "bf_yield_sleep",     "bf_max_time",
+                                       "max_rpc_cnt",       "max_sched_time",     NULL};
   for (size_t i = 0; timing[i]; i++)
     if (strcasecmp(item, timing[i]) == 0) return HR_OK; // a simulated pass takes no time
   return hr__slurm_note(import, line, error, "SchedulerParameters: '%.60s' is not modelled", item);

@@ -297,8 +297,14 @@ static uint32_t sort_queue(struct naive_run *run, uint32_t *queue) {
   return n;
 }
 
+/* Whether the main scheduler examines all jobs in this second. */
+static bool is_full(const struct naive_run *run) {
+  return run->sched_interval_s == 0 || (run->now_s - run->calc_start_s) % run->sched_interval_s == 0;
+}
+
 static void run_main(struct naive_run *run) {
   uint32_t queue[NAIVE_JOBS], n = sort_queue(run, queue);
+  if (!is_full(run) && n > run->depth + 1) n = run->depth + 1;
   uint64_t open = UINT64_MAX, failed = 0, chosen;
   for (uint32_t i = 0; i < n; i++) {
     const struct naive_job *job = &run->jobs[queue[i]];
@@ -457,7 +463,7 @@ static void decide(struct naive_run *run) {
     run->has_changed = run->is_stale = true;
   }
   run->is_old = false;
-  if (run->has_changed) run_main(run);
+  if (run->has_changed || is_full(run)) run_main(run);
   run->has_changed = false;
   if (run->now_s >= run->rested_s && run->is_stale) {
     run->is_stale = false;

@@ -165,6 +165,8 @@ static void make_settings(struct slurm_world *world) {
   for (unsigned s = 0; s < HR__SLURM_N_SCOPES; s++) naive->max_tests[s] = below(world, 4) ? 0 : 1 + below(world, 4);
   naive->over_s = below(world, 2) ? -1 : below(world, 3) ? (int64_t)below(world, 100) : UNLIMITED_S;
   naive->calc_start_s = below(world, 300);
+  naive->depth = below(world, 3) ? 100 : 1 + below(world, 3);
+  naive->sched_interval_s = below(world, 4) ? 60 : below(world, 4) * 20;
   naive->interval_s = below(world, 2) ? 30 : 1 + below(world, 60);
   struct hr_slurm_config *config = &world->config;
   config->priority = (struct hr_slurm_priority_config){.weight_age = naive->weight_age,
@@ -290,6 +292,8 @@ static bool run_product(struct slurm_world *world) {
   } numbers[] = {{"bf_min_age_reserve", naive->min_age_s},
                  {"bf_interval", naive->interval_s},
                  {"bf_min_prio_reserve", naive->min_prio},
+                 {"default_queue_depth", naive->depth},
+                 {"sched_interval", naive->sched_interval_s},
                  {"bf_max_job_test", naive->max_job_test},
                  {"bf_job_part_count_reserve", naive->part_reserves},
                  {"bf_max_job_user", naive->max_tests[HR__SLURM_OF_USER]},
