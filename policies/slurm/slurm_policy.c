@@ -237,8 +237,8 @@ static enum hr_status wake_later(struct hr__slurm_run *run) {
   if (status == HR_OK && hr__slurm_is_multifactor(run)) status = wake_at(run, &run->tick_us, run->accounts.next_us);
   if (status == HR_OK && run->delayed.count)
     status = wake_at(run, &run->begin_us, run->jobs[run->delayed.jobs[0]].submit_us);
-  if (status == HR_OK && run->may_do_more)
-    status = wake_at(run, &run->full_us, hr__slurm_full_pass(run, run->view->now_us + 1));
+  int64_t full_us = hr__slurm_full_pass(run, run->view->now_us + 1);
+  if (status == HR_OK && run->may_do_more && full_us != HR_NEVER_US) status = wake_at(run, &run->full_us, full_us);
   int64_t change_us = hr__slurm_next_change(run, run->view->now_us);
   if (status == HR_OK && change_us != HR_NEVER_US) status = wake_at(run, &run->change_us, change_us);
   int64_t exempt_us = hr__slurm_next_exempt_end(run, run->view->now_us);

@@ -299,11 +299,13 @@ static uint32_t sort_queue(struct naive_run *run, uint32_t *queue) {
 
 /* Whether the main scheduler examines all jobs in this second. */
 static bool is_full(const struct naive_run *run) {
+  if (run->sched_interval_s < 0) return false;
   return run->sched_interval_s == 0 || (run->now_s - run->calc_start_s) % run->sched_interval_s == 0;
 }
 
 static void run_main(struct naive_run *run) {
   uint32_t queue[NAIVE_JOBS], n = sort_queue(run, queue);
+  if (run->sched_interval_s < 0) return;
   if (!is_full(run) && n > run->depth + 1) n = run->depth + 1;
   uint64_t open = UINT64_MAX, failed = 0, chosen;
   for (uint32_t i = 0; i < n; i++) {

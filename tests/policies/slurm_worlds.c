@@ -166,7 +166,8 @@ static void make_settings(struct slurm_world *world) {
   naive->over_s = below(world, 2) ? -1 : below(world, 3) ? (int64_t)below(world, 100) : UNLIMITED_S;
   naive->calc_start_s = below(world, 300);
   naive->depth = below(world, 3) ? 100 : 1 + below(world, 3);
-  naive->sched_interval_s = below(world, 4) ? 60 : below(world, 4) * 20;
+  naive->sched_interval_s = below(world, 4) ? 60 : (int64_t)below(world, 5) * 20 - 20;
+  if (naive->sched_interval_s < 0) naive->sched_interval_s = -1;
   naive->interval_s = below(world, 2) ? 30 : 1 + below(world, 60);
   struct hr_slurm_config *config = &world->config;
   config->priority = (struct hr_slurm_priority_config){.weight_age = naive->weight_age,
