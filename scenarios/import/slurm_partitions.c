@@ -130,6 +130,40 @@ static const struct hr__slurm_rule reservation_rules[] = {{"Nodes", "nodes", HR_
                                                           {"Accounts", "accounts", HR__SLURM_NAMES, NULL},
                                                           {"Duration", "duration_s", HR__SLURM_MINUTES, NULL}};
 
+enum { DAY_S = 86400 };
+
+/* The days on which a reservation with these flags is repeated, from Sunday on: bits. 0: on no certain days. */
+static unsigned days_of(const char *list) {
+  if (list && strstr(list, "WEEKDAY")) return 0x3e;
+  return list && strstr(list, "WEEKEND") ? 0x41 : 0;
+}
+
+/* The day of the week of a date; 0: Sunday. The first of January 1970 was a Thursday. */
+static unsigned day_of(int64_t date_s) {
+  return (unsigned)((date_s / DAY_S + 4) % 7);
+}
+
+/* Adds a weekly copy of the reservation for each other day of `days`. If the reservation begins on a day that is not in
+   `days`, it is not repeated. */
+static bool repeat_on_days(const struct hr__slurm_import *import, cJSON *reservation, int64_t start_s, unsigned days) {
+  const char *name = cJSON_GetObjectItemCaseSensitive(reservation, "name")->valuestring;
+  for (unsigned later = 1; days && later < 7; later++) {
+    if (!(days >> day_of(start_s + later * DAY_S) & 1)) continue;
+    char other[200];
+    snprintf(other, sizeof other, "%.150s, %u day%s later", name, later, later == 1 ? "" : "s");
+    cJSON *copy = cJSON_Duplicate(reservation, true), *text = cJSON_CreateString(other);
+    if (!copy || !text || !cJSON_AddItemToArray(hr__slurm_list(import->section, "reservations"), copy)) {
+      cJSON_Delete(copy);
+      cJSON_Delete(text);
+      return false;
+    }
+    cJSON_ReplaceItemInObjectCaseSensitive(copy, "name", text);
+    cJSON_SetNumberValue(cJSON_GetObjectItemCaseSensitive(copy, "start_s"), (double)(start_s + later * DAY_S));
+  }
+  if (days && !(days >> day_of(start_s) & 1)) cJSON_DeleteItemFromObjectCaseSensitive(reservation, "repeat_s");
+  return true;
+}
+
 /* Reads the flags. A repeated reservation has one flag; Slurm moves the start of the reservation forward when it ends.
    Other flags describe how the nodes were chosen. */
 static enum hr_status add_flags(const struct hr__slurm_import *import, const struct hr__slurm_line *line,
@@ -138,8 +172,8 @@ static enum hr_status add_flags(const struct hr__slurm_import *import, const str
   static const struct {
     const char *flag;
     double repeat_s; /* 0: not repeated */
-  } others[] = {{"HOURLY", 3600},  {"DAILY", 86400}, {"WEEKLY", 604800},
-                {"SPEC_NODES", 0}, {"ALL_NODES", 0}, {"PART_NODES", 0}};
+  } others[] = {{"HOURLY", 3600},       {"DAILY", DAY_S},  {"WEEKLY", 7 * DAY_S}, {"WEEKDAY", 7 * DAY_S},
+                {"WEEKEND", 7 * DAY_S}, {"SPEC_NODES", 0}, {"ALL_NODES", 0},      {"PART_NODES", 0}};
   char kept[1000] = "";
   for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
     size_t length = strcspn(at, ","), i = 0, n = sizeof others / sizeof *others, used = strlen(kept);
@@ -170,7 +204,10 @@ enum hr_status hr__slurm_read_reservation(struct hr__slurm_import *import, const
     const char *value = hr__slurm_value(line, reservation_rules[i].key);
     if (value) status = hr__slurm_add(import, line, reservation, &reservation_rules[i], value, error);
   }
-  return status == HR_OK && list ? add_flags(import, line, reservation, list, error) : status;
+  if (status == HR_OK && list) status = add_flags(import, line, reservation, list, error);
+  if (status == HR_OK && !repeat_on_days(import, reservation, start_s, days_of(list)))
+    status = hr_fail(error, HR_NO_MEMORY, "%s: out of memory", line->path);
+  return status;
 }
 
 /* ---- At the end ------------------------------------------------------------------------------------- */

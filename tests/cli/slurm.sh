@@ -413,6 +413,8 @@ TABLE
   cat >resv.txt <<'SHOWN'
 ReservationName=a StartTime=2026-03-02T08:00:00 EndTime=2026-03-02T10:00:00 Duration=02:00:00 Nodes=n[01-04] NodeCnt=4 Flags=MAINT,SPEC_NODES Users=ann Accounts=(null) State=INACTIVE
 ReservationName=b StartTime=2026-03-01T08:00:00 Duration=1-00:00:00 Nodes=big Flags=DAILY Users=(null) Accounts=vision
+ReservationName=c StartTime=2026-03-01T09:00:00 Duration=01:00:00 Nodes=n01 Flags=WEEKEND Users=-ann Accounts=(null)
+ReservationName=d StartTime=2026-03-07T08:00:00 Duration=01:00:00 Nodes=n02 Flags=WEEKDAY Users=ann Accounts=(null)
 SHOWN
   try 0 import slurm resv.txt accounts.cfg qos.txt slurm.conf -o s.json
   json '.cluster.pools' '[{"name":"n01..big","gpu":"H100","nodes":9,"gpus_per_node":8}]'
@@ -437,6 +439,8 @@ SHOWN
   json '.slurm.qos.map(q => q.name)' '["low","high","part","other"]'
   json '.slurm.reservations[0]' '{"name":"a","start_s":86400,"users":["ann"],"duration_s":7200,"flags":["MAINT"],"nodes":["n01..big:0-3"]}'
   json '.slurm.reservations[1]' '{"name":"b","start_s":0,"accounts":["vision"],"duration_s":86400,"repeat_s":86400,"nodes":["n01..big:8-8"]}'
+  json '.slurm.reservations.slice(2).map(r => [r.name, r.start_s, r.repeat_s])' '[["c",3600,604800],["c, 6 days later",522000,604800],["d",518400,null],["d, 2 days later",691200,604800],["d, 3 days later",777600,604800],["d, 4 days later",864000,604800],["d, 5 days later",950400,604800],["d, 6 days later",1036800,604800]]'
+  json '.slurm.reservations[2].users' '["-ann"]'
   for note in "slurm.conf:7: PriorityFlags: 'CALCULATE_RUNNING' is not modelled" \
     "slurm.conf:10: PreemptMode=SUSPEND,GANG: jobs are suspended only with 'by_gpu' in 'cluster'" "slurm.conf:11: PreemptParameters: 'reorder_count=3'" \
     "slurm.conf:17: nodes 'cpu1' are left out: they have no GPUs" "partitions: 'cpu' is left out" \
@@ -445,7 +449,7 @@ SHOWN
     "reservations: 'start_s' counts from the start of the first one"; do
     says stderr "$note"
   done
-  ! grep -q "SPEC_NODES\|DAILY" stderr || fail "flags without an effect are reported"
+  ! grep -q "SPEC_NODES\|DAILY\|WEEK" stderr || fail "flags without an effect are reported"
   printf 'Configuration data as of 2026-11-26T12:31:08\nAccountingStorageHost = x\nBOOT_TIME               = 2026-11-26T12:21:30\n' >config.txt
   try 0 import slurm slurm.conf config.txt -o s.json
   json '.slurm.priority.calc_start_s' 1795695691
