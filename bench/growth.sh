@@ -10,7 +10,7 @@
 #                         SYSTEMS="kueue kai volcano kubernetes slurm multifactor": rows
 #                         BASE=another headroom program, with which the digests must agree (unset: none)
 #                         WHOLE_MAX=10000: larger crowds are not run to their end
-#                         SECONDS_MAX=60: a run is stopped after this many CPU seconds
+#                         SECONDS_MAX=120: a run is stopped after this many seconds
 #                         BENCH_DATA=BUILD/bench-data unless set
 set -eu
 
@@ -19,7 +19,7 @@ data=${BENCH_DATA:-$build/bench-data}
 crowds=${CROWDS:-10 100 1000 10000 100000}
 systems=${SYSTEMS:-kueue kai volcano kubernetes slurm multifactor}
 base=${BASE:-}
-limit=${SECONDS_MAX:-60}
+limit=${SECONDS_MAX:-120}
 whole_max=${WHOLE_MAX:-10000}
 mkdir -p "$data"
 failed=0
@@ -75,16 +75,11 @@ value() {
   sed -n "s/^  \"$1\": *\"\{0,1\}\([0-9a-f]*\)\"\{0,1\},*\$/\1/p" "$data/growth.out" | head -n 1
 }
 
-# limited COMMAND [ARGUMENT]...: runs it with a limit of CPU seconds.
-limited() {
-  (ulimit -t "$limit" && exec "$@")
-}
-
 # run PROGRAM SYSTEM JOBS [OPTION]...: prints CPU seconds, passes and the digest; "- - -" if it was stopped.
 run() {
   program=$1 system=$2 jobs=$3
   shift 3
-  if ! limited "$build/bench/measure" "$program" run "$data/growth-$system.json" --quiet \
+  if ! timeout "$limit" "$build/bench/measure" "$program" run "$data/growth-$system.json" --quiet \
     --json "$data/growth.out" --trace "$data/growth-$jobs.csv" "$@" 3>"$data/growth.times" >/dev/null 2>&1; then
     echo "- - -"
     return
