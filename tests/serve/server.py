@@ -23,6 +23,9 @@ HEADROOM = os.path.realpath(sys.argv[1])
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 DEMO = str(PROJECT / 'scenarios/demo.json')
 JSON = {'Content-Type': 'application/json'}
+# With the address sanitizer, workers have no limit of address space, and freed memory is kept for a while. It finds
+# leaks when the server ends.
+SANITIZED = b'__asan_init' in pathlib.Path(HEADROOM).read_bytes()
 for name in ('HEADROOM_DATA', 'NO_COLOR', 'TMPDIR'):
     os.environ.pop(name, None)
 
@@ -428,10 +431,11 @@ def case_hostile_names():
 
 def case_workers_have_limits():
     trace = gzip.compress(b'submit_s,duration_s,gpus\n' + b'0,1,1\n' * 8000000, 1)
-    with server('--max-memory', '64', '--workers', '1') as s:
-        status, text, _ = s.upload(trace)
-        check(status == 503 and b'out of memory' in text, f'{status} {text[:300]}')
-        s.good('/api/run', {'shipped': 'demo'})
+    if not SANITIZED:
+        with server('--max-memory', '64', '--workers', '1') as s:
+            status, text, _ = s.upload(trace)
+            check(status == 503 and b'out of memory' in text, f'{status} {text[:300]}')
+            s.good('/api/run', {'shipped': 'demo'})
     with server('--max-seconds', '1', '--workers', '1') as s:
         endless = {'shipped': 'demo', 'replications': 10000, 'set': {'replications.workload': {'resample': 'days'}}}
         s.bad('/api/run', endless, 503, 'the time limit of a request is over')
@@ -478,7 +482,7 @@ def runs_without_growth(count, allowed):
         tenth = max(1, len(sizes) // 10)
         first, last = max(sizes[tenth:2 * tenth]), max(sizes[-tenth:])
         print(f'{count} runs: {first} KiB, then {last} KiB')
-        check(last <= first * allowed, f'{first} KiB, then {last} KiB')
+        check(last <= first * allowed or SANITIZED, f'{first} KiB, then {last} KiB')
 
 
 def case_no_growth():
@@ -531,7 +535,7 @@ def case_long_many_connections():
         for connection in connections:
             connection.close()
         wait_until(lambda: s.ask('GET', '/api/scenarios')[0] == 200, 'an answer after many connections')
-        check(s.memory_kib() < 200 << 10, f'{s.memory_kib()} KiB')
+        check(s.memory_kib() < 200 << 10 or SANITIZED, f'{s.memory_kib()} KiB')
 
 
 if __name__ == '__main__':
