@@ -34,6 +34,8 @@ struct pool_meter {
   /* the electricity of the pool, and the begin of the run in its series; NULL: unknown */
   const struct hr_series *carbon, *price;
   int64_t carbon_begin_us, price_begin_us;
+  hr_amount carbon_before, price_before; /* integrals from the first stamp of the series to the begin of the run */
+  struct hr__span now;                   /* the last time that now_of has returned */
   struct hr__watts *busy_at; /* by level of the power limits: `busy` at that level; NULL: GPUs are not limited */
 };
 
@@ -51,14 +53,25 @@ static struct hr_pool_energy *account_of(const struct hr__engine *engine, hr_poo
   return &engine->pool_accounting[pool.id].energy;
 }
 
+/* Returns the integral of a series from its first stamp. */
+static hr_amount sum_until(const struct hr_series *series, int64_t at_us) {
+  return hr_series_between(series, hr_series_first_us(series), at_us);
+}
+
 /* Returns a time of the run with the integrals until then. Without series this is the time itself. */
 static struct hr__span time_of(const struct pool_meter *meter, int64_t at_us) {
   enum { UG_PER_MG = 1000 };
   struct hr__span time = {.us = at_us};
   if (meter->carbon)
-    time.carbon = hr_series_between(meter->carbon, meter->carbon_begin_us, meter->carbon_begin_us + at_us) / UG_PER_MG;
-  if (meter->price) time.price = hr_series_between(meter->price, meter->price_begin_us, meter->price_begin_us + at_us);
+    time.carbon = (sum_until(meter->carbon, meter->carbon_begin_us + at_us) - meter->carbon_before) / UG_PER_MG;
+  if (meter->price) time.price = sum_until(meter->price, meter->price_begin_us + at_us) - meter->price_before;
   return time;
+}
+
+/* Returns the present time. It is computed once for all changes of an instant. */
+static struct hr__span now_of(const struct hr__engine *engine, struct pool_meter *meter) {
+  if (meter->now.us != engine->view.now_us) meter->now = time_of(meter, engine->view.now_us);
+  return meter->now;
 }
 
 static struct hr__span span_between(const struct hr__span *from, const struct hr__span *to, int64_t units) {
@@ -94,7 +107,7 @@ static void settle_pool(struct hr__engine *engine, hr_pool pool) {
   int64_t now_us = engine->view.now_us;
   if (meter->touched.us == now_us) return;
   note_peaks(engine, pool);
-  struct hr__span now = time_of(meter, now_us), span = span_between(&meter->touched, &now, 1);
+  struct hr__span now = now_of(engine, meter), span = span_between(&meter->touched, &now, 1);
   hr__energy_add(&account_of(engine, pool)->meter, &meter->power, &span);
   hr__span_add(&meter->busy_time, &meter->touched, &now, (int64_t)meter->busy_milli);
   meter->touched = now;
@@ -112,7 +125,7 @@ static void settle_nodes(struct hr__engine *engine, hr_pool pool) {
   struct pool_meter *meter = &engine->power->pools[pool.id];
   struct hr_energy *use = account_of(engine, pool)->use;
   settle_pool(engine, pool);
-  struct hr__span now = time_of(meter, engine->view.now_us);
+  struct hr__span now = now_of(engine, meter);
   hr__span_add(&meter->on_time, &meter->nodes, &now, (int64_t)meter->n_on * meter->gpus * MILLI);
   add_energy(&use[HR_ENERGY_BOOT], &meter->boot_rate, &meter->nodes, &now, meter->n_boot);
   add_energy(&use[HR_ENERGY_BOOT], &meter->suspend_rate, &meter->nodes, &now, meter->n_suspended);
@@ -214,9 +227,9 @@ static void sum_energy(struct hr_energy *sum, const struct hr_energy *part, int 
 
 /* Adds the energy of a job since it was last added. */
 static void settle_job(struct hr__engine *engine, hr_job job, hr_pool pool, const struct hr__watts *power) {
-  const struct pool_meter *meter = &engine->power->pools[pool.id];
+  struct pool_meter *meter = &engine->power->pools[pool.id];
   int64_t now_us = engine->view.now_us, *since_us = &engine->power->since_us[job.id];
-  struct hr__span since = time_of(meter, *since_us), now = time_of(meter, now_us);
+  struct hr__span since = time_of(meter, *since_us), now = now_of(engine, meter);
   struct hr__span span = span_between(&since, &now, 1);
   struct hr_energy part = {0};
   hr__energy_add(&part, power, &span);
@@ -321,6 +334,8 @@ static void set_electricity(const struct hr__engine *engine, const struct hr_ele
   meter->price = known->price;
   if (known->carbon) meter->carbon_begin_us = hr_series_begin_us(known->carbon, known->carbon_start_us, engine->trace);
   if (known->price) meter->price_begin_us = hr_series_begin_us(known->price, known->price_start_us, engine->trace);
+  if (known->carbon) meter->carbon_before = sum_until(known->carbon, meter->carbon_begin_us);
+  if (known->price) meter->price_before = sum_until(known->price, meter->price_begin_us);
   if (known->embodied_ug == 0) return;
   /* micrograms of a GPU are nanograms of a milli-GPU */
   int64_t rate = (int64_t)((hr_amount)known->embodied_ug * ATTOGRAMS_PER_NANOGRAM / known->life_us);

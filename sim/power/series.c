@@ -133,7 +133,8 @@ static hr_amount sum_to(const struct hr_series *series, int64_t at_us) {
 }
 
 hr_amount hr_series_between(const struct hr_series *series, int64_t from_us, int64_t to_us) {
-  return sum_to(series, to_us) - sum_to(series, from_us);
+  /* the integral to the first stamp is 0 */
+  return sum_to(series, to_us) - (from_us == series->at_us[0] ? 0 : sum_to(series, from_us));
 }
 
 /* ---- Electricity of a pool -------------------------------------------------------------------------- */

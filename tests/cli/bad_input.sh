@@ -321,6 +321,33 @@ case_output_over_an_input() {
   cmp -s t.csv kept || fail "the trace was changed"
 }
 
+# Jobs that had failed when the trace was recorded: a note with `faults`, and the choice to leave them out.
+case_recorded_failures_are_kept_or_dropped() {
+  cat >s.json <<'JSON'
+{ "cluster": { "pools": [{ "name": "p", "gpu": "A100", "nodes": 2, "gpus_per_node": 1,
+    "faults": { "mtbf_h": 1, "repair_s": 60 } }] },
+  "trace": { "file": "t.csv" }, "policy": { "name": "queue" } }
+JSON
+  printf 'job_id,submit_s,duration_s,gpus,status\na,1,20000,1,completed\nb,2,30000,1,failed\nc,3,10,1,failed\n' >t.csv
+  try 0 validate s.json
+  says stderr '2 jobs had failed when the trace was recorded'
+  try 0 run s.json --json kept.json
+  says stderr "to leave out the failed jobs, set 'trace.failed' to 'drop'"
+  says kept.json '"submitted": 3'
+  try 0 validate s.json --set trace.failed=drop
+  ! grep -q '2 jobs had failed' stderr || fail 'a note on jobs that are left out'
+  try 0 run s.json --set trace.failed=drop --json dropped.json
+  says stderr '2 rows left out, the first in line 3: the job had failed when the trace was recorded'
+  says dropped.json '"submitted": 1'
+  try 0 run s.json --set cluster.pools.0.faults.mtbf_h=1e9
+  ! grep -q 'count twice' stderr || fail 'a note on failures that do not happen'
+  try 0 trace pack t.csv -o t.hrt
+  try 0 run s.json --set trace.failed=drop --trace t.hrt --json packed.json
+  says packed.json '"submitted": 1'
+  try 2 run s.json --set trace.failed=drop --trace t.hrt --stream
+  says stderr 'cannot be left out in a streamed run'
+}
+
 # `validate` refuses what `run` refuses, with the same message.
 case_validate_agrees_with_run() {
   small_scenario
