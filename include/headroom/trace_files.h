@@ -143,7 +143,7 @@ struct hr_trace_options {
      numbers (or absent), columns are in files as in a streamed trace, so their memory can be reclaimed. At the first
      row that violates this, the trace is moved into memory. The trace is the same as without this option. */
   bool spooled;
-  bool drop_failed; /* leave out jobs whose outcome is HR_OUTCOME_FAILED, and count them */
+  bool drop_failed; /* leave out jobs with HR_OUTCOME_FAILED, and count them */
 };
 
 /*

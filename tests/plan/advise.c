@@ -498,7 +498,7 @@ static cJSON *json_of(uint32_t n_threads) {
   "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":" nodes ",\"gpus_per_node\":1,\"market\":\"owned\","                     \
   "\"usd_per_gpu_hour\":1," more "}"
 
-/* Nodes fail every 5 h under jobs whose checkpoints are ten times too far apart. The nodes cost the same, so ETTR
+/* Nodes fail every 5 h, and the checkpoints are ten times too far apart. The nodes cost the same, so ETTR
    decides. */
 static void test_interval_with_failures(void) {
   begin(HEAD OWNED("20", "\"faults\":{\"mtbf_h\":5,\"repair_s\":60}") INTERVAL("14700"), long_jobs());
