@@ -338,10 +338,17 @@ static uint32_t count_replications(const struct hr_advise_config *config) {
   return HR_DEFAULT_MIN_REPLICATIONS;
 }
 
+/* Whether changes can improve a figure other than the cost: nodes fail, or their power is known. */
+static bool has_other_figures(const struct hr_cluster_spec *cluster) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (cluster->pools[i].nodes > 0 && (cluster->pools[i].faults || cluster->pools[i].power)) return true;
+  return false;
+}
+
 static enum hr_status prepare(struct hr_advice *advice, struct hr_error *error) {
   const struct hr_advise_config *config = &advice->config;
   const struct hr_scenario *scenario = config->scenario;
-  if (!hr_scenario_has_prices(scenario))
+  if (!hr_scenario_has_prices(scenario) && !has_other_figures(&scenario->cluster))
     return hr_fail(error, HR_BAD_INPUT,
                    "%s: nothing has a price, so nothing can be saved; give pools a 'market' and a price, e.g. "
                    "--set cluster.pools.0.market=on-demand --set cluster.pools.0.usd_per_gpu_hour=2.5, or an "

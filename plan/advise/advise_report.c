@@ -108,8 +108,10 @@ static void put_item(struct advice_page *page, size_t place) {
   struct hr__console *console = &page->console;
   char text[200], number[4][HR__METRIC_BYTES];
   hr_advice_item(page->advice, place, &item);
-  fprintf(console->out, "\n  %s%-17s %s a month%s\n", hr__bold(console), hr_advice_kind_name(item.kind),
-          usd_text(&item.monthly_usd, text, sizeof text), hr__plain(console));
+  bool is_priced = item.monthly_usd.count && !isnan(item.monthly_usd.mean);
+  fprintf(console->out, "\n  %s%-17s %s%s%s\n", hr__bold(console), hr_advice_kind_name(item.kind),
+          is_priced ? usd_text(&item.monthly_usd, text, sizeof text) : "cost unknown", is_priced ? " a month" : "",
+          hr__plain(console));
   put_subject(page, &item);
   hr__put_field(console, "  change", "%s -> %s", item.from, item.to);
   hr__put_field(console, "  p95 wait", "%s -> %s; completed %s -> %s",
@@ -153,7 +155,7 @@ static const char *today_text(const struct hr_advice *advice, char *text, size_t
   char number[HR__METRIC_BYTES];
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
   double usd = hr__advice_metric(advice, advice->base, HR__A_MONTHLY, advice->n_replications).before;
-  for (uint32_t i = 0; i < cluster->n_pools && usd == 0; i++) {
+  for (uint32_t i = 0; i < cluster->n_pools && !(usd > 0); i++) {
     if (cluster->pools[i].market.market != HR_MARKET_NONE) continue;
     snprintf(text, size, "unknown cost, as pool %.100s has no price", cluster->pools[i].name);
     return text;

@@ -512,6 +512,26 @@ static void test_interval_with_failures(void) {
   end();
 }
 
+/* The same without prices: the cost is unknown, and the advice is the same. */
+static void test_failures_without_prices(void) {
+  begin(HEAD "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":20,\"gpus_per_node\":1,\"faults\":{\"mtbf_h\":5,"
+             "\"repair_s\":60}}" INTERVAL("14700"),
+        long_jobs());
+  ask_without_error(4);
+  struct hr_advice_item item = find(HR_ADVICE_CHECKPOINT);
+  CU_ASSERT(item.advised);
+  CU_ASSERT_STRING_EQUAL_FATAL(item.figure, "faults.ettr");
+  FILE *out = fopen(files_path("advice.txt"), "w");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+  CU_ASSERT_EQUAL(hr_advice_print(out, advice, NULL, false), HR_OK);
+  fclose(out);
+  char *text = files_read(files_path("advice.txt"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(text, "cost unknown"));
+  CU_ASSERT_PTR_NULL(strstr(text, "nan"));
+  free(text);
+  end();
+}
+
 /* 20 nodes, each out of order for 1 / 11 of the time: with probability 99 % at most 5 are. The scenario keeps 12. */
 static void test_too_many_spares(void) {
   begin(HEAD OWNED("20", "\"faults\":{\"mtbf_h\":20,\"repair_s\":7200,\"spares\":12}") INTERVAL("1800"), long_jobs());
@@ -595,4 +615,5 @@ TEST_MAIN("advise", TEST(test_goals_decide), TEST(test_idle_nodes), TEST(test_ra
           TEST(test_interval_includes_zero), TEST(test_smaller_type), TEST(test_smaller_type_for_one_class),
           TEST(test_no_smaller_type), TEST(test_type_not_acceptable_to_jobs), TEST(test_type_that_is_too_slow),
           TEST(test_speed_assumed_equal), TEST(test_no_proposals), TEST(test_no_prices), TEST(test_json),
-          TEST(test_interval_with_failures), TEST(test_too_many_spares), TEST(test_bad_nodes), TEST(test_power_cap))
+          TEST(test_interval_with_failures), TEST(test_failures_without_prices), TEST(test_too_many_spares),
+          TEST(test_bad_nodes), TEST(test_power_cap))

@@ -289,7 +289,7 @@ struct hr_trace;
 
 /* The input. Everything is borrowed and must outlive the advice. */
 struct hr_advise_config {
-  const struct hr_scenario *scenario; /* the scenario must have a price */
+  const struct hr_scenario *scenario; /* the scenario must have a price, failures or power */
   const char *const *overrides;       /* overrides with which the scenario was loaded */
   size_t n_overrides;
   const struct hr_trace *trace;
@@ -330,7 +330,7 @@ struct hr_advice_item {
 };
 
 /* Evaluates possible changes. The caller frees `*advice` with hr_advice_destroy. Returns HR_OK even if nothing is
-   advised, and HR_BAD_INPUT if the scenario has no price. */
+   advised, and HR_BAD_INPUT if the scenario has no price, failures or power. */
 struct hr_advice;
 HR_API enum hr_status hr_advise(const struct hr_advise_config *config, struct hr_advice **advice,
                                 struct hr_error *error);
