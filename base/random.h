@@ -40,6 +40,7 @@ enum hr__purpose {
   HR__PURPOSE_JITTER = 40,     /* submit times of copies; entity: the job; replication: the copy */
   HR__PURPOSE_ROUTER = 41,     /* random assignment of requests to replicas */
   HR__PURPOSE_REQUEST = 42,    /* arrivals of requests; entity: the service */
+  HR__PURPOSE_EXPANDER = 46,   /* equal options of an autoscaler; entity: how many draws preceded */
   HR__PURPOSE_SLOW = 45,       /* slow nodes; entity: the node */
   HR__PURPOSE_FAULT = 44,      /* failures and repairs; entity: the unit, replication: the process */
   HR__PURPOSE_TOKENS = 43      /* tokens of requests; entity: the request, replication: the service */

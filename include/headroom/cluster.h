@@ -318,6 +318,9 @@ struct hr_pool_spec {
   struct hr_maintenance *maintenance; /* [n_maintenance]: planned work on nodes (same header), from malloc; or NULL */
   uint32_t n_maintenance;
   struct hr_power_spec *power; /* from malloc; NULL: unknown */
+  /* with an autoscaler: the least number of nodes, and its number for the expander `priority`; 0: none */
+  uint32_t min_nodes;
+  int64_t scale_priority;
 };
 
 /* Returns the power budget of the cluster to which the pool belongs, in watts; 0: none. */
@@ -342,6 +345,9 @@ struct hr_cluster_spec {
      or a whole GPU in a pool without MIG, and a job that names none may get an instance that is large enough. Otherwise
      jobs that name a profile, and only these, run on MIG instances */
   bool mig_fallback;
+  /* who requests and releases nodes of elastic pools (headroom/unstable/autoscaling.h), from malloc; NULL: the policy,
+     or all available nodes are requested */
+  struct hr_autoscaler_spec *autoscaler;
 };
 
 /* The maximum number of clients of a GPU with MPS, from NVIDIA's documentation for Volta and later. */

@@ -48,7 +48,8 @@ extern "C" {
   X(HR_WAIT_REASON_MAINTENANCE, "maintenance", "for the end of a maintenance of nodes")                                \
   X(HR_WAIT_REASON_CARBON, "carbon", "for electricity with less carbon")                                               \
   X(HR_WAIT_REASON_EXCLUDED, "excluded", "for nodes other than those that failed under it")                            \
-  X(HR_WAIT_REASON_POWER, "power", "for the power budget of the cluster")
+  X(HR_WAIT_REASON_POWER, "power", "for the power budget of the cluster")                                              \
+  X(HR_WAIT_REASON_SCALE_UP, "scale-up", "for the autoscaler to request nodes")
 
 enum hr_wait_reason_kind {
 #define HR_WAIT_REASON_NAME(name, text, words) name,
@@ -163,7 +164,9 @@ enum hr_event_kind {
   X(HR_REASON_RESIZED, "resized")                 /* the job continues with a different number of GPUs */              \
   X(HR_REASON_ASLEEP, "asleep")                   /* the node was idle and sleeps */                                   \
   X(HR_REASON_AWAKE, "awake")                     /* the node has been woken for jobs that wait */                     \
-  X(HR_REASON_POWER_BUDGET, "power-budget")       /* the power budget closes or opens the node */
+  X(HR_REASON_POWER_BUDGET, "power-budget")       /* the power budget closes or opens the node */                      \
+  X(HR_REASON_SCALED_DOWN, "scaled-down")         /* the autoscaler removed the node */                                \
+  X(HR_REASON_NOT_PROVISIONED, "not-provisioned") /* the node did not boot in time; the autoscaler gave it up */
 
 enum hr_reason {
 #define HR_REASON_NAME(name, text) name,

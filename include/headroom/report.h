@@ -474,6 +474,17 @@ struct hr_maintenance_metrics {
   double availability; /* without planned and unplanned downtime */
 };
 
+/* Nodes that an autoscaler requests and removes (headroom/unstable/autoscaling.h). */
+struct hr_scaling_metrics {
+  bool known;              /* false: no cluster has an autoscaler; the other members are then 0 */
+  uint64_t added, removed; /* nodes */
+  uint64_t failures;       /* scale-ups for which the provider lacked nodes, or whose nodes did not boot in time */
+  uint64_t booted;         /* nodes */
+  double provision_s;      /* mean time from a request until the node is up; 0 if no node has booted */
+  double gpu_hours;        /* from the request for a node until it is gone */
+  double empty_gpu_hours;  /* in which nodes were up without a job */
+};
+
 /* The energy of a pool or a tenant. */
 struct hr_energy_line {
   char *name;
@@ -617,6 +628,7 @@ struct hr_summary {
   struct hr_elastic_metrics elastic;
   struct hr_fault_metrics faults;
   struct hr_maintenance_metrics maintenance;
+  struct hr_scaling_metrics scaling;
   struct hr_energy_metrics energy;
   struct hr_carbon_metrics carbon;
   struct hr_data_metrics data;

@@ -118,6 +118,10 @@ struct hr_pool_accounting {
   hr_amount up_us;        /* sum over nodes of the microseconds from launch until the node is gone */
   /* sum over nodes of the microseconds in which the node was launched and not yet gone, or could be requested */
   hr_amount offered_us;
+  /* with an autoscaler: nodes that booted and the sum of the times this took; nodes that it removed; scale-ups that
+     failed; sum over nodes of the microseconds in which they were up without a job */
+  uint64_t provisioned, removals, scale_failures;
+  hr_amount provision_us, empty_us;
   uint64_t oom_kills; /* kills because of exhausted GPU memory */
   /* GPU time that killed jobs held until they tried again, in milli-GPU x microseconds */
   hr_amount back_off_milli_us;

@@ -11,6 +11,7 @@
  */
 
 #include "policies/kai/autoscaler.h"
+#include "headroom/unstable/autoscaling.h"
 
 #include <string.h>
 
@@ -33,6 +34,7 @@ static bool is_elastic(const struct hr__kai_world *world, uint32_t pool) {
 }
 
 bool hr__kai_has_elastic(const struct hr__kai_world *world) {
+  if (hr_cluster_is_autoscaled(world->simulated)) return false;
   bool found = false;
   for (uint32_t p = 0; p < world->n_pools; p++) found = found || is_elastic(world, p);
   return found;

@@ -5,9 +5,11 @@
    long time, and that no waiting job would use, is released. Source: kubernetes/autoscaler, cluster-autoscaler
    (scale-up by bin packing, expander `price`, scale-down-unneeded-time). */
 
+#include "headroom/unstable/autoscaling.h"
 #include "policies/kit/pods.h"
 
 bool hr__pods_can_scale(const struct hr__pods *pods) {
+  if (hr_cluster_is_autoscaled(pods->cluster)) return false;
   for (uint32_t i = 0; i < pods->n_pools; i++)
     if (hr_market_is_elastic(hr_cluster_pool_spec(pods->cluster, (hr_pool){i})->market.market)) return true;
   return false;

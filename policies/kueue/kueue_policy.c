@@ -9,6 +9,7 @@
  * Source: pkg/scheduler/scheduler.go and pkg/controller/core/workload_controller.go of kubernetes-sigs/kueue.
  */
 
+#include "headroom/unstable/autoscaling.h"
 #include "headroom/unstable/systems.h"
 #include "policies/kueue/engine.h"
 
@@ -64,6 +65,7 @@ static int64_t us_of(const struct hr_policy_env *env, int param) {
 }
 
 static bool has_elastic_pool(const struct hr_cluster *cluster) {
+  if (hr_cluster_is_autoscaled(cluster)) return false;
   for (uint32_t p = 0; p < hr_cluster_pools(cluster); p++)
     if (hr_market_is_elastic(hr_cluster_pool_spec(cluster, (hr_pool){p})->market.market)) return true;
   return false;

@@ -3,6 +3,7 @@
    creates the modules, reports parameters that cannot be combined, calls the modules in each pass, and explains why a
    job waits. */
 
+#include "headroom/unstable/autoscaling.h"
 #include "policies/queue/carbon/carbon.h"
 #include "policies/queue/dispatch.h"
 #include "policies/queue/elastic.h"
@@ -27,6 +28,7 @@ static const enum hr__recovery recoveries[] = {HR__RECOVERIES(OBJECT)};
 
 /* Returns whether a pool has nodes that a market rule can acquire. */
 static bool has_elastic_nodes(const struct hr_cluster *cluster) {
+  if (hr_cluster_is_autoscaled(cluster)) return false;
   for (uint32_t i = 0; i < hr_cluster_pools(cluster); i++) {
     const struct hr_pool_spec *pool = hr_cluster_pool_spec(cluster, (hr_pool){i});
     if (pool->nodes > 0 && hr_market_is_elastic(pool->market.market)) return true;

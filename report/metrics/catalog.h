@@ -540,6 +540,26 @@
     "resizes after which a job had fewer GPUs; a job that shrinks twice counts twice",                                 \
     known_count(s->elastic.known, s->elastic.shrinks), UNKNOWN)
 
+#define HR__SCALING_METRICS(X)                                                                                         \
+  X(HR__M_SCALING_ADDED, "scaling.nodes_added", "nodes_added", COUNTS, COUNT, NEITHER, LISTED, "Nodes added",          \
+    "nodes of elastic pools that the autoscaler has requested", known_count(s->scaling.known, s->scaling.added),       \
+    UNKNOWN)                                                                                                           \
+  X(HR__M_SCALING_REMOVED, "scaling.nodes_removed", "nodes_removed", COUNTS, COUNT, NEITHER, LISTED, "Nodes removed",  \
+    "nodes that the autoscaler has removed", known_count(s->scaling.known, s->scaling.removed), UNKNOWN)               \
+  X(HR__M_SCALING_FAILURES, "scaling.failures", "scale_up_failures", COUNTS, COUNT, LOWER, LISTED, "Failed scale-ups", \
+    "scale-ups for which the provider had too few nodes, or whose nodes did not boot in time",                         \
+    known_count(s->scaling.known, s->scaling.failures), UNKNOWN)                                                       \
+  X(HR__M_SCALING_PROVISION, "scaling.provision_s", "provision_s", SECONDS, MEAN, LOWER, NULLABLE | LISTED,            \
+    "Mean time to provide a node", "from the request for a node until it is up; `null` if no node has booted",         \
+    number(s->scaling.booted > 0, s->scaling.provision_s), UNKNOWN)                                                    \
+  X(HR__M_SCALING_GPU_HOURS, "scaling.gpu_hours", "scaled_gpu_hours", GPU_HOURS, SUM, LOWER, LISTED,                   \
+    "GPU hours of elastic nodes",                                                                                      \
+    "sum over the nodes of elastic pools of the time from the request for a node until it is gone, x its GPUs",        \
+    number(s->scaling.known, s->scaling.gpu_hours), UNKNOWN)                                                           \
+  X(HR__M_SCALING_EMPTY, "scaling.empty_gpu_hours", "empty_gpu_hours", GPU_HOURS, SUM, LOWER, LISTED,                  \
+    "GPU hours of empty nodes", "part of `scaling.gpu_hours`: nodes that are up and have no job",                      \
+    number(s->scaling.known, s->scaling.empty_gpu_hours), UNKNOWN)
+
 #define HR__METRIC_TABLE(X)                                                                                            \
   HR__JOB_METRICS(X)                                                                                                   \
   HR__TIME_METRICS(X)                                                                                                  \
@@ -551,6 +571,7 @@
   HR__CARBON_METRICS(X)                                                                                                \
   HR__DATA_METRICS(X)                                                                                                  \
   HR__ELASTIC_METRICS(X)                                                                                               \
+  HR__SCALING_METRICS(X)                                                                                               \
   HR__FAIRNESS_METRICS(X)                                                                                              \
   HR__FRAGMENTATION_METRICS(X)                                                                                         \
   HR__COST_METRICS(X)                                                                                                  \
@@ -597,7 +618,8 @@ const char *hr__metric_group_path(enum hr__metric metric);
   X(HR__SECTION_ENERGY, "energy")                                                                                      \
   X(HR__SECTION_CARBON, "carbon")                                                                                      \
   X(HR__SECTION_DATA, "data")                                                                                          \
-  X(HR__SECTION_ELASTIC, "elastic")
+  X(HR__SECTION_ELASTIC, "elastic")                                                                                    \
+  X(HR__SECTION_SCALING, "scaling")
 
 enum hr__metric_section {
 #define HR__SECTION_ID(id, name) id,

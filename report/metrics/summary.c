@@ -157,6 +157,29 @@ static struct hr_fault_metrics fault_figures(const struct hr_cluster_spec *clust
   return figures;
 }
 
+static struct hr_scaling_metrics scaling_figures(const struct hr_cluster_spec *cluster,
+                                                 const struct hr_result *result) {
+  struct hr_scaling_metrics figures = {.known = cluster->autoscaler != NULL};
+  hr_amount provision_us = 0, up_us = 0, empty_us = 0;
+  for (uint32_t i = 0; result->pools && i < cluster->n_pools; i++) {
+    const struct hr_pool_accounting *pool = &result->pools[i];
+    /* in a run of several clusters, only what it has done tells that one of them has an autoscaler */
+    if (pool->provisioned + pool->removals + pool->scale_failures > 0) figures.known = true;
+    if (!hr_market_is_elastic(cluster->pools[i].market.market)) continue;
+    figures.added += pool->launches;
+    figures.removed += pool->removals;
+    figures.failures += pool->scale_failures;
+    figures.booted += pool->provisioned;
+    provision_us += pool->provision_us;
+    up_us += pool->up_us * cluster->pools[i].gpus_per_node;
+    empty_us += pool->empty_us * cluster->pools[i].gpus_per_node;
+  }
+  if (figures.booted) figures.provision_s = 3600 * hours_of(provision_us) / (double)figures.booted;
+  figures.gpu_hours = hours_of(up_us);
+  figures.empty_gpu_hours = hours_of(empty_us);
+  return figures.known ? figures : (struct hr_scaling_metrics){0};
+}
+
 static struct hr_maintenance_metrics maintenance_figures(const struct hr_cluster_spec *cluster,
                                                          const struct hr_result *result) {
   struct hr_maintenance_metrics figures = {0};
@@ -448,6 +471,7 @@ static enum hr_status fill_costs(struct hr_summary *summary, const struct hr_tra
   summary->spot = spot_figures(cluster, result);
   summary->faults = fault_figures(cluster, result, &times);
   summary->maintenance = maintenance_figures(cluster, result);
+  summary->scaling = scaling_figures(cluster, result);
   summary->stoppable = result->account != NULL;
   summary->oom = oom_figures(cluster, result);
   if (hr__energy_make(cluster, result, summary->gpu_hours, &summary->energy) != HR_OK) return HR_NO_MEMORY;
@@ -669,6 +693,7 @@ static void fill_accounting(const struct hr_streamed *streamed, const struct hr_
   summary->spot = spot_figures(cluster, result);
   summary->faults = fault_figures(cluster, result, &times);
   summary->maintenance = maintenance_figures(cluster, result);
+  summary->scaling = scaling_figures(cluster, result);
   summary->energy = hr__energy_totals(cluster, result, summary->gpu_hours);
   summary->carbon = hr__carbon_totals(cluster, result);
   summary->oom = (struct hr_oom_metrics){.known = streamed->stoppable && hr__can_kill(cluster),

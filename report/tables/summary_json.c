@@ -333,6 +333,7 @@ static void put_markets(struct hr__json *json, cJSON *root, const struct hr_summ
   if (summary->oom.known) put_section(json, root, HR__SECTION_OOM, summary);
   if (summary->faults.known) put_section(json, root, HR__SECTION_FAULTS, summary);
   if (summary->maintenance.known) put_section(json, root, HR__SECTION_MAINTENANCE, summary);
+  if (summary->scaling.known) put_section(json, root, HR__SECTION_SCALING, summary);
 }
 
 /* ---- Energy -------------------------------------------------------------------------------------- */

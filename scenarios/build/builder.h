@@ -277,6 +277,8 @@ void hr__electricity_destroy(struct hr_electricity_set *set);
 /* Builds the maintenance of the nodes, from 'maintenance' of the pool or of the cluster (faults.c). */
 enum hr_status hr__build_maintenance(struct hr__builder *builder, struct hr__pool_draft *draft);
 /* Builds the power of the nodes, from 'power' of the pool or of the cluster (power.c). The GPU type must be known. */
+/* Builds `autoscaler` of a cluster. The pools must have been built. */
+enum hr_status hr__build_autoscaler(struct hr__builder *builder, const cJSON *cluster);
 enum hr_status hr__build_power(struct hr__builder *builder, struct hr__pool_draft *draft);
 /* Sets and checks the power budget of a cluster with the pools from `first` to `end` - 1. */
 enum hr_status hr__build_power_budget(struct hr__builder *builder, const cJSON *cluster, uint32_t first, uint32_t end);

@@ -7,6 +7,7 @@
  * The rows of the key tables have the markets and the interruption models that allow a key.
  */
 
+#include "headroom/unstable/autoscaling.h"
 #include "scenarios/build/builder.h"
 #include "sim/market/market.h"
 
@@ -266,4 +267,84 @@ enum hr_status hr__build_market(struct hr__builder *builder, struct hr__pool_dra
   }
   if (status == HR_OK && market->market == HR_MARKET_SPOT) status = build_spot(builder, draft);
   return status == HR_OK ? hr__build_price(builder, draft) : status;
+}
+
+/* ---- The autoscaler of the cluster ------------------------------------------------------------------ */
+
+static enum hr_status check_pool_bounds(struct hr__builder *builder, const cJSON *cluster) {
+  const struct hr_cluster_spec *spec = &builder->scenario->cluster;
+  const cJSON *entry = hr__get(cluster, "pools") ? hr__get(cluster, "pools")->child : NULL;
+  bool any = false;
+  for (uint32_t i = 0; i < spec->n_pools && entry; i++, entry = entry->next) {
+    any = any || hr_market_is_elastic(spec->pools[i].market.market);
+    if (!hr__has(entry, "autoscale")) continue;
+    if (!hr__has(cluster, "autoscaler"))
+      return hr__build_fail_at(builder, entry, "autoscale",
+                               "pool '%.60s' has bounds for an autoscaler, but the cluster has no 'autoscaler'",
+                               spec->pools[i].name);
+    if (spec->pools[i].min_nodes > spec->pools[i].nodes)
+      return hr__build_fail_at(builder, hr__get(entry, "autoscale"), "min_nodes",
+                               "the minimum of pool '%.60s' is %u nodes; it has at most %u ('nodes')",
+                               spec->pools[i].name, spec->pools[i].min_nodes, spec->pools[i].nodes);
+  }
+  if (any || !hr__has(cluster, "autoscaler")) return HR_OK;
+  return hr__build_fail_at(builder, cluster, "autoscaler",
+                           "no pool has the market on-demand or spot, so an autoscaler has no nodes to request");
+}
+
+/* Finds the pools of each quota, and the probabilities that the provider has no capacity. */
+static enum hr_status bind_pools(struct hr__builder *builder, const cJSON *cluster, struct hr_autoscaler_spec *spec) {
+  const struct hr_cluster_spec *pools = &builder->scenario->cluster;
+  const cJSON *entry = hr__get(cluster, "pools")->child, *json = hr__get(hr__get(cluster, "autoscaler"), "quotas");
+  spec->failure_share = calloc(pools->n_pools, sizeof *spec->failure_share);
+  if (!spec->failure_share) return hr__build_no_memory(builder);
+  for (uint32_t i = 0; i < pools->n_pools; i++, entry = entry->next)
+    spec->failure_share[i] = hr__number_of(hr__get(entry, "autoscale"), "no_capacity", 0);
+  json = json ? json->child : NULL;
+  for (uint32_t k = 0; k < spec->n_quotas; k++, json = json->next) {
+    struct hr_scaling_quota *quota = &spec->quotas[k];
+    bool any = false;
+    quota->of_pool = calloc(pools->n_pools, sizeof *quota->of_pool);
+    if (!quota->of_pool) return hr__build_no_memory(builder);
+    for (uint32_t i = 0; i < pools->n_pools; i++) {
+      const struct hr_pool_spec *pool = &pools->pools[i];
+      quota->of_pool[i] = hr_market_is_elastic(pool->market.market) && pool->gpus_per_node > 0 &&
+                          (!quota->gpu || strcasecmp(quota->gpu, pool->gpu) == 0) &&
+                          (!quota->region || (pool->region && strcasecmp(quota->region, pool->region) == 0));
+      any = any || quota->of_pool[i];
+    }
+    if (!any)
+      return hr__build_fail(builder, json, "the quota applies to no elastic pool: none has this GPU type and region");
+  }
+  return HR_OK;
+}
+
+/* Refuses parameters by which the policy would request nodes, too. */
+static enum hr_status check_policy(struct hr__builder *builder) {
+  static const char *const words[][2] = {{"market", "static"}, {"elastic_nodes", "static"}};
+  const cJSON *policy = hr__get(builder->source.file.tree, "policy");
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (hr__has(policy, words[i][0]) && strcmp(hr__text_of(policy, words[i][0], ""), words[i][1]) != 0)
+      return hr__build_fail_at(builder, policy, words[i][0],
+                               "'%s' lets the policy request nodes, as does 'autoscaler' of the cluster; keep one of "
+                               "them",
+                               words[i][0]);
+  return HR_OK;
+}
+
+enum hr_status hr__build_autoscaler(struct hr__builder *builder, const cJSON *cluster) {
+  const cJSON *json = hr__get(cluster, "autoscaler");
+  enum hr_status status = check_pool_bounds(builder, cluster);
+  if (status != HR_OK || !json) return status;
+  struct hr_autoscaler_spec *spec = calloc(1, sizeof *spec);
+  if (!spec) return hr__build_no_memory(builder);
+  builder->scenario->cluster.autoscaler = spec;
+  status = check_policy(builder);
+  if (status == HR_OK) status = hr__read(builder, json, hr__autoscaler_keys, spec);
+  if (status == HR_OK) status = bind_pools(builder, cluster, spec);
+  if (status != HR_OK || spec->max_backoff_us >= spec->backoff_us) return status;
+  return hr__build_fail_at(builder, json, hr__has(json, "backoff_max_s") ? "backoff_max_s" : "backoff_s",
+                           "the maximum back-off, %.10g s, is shorter than the first one, %.10g s",
+                           (double)spec->max_backoff_us / (double)HR_SECOND_US,
+                           (double)spec->backoff_us / (double)HR_SECOND_US);
 }

@@ -409,6 +409,7 @@ enum hr_status hr__build_cluster(struct hr__builder *builder) {
     status = read_nodes(builder, hr__get(cluster, "nodes_file")->valuestring);
   if (status == HR_OK) status = name_gpus(builder);
   if (status == HR_OK) status = check_totals(builder);
+  if (status == HR_OK) status = hr__build_autoscaler(builder, cluster);
   if (status == HR_OK) status = hr__build_power_budget(builder, cluster, 0, builder->scenario->cluster.n_pools);
   if (status == HR_OK) status = hr__build_electricity(builder);
   if (status == HR_OK) status = note_unpriced(builder);

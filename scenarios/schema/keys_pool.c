@@ -7,6 +7,7 @@
 
 #include "headroom/cluster.h"
 #include "headroom/gpu_inventory.h"
+#include "headroom/unstable/autoscaling.h"
 #include "headroom/unstable/faults.h"
 #include "scenarios/schema/keys.h"
 
@@ -26,6 +27,8 @@ static const char *const fault_starts[] = {"stationary", "fresh", NULL};
 static const char *const drains[] = {HR_DRAIN_TABLE(WORD) NULL};
 static const char *const fault_tiers[] = {"rack", "zone", "pool", NULL};
 static const char *const power_models[] = {HR_POWER_MODEL_TABLE(WORD) NULL};
+static const char *const expanders[] = {HR_EXPANDER_TABLE(WORD) NULL};
+static const char *const autoscalers[] = {"cluster-autoscaler", NULL};
 static const char *const distributions[] = {"fixed", "exponential", "log-normal", "weibull", NULL};
 
 #define MAX_CPUS 4294967.0 /* maximum that fits in 32 bits as milli-CPUs */
@@ -115,6 +118,77 @@ static const struct hr__key billing_keys[] = {
      HELP("Minimum time charged for a node.")},
     {"free_if_reclaimed_s", SECONDS, DEFAULT("0"), AS_US(struct hr_billing, free_if_reclaimed_us),
      HELP("Market spot: a node that is interrupted within this time after the request for it is free.")},
+    END};
+
+/* ---- Autoscalers ------------------------------------------------------------------------------------- */
+
+static const struct hr__key expander_keys[] = {
+    {"*", CHOICE(expanders), AT(INTEGER, struct hr_expander, kind), HELP("An expander.")}, END};
+
+static const struct hr__key scaling_quota_keys[] = {
+    {"gpus", WHOLE(0, HR_MAX_GPUS), .unit = "GPUs", MUST, AT(INTEGER, struct hr_scaling_quota, max_gpus),
+     HELP("The most GPUs of nodes that are there or were requested.")},
+    {"gpu", NAME, OTHERWISE("all types"), AT(TEXT, struct hr_scaling_quota, gpu),
+     HELP("Only pools with this GPU type.")},
+    {"region", NAME, OTHERWISE("all regions"), AT(TEXT, struct hr_scaling_quota, region),
+     HELP("Only pools in this region.")},
+    END};
+
+#define SCALER struct hr_autoscaler_spec
+const struct hr__key hr__autoscaler_keys[] = {
+    {"name", CHOICE(autoscalers), MUST, HELP("cluster-autoscaler: that of Kubernetes.")},
+    {"scan_interval_s", SECONDS_FROM(0.001), DEFAULT("10"), AS_US(SCALER, scan_us),
+     HELP("It looks at the cluster at multiples of this time.")},
+    {"expanders", LIST(1, HR_N_EXPANDERS, expander_keys), OTHERWISE("least-waste"),
+     AS_ARRAY(SCALER, expanders, n_expanders),
+     HELP("Which pool grows: each expander keeps the best of the pools that the one before it has kept. One of those "
+          "left at the end is drawn at random.")},
+    {"balance_similar", BOOLEAN, DEFAULT("false"), AT(INTEGER, SCALER, balances),
+     HELP("Whether pools with equal nodes for the same jobs grow together, the smallest first.")},
+    {"max_nodes", WHOLE(1, HR_MAX_NODES), .unit = "nodes", OTHERWISE("no limit"), AT(INTEGER, SCALER, max_nodes),
+     HELP("No nodes are added if the cluster has this number, with those that it does not manage.")},
+    {"quotas", LIST(1, 1000, EACH(OBJECT(scaling_quota_keys))), OTHERWISE("none"), AS_ARRAY(SCALER, quotas, n_quotas),
+     HELP("Quotas of the provider for elastic pools, by GPU type and region.")},
+    {"new_job_s", SECONDS, DEFAULT("2"), AS_US(SCALER, new_job_us),
+     HELP("No nodes are added while all jobs that lack nodes have waited for a shorter time.")},
+    {"new_gpu_job_s", SECONDS, DEFAULT("30"), AS_US(SCALER, new_gpu_job_us),
+     HELP("The same for those of these jobs that request GPUs.")},
+    {"max_provision_s", SECONDS, DEFAULT("900"), AS_US(SCALER, provision_us),
+     HELP("A node that has not booted after this time is given up, and its pool backs off.")},
+    {"backoff_s", SECONDS, DEFAULT("300"), AS_US(SCALER, backoff_us),
+     HELP("Time without scale-ups of a pool after a failed one. A further failure doubles it.")},
+    {"backoff_max_s", SECONDS, DEFAULT("1800"), AS_US(SCALER, max_backoff_us), HELP("Maximum of this time.")},
+    {"backoff_reset_s", SECONDS, DEFAULT("10800"), AS_US(SCALER, backoff_reset_us),
+     HELP("Failures are forgotten this time after the last one.")},
+    {"unneeded_s", SECONDS, DEFAULT("600"), AS_US(SCALER, unneeded_us),
+     HELP("A node is removed if it was unneeded in all scans for longer than this.")},
+    {"drain", BOOLEAN, DEFAULT("false"), AT(INTEGER, SCALER, drains),
+     HELP("Whether nodes with jobs are removed, too, if all their jobs fit on other nodes. The jobs are interrupted. "
+          "false: a job holds its node.")},
+    {"utilization_threshold", SHARE, DEFAULT("0.5"), AT(DOUBLE, SCALER, utilization_threshold),
+     HELP("With 'drain': a node is needed if a larger share of its GPUs is allocated.")},
+    {"delay_after_add_s", SECONDS, DEFAULT("600"), AS_US(SCALER, after_add_us),
+     HELP("No nodes are removed for this time after a scale-up.")},
+    {"delay_after_delete_s", SECONDS, DEFAULT("0"), AS_US(SCALER, after_delete_us),
+     HELP("No nodes are removed for this time after a removal.")},
+    {"delay_after_failure_s", SECONDS, DEFAULT("180"), AS_US(SCALER, after_failure_us),
+     HELP("No nodes are removed for this time after a failed scale-up.")},
+    {"max_deletions", WHOLE(1, HR_MAX_NODES), .unit = "nodes", DEFAULT("10"), AT(INTEGER, SCALER, max_deletions),
+     HELP("How many nodes a scan removes.")},
+    {"max_drains", WHOLE(1, HR_MAX_NODES), .unit = "nodes", DEFAULT("1"), AT(INTEGER, SCALER, max_drains),
+     HELP("How many of these have jobs.")},
+    END};
+#undef SCALER
+
+static const struct hr__key autoscale_keys[] = {
+    {"min_nodes", WHOLE(0, HR_MAX_NODES), .unit = "nodes", DEFAULT("0"), AT(INTEGER, struct hr_pool_spec, min_nodes),
+     HELP("The pool has at least this number of nodes.")},
+    {"priority", WHOLE(1, 1e9), OTHERWISE("none; such pools grow only if no pool with a number can"),
+     AT(INTEGER, struct hr_pool_spec, scale_priority),
+     HELP("With the expander 'priority': pools with the highest number grow first.")},
+    {"no_capacity", SHARE, DEFAULT("0"),
+     HELP("Probability that the provider has no capacity for a node that is requested. Then the rest of the request is "
+          "given up, and the pool backs off.")},
     END};
 
 /* ---- Failures ---------------------------------------------------------------------------------------- */
@@ -511,6 +585,8 @@ const struct hr__key hr__pool_keys[] = {
      HELP("Time from the request for a node until jobs may start on it.")},
     {"boot", OBJECT(duration_keys), WITH(ELASTIC), AT(PART, struct hr_pool_spec, market.boot),
      HELP("Instead of 'boot_s': a random duration.")},
+    {"autoscale", OBJECT(autoscale_keys), WITH(ELASTIC), .store = HR__STORE_PART,
+     HELP("With 'autoscaler' of the cluster: bounds of the pool. 'nodes' is its maximum.")},
     {"owned", OBJECT(hr__owned_keys), WITH(1 << HR_MARKET_OWNED),
      HELP("Cost of owned nodes, amortized to a price per GPU-hour.")},
     {"spot", OBJECT(spot_keys), WITH(SPOT), HELP("Spot interruptions and prices. Required with market spot.")},

@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "headroom/cluster.h"
+#include "headroom/unstable/autoscaling.h"
 #include "headroom/unstable/faults.h"
 
 #include <stdlib.h>
@@ -50,6 +51,19 @@ void hr_pool_sharing_finish(struct hr_pool_spec *pool) {
   destroy_mig(pool->mig);
 }
 
+void hr_autoscaler_spec_destroy(struct hr_autoscaler_spec *spec) {
+  if (!spec) return;
+  for (uint32_t i = 0; i < spec->n_quotas; i++) {
+    free(spec->quotas[i].gpu);
+    free(spec->quotas[i].region);
+    free(spec->quotas[i].of_pool);
+  }
+  free(spec->quotas);
+  free(spec->expanders);
+  free(spec->failure_share);
+  free(spec);
+}
+
 void hr_cluster_spec_finish(struct hr_cluster_spec *spec) {
   for (uint32_t i = 0; i < spec->n_pools; i++) {
     hr_fault_spec_destroy(spec->pools[i].faults);
@@ -65,6 +79,7 @@ void hr_cluster_spec_finish(struct hr_cluster_spec *spec) {
   }
   free(spec->pools);
   free(spec->node_order);
+  hr_autoscaler_spec_destroy(spec->autoscaler);
   *spec = (struct hr_cluster_spec){0};
 }
 

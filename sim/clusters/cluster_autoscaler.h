@@ -151,10 +151,11 @@ enum hr__ca_pending { HR__CA_NO_GROUP_FITS, HR__CA_ANOTHER_FITS, HR__CA_TRIGGERE
 
 #define HR__CA_ALL_GROUPS UINT32_MAX
 
-/* A limit on the sum over the nodes of one group or of all. INT64_MAX: no limit. */
+/* A limit on the sum over the nodes of one group, of all, or of some. INT64_MAX: no limit. */
 struct hr__ca_quota {
   uint32_t group; /* or HR__CA_ALL_GROUPS */
   struct hr__node_amounts limit;
+  const bool *groups; /* [n_groups]: with HR__CA_ALL_GROUPS, those to which it applies; NULL: all */
 };
 
 struct hr__ca_scale_up {

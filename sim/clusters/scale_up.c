@@ -19,12 +19,15 @@ static int64_t cluster_nodes(const struct hr__ca_scale_up *self) {
   return nodes;
 }
 
+static bool applies(const struct hr__ca_quota *quota, uint32_t group) {
+  return quota->group == group || (quota->group == HR__CA_ALL_GROUPS && (!quota->groups || quota->groups[group]));
+}
+
 static int64_t quota_use(const struct hr__ca_scale_up *self, const struct hr__ca_quota *quota, int amount) {
   int64_t used = 0;
   for (uint32_t i = 0; i < self->n_groups; i++) {
     const struct hr__ca_group *group = &self->groups[i];
-    if (quota->group == HR__CA_ALL_GROUPS || quota->group == i)
-      used += group->node.of[amount] * (group->size + group->grow);
+    if (applies(quota, i)) used += group->node.of[amount] * (group->size + group->grow);
   }
   return used;
 }
@@ -35,7 +38,7 @@ static int64_t within_quotas(const struct hr__ca_scale_up *self, uint32_t at, in
   static const enum hr__ca_refusal refusals[HR__N_AMOUNTS] = {HR__CA_CPU_QUOTA, HR__CA_MEMORY_QUOTA, HR__CA_GPU_QUOTA};
   for (uint32_t i = 0; i < self->n_quotas; i++) {
     const struct hr__ca_quota *quota = &self->quotas[i];
-    if (quota->group != HR__CA_ALL_GROUPS && quota->group != at) continue;
+    if (!applies(quota, at)) continue;
     for (int amount = 0; amount < HR__N_AMOUNTS; amount++) {
       const int64_t each = self->groups[at].node.of[amount];
       if (quota->limit.of[amount] == INT64_MAX || each <= 0) continue;

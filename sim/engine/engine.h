@@ -58,6 +58,7 @@ enum hr__pending_kind {
   HR__PENDING_STANDBY,      /* a node has been idle for long, is suspended, or has woken */
   HR__PENDING_NODE_UP,      /* a node has booted */
   HR__PENDING_SERVICE,      /* the next event of an inference service */
+  HR__PENDING_SCAN,         /* the autoscaler looks at the cluster after the pass of this instant */
   HR__PENDING_TIMER
 };
 
@@ -405,6 +406,9 @@ struct hr__slow {
 /* Nodes that sleep or are held by the power budget (sim/power/standby.c). */
 struct hr__standby;
 
+/* The autoscaler of the cluster (sim/market/autoscaler.c). */
+struct hr__autoscaler;
+
 /* The energy that the run uses (sim/power/meter.c). */
 struct hr__power;
 
@@ -514,6 +518,7 @@ struct hr__engine {
   struct hr__data *data;                      /* shared by all clusters of a run; NULL without data */
   struct hr__maintenance *maintenance;        /* sim/faults/maintenance.c; NULL without maintenance */
   struct hr__standby *standby;                /* sim/power/standby.c; NULL: no node sleeps, and no budget is set */
+  struct hr__autoscaler *autoscaler;          /* sim/market/autoscaler.c; NULL without one */
   struct hr__power *power;                    /* sim/power/meter.c; NULL unless the power of some pool is known */
   struct hr_energy *energy;                   /* by job; NULL unless the power of some pool is known */
   struct hr_power_peaks peaks;
@@ -753,6 +758,14 @@ enum hr_status hr__standby_ask_for_pass(struct hr__engine *engine);
 enum hr_status hr__budget_limit(struct hr__engine *engine);
 enum hr_status hr__standby_before_pass(struct hr__engine *engine);
 enum hr_status hr__standby_after_pass(struct hr__engine *engine);
+
+/* ---- sim/market/autoscaler.c: nodes that an autoscaler requests and removes. Only if `autoscaler` is not NULL ---- */
+/* Called after each pass, and at the end of instants without one: makes a scan that is due. */
+enum hr_status hr__autoscaler_after_pass(struct hr__engine *engine);
+/* Returns whether a pool that the job accepts has fewer nodes than its maximum. */
+bool hr__autoscaler_may_grow(const struct hr__engine *engine, hr_job job);
+/* A copy of a waiting job leaves the cluster. */
+void hr__autoscaler_job_leaves(struct hr__engine *engine, hr_job job);
 
 /* ---- sim/power/meter.c: energy. Only if `power` is not NULL ---- */
 /* Must be called before and after a node of the pool changes its state. */

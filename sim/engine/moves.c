@@ -458,6 +458,8 @@ void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason 
   for (uint32_t i = 0; i < cluster->n_pools && cluster->nodes; i++)
     if (is_booting(cluster, job, (hr_pool){i}, hold->asked_milli, single)) hold->reason = HR_WAIT_REASON_BOOTING;
   const struct hr__engine *engine = hr__engine_of(view);
+  bool lacks_nodes = hold->reason == HR_WAIT_REASON_CAPACITY || hold->reason == HR_WAIT_REASON_FRAGMENTS;
+  if (engine->autoscaler && lacks_nodes && hr__autoscaler_may_grow(engine, job)) hold->reason = HR_WAIT_REASON_SCALE_UP;
   bool absent = engine->faults || engine->maintenance || engine->standby;
   if (absent && hold->reason == HR_WAIT_REASON_CAPACITY) find_absence(engine, job, hold, single);
 }

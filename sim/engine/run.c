@@ -31,6 +31,7 @@
  *   spares          before faults: some nodes do not work at the start.
  *   maintenance     after faults: a node in maintenance may also have failed.
  *   slow            before attempts: a job begins with the speed of its nodes.
+ *   autoscaler      before attempts: it may remove nodes with jobs.
  *   standby         before power, which counts sleeping nodes.
  *   power           after faults, which turn some nodes off at the start without a change of their power.
  *   residents       before sharing: when a job has left, only the remaining jobs of its nodes may change their speed.
@@ -45,15 +46,15 @@
  * enum hr__pending_kind, at the place in which they are handled at one instant.
  */
 extern const struct hr__component hr__component_column_reclaim, hr__component_markets, hr__component_spares,
-    hr__component_faults, hr__component_maintenance, hr__component_slow, hr__component_standby, hr__component_power,
-    hr__component_residents, hr__component_sharing, hr__component_resizes, hr__component_replica_jobs,
-    hr__component_data, hr__component_attempts, hr__component_run_to_end;
+    hr__component_faults, hr__component_maintenance, hr__component_slow, hr__component_autoscaler,
+    hr__component_standby, hr__component_power, hr__component_residents, hr__component_sharing, hr__component_resizes,
+    hr__component_replica_jobs, hr__component_data, hr__component_attempts, hr__component_run_to_end;
 
 static const struct hr__component *const components[] = {
-    &hr__component_column_reclaim, &hr__component_markets,  &hr__component_spares,     &hr__component_faults,
-    &hr__component_maintenance,    &hr__component_slow,     &hr__component_standby,    &hr__component_power,
-    &hr__component_residents,      &hr__component_sharing,  &hr__component_resizes,    &hr__component_replica_jobs,
-    &hr__component_data,           &hr__component_attempts, &hr__component_run_to_end,
+    &hr__component_column_reclaim, &hr__component_markets,   &hr__component_spares,     &hr__component_faults,
+    &hr__component_maintenance,    &hr__component_slow,      &hr__component_autoscaler, &hr__component_standby,
+    &hr__component_power,          &hr__component_residents, &hr__component_sharing,    &hr__component_resizes,
+    &hr__component_replica_jobs,   &hr__component_data,      &hr__component_attempts,   &hr__component_run_to_end,
 };
 enum { N_COMPONENTS = sizeof components / sizeof *components };
 _Static_assert((int)N_COMPONENTS <= (int)HR__MAX_COMPONENTS, "more components than struct hr__engine has room for");
@@ -281,11 +282,14 @@ void hr__engine_enter(struct hr__engine *engine, int64_t now_us) {
 
 enum hr_status hr__engine_decide(struct hr__engine *engine, uint64_t n_events, uint64_t n_others) {
   enum hr_status status = run_pending(engine, HR__PENDING_TIMER);
-  if (status != HR_OK || engine->n_events == n_events) return status; /* all pending entries were outdated */
+  if (status != HR_OK) return status;
+  if (engine->n_events == n_events) /* all pending entries were outdated, or a scan */
+    return engine->autoscaler ? hr__autoscaler_after_pass(engine) : HR_OK;
   engine->last_us = engine->view.now_us;
   if (engine->standby) status = hr__standby_before_pass(engine);
   if (status == HR_OK) status = run_pass(engine);
   if (status == HR_OK && engine->standby) status = hr__standby_after_pass(engine);
+  if (status == HR_OK && engine->autoscaler) status = hr__autoscaler_after_pass(engine);
   return status == HR_OK ? count_idle_pass(engine, n_others) : status;
 }
 

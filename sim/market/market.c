@@ -328,8 +328,9 @@ enum hr_status hr__market_launch(struct hr__engine *engine, hr_node node) {
   return hr__schedule(engine, notice_at_us, HR__PENDING_NODE_NOTICE, node.id);
 }
 
-/* Requests all available nodes. */
+/* Requests all available nodes, unless an autoscaler does so. */
 static enum hr_status acquire_all(struct hr__engine *engine, bool *any) {
+  if (engine->autoscaler) return HR_OK;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
     hr_pool pool = {i};
     while (engine->cluster.pools[i].n_offered) {

@@ -283,4 +283,36 @@ case_names_of_lines_are_taken() {
   matches stderr '^headroom: t\.csv:2.*reserved for cost lines'
 }
 
+# The autoscaler requests a node when a job has waited for 30 s. It is found idle at 3,630 s, and removed at the first
+# scan more than 600 s later, at 4,240 s: 4,210 s. The second node is paid for 3,600 s. 7,810 s at $7.2 an hour.
+case_autoscaled_nodes_are_paid_while_they_are_there() {
+  local scaler='"autoscaler": { "name": "cluster-autoscaler" }' name
+  trace submit_s,duration_s,gpus 0,3600,1 36000,3600,1
+  printf '{ "policy": { "name": "fifo", "placement": "first-fit" }, "cluster": { %s, "pools": [ { "name": "o", %s } ] } }\n' \
+    "$scaler" "$on_demand" >s.json
+  replay
+  costs_in_all 15.620000
+  matches summary.json '"nodes_added": 2,$'
+  matches summary.json '"nodes_removed": 1,$'
+  fate 1 30 3630
+  try 0 why s.json --trace t.csv --job 1
+  matches stdout '30\.0 s for the autoscaler to request nodes'
+  try 2 run s.json --trace t.csv --set policy.market=on-demand-only
+  matches stderr "'market' lets the policy request nodes, as does 'autoscaler' of the cluster"
+  # the models of schedulers leave the nodes to it, too
+  for name in kubernetes volcano kueue kai; do
+    printf '{ "policy": { "name": "%s" }, "cluster": { %s, "pools": [ { "name": "o", %s } ] } }\n' \
+      "$name" "$scaler" "$on_demand" >s.json
+    replay
+    matches summary.json '"nodes_added": 2,$'
+    matches summary.json '"nodes_removed": 1,$'
+  done
+  # in one of two clusters: the other one has no nodes
+  printf '{ "policy": { "name": "fifo", "placement": "first-fit" }, "clusters": [
+    { "name": "own", "pools": [ { "name": "a", "gpu": "A100-40", "nodes": 0, "gpus_per_node": 1 } ] },
+    { "name": "cloud", %s, "pools": [ { "name": "o", %s } ] } ], "router": { "name": "cheapest" } }\n' "$scaler" "$on_demand" >s.json
+  replay
+  costs_in_all 15.620000
+}
+
 run_case

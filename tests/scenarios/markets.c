@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Markets of pools: the value of each key, and the position and key words of each error. */
 
+#include "headroom/unstable/autoscaling.h"
 #include "loading.h"
 
 #include <math.h>
@@ -593,6 +594,55 @@ static void invalid_classes_are_rejected(void) {
   EXPECT_ERRORS(cases);
 }
 
+/* ---- Autoscalers ---------------------------------------------------------------------------------------- */
+
+#define SCALED(autoscaler, policy, pool)                                                                               \
+  "{" policy ",\"cluster\":{\n" autoscaler "\n\"pools\":[\n{\"name\":\"p\"," SHAPE "\n" pool "}]}}"
+#define SCALER(members) "\"autoscaler\":{\"name\":\"cluster-autoscaler\"" members "},"
+#define RENTED "\"market\":\"on-demand\",\"usd_per_gpu_hour\":2"
+
+static void autoscalers_are_read(void) {
+  struct hr_scenario *scenario =
+      load_text(SCALED(SCALER(",\"expanders\":[\"priority\",\"price\"],\"unneeded_s\":60,\"quotas\":[{\"gpus\":16,"
+                              "\"gpu\":\"a100-80\"}]"),
+                       POLICY, RENTED ",\"autoscale\":{\"min_nodes\":2,\"priority\":7,\"no_capacity\":0.25}"));
+  const struct hr_autoscaler_spec *spec = scenario->cluster.autoscaler;
+  CU_ASSERT_PTR_NOT_NULL_FATAL(spec);
+  CU_ASSERT_EQUAL(spec->scan_us, 10 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(spec->unneeded_us, 60 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(spec->provision_us, 900 * HR_SECOND_US);
+  CU_ASSERT_EQUAL_FATAL(spec->n_expanders, 2);
+  CU_ASSERT_EQUAL(spec->expanders[0].kind, HR_EXPANDER_PRIORITY);
+  CU_ASSERT_EQUAL(spec->expanders[1].kind, HR_EXPANDER_PRICE);
+  CU_ASSERT_EQUAL_FATAL(spec->n_quotas, 1);
+  CU_ASSERT_EQUAL(spec->quotas[0].max_gpus, 16);
+  CU_ASSERT_TRUE(spec->quotas[0].of_pool[0]);
+  CU_ASSERT_EQUAL(spec->failure_share[0], 0.25);
+  CU_ASSERT_EQUAL(scenario->cluster.pools[0].min_nodes, 2);
+  CU_ASSERT_EQUAL(scenario->cluster.pools[0].scale_priority, 7);
+  hr_scenario_destroy(scenario);
+}
+
+static void invalid_autoscalers_are_rejected(void) {
+  static const char *const cases[][2] = {
+      {SCALED("", POLICY, RENTED ",\"autoscale\":{}"), "s.json:5:55: pool 'p' has bounds for an autoscaler, but the "
+                                                       "cluster has no 'autoscaler'"},
+      {SCALED(SCALER(""), POLICY, "\"market\":\"owned\",\"usd_per_gpu_hour\":2"),
+       "s.json:2:14: no pool has the market on-demand or spot, so an autoscaler has no nodes to request"},
+      {SCALED(SCALER(""), POLICY, RENTED ",\"autoscale\":{\"min_nodes\":5}"),
+       "s.json:5:68: the minimum of pool 'p' is 5 nodes; it has at most 4 ('nodes')"},
+      {SCALED(SCALER(",\"backoff_s\":90,\"backoff_max_s\":60"), POLICY, RENTED),
+       "s.json:2:74: the maximum back-off, 60 s, is shorter than the first one, 90 s"},
+      {SCALED(SCALER(",\"quotas\":[{\"gpus\":8,\"region\":\"eu-west-1\"}]"), POLICY, RENTED),
+       "s.json:2:53: the quota applies to no elastic pool: none has this GPU type and region"},
+      {SCALED(SCALER(""), "\"policy\":{\"name\":\"queue\",\"market\":\"spot-first\"}", RENTED),
+       "s.json:1:36: 'market' lets the policy request nodes, as does 'autoscaler' of the cluster; keep one of them"},
+      {SCALED(SCALER(",\"expanders\":[\"cheapest\"]"), POLICY, RENTED),
+       "one of random, most-pods, least-nodes, least-waste..."},
+  };
+  EXPECT_ERRORS(cases);
+}
+
 TEST_MAIN("scenarios_markets", TEST(create_test_folder), TEST(pools_without_market_have_no_price),
           TEST(equal_notes_of_pools_are_merged), TEST(stated_prices_are_exact),
           TEST(discounts_are_off_the_on_demand_price), TEST(prices_have_a_source), TEST(invalid_prices_are_rejected),
@@ -605,4 +655,5 @@ TEST_MAIN("scenarios_markets", TEST(create_test_folder), TEST(pools_without_mark
           TEST(invalid_spot_prices_are_rejected), TEST(spot_discount_and_free_hour),
           TEST(pools_of_one_gpu_type_and_zone_share_interruptions), TEST(invalid_spot_is_rejected),
           TEST(placement_by_pool_needs_permanent_nodes), TEST(classes_are_read),
-          TEST(checkpoints_without_cost_are_noted), TEST(invalid_classes_are_rejected), TEST(remove_test_folder))
+          TEST(checkpoints_without_cost_are_noted), TEST(invalid_classes_are_rejected), TEST(autoscalers_are_read),
+          TEST(invalid_autoscalers_are_rejected), TEST(remove_test_folder))

@@ -439,7 +439,7 @@ static bool read_quotas(struct hr__cluster_case *self, struct hr__ca_scale_up *s
   cJSON_ArrayForEach(member, self->input) n += (uint32_t)cJSON_GetArraySize(member);
   struct hr__ca_quota *quotas = hr__verdict_alloc(self->verdict, n, sizeof *quotas);
   if (!quotas) return false;
-  const struct hr__ca_quota unlimited = {HR__CA_ALL_GROUPS, {{INT64_MAX, INT64_MAX, INT64_MAX}}};
+  const struct hr__ca_quota unlimited = {HR__CA_ALL_GROUPS, {{INT64_MAX, INT64_MAX, INT64_MAX}}, NULL};
   quotas[scale_up->n_quotas++] = unlimited;
   cJSON_ArrayForEach(member, self->input) {
     if (strncmp(member->string, "max_", 4) == 0) set_limit(&quotas[0].limit, member->string, member);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SIM_MARKET_AUTOSCALER_H
+#define HR_SIM_MARKET_AUTOSCALER_H
+
+/*
+ * The autoscaler of a cluster in a run: its state, and what waiting jobs need (node_demand.c). Its decisions are those
+ * of sim/clusters/cluster_autoscaler.h.
+ */
+
+#include "base/hash.h"
+#include "headroom/unstable/autoscaling.h"
+#include "sim/clusters/cluster_autoscaler.h"
+#include "sim/engine/engine.h"
+
+/* Waiting jobs with equal requests. */
+struct hr__pod_kind {
+  uint32_t accept_class, gpus;
+  uint32_t request; /* HR_NONE in counted allocation */
+  bool fits_node;   /* in counted allocation: some accepted pool has nodes that are large enough */
+  /* of the present scan */
+  uint32_t n_jobs, n_left; /* jobs that wait and that no rule holds; those of them that no node can take */
+  uint32_t n_seen;         /* scratch */
+  uint32_t next;           /* the next kind; HR_NONE: the last one */
+  bool is_blocked;         /* a job waits although nodes seem to have room */
+  bool is_linked;
+  int32_t priority; /* the highest one of its jobs */
+  /* the oldest job of those left has some of its pods on nodes of this pool, and lacks part_left pods of each row;
+     HR_NONE: none has */
+  uint32_t part_pool, part_left[2];
+};
+
+/* The pods of a job in a pool: up to two rows of equal pods. */
+struct hr__pod_row {
+  struct hr__node_amounts request;
+  uint32_t count;
+};
+struct hr__pod_rows {
+  struct hr__pod_row row[2];
+  uint32_t n_rows;
+};
+
+/* A waiting job, as an element of the list of all of them, in the order in which they began to wait. */
+struct hr__waiting {
+  int64_t since_us;
+  uint32_t kind;
+  uint32_t before, after; /* job id + 1; 0: none */
+  bool is_held;           /* in the present scan */
+};
+
+/* The room of a node for pods. */
+struct hr__node_room {
+  struct hr__node_amounts free;
+  bool is_usable, boots;
+  bool is_needed; /* a waiting job would use it */
+};
+
+struct hr__scaled_pool {
+  bool is_scaled;
+  struct hr__node_amounts node; /* of one node */
+  struct hr__ca_backoff backoff;
+  uint32_t n_requests; /* of nodes, with those that failed */
+};
+
+/* Up to this number of rows of pods for a scale-up belong to a kind: two of the job that lacks some of its nodes, and
+   two of the others. */
+enum { HR__KIND_ROWS = 4 };
+struct hr__pods_of {
+  uint32_t kind, per_job; /* per_job: pods of one job in this row */
+  uint32_t n_rows;        /* in the first row: how many rows the pods of these jobs have; otherwise 0 */
+};
+
+struct hr__autoscaler {
+  const struct hr_autoscaler_spec *spec;
+  struct hr__scaled_pool *pools; /* by pool */
+
+  struct hr__waiting *waiting; /* by job; valid while the job waits */
+  uint32_t first, last;        /* job id + 1; 0: none */
+  struct hr__pod_kind *kinds;
+  uint32_t n_kinds, capacity;
+  struct hr__hash kind_at;
+  uint32_t first_kind; /* of the present scan */
+  struct hr__node_room *room;
+  uint32_t *log; /* nodes on which pods of a job were placed */
+  uint32_t n_log, log_capacity;
+
+  struct hr__ca_group *groups;       /* by pool */
+  struct hr__ca_pods *pods;          /* [HR__KIND_ROWS * capacity] */
+  struct hr__pods_of *pods_of;       /* by row */
+  enum hr__ca_pending *states;       /* by row */
+  uint32_t *order;                   /* [HR__KIND_ROWS * capacity + n_pools] */
+  struct hr__ca_node *packed;        /* [n_nodes + 2] */
+  struct hr__ca_option *options;     /* by pool; the options are the first ones */
+  uint32_t *option_pool, *kept;      /* by pool */
+  double *scores;                    /* by pool */
+  struct hr__ca_deletion *deletions; /* by pool */
+  struct hr__ca_quota *quotas;       /* [spec->n_quotas] */
+
+  int64_t *unneeded_since_us; /* by node; -1: needed */
+  bool *is_unneeded;          /* by node: scratch */
+  uint32_t *n_tasks;          /* by node: slices of running jobs */
+  int64_t *empty_since_us;    /* by node: valid while it is up without a job */
+
+  bool is_due;                             /* a scan follows the present pass */
+  int64_t next_us, last_us;                /* the next scan; HR_NEVER_US: none. The last scan; -1: none */
+  int64_t due_us;                          /* of the present scan: the earliest time at which anything may change */
+  int64_t added_us, deleted_us, failed_us; /* the last scale-up, removal, failure; INT64_MIN / 4: none */
+  uint32_t n_draws;
+  bool has_acted, lacks_memory;
+};
+
+/* Returns the target size of a pool. */
+static inline int64_t hr__scaled_size(const struct hr__pool *pool) {
+  return (int64_t)pool->spec->nodes - pool->n_in[HR_NODE_OFF];
+}
+/* Something may change in a scan at this time or later. */
+static inline void hr__scan_is_due(struct hr__autoscaler *self, int64_t at_us) {
+  if (at_us < self->due_us) self->due_us = at_us;
+}
+
+/* ---- autoscaler.c ---- */
+
+/* Requests up to `count` nodes of a pool. If the provider has fewer, the pool backs off. Sets the number of nodes. */
+enum hr_status hr__nodes_request(struct hr__engine *engine, uint32_t pool, int64_t count, int64_t *n_requested);
+/* Returns by how many nodes a pool may grow within its maximum, that of the cluster, and the quotas. */
+int64_t hr__nodes_allowed(const struct hr__engine *engine, uint32_t pool);
+/* Returns whether a pool must not grow now because of failures. */
+bool hr__pool_backs_off(struct hr__engine *engine, uint32_t pool);
+
+/* ---- node_growth.c, node_removal.c ---- */
+
+/* Grows one pool, and those similar to it, for the jobs that no node can take. */
+enum hr_status hr__nodes_grow(struct hr__engine *engine, bool *grew);
+/* Removes nodes that were unneeded for long. `is_off`: notes which are unneeded, but removes none. */
+enum hr_status hr__nodes_remove(struct hr__engine *engine, bool is_off);
+
+/* ---- node_demand.c ---- */
+
+/* hr__node_demand_add adds a job that begins to wait, hr__node_demand_remove removes a job that waits no more. */
+void hr__node_demand_add(struct hr__engine *engine, hr_job job);
+void hr__node_demand_remove(struct hr__engine *engine, hr_job job);
+/* Returns whether jobs of the kind may be placed in the pool, and the pods of such a job there. */
+bool hr__pod_kind_suits(const struct hr__engine *engine, const struct hr__pod_kind *kind, uint32_t pool);
+struct hr__pod_rows hr__pod_kind_rows(const struct hr__engine *engine, const struct hr__pod_kind *kind, uint32_t pool);
+/* Returns what a node of the pool has. */
+struct hr__node_amounts hr__node_capacity(const struct hr__engine *engine, uint32_t pool);
+/* Places the waiting jobs on nodes that are up or boot, and sets n_left of all kinds. Returns whether a job is left. */
+bool hr__node_demand_find(struct hr__engine *engine);
+/* Returns when the oldest job that is left began to wait. `with_gpus`: of those with GPUs. HR_NEVER_US: none. */
+int64_t hr__node_demand_oldest_us(struct hr__engine *engine, bool with_gpus);
+/* Places the pods of one job on nodes of a pool other than `except`; false: they do not fit, and nothing changes. */
+bool hr__node_demand_place(struct hr__engine *engine, const struct hr__pod_kind *kind, uint32_t pool, uint32_t except);
+/* The kind of a running or waiting job. */
+const struct hr__pod_kind *hr__node_demand_kind(const struct hr__engine *engine, hr_job job);
+
+#endif

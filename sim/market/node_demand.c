@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What waiting jobs need, for an autoscaler. Waiting jobs are a list in the order in which they began to wait, and
+ * equal ones have one kind. A job is a group of pods, one for each task or, in counted allocation, one for each node;
+ * all its pods are in one pool. In a scan the jobs of each kind are placed on the room of the nodes that are up or
+ * boot, with all their pods or none; the kinds follow each other by the priority of their jobs, then by their oldest
+ * job. The first job of a kind that finds only a part of its nodes keeps them in mind, if the pool can grow by the
+ * others.
+ *
+ * In counted allocation a pod takes the CPUs and the memory of its node in proportion to its GPUs. If they are unknown,
+ * each GPU counts as one core and one GiB.
+ *
+ * Invariants: the list has the jobs that wait, and the room of a node is never negative.
+ */
+
+#include "base/array.h"
+#include "sim/market/autoscaler.h"
+
+#define NOMINAL_CPU_M 1000
+#define MIB INT64_C(1048576)
+#define NOMINAL_BYTES (1024 * MIB)
+#define NO_LIMIT (INT64_MAX / 4)
+
+/* ---- Kinds ------------------------------------------------------------------------------------------------ */
+
+/* Makes room for one more kind in all arrays. */
+static bool grow(struct hr__engine *engine) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  if (self->n_kinds < self->capacity) return true;
+  if (self->capacity > UINT32_MAX / (2 * HR__KIND_ROWS)) return false;
+  const uint32_t capacity = self->capacity ? 2 * self->capacity : 16;
+  const size_t rows = HR__KIND_ROWS * (size_t)capacity;
+  if (!HR__ARRAY_RESIZE(self->kinds, capacity) || !HR__ARRAY_RESIZE(self->pods, rows) ||
+      !HR__ARRAY_RESIZE(self->pods_of, rows) || !HR__ARRAY_RESIZE(self->states, rows) ||
+      !HR__ARRAY_RESIZE(self->order, rows + engine->cluster.n_pools))
+    return false;
+  self->capacity = capacity;
+  return true;
+}
+
+static bool has_large_nodes(const struct hr_cluster *cluster, uint32_t accept_class, uint32_t gpus) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (cluster->pools[i].spec->gpus_per_node >= gpus && hr_cluster_accepts(cluster, accept_class, (hr_pool){i}))
+      return true;
+  return false;
+}
+
+/* Returns the kind of a job; HR_NONE: out of memory. */
+static uint32_t find_kind(struct hr__engine *engine, hr_job job) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  const struct hr_cluster *cluster = &engine->cluster;
+  const uint32_t request = cluster->requests ? cluster->requests->of_job[job.id] : HR_NONE;
+  const uint32_t accept_class = hr_cluster_accept_class(cluster, job), gpus = engine->trace->gpus[job.id];
+  const uint64_t key = request == HR_NONE ? (uint64_t)accept_class << 32 | gpus : request;
+  const uint32_t hash = hr__hash_u64(key);
+  struct hr__hash_cursor at;
+  for (uint32_t i = hr__hash_first(&self->kind_at, hash, &at); i != HR_NONE; i = hr__hash_next(&self->kind_at, &at)) {
+    const struct hr__pod_kind *kind = &self->kinds[i];
+    if (kind->request == request && (request != HR_NONE || (kind->accept_class == accept_class && kind->gpus == gpus)))
+      return i;
+  }
+  if (!grow(engine) || !hr__hash_add(&self->kind_at, &engine->arena, hash, self->n_kinds)) return HR_NONE;
+  self->kinds[self->n_kinds] = (struct hr__pod_kind){.accept_class = accept_class,
+                                                     .gpus = gpus,
+                                                     .request = request,
+                                                     .fits_node = has_large_nodes(cluster, accept_class, gpus)};
+  return self->n_kinds++;
+}
+
+const struct hr__pod_kind *hr__node_demand_kind(const struct hr__engine *engine, hr_job job) {
+  return &engine->autoscaler->kinds[engine->autoscaler->waiting[job.id].kind];
+}
+
+/* ---- The list of waiting jobs ----------------------------------------------------------------------------- */
+
+void hr__node_demand_add(struct hr__engine *engine, hr_job job) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  const uint32_t kind = find_kind(engine, job);
+  if (kind == HR_NONE) {
+    self->lacks_memory = true;
+    return;
+  }
+  self->waiting[job.id] = (struct hr__waiting){.since_us = engine->view.now_us, .kind = kind, .before = self->last};
+  if (self->last)
+    self->waiting[self->last - 1].after = job.id + 1;
+  else
+    self->first = job.id + 1;
+  self->last = job.id + 1;
+}
+
+void hr__node_demand_remove(struct hr__engine *engine, hr_job job) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  struct hr__waiting *at = &self->waiting[job.id];
+  if (!at->before && self->first != job.id + 1) return; /* the job is not in the list */
+  if (at->before)
+    self->waiting[at->before - 1].after = at->after;
+  else
+    self->first = at->after;
+  if (at->after)
+    self->waiting[at->after - 1].before = at->before;
+  else
+    self->last = at->before;
+  at->before = at->after = 0;
+}
+
+/* ---- Pods ------------------------------------------------------------------------------------------------- */
+
+struct hr__node_amounts hr__node_capacity(const struct hr__engine *engine, uint32_t pool) {
+  const struct hr_pool_spec *spec = engine->cluster.pools[pool].spec;
+  const int64_t gpus = spec->gpus_per_node;
+  return (struct hr__node_amounts){
+      {[HR__CPU_M] = spec->cpu_milli_per_node ? spec->cpu_milli_per_node : gpus * NOMINAL_CPU_M,
+       [HR__MEMORY_BYTES] = spec->mem_mib_per_node ? (int64_t)spec->mem_mib_per_node * MIB : gpus * NOMINAL_BYTES,
+       [HR__GPUS] = gpus * 1000}};
+}
+
+bool hr__pod_kind_suits(const struct hr__engine *engine, const struct hr__pod_kind *kind, uint32_t pool) {
+  const struct hr_cluster *cluster = &engine->cluster;
+  if (!hr_cluster_accepts(cluster, kind->accept_class, (hr_pool){pool})) return false;
+  if (kind->request != HR_NONE)
+    return hr_pool_max_tasks(cluster->spec, (hr_pool){pool}, &cluster->requests->request[kind->request]) > 0;
+  const uint32_t gpus = cluster->pools[pool].spec->gpus_per_node;
+  return kind->gpus > 0 && gpus > 0 && (gpus >= kind->gpus || !kind->fits_node);
+}
+
+/* The pod with this many milli-GPUs and its part of the node. */
+static struct hr__node_amounts proportional(const struct hr__node_amounts *node, int64_t milli) {
+  struct hr__node_amounts pod;
+  for (int i = 0; i < HR__N_AMOUNTS; i++) {
+    __extension__ typedef __int128 wide;
+    pod.of[i] = node->of[HR__GPUS] > 0 ? (int64_t)((wide)node->of[i] * milli / node->of[HR__GPUS]) : 0;
+  }
+  return pod;
+}
+
+static struct hr__node_amounts task_amounts(const struct hr__engine *engine, const struct hr_request *request,
+                                            uint32_t pool) {
+  const struct hr_pool_spec *spec = engine->cluster.pools[pool].spec;
+  const struct hr__node_amounts node = engine->autoscaler->pools[pool].node;
+  if (request->dedicated) return node;
+  const int64_t milli = (int64_t)request->gpus * request->gpu_milli;
+  struct hr__node_amounts task = proportional(&node, milli);
+  if (spec->cpu_milli_per_node) task.of[HR__CPU_M] = hr_pool_cpu_milli(spec, request);
+  if (spec->mem_mib_per_node) task.of[HR__MEMORY_BYTES] = (int64_t)request->mem_mib * MIB;
+  return task;
+}
+
+struct hr__pod_rows hr__pod_kind_rows(const struct hr__engine *engine, const struct hr__pod_kind *kind, uint32_t pool) {
+  struct hr__pod_rows rows = {0};
+  const struct hr__node_amounts *node = &engine->autoscaler->pools[pool].node;
+  if (kind->request != HR_NONE) {
+    const struct hr_request *request = &engine->cluster.requests->request[kind->request];
+    rows.row[rows.n_rows++] = (struct hr__pod_row){task_amounts(engine, request, pool), request->tasks};
+    return rows;
+  }
+  const uint32_t size = engine->cluster.pools[pool].spec->gpus_per_node;
+  const uint32_t whole = kind->gpus / size, rest = kind->gpus % size;
+  if (whole) rows.row[rows.n_rows++] = (struct hr__pod_row){*node, whole};
+  if (rest) rows.row[rows.n_rows++] = (struct hr__pod_row){proportional(node, (int64_t)rest * 1000), 1};
+  return rows;
+}
+
+/* ---- The room of nodes ------------------------------------------------------------------------------------ */
+
+static void set_room(struct hr__engine *engine, uint32_t pool, uint32_t node) {
+  struct hr__node_room *room = &engine->autoscaler->room[node];
+  const struct hr_cluster *cluster = &engine->cluster;
+  const struct hr_gpu_inventory *inventory = cluster->inventory;
+  const uint8_t state = cluster->nodes[node].state;
+  *room = (struct hr__node_room){.free = engine->autoscaler->pools[pool].node, .boots = state == HR_NODE_BOOTING};
+  room->is_usable = state == HR_NODE_UP || state == HR_NODE_BOOTING;
+  if (state != HR_NODE_UP) return;
+  if (!inventory) {
+    room->free = proportional(&room->free, cluster->node_free_milli[node]);
+    return;
+  }
+  room->free.of[HR__GPUS] = inventory->left_milli[node];
+  room->free.of[HR__CPU_M] = inventory->cpu_milli[node] == HR_NONE ? NO_LIMIT : inventory->cpu_milli[node];
+  room->free.of[HR__MEMORY_BYTES] =
+      inventory->mem_mib[node] == UINT64_MAX ? NO_LIMIT : (int64_t)inventory->mem_mib[node] * MIB;
+  if (inventory->alone[node]) room->is_usable = false;
+}
+
+static void set_all_room(struct hr__engine *engine) {
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    const struct hr__pool *pool = &engine->cluster.pools[i];
+    for (uint32_t k = 0; k < pool->spec->nodes; k++) set_room(engine, i, pool->first_node.id + k);
+  }
+}
+
+static bool fits(const struct hr__node_room *room, const struct hr__node_amounts *request, bool only_booting) {
+  return room->is_usable && (room->boots || !only_booting) && hr__amounts_fit(request, &room->free);
+}
+
+/* Pods of one job on nodes of a pool: those of row i are the entries from `from[i]` of the log. */
+struct placed {
+  struct hr__pod_rows rows;
+  uint32_t from[2], left[2]; /* left: pods of the row that did not fit */
+};
+
+/* Places pods of one job in a pool by first fit, as many as fit. `start`: for jobs with one row of pods, the node at
+   which the search begins. Returns the number of pods. */
+static uint32_t place_pods(struct hr__engine *engine, const struct hr__pod_kind *kind, uint32_t pool, uint32_t except,
+                           uint32_t start, struct placed *placed) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  const uint32_t first = engine->cluster.pools[pool].first_node.id;
+  const uint32_t end = first + engine->cluster.pools[pool].spec->nodes;
+  *placed = (struct placed){.rows = hr__pod_kind_rows(engine, kind, pool)};
+  self->n_log = 0;
+  for (uint32_t i = 0; i < placed->rows.n_rows; i++) {
+    const struct hr__node_amounts *request = &placed->rows.row[i].request;
+    uint32_t node = placed->rows.n_rows == 1 ? start : first, left = placed->rows.row[i].count;
+    placed->from[i] = self->n_log;
+    while (left > 0 && node < end) {
+      if (node == except || !fits(&self->room[node], request, kind->is_blocked)) {
+        node++;
+        continue;
+      }
+      if (!HR__ARRAY_HAS_ROOM(self->log, self->n_log, self->log_capacity)) {
+        self->lacks_memory = true;
+        break;
+      }
+      hr__amounts_add(&self->room[node].free, request, -1);
+      self->log[self->n_log++] = node;
+      left--;
+    }
+    placed->left[i] = left;
+  }
+  return self->n_log;
+}
+
+static void take_back(struct hr__autoscaler *self, const struct placed *placed) {
+  for (uint32_t i = placed->rows.n_rows; i-- > 0;)
+    while (self->n_log > placed->from[i])
+      hr__amounts_add(&self->room[self->log[--self->n_log]].free, &placed->rows.row[i].request, 1);
+}
+
+static void keep(struct hr__autoscaler *self) {
+  for (uint32_t i = 0; i < self->n_log; i++) self->room[self->log[i]].is_needed = true;
+}
+
+/* Places all pods of one job in a pool, or none. `*start`: the node at which the search begins if the job has one row
+   of pods; those before it refused an equal pod. */
+static bool place(struct hr__engine *engine, const struct hr__pod_kind *kind, uint32_t pool, uint32_t except,
+                  uint32_t *start) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  struct placed placed;
+  place_pods(engine, kind, pool, except, *start, &placed);
+  if (placed.left[0] + placed.left[1] > 0) {
+    take_back(self, &placed);
+    return false;
+  }
+  keep(self);
+  if (self->n_log) *start = self->log[self->n_log - 1];
+  return true;
+}
+
+bool hr__node_demand_place(struct hr__engine *engine, const struct hr__pod_kind *kind, uint32_t pool, uint32_t except) {
+  uint32_t start = engine->cluster.pools[pool].first_node.id;
+  return place(engine, kind, pool, except, &start);
+}
+
+/* ---- Jobs that have some nodes and lack others ------------------------------------------------------------ */
+
+/* Returns how many new nodes the pods that are left need at most. */
+static int64_t new_nodes_for(const struct hr__engine *engine, const struct placed *placed, uint32_t pool) {
+  const struct hr__node_amounts *node = &engine->autoscaler->pools[pool].node;
+  int64_t nodes = 0;
+  for (uint32_t i = 0; i < placed->rows.n_rows; i++) {
+    int64_t per_node = INT64_MAX;
+    for (int k = 0; k < HR__N_AMOUNTS; k++) {
+      const int64_t each = placed->rows.row[i].request.of[k];
+      if (each > 0 && node->of[k] / each < per_node) per_node = node->of[k] / each;
+    }
+    if (placed->left[i] > 0) nodes += per_node > 0 ? (placed->left[i] + per_node - 1) / per_node : INT32_MAX;
+  }
+  return nodes;
+}
+
+/* Returns how many nodes a pool may get now. */
+static int64_t room_to_grow(struct hr__engine *engine, uint32_t pool) {
+  if (!engine->autoscaler->pools[pool].is_scaled || hr__pool_backs_off(engine, pool)) return 0;
+  return hr__nodes_allowed(engine, pool);
+}
+
+/* Reserves the room that there is for a job with several pods in the pool with the most room, if the pool can grow by
+   what it lacks. The other pods must then be on new nodes of this pool. */
+static void reserve_part(struct hr__engine *engine, struct hr__pod_kind *kind) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  struct placed placed;
+  uint32_t most = 0;
+  for (uint32_t pool = 0; pool < engine->cluster.n_pools; pool++) {
+    if (!hr__pod_kind_suits(engine, kind, pool)) continue;
+    const uint32_t n = place_pods(engine, kind, pool, HR_NONE, engine->cluster.pools[pool].first_node.id, &placed);
+    if (n > most && new_nodes_for(engine, &placed, pool) <= room_to_grow(engine, pool)) {
+      most = n;
+      kind->part_pool = pool;
+    }
+    take_back(self, &placed);
+  }
+  if (kind->part_pool == HR_NONE) return;
+  const uint32_t first = engine->cluster.pools[kind->part_pool].first_node.id;
+  place_pods(engine, kind, kind->part_pool, HR_NONE, first, &placed);
+  keep(self);
+  kind->part_left[0] = placed.left[0];
+  kind->part_left[1] = placed.left[1];
+}
+
+/* ---- The jobs that no node can take ----------------------------------------------------------------------- */
+
+/* Returns whether a rule holds the job, so that more nodes would not help; or sets that its kind is blocked. */
+static bool is_held(struct hr__engine *engine, hr_job job, struct hr__pod_kind *kind) {
+  struct hr_wait_reason wait = {.behind = {HR_NONE}, .quota = HR_NONE, .until_us = HR_NEVER_US};
+  if (engine->cluster.inventory)
+    hr_view_wait_reason(&engine->view, job, &wait);
+  else if (engine->ops.explain)
+    engine->ops.explain(engine->policy, &engine->view, job, &wait);
+  else
+    return false;
+  /* on shared GPUs, amounts of nodes do not tell whether a task fits */
+  const bool has_one_task = kind->request != HR_NONE && engine->cluster.requests->request[kind->request].tasks == 1;
+  if (wait.reason == HR_WAIT_REASON_FRAGMENTS || wait.reason == HR_WAIT_REASON_TOPOLOGY ||
+      wait.reason == HR_WAIT_REASON_NODE_RESOURCES || (wait.reason == HR_WAIT_REASON_SCALE_UP && has_one_task))
+    kind->is_blocked = true;
+  return wait.reason == HR_WAIT_REASON_QUOTA || wait.reason == HR_WAIT_REASON_CARBON;
+}
+
+/* Links a kind behind those that have jobs of at least its priority. */
+static void link_kind(struct hr__autoscaler *self, uint32_t number) {
+  uint32_t *link = &self->first_kind;
+  while (*link != HR_NONE && self->kinds[*link].priority >= self->kinds[number].priority)
+    link = &self->kinds[*link].next;
+  self->kinds[number].next = *link;
+  *link = number;
+}
+
+/* Counts the waiting jobs of each kind, and links the kinds: by the highest priority of a job, then by the oldest. */
+static void count_jobs(struct hr__engine *engine) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  const int32_t *priority = engine->trace->priority;
+  self->first_kind = HR_NONE;
+  for (uint32_t i = 0; i < self->n_kinds; i++) {
+    struct hr__pod_kind *kind = &self->kinds[i];
+    kind->n_jobs = kind->n_left = 0;
+    kind->is_blocked = kind->is_linked = false;
+    kind->part_pool = HR_NONE;
+    kind->priority = INT32_MIN;
+  }
+  for (uint32_t at = self->first; at; at = self->waiting[at - 1].after) {
+    struct hr__pod_kind *kind = &self->kinds[self->waiting[at - 1].kind];
+    self->waiting[at - 1].is_held = is_held(engine, (hr_job){at - 1}, kind);
+    if (self->waiting[at - 1].is_held) continue;
+    kind->n_jobs++;
+    if (priority && priority[at - 1] > kind->priority) kind->priority = priority[at - 1];
+  }
+  for (uint32_t at = self->first; at; at = self->waiting[at - 1].after) {
+    const uint32_t number = self->waiting[at - 1].kind;
+    if (self->waiting[at - 1].is_held || self->kinds[number].is_linked) continue;
+    self->kinds[number].is_linked = true;
+    link_kind(self, number);
+  }
+}
+
+bool hr__node_demand_find(struct hr__engine *engine) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  bool any = false;
+  set_all_room(engine);
+  count_jobs(engine);
+  for (uint32_t i = self->first_kind; i != HR_NONE; i = self->kinds[i].next) {
+    struct hr__pod_kind *kind = &self->kinds[i];
+    bool may_run = false;
+    kind->n_left = kind->n_jobs;
+    for (uint32_t pool = 0; pool < engine->cluster.n_pools && kind->n_left; pool++) {
+      if (!hr__pod_kind_suits(engine, kind, pool)) continue;
+      may_run = true;
+      uint32_t start = engine->cluster.pools[pool].first_node.id;
+      while (kind->n_left && place(engine, kind, pool, HR_NONE, &start)) kind->n_left--;
+    }
+    if (!may_run) kind->n_left = 0; /* jobs without GPUs need no node */
+    if (kind->n_left) reserve_part(engine, kind);
+    any = any || kind->n_left;
+  }
+  return any;
+}
+
+int64_t hr__node_demand_oldest_us(struct hr__engine *engine, bool with_gpus) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  for (uint32_t i = 0; i < self->n_kinds; i++) self->kinds[i].n_seen = 0;
+  for (uint32_t at = self->first; at; at = self->waiting[at - 1].after) {
+    struct hr__pod_kind *kind = &self->kinds[self->waiting[at - 1].kind];
+    if (self->waiting[at - 1].is_held || kind->n_left == 0 || (with_gpus && kind->gpus == 0)) continue;
+    /* the oldest jobs of a kind are those that were placed */
+    if (kind->n_seen++ >= kind->n_jobs - kind->n_left) return self->waiting[at - 1].since_us;
+  }
+  return HR_NEVER_US;
+}
