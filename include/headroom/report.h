@@ -478,7 +478,7 @@ struct hr_maintenance_metrics {
 struct hr_scaling_metrics {
   bool known;              /* false: no cluster has an autoscaler; the other members are then 0 */
   uint64_t added, removed; /* nodes */
-  uint64_t failures;       /* scale-ups for which the provider lacked nodes, or whose nodes did not boot in time */
+  uint64_t failures;       /* scale-ups: the provider had too few nodes, or nodes did not boot in time */
   uint64_t booted;         /* nodes */
   double provision_s;      /* mean time from a request until the node is up; 0 if no node has booted */
   double gpu_hours;        /* from the request for a node until it is gone */

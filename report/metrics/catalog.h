@@ -547,7 +547,7 @@
   X(HR__M_SCALING_REMOVED, "scaling.nodes_removed", "nodes_removed", COUNTS, COUNT, NEITHER, LISTED, "Nodes removed",  \
     "nodes that the autoscaler has removed", known_count(s->scaling.known, s->scaling.removed), UNKNOWN)               \
   X(HR__M_SCALING_FAILURES, "scaling.failures", "scale_up_failures", COUNTS, COUNT, LOWER, LISTED, "Failed scale-ups", \
-    "scale-ups for which the provider had too few nodes, or whose nodes did not boot in time",                         \
+    "scale-ups that failed: the provider had too few nodes, or nodes did not boot in time",                            \
     known_count(s->scaling.known, s->scaling.failures), UNKNOWN)                                                       \
   X(HR__M_SCALING_PROVISION, "scaling.provision_s", "provision_s", SECONDS, MEAN, LOWER, NULLABLE | LISTED,            \
     "Mean time to provide a node", "from the request for a node until it is up; `null` if no node has booted",         \

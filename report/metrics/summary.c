@@ -163,7 +163,7 @@ static struct hr_scaling_metrics scaling_figures(const struct hr_cluster_spec *c
   hr_amount provision_us = 0, up_us = 0, empty_us = 0;
   for (uint32_t i = 0; result->pools && i < cluster->n_pools; i++) {
     const struct hr_pool_accounting *pool = &result->pools[i];
-    /* in a run of several clusters, only what it has done tells that one of them has an autoscaler */
+    /* in a run of several clusters, an autoscaler is known by these counts */
     if (pool->provisioned + pool->removals + pool->scale_failures > 0) figures.known = true;
     if (!hr_market_is_elastic(cluster->pools[i].market.market)) continue;
     figures.added += pool->launches;

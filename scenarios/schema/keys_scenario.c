@@ -100,7 +100,7 @@ static const struct hr__key catalog_keys[] = {{"gpus_file", TABLE_FILE("GPU type
        HELP("What happens when the power budget binds. wait: jobs wait. cap: GPUs in use get a lower power limit, so " \
             "that jobs run slower, as in 'caps' of 'power'; they wait only if the lowest limit does not suffice.")},   \
       {"autoscaler", OBJECT(hr__autoscaler_keys), OTHERWISE("the policy, or all available nodes are requested"),       \
-       HELP("Who requests and releases the nodes of elastic pools.")},                                                 \
+       HELP("The autoscaler, which requests and releases the nodes of elastic pools.")},                               \
       {"by_gpu", BOOLEAN, DEFAULT("false"),                                                                            \
        HELP(                                                                                                           \
            "Per-GPU allocation in all pools, even if no pool shares its GPUs. Then requests for CPUs and memory, and " \

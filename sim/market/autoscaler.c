@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Elastic pools whose nodes are bought by an autoscaler, as a component of the engine. The decisions are those of
- * sim/clusters/cluster_autoscaler.h; this file gives them the state of the run, and does what they say.
+ * An autoscaler that requests and removes the nodes of elastic pools, as a component of the engine. The rules are in
+ * sim/clusters/cluster_autoscaler.h. This file gives them the state of the run and carries out their decisions.
  *
  * The autoscaler scans the cluster at multiples of its scan interval, after the pass of that instant. A scan without
  * changes since the last one decides the same unless some time has passed: an age, a delay, a back-off. So scans are

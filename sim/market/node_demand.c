@@ -317,7 +317,7 @@ static bool is_held(struct hr__engine *engine, hr_job job, struct hr__pod_kind *
     engine->ops.explain(engine->policy, &engine->view, job, &wait);
   else
     return false;
-  /* on shared GPUs, amounts of nodes do not tell whether a task fits */
+  /* on shared GPUs, the sums over a node do not show whether a task fits */
   const bool has_one_task = kind->request != HR_NONE && engine->cluster.requests->request[kind->request].tasks == 1;
   if (wait.reason == HR_WAIT_REASON_FRAGMENTS || wait.reason == HR_WAIT_REASON_TOPOLOGY ||
       wait.reason == HR_WAIT_REASON_NODE_RESOURCES || (wait.reason == HR_WAIT_REASON_SCALE_UP && has_one_task))

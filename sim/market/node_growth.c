@@ -47,7 +47,7 @@ static uint32_t fill_pods(struct hr__engine *engine, uint32_t pool) {
   return n;
 }
 
-/* Equal jobs whose pods are the rows from `first` on. */
+/* Equal jobs. Their pods are the rows `first` to `end` - 1. */
 struct jobs {
   uint32_t first, end; /* rows */
   uint32_t complete;   /* jobs of which all pods were placed */

@@ -48,7 +48,7 @@ static bool is_unneeded(struct hr__engine *engine, uint32_t pool, uint32_t node)
   return may;
 }
 
-/* Notes which nodes are unneeded: first those without jobs, then those whose jobs could move. */
+/* Notes which nodes are unneeded: first those without jobs, then those with jobs that could move. */
 static void note_unneeded(struct hr__engine *engine) {
   struct hr__autoscaler *self = engine->autoscaler;
   memset(self->is_unneeded, 0, engine->cluster.n_nodes * sizeof *self->is_unneeded);

@@ -246,7 +246,7 @@ static uint32_t put_part(const struct model *model, struct node *nodes, uint32_t
   return n;
 }
 
-/* Puts pods in the pool where most fit, if the pool can grow by what is lacking. */
+/* Puts pods in the pool where most of them fit, if the pool can grow by the other ones. */
 static void reserve(struct model *model, struct node *nodes, struct lacking *lack, bool needed[NAIVE_NODES]) {
   uint32_t most = 0, best = HR_NONE;
   bool used[NAIVE_NODES];
@@ -350,8 +350,8 @@ static uint32_t group_jobs(const struct naive_world *world, uint32_t pool, const
   return n;
 }
 
-/* The first group with a job that has some of its pods gets the room of the last group behind it; if there is none, it
-   loses a job. False: there is no such group. */
+/* If some job of a group has only a part of its pods, drops the jobs of the last group behind it or, if no group behind
+   it has pods, a job of its own. Returns false if no job has only a part. */
 static bool drop(struct group *groups, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     struct group *group = &groups[i];

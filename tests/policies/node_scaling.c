@@ -92,7 +92,7 @@ static struct outcome run(struct naive_world *world) {
   CU_ASSERT_EQUAL_FATAL(hr_ledger_close(ledger, outcome.result), HR_OK);
   for (uint32_t i = 0; i < world->n_pools; i++) {
     outcome.cost[i] = hr_ledger_pool(ledger, (hr_pool){i})->cost;
-    /* what is billed is what was there */
+    /* a node is billed for the time in which it was there */
     const hr_amount node_us = outcome.result->pools[i].up_us * world->pools[i].size;
     if (world->pools[i].is_elastic) CU_ASSERT(outcome.cost[i] == node_us * 1000 * world->pools[i].price_uusd_h);
   }

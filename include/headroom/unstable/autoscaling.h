@@ -4,8 +4,8 @@
 
 /*
  * Autoscalers of nodes: how the nodes of elastic pools are requested and released during a run. An autoscaler belongs
- * to a cluster (hr_cluster_spec.autoscaler) and manages all its elastic pools. Each of them is a node group, whose
- * maximum is the number of nodes of the pool.
+ * to a cluster (hr_cluster_spec.autoscaler) and manages all its elastic pools. Each of them is a node group. The
+ * maximum of a group is the number of nodes of the pool.
  */
 
 #include "headroom/base.h"
