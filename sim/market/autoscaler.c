@@ -49,7 +49,7 @@ static enum hr_status advance(struct hr__engine *engine, struct hr__pending pend
 /* ---- Jobs and nodes --------------------------------------------------------------------------------------- */
 
 static void submit(struct hr__engine *engine, hr_job job) {
-  engine->autoscaler->waiting[job.id] = (struct hr__waiting){0};
+  engine->autoscaler->waiting[job.id] = (struct hr__waiting_job){0};
   hr__node_demand_add(engine, job);
   note_change(engine);
 }

@@ -40,7 +40,7 @@ struct hr__pod_rows {
 };
 
 /* A waiting job, as an element of the list of all of them, in the order in which they began to wait. */
-struct hr__waiting {
+struct hr__waiting_job {
   int64_t since_us;
   uint32_t kind;
   uint32_t before, after; /* job id + 1; 0: none */
@@ -73,8 +73,8 @@ struct hr__autoscaler {
   const struct hr_autoscaler_spec *spec;
   struct hr__scaled_pool *pools; /* by pool */
 
-  struct hr__waiting *waiting; /* by job; valid while the job waits */
-  uint32_t first, last;        /* job id + 1; 0: none */
+  struct hr__waiting_job *waiting; /* by job; valid while the job waits */
+  uint32_t first, last;            /* job id + 1; 0: none */
   struct hr__pod_kind *kinds;
   uint32_t n_kinds, capacity;
   struct hr__hash kind_at;

@@ -80,7 +80,7 @@ void hr__node_demand_add(struct hr__engine *engine, hr_job job) {
     self->lacks_memory = true;
     return;
   }
-  self->waiting[job.id] = (struct hr__waiting){.since_us = engine->view.now_us, .kind = kind, .before = self->last};
+  self->waiting[job.id] = (struct hr__waiting_job){.since_us = engine->view.now_us, .kind = kind, .before = self->last};
   if (self->last)
     self->waiting[self->last - 1].after = job.id + 1;
   else
@@ -90,7 +90,7 @@ void hr__node_demand_add(struct hr__engine *engine, hr_job job) {
 
 void hr__node_demand_remove(struct hr__engine *engine, hr_job job) {
   struct hr__autoscaler *self = engine->autoscaler;
-  struct hr__waiting *at = &self->waiting[job.id];
+  struct hr__waiting_job *at = &self->waiting[job.id];
   if (!at->before && self->first != job.id + 1) return; /* the job is not in the list */
   if (at->before)
     self->waiting[at->before - 1].after = at->after;
@@ -193,7 +193,7 @@ static bool fits(const struct hr__node_room *room, const struct hr__node_amounts
 }
 
 /* Pods of one job on nodes of a pool: those of row i are the entries from `from[i]` of the log. */
-struct placed {
+struct placed_pods {
   struct hr__pod_rows rows;
   uint32_t from[2], left[2]; /* left: pods of the row that did not fit */
 };
@@ -201,11 +201,11 @@ struct placed {
 /* Places pods of one job in a pool by first fit, as many as fit. `start`: for jobs with one row of pods, the node at
    which the search begins. Returns the number of pods. */
 static uint32_t place_pods(struct hr__engine *engine, const struct hr__pod_kind *kind, uint32_t pool, uint32_t except,
-                           uint32_t start, struct placed *placed) {
+                           uint32_t start, struct placed_pods *placed) {
   struct hr__autoscaler *self = engine->autoscaler;
   const uint32_t first = engine->cluster.pools[pool].first_node.id;
   const uint32_t end = first + engine->cluster.pools[pool].spec->nodes;
-  *placed = (struct placed){.rows = hr__pod_kind_rows(engine, kind, pool)};
+  *placed = (struct placed_pods){.rows = hr__pod_kind_rows(engine, kind, pool)};
   self->n_log = 0;
   for (uint32_t i = 0; i < placed->rows.n_rows; i++) {
     const struct hr__node_amounts *request = &placed->rows.row[i].request;
@@ -229,7 +229,7 @@ static uint32_t place_pods(struct hr__engine *engine, const struct hr__pod_kind 
   return self->n_log;
 }
 
-static void take_back(struct hr__autoscaler *self, const struct placed *placed) {
+static void take_back(struct hr__autoscaler *self, const struct placed_pods *placed) {
   for (uint32_t i = placed->rows.n_rows; i-- > 0;)
     while (self->n_log > placed->from[i])
       hr__amounts_add(&self->room[self->log[--self->n_log]].free, &placed->rows.row[i].request, 1);
@@ -244,7 +244,7 @@ static void keep(struct hr__autoscaler *self) {
 static bool place(struct hr__engine *engine, const struct hr__pod_kind *kind, uint32_t pool, uint32_t except,
                   uint32_t *start) {
   struct hr__autoscaler *self = engine->autoscaler;
-  struct placed placed;
+  struct placed_pods placed;
   place_pods(engine, kind, pool, except, *start, &placed);
   if (placed.left[0] + placed.left[1] > 0) {
     take_back(self, &placed);
@@ -263,7 +263,7 @@ bool hr__node_demand_place(struct hr__engine *engine, const struct hr__pod_kind 
 /* ---- Jobs that have some nodes and lack others ------------------------------------------------------------ */
 
 /* Returns how many new nodes the pods that are left need at most. */
-static int64_t new_nodes_for(const struct hr__engine *engine, const struct placed *placed, uint32_t pool) {
+static int64_t new_nodes_for(const struct hr__engine *engine, const struct placed_pods *placed, uint32_t pool) {
   const struct hr__node_amounts *node = &engine->autoscaler->pools[pool].node;
   int64_t nodes = 0;
   for (uint32_t i = 0; i < placed->rows.n_rows; i++) {
@@ -287,7 +287,7 @@ static int64_t room_to_grow(struct hr__engine *engine, uint32_t pool) {
    what it lacks. The other pods must then be on new nodes of this pool. */
 static void reserve_part(struct hr__engine *engine, struct hr__pod_kind *kind) {
   struct hr__autoscaler *self = engine->autoscaler;
-  struct placed placed;
+  struct placed_pods placed;
   uint32_t most = 0;
   for (uint32_t pool = 0; pool < engine->cluster.n_pools; pool++) {
     if (!hr__pod_kind_suits(engine, kind, pool)) continue;

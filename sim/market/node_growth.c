@@ -48,15 +48,15 @@ static uint32_t fill_pods(struct hr__engine *engine, uint32_t pool) {
 }
 
 /* Equal jobs. Their pods are the rows `first` to `end` - 1. */
-struct jobs {
+struct packed_jobs {
   uint32_t first, end; /* rows */
   uint32_t complete;   /* jobs of which all pods were placed */
   uint32_t most;       /* the most jobs of which all pods of some row were placed */
   bool has_part;       /* a job has some of its pods only */
 };
 
-static struct jobs jobs_at(const struct hr__autoscaler *self, uint32_t row) {
-  struct jobs jobs = {row, row + self->pods_of[row].n_rows, UINT32_MAX, 0, false};
+static struct packed_jobs jobs_at(const struct hr__autoscaler *self, uint32_t row) {
+  struct packed_jobs jobs = {row, row + self->pods_of[row].n_rows, UINT32_MAX, 0, false};
   for (uint32_t k = row; k < jobs.end; k++) {
     const uint32_t n = self->pods[k].placed / self->pods_of[k].per_job;
     if (n < jobs.complete) jobs.complete = n;
@@ -71,9 +71,9 @@ static struct jobs jobs_at(const struct hr__autoscaler *self, uint32_t row) {
    follows the one of this job, or else those of a job of its own kind. Returns false if each job gets all of its pods
    or none. */
 static bool drop_parts(struct hr__autoscaler *self, uint32_t n_pods) {
-  struct jobs part = {0}, last = {0};
+  struct packed_jobs part = {0}, last = {0};
   for (uint32_t i = 0; i < n_pods; i += self->pods_of[i].n_rows) {
-    const struct jobs jobs = jobs_at(self, i);
+    const struct packed_jobs jobs = jobs_at(self, i);
     if (jobs.has_part && !part.has_part) part = jobs;
     for (uint32_t k = i; k < jobs.end; k++)
       if (self->pods[k].placed > 0) last = jobs;
