@@ -284,8 +284,6 @@ enum hr_status hr__check_cluster_sections(struct hr__builder *builder) {
   const cJSON *tree = builder->source.file.tree;
   if (hr__has(tree, "clusters") && hr__has(tree, "cluster"))
     return hr__build_fail_at(builder, tree, "clusters", "'cluster' and 'clusters' exclude each other; keep one");
-  if (hr__has(tree, "clusters") && hr__has(tree, "services"))
-    return hr__build_fail_at(builder, tree, "services", "'services' cannot be combined with 'clusters'");
   if (hr__has(tree, "router") && !hr__has(tree, "clusters"))
     return hr__build_fail_at(builder, tree, "router", "'router' has no effect without 'clusters'");
   if (hr__has(tree, "cluster") || hr__has(tree, "clusters")) return HR_OK;

@@ -320,12 +320,12 @@ static enum hr_status set_param(struct hr__builder *builder, const cJSON *member
   return choice->ops == ops ? HR_OK : note_other_policy(builder, member);
 }
 
-/* A scenario that has only services needs no policy, nor does one with policies in its clusters. */
+/* A scenario that has only services needs no policy, nor do its clusters, nor one with policies in its clusters. */
 static enum hr_status build_default_policy(struct hr__builder *builder) {
   const cJSON *tree = builder->source.file.tree;
   char expected[200];
   struct hr_error inner;
-  if (hr__get(tree, "services") || hr__get(tree, "clusters"))
+  if (hr__get(tree, "services") || hr__get(tree, "clusters") || hr__get(builder->source.places, "services"))
     return hr__build_wrap(builder, tree, hr_policy_choice_init(&builder->scenario->policy, "fifo", &inner), &inner);
   hr__key_expected(hr__key_member(&hr__scenario_keys, "policy"), expected, sizeof expected);
   return hr__build_fail(builder, tree, "the scenario lacks the key 'policy'; %s is expected", expected);

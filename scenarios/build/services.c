@@ -3,16 +3,20 @@
    across keys. */
 
 #include "headroom/unstable/services.h"
+#include "headroom/unstable/scenario_clusters.h"
 #include "headroom/unstable/trace_tools.h"
 
 #include "scenarios/build/builder.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const struct hr__key services_keys[] = {
-    {"services", LIST(0, MAX_MEMBERS, EACH(OBJECT(hr__service_keys))), AS_ARRAY(struct hr_services, at, count)}, END};
+    {"services", LIST(0, MAX_MEMBERS, EACH(OBJECT(hr__service_keys))), AS_ARRAY(struct hr_services, stated, n_stated)},
+    END};
 
 static bool has_phases(const struct hr_service *service) {
   return service->engine == HR_SERVICE_DISAGGREGATED || service->engine == HR_SERVICE_COLOCATED;
@@ -21,8 +25,8 @@ static bool has_phases(const struct hr_service *service) {
 static enum hr_status check_name(const struct hr__builder *builder, const cJSON *entry, const struct hr_services *all,
                                  uint32_t index) {
   for (uint32_t i = 0; i < index; i++)
-    if (strcmp(all->at[i].name, all->at[index].name) == 0)
-      return hr__build_fail_at(builder, entry, "name", "duplicate service '%.60s'; keep one", all->at[index].name);
+    if (strcmp(all->stated[i].name, all->stated[index].name) == 0)
+      return hr__build_fail_at(builder, entry, "name", "duplicate service '%.60s'; keep one", all->stated[index].name);
   return HR_OK;
 }
 
@@ -161,6 +165,203 @@ static enum hr_status check_autoscale(struct hr__builder *builder, const cJSON *
   return check_steps(builder, json, scale);
 }
 
+/* ---- Clusters --------------------------------------------------------------------------------------- */
+
+/* The service of the scenario of which an entry of `at` is a part. */
+static const struct hr_service *stated_of(const struct hr_services *all, const struct hr_service *service) {
+  return &all->stated[service->stated];
+}
+
+static bool has_text(char *const *list, uint32_t count, const char *text) {
+  for (uint32_t i = 0; i < count; i++)
+    if (strcmp(list[i], text) == 0) return true;
+  return false;
+}
+
+static bool serves(const struct hr_scenario_cluster *cluster, const char *tenant) {
+  return !cluster->n_only || (tenant && has_text(cluster->only, cluster->n_only, tenant));
+}
+
+/* Whether a list such as "a|b" has a name. */
+static bool lists(const char *list, const char *name) {
+  const size_t length = strlen(name);
+  for (const char *at = list; at; at = strchr(at, '|')) {
+    if (*at == '|') at++;
+    if (strncmp(at, name, length) == 0 && (at[length] == '|' || !at[length])) return true;
+  }
+  return false;
+}
+
+/* Whether a cluster has a pool in the regions in which the replicas of a service may run. */
+static bool is_in_region(const struct hr_scenario_cluster *cluster, const struct hr_service *service) {
+  const struct hr_cluster_spec *spec = &cluster->scenario->cluster;
+  if (!service->regions) return true;
+  for (uint32_t i = 0; i < spec->n_pools; i++)
+    if (spec->pools[i].region && lists(service->regions, spec->pools[i].region)) return true;
+  return false;
+}
+
+static uint32_t cluster_named(const struct hr_scenario_clusters *clusters, const char *name) {
+  for (uint32_t i = 0; i < clusters->count; i++)
+    if (strcmp(clusters->at[i].name, name) == 0) return i;
+  return HR_NONE;
+}
+
+/* The home of a service without `clusters`: that of its tenant, as for jobs. HR_NONE: no cluster serves it. */
+static uint32_t home_of(const struct hr_scenario_clusters *clusters, const struct hr_service *service) {
+  const char *tenant = service->tenant;
+  for (uint32_t i = 0; i < clusters->count && tenant; i++)
+    if (has_text(clusters->at[i].tenants, clusters->at[i].n_tenants, tenant)) return i;
+  for (uint32_t i = 0; i < clusters->count; i++)
+    if (serves(&clusters->at[i], tenant)) return i;
+  return HR_NONE;
+}
+
+/* Keys that only one kind of autoscaler has, and shares of requests of a trace. */
+static enum hr_status check_place_keys(const struct hr__builder *builder, const cJSON *json,
+                                       const struct hr_service *service) {
+  static const char *const bounds[] = {"min", "max"};
+  const bool is_fixed = service->autoscale.policy == HR_AUTOSCALE_FIXED;
+  for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
+    if (is_fixed && hr__has(json, bounds[i]))
+      return hr__build_fail_at(builder, json, bounds[i], "the autoscaler 'fixed' has 'replicas' instead of '%s'",
+                               bounds[i]);
+  if (!is_fixed && hr__has(json, "replicas"))
+    return hr__build_fail_at(builder, json, "replicas",
+                             "only the autoscaler 'fixed' has 'replicas'; set 'min' or 'max'");
+  if (service->requests && hr__has(json, "share"))
+    return hr__build_fail_at(builder, json, "share", "the requests of a trace arrive in the first cluster");
+  return HR_OK;
+}
+
+/* Checks an entry of `clusters` of a service. `*at`: the cluster. */
+static enum hr_status check_place(const struct hr__builder *builder, const cJSON *json,
+                                  const struct hr_service *service, uint32_t index, uint32_t *at) {
+  const struct hr_scenario_clusters *clusters = builder->scenario->clusters;
+  const struct hr_service_place *place = &service->places[index];
+  *at = clusters ? cluster_named(clusters, place->name) : HR_NONE;
+  if (!clusters) return hr__build_fail_at(builder, json, "name", "the scenario has no 'clusters'");
+  if (*at == HR_NONE) return hr__build_fail_at(builder, json, "name", "no cluster has the name '%.60s'", place->name);
+  for (uint32_t i = 0; i < index; i++)
+    if (strcmp(service->places[i].name, place->name) == 0)
+      return hr__build_fail_at(builder, json, "name", "duplicate cluster '%.60s'; keep one", place->name);
+  if (!serves(&clusters->at[*at], service->tenant))
+    return hr__build_fail_at(builder, json, "name", "the cluster '%.60s' serves other tenants only ('only_tenants')",
+                             place->name);
+  if (!is_in_region(&clusters->at[*at], service))
+    return hr__build_fail_at(builder, json, "name", "the cluster '%.60s' has no pool in the region '%.60s'",
+                             place->name, service->regions);
+  return check_place_keys(builder, json, service);
+}
+
+/* Sets the part of the requests that arrives at a place, with the shares of all places before it and with it. */
+static void set_share(struct hr_service *part, double before, double after, double sum) {
+  struct hr_request_draw *draw = &part->draw;
+  const double count = (double)draw->count;
+  part->only_gets = after <= before;
+  if (part->requests || part->only_gets) return;
+  draw->rate_per_s *= (after - before) / sum;
+  if (!draw->count) return;
+  draw->count = (uint64_t)(floor(count * after / sum + 0.5) - floor(count * before / sum + 0.5));
+  part->only_gets = draw->count == 0;
+}
+
+/* Adds a service in one cluster. */
+static enum hr_status add_part(struct hr__builder *builder, const cJSON *json, struct hr_services *all,
+                               const struct hr_service *service, uint32_t index) {
+  struct hr_service *part = &all->at[all->count];
+  const struct hr_service_place *place = &service->places[index];
+  *part = *service;
+  part->stated = (uint32_t)(service - all->stated);
+  const enum hr_status status = check_place(builder, json, service, index, &part->cluster);
+  if (status != HR_OK) return status;
+  part->draw.offset_h = place->offset_h;
+  if (hr__has(json, "replicas") || hr__has(json, "max")) part->autoscale.max = place->max;
+  if (hr__has(json, "replicas") || hr__has(json, "min"))
+    part->autoscale.min = hr__has(json, "min") ? place->min : place->max;
+  part->replicas = part->autoscale.max;
+  if (part->autoscale.min > part->autoscale.max)
+    return hr__build_fail_at(builder, json, hr__has(json, "min") ? "min" : "max",
+                             "'min' (%" PRIu32 ") is above 'max' (%" PRIu32 ")", part->autoscale.min,
+                             part->autoscale.max);
+  if (service->n_places > 1) {
+    const size_t bytes = strlen(place->name) + strlen(service->name) + sizeof "/";
+    part->name = malloc(bytes);
+    if (!part->name) return hr__build_no_memory(builder);
+    snprintf(part->name, bytes, "%s/%s", place->name, service->name);
+  }
+  all->count++;
+  return HR_OK;
+}
+
+/* Adds a service in each of its clusters. */
+static enum hr_status add_parts(struct hr__builder *builder, const cJSON *entry, struct hr_services *all,
+                                const struct hr_service *service) {
+  const cJSON *list = hr__get(entry, "clusters"), *json;
+  double sum = 0, before = 0;
+  uint32_t index = 0;
+  cJSON_ArrayForEach(json, list) {
+    if (!hr__has(json, "share")) service->places[index].share = index == 0;
+    sum += service->places[index++].share;
+  }
+  if (sum <= 0) return hr__build_fail_at(builder, entry, "clusters", "all shares are 0; at least one must be above 0");
+  index = 0;
+  cJSON_ArrayForEach(json, list) {
+    const uint32_t at = all->count;
+    const enum hr_status status = add_part(builder, json, all, service, index);
+    if (status != HR_OK) return status;
+    const double share = service->places[index++].share;
+    set_share(&all->at[at], before, before + share, sum);
+    before += share;
+  }
+  return HR_OK;
+}
+
+/* Finds the cluster to which each part of a service spills over. */
+static enum hr_status find_next(const struct hr__builder *builder, const cJSON *entry, const struct hr_service *service,
+                                struct hr_service *parts) {
+  for (uint32_t i = 0; i < service->n_places; i++) {
+    const cJSON *json = cJSON_GetArrayItem(hr__get(entry, "clusters"), (int)i);
+    const char *to = service->places[i].spill_to;
+    uint32_t next = (i + 1) % service->n_places;
+    for (uint32_t k = 0; k < service->n_places && to; k++)
+      if (strcmp(service->places[k].name, to) == 0) next = k;
+    if (to && strcmp(service->places[next].name, to) != 0)
+      return hr__build_fail_at(builder, json, "spill_to", "the service has no cluster '%.60s'", to);
+    if (to && next == i)
+      return hr__build_fail_at(builder, json, "spill_to", "the cluster '%.60s' cannot spill over to itself", to);
+    parts[i].spill_cluster = parts[next].cluster;
+  }
+  return HR_OK;
+}
+
+/* Makes a service for each cluster. */
+static enum hr_status place_services(struct hr__builder *builder, const cJSON *list, struct hr_services *all) {
+  size_t count = 0;
+  for (uint32_t i = 0; i < all->n_stated; i++) count += all->stated[i].n_places ? all->stated[i].n_places : 1;
+  all->at = calloc(count + 1, sizeof *all->at);
+  if (!all->at) return hr__build_no_memory(builder);
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < all->n_stated && status == HR_OK; i++) {
+    const struct hr_service *service = &all->stated[i];
+    const cJSON *entry = cJSON_GetArrayItem(list, (int)i);
+    const uint32_t first = all->count;
+    if (service->n_places) {
+      status = add_parts(builder, entry, all, service);
+      if (status == HR_OK) status = find_next(builder, entry, service, &all->at[first]);
+      continue;
+    }
+    struct hr_service *part = &all->at[all->count++];
+    *part = *service;
+    part->stated = i;
+    part->cluster = builder->scenario->clusters ? home_of(builder->scenario->clusters, service) : 0;
+    if (part->cluster == HR_NONE)
+      status =
+          hr__build_fail_at(builder, entry, "name", "no cluster serves the tenant of the service ('only_tenants')");
+  }
+  return status;
+}
+
 /* ---- Router and queue ------------------------------------------------------------------------------- */
 
 static bool has_pool(const struct hr_cluster_spec *cluster, const char *name) {
@@ -181,9 +382,16 @@ static bool has_market(const struct hr_cluster_spec *cluster, const char *name) 
   return false;
 }
 
+/* The cluster in which a service has its replicas. */
+static const struct hr_cluster_spec *cluster_of(const struct hr__builder *builder, const struct hr_service *service) {
+  const struct hr_scenario_clusters *clusters = builder->scenario->clusters;
+  return clusters ? &clusters->at[service->cluster].scenario->cluster : &builder->scenario->cluster;
+}
+
 static enum hr_status check_weights(const struct hr__builder *builder, const cJSON *router,
-                                    const struct hr_service_routing *routing) {
-  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+                                    const struct hr_service *service) {
+  const struct hr_cluster_spec *cluster = cluster_of(builder, service);
+  const struct hr_service_routing *routing = &service->routing;
   double sum = 0;
   for (uint32_t i = 0; i < routing->n_weights; i++) {
     const struct hr_router_weight *weight = &routing->weights[i];
@@ -204,8 +412,9 @@ static enum hr_status check_weights(const struct hr__builder *builder, const cJS
 }
 
 static enum hr_status check_order(const struct hr__builder *builder, const cJSON *router,
-                                  const struct hr_service_routing *routing) {
-  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+                                  const struct hr_service *service) {
+  const struct hr_cluster_spec *cluster = cluster_of(builder, service);
+  const struct hr_service_routing *routing = &service->routing;
   for (uint32_t i = 0; i < routing->n_order; i++)
     if (!has_pool(cluster, routing->order[i]) && !has_gpu(cluster, routing->order[i]))
       return hr__build_fail(builder, cJSON_GetArrayItem(hr__get(router, "order"), (int)i),
@@ -213,17 +422,32 @@ static enum hr_status check_order(const struct hr__builder *builder, const cJSON
   return HR_OK;
 }
 
+/* Finds the service to which requests go: itself in another cluster; or another one, in its own cluster if it is there,
+   otherwise in the first of its clusters. HR_NONE: none. */
+static uint32_t find_target(const struct hr_services *all, const struct hr_service *service) {
+  const char *to = service->routing.spill.to;
+  const bool is_self = strcmp(to, "clusters") == 0 && service->n_places > 1;
+  uint32_t found = HR_NONE;
+  for (uint32_t i = 0; i < all->count; i++) {
+    const struct hr_service *other = &all->at[i];
+    const char *name = stated_of(all, other)->name;
+    if (is_self && other->places == service->places && other->cluster == service->spill_cluster) return i;
+    if (is_self || strcmp(name, to) != 0) continue;
+    if (found == HR_NONE || other->cluster == service->cluster) found = i;
+  }
+  return found;
+}
+
 /* Finds the target of the spill-over. */
 static enum hr_status check_spill(const struct hr__builder *builder, const cJSON *router, const struct hr_services *all,
                                   struct hr_service *service) {
   const cJSON *json = hr__get(router, "spill");
-  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  const struct hr_cluster_spec *cluster = cluster_of(builder, service);
   struct hr_service_spill *spill = &service->routing.spill;
   spill->service = HR_NONE;
   if (!hr__has(json, "predicted_wait_s")) spill->predicted_wait_us = HR_NEVER_US;
   if (!spill->to) return HR_OK;
-  for (uint32_t i = 0; i < all->count; i++)
-    if (strcmp(all->at[i].name, spill->to) == 0) spill->service = i;
+  spill->service = find_target(all, service);
   if (spill->service != HR_NONE && &all->at[spill->service] == service)
     return hr__build_fail_at(builder, json, "to", "the service '%.60s' cannot spill over to itself", spill->to);
   if (spill->service == HR_NONE && !has_pool(cluster, spill->to) && !has_market(cluster, spill->to))
@@ -268,8 +492,8 @@ static enum hr_status check_router(const struct hr__builder *builder, const cJSO
   const cJSON *router = hr__get(entry, "router");
   const struct hr__key *keys = hr__table_of(services_keys, "services.router");
   enum hr_status status = hr__check_choice(builder, router, keys, "router", (unsigned)service->router, true);
-  if (status == HR_OK) status = check_weights(builder, router, &service->routing);
-  if (status == HR_OK) status = check_order(builder, router, &service->routing);
+  if (status == HR_OK) status = check_weights(builder, router, service);
+  if (status == HR_OK) status = check_order(builder, router, service);
   if (status == HR_OK) status = check_spill(builder, router, all, service);
   if (status == HR_OK) status = check_queue(builder, entry, service);
   return status == HR_OK ? check_phases(builder, entry, service) : status;
@@ -277,26 +501,40 @@ static enum hr_status check_router(const struct hr__builder *builder, const cJSO
 
 static enum hr_status check_routers(struct hr__builder *builder, const cJSON *list, struct hr_services *all) {
   enum hr_status status = HR_OK;
-  uint32_t index = 0;
-  const cJSON *entry;
-  cJSON_ArrayForEach(entry, list) if (status == HR_OK) status = check_router(builder, entry, all, &all->at[index++]);
+  for (uint32_t i = 0; i < all->count && status == HR_OK; i++) {
+    const uint32_t stated = (uint32_t)(stated_of(all, &all->at[i]) - all->stated);
+    status = check_router(builder, cJSON_GetArrayItem(list, (int)stated), all, &all->at[i]);
+  }
   return status;
 }
 
 /* ---- GPUs ------------------------------------------------------------------------------------------- */
 
-/* Replicas that never end must fit together with those of the other services. */
-static enum hr_status check_gpus(const struct hr__builder *builder, const cJSON *list, const struct hr_services *all) {
-  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+/* Replicas that never end must fit together with those of the other services in their cluster. */
+static enum hr_status check_gpus_of(const struct hr__builder *builder, const cJSON *list, const struct hr_services *all,
+                                    uint32_t number) {
+  const struct hr_scenario_clusters *clusters = builder->scenario->clusters;
+  const struct hr_cluster_spec *cluster =
+      clusters ? &clusters->at[number].scenario->cluster : &builder->scenario->cluster;
   uint64_t needed_milli = 0, present = 0;
   for (uint32_t i = 0; i < all->count; i++)
-    if (!all->at[i].mig_profile)
+    if (!all->at[i].mig_profile && all->at[i].cluster == number)
       needed_milli += (uint64_t)all->at[i].autoscale.min * all->at[i].gpus * all->at[i].gpu_milli;
   for (uint32_t p = 0; p < cluster->n_pools; p++)
     present += (uint64_t)cluster->pools[p].nodes * cluster->pools[p].gpus_per_node;
   if (needed_milli <= present * 1000) return HR_OK;
-  return hr__build_fail(builder, list, "the replicas need %.15g GPUs, but the cluster has %" PRIu64,
-                        (double)needed_milli / 1000, present);
+  if (!clusters)
+    return hr__build_fail(builder, list, "the replicas need %.15g GPUs, but the cluster has %" PRIu64,
+                          (double)needed_milli / 1000, present);
+  return hr__build_fail(builder, list, "the replicas need %.15g GPUs in the cluster '%.60s', but it has %" PRIu64,
+                        (double)needed_milli / 1000, clusters->at[number].name, present);
+}
+
+static enum hr_status check_gpus(const struct hr__builder *builder, const cJSON *list, const struct hr_services *all) {
+  const uint32_t n = builder->scenario->clusters ? builder->scenario->clusters->count : 1;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < n && status == HR_OK; i++) status = check_gpus_of(builder, list, all, i);
+  return status;
 }
 
 enum hr_status hr__build_services(struct hr__builder *builder) {
@@ -309,17 +547,21 @@ enum hr_status hr__build_services(struct hr__builder *builder) {
   uint32_t index = 0;
   cJSON_ArrayForEach(entry, list) {
     if (status == HR_OK) status = check_name(builder, entry, all, index);
-    if (status == HR_OK) status = check_requests(builder, entry, &all->at[index]);
-    all->at[index].replicas = all->at[index].autoscale.max;
-    if (status == HR_OK) status = hr__build_engine(builder, entry, &all->at[index]);
-    if (status == HR_OK) status = check_autoscale(builder, entry, &all->at[index]);
+    if (status == HR_OK) status = check_requests(builder, entry, &all->stated[index]);
+    if (status == HR_OK) all->stated[index].replicas = all->stated[index].autoscale.max;
+    if (status == HR_OK) status = hr__build_engine(builder, entry, &all->stated[index]);
+    if (status == HR_OK) status = check_autoscale(builder, entry, &all->stated[index]);
     index++;
   }
+  if (status == HR_OK) status = place_services(builder, list, all);
   if (status == HR_OK) status = check_routers(builder, list, all);
   return status == HR_OK ? check_gpus(builder, list, all) : status;
 }
 
 void hr__services_destroy(struct hr_services *all) {
+  for (uint32_t i = 0; all && i < all->count; i++)
+    if (all->at[i].name != stated_of(all, &all->at[i])->name) free(all->at[i].name);
   if (all) hr__finish_values(services_keys, all);
+  if (all) free(all->at);
   free(all);
 }

@@ -233,10 +233,28 @@ static const struct hr__key weight_keys[] = {
      HELP("Weight of each replica there. 0: requests only if no other replica is ready.")},
     END};
 
+#define PLACE struct hr_service_place
+static const struct hr__key place_keys[] = {
+    {"name", NAME, MUST, AT(TEXT, PLACE, name), HELP("Name of a cluster.")},
+    {"share", REAL(0, 1e6), OTHERWISE("1 for the first cluster, 0 for the others"), AT(DOUBLE, PLACE, share),
+     HELP("Part of the drawn requests that arrives here, relative to the other clusters. Those of a trace arrive in "
+          "the first cluster.")},
+    {"utc_offset_h", WHOLE(-12, 14), .unit = "h", DEFAULT("0"), AT(INTEGER, PLACE, offset_h),
+     HELP("Local time here minus the time of the run: 'hourly' and 'weekly' are local times.")},
+    {"spill_to", NAME, OTHERWISE("the next cluster of the list; after the last one the first"),
+     AT(TEXT, PLACE, spill_to), HELP("With 'router.spill.to' \"clusters\": the cluster to which requests go.")},
+    {"replicas", WHOLE(0, MAX_REPLICAS), OTHERWISE("that of 'autoscale'"), AT(INTEGER, PLACE, max),
+     HELP("Number of replicas here, with the autoscaler fixed.")},
+    {"min", WHOLE(0, MAX_REPLICAS), OTHERWISE("that of 'autoscale'"), AT(INTEGER, PLACE, min),
+     HELP("Minimum number of replicas here, with other autoscalers.")},
+    {"max", WHOLE(1, MAX_REPLICAS), OTHERWISE("that of 'autoscale'"), AT(INTEGER, PLACE, max),
+     HELP("Maximum number of replicas here, with other autoscalers.")},
+    END};
+
 static const struct hr__key spill_keys[] = {
     {"to", NAME, MUST, AT(TEXT, SERVICE, routing.spill.to),
-     HELP("Another service; or a pool or a market (owned, reserved, on-demand, spot), whose replicas of this service "
-          "otherwise get no requests.")},
+     HELP("Another service; \"clusters\" for the same service in another cluster; or a pool or a market (owned, "
+          "reserved, on-demand, spot), whose replicas of this service otherwise get no requests.")},
     {"predicted_wait_s", REAL(0, 86400), .unit = "s", OTHERWISE("no bound: only with a full queue"),
      AS_US(SERVICE, routing.spill.predicted_wait_us),
      HELP("A request goes there if its predicted wait is longer than this.")},
@@ -286,6 +304,10 @@ static const struct hr__key price_keys[] = {PRICE("input", input_uusd, "Dollars 
 
 const struct hr__key hr__service_keys[] = {
     {"name", NAME, MUST, AT(TEXT, SERVICE, name), HELP("Name, different from those of other services.")},
+    {"clusters", LIST(1, 64, EACH(OBJECT(place_keys))), OTHERWISE("the home of 'tenant'"),
+     AS_ARRAY(SERVICE, places, n_places),
+     HELP("With 'clusters': the clusters with replicas of the service. With several, it is reported as "
+          "CLUSTER/SERVICE for each of them; their replicas and autoscalers are separate.")},
     {"model", NAME, AT(TEXT, SERVICE, model), HELP("Model, for the defaults of 'replica.cost' and of the KV memory.")},
     {"requests", OBJECT(request_keys), MUST, .store = HR__STORE_PART, HELP("The requests.")},
     {"prefix_hit", REAL(0, 1), .unit = "share", DEFAULT("0"), AS_PPM(SERVICE, prefix_hit_ppm),

@@ -305,11 +305,13 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
 static void settle(struct hr__engine *engine) {
   hr__series_catch_up(engine, engine->view.now_us);
   const struct hr__column_reclaim *reclaim = &engine->reclaim;
-  for (uint32_t i = hr__column_reclaim_skip(reclaim, 0); i < engine->cursor;
-       i = hr__column_reclaim_skip(reclaim, i + 1))
-    if (engine->state[i] == HR_JOB_RUNNING) hr__account_end(engine, (hr_job){i}, true);
+  const uint32_t end = engine->whole ? engine->whole->cursor : engine->cursor;
+  for (uint32_t i = hr__column_reclaim_skip(reclaim, 0); i < end; i = hr__column_reclaim_skip(reclaim, i + 1))
+    if (engine->state[i] == HR_JOB_RUNNING && hr__engine_has(engine, (hr_job){i}))
+      hr__account_end(engine, (hr_job){i}, true);
   for (uint32_t i = engine->n_input; i < engine->n_input + engine->n_added; i++)
-    if (engine->state[i] == HR_JOB_RUNNING) hr__account_end(engine, (hr_job){i}, true);
+    if (engine->state[i] == HR_JOB_RUNNING && hr__engine_has(engine, (hr_job){i}))
+      hr__account_end(engine, (hr_job){i}, true);
 }
 
 /* ---- Notices ---- */

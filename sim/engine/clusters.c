@@ -8,8 +8,9 @@
  * that they have in the whole run.
  *
  * At each instant the clusters with events handle them up to the arrival of new capacity, in the order of the clusters.
- * Then the jobs of this instant are sent to clusters. Then each of these clusters handles its timers and makes a pass.
- * So the order of events in a cluster is the same as in a separate run of this cluster.
+ * Then the jobs of this instant are sent to clusters, and services handle their requests. Then each of these clusters
+ * handles its timers and makes a pass. So the order of events in a cluster is the same as in a separate run of this
+ * cluster.
  *
  * Invariant: each submitted job is in one cluster (copies: see dispatch.c), and only this cluster writes the job's
  * elements of the columns.
@@ -178,11 +179,61 @@ static enum hr_status submit_job(struct hr__clusters *all, hr_job job, int64_t n
   if (choice == HR_NONE) whole->barred = job;
   struct hr__part *part = &all->at[to];
   all->of_job[job.id] = to;
-  all->number[job.id] = (uint32_t)part->engine.n_submitted;
+  all->number[job.id] = hr__clusters_job_number(part);
   enum hr_status status = hr__clusters_wake(part, now_us);
   if (status == HR_OK) status = hr__job_submit(&part->engine, job);
   hr__clusters_count(part);
   return status;
+}
+
+/* ---- Replicas of services ---- */
+
+static struct hr__part *part_of(const struct hr__engine *engine) {
+  return (struct hr__part *)((char *)(uintptr_t)engine - offsetof(struct hr__part, engine));
+}
+
+enum hr_status hr__clusters_submit_replica(struct hr__engine *engine, hr_job job) {
+  struct hr__part *part = part_of(engine);
+  struct hr__clusters *all = part->all;
+  all->of_job[job.id] = part->index;
+  all->number[job.id] = part->n_home + part->n_replicas++;
+  all->whole->n_added++;
+  if (all->whole->cluster.requests) hr__requests_submit(all->whole->cluster.requests, job);
+  if (all->sending)
+    all->sending[job.id] =
+        (struct hr__sending){.copies = UINT64_C(1) << part->index, .target = HR_NONE, .is_sent = true};
+  const enum hr_status status = hr__job_submit(engine, job);
+  hr__clusters_count(part);
+  return status;
+}
+
+enum hr_status hr__clusters_enter(struct hr__engine *whole, uint32_t cluster, int64_t now_us,
+                                  struct hr__engine **engine) {
+  struct hr__part *part = &whole->clusters->at[cluster];
+  *engine = &part->engine;
+  return hr__clusters_wake(part, now_us);
+}
+
+struct hr__engine *hr__clusters_entered(const struct hr__engine *whole, uint32_t cluster) {
+  const struct hr__clusters *all = whole->clusters;
+  return all->awake[cluster / 64] >> cluster % 64 & 1 ? &all->at[cluster].engine : NULL;
+}
+
+/* The replicas of a cluster have the numbers after its jobs of the input. These are known before the run if each job
+   goes home. */
+static enum hr_status count_homes(struct hr__clusters *all) {
+  const struct hr__engine *whole = all->whole;
+  const bool goes_home = all->spec->router.kind == HR_JOB_ROUTER_HOME;
+  if (!whole->config->fleet) return HR_OK;
+  if (all->spec->count > HR__MAX_COPIES)
+    return hr_fail(whole->error, HR_BAD_INPUT, "services can be in at most %d clusters; there are %" PRIu32,
+                   HR__MAX_COPIES, all->spec->count);
+  for (uint32_t i = 0; i < all->spec->count && !goes_home; i++) all->at[i].n_home = whole->n_input;
+  for (uint32_t job = 0; job < whole->n_input && goes_home; job++) {
+    const uint32_t home = hr__routing_home(all, (hr_job){job});
+    all->at[home == HR_NONE ? 0 : home].n_home++;
+  }
+  return HR_OK;
 }
 
 /* ---- Times of next events ---- */
@@ -201,7 +252,7 @@ static void set_next(struct hr__clusters *all, uint32_t index, int64_t at_us) {
 }
 
 void hr__clusters_wake_at(struct hr__engine *engine, int64_t at_us) {
-  const struct hr__part *cluster = (const void *)((const char *)engine - offsetof(struct hr__part, engine));
+  const struct hr__part *cluster = part_of(engine);
   struct hr__clusters *all = cluster->all;
   if (at_us < all->next_us[all->n_leaves + cluster->index]) set_next(all, cluster->index, at_us);
 }
@@ -286,13 +337,25 @@ static void note_idle(struct hr__part *cluster) {
 static enum hr_status decide(struct hr__part *cluster, bool *any) {
   struct hr__clusters *all = cluster->all;
   const uint32_t index = cluster->index;
-  all->awake[index / 64] &= ~(UINT64_C(1) << index % 64);
   if (cluster->n_going) hr__dispatch_disguise(cluster);
   const enum hr_status status = hr__engine_decide(&cluster->engine, cluster->n_events, cluster->n_others);
   if (cluster->n_going) hr__dispatch_undisguise(cluster);
+  all->awake[index / 64] &= ~(UINT64_C(1) << index % 64);
   set_next(all, index, hr__engine_next_us(&cluster->engine));
   note_idle(cluster);
   *any = *any || cluster->engine.n_events != cluster->n_events;
+  return status;
+}
+
+/* Handles the events of services in all clusters before any cluster makes a pass: requests can go from one cluster to
+   another at one instant. Services are in the first HR__MAX_COPIES clusters, which are one word. */
+static enum hr_status serve(struct hr__clusters *all) {
+  enum hr_status status = HR_OK;
+  for (bool any = true; any && status == HR_OK;) {
+    any = false;
+    for (uint64_t left = all->awake[0]; left && status == HR_OK; left &= left - 1)
+      any = hr__engine_serve(&all->at[__builtin_ctzll(left)].engine, &status) || any;
+  }
   return status;
 }
 
@@ -303,7 +366,8 @@ static enum hr_status step(struct hr__clusters *all, int64_t now_us) {
   enum hr_status status = wake_below(all, 1, now_us);
   if (status == HR_OK) status = submit_jobs(all, now_us);
   if (status == HR_OK && all->sending) status = hr__dispatch_timers(all, now_us);
-  for (uint32_t word = 0; word < n_words; word++) /* copies are in one word only */
+  if (status == HR_OK && all->whole->config->fleet) status = serve(all);
+  for (uint32_t word = 0; word < n_words; word++) /* copies and services are in one word only */
     while (all->awake[word] && status == HR_OK) {
       status = decide(&all->at[64 * word + (uint32_t)__builtin_ctzll(all->awake[word])], &any);
       if (status == HR_OK && all->n_todo) status = hr__dispatch_go_on(all, now_us);
@@ -374,7 +438,8 @@ static struct hr_run_config config_of(const struct hr__engine *whole, const stru
                                 .speeds = part->speeds,
                                 .network_speeds = part->network_speeds,
                                 .scaling = part->scaling,
-                                .data = config->data};
+                                .data = config->data,
+                                .fleet = config->fleet};
 }
 
 static enum hr_status begin_cluster(struct hr__clusters *all, uint32_t index, uint32_t *first_pool,
@@ -389,6 +454,7 @@ static enum hr_status begin_cluster(struct hr__clusters *all, uint32_t index, ui
                                         .error = all->whole->error,
                                         .digest = HR__DIGEST_SEED,
                                         .job_number = all->number,
+                                        .number = index,
                                         .first_pool = *first_pool,
                                         .first_node = *first_node,
                                         .n_input = all->whole->n_input};
@@ -423,6 +489,7 @@ enum hr_status hr__clusters_begin(struct hr__engine *whole) {
     status = begin_cluster(all, i, &first_pool, &first_node);
   if (status == HR_OK) status = refuse_mixed(all);
   if (status == HR_OK) status = hr__routing_begin(all);
+  if (status == HR_OK) status = count_homes(all);
   if (status == HR_OK) status = hr__dispatch_begin(all);
   whole->cluster.is_copy = true;
   whole->view.total_milli = 0; /* added by `count` */
@@ -466,9 +533,11 @@ static void add_figures(struct hr__engine *whole, struct hr__part *cluster) {
   cluster->result.digest = ends_early ? cluster->idle_digest : engine->digest;
 }
 
-/* Counts the jobs of each cluster, and where they come from. */
+/* Counts the jobs of each cluster, and where they come from. Replicas of services stay in their cluster. */
 static void count_flows(struct hr__clusters *all) {
-  for (uint32_t job = 0; job < all->whole->cursor; job++) {
+  const struct hr__engine *whole = all->whole;
+  for (uint32_t i = 0; i < whole->n_added; i++) all->at[all->of_job[whole->n_input + i]].result.n_submitted++;
+  for (uint32_t job = 0; job < whole->cursor; job++) {
     const uint32_t home = hr__routing_home(all, (hr_job){job}), to = all->of_job[job];
     all->at[to].result.n_submitted++;
     if (home == to || home == HR_NONE) continue;
@@ -555,5 +624,7 @@ enum hr_status hr__clusters_check(const struct hr__engine *whole) {
   }
   if (total_milli != whole->view.total_milli)
     return hr__broken(whole, "the GPUs of the clusters are not those of the run");
-  return submitted == whole->cursor + all->n_extra ? HR_OK : hr__broken(whole, "a submitted job is in no cluster");
+  return submitted == whole->cursor + whole->n_added + all->n_extra
+             ? HR_OK
+             : hr__broken(whole, "a submitted job is in no cluster");
 }

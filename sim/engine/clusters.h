@@ -28,7 +28,8 @@ struct hr__part {
   struct hr__expected_releases releases;
   hr_amount waiting_work;
   uint64_t waiting_milli;
-  hr_job *going; /* from malloc: jobs that its policy must reject in its next pass (dispatch.c) */
+  uint32_t n_home, n_replicas; /* for numbers of replicas of services: jobs of the input; replicas so far */
+  hr_job *going;               /* from malloc: jobs that its policy must reject in its next pass (dispatch.c) */
   uint32_t n_going, going_capacity;
   bool has_kinds; /* the price of a job follows from its traits, see struct hr__traits */
   /* at the present instant */
@@ -113,6 +114,10 @@ static inline int64_t hr__expected_us(const struct hr_trace *trace, hr_job job) 
 /* ---- clusters.c ---- */
 /* Begins the present instant in a cluster, if it has not begun yet: handles the events before submissions. */
 enum hr_status hr__clusters_wake(struct hr__part *part, int64_t now_us);
+/* Returns the number of a job of the input that is submitted next to a cluster. */
+static inline uint32_t hr__clusters_job_number(const struct hr__part *part) {
+  return (uint32_t)part->engine.n_submitted - part->n_replicas;
+}
 /* Updates the counts of the whole run from the cluster. The counts change just before an event is emitted, or when a
    job is submitted. */
 void hr__clusters_count(struct hr__part *part);

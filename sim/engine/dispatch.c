@@ -275,7 +275,7 @@ enum hr_status hr__dispatch_submit(struct hr__clusters *all, hr_job job, int64_t
   }
   all->sending[job.id].target = HR_NONE;
   all->of_job[job.id] = home != HR_NONE && clusters >> home & 1 ? home : lowest_of(clusters);
-  all->number[job.id] = (uint32_t)all->at[all->of_job[job.id]].engine.n_submitted;
+  all->number[job.id] = hr__clusters_job_number(&all->at[all->of_job[job.id]]);
   const enum hr_status status = send_copies(all, job, clusters, now_us);
   return status == HR_OK && again_us != HR_NEVER_US ? set_timer(all, job, again_us) : status;
 }

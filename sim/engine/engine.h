@@ -451,6 +451,7 @@ struct hr__engine {
      engine, the engine of the whole run. `clusters`: of the engine of the whole run. Otherwise both are NULL */
   struct hr__engine *whole;
   struct hr__clusters *clusters;
+  uint32_t number;                 /* of a cluster's engine: its index among the clusters */
   uint32_t first_pool, first_node; /* of a cluster's engine: the numbers of its first pool and node in the whole run */
   uint64_t n_left;            /* of a cluster's engine: copies of jobs that were submitted to it and have left it */
   hr_job barred;              /* of the whole run: the job that is being submitted and may run in no cluster */
@@ -821,6 +822,8 @@ uint64_t hr__engine_livelock(const struct hr__engine *engine, int64_t at_us);
 void hr__engine_enter(struct hr__engine *engine, int64_t now_us);
 enum hr_status hr__engine_free_capacity(struct hr__engine *engine);
 enum hr_status hr__engine_decide(struct hr__engine *engine, uint64_t n_events, uint64_t n_others);
+/* Handles the events of services of the present instant, if the next event is one. Returns whether it is. */
+bool hr__engine_serve(struct hr__engine *engine, enum hr_status *status);
 /* Notifies the observers that a pass has been made. */
 void hr__notify_instant(struct hr__engine *engine);
 /* hr__engine_settle closes the accounts at engine->last_us. hr__engine_finish frees everything. */
@@ -837,6 +840,17 @@ enum hr_status hr__clusters_result(struct hr__engine *whole, struct hr_result *r
 void hr__clusters_finish(struct hr__engine *whole);
 /* Returns the view of the cluster of a job; NULL before the job is submitted. */
 const struct hr_view *hr__clusters_view(const struct hr__engine *whole, hr_job job);
+/* Returns whether a job is in the cluster of an engine. Without several clusters, all jobs are. */
+static inline bool hr__engine_has(const struct hr__engine *engine, hr_job job) {
+  return !engine->whole || hr__clusters_view(engine->whole, job) == &engine->view;
+}
+/* Submits a replica of a service to the cluster of an engine. */
+enum hr_status hr__clusters_submit_replica(struct hr__engine *engine, hr_job job);
+/* Begins the present instant in a cluster, if it has not begun yet, and returns the engine of the cluster. */
+enum hr_status hr__clusters_enter(struct hr__engine *whole, uint32_t cluster, int64_t now_us,
+                                  struct hr__engine **engine);
+/* Returns the engine of a cluster in which the present instant has begun and has not ended; otherwise NULL. */
+struct hr__engine *hr__clusters_entered(const struct hr__engine *whole, uint32_t cluster);
 /* An event was scheduled in the engine of a cluster, possibly while another cluster is active. */
 void hr__clusters_wake_at(struct hr__engine *engine, int64_t at_us);
 enum hr_status hr__clusters_check(const struct hr__engine *whole);

@@ -280,6 +280,15 @@ void hr__engine_enter(struct hr__engine *engine, int64_t now_us) {
   if (engine->n_series) HR__EACH_ACTIVE(engine, catch_up, at)(*at)->catch_up(engine, now_us);
 }
 
+bool hr__engine_serve(struct hr__engine *engine, enum hr_status *status) {
+  const struct hr__event_heap *heap = &engine->heap;
+  if (!heap->count || heap->entries[0].at_us != engine->view.now_us ||
+      hr__pending_kind(heap->entries[0]) != HR__PENDING_SERVICE)
+    return false;
+  *status = run_pending(engine, HR__PENDING_SERVICE);
+  return true;
+}
+
 enum hr_status hr__engine_decide(struct hr__engine *engine, uint64_t n_events, uint64_t n_others) {
   enum hr_status status = run_pending(engine, HR__PENDING_TIMER);
   if (status != HR_OK) return status;

@@ -395,15 +395,10 @@ static bool is_needed(const struct hr__engine *engine) {
   return engine->power;
 }
 
-/* Whether the job is in the cluster of this engine. */
-static bool is_own(const struct hr__engine *engine, hr_job job) {
-  return !engine->whole || hr__clusters_view(engine->whole, job) == &engine->view;
-}
-
 /* Adds the energy of a running job at the end of the run. */
 static void close_job(struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
-  if (engine->state[job.id] != HR_JOB_RUNNING || !is_own(engine, job)) return;
+  if (engine->state[job.id] != HR_JOB_RUNNING || !hr__engine_has(engine, job)) return;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   const struct pool_meter *meter = &engine->power->pools[placement.pool.id];
   uint64_t milli = hr_placement_milli(&placement, engine->trace, job);
@@ -524,7 +519,7 @@ static enum hr_status check_jobs(const struct hr__engine *engine) {
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
     sum_energy(&rest, &account_of(engine, (hr_pool){i})->use[HR_ENERGY_JOBS], 1);
   for (uint32_t i = 0; i < engine->trace->n_jobs; i++)
-    if (is_own(engine, (hr_job){i})) sum_energy(&rest, &engine->energy[i], -1);
+    if (hr__engine_has(engine, (hr_job){i})) sum_energy(&rest, &engine->energy[i], -1);
   return is_zero(&rest) ? HR_OK : hr__broken(engine, "the energy of the jobs is not that of the pools");
 }
 

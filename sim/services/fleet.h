@@ -11,6 +11,7 @@
  */
 
 #include "headroom/unstable/services.h"
+#include "sim/engine/engine.h"
 #include "sim/services/scaling.h"
 #include "sim/services/service.h"
 
@@ -76,6 +77,10 @@ struct hr_fleet {
   uint32_t n_owned;
 };
 
+/* Whether the replicas of a service run in the cluster of an engine. */
+static inline bool hr__fleet_is_here(const struct hr_fleet *fleet, const struct hr__engine *engine, uint32_t service) {
+  return !engine->whole || fleet->config.services->at[service].cluster == engine->number;
+}
 /* Whether requests of a service can go to another one. */
 static inline bool hr__spills_to(const struct hr_service *from, uint32_t to) {
   return from->routing.spill.to && from->routing.spill.service == to;

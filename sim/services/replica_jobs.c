@@ -227,10 +227,10 @@ static enum hr_status submit_replica(struct hr__engine *engine, struct hr__fleet
   fleet->rows[fleet->n_used++] = (struct hr__fleet_row){index, number};
   hr__fleet_set_row(fleet, job, index);
   fleet->submit_us[job] = engine->view.now_us;
-  engine->n_added++;
+  engine->n_added = fleet->n_used;
   service->places[number] =
       (struct hr__replica_place){.state = HR__PLACE_WAITING, .job = job, .is_initial = !service->has_begun};
-  return hr__job_submit(engine, (hr_job){job});
+  return engine->whole ? hr__clusters_submit_replica(engine, (hr_job){job}) : hr__job_submit(engine, (hr_job){job});
 }
 
 static enum hr_status add_replicas(struct hr__engine *engine, struct hr__fleet_service *service,
@@ -355,16 +355,35 @@ static enum hr_status change_replicas(struct hr__engine *engine, struct hr__flee
   return status;
 }
 
+/* The index of a service, by its requests. */
+static uint32_t index_of(const struct hr_fleet *fleet, const struct hr__service_run *run) {
+  const char *service = (const char *)run - offsetof(struct hr__fleet_service, run);
+  return (uint32_t)((size_t)(service - (const char *)fleet->of) / sizeof *fleet->of);
+}
+
+/* Sets `*its` to the engine of the cluster of a service; NULL: nothing happens there at this instant. */
+static enum hr_status enter_cluster(struct hr__engine *engine, uint32_t service, struct hr__engine **its) {
+  const struct hr_fleet *fleet = fleet_of(engine);
+  *its = engine;
+  if (hr__fleet_is_here(fleet, engine, service)) return HR_OK;
+  const uint32_t cluster = fleet->config.services->at[service].cluster;
+  *its = hr__clusters_entered(engine->whole, cluster);
+  if (*its || fleet->of[service].event_us != engine->view.now_us) return HR_OK;
+  return hr__clusters_enter(engine->whole, cluster, engine->view.now_us, its);
+}
+
 /* Changes the replicas of all services that are advanced together with this one, before the requests of the instant. */
 static enum hr_status change_circle(struct hr__engine *engine, const struct hr__fleet_service *service) {
   struct hr_fleet *fleet = fleet_of(engine);
   enum hr_status status = HR_OK;
-  for (uint32_t k = 0; k < service->links.n_circle && status == HR_OK; k++)
-    for (uint32_t i = 0; i < count_of(fleet) && status == HR_OK; i++) {
-      struct hr__fleet_service *other = &fleet->of[i];
-      const bool is_other = other != service && &other->run == service->links.circle[k];
-      if (is_other && other->is_open && other->has_begun) status = change_replicas(engine, other);
-    }
+  for (uint32_t k = 0; k < service->links.n_circle && status == HR_OK; k++) {
+    const uint32_t at = index_of(fleet, service->links.circle[k]);
+    struct hr__fleet_service *other = &fleet->of[at];
+    struct hr__engine *its;
+    if (other == service || !other->is_open || !other->has_begun) continue;
+    status = enter_cluster(engine, at, &its);
+    if (status == HR_OK && its) status = change_replicas(its, other);
+  }
   return status;
 }
 
@@ -468,8 +487,12 @@ static enum hr_status handle(struct hr__engine *engine, uint32_t index) {
   enum hr_status status = HR_OK;
   if (service->event_us != engine->view.now_us) return HR_OK; /* outdated */
   service->event_us = HR_NEVER_US;                            /* also if its requests can come back */
-  for (uint32_t i = 0; service->n_feeds && i < count_of(fleet) && status == HR_OK; i++)
-    if (hr__spills_to(&fleet->config.services->at[i], index)) status = handle(engine, i);
+  for (uint32_t i = 0; i < service->n_feeds && status == HR_OK; i++) {
+    const uint32_t giver = index_of(fleet, service->feeds[i].from);
+    struct hr__engine *its;
+    status = enter_cluster(engine, giver, &its);
+    if (status == HR_OK && its) status = handle(its, giver);
+  }
   if (status != HR_OK) return status;
   status = service->has_begun ? advance_service(engine, service) : begin_service(engine, service);
   if (service->run.no_memory || note_replicas(engine, service) != HR_OK) return hr__out_of_memory(engine);
@@ -659,8 +682,10 @@ static enum hr_status begin(struct hr__engine *engine) {
   enum hr_status status = HR_OK;
   if (engine->config->stream)
     return hr_fail(engine->error, HR_BAD_INPUT, "a streamed run forgets finished jobs; services need them");
-  for (uint32_t i = 0; i < count_of(fleet) && status == HR_OK; i++) status = open_service(engine, i);
+  for (uint32_t i = 0; i < count_of(fleet) && status == HR_OK; i++)
+    if (hr__fleet_is_here(fleet, engine, i)) status = open_service(engine, i);
   for (uint32_t i = 0; i < count_of(fleet) && status == HR_OK; i++) {
+    if (!hr__fleet_is_here(fleet, engine, i)) continue;
     struct hr__fleet_service *service = &fleet->of[i];
     service->is_open = true;
     engine->n_open++;
@@ -669,14 +694,13 @@ static enum hr_status begin(struct hr__engine *engine) {
   return status;
 }
 
-static void digest_result(struct hr__engine *engine, const struct hr_service_result *result) {
-  uint64_t digest = engine->digest;
+static uint64_t digest_result(uint64_t digest, const struct hr_service_result *result) {
   for (uint32_t i = 0; i < result->count; i++) {
     digest = hr__digest_add(digest, (uint64_t)result->state[i] << 32 | result->replica[i]);
     digest = hr__digest_add(digest, (uint64_t)result->first_token_us[i]);
     digest = hr__digest_add(digest, (uint64_t)result->end_us[i]);
   }
-  engine->digest = digest;
+  return digest;
 }
 
 /* At the end, the accounts of replicas that still run are closed. The rows that were not used are removed. */
@@ -684,10 +708,12 @@ static void settle(struct hr__engine *engine) {
   struct hr_fleet *fleet = fleet_of(engine);
   for (uint32_t i = 0; i < count_of(fleet); i++) {
     struct hr__fleet_service *service = &fleet->of[i];
+    if (!hr__fleet_is_here(fleet, engine, i)) continue;
     if (service->is_open) hr__service_advance(&service->run, engine->view.now_us + fleet->origin_us + 1);
     for (uint32_t k = 0; k < service->n_places; k++)
       if (is_running(&service->places[k])) close_times(service, k, engine->view.now_us);
-    digest_result(engine, &service->result);
+    engine->digest = digest_result(engine->digest, &service->result);
+    if (engine->whole) engine->whole->digest = digest_result(engine->whole->digest, &service->result);
   }
   fleet->trace.n_jobs = fleet->n_input + fleet->n_used;
   fleet->trace.n_added = fleet->n_used;
@@ -697,6 +723,7 @@ static void close_services(struct hr__engine *engine) {
   struct hr_fleet *fleet = fleet_of(engine);
   for (uint32_t i = 0; fleet && i < count_of(fleet); i++) {
     struct hr__fleet_service *service = &fleet->of[i];
+    if (!hr__fleet_is_here(fleet, engine, i)) continue;
     if (service->run.spec) hr__service_close(&service->run, NULL);
     if (service->scaler.spec) hr__scaler_close(&service->scaler);
     free(service->places);
@@ -734,6 +761,7 @@ static enum hr_status check_times(const struct hr__engine *engine) {
   for (uint32_t i = 0; i < count_of(fleet); i++) {
     const struct hr__fleet_service *service = &fleet->of[i];
     const struct hr_replica_times *times = &service->result.gpu_time;
+    if (!hr__fleet_is_here(fleet, engine, i)) continue;
     if (times->held != times->starting + times->busy + times->idle || times->idle < 0)
       return hr__broken(engine, "service '%.60s': the GPU times of its replicas do not add up", service->spec->name);
     held += times->held;
@@ -743,6 +771,7 @@ static enum hr_status check_times(const struct hr__engine *engine) {
   }
   for (uint32_t i = 0; i < fleet->n_used; i++) {
     const uint32_t job = fleet->n_input + i;
+    if (!hr__fleet_is_here(fleet, engine, fleet->rows[i].service)) continue;
     const struct hr_job_accounting account = hr_view_accounting(&engine->view, (hr_job){job});
     const struct hr_gpu_times *times = &account.milli_us;
     of_jobs += times->kept + times->lost + times->saving + times->restarting + times->hanging + times->data;
@@ -758,6 +787,7 @@ static enum hr_status check(const struct hr__engine *engine, const struct hr__ru
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < count_of(fleet) && status == HR_OK; i++) {
     const struct hr__fleet_service *service = &fleet->of[i];
+    if (!hr__fleet_is_here(fleet, engine, i)) continue;
     uint64_t sum = service->run.waiting.count;
     for (uint32_t k = 0; k < service->n_places && status == HR_OK; k++) {
       sum += service->run.outstanding[k];

@@ -86,7 +86,6 @@ static void errors_have_a_place(void) {
       {TWO(SECOND ",\"kind\":1", ""), "s.json:2:199: unknown key 'clusters.1.kind'..."},
       {TWO(SECOND, ",\n\"cluster\":{\"pools\":[" POOL("p", "") "]}"),
        "s.json:1:38: 'cluster' and 'clusters' exclude each other..."},
-      {TWO(SECOND, ",\n\"services\":[]"), "s.json:3:12: 'services' cannot be combined with 'clusters'"},
       {ROUTER("\"name\":\"cheap\""), "s.json:3:18: 'router.name' is the text \"cheap\"..."},
       {ROUTER("\"name\":\"cheapest\",\"max_waiting\":3"),
        "s.json:3:43: 'max_waiting' has no effect with the router 'cheapest'..."},

@@ -36,8 +36,9 @@ static double relative(const double *factors, uint32_t count, uint32_t index) {
 
 /* Expected requests in an hour, counted from time 0. */
 static double rate_of_hour(const struct hr_request_draw *draw, uint64_t hour) {
-  const double of_day = relative(draw->hourly, draw->n_hourly, (uint32_t)(hour % DAY_HOURS));
-  const double of_week = relative(draw->weekly, draw->n_weekly, (uint32_t)(hour / DAY_HOURS % WEEK_DAYS));
+  const uint64_t local = hour + (uint64_t)(WEEK_DAYS * DAY_HOURS + draw->offset_h);
+  const double of_day = relative(draw->hourly, draw->n_hourly, (uint32_t)(local % DAY_HOURS));
+  const double of_week = relative(draw->weekly, draw->n_weekly, (uint32_t)(local / DAY_HOURS % WEEK_DAYS));
   const double grown = draw->growth_per_year == 1 ? 1 : pow(draw->growth_per_year, (double)hour / YEAR_HOURS);
   return draw->rate_per_s * HOUR_S * of_day * of_week * grown;
 }
@@ -167,6 +168,8 @@ static enum hr_status add_cached(const struct hr_service *service, struct hr_ser
 
 enum hr_status hr_requests_of_service(const struct hr_service *service, uint32_t index, uint64_t seed,
                                       struct hr_service_requests *requests, struct hr_error *error) {
+  *requests = (struct hr_service_requests){0};
+  if (service->only_gets) return HR_OK;
   const enum hr_status status = service->requests ? hr_requests_read(service->requests, requests, error)
                                                   : draw_requests(service, index, seed, requests, error);
   return status == HR_OK ? add_cached(service, requests, error) : status;

@@ -205,6 +205,7 @@ struct hr_request_draw {
   double growth_per_year; /* factor of the rate after 365 days */
   struct hr_token_law prompt, output;
   int64_t duration_us; /* 0: until `count` */
+  int32_t offset_h;    /* `hourly` and `weekly` are in a local time: that of the run plus these hours */
   uint64_t count;      /* 0: until `duration_us` */
   uint64_t seed;       /* 0: that of the run */
 };
@@ -306,8 +307,22 @@ struct hr_cold_start {
   bool caches; /* node, image and weights stay on a node until it goes down */
 };
 
+/* A cluster in which a service has replicas. */
+struct hr_service_place {
+  char *name;
+  double share;      /* of the requests that arrive there, relative to those of the others */
+  int32_t offset_h;  /* of `hourly` and `weekly`: local time minus the time of the run */
+  char *spill_to;    /* the cluster to which requests go with the spill-over to "clusters"; NULL: the next one */
+  uint32_t min, max; /* of the autoscaler; `fixed`: max replicas. HR_NONE: those of the service */
+};
+
 struct hr_service {
   char *name;
+  struct hr_service_place *places; /* [n_places]: the clusters that the scenario names; none: the home of the tenant */
+  uint32_t n_places;
+  uint32_t cluster;       /* index of the cluster in which its replicas run; 0 without `clusters` */
+  uint32_t spill_cluster; /* that to which its requests go with the spill-over to "clusters" */
+  uint32_t stated;        /* index in hr_services.stated */
   char *tenant, *gpu_types, *regions, *mig_profile; /* of the jobs; NULL: none */
   enum hr_job_class class_;
   int32_t priority;
@@ -320,6 +335,7 @@ struct hr_service {
   struct hr_cold_start cold_start;
   int64_t drain_us;        /* time after which a replica that gets no more requests ends, even if it is not idle */
   char *requests;          /* path of the request trace; NULL: they are drawn */
+  bool only_gets;          /* no request arrives here first: all come from other services */
   uint32_t prefix_hit_ppm; /* part of the prompts that needs no computation, in millionths */
   struct hr_request_draw draw;
   enum hr_service_router router;
@@ -339,9 +355,13 @@ struct hr_service {
   struct hr_service_price price;
 };
 
+/* The services of a scenario. A service of the scenario with replicas in several clusters is one service for each of
+   them in `at`, named "CLUSTER/SERVICE"; they share everything that they point to with that in `stated`. */
 struct hr_services {
   struct hr_service *at; /* [count] */
   uint32_t count;
+  struct hr_service *stated; /* [n_stated]: as the scenario has them; NULL: not from a scenario */
+  uint32_t n_stated;
 };
 
 /* Requests in order of arrival. */
