@@ -27,14 +27,13 @@
 static bool grow(struct hr__engine *engine) {
   struct hr__autoscaler *self = engine->autoscaler;
   if (self->n_kinds < self->capacity) return true;
-  if (self->capacity > UINT32_MAX / (2 * HR__KIND_ROWS)) return false;
-  const uint32_t capacity = self->capacity ? 2 * self->capacity : 16;
-  const size_t rows = HR__KIND_ROWS * (size_t)capacity;
+  const size_t capacity = self->capacity ? 2 * (size_t)self->capacity : 16, rows = HR__KIND_ROWS * capacity;
+  if (capacity == 0 || rows == 0 || rows > UINT32_MAX) return false;
   if (!HR__ARRAY_RESIZE(self->kinds, capacity) || !HR__ARRAY_RESIZE(self->pods, rows) ||
       !HR__ARRAY_RESIZE(self->pods_of, rows) || !HR__ARRAY_RESIZE(self->states, rows) ||
       !HR__ARRAY_RESIZE(self->order, rows + engine->cluster.n_pools))
     return false;
-  self->capacity = capacity;
+  self->capacity = (uint32_t)capacity;
   return true;
 }
 
