@@ -20,7 +20,7 @@
 static uint32_t add_pods(struct hr__autoscaler *self, uint32_t n, uint32_t kind, const struct hr__pod_rows *rows,
                          const uint32_t per_job[2], uint32_t jobs) {
   const uint32_t first = n;
-  for (uint32_t k = 0; k < rows->n_rows && jobs > 0; k++) {
+  for (uint32_t k = 0; k < 2 && k < rows->n_rows && jobs > 0; k++) {
     const uint64_t count = (uint64_t)per_job[k] * jobs;
     if (count == 0) continue;
     self->pods[n] = (struct hr__ca_pods){.request = rows->row[k].request,
