@@ -15,6 +15,7 @@ set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
 # The time of the files, and what the policy of Debian wants beyond what is installed by hand.
 set(CPACK_PROJECT_CONFIG_FILE ${packaging}/settings.cmake)
 set(CPACK_PRE_BUILD_SCRIPTS ${packaging}/finish_trees.cmake)
+set(CPACK_POST_BUILD_SCRIPTS ${packaging}/finish_files.cmake)
 set(CPACK_HEADROOM_PACKAGING ${packaging})
 # The source archive is the target `dist`, since it holds the bundled pages.
 set(CPACK_SOURCE_OUTPUT_CONFIG_FILE ${CMAKE_BINARY_DIR}/CPackSourceUnused.cmake)
