@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `headroom import`: writes a scenario with the cluster and the policy of another scheduler's configuration. */
 
-#include "headroom/unstable/import.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/options.h"
+#include "headroom/unstable/scenario_files.h"
 
 struct import_args {
   const char *output; /* NULL: not set */

@@ -13,7 +13,7 @@
  */
 
 #include "headroom/policy.h"
-#include "headroom/unstable/systems.h"
+#include "headroom/unstable/systems/systems.h"
 #include "policies/kai/autoscaler.h"
 #include "policies/kai/node_usage.h"
 #include "policies/kai/usage.h"

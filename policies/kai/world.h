@@ -13,7 +13,7 @@
 
 #include "base/array.h"
 #include "headroom/policy.h"
-#include "headroom/unstable/kai_config.h"
+#include "headroom/unstable/systems/kai.h"
 #include "policies/kai/solver.h"
 
 enum { HR__KAI_MANY_PODS = 1000000, HR__KAI_MIB_BYTES = 1024 * 1024 };

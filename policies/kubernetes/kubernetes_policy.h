@@ -14,7 +14,7 @@
  */
 
 #include "headroom/policy_kit.h"
-#include "headroom/unstable/kubernetes_config.h"
+#include "headroom/unstable/systems/kubernetes.h"
 #include "policies/kit/pods.h"
 #include "policies/kit/withdrawn.h"
 #include "policies/kubernetes/kubernetes.h"

@@ -18,7 +18,7 @@
 #include "headroom/policy.h"
 #include "headroom/policy_kit.h"
 #include "headroom/unstable/capacity.h"
-#include "headroom/unstable/kueue_config.h"
+#include "headroom/unstable/systems/kueue.h"
 #include "policies/kit/place.h"
 #include "policies/kueue/cycle.h"
 #include "policies/kueue/kueue.h"

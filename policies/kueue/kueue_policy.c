@@ -10,7 +10,7 @@
  */
 
 #include "headroom/unstable/autoscaling.h"
-#include "headroom/unstable/systems.h"
+#include "headroom/unstable/systems/systems.h"
 #include "policies/kueue/engine.h"
 
 #include <string.h>

@@ -12,7 +12,7 @@
  */
 
 #include "headroom/policy.h"
-#include "headroom/unstable/slurm_config.h"
+#include "headroom/unstable/systems/slurm.h"
 #include "policies/slurm/selector.h"
 #include "policies/slurm/slurm.h"
 #include "policies/slurm/waiting.h"

@@ -11,7 +11,7 @@
  * modules.
  */
 
-#include "headroom/unstable/systems.h"
+#include "headroom/unstable/systems/systems.h"
 #include "policies/slurm/engine.h"
 
 #include <string.h>

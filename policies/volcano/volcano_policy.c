@@ -9,7 +9,7 @@
 
 #include "policies/volcano/volcano_policy.h"
 
-#include "headroom/unstable/systems.h"
+#include "headroom/unstable/systems/systems.h"
 
 #include <stdio.h>
 

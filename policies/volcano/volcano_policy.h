@@ -18,7 +18,7 @@
  */
 
 #include "headroom/policy_kit.h"
-#include "headroom/unstable/volcano_config.h"
+#include "headroom/unstable/systems/volcano.h"
 #include "policies/kit/pods.h"
 #include "policies/kit/withdrawn.h"
 #include "policies/volcano/session.h"

@@ -8,7 +8,7 @@
  */
 
 #include "headroom/unstable/scenario_clusters.h"
-#include "headroom/unstable/systems.h"
+#include "headroom/unstable/systems/systems.h"
 #include "scenarios/build/builder.h"
 
 #include <stdio.h>

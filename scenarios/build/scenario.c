@@ -16,7 +16,7 @@
 #include "headroom/unstable/faults.h"
 #include "headroom/unstable/ownership.h"
 #include "headroom/unstable/services.h"
-#include "headroom/unstable/systems.h"
+#include "headroom/unstable/systems/systems.h"
 #include "headroom/unstable/trace_tools.h"
 #include "scenarios/build/builder.h"
 

@@ -4,7 +4,7 @@
 
 /* Types and functions that the readers of configurations share. */
 
-#include "headroom/unstable/import.h"
+#include "headroom/unstable/scenario_files.h"
 
 #include <cjson/cJSON.h>
 

@@ -7,7 +7,7 @@
 
 #include "scenarios/import/slurm_import.h"
 
-#include "headroom/unstable/slurm_config.h"
+#include "headroom/unstable/systems/slurm.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * Source: volcano-sh/volcano, staging/src/volcano.sh/apis/pkg/apis/scheduling/v1beta1, pkg/scheduler/conf.
  */
 
-#include "headroom/unstable/volcano_config.h"
+#include "headroom/unstable/systems/volcano.h"
 #include "scenarios/import/convert.h"
 #include "scenarios/import/import.h"
 #include "scenarios/import/nodes.h"

@@ -8,7 +8,7 @@
  * Source: KAI-Scheduler, CRDs queues.scheduling.run.ai and schedulingshards.kai.scheduler, cmd/scheduler/app/options.
  */
 
-#include "headroom/unstable/kai_config.h"
+#include "headroom/unstable/systems/kai.h"
 
 #include "scenarios/schema/keys.h"
 

@@ -2,7 +2,7 @@
 /* The key table of the section `kubernetes`: the configuration of kube-scheduler, with the names of
    KubeSchedulerConfiguration in snake case. A table precedes the tables that refer to it. */
 
-#include "headroom/unstable/kubernetes_config.h"
+#include "headroom/unstable/systems/kubernetes.h"
 #include "scenarios/schema/keys.h"
 
 #define KUBERNETES struct hr_kubernetes_config

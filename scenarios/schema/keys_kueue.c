@@ -10,7 +10,7 @@
 
 #include "headroom/cluster.h"
 
-#include "headroom/unstable/kueue_config.h"
+#include "headroom/unstable/systems/kueue.h"
 #include "scenarios/schema/keys.h"
 
 #define MAX_OBJECTS 10000.0 /* maximum number of objects of one kind */

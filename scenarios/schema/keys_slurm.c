@@ -7,7 +7,7 @@
  * SchedMD/slurm.
  */
 
-#include "headroom/unstable/slurm_config.h"
+#include "headroom/unstable/systems/slurm.h"
 
 #include "scenarios/schema/keys.h"
 

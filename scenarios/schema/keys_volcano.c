@@ -2,7 +2,7 @@
 /* The key table of the section `volcano`: queues, and the configuration of the scheduler, with the names of Volcano in
    snake case. A table precedes the tables that refer to it. */
 
-#include "headroom/unstable/volcano_config.h"
+#include "headroom/unstable/systems/volcano.h"
 #include "scenarios/schema/keys.h"
 
 #define VOLCANO struct hr_volcano_config

@@ -17,8 +17,8 @@
 #include "harness.h"
 #include "headroom/policies.h"
 #include "headroom/sim.h"
-#include "headroom/unstable/kueue_config.h"
-#include "headroom/unstable/systems.h"
+#include "headroom/unstable/systems/kueue.h"
+#include "headroom/unstable/systems/systems.h"
 #include "naive_topology.h"
 #include "policies/kueue/kueue.h"
 

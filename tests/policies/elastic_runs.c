@@ -20,9 +20,9 @@
 #include "headroom/policies.h"
 #include "headroom/sim.h"
 #include "headroom/unstable/faults.h"
-#include "headroom/unstable/kai_config.h"
-#include "headroom/unstable/systems.h"
-#include "headroom/unstable/volcano_config.h"
+#include "headroom/unstable/systems/kai.h"
+#include "headroom/unstable/systems/systems.h"
+#include "headroom/unstable/systems/volcano.h"
 #include "kai_naive.h"
 
 #include <string.h>

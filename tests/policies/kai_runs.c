@@ -9,8 +9,8 @@
 
 #include "headroom/policies.h"
 #include "headroom/sim.h"
-#include "headroom/unstable/kai_config.h"
-#include "headroom/unstable/systems.h"
+#include "headroom/unstable/systems/kai.h"
+#include "headroom/unstable/systems/systems.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 
 #include "policies/kubernetes/kubernetes.h"
 #include "harness.h"
-#include "headroom/unstable/kubernetes_config.h"
-#include "headroom/unstable/systems.h"
+#include "headroom/unstable/systems/kubernetes.h"
+#include "headroom/unstable/systems/systems.h"
 #include "small_run.h"
 
 #include <math.h>

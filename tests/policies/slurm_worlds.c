@@ -8,8 +8,8 @@
 #include "harness.h"
 #include "headroom/policies.h"
 #include "headroom/sim.h"
-#include "headroom/unstable/slurm_config.h"
-#include "headroom/unstable/systems.h"
+#include "headroom/unstable/systems/slurm.h"
+#include "headroom/unstable/systems/systems.h"
 #include "naive_slurm.h"
 
 #include <stdlib.h>

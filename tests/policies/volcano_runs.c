@@ -4,8 +4,8 @@
 
 #include "small_run.h"
 
-#include "headroom/unstable/systems.h"
-#include "headroom/unstable/volcano_config.h"
+#include "headroom/unstable/systems/systems.h"
+#include "headroom/unstable/systems/volcano.h"
 
 /* Job 1 is admitted (8 of 9.6 GPUs less the 8 in use are not enough: it is not), so job 2 of one GPU goes first. */
 static void enqueue_admits_what_overcommit_allows(void) {

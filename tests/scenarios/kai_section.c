@@ -3,8 +3,8 @@
 
 #include "loading.h"
 
-#include "headroom/unstable/kai_config.h"
-#include "headroom/unstable/systems.h"
+#include "headroom/unstable/systems/kai.h"
+#include "headroom/unstable/systems/systems.h"
 
 /* A scenario with a cluster of 64 GPUs. `members` start at the beginning of the second line. */
 #define KAI(members)                                                                                                   \

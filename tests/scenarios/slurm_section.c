@@ -3,8 +3,8 @@
 
 #include "loading.h"
 
-#include "headroom/unstable/slurm_config.h"
-#include "headroom/unstable/systems.h"
+#include "headroom/unstable/systems/slurm.h"
+#include "headroom/unstable/systems/systems.h"
 
 /* A scenario with the pools p and q of 4 nodes each. `members` start at the beginning of the second line. */
 #define SLURM(members)                                                                                                 \

@@ -7,7 +7,7 @@
  * The queues of the configuration have the order of the list, so entry i of the list is queue i.
  */
 
-#include "headroom/unstable/kai_config.h"
+#include "headroom/unstable/systems/kai.h"
 
 #include "scenarios/build/builder.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Checks the section `kubernetes` across keys: shapes, priority classes, back-off; and notes what a run simplifies. */
 
-#include "headroom/unstable/kubernetes_config.h"
+#include "headroom/unstable/systems/kubernetes.h"
 
 #include "scenarios/build/builder.h"
 

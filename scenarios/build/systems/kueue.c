@@ -9,7 +9,7 @@
  */
 
 #include "policies/kueue/kueue.h"
-#include "headroom/unstable/kueue_config.h"
+#include "headroom/unstable/systems/kueue.h"
 #include "scenarios/build/builder.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
  * list with different names is number i.
  */
 
-#include "headroom/unstable/slurm_config.h"
+#include "headroom/unstable/systems/slurm.h"
 
 #include "base/hash.h"
 #include "scenarios/build/builder.h"

@@ -5,13 +5,13 @@
  * scenarios/build/systems/SYSTEM.c.
  */
 
-#include "headroom/unstable/systems.h"
+#include "headroom/unstable/systems/systems.h"
 
-#include "headroom/unstable/kai_config.h"
-#include "headroom/unstable/kubernetes_config.h"
-#include "headroom/unstable/kueue_config.h"
-#include "headroom/unstable/slurm_config.h"
-#include "headroom/unstable/volcano_config.h"
+#include "headroom/unstable/systems/kai.h"
+#include "headroom/unstable/systems/kubernetes.h"
+#include "headroom/unstable/systems/kueue.h"
+#include "headroom/unstable/systems/slurm.h"
+#include "headroom/unstable/systems/volcano.h"
 #include "scenarios/build/builder.h"
 
 #include <stdlib.h>

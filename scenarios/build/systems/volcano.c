@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Checks the section `volcano` across keys: the arguments of plug-ins, and the tree and limits of queues. */
 
-#include "headroom/unstable/volcano_config.h"
+#include "headroom/unstable/systems/volcano.h"
 
 #include "scenarios/build/builder.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HEADROOM_UNSTABLE_KUEUE_CONFIG_H
-#define HEADROOM_UNSTABLE_KUEUE_CONFIG_H
+#ifndef HEADROOM_UNSTABLE_SYSTEMS_KUEUE_H
+#define HEADROOM_UNSTABLE_SYSTEMS_KUEUE_H
 
 /*
  * The configuration of Kueue: its objects (flavors, ClusterQueues, cohorts, LocalQueues, topologies, admission checks,

@@ -6,7 +6,7 @@
  * lowest level is the host name and flavors may overlap. Otherwise `priorOwnUsage` counts.
  */
 
-#include "scenarios/conform/kueue_objects.h"
+#include "scenarios/conform/kueue/kueue_objects.h"
 
 #include "policies/kueue/tas.h"
 

@@ -2,7 +2,7 @@
 /* Runs the Kueue cases about a whole scheduling cycle: queues the waiting workloads, takes the heads, runs the cycle,
    and compares what is reserved, preempted, left in the heaps, and parked. */
 
-#include "scenarios/conform/kueue_objects.h"
+#include "scenarios/conform/kueue/kueue_objects.h"
 
 #include "policies/kueue/cycle.h"
 #include "policies/kueue/kueue.h"

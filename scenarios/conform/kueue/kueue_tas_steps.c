@@ -8,7 +8,7 @@
  */
 
 #include "policies/kueue/tas.h"
-#include "scenarios/conform/kueue_objects.h"
+#include "scenarios/conform/kueue/kueue_objects.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
    with quota is listed in its queue, and its usage counts in the tree of quotas and on the nodes. */
 
 #include "policies/kueue/kueue.h"
-#include "scenarios/conform/kueue_objects.h"
+#include "scenarios/conform/kueue/kueue_objects.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "policies/kueue/cycle.h"
 #include "policies/kueue/kueue.h"
-#include "scenarios/conform/kueue_objects.h"
+#include "scenarios/conform/kueue/kueue_objects.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HEADROOM_UNSTABLE_SYSTEMS_H
-#define HEADROOM_UNSTABLE_SYSTEMS_H
+#ifndef HEADROOM_UNSTABLE_SYSTEMS_SYSTEMS_H
+#define HEADROOM_UNSTABLE_SYSTEMS_SYSTEMS_H
 
 /*
  * The configuration of real schedulers, for the policies that model them. A scenario has one optional section for each

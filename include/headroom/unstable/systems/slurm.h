@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HEADROOM_UNSTABLE_SLURM_CONFIG_H
-#define HEADROOM_UNSTABLE_SLURM_CONFIG_H
+#ifndef HEADROOM_UNSTABLE_SYSTEMS_SLURM_H
+#define HEADROOM_UNSTABLE_SYSTEMS_SLURM_H
 
 /*
  * The configuration of Slurm: the section `slurm` of a scenario, for the policy `slurm`. It has what slurm.conf and the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HEADROOM_UNSTABLE_KAI_CONFIG_H
-#define HEADROOM_UNSTABLE_KAI_CONFIG_H
+#ifndef HEADROOM_UNSTABLE_SYSTEMS_KAI_H
+#define HEADROOM_UNSTABLE_SYSTEMS_KAI_H
 
 /*
  * The configuration of KAI-Scheduler: the section `kai` of a scenario, for the policy `kai`.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HEADROOM_UNSTABLE_VOLCANO_CONFIG_H
-#define HEADROOM_UNSTABLE_VOLCANO_CONFIG_H
+#ifndef HEADROOM_UNSTABLE_SYSTEMS_VOLCANO_H
+#define HEADROOM_UNSTABLE_SYSTEMS_VOLCANO_H
 
 /* The configuration of Volcano: the section `volcano` of a scenario. The key table is scenarios/schema/keys_volcano.c.
    Texts and arrays are from malloc. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HEADROOM_UNSTABLE_KUBERNETES_CONFIG_H
-#define HEADROOM_UNSTABLE_KUBERNETES_CONFIG_H
+#ifndef HEADROOM_UNSTABLE_SYSTEMS_KUBERNETES_H
+#define HEADROOM_UNSTABLE_SYSTEMS_KUBERNETES_H
 
 /* The configuration of kube-scheduler: the section `kubernetes` of a scenario. The key table is
    scenarios/schema/keys_kubernetes.c. Texts and arrays are from malloc. */

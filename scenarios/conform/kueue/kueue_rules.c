@@ -2,7 +2,7 @@
 /* Runs the Kueue cases about single rules: quotas and fair shares, and rules of workloads. */
 
 #include "policies/kueue/kueue.h"
-#include "scenarios/conform/kueue_objects.h"
+#include "scenarios/conform/kueue/kueue_objects.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* Runs the test vectors of Kueue against its model: looks up the function for the kind of a case. Source of the
    cases: table tests of kubernetes-sigs/kueue. */
 
-#include "scenarios/conform/kueue_objects.h"
+#include "scenarios/conform/kueue/kueue_objects.h"
 
 #include "policies/kueue/kueue.h"
 

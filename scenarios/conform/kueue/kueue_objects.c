@@ -2,7 +2,7 @@
 /* Reads flavors, ClusterQueues, cohorts, local queues and settings of a Kueue case into a world. Every node of the tree
    of quotas gets its row of pairs; the cached columns of the tree are computed at the end. */
 
-#include "scenarios/conform/kueue_objects.h"
+#include "scenarios/conform/kueue/kueue_objects.h"
 
 #include "policies/kueue/kueue.h"
 

@@ -2,7 +2,7 @@
 /* The names in a Kueue case. Resources, flavors, queues, cohorts and UIDs are collected from the whole input and
    sorted, so that the order of indices is the order of names. */
 
-#include "scenarios/conform/kueue_objects.h"
+#include "scenarios/conform/kueue/kueue_objects.h"
 
 #include "policies/kueue/cycle.h"
 #include "policies/kueue/kueue.h"
