@@ -21,6 +21,7 @@
  */
 
 #include "headroom/sim.h"
+#include "sim/engine/event_heap.h"
 
 struct hr__engine;
 
