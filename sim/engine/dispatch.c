@@ -132,7 +132,7 @@ enum hr_status hr__dispatch_left(struct hr__engine *engine, hr_job job) {
   struct hr__part *part = part_of(engine);
   hr__clusters_count_waiting(part, job, false);
   forget_copy(part, job);
-  if (engine->autoscaler) hr__autoscaler_job_leaves(engine, job);
+  HR__EACH_ACTIVE(engine, leave, at)(*at)->leave(engine, job);
   hr__clusters_count(part);
   return part->all->sending[job.id].target == HR_NONE ? HR_OK : note(part->all, job);
 }

@@ -499,8 +499,6 @@ enum hr_status hr__standby_after_pass(struct hr__engine *engine);
 enum hr_status hr__autoscaler_after_pass(struct hr__engine *engine);
 /* Returns whether a pool that the job accepts has fewer nodes than its maximum. */
 bool hr__autoscaler_may_grow(const struct hr__engine *engine, hr_job job);
-/* A copy of a waiting job leaves the cluster. */
-void hr__autoscaler_job_leaves(struct hr__engine *engine, hr_job job);
 
 /* ---- sim/power/meter.c: energy. Only if `power` is not NULL ---- */
 /* Must be called before and after a node of the pool changes its state. */

@@ -59,10 +59,6 @@ static void forget(struct hr__engine *engine, hr_job job) {
   note_change(engine);
 }
 
-void hr__autoscaler_job_leaves(struct hr__engine *engine, hr_job job) {
-  forget(engine, job);
-}
-
 static void end_empty(struct hr__engine *engine, uint32_t node) {
   const int64_t passed_us = engine->view.now_us - engine->autoscaler->empty_since_us[node];
   engine->pool_accounting[pool_of(engine, node).id].empty_us += passed_us;
@@ -426,6 +422,7 @@ const struct hr__component hr__component_autoscaler = {
     .start = start,
     .stop = stop,
     .forget = forget,
+    .leave = forget,
     .node_up = node_up,
     .node_down = node_down,
     .kinds = 1u << HR__PENDING_SCAN,

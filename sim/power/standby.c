@@ -392,6 +392,7 @@ const struct hr__component hr__component_standby = {
     .start = start,
     .stop = stop,
     .forget = forget,
+    .leave = forget,
     .node_up = node_up,
     .node_down = node_down,
     .kinds = 1u << HR__PENDING_STANDBY,

@@ -44,6 +44,21 @@ case_schedulers_side_by_side() {
   [ "$(width stdout)" -le 80 ] || fail "the table is wider than 80 columns"
 }
 
+# Copies that leave a cluster are not counted among the jobs for which its nodes wake.
+case_copies_leave_clusters_whose_nodes_sleep() {
+  local pool='"nodes": 3, "gpus_per_node": 8, "gpu": "A100-80"' sleep router
+  sleep='"host_idle_w": 300, "host_max_w": 600, "sleep": { "idle_s": 60, "sleep_w": 10, "suspend_s": 5, "boot_s": 120 }'
+  cat >sleep.json <<END
+{ "name": "sleep", "trace": { "file": "t.csv" }, "router": { "name": "skypilot" }, "clusters": [
+  { "name": "a", "policy": { "name": "fifo" }, "pools": [ { "name": "p", $pool, "power": { $sleep } } ] },
+  { "name": "b", "policy": { "name": "fifo" }, "pools": [ { "name": "p", $pool, "power": { $sleep } } ] } ] }
+END
+  try 0 trace generate --seed 1 --count 500 --nodes 6 --load 0.7 --quiet --output t.csv
+  for router in skypilot multikueue slurm-federation; do
+    try 0 run sleep.json --check --quiet --set router.name=$router
+  done
+}
+
 case_policies_reach_the_clusters() {
   try 0 compare "$hybrid" --policies fifo,sjf --json compared.json --quiet
   try 0 run "$hybrid" --policy sjf --json sjf.json --quiet
