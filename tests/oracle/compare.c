@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { CASES = 1000, SHARED_CASES = 300, MAX_JOBS = 60 };
+enum { CASES = 400, MAX_JOBS = 60 }; /* CASES: of each run; the first argument replaces it */
 
 static uint32_t below(struct hr__stream *stream, uint32_t bound) {
   return hr__stream_next(stream) % bound;
@@ -210,7 +210,7 @@ static void fail_with_case(struct replay_case *workload, uint32_t number, struct
 
 static void equal_starts_and_placements_on_random_clusters(void) {
   struct tally tally = {0};
-  for (uint32_t number = 0; number < CASES; number++) {
+  for (uint32_t number = 0; number < test_argument(1, CASES); number++) {
     struct replay_job jobs[MAX_JOBS];
     struct replay_case workload = {.jobs = jobs};
     struct replay_rules rules;
@@ -225,7 +225,7 @@ static void equal_starts_and_placements_on_random_clusters(void) {
 /* Orders that depend on past usage or on finished jobs. */
 static void equal_starts_and_placements_with_history(void) {
   struct tally tally = {0};
-  for (uint32_t number = 0; number < CASES; number++) {
+  for (uint32_t number = 0; number < test_argument(1, CASES); number++) {
     struct replay_job jobs[MAX_JOBS];
     struct replay_case workload = {.jobs = jobs};
     struct replay_rules rules;
@@ -243,7 +243,7 @@ static void equal_starts_and_placements_with_history(void) {
 /* Jobs that request fractions of a GPU. All orders count in thousandths of a GPU. */
 static void equal_starts_and_placements_with_shared_gpus(void) {
   struct tally tally = {0};
-  for (uint32_t number = 0; number < SHARED_CASES; number++) {
+  for (uint32_t number = 0; number < 3 * test_argument(1, CASES) / 10; number++) {
     struct replay_job jobs[MAX_JOBS];
     struct replay_case workload = {.jobs = jobs};
     struct replay_rules rules;

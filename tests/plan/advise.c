@@ -10,6 +10,7 @@
 
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Hours in a month. */
@@ -50,6 +51,8 @@ static void begin(const char *json, const char *jobs) {
 static enum hr_status ask(uint32_t replications, uint32_t n_threads, struct hr_error *error) {
   struct hr_advise_config config = {
       .scenario = scenario, .trace = trace, .n_replications = replications, .n_threads = n_threads};
+  hr_advice_destroy(advice);
+  advice = NULL;
   return hr_advise(&config, &advice, error);
 }
 
@@ -541,7 +544,7 @@ static void test_too_many_spares(void) {
   CU_ASSERT_STRING_EQUAL_FATAL(item.figure, "wait_s.p95");
   CU_ASSERT(item.figure_change.high < 0);
   CU_ASSERT_PTR_EQUAL(strstr(item.set[0], "cluster.pools.0.faults.spares="), item.set[0]);
-  int spares = atoi(item.set[0] + strlen("cluster.pools.0.faults.spares="));
+  int spares = (int)strtol(item.set[0] + strlen("cluster.pools.0.faults.spares="), NULL, 10);
   CU_ASSERT(spares >= 4 && spares <= 6); /* the share is that of one run */
   end();
 }

@@ -143,7 +143,7 @@ static void compare(struct tally *tally, const struct hr_plan *fast, const struc
 }
 
 static void fast_search_equals_exhaustive_search(void) {
-  uint32_t n_scenarios = test_argument(1, 10), first_scenario = test_argument(2, 1);
+  uint32_t n_scenarios = test_argument(1, 6), first_scenario = test_argument(2, 1);
   struct tally tally = {0};
   for (uint32_t i = 0; i < n_scenarios; i++) {
     struct dice dice;

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT = 16000, MAX_SERVICES = 3, N_WORLDS = 60 };
+enum { TEXT = 16000, MAX_SERVICES = 3, N_WORLDS = 20 }; /* N_WORLDS: the first argument replaces it */
 
 static uint64_t random_state;
 
@@ -176,7 +176,7 @@ static void check_same_accounts(const struct hr_result *a, const struct hr_resul
 /* Services that spill over to each other, and jobs, in one cluster that is or is not an entry of `clusters`. Every
    second world ends at a horizon. */
 static void one_cluster_is_no_cluster(void) {
-  for (uint32_t world = 0; world < N_WORLDS; world++) {
+  for (uint32_t world = 0; world < test_argument(1, N_WORLDS); world++) {
     char services[TEXT] = "", text[TEXT + 1000];
     const char *end = world % 2 ? "\"horizon_s\":50," : "";
     int used = 0;
@@ -216,7 +216,7 @@ static void one_cluster_is_no_cluster(void) {
 /* Two clusters with a service and jobs each, which do not spill over, are two single runs. */
 static void clusters_are_alone(void) {
   uint64_t different = 0;
-  for (uint32_t world = 0; world < N_WORLDS; world++) {
+  for (uint32_t world = 0; world < test_argument(1, N_WORLDS); world++) {
     struct world_service service[2];
     char services[TEXT] = "", one[2][TEXT / 4], text[TEXT + 1000];
     int used = 0;
@@ -253,7 +253,7 @@ static void clusters_are_alone(void) {
     different += cost_uusd > 0;
     finish(&both);
   }
-  CU_ASSERT_EQUAL(different, N_WORLDS);
+  CU_ASSERT_EQUAL(different, test_argument(1, N_WORLDS));
 }
 
 /* ---- Spill-over between clusters -------------------------------------------------------------------------- */
@@ -283,7 +283,7 @@ static void check_conservation(const struct run *run, uint32_t n) {
    have the same times; they go round, forwards or backwards. */
 static void regions_are_clusters(void) {
   uint64_t spilled = 0;
-  for (uint32_t world = 0; world < N_WORLDS; world++) {
+  for (uint32_t world = 0; world < test_argument(1, N_WORLDS); world++) {
     char services[TEXT] = "", text[TEXT + 1000];
     int used = 0;
     random_state = world + 1000;
