@@ -31,13 +31,10 @@ export HEADROOM_DATA="$source" PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONDONTWRITEBY
 
 cd "$work"
 "$work/env/bin/python" -m pytest -q -p no:cacheprovider "$source/tests/python"
-"$work/env/bin/python" "$source/tests/python/notebooks.py" "$source"/python/notebooks/researcher.ipynb >notebook.txt 2>&1 ||
-  grep -q "No module named 'pandas'" notebook.txt || { cat notebook.txt && exit 1; }
-
 policy=$source/python/examples/predicted_sjf.py
 [ "$(wc -l <"$policy")" -le 50 ] || { echo "$policy is no short example any more" && exit 1; }
 if "$work/env/bin/python" -m headroom.plugin "$policy" PredictedSjf -o policy.so 2>plugin.txt; then
-  "$build/tests/test_conformance" ./policy.so
+  HEADROOM_CONFORMANCE_STEP=${HEADROOM_CONFORMANCE_STEP:-5} "$build/tests/test_conformance" ./policy.so
 elif grep -q 'no shared library' plugin.txt; then
   echo 'this Python has no shared library: no plug-in was made'
 else
