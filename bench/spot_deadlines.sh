@@ -6,7 +6,7 @@
 # savings of the rule omniscient over the rule deadline-greedy, it also prints the share that the rule uniform-progress
 # achieves. Exits with 1 if a mean over all zones differs from the published value, if a deadline is missed or a run failed.
 #
-#   spot_deadlines.sh HEADROOM [STARTS]     about 12 minutes on 2 cores with 100 starts, most of it for omniscient.
+#   spot_deadlines.sh HEADROOM [STARTS]     about 6 minutes on 2 cores with 100 starts, most of it for omniscient.
 #                                           With fewer starts, the means are not compared.
 set -eu
 
