@@ -359,7 +359,7 @@ static void link_path(struct hr__kai_job_order *order, uint32_t leaf) {
   mark_path(order, leaf);
 }
 
-/* Removes the job of a heap that comes last. KAI removes the last entry of the array. Which job this is depends on the
+/* Removes the last job of a heap. KAI removes the last entry of the array. Which job this is depends on the
    order of a map in Go; its documentation says that the first jobs stay. */
 static void remove_last(const struct heap *heap) {
   uint32_t last = 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Advance reservations: nodes that only certain users and accounts may use during certain times. A job that must not
- * use a reservation gets none of its nodes if the two would overlap in time; the time limit counts. Jobs that run
- * already keep running. A trace does not say which reservation a job names, so the users and accounts of a reservation
- * may use its nodes, and others, as with the flags MAGNETIC and FLEX.
+ * use a reservation gets none of its nodes if it could run, until its time limit, while the reservation lasts. Jobs
+ * that already run continue. A trace does not say which reservation a job names, so the users and accounts of a
+ * reservation may use its nodes, and others, as with the flags MAGNETIC and FLEX.
  *
- * Reservations may overlap. Within one with the flag MAINT, its users are not kept from nodes by any other one; with
- * OVERLAP, only by those with MAINT. With users and accounts, a job must satisfy both lists. A list of names that begin
- * with '-' excludes these. An account stands for the accounts below it, too.
+ * Reservations may overlap. The users of a reservation with the flag MAINT may use its nodes whatever others say;
+ * those of one with OVERLAP, unless one with MAINT excludes them. With users and accounts, a job must satisfy both
+ * lists. A list of names that begin with '-' excludes these names. An account includes the accounts below it.
  *
  * Source: src/slurmctld/reservation.c, doc/html/reservations of SchedMD/slurm.
  */
@@ -65,8 +65,8 @@ static const char *account_above(const struct hr_slurm_config *config, const cha
   return NULL;
 }
 
-/* Whether a list lets those through who are in it; without names it lets everybody through. */
-static bool lets_through(const struct hr_slurm_name *names, uint32_t count, bool is_in) {
+/* Whether a list permits a name. `is_in`: the name is in the list. An empty list permits all names. */
+static bool permits(const struct hr_slurm_name *names, uint32_t count, bool is_in) {
   return count == 0 || is_in != (names[0].text[0] == '-');
 }
 
@@ -76,9 +76,8 @@ static bool may_use(const struct hr_slurm_config *config, const struct hr_slurm_
   bool is_in = false;
   for (; account && reservation->n_accounts && !is_in; account = account_above(config, account))
     is_in = is_listed(reservation->accounts, reservation->n_accounts, account);
-  return lets_through(reservation->accounts, reservation->n_accounts, is_in) &&
-         lets_through(reservation->users, reservation->n_users,
-                      is_listed(reservation->users, reservation->n_users, user));
+  return permits(reservation->accounts, reservation->n_accounts, is_in) &&
+         permits(reservation->users, reservation->n_users, is_listed(reservation->users, reservation->n_users, user));
 }
 
 uint64_t hr__slurm_denied(const struct hr__slurm_run *run, uint32_t job) {

@@ -142,7 +142,7 @@ void hr__volcano_elastic_end(struct hr__volcano_policy *volcano, uint32_t slot);
 bool hr__volcano_elastic_shrink(struct hr__volcano_policy *volcano, uint32_t task);
 /* Resizes the jobs that lost or got pods in the session. */
 void hr__volcano_elastic_settle(struct hr__volcano_policy *volcano);
-/* A job has lost pods with their node, and goes on with the others. */
+/* A job has lost pods with their node, and continues with the others. */
 void hr__volcano_elastic_lose(struct hr__volcano_policy *volcano, hr_job job);
 /* A node has notice: its elastic jobs are not resized any more. */
 void hr__volcano_elastic_notice(struct hr__volcano_policy *volcano, hr_node node);

@@ -254,7 +254,7 @@ static const struct hr__key place_keys[] = {
 static const struct hr__key spill_keys[] = {
     {"to", NAME, MUST, AT(TEXT, SERVICE, routing.spill.to),
      HELP("Another service; \"clusters\" for the same service in another cluster; or a pool or a market (owned, "
-          "reserved, on-demand, spot), whose replicas of this service otherwise get no requests.")},
+          "reserved, on-demand, spot): its replicas of this service get only these requests.")},
     {"predicted_wait_s", REAL(0, 86400), .unit = "s", OTHERWISE("no bound: only with a full queue"),
      AS_US(SERVICE, routing.spill.predicted_wait_us),
      HELP("A request goes there if its predicted wait is longer than this.")},

@@ -96,7 +96,7 @@ const struct hr__key hr__volcano_keys[] = {
     {"restart_on_lost_pods", BOOLEAN, DEFAULT("false"), AT(INTEGER, VOLCANO, restarts_jobs),
      HELP(
          "An elastic job that loses pods with their node starts again, as with the action RestartJob for PodFailed and "
-         "PodEvicted. Otherwise it goes on while it has its minimum of pods.")},
+         "PodEvicted. Otherwise it continues while it has at least its minimum of pods.")},
     {"gpu_resource", NAME, OTHERWISE("nvidia.com/gpu"), AT(TEXT, VOLCANO, gpu_resource),
      HELP("Name of the resource of GPUs in this section and in reasons for waiting.")},
     {"pods_per_node", WHOLE(1, 100000), DEFAULT("110"), AT(INTEGER, VOLCANO, pods_per_node),

@@ -71,7 +71,7 @@ static inline uint32_t hr__data_path_of_flow(const struct hr__data *data, uint32
 enum hr_status hr__data_open(struct hr__engine *engine, struct hr__engine *owner);
 /* Begins the copies that begin with the run. */
 enum hr_status hr__data_begin_copies(struct hr__engine *engine);
-/* Counts what copies that are not complete have transferred, and what was stored up to the end of the run. */
+/* Counts the bytes that incomplete copies have transferred, and the storage that was used until the end of the run. */
 void hr__data_settle(struct hr__data *data, int64_t end_us);
 void hr__data_close(struct hr__data *data);
 

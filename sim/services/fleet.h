@@ -4,7 +4,8 @@
 
 /*
  * The services of one run, and their replicas as jobs. fleet.c adds rows for the jobs to the trace, replica_jobs.c is
- * the component of the engine, scaling.c decides how many replicas a service wants.
+ * the component of the engine, scaling.c decides how many replicas a service wants, replica_changes.c submits and ends
+ * their jobs.
  *
  * A replica has a place (its number in results) and, while it exists, a job. Rows of jobs are used once, in the order
  * of submission; places are used again.
@@ -93,6 +94,26 @@ uint32_t hr__fleet_way(const struct hr_services *services, uint32_t from);
 uint32_t hr__fleet_most_requests(const struct hr_fleet *fleet, uint32_t service);
 /* Sets the columns of an unused row to the values of a service. */
 void hr__fleet_set_row(struct hr_fleet *fleet, uint32_t row, uint32_t service);
+/* ---- replica_changes.c ------------------------------------------------------------------------------ */
+
+/* Returns how long a replica has been busy until now, in ticks. The service must be up to date. */
+int64_t hr__replica_busy_ticks(const struct hr__fleet_service *service, uint32_t number);
+/* Adds the GPU times of a replica that loses its GPUs now. The service must be up to date. */
+void hr__replica_close_times(struct hr__fleet_service *service, uint32_t number, int64_t now_us);
+/* Withdraws the waiting job of a replica that is not needed any more. */
+enum hr_status hr__replica_withdraw(struct hr__engine *engine, struct hr__replica_place *place);
+/* Ends the job of a replica that has no requests any more. */
+enum hr_status hr__replica_job_end(struct hr__engine *engine, struct hr__fleet_service *service, uint32_t number);
+/* Adds or removes replicas, so that their number becomes service->wanted. */
+enum hr_status hr__replicas_adjust(struct hr__engine *engine, struct hr__fleet_service *service);
+/* Returns the number of replicas that wait, start or are ready, without those that drain. */
+uint32_t hr__replicas_present(const struct hr__fleet_service *service);
+/* Returns whether fewer replicas are present than are wanted. */
+bool hr__replicas_are_missing(const struct hr__fleet_service *service);
+
+/* ---- Rows ------------------------------------------------------------------------------------------- */
+
+/* Returns whether a job is a replica. */
 static inline bool hr__fleet_has(const struct hr_fleet *fleet, uint32_t job) {
   return fleet && job >= fleet->n_input;
 }

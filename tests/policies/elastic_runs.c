@@ -62,7 +62,7 @@ static void end_segment(struct elastic_world *world, uint32_t job, int64_t now_u
   world->gpu_us[job] += (uint64_t)(now_us - world->since_us[job]) * world->has[job];
 }
 
-/* Whether a job could go on without any one of its nodes. */
+/* Whether a job could continue if it lost any one of its nodes. */
 static bool may_go_on(const struct elastic_world *world, uint32_t job, const struct hr_placement *placement) {
   uint32_t gpus = gpus_of(placement);
   bool may = placement->n_slices > 1;
@@ -561,7 +561,7 @@ static bool follow(struct kai_run *x, uint32_t j, const struct naive *naive, int
     for (uint32_t i = 0; i < KAI_PODS; i++) x->node[id][i] = -1;
   if (!changed || (before == 0 && !runs)) return false;
   x->evictions[id] += !runs;
-  /* What is left of an evicted job is a whole number of microseconds with the requested GPUs. */
+  /* The remaining work of an evicted job is a whole number of microseconds with the requested GPUs. */
   const uint64_t gpus = x->world->gpus[id];
   if (!runs) x->left[id] = (x->kept_left[id] + gpus - 1) / gpus * gpus;
   x->gpu_us[id] = runs ? x->gpu_us[id] : x->kept_gpu_us[id];

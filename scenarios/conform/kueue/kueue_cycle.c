@@ -69,19 +69,6 @@ static uint32_t variant_of(const struct hr__kueue_case *self, const cJSON *workl
   return HR_NONE;
 }
 
-static bool read_allowed(struct hr__kueue_case *self, const cJSON *list, struct hr__kueue_workload *workload) {
-  if (!list) return true;
-  uint32_t *allowed = hr__verdict_alloc(self->verdict, (size_t)cJSON_GetArraySize(list) + 1, sizeof *allowed);
-  if (!allowed) return false;
-  const cJSON *item;
-  cJSON_ArrayForEach(item, list) {
-    uint32_t flavor = hr__kueue_name_find(&self->flavors, cJSON_IsString(item) ? item->valuestring : NULL);
-    if (flavor != HR_NONE) allowed[workload->n_allowed++] = flavor;
-  }
-  workload->allowed = allowed;
-  return true;
-}
-
 /* Whether a preemption gate {name} is not open. A gate without a state {name, position} is closed. */
 static bool has_closed_gate(const cJSON *other) {
   const cJSON *gate, *state;
@@ -107,7 +94,7 @@ static bool read_states(struct hr__kueue_cycle_run *run) {
       workload->obstacle = HR__KUEUE_INVALID;
     workload->gated = has_closed_gate(other);
     workload->variant_of = variant_of(&run->self, json);
-    if (!read_allowed(&run->self, hr__case_get(other, "AllowedFlavors"), workload)) return false;
+    if (!hr__kueue_read_allowed(&run->self, hr__case_get(other, "AllowedFlavors"), workload)) return false;
   }
   return true;
 }

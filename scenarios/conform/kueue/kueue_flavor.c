@@ -113,20 +113,6 @@ static void add_usages(struct hr__kueue_case *self, const char *member) {
       add_usage(self, hr__kueue_name_find(&self->queues, item->string), item);
 }
 
-/* Reads the flavors that a variant may use. Flavors that are not named anywhere are not among them. */
-static bool read_allowed(struct hr__kueue_case *self, const cJSON *list, struct hr__kueue_workload *workload) {
-  if (!list) return true;
-  uint32_t *allowed = hr__verdict_alloc(self->verdict, (size_t)cJSON_GetArraySize(list) + 1, sizeof *allowed);
-  if (!allowed) return false;
-  const cJSON *item;
-  cJSON_ArrayForEach(item, list) {
-    uint32_t flavor = hr__kueue_name_find(&self->flavors, cJSON_IsString(item) ? item->valuestring : NULL);
-    if (flavor != HR_NONE) allowed[workload->n_allowed++] = flavor;
-  }
-  workload->allowed = allowed;
-  return true;
-}
-
 /* Reads the slice that the workload replaces: the workload "replaceWl", or {totalRequests} in "replacedSlice". */
 static bool read_replaced(struct hr__kueue_case *self, struct hr__kueue_workload *workload) {
   const cJSON *json = hr__case_get(self->input, "replaceWl"), *slice = hr__case_get(self->input, "replacedSlice");
@@ -179,7 +165,7 @@ static bool read_subject(struct hr__kueue_case *self, const cJSON *pod_sets, con
                                                   hr__kueue_has_gate(&self->world, HR__KUEUE_BIT_RECLAIMABLE_PODS))
       out->pod_sets[i]
           .reclaimable = hr__case_whole(item, "count", 0);
-  return read_allowed(self, hr__case_get(self->input, "allowedFlavors"), out) && read_replaced(self, out) &&
+  return hr__kueue_read_allowed(self, hr__case_get(self->input, "allowedFlavors"), out) && read_replaced(self, out) &&
          hr__kueue_case_workloads(self, NULL, 0);
 }
 

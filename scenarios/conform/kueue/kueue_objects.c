@@ -291,3 +291,16 @@ bool hr__kueue_case_begin(struct hr__kueue_case *self, const cJSON *whole, struc
   read_settings(self);
   return read_flavors(self) && read_tree(self) && read_local_queues(self);
 }
+
+bool hr__kueue_read_allowed(struct hr__kueue_case *self, const cJSON *list, struct hr__kueue_workload *workload) {
+  if (!list) return true;
+  uint32_t *allowed = hr__verdict_alloc(self->verdict, (size_t)cJSON_GetArraySize(list) + 1, sizeof *allowed);
+  if (!allowed) return false;
+  const cJSON *item;
+  cJSON_ArrayForEach(item, list) {
+    uint32_t flavor = hr__kueue_name_find(&self->flavors, cJSON_IsString(item) ? item->valuestring : NULL);
+    if (flavor != HR_NONE) allowed[workload->n_allowed++] = flavor;
+  }
+  workload->allowed = allowed;
+  return true;
+}

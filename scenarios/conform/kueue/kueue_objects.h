@@ -117,6 +117,9 @@ const char *hr__kueue_reason_name(enum hr__kueue_reason reason);
 
 /* Reads nodes and topologies of Kueue cases, for all kinds that need them. */
 
+/* Reads the flavors that a workload or a variant may use; without a list, it may use all. Names that no flavor of the
+   case has are left out. Returns false if memory is exhausted. */
+bool hr__kueue_read_allowed(struct hr__kueue_case *self, const cJSON *list, struct hr__kueue_workload *workload);
 /* Strings of a JSON list. */
 const char **hr__kueue_case_texts(struct hr__kueue_case *self, const cJSON *list, uint32_t *count);
 /* Parts of a placement {levels, domains}. */

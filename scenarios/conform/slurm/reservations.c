@@ -22,7 +22,7 @@ struct reservation_case {
   struct hr_view view;
 };
 
-/* The text of a value; "" if it is none. */
+/* Returns the text of a value; "" if the value is not a text. */
 static char *text_of(const cJSON *value) {
   static char empty[] = "";
   return cJSON_IsString(value) && value->valuestring ? value->valuestring : empty;
@@ -51,7 +51,7 @@ static uint32_t read_flags(const cJSON *list) {
   return flags;
 }
 
-/* Sets the nodes of a reservation: those in the list; all if there is none. */
+/* Sets the nodes of a reservation: those in the list; without a list, all nodes. */
 static void read_nodes(struct hr__slurm_run *run, const cJSON *list, uint64_t *set) {
   const cJSON *item;
   for (uint32_t n = 0; !list && n < run->nodes.n_nodes; n++) set[n / 64] |= UINT64_C(1) << n % 64;
