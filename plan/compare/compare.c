@@ -471,6 +471,8 @@ static bool same_policy(const struct hr_policy_choice *a, const struct hr_policy
 static enum hr_status note_duplicates(struct hr_comparison *comparison) {
   const struct hr_contender *contenders = comparison->config.contenders;
   enum hr_status status = HR_OK;
+  if (comparison->config.n_contenders == 1)
+    status = hr_notes_add(&comparison->notes, "%s is the only policy: nothing is compared", contenders[0].label);
   for (uint32_t i = 0; i < comparison->config.n_contenders; i++)
     for (uint32_t k = 0; k < i && status == HR_OK; k++)
       if (same_policy(contenders[i].policy, contenders[k].policy))

@@ -301,7 +301,7 @@ static enum hr_status bind_pools(struct hr__builder *builder, const cJSON *clust
   for (uint32_t i = 0; i < pools->n_pools; i++, entry = entry->next)
     spec->failure_share[i] = hr__number_of(hr__get(entry, "autoscale"), "no_capacity", 0);
   json = json ? json->child : NULL;
-  for (uint32_t k = 0; k < spec->n_quotas; k++, json = json->next) {
+  for (uint32_t k = 0; json && k < spec->n_quotas; k++, json = json->next) {
     struct hr_scaling_quota *quota = &spec->quotas[k];
     bool any = false;
     quota->of_pool = calloc(pools->n_pools, sizeof *quota->of_pool);

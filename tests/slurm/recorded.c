@@ -116,7 +116,7 @@ static bool has_name(const char *list, const char *name) {
 
 /* Columns 1, 2 and 4 are the name, the priority, and the QOS that may be preempted. */
 static bool read_qos(struct recorded *run) {
-  char line[MAX_LINE], *cells[MAX_CELLS], preempt[MAX_QOS][100];
+  char line[MAX_LINE], *cells[MAX_CELLS], preempt[MAX_QOS][100] = {{0}};
   FILE *file = open_file(run, "qos.txt");
   if (!file) return false;
   for (bool header = true; fgets(line, sizeof line, file) && run->n_qos < MAX_QOS; header = false) {

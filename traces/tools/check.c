@@ -124,8 +124,13 @@ static const struct finding_words words[HR_N_FINDINGS] = {
     [HR_FINDING_SHORT_TRACE] = {"too few jobs to distinguish a policy's effect on waits from chance",
                                 "use a longer trace, or several generated from a model"},
     [HR_FINDING_NO_USERS] = {"jobs without a user: fair shares by user treat them as one user", NULL},
-    [HR_FINDING_NO_TENANTS] = {"jobs without a tenant: no quota applies and costs are not attributed", NULL},
-    [HR_FINDING_NO_CLASSES] = {"jobs without a class: the scenario's defaults apply", NULL},
+    [HR_FINDING_NO_TENANTS] =
+        {"jobs without a tenant: no quota applies and costs are not attributed; --map tenant= and "
+         "--tenant-by set tenants",
+         NULL},
+    [HR_FINDING_NO_CLASSES] = {"jobs without a class: the scenario's defaults apply; --map class= and --class set "
+                               "classes from columns such as QOS or Partition",
+                               NULL},
     [HR_FINDING_NO_OUTCOMES] = {"jobs without an outcome are assumed to complete", NULL},
     [HR_FINDING_NO_LIMITS] = {"policies that use limits get the run times instead, and thus know the future", NULL},
     [HR_FINDING_NO_GPU_TYPES] =
