@@ -120,7 +120,9 @@
   VALUE(GPU_POWER, gpu_power_ppm, uint32_t, uint32_t, FRACTION, "gpu_power_fraction", "gpu_power_fraction", false,     \
         HR_NONE, 0, 1000000, 31, "'gpu_power_fraction' is not from 0 to 1",                                            \
         "power of the GPUs of the job, relative to their maximum. Empty: as specified for its class, otherwise for "   \
-        "the pool")
+        "the pool")                                                                                                    \
+  NAME(DATA_SET, data_set, TEXT, "data_set", "data_set", 32, DATA_SETS, data_sets, 8,                                  \
+       "the data set that the job reads, by its name in `data` of the scenario")
 
 #define HR_JOB_FIELD_TABLE(ID, VALUE, NAME, FLAG_COLUMN, FLAG)                                                         \
   HR_JOB_COMMON_FIELD_TABLE(ID, VALUE, NAME)                                                                           \

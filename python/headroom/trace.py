@@ -20,7 +20,8 @@ _UNITS = {"submit_s": ("submit_us", _SECOND_US), "duration_s": ("work_us", _SECO
           "checkpoint_gb": ("checkpoint_mib", 1024), "fail_at": ("fail_at_ppm", 1_000_000),
           "gpu_power_fraction": ("gpu_power_ppm", 1_000_000)}
 _TEXTS = {"gpu_type": "gpu_types", "job_id": "job_id", "user": "user", "tenant": "tenant", "model": "model",
-          "regions": "regions", "mig_profile": "mig_profile", "queue": "queue", "qos": "qos"}
+          "regions": "regions", "mig_profile": "mig_profile", "queue": "queue", "qos": "qos",
+          "data_set": "data_set"}
 CLASSES = ["", "training", "fine-tune", "batch-inference", "inference", "interactive", "data-prep"]
 OUTCOMES = ["", "completed", "failed", "cancelled"]
 TIERS = ["", "island", "numa", "node", "rack", "zone"]

@@ -171,8 +171,9 @@ static enum hr_status build_reads(const struct hr__builder *builder, const cJSON
   for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next, at++) {
     struct hr_data_read *read = &spec->reads[at];
     if (!hr__has(entry, "class")) read->class_ = HR_NONE;
-    read->set = number_of(hr__get(data, "sets"), read->set_name);
-    if (read->set == HR_NONE) return fail_unknown(builder, hr__get(entry, "set"), hr__get(data, "sets"), "data set");
+    read->set = read->set_name ? number_of(hr__get(data, "sets"), read->set_name) : HR_NONE;
+    if (read->set_name && read->set == HR_NONE)
+      return fail_unknown(builder, hr__get(entry, "set"), hr__get(data, "sets"), "data set");
     if (hr__has(entry, "epochs") == hr__has(entry, "gb_s_per_gpu"))
       return hr__build_fail(builder, entry, "either 'epochs' or 'gb_s_per_gpu' is expected");
   }
@@ -269,22 +270,31 @@ static enum hr_status find_routes(const struct hr__builder *builder, const struc
   return HR_OK;
 }
 
-/* Every pool that has nodes must reach each data set that jobs read, and each copy its source. */
+/* Every pool that has nodes must reach a data set that jobs read by a rule. */
+static enum hr_status check_reach(const struct hr__builder *builder, const cJSON *rule, const struct hr_data_spec *spec,
+                                  const struct hr_data_set *set) {
+  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  for (uint32_t pool = 0; pool < spec->n_pools; pool++) {
+    bool reaches = cluster->pools[pool].nodes == 0;
+    for (uint32_t k = 0; k < set->n_storage; k++)
+      reaches = reaches || spec->to_pool[(size_t)set->storage[k] * spec->n_pools + pool].exists;
+    if (!reaches)
+      return hr__build_fail(builder, rule, "pool '%.60s' has no link from a storage system with the data set '%.60s'",
+                            cluster->pools[pool].name, set->name);
+  }
+  return HR_OK;
+}
+
+/* Every pool that has nodes must reach each data set that jobs read, and each copy its source. By a rule without a data
+   set, jobs may read all of them. */
 static enum hr_status check_routes(const struct hr__builder *builder, const cJSON *data,
                                    const struct hr_data_spec *spec) {
-  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
-  for (uint32_t i = 0; i < spec->n_reads; i++) {
-    const struct hr_data_set *set = &spec->sets[spec->reads[i].set];
-    for (uint32_t pool = 0; pool < spec->n_pools; pool++) {
-      bool reaches = cluster->pools[pool].nodes == 0;
-      for (uint32_t k = 0; k < set->n_storage; k++)
-        reaches = reaches || spec->to_pool[(size_t)set->storage[k] * spec->n_pools + pool].exists;
-      if (!reaches)
-        return hr__build_fail(builder, cJSON_GetArrayItem(hr__get(data, "reads"), (int)i),
-                              "pool '%.60s' has no link from a storage system with the data set '%.60s'",
-                              cluster->pools[pool].name, set->name);
-    }
-  }
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < spec->n_reads; i++)
+    for (uint32_t set = 0; set < spec->n_sets && status == HR_OK; set++)
+      if (spec->reads[i].set == HR_NONE || spec->reads[i].set == set)
+        status = check_reach(builder, cJSON_GetArrayItem(hr__get(data, "reads"), (int)i), spec, &spec->sets[set]);
+  if (status != HR_OK) return status;
   for (uint32_t i = 0; i < spec->n_sets; i++)
     for (uint32_t k = 0; k < spec->sets[i].n_copies; k++) {
       bool reaches = false;

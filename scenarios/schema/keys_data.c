@@ -84,7 +84,8 @@ static const struct hr__key cache_keys[] = {
 
 #define READ struct hr_data_read
 static const struct hr__key read_keys[] = {
-    {"set", NAME, MUST, AT(TEXT, READ, set_name), HELP("Name of the data set.")},
+    {"set", NAME, OTHERWISE("the job's 'data_set' in the trace"), AT(TEXT, READ, set_name),
+     HELP("Name of the data set. Jobs with another 'data_set' in the trace do not match.")},
     {"class", CHOICE(hr__class_keys + 1), OTHERWISE("all"), .first_choice = 1, AT(INTEGER, READ, class_),
      HELP("Only jobs of this class.")},
     {"tenant", NAME, OTHERWISE("all"), AT(TEXT, READ, tenant), HELP("Only jobs of this tenant.")},

@@ -26,17 +26,22 @@ static struct hr__data_reader *reader_of(const struct hr__engine *engine, hr_job
 
 /* ---- What a job reads ------------------------------------------------------------------------------------- */
 
-static const struct hr_data_read *rule_of(const struct hr__engine *engine, hr_job job) {
+/* Returns the first rule that matches a job, and its data set; NULL: it reads nothing. */
+static const struct hr_data_read *rule_of(const struct hr__engine *engine, hr_job job, uint32_t *set) {
   const struct hr_data_spec *spec = engine->data->spec;
   const struct hr_trace *trace = engine->trace;
   const uint32_t class_ = trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN;
   const uint32_t tenant = trace->tenant ? trace->tenant[job.id] : HR_NONE;
   const uint32_t model = trace->model ? trace->model[job.id] : HR_NONE;
+  const uint32_t name = trace->data_set ? trace->data_set[job.id] : HR_NONE;
+  const uint32_t named = name == HR_NONE ? HR_NONE : engine->data->set_of_name[name];
   for (uint32_t i = 0; i < spec->n_reads && job.id < engine->n_input; i++) {
     const struct hr_data_read *rule = &spec->reads[i];
     if (rule->class_ != HR_NONE && rule->class_ != class_) continue;
     if (rule->tenant && (tenant == HR_NONE || strcmp(rule->tenant, trace->tenants.text[tenant]) != 0)) continue;
     if (rule->model && (model == HR_NONE || strcmp(rule->model, trace->models.text[model]) != 0)) continue;
+    if (rule->set == HR_NONE ? named == HR_NONE : named != HR_NONE && named != rule->set) continue;
+    *set = rule->set == HR_NONE ? named : rule->set;
     return rule;
   }
   return NULL;
@@ -112,20 +117,21 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
                             int64_t run_us) {
   (void)run_us;
   struct hr__data_reader *reader = reader_of(engine, job);
-  const struct hr_data_read *rule = rule_of(engine, job);
+  uint32_t at = HR_NONE;
+  const struct hr_data_read *rule = rule_of(engine, job, &at);
   const int64_t work_us = engine->trace->work_us[job.id];
   *reader = (struct hr__data_reader){.engine = engine, .set = HR_NONE, .n_nodes = count_nodes(placement)};
   if (!rule || work_us == 0) return HR_OK;
-  const struct hr_data_set *set = &engine->data->spec->sets[rule->set];
+  const struct hr_data_set *set = &engine->data->spec->sets[at];
   const int64_t epoch_bytes = rule->epoch_bytes ? rule->epoch_bytes : set->bytes;
   if (epoch_bytes == 0) return HR_OK;
-  reader->set = rule->set;
+  reader->set = at;
   set_sizes(reader, rule, epoch_bytes, work_us, engine->trace->gpus[job.id]);
   use_caches(engine, reader, placement);
   const bool resizes = hr__attempt(engine, job)->resizes;
   reader->cold_until_us =
       (resizes ? hr__attempt(engine, job)->progress_us : engine->kept_us[job.id]) + reader->epoch_us;
-  return copy_on_demand(engine, rule->set, (hr_pool){engine->first_pool + placement->pool.id});
+  return copy_on_demand(engine, at, (hr_pool){engine->first_pool + placement->pool.id});
 }
 
 /* What the nodes have read in the first epoch is in their caches. */
@@ -382,9 +388,9 @@ bool hr__data_is_active(const struct hr__engine *engine) {
 
 bool hr__data_is_local(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   const struct hr__data *data = engine->data;
-  const struct hr_data_read *rule = rule_of(engine, job);
-  if (!rule) return true;
-  const uint32_t path = data->route[(size_t)rule->set * data->spec->n_pools + engine->first_pool + pool.id];
+  uint32_t set = HR_NONE;
+  if (!rule_of(engine, job, &set)) return true;
+  const uint32_t path = data->route[(size_t)set * data->spec->n_pools + engine->first_pool + pool.id];
   return path != HR_NONE && data->paths[path].link == HR_NONE;
 }
 

@@ -210,7 +210,8 @@ static bool allocate(struct hr__engine *owner, struct hr__data *data) {
          TAKE(data->paths, n_paths) && TAKE(shares->capacity, shares->n_resources) &&
          TAKE(shares->left, shares->n_resources) && TAKE(shares->level, shares->n_resources) &&
          TAKE(data->readers, data->n_jobs) && TAKE(data->replicas, n_replicas) &&
-         TAKE(data->route, (size_t)spec->n_sets * spec->n_pools);
+         TAKE(data->route, (size_t)spec->n_sets * spec->n_pools) &&
+         TAKE(data->set_of_name, owner->trace->data_sets.count);
 #undef TAKE
 }
 
@@ -233,6 +234,20 @@ static void set_capacities(struct hr__data *data) {
     capacity[spec->n_storage + i] = spec->links[i].bytes_s ? hr__rate_units(spec->links[i].bytes_s) : HR__NO_LIMIT;
 }
 
+/* Finds the data sets that jobs name in the trace. */
+static enum hr_status find_named(struct hr__engine *owner, struct hr__data *data) {
+  const struct hr_names *names = &owner->trace->data_sets;
+  for (uint32_t name = 0; name < names->count; name++) {
+    uint32_t set = 0;
+    while (set < data->spec->n_sets && strcmp(data->spec->sets[set].name, names->text[name]) != 0) set++;
+    if (set == data->spec->n_sets)
+      return hr_fail(owner->error, HR_BAD_INPUT, "the trace names the data set '%.60s', which is not in 'data.sets'",
+                     names->text[name]);
+    data->set_of_name[name] = set;
+  }
+  return HR_OK;
+}
+
 static bool has_caches(const struct hr_data_spec *spec) {
   for (uint32_t i = 0; i < spec->n_pools; i++)
     if (spec->cache_of[i] != HR_NONE) return true;
@@ -246,6 +261,8 @@ enum hr_status hr__data_open(struct hr__engine *engine, struct hr__engine *owner
       .spec = engine->config->data, .first = engine, .n_jobs = engine->trace->n_jobs, .next_us = HR_NEVER_US};
   owner->data = engine->data = data;
   if (!allocate(owner, data) || !allocate_result(data)) return hr__out_of_memory(engine);
+  const enum hr_status status = find_named(owner, data);
+  if (status != HR_OK) return status;
   if (has_caches(data->spec)) {
     data->caches = hr__caches_create(&owner->arena, owner->cluster.n_nodes, data->spec->n_sets);
     if (!data->caches) return hr__out_of_memory(engine);

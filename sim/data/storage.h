@@ -44,6 +44,7 @@ struct hr__data {
   struct hr__data_reader *readers; /* by job */
   struct hr__data_copy *replicas;  /* [sets x storage] */
   uint32_t *route;                 /* [sets x pools]: the path; HR_NONE: not known */
+  uint32_t *set_of_name;           /* by name of a data set in the trace: its index */
   struct hr__caches *caches;
   struct hr_data_result result;
   int64_t next_us; /* of the pending event that counts */

@@ -76,6 +76,7 @@ static void other_fields(struct hr_job_record *job, const struct shape *shape) {
   if (shape->has[26] && random_below(2)) job->queue = ONE_OF(names);
   if (shape->has[27] && random_below(2)) job->qos = ONE_OF(names);
   if (shape->has[28] && random_below(2)) job->gpu_power_ppm = random_below(1000001);
+  if (shape->has[29] && random_below(2)) job->data_set = ONE_OF(names);
 }
 
 static struct hr_text random_id(const struct shape *shape, uint32_t row, char buffer[64]) {

@@ -41,6 +41,17 @@ static void keys_are_stored(void) {
   hr_scenario_destroy(scenario);
 }
 
+/* A rule without a data set is for jobs that name one in the trace. They may name any, so all must be in reach. */
+static void sets_of_the_trace(void) {
+  write_text(DATA(NAS SETS ",\"links\":[{\"from\":\"a\",\"to\":\"b\",\"gb_s\":1}],\"reads\":[{\"epochs\":3}]"));
+  struct hr_scenario *scenario = load(NULL, 0);
+  CU_ASSERT_EQUAL(scenario->data->reads[0].set, HR_NONE);
+  CU_ASSERT_PTR_NULL(scenario->data->reads[0].set_name);
+  hr_scenario_destroy(scenario);
+  write_text(DATA(NAS SETS ",\"reads\":[{\"epochs\":3}]"));
+  expect_error(NULL, 0, "s.json:2:118: pool 'b/p' has no link from a storage system with the data set 'd'");
+}
+
 /* aws:us-east-1 to aws:eu-west-1 of the catalogue. A region without pools may have storage. */
 static void links_of_the_catalogue(void) {
   write_text(DATA("\"storage\":[{\"name\":\"s3\",\"location\":\"us-west-2\",\"gb_s\":2}],\"links\":[{\"from\":"
@@ -98,5 +109,5 @@ static void errors_have_a_place(void) {
   expect_error(size, 1, "--set data.sets.0.gb=-1: 'data.sets.0.gb' is the number -1...");
 }
 
-TEST_MAIN("Data with a location in scenarios", TEST(create_test_folder), TEST(keys_are_stored),
+TEST_MAIN("Data with a location in scenarios", TEST(create_test_folder), TEST(keys_are_stored), TEST(sets_of_the_trace),
           TEST(links_of_the_catalogue), TEST(errors_have_a_place), TEST(remove_test_folder))

@@ -201,6 +201,8 @@ struct world {
   struct hr_data_set set;
   struct hr_data_cache cache;
   struct hr_data_read read;
+  uint32_t data_set[MAX_JOBS]; /* in the trace, if it has names */
+  struct hr_names data_sets;
   struct hr_data_route to_pool[4], to_storage[4];
   uint32_t cache_of[MAX_POOLS], at[1], copies[1];
   struct hr_data_spec data;
@@ -227,13 +229,15 @@ static void world_init(struct world *world) {
   }
 }
 
-static struct hr_result *run(struct world *world) {
+static enum hr_status try_run(struct world *world, struct hr_result **result, struct hr_error *error) {
   struct hr_class_spec classes[HR_N_CLASSES];
   struct hr_trace trace = {.source = "test",
                            .n_jobs = world->n_jobs,
                            .submit_us = world->submit_us,
                            .work_us = world->work_us,
-                           .gpus = world->gpus};
+                           .gpus = world->gpus,
+                           .data_set = world->data_sets.count ? world->data_set : NULL,
+                           .data_sets = world->data_sets};
   struct hr_cluster_spec cluster = {.pools = world->pools, .n_pools = world->n_pools},
                          parts[2] = {{.pools = world->pools, .n_pools = 1}, {.pools = world->pools + 1, .n_pools = 1}};
   static char name[] = "a", other[] = "b";
@@ -242,13 +246,11 @@ static struct hr_result *run(struct world *world) {
   const struct hr_clusters clusters = {
       cluster_parts, 2, {.kind = HR_JOB_ROUTER_LEAST_LOADED, .max_wait_us = HR_NEVER_US, .budget_uusd = HR_NEVER_US}};
   struct hr_policy_choice choice = {0};
-  struct hr_result *result = NULL;
-  struct hr_error error = {0};
   world->data.storage = world->storage;
   world->data.links = world->links;
-  world->data.sets = &world->set;
+  if (!world->data.sets) world->data.sets = &world->set;
   world->data.caches = &world->cache;
-  world->data.reads = &world->read;
+  if (!world->data.reads) world->data.reads = &world->read;
   world->data.to_pool = world->to_pool;
   world->data.to_storage = world->to_storage;
   world->data.cache_of = world->cache_of;
@@ -256,7 +258,7 @@ static struct hr_result *run(struct world *world) {
   world->set.storage = world->at;
   world->set.copies = world->copies;
   for (uint32_t i = 0; i < HR_N_CLASSES; i++) classes[i] = world->class_;
-  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, "fifo", &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, "fifo", error), HR_OK);
   struct hr_run_config config = {.trace = &trace,
                                  .cluster = &cluster,
                                  .policy = choice.ops,
@@ -266,10 +268,17 @@ static struct hr_result *run(struct world *world) {
                                  .classes = classes,
                                  .clusters = world->has_clusters ? &clusters : NULL,
                                  .data = world->no_data ? NULL : &world->data};
-  enum hr_status status = hr_sim_run(&config, &result, &error);
+  const enum hr_status status = hr_sim_run(&config, result, error);
+  hr_policy_choice_finish(&choice);
+  return status;
+}
+
+static struct hr_result *run(struct world *world) {
+  struct hr_result *result = NULL;
+  struct hr_error error = {0};
+  const enum hr_status status = try_run(world, &result, &error);
   if (status != HR_OK) fprintf(stderr, "%s\n", error.text);
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
-  hr_policy_choice_finish(&choice);
   return result;
 }
 
@@ -346,6 +355,51 @@ static void clients_have_a_limit(void) {
   CU_ASSERT_EQUAL(end_of(result, 0), 200 * S);
   CU_ASSERT_EQUAL(end_of(result, 1), 100 * S);
   hr_result_destroy(result);
+}
+
+/* Three jobs name a data set, and one does not. The first rule has the set t, so it is for the job with this name and
+   for the job without one. The second rule is for the others, with the sets that they name. */
+static void jobs_name_data_sets(void) {
+  static const char *const names[] = {"t", "s"};
+  static char t[] = "t";
+  struct world world;
+  world_init(&world);
+  struct hr_data_set sets[2] = {world.set, world.set};
+  struct hr_data_read reads[2] = {world.read, world.read};
+  world.n_jobs = 4;
+  world.data_sets = (struct hr_names){.text = names, .count = 2};
+  world.data_set[1] = world.data_set[2] = 1;
+  world.data_set[3] = HR_NONE;
+  world.storage[0].bytes_s = 1000 * GB;
+  sets[1].name = t;
+  sets[1].bytes = 1000 * GB;
+  sets[0].storage = sets[1].storage = world.at;
+  reads[0].set = 1;
+  reads[1].set = HR_NONE;
+  reads[1].epochs = 3;
+  world.data.sets = sets;
+  world.data.reads = reads;
+  world.data.n_sets = world.data.n_reads = 2;
+  struct hr_result *result = run(&world);
+  CU_ASSERT(result->data->read_bytes == (hr_amount)(1000 + 3 * 100 + 3 * 100 + 1000) * GB);
+  hr_result_destroy(result);
+  world.data.n_reads = 1;
+  result = run(&world);
+  CU_ASSERT(result->data->read_bytes == (hr_amount)(1000 + 1000) * GB);
+  hr_result_destroy(result);
+}
+
+static void unknown_data_sets_are_errors(void) {
+  static const char *const names[] = {"s", "v"};
+  struct world world;
+  struct hr_result *result = NULL;
+  struct hr_error error = {0};
+  world_init(&world);
+  world.data_sets = (struct hr_names){.text = names, .count = 2};
+  CU_ASSERT_EQUAL(try_run(&world, &result, &error), HR_BAD_INPUT);
+  CU_ASSERT_STRING_EQUAL(error.text, "the trace names the data set 'v', which is not in 'data.sets'");
+  world.no_data = true;
+  hr_result_destroy(run(&world));
 }
 
 /* ---- Caches ----------------------------------------------------------------------------------------------- */
@@ -611,6 +665,7 @@ static void bytes_are_conserved(void) {
 }
 
 TEST_MAIN("data", TEST(flows_are_shared_fairly), TEST(one_job), TEST(three_jobs_share),
-          TEST(enough_bandwidth_changes_nothing), TEST(clients_have_a_limit), TEST(caches_hit), TEST(caches_remain),
-          TEST(hoard), TEST(mlperf_storage), TEST(links_and_bills), TEST(tiers_of_prices), TEST(two_clusters),
-          TEST(copy_on_demand), TEST(checkpoints_share), TEST(bytes_are_conserved))
+          TEST(enough_bandwidth_changes_nothing), TEST(clients_have_a_limit), TEST(jobs_name_data_sets),
+          TEST(unknown_data_sets_are_errors), TEST(caches_hit), TEST(caches_remain), TEST(hoard), TEST(mlperf_storage),
+          TEST(links_and_bills), TEST(tiers_of_prices), TEST(two_clusters), TEST(copy_on_demand),
+          TEST(checkpoints_share), TEST(bytes_are_conserved))

@@ -14,12 +14,13 @@
 #define ALL_COLUMNS                                                                                                    \
   "job_id,submit_s,duration_s,gpus,user,tenant,model,class,priority,limit_s,estimate_s,deadline_s,tasks,cpu,mem_gb,"   \
   "gpu_mem_gb,gpu_milli,gpu_type,regions,mig_profile,status,fail_at,dedicated,interruptible,checkpoint_interval_s,"    \
-  "checkpoint_gb,within,within_wait_s,min_gpus,max_gpus,start_s,queue,qos,gpu_power_fraction,colour\n"
+  "checkpoint_gb,within,within_wait_s,min_gpus,max_gpus,start_s,queue,qos,gpu_power_fraction,data_set,"                \
+  "colour\n"
 #define ALL_ROWS                                                                                                       \
   "7,30,60.5,8,ann,vision,bert,training,-3,100,90,500,4,2.5,16,40,1000,H100|A100-80,eu|us,,failed,0.25,true,false,"    \
-  "600,2,rack,60,4,16,31,batch,high,0.75,red\n"                                                                        \
-  "9,10,5,1,bob,speech,,inference,2,,,,,,,,250,,,1g.10gb,completed,,,,,,,,,,,,,,\n"                                    \
-  "x-1,20,0,0,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
+  "600,2,rack,60,4,16,31,batch,high,0.75,images,red\n"                                                                 \
+  "9,10,5,1,bob,speech,,inference,2,,,,,,,,250,,,1g.10gb,completed,,,,,,,,,,,,,,,\n"                                   \
+  "x-1,20,0,0,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
 
 static char packed_path[200];
 

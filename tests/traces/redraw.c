@@ -28,10 +28,11 @@ static struct hr_workload_spec spec_of(enum hr_blocks blocks, double growth) {
 #define ALL_FIELDS                                                                                                     \
   "job_id,submit_s,duration_s,gpus,user,tenant,tasks,limit_s,estimate_s,deadline_s,priority,cpu,mem_gb,gpu_mem_gb,"    \
   "gpu_milli,model,gpu_type,regions,mig_profile,class,status,dedicated,interruptible,fail_at,checkpoint_interval_s,"   \
-  "checkpoint_gb,min_gpus,max_gpus,within,within_wait_s,start_s,queue,qos,gpu_power_fraction\n"                        \
-  "a,90,5,4,ann,x,2,9,7,200,3,4,16,10,,m,T4,eu,,training,failed,yes,no,0.5,60,2,2,8,rack,30,95,batch,high,0.5\n"       \
-  "b,10,6,1,bob,y,1,8,,,,,,,500,n,T4|H100,,,inference,completed,no,yes,,,,,,,,,,,\n"                                   \
-  "c,10,7,1,ann,,1,,,11,1,1,1,,,,,us,1g.5gb,,,,,,,,,,,,10,,,\n"
+  "checkpoint_gb,min_gpus,max_gpus,within,within_wait_s,start_s,queue,qos,gpu_power_fraction,data_set\n"               \
+  "a,90,5,4,ann,x,2,9,7,200,3,4,16,10,,m,T4,eu,,training,failed,yes,no,0.5,60,2,2,8,rack,30,95,batch,high,0.5,"        \
+  "images\n"                                                                                                           \
+  "b,10,6,1,bob,y,1,8,,,,,,,500,n,T4|H100,,,inference,completed,no,yes,,,,,,,,,,,,\n"                                  \
+  "c,10,7,1,ann,,1,,,11,1,1,1,,,,,us,1g.5gb,,,,,,,,,,,,10,,,,texts\n"
 
 static uint64_t digest_of(const struct hr_trace *trace) {
   char name[] = "main", gpu[] = "T4";

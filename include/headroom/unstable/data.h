@@ -64,10 +64,12 @@ struct hr_data_cache {
   bool prefetch; /* a job fills the cache before it works */
 };
 
-/* A rule for what jobs read. For each job, the first rule that matches applies. Texts that are NULL match all jobs. */
+/* A rule for what jobs read. For each job, the first rule that matches applies. Tenants and models that are NULL match
+   all jobs. A job with a data set in the trace matches the rules of this set, and the rules without one. Other jobs
+   match the rules with a set. */
 struct hr_data_read {
   char *set_name, *tenant, *model;
-  uint32_t set;        /* set by the builder */
+  uint32_t set;        /* set by the builder; HR_NONE: the data set in the trace */
   uint32_t class_;     /* enum hr_job_class; HR_NONE: all */
   double epochs;       /* 0: from gpu_bytes_s */
   int64_t epoch_bytes; /* 0: the size of the data set */
