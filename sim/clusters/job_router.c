@@ -28,6 +28,7 @@ bool hr__releases_add(struct hr__expected_releases *releases, int64_t at_us, uin
   memmove(releases->at + at + 1, releases->at + at, (releases->count - at) * sizeof *releases->at);
   releases->at[at] = (struct hr__expected_release){at_us, milli};
   releases->count++;
+  releases->milli += milli;
   return true;
 }
 
@@ -36,21 +37,27 @@ void hr__releases_remove(struct hr__expected_releases *releases, int64_t at_us, 
   while (at < releases->count && releases->at[at].milli != milli) at++;
   if (at == releases->count) return;
   releases->count--;
+  releases->milli -= milli;
   memmove(releases->at + at, releases->at + at + 1, (releases->count - at) * sizeof *releases->at);
 }
 
 int64_t hr__predicted_wait_us(const struct hr__cluster_load *load, const struct hr__expected_releases *releases,
-                              hr_amount waiting_work, uint64_t milli, int64_t now_us) {
+                              hr_amount waiting_work, uint64_t milli, int64_t now_us, int64_t limit_us) {
   if (load->used_milli + milli <= load->size_milli) return 0;
   if (load->size_milli == 0) return HR_NEVER_US;
+  if (limit_us <= 1) return 1;
   const uint64_t missing = load->used_milli + milli - load->size_milli;
+  const bool is_enough = releases->milli >= missing;
   uint64_t released = 0;
   int64_t at_us = now_us;
-  for (uint32_t i = 0; i < releases->count && released < missing; i++) {
+  if (!is_enough && releases->count) at_us = releases->at[releases->count - 1].at_us;
+  if (at_us < now_us) at_us = now_us;
+  for (uint32_t i = 0; is_enough && released < missing; i++) {
     released += releases->at[i].milli;
     if (releases->at[i].at_us > now_us) at_us = releases->at[i].at_us;
+    if (at_us - now_us >= limit_us) return at_us - now_us;
   }
-  if (released < missing) at_us += (int64_t)(waiting_work / (hr_amount)load->size_milli);
+  if (!is_enough) at_us += (int64_t)(waiting_work / (hr_amount)load->size_milli);
   return at_us > now_us ? at_us - now_us : 1; /* a job that has exceeded its expected run time may end at any time */
 }
 
@@ -70,11 +77,33 @@ static bool is_better(enum hr_job_router_kind kind, const struct hr__cluster_loa
   return a->wait_us < b->wait_us;
 }
 
+/* Sets `*found` to the first cluster with the least GPUs in use (`by_use`), or else with the least wait, among those of
+   best_within. Has no branches that depend on the loads, as these cannot be predicted. Returns false if the numbers of
+   GPUs in use cannot be compared, because the clusters have different sizes. */
+static bool find_least(bool by_use, const struct hr__cluster_load *loads, uint32_t n_clusters, uint32_t without,
+                       int64_t max_wait_us, uint32_t *found) {
+  uint64_t least = UINT64_MAX, other_sizes = 0;
+  uint32_t at = HR_NONE;
+  for (uint32_t i = 0; i < n_clusters; i++) {
+    const bool is_out = (i == without) | !loads[i].eligible | (loads[i].wait_us > max_wait_us);
+    const uint64_t value = (by_use ? loads[i].used_milli : (uint64_t)loads[i].wait_us) | (0 - (uint64_t)is_out);
+    other_sizes |= loads[i].size_milli ^ loads[0].size_milli;
+    at = value < least ? i : at;
+    least = value < least ? value : least;
+  }
+  *found = at;
+  return !by_use || (other_sizes == 0 && loads[0].size_milli > 0);
+}
+
 /* Returns the best eligible cluster in which the predicted wait is at most `max_wait_us`, except `without`; HR_NONE if
    no such cluster exists. */
 static uint32_t best_within(enum hr_job_router_kind kind, const struct hr__cluster_load *loads, uint32_t n_clusters,
                             uint32_t without, int64_t max_wait_us) {
   uint32_t found = HR_NONE;
+  const bool by_use = kind == HR_JOB_ROUTER_LEAST_LOADED;
+  if (kind != HR_JOB_ROUTER_CHEAPEST && find_least(by_use, loads, n_clusters, without, max_wait_us, &found))
+    return found;
+  found = HR_NONE;
   for (uint32_t i = 0; i < n_clusters; i++) {
     if (i == without || !loads[i].eligible || loads[i].wait_us > max_wait_us) continue;
     if (found == HR_NONE || is_better(kind, &loads[i], &loads[found])) found = i;

@@ -22,6 +22,7 @@ struct hr__expected_release {
 struct hr__expected_releases {
   struct hr__expected_release *at; /* from malloc */
   uint32_t count, capacity;
+  uint64_t milli; /* of all jobs */
 };
 
 /* Adds or removes a job. hr__releases_add returns false if memory is exhausted. A job must be removed with the values
@@ -40,9 +41,10 @@ struct hr__cluster_load {
 };
 
 /* Returns the predicted wait of a job that requests `milli`, at the time `now_us`. `load`: its members `size_milli` and
-   `used_milli`. `waiting_work`: sum over waiting jobs of milli-GPUs x expected run time. */
+   `used_milli`. `waiting_work`: sum over waiting jobs of milli-GPUs x expected run time. If the wait is at least
+   `limit_us`, the result may be any time from `limit_us` on. */
 int64_t hr__predicted_wait_us(const struct hr__cluster_load *load, const struct hr__expected_releases *releases,
-                              hr_amount waiting_work, uint64_t milli, int64_t now_us);
+                              hr_amount waiting_work, uint64_t milli, int64_t now_us, int64_t limit_us);
 
 /* The job to be sent. */
 struct hr__routed_job {

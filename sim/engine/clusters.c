@@ -53,8 +53,9 @@ static void copy_offer(const struct hr__part *cluster, hr_pool pool) {
 void hr__clusters_count_waiting(struct hr__part *part, hr_job job, bool waits) {
   const struct hr__engine *whole = part->all->whole;
   const uint64_t milli = hr_cluster_asked_milli(&whole->cluster, job);
-  const hr_amount work = (hr_amount)milli * hr__expected_us(whole->trace, job);
   part->waiting_milli += waits ? milli : -milli;
+  if (!part->all->predicts) return;
+  const hr_amount work = (hr_amount)milli * hr__expected_us(whole->trace, job);
   part->waiting_work += waits ? work : -work;
 }
 
@@ -71,8 +72,8 @@ static enum hr_status copy_start(struct hr__part *cluster, const struct hr_event
   if (refusal)
     return hr_fail(whole->error, HR_INTERNAL, "the copy of cluster '%s' differs: %s",
                    all->spec->at[cluster->index].name, refusal);
-  all->expected_end_us[job.id] = event->at_us + hr__expected_us(whole->trace, job);
   if (!all->predicts) return HR_OK;
+  all->expected_end_us[job.id] = event->at_us + hr__expected_us(whole->trace, job);
   const uint64_t milli = hr_cluster_asked_milli(&whole->cluster, job);
   const bool added = hr__releases_add(&cluster->releases, all->expected_end_us[job.id], milli);
   return added ? HR_OK : hr__out_of_memory(whole);
@@ -81,12 +82,13 @@ static enum hr_status copy_start(struct hr__part *cluster, const struct hr_event
 static void copy_stop(struct hr__part *cluster, const struct hr_event *event) {
   const struct hr__clusters *all = cluster->all;
   struct hr_cluster *copy = &all->whole->cluster;
-  const int64_t expected_end_us = all->expected_end_us[event->job.id];
   if (copy->inventory)
     hr__cluster_release(copy, event->placement, event->job);
   else
     hr__cluster_follow(copy, event->placement, event->job, false);
-  if (all->predicts) hr__releases_remove(&cluster->releases, expected_end_us, hr_cluster_asked_milli(copy, event->job));
+  if (all->predicts)
+    hr__releases_remove(&cluster->releases, all->expected_end_us[event->job.id],
+                        hr_cluster_asked_milli(copy, event->job));
 }
 
 /* Applies an event of a job to the copy, and to the sums for the router. */
@@ -177,6 +179,8 @@ static enum hr_status submit_job(struct hr__clusters *all, hr_job job, int64_t n
   if (all->sending) return hr__dispatch_submit(all, job, now_us);
   const uint32_t choice = hr__routing_choose(all, job, now_us), to = choice == HR_NONE ? 0 : choice;
   if (choice == HR_NONE) whole->barred = job;
+  const bool fits = all->spec->router.kind != HR_JOB_ROUTER_HOME && choice != HR_NONE && all->loads[to].eligible;
+  whole->fitting = fits ? job : (hr_job){HR_NONE};
   struct hr__part *part = &all->at[to];
   all->of_job[job.id] = to;
   all->number[job.id] = hr__clusters_job_number(part);
@@ -289,12 +293,18 @@ enum hr_status hr__clusters_wake(struct hr__part *part, int64_t now_us) {
   return hr__engine_free_capacity(&part->engine);
 }
 
-/* Begins the instant in all clusters with events, in the order of the clusters, below a node of the tournament tree. */
-static enum hr_status wake_below(struct hr__clusters *all, uint32_t node, int64_t now_us) {
-  if (all->next_us[node] != now_us) return HR_OK;
-  if (node >= all->n_leaves) return hr__clusters_wake(&all->at[node - all->n_leaves], now_us);
-  const enum hr_status status = wake_below(all, 2 * node, now_us);
-  return status == HR_OK ? wake_below(all, 2 * node + 1, now_us) : status;
+/* Begins the instant in all clusters with events, in the order of the clusters. Descends to the first leaf of this
+   time, then climbs to the next subtree with this time, which is the sibling to the right of a node on the way up. */
+static enum hr_status wake_all(struct hr__clusters *all, int64_t now_us) {
+  const int64_t *tree = all->next_us;
+  enum hr_status status = HR_OK;
+  for (uint32_t at = tree[1] == now_us; at > 0 && status == HR_OK;) {
+    while (at < all->n_leaves) at = 2 * at + (tree[2 * at] != now_us);
+    status = hr__clusters_wake(&all->at[at - all->n_leaves], now_us);
+    while (at > 0 && (at & 1) | (tree[at | 1] != now_us)) at /= 2;
+    at += at > 0;
+  }
+  return status;
 }
 
 /* Returns whether no cluster can have further events that matter. `*stalled`: some clusters have waiting jobs, but no
@@ -363,7 +373,7 @@ static enum hr_status serve(struct hr__clusters *all) {
 static enum hr_status step(struct hr__clusters *all, int64_t now_us) {
   const uint32_t n_words = (all->spec->count + 63) / 64;
   bool any = false;
-  enum hr_status status = wake_below(all, 1, now_us);
+  enum hr_status status = wake_all(all, now_us);
   if (status == HR_OK) status = submit_jobs(all, now_us);
   if (status == HR_OK && all->sending) status = hr__dispatch_timers(all, now_us);
   if (status == HR_OK && all->whole->config->fleet) status = serve(all);
@@ -412,9 +422,11 @@ static enum hr_status allocate(struct hr__engine *whole) {
   all->loads = hr_arena_alloc(&whole->arena, n * sizeof *all->loads);
   all->home = hr_arena_alloc(&whole->arena, (trace->tenants.count + (size_t)1) * sizeof *all->home);
   all->number = hr_arena_alloc_by_job(&whole->arena, trace->n_jobs, sizeof *all->number);
-  all->expected_end_us = hr_arena_alloc_by_job(&whole->arena, trace->n_jobs, sizeof *all->expected_end_us);
+  all->predicts = hr_job_router_predicts(&all->spec->router);
+  if (all->predicts)
+    all->expected_end_us = hr_arena_alloc_by_job(&whole->arena, trace->n_jobs, sizeof *all->expected_end_us);
   all->of_job = malloc(((size_t)trace->n_jobs + 1) * sizeof *all->of_job);
-  if (!all->at || !all->loads || !all->home || !all->number || !all->expected_end_us || !all->of_job)
+  if (!all->at || !all->loads || !all->home || !all->number || !all->of_job || (all->predicts && !all->expected_end_us))
     return hr__out_of_memory(whole);
   for (uint32_t i = 0; i < trace->n_jobs; i++) all->of_job[i] = HR_NONE;
   return begin_tree(all);

@@ -12,30 +12,31 @@
 #include "sim/clusters/job_router.h"
 #include "sim/engine/engine.h"
 
-/* A cluster of the run. */
+/* A cluster of the run. The members before the engine are used at each event. */
 struct hr__part {
   struct hr__clusters *all;
-  struct hr__engine engine;
-  struct hr_run_config config;
-  struct hr_observer observer;
   uint32_t index;                  /* in hr__clusters.at */
   uint32_t first_pool, first_node; /* in the whole run */
-  struct hr_cluster_result result;
   /* what the whole run has already counted of this cluster */
   uint32_t n_waiting, n_running;
   uint64_t allocated_milli, total_milli;
-  /* for the router: the running jobs, and the sum over waiting jobs of milli-GPUs x expected run time */
-  struct hr__expected_releases releases;
-  hr_amount waiting_work;
-  uint64_t waiting_milli;
-  uint32_t n_home, n_replicas; /* for numbers of replicas of services: jobs of the input; replicas so far */
-  hr_job *going;               /* from malloc: jobs that its policy must reject in its next pass (dispatch.c) */
-  uint32_t n_going, going_capacity;
-  bool has_kinds; /* the price of a job follows from its traits, see struct hr__traits */
+  uint64_t waiting_milli; /* milli-GPUs that waiting jobs request */
   /* at the present instant */
   uint64_t n_events, n_others; /* before the instant: all events; those that are not wake-ups of the policy */
   uint64_t n_ended;            /* jobs that had completed or were rejected */
   uint64_t idle_digest;        /* the digest at the last time at which all jobs so far had ended */
+  uint32_t n_home, n_replicas; /* for numbers of replicas of services: jobs of the input; replicas so far */
+  hr_job *going;               /* from malloc: jobs that its policy must reject in its next pass (dispatch.c) */
+  uint32_t n_going, going_capacity;
+  /* for the router, if it predicts waits: the running jobs, and the sum over waiting jobs of milli-GPUs x expected run
+     time */
+  struct hr__expected_releases releases;
+  hr_amount waiting_work;
+  struct hr__engine engine;
+  struct hr_run_config config;
+  struct hr_observer observer;
+  struct hr_cluster_result result;
+  bool has_kinds; /* the price of a job follows from its traits, see struct hr__traits */
 };
 
 /* All properties of a job that determine whether an empty cluster could run it, and its price there. */
@@ -52,10 +53,11 @@ enum { HR__OFFER_ROWS = 1024, HR__OFFER_SLOTS = 4 * HR__OFFER_ROWS, HR__PLAIN_GP
 struct hr__offers {
   struct hr__traits *traits; /* [HR__OFFER_ROWS] */
   int64_t *price;            /* [HR__OFFER_ROWS + 1][count]; the last row is scratch */
+  uint32_t *same_as;         /* by row: the first row with the same prices; HR_NONE: not known */
   uint32_t *slot;            /* [HR__OFFER_SLOTS]: hash table of rows + 1; 0: free */
   uint32_t *plain;           /* [HR__PLAIN_GPUS]: row + 1 by GPUs, if jobs differ in nothing else */
   uint32_t n_rows;
-  const int64_t *asked; /* the loads have the prices of this row; NULL: none */
+  uint32_t asked; /* the loads have the prices of this row, which is the first one with them; HR_NONE: none */
   bool is_plain, by_model;
 };
 
@@ -84,7 +86,7 @@ struct hr__clusters {
   uint32_t *home;           /* by tenant of the trace, then one for jobs without a tenant */
   uint32_t *of_job;         /* the cluster of each job; HR_NONE before it is submitted */
   uint32_t *number;         /* of each job among the jobs of its cluster */
-  int64_t *expected_end_us; /* of running jobs */
+  int64_t *expected_end_us; /* of running jobs; NULL unless the router predicts waits */
   struct hr__offers offers;
   struct hr__cluster_load *loads; /* by cluster; sizes and counts are always up to date */
   struct hr_slice *slices;        /* of one event, with the numbers of the whole run */

@@ -187,9 +187,16 @@ struct hr__engine {
   struct hr__clusters *clusters;
   uint32_t number;                 /* of a cluster's engine: its index among the clusters */
   uint32_t first_pool, first_node; /* of a cluster's engine: the numbers of its first pool and node in the whole run */
-  uint64_t n_left;            /* of a cluster's engine: copies of jobs that were submitted to it and have left it */
-  hr_job barred;              /* of the whole run: the job that is being submitted and may run in no cluster */
+  uint64_t n_left; /* of a cluster's engine: copies of jobs that were submitted to it and have left it */
+  hr_job barred;   /* of the whole run: the job that is being submitted and may run in no cluster */
+  hr_job fitting;  /* of the whole run: the job that is being submitted and is known to fit into its cluster */
   const uint32_t *job_number; /* by job: its number among the jobs of a cluster, for the digest; NULL: its id */
+  /* used at each event, so near each other */
+  uint64_t digest;
+  uint64_t n_submitted, n_completed, n_rejected, n_backfilled, n_events, n_passes;
+  uint64_t n_timers;        /* how many of n_events are wake-ups of the policy */
+  int64_t last_us;          /* the last instant at which an event occurred */
+  int64_t last_progress_us; /* the last instant at which a job was submitted or ended, or work was kept */
   /* the policy's functions; those that the policy's interface version does not have are NULL */
   struct hr_policy_ops ops;
   const struct hr_trace *trace;
@@ -269,13 +276,9 @@ struct hr__engine {
   struct hr__checkpoint_series *series;
   uint32_t n_series, series_capacity;
 
-  uint64_t n_submitted, n_completed, n_rejected, n_backfilled, n_events, n_passes;
-  uint64_t n_timers;        /* how many of n_events are wake-ups of the policy */
-  uint32_t n_idle_passes;   /* successive passes at which nothing happened but wake-ups, modulo MAX_IDLE_PASSES */
-  int64_t idle_since_us;    /* the first of these passes */
-  int64_t last_us;          /* the last instant at which an event occurred */
-  int64_t last_progress_us; /* the last instant at which a job was submitted or ended, or work was kept */
-  uint64_t n_futile;        /* preemptions by the policy since the progress at futile_since_us */
+  uint32_t n_idle_passes; /* successive passes at which nothing happened but wake-ups, modulo MAX_IDLE_PASSES */
+  int64_t idle_since_us;  /* the first of these passes */
+  uint64_t n_futile;      /* preemptions by the policy since the progress at futile_since_us */
   int64_t futile_since_us;
   uint64_t n_livelock; /* n_futile if jobs only preempt each other, else 0 */
   /* the last instant at which a job was killed for lack of GPU memory. Such a kill emits no event */
@@ -286,7 +289,6 @@ struct hr__engine {
   int64_t longest_lead_us;   /* the longest MIG reconfiguration */
   uint32_t interference_ppm; /* the minimum speed factor that a job can have because it shares its GPUs */
   bool stalled;
-  uint64_t digest;
 };
 
 /* ---- allocations.c ---- */

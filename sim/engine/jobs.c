@@ -171,7 +171,8 @@ enum hr_status hr__job_submit(struct hr__engine *engine, hr_job job) {
   if (engine->config->stream || job.id >= engine->n_input) init_columns(engine, job);
   HR__EACH_ACTIVE(engine, submit, at)(*at)->submit(engine, job);
   hr__notify_observers(engine, &event);
-  enum hr_reason reason = hr__cluster_never_fits(&engine->cluster, job);
+  const bool fits = engine->whole && engine->whole->fitting.id == job.id;
+  enum hr_reason reason = fits ? HR_REASON_NONE : hr__cluster_never_fits(&engine->cluster, job);
   if (engine->whole && engine->whole->barred.id == job.id) reason = HR_REASON_NO_QUEUE;
   if (reason == HR_REASON_NONE) {
     engine->state[job.id] = HR_JOB_WAITING;

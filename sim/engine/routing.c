@@ -83,10 +83,11 @@ static uint64_t hash_of(const struct hr__traits *traits) {
   return hash;
 }
 
-static int64_t *clear_row(const struct hr__clusters *all, uint32_t row) {
+static uint32_t clear_row(const struct hr__clusters *all, uint32_t row) {
   int64_t *price = all->offers.price + (size_t)row * all->spec->count;
   for (uint32_t i = 0; i < all->spec->count; i++) price[i] = HR__OFFER_UNKNOWN;
-  return price;
+  all->offers.same_as[row] = HR_NONE;
+  return row;
 }
 
 /* Adds a row. Returns its number + 1. */
@@ -96,8 +97,8 @@ static uint32_t add_row(struct hr__clusters *all, struct hr__traits traits) {
   return ++all->offers.n_rows;
 }
 
-/* Returns the row of the traits of a job. */
-static int64_t *row_of(struct hr__clusters *all, hr_job job) {
+/* Returns the row of the traits of a job; HR__OFFER_ROWS if the table is full. */
+static uint32_t row_of(struct hr__clusters *all, hr_job job) {
   struct hr__offers *offers = &all->offers;
   const bool is_full = offers->n_rows == HR__OFFER_ROWS;
   uint32_t *slot;
@@ -112,7 +113,15 @@ static int64_t *row_of(struct hr__clusters *all, hr_job job) {
     slot = &offers->slot[at];
     if (!*slot && !is_full) *slot = add_row(all, traits);
   }
-  return *slot ? offers->price + (size_t)(*slot - 1) * all->spec->count : clear_row(all, HR__OFFER_ROWS);
+  return *slot ? *slot - 1 : clear_row(all, HR__OFFER_ROWS);
+}
+
+/* Returns the first row that has the same prices as a row of the table. */
+static uint32_t first_same(const struct hr__offers *offers, uint32_t row, uint32_t count) {
+  uint32_t first = 0;
+  const size_t bytes = count * sizeof *offers->price;
+  while (memcmp(offers->price + (size_t)first * count, offers->price + (size_t)row * count, bytes) != 0) first++;
+  return first;
 }
 
 /* Returns the row of a job in tables by tenant. */
@@ -124,9 +133,11 @@ static uint32_t tenant_of(const struct hr__clusters *all, hr_job job) {
 
 void hr__routing_ask(struct hr__clusters *all, hr_job job, int64_t now_us) {
   const uint8_t *serves = all->serves ? all->serves + (size_t)tenant_of(all, job) * all->spec->count : NULL;
-  int64_t *price = row_of(all, job);
-  bool keeps = true;
-  if (price == all->offers.asked && serves == all->asked_serves) return;
+  struct hr__offers *offers = &all->offers;
+  const uint32_t row = row_of(all, job);
+  int64_t *price = offers->price + (size_t)row * all->spec->count;
+  bool keeps = row < HR__OFFER_ROWS;
+  if (offers->asked != HR_NONE && offers->same_as[row] == offers->asked && serves == all->asked_serves) return;
   all->asked_serves = serves;
   for (uint32_t i = 0; i < all->spec->count; i++) {
     keeps = keeps && all->at[i].has_kinds;
@@ -138,8 +149,8 @@ void hr__routing_ask(struct hr__clusters *all, hr_job job, int64_t now_us) {
     all->loads[i].price_uusd_h = offer;
     all->loads[i].eligible = offer != HR_NEVER_US && (!serves || serves[i]);
   }
-  const bool is_scratch = price == all->offers.price + (size_t)HR__OFFER_ROWS * all->spec->count;
-  all->offers.asked = keeps && !is_scratch ? price : NULL;
+  if (keeps && offers->same_as[row] == HR_NONE) offers->same_as[row] = first_same(offers, row, all->spec->count);
+  offers->asked = keeps ? offers->same_as[row] : HR_NONE;
 }
 
 /* ---- Choice ---- */
@@ -148,12 +159,23 @@ uint32_t hr__routing_home(const struct hr__clusters *all, hr_job job) {
   return all->home[tenant_of(all, job)];
 }
 
-/* The predicted wait in the cluster of a waiting job is at least the time that it has waited there. */
+/* The predicted wait in the cluster of a waiting job is at least the time that it has waited there. If only the
+   shortest wait matters, the prediction of each other wait ends as soon as it is known to be longer. */
 static void predict(struct hr__clusters *all, uint64_t milli, int64_t now_us) {
+  const struct hr_job_router_spec *router = &all->spec->router;
+  const bool only_shortest =
+      router->kind == HR_JOB_ROUTER_SHORTEST_WAIT && !router->prefers_local_data && all->stays == HR_NONE;
+  int64_t limit_us = HR_NEVER_US;
+  for (uint32_t i = 0; i < all->spec->count && only_shortest; i++) {
+    const struct hr__cluster_load *load = &all->loads[i];
+    limit_us = load->eligible & (load->used_milli + milli <= load->size_milli) ? 0 : limit_us;
+  }
   for (uint32_t i = 0; i < all->spec->count; i++) {
     struct hr__cluster_load *load = &all->loads[i];
     if (!load->eligible) continue;
-    load->wait_us = hr__predicted_wait_us(load, &all->at[i].releases, all->at[i].waiting_work, milli, now_us);
+    const struct hr__part *part = &all->at[i];
+    load->wait_us = hr__predicted_wait_us(load, &part->releases, part->waiting_work, milli, now_us, limit_us);
+    if (only_shortest && load->wait_us < limit_us) limit_us = load->wait_us;
     if (i == all->stays && load->wait_us < all->waited_us) load->wait_us = all->waited_us;
   }
 }
@@ -173,7 +195,7 @@ static void prefer_local_data(struct hr__clusters *all, hr_job job) {
     any = all->loads[i].eligible && all->loads[i].wait_us <= most_us && has_local_data(&all->at[i].engine, job);
   for (uint32_t i = 0; i < n && any; i++)
     if (!has_local_data(&all->at[i].engine, job)) all->loads[i].eligible = false;
-  if (any) all->offers.asked = NULL; /* the loads differ from the offers */
+  if (any) all->offers.asked = HR_NONE; /* the loads differ from the offers */
 }
 
 /* Returns the cluster by the rule of `affinity` for the job. */
@@ -285,7 +307,10 @@ enum hr_status hr__routing_begin(struct hr__clusters *all) {
   offers->slot = hr_arena_alloc(arena, HR__OFFER_SLOTS * sizeof *offers->slot);
   offers->plain = hr_arena_alloc(arena, HR__PLAIN_GPUS * sizeof *offers->plain);
   offers->price = hr_arena_alloc(arena, (HR__OFFER_ROWS + 1) * (size_t)n * sizeof *offers->price);
-  if (!offers->traits || !offers->slot || !offers->plain || !offers->price) return hr__out_of_memory(all->whole);
+  offers->same_as = hr_arena_alloc(arena, (HR__OFFER_ROWS + 1) * sizeof *offers->same_as);
+  offers->asked = HR_NONE;
+  if (!offers->traits || !offers->slot || !offers->plain || !offers->price || !offers->same_as)
+    return hr__out_of_memory(all->whole);
   for (uint32_t i = 0; i < n; i++) {
     const struct hr__engine *engine = &all->at[i].engine;
     all->at[i].has_kinds = !engine->cluster.tiers_within && !prices_change(&engine->cluster);
@@ -294,8 +319,7 @@ enum hr_status hr__routing_begin(struct hr__clusters *all) {
       all->loads[i].size_milli += engine->cluster.pools[pool].size_milli;
   }
   offers->is_plain = is_plain(all);
-  all->predicts = hr_job_router_predicts(&all->spec->router);
-  all->whole->barred = (hr_job){HR_NONE};
+  all->whole->barred = all->whole->fitting = (hr_job){HR_NONE};
   all->stays = HR_NONE;
   enum hr_status status = find_served(all);
   if (status == HR_OK) status = find_rules(all);

@@ -318,7 +318,7 @@ static void routers_follow_their_rules(void) {
     for (uint32_t k = 0; k < n; k++) {
       loads[k].eligible = draw(6) != 0;
       loads[k].n_waiting = draw(6);
-      loads[k].size_milli = 1000 * (uint64_t)draw(20);
+      loads[k].size_milli = i % 2 && k > 0 ? loads[0].size_milli : 1000 * (uint64_t)draw(20);
       loads[k].used_milli = 1000 * (uint64_t)draw(30);
       loads[k].wait_us = (int64_t)draw(4) * 3600 * S;
       loads[k].price_uusd_h = (int64_t)draw(3) * 1000000;
@@ -378,7 +378,10 @@ static void the_wait_is_that_of_a_queue(void) {
     else if (free_milli < waiting + asked)
       expected = at_us - now_us + (int64_t)(work / (hr_amount)load.size_milli);
     if (expected == 0 && idle < waiting + asked) expected = 1;
-    CU_ASSERT_EQUAL(hr__predicted_wait_us(&load, &releases, work, asked, now_us), expected);
+    CU_ASSERT_EQUAL(hr__predicted_wait_us(&load, &releases, work, asked, now_us, HR_NEVER_US), expected);
+    const int64_t limit_us = (int64_t)draw(200) * S;
+    const int64_t bounded = hr__predicted_wait_us(&load, &releases, work, asked, now_us, limit_us);
+    CU_ASSERT(expected < limit_us ? bounded == expected : bounded >= limit_us);
     free(releases.at);
   }
 }
