@@ -95,24 +95,39 @@ static double seconds_of(const struct hr_averages *averages, uint32_t point) {
   return (double)(averages->points[point].at_us + averages->clock_us) / 1e6;
 }
 
-static uint32_t interval_of(const struct interval_sums *sums, double time_s) {
+/* A time, and the interval in which it is. */
+struct chart_time {
+  double s;
+  uint32_t interval;
+};
+
+static struct chart_time chart_time_of(const struct interval_sums *sums, double time_s) {
   double at = time_s / sums->width_s;
-  return at >= (double)sums->count ? sums->count - 1 : (uint32_t)at;
+  return (struct chart_time){time_s, at >= (double)sums->count ? sums->count - 1 : (uint32_t)at};
 }
 
-/* Adds a point that holds from `begin_s` to `end_s`. */
-static void add(struct interval_sums *sums, const struct point *point, double begin_s, double end_s) {
+/* Adds a point that holds from `begin` to `end`. */
+static void add(struct interval_sums *sums, const struct point *point, struct chart_time begin, struct chart_time end) {
   const double waiting = point->waiting;
   const double value[N_COLUMNS] = {waiting, point->running, (double)point->allocated_milli / 1000,
                                    (double)point->total_milli / 1000};
-  if (!(end_s > begin_s)) return;
-  uint32_t first = interval_of(sums, begin_s), last = interval_of(sums, end_s);
-  for (uint32_t i = first; i <= last; i++) {
-    double from = i == first ? begin_s : (double)i * sums->width_s;
-    double to = i == last ? end_s : (double)(i + 1) * sums->width_s;
+  for (uint32_t i = begin.interval; i <= end.interval; i++) {
+    double from = i == begin.interval ? begin.s : (double)i * sums->width_s;
+    double to = i == end.interval ? end.s : (double)(i + 1) * sums->width_s;
     if (!(to > from)) continue;
     for (int k = 0; k < N_COLUMNS; k++) sums->sum[(size_t)k * sums->count + i] += value[k] * (to - from);
     if (waiting > sums->most[i]) sums->most[i] = waiting;
+  }
+}
+
+/* Adds all points; the last one is the end of the run. */
+static void add_points(const struct hr_averages *averages, struct interval_sums *sums) {
+  if (sums->count == 0) return;
+  struct chart_time begin = chart_time_of(sums, seconds_of(averages, 0));
+  for (uint32_t i = 0; i + 1 < averages->n_points; i++) {
+    struct chart_time end = chart_time_of(sums, seconds_of(averages, i + 1));
+    if (end.s > begin.s) add(sums, &averages->points[i], begin, end);
+    begin = end;
   }
 }
 
@@ -150,8 +165,7 @@ enum hr_status hr_averages_finish(struct hr_averages *averages, struct hr_error 
   sums.sum = calloc((size_t)N_COLUMNS * averages->count, sizeof *sums.sum);
   sums.most = calloc(averages->count, sizeof *sums.most);
   bool ready = sums.sum && sums.most && !averages->failed;
-  for (uint32_t i = 0; ready && i + 1 < n; i++)
-    add(&sums, &averages->points[i], seconds_of(averages, i), seconds_of(averages, i + 1));
+  if (ready) add_points(averages, &sums);
   if (ready) put(&averages->out, &sums);
   free(sums.sum);
   free(sums.most);

@@ -248,10 +248,12 @@ enum hr_status hr__samples_init(struct hr__samples *samples, const struct hr_res
  * present from its submit until its end, or until the end of the run.
  *
  * Computing n. A party is present while at least one of its jobs is present. Jobs are sorted by submit, so one pass
- * over them finds the presence intervals of all parties, sorted by begin. Let P(t) be the integral of the number of
- * present parties from time zero to t. Then n = (P(end) - P(submit)) / (end - submit). P(t) is the sum of (t - begin)
- * over intervals that began before t, minus the sum of (t - end) over intervals that ended before t. Each of the two
- * sums needs one binary search in sorted times and one lookup of a prefix sum. Total cost for m jobs: O(m log m).
+ * over them finds the presence intervals of all parties, sorted by begin; the end of an interval is the departure of
+ * the job that closes it. Let P(t) be the integral of the number of present parties from time zero to t. Then n =
+ * (P(end) - P(submit)) / (end - submit). P(t) is the sum of (t - begin) over intervals that began before t, minus the
+ * sum of (t - end) over intervals that ended before t. A cursor that advances over sorted begins and sorted departures
+ * computes P for ascending t: once for the departures, once for the submits. Total cost for m jobs: O(m), with a radix
+ * sort.
  */
 
 /* ---- Parties ------------------------------------------------------------------------------------- */
@@ -286,128 +288,121 @@ static inline int64_t left_us(const struct hr_result *result, uint32_t job) {
 
 /* ---- Presence intervals -------------------------------------------------------------------------- */
 
-/* Either the begins or the ends of all presence intervals, in ascending order. before[i] is the sum of the first i
-   times. */
-struct instants {
-  int64_t *at_us;
-  hr__wide *before;
+struct departure {
+  int64_t at_us;
+  uint32_t job;
+  bool closes; /* the end of a presence interval */
 };
 
 struct presence {
-  struct instants begins, ends;
-  size_t count, max_count; /* max_count: maximum number of intervals that overlap */
+  int64_t *begin_us; /* [count] ascending */
+  size_t count;
+  struct departure *departures;   /* [n_departures] ascending */
+  size_t n_departures, max_count; /* max_count: maximum number of intervals that overlap */
+  hr__wide *until_left;           /* [n_jobs]: P at the departure of each job */
 };
 
 static void presence_finish(struct presence *presence) {
-  free(presence->begins.at_us);
-  free(presence->begins.before);
-  free(presence->ends.at_us);
-  free(presence->ends.before);
+  free(presence->begin_us);
+  free(presence->departures);
+  free(presence->until_left);
 }
 
-/* Sorts times >= 0 with a radix sort by bytes, least significant byte first. Skips bytes that are equal in all times.
-   Returns false if out of memory. */
-static bool sort_times(int64_t *times, size_t count) {
-  enum { RADIX = 256 };
-  int64_t *from = times, *spare = malloc((count + 1) * sizeof *spare), *to = spare;
+/* Sorts times >= 0 with a radix sort, least significant digit first. Skips digits that are equal in all times. Returns
+   false if out of memory. */
+static bool sort_departures(struct departure *departures, size_t count) {
+  enum { DIGIT_BITS = 11, RADIX = 1 << DIGIT_BITS };
+  struct departure *from = departures, *spare = malloc((count + 1) * sizeof *spare), *to = spare;
+  uint64_t differing = 0; /* bits that are not equal in all times */
   if (!spare) return false;
-  for (unsigned shift = 0; shift < 64; shift += 8) {
+  for (size_t i = 1; i < count; i++) differing |= (uint64_t)departures[i].at_us ^ (uint64_t)departures[0].at_us;
+  for (unsigned shift = 0; shift < 64 && differing >> shift; shift += DIGIT_BITS) {
     size_t place[RADIX + 1] = {0};
-    for (size_t i = 0; i < count; i++) place[(((uint64_t)from[i] >> shift) & 0xff) + 1]++;
-    if (count == 0 || place[(((uint64_t)from[0] >> shift) & 0xff) + 1] == count) continue;
+    if ((differing >> shift) % RADIX == 0) continue;
+    for (size_t i = 0; i < count; i++) place[((uint64_t)from[i].at_us >> shift) % RADIX + 1]++;
     for (size_t i = 0; i < RADIX; i++) place[i + 1] += place[i];
-    for (size_t i = 0; i < count; i++) to[place[((uint64_t)from[i] >> shift) & 0xff]++] = from[i];
-    int64_t *sorted = to;
+    for (size_t i = 0; i < count; i++) to[place[((uint64_t)from[i].at_us >> shift) % RADIX]++] = from[i];
+    struct departure *sorted = to;
     to = from;
     from = sorted;
   }
-  if (from != times) memcpy(times, from, count * sizeof *times);
+  if (from != departures) memcpy(departures, from, count * sizeof *departures);
   free(spare);
   return true;
 }
 
 /* Finds the presence intervals. `last` is scratch space, which the caller has set to zeros; last[party] is 1 + the
-   index of the last interval found for the party. */
+   index of the departure that closes the last interval found for the party. */
 static void walk_jobs(const struct hr_result *result, const struct parties *parties, uint32_t *last,
                       struct presence *presence) {
+  struct departure *departures = presence->departures;
   for (uint32_t job = 0; job < result->n_jobs; job++) {
     if (!was_there(result, job)) continue;
-    uint32_t party = party_of(parties, job);
+    uint32_t *closing = &last[party_of(parties, job)];
     int64_t submit_us = result->trace->submit_us[job], left_at_us = left_us(result, job);
-    if (last[party] == 0 || presence->ends.at_us[last[party] - 1] < submit_us) {
-      presence->begins.at_us[presence->count] = submit_us;
-      presence->ends.at_us[presence->count] = left_at_us;
-      last[party] = (uint32_t)++presence->count;
-    } else if (presence->ends.at_us[last[party] - 1] < left_at_us) {
-      presence->ends.at_us[last[party] - 1] = left_at_us;
-    }
+    bool begins = *closing == 0 || departures[*closing - 1].at_us < submit_us;
+    bool closes = begins || departures[*closing - 1].at_us < left_at_us;
+    if (begins) presence->begin_us[presence->count++] = submit_us;
+    if (closes && !begins) departures[*closing - 1].closes = false;
+    departures[presence->n_departures++] = (struct departure){left_at_us, job, closes};
+    if (closes) *closing = (uint32_t)presence->n_departures;
   }
 }
 
-static bool sum_up(struct instants *instants, size_t count) {
-  instants->before = malloc((count + 1) * sizeof *instants->before);
-  if (!instants->before) return false;
-  instants->before[0] = 0;
-  for (size_t i = 0; i < count; i++) instants->before[i + 1] = instants->before[i] + (uint64_t)instants->at_us[i];
-  return true;
-}
-
 static size_t max_present(const struct presence *presence) {
-  size_t max_count = 0;
-  for (size_t begun = 0, ended = 0; begun < presence->count; begun++) {
-    while (presence->ends.at_us[ended] < presence->begins.at_us[begun]) ended++;
+  size_t max_count = 0, ended = 0;
+  const struct departure *next = presence->departures;
+  for (size_t begun = 0; begun < presence->count; begun++) {
+    for (; next->at_us < presence->begin_us[begun]; next++) ended += next->closes;
     if (begun + 1 - ended > max_count) max_count = begun + 1 - ended;
   }
   return max_count;
 }
 
+/* How many presence intervals have begun and ended before an instant, and the sums of their begins and ends. */
+struct presence_cursor {
+  size_t begun, departed;
+  uint64_t ended;
+  hr__wide begins_us, ends_us;
+};
+
+/* Advances to an instant and returns P, the integral of the number of present parties from time zero: parties x
+   microseconds. */
+static hr__wide integral_until(struct presence_cursor *cursor, const struct presence *presence, int64_t at_us) {
+  for (; cursor->begun < presence->count && presence->begin_us[cursor->begun] < at_us; cursor->begun++)
+    cursor->begins_us += (uint64_t)presence->begin_us[cursor->begun];
+  for (; cursor->departed < presence->n_departures; cursor->departed++) {
+    const struct departure *departure = &presence->departures[cursor->departed];
+    if (departure->at_us >= at_us) break;
+    if (!departure->closes) continue;
+    cursor->ended++;
+    cursor->ends_us += (uint64_t)departure->at_us;
+  }
+  return (hr__wide)cursor->begun * (uint64_t)at_us - cursor->begins_us -
+         ((hr__wide)cursor->ended * (uint64_t)at_us - cursor->ends_us);
+}
+
+static void integrate(struct presence *presence) {
+  struct presence_cursor cursor = {0};
+  for (size_t i = 0; i < presence->n_departures; i++) {
+    const struct departure *departure = &presence->departures[i];
+    presence->until_left[departure->job] = integral_until(&cursor, presence, departure->at_us);
+  }
+}
+
 static bool presence_make(const struct hr_result *result, const struct parties *parties, struct presence *presence) {
   size_t room = (size_t)result->n_jobs + 1;
   uint32_t *last = calloc((size_t)parties->count + 1, sizeof *last);
-  *presence =
-      (struct presence){.begins.at_us = malloc(room * sizeof(int64_t)), .ends.at_us = malloc(room * sizeof(int64_t))};
-  bool good = last && presence->begins.at_us && presence->ends.at_us;
+  *presence = (struct presence){.begin_us = malloc(room * sizeof *presence->begin_us),
+                                .departures = malloc(room * sizeof *presence->departures),
+                                .until_left = malloc(room * sizeof *presence->until_left)};
+  bool good = last && presence->begin_us && presence->departures && presence->until_left;
   if (good) walk_jobs(result, parties, last, presence);
   free(last);
-  good = good && sort_times(presence->ends.at_us, presence->count);
+  good = good && sort_departures(presence->departures, presence->n_departures);
   if (good) presence->max_count = max_present(presence);
-  return good && sum_up(&presence->begins, presence->count) && sum_up(&presence->ends, presence->count);
-}
-
-/* Returns the number of times before `at_us`, given that it is at least `from`. Searches in growing steps from there,
-   since most jobs leave soon after their submit. */
-static size_t count_before(const struct instants *instants, size_t count, size_t from, int64_t at_us) {
-  size_t low = from, step = 1;
-  while (low + step <= count && instants->at_us[low + step - 1] < at_us) {
-    low += step;
-    step *= 2;
-  }
-  size_t high = low + step - 1 < count ? low + step - 1 : count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (instants->at_us[middle] < at_us)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-/* How many presence intervals have begun and ended before an instant. */
-struct presence_place {
-  size_t begun, ended;
-};
-
-static struct presence_place place_of(const struct presence *presence, struct presence_place from, int64_t at_us) {
-  return (struct presence_place){count_before(&presence->begins, presence->count, from.begun, at_us),
-                                 count_before(&presence->ends, presence->count, from.ended, at_us)};
-}
-
-/* Returns P(at_us), the integral of the number of present parties from time zero: parties x microseconds. `place` is
-   that of the instant. */
-static hr__wide integral(const struct presence *presence, struct presence_place place, int64_t at_us) {
-  return (hr__wide)place.begun * (uint64_t)at_us - presence->begins.before[place.begun] -
-         ((hr__wide)place.ended * (uint64_t)at_us - presence->ends.before[place.ended]);
+  if (good) integrate(presence);
+  return good;
 }
 
 /* ---- Metrics ------------------------------------------------------------------------------------- */
@@ -427,15 +422,13 @@ static struct completion completion_of(const struct hr_result *result, uint32_t 
 
 /* Returns by which factor the job would run longer on 1/n of the cluster: GPUs of the job / GPUs of the share, at least
    1. The first test avoids computing n for most jobs: a job that fits into the smallest share that occurs in the run
-   has the factor 1. `place` is that of the submit of an earlier job, and becomes that of this job. */
+   has the factor 1. `submits` is at the submit of an earlier job, and advances to that of this job. */
 static double stretch_of(const struct hr_result *result, const struct presence *presence, uint64_t gpus, uint32_t job,
-                         struct presence_place *place) {
+                         struct presence_cursor *submits) {
   int64_t submit_us = result->trace->submit_us[job], left_at_us = left_us(result, job);
   uint64_t milli = result->gpu_milli ? result->gpu_milli[job] : (uint64_t)result->trace->gpus[job] * 1000;
   if (milli * presence->max_count <= gpus * 1000 || submit_us == left_at_us) return 1;
-  *place = place_of(presence, *place, submit_us);
-  hr__wide shared =
-      integral(presence, place_of(presence, *place, left_at_us), left_at_us) - integral(presence, *place, submit_us);
+  hr__wide shared = presence->until_left[job] - integral_until(submits, presence, submit_us);
   double sharing = (double)shared / (double)(left_at_us - submit_us);
   double stretch = (double)milli / 1000 * sharing / (double)gpus;
   return stretch > 1 ? stretch : 1;
@@ -443,13 +436,13 @@ static double stretch_of(const struct hr_result *result, const struct presence *
 
 static void fill_finish_times(const struct hr_result *result, const struct presence *presence, uint64_t gpus,
                               int64_t *keys, struct hr_fairness *fairness) {
-  struct presence_place place = {0};
+  struct presence_cursor submits = {0};
   size_t count = 0, late = 0;
   double sum = 0;
   for (uint32_t job = 0; job < result->n_jobs; job++) {
     if (result->state[job] != HR_JOB_COMPLETED) continue;
     struct completion times = completion_of(result, job);
-    double rho = times.jct_us / (times.work_us * stretch_of(result, presence, gpus, job, &place));
+    double rho = times.jct_us / (times.work_us * stretch_of(result, presence, gpus, job, &submits));
     keys[count++] = hr__slowdown_key(rho);
     sum += rho;
     late += rho > 1;
