@@ -427,6 +427,7 @@ uint32_t hr__accepts_class(const struct hr__accepts *accepts, hr_job job) {
 
 enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, hr_job job, uint32_t class_, uint32_t pool) {
   const struct hr_trace *trace = accepts->trace;
+  if (hr__accepts_pool(accepts, class_, pool)) return HR_REASON_NONE; /* all sets have the pool */
   if (!sets_have(&accepts->by_gpu, set_of(accepts->set_of_gpus, trace->gpu_types, job), pool) ||
       !sets_have(&accepts->by_speed, speed_set_of(accepts, job), pool))
     return HR_REASON_NO_GPU_TYPE;
@@ -436,5 +437,5 @@ enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, hr_job job
   if (!sets_have(&accepts->by_part, part_set_of(accepts, trace, job), pool))
     return names_profile(trace, job) ? HR_REASON_MIG_PROFILE : HR_REASON_ONLY_MIG;
   if (!sets_have(&accepts->by_class, set_of_class(accepts, trace, job), pool)) return HR_REASON_NO_CLASS_POOL;
-  return hr__accepts_pool(accepts, class_, pool) ? HR_REASON_NONE : HR_REASON_SPOT_ONLY;
+  return HR_REASON_SPOT_ONLY;
 }
