@@ -138,6 +138,12 @@ enum hr_status input_read_trace_spooled(const char *path, const struct input_arg
 
 /* ---- All of it -------------------------------------------------------------------------------------- */
 
+static const struct hr_catalog *shared_catalog;
+
+void input_share_catalog(const struct hr_catalog *catalog) {
+  shared_catalog = catalog;
+}
+
 enum hr_status input_open(struct input *input, const char *path, const struct input_args *args,
                           struct hr_error *error) {
   *input = (struct input){0};
@@ -145,7 +151,8 @@ enum hr_status input_open(struct input *input, const char *path, const struct in
   enum hr_status status = args->format ? check_format(args->format, error) : HR_OK;
   if (status == HR_OK) status = collect(overrides, args, error);
   if (status == HR_OK)
-    status = hr_scenario_load(path, overrides->words.at, overrides->words.count, &input->scenario, error);
+    status = hr_scenario_load_with(shared_catalog, path, overrides->words.at, overrides->words.count, &input->scenario,
+                                   error);
   if (status != HR_OK) return status;
   input->trace_path = args->trace ? args->trace : input->scenario->trace_file;
   input->format = args->format ? args->format : input->scenario->trace_format;

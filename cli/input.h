@@ -18,6 +18,10 @@ struct input_args {
   bool lenient;
 };
 
+/* Sets the built-in catalogue that input_open then uses, or NULL: each scenario reads it. It is borrowed. `headroom
+   serve` sets it before it forks, so that no worker reads it again. */
+void input_share_catalog(const struct hr_catalog *catalog);
+
 /* The offset of the member `field` of struct input_args, for a row of an option table. The verb's struct of arguments,
    `struct args`, must have a member `struct input_args input`. */
 #define INPUT_OPTION(args, field) offsetof(struct args, input) + offsetof(struct input_args, field)

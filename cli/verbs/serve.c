@@ -3,7 +3,9 @@
 
 #include "headroom/unstable/serve.h"
 #include "cli/cli.h"
+#include "cli/input.h"
 #include "cli/options.h"
+#include "headroom/unstable/catalog.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -121,7 +123,13 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
                                          .max_seconds = (uint32_t)serve->max_seconds,
                                          .max_plan_seconds = (uint32_t)serve->max_plan_seconds,
                                          .command = run_command};
-  return hr_serve(&config, error);
+  struct hr_catalog *catalog = NULL;
+  (void)hr_catalog_load(NULL, &catalog, NULL); /* on failure, each scenario reads it and reports the error */
+  input_share_catalog(catalog);
+  enum hr_status status = hr_serve(&config, error);
+  input_share_catalog(NULL);
+  hr_catalog_destroy(catalog);
+  return status;
 }
 
 static void set_command(void *args, const struct command *command) {
