@@ -3,8 +3,9 @@
 #define HR_SIM_MARKET_AUTOSCALER_H
 
 /*
- * The autoscaler of a cluster in a run: its state, and what waiting jobs need (node_demand.c). Its decisions are those
- * of sim/clusters/cluster_autoscaler.h.
+ * The autoscaler of a cluster in a run: its state, what waiting jobs need (node_demand.c), and the rules of each kind
+ * of autoscaler. Those of Kubernetes' cluster autoscaler are in node_scans.c, node_growth.c and node_removal.c; its
+ * decisions are those of sim/clusters/cluster_autoscaler.h.
  */
 
 #include "base/hash.h"
@@ -69,8 +70,37 @@ struct hr__pods_of {
   uint32_t n_rows;        /* in the first row: how many rows the pods of these jobs have; otherwise 0 */
 };
 
+/* What has changed. */
+enum hr__change_kind {
+  HR__CHANGE_JOB_WAITS,  /* a job begins to wait */
+  HR__CHANGE_JOB_LEAVES, /* a job is over */
+  HR__CHANGE_NODE_JOBS,  /* a job has started or stopped on a node */
+  HR__CHANGE_NODE_UP,
+  HR__CHANGE_NODE_DOWN
+};
+struct hr__scaling_change {
+  enum hr__change_kind kind;
+  uint32_t job, node; /* one of both; the other one is HR_NONE */
+};
+
+/* The rules of a kind of autoscaler. */
+struct hr__scaling_rules {
+  bool (*create)(struct hr__engine *engine); /* allocates their state; false: out of memory */
+  enum hr_status (*begin)(struct hr__engine *engine);
+  void (*note)(struct hr__engine *engine, const struct hr__scaling_change *change);
+  enum hr_status (*advance)(struct hr__engine *engine, uint32_t entity); /* an HR__PENDING_SCAN is due */
+  /* Called after each pass. Sets `has_acted` if it has changed nodes. */
+  enum hr_status (*after_pass)(struct hr__engine *engine);
+  /* Returns whether a pool must not grow now because of failures. */
+  bool (*backs_off)(struct hr__engine *engine, uint32_t pool);
+  /* Returns whether jobs of a kind are placed before those of another one, which has an older job. */
+  bool (*precedes)(const struct hr__pod_kind *kind, const struct hr__pod_kind *other);
+};
+extern const struct hr__scaling_rules hr__cluster_autoscaler_rules;
+
 struct hr__autoscaler {
   const struct hr_autoscaler_spec *spec;
+  const struct hr__scaling_rules *rules;
   struct hr__scaled_pool *pools; /* by pool */
 
   struct hr__waiting_job *waiting; /* by job; valid while the job waits */
@@ -82,7 +112,11 @@ struct hr__autoscaler {
   struct hr__node_room *room;
   uint32_t *log; /* nodes on which pods of a job were placed */
   uint32_t n_log, log_capacity;
+  uint32_t *n_tasks;       /* by node: slices of running jobs */
+  int64_t *empty_since_us; /* by node: valid while it is up without a job; otherwise -1, or any time */
+  bool has_acted, lacks_memory;
 
+  /* of the cluster autoscaler */
   struct hr__ca_group *groups;       /* by pool */
   struct hr__ca_pods *pods;          /* [HR__KIND_ROWS * capacity] */
   struct hr__pods_of *pods_of;       /* by row */
@@ -97,15 +131,12 @@ struct hr__autoscaler {
 
   int64_t *unneeded_since_us; /* by node; -1: needed */
   bool *is_unneeded;          /* by node: scratch */
-  uint32_t *n_tasks;          /* by node: slices of running jobs */
-  int64_t *empty_since_us;    /* by node: valid while it is up without a job */
 
   bool is_due;                             /* a scan follows the present pass */
   int64_t next_us, last_us;                /* the next scan; HR_NEVER_US: none. The last scan; -1: none */
   int64_t due_us;                          /* of the present scan: the earliest time at which anything may change */
   int64_t added_us, deleted_us, failed_us; /* the last scale-up, removal, failure; INT64_MIN / 4: none */
   uint32_t n_draws;
-  bool has_acted, lacks_memory;
 };
 
 /* Returns the target size of a pool. */
@@ -119,14 +150,15 @@ static inline void hr__scan_is_due(struct hr__autoscaler *self, int64_t at_us) {
 
 /* ---- autoscaler.c ---- */
 
-/* Requests up to `count` nodes of a pool. If the provider has fewer, the pool backs off. Sets the number of nodes. */
-enum hr_status hr__nodes_request(struct hr__engine *engine, uint32_t pool, int64_t count, int64_t *n_requested);
+/* Requests a node of a pool. Sets `node`, to HR_NONE if the provider has no capacity. */
+enum hr_status hr__node_request(struct hr__engine *engine, uint32_t pool, hr_node *node);
 /* Returns by how many nodes a pool may grow within its maximum, that of the cluster, and the quotas. */
 int64_t hr__nodes_allowed(const struct hr__engine *engine, uint32_t pool);
-/* Returns whether a pool must not grow now because of failures. */
-bool hr__pool_backs_off(struct hr__engine *engine, uint32_t pool);
 
-/* ---- node_growth.c, node_removal.c ---- */
+/* ---- node_scans.c, node_growth.c, node_removal.c: the cluster autoscaler ---- */
+
+/* Requests up to `count` nodes of a pool. If the provider has fewer, the pool backs off. Sets the number of nodes. */
+enum hr_status hr__nodes_request(struct hr__engine *engine, uint32_t pool, int64_t count, int64_t *n_requested);
 
 /* Grows one pool, and those similar to it, for the jobs that no node can take. */
 enum hr_status hr__nodes_grow(struct hr__engine *engine, bool *grew);

@@ -278,7 +278,7 @@ static int64_t new_nodes_for(const struct hr__engine *engine, const struct place
 
 /* Returns how many nodes a pool may get now. */
 static int64_t room_to_grow(struct hr__engine *engine, uint32_t pool) {
-  if (!engine->autoscaler->pools[pool].is_scaled || hr__pool_backs_off(engine, pool)) return 0;
+  if (!engine->autoscaler->pools[pool].is_scaled || engine->autoscaler->rules->backs_off(engine, pool)) return 0;
   return hr__nodes_allowed(engine, pool);
 }
 
@@ -324,10 +324,10 @@ static bool is_held(struct hr__engine *engine, hr_job job, struct hr__pod_kind *
   return wait.reason == HR_WAIT_REASON_QUOTA || wait.reason == HR_WAIT_REASON_CARBON;
 }
 
-/* Links a kind behind those that have jobs of at least its priority. */
+/* Links a kind behind those that it does not precede. */
 static void link_kind(struct hr__autoscaler *self, uint32_t number) {
   uint32_t *link = &self->first_kind;
-  while (*link != HR_NONE && self->kinds[*link].priority >= self->kinds[number].priority)
+  while (*link != HR_NONE && !self->rules->precedes(&self->kinds[number], &self->kinds[*link]))
     link = &self->kinds[*link].next;
   self->kinds[number].next = *link;
   *link = number;

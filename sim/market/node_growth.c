@@ -115,7 +115,7 @@ static void set_groups(struct hr__engine *engine, uint32_t pool) {
                                             .max = hr__scaled_size(at) + hr__nodes_allowed(engine, i),
                                             .max_pods = INT64_MAX,
                                             .is_fixed = !self->pools[i].is_scaled,
-                                            .is_unready = !takes_part || hr__pool_backs_off(engine, i)};
+                                            .is_unready = !takes_part || self->rules->backs_off(engine, i)};
   }
 }
 
