@@ -292,6 +292,104 @@ static enum hr_status check_pool_bounds(struct hr__builder *builder, const cJSON
                            "no pool has the market on-demand or spot, so an autoscaler has no nodes to request");
 }
 
+/* ---- Node pools of Karpenter ---- */
+
+/* Finds the elastic pool with a name; HR_NONE: none. */
+static uint32_t elastic_pool(const struct hr_cluster_spec *cluster, const char *name) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (hr_market_is_elastic(cluster->pools[i].market.market) && strcmp(cluster->pools[i].name, name) == 0) return i;
+  return HR_NONE;
+}
+
+static enum hr_status bind_node_pool(struct hr__builder *builder, const cJSON *json, struct hr_autoscaler_spec *spec,
+                                     uint32_t number) {
+  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  struct hr_node_pool *self = &spec->node_pools[number];
+  const cJSON *entry = hr__get(json, "pools") ? hr__get(json, "pools")->child : NULL;
+  if (!entry && spec->n_node_pools > 1)
+    return hr__build_fail(builder, json, "with several node pools, each one needs 'pools'");
+  for (uint32_t i = 0; i < cluster->n_pools && !entry; i++)
+    self->of_pool[i] = hr_market_is_elastic(cluster->pools[i].market.market);
+  for (uint32_t k = 0; k < self->n_pools && entry; k++, entry = entry->next) {
+    const uint32_t at = elastic_pool(cluster, self->pools[k].name);
+    if (at == HR_NONE)
+      return hr__build_fail(builder, entry, "no pool with the market on-demand or spot has the name '%.60s'",
+                            self->pools[k].name);
+    for (uint32_t i = 0; i <= number; i++)
+      if (spec->node_pools[i].of_pool[at])
+        return hr__build_fail(builder, entry, "pool '%.60s' is in a node pool already", self->pools[k].name);
+    self->of_pool[at] = true;
+  }
+  return HR_OK;
+}
+
+/* Sets the limits and budgets that a node pool does not have. */
+static enum hr_status complete_node_pool(struct hr__builder *builder, const cJSON *json, struct hr_node_pool *self) {
+  const cJSON *limits = hr__get(json, "limits"), *entry = hr__get(json, "budgets");
+  if (!hr__has(limits, "nodes")) self->max_nodes = UINT32_MAX;
+  if (!hr__has(limits, "gpus")) self->max_gpus = UINT32_MAX;
+  if (!hr__has(limits, "cpus")) self->max_cpu_milli = INT64_MAX;
+  if (!hr__has(limits, "mem_gb")) self->max_mem_mib = INT64_MAX;
+  self->of_pool = calloc(builder->scenario->cluster.n_pools, sizeof *self->of_pool);
+  if (!self->of_pool) return hr__build_no_memory(builder);
+  if (!entry) {
+    free(self->budgets);
+    self->budgets = calloc(1, sizeof *self->budgets);
+    if (!self->budgets) return hr__build_no_memory(builder);
+    self->n_budgets = 1;
+    self->budgets[0].percent = 10;
+    return HR_OK;
+  }
+  entry = entry->child;
+  for (uint32_t k = 0; k < self->n_budgets; k++, entry = entry->next) {
+    if (hr__has(entry, "nodes") == hr__has(entry, "percent"))
+      return hr__build_fail(builder, entry, "a budget has either 'nodes' or 'percent'");
+    if (!hr__has(entry, "percent")) self->budgets[k].percent = UINT32_MAX;
+  }
+  return HR_OK;
+}
+
+/* Each elastic pool must be in a node pool, and has no bounds of its own. */
+static enum hr_status check_managed(struct hr__builder *builder, const cJSON *cluster,
+                                    const struct hr_autoscaler_spec *spec) {
+  const struct hr_cluster_spec *pools = &builder->scenario->cluster;
+  const cJSON *entry = hr__get(cluster, "pools")->child;
+  for (uint32_t i = 0; i < pools->n_pools; i++, entry = entry->next) {
+    const cJSON *bounds = hr__get(entry, "autoscale");
+    bool any = !hr_market_is_elastic(pools->pools[i].market.market);
+    for (uint32_t k = 0; k < spec->n_node_pools; k++) any = any || spec->node_pools[k].of_pool[i];
+    if (!any)
+      return hr__build_fail_at(builder, hr__get(cluster, "autoscaler"), "node_pools",
+                               "pool '%.60s' is elastic, but in no node pool", pools->pools[i].name);
+    for (int k = 0; k < 2; k++) {
+      static const char *const words[] = {"min_nodes", "priority"};
+      if (hr__has(bounds, words[k]))
+        return hr__build_fail_at(builder, bounds, words[k], "'%s' has no effect with the autoscaler karpenter",
+                                 words[k]);
+    }
+  }
+  return HR_OK;
+}
+
+static enum hr_status build_node_pools(struct hr__builder *builder, const cJSON *cluster,
+                                       struct hr_autoscaler_spec *spec) {
+  const cJSON *json = hr__get(hr__get(cluster, "autoscaler"), "node_pools");
+  enum hr_status status = HR_OK;
+  if (!json) {
+    spec->node_pools = calloc(1, sizeof *spec->node_pools);
+    if (!spec->node_pools) return hr__build_no_memory(builder);
+    spec->n_node_pools = 1;
+    status = hr__read(builder, NULL, hr__node_pool_keys, spec->node_pools);
+  }
+  json = json ? json->child : NULL;
+  const cJSON *entry = json;
+  for (uint32_t i = 0; i < spec->n_node_pools && status == HR_OK; i++, entry = entry ? entry->next : NULL)
+    status = complete_node_pool(builder, entry, &spec->node_pools[i]);
+  for (uint32_t i = 0; i < spec->n_node_pools && status == HR_OK; i++, json = json ? json->next : NULL)
+    status = bind_node_pool(builder, json, spec, i);
+  return status == HR_OK ? check_managed(builder, cluster, spec) : status;
+}
+
 /* Finds the pools of each quota, and the probabilities that the provider has no capacity. */
 static enum hr_status bind_pools(struct hr__builder *builder, const cJSON *cluster, struct hr_autoscaler_spec *spec) {
   const struct hr_cluster_spec *pools = &builder->scenario->cluster;
@@ -341,7 +439,10 @@ enum hr_status hr__build_autoscaler(struct hr__builder *builder, const cJSON *cl
   builder->scenario->cluster.autoscaler = spec;
   status = check_policy(builder);
   if (status == HR_OK) status = hr__read(builder, json, hr__autoscaler_keys, spec);
+  if (status == HR_OK)
+    status = hr__check_choice(builder, json, hr__autoscaler_keys, "autoscaler", (unsigned)spec->kind, true);
   if (status == HR_OK) status = bind_pools(builder, cluster, spec);
+  if (status == HR_OK && spec->kind == HR_NODE_AUTOSCALER_KARPENTER) status = build_node_pools(builder, cluster, spec);
   if (status != HR_OK || spec->max_backoff_us >= spec->backoff_us) return status;
   return hr__build_fail_at(builder, json, hr__has(json, "backoff_max_s") ? "backoff_max_s" : "backoff_s",
                            "the maximum back-off, %.10g s, is shorter than the first one, %.10g s",

@@ -154,7 +154,7 @@ extern const struct hr__key hr__scenario_keys, hr__grid_keys, hr__suite_keys, hr
     hr__workload_model_keys;
 /* The members of objects that several documents or tables have. */
 extern const struct hr__key hr__pool_keys[], hr__fault_keys[], hr__maintenance_keys[], hr__power_keys[],
-    hr__autoscaler_keys[], hr__axis_keys[], hr__policy_keys[], hr__kai_keys[], hr__kueue_keys[];
+    hr__autoscaler_keys[], hr__node_pool_keys[], hr__axis_keys[], hr__policy_keys[], hr__kai_keys[], hr__kueue_keys[];
 extern const struct hr__key hr__carbon_keys[], hr__energy_price_keys[];
 extern const char *const hr__carbon_units[], *const hr__price_units[];
 extern const struct hr__key hr__data_keys[];

@@ -28,7 +28,9 @@ static const char *const drains[] = {HR_DRAIN_TABLE(WORD) NULL};
 static const char *const fault_tiers[] = {"rack", "zone", "pool", NULL};
 static const char *const power_models[] = {HR_POWER_MODEL_TABLE(WORD) NULL};
 static const char *const expanders[] = {HR_EXPANDER_TABLE(WORD) NULL};
-static const char *const autoscalers[] = {"cluster-autoscaler", NULL};
+static const char *const autoscalers[] = {HR_NODE_AUTOSCALER_TABLE(WORD) NULL};
+static const char *const consolidations[] = {HR_CONSOLIDATION_TABLE(WORD) NULL};
+static const char *const disruptions[] = {"empty", "underutilized", NULL};
 static const char *const distributions[] = {"fixed", "exponential", "log-normal", "weibull", NULL};
 
 #define MAX_CPUS 4294967.0 /* maximum that fits in 32 bits as milli-CPUs */
@@ -134,50 +136,108 @@ static const struct hr__key scaling_quota_keys[] = {
      HELP("Only pools in this region.")},
     END};
 
+#define NODE_POOL struct hr_node_pool
+static const struct hr__key limit_keys[] = {
+    {"nodes", WHOLE(0, HR_MAX_NODES), .unit = "nodes", OTHERWISE("no limit"), AT(INTEGER, NODE_POOL, max_nodes),
+     HELP("The most nodes that are there or were requested.")},
+    {"gpus", WHOLE(0, HR_MAX_GPUS), .unit = "GPUs", OTHERWISE("no limit"), AT(INTEGER, NODE_POOL, max_gpus),
+     HELP("The most GPUs of these nodes.")},
+    {"cpus", REAL(0, 1e9), OTHERWISE("no limit"), SCALED(1000, NODE_POOL, max_cpu_milli),
+     HELP("The most CPUs of these nodes. Nodes of which the CPUs are not stated have one per GPU.")},
+    {"mem_gb", REAL(0, 1e12), .unit = "GiB", OTHERWISE("no limit"), SCALED(1024, NODE_POOL, max_mem_mib),
+     HELP("The most memory of these nodes. Nodes of which the memory is not stated have 1 GiB per GPU.")},
+    END};
+
+static const struct hr__key disruption_budget_keys[] = {
+    {"nodes", WHOLE(0, HR_MAX_NODES), .unit = "nodes", AT(INTEGER, struct hr_disruption_budget, nodes),
+     OTHERWISE("'percent'"), HELP("How many nodes may be going at once.")},
+    {"percent", WHOLE(0, 100), AT(INTEGER, struct hr_disruption_budget, percent), OTHERWISE("'nodes'"),
+     HELP("Instead of 'nodes': percentage of the nodes of the node pool, rounded up.")},
+    {"reasons", LIST(1, 2, EACH(CHOICE(disruptions))), OTHERWISE("all"), AT(BITS, struct hr_disruption_budget, reasons),
+     HELP("The reasons for which the budget applies.")},
+    END};
+
+const struct hr__key hr__node_pool_keys[] = {
+    {"name", NAME, MUST, AT(TEXT, NODE_POOL, name), HELP("Name of the node pool.")},
+    {"pools", LIST(1, 1000, EACH(NAME, AT(TEXT, struct hr_named_pool, name))), OTHERWISE("all elastic pools"),
+     AS_ARRAY(NODE_POOL, pools, n_pools),
+     HELP("Names of its elastic pools. Required if there are several node pools.")},
+    {"weight", WHOLE(0, 100), DEFAULT("0"), AT(INTEGER, NODE_POOL, weight),
+     HELP("New nodes are from the node pool with the highest weight that can have them.")},
+    {"limits", OBJECT(limit_keys), .store = HR__STORE_PART, HELP("No node is requested that would exceed these.")},
+    {"consolidation", CHOICE(consolidations), DEFAULT("when-empty"), AT(INTEGER, NODE_POOL, consolidation),
+     HELP("Which nodes are removed.")},
+    {"consolidate_after_s", SECONDS, DEFAULT("0"), AS_US(NODE_POOL, consolidate_after_us),
+     HELP("A node is removed at the earliest this time after a job has started or ended on it.")},
+    {"expire_after_s", SECONDS_FROM(1), DEFAULT("2592000"), AS_US(NODE_POOL, expire_us),
+     HELP("A node is removed this time after the request for it, even if jobs run on it: they are interrupted.")},
+    {"budgets", LIST(0, 100, EACH(OBJECT(disruption_budget_keys))), OTHERWISE("one of 10 percent"),
+     AS_ARRAY(NODE_POOL, budgets, n_budgets),
+     HELP("How many nodes may be going at once; the smallest budget applies. An empty list: no limit.")},
+    END};
+#undef NODE_POOL
+
 #define SCALER struct hr_autoscaler_spec
+#define CLUSTER (1u << HR_NODE_AUTOSCALER_CLUSTER)
+#define KARPENTER (1u << HR_NODE_AUTOSCALER_KARPENTER)
 const struct hr__key hr__autoscaler_keys[] = {
-    {"name", CHOICE(autoscalers), MUST, HELP("cluster-autoscaler: that of Kubernetes.")},
-    {"scan_interval_s", SECONDS_FROM(0.001), DEFAULT("10"), AS_US(SCALER, scan_us),
+    {"name", CHOICE(autoscalers), MUST, .selects = true, AT(INTEGER, SCALER, kind),
+     HELP("cluster-autoscaler: that of Kubernetes. karpenter: Karpenter.")},
+    {"scan_interval_s", SECONDS_FROM(0.001), WITH(CLUSTER), DEFAULT("10"), AS_US(SCALER, scan_us),
      HELP("It looks at the cluster at multiples of this time.")},
-    {"expanders", LIST(1, HR_N_EXPANDERS, expander_keys), OTHERWISE("least-waste"),
+    {"expanders", LIST(1, HR_N_EXPANDERS, expander_keys), WITH(CLUSTER), OTHERWISE("least-waste"),
      AS_ARRAY(SCALER, expanders, n_expanders),
      HELP("Which pool grows: each expander keeps the best of the pools that the one before it has kept. One of those "
           "left at the end is drawn at random.")},
-    {"balance_similar", BOOLEAN, DEFAULT("false"), AT(INTEGER, SCALER, balances),
+    {"balance_similar", BOOLEAN, WITH(CLUSTER), DEFAULT("false"), AT(INTEGER, SCALER, balances),
      HELP("Whether pools with equal nodes for the same jobs grow together, the smallest first.")},
-    {"max_nodes", WHOLE(1, HR_MAX_NODES), .unit = "nodes", OTHERWISE("no limit"), AT(INTEGER, SCALER, max_nodes),
+    {"max_nodes", WHOLE(1, HR_MAX_NODES), .unit = "nodes", WITH(CLUSTER), OTHERWISE("no limit"),
+     AT(INTEGER, SCALER, max_nodes),
      HELP("No nodes are added if the cluster has this number, with those that it does not manage.")},
     {"quotas", LIST(1, 1000, EACH(OBJECT(scaling_quota_keys))), OTHERWISE("none"), AS_ARRAY(SCALER, quotas, n_quotas),
      HELP("Quotas of the provider for elastic pools, by GPU type and region.")},
-    {"new_job_s", SECONDS, DEFAULT("2"), AS_US(SCALER, new_job_us),
+    {"new_job_s", SECONDS, WITH(CLUSTER), DEFAULT("2"), AS_US(SCALER, new_job_us),
      HELP("No nodes are added while all jobs that lack nodes have waited for a shorter time.")},
-    {"new_gpu_job_s", SECONDS, DEFAULT("30"), AS_US(SCALER, new_gpu_job_us),
+    {"new_gpu_job_s", SECONDS, WITH(CLUSTER), DEFAULT("30"), AS_US(SCALER, new_gpu_job_us),
      HELP("The same for those of these jobs that request GPUs.")},
     {"max_provision_s", SECONDS, DEFAULT("900"), AS_US(SCALER, provision_us),
-     HELP("A node that has not booted after this time is given up, and its pool backs off.")},
-    {"backoff_s", SECONDS, DEFAULT("300"), AS_US(SCALER, backoff_us),
+     HELP("A node that has not booted after this time is given up, and its pool backs off. Karpenter does "
+          "not back off.")},
+    {"backoff_s", SECONDS, WITH(CLUSTER), DEFAULT("300"), AS_US(SCALER, backoff_us),
      HELP("Time without scale-ups of a pool after a failed one. A further failure doubles it.")},
-    {"backoff_max_s", SECONDS, DEFAULT("1800"), AS_US(SCALER, max_backoff_us), HELP("Maximum of this time.")},
-    {"backoff_reset_s", SECONDS, DEFAULT("10800"), AS_US(SCALER, backoff_reset_us),
+    {"backoff_max_s", SECONDS, WITH(CLUSTER), DEFAULT("1800"), AS_US(SCALER, max_backoff_us),
+     HELP("Maximum of this time.")},
+    {"backoff_reset_s", SECONDS, WITH(CLUSTER), DEFAULT("10800"), AS_US(SCALER, backoff_reset_us),
      HELP("Failures are forgotten this time after the last one.")},
-    {"unneeded_s", SECONDS, DEFAULT("600"), AS_US(SCALER, unneeded_us),
+    {"unneeded_s", SECONDS, WITH(CLUSTER), DEFAULT("600"), AS_US(SCALER, unneeded_us),
      HELP("A node is removed if it was unneeded in all scans for longer than this.")},
-    {"drain", BOOLEAN, DEFAULT("false"), AT(INTEGER, SCALER, drains),
+    {"drain", BOOLEAN, WITH(CLUSTER), DEFAULT("false"), AT(INTEGER, SCALER, drains),
      HELP("Whether nodes with jobs are removed, too, if all their jobs fit on other nodes. The jobs are interrupted. "
           "false: a job holds its node.")},
-    {"utilization_threshold", SHARE, DEFAULT("0.5"), AT(DOUBLE, SCALER, utilization_threshold),
+    {"utilization_threshold", SHARE, WITH(CLUSTER), DEFAULT("0.5"), AT(DOUBLE, SCALER, utilization_threshold),
      HELP("With 'drain': a node is needed if a larger share of its GPUs is allocated.")},
-    {"delay_after_add_s", SECONDS, DEFAULT("600"), AS_US(SCALER, after_add_us),
+    {"delay_after_add_s", SECONDS, WITH(CLUSTER), DEFAULT("600"), AS_US(SCALER, after_add_us),
      HELP("No nodes are removed for this time after a scale-up.")},
-    {"delay_after_delete_s", SECONDS, DEFAULT("0"), AS_US(SCALER, after_delete_us),
+    {"delay_after_delete_s", SECONDS, WITH(CLUSTER), DEFAULT("0"), AS_US(SCALER, after_delete_us),
      HELP("No nodes are removed for this time after a removal.")},
-    {"delay_after_failure_s", SECONDS, DEFAULT("180"), AS_US(SCALER, after_failure_us),
+    {"delay_after_failure_s", SECONDS, WITH(CLUSTER), DEFAULT("180"), AS_US(SCALER, after_failure_us),
      HELP("No nodes are removed for this time after a failed scale-up.")},
-    {"max_deletions", WHOLE(1, HR_MAX_NODES), .unit = "nodes", DEFAULT("10"), AT(INTEGER, SCALER, max_deletions),
-     HELP("How many nodes a scan removes.")},
-    {"max_drains", WHOLE(1, HR_MAX_NODES), .unit = "nodes", DEFAULT("1"), AT(INTEGER, SCALER, max_drains),
-     HELP("How many of these have jobs.")},
+    {"max_deletions", WHOLE(1, HR_MAX_NODES), .unit = "nodes", WITH(CLUSTER), DEFAULT("10"),
+     AT(INTEGER, SCALER, max_deletions), HELP("How many nodes a scan removes.")},
+    {"max_drains", WHOLE(1, HR_MAX_NODES), .unit = "nodes", WITH(CLUSTER), DEFAULT("1"),
+     AT(INTEGER, SCALER, max_drains), HELP("How many of these have jobs.")},
+    {"node_pools", LIST(1, 100, EACH(OBJECT(hr__node_pool_keys))), WITH(KARPENTER),
+     OTHERWISE("one of all elastic pools, with the defaults"), AS_ARRAY(SCALER, node_pools, n_node_pools),
+     HELP("Node pools: elastic pools with common rules. Each elastic pool is in one of them.")},
+    {"batch_idle_s", SECONDS, WITH(KARPENTER), DEFAULT("1"), AS_US(SCALER, batch_idle_us),
+     HELP("Nodes are requested when no job has begun to wait for this time.")},
+    {"batch_max_s", SECONDS, WITH(KARPENTER), DEFAULT("10"), AS_US(SCALER, batch_max_us),
+     HELP("They are requested at the latest this time after the first of these jobs.")},
+    {"unavailable_s", SECONDS, WITH(KARPENTER), DEFAULT("180"), AS_US(SCALER, unavailable_us),
+     HELP("A pool for which the provider had no capacity is not tried again for this time.")},
     END};
+#undef CLUSTER
+#undef KARPENTER
 #undef SCALER
 
 static const struct hr__key autoscale_keys[] = {

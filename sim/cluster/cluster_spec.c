@@ -58,6 +58,15 @@ void hr_autoscaler_spec_destroy(struct hr_autoscaler_spec *spec) {
     free(spec->quotas[i].region);
     free(spec->quotas[i].of_pool);
   }
+  for (uint32_t i = 0; i < spec->n_node_pools; i++) {
+    struct hr_node_pool *pool = &spec->node_pools[i];
+    for (uint32_t k = 0; k < pool->n_pools; k++) free(pool->pools[k].name);
+    free(pool->name);
+    free(pool->pools);
+    free(pool->of_pool);
+    free(pool->budgets);
+  }
+  free(spec->node_pools);
   free(spec->quotas);
   free(spec->expanders);
   free(spec->failure_share);

@@ -2,7 +2,7 @@
 /*
  * An autoscaler that requests and removes the nodes of elastic pools, as a component of the engine: its state, requests
  * for nodes, quotas. Each kind of autoscaler has rules (struct hr__scaling_rules), which decide when it looks at the
- * cluster and what it does then: node_scans.c.
+ * cluster and what it does then: node_scans.c, karpenter_loop.c.
  *
  * Invariant: a pool never has more nodes than its maximum and than the quotas allow.
  */
@@ -178,7 +178,7 @@ static enum hr_status init(struct hr__engine *engine) {
   struct hr__autoscaler *self = hr_arena_alloc(&engine->arena, sizeof *self);
   if (!self || !allocate(engine, self)) return hr__out_of_memory(engine);
   self->spec = spec;
-  self->rules = &hr__cluster_autoscaler_rules;
+  self->rules = spec->kind == HR_NODE_AUTOSCALER_KARPENTER ? &hr__karpenter_rules : &hr__cluster_autoscaler_rules;
   self->first_kind = HR_NONE;
   engine->autoscaler = self;
   for (uint32_t i = 0; i < engine->cluster.n_nodes; i++) self->empty_since_us[i] = -1;

@@ -24,7 +24,8 @@ struct hr__pod_kind {
   uint32_t next;           /* the next kind; HR_NONE: the last one */
   bool is_blocked;         /* a job waits although nodes seem to have room */
   bool is_linked;
-  int32_t priority; /* the highest one of its jobs */
+  int32_t priority;      /* the highest one of its jobs */
+  int64_t cpu_m, memory; /* the largest request of a pod, over the pools that suit */
   /* the oldest job of those left has some of its pods on nodes of this pool, and lacks part_left pods of each row;
      HR_NONE: none has */
   uint32_t part_pool, part_left[2];
@@ -96,7 +97,8 @@ struct hr__scaling_rules {
   /* Returns whether jobs of a kind are placed before those of another one, which has an older job. */
   bool (*precedes)(const struct hr__pod_kind *kind, const struct hr__pod_kind *other);
 };
-extern const struct hr__scaling_rules hr__cluster_autoscaler_rules;
+extern const struct hr__scaling_rules hr__cluster_autoscaler_rules, hr__karpenter_rules;
+struct hr__karpenter_loop;
 
 struct hr__autoscaler {
   const struct hr_autoscaler_spec *spec;
@@ -115,6 +117,8 @@ struct hr__autoscaler {
   uint32_t *n_tasks;       /* by node: slices of running jobs */
   int64_t *empty_since_us; /* by node: valid while it is up without a job; otherwise -1, or any time */
   bool has_acted, lacks_memory;
+
+  struct hr__karpenter_loop *karpenter; /* karpenter_nodes.h; otherwise NULL */
 
   /* of the cluster autoscaler */
   struct hr__ca_group *groups;       /* by pool */

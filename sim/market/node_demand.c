@@ -44,6 +44,17 @@ static bool has_large_nodes(const struct hr_cluster *cluster, uint32_t accept_cl
   return false;
 }
 
+/* Sets the largest request of a pod of the kind. */
+static void set_size(struct hr__engine *engine, struct hr__pod_kind *kind) {
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    if (!hr__pod_kind_suits(engine, kind, i)) continue;
+    const struct hr__pod_rows rows = hr__pod_kind_rows(engine, kind, i);
+    if (rows.row[0].request.of[HR__CPU_M] > kind->cpu_m) kind->cpu_m = rows.row[0].request.of[HR__CPU_M];
+    if (rows.row[0].request.of[HR__MEMORY_BYTES] > kind->memory)
+      kind->memory = rows.row[0].request.of[HR__MEMORY_BYTES];
+  }
+}
+
 /* Returns the kind of a job; HR_NONE: out of memory. */
 static uint32_t find_kind(struct hr__engine *engine, hr_job job) {
   struct hr__autoscaler *self = engine->autoscaler;
@@ -59,10 +70,12 @@ static uint32_t find_kind(struct hr__engine *engine, hr_job job) {
       return i;
   }
   if (!grow(engine) || !hr__hash_add(&self->kind_at, &engine->arena, hash, self->n_kinds)) return HR_NONE;
-  self->kinds[self->n_kinds] = (struct hr__pod_kind){.accept_class = accept_class,
-                                                     .gpus = gpus,
-                                                     .request = request,
-                                                     .fits_node = has_large_nodes(cluster, accept_class, gpus)};
+  struct hr__pod_kind *kind = &self->kinds[self->n_kinds];
+  *kind = (struct hr__pod_kind){.accept_class = accept_class,
+                                .gpus = gpus,
+                                .request = request,
+                                .fits_node = has_large_nodes(cluster, accept_class, gpus)};
+  set_size(engine, kind);
   return self->n_kinds++;
 }
 

@@ -623,6 +623,70 @@ static void autoscalers_are_read(void) {
   hr_scenario_destroy(scenario);
 }
 
+#define KARPENTER(members) "\"autoscaler\":{\"name\":\"karpenter\"" members "},"
+
+static void node_pools_are_read(void) {
+  static const char text[] = SCALED(
+      KARPENTER(",\"unavailable_s\":60,\"node_pools\":[{\"name\":\"a\",\"pools\":[\"p\"],\"weight\":7,"
+                "\"limits\":{\"gpus\":16,\"cpus\":2.5,\"mem_gb\":3},\"expire_after_s\":50,\"consolidation\":\"never\","
+                "\"budgets\":[{\"nodes\":2},{\"percent\":30,\"reasons\":[\"empty\"]}]}]"),
+      POLICY, RENTED ",\"autoscale\":{\"no_capacity\":0.25}");
+  struct hr_scenario *scenario = load_text(text);
+  const struct hr_autoscaler_spec *spec = scenario->cluster.autoscaler;
+  CU_ASSERT_EQUAL_FATAL(spec->n_node_pools, 1);
+  const struct hr_node_pool *pool = &spec->node_pools[0];
+  CU_ASSERT_EQUAL(spec->kind, HR_NODE_AUTOSCALER_KARPENTER);
+  CU_ASSERT_EQUAL(spec->batch_max_us, 10 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(spec->unavailable_us, 60 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(spec->failure_share[0], 0.25);
+  CU_ASSERT_TRUE(pool->of_pool[0]);
+  CU_ASSERT_EQUAL(pool->weight, 7);
+  CU_ASSERT_EQUAL(pool->max_nodes, UINT32_MAX);
+  CU_ASSERT_EQUAL(pool->max_gpus, 16);
+  CU_ASSERT_EQUAL(pool->max_cpu_milli, 2500);
+  CU_ASSERT_EQUAL(pool->max_mem_mib, 3072);
+  CU_ASSERT_EQUAL(pool->expire_us, 50 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(pool->consolidation, HR_CONSOLIDATION_NEVER);
+  CU_ASSERT_EQUAL_FATAL(pool->n_budgets, 2);
+  CU_ASSERT_EQUAL(pool->budgets[0].nodes, 2);
+  CU_ASSERT_EQUAL(pool->budgets[0].percent, UINT32_MAX);
+  CU_ASSERT_EQUAL(pool->budgets[1].percent, 30);
+  CU_ASSERT_EQUAL(pool->budgets[1].reasons, 1);
+  hr_scenario_destroy(scenario);
+  /* without node pools: one of all elastic pools, and a budget of 10 % */
+  scenario = load_text(SCALED(KARPENTER(""), POLICY, RENTED));
+  spec = scenario->cluster.autoscaler;
+  CU_ASSERT_EQUAL_FATAL(spec->n_node_pools, 1);
+  CU_ASSERT_TRUE(spec->node_pools[0].of_pool[0]);
+  CU_ASSERT_EQUAL(spec->node_pools[0].n_budgets, 1);
+  CU_ASSERT_EQUAL(spec->node_pools[0].budgets[0].percent, 10);
+  hr_scenario_destroy(scenario);
+}
+
+static void invalid_node_pools_are_rejected(void) {
+  static const char *const cases[][2] = {
+      {SCALED(KARPENTER(",\"expanders\":[\"price\"]"), POLICY, RENTED),
+       "s.json:2:46: 'expanders' is not a parameter of the autoscaler 'karpenter'"},
+      {SCALED(SCALER(",\"batch_idle_s\":2"), POLICY, RENTED),
+       "s.json:2:58: 'batch_idle_s' is not a parameter of the autoscaler 'cluster-autoscaler'"},
+      {SCALED(KARPENTER(",\"node_pools\":[{\"name\":\"a\",\"pools\":[\"q\"]}]"), POLICY, RENTED),
+       "s.json:2:69: no pool with the market on-demand or spot has the name 'q'"},
+      {SCALED(KARPENTER(",\"node_pools\":[{\"name\":\"a\",\"pools\":[\"p\"]},{\"name\":\"b\",\"pools\":[\"p\"]}]"),
+              POLICY, RENTED),
+       "s.json:2:96: pool 'p' is in a node pool already"},
+      {SCALED(KARPENTER(",\"node_pools\":[{\"name\":\"a\"},{\"name\":\"b\"}]"), POLICY, RENTED),
+       "s.json:2:48: with several node pools, each one needs 'pools'"},
+      {SCALED(KARPENTER(",\"node_pools\":[{\"name\":\"a\",\"budgets\":[{}]}]"), POLICY, RENTED),
+       "s.json:2:71: a budget has either 'nodes' or 'percent'"},
+      {SCALED(KARPENTER(""), POLICY, RENTED ",\"autoscale\":{\"min_nodes\":1}"),
+       "s.json:5:68: 'min_nodes' has no effect with the autoscaler karpenter"},
+      {SCALED(KARPENTER(",\"node_pools\":[{\"name\":\"a\",\"pools\":[\"p\"]}]"), POLICY,
+              RENTED "},{\"name\":\"q\"," SHAPE RENTED),
+       "s.json:2:47: pool 'q' is elastic, but in no node pool"},
+  };
+  EXPECT_ERRORS(cases);
+}
+
 static void invalid_autoscalers_are_rejected(void) {
   static const char *const cases[][2] = {
       {SCALED("", POLICY, RENTED ",\"autoscale\":{}"), "s.json:5:55: pool 'p' has bounds for an autoscaler, but the "
@@ -656,4 +720,5 @@ TEST_MAIN("scenarios_markets", TEST(create_test_folder), TEST(pools_without_mark
           TEST(pools_of_one_gpu_type_and_zone_share_interruptions), TEST(invalid_spot_is_rejected),
           TEST(placement_by_pool_needs_permanent_nodes), TEST(classes_are_read),
           TEST(checkpoints_without_cost_are_noted), TEST(invalid_classes_are_rejected), TEST(autoscalers_are_read),
-          TEST(invalid_autoscalers_are_rejected), TEST(remove_test_folder))
+          TEST(invalid_autoscalers_are_rejected), TEST(node_pools_are_read), TEST(invalid_node_pools_are_rejected),
+          TEST(remove_test_folder))

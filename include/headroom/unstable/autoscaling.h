@@ -41,7 +41,61 @@ struct hr_scaling_quota {
   bool *of_pool; /* [n_pools], from malloc: the elastic pools to which it applies */
 };
 
-/* Kubernetes' cluster autoscaler. Times are in microseconds; their defaults are in the table of keys. */
+/* Kinds of autoscalers. The columns: enumerator, name in scenarios. */
+#define HR_NODE_AUTOSCALER_TABLE(X)                                                                                    \
+  X(HR_NODE_AUTOSCALER_CLUSTER, "cluster-autoscaler")                                                                  \
+  X(HR_NODE_AUTOSCALER_KARPENTER, "karpenter")
+
+enum hr_node_autoscaler {
+#define HR_NODE_AUTOSCALER_NAME(name, text) name,
+  HR_NODE_AUTOSCALER_TABLE(HR_NODE_AUTOSCALER_NAME)
+#undef HR_NODE_AUTOSCALER_NAME
+      HR_N_NODE_AUTOSCALERS
+};
+
+/* Which nodes Karpenter removes. The columns: enumerator, name in scenarios. */
+#define HR_CONSOLIDATION_TABLE(X)                                                                                      \
+  X(HR_CONSOLIDATION_EMPTY, "when-empty")                                                                              \
+  X(HR_CONSOLIDATION_NEVER, "never")
+
+enum hr_consolidation {
+#define HR_CONSOLIDATION_NAME(name, text) name,
+  HR_CONSOLIDATION_TABLE(HR_CONSOLIDATION_NAME)
+#undef HR_CONSOLIDATION_NAME
+      HR_N_CONSOLIDATIONS
+};
+
+/* Reasons to remove a node, for budgets. */
+enum hr_disruption { HR_DISRUPTION_EMPTY, HR_DISRUPTION_UNDERUTILIZED };
+
+/* How many nodes of a node pool may be removed at once: a number, or a percentage of its nodes. */
+struct hr_disruption_budget {
+  uint32_t nodes, percent; /* percent: of the nodes that have booted, rounded up; UINT32_MAX: `nodes` */
+  uint32_t reasons;        /* bits 1 << enum hr_disruption; 0: all */
+};
+
+/* A node pool of Karpenter: several elastic pools with common rules. */
+struct hr_named_pool {
+  char *name;
+};
+struct hr_node_pool {
+  char *name;
+  struct hr_named_pool *pools; /* [n_pools], from malloc */
+  uint32_t n_pools;
+  bool *of_pool; /* by pool, from malloc */
+  uint32_t weight;
+  /* limits of its nodes; UINT32_MAX, or INT64_MAX: none */
+  uint32_t max_nodes, max_gpus;
+  int64_t max_cpu_milli, max_mem_mib;
+  enum hr_consolidation consolidation;
+  int64_t consolidate_after_us;         /* since a job has last started or ended on the node, or the node has booted */
+  int64_t expire_us;                    /* since the request for the node; HR_NEVER_US: never */
+  struct hr_disruption_budget *budgets; /* [n_budgets], from malloc */
+  uint32_t n_budgets;
+};
+
+/* An autoscaler. The members up to failure_share are those of Kubernetes' cluster autoscaler; Karpenter uses
+   provision_us, quotas and failure_share, too. Times are in microseconds; their defaults are in the table of keys. */
 struct hr_autoscaler_spec {
   int64_t scan_us; /* it looks at the cluster at multiples of this time */
   /* [n_expanders], a chain, from malloc; the last draw is random. NULL: least-waste */
@@ -65,6 +119,12 @@ struct hr_autoscaler_spec {
   uint32_t n_quotas;
   /* [n_pools], from malloc: the probability that the provider has no capacity when a node is requested; NULL: 0 */
   double *failure_share;
+  enum hr_node_autoscaler kind;
+  /* ---- Karpenter ---- */
+  struct hr_node_pool *node_pools; /* [n_node_pools], from malloc */
+  uint32_t n_node_pools;
+  int64_t batch_idle_us, batch_max_us; /* nodes are requested when no job began to wait for this time; at the latest */
+  int64_t unavailable_us;              /* a pool without capacity is not tried again for this time */
 };
 
 /* Frees what a specification owns, and the specification. NULL is accepted. */

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * When Karpenter looks at the cluster. A job that begins to wait opens a batch, which ends after a time without new
+ * jobs; then nodes are requested. Jobs that still wait are looked at again every 10 s. Another loop removes nodes: it
+ * makes a pass every 10 s; a command of a pass is checked again 15 s later and then carried out, and the next pass
+ * follows at once, or 10 s later if nothing was done. Looks and passes follow the policy's pass of that instant.
+ *
+ * A look or pass without changes since the last one decides the same unless some time has passed: a pool is tried
+ * again, a node may be removed, a price changes. So they are made only after changes and at these times. A node that
+ * has not booted in time is given up, and one that is too old is removed, at that instant.
+ *
+ * Source: kubernetes-sigs/karpenter, pkg/controllers/provisioning (batcher.go, controller.go), disruption
+ * (controller.go, validation.go) and nodeclaim (lifecycle, expiration), at 22664681.
+ */
+
+#include "sim/market/karpenter_nodes.h"
+
+#define PERIOD_US (10 * HR_SECOND_US) /* of retries, and of the loop that removes nodes */
+#define VALIDATION_US (15 * HR_SECOND_US)
+
+/* Returns the first time from `from_us` on that is `base_us` plus a positive multiple of the period. */
+static int64_t next_multiple(int64_t base_us, int64_t from_us) {
+  if (from_us <= base_us) return base_us + PERIOD_US;
+  return base_us + (from_us - base_us + PERIOD_US - 1) / PERIOD_US * PERIOD_US;
+}
+
+/* ---- Times ------------------------------------------------------------------------------------------------ */
+
+/* Schedules the next look without a new job, if a job waits since the last look. */
+static enum hr_status retry_from(struct hr__engine *engine, int64_t from_us) {
+  const struct hr__autoscaler *self = engine->autoscaler;
+  struct hr__karpenter_loop *loop = self->karpenter;
+  if (!self->first || self->waiting[self->first - 1].since_us > loop->looked_us) return HR_OK;
+  if (loop->looked_us < 0 || from_us > HR_NEVER_US - 2 * PERIOD_US) return HR_OK;
+  const int64_t at_us = next_multiple(loop->looked_us, from_us);
+  if (at_us >= loop->retry_us) return HR_OK;
+  loop->retry_us = at_us;
+  return hr__schedule(engine, at_us, HR__PENDING_SCAN, HR__KARPENTER_RETRY);
+}
+
+/* Schedules the next pass of the loop that removes nodes. */
+static enum hr_status pass_from(struct hr__engine *engine, int64_t from_us) {
+  struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
+  if (loop->validate_us != HR_NEVER_US || from_us > HR_NEVER_US - 2 * PERIOD_US) return HR_OK;
+  if (from_us <= loop->passed_us) from_us = loop->passed_us + 1;
+  const int64_t at_us = next_multiple(loop->base_us, from_us);
+  if (at_us >= loop->pass_us) return HR_OK;
+  loop->pass_us = at_us;
+  return hr__schedule(engine, at_us, HR__PENDING_SCAN, HR__KARPENTER_PASS);
+}
+
+static enum hr_status note_change(struct hr__engine *engine, const struct hr__scaling_change *change) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  struct hr__karpenter_loop *loop = self->karpenter;
+  const int64_t now_us = engine->view.now_us;
+  enum hr_status status = HR_OK;
+  if (change->kind == HR__CHANGE_JOB_WAITS) {
+    hr__karpenter_batch_add(&loop->batch, now_us);
+    status = hr__schedule(engine, loop->batch.end_us, HR__PENDING_SCAN, HR__KARPENTER_BATCH);
+  }
+  if (change->kind == HR__CHANGE_NODE_JOBS || change->kind == HR__CHANGE_NODE_UP)
+    loop->touched_us[change->node] = now_us;
+  if (status == HR_OK) status = retry_from(engine, now_us);
+  return status == HR_OK ? pass_from(engine, now_us) : status;
+}
+
+static void note(struct hr__engine *engine, const struct hr__scaling_change *change) {
+  if (note_change(engine, change) != HR_OK) engine->autoscaler->lacks_memory = true;
+}
+
+/* ---- Nodes that expire, or do not boot -------------------------------------------------------------------- */
+
+static enum hr_status end_node(struct hr__engine *engine, uint32_t id) {
+  const struct hr__node *node = &engine->cluster.nodes[id];
+  const hr_pool pool = hr__cluster_pool_of(&engine->cluster, (hr_node){id});
+  struct hr__autoscaler *self = engine->autoscaler;
+  const struct hr_node_pool *spec = &self->spec->node_pools[self->karpenter->node_pool[pool.id]];
+  const int64_t age_us = engine->view.now_us - node->since_us;
+  struct hr_pool_accounting *account = &engine->pool_accounting[pool.id];
+  if (node->state == HR_NODE_OFF) return HR_OK;
+  if (node->state == HR_NODE_BOOTING && age_us == self->spec->provision_us) {
+    account->scale_failures++;
+    return hr__market_take_down(engine, pool, (hr_node){id}, HR_REASON_NOT_PROVISIONED);
+  }
+  if (age_us != spec->expire_us) return HR_OK;
+  account->removals++;
+  return hr__market_take_down(engine, pool, (hr_node){id}, HR_REASON_SCALED_DOWN);
+}
+
+static enum hr_status advance(struct hr__engine *engine, uint32_t entity) {
+  struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
+  const int64_t now_us = engine->view.now_us;
+  if (entity >= HR__KARPENTER_NODE) return end_node(engine, entity - HR__KARPENTER_NODE);
+  if (entity == HR__KARPENTER_BATCH && loop->batch.is_open && loop->batch.end_us == now_us) {
+    loop->is_look_due = true;
+    loop->batch.is_open = false;
+  }
+  if (entity == HR__KARPENTER_RETRY && loop->retry_us == now_us) loop->is_look_due = true;
+  if (entity == HR__KARPENTER_PASS && loop->pass_us == now_us) loop->is_pass_due = true;
+  if (entity == HR__KARPENTER_VALIDATE && loop->validate_us == now_us) loop->is_validation_due = true;
+  return HR_OK;
+}
+
+/* ---- Looks and passes ------------------------------------------------------------------------------------- */
+
+static enum hr_status look(struct hr__engine *engine) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  struct hr__karpenter_loop *loop = self->karpenter;
+  const int64_t now_us = engine->view.now_us;
+  loop->looked_us = now_us;
+  loop->retry_us = HR_NEVER_US;
+  if (!self->first) return HR_OK;
+  enum hr_status status = hr__karpenter_grow(engine);
+  for (uint32_t i = 0; i < engine->cluster.n_pools && status == HR_OK; i++)
+    if (loop->unavailable_until_us[i] > now_us) status = retry_from(engine, loop->unavailable_until_us[i]);
+  return status;
+}
+
+static enum hr_status pass(struct hr__engine *engine) {
+  struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
+  loop->passed_us = engine->view.now_us;
+  loop->pass_us = HR_NEVER_US;
+  loop->due_us = HR_NEVER_US;
+  if (!hr__karpenter_find_command(engine)) return loop->due_us == HR_NEVER_US ? HR_OK : pass_from(engine, loop->due_us);
+  loop->validate_us = engine->view.now_us + VALIDATION_US;
+  return hr__schedule(engine, loop->validate_us, HR__PENDING_SCAN, HR__KARPENTER_VALIDATE);
+}
+
+static enum hr_status validate(struct hr__engine *engine) {
+  struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
+  bool any = false;
+  loop->validate_us = HR_NEVER_US;
+  loop->base_us = engine->view.now_us;
+  const enum hr_status status = hr__karpenter_carry_out(engine, &any);
+  if (status != HR_OK) return status;
+  return any ? pass(engine) : pass_from(engine, engine->view.now_us);
+}
+
+static enum hr_status after_pass(struct hr__engine *engine) {
+  struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
+  const bool looks = loop->is_look_due, passes = loop->is_pass_due, validates = loop->is_validation_due;
+  enum hr_status status = HR_OK;
+  loop->is_look_due = loop->is_pass_due = loop->is_validation_due = false;
+  if (!engine->whole && hr__engine_is_over(engine, engine->view.now_us)) return HR_OK;
+  if (looks) status = look(engine);
+  if (status == HR_OK && validates) status = validate(engine);
+  if (status == HR_OK && passes) status = pass(engine);
+  return status;
+}
+
+/* ---- Start of a run --------------------------------------------------------------------------------------- */
+
+static bool allocate(struct hr__engine *engine, struct hr__karpenter_loop *loop) {
+  const struct hr_autoscaler_spec *spec = engine->autoscaler->spec;
+  struct hr_arena *arena = &engine->arena;
+  const size_t n_pools = engine->cluster.n_pools, n_nodes = engine->cluster.n_nodes, n = spec->n_node_pools + 1;
+  size_t n_budgets = 1;
+  for (uint32_t i = 0; i < spec->n_node_pools; i++) n_budgets += spec->node_pools[i].n_budgets;
+  loop->node_pool = hr_arena_alloc(arena, n_pools * sizeof *loop->node_pool);
+  loop->unavailable_until_us = hr_arena_alloc(arena, n_pools * sizeof *loop->unavailable_until_us);
+  loop->options = hr_arena_alloc(arena, n_pools * sizeof *loop->options);
+  loop->pods = hr_arena_alloc(arena, n_pools * sizeof *loop->pods);
+  loop->limits = hr_arena_alloc(arena, n * sizeof *loop->limits);
+  loop->budgets = hr_arena_alloc(arena, n_budgets * sizeof *loop->budgets);
+  loop->first_budget = hr_arena_alloc(arena, n * sizeof *loop->first_budget);
+  loop->budget_left = hr_arena_alloc(arena, n * sizeof *loop->budget_left);
+  loop->touched_us = hr_arena_alloc(arena, n_nodes * sizeof *loop->touched_us);
+  loop->command = hr_arena_alloc(arena, n_nodes * sizeof *loop->command);
+  loop->nodes = hr_arena_alloc(arena, n_nodes * sizeof *loop->nodes);
+  loop->node_id = hr_arena_alloc(arena, n_nodes * sizeof *loop->node_id);
+  loop->order = hr_arena_alloc(arena, n_nodes * sizeof *loop->order);
+  return loop->node_pool && loop->unavailable_until_us && loop->options && loop->pods && loop->limits &&
+         loop->budgets && loop->first_budget && loop->budget_left && loop->touched_us && loop->command && loop->nodes &&
+         loop->node_id && loop->order;
+}
+
+static void set_budgets(const struct hr_autoscaler_spec *spec, struct hr__karpenter_loop *loop) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < spec->n_node_pools; i++) {
+    loop->first_budget[i] = n;
+    for (uint32_t k = 0; k < spec->node_pools[i].n_budgets; k++) {
+      const struct hr_disruption_budget *from = &spec->node_pools[i].budgets[k];
+      const bool is_percent = from->percent != UINT32_MAX;
+      loop->budgets[n++] = (struct hr__karpenter_budget){.nodes = is_percent ? from->percent : from->nodes,
+                                                         .is_percent = is_percent,
+                                                         .is_always = true,
+                                                         .reasons = from->reasons};
+    }
+  }
+  loop->first_budget[spec->n_node_pools] = n;
+}
+
+static bool create(struct hr__engine *engine) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  const struct hr_autoscaler_spec *spec = self->spec;
+  struct hr__karpenter_loop *loop = hr_arena_alloc(&engine->arena, sizeof *loop);
+  if (!loop || !allocate(engine, loop)) return false;
+  loop->batch = (struct hr__karpenter_batch){.idle_us = spec->batch_idle_us, .max_us = spec->batch_max_us};
+  loop->looked_us = loop->passed_us = -1;
+  loop->retry_us = loop->pass_us = loop->validate_us = HR_NEVER_US;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    loop->node_pool[i] = HR_NONE;
+    for (uint32_t k = 0; k < spec->n_node_pools && self->pools[i].is_scaled; k++)
+      if (spec->node_pools[k].of_pool[i]) loop->node_pool[i] = k;
+    self->pools[i].is_scaled = loop->node_pool[i] != HR_NONE;
+  }
+  set_budgets(spec, loop);
+  self->karpenter = loop;
+  return true;
+}
+
+static enum hr_status begin(struct hr__engine *engine) {
+  (void)engine;
+  return HR_OK; /* it begins with the first job */
+}
+
+static bool backs_off(struct hr__engine *engine, uint32_t pool) {
+  return engine->view.now_us < engine->autoscaler->karpenter->unavailable_until_us[pool];
+}
+
+/* Large pods come first: by CPU, then by memory. */
+static bool precedes(const struct hr__pod_kind *kind, const struct hr__pod_kind *other) {
+  return kind->cpu_m != other->cpu_m ? kind->cpu_m > other->cpu_m : kind->memory > other->memory;
+}
+
+const struct hr__scaling_rules hr__karpenter_rules = {.create = create,
+                                                      .begin = begin,
+                                                      .note = note,
+                                                      .advance = advance,
+                                                      .after_pass = after_pass,
+                                                      .backs_off = backs_off,
+                                                      .precedes = precedes};

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SIM_MARKET_KARPENTER_NODES_H
+#define HR_SIM_MARKET_KARPENTER_NODES_H
+
+/*
+ * Karpenter in a run. Its decisions are those of sim/clusters/karpenter.h and karpenter_provisioning.h. Each elastic
+ * pool is an option: one instance type in one region and market.
+ */
+
+#include "sim/clusters/karpenter.h"
+#include "sim/clusters/karpenter_provisioning.h"
+#include "sim/market/autoscaler.h"
+
+/* Entities of HR__PENDING_SCAN. */
+enum {
+  HR__KARPENTER_BATCH,    /* a batch of new jobs ends */
+  HR__KARPENTER_RETRY,    /* jobs that still wait are looked at again */
+  HR__KARPENTER_PASS,     /* of the loop that removes nodes */
+  HR__KARPENTER_VALIDATE, /* a command is checked again, and carried out */
+  HR__KARPENTER_NODE      /* this + node: the node expires, or has not booted in time */
+};
+
+struct hr__karpenter_loop {
+  uint32_t *node_pool;                    /* by pool; HR_NONE: it is not managed */
+  int64_t *unavailable_until_us;          /* by pool */
+  struct hr__karpenter_option *options;   /* by pool */
+  struct hr__karpenter_pods *pods;        /* by pool: scratch */
+  struct hr__karpenter_node_pool *limits; /* by node pool: what is left of them */
+  struct hr__karpenter_budget *budgets;   /* of all node pools */
+  uint32_t *first_budget;                 /* by node pool, and the end */
+
+  struct hr__karpenter_batch batch;
+  int64_t looked_us, retry_us; /* the last look at waiting jobs, -1: none; the next one without a new job */
+  bool is_look_due;
+
+  int64_t *touched_us; /* by node: when a job last started or stopped on it, or it booted */
+  /* The loop that removes nodes. A command is carried out if it is still valid after some time. */
+  /* passes are at base_us plus multiples of the period; the next one, HR_NEVER_US: none; the last one, -1: none */
+  int64_t base_us, pass_us, passed_us;
+  bool is_pass_due;
+  int64_t validate_us; /* HR_NEVER_US: no command is pending */
+  bool is_validation_due;
+  uint32_t *command; /* [n_nodes]: the nodes that go */
+  uint32_t n_command;
+  int64_t due_us; /* of the present pass: the earliest time at which it may decide otherwise without a change */
+
+  struct hr__karpenter_node *nodes; /* [n_nodes]: nodes of the present question */
+  uint32_t *node_id, *order;        /* [n_nodes] */
+  int64_t *budget_left;             /* by node pool */
+};
+
+/* Returns the price of a node of a pool, $ an hour. */
+double hr__karpenter_price(const struct hr__engine *engine, uint32_t pool);
+/* Whether a node has booted and belongs to a node pool. */
+bool hr__karpenter_manages(const struct hr__engine *engine, uint32_t node);
+/* Sets options and limits to the present state. */
+void hr__karpenter_set_options(struct hr__engine *engine);
+/* Requests a node that may be any of some options (by pool). Sets `node`, to HR_NONE if no pool has capacity. */
+enum hr_status hr__karpenter_launch(struct hr__engine *engine, const bool *may, hr_node *node);
+
+/* Requests nodes for the jobs that no node can take (karpenter_growth.c). */
+enum hr_status hr__karpenter_grow(struct hr__engine *engine);
+
+/* The pass may decide otherwise at this time. */
+static inline void hr__karpenter_pass_is_due(struct hr__karpenter_loop *loop, int64_t at_us) {
+  if (at_us < loop->due_us) loop->due_us = at_us;
+}
+
+/* Finds nodes to remove (karpenter_removal.c). Returns whether there is a command, which is then stored. */
+bool hr__karpenter_find_command(struct hr__engine *engine);
+/* Carries out what is still valid of the stored command. Sets whether anything was. */
+enum hr_status hr__karpenter_carry_out(struct hr__engine *engine, bool *any);
+
+#endif

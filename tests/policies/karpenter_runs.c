@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Elastic pools with Karpenter: cases with times and costs computed by hand. */
+
+#include "harness.h"
+#include "headroom/policies.h"
+#include "headroom/sim.h"
+#include "headroom/unstable/autoscaling.h"
+
+#include <string.h>
+
+#define S HR_SECOND_US
+
+enum { MAX_POOLS = 3, MAX_JOBS = 12 };
+
+struct world {
+  struct hr_pool_spec pools[MAX_POOLS];
+  uint32_t n_pools, n_jobs;
+  struct hr_disruption_budget budgets[MAX_POOLS];
+  bool of_pool[MAX_POOLS][MAX_POOLS];
+  struct hr_node_pool node_pools[MAX_POOLS];
+  struct hr_autoscaler_spec spec;
+  double no_capacity[MAX_POOLS];
+  int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS];
+  uint32_t gpus[MAX_JOBS], tenant[MAX_JOBS];
+  uint64_t seed;
+  hr_amount cost[MAX_POOLS]; /* result, ledger units */
+};
+
+static char name[] = "pool", gpu[] = "T4";
+
+static void add_pool(struct world *world, uint32_t nodes, uint32_t size, int64_t uusd_h, int64_t boot_us) {
+  world->pools[world->n_pools++] =
+      (struct hr_pool_spec){.name = name,
+                            .gpu = gpu,
+                            .nodes = nodes,
+                            .gpus_per_node = size,
+                            .market = {.market = HR_MARKET_ON_DEMAND,
+                                       .price_uusd_h = uusd_h,
+                                       .boot = {HR_DURATION_FIXED, (double)boot_us / (double)S, 0}}};
+}
+
+static void add_job(struct world *world, int64_t submit_us, int64_t work_us, uint32_t gpus) {
+  const uint32_t i = world->n_jobs++;
+  world->submit_us[i] = submit_us;
+  world->work_us[i] = work_us;
+  world->gpus[i] = gpus;
+  world->tenant[i] = HR_NONE;
+}
+
+/* Adds a node pool of the pools from `first` to `end` - 1. */
+static struct hr_node_pool *add_node_pool(struct world *world, uint32_t first, uint32_t end) {
+  const uint32_t i = world->spec.n_node_pools++;
+  for (uint32_t k = first; k < end; k++) world->of_pool[i][k] = true;
+  world->budgets[i] = (struct hr_disruption_budget){.percent = 10};
+  world->node_pools[i] = (struct hr_node_pool){.name = name,
+                                               .of_pool = world->of_pool[i],
+                                               .max_nodes = UINT32_MAX,
+                                               .max_gpus = UINT32_MAX,
+                                               .max_cpu_milli = INT64_MAX,
+                                               .max_mem_mib = INT64_MAX,
+                                               .consolidation = HR_CONSOLIDATION_EMPTY,
+                                               .expire_us = 720 * 3600 * S,
+                                               .budgets = &world->budgets[i],
+                                               .n_budgets = 1};
+  return &world->node_pools[i];
+}
+
+static void init(struct world *world) {
+  *world = (struct world){.spec = {.kind = HR_NODE_AUTOSCALER_KARPENTER,
+                                   .provision_us = 900 * S,
+                                   .batch_idle_us = S,
+                                   .batch_max_us = 10 * S,
+                                   .unavailable_us = 180 * S}};
+}
+
+static struct hr_result *run(struct world *world) {
+  struct hr_trace trace = {.source = "test",
+                           .n_jobs = world->n_jobs,
+                           .submit_us = world->submit_us,
+                           .work_us = world->work_us,
+                           .gpus = world->gpus,
+                           .tenant = world->tenant};
+  world->spec.node_pools = world->node_pools;
+  world->spec.failure_share = world->no_capacity;
+  struct hr_cluster_spec cluster = {.pools = world->pools, .n_pools = world->n_pools, .autoscaler = &world->spec};
+  struct hr_policy_choice choice = {0};
+  struct hr_error error;
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, "fifo", &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&choice, "placement", "first-fit", &error), HR_OK);
+  struct hr_ledger *ledger = hr_ledger_create(&trace, &cluster, false);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(ledger);
+  struct hr_observer observer = hr_ledger_observer(ledger);
+  struct hr_run_config config = {.trace = &trace,
+                                 .cluster = &cluster,
+                                 .policy = choice.ops,
+                                 .params = choice.params,
+                                 .seed = world->seed,
+                                 .horizon_us = HR_NEVER_US,
+                                 .check = true,
+                                 .observers = &observer,
+                                 .n_observers = 1};
+  struct hr_result *result = NULL;
+  const enum hr_status status = hr_sim_run(&config, &result, &error);
+  if (status != HR_OK) fprintf(stderr, "\n    %s\n", error.text);
+  CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_ledger_close(ledger, result), HR_OK);
+  for (uint32_t i = 0; i < world->n_pools; i++) {
+    world->cost[i] = hr_ledger_pool(ledger, (hr_pool){i})->cost;
+    /* a node is billed from its request until it is gone */
+    const hr_amount gpu_us = result->pools[i].up_us * world->pools[i].gpus_per_node;
+    CU_ASSERT(world->cost[i] == gpu_us * 1000 * world->pools[i].market.price_uusd_h);
+    CU_ASSERT(result->pools[i].launches >= result->pools[i].removals);
+  }
+  result->trace = NULL; /* it is on the stack */
+  hr_ledger_destroy(ledger);
+  hr_policy_choice_finish(&choice);
+  return result;
+}
+
+/* ---- Nodes that are requested ---- */
+
+/* Two jobs within a second are one batch, and one node: the cheapest that has room for both. The third job needs a node
+   of 8 GPUs. The last one takes 3 nodes of 4 GPUs, which cost less than 2 of 8. Empty nodes are found by a pass and
+   removed 15 s later; the passes then begin again. */
+static void nodes_are_the_cheapest_ones(void) {
+  struct world world;
+  init(&world);
+  add_pool(&world, 4, 4, 1000000, 100 * S + 7);
+  add_pool(&world, 4, 8, 900000, 200 * S);
+  add_node_pool(&world, 0, 2);
+  add_job(&world, 0, 3000 * S, 1);
+  add_job(&world, S / 2 + 1, 3000 * S, 2);
+  add_job(&world, 20 * S, 1000 * S, 8);
+  add_job(&world, 9000 * S, 10 * S, 12);
+  struct hr_result *result = run(&world);
+  const int64_t asked_us = 3 * S / 2 + 1, start_us = asked_us + 100 * S + 7;
+  CU_ASSERT_EQUAL(result->start_us[0], start_us);
+  CU_ASSERT_EQUAL(result->start_us[1], start_us);
+  CU_ASSERT_EQUAL(result->start_us[2], 221 * S);
+  CU_ASSERT_EQUAL(result->start_us[3], 9101 * S + 7);
+  /* the large node is empty at 1221 s, found at 1230 s, gone at 1245 s; the small one empty at 3101.5 s, found at
+     3105 s, gone at 3120 s */
+  CU_ASSERT(result->pools[1].up_us == (1245 - 21) * S);
+  CU_ASSERT(result->pools[0].up_us == 3120 * S - asked_us + 3 * (110 * S + 7));
+  CU_ASSERT_EQUAL(result->pools[0].launches, 4);
+  CU_ASSERT_EQUAL(result->pools[0].removals, 1);
+  CU_ASSERT(result->pools[0].empty_us == 3120 * S - (start_us + 3000 * S));
+  hr_result_destroy(result);
+}
+
+/* A job each 0.9 s: the batch ends 10 s after the first one. The next one begins with the next job. */
+static void batches_end(void) {
+  struct world world;
+  init(&world);
+  add_pool(&world, 1, 32, 1000000, 0);
+  add_node_pool(&world, 0, 1);
+  for (int i = 0; i < MAX_JOBS; i++)
+    add_job(&world, (3 + (int64_t)i) * 9 * S / 10, 1000 * S, i < MAX_JOBS - 1 ? 1 : 32);
+  world.pools[0].nodes = 2;
+  struct hr_result *result = run(&world);
+  /* from 2.7 s to 12.7 s, with the job of 12.6 s, whose node is another one */
+  for (int i = 0; i < MAX_JOBS; i++) CU_ASSERT_EQUAL(result->start_us[i], 127 * S / 10);
+  CU_ASSERT_EQUAL(result->pools[0].launches, 2);
+  hr_result_destroy(result);
+}
+
+/* The node pool with the highest weight is tried first, although its nodes cost more; its limit allows one node. */
+static void weights_and_limits_hold(void) {
+  struct world world;
+  init(&world);
+  add_pool(&world, 8, 4, 1000000, 50 * S);
+  add_pool(&world, 8, 4, 2000000, 10 * S);
+  add_node_pool(&world, 0, 1);
+  struct hr_node_pool *second = add_node_pool(&world, 1, 2);
+  second->weight = 10;
+  for (int limit = 0; limit < 3; limit++) {
+    world.n_jobs = 0;
+    second->max_gpus = limit == 0 ? 7 : UINT32_MAX;
+    second->max_nodes = limit == 1 ? 1 : UINT32_MAX;
+    second->max_cpu_milli = limit == 2 ? 4000 : INT64_MAX;
+    for (int i = 0; i < 3; i++) add_job(&world, 0, 100 * S, 4);
+    struct hr_result *result = run(&world);
+    CU_ASSERT_EQUAL(result->pools[1].launches, 1);
+    CU_ASSERT_EQUAL(result->pools[0].launches, 2);
+    CU_ASSERT_EQUAL(result->start_us[0], 11 * S);
+    CU_ASSERT_EQUAL(result->start_us[1], 51 * S);
+    hr_result_destroy(result);
+  }
+}
+
+/* The cheapest pool has no capacity. It is not tried again for 180 s: the second job gets the other pool without a
+   failure, the third one after 182 s fails again. */
+static void pools_without_capacity_are_left_out(void) {
+  struct world world;
+  init(&world);
+  add_pool(&world, 8, 4, 1000000, 50 * S);
+  add_pool(&world, 8, 4, 2000000, 60 * S);
+  world.no_capacity[0] = 1;
+  add_node_pool(&world, 0, 2);
+  add_job(&world, 0, 1000 * S, 4);
+  add_job(&world, 100 * S, 1000 * S, 4);
+  add_job(&world, 180 * S, 1000 * S, 4);
+  struct hr_result *result = run(&world);
+  CU_ASSERT_EQUAL(result->pools[0].launches, 0);
+  CU_ASSERT_EQUAL(result->pools[0].scale_failures, 2);
+  for (int i = 0; i < 3; i++) CU_ASSERT_EQUAL(result->start_us[i], world.submit_us[i] + 61 * S);
+  hr_result_destroy(result);
+}
+
+/* Without another pool, the pool is tried again after 180 s. A node that has not booted after 900 s is given up, and
+   another one is requested at once, as the next look is due then. */
+static void failures_are_repeated(void) {
+  uint64_t total[2] = {0};
+  for (uint64_t seed = 1; seed <= 12; seed++) {
+    const bool is_late = seed % 2 == 0;
+    struct world world;
+    init(&world);
+    world.seed = seed;
+    add_pool(&world, 8, 4, 1000000, 50 * S);
+    world.no_capacity[0] = is_late ? 0 : 0.75;
+    if (is_late) world.pools[0].market.boot = (struct hr_duration){HR_DURATION_EXPONENTIAL, 2500, 0};
+    add_node_pool(&world, 0, 1);
+    add_job(&world, 0, 1000 * S, 4);
+    struct hr_result *result = run(&world);
+    const uint64_t failures = result->pools[0].scale_failures;
+    const int64_t boot_us = (int64_t)result->pools[0].provision_us; /* of the node that has booted */
+    CU_ASSERT_EQUAL(result->start_us[0], S + (int64_t)failures * (is_late ? 900 : 180) * S + boot_us);
+    CU_ASSERT(result->pools[0].up_us == (is_late ? (int64_t)failures * 900 * S : 0) + boot_us + 1000 * S);
+    total[is_late] += failures;
+    hr_result_destroy(result);
+  }
+  CU_ASSERT(total[0] > 3 && total[1] > 3);
+}
+
+/* ---- Nodes that are removed ---- */
+
+/* Ten empty nodes, removed as the budget allows; each removal is followed by a pass at once. */
+static void budgets_hold(void) {
+  struct world world;
+  init(&world);
+  add_pool(&world, 10, 1, 1000000, 0);
+  add_node_pool(&world, 0, 1);
+  for (int i = 0; i < 10; i++) add_job(&world, 0, 100 * S, 1);
+  add_job(&world, 1000 * S, S, 1);
+  static const struct hr_disruption_budget budgets[] = {{.nodes = 2, .percent = UINT32_MAX},
+                                                        {.percent = 15},
+                                                        {.percent = 0, .reasons = 1u << HR_DISRUPTION_UNDERUTILIZED}};
+  for (int k = 0; k < 3; k++) {
+    world.budgets[0] = budgets[k];
+    struct hr_result *result = run(&world);
+    /* all start at 1 s and end at 101 s. Passes at 110, 125, 140, ...; removals 15 s after each. 2 nodes of 10, then
+       15 % of 8, 6, 5, ... rounded up are 2, 1, 1, ... */
+    static const int64_t gone_s[3][10] = {{125, 125, 140, 140, 155, 155, 170, 170, 185, 185},
+                                          {125, 125, 140, 140, 155, 170, 185, 200, 215, 230},
+                                          {125, 125, 125, 125, 125, 125, 125, 125, 125, 125}};
+    int64_t up_s = 0;
+    for (int i = 0; i < 10; i++) up_s += gone_s[k][i] - 1;
+    CU_ASSERT(result->pools[0].up_us == (up_s + 1) * S);
+    CU_ASSERT_EQUAL(result->pools[0].removals, 10);
+    hr_result_destroy(result);
+  }
+}
+
+/* A node stays after its last job as long as stated, and for ever with `never`. It is found at the first pass then. */
+static void nodes_stay_as_long_as_stated(void) {
+  struct world world;
+  init(&world);
+  add_pool(&world, 1, 1, 1000000, 0);
+  struct hr_node_pool *pool = add_node_pool(&world, 0, 1);
+  add_job(&world, 0, 100 * S, 1);
+  add_job(&world, 10000 * S, S, 1);
+  pool->consolidate_after_us = 300 * S;
+  struct hr_result *result = run(&world);
+  CU_ASSERT(result->pools[0].up_us == (425 - 1 + 1) * S); /* 101 s + 300 s, found at 410 s; later 1 s */
+  CU_ASSERT_EQUAL(result->start_us[1], 10001 * S);
+  hr_result_destroy(result);
+  pool->consolidation = HR_CONSOLIDATION_NEVER;
+  result = run(&world);
+  CU_ASSERT_EQUAL(result->start_us[1], 10000 * S);
+  CU_ASSERT(result->pools[0].up_us == 10000 * S);
+  hr_result_destroy(result);
+}
+
+/* A node expires 500 s after its request, with its job, which begins again on a new node. */
+static void nodes_expire(void) {
+  struct world world;
+  init(&world);
+  add_pool(&world, 1, 1, 1000000, 40 * S);
+  add_node_pool(&world, 0, 1)->expire_us = 500 * S;
+  add_job(&world, 0, 300 * S, 1);
+  add_job(&world, 250 * S, 300 * S, 1);
+  struct hr_result *result = run(&world);
+  /* requested at 1 s; the second job runs from 341 s to 501 s, and again from 502 s + 40 s */
+  CU_ASSERT_EQUAL(result->ended_us[0], 341 * S);
+  CU_ASSERT_EQUAL(result->ended_us[1], 842 * S);
+  CU_ASSERT(result->pools[0].up_us == (500 + 340) * S);
+  CU_ASSERT_EQUAL(result->pools[0].removals, 1);
+  hr_result_destroy(result);
+}
+
+TEST_MAIN("Karpenter in runs", TEST(nodes_are_the_cheapest_ones), TEST(batches_end), TEST(weights_and_limits_hold),
+          TEST(pools_without_capacity_are_left_out), TEST(failures_are_repeated), TEST(budgets_hold),
+          TEST(nodes_stay_as_long_as_stated), TEST(nodes_expire))
