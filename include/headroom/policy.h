@@ -340,7 +340,9 @@ HR_API int64_t hr_cluster_price_uusd_h(const struct hr_cluster *cluster, hr_pool
 /* ---- View and moves ---- */
 
 struct hr_job_accounting; /* headroom/sim.h */
+struct hr_energy;         /* headroom/power.h */
 struct hr__accounts;
+struct hr__job_energy;
 /* The state that a policy reads. Columns have one entry per job. In a streamed run the entries of finished jobs are
    lost, see hr_arena_alloc_by_job. */
 struct hr_view {
@@ -357,11 +359,13 @@ struct hr_view {
   /* work that an interruption would not lose, in microseconds of run time; NULL: an interruption loses all work */
   const int64_t *kept_us;
   const struct hr__accounts *accounts; /* see hr_view_accounting; NULL if jobs cannot be interrupted */
-  const struct hr_energy *energy;      /* of all past attempts of each job; NULL if no pool has a known power */
+  const struct hr__job_energy *energy; /* see hr_view_energy; NULL if no pool has a known power */
 };
 
 /* Returns what a job has used in all past attempts. Must not be called if `accounts` is NULL. */
 HR_API struct hr_job_accounting hr_view_accounting(const struct hr_view *view, hr_job job);
+/* Returns the energy of a job in all past attempts. Must not be called if `energy` is NULL. */
+HR_API struct hr_energy hr_view_energy(const struct hr_view *view, hr_job job);
 
 /* Returns whether a node of an owned or reserved pool is out of order, whether this is detected or not. */
 HR_API bool hr_view_node_failed(const struct hr_view *view, hr_node node);

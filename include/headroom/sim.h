@@ -164,7 +164,9 @@ struct hr_result {
   int64_t *ended_us;
   /* by job: milli-GPUs held in the last attempt; NULL: each job held the whole GPUs that it requests */
   uint32_t *gpu_milli;
-  struct hr_energy *energy; /* by job; NULL if no pool has a known power */
+  /* internal, see hr_result_energy; NULL if no pool has a known power. It refers to the cluster and the classes of the
+     run */
+  struct hr__job_energy *energy;
   struct hr_power_peaks peaks;
   struct hr__resized *resized;      /* internal, see hr_result_resizes; NULL unless jobs were resized */
   struct hr_unfinished_totals left; /* totals of a streamed run; 0 in other runs */
@@ -189,6 +191,8 @@ HR_API void hr_result_destroy(struct hr_result *result);
 /* Returns what a job has used. `account` must not be NULL: jobs could be interrupted. If a job ran once and worked all
    the time, its milli_us is 0: the GPU time is kept_us x the GPUs of the job. Otherwise milli_us is set. */
 HR_API struct hr_job_accounting hr_result_accounting(const struct hr_result *result, hr_job job);
+/* Returns the energy of a job in all attempts. `energy` must not be NULL. */
+HR_API struct hr_energy hr_result_energy(const struct hr_result *result, hr_job job);
 /* Returns the time at which a job completed; HR_NEVER_US if the job did not complete. */
 static inline int64_t hr_result_end_us(const struct hr_result *result, hr_job job) {
   if (result->ended_us) return result->ended_us[job.id];

@@ -295,7 +295,7 @@ static void put_cluster(struct jobs_out *out, hr_job job) {
 static void put_energy(struct jobs_out *out, hr_job job) {
   char text[HR__NUMBER_BYTES];
   hr__csv_begin_field(&out->csv);
-  snprintf(text, sizeof text, "%.6f", (double)out->result->energy[job.id].it / HR_KWH_UNITS);
+  snprintf(text, sizeof text, "%.6f", (double)hr_result_energy(out->result, job).it / HR_KWH_UNITS);
   hr__csv_part(&out->csv, text);
 }
 
@@ -303,7 +303,7 @@ static void put_energy(struct jobs_out *out, hr_job job) {
 static void put_carbon(struct jobs_out *out, hr_job job) {
   char text[HR__NUMBER_BYTES];
   hr__csv_begin_field(&out->csv);
-  snprintf(text, sizeof text, "%.6f", (double)out->result->energy[job.id].carbon / HR_CARBON_UNITS_PER_KG);
+  snprintf(text, sizeof text, "%.6f", (double)hr_result_energy(out->result, job).carbon / HR_CARBON_UNITS_PER_KG);
   hr__csv_part(&out->csv, text);
 }
 

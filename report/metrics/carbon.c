@@ -2,9 +2,6 @@
 /*
  * Metrics of carbon, of the price of energy, and of water: sums over the meters of the pools, and over jobs by tenant.
  * Sums are whole numbers (headroom/power.h), which are converted last.
- *
- * The carbon without a wait is the carbon of the same jobs if each job had started at its submission and had run
- * without a pause, with the same power and for the same time. It is the baseline of savings.
  */
 
 #include "headroom/power.h"
@@ -28,50 +25,14 @@ static struct hr_carbon_line line_of(const struct hr_energy *energy) {
                                  .energy_usd = (double)energy->price / HR_KWH_UNITS / UUSD_PER_USD};
 }
 
-static void add(struct hr_energy *sum, const struct hr_energy *part) {
-  sum->it += part->it;
-  sum->facility += part->facility;
-  sum->carbon += part->carbon;
-  sum->price += part->price;
-  sum->embodied += part->embodied;
-}
-
-/* Returns the electricity if all pools with a known intensity have the same series; else NULL. */
-static const struct hr_electricity *common_electricity(const struct hr_cluster_spec *cluster) {
-  const struct hr_electricity *common = NULL;
-  for (uint32_t i = 0; i < cluster->n_pools; i++) {
-    const struct hr_electricity *known = known_of(cluster, i);
-    if (cluster->pools[i].nodes == 0) continue;
-    if (!known || !known->carbon) return NULL;
-    if (!common) common = known;
-    if (known->carbon != common->carbon || known->carbon_start_us != common->carbon_start_us) return NULL;
-  }
-  return common;
-}
-
-/* Returns (carbon of completed jobs) / (their carbon without a wait); 0: unknown. */
-static double share_of_no_wait(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
-  const struct hr_electricity *known = common_electricity(cluster);
-  double with = 0, without = 0;
-  if (!known || !result->energy) return 0;
-  int64_t begin_us = hr_series_begin_us(known->carbon, known->carbon_start_us, result->trace);
-  for (uint32_t job = 0; job < result->n_jobs; job++) {
-    int64_t submit_us = begin_us + result->trace->submit_us[job], held_us;
-    if (result->state[job] != HR_JOB_COMPLETED || (held_us = hr__held_us(result, job)) <= 0) continue;
-    double nw = (double)(result->energy[job].it + result->energy[job].facility) / (double)held_us;
-    with += (double)result->energy[job].carbon;
-    without += nw * (double)hr_series_between(known->carbon, submit_us, submit_us + held_us) / 1000;
-  }
-  return without > 0 ? with / without : 0;
-}
-
 static void set_ratios(const struct hr_energy *meter, struct hr_carbon_metrics *figures) {
   double kwh = (double)(meter->it + meter->facility) / HR_KWH_UNITS;
   if (kwh > 0 && figures->known) figures->g_per_kwh = figures->all.operational_kg * 1000 / kwh;
   if (kwh > 0 && figures->price_known) figures->usd_per_kwh = figures->all.energy_usd / kwh;
 }
 
-struct hr_carbon_metrics hr__carbon_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
+struct hr_carbon_metrics hr__carbon_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                           double of_no_wait) {
   struct hr_carbon_metrics figures = {0};
   struct hr_energy meter = {0}, jobs = {0};
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
@@ -81,8 +42,8 @@ struct hr_carbon_metrics hr__carbon_totals(const struct hr_cluster_spec *cluster
     figures.price_known = figures.price_known || known->price;
     figures.water_known = figures.water_known || known->water_ul_kwh;
     figures.embodied_known = figures.embodied_known || known->embodied_ug;
-    add(&meter, &result->pools[i].energy.meter);
-    add(&jobs, &result->pools[i].energy.use[HR_ENERGY_JOBS]);
+    hr__energy_add_parts(&meter, &result->pools[i].energy.meter);
+    hr__energy_add_parts(&jobs, &result->pools[i].energy.use[HR_ENERGY_JOBS]);
     figures.all.water_l +=
         (double)result->pools[i].energy.meter.it / HR_KWH_UNITS * (double)known->water_ul_kwh / UL_PER_L;
   }
@@ -90,7 +51,7 @@ struct hr_carbon_metrics hr__carbon_totals(const struct hr_cluster_spec *cluster
   figures.all = line_of(&meter);
   figures.all.water_l = water_l;
   figures.jobs = line_of(&jobs);
-  figures.of_no_wait = figures.known ? share_of_no_wait(cluster, result) : 0;
+  figures.of_no_wait = figures.known ? of_no_wait : 0;
   set_ratios(&meter, &figures);
   return figures;
 }
@@ -120,29 +81,26 @@ static enum hr_status make_pools(const struct hr_cluster_spec *cluster, const st
   return status;
 }
 
-static enum hr_status make_tenants(const struct hr_result *result, struct hr_carbon_metrics *figures) {
-  const struct hr_trace *trace = result->trace;
+static enum hr_status make_tenants(const struct hr_trace *trace, const struct hr_energy *sums,
+                                   struct hr_carbon_metrics *figures) {
   size_t count = (size_t)trace->tenants.count + 1;
-  if (!trace->tenant || !result->energy) return HR_OK;
-  struct hr_energy *sums = calloc(count, sizeof *sums);
+  enum hr_status status = HR_OK;
+  if (!sums) return HR_OK;
   figures->by_tenant = calloc(count, sizeof *figures->by_tenant);
-  enum hr_status status = sums && figures->by_tenant ? HR_OK : HR_NO_MEMORY;
-  for (uint32_t job = 0; job < result->n_jobs && status == HR_OK; job++)
-    add(&sums[trace->tenant[job] == HR_NONE ? count - 1 : trace->tenant[job]], &result->energy[job]);
+  if (!figures->by_tenant) return HR_NO_MEMORY;
   for (size_t i = 0; i < count && status == HR_OK; i++)
     if (sums[i].it != 0 || sums[i].embodied != 0)
       status = append(figures->by_tenant, &figures->n_tenants, i + 1 < count ? trace->tenants.text[i] : "",
                       line_of(&sums[i]));
-  free(sums);
   return status;
 }
 
 enum hr_status hr__carbon_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
-                               struct hr_carbon_metrics *figures) {
-  *figures = hr__carbon_totals(cluster, result);
+                               const struct hr__energy_jobs *jobs, struct hr_carbon_metrics *figures) {
+  *figures = hr__carbon_totals(cluster, result, jobs->of_no_wait);
   if (!figures->known && !figures->price_known && !figures->water_known && !figures->embodied_known) return HR_OK;
   enum hr_status status = make_pools(cluster, result, figures);
-  return status == HR_OK ? make_tenants(result, figures) : status;
+  return status == HR_OK ? make_tenants(result->trace, jobs->by_tenant, figures) : status;
 }
 
 static void free_lines(struct hr_carbon_line *lines, size_t count) {

@@ -72,25 +72,14 @@ static enum hr_status make_pools(const struct hr_cluster_spec *cluster, const st
   return HR_OK;
 }
 
-/* Adds the energy of the jobs of each tenant to `sums`; jobs without a tenant are in the last entry. */
-static void sum_tenants(const struct hr_result *result, struct hr_energy *sums) {
-  const struct hr_trace *trace = result->trace;
-  for (uint32_t job = 0; job < result->n_jobs; job++) {
-    uint32_t tenant = trace->tenant[job];
-    struct hr_energy *sum = &sums[tenant == HR_NONE ? trace->tenants.count : tenant];
-    sum->it += result->energy[job].it;
-    sum->facility += result->energy[job].facility;
-  }
-}
-
-static enum hr_status make_tenants(const struct hr_result *result, struct hr_energy_metrics *figures) {
-  const struct hr_trace *trace = result->trace;
+/* `sums`: the energy of the jobs of each tenant; jobs without a tenant are in the last entry. */
+static enum hr_status make_tenants(const struct hr_trace *trace, const struct hr_energy *sums,
+                                   struct hr_energy_metrics *figures) {
   size_t count = (size_t)trace->tenants.count + 1;
-  if (!trace->tenant || !result->energy) return HR_OK;
-  struct hr_energy *sums = calloc(count, sizeof *sums);
+  enum hr_status status = HR_OK;
+  if (!sums) return HR_OK;
   figures->by_tenant = calloc(count, sizeof *figures->by_tenant);
-  enum hr_status status = sums && figures->by_tenant ? HR_OK : HR_NO_MEMORY;
-  if (status == HR_OK) sum_tenants(result, sums);
+  if (!figures->by_tenant) return HR_NO_MEMORY;
   for (size_t i = 0; i < count && status == HR_OK; i++) {
     if (sums[i].it == 0) continue;
     struct hr_energy_line line = {.name = strdup(i + 1 < count ? trace->tenants.text[i] : ""),
@@ -101,16 +90,15 @@ static enum hr_status make_tenants(const struct hr_result *result, struct hr_ene
     else
       status = HR_NO_MEMORY;
   }
-  free(sums);
   return status;
 }
 
 enum hr_status hr__energy_make(const struct hr_cluster_spec *cluster, const struct hr_result *result, double gpu_hours,
-                               struct hr_energy_metrics *figures) {
+                               const struct hr__energy_jobs *jobs, struct hr_energy_metrics *figures) {
   *figures = hr__energy_totals(cluster, result, gpu_hours);
   if (!figures->known) return HR_OK;
   enum hr_status status = make_pools(cluster, result, figures);
-  return status == HR_OK ? make_tenants(result, figures) : status;
+  return status == HR_OK ? make_tenants(result->trace, jobs->by_tenant, figures) : status;
 }
 
 static void free_lines(struct hr_energy_line *lines, size_t count) {

@@ -463,6 +463,16 @@ static enum hr_status fill_groups(struct hr_summary *summary, const struct hr_re
   return status == HR_OK ? fill_routing(summary, result) : status;
 }
 
+static enum hr_status fill_energy(struct hr_summary *summary, const struct hr_cluster_spec *cluster,
+                                  const struct hr_result *result) {
+  struct hr__energy_jobs jobs;
+  enum hr_status status = hr__energy_jobs_make(cluster, result, &jobs);
+  if (status == HR_OK) status = hr__energy_make(cluster, result, summary->gpu_hours, &jobs, &summary->energy);
+  if (status == HR_OK) status = hr__carbon_make(cluster, result, &jobs, &summary->carbon);
+  hr__energy_jobs_finish(&jobs);
+  return status;
+}
+
 static enum hr_status fill_costs(struct hr_summary *summary, const struct hr_trace *trace,
                                  const struct hr_cluster_spec *cluster, const struct hr_result *result,
                                  const struct hr_cost_basis *basis) {
@@ -474,8 +484,7 @@ static enum hr_status fill_costs(struct hr_summary *summary, const struct hr_tra
   summary->scaling = scaling_figures(cluster, result);
   summary->stoppable = result->account != NULL;
   summary->oom = oom_figures(cluster, result);
-  if (hr__energy_make(cluster, result, summary->gpu_hours, &summary->energy) != HR_OK) return HR_NO_MEMORY;
-  if (hr__carbon_make(cluster, result, &summary->carbon) != HR_OK) return HR_NO_MEMORY;
+  if (fill_energy(summary, cluster, result) != HR_OK) return HR_NO_MEMORY;
   if (hr__data_make(result, &times, &summary->data) != HR_OK) return HR_NO_MEMORY;
   if (!basis) return HR_OK;
   enum hr_status status = hr__costs_make(trace, cluster, result, basis, times.kept, &summary->costs);
@@ -695,7 +704,7 @@ static void fill_accounting(const struct hr_streamed *streamed, const struct hr_
   summary->maintenance = maintenance_figures(cluster, result);
   summary->scaling = scaling_figures(cluster, result);
   summary->energy = hr__energy_totals(cluster, result, summary->gpu_hours);
-  summary->carbon = hr__carbon_totals(cluster, result);
+  summary->carbon = hr__carbon_totals(cluster, result, 0); /* the energy of single jobs is not known */
   summary->oom = (struct hr_oom_metrics){.known = streamed->stoppable && hr__can_kill(cluster),
                                          .kills = streamed->oom_kills + result->left.oom_kills,
                                          .jobs = streamed->oom_jobs + result->left.oom_jobs};

@@ -102,6 +102,19 @@ static inline bool hr__can_kill(const struct hr_cluster_spec *cluster) {
   return false;
 }
 
+/* ---- Energy of jobs (energy_jobs.c) --------------------------------------------------------------- */
+
+struct hr__energy_jobs {
+  struct hr_energy *by_tenant; /* [number of tenants + 1]: the last one for jobs without a tenant; NULL: none */
+  double of_no_wait;           /* carbon of completed jobs / their carbon without a wait; 0: unknown */
+};
+/* Computes the sums, which hr__energy_jobs_finish frees, also after an error. Returns HR_NO_MEMORY if out of memory. */
+enum hr_status hr__energy_jobs_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                    struct hr__energy_jobs *sums);
+void hr__energy_jobs_finish(struct hr__energy_jobs *sums);
+/* Adds all parts except the loss. */
+void hr__energy_add_parts(struct hr_energy *sum, const struct hr_energy *part);
+
 /* ---- Energy (energy.c) --------------------------------------------------------------------------- */
 
 /* hr__energy_totals returns the figures without the lists by pool and tenant. hr__energy_make also makes these lists,
@@ -109,15 +122,16 @@ static inline bool hr__can_kill(const struct hr_cluster_spec *cluster) {
 struct hr_energy_metrics hr__energy_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result,
                                            double gpu_hours);
 enum hr_status hr__energy_make(const struct hr_cluster_spec *cluster, const struct hr_result *result, double gpu_hours,
-                               struct hr_energy_metrics *figures);
+                               const struct hr__energy_jobs *jobs, struct hr_energy_metrics *figures);
 void hr__energy_finish(struct hr_energy_metrics *figures);
 
 /* ---- Carbon (carbon.c) --------------------------------------------------------------------------- */
 
 /* As the functions for energy. */
-struct hr_carbon_metrics hr__carbon_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result);
+struct hr_carbon_metrics hr__carbon_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                           double of_no_wait);
 enum hr_status hr__carbon_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
-                               struct hr_carbon_metrics *figures);
+                               const struct hr__energy_jobs *jobs, struct hr_carbon_metrics *figures);
 void hr__carbon_finish(struct hr_carbon_metrics *figures);
 
 /* ---- Fairness ------------------------------------------------------------------------------------ */

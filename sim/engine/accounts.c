@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Slots and accounts of attempts (accounts.h). A slot holds the present attempt of a running job. An account holds the
- * times of a job in all its attempts; it exists while the job runs or if it was stopped before. Both are elements of
- * arrays that grow with the number of running jobs, and both are reused through a linked list of unused elements.
+ * times of a job in all its attempts; it exists if the job was stopped or did something else than work. Both are
+ * elements of arrays that grow with the number of running jobs, and both are reused through a linked list of unused
+ * elements.
  *
  * The times of an account add up to the time for which the job held its GPUs, in time and in GPU time. The end of each
  * phase adds the time of that phase to one member; hr__account_check verifies the sum.
@@ -20,7 +21,7 @@ void hr__account_keep(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
   if (engine->kept_us[job.id] < attempt->progress_us) engine->last_progress_us = engine->view.now_us;
   engine->kept_us[job.id] = attempt->progress_us;
-  hr__account(engine, job)->kept_us += attempt->unkept_us;
+  hr__account_open(engine, job)->kept_us += attempt->unkept_us;
   hr__account(engine, job)->milli_us.kept += attempt->unkept_milli_us;
   attempt->unkept_us = 0;
   attempt->unkept_milli_us = 0;
@@ -49,7 +50,7 @@ int64_t hr__attempt_progress_us(const struct hr__engine *engine, hr_job job, uin
 /* Ends the work of a job that reads data. Returns the time in which it waited for data, which is not working time. */
 static int64_t pause(struct hr__engine *engine, hr_job job, int64_t from_us) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
-  struct hr_job_accounting *accounting = hr__account(engine, job);
+  struct hr_job_accounting *accounting = hr__account_open(engine, job);
   const int64_t waited_us = engine->view.now_us - attempt->phase_us - hr__data_worked_us(engine, job);
   accounting->data_us += waited_us;
   accounting->milli_us.data += hr__attempt_gpu_time(attempt, waited_us);
@@ -65,19 +66,11 @@ void hr__account_slow(struct hr__engine *engine, hr_job job, const struct hr__en
   engine->pool_accounting[hr__attempt_pool(engine, job).id].slow_lost += lost;
 }
 
-/* Ends the present phase of the job: adds the time since the beginning of the phase to the job's accounts. */
-void hr__account_phase(struct hr__engine *engine, hr_job job) {
-  struct hr__engine_attempt *attempt = hr__attempt(engine, job);
-  struct hr_job_accounting *accounting = hr__account(engine, job);
-  int64_t passed_us = engine->view.now_us - attempt->phase_us, from_us = attempt->progress_us;
-  if (passed_us == 0 && !hr__attempt_reads(engine, job)) return;
-  attempt->progress_us = hr__attempt_progress_us(engine, job, &attempt->part);
-  if (attempt->phase == HR__PHASE_WORKING) {
-    if (hr__attempt_reads(engine, job)) passed_us -= pause(engine, job, from_us);
-    attempt->unkept_us += passed_us;
-    attempt->unkept_milli_us += hr__attempt_gpu_time(attempt, passed_us);
-    hr__account_slow(engine, job, attempt, passed_us);
-  } else if (attempt->phase == HR__PHASE_RESTARTING || attempt->phase == HR__PHASE_BACKING_OFF) {
+/* Adds the time of a phase in which the job does not work to its account. */
+static void add_other_phase(struct hr__engine *engine, hr_job job, const struct hr__engine_attempt *attempt,
+                            int64_t passed_us) {
+  struct hr_job_accounting *accounting = hr__account_open(engine, job);
+  if (attempt->phase == HR__PHASE_RESTARTING || attempt->phase == HR__PHASE_BACKING_OFF) {
     accounting->restarting_us += passed_us;
     accounting->milli_us.restarting += hr__attempt_gpu_time(attempt, passed_us);
     if (attempt->phase == HR__PHASE_BACKING_OFF)
@@ -89,6 +82,22 @@ void hr__account_phase(struct hr__engine *engine, hr_job job) {
   } else {
     accounting->saving_us += passed_us;
     accounting->milli_us.saving += hr__attempt_gpu_time(attempt, passed_us);
+  }
+}
+
+/* Ends the present phase of the job: adds the time since the beginning of the phase to the job's accounts. */
+void hr__account_phase(struct hr__engine *engine, hr_job job) {
+  struct hr__engine_attempt *attempt = hr__attempt(engine, job);
+  int64_t passed_us = engine->view.now_us - attempt->phase_us, from_us = attempt->progress_us;
+  if (passed_us == 0 && !hr__attempt_reads(engine, job)) return;
+  attempt->progress_us = hr__attempt_progress_us(engine, job, &attempt->part);
+  if (attempt->phase == HR__PHASE_WORKING) {
+    if (hr__attempt_reads(engine, job)) passed_us -= pause(engine, job, from_us);
+    attempt->unkept_us += passed_us;
+    attempt->unkept_milli_us += hr__attempt_gpu_time(attempt, passed_us);
+    hr__account_slow(engine, job, attempt, passed_us);
+  } else {
+    add_other_phase(engine, job, attempt, passed_us);
   }
   attempt->phase_us = engine->view.now_us;
 }
@@ -136,19 +145,34 @@ bool hr__accounts_make(struct hr__engine *engine) {
   return true;
 }
 
-/* Gives an account to a job that starts, unless it has one because it was stopped before. */
-bool hr__account_take(struct hr__engine *engine, hr_job job) {
+/* Begins an attempt. A job without an account needs none yet, but room for one. */
+bool hr__account_begin(struct hr__engine *engine, hr_job job) {
   struct hr__accounts *accounts = engine->accounts;
-  if (engine->account[job.id]) return true;
-  uint32_t at = accounts->unused;
-  if (at == 0 && !HR__ARRAY_HAS_ROOM(accounts->rows, accounts->count, accounts->capacity)) return false;
-  if (at == 0)
-    at = accounts->count++;
-  else
-    accounts->unused = accounts->rows[at].attempts;
-  accounts->rows[at] = (struct hr_job_accounting){.end_us = HR_NEVER_US, .saved_us = HR_NEVER_US};
-  engine->account[job.id] = at;
+  if (engine->account[job.id]) {
+    hr__account(engine, job)->attempts++;
+    return true;
+  }
+  const size_t needed = (size_t)accounts->count - accounts->n_unused + accounts->reserved + 1;
+  if (!HR__ARRAY_HAS_ROOM_FOR(accounts->rows, needed, accounts->capacity)) return false;
+  accounts->reserved++;
   return true;
+}
+
+/* Returns the account of a running job. The job gets one if it has none: it is in its first attempt then. */
+struct hr_job_accounting *hr__account_open(struct hr__engine *engine, hr_job job) {
+  struct hr__accounts *accounts = engine->accounts;
+  if (engine->account[job.id]) return hr__account(engine, job);
+  uint32_t at = accounts->unused;
+  if (at == 0) {
+    at = accounts->count++;
+  } else {
+    accounts->unused = accounts->rows[at].attempts;
+    accounts->n_unused--;
+  }
+  accounts->reserved--;
+  accounts->rows[at] = (struct hr_job_accounting){.attempts = 1, .end_us = HR_NEVER_US, .saved_us = HR_NEVER_US};
+  engine->account[job.id] = at;
+  return &accounts->rows[at];
 }
 
 void hr__account_free(struct hr__engine *engine, hr_job job) {
@@ -156,6 +180,7 @@ void hr__account_free(struct hr__engine *engine, hr_job job) {
   if (at == 0) return;
   engine->accounts->rows[at].attempts = engine->accounts->unused;
   engine->accounts->unused = at;
+  engine->accounts->n_unused++;
   engine->account[job.id] = 0;
 }
 
@@ -170,6 +195,20 @@ void hr__account_close(struct hr__engine *engine, hr_job job, const struct hr_pl
                   milli == hr_placement_milli(placement, engine->trace, job) &&
                   account->milli_us.kept == (hr_amount)milli * held_us;
   if (is_plain) hr__account_free(engine, job);
+}
+
+/* Completes a job that was not disturbed: it ran once, and only worked. Returns false, and changes nothing, if the job
+   needs an account. */
+bool hr__account_end_undisturbed(struct hr__engine *engine, hr_job job) {
+  const struct hr__engine_attempt *attempt = hr__attempt(engine, job);
+  if (engine->account[job.id] || attempt->phase != HR__PHASE_WORKING || engine->resized || engine->clean) return false;
+  uint64_t part, milli = engine->gpu_milli ? engine->gpu_milli[job.id] : hr__job_gpu_milli(engine->trace, job);
+  if (milli != attempt->gpu_milli || hr__attempt_reads(engine, job)) return false;
+  hr__account_slow(engine, job, attempt, engine->view.now_us - attempt->phase_us);
+  engine->kept_us[job.id] = hr__attempt_progress_us(engine, job, &part);
+  engine->ended_us[job.id] = engine->view.now_us;
+  engine->accounts->reserved--;
+  return true;
 }
 
 /* Returns the account of a job that has none of its own: it ran from its start to its end, or it has not started.
@@ -189,7 +228,8 @@ struct hr_job_accounting hr_view_accounting(const struct hr_view *view, hr_job j
   if (engine->account[job.id]) return *hr__account(engine, job);
   int64_t end_us = engine->ended_us[job.id];
   uint64_t milli = engine->gpu_milli ? engine->gpu_milli[job.id] : hr__job_gpu_milli(engine->trace, job);
-  return plain_account(end_us != HR_NEVER_US, engine->start_us[job.id], end_us, milli);
+  const bool is_started = end_us != HR_NEVER_US || hr__has_attempts(engine, job);
+  return plain_account(is_started, engine->start_us[job.id], end_us, milli);
 }
 
 struct hr_job_accounting hr_result_accounting(const struct hr_result *result, hr_job job) {
@@ -203,13 +243,13 @@ struct hr_job_accounting hr_result_accounting(const struct hr_result *result, hr
 /* Adds the time of the present segment of a job to the time for which it held GPUs. */
 static void add_held(struct hr__engine *engine, hr_job job) {
   int64_t held_us = engine->view.now_us - engine->attempt_us[job.id];
-  hr__account(engine, job)->held_us += held_us;
+  hr__account_open(engine, job)->held_us += held_us;
   if (engine->resized) engine->resized[job.id].held_milli_us += hr__attempt_gpu_time(hr__attempt(engine, job), held_us);
 }
 
 void hr__account_end(struct hr__engine *engine, hr_job job, bool all_kept) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, job);
-  struct hr_job_accounting *accounting = hr__account(engine, job);
+  struct hr_job_accounting *accounting = hr__account_open(engine, job);
   hr__account_phase(engine, job);
   if (all_kept) hr__account_keep(engine, job);
   accounting->lost_us += attempt->unkept_us;

@@ -16,8 +16,11 @@ static inline hr_amount hr__attempt_gpu_time(const struct hr__engine_attempt *at
   return (hr_amount)attempt->gpu_milli * time_us;
 }
 
+/* Returns the account of a running job. The job gets one if it has none. */
+struct hr_job_accounting *hr__account_open(struct hr__engine *engine, hr_job job);
+
 static inline void hr__account_saved(struct hr__engine *engine, hr_job job) {
-  int64_t *saved_us = &hr__account(engine, job)->saved_us;
+  int64_t *saved_us = &hr__account_open(engine, job)->saved_us;
   if (*saved_us == HR_NEVER_US) *saved_us = engine->view.now_us;
 }
 
@@ -38,8 +41,10 @@ int64_t hr__attempt_progress_us(const struct hr__engine *engine, hr_job job, uin
 /* ---- Accounts ---- */
 /* Creates the accounts of the run, with account 0. */
 bool hr__accounts_make(struct hr__engine *engine);
-/* Gives an account to a job that starts, unless it has one because it was stopped before. */
-bool hr__account_take(struct hr__engine *engine, hr_job job);
+/* Begins an attempt. A job without an account needs none yet, but room for one. */
+bool hr__account_begin(struct hr__engine *engine, hr_job job);
+/* Completes a job that was not disturbed. Returns false, and changes nothing, if the job needs an account. */
+bool hr__account_end_undisturbed(struct hr__engine *engine, hr_job job);
 /* Completes the account of a job that ends. */
 void hr__account_close(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 /* Marks all completed work of the job as kept. */

@@ -121,7 +121,7 @@ static enum hr_status finish_async(struct hr__engine *engine, hr_job job) {
   hr__attempt_enter(engine, job, HR__PHASE_WORKING);
   if (engine->kept_us[job.id] < saved->progress_us) engine->last_progress_us = engine->view.now_us;
   engine->kept_us[job.id] = saved->progress_us;
-  hr__account(engine, job)->kept_us += saved->unkept_us;
+  hr__account_open(engine, job)->kept_us += saved->unkept_us;
   hr__account(engine, job)->milli_us.kept += saved->unkept_milli_us;
   attempt->unkept_us -= saved->unkept_us;
   attempt->unkept_milli_us -= saved->unkept_milli_us;
@@ -185,7 +185,7 @@ static enum hr_status back_off(struct hr__engine *engine, hr_job job) {
   attempt->kills++;
   attempt->retry_us = engine->view.now_us + back_off_us;
   engine->last_kill_us = engine->view.now_us;
-  hr__account(engine, job)->oom_kills++;
+  hr__account_open(engine, job)->oom_kills++;
   engine->pool_accounting[hr__allocation_placement(engine, job, &one).pool.id].oom_kills++;
   return hr__schedule(engine, attempt->retry_us, HR__PENDING_PHASE, job.id);
 }
@@ -246,11 +246,13 @@ static void carry_over(struct hr__engine_attempt *attempt, const struct hr__engi
 static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                             int64_t run_us) {
   (void)run_us;
-  if (!hr__attempt_take(engine, job) || !hr__account_take(engine, job)) return hr__out_of_memory(engine);
+  if (!hr__attempt_take(engine, job)) return hr__out_of_memory(engine);
   struct hr__engine_attempt *attempt = hr__attempt(engine, job), before;
-  const bool continues = attempt->resizes;
-  if (continues) before = *attempt;
-  bool is_again = continues || hr__account(engine, job)->attempts++ > 0;
+  const bool continues = attempt->resizes, is_again = engine->account[job.id] != 0;
+  if (continues)
+    before = *attempt;
+  else if (!hr__account_begin(engine, job))
+    return hr__out_of_memory(engine);
   int64_t restart_us = is_again ? hr__class_spec(engine, job)->restart_us : 0;
   restart_us += hr__reconfiguration_us(engine, placement);
   bool claimed = hr__claims_take(engine, job, placement);
@@ -286,6 +288,11 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
   enum hr__phase phase = hr__attempt(engine, job)->phase;
   bool saves = phase == HR__PHASE_SAVING || phase == HR__PHASE_LEAVING;
   hr__series_drop(engine, job);
+  if (how == HR__STOP_END && hr__account_end_undisturbed(engine, job)) {
+    hr__event_heap_remove_job(&engine->heap, job.id);
+    hr__attempt_free(engine, job);
+    return HR_OK;
+  }
   enum hr_status status = saves ? hr__checkpoint_cancel(engine, job, placement->pool) : HR_OK;
   bool keeps_all = how != HR__STOP_KEEP_SAVED && phase != HR__PHASE_HANGING;
   bool resizes = how == HR__STOP_RESIZE || how == HR__STOP_SHRINK;
@@ -517,6 +524,11 @@ static enum hr_status check(const struct hr__engine *engine, const struct hr__ru
     if (hr__pending_kind(engine->heap.entries[i]) <= HR__PENDING_PHASE) status = check_pending(engine, i);
   for (uint32_t i = 0; running->every_job && i < running->count && status == HR_OK; i++)
     status = check_speed(engine, running->jobs[i]);
+  uint32_t n_plain = 0;
+  for (uint32_t i = 0; i < running->count; i++) n_plain += engine->account[running->jobs[i].id] == 0;
+  if (status == HR_OK && !engine->whole && n_plain != engine->accounts->reserved)
+    return hr__broken(engine, "%" PRIu32 " running jobs have no account, room is reserved for %" PRIu32, n_plain,
+                      engine->accounts->reserved);
   const bool all_jobs =
       running->every_job && !engine->whole; /* the columns of the whole run have other clusters' jobs */
   for (uint32_t i = 0; all_jobs && i < engine->trace->n_jobs && status == HR_OK; i++)

@@ -25,8 +25,14 @@ struct hr__engine_attempt {
   int64_t phase_us; /* when the present phase began */
   /* completed work of all attempts together when the present phase began, without lost work */
   int64_t progress_us;
-  uint64_t part;       /* the completed fraction of the next microsecond of work, in millionths of 1 / rate.den */
-  uint32_t series;     /* the index of the job's series of checkpoints in hr__engine.series, plus 1; 0: none */
+  uint64_t part; /* the completed fraction of the next microsecond of work, in millionths of 1 / rate.den */
+  struct hr__rate rate;
+  uint32_t gpu_milli;
+  uint32_t slow_ppm; /* the speed of its slowest node; 0: nodes are never slow */
+  uint32_t series;   /* the index of the job's series of checkpoints in hr__engine.series, plus 1; 0: none */
+  enum hr__phase phase;
+  bool resizes; /* the segment has ended by a resize, and the next one begins at this instant */
+  /* the end of an undisturbed attempt uses none of the members below */
   uint32_t next_free;  /* in an unused slot: the next unused slot; 0: none */
   int64_t restart_us;  /* how long the restart takes before the job works */
   int64_t interval_us; /* work between two checkpoints; HR_NEVER_US without periodic checkpoints */
@@ -37,11 +43,6 @@ struct hr__engine_attempt {
   hr_amount unkept_milli_us; /* unkept_us, multiplied by the milli-GPUs at the time */
   int64_t retry_us;          /* in phase HR__PHASE_BACKING_OFF: when the job tries again */
   uint32_t kills;            /* how many consecutive times the job was killed for lack of GPU memory */
-  struct hr__rate rate;
-  uint32_t gpu_milli;
-  uint32_t slow_ppm; /* the speed of its slowest node; 0: nodes are never slow */
-  bool resizes;      /* the segment has ended by a resize, and the next one begins at this instant */
-  enum hr__phase phase;
 };
 
 /* An asynchronous checkpoint that is being written. */
@@ -51,12 +52,15 @@ struct hr__async_save {
   hr_amount unkept_milli_us;
 };
 
-/* The accounts of jobs that run, or that were stopped before. A job that ran once and lost no time has none after its
-   end, because its account follows from its start and end. Account 0 belongs to no job; all its members are 0. */
+/* The accounts of jobs that were disturbed: they were stopped, or did something else than work. A job that ran once and
+   only worked has none, because its account follows from its start and end. There is always room for the accounts of
+   all running jobs. Account 0 belongs to no job; all its members are 0. */
 struct hr__accounts {
   struct hr_job_accounting *rows;
   uint32_t count, capacity;
-  uint32_t unused; /* the first unused account; its member `attempts` is the next one; 0: none */
+  uint32_t unused;   /* the first unused account; its member `attempts` is the next one; 0: none */
+  uint32_t n_unused; /* number of unused accounts */
+  uint32_t reserved; /* number of running jobs without an account */
 };
 
 /* The kept work of a job at the time when its results began to be corrupted. */

@@ -280,7 +280,7 @@ static void add_work(struct hr__engine *engine, hr_job job, int64_t time_us) {
 static void complete_saves(struct hr__engine *engine, const struct hr__checkpoint_series *series, int64_t count,
                            int64_t now_us) {
   struct hr__engine_attempt *attempt = hr__attempt(engine, series->job);
-  struct hr_job_accounting *accounting = hr__account(engine, series->job);
+  struct hr_job_accounting *accounting = hr__account_open(engine, series->job);
   int64_t period_us = series->work_us + series->write_us;
   accounting->saving_us += count * series->write_us;
   accounting->milli_us.saving += hr__attempt_gpu_time(attempt, count * series->write_us);

@@ -146,6 +146,9 @@ struct hr__autoscaler;
 /* The energy that the run uses (sim/power/meter.c). */
 struct hr__power;
 
+/* The energy of jobs (sim/power/job_energy.c). */
+struct hr__job_energy;
+
 /* The supply state of a pool of nodes that come and go (sim/market/market.c). */
 struct hr__engine_market;
 
@@ -262,7 +265,7 @@ struct hr__engine {
   struct hr__standby *standby;                /* sim/power/standby.c; NULL: no node sleeps, and no budget is set */
   struct hr__autoscaler *autoscaler;          /* sim/market/autoscaler.c; NULL without one */
   struct hr__power *power;                    /* sim/power/meter.c; NULL unless the power of some pool is known */
-  struct hr_energy *energy;                   /* by job; NULL unless the power of some pool is known */
+  struct hr__job_energy *energy;              /* of jobs (sim/power/job_energy.c); NULL unless `power` is set */
   struct hr_power_peaks peaks;
   /* used if nodes come and go, or if jobs slow each other down; otherwise all members are 0 */
   struct hr__residents residents;
@@ -324,10 +327,13 @@ static inline struct hr__engine_attempt *hr__attempt(const struct hr__engine *en
   return &engine->attempts[engine->attempt_slot[job.id]];
 }
 
-/* Returns the account of a job that runs or was stopped before, or account 0. The pointer is valid until the next job
-   starts. */
+/* Returns the account of a job that was disturbed, or account 0. The pointer is valid until the next job starts. */
 static inline struct hr_job_accounting *hr__account(const struct hr__engine *engine, hr_job job) {
   return &engine->accounts->rows[engine->account[job.id]];
+}
+/* Returns whether a job, which has not completed, was started before or is running. */
+static inline bool hr__has_attempts(const struct hr__engine *engine, hr_job job) {
+  return engine->account[job.id] != 0 || engine->attempt_slot[job.id] != 0;
 }
 /* Frees the account of a job. */
 void hr__account_free(struct hr__engine *engine, hr_job job);

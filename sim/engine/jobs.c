@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/sort.h"
 #include "sim/engine/engine.h"
+#include "sim/power/job_energy.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -142,6 +143,7 @@ enum hr_status hr__broken(const struct hr__engine *engine, const char *format, .
 
 static void forget(struct hr__engine *engine, hr_job job) {
   if (engine->config->stream && engine->account) hr__account_free(engine, job);
+  if (engine->config->stream && engine->energy) hr__job_energy_free_row(engine->energy, job);
   HR__EACH_ACTIVE(engine, forget, at)(*at)->forget(engine, job);
 }
 

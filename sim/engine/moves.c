@@ -274,7 +274,7 @@ static void undo_start(struct hr__engine *engine, const struct hr__move *move) {
   hr__allocation_free(engine, job);
   engine->view.allocated_milli -= gpu_milli;
   if (engine->attempt_slot) engine->attempt_us[job.id] = move->attempt_us;
-  if (!engine->attempt_slot || hr__account(engine, job)->attempts == 0) engine->start_us[job.id] = HR_NEVER_US;
+  if (!engine->attempt_slot || !hr__has_attempts(engine, job)) engine->start_us[job.id] = HR_NEVER_US;
   set_state(engine, job, HR_JOB_WAITING, HR_REASON_NONE);
 }
 

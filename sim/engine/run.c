@@ -16,6 +16,7 @@
 #include "headroom/trace.h"
 #include "sim/data/data.h"
 #include "sim/engine/engine.h"
+#include "sim/power/job_energy.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -569,13 +570,13 @@ static void free_columns(struct hr__engine *engine) {
   free(engine->allocation);
   free(engine->account);
   free(engine->gpu_milli);
-  free(engine->energy);
   free(engine->resized);
 }
 
 void hr__engine_finish(struct hr__engine *engine) {
   if (engine->clusters) hr__clusters_finish(engine);
   if (engine->accounts && !engine->whole) free(engine->accounts->rows);
+  if (!engine->whole) hr__job_energy_destroy(engine->energy);
   if (engine->policy && engine->ops.destroy) engine->ops.destroy(engine->policy);
   for (size_t i = N_COMPONENTS; i-- > 0 && !engine->clusters;)
     if (components[i]->close) components[i]->close(engine);
@@ -628,7 +629,7 @@ void hr_result_destroy(struct hr_result *result) {
   free(result->account);
   free(result->accounts);
   free(result->gpu_milli);
-  free(result->energy);
+  hr__job_energy_destroy(result->energy);
   free(result->resized);
   free(result->pools);
   if (result->data) {

@@ -256,8 +256,8 @@ enum hr_status hr__budget_limit(struct hr__engine *engine) {
     return hr__broken(engine, "no power limit suffices for the power budget");
   if (level == engine->speeds.level) return HR_OK;
   hr__budget_settle(engine);
-  hr__power_set_level(engine, level);
-  return set_speeds(engine);
+  enum hr_status status = hr__power_set_level(engine, level);
+  return status == HR_OK ? set_speeds(engine) : status;
 }
 
 /* ---- After a pass ---- */

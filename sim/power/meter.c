@@ -4,8 +4,8 @@
  *
  * The power of a pool changes when a job starts or stops, and when a node changes its state. Before each change, the
  * pool is settled: its power times the time since the last change is added to the meter. The time in which milli-GPUs
- * were in use is added, too; from this time and the time of the nodes, the energy of free GPUs is computed. The energy
- * of a job is added whenever the job stops.
+ * were in use is added, too; from this time and the time of the nodes, the energy of jobs and of free GPUs is computed.
+ * The energy of single jobs is in job_energy.c. It is added when a job stops before its end, or when its power changes.
  *
  * Invariant, verified in checked mode: the sum of the energy of jobs, free GPUs, nodes in transition, nodes that are
  * down and other equipment equals the meter exactly; and the energy of all jobs equals the sum over pools.
@@ -13,6 +13,7 @@
 
 #include "headroom/unstable/series.h"
 #include "sim/engine/engine.h"
+#include "sim/power/job_energy.h"
 #include "sim/power/power.h"
 #include "sim/power/standby.h"
 
@@ -20,28 +21,34 @@
 
 enum { MILLI = 1000 };
 
-/* The meter of a pool. The power is `busy`, plus the rates of the pool times the number of their units. */
+/* The step of a series that applies now. */
+struct known_step {
+  int64_t from_us, until_us, value;
+  hr_amount sum; /* the integral from the begin of the run to `from_us` */
+};
+
+/* The meter of a pool. The power is that of the GPUs in use, plus the rates of the pool times the number of their
+ * units. */
 struct pool_meter {
-  const struct hr_power_spec *spec; /* NULL: the power of the pool is unknown */
-  uint32_t gpus;                    /* of a node */
-  struct hr__watts default_rate, idle_rate, boot_rate, down_rate, suspend_rate, sleep_rate, other_rate;
-  struct hr__watts power, busy;
+  const struct hr__metered_pool *of; /* of->spec is NULL: the power of the pool is unknown */
+  struct hr__watts idle_rate, boot_rate, down_rate, suspend_rate, sleep_rate, other_rate;
+  struct hr__watts added_rate; /* the default rate of jobs minus idle_rate */
+  struct hr__watts power;
+  struct hr__watts extra; /* the power of GPUs in use, minus busy_milli times the default rate */
   uint64_t busy_milli;
   /* nodes that are on, boot, are off, are being suspended, and sleep */
   uint32_t n_on, n_boot, n_down, n_suspended, n_asleep;
   struct hr__span touched, nodes;     /* when the pool, and the accounts of its nodes, were last settled */
   struct hr__span busy_time, on_time; /* of milli-GPUs */
-  /* the electricity of the pool, and the begin of the run in its series; NULL: unknown */
-  const struct hr_series *carbon, *price;
-  int64_t carbon_begin_us, price_begin_us;
-  hr_amount carbon_before, price_before; /* integrals from the first stamp of the series to the begin of the run */
-  struct hr__span now;                   /* the last time that now_of has returned */
-  struct hr__watts *busy_at; /* by level of the power limits: `busy` at that level; NULL: GPUs are not limited */
+  struct hr_energy extra_energy;      /* the integral of `extra` */
+  struct hr_energy attempts;          /* of attempts, until they ended or their power changed; only in checked mode */
+  struct hr__span now;                /* the last time that now_of has returned */
+  struct known_step carbon_step, price_step;
+  struct hr__watts *busy_at; /* by level of the power limits: the power of GPUs in use; NULL: GPUs are not limited */
 };
 
 struct hr__power {
   struct pool_meter *pools; /* by pool */
-  int64_t *since_us;        /* by job: when it started, or when its energy was last added */
   struct hr__watts power;   /* of all pools */
   int64_t touched_us;
   struct hr_power_peaks peaks;
@@ -53,24 +60,29 @@ static struct hr_pool_energy *account_of(const struct hr__engine *engine, hr_poo
   return &engine->pool_accounting[pool.id].energy;
 }
 
-/* Returns the integral of a series from its first stamp. */
-static hr_amount sum_until(const struct hr_series *series, int64_t at_us) {
-  return hr_series_between(series, hr_series_first_us(series), at_us);
-}
-
-/* Returns a time of the run with the integrals until then. Without series this is the time itself. */
-static struct hr__span time_of(const struct pool_meter *meter, int64_t at_us) {
-  enum { UG_PER_MG = 1000 };
-  struct hr__span time = {.us = at_us};
-  if (meter->carbon)
-    time.carbon = (sum_until(meter->carbon, meter->carbon_begin_us + at_us) - meter->carbon_before) / UG_PER_MG;
-  if (meter->price) time.price = sum_until(meter->price, meter->price_begin_us + at_us) - meter->price_before;
-  return time;
+/* Returns the integral of a series until now, from the begin of the run. `step` has the step of the last call. */
+static hr_amount integral_now(const struct hr_series *series, int64_t begin_us, hr_amount before, int64_t now_us,
+                              struct known_step *step) {
+  const int64_t at_us = begin_us + now_us;
+  if (at_us < step->from_us || at_us >= step->until_us)
+    *step = (struct known_step){.from_us = at_us,
+                                .until_us = hr_series_next_us(series, at_us),
+                                .value = hr_series_at(series, at_us),
+                                .sum = hr_series_between(series, hr_series_first_us(series), at_us) - before};
+  return step->sum + (hr_amount)step->value * (at_us - step->from_us);
 }
 
 /* Returns the present time. It is computed once for all changes of an instant. */
 static struct hr__span now_of(const struct hr__engine *engine, struct pool_meter *meter) {
-  if (meter->now.us != engine->view.now_us) meter->now = time_of(meter, engine->view.now_us);
+  const struct hr__metered_pool *of = meter->of;
+  const int64_t now_us = engine->view.now_us;
+  if (meter->now.us == now_us) return meter->now;
+  meter->now = (struct hr__span){.us = now_us};
+  if (of->carbon)
+    meter->now.carbon =
+        integral_now(of->carbon, of->carbon_begin_us, of->carbon_before, now_us, &meter->carbon_step) / HR__UG_PER_MG;
+  if (of->price)
+    meter->now.price = integral_now(of->price, of->price_begin_us, of->price_before, now_us, &meter->price_step);
   return meter->now;
 }
 
@@ -78,6 +90,19 @@ static struct hr__span span_between(const struct hr__span *from, const struct hr
   struct hr__span span = {0};
   hr__span_add(&span, from, to, units);
   return span;
+}
+
+static void sum_energy(struct hr_energy *sum, const struct hr_energy *part, int sign) {
+  sum->it += sign * part->it;
+  sum->loss += sign * part->loss;
+  sum->facility += sign * part->facility;
+  sum->embodied += sign * part->embodied;
+  sum->carbon += sign * part->carbon;
+  sum->price += sign * part->price;
+}
+
+static bool is_no_power(const struct hr__watts *power) {
+  return power->it == 0 && power->loss == 0 && power->facility == 0 && power->embodied == 0;
 }
 
 static int64_t site_nw(const struct hr__watts *power) {
@@ -110,6 +135,7 @@ static void settle_pool(struct hr__engine *engine, hr_pool pool) {
   struct hr__span now = now_of(engine, meter), span = span_between(&meter->touched, &now, 1);
   hr__energy_add(&account_of(engine, pool)->meter, &meter->power, &span);
   hr__span_add(&meter->busy_time, &meter->touched, &now, (int64_t)meter->busy_milli);
+  if (!is_no_power(&meter->extra)) hr__energy_add(&meter->extra_energy, &meter->extra, &span);
   meter->touched = now;
 }
 
@@ -120,27 +146,42 @@ static void add_energy(struct hr_energy *sum, const struct hr__watts *rate, cons
   hr__energy_add(sum, rate, &span);
 }
 
-/* Adds the energy of the states of nodes, and of free GPUs. Must be called before a node changes its state. */
+/* Returns the energy of all jobs of a pool until it was last settled. */
+static struct hr_energy energy_of_jobs(const struct pool_meter *meter) {
+  struct hr_energy sum = meter->extra_energy;
+  hr__energy_add(&sum, &meter->of->default_rate, &meter->busy_time);
+  return sum;
+}
+
+/* Adds the energy of jobs, of free GPUs and of the states of nodes. Must be called before a node changes its state. */
 static void settle_nodes(struct hr__engine *engine, hr_pool pool) {
   struct pool_meter *meter = &engine->power->pools[pool.id];
   struct hr_energy *use = account_of(engine, pool)->use;
   settle_pool(engine, pool);
   struct hr__span now = now_of(engine, meter);
-  hr__span_add(&meter->on_time, &meter->nodes, &now, (int64_t)meter->n_on * meter->gpus * MILLI);
+  hr__span_add(&meter->on_time, &meter->nodes, &now, (int64_t)meter->n_on * meter->of->gpus * MILLI);
   add_energy(&use[HR_ENERGY_BOOT], &meter->boot_rate, &meter->nodes, &now, meter->n_boot);
   add_energy(&use[HR_ENERGY_BOOT], &meter->suspend_rate, &meter->nodes, &now, meter->n_suspended);
   add_energy(&use[HR_ENERGY_DOWN], &meter->down_rate, &meter->nodes, &now, meter->n_down);
   add_energy(&use[HR_ENERGY_DOWN], &meter->sleep_rate, &meter->nodes, &now, meter->n_asleep);
   add_energy(&use[HR_ENERGY_OTHER], &meter->other_rate, &meter->nodes, &now, 1);
+  use[HR_ENERGY_JOBS] = energy_of_jobs(meter);
   use[HR_ENERGY_IDLE] = (struct hr_energy){0};
   add_energy(&use[HR_ENERGY_IDLE], &meter->idle_rate, &meter->busy_time, &meter->on_time, 1);
   meter->nodes = now;
 }
 
+/* Returns the power of the GPUs in use. */
+static struct hr__watts busy_power(const struct pool_meter *meter) {
+  struct hr__watts power = meter->extra;
+  hr__watts_add(&power, &meter->of->default_rate, (int64_t)meter->busy_milli);
+  return power;
+}
+
 /* Returns the power that follows from the state of the pool. */
 static struct hr__watts power_of(const struct pool_meter *meter) {
-  struct hr__watts power = meter->busy;
-  int64_t free_milli = (int64_t)meter->n_on * meter->gpus * MILLI - (int64_t)meter->busy_milli;
+  struct hr__watts power = busy_power(meter);
+  int64_t free_milli = (int64_t)meter->n_on * meter->of->gpus * MILLI - (int64_t)meter->busy_milli;
   hr__watts_add(&power, &meter->idle_rate, free_milli);
   hr__watts_add(&power, &meter->boot_rate, meter->n_boot);
   hr__watts_add(&power, &meter->down_rate, meter->n_down);
@@ -150,14 +191,17 @@ static struct hr__watts power_of(const struct pool_meter *meter) {
   return power;
 }
 
-/* Sets the power of the pool after a change. */
+/* Changes the power of the pool. */
+static void add_power(struct hr__engine *engine, struct pool_meter *meter, const struct hr__watts *change) {
+  hr__watts_add(&meter->power, change, 1);
+  hr__watts_add(&engine->power->power, change, 1);
+  if (engine->whole) hr__watts_add(&engine->whole->power->power, change, 1);
+}
+
+/* Sets the power of the pool after a change of its nodes. */
 static void set_power(struct hr__engine *engine, struct pool_meter *meter, struct hr__watts power) {
-  struct hr__power *of_all = engine->whole ? engine->whole->power : NULL;
-  hr__watts_add(&engine->power->power, &meter->power, -1);
-  hr__watts_add(&engine->power->power, &power, 1);
-  if (of_all) hr__watts_add(&of_all->power, &meter->power, -1);
-  if (of_all) hr__watts_add(&of_all->power, &power, 1);
-  meter->power = power;
+  hr__watts_add(&power, &meter->power, -1);
+  add_power(engine, meter, &power);
 }
 
 /* ---- Jobs ------------------------------------------------------------------------------------------------ */
@@ -165,13 +209,7 @@ static void set_power(struct hr__engine *engine, struct pool_meter *meter, struc
 /* Returns the power of a job with `milli` milli-GPUs at a level of the power limits. */
 static struct hr__watts power_at(const struct hr__engine *engine, hr_job job, const struct pool_meter *meter,
                                  uint64_t milli, uint32_t level) {
-  uint32_t fraction_ppm = hr__power_fraction(engine->trace, engine->config->classes, job);
-  struct hr__watts power = {0}, rate = meter->default_rate;
-  if (level > 0 || fraction_ppm != HR__NO_FRACTION)
-    rate = hr__busy_rate_at(meter->spec, meter->gpus, level, fraction_ppm);
-  rate.embodied = meter->default_rate.embodied;
-  hr__watts_add(&power, &rate, (int64_t)milli);
-  return power;
+  return hr__job_power(meter->of, engine->trace, engine->config->classes, job, milli, level);
 }
 
 /* Returns the present power of a job with `milli` milli-GPUs. */
@@ -183,77 +221,124 @@ static struct hr__watts power_of_job(const struct hr__engine *engine, hr_job job
 /* Counts the power of a job that starts (`sign` 1) or stops (-1) at all levels of the power limits. */
 static void count_levels(const struct hr__engine *engine, hr_job job, const struct pool_meter *meter, uint64_t milli,
                          int sign) {
-  for (uint32_t level = 0; meter->busy_at && level <= HR__CAP_LEVELS; level++) {
+  for (uint32_t level = 0; level <= HR__CAP_LEVELS; level++) {
     struct hr__watts power = power_at(engine, job, meter, milli, level);
     hr__watts_add(&meter->busy_at[level], &power, sign);
   }
 }
 
-/* Changes the power of a pool when a job starts (`sign` 1) or stops (-1). */
+/* Changes the power of a pool when a job starts (`sign` 1) or stops (-1). `power`: of the job; NULL: its GPUs have the
+   default rate. */
 static void count_job(struct hr__engine *engine, hr_pool pool, const struct hr__watts *power, uint64_t milli,
                       int sign) {
   struct pool_meter *meter = &engine->power->pools[pool.id];
+  struct hr__watts change = {0};
+  const int64_t units = sign * (int64_t)milli;
   settle_pool(engine, pool);
-  struct hr__watts now = meter->power;
-  hr__watts_add(&meter->busy, power, sign);
-  hr__watts_add(&now, power, sign);
-  hr__watts_add(&now, &meter->idle_rate, -sign * (int64_t)milli);
-  meter->busy_milli = sign > 0 ? meter->busy_milli + milli : meter->busy_milli - milli;
-  set_power(engine, meter, now);
+  if (power) {
+    hr__watts_add(&change, power, sign);
+    hr__watts_add(&change, &meter->of->default_rate, -units);
+    hr__watts_add(&meter->extra, &change, 1);
+  }
+  hr__watts_add(&change, &meter->added_rate, units);
+  meter->busy_milli += (uint64_t)units;
+  add_power(engine, meter, &change);
+}
+
+/* Returns whether the GPUs of a job have the default rate at present. */
+static bool has_default_rate(const struct hr__engine *engine, hr_job job) {
+  return engine->speeds.level == 0 &&
+         hr__power_fraction(engine->trace, engine->config->classes, job) == HR__NO_FRACTION;
+}
+
+/* Begins an attempt of a job. The job is undisturbed until now if it starts for the first time, if no power limit
+   applies, and if the number of its GPUs can be read after its end. */
+static enum hr_status begin_attempt(struct hr__engine *engine, hr_job job, hr_pool pool, uint64_t milli) {
+  struct hr__job_energy *energy = engine->energy;
+  const int64_t now_us = engine->view.now_us;
+  const uint64_t known_milli = engine->gpu_milli ? engine->gpu_milli[job.id] : hr__job_gpu_milli(engine->trace, job);
+  if (energy->place[job.id] == 0 && engine->start_us[job.id] == now_us && engine->speeds.level == 0 &&
+      milli == known_milli) {
+    energy->place[job.id] = 1 + engine->first_pool + pool.id;
+    return HR_OK;
+  }
+  struct hr__energy_row *row = hr__job_energy_row(energy, job, now_us);
+  if (!row) return hr__out_of_memory(engine);
+  row->since_us = now_us;
+  return HR_OK;
 }
 
 static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                             int64_t run_us) {
   (void)run_us;
   const struct pool_meter *meter = &engine->power->pools[placement->pool.id];
-  engine->power->since_us[job.id] = engine->view.now_us;
-  if (!meter->spec) return HR_OK;
+  if (!meter->of->spec) return HR_OK;
   uint64_t milli = hr_placement_milli(placement, engine->trace, job);
   if (milli == 0) return HR_OK;
-  struct hr__watts power = power_of_job(engine, job, meter, milli);
-  count_job(engine, placement->pool, &power, milli, 1);
-  count_levels(engine, job, meter, milli, 1);
+  if (has_default_rate(engine, job)) {
+    count_job(engine, placement->pool, NULL, milli, 1);
+  } else {
+    struct hr__watts power = power_of_job(engine, job, meter, milli);
+    count_job(engine, placement->pool, &power, milli, 1);
+  }
+  if (meter->busy_at) count_levels(engine, job, meter, milli, 1);
+  return begin_attempt(engine, job, placement->pool, milli);
+}
+
+/* Returns the time since which the energy of a running job was not added. */
+static int64_t open_since_us(const struct hr__engine *engine, hr_job job) {
+  return hr__job_energy_has_row(engine->energy, job) ? hr__job_energy_row_of(engine->energy, job)->since_us
+                                                     : engine->start_us[job.id];
+}
+
+/* Returns the energy of a running job that was not added. */
+static struct hr_energy open_energy(const struct hr__engine *engine, hr_job job, const struct pool_meter *meter,
+                                    const struct hr__watts *power) {
+  struct hr__span since = hr__metered_time(meter->of, open_since_us(engine, job)),
+                  now = hr__metered_time(meter->of, engine->view.now_us);
+  struct hr_energy part = {0};
+  add_energy(&part, power, &since, &now, 1);
+  return part;
+}
+
+/* Adds the energy of a job since it was last added. The job is disturbed now. */
+static enum hr_status settle_job(struct hr__engine *engine, hr_job job, hr_pool pool, const struct hr__watts *power) {
+  struct hr_energy part = open_energy(engine, job, &engine->power->pools[pool.id], power);
+  struct hr__energy_row *row = hr__job_energy_row(engine->energy, job, engine->view.now_us);
+  if (!row) return hr__out_of_memory(engine);
+  sum_energy(&row->sum, &part, 1);
+  row->since_us = engine->view.now_us;
+  if (engine->config->check) sum_energy(&engine->power->pools[pool.id].attempts, &part, 1);
   return HR_OK;
 }
 
-static void sum_energy(struct hr_energy *sum, const struct hr_energy *part, int sign) {
-  sum->it += sign * part->it;
-  sum->loss += sign * part->loss;
-  sum->facility += sign * part->facility;
-  sum->embodied += sign * part->embodied;
-  sum->carbon += sign * part->carbon;
-  sum->price += sign * part->price;
-}
-
-/* Adds the energy of a job since it was last added. */
-static void settle_job(struct hr__engine *engine, hr_job job, hr_pool pool, const struct hr__watts *power) {
+/* Ends an attempt of a job. */
+static enum hr_status end_attempt(struct hr__engine *engine, hr_job job, hr_pool pool, const struct hr__watts *power,
+                                  enum hr__stop how) {
   struct pool_meter *meter = &engine->power->pools[pool.id];
-  int64_t now_us = engine->view.now_us, *since_us = &engine->power->since_us[job.id];
-  struct hr__span since = time_of(meter, *since_us), now = now_of(engine, meter);
-  struct hr__span span = span_between(&since, &now, 1);
-  struct hr_energy part = {0};
-  hr__energy_add(&part, power, &span);
-  sum_energy(&engine->energy[job.id], &part, 1);
-  sum_energy(&account_of(engine, pool)->use[HR_ENERGY_JOBS], &part, 1);
-  *since_us = now_us;
+  if (how != HR__STOP_END || hr__job_energy_has_row(engine->energy, job)) return settle_job(engine, job, pool, power);
+  struct hr_energy part = open_energy(engine, job, meter, power);
+  if (engine->config->check) sum_energy(&meter->attempts, &part, 1);
+  return HR_OK;
 }
 
 static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                            enum hr__stop how) {
-  (void)how;
   const struct pool_meter *meter = &engine->power->pools[placement->pool.id];
-  if (!meter->spec) return HR_OK;
+  if (!meter->of->spec) return HR_OK;
   uint64_t milli = hr_placement_milli(placement, engine->trace, job);
   if (milli == 0) return HR_OK;
-  struct hr__watts power = power_of_job(engine, job, meter, milli);
-  settle_job(engine, job, placement->pool, &power);
-  count_job(engine, placement->pool, &power, milli, -1);
-  count_levels(engine, job, meter, milli, -1);
-  return HR_OK;
+  const bool is_default = has_default_rate(engine, job);
+  const bool is_plain = how == HR__STOP_END && !hr__job_energy_has_row(engine->energy, job) && !engine->config->check;
+  struct hr__watts power = {0};
+  if (!is_default || !is_plain) power = power_of_job(engine, job, meter, milli);
+  count_job(engine, placement->pool, is_default ? NULL : &power, milli, -1);
+  if (meter->busy_at) count_levels(engine, job, meter, milli, -1);
+  return is_plain ? HR_OK : end_attempt(engine, job, placement->pool, &power, how);
 }
 
 static void submit(struct hr__engine *engine, hr_job job) {
-  if (engine->config->stream) engine->energy[job.id] = (struct hr_energy){0};
+  if (engine->config->stream) engine->energy->place[job.id] = 0;
 }
 
 /* ---- Levels of the power limits ---------------------------------------------------------------------------- */
@@ -262,38 +347,43 @@ int64_t hr__power_at_level(const struct hr__engine *engine, uint32_t level) {
   int64_t nw = engine->power->power.it;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
     const struct pool_meter *meter = &engine->power->pools[i];
-    if (meter->busy_at) nw += meter->busy_at[level].it - meter->busy.it;
+    if (meter->busy_at) nw += meter->busy_at[level].it - busy_power(meter).it;
   }
   return nw;
 }
 
 /* Adds the energy of the jobs on a node until now. A job on several nodes is added once, as nothing is left then. */
-static void settle_residents(struct hr__engine *engine, hr_pool pool, uint32_t node) {
+static enum hr_status settle_residents(struct hr__engine *engine, hr_pool pool, uint32_t node) {
   const struct pool_meter *meter = &engine->power->pools[pool.id];
-  for (uint32_t link = engine->residents.first[node]; link; link = engine->residents.links[link - 1].next) {
+  enum hr_status status = HR_OK;
+  for (uint32_t link = engine->residents.first[node]; link && status == HR_OK;
+       link = engine->residents.links[link - 1].next) {
     hr_job job = engine->residents.links[link - 1].job;
     struct hr_slice one;
     struct hr_placement placement = hr__allocation_placement(engine, job, &one);
     uint64_t milli = hr_placement_milli(&placement, engine->trace, job);
     struct hr__watts power = power_of_job(engine, job, meter, milli);
-    settle_job(engine, job, pool, &power);
+    status = settle_job(engine, job, pool, &power);
   }
+  return status;
 }
 
-void hr__power_set_level(struct hr__engine *engine, uint32_t level) {
+enum hr_status hr__power_set_level(struct hr__engine *engine, uint32_t level) {
+  enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
     struct pool_meter *meter = &engine->power->pools[i];
     const struct hr__pool *pool = &engine->cluster.pools[i];
     if (!meter->busy_at) continue;
     settle_pool(engine, (hr_pool){i});
-    for (uint32_t k = 0; k < pool->spec->nodes; k++) settle_residents(engine, (hr_pool){i}, pool->first_node.id + k);
-    struct hr__watts power = meter->power;
-    hr__watts_add(&power, &meter->busy, -1);
-    meter->busy = meter->busy_at[level];
-    hr__watts_add(&power, &meter->busy, 1);
-    set_power(engine, meter, power);
+    for (uint32_t k = 0; k < pool->spec->nodes && status == HR_OK; k++)
+      status = settle_residents(engine, (hr_pool){i}, pool->first_node.id + k);
+    if (status != HR_OK) return status;
+    meter->extra = meter->busy_at[level];
+    hr__watts_add(&meter->extra, &meter->of->default_rate, -(int64_t)meter->busy_milli);
+    set_power(engine, meter, power_of(meter));
   }
   engine->speeds.level = level;
+  return HR_OK;
 }
 
 /* ---- Nodes ----------------------------------------------------------------------------------------------- */
@@ -312,57 +402,82 @@ static void count_nodes(const struct hr__engine *engine, hr_pool number, struct 
 }
 
 void hr__power_before_node(struct hr__engine *engine, hr_pool pool) {
-  if (engine->power->pools[pool.id].spec) settle_nodes(engine, pool);
+  if (engine->power->pools[pool.id].of->spec) settle_nodes(engine, pool);
 }
 
 void hr__power_after_node(struct hr__engine *engine, hr_pool pool) {
   struct pool_meter *meter = &engine->power->pools[pool.id];
-  if (!meter->spec) return;
+  if (!meter->of->spec) return;
   count_nodes(engine, pool, meter);
   set_power(engine, meter, power_of(meter));
 }
 
 /* ---- Start and end of a run -------------------------------------------------------------------------------- */
 
+/* Returns the integral of a series from its first stamp. */
+static hr_amount sum_until(const struct hr_series *series, int64_t at_us) {
+  return hr_series_between(series, hr_series_first_us(series), at_us);
+}
+
 /* Sets the series of a pool, and the rates of embodied carbon. Nodes that are off count, too, except in elastic pools,
    where they belong to others. */
 static void set_electricity(const struct hr__engine *engine, const struct hr_electricity *known,
-                            struct pool_meter *meter, bool is_elastic) {
+                            struct pool_meter *meter, struct hr__metered_pool *of, bool is_elastic) {
   enum { ATTOGRAMS_PER_NANOGRAM = 1000000000 };
   if (!known) return;
-  meter->carbon = known->carbon;
-  meter->price = known->price;
-  if (known->carbon) meter->carbon_begin_us = hr_series_begin_us(known->carbon, known->carbon_start_us, engine->trace);
-  if (known->price) meter->price_begin_us = hr_series_begin_us(known->price, known->price_start_us, engine->trace);
-  if (known->carbon) meter->carbon_before = sum_until(known->carbon, meter->carbon_begin_us);
-  if (known->price) meter->price_before = sum_until(known->price, meter->price_begin_us);
+  of->carbon = known->carbon;
+  of->price = known->price;
+  if (known->carbon) of->carbon_begin_us = hr_series_begin_us(known->carbon, known->carbon_start_us, engine->trace);
+  if (known->price) of->price_begin_us = hr_series_begin_us(known->price, known->price_start_us, engine->trace);
+  if (known->carbon) of->carbon_before = sum_until(known->carbon, of->carbon_begin_us);
+  if (known->price) of->price_before = sum_until(known->price, of->price_begin_us);
   if (known->embodied_ug == 0) return;
   /* micrograms of a GPU are nanograms of a milli-GPU */
   int64_t rate = (int64_t)((hr_amount)known->embodied_ug * ATTOGRAMS_PER_NANOGRAM / known->life_us);
-  meter->default_rate.embodied = meter->idle_rate.embodied = rate;
-  meter->boot_rate.embodied = rate * meter->gpus * MILLI;
-  if (!is_elastic) meter->down_rate.embodied = rate * meter->gpus * MILLI;
-  meter->suspend_rate.embodied = meter->sleep_rate.embodied = rate * meter->gpus * MILLI;
+  of->default_rate.embodied = meter->idle_rate.embodied = rate;
+  meter->boot_rate.embodied = rate * meter->of->gpus * MILLI;
+  if (!is_elastic) meter->down_rate.embodied = rate * meter->of->gpus * MILLI;
+  meter->suspend_rate.embodied = meter->sleep_rate.embodied = rate * meter->of->gpus * MILLI;
 }
 
 static void init_pool(struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool *from = &engine->cluster.pools[pool.id];
   const struct hr_power_spec *spec = from->spec->power;
   struct pool_meter *meter = &engine->power->pools[pool.id];
+  struct hr__metered_pool *of = &engine->energy->pools[engine->first_pool + pool.id];
   bool is_elastic = hr_market_is_elastic(from->spec->market.market);
+  meter->of = of;
   if (!spec || from->spec->nodes == 0) return;
-  meter->spec = spec;
-  meter->gpus = from->spec->gpus_per_node;
-  meter->default_rate = hr__busy_rate(spec, meter->gpus, HR__NO_FRACTION);
-  meter->idle_rate = hr__idle_rate(spec, meter->gpus);
+  of->spec = spec;
+  of->gpus = from->spec->gpus_per_node;
+  of->default_rate = hr__busy_rate(spec, of->gpus, HR__NO_FRACTION);
+  meter->idle_rate = hr__idle_rate(spec, of->gpus);
   meter->boot_rate = hr__node_rate(spec, spec->boot_w);
   if (!is_elastic) meter->down_rate = hr__node_rate(spec, spec->down_w);
   meter->suspend_rate = hr__node_rate(spec, spec->sleep.suspend_w);
   meter->sleep_rate = hr__node_rate(spec, spec->sleep.sleep_w);
   meter->other_rate = hr__other_rate(spec);
-  set_electricity(engine, from->spec->electricity, meter, is_elastic);
+  set_electricity(engine, from->spec->electricity, meter, of, is_elastic);
+  meter->added_rate = of->default_rate;
+  hr__watts_add(&meter->added_rate, &meter->idle_rate, -1);
   count_nodes(engine, pool, meter);
   set_power(engine, meter, power_of(meter));
+}
+
+/* Creates the energy of jobs, which the clusters of a run share. */
+static bool make_job_energy(struct hr__engine *engine) {
+  struct hr__engine *owner = engine->whole ? engine->whole : engine;
+  const uint32_t n_jobs = engine->trace->n_jobs;
+  uint32_t *places = NULL;
+  if (!owner->energy && engine->config->stream) {
+    places = hr_arena_alloc_by_job(&owner->arena, n_jobs, sizeof *places);
+    if (!places) return false;
+  }
+  if (!owner->energy)
+    owner->energy = hr__job_energy_create(owner->config->cluster->n_pools, n_jobs, places, engine->config->classes);
+  engine->energy = owner->energy;
+  engine->view.energy = owner->view.energy = owner->energy;
+  return owner->energy;
 }
 
 static enum hr_status init(struct hr__engine *engine) {
@@ -376,15 +491,11 @@ static enum hr_status init(struct hr__engine *engine) {
   if (!self) return hr__out_of_memory(engine);
   engine->power = self;
   self->pools = hr_arena_alloc(&engine->arena, cluster->n_pools * sizeof *self->pools);
-  self->since_us = hr_arena_alloc_by_job(&engine->arena, engine->trace->n_jobs, sizeof *self->since_us);
-  engine->energy = HR__RESULT_COLUMN(engine, energy);
-  if (!self->pools || !self->since_us || !engine->energy) return hr__out_of_memory(engine);
-  engine->view.energy = engine->energy;
-  if (engine->whole) engine->whole->view.energy = engine->energy;
+  if (!self->pools || !make_job_energy(engine)) return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     struct pool_meter *meter = &self->pools[i];
     init_pool(engine, (hr_pool){i});
-    if (!meter->spec || !meter->spec->budget_caps) continue;
+    if (!meter->of->spec || !meter->of->spec->budget_caps) continue;
     meter->busy_at = hr_arena_alloc(&engine->arena, (HR__CAP_LEVELS + 1) * sizeof *meter->busy_at);
     if (!meter->busy_at) return hr__out_of_memory(engine);
   }
@@ -395,16 +506,17 @@ static bool is_needed(const struct hr__engine *engine) {
   return engine->power;
 }
 
-/* Adds the energy of a running job at the end of the run. */
+/* Adds the energy of a running job at the end of the run. That of an undisturbed job follows from its start. */
 static void close_job(struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
   if (engine->state[job.id] != HR_JOB_RUNNING || !hr__engine_has(engine, job)) return;
+  if (!hr__job_energy_has_row(engine->energy, job)) return;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   const struct pool_meter *meter = &engine->power->pools[placement.pool.id];
   uint64_t milli = hr_placement_milli(&placement, engine->trace, job);
-  if (!meter->spec || milli == 0) return;
+  if (!meter->of->spec || milli == 0) return;
   struct hr__watts power = power_of_job(engine, job, meter, milli);
-  settle_job(engine, job, placement.pool, &power);
+  (void)settle_job(engine, job, placement.pool, &power); /* needs no memory, because the job has a row */
 }
 
 void hr__power_peaks(struct hr__engine *engine) {
@@ -419,7 +531,7 @@ static void settle(struct hr__engine *engine) {
     close_job(engine, (hr_job){i});
   for (uint32_t i = engine->n_input; i < engine->n_input + engine->n_added; i++) close_job(engine, (hr_job){i});
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
-    if (engine->power->pools[i].spec) settle_nodes(engine, (hr_pool){i});
+    if (engine->power->pools[i].of->spec) settle_nodes(engine, (hr_pool){i});
   hr__power_peaks(engine);
 }
 
@@ -435,7 +547,7 @@ bool hr_view_power(const struct hr_view *view, struct hr_power_now *now) {
 
 int64_t hr__power_busy_milli(const struct hr__engine *engine, hr_pool pool, int64_t *taken_nw) {
   const struct pool_meter *meter = &engine->power->pools[pool.id];
-  *taken_nw = meter->busy_at ? meter->busy_at[HR__CAP_LEVELS].it : meter->busy.it;
+  *taken_nw = meter->busy_at ? meter->busy_at[HR__CAP_LEVELS].it : busy_power(meter).it;
   return (int64_t)meter->busy_milli;
 }
 
@@ -445,9 +557,9 @@ int64_t hr__power_carbon_mg_h(const struct hr__engine *engine) {
   hr_amount carbon = 0;
   for (uint32_t i = 0; engine->power && i < engine->cluster.n_pools; i++) {
     const struct pool_meter *meter = &engine->power->pools[i];
-    if (!meter->carbon) continue;
-    carbon +=
-        (hr_amount)site_nw(&meter->power) * hr_series_at(meter->carbon, meter->carbon_begin_us + engine->view.now_us);
+    const struct hr__metered_pool *of = meter->of;
+    if (!of->carbon) continue;
+    carbon += (hr_amount)site_nw(&meter->power) * hr_series_at(of->carbon, of->carbon_begin_us + engine->view.now_us);
   }
   return (int64_t)(carbon / units_per_mg);
 }
@@ -458,7 +570,7 @@ int64_t hr__power_carbon_mg_h(const struct hr__engine *engine) {
 struct checked {
   struct hr__watts busy;
   uint64_t milli;
-  struct hr_energy open; /* not added to their accounts yet */
+  struct hr_energy open; /* not added to pool_meter.attempts yet */
 };
 
 static void add_running(const struct hr__engine *engine, hr_job job, struct checked *pools) {
@@ -467,17 +579,25 @@ static void add_running(const struct hr__engine *engine, hr_job job, struct chec
   const struct pool_meter *meter = &engine->power->pools[placement.pool.id];
   struct checked *pool = &pools[placement.pool.id];
   uint64_t milli = hr_placement_milli(&placement, engine->trace, job);
-  if (!meter->spec || milli == 0) return;
+  if (!meter->of->spec || milli == 0) return;
   struct hr__watts power = power_of_job(engine, job, meter, milli);
   hr__watts_add(&pool->busy, &power, 1);
   pool->milli += milli;
-  struct hr__span since = time_of(meter, engine->power->since_us[job.id]), now = time_of(meter, engine->view.now_us);
-  add_energy(&pool->open, &power, &since, &now, 1);
+  struct hr_energy part = open_energy(engine, job, meter, &power);
+  sum_energy(&pool->open, &part, 1);
 }
 
 static bool is_zero(const struct hr_energy *energy) {
   return energy->it == 0 && energy->loss == 0 && energy->facility == 0 && energy->carbon == 0 && energy->price == 0 &&
          energy->embodied == 0;
+}
+
+/* Returns the energy of all jobs of a pool until now. */
+static struct hr_energy energy_of_jobs_until(const struct pool_meter *meter, const struct hr__span *now) {
+  struct pool_meter copy = *meter;
+  hr__span_add(&copy.busy_time, &meter->touched, now, (int64_t)meter->busy_milli);
+  add_energy(&copy.extra_energy, &meter->extra, &meter->touched, now, 1);
+  return energy_of_jobs(&copy);
 }
 
 static bool same_power(const struct hr__watts *a, const struct hr__watts *b) {
@@ -491,35 +611,42 @@ static enum hr_status check_pool(const struct hr__engine *engine, hr_pool pool, 
   const char *name = engine->cluster.pools[pool.id].spec->name;
   struct pool_meter counted = *meter;
   int64_t now_us = engine->view.now_us;
-  if (found->milli != meter->busy_milli || !same_power(&found->busy, &meter->busy))
+  struct hr__watts busy = busy_power(meter);
+  if (found->milli != meter->busy_milli || !same_power(&found->busy, &busy))
     return hr__broken(engine, "pool '%s': the power of its jobs is not that of the running jobs", name);
   count_nodes(engine, pool, &counted);
   struct hr__watts power = power_of(&counted);
   if (!same_power(&power, &meter->power)) return hr__broken(engine, "pool '%s': its power differs", name);
-  struct hr__span now = time_of(meter, now_us), on_time = meter->on_time, busy_time = meter->busy_time;
-  hr__span_add(&on_time, &meter->nodes, &now, (int64_t)meter->n_on * meter->gpus * MILLI);
+  struct hr__span now = hr__metered_time(meter->of, now_us), on_time = meter->on_time, busy_time = meter->busy_time;
+  hr__span_add(&on_time, &meter->nodes, &now, (int64_t)meter->n_on * meter->of->gpus * MILLI);
   hr__span_add(&busy_time, &meter->touched, &now, (int64_t)meter->busy_milli);
   struct hr_energy rest = account->meter;
   add_energy(&rest, &meter->power, &meter->touched, &now, 1);
   for (unsigned use = 0; use < HR_N_ENERGY_USES; use++)
-    if (use != HR_ENERGY_IDLE) sum_energy(&rest, &account->use[use], -1);
-  sum_energy(&rest, &found->open, -1);
+    if (use != HR_ENERGY_IDLE && use != HR_ENERGY_JOBS) sum_energy(&rest, &account->use[use], -1);
+  struct hr_energy jobs = energy_of_jobs_until(meter, &now);
+  sum_energy(&rest, &jobs, -1);
   add_energy(&rest, &meter->idle_rate, &on_time, &busy_time, 1);
   add_energy(&rest, &meter->boot_rate, &now, &meter->nodes, meter->n_boot);
   add_energy(&rest, &meter->down_rate, &now, &meter->nodes, meter->n_down);
   add_energy(&rest, &meter->suspend_rate, &now, &meter->nodes, meter->n_suspended);
   add_energy(&rest, &meter->sleep_rate, &now, &meter->nodes, meter->n_asleep);
   add_energy(&rest, &meter->other_rate, &now, &meter->nodes, 1);
-  return is_zero(&rest) ? HR_OK : hr__broken(engine, "pool '%s': the uses of energy do not add up to its meter", name);
+  if (!is_zero(&rest)) return hr__broken(engine, "pool '%s': the uses of energy do not add up to its meter", name);
+  sum_energy(&jobs, &meter->attempts, -1);
+  sum_energy(&jobs, &found->open, -1);
+  return is_zero(&jobs) ? HR_OK : hr__broken(engine, "pool '%s': the energy of its jobs does not add up", name);
 }
 
 /* Checks that the energy of all jobs is that of the pools. */
 static enum hr_status check_jobs(const struct hr__engine *engine) {
   struct hr_energy rest = {0};
-  for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
-    sum_energy(&rest, &account_of(engine, (hr_pool){i})->use[HR_ENERGY_JOBS], 1);
-  for (uint32_t i = 0; i < engine->trace->n_jobs; i++)
-    if (hr__engine_has(engine, (hr_job){i})) sum_energy(&rest, &engine->energy[i], -1);
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) sum_energy(&rest, &engine->power->pools[i].attempts, 1);
+  for (uint32_t i = 0; i < engine->trace->n_jobs; i++) {
+    if (!hr__engine_has(engine, (hr_job){i})) continue;
+    struct hr_energy past = hr_view_energy(&engine->view, (hr_job){i});
+    sum_energy(&rest, &past, -1);
+  }
   return is_zero(&rest) ? HR_OK : hr__broken(engine, "the energy of the jobs is not that of the pools");
 }
 
@@ -529,7 +656,7 @@ static enum hr_status check(const struct hr__engine *engine, const struct hr__ru
   if (!pools) return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < running->count; i++) add_running(engine, running->jobs[i], pools);
   for (uint32_t i = 0; i < engine->cluster.n_pools && status == HR_OK; i++)
-    if (engine->power->pools[i].spec) status = check_pool(engine, (hr_pool){i}, &pools[i]);
+    if (engine->power->pools[i].of->spec) status = check_pool(engine, (hr_pool){i}, &pools[i]);
   free(pools);
   return status == HR_OK && running->every_job ? check_jobs(engine) : status;
 }

@@ -57,7 +57,7 @@ void hr__standby_set_mode(struct hr__engine *engine, hr_node node, enum standby_
    level; the caller then changes the speeds of the jobs. */
 int64_t hr__power_busy_milli(const struct hr__engine *engine, hr_pool pool, int64_t *taken_nw);
 int64_t hr__power_at_level(const struct hr__engine *engine, uint32_t level);
-void hr__power_set_level(struct hr__engine *engine, uint32_t level);
+enum hr_status hr__power_set_level(struct hr__engine *engine, uint32_t level);
 
 /* ---- budget.c ---- */
 enum hr_status hr__budget_init(struct hr__engine *engine);

@@ -28,6 +28,10 @@ struct world {
   uint32_t gpus[MAX_JOBS], n_jobs, n_steps;
   const char *carbon; /* the rule for jobs that wait */
   bool once;          /* the series do not repeat */
+  /* the result of a run refers to these */
+  struct hr_trace trace;
+  struct hr_cluster_spec cluster;
+  struct hr_series *carbon_series, *price_series;
 };
 
 static int64_t below(struct hr__stream *random, uint32_t n) {
@@ -42,14 +46,14 @@ static struct world empty_world(void) {
                         .carbon = "no-wait"};
 }
 
-/* Runs a world in checked mode. The caller destroys the result. */
+/* Runs a world in checked mode. The caller passes the result to `finish`. */
 static struct hr_result *run(struct world *world) {
-  struct hr_trace trace = {.source = "test",
-                           .n_jobs = world->n_jobs,
-                           .submit_us = world->submit_us,
-                           .work_us = world->work_us,
-                           .gpus = world->gpus};
-  struct hr_cluster_spec cluster = {&world->pool, 1};
+  world->trace = (struct hr_trace){.source = "test",
+                                   .n_jobs = world->n_jobs,
+                                   .submit_us = world->submit_us,
+                                   .work_us = world->work_us,
+                                   .gpus = world->gpus};
+  world->cluster = (struct hr_cluster_spec){&world->pool, 1};
   struct hr_policy_choice choice = queue_choice("skip", "first-fit");
   struct hr_series *carbon = hr_series_create(world->at_us, world->intensity, world->n_steps, !world->once);
   struct hr_series *price = hr_series_create(world->at_us, world->price, world->n_steps, !world->once);
@@ -59,14 +63,14 @@ static struct hr_result *run(struct world *world) {
   queue_set(&choice, "carbon", world->carbon);
   queue_set(&choice, "carbon_wait_s", "200");
   queue_set(&choice, "carbon_short_s", "0");
-  world->electricity.carbon = carbon;
-  world->electricity.price = price;
+  world->electricity.carbon = world->carbon_series = carbon;
+  world->electricity.price = world->price_series = price;
   world->faults.processes = &world->process;
   world->pool.electricity = &world->electricity;
   world->pool.power = &world->power;
   world->pool.faults = world->faults.n_processes ? &world->faults : NULL;
-  struct hr_run_config config = {.trace = &trace,
-                                 .cluster = &cluster,
+  struct hr_run_config config = {.trace = &world->trace,
+                                 .cluster = &world->cluster,
                                  .policy = choice.ops,
                                  .params = choice.params,
                                  .seed = 1,
@@ -76,9 +80,13 @@ static struct hr_result *run(struct world *world) {
   if (status != HR_OK) fprintf(stderr, "%s\n", error.text);
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
   hr_policy_choice_finish(&choice);
-  hr_series_destroy(carbon);
-  hr_series_destroy(price);
   return result;
+}
+
+static void finish(struct world *world, struct hr_result *result) {
+  hr_result_destroy(result);
+  hr_series_destroy(world->carbon_series);
+  hr_series_destroy(world->price_series);
 }
 
 /* ---- By hand ---- */
@@ -97,9 +105,11 @@ static void carbon_as_in_opendc(void) {
     world.price[i] = 100000 * (i + 1);
   }
   struct hr_result *result = run(&world);
-  CU_ASSERT_DOUBLE_EQUAL((double)result->energy[0].carbon / HR_CARBON_UNITS_PER_KG, 0.0086799, 2e-7);
-  CU_ASSERT_DOUBLE_EQUAL((double)result->energy[0].price / HR_KWH_UNITS, 0.15 * 100000 + 0.15 * 200000, 1e-6);
-  hr_result_destroy(result);
+  CU_ASSERT_DOUBLE_EQUAL((double)hr_result_energy(result, (hr_job){0}).carbon / HR_CARBON_UNITS_PER_KG, 0.0086799,
+                         2e-7);
+  CU_ASSERT_DOUBLE_EQUAL((double)hr_result_energy(result, (hr_job){0}).price / HR_KWH_UNITS,
+                         0.15 * 100000 + 0.15 * 200000, 1e-6);
+  finish(&world, result);
 }
 
 /* Vessim 145: a run that begins before the first stamp of a series and ends after the last one. 900 W, but nothing from
@@ -127,7 +137,7 @@ static void a_run_outlasts_its_series(void) {
   CU_ASSERT_EQUAL(hr_result_end_us(result, (hr_job){0}), 2400 * S + 1000 * S);
   CU_ASSERT_DOUBLE_EQUAL((double)result->pools[0].energy.meter.carbon / HR_CARBON_UNITS_PER_KG,
                          0.9 * (1500 * 1 + 1400 * 3) / 3600 / 1000, 1e-12);
-  hr_result_destroy(result);
+  finish(&world, result);
 }
 
 /* Two nodes of two GPUs for 1,000 s; a job uses one GPU for 400 s. 36 mg per GPU over 3,600 s are 10 micrograms a
@@ -149,11 +159,11 @@ static void embodied_and_facility(void) {
   world.intensity[0] = 1000000; /* 1 g/kWh */
   struct hr_result *result = run(&world);
   const struct hr_pool_energy *energy = &result->pools[0].energy;
-  CU_ASSERT(result->energy[0].embodied == (hr_amount)4000 * 1000000000000);
+  CU_ASSERT(hr_result_energy(result, (hr_job){0}).embodied == (hr_amount)4000 * 1000000000000);
   CU_ASSERT(energy->meter.embodied == (hr_amount)40000 * 1000000000000);
   /* 4 x 900 W x 1.5 x 1,000 s = 1.5 kWh */
   CU_ASSERT_DOUBLE_EQUAL((double)energy->meter.carbon / HR_CARBON_UNITS_PER_KG, 0.0015, 1e-12);
-  hr_result_destroy(result);
+  finish(&world, result);
 }
 
 /* ---- Random worlds ---- */
@@ -213,7 +223,7 @@ static uint32_t step_at(const struct world *world, int64_t at_us) {
 /* Sums the carbon of a job that ran once, second by second. */
 static void check_job(const struct world *world, const struct hr_result *result, uint32_t job) {
   int64_t from_us = result->start_us[job], to_us = hr_result_end_us(result, (hr_job){job});
-  const struct hr_energy *energy = &result->energy[job];
+  const struct hr_energy of_job = hr_result_energy(result, (hr_job){job}), *energy = &of_job;
   hr_amount carbon = 0, price = 0, nw = (energy->it + energy->facility) / (to_us - from_us);
   for (int64_t t = from_us; t < to_us; t += S) {
     uint32_t step = step_at(world, t);
@@ -235,7 +245,10 @@ static void random_worlds_conserve_carbon(void) {
     const struct hr_pool_energy *pool = &result->pools[0].energy;
     struct hr_energy uses = {0}, jobs = {0};
     for (unsigned use = 0; use < HR_N_ENERGY_USES; use++) add(&uses, &pool->use[use]);
-    for (uint32_t job = 0; job < result->n_jobs; job++) add(&jobs, &result->energy[job]);
+    for (uint32_t job = 0; job < result->n_jobs; job++) {
+      const struct hr_energy part = hr_result_energy(result, (hr_job){job});
+      add(&jobs, &part);
+    }
     CU_ASSERT(is_same(&uses, &pool->meter) && is_same(&jobs, &pool->use[HR_ENERGY_JOBS]));
     failures += result->pools[0].failures;
     bool once = !result->account;
@@ -246,7 +259,7 @@ static void random_worlds_conserve_carbon(void) {
       check_job(&world, result, job);
       n_checked++;
     }
-    hr_result_destroy(result);
+    finish(&world, result);
   }
   CU_ASSERT(n_checked > 1000 && failures > 100);
 }

@@ -38,6 +38,11 @@ struct world {
   int64_t horizon_us;
   uint64_t seed;
   bool unmetered; /* the power of the pool is unknown */
+  /* the result of a run refers to these */
+  struct hr_trace trace;
+  struct hr_cluster_spec cluster;
+  struct hr_class_spec classes[HR_N_CLASSES];
+  struct hr_observer observer; /* on_event NULL: none */
 };
 
 static struct hr_duration fixed(double seconds) {
@@ -87,9 +92,9 @@ static void check_sums(const struct hr_result *result) {
   const struct hr_pool_energy *energy = &result->pools[0].energy;
   struct hr_energy sum = sum_of(energy), jobs = {0};
   for (uint32_t i = 0; i < result->n_jobs; i++) {
-    jobs.it += result->energy[i].it;
-    jobs.loss += result->energy[i].loss;
-    jobs.facility += result->energy[i].facility;
+    jobs.it += hr_result_energy(result, (hr_job){i}).it;
+    jobs.loss += hr_result_energy(result, (hr_job){i}).loss;
+    jobs.facility += hr_result_energy(result, (hr_job){i}).facility;
   }
   const struct hr_energy *used = &energy->use[HR_ENERGY_JOBS], *meter = &energy->meter;
   CU_ASSERT(sum.it == meter->it && sum.loss == meter->loss && sum.facility == meter->facility);
@@ -98,18 +103,17 @@ static void check_sums(const struct hr_result *result) {
 }
 
 static struct hr_result *run(struct world *world) {
-  struct hr_class_spec classes[HR_N_CLASSES];
-  struct hr_trace trace = {.source = "test",
-                           .n_jobs = world->n_jobs,
-                           .submit_us = world->submit_us,
-                           .work_us = world->work_us,
-                           .gpus = world->gpus,
-                           .gpu_power_ppm = world->power_ppm};
-  struct hr_cluster_spec cluster = {&world->pool, 1};
+  world->trace = (struct hr_trace){.source = "test",
+                                   .n_jobs = world->n_jobs,
+                                   .submit_us = world->submit_us,
+                                   .work_us = world->work_us,
+                                   .gpus = world->gpus,
+                                   .gpu_power_ppm = world->power_ppm};
+  world->cluster = (struct hr_cluster_spec){&world->pool, 1};
   struct hr_policy_choice choice = {0};
   struct hr_result *result = NULL;
   struct hr_error error = {0};
-  for (uint32_t i = 0; i < HR_N_CLASSES; i++) classes[i] = world->class_;
+  for (uint32_t i = 0; i < HR_N_CLASSES; i++) world->classes[i] = world->class_;
   world->faults.processes = &world->process;
   world->pool.faults = &world->faults;
   world->pool.power = world->unmetered ? NULL : &world->power;
@@ -118,14 +122,16 @@ static struct hr_result *run(struct world *world) {
   } else {
     choice = queue_choice("skip", "first-fit");
   }
-  struct hr_run_config config = {.trace = &trace,
-                                 .cluster = &cluster,
+  struct hr_run_config config = {.trace = &world->trace,
+                                 .cluster = &world->cluster,
                                  .policy = choice.ops,
                                  .params = choice.params,
                                  .seed = world->seed,
                                  .horizon_us = world->horizon_us,
                                  .check = true,
-                                 .classes = classes};
+                                 .classes = world->classes,
+                                 .observers = &world->observer,
+                                 .n_observers = world->observer.on_event ? 1 : 0};
   enum hr_status status = hr_sim_run(&config, &result, &error);
   if (status != HR_OK) fprintf(stderr, "%s\n", error.text);
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
@@ -151,6 +157,35 @@ static void expect_joules(struct world *world, double jobs_j, double idle_j, dou
   CU_ASSERT((double)use[HR_ENERGY_JOBS].it == jobs_j * JOULE);
   CU_ASSERT((double)use[HR_ENERGY_IDLE].it == idle_j * JOULE);
   CU_ASSERT((double)use[HR_ENERGY_DOWN].it == down_j * JOULE);
+  hr_result_destroy(result);
+}
+
+/* ---- Energy of jobs ---------------------------------------------------------------------------------------- */
+
+static void note_energy(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct hr_energy *noted = self;
+  if (event->kind == HR_EVENT_START || event->kind == HR_EVENT_END)
+    noted[event->job.id] = hr_view_energy(view, event->job);
+  if (event->kind == HR_EVENT_START && event->job.id != 1) CU_ASSERT(noted[event->job.id].it == 0);
+}
+
+/* Three jobs of 100 s on a host of 200 W that fails after 150 s. The energy of the first job follows from its start and
+   end, the second one is stopped after 50 s and runs again, and the third one runs at the end. During the run, a policy
+   knows the energy of past attempts. */
+static void energy_of_jobs_that_run_once_or_twice(void) {
+  struct hr_energy noted[3] = {{0}};
+  struct world world = hosts(1, 200, 200);
+  world.observer = (struct hr_observer){.self = noted, .on_event = note_energy};
+  let_fail(&world, 150, 50);
+  for (uint32_t i = 0; i < 3; i++) add_job(&world, 0, 100, 1);
+  world.horizon_us = 340 * S;
+  struct hr_result *result = run(&world);
+  CU_ASSERT_EQUAL(result->pools[0].failures, failures_until(&world, result->end_us));
+  CU_ASSERT_EQUAL(result->pools[0].failed_jobs, 1);
+  CU_ASSERT((double)noted[0].it == 200 * 100 * JOULE && (double)noted[1].it == 200 * 150 * JOULE && noted[2].it == 0);
+  CU_ASSERT(hr_result_energy(result, (hr_job){0}).it == noted[0].it);
+  CU_ASSERT(hr_result_energy(result, (hr_job){1}).it == noted[1].it);
+  CU_ASSERT((double)hr_result_energy(result, (hr_job){2}).it == 200 * 40 * JOULE);
   hr_result_destroy(result);
 }
 
@@ -245,7 +280,7 @@ static void repeated_failures(void) {
   CU_ASSERT_EQUAL(hr_result_accounting(result, (hr_job){0}).end_us, 95 * 60 * S);
   CU_ASSERT_EQUAL(result->pools[0].failed_jobs, 9); /* a tenth failure is at the end of the task */
   CU_ASSERT((double)result->pools[0].energy.meter.it == 720000 * JOULE);
-  CU_ASSERT((double)result->energy[0].it == 450000 * JOULE);
+  CU_ASSERT((double)hr_result_energy(result, (hr_job){0}).it == 450000 * JOULE);
   hr_result_destroy(result);
 }
 
@@ -290,7 +325,7 @@ static void limits_as_measured(void) {
     struct hr_result *result = run(&world);
     double time_s = (double)hr_result_end_us(result, (hr_job){0}) / (double)S;
     CU_ASSERT_DOUBLE_EQUAL(time_s, seconds[i], 5e-5);
-    CU_ASSERT_DOUBLE_EQUAL((double)result->energy[0].it / JOULE, joules[i], 0.01);
+    CU_ASSERT_DOUBLE_EQUAL((double)hr_result_energy(result, (hr_job){0}).it / JOULE, joules[i], 0.01);
     hr_result_destroy(result);
   }
 }
@@ -311,8 +346,8 @@ static void limits_between_points(void) {
   struct hr_result *result = run(&world);
   CU_ASSERT_DOUBLE_EQUAL((double)hr_result_end_us(result, (hr_job){0}) / (double)S, 150, 1e-4);
   CU_ASSERT_DOUBLE_EQUAL((double)hr_result_end_us(result, (hr_job){1}) / (double)S, 100, 1e-9);
-  CU_ASSERT_DOUBLE_EQUAL((double)result->energy[0].it / JOULE, 150 * 150, 0.1);
-  CU_ASSERT_DOUBLE_EQUAL((double)result->energy[1].it / JOULE, 140 * 100, 1e-9);
+  CU_ASSERT_DOUBLE_EQUAL((double)hr_result_energy(result, (hr_job){0}).it / JOULE, 150 * 150, 0.1);
+  CU_ASSERT_DOUBLE_EQUAL((double)hr_result_energy(result, (hr_job){1}).it / JOULE, 140 * 100, 1e-9);
   hr_result_destroy(result);
 }
 
@@ -335,7 +370,7 @@ static void curves(void) {
     world.power.host_max_w = 20;
     add_job(&world, 0, 1, 1);
     struct hr_result *result = run(&world);
-    CU_ASSERT_DOUBLE_EQUAL((double)result->energy[0].it / JOULE, 110 + 210 * cases[i].share, 1e-6);
+    CU_ASSERT_DOUBLE_EQUAL((double)hr_result_energy(result, (hr_job){0}).it / JOULE, 110 + 210 * cases[i].share, 1e-6);
     hr_result_destroy(result);
   }
 }
@@ -467,8 +502,8 @@ static void power_changes_no_decision(void) {
   CU_ASSERT_EQUAL(digests[0], digests[1]);
 }
 
-TEST_MAIN("Power and energy", TEST(energy_is_settled_before_a_change), TEST(stopped_jobs_are_billed_on_all_hosts),
-          TEST(a_cut_is_billed_to_all_hosts), TEST(each_outage_counts), TEST(a_host_that_works_is_busy),
-          TEST(boots_use_energy), TEST(repeated_failures), TEST(losses_of_frontier), TEST(limits_as_measured),
-          TEST(limits_between_points), TEST(curves), TEST(tables_are_linear_between_points), TEST(the_facility),
-          TEST(random_worlds_conserve_energy), TEST(power_changes_no_decision))
+TEST_MAIN("Power and energy", TEST(energy_of_jobs_that_run_once_or_twice), TEST(energy_is_settled_before_a_change),
+          TEST(stopped_jobs_are_billed_on_all_hosts), TEST(a_cut_is_billed_to_all_hosts), TEST(each_outage_counts),
+          TEST(a_host_that_works_is_busy), TEST(boots_use_energy), TEST(repeated_failures), TEST(losses_of_frontier),
+          TEST(limits_as_measured), TEST(limits_between_points), TEST(curves), TEST(tables_are_linear_between_points),
+          TEST(the_facility), TEST(random_worlds_conserve_energy), TEST(power_changes_no_decision))

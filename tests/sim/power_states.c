@@ -36,6 +36,8 @@ struct world {
   uint32_t *gpus, *power_ppm;
   const char *policy; /* NULL: queue with skip */
   uint64_t seed;
+  struct hr_trace trace; /* the result of a run refers to it and to the cluster */
+  struct hr_cluster_spec cluster;
 };
 
 static struct hr_duration fixed(double seconds) {
@@ -72,13 +74,13 @@ static void add_job(struct world *world, double submit_s, double work_s, uint32_
 }
 
 static struct hr_result *run(struct world *world, bool check) {
-  struct hr_trace trace = {.source = "test",
-                           .n_jobs = world->n_jobs,
-                           .submit_us = world->submit_us,
-                           .work_us = world->work_us,
-                           .gpus = world->gpus,
-                           .gpu_power_ppm = world->power_ppm};
-  struct hr_cluster_spec cluster = {world->pools, world->n_pools};
+  world->trace = (struct hr_trace){.source = "test",
+                                   .n_jobs = world->n_jobs,
+                                   .submit_us = world->submit_us,
+                                   .work_us = world->work_us,
+                                   .gpus = world->gpus,
+                                   .gpu_power_ppm = world->power_ppm};
+  world->cluster = (struct hr_cluster_spec){world->pools, world->n_pools};
   struct hr_policy_choice choice = {0};
   struct hr_result *result = NULL;
   struct hr_error error = {0};
@@ -94,8 +96,8 @@ static struct hr_result *run(struct world *world, bool check) {
   } else {
     choice = queue_choice("skip", "first-fit");
   }
-  struct hr_run_config config = {.trace = &trace,
-                                 .cluster = &cluster,
+  struct hr_run_config config = {.trace = &world->trace,
+                                 .cluster = &world->cluster,
                                  .policy = choice.ops,
                                  .params = choice.params,
                                  .seed = world->seed,
@@ -118,7 +120,7 @@ static void check_sums(const struct world *world, const struct hr_result *result
     CU_ASSERT(sum == energy->meter.it);
     used += energy->use[HR_ENERGY_JOBS].it;
   }
-  for (uint32_t i = 0; i < result->n_jobs; i++) jobs += result->energy[i].it;
+  for (uint32_t i = 0; i < result->n_jobs; i++) jobs += hr_result_energy(result, (hr_job){i}).it;
   CU_ASSERT(jobs == used);
 }
 
@@ -296,8 +298,8 @@ static void a_budget_slows_gpus(void) {
   CU_ASSERT_EQUAL(result->peaks.it_nw, INT64_C(600000000000));
   CU_ASSERT((int64_t)result->peaks.capped_us == slow_us);
   CU_ASSERT((double)result->peaks.bound_us == 0);
-  CU_ASSERT_DOUBLE_EQUAL((double)result->energy[0].it / JOULE, 150 * 150, 0.02);
-  CU_ASSERT_DOUBLE_EQUAL((double)result->energy[3].it / JOULE, 150 * 150 + 200 * 100, 0.02);
+  CU_ASSERT_DOUBLE_EQUAL((double)hr_result_energy(result, (hr_job){0}).it / JOULE, 150 * 150, 0.02);
+  CU_ASSERT_DOUBLE_EQUAL((double)hr_result_energy(result, (hr_job){3}).it / JOULE, 150 * 150 + 200 * 100, 0.02);
   hr_result_destroy(result);
   world_finish(&world);
 }

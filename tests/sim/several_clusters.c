@@ -200,7 +200,8 @@ static void compare_alone(const struct random_case *random, uint32_t at, const s
     CU_ASSERT_EQUAL(result->start_us[i], together->start_us[of[i]]);
     CU_ASSERT_EQUAL(result->state[i], together->state[of[i]]);
     CU_ASSERT_EQUAL(hr_result_end_us(result, (hr_job){i}), hr_result_end_us(together, (hr_job){of[i]}));
-    const struct hr_energy *own = &result->energy[i], *shared = &together->energy[of[i]];
+    const struct hr_energy of_own = hr_result_energy(result, (hr_job){i}), *own = &of_own;
+    const struct hr_energy of_shared = hr_result_energy(together, (hr_job){of[i]}), *shared = &of_shared;
     if (result->state[i] == HR_JOB_COMPLETED) CU_ASSERT(own->it == shared->it && own->facility == shared->facility);
   }
   CU_ASSERT(together->peaks.it_nw >= result->peaks.it_nw);
@@ -217,7 +218,7 @@ static void compare_energy(const struct random_case *random, const struct hr_res
     CU_ASSERT(unused == 0);
     rest += energy->use[HR_ENERGY_JOBS].it;
   }
-  for (uint32_t i = 0; i < random->n_jobs; i++) rest -= together->energy[i].it;
+  for (uint32_t i = 0; i < random->n_jobs; i++) rest -= hr_result_energy(together, (hr_job){i}).it;
   CU_ASSERT(rest == 0);
 }
 
