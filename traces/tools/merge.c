@@ -136,7 +136,7 @@ static bool list_jobs(struct merge *merge) {
 static bool set_before(struct text_buffer *buffer, const char *label, struct hr_text *name) {
   if (!name->length) return true;
   size_t length = strlen(label), expected = length + 1 + name->length;
-  if (!HR__ARRAY_HAS_ROOM_FOR(buffer->at, expected, buffer->capacity)) return false;
+  if (!HR__ARRAY_HAS_ROOM_FOR(buffer->at, expected, buffer->capacity) || !buffer->at) return false;
   memcpy(buffer->at, label, length);
   buffer->at[length] = '/';
   memcpy(buffer->at + length + 1, name->at, name->length);
