@@ -330,7 +330,9 @@ static void evaluate_utilization(struct alert_pools *self, struct alerts_pool *p
   const struct hr_alert_rules *rules = self->rules;
   double share = pool->total_milli ? (double)pool->allocated_milli / (double)pool->total_milli : -1;
   bool low = share >= 0 && share < rules->underused_below && !rules->is_off[HR_ALERT_UNDERUSED];
-  double full = pool->max_milli ? (double)pool->allocated_milli / (double)pool->max_milli : -1;
+  double full = pool->max_milli == pool->total_milli ? share
+                : pool->max_milli                    ? (double)pool->allocated_milli / (double)pool->max_milli
+                                                     : -1;
   bool high = full > rules->saturated_above && !rules->is_off[HR_ALERT_SATURATED];
   if (low)
     watch_begin(&pool->underused, pool->until_us);
