@@ -288,7 +288,7 @@ static inline int64_t left_us(const struct hr_result *result, uint32_t job) {
 
 /* ---- Presence intervals -------------------------------------------------------------------------- */
 
-struct departure {
+struct job_departure {
   int64_t at_us;
   uint32_t job;
   bool closes; /* the end of a presence interval */
@@ -297,9 +297,9 @@ struct departure {
 struct presence {
   int64_t *begin_us; /* [count] ascending */
   size_t count;
-  struct departure *departures;   /* [n_departures] ascending */
-  size_t n_departures, max_count; /* max_count: maximum number of intervals that overlap */
-  hr__wide *until_left;           /* [n_jobs]: P at the departure of each job */
+  struct job_departure *departures; /* [n_departures] ascending */
+  size_t n_departures, max_count;   /* max_count: maximum number of intervals that overlap */
+  hr__wide *until_left;             /* [n_jobs]: P at the departure of each job */
 };
 
 static void presence_finish(struct presence *presence) {
@@ -310,9 +310,9 @@ static void presence_finish(struct presence *presence) {
 
 /* Sorts times >= 0 with a radix sort, least significant digit first. Skips digits that are equal in all times. Returns
    false if out of memory. */
-static bool sort_departures(struct departure *departures, size_t count) {
+static bool sort_departures(struct job_departure *departures, size_t count) {
   enum { DIGIT_BITS = 11, RADIX = 1 << DIGIT_BITS };
-  struct departure *from = departures, *spare = malloc((count + 1) * sizeof *spare), *to = spare;
+  struct job_departure *from = departures, *spare = malloc((count + 1) * sizeof *spare), *to = spare;
   uint64_t differing = 0; /* bits that are not equal in all times */
   if (!spare) return false;
   for (size_t i = 1; i < count; i++) differing |= (uint64_t)departures[i].at_us ^ (uint64_t)departures[0].at_us;
@@ -322,7 +322,7 @@ static bool sort_departures(struct departure *departures, size_t count) {
     for (size_t i = 0; i < count; i++) place[((uint64_t)from[i].at_us >> shift) % RADIX + 1]++;
     for (size_t i = 0; i < RADIX; i++) place[i + 1] += place[i];
     for (size_t i = 0; i < count; i++) to[place[((uint64_t)from[i].at_us >> shift) % RADIX]++] = from[i];
-    struct departure *sorted = to;
+    struct job_departure *sorted = to;
     to = from;
     from = sorted;
   }
@@ -335,7 +335,7 @@ static bool sort_departures(struct departure *departures, size_t count) {
    index of the departure that closes the last interval found for the party. */
 static void walk_jobs(const struct hr_result *result, const struct parties *parties, uint32_t *last,
                       struct presence *presence) {
-  struct departure *departures = presence->departures;
+  struct job_departure *departures = presence->departures;
   for (uint32_t job = 0; job < result->n_jobs; job++) {
     if (!was_there(result, job)) continue;
     uint32_t *closing = &last[party_of(parties, job)];
@@ -344,14 +344,14 @@ static void walk_jobs(const struct hr_result *result, const struct parties *part
     bool closes = begins || departures[*closing - 1].at_us < left_at_us;
     if (begins) presence->begin_us[presence->count++] = submit_us;
     if (closes && !begins) departures[*closing - 1].closes = false;
-    departures[presence->n_departures++] = (struct departure){left_at_us, job, closes};
+    departures[presence->n_departures++] = (struct job_departure){left_at_us, job, closes};
     if (closes) *closing = (uint32_t)presence->n_departures;
   }
 }
 
 static size_t max_present(const struct presence *presence) {
   size_t max_count = 0, ended = 0;
-  const struct departure *next = presence->departures;
+  const struct job_departure *next = presence->departures;
   for (size_t begun = 0; begun < presence->count; begun++) {
     for (; next->at_us < presence->begin_us[begun]; next++) ended += next->closes;
     if (begun + 1 - ended > max_count) max_count = begun + 1 - ended;
@@ -372,7 +372,7 @@ static hr__wide integral_until(struct presence_cursor *cursor, const struct pres
   for (; cursor->begun < presence->count && presence->begin_us[cursor->begun] < at_us; cursor->begun++)
     cursor->begins_us += (uint64_t)presence->begin_us[cursor->begun];
   for (; cursor->departed < presence->n_departures; cursor->departed++) {
-    const struct departure *departure = &presence->departures[cursor->departed];
+    const struct job_departure *departure = &presence->departures[cursor->departed];
     if (departure->at_us >= at_us) break;
     if (!departure->closes) continue;
     cursor->ended++;
@@ -385,7 +385,7 @@ static hr__wide integral_until(struct presence_cursor *cursor, const struct pres
 static void integrate(struct presence *presence) {
   struct presence_cursor cursor = {0};
   for (size_t i = 0; i < presence->n_departures; i++) {
-    const struct departure *departure = &presence->departures[i];
+    const struct job_departure *departure = &presence->departures[i];
     presence->until_left[departure->job] = integral_until(&cursor, presence, departure->at_us);
   }
 }
