@@ -361,6 +361,12 @@ static enum hr_status check_managed(struct hr__builder *builder, const cJSON *cl
     if (!any)
       return hr__build_fail_at(builder, hr__get(cluster, "autoscaler"), "node_pools",
                                "pool '%.60s' is elastic, but in no node pool", pools->pools[i].name);
+    const struct hr_duration *boot = &pools->pools[i].market.boot;
+    if (boot->kind == HR_DURATION_FIXED && boot->a * (double)HR_SECOND_US > (double)spec->provision_us)
+      return hr__build_fail_at(builder, entry, hr__has(entry, "boot") ? "boot" : "boot_s",
+                               "a node of pool '%.60s' boots in %.10g s, but it is given up after %.10g s "
+                               "('max_provision_s')",
+                               pools->pools[i].name, boot->a, (double)spec->provision_us / (double)HR_SECOND_US);
     for (int k = 0; k < 2; k++) {
       static const char *const words[] = {"min_nodes", "priority"};
       if (hr__has(bounds, words[k]))

@@ -165,8 +165,11 @@ const struct hr__key hr__node_pool_keys[] = {
     {"weight", WHOLE(0, 100), DEFAULT("0"), AT(INTEGER, NODE_POOL, weight),
      HELP("New nodes are from the node pool with the highest weight that can have them.")},
     {"limits", OBJECT(limit_keys), .store = HR__STORE_PART, HELP("No node is requested that would exceed these.")},
-    {"consolidation", CHOICE(consolidations), DEFAULT("when-empty"), AT(INTEGER, NODE_POOL, consolidation),
-     HELP("Which nodes are removed.")},
+    {"consolidation", CHOICE(consolidations), DEFAULT("when-empty-or-underutilized"),
+     AT(INTEGER, NODE_POOL, consolidation),
+     HELP("Which nodes are removed. when-empty-or-underutilized: also nodes of which the jobs fit on other nodes, or, "
+          "of "
+          "several nodes, on one new node that costs less. The jobs are interrupted.")},
     {"consolidate_after_s", SECONDS, DEFAULT("0"), AS_US(NODE_POOL, consolidate_after_us),
      HELP("A node is removed at the earliest this time after a job has started or ended on it.")},
     {"expire_after_s", SECONDS_FROM(1), DEFAULT("2592000"), AS_US(NODE_POOL, expire_us),

@@ -98,9 +98,15 @@ uint32_t hr__karpenter_order(const struct hr__karpenter_world *world) {
 
 /* ---- Where the pods go ----------------------------------------------------------------------------------- */
 
+/* Returns what a pod requests on a node of a type. */
+static const struct hr__node_amounts *request_of(const struct hr__karpenter_world *world, uint32_t pod, uint32_t type) {
+  return world->by_type ? &world->by_type[(size_t)pod * world->n_types + type] : &world->pods[pod];
+}
+
 /* Places a pod on a node that stays. */
-static bool place(const struct hr__karpenter_world *world, const struct hr__node_amounts *request) {
+static bool place(const struct hr__karpenter_world *world, uint32_t pod) {
   for (uint32_t i = 0; i < world->n_nodes; i++) {
+    const struct hr__node_amounts *request = request_of(world, pod, world->nodes[i].type);
     if (world->leaves[i] || !hr__amounts_fit(request, &world->free[i])) continue;
     hr__amounts_add(&world->free[i], request, -1);
     return true;
@@ -108,11 +114,13 @@ static bool place(const struct hr__karpenter_world *world, const struct hr__node
   return false;
 }
 
-/* Simulates that nodes order[first], ... go. Returns whether pods are left for a new node, and their requests. */
+/* Simulates that nodes order[first], ... go. Returns whether pods are left for a new node, and their requests: by type
+   with `by_type`, otherwise one for all. */
 static bool simulate(const struct hr__karpenter_world *world, uint32_t first, uint32_t n_nodes,
                      struct hr__node_amounts *left) {
+  const uint32_t n_left = world->by_type ? world->n_types : 1;
   bool is_left = false;
-  *left = (struct hr__node_amounts){0};
+  for (uint32_t i = 0; i < n_left; i++) left[i] = (struct hr__node_amounts){0};
   for (uint32_t i = 0; i < world->n_nodes; i++) {
     world->leaves[i] = false;
     world->free[i] = world->nodes[i].free;
@@ -121,8 +129,8 @@ static bool simulate(const struct hr__karpenter_world *world, uint32_t first, ui
   for (uint32_t i = 0; i < n_nodes; i++) {
     const struct hr__karpenter_node *node = &world->nodes[world->order[first + i]];
     for (uint32_t k = node->first; k < node->first + node->n; k++) {
-      if (place(world, &world->pods[k])) continue;
-      hr__amounts_add(left, &world->pods[k], 1);
+      if (place(world, k)) continue;
+      for (uint32_t type = 0; type < n_left; type++) hr__amounts_add(&left[type], request_of(world, k, type), 1);
       is_left = true;
     }
   }
@@ -144,7 +152,7 @@ static uint32_t list_types(const struct hr__karpenter_world *world, const struct
   uint32_t n = 0;
   for (uint32_t i = 0; i < world->n_types; i++) {
     const double price = price_of(world, i);
-    if (isnan(price) || !hr__amounts_fit(left, &world->types[i].size)) continue;
+    if (isnan(price) || !hr__amounts_fit(&left[world->by_type ? i : 0], &world->types[i].size)) continue;
     uint32_t at = n++;
     for (; at > 0 && price_of(world, world->sent[at - 1]) > price; at--) world->sent[at] = world->sent[at - 1];
     world->sent[at] = i;
@@ -204,14 +212,13 @@ static struct hr__karpenter_command replace(const struct hr__karpenter_world *wo
 
 struct hr__karpenter_command hr__karpenter_try(const struct hr__karpenter_world *world, uint32_t first,
                                                uint32_t n_nodes) {
-  struct hr__node_amounts left;
-  if (!simulate(world, first, n_nodes, &left))
+  struct hr__node_amounts one, *left = world->by_type ? world->left : &one;
+  if (!simulate(world, first, n_nodes, left))
     return (struct hr__karpenter_command){HR__KARPENTER_DELETE, first, n_nodes, 0, false};
-  return replace(world, first, n_nodes, &left);
+  return replace(world, first, n_nodes, left);
 }
 
-/* The longest prefix of the candidates that binary search finds. */
-static struct hr__karpenter_command try_several(const struct hr__karpenter_world *world, uint32_t n_candidates) {
+struct hr__karpenter_command hr__karpenter_try_several(const struct hr__karpenter_world *world, uint32_t n_candidates) {
   struct hr__karpenter_command best = {HR__KARPENTER_NOTHING, 0, 0, 0, false};
   uint32_t low = 2, high = n_candidates < HR__KARPENTER_MAX_CANDIDATES ? n_candidates : HR__KARPENTER_MAX_CANDIDATES;
   while (low <= high) {
@@ -230,7 +237,7 @@ static struct hr__karpenter_command try_several(const struct hr__karpenter_world
 
 struct hr__karpenter_command hr__karpenter_consolidate(const struct hr__karpenter_world *world) {
   const uint32_t n_candidates = hr__karpenter_order(world);
-  struct hr__karpenter_command command = try_several(world, n_candidates);
+  struct hr__karpenter_command command = hr__karpenter_try_several(world, n_candidates);
   for (uint32_t i = 0; i < n_candidates && command.action == HR__KARPENTER_NOTHING; i++)
     command = hr__karpenter_try(world, i, 1);
   return command;

@@ -92,6 +92,7 @@ static inline int64_t hr__karpenter_left(int64_t allowed, int64_t leaving) {
 /* ---- Consolidation (karpenter.c) ----------------------------------------------------------- */
 
 #define HR__KARPENTER_ANY UINT32_MAX
+#define HR__KARPENTER_TOO_LARGE (INT64_C(1) << 44)
 enum {
   HR__KARPENTER_SPOT_TYPES = 15,     /* cheaper types that a spot node needs before another spot node replaces it */
   HR__KARPENTER_MAX_CANDIDATES = 100 /* of one command */
@@ -123,6 +124,9 @@ struct hr__karpenter_world {
   const struct hr__karpenter_offering *offerings;
   const struct hr__karpenter_node *nodes;
   const struct hr__node_amounts *pods; /* requests */
+  /* [n_types] for each pod: its request on nodes of each type; HR__KARPENTER_TOO_LARGE GPUs: it may not be there. NULL:
+     `pods` on all types */
+  const struct hr__node_amounts *by_type;
   uint32_t n_types, n_nodes;
   /* what a new node may be */
   bool allows_spot, allows_on_demand;
@@ -131,6 +135,7 @@ struct hr__karpenter_world {
   uint32_t min_types; /* fewest types of a request; 0: no minimum */
   /* scratch and results of the caller */
   struct hr__node_amounts *free; /* [n_nodes] */
+  struct hr__node_amounts *left; /* [n_types], with `by_type`: requests of the pods that need a new node */
   bool *leaves;                  /* [n_nodes] */
   uint32_t *order;               /* [n_nodes] candidates, the best first */
   uint32_t *sent;                /* [n_types] result: the types of the replacement, the cheapest first */
@@ -156,6 +161,8 @@ uint32_t hr__karpenter_order(const struct hr__karpenter_world *world);
 /* What to do with nodes order[first], ...: one command for all of them. */
 struct hr__karpenter_command hr__karpenter_try(const struct hr__karpenter_world *world, uint32_t first,
                                                uint32_t n_nodes);
+/* The longest prefix of the first `n` nodes in `order`, at least 2, that binary search finds. */
+struct hr__karpenter_command hr__karpenter_try_several(const struct hr__karpenter_world *world, uint32_t n);
 /* Several nodes first, then single ones. */
 struct hr__karpenter_command hr__karpenter_consolidate(const struct hr__karpenter_world *world);
 

@@ -217,6 +217,7 @@ static void settle(struct hr__engine *engine) {
 static void close(struct hr__engine *engine) {
   struct hr__autoscaler *self = engine->autoscaler;
   if (!self) return;
+  if (self->rules->close) self->rules->close(engine);
   free(self->kinds);
   free(self->pods);
   free(self->pods_of);

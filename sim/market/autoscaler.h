@@ -96,6 +96,7 @@ struct hr__scaling_rules {
   bool (*backs_off)(struct hr__engine *engine, uint32_t pool);
   /* Returns whether jobs of a kind are placed before those of another one, which has an older job. */
   bool (*precedes)(const struct hr__pod_kind *kind, const struct hr__pod_kind *other);
+  void (*close)(struct hr__engine *engine); /* frees what is not in the arena; NULL: nothing */
 };
 extern const struct hr__scaling_rules hr__cluster_autoscaler_rules, hr__karpenter_rules;
 struct hr__karpenter_loop;

@@ -58,6 +58,9 @@ static enum hr_status note_change(struct hr__engine *engine, const struct hr__sc
     hr__karpenter_batch_add(&loop->batch, now_us);
     status = hr__schedule(engine, loop->batch.end_us, HR__PENDING_SCAN, HR__KARPENTER_BATCH);
   }
+  if (loop->n_awaiting > 0 && (change->kind == HR__CHANGE_NODE_UP || change->kind == HR__CHANGE_NODE_DOWN) &&
+      status == HR_OK)
+    status = hr__schedule(engine, now_us, HR__PENDING_SCAN, HR__KARPENTER_SETTLE);
   if (change->kind == HR__CHANGE_NODE_JOBS || change->kind == HR__CHANGE_NODE_UP)
     loop->touched_us[change->node] = now_us;
   if (status == HR_OK) status = retry_from(engine, now_us);
@@ -90,6 +93,7 @@ static enum hr_status end_node(struct hr__engine *engine, uint32_t id) {
 static enum hr_status advance(struct hr__engine *engine, uint32_t entity) {
   struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
   const int64_t now_us = engine->view.now_us;
+  if (entity == HR__KARPENTER_SETTLE) return hr__karpenter_settle(engine);
   if (entity >= HR__KARPENTER_NODE) return end_node(engine, entity - HR__KARPENTER_NODE);
   if (entity == HR__KARPENTER_BATCH && loop->batch.is_open && loop->batch.end_us == now_us) {
     loop->is_look_due = true;
@@ -169,9 +173,18 @@ static bool allocate(struct hr__engine *engine, struct hr__karpenter_loop *loop)
   loop->nodes = hr_arena_alloc(arena, n_nodes * sizeof *loop->nodes);
   loop->node_id = hr_arena_alloc(arena, n_nodes * sizeof *loop->node_id);
   loop->order = hr_arena_alloc(arena, n_nodes * sizeof *loop->order);
-  return loop->node_pool && loop->unavailable_until_us && loop->options && loop->pods && loop->limits &&
-         loop->budgets && loop->first_budget && loop->budget_left && loop->touched_us && loop->command && loop->nodes &&
-         loop->node_id && loop->order;
+  loop->sent = hr_arena_alloc(arena, n_pools * sizeof *loop->sent);
+  loop->awaits = hr_arena_alloc(arena, n_nodes * sizeof *loop->awaits);
+  loop->leaves = hr_arena_alloc(arena, n_nodes * sizeof *loop->leaves);
+  loop->free = hr_arena_alloc(arena, n_nodes * sizeof *loop->free);
+  loop->left = hr_arena_alloc(arena, n_pools * sizeof *loop->left);
+  loop->types = hr_arena_alloc(arena, n_pools * sizeof *loop->types);
+  loop->offerings = hr_arena_alloc(arena, n_pools * sizeof *loop->offerings);
+  loop->types_sent = hr_arena_alloc(arena, n_pools * sizeof *loop->types_sent);
+  return loop->sent && loop->awaits && loop->leaves && loop->free && loop->left && loop->types && loop->offerings &&
+         loop->types_sent && loop->node_pool && loop->unavailable_until_us && loop->options && loop->pods &&
+         loop->limits && loop->budgets && loop->first_budget && loop->budget_left && loop->touched_us &&
+         loop->command && loop->nodes && loop->node_id && loop->order;
 }
 
 static void set_budgets(const struct hr_autoscaler_spec *spec, struct hr__karpenter_loop *loop) {
@@ -223,10 +236,15 @@ static bool precedes(const struct hr__pod_kind *kind, const struct hr__pod_kind 
   return kind->cpu_m != other->cpu_m ? kind->cpu_m > other->cpu_m : kind->memory > other->memory;
 }
 
+static void finish(struct hr__engine *engine) {
+  if (engine->autoscaler->karpenter) free(engine->autoscaler->karpenter->by_type);
+}
+
 const struct hr__scaling_rules hr__karpenter_rules = {.create = create,
                                                       .begin = begin,
                                                       .note = note,
                                                       .advance = advance,
                                                       .after_pass = after_pass,
                                                       .backs_off = backs_off,
-                                                      .precedes = precedes};
+                                                      .precedes = precedes,
+                                                      .close = finish};

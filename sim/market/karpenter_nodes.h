@@ -17,6 +17,7 @@ enum {
   HR__KARPENTER_RETRY,    /* jobs that still wait are looked at again */
   HR__KARPENTER_PASS,     /* of the loop that removes nodes */
   HR__KARPENTER_VALIDATE, /* a command is checked again, and carried out */
+  HR__KARPENTER_SETTLE,   /* a node that replaces others has booted, or does not exist any more */
   HR__KARPENTER_NODE      /* this + node: the node expires, or has not booted in time */
 };
 
@@ -42,17 +43,27 @@ struct hr__karpenter_loop {
   bool is_validation_due;
   uint32_t *command; /* [n_nodes]: the nodes that go */
   uint32_t n_command;
+  enum hr__karpenter_reason reason;
+  enum hr__karpenter_action action;
+  bool *sent, sends_spot; /* to replace them: the pools of the new node, [n_pools] */
+  uint32_t *awaits;       /* by node: the node that will replace it + 1; 0: none */
+  uint32_t n_awaiting;
   int64_t due_us; /* of the present pass: the earliest time at which it may decide otherwise without a change */
 
-  struct hr__karpenter_node *nodes; /* [n_nodes]: nodes of the present question */
-  uint32_t *node_id, *order;        /* [n_nodes] */
-  int64_t *budget_left;             /* by node pool */
+  struct hr__karpenter_node *nodes;     /* [n_nodes]: nodes of the present question */
+  uint32_t *node_id, *order;            /* [n_nodes] */
+  bool *leaves;                         /* [n_nodes] */
+  struct hr__node_amounts *free, *left; /* [n_nodes], [n_pools] */
+  struct hr__karpenter_type *types;     /* by pool: each pool is a type with one offering */
+  struct hr__karpenter_offering *offerings;
+  uint32_t *types_sent;             /* [n_pools] */
+  struct hr__node_amounts *by_type; /* from malloc: [capacity], rows of n_pools for each job on a candidate */
+  uint32_t by_type_capacity;
+  int64_t *budget_left; /* by node pool */
 };
 
 /* Returns the price of a node of a pool, $ an hour. */
 double hr__karpenter_price(const struct hr__engine *engine, uint32_t pool);
-/* Whether a node has booted and belongs to a node pool. */
-bool hr__karpenter_manages(const struct hr__engine *engine, uint32_t node);
 /* Sets options and limits to the present state. */
 void hr__karpenter_set_options(struct hr__engine *engine);
 /* Requests a node that may be any of some options (by pool). Sets `node`, to HR_NONE if no pool has capacity. */
@@ -68,6 +79,21 @@ static inline void hr__karpenter_pass_is_due(struct hr__karpenter_loop *loop, in
 
 /* Finds nodes to remove (karpenter_removal.c). Returns whether there is a command, which is then stored. */
 bool hr__karpenter_find_command(struct hr__engine *engine);
+/* Finds nodes with jobs that can go, alone or for a cheaper node (karpenter_consolidation.c). Returns whether there is
+   a command, which is then stored. */
+bool hr__karpenter_find_underutilized(struct hr__engine *engine);
+/* Carries out the stored command of this kind if it is still valid. */
+enum hr_status hr__karpenter_consolidate_now(struct hr__engine *engine, bool *any);
+/* Removes the nodes of which the replacement has booted, and opens those whose replacement does not exist any more. */
+enum hr_status hr__karpenter_settle(struct hr__engine *engine);
+
+/* Whether a node may be removed now according to the policy of its node pool. Notes when it may be. */
+bool hr__karpenter_may_remove(struct hr__engine *engine, uint32_t node);
+/* Sets how many nodes of each node pool may be removed for a reason. */
+void hr__karpenter_set_budgets_left(struct hr__engine *engine, enum hr__karpenter_reason reason);
+/* Takes a node from the budget of its node pool; false: the budget is used up. */
+bool hr__karpenter_take_budget(struct hr__engine *engine, uint32_t node);
+
 /* Carries out what is still valid of the stored command. Sets whether anything was. */
 enum hr_status hr__karpenter_carry_out(struct hr__engine *engine, bool *any);
 

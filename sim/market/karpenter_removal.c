@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which nodes Karpenter removes: empty ones, as many as the budgets allow, the most expensive first. A node is empty if
- * it has no job, none for some time, and no waiting job would use it.
+ * Which nodes Karpenter removes: empty ones, as many as the budgets allow, the most expensive first; if there are none,
+ * those of karpenter_consolidation.c. A node is empty if it has no job, none for some time, and no waiting job would
+ * use it.
  *
  * Invariant: what a command removes is within the budgets, both when it is found and when it is carried out. Source:
  * kubernetes-sigs/karpenter, pkg/controllers/disruption, at 22664681.
@@ -13,8 +14,7 @@ static uint32_t pool_of(const struct hr__engine *engine, uint32_t node) {
   return hr__cluster_pool_of(&engine->cluster, (hr_node){node}).id;
 }
 
-/* Sets how many nodes of each node pool may be removed for a reason. */
-static void set_budgets_left(struct hr__engine *engine, enum hr__karpenter_reason reason) {
+void hr__karpenter_set_budgets_left(struct hr__engine *engine, enum hr__karpenter_reason reason) {
   struct hr__autoscaler *self = engine->autoscaler;
   struct hr__karpenter_loop *loop = self->karpenter;
   for (uint32_t i = 0; i < self->spec->n_node_pools; i++) {
@@ -31,8 +31,7 @@ static void set_budgets_left(struct hr__engine *engine, enum hr__karpenter_reaso
   }
 }
 
-/* Returns whether a node may be removed now according to the policy of its node pool. Notes when it may be. */
-static bool is_consolidatable(struct hr__engine *engine, uint32_t node) {
+bool hr__karpenter_may_remove(struct hr__engine *engine, uint32_t node) {
   struct hr__autoscaler *self = engine->autoscaler;
   struct hr__karpenter_loop *loop = self->karpenter;
   const uint32_t number = loop->node_pool[pool_of(engine, node)];
@@ -48,11 +47,10 @@ static bool is_consolidatable(struct hr__engine *engine, uint32_t node) {
 
 static bool is_empty(struct hr__engine *engine, uint32_t node) {
   const struct hr__autoscaler *self = engine->autoscaler;
-  return self->n_tasks[node] == 0 && !self->room[node].is_needed && is_consolidatable(engine, node);
+  return self->n_tasks[node] == 0 && !self->room[node].is_needed && hr__karpenter_may_remove(engine, node);
 }
 
-/* Takes a node from the budget of its node pool, if it may go. */
-static bool take_budget(struct hr__engine *engine, uint32_t node) {
+bool hr__karpenter_take_budget(struct hr__engine *engine, uint32_t node) {
   struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
   int64_t *left = &loop->budget_left[loop->node_pool[pool_of(engine, node)]];
   if (*left <= 0) return false;
@@ -72,13 +70,14 @@ bool hr__karpenter_find_command(struct hr__engine *engine) {
                                                                .is_candidate = true};
   }
   const uint32_t n = hr__karpenter_order(&world);
-  set_budgets_left(engine, HR__KARPENTER_EMPTY);
+  hr__karpenter_set_budgets_left(engine, HR__KARPENTER_EMPTY);
   loop->n_command = 0;
   for (uint32_t i = 0; i < n; i++) {
     const uint32_t node = loop->node_id[loop->order[i]];
-    if (take_budget(engine, node)) loop->command[loop->n_command++] = node;
+    if (hr__karpenter_take_budget(engine, node)) loop->command[loop->n_command++] = node;
   }
-  return loop->n_command > 0;
+  loop->reason = HR__KARPENTER_EMPTY;
+  return loop->n_command > 0 || hr__karpenter_find_underutilized(engine);
 }
 
 enum hr_status hr__karpenter_carry_out(struct hr__engine *engine, bool *any) {
@@ -86,10 +85,11 @@ enum hr_status hr__karpenter_carry_out(struct hr__engine *engine, bool *any) {
   struct hr__karpenter_loop *loop = self->karpenter;
   enum hr_status status = HR_OK;
   hr__node_demand_find(engine);
-  set_budgets_left(engine, HR__KARPENTER_EMPTY);
+  if (loop->reason == HR__KARPENTER_UNDERUTILIZED) return hr__karpenter_consolidate_now(engine, any);
+  hr__karpenter_set_budgets_left(engine, HR__KARPENTER_EMPTY);
   for (uint32_t i = 0; i < loop->n_command && status == HR_OK; i++) {
     const uint32_t node = loop->command[i], pool = pool_of(engine, node);
-    if (!is_empty(engine, node) || !take_budget(engine, node)) continue;
+    if (!is_empty(engine, node) || !hr__karpenter_take_budget(engine, node)) continue;
     status = hr__market_take_down(engine, (hr_pool){pool}, (hr_node){node}, HR_REASON_SCALED_DOWN);
     engine->pool_accounting[pool].removals++;
     *any = self->has_acted = true;

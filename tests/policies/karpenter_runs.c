@@ -281,6 +281,78 @@ static void nodes_stay_as_long_as_stated(void) {
   hr_result_destroy(result);
 }
 
+/* Two nodes have a job of 3 GPUs each, and one of them a job of 1 GPU, too. When the first job has ended, the small job
+   fits on the other node: its node goes, and the job begins again there. */
+static void jobs_move_to_other_nodes(void) {
+  for (int moves = 0; moves <= 1; moves++) {
+    struct world world;
+    init(&world);
+    add_pool(&world, 3, 4, 1000000, 40 * S);
+    add_node_pool(&world, 0, 1)->consolidation = moves ? HR_CONSOLIDATION_UNDERUTILIZED : HR_CONSOLIDATION_EMPTY;
+    add_job(&world, 0, 100 * S, 3);
+    add_job(&world, 0, 5000 * S, 3);
+    add_job(&world, 0, 3000 * S + 1, 1);
+    struct hr_result *result = run(&world);
+    /* requested at 1 s; the first job ends at 141 s; found at 150 s, moved at 165 s */
+    CU_ASSERT_EQUAL(result->pools[0].launches, 2);
+    CU_ASSERT_EQUAL(result->start_us[2], 41 * S);
+    CU_ASSERT_EQUAL(result->ended_us[2], (moves ? 165 : 41) * S + 3000 * S + 1);
+    /* without moves, the node is empty at 3041.000001 s, found at 3050 s, gone at 3065 s */
+    CU_ASSERT(result->pools[0].up_us == (5040 + (moves ? 164 : 3064)) * S);
+    CU_ASSERT_EQUAL(result->pools[0].removals, 1);
+    hr_result_destroy(result);
+  }
+}
+
+/* A large node has a job of 8 GPUs and one of 1 GPU. When the first one has ended, a small node costs less: it is
+   requested, and the large node goes when it has booted. If it does not boot in time, the large node is kept. */
+static void nodes_are_replaced_by_cheaper_ones(void) {
+  for (int late = 0; late <= 1; late++) {
+    struct world world;
+    init(&world);
+    add_pool(&world, 3, 1, 1000000, late ? 1000 * S : 70 * S);
+    add_pool(&world, 3, 9, 1000000, 40 * S);
+    add_node_pool(&world, 0, 2)->consolidation = HR_CONSOLIDATION_UNDERUTILIZED;
+    add_job(&world, 0, 100 * S, 8);
+    add_job(&world, 0, (late ? 2000 : 930) * S, 1);
+    if (late) add_job(&world, 1070 * S, 1000 * S, 8);
+    struct hr_result *result = run(&world);
+    /* both on one node from 41 s; the first job ends at 141 s; found at 150 s, the other node is requested at 165 s,
+       and given up at 1065 s if it does not boot. Then the large node takes jobs again. */
+    CU_ASSERT_EQUAL(result->pools[0].launches, 1);
+    CU_ASSERT_EQUAL(result->pools[1].launches, 1);
+    CU_ASSERT_EQUAL(result->ended_us[1], (late ? 41 + 2000 : 165 + 70 + 930) * S);
+    CU_ASSERT(result->pools[1].up_us == (late ? 2069 : 234) * S);
+    CU_ASSERT(result->pools[0].up_us == (late ? 900 : 1000) * S);
+    CU_ASSERT_EQUAL(result->pools[1].removals, late ? 0 : 1);
+    if (late) CU_ASSERT_EQUAL(result->start_us[2], 1070 * S);
+    hr_result_destroy(result);
+  }
+}
+
+/* Three nodes with a job each become one, which costs less than two of them. A budget of one node does
+   not allow it, nor does one for other reasons forbid it. */
+static void several_nodes_become_one(void) {
+  for (int k = 0; k < 3; k++) {
+    struct world world;
+    init(&world);
+    add_pool(&world, 3, 1, 1000000, 0);
+    add_pool(&world, 3, 3, 600000, 30 * S);
+    add_node_pool(&world, 0, 2)->consolidation = HR_CONSOLIDATION_UNDERUTILIZED;
+    world.budgets[0] = k == 0   ? (struct hr_disruption_budget){.percent = 100}
+                       : k == 1 ? (struct hr_disruption_budget){.nodes = 1, .percent = UINT32_MAX}
+                                : (struct hr_disruption_budget){.percent = 0, .reasons = 1u << HR_DISRUPTION_EMPTY};
+    for (int i = 0; i < 3; i++) add_job(&world, i * 2 * S, 1000 * S, 1);
+    struct hr_result *result = run(&world);
+    /* the jobs start at 1 s, 3 s, 5 s; found at 10 s, requested at 25 s, booted at 55 s */
+    CU_ASSERT_EQUAL(result->pools[0].launches, 3);
+    CU_ASSERT_EQUAL(result->pools[1].launches, k != 1);
+    for (int i = 0; i < 3; i++) CU_ASSERT_EQUAL(result->ended_us[i], (k == 1 ? 1001 + 2 * i : 1055) * S);
+    if (k != 1) CU_ASSERT(result->pools[0].up_us == (54 + 52 + 50) * S && result->pools[1].up_us == 1030 * S);
+    hr_result_destroy(result);
+  }
+}
+
 /* A node expires 500 s after its request, with its job, which begins again on a new node. */
 static void nodes_expire(void) {
   struct world world;
@@ -300,4 +372,5 @@ static void nodes_expire(void) {
 
 TEST_MAIN("Karpenter in runs", TEST(nodes_are_the_cheapest_ones), TEST(batches_end), TEST(weights_and_limits_hold),
           TEST(pools_without_capacity_are_left_out), TEST(failures_are_repeated), TEST(budgets_hold),
-          TEST(nodes_stay_as_long_as_stated), TEST(nodes_expire))
+          TEST(nodes_stay_as_long_as_stated), TEST(jobs_move_to_other_nodes), TEST(nodes_are_replaced_by_cheaper_ones),
+          TEST(several_nodes_become_one), TEST(nodes_expire))

@@ -678,6 +678,8 @@ static void invalid_node_pools_are_rejected(void) {
        "s.json:2:48: with several node pools, each one needs 'pools'"},
       {SCALED(KARPENTER(",\"node_pools\":[{\"name\":\"a\",\"budgets\":[{}]}]"), POLICY, RENTED),
        "s.json:2:71: a budget has either 'nodes' or 'percent'"},
+      {SCALED(KARPENTER(",\"max_provision_s\":60"), POLICY, RENTED ",\"boot_s\":61"),
+       "s.json:5:52: a node of pool 'p' boots in 61 s, but it is given up after 60 s ('max_provision_s')"},
       {SCALED(KARPENTER(""), POLICY, RENTED ",\"autoscale\":{\"min_nodes\":1}"),
        "s.json:5:68: 'min_nodes' has no effect with the autoscaler karpenter"},
       {SCALED(KARPENTER(",\"node_pools\":[{\"name\":\"a\",\"pools\":[\"p\"]}]"), POLICY,

@@ -55,6 +55,7 @@ enum hr_node_autoscaler {
 
 /* Which nodes Karpenter removes. The columns: enumerator, name in scenarios. */
 #define HR_CONSOLIDATION_TABLE(X)                                                                                      \
+  X(HR_CONSOLIDATION_UNDERUTILIZED, "when-empty-or-underutilized")                                                     \
   X(HR_CONSOLIDATION_EMPTY, "when-empty")                                                                              \
   X(HR_CONSOLIDATION_NEVER, "never")
 

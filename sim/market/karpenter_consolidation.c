@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Nodes with jobs that Karpenter removes: those of which all jobs fit on other nodes, and those that one cheaper node
+ * can replace. The decisions are those of hr__karpenter_try; this file describes the nodes of one node pool to it, with
+ * the room of all others, and carries out its command. A replacement is requested first; the nodes that it replaces are
+ * closed, and go when it has booted.
+ *
+ * Layout: each elastic pool is an instance type with one offering, and each job of a node one pod. A job with several
+ * nodes holds them. Invariant: a node that awaits a replacement is closed. Source: kubernetes-sigs/karpenter,
+ * pkg/controllers/disruption (multinodeconsolidation.go, singlenodeconsolidation.go, queue.go), at 22664681.
+ */
+
+#include "base/array.h"
+#include "sim/market/karpenter_nodes.h"
+
+static uint32_t pool_of(const struct hr__engine *engine, uint32_t node) {
+  return hr__cluster_pool_of(&engine->cluster, (hr_node){node}).id;
+}
+
+/* ---- The world of a node pool ----------------------------------------------------------------------------- */
+
+/* Whether all jobs of a node are on this node only. */
+static bool has_whole_jobs(struct hr__engine *engine, uint32_t node) {
+  const struct hr__residents *residents = &engine->residents;
+  for (uint32_t link = residents->first[node]; link; link = residents->links[link - 1].next) {
+    struct hr_slice one;
+    const struct hr_placement placement = hr__allocation_placement(engine, residents->links[link - 1].job, &one);
+    for (uint32_t i = 0; i < placement.n_slices; i++)
+      if (placement.slices[i].node.id != node) return false;
+  }
+  return true;
+}
+
+/* Sets what a job requests on a node of each pool. */
+static bool add_pod(struct hr__engine *engine, hr_job job, uint32_t number) {
+  struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
+  const struct hr__pod_kind *kind = hr__node_demand_kind(engine, job);
+  const uint32_t n_pools = engine->cluster.n_pools;
+  const size_t first = (size_t)number * n_pools;
+  if (!HR__ARRAY_HAS_ROOM_FOR(loop->by_type, first + n_pools, loop->by_type_capacity)) {
+    engine->autoscaler->lacks_memory = true;
+    return false;
+  }
+  for (uint32_t i = 0; i < n_pools; i++) {
+    struct hr__node_amounts *request = &loop->by_type[first + i];
+    *request = (struct hr__node_amounts){{[HR__GPUS] = HR__KARPENTER_TOO_LARGE}};
+    if (!hr__pod_kind_suits(engine, kind, i)) continue;
+    const struct hr__pod_rows rows = hr__pod_kind_rows(engine, kind, i);
+    *request = (struct hr__node_amounts){{0}};
+    for (uint32_t k = 0; k < rows.n_rows; k++) hr__amounts_add(request, &rows.row[k].request, rows.row[k].count);
+  }
+  return true;
+}
+
+static bool is_candidate(struct hr__engine *engine, uint32_t node, uint32_t number) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  return self->karpenter->node_pool[pool_of(engine, node)] == number && self->n_tasks[node] > 0 &&
+         self->spec->node_pools[number].consolidation == HR_CONSOLIDATION_UNDERUTILIZED &&
+         !self->room[node].is_needed && hr__karpenter_may_remove(engine, node) && has_whole_jobs(engine, node);
+}
+
+static void add_offerings(struct hr__engine *engine, uint32_t number) {
+  struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
+  hr__karpenter_set_options(engine);
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    const struct hr__karpenter_option *option = &loop->options[i];
+    const bool is_used = option->node_pool == number;
+    loop->types[i] = (struct hr__karpenter_type){.size = option->size, .first = i, .n = is_used};
+    loop->offerings[i] = (struct hr__karpenter_offering){.price = option->price, .is_spot = option->is_spot};
+    if (!is_used) continue;
+    const struct hr__karpenter_node_pool *limit = &loop->limits[number];
+    loop->offerings[i].is_available = option->is_available && option->room > 0 && limit->nodes_left > 0 &&
+                                      hr__amounts_fit(&option->size, &limit->left);
+  }
+}
+
+/* Describes the nodes: those of a node pool that may go are candidates. */
+static struct hr__karpenter_world describe(struct hr__engine *engine, uint32_t number) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  struct hr__karpenter_loop *loop = self->karpenter;
+  struct hr__karpenter_world world = {.types = loop->types,
+                                      .offerings = loop->offerings,
+                                      .nodes = loop->nodes,
+                                      .n_types = engine->cluster.n_pools,
+                                      .allows_spot = true,
+                                      .allows_on_demand = true,
+                                      .zone = HR__KARPENTER_ANY,
+                                      .free = loop->free,
+                                      .left = loop->left,
+                                      .leaves = loop->leaves,
+                                      .order = loop->order,
+                                      .sent = loop->types_sent};
+  uint32_t n_pods = 0;
+  add_offerings(engine, number);
+  for (uint32_t i = 0; i < engine->cluster.n_nodes; i++) {
+    const uint32_t pool = pool_of(engine, i);
+    if (engine->cluster.nodes[i].state != HR_NODE_UP || !self->room[i].is_usable) continue;
+    struct hr__karpenter_node *node = &loop->nodes[world.n_nodes];
+    loop->node_id[world.n_nodes++] = i;
+    *node = (struct hr__karpenter_node){.price = hr__karpenter_price(engine, pool),
+                                        .type = pool,
+                                        .is_spot = engine->cluster.pools[pool].spec->market.market == HR_MARKET_SPOT,
+                                        .is_candidate = is_candidate(engine, i, number),
+                                        .disruption = HR__KARPENTER_NODE_DISRUPTION,
+                                        .free = self->room[i].free,
+                                        .first = n_pods};
+    if (!node->is_candidate) continue;
+    const struct hr__residents *residents = &engine->residents;
+    for (uint32_t link = residents->first[i]; link; link = residents->links[link - 1].next) {
+      if (!add_pod(engine, residents->links[link - 1].job, n_pods)) return world;
+      node->disruption += hr__karpenter_eviction_cost(0, 0);
+      node->n++;
+      n_pods++;
+    }
+  }
+  world.by_type = loop->by_type;
+  return world;
+}
+
+/* ---- Commands --------------------------------------------------------------------------------------------- */
+
+static void store(struct hr__engine *engine, const struct hr__karpenter_world *world,
+                  const struct hr__karpenter_command *command) {
+  struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
+  loop->reason = HR__KARPENTER_UNDERUTILIZED;
+  loop->action = command->action;
+  loop->sends_spot = command->is_spot;
+  loop->n_command = command->n_nodes;
+  for (uint32_t i = 0; i < command->n_nodes; i++) loop->command[i] = loop->node_id[world->order[command->first + i]];
+  for (uint32_t i = 0; i < world->n_types; i++) loop->sent[i] = false;
+  for (uint32_t i = 0; i < command->n_sent; i++) loop->sent[world->sent[i]] = true;
+}
+
+/* Prices that change by themselves may change the decision. */
+static void note_prices(struct hr__engine *engine) {
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    const struct hr_market_spec *market = &engine->cluster.pools[i].spec->market;
+    uint32_t k = 0;
+    while (k < market->n_prices && market->prices[k].at_us <= engine->view.now_us) k++;
+    if (k < market->n_prices) hr__karpenter_pass_is_due(engine->autoscaler->karpenter, market->prices[k].at_us);
+  }
+}
+
+static bool find_in(struct hr__engine *engine, uint32_t number) {
+  struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
+  const struct hr__karpenter_world world = describe(engine, number);
+  if (engine->autoscaler->lacks_memory) return false;
+  const uint32_t n = hr__karpenter_order(&world);
+  const int64_t allowed = loop->budget_left[number];
+  if (n == 0) return false;
+  note_prices(engine);
+  if (allowed <= 0) return false;
+  struct hr__karpenter_command command = {HR__KARPENTER_NOTHING, 0, 0, 0, false};
+  if (n > 1 && allowed > 1) command = hr__karpenter_try_several(&world, allowed < n ? (uint32_t)allowed : n);
+  for (uint32_t i = 0; i < n && command.action == HR__KARPENTER_NOTHING; i++) command = hr__karpenter_try(&world, i, 1);
+  if (command.action == HR__KARPENTER_NOTHING) return false;
+  store(engine, &world, &command);
+  return true;
+}
+
+bool hr__karpenter_find_underutilized(struct hr__engine *engine) {
+  const struct hr_autoscaler_spec *spec = engine->autoscaler->spec;
+  hr__karpenter_set_budgets_left(engine, HR__KARPENTER_UNDERUTILIZED);
+  for (uint32_t i = 0; i < spec->n_node_pools; i++)
+    if (spec->node_pools[i].consolidation == HR_CONSOLIDATION_UNDERUTILIZED && find_in(engine, i)) return true;
+  return false;
+}
+
+/* Whether the stored command would be found again. */
+static bool is_valid(struct hr__engine *engine) {
+  struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
+  const uint32_t number = loop->node_pool[pool_of(engine, loop->command[0])];
+  hr__karpenter_set_budgets_left(engine, HR__KARPENTER_UNDERUTILIZED);
+  if (loop->budget_left[number] < loop->n_command) return false;
+  const struct hr__karpenter_world world = describe(engine, number);
+  for (uint32_t i = 0; i < loop->n_command; i++) {
+    uint32_t at = 0;
+    while (at < world.n_nodes && loop->node_id[at] != loop->command[i]) at++;
+    if (at == world.n_nodes || !world.nodes[at].is_candidate) return false;
+    world.order[i] = at;
+  }
+  const struct hr__karpenter_command command = hr__karpenter_try(&world, 0, loop->n_command);
+  if (command.action != loop->action || command.is_spot != loop->sends_spot) return false;
+  uint32_t n_sent = 0, n_again = 0;
+  for (uint32_t i = 0; i < world.n_types; i++) n_sent += loop->sent[i];
+  for (uint32_t i = 0; i < command.n_sent; i++) n_again += loop->sent[world.sent[i]];
+  return n_again == n_sent;
+}
+
+static enum hr_status remove_node(struct hr__engine *engine, uint32_t node) {
+  const uint32_t pool = pool_of(engine, node);
+  engine->pool_accounting[pool].removals++;
+  return hr__market_take_down(engine, (hr_pool){pool}, (hr_node){node}, HR_REASON_SCALED_DOWN);
+}
+
+/* Closes a node until its replacement has booted, or opens it again. */
+static enum hr_status set_closed(struct hr__engine *engine, uint32_t node, bool closed) {
+  struct hr_event event = hr__node_event(engine, closed ? HR_EVENT_NOTICE : HR_EVENT_NODE_UP, HR_REASON_SCALED_DOWN,
+                                         (hr_pool){pool_of(engine, node)}, (hr_node){node});
+  hr__market_set_state(engine, (hr_node){node}, closed ? HR_NODE_CLOSING : HR_NODE_UP);
+  engine->cluster.nodes[node].down_us = HR_NEVER_US;
+  return hr__emit(engine, &event);
+}
+
+enum hr_status hr__karpenter_consolidate_now(struct hr__engine *engine, bool *any) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  struct hr__karpenter_loop *loop = self->karpenter;
+  enum hr_status status = HR_OK;
+  hr_node node = {HR_NONE};
+  if (!is_valid(engine) || self->lacks_memory) return HR_OK;
+  if (loop->action == HR__KARPENTER_REPLACE) {
+    for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
+      loop->sent[i] = loop->sent[i] && (!loop->sends_spot || loop->options[i].is_spot);
+    status = hr__karpenter_launch(engine, loop->sent, &node);
+    if (status != HR_OK || node.id == HR_NONE) return status;
+  }
+  *any = self->has_acted = true;
+  for (uint32_t i = 0; i < loop->n_command && status == HR_OK; i++) {
+    if (node.id == HR_NONE) {
+      status = remove_node(engine, loop->command[i]);
+      continue;
+    }
+    loop->awaits[loop->command[i]] = node.id + 1;
+    loop->n_awaiting++;
+    status = set_closed(engine, loop->command[i], true);
+  }
+  return status;
+}
+
+enum hr_status hr__karpenter_settle(struct hr__engine *engine) {
+  struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < engine->cluster.n_nodes && loop->n_awaiting > 0 && status == HR_OK; i++) {
+    if (!loop->awaits[i]) continue;
+    const struct hr__node *node = &engine->cluster.nodes[i];
+    const uint8_t state = engine->cluster.nodes[loop->awaits[i] - 1].state;
+    if (node->state == HR_NODE_CLOSING && state == HR_NODE_BOOTING) continue;
+    loop->awaits[i] = 0;
+    loop->n_awaiting--;
+    if (node->state != HR_NODE_CLOSING) continue; /* it is gone */
+    if (state != HR_NODE_OFF)
+      status = remove_node(engine, i);
+    else if (node->down_us == HR_NEVER_US)
+      status = set_closed(engine, i, false);
+  }
+  return status;
+}
