@@ -68,12 +68,26 @@ struct hr__span hr__metered_time(const struct hr__metered_pool *pool, int64_t at
   struct hr__span time = {.us = at_us};
   const struct hr_series *carbon = pool->carbon, *price = pool->price;
   if (carbon)
-    time.carbon =
-        (hr_series_between(carbon, hr_series_first_us(carbon), pool->carbon_begin_us + at_us) - pool->carbon_before) /
-        HR__UG_PER_MG;
+    time.carbon = hr__ug_to_mg(hr_series_between(carbon, hr_series_first_us(carbon), pool->carbon_begin_us + at_us) -
+                               pool->carbon_before);
   if (price)
     time.price = hr_series_between(price, hr_series_first_us(price), pool->price_begin_us + at_us) - pool->price_before;
   return time;
+}
+
+/* Returns the difference of two times of a run. */
+static struct hr__span metered_span(const struct hr__metered_pool *pool, int64_t from_us, int64_t to_us) {
+  struct hr__span span = {.us = to_us - from_us};
+  hr_amount from, to;
+  if (pool->carbon) {
+    hr_series_integrals(pool->carbon, pool->carbon_begin_us + from_us, pool->carbon_begin_us + to_us, &from, &to);
+    span.carbon = hr__ug_to_mg(to - pool->carbon_before) - hr__ug_to_mg(from - pool->carbon_before);
+  }
+  if (pool->price) {
+    hr_series_integrals(pool->price, pool->price_begin_us + from_us, pool->price_begin_us + to_us, &from, &to);
+    span.price = to - from;
+  }
+  return span;
 }
 
 struct hr__watts hr__job_power(const struct hr__metered_pool *pool, const struct hr_trace *trace,
@@ -92,10 +106,9 @@ struct hr_energy hr__job_energy_undisturbed(const struct hr__job_energy *self, c
                                             uint64_t milli, int64_t from_us, int64_t to_us) {
   const struct hr__metered_pool *pool = &self->pools[self->place[job.id] - 1];
   struct hr__watts power = hr__job_power(pool, trace, self->classes, job, milli, 0);
-  struct hr__span from = hr__metered_time(pool, from_us), to = hr__metered_time(pool, to_us), span = {0};
+  const struct hr__span span = metered_span(pool, from_us, to_us);
   struct hr_energy energy = {0};
-  hr__span_add(&span, &from, &to, 1);
-  hr__energy_add(&energy, &power, &span);
+  hr__energy_add_time(&energy, &power, &span);
   return energy;
 }
 

@@ -58,8 +58,14 @@ static inline struct hr__energy_row *hr__job_energy_row_of(const struct hr__job_
 struct hr__energy_row *hr__job_energy_row(struct hr__job_energy *self, hr_job job, int64_t since_us);
 void hr__job_energy_free_row(struct hr__job_energy *self, hr_job job);
 
-/* Intensities are in micrograms, and struct hr__span has milligrams. */
-enum { HR__UG_PER_MG = 1000 };
+/* Converts an integral of a carbon intensity from micrograms to milligrams, rounded towards 0. Numbers that do not fit
+   in 64 bits are divided in two steps, because a division of 128 bits takes more time. */
+static inline hr_amount hr__ug_to_mg(hr_amount ug) {
+  enum { UG_PER_MG = 1000, LOW_BITS = 40, MAX_BITS = 100 };
+  if (ug < 0 || ug >> MAX_BITS != 0) return ug / UG_PER_MG;
+  const uint64_t high = (uint64_t)(ug >> LOW_BITS), low = (uint64_t)ug & ((UINT64_C(1) << LOW_BITS) - 1);
+  return ((hr_amount)(high / UG_PER_MG) << LOW_BITS) + (hr_amount)(((high % UG_PER_MG << LOW_BITS) | low) / UG_PER_MG);
+}
 /* Returns a time of the run with the integrals until then. Without series this is the time itself. */
 struct hr__span hr__metered_time(const struct hr__metered_pool *pool, int64_t at_us);
 

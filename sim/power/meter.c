@@ -11,94 +11,41 @@
  * down and other equipment equals the meter exactly; and the energy of all jobs equals the sum over pools.
  */
 
+#include "sim/power/meter.h"
 #include "headroom/unstable/series.h"
 #include "sim/engine/engine.h"
 #include "sim/power/job_energy.h"
 #include "sim/power/power.h"
 #include "sim/power/standby.h"
 
-#include <stdlib.h>
-
-enum { MILLI = 1000 };
-
-/* The step of a series that applies now. */
-struct known_step {
-  int64_t from_us, until_us, value;
-  hr_amount sum; /* the integral from the begin of the run to `from_us` */
-};
-
-/* The meter of a pool. The power is that of the GPUs in use, plus the rates of the pool times the number of their
- * units. */
-struct pool_meter {
-  const struct hr__metered_pool *of; /* of->spec is NULL: the power of the pool is unknown */
-  struct hr__watts idle_rate, boot_rate, down_rate, suspend_rate, sleep_rate, other_rate;
-  struct hr__watts added_rate; /* the default rate of jobs minus idle_rate */
-  struct hr__watts power;
-  struct hr__watts extra; /* the power of GPUs in use, minus busy_milli times the default rate */
-  uint64_t busy_milli;
-  /* nodes that are on, boot, are off, are being suspended, and sleep */
-  uint32_t n_on, n_boot, n_down, n_suspended, n_asleep;
-  struct hr__span touched, nodes;     /* when the pool, and the accounts of its nodes, were last settled */
-  struct hr__span busy_time, on_time; /* of milli-GPUs */
-  struct hr_energy extra_energy;      /* the integral of `extra` */
-  struct hr_energy attempts;          /* of attempts, until they ended or their power changed; only in checked mode */
-  struct hr__span now;                /* the last time that now_of has returned */
-  struct known_step carbon_step, price_step;
-  struct hr__watts *busy_at; /* by level of the power limits: the power of GPUs in use; NULL: GPUs are not limited */
-};
-
-struct hr__power {
-  struct pool_meter *pools; /* by pool */
-  struct hr__watts power;   /* of all pools */
-  int64_t touched_us;
-  struct hr_power_peaks peaks;
-};
+enum { MILLI = HR__METER_MILLI };
 
 /* ---- Accounts ------------------------------------------------------------------------------------------- */
 
-static struct hr_pool_energy *account_of(const struct hr__engine *engine, hr_pool pool) {
-  return &engine->pool_accounting[pool.id].energy;
-}
-
 /* Returns the integral of a series until now, from the begin of the run. `step` has the step of the last call. */
 static hr_amount integral_now(const struct hr_series *series, int64_t begin_us, hr_amount before, int64_t now_us,
-                              struct known_step *step) {
+                              struct hr__known_step *step) {
   const int64_t at_us = begin_us + now_us;
   if (at_us < step->from_us || at_us >= step->until_us)
-    *step = (struct known_step){.from_us = at_us,
-                                .until_us = hr_series_next_us(series, at_us),
-                                .value = hr_series_at(series, at_us),
-                                .sum = hr_series_between(series, hr_series_first_us(series), at_us) - before};
+    *step = (struct hr__known_step){.from_us = at_us,
+                                    .until_us = hr_series_next_us(series, at_us),
+                                    .value = hr_series_at(series, at_us),
+                                    .sum = hr_series_between(series, hr_series_first_us(series), at_us) - before};
   return step->sum + (hr_amount)step->value * (at_us - step->from_us);
 }
 
 /* Returns the present time. It is computed once for all changes of an instant. */
-static struct hr__span now_of(const struct hr__engine *engine, struct pool_meter *meter) {
+static const struct hr__span *now_of(const struct hr__engine *engine, struct hr__pool_meter *meter) {
   const struct hr__metered_pool *of = meter->of;
   const int64_t now_us = engine->view.now_us;
-  if (meter->now.us == now_us) return meter->now;
-  meter->now = (struct hr__span){.us = now_us};
+  if (meter->now.us == now_us) return &meter->now;
+  meter->now.us = now_us;
   if (of->carbon)
     meter->now.carbon =
-        integral_now(of->carbon, of->carbon_begin_us, of->carbon_before, now_us, &meter->carbon_step) / HR__UG_PER_MG;
+        hr__ug_to_mg(integral_now(of->carbon, of->carbon_begin_us, of->carbon_before, now_us, &meter->carbon_step));
   if (of->price)
     meter->now.price = integral_now(of->price, of->price_begin_us, of->price_before, now_us, &meter->price_step);
-  return meter->now;
-}
-
-static struct hr__span span_between(const struct hr__span *from, const struct hr__span *to, int64_t units) {
-  struct hr__span span = {0};
-  hr__span_add(&span, from, to, units);
-  return span;
-}
-
-static void sum_energy(struct hr_energy *sum, const struct hr_energy *part, int sign) {
-  sum->it += sign * part->it;
-  sum->loss += sign * part->loss;
-  sum->facility += sign * part->facility;
-  sum->embodied += sign * part->embodied;
-  sum->carbon += sign * part->carbon;
-  sum->price += sign * part->price;
+  return &meter->now;
 }
 
 static bool is_no_power(const struct hr__watts *power) {
@@ -118,8 +65,8 @@ static void note_peak(struct hr__power *self, int64_t now_us) {
 
 /* Updates the peaks of the pool, of all pools and of all clusters, if the power until now lasted for some time. */
 static void note_peaks(struct hr__engine *engine, hr_pool pool) {
-  const struct pool_meter *meter = &engine->power->pools[pool.id];
-  struct hr_pool_energy *account = account_of(engine, pool);
+  const struct hr__pool_meter *meter = &engine->power->pools[pool.id];
+  struct hr_pool_energy *account = hr__meter_account(engine, pool);
   int64_t now_us = engine->view.now_us;
   if (meter->touched.us < now_us && meter->power.it > account->peak_nw) account->peak_nw = meter->power.it;
   note_peak(engine->power, now_us);
@@ -128,26 +75,20 @@ static void note_peaks(struct hr__engine *engine, hr_pool pool) {
 
 /* Adds the energy since the last change. Must be called before the power of the pool changes. */
 static void settle_pool(struct hr__engine *engine, hr_pool pool) {
-  struct pool_meter *meter = &engine->power->pools[pool.id];
+  struct hr__pool_meter *meter = &engine->power->pools[pool.id];
   int64_t now_us = engine->view.now_us;
   if (meter->touched.us == now_us) return;
   note_peaks(engine, pool);
-  struct hr__span now = now_of(engine, meter), span = span_between(&meter->touched, &now, 1);
-  hr__energy_add(&account_of(engine, pool)->meter, &meter->power, &span);
-  hr__span_add(&meter->busy_time, &meter->touched, &now, (int64_t)meter->busy_milli);
-  if (!is_no_power(&meter->extra)) hr__energy_add(&meter->extra_energy, &meter->extra, &span);
-  meter->touched = now;
-}
-
-/* Adds the energy of `units` units from one time to another. */
-static void add_energy(struct hr_energy *sum, const struct hr__watts *rate, const struct hr__span *from,
-                       const struct hr__span *to, int64_t units) {
-  struct hr__span span = span_between(from, to, units);
-  hr__energy_add(sum, rate, &span);
+  const struct hr__span *now = now_of(engine, meter);
+  const struct hr__span span = hr__span_between(&meter->touched, now);
+  hr__energy_add_time(&hr__meter_account(engine, pool)->meter, &meter->power, &span);
+  hr__span_add_time(&meter->busy_time, &span, (int64_t)meter->busy_milli);
+  if (!is_no_power(&meter->extra)) hr__energy_add_time(&meter->extra_energy, &meter->extra, &span);
+  meter->touched = *now;
 }
 
 /* Returns the energy of all jobs of a pool until it was last settled. */
-static struct hr_energy energy_of_jobs(const struct pool_meter *meter) {
+struct hr_energy hr__meter_energy_of_jobs(const struct hr__pool_meter *meter) {
   struct hr_energy sum = meter->extra_energy;
   hr__energy_add(&sum, &meter->of->default_rate, &meter->busy_time);
   return sum;
@@ -155,32 +96,32 @@ static struct hr_energy energy_of_jobs(const struct pool_meter *meter) {
 
 /* Adds the energy of jobs, of free GPUs and of the states of nodes. Must be called before a node changes its state. */
 static void settle_nodes(struct hr__engine *engine, hr_pool pool) {
-  struct pool_meter *meter = &engine->power->pools[pool.id];
-  struct hr_energy *use = account_of(engine, pool)->use;
+  struct hr__pool_meter *meter = &engine->power->pools[pool.id];
+  struct hr_energy *use = hr__meter_account(engine, pool)->use;
   settle_pool(engine, pool);
-  struct hr__span now = now_of(engine, meter);
+  const struct hr__span now = *now_of(engine, meter);
   hr__span_add(&meter->on_time, &meter->nodes, &now, (int64_t)meter->n_on * meter->of->gpus * MILLI);
-  add_energy(&use[HR_ENERGY_BOOT], &meter->boot_rate, &meter->nodes, &now, meter->n_boot);
-  add_energy(&use[HR_ENERGY_BOOT], &meter->suspend_rate, &meter->nodes, &now, meter->n_suspended);
-  add_energy(&use[HR_ENERGY_DOWN], &meter->down_rate, &meter->nodes, &now, meter->n_down);
-  add_energy(&use[HR_ENERGY_DOWN], &meter->sleep_rate, &meter->nodes, &now, meter->n_asleep);
-  add_energy(&use[HR_ENERGY_OTHER], &meter->other_rate, &meter->nodes, &now, 1);
-  use[HR_ENERGY_JOBS] = energy_of_jobs(meter);
+  hr__energy_add_units(&use[HR_ENERGY_BOOT], &meter->boot_rate, &meter->nodes, &now, meter->n_boot);
+  hr__energy_add_units(&use[HR_ENERGY_BOOT], &meter->suspend_rate, &meter->nodes, &now, meter->n_suspended);
+  hr__energy_add_units(&use[HR_ENERGY_DOWN], &meter->down_rate, &meter->nodes, &now, meter->n_down);
+  hr__energy_add_units(&use[HR_ENERGY_DOWN], &meter->sleep_rate, &meter->nodes, &now, meter->n_asleep);
+  hr__energy_add_units(&use[HR_ENERGY_OTHER], &meter->other_rate, &meter->nodes, &now, 1);
+  use[HR_ENERGY_JOBS] = hr__meter_energy_of_jobs(meter);
   use[HR_ENERGY_IDLE] = (struct hr_energy){0};
-  add_energy(&use[HR_ENERGY_IDLE], &meter->idle_rate, &meter->busy_time, &meter->on_time, 1);
+  hr__energy_add_units(&use[HR_ENERGY_IDLE], &meter->idle_rate, &meter->busy_time, &meter->on_time, 1);
   meter->nodes = now;
 }
 
 /* Returns the power of the GPUs in use. */
-static struct hr__watts busy_power(const struct pool_meter *meter) {
+struct hr__watts hr__meter_busy_power(const struct hr__pool_meter *meter) {
   struct hr__watts power = meter->extra;
   hr__watts_add(&power, &meter->of->default_rate, (int64_t)meter->busy_milli);
   return power;
 }
 
 /* Returns the power that follows from the state of the pool. */
-static struct hr__watts power_of(const struct pool_meter *meter) {
-  struct hr__watts power = busy_power(meter);
+struct hr__watts hr__meter_power(const struct hr__pool_meter *meter) {
+  struct hr__watts power = hr__meter_busy_power(meter);
   int64_t free_milli = (int64_t)meter->n_on * meter->of->gpus * MILLI - (int64_t)meter->busy_milli;
   hr__watts_add(&power, &meter->idle_rate, free_milli);
   hr__watts_add(&power, &meter->boot_rate, meter->n_boot);
@@ -192,14 +133,14 @@ static struct hr__watts power_of(const struct pool_meter *meter) {
 }
 
 /* Changes the power of the pool. */
-static void add_power(struct hr__engine *engine, struct pool_meter *meter, const struct hr__watts *change) {
+static void add_power(struct hr__engine *engine, struct hr__pool_meter *meter, const struct hr__watts *change) {
   hr__watts_add(&meter->power, change, 1);
   hr__watts_add(&engine->power->power, change, 1);
   if (engine->whole) hr__watts_add(&engine->whole->power->power, change, 1);
 }
 
 /* Sets the power of the pool after a change of its nodes. */
-static void set_power(struct hr__engine *engine, struct pool_meter *meter, struct hr__watts power) {
+static void set_power(struct hr__engine *engine, struct hr__pool_meter *meter, struct hr__watts power) {
   hr__watts_add(&power, &meter->power, -1);
   add_power(engine, meter, &power);
 }
@@ -207,20 +148,20 @@ static void set_power(struct hr__engine *engine, struct pool_meter *meter, struc
 /* ---- Jobs ------------------------------------------------------------------------------------------------ */
 
 /* Returns the power of a job with `milli` milli-GPUs at a level of the power limits. */
-static struct hr__watts power_at(const struct hr__engine *engine, hr_job job, const struct pool_meter *meter,
+static struct hr__watts power_at(const struct hr__engine *engine, hr_job job, const struct hr__pool_meter *meter,
                                  uint64_t milli, uint32_t level) {
   return hr__job_power(meter->of, engine->trace, engine->config->classes, job, milli, level);
 }
 
 /* Returns the present power of a job with `milli` milli-GPUs. */
-static struct hr__watts power_of_job(const struct hr__engine *engine, hr_job job, const struct pool_meter *meter,
+struct hr__watts hr__meter_job_power(const struct hr__engine *engine, hr_job job, const struct hr__pool_meter *meter,
                                      uint64_t milli) {
   return power_at(engine, job, meter, milli, engine->speeds.level);
 }
 
 /* Counts the power of a job that starts (`sign` 1) or stops (-1) at all levels of the power limits. */
-static void count_levels(const struct hr__engine *engine, hr_job job, const struct pool_meter *meter, uint64_t milli,
-                         int sign) {
+static void count_levels(const struct hr__engine *engine, hr_job job, const struct hr__pool_meter *meter,
+                         uint64_t milli, int sign) {
   for (uint32_t level = 0; level <= HR__CAP_LEVELS; level++) {
     struct hr__watts power = power_at(engine, job, meter, milli, level);
     hr__watts_add(&meter->busy_at[level], &power, sign);
@@ -231,7 +172,7 @@ static void count_levels(const struct hr__engine *engine, hr_job job, const stru
    default rate. */
 static void count_job(struct hr__engine *engine, hr_pool pool, const struct hr__watts *power, uint64_t milli,
                       int sign) {
-  struct pool_meter *meter = &engine->power->pools[pool.id];
+  struct hr__pool_meter *meter = &engine->power->pools[pool.id];
   struct hr__watts change = {0};
   const int64_t units = sign * (int64_t)milli;
   settle_pool(engine, pool);
@@ -271,14 +212,14 @@ static enum hr_status begin_attempt(struct hr__engine *engine, hr_job job, hr_po
 static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                             int64_t run_us) {
   (void)run_us;
-  const struct pool_meter *meter = &engine->power->pools[placement->pool.id];
+  const struct hr__pool_meter *meter = &engine->power->pools[placement->pool.id];
   if (!meter->of->spec) return HR_OK;
   uint64_t milli = hr_placement_milli(placement, engine->trace, job);
   if (milli == 0) return HR_OK;
   if (has_default_rate(engine, job)) {
     count_job(engine, placement->pool, NULL, milli, 1);
   } else {
-    struct hr__watts power = power_of_job(engine, job, meter, milli);
+    struct hr__watts power = hr__meter_job_power(engine, job, meter, milli);
     count_job(engine, placement->pool, &power, milli, 1);
   }
   if (meter->busy_at) count_levels(engine, job, meter, milli, 1);
@@ -292,46 +233,46 @@ static int64_t open_since_us(const struct hr__engine *engine, hr_job job) {
 }
 
 /* Returns the energy of a running job that was not added. */
-static struct hr_energy open_energy(const struct hr__engine *engine, hr_job job, const struct pool_meter *meter,
-                                    const struct hr__watts *power) {
+struct hr_energy hr__meter_open_energy(const struct hr__engine *engine, hr_job job, const struct hr__pool_meter *meter,
+                                       const struct hr__watts *power) {
   struct hr__span since = hr__metered_time(meter->of, open_since_us(engine, job)),
                   now = hr__metered_time(meter->of, engine->view.now_us);
   struct hr_energy part = {0};
-  add_energy(&part, power, &since, &now, 1);
+  hr__energy_add_units(&part, power, &since, &now, 1);
   return part;
 }
 
 /* Adds the energy of a job since it was last added. The job is disturbed now. */
 static enum hr_status settle_job(struct hr__engine *engine, hr_job job, hr_pool pool, const struct hr__watts *power) {
-  struct hr_energy part = open_energy(engine, job, &engine->power->pools[pool.id], power);
+  struct hr_energy part = hr__meter_open_energy(engine, job, &engine->power->pools[pool.id], power);
   struct hr__energy_row *row = hr__job_energy_row(engine->energy, job, engine->view.now_us);
   if (!row) return hr__out_of_memory(engine);
-  sum_energy(&row->sum, &part, 1);
+  hr__energy_sum(&row->sum, &part, 1);
   row->since_us = engine->view.now_us;
-  if (engine->config->check) sum_energy(&engine->power->pools[pool.id].attempts, &part, 1);
+  if (engine->config->check) hr__energy_sum(&engine->power->pools[pool.id].attempts, &part, 1);
   return HR_OK;
 }
 
 /* Ends an attempt of a job. */
 static enum hr_status end_attempt(struct hr__engine *engine, hr_job job, hr_pool pool, const struct hr__watts *power,
                                   enum hr__stop how) {
-  struct pool_meter *meter = &engine->power->pools[pool.id];
+  struct hr__pool_meter *meter = &engine->power->pools[pool.id];
   if (how != HR__STOP_END || hr__job_energy_has_row(engine->energy, job)) return settle_job(engine, job, pool, power);
-  struct hr_energy part = open_energy(engine, job, meter, power);
-  if (engine->config->check) sum_energy(&meter->attempts, &part, 1);
+  struct hr_energy part = hr__meter_open_energy(engine, job, meter, power);
+  if (engine->config->check) hr__energy_sum(&meter->attempts, &part, 1);
   return HR_OK;
 }
 
 static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                            enum hr__stop how) {
-  const struct pool_meter *meter = &engine->power->pools[placement->pool.id];
+  const struct hr__pool_meter *meter = &engine->power->pools[placement->pool.id];
   if (!meter->of->spec) return HR_OK;
   uint64_t milli = hr_placement_milli(placement, engine->trace, job);
   if (milli == 0) return HR_OK;
   const bool is_default = has_default_rate(engine, job);
   const bool is_plain = how == HR__STOP_END && !hr__job_energy_has_row(engine->energy, job) && !engine->config->check;
   struct hr__watts power = {0};
-  if (!is_default || !is_plain) power = power_of_job(engine, job, meter, milli);
+  if (!is_default || !is_plain) power = hr__meter_job_power(engine, job, meter, milli);
   count_job(engine, placement->pool, is_default ? NULL : &power, milli, -1);
   if (meter->busy_at) count_levels(engine, job, meter, milli, -1);
   return is_plain ? HR_OK : end_attempt(engine, job, placement->pool, &power, how);
@@ -346,15 +287,15 @@ static void submit(struct hr__engine *engine, hr_job job) {
 int64_t hr__power_at_level(const struct hr__engine *engine, uint32_t level) {
   int64_t nw = engine->power->power.it;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
-    const struct pool_meter *meter = &engine->power->pools[i];
-    if (meter->busy_at) nw += meter->busy_at[level].it - busy_power(meter).it;
+    const struct hr__pool_meter *meter = &engine->power->pools[i];
+    if (meter->busy_at) nw += meter->busy_at[level].it - hr__meter_busy_power(meter).it;
   }
   return nw;
 }
 
 /* Adds the energy of the jobs on a node until now. A job on several nodes is added once, as nothing is left then. */
 static enum hr_status settle_residents(struct hr__engine *engine, hr_pool pool, uint32_t node) {
-  const struct pool_meter *meter = &engine->power->pools[pool.id];
+  const struct hr__pool_meter *meter = &engine->power->pools[pool.id];
   enum hr_status status = HR_OK;
   for (uint32_t link = engine->residents.first[node]; link && status == HR_OK;
        link = engine->residents.links[link - 1].next) {
@@ -362,7 +303,7 @@ static enum hr_status settle_residents(struct hr__engine *engine, hr_pool pool, 
     struct hr_slice one;
     struct hr_placement placement = hr__allocation_placement(engine, job, &one);
     uint64_t milli = hr_placement_milli(&placement, engine->trace, job);
-    struct hr__watts power = power_of_job(engine, job, meter, milli);
+    struct hr__watts power = hr__meter_job_power(engine, job, meter, milli);
     status = settle_job(engine, job, pool, &power);
   }
   return status;
@@ -371,7 +312,7 @@ static enum hr_status settle_residents(struct hr__engine *engine, hr_pool pool, 
 enum hr_status hr__power_set_level(struct hr__engine *engine, uint32_t level) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
-    struct pool_meter *meter = &engine->power->pools[i];
+    struct hr__pool_meter *meter = &engine->power->pools[i];
     const struct hr__pool *pool = &engine->cluster.pools[i];
     if (!meter->busy_at) continue;
     settle_pool(engine, (hr_pool){i});
@@ -380,7 +321,7 @@ enum hr_status hr__power_set_level(struct hr__engine *engine, uint32_t level) {
     if (status != HR_OK) return status;
     meter->extra = meter->busy_at[level];
     hr__watts_add(&meter->extra, &meter->of->default_rate, -(int64_t)meter->busy_milli);
-    set_power(engine, meter, power_of(meter));
+    set_power(engine, meter, hr__meter_power(meter));
   }
   engine->speeds.level = level;
   return HR_OK;
@@ -389,7 +330,7 @@ enum hr_status hr__power_set_level(struct hr__engine *engine, uint32_t level) {
 /* ---- Nodes ----------------------------------------------------------------------------------------------- */
 
 /* Counts the nodes by state. */
-static void count_nodes(const struct hr__engine *engine, hr_pool number, struct pool_meter *meter) {
+void hr__meter_count_nodes(const struct hr__engine *engine, hr_pool number, struct hr__pool_meter *meter) {
   const struct hr__pool *pool = &engine->cluster.pools[number.id];
   meter->n_on = pool->spec->nodes;
   meter->n_boot = meter->n_down = 0;
@@ -406,10 +347,10 @@ void hr__power_before_node(struct hr__engine *engine, hr_pool pool) {
 }
 
 void hr__power_after_node(struct hr__engine *engine, hr_pool pool) {
-  struct pool_meter *meter = &engine->power->pools[pool.id];
+  struct hr__pool_meter *meter = &engine->power->pools[pool.id];
   if (!meter->of->spec) return;
-  count_nodes(engine, pool, meter);
-  set_power(engine, meter, power_of(meter));
+  hr__meter_count_nodes(engine, pool, meter);
+  set_power(engine, meter, hr__meter_power(meter));
 }
 
 /* ---- Start and end of a run -------------------------------------------------------------------------------- */
@@ -422,7 +363,7 @@ static hr_amount sum_until(const struct hr_series *series, int64_t at_us) {
 /* Sets the series of a pool, and the rates of embodied carbon. Nodes that are off count, too, except in elastic pools,
    where they belong to others. */
 static void set_electricity(const struct hr__engine *engine, const struct hr_electricity *known,
-                            struct pool_meter *meter, struct hr__metered_pool *of, bool is_elastic) {
+                            struct hr__pool_meter *meter, struct hr__metered_pool *of, bool is_elastic) {
   enum { ATTOGRAMS_PER_NANOGRAM = 1000000000 };
   if (!known) return;
   of->carbon = known->carbon;
@@ -443,7 +384,7 @@ static void set_electricity(const struct hr__engine *engine, const struct hr_ele
 static void init_pool(struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool *from = &engine->cluster.pools[pool.id];
   const struct hr_power_spec *spec = from->spec->power;
-  struct pool_meter *meter = &engine->power->pools[pool.id];
+  struct hr__pool_meter *meter = &engine->power->pools[pool.id];
   struct hr__metered_pool *of = &engine->energy->pools[engine->first_pool + pool.id];
   bool is_elastic = hr_market_is_elastic(from->spec->market.market);
   meter->of = of;
@@ -460,8 +401,8 @@ static void init_pool(struct hr__engine *engine, hr_pool pool) {
   set_electricity(engine, from->spec->electricity, meter, of, is_elastic);
   meter->added_rate = of->default_rate;
   hr__watts_add(&meter->added_rate, &meter->idle_rate, -1);
-  count_nodes(engine, pool, meter);
-  set_power(engine, meter, power_of(meter));
+  hr__meter_count_nodes(engine, pool, meter);
+  set_power(engine, meter, hr__meter_power(meter));
 }
 
 /* Creates the energy of jobs, which the clusters of a run share. */
@@ -493,7 +434,7 @@ static enum hr_status init(struct hr__engine *engine) {
   self->pools = hr_arena_alloc(&engine->arena, cluster->n_pools * sizeof *self->pools);
   if (!self->pools || !make_job_energy(engine)) return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
-    struct pool_meter *meter = &self->pools[i];
+    struct hr__pool_meter *meter = &self->pools[i];
     init_pool(engine, (hr_pool){i});
     if (!meter->of->spec || !meter->of->spec->budget_caps) continue;
     meter->busy_at = hr_arena_alloc(&engine->arena, (HR__CAP_LEVELS + 1) * sizeof *meter->busy_at);
@@ -512,10 +453,10 @@ static void close_job(struct hr__engine *engine, hr_job job) {
   if (engine->state[job.id] != HR_JOB_RUNNING || !hr__engine_has(engine, job)) return;
   if (!hr__job_energy_has_row(engine->energy, job)) return;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
-  const struct pool_meter *meter = &engine->power->pools[placement.pool.id];
+  const struct hr__pool_meter *meter = &engine->power->pools[placement.pool.id];
   uint64_t milli = hr_placement_milli(&placement, engine->trace, job);
   if (!meter->of->spec || milli == 0) return;
-  struct hr__watts power = power_of_job(engine, job, meter, milli);
+  struct hr__watts power = hr__meter_job_power(engine, job, meter, milli);
   (void)settle_job(engine, job, placement.pool, &power); /* needs no memory, because the job has a row */
 }
 
@@ -546,8 +487,8 @@ bool hr_view_power(const struct hr_view *view, struct hr_power_now *now) {
 }
 
 int64_t hr__power_busy_milli(const struct hr__engine *engine, hr_pool pool, int64_t *taken_nw) {
-  const struct pool_meter *meter = &engine->power->pools[pool.id];
-  *taken_nw = meter->busy_at ? meter->busy_at[HR__CAP_LEVELS].it : busy_power(meter).it;
+  const struct hr__pool_meter *meter = &engine->power->pools[pool.id];
+  *taken_nw = meter->busy_at ? meter->busy_at[HR__CAP_LEVELS].it : hr__meter_busy_power(meter).it;
   return (int64_t)meter->busy_milli;
 }
 
@@ -556,109 +497,12 @@ int64_t hr__power_carbon_mg_h(const struct hr__engine *engine) {
   const hr_amount units_per_mg = INT64_C(1000000000000000); /* nanowatts x micrograms per kWh; hours */
   hr_amount carbon = 0;
   for (uint32_t i = 0; engine->power && i < engine->cluster.n_pools; i++) {
-    const struct pool_meter *meter = &engine->power->pools[i];
+    const struct hr__pool_meter *meter = &engine->power->pools[i];
     const struct hr__metered_pool *of = meter->of;
     if (!of->carbon) continue;
     carbon += (hr_amount)site_nw(&meter->power) * hr_series_at(of->carbon, of->carbon_begin_us + engine->view.now_us);
   }
   return (int64_t)(carbon / units_per_mg);
-}
-
-/* ---- Checked mode -------------------------------------------------------------------------------------------- */
-
-/* The use of a pool by its running jobs, computed from scratch. */
-struct checked {
-  struct hr__watts busy;
-  uint64_t milli;
-  struct hr_energy open; /* not added to pool_meter.attempts yet */
-};
-
-static void add_running(const struct hr__engine *engine, hr_job job, struct checked *pools) {
-  struct hr_slice one;
-  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
-  const struct pool_meter *meter = &engine->power->pools[placement.pool.id];
-  struct checked *pool = &pools[placement.pool.id];
-  uint64_t milli = hr_placement_milli(&placement, engine->trace, job);
-  if (!meter->of->spec || milli == 0) return;
-  struct hr__watts power = power_of_job(engine, job, meter, milli);
-  hr__watts_add(&pool->busy, &power, 1);
-  pool->milli += milli;
-  struct hr_energy part = open_energy(engine, job, meter, &power);
-  sum_energy(&pool->open, &part, 1);
-}
-
-static bool is_zero(const struct hr_energy *energy) {
-  return energy->it == 0 && energy->loss == 0 && energy->facility == 0 && energy->carbon == 0 && energy->price == 0 &&
-         energy->embodied == 0;
-}
-
-/* Returns the energy of all jobs of a pool until now. */
-static struct hr_energy energy_of_jobs_until(const struct pool_meter *meter, const struct hr__span *now) {
-  struct pool_meter copy = *meter;
-  hr__span_add(&copy.busy_time, &meter->touched, now, (int64_t)meter->busy_milli);
-  add_energy(&copy.extra_energy, &meter->extra, &meter->touched, now, 1);
-  return energy_of_jobs(&copy);
-}
-
-static bool same_power(const struct hr__watts *a, const struct hr__watts *b) {
-  return a->it == b->it && a->loss == b->loss && a->facility == b->facility && a->embodied == b->embodied;
-}
-
-/* Checks the power of a pool, and that the energy of all its uses since the start of the run equals its meter. */
-static enum hr_status check_pool(const struct hr__engine *engine, hr_pool pool, const struct checked *found) {
-  const struct pool_meter *meter = &engine->power->pools[pool.id];
-  const struct hr_pool_energy *account = account_of(engine, pool);
-  const char *name = engine->cluster.pools[pool.id].spec->name;
-  struct pool_meter counted = *meter;
-  int64_t now_us = engine->view.now_us;
-  struct hr__watts busy = busy_power(meter);
-  if (found->milli != meter->busy_milli || !same_power(&found->busy, &busy))
-    return hr__broken(engine, "pool '%s': the power of its jobs is not that of the running jobs", name);
-  count_nodes(engine, pool, &counted);
-  struct hr__watts power = power_of(&counted);
-  if (!same_power(&power, &meter->power)) return hr__broken(engine, "pool '%s': its power differs", name);
-  struct hr__span now = hr__metered_time(meter->of, now_us), on_time = meter->on_time, busy_time = meter->busy_time;
-  hr__span_add(&on_time, &meter->nodes, &now, (int64_t)meter->n_on * meter->of->gpus * MILLI);
-  hr__span_add(&busy_time, &meter->touched, &now, (int64_t)meter->busy_milli);
-  struct hr_energy rest = account->meter;
-  add_energy(&rest, &meter->power, &meter->touched, &now, 1);
-  for (unsigned use = 0; use < HR_N_ENERGY_USES; use++)
-    if (use != HR_ENERGY_IDLE && use != HR_ENERGY_JOBS) sum_energy(&rest, &account->use[use], -1);
-  struct hr_energy jobs = energy_of_jobs_until(meter, &now);
-  sum_energy(&rest, &jobs, -1);
-  add_energy(&rest, &meter->idle_rate, &on_time, &busy_time, 1);
-  add_energy(&rest, &meter->boot_rate, &now, &meter->nodes, meter->n_boot);
-  add_energy(&rest, &meter->down_rate, &now, &meter->nodes, meter->n_down);
-  add_energy(&rest, &meter->suspend_rate, &now, &meter->nodes, meter->n_suspended);
-  add_energy(&rest, &meter->sleep_rate, &now, &meter->nodes, meter->n_asleep);
-  add_energy(&rest, &meter->other_rate, &now, &meter->nodes, 1);
-  if (!is_zero(&rest)) return hr__broken(engine, "pool '%s': the uses of energy do not add up to its meter", name);
-  sum_energy(&jobs, &meter->attempts, -1);
-  sum_energy(&jobs, &found->open, -1);
-  return is_zero(&jobs) ? HR_OK : hr__broken(engine, "pool '%s': the energy of its jobs does not add up", name);
-}
-
-/* Checks that the energy of all jobs is that of the pools. */
-static enum hr_status check_jobs(const struct hr__engine *engine) {
-  struct hr_energy rest = {0};
-  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) sum_energy(&rest, &engine->power->pools[i].attempts, 1);
-  for (uint32_t i = 0; i < engine->trace->n_jobs; i++) {
-    if (!hr__engine_has(engine, (hr_job){i})) continue;
-    struct hr_energy past = hr_view_energy(&engine->view, (hr_job){i});
-    sum_energy(&rest, &past, -1);
-  }
-  return is_zero(&rest) ? HR_OK : hr__broken(engine, "the energy of the jobs is not that of the pools");
-}
-
-static enum hr_status check(const struct hr__engine *engine, const struct hr__running *running) {
-  struct checked *pools = calloc(engine->cluster.n_pools + 1, sizeof *pools);
-  enum hr_status status = HR_OK;
-  if (!pools) return hr__out_of_memory(engine);
-  for (uint32_t i = 0; i < running->count; i++) add_running(engine, running->jobs[i], pools);
-  for (uint32_t i = 0; i < engine->cluster.n_pools && status == HR_OK; i++)
-    if (engine->power->pools[i].of->spec) status = check_pool(engine, (hr_pool){i}, &pools[i]);
-  free(pools);
-  return status == HR_OK && running->every_job ? check_jobs(engine) : status;
 }
 
 const struct hr__component hr__component_power = {
@@ -668,5 +512,5 @@ const struct hr__component hr__component_power = {
     .start = start,
     .stop = stop,
     .settle = settle,
-    .check = check,
+    .check = hr__meter_check,
 };

@@ -37,7 +37,30 @@ static inline void hr__span_add(struct hr__span *sum, const struct hr__span *fro
   sum->price += (to->price - from->price) * units;
 }
 
-/* Adds the energy of a constant power for a span. All energy of a run is added here. */
+static inline struct hr__span hr__span_between(const struct hr__span *from, const struct hr__span *to) {
+  return (struct hr__span){to->us - from->us, to->carbon - from->carbon, to->price - from->price};
+}
+
+/* Adds `units` times a span of time, which fits in 64 bits. */
+static inline void hr__span_add_time(struct hr__span *sum, const struct hr__span *span, int64_t units) {
+  sum->us += (hr_amount)(int64_t)span->us * units;
+  if (span->carbon != 0) sum->carbon += span->carbon * units;
+  if (span->price != 0) sum->price += span->price * units;
+}
+
+/* Adds the energy of a constant power for a span of time, which fits in 64 bits. As hr__energy_add, but faster. */
+static inline void hr__energy_add_time(struct hr_energy *sum, const struct hr__watts *power,
+                                       const struct hr__span *span) {
+  const int64_t us = (int64_t)span->us, site = power->it + power->facility;
+  sum->it += (hr_amount)power->it * us;
+  sum->loss += (hr_amount)power->loss * us;
+  sum->facility += (hr_amount)power->facility * us;
+  sum->embodied += (hr_amount)power->embodied * us;
+  if (span->carbon != 0) sum->carbon += site * span->carbon;
+  if (span->price != 0) sum->price += site * span->price;
+}
+
+/* Adds the energy of a constant power for a span, which may be multiplied by a number of units. */
 static inline void hr__energy_add(struct hr_energy *sum, const struct hr__watts *power, const struct hr__span *span) {
   int64_t site = power->it + power->facility;
   sum->it += power->it * span->us;

@@ -25,7 +25,17 @@ struct hr_series {
   int64_t step_us; /* the length of all steps; 0: they differ */
   hr_amount total; /* integral from the first stamp to the end */
   bool repeats;
+  double per_step, per_period; /* 1 / step_us and 1 / (end_us - first stamp); 0: unknown */
 };
+
+/* Returns value / by, for a value of at least 0. `inverse`: 1 / by. A multiplication takes less time than a division of
+   integers. It is off by at most one, which is corrected. */
+static int64_t quotient(int64_t value, int64_t by, double inverse) {
+  const int64_t max_exact = INT64_C(1) << 52;
+  if (value > max_exact) return value / by;
+  int64_t result = (int64_t)((double)value * inverse), rest = value - result * by;
+  return rest < 0 ? result - 1 : result + (rest >= by);
+}
 
 static int64_t common_step_us(const int64_t *at_us, uint32_t count) {
   int64_t step_us = count > 1 ? at_us[1] - at_us[0] : 0;
@@ -60,6 +70,8 @@ struct hr_series *hr_series_create(const int64_t *at_us, const int64_t *micros, 
   series->step_us = common_step_us(at_us, count);
   series->end_us = count > 1 ? 2 * at_us[count - 1] - at_us[count - 2] : HR_NEVER_US;
   series->repeats = repeats && count > 1;
+  if (series->step_us) series->per_step = 1 / (double)series->step_us;
+  if (series->repeats) series->per_period = 1 / (double)(series->end_us - at_us[0]);
   sum_up(series);
   return series;
 }
@@ -87,7 +99,8 @@ bool hr_series_repeats(const struct hr_series *series) {
 /* Reduces a time to the first period of a series that is repeated. Returns the number of periods. */
 static int64_t reduce(const struct hr_series *series, int64_t *at_us) {
   if (!series->repeats || *at_us < series->end_us) return 0;
-  int64_t period_us = series->end_us - series->at_us[0], periods = (*at_us - series->at_us[0]) / period_us;
+  int64_t period_us = series->end_us - series->at_us[0];
+  int64_t periods = quotient(*at_us - series->at_us[0], period_us, series->per_period);
   *at_us -= periods * period_us;
   return periods;
 }
@@ -97,7 +110,7 @@ static uint32_t find(const struct hr_series *series, int64_t at_us) {
   uint32_t low = 0, high = series->count;
   if (at_us < series->at_us[0]) return 0;
   if (series->step_us) {
-    int64_t i = (at_us - series->at_us[0]) / series->step_us;
+    int64_t i = quotient(at_us - series->at_us[0], series->step_us, series->per_step);
     return i < (int64_t)series->count ? (uint32_t)i : series->count - 1;
   }
   while (high - low > 1) {
@@ -132,9 +145,30 @@ static hr_amount sum_to(const struct hr_series *series, int64_t at_us) {
   return series->total * periods + series->sums[i] + (hr_amount)series->micros[i] * (at_us - series->at_us[i]);
 }
 
+void hr_series_integrals(const struct hr_series *series, int64_t from_us, int64_t to_us, hr_amount *from,
+                         hr_amount *to) {
+  enum { STEPS = 4 };
+  int64_t at_us = from_us, periods = reduce(series, &at_us), then_us = to_us - (from_us - at_us);
+  const hr_amount before = series->total * periods;
+  uint32_t i = find(series, at_us), last = series->count - 1;
+  *from = before + series->sums[i] + (hr_amount)series->micros[i] * (at_us - series->at_us[i]);
+  /* the end is usually a few steps later, and is then found without a search */
+  for (int k = 0; k < STEPS && i < last && series->at_us[i + 1] <= then_us; k++) i++;
+  const int64_t until_us = i < last ? series->at_us[i + 1] : series->repeats ? series->end_us : HR_NEVER_US;
+  if (to_us >= from_us && then_us < until_us)
+    *to = before + series->sums[i] + (hr_amount)series->micros[i] * (then_us - series->at_us[i]);
+  else
+    *to = sum_to(series, to_us);
+}
+
 hr_amount hr_series_between(const struct hr_series *series, int64_t from_us, int64_t to_us) {
+  hr_amount from, to;
+  if (from_us != series->at_us[0]) {
+    hr_series_integrals(series, from_us, to_us, &from, &to);
+    return to - from;
+  }
   /* the integral to the first stamp is 0 */
-  return sum_to(series, to_us) - (from_us == series->at_us[0] ? 0 : sum_to(series, from_us));
+  return sum_to(series, to_us);
 }
 
 /* ---- Electricity of a pool -------------------------------------------------------------------------- */

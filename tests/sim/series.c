@@ -43,6 +43,21 @@ static struct hr_series *draw(struct hr__stream *random, struct plain *plain) {
   return hr_series_create(plain->at_us, plain->micros, plain->count, plain->repeats);
 }
 
+/* The integrals between any two times within a range equal those from the first stamp. */
+static bool integrals_agree(const struct hr_series *series, struct hr__stream *random) {
+  bool fits = true;
+  for (int i = 0; i < 100; i++) {
+    const int64_t from_us = below(random, 140) - 20, to_us = below(random, 140) - 20;
+    const int64_t first_us = hr_series_first_us(series);
+    hr_amount from, to;
+    hr_series_integrals(series, from_us, to_us, &from, &to);
+    fits = fits && from == hr_series_between(series, first_us, from_us) &&
+           to == hr_series_between(series, first_us, to_us);
+    fits = fits && hr_series_between(series, from_us, to_us) == to - from;
+  }
+  return fits;
+}
+
 /* Invariants of 2,000 random series over a range that begins before the first stamp and ends long after the last. */
 static void equals_the_plain_sum(void) {
   struct hr__stream random;
@@ -63,6 +78,7 @@ static void equals_the_plain_sum(void) {
       fits = fits && next_us >= t && (changed_us != t || t == -20 || next_us == t);
     }
     CU_ASSERT(fits);
+    CU_ASSERT(integrals_agree(series, &random));
     hr_series_destroy(series);
   }
 }

@@ -42,6 +42,9 @@ HR_API int64_t hr_series_next_us(const struct hr_series *series, int64_t at_us);
 /* Returns the integral of the value from `from_us` to `to_us`, in millionths x microseconds. `from_us` may be later
    than `to_us`; the result is then negative. */
 HR_API hr_amount hr_series_between(const struct hr_series *series, int64_t from_us, int64_t to_us);
+/* Sets `*from` and `*to` to the integrals from the first stamp until these times. */
+HR_API void hr_series_integrals(const struct hr_series *series, int64_t from_us, int64_t to_us, hr_amount *from,
+                                hr_amount *to);
 
 /* What the carbon intensity of a grid counts. Series of different kinds are never comparable. The columns: enumerator,
    name in scenarios. */
