@@ -369,7 +369,7 @@ static enum hr_status check_managed(struct hr__builder *builder, const cJSON *cl
                                pools->pools[i].name, boot->a, (double)spec->provision_us / (double)HR_SECOND_US);
     for (int k = 0; k < 2; k++) {
       static const char *const words[] = {"min_nodes", "priority"};
-      if (hr__has(bounds, words[k]))
+      if (hr__number_of(bounds, words[k], 0) > 0)
         return hr__build_fail_at(builder, bounds, words[k], "'%s' has no effect with the autoscaler karpenter",
                                  words[k]);
     }

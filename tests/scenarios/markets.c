@@ -654,7 +654,7 @@ static void node_pools_are_read(void) {
   CU_ASSERT_EQUAL(pool->budgets[1].reasons, 1);
   hr_scenario_destroy(scenario);
   /* without node pools: one of all elastic pools, and a budget of 10 % */
-  scenario = load_text(SCALED(KARPENTER(""), POLICY, RENTED));
+  scenario = load_text(SCALED(KARPENTER(""), POLICY, RENTED ",\"autoscale\":{\"min_nodes\":0}"));
   spec = scenario->cluster.autoscaler;
   CU_ASSERT_EQUAL_FATAL(spec->n_node_pools, 1);
   CU_ASSERT_TRUE(spec->node_pools[0].of_pool[0]);
