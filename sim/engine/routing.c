@@ -168,7 +168,7 @@ static void predict(struct hr__clusters *all, uint64_t milli, int64_t now_us) {
   int64_t limit_us = HR_NEVER_US;
   for (uint32_t i = 0; i < all->spec->count && only_shortest; i++) {
     const struct hr__cluster_load *load = &all->loads[i];
-    limit_us = load->eligible & (load->used_milli + milli <= load->size_milli) ? 0 : limit_us;
+    limit_us = (load->eligible & (load->used_milli + milli <= load->size_milli)) ? 0 : limit_us;
   }
   for (uint32_t i = 0; i < all->spec->count; i++) {
     struct hr__cluster_load *load = &all->loads[i];
