@@ -50,7 +50,7 @@ enum hr_status hr__energy_jobs_make(const struct hr_cluster_spec *cluster, const
   int64_t begin_us = known ? hr_series_begin_us(known->carbon, known->carbon_start_us, trace) : 0;
   for (uint32_t job = 0; job < result->n_jobs; job++) {
     struct hr_energy energy = hr_result_energy(result, (hr_job){job});
-    if (sums->by_tenant) {
+    if (sums->by_tenant && trace->tenant) {
       uint32_t tenant = trace->tenant[job];
       hr__energy_add_parts(&sums->by_tenant[tenant == HR_NONE ? trace->tenants.count : tenant], &energy);
     }
