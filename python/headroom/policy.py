@@ -35,26 +35,38 @@ class View:
 
     @property
     def now_us(self) -> int:
-        return self._view.now_us
+        return self._now().now_us
 
     @property
     def n_waiting(self) -> int:
-        return self._view.n_waiting
+        return self._now().n_waiting
 
     @property
     def n_running(self) -> int:
-        return self._view.n_running
+        return self._now().n_running
 
     @property
     def free_gpus(self) -> float:
-        return (self._view.total_milli - self._view.allocated_milli) / 1000
+        return (self._now().total_milli - self._now().allocated_milli) / 1000
 
     def state(self, job: int) -> str:
-        return ("future", "waiting", "running", "completed", "rejected")[self._view.state[job]]
+        return ("future", "waiting", "running", "completed", "rejected")[self._of(job).state[job]]
 
     def done_us(self, job: int) -> int:
         """The work that a job has completed, in microseconds of its recorded run time."""
-        return lib.hr_view_done_us(self._view, {"id": job})
+        return lib.hr_view_done_us(self._of(job), {"id": job})
+
+    def _now(self):
+        """The state in C, which exists only while the engine calls the policy."""
+        if self._view is None:
+            raise RuntimeError("a view can be read, and moves can be made, only in 'observe' and 'decide'")
+        return self._view
+
+    def _of(self, job: int):
+        """The state in C, after a check of the number of a job."""
+        if not 0 <= job < self._now().jobs.n_jobs:
+            raise IndexError("job %r: the trace has jobs 0 to %d" % (job, self._view.jobs.n_jobs - 1))
+        return self._view
 
 
 class Event:
@@ -71,27 +83,33 @@ class Moves:
 
     __slots__ = ("_run", "_view", "_moves", "_found")
 
-    def __init__(self, run):
-        self._run, self._found = run, ffi.new("bool *")
+    def __init__(self, run, view):
+        self._run, self._view, self._moves, self._found = run, view, None, ffi.new("bool *")
 
     def start(self, job: int, backfill: bool = False) -> bool:
         """Starts a waiting job at the placement of the policy's rule. False: it does not fit now."""
         reason = lib.HR_REASON_BACKFILL if backfill else lib.HR_REASON_IN_ORDER
-        self._check(lib.hrpy_start(self._run, self._view, self._moves, job, reason, self._found))
+        self._check(lib.hrpy_start(self._run, self._view._of(job), self._made(), job, reason, self._found))
         return self._found[0]
 
     def preempt(self, job: int, keep: bool = True) -> None:
         """Stops a running job, which waits again. keep: all its work is kept; otherwise that since its last checkpoint
         is lost. The policy declares PREEMPTS."""
-        self._check(lib.hrpy_stop(self._run, self._view, self._moves, job, keep))
+        self._check(lib.hrpy_stop(self._run, self._view._of(job), self._made(), job, keep))
 
     def reject(self, job: int) -> None:
         """Rejects a waiting job for ever."""
-        self._check(lib.hrpy_reject(self._moves, job, lib.HR_REASON_POLICY))
+        self._check(lib.hrpy_reject(self._made(), job, lib.HR_REASON_POLICY))
 
     def wake_at(self, at_us: int) -> None:
         """Asks for a call of `decide` at a time in the future."""
-        self._check(lib.hr_moves_wake_at(self._moves, int(at_us)))
+        self._check(lib.hr_moves_wake_at(self._made(), int(at_us)))
+
+    def _made(self):
+        """The moves in C, which exist only in `decide`."""
+        if self._moves is None:
+            raise RuntimeError("moves can be made only in 'decide'")
+        return self._moves
 
     @staticmethod
     def _check(status):
@@ -130,7 +148,8 @@ class _PolicyRun:
         trace = Trace.__new__(Trace)  # borrowed: the run owns it
         trace._trace, trace._columns = env.jobs, None
         self.bound, self.policy = bound, copy.copy(bound.policy)
-        self.view, self.moves = View(trace, trace.columns), Moves(run)
+        self.view = View(trace, trace.columns)
+        self.moves = Moves(run, self.view)
         self.withdrawn: List[int] = []
         self.policy.create(self.view)
 
@@ -213,14 +232,17 @@ def on_observe(number, view, event) -> int:
     kind = _KINDS[event.kind]
     if kind == "withdraw":
         run.withdrawn.append(job)
-    return _called(run.bound, run.policy.observe, run.view, Event(kind, event.at_us, job))
+    status = _called(run.bound, run.policy.observe, run.view, Event(kind, event.at_us, job))
+    run.view._view = None
+    return status
 
 
 def on_decide(number, view, moves) -> int:
     run = _runs[number]
-    run.view._view = run.moves._view = view
-    run.moves._moves = moves
-    return _called(run.bound, _decide, run)
+    run.view._view, run.moves._moves = view, moves
+    status = _called(run.bound, _decide, run)
+    run.view._view = run.moves._moves = None
+    return status
 
 
 def _decide(run):

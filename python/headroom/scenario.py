@@ -10,6 +10,7 @@ import tempfile
 from typing import Any, Mapping, Optional, Union
 
 from ._base import HeadroomError, InputError, check, ffi, lib, new_error, notes_of, text, words
+from .policy import Policy
 from .trace import Trace
 
 #: A path of a scenario file, or its contents as a dictionary.
@@ -23,6 +24,8 @@ def overrides_of(policy: Any, seed: Optional[int], settings: Mapping[str, Any]) 
     found = []
     if isinstance(policy, str):
         found += _policy_overrides(policy)
+    elif policy is not None and not isinstance(policy, Policy):
+        raise TypeError("policy: a name or an object of a class derived from Policy is expected, found %r" % (policy,))
     for key, value in settings.items():
         found.append("%s=%s" % (key.replace("__", "."), json.dumps(value)))
     if seed is not None:

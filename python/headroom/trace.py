@@ -12,6 +12,7 @@ from ._base import InputError, check, ffi, lib, new_error, notes_of, text, view
 _SECOND_US = 1_000_000
 
 # Columns of a frame that are not named as the members of struct hr_job_record: name, member, factor.
+_REQUIRED = ("submit_s", "duration_s", "gpus")
 _UNITS = {"submit_s": ("submit_us", _SECOND_US), "duration_s": ("work_us", _SECOND_US),
           "limit_s": ("limit_us", _SECOND_US), "estimate_s": ("estimate_us", _SECOND_US),
           "deadline_s": ("deadline_us", _SECOND_US), "within_wait_s": ("within_wait_us", _SECOND_US),
@@ -60,7 +61,7 @@ class Trace:
         """A trace of columns of equal length, named as in Headroom's CSV: submit_s, duration_s and gpus, and any of the
         others, such as tenant, class, priority or limit_s. None and NaN are unknown."""
         names = list(columns)
-        for name in ("submit_s", "duration_s", "gpus"):
+        for name in _REQUIRED:
             if name not in names:
                 raise InputError("%s: column '%s' is missing" % (source, name))
         values = [list(columns[name]) for name in names]
@@ -132,6 +133,8 @@ def _code(name, value, words):
 def _set(record, name, value, source, row):
     """Sets a field of a record. Returns the memory that the record refers to."""
     if _is_unknown(value):
+        if name in _REQUIRED:
+            raise InputError("%s:%d: column '%s' is empty" % (source, row, name))
         return None
     if name in _FLAGS:
         value_that_sets, flag = _FLAGS[name]
@@ -150,9 +153,11 @@ def _set(record, name, value, source, row):
         member, number = "within", _code(name, value, TIERS)
     else:
         member, factor = _UNITS.get(name, (name, 1))
+        if factor == 1 and isinstance(value, float) and not value.is_integer():
+            raise InputError("%s:%d: column '%s': a whole number is expected, found %r" % (source, row, name, value))
         try:
             number = round(value * factor)
-        except TypeError as wrong:
+        except (TypeError, OverflowError) as wrong:
             raise InputError("%s:%d: column '%s': a number is expected, found %r" % (source, row, name, value)) from wrong
     try:
         known = lib.hrpy_set_number(record, member.encode(), number)

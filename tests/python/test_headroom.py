@@ -6,6 +6,7 @@ HEADROOM_PROGRAM: the program to compare with; HEADROOM_SOURCE: the source tree.
 
 import gc
 import json
+import math
 import os
 import resource
 import subprocess
@@ -183,6 +184,50 @@ def test_a_move_against_the_rules():
 
     with pytest.raises(headroom.PolicyError, match="python-fifo"):
         headroom.run(DEMO, policy=Twice())
+
+
+@pytest.mark.parametrize("move", ["start", "preempt"])
+def test_a_job_that_does_not_exist(move):
+    class Beyond(Fifo):
+        abilities = headroom.PREEMPTS
+
+        def decide(self, view, moves):
+            getattr(moves, move)(10**9)
+
+    with pytest.raises(IndexError, match="jobs 0 to 1999"):
+        headroom.run(DEMO, policy=Beyond())
+
+
+def test_a_view_ends_with_the_call():
+    kept = []
+
+    class Keeper(Fifo):
+        def decide(self, view, moves):
+            kept.append((view, moves))
+            super().decide(view, moves)
+
+    headroom.run(DEMO, policy=Keeper())
+    view, moves = kept[0]
+    for late in (lambda: moves.start(0), lambda: moves.wake_at(1), lambda: view.now_us, lambda: view.state(0)):
+        with pytest.raises(RuntimeError, match="only in"):
+            late()
+
+
+@pytest.mark.parametrize("policy", [5, Fifo, ["fifo"]])
+def test_a_policy_of_another_type(policy):
+    with pytest.raises(TypeError, match="policy"):
+        headroom.run(DEMO, policy=policy)
+
+
+@pytest.mark.parametrize("column,value,expected", [
+    ("submit_s", math.nan, "1: column 'submit_s' is empty"),
+    ("duration_s", None, "1: column 'duration_s' is empty"),
+    ("gpus", 1.5, "1: column 'gpus': a whole number"),
+])
+def test_columns_without_required_values(column, value, expected):
+    columns = {"submit_s": [0], "duration_s": [10], "gpus": [1], column: [value]}
+    with pytest.raises(headroom.InputError, match=expected):
+        headroom.Trace.from_columns(columns)
 
 
 def test_preemption():
