@@ -259,6 +259,16 @@ static bool only_waits(const struct hr__fleet_service *service) {
   return any_waits && !hr__service_expects(&service->run);
 }
 
+/* Whether all requests have arrived, and no replica was wanted for eight days, in which a schedule repeats: the
+   requests that wait are never served. */
+static bool is_given_up(struct hr__fleet_service *service, int64_t now_us) {
+  static const int64_t longest_us = 8 * 86400 * (int64_t)HR_SECOND_US;
+  bool any = service->wanted > 0 || hr__service_expects(&service->run);
+  for (uint32_t i = 0; i < service->n_places && !any; i++) any = service->places[i].state != HR__PLACE_FREE;
+  if (any) service->wanted_us = now_us;
+  return now_us - service->wanted_us > longest_us;
+}
+
 static enum hr_status advance_service(struct hr__engine *engine, struct hr__fleet_service *service) {
   const int64_t now_us = engine->view.now_us;
   const bool was_off = service->wanted == 0;
@@ -281,7 +291,7 @@ static enum hr_status advance_service(struct hr__engine *engine, struct hr__flee
   if (status == HR_OK && service->tick_us <= now_us) status = tick(engine, service);
   /* places of replicas that drained may be free now */
   if (status == HR_OK && hr__replicas_are_missing(service)) status = hr__replicas_adjust(engine, service);
-  if (only_waits(service)) service->tick_us = HR_NEVER_US;
+  if (only_waits(service) || is_given_up(service, now_us)) service->tick_us = HR_NEVER_US;
   return status;
 }
 

@@ -203,6 +203,19 @@ case_long_notice() {
   within 20 run s.json --trace jobs.csv -q
 }
 
+# Requests wait for replicas that the schedule never starts.
+case_services_without_replicas() {
+  cat >s.json <<'END'
+{"cluster":{"pools":[{"name":"p","gpu":"A100-80","nodes":1,"gpus_per_node":8}]},
+ "services":[{"name":"s","requests":{"rate_per_s":1,"count":20,"duration_s":100,"prompt_tokens":{"mean":100},"output_tokens":{"mean":10}},
+   "autoscale":{"policy":"schedule","max":3,"steps":[{"at_s":0,"replicas":0}]},
+   "replica":{"gpus":1,"engine":{"name":"vllm-v0","kv_blocks":4096},
+     "cost":{"fixed_us":5000,"per_prompt_token_us":60,"per_sequence_us":20,"per_context_ktoken_us":150}}}]}
+END
+  (ulimit -t 20 && exec "$headroom" run s.json 2>stderr >stdout) && fail "exit code 0"
+  grep -q '0 completed, 0 refused, 20 unfinished' stdout || fail "20 requests are not unfinished"
+}
+
 # Checkpoints of a job that may be preempted are not simulated one by one. The lost work has a closed form: with
 # intervals of 3 s and writes of 2 s, the attempt has 3 s of work per 5 s.
 case_very_many_checkpoints() {
