@@ -61,8 +61,8 @@ void hr__karpenter_plan_finish(struct hr__karpenter_plan *plan);
    weight, whose options and limits allow one. A limit is reduced by the largest of the options of the new node.
    `pods`: [n_options], one row each. Returns whether it was placed. */
 bool hr__karpenter_place_pod(struct hr__karpenter_plan *plan, const struct hr__karpenter_pods *pods);
-/* Places all pods of a job on nodes that are bought as one option, or none of them: in the first node pool, by weight,
-   that can have them, with the option whose new nodes cost least. */
+/* Places all pods of a job on nodes of one option, or none of them. The node pool is the first one, by weight, that
+   allows these nodes; the option is the one whose new nodes cost least. */
 bool hr__karpenter_place_job(struct hr__karpenter_plan *plan, const struct hr__karpenter_pods *pods);
 
 /* Returns whether one of the options is bought as spot capacity: spot is preferred unless on-demand is cheaper. */

@@ -71,7 +71,7 @@ struct hr__pods_of {
   uint32_t n_rows;        /* in the first row: how many rows the pods of these jobs have; otherwise 0 */
 };
 
-/* What has changed. */
+/* Changes of jobs and nodes that are reported to the rules of an autoscaler. */
 enum hr__change_kind {
   HR__CHANGE_JOB_WAITS,  /* a job begins to wait */
   HR__CHANGE_JOB_LEAVES, /* a job is over */
@@ -96,7 +96,7 @@ struct hr__scaling_rules {
   bool (*backs_off)(struct hr__engine *engine, uint32_t pool);
   /* Returns whether jobs of a kind are placed before those of another one, which has an older job. */
   bool (*precedes)(const struct hr__pod_kind *kind, const struct hr__pod_kind *other);
-  void (*close)(struct hr__engine *engine); /* frees what is not in the arena; NULL: nothing */
+  void (*close)(struct hr__engine *engine); /* frees memory that the arena does not own; may be NULL */
 };
 extern const struct hr__scaling_rules hr__cluster_autoscaler_rules, hr__karpenter_rules;
 struct hr__karpenter_loop;

@@ -26,7 +26,7 @@ struct hr__karpenter_loop {
   int64_t *unavailable_until_us;          /* by pool */
   struct hr__karpenter_option *options;   /* by pool */
   struct hr__karpenter_pods *pods;        /* by pool: scratch */
-  struct hr__karpenter_node_pool *limits; /* by node pool: what is left of them */
+  struct hr__karpenter_node_pool *limits; /* by node pool: how much may be added */
   struct hr__karpenter_budget *budgets;   /* of all node pools */
   uint32_t *first_budget;                 /* by node pool, and the end */
 
@@ -35,8 +35,8 @@ struct hr__karpenter_loop {
   bool is_look_due;
 
   int64_t *touched_us; /* by node: when a job last started or stopped on it, or it booted */
-  /* The loop that removes nodes. A command is carried out if it is still valid after some time. */
-  /* passes are at base_us plus multiples of the period; the next one, HR_NEVER_US: none; the last one, -1: none */
+  /* The loop that removes nodes. A command is executed if it is still valid after some time. Passes are at base_us plus
+   * multiples of the period; the next one, HR_NEVER_US: none; the last one, -1: none */
   int64_t base_us, pass_us, passed_us;
   bool is_pass_due;
   int64_t validate_us; /* HR_NEVER_US: no command is pending */
@@ -84,7 +84,7 @@ bool hr__karpenter_find_command(struct hr__engine *engine);
 bool hr__karpenter_find_underutilized(struct hr__engine *engine);
 /* Carries out the stored command of this kind if it is still valid. */
 enum hr_status hr__karpenter_consolidate_now(struct hr__engine *engine, bool *any);
-/* Removes the nodes of which the replacement has booted, and opens those whose replacement does not exist any more. */
+/* Removes each node whose replacement has booted. Reopens each node whose replacement no longer exists. */
 enum hr_status hr__karpenter_settle(struct hr__engine *engine);
 
 /* Whether a node may be removed now according to the policy of its node pool. Notes when it may be. */
@@ -94,7 +94,7 @@ void hr__karpenter_set_budgets_left(struct hr__engine *engine, enum hr__karpente
 /* Takes a node from the budget of its node pool; false: the budget is used up. */
 bool hr__karpenter_take_budget(struct hr__engine *engine, uint32_t node);
 
-/* Carries out what is still valid of the stored command. Sets whether anything was. */
+/* Executes the stored command for the nodes for which it is still valid. Sets `any` if there was such a node. */
 enum hr_status hr__karpenter_carry_out(struct hr__engine *engine, bool *any);
 
 #endif

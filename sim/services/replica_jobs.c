@@ -259,14 +259,13 @@ static bool only_waits(const struct hr__fleet_service *service) {
   return any_waits && !hr__service_expects(&service->run);
 }
 
-/* Whether all requests have arrived, and no replica was wanted for eight days, in which a schedule repeats: the
-   requests that wait are never served. */
+/* Whether the requests that wait are never served: no further ones arrive, and no replica was wanted for longer than
+   the autoscaler can take to change its mind. */
 static bool is_given_up(struct hr__fleet_service *service, int64_t now_us) {
-  static const int64_t longest_us = 8 * 86400 * (int64_t)HR_SECOND_US;
   bool any = service->wanted > 0 || hr__service_expects(&service->run);
   for (uint32_t i = 0; i < service->n_places && !any; i++) any = service->places[i].state != HR__PLACE_FREE;
   if (any) service->wanted_us = now_us;
-  return now_us - service->wanted_us > longest_us;
+  return now_us - service->wanted_us > hr__scaler_patience_us(&service->scaler);
 }
 
 static enum hr_status advance_service(struct hr__engine *engine, struct hr__fleet_service *service) {

@@ -447,6 +447,18 @@ bool hr__scaler_is_active(const struct hr__scaler *scaler) {
   return scaler->spec->autoscale.policy != HR_AUTOSCALE_FIXED;
 }
 
+int64_t hr__scaler_patience_us(const struct hr__scaler *scaler) {
+  static const double day_us = 86400 * (double)HR_SECOND_US;
+  const struct hr_autoscale *scale = &scaler->spec->autoscale;
+  double sum_us = day_us + (double)scale->metric_delay_us + (double)scale->stable_window_us +
+                  (double)scale->up.stabilization_us + (double)scale->upscale_delay_us + (double)scale->look_back_us +
+                  (double)scale->window_us + (double)scaler->interval_us * (2.0 + scale->up_window);
+  for (uint32_t i = 0; i < scale->up.n_policies; i++) sum_us += (double)scale->up.policies[i].period_us;
+  if (scale->n_steps > 0)
+    sum_us += (double)(scale->period_us ? scale->period_us : scale->steps[scale->n_steps - 1].at_us);
+  return sum_us < (double)HR_NEVER_US / 4 ? (int64_t)sum_us : HR_NEVER_US / 4;
+}
+
 uint32_t hr__scaler_initial(const struct hr__scaler *scaler) {
   const struct hr_autoscale *scale = &scaler->spec->autoscale;
   if (scale->policy == HR_AUTOSCALE_SCHEDULE) return by_schedule(scale, 0).wanted;

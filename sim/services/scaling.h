@@ -60,6 +60,9 @@ bool hr__scaler_open(struct hr__scaler *scaler, const struct hr_service *spec, u
 void hr__scaler_close(struct hr__scaler *scaler);
 /* Whether the number ever changes by time or load. */
 bool hr__scaler_is_active(const struct hr__scaler *scaler);
+/* An upper bound of the time for which it can want no replica, and then want one, while requests wait and nothing else
+   happens: the sum of all its times, and a day. */
+int64_t hr__scaler_patience_us(const struct hr__scaler *scaler);
 /* The number at the begin of the run. */
 uint32_t hr__scaler_initial(const struct hr__scaler *scaler);
 /* Takes a sample at a multiple of `sample_us`, and decides if it is time to. Returns whether a decision was made. */

@@ -214,6 +214,9 @@ case_services_without_replicas() {
 END
   (ulimit -t 20 && exec "$headroom" run s.json 2>stderr >stdout) && fail "exit code 0"
   grep -q '0 completed, 0 refused, 20 unfinished' stdout || fail "20 requests are not unfinished"
+  sed -i 's/"steps":\[{"at_s":0,"replicas":0}/"period_s":2678400,&,{"at_s":2592000,"replicas":1}/' s.json
+  within 20 run s.json >stdout
+  grep -q '20 offered, 20 completed' stdout || fail "requests do not wait 30 days for a replica"
 }
 
 # Checkpoints of a job that may be preempted are not simulated one by one. The lost work has a closed form: with

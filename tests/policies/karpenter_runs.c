@@ -158,7 +158,7 @@ static void batches_end(void) {
     add_job(&world, (3 + (int64_t)i) * 9 * S / 10, 1000 * S, i < MAX_JOBS - 1 ? 1 : 32);
   world.pools[0].nodes = 2;
   struct hr_result *result = run(&world);
-  /* from 2.7 s to 12.7 s, with the job of 12.6 s, whose node is another one */
+  /* the batch is open from 2.7 s to 12.7 s; its last job, of 12.6 s, gets a node of its own */
   for (int i = 0; i < MAX_JOBS; i++) CU_ASSERT_EQUAL(result->start_us[i], 127 * S / 10);
   CU_ASSERT_EQUAL(result->pools[0].launches, 2);
   hr_result_destroy(result);
