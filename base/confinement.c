@@ -7,7 +7,7 @@
  * other limits (setrlimit).
  *
  * Invariant: of a confined process, a path is opened only if its real path, without "..", "." and symbolic links, is
- * below one of the folders, or if it is the name of an alias.
+ * below one of the folders and is that of a regular file or folder, or if it is the name of an alias.
  */
 
 #include "base/confinement.h"
@@ -16,6 +16,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const struct hr__confinement *confined; /* NULL: the process may read all files */
 
@@ -37,6 +38,12 @@ static bool is_allowed(const char *real) {
   for (size_t i = 0; i < confined->n_folders; i++)
     if (hr__is_below(real, confined->folders[i])) return true;
   return false;
+}
+
+/* Whether reading ends: a named pipe or a device could block the process for ever. */
+static bool is_file_or_folder(const char *real) {
+  struct stat info;
+  return stat(real, &info) == 0 && (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode));
 }
 
 /* Whether the folder of a path that does not exist is allowed, so that the error may say that the file is missing. */
@@ -62,7 +69,7 @@ const char *hr__input_path(const char *path) {
     errno = may_tell_missing(path) ? number : EACCES;
     return NULL;
   }
-  bool allowed = is_allowed(real);
+  bool allowed = is_allowed(real) && is_file_or_folder(real);
   free(real);
   if (allowed) return path;
   errno = EACCES;

@@ -634,9 +634,7 @@ static const struct hr__key scenario_keys[] = {
     {"volcano", OBJECT(hr__volcano_keys), HELP("Configuration of Volcano, for the policy volcano.")},
     {"slurm", OBJECT(hr__slurm_keys), HELP("Priorities, partitions, QOS and accounts of Slurm, for the policy slurm.")},
     {"services", LIST(0, MAX_MEMBERS, EACH(OBJECT(hr__service_keys))),
-     HELP(
-         "Inference services. A scenario with services has no job trace; their replicas are ready at the first request "
-         "and hold their GPUs to the end.")},
+     HELP("Inference services. Their replicas are jobs that compete with those of the trace, which may be missing.")},
     {"data", OBJECT(hr__data_keys), OTHERWISE("data is free and everywhere"),
      HELP("Data with a location: storage systems, data sets, links, caches, and what jobs read.")},
     {"alerts", OBJECT(alert_keys), AT(PART, SCENARIO, alerts), HELP("Thresholds of alerts.")},

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define SCENARIOS PROJECT_DIR "/scenarios"
 #define TRACES PROJECT_DIR "/traces"
@@ -31,6 +33,21 @@ static void paths(void) {
   CU_ASSERT(!hr__allows_plugins());
   hr__confine(NULL);
   free(scenarios);
+}
+
+/* A named pipe in an allowed folder is refused, as reading it would wait for a writer. */
+static void pipes(void) {
+  char folder[] = "/tmp/headroom-pipes-XXXXXX", path[sizeof folder + 8];
+  CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/pipe", folder);
+  CU_ASSERT_EQUAL_FATAL(mkfifo(path, 0600), 0);
+  const char *folders[] = {folder};
+  const struct hr__confinement rules = {folders, 1, NULL, 0, false};
+  hr__confine(&rules);
+  CU_ASSERT(!hr__input_path(path) && errno == EACCES);
+  hr__confine(NULL);
+  unlink(path);
+  rmdir(folder);
 }
 
 static void below(void) {
@@ -70,4 +87,4 @@ static void readers(void) {
   free(traces);
 }
 
-TEST_MAIN("serve: confinement", TEST(paths), TEST(below), TEST(readers))
+TEST_MAIN("serve: confinement", TEST(paths), TEST(pipes), TEST(below), TEST(readers))
