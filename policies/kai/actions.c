@@ -33,7 +33,7 @@ static const struct hr__kai_pod_set *set_of(const struct hr__kai_session *sessio
   return &session->cluster->sets[set];
 }
 
-/* The pods of a pod set that have a place, without those that are taken. */
+/* The pods of a pod set that have a place and are not `taken`. */
 static int64_t active_in(const struct hr__kai_session *session, uint32_t set, const uint8_t *taken) {
   int64_t n = session->sets[set].n_active;
   if (!taken) return n;
@@ -220,9 +220,9 @@ struct hr__kai_cycle *hr__kai_cycle_create(struct hr__kai_session *session) {
  * With signatures, KAI skips jobs that are at least as hard to place as a job that has failed in the same action: with
  * the same constraints, at least as many pods, and pods that request at least as much.
  *
- * With classes, jobs are passed of which the outcome is known: while other jobs get places, a job of a class that has
- * failed in `allocate` fails again, and a job that an action does not consider is not considered before another job
- * has got a place. If only such jobs are left, the action ends. This changes no decision.
+ * With classes, jobs with a known outcome are skipped. As long as places are only taken, a job fails in `allocate` if a
+ * job of its class has failed. A job that an action did not consider is considered again only after another job got a
+ * place. If only such jobs are left, the action ends. This changes no decision.
  */
 enum { FOR_NOW = 1, FOR_GOOD = 2 };
 
@@ -245,7 +245,7 @@ static void bury(struct hr__kai_cycle *cycle, uint32_t job, uint8_t how) {
   hr__kai_order_pass(&cycle->order, job);
 }
 
-/* Whether the outcome of a job that was taken from the order is known. */
+/* Whether the outcome of a job is known when it is taken from the order. */
 static bool is_dead(struct hr__kai_cycle *cycle, uint32_t job) {
   const struct hr__kai_cluster *cluster = cycle->session->cluster;
   if (!cluster->leaves || cycle->dead[cluster->class_of[job]] == 0) return false;
@@ -264,7 +264,7 @@ static void revive(struct hr__kai_cycle *cycle) {
   }
 }
 
-/* Whether only jobs are left of which the outcome is known. */
+/* Whether only jobs with a known outcome are left. */
 static bool is_over(struct hr__kai_cycle *cycle) {
   return hr__kai_order_is_empty(&cycle->order) || (cycle->session->cluster->leaves && cycle->n_live == 0);
 }

@@ -2,10 +2,10 @@
 /*
  * Requests and releases nodes of elastic pools, as a cluster autoscaler beside KAI does.
  *
- * After a cycle, the jobs that still wait and that their queues allow are packed, in their order, on nodes that are
- * booting. For a job that does not fit, nodes of the cheapest pool are requested. A gang may also use idle capacity of
- * the pool, one gang per pass. A node without pods is released after a time, unless nodes of its pool are booting.
- * Packing starts no jobs. Invariant: `idle_us[n]` is the time since which node n has had no pods.
+ * After a cycle, the jobs that still wait, and that the limits of their queues allow, are packed in their order on
+ * nodes that are booting. For a job that does not fit, nodes of the cheapest pool are requested. A gang may also use
+ * idle capacity of the pool, one gang per pass. A node without pods is released after a time, unless nodes of its pool
+ * are booting. Packing starts no jobs. Invariant: `idle_us[n]` is the time since which node n has had no pods.
  *
  * Source: Kubernetes cluster-autoscaler (scale-up by bin packing of pending pods, scale-down-unneeded-time).
  */
@@ -94,7 +94,7 @@ static int64_t pack(struct hr__kai_autoscaler *scaler, const struct hr__kai_kind
   return n;
 }
 
-/* The pods of a job for which a pool lacks capacity, beside idle and booting nodes. */
+/* The pods of a job that fit neither on idle nor on booting nodes of a pool. */
 static int64_t lacking_in(struct hr__kai_autoscaler *scaler, const struct hr__kai_kind *kind, uint32_t pool) {
   int64_t n = kind->n_pods;
   if (n > 1 && !scaler->idle_used[pool]) n -= idle_pods(scaler->world, kind, pool);
@@ -125,7 +125,7 @@ static uint32_t choose_pool(struct hr__kai_autoscaler *scaler, const struct hr__
 
 /* ---- Requests ------------------------------------------------------------------------------------------ */
 
-/* Whether the queues of the job allow it beside the jobs for which there is capacity; if so, it is counted. */
+/* Whether the queues of the job allow it in addition to the jobs that will get capacity; if so, it is counted. */
 static bool is_allowed(struct hr__kai_autoscaler *scaler, uint32_t slot) {
   const struct hr__kai_world *world = scaler->world;
   const struct hr__kai_job *job = &world->jobs[slot];
@@ -141,7 +141,7 @@ static bool is_allowed(struct hr__kai_autoscaler *scaler, uint32_t slot) {
   return true;
 }
 
-/* Nodes without a boot time are up at once. */
+/* Nodes that need no time to boot are up at once. */
 static bool bring_up(struct hr__kai_world *world, uint32_t pool) {
   const uint32_t first = hr_cluster_first_node(world->simulated, (hr_pool){pool}).id;
   bool some = false;

@@ -4,8 +4,8 @@
  *
  * All heaps are binary heaps in one array. The steps of a heap are those of Go's container/heap, because the order of
  * queues is not transitive and depends on these steps. For pending jobs, a queue is compared with the request of its
- * first job; for victims, with what the victims taken so far and the next one hold. The tree is built when all jobs
- * are in their leaf queues, from the leaves to the top. Invariant: a queue with an empty heap is in no heap.
+ * first job; for victims, with what its victims so far and the next one hold. The tree is built when all jobs are in
+ * their leaf queues, from the leaves to the top. Invariant: a queue with an empty heap is in no heap.
  *
  * Source: KAI-Scheduler, actions/utils/job_order_by_queue and scheduler_util/priority_queue.
  */
@@ -45,7 +45,7 @@ static bool within_quota(const struct hr__kai_side *side) {
   return hr__kai_at_most(&sum, &deserved);
 }
 
-/* Whether the queue would hold a resource of which it may hold nothing. */
+/* Whether the queue would hold a resource that it must not hold at all. */
 static bool holds_without_share(const struct hr__kai_side *side) {
   const struct hr__kai_amounts sum = with_job(side);
   for (int r = 0; r < HR__KAI_RESOURCES; r++)
@@ -59,7 +59,7 @@ static int by_allocatable(const struct hr__kai_queue *l, const struct hr__kai_qu
   return first_if(hr__kai_at_most(&a, &b), hr__kai_at_most(&b, &a));
 }
 
-/* What the order of queues depends on, except what a queue may hold and its age. */
+/* The values that the order of queues depends on, except the age of a queue and what it may hold. */
 static struct hr__kai_queue_key key_of(const struct hr__kai_side *side, const struct hr__kai_amounts *total) {
   struct hr__kai_amounts with = with_job(side);
   const struct hr__kai_amounts held = hr__kai_allocated_of(side->queue);
@@ -193,12 +193,13 @@ static bool job_before(const struct hr__kai_job_order *order, uint32_t l, uint32
 
 /*
  * A queue stays at the top of its heap until its next job has a larger key than a rival; while nothing changes, its
- * keys depend only on the classes of its jobs. So if the order is total, a job of a class that was returned since the
- * last change would be returned at once. If nothing comes from it, it need not be.
+ * keys depend only on the classes of its jobs. So if the order is total, and a job of the class was returned since the
+ * last change, this job would be returned next. If the first one had no effect, this one has none either and is left
+ * out.
  *
- * A queue comes to the top with the key of the first job at its first child. If another child becomes its first on the
- * way down to the job, the job was not compared with the rivals above, so that nothing follows from its return
- * (`is_clean`).
+ * A queue reaches the top with the key of the first job of its first child. If another child becomes the first one on
+ * the way down to the job, the job was not compared with the rivals above. Then nothing can be concluded from its
+ * return (`is_clean`).
  */
 
 static bool is_passed(const struct hr__kai_job_order *order, uint32_t job) {
@@ -210,7 +211,7 @@ static bool belongs(const struct hr__kai_job_order *order, uint32_t job) {
   return session->jobs[job].n_pending > 0 && (!order->only_preemptible || session->cluster->jobs[job].preemptible);
 }
 
-/* The pending job at the cursor of a queue; HR__KAI_NONE: none. Jobs that do not belong to the order are passed. */
+/* The pending job at the cursor of a queue; HR__KAI_NONE: none. Jobs that do not belong to the order are skipped. */
 static uint32_t listed_job(const struct hr__kai_job_order *order, uint32_t queue) {
   const struct hr__kai_session *session = order->session;
   if (!order->lists) return HR__KAI_NONE;
@@ -454,8 +455,8 @@ static uint32_t step_towards(const struct hr__kai_cluster *cluster, uint32_t abo
   return queue;
 }
 
-/* Jobs of queues that are not below the common queue of the leaf queues, or whose branch has none of these, change
-   nothing: no job of them gets a place. Such lists are left out if the order does not depend on the steps of heaps. */
+/* Jobs of queues outside the common queue of the leaf queues, or in a branch without such a leaf queue, get no place
+   and change nothing. Their lists are left out if the order does not depend on the steps of heaps. */
 void hr__kai_order_add_lists_of(struct hr__kai_job_order *order, const uint32_t *leaves, uint32_t n) {
   const struct hr__kai_cluster *cluster = order->session->cluster;
   if (!has_total_order(order)) {

@@ -153,13 +153,13 @@ static bool append(struct hr_arena *arena, uint32_t **list, uint32_t *n, uint32_
   return true;
 }
 
-/* The next pass rejects the job. False: out of memory. */
+/* Lists the job for rejection in the next pass. False: out of memory. */
 static bool reject_later(struct kai *kai, hr_job job, enum hr_reason reason) {
   return append(kai->arena, &kai->rejected, &kai->n_rejected, &kai->max_rejected, job.id) &&
          append(kai->arena, &kai->rejected, &kai->n_rejected, &kai->max_rejected, (uint32_t)reason);
 }
 
-/* Remembers the end of a requirement on locality. False: out of memory. */
+/* Stores the end of a requirement on locality. False: out of memory. */
 static bool expect_end(struct kai *kai, hr_job job, int64_t now_us) {
   const struct hr_locality locality = hr_cluster_locality(kai->world.simulated, job);
   if (locality.tier == HR_TIER_ANY || locality.until_us == HR_NEVER_US || locality.until_us <= now_us) return true;

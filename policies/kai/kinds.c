@@ -302,7 +302,7 @@ static bool find_kind(struct hr__kai_world *world, const struct hr__kai_kind *wa
   return true;
 }
 
-/* Whether the pods that jobs of the kind need could be placed in the queue if it were empty. */
+/* Whether the minimum of pods of such a job is within the limits of the queue if no other job runs. */
 static bool fits_queue(const struct hr__kai_world *world, const struct hr__kai_kind *kind, uint32_t queue,
                        bool preemptible) {
   struct hr__kai_amounts request = kind->pod.quota;

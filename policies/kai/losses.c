@@ -2,8 +2,9 @@
 /*
  * What victims lose, and whether the rules of the action allow it.
  *
- * A loss is what pods of one victim hold that have no place any more, as one sum. Consolidation allows none; reclaim
- * compares the losses with fair shares and quotas. Invariant: the state of the session is the same before and after.
+ * A loss is the sum of the resources of those pods of a victim that have no place any more. Consolidation allows none;
+ * reclaim compares the losses with fair shares and quotas. Invariant: the state of the session is the same before and
+ * after.
  *
  * Source: KAI-Scheduler, plugins/proportion and plugins/minruntime.
  */
@@ -75,7 +76,7 @@ static uint32_t add_losses_of(struct hr__kai_solver *solver, uint32_t n_losses, 
   return add_loss(solver, n_losses, core, n_core);
 }
 
-/* Whether this is the first group of its job in the scenario. */
+/* Whether the group is the first one of its job in the scenario. */
 static bool is_first_of_job(const struct hr__kai_victim_list *list, uint32_t group) {
   for (uint32_t g = 0; g < group; g++)
     if (list->groups[g].job == list->groups[group].job) return false;

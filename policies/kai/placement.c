@@ -75,7 +75,7 @@ static double score_gpu(const struct hr__kai_session *session, uint32_t node, in
   return score;
 }
 
-/* A choice of GPUs for a pod that takes parts of GPUs. */
+/* The GPUs chosen for a pod that requests parts of GPUs. */
 struct gpu_choice {
   uint32_t n;        /* shared GPUs in list 0 of the pod, and whole GPUs (-1) */
   bool waits, opens; /* for resources that are released; a GPU without a reservation is needed */
@@ -147,7 +147,8 @@ static bool wants_gpus(const struct hr__kai_pod *pod) {
   return pod->gpus > 0 || pod->kind == HR__KAI_MEMORY || pod->kind == HR__KAI_INSTANCE;
 }
 
-/* What the pod counts on a node for the check of limits. Of several whole GPUs KAI counts one. */
+/* The resources of the pod on a node that the check of limits counts. KAI counts one GPU even if the pod requests
+   several whole GPUs. */
 static struct hr__kai_amounts checked_on(const struct hr__kai_session *session, uint32_t pod, uint32_t node) {
   const struct hr__kai_pod *described = &session->cluster->pods[pod];
   struct hr__kai_amounts amounts = described->quota;

@@ -6,9 +6,9 @@
  * The cluster as one session of KAI sees it, and the state that the session changes.
  *
  * The caller owns the arrays of the description (nodes, queues, jobs, pod sets, groups, pods); they must stay as they
- * are while the session exists. Ids are indices. The state lies in arrays of int64_t, so that a statement can record
- * each change and undo it (solver.h). All memory comes from one arena and is allocated when the session is created;
- * later, only lists that grow past their largest size so far are allocated again.
+ * are while the session exists. Ids are indices. The state is stored in arrays of int64_t, so that a statement can
+ * record each change and undo it (solver.h). All memory comes from one arena and is allocated when the session is
+ * created; later, only lists that grow past their largest size so far are allocated again.
  */
 
 #include "headroom/base.h"
@@ -209,7 +209,7 @@ struct hr__kai_taken {
 /* Whether the job stays within the fair share of its queue, and within its quota if it cannot be preempted. */
 bool hr__kai_may_reclaim(const struct hr__kai_queue *queues, const struct hr__kai_reclaimer *reclaimer);
 
-/* Whether a queue above its fair share is asked: what remains exceeds what it may hold. */
+/* Whether the queue is above its fair share: what remains exceeds what it may hold. */
 static inline bool hr__kai_maintains_fair_share(const struct hr__kai_queue *reclaimee,
                                                 const struct hr__kai_amounts *remaining) {
   const struct hr__kai_amounts allocatable = hr__kai_allocatable_of(reclaimee);

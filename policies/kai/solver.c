@@ -2,12 +2,12 @@
 /*
  * Searches for victims.
  *
- * The next pods of the pending job are solved one more at a time: first the first pod, then the first two, and so on.
- * The victims found for the first k are evicted first for k + 1. A scenario collects victims in victim order. After
- * each addition, for each node of the last victim, the victims that have pods on that node are evicted, and a
- * simulation places the evicted jobs and the pending job again, in the order of queues. Other pending jobs are taken
- * from that order, too, but are not placed. A rule of the action then accepts or rejects the result. Victims that get a
- * place again are no losses. Lists of victims are groups of pods; `taken` marks the pods of the scenario.
+ * The solver first finds victims for the first of the job's next pods, then for the first two, and so on. The victims
+ * found for the first k are evicted first for k + 1. A scenario collects victims in victim order. After each addition,
+ * for each node of the last victim, the victims that have pods on that node are evicted, and a simulation places the
+ * evicted jobs and the pending job again, in the order of queues. Other pending jobs are taken from that order, too,
+ * but are not placed. A rule of the action then accepts or rejects the result. Victims that get a place again are no
+ * losses. Lists of victims are groups of pods; `taken` marks the pods of the scenario.
  *
  * Source: KAI-Scheduler, actions/common/solvers and actions/common/action.
  */
@@ -147,7 +147,7 @@ static void clear_scenario(struct hr__kai_solver *solver) {
   solver->some_split = false;
 }
 
-/* Forgets which pods were taken into the last scenario, or were recorded. */
+/* Clears the marks of the pods in the last scenario, and of the recorded ones. */
 static void forget_taken(struct hr__kai_solver *solver) {
   const struct hr__kai_cluster *cluster = solver->session->cluster;
   const uint32_t n_active = count_active(solver->session);
@@ -368,10 +368,10 @@ static enum outcome simulate(struct hr__kai_solver *solver, uint32_t pending, en
 /* ---- Search ---- */
 
 /*
- * With lists of queues, searches without a chance are left out. A part has no solution if the free GPUs and those that
- * queues may lose are fewer than it requests. An attempt has none if the part and the victims that must return do not
- * fit on the nodes after the evictions. Pods that several nodes count return without a check, so that nothing is left
- * out if there are any.
+ * With lists of queues, searches that cannot succeed are left out. A part has no solution if it requests more than the
+ * free GPUs and the GPUs that queues may lose. An attempt has none if the part and the victims that must return do not
+ * fit on the nodes after the evictions. A pod that several nodes count returns without a check; if any exists, no
+ * search is left out.
  */
 
 /* Whether a node counts a pod that another node counts, too. */
@@ -397,7 +397,7 @@ static int64_t free_gpus(const struct hr__kai_session *session) {
   return sum;
 }
 
-/* How many feasible nodes have how many free GPUs; the last entry is for more. */
+/* The number of feasible nodes by their number of free GPUs; the last entry counts nodes with more. */
 enum { MOST_FREE = 64 };
 static void count_free(const struct hr__kai_solver *solver, uint32_t *n_nodes) {
   const struct hr__kai_session *session = solver->session;
@@ -425,7 +425,7 @@ static void count_request(const struct hr__kai_solver *solver, uint32_t pod, uin
   if (gpus > 0) requests[gpus < MOST_FREE ? gpus : MOST_FREE]++;
 }
 
-/* Whether the pods that are evicted now leave too little, if those that must return do so. */
+/* Whether the evictions free too little for the part and for the victims that must return. */
 static bool is_hopeless(const struct hr__kai_solver *solver, enum hr__kai_purpose purpose) {
   const struct hr__kai_session *session = solver->session;
   uint32_t requests[MOST_FREE + 1] = {0}, n_nodes[MOST_FREE + 1];
@@ -574,7 +574,7 @@ static bool solve_part(struct hr__kai_solver *solver, uint32_t pending, enum hr_
   return false;
 }
 
-/* Looks at the first `n` pods of the job only; with 0, at the whole job. */
+/* Limits the solver to the first `n` pods of the job; 0: no limit. */
 static void look_at_part(struct hr__kai_solver *solver, uint32_t pending, uint32_t n) {
   struct hr__kai_session *session = solver->session;
   session->part_job = n > 0 ? pending : HR__KAI_NONE;

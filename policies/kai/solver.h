@@ -47,7 +47,7 @@ struct hr__kai_topologies {
 bool hr__kai_topologies_create(struct hr__kai_topologies *topologies, struct hr__kai_session *session,
                                uint32_t max_sets, uint32_t max_groups);
 
-/* Forgets the scores, before a job is placed. */
+/* Clears the scores before a job is placed. */
 static inline void hr__kai_topologies_forget(struct hr__kai_topologies *topologies, uint32_t job) {
   const struct hr__kai_job *described = &topologies->session->cluster->jobs[job];
   if (topologies->session->cluster->n_topologies == 0) return;
@@ -125,7 +125,7 @@ double hr__kai_gpu_score(int64_t used_mib, int64_t gpu_mib, bool whole, bool spr
  *
  * A leaf queue has a heap of jobs, an inner queue has a heap of its children. A job is taken from the first queue at
  * each level. Afterwards only the queues on the path are marked; a marked queue is put to its new position when it is
- * at the top of its heap. So the order is that of KAI, also where queues changed while they were not at the top.
+ * at the top of its heap. So the order is that of KAI, also if queues changed while they were not at the top.
  */
 
 /* What the order of queues depends on, and what it was computed from. */
@@ -151,8 +151,8 @@ struct hr__kai_job_order {
   uint32_t n_top;
   /* Pending jobs of the lists of the queues are not in the heaps; the first one of a queue is at its cursor. */
   bool lists, only_preemptible, is_built;
-  /* Jobs of a class from which nothing comes need not be returned twice. A class is passed if its stamp is the present
-     one; `n_passed` counts those of a queue. */
+  /* Jobs of a class without effect need not be returned twice. A class is skipped if its stamp is the present one;
+     `n_passed` counts the skipped jobs of a queue. */
   bool passes, is_clean;
   uint32_t depth;          /* how many pending jobs of a queue belong to the order; 0: all */
   uint32_t *left;          /* [n_queues] how many of the list of a queue are left */
@@ -179,9 +179,9 @@ void hr__kai_order_clear(struct hr__kai_job_order *order, bool victims, const ui
 void hr__kai_order_add_lists(struct hr__kai_job_order *order, bool only_preemptible);
 /* The same, only with the lists on which the order of jobs of some leaf queues relative to each other depends. */
 void hr__kai_order_add_lists_of(struct hr__kai_job_order *order, const uint32_t *leaves, uint32_t n);
-/* Says that nothing comes from a job that was removed, and that this is so for all other jobs of its class until
-   something changes (hr__kai_order_changed). These are then left out if that changes no decision. Must follow the
-   removal of the job. No effect in an order of hr__kai_order_add_lists_of. */
+/* Notes that a job that was removed had no effect, and that the other jobs of its class have none until something
+   changes (hr__kai_order_changed). These are left out if that changes no decision. Must follow the removal of the job.
+   No effect in an order of hr__kai_order_add_lists_of. */
 void hr__kai_order_pass(struct hr__kai_job_order *order, uint32_t job);
 
 /* The queue of the last job, or a queue above it, has got or lost something. If other queues have, too, the heaps are
@@ -200,8 +200,8 @@ bool hr__kai_order_is_empty(struct hr__kai_job_order *order);
 /* Removes the first job and returns its id; HR__KAI_NONE: none. */
 uint32_t hr__kai_order_pop(struct hr__kai_job_order *order);
 
-/* Removes the first of the jobs of a leaf queue that were pushed. The order can then only be cleared, or asked for more
-   jobs of this queue. HR__KAI_NONE: none. */
+/* Removes the first of the jobs of a leaf queue that were pushed. Afterwards the order can only be cleared, or return
+   more jobs of this queue. HR__KAI_NONE: none. */
 uint32_t hr__kai_order_pop_pushed(struct hr__kai_job_order *order, uint32_t leaf);
 
 /* ---- Gangs (actions.c) --------------------------------------------------------------------------------- */
@@ -335,7 +335,7 @@ bool hr__kai_solve(struct hr__kai_solver *solver, uint32_t job, enum hr__kai_pur
 /* Whether the victim runs for less than the minimum run time of its queue. */
 bool hr__kai_is_protected(const struct hr__kai_solver *solver, enum hr__kai_purpose purpose, uint32_t pending,
                           uint32_t victim);
-/* The part of the pending job that the solver looks at, as a reclaimer. */
+/* The part of the pending job that the solver examines, as a reclaimer. */
 struct hr__kai_reclaimer hr__kai_reclaimer_of(const struct hr__kai_solver *solver, uint32_t pending);
 /* Whether the rules of the action allow what the victims of the scenario lose after a simulation. */
 bool hr__kai_is_allowed(struct hr__kai_solver *solver, enum hr__kai_purpose purpose, uint32_t pending);

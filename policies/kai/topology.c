@@ -346,8 +346,8 @@ static uint32_t filter(const struct hr__kai_session *session, const struct hr__k
   return kept;
 }
 
-/* Sums what is free below the domain, and counts the pods that fit if all are alike. Returns false if the pods cannot
-   be compared. */
+/* Sums the free resources below the domain, and counts the pods that fit if all pods are equal. Returns false if the
+   pods cannot be compared. */
 static bool measure(const struct hr__kai_session *session, const struct hr__kai_subject *subject,
                     struct hr__kai_tree *tree, uint32_t domain) {
   for (uint32_t d = 0; d < tree->n_domains; d++) {

@@ -108,7 +108,7 @@ struct hr__kai_world {
 
 /* Sets whether pods may be placed on a node. */
 void hr__kai_set_up(struct hr__kai_world *world, uint32_t node, bool is_up);
-/* Creates the world. `config` NULL: one queue without limits, and default settings. On failure, writes `error`. */
+/* Creates the world. `config` NULL: one queue without limits, and default settings. If it fails, writes `error`. */
 enum hr_status hr__kai_world_create(struct hr__kai_world *world, const struct hr_policy_env *env,
                                     const struct hr_kai_config *config, bool is_plain, struct hr_error *error);
 
@@ -137,7 +137,7 @@ int64_t hr__kai_count_instances(const struct hr_pool_spec *spec, uint32_t profil
 /* The dimension of a MIG profile; 0: no pool has it. */
 uint32_t hr__kai_dimension_of(const struct hr__kai_world *world, const char *profile);
 
-/* What can be said about a job before it waits. */
+/* The kind and the queue of a job, and whether it may wait. */
 struct hr__kai_admission {
   uint32_t kind, queue;  /* queue HR_NONE: the queue does not exist */
   enum hr_reason reject; /* HR_REASON_NONE: the job may wait */

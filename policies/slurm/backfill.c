@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A pass of the backfill scheduler; see slurm.h. The slots of the time line are an array in the order of time, so that
- * the nodes that are free during an interval are an AND over consecutive sets. A job that does not find enough nodes in
- * an interval is tried again after the last slot that makes them too few, since every interval that contains this slot
- * and the following ones fails too. Invariant: slots are adjacent, and slot 0 begins at the time of the pass.
+ * the nodes that are free during an interval are an AND over consecutive sets. If an interval has too few nodes for a
+ * job, the next one that is tried begins after the last slot that makes them too few: every interval with this slot and
+ * the following ones fails, too. Invariant: slots are adjacent, and slot 0 begins at the time of the pass.
  */
 
 #include "policies/slurm/slurm.h"
@@ -80,8 +80,8 @@ static uint32_t slot_from(const struct hr__slurm_timeline *line, int64_t time_us
   return at < line->n_slots && line->slots[at].begin_us < time_us ? at + 1 : at;
 }
 
-/* Splits the slot that contains a time within, so that a slot begins at this time. Returns the first slot that begins
-   at the time or later. */
+/* Splits the slot that contains the time, so that a slot begins at the time. Returns the first slot that begins at the
+   time or later. */
 static uint32_t split_at(struct hr__slurm_timeline *line, int64_t time_us) {
   uint32_t at = slot_at(line, time_us);
   if (at == line->n_slots || line->slots[at].begin_us >= time_us) return at;
@@ -133,8 +133,9 @@ static void reserve(struct hr__slurm_timeline *line, const struct hr__slurm_queu
 /* Slots are examined in blocks, and sets of up to this many words are kept to find the slot within a block. */
 enum { SLOTS_OF_BLOCK = 8, WORDS_OF_BLOCK = 32 };
 
-/* Returns the last slot from `first` to before `end` after which too few nodes of the scratch set, which it reduces,
-   are left; HR_NONE if enough are left. From the end, which has the most reservations. */
+/* Reduces the scratch set to the nodes that are free in the slots from `first` to before `end`, from the last slot to
+   the first because the last ones have the most reservations. Returns the slot at which too few nodes are left; HR_NONE
+   if enough are left. */
 static uint32_t list_slots(const struct hr__slurm_timeline *line, uint32_t min_nodes, uint32_t first, uint32_t end) {
   uint32_t n_left = count_of(line->set, line->n_words);
   for (uint32_t at = end; at > first; at--) {
@@ -203,7 +204,8 @@ static int64_t rounded(const struct pass *pass, int64_t time_us) {
   return time_us - (into_us < 0 ? into_us + pass->limits->resolution_us : into_us);
 }
 
-/* Returns whether an advance reservation keeps one of the chosen nodes from a job. The chosen nodes stay. */
+/* Returns whether an advance reservation excludes the job from one of the chosen nodes. The set of chosen nodes is
+   unchanged. */
 static bool is_kept(const struct pass *pass, const struct hr__slurm_queued *job, int64_t from_us, int64_t to_us) {
   struct hr__slurm_timeline *line = pass->line;
   if (!pass->selector->restrict_nodes) return false;
@@ -243,8 +245,8 @@ static bool list_nodes(const struct pass *pass, const struct hr__slurm_queued *j
   return count_of(line->set, line->n_words) >= job->min_nodes;
 }
 
-/* Returns the next time from `from_us` on at which a job must be tested. It need not be tested at a time if more nodes
-   become usable later, but before the job can start on any nodes: it is tested then anyway. */
+/* Returns the next time from `from_us` on at which a job must be tested. A test is not needed if more nodes become
+   usable before the job can start on any nodes, since the job is tested again at that time. */
 static int64_t next_test(const struct pass *pass, const struct hr__slurm_queued *job, int64_t from_us) {
   const struct hr__slurm_selector *selector = pass->selector;
   if (!selector->earliest || selector->restrict_nodes) return from_us;
@@ -292,7 +294,7 @@ static int64_t find_start(const struct pass *pass, const struct hr__slurm_queued
       if (start_us > pass->now_us + pass->limits->window_us) return HR_NEVER_US;
       bool is_taken = overlaps(line, job, rounded(pass, start_us), rounded(pass, end_us));
       if (!is_taken && !is_kept(pass, job, start_us, end_us)) return start_us;
-      later_us = start_us; // the reservations that the selector does not know are in the way
+      later_us = start_us; // reservations that the selector does not know prevent this start
     }
     if (later_us == HR_NEVER_US || later_us > pass->now_us + pass->limits->window_us) return HR_NEVER_US;
     from_us = later_us;

@@ -240,7 +240,7 @@ static inline int64_t hr__slurm_whole_second(int64_t time_us) {
   return (time_us + HR_SECOND_US - 1) / HR_SECOND_US * HR_SECOND_US;
 }
 
-/* Makes up for a pass of the backfill scheduler before now: without waiting jobs it has no effect except that the
+/* Accounts for a backfill pass that was due before now and left out: without waiting jobs its only effect is that the
    scheduler sleeps again. */
 static inline void hr__slurm_make_up(struct hr__slurm_run *run, int64_t now_us) {
   if (!run->plan_is_stale || run->waiting.count > 0) return;
@@ -251,7 +251,7 @@ static inline void hr__slurm_make_up(struct hr__slurm_run *run, int64_t now_us) 
   run->plan_is_stale = false;
 }
 
-/* Notes that jobs or nodes change now, so both schedulers have something to do. */
+/* Notes that jobs or nodes change now, so that both schedulers run again. */
 static inline void hr__slurm_note_change(struct hr__slurm_run *run, int64_t now_us) {
   hr__slurm_make_up(run, now_us);
   if (!run->plan_is_stale) run->stale_us = now_us;
@@ -336,7 +336,7 @@ void hr__slurm_set_over_time(struct hr__slurm_run *run, struct hr__slurm_running
 /* Stops the jobs that have run longer than OverTimeLimit beyond their limits. */
 void hr__slurm_stop_over_time(struct hr__slurm_run *run);
 
-/* Returns whether a job that has stopped after notice must not run again. */
+/* Returns whether a job that was stopped after notice must not run again. */
 bool hr__slurm_is_cancelled(const struct hr__slurm_run *run, uint32_t job);
 
 /* Appends a job to a list. */
@@ -372,7 +372,7 @@ uint64_t hr__slurm_denied(const struct hr__slurm_run *run, uint32_t job);
 /* Returns the set of all others. */
 uint64_t hr__slurm_allowed(const struct hr__slurm_run *run, uint64_t denied);
 
-/* Removes the nodes from a set that reservations of `denied` keep at any time from `from_us` to `to_us`, unless one of
+/* Removes the nodes from a set that reservations of `denied` use at any time from `from_us` to `to_us`, unless one of
    `allowed` has precedence. Returns the earliest time after `from_us` at which the job may use more nodes; HR_NEVER_US:
    none were removed. */
 int64_t hr__slurm_remove_reserved(const struct hr__slurm_run *run, uint64_t denied, uint64_t allowed, int64_t from_us,
@@ -423,7 +423,7 @@ void hr__slurm_describe_wait(void *self, const struct hr_view *view, hr_job job,
 
 /* ---- Values (values.c) ------------------------------------------------------------------------------ */
 
-/* Pass rows of the tables of values to those who receive them: the headers; the row of a waiting job; the rows of all
+/* Pass rows of the tables of values to their receivers: the headers; the row of a waiting job; the rows of all
    associations. */
 void hr__slurm_write_headers(const struct hr__slurm_run *run);
 void hr__slurm_write_priority(struct hr__slurm_run *run, uint32_t job, int64_t at_us);

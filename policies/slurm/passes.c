@@ -37,9 +37,9 @@ int64_t hr__slurm_full_pass(const struct hr__slurm_run *run, int64_t from_us) {
   return into_us ? from_us + interval_us - into_us : from_us;
 }
 
-/* Whether another pass of the main scheduler, without any change, may start further jobs after some have started: a job
-   that did not fit may now be over a limit, so that it does not stop others any more, or other jobs may be preempted.
- */
+/* Whether another pass of the main scheduler may start further jobs although nothing else has changed since this pass
+   started some. A job that did not fit may now exceed a limit, so that it no longer blocks others, or other jobs may be
+   preempted. / */
 static bool starts_matter(const struct hr__slurm_run *run) {
   return run->preemption.is_on || run->limits_state.used;
 }
@@ -199,9 +199,9 @@ static bool has_no_reserve(const struct hr__slurm_run *run, uint32_t job) {
   return qos != HR_NONE && run->config->qos[qos].flags >> HR_SLURM_NO_RESERVE & 1;
 }
 
-/* Lists at most `n` jobs that nothing but resources keeps waiting. With preemption the others before them are listed,
-   too, because a job that is stopped no longer counts for limits. Returns how many entries of the queue were
-   examined. Jobs that a start of this pass puts over a limit count among the `n`; in Slurm they do not. */
+/* Lists at most `n` jobs that wait only for resources. With preemption the other jobs before them are listed, too,
+   because a job that is stopped no longer counts for limits. Returns how many entries of the queue were examined. Jobs
+   that a start of this pass puts over a limit count among the `n`; in Slurm they do not. */
 static uint32_t list_queue(struct hr__slurm_run *run, uint32_t n) {
   uint32_t at = 0, i = 0;
   for (uint32_t n_free = 0; at < run->waiting.count && n_free < n; at++) {

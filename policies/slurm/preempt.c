@@ -5,8 +5,8 @@
  *
  * The candidates are sorted: the lowest priority first, then fewer nodes; or the youngest first. They are removed one
  * by one until the job fits. Then the last one removed is moved to the front, followed by the others in the order of
- * how many of the chosen nodes they use, and the search is repeated, at most twice. Those removed that use chosen nodes
- * are preempted. Jobs with PreemptMode=suspend are candidates of their own, see suspend.c.
+ * how many of the chosen nodes they use, and the search is repeated, at most twice. The removed candidates that use
+ * chosen nodes are preempted. Jobs with PreemptMode=suspend are candidates of their own, see suspend.c.
  *
  * Source: src/plugins/select/cons_tres/job_test.c (_run_now), src/plugins/preempt of SchedMD/slurm.
  */
@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-/* The time after which a requeued job may start again: Slurm waits until its old credentials have expired. */
+/* The time that a requeued job must wait: Slurm waits until the job's old credentials have expired. */
 #define REQUEUE_DELAY_US (121 * HR_SECOND_US)
 
 /* How often the candidates are sorted again: reorder_count of PreemptParameters, plus 1. */

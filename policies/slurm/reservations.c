@@ -128,8 +128,8 @@ static int64_t remove_maintained(const struct hr__slurm_run *run, int64_t from_u
   return end_us;
 }
 
-/* Returns the nodes of word `w` that a job need not give up for a reservation, because it may use them in another one
-   that contains its whole time. `*gain_us` becomes the begin of such a one that begins later, if it is earlier. */
+/* Returns the nodes of word `w` that a job may use in spite of a reservation, because it may use another reservation of
+   them during its whole time. If such a reservation begins later, but before `*gain_us`, this becomes its begin. */
 static uint64_t kept_nodes(const struct hr__slurm_run *run, const struct hr_slurm_reservation *other, uint64_t allowed,
                            const int64_t times_us[2], uint32_t w, int64_t *gain_us) {
   uint64_t kept = 0;

@@ -111,8 +111,8 @@ double hr__slurm_billing(const struct hr__slurm_tres *tres, uint32_t n_tres, enu
 
 /* ---- Fair share ---------------------------------------------------------------------------------------- */
 
-/* An association with fairshare=parent passes its children on: they are siblings of its own siblings, below the
-   nearest ancestor that has shares. */
+/* The children of an association with fairshare=parent are treated as siblings of its own siblings, below the nearest
+   ancestor that has shares. */
 
 double hr__slurm_usage_sum(struct hr__slurm_assoc *assocs, uint32_t n_assocs) {
   double total = 0;
@@ -250,7 +250,7 @@ static void rank_all(struct fair_tree *tree) {
   uint32_t at = next_sibling(tree, root, HR_NONE), ancestor = root;
   bool tied = false;
   while (at != HR_NONE || ancestor != root) {
-    if (at == HR_NONE) { // all siblings are ranked: go on after their account
+    if (at == HR_NONE) { // all siblings are ranked: continue after their account
       uint32_t account = ancestor;
       ancestor = tree->scratch->ancestors[account];
       at = next_sibling(tree, ancestor, account);

@@ -40,7 +40,8 @@ struct hr__slurm_shape {
 struct hr__slurm_running {
   uint32_t job;
   int64_t end_us;  /* when it reaches its time limit */
-  int64_t over_us; /* how much later it is expected to have ended then; HR_NEVER_US: unknown, its limit once more */
+  int64_t over_us; /* how much later it is expected to end if it is still running then; HR_NEVER_US: unknown, so its
+                      limit is added again */
   int64_t limit_us;
   struct hr__slurm_shape shape;
   uint32_t *nodes; /* [shape.nodes] the nodes, in the order of the shape */
@@ -116,8 +117,8 @@ int64_t hr__slurm_earliest(struct hr__slurm_nodes *nodes, const struct hr__slurm
 /* Treats the GPUs of running job number `index` as free (`free` true), or as used again. */
 void hr__slurm_nodes_lend(struct hr__slurm_nodes *nodes, uint32_t index, bool free);
 
-/* Lets `n` running jobs, of which the numbers `hidden` increase, not exist for a while. `copy` [n_running] keeps the
-   list of running jobs. hr__slurm_nodes_show ends this; nothing may be added or removed before. */
+/* Hides `n` running jobs: `hidden` [n] are their numbers, ascending. `copy` [n_running] receives the list of running
+   jobs. hr__slurm_nodes_show ends this; no job may be added or removed before. */
 void hr__slurm_nodes_hide(struct hr__slurm_nodes *nodes, const uint32_t *hidden, uint32_t n,
                           struct hr__slurm_running *copy);
 void hr__slurm_nodes_show(struct hr__slurm_nodes *nodes, const uint32_t *hidden, uint32_t n,
@@ -130,7 +131,7 @@ uint64_t hr__slurm_gpus_of(const struct hr__slurm_nodes *nodes, const struct hr_
 /* Moves the end of a running job. */
 void hr__slurm_nodes_postpone(struct hr__slurm_nodes *nodes, uint32_t job, int64_t by_us);
 
-/* The time that Slurm leaves jobs to end after their limits: KillWait. */
+/* The time between the limit of a job and its forced end: KillWait. */
 #define HR__SLURM_KILL_WAIT_US (30 * HR_SECOND_US)
 
 /* Adds a job that starts on the nodes `chosen`, with the GPUs `chosen_gpus` if they are shared. `at` is memory of

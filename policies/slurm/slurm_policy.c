@@ -60,8 +60,8 @@ static const struct hr_param params[] = {
 
 /* ---- Creation --------------------------------------------------------------------------------------- */
 
-/* Returns what of the pools and the requests Slurm does not have; NULL: nothing. Shares of GPUs are shards: equal parts
-   of each GPU, or thousandths. */
+/* Returns a property of the pools or requests that Slurm does not have; NULL: none. Shares of GPUs are shards: equal
+   parts of each GPU, or thousandths. */
 static const char *unsupported(const struct hr_policy_env *env) {
   const struct hr_requests *requests = hr_cluster_requests(env->cluster);
   bool has_shares = false;
@@ -168,7 +168,7 @@ static enum hr_status interrupted(struct hr__slurm_run *run, uint32_t job, int64
   return hr__slurm_count(run, job, -1, false) ? hr__slurm_list_job(run, &run->killed, job) : HR_NO_MEMORY;
 }
 
-/* A waiting job is not wanted any more. The next pass removes it from the queue. */
+/* A waiting job was cancelled. The next pass removes it from the queue. */
 static enum hr_status withdraw(struct hr__slurm_run *run, uint32_t job) {
   for (uint32_t i = 0; i < run->rejects.count; i++)
     if (run->rejects.jobs[i] == job) return HR_OK;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * PreemptMode=SUSPEND: a job gets CPUs that jobs which it may preempt have, and these are suspended until there are
- * enough CPUs again. A suspended job keeps its GPUs, its memory and its CPUs: only jobs that may preempt it can use
- * them. So it makes no room for jobs that need GPUs or memory. Time for which it is suspended does not count for its
- * limit.
+ * PreemptMode=SUSPEND: a job gets CPUs of jobs that it may preempt. These are suspended until there are enough CPUs
+ * again. A suspended job keeps its GPUs, its memory and its CPUs: only jobs that may preempt it can use them. So it
+ * makes no room for jobs that need GPUs or memory. Time for which it is suspended does not count for its limit.
  *
- * Slurm suspends the jobs with cores that the new job uses. Here CPUs have no numbers: jobs are suspended
- * in the order of preemption until the CPUs suffice. They are resumed in the order in which they were suspended.
+ * Slurm suspends the jobs with cores that the new job uses. Here CPUs have no numbers: jobs are suspended in the order
+ * of preemption until the CPUs suffice. They are resumed in the order in which they were suspended.
  *
  * In the engine a suspended job is stopped and waits, with all its work. Invariant: it stays among the running jobs of
- * `nodes`, so that no other job gets what it keeps. Jobs overlap as little as possible: all CPUs of a node are taken if
- * the sum of its jobs, with those that are suspended, is as large.
+ * `nodes`, so that no other job gets what it keeps. Jobs overlap as little as possible: they overlap only if the jobs
+ * of a node, including suspended ones, request more CPUs than the node has.
  *
  * Source: src/plugins/select/cons_tres/job_test.c and src/slurmctld/gang.c of SchedMD/slurm, doc/html/preempt.
  */
@@ -74,7 +73,7 @@ static bool find_overlapping(struct hr__slurm_run *run, const struct hr__slurm_k
   return found;
 }
 
-/* Returns whether the active jobs and the new one have more CPUs than one of the chosen nodes, on which a job runs. */
+/* Returns whether, on one of the chosen nodes, the active jobs and the new one request more CPUs than the node has. */
 static bool is_in_the_way(const struct hr__slurm_run *run, const struct hr__slurm_running *running) {
   for (uint32_t i = 0; i < run->found.nodes; i++) {
     uint32_t node = run->nodes.chosen[i];

@@ -35,7 +35,7 @@ static bool make_room(struct hr__slurm_waiting *waiting) {
   return true;
 }
 
-/* Inserts an entry among the sorted ones, of which there is one more then; the first of the others moves to the end. */
+/* Inserts an entry into the sorted part. The first unsorted entry moves to the end. */
 static void insert_among_sorted(struct hr__slurm_waiting *waiting, uint32_t at, const struct hr__slurm_entry *entry) {
   struct hr__slurm_entry *front = waiting->all + waiting->first, *end = front + waiting->n_sorted;
   if (waiting->n_sorted < waiting->count) front[waiting->count] = *end;
@@ -92,8 +92,8 @@ void hr__slurm_waiting_sweep(struct hr__slurm_waiting *waiting, uint32_t n, cons
 
 /* ---- Sorting the front ------------------------------------------------------------------------------ */
 
-/* Ranges of at most SMALL entries are sorted by insertion; CHUNK entries are sorted at once. A range that is put off is
-   at least as long as the one that is divided next, so there are at most MAX_RANGES of them. */
+/* Ranges of at most SMALL entries are sorted by insertion; CHUNK entries are sorted at once. A range that is put aside
+   is at least as long as the one that is divided next, so there are at most MAX_RANGES of them. */
 enum { SMALL = 16, CHUNK = 1024, MAX_RANGES = 33 };
 
 static void sort_by_insertion(const struct hr__slurm_waiting *waiting, struct hr__slurm_entry *entries, uint32_t n) {

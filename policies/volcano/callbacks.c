@@ -106,7 +106,7 @@ static bool task_precedes(const struct hr__volcano_session *session, uint32_t le
   return strcmp(a->uid, b->uid) < 0;
 }
 
-/* Whether the victim `left` is evicted before `right`. */
+/* Whether `left` is evicted before `right`. */
 static bool victim_precedes(const struct hr__volcano_session *session, uint32_t left, uint32_t right) {
   const struct hr__volcano_snapshot *snapshot = session->snapshot;
   uint32_t a = snapshot->tasks[left].job, b = snapshot->tasks[right].job;

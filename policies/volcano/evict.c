@@ -272,7 +272,7 @@ void hr__volcano_run_preempt(struct hr__volcano_session *session) {
   collect_starving(session, false);
   while (session->queue_heap.count) {
     uint32_t queue = hr__volcano_pop_queue(session, &session->queue_heap);
-    /* The heap is emptied first; the list is needed for preemption within jobs. */
+    /* The heap is emptied into a list first, because preemption within jobs needs the list. */
     uint32_t n = session->job_heaps[queue].count;
     struct hr__volcano_heap starving = hr__volcano_pool_heap(session, n);
     for (uint32_t i = 0; i < n; i++) starving.items[i] = session->job_heaps[queue].items[i];

@@ -33,7 +33,7 @@ struct hr__volcano_queue_sums {
   uint32_t n_jobs;
 };
 
-/* How a lasting session (see hr__volcano_refresh) asks its owner. Members may be NULL. */
+/* What a lasting session (see hr__volcano_refresh) calls in its owner. Members may be NULL. */
 struct hr__volcano_owner {
   void *self;
   const struct hr__volcano_queue_sums *sums; /* by queue */
@@ -49,7 +49,7 @@ struct hr__volcano_owner {
   uint32_t (*successor)(void *self, uint32_t job);
 };
 
-/* What the plug-ins proportion and capacity know of a queue. */
+/* The data of a queue in the plug-ins proportion and capacity. */
 struct hr__volcano_queue_state {
   bool takes_part; /* proportion and flat capacity: the queue has a job */
   struct hr__volcano_vector deserved, allocated, request, elastic, inqueue, capability, real_capability, guarantee;
@@ -170,10 +170,10 @@ static inline bool hr__volcano_fits_future(const struct hr__volcano_session *ses
 /*
  * A lasting session is used again and again. Its snapshot has room for jobs and tasks that come later: a job without a
  * queue (HR__VOLCANO_NONE), and a task without a job, are unused. Between two runs its owner changes the snapshot:
- * hr__volcano_join adds the tasks of a job, hr__volcano_part removes them, hr__volcano_settle lets tasks that were
- * bound run and those that wait for resources be pending, hr__volcano_drop lets a task that was evicted be pending, and
- * hr__volcano_set_node sets what a node without tasks has. hr__volcano_refresh then prepares the next
- * run: it does what opening a session does, with the sums of the owner.
+ * hr__volcano_join adds the tasks of a job, hr__volcano_part removes them, hr__volcano_settle makes bound tasks running
+ * and tasks that wait for resources pending, hr__volcano_drop makes an evicted task pending, and hr__volcano_set_node
+ * sets what a node without tasks has. hr__volcano_refresh then prepares the next run: it does what opening a session
+ * does, with the sums of the owner.
  */
 void hr__volcano_join(struct hr__volcano_session *session, uint32_t job);
 void hr__volcano_part(struct hr__volcano_session *session, uint32_t job);

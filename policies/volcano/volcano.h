@@ -206,7 +206,7 @@ enum hr__volcano_phase {
   HR__VOLCANO_PHASE_OTHER
 };
 
-/* How many tasks of a job may be lost (plug-in tdm): a number, or a percentage of all tasks, rounded up. */
+/* How many tasks a job may lose (plug-in tdm): a number, or a percentage of all tasks, rounded up. */
 struct hr__volcano_budget {
   bool is_set, is_percent;
   int32_t value;

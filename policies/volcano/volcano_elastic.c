@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Elastic jobs that run: those with a minAvailable below the number of their pods.
-
-   Such a job keeps its slot with all its tasks, of which some may be pending. A session binds pending tasks, and evicts
-   running ones. The job loses evicted pods, and goes on with the others if these are at least minAvailable; otherwise
-   it stops. After the session, a job of which pods changed is resized once. The same holds for pods that are lost with
-   their node, unless the configuration says that the job then starts again.
-
-   Invariant: between two sessions `held` is the number of running tasks of a job, `n_missing` the sum of the pending
-   tasks of jobs that can still be resized, and the sums of each queue contain `held` pods of each job.
-   Source: volcano-sh/volcano, pkg/scheduler/plugins/gang, pkg/controllers/job. */
+/* Elastic jobs that run: those with a minAvailable below the number of their pods.  Such a job keeps its slot with all
+   its tasks, of which some may be pending. A session binds pending tasks, and evicts running ones. The job loses
+   evicted pods, and continues with the others if these are at least minAvailable; otherwise it stops. After the
+   session, each job with changed pods is resized once. The same holds for pods that are lost with their node, unless
+   the configuration says that the job then starts again.  Invariant: between two sessions `held` is the number of
+   running tasks of a job, `n_missing` the sum of the pending tasks of jobs that can still be resized, and the sums of
+   each queue contain `held` pods of each job. Source: volcano-sh/volcano, pkg/scheduler/plugins/gang,
+   pkg/controllers/job. */
 
 #include "policies/volcano/volcano_policy.h"
 

@@ -100,7 +100,7 @@ static bool submit(struct hr__volcano_policy *volcano, const struct hr_view *vie
   return hr__volcano_enter(volcano, job, true);
 }
 
-/* A running job ends or stops: its pods leave, except from the ledger if they are set aside. */
+/* A running job ends or stops: its pods leave the session and, unless they are set aside, the ledger. */
 static void stop(struct hr__volcano_policy *volcano, hr_job job, bool is_aside) {
   uint32_t slot = hr__volcano_slot_of(volcano, job);
   const struct hr__volcano_kind *kind = &volcano->kinds[volcano->kind_of[job.id]];
@@ -121,7 +121,7 @@ static void forget(struct hr__volcano_policy *volcano, hr_job job) {
   volcano->sums[volcano->kinds[volcano->kind_of[job.id]].queue].n_jobs--;
 }
 
-/* A waiting job is not wanted any more. Between sessions it has no slot. */
+/* A waiting job was cancelled. Between sessions it has no slot. */
 static bool withdraw(struct hr__volcano_policy *volcano, hr_job job) {
   for (uint32_t i = 0; i < volcano->n_idle_jobs; i++)
     if (volcano->idle_jobs[i].id == job.id) return true; /* it needs no node, and starts now */

@@ -110,7 +110,7 @@ struct hr__volcano_policy {
 bool hr__volcano_configure(struct hr__volcano_policy *volcano, const struct hr_trace *jobs);
 /* The queue of a job; HR_NONE: out of memory. */
 uint32_t hr__volcano_queue_of(struct hr__volcano_policy *volcano, const struct hr_trace *jobs, hr_job job);
-/* Makes what this policy knows of a kind of jobs. False: out of memory. */
+/* Creates the data of this policy for a kind of jobs. False: out of memory. */
 bool hr__volcano_make_kind(struct hr__volcano_policy *volcano, uint32_t kind);
 /* A job begins to wait; `is_new`: it was submitted. False: out of memory. */
 bool hr__volcano_enter(struct hr__volcano_policy *volcano, hr_job job, bool is_new);

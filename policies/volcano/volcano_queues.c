@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Queues and waiting jobs: the configuration, the sums over the jobs of each queue, and the action enqueue.
-
-   Enqueue asks the plug-ins for the first pending job of each kind. A kind that they refuse is not asked again in the
-   same session, because admitted jobs only take room. Invariant: the sums of a queue are those over its jobs that wait
-   or run; see struct hr__volcano_queue_sums.
-   Source: volcano-sh/volcano, pkg/scheduler/actions/enqueue. */
+/* Queues and waiting jobs: the configuration, the sums over the jobs of each queue, and the action enqueue.  Enqueue
+   asks the plug-ins for the first pending job of each kind. If they refuse it, they are not asked again for its kind in
+   the same session, because admitted jobs only take room. Invariant: the sums of a queue are those over its jobs that
+   wait or run; see struct hr__volcano_queue_sums. Source: volcano-sh/volcano, pkg/scheduler/actions/enqueue. */
 
 #include "policies/volcano/volcano_policy.h"
 
@@ -363,7 +361,7 @@ void hr__volcano_leave(struct hr__volcano_policy *volcano, hr_job job) {
 
 /* ---- The action enqueue ---- */
 
-/* Whether the first pending job of `a` precedes that of `b`, as the order of jobs of the plug-ins says. */
+/* Whether the first pending job of `a` precedes that of `b` in the plug-ins' order of jobs. */
 static bool precedes(const struct hr__volcano_policy *volcano, const struct hr__volcano_kind *a,
                      const struct hr__volcano_kind *b) {
   int32_t one = volcano->pods.kinds[a->kind].priority, other = volcano->pods.kinds[b->kind].priority;

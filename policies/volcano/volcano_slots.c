@@ -225,7 +225,8 @@ static uint32_t choose_pool(struct hr__volcano_policy *volcano, const struct hr_
   return pool;
 }
 
-/* Whether a pod of the kind fits on some node by its GPUs. `most_milli`: by pool, what the node with most has free. */
+/* Whether a pod of the kind fits on some node by its GPUs. `most_milli`: by pool, the free amount of the node with the
+   most free GPUs. */
 static bool may_fit(const struct hr__volcano_policy *volcano, const struct hr__volcano_kind *kind,
                     const int64_t *most_milli) {
   const struct hr__job_kind *of = &volcano->pods.kinds[kind->kind];
@@ -283,7 +284,7 @@ static void withdrawn(void *self, uint32_t task) {
   hr__pods_cut(&volcano->pods, job, last, true);
 }
 
-/* If one pod of a job is evicted, the job stops: all its pods leave the ledger. What becomes of an elastic job is known
+/* If one pod of a job is evicted, the job stops and all its pods leave the ledger. For an elastic job this is decided
    after the session. */
 static void evicted(void *self, uint32_t task) {
   struct hr__volcano_policy *volcano = self;
