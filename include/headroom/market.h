@@ -133,6 +133,9 @@ struct hr_market_spec {
   /* on-demand price of the same GPU type, in micro-dollars per GPU-hour; HR_UNKNOWN_UUSD_H: unknown */
   int64_t on_demand_uusd_h;
   int64_t from_us, to_us; /* begin and end of a reservation; 0 and HR_NEVER_US if not limited */
+  /* Of a reservation with an end: how long before the end its nodes are stopped, and how long before that they get
+     notice. */
+  int64_t stop_before_us, stop_notice_us;
   struct hr_billing billing;
   struct hr_duration boot; /* time from the request for a node until jobs may start on the node */
   struct hr_spot_spec spot;

@@ -81,6 +81,19 @@ enum hr_status hr__check_duration(struct hr__builder *builder, const cJSON *obje
 
 static enum hr_status check_bounds(struct hr__builder *builder, const struct hr__pool_draft *draft) {
   const struct hr_market_spec *market = &draft->pool.market;
+  const char *only_at_end = hr__has(draft->entry, "stop_before_s")   ? "stop_before_s"
+                            : hr__has(draft->entry, "stop_notice_s") ? "stop_notice_s"
+                                                                     : NULL;
+  if (market->to_us == HR_NEVER_US && only_at_end)
+    return hr__build_fail_at(builder, draft->entry, only_at_end, "'%s' has no effect without 'to_s'", only_at_end);
+  int64_t time_us = market->to_us - market->from_us;
+  if (market->to_us != HR_NEVER_US && time_us > 0 &&
+      (market->stop_before_us >= time_us || market->stop_notice_us > time_us - market->stop_before_us))
+    return hr__build_fail_at(builder, draft->entry, only_at_end,
+                             "the nodes are closed before the reservation starts: 'stop_before_s' and 'stop_notice_s' "
+                             "are %.10g s together, the reservation lasts %.10g s",
+                             (double)(market->stop_before_us + market->stop_notice_us) / (double)HR_SECOND_US,
+                             (double)time_us / (double)HR_SECOND_US);
   if (market->to_us > market->from_us) return HR_OK;
   return hr__build_fail_at(
       builder, draft->entry, "to_s", "the reservation ends at %.10g s, not after its start at %.10g s",

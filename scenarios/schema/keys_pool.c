@@ -640,6 +640,12 @@ const struct hr__key hr__pool_keys[] = {
      HELP("When the nodes become available, from the first submit.")},
     {"to_s", SECONDS, WITH(RESERVED), OTHERWISE("never"), AS_US(struct hr_pool_spec, market.to_us),
      HELP("When the nodes are withdrawn, from the first submit.")},
+    {"stop_before_s", SECONDS, WITH(RESERVED), DEFAULT("0"), AS_US(struct hr_pool_spec, market.stop_before_us),
+     HELP("How long before 'to_s' the provider stops the nodes, which are paid for until 'to_s'. Capacity Blocks of "
+          "AWS: "
+          "1800.")},
+    {"stop_notice_s", SECONDS, WITH(RESERVED), DEFAULT("0"), AS_US(struct hr_pool_spec, market.stop_notice_us),
+     HELP("How long before that no job starts any more, and jobs get notice, so that they can write a checkpoint.")},
     {"paid_until_s", SECONDS_FROM(1e-6), WITH(RESERVED), OTHERWISE("the end of the run"),
      HELP("Time from the first submit after which the nodes cost nothing, although they remain available.")},
     {"billing", OBJECT(billing_keys), WITH(ELASTIC), AT(PART, struct hr_pool_spec, market.billing),

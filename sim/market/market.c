@@ -363,10 +363,34 @@ static enum hr_status open_window(struct hr__engine *engine, hr_pool pool) {
   return status;
 }
 
+/* When the nodes of a reservation with an end are stopped. */
+static int64_t stop_us(const struct hr_market_spec *market) {
+  return market->to_us - market->stop_before_us;
+}
+
+/* Closes a node until it is stopped. A node in maintenance may already be closed; its jobs then get notice, too. */
+static enum hr_status close_node(struct hr__engine *engine, hr_pool pool, hr_node node, int64_t down_us) {
+  struct hr__node *self = &engine->cluster.nodes[node.id];
+  if (self->state == HR_NODE_OFF || (self->state == HR_NODE_CLOSING && self->down_us <= down_us)) return HR_OK;
+  bool is_first = self->state == HR_NODE_UP;
+  self->down_us = down_us;
+  if (is_first) hr__market_set_state(engine, node, HR_NODE_CLOSING);
+  enum hr_status status = HR_OK;
+  if (is_first) status = emit_node_event(engine, HR_EVENT_NOTICE, HR_REASON_RESERVATION_END, pool, node);
+  return status == HR_OK ? hr__market_warn_residents(engine, node, down_us) : status;
+}
+
+/* Closes the nodes of a reservation, and stops them when the notice has passed. */
 static enum hr_status close_window(struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
+  int64_t down_us = stop_us(&self->spec->market);
   enum hr_status status = HR_OK;
   engine->markets[pool.id].is_closed = true;
+  if (engine->view.now_us < down_us) {
+    for (uint32_t number = 0; status == HR_OK && number < self->spec->nodes; number++)
+      status = close_node(engine, pool, node_of(self, number), down_us);
+    return status == HR_OK ? hr__schedule(engine, down_us, HR__PENDING_WINDOW_CLOSE, pool.id) : status;
+  }
   for (uint32_t number = 0; status == HR_OK && number < self->spec->nodes; number++)
     if (engine->cluster.nodes[node_of(self, number).id].state != HR_NODE_OFF)
       status = hr__market_take_down(engine, pool, node_of(self, number), HR_REASON_RESERVATION_END);
@@ -380,7 +404,8 @@ static enum hr_status begin_window(struct hr__engine *engine, hr_pool pool) {
   engine->markets[pool.id].is_closed = market->from_us > 0;
   enum hr_status status = hr__schedule(engine, market->from_us, HR__PENDING_WINDOW_OPEN, pool.id);
   if (status != HR_OK || market->to_us == HR_NEVER_US || market->to_us <= 0) return status;
-  return hr__schedule(engine, market->to_us, HR__PENDING_WINDOW_CLOSE, pool.id);
+  int64_t notice_at_us = stop_us(market) - market->stop_notice_us;
+  return hr__schedule(engine, notice_at_us > 0 ? notice_at_us : 0, HR__PENDING_WINDOW_CLOSE, pool.id);
 }
 
 static enum hr_status begin_elastic(struct hr__engine *engine, hr_pool pool) {

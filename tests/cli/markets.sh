@@ -254,6 +254,27 @@ case_losses_at_a_reservations_end() {
   matches summary.json '^    "lost_gpu_hours": 0\.27777'
 }
 
+# A capacity block is paid for to its end, although its nodes are stopped before. Jobs get notice.
+case_capacity_blocks() {
+  block='"name": "b", "nodes": 2, "gpus_per_node": 1, "gpu": "L4", "market": "reserved", "usd_per_gpu_hour": 1'
+  scenario '"market": "static"' \
+    '"horizon_s": 90000, "classes": {"default": {"checkpoint": {"policy": "on-notice", "write_s": 60}}}' \
+    "$block, \"to_s\": 86400, \"stop_before_s\": 1800, \"stop_notice_s\": 600"
+  trace submit_s,duration_s,gpus,interruptible 0,90000,1,true 0,80000,1,true 83500,10,1,true 84100,10,1,true
+  replay
+  costs_in_all 48.000000 # two GPUs for 24 hours
+  try 0 why s.json --trace t.csv --job 1
+  says stdout "stopped    at 0 d 23:21:00"
+  try 0 why s.json --trace t.csv --job 4
+  says stdout "still waiting when"
+  scenario '"market": "static"' '' "$block, \"stop_before_s\": 1800"
+  try 2 run s.json --trace t.csv
+  says stderr "'stop_before_s' has no effect without 'to_s'"
+  scenario '"market": "static"' '' "$block, \"to_s\": 3600, \"stop_before_s\": 1800, \"stop_notice_s\": 1801"
+  try 2 validate s.json --trace t.csv
+  says stderr "closed before the reservation starts"
+}
+
 # A rejected job misses its deadline, even if the deadline is after the end of the run.
 case_rejected_jobs_miss_their_deadlines() {
   scenario '"market": "static"' '"costs": { "downtime": { "usd_per_missed_deadline": 5 } }' \

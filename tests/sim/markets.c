@@ -322,6 +322,37 @@ static void reservation_is_available_for_its_time(void) {
   hr_result_destroy(outcome.result);
 }
 
+/* The nodes of a capacity block are stopped before its end, after a notice: then no job starts any more. */
+static void capacity_block_stops_before_its_end(void) {
+  char name[] = "block", gpu[] = "T4";
+  int64_t submit_us[] = {0, 0, 45 * S}, work_us[] = {30 * S, 80 * S, 5 * S};
+  uint32_t gpus[] = {4, 4, 4};
+  struct hr_trace trace = {.source = "test", .n_jobs = 3, .submit_us = submit_us, .work_us = work_us, .gpus = gpus};
+  struct hr_pool_spec pool = {.name = name,
+                              .gpu = gpu,
+                              .nodes = 2,
+                              .gpus_per_node = 4,
+                              .market = {.market = HR_MARKET_RESERVED,
+                                         .from_us = 10 * S,
+                                         .to_us = 90 * S,
+                                         .stop_before_us = 20 * S,
+                                         .stop_notice_us = 25 * S}};
+  struct hr_cluster_spec cluster = {&pool, 1};
+  struct hr_class_spec class_ = {0};
+  struct outcome outcome;
+  run_with(&trace, &cluster, &class_, NULL, HR_NEVER_US, &outcome);
+  ASSERT_ACCOUNTS(&outcome, 0, 1, 40, 30, 0, 0, 0, 30);
+  ASSERT_ACCOUNTS(&outcome, 1, 1, HR_NEVER_US / S, 0, 60, 0, 0, 60);
+  CU_ASSERT_EQUAL(outcome.result->start_us[2], HR_NEVER_US);
+  const struct logged *notice = nth(&outcome.log, HR_EVENT_NOTICE, 0);
+  const struct logged *down = nth(&outcome.log, HR_EVENT_NODE_DOWN, 0);
+  CU_ASSERT_EQUAL(notice->at_s, 45);
+  CU_ASSERT_EQUAL(notice->reason, HR_REASON_RESERVATION_END);
+  CU_ASSERT_EQUAL(down->at_s, 70);
+  CU_ASSERT_EQUAL(down->reason, HR_REASON_RESERVATION_END);
+  hr_result_destroy(outcome.result);
+}
+
 /* Inference jobs may use the spot pool only. Training jobs may use the other two pools. Job 3 requests a T4, but the T4
    pool for training is too small for this job. */
 static void pools_for_some_job_classes(void) {
@@ -620,4 +651,4 @@ TEST_MAIN("markets", TEST(preempted_job_keeps_its_work), TEST(job_is_moved_withi
           TEST(capacity_gone_within_notice_is_not_available), TEST(uninterruptible_job_is_rejected_on_spot_only),
           TEST(pools_for_some_job_classes), TEST(jobs_use_gpus_with_sufficient_memory),
           TEST(job_longer_than_any_up_period_restarts), TEST(reservation_is_available_for_its_time),
-          TEST(levels_within_any_notice))
+          TEST(capacity_block_stops_before_its_end), TEST(levels_within_any_notice))
