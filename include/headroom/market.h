@@ -132,7 +132,8 @@ struct hr_market_spec {
   uint32_t n_prices;
   /* on-demand price of the same GPU type, in micro-dollars per GPU-hour; HR_UNKNOWN_UUSD_H: unknown */
   int64_t on_demand_uusd_h;
-  int64_t from_us, to_us; /* begin and end of a reservation; 0 and HR_NEVER_US if not limited */
+  /* begin and end of a reservation, or the delivery of owned nodes; 0 and HR_NEVER_US if not limited */
+  int64_t from_us, to_us;
   /* Of a reservation with an end: how long before the end its nodes are stopped, and how long before that they get
      notice. */
   int64_t stop_before_us, stop_notice_us;
@@ -141,9 +142,9 @@ struct hr_market_spec {
   struct hr_spot_spec spot;
 };
 
-/* Whether the capacity is reserved for a limited time. */
+/* Whether nodes that do not come and go with demand are there for a limited time only. */
 static inline bool hr_market_is_bounded(const struct hr_market_spec *market) {
-  if (market->market != HR_MARKET_RESERVED) return false;
+  if (market->market != HR_MARKET_RESERVED && market->market != HR_MARKET_OWNED) return false;
   return market->from_us > 0 || (market->to_us > 0 && market->to_us != HR_NEVER_US);
 }
 

@@ -174,7 +174,7 @@ static hr__wide available_of(const struct hr__run_profile *profile, uint32_t num
   const struct hr_market_spec *market = &spec->market;
   uint64_t node_milli = (uint64_t)spec->gpus_per_node * 1000;
   if (hr_market_is_elastic(market->market)) return (hr__wide)result->pools[number].up_us * node_milli;
-  int64_t from_us = market->market == HR_MARKET_RESERVED ? market->from_us : 0;
+  int64_t from_us = market->from_us;
   int64_t to_us =
       market->market == HR_MARKET_RESERVED && market->to_us < profile->end_us ? market->to_us : profile->end_us;
   return to_us > from_us ? (hr__wide)node_milli * spec->nodes * (uint64_t)(to_us - from_us) : 0;

@@ -130,7 +130,7 @@ static hr_amount node_us_of(const struct hr__costing *costing, uint32_t pool, ui
   if (hr_market_is_elastic(spec->market.market))
     return month < meter->n_months ? meter->node_us[(size_t)month * costing->cluster->n_pools + pool] : 0;
   bool reserved = spec->market.market == HR_MARKET_RESERVED;
-  int64_t from_us = reserved ? spec->market.from_us : 0, to_us = end_us;
+  int64_t from_us = spec->market.from_us, to_us = end_us;
   if (reserved && spec->market.to_us < to_us) to_us = spec->market.to_us;
   return (hr_amount)spec->nodes * month_part_us(month, from_us, to_us);
 }

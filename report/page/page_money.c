@@ -147,7 +147,7 @@ static void add_window(struct spender *spender, uint32_t pool) {
   const struct hr_pool_spec *spec = pool_of(spender, pool);
   const struct hr__page_grid *grid = &spender->view->grid;
   bool reserved = spec->market.market == HR_MARKET_RESERVED;
-  int64_t end_us = grid->end_us, from_us = reserved ? spec->market.from_us : 0;
+  int64_t end_us = grid->end_us, from_us = spec->market.from_us;
   int64_t to_us = reserved && spec->market.to_us != HR_NEVER_US ? spec->market.to_us : end_us;
   int64_t after_us = from_us > end_us ? from_us : end_us;
   hr_amount milli = node_milli(spec) * spec->nodes;

@@ -143,10 +143,11 @@ static enum hr_status build_sleep(struct hr__builder *builder, const struct hr__
   double idle_w = draft->pool.gpus_per_node * spec->gpu_idle_w + spec->host_idle_w;
   if (!sleep || hr_market_is_elastic(draft->pool.market.market)) return HR_OK;
   if (hr_market_is_bounded(&draft->pool.market))
-    return hr__build_fail_at(builder, power, "sleep",
-                             "nodes of pool '%.60s' sleep, but its reservation is limited in "
-                             "time; 'sleep' is for nodes that are always there",
-                             draft->pool.name);
+    return hr__build_fail_at(
+        builder, power, "sleep",
+        "nodes of pool '%.60s' sleep, but they are there for a limited time only ('from_s' or 'to_s'); "
+        "'sleep' is for nodes that are always there",
+        draft->pool.name);
   if (draft->pool.faults && draft->pool.faults->spares > 0)
     return hr__build_fail_at(builder, power, "sleep",
                              "'sleep' cannot be combined with the 'spares' of pool '%.60s', which are off anyway",

@@ -387,12 +387,12 @@ void hr_ledger_destroy(struct hr_ledger *ledger) {
 
 /* ---- Results ---- */
 
-/* Bills a pool that is not elastic. All its nodes are billed, for the whole run or, in a reserved pool, for the whole
-   reserved time. */
+/* Bills a pool that is not elastic. All its nodes are billed: for the whole reserved time, or from their delivery to
+   the end of the run. */
 static void bill_window(struct hr_ledger *ledger, struct book *book, int64_t end_us) {
   const struct hr_market_spec *market = &book->spec->market;
   bool reserved = market->market == HR_MARKET_RESERVED;
-  int64_t from_us = reserved ? market->from_us : 0;
+  int64_t from_us = market->from_us;
   int64_t to_us = reserved && market->to_us != HR_NEVER_US ? market->to_us : end_us;
   if (to_us <= from_us) return;
   hr_amount pool_milli = (hr_amount)book->node_milli * book->spec->nodes;

@@ -254,6 +254,24 @@ case_losses_at_a_reservations_end() {
   matches summary.json '^    "lost_gpu_hours": 0\.27777'
 }
 
+# Owned nodes are there, and paid for, from their delivery on. A plan buys them although they come later.
+case_purchases_have_a_lead_time() {
+  old='"name": "old", "nodes": 1, "gpus_per_node": 1, "gpu": "L4", "market": "owned", "usd_per_gpu_hour": 1'
+  new='"name": "new", "nodes": 1, "gpus_per_node": 1, "gpu": "L4", "market": "owned", "usd_per_gpu_hour": 2'
+  scenario '"market": "static"' '' "$old }, { $new, \"from_s\": 7200"
+  trace submit_s,duration_s,gpus 0,36000,1 0,3600,1
+  replay
+  costs_in_all 26.000000 # ten hours of one node, eight hours of the other
+  try 0 why s.json --trace t.csv --job 2
+  says stdout "started    at 0 d 02:00:00 on node 1 of pool new"
+  scenario '"market": "static"' \
+    '"plan": {"variables": [{"pool": "new", "from": 0, "to": 1, "step": 1}], "constraints": ["wait_s.p95 <= 2 h"]}' \
+    "$old }, { $new, \"from_s\": 7200"
+  try 0 plan s.json --trace t.csv --json plan.json
+  matches plan.json '"new": 1'
+  try 1 plan s.json --trace t.csv --set 'plan.constraints=["wait_s.p95 <= 1 h"]'
+}
+
 # A capacity block is paid for to its end, although its nodes are stopped before. Jobs get notice.
 case_capacity_blocks() {
   block='"name": "b", "nodes": 2, "gpus_per_node": 1, "gpu": "L4", "market": "reserved", "usd_per_gpu_hour": 1'
