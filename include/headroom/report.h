@@ -594,6 +594,7 @@ struct hr_cluster_routing {
   char *name;
   uint64_t jobs, rejected;          /* sent to the cluster; rejected there */
   uint64_t spilled_in, spilled_out; /* from and to other clusters than the home of the job */
+  uint64_t *from;                   /* [n_routing] jobs by their home; jobs without a home are not counted */
   uint64_t digest;                  /* of the events of the cluster, as if it were alone */
 };
 

@@ -428,7 +428,10 @@ static enum hr_status fill_routing(struct hr_summary *summary, const struct hr_r
                                                       .spilled_out = cluster->n_spilled_out,
                                                       .digest = cluster->digest};
     summary->n_routing++;
-    if (!summary->routing[i].name) return HR_NO_MEMORY;
+    uint64_t *from = calloc(result->n_clusters, sizeof *from);
+    summary->routing[i].from = from;
+    if (!summary->routing[i].name || !from) return HR_NO_MEMORY;
+    memcpy(from, cluster->n_from, result->n_clusters * sizeof *from);
   }
   return HR_OK;
 }
@@ -555,7 +558,10 @@ void hr_summary_destroy(struct hr_summary *summary) {
   hr__groups_free(summary->by_class, summary->n_classes);
   hr__groups_free(summary->by_size, summary->n_sizes);
   hr__groups_free(summary->by_cluster, summary->n_clusters);
-  for (size_t i = 0; i < summary->n_routing; i++) free(summary->routing[i].name);
+  for (size_t i = 0; i < summary->n_routing; i++) {
+    free(summary->routing[i].name);
+    free(summary->routing[i].from);
+  }
   free(summary->routing);
   hr__costs_destroy(summary->costs);
   hr__energy_finish(&summary->energy);

@@ -155,6 +155,9 @@ static void put_clusters(struct hr__json *json, cJSON *root, const struct hr_sum
     hr__json_count(json, inner, "rejected", routing->rejected);
     hr__json_count(json, inner, "spilled_in", routing->spilled_in);
     hr__json_count(json, inner, "spilled_out", routing->spilled_out);
+    cJSON *from = hr__json_object(json, inner, "from");
+    for (size_t k = 0; k < summary->n_routing; k++)
+      if (routing->from[k]) hr__json_count(json, from, summary->routing[k].name, routing->from[k]);
     hr__json_text(json, inner, "digest", digest);
   }
 }

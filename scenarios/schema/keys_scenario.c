@@ -69,12 +69,13 @@ static const struct hr__key catalog_keys[] = {{"gpus_file", TABLE_FILE("GPU type
                                               {"power_caps_file", TABLE_FILE("effects of power limits")},
                                               END};
 
-/* The keys of a cluster, which is `cluster` or an entry of `clusters`. */
-#define CLUSTER_KEYS                                                                                                   \
+/* The keys of a cluster, which is `cluster` or an entry of `clusters`. `with_instance`: the keys that a pool without
+   'gpu' needs, as a list in JSON; an entry of `clusters` may name the provider of all its pools. */
+#define CLUSTER_KEYS(with_instance)                                                                                    \
   {"pools",                                                                                                            \
    LIST(1, HR_MAX_POOLS,                                                                                               \
         EACH(OBJECT(hr__pool_keys), .schema = "{\"anyOf\": [{\"required\": [\"gpu\", \"gpus_per_node\"]}, "            \
-                                              "{\"required\": [\"provider\", \"instance\"]}]}")),                      \
+                                              "{\"required\": " with_instance "}]}")),                                 \
    HELP("Pools of identical nodes. Required unless 'nodes_file' is set.")},                                            \
       {"nodes_file", PATH,                                                                                             \
        HELP("Instead of 'pools': a CSV node list, relative to the scenario's folder. Its columns are sn, cpu_milli, "  \
@@ -119,7 +120,7 @@ static const struct hr__key catalog_keys[] = {{"gpus_file", TABLE_FILE("GPU type
              "pool, POOL*COUNT are its next COUNT nodes. Nodes that are not listed follow. Only with 'pools'.")        \
   }
 
-static const struct hr__key cluster_keys[] = {CLUSTER_KEYS, END};
+static const struct hr__key cluster_keys[] = {CLUSTER_KEYS("[\"provider\", \"instance\"]"), END};
 
 /* ---- Classes of jobs -------------------------------------------------------------------------------- */
 
@@ -577,7 +578,7 @@ static const struct hr__key entry_keys[] = {
      OTHERWISE("all"), HELP("A dedicated cluster: no router sends jobs of other tenants to it.")},
     {"region", NAME, HELP("Region of all pools that name none.")},
     {"provider", NAME, HELP("Provider of all pools with an 'instance' that name none.")},
-    CLUSTER_KEYS,
+    CLUSTER_KEYS("[\"instance\"]"),
     {"policy", OBJECT(hr__policy_keys), OTHERWISE("that of the scenario"), HELP("The policy of this cluster.")},
     {"quotas", OBJECT(quota_keys), OTHERWISE("those of the scenario"), HELP("Quotas in this cluster.")},
     {"kai", OBJECT(hr__kai_keys), OTHERWISE("that of the scenario"), HELP("As in the scenario.")},

@@ -583,8 +583,16 @@ enum hr_status hr__clusters_result(struct hr__engine *whole, struct hr_result *r
   const uint32_t n = all->spec->count;
   result->clusters = calloc(n, sizeof *result->clusters);
   if (!result->clusters) return hr__out_of_memory(whole);
-  for (uint32_t i = 0; i < n; i++) result->clusters[i] = all->at[i].result;
   result->n_clusters = n;
+  for (uint32_t i = 0; i < n; i++) {
+    result->clusters[i] = all->at[i].result;
+    result->clusters[i].n_from = calloc(n, sizeof *result->clusters[i].n_from);
+    if (!result->clusters[i].n_from) return hr__out_of_memory(whole);
+  }
+  for (uint32_t job = 0; job < whole->cursor; job++) {
+    const uint32_t home = hr__routing_home(all, (hr_job){job});
+    if (home != HR_NONE) result->clusters[all->of_job[job]].n_from[home]++;
+  }
   result->cluster_of = all->of_job;
   all->of_job = NULL;
   return HR_OK;

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "headroom/sim.h"
 #include "headroom/trace.h"
+#include "headroom/unstable/clusters.h"
 #include "sim/data/data.h"
 #include "sim/engine/engine.h"
 #include "sim/power/job_energy.h"
@@ -639,6 +640,7 @@ void hr_result_destroy(struct hr_result *result) {
     free(result->data->month_bytes);
     free(result->data);
   }
+  for (uint32_t i = 0; i < result->n_clusters; i++) free(result->clusters[i].n_from);
   free(result->clusters);
   free(result->cluster_of);
   free(result);

@@ -195,7 +195,8 @@ static cJSON *schema_of(const struct hr_metric *metric) {
   } else if (metric->unit == HR_UNIT_SHARE || metric->unit == HR_UNIT_INDEX) {
     cJSON_AddStringToObject(rule, "$ref", "#/$defs/share");
   } else if (whole || nullable) {
-    cJSON_AddStringToObject(rule, "$ref", whole ? "#/$defs/count" : "#/$defs/figure");
+    const char *const number = whole ? "#/$defs/count" : "#/$defs/figure";
+    cJSON_AddStringToObject(rule, "$ref", whole && nullable ? "#/$defs/count_or_null" : number);
   } else {
     cJSON_AddStringToObject(rule, "type", "number");
     cJSON_AddNumberToObject(rule, "minimum", 0);

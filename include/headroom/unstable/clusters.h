@@ -105,7 +105,8 @@ struct hr_cluster_result {
   const char *name;                              /* borrowed from the configuration */
   uint64_t n_submitted, n_completed, n_rejected; /* jobs */
   uint64_t n_spilled_in, n_spilled_out;          /* jobs that came from another home; jobs that left this home */
-  uint64_t n_rerouted;                           /* how many times a waiting job left it for another cluster */
+  uint64_t *n_from; /* [number of clusters] its jobs by their home, from malloc; jobs without a home are not counted */
+  uint64_t n_rerouted; /* how many times a waiting job left it for another cluster */
   uint64_t n_passes;
   /* digest of the events of the cluster, equal to that of a separate run of this cluster with the jobs that it got */
   uint64_t digest;
