@@ -91,3 +91,18 @@ test('costs of ownership show every option and break-even point', () =>
     const text = await page.locator('#tco').innerText();
     for (const pair of tco.break_even) assert.ok(text.includes(pair.other), pair.other);
   }));
+
+test('clusters show where their jobs came from', () =>
+  on('hybrid.html', {}, async (page) => {
+    const { routing } = (await documentOf(page)).run;
+    await seeAll(page);
+    const cells = await page.locator('#clusters table').first().locator('tbody tr').allInnerTexts();
+    const whole = (number) => number.toLocaleString('en-US');
+    for (const [i, [name, { jobs, spilled_in, spilled_out }]] of Object.entries(routing).entries())
+      assert.deepEqual(cells[i].split('\t').slice(0, 4), [name, ...[jobs, spilled_in, spilled_out].map(whole)]);
+    const chart = page.locator('#clusters-flows');
+    await chart.getByRole('button', { name: /as a table/ }).click();
+    const flows = await chart.locator('tbody tr').allInnerTexts();
+    assert.ok(routing.cloud.from.own > 0);
+    assert.deepEqual(flows[1].split('\t'), ['cloud', whole(routing.cloud.from.own)]);
+  }));

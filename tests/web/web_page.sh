@@ -36,6 +36,7 @@ awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 125000; i++) prin
 "$headroom" plan scenarios/plan-l4-or-t4.json --quiet --report "$work/plan.html" --json "$work/plan.json"
 "$headroom" tco scenarios/private-or-cloud.json --replications 2 --quiet --report "$work/tco.html" --json "$work/tco.json"
 "$headroom" report scenarios/three-regions.json --quiet -o "$work/regions.html"
+"$headroom" report scenarios/hybrid.json --quiet -o "$work/hybrid.html"
 "$headroom" sweep scenarios/sweeps/demo.json --quiet --db "$work/sweep.sqlite" --report "$work/sweep.html"
 
 run_in_chromium web_page.mjs

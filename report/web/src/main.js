@@ -7,6 +7,7 @@ import { foldOf, openTarget, startFolds } from './folds.js';
 import { startSettings } from './settings.js';
 import { about } from './sections/about.js';
 import { alerts } from './sections/alerts.js';
+import { clusters } from './sections/clusters.js';
 import { compare } from './sections/compare.js';
 import { costs } from './sections/costs.js';
 import { energy } from './sections/energy.js';
@@ -38,6 +39,7 @@ const ORDER = [
   costs,
   alerts,
   gpus,
+  clusters,
   storedData,
   queue,
   waits,
@@ -52,7 +54,7 @@ const ORDER = [
 ];
 
 // Sections about jobs are empty if a run has services and no jobs.
-const OF_JOBS = [costs, gpus, queue, waits, occupancy, jobs];
+const OF_JOBS = [clusters, costs, gpus, queue, waits, occupancy, jobs];
 const isEmpty = (section, doc) =>
   OF_JOBS.includes(section) && doc.run?.services?.length > 0 && doc.run.jobs?.submitted === 0;
 
