@@ -26,12 +26,15 @@ const char *hr_status_meaning(int);
 void hr_init(void);
 void free(void *);
 
+struct hr_skipped_rows;
 struct hr_trace { const char *source; const char *format; uint32_t n_jobs; int64_t origin_us; bool dated;
-  struct hr_notes notes; uint64_t n_skipped; uint32_t n_added; ...; };
+  struct hr_notes notes; uint64_t n_skipped; uint32_t n_added; struct hr_skipped_rows *skipped;
+  uint32_t n_skipped_reasons; ...; };
 struct hr_column_map { size_t count; ...; };
 struct hr_trace_options { const char *format; const struct hr_column_map *map; bool lenient; ...; };
 int hr_trace_read(const char *, const struct hr_trace_options *, struct hr_trace **, struct hr_error *);
 int hr_trace_empty(const char *, struct hr_trace **, struct hr_error *);
+int64_t hr_trace_clock_us(const struct hr_trace *);
 void hr_trace_destroy(struct hr_trace *);
 int hr_column_map_parse(struct hr_column_map *, const char *, struct hr_error *);
 void hr_column_map_finish(struct hr_column_map *);
@@ -90,7 +93,8 @@ void hr_notes_finish(struct hr_notes *);
 struct hr_perf { double load_s, sim_s, peak_rss_mib; };
 struct hr_run_label { const char *scenario, *trace, *format; const struct hr_cluster_spec *cluster;
   const struct hr_policy_choice *policy; uint64_t seed; const struct hr_notes *const *notes; size_t n_notes;
-  const struct hr_alerts *alerts; int64_t clock_us; ...; };
+  const struct hr_alerts *alerts; int64_t clock_us; const struct hr_skipped_rows *skipped; size_t n_skipped_reasons;
+  ...; };
 char *hr_summary_json(const struct hr_summary *, const struct hr_run_label *, const struct hr_perf *);
 struct hr_timeline;
 int hr_timeline_create(const char *, const struct hr_trace *, const struct hr_usage *, bool, bool,

@@ -3,19 +3,39 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import tempfile
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
+from . import _arguments as arguments
 from ._base import InputError, check, ffi, lib, new_error, notes_of, taken_text, text
 from .policy import BoundPolicy, Policy
 from .scenario import Scenario, ScenarioLike, TraceLike, overrides_of
 
 
+_MOST = 2**32 - 1  # of replications and threads
+
+
 def _threads(threads: Optional[int]) -> int:
-    return threads or os.cpu_count() or 1
+    """The number of threads; None and 0: as many as processors."""
+    return arguments.whole("threads", threads or 0, 0, _MOST) or os.cpu_count() or 1
+
+
+def _contenders(scenario, overrides, policies):
+    """The contenders of a comparison; one policy may stand for a list of one."""
+    if isinstance(policies, (str, Policy)):
+        policies = [policies]
+    try:
+        found = list(policies)
+    except TypeError:
+        raise arguments.wrong_type("policies", "a list of policies", policies) from None
+    for policy in found:
+        if not isinstance(policy, (str, Policy)):
+            raise arguments.wrong_type("policies", "a name or an object of a class derived from Policy", policy)
+    return [_Contender(scenario, overrides, policy) for policy in found]
 
 
 class _Contender:
@@ -24,10 +44,10 @@ class _Contender:
 
     def __init__(self, scenario: ScenarioLike, overrides: list, policy: Union[str, Policy]):
         label = policy.name if isinstance(policy, Policy) else policy
-        self.label = ffi.new("char[]", label.encode())
+        self.label = ffi.new("char[]", arguments.encoded("policy", label))
         self.name = ffi.new("char[]", label.partition(":")[0].encode())
         self.bound = BoundPolicy(policy) if isinstance(policy, Policy) else None
-        self.scenario = None if self.bound else Scenario(scenario, overrides + overrides_of(policy, None, {}))
+        self.scenario = None if self.bound else Scenario(scenario, overrides + overrides_of(policy))
         self.choice = self.bound.choice if self.bound else ffi.addressof(self.scenario._scenario, "policy")
 
     def row(self) -> Dict[str, Any]:
@@ -38,20 +58,25 @@ class _Contender:
             self.bound.close()
 
 
-def compare(scenario: ScenarioLike, policies: Sequence[Union[str, Policy]], trace: TraceLike = None, *,
+def compare(scenario: ScenarioLike, policies: Union[str, Policy, Sequence[Union[str, Policy]]], trace: TraceLike = None, *,
             replications: int = 0, threads: Optional[int] = None, settings: Optional[Mapping[str, Any]] = None,
             **overrides: Any) -> Dict[str, Any]:
     """Runs policies on the same trace with the same random events. Returns the comparison as a dictionary, as
-    `headroom compare --json` writes it. replications: 0: as many as the scenario says. Python policies share one
+    `headroom compare --json` writes it. policies: a list, or one policy. replications: 0: as many as the scenario says. Python policies share one
     interpreter lock, so they are no faster with several threads."""
-    loaded = Scenario(scenario, overrides_of(None, None, {**(settings or {}), **overrides}))
-    jobs = loaded.read_trace(trace)
-    contenders = [_Contender(scenario, loaded.overrides, policy) for policy in policies]
+    replications, threads = arguments.whole("replications", replications, 0, _MOST), _threads(threads)
+    loaded = Scenario(scenario, overrides_of(None, None, settings, overrides), keeps_file=True)
+    with contextlib.closing(loaded), loaded.renamed():
+        return _compare(loaded, loaded.read_trace(trace), _contenders(scenario, loaded.overrides, policies), replications,
+                        threads)
+
+
+def _compare(loaded, jobs, contenders, replications, threads):
     rows = ffi.new("struct hr_contender[]", [contender.row() for contender in contenders])
     config = ffi.new("struct hr_compare_config *", {
         "scenario": loaded._scenario, "overrides": loaded._words, "n_overrides": len(loaded.overrides),
         "trace": jobs._trace, "contenders": rows, "n_contenders": len(contenders), "n_replications": replications,
-        "n_threads": _threads(threads)})
+        "n_threads": threads})
     out, error = ffi.new("struct hr_comparison **"), new_error()
     try:
         status = lib.hr_compare(config, out, error)
@@ -73,16 +98,23 @@ def plan(scenario: ScenarioLike, trace: TraceLike = None, *, search: str = "auto
          threads: Optional[int] = None, settings: Optional[Mapping[str, Any]] = None, **overrides: Any) -> Dict[str, Any]:
     """The cheapest mix of capacity that meets the goals of the scenario's `plan`. Returns the plan as a dictionary, as
     `headroom plan --json` writes it."""
-    if search not in _SEARCHES:
+    threads = _threads(threads)
+    if not isinstance(search, str) or search not in _SEARCHES:
         raise InputError("search: '%s' is not one of %s" % (search, ", ".join(_SEARCHES)))
-    loaded = Scenario(scenario, overrides_of(None, None, {**(settings or {}), **overrides}))
+    config = {"search": _SEARCHES[search], "no_sensitivity": not arguments.flag("sensitivity", sensitivity),
+              "n_threads": threads}
+    loaded = Scenario(scenario, overrides_of(None, None, settings, overrides), keeps_file=True)
+    with contextlib.closing(loaded), loaded.renamed():
+        return _plan(loaded, trace, config)
+
+
+def _plan(loaded, trace, config):
     if loaded._scenario.plan == ffi.NULL:
         raise InputError("%s: has no plan; add \"plan\" with variables and goals" % text(loaded._scenario.path))
     jobs = loaded.read_trace(trace)
     config = ffi.new("struct hr_plan_config *", {
-        "scenario": loaded._scenario, "overrides": loaded._words, "n_overrides": len(loaded.overrides),
-        "trace": jobs._trace, "search": _SEARCHES[search], "no_sensitivity": not sensitivity,
-        "n_threads": _threads(threads)})
+        **config, "scenario": loaded._scenario, "overrides": loaded._words, "n_overrides": len(loaded.overrides),
+        "trace": jobs._trace})
     out, error = ffi.new("struct hr_plan **"), new_error()
     try:
         check(lib.hr_plan(config, out, error), error)
@@ -111,9 +143,11 @@ def sweep(grid: Union[str, os.PathLike], *, file: Union[str, os.PathLike, None] 
     interrupted sweep goes on; None: a temporary file."""
     folder = tempfile.TemporaryDirectory(prefix="headroom-")
     with folder:
-        path = os.fspath(file) if file else os.path.join(folder.name, "sweep.db")
-        name, store = ffi.new("char[]", os.fspath(grid).encode()), ffi.new("char[]", path.encode())
-        config = ffi.new("struct hr_sweep_config *", {"grid": name, "file": store, "max_runs": max_runs,
+        path = file if file is not None else os.path.join(folder.name, "sweep.db")
+        name = ffi.new("char[]", arguments.path("grid", grid))
+        store = ffi.new("char[]", arguments.path("file", path))
+        config = ffi.new("struct hr_sweep_config *", {"grid": name, "file": store,
+                                                      "max_runs": arguments.whole("max_runs", max_runs, 0, 2**64 - 1),
                                                       "n_threads": _threads(threads)})
         counts, error = ffi.new("struct hr_sweep_counts *"), new_error()
         check(lib.hr_sweep(config, counts, error), error)

@@ -10,14 +10,17 @@ from __future__ import annotations
 import contextlib
 import copy
 import itertools
+import math
 from typing import Any, Dict, List, Optional
 
-from ._base import ffi, lib, text
+from . import _arguments as arguments
+from ._base import NEVER_US, ffi, lib, text
 
 #: What a policy declares that it does: it stops running jobs; no job that fits waits for ever.
 PREEMPTS, STARVES_NOBODY = lib.HR_POLICY_PREEMPTS, lib.HR_POLICY_STARVES_NOBODY
 
 _NONE = 2**32 - 1  # HR_NONE
+_MAX_NAME, _MAX_PLACEMENT = 63, 23  # bytes of the texts in glue.c
 _numbers = itertools.count(1)
 _bound: Dict[int, "BoundPolicy"] = {}
 _runs: Dict[int, "_PolicyRun"] = {}
@@ -64,7 +67,8 @@ class View:
 
     def _of(self, job: int):
         """The state in C, after a check of the number of a job."""
-        if not 0 <= job < self._now().jobs.n_jobs:
+        now = self._now()
+        if not 0 <= arguments.whole("job", job, -(2**63), 2**63) < now.jobs.n_jobs:
             raise IndexError("job %r: the trace has jobs 0 to %d" % (job, self._view.jobs.n_jobs - 1))
         return self._view
 
@@ -99,11 +103,12 @@ class Moves:
 
     def reject(self, job: int) -> None:
         """Rejects a waiting job for ever."""
+        self._view._of(job)  # checks the number
         self._check(lib.hrpy_reject(self._made(), job, lib.HR_REASON_POLICY))
 
     def wake_at(self, at_us: int) -> None:
         """Asks for a call of `decide` at a time in the future."""
-        self._check(lib.hr_moves_wake_at(self._made(), int(at_us)))
+        self._check(lib.hr_moves_wake_at(self._made(), _time(at_us)))
 
     def _made(self):
         """The moves in C, which exist only in `decide`."""
@@ -117,8 +122,19 @@ class Moves:
             raise _BrokenRule(status)
 
 
+def _time(at_us) -> int:
+    """A time in microseconds; the fraction of a number with a decimal point is dropped."""
+    if isinstance(at_us, float) and math.isfinite(at_us):
+        at_us = int(at_us)
+    return arguments.whole("at_us", at_us, -NEVER_US - 1, NEVER_US)
+
+
 class _BrokenRule(Exception):
     """A move returned this status; the engine's error says why."""
+
+
+_WITHOUT_DECIDE = ("policy %s has no 'decide': define decide(self, view, moves), which starts waiting jobs with "
+                   "moves.start(job)")
 
 
 class Policy:
@@ -137,7 +153,7 @@ class Policy:
 
     def decide(self, view: View, moves: Moves) -> None:
         """Makes the moves of an instant."""
-        raise NotImplementedError
+        raise NotImplementedError(_WITHOUT_DECIDE % type(self).__name__)
 
 
 class _PolicyRun:
@@ -166,8 +182,13 @@ class BoundPolicy:
 
     def __init__(self, policy: Policy):
         self.policy, self.pending = policy, None
+        if getattr(policy.decide, "__func__", None) is Policy.decide:
+            raise NotImplementedError(_WITHOUT_DECIDE % type(policy).__name__)
+        name = arguments.encoded("name of policy", policy.name, _MAX_NAME)
+        placement = arguments.encoded("placement of policy", policy.placement, _MAX_PLACEMENT)
+        abilities = arguments.whole("abilities of policy", policy.abilities, 0, 2**32 - 1)
         self.number = register(self)
-        self.ops = lib.hrpy_policy_create(policy.name.encode(), self.number, policy.abilities, policy.placement.encode())
+        self.ops = lib.hrpy_policy_create(name, self.number, abilities, placement)
         if self.ops == ffi.NULL:
             raise MemoryError("out of memory")
         self.params = ffi.new("struct hr_param_value[1]", [{"integer": int(ffi.cast("intptr_t", self.ops))}])

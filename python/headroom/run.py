@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any, Dict, List, Optional, Union
 
+from . import _arguments as arguments
 from ._base import NEVER_US, check, ffi, lib, new_error, notes_of, numpy, taken_text, text, view
 from .policy import Policy, bound_policy
 from .scenario import Scenario, ScenarioLike, TraceLike, overrides_of
@@ -30,9 +31,10 @@ def run(scenario: ScenarioLike, trace: TraceLike = None, *, policy: Union[str, P
     policy__order="sjf" and settings={"policy.order": "sjf"} are the same.
     Raises InputError with file, line and column for an invalid scenario or trace, and PolicyError if the policy breaks a
     rule. An exception of a policy in Python is raised as it is."""
+    check, timeline = arguments.flag("check", check), arguments.flag("timeline", timeline)
     if isinstance(policy, Policy) and isinstance(scenario, Mapping) and "policy" not in scenario:
         scenario = {**scenario, "policy": {"name": "queue"}}  # required, and not used
-    loaded = Scenario(scenario, overrides_of(policy, seed, {**(settings or {}), **overrides}))
+    loaded = Scenario(scenario, overrides_of(policy, seed, settings, overrides))
     jobs = loaded.read_trace(trace)
     return Run(loaded, jobs, policy if isinstance(policy, Policy) else None, check, timeline)
 
@@ -51,7 +53,7 @@ def _new_replay(scenario, trace, policy, check_all):
     finish = _Finish(scenario._scenario, trace._trace, policy)
     replay = ffi.gc(ffi.new("struct hr_replay *"), finish)
     config = ffi.new("struct hr_replay_config *", {
-        "scenario": scenario._scenario, "trace": trace._trace, "seed": scenario.seed, "check": check_all,
+        "scenario": scenario._scenario, "trace": trace._trace, "seed": scenario.seed, "check": check_all, "alerts": True,
         "policy": policy.choice if policy else ffi.NULL})
     error = new_error()
     check(lib.hr_replay_init(replay, config, error), error)
@@ -107,7 +109,9 @@ class Run:
             label = ffi.new("struct hr_run_label *", {
                 "scenario": self.scenario._scenario.name, "trace": self.trace._trace.source,
                 "format": self.trace._trace.format, "cluster": ffi.addressof(self.scenario._scenario, "cluster"),
-                "policy": self._choice, "seed": self.scenario.seed, "notes": notes, "n_notes": len(lists)})
+                "policy": self._choice, "seed": self.scenario.seed, "notes": notes, "n_notes": len(lists),
+                "alerts": self._replay.alerts, "clock_us": lib.hr_trace_clock_us(self.trace._trace),
+                "skipped": self.trace._trace.skipped, "n_skipped_reasons": self.trace._trace.n_skipped_reasons})
             perf = ffi.new("struct hr_perf *")
             self._json = taken_text(lib.hr_summary_json(self._replay.summary, label, perf))
         return self._json
@@ -119,7 +123,9 @@ class Run:
 
     @property
     def metrics(self) -> Dict[str, float]:
-        """All numbers of the summary by their paths, such as "wait_s.p95"."""
+        """All numbers of the summary by their paths, such as "wait_s.p95". A part of a list has the name of a pool,
+        tenant or the like in its path, as in "by_pool.p.utilization"; if the list has no names or a name twice, its
+        number in the list. "alerts" is the number of alerts."""
         return dict(_numbers("", self.summary))
 
     @property
@@ -284,6 +290,14 @@ def _numbers(prefix, value):
         for key, part in value.items():
             yield from _numbers(prefix + "." + key if prefix else key, part)
     elif isinstance(value, list):
-        for i, part in enumerate(value):
-            name = part.get("name", i) if isinstance(part, dict) else i
+        for name, part in zip(_part_names(value), value):
             yield from _numbers("%s.%s" % (prefix, name), part)
+
+
+def _part_names(parts):
+    """The names of the parts of a list: what they are of, if that differs, otherwise their numbers in the list."""
+    for key in ("name", "tenant"):
+        names = [part.get(key) if isinstance(part, dict) else None for part in parts]
+        if None not in names and len(set(map(str, names))) == len(names):
+            return names
+    return range(len(parts))

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
 import tempfile
 from typing import Any, Mapping, Optional, Union
 
+from . import _arguments as arguments
 from ._base import HeadroomError, InputError, check, ffi, lib, new_error, notes_of, text, words
 from .policy import Policy
 from .trace import Trace
@@ -19,24 +21,30 @@ ScenarioLike = Union[str, os.PathLike, Mapping[str, Any]]
 TraceLike = Union[Trace, str, os.PathLike, None]
 
 
-def overrides_of(policy: Any, seed: Optional[int], settings: Mapping[str, Any]) -> list:
-    """The overrides "path=value" of the arguments of a run. In keys of `settings`, two underscores stand for a dot."""
+def overrides_of(policy: Any = None, seed: Optional[int] = None, settings: Optional[Mapping[str, Any]] = None,
+                 overrides: Optional[Mapping[str, Any]] = None) -> list:
+    """The overrides "path=value" of the arguments of a run. In keys, two underscores stand for a dot."""
     found = []
+    if settings is not None and not isinstance(settings, Mapping):
+        raise arguments.wrong_type("settings", "a dictionary", settings)
     if isinstance(policy, str):
         found += _policy_overrides(policy)
     elif policy is not None and not isinstance(policy, Policy):
         raise TypeError("policy: a name or an object of a class derived from Policy is expected, found %r" % (policy,))
-    for key, value in settings.items():
-        found.append("%s=%s" % (key.replace("__", "."), json.dumps(value)))
+    for key, value in {**(settings or {}), **(overrides or {})}.items():
+        arguments.encoded("a key of settings", key)
+        if "=" in key:
+            raise InputError("settings: a key without '=' is expected, %s" % arguments.found(key))
+        found.append("%s=%s" % (key.replace("__", "."), json.dumps(arguments.plain(key, value))))
     if seed is not None:
-        found.append("seed=%d" % seed)
+        found.append("seed=%d" % arguments.whole("seed", seed, 0, 2**64 - 1))
     return found
 
 
 def _policy_overrides(policy):
     error = new_error()
     out, count = ffi.new("char ***"), ffi.new("size_t *")
-    status = lib.hr_policy_overrides(policy.encode(), out, count, error)
+    status = lib.hr_policy_overrides(arguments.encoded("policy", policy), out, count, error)
     found = [text(out[0][i]) for i in range(count[0])] if status == 0 else []
     for i in range(count[0]):
         lib.free(out[0][i])
@@ -54,36 +62,55 @@ def _catalog():
 
 
 class Scenario:
-    """A loaded scenario. `overrides` are those with which it was loaded."""
+    """A loaded scenario. `overrides` are those with which it was loaded. A dictionary is written to a file, which is
+    removed at once, or, with `keeps_file`, by `close`: plans and replications load the scenario again."""
 
-    def __init__(self, scenario: ScenarioLike, overrides: list):
-        self.overrides = overrides
+    def __init__(self, scenario: ScenarioLike, overrides: list, keeps_file: bool = False):
+        self.overrides, self._file = overrides, None
         self._words, self._kept = words(overrides)
         if isinstance(scenario, Mapping):
-            self._scenario = self._load_mapping(scenario)
+            self._scenario = self._load_mapping(scenario, keeps_file)
         else:
-            self._scenario = self._load(os.fspath(scenario))
+            self._scenario = self._load(arguments.path("scenario", scenario))
 
     def _load(self, path):
         error = new_error()
         out = ffi.new("struct hr_scenario **")
-        check(lib.hr_scenario_load_with(_catalog(), path.encode(), self._words, len(self.overrides), out, error), error)
+        check(lib.hr_scenario_load_with(_catalog(), path, self._words, len(self.overrides), out, error), error)
         return ffi.gc(out[0], lib.hr_scenario_destroy)
 
-    def _load_mapping(self, scenario):
+    def _load_mapping(self, scenario, keeps_file):
         """Paths in the dictionary are relative to the current folder, so it is written there for a moment."""
+        content = arguments.plain("scenario", scenario)
         folder = os.getcwd() if os.access(os.getcwd(), os.W_OK) else None
-        handle, path = tempfile.mkstemp(".json", ".headroom-", folder)
+        handle, self._file = tempfile.mkstemp(".json", ".headroom-", folder)
+        loaded = None
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(scenario, file, indent=1)
-            return self._load(os.path.basename(path) if folder else path)
-        except HeadroomError as wrong:
-            # The line and the column are those of the dictionary written by json.dumps with indent=1.
-            name = os.path.basename(path)
-            raise type(wrong)(str(wrong).replace(path, "scenario").replace(name, "scenario")) from None
+                json.dump(content, file, indent=1)
+            with self.renamed():
+                loaded = self._load(os.fsencode(os.path.basename(self._file) if folder else self._file))
+            return loaded
         finally:
-            os.unlink(path)
+            if loaded is None or not keeps_file:
+                os.unlink(self._file)
+
+    def close(self) -> None:
+        """Removes the file of a dictionary that was kept."""
+        if self._file is not None:
+            os.unlink(self._file)
+
+    @contextlib.contextmanager
+    def renamed(self):
+        """Errors name the file of a dictionary "scenario". Their line and column are those of the dictionary as
+        json.dumps writes it with indent=1."""
+        try:
+            yield
+        except HeadroomError as wrong:
+            if self._file is None:
+                raise
+            name = os.path.basename(self._file)
+            raise type(wrong)(str(wrong).replace(self._file, "scenario").replace(name, "scenario")) from None
 
     @property
     def name(self) -> str:
@@ -101,9 +128,9 @@ class Scenario:
         """The trace of the argument, or else the one that the scenario names."""
         if isinstance(trace, Trace):
             return trace
-        path = os.fspath(trace) if trace is not None else text(self._scenario.trace_file)
-        if path is None:
+        if trace is None and self._scenario.trace_file == ffi.NULL:
             return self._no_jobs()
+        path = arguments.path("trace", trace) if trace is not None else ffi.string(self._scenario.trace_file)
         name = format or (text(self._scenario.trace_format))
         columns = ffi.addressof(self._scenario, "columns")
         return Trace._read(path, name, columns, self._scenario.lenient)

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import math
-import os
+import numbers
 from typing import Any, Dict, List, Mapping, Optional
 
+from . import _arguments as arguments
 from ._base import InputError, check, ffi, lib, new_error, notes_of, text, view
 
 _SECOND_US = 1_000_000
@@ -43,31 +44,36 @@ class Trace:
         as "submit=arrival_s,gpus=gpu_count". `lenient`: leave out invalid rows."""
         error = new_error()
         columns = ffi.gc(ffi.new("struct hr_column_map *"), lib.hr_column_map_finish)
-        if map:
-            check(lib.hr_column_map_parse(columns, map.encode(), error), error)
+        lenient = arguments.flag("lenient", lenient)
+        if map is not None:
+            check(lib.hr_column_map_parse(columns, arguments.encoded("map", map), error), error)
         return cls._read(path, format, columns, lenient)
 
     @classmethod
     def _read(cls, path, format, columns, lenient):
         error = new_error()
-        name = ffi.new("char[]", format.encode()) if format else ffi.NULL
+        name = ffi.new("char[]", arguments.encoded("format", format)) if format is not None else ffi.NULL
         options = ffi.new("struct hr_trace_options *", {"format": name, "map": columns, "lenient": lenient})
         out = ffi.new("struct hr_trace **")
-        check(lib.hr_trace_read(os.fspath(path).encode(), options, out, error), error)
+        check(lib.hr_trace_read(arguments.path("path", path), options, out, error), error)
         return cls(out[0])
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Any], source: str = "columns") -> "Trace":
         """A trace of columns of equal length, named as in Headroom's CSV: submit_s, duration_s and gpus, and any of the
         others, such as tenant, class, priority or limit_s. None and NaN are unknown."""
-        names = list(columns)
+        if isinstance(columns, Trace) or not (isinstance(columns, Mapping) or hasattr(columns, "columns")):
+            raise arguments.wrong_type("columns", "a dictionary of columns", columns)
+        label, names = arguments.encoded("source", source), list(columns)
+        for name in names:
+            arguments.encoded("the name of a column", name)
         for name in _REQUIRED:
             if name not in names:
                 raise InputError("%s: column '%s' is missing" % (source, name))
-        values = [list(columns[name]) for name in names]
+        values = [_values(source, name, columns[name]) for name in names]
         if len({len(column) for column in values}) > 1:
             raise InputError("%s: the columns have different lengths" % source)
-        builder = ffi.gc(lib.hr_trace_builder_create(source.encode(), b"memory"), lib.hr_trace_builder_destroy)
+        builder = ffi.gc(lib.hr_trace_builder_create(label, b"memory"), lib.hr_trace_builder_destroy)
         record = ffi.new("struct hr_job_record *")
         error = new_error()
         for row, job in enumerate(zip(*values), 1):
@@ -82,6 +88,8 @@ class Trace:
     @classmethod
     def from_frame(cls, frame, source: str = "frame") -> "Trace":
         """A trace of a pandas data frame with the columns of `from_columns`."""
+        if not hasattr(frame, "columns") or isinstance(frame, (Trace, Mapping)):
+            raise arguments.wrong_type("frame", "a pandas data frame", frame)
         return cls.from_columns({str(name): frame[name].tolist() for name in frame.columns}, source)
 
     def __len__(self) -> int:
@@ -116,18 +124,41 @@ class Trace:
 
     def job_id(self, job: int) -> str:
         """The id of a job in the input."""
+        if not 0 <= arguments.whole("job", job, -(2**63), 2**63) < len(self):
+            raise IndexError("job %d: the trace has %d jobs, from 0" % (job, len(self)))
         buffer = ffi.new("char[24]")
         return text(lib.hr_trace_job_id(self._trace, {"id": job}, buffer))
 
 
+def _values(source, name, column) -> list:
+    """The values of a column, as objects of Python."""
+    if isinstance(column, (str, bytes)) or not hasattr(column, "__iter__"):
+        raise TypeError("%s: column '%s': a list of values is expected, %s" % (source, name, arguments.found(column)))
+    return column.tolist() if hasattr(column, "tolist") else list(column)
+
+
 def _is_unknown(value) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value)) or value == ""
+    """None, NaN, pandas.NA and pandas.NaT, and empty texts."""
+    if value is None or (isinstance(value, str) and value == ""):
+        return True
+    if isinstance(value, numbers.Real):
+        return math.isnan(value)
+    return type(value).__name__ in ("NAType", "NaTType")
 
 
-def _code(name, value, words):
+def _code(name, value, words, source, row):
     if value not in words:
-        raise InputError("column '%s': '%s' is not one of %s" % (name, value, ", ".join(words[1:])))
+        raise InputError("%s:%d: column '%s': '%s' is not one of %s" % (source, row, name, value, ", ".join(words[1:])))
     return words.index(value)
+
+
+def _truth(name, value, source, row) -> bool:
+    """True and False, also as 0, 1, "true" and "false", as in a CSV file."""
+    words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+    known = words.get(str(int(value) if arguments.is_boolean(value) else value).lower())
+    if known is None:
+        raise InputError("%s:%d: column '%s': True or False is expected, %s" % (source, row, name, arguments.found(value)))
+    return known
 
 
 def _set(record, name, value, source, row):
@@ -138,22 +169,23 @@ def _set(record, name, value, source, row):
         return None
     if name in _FLAGS:
         value_that_sets, flag = _FLAGS[name]
+        value = _truth(name, value, source, row)
         record.flags |= flag if bool(value) == value_that_sets else 0
         return None
     member = _TEXTS.get(name)
     if member:
-        kept = ffi.new("char[]", str(value).encode())
+        kept = ffi.new("char[]", arguments.encoded("%s:%d: column '%s'" % (source, row, name), str(value)))
         lib.hrpy_set_text(record, member.encode(), kept)
         return kept
     if name == "class":
-        member, number = "class_", _code(name, value, CLASSES)
+        member, number = "class_", _code(name, value, CLASSES, source, row)
     elif name == "status":
-        member, number = "outcome", _code(name, value, OUTCOMES)
+        member, number = "outcome", _code(name, value, OUTCOMES, source, row)
     elif name == "within":
-        member, number = "within", _code(name, value, TIERS)
+        member, number = "within", _code(name, value, TIERS, source, row)
     else:
         member, factor = _UNITS.get(name, (name, 1))
-        if factor == 1 and isinstance(value, float) and not value.is_integer():
+        if factor == 1 and isinstance(value, numbers.Real) and value != value // 1:
             raise InputError("%s:%d: column '%s': a whole number is expected, found %r" % (source, row, name, value))
         try:
             number = round(value * factor)

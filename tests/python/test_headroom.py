@@ -11,6 +11,7 @@ import os
 import resource
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -50,7 +51,6 @@ def test_run_equals_the_command_line(scenario, settings):
     assert run.digest == theirs["digest"]
     for part in (ours, theirs):
         part.pop("perf")
-        part.pop("alerts", None)
     assert ours == theirs
 
 
@@ -88,6 +88,27 @@ def test_metrics_are_numbers_of_the_summary():
     run = headroom.run(DEMO)
     assert run.metrics["wait_s.p95"] == run.summary["wait_s"]["p95"]
     assert run.metrics["jobs.completed"] == 2000
+
+
+def test_metrics_of_lists_are_unambiguous():
+    numbers = sys.modules["headroom.run"]._numbers
+    pools = {"by_pool": [{"name": "p", "gpus": 1}, {"name": "q", "gpus": 2}], "twice": [{"name": "p", "gpus": 1},
+             {"name": "p", "gpus": 2}], "statements": [{"tenant": "a", "usd": 3}, {"tenant": "b", "usd": 4}]}
+    assert dict(numbers("", pools)) == {"by_pool.p.gpus": 1, "by_pool.q.gpus": 2, "twice.0.gpus": 1, "twice.1.gpus": 2,
+                                        "statements.a.usd": 3, "statements.b.usd": 4}
+
+
+@pytest.mark.parametrize("name", ["agency.json", "hybrid.json"])
+def test_metrics_are_complete(name):
+    run = headroom.run(os.path.join(SOURCE, "scenarios", name))
+
+    def count(value):
+        if isinstance(value, (dict, list)):
+            return sum(map(count, value.values() if isinstance(value, dict) else value))
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+    assert len(run.metrics) == count(run.summary)
+    assert len(run.summary["alerts"]) > 0 and "alerts.0.begin_s" in run.metrics
 
 
 def test_check_mode_gives_the_same_digest():
@@ -250,6 +271,121 @@ def test_preemption():
     assert run.columns["end_us"][0] == 30_000_000  # 5 s of work were done, and the GPUs are free at 25 s
 
 
+# ---- Arguments ----
+
+
+def test_numbers_of_numpy_are_numbers():
+    numpy = pytest.importorskip("numpy")
+    plain = headroom.run(SMALL, three_jobs(), seed=3, settings={"cluster.pools.0.nodes": 2})
+    for nodes in (numpy.int64(2), numpy.uint8(2), numpy.float64(2), numpy.float32(2)):
+        run = headroom.run(SMALL, three_jobs(), seed=numpy.int64(3), check=numpy.bool_(True),
+                           settings={"cluster.pools.0.nodes": nodes})
+        assert run.to_json() == plain.to_json()
+    pools = [{**SMALL["cluster"]["pools"][0], "nodes": numpy.int64(2), "gpus_per_node": numpy.float64(8)}]
+    run = headroom.run({**SMALL, "cluster": {"pools": pools, "by_gpu": numpy.bool_(False)}}, three_jobs(), seed=3)
+    assert run.to_json() == plain.to_json()
+
+
+@pytest.mark.parametrize("value", [{1}, object(), b"x", 1j, {"a": [{2}]}])
+def test_settings_of_another_type(value):
+    with pytest.raises(TypeError, match="cluster.pools.0.nodes.*found"):
+        headroom.run(SMALL, three_jobs(), settings={"cluster.pools.0.nodes": value})
+
+
+NO_TEXT = "a\0b"
+
+
+@pytest.mark.parametrize("name, call, kinds", [
+    ("seed", lambda: headroom.run(SMALL, three_jobs(), seed=1.5), TypeError),
+    ("seed", lambda: headroom.run(SMALL, three_jobs(), seed=True), TypeError),
+    ("seed", lambda: headroom.run(SMALL, three_jobs(), seed="3"), TypeError),
+    ("seed.*found -1", lambda: headroom.run(SMALL, three_jobs(), seed=-1), ValueError),
+    ("seed.*18446744073709551615", lambda: headroom.run(SMALL, three_jobs(), seed=2**64), ValueError),
+    ("settings", lambda: headroom.run(SMALL, three_jobs(), settings=[1]), TypeError),
+    ("settings", lambda: headroom.run(SMALL, three_jobs(), settings={1: 2}), TypeError),
+    ("settings", lambda: headroom.run(SMALL, three_jobs(), settings={"name=x": "y"}), ValueError),
+    ("name.*NUL", lambda: headroom.run(SMALL, three_jobs(), settings={"name": NO_TEXT}), ValueError),
+    ("name", lambda: headroom.run(SMALL, three_jobs(), settings={"name": "\ud800"}), ValueError),
+    ("name.*finite", lambda: headroom.run(SMALL, three_jobs(), settings={"name": math.nan}), ValueError),
+    ("scenario", lambda: headroom.run(None), TypeError),
+    ("scenario.*NUL", lambda: headroom.run(NO_TEXT), ValueError),
+    ("scenario.name.*NUL", lambda: headroom.run({**SMALL, "name": NO_TEXT}, three_jobs()), ValueError),
+    ("scenario", lambda: headroom.run({1: 2}), TypeError),
+    ("trace.*found 5", lambda: headroom.run(SMALL, 5), TypeError),
+    ("trace.*NUL", lambda: headroom.run(SMALL, NO_TEXT), ValueError),
+    ("policy.*NUL", lambda: headroom.run(SMALL, three_jobs(), policy="fifo\0"), ValueError),
+    ("check", lambda: headroom.run(SMALL, three_jobs(), check=5), TypeError),
+    ("timeline", lambda: headroom.run(SMALL, three_jobs(), timeline="no"), TypeError),
+    ("policies", lambda: headroom.compare(SMALL, None, three_jobs()), TypeError),
+    ("policies.*found 5", lambda: headroom.compare(SMALL, [5], three_jobs()), TypeError),
+    ("policy.*NUL", lambda: headroom.compare(SMALL, ["fifo\0"], three_jobs()), ValueError),
+    ("replications", lambda: headroom.compare(SMALL, "fifo", three_jobs(), replications=-1), ValueError),
+    ("threads", lambda: headroom.compare(SMALL, "fifo", three_jobs(), threads=2**40), ValueError),
+    ("search", lambda: headroom.plan(SMALL, search=[]), ValueError),
+    ("sensitivity", lambda: headroom.plan(SMALL, sensitivity="no"), TypeError),
+    ("threads", lambda: headroom.plan(SMALL, threads=1.5), TypeError),
+    ("grid", lambda: headroom.sweep(None), TypeError),
+    ("max_runs", lambda: headroom.sweep("grid.json", max_runs=-1), ValueError),
+    ("file.*NUL", lambda: headroom.sweep("grid.json", file=NO_TEXT), ValueError),
+    ("path", lambda: headroom.Trace.read(5), TypeError),
+    ("format", lambda: headroom.Trace.read("x.csv", format=5), TypeError),
+    ("map.*NUL", lambda: headroom.Trace.read("x.csv", map=NO_TEXT), ValueError),
+    ("columns", lambda: headroom.Trace.from_columns(5), TypeError),
+    ("frame", lambda: headroom.Trace.from_frame([1]), TypeError),
+    ("source", lambda: headroom.Trace.from_columns({}, source=5), TypeError),
+    ("column 'tenant'.*NUL", lambda: three_jobs(tenant=["a", NO_TEXT, "a"]), ValueError),
+    ("column 'tenant'.*list", lambda: three_jobs(tenant="abc"), TypeError),
+    ("column 'dedicated'", lambda: three_jobs(dedicated=["maybe"] * 3), ValueError),
+    ("column 'class'", lambda: three_jobs(**{"class": [5] * 3}), ValueError),
+    ("the name of a column", lambda: headroom.Trace.from_columns({5: [1], "submit_s": [1]}), TypeError),
+    ("job 3", lambda: three_jobs().job_id(3), IndexError),
+    ("job", lambda: three_jobs().job_id(1.5), TypeError),
+])
+def test_errors_name_the_argument(name, call, kinds):
+    with pytest.raises(kinds, match=name):
+        call()
+
+
+def test_values_of_pandas_that_are_unknown():
+    pandas, numpy = pytest.importorskip("pandas"), pytest.importorskip("numpy")
+    trace = three_jobs(limit_s=[pandas.NA, numpy.float32("nan"), 30], dedicated=["no", "true", numpy.bool_(True)])
+    assert list(trace.columns["limit_us"])[2] == 30_000_000
+    assert list(trace.columns["limit_us"])[0] == list(trace.columns["limit_us"])[1] <= 0
+    assert list(trace.columns["flags"]) == [0, 1, 1]
+
+
+@pytest.mark.parametrize("members, kind", [({"name": 5}, TypeError), ({"name": NO_TEXT}, ValueError),
+                                           ({"name": "x" * 64}, ValueError), ({"placement": "x" * 24}, ValueError),
+                                           ({"abilities": -1}, ValueError), ({"abilities": {1}}, TypeError)])
+def test_members_of_a_policy(members, kind):
+    with pytest.raises(kind, match="%s of policy" % list(members)[0]):
+        headroom.run(SMALL, three_jobs(), policy=type("Wrong", (Fifo,), members)())
+
+
+def test_a_policy_without_decide():
+    class Lazy(headroom.Policy):
+        pass
+
+    for call in (lambda: headroom.run(SMALL, three_jobs(), policy=Lazy()),
+                 lambda: headroom.compare(SMALL, Lazy(), three_jobs())):
+        with pytest.raises(NotImplementedError, match=r"Lazy has no 'decide'.*decide\(self, view, moves\)"):
+            call()
+
+
+@pytest.mark.parametrize("move, kind, word", [
+    (lambda moves: moves.reject(-1), IndexError, "jobs 0 to 2"), (lambda moves: moves.reject(2**40), IndexError, "jobs 0"),
+    (lambda moves: moves.start("x"), TypeError, "job"), (lambda moves: moves.start(True), TypeError, "job"),
+    (lambda moves: moves.wake_at(math.inf), TypeError, "at_us"), (lambda moves: moves.wake_at(2**70), ValueError, "at_us"),
+    (lambda moves: moves.wake_at("5"), TypeError, "at_us")])
+def test_arguments_of_moves(move, kind, word):
+    class Wrong(Fifo):
+        def decide(self, view, moves):
+            move(moves)
+
+    with pytest.raises(kind, match=word):
+        headroom.run(SMALL, three_jobs(), policy=Wrong())
+
+
 # ---- Experiments ----
 
 
@@ -275,6 +411,42 @@ def test_plan_equals_the_command_line():
     for part in (ours, theirs):
         part.pop("perf", None)
     assert ours == theirs
+
+
+def test_plans_and_replications_of_a_dictionary(monkeypatch):
+    monkeypatch.chdir(os.path.join(SOURCE, "scenarios"))
+
+    def part_of(made):
+        return {key: value for key, value in made.items() if key not in ("perf", "trace")}
+
+    def quick_plan(given):
+        return headroom.plan(given, search="fast", sensitivity=False)
+
+    for name, call in (("plan-l4-or-t4.json", quick_plan),
+                       ("agency.json", lambda given: headroom.compare(given, "fifo", replications=2))):
+        with open(name, encoding="utf-8") as file:
+            assert part_of(call(json.load(file))) == part_of(call(name))
+    assert not [name for name in os.listdir(".") if name.startswith(".headroom")]
+
+
+def test_errors_do_not_name_the_file_of_a_dictionary():
+    with pytest.raises(headroom.InputError, match="nothing is random in scenario"):
+        headroom.compare(SMALL, "fifo", three_jobs(), replications=2)
+
+
+def test_one_policy_is_a_comparison():
+    assert [row["label"] for row in headroom.compare(SMALL, "fifo", three_jobs())["policies"]] == ["fifo"]
+    assert [row["label"] for row in headroom.compare(SMALL, Fifo(), three_jobs())["policies"]] == ["python-fifo"]
+
+
+def test_several_runs_in_threads():
+    digests = []
+    threads = [threading.Thread(target=lambda: digests.append(headroom.run(AGENCY).digest)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert digests == [headroom.run(AGENCY).digest] * 4
 
 
 def test_plan_needs_a_plan():

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Checks of arguments, so that each error names the argument, and what was found.
+
+A value of another type raises TypeError; a value that is out of range raises InputError, which is a ValueError. Scalars of
+numpy are numbers like those of Python.
+"""
+
+import math
+import numbers
+import operator
+import os
+
+from ._base import InputError
+
+_LONGEST = 60  # characters of a value in a message
+
+
+def found(value) -> str:
+    """A value and its type, for the end of a message."""
+    shown = repr(value)
+    shown = shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "..."
+    return "found %s (%s)" % (shown, type(value).__name__)
+
+
+def wrong_type(name, expected, value):
+    return TypeError("%s: %s is expected, %s" % (name, expected, found(value)))
+
+
+def is_boolean(value) -> bool:
+    """Whether a value is a truth value of Python or of numpy."""
+    kind = type(value)
+    return kind is bool or (kind.__module__ == "numpy" and kind.__name__ in ("bool_", "bool"))
+
+
+def encoded(name, value, max_bytes=None) -> bytes:
+    """The bytes of a text that C gets."""
+    if not isinstance(value, str):
+        raise wrong_type(name, "a text", value)
+    if "\0" in value:
+        raise InputError("%s: a text with the character NUL, %s" % (name, found(value)))
+    try:
+        result = value.encode()
+    except UnicodeEncodeError as wrong:
+        raise InputError("%s: the text is no valid Unicode (%s), %s" % (name, wrong.reason, found(value))) from None
+    if max_bytes is not None and len(result) > max_bytes:
+        raise InputError("%s: at most %d bytes are expected, %s" % (name, max_bytes, found(value)))
+    return result
+
+
+def path(name, value) -> bytes:
+    """The bytes of a path: a text, or an object such as pathlib.Path."""
+    try:
+        result = os.fsencode(value)
+    except TypeError:
+        raise wrong_type(name, "a path", value) from None
+    except UnicodeEncodeError as wrong:
+        raise InputError("%s: the path is no valid Unicode (%s), %s" % (name, wrong.reason, found(value))) from None
+    if b"\0" in result:
+        raise InputError("%s: a path with the character NUL, %s" % (name, found(value)))
+    return result
+
+
+def whole(name, value, low, high) -> int:
+    """A whole number from `low` to `high`; of Python or numpy, but no truth value and no number with a decimal point."""
+    try:
+        if is_boolean(value):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise wrong_type(name, "a whole number", value) from None
+    if not low <= number <= high:
+        raise InputError("%s: a whole number from %d to %d is expected, %s" % (name, low, high, found(value)))
+    return number
+
+
+def flag(name, value) -> bool:
+    """A truth value; 0 and 1 are accepted."""
+    if is_boolean(value):
+        return bool(value)
+    if isinstance(value, numbers.Integral) and value in (0, 1):
+        return bool(value)
+    raise wrong_type(name, "True or False", value)
+
+
+def plain(name, value):
+    """A value of JSON with the types of Python. `name` is the path of the value."""
+    if value is None or isinstance(value, bool):
+        return value
+    if is_boolean(value):
+        return bool(value)
+    if isinstance(value, str):
+        encoded(name, value)
+        return str(value)
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        number = float(value)
+        if not math.isfinite(number):
+            raise InputError("%s: a finite number is expected, %s" % (name, found(value)))
+        return number
+    if isinstance(value, (list, tuple)):
+        return [plain("%s.%d" % (name, i), part) for i, part in enumerate(value)]
+    if hasattr(value, "keys") and hasattr(value, "__getitem__") and not hasattr(value, "dtypes"):
+        return {_key(name, key): plain("%s.%s" % (name, key), value[key]) for key in value.keys()}
+    raise wrong_type(name, "a number, text, truth value, list or dictionary", value)
+
+
+def _key(name, key) -> str:
+    encoded("a key of " + name, key)
+    return str(key)
