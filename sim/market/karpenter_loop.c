@@ -6,7 +6,8 @@
  * follows at once, or 10 s later if nothing was done. Looks and passes follow the policy's pass of that instant.
  *
  * A look or pass without changes since the last one decides the same unless some time has passed: a pool is tried
- * again, a node may be removed, a price changes. So they are made only after changes and at these times. A node that
+ * again, a node may be removed, a price changes. So they are made only after changes and at these times. A look that
+ * requests nodes is a change, too: a pool without capacity is left out, and a node counts with its own size. A node that
  * has not booted in time is given up, and one that is too old is removed, at that instant.
  *
  * Source: kubernetes-sigs/karpenter, pkg/controllers/provisioning (batcher.go, controller.go), disruption
@@ -26,11 +27,16 @@ static int64_t next_multiple(int64_t base_us, int64_t from_us) {
 
 /* ---- Times ------------------------------------------------------------------------------------------------ */
 
+/* Whether a job waits since the last look. */
+static bool has_seen_jobs(const struct hr__engine *engine) {
+  const struct hr__autoscaler *self = engine->autoscaler;
+  return self->first && self->waiting[self->first - 1].since_us <= self->karpenter->looked_us;
+}
+
 /* Schedules the next look without a new job, if a job waits since the last look. */
 static enum hr_status retry_from(struct hr__engine *engine, int64_t from_us) {
-  const struct hr__autoscaler *self = engine->autoscaler;
-  struct hr__karpenter_loop *loop = self->karpenter;
-  if (!self->first || self->waiting[self->first - 1].since_us > loop->looked_us) return HR_OK;
+  struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
+  if (!has_seen_jobs(engine)) return HR_OK;
   if (loop->looked_us < 0 || from_us > HR_NEVER_US - 2 * PERIOD_US) return HR_OK;
   const int64_t at_us = next_multiple(loop->looked_us, from_us);
   if (at_us >= loop->retry_us) return HR_OK;
@@ -99,13 +105,21 @@ static enum hr_status advance(struct hr__engine *engine, uint32_t entity) {
     loop->is_look_due = true;
     loop->batch.is_open = false;
   }
-  if (entity == HR__KARPENTER_RETRY && loop->retry_us == now_us) loop->is_look_due = true;
+  if (entity == HR__KARPENTER_RETRY && loop->retry_us == now_us) loop->is_retry_due = true;
   if (entity == HR__KARPENTER_PASS && loop->pass_us == now_us) loop->is_pass_due = true;
   if (entity == HR__KARPENTER_VALIDATE && loop->validate_us == now_us) loop->is_validation_due = true;
   return HR_OK;
 }
 
 /* ---- Looks and passes ------------------------------------------------------------------------------------- */
+
+/* Returns the number of requests for nodes, with those that failed. */
+static uint64_t count_requests(const struct hr__engine *engine) {
+  uint64_t n = 0;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
+    n += engine->pool_accounting[i].launches + engine->pool_accounting[i].scale_failures;
+  return n;
+}
 
 static enum hr_status look(struct hr__engine *engine) {
   struct hr__autoscaler *self = engine->autoscaler;
@@ -114,7 +128,13 @@ static enum hr_status look(struct hr__engine *engine) {
   loop->looked_us = now_us;
   loop->retry_us = HR_NEVER_US;
   if (!self->first) return HR_OK;
+  const uint64_t n_requests = count_requests(engine);
   enum hr_status status = hr__karpenter_grow(engine);
+  /* a pool that has no capacity, and a node that is smaller than the limit allowed for, change the next plan */
+  if (count_requests(engine) != n_requests) {
+    if (status == HR_OK) status = retry_from(engine, now_us);
+    if (status == HR_OK) status = pass_from(engine, now_us); /* jobs that wait may need other nodes */
+  }
   for (uint32_t i = 0; i < engine->cluster.n_pools && status == HR_OK; i++)
     if (loop->unavailable_until_us[i] > now_us) status = retry_from(engine, loop->unavailable_until_us[i]);
   return status;
@@ -142,9 +162,12 @@ static enum hr_status validate(struct hr__engine *engine) {
 
 static enum hr_status after_pass(struct hr__engine *engine) {
   struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
-  const bool looks = loop->is_look_due, passes = loop->is_pass_due, validates = loop->is_validation_due;
+  /* the jobs that were seen may have started at this instant */
+  const bool looks = loop->is_look_due || (loop->is_retry_due && has_seen_jobs(engine));
+  const bool passes = loop->is_pass_due, validates = loop->is_validation_due;
   enum hr_status status = HR_OK;
-  loop->is_look_due = loop->is_pass_due = loop->is_validation_due = false;
+  if (loop->is_retry_due) loop->retry_us = HR_NEVER_US;
+  loop->is_retry_due = loop->is_look_due = loop->is_pass_due = loop->is_validation_due = false;
   if (!engine->whole && hr__engine_is_over(engine, engine->view.now_us)) return HR_OK;
   if (looks) status = look(engine);
   if (status == HR_OK && validates) status = validate(engine);

@@ -32,7 +32,7 @@ struct hr__karpenter_loop {
 
   struct hr__karpenter_batch batch;
   int64_t looked_us, retry_us; /* the last look at waiting jobs, -1: none; the next one without a new job */
-  bool is_look_due;
+  bool is_retry_due, is_look_due;
 
   int64_t *touched_us; /* by node: when a job last started or stopped on it, or it booted */
   /* The loop that removes nodes. A command is executed if it is still valid after some time. Passes are at base_us plus

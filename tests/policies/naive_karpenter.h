@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_TESTS_POLICIES_NAIVE_KARPENTER_H
+#define HR_TESTS_POLICIES_NAIVE_KARPENTER_H
+
+/*
+ * Karpenter in a run, computed the slow, obvious way: it looks at waiting jobs and at empty nodes every 10 s, whether
+ * or not anything has changed, and keeps plain lists of nodes. Each job fits on one node. Jobs start in the order of
+ * their submission, each on the first node that has room; none overtakes. It shares no code with the product but the
+ * random draws.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { NAIVE_TYPES = 4, NAIVE_NODE_POOLS = 3, NAIVE_PODS = 48, NAIVE_CLAIMS = 256 };
+
+struct naive_type {
+  uint32_t nodes, size, node_pool;
+  int64_t price_uusd_h, boot_us;
+  double no_capacity; /* probability that a request for a node fails */
+  /* results */
+  uint32_t launches, removals, failures;
+  int64_t up_us; /* sum over nodes of the time from the request until the node is gone */
+};
+
+struct naive_node_pool {
+  uint32_t weight, max_nodes, max_gpus; /* UINT32_MAX: no limit */
+  uint32_t budget, percent;             /* percent: UINT32_MAX: `budget` is a number of nodes */
+  bool removes_empty;
+  int64_t after_us, expire_us;
+};
+
+struct naive_pod {
+  int64_t submit_us, work_us;
+  uint32_t gpus;
+  int64_t start_us, end_us; /* results: the first start, and the end of the last attempt */
+};
+
+struct naive_claims {
+  struct naive_type types[NAIVE_TYPES];
+  struct naive_node_pool node_pools[NAIVE_NODE_POOLS];
+  struct naive_pod pods[NAIVE_PODS]; /* sorted by submit time */
+  uint32_t n_types, n_node_pools, n_pods;
+  int64_t idle_us, max_us, provision_us, unavailable_us;
+  uint64_t seed;
+};
+
+/* False: the run does not end. */
+bool naive_karpenter_run(struct naive_claims *world);
+
+#endif
