@@ -7,8 +7,8 @@
  *
  * A look or pass without changes since the last one decides the same unless some time has passed: a pool is tried
  * again, a node may be removed, a price changes. So they are made only after changes and at these times. A look that
- * requests nodes is a change, too: a pool without capacity is left out, and a node counts with its own size. A node that
- * has not booted in time is given up, and one that is too old is removed, at that instant.
+ * requests nodes is a change, too: a pool without capacity is left out, and a node counts with its own size. A node
+ * that has not booted in time is given up, and one that is too old is removed, at that instant.
  *
  * Source: kubernetes-sigs/karpenter, pkg/controllers/provisioning (batcher.go, controller.go), disruption
  * (controller.go, validation.go) and nodeclaim (lifecycle, expiration), at 22664681.
