@@ -80,6 +80,8 @@ enum hr_status hr__build_services(struct hr__builder *builder); /* must be calle
 /* Completes the engine, the memory and the cost of a service. Its values are read from `entry`. */
 struct hr_service;
 enum hr_status hr__build_engine(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
+/* Checks that some pool of the cluster of a service can hold a replica. */
+enum hr_status hr__check_replica(struct hr__builder *builder, const cJSON *entry, const struct hr_service *service);
 /* Sets the cost or the KV memory from the model, the GPU type of the first pool and the tensor parallelism. */
 enum hr_status hr__default_cost(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
 enum hr_status hr__default_memory(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);

@@ -138,6 +138,26 @@ static enum hr_status check_steps(const struct hr__builder *builder, const cJSON
   return HR_OK;
 }
 
+/* Whether the decisions of nvcf are possible, and at most one of them is at a time. */
+static enum hr_status check_nvcf(const struct hr__builder *builder, const cJSON *json,
+                                 const struct hr_autoscale *scale) {
+  if (scale->up_required > scale->up_window)
+    return hr__build_fail_at(builder, json, "up_required",
+                             "%" PRIu32 " samples of 'up_window', which has %" PRIu32
+                             ": the number of replicas never grows",
+                             scale->up_required, scale->up_window);
+  if (scale->down_required > scale->down_window)
+    return hr__build_fail_at(builder, json, "down_required",
+                             "%" PRIu32 " samples of 'down_window', which has %" PRIu32
+                             ": the number of replicas never falls",
+                             scale->down_required, scale->down_window);
+  if (scale->up_threshold < scale->down_threshold)
+    return hr__build_fail_at(builder, json, hr__has(json, "up_threshold") ? "up_threshold" : "down_threshold",
+                             "'up_threshold' (%.10g) is below 'down_threshold' (%.10g)", scale->up_threshold,
+                             scale->down_threshold);
+  return HR_OK;
+}
+
 static enum hr_status check_autoscale(struct hr__builder *builder, const cJSON *entry, struct hr_service *service) {
   const cJSON *json = hr__get(entry, "autoscale");
   const struct hr_autoscale *scale = &service->autoscale;
@@ -162,7 +182,8 @@ static enum hr_status check_autoscale(struct hr__builder *builder, const cJSON *
     return hr__build_fail_at(builder, json, "interval_s", "knative needs whole seconds");
   if (scale->policy == HR_AUTOSCALE_SLO && slo->ttft_ms <= 0 && slo->tpot_ms <= 0 && slo->e2e_ms <= 0)
     return hr__build_fail_at(builder, json, "policy", "slo needs a goal; set 'slo.ttft_ms', 'tpot_ms' or 'e2e_ms'");
-  return check_steps(builder, json, scale);
+  if (scale->policy == HR_AUTOSCALE_NVCF) status = check_nvcf(builder, json, scale);
+  return status == HR_OK ? check_steps(builder, json, scale) : status;
 }
 
 /* ---- Clusters --------------------------------------------------------------------------------------- */
@@ -555,6 +576,8 @@ enum hr_status hr__build_services(struct hr__builder *builder) {
   }
   if (status == HR_OK) status = place_services(builder, list, all);
   if (status == HR_OK) status = check_routers(builder, list, all);
+  for (uint32_t i = 0; i < all->count && status == HR_OK; i++)
+    status = hr__check_replica(builder, cJSON_GetArrayItem(list, (int)all->at[i].stated), &all->at[i]);
   return status == HR_OK ? check_gpus(builder, list, all) : status;
 }
 

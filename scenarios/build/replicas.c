@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Whether the replicas of services can ever start: each is compared with the pools of its cluster in the same way as a
+ * job, as a trace with one row. A replica that no pool can hold is an error with the key that excludes the pools.
+ *
+ * Elastic pools count with their maximum number of nodes. The numbers of nodes can be variables of a plan or a sweep,
+ * so a pool without nodes is taken as one with a node, and with a plan all pools have enough nodes.
+ */
+
+#include "headroom/mig.h"
+#include "headroom/unstable/metrics.h"
+#include "headroom/unstable/scenario_clusters.h"
+#include "headroom/unstable/services.h"
+
+#include "scenarios/build/builder.h"
+#include "scenarios/catalog/catalog_tables.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- The replica as a job --------------------------------------------------------------------------- */
+
+/* The columns of a trace with one row, and the texts to which they refer. */
+struct replica_row {
+  int64_t submit_us, work_us;
+  uint64_t gpu_mem_mib, mem_mib;
+  uint32_t gpus, cpu_milli, first;
+  uint16_t gpu_milli;
+  uint8_t class_, flags;
+  const char *gpu_types, *regions, *profile, *model;
+};
+
+static struct hr_names names_of(const char *const *text) {
+  return (struct hr_names){.count = *text != NULL, .text = text};
+}
+
+static struct replica_row row_of(const struct hr_service *service) {
+  return (struct replica_row){.work_us = 1,
+                              .gpu_mem_mib = service->gpu_mem_mib,
+                              .mem_mib = service->mem_mib,
+                              .gpus = service->gpus,
+                              .cpu_milli = service->cpu_milli,
+                              .gpu_milli = (uint16_t)(service->gpu_milli ? service->gpu_milli : 1000),
+                              .class_ = (uint8_t)service->class_,
+                              .flags = service->uninterruptible ? HR_JOB_NOT_INTERRUPTIBLE : 0,
+                              .gpu_types = service->gpu_types,
+                              .regions = service->regions,
+                              .profile = service->mig_profile,
+                              .model = service->model};
+}
+
+static struct hr_trace trace_of(const struct replica_row *row) {
+  return (struct hr_trace){.n_jobs = 1,
+                           .submit_us = &row->submit_us,
+                           .work_us = &row->work_us,
+                           .gpus = &row->gpus,
+                           .class_ = &row->class_,
+                           .gpu_milli = row->gpu_milli == 1000 ? NULL : &row->gpu_milli,
+                           .gpu_mem_mib = row->gpu_mem_mib ? &row->gpu_mem_mib : NULL,
+                           .cpu_milli = row->cpu_milli ? &row->cpu_milli : NULL,
+                           .mem_mib = row->mem_mib ? &row->mem_mib : NULL,
+                           .flags = row->flags ? &row->flags : NULL,
+                           .gpu_type_lists = names_of(&row->gpu_types),
+                           .gpu_types = row->gpu_types ? &row->first : NULL,
+                           .region_lists = names_of(&row->regions),
+                           .regions = row->regions ? &row->first : NULL,
+                           .mig_profiles = names_of(&row->profile),
+                           .mig_profile = row->profile ? &row->first : NULL,
+                           .models = names_of(&row->model),
+                           .model = row->model ? &row->first : NULL};
+}
+
+/* Finds why no pool can hold a replica; HR_REASON_NONE: one can. A replica needs at most one node for each GPU. */
+static enum hr_status find_reason(const struct hr__builder *builder, const struct hr_scenario *scenario,
+                                  const struct hr_service *service, enum hr_reason *reason) {
+  const struct replica_row row = row_of(service);
+  const struct hr_trace trace = trace_of(&row);
+  struct hr_cluster_spec cluster = scenario->cluster;
+  struct hr_rejections rejections;
+  const bool is_planned = hr__get(builder->source.file.tree, "plan") != NULL;
+  *reason = HR_REASON_NONE;
+  cluster.pools = calloc((size_t)cluster.n_pools + 1, sizeof *cluster.pools);
+  if (!cluster.pools) return hr__build_no_memory(builder);
+  for (uint32_t i = 0; i < cluster.n_pools; i++) {
+    struct hr_pool_spec *pool = &cluster.pools[i];
+    *pool = scenario->cluster.pools[i];
+    if (is_planned || pool->nodes > service->gpus) pool->nodes = service->gpus;
+    if (!pool->nodes) pool->nodes = 1;
+  }
+  const enum hr_status status =
+      hr_rejections_predict(&trace, &cluster, scenario->classes, scenario->speeds, &rejections, builder->error);
+  for (unsigned i = 0; i < HR_MAX_REASONS && status == HR_OK; i++)
+    if (rejections.by_reason[i]) *reason = (enum hr_reason)i;
+  free(cluster.pools);
+  return status;
+}
+
+/* ---- Errors ----------------------------------------------------------------------------------------- */
+
+enum { LIST_BYTES = 300 };
+
+/* The service of which a replica is checked. */
+struct subject {
+  const struct hr__builder *builder;
+  const cJSON *entry, *replica;
+  const struct hr_service *service;
+  const struct hr_cluster_spec *cluster;
+  char pools[100]; /* "pool", or "pool of the cluster 'east'" */
+};
+
+static const char *gpu_of(const struct hr_pool_spec *pool) {
+  return pool->gpu;
+}
+
+static const char *region_of(const struct hr_pool_spec *pool) {
+  return pool->region;
+}
+
+/* Lists the distinct names of the pools in `text`, and returns the one that is most similar to the first of `wanted`;
+   NULL: none is similar. */
+static const char *list_names(const struct hr_cluster_spec *cluster, const char *name_of(const struct hr_pool_spec *),
+                              const char *wanted, char text[LIST_BYTES]) {
+  const char *names[65] = {NULL};
+  char first[100];
+  size_t used = 0, count = 0;
+  snprintf(first, sizeof first, "%.*s", (int)strcspn(wanted, "|"), wanted);
+  text[0] = '\0';
+  for (uint32_t i = 0; i < cluster->n_pools && count < 64; i++) {
+    const char *name = name_of(&cluster->pools[i]);
+    bool is_new = name != NULL;
+    for (size_t k = 0; k < count && is_new; k++) is_new = strcmp(names[k], name) != 0;
+    if (!is_new) continue;
+    names[count++] = name;
+    if (used + strlen(name) + 2 < LIST_BYTES)
+      used += (size_t)snprintf(text + used, LIST_BYTES - used, "%s%s", used ? ", " : "", name);
+  }
+  return hr_nearest_word(first, names);
+}
+
+static enum hr_status fail_gpu_type(const struct subject *of) {
+  const char *types = of->service->gpu_types;
+  char listed[LIST_BYTES], hint[sizeof(struct hr_error)] = "";
+  if (!types)
+    return hr__build_fail_at(of->builder, of->replica, "gpu_type",
+                             "a replica can never start: no %s has GPUs on which the model '%.60s' runs", of->pools,
+                             of->service->model ? of->service->model : "");
+  const char *nearest = list_names(of->cluster, gpu_of, types, listed);
+  struct hr_error inner;
+  if (nearest) {
+    snprintf(hint, sizeof hint, "; did you mean '%.60s'?", nearest);
+  } else if (hr__catalog_check_spelling_gpu(of->builder->catalog, types, &inner) == HR_BAD_INPUT) {
+    snprintf(hint, sizeof hint, "; %.200s", inner.text);
+  }
+  return hr__build_fail_at(of->builder, of->replica, "gpu_type", "no %s has GPUs of the type '%.60s'%s (types: %s)",
+                           of->pools, types, hint, listed);
+}
+
+static enum hr_status fail_region(const struct subject *of) {
+  const char *regions = of->service->regions ? of->service->regions : "";
+  char listed[LIST_BYTES];
+  const char *nearest = list_names(of->cluster, region_of, regions, listed);
+  return hr__build_fail_at(of->builder, of->replica, "region",
+                           "no %s that the replica accepts is in the region '%.60s'%s%.60s%s (regions: %s)", of->pools,
+                           regions, nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "",
+                           listed[0] ? listed : "none");
+}
+
+/* The error of the first pool with MIG names the profiles of its GPUs. */
+static enum hr_status fail_profile(const struct subject *of) {
+  const char *profile = of->service->mig_profile;
+  struct hr_error inner;
+  for (uint32_t i = 0; i < of->cluster->n_pools && profile; i++) {
+    const struct hr_mig_spec *mig = of->cluster->pools[i].mig;
+    uint32_t number;
+    if (mig && hr_mig_profile_parse(&mig->type, profile, &number, &inner) == HR_BAD_INPUT)
+      return hr__build_fail_at(of->builder, of->replica, "mig", "a replica can never start in a %s: %s", of->pools,
+                               inner.text);
+  }
+  for (uint32_t i = 0; i < of->cluster->n_pools && profile; i++)
+    if (of->cluster->pools[i].mig)
+      return hr__build_fail_at(of->builder, of->replica, "mig",
+                               "a replica can never start: no %s has the instances '%.60s' that it needs", of->pools,
+                               profile);
+  return hr__build_fail_at(of->builder, of->replica, "mig",
+                           "no %s has the MIG profile '%.60s': no GPU is partitioned; set 'sharing' of a pool to 'mig'",
+                           of->pools, profile ? profile : "");
+}
+
+static enum hr_status fail_size(const struct subject *of, enum hr_reason reason) {
+  const struct hr_service *service = of->service;
+  uint64_t gpus = 0, memory_mib = 0;
+  for (uint32_t i = 0; i < of->cluster->n_pools; i++) {
+    const struct hr_pool_spec *pool = &of->cluster->pools[i];
+    const uint64_t count = (uint64_t)pool->nodes * pool->gpus_per_node;
+    if (count > gpus) gpus = count;
+    if (pool->gpu_mem_mib > memory_mib) memory_mib = pool->gpu_mem_mib;
+  }
+  if (reason == HR_REASON_GPU_MEMORY)
+    return hr__build_fail_at(of->builder, of->replica, "gpu_mem_gb",
+                             "no %s that the replica accepts has %.10g GiB for each GPU; the largest GPU has %.10g",
+                             of->pools, (double)service->gpu_mem_mib / 1024, (double)memory_mib / 1024);
+  return hr__build_fail_at(of->builder, of->replica, "gpus",
+                           "no %s that the replica accepts has %" PRIu32 " GPU%s; the largest pool has %" PRIu64,
+                           of->pools, service->gpus, service->gpus == 1 ? "" : "s", gpus);
+}
+
+static enum hr_status fail_reason(const struct subject *of, enum hr_reason reason) {
+  const cJSON *object = of->replica;
+  const char *key = "gpus";
+  switch (reason) {
+  case HR_REASON_NO_GPU_TYPE:
+    return fail_gpu_type(of);
+  case HR_REASON_NO_REGION:
+    return fail_region(of);
+  case HR_REASON_MIG_PROFILE:
+    return fail_profile(of);
+  case HR_REASON_TOO_LARGE:
+  case HR_REASON_GPU_MEMORY:
+    return fail_size(of, reason);
+  case HR_REASON_NODE_TOO_SMALL:
+    if (of->service->cpu_milli || of->service->mem_mib) key = of->service->cpu_milli ? "cpu" : "mem_gb";
+    break;
+  case HR_REASON_NO_CLASS_POOL:
+    object = of->entry;
+    key = "class";
+    break;
+  case HR_REASON_SPOT_ONLY:
+    key = "interruptible";
+    break;
+  default:
+    break;
+  }
+  return hr__build_fail_at(of->builder, object, key, "a replica can never start in a %s: %s", of->pools,
+                           hr_rejection_words(reason));
+}
+
+/* ---- Services --------------------------------------------------------------------------------------- */
+
+enum hr_status hr__check_replica(struct hr__builder *builder, const cJSON *entry, const struct hr_service *service) {
+  const struct hr_scenario_clusters *clusters = builder->scenario->clusters;
+  const struct hr_scenario *scenario = clusters ? clusters->at[service->cluster].scenario : builder->scenario;
+  struct subject of = {.builder = builder,
+                       .entry = entry,
+                       .replica = hr__get(entry, "replica"),
+                       .service = service,
+                       .cluster = &scenario->cluster};
+  enum hr_reason reason;
+  if (!service->autoscale.max) return HR_OK;
+  enum hr_status status = find_reason(builder, scenario, service, &reason);
+  if (status == HR_OK && reason != HR_REASON_NONE) status = hr__open_catalog(builder);
+  if (status != HR_OK || reason == HR_REASON_NONE) return status;
+  snprintf(of.pools, sizeof of.pools, "pool");
+  if (clusters) snprintf(of.pools, sizeof of.pools, "pool of the cluster '%.60s'", clusters->at[service->cluster].name);
+  return fail_reason(&of, reason);
+}
