@@ -40,21 +40,31 @@ static struct hr_text without_end(struct hr_text line) {
   return line;
 }
 
+/* Finds the position of a column, which occurs once. HR_NONE: missing. */
+static enum hr_status find_column(const struct request_reader *reader, struct hr_text line, const char *name,
+                                  uint32_t *place) {
+  *place = HR_NONE;
+  for (uint32_t position = 0;; position++) {
+    const struct hr_text text = hr__comma_field(line, position);
+    if (!text.at) return HR_OK;
+    if (text.length != strlen(name) || memcmp(text.at, name, text.length) != 0) continue;
+    if (*place != HR_NONE)
+      return hr_fail(reader->error, HR_BAD_INPUT, "%s:%" PRIu64 ": column '%s' is in the header twice", reader->path,
+                     hr__input_line_number(reader->input), name);
+    *place = position;
+  }
+}
+
 static enum hr_status read_header(struct request_reader *reader, struct hr_text line) {
   for (uint32_t f = 0; f < N_FIELDS; f++) {
-    bool found = false;
-    for (uint32_t position = 0; !found; position++) {
-      const struct hr_text name = hr__comma_field(line, position);
-      if (!name.at && f == PREFIX_HIT) return HR_OK;
-      if (!name.at)
-        return hr_fail(reader->error, HR_BAD_INPUT,
-                       "%s:%" PRIu64 ": expected the columns '%s', '%s' and '%s'; '%s' is missing", reader->path,
-                       hr__input_line_number(reader->input), names[0], names[1], names[2], names[f]);
-      found = name.length == strlen(names[f]) && memcmp(name.at, names[f], name.length) == 0;
-      reader->place[f] = position;
-    }
+    const enum hr_status status = find_column(reader, line, names[f], &reader->place[f]);
+    if (status != HR_OK) return status;
+    if (reader->place[f] == HR_NONE && f != PREFIX_HIT)
+      return hr_fail(reader->error, HR_BAD_INPUT,
+                     "%s:%" PRIu64 ": expected the columns '%s', '%s' and '%s'; '%s' is missing", reader->path,
+                     hr__input_line_number(reader->input), names[0], names[1], names[2], names[f]);
   }
-  reader->has_hits = true;
+  reader->has_hits = reader->place[PREFIX_HIT] != HR_NONE;
   return HR_OK;
 }
 
