@@ -70,13 +70,15 @@ static int64_t add_requests(const struct hr_served *served, struct durations *al
   int64_t end_us = first_arrival_us(requests);
   for (uint32_t id = 0; id < requests->count; id++) {
     const enum hr_request_state state = (enum hr_request_state)served->result->state[id];
+    struct hr_service_hour *hour = &summary->hours[requests->arrival_us[id] / hour_us - summary->first_hour];
     summary->offered++;
+    hour->offered++;
     if (state == HR_REQUEST_SPILLED) {
       summary->spilled++;
       continue;
     }
     summary->due++;
-    summary->hours[requests->arrival_us[id] / hour_us - summary->first_hour].offered++;
+    hour->due++;
     summary->timed_out += state == HR_REQUEST_TIMED_OUT;
     summary->refused += state == HR_REQUEST_REFUSED;
     summary->unfinished += state == HR_REQUEST_UNFINISHED;
@@ -239,7 +241,9 @@ static void summarize(const struct hr_served *served, uint32_t count, const stru
   }
   if (summary->has_unpriced) summary->cost_uusd = HR_UNKNOWN_UUSD;
   if (count == 1) summary->required = served->service->slo.attainment;
-  if (count > 1) summary->offered = summary->due; /* a request that was spilled is also one of its target */
+  /* a request that was spilled is also one of its target */
+  if (count > 1) summary->offered = summary->due;
+  for (uint32_t i = 0; count > 1 && i < summary->n_hours; i++) summary->hours[i].offered = summary->hours[i].due;
   summary->ttft_ms = in_ms(hr__distribution_of_us(all->ttft_us, all->count, all->ttft_sum));
   summary->tpot_ms = in_ms(hr__distribution_of_us(all->tpot_us, all->n_tpot, all->tpot_sum));
   summary->e2e_ms = in_ms(hr__distribution_of_us(all->e2e_us, all->count, all->e2e_sum));

@@ -212,8 +212,8 @@ static void put_hours(struct hr__json *json, cJSON *object, const struct hr_serv
     cJSON *inner = hr__json_append(json, hours, cJSON_CreateObject());
     hr__json_number(json, inner, "hour", (double)(service->first_hour + i));
     hr__json_count(json, inner, "offered", service->hours[i].offered);
-    hr__json_number_if(json, inner, "attainment", service->has_goals && service->hours[i].offered > 0,
-                       (double)service->hours[i].attained / (double)service->hours[i].offered);
+    hr__json_number_if(json, inner, "attainment", service->has_goals && service->hours[i].due > 0,
+                       (double)service->hours[i].attained / (double)service->hours[i].due);
   }
 }
 

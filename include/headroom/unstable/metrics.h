@@ -126,7 +126,7 @@ struct hr_served {
 
 /* Requests that arrived within an hour. */
 struct hr_service_hour {
-  uint64_t offered, attained;
+  uint64_t offered, due, attained; /* as in struct hr_service_summary */
 };
 
 /* The figures of a service, or of all services together. Durations are those of completed requests. */
