@@ -729,18 +729,123 @@ case_refusals_depend_on_the_type() {
   [ "$(cut -d, -f3,4 jobs.out | tail -n +2 | tr '\n' ' ')" = '3,10 3,28 10,20 7,16 ' ] || fail 'other times'
 }
 
-# A service whose replicas no pool can run: nothing completes, and the reason is told.
+# put_service: writes s.json, a service with a replica on one of two pools.
+put_service() {
+  cat >s.json <<'END'
+{"cluster": {"pools": [{"name": "a", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 8, "region": "eu"},
+    {"name": "l", "gpu": "L4", "nodes": 1, "gpus_per_node": 4}]},
+ "services": [{"name": "chat", "requests": {"rate_per_s": 1, "count": 5, "prompt_tokens": {"mean": 9},
+    "output_tokens": {"mean": 9}},
+  "autoscale": {"policy": "knative", "max": 2},
+  "slo": {"e2e_ms": 60000},
+  "replica": {"gpus": 1,
+    "engine": {"name": "single"}, "cost": {"fixed_us": 1000}}}]}
+END
+}
+
+# refuses MEMBER MESSAGE: with this member of the replica, validate and run fail with this message at line 7.
+refuses() {
+  put_service
+  sed -i "s/\"gpus\": 1,/\"gpus\": 1, $1,/" s.json
+  for verb in validate run; do
+    try 2 $verb s.json
+    matches stderr 's.json:7:[0-9]+: '
+    says stderr "$2"
+  done
+}
+
+# Replicas that no pool can hold are errors at the key that excludes the pools. Those that some pool can hold are not.
 case_service_without_a_gpu() {
-  printf '%s' '{"cluster": {"pools": [{"name": "a", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 1}]},
-    "services": [{"name": "chat", "requests": {"arrivals": "poisson", "rate_per_s": 1, "count": 5,
-      "prompt_tokens": {"mean": 9}, "output_tokens": {"mean": 9}},
-      "autoscale": {"policy": "knative", "max": 2},
-      "replica": {"gpus": 1, "gpu_type": "L4", "engine": {"name": "single"}, "cost": {"fixed_us": 1000}}}]}' >s.json
-  try 1 run s.json
-  says stdout '5 offered, 0 completed, 0 refused, 5 unfinished'
-  matches stdout '^  TTFT +- +-'
-  says stderr "service 'chat': 5 requests did not complete: no replica was ready for them"
-  says stderr 'no pool has an acceptable GPU type'
+  refuses '"gpu_type": "A1000"' "no pool has GPUs of the type 'A1000'; did you mean 'A100-80'? (types: A100-80, L4)"
+  refuses '"gpu_type": "l4x"' "did you mean 'L4'?"
+  refuses '"gpu_type": "H100"' "no pool has GPUs of the type 'H100' (types: A100-80, L4)"
+  refuses '"region": "eux"' "is in the region 'eux'; did you mean 'eu'? (regions: eu)"
+  refuses '"mig": "9g.99gb"' "no pool has the MIG profile '9g.99gb'"
+  refuses '"gpu_mem_gb": 100' 'has 100 GiB for each GPU; the largest GPU has 80'
+  refuses '"tensor_parallel": 1, "gpu_type": "L4", "gpu_mem_gb": 60' 'has 60 GiB for each GPU'
+  put_service
+  sed -i 's/"gpus": 1,/"gpus": 9,/' s.json
+  for verb in validate run; do
+    try 2 $verb s.json
+    says stderr 's.json:7:23: no pool that the replica accepts has 9 GPUs; the largest pool has 8'
+  done
+  put_service
+  for set in gpu_type=L4 'gpu_type=H100|l4' region=EU gpu_mem_gb=60 gpus=8; do
+    try 0 validate s.json --set "services.0.replica.$set"
+    try 0 run s.json -q --set "services.0.replica.$set"
+  done
+  sed -i 's/"gpu": "L4", "nodes": 1/&00, "market": "spot", "usd_per_gpu_hour": 1, "spot": {"model": "none"}, "boot_s": 60/; s/"gpus": 1,/"gpus": 1, "gpu_type": "L4",/' s.json
+  try 0 validate s.json
+  try 2 validate s.json --set services.0.replica.interruptible=false
+  says stderr 'a replica can never start in a pool: '
+  # the variables of a sweep and a plan decide which pools have nodes
+  printf '%s' '{"scenario": "s.json", "axes": [{"path": "services.0.replica.gpu_type", "values": ["L4", "A100-80"]}]}' >g.json
+  put_service
+  try 0 sweep g.json --csv g.csv
+}
+
+# Misspelt names of services and of their metrics in goals.
+case_misspelt_goals() {
+  put_service
+  sed -i '1s/{/{"plan": {"constraints": ["chta.ttft_ms.p95 <= 2000"], "objective": "gpu_hours.held", "variables": [{"path": "services.0.autoscale.max", "values": [1, 2]}]},\n/' s.json
+  try 2 plan s.json
+  matches stderr 's.json:1:[0-9]+: '
+  says stderr "unknown service 'chta'; did you mean 'chat'?"
+  sed -i 's/chta.ttft_ms/chat.tfft_ms/' s.json
+  try 2 plan s.json
+  says stderr "'tfft_ms.p95' is no metric of the service 'chat'; did you mean 'ttft_ms.p95'?"
+}
+
+# The numbers of samples and the thresholds of nvcf contradict each other.
+case_impossible_thresholds() {
+  put_service
+  for rule in '"up_required": 2|2 samples of '"'up_window'"', which has 1' '"down_required": 3, "down_window": 2|never falls' \
+    '"up_threshold": 20|is below '"'down_threshold' (30)" '"down_threshold": 90|'"'up_threshold' (70) is below"; do
+    put_service
+    sed -i "s/\"policy\": \"knative\"/\"policy\": \"nvcf\", ${rule%|*}/" s.json
+    for verb in validate run; do
+      try 2 $verb s.json
+      matches stderr 's.json:5:[0-9]+: '
+      says stderr "${rule##*|}"
+    done
+  done
+  put_service
+  sed -i 's/"policy": "knative"/"policy": "nvcf", "up_window": 3, "up_required": 3, "up_threshold": 30/' s.json
+  try 0 validate s.json
+}
+
+# Columns of a request trace are unique, as those of a job trace.
+case_request_columns() {
+  put_service
+  printf 'arrival_timestamp,prompt_size,token_size,x,x\n0,1,2,3,4\n' >r.csv
+  try 0 validate s.json --set 'services.0.requests={"trace": "r.csv"}'
+  printf 'arrival_timestamp,prompt_size,token_size,prompt_size\n0,1,2,3\n' >r.csv
+  for verb in validate run; do
+    try 2 $verb s.json --set 'services.0.requests={"trace": "r.csv"}'
+    says stderr "r.csv:1: column 'prompt_size' is in the header twice"
+  done
+}
+
+# The sums over hours are the totals, also of spilled requests.
+case_hours_of_services() {
+  cat >s.json <<'END'
+{"cluster": {"pools": [{"name": "a", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 8, "region": "eu"},
+    {"name": "l", "gpu": "L4", "nodes": 1, "gpus_per_node": 4}]},
+ "services": [{"name": "b", "requests": {"rate_per_s": 0.01, "count": 9, "prompt_tokens": {"mean": 9},
+    "output_tokens": {"mean": 9}}, "slo": {"e2e_ms": 60000},
+    "replica": {"gpus": 1, "engine": {"name": "single"}, "cost": {"fixed_us": 9}}},
+  {"name": "chat", "requests": {"rate_per_s": 0.01, "count": 500, "prompt_tokens": {"mean": 9},
+    "output_tokens": {"mean": 9}}, "slo": {"e2e_ms": 60000},
+   "router": {"spill": {"to": "b", "predicted_wait_s": 100}},
+   "replica": {"gpus": 1, "engine": {"name": "single"}, "cost": {"fixed_us": 20000000}}}]}
+END
+  try 0 run s.json -q --json a.json
+  # the first number of each service is that of its requests, the others are those of its hours
+  awk '/"services":/ { inside = 1 }
+    inside && /"requests": \{/ { if (n++ && sum != total) bad = 1; sum = 0; total = -1 }
+    inside && /"spilled":/ { spilled += $2 }
+    inside && /"offered":/ { if (total < 0) total = $2 + 0; else sum += $2 }
+    END { exit bad || n != 2 || sum != total || spilled < 100 }' a.json || fail "the hours do not add up"
 }
 
 # The first request waits 80 s for the cold start, and its prompt takes 1 s. The parts of the JSON file add up exactly.
