@@ -127,22 +127,24 @@ static enum hr_status parse_of_service(struct text_part part, struct hr__scoped_
 /* Reports a misspelt name of a service, as in "chta.ttft_ms.p95". HR_OK: the text names no metric of a service. */
 static enum hr_status unknown_service(struct text_part part, const struct hr_services *services,
                                       struct hr_error *error) {
-  const char **known = services ? calloc((size_t)services->count + 1, sizeof *known) : NULL, *nearest = NULL;
+  if (!services || !services->count) return HR_OK;
+  const char **known = calloc((size_t)services->count + 1, sizeof *known), *nearest = NULL;
   char word[100] = "";
   bool is_metric = false;
-  for (uint32_t i = 0; known && i < services->count; i++) known[i] = services->at[i].name;
-  for (size_t i = 1; known && i + 1 < part.length && i < sizeof word && !is_metric; i++) {
+  if (!known) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  for (uint32_t i = 0; i < services->count; i++) known[i] = services->at[i].name;
+  for (size_t i = 1; i + 1 < part.length && i < sizeof word && !is_metric; i++) {
     if (part.at[i] != '.') continue;
     const enum hr__metric metric = hr__metric_find(part.at + i + 1, part.length - i - 1);
     is_metric = metric != HR__N_METRICS && hr__metric_rows[metric].flags & HR_METRIC_OF_REQUESTS;
     if (is_metric) snprintf(word, sizeof word, "%.*s", (int)i, part.at);
   }
   if (is_metric) nearest = hr_nearest_word(word, known);
-  const char *example = nearest ? nearest : is_metric ? known[0] : NULL;
+  const char *example = nearest ? nearest : known[0];
   free(known);
   if (!is_metric) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "unknown service '%s'; %s '%.100s'%s", word,
-                 nearest ? "did you mean" : "the first service is", example ? example : "", nearest ? "?" : "");
+                 nearest ? "did you mean" : "the first service is", example, nearest ? "?" : "");
 }
 
 enum hr_status hr__scoped_metric_parse(const char *text, size_t length, const struct hr_trace *trace,

@@ -188,7 +188,8 @@ static void goals_name_services(void) {
               {"attainment", NULL, "attainment", NULL},
               {"chat.wait_s.p95", NULL, NULL, "'wait_s.p95' is no metric of the service 'chat'"},
               {"chat.ttft.p95", NULL, NULL, "did you mean 'ttft_ms.p95'"},
-              {"chatt.attainment", NULL, NULL, "unknown metric 'chatt.attainment'"}};
+              {"chatt.attainment", NULL, NULL, "unknown service 'chatt'; did you mean 'chat'?"},
+              {"chatt.attainmentt", NULL, NULL, "unknown metric 'chatt.attainmentt'"}};
   struct hr_scenario *scenario = scenario_with("");
   struct hr_trace *trace = no_jobs();
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
