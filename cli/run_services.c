@@ -3,6 +3,7 @@
 
 #include "cli/run_services.h"
 
+#include "headroom/unstable/scenario_clusters.h"
 #include "headroom/unstable/service_report.h"
 #include "headroom/unstable/trace_tools.h"
 
@@ -80,6 +81,20 @@ static void print_requests(const struct hr_service *service, const struct hr_ser
   if (refused) printf("          %u will be refused: %s\n", (unsigned)refused, reason);
 }
 
+/* Warns of replicas that no pool with nodes can hold. A run begins all the same, as nodes may be variables of a sweep.
+ */
+static enum hr_status warn_never(const struct hr_scenario *scenario, const struct hr_service *service,
+                                 struct hr_error *error) {
+  enum hr_reason reason;
+  const enum hr_status status = hr_replica_refusal(scenario, service, &reason, error);
+  if (status != HR_OK || reason == HR_REASON_NONE) return status;
+  fputs("warning: service '", stderr);
+  hr_print_safe(stderr, service->name, 60);
+  fprintf(stderr, "': its replicas can never run and will be rejected (%s: %s)\n", hr_reason_name(reason),
+          hr_rejection_words(reason));
+  return HR_OK;
+}
+
 enum hr_status validate_services(const struct hr_scenario *scenario, struct hr_error *error) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < scenario->services->count && status == HR_OK; i++) {
@@ -88,6 +103,7 @@ enum hr_status validate_services(const struct hr_scenario *scenario, struct hr_e
     status = hr_requests_of_service(service, i, scenario->seed, &requests, error);
     if (status == HR_OK) print_requests(service, &requests);
     hr_requests_finish(&requests);
+    if (status == HR_OK) status = warn_never(scenario, service, error);
   }
   return status;
 }

@@ -455,6 +455,7 @@ static enum hr_status validate(struct input *input, const char *path, const stru
   if (status != HR_OK) return status;
   print_scenario(input->scenario);
   if (has_services(input->scenario)) status = validate_services(input->scenario, error);
+  if (status == HR_OK && only_services) status = print_run_notes(input, error);
   if (status != HR_OK || only_services) return status;
   printf("trace     ");
   if (input->trace)

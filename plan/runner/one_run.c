@@ -213,18 +213,22 @@ static uint32_t count_services(const struct hr_scenario *scenario) {
   return scenario->services ? scenario->services->count : 0;
 }
 
-/* Whether the replicas must be jobs of the run, because they can change or the ledger charges them. Otherwise they hold
-   the GPUs of the cluster all the time, so the services are simulated on their own, which gives the same results. */
-static bool needs_fleet(const struct hr_replay *replay) {
+/* Whether the replicas must be jobs of the run, because they can change or wait, or the ledger charges them. Otherwise
+   they hold the GPUs of the cluster all the time, so the services are simulated on their own, which gives the same
+   results. */
+static enum hr_status needs_fleet(const struct hr_replay *replay, bool *needs, struct hr_error *error) {
   const struct hr_scenario *scenario = replay->config.scenario;
-  bool needs = (replay->config.trace && replay->config.trace->n_jobs > 0) || hr_scenario_has_prices(scenario);
+  bool fit = true;
+  *needs = (replay->config.trace && replay->config.trace->n_jobs > 0) || hr_scenario_has_prices(scenario);
   for (uint32_t i = 0; i < count_services(scenario); i++) {
     const struct hr_service *service = &scenario->services->at[i];
     const struct hr_service_routing *routing = &service->routing;
-    needs = needs || service->autoscale.policy != HR_AUTOSCALE_FIXED || routing->spill.to || routing->n_order ||
-            routing->n_weights;
+    *needs = *needs || service->autoscale.policy != HR_AUTOSCALE_FIXED || routing->spill.to || routing->n_order ||
+             routing->n_weights;
   }
-  return needs;
+  const enum hr_status status = *needs ? HR_OK : hr_replicas_fit(scenario, &fit, error);
+  *needs = *needs || !fit;
+  return status;
 }
 
 /* Adds the replicas to the trace of the run. */
@@ -261,7 +265,9 @@ static enum hr_status add_requests(struct hr_replay *replay, struct hr_error *er
     if (replay->config.growth > 0) grown.draw.rate_per_s *= replay->config.growth;
     status = hr_requests_of_service(&grown, i, replay->config.seed, &replay->requests[i], error);
   }
-  return status == HR_OK && needs_fleet(replay) ? add_fleet(replay, error) : status;
+  bool needs = false;
+  if (status == HR_OK) status = needs_fleet(replay, &needs, error);
+  return status == HR_OK && needs ? add_fleet(replay, error) : status;
 }
 
 static enum hr_status serve(struct hr_replay *replay, struct hr_error *error) {

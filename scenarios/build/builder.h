@@ -82,6 +82,9 @@ struct hr_service;
 enum hr_status hr__build_engine(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
 /* Checks that some pool of the cluster of a service can hold a replica. */
 enum hr_status hr__check_replica(struct hr__builder *builder, const cJSON *entry, const struct hr_service *service);
+/* Finds why no pool of a cluster can hold a replica; HR_REASON_NONE: one can. */
+enum hr_status hr__replica_reason(const struct hr_scenario *scenario, const struct hr_cluster_spec *cluster,
+                                  const struct hr_service *service, enum hr_reason *reason, struct hr_error *error);
 /* Sets the cost or the KV memory from the model, the GPU type of the first pool and the tensor parallelism. */
 enum hr_status hr__default_cost(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
 enum hr_status hr__default_memory(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);

@@ -72,15 +72,24 @@ static struct hr_trace trace_of(const struct replica_row *row) {
                            .model = row->model ? &row->first : NULL};
 }
 
+enum hr_status hr__replica_reason(const struct hr_scenario *scenario, const struct hr_cluster_spec *cluster,
+                                  const struct hr_service *service, enum hr_reason *reason, struct hr_error *error) {
+  const struct replica_row row = row_of(service);
+  const struct hr_trace trace = trace_of(&row);
+  struct hr_rejections rejections;
+  *reason = HR_REASON_NONE;
+  const enum hr_status status =
+      hr_rejections_predict(&trace, cluster, scenario->classes, scenario->speeds, &rejections, error);
+  for (unsigned i = 0; i < HR_MAX_REASONS && status == HR_OK; i++)
+    if (rejections.by_reason[i]) *reason = (enum hr_reason)i;
+  return status;
+}
+
 /* Finds why no pool can hold a replica; HR_REASON_NONE: one can. A replica needs at most one node for each GPU. */
 static enum hr_status find_reason(const struct hr__builder *builder, const struct hr_scenario *scenario,
                                   const struct hr_service *service, enum hr_reason *reason) {
-  const struct replica_row row = row_of(service);
-  const struct hr_trace trace = trace_of(&row);
   struct hr_cluster_spec cluster = scenario->cluster;
-  struct hr_rejections rejections;
   const bool is_planned = hr__get(builder->source.file.tree, "plan") != NULL;
-  *reason = HR_REASON_NONE;
   cluster.pools = calloc((size_t)cluster.n_pools + 1, sizeof *cluster.pools);
   if (!cluster.pools) return hr__build_no_memory(builder);
   for (uint32_t i = 0; i < cluster.n_pools; i++) {
@@ -89,10 +98,7 @@ static enum hr_status find_reason(const struct hr__builder *builder, const struc
     if (is_planned || pool->nodes > service->gpus) pool->nodes = service->gpus;
     if (!pool->nodes) pool->nodes = 1;
   }
-  const enum hr_status status =
-      hr_rejections_predict(&trace, &cluster, scenario->classes, scenario->speeds, &rejections, builder->error);
-  for (unsigned i = 0; i < HR_MAX_REASONS && status == HR_OK; i++)
-    if (rejections.by_reason[i]) *reason = (enum hr_reason)i;
+  const enum hr_status status = hr__replica_reason(scenario, &cluster, service, reason, builder->error);
   free(cluster.pools);
   return status;
 }

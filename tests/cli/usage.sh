@@ -784,6 +784,57 @@ case_service_without_a_gpu() {
   try 0 sweep g.json --csv g.csv
 }
 
+# put_fixed REPLICAS: a service with a fixed number of replicas of 1 GPU without prices; requests of 2 s every 4 s.
+put_fixed() {
+  cat >s.json <<END
+{"policy": {"name": "queue"},
+ "cluster": {"pools": [{"name": "a", "gpu": "A100-80", "nodes": 2, "gpus_per_node": 4},
+   {"name": "l", "gpu": "L4", "nodes": 1, "gpus_per_node": 2}]},
+ "services": [{"name": "chat", "requests": {"rate_per_s": 0.25, "count": 400, "prompt_tokens": {"mean": 1},
+    "output_tokens": {"mean": 1}},
+  "autoscale": {"policy": "fixed", "replicas": $1},
+  "replica": {"gpus": 1,
+    "engine": {"name": "single"}, "cost": {"fixed_us": 2000000}}}]}
+END
+}
+
+# Fixed replicas without prices are simulated without the engine of jobs only if all fit and nothing changes.
+case_fixed_replicas_need_gpus() {
+  put_fixed 3
+  try 0 run s.json -q --requests all.csv
+  # a pool that the replicas cannot use, or one without a part of the GPUs
+  try 0 run s.json -q --set services.0.replica.gpu_type=L4 --requests two.csv
+  [ "$(cut -d, -f6 all.csv | sort -u | wc -l)" -eq 4 ] || fail 'not three replicas'
+  [ "$(cut -d, -f6 two.csv | sort -u | wc -l)" -eq 3 ] || fail 'more replicas than GPUs'
+  set -- --set services.0.replica.gpu_type=L4 --set cluster.pools.1.nodes=0
+  try 1 run s.json -q "$@"
+  says stderr "service 'chat': 400 requests did not complete: no replica was ready for them"
+  try 0 validate s.json "$@"
+  says stderr "warning: service 'chat': its replicas can never run and will be rejected (no-such-gpu-type:"
+  # replicas of 3 GPUs: one on each node, although 10 GPUs are enough for three
+  try 0 run s.json -q --set services.0.replica.gpus=3 --requests wide.csv
+  [ "$(cut -d, -f6 wide.csv | sort -u | wc -l)" -eq 3 ] || fail 'a replica on parts of nodes'
+  # the same with the engine of jobs, which a price selects
+  put_fixed 9
+  try 0 run s.json -q --requests alone.csv
+  sed -i 's/"nodes"/"market": "owned", "usd_per_gpu_hour": 1, &/' s.json
+  try 0 run s.json -q --requests jobs.csv
+  cmp alone.csv jobs.csv || fail 'other results without the engine of jobs'
+}
+
+# Failures, maintenance and the horizon change the replicas.
+case_fixed_replicas_can_fail() {
+  put_fixed 1
+  try 0 run s.json -q --requests all.csv
+  try 0 run s.json -q --set horizon_s=400 --requests cut.csv
+  [ "$(grep -c completed cut.csv)" -lt 200 ] || fail 'requests after the horizon'
+  sed -i 's/"nodes": 2/"nodes": 1/; s/"nodes": 1, "gpus_per_node": 2/"nodes": 0, "gpus_per_node": 2/' s.json
+  try 0 run s.json -q --set 'cluster.pools.0.maintenance=[{"start_s":100,"duration_s":300}]' --requests work.csv
+  awk -F, 'NR > 1 && $7 >= 100 && $7 < 400 { bad = 1 } END { exit bad }' work.csv || fail 'requests during maintenance'
+  try 0 run s.json --set 'cluster.faults={"mtbf_h":0.1,"repair_s":60}'
+  matches stdout '^  stopped +[2-9] replicas before their end'
+}
+
 # Misspelt names of services and of their metrics in goals.
 case_misspelt_goals() {
   put_service

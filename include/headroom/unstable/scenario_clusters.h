@@ -2,7 +2,7 @@
 #ifndef HEADROOM_UNSTABLE_SCENARIO_CLUSTERS_H
 #define HEADROOM_UNSTABLE_SCENARIO_CLUSTERS_H
 
-/* The clusters of a scenario: its sections `clusters` and `router`. */
+/* The clusters of a scenario: its sections `clusters` and `router`; and whether replicas of services fit into them. */
 
 #include "headroom/scenario.h"
 #include "headroom/unstable/clusters.h"
@@ -37,6 +37,14 @@ HR_API const char *hr_scenario_pool_path(const struct hr_scenario *scenario, uin
                                          char text[HR_POOL_PATH_BYTES]);
 /* Copies changed values of the pools of the whole scenario to those of its clusters. */
 HR_API void hr_scenario_clusters_update(struct hr_scenario *scenario);
+
+/* Whether the replicas of all services, if their numbers are fixed, fit into the pools at once and hold their GPUs for
+   the whole run. If so, hr_service_run gives the results of a run in which replicas are jobs. HR_NO_MEMORY. */
+struct hr_service;
+HR_API enum hr_status hr_replicas_fit(const struct hr_scenario *scenario, bool *fit, struct hr_error *error);
+/* Finds why no pool with nodes can hold a replica of a service; HR_REASON_NONE: one can. HR_NO_MEMORY. */
+HR_API enum hr_status hr_replica_refusal(const struct hr_scenario *scenario, const struct hr_service *service,
+                                         enum hr_reason *reason, struct hr_error *error);
 
 #ifdef __cplusplus
 }
