@@ -105,14 +105,16 @@ enum hr_status hr__document_catalogue(char **json, struct hr_error *error) {
 
 /* ---- Scenarios and files ------------------------------------------------------------------------------- */
 
-enum hr_status hr__document_scenarios(const struct hr_scenario_entry *entries, size_t count, char **json,
-                                      struct hr_error *error) {
+enum hr_status hr__document_scenarios(const struct hr_scenario_entry *entries, const struct hr__shipped_state *states,
+                                      size_t count, char **json, struct hr_error *error) {
   cJSON *document = cJSON_CreateObject();
   cJSON *list = document ? cJSON_AddArrayToObject(document, "scenarios") : NULL;
   for (size_t i = 0; i < count; i++) {
     cJSON *item = append(list);
     put_text(item, "name", entries[i].name);
     put_text(item, "description", entries[i].description);
+    if (item && states[i].needs_trace) cJSON_AddTrueToObject(item, "needs_trace");
+    if (states[i].missing) put_text(item, "missing", states[i].missing);
   }
   return print(document, json, error);
 }

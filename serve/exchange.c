@@ -8,6 +8,8 @@
 
 #include "serve/exchange.h"
 
+#include "serve/messages.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -98,17 +100,27 @@ static void begin_upload(struct hr__exchange *exchange, const struct hr__upload_
   stpcpy(stpcpy(packed, exchange->upload_path), ".hrt");
   exchange->upload_packed = packed;
   struct hr__upload_query asked = *query;
-  char *shipped = NULL;
+  char *shipped = NULL, *format = NULL;
+  if (query->shipped && (query->name || query->format || query->map || query->lenient || exchange->received > 0)) {
+    hr__exchange_refuse(exchange, BAD_REQUEST,
+                        "shipped in the address names a trace: expected no body, and no name, "
+                        "format, map or lenient");
+    return;
+  }
   if (query->shipped &&
-      hr__request_shipped_trace(&exchange->server->world, query->shipped, &shipped, &error) != HR_OK) {
+      hr__request_shipped_trace(&exchange->server->world, query->shipped, &shipped, &format, &error) != HR_OK) {
+    free(shipped);
+    free(format);
     refuse_error(exchange, HR_BAD_INPUT, &error);
     return;
   }
   if (shipped) asked.name = shipped;
+  if (shipped) asked.format = format;
   enum hr_status status =
       hr__request_trace_job(&exchange->server->world, &asked, exchange->id, shipped ? shipped : exchange->upload_path,
                             packed, &exchange->job, &error);
   free(shipped);
+  free(format);
   if (status != HR_OK)
     refuse_error(exchange, status, &error);
   else
@@ -250,11 +262,21 @@ static void add_last_event(struct hr__exchange *exchange) {
   free(data);
 }
 
+/* Workers know the names of the command line; a planner knows those of the interface. */
+static void plain_message(struct hr__exchange *exchange) {
+  const struct hr__server *server = exchange->server;
+  const struct hr__message_folders folders = {server->scratch, server->folder, server->data_folder};
+  char *plain = hr__message_plain(exchange->message, &folders);
+  if (plain) snprintf(exchange->message, sizeof exchange->message, "%s", plain);
+  free(plain);
+}
+
 static void end(struct hr__exchange *exchange) {
   read_events(exchange);
   exchange->server->n_running--;
   exchange->state = HR__ANSWERED;
   exchange->code = hr__worker_answer(&exchange->worker, exchange->message, sizeof exchange->message);
+  if (exchange->code != OK) plain_message(exchange);
   if (exchange->code == OK && exchange->route->id == HR__ROUTE_TRACE) register_upload(exchange);
   if (exchange->route->streams) add_last_event(exchange);
 }

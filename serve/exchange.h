@@ -10,6 +10,7 @@
 #include "headroom/unstable/serve.h"
 #include "serve/guard.h"
 #include "serve/request.h"
+#include "serve/shipped.h"
 #include "serve/worker.h"
 
 struct MHD_Connection;
@@ -43,7 +44,9 @@ struct hr__server {
   char *folder, *scratch; /* real paths: of the files that are served; of temporary files */
   struct hr_scenario_entry *shipped;
   size_t n_shipped;
-  const char *folders[4]; /* that workers may read */
+  struct hr__shipped_state *shipped_states; /* [n_shipped] */
+  char *data_folder;                        /* contains the folder of the shipped scenarios; NULL: none */
+  char **folders;                           /* [rules.n_folders] that workers may read, and single files */
   struct hr__uploads uploads;
   struct hr__worker_rules rules;
   struct hr__request_world world;

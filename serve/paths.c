@@ -4,6 +4,8 @@
 
 #include "serve/paths.h"
 
+#include "base/confinement.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,22 +58,60 @@ static char *shipped_folder(const char *scenario, const char *name) {
   return slash ? realpath(path, NULL) : NULL;
 }
 
+/* Adds a folder or a single file that workers may read, and takes the path. */
+static enum hr_status allow(struct hr__server *server, char *path, struct hr_error *error) {
+  size_t count = server->rules.n_folders;
+  char **folders = path ? realloc(server->folders, (count + 1) * sizeof *folders) : NULL;
+  if (!folders) {
+    free(path);
+    return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  }
+  server->folders = folders;
+  folders[count] = path;
+  server->rules.n_folders++;
+  return HR_OK;
+}
+
+static bool is_allowed(const struct hr__server *server, const char *path) {
+  for (size_t i = 0; i < server->rules.n_folders; i++)
+    if (hr__is_below(path, server->folders[i])) return true;
+  return false;
+}
+
+/* Shipped scenarios may name data elsewhere, such as public traces beside the checkout. Workers may read just these
+   files. */
+static enum hr_status allow_data(struct hr__server *server, const struct hr__shipped_state *state,
+                                 struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < state->n_files && status == HR_OK; i++)
+    if (!is_allowed(server, state->files[i])) status = allow(server, strdup(state->files[i]), error);
+  return status;
+}
+
 /* Without shipped files, a server works with the user's. */
-static void find_shipped(struct hr__server *server) {
-  if (hr_scenario_list(&server->shipped, &server->n_shipped, NULL) != HR_OK || !server->n_shipped) return;
+static enum hr_status find_shipped(struct hr__server *server, struct hr_error *error) {
+  if (hr_scenario_list(&server->shipped, &server->n_shipped, NULL) != HR_OK || !server->n_shipped) return HR_OK;
   const char *first = server->shipped[0].path;
-  const char *found[] = {shipped_folder(first, NULL), shipped_folder(first, "traces")};
+  char *found[] = {shipped_folder(first, NULL), shipped_folder(first, "traces")};
+  enum hr_status status = HR_OK;
   for (size_t i = 0; i < sizeof found / sizeof *found; i++)
-    if (found[i]) server->folders[server->rules.n_folders++] = found[i];
+    if (found[i] && allow(server, found[i], error) != HR_OK) status = HR_NO_MEMORY;
+  server->data_folder = shipped_folder(first, ".");
+  server->shipped_states = calloc(server->n_shipped, sizeof *server->shipped_states);
+  if (!server->shipped_states) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  for (size_t i = 0; i < server->n_shipped && status == HR_OK; i++) {
+    status = hr__shipped_look(server->shipped[i].path, &server->shipped_states[i], error);
+    if (status == HR_OK) status = allow_data(server, &server->shipped_states[i], error);
+  }
+  return status;
 }
 
 static void set_rules(struct hr__server *server) {
   const struct hr_serve_config *config = server->config;
-  server->folders[server->rules.n_folders++] = server->folder;
   server->max_workers = config->workers;
   server->rules.command = config->command;
   server->rules.folder = server->folder;
-  server->rules.folders = server->folders;
+  server->rules.folders = (const char *const *)server->folders;
   server->rules.scratch = server->scratch;
   server->rules.allow_plugins = config->allow_plugins;
   server->rules.memory_bytes = config->max_memory_mib << 20;
@@ -107,14 +147,19 @@ enum hr_status hr__serve_prepare(struct hr__server *server, struct hr_serve_conf
   if (status == HR_OK) status = make_scratch(server, error);
   if (status != HR_OK) return status;
   limit_files();
-  find_shipped(server);
+  status = allow(server, strdup(server->folder), error);
+  if (status == HR_OK) status = find_shipped(server, error);
   set_rules(server);
-  return HR_OK;
+  return status;
 }
 
 void hr__serve_paths_finish(struct hr__server *server) {
-  for (size_t i = 0; i < server->rules.n_folders; i++)
-    if (server->folders[i] != server->folder) free((char *)server->folders[i]);
+  for (size_t i = 0; i < server->rules.n_folders; i++) free(server->folders[i]);
+  free(server->folders);
+  for (size_t i = 0; server->shipped_states && i < server->n_shipped; i++)
+    hr__shipped_finish(&server->shipped_states[i]);
+  free(server->shipped_states);
+  free(server->data_folder);
   hr_scenario_list_free(server->shipped, server->n_shipped);
   if (server->scratch) hr__remove_folder(server->scratch);
   free(server->scratch);

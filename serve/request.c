@@ -14,6 +14,7 @@
 #include "serve/request.h"
 
 #include "headroom/unstable/exports.h"
+#include "traces/json/json.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -21,39 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- Uploads ------------------------------------------------------------------------------------------- */
-
-const struct hr__upload *hr__upload_find(const struct hr__uploads *uploads, const char *id) {
-  for (size_t i = 0; i < uploads->count; i++)
-    if (strcmp(uploads->at[i].id, id) == 0) return &uploads->at[i];
-  return NULL;
-}
-
-static void free_upload(struct hr__upload *upload) {
-  free(upload->id);
-  free(upload->name);
-  free(upload->file);
-}
-
-const struct hr__upload *hr__upload_add(struct hr__uploads *uploads, const char *id, const char *name,
-                                        const char *file) {
-  struct hr__upload fresh = {strdup(id), strdup(name), strdup(file)};
-  struct hr__upload *at = realloc(uploads->at, (uploads->count + 1) * sizeof *at);
-  if (at) uploads->at = at;
-  if (!at || !fresh.id || !fresh.name || !fresh.file) {
-    free_upload(&fresh);
-    return NULL;
-  }
-  at[uploads->count] = fresh;
-  return &at[uploads->count++];
-}
-
-void hr__uploads_finish(struct hr__uploads *uploads) {
-  for (size_t i = 0; i < uploads->count; i++) free_upload(&uploads->at[i]);
-  free(uploads->at);
-  *uploads = (struct hr__uploads){0};
-}
 
 /* ---- Names and errors ---------------------------------------------------------------------------------- */
 
@@ -109,7 +77,8 @@ char *hr__error_json(const char *message, unsigned code) {
 struct request {
   const struct hr__request_world *world;
   const struct hr__route *route;
-  cJSON *body;
+  struct hr__json_file file; /* the body */
+  const cJSON *body;         /* its tree */
   struct hr__job *job;
   const char *scenario; /* name of the scenario for the command */
   const char *trace;    /* name of an uploaded trace; NULL: not named */
@@ -146,6 +115,40 @@ static enum hr_status number_of(struct request *request, enum hr__body_member id
   char expected[80];
   snprintf(expected, sizeof expected, "a whole number from 0 to %.0f", max);
   return wrong(request, id, expected);
+}
+
+/* Two members of which one would be ignored are an error. */
+static enum hr_status refuse_both(struct request *request, enum hr__body_member first, enum hr__body_member second) {
+  if (!member(request, first) || !member(request, second)) return HR_OK;
+  return hr_fail(request->error, HR_BAD_INPUT, "the body has both '%s' and '%s'", hr__body_names[first],
+                 hr__body_names[second]);
+}
+
+/* Returns a copy of a value as the body spells it, so that numbers keep all digits and messages about a scenario have
+   its lines. `ordinals` is its path (traces/json/json.h). The caller frees it. NULL when out of memory. */
+static char *spelled(const struct request *request, const uint32_t *ordinals, size_t depth) {
+  size_t offset = hr__json_find(request->file.text, ordinals, depth, false);
+  const char *begin = request->file.text + offset, *end = begin;
+  unsigned open = 0;
+  bool quoted = false;
+  for (; *end; end++) {
+    if (*end == '"') quoted = !quoted;
+    if (quoted) {
+      end += *end == '\\';
+      continue;
+    }
+    bool closes = *end == '}' || *end == ']';
+    if (open == 0 && (closes || *end == ',')) break;
+    open += *end == '{' || *end == '[';
+    open -= closes;
+  }
+  return strndup(begin, (size_t)(end - begin));
+}
+
+static uint32_t ordinal_of(const cJSON *parent, const cJSON *child) {
+  uint32_t ordinal = 0;
+  for (const cJSON *at = parent->child; at != child; at = at->next) ordinal++;
+  return ordinal;
 }
 
 static enum hr_status check_members(struct request *request) {
@@ -198,7 +201,13 @@ static enum hr_status add_overrides(struct request *request, struct hr__step *st
   const cJSON *set = member(request, HR__BODY_SET);
   if (set && !cJSON_IsObject(set)) return wrong(request, HR__BODY_SET, "an object of paths and values");
   for (const cJSON *at = set ? set->child : NULL; at; at = at->next) {
-    char *value = cJSON_PrintUnformatted(at);
+    if (!at->string[0] || strchr(at->string, '='))
+      return hr_fail(request->error, HR_BAD_INPUT,
+                     "'set' in the body: '%.60s' is not the path of a key; expected a path such as "
+                     "'cluster.pools.0.nodes'",
+                     at->string);
+    const uint32_t path[] = {ordinal_of(request->body, set), ordinal_of(set, at)};
+    char *value = cJSON_IsNumber(at) ? spelled(request, path, 2) : cJSON_PrintUnformatted(at);
     char *text = value ? malloc(strlen(at->string) + strlen(value) + 2) : NULL;
     if (text) stpcpy(stpcpy(stpcpy(text, at->string), "="), value);
     if (text) add_option(request, step, "set", text);
@@ -220,7 +229,8 @@ static const char *shipped_path(const struct hr__request_world *world, const cha
 /* Stores a scenario, which is a text or an object, and names it. */
 static enum hr_status store_scenario(struct request *request, const cJSON *scenario, const char *file,
                                      const char *name) {
-  char *printed = cJSON_IsObject(scenario) ? cJSON_Print(scenario) : NULL;
+  const uint32_t path[] = {ordinal_of(request->body, scenario)};
+  char *printed = cJSON_IsObject(scenario) ? spelled(request, path, 1) : NULL;
   const char *text = cJSON_IsString(scenario) ? scenario->valuestring : printed;
   if (!text && cJSON_IsObject(scenario)) return hr_fail(request->error, HR_NO_MEMORY, "out of memory");
   if (!text) return hr_fail(request->error, HR_BAD_INPUT, "a scenario in the body: expected an object, or its text");
@@ -233,9 +243,13 @@ static enum hr_status store_scenario(struct request *request, const cJSON *scena
    user's name; or "scenario.json". */
 static enum hr_status name_scenario(struct request *request) {
   const char *shipped, *file, *name;
+  const bool has_scenario = member(request, HR__BODY_SCENARIO) != NULL;
   enum hr_status status = text_of(request, HR__BODY_SHIPPED, &shipped);
   if (status == HR_OK) status = text_of(request, HR__BODY_FILE, &file);
   if (status == HR_OK) status = text_of(request, HR__BODY_NAME, &name);
+  if (status == HR_OK) status = refuse_both(request, HR__BODY_SHIPPED, HR__BODY_FILE);
+  if (status == HR_OK) status = refuse_both(request, HR__BODY_SHIPPED, HR__BODY_NAME);
+  if (status == HR_OK) status = refuse_both(request, HR__BODY_FILE, HR__BODY_NAME);
   if (status != HR_OK) return status;
   if (shipped) {
     request->scenario = shipped_path(request->world, shipped);
@@ -247,6 +261,8 @@ static enum hr_status name_scenario(struct request *request) {
     request->scenario = file;
     return file[0] ? HR_OK : wrong(request, HR__BODY_FILE, "the name of a file");
   }
+  if (name && !has_scenario)
+    return hr_fail(request->error, HR_BAD_INPUT, "'name' in the body has no effect without 'scenario'");
   request->scenario = request->plain_name = hr__plain_name(name && name[0] ? name : "scenario.json");
   return request->scenario ? HR_OK : hr_fail(request->error, HR_NO_MEMORY, "out of memory");
 }
@@ -385,7 +401,9 @@ static enum hr_status make_run(struct request *request) {
 }
 
 static enum hr_status add_plan_options(struct request *request, struct hr__step *step) {
-  if (cJSON_IsTrue(member(request, HR__BODY_BRIEF))) hr__step_word(request->job, step, "--brief");
+  const cJSON *brief = member(request, HR__BODY_BRIEF);
+  if (brief && !cJSON_IsBool(brief)) return wrong(request, HR__BODY_BRIEF, "true or false");
+  if (cJSON_IsTrue(brief)) hr__step_word(request->job, step, "--brief");
   enum hr_status status = HR_OK;
   if (request->route->members >> HR__BODY_FORECAST & 1U)
     status = add_number_option(request, step, "forecast", HR__BODY_FORECAST, 18);
@@ -405,14 +423,33 @@ static enum hr_status make_plan(struct request *request) {
   return status;
 }
 
+/* Returns the name of the baseline: it is in the folder of the scenario, so that relative paths in both lead to the
+   same files. The caller frees it. */
+static char *baseline_name(const char *scenario) {
+  static const char name[] = "baseline of the body";
+  const char *slash = strrchr(scenario, '/');
+  size_t length = slash ? (size_t)(slash - scenario) + 1 : 0;
+  char *path = malloc(length + sizeof name);
+  if (!path) return NULL;
+  memcpy(path, scenario, length);
+  memcpy(path + length, name, sizeof name);
+  return path;
+}
+
 /* Two scenarios on the same trace. */
 static enum hr_status make_diff(struct request *request, const cJSON *baseline) {
-  enum hr_status status = store_scenario(request, baseline, "baseline.json", "baseline of the body");
+  enum hr_status status = refuse_both(request, HR__BODY_BASELINE, HR__BODY_POLICIES);
+  if (status == HR_OK) status = refuse_both(request, HR__BODY_BASELINE, HR__BODY_REPLICATIONS);
+  if (status != HR_OK) return status;
+  char *name = baseline_name(request->scenario);
+  if (!name) return hr_fail(request->error, HR_NO_MEMORY, "out of memory");
+  status = store_scenario(request, baseline, "baseline.json", name);
   struct hr__step *step = begin_command(request, "diff");
   add_option(request, step, "json", "-");
   add_threads(request, step);
   if (status == HR_OK) status = add_input(request, &step);
-  hr__step_words(request->job, step, "--", "baseline of the body", request->scenario, (const char *)NULL);
+  hr__step_words(request->job, step, "--", name, request->scenario, (const char *)NULL);
+  free(name);
   return status;
 }
 
@@ -423,6 +460,8 @@ static enum hr_status add_compare_options(struct request *request, struct hr__st
   if (!policies)
     return hr_fail(request->error, HR_BAD_INPUT,
                    "the body names nothing to compare with: expected 'policies', such as \"fifo,sjf\", or 'baseline'");
+  status = refuse_both(request, HR__BODY_POLICY, HR__BODY_POLICIES);
+  if (status != HR_OK) return status;
   add_option(request, step, "policies", policies);
   add_threads(request, step);
   return add_number_option(request, step, "replications", HR__BODY_REPLICATIONS, 1e6);
@@ -495,6 +534,20 @@ static const struct export *find_export(const char *of, const char *as) {
   return NULL;
 }
 
+/* An export accepts the members of its command only. */
+static enum hr_status check_export(struct request *request, const struct export *export) {
+  const bool plans = strcmp(export->verb, "plan") == 0, compares = strcmp(export->verb, "compare") == 0;
+  const bool accepted[HR__N_BODY_MEMBERS] = {[HR__BODY_BRIEF] = plans,
+                                             [HR__BODY_POLICIES] = compares,
+                                             [HR__BODY_REPLICATIONS] = compares || strcmp(export->verb, "run") == 0};
+  static const enum hr__body_member some[] = {HR__BODY_BRIEF, HR__BODY_POLICIES, HR__BODY_REPLICATIONS};
+  for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+    if (member(request, some[i]) && !accepted[some[i]])
+      return hr_fail(request->error, HR_BAD_INPUT, "'%s' in the body has no effect on the export of '%s' as '%s'",
+                     hr__body_names[some[i]], export->of, export->as);
+  return HR_OK;
+}
+
 static enum hr_status make_export(struct request *request) {
   const char *of, *as;
   enum hr_status status = text_of(request, HR__BODY_OF, &of);
@@ -505,6 +558,8 @@ static enum hr_status make_export(struct request *request) {
     return hr_fail(request->error, HR_BAD_INPUT,
                    "'of' and 'as' in the body: expected run as page, json, csv, jobs, timeline or markdown; compare as "
                    "page, json, csv or markdown; or plan as page or json");
+  status = check_export(request, export);
+  if (status != HR_OK) return status;
   struct hr__job *job = request->job;
   const char *file = hr__job_path(job, export->saved);
   struct hr__step *step = begin_command(request, export->verb);
@@ -514,7 +569,7 @@ static enum hr_status make_export(struct request *request) {
   hr__step_word(job, step, "--quiet");
   add_option(request, step, export->option, file);
   if (job->planned) status = add_plan_options(request, step);
-  if (strcmp(export->verb, "compare") == 0) status = add_compare_options(request, step);
+  if (status == HR_OK && strcmp(export->verb, "compare") == 0) status = add_compare_options(request, step);
   if (status == HR_OK && strcmp(export->verb, "run") == 0)
     status = add_number_option(request, step, "replications", HR__BODY_REPLICATIONS, 1e6);
   if (status == HR_OK) status = add_input(request, &step);
@@ -546,18 +601,17 @@ enum hr_status hr__request_job(const struct hr__request_world *world, const stru
                                size_t bytes, struct hr__job *job, struct hr_error *error) {
   struct request request = {.world = world, .route = route, .job = job, .error = error};
   *job = (struct hr__job){0};
-  request.body = cJSON_ParseWithLength(body, bytes);
-  if (!cJSON_IsObject(request.body)) {
-    cJSON_Delete(request.body);
-    return hr_fail(error, HR_BAD_INPUT, "the body is not a JSON object");
-  }
-  enum hr_status status = check_members(&request);
+  enum hr_status status = hr__json_file_copy("body", (const unsigned char *)body, bytes, &request.file, error);
+  if (status != HR_OK) return status;
+  request.body = request.file.tree;
+  if (!cJSON_IsObject(request.body)) status = hr_fail(error, HR_BAD_INPUT, "the body is not a JSON object");
+  if (status == HR_OK) status = check_members(&request);
   if (status == HR_OK) status = hr__job_begin(job, world->scratch, error);
   if (status == HR_OK) status = find_scenario(&request);
   if (status == HR_OK) status = find_trace(&request);
   if (status == HR_OK) status = make(&request);
   if (status == HR_OK && job->out_of_memory) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
-  cJSON_Delete(request.body);
+  hr__json_file_finish(&request.file);
   free(request.plain_name);
   return status;
 }
@@ -565,17 +619,18 @@ enum hr_status hr__request_job(const struct hr__request_world *world, const stru
 /* ---- Uploads of traces --------------------------------------------------------------------------------- */
 
 enum hr_status hr__request_shipped_trace(const struct hr__request_world *world, const char *name, char **path,
-                                         struct hr_error *error) {
+                                         char **format, struct hr_error *error) {
   const char *file = shipped_path(world, name);
   struct hr_scenario *scenario = NULL;
-  *path = NULL;
+  *path = *format = NULL;
   if (!file) return hr_fail(error, HR_BAD_INPUT, "no scenario '%.60s' ships; see /api/scenarios", name);
   enum hr_status status = hr_scenario_load(file, NULL, 0, &scenario, error);
   if (status == HR_OK && !scenario->trace_file)
     status = hr_fail(error, HR_BAD_INPUT, "the scenario '%.60s' has no trace", name);
   if (status == HR_OK) {
     *path = strdup(scenario->trace_file);
-    if (!*path) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+    if (scenario->trace_format) *format = strdup(scenario->trace_format);
+    if (!*path || (scenario->trace_format && !*format)) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
   }
   hr_scenario_destroy(scenario);
   return status;

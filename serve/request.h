@@ -51,9 +51,10 @@ enum hr_status hr__request_trace_job(const struct hr__request_world *world, cons
                                      const char *id, const char *raw, const char *packed, struct hr__job *job,
                                      struct hr_error *error);
 
-/* Sets `*path` to the path of the trace of a shipped scenario, which the caller frees. */
+/* Sets `*path` to the path of the trace of a shipped scenario, and `*format` to its format or NULL. The caller frees
+   both, also after an error. */
 enum hr_status hr__request_shipped_trace(const struct hr__request_world *world, const char *name, char **path,
-                                         struct hr_error *error);
+                                         char **format, struct hr_error *error);
 
 /* Returns the name of a file without folders and without characters that are not printable; "trace" if nothing is left.
    The caller frees it. NULL when out of memory. */

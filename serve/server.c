@@ -31,6 +31,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -135,7 +136,6 @@ static const char *query_of(const struct hr__exchange *exchange, const char *nam
 static enum hr_status read_file(struct hr__exchange *exchange, char **text, struct hr_error *error) {
   const struct hr__server *server = exchange->server;
   const char *path = query_of(exchange, "path"), *shipped = query_of(exchange, "shipped");
-  if (!path == !shipped) return hr_fail(error, HR_BAD_INPUT, "expected either path or shipped in the address");
   for (size_t i = 0; shipped && i < server->n_shipped; i++)
     if (strcmp(server->shipped[i].name, shipped) == 0) return hr__document_text(server->shipped[i].path, text, error);
   char *real = NULL;
@@ -150,6 +150,10 @@ static enum MHD_Result queue_document(struct hr__exchange *exchange) {
   struct hr__server *server = exchange->server;
   struct hr_error error = {0};
   enum hr_status status = HR_OK;
+  if (exchange->route->id == HR__ROUTE_FILE && !query_of(exchange, "path") == !query_of(exchange, "shipped")) {
+    hr__exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "expected either path or shipped in the address");
+    return queue_error(exchange);
+  }
   switch (exchange->route->id) {
   case HR__ROUTE_SCHEMA:
     status = hr_scenario_schema(&exchange->text, &error);
@@ -158,7 +162,8 @@ static enum MHD_Result queue_document(struct hr__exchange *exchange) {
     status = hr__document_catalogue(&exchange->text, &error);
     break;
   case HR__ROUTE_SCENARIOS:
-    status = hr__document_scenarios(server->shipped, server->n_shipped, &exchange->text, &error);
+    status =
+        hr__document_scenarios(server->shipped, server->shipped_states, server->n_shipped, &exchange->text, &error);
     break;
   case HR__ROUTE_FILES:
     status = hr__document_files(server->folder, &exchange->text, &error);
@@ -194,6 +199,10 @@ static enum MHD_Result queue_asset(struct hr__exchange *exchange) {
 
 static enum MHD_Result queue_stop(struct hr__exchange *exchange) {
   const char *job = query_of(exchange, "job");
+  if (!job) {
+    hr__exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "expected job in the address");
+    return queue_error(exchange);
+  }
   bool stopped = job && hr__exchange_stop(exchange->server, job);
   return queue_text(exchange, "application/json", stopped ? "{\"stopped\":true}" : "{\"stopped\":false}");
 }
@@ -209,6 +218,10 @@ static enum MHD_Result check_query(void *self, enum MHD_ValueKind kind, const ch
   (void)kind;
   if (!hr__route_has_query(exchange->route, name) || !value)
     hr__exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "unknown parameter in the address: '%.60s'", name);
+  else if (query_of(exchange, name) != value)
+    hr__exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "the parameter '%s' is twice in the address", name);
+  else if (strcmp(name, "lenient") == 0 && strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
+    hr__exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "lenient in the address: expected 0 or 1");
   return MHD_YES;
 }
 
@@ -231,8 +244,20 @@ static void check_length(struct hr__exchange *exchange) {
 static void check_type(struct hr__exchange *exchange) {
   const char *type = header_of(exchange, MHD_HTTP_HEADER_CONTENT_TYPE);
   static const char json[] = "application/json";
-  if (!exchange->route->members || (type && strncmp(type, json, sizeof json - 1) == 0)) return;
+  bool matches = type && strncasecmp(type, json, sizeof json - 1) == 0 && strchr("; ", type[sizeof json - 1]);
+  if (!exchange->route->members || matches) return;
   hr__exchange_refuse(exchange, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "expected the header 'Content-Type: %s'", json);
+}
+
+/* A proxy and this server could understand different ones of two headers, so they must not be repeated. */
+static enum MHD_Result check_header(void *self, enum MHD_ValueKind kind, const char *name, const char *value) {
+  static const char *const single[] = {"Host", "Origin", "X-Headroom-Token", "Content-Type", "Content-Length"};
+  struct hr__exchange *exchange = self;
+  (void)kind;
+  for (size_t i = 0; i < sizeof single / sizeof *single; i++)
+    if (strcasecmp(name, single[i]) == 0 && header_of(exchange, single[i]) != value)
+      hr__exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "the header %s is repeated", single[i]);
+  return MHD_YES;
 }
 
 /* The checks that precede the body, in the order of their answers. */
@@ -240,6 +265,8 @@ static void check(struct hr__exchange *exchange, const char *url, const char *me
   struct hr__server *server = exchange->server;
   const char *host = header_of(exchange, MHD_HTTP_HEADER_HOST);
   bool path_exists;
+  MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, check_header, exchange);
+  if (exchange->state == HR__ANSWERED) return;
   if (!hr__guard_host(host, server->address, server->port)) {
     hr__exchange_refuse(exchange, MHD_HTTP_FORBIDDEN, "the header Host does not name this server");
     return;

@@ -25,12 +25,13 @@ enum { NODE_GPUS = 8 };
 
 /* ---- Options ---------------------------------------------------------------------------------------- */
 
-/* Reads a number that is followed by 'x'. Returns the text after it; NULL if the text has none. */
+/* Reads a number that is followed by 'x'; HR_MAX_GPUS + 1 if it is larger. Returns the text after it; NULL if the text
+   has none. */
 static const char *read_count(const char *text, uint32_t *count) {
   char *end;
   if (text[0] < '1' || text[0] > '9') return NULL;
   unsigned long value = strtoul(text, &end, 10);
-  *count = value < HR_MAX_GPUS ? (uint32_t)value : HR_MAX_GPUS;
+  *count = value <= HR_MAX_GPUS ? (uint32_t)value : HR_MAX_GPUS + 1;
   return *end == 'x' || *end == 'X' ? end + 1 : NULL;
 }
 
@@ -75,14 +76,19 @@ enum hr_status hr__draft_read_own(struct hr__draft *draft) {
   const struct hr_draft_config *config = draft->config;
   draft->own = calloc(config->n_own + 1, sizeof *draft->own);
   if (!draft->own) return hr_fail(draft->error, HR_NO_MEMORY, "out of memory");
+  uint64_t total = 0;
   for (size_t i = 0; i < config->n_own; i++) {
     struct hr__draft_owned *own = &draft->own[i];
     const char *at = read_count(config->own[i], &own->nodes);
     if (at) at = read_count(at, &own->gpus);
-    if (!at || !at[0] || strlen(at) > 100 || own->nodes > HR_MAX_NODES)
+    if (!at || !at[0] || strlen(at) > 100 || strpbrk(at, "\t\r\n"))
       return hr_fail(draft->error, HR_BAD_INPUT,
                      "--own %.100s: expected NODESxGPUSxTYPE, such as 8x8xA100-80 for 8 nodes with 8 GPUs each",
                      config->own[i]);
+    total += (uint64_t)own->nodes * own->gpus;
+    if (total > HR_MAX_GPUS)
+      return hr_fail(draft->error, HR_BAD_INPUT, "--own %.100s: expected at most %" PRIu32 " GPUs in all pools",
+                     config->own[i], HR_MAX_GPUS);
     enum hr_status status = check_own(draft, config->own[i], at);
     if (status != HR_OK) return status;
     snprintf(own->gpu, sizeof own->gpu, "%s", spelling(draft, at));

@@ -64,6 +64,14 @@ static void commands(void) {
          "headroom|compare|--quiet|--json=-|--policies=fifo,sjf|--threads=3|--|a.json");
   expect(HR__ROUTE_COMPARE, "{\"scenario\":\"{}\",\"baseline\":\"{}\"}",
          "headroom|diff|--json=-|--threads=3|--|baseline of the body|scenario.json");
+  /* Relative paths of both lead to the same files. */
+  expect(HR__ROUTE_COMPARE, "{\"shipped\":\"demo\",\"baseline\":\"{}\"}",
+         "headroom|diff|--json=-|--threads=3|--|/shipped/baseline of the body|/shipped/demo.json");
+  expect(HR__ROUTE_COMPARE, "{\"file\":\"b/a.json\",\"baseline\":\"{}\"}",
+         "headroom|diff|--json=-|--threads=3|--|b/baseline of the body|b/a.json");
+  /* Numbers keep their digits. */
+  expect(HR__ROUTE_RUN, "{\"file\":\"a\",\"set\":{\"x\": 9007199254740993 ,\"y\":1e3,\"z\":[\"a}\\\"\"]}}",
+         "headroom|run|--quiet|--json=-|--set=x=9007199254740993 |--set=y=1e3|--set=z=[\"a}\\\"\"]|--|a");
   expect(HR__ROUTE_PLAN, "{\"file\":\"a.json\",\"brief\":true,\"forecast\":6}",
          "headroom|plan|--quiet|--json=-|--events=/dev/fd/3|--brief|--forecast=6|--threads=3|--|a.json");
 }
@@ -88,10 +96,34 @@ static void words_are_not_options(void) {
   expect(HR__ROUTE_RUN, "{\"scenario\":{},\"name\":\"../--json=x\"}", "headroom|run|--quiet|--json=-|--|json=x");
 }
 
+/* No member is ignored. */
+static void ignored_members(void) {
+  refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"shipped\":\"demo\"}", "both 'shipped' and 'file'");
+  refuse(HR__ROUTE_RUN, "{\"scenario\":{},\"name\":\"a\",\"shipped\":\"demo\"}", "both 'shipped' and 'name'");
+  refuse(HR__ROUTE_RUN, "{\"scenario\":{},\"name\":\"a\",\"file\":\"b\"}", "both 'file' and 'name'");
+  refuse(HR__ROUTE_RUN, "{\"name\":\"a\"}", "'name' in the body has no effect without 'scenario'");
+  refuse(HR__ROUTE_COMPARE, "{\"file\":\"a\",\"baseline\":\"{}\",\"policies\":\"fifo\"}", "both 'baseline' and");
+  refuse(HR__ROUTE_COMPARE, "{\"file\":\"a\",\"baseline\":\"{}\",\"replications\":2}", "both 'baseline' and");
+  refuse(HR__ROUTE_COMPARE, "{\"file\":\"a\",\"policy\":\"sjf\",\"policies\":\"fifo\"}",
+         "both 'policy' and 'policies'");
+  refuse(HR__ROUTE_EXPORT, "{\"file\":\"a\",\"policies\":\"fifo\"}", "'policies' in the body has no effect");
+  refuse(HR__ROUTE_EXPORT, "{\"file\":\"a\",\"brief\":true}", "'brief' in the body has no effect");
+  refuse(HR__ROUTE_EXPORT, "{\"file\":\"a\",\"as\":\"page\",\"replications\":2}", "has no effect");
+  refuse(HR__ROUTE_EXPORT, "{\"file\":\"a\",\"of\":\"plan\",\"replications\":2}", "has no effect");
+  refuse(HR__ROUTE_PLAN, "{\"file\":\"a\",\"brief\":1}", "'brief' in the body: expected true or false");
+  refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"set\":{\"seed=1,x\":1}}", "'seed=1,x' is not the path of a key");
+  refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"set\":{\"\":1}}", "'' is not the path of a key");
+}
+
 static void refusals(void) {
-  refuse(HR__ROUTE_RUN, "", "not a JSON object");
+  refuse(HR__ROUTE_RUN, "", "body:1:1: unexpected end");
   refuse(HR__ROUTE_RUN, "[]", "not a JSON object");
-  refuse(HR__ROUTE_RUN, "{\"file\":\"a\"", "not a JSON object");
+  refuse(HR__ROUTE_RUN, "{\"file\":\"a\"", "body:1:12: expected ',' or '}'");
+  refuse(HR__ROUTE_RUN, "{\"file\":\"a\"}\nx", "body:2:1: unexpected text after the JSON value");
+  refuse(HR__ROUTE_RUN, "\xef\xbb\xbf{\"file\":\"a\"}", "body:1:1: ");
+  refuse(HR__ROUTE_RUN, "{\"file\":\"a\\u0000b\"}", "body:1:11: \\u0000 is not allowed");
+  refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"file\":\"b\"}", "body:1:13: duplicate key 'file'");
+  refuse(HR__ROUTE_RUN, "{\"scenario\":{\"seed\":1,\"seed\":2}}", "body:1:23: duplicate key 'seed'");
   refuse(HR__ROUTE_RUN, "{}", "names no scenario");
   refuse(HR__ROUTE_RUN, "{\"sceanrio\":{}}", "'sceanrio' in the body: unknown");
   refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"policies\":\"fifo\"}", "'policies' in the body: unknown");
@@ -133,4 +165,4 @@ static void errors(void) {
 }
 
 TEST_MAIN("serve: bodies of requests", TEST(commands), TEST(loads_and_drafts), TEST(words_are_not_options),
-          TEST(refusals), TEST(errors))
+          TEST(ignored_members), TEST(refusals), TEST(errors))

@@ -289,7 +289,18 @@ def case_errors_have_places():
         same((status, error['file'], error['line']), (422, 'jobs.csv', 2))
         s.bad('/api/run', {'shipped': 'nobody'}, 400, "no scenario 'nobody' ships")
         status, text, _ = s.ask('POST', '/api/run', '{"shipped":', JSON)
-        check(status == 400 and b'not a JSON object' in text, text)
+        error = json.loads(text)['error']
+        same((status, error['file'], error['line'], error['column']), (400, 'body', 1, 12))
+        s.bad('/api/run', {'shipped': 'helios'}, 422, "scenarios/helios.json: names no trace; set one with 'trace' or 'trace_file'")
+        s.bad('/api/export', {'shipped': 'demo', 'as': 'csv'}, 422, "export as 'csv': costs.csv: scenarios/demo.json has no prices")
+        s.bad('/api/run', {'shipped': 'demo', 'series': 5, 'replications': 2}, 422, "'series' needs a single run")
+        trace = json.loads(s.upload((PROJECT / 'traces/reference/demo.csv').read_bytes())[1])['trace']
+        for own in ('99999999999x8xA100-80', '1000000x8xT4', '1x4294967297xT4'):
+            s.bad('/api/draft', {'trace': trace, 'own': [own]}, 422, f"'own' {own}: expected at most 4000000 GPUs in all pools")
+        s.bad('/api/draft', {'trace': trace, 'own': ['3000000x1xT4', '1000001x1xT4']}, 422, "expected at most 4000000 GPUs")
+        for own in ('-4x8xT4', '4x-8xT4', '0x8xT4', '4x8xT4\n', '', 'much', 'x' * 5000):
+            s.bad('/api/draft', {'trace': trace, 'own': [own]}, 422, 'expected NODESxGPUSxTYPE')
+        s.bad('/api/draft', {'trace': trace, 'own': ['4x8xNOPE']}, 422, "GPU type 'NOPE' is unknown")
 
 
 def case_documents():
@@ -307,6 +318,141 @@ def case_documents():
         same(answer.getheader('X-Content-Type-Options'), 'nosniff')
 
 
+def scenario_path(name, root=PROJECT):
+    return str(root / f'scenarios/{name}.json')
+
+
+def listed(s):
+    return json.loads(s.ask('GET', '/api/scenarios')[1])['scenarios']
+
+
+def case_shipped_scenarios_are_valid():
+    """Data outside of the shipped folders, too, are read; what a scenario lacks is in the list."""
+    with server() as s:
+        for item in listed(s):
+            name = item['name']
+            data = re.findall(r'"(?:\w+_)?file": "([^"]*)"', pathlib.Path(scenario_path(name)).read_text())
+            exist = [(PROJECT / 'scenarios' / path).exists() for path in data]
+            same('missing' in item, not all(exist))
+            status, answer = s.post('/api/check', {'shipped': name})
+            if 'missing' in item or 'needs_trace' in item:
+                check(status == 422 and str(PROJECT) not in answer['error']['message'], f'{name}: {status} {answer}')
+            else:
+                check(status == 200 and answer['valid'], f'{name}: {status} {answer}')
+            if status == 200 and any('reference' not in path for path in data):
+                expected = json.loads(headroom('run', scenario_path(name), '--quiet', '--json', '-'))
+                same((name, s.good('/api/run', {'shipped': name})['digest']), (name, expected['digest']))
+        same(sorted(item['name'] for item in listed(s) if 'needs_trace' in item), ['helios', 'openb', 'philly', 'swf'])
+
+
+def case_long_shipped_scenarios():
+    with server() as s:
+        for item in listed(s):
+            if 'missing' in item or 'needs_trace' in item:
+                continue
+            expected = json.loads(headroom('run', scenario_path(item['name']), '--quiet', '--json', '-'))
+            same((item['name'], s.good('/api/run', {'shipped': item['name']})['digest']), (item['name'], expected['digest']))
+
+
+def case_installed():
+    """The folders of an installation: bin, and share/headroom with scenarios and small traces."""
+    global HEADROOM
+    prefix, built = pathlib.Path('usr').absolute(), HEADROOM
+    (prefix / 'bin').mkdir(parents=True)
+    shutil.copy(built, prefix / 'bin/headroom')
+    shutil.copytree(PROJECT / 'scenarios', prefix / 'share/headroom/scenarios', ignore=lambda folder, names: [
+        name for name in names if not name.endswith('.json')])
+    shutil.copytree(PROJECT / 'traces/reference', prefix / 'share/headroom/traces/reference')
+    HEADROOM = str(prefix / 'bin/headroom')
+    try:
+        with server() as s:
+            missing = {item['name']: item['missing'] for item in listed(s) if 'missing' in item}
+            check(missing['gaia'].startswith('../../shared/'), missing)
+            check(all(path.startswith('../../shared/') for path in missing.values()), missing)
+            expected = json.loads(headroom('run', scenario_path('night-training'), '--quiet', '--json', '-'))
+            same(s.good('/api/run', {'shipped': 'night-training'})['digest'], expected['digest'])
+            for item in listed(s):
+                if item['name'] not in missing and 'needs_trace' not in item:
+                    same(s.good('/api/check', {'shipped': item['name']})['valid'], True)
+    finally:
+        HEADROOM = built
+
+
+def case_compared_with_a_baseline():
+    """The traces that both scenarios name are the same file, whatever the place of the scenario is."""
+    demo = json.loads(pathlib.Path(DEMO).read_text())
+    small = json.loads(json.dumps(demo))
+    small['cluster']['pools'][0]['nodes'] = 7
+    os.makedirs('plans/sub')
+    os.makedirs('plans/traces/reference')
+    shutil.copy(PROJECT / 'traces/reference/demo.csv', 'plans/traces/reference')
+    shutil.copy(DEMO, 'plans/sub/demo.json')
+    pathlib.Path('plans/sub/small.json').write_text(json.dumps(small))
+    expected = json.loads(headroom('diff', 'plans/sub/small.json', 'plans/sub/demo.json', '--json', '-'))
+    with server(folder='plans') as s:
+        for where in ({'shipped': 'demo'}, {'shipped': 'demo', 'scenario': demo}, {'file': 'sub/demo.json'}):
+            answer = s.good('/api/compare', where | {'baseline': small})
+            for side in ('a', 'b'):
+                same({**answer[side], 'file': 0}, {**expected[side], 'file': 0})
+
+
+def case_bodies_are_strict():
+    with server() as s:
+        for body, column, words in ((b'{"shipped":"demo"}x', 19, 'unexpected text'), (b'{"shipped":"demo"}{}', 19, 'unexpected text'),
+                                    (b'\xef\xbb\xbf{"shipped":"demo"}', 1, 'not a JSON value'), (b'{"shipped":"demo"}\0', 19, '0x00'),
+                                    (b'{"shipped":"demo\\u0000x"}', 17, 'not allowed in a string'),
+                                    (b'{"shipped":"demo","shipped":"demo"}', 19, 'duplicate key'),
+                                    (b'{"shipped":"demo","set":{"seed":1,"seed":2}}', 35, 'duplicate key')):
+            status, text, _ = s.ask('POST', '/api/run', body, JSON)
+            error = json.loads(text)['error']
+            same((status, error['file'], error['line'], error['column']), (400, 'body', 1, column))
+            check(words in error['message'], error)
+        # A file on the command line is read in the same way, and so is a scenario as a text or an object of a body.
+        demo = pathlib.Path(DEMO).read_text().replace('../traces', str(PROJECT / 'traces'))
+        for text, words in ((demo + 'x', 'unexpected text'), ('{"seed": 1, "seed": 2,' + demo[1:], "1:13: duplicate key 'seed'"),
+                            (demo.replace('"demo"', '"de\\u0000mo"', 1), 'not allowed in a string')):
+            pathlib.Path('s.json').write_text(text)
+            failed = subprocess.run([HEADROOM, 'run', 's.json'], capture_output=True, text=True)
+            check(failed.returncode == 2 and words in failed.stderr, failed.stderr)
+            s.bad('/api/run', {'scenario': text, 'name': 's.json'}, 422, words)
+        seed = '{"description": "a }",' + re.sub(r'"description": "[^"]*",', '', demo[demo.index('{') + 1:])
+        pathlib.Path('s.json').write_text(seed)
+        expected = json.loads(headroom('run', 's.json', '--quiet', '--json', '-'))
+        status, text, _ = s.ask('POST', '/api/run', '{"scenario":' + seed + '}', JSON)
+        same((status, json.loads(text)['digest'], json.loads(text)['seed']), (200, expected['digest'], expected['seed']))
+        for query in ('shipped=demo&name=x', 'shipped=demo&format=csv', 'shipped=demo&lenient=1', 'name=x&lenient=yes', 'name=x&name=y'):
+            same((query, s.upload(b'', query)[0]), (query, 400))
+        same(s.upload(b'x', 'shipped=demo')[0], 400)
+        same(s.ask('POST', '/api/stop')[0], 400)
+        same(s.ask('GET', '/api/file')[0], 400)
+        same(s.ask('POST', '/api/run', '{"shipped":"demo"}', {'Content-Type': 'application/jsonx'})[0], 415)
+        same(s.ask('POST', '/api/run', '{"shipped":"demo"}', {'Content-Type': 'application/json; charset=utf-8'})[0], 200)
+
+
+def case_answers_are_described():
+    """All requests, good and bad, get an answer that the description of the interface has."""
+    document = json.loads((PROJECT / 'docs/reference/openapi.json').read_text())
+    bodies = (None, b'', b'{}', b'[]', b'{"shipped":"demo"}', b'{"shipped":"nobody"}', b'{"file":"../x"}', b'{"shipped":7,"set":[]}',
+              b'{"shipped":"demo","seed":1e300}', b'{"shipped":"demo","trace":"1"}', b'{"nonsense":1}', b'[' * 1000, b'\xff')
+    with server() as s:
+        seen = set()
+        for path, operations in document['paths'].items():
+            for method in ('GET', 'POST', 'HEAD', 'OPTIONS'):
+                operation = operations.get(method.lower()) or next(iter(operations.values()))
+                for body in bodies if method == 'POST' else (None, b'{}'):
+                    for query in ('', '?x=1', '?shipped=demo', '?path=..%2fx', '?path=%00', '?job=9') if not body else ('',):
+                        for headers in (JSON,) if query else (JSON, {'Origin': 'http://evil.example'}, {'X-Headroom-Token': 'x'}):
+                            if body == b'{"shipped":"demo"}' and path == '/api/plan' and headers is JSON:
+                                continue
+                            status, text, answer = s.ask(method, path + query, body, headers, token=headers is JSON)
+                            check(str(status) in operation['responses'], f'{method} {path}{query} {body}: {status} {text[:200]}')
+                            seen.add(status)
+                            if status >= 400 and method != 'HEAD':
+                                same(json.loads(text)['error']['code'], status)
+                            check(s.token not in text.decode(errors='replace'), 'the token is in an answer')
+        check({200, 400, 401, 403, 404, 405, 413, 422} <= seen, seen)
+
+
 # ---- Attacks ---------------------------------------------------------------------------------------------------------
 
 def case_other_sites_and_users():
@@ -321,6 +467,8 @@ def case_other_sites_and_users():
         check(s.raw(request(s, Host=None)).startswith('HTTP/1.1 4'), 'a request without Host was answered')
         for origin in ('http://evil.example', 'null', f'https://127.0.0.1:{s.port}', f'http://127.0.0.1:{s.port}.evil.example'):
             same(s.raw(request(s, Origin=origin)), 'HTTP/1.1 403 Forbidden')
+        for again in (f'Host: 127.0.0.1:{s.port}', 'Host: evil.example', 'hOST: x', f'X-Headroom-Token: {s.token}', 'X-Headroom-Token: x'):
+            same((again, s.raw(request(s).replace(b'\r\n\r\n', f'\r\n{again}\r\n\r\n'.encode()))), (again, 'HTTP/1.1 400 Bad Request'))
         for token in (None, '', s.token[:-1], s.token + 'x', s.token[::-1]):
             same(s.raw(request(s, X_Headroom_Token=token)), 'HTTP/1.1 401 Unauthorized')
         for method in ('OPTIONS', 'PUT', 'DELETE', 'TRACE', 'HEAD'):

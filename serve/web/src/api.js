@@ -59,7 +59,7 @@ export const postForFile = async (path, body) => {
 };
 
 export const upload = async (file, query) => {
-  const address = `/api/trace?${new URLSearchParams({ name: file.name, ...query })}`;
+  const address = `/api/trace?${new URLSearchParams(query.shipped ? query : { name: file.name, ...query })}`;
   return (await ask(address, { method: 'POST', headers: { 'Content-Type': 'application/octet-stream' }, body: file })).json();
 };
 

@@ -37,6 +37,8 @@ export const exportsSection = () => {
     }
   };
   const command = el('p', { class: 'what' });
+  const buttons = FILES.map(([name, what]) => el('button', { type: 'button', onclick: () => get(what) }, name));
+  const costs = buttons[FILES.findIndex(([, what]) => what.as === 'csv')];
   const section = el(
     'section',
     { id: 'exports', class: 'screen-only', 'aria-labelledby': 'exports-title', hidden: true },
@@ -45,13 +47,15 @@ export const exportsSection = () => {
       'p',
       { class: 'row' },
       el('button', { type: 'button', id: 'save', class: 'main', onclick: () => save('scenario.json', new Blob([scenarioText()], { type: 'application/json' })) }, 'Save the scenario'),
-      FILES.map(([name, what]) => el('button', { type: 'button', onclick: () => get(what) }, name)),
+      buttons,
     ),
     status,
     command,
   );
   const fill = () => {
     section.hidden = !state.scenario;
+    costs.disabled = Boolean(state.result) && !state.result.costs;
+    costs.title = costs.disabled ? 'The scenario has no prices' : '';
     const trace = state.trace ? ` --trace ${state.trace.name}${state.load === 1 ? '' : ` (after headroom trace scale --by compress --load ${state.load})`}` : '';
     command.replaceChildren('On the command line, the saved scenario gives the same digest: ', el('code', {}, `headroom run scenario.json${trace}`));
   };

@@ -142,7 +142,8 @@ export const startSection = (said) => {
     const path = event.target.value;
     if (path) await getText(`/api/file?path=${encodeURIComponent(path)}`).then((text) => open(text, { file: path }), (error) => said(error.message, true));
   } }, el('option', { value: '' }, 'choose ...'));
-  getJson('/api/scenarios').then(({ scenarios }) => shipped.append(...scenarios.map(({ name, description }) => el('option', { value: name, title: description }, name))), (error) => said(error.message, true));
+  getJson('/api/scenarios').then(({ scenarios }) => shipped.append(...scenarios.map(({ name, description, missing, needs_trace }) =>
+    el('option', { value: name, disabled: missing ? '' : undefined, title: missing ? `Its data are missing: ${missing}` : description }, missing ? `${name} (data missing)` : needs_trace ? `${name} (for your trace)` : name))), (error) => said(error.message, true));
   getJson('/api/files').then(({ files }) => own_.append(...files.filter(({ path }) => path.endsWith('.json')).map(({ path }) => el('option', { value: path }, path))), () => {});
 
   const zone = el(
