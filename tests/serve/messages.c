@@ -8,7 +8,7 @@
 #include <string.h>
 
 static void expect(const char *message, const char *plain) {
-  const struct hr__message_folders folders = {"/tmp/headroom-serve-aB3/x", "/home/me/plans", "/usr/share/headroom"};
+  const struct hr__message_folders folders = {"/tmp/headroom-serve-aB3/x", "/srv/plans", "/usr/share/headroom"};
   char *found = hr__message_plain(message, &folders);
   CU_ASSERT_STRING_EQUAL(found, plain);
   free(found);
@@ -28,10 +28,10 @@ static void options(void) {
 
 static void folders(void) {
   expect("/usr/share/headroom/scenarios/helios.json:3:1: wrong", "scenarios/helios.json:3:1: wrong");
-  expect("--costs /tmp/headroom-serve-aB3/x/job-12/costs.csv: /home/me/plans/a.json has no prices",
+  expect("--costs /tmp/headroom-serve-aB3/x/job-12/costs.csv: /srv/plans/a.json has no prices",
          "export as 'csv': costs.csv: a.json has no prices");
   expect("/tmp/headroom-serve-aB3/x/trace-7: wrong", "trace-7: wrong");
-  expect("/usr/share/headroom-2/x and /home/me/plans.json", "/usr/share/headroom-2/x and /home/me/plans.json");
+  expect("/usr/share/headroom-2/x and /srv/plans.json", "/usr/share/headroom-2/x and /srv/plans.json");
   expect("/srv/usr/share/headroom/x", "/srv/usr/share/headroom/x");
 }
 

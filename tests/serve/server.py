@@ -335,7 +335,9 @@ def case_shipped_scenarios_are_valid():
             exist = [(PROJECT / 'scenarios' / path).exists() for path in data]
             same('missing' in item, not all(exist))
             status, answer = s.post('/api/check', {'shipped': name})
-            if 'missing' in item or 'needs_trace' in item:
+            if 'needs_trace' in item:
+                s.bad('/api/run', {'shipped': name}, 422, f"scenarios/{name}.json: names no trace; set one with 'trace' or 'trace_file'")
+            elif 'missing' in item:
                 check(status == 422 and str(PROJECT) not in answer['error']['message'], f'{name}: {status} {answer}')
             else:
                 check(status == 200 and answer['valid'], f'{name}: {status} {answer}')
