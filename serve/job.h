@@ -40,6 +40,7 @@ struct hr__job {
   uint32_t n_paths;
   const char *type;   /* media type of the response */
   const char *saved;  /* name under which a browser saves the response; NULL: it shows it */
+  bool shows_paths;   /* the response may contain paths of files, which are written without the folders of the server */
   bool planned;       /* has the time limit of plans, and reports its progress */
   bool out_of_memory; /* a step could not be added; the job must not be started */
 };

@@ -79,6 +79,33 @@ static size_t any_folder_at(const char *at, const struct hr__message_folders *fo
   return length ? length : folder_at(at, folders->data);
 }
 
+/* Whether an option or a path may begin after this byte. */
+static bool ends_name(char before) {
+  return !is_word(before) && before != '/' && before != '.';
+}
+
+/* Returns the length of an escape sequence of JSON at `at`: "\\n" or "\\u000a", after which a name may begin. */
+static size_t escape_at(const char *at) {
+  enum { SHORT = 2, UNICODE = 6 };
+  if (*at != '\\' || !at[1]) return 0;
+  return at[1] == 'u' && strspn(at + 2, "0123456789abcdefABCDEF") >= UNICODE - 2 ? UNICODE : SHORT;
+}
+
+/* The answer is copied to its own begin, so the last byte that was read may be overwritten: `before` remembers it. */
+size_t hr__answer_plain(char *answer, size_t length, const struct hr__message_folders *folders) {
+  char *to = answer, before = ' ';
+  for (const char *at = answer; at < answer + length;) {
+    size_t folder = *at == '/' && ends_name(before) ? any_folder_at(at, folders) : 0;
+    size_t escape = escape_at(at), copied = folder ? 0 : escape ? escape : 1;
+    before = folder ? '/' : escape ? ' ' : *at;
+    memmove(to, at, copied);
+    to += copied;
+    at += folder ? folder : copied;
+  }
+  *to = '\0';
+  return (size_t)(to - answer);
+}
+
 char *hr__message_plain(const char *message, const struct hr__message_folders *folders) {
   enum { LONGEST = 32 }; /* of the names above, and the shortest option has 4 bytes */
   static const char help[] = "\nTry 'headroom help";
@@ -86,7 +113,7 @@ char *hr__message_plain(const char *message, const struct hr__message_folders *f
   if (!plain) return NULL;
   for (const char *at = message; *at;) {
     const char *name = NULL;
-    bool begins = at == message || (!is_word(at[-1]) && at[-1] != '/' && at[-1] != '.');
+    bool begins = at == message || ends_name(at[-1]);
     if (strncmp(at, help, sizeof help - 1) == 0) break;
     size_t length = begins ? option_at(at, &name) : 0;
     if (name) to = stpcpy(to, name);

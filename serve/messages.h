@@ -2,7 +2,9 @@
 #ifndef HR_SERVE_MESSAGES_H
 #define HR_SERVE_MESSAGES_H
 
-/* Messages of commands, in the terms of the interface. */
+#include <stddef.h>
+
+/* Messages and answers of commands, in the terms of the interface. */
 
 /* Absolute paths; NULL: none. */
 struct hr__message_folders {
@@ -14,5 +16,8 @@ struct hr__message_folders {
 /* Returns a copy of a message with the members of a body for the options of commands, and without the folders. The
    caller frees it. NULL when out of memory. */
 char *hr__message_plain(const char *message, const struct hr__message_folders *folders);
+
+/* Removes the folders from an answer of `length` bytes with a zero after them, in place. Returns the new length. */
+size_t hr__answer_plain(char *answer, size_t length, const struct hr__message_folders *folders);
 
 #endif

@@ -113,6 +113,7 @@ static void set_rules(struct hr__server *server) {
   server->rules.folder = server->folder;
   server->rules.folders = (const char *const *)server->folders;
   server->rules.scratch = server->scratch;
+  server->rules.data_folder = server->data_folder;
   server->rules.allow_plugins = config->allow_plugins;
   server->rules.memory_bytes = config->max_memory_mib << 20;
   server->rules.file_bytes = UINT64_C(8) * (config->max_upload_mib << 20);

@@ -610,6 +610,8 @@ enum hr_status hr__request_job(const struct hr__request_world *world, const stru
   if (status == HR_OK) status = find_scenario(&request);
   if (status == HR_OK) status = find_trace(&request);
   if (status == HR_OK) status = make(&request);
+  /* A draft names its trace for later runs, as the user named it; tables have no names of files. */
+  job->shows_paths = route->id != HR__ROUTE_DRAFT && job->type && strcmp(job->type, "text/csv") != 0;
   if (status == HR_OK && job->out_of_memory) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
   hr__json_file_finish(&request.file);
   free(request.plain_name);

@@ -26,7 +26,8 @@ struct hr__worker_rules {
   const char *folder;         /* the working folder of workers */
   const char *const *folders; /* [n_folders] that may be read */
   size_t n_folders;
-  const char *scratch; /* folder of files without a name */
+  const char *scratch;     /* folder of files without a name */
+  const char *data_folder; /* of the files that ship with Headroom; NULL: none */
   bool allow_plugins;
   uint64_t memory_bytes, file_bytes;
   uint32_t run_s, plan_s;

@@ -26,6 +26,26 @@ static void options(void) {
   expect("", "");
 }
 
+static void answers(void) {
+  const struct hr__message_folders places = {"/tmp/headroom-serve-aB3", "/srv/plans", "/usr/share/headroom"};
+  static const char *const texts[][2] = {
+      {"{\"file\": \"/srv/plans/a.csv\", \"x\": \"/srv/plansb\"}", "{\"file\": \"a.csv\", \"x\": \"/srv/plansb\"}"},
+      {"a\\n/usr/share/headroom/scenarios/demo.json\\u000a/srv/plans/b", "a\\nscenarios/demo.json\\u000ab"},
+      {"run --output=/tmp/headroom-serve-aB3/job-x/report.html --trace=../srv/plans/a",
+       "run --output=report.html --trace=../srv/plans/a"},
+      {"/srv/plans/", ""},
+      {"\\u00 /srv/plans/a\\", "\\u00 a\\"},
+      {"", ""},
+  };
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    char *text = strdup(texts[i][0]);
+    size_t length = hr__answer_plain(text, strlen(text), &places);
+    CU_ASSERT_STRING_EQUAL(text, texts[i][1]);
+    CU_ASSERT_EQUAL(length, strlen(texts[i][1]));
+    free(text);
+  }
+}
+
 static void folders(void) {
   expect("/usr/share/headroom/scenarios/helios.json:3:1: wrong", "scenarios/helios.json:3:1: wrong");
   expect("--costs /tmp/headroom-serve-aB3/x/job-12/costs.csv: /srv/plans/a.json has no prices",
@@ -45,4 +65,4 @@ static void nothing_grows_beyond_its_memory(void) {
   free(found);
 }
 
-TEST_MAIN("serve: messages", TEST(options), TEST(folders), TEST(nothing_grows_beyond_its_memory))
+TEST_MAIN("serve: messages", TEST(options), TEST(folders), TEST(answers), TEST(nothing_grows_beyond_its_memory))
