@@ -114,6 +114,53 @@ for (const { shipped, path, value } of SLIDERS)
       assert.notEqual(digest, first, 'the slider has no effect');
     }));
 
+test('files and figures that a scenario cannot have', () =>
+  onPlanner({}, async (page) => {
+    const disabled = () => page.evaluate(() => [...document.querySelectorAll('#exports button:disabled')].map((button) => button.textContent));
+    const described = (name) => page.getByRole('button', { name, exact: true }).getAttribute('aria-describedby');
+    await page.selectOption('#shipped', 'agency');
+    await untilPainted(page, 0);
+    assert.deepEqual(await disabled(), []);
+    assert.equal(await page.isVisible('#exports-why'), false);
+    assert.match(await page.textContent('#purpose'), /^The work of agency-before/);
+    const [download] = await Promise.all([page.waitForEvent('download'), page.click('#exports button:text-is("Costs (CSV)")')]);
+    assert.equal(download.suggestedFilename(), 'costs.csv');
+    let before = await painted(page);
+    await page.selectOption('#shipped', 'demo');
+    await untilPainted(page, before);
+    assert.deepEqual(await disabled(), ['Costs (CSV)']);
+    assert.match(await page.textContent(`#${await described('Costs (CSV)')}`), /no pool has a price/);
+    assert.equal(await page.isVisible('#exports-why'), true);
+    // Without a trace there is no result; that of the scenario before is not shown.
+    await page.selectOption('#shipped', 'helios');
+    await page.waitForFunction(() => /names no trace/.test(document.querySelector('#results .status').textContent));
+    assert.equal(await page.isVisible('#sentences'), false);
+    assert.equal((await disabled()).length, 6);
+    assert.match(await page.textContent('#exports-why'), /names no trace/);
+    await page.click('#plan-begin');
+    assert.match(await page.textContent('#plan'), /names no trace: drop one above/);
+    // The trace of the user has the columns that the scenario names.
+    const own = join(HEADROOM_WORK, 'own.csv');
+    writeFileSync(own, 'job_id,arrival_s,service_sec,gpu_count\n1,0,100,8\n2,5,50,1064\n3,7,20,4\n');
+    before = await painted(page);
+    await page.setInputFiles('#trace-file', own);
+    await untilPainted(page, before);
+    assert.equal(await page.isVisible('#sentences'), true);
+    assert.deepEqual(await disabled(), ['Costs (CSV)']);
+    assert.equal(await page.textContent('#digest'), digestOf(await saved(page, 'own.json'), '--trace', own));
+  }));
+
+test('scenarios whose data are missing', () =>
+  onPlanner({}, async (page) => {
+    const list = [{ name: 'demo', description: 'Jobs' }, { name: 'far', description: 'Far', missing: '../../shared/far.csv' }, { name: 'any', description: 'Any', needs_trace: true }];
+    await page.route('**/api/scenarios', (route) => route.fulfill({ json: { scenarios: list } }));
+    await page.reload();
+    await page.waitForSelector('#lacking:visible');
+    assert.equal(await page.textContent('#lacking'), 'Scenarios whose data are missing: far (../../shared/far.csv).');
+    const options = await page.evaluate(() => [...document.querySelectorAll('#shipped option')].map(({ textContent, disabled }) => [textContent, disabled]));
+    assert.deepEqual(options, [['choose ...', false], ['demo', false], ['far (data missing)', true], ['any (for your trace)', false]]);
+  }));
+
 // The browser reports answers of the server with a status above 400 as errors of the console.
 test('a saved scenario and errors with their places', () =>
   onPlanner({ allowed: /status of 422/ }, async (page) => {
@@ -131,11 +178,18 @@ test('a narrow screen, dark mode, print, labels and the keyboard', () =>
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     assert.equal(wide, 0);
     assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
-    const unnamed = await page.evaluate(() =>
-      [...document.querySelectorAll('input, select, button')]
-        .filter((control) => control.offsetParent && !control.labels?.length && !control.getAttribute('aria-label') && !control.textContent.trim())
-        .map((control) => control.outerHTML.slice(0, 200)),
-    );
+    const unnamed = await page.evaluate(() => {
+      // The options of a list are no name for it.
+      const words = (label) => {
+        const copy = label.cloneNode(true);
+        copy.querySelectorAll('select, output').forEach((part) => part.remove());
+        return copy.textContent.trim();
+      };
+      const named = (control) => [...(control.labels ?? [])].some(words);
+      return [...document.querySelectorAll('input, select, button')]
+        .filter((control) => control.offsetParent && !named(control) && !control.getAttribute('aria-label') && !control.textContent.trim())
+        .map((control) => control.outerHTML.slice(0, 200));
+    });
     assert.deepEqual(unnamed, []);
     const styled = await page.evaluate(() => document.querySelectorAll('main [style]').length);
     assert.equal(styled, 0);
@@ -146,6 +200,7 @@ test('a narrow screen, dark mode, print, labels and the keyboard', () =>
     await page.keyboard.press('ArrowRight');
     await untilPainted(page, before);
     await page.emulateMedia({ media: 'print' });
+    await page.waitForFunction(() => document.documentElement.dataset.theme === 'light');
     assert.equal(await page.isVisible('#sliders'), false);
     assert.equal(await page.isVisible('#sentences'), true);
   }));

@@ -3,7 +3,7 @@
 
 import { el } from '../../../report/web/src/dom.js';
 import { postForFile } from './api.js';
-import { bodyOf, scenarioText, state } from './state.js';
+import { bodyOf, lacksTrace, NO_TRACE, scenarioText, state } from './state.js';
 
 const FILES = [
   ['Report (HTML)', { of: 'run', as: 'page' }],
@@ -37,6 +37,7 @@ export const exportsSection = () => {
     }
   };
   const command = el('p', { class: 'what' });
+  const why = el('p', { class: 'what', id: 'exports-why' });
   const buttons = FILES.map(([name, what]) => el('button', { type: 'button', onclick: () => get(what) }, name));
   const costs = buttons[FILES.findIndex(([, what]) => what.as === 'csv')];
   const section = el(
@@ -49,13 +50,19 @@ export const exportsSection = () => {
       el('button', { type: 'button', id: 'save', class: 'main', onclick: () => save('scenario.json', new Blob([scenarioText()], { type: 'application/json' })) }, 'Save the scenario'),
       buttons,
     ),
+    why,
     status,
     command,
   );
   const fill = () => {
     section.hidden = !state.scenario;
-    costs.disabled = Boolean(state.result) && !state.result.costs;
-    costs.title = costs.disabled ? 'The scenario has no prices' : '';
+    const [empty, unpriced] = [lacksTrace(), Boolean(state.result) && !state.result.cost];
+    for (const button of buttons) button.disabled = empty || (button === costs && unpriced);
+    why.textContent = empty ? NO_TRACE : unpriced ? 'There is no file of costs, because no pool has a price.' : '';
+    if (costs.disabled) costs.setAttribute('aria-describedby', why.id);
+    else costs.removeAttribute('aria-describedby');
+    why.hidden = !why.textContent;
+    command.hidden = empty;
     const trace = state.trace ? ` --trace ${state.trace.name}${state.load === 1 ? '' : ` (after headroom trace scale --by compress --load ${state.load})`}` : '';
     command.replaceChildren('On the command line, the saved scenario gives the same digest: ', el('code', {}, `headroom run scenario.json${trace}`));
   };

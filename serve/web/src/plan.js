@@ -6,7 +6,7 @@ import { count, duration, durationShort, orDash, share, usd, usdShort } from '..
 import { postForEvents, stop } from './api.js';
 import { scatterChart } from './charts.js';
 import { poolGpus } from './forms.js';
-import { bodyOf, getPath, openScenario, setPath, state } from './state.js';
+import { bodyOf, getPath, lacksTrace, NO_TRACE, openScenario, setPath, state } from './state.js';
 
 const METRICS = [
   ['wait_s.p95', 'wait of 95 % of the jobs'],
@@ -37,6 +37,12 @@ const makePlan = () => {
 
 // ---- Goals --------------------------------------------------------------------------------------------------------
 
+const boundSelect = (i, value, change) => {
+  const label = select('', [['<=', 'at most'], ['>=', 'at least']], value, change);
+  label.querySelector('select').setAttribute('aria-label', `Bound of goal ${i + 1}`);
+  return label;
+};
+
 const goalRow = (goals, i, refresh) => {
   const parts = partsOf(goals[i]) ?? [goals[i], '<=', ''];
   const store = () => {
@@ -47,7 +53,7 @@ const goalRow = (goals, i, refresh) => {
     'li',
     {},
     select(`Goal ${i + 1}: `, known, parts[0], (value) => ((parts[0] = value), store())),
-    select('', [['<=', 'at most'], ['>=', 'at least']], parts[1], (value) => ((parts[1] = value), store())),
+    boundSelect(i, parts[1], (value) => ((parts[1] = value), store())),
     el('input', { value: parts[2], 'aria-label': `Value of goal ${i + 1}, such as 1 h, 99 % or 20000`, oninput: (event) => ((parts[2] = event.target.value), store()) }),
     el('button', { type: 'button', class: 'small', 'aria-label': `Remove goal ${i + 1}`, onclick: () => (goals.splice(i, 1), refresh()) }, '×'),
   );
@@ -146,6 +152,11 @@ export const planSection = () => {
   };
 
   const begin = async () => {
+    if (lacksTrace()) {
+      status.className = 'status bad';
+      status.textContent = NO_TRACE;
+      return;
+    }
     if (!state.scenario.plan) state.scenario.plan = makePlan();
     [points, aborter] = [[], new AbortController()];
     answer.replaceChildren();

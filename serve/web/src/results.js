@@ -4,7 +4,7 @@
 import { el, table } from '../../../report/web/src/dom.js';
 import { amount, count, duration, orDash, share, things, usd } from '../../../report/web/src/format.js';
 import { lineChart } from './charts.js';
-import { keepAsPresent, lacksTrace, state } from './state.js';
+import { keepAsPresent, lacksTrace, NO_TRACE, state } from './state.js';
 
 const METRICS = [
   ['Wait, 95 % of the jobs at most', (r) => r.wait_s?.p95, duration],
@@ -49,7 +49,8 @@ export const resultsSection = () => {
   const [queue, gpus] = [el('figure', { id: 'queue-chart' }), el('figure', { id: 'gpus-chart' })];
   const numbers = el('div');
   const keep = el('button', { type: 'button', class: 'screen-only', onclick: keepAsPresent }, 'Take as the present configuration');
-  const section = el('section', { id: 'results', 'aria-labelledby': 'results-title', hidden: true }, el('h2', { id: 'results-title' }, 'Result'), status, sentences, el('div', { class: 'pair' }, queue, gpus), numbers, keep);
+  const body = el('div', {}, sentences, el('div', { class: 'pair' }, queue, gpus), numbers, keep);
+  const section = el('section', { id: 'results', 'aria-labelledby': 'results-title', hidden: true }, el('h2', { id: 'results-title' }, 'Result'), status, body);
 
   const drawCharts = (now, before) => {
     const { series } = now;
@@ -73,7 +74,10 @@ export const resultsSection = () => {
     section.hidden = !state.scenario;
     const { error, result: now, present } = state;
     status.className = error ? 'status bad' : 'status';
-    status.textContent = error ? error.message : lacksTrace() ? 'The scenario names no trace: drop one above.' : '';
+    status.textContent = error ? error.message : lacksTrace() ? NO_TRACE : '';
+    // Figures of the scenario before this one are not shown; their space remains while this one is run.
+    body.hidden = !now && Boolean(error || lacksTrace());
+    body.classList.toggle('pending', !now);
     if (!now) return;
     const before = present?.result ?? now;
     sentences.replaceChildren(...[waitSentence, costSentence, useSentence].map((sentence) => el('p', { class: 'first-line' }, sentence(now, before))));

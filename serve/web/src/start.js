@@ -137,13 +137,31 @@ export const startSection = (said) => {
     }
   };
 
-  const shipped = el('select', { id: 'shipped', onchange: (event) => openShipped(event.target.value) }, el('option', { value: '' }, 'choose ...'));
+  // What the list has no room for: the purpose of the chosen scenario, and what the others lack.
+  const purpose = el('p', { class: 'what', id: 'purpose', role: 'status', hidden: true });
+  const lacking = el('p', { class: 'what', id: 'lacking', hidden: true });
+  const purposes = new Map();
+  const choose = (name) => {
+    purpose.textContent = purposes.get(name) ?? '';
+    purpose.hidden = !purpose.textContent;
+    openShipped(name);
+  };
+  const list = ({ name, description, missing, needs_trace: needsTrace }) => {
+    purposes.set(name, description);
+    return el('option', { value: name, disabled: Boolean(missing) }, missing ? `${name} (data missing)` : needsTrace ? `${name} (for your trace)` : name);
+  };
+  const listAll = ({ scenarios }) => {
+    const without = scenarios.filter(({ missing }) => missing).map(({ name, missing }) => `${name} (${missing})`);
+    shipped.append(...scenarios.map(list));
+    lacking.hidden = !without.length;
+    lacking.textContent = `Scenarios whose data are missing: ${without.join(', ')}.`;
+  };
+  const shipped = el('select', { id: 'shipped', 'aria-describedby': 'purpose lacking', onchange: (event) => choose(event.target.value) }, el('option', { value: '' }, 'choose ...'));
   const own_ = el('select', { id: 'files', onchange: async (event) => {
     const path = event.target.value;
     if (path) await getText(`/api/file?path=${encodeURIComponent(path)}`).then((text) => open(text, { file: path }), (error) => said(error.message, true));
   } }, el('option', { value: '' }, 'choose ...'));
-  getJson('/api/scenarios').then(({ scenarios }) => shipped.append(...scenarios.map(({ name, description, missing, needs_trace }) =>
-    el('option', { value: name, disabled: missing ? '' : undefined, title: missing ? `Its data are missing: ${missing}` : description }, missing ? `${name} (data missing)` : needs_trace ? `${name} (for your trace)` : name))), (error) => said(error.message, true));
+  getJson('/api/scenarios').then(listAll, (error) => said(error.message, true));
   getJson('/api/files').then(({ files }) => own_.append(...files.filter(({ path }) => path.endsWith('.json')).map(({ path }) => el('option', { value: path }, path))), () => {});
 
   const zone = el(
@@ -181,5 +199,7 @@ export const startSection = (said) => {
       el('label', {}, 'Scenario in the folder ', own_),
       fileButton('scenario-file', 'Saved scenario: ', '.json,application/json', async (file) => open(await file.text(), { name: file.name }, state.trace)),
     ),
+    purpose,
+    lacking,
   );
 };

@@ -63,6 +63,7 @@ const runOnce = async () => {
 };
 
 // Whether there is nothing to run yet: a scenario without services that names no trace, and no trace was dropped.
+export const NO_TRACE = 'The scenario names no trace: drop one above.';
 export const lacksTrace = () => !state.trace && !state.scenario?.trace?.file && !state.scenario?.services;
 
 export const run = async () => {
