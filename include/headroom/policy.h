@@ -371,12 +371,21 @@ HR_API struct hr_energy hr_view_energy(const struct hr_view *view, hr_job job);
 HR_API bool hr_view_node_failed(const struct hr_view *view, hr_node node);
 
 /* The present power of all pools, in nanowatts, without and with the facility; and the carbon that the pools with known
-   carbon intensity emit, in milligrams per hour. */
+   carbon intensity emit, in milligrams per hour. Only the carbon is that of the power from the grid. */
 struct hr_power_now {
   int64_t it_nw, site_nw, carbon_mg_h;
 };
 /* Sets `*now`. Returns false if no pool has a known power. */
 HR_API bool hr_view_power(const struct hr_view *view, struct hr_power_now *now);
+
+/* The power that all pools take from the grid, in nanowatts, with the facility and batteries; and the energy in their
+   batteries, in nanowatts x microseconds. */
+struct hr_battery_now {
+  int64_t grid_nw;
+  hr_amount stored;
+};
+/* Sets `*now`. Returns false if no pool has a battery. */
+HR_API bool hr_view_battery(const struct hr_view *view, struct hr_battery_now *now);
 
 /* Returns the work that a job has completed, in microseconds of its recorded run time, including work that an
    interruption would lose. Time for restarts and checkpoints does not count. */

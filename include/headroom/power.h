@@ -66,6 +66,18 @@ struct hr_power_heat {
   double time_constant_s;
 };
 
+/* A battery between the grid and the site of a pool. While the carbon intensity is below `lower_g_per_kwh`, it charges;
+   while the intensity is at least `upper_g_per_kwh`, it serves the load of the site. After SimBattery and the threshold
+   policies of OpenDC (atlarge-research/opendc). */
+struct hr_power_battery {
+  double capacity_kwh; /* 0: there is no battery */
+  double initial_kwh;  /* stored at the begin of the run */
+  double charge_w;     /* taken from the grid while it charges */
+  double discharge_w;  /* maximum; 0: the whole load of the site */
+  double efficiency;   /* stored energy / energy that is taken from the grid */
+  double lower_g_per_kwh, upper_g_per_kwh;
+};
+
 /* The power of a pool. */
 struct hr_power_spec {
   enum hr_power_model model;
@@ -88,6 +100,7 @@ struct hr_power_spec {
   struct hr_power_heat heat;
   double budget_w;  /* of the cluster, without the facility: for all pools together in which it is set; 0: none */
   bool budget_caps; /* GPUs become slower when the budget binds; otherwise jobs wait */
+  struct hr_power_battery battery;
 };
 
 /* Limits: the power of a pool in nanowatts fits in 63 bits, with its facility. */
@@ -120,11 +133,22 @@ enum hr_energy_use {
       HR_N_ENERGY_USES
 };
 
+/* The energy of a battery, in the units of struct hr_energy. The energy from the grid is that of the site, plus
+   `charged`, minus `discharged`. Stored energy is initial + charged - loss - discharged. */
+struct hr_battery_energy {
+  hr_amount charged, discharged;
+  hr_amount loss; /* the part of `charged` that was not stored */
+  hr_amount initial, stored;
+  /* of the energy from the grid, minus that of the energy of the site; negative: the battery saves */
+  hr_amount carbon, price;
+};
+
 /* The energy of a pool. */
 struct hr_pool_energy {
   struct hr_energy use[HR_N_ENERGY_USES];
   struct hr_energy meter; /* the integral of the power of the pool; equal to the sum of `use` */
   int64_t peak_nw;        /* maximum of the power without the facility */
+  struct hr_battery_energy battery;
 };
 
 /* The maximum power of a run: of all pools together, without and with the facility; and the effect of its budget. */

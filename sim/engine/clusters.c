@@ -577,6 +577,15 @@ int64_t hr__clusters_carbon_mg_h(const struct hr__engine *whole) {
   return sum;
 }
 
+bool hr__clusters_batteries(const struct hr__engine *whole, struct hr_battery_now *now) {
+  bool any = false;
+  for (uint32_t i = 0; i < whole->clusters->spec->count; i++) {
+    const struct hr__engine *engine = &whole->clusters->at[i].engine;
+    if (engine->power && hr__power_batteries(engine, now)) any = true;
+  }
+  return any;
+}
+
 /* Moves the clusters of the jobs and the figures by cluster to the result. */
 enum hr_status hr__clusters_result(struct hr__engine *whole, struct hr_result *result) {
   struct hr__clusters *all = whole->clusters;

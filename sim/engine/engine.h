@@ -515,8 +515,11 @@ void hr__power_after_node(struct hr__engine *engine, hr_pool pool);
 
 /* The carbon that is emitted now, in milligrams per hour. */
 int64_t hr__power_carbon_mg_h(const struct hr__engine *engine);
+/* Adds the power from the grid and the energy in batteries. Returns whether there is a battery. */
+bool hr__power_batteries(const struct hr__engine *engine, struct hr_battery_now *now);
 /* The same of all clusters (clusters.c). */
 int64_t hr__clusters_carbon_mg_h(const struct hr__engine *whole);
+bool hr__clusters_batteries(const struct hr__engine *whole, struct hr_battery_now *now);
 /* Sets the highest power of the run. */
 void hr__power_peaks(struct hr__engine *engine);
 

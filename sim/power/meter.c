@@ -84,6 +84,7 @@ static void settle_pool(struct hr__engine *engine, hr_pool pool) {
   hr__energy_add_time(&hr__meter_account(engine, pool)->meter, &meter->power, &span);
   hr__span_add_time(&meter->busy_time, &span, (int64_t)meter->busy_milli);
   if (!is_no_power(&meter->extra)) hr__energy_add_time(&meter->extra_energy, &meter->extra, &span);
+  if (meter->battery) hr__battery_advance(meter->battery, meter->of, site_nw(&meter->power), now_us);
   meter->touched = *now;
 }
 
@@ -405,6 +406,15 @@ static void init_pool(struct hr__engine *engine, hr_pool pool) {
   set_power(engine, meter, hr__meter_power(meter));
 }
 
+/* Returns false if memory is exhausted. */
+static bool init_battery(struct hr__engine *engine, struct hr__pool_meter *meter) {
+  if (!meter->of->spec || !meter->of->carbon || !(meter->of->spec->battery.capacity_kwh > 0)) return true;
+  meter->battery = hr_arena_alloc(&engine->arena, sizeof *meter->battery);
+  if (!meter->battery) return false;
+  hr__battery_init(meter->battery, &meter->of->spec->battery);
+  return true;
+}
+
 /* Creates the energy of jobs, which the clusters of a run share. */
 static bool make_job_energy(struct hr__engine *engine) {
   struct hr__engine *owner = engine->whole ? engine->whole : engine;
@@ -436,6 +446,7 @@ static enum hr_status init(struct hr__engine *engine) {
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     struct hr__pool_meter *meter = &self->pools[i];
     init_pool(engine, (hr_pool){i});
+    if (!init_battery(engine, meter)) return hr__out_of_memory(engine);
     if (!meter->of->spec || !meter->of->spec->budget_caps) continue;
     meter->busy_at = hr_arena_alloc(&engine->arena, (HR__CAP_LEVELS + 1) * sizeof *meter->busy_at);
     if (!meter->busy_at) return hr__out_of_memory(engine);
@@ -471,8 +482,11 @@ static void settle(struct hr__engine *engine) {
   for (uint32_t i = hr__column_reclaim_skip(reclaim, 0); i < end; i = hr__column_reclaim_skip(reclaim, i + 1))
     close_job(engine, (hr_job){i});
   for (uint32_t i = engine->n_input; i < engine->n_input + engine->n_added; i++) close_job(engine, (hr_job){i});
-  for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
-    if (engine->power->pools[i].of->spec) settle_nodes(engine, (hr_pool){i});
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    const struct hr__pool_meter *meter = &engine->power->pools[i];
+    if (meter->of->spec) settle_nodes(engine, (hr_pool){i});
+    if (meter->battery) hr__meter_account(engine, (hr_pool){i})->battery = meter->battery->sums;
+  }
   hr__power_peaks(engine);
 }
 
@@ -492,6 +506,35 @@ int64_t hr__power_busy_milli(const struct hr__engine *engine, hr_pool pool, int6
   return (int64_t)meter->busy_milli;
 }
 
+/* Returns the power that the battery of a pool takes now, negative if it serves the load. Adds its energy to `*stored`
+   unless NULL. */
+static int64_t battery_now(const struct hr__engine *engine, const struct hr__pool_meter *meter, hr_amount *stored) {
+  struct hr__battery now = *meter->battery;
+  const int64_t load_nw = site_nw(&meter->power);
+  hr__battery_advance(&now, meter->of, load_nw, engine->whole ? engine->whole->view.now_us : engine->view.now_us);
+  if (stored) *stored += now.sums.stored;
+  return hr__battery_power(&now, meter->of, load_nw);
+}
+
+bool hr__power_batteries(const struct hr__engine *engine, struct hr_battery_now *now) {
+  bool any = false;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    const struct hr__pool_meter *meter = &engine->power->pools[i];
+    now->grid_nw += site_nw(&meter->power);
+    if (!meter->battery) continue;
+    any = true;
+    now->grid_nw += battery_now(engine, meter, &now->stored);
+  }
+  return any;
+}
+
+bool hr_view_battery(const struct hr_view *view, struct hr_battery_now *now) {
+  const struct hr__engine *engine = hr__engine_of(view);
+  *now = (struct hr_battery_now){0};
+  if (!engine->power) return false;
+  return engine->clusters ? hr__clusters_batteries(engine, now) : hr__power_batteries(engine, now);
+}
+
 int64_t hr__power_carbon_mg_h(const struct hr__engine *engine) {
   if (engine->clusters) return hr__clusters_carbon_mg_h(engine);
   const hr_amount units_per_mg = INT64_C(1000000000000000); /* nanowatts x micrograms per kWh; hours */
@@ -500,7 +543,9 @@ int64_t hr__power_carbon_mg_h(const struct hr__engine *engine) {
     const struct hr__pool_meter *meter = &engine->power->pools[i];
     const struct hr__metered_pool *of = meter->of;
     if (!of->carbon) continue;
-    carbon += (hr_amount)site_nw(&meter->power) * hr_series_at(of->carbon, of->carbon_begin_us + engine->view.now_us);
+    int64_t grid_nw = site_nw(&meter->power);
+    if (meter->battery) grid_nw += battery_now(engine, meter, NULL);
+    carbon += (hr_amount)grid_nw * hr_series_at(of->carbon, of->carbon_begin_us + engine->view.now_us);
   }
   return (int64_t)(carbon / units_per_mg);
 }

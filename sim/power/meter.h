@@ -5,6 +5,7 @@
 /* The state of the meter (meter.c), for its checks (meter_check.c). */
 
 #include "sim/engine/engine.h"
+#include "sim/power/battery.h"
 #include "sim/power/job_energy.h"
 #include "sim/power/power.h"
 
@@ -33,7 +34,8 @@ struct hr__pool_meter {
   struct hr_energy attempts;          /* of attempts, until they ended or their power changed; only in checked mode */
   struct hr__span now;                /* the last time that now_of has returned */
   struct hr__known_step carbon_step, price_step;
-  struct hr__watts *busy_at; /* by level of the power limits: the power of GPUs in use; NULL: GPUs are not limited */
+  struct hr__watts *busy_at;   /* by level of the power limits: the power of GPUs in use; NULL: GPUs are not limited */
+  struct hr__battery *battery; /* NULL: none */
 };
 
 struct hr__power {

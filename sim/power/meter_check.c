@@ -78,7 +78,11 @@ static enum hr_status check_pool(const struct hr__engine *engine, hr_pool pool, 
   if (!is_zero(&rest)) return hr__broken(engine, "pool '%s': the uses of energy do not add up to its meter", name);
   hr__energy_sum(&jobs, &meter->attempts, -1);
   hr__energy_sum(&jobs, &found->open, -1);
-  return is_zero(&jobs) ? HR_OK : hr__broken(engine, "pool '%s': the energy of its jobs does not add up", name);
+  if (!is_zero(&jobs)) return hr__broken(engine, "pool '%s': the energy of its jobs does not add up", name);
+  const hr_amount site = account->meter.it + account->meter.facility;
+  if (meter->battery && !hr__battery_is_valid(meter->battery, site))
+    return hr__broken(engine, "pool '%s': the energy of its battery does not add up", name);
+  return HR_OK;
 }
 
 /* Checks that the energy of all jobs is that of the pools. */

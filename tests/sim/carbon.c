@@ -166,6 +166,134 @@ static void embodied_and_facility(void) {
   finish(&world, result);
 }
 
+/* ---- Batteries ---- */
+
+/* OpenDC's BatteryTest 1 to 4 (rows opendc.batt1 to opendc.batt4 of validation_expected.csv): a task of 150 W, and a
+   battery that is empty at first and charges with 1,000 W. */
+static void batteries_as_in_opendc(void) {
+  static const struct {
+    double capacity_kwh, threshold;
+    int64_t first_g, then_g, task_s, grid_j, charged_j, discharged_j, until_600_j, until_1080_j;
+  } cases[] = {{0.1, 90, 100, 100, 600, 90000, 0, 0, 90000, 90000},
+               {0.1, 120, 100, 100, 600, 450000, 360000, 0, 450000, 450000},
+               {0.02, 100, 80, 120, 1200, 180000, 72000, 72000, 162000, 162000},
+               {0.02, 100, 80, 120, 1800, 270000, 72000, 72000, 162000, 162000}};
+  const hr_amount joule = (hr_amount)1000000000000000;
+  for (uint32_t i = 0; i < 4; i++) {
+    for (int64_t cut_s = 600; cut_s <= 2000; cut_s += cut_s == 600 ? 480 : 1000) {
+      struct world world = empty_world();
+      const int64_t task_s = cut_s < cases[i].task_s ? cut_s : cases[i].task_s;
+      world.power.gpu_idle_w = world.power.gpu_max_w = 150;
+      world.power.battery = (struct hr_power_battery){.capacity_kwh = cases[i].capacity_kwh,
+                                                      .charge_w = 1000,
+                                                      .efficiency = 1,
+                                                      .lower_g_per_kwh = cases[i].threshold,
+                                                      .upper_g_per_kwh = cases[i].threshold};
+      world.work_us[0] = task_s * S;
+      world.gpus[0] = world.n_jobs = 1;
+      world.once = true;
+      world.n_steps = 2;
+      world.at_us[1] = 600 * S;
+      world.intensity[0] = cases[i].first_g * 1000000;
+      world.intensity[1] = cases[i].then_g * 1000000;
+      struct hr_result *result = run(&world);
+      const struct hr_pool_energy *energy = &result->pools[0].energy;
+      const struct hr_battery_energy *battery = &energy->battery;
+      const hr_amount grid = energy->meter.it + energy->meter.facility + battery->charged - battery->discharged;
+      const int64_t grid_j = task_s == cases[i].task_s ? cases[i].grid_j
+                             : task_s == 600           ? cases[i].until_600_j
+                                                       : cases[i].until_1080_j;
+      CU_ASSERT(grid == grid_j * joule);
+      CU_ASSERT(battery->stored == battery->charged - battery->discharged);
+      if (task_s == cases[i].task_s)
+        CU_ASSERT(battery->charged == cases[i].charged_j * joule &&
+                  battery->discharged == cases[i].discharged_j * joule);
+      finish(&world, result);
+    }
+  }
+}
+
+/* Returns how many GPUs jobs hold in the microsecond that begins at `at_us`. */
+static int64_t busy_at(const struct world *world, const struct hr_result *result, int64_t at_us) {
+  int64_t busy = 0;
+  for (uint32_t job = 0; job < world->n_jobs; job++)
+    if (result->start_us[job] <= at_us && at_us < hr_result_end_us(result, (hr_job){job})) busy += world->gpus[job];
+  return busy;
+}
+
+/* A naive battery that advances by single microseconds. */
+static void check_battery(const struct world *world, const struct hr_result *result) {
+  const struct hr_power_battery *spec = &world->power.battery;
+  const struct hr_battery_energy *found = &result->pools[0].energy.battery;
+  const hr_amount capacity = (hr_amount)(spec->capacity_kwh * 1e9 + 0.5) * 3600000000000,
+                  charge = (hr_amount)(spec->charge_w * 1e9 + 0.5),
+                  store = (hr_amount)(spec->charge_w * spec->efficiency * 1e9 + 0.5);
+  hr_amount stored = 0, charged = 0, served = 0, carbon = 0, price = 0;
+  for (int64_t t = 0; t < result->end_us; t++) {
+    uint32_t step = 0;
+    while (step + 1 < world->n_steps && world->at_us[step + 1] <= t) step++;
+    const int64_t gpus = world->pool.nodes * world->pool.gpus_per_node, busy = busy_at(world, result, t);
+    const hr_amount load =
+        1000000000 * ((hr_amount)world->power.gpu_idle_w * (gpus - busy) + (hr_amount)world->power.gpu_max_w * busy);
+    hr_amount in = 0, out = 0;
+    if ((double)world->intensity[step] < spec->lower_g_per_kwh * 1e6) {
+      const hr_amount added = capacity - stored < store ? capacity - stored : store;
+      in = added == store ? charge : added + added * (charge - store) / store;
+      stored += added;
+    } else if ((double)world->intensity[step] >= spec->upper_g_per_kwh * 1e6) {
+      out = load < stored ? load : stored;
+      if (spec->discharge_w > 0 && out > (hr_amount)(spec->discharge_w * 1e9))
+        out = (hr_amount)(spec->discharge_w * 1e9);
+      stored -= out;
+    }
+    charged += in;
+    served += out;
+    carbon += (in - out) * (world->intensity[step] / 1000);
+    price += (in - out) * world->price[step];
+  }
+  CU_ASSERT(found->charged == charged && found->discharged == served && found->stored == stored);
+  CU_ASSERT(found->loss == charged - served - stored && found->carbon == carbon && found->price == price);
+}
+
+/* Runs of some hundred microseconds, so that the naive battery can take each of them. */
+static void random_batteries(void) {
+  static struct world world;
+  struct hr__stream random;
+  uint32_t n_charged = 0, n_served = 0;
+  hr__stream_init(&random, 11, HR__PURPOSE_SAMPLE, 0, 0);
+  for (int i = 0; i < WORLDS; i++) {
+    world = empty_world();
+    world.pool.nodes = 1 + (uint32_t)below(&random, 4);
+    world.power.gpu_idle_w = (double)below(&random, 100);
+    world.power.gpu_max_w = world.power.gpu_idle_w + (double)below(&random, 600);
+    world.power.battery = (struct hr_power_battery){.capacity_kwh = (double)(1 + below(&random, 40)) * 1e-9,
+                                                    .charge_w = (double)(1 + below(&random, 1500)),
+                                                    .discharge_w = (double)(below(&random, 2) * below(&random, 900)),
+                                                    .efficiency = (double)(50 + below(&random, 51)) / 100,
+                                                    .lower_g_per_kwh = (double)below(&random, 600)};
+    world.power.battery.upper_g_per_kwh = world.power.battery.lower_g_per_kwh + (double)(below(&random, 2) * 200);
+    world.once = true;
+    world.n_steps = 2 + (uint32_t)below(&random, MAX_STEPS - 1);
+    for (uint32_t k = 0; k < world.n_steps; k++) {
+      world.at_us[k] = k ? world.at_us[k - 1] + 1 + below(&random, 60) : 0;
+      world.intensity[k] = below(&random, 1000) * 1000000;
+      world.price[k] = below(&random, 1000) - 100;
+    }
+    for (world.n_jobs = 0; world.n_jobs < 12; world.n_jobs++) {
+      uint32_t k = world.n_jobs;
+      world.submit_us[k] = k ? world.submit_us[k - 1] + below(&random, 40) : 0;
+      world.work_us[k] = 1 + below(&random, 100);
+      world.gpus[k] = 1 + (uint32_t)below(&random, world.pool.nodes);
+    }
+    struct hr_result *result = run(&world);
+    check_battery(&world, result);
+    n_charged += result->pools[0].energy.battery.charged > 0;
+    n_served += result->pools[0].energy.battery.discharged > 0;
+    finish(&world, result);
+  }
+  CU_ASSERT(n_charged > WORLDS / 2 && n_served > WORLDS / 3);
+}
+
 /* ---- Random worlds ---- */
 
 static void draw(struct hr__stream *random, struct world *world) {
@@ -265,4 +393,5 @@ static void random_worlds_conserve_carbon(void) {
 }
 
 TEST_MAIN("carbon and prices of energy", TEST(carbon_as_in_opendc), TEST(a_run_outlasts_its_series),
-          TEST(embodied_and_facility), TEST(random_worlds_conserve_carbon))
+          TEST(embodied_and_facility), TEST(batteries_as_in_opendc), TEST(random_batteries),
+          TEST(random_worlds_conserve_carbon))
