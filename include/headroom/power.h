@@ -71,7 +71,7 @@ struct hr_power_heat {
    policies of OpenDC (atlarge-research/opendc). */
 struct hr_power_battery {
   double capacity_kwh; /* 0: there is no battery */
-  double initial_kwh;  /* stored at the begin of the run */
+  double initial_kwh;  /* stored at the beginning of the run */
   double charge_w;     /* taken from the grid while it charges */
   double discharge_w;  /* maximum; 0: the whole load of the site */
   double efficiency;   /* stored energy / energy that is taken from the grid */

@@ -163,6 +163,34 @@ static enum hr_status build_sleep(struct hr__builder *builder, const struct hr__
                            idle_w);
 }
 
+/* ---- Battery ---------------------------------------------------------------------------------------------------- */
+
+static enum hr_status build_battery(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *power,
+                                    struct hr_power_spec *spec) {
+  const cJSON *from = hr__get(power, "battery"), *tree = builder->source.file.tree;
+  struct hr_power_battery *battery = &spec->battery;
+  if (!from) return HR_OK;
+  enum hr_status status = hr__read(builder, from, hr__table_of(&hr__scenario_keys, "cluster.power.battery"), battery);
+  if (status != HR_OK) return status;
+  if (!hr__has(from, "discharge_g_per_kwh")) battery->upper_g_per_kwh = battery->lower_g_per_kwh;
+  const cJSON *carbon = hr__get(draft->entry, "carbon");
+  if (!carbon) carbon = hr__get(hr__get(tree, "cluster"), "carbon");
+  if (!hr__has(carbon, "file") && !hr__has(carbon, "g_per_kwh"))
+    return hr__build_fail_at(builder, power, "battery",
+                             "the battery of pool '%.60s' follows the carbon intensity, which is not known; set "
+                             "'carbon' with 'file' or 'g_per_kwh'",
+                             draft->pool.name);
+  if (battery->upper_g_per_kwh < battery->lower_g_per_kwh)
+    return hr__build_fail_at(builder, from, "discharge_g_per_kwh",
+                             "the battery would serve the load from %.10g g/kWh and charge below %.10g g/kWh; "
+                             "'discharge_g_per_kwh' must not be below 'threshold_g_per_kwh'",
+                             battery->upper_g_per_kwh, battery->lower_g_per_kwh);
+  if (battery->initial_kwh > battery->capacity_kwh)
+    return hr__build_fail_at(builder, from, "initial_kwh", "%.10g kWh are more than the capacity of %.10g kWh",
+                             battery->initial_kwh, battery->capacity_kwh);
+  return HR_OK;
+}
+
 /* ---- The pool ------------------------------------------------------------------------------------------------- */
 
 /* Checks that the power of the pool can be represented. */
@@ -191,6 +219,7 @@ static enum hr_status build(struct hr__builder *builder, const struct hr__pool_d
   status = check_ranges(builder, power, spec);
   if (status == HR_OK) status = build_cap(builder, draft, power, spec);
   if (status == HR_OK) status = build_sleep(builder, draft, power, spec);
+  if (status == HR_OK) status = build_battery(builder, draft, power, spec);
   if (status == HR_OK && hr__has(power, "temperature"))
     status = hr__read(builder, hr__get(power, "temperature"),
                       hr__table_of(&hr__scenario_keys, "cluster.power.temperature"), &spec->heat);
@@ -262,6 +291,11 @@ enum hr_status hr__build_power_budget(struct hr__builder *builder, const cJSON *
     if (!pools[i].power)
       return hr__build_fail_at(builder, cluster, "power_budget_w",
                                "the power of pool '%.60s' is not known; a budget needs 'power' of all pools",
+                               pools[i].name);
+    if (pools[i].power->battery.capacity_kwh > 0)
+      return hr__build_fail_at(builder, cluster, "power_budget_w",
+                               "a budget cannot be combined with the 'battery' of pool '%.60s', because the power that "
+                               "charges it is not part of the budget",
                                pools[i].name);
     if (hr_market_is_elastic(pools[i].market.market))
       return hr__build_fail_at(builder, cluster, "power_budget_w",

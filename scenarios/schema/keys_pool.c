@@ -432,6 +432,25 @@ static const struct hr__key heat_keys[] = {
      HELP("Time after which 63 % of a change of temperature have happened.")},
     END};
 
+static const struct hr__key battery_keys[] = {
+    {"capacity_kwh", REAL(1e-6, 1e9), .unit = "kWh", MUST, AT(DOUBLE, struct hr_power_battery, capacity_kwh),
+     HELP("Energy that the battery can store.")},
+    {"charge_w", REAL(1e-3, HR_POWER_MAX_W), .unit = "W", MUST, AT(DOUBLE, struct hr_power_battery, charge_w),
+     HELP("Power that the battery takes from the grid while it charges.")},
+    {"threshold_g_per_kwh", REAL(0, 1e6), .unit = "g/kWh", MUST, AT(DOUBLE, struct hr_power_battery, lower_g_per_kwh),
+     HELP("The battery charges while the carbon intensity is below this value.")},
+    {"discharge_g_per_kwh", REAL(0, 1e6), .unit = "g/kWh", OTHERWISE("'threshold_g_per_kwh'"),
+     AT(DOUBLE, struct hr_power_battery, upper_g_per_kwh),
+     HELP("The battery serves the load while the carbon intensity is not below this value.")},
+    {"discharge_w", REAL(1e-3, HR_POWER_MAX_W), .unit = "W", OTHERWISE("the whole load"),
+     AT(DOUBLE, struct hr_power_battery, discharge_w),
+     HELP("Maximum power with which the battery serves the load. The rest is from the grid.")},
+    {"efficiency", REAL(0.01, 1), DEFAULT("1"), AT(DOUBLE, struct hr_power_battery, efficiency),
+     HELP("Stored energy / energy that is taken from the grid.")},
+    {"initial_kwh", REAL(0, 1e9), .unit = "kWh", DEFAULT("0"), AT(DOUBLE, struct hr_power_battery, initial_kwh),
+     HELP("Stored energy at the beginning of the run.")},
+    END};
+
 const struct hr__key hr__power_keys[] = {
     {"model", CHOICE(power_models), .selects = true, DEFAULT("linear"), AT(INTEGER, struct hr_power_spec, model),
      HELP("How power depends on the utilization u, between idle and maximum: u (linear), u^(1/2) (sqrt), u^2 (square), "
@@ -477,6 +496,10 @@ const struct hr__key hr__power_keys[] = {
      HELP("Idle nodes are suspended, and are woken when jobs wait for them. Not for elastic pools.")},
     {"temperature", OBJECT(heat_keys), OTHERWISE("temperatures are unknown"),
      HELP("Temperature of the GPUs, for alerts and for OpenMetrics output.")},
+    {"battery", OBJECT(battery_keys), OTHERWISE("none"),
+     HELP(
+         "A battery of the pool, which charges while the carbon intensity is low and serves the load while it is high. "
+         "It has no effect on jobs. With 'cluster.power', each pool has its own battery.")},
     END};
 
 /* ---- Spot ------------------------------------------------------------------------------------------- */

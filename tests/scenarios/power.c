@@ -15,6 +15,13 @@
 #define TABLE(points) POWER("\"model\":\"table\",\"table\":[" points "]")
 #define CAP(limit, time) "{\"limit_w\":" #limit ",\"time_ratio\":" #time ",\"power_ratio\":1}"
 
+/* A battery, on the third line. Its scenario states the carbon intensity of the cluster, on the second line. */
+#define BATTERY(members)                                                                                               \
+  "{\"policy\":{\"name\":\"queue\"},\"cluster\":{\n\"carbon\":{\"g_per_kwh\":100},\"pools\":[{\"name\":\"p\","         \
+  "\"gpu\":\"A100-80\",\"nodes\":4,\"gpus_per_node\":8,\"power\":{\n\"battery\":{" members "}}}]}}"
+#define SIZE "\"capacity_kwh\":50,\"charge_w\":1e4"
+#define LIMIT ",\"threshold_g_per_kwh\":200"
+
 /* Idle nodes take 4 x (8 x 72 + 0.29 x 8 x 400) W = 6016 W. */
 #define BUDGET(power, watts) POOL("A100-80") "}],\n" power "\"power_budget_w\":" watts "}}"
 
@@ -131,5 +138,63 @@ static void caps_of_the_catalogue(void) {
   hr_scenario_destroy(scenario);
 }
 
-TEST_MAIN("Power in scenarios", TEST(keys_are_stored), TEST(sleep_and_heat_are_stored), TEST(caps_of_the_catalogue),
-          TEST(watts_have_defaults), TEST(errors_have_a_place))
+static void batteries_are_stored(void) {
+  write_text(BATTERY(SIZE LIMIT));
+  struct hr_scenario *scenario = load(NULL, 0);
+  const struct hr_power_battery *battery = &spec_of(scenario)->battery;
+  CU_ASSERT(battery->capacity_kwh == 50 && battery->charge_w == 1e4 && battery->lower_g_per_kwh == 200);
+  CU_ASSERT(battery->upper_g_per_kwh == 200 && battery->efficiency == 1);
+  CU_ASSERT(battery->discharge_w == 0 && battery->initial_kwh == 0);
+  hr_scenario_destroy(scenario);
+  write_text(
+      BATTERY(SIZE LIMIT ",\"discharge_g_per_kwh\":300,\"discharge_w\":5e3,\"efficiency\":0.9,\"initial_kwh\":50"));
+  scenario = load(NULL, 0);
+  battery = &spec_of(scenario)->battery;
+  CU_ASSERT(battery->lower_g_per_kwh == 200 && battery->upper_g_per_kwh == 300 && battery->efficiency == 0.9);
+  CU_ASSERT(battery->discharge_w == 5e3 && battery->initial_kwh == 50);
+  hr_scenario_destroy(scenario);
+  write_text(POWER(""));
+  scenario = load(NULL, 0);
+  CU_ASSERT(spec_of(scenario)->battery.capacity_kwh == 0);
+  hr_scenario_destroy(scenario);
+}
+
+static void errors_of_batteries(void) {
+#define KEY(name) "'cluster.pools.0.power.battery." name "'"
+#define LACKS "s.json:3:11: 'cluster.pools.0.power.battery' lacks the key "
+  static const char *const cases[][2] = {
+      {BATTERY("\"capacity_kwh\":-1"),
+       "s.json:3:27: " KEY("capacity_kwh") " is the number -1; a number from 1e-06 to 1000000000 is expected"},
+      {BATTERY("\"capacity_kwh\":0"),
+       "s.json:3:27: " KEY("capacity_kwh") " is the number 0; a number from 1e-06 to 1000000000 is expected"},
+      {BATTERY("\"charge_w\":0"),
+       "s.json:3:23: " KEY("charge_w") " is the number 0; a number from 0.001 to 1000000000 is expected"},
+      {BATTERY(SIZE LIMIT ",\"efficiency\":1.1"),
+       "s.json:3:84: " KEY("efficiency") " is the number 1.1; a number from 0.01 to 1 is expected"},
+      {BATTERY(SIZE), LACKS "'threshold_g_per_kwh'; a number from 0 to 1000000 is expected"},
+      {BATTERY("\"capacity_kwh\":50" LIMIT), LACKS "'charge_w'; a number from 0.001 to 1000000000 is expected"},
+      {BATTERY("\"charge_w\":1e4" LIMIT), LACKS "'capacity_kwh'; a number from 1e-06 to 1000000000 is expected"},
+      {BATTERY(SIZE LIMIT ",\"discharge_g_per_kwh\":199"),
+       "s.json:3:93: the battery would serve the load from 199 g/kWh and charge below 200 g/kWh; 'discharge_g_per_kwh' "
+       "must not be below 'threshold_g_per_kwh'"},
+      {BATTERY(SIZE LIMIT ",\"initial_kwh\":51"), "s.json:3:85: 51 kWh are more than the capacity of 50 kWh"},
+      {BATTERY(SIZE LIMIT ",\"discharge_kw\":1"),
+       "s.json:3:71: unknown key " KEY("discharge_kw") "; did you mean " KEY("discharge_w") "..."},
+      {POWER("\"battery\":{" SIZE LIMIT "}"), "s.json:2:20: the battery of pool 'p' follows the carbon intensity, "
+                                              "which is not known; set 'carbon' with 'file' "
+                                              "or 'g_per_kwh'"},
+      {POOL("A100-80") ",\"carbon\":{\"embodied_kg_per_gpu\":164},\n\"power\":{\"battery\":{" SIZE LIMIT "}}}]}}",
+       "s.json:2:20: the battery of pool 'p' follows the carbon intensity, which is not known..."},
+      {POOL("A100-80") "}],\"carbon\":{\"g_per_kwh\":100},\"power\":{\"battery\":{" SIZE LIMIT "}},\n"
+                       "\"power_budget_w\":99999}}",
+       "s.json:2:18: a budget cannot be combined with the 'battery' of pool 'p', because the power that charges it is "
+       "not part of the budget"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    write_text(cases[i][0]);
+    expect_error(NULL, 0, cases[i][1]);
+  }
+}
+
+TEST_MAIN("Power in scenarios", TEST(keys_are_stored), TEST(sleep_and_heat_are_stored), TEST(batteries_are_stored),
+          TEST(errors_of_batteries), TEST(caps_of_the_catalogue), TEST(watts_have_defaults), TEST(errors_have_a_place))
