@@ -510,6 +510,15 @@ struct hr_energy_metrics {
   size_t n_pools, n_tenants;
 };
 
+/* Batteries of pools (headroom/power.h). */
+struct hr_battery_metrics {
+  bool known; /* false: no pool has a battery; the other members are then 0 */
+  /* energy from the grid of pools with known power; the energy into and out of batteries; stored: at the end */
+  double grid_kwh, charged_kwh, discharged_kwh, loss_kwh, stored_kwh;
+  bool price_known;
+  double carbon_kg, energy_usd; /* what batteries add to those of the energy of the site; negative: they save */
+};
+
 /* Carbon, the price of energy and water: of all pools, of all jobs, of a pool or of a tenant. */
 struct hr_carbon_line {
   char *name;
@@ -631,6 +640,7 @@ struct hr_summary {
   struct hr_maintenance_metrics maintenance;
   struct hr_scaling_metrics scaling;
   struct hr_energy_metrics energy;
+  struct hr_battery_metrics battery;
   struct hr_carbon_metrics carbon;
   struct hr_data_metrics data;
   /* inference services in the order of the scenario (headroom/unstable/service_report.h), and the figures of the

@@ -25,8 +25,16 @@ static struct hr_carbon_line line_of(const struct hr_energy *energy) {
                                  .energy_usd = (double)energy->price / HR_KWH_UNITS / UUSD_PER_USD};
 }
 
-static void set_ratios(const struct hr_energy *meter, struct hr_carbon_metrics *figures) {
-  double kwh = (double)(meter->it + meter->facility) / HR_KWH_UNITS;
+/* Returns the energy of a pool, with the carbon and price of its energy from the grid. */
+static struct hr_energy grid_of(const struct hr_pool_energy *pool) {
+  struct hr_energy energy = pool->meter;
+  energy.carbon += pool->battery.carbon;
+  energy.price += pool->battery.price;
+  return energy;
+}
+
+static void set_ratios(const struct hr_energy *meter, hr_amount battery, struct hr_carbon_metrics *figures) {
+  double kwh = (double)(meter->it + meter->facility + battery) / HR_KWH_UNITS;
   if (kwh > 0 && figures->known) figures->g_per_kwh = figures->all.operational_kg * 1000 / kwh;
   if (kwh > 0 && figures->price_known) figures->usd_per_kwh = figures->all.energy_usd / kwh;
 }
@@ -35,6 +43,7 @@ struct hr_carbon_metrics hr__carbon_totals(const struct hr_cluster_spec *cluster
                                            double of_no_wait) {
   struct hr_carbon_metrics figures = {0};
   struct hr_energy meter = {0}, jobs = {0};
+  hr_amount battery = 0;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_electricity *known = known_of(cluster, i);
     if (!known) continue;
@@ -42,7 +51,9 @@ struct hr_carbon_metrics hr__carbon_totals(const struct hr_cluster_spec *cluster
     figures.price_known = figures.price_known || known->price;
     figures.water_known = figures.water_known || known->water_ul_kwh;
     figures.embodied_known = figures.embodied_known || known->embodied_ug;
-    hr__energy_add_parts(&meter, &result->pools[i].energy.meter);
+    const struct hr_energy grid = grid_of(&result->pools[i].energy);
+    hr__energy_add_parts(&meter, &grid);
+    battery += result->pools[i].energy.battery.charged - result->pools[i].energy.battery.discharged;
     hr__energy_add_parts(&jobs, &result->pools[i].energy.use[HR_ENERGY_JOBS]);
     figures.all.water_l +=
         (double)result->pools[i].energy.meter.it / HR_KWH_UNITS * (double)known->water_ul_kwh / UL_PER_L;
@@ -52,7 +63,7 @@ struct hr_carbon_metrics hr__carbon_totals(const struct hr_cluster_spec *cluster
   figures.all.water_l = water_l;
   figures.jobs = line_of(&jobs);
   figures.of_no_wait = figures.known ? of_no_wait : 0;
-  set_ratios(&meter, &figures);
+  set_ratios(&meter, battery, &figures);
   return figures;
 }
 
@@ -74,7 +85,8 @@ static enum hr_status make_pools(const struct hr_cluster_spec *cluster, const st
   for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
     const struct hr_electricity *known = known_of(cluster, i);
     if (!known) continue;
-    struct hr_carbon_line line = line_of(&result->pools[i].energy.meter);
+    const struct hr_energy grid = grid_of(&result->pools[i].energy);
+    struct hr_carbon_line line = line_of(&grid);
     line.water_l = (double)result->pools[i].energy.meter.it / HR_KWH_UNITS * (double)known->water_ul_kwh / UL_PER_L;
     status = append(figures->by_pool, &figures->n_pools, cluster->pools[i].name, line);
   }

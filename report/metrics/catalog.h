@@ -234,7 +234,8 @@
     number(s->maintenance.known, s->maintenance.availability), UNKNOWN)
 #define HR__CARBON_METRICS(X)                                                                                          \
   X(HR__M_CARBON_KG, "carbon.operational_kg", "carbon_kg", KG, SUM, LOWER, NULLABLE | LISTED, "Operational carbon",    \
-    "carbon of the electricity of pools with known `power` and `carbon`, with the facility, as CO2 equivalents",       \
+    "carbon of the electricity of pools with known `power` and `carbon`, with the facility, as CO2 equivalents; "      \
+    "with a battery, of the energy from the grid",                                                                     \
     number(s->carbon.known, s->carbon.all.operational_kg), UNKNOWN)                                                    \
   X(HR__M_CARBON_JOBS_KG, "carbon.jobs_kg", "carbon_jobs_kg", KG, SUM, LOWER, NULLABLE | LISTED, "Carbon of jobs",     \
     "part of `carbon.operational_kg`: GPUs in use, and their share of the hosts",                                      \
@@ -321,6 +322,29 @@
   X(HR__M_CAPPED_S, "energy.capped_s", "capped_s", SECONDS, SUM, LOWER, NULLABLE, "Time with slower GPUs",             \
     "time in which the power budget slowed GPUs; `null` unless `power_budget_mode` is `cap`",                          \
     number(s->energy.budget_caps, s->energy.capped_s), UNKNOWN)
+
+#define HR__BATTERY_METRICS(X)                                                                                         \
+  X(HR__M_GRID_KWH, "battery.grid_kwh", "grid_kwh", KWH, SUM, LOWER, LISTED, "Energy from the grid",                   \
+    "`energy.site_kwh` + `battery.charged_kwh` - `battery.discharged_kwh`",                                            \
+    number(s->battery.known, s->battery.grid_kwh), UNKNOWN)                                                            \
+  X(HR__M_CHARGED_KWH, "battery.charged_kwh", "charged_kwh", KWH, SUM, NEITHER, LISTED, "Energy into batteries",       \
+    "energy from the grid that charges batteries, with its loss", number(s->battery.known, s->battery.charged_kwh),    \
+    UNKNOWN)                                                                                                           \
+  X(HR__M_DISCHARGED_KWH, "battery.discharged_kwh", "discharged_kwh", KWH, SUM, NEITHER, LISTED,                       \
+    "Energy from batteries", "part of `energy.site_kwh` that batteries serve",                                         \
+    number(s->battery.known, s->battery.discharged_kwh), UNKNOWN)                                                      \
+  X(HR__M_BATTERY_LOSS_KWH, "battery.loss_kwh", "battery_loss_kwh", KWH, SUM, LOWER, 0, "Loss of batteries",           \
+    "part of `battery.charged_kwh` that is not stored", number(s->battery.known, s->battery.loss_kwh), UNKNOWN)        \
+  X(HR__M_STORED_KWH, "battery.stored_kwh", "stored_kwh", KWH, SUM, NEITHER, 0, "Energy in batteries",                 \
+    "energy that batteries store at the end of the run", number(s->battery.known, s->battery.stored_kwh), UNKNOWN)     \
+  X(HR__M_BATTERY_CARBON_KG, "battery.carbon_kg", "battery_carbon_kg", KG, SUM, LOWER, SIGNED | LISTED,                \
+    "Carbon of batteries",                                                                                             \
+    "carbon of the energy from the grid, minus what the energy of the site would emit without batteries; it is part "  \
+    "of `carbon.operational_kg` and negative if batteries save carbon",                                                \
+    number(s->battery.known, s->battery.carbon_kg), UNKNOWN)                                                           \
+  X(HR__M_BATTERY_USD, "battery.energy_usd", "battery_energy_usd", DOLLARS, SUM, LOWER, NULLABLE | SIGNED,             \
+    "Price of energy, change by batteries", "the same for the price, as part of `carbon.energy_usd`",                  \
+    dollars(s->battery.price_known, s->battery.energy_usd), UNKNOWN)
 
 #define HR__FAIRNESS_METRICS(X)                                                                                        \
   X(HR__M_PARTIES, "fairness.parties", "fairness_parties", COUNTS, COUNT, NEITHER, 0, "Parties",                       \
@@ -572,6 +596,7 @@
   HR__DATA_METRICS(X)                                                                                                  \
   HR__ELASTIC_METRICS(X)                                                                                               \
   HR__SCALING_METRICS(X)                                                                                               \
+  HR__BATTERY_METRICS(X)                                                                                               \
   HR__FAIRNESS_METRICS(X)                                                                                              \
   HR__FRAGMENTATION_METRICS(X)                                                                                         \
   HR__COST_METRICS(X)                                                                                                  \
@@ -619,7 +644,8 @@ const char *hr__metric_group_path(enum hr__metric metric);
   X(HR__SECTION_CARBON, "carbon")                                                                                      \
   X(HR__SECTION_DATA, "data")                                                                                          \
   X(HR__SECTION_ELASTIC, "elastic")                                                                                    \
-  X(HR__SECTION_SCALING, "scaling")
+  X(HR__SECTION_SCALING, "scaling")                                                                                    \
+  X(HR__SECTION_BATTERY, "battery")
 
 enum hr__metric_section {
 #define HR__SECTION_ID(id, name) id,

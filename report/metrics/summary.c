@@ -485,6 +485,7 @@ static enum hr_status fill_costs(struct hr_summary *summary, const struct hr_tra
   summary->faults = fault_figures(cluster, result, &times);
   summary->maintenance = maintenance_figures(cluster, result);
   summary->scaling = scaling_figures(cluster, result);
+  summary->battery = hr__battery_totals(cluster, result);
   summary->stoppable = result->account != NULL;
   summary->oom = oom_figures(cluster, result);
   if (fill_energy(summary, cluster, result) != HR_OK) return HR_NO_MEMORY;
@@ -709,6 +710,7 @@ static void fill_accounting(const struct hr_streamed *streamed, const struct hr_
   summary->faults = fault_figures(cluster, result, &times);
   summary->maintenance = maintenance_figures(cluster, result);
   summary->scaling = scaling_figures(cluster, result);
+  summary->battery = hr__battery_totals(cluster, result);
   summary->energy = hr__energy_totals(cluster, result, summary->gpu_hours);
   summary->carbon = hr__carbon_totals(cluster, result, 0); /* the energy of single jobs is not known */
   summary->oom = (struct hr_oom_metrics){.known = streamed->stoppable && hr__can_kill(cluster),

@@ -117,6 +117,8 @@ void hr__energy_add_parts(struct hr_energy *sum, const struct hr_energy *part);
 
 /* ---- Energy (energy.c) --------------------------------------------------------------------------- */
 
+/* Returns the figures of batteries (battery.c). */
+struct hr_battery_metrics hr__battery_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result);
 /* hr__energy_totals returns the figures without the lists by pool and tenant. hr__energy_make also makes these lists,
    which hr__energy_finish() frees, also after an error; it returns HR_NO_MEMORY if out of memory. */
 struct hr_energy_metrics hr__energy_totals(const struct hr_cluster_spec *cluster, const struct hr_result *result,

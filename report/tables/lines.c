@@ -73,6 +73,9 @@ static const struct line {
      "{energy.it_kwh}: jobs {energy.jobs_kwh}, idle {energy.idle_kwh}; {energy.site_kwh} with the facility"},
     {HR__PART_ENERGY, "energy", IF_FIRST_KNOWN,
      "{energy.mean_kw} on average, maximum {energy.peak_kw}; PUE {energy.pue}"},
+    {HR__PART_ENERGY, "battery", IF_FIRST_KNOWN,
+     "{battery.grid_kwh} from the grid; batteries charged {battery.charged_kwh}, discharged {battery.discharged_kwh}; "
+     "carbon by batteries {battery.carbon_kg}"},
     {HR__PART_ENERGY, "carbon", IF_FIRST_KNOWN, "{carbon.operational_kg} of CO2e, jobs {carbon.jobs_kg}"},
     {HR__PART_ENERGY, "carbon", IF_FIRST_KNOWN, "{carbon.of_no_wait} of the carbon of the same jobs without a wait"},
     {HR__PART_ENERGY, "carbon", IF_FIRST_KNOWN, "{carbon.embodied_kg} embodied in the hardware for this time"},

@@ -362,6 +362,7 @@ static void put_energy(struct hr__json *json, cJSON *root, const struct hr_summa
   cJSON *inner = cJSON_GetObjectItemCaseSensitive(root, "energy");
   put_energy_lines(json, inner, "by_pool", energy->by_pool, energy->n_pools, true);
   put_energy_lines(json, inner, "by_tenant", energy->by_tenant, energy->n_tenants, false);
+  if (summary->battery.known) put_section(json, root, HR__SECTION_BATTERY, summary);
 }
 
 static void put_carbon_lines(struct hr__json *json, cJSON *carbon, const char *key, const struct hr_carbon_line *lines,

@@ -142,9 +142,9 @@ static void notes_and_large_seeds(void) {
 static const cJSON *schema;
 
 static bool is_section_of_some_runs(const cJSON *rule, const char *key) {
-  static const char *const sections[] = {"faults",       "maintenance", "energy",  "carbon",  "cost",
-                                         "alerts",       "budgets",     "goodput", "spot",    "oom_kills",
-                                         "replications", "services",    "data",    "elastic", "scaling"};
+  static const char *const sections[] = {"faults",  "maintenance", "energy",  "carbon",    "cost",         "alerts",
+                                         "budgets", "goodput",     "spot",    "oom_kills", "replications", "services",
+                                         "data",    "elastic",     "scaling", "battery"};
   for (size_t i = 0; rule == schema && i < sizeof sections / sizeof *sections; i++)
     if (strcmp(key, sections[i]) == 0) return true;
   return strcmp(key, "by_service") == 0;

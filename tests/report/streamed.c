@@ -161,8 +161,8 @@ static cJSON *json_at(const char *path) {
 
 /* Whether a key exists only in some runs: those with prices, or those in which jobs can be interrupted. */
 static bool is_of_some_runs(const char *key) {
-  static const char *const keys[] = {"cost",        "budgets", "goodput", "spot", "oom_kills", "faults",
-                                     "maintenance", "energy",  "carbon",  "data", "elastic",   "scaling"};
+  static const char *const keys[] = {"cost",   "budgets", "goodput", "spot",    "oom_kills", "faults", "maintenance",
+                                     "energy", "carbon",  "data",    "elastic", "scaling",   "battery"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
     if (strcmp(keys[i], key) == 0) return true;
   return false;
