@@ -144,14 +144,15 @@ static const cJSON *schema;
 static bool is_section_of_some_runs(const cJSON *rule, const char *key) {
   static const char *const sections[] = {"faults",  "maintenance", "energy",  "carbon",    "cost",         "alerts",
                                          "budgets", "goodput",     "spot",    "oom_kills", "replications", "services",
-                                         "data",    "elastic",     "scaling", "battery"};
+                                         "data",    "elastic",     "scaling", "battery",   "by_cluster",   "routing"};
   for (size_t i = 0; rule == schema && i < sizeof sections / sizeof *sections; i++)
     if (strcmp(key, sections[i]) == 0) return true;
   return strcmp(key, "by_service") == 0;
 }
 
 /* Whether a schema object requires all its keys. This must be so, because a summary always contains all keys. The only
-   exceptions are the sections for markets, for out-of-memory kills, for services and for replications. */
+   exceptions are the sections for markets, for out-of-memory kills, for services, for several clusters and for
+   replications. */
 static bool all_required(const cJSON *rule) {
   const cJSON *key, *inner;
   cJSON_ArrayForEach(key, schema_get(rule, "properties")) {

@@ -210,7 +210,7 @@ def case_exports():
             check(status == 200 and answer.getheader('Content-Type') == type_, text[:300])
             check('attachment; filename="' in answer.getheader('Content-Disposition'), 'no name for the file')
             lines = [line for line in text.decode().splitlines() if 'simulated' not in line]
-            expected = headroom('run', str(PROJECT / 'scenarios/agency.json'), option, '-', '--quiet')
+            expected = headroom('run', str(PROJECT / 'scenarios/agency.json'), option, '-', '--quiet').replace(f'{PROJECT}/', '')
             same(lines, [line for line in expected.splitlines() if 'simulated' not in line])
         status, text, _ = s.ask('POST', '/api/export', json.dumps({'shipped': 'demo', 'of': 'compare', 'policies': 'fifo,sjf', 'as': 'csv'}), JSON)
         check(status == 200 and len(list(csv.reader(io.StringIO(text.decode())))) > 10, text[:300])
