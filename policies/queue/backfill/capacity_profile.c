@@ -250,19 +250,26 @@ static bool is_avoidable(const struct hr__cluster_profile *cluster_profile, cons
   return !window->repeat_us || cluster_profile->longest_us <= window->repeat_us - window->duration_us;
 }
 
-/* Subtracts the times of planned maintenance from the profile of a node of a pool. A node that is off for maintenance
-   returns at its end. False: out of memory. */
+/* Returns whether a node is off for a maintenance, or is being drained in the lead time before it. */
+static bool is_at_work(const struct hr_maintenance *window, const struct hr_maintenance_time *work,
+                       enum hr_node_state state, int64_t now_us) {
+  return (state == HR_NODE_OFF && work->begin_us <= now_us) ||
+         (state == HR_NODE_CLOSING && work->begin_us - window->lead_us <= now_us);
+}
+
+/* Subtracts the times of planned maintenance from the profile of a node of a pool. A node that is off for maintenance,
+   or is being drained for it, returns at its end. False: out of memory. */
 static bool close_works(struct hr__cluster_profile *cluster_profile, hr_pool pool, uint32_t node, int64_t now_us) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(cluster_profile->cluster, pool);
   hr_node id = {hr_cluster_first_node(cluster_profile->cluster, pool).id + node};
   struct hr__profile *profile = &cluster_profile->profiles[first_bin(cluster_profile, pool) + node];
-  bool is_off = hr_cluster_node_state(cluster_profile->cluster, id) == HR_NODE_OFF;
+  enum hr_node_state state = hr_cluster_node_state(cluster_profile->cluster, id);
   int64_t after_us = now_us;
   for (uint32_t i = 0; i < MAX_WORKS; i++) {
     struct hr_maintenance_time work = hr_maintenance_next(spec, node, after_us);
     if (work.begin_us == HR_NEVER_US) return true;
     after_us = work.end_us;
-    if (i == 0 && is_off && work.begin_us <= now_us &&
+    if (i == 0 && is_at_work(&spec->maintenance[work.window], &work, state, now_us) &&
         !profile_release(profile, cluster_profile->arena, work.end_us, spec->gpus_per_node))
       return false;
     if (!is_avoidable(cluster_profile, &spec->maintenance[work.window])) continue;
