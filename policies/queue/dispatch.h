@@ -107,6 +107,7 @@ struct hr__queue {
   struct hr__quota *quota;         /* NULL without quotas */
   struct hr__preemptor *preemptor; /* NULL without preemption */
   struct hr__market *market;       /* NULL if the policy does not acquire nodes */
+  struct hr__easy_plan *easy_plan; /* NULL unless the backfill `easy` plans with maintenance (easy_plan.c) */
   struct hr__carbon *carbon;       /* NULL if jobs do not wait for electricity with less carbon */
   struct hr__elastic *elastic;     /* NULL if jobs are not resized */
   /* used instead of `calendar` with per-GPU allocation; otherwise NULL */
@@ -279,6 +280,8 @@ bool hr__holds_wait(const struct hr__queue *queue, hr_job job, struct hr_wait_re
 enum hr_status hr__holds_release(struct hr__queue *queue, const struct hr_view *view);
 /* Adds a job to the queue, if it is held. */
 enum hr_status hr__holds_drop(struct hr__queue *queue, const struct hr_view *view, hr_job job);
+/* Returns the limit of a job without the work that it kept from earlier attempts. */
+int64_t hr__holds_left_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job);
 /* Returns when the first maintenance that holds a job ends; HR_NEVER_US: no job is held. */
 int64_t hr__holds_until_us(const struct hr__queue *queue);
 /* Adds a job that was held to the queue. The listeners are not notified, as the job has waited all the time. */

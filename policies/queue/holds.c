@@ -6,20 +6,23 @@
  * finds such nodes, the job gets others, or it is held: it leaves the queue, and later jobs may start, as with
  * reservations of Slurm. It returns to the queue when it fits on other nodes, or when the time has passed.
  *
- * Held jobs with equal requests are a kind, and only the shortest of a kind is tried when capacity becomes free. Each
- * job with excluded nodes has its own kind. Invariants: a held job waits and is not in the queue; `place` of a held job
- * is its index in `jobs` plus 1.
+ * Held jobs with equal requests that ignore the same windows, because their limits are longer than the time between two
+ * works (hr_maintenance_ahead), are a kind. Of these, only the shortest is tried when capacity becomes free, as longer
+ * jobs have fewer nodes to choose from. Each job with excluded nodes has its own kind. Invariants: a held job waits and
+ * is not in the queue; `place` of a held job is its index in `jobs` plus 1.
  */
 
 #include "policies/queue/dispatch.h"
 
 #include "headroom/unstable/faults.h"
+#include "policies/queue/backfill/backfill.h"
 
 struct held_kind {
   uint32_t gpus, kind;
-  hr_job owner;      /* the job with excluded nodes; HR_NONE: all jobs without */
-  int64_t least_us;  /* the shortest limit of its held jobs */
-  int64_t failed_us; /* since gain number `gain`, no job with a limit of at least this length fits on other nodes */
+  hr_job owner;       /* the job with excluded nodes; HR_NONE: all jobs without */
+  uint32_t n_ignored; /* number of windows that its jobs ignore. A longer job ignores these and maybe more */
+  int64_t least_us;   /* the shortest limit of its held jobs */
+  int64_t failed_us;  /* since gain number `gain`, no job with a limit of at least this length fits on other nodes */
   uint64_t gain;
 };
 
@@ -217,28 +220,41 @@ static bool find_clear(struct hr__queue *queue, const struct held_kind *kind, in
 
 /* ---- Jobs that are held ---- */
 
-static int64_t left_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+int64_t hr__holds_left_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   int64_t limit_us = hr_trace_limit_us(queue->trace, job) - (view->kept_us ? view->kept_us[job.id] : 0);
   return limit_us > 0 ? limit_us : 0;
 }
 
+/* Returns how many windows are ignored by jobs with a limit. */
+static uint32_t count_ignored(const struct hr__queue *queue, int64_t limit_us) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(queue->cluster, (hr_pool){i});
+    for (uint32_t w = 0; w < spec->n_maintenance; w++) {
+      const struct hr_maintenance *window = &spec->maintenance[w];
+      count += window->repeat_us && limit_us > window->repeat_us - window->duration_us;
+    }
+  }
+  return count;
+}
+
 /* Returns the index of the kind of a job; HR_NONE: out of memory. The kind of a job with excluded nodes is used again
    for another one if it holds no job. */
-static uint32_t kind_of(struct hr__queue *queue, hr_job job, hr_job owner) {
+static uint32_t kind_of(struct hr__queue *queue, hr_job job, hr_job owner, int64_t limit_us) {
   struct hr__holds *holds = queue->holds;
-  uint32_t gpus = hr__gpus(queue, job), kind = hr__kind(queue, job);
+  uint32_t gpus = hr__gpus(queue, job), kind = hr__kind(queue, job), n_ignored = count_ignored(queue, limit_us);
   for (uint32_t i = 0; i < holds->n_kinds; i++) {
     struct held_kind *old = &holds->kinds[i];
-    if (old->gpus == gpus && old->kind == kind && old->owner.id == owner.id) return i;
+    if (old->gpus == gpus && old->kind == kind && old->owner.id == owner.id && old->n_ignored == n_ignored) return i;
     if (owner.id == HR_NONE || old->owner.id == HR_NONE || old->least_us != HR_NEVER_US) continue;
-    *old = (struct held_kind){gpus, kind, owner, HR_NEVER_US, HR_NEVER_US, 0};
+    *old = (struct held_kind){gpus, kind, owner, n_ignored, HR_NEVER_US, HR_NEVER_US, 0};
     return i;
   }
   struct held_kind *kinds =
       hr__ensure_room(queue->arena, holds->kinds, holds->n_kinds, &holds->kinds_capacity, sizeof *kinds);
   if (!kinds) return HR_NONE;
   holds->kinds = kinds;
-  kinds[holds->n_kinds] = (struct held_kind){gpus, kind, owner, HR_NEVER_US, HR_NEVER_US, 0};
+  kinds[holds->n_kinds] = (struct held_kind){gpus, kind, owner, n_ignored, HR_NEVER_US, HR_NEVER_US, 0};
   return holds->n_kinds++;
 }
 
@@ -256,16 +272,18 @@ static bool find_other(struct hr__queue *queue, uint32_t number, int64_t now_us,
 enum hr__hold hr__holds_try(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                             struct hr_placement *placement) {
   struct hr__holds *holds = queue->holds;
-  int64_t limit_us = left_us(queue, view, job);
+  int64_t limit_us = hr__holds_left_us(queue, view, job);
   struct hr_maintenance_time ahead = ahead_at(queue, placement, view->now_us, limit_us);
   int64_t excluded_us = excluded_at_us(queue, job, placement, view->now_us);
   if (ahead.begin_us == HR_NEVER_US && excluded_us == HR_NEVER_US) return HR__HOLD_NONE;
   if (excluded_us < ahead.end_us) ahead.end_us = excluded_us;
-  uint32_t number = kind_of(queue, job, owner_of(queue, job, view->now_us));
+  uint32_t number = kind_of(queue, job, owner_of(queue, job, view->now_us), limit_us);
   if (number == HR_NONE) return HR__HOLD_NO_MEMORY;
   hr_pool pool = placement->pool;
   /* A conservative plan has reserved the nodes of the placement, and others for other jobs. */
-  if (!queue->frozen && find_other(queue, number, view->now_us, limit_us, placement)) return HR__HOLD_NONE;
+  if (!queue->frozen && find_other(queue, number, view->now_us, limit_us, placement) &&
+      (!queue->easy_plan || hr__easy_plan_permits(queue, view->now_us + limit_us, placement)))
+    return HR__HOLD_NONE;
   struct held_job *jobs =
       hr__ensure_room(queue->arena, holds->jobs, holds->n_jobs, &holds->jobs_capacity, sizeof *jobs);
   if (!jobs) return HR__HOLD_NO_MEMORY;
@@ -313,7 +331,9 @@ static bool may_return(struct hr__queue *queue, uint32_t number, int64_t now_us)
 
 enum hr_status hr__holds_release(struct hr__queue *queue, const struct hr_view *view) {
   struct hr__holds *holds = queue->holds;
-  bool all = holds->until_us <= view->now_us;
+  /* The first job in order has the reservation of `easy` even if maintenance holds it, except with preemption: no jobs
+     are preempted for a held job. */
+  bool all = holds->until_us <= view->now_us || (queue->easy_plan && !queue->preemptor);
   if (holds->n_jobs == 0 || (!all && holds->tried == holds->gain)) return HR_OK;
   holds->tried = holds->gain;
   enum hr_status status = HR_OK;

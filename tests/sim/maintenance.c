@@ -218,16 +218,15 @@ static void limits_keep_clear(void) {
   }
 }
 
-/* EASY with a window on both nodes from 120 s to 170 s. Job 1 needs both nodes for 50 s, so it does not start at 100 s,
-   when job 0 ends, but after the window. Its reservation, which is made without windows, is at 100 s: job 2 ends
-   before, and job 3 waits for it; then job 3 starts, as it ends before the window. */
+/* EASY with a window on both nodes from 120 s to 170 s. Job 1 needs both nodes for 50 s, so its reservation is not at
+   100 s, when job 0 ends, but at 170 s, when the window ends. Jobs 2 and 3 end before. */
 static void easy_fills_the_time_before_a_window(void) {
   struct world world;
   world_init(&world, 2, 4);
   world.policy = "queue backfill=easy placement=first-fit";
   world.window[0].start_us = 120 * S;
   world.window[0].duration_us = 50 * S;
-  static const int64_t submits_s[] = {0, 1, 2, 90}, works_s[] = {100, 50, 60, 15}, starts_s[] = {0, 170, 2, 100};
+  static const int64_t submits_s[] = {0, 1, 2, 90}, works_s[] = {100, 50, 60, 15}, starts_s[] = {0, 170, 2, 90};
   for (int i = 0; i < 4; i++) {
     world.submit_us[i] = submits_s[i] * S;
     world.work_us[i] = world.limit_us[i] = works_s[i] * S;
@@ -238,6 +237,30 @@ static void easy_fills_the_time_before_a_window(void) {
   CU_ASSERT_EQUAL(result->pools[0].maintenances, 1);
   CU_ASSERT_EQUAL(result->pools[0].maintained_jobs, 0);
   hr_result_destroy(result);
+}
+
+/* The work on node 0 is from 1,000 s to 1,600 s, that on node 1 until 2,200 s. Job 0 has both nodes until 600 s. Job 1
+   needs both for 1,000 s: it fits at 600 s, but is held, and its reservation is at 2,200 s. Jobs 2 and 3 end before the
+   works. Job 4 fits on node 0 at 1,601 s, but would delay job 1. A head of 300 s ends before the works, so it starts at
+   600 s. Job 2 then gets node 1, and job 3 has the reservation, at 1,600 s on node 0. */
+static void easy_reserves_for_a_held_job(void) {
+  static const int64_t head_s[] = {1000, 300}, starts_s[][5] = {{0, 2200, 601, 602, 3200}, {0, 600, 900, 1600, 1900}};
+  for (int k = 0; k < 2; k++) {
+    struct world world;
+    world_init(&world, 2, 5);
+    world.policy = "queue backfill=easy placement=first-fit";
+    world.window[0].group_nodes = 1;
+    const int64_t submits_s[] = {0, 1, 601, 602, 1601}, works_s[] = {600, head_s[k], 650, 300, 700};
+    for (int i = 0; i < 5; i++) {
+      world.submit_us[i] = submits_s[i] * S;
+      world.work_us[i] = world.limit_us[i] = works_s[i] * S;
+    }
+    world.gpus[0] = world.gpus[1] = 2;
+    struct hr_result *result = run(&world);
+    for (int i = 0; i < 5; i++) CU_ASSERT_EQUAL(result->start_us[i], starts_s[k][i] * S);
+    CU_ASSERT_EQUAL(result->pools[0].maintained_jobs, 0);
+    hr_result_destroy(result);
+  }
 }
 
 /* A job that can never end between two works starts nevertheless. */
@@ -404,7 +427,34 @@ static void plans_know_the_end_of_a_work(void) {
   hr_result_destroy(result);
 }
 
+/* Two nodes are drained from 700 s and served from 1,000 s to 1,600 s, the other two are drained from then on and
+   served from 1,900 s to 2,500 s. At 800 s, job 0 on three nodes has a reservation when the first two nodes are back,
+   so job 1 does not start on the other two: it would reach that time. It starts on the first two at 1,600 s, when the
+   reservation of job 0 is at 2,500 s. */
+static void plans_know_the_end_of_a_drain(void) {
+  static const char *const policies[] = {"queue backfill=conservative placement=first-fit",
+                                         "queue backfill=easy placement=first-fit"};
+  for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+    struct world world;
+    world_init(&world, 4, 2);
+    world.policy = policies[i];
+    world.window[0].group_nodes = 2;
+    world.window[0].lead_us = 300 * S;
+    const int64_t works_s[] = {300, 900};
+    for (uint32_t k = 0; k < 2; k++) {
+      world.submit_us[k] = (800 + k) * S;
+      world.work_us[k] = world.limit_us[k] = works_s[k] * S;
+      world.gpus[k] = 3 - k;
+    }
+    struct hr_result *result = run(&world);
+    CU_ASSERT_EQUAL(result->start_us[0], 2500 * S);
+    CU_ASSERT_EQUAL(result->start_us[1], 1600 * S);
+    hr_result_destroy(result);
+  }
+}
+
 TEST_MAIN("Maintenance of nodes", TEST(drains_are_as_by_hand), TEST(groups_follow_each_other),
           TEST(a_failure_uses_the_budget), TEST(limits_keep_clear), TEST(easy_fills_the_time_before_a_window),
-          TEST(plans_avoid_works), TEST(plans_know_the_end_of_a_work), TEST(endless_jobs_are_not_held),
+          TEST(easy_reserves_for_a_held_job), TEST(plans_avoid_works), TEST(plans_know_the_end_of_a_work),
+          TEST(plans_know_the_end_of_a_drain), TEST(endless_jobs_are_not_held),
           TEST(overlaps_are_those_of_an_enumeration), TEST(random_worlds_keep_the_invariants))

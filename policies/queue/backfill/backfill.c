@@ -6,7 +6,7 @@
  * in order, no job can start, so passes do nothing.
  */
 
-#include "policies/queue/dispatch.h"
+#include "policies/queue/backfill/backfill.h"
 
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__shape *waiting = hr__active_shape(&queue->waiting, 0);
@@ -61,12 +61,23 @@ const struct hr__backfill hr__backfill_skip = {.by_shape = true, .passes_over = 
  * now, and whether a job of the shape may run beyond T. If it may, the next candidate is the first job of the shape;
  * otherwise it is the first job of the shape with a limit that ends by T. A candidate must come after the previous
  * candidate in order, so each job is considered once, as in a simple walk over the queue.
+ *
+ * With planned maintenance (easy_plan.c), the head is the first job that does not fit or that maintenance holds, and T
+ * is the earliest time at which it fits until its limit beside the maintenance of nodes. A later job that would reach
+ * maintenance gets other nodes if the head would still fit at T; otherwise it is held (holds.c).
  */
 
 struct backfill_candidate {
   struct hr__shape *shape;
   struct hr_job_entry entry;
 };
+
+/* Returns whether a job may run at a placement beyond the reserved time. `head`: NULL if maintenance holds the head. */
+static bool allows(struct hr__queue *queue, const struct hr__shape *shape, struct hr_placement *placement,
+                   const struct hr__shape *head, int64_t reserved_us, int64_t now_us) {
+  return queue->easy_plan ? hr__easy_plan_allows(queue, placement)
+                          : hr__locality_allows(queue, shape, placement, head, reserved_us, now_us);
+}
 
 /* Returns whether the shape has a job after `last` that may start now, and writes the first such job. */
 static bool next_in_shape(struct hr__queue *queue, struct hr__shape *shape, const struct hr__shape *head,
@@ -82,7 +93,7 @@ static bool next_in_shape(struct hr__queue *queue, struct hr__shape *shape, cons
   if (!counted && !hr__shape_fits(queue, shape, &placement)) return false;
   *entry = first;
   if (first.value <= window_us) return true;
-  if (hr__locality_allows(queue, shape, &placement, head, reserved_us, now_us)) return true;
+  if (allows(queue, shape, &placement, head, reserved_us, now_us)) return true;
   return hr__waiting_next(&queue->waiting, shape, last, window_us, entry);
 }
 
@@ -99,14 +110,13 @@ static struct backfill_candidate next_candidate(struct hr__queue *queue, const s
   return best;
 }
 
-static enum hr_status easy_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
-  struct hr__shape *head;
-  enum hr_status status = hr__queue_start_in_order(queue, view, moves, &head);
-  if (status != HR_OK || !head || queue->waiting.n_active == 1) return status;
-  int64_t reserved_us = hr__locality_earliest(queue, view, head);
-  queue->head = head->head.job;
-  queue->reserved_us = reserved_us;
-  struct hr_job_entry last = head->head;
+/* Starts jobs after the job `last`, which has the reservation. `head`: its shape, of which no job fits; NULL if
+   maintenance holds it. */
+static enum hr_status backfill_jobs(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                                    const struct hr__shape *head, struct hr_job_entry last) {
+  enum hr_status status = HR_OK;
+  int64_t reserved_us = queue->reserved_us;
+  queue->head = last.job;
   while (status == HR_OK) {
     struct backfill_candidate candidate = next_candidate(queue, head, last, reserved_us, view->now_us);
     if (!candidate.shape) break;
@@ -124,5 +134,41 @@ static enum hr_status easy_pass(struct hr__queue *queue, const struct hr_view *v
   return status;
 }
 
-const struct hr__backfill hr__backfill_easy = {
-    .by_shape = true, .needs_calendar = true, .value = hr_trace_limit_us, .pass = easy_pass};
+/* Starts jobs in order up to the first one that does not fit, or that maintenance holds until a time after now. */
+static enum hr_status pass_with_plan(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  enum hr_status status = HR_OK;
+  struct hr__shape *first;
+  while (status == HR_OK && (first = hr__waiting_first(&queue->waiting))) {
+    struct hr_job_entry head = first->head;
+    struct hr_placement placement;
+    struct hr_wait_reason unused;
+    bool fits = hr__shape_fits(queue, first, &placement);
+    if (!fits && queue->waiting.n_active == 1) return HR_OK;
+    if (fits) status = hr__queue_start(queue, view, moves, first, head, &placement, HR_REASON_IN_ORDER);
+    if (status != HR_OK || (fits && (queue->preemptor || !hr__holds_wait(queue, head.job, &unused)))) continue;
+    status = hr__easy_plan_begin(queue, view, head.job);
+    if (status == HR_OK && (!fits || queue->reserved_us > view->now_us)) {
+      status = backfill_jobs(queue, view, moves, fits ? NULL : first, head);
+      hr__easy_plan_end(queue);
+      return status;
+    }
+    hr__easy_plan_end(queue); /* only excluded nodes hold the job */
+    queue->reserved_us = HR_NEVER_US;
+  }
+  return status;
+}
+
+static enum hr_status easy_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  if (queue->easy_plan) return pass_with_plan(queue, view, moves);
+  struct hr__shape *head;
+  enum hr_status status = hr__queue_start_in_order(queue, view, moves, &head);
+  if (status != HR_OK || !head || queue->waiting.n_active == 1) return status;
+  queue->reserved_us = hr__locality_earliest(queue, view, head);
+  return backfill_jobs(queue, view, moves, head, head->head);
+}
+
+const struct hr__backfill hr__backfill_easy = {.by_shape = true,
+                                               .needs_calendar = true,
+                                               .value = hr_trace_limit_us,
+                                               .create = hr__easy_plan_create,
+                                               .pass = easy_pass};
