@@ -80,6 +80,8 @@ enum hr_status hr__build_services(struct hr__builder *builder); /* must be calle
 /* Completes the engine, the memory and the cost of a service. Its values are read from `entry`. */
 struct hr_service;
 enum hr_status hr__build_engine(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
+/* Completes and checks the autoscaler of a service. */
+enum hr_status hr__build_autoscale(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
 /* Checks that some pool of the cluster of a service can hold a replica. */
 enum hr_status hr__check_replica(struct hr__builder *builder, const cJSON *entry, const struct hr_service *service);
 /* Finds why no pool of a cluster can hold a replica; HR_REASON_NONE: one can. */

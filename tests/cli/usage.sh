@@ -865,6 +865,35 @@ case_impossible_thresholds() {
   try 0 validate s.json
 }
 
+# Settings of autoscalers with which a rule never applies, or that contradict each other.
+case_contradictory_autoscalers() {
+  for rule in '"knative", "metric": "utilization", "target": 101|at most 100 percent, found 101' \
+    '"hpa", "metric": "utilization", "target": 100.5|at most 100 percent' '"hpa", "tolerance": 1|never falls' \
+    '"knative", "activation_scale": 3|3 is above '"'max', which is 2" '"keda", "idle": 1|1 is not below '"'min', which is 0" \
+    '"keda", "min": 1, "idle": 1|1 is not below' '"nvcf", "up_factor": 1|never grows' '"nvcf", "down_factor": 1|never falls' \
+    '"schedule", "min": 1, "steps": [{"at_s": 0, "replicas": 0}]|fewer replicas than '"'min', which is 1" \
+    '"schedule", "steps": []|an empty list' '"knative", "panic_window_share": 1.5|from 0.01 to 1 is expected' \
+    '"schedule", "steps": [{"at_s": 9, "replicas": 0}, {"at_s": 9, "replicas": 1}]|not in order of time'; do
+    put_service
+    sed -i "s/\"policy\": \"knative\"/\"policy\": ${rule%|*}/" s.json
+    for verb in validate run; do
+      try 2 $verb s.json
+      matches stderr 's.json:5:[0-9]+: '
+      says stderr "${rule##*|}"
+    done
+  done
+  for rule in '"keda", "min": 2, "idle": 1|' '"knative", "metric": "utilization", "target": 100|' \
+    '"slo", "min": 1, "idle_to_zero_s": 5|'"'idle_to_zero_s' has no effect, because 'min' is 1" \
+    '"hpa", "up": {"select": "disabled"}, "down": {"select": "disabled"}|both directions are disabled'; do
+    put_service
+    sed -i "s/\"policy\": \"knative\"/\"policy\": ${rule%|*}/" s.json
+    for verb in validate run; do
+      try 0 $verb s.json
+      says stderr "${rule##*|}"
+    done
+  done
+}
+
 # Columns of a request trace are unique, as those of a job trace.
 case_request_columns() {
   put_service
