@@ -130,3 +130,13 @@ void hr__job_finish(struct hr__job *job) {
   free(job->folder);
   *job = (struct hr__job){0};
 }
+
+void hr__step_option(struct hr__job *job, struct hr__step *step, const char *option, const char *value) {
+  char *word = malloc(strlen(option) + strlen(value) + sizeof "--=");
+  if (word) stpcpy(stpcpy(stpcpy(stpcpy(word, "--"), option), "="), value);
+  if (word)
+    hr__step_word(job, step, word);
+  else
+    job->out_of_memory = true;
+  free(word);
+}

@@ -62,6 +62,8 @@ struct hr__step *hr__job_step(struct hr__job *job, enum hr__step_kind kind, cons
 /* Adds words to a command; the list ends with NULL. */
 void hr__step_words(struct hr__job *job, struct hr__step *step, ...);
 void hr__step_word(struct hr__job *job, struct hr__step *step, const char *word);
+/* Adds the word --option=value, so that no value can be taken for an option. */
+void hr__step_option(struct hr__job *job, struct hr__step *step, const char *option, const char *value);
 
 /* Removes a folder and the files in it. It has no folders. */
 void hr__remove_folder(const char *folder);

@@ -23,24 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Names and errors ---------------------------------------------------------------------------------- */
-
-char *hr__plain_name(const char *name) {
-  const char *from = name;
-  for (const char *at = name; *at; at++)
-    if (*at == '/' || *at == '\\') from = at + 1;
-  char *plain = malloc(strlen(from) + sizeof "trace"), *to = plain;
-  if (!plain) return NULL;
-  for (; *from; from++) {
-    unsigned char byte = (unsigned char)*from;
-    bool first = to == plain;
-    if (byte > ' ' && byte != 0x7f && !(first && (byte == '-' || byte == '.'))) *to++ = *from;
-    if (byte == ' ' && !first) *to++ = '_';
-  }
-  *to = '\0';
-  if (to == plain) strcpy(plain, "trace");
-  return plain;
-}
+/* ---- Errors -------------------------------------------------------------------------------------------- */
 
 /* Adds file, line and column if a message begins with them: "scenario.json:3:14: ...". */
 static void add_place(cJSON *error, const char *message) {
@@ -168,13 +151,7 @@ static enum hr_status check_members(struct request *request) {
 /* ---- Options ------------------------------------------------------------------------------------------- */
 
 static void add_option(struct request *request, struct hr__step *step, const char *option, const char *value) {
-  char *word = malloc(strlen(option) + strlen(value) + sizeof "--=");
-  if (word) stpcpy(stpcpy(stpcpy(stpcpy(word, "--"), option), "="), value);
-  if (word)
-    hr__step_word(request->job, step, word);
-  else
-    request->job->out_of_memory = true;
-  free(word);
+  hr__step_option(request->job, step, option, value);
 }
 
 static enum hr_status add_text_option(struct request *request, struct hr__step *step, const char *option,
@@ -220,12 +197,6 @@ static enum hr_status add_overrides(struct request *request, struct hr__step *st
 
 /* ---- Scenario and trace -------------------------------------------------------------------------------- */
 
-static const char *shipped_path(const struct hr__request_world *world, const char *name) {
-  for (size_t i = 0; i < world->n_shipped; i++)
-    if (strcmp(world->shipped[i].name, name) == 0) return world->shipped[i].path;
-  return NULL;
-}
-
 /* Stores a scenario, which is a text or an object, and names it. */
 static enum hr_status store_scenario(struct request *request, const cJSON *scenario, const char *file,
                                      const char *name) {
@@ -252,7 +223,7 @@ static enum hr_status name_scenario(struct request *request) {
   if (status == HR_OK) status = refuse_both(request, HR__BODY_FILE, HR__BODY_NAME);
   if (status != HR_OK) return status;
   if (shipped) {
-    request->scenario = shipped_path(request->world, shipped);
+    request->scenario = hr__shipped_path(request->world, shipped);
     if (request->scenario) return HR_OK;
     return hr_fail(request->error, HR_BAD_INPUT, "'shipped' in the body: no scenario '%.60s' ships; see /api/scenarios",
                    shipped);
@@ -615,80 +586,5 @@ enum hr_status hr__request_job(const struct hr__request_world *world, const stru
   if (status == HR_OK && job->out_of_memory) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
   hr__json_file_finish(&request.file);
   free(request.plain_name);
-  return status;
-}
-
-/* ---- Uploads of traces --------------------------------------------------------------------------------- */
-
-enum hr_status hr__request_shipped_trace(const struct hr__request_world *world, const char *name, char **path,
-                                         char **format, struct hr_error *error) {
-  const char *file = shipped_path(world, name);
-  struct hr_scenario *scenario = NULL;
-  *path = *format = NULL;
-  if (!file) return hr_fail(error, HR_BAD_INPUT, "no scenario '%.60s' ships; see /api/scenarios", name);
-  enum hr_status status = hr_scenario_load(file, NULL, 0, &scenario, error);
-  if (status == HR_OK && !scenario->trace_file)
-    status = hr_fail(error, HR_BAD_INPUT, "the scenario '%.60s' has no trace", name);
-  if (status == HR_OK) {
-    *path = strdup(scenario->trace_file);
-    if (scenario->trace_format) *format = strdup(scenario->trace_format);
-    if (!*path || (scenario->trace_format && !*format)) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
-  }
-  hr_scenario_destroy(scenario);
-  return status;
-}
-
-static void add_trace_options(struct request *request, struct hr__step *step, const struct hr__upload_query *query) {
-  if (query->format) add_option(request, step, "format", query->format);
-  if (query->map) add_option(request, step, "map", query->map);
-  if (query->lenient) hr__step_word(request->job, step, "--lenient");
-}
-
-/* Adds an action of `trace` that writes the JSON file `to`, or the trace `to`. */
-static void add_trace_action(struct request *request, const char *action, const char *option, const char *to,
-                             const struct hr__upload_query *query) {
-  struct hr__step *step = hr__job_step(request->job, HR__STEP_COMMAND, NULL);
-  const char *nowhere = hr__job_path(request->job, "words.txt");
-  hr__step_words(request->job, step, "headroom", "trace", action, (const char *)NULL);
-  if (step) step->text = strdup(nowhere);
-  add_option(request, step, option, to);
-  add_trace_options(request, step, query);
-  hr__step_words(request->job, step, "--", request->trace, (const char *)NULL);
-}
-
-static void add_string(struct request *request, const char *before, const char *text) {
-  cJSON *string = cJSON_CreateString(text);
-  char *printed = string ? cJSON_PrintUnformatted(string) : NULL;
-  hr__job_step(request->job, HR__STEP_TEXT, before);
-  if (printed) hr__job_step(request->job, HR__STEP_TEXT, printed);
-  if (!printed) request->job->out_of_memory = true;
-  free(printed);
-  cJSON_Delete(string);
-}
-
-enum hr_status hr__request_trace_job(const struct hr__request_world *world, const struct hr__upload_query *query,
-                                     const char *id, const char *raw, const char *packed, struct hr__job *job,
-                                     struct hr_error *error) {
-  struct request request = {.world = world, .job = job, .error = error};
-  enum hr_status status = hr__job_begin(job, world->scratch, error);
-  char *name = hr__plain_name(query->name ? query->name : "trace");
-  if (status == HR_OK && !name) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
-  if (status == HR_OK) {
-    const char *check = hr__job_path(job, "check.json"), *stats = hr__job_path(job, "stats.json");
-    request.trace = name;
-    hr__job_alias(job, name, raw);
-    add_trace_action(&request, "pack", "output", packed, query);
-    add_trace_action(&request, "check", "json", check, query);
-    add_trace_action(&request, "stats", "json", stats, query);
-    add_string(&request, "{\"trace\":", id);
-    add_string(&request, ",\"name\":", name);
-    hr__job_step(job, HR__STEP_TEXT, ",\"check\":");
-    hr__job_step(job, HR__STEP_FILE, check);
-    hr__job_step(job, HR__STEP_TEXT, ",\"stats\":");
-    hr__job_step(job, HR__STEP_FILE, stats);
-    hr__job_step(job, HR__STEP_TEXT, "}");
-    if (job->out_of_memory) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
-  }
-  free(name);
   return status;
 }
