@@ -504,10 +504,14 @@ static enum hr_status follow_placements(struct run_files *files, struct hr_repla
 
 static enum hr_status follow_timeline(struct run_files *files, struct hr_replay *replay, struct hr_error *error) {
   const struct hr_cluster_spec *cluster = &replay->config.scenario->cluster;
-  bool has_carbon = false;
-  for (uint32_t i = 0; i < cluster->n_pools; i++) has_carbon = has_carbon || hr_pool_emits(&cluster->pools[i]);
-  enum hr_status status = hr_timeline_create(files->args->timeline, replay->config.trace, replay->usage,
-                                             hr_cluster_spec_metered(cluster), has_carbon, &files->timeline, error);
+  struct hr_timeline_columns columns = {.power = hr_cluster_spec_metered(cluster)};
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    if (!hr_pool_emits(&cluster->pools[i])) continue;
+    columns.carbon = true;
+    columns.battery = columns.battery || cluster->pools[i].power->battery.capacity_kwh > 0;
+  }
+  enum hr_status status = hr_timeline_create_with(files->args->timeline, replay->config.trace, replay->usage, &columns,
+                                                  &files->timeline, error);
   return status == HR_OK ? hr_replay_add(replay, hr_timeline_observer(files->timeline), error) : status;
 }
 

@@ -372,6 +372,13 @@ struct hr_timeline;
 HR_API enum hr_status hr_timeline_create(const char *path, const struct hr_trace *trace, const struct hr_usage *usage,
                                          bool has_power, bool has_carbon, struct hr_timeline **timeline,
                                          struct hr_error *error);
+/* The optional columns of a timeline; `battery`: grid_kw, stored_kwh (struct hr_battery_now), the last columns. */
+struct hr_timeline_columns {
+  bool power, carbon, battery;
+};
+HR_API enum hr_status hr_timeline_create_with(const char *path, const struct hr_trace *trace,
+                                              const struct hr_usage *usage, const struct hr_timeline_columns *columns,
+                                              struct hr_timeline **timeline, struct hr_error *error);
 HR_API struct hr_observer hr_timeline_observer(struct hr_timeline *timeline);
 HR_API enum hr_status hr_timeline_finish(struct hr_timeline *timeline, struct hr_error *error);
 HR_API void hr_timeline_destroy(struct hr_timeline *timeline);

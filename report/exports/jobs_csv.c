@@ -444,6 +444,7 @@ struct counts {
   bool has_fragments; /* the next three members are known */
   uint64_t fragmented_milli, stranded_milli, largest_gang;
   struct hr_power_now power;
+  struct hr_battery_now battery;
 };
 
 struct hr_timeline {
@@ -452,7 +453,7 @@ struct hr_timeline {
   int64_t clock_us, at_us;      /* clock_us: added to every written time; at_us: time of `pending` */
   struct counts written, pending;
   bool any_written, any_pending;
-  bool has_power, has_carbon; /* there are columns with the power, and with the carbon that is emitted */
+  struct hr_timeline_columns has;
 };
 
 static const char header[] =
@@ -460,19 +461,19 @@ static const char header[] =
 
 #define COLUMNS_OF_POWER ",power_kw,site_kw"
 #define COLUMNS_OF_EMISSION ",carbon_kg_h"
+#define COLUMNS_OF_BATTERY ",grid_kw,stored_kwh"
 
-enum hr_status hr_timeline_create(const char *path, const struct hr_trace *trace, const struct hr_usage *usage,
-                                  bool has_power, bool has_carbon, struct hr_timeline **timeline,
-                                  struct hr_error *error) {
+enum hr_status hr_timeline_create_with(const char *path, const struct hr_trace *trace, const struct hr_usage *usage,
+                                       const struct hr_timeline_columns *has, struct hr_timeline **timeline,
+                                       struct hr_error *error) {
   struct hr_timeline *created = calloc(1, sizeof *created);
   if (!created) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
   created->clock_us = hr_trace_clock_us(trace);
   created->usage = usage;
-  created->has_power = has_power;
-  created->has_carbon = has_carbon;
-  char columns[sizeof header + sizeof COLUMNS_OF_POWER + sizeof COLUMNS_OF_EMISSION];
-  snprintf(columns, sizeof columns, "%s%s%s", header, has_power ? COLUMNS_OF_POWER : "",
-           has_carbon ? COLUMNS_OF_EMISSION : "");
+  created->has = *has;
+  char columns[sizeof header + sizeof COLUMNS_OF_POWER + sizeof COLUMNS_OF_EMISSION + sizeof COLUMNS_OF_BATTERY];
+  snprintf(columns, sizeof columns, "%s%s%s%s", header, has->power ? COLUMNS_OF_POWER : "",
+           has->carbon ? COLUMNS_OF_EMISSION : "", has->battery ? COLUMNS_OF_BATTERY : "");
   enum hr_status status = hr__csv_open(&created->csv, path, columns, error);
   if (status != HR_OK) {
     free(created);
@@ -482,12 +483,20 @@ enum hr_status hr_timeline_create(const char *path, const struct hr_trace *trace
   return HR_OK;
 }
 
+enum hr_status hr_timeline_create(const char *path, const struct hr_trace *trace, const struct hr_usage *usage,
+                                  bool has_power, bool has_carbon, struct hr_timeline **timeline,
+                                  struct hr_error *error) {
+  const struct hr_timeline_columns columns = {.power = has_power, .carbon = has_carbon};
+  return hr_timeline_create_with(path, trace, usage, &columns, timeline, error);
+}
+
 static bool same(const struct counts *a, const struct counts *b) {
   return a->waiting == b->waiting && a->running == b->running && a->allocated_milli == b->allocated_milli &&
          a->total_milli == b->total_milli && a->has_fragments == b->has_fragments &&
          a->fragmented_milli == b->fragmented_milli && a->stranded_milli == b->stranded_milli &&
          a->largest_gang == b->largest_gang && a->power.it_nw == b->power.it_nw &&
-         a->power.site_nw == b->power.site_nw && a->power.carbon_mg_h == b->power.carbon_mg_h;
+         a->power.site_nw == b->power.site_nw && a->power.carbon_mg_h == b->power.carbon_mg_h &&
+         a->battery.grid_nw == b->battery.grid_nw && a->battery.stored == b->battery.stored;
 }
 
 static void put_kilowatts(struct hr__csv_out *csv, int64_t nw) {
@@ -501,6 +510,14 @@ static void put_carbon_rate(struct hr__csv_out *csv, int64_t mg_h) {
   char text[HR__NUMBER_BYTES];
   hr__csv_begin_field(csv);
   snprintf(text, sizeof text, "%.6f", (double)mg_h * 1e-6);
+  hr__csv_part(csv, text);
+}
+
+static void put_battery(struct hr__csv_out *csv, const struct hr_battery_now *battery) {
+  char text[HR__NUMBER_BYTES];
+  put_kilowatts(csv, battery->grid_nw);
+  hr__csv_begin_field(csv);
+  snprintf(text, sizeof text, "%.6f", (double)battery->stored / HR_KWH_UNITS);
   hr__csv_part(csv, text);
 }
 
@@ -523,11 +540,12 @@ static void write_pending(struct hr_timeline *timeline) {
   hr__csv_milli(&timeline->csv, counts->allocated_milli);
   hr__csv_milli(&timeline->csv, counts->total_milli);
   put_fragments(&timeline->csv, counts);
-  if (timeline->has_power) {
+  if (timeline->has.power) {
     put_kilowatts(&timeline->csv, counts->power.it_nw);
     put_kilowatts(&timeline->csv, counts->power.site_nw);
   }
-  if (timeline->has_carbon) put_carbon_rate(&timeline->csv, counts->power.carbon_mg_h);
+  if (timeline->has.carbon) put_carbon_rate(&timeline->csv, counts->power.carbon_mg_h);
+  if (timeline->has.battery) put_battery(&timeline->csv, &counts->battery);
   hr__csv_end_row(&timeline->csv);
   timeline->written = *counts;
   timeline->any_written = true;
@@ -550,7 +568,8 @@ static void on_instant(void *self, const struct hr_view *view) {
                                       .allocated_milli = view->allocated_milli,
                                       .total_milli = view->total_milli};
   if (timeline->usage && timeline->usage->fragments) add_fragments(&timeline->pending, timeline->usage);
-  if (timeline->has_power) hr_view_power(view, &timeline->pending.power);
+  if (timeline->has.power) hr_view_power(view, &timeline->pending.power);
+  if (timeline->has.battery) hr_view_battery(view, &timeline->pending.battery);
   timeline->any_pending = true;
 }
 
