@@ -27,12 +27,16 @@ const useWords = (energy) =>
 const budgetWords = (energy) =>
   known(energy.budget_kw, (budget) => `${kw(budget)}; jobs waited for it for ${duration(energy.budget_s ?? 0)}`);
 
-const figuresOf = ({ energy, carbon }) =>
+const batteryWords = (battery) =>
+  `charged ${kwh(battery.charged_kwh)}, discharged ${kwh(battery.discharged_kwh)}; ${kwh(battery.grid_kwh)} from the grid`;
+
+const figuresOf = ({ energy, carbon, battery }) =>
   facts([
     ['Machines', `${kwh(energy.it_kwh)}: ${useWords(energy)}`],
     ['With cooling', `${kwh(energy.site_kwh)}${known(energy.pue, (pue) => `, PUE ${amount(pue)}`) ?? ''}`],
     ['Peak', kw(energy.peak_kw)],
     ['Power budget', budgetWords(energy)],
+    ['Batteries', known(battery, batteryWords)],
     ['Suspended nodes', known(energy.sleeps, (n) => `${count(n)} times; woken ${count(energy.wakes ?? 0)} times`)],
     ['Carbon of the electricity', known(carbon?.operational_kg, (kg) => `${amount(kg)}\u00a0kg CO2e`)],
     ['Carbon of the hardware', known(carbon?.embodied_kg, (kg) => `${amount(kg)}\u00a0kg CO2e`)],
