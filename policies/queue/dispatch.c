@@ -5,6 +5,7 @@
 
 #include "headroom/policy_kit.h"
 #include "policies/kit/place.h"
+#include "policies/queue/preemption/preemption.h"
 #include "policies/queue/quota/quota.h"
 
 enum hr_status hr__queue_refresh(struct hr__queue *queue, const struct hr_view *view) {
@@ -57,7 +58,8 @@ static const struct hr__listener gains_listener = {
 
 bool hr__gains_create(struct hr__queue *queue) {
   enum { MAX_LEVELS = 64 };
-  if (queue->by_gpu || queue->locality || queue->preemptor || queue->rule == HR_PLACE_POOL) return true;
+  bool stops_tentatively = queue->preemptor && !hr__ranked_applies(queue);
+  if (queue->by_gpu || queue->locality || stops_tentatively || queue->rule == HR_PLACE_POOL) return true;
   struct hr__gains *gains = hr_arena_alloc(queue->arena, sizeof *gains);
   if (!gains) return false;
   *gains = (struct hr__gains){.count = 1};

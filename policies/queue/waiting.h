@@ -63,6 +63,14 @@ struct hr__refusals {
   uint32_t pass; /* number of the last pass in which the other members were updated */
 };
 
+/* The place of a shape in the walk of a pass by rank: jobs of the shape that precede it need not be tried. */
+struct hr__ranked_place {
+  struct hr_job_entry entry;
+  int64_t bound; /* of the job, if has_bound */
+  bool has_bound, ended;
+  uint64_t n_eased; /* the place is valid while preemptor->n_eased has this value */
+};
+
 /* The waiting jobs with the same request. */
 struct hr__shape {
   uint32_t gpus, kind;          /* kind: see hr__kind */
@@ -80,6 +88,7 @@ struct hr__shape {
   uint32_t active_at[2];
   uint32_t refused; /* number of the last pass in which preemption tried the first job of the shape without success */
   struct hr__refusals refusals;
+  struct hr__ranked_place place;
   struct hr__cursor *cursors; /* buffer of walks */
   uint32_t cursors_capacity;
   /* used instead of `subqueues` if waiting->line_of is not NULL: the first jobs of the subqueues */

@@ -81,6 +81,7 @@ struct hr__preemptor {
   bool nothing_fits; /* the last pass has left no waiting job that fits */
   /* Running jobs whose keys became larger since the last pass, or that stopped: see ranked.c. */
   int64_t eased_from, eased_to;
+  uint64_t n_eased; /* number of times that this was applied to all shapes */
   struct hr__refused_head refused_head;
   /* request a wake-up one microsecond from now, because the next pass can do more: it may preempt jobs that have
      started at this instant, or start jobs in other pools */

@@ -58,6 +58,7 @@ static void apply_eased(struct hr__queue *queue, uint32_t last_pass) {
     refusals->pass = preemptor->n_passes;
   }
   preemptor->eased_from = preemptor->eased_to = 0;
+  preemptor->n_eased++;
 }
 
 static bool must_be_refused(const struct hr__refusals *refusals, int64_t bound) {
@@ -99,24 +100,38 @@ static bool next_head(const struct hr__queue *queue, const struct hr__shape *sha
   return hr_job_tree_next(&shape->subqueues, entry->key, entry->job, INT64_MAX, entry);
 }
 
+/* Moves the place of a shape to its next job. */
+static void step(const struct hr__queue *queue, struct hr__shape *shape) {
+  shape->place.has_bound = false;
+  shape->place.ended = !next_head(queue, shape, &shape->place.entry);
+}
+
 /* Finds the first job of a subqueue of the shape that comes after `last` and need not be refused, and that precedes the
-   candidate found so far. */
+   candidate found so far. Until a job starts, refusals are only added, so the search continues at the place at which it
+   stopped. */
 static void consider(struct hr__queue *queue, const struct hr_view *view, struct hr__shape *shape,
                      struct hr_job_entry last, struct ranked_candidate *next) {
-  struct hr_job_entry entry = shape->head;
-  if (!hr__entry_before(last, entry)) {
-    entry = last;
-    if (!next_head(queue, shape, &entry)) return;
-  }
-  do {
-    if (next->shape && !hr__entry_before(entry, next->entry)) return;
-    int64_t bound = queue->preemptor->terms.rule->bound(queue, view, entry);
-    if (!must_be_refused(&shape->refusals, bound)) {
-      *next = (struct ranked_candidate){shape, entry, bound};
+  struct hr__ranked_place *place = &shape->place;
+  if (place->n_eased != queue->preemptor->n_eased)
+    *place = (struct hr__ranked_place){.entry = shape->head, .n_eased = queue->preemptor->n_eased};
+  while (!place->ended) {
+    if (!hr__entry_before(last, place->entry)) {
+      place->entry = last;
+      step(queue, shape);
+      continue;
+    }
+    if (next->shape && !hr__entry_before(place->entry, next->entry)) return;
+    if (!place->has_bound) place->bound = queue->preemptor->terms.rule->bound(queue, view, place->entry);
+    place->has_bound = true;
+    if (!must_be_refused(&shape->refusals, place->bound)) {
+      *next = (struct ranked_candidate){shape, place->entry, place->bound};
       return;
     }
-    if (bound >= shape->refusals.eased_to) return; /* all later jobs must be refused */
-  } while (next_head(queue, shape, &entry));
+    if (place->bound >= shape->refusals.eased_to)
+      place->ended = true; /* all later jobs must be refused */
+    else
+      step(queue, shape);
+  }
 }
 
 /* Finds the next job to try. If the backfill lets no job pass the first one, this can only be the first one. */
