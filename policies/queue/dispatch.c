@@ -140,6 +140,7 @@ enum hr_status hr__queue_add_again(struct hr__queue *queue, const struct hr_view
 enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   enum hr_status status = HR_OK;
   queue->freed = true;
+  queue->settled.head = (hr_job){HR_NONE};
   HR__NOTIFY(queue, status, job_stops, view, event);
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
@@ -150,6 +151,7 @@ enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view
 static enum hr_status reject_entry(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                    struct hr__shape *shape, struct hr_job_entry entry, enum hr_reason reason) {
   enum hr_status status = hr_moves_reject(moves, entry.job, reason);
+  queue->settled.head = (hr_job){HR_NONE};
   HR__NOTIFY(queue, status, job_rejected, view, entry.job);
   return status == HR_OK ? hr__waiting_remove(&queue->waiting, shape, entry) : status;
 }
@@ -169,6 +171,7 @@ enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *vi
     status = reject_entry(queue, view, moves, shape, entry, HR_REASON_GPU_MEMORY);
     return status == HR_OK ? hr__queue_refresh(queue, view) : status;
   }
+  queue->settled.head = (hr_job){HR_NONE};
   status = hr_moves_start(moves, entry.job, placement, reason);
   HR__NOTIFY(queue, status, job_starts, view, entry.job, placement);
   if (status == HR_OK) status = hr__waiting_remove(&queue->waiting, shape, entry);

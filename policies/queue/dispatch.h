@@ -72,6 +72,17 @@ struct hr__gains {
   uint32_t n_last; /* a node with this number of free GPUs, or more, is counted for the last element */
 };
 
+/*
+ * The last pass of the backfill `easy`, if it started no job. Until an event other than a timer occurs, or a job
+ * starts, stops or is rejected, a later pass with the same head has nothing to start either, as long as the start T of
+ * the reservation is in the future: T is the same, the same shapes fit, the head is delayed by the same shapes, and
+ * less time remains in which other jobs can end by T.
+ */
+struct hr__settled_pass {
+  hr_job head; /* HR_NONE: none, or something has changed since */
+  int64_t reserved_us;
+};
+
 /* The shared state of the modules of the policy. */
 struct hr__queue {
   struct hr_arena *arena;
@@ -99,7 +110,8 @@ struct hr__queue {
   hr_job blocked;   /* with the backfill `strict`: the job at which the last pass stopped; HR_NONE: none */
   /* the first job that did not fit in this pass; HR_NONE: all jobs fit, or the backfill does not determine this job */
   hr_job head;
-  int64_t reserved_us;                    /* start of the head's reservation; HR_NEVER_US: none */
+  int64_t reserved_us; /* start of the head's reservation; HR_NEVER_US: none */
+  struct hr__settled_pass settled;
   struct hr__queue_rejection *rejections; /* applied in the next pass */
   uint32_t n_rejections, rejections_capacity;
   int64_t wake_us; /* time of the next requested wake-up */

@@ -299,7 +299,8 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
                               .rule = rule_of(env),
                               .by_gpu = hr_cluster_gpu_inventory(env->cluster) != NULL,
                               .stops = hr_cluster_changes(env->cluster),
-                              .blocked = {HR_NONE}};
+                              .blocked = {HR_NONE},
+                              .settled = {{HR_NONE}, 0}};
   *self = queue;
   enum hr_status status = refuse_impossible(queue, env, error);
   queue->requeue = (enum hr__requeue)hr__queue_param(env, "requeue")->integer;
@@ -434,6 +435,7 @@ static enum hr_status withdraw(struct hr__queue *queue, hr_job job, enum hr_reas
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__queue *queue = self;
   enum hr_status status;
+  if (event->kind != HR_EVENT_TIMER) queue->settled.head = (hr_job){HR_NONE};
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
     return hr__carbon_job_waits(queue, view, event->job);

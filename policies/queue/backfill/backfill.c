@@ -110,6 +110,19 @@ static struct backfill_candidate next_candidate(struct hr__queue *queue, const s
   return best;
 }
 
+/* Returns whether what may start depends on nothing but waiting and running jobs, the state of nodes, and T. */
+static bool may_settle(const struct hr__queue *queue) {
+  bool has_other_moves = queue->carbon || queue->elastic || queue->market;
+  return !queue->by_gpu && !queue->quota && !queue->locality && !queue->holds && !has_other_moves;
+}
+
+/* Returns whether nothing has changed since the last pass, so that this pass has nothing to start. */
+static bool is_settled(const struct hr__queue *queue, int64_t now_us) {
+  const struct hr__settled_pass *last = &queue->settled;
+  if (last->head.id == HR_NONE || last->reserved_us <= now_us) return false;
+  return hr__waiting_first(&queue->waiting)->head.job.id == last->head.id;
+}
+
 /* Starts jobs after the job `last`, which has the reservation. `head`: its shape, of which no job fits; NULL if
    maintenance holds it. */
 static enum hr_status backfill_jobs(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
@@ -117,6 +130,7 @@ static enum hr_status backfill_jobs(struct hr__queue *queue, const struct hr_vie
   enum hr_status status = HR_OK;
   int64_t reserved_us = queue->reserved_us;
   queue->head = last.job;
+  bool started = false;
   while (status == HR_OK) {
     struct backfill_candidate candidate = next_candidate(queue, head, last, reserved_us, view->now_us);
     if (!candidate.shape) break;
@@ -129,8 +143,10 @@ static enum hr_status backfill_jobs(struct hr__queue *queue, const struct hr_vie
       /* this placement would delay the head; the check before allowed the job because a random placement rule found
          another placement */
       continue;
+    started = true;
     status = hr__queue_start(queue, view, moves, candidate.shape, last, &placement, HR_REASON_BACKFILL);
   }
+  if (!started && may_settle(queue)) queue->settled = (struct hr__settled_pass){queue->head, reserved_us};
   return status;
 }
 
@@ -160,6 +176,11 @@ static enum hr_status pass_with_plan(struct hr__queue *queue, const struct hr_vi
 
 static enum hr_status easy_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   if (queue->easy_plan) return pass_with_plan(queue, view, moves);
+  if (is_settled(queue, view->now_us)) {
+    queue->head = queue->settled.head;
+    queue->reserved_us = queue->settled.reserved_us;
+    return HR_OK;
+  }
   struct hr__shape *head;
   enum hr_status status = hr__queue_start_in_order(queue, view, moves, &head);
   if (status != HR_OK || !head || queue->waiting.n_active == 1) return status;
