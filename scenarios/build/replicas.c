@@ -242,6 +242,25 @@ static enum hr_status fail_reason(const struct subject *of, enum hr_reason reaso
                            hr_rejection_words(reason));
 }
 
+/* ---- Notes ------------------------------------------------------------------------------------------ */
+
+/* Notes a share of a GPU for which a pool without sharing allocates a whole one. */
+static enum hr_status note_share(const struct subject *of) {
+  const struct hr_service *service = of->service;
+  if (service->gpu_milli == 0 || service->gpu_milli >= 1000 || service->mig_profile) return HR_OK;
+  for (uint32_t i = 0; i < of->cluster->n_pools; i++) {
+    const struct hr_pool_spec *pool = &of->cluster->pools[i];
+    if (pool->sharing != HR_SHARING_WHOLE || !pool->nodes) continue;
+    if (hr_notes_add(&of->builder->scenario->notes,
+                     "service '%.60s': a replica requests a fraction of a GPU ('gpu_milli' %" PRIu32
+                     "): pools that share GPUs allocate the fraction, others, such as '%.60s', a whole GPU",
+                     service->name, (uint32_t)service->gpu_milli, pool->name) != HR_OK)
+      return hr__build_no_memory(of->builder);
+    return HR_OK;
+  }
+  return HR_OK;
+}
+
 /* ---- Services --------------------------------------------------------------------------------------- */
 
 enum hr_status hr__check_replica(struct hr__builder *builder, const cJSON *entry, const struct hr_service *service) {
@@ -256,7 +275,8 @@ enum hr_status hr__check_replica(struct hr__builder *builder, const cJSON *entry
   if (!service->autoscale.max) return HR_OK;
   enum hr_status status = find_reason(builder, scenario, service, &reason);
   if (status == HR_OK && reason != HR_REASON_NONE) status = hr__open_catalog(builder);
-  if (status != HR_OK || reason == HR_REASON_NONE) return status;
+  if (status != HR_OK) return status;
+  if (reason == HR_REASON_NONE) return note_share(&of);
   snprintf(of.pools, sizeof of.pools, "pool");
   if (clusters) snprintf(of.pools, sizeof of.pools, "pool of the cluster '%.60s'", clusters->at[service->cluster].name);
   return fail_reason(&of, reason);

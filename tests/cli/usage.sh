@@ -894,6 +894,17 @@ case_contradictory_autoscalers() {
   done
 }
 
+# Pools without sharing allocate a whole GPU for a fraction.
+case_fraction_of_a_gpu_for_a_replica() {
+  put_service
+  for verb in validate run; do
+    try 0 $verb s.json --set services.0.replica.gpu_milli=500
+    says stderr "'gpu_milli' 500): pools that share GPUs allocate the fraction, others, such as 'a', a whole GPU"
+    try 0 $verb s.json
+    ! grep -q gpu_milli stderr || fail 'a note without a fraction'
+  done
+}
+
 # Columns of a request trace are unique, as those of a job trace.
 case_request_columns() {
   put_service
