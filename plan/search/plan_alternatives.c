@@ -208,9 +208,10 @@ static void find_metrics(struct hr_plan *plan) {
   const struct hr__scoped_metric wait = {.id = HR__M_WAIT_P95}, cost = {.id = HR__M_MONTHLY};
   plan->pareto_wait = hr__goals_find(goals, &wait);
   plan->pareto_cost = hr__goals_find(goals, &cost);
-  for (size_t i = goals->n_goals; i-- > 0;)
-    if (hr__metric_rows[goals->metrics[goals->goals[i].metric].id].unit == HR_UNIT_SECONDS)
-      plan->pareto_wait = goals->goals[i].metric;
+  for (size_t i = goals->n_goals; i-- > 0;) {
+    const enum hr_unit unit = hr__metric_rows[goals->metrics[goals->goals[i].metric].id].unit;
+    if (unit == HR_UNIT_SECONDS || unit == HR_UNIT_MILLISECONDS) plan->pareto_wait = goals->goals[i].metric;
+  }
 }
 
 /* Whether the candidate meets all goals that are not on a metric of the frontier. */

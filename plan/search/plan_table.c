@@ -79,6 +79,12 @@ static size_t find(const struct plan_page *page, enum hr__metric metric) {
 
 /* ---- The answer ------------------------------------------------------------------------------------ */
 
+/* Whether the scenario has services and no jobs, so that figures of jobs say nothing. */
+static bool has_services_only(const struct hr_plan *plan) {
+  return plan->config.trace->n_jobs == 0 && plan->config.scenario->services &&
+         plan->config.scenario->services->count > 0;
+}
+
 static void put_head(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
   struct hr__console *console = &page->console;
@@ -87,8 +93,11 @@ static void put_head(struct plan_page *page) {
   if (!name) return;
   fprintf(console->out, "%sHeadroom %s: plan for %s%s\n\n", hr__bold(console), hr_version(), name, hr__plain(console));
   free(name);
-  hr__put_field(console, "trace", "%s (%s jobs)", plan->config.trace->source,
-                hr__count_text(plan->config.trace->n_jobs, counts));
+  if (has_services_only(plan))
+    hr__put_field(console, "services", "%" PRIu32 ", without jobs", plan->config.scenario->services->count);
+  else
+    hr__put_field(console, "trace", "%s (%s jobs)", plan->config.trace->source,
+                  hr__count_text(plan->config.trace->n_jobs, counts));
   if (plan->forecast)
     hr__put_field(console, "demand", "as forecast for the next %" PRIu32 " month%s",
                   hr_forecast_span(plan->forecast).months, hr_forecast_span(plan->forecast).months == 1 ? "" : "s");
@@ -249,7 +258,7 @@ static void put_certainty(struct plan_page *page) {
   put_dependence(page);
   put_safer(page);
   for (uint32_t i = 0; i < robustness->n_commitments; i++) put_commitment(page, &robustness->commitments[i]);
-  fputc('\n', page->console.out);
+  if (!has_services_only(page->plan)) fputc('\n', page->console.out);
 }
 
 /* Writes the objective, with a star if a goal in dollars is missed, or that another goal is missed. */
@@ -340,6 +349,7 @@ static void put_answer(struct plan_page *page) {
   put_unpriced(page, cluster);
   put_improvable(page);
   put_certainty(page);
+  if (has_services_only(plan)) return;
   put_metric(page, "mean wait", HR__M_WAIT_MEAN);
   put_metric(page, "p95 wait", HR__M_WAIT_P95);
   put_metric(page, "completed", HR__M_COMPLETED_SHARE);
@@ -489,7 +499,9 @@ static void put_pareto(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
   size_t shown = plan->n_pareto < MAX_PARETO ? plan->n_pareto : MAX_PARETO;
   if (shown < 2) return;
-  put_columns(page, "Cost against wait");
+  const struct hr__scoped_metric *wait = &plan->goals.metrics[plan->pareto_wait];
+  bool is_of_requests = hr__metric_rows[wait->id].flags & HR_METRIC_OF_REQUESTS;
+  put_columns(page, is_of_requests ? "Cost against latency" : "Cost against wait");
   for (size_t i = 0; i < shown; i++) {
     uint32_t candidate = plan->pareto[i * (plan->n_pareto - 1) / (shown - 1)];
     put_candidate(page, candidate == plan->choice.candidate ? own_name(page) : "", candidate);
@@ -566,6 +578,7 @@ static void put_demand(struct plan_page *page) {
   hr__fixed_text(plan->bracket[0], 0, text[2]);
   hr__fixed_text(plan->bracket[1], 0, text[3]);
   bool one = strcmp(text[2], text[3]) == 0;
+  if (has_services_only(plan)) return;
   if (plan->bracket[0] > 0)
     snprintf(profitable, sizeof profitable, "; by prices alone, fixed capacity pays off up to %s%s%s GPUs", text[2],
              one ? "" : " to ", one ? "" : text[3]);

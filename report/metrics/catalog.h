@@ -493,7 +493,8 @@
     known_count(v->offered > 0, v->cold_starts), UNKNOWN)                                                              \
   X(HR__M_COLD_REQUESTS, "cold_starts.requests", "cold_start_requests", COUNTS, COUNT, LOWER,                          \
     HR__OF_REQUESTS | SERVICE, "Requests that met no ready replica",                                                   \
-    "requests that waited because no replica was ready", known_count(v->offered > 0, v->held_requests), UNKNOWN)       \
+    "requests that found no ready replica when they arrived, and were not refused",                                    \
+    known_count(v->offered > 0, v->held_requests), UNKNOWN)                                                            \
   X(HR__M_STOPPED_REPLICAS, "stopped_replicas", "stopped_replicas", COUNTS, COUNT, LOWER, HR__OF_REQUESTS,             \
     "Stopped replicas", "number of times that a replica was preempted or lost its GPUs",                               \
     known_count(v->offered > 0, v->interruptions), UNKNOWN)                                                            \
