@@ -11,7 +11,6 @@
 #include "harness.h"
 #include "lab.h"
 
-
 /* Among these cases are some in which jobs run beyond their limits, so that T passes without an event. */
 enum { FIRST_CASE = 300, CASES = 40, MAX_EVENTS = 40000 };
 
