@@ -661,7 +661,7 @@ const struct hr__key hr__pool_keys[] = {
           "discount, this smaller discount is used.")},
     {"from_s", SECONDS, WITH(1 << HR_MARKET_OWNED | RESERVED), DEFAULT("0"), AS_US(struct hr_pool_spec, market.from_us),
      HELP("When the nodes become available, from the first submit: the begin of a reservation, or the lead time of a "
-          "purchase. They are paid for from then on.")},
+          "purchase. They cost money from this time.")},
     {"to_s", SECONDS, WITH(RESERVED), OTHERWISE("never"), AS_US(struct hr_pool_spec, market.to_us),
      HELP("When the nodes are withdrawn, from the first submit.")},
     {"stop_before_s", SECONDS, WITH(RESERVED), DEFAULT("0"), AS_US(struct hr_pool_spec, market.stop_before_us),

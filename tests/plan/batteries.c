@@ -224,7 +224,7 @@ static void summary_of_a_battery(void) {
   finish(&run);
 }
 
-/* What is stored before the run serves the load first. */
+/* Energy that is stored before the run serves the load first. */
 static void initial_energy_and_limits(void) {
   struct world world = lossy;
   world.first_g = world.then_g = 120;
