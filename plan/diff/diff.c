@@ -84,7 +84,7 @@ static bool is_decision(enum hr_event_kind kind) {
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__diff_log *log = self;
   (void)view;
-  if (!is_decision(event->kind)) return;
+  if (!is_decision(event->kind) || event->job.id >= log->n_jobs) return;
   if (!HR__ARRAY_HAS_ROOM(log->events, log->count, log->capacity)) {
     log->out_of_memory = true;
     return;
@@ -190,6 +190,7 @@ static enum hr_status run_side(void *self, size_t task, struct hr_error *error) 
   struct hr__progress_reporter reporter = {.sum = &work->sum};
   struct hr_error inner = {0};
   struct diff_details own = {&work->diff->runs[task], (unsigned)task};
+  own.run->log.n_jobs = side->trace->n_jobs;
   const struct hr__one_run_details details = {.self = &own, .prepare = prepare, .collect = collect};
   const struct hr__one_run_config one = {.scenario = side->scenario,
                                          .trace = side->trace,

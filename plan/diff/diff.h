@@ -36,6 +36,7 @@ struct hr__diff_event {
 struct hr__diff_log {
   struct hr__diff_event *events;
   uint32_t count, capacity;
+  uint32_t n_jobs; /* jobs of the trace; replicas of services, which follow, are left out */
   bool out_of_memory;
 };
 

@@ -463,6 +463,7 @@ static enum hr_status make(struct hr_forecast *forecast, struct hr_error *error)
 enum hr_status hr_forecast_make(const struct hr_trace *trace, const struct hr_forecast_config *config,
                                 struct hr_forecast **forecast, struct hr_error *error) {
   *forecast = NULL;
+  if (trace->n_jobs == 0) return hr_fail(error, HR_BAD_INPUT, "a forecast needs jobs, and there are none");
   struct hr_forecast *fresh = calloc(1, sizeof *fresh);
   if (!fresh) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   fresh->trace = trace;

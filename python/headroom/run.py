@@ -183,7 +183,8 @@ class Run:
             elif name in self.trace.columns:
                 data[name] = self._named(name, values, pandas)
         start = self.columns["start_us"]
-        data["wait_us"] = module.where(start == NEVER_US, NEVER_US, start - self.columns["submit_us"])
+        if "submit_us" in self.columns:  # not without jobs: a scenario with services alone
+            data["wait_us"] = module.where(start == NEVER_US, NEVER_US, start - self.columns["submit_us"])
         return pandas.DataFrame(data, copy=False)
 
     def _named(self, name, values, pandas):

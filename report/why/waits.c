@@ -370,7 +370,7 @@ static void note_arrival(struct hr_waits *waits, hr_job job) {
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr_waits *waits = self;
   if (!waits->begun) begin(waits, view);
-  if (waits->failed) return;
+  if (waits->failed || event->job.id >= waits->trace->n_jobs) return; /* replicas of services are not in the trace */
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
   case HR_EVENT_INTERRUPT:
@@ -435,6 +435,7 @@ static bool log_reason(struct hr_waits *waits, const struct hr_view *view, uint3
 static bool update_group(struct hr_waits *waits, const struct hr_view *view, struct wait_group *group) {
   struct hr_wait_reason hold;
   hr_view_wait_reason(view, group->members[0].job, &hold);
+  if (hold.behind.id >= waits->trace->n_jobs) hold.behind = (hr_job){HR_NONE}; /* none, or a replica: it has no name */
   if (!wait_group_run(group, hold.reason, hold.quota, view->now_us)) return false;
   return group->watched == HR_NONE || log_reason(waits, view, group->watched, &hold);
 }

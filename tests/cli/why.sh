@@ -190,4 +190,16 @@ case_horizon() {
   says stdout "still waiting when the run ended"
 }
 
+# Replicas of services wait beside the jobs of the trace, which alone are explained.
+case_scenarios_with_services() {
+  local name
+  for name in chatbot onprem-cloud night-training; do
+    try 0 why "$project/scenarios/$name.json"
+  done
+  try 0 diff "$project/scenarios/night-training.json" "$project/scenarios/night-training.json"
+  try 0 diff "$demo" "$project/scenarios/chatbot.json"
+  try 2 plan "$project/scenarios/plan-chatbot.json" --forecast 3
+  says stderr 'a forecast needs jobs'
+}
+
 run_case
