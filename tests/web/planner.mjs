@@ -150,6 +150,31 @@ test('files and figures that a scenario cannot have', () =>
     assert.equal(await page.textContent('#digest'), digestOf(await saved(page, 'own.json'), '--trace', own));
   }));
 
+// The first run is answered after the second scenario was chosen.
+test('an answer about an earlier scenario is dropped', () =>
+  onPlanner({}, async (page) => {
+    let first = true;
+    let release;
+    const released = new Promise((done) => (release = done));
+    const asked = page.waitForRequest('**/api/run');
+    await page.route('**/api/run', async (route) => {
+      const held = first;
+      first = false;
+      if (held) await released;
+      await route.continue();
+    });
+    await page.selectOption('#shipped', 'agency');
+    await asked;
+    await page.selectOption('#shipped', 'demo');
+    await page.waitForFunction(() => document.querySelector('#key-name')?.value === 'demo');
+    release();
+    await untilPainted(page, 0);
+    const digest = digestOf(join(HEADROOM_PROJECT, 'scenarios/demo.json'));
+    await page.waitForFunction((expected) => document.querySelector('#digest')?.textContent === expected, digest);
+    // The present configuration is that of this scenario too.
+    assert.doesNotMatch(await page.textContent('#sentences'), /present:/);
+  }));
+
 test('scenarios whose data are missing', () =>
   onPlanner({}, async (page) => {
     const list = [{ name: 'demo', description: 'Jobs' }, { name: 'far', description: 'Far', missing: '../../shared/far.csv' }, { name: 'any', description: 'Any', needs_trace: true }];

@@ -125,15 +125,18 @@ export const startSection = (said) => {
     }
   };
 
+  // The scenario that was chosen last; an earlier one whose files arrive later is not opened.
+  let chosen = null;
   const openShipped = async (name) => {
+    chosen = name;
     if (!name) return;
     said(`Opening ${name} ...`);
     try {
       const text = await getText(`/api/file?shipped=${encodeURIComponent(name)}`);
       const trace = JSON.parse(text).trace?.file ? await upload(new File([], name), { shipped: name }) : null;
-      await open(text, { shipped: name }, trace);
+      if (name === chosen) await open(text, { shipped: name }, trace);
     } catch (error) {
-      said(error.message, true);
+      if (name === chosen) said(error.message, true);
     }
   };
 

@@ -47,18 +47,22 @@ export const setPath = (path, value, to = state.scenario) => {
   else delete at[last];
 };
 
-// One run at a time; while it is executed, only the latest change waits.
+// One run at a time; while it is executed, only the latest change waits. `opened` counts the scenarios that were opened:
+// an answer about an earlier one is dropped.
 let wanted = false;
+let opened = 0;
 
 const runOnce = async () => {
   const scenario = structuredClone(state.scenario);
+  const about = opened;
   try {
     const result = await post('/api/run', { ...bodyOf(scenario), series: SERIES });
+    if (about !== opened) return;
     state.result = result;
     state.error = null;
     state.present ??= { result, scenario };
   } catch (error) {
-    state.error = error;
+    if (about === opened) state.error = error;
   }
 };
 
@@ -67,8 +71,8 @@ export const NO_TRACE = 'The scenario names no trace: drop one above.';
 export const lacksTrace = () => !state.trace && !state.scenario?.trace?.file && !state.scenario?.services;
 
 export const run = async () => {
-  if (lacksTrace()) return;
-  wanted = true;
+  wanted = !lacksTrace();
+  if (!wanted) return;
   if (state.running || !state.scenario) return;
   state.running = true;
   tell('running');
@@ -87,6 +91,7 @@ export const keepAsPresent = () => {
 };
 
 export const openScenario = (scenario, place) => {
+  opened++;
   state.scenario = scenario;
   state.place = place;
   state.load = 1;
