@@ -633,6 +633,7 @@ int64_t hr__service_wake_us(const struct hr__service_run *service, uint32_t numb
 }
 
 int64_t hr__service_first_us(const struct hr__service_run *service) {
+  if (service->n_replicas == 0) return HR_NEVER_US;
   return service->phases ? phase_us(service) : hr__service_wake_us(service, hr__service_first(service));
 }
 

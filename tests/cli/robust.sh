@@ -219,6 +219,22 @@ END
   grep -q '20 offered, 20 completed' stdout || fail "requests do not wait 30 days for a replica"
 }
 
+# Requests go to a cluster without replicas: the run ends, and they are unfinished.
+case_cluster_without_replicas() {
+  local pools='"pools": [{ "name": "g", "gpu": "L4", "nodes": 1, "gpus_per_node": 1 }]'
+  cat >spill.json <<END
+{ "clusters": [{ "name": "us", $pools }, { "name": "eu", $pools }],
+  "services": [{ "name": "c",
+    "requests": { "rate_per_s": 10, "count": 50, "prompt_tokens": { "mean": 500 }, "output_tokens": { "mean": 100 } },
+    "clusters": [{ "name": "us" }, { "name": "eu", "replicas": 0 }],
+    "router": { "name": "least-outstanding", "spill": { "to": "clusters", "predicted_wait_s": 0.1 } },
+    "replica": { "engine": { "name": "single" }, "cost": { "fixed_us": 5000 } } }] }
+END
+  try 0 run spill.json
+  says stdout "41 unfinished"
+  says stderr "service 'eu/c': 41 requests did not complete"
+}
+
 # Checkpoints of a job that may be preempted are not simulated one by one. The lost work has a closed form: with
 # intervals of 3 s and writes of 2 s, the attempt has 3 s of work per 5 s.
 case_very_many_checkpoints() {
