@@ -5,8 +5,8 @@
  *
  * A battery has no effect on jobs, so it is computed when the load of its pool has changed, for the past time. This
  * time is divided at the steps of the carbon intensity, and where the battery becomes full or empty. In each
- * microsecond the battery takes or serves a whole amount of energy; in the last one before it is full or empty, what is
- * left. So results do not depend on the times at which the battery is computed.
+ * microsecond the battery takes or serves a whole amount of energy; in the last one before it is full or empty, this is
+ * the remaining amount. So results do not depend on the times at which the battery is computed.
  *
  * Invariant, verified in checked mode: 0 <= stored <= capacity; stored = initial + charged - loss - discharged; and the
  * integral of the power from the grid is the energy of the site + charged - discharged.
@@ -67,8 +67,8 @@ static void apply(struct hr__battery *battery, const struct hr__metered_pool *of
   battery->at = to;
 }
 
-/* Returns the flow in the microsecond in which the battery becomes full or empty: what is left, with its share of the
-   loss. */
+/* Returns the flow in the microsecond in which the battery becomes full or empty: the remaining energy, with its share
+   of the loss. */
 static struct flow last_flow(const struct hr__battery *battery, const struct flow *flow) {
   if (flow->serve_nw > 0) return (struct flow){.serve_nw = (int64_t)battery->sums.stored};
   const hr_amount room = battery->capacity - battery->sums.stored;

@@ -19,7 +19,7 @@ static const char *const backfills[] = {"skip", "easy"};
 static const char *const placements[] = {"best-fit", "first-fit", "worst-fit"};
 static const char *const accountings[] = {"auto", "requeue", "kill"};
 
-/* What is compared of an event. */
+/* The members of an event that are compared. */
 struct seen {
   int64_t at_us;
   uint32_t kind, reason, job, pool, node;

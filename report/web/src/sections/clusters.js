@@ -8,7 +8,7 @@ import { axisTip } from '../tip.js';
 
 const NONE = '(no home)';
 
-// The jobs of each cluster by home, in the order of the clusters; jobs without a home come last.
+// The jobs of each cluster by home, in the order of the clusters; jobs without a home are last.
 const flowsOf = (routing) => {
   const names = Object.keys(routing);
   const rows = names.map((to) => {
