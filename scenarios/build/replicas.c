@@ -5,6 +5,9 @@
  *
  * Elastic pools count with their maximum number of nodes. The numbers of nodes can be variables of a plan or a sweep,
  * so a pool without nodes is taken as one with a node, and with a plan all pools have enough nodes.
+ *
+ * Replicas that never start, because the pools hold fewer, are noted. The replicas of a service end together, so those
+ * that find no GPUs at the begin wait until the end.
  */
 
 #include "headroom/mig.h"
@@ -14,6 +17,7 @@
 
 #include "scenarios/build/builder.h"
 #include "scenarios/catalog/catalog_tables.h"
+#include "sim/cluster/cluster.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -261,6 +265,55 @@ static enum hr_status note_share(const struct subject *of) {
   return HR_OK;
 }
 
+/* How many replicas of a service the pools of its cluster hold at once, at most. */
+struct replica_room {
+  uint64_t replicas;
+  const char *pool; /* the only pool that holds any; NULL: none, or several */
+};
+
+static enum hr_status find_room(const struct hr__builder *builder, const struct hr_scenario *scenario,
+                                const struct hr_service *service, struct replica_room *room) {
+  const struct replica_row row = row_of(service);
+  const struct hr_trace trace = trace_of(&row);
+  struct hr_arena arena = {0};
+  struct hr__speed_table speeds;
+  struct hr_cluster cluster;
+  uint32_t n_pools = 0;
+  *room = (struct replica_room){0};
+  enum hr_status status = hr__speeds_init(&speeds, &arena, scenario->speeds, &scenario->cluster, &trace);
+  if (status == HR_OK)
+    status = hr__cluster_init(&cluster, &arena, &scenario->cluster, &trace, scenario->classes, &speeds);
+  for (uint32_t i = 0; i < scenario->cluster.n_pools && status == HR_OK; i++) {
+    const uint64_t held = hr__cluster_max_copies(&cluster, (hr_pool){i}, (hr_job){0});
+    if (held) room->pool = n_pools++ ? NULL : scenario->cluster.pools[i].name;
+    room->replicas += held;
+  }
+  hr__arena_finish(&arena);
+  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+}
+
+/* Notes replicas that never start because the pools hold fewer. */
+static enum hr_status note_waiting(const struct subject *of, const struct hr_scenario *scenario) {
+  const struct hr_service *service = of->service;
+  const uint32_t wanted = service->autoscale.min;
+  struct replica_room room;
+  const enum hr_status status = find_room(of->builder, scenario, service, &room);
+  if (status != HR_OK || !room.replicas || room.replicas >= wanted) return status;
+  const struct hr_scenario_clusters *clusters = of->builder->scenario->clusters;
+  char where[200];
+  size_t used = (size_t)snprintf(where, sizeof where, "the pool%s%.60s%s", room.pool ? " '" : "s",
+                                 room.pool ? room.pool : "", room.pool ? "'" : "");
+  if (clusters)
+    snprintf(where + used, sizeof where - used, " of the cluster '%.60s'", clusters->at[service->cluster].name);
+  if (hr_notes_add(&of->builder->scenario->notes,
+                   "service '%.60s': %" PRIu64 " of %" PRIu32 " replicas never start: %s hold%s at most %" PRIu64
+                   "; add nodes, or lower '%s'",
+                   service->name, wanted - room.replicas, wanted, where, room.pool ? "s" : "", room.replicas,
+                   service->autoscale.policy == HR_AUTOSCALE_FIXED ? "replicas" : "min") != HR_OK)
+    return hr__build_no_memory(of->builder);
+  return HR_OK;
+}
+
 /* ---- Services --------------------------------------------------------------------------------------- */
 
 enum hr_status hr__check_replica(struct hr__builder *builder, const cJSON *entry, const struct hr_service *service) {
@@ -276,7 +329,8 @@ enum hr_status hr__check_replica(struct hr__builder *builder, const cJSON *entry
   enum hr_status status = find_reason(builder, scenario, service, &reason);
   if (status == HR_OK && reason != HR_REASON_NONE) status = hr__open_catalog(builder);
   if (status != HR_OK) return status;
-  if (reason == HR_REASON_NONE) return note_share(&of);
+  if (reason == HR_REASON_NONE) status = note_share(&of);
+  if (reason == HR_REASON_NONE) return status == HR_OK ? note_waiting(&of, scenario) : status;
   snprintf(of.pools, sizeof of.pools, "pool");
   if (clusters) snprintf(of.pools, sizeof of.pools, "pool of the cluster '%.60s'", clusters->at[service->cluster].name);
   return fail_reason(&of, reason);

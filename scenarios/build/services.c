@@ -431,27 +431,42 @@ static enum hr_status check_routers(struct hr__builder *builder, const cJSON *li
 
 /* ---- GPUs ------------------------------------------------------------------------------------------- */
 
-/* Replicas that never end must fit together with those of the other services in their cluster. */
-static enum hr_status check_gpus_of(const struct hr__builder *builder, const cJSON *list, const struct hr_services *all,
+static bool shares_gpus(const struct hr_cluster_spec *cluster) {
+  for (uint32_t p = 0; p < cluster->n_pools; p++)
+    if (cluster->pools[p].nodes && cluster->pools[p].sharing != HR_SHARING_WHOLE) return true;
+  return false;
+}
+
+/* Notes replicas of several services that need more GPUs together than their cluster has: some wait until others end.
+   hr__check_replica notes those of one service. */
+static enum hr_status check_gpus_of(struct hr__builder *builder, const cJSON *list, const struct hr_services *all,
                                     uint32_t number) {
   const struct hr_scenario_clusters *clusters = builder->scenario->clusters;
   const struct hr_cluster_spec *cluster =
       clusters ? &clusters->at[number].scenario->cluster : &builder->scenario->cluster;
-  uint64_t needed_milli = 0, present = 0;
-  for (uint32_t i = 0; i < all->count; i++)
-    if (!all->at[i].mig_profile && all->at[i].cluster == number)
-      needed_milli += (uint64_t)all->at[i].autoscale.min * all->at[i].gpus * all->at[i].gpu_milli;
+  const char *name = clusters ? clusters->at[number].name : NULL;
+  uint64_t needed = 0, largest = 0, present = 0;
+  for (uint32_t i = 0; i < all->count; i++) {
+    const uint64_t own = (uint64_t)all->at[i].autoscale.min * all->at[i].gpus;
+    if (all->at[i].cluster != number) continue;
+    needed += own;
+    if (own > largest) largest = own;
+  }
   for (uint32_t p = 0; p < cluster->n_pools; p++)
     present += (uint64_t)cluster->pools[p].nodes * cluster->pools[p].gpus_per_node;
-  if (needed_milli <= present * 1000) return HR_OK;
-  if (!clusters)
-    return hr__build_fail(builder, list, "the replicas need %.15g GPUs, but the cluster has %" PRIu64,
-                          (double)needed_milli / 1000, present);
-  return hr__build_fail(builder, list, "the replicas need %.15g GPUs in the cluster '%.60s', but it has %" PRIu64,
-                        (double)needed_milli / 1000, clusters->at[number].name, present);
+  if (needed && !present)
+    return hr__build_fail(builder, list, "the replicas need GPUs, but the cluster%s%.60s%s has none; add nodes",
+                          name ? " '" : "", name ? name : "", name ? "'" : "");
+  if (needed <= present || largest > present || shares_gpus(cluster)) return HR_OK;
+  if (hr_notes_add(&builder->scenario->notes,
+                   "the replicas of all services need %" PRIu64 " GPUs at once, but the cluster%s%.60s%s has %" PRIu64
+                   ": some wait until others end",
+                   needed, name ? " '" : "", name ? name : "", name ? "'" : "", present) != HR_OK)
+    return hr__build_no_memory(builder);
+  return HR_OK;
 }
 
-static enum hr_status check_gpus(const struct hr__builder *builder, const cJSON *list, const struct hr_services *all) {
+static enum hr_status check_gpus(struct hr__builder *builder, const cJSON *list, const struct hr_services *all) {
   const uint32_t n = builder->scenario->clusters ? builder->scenario->clusters->count : 1;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < n && status == HR_OK; i++) status = check_gpus_of(builder, list, all, i);

@@ -561,3 +561,12 @@ enum hr_reason hr__cluster_never_fits(const struct hr_cluster *cluster, hr_job j
   }
   return nearest;
 }
+
+uint64_t hr__cluster_max_copies(const struct hr_cluster *cluster, hr_pool pool, hr_job job) {
+  const struct hr_request *request = request_of(cluster, job);
+  const struct hr_pool_spec *spec = cluster->pools[pool.id].spec;
+  const uint32_t accept_class = hr_cluster_accept_class(cluster, job);
+  if (!spec->nodes || hr__accepts_refusal(&cluster->accepts, job, accept_class, pool.id) != HR_REASON_NONE) return 0;
+  if (request) return (uint64_t)hr_pool_max_tasks(cluster->spec, pool, request) * spec->nodes / request->tasks;
+  return (uint64_t)spec->nodes * spec->gpus_per_node / cluster->trace->gpus[job.id];
+}

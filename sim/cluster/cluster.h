@@ -300,6 +300,9 @@ void hr__cluster_set_obtainable(struct hr_cluster *cluster, hr_pool pool, uint32
 
 /* Returns the reason why a job could not run even if the cluster were empty, or HR_REASON_NONE if it could. */
 enum hr_reason hr__cluster_never_fits(const struct hr_cluster *cluster, hr_job job);
+/* Returns how many copies of a job with GPUs the empty pool can hold at once: an upper bound, as restrictions of the
+   locality, quotas and failures are ignored. 0 if the job does not accept the pool. */
+uint64_t hr__cluster_max_copies(const struct hr_cluster *cluster, hr_pool pool, hr_job job);
 
 /* Returns the pool of a node. */
 hr_pool hr__cluster_pool_of(const struct hr_cluster *cluster, hr_node node);

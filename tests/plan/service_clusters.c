@@ -420,7 +420,6 @@ static void errors_have_a_place(void) {
   check_error(TRACE "\"clusters\":[{\"name\":\"us\",\"min\":1}]", "has 'replicas' instead");
   check_error(TRACE "\"clusters\":[{\"name\":\"us\",\"spill_to\":\"ap\"},{\"name\":\"eu\"}]", "has no cluster 'ap'");
   check_error(TRACE "\"clusters\":[{\"name\":\"us\",\"spill_to\":\"us\"},{\"name\":\"eu\"}]", "spill over to itself");
-  check_error(TRACE "\"clusters\":[{\"name\":\"us\",\"replicas\":3}]", "in the cluster 'us', but it has 2");
   check_error(TRACE "\"clusters\":[{\"name\":\"us\"}],\"router\":{\"name\":\"random\",\"spill\":{\"to\":\"clusters\","
                     "\"predicted_wait_s\":1}}",
               "'clusters' is not a service");

@@ -246,8 +246,7 @@ static void bad_settings(void) {
               {"\"policy\":\"slo\",\"max\":2", "slo needs a goal"},
               {"\"policy\":\"knativ\",\"max\":2", "knative"},
               {"\"policy\":\"schedule\",\"max\":2,\"steps\":[{\"at_s\":9,\"replicas\":1},{\"at_s\":3,\"replicas\":1}]",
-               "not in order"},
-              {"\"policy\":\"fixed\",\"replicas\":7", "need 7 GPUs"}};
+               "not in order"}};
   file_write_text("requests.csv", "arrival_timestamp,prompt_size,token_size\n0,1,1\n");
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     char text[TEXT];
