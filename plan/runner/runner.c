@@ -114,8 +114,8 @@ static enum hr_status load(const struct hr__runner *runner, const struct hr__run
     snprintf(text, sizeof text, "seed=%" PRIu64, *seed);
     overrides[count++] = text;
   }
-  enum hr_status status =
-      hr_scenario_load_with(runner->catalog, runner->config.scenario->path, overrides, count, scenario, error);
+  enum hr_status status = (runner->config.accepts_unfit ? hr_scenario_load_candidate : hr_scenario_load_with)(
+      runner->catalog, runner->config.scenario->path, overrides, count, scenario, error);
   free(overrides);
   return status == HR_OK
              ? hr_scenario_stress(*scenario, &runner->environments[candidate->environment].spec.stress, error)
@@ -154,6 +154,21 @@ enum hr_status hr__runner_add_candidate(struct hr__runner *runner, const char *c
   runner->candidates[runner->n_candidates] = candidate;
   *number = runner->n_candidates++;
   return HR_OK;
+}
+
+static int by_text(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+enum hr_status hr__runner_note_unfit(struct hr_notes *notes, const char *noun, const char **reasons, size_t count) {
+  enum hr_status status = HR_OK;
+  if (count) qsort(reasons, count, sizeof *reasons, by_text);
+  for (size_t i = 0, next; i < count && status == HR_OK; i = next) {
+    for (next = i + 1; next < count && strcmp(reasons[next], reasons[i]) == 0;) next++;
+    status =
+        hr_notes_add(notes, "%zu %s%s infeasible: %s", next - i, noun, next - i == 1 ? " is" : "s are", reasons[i]);
+  }
+  return status;
 }
 
 /* ---- Workloads -------------------------------------------------------------------------------------- */

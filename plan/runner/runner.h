@@ -432,6 +432,7 @@ struct hr__runner_config {
   size_t n_metrics;
   uint32_t n_threads;
   struct hr_ranks *ranks; /* the ranks that share the runs; NULL: this process makes all. Borrowed */
+  bool accepts_unfit;     /* a candidate with a service that can never run is no error; see hr__runner_unfit */
   /* If not NULL, keeps replication 0 of candidate 0, on rank 0. Borrowed. */
   struct hr__one_run *first;
   struct hr_progress progress; /* counts the jobs of all runs that were requested so far */
@@ -515,6 +516,16 @@ static inline const struct hr_scenario *hr__runner_scenario(const struct hr__run
 static inline bool hr__runner_is_random(const struct hr__runner *runner, uint32_t candidate) {
   return runner->candidates[candidate].random;
 }
+
+/* Why a service of the candidate can never run; NULL: all can. */
+static inline const char *hr__runner_unfit(const struct hr__runner *runner, uint32_t candidate) {
+  const struct hr_services *services = runner->candidates[candidate].scenario->services;
+  return services ? services->unfit : NULL;
+}
+
+/* Adds a note for each distinct reason, with the number of candidates or points (`noun`) that have it. Sorts `reasons`.
+   HR_NO_MEMORY is the only failure. */
+enum hr_status hr__runner_note_unfit(struct hr_notes *notes, const char *noun, const char **reasons, size_t count);
 
 /* The index of the entry of a replication. It is 0 if all replications are equal. */
 static inline uint32_t hr__runner_replication_of(const struct hr__runner_candidate *candidate, uint32_t replication) {

@@ -253,7 +253,8 @@ static enum hr_status price_all(const struct hr__evaluator *evaluator, const str
     for (size_t i = 0; i < n; i++) all[i] = config->overrides[i];
     struct hr_scenario *scenario;
     struct hr_error inner = {0};
-    enum hr_status status = hr_scenario_load_with(catalog, config->scenario->path, all, n + n_own, &scenario, &inner);
+    enum hr_status status =
+        hr_scenario_load_candidate(catalog, config->scenario->path, all, n + n_own, &scenario, &inner);
     free(all);
     if (status != HR_OK) return hr_fail(error, status, "%s%s", space->spec->self.place, inner.text);
     price_slice(space, scenario, &bounds->slices[slice]);

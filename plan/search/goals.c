@@ -492,5 +492,7 @@ struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluat
     const struct hr__goal *goal = &evaluator->goals->goals[i];
     evaluation.violation += hr__goal_violation(goal, hr__evaluator_centre(evaluator, candidate, count, goal->metric));
   }
+  if (hr__runner_unfit(evaluator->runner, evaluator->runner_ids[candidate]))
+    evaluation.violation += (double)evaluator->goals->n_goals + 1;
   return evaluation;
 }

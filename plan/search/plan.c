@@ -74,6 +74,7 @@ static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
   if (status == HR_OK) status = make_forecast(plan, error);
   if (status != HR_OK) return status;
   struct hr__runner_config runner_config = {.scenario = scenario,
+                                            .accepts_unfit = true,
                                             .overrides = config->overrides,
                                             .n_overrides = config->n_overrides,
                                             .trace = config->trace,
@@ -296,8 +297,22 @@ static enum hr_status note_goals(struct hr_plan *plan) {
   return status;
 }
 
+/* Adds a note for each reason why services of candidates can never run. */
+static enum hr_status note_unfit(struct hr_plan *plan) {
+  const char **reasons = calloc((size_t)plan->search.n_ranked + 1, sizeof *reasons);
+  size_t count = 0;
+  for (uint32_t i = 0; i < plan->search.n_ranked && reasons; i++) {
+    const char *reason = hr__runner_unfit(plan->runner, plan->evaluator.runner_ids[plan->search.ranking[i]]);
+    if (reason) reasons[count++] = reason;
+  }
+  const enum hr_status status =
+      reasons ? hr__runner_note_unfit(&plan->notes, "candidate", reasons, count) : HR_NO_MEMORY;
+  free(reasons);
+  return status;
+}
+
 static enum hr_status add_notes(struct hr_plan *plan, struct hr_error *error) {
-  enum hr_status status = HR_OK;
+  enum hr_status status = note_unfit(plan);
   for (size_t i = 0; i < plan->goals.n_goals && status == HR_OK; i++)
     if (plan->goals.goals[i].assumed)
       status = hr_notes_add(&plan->notes,

@@ -147,8 +147,10 @@ struct hr__evaluator {
 
 struct hr__evaluation {
   double objective; /* infinite if unknown; lower is better */
-  double violation; /* sum over the goals of hr__goal_violation; 0: all goals are met */
-  double cost;      /* monthly cost in dollars; 0 if the scenario has no prices */
+  /* sum over the goals of hr__goal_violation; 0: all goals are met. Larger than their number if a service can never run
+   */
+  double violation;
+  double cost; /* monthly cost in dollars; 0 if the scenario has no prices */
 };
 
 /* Initializes an evaluator without any runs. HR_NO_MEMORY is the only failure. */
@@ -231,6 +233,7 @@ static inline bool hr__evaluator_is_short(const struct hr__evaluator *evaluator,
 static inline bool hr__evaluator_may_meet(const struct hr__evaluator *evaluator, uint32_t candidate,
                                           uint32_t replications) {
   const struct hr__goals *goals = evaluator->goals;
+  if (hr__runner_unfit(evaluator->runner, evaluator->runner_ids[candidate])) return false;
   replications = hr__evaluator_made(evaluator, candidate, replications);
   for (uint32_t r = 0; r < replications; r++) {
     const double *values = hr__runner_values(evaluator->runner, evaluator->runner_ids[candidate], r);

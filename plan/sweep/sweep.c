@@ -82,6 +82,9 @@ static enum hr_status store_point(struct points_check *check, size_t index, cons
   point->seed = scenario->seed;
   point->random = hr_scenario_is_random(scenario) || hr_policy_choice_draws(&scenario->policy) ||
                   scenario->policy.library || hr__workload_is_redrawn(&scenario->replications.workload);
+  const bool is_unfit = scenario->services && scenario->services->unfit;
+  if (is_unfit) point->unfit = strdup(scenario->services->unfit);
+  if (is_unfit && !point->unfit) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   pthread_mutex_lock(&check->lock);
   enum hr_status status = share_trace(sweep, scenario, &point->trace, error);
   bool complete = add_notes(&sweep->files, &scenario->files);
@@ -130,8 +133,8 @@ static enum hr_status check_point(void *self, size_t point, struct hr_error *err
   enum hr_status status =
       hr__sweep_overrides_make(sweep, point, 0, &overrides) ? HR_OK : hr_fail(&inner, HR_NO_MEMORY, "out of memory");
   if (status == HR_OK)
-    status = hr_scenario_load_with(sweep->catalog, sweep->grid->scenario_path, overrides.at, overrides.count, &scenario,
-                                   &inner);
+    status = hr_scenario_load_candidate(sweep->catalog, sweep->grid->scenario_path, overrides.at, overrides.count,
+                                        &scenario, &inner);
   if (status == HR_OK) status = store_point(check, point, scenario, &inner);
   hr_scenario_destroy(scenario);
   hr__sweep_overrides_finish(&overrides);
@@ -182,6 +185,17 @@ static enum hr_status note_traces(struct hr__sweep *sweep, struct hr_error *erro
     }
   }
   return complete ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+}
+
+/* Adds a note for each reason why services of points can never run. */
+static enum hr_status note_unfit(struct hr__sweep *sweep, struct hr_error *error) {
+  const char **reasons = calloc(sweep->design.n_points + 1, sizeof *reasons);
+  size_t count = 0;
+  for (size_t i = 0; i < sweep->design.n_points && reasons; i++)
+    if (sweep->points[i].unfit) reasons[count++] = sweep->points[i].unfit;
+  const enum hr_status status = reasons ? hr__runner_note_unfit(&sweep->notes, "point", reasons, count) : HR_NO_MEMORY;
+  free(reasons);
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
 /* ---- Numbers of runs -------------------------------------------------------------------------------- */
@@ -295,6 +309,7 @@ static enum hr_status sweep_load(const char *grid, uint64_t max_runs, uint32_t n
   if (status == HR_OK) status = check_points(sweep, n_threads, error);
   if (status == HR_OK) status = sort_traces(sweep, error);
   if (status == HR_OK) status = note_traces(sweep, error);
+  if (status == HR_OK) status = note_unfit(sweep, error);
   if (status == HR_OK) status = count_runs(sweep, limit, error);
   if (status == HR_OK) status = read_scenario_text(sweep, error);
   if (status == HR_OK) status = digest_inputs(sweep, error);
@@ -310,6 +325,7 @@ static void sweep_finish(struct hr__sweep *sweep) {
     hr_trace_destroy(sweep->traces[i].trace);
   }
   free(sweep->traces);
+  for (size_t i = 0; i < sweep->design.n_points && sweep->points; i++) free(sweep->points[i].unfit);
   free(sweep->points);
   free(sweep->scenario_text);
   free(sweep->inputs);

@@ -47,6 +47,7 @@ struct hr__sweep_point {
   uint64_t first_run; /* number of the point's first run; its replications have consecutive numbers */
   uint32_t trace;     /* index in hr__sweep.traces */
   bool random;        /* the replications of the point differ */
+  char *unfit;        /* why a service can never run; NULL: all can */
 };
 
 /* A trace that several points may replay. */

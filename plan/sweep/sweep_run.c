@@ -325,8 +325,8 @@ enum hr_status hr__sweep_make_run(const struct hr__sweep *sweep, uint64_t run, s
                               ? HR_OK
                               : hr_fail(&inner, HR_NO_MEMORY, "out of memory");
   if (status == HR_OK)
-    status = hr_scenario_load_with(sweep->catalog, sweep->grid->scenario_path, overrides.at, overrides.count, &scenario,
-                                   &inner);
+    status = hr_scenario_load_candidate(sweep->catalog, sweep->grid->scenario_path, overrides.at, overrides.count,
+                                        &scenario, &inner);
   if (status == HR_OK) status = run_scenario(sweep, point, scenario, record, &inner);
   hr_scenario_destroy(scenario);
   hr__sweep_overrides_finish(&overrides);

@@ -39,6 +39,7 @@ struct hr__builder {
   struct hr_catalog *own_catalog;          /* the same if the builder has loaded it; else NULL */
   const struct hr_catalog *shared_catalog; /* the built-in catalogue, if the caller has loaded it; else NULL */
   struct hr__pool_notes *pool_notes;       /* NULL, except while pools are built */
+  bool is_candidate;                       /* see hr_scenario_load_candidate */
 };
 
 /* ---- Sections, in the order in which they are built ------------------------------------------------- */
@@ -82,6 +83,9 @@ struct hr_service;
 enum hr_status hr__build_engine(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
 /* Completes and checks the autoscaler of a service. */
 enum hr_status hr__build_autoscale(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
+/* Passes the status of an error about a service that can never run. For a candidate, stores the error as the reason in
+   hr_services.unfit instead, and returns HR_OK. */
+enum hr_status hr__build_unfit(struct hr__builder *builder, enum hr_status status);
 /* Checks that some pool of the cluster of a service can hold a replica. */
 enum hr_status hr__check_replica(struct hr__builder *builder, const cJSON *entry, const struct hr_service *service);
 /* Finds why no pool of a cluster can hold a replica; HR_REASON_NONE: one can. */

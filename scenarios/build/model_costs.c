@@ -239,9 +239,13 @@ enum hr_status hr__default_memory(struct hr__builder *builder, const cJSON *entr
   if (!gpu) return status;
   const double free_bytes =
       gpu->mem_gb * 1e9 * share * service->tensor_parallel - model->weight_bytes - activation_bytes;
-  if (free_bytes < model->kv_bytes_per_token * service->limits.block_tokens)
-    return hr__build_fail(builder, engine, "%s does not fit on %" PRIu32 " x %s; raise 'tensor_parallel' and 'gpus'",
-                          model->name, service->tensor_parallel, gpu->name);
+  if (free_bytes < model->kv_bytes_per_token * service->limits.block_tokens) {
+    service->limits.kv_tokens = service->limits.block_tokens; /* of a candidate: nearly all requests are refused */
+    return hr__build_unfit(builder,
+                           hr__build_fail(builder, engine,
+                                          "%s does not fit on %" PRIu32 " x %s; raise 'tensor_parallel' and 'gpus'",
+                                          model->name, service->tensor_parallel, gpu->name));
+  }
   service->limits.kv_tokens = floor(free_bytes / model->kv_bytes_per_token);
   return hr_notes_add(&builder->scenario->notes,
                       "service '%.60s': kv_tokens %.0f: 90 %% of the memory of %" PRIu32

@@ -316,6 +316,13 @@ static enum hr_status note_waiting(const struct subject *of, const struct hr_sce
 
 /* ---- Services --------------------------------------------------------------------------------------- */
 
+enum hr_status hr__build_unfit(struct hr__builder *builder, enum hr_status status) {
+  struct hr_services *services = builder->scenario->services;
+  if (status != HR_BAD_INPUT || !builder->is_candidate || !services) return status;
+  if (!services->unfit) services->unfit = strdup(builder->error->text);
+  return services->unfit ? HR_OK : hr__build_no_memory(builder);
+}
+
 enum hr_status hr__check_replica(struct hr__builder *builder, const cJSON *entry, const struct hr_service *service) {
   const struct hr_scenario_clusters *clusters = builder->scenario->clusters;
   const struct hr_scenario *scenario = clusters ? clusters->at[service->cluster].scenario : builder->scenario;
@@ -333,5 +340,5 @@ enum hr_status hr__check_replica(struct hr__builder *builder, const cJSON *entry
   if (reason == HR_REASON_NONE) return status == HR_OK ? note_waiting(&of, scenario) : status;
   snprintf(of.pools, sizeof of.pools, "pool");
   if (clusters) snprintf(of.pools, sizeof of.pools, "pool of the cluster '%.60s'", clusters->at[service->cluster].name);
-  return fail_reason(&of, reason);
+  return hr__build_unfit(builder, fail_reason(&of, reason));
 }

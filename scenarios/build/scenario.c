@@ -487,26 +487,41 @@ enum hr_status hr_scenario_load(const char *path, const char *const *overrides, 
   return hr_scenario_load_with(NULL, path, overrides, n_overrides, scenario, error);
 }
 
+static enum hr_status load(struct hr__builder *builder, struct hr_scenario **scenario) {
+  *scenario = NULL;
+  enum hr_status status = read_source(&builder->source, builder->error);
+  if (status != HR_OK) {
+    hr__json_file_finish(&builder->source.file);
+    return status;
+  }
+  builder->scenario = calloc(1, sizeof *builder->scenario);
+  status = builder->scenario ? build(builder) : hr__build_no_memory(builder);
+  hr_catalog_destroy(builder->own_catalog);
+  hr__json_file_finish(&builder->source.file);
+  if (status == HR_OK)
+    *scenario = builder->scenario;
+  else
+    hr_scenario_destroy(builder->scenario);
+  return status;
+}
+
 enum hr_status hr_scenario_load_with(const struct hr_catalog *built_in, const char *path, const char *const *overrides,
                                      size_t n_overrides, struct hr_scenario **scenario, struct hr_error *error) {
   struct hr__builder builder = {.source = {.path = path, .overrides = overrides, .n_overrides = n_overrides},
                                 .shared_catalog = built_in,
                                 .error = error};
-  *scenario = NULL;
-  enum hr_status status = read_source(&builder.source, error);
-  if (status != HR_OK) {
-    hr__json_file_finish(&builder.source.file);
-    return status;
-  }
-  builder.scenario = calloc(1, sizeof *builder.scenario);
-  status = builder.scenario ? build(&builder) : hr__build_no_memory(&builder);
-  hr_catalog_destroy(builder.own_catalog);
-  hr__json_file_finish(&builder.source.file);
-  if (status == HR_OK)
-    *scenario = builder.scenario;
-  else
-    hr_scenario_destroy(builder.scenario);
-  return status;
+  return load(&builder, scenario);
+}
+
+enum hr_status hr_scenario_load_candidate(const struct hr_catalog *built_in, const char *path,
+                                          const char *const *overrides, size_t n_overrides,
+                                          struct hr_scenario **scenario, struct hr_error *error) {
+  struct hr_error own;
+  struct hr__builder builder = {.source = {.path = path, .overrides = overrides, .n_overrides = n_overrides},
+                                .shared_catalog = built_in,
+                                .error = error ? error : &own,
+                                .is_candidate = true};
+  return load(&builder, scenario);
 }
 
 enum hr_status hr__scenario_check(const char *path, const char *text, const char *const *overrides, size_t n_overrides,

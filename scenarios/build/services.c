@@ -169,7 +169,7 @@ static enum hr_status check_place(const struct hr__builder *builder, const cJSON
   if (!serves(&clusters->at[*at], service->tenant))
     return hr__build_fail_at(builder, json, "name", "the cluster '%.60s' serves other tenants only ('only_tenants')",
                              place->name);
-  if (!is_in_region(&clusters->at[*at], service))
+  if (!builder->is_candidate && !is_in_region(&clusters->at[*at], service))
     return hr__build_fail_at(builder, json, "name", "the cluster '%.60s' has no pool in the region '%.60s'",
                              place->name, service->regions);
   return check_place_keys(builder, json, service);
@@ -455,8 +455,9 @@ static enum hr_status check_gpus_of(struct hr__builder *builder, const cJSON *li
   for (uint32_t p = 0; p < cluster->n_pools; p++)
     present += (uint64_t)cluster->pools[p].nodes * cluster->pools[p].gpus_per_node;
   if (needed && !present)
-    return hr__build_fail(builder, list, "the replicas need GPUs, but the cluster%s%.60s%s has none; add nodes",
-                          name ? " '" : "", name ? name : "", name ? "'" : "");
+    return hr__build_unfit(
+        builder, hr__build_fail(builder, list, "the replicas need GPUs, but the cluster%s%.60s%s has none; add nodes",
+                                name ? " '" : "", name ? name : "", name ? "'" : ""));
   if (needed <= present || largest > present || shares_gpus(cluster)) return HR_OK;
   if (hr_notes_add(&builder->scenario->notes,
                    "the replicas of all services need %" PRIu64 " GPUs at once, but the cluster%s%.60s%s has %" PRIu64
@@ -501,5 +502,6 @@ void hr__services_destroy(struct hr_services *all) {
     if (all->at[i].name != stated_of(all, &all->at[i])->name) free(all->at[i].name);
   if (all) hr__finish_values(services_keys, all);
   if (all) free(all->at);
+  if (all) free(all->unfit);
   free(all);
 }

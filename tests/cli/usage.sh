@@ -782,6 +782,11 @@ case_service_without_a_gpu() {
   printf '%s' '{"scenario": "s.json", "axes": [{"path": "services.0.replica.gpu_type", "values": ["L4", "A100-80"]}]}' >g.json
   put_service
   try 0 sweep g.json --csv g.csv
+  # a point that cannot run is infeasible
+  sed -i 's/"A100-80"\]/"A100-80", "H100"]/' g.json
+  try 0 sweep g.json --csv g.csv --db other.sqlite
+  says stderr "note: 1 point is infeasible: --set services.0.replica.gpu_type=H100: no pool has GPUs of the type 'H100'"
+  [ "$(wc -l <g.csv)" -eq 4 ] || fail 'not three points'
 }
 
 # put_fixed REPLICAS: a service with a fixed number of replicas of 1 GPU without prices; requests of 2 s every 4 s.

@@ -4,9 +4,12 @@
 
 #include "harness.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/experiments.h"
+#include "headroom/unstable/planning.h"
 #include "headroom/unstable/replay.h"
 #include "headroom/unstable/service_report.h"
 #include "headroom/unstable/services.h"
+#include "planned.h"
 #include "trace_files.h"
 
 #include <inttypes.h>
@@ -137,5 +140,63 @@ static void several_services_wait(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "none.json:2:12: the replicas need GPUs, but the cluster has none"));
 }
 
+/* The cheapest candidates cannot run: they are infeasible, although all goals on costs are met, and the others are
+   evaluated. */
+static void unfit_candidates(void) {
+  struct hr_scenario *scenario = load(
+      "\"cluster\":{\"pools\":[" POOL(
+          "\"nodes\":1,\"gpus_per_node\":4,\"market\":\"owned\",\"usd_per_gpu_hour\":1") "]}",
+      SERVICES(1, "") ",\"plan\":{\"variables\":[{\"name\":\"g\",\"path\":\"services.0.replica.gpu_type\","
+                      "\"values\":[\"L4\",\"A100-80\"]},{\"name\":\"n\",\"path\":\"services.0.autoscale.replicas\","
+                      "\"values\":[1,2]}],\"constraints\":[\"wait_s.p95 <= 999 h\"],\"objective\":\"s.serving_usd\"}");
+  struct hr_trace *trace;
+  struct hr_plan_case choice;
+  struct hr_error error = {0};
+  CU_ASSERT_EQUAL_FATAL(hr_trace_empty("none", &trace, &error), HR_OK);
+  struct hr_plan *plan = planned_brief(scenario, trace, HR_PLAN_SEARCH_EXHAUSTIVE);
+  CU_ASSERT_TRUE(hr_plan_feasible(plan));
+  CU_ASSERT_EQUAL_FATAL(hr_plan_choice_case(plan, &choice, &error), HR_OK);
+  CU_ASSERT_STRING_EQUAL(choice.scenario->services->at[0].gpu_types, "A100-80");
+  CU_ASSERT_TRUE(has_note(hr_plan_notes(plan), "2 candidates are infeasible: --set services.0.replica.gpu_type=L4: no "
+                                               "pool has GPUs of the type 'L4'"));
+  hr_plan_destroy(plan);
+  hr_trace_destroy(trace);
+  hr_scenario_destroy(scenario);
+}
+
+/* Everything that a replica can lack is the reason of a candidate, and an error of other scenarios. */
+static void reasons_of_candidates(void) {
+  static const char *const rows[][2] = {{"\"gpus\":9,", "9 GPUs"},
+                                        {"\"mig\":\"1g.10gb\",", "1g.10gb"},
+                                        {"\"region\":\"eu\",", "'eu'"},
+                                        {"\"gpu_mem_gb\":99,", "99 GiB"}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct hr_scenario *scenario;
+    struct hr_error error = {0};
+    char text[2000];
+    snprintf(text, sizeof text, "{\"cluster\":{\"pools\":[%s]}," SERVICES(1, "%s") "}",
+             POOL("\"nodes\":1,\"gpus_per_node\":4"), rows[i][0]);
+    const char *path = file_write_text("unfit.json", text);
+    CU_ASSERT_EQUAL(hr_scenario_load(path, NULL, 0, &scenario, &error), HR_BAD_INPUT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, rows[i][1]));
+    CU_ASSERT_EQUAL_FATAL(hr_scenario_load_candidate(NULL, path, NULL, 0, &scenario, &error), HR_OK);
+    CU_ASSERT_STRING_EQUAL(scenario->services->unfit, error.text);
+    CU_ASSERT_PTR_NOT_NULL(strstr(scenario->services->unfit, rows[i][1]));
+    CU_ASSERT_EQUAL(started(scenario), 0);
+    hr_scenario_destroy(scenario);
+  }
+  struct hr_scenario *scenario;
+  const char *path = file_write_text(
+      "unfit.json",
+      "{\"cluster\":{\"pools\":[" POOL(
+          "\"nodes\":1,\"gpus_per_node\":4") "]},\"services\":[{\"name\":\"s\","
+                                             "\"model\":\"Llama-3.1-70B\",\"requests\":{\"rate_per_s\":1,\"count\":9,"
+                                             "\"prompt_tokens\":{\"mean\":9"
+                                             "},\"output_tokens\":{\"mean\":9}},\"replica\":{\"engine\":{}}}]}");
+  CU_ASSERT_EQUAL_FATAL(hr_scenario_load_candidate(NULL, path, NULL, 0, &scenario, NULL), HR_OK);
+  CU_ASSERT_PTR_NOT_NULL(strstr(scenario->services->unfit, "does not fit"));
+  hr_scenario_destroy(scenario);
+}
+
 TEST_MAIN("replicas that never start", TEST(notes_are_those_of_the_run), TEST(notes_name_the_cluster),
-          TEST(several_services_wait))
+          TEST(several_services_wait), TEST(unfit_candidates), TEST(reasons_of_candidates))

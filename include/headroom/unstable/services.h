@@ -362,6 +362,7 @@ struct hr_services {
   uint32_t count;
   struct hr_service *stated; /* [n_stated]: as the scenario has them; NULL: not from a scenario */
   uint32_t n_stated;
+  char *unfit; /* why a service can never run, if hr_scenario_load_candidate loaded the scenario; NULL: all can */
 };
 
 /* Requests in order of arrival. */
