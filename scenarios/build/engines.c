@@ -7,6 +7,7 @@
 #include "headroom/unstable/services.h"
 
 #include "scenarios/build/builder.h"
+#include "sim/services/cost.h"
 
 #include <inttypes.h>
 
@@ -76,19 +77,90 @@ static enum hr_status check_preferred(const struct hr__builder *builder, const c
 
 /* ---- Cost ------------------------------------------------------------------------------------------- */
 
+/* Shorter iterations take no time: their time would be rounded to 0. */
+#define LEAST_US 1e-3
+
+static double prompt_us(const struct hr_service_cost *cost, uint64_t tokens) {
+  return hr__cost_us(cost, &(struct hr__batch_load){.prompts = tokens, .squares = tokens * tokens});
+}
+
+static double decode_us(const struct hr_service_cost *cost, uint64_t sequences) {
+  return hr__cost_us(cost, &(struct hr__batch_load){.decodes = sequences, .context = sequences});
+}
+
+/* A table is linear between its knots, so its minimum is at a knot, at one token, or at the largest batch. Published
+   tables have last pieces that decrease. */
 static enum hr_status check_knots(const struct hr__builder *builder, const cJSON *cost,
-                                  const struct hr_service_cost *values) {
-  for (uint32_t i = 1; i < values->n_knots; i++) {
-    if (values->knots[i].tokens <= values->knots[i - 1].tokens)
-      return hr__build_fail_at(builder, cJSON_GetArrayItem(hr__get(cost, "table"), (int)i), "tokens",
-                               "expected more than the %g tokens of the knot before", values->knots[i - 1].tokens);
+                                  const struct hr_service *service) {
+  const struct hr_service_cost *values = &service->cost;
+  const uint32_t most[] = {service->limits.max_batch_tokens, service->limits.max_sequences};
+  const cJSON *table = hr__get(cost, "table");
+  for (uint32_t i = 0; i < values->n_knots; i++) {
+    const struct hr_service_knot *knot = &values->knots[i];
+    const cJSON *entry = cJSON_GetArrayItem(table, (int)i);
+    if (i > 0 && knot->tokens <= knot[-1].tokens)
+      return hr__build_fail_at(builder, entry, "tokens", "expected more than the %g tokens of the knot before",
+                               knot[-1].tokens);
+    if (knot->tokens >= 1 && (knot->prompt_us < LEAST_US || knot->token_us < LEAST_US))
+      return hr__build_fail_at(builder, entry, knot->prompt_us < LEAST_US ? "prompt_us" : "token_us",
+                               "an iteration takes no time; expected at least %g us", LEAST_US);
   }
+  for (unsigned i = 0; i < 2; i++) {
+    double (*const time_us)(const struct hr_service_cost *, uint64_t) = i ? decode_us : prompt_us;
+    const uint32_t tokens = time_us(values, 1) < LEAST_US ? 1 : most[i];
+    if (time_us(values, tokens) < LEAST_US)
+      return hr__build_fail(builder, table,
+                            "an iteration with %" PRIu32
+                            " %s takes no time, as '%s' is linear beyond the %s two knots; "
+                            "add a knot, or lower '%s'",
+                            tokens, i ? "decoding sequences" : "tokens of prompts", i ? "token_us" : "prompt_us",
+                            tokens == 1 ? "first" : "last", i ? "max_sequences" : "max_batch_tokens");
+  }
+  if (hr__cost_us(values, &(struct hr__batch_load){.prompts = 1, .squares = 1, .decodes = 1}) < LEAST_US)
+    return hr__build_fail_at(builder, cost, "mixed_factor", "an iteration with prompts and decodes takes no time");
+  return HR_OK;
+}
+
+/* The terms of DistServe's form. Only the square term of a fit can be below 0. */
+static enum hr_status check_phases(const struct hr__builder *builder, const cJSON *cost,
+                                   const struct hr_service *service) {
+  enum { LONG_PROMPT = 32768 };
+  const struct hr_service_cost *values = &service->cost;
+  const struct hr_service_phases *phases = &values->phases;
+  const cJSON *form = hr__get(cost, "distserve");
+  const struct {
+    const char *name;
+    const double *terms;
+    int n_positive;
+  } lists[] = {{"prefill_ms", phases->prefill_ms, 2},
+               {"decode_ms", phases->decode_ms, 3},
+               {"decode_large_ms", phases->large_ms, 3}};
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+    for (int k = 0; lists[i].terms && k < lists[i].n_positive; k++)
+      if (lists[i].terms[k] < 0)
+        return hr__build_fail(builder, cJSON_GetArrayItem(hr__get(form, lists[i].name), k),
+                              "expected at least 0, found %g", lists[i].terms[k]);
+  const uint32_t most = service->limits.max_batch_tokens;
+  const uint32_t prompts[] = {1, most < LONG_PROMPT ? most : LONG_PROMPT};
+  for (unsigned i = 0; i < 2; i++)
+    if (prompt_us(values, prompts[i]) < LEAST_US)
+      return hr__build_fail_at(builder, form, "prefill_ms",
+                               "an iteration with %" PRIu32 " token%s of a prompt takes no time; raise the terms",
+                               prompts[i], prompts[i] == 1 ? "" : "s");
+  if (decode_us(values, 1) < LEAST_US)
+    return hr__build_fail_at(builder, form, "decode_ms",
+                             "an iteration with a decoding sequence takes no time; raise the terms");
+  if (phases->large_ms && decode_us(values, phases->large_batch) < LEAST_US)
+    return hr__build_fail_at(builder, form, "decode_large_ms",
+                             "an iteration with %" PRIu32 " decoding sequences takes no time; raise the terms",
+                             phases->large_batch);
   return HR_OK;
 }
 
 static enum hr_status check_cost(const struct hr__builder *builder, const cJSON *replica,
-                                 const struct hr_service_cost *values) {
+                                 const struct hr_service *service) {
   static const char *const terms[] = {"fixed_us", "per_prompt_token_us", "per_sequence_us", "per_context_ktoken_us"};
+  const struct hr_service_cost *values = &service->cost;
   const cJSON *cost = hr__get(replica, "cost");
   const char *form = values->n_knots ? "table" : values->phases.prefill_ms ? "distserve" : NULL;
   if (values->n_knots && values->phases.prefill_ms)
@@ -96,10 +168,10 @@ static enum hr_status check_cost(const struct hr__builder *builder, const cJSON 
   for (size_t i = 0; form && i < sizeof terms / sizeof *terms; i++)
     if (hr__has(cost, terms[i]))
       return hr__build_fail_at(builder, cost, terms[i], "'%s' and '%s' exclude each other; keep one", terms[i], form);
-  if (form) return check_knots(builder, cost, values);
+  if (form) return (values->n_knots ? check_knots : check_phases)(builder, cost, service);
   const double once_us = values->fixed_us + values->per_prompt_token_us,
                next_us = values->fixed_us + values->per_sequence_us;
-  if (once_us >= 1e-3 && next_us >= 1e-3) return HR_OK;
+  if (once_us >= LEAST_US && next_us >= LEAST_US) return HR_OK;
   return hr__build_fail_at(builder, replica, "cost",
                            "an iteration takes no time; set 'fixed_us', or the times per token and per sequence");
 }
@@ -113,6 +185,5 @@ enum hr_status hr__build_engine(struct hr__builder *builder, const cJSON *entry,
   if (status == HR_OK) status = check_transfer(builder, engine, service);
   if (status == HR_OK) status = check_preferred(builder, engine, service);
   if (status != HR_OK) return status;
-  return hr__has(replica, "cost") ? check_cost(builder, replica, &service->cost)
-                                  : hr__default_cost(builder, entry, service);
+  return hr__has(replica, "cost") ? check_cost(builder, replica, service) : hr__default_cost(builder, entry, service);
 }
