@@ -9,6 +9,7 @@
 #include "cli/run_files.h"
 #include "cli/run_services.h"
 #include "headroom/unstable/compare.h"
+#include "headroom/unstable/planning.h"
 #include "headroom/unstable/replay.h"
 #include "headroom/unstable/service_report.h"
 
@@ -600,6 +601,9 @@ static enum hr_status run_all(struct run_state *run, const char *path, struct hr
   run->input.no_stdin = run->ranks.size > 1 && status == HR_OK && is_replicated(run->input.scenario);
   if (status == HR_OK && leads) status = run_files_init(&run->files, files, &run->input, error);
   if (status == HR_OK) status = input_read_trace(&run->input, &args->input, error);
+  if (status == HR_OK)
+    status = hr_plan_check(run->input.scenario, run->input.overrides.words.at, run->input.overrides.words.count,
+                           run->input.trace, error);
   return status == HR_OK ? run_or_replicate(run, error) : status;
 }
 

@@ -6,6 +6,7 @@
 #include "cli/options.h"
 #include "cli/run_services.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/planning.h"
 #include "headroom/unstable/replay.h"
 #include "headroom/unstable/scenario_clusters.h"
 
@@ -452,6 +453,9 @@ static enum hr_status validate(struct input *input, const char *path, const stru
   const bool only_services = has_services(input->scenario) && !input->trace_path;
   if ((input->trace_path && !missing) || only_services) status = input_read_trace(input, args, error);
   if (status == HR_OK && input->trace) status = check_run(input, error);
+  if (status == HR_OK)
+    status =
+        hr_plan_check(input->scenario, input->overrides.words.at, input->overrides.words.count, input->trace, error);
   if (status != HR_OK) return status;
   print_scenario(input->scenario);
   if (has_services(input->scenario)) status = validate_services(input->scenario, error);

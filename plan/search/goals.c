@@ -287,7 +287,7 @@ enum hr_status hr_plan_goal_check(const char *goal, const struct hr_trace *trace
   return status;
 }
 
-enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_trace *trace,
+enum hr_status hr__goals_read(const struct hr_plan_spec *spec, const struct hr_trace *trace,
                               const struct hr_services *services, bool priced, struct hr__goals *goals,
                               struct hr_error *error) {
   *goals = (struct hr__goals){0};
@@ -298,7 +298,13 @@ enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_t
   for (uint32_t i = 0; i < spec->n_terms && status == HR_OK; i++)
     status = parse_term(goals, &spec->objective[i], trace, services, priced, error);
   if (status == HR_OK) status = check_weights(goals, spec, error);
-  if (status == HR_OK) status = check_contradictions(goals, spec, error);
+  return status == HR_OK ? check_contradictions(goals, spec, error) : status;
+}
+
+enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_trace *trace,
+                              const struct hr_services *services, bool priced, struct hr__goals *goals,
+                              struct hr_error *error) {
+  enum hr_status status = hr__goals_read(spec, trace, services, priced, goals, error);
   if (status == HR_OK) status = check_bounded(goals, spec, error);
   if (status == HR_OK && trace->n_jobs) status = assume_completion(goals, error);
   goals->bound_waits = goals->bound_waits || trace->n_jobs == 0;

@@ -49,6 +49,11 @@ enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_t
                               const struct hr_services *services, bool priced, struct hr__goals *goals,
                               struct hr_error *error);
 
+/* Parses the goals and the objective only: without metrics that are always reported, an assumed goal, and a check that
+   the objective is bounded. Otherwise as hr__goals_make. */
+enum hr_status hr__goals_read(const struct hr_plan_spec *spec, const struct hr_trace *trace,
+                              const struct hr_services *services, bool priced, struct hr__goals *goals,
+                              struct hr_error *error);
 /* Parses goals without an objective and without an assumed goal. Otherwise as hr__goals_make. */
 enum hr_status hr__goals_of_texts(const struct hr_placed_text *texts, uint32_t count, const struct hr_trace *trace,
                                   const struct hr_services *services, struct hr__goals *goals, struct hr_error *error);

@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory for the plan");
@@ -338,6 +339,47 @@ static enum hr_status make(struct hr_plan *plan, struct hr_error *error) {
                        &plan->bracket[1]);
   if (status == HR_OK) status = hr__plan_examine(plan, error);
   return status == HR_OK ? add_notes(plan, error) : status;
+}
+
+/* ---- Names ----------------------------------------------------------------------------------------- */
+
+/* Checks the keys of the candidate in which one variable has the level `level`, and the others have their first
+   level. */
+static enum hr_status check_level(const struct hr_scenario *scenario, const char *const *overrides, size_t n_overrides,
+                                  uint32_t variable, uint32_t level, struct hr_error *error) {
+  const struct hr_plan_spec *spec = scenario->plan;
+  size_t count = n_overrides;
+  struct hr_error inner;
+  for (uint32_t i = 0; i < spec->n_variables; i++)
+    count += spec->variables[i].axis.levels[i == variable ? level : 0].n_set;
+  const char **all = calloc(count + 1, sizeof *all);
+  if (!all) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (n_overrides) memcpy(all, overrides, n_overrides * sizeof *all);
+  count = n_overrides;
+  for (uint32_t i = 0; i < spec->n_variables; i++) {
+    const struct hr_grid_level *one = &spec->variables[i].axis.levels[i == variable ? level : 0];
+    for (size_t k = 0; k < one->n_set; k++) all[count++] = one->set[k];
+  }
+  const enum hr_status status = hr_scenario_check_keys(scenario->path, all, count, &inner);
+  free(all);
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "%s%s", spec->self.place, inner.text);
+}
+
+enum hr_status hr_plan_check(const struct hr_scenario *scenario, const char *const *overrides, size_t n_overrides,
+                             const struct hr_trace *trace, struct hr_error *error) {
+  const struct hr_plan_spec *spec = scenario->plan;
+  struct hr__goals goals = {0};
+  struct stat file;
+  enum hr_status status = HR_OK;
+  if (!spec) return HR_OK;
+  /* prices are no names: a run does not need them */
+  if (trace) status = hr__goals_read(spec, trace, scenario->services, true, &goals, error);
+  hr__goals_finish(&goals);
+  const bool is_pipe = stat(scenario->path, &file) != 0 || !S_ISREG(file.st_mode); /* it can be read only once */
+  for (uint32_t i = 0; i < spec->n_variables && status == HR_OK && !is_pipe; i++)
+    for (uint32_t k = i > 0; k < spec->variables[i].axis.n_levels && status == HR_OK; k++)
+      status = check_level(scenario, overrides, n_overrides, i, k, error);
+  return status;
 }
 
 enum hr_status hr_plan(const struct hr_plan_config *config, struct hr_plan **plan, struct hr_error *error) {

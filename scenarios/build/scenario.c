@@ -4,8 +4,8 @@
  * sections `trace`, `policy`, `replications` and `alerts` are built here. Larger sections are built in files of their
  * own. A section may use earlier sections; for example, `classes` and `costs` use the pools of `cluster`.
  *
- * This file also contains functions that read single values of a scenario file or its catalogue, that return
- * properties of a loaded scenario, and that convert a policy in one word ("queue:order=sjf") to overrides.
+ * This file also contains functions that read single values of a scenario file or its catalogue, and that convert a
+ * policy in one word ("queue:order=sjf") to overrides. properties.c has the properties of a loaded scenario.
  */
 
 #include "headroom/scenario.h"
@@ -119,6 +119,16 @@ enum hr_status hr_scenario_part(const char *path, const char *const *overrides, 
   return status;
 }
 
+enum hr_status hr_scenario_check_keys(const char *path, const char *const *overrides, size_t n_overrides,
+                                      struct hr_error *error) {
+  struct hr__builder builder = {.source = {.path = path, .overrides = overrides, .n_overrides = n_overrides},
+                                .error = error};
+  enum hr_status status = open_source(&builder, error);
+  if (status == HR_OK) status = hr__source_validate(&builder.source, &hr__scenario_keys, "the scenario", error);
+  hr__json_file_finish(&builder.source.file);
+  return status;
+}
+
 enum hr_status hr_scenario_catalog(const char *path, const char *const *overrides, size_t n_overrides,
                                    struct hr_catalog **catalog, struct hr_error *error) {
   struct hr_scenario scenario = {0}; /* temporary: the builder lists the files of the catalogue in it */
@@ -177,58 +187,6 @@ static enum hr_status build_alerts(struct hr__builder *builder) {
   for (unsigned i = 0; i < HR_N_CLASSES; i++)
     rules->waiting_us[i] = hr__span_of(hr__get(alerts, "queue_time"), "above_s", rules->waiting_us[i]);
   return alerts ? hr__read(builder, alerts, hr__table_of(&hr__scenario_keys, "alerts"), rules) : HR_OK;
-}
-
-/* ---- Properties ------------------------------------------------------------------------------------- */
-
-bool hr_scenario_has_prices(const struct hr_scenario *scenario) {
-  const struct hr_cost_spec *costs = &scenario->costs;
-  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++)
-    if (scenario->cluster.pools[i].market.market != HR_MARKET_NONE) return true;
-  return costs->storage.uusd_per_gb_month || costs->egress.uusd_per_gb || costs->operations.uusd_per_month ||
-         costs->operations.uusd_per_node_month || costs->downtime.uusd_per_gpu_hour ||
-         costs->downtime.uusd_per_missed_deadline || costs->n_plans;
-}
-
-static bool has_draws(const struct hr_spot_spec *spot) {
-  switch (spot->model) {
-  case HR_SPOT_ON_OFF:
-  case HR_SPOT_BATHTUB:
-    return true;
-  case HR_SPOT_EXPONENTIAL:
-  case HR_SPOT_ADVISOR:
-    return spot->rate_per_h > 0;
-  case HR_SPOT_NONE:
-  case HR_SPOT_TRACE:
-  case HR_N_SPOT_MODELS:
-    return false;
-  }
-  return false;
-}
-
-static bool service_draws(const struct hr_service *service) {
-  return hr_requests_are_random(service) || service->router == HR_SERVICE_RANDOM ||
-         service->router == HR_SERVICE_POWER_OF_TWO;
-}
-
-static bool pool_fails(const struct hr_pool_spec *pool) {
-  const struct hr_fault_spec *faults = pool->nodes > 0 ? pool->faults : NULL;
-  return faults && (faults->n_processes > 0 || faults->spares > 0 || faults->slow.speed_ppm > 0);
-}
-
-bool hr_scenario_is_random(const struct hr_scenario *scenario) {
-  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
-    const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
-    const struct hr_market_spec *market = &pool->market;
-    if (pool_fails(pool)) return true;
-    if (pool->nodes > 0 && pool->power && pool->power->sleep.boot.kind != HR_DURATION_FIXED) return true;
-    if (pool->nodes == 0 || !hr_market_is_elastic(market->market)) continue;
-    if (market->boot.kind != HR_DURATION_FIXED) return true;
-    if (market->market == HR_MARKET_SPOT && has_draws(&market->spot)) return true;
-  }
-  for (uint32_t i = 0; scenario->services && i < scenario->services->count; i++)
-    if (service_draws(&scenario->services->at[i])) return true;
-  return scenario->prices_drawn;
 }
 
 /* ---- Trace ------------------------------------------------------------------------------------------ */
@@ -357,7 +315,7 @@ static enum hr_status check_placement(struct hr__builder *builder) {
   bool by_count = is_built_in && cJSON_IsString(placement) && strcmp(placement->valuestring, "pool") == 0;
   for (uint32_t i = 0; by_count && i < cluster->n_pools; i++) {
     const struct hr_market_spec *market = &cluster->pools[i].market;
-    bool is_bounded = market->from_us > 0 || market->to_us != HR_NEVER_US, fails = pool_fails(&cluster->pools[i]);
+    bool is_bounded = market->from_us > 0 || market->to_us != HR_NEVER_US, fails = hr__pool_fails(&cluster->pools[i]);
     bool is_served = cluster->pools[i].n_maintenance > 0;
     if (cluster->pools[i].nodes == 0 || (!hr_market_is_elastic(market->market) && !is_bounded && !fails && !is_served))
       continue;

@@ -789,6 +789,27 @@ case_service_without_a_gpu() {
   [ "$(wc -l <g.csv)" -eq 4 ] || fail 'not three points'
 }
 
+# Misspelt names in the plan are the same errors in each verb.
+case_names_in_a_plan() {
+  for plan in '"constraints": ["chatt.attainment >= 90 %"]|unknown service .chatt.; did you mean .chat.' \
+    '"constraints": ["chat.atainment >= 90 %"]|did you mean .attainment.' \
+    '"constraints": ["wait_s.p96 <= 5"]|did you mean .wait_s.p90.' \
+    '"objective": "wait_s.meen"|did you mean .wait_s.mean.' \
+    '"variables": [{"path": "services.0.autoscale.maxx", "values": [1]}]|did you mean .services.0.autoscale.max.' \
+    '"variables": [{"path": "services.0.router", "values": ["random", "randm"]}]|did you mean .random.'; do
+    put_service
+    sed -i "s/^{/{\"plan\": {${plan%%|*}},\n/" s.json
+    grep -q '"constraints"' s.json || sed -i '1s/{"plan": {/&"constraints": ["wait_s.p95 <= 9"], /' s.json
+    grep -q '"variables"' s.json ||
+      sed -i '1s/{"plan": {/&"variables": [{"path": "services.0.autoscale.max", "values": [1, 2]}], /' s.json
+    grep -q '"objective"' s.json || sed -i '1s/{"plan": {/&"objective": "wait_s.mean", /' s.json
+    for verb in validate run plan; do
+      try 2 $verb s.json
+      matches stderr "s.json:1:[0-9]+: .*${plan#*|}"
+    done
+  done
+}
+
 # put_fixed REPLICAS: a service with a fixed number of replicas of 1 GPU without prices; requests of 2 s every 4 s.
 put_fixed() {
   cat >s.json <<END

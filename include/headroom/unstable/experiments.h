@@ -78,6 +78,10 @@ HR_API enum hr_status hr_scenario_load_candidate(const struct hr_catalog *built_
                                                  const char *const *overrides, size_t n_overrides,
                                                  struct hr_scenario **scenario, struct hr_error *error);
 
+/* Checks keys and the types of their values in a scenario after overrides, but not rules across keys. HR_BAD_INPUT. */
+HR_API enum hr_status hr_scenario_check_keys(const char *path, const char *const *overrides, size_t n_overrides,
+                                             struct hr_error *error);
+
 /* A variable of a plan. A candidate has one value of each variable. */
 struct hr_plan_variable {
   struct hr_grid_axis axis; /* the possible values */

@@ -229,6 +229,12 @@ HR_API void hr_plan_destroy(struct hr_plan *plan);
    with
    "--goal: ". */
 HR_API enum hr_status hr_plan_goal_check(const char *goal, const struct hr_trace *trace, struct hr_error *error);
+/* Checks the names in the section `plan` of a scenario, without a run: goals, objective, and the keys and values that
+   the variables set. `overrides`: those with which the scenario was loaded. `trace` NULL: unknown; the goals and the
+   objective are then not checked; nor are the variables if the scenario is a pipe. No plan: HR_OK. On HR_BAD_INPUT,
+   `error` names file, line and column. */
+HR_API enum hr_status hr_plan_check(const struct hr_scenario *scenario, const char *const *overrides,
+                                    size_t n_overrides, const struct hr_trace *trace, struct hr_error *error);
 /* Whether a candidate meets the goals. */
 HR_API bool hr_plan_feasible(const struct hr_plan *plan);
 /* Returns notes for the user. */
