@@ -474,6 +474,14 @@ static enum hr_status check_gpus(struct hr__builder *builder, const cJSON *list,
   return status;
 }
 
+static enum hr_status set_place(struct hr__builder *builder, const cJSON *entry, struct hr_service *service) {
+  const cJSON *autoscale = hr__get(entry, "autoscale");
+  struct hr_error here;
+  hr__source_fail(&builder->source, autoscale ? autoscale : entry, false, &here, "%s", "");
+  service->place = strdup(here.text);
+  return service->place ? HR_OK : hr__build_no_memory(builder);
+}
+
 enum hr_status hr__build_services(struct hr__builder *builder) {
   const cJSON *list = hr__get(builder->source.file.tree, "services"), *entry;
   if (!list) return HR_OK;
@@ -488,6 +496,7 @@ enum hr_status hr__build_services(struct hr__builder *builder) {
     if (status == HR_OK) all->stated[index].replicas = all->stated[index].autoscale.max;
     if (status == HR_OK) status = hr__build_engine(builder, entry, &all->stated[index]);
     if (status == HR_OK) status = hr__build_autoscale(builder, entry, &all->stated[index]);
+    if (status == HR_OK) status = set_place(builder, entry, &all->stated[index]);
     index++;
   }
   if (status == HR_OK) status = place_services(builder, list, all);
@@ -500,6 +509,7 @@ enum hr_status hr__build_services(struct hr__builder *builder) {
 void hr__services_destroy(struct hr_services *all) {
   for (uint32_t i = 0; all && i < all->count; i++)
     if (all->at[i].name != stated_of(all, &all->at[i])->name) free(all->at[i].name);
+  for (uint32_t i = 0; all && all->stated && i < all->n_stated; i++) free(all->stated[i].place);
   if (all) hr__finish_values(services_keys, all);
   if (all) free(all->at);
   if (all) free(all->unfit);

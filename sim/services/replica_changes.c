@@ -101,14 +101,52 @@ enum hr_status hr__replica_withdraw(struct hr__engine *engine, struct hr__replic
   return hr__notify_policy(engine, &event);
 }
 
+/* The keys that make the number of replicas change less often. */
+static const char *delays_of(enum hr_autoscaler policy) {
+  switch (policy) {
+  case HR_AUTOSCALE_SCHEDULE:
+    return "fewer 'steps', or a longer 'period_s'";
+  case HR_AUTOSCALE_KNATIVE:
+    return "a longer 'scale_down_delay_s' or 'stable_window_s'";
+  case HR_AUTOSCALE_HPA:
+    return "a longer 'down.stabilization_s' or 'interval_s'";
+  case HR_AUTOSCALE_KEDA:
+    return "a longer 'cooldown_s' or 'interval_s'";
+  case HR_AUTOSCALE_RAY_SERVE:
+    return "a longer 'downscale_delay_s' or 'interval_s'";
+  case HR_AUTOSCALE_NVCF:
+    return "a longer 'interval_s' or 'idle_to_zero_s'";
+  case HR_AUTOSCALE_SLO:
+    return "a longer 'window_s', 'interval_s' or 'idle_to_zero_s'";
+  case HR_AUTOSCALE_FIXED:
+  case HR_N_AUTOSCALERS:
+    break;
+  }
+  return "fewer replicas";
+}
+
+/* Reports that all rows are used, at the service that used most of them. */
+static enum hr_status fail_too_many(const struct hr__engine *engine, const struct hr_fleet *fleet) {
+  const struct hr_services *services = fleet->config.services;
+  uint32_t worst = 0, most = 0;
+  for (uint32_t i = 0; i < services->count; i++) {
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < fleet->n_used; k++) count += fleet->rows[k].service == i;
+    if (count > most) worst = i;
+    if (count > most) most = count;
+  }
+  const struct hr_service *service = &services->at[worst];
+  return hr_fail(engine->error, HR_BAD_INPUT,
+                 "%sthe services start more than %" PRIu32 " replicas, of which the service '%.60s' starts %" PRIu32
+                 ": its autoscaler '%s' changes the number too often; expected %s",
+                 service->place ? service->place : "", fleet->n_rows - fleet->n_input, service->name, most,
+                 hr_autoscaler_name(service->autoscale.policy), delays_of(service->autoscale.policy));
+}
+
 static enum hr_status submit_replica(struct hr__engine *engine, struct hr__fleet_service *service, uint32_t number) {
   struct hr_fleet *fleet = fleet_of(engine);
   const uint32_t index = (uint32_t)(service - fleet->of), job = fleet->n_input + fleet->n_used;
-  if (job == fleet->n_rows)
-    return hr_fail(engine->error, HR_BAD_INPUT,
-                   "the services start more than %" PRIu32
-                   " replicas: the autoscalers change the numbers too often; raise their delays",
-                   fleet->n_rows - fleet->n_input);
+  if (job == fleet->n_rows) return fail_too_many(engine, fleet);
   fleet->rows[fleet->n_used++] = (struct hr__fleet_row){index, number};
   hr__fleet_set_row(fleet, job, index);
   fleet->submit_us[job] = engine->view.now_us;

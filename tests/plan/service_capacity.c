@@ -198,5 +198,32 @@ static void reasons_of_candidates(void) {
   hr_scenario_destroy(scenario);
 }
 
+/* The schedule of the second service changes its replicas each half second, for which a run has too few rows. */
+static void too_many_changes(void) {
+#define LONG(name, autoscale)                                                                                          \
+  "{\"name\":\"" name "\",\"requests\":{\"rate_per_s\":0.1,\"duration_s\":600,\"prompt_tokens\":{\"mean\":9},"         \
+  "\"output_tokens\":{\"mean\":9}}," autoscale "\"replica\":{\"engine\":{\"name\":\"single\"},"                        \
+  "\"cost\":{\"fixed_us\":5000}}}"
+  struct hr_scenario *scenario = load(
+      "\"cluster\":{\"pools\":[" POOL("\"nodes\":1,\"gpus_per_node\":4") "]}",
+      "\"services\":[" LONG("calm", "") ",\n" LONG("s", "\"autoscale\":{\"policy\":\"schedule\",\"min\":0,\"max\":2,"
+                                                        "\"period_s\":1,\"interval_s\":0.25,\"steps\":[{\"at_s\":0,"
+                                                        "\"replicas\":0},{\"at_s\":0.5,\"replicas\":2}]},") "]");
+  struct hr_trace *trace;
+  struct hr_replay replay;
+  struct hr_error error = {0};
+  CU_ASSERT_EQUAL_FATAL(hr_trace_empty("none", &trace, &error), HR_OK);
+  const struct hr_replay_config config = {.scenario = scenario, .trace = trace, .seed = 1};
+  enum hr_status status = hr_replay_init(&replay, &config, &error);
+  if (status == HR_OK) status = hr_replay_run(&replay, &error);
+  CU_ASSERT_EQUAL(status, HR_BAD_INPUT);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "capacity.json:2:"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "service 's' starts"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "'period_s'"));
+  hr_replay_finish(&replay);
+  hr_trace_destroy(trace);
+  hr_scenario_destroy(scenario);
+}
+
 TEST_MAIN("replicas that never start", TEST(notes_are_those_of_the_run), TEST(notes_name_the_cluster),
-          TEST(several_services_wait), TEST(unfit_candidates), TEST(reasons_of_candidates))
+          TEST(several_services_wait), TEST(unfit_candidates), TEST(reasons_of_candidates), TEST(too_many_changes))

@@ -318,6 +318,7 @@ struct hr_service_place {
 
 struct hr_service {
   char *name;
+  char *place; /* of its autoscaler in the scenario, "FILE:LINE:COLUMN: ", for messages; NULL: not from a scenario */
   struct hr_service_place *places; /* [n_places]: the clusters that the scenario names; none: the home of the tenant */
   uint32_t n_places;
   uint32_t cluster;       /* index of the cluster in which its replicas run; 0 without `clusters` */
