@@ -10,6 +10,7 @@
 #include "sim/services/cost.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 /* Whether the engine is that of DistServe's simulator. */
 static bool has_phases(const struct hr_service *service) {
@@ -24,6 +25,51 @@ static void set_defaults(const cJSON *engine, struct hr_service *service) {
   if (!hr__has(engine, "max_batch_tokens")) service->limits.max_batch_tokens = phases ? NO_LIMIT : BATCH_TOKENS;
 }
 
+/* ---- Keys without effect ---------------------------------------------------------------------------- */
+
+#define ENGINE(name) (1u << HR_SERVICE_##name)
+#define PHASES (ENGINE(DISAGGREGATED) | ENGINE(COLOCATED))
+#define WITH_BLOCKS (~(PHASES | ENGINE(DYNAMIC_BATCH) | ENGINE(SINGLE)))
+
+/* The keys that only some engines use. */
+static const struct {
+  const char *name;
+  unsigned engines; /* a set of bits 1 << enum hr_service_engine */
+} used_by[] = {
+    {"max_batch_tokens", ~(ENGINE(SARATHI) | ENGINE(ORCA_SPLITWISE) | ENGINE(DYNAMIC_BATCH) | ENGINE(SINGLE))},
+    {"chunk_tokens", ENGINE(SARATHI)},
+    {"block_tokens", WITH_BLOCKS},
+    {"kv_blocks", WITH_BLOCKS},
+    {"kv_tokens", WITH_BLOCKS},
+    {"watermark", ENGINE(VLLM_V0) | ENGINE(SARATHI)},
+    {"prefill_replicas", ENGINE(DISAGGREGATED)},
+    {"decode_replicas", ENGINE(DISAGGREGATED)},
+    {"chunked", PHASES},
+    {"max_decode_sequences", PHASES},
+    {"max_decode_tokens", ENGINE(COLOCATED)},
+    {"decode_pressure", ENGINE(COLOCATED)},
+    {"decode_context_tokens", PHASES},
+    {"transfer", ENGINE(DISAGGREGATED)},
+    {"preferred_batch_size", ENGINE(DYNAMIC_BATCH)},
+    {"max_queue_delay_us", ENGINE(DYNAMIC_BATCH)},
+    {"servers", ENGINE(SINGLE)},
+    {"discipline", ENGINE(SINGLE)},
+};
+
+/* Notes the keys that the engine does not use. They are no error, so that engines can be compared by their name. */
+static enum hr_status note_unused(struct hr__builder *builder, const cJSON *engine, const struct hr_service *service) {
+  char list[400] = "";
+  size_t used = 0;
+  for (size_t i = 0; i < sizeof used_by / sizeof *used_by; i++)
+    if (hr__has(engine, used_by[i].name) && !(used_by[i].engines >> service->engine & 1))
+      used += (size_t)snprintf(list + used, sizeof list - used, "%s'%s'", used ? ", " : "", used_by[i].name);
+  if (!used) return HR_OK;
+  const enum hr_status status =
+      hr_notes_add(&builder->scenario->notes, "service '%.60s': without effect with the engine '%s': %s", service->name,
+                   hr_service_engine_name(service->engine), list);
+  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+}
+
 /* ---- Memory ----------------------------------------------------------------------------------------- */
 
 static enum hr_status check_memory(struct hr__builder *builder, const cJSON *entry, struct hr_service *service) {
@@ -32,6 +78,9 @@ static enum hr_status check_memory(struct hr__builder *builder, const cJSON *ent
   const struct hr_service_limits *limits = &service->limits;
   if (limits->kv_blocks && limits->kv_tokens > 0)
     return hr__build_fail_at(builder, engine, "kv_tokens", "'kv_blocks' and 'kv_tokens' exclude each other; keep one");
+  if (limits->watermark >= 1 && (service->engine == HR_SERVICE_VLLM_V0 || service->engine == HR_SERVICE_SARATHI))
+    return hr__build_fail_at(builder, engine, "watermark",
+                             "expected less than 1, as a prompt that leaves all blocks free never starts");
   if (has_phases(service)) return HR_OK;
   if (limits->max_sequences > MOST_SEQUENCES)
     return hr__build_fail_at(builder, engine, "max_sequences", "expected at most %d for the engine '%s'",
@@ -67,11 +116,15 @@ static enum hr_status check_transfer(const struct hr__builder *builder, const cJ
 
 static enum hr_status check_preferred(const struct hr__builder *builder, const cJSON *engine,
                                       const struct hr_service *service) {
-  for (uint32_t i = 0; i < service->dynamic.n_preferred; i++)
-    if (service->dynamic.preferred[i] > service->limits.max_sequences)
-      return hr__build_fail(builder, cJSON_GetArrayItem(hr__get(engine, "preferred_batch_size"), (int)i),
-                            "%" PRIu32 " is above 'max_sequences' (%" PRIu32 ")", service->dynamic.preferred[i],
+  const uint32_t *sizes = service->dynamic.preferred;
+  for (uint32_t i = 0; i < service->dynamic.n_preferred; i++) {
+    const cJSON *entry = cJSON_GetArrayItem(hr__get(engine, "preferred_batch_size"), (int)i);
+    if (sizes[i] > service->limits.max_sequences)
+      return hr__build_fail(builder, entry, "%" PRIu32 " is above 'max_sequences' (%" PRIu32 ")", sizes[i],
                             service->limits.max_sequences);
+    for (uint32_t k = 0; k < i; k++)
+      if (sizes[k] == sizes[i]) return hr__build_fail(builder, entry, "duplicate size %" PRIu32 "; keep one", sizes[i]);
+  }
   return HR_OK;
 }
 
@@ -184,6 +237,7 @@ enum hr_status hr__build_engine(struct hr__builder *builder, const cJSON *entry,
   if (status == HR_OK) status = count_replicas(builder, entry, service);
   if (status == HR_OK) status = check_transfer(builder, engine, service);
   if (status == HR_OK) status = check_preferred(builder, engine, service);
+  if (status == HR_OK) status = note_unused(builder, engine, service);
   if (status != HR_OK) return status;
   return hr__has(replica, "cost") ? check_cost(builder, replica, service) : hr__default_cost(builder, entry, service);
 }

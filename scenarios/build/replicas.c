@@ -265,6 +265,48 @@ static enum hr_status note_share(const struct subject *of) {
   return HR_OK;
 }
 
+/* A list of names such as "L4|T4" of a replica. */
+struct name_list {
+  const char *key, *noun, *text;
+  enum hr_reason reason; /* no pool has a name of the list */
+  const char *(*name_of)(const struct hr_pool_spec *);
+};
+
+/* Notes the names of a list that no pool has. */
+static enum hr_status note_names(const struct subject *of, const struct hr_scenario *scenario,
+                                 const struct name_list *list) {
+  enum hr_status status = HR_OK;
+  char *copy = list->text && strchr(list->text, '|') ? strdup(list->text) : NULL;
+  if (!copy) return list->text && strchr(list->text, '|') ? hr__build_no_memory(of->builder) : HR_OK;
+  for (char *name = copy, *next; name && status == HR_OK; name = next) {
+    struct hr_service one = *of->service;
+    char listed[LIST_BYTES];
+    enum hr_reason reason;
+    next = strchr(name, '|');
+    if (next) *next++ = '\0';
+    if (!name[0])
+      status = hr__build_fail_at(of->builder, of->replica, list->key, "empty name in the list '%.60s'", list->text);
+    *(list->reason == HR_REASON_NO_REGION ? &one.regions : &one.gpu_types) = name;
+    if (status == HR_OK) status = find_reason(of->builder, scenario, &one, &reason);
+    if (status != HR_OK || reason != list->reason) continue;
+    const char *nearest = list_names(of->cluster, list->name_of, name, listed);
+    if (hr_notes_add(&of->builder->scenario->notes,
+                     "service '%.60s': no pool for its replicas has the %s '%.60s' of '%s'%s%.60s%s (%ss: %s)",
+                     of->service->name, list->noun, name, list->key, nearest ? "; did you mean '" : "",
+                     nearest ? nearest : "", nearest ? "'?" : "", list->noun, listed) != HR_OK)
+      status = hr__build_no_memory(of->builder);
+  }
+  free(copy);
+  return status;
+}
+
+static enum hr_status note_lists(const struct subject *of, const struct hr_scenario *scenario) {
+  const struct name_list types = {"gpu_type", "GPU type", of->service->gpu_types, HR_REASON_NO_GPU_TYPE, gpu_of},
+                         regions = {"region", "region", of->service->regions, HR_REASON_NO_REGION, region_of};
+  const enum hr_status status = note_names(of, scenario, &types);
+  return status == HR_OK ? note_names(of, scenario, &regions) : status;
+}
+
 /* How many replicas of a service the pools of its cluster hold at once, at most. */
 struct replica_room {
   uint64_t replicas;
@@ -337,6 +379,7 @@ enum hr_status hr__check_replica(struct hr__builder *builder, const cJSON *entry
   if (status == HR_OK && reason != HR_REASON_NONE) status = hr__open_catalog(builder);
   if (status != HR_OK) return status;
   if (reason == HR_REASON_NONE) status = note_share(&of);
+  if (reason == HR_REASON_NONE && status == HR_OK) status = note_lists(&of, scenario);
   if (reason == HR_REASON_NONE) return status == HR_OK ? note_waiting(&of, scenario) : status;
   snprintf(of.pools, sizeof of.pools, "pool");
   if (clusters) snprintf(of.pools, sizeof of.pools, "pool of the cluster '%.60s'", clusters->at[service->cluster].name);

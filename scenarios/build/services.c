@@ -309,6 +309,10 @@ static const struct hr_cluster_spec *cluster_of(const struct hr__builder *builde
   return clusters ? &clusters->at[service->cluster].scenario->cluster : &builder->scenario->cluster;
 }
 
+static bool same_text(const char *a, const char *b) {
+  return a && b && strcmp(a, b) == 0;
+}
+
 static enum hr_status check_weights(const struct hr__builder *builder, const cJSON *router,
                                     const struct hr_service *service) {
   const struct hr_cluster_spec *cluster = cluster_of(builder, service);
@@ -326,6 +330,11 @@ static enum hr_status check_weights(const struct hr__builder *builder, const cJS
                                weight->gpu_type);
     if (weight->weight > 0 && weight->weight < MIN_SCALE)
       return hr__build_fail_at(builder, entry, "weight", "expected 0, or at least %g", MIN_SCALE);
+    for (const struct hr_router_weight *other = routing->weights; other < weight; other++)
+      if (same_text(weight->pool, other->pool) || same_text(weight->gpu_type, other->gpu_type))
+        return hr__build_fail_at(builder, entry, weight->pool ? "pool" : "gpu_type",
+                                 "duplicate weight of '%.60s'; keep one",
+                                 weight->pool ? weight->pool : weight->gpu_type);
     sum += weight->weight;
   }
   if (routing->n_weights == 0 || sum > 0) return HR_OK;
@@ -336,10 +345,13 @@ static enum hr_status check_order(const struct hr__builder *builder, const cJSON
                                   const struct hr_service *service) {
   const struct hr_cluster_spec *cluster = cluster_of(builder, service);
   const struct hr_service_routing *routing = &service->routing;
-  for (uint32_t i = 0; i < routing->n_order; i++)
+  for (uint32_t i = 0; i < routing->n_order; i++) {
+    const cJSON *entry = cJSON_GetArrayItem(hr__get(router, "order"), (int)i);
     if (!has_pool(cluster, routing->order[i]) && !has_gpu(cluster, routing->order[i]))
-      return hr__build_fail(builder, cJSON_GetArrayItem(hr__get(router, "order"), (int)i),
-                            "the cluster has no pool and no GPU type '%.60s'", routing->order[i]);
+      return hr__build_fail(builder, entry, "the cluster has no pool and no GPU type '%.60s'", routing->order[i]);
+    if (has_text(routing->order, i, routing->order[i]))
+      return hr__build_fail(builder, entry, "duplicate '%.60s'; keep one", routing->order[i]);
+  }
   return HR_OK;
 }
 

@@ -84,5 +84,83 @@ static void published_costs(void) {
   hr_scenario_destroy(load(NULL, 0));
 }
 
+/* ---- Names and keys --------------------------------------------------------------------------------- */
+
+static void duplicates(void) {
+#define WEIGHTS(...) "\"router\":{\"name\":\"weighted\",\"weights\":[" __VA_ARGS__ "]},"
+#define WEIGHT(key, name) "{\"" key "\":\"" name "\",\"weight\":1}"
+  static const struct {
+    struct parts parts;
+    const char *expected;
+  } rows[] = {
+      {{.service = WEIGHTS(WEIGHT("pool", "p") "," WEIGHT("pool", "l") ",\n" WEIGHT("pool", "p"))},
+       "s.json:2:9: duplicate weight of 'p'; keep one"},
+      {{.service = WEIGHTS(WEIGHT("gpu_type", "L4") ",\n" WEIGHT("gpu_type", "L4"))},
+       "s.json:2:13: duplicate weight of 'L4'; keep one"},
+      {{.service = "\"router\":{\"name\":\"first-available\",\"order\":[\"p\",\"l\",\n\"p\"]},"},
+       "s.json:2:1: duplicate 'p'; keep one"},
+      {{.engine = "\"name\":\"dynamic-batch\",\"preferred_batch_size\":[2,4,\n2]"},
+       "s.json:4:1: duplicate size 2; keep one"},
+      {{.engine = "\"name\":\"vllm-v0\",\"kv_blocks\":100,\n\"watermark\":1"},
+       "s.json:4:13: expected less than 1, as a prompt that leaves all blocks free never starts"},
+      {{.engine = "\"name\":\"sarathi\",\"kv_blocks\":100,\n\"watermark\":1"}, "s.json:4:13: expected less than 1"},
+      {{.replica = "\"gpu_type\":\"L4||A100-80\","}, "s.json:2:23: empty name in the list 'L4||A100-80'"},
+      {{.replica = "\"gpu_type\":\"L4|\","}, "s.json:2:23: empty name in the list 'L4|'"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    write_service(&rows[i].parts);
+    expect_error(NULL, 0, rows[i].expected);
+  }
+}
+
+/* Returns the first note that begins with "service 's': " and has the words; NULL: none. */
+static const char *note_of(const struct hr_scenario *scenario, const char *words) {
+  for (size_t i = 0; i < scenario->notes.count; i++)
+    if (strstr(scenario->notes.text[i], words)) return scenario->notes.text[i];
+  return NULL;
+}
+
+/* Keys that the engine does not use, and names of lists that no pool has, are noted. */
+static void keys_without_effect(void) {
+  static const struct {
+    struct parts parts;
+    const char *words, *note; /* NULL: no note with the words */
+  } rows[] = {
+      {{.engine = "\"kv_blocks\":9,\"max_batch_tokens\":99,\"block_tokens\":8"}, "without effect", NULL},
+      {{.engine = "\"kv_blocks\":9,\"chunk_tokens\":9,\"watermark\":1,\"servers\":2"},
+       "without effect",
+       "service 's': without effect with the engine 'vllm-v1': 'chunk_tokens', 'watermark', 'servers'"},
+      {{.engine = "\"name\":\"sarathi\",\"kv_blocks\":9,\"chunk_tokens\":9,\"watermark\":0.5"}, "without effect", NULL},
+      {{.engine = "\"name\":\"single\",\"kv_tokens\":9,\"servers\":2,\"discipline\":\"ps\""},
+       "without effect",
+       "service 's': without effect with the engine 'single': 'kv_tokens'"},
+      {{.engine = "\"name\":\"static\",\"kv_tokens\":9,\"max_queue_delay_us\":2,\"transfer\":{}"},
+       "without effect",
+       "service 's': without effect with the engine 'static': 'transfer', 'max_queue_delay_us'"},
+      {{.engine = "\"name\":\"colocated\",\"chunked\":true,\"decode_pressure\":0.5,\"decode_replicas\":2",
+        .cost = PHASES("1,0,0", "1,0,0", "")},
+       "without effect",
+       "service 's': without effect with the engine 'colocated': 'decode_replicas'"},
+      {{.replica = "\"gpu_type\":\"L4|zz\","},
+       "no pool for",
+       "service 's': no pool for its replicas has the GPU type 'zz' of 'gpu_type' (GPU types: A100-80, L4)"},
+      {{.replica = "\"gpu_type\":\"A10-80|L4\","},
+       "no pool for",
+       "service 's': no pool for its replicas has the GPU type 'A10-80' of 'gpu_type'; did you mean 'A100-80'? (GPU "
+       "types: A100-80, L4)"},
+      {{.replica = "\"gpu_type\":\"l4|A100-80\","}, "no pool for", NULL},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    write_service(&rows[i].parts);
+    struct hr_scenario *scenario = load(NULL, 0);
+    const char *note = note_of(scenario, rows[i].words);
+    if (!note != !rows[i].note || (note && strcmp(note, rows[i].note) != 0))
+      printf("\n  expected: %s\n  got:      %s\n", rows[i].note ? rows[i].note : "none", note ? note : "none");
+    CU_ASSERT_EQUAL(!note, !rows[i].note);
+    if (note && rows[i].note) CU_ASSERT_STRING_EQUAL(note, rows[i].note);
+    hr_scenario_destroy(scenario);
+  }
+}
+
 TEST_MAIN("rules of services", TEST(create_test_folder), TEST(costs_without_time), TEST(published_costs),
-          TEST(remove_test_folder))
+          TEST(duplicates), TEST(keys_without_effect), TEST(remove_test_folder))

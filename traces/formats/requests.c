@@ -23,6 +23,7 @@ struct request_reader {
   struct hr__input *input;
   struct hr_service_requests *requests;
   uint32_t place[N_FIELDS];                    /* position of each field in a row */
+  uint32_t n_columns;                          /* of the header */
   bool has_hits;                               /* the column prefix_hit exists */
   uint32_t arrivals, prompts, outputs, cached; /* capacities */
   struct hr_error *error;
@@ -56,6 +57,7 @@ static enum hr_status find_column(const struct request_reader *reader, struct hr
 }
 
 static enum hr_status read_header(struct request_reader *reader, struct hr_text line) {
+  while (hr__comma_field(line, reader->n_columns).at) reader->n_columns++;
   for (uint32_t f = 0; f < N_FIELDS; f++) {
     const enum hr_status status = find_column(reader, line, names[f], &reader->place[f]);
     if (status != HR_OK) return status;
@@ -100,6 +102,12 @@ static enum hr_status read_row(struct request_reader *reader, struct hr_text lin
     if (!is_number) return fail(reader, f, f == ARRIVAL ? "a number of seconds" : "a whole number", text);
     if (f != ARRIVAL && value[f] == 0) return fail(reader, f, "at least 1", text);
   }
+  const struct hr_text more = hr__comma_field(line, reader->n_columns);
+  if (more.at && !memchr(line.at, '"', line.length)) /* a comma in a quoted text of an ignored column is none */
+    return hr_fail(reader->error, HR_BAD_INPUT,
+                   "%s:%" PRIu64 ": expected the %" PRIu32 " fields of the header, found one more: '%.*s'",
+                   reader->path, hr__input_line_number(reader->input), reader->n_columns,
+                   (int)(more.length < 60 ? more.length : 60), more.at);
   const uint32_t n = requests->count;
   if (n && (int64_t)value[ARRIVAL] < requests->arrival_us[n - 1])
     return fail(reader, ARRIVAL, "a time that is not before the previous row; sort the rows by this column",
