@@ -236,7 +236,8 @@ static enum hr_status add_fleet(struct hr_replay *replay, struct hr_error *error
   const struct hr_fleet_config config = {.services = replay->config.scenario->services,
                                          .requests = replay->requests,
                                          .trace = replay->config.trace,
-                                         .seed = replay->config.seed};
+                                         .seed = replay->config.seed,
+                                         .steps = replay->config.check};
   const enum hr_status status = hr_fleet_create(&config, &replay->fleet, error);
   if (status != HR_OK) return status;
   for (uint32_t i = 0; i < count_services(replay->config.scenario); i++) {

@@ -116,6 +116,7 @@ struct subject {
   const struct hr__builder *builder;
   const cJSON *entry, *replica;
   const struct hr_service *service;
+  const struct hr_scenario *scenario; /* with the pools of its cluster */
   const struct hr_cluster_spec *cluster;
   char pools[100]; /* "pool", or "pool of the cluster 'east'" */
 };
@@ -181,6 +182,18 @@ static enum hr_status fail_region(const struct subject *of) {
 static enum hr_status fail_profile(const struct subject *of) {
   const char *profile = of->service->mig_profile;
   struct hr_error inner;
+  bool has_mig = false;
+  for (uint32_t i = 0; i < of->cluster->n_pools; i++) has_mig = has_mig || of->cluster->pools[i].mig;
+  if (has_mig && of->service->gpus > 1)
+    return hr__build_fail_at(of->builder, of->replica, "gpus",
+                             "a replica can never start in a %s: MIG instances of several GPUs cannot work together; "
+                             "expected 1 GPU, or a pool without MIG",
+                             of->pools);
+  if (has_mig && !profile)
+    return hr__build_fail_at(of->builder, of->replica, of->service->gpu_mem_mib ? "gpu_mem_gb" : "gpu_milli",
+                             "a replica can never start in a %s: no MIG instance is as large as it requests without "
+                             "'mig' (%" PRIu32 " thousandths of a GPU, %.10g GiB); set 'mig', or request less",
+                             of->pools, of->service->gpu_milli, (double)of->service->gpu_mem_mib / 1024);
   for (uint32_t i = 0; i < of->cluster->n_pools && profile; i++) {
     const struct hr_mig_spec *mig = of->cluster->pools[i].mig;
     uint32_t number;
@@ -198,21 +211,46 @@ static enum hr_status fail_profile(const struct subject *of) {
                            of->pools, profile ? profile : "");
 }
 
+/* Whether a pool accepts a replica, whatever its size is. */
+static enum hr_status accepts(const struct subject *of, uint32_t pool, bool *accepted) {
+  struct hr_service small = *of->service;
+  struct hr_scenario alone = *of->scenario;
+  struct hr_pool_spec *pools = calloc((size_t)alone.cluster.n_pools + 1, sizeof *pools);
+  enum hr_reason reason = HR_REASON_NONE;
+  *accepted = false;
+  if (!pools) return hr__build_no_memory(of->builder);
+  for (uint32_t i = 0; i < alone.cluster.n_pools; i++) {
+    pools[i] = of->cluster->pools[i];
+    pools[i].nodes = i == pool;
+  }
+  alone.cluster.pools = pools;
+  small.gpus = 1;
+  small.cpu_milli = 0;
+  small.mem_mib = small.gpu_mem_mib = 0;
+  const enum hr_status status = hr__replica_reason(&alone, &alone.cluster, &small, &reason, of->builder->error);
+  free(pools);
+  *accepted = status == HR_OK && reason == HR_REASON_NONE;
+  return status;
+}
+
 static enum hr_status fail_size(const struct subject *of, enum hr_reason reason) {
   const struct hr_service *service = of->service;
   uint64_t gpus = 0, memory_mib = 0;
   for (uint32_t i = 0; i < of->cluster->n_pools; i++) {
     const struct hr_pool_spec *pool = &of->cluster->pools[i];
     const uint64_t count = (uint64_t)pool->nodes * pool->gpus_per_node;
-    if (count > gpus) gpus = count;
-    if (pool->gpu_mem_mib > memory_mib) memory_mib = pool->gpu_mem_mib;
+    bool accepted;
+    const enum hr_status status = accepts(of, i, &accepted);
+    if (status != HR_OK) return status;
+    if (accepted && count > gpus) gpus = count;
+    if (accepted && pool->gpu_mem_mib > memory_mib) memory_mib = pool->gpu_mem_mib;
   }
   if (reason == HR_REASON_GPU_MEMORY)
     return hr__build_fail_at(of->builder, of->replica, "gpu_mem_gb",
                              "no %s that the replica accepts has %.10g GiB for each GPU; the largest GPU has %.10g",
                              of->pools, (double)service->gpu_mem_mib / 1024, (double)memory_mib / 1024);
   return hr__build_fail_at(of->builder, of->replica, "gpus",
-                           "no %s that the replica accepts has %" PRIu32 " GPU%s; the largest pool has %" PRIu64,
+                           "no %s that the replica accepts has %" PRIu32 " GPU%s; the largest such pool has %" PRIu64,
                            of->pools, service->gpus, service->gpus == 1 ? "" : "s", gpus);
 }
 
@@ -372,6 +410,7 @@ enum hr_status hr__check_replica(struct hr__builder *builder, const cJSON *entry
                        .entry = entry,
                        .replica = hr__get(entry, "replica"),
                        .service = service,
+                       .scenario = scenario,
                        .cluster = &scenario->cluster};
   enum hr_reason reason;
   if (!service->autoscale.max) return HR_OK;

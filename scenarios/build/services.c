@@ -383,6 +383,12 @@ static enum hr_status check_spill(const struct hr__builder *builder, const cJSON
   spill->service = find_target(all, service);
   if (spill->service != HR_NONE && &all->at[spill->service] == service)
     return hr__build_fail_at(builder, json, "to", "the service '%.60s' cannot spill over to itself", spill->to);
+  if (spill->service == HR_NONE && strcmp(spill->to, "clusters") == 0 && !has_pool(cluster, spill->to))
+    return hr__build_fail_at(
+        builder, json, "to",
+        "'clusters' needs replicas in several clusters, but 'clusters' of the service has %s; list "
+        "at least two",
+        service->n_places ? "only one" : "none");
   if (spill->service == HR_NONE && !has_pool(cluster, spill->to) && !has_market(cluster, spill->to))
     return hr__build_fail_at(builder, json, "to", "'%.60s' is not a service, a pool or a market of a pool", spill->to);
   if (spill->predicted_wait_us == HR_NEVER_US &&

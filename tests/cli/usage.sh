@@ -767,7 +767,7 @@ case_service_without_a_gpu() {
   sed -i 's/"gpus": 1,/"gpus": 9,/' s.json
   for verb in validate run; do
     try 2 $verb s.json
-    says stderr 's.json:7:23: no pool that the replica accepts has 9 GPUs; the largest pool has 8'
+    says stderr 's.json:7:23: no pool that the replica accepts has 9 GPUs; the largest such pool has 8'
   done
   put_service
   for set in gpu_type=L4 'gpu_type=H100|l4' region=EU gpu_mem_gb=60 gpus=8; do

@@ -10,6 +10,7 @@
 #include "headroom/unstable/service_report.h"
 #include "headroom/unstable/services.h"
 #include "planned.h"
+#include "sim/services/fleet.h"
 #include "trace_files.h"
 
 #include <inttypes.h>
@@ -38,6 +39,7 @@ static uint32_t started(const struct hr_scenario *scenario) {
   for (uint32_t i = 0; i < result->n_levels; i++)
     if (result->levels[i].ready + result->levels[i].starting > most)
       most = result->levels[i].ready + result->levels[i].starting;
+  if (replay.fleet) CU_ASSERT_TRUE(replay.fleet->config.steps); /* as in checked mode without the engine of jobs */
   if (!replay.fleet) most = scenario->services->at[0].replicas;
   hr_replay_finish(&replay);
   hr_trace_destroy(trace);

@@ -422,7 +422,7 @@ static void errors_have_a_place(void) {
   check_error(TRACE "\"clusters\":[{\"name\":\"us\",\"spill_to\":\"us\"},{\"name\":\"eu\"}]", "spill over to itself");
   check_error(TRACE "\"clusters\":[{\"name\":\"us\"}],\"router\":{\"name\":\"random\",\"spill\":{\"to\":\"clusters\","
                     "\"predicted_wait_s\":1}}",
-              "'clusters' is not a service");
+              "'clusters' needs replicas in several clusters, but 'clusters' of the service has only one");
 }
 
 TEST_MAIN("services over several clusters", TEST(one_cluster_is_no_cluster), TEST(clusters_are_alone),

@@ -162,5 +162,47 @@ static void keys_without_effect(void) {
   }
 }
 
+/* ---- Replicas --------------------------------------------------------------------------------------- */
+
+/* The sizes in messages are those of the pools that the replica accepts: the A100 pool has more and larger GPUs. */
+static void sizes_of_accepted_pools(void) {
+  write_service(&(struct parts){.replica = "\"gpu_type\":\"L4\",\"gpus\":9,"});
+  expect_error(NULL, 0, "s.json:2:35: no pool that the replica accepts has 9 GPUs; the largest such pool has 4");
+  write_service(&(struct parts){.replica = "\"gpu_type\":\"L4\",\"gpu_mem_gb\":60,"});
+  expect_error(NULL, 0, "s.json:2:41: has 60 GiB for each GPU; the largest GPU has 24");
+}
+
+static void spill_needs_clusters(void) {
+  write_service(&(struct parts){.service = "\"router\":{\"spill\":{\"to\":\n\"clusters\",\"predicted_wait_s\":1}},"});
+  expect_error(NULL, 0, "s.json:2:1: 'clusters' needs replicas in several clusters, but 'clusters' of the service");
+}
+
+/* Replicas that no MIG instance can hold: the reason is not the empty name of a profile. */
+static void replicas_without_instance(void) {
+  static const char *const rows[][2] = {
+      {"\"gpus\":2,\"mig\":\"1g.10gb\"",
+       "s.json:3:19: a replica can never start in a pool: MIG instances of several GPUs; expected 1 GPU, or a pool "
+       "without MIG"},
+      {"\"gpus\":2", "s.json:3:19: a replica can never start in a pool: 1 GPU"},
+      {"\"gpu_milli\":900",
+       "s.json:3:24: no MIG instance is as large as it requests without 'mig' (900 thousandths of a "
+       "GPU, 0 GiB); set 'mig', or request less"},
+      {"\"gpu_milli\":100,\"gpu_mem_gb\":30",
+       "s.json:3:41: without 'mig' (100 thousandths of a GPU, 30 GiB); set 'mig'"}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char text[TEXT];
+    snprintf(
+        text, sizeof text,
+        "{\"cluster\":{\"mig_fallback\":true,\"pools\":[{\"name\":\"p\",\"gpu\":\"A100-80\",\"nodes\":1,"
+        "\"gpus_per_node\":4,\"sharing\":\"mig\",\"mig\":{\"layout\":\"all-1g.10gb\"}}]},\n\"services\":[{\"name\":"
+        "\"s\",\"requests\":{\"rate_per_s\":1,\"count\":9,\"prompt_tokens\":{\"mean\":9},\"output_tokens\":"
+        "{\"mean\":9}},\n\"replica\":{%s,\"engine\":{\"name\":\"single\"},\"cost\":{\"fixed_us\":1000}}}]}",
+        rows[i][0]);
+    write_text(text);
+    expect_error(NULL, 0, rows[i][1]);
+  }
+}
+
 TEST_MAIN("rules of services", TEST(create_test_folder), TEST(costs_without_time), TEST(published_costs),
-          TEST(duplicates), TEST(keys_without_effect), TEST(remove_test_folder))
+          TEST(duplicates), TEST(keys_without_effect), TEST(sizes_of_accepted_pools), TEST(spill_needs_clusters),
+          TEST(replicas_without_instance), TEST(remove_test_folder))
