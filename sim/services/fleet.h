@@ -4,8 +4,8 @@
 
 /*
  * The services of one run, and their replicas as jobs. fleet.c adds rows for the jobs to the trace, replica_jobs.c is
- * the component of the engine, scaling.c decides how many replicas a service wants, replica_changes.c submits and ends
- * their jobs.
+ * the component of the engine, fleet_services.c opens and closes the services, scaling.c decides how many replicas a
+ * service wants, replica_changes.c submits and ends their jobs.
  *
  * A replica has a place (its number in results) and, while it exists, a job. Rows of jobs are used once, in the order
  * of submission; places are used again.
@@ -79,6 +79,17 @@ struct hr_fleet {
   uint32_t n_owned;
 };
 
+static inline struct hr_fleet *hr__fleet_of(const struct hr__engine *engine) {
+  return engine->config->fleet;
+}
+/* The number of services. */
+static inline uint32_t hr__fleet_count(const struct hr_fleet *fleet) {
+  return fleet->config.services->count;
+}
+/* Whether a replica holds GPUs. */
+static inline bool hr__place_runs(const struct hr__replica_place *place) {
+  return place->state >= HR__PLACE_STARTING;
+}
 /* Whether the replicas of a service run in the cluster of an engine. */
 static inline bool hr__fleet_is_here(const struct hr_fleet *fleet, const struct hr__engine *engine, uint32_t service) {
   return !engine->whole || fleet->config.services->at[service].cluster == engine->number;
@@ -95,6 +106,19 @@ uint32_t hr__fleet_way(const struct hr_services *services, uint32_t from);
 uint32_t hr__fleet_most_requests(const struct hr_fleet *fleet, uint32_t service);
 /* Sets the columns of an unused row to the values of a service. */
 void hr__fleet_set_row(struct hr_fleet *fleet, uint32_t row, uint32_t service);
+
+/* ---- fleet_services.c ------------------------------------------------------------------------------- */
+
+/* Opens a service at the begin of a run. HR_NO_MEMORY is the only error. */
+enum hr_status hr__fleet_open_service(struct hr__engine *engine, uint32_t index);
+/* At the end of the run, closes the accounts of replicas that still run, and removes the rows that were not used. */
+void hr__fleet_settle(struct hr__engine *engine);
+/* Frees the services, also after an error. */
+void hr__fleet_close(struct hr__engine *engine);
+/* Checked mode: compares the replicas with their jobs and their requests. */
+struct hr__running;
+enum hr_status hr__fleet_check(const struct hr__engine *engine, const struct hr__running *running);
+
 /* ---- replica_changes.c ------------------------------------------------------------------------------ */
 
 /* Returns how long a replica has been busy until now, in ticks. The service must be up to date. */

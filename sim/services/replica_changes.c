@@ -12,10 +12,6 @@
 #include "sim/engine/engine.h"
 #include "sim/services/fleet.h"
 
-static struct hr_fleet *fleet_of(const struct hr__engine *engine) {
-  return engine->config->fleet;
-}
-
 /* ---- GPU times -------------------------------------------------------------------------------------- */
 
 int64_t hr__replica_busy_ticks(const struct hr__fleet_service *service, uint32_t number) {
@@ -144,7 +140,7 @@ static enum hr_status fail_too_many(const struct hr__engine *engine, const struc
 }
 
 static enum hr_status submit_replica(struct hr__engine *engine, struct hr__fleet_service *service, uint32_t number) {
-  struct hr_fleet *fleet = fleet_of(engine);
+  struct hr_fleet *fleet = hr__fleet_of(engine);
   const uint32_t index = (uint32_t)(service - fleet->of), job = fleet->n_input + fleet->n_used;
   if (job == fleet->n_rows) return fail_too_many(engine, fleet);
   fleet->rows[fleet->n_used++] = (struct hr__fleet_row){index, number};
@@ -178,7 +174,7 @@ enum hr_status hr__replica_job_end(struct hr__engine *engine, struct hr__fleet_s
   const hr_job job = {place->job};
   hr__replica_close_times(service, number, engine->view.now_us);
   place->state = HR__PLACE_FREE;
-  fleet_of(engine)->work_us[job.id] = hr_view_done_us(&engine->view, job);
+  hr__fleet_of(engine)->work_us[job.id] = hr_view_done_us(&engine->view, job);
   return hr__job_end(engine, job);
 }
 

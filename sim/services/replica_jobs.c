@@ -9,31 +9,18 @@
  * replica, or the end of its requests. Between these instants and the events of its jobs, requests are not simulated;
  * at such an instant, the service is advanced to it.
  *
- * Invariant: GPU time that the replicas held = starting + busy + idle = GPU time of their jobs.
+ * fleet_services.c opens and closes the services of a run, and checks their invariants.
  */
 
 #include "base/array.h"
-#include "base/hash.h"
 #include "sim/engine/engine.h"
 #include "sim/services/fleet.h"
 
 #include <string.h>
 
-static struct hr_fleet *fleet_of(const struct hr__engine *engine) {
-  return engine->config->fleet;
-}
-
-static uint32_t count_of(const struct hr_fleet *fleet) {
-  return fleet->config.services->count;
-}
-
-static bool is_running(const struct hr__replica_place *place) {
-  return place->state >= HR__PLACE_STARTING;
-}
-
 /* Advances the requests of a service to the present instant, excluding the requests of this instant. */
 static void catch_up_requests(const struct hr__engine *engine, struct hr__fleet_service *service) {
-  hr__service_advance(&service->run, engine->view.now_us + fleet_of(engine)->origin_us);
+  hr__service_advance(&service->run, engine->view.now_us + hr__fleet_of(engine)->origin_us);
 }
 
 /* ---- The entry in the heap -------------------------------------------------------------------------- */
@@ -60,8 +47,8 @@ static int64_t idle_end_us(const struct hr__engine *engine, struct hr__fleet_ser
   const int64_t time_us = service->spec->autoscale.idle_to_zero_us;
   if (!run->n_outstanding) return ((run->idle_ticks + tick - 1) >> HR__TICK_BITS) + time_us;
   /* it waits for a replica, or until it is not needed any more */
-  if (!hr__service_runs(run)) return run_us(fleet_of(engine), hr__service_timeout_us(&service->run));
-  const int64_t next_us = run_us(fleet_of(engine), hr__service_first_us(run));
+  if (!hr__service_runs(run)) return run_us(hr__fleet_of(engine), hr__service_timeout_us(&service->run));
+  const int64_t next_us = run_us(hr__fleet_of(engine), hr__service_first_us(run));
   return next_us > engine->view.now_us + time_us ? next_us : engine->view.now_us + time_us;
 }
 
@@ -70,7 +57,7 @@ static bool wakes_on_arrival(const struct hr__fleet_service *service) {
 }
 
 static int64_t next_event_us(const struct hr__engine *engine, struct hr__fleet_service *service) {
-  const struct hr_fleet *fleet = fleet_of(engine);
+  const struct hr_fleet *fleet = hr__fleet_of(engine);
   if (!service->is_open) return HR_NEVER_US;
   int64_t at_us = min64(service->tick_us, run_us(fleet, hr__service_next_us(&service->run)));
   at_us = min64(at_us, idle_end_us(engine, service));
@@ -89,7 +76,7 @@ static enum hr_status reschedule(struct hr__engine *engine, struct hr__fleet_ser
   if (at_us == service->event_us) return HR_OK;
   service->event_us = at_us;
   if (at_us == HR_NEVER_US) return HR_OK;
-  return hr__schedule(engine, at_us, HR__PENDING_SERVICE, (uint32_t)(service - fleet_of(engine)->of));
+  return hr__schedule(engine, at_us, HR__PENDING_SERVICE, (uint32_t)(service - hr__fleet_of(engine)->of));
 }
 
 /* ---- Accounts --------------------------------------------------------------------------------------- */
@@ -101,7 +88,7 @@ static enum hr_status note_decision(const struct hr__engine *engine, struct hr__
   if (choice.wanted == service->wanted) return HR_OK;
   if (!HR__ARRAY_HAS_ROOM(result->decisions, result->n_decisions, result->decisions_capacity))
     return hr__out_of_memory(engine);
-  const int64_t at_us = engine->view.now_us + fleet_of(engine)->origin_us;
+  const int64_t at_us = engine->view.now_us + hr__fleet_of(engine)->origin_us;
   result->decisions[result->n_decisions++] =
       (struct hr_scale_decision){at_us, service->wanted, choice.wanted, (uint8_t)choice.reason};
   service->wanted = choice.wanted;
@@ -111,7 +98,7 @@ static enum hr_status note_decision(const struct hr__engine *engine, struct hr__
 /* Records the numbers of replicas, if they have changed. */
 static enum hr_status note_replicas(const struct hr__engine *engine, struct hr__fleet_service *service) {
   struct hr_service_result *result = &service->result;
-  struct hr_replica_level level = {.at_us = engine->view.now_us + fleet_of(engine)->origin_us,
+  struct hr_replica_level level = {.at_us = engine->view.now_us + hr__fleet_of(engine)->origin_us,
                                    .wanted = service->is_open ? service->wanted : 0};
   for (uint32_t i = 0; i < service->n_places; i++) {
     const struct hr__replica_place *place = &service->places[i];
@@ -178,7 +165,7 @@ static uint32_t index_of(const struct hr_fleet *fleet, const struct hr__service_
 
 /* Sets `*its` to the engine of the cluster of a service; NULL: nothing happens there at this instant. */
 static enum hr_status enter_cluster(struct hr__engine *engine, uint32_t service, struct hr__engine **its) {
-  const struct hr_fleet *fleet = fleet_of(engine);
+  const struct hr_fleet *fleet = hr__fleet_of(engine);
   *its = engine;
   if (hr__fleet_is_here(fleet, engine, service)) return HR_OK;
   const uint32_t cluster = fleet->config.services->at[service].cluster;
@@ -189,7 +176,7 @@ static enum hr_status enter_cluster(struct hr__engine *engine, uint32_t service,
 
 /* Changes the replicas of all services that are advanced together with this one, before the requests of the instant. */
 static enum hr_status change_circle(struct hr__engine *engine, const struct hr__fleet_service *service) {
-  struct hr_fleet *fleet = fleet_of(engine);
+  struct hr_fleet *fleet = hr__fleet_of(engine);
   enum hr_status status = HR_OK;
   for (uint32_t k = 0; k < service->links.n_circle && status == HR_OK; k++) {
     const uint32_t at = index_of(fleet, service->links.circle[k]);
@@ -244,7 +231,7 @@ static enum hr_status finish_service(struct hr__engine *engine, struct hr__fleet
   for (uint32_t i = 0; i < service->n_places && status == HR_OK; i++) {
     struct hr__replica_place *place = &service->places[i];
     if (place->state == HR__PLACE_WAITING) status = hr__replica_withdraw(engine, place);
-    if (status == HR_OK && is_running(place)) status = hr__replica_job_end(engine, service, i);
+    if (status == HR_OK && hr__place_runs(place)) status = hr__replica_job_end(engine, service, i);
   }
   return status;
 }
@@ -253,7 +240,7 @@ static enum hr_status finish_service(struct hr__engine *engine, struct hr__fleet
 static bool only_waits(const struct hr__fleet_service *service) {
   bool any_waits = false;
   for (uint32_t i = 0; i < service->n_places; i++) {
-    if (is_running(&service->places[i])) return false;
+    if (hr__place_runs(&service->places[i])) return false;
     any_waits |= service->places[i].state == HR__PLACE_WAITING;
   }
   return any_waits && !hr__service_expects(&service->run);
@@ -277,7 +264,7 @@ static enum hr_status advance_service(struct hr__engine *engine, struct hr__flee
   if (status == HR_OK) status = change_circle(engine, service);
   if (status != HR_OK || !service->is_open) return status;
   /* the requests of this instant */
-  hr__service_advance(&service->run, now_us + fleet_of(engine)->origin_us + 1);
+  hr__service_advance(&service->run, now_us + hr__fleet_of(engine)->origin_us + 1);
   status = end_drained(engine, service);
   if (status == HR_OK && is_done(service)) return finish_service(engine, service);
   if (status == HR_OK && service->run.n_outstanding == 0 && idle_end_us(engine, service) <= now_us)
@@ -305,7 +292,7 @@ static enum hr_status begin_service(struct hr__engine *engine, struct hr__fleet_
 
 /* Handles the event of a service, after the events of services with requests that can go to it. */
 static enum hr_status handle(struct hr__engine *engine, uint32_t index) {
-  struct hr_fleet *fleet = fleet_of(engine);
+  struct hr_fleet *fleet = hr__fleet_of(engine);
   struct hr__fleet_service *service = &fleet->of[index];
   enum hr_status status = HR_OK;
   if (service->event_us != engine->view.now_us) return HR_OK; /* outdated */
@@ -329,7 +316,7 @@ static enum hr_status advance(struct hr__engine *engine, struct hr__pending pend
 /* ---- Events of jobs --------------------------------------------------------------------------------- */
 
 static struct hr__fleet_service *service_of(const struct hr__engine *engine, hr_job job, uint32_t *number) {
-  struct hr_fleet *fleet = fleet_of(engine);
+  struct hr_fleet *fleet = hr__fleet_of(engine);
   if (!hr__fleet_has(fleet, job.id)) return NULL;
   const struct hr__fleet_row row = fleet->rows[job.id - fleet->n_input];
   *number = row.place;
@@ -429,85 +416,20 @@ static void forget(struct hr__engine *engine, hr_job job) {
   service->is_rejected |= engine->reason[job.id] != HR_REASON_WITHDRAWN;
 }
 
-/* ---- Begin and end of a run ------------------------------------------------------------------------- */
+/* ---- Begin of a run ------------------------------------------------------------------------------- */
 
 static bool is_needed(const struct hr__engine *engine) {
   return engine->config->fleet != NULL;
 }
 
-/* The services with requests that can go to this one. */
-static bool find_feeds(struct hr_fleet *fleet, uint32_t index) {
-  struct hr__fleet_service *service = &fleet->of[index];
-  for (uint32_t i = 0; i < count_of(fleet); i++) {
-    if (!hr__spills_to(&fleet->config.services->at[i], index)) continue;
-    if (!service->feeds && !(service->feeds = calloc(count_of(fleet), sizeof *service->feeds))) return false;
-    service->feeds[service->n_feeds++].from = &fleet->of[i].run;
-  }
-  return true;
-}
-
-static bool push_link(struct hr__service_run ***list, uint32_t *n, uint32_t most, struct hr__service_run *run) {
-  if (!*list && !(*list = calloc(most, sizeof **list))) return false;
-  (*list)[(*n)++] = run;
-  return true;
-}
-
-/* The place of a service in the graph of spill-over. */
-static bool find_links(struct hr_fleet *fleet, uint32_t index) {
-  const struct hr_services *services = fleet->config.services;
-  struct hr__spill_links *links = &fleet->of[index].links;
-  const bool in_circle = hr__fleet_hops(services, index, index) > 0;
-  links->n_hops = hr__fleet_way(services, index);
-  bool is_complete = true;
-  for (uint32_t i = 0; i < count_of(fleet) && is_complete; i++) {
-    struct hr__service_run *run = &fleet->of[i].run;
-    const bool comes = hr__fleet_hops(services, i, index) > 0, goes = hr__fleet_hops(services, index, i) > 0;
-    if (comes && i != index) is_complete = push_link(&links->upstream, &links->n_upstream, services->count, run);
-    if (is_complete && in_circle && comes && goes)
-      is_complete = push_link(&links->circle, &links->n_circle, services->count, run);
-  }
-  return is_complete;
-}
-
-static enum hr_status open_service(struct hr__engine *engine, uint32_t index) {
-  struct hr_fleet *fleet = fleet_of(engine);
-  struct hr__fleet_service *service = &fleet->of[index];
-  if (!find_feeds(fleet, index) || !find_links(fleet, index)) return hr__out_of_memory(engine);
-  const struct hr_service *spec = &fleet->config.services->at[index];
-  service->spec = spec;
-  const uint32_t times = spec->autoscale.policy == HR_AUTOSCALE_FIXED ? 1 : 2;
-  const uint32_t n_decoders = times * hr__service_decoders(spec, spec->autoscale.max);
-  service->n_places = times * spec->autoscale.max;
-  service->n_heads = service->n_places - n_decoders;
-  service->event_us = service->tick_us = HR_NEVER_US;
-  const struct hr__service_config config = {.spec = spec,
-                                            .requests = &fleet->config.requests[index],
-                                            .n_replicas = service->n_places,
-                                            .n_decoders = n_decoders,
-                                            .origin_us = fleet->origin_us,
-                                            .seed = fleet->config.seed + index,
-                                            .steps = fleet->config.steps || engine->config->check,
-                                            .feeds = service->feeds,
-                                            .n_feeds = service->n_feeds,
-                                            .most = hr__fleet_most_requests(fleet, index),
-                                            .received = &service->received,
-                                            .links = service->links};
-  service->places = calloc((size_t)service->n_places + 1, sizeof *service->places);
-  service->warm = calloc((size_t)engine->cluster.n_nodes + 1, sizeof *service->warm);
-  const enum hr_status status = hr__service_open(&service->run, &config, &service->result, engine->error);
-  if (status != HR_OK) return status;
-  const bool is_complete = hr__scaler_open(&service->scaler, spec, service->n_places);
-  return is_complete && service->places && service->warm ? HR_OK : hr__out_of_memory(engine);
-}
-
 static enum hr_status begin(struct hr__engine *engine) {
-  struct hr_fleet *fleet = fleet_of(engine);
+  struct hr_fleet *fleet = hr__fleet_of(engine);
   enum hr_status status = HR_OK;
   if (engine->config->stream)
     return hr_fail(engine->error, HR_BAD_INPUT, "a streamed run forgets finished jobs; services need them");
-  for (uint32_t i = 0; i < count_of(fleet) && status == HR_OK; i++)
-    if (hr__fleet_is_here(fleet, engine, i)) status = open_service(engine, i);
-  for (uint32_t i = 0; i < count_of(fleet) && status == HR_OK; i++) {
+  for (uint32_t i = 0; i < hr__fleet_count(fleet) && status == HR_OK; i++)
+    if (hr__fleet_is_here(fleet, engine, i)) status = hr__fleet_open_service(engine, i);
+  for (uint32_t i = 0; i < hr__fleet_count(fleet) && status == HR_OK; i++) {
     if (!hr__fleet_is_here(fleet, engine, i)) continue;
     struct hr__fleet_service *service = &fleet->of[i];
     service->is_open = true;
@@ -515,113 +437,6 @@ static enum hr_status begin(struct hr__engine *engine) {
     status = reschedule(engine, service, 0);
   }
   return status;
-}
-
-static uint64_t digest_result(uint64_t digest, const struct hr_service_result *result) {
-  for (uint32_t i = 0; i < result->count; i++) {
-    digest = hr__digest_add(digest, (uint64_t)result->state[i] << 32 | result->replica[i]);
-    digest = hr__digest_add(digest, (uint64_t)result->first_token_us[i]);
-    digest = hr__digest_add(digest, (uint64_t)result->end_us[i]);
-  }
-  return digest;
-}
-
-/* At the end, the accounts of replicas that still run are closed. The rows that were not used are removed. */
-static void settle(struct hr__engine *engine) {
-  struct hr_fleet *fleet = fleet_of(engine);
-  for (uint32_t i = 0; i < count_of(fleet); i++) {
-    struct hr__fleet_service *service = &fleet->of[i];
-    if (!hr__fleet_is_here(fleet, engine, i)) continue;
-    if (service->is_open) hr__service_advance(&service->run, engine->view.now_us + fleet->origin_us + 1);
-    for (uint32_t k = 0; k < service->n_places; k++)
-      if (is_running(&service->places[k])) hr__replica_close_times(service, k, engine->view.now_us);
-    engine->digest = digest_result(engine->digest, &service->result);
-    if (engine->whole) engine->whole->digest = digest_result(engine->whole->digest, &service->result);
-  }
-  fleet->trace.n_jobs = fleet->n_input + fleet->n_used;
-  fleet->trace.n_added = fleet->n_used;
-}
-
-static void close_services(struct hr__engine *engine) {
-  struct hr_fleet *fleet = fleet_of(engine);
-  for (uint32_t i = 0; fleet && i < count_of(fleet); i++) {
-    struct hr__fleet_service *service = &fleet->of[i];
-    if (!hr__fleet_is_here(fleet, engine, i)) continue;
-    if (service->run.spec) hr__service_close(&service->run, NULL);
-    if (service->scaler.spec) hr__scaler_close(&service->scaler);
-    free(service->places);
-    free(service->warm);
-    service->run = (struct hr__service_run){0};
-    service->places = NULL;
-    service->warm = NULL;
-  }
-}
-
-/* ---- Checked mode ----------------------------------------------------------------------------------- */
-
-static enum hr_status check_place(const struct hr__engine *engine, const struct hr__fleet_service *service,
-                                  uint32_t number) {
-  const struct hr__replica_place *place = &service->places[number];
-  const bool has_work = service->run.outstanding[number] > 0;
-  if (has_work && place->state < HR__PLACE_READY)
-    return hr__broken(engine, "service '%.60s': replica %" PRIu32 " has requests and is not ready", service->spec->name,
-                      number);
-  if (place->state == HR__PLACE_FREE) return HR_OK;
-  const enum hr_job_state state = (enum hr_job_state)engine->state[place->job];
-  const bool may_run = is_running(place) || place->state == HR__PLACE_WITHDRAWN;
-  if ((state == HR_JOB_RUNNING && !may_run &&
-       hr__attempt(engine, (hr_job){place->job})->begun_us != engine->view.now_us) ||
-      (is_running(place) && state != HR_JOB_RUNNING))
-    return hr__broken(engine, "service '%.60s': the state of replica %" PRIu32 " and of its job differ",
-                      service->spec->name, number);
-  return HR_OK;
-}
-
-/* The GPU time of all replicas, and of their jobs. */
-static enum hr_status check_times(const struct hr__engine *engine) {
-  const struct hr_fleet *fleet = fleet_of(engine);
-  hr_amount held = 0, of_jobs = 0;
-  for (uint32_t i = 0; i < count_of(fleet); i++) {
-    const struct hr__fleet_service *service = &fleet->of[i];
-    const struct hr_replica_times *times = &service->result.gpu_time;
-    if (!hr__fleet_is_here(fleet, engine, i)) continue;
-    if (times->held != times->starting + times->busy + times->idle || times->idle < 0)
-      return hr__broken(engine, "service '%.60s': the GPU times of its replicas do not add up", service->spec->name);
-    held += times->held;
-    for (uint32_t k = 0; k < service->n_places; k++)
-      if (is_running(&service->places[k]))
-        held += (hr_amount)service->places[k].gpu_milli * (engine->view.now_us - service->places[k].held_us);
-  }
-  for (uint32_t i = 0; i < fleet->n_used; i++) {
-    const uint32_t job = fleet->n_input + i;
-    if (!hr__fleet_is_here(fleet, engine, fleet->rows[i].service)) continue;
-    const struct hr_job_accounting account = hr_view_accounting(&engine->view, (hr_job){job});
-    const struct hr_gpu_times *times = &account.milli_us;
-    of_jobs += times->kept + times->lost + times->saving + times->restarting + times->hanging + times->data;
-    const struct hr__engine_attempt *attempt = hr__attempt(engine, (hr_job){job});
-    if (engine->state[job] == HR_JOB_RUNNING)
-      of_jobs += (hr_amount)attempt->gpu_milli * (engine->view.now_us - attempt->phase_us + attempt->unkept_us);
-  }
-  return held == of_jobs ? HR_OK : hr__broken(engine, "the GPU times of replicas and of their jobs differ");
-}
-
-static enum hr_status check(const struct hr__engine *engine, const struct hr__running *running) {
-  const struct hr_fleet *fleet = fleet_of(engine);
-  enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < count_of(fleet) && status == HR_OK; i++) {
-    const struct hr__fleet_service *service = &fleet->of[i];
-    if (!hr__fleet_is_here(fleet, engine, i)) continue;
-    uint64_t sum = service->run.waiting.count;
-    for (uint32_t k = 0; k < service->n_places && status == HR_OK; k++) {
-      sum += service->run.outstanding[k];
-      status = check_place(engine, service, k);
-    }
-    const struct hr__service_run *run = &service->run;
-    const uint64_t gone = run->n_completed + run->n_refused + run->n_timed_out + run->n_spilled;
-    if (status == HR_OK && (sum != run->n_outstanding || (run->spec && run->next != gone + sum)))
-      status = hr__broken(engine, "service '%.60s': requests are lost", service->spec->name);
-  }
-  return status == HR_OK && running->every_job ? check_times(engine) : status;
 }
 
 const struct hr__component hr__component_replica_jobs = {
@@ -634,7 +449,7 @@ const struct hr__component hr__component_replica_jobs = {
     .forget = forget,
     .kinds = 1u << HR__PENDING_SERVICE,
     .advance = advance,
-    .settle = settle,
-    .close = close_services,
-    .check = check,
+    .settle = hr__fleet_settle,
+    .close = hr__fleet_close,
+    .check = hr__fleet_check,
 };
