@@ -20,38 +20,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define NAME_OF(name, text, ...) [name] = (text),
-static const char *const engine_names[] = {HR_SERVICE_ENGINE_TABLE(NAME_OF)};
-static const char *const router_names[] = {HR_SERVICE_ROUTER_TABLE(NAME_OF)};
-#undef NAME_OF
-#define NAME_OF(name, text) [name] = (text),
-static const char *const state_names[] = {HR_REQUEST_STATE_TABLE(NAME_OF)};
-#undef NAME_OF
-
-const char *hr_service_engine_name(enum hr_service_engine engine) {
-  return engine_names[engine];
-}
-
-const char *hr_service_router_name(enum hr_service_router router) {
-  return router_names[router];
-}
-
-const char *hr_request_state_name(enum hr_request_state state) {
-  return state_names[state];
-}
-
 /* ---- Events ----------------------------------------------------------------------------------------- */
 
 static int64_t ticks_of(const struct hr__service_run *service, int64_t us) {
   return HR__TICKS(us - service->origin_us);
-}
-
-static int64_t rounded_us(int64_t ticks) {
-  return (ticks + (INT64_C(1) << (HR__TICK_BITS - 1))) >> HR__TICK_BITS;
-}
-
-static int64_t now_us(const struct hr__service_run *service) {
-  return service->origin_us + rounded_us(service->now_ticks);
 }
 
 /* A time of replicas with phases, rounded down. */
@@ -67,57 +39,8 @@ static void count_outstanding(struct hr__service_run *service, int change) {
   if (service->n_outstanding == 0) service->idle_ticks = service->now_ticks;
 }
 
-/* ---- Cold starts ------------------------------------------------------------------------------------ */
-
-/* The time so far in which no replica was ready and one was starting. Replicas change at whole microseconds. */
-static int64_t cold_clock_us(const struct hr__service_run *service) {
-  const int64_t open_ticks = service->is_cold ? service->now_ticks - service->cold_from_ticks : 0;
-  return (service->cold_ticks + open_ticks) >> HR__TICK_BITS;
-}
-
-/* The number of ready or starting replicas has changed at an instant. */
-static void note_cold(struct hr__service_run *service, int64_t at_ticks) {
-  if (at_ticks < service->cold_from_ticks) at_ticks = service->cold_from_ticks;
-  if (service->is_cold) service->cold_ticks += at_ticks - service->cold_from_ticks;
-  service->cold_from_ticks = at_ticks;
-  service->is_cold = service->n_ready == 0 && service->n_starting > 0;
-}
-
-void hr__service_set_starting(struct hr__service_run *service, uint32_t count, int64_t at_us) {
-  service->n_starting = count;
-  note_cold(service, HR__TICKS(at_us - service->origin_us));
-}
-
-/* A request begins (sign -1) or ends (1) to wait at the router. Time after its first iteration does not count. */
-static void count_cold(struct hr__service_run *service, uint32_t id, int sign) {
-  if (service->result->scheduled_us[id] == HR_NEVER_US) service->result->cold_us[id] += sign * cold_clock_us(service);
-}
-
 static bool ends_first(const struct hr__service_run *service) {
   return service->spec->engine == HR_SERVICE_ORCA_SPLITWISE;
-}
-
-/* ---- Idle replicas ---------------------------------------------------------------------------------- */
-
-void hr__service_end_idle(struct hr__service_run *service, uint32_t number) {
-  struct hr__replica *replica = &service->replicas[number];
-  struct hr_service_result *result = service->result;
-  const int64_t from_ticks = replica->idle_from_ticks;
-  replica->idle_from_ticks = HR_NEVER_US;
-  if (from_ticks == HR_NEVER_US || service->now_ticks - from_ticks < HR__TICKS(HR_MIN_IDLE_US)) return;
-  if (!HR__ARRAY_HAS_ROOM(result->idle, result->n_idle, result->idle_capacity)) {
-    service->no_memory = true;
-    return;
-  }
-  result->idle[result->n_idle++] = (struct hr_idle_period){
-      .from_us = service->origin_us + rounded_us(from_ticks), .to_us = now_us(service), .replica = number};
-}
-
-static void set_ready(struct hr__service_run *service, uint32_t number, bool is_ready) {
-  struct hr__replica *replica = &service->replicas[number];
-  if (!is_ready) hr__service_end_idle(service, number);
-  if (is_ready && !replica->is_ready) replica->idle_from_ticks = service->now_ticks;
-  replica->is_ready = is_ready;
 }
 
 /* The ring of sequences and the queues have room for at most twice as many requests as are in them. */
@@ -218,7 +141,7 @@ static void arrive(struct hr__service_run *service, uint32_t id) {
   if (service->n_ready) {
     assign(service, id, true);
   } else {
-    count_cold(service, id, -1);
+    hr__service_count_cold(service, id, -1);
     service->no_memory |= !hr__queue_push(&service->waiting, id);
   }
   service->n_waiting++;
@@ -240,7 +163,7 @@ static void begin(struct hr__service_run *service, uint32_t number) {
   for (uint32_t i = 0; i < replica->n_admitted; i++) {
     int64_t *scheduled_us = &service->result->scheduled_us[replica->admitted[i]];
     if (*scheduled_us != HR_NEVER_US) continue;
-    *scheduled_us = now_us(service);
+    *scheduled_us = hr__service_now_us(service);
     service->n_waiting--;
   }
   hr__tournament_set(&service->ends, number, replica->end_ticks);
@@ -282,10 +205,10 @@ static void on_token(void *context, uint32_t id, bool is_first, bool is_last) {
   const uint32_t number = result->replica[id];
   /* a prompt that is computed again does not yield another first token */
   if (is_first && result->first_token_us[id] == HR_NEVER_US) {
-    result->first_token_us[id] = now_us(service);
+    result->first_token_us[id] = hr__service_now_us(service);
     result->preempted_us[id] = 0;
   } else if (result->preempted_us[id] < 0) {
-    result->preempted_us[id] += rounded_us(service->now_ticks);
+    result->preempted_us[id] += hr__rounded_us(service->now_ticks);
   }
   struct hr__sequence *sequence = sequence_of(service, id);
   if (is_first && sequence->unstarted) {
@@ -293,7 +216,7 @@ static void on_token(void *context, uint32_t id, bool is_first, bool is_last) {
     sequence->unstarted = 0;
   }
   if (!is_last) return;
-  result->end_us[id] = now_us(service);
+  result->end_us[id] = hr__service_now_us(service);
   service->outstanding[number]--;
   service->tokens[number]--;
   complete(service, id);
@@ -326,7 +249,7 @@ static void drop(struct hr__service_run *service, uint32_t id) {
   const uint32_t number = service->result->replica[id];
   service->result->state[id] = HR_REQUEST_TIMED_OUT;
   service->result->replica[id] = HR_NONE;
-  service->result->end_us[id] = now_us(service);
+  service->result->end_us[id] = hr__service_now_us(service);
   service->n_timed_out++;
   service->n_waiting--;
   count_outstanding(service, -1);
@@ -482,7 +405,7 @@ static void on_phase_begins(void *context, uint32_t id) {
 static void on_phase_token(void *context, uint32_t id, bool is_last) {
   struct hr__service_run *service = context;
   int64_t *preempted_us = &service->result->preempted_us[id];
-  if (*preempted_us < 0) *preempted_us += rounded_us(service->now_ticks);
+  if (*preempted_us < 0) *preempted_us += hr__rounded_us(service->now_ticks);
   if (is_last) complete(service, id);
 }
 
@@ -510,9 +433,9 @@ static void on_phase_loses(void *context, uint32_t id, bool has_begun, uint32_t 
   replica->recomputed_tokens += tokens;
   service->lost_tokens += tokens;
   if (has_begun && result->first_token_us[id] != HR_NEVER_US && result->preempted_us[id] >= 0)
-    result->preempted_us[id] -= rounded_us(service->now_ticks);
+    result->preempted_us[id] -= hr__rounded_us(service->now_ticks);
   result->replica[id] = HR_NONE;
-  count_cold(service, id, -1);
+  hr__service_count_cold(service, id, -1);
   service->no_memory |= !hr__queue_insert_back(&service->waiting, id);
 }
 
@@ -539,30 +462,25 @@ bool hr__service_open_phases(struct hr__service_run *service, uint32_t n_heads, 
 static void assign_waiting(struct hr__service_run *service, bool is_new) {
   while (service->n_ready && service->waiting.count) {
     const uint32_t id = hr__queue_pop(&service->waiting);
-    count_cold(service, id, 1);
+    hr__service_count_cold(service, id, 1);
     assign(service, id, is_new);
   }
   begin_touched(service);
 }
 
-/* Whether the router may assign requests to a replica; a replica that only decodes gets none. */
-static bool takes_requests(const struct hr__service_run *service, uint32_t number) {
-  return number < service->n_heads;
-}
-
 void hr__service_add(struct hr__service_run *service, uint32_t number) {
-  if (takes_requests(service, number)) hr__router_join(service, number);
-  set_ready(service, number, true);
+  if (hr__service_is_head(service, number)) hr__router_join(service, number);
+  hr__service_set_ready(service, number, true);
   if (service->phases) hr__phases_add(service->phases, number, now_ms(service));
-  note_cold(service, service->now_ticks);
+  hr__service_note_cold(service, service->now_ticks);
   assign_waiting(service, true);
 }
 
 void hr__service_drain(struct hr__service_run *service, uint32_t number) {
   hr__router_leave(service, number);
-  set_ready(service, number, false);
+  hr__service_set_ready(service, number, false);
   if (service->phases) hr__phases_drain(service->phases, number);
-  note_cold(service, service->now_ticks);
+  hr__service_note_cold(service, service->now_ticks);
 }
 
 /* The requests of a replica go back to the router. */
@@ -577,7 +495,7 @@ static void empty(struct hr__service_run *service, uint32_t number) {
   while (replica->waiting.count) {
     const uint32_t id = hr__queue_pop(&replica->waiting);
     service->result->replica[id] = HR_NONE;
-    count_cold(service, id, -1);
+    hr__service_count_cold(service, id, -1);
     service->no_memory |= !hr__queue_insert_back(&service->waiting, id);
   }
 }
@@ -585,8 +503,8 @@ static void empty(struct hr__service_run *service, uint32_t number) {
 void hr__service_kill(struct hr__service_run *service, uint32_t number) {
   struct hr__replica *replica = &service->replicas[number];
   hr__router_leave(service, number);
-  set_ready(service, number, false);
-  note_cold(service, service->now_ticks);
+  hr__service_set_ready(service, number, false);
+  hr__service_note_cold(service, service->now_ticks);
   if (!service->phases) {
     empty(service, number);
   } else {
@@ -595,50 +513,4 @@ void hr__service_kill(struct hr__service_run *service, uint32_t number) {
     service->no_memory |= !hr__phases_kill(service->phases, number, now_ms(service));
   }
   assign_waiting(service, false);
-}
-
-bool hr__service_is_idle(const struct hr__service_run *service, uint32_t number) {
-  return service->phases ? hr__phases_is_idle(service->phases, number) : service->outstanding[number] == 0;
-}
-
-bool hr__service_has_other(const struct hr__service_run *service, uint32_t number) {
-  if (takes_requests(service, number)) return service->n_ready > 1;
-  return hr__phases_ready(service->phases, false) > 1;
-}
-
-uint32_t hr__service_ready(const struct hr__service_run *service) {
-  return service->n_ready + (service->phases ? hr__phases_ready(service->phases, false) : 0);
-}
-
-uint32_t hr__service_unplaced(const struct hr__service_run *service) {
-  return service->waiting.count + (service->phases ? hr__phases_held(service->phases) : 0);
-}
-
-bool hr__service_runs(const struct hr__service_run *service) {
-  if (service->phases) return hr__phases_next_ms(service->phases) < (double)INFINITY;
-  return hr__tournament_least(&service->ends) != HR_NEVER_US;
-}
-
-/* The next event of replicas with phases, rounded up. */
-static int64_t phase_us(const struct hr__service_run *service) {
-  const double us = ceil(hr__phases_next_ms(service->phases) * 1000);
-  return us < (double)INFINITY ? (int64_t)us : HR_NEVER_US;
-}
-
-int64_t hr__service_wake_us(const struct hr__service_run *service, uint32_t number) {
-  if (service->phases) return hr__service_is_idle(service, number) ? HR_NEVER_US : phase_us(service);
-  const int64_t end_ticks = service->replicas[number].end_ticks;
-  if (end_ticks == HR_NEVER_US) return HR_NEVER_US;
-  return service->origin_us + ((end_ticks + (INT64_C(1) << HR__TICK_BITS) - 1) >> HR__TICK_BITS);
-}
-
-int64_t hr__service_first_us(const struct hr__service_run *service) {
-  if (service->n_replicas == 0) return HR_NEVER_US;
-  return service->phases ? phase_us(service) : hr__service_wake_us(service, hr__service_first(service));
-}
-
-int64_t hr__service_next_us(struct hr__service_run *service) {
-  if (hr__service_expects(service)) return hr__service_last_us(service);
-  const int64_t end_us = hr__service_first_us(service), timeout_us = hr__service_timeout_us(service);
-  return timeout_us < end_us ? timeout_us : end_us;
 }

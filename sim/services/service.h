@@ -158,6 +158,26 @@ int64_t hr__service_timeout_us(struct hr__service_run *service);
 /* Completes the result and frees the service. Returns HR_NO_MEMORY if memory was exhausted during the run. */
 enum hr_status hr__service_close(struct hr__service_run *service, struct hr_error *error);
 
+/* ---- The state of a service (service_state.c) ------------------------------------------------------- */
+
+/* Rounds ticks to microseconds. */
+static inline int64_t hr__rounded_us(int64_t ticks) {
+  return (ticks + (INT64_C(1) << (HR__TICK_BITS - 1))) >> HR__TICK_BITS;
+}
+static inline int64_t hr__service_now_us(const struct hr__service_run *service) {
+  return service->origin_us + hr__rounded_us(service->now_ticks);
+}
+/* Whether the router may assign requests to a replica; a replica that only decodes gets none. */
+static inline bool hr__service_is_head(const struct hr__service_run *service, uint32_t number) {
+  return number < service->n_heads;
+}
+/* The number of ready or starting replicas has changed at an instant. */
+void hr__service_note_cold(struct hr__service_run *service, int64_t at_ticks);
+/* A request begins (sign -1) or ends (1) to wait at the router. Time after its first iteration does not count. */
+void hr__service_count_cold(struct hr__service_run *service, uint32_t id, int sign);
+/* Sets whether a replica is ready, and begins or ends its idle time. */
+void hr__service_set_ready(struct hr__service_run *service, uint32_t number, bool is_ready);
+
 /* For service_memory.c: room for `capacity` sequences, a power of two; replicas with phases; and the end of the time
    without iterations of a replica, because it runs one, gets no more requests, or the run ends. */
 bool hr__sequences_resize(struct hr__sequences *ring, uint32_t capacity, uint32_t id);
