@@ -150,6 +150,18 @@ test('files and figures that a scenario cannot have', () =>
     assert.equal(await page.textContent('#digest'), digestOf(await saved(page, 'own.json'), '--trace', own));
   }));
 
+test('a scenario with replications: the figures and the files of the first one', () =>
+  onPlanner({}, async (page) => {
+    await page.selectOption('#shipped', 'private-or-cloud');
+    await untilPainted(page, 0);
+    assert.equal(await page.textContent('#digest'), digestOf(join(HEADROOM_PROJECT, 'scenarios/private-or-cloud.json')));
+    assert.match(await page.textContent('#replications'), /first replication/);
+    for (const name of ['Report (HTML)', 'Costs (CSV)', 'Jobs (CSV)', 'Summary (Markdown)', 'Summary (JSON)']) {
+      await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name, exact: true }).click()]);
+      assert.doesNotMatch(await page.getAttribute('#exports .status', 'class'), /bad/);
+    }
+  }));
+
 // The first run is answered after the second scenario was chosen.
 test('an answer about an earlier scenario is dropped', () =>
   onPlanner({}, async (page) => {

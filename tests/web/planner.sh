@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Tests the page of `headroom serve` in Chromium.
 #
-#   planner.sh HEADROOM NODE_MODULES [speed]    speed: only the time from a slider to the repaint
+#   planner.sh HEADROOM NODE_MODULES [PART]
+#
+# PART: speed (only the time from a slider to the repaint), shipped (only whether every shipped scenario runs).
 what='the planner'
 # shellcheck source=tests/web/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
@@ -19,4 +21,4 @@ for _ in $(seq 200); do
 done
 HEADROOM_URL=$(sed -n 's/.*\(http[^ ]*token=[^ ]*\).*/\1/p' "$work/server.txt")
 export HEADROOM_URL
-if [ "${3:-}" = speed ]; then run_in_chromium planner_speed.mjs; else run_in_chromium planner.mjs; fi
+run_in_chromium "planner${3:+_$3}.mjs"

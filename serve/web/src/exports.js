@@ -3,8 +3,9 @@
 
 import { el } from '../../../report/web/src/dom.js';
 import { postForFile } from './api.js';
-import { bodyOf, lacksTrace, NO_TRACE, scenarioText, state } from './state.js';
+import { bodyOf, lacksTrace, NO_TRACE, scenarioText, singleRun, state } from './state.js';
 
+// The JSON summary and the comparison have the replications of the scenario.
 const FILES = [
   ['Report (HTML)', { of: 'run', as: 'page' }],
   ['Costs (CSV)', { of: 'run', as: 'csv' }],
@@ -28,7 +29,8 @@ export const exportsSection = () => {
     status.textContent = 'Making the file ...';
     status.className = 'status';
     try {
-      const { name, blob } = await postForFile('/api/export', { ...bodyOf(), ...what });
+      const single = what.of === 'run' && what.as !== 'json' ? singleRun() : {};
+      const { name, blob } = await postForFile('/api/export', { ...bodyOf(), ...single, ...what });
       save(name, blob);
       status.textContent = `${name} was saved.`;
     } catch (error) {

@@ -68,6 +68,7 @@ export const resultsSection = () => {
         METRICS.filter(([, of]) => of(now) !== undefined || of(before) !== undefined).map(([name, of, write]) => [name, orDash(write)(of(before)), orDash(write)(of(now)), changeOf(of(now), of(before), write)]),
       ),
       el('p', { class: 'what' }, 'Digest of the run: ', el('code', { id: 'digest' }, now.digest)),
+      state.scenario.replications ? el('p', { class: 'what', id: 'replications' }, 'The figures are those of the first replication.') : '',
     );
 
   const fill = () => {

@@ -31,6 +31,10 @@ export const bodyOf = (scenario = state.scenario) => ({
   ...(state.load === 1 ? {} : { load: state.load }),
 });
 
+// The page shows a single run, and so do most files: of a scenario with replications, it is the first one, which has the
+// digest that the command line prints.
+export const singleRun = (scenario = state.scenario) => (scenario.replications ? { set: { replications: { count: 1 } } } : {});
+
 export const getPath = (path, from = state.scenario) =>
   path.split('.').reduce((value, key) => (value === null || value === undefined ? undefined : value[key]), from);
 
@@ -56,7 +60,7 @@ const runOnce = async () => {
   const scenario = structuredClone(state.scenario);
   const about = opened;
   try {
-    const result = await post('/api/run', { ...bodyOf(scenario), series: SERIES });
+    const result = await post('/api/run', { ...bodyOf(scenario), ...singleRun(scenario), series: SERIES });
     if (about !== opened) return;
     state.result = result;
     state.error = null;
