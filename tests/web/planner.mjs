@@ -162,6 +162,23 @@ test('a scenario with replications: the figures and the files of the first one',
     }
   }));
 
+test('scenarios for the trace of the user keep a dropped trace; others have their own', () =>
+  onPlanner({}, async (page) => {
+    const scenario = (name) => join(HEADROOM_PROJECT, `scenarios/${name}.json`);
+    const own = ['--trace', trace, '--format', 'auto'];
+    await page.setInputFiles('#trace-file', trace);
+    await page.waitForSelector('#draft');
+    for (const [name, ...words] of [['philly', ...own], ['agency'], ['chatbot'], ['philly', ...own]]) {
+      const before = await painted(page);
+      await page.selectOption('#shipped', name);
+      await untilPainted(page, before);
+      assert.equal(await page.textContent('#digest'), digestOf(scenario(name), ...words));
+      assert.equal(await page.textContent('.trace-state'), words.length ? 'demo.csv: 2,000 jobs.' : '');
+      assert.equal(await page.locator('#draft').count(), words.length ? 1 : 0);
+      if (words.length) assert.equal(await page.textContent('#exports code'), 'headroom run scenario.json --trace demo.csv --format auto');
+    }
+  }));
+
 // The first run is answered after the second scenario was chosen.
 test('an answer about an earlier scenario is dropped', () =>
   onPlanner({}, async (page) => {

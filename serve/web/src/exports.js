@@ -3,7 +3,7 @@
 
 import { el } from '../../../report/web/src/dom.js';
 import { postForFile } from './api.js';
-import { bodyOf, lacksTrace, NO_TRACE, scenarioText, singleRun, state } from './state.js';
+import { bodyOf, lacksTrace, NO_TRACE, scenarioText, singleRun, state, traceQuery } from './state.js';
 
 // The JSON summary and the comparison have the replications of the scenario.
 const FILES = [
@@ -14,6 +14,21 @@ const FILES = [
   ['Summary (JSON)', { of: 'run', as: 'json' }],
   ['Policies compared (HTML)', { of: 'compare', as: 'page', policies: 'fifo,sjf,conservative' }],
 ];
+
+// Options of the command line for the trace; null if there are none with which the saved scenario reads it.
+const traceWords = () => {
+  if (!state.trace) return '';
+  const [read, named] = [state.trace.query ?? traceQuery(), traceQuery()];
+  if (named.map && !read.map) return null;
+  const words = [
+    `--trace ${state.trace.name}`,
+    ...(read.format === named.format ? [] : [`--format ${read.format ?? 'auto'}`]),
+    ...(read.map === named.map ? [] : [`--map ${read.map}`]),
+    ...(read.lenient ? ['--lenient'] : []),
+    ...(state.load === 1 ? [] : [`(after headroom trace scale --by compress --load ${state.load})`]),
+  ];
+  return ` ${words.join(' ')}`;
+};
 
 const save = (name, blob) => {
   const link = el('a', { href: URL.createObjectURL(blob), download: name });
@@ -64,8 +79,8 @@ export const exportsSection = () => {
     if (costs.disabled) costs.setAttribute('aria-describedby', why.id);
     else costs.removeAttribute('aria-describedby');
     why.hidden = !why.textContent;
-    command.hidden = empty;
-    const trace = state.trace ? ` --trace ${state.trace.name}${state.load === 1 ? '' : ` (after headroom trace scale --by compress --load ${state.load})`}` : '';
+    const trace = empty ? null : traceWords();
+    command.hidden = trace === null;
     command.replaceChildren('On the command line, the saved scenario gives the same digest: ', el('code', {}, `headroom run scenario.json${trace}`));
   };
   return { section, fill };

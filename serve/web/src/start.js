@@ -4,7 +4,7 @@
 import { el, select } from '../../../report/web/src/dom.js';
 import { count } from '../../../report/web/src/format.js';
 import { getJson, getText, post, upload } from './api.js';
-import { openScenario, setTrace, state } from './state.js';
+import { namesNoTrace, openScenario, setTrace, state, traceQuery } from './state.js';
 
 const FIELDS = ['submit', 'duration', 'gpus'];
 const PROVIDERS = [['', 'nothing'], ['aws', 'AWS'], ['gcp', 'Google Cloud'], ['azure', 'Azure']];
@@ -42,13 +42,6 @@ const mapForm = (message, retry) => {
     lists,
     el('button', { type: 'submit' }, 'Read with these columns'),
   );
-};
-
-// The columns that a scenario names, for its trace.
-const queryOfScenario = () => {
-  const { format, columns } = state.scenario?.trace ?? {};
-  const map = Object.entries(columns ?? {}).map(([field, column]) => `${field}=${column}`).join(',');
-  return { ...(format && format !== 'auto' ? { format } : {}), ...(map ? { map } : {}) };
 };
 
 export const startSection = (said) => {
@@ -97,14 +90,22 @@ export const startSection = (said) => {
       ),
     );
 
-  const takeTrace = async (file, query = queryOfScenario()) => {
+  // The trace that the user dropped last: scenarios without a trace of their own run on it.
+  let dropped = null;
+  const showTrace = (trace) => {
+    setTrace(trace);
+    place.replaceChildren(trace && trace === dropped ? `${trace.name}: ${count(trace.check.trace.jobs)} jobs.` : '');
+    if (trace && trace === dropped) offerDraft();
+    else draftPlace.replaceChildren();
+  };
+
+  const takeTrace = async (file, query = traceQuery()) => {
     place.replaceChildren(`Reading ${file.name} (${count(Math.ceil(file.size / 1024))} KiB) ...`);
     draftPlace.replaceChildren();
     try {
-      setTrace(await upload(file, query));
-      place.replaceChildren(`${state.trace.name}: ${count(state.trace.check.trace.jobs)} jobs.`);
+      dropped = { ...(await upload(file, query)), query };
+      showTrace(dropped);
       if (state.scenario) await openScenario(state.scenario, state.place);
-      offerDraft();
     } catch (error) {
       const columns = columnsOf(error.message);
       place.replaceChildren(el('p', { class: 'bad', role: 'alert' }, error.message));
@@ -115,10 +116,9 @@ export const startSection = (said) => {
 
   const open = async (text, where, trace = null) => {
     try {
-      setTrace(trace);
-      place.replaceChildren();
-      draftPlace.replaceChildren();
-      await openScenario(JSON.parse(text), where);
+      const scenario = JSON.parse(text);
+      showTrace(trace ?? (namesNoTrace(scenario) ? dropped : null));
+      await openScenario(scenario, where);
       said('');
     } catch (error) {
       said(error.message, true);

@@ -9,7 +9,7 @@ const SERIES = 240;
 export const state = {
   scenario: null, // the object
   place: {}, // { name }, { file } or { shipped }: where it came from, for messages and relative paths
-  trace: null, // of an upload: { trace, name, check, stats }
+  trace: null, // of an upload: { trace, name, check, stats }, and { query } if the user dropped it: how it was read
   load: 1,
   present: null, // the result with which others are compared, and its scenario
   result: null,
@@ -51,6 +51,13 @@ export const setPath = (path, value, to = state.scenario) => {
   else delete at[last];
 };
 
+// How a trace is read for the scenario: its format, and the columns that the scenario names.
+export const traceQuery = (scenario = state.scenario) => {
+  const { format, columns } = scenario?.trace ?? {};
+  const map = Object.entries(columns ?? {}).map(([field, column]) => `${field}=${column}`).join(',');
+  return { ...(format && format !== 'auto' ? { format } : {}), ...(map ? { map } : {}) };
+};
+
 // One run at a time; while it is executed, only the latest change waits. `opened` counts the scenarios that were opened:
 // an answer about an earlier one is dropped.
 let wanted = false;
@@ -72,7 +79,8 @@ const runOnce = async () => {
 
 // Whether there is nothing to run yet: a scenario without services that names no trace, and no trace was dropped.
 export const NO_TRACE = 'The scenario names no trace: drop one above.';
-export const lacksTrace = () => !state.trace && !state.scenario?.trace?.file && !state.scenario?.services;
+export const namesNoTrace = (scenario) => !scenario?.trace?.file && !scenario?.services;
+export const lacksTrace = () => !state.trace && namesNoTrace(state.scenario);
 
 export const run = async () => {
   wanted = !lacksTrace();
