@@ -13,6 +13,7 @@
 
 #include "serve/request.h"
 
+#include "base/text.h"
 #include "headroom/unstable/exports.h"
 #include "traces/json/json.h"
 
@@ -42,7 +43,13 @@ static void add_place(cJSON *error, const char *message) {
   free(file);
 }
 
-char *hr__error_json(const char *message, unsigned code) {
+/* Messages quote parts of requests, which a limit of their length may have cut within a character. */
+char *hr__error_json(const char *text, unsigned code) {
+  enum { LONGEST = 4 }; /* of the words for a byte: "\\xFF" */
+  const size_t bytes = LONGEST * strlen(text) + 1;
+  char *message = malloc(bytes);
+  if (!message) return NULL;
+  hr__copy_safe(message, bytes, text, true);
   cJSON *document = cJSON_CreateObject();
   cJSON *error = document ? cJSON_AddObjectToObject(document, "error") : NULL;
   if (error) {
@@ -50,9 +57,10 @@ char *hr__error_json(const char *message, unsigned code) {
     cJSON_AddNumberToObject(error, "code", code);
     add_place(error, message);
   }
-  char *text = error ? cJSON_PrintUnformatted(document) : NULL;
+  char *json = error ? cJSON_PrintUnformatted(document) : NULL;
   cJSON_Delete(document);
-  return text;
+  free(message);
+  return json;
 }
 
 /* ---- Members of a body --------------------------------------------------------------------------------- */

@@ -17,6 +17,7 @@
 #include "serve/documents.h"
 #include "serve/paths.h"
 
+#include "base/text.h"
 #include "headroom/unstable/scenario_files.h"
 
 #include <arpa/inet.h>
@@ -216,7 +217,9 @@ static const char *header_of(const struct hr__exchange *exchange, const char *na
 static enum MHD_Result check_query(void *self, enum MHD_ValueKind kind, const char *name, const char *value) {
   struct hr__exchange *exchange = self;
   (void)kind;
-  if (!hr__route_has_query(exchange->route, name) || !value)
+  if (!hr__is_utf8(name) || !hr__is_utf8(value ? value : ""))
+    hr__exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "the address is not valid UTF-8");
+  else if (!hr__route_has_query(exchange->route, name) || !value)
     hr__exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "unknown parameter in the address: '%.60s'", name);
   else if (query_of(exchange, name) != value)
     hr__exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "the parameter '%s' is twice in the address", name);
@@ -258,6 +261,13 @@ static enum MHD_Result check_header(void *self, enum MHD_ValueKind kind, const c
     if (strcasecmp(name, single[i]) == 0 && header_of(exchange, single[i]) != value)
       hr__exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "the header %s is repeated", single[i]);
   return MHD_YES;
+}
+
+/* MHD decodes addresses as strings, so a zero byte ("%00") would cut a name. The server itself is the state of such a
+   request until handle() sees it. */
+static void *look_at_address(void *self, const char *address, struct MHD_Connection *connection) {
+  (void)connection;
+  return strstr(address, "%00") ? self : NULL;
 }
 
 /* The checks that precede the body, in the order of their answers. */
@@ -354,12 +364,14 @@ static enum MHD_Result handle(void *self, struct MHD_Connection *connection, con
                               const char *version, const char *body, size_t *bytes, void **state) {
   struct hr__exchange *exchange = *state;
   (void)version;
-  if (!exchange) {
+  const bool is_cut = *state == self;
+  if (!exchange || is_cut) {
     exchange = create(self, connection);
     if (!exchange) return MHD_NO;
     *state = exchange;
     note_request(connection, 0);
     check(exchange, url, method);
+    if (is_cut) hr__exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "the address has a zero byte");
     if (exchange->state == HR__RECEIVING && exchange->route->id == HR__ROUTE_TRACE) open_upload(exchange);
     return exchange->state == HR__ANSWERED && !exchange->max_received ? queue_error(exchange) : MHD_YES;
   }
@@ -373,10 +385,9 @@ static enum MHD_Result handle(void *self, struct MHD_Connection *connection, con
 
 static void completed(void *self, struct MHD_Connection *connection, void **state,
                       enum MHD_RequestTerminationCode code) {
-  (void)self;
   (void)code;
   note_request(connection, hr__serve_clock_s());
-  if (*state) hr__exchange_free(*state);
+  if (*state && *state != self) hr__exchange_free(*state);
   *state = NULL;
 }
 
@@ -485,9 +496,10 @@ static enum hr_status listen_on(struct hr__server *server, struct hr_error *erro
     return hr_fail(error, HR_BAD_INPUT, "--listen %s: expected an IPv4 address, such as 0.0.0.0", server->address);
   server->daemon = MHD_start_daemon(
       MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, server->config->port, NULL, NULL, handle, server, MHD_OPTION_SOCK_ADDR,
-      (struct sockaddr *)&place, MHD_OPTION_NOTIFY_COMPLETED, completed, server, MHD_OPTION_NOTIFY_CONNECTION, notice,
-      server, MHD_OPTION_CONNECTION_LIMIT, (unsigned)HR__MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-      (unsigned)HR__IDLE_S, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+      (struct sockaddr *)&place, MHD_OPTION_URI_LOG_CALLBACK, look_at_address, server, MHD_OPTION_NOTIFY_COMPLETED,
+      completed, server, MHD_OPTION_NOTIFY_CONNECTION, notice, server, MHD_OPTION_CONNECTION_LIMIT,
+      (unsigned)HR__MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HR__IDLE_S, MHD_OPTION_STRICT_FOR_CLIENT,
+      1, MHD_OPTION_END);
   if (!server->daemon)
     return hr_fail(error, HR_BAD_INPUT, "cannot listen on %s, port %u: %s", server->address,
                    (unsigned)server->config->port, strerror(errno));

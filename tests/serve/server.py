@@ -620,6 +620,25 @@ def case_hostile_names():
         s.bad('/api/run', {'scenario': {'</script>': 1}}, 422, '')
 
 
+def case_addresses_are_texts():
+    trace = (PROJECT / 'traces/reference/demo.csv').read_bytes()
+    with server() as s:
+        for query in ('name=%ff', 'name=a%ff%c3', 'map=%80', '%ff=1', 'name=a.csv&x%fe=1'):
+            status, text, _ = s.upload(trace, query)
+            same((status, json.loads(text)['error']['message']), (400, 'the address is not valid UTF-8'))
+        for query in ('name=a%00b', 'name=%00', 'name=a&format=csv%00x'):
+            status, text, _ = s.upload(trace, query)
+            same((status, json.loads(text)['error']['message']), (400, 'the address has a zero byte'))
+        for path in ('/api/schema%00', '/api/schema%00x', '/api/file?shipped=demo%00x', '/%00'):
+            status, text, _ = s.ask('GET', path)
+            same((status, json.loads(text)['error']['message']), (400, 'the address has a zero byte'))
+        same(s.ask('GET', '/api/file?shipped=demo%2500')[0], 404)
+        # A quoted name is cut, but never within a character.
+        status, text, _ = s.ask('GET', '/api/files?x' + '%C3%A4' * 40)
+        check(status == 400 and 'ä' * 29 in json.loads(text)['error']['message'], text)
+        same(json.loads(s.upload(trace, 'name=%C3%A4%E2%82%AC.csv')[1])['name'], 'ä€.csv')
+
+
 def case_workers_have_limits():
     trace = gzip.compress(b'submit_s,duration_s,gpus\n' + b'0,1,1\n' * 8000000, 1)
     if not SANITIZED:
