@@ -476,16 +476,12 @@ static enum hr_status make_draft(struct request *request) {
   if (status != HR_OK) return status;
   if (!request->trace && !file)
     return hr_fail(request->error, HR_BAD_INPUT, "the body names no trace: expected 'trace' or 'trace_file'");
-  const char *draft = hr__job_path(request->job, "draft.json"), *words = hr__job_path(request->job, "words.txt");
   struct hr__step *step = begin_command(request, "init");
-  if (step) step->text = strdup(words);
   add_option(request, step, "from", request->trace ? request->trace : file);
-  add_option(request, step, "output", draft);
+  add_option(request, step, "output", "-"); /* so the draft names the trace as the user does */
   status = add_list(request, step, "own", HR__BODY_OWN);
   if (status == HR_OK) status = add_text_option(request, step, "cloud", HR__BODY_CLOUD);
-  if (status == HR_OK) status = add_list(request, step, "goal", HR__BODY_GOALS);
-  hr__job_step(request->job, HR__STEP_FILE, draft);
-  return status;
+  return status == HR_OK ? add_list(request, step, "goal", HR__BODY_GOALS) : status;
 }
 
 /* Exports: what, as what, the verb and its option for a file, media type, and name of the file. */

@@ -203,6 +203,21 @@ def case_figures_are_those_of_the_command_line():
         check(answer['valid'] and '64 GPUs on 8 nodes' in answer['text'], answer)
 
 
+def case_drafts_name_the_trace_of_the_user():
+    trace = PROJECT / 'traces/reference/demo.csv'
+    os.makedirs('in/sub')
+    for file in ('in/mine.csv', 'in/sub/own.csv'):
+        shutil.copy(trace, file)
+    with server(folder='in') as s:
+        upload = json.loads(s.upload(trace.read_bytes(), 'name=mine.csv')[1])['trace']
+        same(s.good('/api/draft', {'trace': upload})['trace'], {'file': 'mine.csv'})
+        draft = s.good('/api/draft', {'trace_file': 'sub/own.csv'})
+        same(draft['trace'], {'file': 'sub/own.csv'})
+        # Saved to the folder, the draft runs as it is.
+        pathlib.Path('in/draft.json').write_text(json.dumps(draft))
+        same(s.good('/api/run', {'file': 'draft.json'})['jobs']['submitted'], 2000)
+
+
 def case_exports():
     with server() as s:
         for kind, option, type_ in (('csv', '--costs', 'text/csv'), ('jobs', '--jobs', 'text/csv'), ('markdown', '--md', 'text/markdown')):
