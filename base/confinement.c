@@ -7,11 +7,13 @@
  * other limits (setrlimit).
  *
  * Invariant: of a confined process, a path is opened only if its real path, without "..", "." and symbolic links, is
- * below one of the folders and is that of a regular file or folder, or if it is the name of an alias.
+ * below one of the folders and is that of a regular file or folder, or if it is the name of an alias. The folders are
+ * seen by the owner of the process only, so messages have the names that users wrote.
  */
 
 #include "base/confinement.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -46,8 +48,11 @@ static bool is_file_or_folder(const char *real) {
   return stat(real, &info) == 0 && (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode));
 }
 
-/* Whether the folder of a path that does not exist is allowed, so that the error may say that the file is missing. */
+/* Whether the folder of a path that does not exist is allowed, so that the error may say that the file is missing. A
+   link to a missing file could lead to anywhere. */
 static bool may_tell_missing(const char *path) {
+  struct stat info;
+  if (lstat(path, &info) == 0) return false;
   char *folder = strdup(path);
   if (!folder) return false;
   char *slash = strrchr(folder, '/');
@@ -62,7 +67,11 @@ static bool may_tell_missing(const char *path) {
 const char *hr__input_path(const char *path) {
   if (!confined) return path;
   for (size_t i = 0; i < confined->n_aliases; i++)
-    if (strcmp(confined->aliases[i].name, path) == 0) return confined->aliases[i].file;
+    if (strcmp(confined->aliases[i].name, path) == 0) {
+      path = confined->aliases[i].file;
+      if (!confined->aliases[i].is_foreign) return path;
+      break;
+    }
   char *real = realpath(path, NULL);
   if (!real) {
     int number = errno;
@@ -74,4 +83,55 @@ const char *hr__input_path(const char *path) {
   if (allowed) return path;
   errno = EACCES;
   return NULL;
+}
+
+/* ---- Messages ------------------------------------------------------------------------------------------ */
+
+const char *hr__output_name(const char *path) {
+  const char *slash = confined ? strrchr(path, '/') : NULL;
+  return slash ? slash + 1 : path;
+}
+
+const char *hr__phrase(const char *text) {
+  for (size_t i = 0; confined && i < confined->n_phrases; i++)
+    if (strcmp(confined->phrases[i].text, text) == 0) return confined->phrases[i].plain;
+  return text;
+}
+
+static bool is_word(char c) {
+  return isalnum((unsigned char)c) || c == '-';
+}
+
+/* Returns the phrase at `at` in a format; NULL: none. "--set" is not in "--settings". */
+static const struct hr__phrase *phrase_at(const char *format, const char *at) {
+  for (size_t i = 0; i < confined->n_phrases; i++) {
+    const struct hr__phrase *phrase = &confined->phrases[i];
+    size_t length = strlen(phrase->text);
+    if (strncmp(at, phrase->text, length) != 0) continue;
+    bool begins = at == format || !is_word(at[0]) || !is_word(at[-1]);
+    if (begins && (!is_word(at[length - 1]) || !is_word(at[length]))) return phrase;
+  }
+  return NULL;
+}
+
+char *hr__phrased(const char *format) {
+  size_t bytes = 1, n_found = 0;
+  if (!confined || !confined->n_phrases) return NULL;
+  for (const char *at = format; *at;) {
+    const struct hr__phrase *phrase = phrase_at(format, at);
+    bytes += phrase ? strlen(phrase->plain) : 1;
+    n_found += phrase != NULL;
+    at += phrase ? strlen(phrase->text) : 1;
+  }
+  char *copy = n_found ? malloc(bytes) : NULL, *to = copy;
+  for (const char *at = format; copy && *at;) {
+    const struct hr__phrase *phrase = phrase_at(format, at);
+    if (phrase)
+      to = stpcpy(to, phrase->plain);
+    else
+      *to++ = *at;
+    at += phrase ? strlen(phrase->text) : 1;
+  }
+  if (copy) *to = '\0';
+  return copy;
 }

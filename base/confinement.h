@@ -2,9 +2,10 @@
 #ifndef HR_BASE_CONFINEMENT_H
 #define HR_BASE_CONFINEMENT_H
 
-/* Which files a process may read as input, and whether it may load policies. A process that works on input of other
-   users, such as a worker of `headroom serve`, confines itself once, before it starts threads. All readers of
-   scenarios, traces, tables and models, and the loader of policies, call these functions. */
+/* Which files a process may read as input, whether it may load policies, and what its messages call the options of the
+   command line. A process that works on input of other users, such as a worker of `headroom serve`, confines itself
+   once, before it starts threads. All readers of scenarios, traces, tables and models, and the loader of policies, call
+   these functions. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,6 +13,12 @@
 /* A file that is read under another name: readers that ask for `name`, spelled so, get the content of `file`. */
 struct hr__alias {
   const char *name, *file;
+  bool is_foreign; /* a user chose the file, so it must be below the folders; otherwise any file may be read */
+};
+
+/* What a message says for a phrase of the command line, such as "--trace FILE". */
+struct hr__phrase {
+  const char *text, *plain;
 };
 
 /* Everything is borrowed and must outlive the process. */
@@ -20,6 +27,8 @@ struct hr__confinement {
   size_t n_folders;
   const struct hr__alias *aliases; /* [n_aliases] */
   size_t n_aliases;
+  const struct hr__phrase *phrases; /* [n_phrases]: of several that match, the first one applies */
+  size_t n_phrases;
   bool allow_plugins;
 };
 
@@ -33,6 +42,15 @@ const char *hr__input_path(const char *path);
 
 /* Whether policies in shared objects may be loaded. */
 bool hr__allows_plugins(void);
+
+/* Returns the name of an output file for messages: without the folder, which a confined process got from its server. */
+const char *hr__output_name(const char *path);
+
+/* Returns what messages call `text`, a phrase such as "--map"; `text` itself if the process has no other word. */
+const char *hr__phrase(const char *text);
+/* Returns a copy of the format of a message with the phrases of this process. Values, which users may have chosen, are
+   not part of a format. The caller frees the copy. Returns NULL if no phrase occurs, or when out of memory. */
+char *hr__phrased(const char *format);
 
 /* Whether `path`, absolute and without symbolic links, is in the folder or is the folder. */
 bool hr__is_below(const char *path, const char *folder);

@@ -4,6 +4,7 @@
 #include "headroom/base.h"
 
 #include "base/array.h"
+#include "base/confinement.h"
 #include "base/text.h"
 
 #include <gsl/gsl_errno.h>
@@ -13,12 +14,13 @@
 
 enum hr_status hr_fail(struct hr_error *error, enum hr_status status, const char *format, ...) {
   if (error) {
-    char text[sizeof error->text];
+    char text[sizeof error->text], *own = hr__phrased(format);
     error->status = status;
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(text, sizeof text, own ? own : format, args);
     va_end(args);
+    free(own);
     hr__copy_safe(error->text, sizeof error->text, text, true);
   }
   return status;

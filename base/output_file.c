@@ -4,6 +4,7 @@
 
 #include "base/output_file.h"
 
+#include "base/confinement.h"
 #include "headroom/base.h"
 
 #include <errno.h>
@@ -248,7 +249,7 @@ bool hr_output_same(const char *a, const char *b) {
 static enum hr_status cannot_write(const char *path, int number, struct hr_error *error) {
   enum hr_status status =
       number == ENOSPC || number == EIO || number == EDQUOT || number == EFBIG ? HR_IO_ERROR : HR_BAD_INPUT;
-  return hr_fail(error, status, "%s: cannot be written: %s", path, strerror(number));
+  return hr_fail(error, status, "%s: cannot be written: %s", hr__output_name(path), strerror(number));
 }
 
 /* Returns the mode of the file at `path`. If no such file exists, returns the mode for a new file: 0666 without the
@@ -358,7 +359,7 @@ static bool is_whole(const struct hr__output_file *file) {
 /* Closes a file that is complete, and renames it if it has a temporary name. `number` is the errno of a step that has
    failed before, or 0; `failed`: such a step has failed. Removes the file on failure. */
 static enum hr_status close_file(struct hr__output_file *file, bool failed, int number, struct hr_error *error) {
-  const char *name = file->path ? file->path : "standard output";
+  const char *name = file->path ? hr__output_name(file->path) : "standard output";
   if (file->failure) number = file->failure;
   const char *why = number ? strerror(number) : "a write failed; is the disk full?";
   if (file->stream != stdout && fclose(file->stream) != 0 && !failed) {

@@ -8,8 +8,6 @@
 
 #include "serve/exchange.h"
 
-#include "serve/messages.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -262,21 +260,11 @@ static void add_last_event(struct hr__exchange *exchange) {
   free(data);
 }
 
-/* Workers know the names of the command line; a planner knows those of the interface. */
-static void plain_message(struct hr__exchange *exchange) {
-  const struct hr__server *server = exchange->server;
-  const struct hr__message_folders folders = {server->scratch, server->folder, server->data_folder};
-  char *plain = hr__message_plain(exchange->message, &folders);
-  if (plain) snprintf(exchange->message, sizeof exchange->message, "%s", plain);
-  free(plain);
-}
-
 static void end(struct hr__exchange *exchange) {
   read_events(exchange);
   exchange->server->n_running--;
   exchange->state = HR__ANSWERED;
   exchange->code = hr__worker_answer(&exchange->worker, exchange->message, sizeof exchange->message);
-  if (exchange->code != OK) plain_message(exchange);
   if (exchange->code == OK && exchange->route->id == HR__ROUTE_TRACE) register_upload(exchange);
   if (exchange->route->streams) add_last_event(exchange);
 }

@@ -46,6 +46,7 @@ struct hr__server {
   size_t n_shipped;
   struct hr__shipped_state *shipped_states; /* [n_shipped] */
   char *data_folder;                        /* contains the folder of the shipped scenarios; NULL: none */
+  const char *shipped_name;                 /* of that folder, without the folders around it; belongs to `folders` */
   char **folders;                           /* [rules.n_folders] that workers may read, and single files */
   struct hr__uploads uploads;
   struct hr__worker_rules rules;

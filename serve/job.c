@@ -53,7 +53,7 @@ const char *hr__job_path(struct hr__job *job, const char *name) {
   return path ? path : "";
 }
 
-void hr__job_alias(struct hr__job *job, const char *name, const char *file) {
+static void add_alias(struct hr__job *job, const char *name, const char *file, bool is_foreign) {
   char *copy = strdup(name), *target = strdup(file);
   if (!copy || !target || job->n_aliases == HR__MAX_ALIASES) {
     free(copy);
@@ -61,7 +61,15 @@ void hr__job_alias(struct hr__job *job, const char *name, const char *file) {
     job->out_of_memory = true;
     return;
   }
-  job->aliases[job->n_aliases++] = (struct hr__alias){copy, target};
+  job->aliases[job->n_aliases++] = (struct hr__alias){copy, target, is_foreign};
+}
+
+void hr__job_alias(struct hr__job *job, const char *name, const char *file) {
+  add_alias(job, name, file, false);
+}
+
+void hr__job_foreign_alias(struct hr__job *job, const char *name, const char *file) {
+  add_alias(job, name, file, true);
 }
 
 enum hr_status hr__job_input(struct hr__job *job, const char *name, const char *text, const char *alias,

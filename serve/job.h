@@ -40,7 +40,7 @@ struct hr__job {
   uint32_t n_paths;
   const char *type;   /* media type of the response */
   const char *saved;  /* name under which a browser saves the response; NULL: it shows it */
-  bool shows_paths;   /* the response may contain paths of files, which are written without the folders of the server */
+  bool at_data;       /* works in the folder of the shipped files, to which its paths are relative */
   bool planned;       /* has the time limit of plans, and reports its progress */
   bool out_of_memory; /* a step could not be added; the job must not be started */
 };
@@ -56,6 +56,8 @@ const char *hr__job_path(struct hr__job *job, const char *name);
 enum hr_status hr__job_input(struct hr__job *job, const char *name, const char *text, const char *alias,
                              struct hr_error *error);
 void hr__job_alias(struct hr__job *job, const char *name, const char *file);
+/* The same for a file that a user chose, which may be read only if it is below the folders of the server. */
+void hr__job_foreign_alias(struct hr__job *job, const char *name, const char *file);
 
 /* Adds a step and returns it; its texts are copied. */
 struct hr__step *hr__job_step(struct hr__job *job, enum hr__step_kind kind, const char *text);

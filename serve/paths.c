@@ -97,6 +97,7 @@ static enum hr_status find_shipped(struct hr__server *server, struct hr_error *e
   for (size_t i = 0; i < sizeof found / sizeof *found; i++)
     if (found[i] && allow(server, found[i], error) != HR_OK) status = HR_NO_MEMORY;
   server->data_folder = shipped_folder(first, ".");
+  server->shipped_name = found[0] ? strrchr(found[0], '/') + 1 : "";
   server->shipped_states = calloc(server->n_shipped, sizeof *server->shipped_states);
   if (!server->shipped_states) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   for (size_t i = 0; i < server->n_shipped && status == HR_OK; i++) {
@@ -120,6 +121,8 @@ static void set_rules(struct hr__server *server) {
   server->rules.run_s = config->max_seconds;
   server->rules.plan_s = config->max_plan_seconds;
   server->world = (struct hr__request_world){.scratch = server->scratch,
+                                             .folder = server->folder,
+                                             .shipped_folder = server->shipped_name,
                                              .uploads = &server->uploads,
                                              .shipped = server->shipped,
                                              .n_shipped = server->n_shipped,

@@ -218,6 +218,26 @@ static enum hr_status store_scenario(struct request *request, const cJSON *scena
   return status;
 }
 
+/* A shipped scenario is named relative to the folder of the shipped files, in which the worker works. */
+static enum hr_status name_shipped(struct request *request, const char *shipped) {
+  const char *folder = request->world->shipped_folder, *path = hr__shipped_path(request->world, shipped);
+  if (!path)
+    return hr_fail(request->error, HR_BAD_INPUT, "'shipped' in the body: no scenario '%.60s' ships; see /api/scenarios",
+                   shipped);
+  const char *slash = strrchr(path, '/');
+  char *name = malloc(strlen(folder) + strlen(path) + 2);
+  if (!name) return hr_fail(request->error, HR_NO_MEMORY, "out of memory");
+  stpcpy(stpcpy(stpcpy(name, folder), "/"), slash ? slash + 1 : path);
+  request->scenario = request->plain_name = name;
+  request->job->at_data = true;
+  return HR_OK;
+}
+
+/* "-" is standard input, which a worker has not. */
+static bool is_file_name(const char *name) {
+  return name[0] && strcmp(name, "-") != 0;
+}
+
 /* The name of the scenario for the command: that of a shipped scenario, so that its relative paths can be resolved; the
    user's name; or "scenario.json". */
 static enum hr_status name_scenario(struct request *request) {
@@ -230,15 +250,10 @@ static enum hr_status name_scenario(struct request *request) {
   if (status == HR_OK) status = refuse_both(request, HR__BODY_SHIPPED, HR__BODY_NAME);
   if (status == HR_OK) status = refuse_both(request, HR__BODY_FILE, HR__BODY_NAME);
   if (status != HR_OK) return status;
-  if (shipped) {
-    request->scenario = hr__shipped_path(request->world, shipped);
-    if (request->scenario) return HR_OK;
-    return hr_fail(request->error, HR_BAD_INPUT, "'shipped' in the body: no scenario '%.60s' ships; see /api/scenarios",
-                   shipped);
-  }
+  if (shipped) return name_shipped(request, shipped);
   if (file) {
     request->scenario = file;
-    return file[0] ? HR_OK : wrong(request, HR__BODY_FILE, "the name of a file");
+    return is_file_name(file) ? HR_OK : wrong(request, HR__BODY_FILE, "the name of a file");
   }
   if (name && !has_scenario)
     return hr_fail(request->error, HR_BAD_INPUT, "'name' in the body has no effect without 'scenario'");
@@ -256,10 +271,23 @@ static enum hr_status find_scenario(struct request *request) {
   return hr_fail(request->error, HR_BAD_INPUT, "the body names no scenario: expected 'scenario', 'file' or 'shipped'");
 }
 
+/* The file is relative to the folder of the user's files, but the worker works in that of the shipped files. */
+static enum hr_status name_trace_file(struct request *request, const char *file) {
+  char *path = malloc(strlen(request->world->folder) + strlen(file) + 2);
+  if (!path) return hr_fail(request->error, HR_NO_MEMORY, "out of memory");
+  stpcpy(stpcpy(stpcpy(path, request->world->folder), "/"), file);
+  hr__job_foreign_alias(request->job, file, path);
+  free(path);
+  return HR_OK;
+}
+
 static enum hr_status find_trace(struct request *request) {
   const char *id, *file;
   enum hr_status status = text_of(request, HR__BODY_TRACE, &id);
   if (status == HR_OK) status = text_of(request, HR__BODY_TRACE_FILE, &file);
+  if (status == HR_OK && file && !is_file_name(file))
+    status = wrong(request, HR__BODY_TRACE_FILE, "the name of a file");
+  if (status == HR_OK && !id && file && file[0] != '/' && request->job->at_data) return name_trace_file(request, file);
   if (status != HR_OK || !id) return status;
   if (file) return hr_fail(request->error, HR_BAD_INPUT, "the body has both 'trace' and 'trace_file'");
   const struct hr__upload *upload = hr__upload_find(request->world->uploads, id);
@@ -357,11 +385,12 @@ static enum hr_status make_run(struct request *request) {
   struct hr__job *job = request->job;
   double series;
   enum hr_status status = number_of(request, HR__BODY_SERIES, HR_MAX_AVERAGES, 0, &series);
-  const char *summary = series > 0 ? hr__job_path(job, "summary.json") : "-";
+  const char *summary = series > 0 ? hr__job_path(job, "summary.json") : NULL;
   const char *averages = series > 0 ? hr__job_path(job, "averages.json") : NULL;
   struct hr__step *step = begin_command(request, "run");
   hr__step_word(job, step, "--quiet");
-  add_option(request, step, "json", summary);
+  add_option(request, step, "json", "-");
+  if (step && summary) step->text = strdup(summary);
   if (averages) {
     char count[16];
     snprintf(count, sizeof count, "%.0f", series);
@@ -536,20 +565,18 @@ static enum hr_status make_export(struct request *request) {
   status = check_export(request, export);
   if (status != HR_OK) return status;
   struct hr__job *job = request->job;
-  const char *file = hr__job_path(job, export->saved);
   struct hr__step *step = begin_command(request, export->verb);
   job->type = export->type;
   job->saved = export->saved;
   job->planned = strcmp(export->verb, "plan") == 0;
   hr__step_word(job, step, "--quiet");
-  add_option(request, step, export->option, file);
+  add_option(request, step, export->option, "-");
   if (job->planned) status = add_plan_options(request, step);
   if (status == HR_OK && strcmp(export->verb, "compare") == 0) status = add_compare_options(request, step);
   if (status == HR_OK && strcmp(export->verb, "run") == 0)
     status = add_number_option(request, step, "replications", HR__BODY_REPLICATIONS, 1e6);
   if (status == HR_OK) status = add_input(request, &step);
   end_command(request, step);
-  hr__job_step(job, HR__STEP_FILE, file);
   return status;
 }
 
@@ -585,8 +612,6 @@ enum hr_status hr__request_job(const struct hr__request_world *world, const stru
   if (status == HR_OK) status = find_scenario(&request);
   if (status == HR_OK) status = find_trace(&request);
   if (status == HR_OK) status = make(&request);
-  /* A draft names its trace for later runs, as the user named it; tables have no names of files. */
-  job->shows_paths = route->id != HR__ROUTE_DRAFT && job->type && strcmp(job->type, "text/csv") != 0;
   if (status == HR_OK && job->out_of_memory) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
   hr__json_file_finish(&request.file);
   free(request.plain_name);

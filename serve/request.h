@@ -27,7 +27,9 @@ void hr__uploads_finish(struct hr__uploads *uploads);
 
 /* What a request may refer to. Everything is borrowed. */
 struct hr__request_world {
-  const char *scratch; /* the folder in which folders of jobs are created */
+  const char *scratch;        /* the folder in which folders of jobs are created */
+  const char *folder;         /* of the user's files */
+  const char *shipped_folder; /* of the shipped scenarios, in the folder of the shipped files */
   const struct hr__uploads *uploads;
   const struct hr_scenario_entry *shipped; /* [n_shipped] */
   size_t n_shipped;

@@ -88,13 +88,12 @@ static void add_trace_options(struct hr__job *job, struct hr__step *step, const 
   if (query->lenient) hr__step_word(job, step, "--lenient");
 }
 
-/* Adds an action of `trace` on the trace `name` that writes the JSON file `to`, or the trace `to`. */
+/* Adds an action of `trace` on the trace `name`: its standard output is written to the file `words`. */
 static void add_trace_action(struct hr__job *job, const char *name, const char *action, const char *option,
-                             const char *to, const struct hr__upload_query *query) {
+                             const char *to, const char *words, const struct hr__upload_query *query) {
   struct hr__step *step = hr__job_step(job, HR__STEP_COMMAND, NULL);
-  const char *nowhere = hr__job_path(job, "words.txt");
   hr__step_words(job, step, "headroom", "trace", action, (const char *)NULL);
-  if (step) step->text = strdup(nowhere);
+  if (step) step->text = strdup(words);
   hr__step_option(job, step, option, to);
   add_trace_options(job, step, query);
   hr__step_words(job, step, "--", name, (const char *)NULL);
@@ -118,10 +117,11 @@ enum hr_status hr__request_trace_job(const struct hr__request_world *world, cons
   if (status == HR_OK && !name) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
   if (status == HR_OK) {
     const char *check = hr__job_path(job, "check.json"), *stats = hr__job_path(job, "stats.json");
+    const char *words = hr__job_path(job, "words.txt");
     hr__job_alias(job, name, raw);
-    add_trace_action(job, name, "pack", "output", packed, query);
-    add_trace_action(job, name, "check", "json", check, query);
-    add_trace_action(job, name, "stats", "json", stats, query);
+    add_trace_action(job, name, "pack", "output", packed, words, query);
+    add_trace_action(job, name, "check", "json", "-", check, query);
+    add_trace_action(job, name, "stats", "json", "-", stats, query);
     add_string(job, "{\"trace\":", id);
     add_string(job, ",\"name\":", name);
     hr__job_step(job, HR__STEP_TEXT, ",\"check\":");

@@ -9,7 +9,7 @@
 
 #include "serve/worker.h"
 
-#include "serve/messages.h"
+#include "serve/phrases.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -181,25 +181,6 @@ static void default_signals(void) {
   sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Removes the folders of the server from the response, which is standard output. Returns the exit code. */
-static int name_files(const struct hr__worker_rules *rules) {
-  const struct hr__message_folders folders = {rules->scratch, rules->folder, rules->data_folder};
-  off_t size = lseek(STDOUT_FILENO, 0, SEEK_END);
-  char *text = size >= 0 ? malloc((size_t)size + 1) : NULL;
-  if (!text) {
-    fprintf(stderr, "headroom: out of memory\n");
-    return hr_status_exit_code(HR_NO_MEMORY);
-  }
-  bool done = pread(STDOUT_FILENO, text, (size_t)size, 0) == size;
-  text[size] = '\0';
-  size_t length = done ? hr__answer_plain(text, (size_t)size, &folders) : 0;
-  done =
-      done && pwrite(STDOUT_FILENO, text, length, 0) == (ssize_t)length && ftruncate(STDOUT_FILENO, (off_t)length) == 0;
-  if (!done) fprintf(stderr, "headroom: the response cannot be written: %s\n", strerror(errno));
-  free(text);
-  return done ? 0 : hr_status_exit_code(HR_IO_ERROR);
-}
-
 /* The life of a worker. `confinement` lives until its end. */
 static void live(const struct hr__worker *worker, int events, const struct hr__job *job,
                  const struct hr__worker_rules *rules) {
@@ -207,15 +188,16 @@ static void live(const struct hr__worker *worker, int events, const struct hr__j
                                               .n_folders = rules->n_folders,
                                               .aliases = job->aliases,
                                               .n_aliases = job->n_aliases,
+                                              .phrases = hr__serve_phrases,
+                                              .n_phrases = hr__n_serve_phrases,
                                               .allow_plugins = rules->allow_plugins};
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   default_signals();
-  if (!place_files(worker, events) || chdir(rules->folder) != 0) _exit(hr_status_exit_code(HR_IO_ERROR));
+  const char *folder = job->at_data ? rules->data_folder : rules->folder;
+  if (!place_files(worker, events) || chdir(folder) != 0) _exit(hr_status_exit_code(HR_IO_ERROR));
   set_limits(rules, job->planned ? rules->plan_s : rules->run_s);
   hr__confine(&confinement);
   int code = hr__worker_execute(job, rules->command);
-  fflush(NULL);
-  if (code == 0 && job->shows_paths) code = name_files(rules);
   fflush(NULL);
   _exit(code);
 }

@@ -11,6 +11,7 @@
 #include "headroom/unstable/compare.h"
 #include "headroom/unstable/planning.h"
 #include "headroom/unstable/replay.h"
+#include "headroom/unstable/serve.h"
 #include "headroom/unstable/service_report.h"
 
 #include <inttypes.h>
@@ -512,18 +513,19 @@ static enum hr_status print_results(struct run_state *run, struct hr_error *erro
 
 /* ---- run: the verb ---------------------------------------------------------------------------------- */
 
-/* Returns the first set option for a file that describes a single run in detail; NULL: none is set. */
+/* Returns the first set option, with its dashes, for a file that describes a single run in detail; NULL: none is set.
+ */
 static const char *single_run_option(const struct run_file_args *files) {
-  return files->jobs               ? "jobs"
-         : files->timeline         ? "timeline"
-         : files->averages         ? "averages"
-         : files->priorities       ? "priorities"
-         : files->shares           ? "shares"
-         : files->costs            ? "costs"
-         : files->perfetto         ? "perfetto"
-         : files->md               ? "md"
-         : files->openmetrics.file ? "openmetrics"
-         : files->page.report      ? "report"
+  return files->jobs               ? "--jobs"
+         : files->timeline         ? "--timeline"
+         : files->averages         ? "--averages"
+         : files->priorities       ? "--priorities"
+         : files->shares           ? "--shares"
+         : files->costs            ? "--costs"
+         : files->perfetto         ? "--perfetto"
+         : files->md               ? "--md"
+         : files->openmetrics.file ? "--openmetrics"
+         : files->page.report      ? "--report"
                                    : NULL;
 }
 
@@ -531,20 +533,19 @@ static const char *single_run_option(const struct run_file_args *files) {
    common timeline. */
 static enum hr_status check_replicated(const struct run_state *run, struct hr_error *error) {
   const char *option = single_run_option(&run->args->files);
-  if (!option && run->args->requests) option = "requests";
-  if (!option && run->args->check) option = "check";
+  if (!option && run->args->requests) option = "--requests";
+  if (!option && run->args->check) option = "--check";
   if (!option || !is_replicated(run->input.scenario)) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT,
-                 "--%s needs a single run, but this scenario has several replications; add --set replications.count=1",
-                 option);
+                 "%s needs a single run, but this scenario has several replications; add --set replications.count=1",
+                 hr_serve_phrase(option));
 }
 
 /* Rejects options for files about jobs, since a streamed run keeps no record of jobs. */
 static enum hr_status check_streamed(const struct run_state *run, struct hr_error *error) {
   const char *option = single_run_option(&run->args->files);
   if (option)
-    return hr_fail(error, HR_BAD_INPUT, "--stream discards finished jobs, which --%s needs; use one of the two",
-                   option);
+    return hr_fail(error, HR_BAD_INPUT, "--stream discards finished jobs, which %s needs; use one of the two", option);
   if (is_replicated(run->input.scenario))
     return hr_fail(
         error, HR_BAD_INPUT,

@@ -89,11 +89,12 @@ static enum hr_status unknown_metric(struct text_part part, bool of_groups, stru
   snprintf(word, sizeof word, "%.*s", (int)(part.length < sizeof word ? part.length : sizeof word - 1), part.at);
   hr__metric_names(of_groups, names);
   const char *nearest = hr_nearest_word(word, names);
-  return hr_fail(error, HR_BAD_INPUT, "unknown metric '%s'; %s%s%s", word, nearest ? "did you mean '" : "",
-                 nearest ? nearest
-                         : "examples are wait_s.p95, completed, deadline_miss and monthly_usd (see 'headroom help "
-                           "plan')",
-                 nearest ? "'?" : "");
+  if (nearest) return hr_fail(error, HR_BAD_INPUT, "unknown metric '%s'; did you mean '%s'?", word, nearest);
+  return hr_fail(
+      error, HR_BAD_INPUT,
+      "unknown metric '%s'; examples are wait_s.p95, completed, deadline_miss and monthly_usd (see 'headroom "
+      "help plan')",
+      word);
 }
 
 /* The service with a name that, with a dot, begins the text; NULL: none. */

@@ -5,6 +5,7 @@
 #include "plan/search/goals.h"
 
 #include "base/array.h"
+#include "base/confinement.h"
 #include "headroom/scenario.h"
 #include "headroom/unstable/planning.h"
 #include "plan/search/search.h"
@@ -275,7 +276,8 @@ static bool allocate(const struct hr_plan_spec *spec, struct hr__goals *goals) {
 }
 
 enum hr_status hr_plan_goal_check(const char *goal, const struct hr_trace *trace, struct hr_error *error) {
-  char place[] = "--goal: ", *text = strdup(goal);
+  char place[40], *text = strdup(goal);
+  snprintf(place, sizeof place, "%s: ", hr__phrase("--goal"));
   struct hr_placed_text placed = {text, place};
   const struct hr_plan_spec spec = {.constraints = &placed, .n_constraints = 1};
   struct hr__goals goals = {0};

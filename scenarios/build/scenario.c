@@ -571,7 +571,7 @@ static enum hr_status add_parts(struct override_list *list, char *text, struct h
   char *pairs = strchr(text, ':');
   if (pairs) *pairs++ = '\0';
   /* Paths in a scenario are relative to the scenario file, so the path of a policy must be absolute. */
-  char *path = strchr(text, '/') ? realpath(text, NULL) : NULL;
+  char *path = strchr(text, '/') && hr__allows_plugins() ? realpath(text, NULL) : NULL;
   const char *name = path ? path : text;
   enum hr_status status = hr_policy_choice_init(&choice, name, error);
   if (status == HR_OK) status = add(list, "name", name, error);

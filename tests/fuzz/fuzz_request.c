@@ -39,7 +39,13 @@ static void make_job(const struct hr__route *route, const char *body, size_t byt
   static const struct hr_scenario_entry shipped = {path, name, words};
   static struct hr__upload upload = {id, file, packed};
   const struct hr__uploads uploads = {&upload, 1, 1};
-  const struct hr__request_world world = {".", &uploads, &shipped, 1, 2};
+  const struct hr__request_world world = {.scratch = ".",
+                                          .folder = ".",
+                                          .shipped_folder = "scenarios",
+                                          .uploads = &uploads,
+                                          .shipped = &shipped,
+                                          .n_shipped = 1,
+                                          .threads = 2};
   struct hr__job job = {0};
   struct hr_error error = {0};
   enum hr_status status = hr__request_job(&world, route, body, bytes, &job, &error);

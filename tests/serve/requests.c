@@ -18,7 +18,13 @@ static enum hr_status make(enum hr__route_id id, const char *body, struct hr_err
   struct hr__uploads uploads = {0};
   struct hr__job job = {0};
   CU_ASSERT_FATAL(hr__upload_add(&uploads, "7", "jobs.csv", "/tmp/packed.hrt") != NULL);
-  const struct hr__request_world world = {".", &uploads, shipped, 1, 3};
+  const struct hr__request_world world = {.scratch = ".",
+                                          .folder = "/srv/plans",
+                                          .shipped_folder = "scenarios",
+                                          .uploads = &uploads,
+                                          .shipped = shipped,
+                                          .n_shipped = 1,
+                                          .threads = 3};
   const struct hr__route *route = NULL;
   for (size_t i = 0; i < hr__n_routes; i++)
     if (hr__routes[i].id == id) route = &hr__routes[i];
@@ -52,7 +58,7 @@ static void refuse(enum hr__route_id id, const char *body, const char *message) 
 }
 
 static void commands(void) {
-  expect(HR__ROUTE_RUN, "{\"shipped\":\"demo\"}", "headroom|run|--quiet|--json=-|--|/shipped/demo.json");
+  expect(HR__ROUTE_RUN, "{\"shipped\":\"demo\"}", "headroom|run|--quiet|--json=-|--|scenarios/demo.json");
   expect(HR__ROUTE_RUN, "{\"file\":\"a.json\",\"trace\":\"7\",\"seed\":9007199254740991}",
          "headroom|run|--quiet|--json=-|--seed=9007199254740991|--trace=jobs.csv|--format=auto|--|a.json");
   expect(HR__ROUTE_RUN,
@@ -65,7 +71,7 @@ static void commands(void) {
          "headroom|diff|--json=-|--threads=3|--|baseline of the body|scenario.json");
   /* Relative paths of both lead to the same files. */
   expect(HR__ROUTE_COMPARE, "{\"shipped\":\"demo\",\"baseline\":\"{}\"}",
-         "headroom|diff|--json=-|--threads=3|--|/shipped/baseline of the body|/shipped/demo.json");
+         "headroom|diff|--json=-|--threads=3|--|scenarios/baseline of the body|scenarios/demo.json");
   expect(HR__ROUTE_COMPARE, "{\"file\":\"b/a.json\",\"baseline\":\"{}\"}",
          "headroom|diff|--json=-|--threads=3|--|b/baseline of the body|b/a.json");
   /* Numbers keep their digits. */
@@ -90,8 +96,13 @@ static void loads_and_drafts(void) {
 /* Nothing that a body contains becomes an option. */
 static void words_are_not_options(void) {
   expect(HR__ROUTE_RUN, "{\"file\":\"--json=/tmp/x\"}", "headroom|run|--quiet|--json=-|--|--json=/tmp/x");
-  expect(HR__ROUTE_RUN, "{\"file\":\"a\",\"policy\":\"--json=x\",\"trace_file\":\"-\"}",
-         "headroom|run|--quiet|--json=-|--policy=--json=x|--trace=-|--|a");
+  expect(HR__ROUTE_RUN, "{\"file\":\"a\",\"policy\":\"--json=x\",\"trace_file\":\"--seed=1\"}",
+         "headroom|run|--quiet|--json=-|--policy=--json=x|--trace=--seed=1|--|a");
+  /* "-" is standard input. */
+  refuse(HR__ROUTE_RUN, "{\"file\":\"a\",\"trace_file\":\"-\"}",
+         "'trace_file' in the body: expected the name of a file");
+  refuse(HR__ROUTE_RUN, "{\"file\":\"-\"}", "'file' in the body: expected the name of a file");
+  refuse(HR__ROUTE_DRAFT, "{\"trace_file\":\"-\"}", "'trace_file' in the body: expected the name of a file");
   expect(HR__ROUTE_RUN, "{\"scenario\":{},\"name\":\"../--json=x\"}", "headroom|run|--quiet|--json=-|--|json=x");
 }
 

@@ -307,7 +307,7 @@ def case_errors_have_places():
         error = json.loads(text)['error']
         same((status, error['file'], error['line'], error['column']), (400, 'body', 1, 12))
         s.bad('/api/run', {'shipped': 'helios'}, 422, "scenarios/helios.json: names no trace; set one with 'trace' or 'trace_file'")
-        s.bad('/api/export', {'shipped': 'demo', 'as': 'csv'}, 422, "export as 'csv': costs.csv: scenarios/demo.json has no prices")
+        s.bad('/api/export', {'shipped': 'demo', 'as': 'csv'}, 422, "export as 'csv': scenarios/demo.json has no prices")
         s.bad('/api/run', {'shipped': 'demo', 'series': 5, 'replications': 2}, 422, "'series' needs a single run")
         trace = json.loads(s.upload((PROJECT / 'traces/reference/demo.csv').read_bytes())[1])['trace']
         for own in ('99999999999x8xA100-80', '1000000x8xT4', '1x4294967297xT4'):
@@ -449,6 +449,15 @@ def case_answers_name_no_folders():
         answer('/api/export', shipped | {'of': 'compare', 'policies': 'fifo,sjf', 'as': 'json'})
         answer('/api/export', shipped | {'as': 'page'}, (200, 422))  # 422: built without node and npm
         check('traces/reference/plan-l4-or-t4.csv' in answer('/api/plan', {'shipped': 'plan-l4-or-t4', 'brief': True}), 'no trace')
+        # The text of users is not changed, even if it looks like an option or a path.
+        name = '--trace FILE --seed=3 ' + os.path.realpath('plans/x')
+        demo = json.loads(pathlib.Path(DEMO).read_text()) | {'name': name}
+        same(s.good('/api/run', shipped | {'scenario': demo})['scenario'], name)
+        s.bad('/api/run', shipped | {'set': {'policy.order': name}}, 422, f"'set' policy.order=\"{name}\": ")
+        # The user's files are found beside those of a shipped scenario.
+        shutil.copy(PROJECT / 'traces/reference/demo.csv', 'plans/sub/mine.csv')
+        for load in (1, 1.5):
+            same(s.good('/api/run', shipped | {'trace_file': 'sub/mine.csv', 'load': load})['trace']['file'].split(',')[0], 'sub/mine.csv')
         # A draft is for later runs: it names the trace as the user did.
         trace = os.path.realpath('plans/traces/reference/demo.csv')
         same(s.good('/api/draft', {'trace_file': trace})['trace']['file'], trace)
@@ -562,7 +571,15 @@ def case_files_stay_in_the_folder():
     pathlib.Path('secret.csv').write_text('submit_s,duration_s,gpus\n0,10,1\n')
     os.symlink('../secret.json', 'in/link.json')
     os.symlink('..', 'in/up')
+    for name in ('gone.csv', 'gone.json'):
+        os.symlink('../nothing', f'in/{name}')
+    os.symlink(os.path.realpath('secret.json'), 'in/policy')
     with server(folder='in') as s:
+        # Whether a file exists outside is not said, and neither is where a link leads to.
+        s.bad('/api/run', {'shipped': 'demo', 'trace_file': 'gone.csv'}, 422, 'gone.csv: cannot be read: Permission denied')
+        s.bad('/api/run', {'file': 'gone.json'}, 422, 'gone.json: cannot be read: Permission denied')
+        error = s.bad('/api/run', {'file': 'sub/demo.json', 'policy': './policy'}, 422, 'cannot load policy ./policy: ')
+        check('secret' not in str(error), error)
         same([file['path'] for file in json.loads(s.ask('GET', '/api/files')[1])['files']], ['sub/demo.json'])
         for path in ('../secret.json', 'link.json', 'up/secret.json', '/etc/passwd', 'sub/../../secret.json', '%2e%2e/secret.json',
                      os.path.realpath('secret.json'), 'sub', '.', '', '..%2fsecret.json'):
@@ -573,6 +590,7 @@ def case_files_stay_in_the_folder():
         scenario = json.loads(pathlib.Path(DEMO).read_text())
         for trace in ('../secret.csv', 'up/secret.csv', os.path.realpath('secret.csv'), '/etc/passwd', '/dev/zero', '/proc/self/environ'):
             s.bad('/api/run', {'scenario': scenario, 'trace_file': trace}, 422, 'Permission denied')
+            s.bad('/api/run', {'shipped': 'demo', 'trace_file': trace}, 422, f'{trace}: cannot be read: Permission denied')
             scenario['trace'] = {'file': trace}
             s.bad('/api/run', {'scenario': scenario}, 422, 'Permission denied')
             s.bad('/api/run', {'scenario': scenario, 'set': {'catalog.gpus_file': trace}}, 422, 'Permission denied')

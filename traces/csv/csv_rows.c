@@ -11,6 +11,7 @@
 
 #include "traces/csv/csv.h"
 
+#include "base/confinement.h"
 #include "base/hash.h"
 #include "traces/core/numbers.h"
 #include "traces/core/reader.h"
@@ -119,10 +120,10 @@ static enum hr_status refuse_clash(const struct csv_header *header, const struct
   uint32_t second = first == HR_NONE ? HR_NONE : find_ignoring_case(header, target, first + 1);
   char a[HR__QUOTE_BYTES], b[HR__QUOTE_BYTES];
   if (second == HR_NONE || !header->names.text) return HR_OK;
-  return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: columns '%s' and '%s' both match '%s'%s%s%s", reader->path,
+  return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: columns '%s' and '%s' both match '%s'%s%s%s%s%s", reader->path,
                  (unsigned long long)line, quoted_name(header->names.text[first], a),
-                 quoted_name(header->names.text[second], b), target->name,
-                 target->field ? "; choose one with --map " : "", target->field ? target->field : "",
+                 quoted_name(header->names.text[second], b), target->name, target->field ? "; choose one with " : "",
+                 target->field ? hr__phrase("--map") : "", target->field ? " " : "", target->field ? target->field : "",
                  target->field ? "=COLUMN" : "");
 }
 
@@ -178,9 +179,11 @@ static void append_remedy(struct sentence *sentence, const struct csv_header *he
     append(sentence, "; %s", schema->missing_hint);
     return;
   }
-  const char *before = "; name the column with --map ";
+  const char *map = hr__phrase("--map"), *before = " ";
+  size_t n_named = 0;
   for (size_t i = 0; i < schema->n_columns; i++) {
     if (!is_missing(header, &schema->columns[i])) continue;
+    if (n_named++ == 0) append(sentence, "; name the column with %s", map);
     append(sentence, "%s%s=COLUMN", before, schema->columns[i].field);
     before = ",";
   }

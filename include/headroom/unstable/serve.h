@@ -38,6 +38,10 @@ struct hr_serve_config {
    if the program was built without GNU libmicrohttpd. */
 HR_API enum hr_status hr_serve(const struct hr_serve_config *config, struct hr_error *error);
 
+/* Returns what messages call `text`, an option such as "--jobs": in a worker of a server the word of its interface,
+   otherwise `text`. */
+HR_API const char *hr_serve_phrase(const char *text);
+
 #ifdef __cplusplus
 }
 #endif

@@ -108,7 +108,8 @@ export const startSection = (said) => {
       if (state.scenario) await openScenario(state.scenario, state.place);
     } catch (error) {
       const columns = columnsOf(error.message);
-      place.replaceChildren(el('p', { class: 'bad', role: 'alert' }, error.message));
+      const words = columns.length ? error.message.replace(/; (name|choose) .*/, '') : error.message; // the form does this
+      place.replaceChildren(el('p', { class: 'bad', role: 'alert' }, words));
       if (columns.length) place.append(mapForm(error.message, (more) => takeTrace(file, more)));
       else if (!query.lenient) place.append(el('button', { type: 'button', onclick: () => takeTrace(file, { ...query, lenient: '1' }) }, 'Leave out bad rows'));
     }

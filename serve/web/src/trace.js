@@ -9,6 +9,7 @@ export const fillTrace = (section, trace) => {
   if (!trace) return;
   const { check, stats } = trace;
   const { errors, warnings, notes, findings } = check;
+  const words = findings.map((finding) => finding.advice ?? finding.meaning ?? '');
   section.replaceChildren(
     el('h2', { id: 'trace-title' }, `Trace ${trace.name}`),
     facts([
@@ -23,7 +24,8 @@ export const fillTrace = (section, trace) => {
       { open: errors + warnings > 0 },
       el('summary', {}, 'Findings'),
       table('Findings of the check', [{ title: 'Kind' }, { title: 'Finding' }, { title: 'What to do' }],
-        findings.map((finding) => [finding.severity, finding.text, finding.advice ?? finding.meaning ?? '']), 'stacked'),
+        findings.map((finding, i) => [finding.severity, finding.text, words[i]]), 'stacked'),
+      words.some((text) => /(^|\s)--\w/.test(text)) ? el('p', { class: 'what' }, 'Words that begin with -- are options of the command line; on this page, the scenario below has these settings.') : '',
     ),
   );
 };
