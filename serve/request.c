@@ -44,22 +44,22 @@ static void add_place(cJSON *error, const char *message) {
 }
 
 /* Messages quote parts of requests, which a limit of their length may have cut within a character. */
-char *hr__error_json(const char *text, unsigned code) {
+char *hr__error_json(const char *message, unsigned code) {
   enum { LONGEST = 4 }; /* of the words for a byte: "\\xFF" */
-  const size_t bytes = LONGEST * strlen(text) + 1;
-  char *message = malloc(bytes);
-  if (!message) return NULL;
-  hr__copy_safe(message, bytes, text, true);
+  const size_t bytes = LONGEST * strlen(message) + 1;
+  char *safe = malloc(bytes);
+  if (!safe) return NULL;
+  hr__copy_safe(safe, bytes, message, true);
   cJSON *document = cJSON_CreateObject();
   cJSON *error = document ? cJSON_AddObjectToObject(document, "error") : NULL;
   if (error) {
-    cJSON_AddStringToObject(error, "message", message);
+    cJSON_AddStringToObject(error, "message", safe);
     cJSON_AddNumberToObject(error, "code", code);
-    add_place(error, message);
+    add_place(error, safe);
   }
   char *json = error ? cJSON_PrintUnformatted(document) : NULL;
   cJSON_Delete(document);
-  free(message);
+  free(safe);
   return json;
 }
 

@@ -364,7 +364,7 @@ static enum MHD_Result handle(void *self, struct MHD_Connection *connection, con
                               const char *version, const char *body, size_t *bytes, void **state) {
   struct hr__exchange *exchange = *state;
   (void)version;
-  const bool is_cut = *state == self;
+  const bool is_cut = exchange && *state == self;
   if (!exchange || is_cut) {
     exchange = create(self, connection);
     if (!exchange) return MHD_NO;
