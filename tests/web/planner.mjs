@@ -88,6 +88,7 @@ const SLIDERS = [
   { shipped: 'agency', path: 'policy.max_spot_share', value: 0.3 },
   { shipped: 'llama-training', path: 'classes.training.checkpoint.interval_s', value: 1200 },
   { shipped: 'chatbot', path: 'services.0.autoscale.replicas', value: 7 },
+  { shipped: 'plan-spill-over', path: 'clusters.0.pools.0.nodes', value: 3 },
   { path: 'quotas.tenants.0.guaranteed_gpus', value: 8 },
   { path: 'quotas.tenants.0.max_gpus', value: 40 },
 ];

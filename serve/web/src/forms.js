@@ -3,7 +3,7 @@
 // those that can be added. GPU types, providers and instance types are suggested from the catalogue.
 
 import { el } from '../../../report/web/src/dom.js';
-import { edit, getPath, state } from './state.js';
+import { allPools, edit, state } from './state.js';
 
 const LISTS = { gpu: 'gpu-types', provider: 'providers', instance: 'instances' };
 
@@ -131,8 +131,9 @@ export const catalogueLists = ({ gpus, instances }) => [
   datalist('instances', instances.map(({ name }) => name)),
 ];
 
+// The place of a pool in the scenario, if there is one, and the GPUs of its nodes.
 export const poolGpus = (name) => {
-  const pool = state.result?.cluster.pools.find((of) => of.name === name);
-  const index = (getPath('cluster.pools') ?? []).findIndex((of) => of.name === name);
-  return { index, gpusPerNode: pool?.gpus_per_node ?? getPath(`cluster.pools.${index}.gpus_per_node`) ?? 1 };
+  const found = allPools().find((of) => of.name === name);
+  const run = state.result?.cluster.pools.find((of) => of.name === name);
+  return { path: found?.path, gpusPerNode: run?.gpus_per_node ?? found?.pool.gpus_per_node ?? 1 };
 };

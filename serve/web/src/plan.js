@@ -6,7 +6,7 @@ import { count, duration, durationShort, orDash, share, usd, usdShort } from '..
 import { postForEvents, stop } from './api.js';
 import { scatterChart } from './charts.js';
 import { poolGpus } from './forms.js';
-import { bodyOf, getPath, lacksTrace, NO_TRACE, openScenario, setPath, state } from './state.js';
+import { allPools, bodyOf, lacksTrace, NO_TRACE, openScenario, setPath, state } from './state.js';
 
 const METRICS = [
   ['wait_s.p95', 'wait of 95 % of the jobs'],
@@ -23,15 +23,15 @@ const METRICS = [
 const partsOf = (goal) => goal.match(/^(.+?)\s*(<=|>=)\s*(.+)$/)?.slice(1) ?? null;
 
 // Steps of a variable for a pool: up to twice its nodes, in about eight steps.
-const variableOf = (pool) => {
-  const { gpusPerNode } = poolGpus(pool.name);
+const variableOf = ({ pool, name }) => {
+  const { gpusPerNode } = poolGpus(name);
   const nodes = Math.max(8, 2 * (pool.nodes ?? 0));
-  return { pool: pool.name, from: 0, to: nodes * gpusPerNode, step: Math.max(1, Math.ceil(nodes / 8)) * gpusPerNode };
+  return { pool: name, from: 0, to: nodes * gpusPerNode, step: Math.max(1, Math.ceil(nodes / 8)) * gpusPerNode };
 };
 
 const makePlan = () => {
-  const pools = (getPath('cluster.pools') ?? []).filter((pool) => pool.name);
-  const priced = pools.filter((pool) => pool.market);
+  const pools = allPools().filter(({ pool }) => pool.name);
+  const priced = pools.filter(({ pool }) => pool.market);
   return { variables: (priced.length ? priced : pools).slice(0, 4).map(variableOf), constraints: ['wait_s.p95 <= 1 h', 'completed >= 99 %'] };
 };
 
@@ -101,8 +101,8 @@ export const planSection = () => {
     for (const [name, value] of Object.entries((plan.recommendation ?? plan.nearest).choice)) {
       const variable = (scenario.plan?.variables ?? []).find((of) => (of.name ?? of.pool ?? of.path) === name);
       if (variable?.path) setPath(variable.path, value, scenario);
-      const { index, gpusPerNode } = poolGpus(variable?.pool ?? name);
-      if (variable?.pool && index >= 0) setPath(`cluster.pools.${index}.nodes`, Math.round(value / gpusPerNode), scenario);
+      const { path, gpusPerNode } = poolGpus(variable?.pool ?? name);
+      if (variable?.pool && path) setPath(`${path}.nodes`, Math.round(value / gpusPerNode), scenario);
     }
     const { present } = state;
     openScenario(scenario, state.place).catch(() => {});

@@ -3,20 +3,20 @@
 
 import { el } from '../../../report/web/src/dom.js';
 import { duration, share } from '../../../report/web/src/format.js';
-import { edit, getPath, setLoad, state } from './state.js';
+import { allPools, edit, getPath, setLoad, state } from './state.js';
 
 const plain = (value) => String(value);
 
 const nodeSliders = () =>
-  (state.scenario.cluster?.pools ?? []).map((pool, i) => ({
-    label: `Nodes of ${pool.name ?? `pool ${i}`}`,
-    path: `cluster.pools.${i}.nodes`,
+  allPools().map(({ pool, name, path }, i) => ({
+    label: `Nodes of ${name ?? `pool ${i}`}`,
+    path: `${path}.nodes`,
     min: 0,
     max: Math.max(16, 2 * (pool.nodes ?? 0)),
     write: plain,
   }));
 
-const hasMarket = (market) => (state.scenario.cluster?.pools ?? []).some((pool) => pool.market === market);
+const hasMarket = (market) => allPools().some(({ pool }) => pool.market === market);
 const spotSliders = () =>
   hasMarket('spot') ? [{ label: 'Largest share of spot', path: 'policy.max_spot_share', min: 0, max: 1, step: 0.05, fallback: 1, write: share }] : [];
 

@@ -51,6 +51,12 @@ export const setPath = (path, value, to = state.scenario) => {
   else delete at[last];
 };
 
+// All pools: [{ pool, name, path }]. Those of several clusters are named CLUSTER/POOL, as in results and plans.
+export const allPools = (scenario = state.scenario) => [
+  ...(scenario.cluster?.pools ?? []).map((pool, i) => ({ pool, name: pool.name, path: `cluster.pools.${i}` })),
+  ...(scenario.clusters ?? []).flatMap(({ name, pools }, k) => (pools ?? []).map((pool, i) => ({ pool, name: `${name}/${pool.name}`, path: `clusters.${k}.pools.${i}` }))),
+];
+
 // How a trace is read for the scenario: its format, and the columns that the scenario names.
 export const traceQuery = (scenario = state.scenario) => {
   const { format, columns } = scenario?.trace ?? {};
