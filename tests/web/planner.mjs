@@ -205,6 +205,45 @@ test('an answer about an earlier scenario is dropped', () =>
     assert.doesNotMatch(await page.textContent('#sentences'), /present:/);
   }));
 
+// A plan of two kinds of variables, which is not searched here: its answer is that of the server for this scenario.
+test('variables of a plan have their units, and the mix is taken', () =>
+  onPlanner({}, async (page) => {
+    const file = join(HEADROOM_PROJECT, 'scenarios/plan-spill-over.json');
+    await page.selectOption('#shipped', 'plan-spill-over');
+    await untilPainted(page, 0);
+    const mix = { choice: { 'own/a100': 88, 'router.max_wait_s': 14400 }, objective: 1, metrics: { monthly_usd: { mean: 1 } } };
+    const plan = { recommendation: mix, feasible: true, goals: [], runs: 1, probability_best: 1 };
+    await page.route('**/api/plan', (route) => route.fulfill({ contentType: 'text/event-stream', body: `event: result\ndata: ${JSON.stringify(plan)}\n\n` }));
+    await page.click('#plan-begin');
+    await page.waitForSelector('#plan-sentence');
+    assert.match(await page.textContent('#plan-sentence'), /: own\/a100 88 GPUs, router\.max_wait_s 4\sh, \$1\.00 a month\.$/);
+    const before = await painted(page);
+    await page.click('#apply');
+    await untilPainted(page, before);
+    assert.equal(await page.textContent('#digest'), digestOf(file, '--set', 'clusters.0.pools.0.nodes=11', '--set', 'router.max_wait_s=14400'));
+  }));
+
+test('a mix of pools with a common number of nodes, and of settings, is taken', () =>
+  onPlanner({}, async (page) => {
+    for (const [name, choice, words, ...keys] of [
+      ['plan-spot-share', { spot: 12, 'on-demand': 6, policy: 'deadline' }, 'spot 12 GPUs, on-demand 6 GPUs, policy deadline', 'cluster.pools.0.nodes=4', 'cluster.pools.1.nodes=4', 'cluster.pools.2.nodes=4', 'cluster.pools.3.nodes=6', 'policy.name=deadline'],
+      ['plan-chatbot', { gpu: 'L4', replicas: 14 }, 'gpu L4, replicas 14', 'cluster.pools.0.instance=g6.xlarge', 'services.0.autoscale.replicas=14'],
+    ]) {
+      let before = await painted(page);
+      await page.selectOption('#shipped', name);
+      await untilPainted(page, before);
+      const plan = { recommendation: { choice, objective: 1, metrics: {} }, feasible: true, goals: [], runs: 1, probability_best: 1 };
+      await page.route('**/api/plan', (route) => route.fulfill({ contentType: 'text/event-stream', body: `event: result\ndata: ${JSON.stringify(plan)}\n\n` }), { times: 1 });
+      await page.click('#plan-begin');
+      await page.waitForSelector('#plan-sentence');
+      assert.ok((await page.textContent('#plan-sentence')).includes(words));
+      before = await painted(page);
+      await page.click('#apply');
+      await untilPainted(page, before);
+      assert.equal(await page.textContent('#digest'), digestOf(join(HEADROOM_PROJECT, `scenarios/${name}.json`), ...keys.flatMap((key) => ['--set', key])));
+    }
+  }));
+
 test('scenarios whose data are missing', () =>
   onPlanner({}, async (page) => {
     const list = [{ name: 'demo', description: 'Jobs' }, { name: 'far', description: 'Far', missing: '../../shared/far.csv' }, { name: 'any', description: 'Any', needs_trace: true }];

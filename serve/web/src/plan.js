@@ -68,10 +68,51 @@ const rangeRow = (variable) => {
 
 // ---- The search -----------------------------------------------------------------------------------------------------
 
-const mixWords = (choice) => Object.entries(choice).map(([name, value]) => `${name} ${value}`).join(', ');
+const nameOf = (variable) => variable.name ?? variable.pool ?? variable.path;
+
+// A choice in words: variables for pools are numbers of GPUs, those for keys have the unit of the key.
+const valueWords = (variable, value) => {
+  if (variable?.pool || variable?.pools) return `${value} GPUs`;
+  return typeof value === 'number' && /_s$/.test(variable?.path ?? '') ? duration(value) : String(value);
+};
+const mixWords = (choice, variables) =>
+  Object.entries(choice)
+    .map(([name, value]) => `${name} ${valueWords(variables.find((of) => nameOf(of) === name), value)}`)
+    .join(', ');
+
+// The override PATH=VALUE of a setting.
+const override = (text) => {
+  const [path, ...rest] = text.split('=');
+  const value = rest.join('=');
+  try {
+    return [path, JSON.parse(value)];
+  } catch {
+    return [path, value];
+  }
+};
+
+// Of another policy's parameters, `queue` and `deadline` have these in common, as an override of the command line knows.
+const COMMON = ['name', 'placement', 'changeover_s'];
+const setPolicy = (scenario, name) => {
+  const { policy } = scenario;
+  const related = ['queue', 'deadline'].includes(name) && ['queue', 'deadline'].includes(policy?.name);
+  if (related && name !== policy.name) for (const key of Object.keys(policy).filter((of) => !COMMON.includes(of))) delete policy[key];
+  setPath('policy.name', name, scenario);
+};
+
+// Changes the scenario to the value of a variable. Pools of one variable have equal numbers of nodes.
+const setVariable = (scenario, variable, value) => {
+  if (variable.path === 'policy.name') setPolicy(scenario, value);
+  else if (variable.path) setPath(variable.path, value, scenario);
+  for (const text of variable.settings?.find(({ label }) => label === value)?.set ?? []) setPath(...override(text), scenario);
+  const pools = (variable.pools ?? [variable.pool]).map(poolGpus).filter(({ path }) => path);
+  const gpus = pools.reduce((sum, { gpusPerNode }) => sum + gpusPerNode, 0);
+  for (const { path } of pools) setPath(`${path}.nodes`, Math.round(value / gpus), scenario);
+};
+
 const WAITS = ['wait_s.p95', 'wait_s.mean', 'jct_s.p95'];
 const waitOf = (mix) => WAITS.map((name) => mix.metrics?.[name]?.mean).find((value) => typeof value === 'number');
-const pointOf = (of, kind) => ({ x: of.objective, y: of.wait_s, kind, title: `${mixWords(of.choice)}: ${usd(of.objective)}, ${duration(of.wait_s)}` });
+const pointOf = (of, kind, variables) => ({ x: of.objective, y: of.wait_s, kind, title: `${mixWords(of.choice, variables)}: ${usd(of.objective)}, ${duration(of.wait_s)}` });
 
 export const planSection = () => {
   const goals = el('ul', { class: 'plain' });
@@ -80,7 +121,7 @@ export const planSection = () => {
   const status = el('p', { class: 'status', role: 'status', 'aria-live': 'polite' });
   const frontier = el('figure', { id: 'frontier' });
   const answer = el('div', { id: 'plan-answer' });
-  let [job, points, aborter] = [null, [], null];
+  let [job, points, aborter, variables] = [null, [], null, []];
 
   const drawFrontier = (choice = null) => {
     const known = points.filter(({ wait_s, objective }) => typeof wait_s === 'number' && typeof objective === 'number');
@@ -89,7 +130,7 @@ export const planSection = () => {
       frontier,
       'Mixes that were run',
       `${count(known.length)} mixes were run; ${count(known.filter(({ feasible }) => feasible).length)} meet the goals. Cost a month to the right, wait of 95 % of the jobs upwards.`,
-      [...known.map((of) => pointOf(of, of.feasible ? 'feasible' : 'missed')), ...(choice ? [pointOf(choice, 'choice')] : [])],
+      [...known.map((of) => pointOf(of, of.feasible ? 'feasible' : 'missed', variables)), ...(choice ? [pointOf(choice, 'choice', variables)] : [])],
       [el('span', { class: 'key-feasible' }, 'meets the goals'), el('span', { class: 'key-missed' }, 'misses a goal'), el('span', { class: 'key-choice' }, 'choice')],
       usdShort,
       durationShort,
@@ -99,10 +140,8 @@ export const planSection = () => {
   const apply = (plan) => {
     const scenario = structuredClone(state.scenario);
     for (const [name, value] of Object.entries((plan.recommendation ?? plan.nearest).choice)) {
-      const variable = (scenario.plan?.variables ?? []).find((of) => (of.name ?? of.pool ?? of.path) === name);
-      if (variable?.path) setPath(variable.path, value, scenario);
-      const { path, gpusPerNode } = poolGpus(variable?.pool ?? name);
-      if (variable?.pool && path) setPath(`${path}.nodes`, Math.round(value / gpusPerNode), scenario);
+      const variable = variables.find((of) => nameOf(of) === name);
+      if (variable) setVariable(scenario, variable, value);
     }
     const { present } = state;
     openScenario(scenario, state.place).catch(() => {});
@@ -115,8 +154,8 @@ export const planSection = () => {
     const cost = best?.metrics?.monthly_usd?.mean;
     const saved = typeof before === 'number' && typeof cost === 'number' ? before - cost : null;
     const sentence = plan.feasible
-      ? `The cheapest mix that meets all goals: ${mixWords(best.choice)} GPUs, ${usd(cost)} a month${saved === null ? '' : saved > 0 ? `, ${usd(saved)} less than the baseline` : saved < 0 ? `, ${usd(-saved)} more than the baseline` : ''}.`
-      : `No mix meets all goals. The nearest one: ${mixWords(best.choice)} GPUs.`;
+      ? `The cheapest mix that meets all goals: ${mixWords(best.choice, variables)}, ${usd(cost)} a month${saved === null ? '' : saved > 0 ? `, ${usd(saved)} less than the baseline` : saved < 0 ? `, ${usd(-saved)} more than the baseline` : ''}.`
+      : `No mix meets all goals. The nearest one: ${mixWords(best.choice, variables)}.`;
     answer.replaceChildren(
       el('p', { class: 'first-line', id: 'plan-sentence' }, sentence),
       table(
@@ -158,7 +197,7 @@ export const planSection = () => {
       return;
     }
     if (!state.scenario.plan) state.scenario.plan = makePlan();
-    [points, aborter] = [[], new AbortController()];
+    [points, aborter, variables] = [[], new AbortController(), structuredClone(state.scenario.plan.variables ?? [])];
     answer.replaceChildren();
     frontier.replaceChildren();
     status.className = 'status';
