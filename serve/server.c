@@ -254,13 +254,21 @@ static void check_type(struct hr__exchange *exchange) {
 
 /* A proxy and this server could understand different ones of two headers, so they must not be repeated. */
 static enum MHD_Result check_header(void *self, enum MHD_ValueKind kind, const char *name, const char *value) {
-  static const char *const single[] = {"Host", "Origin", "X-Headroom-Token", "Content-Type", "Content-Length"};
+  static const char *const single[] = {"Host",         "Origin",         "X-Headroom-Token",
+                                       "Content-Type", "Content-Length", "Transfer-Encoding"};
   struct hr__exchange *exchange = self;
   (void)kind;
   for (size_t i = 0; i < sizeof single / sizeof *single; i++)
     if (strcasecmp(name, single[i]) == 0 && header_of(exchange, single[i]) != value)
       hr__exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "the header %s is repeated", single[i]);
   return MHD_YES;
+}
+
+/* MHD takes the bytes of an unknown encoding as a body that lasts until the connection ends. RFC 9112, 6.1. */
+static void check_encoding(struct hr__exchange *exchange) {
+  const char *encoding = header_of(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+  if (encoding && strcasecmp(encoding, "chunked") != 0)
+    hr__exchange_refuse(exchange, MHD_HTTP_NOT_IMPLEMENTED, "the header Transfer-Encoding: expected chunked");
 }
 
 /* MHD decodes addresses as strings, so a zero byte ("%00") would cut a name. The server itself is the state of such a
@@ -276,6 +284,7 @@ static void check(struct hr__exchange *exchange, const char *url, const char *me
   const char *host = header_of(exchange, MHD_HTTP_HEADER_HOST);
   bool path_exists;
   MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, check_header, exchange);
+  check_encoding(exchange);
   if (exchange->state == HR__ANSWERED) return;
   if (!hr__guard_host(host, server->address, server->port)) {
     hr__exchange_refuse(exchange, MHD_HTTP_FORBIDDEN, "the header Host does not name this server");

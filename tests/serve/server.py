@@ -518,6 +518,25 @@ def case_answers_are_described():
                                 same(json.loads(text)['error']['code'], status)
                             check(s.token not in text.decode(errors='replace'), 'the token is in an answer')
         check({200, 400, 401, 403, 404, 405, 413, 422} <= seen, seen)
+        # Answers of the HTTP library.
+        described = set.intersection(*(set(of['responses']) for operations in document['paths'].values() for of in operations.values()))
+        long = 'a' * 40000
+        for lines, expected in ((f'GET /{long} HTTP/1.1', 414), (f'GET / HTTP/1.1\r\nX: {long}', 431), ('GET / HTTP/9.9', 505), ('GET / HTTP/1.1\r\nx', 400)):
+            status = s.raw(f'{lines}\r\nHost: localhost:{s.port}\r\n\r\n'.encode()).split(' ')[1]
+            same((lines[:30], status, status in described), (lines[:30], str(expected), True))
+        check('501' in described, described)
+
+
+def case_encodings_are_known():
+    body = b'{"shipped":"demo"}'
+    with server() as s:
+        begin = f'POST /api/check HTTP/1.1\r\nHost: localhost:{s.port}\r\nX-Headroom-Token: {s.token}\r\nContent-Type: application/json\r\n'
+        for encoding in ('gzip', 'gzip, chunked', 'chunked, gzip', 'identity', 'chunked\r\nTransfer-Encoding: gzip'):
+            for length in ('', f'Content-Length: {len(body)}\r\n'):
+                answer = s.raw(f'{begin}Transfer-Encoding: {encoding}\r\n{length}\r\n'.encode() + body, timeout=5)
+                check(answer.startswith(('HTTP/1.1 501 ', 'HTTP/1.1 400 ')), f'{encoding} {length}: {answer}')
+        for encoding in ('chunked', 'Chunked'):
+            same(s.raw(f'{begin}Transfer-Encoding: {encoding}\r\n\r\n12\r\n'.encode() + body + b'\r\n0\r\n\r\n'), 'HTTP/1.1 200 OK')
 
 
 # ---- Attacks ---------------------------------------------------------------------------------------------------------

@@ -263,6 +263,11 @@ test('a saved scenario and errors with their places', () =>
     await page.setInputFiles('#scenario-file', path);
     await page.waitForSelector('#results .status.bad');
     assert.match(await page.textContent('#results .status'), /bad\.json:\d+:\d+: /);
+    for (const [text, words] of [['', 'broken.json: is empty; expected a JSON object {...}'], ['{\n "a": }', 'broken.json:2:7: ']]) {
+      writeFileSync(join(HEADROOM_WORK, 'broken.json'), text);
+      await page.setInputFiles('#scenario-file', join(HEADROOM_WORK, 'broken.json'));
+      await page.waitForFunction((expected) => document.querySelector('#said').textContent.startsWith(expected), words);
+    }
   }));
 
 test('a narrow screen, dark mode, print, labels and the keyboard', () =>

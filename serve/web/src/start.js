@@ -9,13 +9,15 @@ import { namesNoTrace, openScenario, setTrace, state, traceQuery } from './state
 const FIELDS = ['submit', 'duration', 'gpus'];
 const PROVIDERS = [['', 'nothing'], ['aws', 'AWS'], ['gcp', 'Google Cloud'], ['azure', 'Azure']];
 
-const fileButton = (id, label, accept, take) =>
-  el(
-    'span',
-    { class: 'file' },
-    el('label', { for: id }, label),
-    el('input', { id, type: 'file', accept, onchange: (event) => event.target.files[0] && take(event.target.files[0]) }),
-  );
+// The field is emptied, so that a file can be chosen again after it was corrected.
+const fileButton = (id, label, accept, take) => {
+  const onchange = ({ target }) => {
+    const [file] = target.files;
+    target.value = '';
+    if (file) take(file);
+  };
+  return el('span', { class: 'file' }, el('label', { for: id }, label), el('input', { id, type: 'file', accept, onchange }));
+};
 
 // The columns that a message lists: "...; the file has: a, b, c; name the column ...".
 const columnsOf = (message) => message.match(/the file has: ([^;]+)/)?.[1].split(', ') ?? [];
@@ -115,9 +117,19 @@ export const startSection = (said) => {
     }
   };
 
+  // If the text is no JSON, the server says where.
+  const parse = async (text, where) => {
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      await post('/api/check', { ...where, scenario: text });
+      throw error;
+    }
+  };
+
   const open = async (text, where, trace = null) => {
     try {
-      const scenario = JSON.parse(text);
+      const scenario = await parse(text, where);
       showTrace(trace ?? (namesNoTrace(scenario) ? dropped : null));
       await openScenario(scenario, where);
       said('');
