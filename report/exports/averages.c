@@ -35,7 +35,7 @@ struct hr_averages {
 /* The sums of an interval are at index `interval` of each list. */
 struct interval_sums {
   uint32_t count;
-  double end_s, width_s;
+  double begin_s, end_s, width_s;
   double *sum;  /* [N_COLUMNS][count]: value x seconds */
   double *most; /* [count]: largest number of waiting jobs */
 };
@@ -102,7 +102,7 @@ struct chart_time {
 };
 
 static struct chart_time chart_time_of(const struct interval_sums *sums, double time_s) {
-  double at = time_s / sums->width_s;
+  double at = (time_s - sums->begin_s) / sums->width_s;
   return (struct chart_time){time_s, at >= (double)sums->count ? sums->count - 1 : (uint32_t)at};
 }
 
@@ -112,8 +112,8 @@ static void add(struct interval_sums *sums, const struct point *point, struct ch
   const double value[N_COLUMNS] = {waiting, point->running, (double)point->allocated_milli / 1000,
                                    (double)point->total_milli / 1000};
   for (uint32_t i = begin.interval; i <= end.interval; i++) {
-    double from = i == begin.interval ? begin.s : (double)i * sums->width_s;
-    double to = i == end.interval ? end.s : (double)(i + 1) * sums->width_s;
+    double from = i == begin.interval ? begin.s : sums->begin_s + (double)i * sums->width_s;
+    double to = i == end.interval ? end.s : sums->begin_s + (double)(i + 1) * sums->width_s;
     if (!(to > from)) continue;
     for (int k = 0; k < N_COLUMNS; k++) sums->sum[(size_t)k * sums->count + i] += value[k] * (to - from);
     if (waiting > sums->most[i]) sums->most[i] = waiting;
@@ -146,9 +146,8 @@ static void put_list(struct hr__out *out, const char *name, const double *values
 }
 
 static void put(struct hr__out *out, const struct interval_sums *sums) {
-  char text[NUMBER_BYTES];
-  snprintf(text, sizeof text, "%.15g", sums->end_s);
-  hr__out_text(out, "{\"end_s\":");
+  char text[2 * NUMBER_BYTES + sizeof "{\"begin_s\":,\"end_s\":"];
+  snprintf(text, sizeof text, "{\"begin_s\":%.15g,\"end_s\":%.15g", sums->begin_s, sums->end_s);
   hr__out_text(out, text);
   for (int k = 0; k < N_COLUMNS; k++)
     put_list(out, names[k], sums->sum + (size_t)k * sums->count, sums->count, sums->width_s);
@@ -159,9 +158,11 @@ static void put(struct hr__out *out, const struct interval_sums *sums) {
 enum hr_status hr_averages_finish(struct hr_averages *averages, struct hr_error *error) {
   drop_repeated(averages);
   const uint32_t n = averages->n_points;
-  const double end_s = n ? seconds_of(averages, n - 1) : 0;
-  struct interval_sums sums = {
-      .count = end_s > 0 ? averages->count : 0, .end_s = end_s, .width_s = end_s / averages->count};
+  const double begin_s = n ? seconds_of(averages, 0) : 0, end_s = n ? seconds_of(averages, n - 1) : 0;
+  struct interval_sums sums = {.count = end_s > begin_s ? averages->count : 0,
+                               .begin_s = begin_s,
+                               .end_s = end_s,
+                               .width_s = (end_s - begin_s) / averages->count};
   sums.sum = calloc((size_t)N_COLUMNS * averages->count, sizeof *sums.sum);
   sums.most = calloc(averages->count, sizeof *sums.most);
   bool ready = sums.sum && sums.most && !averages->failed;

@@ -77,7 +77,8 @@ case_averages() {
   tail -n +2 t.csv | awk -F, -v n=50 '
     { at[NR] = $1; for (c = 2; c <= 5; c++) value[NR, c] = $c }
     END {
-      width = at[NR] / n
+      width = (at[NR] - at[1]) / n
+      for (r = NR; r >= 1; r--) at[r] -= at[1]
       for (r = 1; r < NR; r++)
         for (i = int(at[r] / width); i < n && i * width < at[r + 1]; i++) {
           from = i * width > at[r] ? i * width : at[r]

@@ -40,8 +40,9 @@ static void expect(const struct counts *counts, size_t n, uint32_t intervals, co
 static void means(void) {
   /* 0 to 50: 2 waiting for 30 of 50 s; 8 GPUs for 30 s and 16 for 20 s */
   static const struct counts counts[] = {{0, 2, 1, 8, 16}, {30, 0, 2, 16, 16}, {100, 0, 0, 0, 16}};
-  static const char json[] = "{\"end_s\":100,\"waiting\":[1.2,0],\"running\":[1.4,2],\"gpus_allocated\":[11.2,16],"
-                             "\"gpus_total\":[16,16],\"most_waiting\":[2,0]}\n";
+  static const char json[] =
+      "{\"begin_s\":0,\"end_s\":100,\"waiting\":[1.2,0],\"running\":[1.4,2],\"gpus_allocated\":[11.2,16],"
+      "\"gpus_total\":[16,16],\"most_waiting\":[2,0]}\n";
   expect(counts, 3, 2, json);
 }
 
@@ -49,15 +50,25 @@ static void means(void) {
 static void passes_and_repetitions(void) {
   static const struct counts counts[] = {{0, 9, 9, 9, 16},   {0, 2, 1, 8, 16},   {10, 2, 1, 8, 16}, {30, 5, 1, 8, 16},
                                          {30, 0, 2, 16, 16}, {100, 0, 0, 0, 16}, {170, 0, 0, 0, 16}};
-  static const char json[] = "{\"end_s\":100,\"waiting\":[1.2,0],\"running\":[1.4,2],\"gpus_allocated\":[11.2,16],"
-                             "\"gpus_total\":[16,16],\"most_waiting\":[2,0]}\n";
+  static const char json[] =
+      "{\"begin_s\":0,\"end_s\":100,\"waiting\":[1.2,0],\"running\":[1.4,2],\"gpus_allocated\":[11.2,16],"
+      "\"gpus_total\":[16,16],\"most_waiting\":[2,0]}\n";
   expect(counts, 7, 2, json);
+}
+
+/* A trace that begins after time 0: the capacity and the jobs are those of the run. */
+static void late_begin(void) {
+  static const struct counts counts[] = {{1000, 2, 1, 8, 16}, {1030, 0, 2, 16, 32}, {1100, 0, 0, 0, 32}};
+  static const char json[] = "{\"begin_s\":1000,\"end_s\":1100,\"waiting\":[1.2,0],\"running\":[1.4,2],"
+                             "\"gpus_allocated\":[11.2,16],\"gpus_total\":[22.4,32],\"most_waiting\":[2,0]}\n";
+  expect(counts, 3, 2, json);
 }
 
 static void empty(void) {
   static const struct counts once[] = {{0, 2, 1, 8, 16}};
-  static const char json[] = "{\"end_s\":0,\"waiting\":[],\"running\":[],\"gpus_allocated\":[],\"gpus_total\":[],"
-                             "\"most_waiting\":[]}\n";
+  static const char json[] =
+      "{\"begin_s\":0,\"end_s\":0,\"waiting\":[],\"running\":[],\"gpus_allocated\":[],\"gpus_total\":[],"
+      "\"most_waiting\":[]}\n";
   expect(NULL, 0, 3, json);
   expect(once, 1, 3, json);
 }
@@ -76,4 +87,5 @@ static void write_errors(void) {
   hr_averages_destroy(NULL);
 }
 
-TEST_MAIN("report: averages", TEST(means), TEST(passes_and_repetitions), TEST(empty), TEST(write_errors))
+TEST_MAIN("report: averages", TEST(means), TEST(passes_and_repetitions), TEST(late_begin), TEST(empty),
+          TEST(write_errors))

@@ -183,7 +183,7 @@ def case_figures_are_those_of_the_command_line():
         same(answer['digest'], expected['digest'])
         series = answer['series']
         same(len(series['waiting']), 40)
-        hours = sum(series['gpus_allocated']) / 40 * series['end_s'] / 3600
+        hours = sum(series['gpus_allocated']) / 40 * (series['end_s'] - series['begin_s']) / 3600
         check(abs(hours / expected['gpu_hours'] - 1) < 1e-4, f"{hours} GPU hours in the chart, {expected['gpu_hours']} in the summary")
         expected = json.loads(headroom('compare', DEMO, '--policies', 'fifo,sjf', '--json', '-'))
         answer = s.good('/api/compare', {'shipped': 'demo', 'policies': 'fifo,sjf'})

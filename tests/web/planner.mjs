@@ -65,6 +65,10 @@ test('a shipped scenario, sliders, forms and the comparison with the present con
     await page.selectOption('#shipped', 'demo');
     await untilPainted(page, 0);
     assert.equal(await page.textContent('#digest'), digestOf(join(HEADROOM_PROJECT, 'scenarios/demo.json')));
+    // The trace begins after time 0, but all GPUs are there from the begin of the chart.
+    const heights = (await page.getAttribute('#gpus-chart path.limit', 'd')).match(/ [0-9.]+/g);
+    assert.ok(heights.length > 200);
+    assert.equal(new Set(heights).size, 1);
     let before = await painted(page);
     await page.fill('input[data-path="cluster.pools.0.nodes"]', '6');
     await untilPainted(page, before);

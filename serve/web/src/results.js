@@ -56,8 +56,8 @@ export const resultsSection = () => {
     const { series } = now;
     const was = before === now ? null : before.series;
     const two = (key, kind, name) => [{ name, kind, values: series[key] }, ...(was ? [{ name: `${name}, present`, kind: 'was', values: was[key] }] : [])];
-    lineChart(queue, 'Waiting jobs', `At most ${count(now.queue?.max ?? 0)}, ${amount(now.queue?.mean ?? 0)} on average.`, two('waiting', 'now', 'waiting'), series.end_s);
-    lineChart(gpus, 'GPUs in use', `${orDash(share)(now.utilization?.submit_window)} of ${count(now.cluster.gpus)} GPUs.`, [...two('gpus_allocated', 'now', 'in use'), { name: 'present GPUs', kind: 'limit', values: series.gpus_total }], series.end_s);
+    lineChart(queue, 'Waiting jobs', `At most ${count(now.queue?.max ?? 0)}, ${amount(now.queue?.mean ?? 0)} on average.`, two('waiting', 'now', 'waiting'), series.end_s - series.begin_s);
+    lineChart(gpus, 'GPUs in use', `${orDash(share)(now.utilization?.submit_window)} of ${count(now.cluster.gpus)} GPUs.`, [...two('gpus_allocated', 'now', 'in use'), { name: 'present GPUs', kind: 'limit', values: series.gpus_total }], series.end_s - series.begin_s);
   };
 
   const fillTable = (now, before) =>
