@@ -55,8 +55,8 @@ struct hr_node_change {
   uint8_t kind, reason;
 };
 
-/* Means of the timeline over at most HR_MAX_AVERAGES intervals of equal length, from the first instant of the run to the
-   last change, as JSON:
+/* Means of the timeline over at most HR_MAX_AVERAGES intervals of equal length, from the first instant of the run to
+   the last change, as JSON:
      {"begin_s": 0, "end_s": 86400, "waiting": [...], "running": [...], "gpus_allocated": [...], "gpus_total": [...],
       "most_waiting": [...]}
    `most_waiting` is the largest number of waiting jobs in the interval. The observer stores 32 bytes for each row of

@@ -55,9 +55,10 @@ export const resultsSection = () => {
   const drawCharts = (now, before) => {
     const { series } = now;
     const was = before === now ? null : before.series;
-    const two = (key, kind, name) => [{ name, kind, values: series[key] }, ...(was ? [{ name: `${name}, present`, kind: 'was', values: was[key] }] : [])];
-    lineChart(queue, 'Waiting jobs', `At most ${count(now.queue?.max ?? 0)}, ${amount(now.queue?.mean ?? 0)} on average.`, two('waiting', 'now', 'waiting'), series.end_s - series.begin_s);
-    lineChart(gpus, 'GPUs in use', `${orDash(share)(now.utilization?.submit_window)} of ${count(now.cluster.gpus)} GPUs.`, [...two('gpus_allocated', 'now', 'in use'), { name: 'present GPUs', kind: 'limit', values: series.gpus_total }], series.end_s - series.begin_s);
+    const line = (of, key, kind, name) => ({ name, kind, values: of[key], seconds: of.end_s - of.begin_s });
+    const two = (key, kind, name) => [line(series, key, kind, name), ...(was ? [line(was, key, 'was', `${name}, present`)] : [])];
+    lineChart(queue, 'Waiting jobs', `At most ${count(now.queue?.max ?? 0)}, ${amount(now.queue?.mean ?? 0)} on average.`, two('waiting', 'now', 'waiting'));
+    lineChart(gpus, 'GPUs in use', `${orDash(share)(now.utilization?.submit_window)} of ${count(now.cluster.gpus)} GPUs.`, [...two('gpus_allocated', 'now', 'in use'), line(series, 'gpus_total', 'limit', 'present GPUs')]);
   };
 
   const fillTable = (now, before) =>
