@@ -22,7 +22,8 @@ enum hr_status hr__job_begin(struct hr__job *job, const char *parent, struct hr_
   if (!job->folder) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   stpcpy(stpcpy(job->folder, parent), pattern);
   if (mkdtemp(job->folder)) return HR_OK;
-  enum hr_status status = hr_fail(error, HR_IO_ERROR, "%s: cannot be created: %s", job->folder, strerror(errno));
+  enum hr_status status =
+      hr_fail(error, HR_IO_ERROR, "a folder for the request cannot be created: %s", strerror(errno));
   free(job->folder);
   job->folder = NULL;
   return status;
