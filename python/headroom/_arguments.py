@@ -13,13 +13,16 @@ import os
 from ._base import InputError
 
 _LONGEST = 60  # characters of a value in a message
+_DEEPEST = 100  # levels of lists and dictionaries in a value
 
 
 def found(value) -> str:
     """A value and its type, for the end of a message."""
-    shown = repr(value)
-    shown = shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "..."
-    return "found %s (%s)" % (shown, type(value).__name__)
+    return "found %s (%s)" % (_shortened(" ".join(repr(value).split())), type(value).__name__)
+
+
+def _shortened(shown) -> str:
+    return shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "..."
 
 
 def wrong_type(name, expected, value):
@@ -82,8 +85,8 @@ def flag(name, value) -> bool:
     raise wrong_type(name, "True or False", value)
 
 
-def plain(name, value):
-    """A value of JSON with the types of Python. `name` is the path of the value."""
+def plain(name, value, around=()):
+    """A value of JSON with the types of Python. `name` is the path of the value, `around` has the values that it is in."""
     if value is None or isinstance(value, bool):
         return value
     if is_boolean(value):
@@ -98,10 +101,16 @@ def plain(name, value):
         if not math.isfinite(number):
             raise InputError("%s: a finite number is expected, %s" % (name, found(value)))
         return number
+    is_mapping = hasattr(value, "keys") and hasattr(value, "__getitem__") and not hasattr(value, "dtypes")
+    if is_mapping or isinstance(value, (list, tuple)):
+        if len(around) == _DEEPEST or any(value is outer for outer in around):
+            raise InputError("%s: a value of at most %d levels that does not contain itself is expected"
+                             % (_shortened(name), _DEEPEST))
+        around += (value,)
+    if is_mapping:
+        return {_key(name, key): plain("%s.%s" % (name, key), value[key], around) for key in value.keys()}
     if isinstance(value, (list, tuple)):
-        return [plain("%s.%d" % (name, i), part) for i, part in enumerate(value)]
-    if hasattr(value, "keys") and hasattr(value, "__getitem__") and not hasattr(value, "dtypes"):
-        return {_key(name, key): plain("%s.%s" % (name, key), value[key]) for key in value.keys()}
+        return [plain("%s.%d" % (name, i), part, around) for i, part in enumerate(value)]
     raise wrong_type(name, "a number, text, truth value, list or dictionary", value)
 
 

@@ -38,13 +38,37 @@ def check(status, error):
     """Raises the exception of a status that is not HR_OK."""
     if status == 0:
         return
-    message = text(error.text) or text(lib.hr_status_meaning(status))
+    message = _with_arguments(text(error.text) or text(lib.hr_status_meaning(status)))
     if status == lib.HR_NO_MEMORY:
         raise MemoryError(message)
     if status == lib.HR_IO_ERROR:
         raise OSError(message)
     kinds = {lib.HR_BAD_INPUT: InputError, lib.HR_BAD_POLICY: PolicyError}
     raise kinds.get(status, HeadroomError)(message)
+
+
+#: What a message of the library names as an option of the command line, and the argument in Python.
+_OPTIONS = (
+    (r"^--set (?=[^=\s]*=)", "settings: "),
+    (r"--set '([^'=]+)=([^']*)'", r"settings={'\1': \2}"),
+    (r"--set ([\w.]+)=([\w.]+)", r"settings={'\1': '\2'}"),
+    (r" ?\(--(max-runs|replications)\)", ""),
+    (r"--(map|format|goal) (?=\S)", r"\1="),
+    (r"--lenient\b", "lenient=True"),
+    (r"--exhaustive\b", "search='exhaustive'"),
+    (r"--db\b", "file="),
+    (r"as for --set\b", "as for settings"),
+    (r"--trace on the command line", "trace="),
+    (r"--(trace|seed|policy|policies|replications|threads|timeline|check|map|format|max-runs)\b(?![-=])",
+     lambda found: found.group(1).replace("-", "_") + "="),
+)
+
+
+def _with_arguments(message):
+    """A message of the library that names the arguments of Python in place of the options of the command line."""
+    for option, argument in _OPTIONS:
+        message = re.sub(option, argument, message)
+    return message
 
 
 def text(pointer):

@@ -21,20 +21,28 @@ _MOST = 2**32 - 1  # of replications and threads
 
 def _threads(threads: Optional[int]) -> int:
     """The number of threads; None and 0: as many as processors."""
-    return arguments.whole("threads", threads or 0, 0, _MOST) or os.cpu_count() or 1
+    return arguments.whole("threads", 0 if threads is None else threads, 0, _MOST) or os.cpu_count() or 1
 
 
 def _contenders(scenario, overrides, policies):
     """The contenders of a comparison; one policy may stand for a list of one."""
     if isinstance(policies, (str, Policy)):
         policies = [policies]
+    if isinstance(policies, (bytes, bytearray)):
+        raise arguments.wrong_type("policies", "a list of policies", policies)
     try:
         found = list(policies)
     except TypeError:
         raise arguments.wrong_type("policies", "a list of policies", policies) from None
+    labels = set()
     for policy in found:
         if not isinstance(policy, (str, Policy)):
             raise arguments.wrong_type("policies", "a name or an object of a class derived from Policy", policy)
+        label = policy.name if isinstance(policy, Policy) else policy
+        arguments.encoded("name of policy", label)
+        if label in labels:
+            raise InputError("policies: '%s' is listed twice" % label)
+        labels.add(label)
     return [_Contender(scenario, overrides, policy) for policy in found]
 
 
@@ -100,7 +108,7 @@ def plan(scenario: ScenarioLike, trace: TraceLike = None, *, search: str = "auto
     `headroom plan --json` writes it."""
     threads = _threads(threads)
     if not isinstance(search, str) or search not in _SEARCHES:
-        raise InputError("search: '%s' is not one of %s" % (search, ", ".join(_SEARCHES)))
+        raise InputError("search: one of %s is expected, %s" % (", ".join(_SEARCHES), arguments.found(search)))
     config = {"search": _SEARCHES[search], "no_sensitivity": not arguments.flag("sensitivity", sensitivity),
               "n_threads": threads}
     loaded = Scenario(scenario, overrides_of(None, None, settings, overrides), keeps_file=True)

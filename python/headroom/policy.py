@@ -92,14 +92,15 @@ class Moves:
 
     def start(self, job: int, backfill: bool = False) -> bool:
         """Starts a waiting job at the placement of the policy's rule. False: it does not fit now."""
-        reason = lib.HR_REASON_BACKFILL if backfill else lib.HR_REASON_IN_ORDER
+        reason = lib.HR_REASON_BACKFILL if arguments.flag("backfill", backfill) else lib.HR_REASON_IN_ORDER
         self._check(lib.hrpy_start(self._run, self._view._of(job), self._made(), job, reason, self._found))
         return self._found[0]
 
     def preempt(self, job: int, keep: bool = True) -> None:
         """Stops a running job, which waits again. keep: all its work is kept; otherwise that since its last checkpoint
         is lost. The policy declares PREEMPTS."""
-        self._check(lib.hrpy_stop(self._run, self._view._of(job), self._made(), job, keep))
+        keeps = arguments.flag("keep", keep)
+        self._check(lib.hrpy_stop(self._run, self._view._of(job), self._made(), job, keeps))
 
     def reject(self, job: int) -> None:
         """Rejects a waiting job for ever."""
@@ -210,7 +211,7 @@ class BoundPolicy:
 @contextlib.contextmanager
 def bound_policy(policy: Optional[Policy]):
     """Binds a policy to the engine; None: nothing is bound."""
-    bound = BoundPolicy(policy) if policy else None
+    bound = BoundPolicy(policy) if policy is not None else None
     try:
         yield bound
     finally:

@@ -35,8 +35,9 @@ def run(scenario: ScenarioLike, trace: TraceLike = None, *, policy: Union[str, P
     if isinstance(policy, Policy) and isinstance(scenario, Mapping) and "policy" not in scenario:
         scenario = {**scenario, "policy": {"name": "queue"}}  # required, and not used
     loaded = Scenario(scenario, overrides_of(policy, seed, settings, overrides))
-    jobs = loaded.read_trace(trace)
-    return Run(loaded, jobs, policy if isinstance(policy, Policy) else None, check, timeline)
+    with loaded.renamed():
+        jobs = loaded.read_trace(trace)
+        return Run(loaded, jobs, policy if isinstance(policy, Policy) else None, check, timeline)
 
 
 class _Finish:

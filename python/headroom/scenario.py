@@ -23,22 +23,39 @@ TraceLike = Union[Trace, str, os.PathLike, None]
 
 def overrides_of(policy: Any = None, seed: Optional[int] = None, settings: Optional[Mapping[str, Any]] = None,
                  overrides: Optional[Mapping[str, Any]] = None) -> list:
-    """The overrides "path=value" of the arguments of a run. In keys, two underscores stand for a dot."""
-    found = []
+    """The overrides "path=value" of the arguments of a run. In keys, two underscores stand for a dot. A key that is set
+    twice is an error."""
+    found, keys = [], set()
     if settings is not None and not isinstance(settings, Mapping):
         raise arguments.wrong_type("settings", "a dictionary", settings)
     if isinstance(policy, str):
         found += _policy_overrides(policy)
     elif policy is not None and not isinstance(policy, Policy):
-        raise TypeError("policy: a name or an object of a class derived from Policy is expected, found %r" % (policy,))
-    for key, value in {**(settings or {}), **(overrides or {})}.items():
-        arguments.encoded("a key of settings", key)
-        if "=" in key:
-            raise InputError("settings: a key without '=' is expected, %s" % arguments.found(key))
-        found.append("%s=%s" % (key.replace("__", "."), json.dumps(arguments.plain(key, value))))
+        raise arguments.wrong_type("policy", "a name or an object of a class derived from Policy", policy)
     if seed is not None:
+        keys.add("seed")
         found.append("seed=%d" % arguments.whole("seed", seed, 0, 2**64 - 1))
+    keys.update(override.partition("=")[0] for override in found)
+    for key, value in [*(settings or {}).items(), *(overrides or {}).items()]:
+        arguments.encoded("a key of settings", key)
+        dotted = key.replace("__", ".")
+        if not dotted or "=" in dotted:
+            raise InputError("settings: a key such as policy.order is expected, %s" % arguments.found(key))
+        _check_key(dotted, keys, policy)
+        if value is None:
+            raise InputError("%s: a value is expected, found None; leave the key out to use the scenario's" % key)
+        keys.add(dotted)
+        found.append("%s=%s" % (dotted, json.dumps(arguments.plain(key, value))))
     return found
+
+
+def _check_key(key, keys, policy):
+    """Raises an exception if a key was set before, or if the argument `policy` makes it useless."""
+    if key in keys:
+        raise InputError("settings: '%s' is set twice" % key)
+    if key == "policy" or (key.startswith("policy.") and isinstance(policy, Policy)):
+        if policy is not None:
+            raise InputError("settings: '%s' has no effect, since the argument 'policy' replaces it" % key)
 
 
 def _policy_overrides(policy):

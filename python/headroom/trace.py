@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import decimal
 import math
 import numbers
 from typing import Any, Dict, List, Mapping, Optional
@@ -27,6 +28,7 @@ _TEXTS = {"gpu_type": "gpu_types", "job_id": "job_id", "user": "user", "tenant":
 CLASSES = ["", "training", "fine-tune", "batch-inference", "inference", "interactive", "data-prep"]
 OUTCOMES = ["", "completed", "failed", "cancelled"]
 TIERS = ["", "island", "numa", "node", "rack", "zone"]
+_NUMBERS = (numbers.Real, decimal.Decimal)
 _FLAGS = {"dedicated": (True, 1), "interruptible": (False, 2)}  # name: value that sets the flag, flag
 
 
@@ -67,9 +69,7 @@ class Trace:
         label, names = arguments.encoded("source", source), list(columns)
         for name in names:
             arguments.encoded("the name of a column", name)
-        for name in _REQUIRED:
-            if name not in names:
-                raise InputError("%s: column '%s' is missing" % (source, name))
+        _check_names(source, names)
         values = [_values(source, name, columns[name]) for name in names]
         if len({len(column) for column in values}) > 1:
             raise InputError("%s: the columns have different lengths" % source)
@@ -90,7 +90,9 @@ class Trace:
         """A trace of a pandas data frame with the columns of `from_columns`."""
         if not hasattr(frame, "columns") or isinstance(frame, (Trace, Mapping)):
             raise arguments.wrong_type("frame", "a pandas data frame", frame)
-        return cls.from_columns({str(name): frame[name].tolist() for name in frame.columns}, source)
+        names = [str(name) for name in frame.columns]
+        _check_names(arguments.encoded("source", source).decode(), names)
+        return cls.from_columns({name: frame.iloc[:, i].tolist() for i, name in enumerate(names)}, source)
 
     def __len__(self) -> int:
         return self._trace.n_jobs
@@ -116,11 +118,12 @@ class Trace:
 
     def names(self, column: str) -> List[str]:
         """The texts that the numbers of a column such as tenant or model stand for."""
+        arguments.encoded("column", column)
         found = ffi.new("struct hrpy_column[64]")
         for c in found[0 : lib.hrpy_columns(self._trace, found)]:
             if text(c.name) == column and c.names != ffi.NULL:
                 return [text(c.names.text[i]) for i in range(c.names.count)]
-        raise KeyError(column)
+        raise KeyError("'%s' is not a column of names of this trace" % column)
 
     def job_id(self, job: int) -> str:
         """The id of a job in the input."""
@@ -128,6 +131,25 @@ class Trace:
             raise IndexError("job %d: the trace has %d jobs, from 0" % (job, len(self)))
         buffer = ffi.new("char[24]")
         return text(lib.hr_trace_job_id(self._trace, {"id": job}, buffer))
+
+
+def _member(name):
+    """The member of struct hr_job_record that a column sets."""
+    return _TEXTS.get(name) or _UNITS.get(name, (name, 1))[0]
+
+
+def _check_names(source, names) -> None:
+    """Raises an exception if a required column is missing, or if two columns set the same field."""
+    for name in _REQUIRED:
+        if name not in names:
+            raise InputError("%s: column '%s' is missing" % (source, name))
+    first = {}
+    for name in names:
+        other = first.setdefault(_member(name), name)
+        if names.count(name) > 1:
+            raise InputError("%s: column '%s' exists twice" % (source, name))
+        if other != name:
+            raise InputError("%s: the columns '%s' and '%s' are the same field" % (source, other, name))
 
 
 def _values(source, name, column) -> list:
@@ -141,14 +163,15 @@ def _is_unknown(value) -> bool:
     """None, NaN, pandas.NA and pandas.NaT, and empty texts."""
     if value is None or (isinstance(value, str) and value == ""):
         return True
-    if isinstance(value, numbers.Real):
+    if isinstance(value, _NUMBERS):
         return math.isnan(value)
     return type(value).__name__ in ("NAType", "NaTType")
 
 
 def _code(name, value, words, source, row):
-    if value not in words:
-        raise InputError("%s:%d: column '%s': '%s' is not one of %s" % (source, row, name, value, ", ".join(words[1:])))
+    if not isinstance(value, str) or value not in words:
+        raise InputError("%s:%d: column '%s': one of %s is expected, %s"
+                         % (source, row, name, ", ".join(words[1:]), arguments.found(value)))
     return words.index(value)
 
 
@@ -159,6 +182,29 @@ def _truth(name, value, source, row) -> bool:
     if known is None:
         raise InputError("%s:%d: column '%s': True or False is expected, %s" % (source, row, name, arguments.found(value)))
     return known
+
+
+def _text(name, value, source, row) -> bytes:
+    """The bytes of a name; a number stands for its digits."""
+    if arguments.is_boolean(value) or not isinstance(value, (str, *_NUMBERS)):
+        raise InputError("%s:%d: column '%s': a text is expected, %s" % (source, row, name, arguments.found(value)))
+    return arguments.encoded("%s:%d: column '%s'" % (source, row, name), str(value))
+
+
+def _number(name, value, source, row):
+    """The member of a column of numbers, and the value in its unit. Only a priority may be negative."""
+    member, factor = _UNITS.get(name, (name, 1))
+    place = "%s:%d: column '%s'" % (source, row, name)
+    if arguments.is_boolean(value) or not isinstance(value, _NUMBERS):
+        raise InputError("%s: a number is expected, %s" % (place, arguments.found(value)))
+    if factor == 1 and value != value // 1:
+        raise InputError("%s: a whole number is expected, found %r" % (place, value))
+    if value < 0 and name != "priority":
+        raise InputError("%s: a number of at least 0 is expected, found %r" % (place, value))
+    try:
+        return member, round(value * factor)
+    except OverflowError:
+        raise InputError("%s: a number is expected, found %r" % (place, value)) from None
 
 
 def _set(record, name, value, source, row):
@@ -174,7 +220,7 @@ def _set(record, name, value, source, row):
         return None
     member = _TEXTS.get(name)
     if member:
-        kept = ffi.new("char[]", arguments.encoded("%s:%d: column '%s'" % (source, row, name), str(value)))
+        kept = ffi.new("char[]", _text(name, value, source, row))
         lib.hrpy_set_text(record, member.encode(), kept)
         return kept
     if name == "class":
@@ -184,13 +230,7 @@ def _set(record, name, value, source, row):
     elif name == "within":
         member, number = "within", _code(name, value, TIERS, source, row)
     else:
-        member, factor = _UNITS.get(name, (name, 1))
-        if factor == 1 and isinstance(value, numbers.Real) and value != value // 1:
-            raise InputError("%s:%d: column '%s': a whole number is expected, found %r" % (source, row, name, value))
-        try:
-            number = round(value * factor)
-        except (TypeError, OverflowError) as wrong:
-            raise InputError("%s:%d: column '%s': a number is expected, found %r" % (source, row, name, value)) from wrong
+        member, number = _number(name, value, source, row)
     try:
         known = lib.hrpy_set_number(record, member.encode(), number)
     except OverflowError:

@@ -4,6 +4,7 @@
 HEADROOM_PROGRAM: the program to compare with; HEADROOM_SOURCE: the source tree. package.sh sets both.
 """
 
+import decimal
 import gc
 import json
 import math
@@ -148,6 +149,20 @@ def test_bad_columns(columns, word):
 def test_a_missing_file():
     with pytest.raises((OSError, headroom.InputError)):
         headroom.run("no-such-file.json")
+
+
+@pytest.mark.parametrize("call, word", [
+    (lambda: headroom.run(SMALL, three_jobs(), policy__order="sfj"), r"^settings: policy\.order=\"sfj\": "),
+    (lambda: headroom.run(SMALL, three_jobs(), seed=2**64 - 1, polcy__order="sjf"), "^settings: polcy.order="),
+    (lambda: headroom.run(SMALL), "^scenario: names no trace; pass one with trace="),
+    (lambda: headroom.Trace.read(DEMO, map="submit=a"), "name the column with map=submit"),
+    (lambda: headroom.compare(SMALL, ["fifo"], three_jobs(), replications=2),
+     r"settings=\{'replications.workload': \{\"resample\":\"days\"\}\}"),
+    (lambda: headroom.sweep(os.path.join(SOURCE, "scenarios", "sweeps", "demo.json"), max_runs=1), "'max_runs'$")])
+def test_messages_name_the_arguments_of_python(call, word):
+    with pytest.raises(headroom.InputError, match=word) as wrong:
+        call()
+    assert "--" not in str(wrong.value) and ".headroom-" not in str(wrong.value)
 
 
 # ---- Policies ----
@@ -295,6 +310,33 @@ def test_settings_of_another_type(value):
 NO_TEXT = "a\0b"
 
 
+def inside_itself(value):
+    value.append(value) if isinstance(value, list) else value.update(me=value)
+    return value
+
+
+def test_a_value_may_be_used_twice():
+    labels = ["training"]
+    pools = [{"name": name, "gpu": "A100-80", "nodes": 1, "gpus_per_node": 8, "classes": labels} for name in "pq"]
+    jobs = three_jobs(**{"class": ["training"] * 3})
+    assert headroom.run({**SMALL, "cluster": {"pools": pools}}, jobs).metrics["jobs.completed"] == 3
+
+
+@pytest.mark.parametrize("more", [
+    {"settings": {"policy.order": "sjf"}, "policy__order": "fifo"},
+    {"settings": {"policy.order": "sjf", "policy__order": "fifo"}},
+    {"settings": {"seed": 4}, "seed": 3}, {"policy": "queue:order=sjf", "policy__order": "fifo"}])
+def test_a_key_that_is_set_twice(more):
+    with pytest.raises(headroom.InputError, match="'(policy.order|seed)' is set twice"):
+        headroom.run(SMALL, three_jobs(), **more)
+
+
+@pytest.mark.parametrize("policy, key", [("fifo", "policy"), ("PYTHON", "policy.order"), ("PYTHON", "policy.name")])
+def test_a_key_that_the_policy_replaces(policy, key):
+    with pytest.raises(headroom.InputError, match="'%s' has no effect, since the argument 'policy'" % key):
+        headroom.run(SMALL, three_jobs(), policy=Fifo() if policy == "PYTHON" else policy, settings={key: "sjf"})
+
+
 @pytest.mark.parametrize("name, call, kinds", [
     ("seed", lambda: headroom.run(SMALL, three_jobs(), seed=1.5), TypeError),
     ("seed", lambda: headroom.run(SMALL, three_jobs(), seed=True), TypeError),
@@ -340,10 +382,52 @@ NO_TEXT = "a\0b"
     ("the name of a column", lambda: headroom.Trace.from_columns({5: [1], "submit_s": [1]}), TypeError),
     ("job 3", lambda: three_jobs().job_id(3), IndexError),
     ("job", lambda: three_jobs().job_id(1.5), TypeError),
+    ("threads", lambda: headroom.compare(SMALL, "fifo", three_jobs(), threads=""), TypeError),
+    ("policies.*found b'fifo'", lambda: headroom.compare(SMALL, b"fifo", three_jobs()), TypeError),
+    ("policies: 'fifo' is listed twice", lambda: headroom.compare(SMALL, ["fifo", "fifo"], three_jobs()), ValueError),
+    ("'python-fifo' is listed twice", lambda: headroom.compare(SMALL, [Fifo(), Fifo()], three_jobs()), ValueError),
+    ("name.*found None", lambda: headroom.run(SMALL, three_jobs(), name=None), ValueError),
+    ("scenario.me.*itself", lambda: headroom.run(inside_itself({**SMALL}), three_jobs()), ValueError),
+    ("name.1.*itself", lambda: headroom.run(SMALL, three_jobs(), settings={"name": inside_itself([1])}), ValueError),
+    ("name.*100 levels", lambda: headroom.run(SMALL, three_jobs(), name=json.loads("[" * 200 + "]" * 200)), ValueError),
+    ("column.*found 1 ", lambda: three_jobs().names(1), TypeError),
+    ("'tenant' is not a column of names", lambda: three_jobs().names("tenant"), KeyError),
+    ("column 'submit_s'.*at least 0.*-5", lambda: headroom.Trace.from_columns({"submit_s": [-5], "duration_s": [1],
+                                                                              "gpus": [1]}), ValueError),
+    ("column 'limit_s'.*at least 0", lambda: three_jobs(limit_s=[-1] * 3), ValueError),
+    ("column 'limit_s'.*number.*True", lambda: three_jobs(limit_s=[True] * 3), ValueError),
+    ("column 'tenant'.*found b'a'", lambda: three_jobs(tenant=[b"a"] * 3), ValueError),
+    ("column 'tenant'.*found \\[1\\]", lambda: three_jobs(tenant=[[1]] * 3), ValueError),
+    ("'submit_s' and 'submit_us' are the same field", lambda: three_jobs(submit_us=[1, 2, 3]), ValueError),
 ])
 def test_errors_name_the_argument(name, call, kinds):
     with pytest.raises(kinds, match=name):
         call()
+
+
+@pytest.mark.parametrize("call", [
+    lambda series: headroom.compare(SMALL, "fifo", three_jobs(), threads=series),
+    lambda series: three_jobs().names(series), lambda series: three_jobs(**{"class": [series] * 3}),
+    lambda series: three_jobs(priority=[series] * 3), lambda series: three_jobs(limit_s=[series] * 3)])
+def test_a_series_is_no_scalar(call):
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises((TypeError, ValueError), match=r"(threads|column).* is expected, found 0 .*\(Series\)"):
+        call(pandas.Series([1, 2]))
+
+
+def test_columns_of_a_frame_with_the_same_name():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([[0, 1, 1, 2]], columns=["submit_s", "duration_s", "gpus", "gpus"])
+    for call in (headroom.Trace.from_frame, headroom.Trace.from_columns):
+        with pytest.raises(headroom.InputError, match="column 'gpus' exists twice"):
+            call(frame)
+    numbers = pandas.DataFrame([[0, 1, 1, "a", "b"]], columns=["submit_s", "duration_s", "gpus", 1, "1"])
+    with pytest.raises(headroom.InputError, match="column '1' exists twice"):
+        headroom.Trace.from_frame(numbers)
+
+
+def test_decimals_are_numbers():
+    assert list(three_jobs(limit_s=[decimal.Decimal("1.5"), decimal.Decimal("nan"), 2]).columns["limit_us"])[0] == 1_500_000
 
 
 def test_values_of_pandas_that_are_unknown():
@@ -376,7 +460,10 @@ def test_a_policy_without_decide():
     (lambda moves: moves.reject(-1), IndexError, "jobs 0 to 2"), (lambda moves: moves.reject(2**40), IndexError, "jobs 0"),
     (lambda moves: moves.start("x"), TypeError, "job"), (lambda moves: moves.start(True), TypeError, "job"),
     (lambda moves: moves.wake_at(math.inf), TypeError, "at_us"), (lambda moves: moves.wake_at(2**70), ValueError, "at_us"),
-    (lambda moves: moves.wake_at("5"), TypeError, "at_us")])
+    (lambda moves: moves.wake_at("5"), TypeError, "at_us"),
+    (lambda moves: moves.preempt(0, keep="no"), TypeError, "keep.*'no'"),
+    (lambda moves: moves.preempt(0, keep=None), TypeError, "keep.*None"),
+    (lambda moves: moves.start(0, backfill="no"), TypeError, "backfill")])
 def test_arguments_of_moves(move, kind, word):
     class Wrong(Fifo):
         def decide(self, view, moves):
