@@ -44,7 +44,8 @@ extern "C" {
   X(HR_BAD_POLICY, 3, "a policy broke its contract")                                                                   \
   X(HR_NO_MEMORY, 4, "out of memory")                                                                                  \
   X(HR_IO_ERROR, 4, "a file could not be read or written")                                                             \
-  X(HR_INTERNAL, 4, "an invariant of the engine does not hold: a defect in Headroom")
+  X(HR_INTERNAL, 4, "an invariant of the engine does not hold: a defect in Headroom")                                  \
+  X(HR_STOPPED, 4, "stopped by the caller")
 
 enum hr_status {
 #define HR_STATUS_NAME(name, exit_code, meaning) name,

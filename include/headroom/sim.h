@@ -30,10 +30,13 @@ struct hr_observer {
 };
 
 /* Reports the progress of a run. `done`: number of jobs that ended or were rejected. `total`: number of all jobs.
-   `now_us`: simulated time. `report` may be NULL. */
+   `now_us`: simulated time. `report` may be NULL. `is_stopped` returns whether the caller wants the run to end; the run
+   then returns HR_STOPPED. It is called often, and by several threads at a time if there are several runs. NULL: the
+   run is not stopped. */
 struct hr_progress {
   void *self;
   void (*report)(void *self, uint64_t done, uint64_t total, int64_t now_us);
+  bool (*is_stopped)(void *self);
 };
 
 /* The input of a run. Everything that it points to is borrowed. */

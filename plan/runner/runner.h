@@ -287,9 +287,18 @@ static inline void hr__progress_add(void *self, uint64_t done, uint64_t total, i
   pthread_mutex_unlock(&sum->lock);
 }
 
-/* Returns the callback to pass to the run. `reporter` must outlive the run. */
+/* Whether the caller wants the runs to end. A callback of struct hr_progress. */
+static inline bool hr__progress_is_stopped(void *self) {
+  const struct hr__progress_reporter *reporter = self;
+  return reporter->sum->to.is_stopped(reporter->sum->to.self);
+}
+
+/* Returns the callbacks to pass to the run. `reporter` must outlive the run. */
 static inline struct hr_progress hr__progress_reporter_progress(struct hr__progress_reporter *reporter) {
-  return (struct hr_progress){.self = reporter, .report = reporter->sum->to.report ? hr__progress_add : NULL};
+  const struct hr_progress *to = &reporter->sum->to;
+  return (struct hr_progress){.self = reporter,
+                              .report = to->report ? hr__progress_add : NULL,
+                              .is_stopped = to->is_stopped ? hr__progress_is_stopped : NULL};
 }
 
 /* ---- Batches of runs (batches.c, ranks.c) -------------------------------------------------------------- */

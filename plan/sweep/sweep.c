@@ -367,7 +367,7 @@ static enum hr_status make_record(void *self, size_t item, struct hr_error *erro
   struct sweep_writer *writer = self;
   writer->records[item] = calloc(1, sizeof **writer->records);
   if (!writer->records[item]) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  return hr__sweep_make_run(writer->sweep, writer->runs[item], writer->records[item], error);
+  return hr__sweep_make_run(writer->sweep, writer->runs[item], writer->progress, writer->records[item], error);
 }
 
 static void exchange_record(void *self, size_t item, struct hr__parcel *parcel) {

@@ -134,8 +134,8 @@ static inline void hr__sweep_record_finish(struct hr__sweep_record *record) {
 void hr__parcel_record(struct hr__parcel *parcel, struct hr__sweep_record *record);
 
 /* Makes one run. An error message names the run and the point. The caller must finish `record`, even after an error. */
-enum hr_status hr__sweep_make_run(const struct hr__sweep *sweep, uint64_t run, struct hr__sweep_record *record,
-                                  struct hr_error *error);
+enum hr_status hr__sweep_make_run(const struct hr__sweep *sweep, uint64_t run, const struct hr_progress *progress,
+                                  struct hr__sweep_record *record, struct hr_error *error);
 
 /* ---- The SQLite file (sweep_store.c) ------------------------------------------------------------------- */
 

@@ -292,12 +292,13 @@ void hr__parcel_record(struct hr__parcel *parcel, struct hr__sweep_record *recor
 /* If the scenario redraws its workload, the run has the workload that belongs to its seed, as in a replication of
    `headroom run`. */
 static enum hr_status run_scenario(const struct hr__sweep *sweep, const struct hr__sweep_point *point,
-                                   const struct hr_scenario *scenario, struct hr__sweep_record *record,
-                                   struct hr_error *error) {
+                                   const struct hr_scenario *scenario, const struct hr_progress *progress,
+                                   struct hr__sweep_record *record, struct hr_error *error) {
   struct hr__one_run_config config = {.scenario = scenario,
                                       .trace = sweep->traces[point->trace].trace,
                                       .policy = &scenario->policy,
-                                      .seed = scenario->seed};
+                                      .seed = scenario->seed,
+                                      .progress = {.self = progress->self, .is_stopped = progress->is_stopped}};
   struct hr_trace *drawn = NULL;
   struct hr__one_run run = {0};
   enum hr_status status = HR_OK;
@@ -313,8 +314,8 @@ static enum hr_status run_scenario(const struct hr__sweep *sweep, const struct h
   return status;
 }
 
-enum hr_status hr__sweep_make_run(const struct hr__sweep *sweep, uint64_t run, struct hr__sweep_record *record,
-                                  struct hr_error *error) {
+enum hr_status hr__sweep_make_run(const struct hr__sweep *sweep, uint64_t run, const struct hr_progress *progress,
+                                  struct hr__sweep_record *record, struct hr_error *error) {
   size_t index = hr__sweep_point_of(sweep, run);
   const struct hr__sweep_point *point = &sweep->points[index];
   struct hr__sweep_overrides overrides;
@@ -327,7 +328,7 @@ enum hr_status hr__sweep_make_run(const struct hr__sweep *sweep, uint64_t run, s
   if (status == HR_OK)
     status = hr_scenario_load_candidate(sweep->catalog, sweep->grid->scenario_path, overrides.at, overrides.count,
                                         &scenario, &inner);
-  if (status == HR_OK) status = run_scenario(sweep, point, scenario, record, &inner);
+  if (status == HR_OK) status = run_scenario(sweep, point, scenario, progress, record, &inner);
   hr_scenario_destroy(scenario);
   hr__sweep_overrides_finish(&overrides);
   if (status == HR_OK) return HR_OK;

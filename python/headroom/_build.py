@@ -11,7 +11,7 @@ import cffi
 
 DECLARATIONS = """
 enum hr_status { HR_OK = ..., HR_CHECK_FAILED = ..., HR_BAD_INPUT = ..., HR_BAD_POLICY = ..., HR_NO_MEMORY = ...,
-  HR_IO_ERROR = ..., ... };
+  HR_IO_ERROR = ..., HR_STOPPED = ..., ... };
 enum hr_reason { HR_REASON_IN_ORDER = ..., HR_REASON_BACKFILL = ..., HR_REASON_POLICY = ..., HR_REASON_WITHDRAWN = ...,
   ... };
 enum { HR_POLICY_PREEMPTS = ..., HR_POLICY_STARVES_NOBODY = ..., ... };
@@ -75,9 +75,13 @@ struct hr_result { uint32_t n_jobs; uint8_t *state; int64_t *start_us; uint8_t *
 const char *hr_reason_name(int);
 const char *hr_event_name(int);
 struct hr_observer { void *self; ...; };
+struct hr_progress { void *self; bool (*is_stopped)(void *); ...; };
+bool hrpy_is_stopped(void *);
+void hrpy_stop_runs(void *);
 struct hr_usage;
 struct hr_replay_config { const struct hr_scenario *scenario; const struct hr_trace *trace;
-  const struct hr_policy_choice *policy; uint64_t seed; bool check; bool costs_by_job; bool alerts; ...; };
+  const struct hr_policy_choice *policy; uint64_t seed; bool check; bool costs_by_job; bool alerts;
+  struct hr_progress progress; ...; };
 struct hr_summary;
 struct hr_replay { struct hr_replay_config config; struct hr_usage *usage; struct hr_ledger *ledger;
   struct hr_alerts *alerts; struct hr_result *result; struct hr_summary *summary; struct hr_notes notes;
@@ -107,14 +111,15 @@ void hr_timeline_destroy(struct hr_timeline *);
 struct hr_contender { const char *name; const char *label; const struct hr_policy_choice *policy; bool labelled; };
 struct hr_compare_config { const struct hr_scenario *scenario; const char *const *overrides; size_t n_overrides;
   const struct hr_trace *trace; const struct hr_contender *contenders; uint32_t n_contenders, n_replications, n_threads;
-  ...; };
+  struct hr_progress progress; ...; };
 struct hr_comparison;
 int hr_compare(const struct hr_compare_config *, struct hr_comparison **, struct hr_error *);
 void hr_comparison_destroy(struct hr_comparison *);
 char *hr_comparison_json(const struct hr_comparison *, const struct hr_perf *);
 
 struct hr_plan_config { const struct hr_scenario *scenario; const char *const *overrides; size_t n_overrides;
-  const struct hr_trace *trace; int search; bool no_sensitivity; uint32_t n_threads; ...; };
+  const struct hr_trace *trace; int search; bool no_sensitivity; uint32_t n_threads;
+  struct hr_progress progress; ...; };
 struct hr_plan;
 int hr_plan(const struct hr_plan_config *, struct hr_plan **, struct hr_error *);
 void hr_plan_destroy(struct hr_plan *);
@@ -122,7 +127,8 @@ bool hr_plan_feasible(const struct hr_plan *);
 char *hr_plan_json(const struct hr_plan *, const struct hr_perf *);
 
 struct hr_sweep_counts { uint64_t points, runs, before, now, missing; struct hr_notes notes; ...; };
-struct hr_sweep_config { const char *grid; const char *file; uint64_t max_runs; uint32_t n_threads; ...; };
+struct hr_sweep_config { const char *grid; const char *file; uint64_t max_runs; uint32_t n_threads;
+  struct hr_progress progress; ...; };
 int hr_sweep(const struct hr_sweep_config *, struct hr_sweep_counts *, struct hr_error *);
 int hr_sweep_write_csv(const char *, const char *, struct hr_error *);
 

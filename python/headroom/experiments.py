@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import _arguments as arguments
 from ._base import InputError, check, ffi, lib, new_error, notes_of, taken_text, text
+from ._interrupt import Stoppable
 from .policy import BoundPolicy, Policy
 from .scenario import Scenario, ScenarioLike, TraceLike, overrides_of
 
@@ -80,14 +81,15 @@ def compare(scenario: ScenarioLike, policies: Union[str, Policy, Sequence[Union[
 
 
 def _compare(loaded, jobs, contenders, replications, threads):
+    stoppable = Stoppable()
     rows = ffi.new("struct hr_contender[]", [contender.row() for contender in contenders])
     config = ffi.new("struct hr_compare_config *", {
         "scenario": loaded._scenario, "overrides": loaded._words, "n_overrides": len(loaded.overrides),
         "trace": jobs._trace, "contenders": rows, "n_contenders": len(contenders), "n_replications": replications,
-        "n_threads": threads})
+        "n_threads": threads, "progress": stoppable.progress})
     out, error = ffi.new("struct hr_comparison **"), new_error()
     try:
-        status = lib.hr_compare(config, out, error)
+        status = stoppable.call(lib.hr_compare, config, out, error)
         for contender in contenders:
             if contender.bound:
                 contender.bound.raise_pending()
@@ -119,13 +121,13 @@ def plan(scenario: ScenarioLike, trace: TraceLike = None, *, search: str = "auto
 def _plan(loaded, trace, config):
     if loaded._scenario.plan == ffi.NULL:
         raise InputError("%s: has no plan; add \"plan\" with variables and goals" % text(loaded._scenario.path))
-    jobs = loaded.read_trace(trace)
+    jobs, stoppable = loaded.read_trace(trace), Stoppable()
     config = ffi.new("struct hr_plan_config *", {
-        **config, "scenario": loaded._scenario, "overrides": loaded._words, "n_overrides": len(loaded.overrides),
+        **config, "progress": stoppable.progress, "scenario": loaded._scenario, "overrides": loaded._words, "n_overrides": len(loaded.overrides),
         "trace": jobs._trace})
     out, error = ffi.new("struct hr_plan **"), new_error()
     try:
-        check(lib.hr_plan(config, out, error), error)
+        check(stoppable.call(lib.hr_plan, config, out, error), error)
         return json.loads(taken_text(lib.hr_plan_json(out[0], ffi.new("struct hr_perf *"))))
     finally:
         lib.hr_plan_destroy(out[0])
@@ -149,16 +151,16 @@ def sweep(grid: Union[str, os.PathLike], *, file: Union[str, os.PathLike, None] 
           threads: Optional[int] = None) -> Sweep:
     """Runs a scenario with all settings of a grid file. `file`: the SQLite file that keeps the runs, so that an
     interrupted sweep goes on; None: a temporary file."""
-    folder = tempfile.TemporaryDirectory(prefix="headroom-")
+    folder, stoppable = tempfile.TemporaryDirectory(prefix="headroom-"), Stoppable()
     with folder:
         path = file if file is not None else os.path.join(folder.name, "sweep.db")
         name = ffi.new("char[]", arguments.path("grid", grid))
         store = ffi.new("char[]", arguments.path("file", path))
         config = ffi.new("struct hr_sweep_config *", {"grid": name, "file": store,
                                                       "max_runs": arguments.whole("max_runs", max_runs, 0, 2**64 - 1),
-                                                      "n_threads": _threads(threads)})
+                                                      "n_threads": _threads(threads), "progress": stoppable.progress})
         counts, error = ffi.new("struct hr_sweep_counts *"), new_error()
-        check(lib.hr_sweep(config, counts, error), error)
+        check(stoppable.call(lib.hr_sweep, config, counts, error), error)
         notes = notes_of(counts.notes)
         lib.hr_notes_finish(ffi.addressof(counts, "notes"))
         csv = os.path.join(folder.name, "sweep.csv")

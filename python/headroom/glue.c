@@ -11,9 +11,20 @@
 
 #include "glue.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Stopped runs ------------------------------------------------------------------------------------ */
+
+bool hrpy_is_stopped(void *flag) {
+  return atomic_load_explicit((atomic_int *)flag, memory_order_relaxed) != 0;
+}
+
+void hrpy_stop_runs(void *flag) {
+  atomic_store((atomic_int *)flag, 1);
+}
 
 /* ---- Columns of a trace ----------------------------------------------------------------------------- */
 

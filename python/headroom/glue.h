@@ -7,6 +7,13 @@
 #include "headroom/headroom.h"
 #include "headroom/unstable/capacity.h"
 
+/* ---- Stopped runs ---- */
+
+/* A callback of struct hr_progress: whether `*flag`, an atomic_int, is set. */
+bool hrpy_is_stopped(void *flag);
+/* Sets it. */
+void hrpy_stop_runs(void *flag);
+
 /* ---- Columns of a trace ---- */
 
 /* A column of a trace. `names`: the texts that the values of the column are indices of; NULL: the values are numbers.

@@ -274,8 +274,18 @@ def _decide(run):
     run.policy.decide(run.view, run.moves)
 
 
-for _name, _function in (("create", on_create), ("destroy", on_destroy), ("observe", on_observe), ("decide", on_decide)):
-    ffi.def_extern("hrpy_python_" + _name)(_function)
+def _outside(_kind, exception, trace) -> int:
+    """Ctrl-C may come when one of the functions above is between its calls of `_called`."""
+    number = trace.tb_frame.f_locals.get("number")
+    bound = _runs[number].bound if number in _runs else _bound.get(number)
+    if bound is not None:
+        bound.pending = bound.pending or exception
+    return lib.HR_BAD_POLICY
+
+
+for _name, _function in (("create", on_create), ("observe", on_observe), ("decide", on_decide)):
+    ffi.def_extern("hrpy_python_" + _name, onerror=_outside)(_function)
+ffi.def_extern("hrpy_python_destroy")(on_destroy)
 
 
 def _kinds() -> List[str]:

@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Optional, Union
 
 from . import _arguments as arguments
 from ._base import NEVER_US, check, ffi, lib, new_error, notes_of, numpy, taken_text, text, view
+from ._interrupt import Stoppable
 from .policy import Policy, bound_policy
 from .scenario import Scenario, ScenarioLike, TraceLike, overrides_of
 from .trace import CLASSES, OUTCOMES, TIERS, Trace
@@ -50,12 +51,12 @@ class _Finish:
         lib.hr_replay_finish(replay)
 
 
-def _new_replay(scenario, trace, policy, check_all):
-    finish = _Finish(scenario._scenario, trace._trace, policy)
+def _new_replay(scenario, trace, policy, check_all, progress):
+    finish = _Finish(scenario._scenario, trace._trace, policy, progress)
     replay = ffi.gc(ffi.new("struct hr_replay *"), finish)
     config = ffi.new("struct hr_replay_config *", {
         "scenario": scenario._scenario, "trace": trace._trace, "seed": scenario.seed, "check": check_all, "alerts": True,
-        "policy": policy.choice if policy else ffi.NULL})
+        "policy": policy.choice if policy else ffi.NULL, "progress": progress})
     error = new_error()
     check(lib.hr_replay_init(replay, config, error), error)
     return replay
@@ -69,8 +70,9 @@ class Run:
         self._json: Optional[str] = None
         self._columns: Optional[Dict[str, Any]] = None
         self._timeline: Optional[str] = None
+        self._stoppable = Stoppable()
         with bound_policy(policy) as bound:
-            self._replay = _new_replay(scenario, trace, bound, check_all)
+            self._replay = _new_replay(scenario, trace, bound, check_all, self._stoppable.progress)
             self._choice = bound.choice if bound else ffi.addressof(scenario._scenario, "policy")
             self._run(timeline, bound)
         self._result = self._replay.result
@@ -80,7 +82,9 @@ class Run:
         notes = ffi.addressof(self._replay, "notes")
         check(lib.hr_replay_input_notes(self.scenario._scenario, self._choice, self.trace._trace, notes, error), error)
         with _Timeline(self._replay, self.trace) if timeline else _NoTimeline() as file:
-            status = lib.hr_replay_run(self._replay, error)
+            # A policy in Python runs in the thread of the caller, and Ctrl-C ends its next call.
+            call = self._stoppable.call if bound is None else _call
+            status = call(lib.hr_replay_run, self._replay, error)
             if bound:
                 bound.raise_pending()
             check(status, error)
@@ -218,6 +222,10 @@ class Run:
 
     def __repr__(self) -> str:
         return "<headroom.Run of %s: %d jobs, digest %s>" % (self.scenario.name, len(self.trace), self.digest)
+
+
+def _call(function, *arguments):
+    return function(*arguments)
 
 
 class _NoTimeline:

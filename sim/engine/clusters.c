@@ -404,7 +404,8 @@ enum hr_status hr__clusters_loop(struct hr__engine *whole) {
       stop_at(all, whole->config->horizon_us);
       return HR_OK;
     }
-    const enum hr_status status = step(all, at_us);
+    enum hr_status status = hr__engine_poll(whole);
+    if (status == HR_OK) status = step(all, at_us);
     if (status != HR_OK) return status;
   }
 }

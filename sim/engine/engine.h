@@ -292,6 +292,7 @@ struct hr__engine {
   int64_t longest_lead_us;   /* the longest MIG reconfiguration */
   uint32_t interference_ppm; /* the minimum speed factor that a job can have because it shares its GPUs */
   bool stalled;
+  uint32_t n_until_poll; /* instants until hr__engine_poll asks whether the run is stopped */
 };
 
 /* ---- allocations.c ---- */
@@ -556,6 +557,8 @@ int64_t hr__engine_next_us(const struct hr__engine *engine);
 /* hr__engine_is_over returns whether the run is over, hr__engine_is_stalled whether it makes no progress. `at_us`: time
    of the next event. */
 bool hr__engine_is_over(const struct hr__engine *engine, int64_t at_us);
+/* Returns HR_STOPPED if the caller wants the run to end, otherwise HR_OK. Called before each instant. */
+enum hr_status hr__engine_poll(struct hr__engine *engine);
 bool hr__engine_is_stalled(const struct hr__engine *engine, int64_t at_us);
 /* Returns the number of preemptions since the last progress if jobs only preempt each other since then, else 0. */
 uint64_t hr__engine_livelock(const struct hr__engine *engine, int64_t at_us);

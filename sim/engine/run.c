@@ -79,6 +79,9 @@ enum { JOBS_CHECK_PASSES = 1 << 12 };
    progress. Such passes are caused only by its wake-ups, and make no move except the next wake-up. Such a run would not
    end in any reasonable time. */
 enum { MAX_IDLE_PASSES = 1000000 };
+
+/* Instants between two questions whether the run is stopped. */
+enum { POLL_INSTANTS = 63 };
 #define IDLE_US (100 * HR_SECOND_US)
 
 void hr__notify_instant(struct hr__engine *engine) {
@@ -260,6 +263,13 @@ bool hr__engine_is_over(const struct hr__engine *engine, int64_t at_us) {
   return engine->is_endless && all_submitted(engine) && engine->view.n_waiting + engine->view.n_running == 0;
 }
 
+enum hr_status hr__engine_poll(struct hr__engine *engine) {
+  const struct hr_progress *progress = &engine->config->progress;
+  if (!progress->is_stopped || engine->n_until_poll-- > 0) return HR_OK;
+  engine->n_until_poll = POLL_INSTANTS;
+  return progress->is_stopped(progress->self) ? hr_fail(engine->error, HR_STOPPED, "the run was stopped") : HR_OK;
+}
+
 uint64_t hr__engine_livelock(const struct hr__engine *engine, int64_t at_us) {
   const uint64_t n_left = (uint64_t)engine->view.n_waiting + engine->view.n_running;
   if (at_us == HR_NEVER_US || engine->futile_since_us != engine->last_progress_us) return 0;
@@ -317,7 +327,8 @@ static enum hr_status run_loop(struct hr__engine *engine) {
     }
     uint64_t before = engine->n_events, others_before = before - engine->n_timers;
     hr__engine_enter(engine, at_us);
-    enum hr_status status = submit_jobs(engine);
+    enum hr_status status = hr__engine_poll(engine);
+    if (status == HR_OK) status = submit_jobs(engine);
     if (status == HR_OK) status = hr__engine_decide(engine, before, others_before);
     if (status != HR_OK) return status;
   }

@@ -10,6 +10,7 @@ import json
 import math
 import os
 import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -545,6 +546,54 @@ def test_sweep():
     grid = os.path.join(SOURCE, "scenarios", "sweeps", "demo.json")
     done = headroom.sweep(grid)
     assert done.csv.count("\n") == done.runs + 1
+
+
+# ---- Ctrl-C ----
+
+# Without an interruption, each run takes a minute.
+ENDLESS = {"name": "endless", "policy": {"name": "fifo"}, "horizon_s": 1e9,
+           "cluster": {"pools": [{"name": "p", "gpu": "A100-80", "nodes": 8, "gpus_per_node": 8,
+                                  "faults": {"mtbf_h": 0.01, "repair_s": 10}}]}}
+PLAN = {**ENDLESS, "plan": {"objective": "gpu_hours", "variables": [{"pool": "p", "from": 8, "to": 16, "step": 8}],
+                            "constraints": ["completed >= 0 %"]}}
+
+
+def write_endless(folder):
+    (folder / "one.csv").write_text("submit_s,duration_s,gpus\n0,1e9,8\n")
+    (folder / "endless.json").write_text(json.dumps({**ENDLESS, "trace": {"file": "one.csv"}}))
+    (folder / "grid.json").write_text(json.dumps({"scenario": "endless.json", "axes": [
+        {"name": "nodes", "path": "cluster.pools.0.nodes", "values": [7, 8]}]}))
+    return headroom.Trace.read(str(folder / "one.csv"))
+
+
+@pytest.mark.parametrize("call", [
+    lambda trace, folder: headroom.run(ENDLESS, trace),
+    lambda trace, folder: headroom.compare(ENDLESS, ["fifo", "sjf"], trace, threads=2, replications=1),
+    lambda trace, folder: headroom.plan(PLAN, trace, threads=2),
+    lambda trace, folder: headroom.sweep(str(folder / "grid.json"), threads=2)], ids=["run", "compare", "plan", "sweep"])
+def test_ctrl_c_stops_runs(call, tmp_path):
+    trace = write_endless(tmp_path)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    began = time.monotonic()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(KeyboardInterrupt):
+            call(trace, tmp_path)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - began < 10
+    assert headroom.run(SMALL, three_jobs()).metrics["jobs.completed"] == 3
+
+
+def test_ctrl_c_between_calls_of_a_policy(monkeypatch):
+    class Interrupted(list):
+        def __getitem__(self, kind):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["headroom.policy"], "_KINDS", Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        headroom.run(SMALL, three_jobs(), policy=Fifo())
 
 
 # ---- Cost and memory ----

@@ -33,8 +33,9 @@ static void log_instant(void *self, const struct hr_view *view) {
   if (log->instants < MAX_LOGGED) log->waiting[log->instants++] = view->n_waiting;
 }
 
-static enum hr_status run(const struct jobs *jobs, const struct hr_policy_ops *policy, int64_t horizon_us,
-                          struct log *log, struct hr_result **result, struct hr_error *error) {
+static enum hr_status run_with(const struct jobs *jobs, const struct hr_policy_ops *policy, int64_t horizon_us,
+                               struct hr_progress progress, struct log *log, struct hr_result **result,
+                               struct hr_error *error) {
   struct hr_trace trace = {.source = "test",
                            .n_jobs = jobs->count,
                            .submit_us = jobs->submit_us,
@@ -50,8 +51,14 @@ static enum hr_status run(const struct jobs *jobs, const struct hr_policy_ops *p
                                  .horizon_us = horizon_us,
                                  .check = true,
                                  .observers = &observer,
-                                 .n_observers = log ? 1 : 0};
+                                 .n_observers = log ? 1 : 0,
+                                 .progress = progress};
   return hr_sim_run(&config, result, error);
+}
+
+static enum hr_status run(const struct jobs *jobs, const struct hr_policy_ops *policy, int64_t horizon_us,
+                          struct log *log, struct hr_result **result, struct hr_error *error) {
+  return run_with(jobs, policy, horizon_us, (struct hr_progress){0}, log, result, error);
 }
 
 /* ---- Policies for single tests ---- */
@@ -290,6 +297,47 @@ static void wake_up_causes_a_pass(void) {
   hr_result_destroy(result);
 }
 
+/* ---- Stopped runs ---- */
+
+static enum hr_status decide_each_us(void *self, const struct hr_view *view, struct hr_moves *plan) {
+  if (view->now_us < 1000) return hr_moves_wake_at(plan, view->now_us + 1);
+  return decide_greedy(self, view, plan);
+}
+
+struct stop {
+  uint32_t asked, at; /* number of questions, and the one from which the answer is yes */
+};
+
+static bool is_stopped(void *self) {
+  struct stop *stop = self;
+  return ++stop->asked >= stop->at;
+}
+
+/* The run has about 1000 instants, so it asks several times; after a yes it does not continue. */
+static void caller_stops_a_run(void) {
+  struct jobs jobs = {1, {0}, {10}, {4}};
+  struct hr_policy_ops policy = POLICY(decide_each_us);
+  for (uint32_t at = 1; at <= 4; at++) {
+    struct stop stop = {0, at};
+    struct log log = {0};
+    struct hr_result *result = NULL;
+    struct hr_error error = {0};
+    const struct hr_progress progress = {.self = &stop, .is_stopped = is_stopped};
+    CU_ASSERT_EQUAL(run_with(&jobs, &policy, HR_NEVER_US, progress, &log, &result, &error), HR_STOPPED);
+    CU_ASSERT_EQUAL(stop.asked, at);
+    CU_ASSERT_EQUAL(log.count, at > 1); /* at most the submission */
+    CU_ASSERT_STRING_EQUAL(error.text, "the run was stopped");
+    CU_ASSERT_PTR_NULL(result);
+  }
+  struct stop never = {0, UINT32_MAX};
+  struct hr_result *result = NULL;
+  const struct hr_progress progress = {.self = &never, .is_stopped = is_stopped};
+  CU_ASSERT_EQUAL_FATAL(run_with(&jobs, &policy, HR_NEVER_US, progress, NULL, &result, NULL), HR_OK);
+  CU_ASSERT_EQUAL(result->start_us[0], 1000);
+  CU_ASSERT_TRUE(never.asked > 4);
+  hr_result_destroy(result);
+}
+
 /* ---- Gangs over nodes, repeatedly ---- */
 
 static enum hr_status decide_spread(void *self, const struct hr_view *view, struct hr_moves *plan) {
@@ -337,4 +385,4 @@ TEST_MAIN("sim run", TEST(ends_precede_submissions), TEST(submissions_precede_th
           TEST(events_at_horizon_are_included), TEST(observers_are_notified_at_horizon),
           TEST(simulated_time_does_not_overflow), TEST(invalid_moves_end_the_run),
           TEST(policy_with_other_abi_is_refused), TEST(rolled_back_moves_have_no_effect), TEST(wake_up_causes_a_pass),
-          TEST(slice_blocks_are_reused), TEST(digest_depends_on_run_times))
+          TEST(caller_stops_a_run), TEST(slice_blocks_are_reused), TEST(digest_depends_on_run_times))
