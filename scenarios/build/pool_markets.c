@@ -358,6 +358,13 @@ static enum hr_status complete_node_pool(struct hr__builder *builder, const cJSO
     if (hr__has(entry, "nodes") == hr__has(entry, "percent"))
       return hr__build_fail(builder, entry, "a budget has either 'nodes' or 'percent'");
     if (!hr__has(entry, "percent")) self->budgets[k].percent = UINT32_MAX;
+    if (hr__has(entry, "schedule") != hr__has(entry, "duration_s"))
+      return hr__build_fail(builder, entry, "'schedule' and 'duration_s' need each other");
+    if (self->budgets[k].schedule && !hr_disruption_schedule_is_valid(self->budgets[k].schedule))
+      return hr__build_fail_at(builder, entry, "schedule",
+                               "'%.60s' is no schedule; minute, hour, day, month and weekday are expected, as in "
+                               "\"0 9 * * mon-fri\"",
+                               self->budgets[k].schedule);
   }
   return HR_OK;
 }

@@ -30,7 +30,7 @@ static const char *const power_models[] = {HR_POWER_MODEL_TABLE(WORD) NULL};
 static const char *const expanders[] = {HR_EXPANDER_TABLE(WORD) NULL};
 static const char *const autoscalers[] = {HR_NODE_AUTOSCALER_TABLE(WORD) NULL};
 static const char *const consolidations[] = {HR_CONSOLIDATION_TABLE(WORD) NULL};
-static const char *const disruptions[] = {"empty", "underutilized", NULL};
+static const char *const disruptions[] = {"empty", "underutilized", "drifted", NULL};
 static const char *const distributions[] = {"fixed", "exponential", "log-normal", "weibull", NULL};
 
 #define MAX_CPUS 4294967.0 /* maximum that fits in 32 bits as milli-CPUs */
@@ -153,8 +153,15 @@ static const struct hr__key disruption_budget_keys[] = {
      OTHERWISE("'percent'"), HELP("How many nodes may be going at once.")},
     {"percent", WHOLE(0, 100), AT(INTEGER, struct hr_disruption_budget, percent), OTHERWISE("'nodes'"),
      HELP("Instead of 'nodes': percentage of the nodes of the node pool, rounded up.")},
-    {"reasons", LIST(1, 2, EACH(CHOICE(disruptions))), OTHERWISE("all"), AT(BITS, struct hr_disruption_budget, reasons),
+    {"reasons", LIST(1, 3, EACH(CHOICE(disruptions))), OTHERWISE("all"), AT(BITS, struct hr_disruption_budget, reasons),
      HELP("The reasons for which the budget applies.")},
+    {"schedule", TEXT(1, 200), OTHERWISE("always"), AT(TEXT, struct hr_disruption_budget, schedule),
+     HELP(
+         "Instants in UTC from each of which the budget applies for 'duration_s': minute, hour, day, month and weekday "
+         "as in cron, or @hourly, @daily, @weekly, @monthly or @yearly. If the trace has no dates, its clock begins on "
+         "1970-01-01, a Thursday.")},
+    {"duration_s", SECONDS_FROM(60), OTHERWISE("none"), AS_US(struct hr_disruption_budget, duration_us),
+     HELP("Duration of the budget after each instant of 'schedule'.")},
     END};
 
 const struct hr__key hr__node_pool_keys[] = {
@@ -177,6 +184,10 @@ const struct hr__key hr__node_pool_keys[] = {
     {"budgets", LIST(0, 100, EACH(OBJECT(disruption_budget_keys))), OTHERWISE("one of 10 percent"),
      AS_ARRAY(NODE_POOL, budgets, n_budgets),
      HELP("How many nodes may be going at once; the smallest budget applies. An empty list: no limit.")},
+    {"drift_at_s", LIST(1, 1000, EACH(SECONDS, .store = HR__STORE_INTEGER, .scale = 1e6, .bytes = sizeof(int64_t))),
+     OTHERWISE("never"), AS_ARRAY(NODE_POOL, drifts_us, n_drifts),
+     HELP("Times at which the template of the nodes changes, such as their image. Nodes that were requested before are "
+          "replaced.")},
     END};
 #undef NODE_POOL
 
@@ -238,6 +249,10 @@ const struct hr__key hr__autoscaler_keys[] = {
      HELP("They are requested at the latest this time after the first of these jobs.")},
     {"unavailable_s", SECONDS, WITH(KARPENTER), DEFAULT("180"), AS_US(SCALER, unavailable_us),
      HELP("A pool for which the provider had no capacity is not tried again for this time.")},
+    {"spot_to_spot", BOOLEAN, WITH(KARPENTER), DEFAULT("false"), AT(INTEGER, SCALER, spot_to_spot),
+     HELP("Whether spot nodes are replaced by cheaper spot nodes: one node if at least 15 pools cost less, several "
+          "nodes "
+          "by one of any pool.")},
     END};
 #undef CLUSTER
 #undef KARPENTER

@@ -64,7 +64,9 @@ void hr_autoscaler_spec_destroy(struct hr_autoscaler_spec *spec) {
     free(pool->name);
     free(pool->pools);
     free(pool->of_pool);
+    for (uint32_t k = 0; k < pool->n_budgets; k++) free(pool->budgets[k].schedule);
     free(pool->budgets);
+    free(pool->drifts_us);
   }
   free(spec->node_pools);
   free(spec->quotas);

@@ -202,7 +202,10 @@ static struct hr__karpenter_command replace(const struct hr__karpenter_world *wo
     cost += node->price;
     all_spot = all_spot && node->is_spot;
   }
-  uint32_t n_sent = keep_cheaper(world, list_types(world, left), cost);
+  uint32_t n_sent = list_types(world, left);
+  if (world->any_price)
+    return n_sent ? (struct hr__karpenter_command){HR__KARPENTER_REPLACE, first, n_nodes, n_sent, false} : nothing;
+  n_sent = keep_cheaper(world, n_sent, cost);
   if (n_nodes > 1) n_sent = keep_cheaper(world, n_sent, limit_of_same_type(world, first, n_nodes, n_sent));
   const bool is_spot = is_sent_as_spot(world, n_sent);
   if (all_spot && is_spot) n_sent = limit_spot_types(world, n_nodes, n_sent);

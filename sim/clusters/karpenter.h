@@ -64,6 +64,8 @@ struct hr__cron {
 bool hr__cron_read(const char *text, struct hr__cron *cron);
 /* Returns whether the schedule has an instant after `after_s` and not after `until_s` (seconds since 1970 UTC). */
 bool hr__cron_hits(const struct hr__cron *cron, int64_t after_s, int64_t until_s);
+/* Returns the first instant after `after_s`; INT64_MAX: none in nine years. Not for "@every". */
+int64_t hr__cron_next(const struct hr__cron *cron, int64_t after_s);
 
 enum hr__karpenter_reason { HR__KARPENTER_EMPTY, HR__KARPENTER_UNDERUTILIZED, HR__KARPENTER_DRIFTED };
 
@@ -80,6 +82,8 @@ struct hr__karpenter_budget {
 bool hr__karpenter_read_nodes(const char *text, struct hr__karpenter_budget *budget);
 
 bool hr__karpenter_is_active(const struct hr__karpenter_budget *budget, int64_t now_s);
+/* Returns a time after `now_s` before which the budget does not begin or cease to be active; INT64_MAX: it does not. */
+int64_t hr__karpenter_constant_until(const struct hr__karpenter_budget *budget, int64_t now_s);
 /* The nodes that may go; INT64_MAX: no limit. Percentages are rounded up. */
 int64_t hr__karpenter_allowed(const struct hr__karpenter_budget *budget, int64_t pool_nodes, int64_t now_s);
 int64_t hr__karpenter_allowed_for(const struct hr__karpenter_budget *budgets, uint32_t n_budgets,
@@ -132,6 +136,7 @@ struct hr__karpenter_world {
   bool allows_spot, allows_on_demand;
   uint32_t zone;      /* or HR__KARPENTER_ANY */
   bool spot_to_spot;  /* the feature gate */
+  bool any_price;     /* the nodes are not removed for their price, so their replacement may cost more */
   uint32_t min_types; /* fewest types of a request; 0: no minimum */
   /* scratch and results of the caller */
   struct hr__node_amounts *free; /* [n_nodes] */

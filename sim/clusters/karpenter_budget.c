@@ -5,6 +5,7 @@
  * kubernetes-sigs/karpenter, pkg/apis/v1/nodepool.go; github.com/robfig/cron, parser.go and spec.go.
  */
 
+#include "headroom/unstable/autoscaling.h"
 #include "sim/clusters/karpenter.h"
 
 #include <ctype.h>
@@ -149,11 +150,12 @@ static bool has_day(const struct hr__cron *cron, int64_t days) {
   return cron->any_day || cron->any_weekday ? by_day && by_weekday : by_day || by_weekday;
 }
 
-/* Returns whether a day has an instant from second `first` to second `last` of it. */
-static bool day_hits(const struct hr__cron *cron, int64_t first, int64_t last) {
+/* Returns the first instant from second `first` to second `last` of a day; -1: none. */
+static int64_t first_hit(const struct hr__cron *cron, int64_t first, int64_t last) {
   for (int64_t minute = (first + MINUTE_S - 1) / MINUTE_S; minute * MINUTE_S <= last; minute++)
-    if (has_bit(cron->hours, (int)(minute / 60)) && has_bit(cron->minutes, (int)(minute % 60))) return true;
-  return false;
+    if (has_bit(cron->hours, (int)(minute / 60)) && has_bit(cron->minutes, (int)(minute % 60)))
+      return minute * MINUTE_S;
+  return -1;
 }
 
 bool hr__cron_hits(const struct hr__cron *cron, int64_t after_s, int64_t until_s) {
@@ -166,9 +168,24 @@ bool hr__cron_hits(const struct hr__cron *cron, int64_t after_s, int64_t until_s
     if (!has_day(cron, day)) continue;
     const int64_t from = day == first ? after_s + 1 - day * DAY_S : 0;
     const int64_t to = until_s - day * DAY_S < DAY_S ? until_s - day * DAY_S : DAY_S - 1;
-    if (day_hits(cron, from, to)) return true;
+    if (first_hit(cron, from, to) >= 0) return true;
   }
   return false;
+}
+
+int64_t hr__cron_next(const struct hr__cron *cron, int64_t after_s) {
+  const int64_t first = floor_div(after_s + 1, DAY_S);
+  for (int64_t day = first; day <= first + MAX_DAYS; day++) {
+    if (!has_day(cron, day)) continue;
+    const int64_t at = first_hit(cron, day == first ? after_s + 1 - day * DAY_S : 0, DAY_S - 1);
+    if (at >= 0) return day * DAY_S + at;
+  }
+  return INT64_MAX;
+}
+
+bool hr_disruption_schedule_is_valid(const char *schedule) {
+  struct hr__cron cron;
+  return hr__cron_read(schedule, &cron) && !cron.every_s; // not "@every", as in Karpenter
 }
 
 /* ---- Budgets --------------------------------------------------------------------------------------------- */
@@ -184,6 +201,12 @@ bool hr__karpenter_read_nodes(const char *text, struct hr__karpenter_budget *bud
 
 bool hr__karpenter_is_active(const struct hr__karpenter_budget *budget, int64_t now_s) {
   return budget->is_always || hr__cron_hits(&budget->schedule, now_s - budget->duration_s, now_s);
+}
+
+int64_t hr__karpenter_constant_until(const struct hr__karpenter_budget *budget, int64_t now_s) {
+  if (budget->is_always || budget->is_wrong || budget->schedule.every_s) return INT64_MAX;
+  if (!hr__karpenter_is_active(budget, now_s)) return hr__cron_next(&budget->schedule, now_s);
+  return hr__cron_next(&budget->schedule, now_s - budget->duration_s) + budget->duration_s;
 }
 
 int64_t hr__karpenter_allowed(const struct hr__karpenter_budget *budget, int64_t pool_nodes, int64_t now_s) {

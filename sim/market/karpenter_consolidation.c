@@ -52,11 +52,13 @@ static bool add_pod(struct hr__engine *engine, hr_job job, uint32_t number) {
   return true;
 }
 
-static bool is_candidate(struct hr__engine *engine, uint32_t node, uint32_t number) {
+static bool is_candidate(struct hr__engine *engine, uint32_t node, uint32_t number, enum hr__karpenter_reason reason) {
   struct hr__autoscaler *self = engine->autoscaler;
-  return self->karpenter->node_pool[pool_of(engine, node)] == number && self->n_tasks[node] > 0 &&
-         self->spec->node_pools[number].consolidation == HR_CONSOLIDATION_UNDERUTILIZED &&
-         !self->room[node].is_needed && hr__karpenter_may_remove(engine, node) && has_whole_jobs(engine, node);
+  if (self->karpenter->node_pool[pool_of(engine, node)] != number || self->room[node].is_needed) return false;
+  if (reason == HR__KARPENTER_DRIFTED)
+    return hr__karpenter_drifted_us(engine, node) != HR_NEVER_US && has_whole_jobs(engine, node);
+  return self->n_tasks[node] > 0 && self->spec->node_pools[number].consolidation == HR_CONSOLIDATION_UNDERUTILIZED &&
+         hr__karpenter_may_remove(engine, node) && has_whole_jobs(engine, node);
 }
 
 static void add_offerings(struct hr__engine *engine, uint32_t number) {
@@ -74,8 +76,8 @@ static void add_offerings(struct hr__engine *engine, uint32_t number) {
   }
 }
 
-/* Describes the nodes: those of a node pool that may go are candidates. */
-static struct hr__karpenter_world describe(struct hr__engine *engine, uint32_t number) {
+struct hr__karpenter_world hr__karpenter_describe(struct hr__engine *engine, uint32_t number,
+                                                  enum hr__karpenter_reason reason) {
   struct hr__autoscaler *self = engine->autoscaler;
   struct hr__karpenter_loop *loop = self->karpenter;
   struct hr__karpenter_world world = {.types = loop->types,
@@ -85,6 +87,8 @@ static struct hr__karpenter_world describe(struct hr__engine *engine, uint32_t n
                                       .allows_spot = true,
                                       .allows_on_demand = true,
                                       .zone = HR__KARPENTER_ANY,
+                                      .spot_to_spot = self->spec->spot_to_spot,
+                                      .any_price = reason == HR__KARPENTER_DRIFTED,
                                       .free = loop->free,
                                       .left = loop->left,
                                       .leaves = loop->leaves,
@@ -100,7 +104,7 @@ static struct hr__karpenter_world describe(struct hr__engine *engine, uint32_t n
     *node = (struct hr__karpenter_node){.price = hr__karpenter_price(engine, pool),
                                         .type = pool,
                                         .is_spot = engine->cluster.pools[pool].spec->market.market == HR_MARKET_SPOT,
-                                        .is_candidate = is_candidate(engine, i, number),
+                                        .is_candidate = is_candidate(engine, i, number, reason),
                                         .disruption = HR__KARPENTER_NODE_DISRUPTION,
                                         .free = self->room[i].free,
                                         .first = n_pods};
@@ -119,10 +123,10 @@ static struct hr__karpenter_world describe(struct hr__engine *engine, uint32_t n
 
 /* ---- Commands --------------------------------------------------------------------------------------------- */
 
-static void store(struct hr__engine *engine, const struct hr__karpenter_world *world,
-                  const struct hr__karpenter_command *command) {
+void hr__karpenter_store(struct hr__engine *engine, const struct hr__karpenter_world *world,
+                         const struct hr__karpenter_command *command, enum hr__karpenter_reason reason) {
   struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
-  loop->reason = HR__KARPENTER_UNDERUTILIZED;
+  loop->reason = reason;
   loop->action = command->action;
   loop->sends_spot = command->is_spot;
   loop->n_command = command->n_nodes;
@@ -143,18 +147,19 @@ static void note_prices(struct hr__engine *engine) {
 
 static bool find_in(struct hr__engine *engine, uint32_t number) {
   struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
-  const struct hr__karpenter_world world = describe(engine, number);
+  const struct hr__karpenter_world world = hr__karpenter_describe(engine, number, HR__KARPENTER_UNDERUTILIZED);
   if (engine->autoscaler->lacks_memory) return false;
   const uint32_t n = hr__karpenter_order(&world);
   const int64_t allowed = loop->budget_left[number];
   if (n == 0) return false;
   note_prices(engine);
+  hr__karpenter_note_times(engine);
   if (allowed <= 0) return false;
   struct hr__karpenter_command command = {HR__KARPENTER_NOTHING, 0, 0, 0, false};
   if (n > 1 && allowed > 1) command = hr__karpenter_try_several(&world, allowed < n ? (uint32_t)allowed : n);
   for (uint32_t i = 0; i < n && command.action == HR__KARPENTER_NOTHING; i++) command = hr__karpenter_try(&world, i, 1);
   if (command.action == HR__KARPENTER_NOTHING) return false;
-  store(engine, &world, &command);
+  hr__karpenter_store(engine, &world, &command, HR__KARPENTER_UNDERUTILIZED);
   return true;
 }
 
@@ -172,7 +177,7 @@ static bool is_valid(struct hr__engine *engine) {
   const uint32_t number = loop->node_pool[pool_of(engine, loop->command[0])];
   hr__karpenter_set_budgets_left(engine, HR__KARPENTER_UNDERUTILIZED);
   if (loop->budget_left[number] < loop->n_command) return false;
-  const struct hr__karpenter_world world = describe(engine, number);
+  const struct hr__karpenter_world world = hr__karpenter_describe(engine, number, HR__KARPENTER_UNDERUTILIZED);
   for (uint32_t i = 0; i < loop->n_command; i++) {
     uint32_t at = 0;
     while (at < world.n_nodes && loop->node_id[at] != loop->command[i]) at++;
@@ -203,11 +208,14 @@ static enum hr_status set_closed(struct hr__engine *engine, uint32_t node, bool 
 }
 
 enum hr_status hr__karpenter_consolidate_now(struct hr__engine *engine, bool *any) {
+  return is_valid(engine) && !engine->autoscaler->lacks_memory ? hr__karpenter_execute(engine, any) : HR_OK;
+}
+
+enum hr_status hr__karpenter_execute(struct hr__engine *engine, bool *any) {
   struct hr__autoscaler *self = engine->autoscaler;
   struct hr__karpenter_loop *loop = self->karpenter;
   enum hr_status status = HR_OK;
   hr_node node = {HR_NONE};
-  if (!is_valid(engine) || self->lacks_memory) return HR_OK;
   if (loop->action == HR__KARPENTER_REPLACE) {
     for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
       loop->sent[i] = loop->sent[i] && (!loop->sends_spot || loop->options[i].is_spot);

@@ -145,7 +145,15 @@ static enum hr_status pass(struct hr__engine *engine) {
   loop->passed_us = engine->view.now_us;
   loop->pass_us = HR_NEVER_US;
   loop->due_us = HR_NEVER_US;
-  if (!hr__karpenter_find_command(engine)) return loop->due_us == HR_NEVER_US ? HR_OK : pass_from(engine, loop->due_us);
+  bool any = false, has_command = hr__karpenter_find_command(engine);
+  while (has_command && loop->reason == HR__KARPENTER_DRIFTED) {
+    enum hr_status status = hr__karpenter_carry_out(engine, &any);
+    if (status != HR_OK) return status;
+    if (!any) return pass_from(engine, loop->passed_us);
+    any = false;
+    has_command = hr__karpenter_find_command(engine);
+  }
+  if (!has_command) return loop->due_us == HR_NEVER_US ? HR_OK : pass_from(engine, loop->due_us);
   loop->validate_us = engine->view.now_us + VALIDATION_US;
   return hr__schedule(engine, loop->validate_us, HR__PENDING_SCAN, HR__KARPENTER_VALIDATE);
 }
@@ -217,10 +225,13 @@ static void set_budgets(const struct hr_autoscaler_spec *spec, struct hr__karpen
     for (uint32_t k = 0; k < spec->node_pools[i].n_budgets; k++) {
       const struct hr_disruption_budget *from = &spec->node_pools[i].budgets[k];
       const bool is_percent = from->percent != UINT32_MAX;
-      loop->budgets[n++] = (struct hr__karpenter_budget){.nodes = is_percent ? from->percent : from->nodes,
-                                                         .is_percent = is_percent,
-                                                         .is_always = true,
-                                                         .reasons = from->reasons};
+      struct hr__karpenter_budget *budget = &loop->budgets[n++];
+      *budget = (struct hr__karpenter_budget){.nodes = is_percent ? from->percent : from->nodes,
+                                              .is_percent = is_percent,
+                                              .is_always = !from->schedule,
+                                              .duration_s = from->duration_us / HR_SECOND_US,
+                                              .reasons = from->reasons};
+      if (from->schedule) budget->is_wrong = !hr__cron_read(from->schedule, &budget->schedule);
     }
   }
   loop->first_budget[spec->n_node_pools] = n;

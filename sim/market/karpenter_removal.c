@@ -14,6 +14,23 @@ static uint32_t pool_of(const struct hr__engine *engine, uint32_t node) {
   return hr__cluster_pool_of(&engine->cluster, (hr_node){node}).id;
 }
 
+/* Returns the present time in seconds since 1970 UTC; without dates, the clock of the trace begins there. */
+static int64_t utc_s(const struct hr__engine *engine) {
+  const int64_t us = engine->trace->origin_us + engine->view.now_us;
+  return us / HR_SECOND_US - (us % HR_SECOND_US < 0);
+}
+
+void hr__karpenter_note_times(struct hr__engine *engine) {
+  struct hr__autoscaler *self = engine->autoscaler;
+  struct hr__karpenter_loop *loop = self->karpenter;
+  const int64_t now_s = utc_s(engine);
+  for (uint32_t i = 0; i < loop->first_budget[self->spec->n_node_pools]; i++) {
+    const int64_t until_s = hr__karpenter_constant_until(&loop->budgets[i], now_s);
+    if (until_s < HR_NEVER_US / HR_SECOND_US)
+      hr__karpenter_pass_is_due(loop, until_s * HR_SECOND_US - engine->trace->origin_us);
+  }
+}
+
 void hr__karpenter_set_budgets_left(struct hr__engine *engine, enum hr__karpenter_reason reason) {
   struct hr__autoscaler *self = engine->autoscaler;
   struct hr__karpenter_loop *loop = self->karpenter;
@@ -26,7 +43,7 @@ void hr__karpenter_set_budgets_left(struct hr__engine *engine, enum hr__karpente
       leaving += pool->n_in[HR_NODE_CLOSING];
     }
     const uint32_t first = loop->first_budget[i], n = loop->first_budget[i + 1] - first;
-    const int64_t allowed = hr__karpenter_allowed_for(&loop->budgets[first], n, reason, booted, 0);
+    const int64_t allowed = hr__karpenter_allowed_for(&loop->budgets[first], n, reason, booted, utc_s(engine));
     loop->budget_left[i] = hr__karpenter_left(allowed, leaving);
   }
 }
@@ -70,6 +87,7 @@ bool hr__karpenter_find_command(struct hr__engine *engine) {
                                                                .is_candidate = true};
   }
   const uint32_t n = hr__karpenter_order(&world);
+  if (n > 0) hr__karpenter_note_times(engine);
   hr__karpenter_set_budgets_left(engine, HR__KARPENTER_EMPTY);
   loop->n_command = 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -77,7 +95,7 @@ bool hr__karpenter_find_command(struct hr__engine *engine) {
     if (hr__karpenter_take_budget(engine, node)) loop->command[loop->n_command++] = node;
   }
   loop->reason = HR__KARPENTER_EMPTY;
-  return loop->n_command > 0 || hr__karpenter_find_underutilized(engine);
+  return loop->n_command > 0 || hr__karpenter_find_drifted(engine) || hr__karpenter_find_underutilized(engine);
 }
 
 enum hr_status hr__karpenter_carry_out(struct hr__engine *engine, bool *any) {
@@ -85,6 +103,7 @@ enum hr_status hr__karpenter_carry_out(struct hr__engine *engine, bool *any) {
   struct hr__karpenter_loop *loop = self->karpenter;
   enum hr_status status = HR_OK;
   hr__node_demand_find(engine);
+  if (loop->reason == HR__KARPENTER_DRIFTED) return hr__karpenter_execute(engine, any);
   if (loop->reason == HR__KARPENTER_UNDERUTILIZED) return hr__karpenter_consolidate_now(engine, any);
   hr__karpenter_set_budgets_left(engine, HR__KARPENTER_EMPTY);
   for (uint32_t i = 0; i < loop->n_command && status == HR_OK; i++) {

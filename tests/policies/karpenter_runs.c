@@ -10,7 +10,7 @@
 
 #define S HR_SECOND_US
 
-enum { MAX_POOLS = 3, MAX_JOBS = 12 };
+enum { MAX_POOLS = 17, MAX_JOBS = 12 };
 
 struct world {
   struct hr_pool_spec pools[MAX_POOLS];
@@ -23,6 +23,7 @@ struct world {
   int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS];
   uint32_t gpus[MAX_JOBS], tenant[MAX_JOBS];
   uint64_t seed;
+  int64_t origin_us;         /* time 0 of the run since 1970 UTC */
   hr_amount cost[MAX_POOLS]; /* result, ledger units */
 };
 
@@ -75,6 +76,7 @@ static void init(struct world *world) {
 
 static struct hr_result *run(struct world *world) {
   struct hr_trace trace = {.source = "test",
+                           .origin_us = world->origin_us,
                            .n_jobs = world->n_jobs,
                            .submit_us = world->submit_us,
                            .work_us = world->work_us,
@@ -261,6 +263,34 @@ static void budgets_hold(void) {
   }
 }
 
+/* Ten nodes are empty at 101 s. A budget of none applies for an hour after each midnight, on Fridays, or for a while
+   from 2 min on, so that it forbids at 125 s what was found at 110 s. The run begins at a midnight: on Thursday
+   1970-01-01, or a day later. */
+static void budgets_follow_their_schedules(void) {
+  static char midnight[] = "0 0 * * *", friday[] = "0 0 * * fri", two_min[] = "2 0 * * *", often[] = "*/30 * * * *";
+  static const struct {
+    char *schedule;
+    int64_t duration_s, origin_s, found_s;
+  } cases[] = {{midnight, 3600, 0, 3600}, {friday, 3600, 0, 110}, {friday, 3600, 86400, 3600},
+               {two_min, 3600, 0, 3725},  {often, 600, 0, 600},   {often, 600, 86399, 610},
+               {midnight, 90, 0, 110},    {midnight, 120, 0, 120}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    struct world world;
+    init(&world);
+    add_pool(&world, 10, 1, 1000000, 0);
+    add_node_pool(&world, 0, 1);
+    for (int i = 0; i < 10; i++) add_job(&world, 0, 100 * S, 1);
+    add_job(&world, 5000 * S, S, 1);
+    world.budgets[0] = (struct hr_disruption_budget){
+        .percent = UINT32_MAX, .schedule = cases[k].schedule, .duration_us = cases[k].duration_s * S};
+    world.origin_us = cases[k].origin_s * S;
+    struct hr_result *result = run(&world);
+    CU_ASSERT_EQUAL(result->pools[0].removals, 10);
+    CU_ASSERT_EQUAL(result->pools[0].up_us, (10 * (cases[k].found_s + 15 - 1) + 1) * S);
+    hr_result_destroy(result);
+  }
+}
+
 /* A node stays after its last job as long as stated, and for ever with `never`. It is found at the first pass then. */
 static void nodes_stay_as_long_as_stated(void) {
   struct world world;
@@ -370,7 +400,170 @@ static void nodes_expire(void) {
   hr_result_destroy(result);
 }
 
+/* ---- Drift ---- */
+
+/* The template changes at 500 s. Each node is replaced after a new one has booted, at once unless a budget is used up:
+   then the next one follows. Neither the consolidation policy nor the time since the last job matters. */
+static void drifted_nodes_are_replaced(void) {
+  static int64_t drifts_us[] = {500 * S};
+  for (int one_by_one = 0; one_by_one <= 1; one_by_one++) {
+    struct world world;
+    init(&world);
+    add_pool(&world, 6, 1, 1000000, 40 * S);
+    struct hr_node_pool *pool = add_node_pool(&world, 0, 1);
+    pool->consolidation = HR_CONSOLIDATION_NEVER;
+    pool->consolidate_after_us = 1000 * S;
+    pool->drifts_us = drifts_us;
+    pool->n_drifts = 1;
+    world.budgets[0] = (struct hr_disruption_budget){.nodes = one_by_one ? 1 : 3, .percent = UINT32_MAX};
+    for (int i = 0; i < 3; i++) add_job(&world, 0, 2000 * S, 1);
+    struct hr_result *result = run(&world);
+    /* requested at 1 s; replacements at 500 s, and after 40 s each; the jobs begin again when their node goes */
+    for (int i = 0; i < 3; i++) CU_ASSERT_EQUAL(result->ended_us[i], (500 + 40 + (one_by_one ? 40 * i : 0) + 2000) * S);
+    CU_ASSERT_EQUAL(result->pools[0].launches, 6);
+    CU_ASSERT_EQUAL(result->pools[0].removals, 3);
+    hr_result_destroy(result);
+  }
+}
+
+/* A node that was replaced at 500 s drifts again at 503 s, which the pass at 510 s finds; its replacement does not. */
+static void nodes_drift_again(void) {
+  static int64_t drifts_us[] = {503 * S, 500 * S};
+  struct world world;
+  init(&world);
+  add_pool(&world, 6, 1, 1000000, 4 * S);
+  struct hr_node_pool *pool = add_node_pool(&world, 0, 1);
+  pool->drifts_us = drifts_us;
+  pool->n_drifts = 2;
+  add_job(&world, 0, 2000 * S, 1);
+  struct hr_result *result = run(&world);
+  CU_ASSERT_EQUAL(result->ended_us[0], (514 + 2000) * S);
+  CU_ASSERT_EQUAL(result->pools[0].launches, 3);
+  hr_result_destroy(result);
+}
+
+/* A budget of none for drift, or a change at the time of the request, keeps the nodes. Otherwise the empty node goes
+   first, and the other one is replaced then. */
+static void empty_nodes_go_first(void) {
+  static int64_t drift_us[1];
+  for (int k = 0; k < 3; k++) {
+    struct world world;
+    init(&world);
+    add_pool(&world, 2, 2, 1000000, 40 * S);
+    struct hr_node_pool *pool = add_node_pool(&world, 0, 1);
+    pool->consolidation = HR_CONSOLIDATION_NEVER;
+    pool->drifts_us = drift_us;
+    pool->n_drifts = 1;
+    drift_us[0] = (k == 1 ? 1 : 500) * S;
+    world.budgets[0] =
+        (struct hr_disruption_budget){.reasons = 1u << HR_DISRUPTION_DRIFTED, .percent = k == 0 ? 0 : 50};
+    add_job(&world, 0, 1000 * S, 2);
+    add_job(&world, 0, 100 * S, 2);
+    struct hr_result *result = run(&world);
+    /* both start at 41 s, and the second node is empty at 141 s. The pool has at most two nodes, so the first one could
+       not be replaced before the second one is gone. */
+    CU_ASSERT_EQUAL(result->ended_us[0], (k < 2 ? 1041 : 1540) * S);
+    CU_ASSERT_EQUAL(result->pools[0].launches, k < 2 ? 2 : 3);
+    CU_ASSERT_EQUAL(result->pools[0].removals, k < 2 ? 0 : 2);
+    CU_ASSERT_EQUAL(result->pools[0].up_us, (k < 2 ? 1040 + 1040 : 499 + 539 + 1040) * S);
+    hr_result_destroy(result);
+  }
+}
+
+/* A node drifts of which the job fits on another node. It goes without a replacement, and the job begins again there.
+   The other node is needed for it; it is replaced at the next pass. */
+static void jobs_of_drifted_nodes_move(void) {
+  static int64_t drift_us[] = {500 * S};
+  struct world world;
+  init(&world);
+  add_pool(&world, 2, 2, 1000000, 40 * S);
+  struct hr_node_pool *pool = add_node_pool(&world, 0, 1);
+  pool->consolidation = HR_CONSOLIDATION_NEVER;
+  pool->drifts_us = drift_us;
+  pool->n_drifts = 1;
+  for (int i = 0; i < 3; i++) add_job(&world, 0, (i == 1 ? 100 : 1000) * S, 1);
+  struct hr_result *result = run(&world);
+  /* the first two jobs share a node; that of the first one goes at 500 s, the other one is replaced from 510 to 550 s
+   */
+  CU_ASSERT_EQUAL(result->ended_us[0], 1550 * S);
+  CU_ASSERT_EQUAL(result->ended_us[2], 1550 * S);
+  CU_ASSERT_EQUAL(result->pools[0].up_us, (499 + 549 + 1040) * S);
+  CU_ASSERT_EQUAL(result->pools[0].launches, 3);
+  CU_ASSERT_EQUAL(result->pools[0].removals, 2);
+  hr_result_destroy(result);
+}
+
+/* The replacement of a drifted node may cost more: the pool of the node has no capacity any more. */
+static void drifted_nodes_are_replaced_at_any_price(void) {
+  static int64_t drift_us[] = {500 * S};
+  for (int drifts = 0; drifts <= 1; drifts++) {
+    struct world world;
+    init(&world);
+    add_pool(&world, 1, 1, 1000000, 40 * S);
+    add_pool(&world, 1, 1, 9000000, 40 * S);
+    struct hr_node_pool *pool = add_node_pool(&world, 0, 2);
+    pool->consolidation = HR_CONSOLIDATION_UNDERUTILIZED;
+    pool->drifts_us = drift_us;
+    pool->n_drifts = (uint32_t)drifts;
+    add_job(&world, 0, 600 * S, 1);
+    struct hr_result *result = run(&world);
+    /* the dear node runs the job from 540 s on. At 550 s the cheap one is found, which replaces it from 565 s to 605 s
+     */
+    CU_ASSERT_EQUAL(result->pools[1].launches, drifts);
+    CU_ASSERT_EQUAL(result->ended_us[0], (drifts ? 595 + 600 : 641) * S);
+    hr_result_destroy(result);
+  }
+}
+
+/* ---- Spot nodes ---- */
+
+/* A job of 8 GPUs has ended, and one of 1 GPU is left on a spot node of 9 GPUs. Spot nodes of 1 GPU cost less. One of
+   them replaces it if this is allowed, and if there are at least 15 pools of them. */
+static void spot_nodes_are_replaced_by_spot_nodes(void) {
+  for (uint32_t k = 0; k < 4; k++) {
+    const uint32_t n_small = k == 3 ? 15 : 13 + k;
+    const bool is_allowed = k < 3, moves = is_allowed && n_small >= 15;
+    struct world world;
+    init(&world);
+    world.spec.spot_to_spot = is_allowed;
+    add_pool(&world, 1, 9, 1000000, 40 * S);
+    for (uint32_t i = 0; i < n_small; i++) add_pool(&world, 1, 1, 1500000 - i, 40 * S);
+    for (uint32_t i = 0; i < world.n_pools; i++) world.pools[i].market.market = HR_MARKET_SPOT;
+    add_node_pool(&world, 0, world.n_pools)->consolidation = HR_CONSOLIDATION_UNDERUTILIZED;
+    add_job(&world, 0, 100 * S, 8);
+    add_job(&world, 0, 2000 * S, 1);
+    struct hr_result *result = run(&world);
+    /* found at 150 s, requested at 165 s; the cheapest pool is the last one */
+    CU_ASSERT_EQUAL(result->pools[0].removals, moves);
+    CU_ASSERT_EQUAL(result->pools[n_small].launches, moves);
+    CU_ASSERT_EQUAL(result->ended_us[1], (moves ? 205 + 2000 : 2041) * S);
+    hr_result_destroy(result);
+  }
+}
+
+/* Two spot nodes are replaced by one without this minimum. */
+static void several_spot_nodes_become_one(void) {
+  for (int is_allowed = 0; is_allowed <= 1; is_allowed++) {
+    struct world world;
+    init(&world);
+    world.spec.spot_to_spot = is_allowed;
+    add_pool(&world, 2, 1, 1000000, 0);
+    add_pool(&world, 1, 2, 800000, 30 * S);
+    for (int i = 0; i < 2; i++) world.pools[i].market.market = HR_MARKET_SPOT;
+    add_node_pool(&world, 0, 2)->consolidation = HR_CONSOLIDATION_UNDERUTILIZED;
+    world.budgets[0] = (struct hr_disruption_budget){.percent = 100};
+    for (int i = 0; i < 2; i++) add_job(&world, i * 2 * S, 1000 * S, 1);
+    struct hr_result *result = run(&world);
+    CU_ASSERT_EQUAL(result->pools[1].launches, is_allowed);
+    for (int i = 0; i < 2; i++) CU_ASSERT_EQUAL(result->ended_us[i], (is_allowed ? 1055 : 1001 + 2 * i) * S);
+    hr_result_destroy(result);
+  }
+}
+
 TEST_MAIN("Karpenter in runs", TEST(nodes_are_the_cheapest_ones), TEST(batches_end), TEST(weights_and_limits_hold),
           TEST(pools_without_capacity_are_left_out), TEST(failures_are_repeated), TEST(budgets_hold),
           TEST(nodes_stay_as_long_as_stated), TEST(jobs_move_to_other_nodes), TEST(nodes_are_replaced_by_cheaper_ones),
-          TEST(several_nodes_become_one), TEST(nodes_expire))
+          TEST(several_nodes_become_one), TEST(nodes_expire), TEST(budgets_follow_their_schedules),
+          TEST(drifted_nodes_are_replaced), TEST(nodes_drift_again), TEST(empty_nodes_go_first),
+          TEST(jobs_of_drifted_nodes_move), TEST(drifted_nodes_are_replaced_at_any_price),
+          TEST(spot_nodes_are_replaced_by_spot_nodes), TEST(several_spot_nodes_become_one))

@@ -629,7 +629,8 @@ static void node_pools_are_read(void) {
   static const char text[] = SCALED(
       KARPENTER(",\"unavailable_s\":60,\"node_pools\":[{\"name\":\"a\",\"pools\":[\"p\"],\"weight\":7,"
                 "\"limits\":{\"gpus\":16,\"cpus\":2.5,\"mem_gb\":3},\"expire_after_s\":50,\"consolidation\":\"never\","
-                "\"budgets\":[{\"nodes\":2},{\"percent\":30,\"reasons\":[\"empty\"]}]}]"),
+                "\"budgets\":[{\"nodes\":2},{\"percent\":30,\"reasons\":[\"empty\",\"drifted\"],"
+                "\"schedule\":\"@daily\",\"duration_s\":3600}],\"drift_at_s\":[5,7.5]}],\"spot_to_spot\":true"),
       POLICY, RENTED ",\"autoscale\":{\"no_capacity\":0.25}");
   struct hr_scenario *scenario = load_text(text);
   const struct hr_autoscaler_spec *spec = scenario->cluster.autoscaler;
@@ -651,7 +652,13 @@ static void node_pools_are_read(void) {
   CU_ASSERT_EQUAL(pool->budgets[0].nodes, 2);
   CU_ASSERT_EQUAL(pool->budgets[0].percent, UINT32_MAX);
   CU_ASSERT_EQUAL(pool->budgets[1].percent, 30);
-  CU_ASSERT_EQUAL(pool->budgets[1].reasons, 1);
+  CU_ASSERT_EQUAL(pool->budgets[1].reasons, 1u << HR_DISRUPTION_EMPTY | 1u << HR_DISRUPTION_DRIFTED);
+  CU_ASSERT_PTR_NULL(pool->budgets[0].schedule);
+  CU_ASSERT_STRING_EQUAL(pool->budgets[1].schedule, "@daily");
+  CU_ASSERT_EQUAL(pool->budgets[1].duration_us, 3600 * HR_SECOND_US);
+  CU_ASSERT_EQUAL_FATAL(pool->n_drifts, 2);
+  CU_ASSERT_EQUAL(pool->drifts_us[1], 7500000);
+  CU_ASSERT_TRUE(spec->spot_to_spot);
   hr_scenario_destroy(scenario);
   /* without node pools: one of all elastic pools, and a budget of 10 % */
   scenario = load_text(SCALED(KARPENTER(""), POLICY, RENTED ",\"autoscale\":{\"min_nodes\":0}"));
@@ -678,6 +685,24 @@ static void invalid_node_pools_are_rejected(void) {
        "s.json:2:48: with several node pools, each one needs 'pools'"},
       {SCALED(KARPENTER(",\"node_pools\":[{\"name\":\"a\",\"budgets\":[{}]}]"), POLICY, RENTED),
        "s.json:2:71: a budget has either 'nodes' or 'percent'"},
+      {SCALED(KARPENTER(",\"node_pools\":[{\"name\":\"a\",\"budgets\":[{\"nodes\":0,\"schedule\":\"@daily\"}]}]"),
+              POLICY, RENTED),
+       "s.json:2:71: 'schedule' and 'duration_s' need each other"},
+      {SCALED(KARPENTER(",\"node_pools\":[{\"name\":\"a\",\"budgets\":[{\"nodes\":0,\"duration_s\":60}]}]"), POLICY,
+              RENTED),
+       "s.json:2:71: 'schedule' and 'duration_s' need each other"},
+      {SCALED(KARPENTER(",\"node_pools\":[{\"name\":\"a\",\"budgets\":[{\"nodes\":0,\"duration_s\":60,"
+                        "\"schedule\":\"0 25 * * *\"}]}]"),
+              POLICY, RENTED),
+       "s.json:2:109: '0 25 * * *' is no schedule; minute, hour, day, month and weekday are expected, as in \"0 9 * * "
+       "mon-fri\""},
+      {SCALED(KARPENTER(",\"node_pools\":[{\"name\":\"a\",\"budgets\":[{\"nodes\":0,\"duration_s\":60,"
+                        "\"schedule\":\"@every 2h\"}]}]"),
+              POLICY, RENTED),
+       "s.json:2:109: '@every 2h' is no schedule; minute, hour, day, month and weekday are expected, as in \"0 9 * * "
+       "mon-fri\""},
+      {SCALED(SCALER(",\"spot_to_spot\":true"), POLICY, RENTED),
+       "s.json:2:58: 'spot_to_spot' is not a parameter of the autoscaler 'cluster-autoscaler'"},
       {SCALED(KARPENTER(",\"max_provision_s\":60"), POLICY, RENTED ",\"boot_s\":61"),
        "s.json:5:52: a node of pool 'p' boots in 61 s, but it is given up after 60 s ('max_provision_s')"},
       {SCALED(KARPENTER(""), POLICY, RENTED ",\"autoscale\":{\"min_nodes\":1}"),

@@ -352,6 +352,32 @@ static void schedules(void) {
   CU_ASSERT_FALSE(hr__cron_hits(&cron, 0, 5399));
 }
 
+/* The next instant is the first minute that is an instant. A budget does not change before the time that is returned,
+   and, with instants that are further apart than its duration, changes then. */
+static void next_instants(void) {
+  static const char *const texts[] = {
+      "*/15 9-17 * * mon-fri", "0 0 29 2 *", "30 4 1,15 * fri", "@hourly", "@weekly", "* * * * *", "59 23 31 12 *"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    for (int64_t after_s = 1709000000; after_s < 1709000000 + 40 * 86400; after_s += 276543) {
+      struct hr__karpenter_budget budget = {.duration_s = 60 * (1 + after_s % 50)};
+      CU_ASSERT_TRUE_FATAL(hr__cron_read(texts[i], &budget.schedule));
+      const int64_t next_s = hr__cron_next(&budget.schedule, after_s);
+      CU_ASSERT_TRUE(hr__cron_hits(&budget.schedule, next_s - 1, next_s));
+      CU_ASSERT_FALSE(hr__cron_hits(&budget.schedule, after_s, next_s - 1));
+      const int64_t until_s = hr__karpenter_constant_until(&budget, after_s);
+      const bool is_active = hr__karpenter_is_active(&budget, after_s);
+      CU_ASSERT_TRUE_FATAL(until_s > after_s);
+      uint32_t n_changes = 0;
+      for (int64_t k = 1; k <= 50; k++) /* times from after_s + 1 to until_s - 1, with both */
+        n_changes += hr__karpenter_is_active(&budget, after_s + 1 + (until_s - 2 - after_s) * k / 50) != is_active;
+      if (until_s > after_s + 1) CU_ASSERT_EQUAL(n_changes, 0);
+      if (!is_active || i == 1 || i == 4) CU_ASSERT_NOT_EQUAL(hr__karpenter_is_active(&budget, until_s), is_active);
+    }
+  struct hr__cron never;
+  CU_ASSERT_TRUE_FATAL(hr__cron_read("0 0 30 2 *", &never));
+  CU_ASSERT_EQUAL(hr__cron_next(&never, 0), INT64_MAX);
+}
+
 /* ---- MultiKueue ------------------------------------------------------------------------------------------ */
 
 static void dispatch(void) {
@@ -381,4 +407,4 @@ static void dispatch(void) {
 
 TEST_MAIN("rules for several clusters", TEST(sharing_is_fair), TEST(law_of_lru), TEST(few_items), TEST(hoard),
           TEST(cache_goes_to_the_small_data_set), TEST(one_storage_two_runs), TEST(packing_is_first_fit),
-          TEST(schedules), TEST(dispatch))
+          TEST(schedules), TEST(next_instants), TEST(dispatch))

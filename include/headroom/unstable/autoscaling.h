@@ -67,13 +67,18 @@ enum hr_consolidation {
 };
 
 /* Reasons to remove a node, for budgets. */
-enum hr_disruption { HR_DISRUPTION_EMPTY, HR_DISRUPTION_UNDERUTILIZED };
+enum hr_disruption { HR_DISRUPTION_EMPTY, HR_DISRUPTION_UNDERUTILIZED, HR_DISRUPTION_DRIFTED };
 
 /* How many nodes of a node pool may be removed at once: a number, or a percentage of its nodes. */
 struct hr_disruption_budget {
   uint32_t nodes, percent; /* percent: of the nodes that have booted, rounded up; UINT32_MAX: `nodes` */
   uint32_t reasons;        /* bits 1 << enum hr_disruption; 0: all */
+  /* the budget applies for duration_us, at least a second, from each instant of a cron schedule in UTC; NULL: always */
+  char *schedule;
+  int64_t duration_us;
 };
+/* Returns whether a text is a schedule: five fields of cron, or @hourly, @daily, @weekly, @monthly or @yearly. */
+HR_API bool hr_disruption_schedule_is_valid(const char *schedule);
 
 /* A node pool of Karpenter: several elastic pools with common rules. */
 struct hr_named_pool {
@@ -93,6 +98,9 @@ struct hr_node_pool {
   int64_t expire_us;                    /* since the request for the node; HR_NEVER_US: never */
   struct hr_disruption_budget *budgets; /* [n_budgets], from malloc */
   uint32_t n_budgets;
+  /* [n_drifts], from malloc: times at which the template changes, so that nodes requested before are replaced */
+  int64_t *drifts_us;
+  uint32_t n_drifts;
 };
 
 /* An autoscaler. The members up to failure_share are those of Kubernetes' cluster autoscaler; Karpenter uses
@@ -126,6 +134,7 @@ struct hr_autoscaler_spec {
   uint32_t n_node_pools;
   int64_t batch_idle_us, batch_max_us; /* nodes are requested when no job began to wait for this time; at the latest */
   int64_t unavailable_us;              /* a pool without capacity is not tried again for this time */
+  bool spot_to_spot;                   /* spot nodes may be replaced by cheaper spot nodes */
 };
 
 /* Frees what a specification owns, and the specification. NULL is accepted. */
