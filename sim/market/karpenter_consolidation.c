@@ -135,9 +135,10 @@ void hr__karpenter_store(struct hr__engine *engine, const struct hr__karpenter_w
   for (uint32_t i = 0; i < command->n_sent; i++) loop->sent[world->sent[i]] = true;
 }
 
-/* Prices that change by themselves may change the decision. */
-static void note_prices(struct hr__engine *engine) {
+void hr__karpenter_note_offerings(struct hr__engine *engine) {
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    const int64_t again_us = engine->autoscaler->karpenter->unavailable_until_us[i];
+    if (again_us > engine->view.now_us) hr__karpenter_pass_is_due(engine->autoscaler->karpenter, again_us);
     const struct hr_market_spec *market = &engine->cluster.pools[i].spec->market;
     uint32_t k = 0;
     while (k < market->n_prices && market->prices[k].at_us <= engine->view.now_us) k++;
@@ -152,7 +153,7 @@ static bool find_in(struct hr__engine *engine, uint32_t number) {
   const uint32_t n = hr__karpenter_order(&world);
   const int64_t allowed = loop->budget_left[number];
   if (n == 0) return false;
-  note_prices(engine);
+  hr__karpenter_note_offerings(engine);
   hr__karpenter_note_times(engine);
   if (allowed <= 0) return false;
   struct hr__karpenter_command command = {HR__KARPENTER_NOTHING, 0, 0, 0, false};

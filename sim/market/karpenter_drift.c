@@ -73,6 +73,7 @@ bool hr__karpenter_find_drifted(struct hr__engine *engine) {
   const uint32_t n = list_drifted(engine);
   if (n == 0) return false;
   hr__karpenter_note_times(engine);
+  hr__karpenter_note_offerings(engine);
   hr__karpenter_set_budgets_left(engine, HR__KARPENTER_DRIFTED);
   struct hr__karpenter_world world = {.nodes = NULL};
   uint32_t described = HR_NONE;

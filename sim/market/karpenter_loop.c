@@ -38,6 +38,7 @@ static enum hr_status retry_from(struct hr__engine *engine, int64_t from_us) {
   struct hr__karpenter_loop *loop = engine->autoscaler->karpenter;
   if (!has_seen_jobs(engine)) return HR_OK;
   if (loop->looked_us < 0 || from_us > HR_NEVER_US - 2 * PERIOD_US) return HR_OK;
+  if (from_us <= loop->acted_us) from_us = loop->acted_us + 1;
   const int64_t at_us = next_multiple(loop->looked_us, from_us);
   if (at_us >= loop->retry_us) return HR_OK;
   loop->retry_us = at_us;
@@ -154,6 +155,7 @@ static enum hr_status pass(struct hr__engine *engine) {
     has_command = hr__karpenter_find_command(engine);
   }
   if (!has_command) return loop->due_us == HR_NEVER_US ? HR_OK : pass_from(engine, loop->due_us);
+  loop->pass_us = HR_NEVER_US; /* that of the changes which the loop has made */
   loop->validate_us = engine->view.now_us + VALIDATION_US;
   return hr__schedule(engine, loop->validate_us, HR__PENDING_SCAN, HR__KARPENTER_VALIDATE);
 }
@@ -174,6 +176,7 @@ static enum hr_status after_pass(struct hr__engine *engine) {
   const bool looks = loop->is_look_due || (loop->is_retry_due && has_seen_jobs(engine));
   const bool passes = loop->is_pass_due, validates = loop->is_validation_due;
   enum hr_status status = HR_OK;
+  loop->acted_us = engine->view.now_us;
   if (loop->is_retry_due) loop->retry_us = HR_NEVER_US;
   loop->is_retry_due = loop->is_look_due = loop->is_pass_due = loop->is_validation_due = false;
   if (!engine->whole && hr__engine_is_over(engine, engine->view.now_us)) return HR_OK;
@@ -243,7 +246,7 @@ static bool create(struct hr__engine *engine) {
   struct hr__karpenter_loop *loop = hr_arena_alloc(&engine->arena, sizeof *loop);
   if (!loop || !allocate(engine, loop)) return false;
   loop->batch = (struct hr__karpenter_batch){.idle_us = spec->batch_idle_us, .max_us = spec->batch_max_us};
-  loop->looked_us = loop->passed_us = -1;
+  loop->looked_us = loop->passed_us = loop->acted_us = -1;
   loop->retry_us = loop->pass_us = loop->validate_us = HR_NEVER_US;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
     loop->node_pool[i] = HR_NONE;

@@ -32,6 +32,7 @@ struct hr__karpenter_loop {
 
   struct hr__karpenter_batch batch;
   int64_t looked_us, retry_us; /* the last look at waiting jobs, -1: none; the next one without a new job */
+  int64_t acted_us;            /* the last time for looks and passes: a look at that time precedes what they change */
   bool is_retry_due, is_look_due;
 
   int64_t *touched_us; /* by node: when a job last started or stopped on it, or it booted */
@@ -104,8 +105,10 @@ enum hr_status hr__karpenter_settle(struct hr__engine *engine);
 bool hr__karpenter_may_remove(struct hr__engine *engine, uint32_t node);
 /* Sets how many nodes of each node pool may be removed for a reason. */
 void hr__karpenter_set_budgets_left(struct hr__engine *engine, enum hr__karpenter_reason reason);
-/* A budget of a node pool, or its template, may change: notes when. */
+/* These note when a command may be found without a change: when a budget begins or ceases to apply; when a price
+   changes, or a pool is tried again. */
 void hr__karpenter_note_times(struct hr__engine *engine);
+void hr__karpenter_note_offerings(struct hr__engine *engine);
 /* Takes a node from the budget of its node pool; false: the budget is used up. */
 bool hr__karpenter_take_budget(struct hr__engine *engine, uint32_t node);
 

@@ -22,6 +22,8 @@
 struct setup {
   struct hr_pool_spec pools[NAIVE_TYPES];
   struct hr_disruption_budget budgets[NAIVE_NODE_POOLS];
+  char schedules[NAIVE_NODE_POOLS][32];
+  int64_t drifts_us[NAIVE_NODE_POOLS][NAIVE_DRIFTS];
   struct hr_node_pool node_pools[NAIVE_NODE_POOLS];
   bool of_pool[NAIVE_NODE_POOLS][NAIVE_TYPES];
   double no_capacity[NAIVE_TYPES];
@@ -36,19 +38,29 @@ static void set_node_pool(struct setup *setup, const struct naive_claims *world,
   const struct naive_node_pool *from = &world->node_pools[i];
   for (uint32_t k = 0; k < world->n_types; k++) setup->of_pool[i][k] = world->types[k].node_pool == i;
   setup->budgets[i] = (struct hr_disruption_budget){.nodes = from->budget, .percent = from->percent};
-  setup->node_pools[i] =
-      (struct hr_node_pool){.name = name,
-                            .of_pool = setup->of_pool[i],
-                            .weight = from->weight,
-                            .max_nodes = from->max_nodes,
-                            .max_gpus = from->max_gpus,
-                            .max_cpu_milli = INT64_MAX,
-                            .max_mem_mib = INT64_MAX,
-                            .consolidation = from->removes_empty ? HR_CONSOLIDATION_EMPTY : HR_CONSOLIDATION_NEVER,
-                            .consolidate_after_us = from->after_us,
-                            .expire_us = from->expire_us,
-                            .budgets = &setup->budgets[i],
-                            .n_budgets = 1};
+  for (uint32_t k = 0; k < NAIVE_REASONS; k++) setup->budgets[i].reasons |= (uint32_t)from->limits[k] << k;
+  if (from->every_min) {
+    snprintf(setup->schedules[i], sizeof setup->schedules[i], "*/%u * * * *", from->every_min);
+    setup->budgets[i].schedule = setup->schedules[i];
+    setup->budgets[i].duration_us = from->active_s * S;
+  }
+  setup->node_pools[i] = (struct hr_node_pool){.name = name,
+                                               .of_pool = setup->of_pool[i],
+                                               .weight = from->weight,
+                                               .max_nodes = from->max_nodes,
+                                               .max_gpus = from->max_gpus,
+                                               .max_cpu_milli = INT64_MAX,
+                                               .max_mem_mib = INT64_MAX,
+                                               .consolidation = from->consolidates    ? HR_CONSOLIDATION_UNDERUTILIZED
+                                                                : from->removes_empty ? HR_CONSOLIDATION_EMPTY
+                                                                                      : HR_CONSOLIDATION_NEVER,
+                                               .drifts_us = setup->drifts_us[i],
+                                               .consolidate_after_us = from->after_us,
+                                               .expire_us = from->expire_us,
+                                               .budgets = &setup->budgets[i],
+                                               .n_budgets = 1};
+  for (uint32_t k = 0; k < NAIVE_DRIFTS; k++)
+    if (from->drifts_us[k]) setup->drifts_us[i][setup->node_pools[i].n_drifts++] = from->drifts_us[k];
 }
 
 static void set_up(struct setup *setup, const struct naive_claims *world) {
@@ -60,7 +72,7 @@ static void set_up(struct setup *setup, const struct naive_claims *world) {
                               .gpu = gpu,
                               .nodes = from->nodes,
                               .gpus_per_node = from->size,
-                              .market = {.market = HR_MARKET_ON_DEMAND,
+                              .market = {.market = from->is_spot ? HR_MARKET_SPOT : HR_MARKET_ON_DEMAND,
                                          .price_uusd_h = from->price_uusd_h,
                                          .boot = {HR_DURATION_FIXED, (double)from->boot_us / (double)S, 0}}};
     setup->no_capacity[k] = from->no_capacity;
@@ -79,7 +91,8 @@ static void set_up(struct setup *setup, const struct naive_claims *world) {
                                             .unavailable_us = world->unavailable_us,
                                             .node_pools = setup->node_pools,
                                             .n_node_pools = world->n_node_pools,
-                                            .failure_share = setup->no_capacity};
+                                            .failure_share = setup->no_capacity,
+                                            .spot_to_spot = world->spot_to_spot};
 }
 
 static struct hr_result *run(const struct naive_claims *world, hr_amount cost[NAIVE_TYPES]) {
@@ -135,6 +148,7 @@ static void roll_types(struct lab_dice *dice, struct naive_claims *world) {
     type->price_uusd_h = 1000000 + 100003 * lab_roll(dice, 12);
     type->boot_us = boots[lab_roll(dice, 4)] * S + (lab_chance(dice, 50) ? lab_roll(dice, 1000000) : 0);
     type->no_capacity = lab_chance(dice, 25) ? 0.4 : 0;
+    type->is_spot = lab_chance(dice, 40);
   }
 }
 
@@ -147,7 +161,17 @@ static void roll_node_pools(struct lab_dice *dice, struct naive_claims *world) {
     pool->max_gpus = lab_chance(dice, 25) ? 8 + lab_roll(dice, 24) : UINT32_MAX;
     pool->percent = lab_chance(dice, 50) ? 1 + lab_roll(dice, 60) : UINT32_MAX;
     pool->budget = 1 + lab_roll(dice, 3);
+    for (uint32_t k = 0; k < NAIVE_REASONS; k++) pool->limits[k] = lab_chance(dice, 70);
+    if (!pool->limits[0] && !pool->limits[1]) pool->limits[2] = true; /* without reasons it would apply to all */
+    if (lab_chance(dice, 30)) {
+      pool->every_min = 3 + lab_roll(dice, 40);
+      pool->active_s = 60 + 30 * lab_roll(dice, 40);
+    }
     pool->removes_empty = !lab_chance(dice, 10);
+    pool->consolidates = pool->removes_empty && lab_chance(dice, 60);
+    for (uint32_t k = 0; k < NAIVE_DRIFTS; k++)
+      if (lab_chance(dice, 25))
+        pool->drifts_us[k] = (1 + (int64_t)lab_roll(dice, 2000)) * S + (lab_chance(dice, 50) ? 3 : 0);
     pool->after_us = afters[lab_roll(dice, 4)] * S;
     pool->expire_us = lab_chance(dice, 30) ? (int64_t)(1000 + lab_roll(dice, 3000)) * S + 7 : 720 * 3600 * S;
   }
@@ -175,6 +199,7 @@ static void roll(struct naive_claims *world, uint32_t number) {
   *world = (struct naive_claims){.seed = number, .provision_us = 900 * S, .unavailable_us = 180 * S};
   world->idle_us = lab_chance(&dice, 50) ? S : 3 * S;
   world->max_us = lab_chance(&dice, 70) ? 10 * S : 5 * S;
+  world->spot_to_spot = lab_chance(&dice, 50);
   roll_types(&dice, world);
   roll_node_pools(&dice, world);
   roll_pods(&dice, world);
@@ -216,6 +241,7 @@ static void report(const struct naive_claims *world, const struct hr_result *res
 static void worlds_of_a_slow_model_agree(void) {
   const uint32_t count = (uint32_t)test_argument(1, 80);
   uint32_t n_run = 0, n_different = 0, n_launched = 0, n_removed = 0, n_failed = 0, n_moved = 0;
+  uint32_t n_deletions[NAIVE_REASONS] = {0}, n_replacements[NAIVE_REASONS] = {0};
   for (uint32_t number = (uint32_t)test_argument(2, 1); n_run < count; number++) {
     static struct naive_claims world;
     roll(&world, number);
@@ -228,6 +254,10 @@ static void worlds_of_a_slow_model_agree(void) {
       n_removed += world.types[k].removals;
       n_failed += world.types[k].failures;
     }
+    for (uint32_t k = 0; k < NAIVE_REASONS; k++) {
+      n_deletions[k] += world.n_moved[k];
+      n_replacements[k] += world.n_replaced[k];
+    }
     for (uint32_t i = 0; i < world.n_pods; i++)
       n_moved += world.pods[i].end_us - world.pods[i].start_us != world.pods[i].work_us;
     if (!agree(&world, result, cost) && n_different++ == 0) report(&world, result, number);
@@ -237,6 +267,8 @@ static void worlds_of_a_slow_model_agree(void) {
   if (n_different) fprintf(stderr, "    %u of %u worlds differ\n", n_different, count);
   /* the worlds are not empty */
   CU_ASSERT(n_launched > 3 * count && n_removed > count && n_failed > count / 4 && n_moved > count / 20);
+  for (uint32_t k = 0; k < NAIVE_REASONS; k++) CU_ASSERT(n_deletions[k] > count / 4);
+  CU_ASSERT(n_replacements[NAIVE_UNDERUTILIZED] > count / 4 && n_replacements[NAIVE_DRIFTED] > count / 4);
 }
 
 TEST_MAIN("Karpenter in random worlds", TEST(worlds_of_a_slow_model_agree))

@@ -3,20 +3,22 @@
 #define HR_TESTS_POLICIES_NAIVE_KARPENTER_H
 
 /*
- * Karpenter in a run, computed the slow, obvious way: it looks at waiting jobs and at empty nodes every 10 s, whether
- * or not anything has changed, and keeps plain lists of nodes. Each job fits on one node. Jobs start in the order of
- * their submission, each on the first node that has room; none overtakes. It shares no code with the product but the
- * random draws.
+ * Karpenter in a run, computed the slow, obvious way: it looks at waiting jobs and at nodes to remove every 10 s,
+ * whether or not anything has changed, and keeps plain lists of nodes. Each job fits on one node. Jobs start in the
+ * order of their submission, each on the first node that has room; none overtakes. It shares no code with the product
+ * but the random draws.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { NAIVE_TYPES = 4, NAIVE_NODE_POOLS = 3, NAIVE_PODS = 48, NAIVE_CLAIMS = 256 };
+enum { NAIVE_TYPES = 4, NAIVE_NODE_POOLS = 3, NAIVE_PODS = 48, NAIVE_CLAIMS = 256, NAIVE_DRIFTS = 2 };
+enum naive_reason { NAIVE_EMPTY, NAIVE_UNDERUTILIZED, NAIVE_DRIFTED, NAIVE_REASONS };
 
 struct naive_type {
   uint32_t nodes, size, node_pool;
   int64_t price_uusd_h, boot_us;
+  bool is_spot;       /* its nodes are never reclaimed */
   double no_capacity; /* probability that a request for a node fails */
   /* results */
   uint32_t launches, removals, failures;
@@ -26,8 +28,11 @@ struct naive_type {
 struct naive_node_pool {
   uint32_t weight, max_nodes, max_gpus; /* UINT32_MAX: no limit */
   uint32_t budget, percent;             /* percent: UINT32_MAX: `budget` is a number of nodes */
-  bool removes_empty;
+  bool limits[NAIVE_REASONS];           /* the reasons for which the budget applies */
+  uint32_t every_min, active_s;         /* it applies for this time after each of these minutes of an hour; 0: always */
+  bool removes_empty, consolidates;
   int64_t after_us, expire_us;
+  int64_t drifts_us[NAIVE_DRIFTS]; /* 0: none */
 };
 
 struct naive_pod {
@@ -42,7 +47,9 @@ struct naive_claims {
   struct naive_pod pods[NAIVE_PODS]; /* sorted by submit time */
   uint32_t n_types, n_node_pools, n_pods;
   int64_t idle_us, max_us, provision_us, unavailable_us;
+  bool spot_to_spot;
   uint64_t seed;
+  uint32_t n_moved[NAIVE_REASONS], n_replaced[NAIVE_REASONS]; /* results: commands that delete, and that replace */
 };
 
 /* False: the run does not end. */
