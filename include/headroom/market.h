@@ -139,6 +139,10 @@ struct hr_market_spec {
   int64_t stop_before_us, stop_notice_us;
   struct hr_billing billing;
   struct hr_duration boot; /* time from the request for a node until jobs may start on the node */
+  /* Queued provisioning: the time from a request until the provider gives its nodes, which then boot and are billed;
+     {0} if nodes are given at once. `max_run_us`: how long after that they are stopped; 0 if never. */
+  struct hr_duration queue;
+  int64_t max_run_us;
   struct hr_spot_spec spot;
 };
 
@@ -146,6 +150,11 @@ struct hr_market_spec {
 static inline bool hr_market_is_bounded(const struct hr_market_spec *market) {
   if (market->market != HR_MARKET_RESERVED && market->market != HR_MARKET_OWNED) return false;
   return market->from_us > 0 || (market->to_us > 0 && market->to_us != HR_NEVER_US);
+}
+
+/* Whether requests for nodes wait until the provider gives their nodes. */
+static inline bool hr_market_is_queued(const struct hr_market_spec *market) {
+  return market->queue.kind != HR_DURATION_FIXED || market->queue.a > 0;
 }
 
 /* hr_market_price_at returns the price at the time `at_us`, in micro-dollars per GPU-hour. hr_market_price_sum returns

@@ -49,7 +49,8 @@ extern "C" {
   X(HR_WAIT_REASON_CARBON, "carbon", "for electricity with less carbon")                                               \
   X(HR_WAIT_REASON_EXCLUDED, "excluded", "for nodes other than those that failed under it")                            \
   X(HR_WAIT_REASON_POWER, "power", "for the power budget of the cluster")                                              \
-  X(HR_WAIT_REASON_SCALE_UP, "scale-up", "for the autoscaler to request nodes")
+  X(HR_WAIT_REASON_SCALE_UP, "scale-up", "for the autoscaler to request nodes")                                        \
+  X(HR_WAIT_REASON_PROVIDER, "provider", "for the provider to give nodes")
 
 enum hr_wait_reason_kind {
 #define HR_WAIT_REASON_NAME(name, text, words) name,
@@ -98,9 +99,9 @@ HR_API void hr_view_wait_description(const struct hr_view *view, hr_job job, cha
 HR_API uint32_t hr_view_abilities(const struct hr_view *view);
 
 /* For use in the `explain` functions of policies, if it is known that the job has no placement now. Sets the reason in
-   `*wait`: HR_WAIT_REASON_BOOTING if nodes that would suffice are booting; otherwise HR_WAIT_REASON_CAPACITY if no
-   acceptable pool has enough free GPUs; otherwise HR_WAIT_REASON_FRAGMENTS. The function does not check whether the job
-   fits on the nodes. */
+   `*wait`: HR_WAIT_REASON_BOOTING if nodes that would suffice are booting, HR_WAIT_REASON_PROVIDER if the provider has
+   not given them yet; otherwise HR_WAIT_REASON_CAPACITY if no acceptable pool has enough free GPUs; otherwise
+   HR_WAIT_REASON_FRAGMENTS. The function does not check whether the job fits on the nodes. */
 HR_API void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason *wait);
 
 /* The version of this interface. Headroom refuses policies that were compiled for another version. */

@@ -424,8 +424,9 @@ static double boot_s(const struct hr_advice *advice, const char **like) {
 }
 
 static cJSON *on_demand_entry(const struct node_search *search, uint32_t nodes, double boot) {
-  static const char *const unwanted[] = {"market",   "term",  "upfront",           "from_s",           "to_s",
-                                         "discount", "owned", "usd_per_node_hour", "usd_per_gpu_hour", NULL};
+  static const char *const unwanted[] = {
+      "market", "term",   "upfront",           "from_s",           "to_s", "discount",
+      "owned",  "queued", "usd_per_node_hour", "usd_per_gpu_hour", NULL};
   const struct hr_market_spec *market = &hr__advice_pool(search->advice, search->pool)->market;
   cJSON *entry = hr__pool_entry(search->advice, search->pool, "-on-demand", unwanted);
   if (!entry) return NULL;

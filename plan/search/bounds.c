@@ -197,7 +197,7 @@ static bool runs_through(const struct hr_scenario *scenario) {
   bool is_known = !policy->library && strcmp(policy->ops->name, "queue") == 0;
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
     const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
-    is_known = is_known && pool->market.boot.kind == HR_DURATION_FIXED;
+    is_known = is_known && pool->market.boot.kind == HR_DURATION_FIXED && !hr_market_is_queued(&pool->market);
   }
   return is_known && !preempts && !scenario->prices_drawn && !scenario->services;
 }

@@ -366,7 +366,7 @@ static bool fits_elsewhere(const struct hr__queue *queue, struct hr_need need) {
 static void explain_room(struct hr__queue *queue, const struct hr_view *view, hr_job job, const struct hr_need *need,
                          struct hr_wait_reason *wait) {
   hr_view_lack(view, job, wait);
-  if (wait->reason == HR_WAIT_REASON_BOOTING) return;
+  if (wait->reason == HR_WAIT_REASON_BOOTING || wait->reason == HR_WAIT_REASON_PROVIDER) return;
   if (fits_elsewhere(queue, *need))
     wait->reason = HR_WAIT_REASON_TOPOLOGY;
   else if (queue->market && hr__market_could_ask(queue, job)) {

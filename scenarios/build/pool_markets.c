@@ -123,6 +123,13 @@ static enum hr_status check_boot(struct hr__builder *builder, const struct hr__p
   return hr__pool_note(builder, draft->pool.name, "boot time assumed: none, as neither boot_s nor boot is set");
 }
 
+static enum hr_status check_queue(struct hr__builder *builder, const struct hr__pool_draft *draft) {
+  const cJSON *queued = hr__get(draft->entry, "queued");
+  if (hr__has(queued, "wait_s") && hr__has(queued, "wait"))
+    return hr__build_fail_at(builder, queued, "wait", "'wait_s' and 'wait' exclude each other");
+  return hr__check_duration(builder, hr__get(queued, "wait"));
+}
+
 /* ---- Spot interruptions ----------------------------------------------------------------------------- */
 
 #define HOURS_PER_MONTH 730.0
@@ -277,6 +284,7 @@ enum hr_status hr__build_market(struct hr__builder *builder, struct hr__pool_dra
   if (status == HR_OK && hr_market_is_elastic(market->market)) {
     status = build_billing(builder, draft);
     if (status == HR_OK) status = check_boot(builder, draft);
+    if (status == HR_OK) status = check_queue(builder, draft);
   }
   if (status == HR_OK && market->market == HR_MARKET_SPOT) status = build_spot(builder, draft);
   return status == HR_OK ? hr__build_price(builder, draft) : status;
@@ -303,6 +311,23 @@ static enum hr_status check_pool_bounds(struct hr__builder *builder, const cJSON
   if (any || !hr__has(cluster, "autoscaler")) return HR_OK;
   return hr__build_fail_at(builder, cluster, "autoscaler",
                            "no pool has the market on-demand or spot, so an autoscaler has no nodes to request");
+}
+
+/* Queued provisioning needs an autoscaler that requests nodes when jobs wait, and lets them wait for the provider.
+   `spec`: NULL if the cluster has none. */
+static enum hr_status check_queued(struct hr__builder *builder, const cJSON *cluster,
+                                   const struct hr_autoscaler_spec *spec) {
+  const cJSON *entry = NULL;
+  if (spec && spec->kind == HR_NODE_AUTOSCALER_CLUSTER) return HR_OK;
+  cJSON_ArrayForEach(entry, hr__get(cluster, "pools")) {
+    if (hr__has(entry, "queued"))
+      return hr__build_fail_at(
+          builder, entry, "queued",
+          "queued provisioning needs the cluster's 'autoscaler' with the name 'cluster-autoscaler'; "
+          "%s",
+          spec ? "this one is karpenter" : "the cluster has none");
+  }
+  return HR_OK;
 }
 
 /* ---- Node pools of Karpenter ---- */
@@ -459,6 +484,7 @@ static enum hr_status check_policy(struct hr__builder *builder) {
 enum hr_status hr__build_autoscaler(struct hr__builder *builder, const cJSON *cluster) {
   const cJSON *json = hr__get(cluster, "autoscaler");
   enum hr_status status = check_pool_bounds(builder, cluster);
+  if (status == HR_OK && !json) status = check_queued(builder, cluster, NULL);
   if (status != HR_OK || !json) return status;
   struct hr_autoscaler_spec *spec = calloc(1, sizeof *spec);
   if (!spec) return hr__build_no_memory(builder);
@@ -467,6 +493,7 @@ enum hr_status hr__build_autoscaler(struct hr__builder *builder, const cJSON *cl
   if (status == HR_OK) status = hr__read(builder, json, hr__autoscaler_keys, spec);
   if (status == HR_OK)
     status = hr__check_choice(builder, json, hr__autoscaler_keys, "autoscaler", (unsigned)spec->kind, true);
+  if (status == HR_OK) status = check_queued(builder, cluster, spec);
   if (status == HR_OK) status = bind_pools(builder, cluster, spec);
   if (status == HR_OK && spec->kind == HR_NODE_AUTOSCALER_KARPENTER) status = build_node_pools(builder, cluster, spec);
   if (status != HR_OK || spec->max_backoff_us >= spec->backoff_us) return status;

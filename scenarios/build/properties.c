@@ -50,7 +50,7 @@ bool hr_scenario_is_random(const struct hr_scenario *scenario) {
     if (hr__pool_fails(pool)) return true;
     if (pool->nodes > 0 && pool->power && pool->power->sleep.boot.kind != HR_DURATION_FIXED) return true;
     if (pool->nodes == 0 || !hr_market_is_elastic(market->market)) continue;
-    if (market->boot.kind != HR_DURATION_FIXED) return true;
+    if (market->boot.kind != HR_DURATION_FIXED || market->queue.kind != HR_DURATION_FIXED) return true;
     if (market->market == HR_MARKET_SPOT && has_draws(&market->spot)) return true;
   }
   for (uint32_t i = 0; scenario->services && i < scenario->services->count; i++)

@@ -269,6 +269,17 @@ static const struct hr__key autoscale_keys[] = {
           "given up, and the pool backs off.")},
     END};
 
+static const struct hr__key queued_keys[] = {
+    {"wait_s", SECONDS, DEFAULT("0"), AT(DOUBLE, struct hr_pool_spec, market.queue.a),
+     HELP("Time from a request until the provider gives its nodes, which then boot.")},
+    {"wait", OBJECT(duration_keys), AT(PART, struct hr_pool_spec, market.queue),
+     HELP("Instead of 'wait_s': a random duration, drawn for each request. Nodes that are requested at the same time "
+          "are "
+          "one request, and are given together.")},
+    {"max_run_s", SECONDS_FROM(1), OTHERWISE("no limit"), AS_US(struct hr_pool_spec, market.max_run_us),
+     HELP("How long after that the provider stops the nodes and their jobs. GCP's flex-start: 604800.")},
+    END};
+
 /* ---- Failures ---------------------------------------------------------------------------------------- */
 
 /* The delays of a failure, stored in the member `part` of a struct. */
@@ -693,6 +704,10 @@ const struct hr__key hr__pool_keys[] = {
      HELP("Time from the request for a node until jobs may start on it.")},
     {"boot", OBJECT(duration_keys), WITH(ELASTIC), AT(PART, struct hr_pool_spec, market.boot),
      HELP("Instead of 'boot_s': a random duration.")},
+    {"queued", OBJECT(queued_keys), WITH(1 << HR_MARKET_ON_DEMAND), .store = HR__STORE_PART,
+     HELP(
+         "Queued provisioning: requests of the autoscaler 'cluster-autoscaler' wait until the provider gives all nodes "
+         "at once, such as GCP's flex-start. Nodes are billed from then on.")},
     {"autoscale", OBJECT(autoscale_keys), WITH(ELASTIC), .store = HR__STORE_PART,
      HELP("With 'autoscaler' of the cluster: bounds of the pool. 'nodes' is its maximum.")},
     {"owned", OBJECT(hr__owned_keys), WITH(1 << HR_MARKET_OWNED),

@@ -213,11 +213,13 @@ enum { HR__NODE_STATES = HR_NODE_CLOSING + 1 };
 
 /* The state of a node, in clusters in which nodes come and go (are requested, boot, and go down again). */
 struct hr__node {
-  int64_t since_us; /* when the node was requested */
-  int64_t down_us;  /* when the node will go down; HR_NEVER_US if unknown */
-  int64_t dies_us;  /* when the node will be reclaimed because of its age; HR_NEVER_US if never */
+  int64_t since_us;  /* when the node was requested; with queued provisioning when the provider gives it */
+  int64_t queued_us; /* how long the provider let the request wait before that */
+  int64_t down_us;   /* when the node will go down; HR_NEVER_US if unknown */
+  int64_t dies_us;   /* when the node will be reclaimed because of its age; HR_NEVER_US if never */
   uint32_t launches;
-  uint8_t state; /* enum hr_node_state */
+  uint8_t state;  /* enum hr_node_state */
+  bool is_queued; /* the node is booting for its cluster, but the provider has not given it yet */
 };
 
 struct hr__pool {
@@ -234,6 +236,7 @@ struct hr__pool {
   double reclaims_per_h;          /* mean number of reclaims per hour of a node that is up */
   uint32_t n_in[HR__NODE_STATES]; /* for each state, how many nodes are in it */
   uint32_t obtainable;            /* nodes 0 .. obtainable - 1 are available or in use */
+  uint32_t n_queued;              /* how many of the booting nodes the provider has not given yet */
   uint32_t n_offered;             /* how many of the nodes 0 .. obtainable - 1 are off and so can be requested */
   struct hr__bitset_shape shape;
   uint64_t *off; /* the set of nodes that are off */

@@ -359,3 +359,18 @@ enum hr_status hr__series_begin(struct hr__engine *engine, hr_job job, int64_t l
   *until_us += periods * period_us;
   return HR_OK;
 }
+
+/* ---- Names ---- */
+
+#define NAME_CASE(name, text)                                                                                          \
+  case name:                                                                                                           \
+    return text;
+
+const char *hr_checkpoint_name(enum hr_checkpoint checkpoint) {
+  switch (checkpoint) {
+    HR_CHECKPOINT_TABLE(NAME_CASE)
+  case HR_N_CHECKPOINTS:
+    break;
+  }
+  return "";
+}

@@ -415,17 +415,19 @@ static void count_room(const struct hr_cluster *cluster, hr_job job, struct hr_w
   }
 }
 
-/* Returns whether the job would fit into the pool if the nodes that are booting were already up. */
-static bool is_booting(const struct hr_cluster *cluster, hr_job job, hr_pool number, uint64_t asked_milli,
-                       bool single) {
+/* Returns whether the job would fit into the pool if the nodes that are booting were already up; without those that the
+   provider has not given yet, unless `with_queued`. */
+static bool is_booting(const struct hr_cluster *cluster, hr_job job, hr_pool number, uint64_t asked_milli, bool single,
+                       bool with_queued) {
   const struct hr__pool *pool = &cluster->pools[number.id];
-  if (!pool->comes_and_goes || pool->n_in[HR_NODE_BOOTING] == 0) return false;
+  const uint32_t n_booting = pool->n_in[HR_NODE_BOOTING] - (with_queued ? 0 : pool->n_queued);
+  if (!pool->comes_and_goes || n_booting == 0) return false;
   const struct hr_request *request =
       cluster->requests ? &cluster->requests->request[cluster->requests->of_job[job.id]] : NULL;
   if (request && hr_pool_max_tasks(cluster->spec, number, request) == 0) return false;
   uint64_t size_milli = (uint64_t)pool->spec->gpus_per_node * 1000;
   if (single && asked_milli > size_milli) return false;
-  if (pool->free_milli + pool->n_in[HR_NODE_BOOTING] * size_milli < asked_milli) return false;
+  if (pool->free_milli + n_booting * size_milli < asked_milli) return false;
   return hr_cluster_accepts(cluster, hr_cluster_accept_class(cluster, job), number);
 }
 
@@ -455,8 +457,10 @@ void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason 
   bool single =
       cluster->nodes && fits_one_node(cluster, view->jobs->gpus[job.id], hr_cluster_accept_class(cluster, job));
   hold->reason = hold->free_milli < hold->asked_milli ? HR_WAIT_REASON_CAPACITY : HR_WAIT_REASON_FRAGMENTS;
-  for (uint32_t i = 0; i < cluster->n_pools && cluster->nodes; i++)
-    if (is_booting(cluster, job, (hr_pool){i}, hold->asked_milli, single)) hold->reason = HR_WAIT_REASON_BOOTING;
+  for (int with_queued = 1; with_queued >= 0; with_queued--)
+    for (uint32_t i = 0; i < cluster->n_pools && cluster->nodes; i++)
+      if (is_booting(cluster, job, (hr_pool){i}, hold->asked_milli, single, with_queued))
+        hold->reason = with_queued ? HR_WAIT_REASON_PROVIDER : HR_WAIT_REASON_BOOTING;
   const struct hr__engine *engine = hr__engine_of(view);
   bool lacks_nodes = hold->reason == HR_WAIT_REASON_CAPACITY || hold->reason == HR_WAIT_REASON_FRAGMENTS;
   if (engine->autoscaler && lacks_nodes && hr__autoscaler_may_grow(engine, job)) hold->reason = HR_WAIT_REASON_SCALE_UP;

@@ -234,7 +234,7 @@ static enum hr_status detect(struct hr__engine *engine, uint32_t number) {
   enum hr_status status = HR_OK;
   for (uint32_t i = unit->first_node; status == HR_OK && i < unit->first_node + unit->n_nodes; i++) {
     if (!is_elastic) faults->down[i]++;
-    if (hr_cluster_node_state(&engine->cluster, (hr_node){i}) != HR_NODE_OFF)
+    if (hr_cluster_node_state(&engine->cluster, (hr_node){i}) != HR_NODE_OFF && !engine->cluster.nodes[i].is_queued)
       status = hr__market_take_down(engine, process->pool, (hr_node){i}, HR_REASON_FAILED);
   }
   return status == HR_OK && !is_elastic ? ask_for_repair(engine, number) : status;

@@ -78,7 +78,8 @@ static enum hr_status node_up(struct hr__engine *engine, hr_pool pool, hr_node n
   struct hr__autoscaler *self = engine->autoscaler;
   if (!self->pools[pool.id].is_scaled) return HR_OK;
   engine->pool_accounting[pool.id].provisioned++;
-  engine->pool_accounting[pool.id].provision_us += engine->view.now_us - engine->cluster.nodes[node.id].since_us;
+  const struct hr__node *up = &engine->cluster.nodes[node.id];
+  engine->pool_accounting[pool.id].provision_us += engine->view.now_us - up->since_us + up->queued_us;
   self->empty_since_us[node.id] = engine->view.now_us;
   note(engine, HR__CHANGE_NODE_UP, node.id);
   return HR_OK;

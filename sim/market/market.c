@@ -20,6 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The second number of the stream for the waits of requests; 0 and 1 are those of boots and of failed requests. */
+enum { STREAM_QUEUE = 2 };
+
 struct hr__engine_market {
   struct hr__level_source levels;
   struct hr_level_step ahead; /* the first step of the level after those in `window` */
@@ -32,6 +35,8 @@ struct hr__engine_market {
   int64_t interruption_us;
   uint32_t *hit, n_hit; /* [n_hit]: the nodes that the next group interruption reclaims, as indices within the pool */
   int64_t touched_us;
+  int64_t request_us; /* queued provisioning: when nodes were requested last, and the number of such times */
+  uint32_t n_requests;
   bool is_closed; /* the reservation of the pool is not open */
 };
 
@@ -61,7 +66,7 @@ static void settle_accounts(struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
   struct hr__engine_market *market = &engine->markets[pool.id];
   hr_amount passed_us = engine->view.now_us - market->touched_us;
-  uint32_t active = self->spec->nodes - self->n_in[HR_NODE_OFF];
+  uint32_t active = self->spec->nodes - self->n_in[HR_NODE_OFF] - self->n_queued;
   engine->pool_accounting[pool.id].up_us += active * passed_us;
   engine->pool_accounting[pool.id].offered_us += (active + self->n_offered) * passed_us;
   market->touched_us = engine->view.now_us;
@@ -79,6 +84,15 @@ void hr__market_set_state(struct hr__engine *engine, hr_node node, enum hr_node_
   hr__cluster_set_state(&engine->cluster, node, state);
   if (engine->power) hr__power_after_node(engine, pool);
   engine->view.total_milli = engine->cluster.total_milli;
+}
+
+/* Notes whether the provider still has to give a node that was requested. */
+static void set_queued(struct hr__engine *engine, hr_pool pool, hr_node node, bool is_queued) {
+  settle_accounts(engine, pool);
+  if (engine->power) hr__power_before_node(engine, pool);
+  engine->cluster.nodes[node.id].is_queued = is_queued;
+  engine->cluster.pools[pool.id].n_queued += is_queued ? 1 : (uint32_t)-1;
+  if (engine->power) hr__power_after_node(engine, pool);
 }
 
 static enum hr_status emit_node_event(struct hr__engine *engine, enum hr_event_kind kind, enum hr_reason reason,
@@ -101,7 +115,16 @@ static enum hr_status interrupt_residents(struct hr__engine *engine, hr_node nod
   return HR_OK;
 }
 
+/* Withdraws the request for a node that the provider has not given. Observers do not know of this node yet. */
+static enum hr_status withdraw_request(struct hr__engine *engine, hr_pool pool, hr_node node) {
+  set_queued(engine, pool, node, false);
+  hr__market_set_state(engine, node, HR_NODE_OFF);
+  HR__EACH_ACTIVE(engine, node_down, at)(*at)->node_down(engine, pool, node);
+  return HR_OK;
+}
+
 enum hr_status hr__market_take_down(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason) {
+  if (engine->cluster.nodes[node.id].is_queued) return withdraw_request(engine, pool, node);
   /* The node is closed before its jobs are stopped. Otherwise new jobs could start on the capacity that these jobs
      release. */
   if (engine->cluster.nodes[node.id].state == HR_NODE_UP) hr__market_set_state(engine, node, HR_NODE_CLOSING);
@@ -304,6 +327,7 @@ hr_node hr__market_request(struct hr__engine *engine, hr_pool pool) {
   hr_node node = node_of(self, hr__bitset_next(&self->shape, self->off, 0));
   hr__market_set_state(engine, node, HR_NODE_BOOTING);
   engine->cluster.nodes[node.id].since_us = engine->view.now_us;
+  engine->cluster.nodes[node.id].queued_us = 0;
   engine->cluster.nodes[node.id].launches++;
   return node;
 }
@@ -313,19 +337,49 @@ void hr__market_cancel(struct hr__engine *engine, hr_node node) {
   hr__market_set_state(engine, node, HR_NODE_OFF);
 }
 
-enum hr_status hr__market_launch(struct hr__engine *engine, hr_node node) {
-  hr_pool pool = hr__cluster_pool_of(&engine->cluster, node);
+/* How long the node may be up, from now on; HR_NEVER_US: for any time. */
+static int64_t draw_life_us(const struct hr__engine *engine, hr_pool pool, hr_node node) {
+  const int64_t max_run_us = engine->cluster.pools[pool.id].spec->market.max_run_us;
+  int64_t life_us =
+      hr__life_draw(spot_of(engine, pool), engine->config->seed, node.id, engine->cluster.nodes[node.id].launches, 0);
+  return max_run_us > 0 && max_run_us < life_us ? max_run_us : life_us;
+}
+
+/* The provider gives a node, which begins to boot and is billed from now on. */
+static enum hr_status give_node(struct hr__engine *engine, hr_pool pool, hr_node node) {
   struct hr__node *self = &engine->cluster.nodes[node.id];
-  int64_t now_us = engine->view.now_us;
-  engine->pool_accounting[pool.id].launches++;
+  const int64_t now_us = engine->view.now_us;
   struct hr_event event = hr__node_event(engine, HR_EVENT_ACQUIRE, HR_REASON_NONE, pool, node);
   hr__notify_observers(engine, &event);
   enum hr_status status = hr__schedule(engine, now_us + draw_boot_us(engine, pool, node), HR__PENDING_NODE_UP, node.id);
-  int64_t life_us = hr__life_draw(spot_of(engine, pool), engine->config->seed, node.id, self->launches, 0);
+  int64_t life_us = draw_life_us(engine, pool, node);
   self->dies_us = life_us == HR_NEVER_US ? HR_NEVER_US : now_us + life_us;
   if (status != HR_OK || life_us == HR_NEVER_US) return status;
   int64_t notice_at_us = ahead_of(engine, self->dies_us, notice_us(engine, pool));
   return hr__schedule(engine, notice_at_us, HR__PENDING_NODE_NOTICE, node.id);
+}
+
+/* Draws how long the provider lets a request wait. The nodes that are requested at the same time are one request, and
+   are given together. */
+static int64_t draw_queue_us(struct hr__engine *engine, hr_pool pool) {
+  struct hr__engine_market *market = &engine->markets[pool.id];
+  struct hr__stream stream;
+  if (market->n_requests == 0 || market->request_us != engine->view.now_us) market->n_requests++;
+  market->request_us = engine->view.now_us;
+  hr__stream_init(&stream, engine->config->seed, HR__PURPOSE_BOOT, pool.id, STREAM_QUEUE);
+  hr__stream_skip_to_life(&stream, market->n_requests);
+  return hr__duration_draw(&engine->cluster.pools[pool.id].spec->market.queue, &stream);
+}
+
+enum hr_status hr__market_launch(struct hr__engine *engine, hr_node node) {
+  hr_pool pool = hr__cluster_pool_of(&engine->cluster, node);
+  engine->pool_accounting[pool.id].launches++;
+  if (!hr_market_is_queued(&engine->cluster.pools[pool.id].spec->market)) return give_node(engine, pool, node);
+  set_queued(engine, pool, node, true);
+  struct hr__node *self = &engine->cluster.nodes[node.id];
+  self->queued_us = draw_queue_us(engine, pool);
+  self->since_us = engine->view.now_us + self->queued_us;
+  return hr__schedule(engine, self->since_us, HR__PENDING_NODE_UP, node.id);
 }
 
 /* Requests all available nodes, unless an autoscaler does so. */
@@ -342,12 +396,18 @@ static enum hr_status acquire_all(struct hr__engine *engine, bool *any) {
   return HR_OK;
 }
 
-/* Sets a node up at the end of its boot. The event is ignored if the node was released while it was booting. If the
-   node was then requested again, it is set up by the event at the end of the new boot only. */
+/* Gives a node that waited for the provider, or sets a node up at the end of its boot. The event is ignored if the node
+   was released meanwhile. If the node was then requested again, only the event that belongs to the new request
+   counts. */
 static enum hr_status boot_node(struct hr__engine *engine, hr_node node) {
   hr_pool pool = hr__cluster_pool_of(&engine->cluster, node);
   const struct hr__node *self = &engine->cluster.nodes[node.id];
   if (self->state != HR_NODE_BOOTING) return HR_OK;
+  if (self->is_queued) {
+    if (self->since_us != engine->view.now_us) return HR_OK;
+    set_queued(engine, pool, node, false);
+    return give_node(engine, pool, node);
+  }
   if (self->since_us + draw_boot_us(engine, pool, node) != engine->view.now_us) return HR_OK;
   return hr__market_put_up(engine, pool, node, HR_REASON_NONE);
 }
@@ -509,7 +569,7 @@ const struct hr__component hr__component_markets = {
     .check = check,
 };
 
-/* ---- Names of markets, spot models and checkpoint policies ---- */
+/* ---- Names of markets and spot models ---- */
 
 #define NAME_CASE(name, text)                                                                                          \
   case name:                                                                                                           \
@@ -528,15 +588,6 @@ const char *hr_spot_model_name(enum hr_spot_model model) {
   switch (model) {
     HR_SPOT_MODEL_TABLE(NAME_CASE)
   case HR_N_SPOT_MODELS:
-    break;
-  }
-  return "";
-}
-
-const char *hr_checkpoint_name(enum hr_checkpoint checkpoint) {
-  switch (checkpoint) {
-    HR_CHECKPOINT_TABLE(NAME_CASE)
-  case HR_N_CHECKPOINTS:
     break;
   }
   return "";

@@ -54,6 +54,7 @@ static struct hr__ca_backoff_spec backoff_spec(const struct hr__autoscaler *self
 static void fail_pool(struct hr__engine *engine, uint32_t pool) {
   struct hr__autoscaler *self = engine->autoscaler;
   const struct hr__ca_backoff_spec spec = backoff_spec(self);
+  hr__ca_forget(&spec, &self->pools[pool].backoff, engine->view.now_us); /* the last failure may be long ago */
   hr__ca_fail(&spec, &self->pools[pool].backoff, engine->view.now_us);
   engine->pool_accounting[pool].scale_failures++;
   self->failed_us = engine->view.now_us;

@@ -337,10 +337,10 @@ void hr__meter_count_nodes(const struct hr__engine *engine, hr_pool number, stru
   meter->n_boot = meter->n_down = 0;
   if (!pool->comes_and_goes) return;
   meter->n_on = pool->n_in[HR_NODE_UP] + pool->n_in[HR_NODE_CLOSING];
-  meter->n_boot = pool->n_in[HR_NODE_BOOTING];
+  meter->n_boot = pool->n_in[HR_NODE_BOOTING] - pool->n_queued;
   meter->n_suspended = engine->standby ? hr__standby_count(engine, number, false) : 0;
   meter->n_asleep = engine->standby ? hr__standby_count(engine, number, true) : 0;
-  meter->n_down = pool->n_in[HR_NODE_OFF] - meter->n_suspended - meter->n_asleep;
+  meter->n_down = pool->n_in[HR_NODE_OFF] + pool->n_queued - meter->n_suspended - meter->n_asleep;
 }
 
 void hr__power_before_node(struct hr__engine *engine, hr_pool pool) {

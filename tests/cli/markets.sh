@@ -293,6 +293,30 @@ case_capacity_blocks() {
   says stderr "closed before the reservation starts"
 }
 
+# With queued provisioning, nodes come later, all at once, and are billed from then on. 30 s until the scan, 1 h in the
+# queue, 60 s of boot; both nodes are removed by the scan after 10 min without a job.
+case_queued_provisioning() {
+  flex='"name": "flex", "nodes": 4, "gpus_per_node": 1, "gpu": "L4", "market": "on-demand", "usd_per_gpu_hour": 1, "boot_s": 60'
+  scaled() {
+    printf '{ "policy": { "name": "queue" }, "horizon_s": 20000, "cluster": { "pools": [{ %s, %s }]%s } }\n' \
+      "$flex" "$1" "$2" >s.json
+  }
+  scaled '"queued": { "wait_s": 3600 }' ', "autoscaler": { "name": "cluster-autoscaler" }'
+  trace submit_s,duration_s,gpus 0,1000,2 19000,1,1
+  replay
+  matches jobs.csv '^1,0,3690,4690,3690,'
+  costs_in_all 0.927778 # 2 x (60 + 1000 + 610) s; the last request is not billed
+  try 0 why s.json --trace t.csv --job 1
+  says stdout "1 h for the provider to give nodes"
+  scaled '"queued": { "wait_s": 3600 }' ''
+  try 2 validate s.json --trace t.csv
+  says stderr "the cluster has none"
+  scaled '"queued": { "wait_s": 3600, "wait": { "distribution": "fixed", "mean_s": 1 } }' \
+    ', "autoscaler": { "name": "cluster-autoscaler" }'
+  try 2 run s.json --trace t.csv
+  says stderr "'wait_s' and 'wait' exclude each other"
+}
+
 # A rejected job misses its deadline, even if the deadline is after the end of the run.
 case_rejected_jobs_miss_their_deadlines() {
   scenario '"market": "static"' '"costs": { "downtime": { "usd_per_missed_deadline": 5 } }' \

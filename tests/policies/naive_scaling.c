@@ -12,7 +12,7 @@ enum state { GONE, BOOTS, UP };
 struct node {
   enum state state;
   uint32_t pool, free, jobs;
-  int64_t asked_us, unneeded_us; /* unneeded_us: since when; -1: needed */
+  int64_t given_us, unneeded_us; /* given_us: by the provider; unneeded_us: since when; -1: needed */
 };
 
 struct model {
@@ -142,7 +142,8 @@ static uint32_t ask(struct model *model, uint32_t pool, uint32_t count) {
     struct node *node = &model->nodes[i];
     if (node->pool != pool || node->state != GONE) continue;
     if (lacks_capacity(model, pool)) break;
-    *node = (struct node){BOOTS, pool, model->world->pools[pool].size, 0, model->now_us, -1};
+    *node = (struct node){
+        BOOTS, pool, model->world->pools[pool].size, 0, model->now_us + model->world->pools[pool].queue_us, -1};
     model->world->pools[pool].added++;
     n++;
   }
@@ -152,7 +153,7 @@ static uint32_t ask(struct model *model, uint32_t pool, uint32_t count) {
 
 static void end_node(struct model *model, uint32_t at) {
   struct node *node = &model->nodes[at];
-  model->world->pools[node->pool].up_us += model->now_us - node->asked_us;
+  if (model->now_us > node->given_us) model->world->pools[node->pool].up_us += model->now_us - node->given_us;
   node->state = GONE;
   node->free = 0;
   node->unneeded_us = -1;
@@ -161,7 +162,7 @@ static void end_node(struct model *model, uint32_t at) {
 static void boot_nodes(struct model *model) {
   for (uint32_t i = 0; i < model->n_nodes; i++)
     if (model->nodes[i].state == BOOTS &&
-        model->nodes[i].asked_us + model->world->pools[model->nodes[i].pool].boot_us <= model->now_us)
+        model->nodes[i].given_us + model->world->pools[model->nodes[i].pool].boot_us <= model->now_us)
       model->nodes[i].state = UP;
 }
 
@@ -180,9 +181,14 @@ static void fail(struct model *model, uint32_t pool) {
   model->world->pools[pool].failures++;
 }
 
-static bool rests(struct model *model, uint32_t pool) {
-  if (model->backoff[pool].failed && model->now_us > model->backoff[pool].last_us + model->world->spec.backoff_reset_us)
-    model->backoff[pool].failed = false;
+/* Each scan begins with this. */
+static void forget_failures(struct model *model) {
+  for (uint32_t pool = 0; pool < model->world->n_pools; pool++)
+    if (model->now_us > model->backoff[pool].last_us + model->world->spec.backoff_reset_us)
+      model->backoff[pool].failed = false;
+}
+
+static bool rests(const struct model *model, uint32_t pool) {
   return model->backoff[pool].failed && model->now_us <= model->backoff[pool].until_us;
 }
 
@@ -192,7 +198,7 @@ static void give_up(struct model *model) {
     for (uint32_t i = 0; i < model->n_nodes; i++) {
       const struct node *node = &model->nodes[i];
       if (node->pool != pool || node->state != BOOTS) continue;
-      if (model->now_us - node->asked_us <= model->world->spec.provision_us) continue;
+      if (model->now_us - node->given_us <= model->world->spec.provision_us) continue;
       end_node(model, i);
       any = true;
     }
@@ -475,6 +481,7 @@ static void scan(struct model *model) {
   const struct naive_world *world = model->world;
   struct lacking lacking[NAIVE_JOBS];
   bool needed[NAIVE_NODES] = {false}, is_young = false, grew = false;
+  forget_failures(model);
   give_up(model);
   keep_minima(model);
   const uint32_t n = find_lacking(model, lacking, needed);
@@ -505,7 +512,7 @@ static int64_t next_us(const struct model *model) {
       next = self->start_us + self->work_us;
   }
   for (uint32_t i = 0; i < model->n_nodes; i++) {
-    const int64_t up_us = model->nodes[i].asked_us + model->world->pools[model->nodes[i].pool].boot_us;
+    const int64_t up_us = model->nodes[i].given_us + model->world->pools[model->nodes[i].pool].boot_us;
     if (model->nodes[i].state == BOOTS && up_us < next) next = up_us;
   }
   return next;
@@ -534,6 +541,6 @@ bool naive_scaling_run(struct naive_world *world) {
   }
   world->end_us = model.now_us;
   for (uint32_t i = 0; i < model.n_nodes; i++)
-    if (model.nodes[i].state != GONE) world->pools[model.nodes[i].pool].up_us += model.now_us - model.nodes[i].asked_us;
+    if (model.nodes[i].state != GONE) end_node(&model, i);
   return is_over(&model);
 }

@@ -19,10 +19,12 @@ struct naive_pool {
   uint32_t nodes, size, min_nodes, priority;
   bool is_elastic;
   int64_t price_uusd_h, boot_us;
+  int64_t queue_us;   /* how long the provider lets a request wait */
+  int64_t max_run_us; /* how long a node may be there; 0: for any time; not part of the model */
   double no_capacity; /* probability that a request for a node fails */
   /* results */
   uint32_t added, removed, failures;
-  int64_t up_us; /* sum over nodes of the time from the request until the node is gone */
+  int64_t up_us; /* sum over nodes of the time from when the provider gives the node until it is gone */
 };
 
 struct naive_job {

@@ -62,7 +62,9 @@ static struct outcome run(struct naive_world *world) {
     if (!from->is_elastic) continue;
     pools[i].market = (struct hr_market_spec){.market = HR_MARKET_ON_DEMAND,
                                               .price_uusd_h = from->price_uusd_h,
-                                              .boot = {HR_DURATION_FIXED, (double)from->boot_us / (double)S, 0}};
+                                              .boot = {HR_DURATION_FIXED, (double)from->boot_us / (double)S, 0},
+                                              .queue = {HR_DURATION_FIXED, (double)from->queue_us / (double)S, 0},
+                                              .max_run_us = from->max_run_us};
   }
   double no_capacity[NAIVE_POOLS];
   for (uint32_t i = 0; i < world->n_pools; i++) no_capacity[i] = world->pools[i].no_capacity;
@@ -135,6 +137,33 @@ static void a_node_is_there_as_long_as_stated(void) {
   CU_ASSERT(result->pools[0].up_us == gone_us - 30 * S + boot_us + 1);
   CU_ASSERT(result->pools[0].empty_us == gone_us - end_us);
   CU_ASSERT(outcome.cost[0] == (hr_amount)(gone_us - 30 * S + boot_us + 1) * 2 * 1000 * 1000000);
+  hr_result_destroy(outcome.result);
+}
+
+/* The provider gives the node 5000 s after its request, longer than a boot may take. It is billed from then on, and is
+   stopped 6000 s after that, so the second job needs another one. */
+static void a_node_is_given_later(void) {
+  const int64_t queue_us = 5000 * S, boot_us = 100 * S, work_us = 3000 * S;
+  struct naive_world world = one_job(boot_us, work_us, 1000 * S);
+  world.pools[0].queue_us = queue_us;
+  world.pools[0].max_run_us = 6000 * S;
+  world.pools[0].nodes = 1;
+  world.jobs[1].work_us = 5000 * S;
+  world.jobs[1].gpus = 2;
+  struct outcome outcome = run(&world);
+  const struct hr_result *result = outcome.result;
+  const int64_t given_us = 30 * S + queue_us, first_us = given_us + boot_us;
+  /* the second job starts when the first ends, and loses its work when the node is stopped; then it waits 30 s for
+     the scan */
+  const int64_t stopped_us = given_us + 6000 * S, again_us = stopped_us + 30 * S + queue_us;
+  CU_ASSERT_EQUAL(result->start_us[0], first_us);
+  CU_ASSERT_EQUAL(result->end_us, again_us + boot_us + 5000 * S);
+  CU_ASSERT_EQUAL(result->pools[0].launches, 2);
+  CU_ASSERT_EQUAL(result->pools[0].reclaims, 1);
+  CU_ASSERT_EQUAL(result->pools[0].scale_failures, 0);
+  CU_ASSERT(result->pools[0].provision_us == 2 * (queue_us + boot_us));
+  CU_ASSERT(result->pools[0].up_us == 6000 * S + boot_us + 5000 * S);
+  CU_ASSERT(outcome.cost[0] == (hr_amount)(6000 * S + boot_us + 5000 * S) * 2 * 1000 * 1000000);
   hr_result_destroy(outcome.result);
 }
 
@@ -230,6 +259,7 @@ static void roll_pools(struct lab_dice *dice, struct naive_world *world) {
     pool->priority = lab_chance(dice, 70) ? 1 + lab_roll(dice, 3) : 0;
     pool->price_uusd_h = 1000000 + 100003 * lab_roll(dice, 40);
     pool->no_capacity = lab_chance(dice, 20) ? 0.3 : 0;
+    pool->queue_us = lab_chance(dice, 30) ? (int64_t)lab_roll(dice, 2000) * S + 1 : 0;
     pool->boot_us = pick(dice, boots, 5) * S + (lab_chance(dice, 50) ? lab_roll(dice, 1000000) : 0);
   }
 }
@@ -319,10 +349,12 @@ static void report(const struct naive_world *world, const struct outcome *outcom
             (long long)world->jobs[i].start_us);
   for (uint32_t i = 0; i < world->n_pools; i++)
     fprintf(stderr,
-            "    pool %u (%u nodes of %u GPUs): %u added, expected %u; %u removed, expected %u; %u failures, %u\n", i,
-            world->pools[i].nodes, world->pools[i].size, (unsigned)outcome->result->pools[i].launches,
+            "    pool %u (%u nodes of %u GPUs): %u added, expected %u; %u removed, expected %u; %u failures, %u; up "
+            "%lld us, %lld\n",
+            i, world->pools[i].nodes, world->pools[i].size, (unsigned)outcome->result->pools[i].launches,
             world->pools[i].added, (unsigned)outcome->result->pools[i].removals, world->pools[i].removed,
-            (unsigned)outcome->result->pools[i].scale_failures, world->pools[i].failures);
+            (unsigned)outcome->result->pools[i].scale_failures, world->pools[i].failures,
+            (long long)outcome->result->pools[i].up_us, (long long)world->pools[i].up_us);
 }
 
 static void worlds_agree(uint32_t first, uint32_t count) {
@@ -354,6 +386,6 @@ static void worlds_of_a_slow_model_agree(void) {
   worlds_agree(test_argument(2, 1), test_argument(1, 60));
 }
 
-TEST_MAIN("node scaling", TEST(a_node_is_there_as_long_as_stated), TEST(late_nodes_are_given_up),
-          TEST(little_used_nodes_are_drained), TEST(similar_pools_grow_together), TEST(quotas_hold),
-          TEST(worlds_of_a_slow_model_agree))
+TEST_MAIN("node scaling", TEST(a_node_is_there_as_long_as_stated), TEST(a_node_is_given_later),
+          TEST(late_nodes_are_given_up), TEST(little_used_nodes_are_drained), TEST(similar_pools_grow_together),
+          TEST(quotas_hold), TEST(worlds_of_a_slow_model_agree))
