@@ -8,6 +8,7 @@
 
 #include "headroom/unstable/data.h"
 #include "headroom/unstable/scenario_clusters.h"
+#include "headroom/unstable/services.h"
 #include "scenarios/build/builder.h"
 
 #include <stdlib.h>
@@ -270,12 +271,14 @@ static enum hr_status find_routes(const struct hr__builder *builder, const struc
   return HR_OK;
 }
 
-/* Every pool that has nodes must reach a data set that jobs read by a rule. */
+/* Every pool that has nodes must reach a data set that jobs read by a rule. `only_in`: the name of a cluster, if the
+   others need not; NULL: all. */
 static enum hr_status check_reach(const struct hr__builder *builder, const cJSON *rule, const struct hr_data_spec *spec,
-                                  const struct hr_data_set *set) {
+                                  const struct hr_data_set *set, const char *only_in) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   for (uint32_t pool = 0; pool < spec->n_pools; pool++) {
     bool reaches = cluster->pools[pool].nodes == 0;
+    if (only_in && strcmp(cluster_of(builder->scenario, pool), only_in) != 0) continue;
     for (uint32_t k = 0; k < set->n_storage; k++)
       reaches = reaches || spec->to_pool[(size_t)set->storage[k] * spec->n_pools + pool].exists;
     if (!reaches)
@@ -293,7 +296,7 @@ static enum hr_status check_routes(const struct hr__builder *builder, const cJSO
   for (uint32_t i = 0; i < spec->n_reads; i++)
     for (uint32_t set = 0; set < spec->n_sets && status == HR_OK; set++)
       if (spec->reads[i].set == HR_NONE || spec->reads[i].set == set)
-        status = check_reach(builder, cJSON_GetArrayItem(hr__get(data, "reads"), (int)i), spec, &spec->sets[set]);
+        status = check_reach(builder, cJSON_GetArrayItem(hr__get(data, "reads"), (int)i), spec, &spec->sets[set], NULL);
   if (status != HR_OK) return status;
   for (uint32_t i = 0; i < spec->n_sets; i++)
     for (uint32_t k = 0; k < spec->sets[i].n_copies; k++) {
@@ -310,18 +313,83 @@ static enum hr_status check_routes(const struct hr__builder *builder, const cJSO
   return HR_OK;
 }
 
+/* ---- Weights of services ---------------------------------------------------------------------------------- */
+
+static int64_t least(int64_t limit, int64_t bytes_s) {
+  return bytes_s > 0 && bytes_s < limit ? bytes_s : limit;
+}
+
+/* Returns the highest rate at which one node of a pool can read a data set when nothing else is transferred. */
+static int64_t best_rate(const struct hr_data_spec *spec, const struct hr_data_set *set, uint32_t pool) {
+  int64_t best = 0;
+  for (uint32_t i = 0; i < set->n_storage; i++) {
+    const struct hr_data_route *route = &spec->to_pool[(size_t)set->storage[i] * spec->n_pools + pool];
+    const struct hr_data_storage *storage = &spec->storage[set->storage[i]];
+    int64_t rate = least(storage->bytes_s, storage->client_bytes_s);
+    if (!route->exists) continue;
+    if (route->link != HR_NONE)
+      rate = least(least(rate, spec->links[route->link].bytes_s), spec->links[route->link].client_bytes_s);
+    if (rate > best) best = rate;
+  }
+  return best;
+}
+
+/* Sets the data set of a service, and how long a load takes in the slowest pool, for predictions. */
+static enum hr_status bind_service(const struct hr__builder *builder, const cJSON *cold,
+                                   const struct hr_data_spec *spec, struct hr_service *service) {
+  struct hr_cold_start *self = &service->cold_start;
+  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  uint32_t set = 0;
+  if (hr__has(cold, "weights_s"))
+    return hr__build_fail_at(builder, cold, "weights_s", "'weights' and 'weights_s' exclude each other");
+  if (!spec)
+    return hr__build_fail_at(builder, cold, "weights", "'weights' names a data set, but the scenario has no 'data'");
+  while (set < spec->n_sets && strcmp(spec->sets[set].name, self->weights) != 0) set++;
+  if (set == spec->n_sets)
+    return hr__build_fail_at(builder, cold, "weights", "'data.sets' has no '%.60s'", self->weights);
+  const struct hr_scenario_clusters *clusters = builder->scenario->clusters;
+  const char *only_in = clusters ? clusters->at[service->cluster].name : NULL;
+  const enum hr_status status = check_reach(builder, cold, spec, &spec->sets[set], only_in);
+  if (status != HR_OK) return status;
+  int64_t rate = INT64_MAX;
+  for (uint32_t pool = 0; pool < spec->n_pools; pool++)
+    if (cluster->pools[pool].nodes > 0 && (!only_in || strcmp(cluster_of(builder->scenario, pool), only_in) == 0))
+      rate = least(rate, best_rate(spec, &spec->sets[set], pool));
+  self->weights_set = set;
+  self->weights_us = (int64_t)((double)spec->sets[set].bytes / (double)rate * (double)HR_SECOND_US);
+  for (uint32_t pool = 0; pool < spec->n_pools && self->caches; pool++)
+    if (cluster->pools[pool].nodes > 0 && spec->cache_of[pool] == HR_NONE &&
+        (!only_in || strcmp(cluster_of(builder->scenario, pool), only_in) == 0))
+      return hr_notes_add(
+          &builder->scenario->notes,
+          "service '%.60s': each start in pool '%.60s' loads the weights again, because 'data.caches' has "
+          "no cache there",
+          service->name, cluster->pools[pool].name);
+  return HR_OK;
+}
+
+/* Finds the data sets with the weights of services. `spec`: NULL if the scenario has no data. */
+static enum hr_status bind_weights(const struct hr__builder *builder, const struct hr_data_spec *spec) {
+  const struct hr_services *services = builder->scenario->services;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; services && i < services->count && status == HR_OK; i++) {
+    struct hr_service *service = &services->at[i];
+    const cJSON *entry = cJSON_GetArrayItem(hr__get(builder->source.file.tree, "services"), (int)service->stated);
+    if (service->cold_start.weights) status = bind_service(builder, hr__get(entry, "cold_start"), spec, service);
+  }
+  return status;
+}
+
 /* ---- The section ------------------------------------------------------------------------------------------ */
 
 enum hr_status hr__build_data(struct hr__builder *builder) {
   const cJSON *tree = builder->source.file.tree, *data = hr__get(tree, "data");
-  if (!data) return HR_OK;
+  if (!data) return bind_weights(builder, NULL);
   struct hr_data_spec *spec = calloc(1, sizeof *spec);
   if (!spec) return hr__build_no_memory(builder);
   builder->scenario->data = spec;
   const struct data_places places = {builder->scenario, spec};
   enum hr_status status = hr__read(builder, data, hr__table_of(&hr__scenario_keys, "data"), spec);
-  if (status == HR_OK && hr__has(tree, "services"))
-    status = hr__build_fail_at(builder, tree, "data", "'data' cannot be combined with 'services'");
   if (status == HR_OK) status = check_names(builder, hr__get(data, "storage"), "storage systems");
   if (status == HR_OK) status = check_locations(builder, hr__get(data, "storage"), "location");
   if (status == HR_OK) status = check_locations(builder, hr__get(data, "caches"), "location");
@@ -329,7 +397,8 @@ enum hr_status hr__build_data(struct hr__builder *builder) {
   if (status == HR_OK) status = build_links(builder, data, spec);
   if (status == HR_OK) status = build_reads(builder, data, spec);
   if (status == HR_OK) status = find_routes(builder, &places, spec);
-  return status == HR_OK ? check_routes(builder, data, spec) : status;
+  if (status == HR_OK) status = check_routes(builder, data, spec);
+  return status == HR_OK ? bind_weights(builder, spec) : status;
 }
 
 void hr__data_destroy(struct hr_data_spec *spec) {

@@ -217,6 +217,10 @@ static const struct hr__key cold_start_keys[] = {
     STAGE("image_s", image_us, "Pull of the image."),
     STAGE("container_s", container_us, "Start of the container."),
     STAGE("weights_s", weights_us, "Load of the weights onto the node."),
+    {"weights", NAME, AT(TEXT, SERVICE, cold_start.weights),
+     HELP("Instead of 'weights_s': the data set with the weights, from 'data.sets'. A load takes as long as its "
+          "transfer, "
+          "which shares bandwidth with others. Nodes keep them only in 'data.caches'.")},
     STAGE("engine_s", engine_us, "Initialization of the engine, from the node to the first request."),
     {"cache", BOOLEAN, DEFAULT("true"), AT(INTEGER, SERVICE, cold_start.caches),
      HELP("Node, image and weights stay on a node until it goes down, so the next start there does not need these "

@@ -9,6 +9,8 @@
 #include "sim/data/caches.h"
 #include "base/array.h"
 
+#include <string.h>
+
 struct cache_entry {
   int64_t room, valid;
   uint32_t readers;
@@ -86,4 +88,8 @@ void hr__caches_leave(struct hr__caches *caches, const struct hr_placement *plac
     struct cache_entry *own = &entries_of(caches, placement->slices[i].node, first_node)[set];
     if (--own->readers == 0) own->room = own->valid;
   }
+}
+
+void hr__caches_clear(struct hr__caches *caches, hr_node node, uint32_t first_node) {
+  memset(entries_of(caches, node, first_node), 0, caches->n_sets * sizeof *caches->entries);
 }

@@ -28,6 +28,8 @@ struct hr__cached hr__caches_take(struct hr__caches *caches, const struct hr_pla
 /* The job has read the whole data set: all room is valid. */
 void hr__caches_fill(struct hr__caches *caches, const struct hr_placement *placement, uint32_t first_node,
                      uint32_t set);
+/* A node is gone, with its cache. No job may be on it. */
+void hr__caches_clear(struct hr__caches *caches, hr_node node, uint32_t first_node);
 /* The job leaves. */
 void hr__caches_leave(struct hr__caches *caches, const struct hr_placement *placement, uint32_t first_node,
                       uint32_t set);

@@ -142,9 +142,12 @@ static void fill_caches(struct hr__engine *engine, hr_job job) {
     hr__caches_fill(engine->data->caches, &placement, engine->first_node, reader_of(engine, job)->set);
 }
 
+static enum hr_status stop_replica(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
+
 static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
                            enum hr__stop how) {
   const struct hr__data_reader *reader = reader_of(engine, job);
+  if (job.id >= engine->n_input) return stop_replica(engine, job, placement);
   if (!hr__data_reads(engine, job) || !engine->data->caches) return HR_OK;
   if (engine->data->spec->cache_of[engine->first_pool + placement->pool.id] == HR_NONE) return HR_OK;
   const bool has_read_all = how == HR__STOP_END && reader->cold_until_us <= engine->trace->work_us[job.id];
@@ -265,6 +268,74 @@ void hr__data_pause(struct hr__engine *engine, hr_job job, int64_t from_us, int6
   if (status != HR_OK) data->status = status;
 }
 
+/* ---- Weights of replicas ---------------------------------------------------------------------------------- */
+
+enum hr_status hr__data_load(struct hr__engine *engine, hr_job job, struct hr__data_load load, bool *begun) {
+  struct hr__data *data = engine->data;
+  struct hr__data_reader *reader = reader_of(engine, job);
+  struct hr_slice one;
+  const struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  const uint32_t pool = engine->first_pool + placement.pool.id, cache = data->spec->cache_of[pool];
+  const int64_t bytes = data->spec->sets[load.set].bytes;
+  *begun = false;
+  *reader = (struct hr__data_reader){
+      .engine = engine, .set = HR_NONE, .weights = load.set, .n_nodes = count_nodes(&placement), .load_bytes = bytes};
+  if (load.keeps && cache != HR_NONE) {
+    const int64_t node_bytes = data->spec->caches[cache].node_bytes;
+    reader->has_room = true;
+    reader->cached_bytes =
+        hr__caches_take(data->caches, &placement, engine->first_node, load.set, bytes, node_bytes).valid;
+    if (load.are_there) hr__caches_fill(data->caches, &placement, engine->first_node, load.set);
+  }
+  if (load.are_there) return HR_OK;
+  reader->load_bytes = bytes - reader->cached_bytes;
+  reader->path = data->route[(size_t)load.set * data->spec->n_pools + pool];
+  *begun = reader->loads = reader->load_bytes > 0;
+  if (!*begun) {
+    data->result.read_bytes += bytes;
+    data->result.cached_bytes += bytes;
+    return HR_OK;
+  }
+  const enum hr_status status = copy_on_demand(engine, load.set, (hr_pool){pool});
+  const hr__wide cap = hr__data_cap(data, reader->path, reader->n_nodes);
+  reader->length_us = hr__transfer_us((uint64_t)reader->load_bytes, cap);
+  return status == HR_OK ? begin_flow(engine, job, cap, cap) : status;
+}
+
+/* Counts the bytes of a load that is complete, or that is given up. */
+static enum hr_status end_load(struct hr__engine *engine, hr_job job, bool is_complete) {
+  struct hr__data *data = engine->data;
+  struct hr__data_reader *reader = reader_of(engine, job);
+  const int64_t passed_us = (int64_t)(passed_of(engine, job) >> HR__CLOCK_BITS);
+  hr_amount bytes = reader->load_bytes;
+  if (!is_complete) bytes = reader->length_us ? bytes * passed_us / reader->length_us : 0;
+  hr__data_count_bytes(data, reader->path, bytes, engine->view.now_us);
+  data->result.read_bytes += bytes + (is_complete ? reader->cached_bytes : 0);
+  data->result.cached_bytes += is_complete ? reader->cached_bytes : 0;
+  reader->loads = false;
+  hr__flows_end(&data->flows, job.id, engine->view.now_us);
+  return hr__data_schedule(engine);
+}
+
+static enum hr_status finish_load(struct hr__engine *engine, hr_job job) {
+  const struct hr__data_reader *reader = reader_of(engine, job);
+  struct hr_slice one;
+  const struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  enum hr_status status = end_load(engine, job, true);
+  if (reader->has_room) hr__caches_fill(engine->data->caches, &placement, engine->first_node, reader->weights);
+  HR__CALL_ACTIVE(engine, status, loaded, job);
+  return status;
+}
+
+/* The job of a replica leaves its nodes. Weights that are not complete are not kept. */
+static enum hr_status stop_replica(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+  struct hr__data_reader *reader = reader_of(engine, job);
+  const enum hr_status status = reader->loads ? end_load(engine, job, false) : HR_OK;
+  if (reader->has_room) hr__caches_leave(engine->data->caches, placement, engine->first_node, reader->weights);
+  reader->has_room = false;
+  return status;
+}
+
 /* ---- Checkpoints ------------------------------------------------------------------------------------------ */
 
 uint32_t hr__data_storage_of(const struct hr__engine *engine, hr_pool pool) {
@@ -319,6 +390,14 @@ int64_t hr__data_write_us(const struct hr__engine *engine, hr_job job, hr_pool p
   return hr__transfer_us(mib << 20, rate ? rate : 1);
 }
 
+/* ---- Nodes that are gone ---------------------------------------------------------------------------------- */
+
+/* A node of an elastic pool that is requested again is another machine. */
+static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
+  if (engine->data->caches && hr_market_is_elastic(engine->cluster.pools[pool.id].spec->market.market))
+    hr__caches_clear(engine->data->caches, node, engine->first_node);
+}
+
 /* ---- Events ----------------------------------------------------------------------------------------------- */
 
 static enum hr_status end_job_flow(struct hr__engine *engine, hr_job job) {
@@ -329,6 +408,7 @@ static enum hr_status end_job_flow(struct hr__engine *engine, hr_job job) {
     return status == HR_OK ? attempts->advance(engine, hr__pending(engine->view.now_us, HR__PENDING_PHASE, job.id))
                            : status;
   }
+  if (reader->loads) return finish_load(engine, job);
   if (reader->continues) return hr__attempt_resume(engine, job);
   if (reader->ends) return hr__job_end(engine, job);
   return attempts->advance(engine, hr__pending(engine->view.now_us, HR__PENDING_PHASE, job.id));
@@ -398,7 +478,7 @@ bool hr__data_is_local(const struct hr__engine *engine, hr_job job, hr_pool pool
 
 uint32_t hr__data_next_flow(const struct hr__engine *engine, uint32_t from) {
   const struct hr__data *data = engine->data;
-  for (uint32_t job = from; data && job < data->n_jobs; job++)
+  for (uint32_t job = from; data && job < engine->n_input; job++) /* jobs of replicas have an event */
     if (data->readers[job].engine == engine && hr__flows_has(&data->flows, job) && !engine->heap.place[job]) return job;
   return HR_NONE;
 }
@@ -435,6 +515,7 @@ const struct hr__component hr__component_data = {.disturbs_jobs = true,
                                                  .begin = begin,
                                                  .start = start,
                                                  .stop = stop,
+                                                 .node_down = node_down,
                                                  .kinds = 1u << HR__PENDING_DATA,
                                                  .advance = advance,
                                                  .close = close,

@@ -22,6 +22,15 @@ int64_t hr__data_worked_us(const struct hr__engine *engine, hr_job job);
 /* A job stops to work, or changes its speed. `from_us`, `to_us`: its progress when it began to work, and now. */
 void hr__data_pause(struct hr__engine *engine, hr_job job, int64_t from_us, int64_t to_us);
 
+/* A replica of a service loads the data set with its weights onto its nodes. `keeps`: the nodes keep them in their
+   caches. `are_there`: they are on the nodes already. Sets `*begun` if the load takes time: the hook `loaded` is called
+   at its end, unless the job is stopped before. */
+struct hr__data_load {
+  uint32_t set;
+  bool keeps, are_there;
+};
+enum hr_status hr__data_load(struct hr__engine *engine, hr_job job, struct hr__data_load load, bool *begun);
+
 /* Checkpoints. Returns the index of the storage system for the pool; HR_NONE: none. */
 uint32_t hr__data_storage_of(const struct hr__engine *engine, hr_pool pool);
 enum hr_status hr__data_write(struct hr__engine *engine, hr_job job, hr_pool pool, uint64_t mib);

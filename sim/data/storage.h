@@ -23,6 +23,11 @@ struct hr__data_reader {
   uint32_t carry, began_with; /* parts of a microsecond of work, in 2^-20 us: now, and when its flow began */
   /* continues: its flow ends before the job's next event; ends: that event is the end of the job */
   bool continues, ends, writes, fills;
+  /* The job of a replica: its weights, of which `cached_bytes` are on its nodes and `load_bytes` are not. has_room: it
+     uses the caches of its nodes */
+  uint32_t weights;
+  int64_t load_bytes, cached_bytes;
+  bool loads, has_room;
 };
 
 /* A way of data: from a storage system, maybe over a link, to a client or to another storage system. */

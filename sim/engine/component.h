@@ -80,6 +80,8 @@ struct hr__component {
   enum hr_status (*set_speed)(struct hr__engine *engine, hr_job job, uint32_t speed_ppm);
   /* A job has completed or was rejected, and all events of it were emitted. */
   void (*forget)(struct hr__engine *engine, hr_job job);
+  /* The data that the job of a replica loads before it is ready have arrived. */
+  enum hr_status (*loaded)(struct hr__engine *engine, hr_job job);
   /* A waiting job, or its copy, leaves this cluster of several; no event of it follows unless it is submitted again. */
   void (*leave)(struct hr__engine *engine, hr_job job);
 

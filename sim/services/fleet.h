@@ -30,6 +30,8 @@ struct hr__replica_place {
   uint8_t state;   /* enum hr__replica_place_state */
   bool is_initial; /* submitted at the begin of the run */
   bool is_delayed; /* `until_us` has the delay of its GPUs */
+  bool must_load;  /* starting: its weights, a data set, are not loaded yet */
+  bool is_counted; /* its cold start is counted */
   uint32_t job;    /* valid unless the place is free */
   /* starting: when it is ready; draining: when it ends at the latest; withdrawn: when it was withdrawn, HR_NEVER_US:
      the policy is not notified yet */

@@ -13,6 +13,7 @@
  */
 
 #include "base/array.h"
+#include "sim/data/data.h"
 #include "sim/engine/engine.h"
 #include "sim/services/fleet.h"
 
@@ -136,6 +137,30 @@ static bool has_gpus(const struct hr__engine *engine, struct hr__replica_place *
   return false;
 }
 
+/* The stages after the weights are on the nodes. */
+static int64_t last_stages_us(const struct hr__fleet_service *service) {
+  return service->spec->cold_start.container_us + service->spec->cold_start.engine_us;
+}
+
+static void count_cold_start(struct hr__fleet_service *service, struct hr__replica_place *place) {
+  service->result.cold_starts += !place->is_counted;
+  place->is_counted = true;
+}
+
+/* Whether a starting replica has its weights. If they are a data set, begins to load it after the stages before. */
+static bool are_weights_there(struct hr__engine *engine, struct hr__fleet_service *service,
+                              struct hr__replica_place *place, enum hr_status *status) {
+  const struct hr_cold_start *cold = &service->spec->cold_start;
+  bool loads;
+  if (!place->must_load) return true;
+  place->must_load = false;
+  *status = hr__data_load(engine, (hr_job){place->job}, (struct hr__data_load){cold->weights_set, cold->caches, false},
+                          &loads);
+  place->until_us = place->ready_us = loads ? HR_NEVER_US : engine->view.now_us + last_stages_us(service);
+  if (loads) count_cold_start(service, place);
+  return *status == HR_OK && place->until_us == engine->view.now_us;
+}
+
 /* Makes replicas ready after their cold start, and ends those that have drained for long enough. */
 static enum hr_status change_replicas(struct hr__engine *engine, struct hr__fleet_service *service) {
   const int64_t now_us = engine->view.now_us;
@@ -146,7 +171,8 @@ static enum hr_status change_replicas(struct hr__engine *engine, struct hr__flee
       status = hr__replica_job_end(engine, service, i);
     } else if (place->state == HR__PLACE_WITHDRAWN && place->until_us == HR_NEVER_US) {
       status = hr__replica_withdraw(engine, place);
-    } else if (place->state == HR__PLACE_STARTING && place->until_us <= now_us && has_gpus(engine, place)) {
+    } else if (place->state == HR__PLACE_STARTING && place->until_us <= now_us && has_gpus(engine, place) &&
+               are_weights_there(engine, service, place, &status)) {
       place->state = HR__PLACE_READY;
       hr__service_add(&service->run, i);
     } else if (place->state == HR__PLACE_DRAINING) {
@@ -327,7 +353,8 @@ static struct hr__fleet_service *service_of(const struct hr__engine *engine, hr_
 static int64_t fetch_us(const struct hr__engine *engine, struct hr__fleet_service *service,
                         const struct hr_placement *placement) {
   const struct hr_cold_start *cold = &service->spec->cold_start;
-  const int64_t now_us = engine->view.now_us, all_us = cold->node_us + cold->image_us + cold->weights_us;
+  const int64_t weights_us = cold->weights ? 0 : cold->weights_us; /* a data set is loaded after these stages */
+  const int64_t now_us = engine->view.now_us, all_us = cold->node_us + cold->image_us + weights_us;
   int64_t longest_us = cold->caches && placement->n_slices > 0 ? 0 : all_us;
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     const uint32_t node = placement->slices[i].node.id;
@@ -339,10 +366,11 @@ static int64_t fetch_us(const struct hr__engine *engine, struct hr__fleet_servic
   return longest_us;
 }
 
-static int64_t cold_start_us(const struct hr__engine *engine, struct hr__fleet_service *service,
-                             const struct hr_placement *placement) {
-  const struct hr_cold_start *cold = &service->spec->cold_start;
-  return cold->container_us + cold->engine_us + fetch_us(engine, service, placement);
+/* The time until a replica is ready; with a data set, until it begins to load its weights. */
+static int64_t first_stages_us(const struct hr__engine *engine, struct hr__fleet_service *service,
+                               const struct hr_placement *placement) {
+  const int64_t before_us = fetch_us(engine, service, placement);
+  return service->spec->cold_start.weights ? before_us : before_us + last_stages_us(service);
 }
 
 /* The job of a replica has its GPUs. The initial replicas of a run are ready at once, because the service is assumed to
@@ -356,7 +384,9 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
   const int64_t now_us = engine->view.now_us;
   struct hr__replica_place *place = &service->places[number];
   catch_up_requests(engine, service);
-  const int64_t cold_us = cold_start_us(engine, service, placement);
+  const struct hr_cold_start *cold = &service->spec->cold_start;
+  const int64_t cold_us = first_stages_us(engine, service, placement);
+  enum hr_status status = HR_OK;
   place->held_us = now_us;
   place->gpu_milli = hr_placement_milli(placement, engine->trace, job);
   hr__service_place(&service->run, number, &engine->config->cluster->pools[placement->pool.id]);
@@ -366,12 +396,29 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
   if (is_there)
     for (uint32_t i = 0; i < placement->n_slices; i++) service->warm[placement->slices[i].node.id].at_us = 0;
   place->until_us = place->ready_us = is_there ? now_us : now_us + cold_us;
+  place->must_load = cold->weights && !is_there;
+  place->is_counted = false;
   if (place->state == HR__PLACE_WITHDRAWN) return reschedule(engine, service, now_us);
-  service->result.cold_starts += place->ready_us > now_us;
+  if (cold->weights && is_there) {
+    bool loads;
+    status = hr__data_load(engine, job, (struct hr__data_load){cold->weights_set, cold->caches, true}, &loads);
+    if (status != HR_OK) return status;
+  }
+  if (place->ready_us > now_us || (place->must_load && last_stages_us(service) > 0)) count_cold_start(service, place);
   place->state = HR__PLACE_STARTING;
   if (service->tick_us == HR_NEVER_US && service->is_open && hr__scaler_is_active(&service->scaler))
     service->tick_us = (now_us / service->scaler.sample_us + 1) * service->scaler.sample_us;
   if (note_replicas(engine, service) != HR_OK) return hr__out_of_memory(engine);
+  return reschedule(engine, service, min64(place->until_us, next_event_us(engine, service)));
+}
+
+/* The weights of a replica have arrived. */
+static enum hr_status loaded(struct hr__engine *engine, hr_job job) {
+  uint32_t number;
+  struct hr__fleet_service *service = service_of(engine, job, &number);
+  struct hr__replica_place *place = &service->places[number];
+  catch_up_requests(engine, service);
+  place->until_us = place->ready_us = engine->view.now_us + last_stages_us(service);
   return reschedule(engine, service, min64(place->until_us, next_event_us(engine, service)));
 }
 
@@ -446,6 +493,7 @@ const struct hr__component hr__component_replica_jobs = {
     .start = start,
     .stop = stop,
     .notice = notice,
+    .loaded = loaded,
     .forget = forget,
     .kinds = 1u << HR__PENDING_SERVICE,
     .advance = advance,

@@ -92,6 +92,55 @@ case_ownership() {
   matches stdout '^cloud/a100 .* %'
 }
 
+# Two services load their weights over one storage system of 1 GB/s: 60 and 100 GB share it from 110 s on, so they arrive
+# after 120 and 160 s, before the engine's 5 s. The second start finds them in the caches, or loads them again.
+case_weights_of_services() {
+  services() {
+    cat >s.json <<EOF
+{"name": "w", "horizon_s": 40000, "cluster": {"pools": [{"name": "p", "gpu": "A100-80", "nodes": 2, "gpus_per_node": 1}]},
+ "data": {"storage": [{"name": "nas", "location": "p", "gb_s": 1}], $1
+  "sets": [{"name": "a", "gb": 100, "storage": ["nas"]}, {"name": "b", "gb": 60, "storage": ["nas"]}]},
+ "services": [
+  {"name": "a", "requests": {"trace": "r.csv"}, "autoscale": {"policy": "knative", "min": 0, "max": 1},
+   "cold_start": {"image_s": 10, "weights": "a", "engine_s": 5},
+   "replica": {"engine": {"name": "single"}, "cost": {"fixed_us": 1000000}}},
+  {"name": "b", "requests": {"trace": "r.csv"}, "autoscale": {"policy": "knative", "min": 0, "max": 1},
+   "cold_start": {"image_s": 10, "weights": "$2", "engine_s": 5},
+   "replica": {"engine": {"name": "single"}, "cost": {"fixed_us": 1000000}}}]}
+EOF
+  }
+  printf 'arrival_timestamp,prompt_size,token_size\n100,10,1\n2000,10,1\n' >r.csv
+  services '"caches": [{"location": "p", "gb_per_node": 1000}],' b
+  try 0 run s.json --check --requests out.csv --json summary.json
+  matches out.csv '^a,0,100.000000,10,1,0,275.000000,'
+  matches out.csv '^b,0,100.000000,10,1,0,235.000000,'
+  matches out.csv '^a,1,2000.000000,10,1,0,2005.000000,'
+  matches summary.json '"read_gb": 320'
+  matches summary.json '"sent_gb": 160'
+  services '' b
+  try 0 run s.json --check --requests out.csv
+  says stderr "loads the weights again"
+  matches out.csv '^a,1,2000.000000,10,1,0,2165.000000,'
+  services '"caches": [{"location": "p", "gb_per_node": 130}],' b # too small for both on one node
+  try 0 run s.json --check --requests out.csv
+  services '' c
+  try 2 validate s.json
+  says stderr "'data.sets' has no 'c'"
+}
+
+# A node that is requested again is another machine, with an empty cache.
+case_caches_of_rented_nodes() {
+  cat >s.json <<'EOF'
+{"policy": {"name": "fifo"}, "cluster": {"pools": [{"name": "p", "gpu": "L4", "nodes": 1, "gpus_per_node": 1, "market": "on-demand",
+  "usd_per_gpu_hour": 1, "boot_s": 60}], "autoscaler": {"name": "cluster-autoscaler"}},
+ "data": {"storage": [{"name": "nas", "location": "p", "gb_s": 1}], "caches": [{"location": "p", "gb_per_node": 500}],
+  "sets": [{"name": "a", "gb": 100, "storage": ["nas"]}], "reads": [{"set": "a", "epochs": 1}]}}
+EOF
+  printf 'submit_s,duration_s,gpus\n0,200,1\n300,200,1\n50000,200,1\n' >t.csv
+  try 0 run s.json --trace t.csv --check --json summary.json
+  matches summary.json '"sent_gb": 200' # the second job is on the same node as the first
+}
+
 case_page() {
   "$headroom" run "$project/scenarios/data-far.json" --quiet --report page.html 2>stderr || {
     grep -q 'no HTML report' stderr && exit 77

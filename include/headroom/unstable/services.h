@@ -304,6 +304,10 @@ struct hr_autoscale {
    image and the weights are left out on nodes on which the service has been ready before, if they are cached. */
 struct hr_cold_start {
   int64_t node_us, image_us, container_us, weights_us, engine_us;
+  /* The data set with the weights, and its index, set by the builder; NULL: loads take `weights_us`. With a data set,
+     loads share bandwidth with other flows, and `weights_us` is the time of one alone, for predictions. */
+  char *weights;
+  uint32_t weights_set;
   bool caches; /* node, image and weights stay on a node until it goes down */
 };
 
