@@ -325,7 +325,7 @@ static void caller_stops_a_run(void) {
     const struct hr_progress progress = {.self = &stop, .is_stopped = is_stopped};
     CU_ASSERT_EQUAL(run_with(&jobs, &policy, HR_NEVER_US, progress, &log, &result, &error), HR_STOPPED);
     CU_ASSERT_EQUAL(stop.asked, at);
-    CU_ASSERT_EQUAL(log.count, at > 1); /* at most the submission */
+    CU_ASSERT_EQUAL(log.count > 0, at > 1);
     CU_ASSERT_STRING_EQUAL(error.text, "the run was stopped");
     CU_ASSERT_PTR_NULL(result);
   }
