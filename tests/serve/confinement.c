@@ -19,12 +19,17 @@
 static void paths(void) {
   char *scenarios = realpath(SCENARIOS, NULL);
   const char *folders[] = {scenarios};
-  const struct hr__alias aliases[] = {{"mine.json", "/etc/hostname"}};
-  const struct hr__confinement rules = {folders, 1, aliases, 1, false};
+  const struct hr__alias aliases[] = {{"mine.json", "/etc/hostname", false},
+                                      {"theirs.json", "/etc/hostname", true},
+                                      {"demo", SCENARIOS "/demo.json", true}};
+  const struct hr__confinement rules = {.folders = folders, .n_folders = 1, .aliases = aliases, .n_aliases = 3};
   CU_ASSERT_STRING_EQUAL(hr__input_path("/etc/passwd"), "/etc/passwd");
   CU_ASSERT(hr__allows_plugins());
   hr__confine(&rules);
   CU_ASSERT_STRING_EQUAL(hr__input_path("mine.json"), "/etc/hostname");
+  CU_ASSERT(!hr__input_path("theirs.json") && errno == EACCES);
+  CU_ASSERT_STRING_EQUAL(hr__input_path("demo"), SCENARIOS "/demo.json");
+  CU_ASSERT_STRING_EQUAL(hr__output_name("/tmp/x/y.csv"), "y.csv");
   CU_ASSERT_STRING_EQUAL(hr__input_path(SCENARIOS "/demo.json"), SCENARIOS "/demo.json");
   CU_ASSERT(!hr__input_path("/etc/hostname") && errno == EACCES);
   CU_ASSERT(!hr__input_path(SCENARIOS "/../README.md") && errno == EACCES);
@@ -35,6 +40,21 @@ static void paths(void) {
   free(scenarios);
 }
 
+/* Whether the file to which a link leads exists is not said. */
+static void links(void) {
+  char folder[] = "/tmp/headroom-links-XXXXXX", path[sizeof folder + 8];
+  CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/link", folder);
+  CU_ASSERT_EQUAL_FATAL(symlink("/etc/no-such-file", path), 0);
+  const char *folders[] = {folder};
+  const struct hr__confinement rules = {.folders = folders, .n_folders = 1};
+  hr__confine(&rules);
+  CU_ASSERT(!hr__input_path(path) && errno == EACCES);
+  hr__confine(NULL);
+  unlink(path);
+  rmdir(folder);
+}
+
 /* A named pipe in an allowed folder is refused, as reading it would wait for a writer. */
 static void pipes(void) {
   char folder[] = "/tmp/headroom-pipes-XXXXXX", path[sizeof folder + 8];
@@ -42,7 +62,7 @@ static void pipes(void) {
   snprintf(path, sizeof path, "%s/pipe", folder);
   CU_ASSERT_EQUAL_FATAL(mkfifo(path, 0600), 0);
   const char *folders[] = {folder};
-  const struct hr__confinement rules = {folders, 1, NULL, 0, false};
+  const struct hr__confinement rules = {.folders = folders, .n_folders = 1};
   hr__confine(&rules);
   CU_ASSERT(!hr__input_path(path) && errno == EACCES);
   hr__confine(NULL);
@@ -63,7 +83,7 @@ static void below(void) {
 static void readers(void) {
   char *scenarios = realpath(SCENARIOS, NULL), *traces = realpath(TRACES, NULL);
   const char *folders[] = {scenarios, traces};
-  struct hr__confinement rules = {folders, 1, NULL, 0, false};
+  struct hr__confinement rules = {.folders = folders, .n_folders = 1};
   struct hr_scenario *scenario = NULL;
   struct hr_trace *trace = NULL;
   struct hr_error error = {0};
@@ -87,4 +107,4 @@ static void readers(void) {
   free(traces);
 }
 
-TEST_MAIN("serve: confinement", TEST(paths), TEST(pipes), TEST(below), TEST(readers))
+TEST_MAIN("serve: confinement", TEST(paths), TEST(links), TEST(pipes), TEST(below), TEST(readers))
