@@ -91,7 +91,11 @@ enum hr_status hr__check_replica(struct hr__builder *builder, const cJSON *entry
 /* Finds why no pool of a cluster can hold a replica; HR_REASON_NONE: one can. */
 enum hr_status hr__replica_reason(const struct hr_scenario *scenario, const struct hr_cluster_spec *cluster,
                                   const struct hr_service *service, enum hr_reason *reason, struct hr_error *error);
-/* Sets the cost or the KV memory from the model, the GPU type of the first pool and the tensor parallelism. */
+/* Returns the first pool that can hold a replica, of those with nodes if any can; HR_NONE: none. */
+uint32_t hr__service_pool(const struct hr_scenario *scenario, const struct hr_service *service);
+/* Notes if replicas can run on GPUs of several types. */
+enum hr_status hr__note_other_gpus(struct hr__builder *builder, const struct hr_service *service);
+/* Sets the cost or the KV memory from the model, the GPU type of hr__service_pool and the tensor parallelism. */
 enum hr_status hr__default_cost(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
 enum hr_status hr__default_memory(struct hr__builder *builder, const cJSON *entry, struct hr_service *service);
 /* Frees what hr__build_services() has built. NULL is accepted. */

@@ -239,5 +239,6 @@ enum hr_status hr__build_engine(struct hr__builder *builder, const cJSON *entry,
   if (status == HR_OK) status = check_preferred(builder, engine, service);
   if (status == HR_OK) status = note_unused(builder, engine, service);
   if (status != HR_OK) return status;
-  return hr__has(replica, "cost") ? check_cost(builder, replica, service) : hr__default_cost(builder, entry, service);
+  status = hr__has(replica, "cost") ? check_cost(builder, replica, service) : hr__default_cost(builder, entry, service);
+  return status == HR_OK ? hr__note_other_gpus(builder, service) : status;
 }

@@ -144,16 +144,20 @@ static enum hr_status unknown_model(const struct hr__builder *builder, const cJS
                            name, missing, known);
 }
 
-/* The GPU type of the replicas, which is that of the first pool. NULL: `status` is the error. */
-static const struct hr_gpu_type *find_gpu(struct hr__builder *builder, const cJSON *entry, enum hr_status *status) {
+/* The GPU type of the replicas. NULL: `status` is the error. */
+static const struct hr_gpu_type *find_gpu(struct hr__builder *builder, const cJSON *entry,
+                                          const struct hr_service *service, enum hr_status *status) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  uint32_t pool = hr__service_pool(builder->scenario, service);
   *status = hr__open_catalog(builder);
   if (*status != HR_OK) return NULL;
+  if (pool == HR_NONE) pool = 0; /* a later check reports that no pool can hold a replica */
   const struct hr_gpu_type *gpu =
-      cluster->n_pools ? hr_catalog_gpu_named(builder->catalog, cluster->pools[0].gpu) : NULL;
+      cluster->n_pools ? hr_catalog_gpu_named(builder->catalog, cluster->pools[pool].gpu) : NULL;
   if (!gpu)
     *status = hr__build_fail(builder, hr__get(entry, "replica"),
-                             "the GPU type of the first pool is not in the catalogue; add 'cost' and 'kv_tokens'");
+                             "the GPU type '%.60s' is not in the catalogue; add 'cost' and 'kv_tokens'",
+                             cluster->n_pools ? cluster->pools[pool].gpu : "");
   return gpu;
 }
 
@@ -219,7 +223,7 @@ enum hr_status hr__default_cost(struct hr__builder *builder, const cJSON *entry,
   const struct model *model = find_model(service->model);
   if (!model) return unknown_model(builder, entry, service->model, "cost");
   enum hr_status status;
-  const struct hr_gpu_type *gpu = find_gpu(builder, entry, &status);
+  const struct hr_gpu_type *gpu = find_gpu(builder, entry, service, &status);
   if (!gpu) return status;
   const struct measured *row = find_measured(service, model, gpu);
   return row ? use_measured(builder, row, service) : use_roofline(builder, model, gpu, service);
@@ -235,7 +239,7 @@ enum hr_status hr__default_memory(struct hr__builder *builder, const cJSON *entr
   const struct model *model = find_model(service->model);
   if (!model) return unknown_model(builder, entry, service->model, "engine.kv_tokens");
   enum hr_status status;
-  const struct hr_gpu_type *gpu = find_gpu(builder, entry, &status);
+  const struct hr_gpu_type *gpu = find_gpu(builder, entry, service, &status);
   if (!gpu) return status;
   const double free_bytes =
       gpu->mem_gb * 1e9 * share * service->tensor_parallel - model->weight_bytes - activation_bytes;

@@ -663,7 +663,38 @@ static void defaults_by_model(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "no data of the model 'Lama'"));
 }
 
+#define TWO_TYPES(type)                                                                                                \
+  "{\"name\":\"s\",\"cluster\":{\"pools\":[{\"name\":\"a\",\"gpu\":\"A100-80\",\"nodes\":1,\"gpus_per_node\":1},"      \
+  "{\"name\":\"b\",\"gpu\":\"L4\",\"nodes\":1,\"gpus_per_node\":1}]},\"services\":[{\"name\":\"s\",\"model\":\"Llama-" \
+  "2-7B\","                                                                                                            \
+  "\"requests\":{\"rate_per_s\":1,\"duration_s\":9,\"prompt_tokens\":{\"mean\":9},\"output_tokens\":{\"mean\":9}},"    \
+  "\"autoscale\":{\"policy\":\"fixed\",\"replicas\":1},\"replica\":{\"engine\":{}" type "}}]}"
+
+static bool notes_other_gpus(const struct hr_scenario *scenario) {
+  bool any = false;
+  for (uint32_t i = 0; i < scenario->notes.count; i++)
+    any = any || strstr(scenario->notes.text[i], "as fast on L4 as on A100-80");
+  return any;
+}
+
+/* The defaults are those of the GPUs on which the replicas run, even if the first pool has others. */
+static void defaults_by_gpu_type(void) {
+  struct hr_error error;
+  struct hr_scenario *scenario = load(TWO_TYPES(",\"gpu_type\":\"L4\""), &error);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(scenario);
+  const struct hr_service *service = &scenario->services->at[0];
+  CU_ASSERT_TRUE(service->limits.kv_tokens < 10000);                                /* 24 GB - 13.5 GB - 4 GB */
+  CU_ASSERT_TRUE(service->cost.fixed_us > 50000 && service->cost.fixed_us < 60000); /* 13.5 GB at 0.24 TB/s */
+  CU_ASSERT_FALSE(notes_other_gpus(scenario));
+  hr_scenario_destroy(scenario);
+  scenario = load(TWO_TYPES(""), &error);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(scenario);
+  CU_ASSERT_TRUE(scenario->services->at[0].limits.kv_tokens > 90000);
+  CU_ASSERT_TRUE(notes_other_gpus(scenario));
+  hr_scenario_destroy(scenario);
+}
+
 TEST_MAIN("inference services", TEST(one_request), TEST(two_requests), TEST(static_batch), TEST(dynamic_batch),
           TEST(single_servers), TEST(restarts), TEST(prefix_hits), TEST(prefix_hits_take_memory),
           TEST(refused_requests), TEST(routers), TEST(skipping_equals_stepping), TEST(bad_requests), TEST(vidur),
-          TEST(splitwise), TEST(splitwise_table), TEST(distserve), TEST(defaults_by_model))
+          TEST(splitwise), TEST(splitwise_table), TEST(distserve), TEST(defaults_by_model), TEST(defaults_by_gpu_type))
