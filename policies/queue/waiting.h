@@ -56,11 +56,19 @@ struct hr__subqueue {
   struct hr__subqueue_group *represents; /* first of the groups that the subqueue represents */
 };
 
+/* Bounds in [from, to) for which a set of nodes may have more room than before (policies/queue/preemption/ranked.c). */
+struct hr__eased {
+  int64_t from, to;
+  uint64_t nodes;
+};
+
 /* The knowledge of preemption by rank about the jobs of a shape (policies/queue/preemption/ranked.c). Jobs with a bound
-   of `bound` or more were refused, and would be refused again, except those with a bound in [eased_from, eased_to). */
+   of `bound` or more were refused, and would be refused again, except those with a bound in `last` or `earlier`. */
 struct hr__refusals {
-  int64_t bound, eased_from, eased_to;
-  uint32_t pass; /* number of the last pass in which the other members were updated */
+  int64_t bound;
+  struct hr__eased last, earlier; /* what has become easier since the last pass; and since the refusals */
+  uint32_t needed;                /* GPUs that a node must have so that the jobs may use it; 0: not determined */
+  uint32_t pass;                  /* number of the last pass in which the other members were updated */
 };
 
 /* The place of a shape in the walk of a pass by rank: jobs of the shape that precede it need not be tried. */

@@ -37,13 +37,13 @@ enum { MOMENT_BITS = 58 };
 #define LAST_MOMENT ((INT64_C(1) << MOMENT_BITS) - 1)
 
 /* service_key returns the key of a job that entered a service queue at `entered_us`; `rank` (0 to 15) is the position
-   of that queue in the order. service_end_of returns a key that is not less than any key of that rank. */
+   of that queue in the order. service_end_of returns the largest key of the rank of a key. */
 static int64_t service_key(uint32_t rank, int64_t entered_us) {
   return (int64_t)rank << MOMENT_BITS | (entered_us < LAST_MOMENT ? entered_us : LAST_MOMENT);
 }
 
-static int64_t service_end_of(uint32_t rank) {
-  return service_key(rank, LAST_MOMENT);
+static int64_t service_end_of(int64_t key) {
+  return key | LAST_MOMENT;
 }
 
 /* Initializes the service of all jobs. False: out of memory. */
@@ -245,9 +245,9 @@ static int64_t key(struct hr__queue *queue, const struct hr_view *view, hr_job j
 }
 
 static int64_t running_bound(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry waiting) {
+  (void)queue;
   (void)view;
-  const struct las *las = queue->order_state;
-  return service_end_of(las->service.jobs[waiting.job.id].queue);
+  return service_end_of(waiting.key);
 }
 
 static const struct hr__listener listener = {
@@ -423,12 +423,6 @@ static int64_t gittins_key(struct hr__queue *queue, const struct hr_view *view, 
   return gittins->service.jobs[job.id].entered_us;
 }
 
-static int64_t gittins_running_bound(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry waiting) {
-  (void)view;
-  const struct gittins *gittins = queue->order_state;
-  return service_end_of(gittins->rank[gittins->service.jobs[waiting.job.id].queue]);
-}
-
 static const struct hr__listener gittins_listener = {
     .job_waits = gittins_job_waits, .job_starts = gittins_job_starts, .job_stops = gittins_job_stops};
 
@@ -436,7 +430,7 @@ const struct hr__order hr__order_gittins = {.key = gittins_key,
                                             .subqueue = subqueue,
                                             .full_key = full_key,
                                             .running_key = running_key,
-                                            .running_bound = gittins_running_bound,
+                                            .running_bound = running_bound,
                                             .create = gittins_create,
                                             .listener = &gittins_listener,
                                             .begin_pass = gittins_begin_pass,

@@ -80,8 +80,10 @@ static void set_key(struct hr__queue *queue, hr_job job, const struct hr_placeme
 }
 
 /* Adds a running job to the jobs that may be preempted. */
-static enum hr_status list(struct hr__queue *queue, hr_job job, const struct hr_placement *placement, int64_t key) {
+static enum hr_status list(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                           const struct hr_placement *placement, int64_t key) {
   set_key(queue, job, placement, key);
+  if (queue->preemptor->node_jobs) hr__node_jobs_add(queue, view, job, placement, key);
   struct hr_job_entry entry = {key, job, queue->by_gpu ? 1 : hr__gpus(queue, job)};
   return hr_job_tree_insert(&queue->preemptor->running[placement->pool.id], entry) ? HR_OK : HR_NO_MEMORY;
 }
@@ -92,6 +94,7 @@ static enum hr_status unlist(struct hr__queue *queue, hr_job job, const struct h
   int64_t key = preemptor->key_of[job.id];
   if (key == HR__NOT_LISTED) return HR_OK;
   set_key(queue, job, placement, HR__NOT_LISTED);
+  if (preemptor->node_jobs) hr__node_jobs_remove(queue, job, placement);
   return hr_job_tree_remove(&preemptor->running[placement->pool.id], key, job) ? HR_OK : HR_INTERNAL;
 }
 
@@ -102,7 +105,7 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   if (preemptor->residual) hr__residual_change(queue, job, placement, true);
   if (!uses_capacity(queue, job) || !may_be_stopped(queue, job)) return HR_OK;
   int64_t key = preemptor->terms.rule->running_key(queue, view, job), min_run_us = preemptor->terms.min_run_us;
-  if (min_run_us == 0) return list(queue, job, placement, key);
+  if (min_run_us == 0) return list(queue, view, job, placement, key);
   struct hr__deadline_entry entry = {view->now_us + min_run_us, job.id};
   return hr__deadline_fifo_add(&preemptor->protected_jobs, queue->arena, entry) ? HR_OK : HR_NO_MEMORY;
 }
@@ -120,7 +123,7 @@ static bool forget_leaving(struct hr__queue *queue, const struct hr_event *event
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   (void)view;
   if (!forget_leaving(queue, event)) return HR_NO_MEMORY;
-  hr__ranked_ease(queue, queue->preemptor->key_of[event->job.id], INT64_MAX);
+  hr__ranked_ease(queue, queue->preemptor->key_of[event->job.id], INT64_MAX, hr__node_set_of(event->placement));
   enum hr_status status = unlist(queue, event->job, event->placement);
   if (queue->preemptor->residual) hr__residual_change(queue, event->job, event->placement, false);
   return status;
@@ -129,14 +132,14 @@ static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *v
 static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                 const struct hr_placement *from, const struct hr_placement *to) {
   enum hr_status status = unlist(queue, job, from);
-  hr__ranked_ease(queue, INT64_MIN, INT64_MAX);
+  hr__ranked_ease(queue, INT64_MIN, INT64_MAX, HR__ALL_NODES);
   if (queue->preemptor->residual) hr__residual_change(queue, job, from, false);
   return status == HR_OK ? job_starts(queue, view, job, to) : status;
 }
 
 static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   (void)view;
-  hr__ranked_ease(queue, INT64_MIN, INT64_MAX);
+  hr__ranked_ease(queue, INT64_MIN, INT64_MAX, HR__ALL_NODES);
   if (queue->preemptor->residual) hr__residual_node_changes(queue, event);
   return HR_OK;
 }
@@ -154,6 +157,7 @@ bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *
                                       .classes = env->classes,
                                       .beneficiary = {HR_NONE},
                                       .refused_head = {{HR_NONE}, 0},
+                                      .searched_nodes = HR__ALL_NODES,
                                       .n_passes = 1};
   bool gives_grace = terms->grace_us > 0;
   if (gives_grace) preemptor->leaving = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *preemptor->leaving);
@@ -170,16 +174,17 @@ bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *
   for (size_t i = 0; i < n_pools; i++) preemptor->running[i].store = queue->waiting.store;
   queue->preemptor = preemptor;
   hr__queue_add_listener(queue, &listener);
-  return !queue->by_gpu || hr__residual_create(queue, env);
+  if (queue->by_gpu) return hr__residual_create(queue, env);
+  return hr__node_jobs_create(queue);
 }
 
 enum hr_status hr__preemption_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t key) {
   struct hr_slice one;
   if (!queue->preemptor || queue->preemptor->key_of[job.id] == HR__NOT_LISTED) return HR_OK;
   struct hr_placement placement = hr_view_placement(view, job, &one);
-  hr__ranked_ease(queue, queue->preemptor->key_of[job.id], key);
+  hr__ranked_ease(queue, queue->preemptor->key_of[job.id], key, hr__node_set_of(&placement));
   enum hr_status status = unlist(queue, job, &placement);
-  return status == HR_OK ? list(queue, job, &placement, key) : status;
+  return status == HR_OK ? list(queue, view, job, &placement, key) : status;
 }
 
 /* Removes all jobs from the tree of a pool, and inserts them again with their new keys. */
@@ -201,14 +206,15 @@ static enum hr_status rekey_pool(struct hr__queue *queue, const struct hr_view *
     struct hr_slice one;
     hr_job job = preemptor->jobs[i];
     struct hr_placement placement = hr_view_placement(view, job, &one);
-    status = list(queue, job, &placement, preemptor->terms.rule->running_key(queue, view, job));
+    if (preemptor->node_jobs) hr__node_jobs_remove(queue, job, &placement);
+    status = list(queue, view, job, &placement, preemptor->terms.rule->running_key(queue, view, job));
   }
   return status;
 }
 
 enum hr_status hr__preemption_rekey_all(struct hr__queue *queue, const struct hr_view *view) {
   enum hr_status status = HR_OK;
-  hr__ranked_ease(queue, INT64_MIN, INT64_MAX);
+  hr__ranked_ease(queue, INT64_MIN, INT64_MAX, HR__ALL_NODES);
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster) && status == HR_OK; i++)
     status = rekey_pool(queue, view, i);
   return status;
@@ -229,8 +235,8 @@ static enum hr_status end_protection(struct hr__queue *queue, const struct hr_vi
       continue;
     if (preemptor->key_of[entry.id] != HR__NOT_LISTED) continue;
     struct hr_placement placement = hr_view_placement(view, job, &one);
-    hr__ranked_ease(queue, INT64_MIN, INT64_MAX);
-    status = list(queue, job, &placement, preemptor->terms.rule->running_key(queue, view, job));
+    hr__ranked_ease(queue, INT64_MIN, INT64_MAX, HR__ALL_NODES);
+    status = list(queue, view, job, &placement, preemptor->terms.rule->running_key(queue, view, job));
   }
   return status;
 }

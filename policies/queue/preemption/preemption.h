@@ -79,9 +79,9 @@ struct hr__preemptor {
   struct hr__deadline_fifo protected_jobs; /* running jobs before the end of their minimum run time */
   uint32_t n_passes;
   bool nothing_fits; /* the last pass has left no waiting job that fits */
-  /* Running jobs whose keys became larger since the last pass, or that stopped: see ranked.c. */
-  int64_t eased_from, eased_to;
-  uint64_t n_eased; /* number of times that this was applied to all shapes */
+  /* Running jobs whose keys became larger since the last pass, or that stopped, and their nodes: see ranked.c. */
+  struct hr__eased eased;
+  uint64_t n_eased; /* number of times that this was applied to all shapes, or that a job started */
   struct hr__refused_head refused_head;
   /* request a wake-up one microsecond from now, because the next pass can do more: it may preempt jobs that have
      started at this instant, or start jobs in other pools */
@@ -91,6 +91,8 @@ struct hr__preemptor {
   hr_job beneficiary;                   /* the waiting job for which the jobs in `leaving` leave; HR_NONE: none */
   struct hr__preemption_walk *in_order; /* state of the walk in preemption.c; NULL until needed */
   struct hr__residual *residual;        /* NULL without per-GPU allocation */
+  struct hr__node_jobs *node_jobs;      /* NULL: not used */
+  uint64_t searched_nodes;              /* a search finds no room on other nodes */
   /* Buffers of one search for victims. */
   struct hr__victim *victims;
   struct hr_slice *slices;
@@ -120,8 +122,8 @@ enum hr_status hr__preemption_pass(struct hr__queue *queue, const struct hr_view
 
 /* Returns whether passes are made by hr__ranked_pass. */
 bool hr__ranked_applies(const struct hr__queue *queue);
-/* Called when waiting jobs with bounds in [from, to) may preempt, or use, more than before. */
-void hr__ranked_ease(struct hr__queue *queue, int64_t from, int64_t to);
+/* Called when waiting jobs with bounds in [from, to) may preempt, or use, more than before on a set of nodes. */
+void hr__ranked_ease(struct hr__queue *queue, int64_t from, int64_t to, uint64_t nodes);
 /* Tries waiting jobs one by one in order. A job that does not fit may preempt other jobs. */
 enum hr_status hr__ranked_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
@@ -130,6 +132,41 @@ enum hr_status hr__ranked_pass(struct hr__queue *queue, const struct hr_view *vi
 enum hr_status hr__preemption_try(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                   struct hr__shape *shape, struct hr_job_entry entry, enum hr_reason reason,
                                   bool allowed, bool *started);
+
+/* ---- node_jobs.c ---------------------------------------------------------------------------------- */
+
+#define HR__ALL_NODES UINT64_MAX /* the set of all nodes */
+
+enum { HR__MAX_ON_NODE = 16 };
+
+/* The jobs of one node that are preempted for a waiting job, in this order. */
+struct hr__node_victims {
+  hr_job jobs[HR__MAX_ON_NODE];
+  uint32_t count;
+};
+
+/* Creates preemptor->node_jobs if passes are made by hr__ranked_pass and all nodes are small enough. False: out of
+   memory. */
+bool hr__node_jobs_create(struct hr__queue *queue);
+/* Called when a running job may be preempted from now on, and before its key changes or it stops. */
+void hr__node_jobs_add(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                       const struct hr_placement *placement, int64_t key);
+void hr__node_jobs_remove(struct hr__queue *queue, hr_job job, const struct hr_placement *placement);
+/* Returns the set of the nodes of a placement. */
+uint64_t hr__node_set_of(const struct hr_placement *placement);
+/* Returns whether the following functions may be called for a job with this bound. */
+bool hr__node_jobs_answer(const struct hr__queue *queue, const struct hr_view *view, int64_t bound);
+/* Returns the GPUs that a node must have so that a job with `gpus` GPUs may use it: all of them or, if the job needs
+   several nodes, those that it needs on the node of which it needs the fewest. */
+uint32_t hr__node_jobs_needed(const struct hr__queue *queue, uint32_t gpus, uint32_t accept_class);
+/* Returns the largest number of free GPUs that a node of the set would have if all running jobs with keys above the
+   bound were preempted; UINT32_MAX: unknown. */
+uint32_t hr__node_jobs_room(const struct hr__queue *queue, int64_t bound, uint64_t nodes);
+/* Selects victims in a pool for a job that needs one node and does not fit, as find_victims does if the last job in
+   order is preempted first. Only nodes of the set can have room. No victims: the job cannot fit. False: only a search
+   finds the victims. */
+bool hr__node_jobs_select(const struct hr__queue *queue, uint32_t pool, uint32_t gpus, int64_t bound, uint64_t nodes,
+                          struct hr__node_victims *victims);
 
 /* ---- residual.c ----------------------------------------------------------------------------------- */
 

@@ -13,10 +13,14 @@
  * - If the key of a job grows from k to m, jobs with bounds in [k, m) may now preempt it.
  * - If a job starts, it takes free capacity. Jobs that may preempt it gain nothing.
  *
- * So each shape stores the smallest bound at which a job was refused, and the range of bounds that became easier since.
- * A pass makes one walk over the first jobs of the subqueues, in order. Jobs that are preempted in the walk come later
- * than the job that was started, so each job is visited once. Jobs that were started at the same instant cannot be
- * preempted, but the walk starts no job that a later job may preempt. (With a grace period, jobs start out of order.)
+ * So each shape stores the smallest bound at which a job was refused, and the ranges of bounds that became easier
+ * since, with the nodes on which they did (node_jobs.c). Only these nodes can have room for a job of the shape. A pass
+ * makes one walk over the first jobs of the subqueues, in order. Jobs that are preempted in the walk come later than
+ * the job that was started, so each job is visited once. The walk starts no job that a later job may preempt. (With a
+ * grace period, jobs start out of order.)
+ *
+ * Jobs that were started at the same instant cannot be preempted. An earlier pass, or a backfill, may have started such
+ * jobs. A refusal that depends on them is not stored.
  *
  * Under `strict`, only the first job in order may start, and all jobs have one shape, whatever they request. Then the
  * refused job itself is stored instead of a bound by shape.
@@ -36,38 +40,60 @@ bool hr__ranked_applies(const struct hr__queue *queue) {
 
 /* ---- Refusals ------------------------------------------------------------------------------------- */
 
-static void widen(int64_t *from, int64_t *to, int64_t more_from, int64_t more_to) {
-  if (more_from >= more_to) return;
-  bool is_empty = *from >= *to;
-  if (is_empty || more_from < *from) *from = more_from;
-  if (is_empty || more_to > *to) *to = more_to;
+static bool is_in(const struct hr__eased *eased, int64_t bound) {
+  return bound >= eased->from && bound < eased->to;
 }
 
-void hr__ranked_ease(struct hr__queue *queue, int64_t from, int64_t to) {
-  widen(&queue->preemptor->eased_from, &queue->preemptor->eased_to, from, to);
+static void widen(struct hr__eased *eased, const struct hr__eased *more) {
+  if (more->from >= more->to) return;
+  if (eased->from >= eased->to) {
+    *eased = *more;
+    return;
+  }
+  if (more->from < eased->from) eased->from = more->from;
+  if (more->to > eased->to) eased->to = more->to;
+  eased->nodes |= more->nodes;
 }
 
-/* Applies what has become easier to all shapes with waiting jobs. The refusals of a shape that had no waiting jobs in
-   the last pass are forgotten. `last_pass`: number of the pass in which refusals were last updated. */
+void hr__ranked_ease(struct hr__queue *queue, int64_t from, int64_t to, uint64_t nodes) {
+  widen(&queue->preemptor->eased, &(struct hr__eased){from, to, nodes});
+}
+
+/* Returns the GPUs that a node must have so that jobs of the shape may use it. */
+static uint32_t needed_by(const struct hr__queue *queue, struct hr__shape *shape) {
+  if (!shape->refusals.needed) shape->refusals.needed = hr__node_jobs_needed(queue, shape->gpus, shape->kind);
+  return shape->refusals.needed;
+}
+
+/* Applies what has become easier to all shapes with waiting jobs, unless all these nodes have too little room for them.
+   The refusals of a shape that had no waiting jobs in the last pass are forgotten. `last_pass`: number of the pass in
+   which refusals were last updated. */
 static void apply_eased(struct hr__queue *queue, uint32_t last_pass) {
   struct hr__preemptor *preemptor = queue->preemptor;
-  for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
-    struct hr__refusals *refusals = &hr__active_shape(&queue->waiting, i)->refusals;
-    if (refusals->pass != last_pass) *refusals = (struct hr__refusals){.bound = INT64_MAX};
-    widen(&refusals->eased_from, &refusals->eased_to, preemptor->eased_from, preemptor->eased_to);
-    refusals->pass = preemptor->n_passes;
-  }
-  preemptor->eased_from = preemptor->eased_to = 0;
+  struct hr__eased *eased = &preemptor->eased;
+  bool any = eased->from < eased->to, is_known = any && preemptor->node_jobs && eased->nodes != HR__ALL_NODES;
+  uint32_t room = is_known ? hr__node_jobs_room(queue, eased->from, eased->nodes) : UINT32_MAX;
   preemptor->n_eased++;
+  for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
+    struct hr__shape *shape = hr__active_shape(&queue->waiting, i);
+    struct hr__refusals *refusals = &shape->refusals;
+    if (refusals->pass != last_pass) *refusals = (struct hr__refusals){.bound = INT64_MAX, .needed = refusals->needed};
+    refusals->pass = preemptor->n_passes;
+    if (!any || (is_known && needed_by(queue, shape) > room)) continue;
+    widen(&refusals->earlier, &refusals->last);
+    refusals->last = *eased;
+  }
+  *eased = (struct hr__eased){0};
 }
 
 static bool must_be_refused(const struct hr__refusals *refusals, int64_t bound) {
-  return bound >= refusals->bound && (bound < refusals->eased_from || bound >= refusals->eased_to);
+  return bound >= refusals->bound && !is_in(&refusals->last, bound) && !is_in(&refusals->earlier, bound);
 }
 
 static void refuse(struct hr__refusals *refusals, int64_t bound) {
   if (bound < refusals->bound) refusals->bound = bound;
-  if (bound < refusals->eased_to) refusals->eased_to = bound;
+  if (bound < refusals->last.to) refusals->last.to = bound;
+  if (bound < refusals->earlier.to) refusals->earlier.to = bound;
 }
 
 /* Returns whether the jobs of shape `b` fit nowhere where those of shape `a` do not fit. A gang of several nodes may
@@ -127,7 +153,7 @@ static void consider(struct hr__queue *queue, const struct hr_view *view, struct
       *next = (struct ranked_candidate){shape, place->entry, place->bound};
       return;
     }
-    if (place->bound >= shape->refusals.eased_to)
+    if (place->bound >= shape->refusals.last.to && place->bound >= shape->refusals.earlier.to)
       place->ended = true; /* all later jobs must be refused */
     else
       step(queue, shape);
@@ -173,18 +199,55 @@ static bool lacks_gpus(const struct hr__queue *queue, const struct ranked_candid
   return true;
 }
 
+/* Returns the nodes that may have more room for a job of the shape than when such jobs were refused. */
+static uint64_t nodes_to_search(const struct hr__shape *shape, int64_t bound) {
+  const struct hr__refusals *refusals = &shape->refusals;
+  if (bound < refusals->bound) return HR__ALL_NODES;
+  uint64_t last = is_in(&refusals->last, bound) ? refusals->last.nodes : 0;
+  return last | (is_in(&refusals->earlier, bound) ? refusals->earlier.nodes : 0);
+}
+
+/* Refuses the candidate, and all other shapes that need more GPUs of a node than it could have on one, if no node that
+   has become easier has enough room. */
+static bool lacks_nodes(struct hr__queue *queue, const struct ranked_candidate *next) {
+  uint64_t nodes = nodes_to_search(next->shape, next->bound);
+  queue->preemptor->searched_nodes = nodes;
+  uint32_t room = hr__node_jobs_room(queue, next->bound, nodes);
+  if (needed_by(queue, next->shape) <= room) return false;
+  for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
+    struct hr__shape *shape = hr__active_shape(&queue->waiting, i);
+    bool is_known = shape->kind == next->shape->kind && !(nodes_to_search(shape, next->bound) & ~nodes);
+    if (is_known && needed_by(queue, shape) > room) refuse(&shape->refusals, next->bound);
+  }
+  return true;
+}
+
+/* Does what hr__preemption_try does. `*final`: the job was not refused only because of running jobs that started at
+   this instant and cannot be preempted before the next one. */
+static enum hr_status try_entry(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                                struct hr__shape *shape, struct hr_job_entry entry, enum hr_reason reason,
+                                bool *started, bool *final) {
+  struct hr__preemptor *preemptor = queue->preemptor;
+  bool retries = preemptor->retries;
+  preemptor->retries = false;
+  enum hr_status status = hr__preemption_try(queue, view, moves, shape, entry, reason, true, started);
+  *final = *started || !preemptor->retries;
+  preemptor->retries = preemptor->retries || retries;
+  return status;
+}
+
 /* Tries a job. `*preempted`: set if jobs were preempted for it. */
 static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                               const struct ranked_candidate *next, bool *started, bool *preempted) {
   uint32_t n_running = view->n_running;
-  bool is_first = hr__waiting_first(&queue->waiting)->head.job.id == next->entry.job.id;
+  bool final, is_first = hr__waiting_first(&queue->waiting)->head.job.id == next->entry.job.id;
   enum hr_reason reason = is_first ? HR_REASON_IN_ORDER : HR_REASON_BACKFILL;
-  enum hr_status status = hr__preemption_try(queue, view, moves, next->shape, next->entry, reason, true, started);
+  enum hr_status status = try_entry(queue, view, moves, next->shape, next->entry, reason, started, &final);
   if (status != HR_OK) return status;
   *preempted = *preempted || (*started && view->n_running <= n_running);
   if (*started)
     apply_eased(queue, queue->preemptor->n_passes);
-  else
+  else if (final)
     note_refusal(queue, next->shape, next->bound);
   return HR_OK;
 }
@@ -199,12 +262,12 @@ static enum hr_status pass_strictly(struct hr__queue *queue, const struct hr_vie
   while (started && (shape = hr__waiting_first(&queue->waiting))) {
     struct hr_job_entry head = shape->head;
     int64_t bound = preemptor->terms.rule->bound(queue, view, head);
-    bool is_known = refused->job.id == head.job.id && refused->bound == bound;
-    if (is_known && (bound < preemptor->eased_from || bound >= preemptor->eased_to)) return HR_OK;
-    enum hr_status status = hr__preemption_try(queue, view, moves, shape, head, HR_REASON_IN_ORDER, true, &started);
+    bool final, is_known = refused->job.id == head.job.id && refused->bound == bound;
+    if (is_known && !is_in(&preemptor->eased, bound)) return HR_OK;
+    enum hr_status status = try_entry(queue, view, moves, shape, head, HR_REASON_IN_ORDER, &started, &final);
     if (status != HR_OK || hr__preemption_pending(queue)) return status;
-    *refused = (struct hr__refused_head){started ? (hr_job){HR_NONE} : head.job, bound};
-    if (!started) preemptor->eased_from = preemptor->eased_to = 0;
+    *refused = (struct hr__refused_head){started || !final ? (hr_job){HR_NONE} : head.job, bound};
+    if (!started) preemptor->eased = (struct hr__eased){0};
   }
   return HR_OK;
 }
@@ -224,8 +287,12 @@ enum hr_status hr__ranked_pass(struct hr__queue *queue, const struct hr_view *vi
     before = next;
     last = next.entry;
     started = false;
-    if (lacks_gpus(queue, &next, &gpus)) continue;
+    if (hr__node_jobs_answer(queue, view, next.bound)) {
+      if (lacks_nodes(queue, &next)) continue;
+    } else if (lacks_gpus(queue, &next, &gpus))
+      continue;
     enum hr_status status = try_job(queue, view, moves, &next, &started, &preempted);
+    preemptor->searched_nodes = HR__ALL_NODES;
     if (status != HR_OK || hr__preemption_pending(queue)) return status;
   }
   preemptor->nothing_fits = queue->backfill->passes_over && !preempted;

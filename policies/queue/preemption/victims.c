@@ -444,6 +444,26 @@ static enum hr_status search_in(struct pool_search *search, struct hr_moves *mov
   return has_room(search, pool) ? search_pool(search, moves, pool, found) : HR_OK;
 }
 
+/* Does what search_in does, without a search. `*found`: as there. False: a search is necessary. */
+static bool select_on_node(const struct pool_search *search, uint32_t pool, bool *found) {
+  struct hr__queue *queue = search->queue;
+  struct hr__preemptor *preemptor = queue->preemptor;
+  struct hr__node_victims selected;
+  uint32_t gpus = hr__gpus(queue, search->job);
+  bool last_first = preemptor->terms.victims == HR__VICTIMS_LAST;
+  if (!last_first || !hr__node_jobs_answer(queue, search->view, search->bound)) return false;
+  if (hr_cluster_changes(queue->cluster) || !hr_placer_is_single(queue->placer, gpus, search->accept_class))
+    return false;
+  if (!hr__node_jobs_select(queue, pool, gpus, search->bound, preemptor->searched_nodes, &selected)) return false;
+  preemptor->n_victims = preemptor->n_slices = 0;
+  for (uint32_t i = 0; i < selected.count; i++) {
+    if (!make_room(queue, 0)) return false;
+    preemptor->victims[preemptor->n_victims++] = (struct hr__victim){.job = selected.jobs[i], .needed = true};
+  }
+  *found = selected.count > 0;
+  return true;
+}
+
 /* A job that fits now waits only because of its quota, so the bounds for free capacity do not apply to it. */
 enum hr_status hr__preemption_find_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                            struct hr_job_entry head, bool *found) {
@@ -458,6 +478,8 @@ enum hr_status hr__preemption_find_victims(struct hr__queue *queue, const struct
     if (!hr_cluster_accepts(queue->cluster, search.accept_class, (hr_pool){i})) continue;
     if (is_held)
       status = search_pool(&search, moves, i, found);
+    else if (select_on_node(&search, i, found))
+      continue;
     else if (could_suffice(queue, view, &need, i, bound))
       status = search_in(&search, moves, i, found);
   }
