@@ -11,8 +11,9 @@
 #include "harness.h"
 #include "lab.h"
 
-/* Among these cases are some in which jobs run beyond their limits, so that T passes without an event. */
-enum { FIRST_CASE = 300, CASES = 40, MAX_EVENTS = 40000 };
+/* Among the first cases are some in which jobs run beyond their limits, so that T passes without an event. In the last
+   cases some jobs end when they start, so that there are several passes at one instant. */
+enum { FIRST_CASE = 300, FIRST_INSTANT_CASE = 340, CASES = 60, MAX_EVENTS = 40000 };
 
 static const char *const orders[] = {"las", "gittins", "srtf"};
 static const char *const backfills[] = {"skip", "easy"};
@@ -43,7 +44,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
     seen->node = seen->node * 31 + placement->slices[i].node.id * 64 + placement->slices[i].gpu_milli / 1000;
 }
 
-static void draw_jobs(struct lab *lab, struct lab_dice *dice) {
+static void draw_jobs(struct lab *lab, struct lab_dice *dice, uint32_t percent_instant) {
   uint32_t most = 0, n_jobs = 40 + lab_roll(dice, 160), gap_s = 1 + lab_roll(dice, 40);
   int64_t at_us = 0;
   for (uint32_t p = 0; p < lab->n_pools; p++) {
@@ -60,6 +61,7 @@ static void draw_jobs(struct lab *lab, struct lab_dice *dice) {
                           .flags = lab_chance(dice, 10) ? HR_JOB_NOT_INTERRUPTIBLE : 0};
     if (job.gpus > most) job.gpus = most;
     if (lab_chance(dice, 5)) job.gpus = 0;
+    if (percent_instant && lab_chance(dice, percent_instant)) job.work_us = 0;
     lab_add_job(lab, job);
   }
 }
@@ -71,7 +73,7 @@ static void run_case(uint32_t number, const char *order, const char *backfill, b
   lab_begin(&lab);
   for (uint32_t p = 0, n = 1 + lab_roll(&dice, 2); p < n; p++)
     lab_add_pool(&lab, 1 + lab_roll(&dice, 6), 1 + lab_roll(&dice, 8));
-  draw_jobs(&lab, &dice);
+  draw_jobs(&lab, &dice, number >= FIRST_INSTANT_CASE ? 15 : 0);
   lab_set(&lab, "order", order);
   lab_set(&lab, "backfill", backfill);
   lab_set(&lab, "placement", placements[lab_roll(&dice, 3)]);
