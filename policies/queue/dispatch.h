@@ -76,11 +76,12 @@ struct hr__gains {
  * The last pass of the backfill `easy`, if it started no job. Until an event other than a timer occurs, or a job
  * starts, stops or is rejected, a later pass with the same head has nothing to start either, as long as the start T of
  * the reservation is in the future: T is the same, the same shapes fit, the head is delayed by the same shapes, and
- * less time remains in which other jobs can end by T.
+ * less time remains in which other jobs can end by T. This is also true after the submission of a job that does not
+ * fit.
  */
 struct hr__settled_pass {
-  hr_job head; /* HR_NONE: none, or something has changed since */
-  int64_t reserved_us;
+  hr_job head;         /* HR_NONE: none, or something has changed since */
+  int64_t reserved_us; /* T; HR_NEVER_US: no job fits */
 };
 
 /* The shared state of the modules of the policy. */

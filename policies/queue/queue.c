@@ -432,13 +432,25 @@ static enum hr_status withdraw(struct hr__queue *queue, hr_job job, enum hr_reas
   return hr__queue_reject_later(queue, job, HR_REASON_WITHDRAWN) ? HR_OK : HR_NO_MEMORY;
 }
 
+/* A job is submitted. If it does not fit, the last pass of the backfill `easy` remains valid (struct hr__settled_pass).
+ */
+static enum hr_status submit(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  hr_job settled = queue->settled.head;
+  struct hr_placement unused;
+  enum hr_status status = hr__carbon_job_waits(queue, view, job);
+  if (status != HR_OK || settled.id == HR_NONE) return status;
+  struct hr__shape *shape = hr__waiting_shape(&queue->waiting, hr__gpus(queue, job), hr__kind(queue, job));
+  queue->settled.head = hr__shape_fits(queue, shape, &unused) ? (hr_job){HR_NONE} : settled;
+  return HR_OK;
+}
+
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__queue *queue = self;
   enum hr_status status;
-  if (event->kind != HR_EVENT_TIMER) queue->settled.head = (hr_job){HR_NONE};
+  if (event->kind != HR_EVENT_TIMER && event->kind != HR_EVENT_SUBMIT) queue->settled.head = (hr_job){HR_NONE};
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
-    return hr__carbon_job_waits(queue, view, event->job);
+    return submit(queue, view, event->job);
   case HR_EVENT_END:
     return hr__queue_job_stops(queue, view, event);
   case HR_EVENT_INTERRUPT:

@@ -174,6 +174,16 @@ static enum hr_status pass_with_plan(struct hr__queue *queue, const struct hr_vi
   return status;
 }
 
+/* Returns whether jobs of another shape than that of the head fit. */
+static bool others_fit(const struct hr__queue *queue, const struct hr__shape *head) {
+  struct hr_placement unused;
+  for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
+    struct hr__shape *shape = hr__active_shape(&queue->waiting, i);
+    if (shape != head && hr__shape_fits(queue, shape, &unused)) return true;
+  }
+  return false;
+}
+
 static enum hr_status easy_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   if (queue->easy_plan) return pass_with_plan(queue, view, moves);
   if (is_settled(queue, view->now_us)) {
@@ -184,6 +194,12 @@ static enum hr_status easy_pass(struct hr__queue *queue, const struct hr_view *v
   struct hr__shape *head;
   enum hr_status status = hr__queue_start_in_order(queue, view, moves, &head);
   if (status != HR_OK || !head || queue->waiting.n_active == 1) return status;
+  if (may_settle(queue) && !others_fit(queue, head)) {
+    /* no job can start, whatever T is */
+    queue->head = head->head.job;
+    queue->settled = (struct hr__settled_pass){queue->head, HR_NEVER_US};
+    return HR_OK;
+  }
   queue->reserved_us = hr__locality_earliest(queue, view, head);
   return backfill_jobs(queue, view, moves, head, head->head);
 }
