@@ -99,7 +99,7 @@ def words(texts):
     return ffi.new("const char *[]", kept or [ffi.NULL]), kept
 
 
-class _Owner:
+class Owner:
     """Frees nothing; as the destructor of a pointer it keeps the owner of the memory alive."""
 
     def __init__(self, owner):
@@ -129,7 +129,7 @@ def view(pointer, count, width, signed, owner, stride=0):
     module = numpy()
     if count == 0:
         return module.zeros(0, _CODES[width, signed]) if module else memoryview(b"").cast("B")
-    kept = ffi.gc(ffi.cast("char *", pointer), _Owner(owner))
+    kept = ffi.gc(ffi.cast("char *", pointer), Owner(owner))
     code = _CODES[width, signed]
     if module:
         memory = ffi.buffer(kept, (count - 1) * stride + width)
@@ -140,3 +140,12 @@ def view(pointer, count, width, signed, owner, stride=0):
         return memoryview(ffi.buffer(kept, count * width)).cast("B").cast(code).toreadonly()
     whole = memoryview(ffi.buffer(kept, (count - 1) * stride + width)).cast("B")
     return memoryview(b"".join(whole[i * stride : i * stride + width] for i in range(count))).cast(code)
+
+
+def copied(column):
+    """A read-only copy of a view."""
+    if isinstance(column, memoryview):
+        return memoryview(column.tobytes()).cast(column.format)
+    column = column.copy()
+    column.flags.writeable = False
+    return column

@@ -7,6 +7,7 @@ such as KeyboardInterrupt, a flag is set that the engine polls. The exception is
 it borrows memory of Python. Other threads never call handlers; they make the call themselves.
 """
 
+import _thread
 import threading
 
 from ._base import ffi, lib
@@ -16,44 +17,38 @@ class Stoppable:
     """A call of C. `progress` is the value of the member `progress` of its configuration."""
 
     def __init__(self):
-        self.flag = ffi.new("int *")
-        self.progress = {"self": self.flag, "is_stopped": ffi.addressof(lib, "hrpy_is_stopped")}
+        self.flags = ffi.new("int[3]")
+        self.progress = {"self": self.flags, "is_stopped": ffi.addressof(lib, "hrpy_is_stopped")}
 
     def call(self, function, *arguments):
-        """Calls the function. Returns what it returns."""
+        """Calls the function. Returns what it returns.
+
+        An exception of a handler may come at any place, also when the lock was just acquired; so the wait ends when there
+        is a result. After an exception, the wait is one call of C, which no further exception can end."""
         if threading.current_thread() is not threading.main_thread():
             return function(*arguments)
         done, results = threading.Lock(), []
         done.acquire()
 
         def work():
+            if not lib.hrpy_call_take(self.flags):
+                return
             try:
                 results.append((function(*arguments), None))
             except BaseException as exception:  # raised in the thread that waits
                 results.append((None, exception))
             finally:
+                lib.hrpy_call_end(self.flags)
                 done.release()
 
-        threading.Thread(target=work, name="headroom").start()
-        self._wait(done)
+        try:
+            _thread.start_new_thread(work, ())
+            while not results:
+                done.acquire()
+        except BaseException:
+            lib.hrpy_call_stop(self.flags)
+            raise
         value, exception = results[0]
         if exception is not None:
             raise exception
         return value
-
-    def _wait(self, done):
-        try:
-            done.acquire()
-        except BaseException:
-            lib.hrpy_stop_runs(self.flag)
-            while not _acquired(done):
-                pass
-            raise
-
-
-def _acquired(lock) -> bool:
-    """Waits for a lock. Another Ctrl-C does not end the wait, since the call still uses its memory."""
-    try:
-        return lock.acquire()
-    except BaseException:  # noqa: B036
-        return False

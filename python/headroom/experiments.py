@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 from . import _arguments as arguments
 from ._base import InputError, check, ffi, lib, new_error, notes_of, taken_text, text
 from ._interrupt import Stoppable
-from .policy import BoundPolicy, Policy
+from .policy import BoundPolicy, Policy, without_address
 from .scenario import Scenario, ScenarioLike, TraceLike, overrides_of
 
 
@@ -82,6 +82,10 @@ def compare(scenario: ScenarioLike, policies: Union[str, Policy, Sequence[Union[
 
 def _compare(loaded, jobs, contenders, replications, threads):
     stoppable = Stoppable()
+    for contender in contenders:
+        if contender.bound:
+            contender.bound.owners += [jobs, loaded]
+            contender.bound.jobs = jobs._trace
     rows = ffi.new("struct hr_contender[]", [contender.row() for contender in contenders])
     config = ffi.new("struct hr_compare_config *", {
         "scenario": loaded._scenario, "overrides": loaded._words, "n_overrides": len(loaded.overrides),
@@ -94,7 +98,8 @@ def _compare(loaded, jobs, contenders, replications, threads):
             if contender.bound:
                 contender.bound.raise_pending()
         check(status, error)
-        return json.loads(taken_text(lib.hr_comparison_json(out[0], ffi.new("struct hr_perf *"))))
+        text = taken_text(lib.hr_comparison_json(out[0], ffi.new("struct hr_perf *")))
+        return json.loads(without_address(text))
     finally:
         lib.hr_comparison_destroy(out[0])
         for contender in contenders:

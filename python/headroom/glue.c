@@ -15,15 +15,33 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- Stopped runs ------------------------------------------------------------------------------------ */
 
-bool hrpy_is_stopped(void *flag) {
-  return atomic_load_explicit((atomic_int *)flag, memory_order_relaxed) != 0;
+enum { STOPPED, TAKEN, ENDED }; /* the flags of a call */
+
+static atomic_int *flag_of(void *call, int which) {
+  return &((atomic_int *)call)[which];
 }
 
-void hrpy_stop_runs(void *flag) {
-  atomic_store((atomic_int *)flag, 1);
+bool hrpy_is_stopped(void *call) {
+  return atomic_load_explicit(flag_of(call, STOPPED), memory_order_relaxed) != 0;
+}
+
+bool hrpy_call_take(void *call) {
+  return atomic_exchange(flag_of(call, TAKEN), 1) == 0;
+}
+
+void hrpy_call_end(void *call) {
+  atomic_store(flag_of(call, ENDED), 1);
+}
+
+void hrpy_call_stop(void *call) {
+  const struct timespec pause = {.tv_nsec = 1000000};
+  atomic_store(flag_of(call, STOPPED), 1);
+  if (hrpy_call_take(call)) return;
+  while (atomic_load(flag_of(call, ENDED)) == 0) nanosleep(&pause, NULL);
 }
 
 /* ---- Columns of a trace ----------------------------------------------------------------------------- */

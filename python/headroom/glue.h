@@ -9,10 +9,16 @@
 
 /* ---- Stopped runs ---- */
 
-/* A callback of struct hr_progress: whether `*flag`, an atomic_int, is set. */
-bool hrpy_is_stopped(void *flag);
-/* Sets it. */
-void hrpy_stop_runs(void *flag);
+/* `call`: HRPY_CALL_FLAGS flags, atomic_int, of a call that a second thread makes. hrpy_is_stopped is a callback of
+   struct hr_progress: whether the call must end. */
+enum { HRPY_CALL_FLAGS = 3 };
+bool hrpy_is_stopped(void *call);
+/* Returns true for the first caller: the second thread, which then makes the call, or hrpy_call_stop. */
+bool hrpy_call_take(void *call);
+/* The call has ended. */
+void hrpy_call_end(void *call);
+/* Stops the call and waits for its end. If the second thread has not begun it, it will not. */
+void hrpy_call_stop(void *call);
 
 /* ---- Columns of a trace ---- */
 

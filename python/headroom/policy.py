@@ -11,10 +11,12 @@ import contextlib
 import copy
 import itertools
 import math
+import re
+import time
 from typing import Any, Dict, List, Optional
 
 from . import _arguments as arguments
-from ._base import NEVER_US, ffi, lib, text
+from ._base import NEVER_US, Owner, copied, ffi, lib, text
 
 #: What a policy declares that it does: it stops running jobs; no job that fits waits for ever.
 PREEMPTS, STARVES_NOBODY = lib.HR_POLICY_PREEMPTS, lib.HR_POLICY_STARVES_NOBODY
@@ -162,8 +164,11 @@ class _PolicyRun:
         from .trace import Trace
 
         env = lib.hrpy_run_env(run)
-        trace = Trace.__new__(Trace)  # borrowed: the run owns it
-        trace._trace, trace._columns = env.jobs, None
+        trace = Trace.__new__(Trace)  # borrowed: views of the policy keep the owners alive
+        trace._trace, trace._columns = ffi.gc(env.jobs, Owner(bound.owners)), None
+        self.is_temporary = bound.jobs not in (None, env.jobs)
+        if self.is_temporary:  # jobs of a run of a comparison, with replicas of services
+            trace._columns = {name: copied(column) for name, column in trace.columns.items()}
         self.bound, self.policy = bound, copy.copy(bound.policy)
         self.view = View(trace, trace.columns)
         self.moves = Moves(run, self.view)
@@ -183,6 +188,9 @@ class BoundPolicy:
 
     def __init__(self, policy: Policy):
         self.policy, self.pending = policy, None
+        self.owners: List[Any] = []  # what must live as long as views on the jobs of a run
+        self.seconds = 0.0  # in Python
+        self.jobs: Any = None  # the jobs that the owners have; None: those of each run
         if getattr(policy.decide, "__func__", None) is Policy.decide:
             raise NotImplementedError(_WITHOUT_DECIDE % type(policy).__name__)
         name = arguments.encoded("name of policy", policy.name, _MAX_NAME)
@@ -198,6 +206,7 @@ class BoundPolicy:
     def close(self):
         """The structs stay, because the results of the run name the policy."""
         _bound.pop(self.number, None)
+        self.owners = []  # now only views of the policy keep the owners
 
     def raise_pending(self):
         if self.pending is not None:
@@ -206,6 +215,11 @@ class BoundPolicy:
     def __del__(self):
         if getattr(self, "ops", ffi.NULL) != ffi.NULL:
             lib.hrpy_policy_destroy(self.ops)
+
+
+def without_address(json_text: str) -> str:
+    """A text in JSON without the parameter by which C finds a policy in Python: it differs between equal runs."""
+    return re.sub(r'(,\s*)?"address":\s*\d+', "", json_text)
 
 
 @contextlib.contextmanager
@@ -221,6 +235,7 @@ def bound_policy(policy: Optional[Policy]):
 
 def _called(bound, function, *arguments) -> int:
     """Calls Python for the engine. Returns a status; an exception is kept until the run has ended."""
+    began = time.perf_counter()
     try:
         function(*arguments)
     except _BrokenRule as broken:
@@ -228,6 +243,8 @@ def _called(bound, function, *arguments) -> int:
     except BaseException as exception:  # noqa: B036 (the exception must not cross C)
         bound.pending = bound.pending or exception
         return lib.HR_BAD_POLICY
+    finally:
+        bound.seconds += time.perf_counter() - began
     return 0
 
 
@@ -244,7 +261,9 @@ def on_create(number, run, out) -> int:
 
 
 def on_destroy(number) -> None:
-    _runs.pop(number, None)
+    run = _runs.pop(number, None)
+    if run is not None and run.is_temporary:
+        run.view.trace._trace = ffi.new("struct hr_trace *")  # without names
 
 
 def on_observe(number, view, event) -> int:

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Optional, Union
 from . import _arguments as arguments
 from ._base import NEVER_US, check, ffi, lib, new_error, notes_of, numpy, taken_text, text, view
 from ._interrupt import Stoppable
-from .policy import Policy, bound_policy
+from .policy import Policy, bound_policy, without_address
 from .scenario import Scenario, ScenarioLike, TraceLike, overrides_of
 from .trace import CLASSES, OUTCOMES, TIERS, Trace
 
@@ -73,8 +73,12 @@ class Run:
         self._stoppable = Stoppable()
         with bound_policy(policy) as bound:
             self._replay = _new_replay(scenario, trace, bound, check_all, self._stoppable.progress)
+            self._is_python = bound is not None
+            if bound:
+                bound.owners += [self._replay, trace, scenario]
             self._choice = bound.choice if bound else ffi.addressof(scenario._scenario, "policy")
             self._run(timeline, bound)
+            self._policy_seconds = bound.seconds if bound else 0.0
         self._result = self._replay.result
 
     def _run(self, timeline, bound):
@@ -105,6 +109,11 @@ class Run:
         """Wall-clock time of the simulation."""
         return self._replay.sim_s
 
+    @property
+    def policy_seconds(self) -> float:
+        """How much of this time a policy in Python took; 0 for other policies."""
+        return self._policy_seconds
+
     def to_json(self) -> str:
         """The summary in the format of `headroom run --json`, without wall-clock times."""
         if self._json is None:
@@ -119,6 +128,7 @@ class Run:
                 "skipped": self.trace._trace.skipped, "n_skipped_reasons": self.trace._trace.n_skipped_reasons})
             perf = ffi.new("struct hr_perf *")
             self._json = taken_text(lib.hr_summary_json(self._replay.summary, label, perf))
+            self._json = without_address(self._json) if self._is_python else self._json
         return self._json
 
     @property

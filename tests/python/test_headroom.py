@@ -550,6 +550,27 @@ def test_sweep():
 
 # ---- Ctrl-C ----
 
+def test_signals_at_any_time_do_not_hang(tmp_path):
+    """Also just after the lock of the second thread was acquired, and before this thread has begun."""
+    pool = {"name": "p", "gpu": "L4", "nodes": 1, "gpus_per_node": 1}
+    short = {"name": "s", "policy": {"name": "fifo"}, "cluster": {"pools": [pool]}}
+    trace = headroom.Trace.from_columns({"submit_s": [0], "duration_s": [1], "gpus": [1]})
+    before, stopped, end = signal.signal(signal.SIGALRM, signal.default_int_handler), 0, time.monotonic() + 1.5
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0007, 0.0003)
+        while time.monotonic() < end:
+            try:
+                headroom.run(short, trace)
+            except KeyboardInterrupt:
+                stopped += 1
+    except KeyboardInterrupt:  # between two runs
+        stopped += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert stopped > 0
+
+
 # Without an interruption, each run takes a minute.
 ENDLESS = {"name": "endless", "policy": {"name": "fifo"}, "horizon_s": 1e9,
            "cluster": {"pools": [{"name": "p", "gpu": "A100-80", "nodes": 8, "gpus_per_node": 8,
@@ -645,3 +666,40 @@ def test_columns_share_the_memory_of_the_run():
     numpy = pytest.importorskip("numpy")
     run = headroom.run(SMALL, three_jobs())
     assert numpy.shares_memory(run.columns["start_us"], run._result_columns()["start_us"])
+
+
+# ---- What a policy keeps ----
+
+
+class Keeper(headroom.Policy):
+    kept = {}
+
+    def create(self, view):
+        self.waiting = []
+        self.kept.update(trace=view.trace, jobs=view.jobs)
+
+    def observe(self, view, event):
+        if event.kind == "submit":
+            self.waiting.append(event.job)
+
+    def decide(self, view, moves):
+        while self.waiting and moves.start(self.waiting[0]):
+            self.waiting.pop(0)
+
+
+def test_views_of_a_policy_outlive_the_run():
+    run = headroom.run(DEMO, policy=Keeper())
+    before = [[int(x) for x in Keeper.kept["jobs"][name]] for name in ("submit_us", "gpus")]
+    names, digest = Keeper.kept["trace"].names("tenant"), run.digest
+    assert run.policy_seconds > 0 and headroom.run(DEMO).policy_seconds == 0
+    assert "address" not in run.to_json() and "address" not in json.dumps(headroom.compare(DEMO, [Keeper()]))
+    headroom.run(DEMO, policy=Keeper())
+    del run
+    headroom.run(DEMO, policy=Keeper())
+    kept = dict(Keeper.kept)
+    gc.collect()
+    for _ in range(3):
+        headroom.run(DEMO)
+    assert [[int(x) for x in kept["jobs"][name]] for name in ("submit_us", "gpus")] == before
+    assert kept["trace"].names("tenant") == names
+    assert headroom.run(DEMO, kept["trace"], policy=Keeper()).digest == digest
