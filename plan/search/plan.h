@@ -117,7 +117,8 @@ struct hr__sensitivity_case {
   char name[80];
   double factor; /* of demand, interruptions or price; 0: the environment is not changed by a factor */
   struct hr__option same, best;
-  bool best_meets; /* false: no candidate meets the goals in this environment */
+  bool best_meets;    /* false: no candidate meets the goals in this environment */
+  bool same_settings; /* only candidates with the settings of the choice were searched */
 };
 
 enum { HR__MAX_SENSITIVITY_CASES = 16, HR__TIGHTENINGS_PER_GOAL = 3, HR__MAX_FINALISTS = 24 };

@@ -423,7 +423,8 @@ static bool has_spot(const struct hr_plan *plan) {
    that served jobs too badly in the original environment therefore also do so in the changed one, and the bounds on
    costs remain valid unless capacity was removed. It therefore suffices to search near the choice: in the slice of the
    choice or, if a GPU type was removed, in all slices. If GPU types have different speeds, the best candidate may be
-   anywhere, and the whole grid is searched. */
+   anywhere, and the whole grid is searched. If no variable is a capacity, such as in a plan of numbers of replicas,
+   each slice has one candidate, and all are searched. */
 static enum hr_status find_best(struct hr_plan *plan, struct hr__evaluator *evaluator,
                                 const struct hr__environment *environment, uint32_t depth,
                                 struct hr__sensitivity_case *changed, struct hr_error *error) {
@@ -434,12 +435,14 @@ static enum hr_status find_best(struct hr_plan *plan, struct hr__evaluator *eval
                                      .replications = depth < SCREENING_RUNS ? depth : SCREENING_RUNS,
                                      .max_runs = plan->space.spec->max_runs,
                                      .begin = anywhere ? HR_NONE : plan->choice.candidate,
-                                     .one_slice = !anywhere && !environment->stress.without_gpu,
+                                     .one_slice =
+                                         !anywhere && !environment->stress.without_gpu && plan->space.n_capacity > 0,
                                      .thorough = anywhere,
                                      .races = hr__search_should_race(plan->config.trace),
                                      .too_small = plan->search.too_small,
                                      .n_too_small = plan->search.n_too_small};
   struct hr__search_result result;
+  changed->same_settings = config.one_slice && plan->space.n_slices > 1;
   enum hr_status status = hr__search(&config, &result, error);
   uint32_t best = HR_NONE;
   if (status == HR_OK) status = pick_best(evaluator, &result, config.replications, depth, &best, error);

@@ -73,6 +73,13 @@ static bool minimizes_money(const struct plan_page *page) {
   return page->plan->goals.n_terms == 1 && unit_of(page, page->plan->goals.terms[0]) == HR_UNIT_DOLLARS;
 }
 
+/* What follows a difference of the objective: the cost of a month, or nothing, if it is that of the run. */
+static const char *per_month(const struct plan_page *page) {
+  const struct hr__goals *goals = &page->plan->goals;
+  bool is_monthly = minimizes_money(page) && goals->metrics[goals->terms[0]].id == HR__M_MONTHLY;
+  return is_monthly ? " a month" : "";
+}
+
 static size_t find(const struct plan_page *page, enum hr__metric metric) {
   return hr__goals_find(&page->plan->goals, &(struct hr__scoped_metric){.id = metric});
 }
@@ -222,7 +229,7 @@ static void put_safer(struct plan_page *page) {
     objective_text(page, difference, true, more);
     hr__put_field(&page->console, i == 1 ? "safer" : "",
                   "%s%s%s: serves under %" PRIu32 " of %" PRIu32 " conditions (this plan: %" PRIu32 "): %s",
-                  is_same ? "at the same cost" : more, minimizes_money(page) && !is_same ? " a month" : "",
+                  is_same ? "at the same cost" : more, is_same ? "" : per_month(page),
                   mix->planned.violation > 0 ? " (over the goal in dollars)" : "", mix->n_served,
                   robustness->n_conditions, own->n_served, words);
     free(words);
@@ -304,6 +311,11 @@ static void put_conditions(struct plan_page *page) {
     free(words);
   }
   if (starred) hr__put_field(&page->console, "*", "over the goal in dollars; all other goals are met");
+  if (minimizes_money(page) && !per_month(page)[0]) {
+    char name[1000];
+    hr__put_field(&page->console, "in dollars", "%s of the run, not of a month",
+                  hr__goals_objective_text(&page->plan->goals, name, sizeof name));
+  }
   if (!page->plan->forecast && page->plan->demand.window_h >= FORECAST_DAYS * 24)
     hr__put_field(&page->console, "forecast",
                   "--forecast 3 plans for the forecast demand of the next 3 months instead");
@@ -550,7 +562,7 @@ static void put_tightening(struct plan_page *page) {
             tightening->candidate == HR_NONE ? "no candidate"
             : is_free(page, tightening)      ? "costs nothing"
                                              : cost,
-            tightening->candidate != HR_NONE && of_money && !is_free(page, tightening) ? " a month" : "");
+            tightening->candidate != HR_NONE && !is_free(page, tightening) ? per_month(page) : "");
     free(fitted);
   }
 }
@@ -563,7 +575,8 @@ static void put_sensitivity(struct plan_page *page) {
     const struct hr__sensitivity_case *environment = &plan->cases[i];
     put_option(page, environment->name, &environment->same, false);
     if (!environment->best_meets)
-      fprintf(page->console.out, "    no candidate meets the goals\n");
+      fprintf(page->console.out, "    no candidate%s meets the goals\n",
+              environment->same_settings ? " with the same settings" : "");
     else if (environment->best.candidate != plan->choice.candidate)
       put_option(page, "  best then", &environment->best, true);
   }

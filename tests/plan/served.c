@@ -293,6 +293,44 @@ static void plans_choose_replicas(void) {
   hr_scenario_destroy(scenario);
 }
 
+/* Two replicas just meet the goal. With more demand, the best choice has more replicas, which are a setting and no
+   capacity. */
+static void plans_answer_more_demand(void) {
+  struct hr_scenario *scenario = scenario_with("");
+  struct hr_trace *trace = no_jobs();
+  struct hr_replay replay;
+  char more[400];
+  set_replicas(scenario, 2);
+  run(&replay, scenario, trace);
+  snprintf(
+      more, sizeof more,
+      ",\"plan\":{\"variables\":[{\"path\":\"services.0.autoscale.replicas\",\"name\":\"replicas\",\"values\":[2,3,4,"
+      "6]}],\"constraints\":[\"chat.ttft_ms.p95 <= %.6f\"],\"objective\":\"chat.serving_usd\"}",
+      1.01 * metric_of(replay.summary, 0, "ttft_ms.p95"));
+  hr_replay_finish(&replay);
+  hr_scenario_destroy(scenario);
+  scenario = scenario_with(more);
+  struct hr_plan *plan;
+  struct hr_error error = {0};
+  const struct hr_plan_config config = {.scenario = scenario, .trace = trace, .n_threads = 2};
+  CU_ASSERT_EQUAL_FATAL(hr_plan(&config, &plan, &error), HR_OK);
+  const struct hr_perf perf = {0};
+  char *json = hr_plan_json(plan, &perf);
+  cJSON *root = cJSON_Parse(json), *environment;
+  uint32_t n_larger = 0;
+  cJSON_ArrayForEach(environment, cJSON_GetObjectItem(root, "sensitivity")) {
+    const cJSON *best = cJSON_GetObjectItem(environment, "best_choice");
+    const cJSON *replicas = cJSON_GetObjectItem(cJSON_GetObjectItem(best, "choice"), "replicas");
+    n_larger += cJSON_IsNumber(replicas) && replicas->valuedouble > 2;
+  }
+  CU_ASSERT(n_larger > 0);
+  cJSON_Delete(root);
+  free(json);
+  hr_plan_destroy(plan);
+  hr_trace_destroy(trace);
+  hr_scenario_destroy(scenario);
+}
+
 /* ---- Alerts ----------------------------------------------------------------------------------------- */
 
 /* Runs a scenario of one service with alerts. An iteration takes one second. */
@@ -492,6 +530,6 @@ static void why_fits_its_schema(void) {
 
 TEST_MAIN("services in runs", TEST(metrics_are_those_of_the_requests), TEST(backfill_with_services),
           TEST(parcels_have_services), TEST(goals_name_services), TEST(replications_draw_requests),
-          TEST(goals_that_cannot_be_met), TEST(plans_choose_replicas), TEST(service_alerts_by_hand),
-          TEST(idle_alerts_are_those_of_the_requests), TEST(idle_alert_of_replicas_with_phases),
-          TEST(memory_alerts_have_all_losses), TEST(why_fits_its_schema))
+          TEST(goals_that_cannot_be_met), TEST(plans_choose_replicas), TEST(plans_answer_more_demand),
+          TEST(service_alerts_by_hand), TEST(idle_alerts_are_those_of_the_requests),
+          TEST(idle_alert_of_replicas_with_phases), TEST(memory_alerts_have_all_losses), TEST(why_fits_its_schema))
