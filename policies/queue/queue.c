@@ -298,7 +298,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
                               .backfill = backfills[hr__queue_param(env, "backfill")->integer],
                               .rule = rule_of(env),
                               .by_gpu = hr_cluster_gpu_inventory(env->cluster) != NULL,
-                              .stops = hr_cluster_changes(env->cluster),
+                              .stops = hr_cluster_changes(env->cluster) || hr__carbon_stops_jobs(env),
                               .blocked = {HR_NONE},
                               .settled = {{HR_NONE}, 0}};
   *self = queue;

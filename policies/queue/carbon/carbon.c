@@ -66,12 +66,20 @@ struct hr__carbon {
   int64_t lag_us;
 };
 
+static bool rule_interrupts(enum hr__carbon_rule rule) {
+  return rule == HR__CARBON_INTERRUPTIBLE || rule == HR__CARBON_ECOVISOR;
+}
+
 static bool interrupts(const struct hr__carbon *carbon) {
-  return carbon->rule == HR__CARBON_INTERRUPTIBLE || carbon->rule == HR__CARBON_ECOVISOR;
+  return rule_interrupts(carbon->rule);
 }
 
 bool hr__carbon_stops(const struct hr__queue *queue) {
   return queue->carbon && interrupts(queue->carbon);
+}
+
+bool hr__carbon_stops_jobs(const struct hr_policy_env *env) {
+  return rule_interrupts((enum hr__carbon_rule)hr__queue_param(env, "carbon")->integer);
 }
 
 /* ---- The heap ----------------------------------------------------------------------------------------- */
@@ -583,7 +591,6 @@ enum hr_status hr__carbon_create(struct hr__queue *queue, const struct hr_policy
   if (!set_series(carbon, env) || !set_columns(carbon, env)) return HR_NO_MEMORY;
   set_averages(carbon, env);
   hr__queue_add_listener(queue, &listener);
-  queue->stops = queue->stops || interrupts(carbon);
   if (any_series(carbon) || rule == HR__CARBON_ALL_WAIT) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT,
                  "parameter 'carbon': jobs wait for electricity with less carbon, but no pool has a carbon intensity; "

@@ -103,7 +103,9 @@ enum hr_status hr__carbon_start_early(struct hr__queue *queue, const struct hr_v
 enum hr_status hr__carbon_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 /* If the job is held, sets the reason and returns true. */
 bool hr__carbon_explains(const struct hr__queue *queue, hr_job job, struct hr_wait_reason *wait);
-/* Returns whether the rule stops running jobs. */
+/* Returns whether the rule stops running jobs. hr__carbon_stops_jobs: before the modules of the queue are created, some
+   of which depend on it. */
 bool hr__carbon_stops(const struct hr__queue *queue);
+bool hr__carbon_stops_jobs(const struct hr_policy_env *env);
 
 #endif
