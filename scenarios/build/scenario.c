@@ -304,9 +304,15 @@ static enum hr_status build_policy(struct hr__builder *builder) {
   return status;
 }
 
+/* Returns the key of the power of a pool because of which nodes that work are closed; NULL: none. */
+static const char *power_that_closes(const struct hr_pool_spec *pool) {
+  if (!pool->power) return NULL;
+  return pool->power->sleep.idle_us > 0 ? "sleep" : pool->power->budget_w > 0 ? "power_budget_w" : NULL;
+}
+
 /* Checks that the placement 'pool' is used with fixed nodes only. This placement counts the GPUs of a pool and not
    those of its nodes. In elastic or time-bounded pools, the node of each job must be known, because nodes are added
-   and removed. */
+   and removed. The same holds if nodes are closed for a power budget, or sleep. */
 static enum hr_status check_placement(struct hr__builder *builder) {
   const cJSON *policy = hr__get(builder->source.file.tree, "policy");
   const cJSON *placement = hr__get(policy, "placement");
@@ -317,14 +323,16 @@ static enum hr_status check_placement(struct hr__builder *builder) {
     const struct hr_market_spec *market = &cluster->pools[i].market;
     bool is_bounded = market->from_us > 0 || market->to_us != HR_NEVER_US, fails = hr__pool_fails(&cluster->pools[i]);
     bool is_served = cluster->pools[i].n_maintenance > 0;
-    if (cluster->pools[i].nodes == 0 || (!hr_market_is_elastic(market->market) && !is_bounded && !fails && !is_served))
-      continue;
+    const char *power = power_that_closes(&cluster->pools[i]);
+    bool is_elastic = hr_market_is_elastic(market->market);
+    if (cluster->pools[i].nodes == 0 || (!is_elastic && !is_bounded && !fails && !is_served && !power)) continue;
     return hr__build_fail_at(builder, policy, "placement",
                              "the placement 'pool' counts GPUs, but the nodes of pool '%.60s' (%s) come and go; "
                              "use first-fit, best-fit or worst-fit",
                              cluster->pools[i].name,
                              fails       ? "faults"
                              : is_served ? "maintenance"
+                             : power     ? power
                                          : hr_market_name(market->market));
   }
   return HR_OK;

@@ -196,5 +196,25 @@ static void errors_of_batteries(void) {
   }
 }
 
+/* Nodes that sleep, or that are closed for a budget, are not fixed. */
+static void placement_by_pool_is_refused(void) {
+#define BY_COUNT(of_cluster, of_pool)                                                                                  \
+  "{\"policy\":{\"name\":\"queue\",\n\"placement\":\"pool\"},\"cluster\":{" of_cluster                                 \
+  "\"pools\":[{\"name\":\"p\",\"gpu\":\"A100-80\",\"nodes\":4,\"gpus_per_node\":8" of_pool "}]}}"
+  static const char *const cases[][2] = {
+      {BY_COUNT("\"power_budget_w\":15000,", ",\"power\":{}"),
+       "s.json:2:13: the placement 'pool' counts GPUs, but the nodes of pool 'p' (power_budget_w) come and go"},
+      {BY_COUNT("", ",\"power\":{\"sleep\":{\"idle_s\":60}}"),
+       "s.json:2:13: the placement 'pool' counts GPUs, but the nodes of pool 'p' (sleep) come and go"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    write_text(cases[i][0]);
+    expect_error(NULL, 0, cases[i][1]);
+  }
+  write_text(BY_COUNT("", ",\"power\":{}"));
+  hr_scenario_destroy(load(NULL, 0));
+}
+
 TEST_MAIN("Power in scenarios", TEST(keys_are_stored), TEST(sleep_and_heat_are_stored), TEST(batteries_are_stored),
-          TEST(errors_of_batteries), TEST(caps_of_the_catalogue), TEST(watts_have_defaults), TEST(errors_have_a_place))
+          TEST(errors_of_batteries), TEST(caps_of_the_catalogue), TEST(watts_have_defaults), TEST(errors_have_a_place),
+          TEST(placement_by_pool_is_refused))
