@@ -404,6 +404,15 @@ HR_API int64_t hr_view_time_for_us(const struct hr_view *view, hr_job job, int64
    per second. 0: the job cannot run in the pool. In runs without speeds, all jobs have the speed 1,000,000. */
 HR_API uint32_t hr_view_speed_ppm(const struct hr_view *view, hr_job job, hr_pool pool);
 
+/* The time that a job needs in addition to its work: `restart_us` when it starts after a stop, and `write_us` for a
+   checkpoint after each `interval_us` of work since its start; HR_NEVER_US: it writes none. Writes to a storage that
+   several jobs share may take longer. */
+struct hr_job_overhead {
+  int64_t restart_us, interval_us, write_us;
+};
+/* Returns the overhead of a job in a pool. */
+HR_API struct hr_job_overhead hr_view_overhead(const struct hr_view *view, hr_job job, hr_pool pool);
+
 /* The moves of one pass. A move that breaks a rule returns HR_BAD_POLICY; a move for which memory is exhausted returns
    HR_NO_MEMORY. After either error the engine ends the run, even if `decide` returns HR_OK. */
 struct hr_moves;
@@ -502,7 +511,10 @@ enum {
   HR_POLICY_RESIZES = 128, /* the policy starts elastic jobs with fewer or more GPUs, or resizes them */
   /* If a node of a running elastic job goes down and the remaining GPUs suffice, the job is not stopped: the engine
      resizes it and notifies the policy by HR_EVENT_RESIZE. Only with HR_POLICY_RESIZES. */
-  HR_POLICY_SHRINKS = 256
+  HR_POLICY_SHRINKS = 256,
+  /* The policy stops jobs by hr_moves_preempt only, which keeps all work. So if nothing else in the run can stop jobs,
+     jobs write no checkpoints, as in runs in which no job is ever stopped. Only with HR_POLICY_PREEMPTS. */
+  HR_POLICY_KEEPS_WORK = 512
 };
 
 /* A policy. Instances are immutable; they are shared by runs and threads. */
@@ -522,9 +534,10 @@ struct hr_policy_ops {
   /* Makes the moves of an instant. All events of the instant were observed before. */
   enum hr_status (*decide)(void *self, const struct hr_view *view, struct hr_moves *moves);
   /* Returns abilities (HR_POLICY_PREEMPTS, HR_POLICY_MANAGES_CAPACITY, HR_POLICY_KEEPS_WITHIN, HR_POLICY_HOLDS_RUN,
-     HR_POLICY_RESIZES, HR_POLICY_SHRINKS) and promises (HR_POLICY_STARVES_NOBODY) of the policy. A policy without
-     abilities can only start and reject jobs. Called once, after `create`. NULL: no abilities and no promises. If the
-     policy does not manage capacity, the engine requests each node as soon as the node is available. */
+     HR_POLICY_RESIZES, HR_POLICY_SHRINKS, HR_POLICY_KEEPS_WORK) and promises (HR_POLICY_STARVES_NOBODY) of the policy.
+     A policy without abilities can only start and reject jobs. Called once, after `create`. NULL: no abilities and no
+     promises. If the policy does not manage capacity, the engine requests each node as soon as the node is available.
+   */
   uint32_t (*abilities)(void *self);
   /* Reports why a job still waits after a pass. Sets the reason in `*wait` and, if known, `behind`, `quota` and
      `until_us`. Before the call, the engine has set the reason to HR_WAIT_REASON_POLICY, and has set `free_milli` and

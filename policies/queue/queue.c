@@ -414,7 +414,8 @@ static uint32_t abilities(void *self) {
   promises |= hr__elastic_abilities(queue);
   promises |= HR_POLICY_KEEPS_WITHIN | (is_starvation_free(queue) ? (uint32_t)HR_POLICY_STARVES_NOBODY : 0);
   if (queue->market) return promises | HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS;
-  return promises | (queue->preemptor || hr__carbon_stops(queue) ? HR_POLICY_PREEMPTS : 0);
+  if (queue->preemptor) return promises | HR_POLICY_PREEMPTS;
+  return promises | (hr__carbon_stops(queue) ? HR_POLICY_PREEMPTS | HR_POLICY_KEEPS_WORK : 0);
 }
 
 static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {

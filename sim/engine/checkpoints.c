@@ -201,6 +201,7 @@ static int64_t requested_interval_us(const struct hr__engine *engine, hr_job job
 
 int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   enum { MAX_WRITES = 1000000 }; /* of a job to a storage in which writes may delay each other */
+  if (!engine->disturbs_jobs && engine->abilities & HR_POLICY_KEEPS_WORK) return HR_NEVER_US; /* no work can be lost */
   int64_t interval_us = requested_interval_us(engine, job, pool), work_us = engine->trace->work_us[job.id];
   const bool is_shared = writes_to_storage(engine, job, pool) || writes_to_data(engine, job, pool);
   if (interval_us >= work_us / MAX_WRITES || !is_shared) return interval_us;
@@ -210,6 +211,17 @@ int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, 
 int64_t hr__checkpoint_write_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   const bool is_shared = writes_to_storage(engine, job, pool) || writes_to_data(engine, job, pool);
   return is_shared ? HR_UNKNOWN_US : hr__class_spec(engine, job)->write_us;
+}
+
+struct hr_job_overhead hr_view_overhead(const struct hr_view *view, hr_job job, hr_pool pool) {
+  const struct hr__engine *engine = hr__engine_of(view);
+  if (!engine->attempt_slot) return (struct hr_job_overhead){.interval_us = HR_NEVER_US}; /* no job is ever stopped */
+  const struct hr_class_spec *class_ = hr__class_spec(engine, job);
+  struct hr_job_overhead overhead = {.restart_us = class_->restart_us,
+                                     .interval_us = hr__checkpoint_interval_us(engine, job, pool),
+                                     .write_us = alone_write_us(engine, job, pool)};
+  if (class_->async && class_->stall_us < overhead.write_us) overhead.write_us = class_->stall_us;
+  return overhead;
 }
 
 bool hr__checkpoint_is_continuous(const struct hr__engine *engine, hr_job job) {

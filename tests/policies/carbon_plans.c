@@ -123,6 +123,49 @@ static void slots_are_the_best(void) {
   hr__arena_finish(&arena);
 }
 
+/* With a restart time, a plan completes within the slack, counted tick by tick, and has at most the carbon of the best
+   run without interruptions. */
+static void restarts_are_planned(void) {
+  struct hr_arena arena = {0};
+  struct hr__carbon_parts parts = {.arena = &arena};
+  struct hr__stream random;
+  uint32_t n_paused = 0;
+  hr__stream_init(&random, 6, HR__PURPOSE_SAMPLE, 0, 0);
+  for (int i = 0; i < WORLDS; i++) {
+    struct world world = draw(&random, false);
+    const struct hr__carbon_job *job = &world.job;
+    struct hr__carbon_slots slots;
+    world.job.restart_us = 1 + below(&random, 3);
+    CU_ASSERT(hr__carbon_best_slots(job, &parts, &slots));
+    int64_t left = job->length_us, end = job->length_us + job->slack_us, carbon = 0, stops = 0;
+    bool runs = false;
+    for (int64_t t = job->from_us; t < job->from_us + end && left > 0; t++) {
+      bool should = hr__carbon_runs_at(world.series, &slots, t);
+      if (runs && !should) {
+        int64_t next = t;
+        while (next < job->from_us + end && !hr__carbon_runs_at(world.series, &slots, next)) next++;
+        should = next == job->from_us + end || !hr__carbon_pause_saves(world.series, &slots, job->restart_us, t, next);
+        if (should) { /* the job runs through the pause */
+          for (; t < next && left > 0; t++, left--) carbon += hr_series_at(world.series, t);
+          t--;
+          continue;
+        }
+        stops++;
+        left += job->restart_us;
+      }
+      runs = should;
+      left -= runs;
+      carbon += runs ? hr_series_at(world.series, t) : 0;
+    }
+    n_paused += stops > 0;
+    CU_ASSERT_EQUAL(left, 0);
+    CU_ASSERT(carbon <= carbon_of(&world, job->from_us + best_start(&world, false), job->length_us));
+    hr_series_destroy(world.series);
+  }
+  CU_ASSERT(n_paused > 100);
+  hr__arena_finish(&arena);
+}
+
 static int by_value(const void *a, const void *b) {
   int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
   return (x > y) - (x < y);
@@ -177,5 +220,5 @@ static void the_calendar_is_that_of_the_paper(void) {
   CU_ASSERT_EQUAL(hr__carbon_calendar_slack(HR__CARBON_NEXT_MONDAY, MONDAY_US - 5200 * 7 * DAY_US), 9 * HOUR_US);
 }
 
-TEST_MAIN("plans for less carbon", TEST(starts_are_the_best), TEST(slots_are_the_best), TEST(quantiles_are_by_time),
-          TEST(the_calendar_is_that_of_the_paper))
+TEST_MAIN("plans for less carbon", TEST(starts_are_the_best), TEST(slots_are_the_best), TEST(restarts_are_planned),
+          TEST(quantiles_are_by_time), TEST(the_calendar_is_that_of_the_paper))

@@ -2,7 +2,7 @@
 /*
  * Jobs that wait for electricity with less carbon, on clusters in which GPUs are scarce, in random small worlds: every
  * rule with every backfill and order, with limits, restarts, checkpoints and failures of nodes. Runs are checked after
- * each event.
+ * each event. And with enough GPUs: deadlines are met despite restarts and checkpoints.
  */
 
 #include "base/random.h"
@@ -140,4 +140,52 @@ static void all_combinations_run(void) {
   CU_ASSERT(n_pauses > 500 && n_failures > 100); /* the worlds contain what they are to test */
 }
 
-TEST_MAIN("carbon in worlds with few GPUs", TEST(all_combinations_run))
+/* With enough GPUs and without failures, jobs end by their deadlines if they would do so without a wait, although they
+   restart after interruptions. `may_fail`: jobs write checkpoints, because nodes could fail; none does. */
+static void check_deadlines(struct hr__stream *random, const char *rule, bool may_fail, uint32_t *n_pauses) {
+  static struct world world;
+  const int64_t interval_us = HR_SECOND_US * (300 + below(random, 900)), write_us = HR_SECOND_US * below(random, 100);
+  lab_begin(&world.lab);
+  world.n_pauses = 0;
+  draw_series(&world, random);
+  draw_cluster(&world, random, may_fail);
+  world.process.between = (struct hr_duration){HR_DURATION_FIXED, 1e9, 0};
+  world.process.fresh = true;
+  world.lab.pools[0].nodes = N_JOBS;
+  world.lab.classes[HR_CLASS_UNKNOWN] = (struct hr_class_spec){.checkpoint = HR_CHECKPOINT_INTERVAL,
+                                                               .interval_us = interval_us,
+                                                               .write_us = write_us,
+                                                               .restart_us = HR_SECOND_US * below(random, 120)};
+  for (uint32_t i = 0; i < N_JOBS; i++) {
+    int64_t work_us = HR_SECOND_US + below(random, 4 * HOUR_US), submit_us = i * HR_SECOND_US;
+    int64_t alone_us = work_us + (may_fail ? (work_us - 1) / interval_us * write_us : 0);
+    int64_t slack_us = below(random, 4) ? below(random, 12 * HOUR_US) : 0;
+    lab_add_job(&world.lab, (struct lab_job){.submit_us = submit_us,
+                                             .work_us = work_us,
+                                             .gpus = 4,
+                                             .deadline_us = submit_us + alone_us + slack_us});
+  }
+  lab_set(&world.lab, "backfill", "skip");
+  lab_set(&world.lab, "carbon", rule);
+  lab_set(&world.lab, "carbon_deadline", "job");
+  struct hr_observer observer = {.self = &world, .on_event = on_event};
+  CU_ASSERT_FATAL(lab_run(&world.lab, &observer));
+  for (uint32_t job = 0; job < N_JOBS; job++) {
+    int64_t end_us = lab_end_us(&world.lab, job), deadline_us = world.lab.jobs[job].deadline_us;
+    if (end_us > deadline_us) printf("\n  %s: job %u is %g s late\n", rule, job, (double)(end_us - deadline_us) / 1e6);
+    CU_ASSERT(end_us <= deadline_us);
+  }
+  *n_pauses += world.n_pauses;
+  world_finish(&world);
+}
+
+static void deadlines_are_met(void) {
+  struct hr__stream random;
+  uint32_t n_pauses = 0;
+  hr__stream_init(&random, 8, HR__PURPOSE_SAMPLE, 0, 0);
+  for (uint32_t i = 0; i < 4 * WORLDS * COUNT(rules); i++)
+    check_deadlines(&random, rules[i % COUNT(rules)], i / COUNT(rules) % 2 == 0, &n_pauses);
+  CU_ASSERT(n_pauses > 100);
+}
+
+TEST_MAIN("carbon in random worlds", TEST(all_combinations_run), TEST(deadlines_are_met))

@@ -22,9 +22,6 @@
 #include "policies/queue/params.h"
 #include "policies/queue/quota/quota.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 struct due {
   int64_t at_us;
   uint32_t job;
@@ -167,7 +164,11 @@ static int64_t length_of(const struct hr__queue *queue, hr_job job) {
   return carbon->by_average ? carbon->average_us[is_short(queue, job)] : hr_trace_estimate_us(queue->trace, job);
 }
 
-/* Returns how much later a job may start. */
+static bool has_started(const struct hr_view *view, hr_job job) {
+  return view->start_us[job.id] != HR_NEVER_US;
+}
+
+/* Returns how much later a job may start. `length_us`: its expected run time. */
 static int64_t slack_of(const struct hr__queue *queue, hr_job job, int64_t now_us, int64_t utc_us, int64_t length_us) {
   const struct hr__carbon *carbon = queue->carbon;
   int64_t slack_us;
@@ -214,20 +215,24 @@ static bool plan_slots(struct hr__queue *queue, hr_job job, const struct hr__car
     return hr__carbon_best_slots(plan, &carbon->parts, slots);
   }
   carbon->forced_us[job.id] = plan->slack_us;
-  *slots = (struct hr__carbon_slots){INT64_MIN, 0};
+  *slots = (struct hr__carbon_slots){INT64_MIN, 0, INT64_MIN};
   return hr__carbon_quantile(plan->series, plan->from_us, plan->from_us + carbon->lookahead_us, carbon->quantile,
                              &carbon->parts, &slots->below);
 }
 
-/* Returns the time from which on a waiting or running job runs at any intensity. */
+/* Returns the time from which on a job that waits, or would wait if it paused now, runs at any intensity. */
 static int64_t forced_from(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   const struct hr__carbon *carbon = queue->carbon;
-  if (carbon->rule == HR__CARBON_ECOVISOR) return view->now_us + carbon->forced_us[job.id];
+  const struct hr__carbon_needs needs = hr__carbon_needs_of(queue, view, job);
+  bool again = has_started(view, job);
+  if (carbon->rule == HR__CARBON_ECOVISOR)
+    return view->now_us + carbon->forced_us[job.id] -
+           (view->state[job.id] == HR_JOB_RUNNING ? needs.overhead.restart_us : 0);
   int64_t left_us = length_of(queue, job) - (view->kept_us ? hr_view_done_us(view, job) : 0);
-  return carbon->forced_us[job.id] - (left_us > 0 ? left_us : 0);
+  return carbon->forced_us[job.id] - hr__carbon_time_us(&needs, left_us, again);
 }
 
-/* Returns when a job that waits now will run next. */
+/* Returns when a job that waits now, or would wait if it paused now, will run next. */
 static int64_t next_run(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   const struct hr__carbon *carbon = queue->carbon;
   int64_t utc_us = utc_of(carbon, job, view->now_us), forced_us = forced_from(queue, view, job);
@@ -238,23 +243,22 @@ static int64_t next_run(const struct hr__queue *queue, const struct hr_view *vie
          utc_us;
 }
 
-/* Returns when a job that runs now will pause. */
-static int64_t next_pause(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+/* Returns when a job that runs at `from_us`, not before now, will pause. */
+static int64_t next_pause(const struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t from_us) {
   const struct hr__carbon *carbon = queue->carbon;
-  int64_t utc_us = utc_of(carbon, job, view->now_us);
+  int64_t utc_us = utc_of(carbon, job, from_us);
   /* if the series does not change within two periods, it never changes; a series that is not repeated has an end */
   const struct hr_series *series = series_of(carbon, job);
-  int64_t tie_us = carbon->slots[job.id].tie_until_us, end_us = INT64_MAX;
+  const struct hr__carbon_slots *slots = &carbon->slots[job.id];
+  int64_t tie_us = slots->tie_until_us > slots->from_us ? slots->tie_until_us : slots->from_us, end_us = INT64_MAX;
   if (hr_series_repeats(series))
     end_us = (tie_us > utc_us ? tie_us : utc_us) + 2 * (hr_series_end_us(series) - hr_series_first_us(series));
-  if (carbon->rule == HR__CARBON_ECOVISOR ? carbon->forced_us[job.id] <= 0
-                                          : forced_from(queue, view, job) <= view->now_us)
-    return HR_NEVER_US;
+  if (forced_from(queue, view, job) <= view->now_us) return HR_NEVER_US;
   /* a job may have started outside the planned steps, because capacity was free too late. It then runs until the next
      pause after a planned step */
-  int64_t next_us = hr__carbon_next(series, &carbon->slots[job.id], true, utc_us, end_us);
-  next_us = hr__carbon_next(series, &carbon->slots[job.id], false, next_us, end_us);
-  return next_us >= end_us ? HR_NEVER_US : view->now_us + next_us - utc_us;
+  int64_t next_us = hr__carbon_next(series, slots, true, utc_us, end_us);
+  next_us = hr__carbon_next(series, slots, false, next_us, end_us);
+  return next_us >= end_us ? HR_NEVER_US : from_us + next_us - utc_us;
 }
 
 /* ---- Held jobs ---------------------------------------------------------------------------------------- */
@@ -271,14 +275,17 @@ static enum hr_status hold_until(struct hr__queue *queue, const struct hr_view *
 static enum hr_status plan(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t *until_us) {
   struct hr__carbon *carbon = queue->carbon;
   uint32_t pool = carbon->pool[job.id] = pool_for(queue, job);
-  int64_t utc_us = pool == HR_NONE ? 0 : utc_of(carbon, job, view->now_us), length_us = length_of(queue, job);
+  const struct hr__carbon_needs needs = hr__carbon_needs_of(queue, view, job);
+  int64_t utc_us = pool == HR_NONE ? 0 : utc_of(carbon, job, view->now_us);
+  int64_t length_us = hr__carbon_time_us(&needs, length_of(queue, job), false);
   *until_us = view->now_us;
   if (hr__gpus(queue, job) == 0 || (pool == HR_NONE && carbon->rule != HR__CARBON_ALL_WAIT)) return HR_OK;
   struct hr__carbon_job plan = {.series = pool == HR_NONE ? NULL : carbon->series[pool],
                                 .from_us = utc_us,
                                 .length_us = length_us,
                                 .slack_us = slack_of(queue, job, view->now_us, utc_us, length_us),
-                                .step_us = carbon->step_us};
+                                .step_us = carbon->step_us,
+                                .restart_us = needs.overhead.restart_us};
   if (!interrupts(carbon)) {
     *until_us = view->now_us + delay_of(carbon, &plan);
     return HR_OK;
@@ -292,7 +299,7 @@ enum hr_status hr__carbon_job_waits(struct hr__queue *queue, const struct hr_vie
   struct hr__carbon *carbon = queue->carbon;
   if (!carbon) return hr__queue_job_waits(queue, view, job);
   int64_t until_us = view->now_us;
-  bool is_new = view->start_us[job.id] == HR_NEVER_US;
+  bool is_new = !has_started(view, job);
   enum hr_status status = is_new ? plan(queue, view, job, &until_us) : HR_OK;
   bool pauses = !is_new && interrupts(carbon) && carbon->pool[job.id] != HR_NONE && hr__gpus(queue, job) > 0;
   if (pauses) until_us = next_run(queue, view, job);
@@ -314,13 +321,29 @@ enum hr_status hr__carbon_release(struct hr__queue *queue, const struct hr_view 
   return hr__queue_job_waits(queue, view, job);
 }
 
-static enum hr_status pause(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, hr_job job) {
+static enum hr_status stop(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, hr_job job) {
   struct hr_slice one;
   struct hr_placement placement = hr_view_placement(view, job, &one);
   struct hr_event event = {view->now_us, HR_EVENT_PREEMPT, HR_REASON_POLICY, job, &placement, {HR_NONE}, {HR_NONE}};
   enum hr_status status = hr_moves_preempt(moves, job, HR_REASON_POLICY);
   if (status == HR_OK) status = hr__queue_job_stops(queue, view, &event);
   return status == HR_OK ? hr__carbon_job_waits(queue, view, job) : status;
+}
+
+/* Stops a job at the end of its planned steps if it can still end in time, and the pause saves carbon despite the
+   restart. With Ecovisor, the restart is subtracted from the time for which the job may still pause. */
+static enum hr_status pause(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, hr_job job) {
+  struct hr__carbon *carbon = queue->carbon;
+  int64_t next_us = next_run(queue, view, job), shift_us = utc_of(carbon, job, 0);
+  const struct hr__carbon_needs needs = hr__carbon_needs_of(queue, view, job);
+  bool is_forced = forced_from(queue, view, job) <= view->now_us;
+  bool is_planned = carbon->rule == HR__CARBON_INTERRUPTIBLE;
+  if (is_forced || next_us <= view->now_us) return HR_OK;
+  if (is_planned && !hr__carbon_pause_saves(series_of(carbon, job), &carbon->slots[job.id], needs.overhead.restart_us,
+                                            view->now_us + shift_us, next_us + shift_us))
+    return push(queue, job, next_pause(queue, view, job, next_us)) ? HR_OK : HR_NO_MEMORY;
+  if (!is_planned) carbon->forced_us[job.id] -= needs.overhead.restart_us;
+  return stop(queue, view, moves, job);
 }
 
 /* ---- Capacity that is paid for anyway ------------------------------------------------------------------ */
@@ -429,7 +452,7 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   struct hr__carbon *carbon = queue->carbon;
   (void)placement;
   if (!interrupts(carbon) || carbon->pool[job.id] == HR_NONE || hr__gpus(queue, job) == 0) return HR_OK;
-  return push(queue, job, next_pause(queue, view, job)) ? HR_OK : HR_NO_MEMORY;
+  return push(queue, job, next_pause(queue, view, job, view->now_us)) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
@@ -463,31 +486,6 @@ bool hr__carbon_explains(const struct hr__queue *queue, hr_job job, struct hr_wa
 
 /* ---- Construction ------------------------------------------------------------------------------------- */
 
-/* Returns a draw from the standard normal distribution (Box and Muller). */
-static double normal(struct hr__stream *stream) {
-  double radius = sqrt(-2 * log(hr__stream_uniform(stream)));
-  double angle = hr__stream_uniform(stream);
-  return radius * cos(6.283185307179586 * angle);
-}
-
-/* Creates a copy of a series with noise: each value plus a draw from N(0, error x mean). NULL: out of memory. */
-static struct hr_series *add_noise(const struct hr_series *series, double error, struct hr__stream *stream) {
-  int64_t first_us = hr_series_first_us(series), end_us = hr_series_end_us(series);
-  uint32_t count = 0, i = 0;
-  double mean = (double)hr_series_between(series, first_us, end_us) / (double)(end_us - first_us);
-  for (int64_t at_us = first_us; at_us < end_us; at_us = hr_series_next_us(series, at_us)) count++;
-  int64_t *at = malloc((count + 1) * sizeof *at), *micros = malloc((count + 1) * sizeof *micros);
-  struct hr_series *noisy = NULL;
-  for (int64_t at_us = first_us; at && micros && i < count; at_us = hr_series_next_us(series, at_us), i++) {
-    at[i] = at_us;
-    micros[i] = hr_series_at(series, at_us) + (int64_t)llround(error * mean * normal(stream));
-  }
-  if (at && micros) noisy = hr_series_create(at, micros, count, hr_series_repeats(series));
-  free(at);
-  free(micros);
-  return noisy;
-}
-
 /* Sets the series of each pool for plans. False: out of memory. */
 static bool set_series(struct hr__carbon *carbon, const struct hr_policy_env *env) {
   double error = hr__queue_param(env, "carbon_forecast_error")->real;
@@ -504,7 +502,7 @@ static bool set_series(struct hr__carbon *carbon, const struct hr_policy_env *en
       if (other && other->carbon == known->carbon) carbon->series[i] = carbon->series[k];
     }
     if (carbon->series[i] != known->carbon) continue;
-    carbon->series[i] = carbon->noisy[i] = add_noise(known->carbon, error, &stream);
+    carbon->series[i] = carbon->noisy[i] = hr__carbon_add_noise(known->carbon, error, &stream);
     if (!carbon->noisy[i]) return false;
   }
   return true;

@@ -32,16 +32,23 @@ enum hr__carbon_deadline {
 /* The freedom of a job. Times are in UTC. */
 struct hr__carbon_job {
   const struct hr_series *series;
-  int64_t from_us;   /* now */
-  int64_t slack_us;  /* how much later the job may start or, if it can be interrupted, end */
-  int64_t length_us; /* expected run time */
-  int64_t step_us;   /* starts are `from_us` plus multiples of this; 0: any start */
+  int64_t from_us;    /* now */
+  int64_t slack_us;   /* how much later the job may start or, if it can be interrupted, end */
+  int64_t length_us;  /* expected run time, with checkpoints */
+  int64_t step_us;    /* starts are `from_us` plus multiples of this; 0: any start */
+  int64_t restart_us; /* time that each interruption adds to the run time */
 };
 
-/* When a job that can be interrupted runs: while the intensity is below `below`, and before `tie_until_us` also while
-   it equals it. */
+/* When a job that can be interrupted runs: from `from_us` on, while the intensity is below `below`, and before
+   `tie_until_us` also while it equals it. */
 struct hr__carbon_slots {
-  int64_t below, tie_until_us;
+  int64_t below, tie_until_us, from_us;
+};
+
+/* What a job needs in addition to its work, and its speed. */
+struct hr__carbon_needs {
+  struct hr_job_overhead overhead;
+  uint32_t speed_ppm;
 };
 
 /* A part of a step: an intensity and the time for which it applies. */
@@ -56,20 +63,38 @@ struct hr__carbon_parts {
   uint32_t count, capacity;
 };
 
-/* ---- plans.c: pure functions -------------------------------------------------------------------------- */
+struct hr__stream;
+
+/* ---- plans.c, slots.c, forecast.c: functions without state ---------------------------------------------- */
 
 /* Each returns how much later than now the job should start; of equal starts the earliest. */
 int64_t hr__carbon_lowest_slot(const struct hr__carbon_job *given);
 int64_t hr__carbon_lowest_window(const struct hr__carbon_job *given);
 int64_t hr__carbon_best_rate(const struct hr__carbon_job *given);
-/* Finds the parts of steps with the lowest intensity, of `length_us` together, within `length_us` plus `slack_us`; of
-   equal intensities the earliest. False: out of memory. */
+/* Finds when a job with interruptions runs within `length_us` plus `slack_us`. Without a restart time: in the parts of
+   steps with the lowest intensity, of `length_us` together; of equal intensities the earliest. With a restart time:
+   in such parts that the job also has the time to restart, or without interruptions if this has at most as much carbon.
+   False: out of memory. */
 bool hr__carbon_best_slots(const struct hr__carbon_job *job, struct hr__carbon_parts *parts,
                            struct hr__carbon_slots *slots);
 /* Sets `*value` to the smallest intensity such that the given share of the time between now and `to_us` has at most
    this intensity. False: out of memory. */
 bool hr__carbon_quantile(const struct hr_series *series, int64_t from_us, int64_t to_us, double share,
                          struct hr__carbon_parts *parts, int64_t *value);
+/* Lists the parts of the series between two times, the lowest first. False: out of memory. */
+bool hr__carbon_list_parts(const struct hr_series *series, int64_t from_us, int64_t to_us,
+                           struct hr__carbon_parts *parts);
+/* Returns whether a job should pause from `from_us` until `to_us`, although it then needs `restart_us`: the carbon of
+   this time exceeds that of the restart, and that of the same time at the intensity up to which the job runs. */
+bool hr__carbon_pause_saves(const struct hr_series *series, const struct hr__carbon_slots *slots, int64_t restart_us,
+                            int64_t from_us, int64_t to_us);
+/* Returns an upper bound of the time that a job needs for the rest of its work if it is not interrupted any more.
+   `again`: it starts after a stop. */
+int64_t hr__carbon_time_us(const struct hr__carbon_needs *needs, int64_t work_us, bool again);
+/* Returns what a job needs in the worst of the pools that it accepts. */
+struct hr__carbon_needs hr__carbon_needs_of(const struct hr__queue *queue, const struct hr_view *view, hr_job job);
+/* Creates a copy of a series with noise: each value plus a draw from N(0, error x mean). NULL: out of memory. */
+struct hr_series *hr__carbon_add_noise(const struct hr_series *series, double error, struct hr__stream *stream);
 /* Returns how much later than `end_us` (UTC) a job may end by a rule of the calendar. */
 int64_t hr__carbon_calendar_slack(enum hr__carbon_deadline rule, int64_t end_us);
 
@@ -77,6 +102,7 @@ int64_t hr__carbon_calendar_slack(enum hr__carbon_deadline rule, int64_t end_us)
 static inline bool hr__carbon_runs_at(const struct hr_series *series, const struct hr__carbon_slots *slots,
                                       int64_t at_us) {
   int64_t value = hr_series_at(series, at_us);
+  if (at_us < slots->from_us) return false;
   return value < slots->below || (value == slots->below && at_us < slots->tie_until_us);
 }
 /* Returns the first time from `at_us` on, and before `until_us`, at which hr__carbon_runs_at is `runs`; `until_us` if

@@ -12,8 +12,6 @@
 
 #include "policies/queue/carbon/carbon.h"
 
-#include <stdlib.h>
-
 /* ---- Starts ------------------------------------------------------------------------------------------- */
 
 /* Returns the next candidate after a delay; HR_NEVER_US: none. `length_us`: the length of the window; 0: a slot. */
@@ -91,57 +89,13 @@ int64_t hr__carbon_best_rate(const struct hr__carbon_job *given) {
   return best_us;
 }
 
-/* ---- Parts -------------------------------------------------------------------------------------------- */
-
-static bool add_part(struct hr__carbon_parts *parts, struct hr__carbon_part part) {
-  if (parts->count == parts->capacity) {
-    struct hr__carbon_part *grown = hr_arena_grown(parts->arena, parts->at, &parts->capacity, sizeof *grown);
-    if (!grown) return false;
-    parts->at = grown;
-  }
-  parts->at[parts->count++] = part;
-  return true;
-}
-
-static int by_value(const void *a, const void *b) {
-  const struct hr__carbon_part *x = a, *y = b;
-  if (x->value != y->value) return x->value < y->value ? -1 : 1;
-  return (x->from_us > y->from_us) - (x->from_us < y->from_us);
-}
-
-/* Lists the parts of the series between two times, the lowest first. */
-static bool list_parts(const struct hr_series *series, int64_t from_us, int64_t to_us, struct hr__carbon_parts *parts) {
-  parts->count = 0;
-  while (from_us < to_us) {
-    int64_t next_us = hr_series_next_us(series, from_us);
-    if (next_us > to_us) next_us = to_us;
-    if (!add_part(parts, (struct hr__carbon_part){hr_series_at(series, from_us), from_us, next_us - from_us}))
-      return false;
-    from_us = next_us;
-  }
-  if (parts->count) qsort(parts->at, parts->count, sizeof *parts->at, by_value);
-  return true;
-}
-
-bool hr__carbon_best_slots(const struct hr__carbon_job *job, struct hr__carbon_parts *parts,
-                           struct hr__carbon_slots *slots) {
-  int64_t left_us = job->length_us, to_us = job->from_us + job->length_us + job->slack_us;
-  *slots = (struct hr__carbon_slots){INT64_MIN, 0};
-  if (!list_parts(job->series, job->from_us, to_us, parts)) return false;
-  for (uint32_t i = 0; i < parts->count && left_us > 0; i++) {
-    const struct hr__carbon_part *part = &parts->at[i];
-    int64_t used_us = part->length_us < left_us ? part->length_us : left_us;
-    *slots = (struct hr__carbon_slots){part->value, part->from_us + used_us};
-    left_us -= used_us;
-  }
-  return true;
-}
+/* ---- Quantiles ---------------------------------------------------------------------------------------- */
 
 bool hr__carbon_quantile(const struct hr_series *series, int64_t from_us, int64_t to_us, double share,
                          struct hr__carbon_parts *parts, int64_t *value) {
   int64_t end_us = hr_series_end_us(series);
   if (!hr_series_repeats(series) && to_us > end_us) to_us = end_us > from_us ? end_us : from_us + 1;
-  if (!list_parts(series, from_us, to_us, parts)) return false;
+  if (!hr__carbon_list_parts(series, from_us, to_us, parts)) return false;
   double wanted_us = share * (double)(to_us - from_us);
   int64_t passed_us = 0;
   for (uint32_t i = 0; i < parts->count; i++) {
@@ -150,16 +104,6 @@ bool hr__carbon_quantile(const struct hr_series *series, int64_t from_us, int64_
     if ((double)passed_us >= wanted_us) break;
   }
   return true;
-}
-
-int64_t hr__carbon_next(const struct hr_series *series, const struct hr__carbon_slots *slots, bool runs, int64_t at_us,
-                        int64_t until_us) {
-  while (at_us < until_us && hr__carbon_runs_at(series, slots, at_us) != runs) {
-    int64_t next_us = hr_series_next_us(series, at_us);
-    if (slots->tie_until_us > at_us && slots->tie_until_us < next_us) next_us = slots->tie_until_us;
-    at_us = next_us;
-  }
-  return at_us < until_us ? at_us : until_us;
 }
 
 /* ---- The calendar ------------------------------------------------------------------------------------- */
