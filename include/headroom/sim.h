@@ -96,6 +96,8 @@ struct hr_job_accounting {
   int64_t held_us; /* time for which the job held GPUs, in all attempts */
   /* kept_us, lost_us, saving_us, restarting_us, hanging_us and data_us, multiplied by the milli-GPUs of the attempts */
   struct hr_gpu_times milli_us;
+  int64_t resuming_us; /* part of restarting_us: restarts after stops by the policy that kept all work */
+  bool resumes;        /* the last stop was of this kind */
 };
 
 /* The accounts of a pool: changes of its nodes, and kills of jobs because of exhausted GPU memory. */

@@ -4,7 +4,8 @@
  * computed in one loop, because the energy of a job is computed from its start and end.
  *
  * The carbon without a wait is the carbon of the same jobs if each job had started at its submission and had run
- * without a pause, with the same power and for the same time. It is the baseline of savings.
+ * without a pause, with the same power and for the same time, without the restarts after stops by the policy. It is the
+ * baseline of savings.
  */
 
 #include "headroom/power.h"
@@ -58,8 +59,9 @@ enum hr_status hr__energy_jobs_make(const struct hr_cluster_spec *cluster, const
     if (held_us <= 0) continue;
     int64_t submit_us = begin_us + trace->submit_us[job];
     double nw = (double)(energy.it + energy.facility) / (double)held_us;
+    int64_t alone_us = held_us - (result->account ? hr_result_accounting(result, (hr_job){job}).resuming_us : 0);
     with += (double)energy.carbon;
-    without += nw * (double)hr_series_between(known->carbon, submit_us, submit_us + held_us) / 1000;
+    without += nw * (double)hr_series_between(known->carbon, submit_us, submit_us + alone_us) / 1000;
   }
   if (without > 0) sums->of_no_wait = with / without;
   return HR_OK;

@@ -72,6 +72,7 @@ static void add_other_phase(struct hr__engine *engine, hr_job job, const struct 
   struct hr_job_accounting *accounting = hr__account_open(engine, job);
   if (attempt->phase == HR__PHASE_RESTARTING || attempt->phase == HR__PHASE_BACKING_OFF) {
     accounting->restarting_us += passed_us;
+    if (accounting->resumes && attempt->phase == HR__PHASE_RESTARTING) accounting->resuming_us += passed_us;
     accounting->milli_us.restarting += hr__attempt_gpu_time(attempt, passed_us);
     if (attempt->phase == HR__PHASE_BACKING_OFF)
       engine->pool_accounting[hr__attempt_pool(engine, job).id].back_off_milli_us +=

@@ -303,6 +303,7 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
     hr__account_end(engine, job, keeps_all || hr__checkpoint_is_continuous(engine, job));
   if (engine->clean && (returns || !resizes)) hr__account_roll_back(engine, job);
   if (resizes && returns) begin_again(engine, job);
+  if (how != HR__STOP_END) hr__account_open(engine, job)->resumes = how == HR__STOP_KEEP_ALL;
   if (how == HR__STOP_END) hr__account_close(engine, job, placement);
   hr__event_heap_remove_job(&engine->heap, job.id);
   if (!resizes) hr__attempt_free(engine, job);
