@@ -383,10 +383,13 @@ static enum hr_status step(struct hr__clusters *all, int64_t now_us) {
       if (status == HR_OK && all->n_todo) status = hr__dispatch_go_on(all, now_us);
     }
   if (status == HR_OK) status = all->whole->moves.status;
-  if (status != HR_OK || !any) return status;
-  all->whole->view.now_us = all->whole->last_us = now_us;
+  if (status != HR_OK) return status;
+  const bool news = any || (all->whole->power && !hr__power_is_noted(all->whole));
+  if (!news) return HR_OK;
+  all->whole->view.now_us = now_us;
+  if (any) all->whole->last_us = now_us;
   hr__notify_instant(all->whole);
-  return all->whole->config->check ? hr__clusters_check(all->whole) : HR_OK;
+  return any && all->whole->config->check ? hr__clusters_check(all->whole) : HR_OK;
 }
 
 static void stop_at(struct hr__clusters *all, int64_t end_us) {

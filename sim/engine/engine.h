@@ -514,6 +514,11 @@ bool hr__autoscaler_may_grow(const struct hr__engine *engine, hr_job job);
 void hr__power_before_node(struct hr__engine *engine, hr_pool pool);
 void hr__power_after_node(struct hr__engine *engine, hr_pool pool);
 
+/* hr__power_note stores that the observers are notified of the present power; hr__power_is_noted returns whether they
+   know it. */
+void hr__power_note(struct hr__engine *engine);
+bool hr__power_is_noted(const struct hr__engine *engine);
+
 /* The carbon that is emitted now, in milligrams per hour. */
 int64_t hr__power_carbon_mg_h(const struct hr__engine *engine);
 /* Adds the power from the grid and the energy in batteries. Returns whether there is a battery. */
@@ -570,7 +575,7 @@ enum hr_status hr__engine_free_capacity(struct hr__engine *engine);
 enum hr_status hr__engine_decide(struct hr__engine *engine, uint64_t n_events, uint64_t n_others);
 /* Handles the events of services of the present instant, if the next event is one. Returns whether it is. */
 bool hr__engine_serve(struct hr__engine *engine, enum hr_status *status);
-/* Notifies the observers that a pass has been made. */
+/* Notifies the observers that a pass has been made, or that the power has changed. */
 void hr__notify_instant(struct hr__engine *engine);
 /* hr__engine_settle closes the accounts at engine->last_us. hr__engine_finish frees everything. */
 void hr__engine_settle(struct hr__engine *engine);

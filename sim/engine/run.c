@@ -86,6 +86,7 @@ enum { POLL_INSTANTS = 63 };
 
 void hr__notify_instant(struct hr__engine *engine) {
   const struct hr_run_config *config = engine->config;
+  if (engine->power) hr__power_note(engine);
   for (uint32_t i = 0; i < config->n_observers; i++)
     if (config->observers[i].on_instant) config->observers[i].on_instant(config->observers[i].self, &engine->view);
 }
@@ -301,7 +302,7 @@ bool hr__engine_serve(struct hr__engine *engine, enum hr_status *status) {
   return true;
 }
 
-enum hr_status hr__engine_decide(struct hr__engine *engine, uint64_t n_events, uint64_t n_others) {
+static enum hr_status decide(struct hr__engine *engine, uint64_t n_events, uint64_t n_others) {
   enum hr_status status = run_pending(engine, HR__PENDING_TIMER);
   if (status != HR_OK) return status;
   if (engine->n_events == n_events) /* all pending entries were outdated, or a scan */
@@ -312,6 +313,13 @@ enum hr_status hr__engine_decide(struct hr__engine *engine, uint64_t n_events, u
   if (status == HR_OK && engine->standby) status = hr__standby_after_pass(engine);
   if (status == HR_OK && engine->autoscaler) status = hr__autoscaler_after_pass(engine);
   return status == HR_OK ? count_idle_pass(engine, n_others) : status;
+}
+
+/* The power of nodes can change without an event, such as when a suspended node sleeps, and after a pass. */
+enum hr_status hr__engine_decide(struct hr__engine *engine, uint64_t n_events, uint64_t n_others) {
+  enum hr_status status = decide(engine, n_events, n_others);
+  if (status == HR_OK && !engine->whole && engine->power && !hr__power_is_noted(engine)) hr__notify_instant(engine);
+  return status;
 }
 
 static enum hr_status run_loop(struct hr__engine *engine) {

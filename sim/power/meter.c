@@ -500,6 +500,15 @@ bool hr_view_power(const struct hr_view *view, struct hr_power_now *now) {
   return true;
 }
 
+void hr__power_note(struct hr__engine *engine) {
+  engine->power->noted = engine->power->power;
+}
+
+bool hr__power_is_noted(const struct hr__engine *engine) {
+  const struct hr__watts *now = &engine->power->power, *noted = &engine->power->noted;
+  return now->it == noted->it && now->facility == noted->facility;
+}
+
 int64_t hr__power_busy_milli(const struct hr__engine *engine, hr_pool pool, int64_t *taken_nw) {
   const struct hr__pool_meter *meter = &engine->power->pools[pool.id];
   *taken_nw = meter->busy_at ? meter->busy_at[HR__CAP_LEVELS].it : hr__meter_busy_power(meter).it;

@@ -41,6 +41,7 @@ struct hr__pool_meter {
 struct hr__power {
   struct hr__pool_meter *pools; /* by pool */
   struct hr__watts power;       /* of all pools */
+  struct hr__watts noted;       /* the power of which the observers were notified last */
   int64_t touched_us;
   struct hr_power_peaks peaks;
 };

@@ -9,7 +9,7 @@
 #include "headroom/unstable/replay.h"
 #include "output_files.h"
 
-#include <stdarg.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,4 +114,75 @@ static void carbon_relative_to_no_wait(void) {
   CU_ASSERT(n_above > 15);
 }
 
-TEST_MAIN("electricity of whole runs", TEST(carbon_relative_to_no_wait))
+/* ---- The timeline --------------------------------------------------------------------------------------- */
+
+/* Returns the integral of a column of the timeline until the end of a run, in kWh. */
+static double integral_kwh(const char *path, double end_s, unsigned column) {
+  char line[1000];
+  double sum = 0, since_s = 0, kw = 0;
+  FILE *file = fopen(path, "r");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  for (bool is_header = true; fgets(line, sizeof line, file); is_header = false) {
+    if (is_header) continue;
+    const char *cell = line;
+    const double at_s = strtod(line, NULL);
+    sum += kw * (at_s - since_s) / 3600;
+    since_s = at_s;
+    for (unsigned i = 0; i < column; i++) cell = strchr(cell, ',') + 1;
+    kw = strtod(cell, NULL);
+  }
+  fclose(file);
+  return sum + kw * (end_s - since_s) / 3600;
+}
+
+/* A world with some of: nodes that sleep, a power budget that closes nodes or limits GPUs, failures, maintenance, and
+   rules that interrupt jobs. */
+static void put_world(struct hr__stream *random) {
+  static const char *const budgets[] = {"", "\"power_budget_w\":9000,",
+                                        "\"power_budget_w\":9000,\"power_budget_mode\":\"cap\","};
+  static const char *const works[] = {"", ",\"maintenance\":[{\"name\":\"fw\",\"start_s\":9000,\"duration_s\":1000,"
+                                          "\"lead_s\":500,\"nodes_per_group\":1,\"drain\":\"wait\"}]"};
+  static const char *const rules[] = {"no-wait", "lowest-window", "wait-awhile", "ecovisor"};
+  static const char *const backfills[] = {"skip", "easy", "conservative"};
+  char sleep[200] = "";
+  if (below(random, 3))
+    snprintf(sleep, sizeof sleep, ",\"sleep\":{\"idle_s\":%u,\"suspend_s\":%u,\"sleep_w\":10,\"boot_s\":%u}",
+             1 + below(random, 900), below(random, 2) * below(random, 90), 1 + below(random, 300));
+  FILE *file = file_named("s.json");
+  fprintf(file,
+          "{\"cluster\":{\"carbon\":{\"file\":\"g.csv\"},\"power\":{\"gpu_idle_w\":40,\"gpu_max_w\":250,\"pue\":1.3%s},"
+          "%s%s\"pools\":[{\"name\":\"p\",\"gpu\":\"V100\",\"nodes\":5,\"gpus_per_node\":8%s}]},",
+          sleep, budgets[below(random, 3)],
+          below(random, 2) ? "\"faults\":{\"mtbf_h\":9,\"repair_s\":900,\"detect_s\":50}," : "",
+          works[below(random, 2)]);
+  fprintf(file, "\"policy\":{\"name\":\"queue\",\"carbon\":\"%s\",\"backfill\":\"%s\",\"carbon_wait_s\":20000}}",
+          rules[below(random, 4)], backfills[below(random, 3)]);
+  CU_ASSERT_EQUAL_FATAL(fclose(file), 0);
+}
+
+/* The integral of the power in the timeline is the energy that the meter has counted. */
+static void timeline_is_the_meter(void) {
+  enum { WORLDS = 40, IT_COLUMN = 8 };
+  struct hr__stream random;
+  hr__stream_init(&random, 5, HR__PURPOSE_SAMPLE, 0, 0);
+  for (unsigned world = 0; world < WORLDS; world++) {
+    struct run run;
+    char path[500];
+    put_hours(&random);
+    put_jobs(&random);
+    put_world(&random);
+    snprintf(path, sizeof path, "%s", files_path("timeline.csv"));
+    start(&run, path);
+    const double end_s = (double)(run.replay.result->end_us + hr_trace_clock_us(run.trace)) / 1e6;
+    const double rounding_kwh = 0.5e-6 * end_s / 3600 + 1e-9; /* the file has milliwatts */
+    const double it_kwh = integral_kwh(path, end_s, IT_COLUMN), site_kwh = integral_kwh(path, end_s, IT_COLUMN + 1);
+    if (fabs(it_kwh - run.replay.summary->energy.it_kwh) > rounding_kwh)
+      printf("\n  world %u: the timeline has %.9f kWh, the meter %.9f", world, it_kwh,
+             run.replay.summary->energy.it_kwh);
+    CU_ASSERT_DOUBLE_EQUAL(it_kwh, run.replay.summary->energy.it_kwh, rounding_kwh);
+    CU_ASSERT_DOUBLE_EQUAL(site_kwh, run.replay.summary->energy.site_kwh, rounding_kwh);
+    finish(&run);
+  }
+}
+
+TEST_MAIN("electricity of whole runs", TEST(carbon_relative_to_no_wait), TEST(timeline_is_the_meter))
