@@ -318,13 +318,14 @@ static bool add_wait(struct hr_waits *waits, const struct wait_group *group, uin
                          .end_us = end_us,
                          .is_first = !waits->has_started[waiting_member->job.id],
                          .is_open = is_open};
-  if (wait.begin_us == wait.end_us) return true;
+  const bool is_empty = wait.begin_us == wait.end_us; /* the job was submitted in the last instant of the run */
+  if (is_empty && !is_open) return true;
   if (!HR__ARRAY_HAS_ROOM(waits->waits, waits->n_waits, waits->waits_capacity)) return false;
   for (uint32_t i = 0; i < group->n_clocks; i++) {
     const struct wait_clock *clock = &group->clocks[i];
     int64_t part_us = wait_group_part_us(group, member, i);
-    if (part_us > 0 && !add_part(waits, &wait, (struct hr_wait_part){clock->reason, clock->quota, part_us}))
-      return false;
+    bool counts = part_us > 0 || (is_empty && i == group->running);
+    if (counts && !add_part(waits, &wait, (struct hr_wait_part){clock->reason, clock->quota, part_us})) return false;
   }
   waits->waits[waits->n_waits++] = wait;
   return true;

@@ -277,6 +277,7 @@ static struct wait_part *make_parts(const struct hr_why *why, const struct hr_wa
   for (size_t i = 0; i < n_segments; i++) {
     bool inside = segments[i].begin_us >= wait->begin_us && segments[i].end_us <= wait->end_us;
     if (inside && segments[i].end_us > segments[i].begin_us) sorted[n_sorted++] = segments[i];
+    if (inside && wait->begin_us == wait->end_us) sorted[0] = segments[i], n_sorted = 1; /* the last one remains */
   }
   if (n_sorted > 1) qsort(sorted, n_sorted, sizeof *sorted, by_cause);
   *count = put_together(sorted, n_sorted, parts);
@@ -399,7 +400,8 @@ static void put_start(struct hr__console *console, const struct hr_why *why, con
   end(console, &sentence, attempt->number ? "restarted" : "started");
 }
 
-static const char *end_words(const struct hr_attempt *attempt) {
+/* `held_us`: how long the job was held because of carbon afterwards. */
+static const char *end_words(const struct hr_attempt *attempt, int64_t held_us) {
   switch (attempt->end_reason) {
   case HR_REASON_RECLAIMED:
     return "its node was reclaimed by the market";
@@ -414,7 +416,8 @@ static const char *end_words(const struct hr_attempt *attempt) {
   case HR_REASON_KILLED:
     return "killed for another job";
   case HR_REASON_POLICY:
-    return "suspended by the policy for the turn of other jobs";
+    return held_us > 0 ? "suspended by the policy to wait for electricity with less carbon"
+                       : "suspended by the policy for the turn of other jobs";
   default:
     return attempt->end == HR_ATTEMPT_PREEMPTED ? "preempted by the policy" : "it lost its node";
   }
@@ -448,9 +451,32 @@ static void put_overheads(FILE *out, const struct hr_attempt *attempt) {
   if (attempt->data_us > 0) fprintf(out, "; %s spent waiting for data", duration_text(attempt->data_us, time));
 }
 
-/* Prints the end of an attempt. `moved_to` is the next attempt if the job was migrated, otherwise NULL. */
+static bool is_resized(const struct hr_attempt *attempt, const struct hr_attempt *next) {
+  return next && attempt->end_reason == HR_REASON_RESIZED && next->begin_us == attempt->end_us;
+}
+
+static void put_resize(FILE *out, const struct hr_why *why, const struct hr_attempt *attempt,
+                       const struct hr_attempt *next) {
+  char from[HR__NUMBER_BYTES], to[HR__NUMBER_BYTES];
+  fprintf(out, ": from %s to %s GPUs ", hr__why_gpus(attempt->gpu_milli, from),
+          hr__why_gpus(next->gpu_milli, to));
+  put_nodes(out, why, next, false);
+}
+
+/* Returns how long a job was held because of carbon after an attempt. `wait`: its next wait; NULL: none. */
+static int64_t held_for_carbon_us(const struct hr_why *why, const struct hr_attempt *attempt,
+                                  const struct hr_wait *wait) {
+  if (!wait || wait->begin_us != attempt->end_us) return 0;
+  const struct hr_wait_part *parts = hr_waits_parts(why->waits, wait);
+  for (uint32_t i = 0; i < wait->n_parts; i++)
+    if (parts[i].reason == HR_WAIT_REASON_CARBON) return parts[i].us;
+  return 0;
+}
+
+/* Prints the end of an attempt. `next` is the next attempt if the job continues there, as it was migrated or resized;
+   otherwise NULL. `wait`: the next wait of the job; NULL: none. */
 static void put_end(struct hr__console *console, const struct hr_why *why, const struct hr_attempt *attempt,
-                    const struct hr_attempt *moved_to) {
+                    const struct hr_attempt *next, const struct hr_wait *wait) {
   struct why_job_sentence sentence;
   char at[HR__NUMBER_BYTES], time[HR__NUMBER_BYTES];
   bool is_done = attempt->end == HR_ATTEMPT_COMPLETED, runs = attempt->end == HR_ATTEMPT_RUNNING;
@@ -458,16 +484,23 @@ static void put_end(struct hr__console *console, const struct hr_why *why, const
   fprintf(sentence.out, "at %s, after %s", time_text(why, attempt->end_us, at),
           duration_text(attempt->end_us - attempt->begin_us, time));
   if (runs) fprintf(sentence.out, ": still running when the run ended");
-  if (moved_to)
-    put_move(sentence.out, why, attempt, moved_to);
+  if (is_resized(attempt, next))
+    put_resize(sentence.out, why, attempt, next);
+  else if (next)
+    put_move(sentence.out, why, attempt, next);
   else if (!runs && !is_done)
-    fprintf(sentence.out, ": %s", end_words(attempt));
+    fprintf(sentence.out, ": %s", end_words(attempt, held_for_carbon_us(why, attempt, wait)));
   put_overheads(sentence.out, attempt);
   if (is_done)
     fprintf(sentence.out, "; %s after its submission",
             duration_text(attempt->end_us - why->trace->submit_us[attempt->job.id], time));
   fputc('.', sentence.out);
-  end(console, &sentence, is_done ? "completed" : runs ? "unfinished" : moved_to ? "moved" : "stopped");
+  end(console, &sentence,
+      is_done                     ? "completed"
+      : runs                      ? "unfinished"
+      : is_resized(attempt, next) ? "resized"
+      : next                      ? "moved"
+                                  : "stopped");
 }
 
 /* Returns the indices of the attempts of a job in time order. The caller frees the list. Returns NULL if out of
@@ -502,15 +535,14 @@ static void put_life(struct hr__console *console, const struct hr_why *why, hr_j
   const struct hr_wait *waits;
   const struct hr_attempt *attempts;
   size_t n_waits = hr_waits_of(why->waits, job, &waits), wait = 0;
-  bool was_migrated = false;
+  bool goes_on = false;
   hr_history_attempts(why->history, &attempts);
   for (uint32_t i = 0; i < n_attempts; i++) {
     const struct hr_attempt *attempt = &attempts[list[i]], *next = i + 1 < n_attempts ? &attempts[list[i + 1]] : NULL;
-    bool migrates = is_migrated(why, attempt, next);
     while (wait < n_waits && waits[wait].begin_us < attempt->begin_us) put_wait(console, why, &waits[wait++]);
-    if (!was_migrated) put_start(console, why, attempt);
-    put_end(console, why, attempt, migrates ? next : NULL);
-    was_migrated = migrates;
+    if (!goes_on) put_start(console, why, attempt);
+    goes_on = is_migrated(why, attempt, next) || is_resized(attempt, next);
+    put_end(console, why, attempt, goes_on ? next : NULL, wait < n_waits ? &waits[wait] : NULL);
   }
   while (wait < n_waits) put_wait(console, why, &waits[wait++]);
 }

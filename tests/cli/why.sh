@@ -202,4 +202,30 @@ case_scenarios_with_services() {
   says stderr 'a forecast needs jobs'
 }
 
+# A job that is suspended because of carbon, one that is resized, and one that is submitted in the last instant of a run.
+case_reasons_of_stops() {
+  local pool='"name":"p","gpu":"H100","nodes":2,"gpus_per_node":8'
+  printf 'job_id,submit_s,duration_s,gpus\na,0,7200,8\n' >carbon.csv
+  printf 'time_utc,g\n2024-01-01T00:00Z,1\n2024-01-01T01:00Z,9\n2024-01-01T02:00Z,1\n2024-01-01T03:00Z,1\n' >g.csv
+  echo '{"trace":{"file":"carbon.csv"},"cluster":{"carbon":{"file":"g.csv"},"pools":[{'"$pool"'}]},"policy":
+    {"name":"queue","carbon":"wait-awhile","carbon_wait_s":3600}}' >carbon.json
+  try 0 why carbon.json --job a
+  tr -s ' \n' ' ' <stdout >line
+  says line 'stopped at 0 d 01:00:00, after 1 h: suspended by the policy to wait for electricity with less carbon.'
+
+  printf 'job_id,submit_s,duration_s,gpus,min_gpus,max_gpus\nb,0,60,8,,\na,1,9000,16,8,16\n' >elastic.csv
+  echo '{"trace":{"file":"elastic.csv"},"cluster":{"pools":[{'"$pool"'}]},"policy":
+    {"name":"queue","elastic":"shrink"}}' >elastic.json
+  try 0 why elastic.json --job a
+  tr -s ' \n' ' ' <stdout >line
+  says line 'resized at 0 d 00:01:00, after 59.0 s: from 8 to 16 GPUs on nodes 1, 0 of pool p.'
+
+  printf 'job_id,submit_s,duration_s,gpus\na,0,100,16\nb,10,100,8\n' >spare.csv
+  echo '{"trace":{"file":"spare.csv"},"cluster":{"pools":[{'"$pool"',"faults":
+    {"per_1000_node_days":0,"repair_s":60,"spares":1}}]},"policy":{"name":"queue"}}' >spare.json
+  try 0 why spare.json --job b
+  tr -s ' \n' ' ' <stdout >line
+  says line 'waited 0 s behind job a, which may not be overtaken; still waiting when the run ended.'
+}
+
 run_case
