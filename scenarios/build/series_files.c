@@ -33,8 +33,9 @@ struct series_reader {
   bool header_is_utc;
   int64_t *at_us, *micros;
   uint32_t count, at_capacity, micros_capacity;
-  int64_t step_us;     /* 0: unknown yet */
-  uint64_t last_line;  /* of the last accepted stamp */
+  int64_t step_us; /* 0: unknown yet */
+  /* of the first and of the last accepted stamp */
+  uint64_t first_line, last_line;
   bool is_blank;       /* the last row had no value */
   uint64_t blank_line; /* first row without a value after the last one with a value */
 };
@@ -207,10 +208,20 @@ static enum hr_status append(struct series_reader *reader, int64_t at_us, int64_
   reader->micros[i] = micros;
   reader->count++;
   reader->last_line = hr__input_line_number(reader->input);
+  if (i == 0) reader->first_line = reader->last_line;
   return HR_OK;
 }
 
-/* Checks a stamp against the one before it. The first two stamps define the step of the file. */
+static enum hr_status fail_gap(const struct series_reader *reader, uint64_t line, uint64_t previous, int64_t gap_us,
+                               int64_t step_us) {
+  return hr_fail(reader->error, HR_BAD_INPUT,
+                 "%s:%" PRIu64 ": a gap: the stamp is %.10g min after that of line %" PRIu64
+                 "; expected are stamps every %.10g min, or \"gaps\": \"hold\" in the scenario",
+                 reader->path, line, (double)gap_us / 6e7, previous, (double)step_us / 6e7);
+}
+
+/* Checks a stamp against the one before it. The first two stamps define the step of the file. If the third one follows
+   earlier, the gap is between the first two. */
 static enum hr_status check_step(struct series_reader *reader, int64_t at_us) {
   if (reader->count == 0) return HR_OK;
   int64_t last_us = reader->at_us[reader->count - 1], gap_us = at_us - last_us;
@@ -222,14 +233,9 @@ static enum hr_status check_step(struct series_reader *reader, int64_t at_us) {
                 reader->last_line);
   if (reader->step_us == 0) reader->step_us = gap_us;
   if (gap_us == reader->step_us || reader->query->holds_gaps) return HR_OK;
-  if (reader->is_blank)
-    return hr_fail(reader->error, HR_BAD_INPUT,
-                   "%s:%" PRIu64 ": the value is missing; expected is a %s, or \"gaps\": \"hold\" in the scenario",
-                   reader->path, reader->blank_line, reader->query->noun);
-  return fail(reader,
-              "a gap: the stamp is %.10g min after that of line %" PRIu64 "; expected are stamps every %.10g min, or "
-              "\"gaps\": \"hold\" in the scenario",
-              (double)gap_us / 6e7, reader->last_line, (double)reader->step_us / 6e7);
+  if (gap_us < reader->step_us && reader->count == 2)
+    return fail_gap(reader, reader->last_line, reader->first_line, reader->step_us, gap_us);
+  return fail_gap(reader, hr__input_line_number(reader->input), reader->last_line, gap_us, reader->step_us);
 }
 
 static enum hr_status read_row(struct series_reader *reader, struct hr_text line) {
@@ -244,6 +250,10 @@ static enum hr_status read_row(struct series_reader *reader, struct hr_text line
     reader->is_blank = true;
     return HR_OK;
   }
+  if (reader->is_blank && reader->count > 0 && !reader->query->holds_gaps)
+    return hr_fail(reader->error, HR_BAD_INPUT,
+                   "%s:%" PRIu64 ": the value is missing; expected is a %s, or \"gaps\": \"hold\" in the scenario",
+                   reader->path, reader->blank_line, reader->query->noun);
   status = check_step(reader, at_us);
   if (status == HR_OK) status = parse_value(reader, text, &micros);
   reader->is_blank = false;

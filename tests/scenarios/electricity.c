@@ -182,6 +182,14 @@ static void errors_of_files_have_a_line(void) {
       {TWO "2022-01-01T00,4\n", "series.csv:4: the stamp is earlier than that of line 3; expected ascending..."},
       {TWO "2022-01-01T02,\n2022-01-01T03,4\n",
        "series.csv:4: the value is missing; expected is a carbon intensity..."},
+      /* every second value */
+      {"time_utc,v\n2022-01-01T00,1\n2022-01-01T01,\n2022-01-01T02,4\n2022-01-01T03,\n2022-01-01T04,4\n",
+       "series.csv:3: the value is missing; expected is a carbon intensity..."},
+      {"time_utc,v\n2022-01-01T00,1\n2022-01-01T01\n2022-01-01T02,4\n2022-01-01T03,4\n",
+       "series.csv:3: the value is missing; expected is a carbon intensity..."},
+      /* the gap is between the first two stamps */
+      {"time_utc,v\n2022-01-01T00,1\n2022-01-01T02,2\n2022-01-01T03,4\n",
+       "series.csv:3: a gap: 120 min line 2; expected stamps every 60 min..."},
       {TWO "2022-01-01T02,-4\n", "series.csv:4: '-4' is negative; expected is a carbon intensity of at least 0..."},
       {TWO "2022-01-01T02,x\n", "series.csv:4: 'x' is not a carbon intensity..."},
       {TWO "2022-02-30T02,4\n", "series.csv:4: '2022-02-30T02' is not a stamp; expected is a date and time like..."},
