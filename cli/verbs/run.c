@@ -245,6 +245,7 @@ static enum hr_status stream_collect_notes(struct streaming *self, struct hr_err
   struct hr_notes *notes = &self->notes;
   enum hr_status status = hr_run_notes(trace, &scenario->costs, scenario->quotas, self->result, notes, error);
   if (status == HR_OK) status = hr_replay_input_notes(scenario, &scenario->policy, trace, notes, error);
+  if (status == HR_OK) status = hr_series_notes(trace, &scenario->cluster, self->result, notes, error);
   if (status != HR_OK || hr_streamed_notes(self->streamed, notes) == HR_OK) return status;
   return hr_fail(error, HR_NO_MEMORY, "out of memory");
 }

@@ -473,6 +473,7 @@ static enum hr_status note(struct hr_replay *replay, struct hr_error *error) {
   enum hr_status status = hr_run_notes(trace, &scenario->costs, scenario->quotas, replay->result, notes, error);
   if (status == HR_OK) status = hr_replay_input_notes(scenario, replay->config.policy, trace, notes, error);
   if (status == HR_OK) status = note_resizes(scenario, replay->result, notes, error);
+  if (status == HR_OK) status = hr_series_notes(trace, &scenario->cluster, replay->result, notes, error);
   for (uint32_t i = 0; i < count_services(scenario) && status == HR_OK; i++)
     if (hr_service_goal_notes(&scenario->services->at[i], &replay->requests[i], notes) != HR_OK)
       status = hr_fail(error, HR_NO_MEMORY, "out of memory");

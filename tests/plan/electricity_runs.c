@@ -185,4 +185,55 @@ static void timeline_is_the_meter(void) {
   }
 }
 
-TEST_MAIN("electricity of whole runs", TEST(carbon_relative_to_no_wait), TEST(timeline_is_the_meter))
+/* ---- Notes ---------------------------------------------------------------------------------------------- */
+
+/* Runs a job of two hours with two pools, and returns the number of notes on series. One of them contains `words`. */
+static unsigned notes_on_series(const char *first, const char *second, const char *words) {
+  struct run run;
+  FILE *file = file_named("s.json");
+  fprintf(file,
+          "{\"cluster\":{\"pools\":[{\"name\":\"a\",\"gpu\":\"X\",\"nodes\":1,\"gpus_per_node\":8,\"carbon\":{\"file\":"
+          "\"g.csv\"%s}},{\"name\":\"b\",\"gpu\":\"X\",\"nodes\":1,\"gpus_per_node\":8,\"carbon\":{\"file\":\"%s}}]},"
+          "\"policy\":{\"name\":\"queue\"}}",
+          first, second);
+  CU_ASSERT_EQUAL_FATAL(fclose(file), 0);
+  start(&run, NULL);
+  unsigned count = 0;
+  bool found = !words;
+  for (size_t i = 0; i < run.replay.notes.count; i++) {
+    const char *note = run.replay.notes.text[i];
+    if (!strstr(note, "in the series of") && !strstr(note, "outside the series")) continue;
+    found = found || strstr(note, words);
+    count++;
+  }
+  CU_ASSERT(found);
+  finish(&run);
+  return count;
+}
+
+/* Series g.csv has three days from 2024-01-01, h.csv the hours until 2022-10-19T03:00. */
+static void runs_outside_series_are_noted(void) {
+  struct hr__stream random;
+  hr__stream_init(&random, 6, HR__PURPOSE_SAMPLE, 0, 0);
+  put_hours(&random);
+  FILE *file = file_named("h.csv");
+  fputs("time_utc,g\n2022-10-19T00:00Z,1\n2022-10-19T01:00Z,2\n2022-10-19T02:00Z,3\n", file);
+  CU_ASSERT_EQUAL_FATAL(fclose(file), 0);
+  file = file_named("jobs.csv");
+  fputs("job_id,submit_s,gpus,duration_s\n1,0,1,7200\n", file);
+  CU_ASSERT_EQUAL_FATAL(fclose(file), 0);
+  CU_ASSERT_EQUAL(notes_on_series("", "g.csv\"", NULL), 0);
+  CU_ASSERT_EQUAL(notes_on_series("", "h.csv\"", "2024-01-01T00:00:00Z in the series"), 1);
+  CU_ASSERT_EQUAL(notes_on_series(",\"start\":\"2024-01-01T01:00Z\"", "h.csv\",\"start\":\"2022-10-19T01:30Z\"",
+                                  "25 % of the run is outside"),
+                  1);
+  CU_ASSERT_EQUAL(notes_on_series(",\"start\":\"2030-01-01T00:00Z\"", "g.csv\",\"start\":\"2024-01-01T01:00Z\"",
+                                  "100 % of the run is outside"),
+                  1);
+  CU_ASSERT_EQUAL(notes_on_series(",\"start\":\"2030-01-01T00:00Z\",\"after\":\"repeat\"",
+                                  "g.csv\",\"start\":\"2023-12-31T23:00Z\",\"after\":\"repeat\"", "its first value"),
+                  1);
+}
+
+TEST_MAIN("electricity of whole runs", TEST(carbon_relative_to_no_wait), TEST(timeline_is_the_meter),
+          TEST(runs_outside_series_are_noted))
