@@ -419,6 +419,7 @@ struct hr_group {
   double gpu_hours;                     /* GPUs held by jobs x time */
   double useful_gpu_hours;              /* the part of gpu_hours in which jobs did work that was not lost */
   struct hr_distribution wait_s, jct_s, slowdown;
+  double ettr; /* effective training time ratio, see struct hr_fault_metrics; 0: unknown */
 };
 
 /* The GPU time that jobs held, divided by use: work that was not lost, work that had to be repeated, writing
@@ -461,13 +462,15 @@ struct hr_fault_metrics {
   double availability; /* of the nodes of owned and reserved pools; -1: there are none */
   /* 0: unknown. Mean node time between failures; mean time of jobs between interruptions, with a 95 % interval */
   double mtbf_s, mtti_s, mtti_low_s, mtti_high_s;
-  double ettr; /* useful GPU time / GPUs x time from the first start to the end; 0: unknown */
+  /* useful GPU time / (GPU time held + requested GPUs x waits after interruptions); 0: unknown */
+  double ettr;
   double hanging_gpu_hours;
   bool has_spares, has_slow; /* some pool has spare nodes, or nodes that are slow at times */
   uint64_t spare_swaps, slow_episodes;
   /* time in which spares were idle, or replaced a node; GPU time that jobs lost because of slow nodes */
   double spare_gpu_hours, spare_used_gpu_hours, slow_gpu_hours;
-  uint64_t exclusions; /* nodes that were excluded for jobs after failures */
+  uint64_t exclusions;          /* nodes that were excluded for jobs after failures */
+  uint64_t restart_preemptions; /* jobs that were preempted for jobs that failures had stopped */
   double excluded_s;
 };
 

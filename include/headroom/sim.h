@@ -98,6 +98,7 @@ struct hr_job_accounting {
   struct hr_gpu_times milli_us;
   int64_t resuming_us; /* part of restarting_us: restarts after stops by the policy that kept all work */
   bool resumes;        /* the last stop was of this kind */
+  int64_t rejected_us; /* when the job was rejected after it had run; 0: it was not */
 };
 
 /* The accounts of a pool: changes of its nodes, and kills of jobs because of exhausted GPU memory. */
@@ -131,6 +132,9 @@ struct hr_pool_accounting {
   /* GPU time that killed jobs held until they tried again, in milli-GPU x microseconds */
   hr_amount back_off_milli_us;
   struct hr_pool_energy energy; /* 0 if its power is unknown */
+  /* jobs that the policy preempted so that a job that a failure had stopped could start again (sim/faults/restarts.c)
+   */
+  uint64_t restart_preemptions;
 };
 
 /* Totals over the jobs that were not finished at the end of a streamed run. */

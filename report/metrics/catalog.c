@@ -226,8 +226,9 @@ const char *hr__metric_group_path(enum hr__metric metric) {
   if (!(row->flags & HR_METRIC_OF_GROUPS) || row->flags & HR_METRIC_NO_JSON || row->unit == HR_UNIT_DOLLARS)
     return NULL;
   if (metric == HR__M_SUBMITTED) return "jobs";
-  for (unsigned i = 0; i < 2; i++) {
-    const char *head = i ? "goodput." : "jobs.";
+  static const char *const heads[] = {"jobs.", "goodput.", "faults."};
+  for (unsigned i = 0; i < sizeof heads / sizeof *heads; i++) {
+    const char *head = heads[i];
     if (strncmp(row->path, head, strlen(head)) == 0) return row->path + strlen(head);
   }
   return row->path;

@@ -181,11 +181,10 @@
   X(HR__M_MTTI_HIGH, "faults.mtti_high_s", "mtti_high_s", SECONDS, MEAN, HIGHER, NULLABLE, "MTTI, upper bound",        \
     "upper bound of the same interval: 2 x time / the 2.5 % quantile of chi-square with 2 n degrees of freedom",       \
     number(s->faults.mtti_high_s > 0, s->faults.mtti_high_s), UNKNOWN)                                                 \
-  X(HR__M_ETTR, "faults.ettr", "ettr", SHARE, RATIO, HIGHER, NULLABLE | LISTED, "ETTR",                                \
-    "effective training time ratio: useful GPU time / GPUs x time from the first start of a job to its end, or to "    \
-    "the "                                                                                                             \
-    "end of the run",                                                                                                  \
-    number(s->faults.ettr > 0, s->faults.ettr), UNKNOWN)                                                               \
+  X(HR__M_ETTR, "faults.ettr", "ettr", SHARE, RATIO, HIGHER, GROUPS | NULLABLE | LISTED, "ETTR",                       \
+    "effective training time ratio: useful GPU time / (GPU time that jobs held + requested GPUs x time that jobs "     \
+    "waited after interruptions)",                                                                                     \
+    number(s->faults.ettr > 0, s->faults.ettr), number(g->ettr > 0, g->ettr))                                          \
   X(HR__M_HANGING, "faults.hanging_gpu_hours", "hanging_gpu_hours", GPU_HOURS, SUM, LOWER, 0,                          \
     "GPU hours until detection", "GPU hours that jobs held from a failure until it was detected",                      \
     number(s->faults.known, s->faults.hanging_gpu_hours), UNKNOWN)                                                     \
@@ -209,7 +208,12 @@
     known_count(s->faults.known, s->faults.exclusions), UNKNOWN)                                                       \
   X(HR__M_EXCLUDED, "faults.excluded_s", "excluded_s", SECONDS, SUM, LOWER, 0, "Time of exclusions",                   \
     "sum over these exclusions of their time until they expired or their job completed",                               \
-    number(s->faults.known, s->faults.excluded_s), UNKNOWN)
+    number(s->faults.known, s->faults.excluded_s), UNKNOWN)                                                            \
+  X(HR__M_RESTART_PREEMPTIONS, "faults.restart_preemptions", "restart_preemptions", COUNTS, COUNT, LOWER, 0,           \
+    "Preemptions caused by restarts",                                                                                  \
+    "jobs that the policy preempted at the instant at which a job that a failure had stopped started again on one of " \
+    "their nodes; part of `preemptions`",                                                                              \
+    known_count(s->faults.known, s->faults.restart_preemptions), UNKNOWN)
 
 #define HR__MAINTENANCE_METRICS(X)                                                                                     \
   X(HR__M_MAINTENANCES, "maintenance.groups", "maintained_groups", COUNTS, COUNT, NEITHER, LISTED,                     \

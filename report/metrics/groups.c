@@ -74,6 +74,7 @@ static void count_jobs(const struct grouper *grouper) {
     struct hr_gpu_times times = hr__gpu_times_of(result, job);
     totals->held_milli_us += times.kept + times.lost + times.saving + times.restarting + times.hanging + times.data;
     totals->useful_milli_us += times.kept;
+    totals->training_milli_us += hr__training_milli_us(result, job, &times);
   }
 }
 
@@ -149,6 +150,7 @@ static enum hr_status make_group(const struct grouper *grouper, const struct hr_
                         .missed_deadlines = totals->missed_deadlines,
                         .gpu_hours = hr__gpu_hours(totals->held_milli_us),
                         .useful_gpu_hours = hr__gpu_hours(totals->useful_milli_us),
+                        .ettr = hr__ettr_of(totals),
                         .wait_s = hr__distribution_of_us(samples->wait_us + wait, totals->started, totals->wait_us),
                         .jct_s = hr__distribution_of_us(samples->jct_us + completed, totals->completed, totals->jct_us),
                         .slowdown = hr__distribution_of_slowdowns(samples->slowdown_key + completed, totals->completed,
@@ -168,6 +170,7 @@ static void add_totals(struct hr__totals *sum, const struct hr__totals *part) {
   sum->jct_us += part->jct_us;
   sum->held_milli_us += part->held_milli_us;
   sum->useful_milli_us += part->useful_milli_us;
+  sum->training_milli_us += part->training_milli_us;
   sum->slowdown += part->slowdown;
 }
 

@@ -76,6 +76,7 @@ struct fault_sums {
   hr_amount node_us, down_us; /* of owned and reserved pools */
   uint64_t exclusions;
   hr_amount excluded_us;
+  uint64_t restart_preemptions;
   bool known;
 };
 
@@ -90,6 +91,7 @@ static struct fault_sums sum_faults(const struct hr_cluster_spec *cluster, const
     sums.jobs_stopped += accounting->failed_jobs;
     sums.exclusions += accounting->exclusions;
     sums.excluded_us += accounting->excluded_us;
+    sums.restart_preemptions += accounting->restart_preemptions;
     if (hr_market_is_elastic(spec->market.market)) continue;
     sums.fixed_failures += accounting->failures;
     sums.node_us += (hr_amount)spec->nodes * result->end_us;
@@ -107,14 +109,15 @@ static void add_interval(struct hr_fault_metrics *figures, double time_s) {
   figures->mtti_high_s = 2 * time_s / gsl_cdf_chisq_Pinv(0.025, 2 * n);
 }
 
-/* Returns useful GPU time / GPUs x time from the first start of each job to its end; 0 if it is unknown. */
+/* Returns the effective training time ratio of all jobs; 0 if it is unknown. */
 static double ettr_of(const struct hr_result *result) {
-  hr_amount kept = 0, passed = 0;
+  struct hr__totals totals = {0};
   for (uint32_t job = 0; result->account && job < result->n_jobs; job++) {
-    kept += hr__gpu_times_of(result, job).kept;
-    passed += (hr_amount)result->trace->gpus[job] * 1000 * hr__ran_us(result, job);
+    struct hr_gpu_times times = hr__gpu_times_of(result, job);
+    totals.useful_milli_us += times.kept;
+    totals.training_milli_us += hr__training_milli_us(result, job, &times);
   }
-  return ratio((hr__wide)kept, (hr__wide)passed);
+  return hr__ettr_of(&totals);
 }
 
 /* Adds the figures of spare and slow nodes. A spare that does not wait has replaced a node. */
@@ -152,6 +155,7 @@ static struct hr_fault_metrics fault_figures(const struct hr_cluster_spec *clust
   if (sums.fixed_failures) figures.mtbf_s = 3600 * hours_of(sums.node_us - sums.down_us) / (double)sums.fixed_failures;
   figures.ettr = ettr_of(result);
   figures.exclusions = sums.exclusions;
+  figures.restart_preemptions = sums.restart_preemptions;
   figures.excluded_s = seconds_of((int64_t)sums.excluded_us);
   figures.hanging_gpu_hours = hr__gpu_hours(times->hanging);
   return figures;

@@ -25,8 +25,14 @@ struct hr__totals {
   uint64_t jobs, started, completed, outcome_failed, outcome_cancelled, deadlines, missed_deadlines;
   hr__wide wait_us, jct_us;
   hr_amount held_milli_us, useful_milli_us;
+  hr_amount training_milli_us; /* the denominator of ETTR: see hr__training_milli_us */
   double slowdown;
 };
+
+/* Returns the effective training time ratio of jobs; 0 if they held no GPU. */
+static inline double hr__ettr_of(const struct hr__totals *totals) {
+  return totals->training_milli_us ? (double)totals->useful_milli_us / (double)totals->training_milli_us : 0;
+}
 
 enum hr__grouping { HR__BY_TENANT, HR__BY_CLASS, HR__BY_SIZE, HR__BY_CLUSTER };
 
@@ -88,6 +94,18 @@ void hr__data_finish(struct hr_data_metrics *figures);
 static inline int64_t hr__held_us(const struct hr_result *result, uint32_t job) {
   if (result->account && result->account[job]) return result->accounts[result->account[job]].held_us;
   return result->state[job] == HR_JOB_COMPLETED ? hr__ran_us(result, job) : 0;
+}
+
+/* Returns the GPU time that a job held, and that it would have held in its waits after interruptions with the GPUs that
+   it requests, in milli-GPUs x microseconds. `times`: those of the job. */
+static inline hr_amount hr__training_milli_us(const struct hr_result *result, uint32_t job,
+                                              const struct hr_gpu_times *times) {
+  hr_amount held = times->kept + times->lost + times->saving + times->restarting + times->hanging + times->data;
+  if (!result->account || !result->account[job]) return held;
+  const struct hr_job_accounting *account = &result->accounts[result->account[job]];
+  int64_t ran_us = account->rejected_us ? account->rejected_us - result->start_us[job] : hr__ran_us(result, job);
+  int64_t waited_us = ran_us - account->held_us;
+  return held + (waited_us > 0 ? (hr_amount)hr_trace_gpus_milli(result->trace, (hr_job){job}) * waited_us : 0);
 }
 
 /* Converts milli-GPUs x microseconds to GPU-hours. */

@@ -126,15 +126,16 @@ static void put_section(struct hr__json *json, cJSON *root, enum hr__metric_sect
 }
 
 /* Adds the metrics of groups. In each group, the metrics with an object of their own, which are those of job times, are
-   last. */
-static void put_groups(struct hr__json *json, cJSON *root, const char *key, const struct hr_group *group,
-                       size_t count) {
+   last. Metrics of failures are left out if no node fails. */
+static void put_groups(struct hr__json *json, cJSON *root, const struct hr_summary *summary, const char *key,
+                       const struct hr_group *group, size_t count) {
   cJSON *groups = hr__json_object(json, root, key);
   for (size_t i = 0; i < count; i++) {
     cJSON *inner = hr__json_object(json, groups, group[i].name);
     for (unsigned k = 0; k < 2 * HR__N_METRICS; k++) {
       enum hr__metric metric = (enum hr__metric)(k % HR__N_METRICS);
       const char *path = hr__metric_group_path(metric);
+      if (hr__metric_section(metric) == HR__SECTION_FAULTS && !summary->faults.known) continue;
       if (path && (strchr(path, '.') != NULL) == (k >= HR__N_METRICS))
         put_metric(json, inner, path, &hr__metric_rows[metric], hr__metric_of_group(metric, &group[i], NULL));
     }
@@ -144,7 +145,7 @@ static void put_groups(struct hr__json *json, cJSON *root, const char *key, cons
 /* Adds the metrics of clusters, and where jobs were sent. Nothing in a run with one cluster. */
 static void put_clusters(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   if (!summary->n_routing) return;
-  put_groups(json, root, "by_cluster", summary->by_cluster, summary->n_clusters);
+  put_groups(json, root, summary, "by_cluster", summary->by_cluster, summary->n_clusters);
   cJSON *clusters = hr__json_object(json, root, "routing");
   for (size_t i = 0; i < summary->n_routing; i++) {
     const struct hr_cluster_routing *routing = &summary->routing[i];
@@ -466,9 +467,9 @@ void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summar
   put_label(json, root, summary, label);
   put_section(json, root, HR__SECTION_MAIN, summary);
   if (summary->elastic.known) put_section(json, root, HR__SECTION_ELASTIC, summary);
-  put_groups(json, root, "by_size", summary->by_size, summary->n_sizes);
-  put_groups(json, root, "by_class", summary->by_class, summary->n_classes);
-  put_groups(json, root, "by_tenant", summary->by_tenant, summary->n_tenants);
+  put_groups(json, root, summary, "by_size", summary->by_size, summary->n_sizes);
+  put_groups(json, root, summary, "by_class", summary->by_class, summary->n_classes);
+  put_groups(json, root, summary, "by_tenant", summary->by_tenant, summary->n_tenants);
   put_clusters(json, root, summary);
   put_pools(json, root, summary);
   put_fairness(json, root, summary);

@@ -131,6 +131,7 @@ struct hr__maintenance;
 
 /* Spare nodes (sim/faults/spares.c). */
 struct hr__spares;
+struct hr__node_victim;
 
 /* Slow nodes (sim/faults/slow.c). */
 struct hr__slow {
@@ -260,12 +261,14 @@ struct hr__engine {
   bool corrupts;                              /* some failures corrupt results until they are detected */
   struct hr__spares *spares;                  /* sim/faults/spares.c; NULL without spare nodes */
   struct hr__slow *slow;                      /* NULL unless nodes are slow at times */
-  struct hr__data *data;                      /* shared by all clusters of a run; NULL without data */
-  struct hr__maintenance *maintenance;        /* sim/faults/maintenance.c; NULL without maintenance */
-  struct hr__standby *standby;                /* sim/power/standby.c; NULL: no node sleeps, and no budget is set */
-  struct hr__autoscaler *autoscaler;          /* sim/market/autoscaler.c; NULL without one */
-  struct hr__power *power;                    /* sim/power/meter.c; NULL unless the power of some pool is known */
-  struct hr__job_energy *energy;              /* of jobs (sim/power/job_energy.c); NULL unless `power` is set */
+  struct hr__node_victim *node_victims; /* by node (sim/faults/restarts.c); NULL unless nodes fail and jobs preempt */
+  uint8_t *restart_marks;               /* by job */
+  struct hr__data *data;                /* shared by all clusters of a run; NULL without data */
+  struct hr__maintenance *maintenance;  /* sim/faults/maintenance.c; NULL without maintenance */
+  struct hr__standby *standby;          /* sim/power/standby.c; NULL: no node sleeps, and no budget is set */
+  struct hr__autoscaler *autoscaler;    /* sim/market/autoscaler.c; NULL without one */
+  struct hr__power *power;              /* sim/power/meter.c; NULL unless the power of some pool is known */
+  struct hr__job_energy *energy;        /* of jobs (sim/power/job_energy.c); NULL unless `power` is set */
   struct hr_power_peaks peaks;
   /* used if nodes come and go, or if jobs slow each other down; otherwise all members are 0 */
   struct hr__residents residents;
@@ -338,6 +341,12 @@ static inline bool hr__has_attempts(const struct hr__engine *engine, hr_job job)
 }
 /* Frees the account of a job. */
 void hr__account_free(struct hr__engine *engine, hr_job job);
+
+/* ---- restarts.c: preemptions that restarts after failures cause ---- */
+enum hr_status hr__restarts_init(struct hr__engine *engine);
+void hr__restarts_job_stops(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
+                            enum hr_reason reason);
+void hr__restarts_job_starts(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 
 /* ---- Memory ---- */
 /* Returns a zeroed per-job column, which is at `offset` of the engine. Clusters of one run have different jobs, so they

@@ -201,6 +201,7 @@ void hr__job_reject(struct hr__engine *engine, hr_job job, enum hr_reason reason
     engine->reason[job.id] = (uint8_t)(reason = HR_REASON_REQUEUES);
   struct hr_event event = {engine->view.now_us, HR_EVENT_REJECT, reason, job, NULL, {HR_NONE}, {HR_NONE}};
   engine->n_rejected++;
+  if (engine->account && engine->account[job.id]) hr__account(engine, job)->rejected_us = engine->view.now_us;
   hr__notify_observers(engine, &event);
   forget(engine, job);
 }
@@ -213,6 +214,7 @@ enum hr_status hr__job_start(struct hr__engine *engine, const struct hr__move *m
     return hr_fail(engine->error, HR_BAD_INPUT, "%s: simulated time exceeds 146,000 years: the run times are too long",
                    engine->trace->source);
   engine->n_backfilled += move->reason == HR_REASON_BACKFILL;
+  hr__restarts_job_starts(engine, move->job, &placement);
   struct hr_event event = {now_us, HR_EVENT_START, move->reason, move->job, &placement, {HR_NONE}, {HR_NONE}};
   hr__notify_observers(engine, &event);
   enum hr_status status = HR_OK;
@@ -253,6 +255,7 @@ enum hr_status hr__job_interrupt(struct hr__engine *engine, hr_job job, enum hr_
   engine->pool_accounting[placement.pool.id].failed_jobs += reason == HR_REASON_FAILED;
   engine->pool_accounting[placement.pool.id].maintained_jobs += reason == HR_REASON_MAINTENANCE;
   if (reason != HR_REASON_PREEMPTED) engine->pool_accounting[placement.pool.id].interruptions++;
+  hr__restarts_job_stops(engine, job, &placement, reason);
   struct hr_event event = {engine->view.now_us, HR_EVENT_INTERRUPT, reason, job, &placement, {HR_NONE}, {HR_NONE}};
   status = hr__emit(engine, &event);
   hr__allocation_free(engine, job);
@@ -277,6 +280,7 @@ enum hr_status hr__job_preempt(struct hr__engine *engine, const struct hr__move 
   engine->attempt_us[move->job.id] = move->attempt_us;
   struct hr_placement placement = hr__allocation_placement(engine, move->job, &one);
   enum hr_status status = leave(engine, move->job, &placement, move->keeps ? HR__STOP_KEEP_ALL : HR__STOP_KEEP_SAVED);
+  hr__restarts_job_stops(engine, move->job, &placement, move->reason);
   struct hr_event event = {engine->view.now_us, HR_EVENT_PREEMPT, move->reason, move->job,
                            &placement,          {HR_NONE},        {HR_NONE}};
   if (engine->kept_us[move->job.id] > move->kept_us) engine->last_progress_us = engine->view.now_us;

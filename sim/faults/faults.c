@@ -607,6 +607,7 @@ const struct hr__component hr__component_faults = {
     .is_endless = true,
     .init = init,
     .is_needed = is_needed,
+    .begin = hr__restarts_init,
     .start = start,
     .stop = stop,
     .node_up = node_up,

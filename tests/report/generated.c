@@ -168,6 +168,13 @@ static void require_all(cJSON *object) {
   put_key(object, "required", required);
 }
 
+/* A key that not every object has. */
+static void require_less(cJSON *object, const char *key) {
+  cJSON *required = cJSON_GetObjectItem(object, "required");
+  for (int i = cJSON_GetArraySize(required); i-- > 0;)
+    if (strcmp(cJSON_GetArrayItem(required, i)->valuestring, key) == 0) cJSON_DeleteItemFromArray(required, i);
+}
+
 /* Returns the schema of an object in the schema `rule`, which is added if it is missing. */
 static cJSON *object_in(cJSON *rule, const char *key) {
   cJSON *properties = cJSON_GetObjectItem(rule, "properties");
@@ -266,6 +273,7 @@ char *generated_schema(const char *name, unsigned sections, bool groups) {
     if (groups && in_group) add_metric(group, in_group, i);
   }
   if (groups) require_all(group);
+  if (groups) require_less(group, "ettr"); /* only if nodes fail */
   return tree_text(tree);
 }
 

@@ -147,12 +147,13 @@ static bool is_section_of_some_runs(const cJSON *rule, const char *key) {
                                          "data",    "elastic",     "scaling", "battery",   "by_cluster",   "routing"};
   for (size_t i = 0; rule == schema && i < sizeof sections / sizeof *sections; i++)
     if (strcmp(key, sections[i]) == 0) return true;
+  if (rule == schema_get(schema_get(schema, "$defs"), "group") && strcmp(key, "ettr") == 0) return true;
   return strcmp(key, "by_service") == 0;
 }
 
 /* Whether a schema object requires all its keys. This must be so, because a summary always contains all keys. The only
    exceptions are the sections for markets, for out-of-memory kills, for services, for several clusters and for
-   replications. */
+   replications, and the ETTR of groups. */
 static bool all_required(const cJSON *rule) {
   const cJSON *key, *inner;
   cJSON_ArrayForEach(key, schema_get(rule, "properties")) {
