@@ -139,6 +139,9 @@ static void put_group_head(FILE *out, const struct hr_failure_group *group, bool
   if (group->dropped)
     fprintf(out, "  repairs left out, as they end at their start or before: %s\n",
             hr__count_text(group->dropped, text[0]));
+  if (group->duplicates)
+    fprintf(out, "  failures that repeat another one (node, start and end): %s\n",
+            hr__count_text(group->duplicates, text[0]));
 }
 
 static enum hr_status put_group(FILE *out, const char *source, const struct hr_failure_group *group, bool is_all,
@@ -154,7 +157,10 @@ enum hr_status hr_failure_fits_print(FILE *out, const char *source, const struct
                                      const char *system, struct hr_error *error) {
   enum hr_status status = check_system(source, log, system, error);
   if (status != HR_OK) return status;
+  char text[HR__NUMBER_BYTES];
   fprintf(out, "Failures of %s (%s)\n", source, log->format);
+  if (log->n_negative)
+    fprintf(out, "  rows left out, as they have a negative interval: %s\n", hr__count_text(log->n_negative, text));
   for (uint32_t i = 0; i < log->n_groups && status == HR_OK; i++)
     if (is_selected(&log->groups[i], system)) status = put_group(out, source, &log->groups[i], false, error);
   if (status == HR_OK && log->n_groups > 1 && is_selected(&log->all, system))
@@ -187,6 +193,7 @@ static bool add_group(struct hr__json *json, cJSON *list, const struct hr_failur
   hr__json_number_if(json, object, "per_1000_node_days", !isnan(rate), rate);
   hr__json_number_if(json, object, "top_5_percent_share", !isnan(group->top_share), group->top_share);
   hr__json_count(json, object, "dropped_repairs", group->dropped);
+  hr__json_count(json, object, "duplicates", group->duplicates);
   for (unsigned kind = 0; kind < HR_N_FAILURE_INTERVALS; kind++) {
     const struct hr_failure_sample *sample = &group->samples[kind];
     struct interval_fits fits;
@@ -211,6 +218,7 @@ enum hr_status hr_failure_fits_write_json(const char *path, const char *source, 
   cJSON *root = cJSON_CreateObject();
   hr__json_text(&json, root, "log", source);
   hr__json_text(&json, root, "format", log->format);
+  hr__json_count(&json, root, "negative_rows", log->n_negative);
   cJSON *list = hr__json_array(&json, root, "systems");
   bool added = true;
   for (uint32_t i = 0; i < log->n_groups && added; i++)

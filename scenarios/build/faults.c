@@ -146,6 +146,24 @@ static enum hr_status take_intervals(struct hr__builder *builder, const cJSON *p
   return copied ? HR_OK : hr__build_no_memory(builder);
 }
 
+/* Adds notes about the failures of a log that are not replayed. */
+static enum hr_status note_dropped(struct hr__builder *builder, const char *pool,
+                                   const struct hr_failure_events *events) {
+  const struct {
+    uint32_t count;
+    const char *why;
+  } dropped[] = {{events->n_no_node, "have no node"},
+                 {events->n_no_end, "have no end"},
+                 {events->n_backwards, "end before their start"},
+                 {events->n_negative, "have a negative interval"}};
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < sizeof dropped / sizeof *dropped && status == HR_OK; i++)
+    if (dropped[i].count)
+      status = hr__pool_note(builder, pool, "rows of the log that are not replayed, as they %s: %" PRIu32,
+                             dropped[i].why, dropped[i].count);
+  return status;
+}
+
 static enum hr_status take_failures(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *place,
                                     const char *path, struct hr_fault_process *process) {
   struct hr_failure_events events = {0};
@@ -153,20 +171,24 @@ static enum hr_status take_failures(struct hr__builder *builder, const struct hr
   enum hr_status status = hr_failure_events_read(path, hr__text_of(place, "system", NULL), &events, &inner);
   if (status != HR_OK) return hr__build_wrap(builder, hr__get(place, "file"), status, &inner);
   process->replays = calloc((size_t)events.count + 1, sizeof *process->replays);
-  for (uint32_t i = 0; process->replays && i < events.count; i++)
-    process->replays[i] = (struct hr_fault_replay){events.events[i].node, events.events[i].start_us - events.first_us,
-                                                   events.events[i].down_us};
+  const uint32_t nodes = draft->pool.nodes;
+  for (uint32_t i = 0; process->replays && i < events.count; i++) {
+    const struct hr_failure_event *event = &events.events[i];
+    process->replays[i] = (struct hr_fault_replay){events.in_turn && nodes ? event->node % nodes : event->node,
+                                                   event->start_us - events.first_us, event->down_us};
+  }
   process->n_replays = process->replays ? events.count : 0;
-  uint32_t n_nodes = events.n_nodes;
+  uint32_t n_nodes = events.in_turn ? nodes : events.n_nodes;
+  status = process->replays ? note_dropped(builder, draft->pool.name, &events) : hr__build_no_memory(builder);
   hr_failure_events_finish(&events);
-  if (!process->replays) return hr__build_no_memory(builder);
+  if (status != HR_OK) return status;
   process->clock = HR_FAULT_CLOCK_WALL;
   process->between = (struct hr_duration){HR_DURATION_EXPONENTIAL, 1e9, 0};
-  hr_fault_replays_sort(process, draft->pool.nodes);
-  if (n_nodes <= draft->pool.nodes) return HR_OK;
+  hr_fault_replays_sort(process, nodes);
+  if (n_nodes <= nodes) return HR_OK;
   return hr__pool_note(builder, draft->pool.name,
                        "the log has failures of %" PRIu32 " nodes; those of the first %" PRIu32 " are replayed",
-                       n_nodes, draft->pool.nodes);
+                       n_nodes, nodes);
 }
 
 /* Reads the recorded failures or intervals of a process. */

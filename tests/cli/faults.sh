@@ -70,4 +70,46 @@ case_preemptions_of_restarts() {
   matches jobs.csv '^b,.*,2,100,0,0,4000,$' # the first preemption, by the submission of `a`
 }
 
+# The failures of OpenDC's tests: the interval before a failure begins with the end of the last one. A task of 10
+# minutes needs 20 minutes and 165,000 J with one failure, 37 minutes and 288,000 J with two.
+case_opendc_replays() {
+  jobs a,0,600,1
+  power='{"gpu_idle_w":100,"gpu_max_w":150,"host_idle_w":0,"host_max_w":0,"down_w":100}'
+  scenario 1 '{"log":{"file":"log.csv"}}'
+  printf 'failure_interval,failure_duration,failure_intensity\n300000,300000,1\n' >log.csv
+  for run in '1 1200 0.045833' '2 2220 0.08'; do
+    read -r failures seconds kwh <<<"$run"
+    try 0 run s.json -q --json - --set cluster.pools.0.gpus_per_node=1 --set cluster.pools.0.power="$power"
+    is stdout faults/failures "$failures"
+    is stdout faults/jobs_stopped "$failures"
+    is stdout makespan_s "$seconds"
+    is stdout energy/it_kwh "$kwh"
+    echo 420000,600000,1 >>log.csv
+  done
+}
+
+# Each failure of a service affects the next node in turn: the third one is on the first node again.
+case_replays_in_turn() {
+  jobs a,0,9000,8 b,0,9000,8
+  { echo failure_interval,failure_duration; for _ in 1 2 3 4 5; do echo 1000000,100000; done; } >log.csv
+  scenario 2 '{"log":{"file":"log.csv"}}'
+  try 0 run s.json -q --json -
+  is stdout faults/failures 5
+  is stdout faults/jobs_stopped 5
+}
+
+case_replays_count_what_they_drop() {
+  jobs a,0,9000,8
+  scenario 2 '{"log":{"file":"log.csv"}}'
+  printf 'node,start,end\nn1,0,100\nn2,500,\nn2,600\n,600,700\nn1,900,800\n' >log.csv
+  try 0 run s.json --json s.out
+  is s.out faults/failures 1
+  says stderr 'rows of the log that are not replayed, as they have no end: 2'
+  says stderr 'rows of the log that are not replayed, as they have no node: 1'
+  says stderr 'rows of the log that are not replayed, as they end before their start: 1'
+  printf 'failure_interval,failure_duration\n5000,1\n-5,1\n' >log.csv
+  try 0 validate s.json
+  says stderr 'rows of the log that are not replayed, as they have a negative interval: 1'
+}
+
 run_case

@@ -191,6 +191,25 @@ static void log_by_hand(void) {
   CU_ASSERT_EQUAL(unlink(path), 0);
 }
 
+/* Rows that a log may have, and that are counted: a repeated failure, and negative intervals. */
+static void counted_rows(void) {
+  struct hr_error error;
+  const char *path = write_log("node,start,end\na,0,60\nb,0,60\na,0,60\na,0,70\n");
+  cJSON *fits = fits_of(path, NULL, &error);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(fits);
+  CU_ASSERT_EQUAL(figure(fits, NULL, NULL, "failures"), 4);
+  CU_ASSERT_EQUAL(figure(fits, NULL, NULL, "duplicates"), 1);
+  cJSON_Delete(fits);
+  path = write_log("failure_interval,failure_duration\n3600000,60000\n-5,60000\n7200000,60000\n7,-1\n");
+  fits = fits_of(path, NULL, &error);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(fits);
+  CU_ASSERT_EQUAL(cJSON_GetNumberValue(cJSON_GetObjectItem(fits, "negative_rows")), 2);
+  CU_ASSERT_EQUAL(figure(fits, NULL, NULL, "failures"), 2);
+  CU_ASSERT_EQUAL(figure(fits, "system_gap_h", NULL, "mean"), 1.5);
+  cJSON_Delete(fits);
+  CU_ASSERT_EQUAL(unlink(path), 0);
+}
+
 static void malformed_logs(void) {
   static const struct {
     const char *text, *message;
@@ -203,6 +222,13 @@ static void malformed_logs(void) {
       {"failure_interval,failure_duration\n5,x\n", ":2: column 'failure_duration': expected a number"},
       {"system,nodes,node,start,fixed\n2,many,n,1,2\n", ":2: column 'nodes': expected a whole number"},
       {"node,start,end\n", "no failures"},
+      {"node,start,end\nn,2005-02-01T00:00,2005-02-02T00:00\nn,86400,90000\n",
+       ":3: column 'start': expected a date, as in the times before, found '86400'"},
+      {"node,start,end\nn,86400,2005-02-02T00:00\n", ":2: column 'end': expected seconds, as in the times before"},
+      {"state,quantile,seconds\nup,0,5\nup,1.5,6\n",
+       ":3: column 'quantile': expected a number from 0 to 1, found '1.5'"},
+      {"node,state,start_unix,end_unix\nn,down,50,60\nm,up,0,99\nn,up,0,51\n",
+       ":4: this interval of node 'n' overlaps the one in line 2"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct hr_error error = {0};
@@ -217,4 +243,4 @@ static void malformed_logs(void) {
 }
 
 TEST_MAIN("failures", TEST(los_alamos_by_system), TEST(los_alamos_together), TEST(grid_5000), TEST(generated_intervals),
-          TEST(log_by_hand), TEST(malformed_logs))
+          TEST(log_by_hand), TEST(counted_rows), TEST(malformed_logs))

@@ -7,7 +7,7 @@
  * | events    | node, start, end (fixed); system, nodes    | a failure: dates, or seconds since any instant         |
  * | states    | node, state, start_unix, end_unix          | an interval in which a node is up or down              |
  * | quantiles | state, quantile, seconds                   | a quantile of the intervals of a state                 |
- * | intervals | failure_interval, failure_duration         | milliseconds since the last failure; and of the repair |
+ * | intervals | failure_interval, failure_duration         | milliseconds in operation before; and of the repair    |
  *
  * Data: rows become `events`, or intervals at once. After the last row the events of a group are sorted, once by time
  * for gaps of the system and once by node and time for gaps of a node.
@@ -53,6 +53,16 @@ struct failure_event {
   int64_t start_us, end_us; /* end_us: HR_UNKNOWN_US if it is not stated */
 };
 
+/* An interval of a node in one state. */
+struct node_state {
+  uint32_t node;
+  int64_t start_us, end_us;
+  uint64_t line;
+};
+
+/* How a log states times. */
+enum time_kind { TIME_UNKNOWN, TIME_DATE, TIME_SECONDS };
+
 struct log_reader {
   const char *path;
   struct hr__input *input;
@@ -65,7 +75,10 @@ struct log_reader {
   uint32_t place[N_FIELDS];    /* position in a row; HR_NONE: no such column */
   struct failure_event *turns; /* of a log of intervals */
   uint32_t n_turns, turns_capacity;
-  int64_t clock_us; /* time of the last of them */
+  int64_t clock_us;          /* end of the last of them */
+  struct node_state *states; /* of a log of states */
+  uint32_t n_states, states_capacity;
+  enum time_kind time_kind; /* of the times of events */
   double last_quantile_h;
   bool last_up, has_quantile;
   struct hr_error *error;
@@ -116,6 +129,20 @@ static enum hr_status read_time(const struct log_reader *reader, struct hr_text 
                    factor == HR_SECOND_US ? "a date such as 2005-06-21T10:54, or seconds of at least 0"
                                           : "a number of at least 0",
                    text);
+}
+
+/* Parses a time of an event. All times of a log must be dates, or all must be seconds. */
+static enum hr_status read_event_time(struct log_reader *reader, struct hr_text line, enum field field, int64_t *us) {
+  const struct hr_text text = text_of(reader, line, field);
+  enum hr_status status = read_time(reader, line, field, HR_SECOND_US, us);
+  if (status != HR_OK) return status;
+  int64_t date_us;
+  bool zoned;
+  const enum time_kind kind = hr__date_parse(text, &date_us, &zoned) ? TIME_DATE : TIME_SECONDS;
+  if (reader->time_kind == TIME_UNKNOWN) reader->time_kind = kind;
+  if (reader->time_kind == kind) return HR_OK;
+  return bad_field(reader, field,
+                   kind == TIME_DATE ? "seconds, as in the times before" : "a date, as in the times before", text);
 }
 
 /* ---- Groups, nodes, intervals ----------------------------------------------------------------------- */
@@ -219,11 +246,11 @@ static enum hr_status read_event(struct log_reader *reader, struct hr_text line)
   int64_t end_us;
   struct hr_text node = text_of(reader, line, NODE);
   enum hr_status status = find_group(reader, text_of(reader, line, SYSTEM), &event.group);
-  if (status == HR_OK) status = read_time(reader, line, START, HR_SECOND_US, &event.start_us);
+  if (status == HR_OK) status = read_event_time(reader, line, START, &event.start_us);
   if (status == HR_OK) status = read_nodes(reader, line, &nodes);
   if (status == HR_OK && node.length) status = find_node(reader, event.group, node, &event.node);
   if (status == HR_OK && text_of(reader, line, end_field).length) {
-    status = read_time(reader, line, end_field, HR_SECOND_US, &end_us);
+    status = read_event_time(reader, line, end_field, &end_us);
     if (status == HR_OK) status = add_repair(reader, event.group, end_us - event.start_us);
     event.end_us = end_us;
   }
@@ -257,6 +284,9 @@ static enum hr_status read_state(struct log_reader *reader, struct hr_text line)
   }
   enum hr_failure_interval kind = up ? HR_FAILURE_UP_TIME : HR_FAILURE_REPAIR;
   if (!add_interval(&self->samples[kind], (double)(end_us - start_us) / hour_us)) return no_memory(reader);
+  if (!HR__ARRAY_HAS_ROOM(reader->states, reader->n_states, reader->states_capacity)) return no_memory(reader);
+  reader->states[reader->n_states++] =
+      (struct node_state){node, start_us, end_us, hr__input_line_number(reader->input)};
   if (up || !HR__ARRAY_HAS_ROOM(reader->events, reader->n_events, reader->events_capacity))
     return up ? HR_OK : no_memory(reader);
   reader->events[reader->n_events++] = (struct failure_event){group, node, start_us, end_us};
@@ -273,6 +303,7 @@ static enum hr_status read_quantile(struct log_reader *reader, struct hr_text li
   if (status == HR_OK) status = read_time(reader, line, QUANTILE, HR_SECOND_US, &place);
   if (status == HR_OK) status = read_time(reader, line, SECONDS, HR_SECOND_US, &us);
   if (status != HR_OK) return status;
+  if (place > HR_SECOND_US) return bad_field(reader, QUANTILE, "a number from 0 to 1", text_of(reader, line, QUANTILE));
   double hours = (double)us / hour_us;
   bool first = !reader->has_quantile || up != reader->last_up;
   if (!first && hours < reader->last_quantile_h)
@@ -285,19 +316,37 @@ static enum hr_status read_quantile(struct log_reader *reader, struct hr_text li
   return added ? HR_OK : no_memory(reader);
 }
 
+/* Returns whether a field is a number below 0. */
+static bool is_negative(const struct log_reader *reader, struct hr_text line, enum field field) {
+  static const struct hr__number_rule rule = {.factor = 1000, .max = (uint64_t)INT64_MAX};
+  struct hr_text text = text_of(reader, line, field);
+  uint64_t value;
+  if (text.length < 2 || text.at[0] != '-') return false;
+  return hr__number_parse((struct hr_text){text.at + 1, text.length - 1}, &rule, &value) == HR__NUMBER_FINE;
+}
+
+/* The interval before a failure begins with the end of the previous failure, as in OpenDC, which replays these logs.
+   Some logs of the archive have negative intervals; these rows are left out. */
 static enum hr_status read_interval(struct log_reader *reader, struct hr_text line) {
   int64_t gap_us = 0, repair_us = 0;
   uint32_t group;
   enum hr_status status = find_group(reader, (struct hr_text){"", 0}, &group);
+  if (status == HR_OK && (is_negative(reader, line, GAP_MS) || is_negative(reader, line, DURATION_MS))) {
+    reader->log->n_negative++;
+    return HR_OK;
+  }
   if (status == HR_OK) status = read_time(reader, line, GAP_MS, 1000, &gap_us);
   if (status == HR_OK) status = read_time(reader, line, DURATION_MS, 1000, &repair_us);
   if (status != HR_OK) return status;
   struct hr_failure_group *self = &reader->log->groups[group];
+  if (gap_us > (INT64_MAX >> 2) - reader->clock_us || repair_us > (INT64_MAX >> 2))
+    return bad_field(reader, GAP_MS, "intervals of less than 70,000 years", text_of(reader, line, GAP_MS));
   self->failures++;
   reader->clock_us += gap_us;
   if (!HR__ARRAY_HAS_ROOM(reader->turns, reader->n_turns, reader->turns_capacity)) return no_memory(reader);
   uint32_t turn = reader->n_turns++;
   reader->turns[turn] = (struct failure_event){group, turn, reader->clock_us, reader->clock_us + repair_us};
+  reader->clock_us += repair_us;
   const struct {
     enum hr_failure_interval kind;
     int64_t us;
@@ -355,7 +404,31 @@ static int by_node(const void *a, const void *b) {
   const struct failure_event *x = a, *y = b;
   if (x->group != y->group) return x->group < y->group ? -1 : 1;
   if (x->node != y->node) return x->node < y->node ? -1 : 1;
-  return (x->start_us > y->start_us) - (x->start_us < y->start_us);
+  if (x->start_us != y->start_us) return x->start_us < y->start_us ? -1 : 1;
+  return (x->end_us > y->end_us) - (x->end_us < y->end_us);
+}
+
+static int by_node_and_start(const void *a, const void *b) {
+  const struct node_state *x = a, *y = b;
+  if (x->node != y->node) return x->node < y->node ? -1 : 1;
+  if (x->start_us != y->start_us) return x->start_us < y->start_us ? -1 : 1;
+  return (x->line > y->line) - (x->line < y->line);
+}
+
+/* Two intervals of a node, up or down, must not overlap. */
+static enum hr_status check_states(struct log_reader *reader) {
+  struct node_state *states = reader->states;
+  if (reader->n_states) qsort(states, reader->n_states, sizeof *states, by_node_and_start);
+  for (uint32_t i = 1; i < reader->n_states; i++) {
+    if (states[i].node != states[i - 1].node || states[i].start_us >= states[i - 1].end_us) continue;
+    bool later = states[i].line > states[i - 1].line;
+    return hr_fail(reader->error, HR_BAD_INPUT,
+                   "%s:%" PRIu64 ": this interval of node '%.60s' overlaps the one in line %" PRIu64
+                   "; a node is in one state at a time",
+                   reader->path, states[later ? i : i - 1].line, strchr(reader->nodes[states[i].node], '/') + 1,
+                   states[later ? i - 1 : i].line);
+  }
+  return HR_OK;
 }
 
 static int by_size(const void *a, const void *b) {
@@ -398,6 +471,8 @@ static bool add_node_gaps(struct hr_failure_group *group, const struct failure_e
     bool same = i > 0 && events[i].node == events[i - 1].node;
     n_nodes += !same;
     counts[n_nodes - 1]++;
+    group->duplicates +=
+        same && events[i].start_us == events[i - 1].start_us && events[i].end_us == events[i - 1].end_us;
     if (same)
       added = add_interval(&group->samples[HR_FAILURE_NODE_GAP],
                            (double)(events[i].start_us - events[i - 1].start_us) / hour_us);
@@ -424,6 +499,7 @@ static bool add_to_all(struct hr_failure_group *all, const struct hr_failure_gro
   all->nodes += group->nodes;
   all->failures += group->failures;
   all->dropped += group->dropped;
+  all->duplicates += group->duplicates;
   for (unsigned kind = 0; kind < HR_N_FAILURE_INTERVALS; kind++) {
     const struct hr_failure_sample *from = &group->samples[kind];
     struct hr_failure_sample *to = &all->samples[kind];
@@ -480,6 +556,13 @@ static enum hr_status read_rows(struct log_reader *reader) {
   }
 }
 
+/* Reads all rows, and checks what single rows do not show. */
+static enum hr_status read_log(struct log_reader *reader) {
+  enum hr_status status = hr__input_open(reader->path, &reader->input, reader->error);
+  if (status == HR_OK) status = read_rows(reader);
+  return status == HR_OK ? check_states(reader) : status;
+}
+
 static void reader_finish(struct log_reader *reader) {
   hr__input_close(reader->input);
   for (uint32_t i = 0; i < reader->n_nodes; i++) free(reader->nodes[i]);
@@ -487,13 +570,13 @@ static void reader_finish(struct log_reader *reader) {
   free(reader->by_hash);
   free(reader->events);
   free(reader->turns);
+  free(reader->states);
 }
 
 enum hr_status hr_failure_log_read(const char *path, struct hr_failure_log *log, struct hr_error *error) {
   struct log_reader reader = {.path = path, .log = log, .error = error};
   *log = (struct hr_failure_log){0};
-  enum hr_status status = hr__input_open(path, &reader.input, error);
-  if (status == HR_OK) status = read_rows(&reader);
+  enum hr_status status = read_log(&reader);
   if (status == HR_OK) status = finish_groups(&reader);
   reader_finish(&reader);
   if (status != HR_OK) hr_failure_log_finish(log);
@@ -522,15 +605,29 @@ static enum hr_status copy_events(struct log_reader *reader, uint32_t group, str
   to->events = calloc((size_t)n + 1, sizeof *to->events);
   bool made = numbers && to->events;
   to->first_us = INT64_MAX;
+  to->in_turn = reader->n_events == 0 && reader->n_turns > 0;
+  to->n_negative = reader->log->n_negative;
   for (uint32_t i = 0; made && i < n; i++) {
-    if ((group != HR_NONE && from[i].group != group) || from[i].node == HR_NONE) continue;
-    if (from[i].end_us == HR_UNKNOWN_US || from[i].end_us < from[i].start_us) continue;
+    if (group != HR_NONE && from[i].group != group) continue;
+    if (from[i].node == HR_NONE) {
+      to->n_no_node++;
+      continue;
+    }
+    if (from[i].end_us == HR_UNKNOWN_US) {
+      to->n_no_end++;
+      continue;
+    }
+    if (from[i].end_us < from[i].start_us) {
+      to->n_backwards++;
+      continue;
+    }
     if (!numbers[from[i].node]) numbers[from[i].node] = ++to->n_nodes;
     to->events[to->count++] =
         (struct hr_failure_event){numbers[from[i].node] - 1, from[i].start_us, from[i].end_us - from[i].start_us};
     if (from[i].start_us < to->first_us) to->first_us = from[i].start_us;
   }
   free(numbers);
+  if (to->in_turn) to->first_us = 0; /* the first interval begins with the log */
   return made ? HR_OK : no_memory(reader);
 }
 
@@ -540,8 +637,7 @@ enum hr_status hr_failure_events_read(const char *path, const char *system, stru
   struct log_reader reader = {.path = path, .log = &log, .error = error};
   uint32_t group = HR_NONE;
   *events = (struct hr_failure_events){0};
-  enum hr_status status = hr__input_open(path, &reader.input, error);
-  if (status == HR_OK) status = read_rows(&reader);
+  enum hr_status status = read_log(&reader);
   for (uint32_t i = 0; system && i < log.n_groups; i++)
     if (strcmp(log.groups[i].name, system) == 0) group = i;
   if (status == HR_OK && system && group == HR_NONE)

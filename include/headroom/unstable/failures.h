@@ -34,12 +34,13 @@ struct hr_failure_sample {
 };
 
 struct hr_failure_group {
-  char *name;        /* of the system; "": the log has no systems */
-  uint32_t nodes;    /* as stated; otherwise the number of nodes that failed; 0: unknown */
-  uint32_t failures; /* 0: the log has intervals only */
-  uint32_t dropped;  /* repairs that are left out because they do not end after their begin */
-  double span_days;  /* from the first failure to the last */
-  double top_share;  /* share of the failures on the 5 % of the nodes that fail most, rounded; NaN: unknown */
+  char *name;          /* of the system; "": the log has no systems */
+  uint32_t nodes;      /* as stated; otherwise the number of nodes that failed; 0: unknown */
+  uint32_t failures;   /* 0: the log has intervals only */
+  uint32_t dropped;    /* repairs that are left out because they do not end after their begin */
+  uint32_t duplicates; /* failures that repeat another one: node, start and end are equal */
+  double span_days;    /* from the first failure to the last */
+  double top_share;    /* share of the failures on the 5 % of the nodes that fail most, rounded; NaN: unknown */
   struct hr_failure_sample samples[HR_N_FAILURE_INTERVALS];
 };
 
@@ -47,6 +48,7 @@ struct hr_failure_log {
   const char *format;              /* name of the format */
   struct hr_failure_group *groups; /* [n_groups]: in order of their first rows */
   uint32_t n_groups;
+  uint32_t n_negative;         /* rows of intervals that are left out because an interval is below 0 */
   struct hr_failure_group all; /* the intervals of all groups together; named "all" */
 };
 
@@ -63,11 +65,14 @@ struct hr_failure_event {
 struct hr_failure_events {
   struct hr_failure_event *events; /* [count]: in the order of their rows */
   uint32_t count, n_nodes;
-  int64_t first_us; /* the first start */
+  int64_t first_us; /* the first start; 0 if the log has intervals */
+  bool in_turn;     /* the log has intervals of a service: `node` is the number of the failure */
+  /* rows that are left out: without a node, without an end, with an end before the start, with a negative interval */
+  uint32_t n_no_node, n_no_end, n_backwards, n_negative;
 };
-/* Reads the failures of a system; NULL: those of all systems. Failures without an end or without a node are left out.
-   In a log of intervals of a service, each failure belongs to the next node in turn. For other logs, which have no
-   events, returns HR_BAD_INPUT. */
+/* Reads the failures of a system; NULL: those of all systems. Failures without an end or without a node are left out
+   and counted. In a log of intervals of a service, failures have no nodes; the caller assigns them in turn. For a log
+   of quantiles, which has no events, returns HR_BAD_INPUT. */
 HR_API enum hr_status hr_failure_events_read(const char *path, const char *system, struct hr_failure_events *events,
                                              struct hr_error *error);
 HR_API void hr_failure_events_finish(struct hr_failure_events *events);
