@@ -419,7 +419,7 @@ struct hr_group {
   double gpu_hours;                     /* GPUs held by jobs x time */
   double useful_gpu_hours;              /* the part of gpu_hours in which jobs did work that was not lost */
   struct hr_distribution wait_s, jct_s, slowdown;
-  double ettr; /* effective training time ratio, see struct hr_fault_metrics; 0: unknown */
+  double ettr; /* effective training time ratio, see struct hr_fault_metrics; -1: unknown */
 };
 
 /* The GPU time that jobs held, divided by use: work that was not lost, work that had to be repeated, writing
@@ -462,7 +462,7 @@ struct hr_fault_metrics {
   double availability; /* of the nodes of owned and reserved pools; -1: there are none */
   /* 0: unknown. Mean node time between failures; mean time of jobs between interruptions, with a 95 % interval */
   double mtbf_s, mtti_s, mtti_low_s, mtti_high_s;
-  /* useful GPU time / (GPU time held + requested GPUs x waits after interruptions); 0: unknown */
+  /* useful GPU time / (GPU time held + requested GPUs x waits after interruptions); -1: unknown */
   double ettr;
   double hanging_gpu_hours;
   bool has_spares, has_slow; /* some pool has spare nodes, or nodes that are slow at times */

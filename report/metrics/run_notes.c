@@ -115,9 +115,14 @@ static enum hr_status note_rejected(const struct hr__rejected *rejected, enum hr
   for (uint32_t i = 0; i < count && i < HR__MAX_REJECTED_IDS; i++)
     used += (size_t)snprintf(ids + used, sizeof ids - used, "%s%s", i ? ", " : "", rejected->id[i]);
   if (count == 0) return HR_OK;
-  return hr_notes_add(notes, "%" PRIu64 " job%s can never run and %s rejected: %s%s (%s: %s)", count,
-                      count == 1 ? "" : "s", count == 1 ? "was" : "were", ids,
-                      count > HR__MAX_REJECTED_IDS ? ", ..." : "", hr_reason_name(reason), hr_rejection_words(reason));
+  /* such a job has already run, and was stopped */
+  const char *what =
+      reason == HR_REASON_REQUEUES ? "was stopped and is not requeued:" : "can never run and was rejected:";
+  const char *plural =
+      reason == HR_REASON_REQUEUES ? "s were stopped and are not requeued:" : "s can never run and were rejected:";
+  return hr_notes_add(notes, "%" PRIu64 " job%s%s %s%s (%s: %s)", count, count == 1 ? " " : "",
+                      count == 1 ? what : plural, ids, count > HR__MAX_REJECTED_IDS ? ", ..." : "",
+                      hr_reason_name(reason), hr_rejection_words(reason));
 }
 
 enum hr_status hr__rejections_note(const struct hr__rejections *rejections, struct hr_notes *notes) {

@@ -109,7 +109,7 @@ static void add_interval(struct hr_fault_metrics *figures, double time_s) {
   figures->mtti_high_s = 2 * time_s / gsl_cdf_chisq_Pinv(0.025, 2 * n);
 }
 
-/* Returns the effective training time ratio of all jobs; 0 if it is unknown. */
+/* Returns the effective training time ratio of all jobs; -1 if it is unknown. */
 static double ettr_of(const struct hr_result *result) {
   struct hr__totals totals = {0};
   for (uint32_t job = 0; result->account && job < result->n_jobs; job++) {

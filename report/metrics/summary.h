@@ -29,9 +29,9 @@ struct hr__totals {
   double slowdown;
 };
 
-/* Returns the effective training time ratio of jobs; 0 if they held no GPU. */
+/* Returns the effective training time ratio of jobs; -1 if they held no GPU. */
 static inline double hr__ettr_of(const struct hr__totals *totals) {
-  return totals->training_milli_us ? (double)totals->useful_milli_us / (double)totals->training_milli_us : 0;
+  return totals->training_milli_us ? (double)totals->useful_milli_us / (double)totals->training_milli_us : -1;
 }
 
 enum hr__grouping { HR__BY_TENANT, HR__BY_CLASS, HR__BY_SIZE, HR__BY_CLUSTER };

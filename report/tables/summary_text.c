@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "headroom/policies.h"
 #include "headroom/report.h"
+#include "headroom/unstable/faults.h"
 #include "headroom/unstable/metrics.h"
 #include "report/metrics/statistics.h"
 #include "report/metrics/summary.h"
@@ -107,6 +108,8 @@ static void put_cluster(struct hr__console *table, const struct hr_summary *summ
     fprintf(pools, "%s%s x %" PRIu32 " %s", i ? ", " : "", hr__count_text(pool->nodes, count), pool->gpus_per_node,
             pool->gpu ? pool->gpu : "GPUs");
     if (pool->sharing != HR_SHARING_WHOLE) fprintf(pools, " (%s)", hr_sharing_name(pool->sharing));
+    if (pool->faults && pool->faults->spares && pool->faults->spares < pool->nodes)
+      fprintf(pools, " (%s GPUs are spares)", hr__count_text(pool->faults->spares * pool->gpus_per_node, count));
   }
   uint32_t more = cluster->n_pools > TABLE_MAX_POOLS ? cluster->n_pools - TABLE_MAX_POOLS : 0;
   if (more) fprintf(pools, " and %" PRIu32 " more pool%s", more, more == 1 ? "" : "s");

@@ -260,6 +260,16 @@ static enum hr_status add(struct hr__builder *builder, const struct hr__pool_dra
   return HR_OK;
 }
 
+/* Spares run no jobs, also if no node ever fails. */
+static enum hr_status note_spares(struct hr__builder *builder, const struct hr__pool_draft *draft) {
+  const struct hr_fault_spec *spec = draft->pool.faults;
+  if (spec->spares == 0 || spec->spares >= draft->pool.nodes || spec->n_processes) return HR_OK;
+  return hr__pool_note(builder, draft->pool.name,
+                       "no node fails, but %" PRIu32 " of the %" PRIu32 " nodes are spares, which run no jobs; without "
+                       "'spares' they would",
+                       spec->spares, draft->pool.nodes);
+}
+
 static enum hr_status note_defaults(struct hr__builder *builder, const struct hr__pool_draft *draft,
                                     const cJSON *faults) {
   if (draft->pool.faults->n_processes == 0 || hr__has(faults, "classes") || hr__has(faults, "detect") ||
@@ -308,6 +318,7 @@ enum hr_status hr__build_faults(struct hr__builder *builder, struct hr__pool_dra
   status = add(builder, draft, faults, HR_TIER_NODE);
   for (const cJSON *group = groups ? groups->child : NULL; group && status == HR_OK; group = group->next)
     status = add(builder, draft, group, HR_TIER_RACK);
+  if (status == HR_OK) status = note_spares(builder, draft);
   return status == HR_OK ? note_defaults(builder, draft, faults) : status;
 }
 

@@ -518,22 +518,33 @@ static bool lacks_instances(const struct hr_cluster *cluster, hr_pool pool, cons
   return cluster->pools[pool.id].spec->mig && hr_pool_max_tasks(cluster->spec, pool, &gpus_alone) == 0;
 }
 
+/* Returns the number of nodes of a pool that run jobs at the same time: all but its spares. */
+static uint32_t working_nodes(const struct hr_pool_spec *spec) {
+  uint32_t spares = spec->faults && spec->faults->spares < spec->nodes ? spec->faults->spares : 0;
+  return spec->nodes - spares;
+}
+
 static enum hr_reason refuse_room(const struct hr_cluster *cluster, hr_pool number, hr_job job,
                                   const struct hr_request *request) {
   const struct hr__pool *pool = &cluster->pools[number.id];
   struct hr_sizes sizes = {0, 0, 1};
   if (cluster->resizes) sizes = hr_cluster_sizes(cluster, job);
   uint64_t least_milli = cluster->resizes ? (uint64_t)sizes.min * MILLI : requested_milli(cluster, job);
-  if (!request) return pool->size_milli >= least_milli ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
+  const uint32_t nodes = working_nodes(pool->spec);
+  if (!request) {
+    uint64_t spare_milli = (uint64_t)(pool->spec->nodes - nodes) * pool->spec->gpus_per_node * MILLI;
+    return pool->size_milli >= least_milli + spare_milli ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
+  }
   uint64_t on_each = hr_pool_max_tasks(cluster->spec, number, request);
   if (on_each == 0 && lacks_instances(cluster, number, request)) return HR_REASON_MIG_PROFILE;
   if (request->gpu_mem_mib > hr_pool_part_mem_mib(pool->spec)) return HR_REASON_GPU_MEMORY;
   if (on_each == 0) return HR_REASON_NODE_TOO_SMALL;
   uint32_t least = cluster->resizes && request->gpus ? sizes.min / request->gpus : request->tasks;
-  return on_each * pool->spec->nodes >= least ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
+  return on_each * nodes >= least ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
 }
 
-/* Returns the reason why the job would not fit into the pool if all nodes were present and empty, or HR_REASON_NONE. */
+/* Returns the reason why the job would not fit into the pool if all nodes but its spares were present and empty, or
+   HR_REASON_NONE. */
 static enum hr_reason refuse_empty(const struct hr_cluster *cluster, hr_pool number, hr_job job,
                                    const struct hr_request *request) {
   enum hr_reason reason = refuse_room(cluster, number, job, request);

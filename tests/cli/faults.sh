@@ -56,7 +56,10 @@ case_ettr_of_rejected_jobs() {
   scenario 2 '{"between":{"distribution":"fixed","mean_s":1000},"repair_s":100,"start":"fresh"}'
   try 0 run s.json -q --json - --set classes='{"default":{"requeue":false}}'
   is stdout jobs/rejected 2
-  is stdout faults/ettr null
+  is stdout faults/ettr 0
+  try 0 run s.json --set classes='{"default":{"requeue":false}}'
+  says stderr '2 jobs were stopped and are not requeued: a, b (requeue-limit'
+  says stdout 'a job is interrupted every'
 }
 
 case_preemptions_of_restarts() {
@@ -110,6 +113,20 @@ case_replays_count_what_they_drop() {
   printf 'failure_interval,failure_duration\n5000,1\n-5,1\n' >log.csv
   try 0 validate s.json
   says stderr 'rows of the log that are not replayed, as they have a negative interval: 1'
+}
+
+# Spares run no jobs: a job that needs them is rejected, at a rate of 0, too.
+case_spares_are_no_capacity() {
+  jobs a,0,100,32 b,10,100,8
+  scenario 4 '{"per_1000_node_days":0,"repair_s":60,"spares":1,"activation_s":100}'
+  for rate in 0 0.001; do
+    try 0 run s.json --json s.out --set cluster.pools.0.faults.per_1000_node_days=$rate
+    is s.out jobs/rejected 1
+    is s.out jobs/completed 1
+    says stdout '32 GPUs on 4 nodes: 4 x 8 H100 (8 GPUs are spares)'
+    says stderr '1 job can never run and was rejected: a (too-large'
+    [ $rate != 0 ] || says stderr "no node fails, but 1 of the 4 nodes are spares, which run no jobs"
+  done
 }
 
 run_case
