@@ -93,7 +93,26 @@ static enum hr_status check_caps(struct hr__builder *builder, const cJSON *power
                             "the limit of %.10g W does not follow %.10g W; the table must be sorted, descending, "
                             "without equal values",
                             spec->caps[i].limit_w, spec->caps[i - 1].limit_w);
+  for (uint32_t i = 0; i < spec->n_caps; i++) {
+    const struct hr_power_cap *cap = &spec->caps[i];
+    if (cap->limit_w < spec->gpu_max_w || (cap->time_ratio == 1 && cap->power_ratio == 1)) continue;
+    return hr__build_fail(builder, cJSON_GetArrayItem(caps, (int)i),
+                          "a limit of %.10g W does not slow a GPU that takes at most %.10g W; 'time_ratio' and "
+                          "'power_ratio' of this row must be 1",
+                          cap->limit_w, spec->gpu_max_w);
+  }
   return HR_OK;
+}
+
+/* The effect of a limit below the last one of the table is not known. */
+static enum hr_status check_known(struct hr__builder *builder, const struct hr__pool_draft *draft, const cJSON *power,
+                                  const struct hr_power_spec *spec) {
+  const double last_w = spec->caps[spec->n_caps - 1].limit_w;
+  if (spec->gpu_cap_w >= last_w || spec->gpu_cap_w >= spec->gpu_max_w) return HR_OK;
+  return hr__build_fail_at(builder, power, "gpu_cap_w",
+                           "the limit of %.10g W of pool '%.60s' is below the last one of its table of power limits, "
+                           "%.10g W, so its effect is not known; add a row to 'caps'",
+                           spec->gpu_cap_w, draft->pool.name, last_w);
 }
 
 static int by_limit(const void *left, const void *right) {
@@ -126,9 +145,11 @@ static enum hr_status build_cap(struct hr__builder *builder, const struct hr__po
     return hr__build_fail_at(builder, power, "gpu_cap_w",
                              "the limit of %.10g W is below the power of an idle GPU of pool '%.60s', %.10g W",
                              spec->gpu_cap_w, draft->pool.name, spec->gpu_idle_w);
-  if (spec->n_caps || spec->gpu_cap_w >= spec->gpu_max_w) return HR_OK;
+  if (spec->n_caps) return check_known(builder, draft, power, spec);
+  if (spec->gpu_cap_w >= spec->gpu_max_w) return HR_OK;
   status = take_caps(builder, draft, spec);
-  if (status != HR_OK || spec->n_caps) return status;
+  if (status != HR_OK) return status;
+  if (spec->n_caps) return check_known(builder, draft, power, spec);
   return hr__build_fail_at(
       builder, power, "gpu_cap_w",
       "the effect of power limits on the GPU type '%.60s' of pool '%.60s' is not known; set 'caps'", draft->pool.gpu,
@@ -270,7 +291,14 @@ static enum hr_status set_budget_mode(struct hr__builder *builder, const cJSON *
                              "'cap' is not supported with 'services': their speed does not follow power limits");
   struct hr__pool_draft draft = {.pool = *pool};
   enum hr_status status = spec->n_caps ? HR_OK : take_caps(builder, &draft, spec);
-  if (status != HR_OK || spec->n_caps) return status;
+  if (status != HR_OK) return status;
+  for (uint32_t i = 0; i < spec->n_caps; i++)
+    if (spec->caps[i].limit_w < spec->gpu_idle_w)
+      return hr__build_fail_at(builder, cluster, "power_budget_mode",
+                               "the power limit of %.10g W in 'caps' of pool '%.60s' is below the power of an idle "
+                               "GPU, %.10g W",
+                               spec->caps[i].limit_w, pool->name, spec->gpu_idle_w);
+  if (spec->n_caps) return HR_OK;
   return hr__build_fail_at(
       builder, cluster, "power_budget_mode",
       "the effect of power limits on the GPU type '%.60s' of pool '%.60s' is not known; set 'caps' "
