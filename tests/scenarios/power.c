@@ -89,12 +89,14 @@ static void errors_have_a_place(void) {
       {POWER("\"caps\":[" CAP(200, 1) "," CAP(300, 1) "]"),
        "s.json:2:65: the limit of 300 W does not follow 200 W; the table must be sorted"},
       {POWER("\"gpu_cap_w\":150,\"caps\":[" CAP(400, 1) "," CAP(200, 1.5) "]"),
-       "s.json:2:22: the limit of 150 W of pool 'p' is below the last one of its table of power limits, 200 W; add a "
-       "row"},
+       "s.json:2:22: the limit of 150 W of pool 'p' is below the last one of its table of power limits, 200 W, so its "
+       "effect is not known; add a row to 'caps'"},
       {POWER("\"caps\":[" CAP(400, 3) "," CAP(200, 1.5) "]"),
-       "s.json:2:18: a limit of 400 W does not slow a GPU that takes at most 400 W"},
+       "s.json:2:18: a limit of 400 W does not slow a GPU that takes at most 400 W; 'time_ratio' and 'power_ratio' of "
+       "this row must be 1"},
       {POWER_OF("V100", "\"gpu_cap_w\":90"),
-       "s.json:2:22: the limit of 90 W of pool 'p' is below the last one of its table of power limits, 100 W"},
+       "s.json:2:22: the limit of 90 W of pool 'p' is below the last one of its table of power limits, 100 W, so its "
+       "effect is not known; add a row to 'caps'"},
       {BUDGET("\"power\":{\"caps\":[" CAP(400, 1) "," CAP(50, 5) "]},\"power_budget_mode\":\"cap\",", "9999"),
        "s.json:2:133: the power limit of 50 W in 'caps' of pool 'p' is below the power of an idle GPU, 72 W"},
       {POWER("\"losses\":[{\"efficiency\":0}]"),
