@@ -50,6 +50,7 @@ static void describe(const struct hr_tco *tco, struct hr__tco_option *option) {
     enum hr__tco_kind kind = kind_of_pool(tco, option, i);
     option->kind = i == 0 || kind == option->kind ? kind : HR__TCO_MIXED;
     if (hr__tco_pool(tco, option, i)->faults) option->knows_failures = true;
+    if (hr__tco_pool(tco, option, i)->n_maintenance) option->has_maintenance = true;
   }
 }
 

@@ -91,7 +91,8 @@ struct hr__tco_option {
   enum hr__tco_kind kind;
   uint32_t candidates[HR_MAX_TCO_YEARS]; /* [n_simulated of the comparison] of the runner, by year */
   bool random;
-  bool knows_failures; /* a pool has failures */
+  bool knows_failures;  /* a pool has failures */
+  bool has_maintenance; /* a pool has planned downtime */
   /* [n_simulated][n_replications]; if the option is not random, only the first replication of each year */
   struct hr__tco_run *runs;
   struct hr__interval figures[HR__TCO_N_FIGURES];

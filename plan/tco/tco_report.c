@@ -346,15 +346,25 @@ static void put_pairs(struct tco_page *page) {
 
 /* ---- Assumptions ------------------------------------------------------------------------------------ */
 
-static void put_assumed(struct tco_page *page) {
+/* Prints the options without failures, with or without planned downtime. Returns whether there are any. */
+static bool put_without_failures(struct tco_page *page, bool maintained, bool is_first) {
   const struct hr_tco *tco = page->tco;
   char names[300] = "";
   size_t used = 0;
   for (uint32_t k = 0; k < tco->n_options; k++)
-    if (!tco->options[k].knows_failures && used < sizeof names)
+    if (!tco->options[k].knows_failures && tco->options[k].has_maintenance == maintained && used < sizeof names)
       used += (size_t)snprintf(names + used, sizeof names - used, "%s%.60s", used ? ", " : "", tco->options[k].name);
+  if (used)
+    hr__put_field(&page->console, is_first ? "assumed" : "", "%s, as no pool has 'faults': %s",
+                  maintained ? "planned downtime only" : "availability 1", names);
+  return used > 0;
+}
+
+static void put_assumed(struct tco_page *page) {
+  const struct hr_tco *tco = page->tco;
   fputc('\n', page->console.out);
-  if (used) hr__put_field(&page->console, "assumed", "availability 1, as no pool has 'faults': %s", names);
+  bool used = put_without_failures(page, false, true);
+  used = put_without_failures(page, true, !used) || used;
   if (tco->spec.growth != 1)
     hr__put_field(&page->console, used ? "" : "assumed", "%s",
                   tco->n_simulated > 1 ? "jobs of later years are those of the trace, repeated or left out at random"

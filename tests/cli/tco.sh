@@ -31,6 +31,22 @@ case_failures_are_stated() {
   says stdout "availability 1, as no pool has 'faults'"
 }
 
+# Maintenance without failures: the column has the planned downtime, and the assumption agrees with it.
+case_maintenance_is_no_availability_of_1() {
+  cat >s.json <<'JSON'
+{ "cluster": { "pools": [
+  { "name": "own", "gpu": "H100", "nodes": 1, "gpus_per_node": 8, "market": "owned",
+    "owned": { "capex_usd_per_node": 300000, "lifetime_years": 5 },
+    "maintenance": [{ "start_s": 1000, "duration_s": 1000, "every_days": 1 }] },
+  { "name": "od", "gpu": "H100", "nodes": 1, "gpus_per_node": 8, "market": "on-demand", "usd_per_gpu_hour": 3 }] },
+  "policy": { "name": "queue", "market": "on-demand-only" }, "trace": { "file": "t.csv" }, "tco": { "years": 3 } }
+JSON
+  printf 'job_id,submit_s,duration_s,gpus\na,0,3600,8\nb,7200,3600,8\n' >t.csv
+  try 0 tco s.json
+  says stdout "planned downtime only, as no pool has 'faults': own"
+  says stdout "availability 1, as no pool has 'faults': od"
+}
+
 case_bad_input() {
   try 2 tco "$project/scenarios/demo.json"
   says stderr "no pool has a 'market'"
