@@ -164,9 +164,10 @@
   X(HR__M_FAILED_JOBS, "faults.jobs_stopped", "jobs_stopped_by_failures", COUNTS, COUNT, LOWER, LISTED,                \
     "Jobs stopped by failures", "a job that is stopped twice counts twice",                                            \
     known_count(s->faults.known, s->faults.jobs_stopped), UNKNOWN)                                                     \
-  X(HR__M_AVAILABILITY, "faults.availability", "availability", SHARE, RATIO, HIGHER, LISTED, "Availability",           \
+  X(HR__M_AVAILABILITY, "faults.availability", "availability", SHARE, RATIO, HIGHER, NULLABLE | LISTED,                \
+    "Availability",                                                                                                    \
     "1 - node time from a failure to its repair / (nodes x length of the run), in owned and reserved pools with "      \
-    "failures",                                                                                                        \
+    "failures; `null` if there are none",                                                                              \
     number(s->faults.known && s->faults.availability >= 0, s->faults.availability), UNKNOWN)                           \
   X(HR__M_MTBF, "faults.mtbf_s", "mtbf_s", SECONDS, MEAN, HIGHER, NULLABLE, "Mean time between failures",              \
     "node time without the time of repairs / failures, of the same pools; `null` without a failure",                   \

@@ -129,4 +129,12 @@ case_spares_are_no_capacity() {
   done
 }
 
+# Nodes of elastic pools are replaced, so their availability is unknown.
+case_availability_of_elastic_pools() {
+  jobs a,0,9000,8
+  scenario 2 '{"mtbf_h":1,"repair_s":60},"market":"on-demand","usd_per_gpu_hour":3' ',"market":"on-demand-only"'
+  try 0 run s.json -q --json -
+  is stdout faults/availability null
+}
+
 run_case
