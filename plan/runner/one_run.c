@@ -466,12 +466,27 @@ static enum hr_status note_resizes(const struct hr_scenario *scenario, const str
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
+/* Adds a note if periodic checkpoints were not written, because nothing could stop a job. */
+static enum hr_status note_checkpoints(const struct hr_scenario *scenario, const struct hr_result *result,
+                                       struct hr_notes *notes, struct hr_error *error) {
+  bool any = false;
+  for (unsigned i = 0; i < HR_N_CLASSES; i++) {
+    const struct hr_class_spec *class_ = &scenario->classes[i];
+    any = any || class_->checkpoint == HR_CHECKPOINT_INTERVAL || class_->checkpoint == HR_CHECKPOINT_YOUNG_DALY;
+  }
+  if (!any || result->account) return HR_OK;
+  enum hr_status status =
+      hr_notes_add(notes, "checkpoints have no effect and take no time, as nothing in this scenario can stop a job");
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+}
+
 static enum hr_status note(struct hr_replay *replay, struct hr_error *error) {
   const struct hr_scenario *scenario = replay->config.scenario;
   const struct hr_trace *trace = replay->config.trace;
   struct hr_notes *notes = &replay->notes;
   enum hr_status status = hr_run_notes(trace, &scenario->costs, scenario->quotas, replay->result, notes, error);
   if (status == HR_OK) status = hr_replay_input_notes(scenario, replay->config.policy, trace, notes, error);
+  if (status == HR_OK) status = note_checkpoints(scenario, replay->result, notes, error);
   if (status == HR_OK) status = note_resizes(scenario, replay->result, notes, error);
   if (status == HR_OK) status = hr_series_notes(trace, &scenario->cluster, replay->result, notes, error);
   for (uint32_t i = 0; i < count_services(scenario) && status == HR_OK; i++)
