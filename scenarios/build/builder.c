@@ -41,6 +41,15 @@ enum hr_status hr__build_fail_key(const struct hr__builder *builder, const cJSON
   return hr__source_fail(&builder->source, value, true, builder->error, "%s", message);
 }
 
+enum hr_status hr__build_check_idle(const struct hr__builder *builder, const cJSON *object,
+                                    const struct hr__idle_key *rows) {
+  for (; rows->key; rows++)
+    if (hr__has(object, rows->key) && hr__has(object, rows->other) == rows->beside)
+      return hr__build_fail_at(builder, object, rows->key, "'%s' has no effect %s '%s'", rows->key,
+                               rows->beside ? "beside" : "without", rows->other);
+  return HR_OK;
+}
+
 enum hr_status hr__build_fail_at(const struct hr__builder *builder, const cJSON *object, const char *name,
                                  const char *format, ...) {
   FORMAT_MESSAGE(message, format);

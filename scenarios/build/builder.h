@@ -143,6 +143,14 @@ enum hr_status hr__build_fail_key(const struct hr__builder *builder, const cJSON
    HR_BAD_INPUT. */
 enum hr_status hr__build_fail_at(const struct hr__builder *builder, const cJSON *object, const char *name,
                                  const char *format, ...) HR_PRINTF(4, 5);
+/* A key that has no effect beside another key, or without it. */
+struct hr__idle_key {
+  const char *key, *other;
+  bool beside;
+};
+/* Returns HR_BAD_INPUT if an object has such a key. The rows end with one without a key. */
+enum hr_status hr__build_check_idle(const struct hr__builder *builder, const cJSON *object,
+                                    const struct hr__idle_key *rows);
 /* Reports the error `inner` of a lower layer, which returned `status`. If `status` is HR_BAD_INPUT, the message
    begins with the place of the value. Returns `status`. */
 enum hr_status hr__build_wrap(const struct hr__builder *builder, const cJSON *value, enum hr_status status,

@@ -90,6 +90,15 @@ static enum hr_status build_series(struct hr__builder *builder, const cJSON *obj
   if (file && constant)
     return hr__build_fail_at(builder, object, kind->constant, "'file' and '%s' exclude each other; keep one",
                              kind->constant);
+  const struct hr__idle_key idle[] = {{"unit", kind->constant, true},
+                                      {"zone", kind->constant, true},
+                                      {"column", kind->constant, true},
+                                      {"gaps", kind->constant, true},
+                                      {"after", kind->constant, true},
+                                      {"utc", kind->constant, true},
+                                      {NULL, NULL, false}};
+  enum hr_status idle_status = hr__build_check_idle(builder, object, idle);
+  if (idle_status != HR_OK) return idle_status;
   if (!HR__ARRAY_HAS_ROOM(set->series, set->n_series, set->series_capacity)) return hr__build_no_memory(builder);
   if (file) {
     enum hr_status status = read_series(builder, object, kind, &series);
@@ -173,6 +182,40 @@ static enum hr_status check_signals(struct hr__builder *builder) {
   return HR_OK;
 }
 
+/* Energy, carbon, costs and water are known only if the power is known. */
+static enum hr_status note_without_power(struct hr__builder *builder) {
+  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  const struct hr_pool_spec *first = NULL;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_pool_spec *pool = &cluster->pools[i];
+    if (!pool->electricity || pool->power || pool->nodes == 0) continue;
+    if (!pool->electricity->carbon && !pool->electricity->price && !pool->electricity->water_ul_kwh) continue;
+    if (count++ == 0) first = pool;
+  }
+  if (!first) return HR_OK;
+  enum hr_status status =
+      hr_notes_add(&builder->scenario->notes,
+                   "pool '%.60s'%s: carbon, cost and water of electricity are not computed without 'power'",
+                   first->name, count > 1 ? " and others" : "");
+  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+}
+
+/* Jobs cannot wait for electricity with less carbon if no carbon intensity is known. */
+static enum hr_status check_policy(struct hr__builder *builder) {
+  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  const cJSON *policy = hr__get(builder->source.file.tree, "policy");
+  const char *rule = hr__text_of(policy, "carbon", "no-wait");
+  bool any = strcmp(rule, "no-wait") == 0 || strcmp(rule, "all-wait") == 0 || cluster->n_pools == 0;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    any = any || (cluster->pools[i].electricity && cluster->pools[i].electricity->carbon);
+  if (any) return HR_OK;
+  return hr__build_fail_at(builder, policy, "carbon",
+                           "with 'carbon' %.40s, jobs wait for electricity with less carbon, but no pool has a carbon "
+                           "intensity; set 'cluster.carbon'",
+                           rule);
+}
+
 enum hr_status hr__build_electricity(struct hr__builder *builder) {
   static const char *const keys[] = {"carbon", "energy_price", "wue_l_per_kwh"};
   struct hr_cluster_spec *cluster = &builder->scenario->cluster;
@@ -183,7 +226,7 @@ enum hr_status hr__build_electricity(struct hr__builder *builder) {
     any = any || hr__has(root, keys[k]);
     for (const cJSON *each = entry; each && !any; each = each->next) any = hr__has(each, keys[k]);
   }
-  if (!any || cluster->n_pools == 0) return HR_OK;
+  if (!any || cluster->n_pools == 0) return check_policy(builder);
   struct hr_electricity_set *set = calloc(1, sizeof *set);
   if (!set) return hr__build_no_memory(builder);
   builder->scenario->electricity = set;
@@ -194,5 +237,7 @@ enum hr_status hr__build_electricity(struct hr__builder *builder) {
     status = build_pool(builder, entry, &cluster->pools[i], &set->pools[i]);
     if (entry) entry = entry->next;
   }
-  return status == HR_OK ? check_signals(builder) : status;
+  if (status == HR_OK) status = check_signals(builder);
+  if (status == HR_OK) status = note_without_power(builder);
+  return status == HR_OK ? check_policy(builder) : status;
 }

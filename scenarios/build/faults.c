@@ -88,7 +88,8 @@ static enum hr_status build_rate(struct hr__builder *builder, const cJSON *entry
     *none = true;
     bool has_others = hr__has(entry, "groups") || hr__has(entry, "slow");
     if (process->unit == HR_TIER_NODE && has_others) return HR_OK;
-    return hr__build_fail(builder, entry, "'mtbf_h' or 'between' is missing: how often failures happen");
+    return hr__build_fail(builder, entry,
+                          "'per_1000_node_days', 'mtbf_h' or 'between' is missing: how often failures happen");
   }
   if (strcmp(found, "log") == 0) return HR_OK;
   double mean_s = 3600 * hr__number_of(entry, "mtbf_h", 0), per_1000_days = hr__number_of(entry, rates[0], 0);
@@ -272,8 +273,8 @@ static enum hr_status note_spares(struct hr__builder *builder, const struct hr__
 
 static enum hr_status note_defaults(struct hr__builder *builder, const struct hr__pool_draft *draft,
                                     const cJSON *faults) {
-  if (draft->pool.faults->n_processes == 0 || hr__has(faults, "classes") || hr__has(faults, "detect") ||
-      hr__has(faults, "detect_s") || hr__has(faults, "groups"))
+  if (draft->pool.faults->n_processes == 0 || hr__has(faults, "log") || hr__has(faults, "classes") ||
+      hr__has(faults, "detect") || hr__has(faults, "detect_s") || hr__has(faults, "groups"))
     return HR_OK;
   return hr__pool_note(builder, draft->pool.name,
                        "failures are detected at once, as neither detect_s nor detect is "
@@ -286,13 +287,18 @@ static enum hr_status build_extras(struct hr__builder *builder, const struct hr_
   struct hr_fault_spec *spec = draft->pool.faults;
   const cJSON *slow = hr__get(faults, "slow"), *spares = hr__get(faults, "spares");
   bool is_elastic = hr_market_is_elastic(draft->pool.market.market);
+  static const struct hr__idle_key idle[] = {
+      {"activation_s", "spares", false}, {"clock", "log", true},    {"start", "log", true},
+      {"detect", "log", true},           {"detect_s", "log", true}, {NULL, NULL, false}};
+  enum hr_status status = hr__build_check_idle(builder, faults, idle);
+  if (status != HR_OK) return status;
   spec->activation_us = hr__span_of(faults, "activation_s", 0);
   spec->spares = is_elastic ? 0 : (uint32_t)hr__number_of(faults, "spares", 0);
   if (spec->spares > 0 && spec->spares >= draft->pool.nodes && draft->pool.nodes > 0)
     return hr__build_fail(builder, spares, "all %" PRIu32 " nodes of pool '%.60s' would be spares", draft->pool.nodes,
                           draft->pool.name);
   if (!slow) return HR_OK;
-  enum hr_status status = hr__read(builder, slow, hr__table_of(&hr__scenario_keys, "cluster.faults.slow"), &spec->slow);
+  status = hr__read(builder, slow, hr__table_of(&hr__scenario_keys, "cluster.faults.slow"), &spec->slow);
   spec->slow.between = (struct hr_duration){HR_DURATION_EXPONENTIAL, 3600 * hr__number_of(slow, "between_h", 0), 0};
   spec->slow.length = (struct hr_duration){HR_DURATION_EXPONENTIAL, hr__number_of(slow, "length_s", 0), 0};
   return status;

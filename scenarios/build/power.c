@@ -13,6 +13,7 @@
 #include "scenarios/build/builder.h"
 #include "sim/power/power.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -173,9 +174,16 @@ static enum hr_status build_sleep(struct hr__builder *builder, const struct hr__
     return hr__build_fail_at(builder, power, "sleep",
                              "'sleep' cannot be combined with the 'spares' of pool '%.60s', which are off anyway",
                              draft->pool.name);
-  enum hr_status status =
-      hr__read(builder, sleep, hr__table_of(&hr__scenario_keys, "cluster.power.sleep"), &spec->sleep);
+  static const struct hr__idle_key idle[] = {{"boot_s", "boot", true}, {NULL, NULL, false}};
+  enum hr_status status = hr__build_check_idle(builder, sleep, idle);
+  if (status == HR_OK)
+    status = hr__read(builder, sleep, hr__table_of(&hr__scenario_keys, "cluster.power.sleep"), &spec->sleep);
   if (status == HR_OK) status = hr__check_duration(builder, hr__get(sleep, "boot"));
+  if (status != HR_OK) return status;
+  if (spec->sleep.min_awake >= draft->pool.nodes)
+    status = hr__pool_note(builder, draft->pool.name,
+                           "no node sleeps, as 'min_awake' keeps %" PRIu32 " awake and the pool has %" PRIu32,
+                           spec->sleep.min_awake, draft->pool.nodes);
   if (status != HR_OK) return status;
   if (!hr__has(sleep, "suspend_w")) spec->sleep.suspend_w = idle_w;
   if (spec->sleep.sleep_w <= idle_w) return HR_OK;

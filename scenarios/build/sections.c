@@ -29,6 +29,17 @@ static enum hr_status check_checkpoint(struct hr__builder *builder, const cJSON 
     return hr__build_fail_at(builder, checkpoint, "interval_s",
                              "'interval_s' has no effect with the checkpoint policy '%s'; it needs 'interval'",
                              hr_checkpoint_name(spec->checkpoint));
+  if (spec->async && spec->checkpoint != HR_CHECKPOINT_INTERVAL && spec->checkpoint != HR_CHECKPOINT_YOUNG_DALY)
+    return hr__build_fail_at(builder, checkpoint, "async",
+                             "'async' has no effect with the checkpoint policy '%s'; it needs 'interval' or "
+                             "'young-daly'",
+                             hr_checkpoint_name(spec->checkpoint));
+  if (hr__has(checkpoint, "stall_s") && !spec->async)
+    return hr__build_fail_at(builder, checkpoint, "stall_s", "'stall_s' has no effect without 'async'");
+  if (spec->stall_us > 0 && spec->write_us > 0 && spec->stall_us >= spec->write_us)
+    return hr__build_fail_at(builder, checkpoint, "stall_s",
+                             "the stall of %.10g s must be shorter than the 'write_s' of the checkpoint, %.10g s",
+                             (double)spec->stall_us / 1e6, (double)spec->write_us / 1e6);
   return HR_OK;
 }
 
@@ -117,6 +128,8 @@ static enum hr_status build_class(struct hr__builder *builder, const cJSON *clas
   enum hr_status status = build_topology(builder, class_, spec);
   if (status == HR_OK) status = build_within(builder, class_, spec);
   if (status == HR_OK && checkpoint) status = check_checkpoint(builder, checkpoint, spec);
+  if (status == HR_OK && spec->no_requeue && hr__has(class_, "max_requeues"))
+    return hr__build_fail_at(builder, class_, "max_requeues", "'max_requeues' has no effect if 'requeue' is false");
   return status == HR_OK && checkpoint ? note_free_checkpoints(builder, class_->string, spec) : status;
 }
 

@@ -137,4 +137,55 @@ case_availability_of_elastic_pools() {
   is stdout faults/availability null
 }
 
+# Checkpoints cost time only if something can stop a job.
+case_checkpoints_without_effect() {
+  jobs a,0,6000,8
+  scenario 1 '{"per_1000_node_days":0}'
+  checkpoint='{"default":{"checkpoint":{"policy":"interval","interval_s":600,"write_s":60}}}'
+  try 0 run s.json -q --json s.out --set classes="$checkpoint"
+  is s.out makespan_s 6000
+  says s.out 'checkpoints have no effect and take no time, as nothing in this scenario can stop a job'
+  try 0 run s.json -q --json s.out --set classes="$checkpoint" \
+    --set cluster.pools.0.faults='{"mtbf_h":1e8,"repair_s":60}'
+  is s.out makespan_s 6540
+  ! grep -q 'checkpoints have no effect' s.out || fail "checkpoints have an effect"
+}
+
+# fails PATH VALUE MESSAGE: the scenario is invalid with this value.
+fails() {
+  try 2 validate s.json --set "$1=$2"
+  says stderr "$3"
+}
+
+case_keys_without_effect() {
+  jobs a,0,6000,8
+  printf 'node,start,end\nn,0,1\n' >log.csv
+  scenario 2 '{"mtbf_h":9,"repair_s":60}'
+  local faults=cluster.pools.0.faults power=cluster.pools.0.power class=classes.default
+  fails $faults.activation_s 5 "'activation_s' has no effect without 'spares'"
+  fails $faults '{"log":{"file":"log.csv"},"clock":"up"}' "'clock' has no effect beside 'log'"
+  fails $faults '{"log":{"file":"log.csv"},"start":"fresh"}' "'start' has no effect beside 'log'"
+  fails $faults '{"log":{"file":"log.csv"},"detect_s":5}' "'detect_s' has no effect beside 'log'"
+  fails $faults '{"repair_s":60}' "'per_1000_node_days', 'mtbf_h' or 'between' is missing"
+  boot='"boot":{"distribution":"fixed","mean_s":5}'
+  fails $power '{"sleep":{"idle_s":9,"boot_s":5,'"$boot"'}}' "'boot_s' has no effect beside 'boot'"
+  fails cluster.carbon '{"g_per_kwh":9,"zone":"DE"}' "'zone' has no effect beside 'g_per_kwh'"
+  fails cluster.energy_price '{"usd_per_kwh":9,"gaps":"hold"}' "'gaps' has no effect beside 'usd_per_kwh'"
+  fails $class '{"requeue":false,"max_requeues":2}' "'max_requeues' has no effect if 'requeue' is false"
+  fails $class.checkpoint '{"policy":"none","async":true}' "'async' has no effect with the checkpoint policy 'none'"
+  local rule='"policy":"interval","interval_s":9,"write_s":5'
+  fails $class.checkpoint "{$rule,\"stall_s\":1}" "'stall_s' has no effect without 'async'"
+  fails $class.checkpoint "{$rule,\"async\":true,\"stall_s\":5}" "the stall of 5 s must be shorter than the 'write_s'"
+  fails policy.carbon wait-awhile "with 'carbon' wait-awhile, jobs wait for electricity with less carbon, but no pool"
+}
+
+case_keys_without_effect_are_noted() {
+  jobs a,0,6000,8
+  scenario 2 '{"mtbf_h":9,"repair_s":60}'
+  try 0 validate s.json --set cluster.carbon.g_per_kwh=9
+  says stderr "pool 'p': carbon, cost and water of electricity are not computed without 'power'"
+  try 0 validate s.json --set cluster.pools.0.power='{"gpu_max_w":400,"sleep":{"idle_s":9,"min_awake":3}}'
+  says stderr "pool 'p': no node sleeps, as 'min_awake' keeps 3 awake and the pool has 2"
+}
+
 run_case

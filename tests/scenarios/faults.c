@@ -153,7 +153,7 @@ static void bad_logs_are_errors(void) {
 
 static void errors_have_a_place(void) {
   static const char *const cases[][2] = {
-      {FAULTS(REPAIR), "s.json:2:10: 'mtbf_h' or 'between' is missing"},
+      {FAULTS(REPAIR), "s.json:2:10: 'per_1000_node_days', 'mtbf_h' or 'between' is missing"},
       {SERVED(WINDOW() "," WINDOW(",\"name\":\"b\"")), "s.json:2:50: maintenance 'b' overlaps 'number 1' in pool 'p'"},
       {SERVED(WINDOW(",\"every_days\":0.01,\"nodes_per_group\":1")),
        "s.json:2:16: maintenance overlaps its own repetition in pool 'p': it takes 0.0277778 days, with lead time"},
