@@ -309,8 +309,9 @@ enum hr_blocks {
 /* Returns the name as users type it. */
 HR_API const char *hr_blocks_name(enum hr_blocks blocks);
 
-/* The maximum of growth times factor. */
+/* The maximum of growth times factor, and the minimum of growth. */
 #define HR_MAX_GROWTH 1000
+#define HR_MIN_GROWTH 0.001
 
 /* How a workload is drawn from a trace. */
 struct hr_workload_spec {

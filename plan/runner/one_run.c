@@ -17,6 +17,7 @@
 #include "headroom/unstable/scenario_clusters.h"
 #include "headroom/unstable/trace_tools.h"
 #include "report/metrics/parcels.h"
+#include "report/metrics/summary.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -448,6 +449,8 @@ enum hr_status hr_replay_input_notes(const struct hr_scenario *scenario, const s
   if (status == HR_OK) status = note_router(scenario, trace, notes, error);
   if (status == HR_OK) status = note_elastic(scenario, policy, trace, notes, error);
   if (status == HR_OK) status = hr_pair_notes(trace, &scenario->cluster, notes, error);
+  if (status == HR_OK && !scenario->clusters && hr__power_budget_note(trace, &scenario->cluster, notes) != HR_OK)
+    status = hr_fail(error, HR_NO_MEMORY, "out of memory");
   return status == HR_OK ? hr_gpu_type_notes(trace, &scenario->cluster, notes, error) : status;
 }
 

@@ -14,10 +14,9 @@
 #include "headroom/unstable/scenario_clusters.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#define MIN_GROWTH 0.001 /* as in 'replications' */
 
 static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory for the cost of ownership");
@@ -153,11 +152,14 @@ static enum hr_status add_year(struct hr_tco *tco, uint32_t year, struct hr_erro
   struct hr__environment environment = {.workload = tco->scenario->replications.workload};
   uint32_t number;
   environment.workload.growth *= hr_compound(tco->spec.growth - 1, year);
-  if (!(environment.workload.growth >= MIN_GROWTH && environment.workload.growth <= HR_MAX_GROWTH))
+  /* a product such as 0.1 x 0.1 x 0.1 may differ from a bound by its rounding */
+  if (hr_tco_growth_is_possible(environment.workload.growth))
+    environment.workload.growth = fmin(fmax(environment.workload.growth, HR_MIN_GROWTH), HR_MAX_GROWTH);
+  else
     return hr_fail(error, HR_BAD_INPUT,
                    "%s: the demand of year %" PRIu32 " is %.4g times that of the trace; a number from %g to %g is "
                    "expected; change 'tco.growth_per_year' or 'tco.years'",
-                   tco->scenario->path, year + 1, environment.workload.growth, MIN_GROWTH, (double)HR_MAX_GROWTH);
+                   tco->scenario->path, year + 1, environment.workload.growth, HR_MIN_GROWTH, (double)HR_MAX_GROWTH);
   hr_stress_init(&environment.stress);
   enum hr_status status = hr__runner_add_environment(tco->runner, &environment, &number, error);
   for (uint32_t k = 0; k < tco->n_options && status == HR_OK; k++)

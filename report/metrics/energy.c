@@ -6,7 +6,10 @@
 
 #include "headroom/power.h"
 #include "report/metrics/summary.h"
+#include "sim/power/power.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,4 +112,53 @@ static void free_lines(struct hr_energy_line *lines, size_t count) {
 void hr__energy_finish(struct hr_energy_metrics *figures) {
   free_lines(figures->by_pool, figures->n_pools);
   free_lines(figures->by_tenant, figures->n_tenants);
+}
+
+/* ---- Jobs that a power budget never permits ------------------------------------------------------------------ */
+
+/* Returns the maximum number of GPUs of a pool that can work at once within the power budget, in whole nodes. HR_NONE:
+   there is no budget, or it is unknown because nodes sleep. `*size`: the GPUs of the largest pool. */
+static uint64_t most_gpus(const struct hr_cluster_spec *cluster, uint64_t *size) {
+  double left_w = 0, most = 0;
+  *size = 0;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_pool_spec *pool = &cluster->pools[i];
+    if (pool->nodes == 0) continue;
+    if (!pool->power || !(pool->power->budget_w > 0) || pool->power->sleep.idle_us > 0) return HR_NONE;
+    double idle_w = 1e-6 * (double)hr__idle_rate(pool->power, pool->gpus_per_node).it * pool->gpus_per_node;
+    if (*size == 0) left_w = pool->power->budget_w;
+    left_w -= pool->nodes * idle_w + 1e-9 * (double)hr__other_rate(pool->power).it;
+    uint64_t gpus = (uint64_t)pool->nodes * pool->gpus_per_node;
+    if (gpus > *size) *size = gpus;
+  }
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_pool_spec *pool = &cluster->pools[i];
+    if (pool->nodes == 0) continue;
+    uint32_t level = pool->power->budget_caps ? HR__CAP_LEVELS : 0;
+    double more_w = 1e-6 * pool->gpus_per_node *
+                    (double)(hr__busy_rate_at(pool->power, pool->gpus_per_node, level, HR__NO_FRACTION).it -
+                             hr__idle_rate(pool->power, pool->gpus_per_node).it);
+    double nodes = more_w > 0 ? floor(left_w / more_w + 1e-9) : pool->nodes;
+    most = fmax(most, fmin(nodes, pool->nodes) * pool->gpus_per_node);
+  }
+  return *size ? (uint64_t)most : HR_NONE;
+}
+
+enum hr_status hr__power_budget_note(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+                                     struct hr_notes *notes) {
+  uint64_t size, most = most_gpus(cluster, &size);
+  uint32_t count = 0, first = 0;
+  char id[HR_JOB_ID_BUFFER];
+  if (most == HR_NONE || most >= size) return HR_OK;
+  for (uint32_t job = 0; job < trace->n_jobs; job++) {
+    uint32_t gpus =
+        trace->min_gpus && trace->min_gpus[job] < trace->gpus[job] ? trace->min_gpus[job] : trace->gpus[job];
+    if (gpus > most && gpus <= size && count++ == 0) first = job;
+  }
+  if (count == 0) return HR_OK;
+  return hr_notes_add(notes,
+                      "%" PRIu32 " job%s never start%s: 'power_budget_w' permits at most %" PRIu64
+                      " GPUs of a pool to work at once; the first is %s",
+                      count, count == 1 ? "" : "s", count == 1 ? "s" : "", most,
+                      hr_trace_job_id(trace, (hr_job){first}, id));
 }

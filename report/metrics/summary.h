@@ -144,6 +144,9 @@ struct hr_energy_metrics hr__energy_totals(const struct hr_cluster_spec *cluster
 enum hr_status hr__energy_make(const struct hr_cluster_spec *cluster, const struct hr_result *result, double gpu_hours,
                                const struct hr__energy_jobs *jobs, struct hr_energy_metrics *figures);
 void hr__energy_finish(struct hr_energy_metrics *figures);
+/* Adds a note if the power budget of the cluster, which is the only one of the run, never permits some jobs to run. */
+enum hr_status hr__power_budget_note(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+                                     struct hr_notes *notes);
 
 /* ---- Carbon (carbon.c) --------------------------------------------------------------------------- */
 

@@ -14,10 +14,12 @@
 
 #include "headroom/unstable/ownership.h"
 
+#include "headroom/trace_files.h"
 #include "headroom/unstable/catalog.h"
 #include "headroom/unstable/series.h"
 #include "scenarios/build/builder.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -261,6 +263,24 @@ static enum hr_status use_energy_prices(struct hr__builder *builder) {
   return HR_OK;
 }
 
+bool hr_tco_growth_is_possible(double growth) {
+  return growth >= HR_MIN_GROWTH * (1 - 1e-9) && growth <= HR_MAX_GROWTH * (1 + 1e-9);
+}
+
+/* The demand of each simulated year must be possible for a trace that is resampled. */
+static enum hr_status check_growth(struct hr__builder *builder, const cJSON *json, const struct hr_tco_spec *spec) {
+  const double demand = builder->scenario->replications.workload.growth;
+  for (uint32_t year = 0; year < spec->years && !spec->first_year_only && spec->growth != 1; year++) {
+    double growth = (demand > 0 ? demand : 1) * hr_compound(spec->growth - 1, year);
+    if (hr_tco_growth_is_possible(growth)) continue;
+    return hr__build_fail_at(builder, json, "growth_per_year",
+                             "the demand of year %" PRIu32 " is %.4g times that of the trace; a number from %g to %g "
+                             "is expected; change 'tco.growth_per_year' or 'tco.years'",
+                             year + 1, growth, HR_MIN_GROWTH, (double)HR_MAX_GROWTH);
+  }
+  return HR_OK;
+}
+
 enum hr_status hr__build_tco(struct hr__builder *builder) {
   const cJSON *json = hr__get(builder->source.file.tree, "tco");
   if (!json) return HR_OK;
@@ -269,6 +289,7 @@ enum hr_status hr__build_tco(struct hr__builder *builder) {
   builder->scenario->tco = spec;
   enum hr_status status = hr__read(builder, json, hr__tco_keys, spec);
   if (status == HR_OK) status = check_options(builder, json, spec);
+  if (status == HR_OK) status = check_growth(builder, json, spec);
   return status == HR_OK ? use_energy_prices(builder) : status;
 }
 

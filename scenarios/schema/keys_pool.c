@@ -310,9 +310,9 @@ static const struct hr__key bad_node_keys[] = {
      HELP("How often they fail, relative to the other nodes.")},
     END};
 
-/* The keys of a process of failures. */
+/* The keys of a process of failures. The minimum of 'mtbf_h' is one second. */
 #define FAULT_PROCESS                                                                                                  \
-  {"mtbf_h", REAL(MIN_SCALE, 1e9), .unit = "h",                                                                        \
+  {"mtbf_h", REAL(0.000278, 1e9), .unit = "h",                                                                         \
    HELP("Mean time between the repair of a node (or group) and its next failure, exponentially distributed.")},        \
       {"between", OBJECT(duration_keys), AT(PART, struct hr_fault_process, between),                                   \
        HELP("Instead of 'mtbf_h': this time as a random duration.")},                                                  \

@@ -427,7 +427,7 @@ static const struct hr__key alert_keys[] = {
 static const struct hr__key workload_keys[] = {
     {"resample", CHOICE(blocks), DEFAULT("none"), AT(INTEGER, struct hr_workload_spec, blocks),
      HELP("Draw whole days or weeks of the trace with replacement.")},
-    {"growth", REAL(0.001, HR_MAX_GROWTH), DEFAULT("1"), AT(DOUBLE, struct hr_workload_spec, growth),
+    {"growth", REAL(HR_MIN_GROWTH, HR_MAX_GROWTH), DEFAULT("1"), AT(DOUBLE, struct hr_workload_spec, growth),
      HELP("Number of jobs relative to the trace.")},
     END};
 

@@ -188,4 +188,18 @@ case_keys_without_effect_are_noted() {
   says stderr "pool 'p': no node sleeps, as 'min_awake' keeps 3 awake and the pool has 2"
 }
 
+# A budget that permits two of four nodes to work: a job of three nodes never starts.
+case_power_budget_permits_no_large_job() {
+  jobs a,0,100,24 b,0,100,16
+  scenario 4 '{"per_1000_node_days":0}'
+  local power='{"gpu_idle_w":100,"gpu_max_w":600,"host_idle_w":0,"host_max_w":0}'
+  for verb in validate run; do
+    try 0 $verb s.json --set cluster.pools.0.power="$power" --set cluster.power_budget_w=11200
+    says stderr "1 job never starts: 'power_budget_w' permits at most 16 GPUs of a pool to work at once; the first is a"
+    try 0 $verb s.json --set cluster.pools.0.power="$power" --set cluster.power_budget_w=15200
+    ! grep -q 'never start' stderr || fail "the budget permits three nodes"
+  done
+  fails cluster.pools.0.faults '{"mtbf_h":1e-5,"repair_s":1}' 'a number from 0.000278 to'
+}
+
 run_case

@@ -47,6 +47,14 @@ JSON
   says stdout "availability 1, as no pool has 'faults': od"
 }
 
+# `validate` finds a demand that `tco` cannot draw; a demand at the bound is possible.
+case_growth_is_validated() {
+  try 2 validate "$example" --set tco.growth_per_year=10 --set tco.years=30
+  says stderr 'the demand of year 5 is 1e+04 times that of the trace; a number from 0.001 to 1000 is expected'
+  try 0 validate "$example" --set tco.growth_per_year=0.1 --set tco.years=4
+  try 0 tco "$example" --set tco.growth_per_year=0.1 --set tco.years=4 --replications 1
+}
+
 case_bad_input() {
   try 2 tco "$project/scenarios/demo.json"
   says stderr "no pool has a 'market'"

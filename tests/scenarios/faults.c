@@ -165,10 +165,11 @@ static void errors_have_a_place(void) {
       {SERVED("{\"start_s\":5}"), "s.json:2:16: 'cluster.pools.0.maintenance.0' lacks the key 'duration_s'; a number "
                                   "from 1 to 100000000000 is expected"},
       {FAULTS("\"mtbf_h\":10"), "s.json:2:10: failures need 'repair_s' 'repair'"},
-      {FAULTS("\"mtbf_h\":-1," REPAIR),
-       "s.json:2:20: 'cluster.pools.0.faults.mtbf_h' is the number -1; a number from 1e-06 to 1000000000 is expected"},
+      {FAULTS("\"mtbf_h\":-1," REPAIR), "s.json:2:20: 'cluster.pools.0.faults.mtbf_h' is the number -1; a number from "
+                                        "0.000278 to 1000000000 is expected"},
       {FAULTS(RATE "\"per_1000_node_days\":1," REPAIR), "s.json:2:20: 'per_1000_node_days' and 'mtbf_h' exclude"},
-      {FAULTS("\"mtbf_h\":0.0001," REPAIR), "s.json:2:20: the mean time between failures is 0.36 s"},
+      {FAULTS("\"between\":{\"distribution\":\"fixed\",\"mean_s\":0.36}," REPAIR),
+       "s.json:2:21: the mean time between failures is 0.36 s"},
       {FAULTS(RATE REPAIR ",\"repair\":{\"distribution\":\"fixed\",\"mean_s\":1}"),
        "s.json:2:46: 'repair_s' and 'repair' exclude each other"},
       {FAULTS(RATE "\"repair\":{\"distribution\":\"weibull\",\"shape\":1}"),

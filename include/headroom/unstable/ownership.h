@@ -118,6 +118,8 @@ HR_API const char *hr_amortization_name(enum hr_amortization method);
 HR_API const char *hr_cost_part_name(enum hr_cost_part part);
 /* Returns (1 + rate)^periods. Powers of whole numbers are products; others use the C library. */
 HR_API double hr_compound(double rate, double periods);
+/* Returns whether a trace can be resampled with this growth: from HR_MIN_GROWTH to HR_MAX_GROWTH, up to rounding. */
+HR_API bool hr_tco_growth_is_possible(double growth);
 /* Returns CRF(rate, periods), the payment per dollar at the end of each period. */
 HR_API double hr_capital_recovery(double rate, double periods);
 /* Returns what a purchase of `usd` costs in each year of its life. */
