@@ -334,6 +334,7 @@ enum hr_status hr__holds_release(struct hr__queue *queue, const struct hr_view *
   /* The first job in order has the reservation of `easy` even if maintenance holds it, except with preemption: no jobs
      are preempted for a held job. */
   bool all = holds->until_us <= view->now_us || (queue->easy_plan && !queue->preemptor);
+  if (holds->n_jobs == 0) holds->until_us = HR_NEVER_US; /* the last held job was withdrawn */
   if (holds->n_jobs == 0 || (!all && holds->tried == holds->gain)) return HR_OK;
   holds->tried = holds->gain;
   enum hr_status status = HR_OK;

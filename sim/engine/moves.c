@@ -21,10 +21,12 @@ static enum hr_status refuse(struct hr_moves *moves, hr_job job, const char *mov
   const struct hr__engine *engine = moves->engine;
   if (moves->status != HR_OK) return moves->status;
   char buffer[HR_JOB_ID_BUFFER];
-  const char *id = job.id < engine->trace->n_jobs ? hr_trace_job_id(engine->trace, job, buffer) : "?";
-  moves->status = hr_fail(engine->error, HR_BAD_POLICY, "policy '%s' at %" PRId64 ".%06d s, %s of job %s: %s",
-                          engine->config->policy->name, engine->view.now_us / HR_SECOND_US,
-                          (int)(engine->view.now_us % HR_SECOND_US), move, id, rule);
+  const bool has_job = job.id < engine->trace->n_jobs;
+  const char *id = has_job ? hr_trace_job_id(engine->trace, job, buffer) : job.id == HR_NONE ? "" : "?";
+  moves->status =
+      hr_fail(engine->error, HR_BAD_POLICY, "policy '%s' at %" PRId64 ".%06d s, %s%s%s: %s",
+              engine->config->policy->name, engine->view.now_us / HR_SECOND_US,
+              (int)(engine->view.now_us % HR_SECOND_US), move, job.id == HR_NONE ? "" : " of job ", id, rule);
   return moves->status;
 }
 

@@ -241,7 +241,7 @@ static void invalid_moves_end_the_run(void) {
   refused(no_such_node, "a node is not in the placement's pool");
   refused(empty_slice, "a slice is empty");
   refused(wrong_pool, "there is no such pool");
-  refused(wake_in_the_past, "not in the future");
+  refused(wake_in_the_past, "wake-up: the wake-up time is not in the future");
 }
 
 static void policy_with_other_abi_is_refused(void) {

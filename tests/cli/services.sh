@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Inference services on the command line: replicas on nodes in maintenance, in several clusters, and on parts of GPUs;
+# configurations in which no request can complete.
+# shellcheck source=tests/cli/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+# put_service AUTOSCALE [REPLICA [SERVICE]]: s.json, with a service on pools, whose members are in $pools.
+pools='{"name": "p", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 8}'
+cost='"engine": {"kv_blocks": 1000}, "cost": {"fixed_us": 5000, "per_prompt_token_us": 60, "per_sequence_us": 20}'
+put_service() {
+  cat >s.json <<END
+{"cluster": {"pools": [$pools]},
+ "services": [{"name": "s", "requests": {"rate_per_s": 1, "duration_s": 600, "prompt_tokens": {"mean": 500},
+    "output_tokens": {"mean": 100}}, "autoscale": {$1},
+  "replica": {${2-$cost}}${3:+, $3}}]}
+END
+}
+
+# Replicas that maintenance holds are withdrawn; later, none is held at the end of the maintenance.
+case_withdrawn_while_held() {
+  pools='{"name": "p", "gpu": "L4", "nodes": 2, "gpus_per_node": 2, "market": "owned", "usd_per_gpu_hour": 1,
+    "maintenance": [{"start_s": 700, "duration_s": 60}]}'
+  put_service '"policy": "schedule", "max": 4, "period_s": 600,
+    "steps": [{"at_s": 0, "replicas": 0}, {"at_s": 100, "replicas": 4}]'
+  for backfill in strict skip easy conservative; do
+    try 0 run s.json --check --set services.0.requests.duration_s=3600 \
+      --set "policy={\"name\":\"queue\",\"backfill\":\"$backfill\"}"
+    matches stdout '^  scaling +schedule: .* at most 4 replicas'
+  done
+}
+
+
+run_case
