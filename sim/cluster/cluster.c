@@ -470,12 +470,15 @@ void hr__cluster_undo_release(struct hr_cluster *cluster, const struct hr_placem
   cluster->free_milli -= gpu_milli;
 }
 
-void hr__cluster_follow(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job, bool starts) {
-  if (cluster->trace->gpus[job.id] == 0) return;
+void hr__cluster_follow(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job,
+                        const struct hr_request *request, bool starts) {
+  if (!needs_node(cluster, job, request)) return;
   struct hr__pool *pool = &cluster->pools[placement->pool.id];
   uint64_t gpu_milli = placement->n_slices ? 0 : requested_milli(cluster, job);
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     const struct hr_slice *slice = &placement->slices[i];
+    if (request && starts) hr_gpu_inventory_take(cluster->inventory, request, slice);
+    if (request && !starts) hr_gpu_inventory_give(cluster->inventory, request, slice);
     cluster->node_free_milli[slice->node.id] += starts ? -slice->gpu_milli : slice->gpu_milli;
     if (is_up(cluster, slice->node)) gpu_milli += slice->gpu_milli;
   }

@@ -277,8 +277,11 @@ enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *are
 /* Allocates a placement to a job. Returns NULL on success. If the placement breaks a rule, the function allocates
    nothing and returns a description of the rule. */
 const char *hr__cluster_allocate(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job);
-/* In a copy, in counted allocation: allocates or releases a placement that another cluster has checked. */
-void hr__cluster_follow(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job, bool starts);
+/* In a copy: allocates or releases a placement that another cluster has checked. In per-GPU allocation, `request` is
+   the job's request in that cluster, because nodes of another size can split the job into other tasks; otherwise NULL.
+ */
+void hr__cluster_follow(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job,
+                        const struct hr_request *request, bool starts);
 /* Finds the tiers that jobs require and, for each of these tiers, makes an index of its node groups (locality.c).
    Returns HR_OK or HR_NO_MEMORY. */
 enum hr_status hr__locality_init(struct hr_cluster *cluster, struct hr_arena *arena);

@@ -59,19 +59,19 @@ void hr__clusters_count_waiting(struct hr__part *part, hr_job job, bool waits) {
   part->waiting_work += waits ? work : -work;
 }
 
+/* Allocates or releases the placement of a job in the copy. */
+static void copy_placement(const struct hr__part *cluster, const struct hr_event *event, bool starts) {
+  const struct hr_requests *requests = cluster->engine.cluster.requests;
+  const struct hr_request *request = requests ? &requests->request[requests->of_job[event->job.id]] : NULL;
+  hr__cluster_follow(&cluster->all->whole->cluster, event->placement, event->job, request, starts);
+}
+
 /* Allocates the placement of a job that starts in the copy, and expects its end. */
 static enum hr_status copy_start(struct hr__part *cluster, const struct hr_event *event) {
   struct hr__clusters *all = cluster->all;
   struct hr__engine *whole = all->whole;
   const hr_job job = event->job;
-  const char *refusal = NULL;
-  if (whole->cluster.inventory)
-    refusal = hr__cluster_allocate(&whole->cluster, event->placement, job);
-  else
-    hr__cluster_follow(&whole->cluster, event->placement, job, true);
-  if (refusal)
-    return hr_fail(whole->error, HR_INTERNAL, "the copy of cluster '%s' differs: %s",
-                   all->spec->at[cluster->index].name, refusal);
+  copy_placement(cluster, event, true);
   if (!all->predicts) return HR_OK;
   all->expected_end_us[job.id] = event->at_us + hr__expected_us(whole->trace, job);
   const uint64_t milli = hr_cluster_asked_milli(&whole->cluster, job);
@@ -81,14 +81,10 @@ static enum hr_status copy_start(struct hr__part *cluster, const struct hr_event
 
 static void copy_stop(struct hr__part *cluster, const struct hr_event *event) {
   const struct hr__clusters *all = cluster->all;
-  struct hr_cluster *copy = &all->whole->cluster;
-  if (copy->inventory)
-    hr__cluster_release(copy, event->placement, event->job);
-  else
-    hr__cluster_follow(copy, event->placement, event->job, false);
+  copy_placement(cluster, event, false);
   if (all->predicts)
     hr__releases_remove(&cluster->releases, all->expected_end_us[event->job.id],
-                        hr_cluster_asked_milli(copy, event->job));
+                        hr_cluster_asked_milli(&all->whole->cluster, event->job));
 }
 
 /* Applies an event of a job to the copy, and to the sums for the router. */

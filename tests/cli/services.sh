@@ -30,5 +30,26 @@ case_withdrawn_while_held() {
   done
 }
 
+# Nodes of one GPU in one cluster and of four in another, with GPUs shared by fraction: a replica or a job of two GPUs
+# has two tasks in the first and one in the second.
+case_tasks_differ_by_cluster() {
+  pools='{"name": "p", "gpu": "A100-80", "nodes": 2, "gpus_per_node": 1, "sharing": "fraction"}'
+  put_service '"policy": "fixed", "replicas": 1' "\"gpus\": 2, $cost"
+  printf '%s\n' job_id,submit_s,duration_s,gpus a,0,100,2 b,10,100,2 >two.csv
+  printf '%s\n' job_id,submit_s,duration_s,gpus,mig_profile a,0,100,2,1g.10gb >mig.csv
+  local rest='"clusters": [{"name": "a", "pools": [\1]}, {"name": "b", "pools": [{"name": "q", "gpu": "A100-80",
+    "nodes": 4, "gpus_per_node": 4, "sharing": "fraction"}]}],'
+  sed -i "s/\"cluster\": {\"pools\": \[\(.*\)\]},\$/${rest//$'\n'/}/" s.json
+  try 0 run s.json --check
+  matches stdout '^  requests .* 0 refused|^  requests .* completed'
+  for trace in two mig; do
+    sed "s/ \"services\".*/\"policy\": {\"name\": \"queue\"}, \"trace\": {\"file\": \"$trace.csv\"}}/; /^ *\"output_tokens/,\$d" s.json >jobs.json
+    [ $trace = two ] || sed -i 's/"sharing": "fraction"/"sharing": "mig", "mig": {"layout": "all-1g.10gb"}/g' jobs.json
+    for router in cheapest least-loaded home; do
+      try 0 run jobs.json --check --quiet --set router.name=$router --json out.json
+      matches out.json '"completed": [12],'
+    done
+  done
+}
 
 run_case
