@@ -5,7 +5,8 @@
  *
  * The cost is a measured row of the table below if there is one, otherwise a roofline estimate: an iteration reads the
  * weights once and the context of each sequence, and each token needs two operations per parameter. The KV memory is 90
- * % of the GPU memory minus the weights and 4 GB for activations.
+ * % of the GPU memory minus the weights and 4 GB for activations. A replica on parts of GPUs has the compute, bandwidth
+ * and memory of its MIG instance, or its fraction of those of the GPU; the measured rows are for whole GPUs only.
  *
  * Sources: costs: LLMServe/DistServe@82831f16, simdistserve/estimators/profile_data (Apache-2.0), measured on A100-80;
  * bytes of KV memory per token: the configurations of the models; weights: parameters x 2 bytes (fp16), with the
@@ -13,11 +14,16 @@
  * ai-dynamo/aiconfigurator@095f58a5.
  */
 
+#include "headroom/gpu_inventory.h"
+#include "headroom/mig.h"
 #include "headroom/unstable/services.h"
 
 #include "scenarios/build/builder.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
 #include <strings.h>
 
 struct model {
@@ -144,29 +150,72 @@ static enum hr_status unknown_model(const struct hr__builder *builder, const cJS
                            name, missing, known);
 }
 
-/* The GPU type of the replicas. NULL: `status` is the error. */
-static const struct hr_gpu_type *find_gpu(struct hr__builder *builder, const cJSON *entry,
-                                          const struct hr_service *service, enum hr_status *status) {
+/* What a replica has of each of its GPUs. */
+struct device {
+  const struct hr_gpu_type *gpu;
+  double compute, bandwidth, mem_bytes; /* shares of the compute and of the memory bandwidth */
+  bool is_part;
+  char name[100];
+};
+
+/* Sets the device to a MIG instance. Returns false if the pool has no such profile. */
+static bool use_instance(const struct hr_mig_type *type, const char *profile_name, struct device *device) {
+  uint32_t number;
+  struct hr_error unused;
+  if (hr_mig_profile_parse(type, profile_name, &number, &unused) != HR_OK) return false;
+  const struct hr_mig_profile *profile = &type->profiles[number];
+  const double mem_bytes = (double)profile->mem_mib * 1048576;
+  device->compute = (double)profile->compute_slices / type->compute_slices;
+  device->bandwidth = (double)profile->memory_slices / type->memory_slices;
+  device->mem_bytes = fmin(mem_bytes, device->mem_bytes);
+  device->is_part = true;
+  snprintf(device->name, sizeof device->name, "%s of %s", profile->name, device->gpu->name);
+  return true;
+}
+
+/* Sets the device to the part of a GPU that a replica takes in a pool; by default, the whole GPU. */
+static void use_part(const struct hr_pool_spec *pool, const struct hr_service *service, struct device *device) {
+  const uint32_t slot_milli = hr_pool_slot_milli(pool), own_milli = service->gpu_milli ? service->gpu_milli : 1000;
+  const uint32_t milli = slot_milli ? slot_milli : own_milli;
+  if (pool->mig && service->mig_profile && use_instance(&pool->mig->type, service->mig_profile, device)) return;
+  if (pool->sharing == HR_SHARING_WHOLE || (milli >= 1000 && !service->gpu_mem_mib)) return;
+  device->compute = device->bandwidth = milli / 1000.0;
+  device->mem_bytes = service->gpu_mem_mib ? fmin((double)service->gpu_mem_mib * 1048576, device->mem_bytes)
+                                           : device->mem_bytes * milli / 1000;
+  device->is_part = true;
+  if (service->gpu_mem_mib)
+    snprintf(device->name, sizeof device->name, "%.10g GiB and %.10g of %s", (double)service->gpu_mem_mib / 1024,
+             milli / 1000.0, device->gpu->name);
+  else
+    snprintf(device->name, sizeof device->name, "%.10g of %s", milli / 1000.0, device->gpu->name);
+}
+
+/* Sets `*device` to what a replica has of the GPUs of the first pool that can hold it. */
+static enum hr_status find_device(struct hr__builder *builder, const cJSON *entry, const struct hr_service *service,
+                                  struct device *device) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   uint32_t pool = hr__service_pool(builder->scenario, service);
-  *status = hr__open_catalog(builder);
-  if (*status != HR_OK) return NULL;
+  const enum hr_status status = hr__open_catalog(builder);
+  if (status != HR_OK) return status;
   if (pool == HR_NONE) pool = 0; /* a later check reports that no pool can hold a replica */
   const struct hr_gpu_type *gpu =
       cluster->n_pools ? hr_catalog_gpu_named(builder->catalog, cluster->pools[pool].gpu) : NULL;
   if (!gpu)
-    *status = hr__build_fail(builder, hr__get(entry, "replica"),
-                             "the GPU type '%.60s' is not in the catalogue; add 'cost' and 'kv_tokens'",
-                             cluster->n_pools ? cluster->pools[pool].gpu : "");
-  return gpu;
+    return hr__build_fail(builder, hr__get(entry, "replica"),
+                          "the GPU type '%.60s' is not in the catalogue; add 'cost' and 'kv_tokens'",
+                          cluster->n_pools ? cluster->pools[pool].gpu : "");
+  *device = (struct device){.gpu = gpu, .compute = 1, .bandwidth = 1, .mem_bytes = gpu->mem_gb * 1e9};
+  snprintf(device->name, sizeof device->name, "%s", gpu->name);
+  use_part(&cluster->pools[pool], service, device);
+  return HR_OK;
 }
 
 static const struct measured *find_measured(const struct hr_service *service, const struct model *model,
-                                            const struct hr_gpu_type *gpu) {
+                                            const struct device *device) {
   const bool is_vllm = service->engine != HR_SERVICE_DISAGGREGATED;
-  for (size_t i = 0; i < sizeof measured / sizeof *measured; i++)
+  for (size_t i = 0; i < sizeof measured / sizeof *measured && !device->is_part; i++)
     if (strcmp(measured[i].model, model->name) == 0 && measured[i].tensor_parallel == service->tensor_parallel &&
-        measured[i].is_vllm == is_vllm && strncmp(gpu->name, "A100-80", 7) == 0)
+        measured[i].is_vllm == is_vllm && strncmp(device->gpu->name, "A100-80", 7) == 0)
       return &measured[i];
   return NULL;
 }
@@ -198,23 +247,28 @@ static enum hr_status use_measured(struct hr__builder *builder, const struct mea
                       service->name, row->model, row->tensor_parallel, row->is_vllm ? "vLLM" : "DistServe");
 }
 
-static enum hr_status use_roofline(struct hr__builder *builder, const struct model *model,
-                                   const struct hr_gpu_type *gpu, struct hr_service *service) {
+static enum hr_status use_roofline(struct hr__builder *builder, const struct model *model, const struct device *device,
+                                   struct hr_service *service) {
+  const struct hr_gpu_type *gpu = device->gpu;
   const double of_bandwidth = 0.8, of_peak = 0.38; /* achieved shares */
   const double peak = gpu->bf16_tflops > 0 ? gpu->bf16_tflops : gpu->fp16_tflops, gpus = service->tensor_parallel;
-  const double bytes_per_us = gpu->bandwidth_gb_s * 1e3 * of_bandwidth * gpus;
-  const double token_us =
-      model->weight_bytes / (peak * 1e6 * of_peak * gpus); /* two operations per parameter of 2 bytes */
+  const double bytes_per_us = gpu->bandwidth_gb_s * 1e3 * of_bandwidth * gpus * device->bandwidth;
+  const double token_us = model->weight_bytes /
+                          (peak * 1e6 * of_peak * gpus * device->compute); /* two operations per parameter of 2 bytes */
   service->cost = (struct hr_service_cost){.fixed_us = model->weight_bytes / bytes_per_us,
                                            .per_prompt_token_us = token_us,
                                            .per_sequence_us = token_us,
                                            .per_context_ktoken_us = 1000 * model->kv_bytes_per_token / bytes_per_us};
+  char part[120] = "";
+  if (device->is_part)
+    snprintf(part, sizeof part, " with %.3g %% of the compute and %.3g %% of the memory bandwidth of the GPU",
+             100 * device->compute, 100 * device->bandwidth);
   return hr_notes_add(&builder->scenario->notes,
                       "warning: service '%.60s': no measured times of %s on %s x %" PRIu32
-                      "; a roofline estimate is used (fixed_us %.0f, per_prompt_token_us %.2f, per_context_ktoken_us "
+                      "; a roofline estimate%s is used (fixed_us %.0f, per_prompt_token_us %.2f, per_context_ktoken_us "
                       "%.1f), which can be wrong by a factor of 2; set 'replica.cost'",
-                      service->name, model->name, gpu->name, service->tensor_parallel, service->cost.fixed_us, token_us,
-                      service->cost.per_context_ktoken_us);
+                      service->name, model->name, device->name, service->tensor_parallel, part, service->cost.fixed_us,
+                      token_us, service->cost.per_context_ktoken_us);
 }
 
 enum hr_status hr__default_cost(struct hr__builder *builder, const cJSON *entry, struct hr_service *service) {
@@ -222,11 +276,11 @@ enum hr_status hr__default_cost(struct hr__builder *builder, const cJSON *entry,
     return hr__build_fail(builder, hr__get(entry, "replica"), "add 'cost', or 'model' to the service");
   const struct model *model = find_model(service->model);
   if (!model) return unknown_model(builder, entry, service->model, "cost");
-  enum hr_status status;
-  const struct hr_gpu_type *gpu = find_gpu(builder, entry, service, &status);
-  if (!gpu) return status;
-  const struct measured *row = find_measured(service, model, gpu);
-  return row ? use_measured(builder, row, service) : use_roofline(builder, model, gpu, service);
+  struct device device;
+  const enum hr_status status = find_device(builder, entry, service, &device);
+  if (status != HR_OK) return status;
+  const struct measured *row = find_measured(service, model, &device);
+  return row ? use_measured(builder, row, service) : use_roofline(builder, model, &device, service);
 }
 
 enum hr_status hr__default_memory(struct hr__builder *builder, const cJSON *entry, struct hr_service *service) {
@@ -238,22 +292,22 @@ enum hr_status hr__default_memory(struct hr__builder *builder, const cJSON *entr
                           "service");
   const struct model *model = find_model(service->model);
   if (!model) return unknown_model(builder, entry, service->model, "engine.kv_tokens");
-  enum hr_status status;
-  const struct hr_gpu_type *gpu = find_gpu(builder, entry, service, &status);
-  if (!gpu) return status;
+  struct device device;
+  const enum hr_status status = find_device(builder, entry, service, &device);
+  if (status != HR_OK) return status;
   const double free_bytes =
-      gpu->mem_gb * 1e9 * share * service->tensor_parallel - model->weight_bytes - activation_bytes;
+      device.mem_bytes * share * service->tensor_parallel - model->weight_bytes - activation_bytes;
   if (free_bytes < model->kv_bytes_per_token * service->limits.block_tokens) {
     service->limits.kv_tokens = service->limits.block_tokens; /* of a candidate: nearly all requests are refused */
-    return hr__build_unfit(builder,
-                           hr__build_fail(builder, engine,
-                                          "%s does not fit on %" PRIu32 " x %s; raise 'tensor_parallel' and 'gpus'",
-                                          model->name, service->tensor_parallel, gpu->name));
+    return hr__build_unfit(builder, hr__build_fail(builder, engine, "%s does not fit on %" PRIu32 " x %s; %s",
+                                                   model->name, service->tensor_parallel, device.name,
+                                                   device.is_part ? "request a larger part of a GPU"
+                                                                  : "raise 'tensor_parallel' and 'gpus'"));
   }
   service->limits.kv_tokens = floor(free_bytes / model->kv_bytes_per_token);
   return hr_notes_add(&builder->scenario->notes,
                       "service '%.60s': kv_tokens %.0f: 90 %% of the memory of %" PRIu32
                       " x %s without the weights of %s (%.1f GB) and 4 GB",
-                      service->name, service->limits.kv_tokens, service->tensor_parallel, gpu->name, model->name,
+                      service->name, service->limits.kv_tokens, service->tensor_parallel, device.name, model->name,
                       model->weight_bytes / 1e9);
 }

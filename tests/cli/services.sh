@@ -51,5 +51,39 @@ case_tasks_differ_by_cluster() {
     done
   done
 }
+# The default memory and speed of replicas on parts of GPUs are those of the parts: MIG by its memory of the catalogue,
+# 4 of 8 memory slices and 3 of 7 compute slices.
+case_defaults_for_parts_of_gpus() {
+  local model='"model": "Qwen2.5-7B"' mig='"sharing": "mig", "mig": {"mode": "on-demand"}' part='"sharing": "fraction"'
+  local -a whole half
+  put_service '"policy": "fixed"' '"engine": {}' "$model"
+  try 0 validate s.json
+  read -ra whole < <(sed -n 's/.*fixed_us \([0-9]*\), per_prompt_token_us \([0-9.]*\),.*/\1 \2/p' stderr)
+  pools=${pools/%\}/, $mig\}}
+  put_service '"policy": "fixed"' '"engine": {}, "mig": "1g.10gb"' "$model"
+  try 2 validate s.json
+  says stderr 'Qwen2.5-7B does not fit on 1 x 1g.10gb of A100-80; request a larger part of a GPU'
+  put_service '"policy": "fixed"' '"engine": {}, "mig": "3g.40gb"' "$model"
+  try 0 validate s.json
+  says stderr 'with 42.9 % of the compute and 50 % of the memory bandwidth of the GPU is used'
+  read -ra half < <(sed -n 's/.*fixed_us \([0-9]*\), per_prompt_token_us \([0-9.]*\),.*/\1 \2/p' stderr)
+  awk "BEGIN { a = ${half[0]} / ${whole[0]} - 2; b = ${half[1]} / ${whole[1]} * 3 / 7 - 1
+    exit !(a * a < 1e-6 && b * b < 1e-6) }" || fail 'not the speed of the instance'
+  # 90 % of 40192 MiB, without 15.23 GB and 4 GB, at 57344 bytes a token
+  says stderr 'kv_tokens 326100: 90 % of the memory of 1 x 3g.40gb of A100-80'
+  pools=${pools/$mig/$part}
+  put_service '"policy": "fixed"' '"engine": {}, "gpu_milli": 250' "$model"
+  try 2 validate s.json
+  says stderr 'Qwen2.5-7B does not fit on 1 x 0.25 of A100-80; request a larger part of a GPU'
+  put_service '"policy": "fixed"' '"engine": {}, "gpu_milli": 500' "$model"
+  try 0 validate s.json
+  # 90 % of 40 GB
+  says stderr 'kv_tokens 292445: 90 % of the memory of 1 x 0.5 of A100-80'
+  says stderr 'with 50 % of the compute and 50 % of the memory bandwidth of the GPU is used'
+  put_service '"policy": "fixed"' '"engine": {}, "gpu_milli": 500, "gpu_mem_gb": 24' "$model"
+  try 0 validate s.json
+  # 90 % of 24 GiB
+  says stderr 'kv_tokens 69106: 90 % of the memory of 1 x 24 GiB and 0.5 of A100-80'
+}
 
 run_case
