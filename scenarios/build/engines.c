@@ -229,11 +229,32 @@ static enum hr_status check_cost(const struct hr__builder *builder, const cJSON 
                            "an iteration takes no time; set 'fixed_us', or the times per token and per sequence");
 }
 
+/* `tensor_parallel` decides defaults by the model only. A model cannot be on more GPUs than a replica has. */
+static enum hr_status check_parallel(struct hr__builder *builder, const cJSON *entry, struct hr_service *service) {
+  const cJSON *replica = hr__get(entry, "replica");
+  if (!service->tensor_parallel) service->tensor_parallel = service->gpus;
+  if (!hr__has(replica, "tensor_parallel")) return HR_OK;
+  if (service->model && service->tensor_parallel > service->gpus) {
+    const uint32_t found = service->tensor_parallel;
+    service->tensor_parallel = service->gpus; /* of a candidate */
+    return hr__build_unfit(builder, hr__build_fail_at(builder, replica, "tensor_parallel",
+                                                      "expected at most 'gpus', which is %" PRIu32 ", found %" PRIu32,
+                                                      service->gpus, found));
+  }
+  if (service->model) return HR_OK;
+  const enum hr_status status =
+      hr_notes_add(&builder->scenario->notes,
+                   "service '%.60s': 'tensor_parallel' has no effect without 'model'; times and memory are those of "
+                   "the replica",
+                   service->name);
+  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+}
+
 enum hr_status hr__build_engine(struct hr__builder *builder, const cJSON *entry, struct hr_service *service) {
   const cJSON *replica = hr__get(entry, "replica"), *engine = hr__get(replica, "engine");
   set_defaults(engine, service);
-  if (!service->tensor_parallel) service->tensor_parallel = service->gpus;
-  enum hr_status status = check_memory(builder, entry, service);
+  enum hr_status status = check_parallel(builder, entry, service);
+  if (status == HR_OK) status = check_memory(builder, entry, service);
   if (status == HR_OK) status = count_replicas(builder, entry, service);
   if (status == HR_OK) status = check_transfer(builder, engine, service);
   if (status == HR_OK) status = check_preferred(builder, engine, service);

@@ -85,5 +85,21 @@ case_defaults_for_parts_of_gpus() {
   # 90 % of 24 GiB
   says stderr 'kv_tokens 69106: 90 % of the memory of 1 x 24 GiB and 0.5 of A100-80'
 }
+# A model on more GPUs than a replica has; a candidate of a sweep with it is infeasible. Without a model, it is unused.
+case_tensor_parallel() {
+  put_service '"policy": "fixed"' '"gpus": 1, "tensor_parallel": 2, "engine": {}' '"model": "Qwen2.5-7B"'
+  for verb in validate run; do
+    try 2 $verb s.json
+    matches stderr "s.json:4:[0-9]+: expected at most 'gpus', which is 1, found 2"
+  done
+  try 0 validate s.json --set services.0.replica.gpus=2
+  says stderr 'Qwen2.5-7B on A100-80 x 2;'
+  printf '%s' '{"scenario": "s.json", "axes": [{"path": "services.0.replica.gpus", "values": [1, 2]}]}' >g.json
+  try 0 sweep g.json --csv g.csv
+  matches stderr "^note: 1 point is infeasible: s.json:4:[0-9]+: expected at most 'gpus', which is 1, found 2"
+  put_service '"policy": "fixed"' "\"tensor_parallel\": 3, $cost"
+  try 0 validate s.json
+  says stderr "note: service 's': 'tensor_parallel' has no effect without 'model'"
+}
 
 run_case
