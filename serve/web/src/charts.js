@@ -39,14 +39,15 @@ const put = (figure, title, words, key, children) => {
   figure.replaceChildren(el('figcaption', {}, el('h3', {}, title), el('p', { class: 'key' }, ...key)), picture, el('p', { class: 'chart-words' }, words));
 };
 
-// lines: [{ name, kind, values, seconds }]: values over equal intervals of a time, which begins at the left.
-export const lineChart = (figure, title, words, lines) => {
+// lines: [{ name, kind, values, seconds }]: values over equal intervals of a time, which begins at the left. A value may
+// be null: unknown.
+export const lineChart = (figure, title, words, lines, write = short) => {
   const longest = Math.max(...lines.map(({ seconds }) => seconds));
   const most = roundUp(Math.max(...lines.map(({ values }) => values.reduce((a, b) => Math.max(a, b), 0))));
   const [w, h] = [WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM];
-  const path = ({ values, seconds }) => values.map((value, i) => `${i ? 'L' : 'M'}${(LEFT + ((w * (i + 0.5)) / values.length) * (seconds / longest)).toFixed(1)} ${(HEIGHT - BOTTOM - (h * value) / most).toFixed(1)}`).join('');
+  const path = ({ values, seconds }) => values.map((value, i) => value === null ? '' : `${i && values[i - 1] !== null ? 'L' : 'M'}${(LEFT + ((w * (i + 0.5)) / values.length) * (seconds / longest)).toFixed(1)} ${(HEIGHT - BOTTOM - (h * value) / most).toFixed(1)}`).join('');
   put(figure, title, words, lines.map(({ name, kind }) => el('span', { class: `key-${kind}` }, name)), [
-    ...frame(most, longest, short, durationShort),
+    ...frame(most, longest, write, durationShort),
     ...lines.map((line) => svg('path', { class: `line ${line.kind}`, d: path(line) })),
   ]);
 };

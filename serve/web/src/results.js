@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The result of the last run: three sentences, charts, and a table that compares it with the present configuration.
+// The result of the last run: sentences, charts, and a table that compares it with the present configuration.
 
 import { el, table } from '../../../report/web/src/dom.js';
 import { amount, count, duration, orDash, share, things, usd } from '../../../report/web/src/format.js';
 import { lineChart } from './charts.js';
+import { hasJobs, hasServices, serviceChart, serviceSentences, serviceTable } from './services.js';
 import { keepAsPresent, lacksTrace, NO_TRACE, state } from './state.js';
 
-const METRICS = [
+const JOB_METRICS = [
   ['Wait, 95 % of the jobs at most', (r) => r.wait_s?.p95, duration],
   ['Wait, mean', (r) => r.wait_s?.mean, duration],
   ['Time from submission to end, mean', (r) => r.jct_s?.mean, duration],
   ['Completed jobs', (r) => r.jobs?.completed, count],
   ['Rejected jobs', (r) => r.jobs?.rejected, count],
+];
+const METRICS = [
   ['Use of the GPUs', (r) => r.utilization?.submit_window, share],
   ['GPUs', (r) => r.cluster?.gpus, count],
   ['Cost in this period', (r) => r.cost?.total_usd, usd],
@@ -27,8 +30,9 @@ const thanPresent = (now, before, write) => (differs(now, before) ? ` (present: 
 const waitSentence = (now, before) => {
   const late = now.wait_s?.p95;
   if (typeof late !== 'number') return 'No job has started.';
+  const unfinished = now.jobs.completed ? '' : ` No job was completed; ${things(now.jobs.unfinished, 'job')} had not ended at the end of the run.`;
   const rejected = now.jobs.rejected ? ` ${things(now.jobs.rejected, 'job')} cannot run on this capacity.` : '';
-  return `95 % of the jobs start within ${duration(late)}${thanPresent(late, before.wait_s?.p95, duration)}; the longest wait is ${duration(now.wait_s.max)}.${rejected}`;
+  return `95 % of the jobs${hasServices(now) ? ' and replicas' : ''} start within ${duration(late)}${thanPresent(late, before.wait_s?.p95, duration)}; the longest wait is ${duration(now.wait_s.max)}.${unfinished}${rejected}`;
 };
 
 const costSentence = (now, before) => {
@@ -40,16 +44,17 @@ const costSentence = (now, before) => {
 
 const useSentence = (now, before) => {
   const used = now.utilization?.submit_window;
-  return `Jobs use ${orDash(share)(used)} of ${things(now.cluster.gpus, 'GPU')}${thanPresent(used, before.utilization?.submit_window, share)}; at most ${things(now.queue?.max ?? 0, 'job')} waited at the same time.`;
+  const waited = hasJobs(now) ? `; at most ${things(now.queue?.max ?? 0, 'job')} waited at the same time` : '';
+  return `${!hasServices(now) ? 'Jobs' : hasJobs(now) ? 'Jobs and replicas' : 'Replicas'} use ${orDash(share)(used)} of ${things(now.cluster.gpus, 'GPU')}${thanPresent(used, before.utilization?.submit_window, share)}${waited}.`;
 };
 
 export const resultsSection = () => {
   const status = el('p', { class: 'status', role: 'status', 'aria-live': 'polite' });
   const sentences = el('div', { id: 'sentences', 'aria-live': 'polite' });
   const [queue, gpus] = [el('figure', { id: 'queue-chart' }), el('figure', { id: 'gpus-chart' })];
-  const numbers = el('div');
+  const [services, numbers] = [el('div', { id: 'services' }), el('div')];
   const keep = el('button', { type: 'button', class: 'screen-only', onclick: keepAsPresent }, 'Take as the present configuration');
-  const body = el('div', {}, sentences, el('div', { class: 'pair' }, queue, gpus), numbers, keep);
+  const body = el('div', {}, sentences, el('div', { class: 'pair' }, queue, gpus), services, numbers, keep);
   const section = el('section', { id: 'results', 'aria-labelledby': 'results-title', hidden: true }, el('h2', { id: 'results-title' }, 'Result'), status, body);
 
   const drawCharts = (now, before) => {
@@ -57,7 +62,9 @@ export const resultsSection = () => {
     const was = before === now ? null : before.series;
     const line = (of, key, kind, name) => ({ name, kind, values: of[key], seconds: of.end_s - of.begin_s });
     const two = (key, kind, name) => [line(series, key, kind, name), ...(was ? [line(was, key, 'was', `${name}, present`)] : [])];
-    lineChart(queue, 'Waiting jobs', `At most ${count(now.queue?.max ?? 0)}, ${amount(now.queue?.mean ?? 0)} on average.`, two('waiting', 'now', 'waiting'));
+    const served = hasServices(now) && serviceChart(state.ran, before === now ? state.ran : state.present);
+    if (served) lineChart(queue, served.title, served.words, served.lines, share);
+    else lineChart(queue, 'Waiting jobs', `At most ${count(now.queue?.max ?? 0)}, ${amount(now.queue?.mean ?? 0)} on average.`, two('waiting', 'now', 'waiting'));
     lineChart(gpus, 'GPUs in use', `${orDash(share)(now.utilization?.submit_window)} of ${count(now.cluster.gpus)} GPUs.`, [...two('gpus_allocated', 'now', 'in use'), line(series, 'gpus_total', 'limit', 'present GPUs')]);
   };
 
@@ -66,7 +73,7 @@ export const resultsSection = () => {
       table(
         'Figures',
         [{ title: 'Metric' }, { title: 'Present', number: true }, { title: 'Now', number: true }, { title: 'Change', number: true }],
-        METRICS.filter(([, of]) => of(now) !== undefined || of(before) !== undefined).map(([name, of, write]) => [name, orDash(write)(of(before)), orDash(write)(of(now)), changeOf(of(now), of(before), write)]),
+        [...(hasJobs(now) ? JOB_METRICS : []), ...METRICS].filter(([, of]) => of(now) !== undefined || of(before) !== undefined).map(([name, of, write]) => [name, orDash(write)(of(before)), orDash(write)(of(now)), changeOf(of(now), of(before), write)]),
       ),
       el('p', { class: 'what' }, 'Digest of the run: ', el('code', { id: 'digest' }, now.digest)),
       state.scenario.replications ? el('p', { class: 'what', id: 'replications' }, 'The figures are those of the first replication.') : '',
@@ -82,7 +89,13 @@ export const resultsSection = () => {
     body.classList.toggle('pending', !now);
     if (!now) return;
     const before = present?.result ?? now;
-    sentences.replaceChildren(...[waitSentence, costSentence, useSentence].map((sentence) => el('p', { class: 'first-line' }, sentence(now, before))));
+    const about = [...(hasJobs(now) ? [waitSentence] : []), costSentence, useSentence];
+    const served = hasServices(now);
+    sentences.replaceChildren(
+      ...(served ? serviceSentences(state.ran, present ?? state.ran) : []),
+      ...about.map((sentence) => el('p', { class: 'first-line' }, sentence(now, before))),
+    );
+    services.replaceChildren(...(served ? [serviceTable(state.ran, present ?? state.ran)] : []));
     drawCharts(now, before);
     fillTable(now, before);
     section.dataset.painted = String(Number(section.dataset.painted ?? 0) + 1);

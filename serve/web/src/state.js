@@ -13,6 +13,7 @@ export const state = {
   load: 1,
   present: null, // the result with which others are compared, and its scenario
   result: null,
+  ran: null, // { result, scenario }: the last result with the scenario that it is of
   error: null,
   running: false,
 };
@@ -76,8 +77,9 @@ const runOnce = async () => {
     const result = await post('/api/run', { ...bodyOf(scenario), ...singleRun(scenario), series: SERIES });
     if (about !== opened) return;
     state.result = result;
+    state.ran = { result, scenario };
     state.error = null;
-    state.present ??= { result, scenario };
+    state.present ??= state.ran;
   } catch (error) {
     if (about === opened) state.error = error;
   }
@@ -104,7 +106,7 @@ export const run = async () => {
 };
 
 export const keepAsPresent = () => {
-  state.present = { result: state.result, scenario: structuredClone(state.scenario) };
+  state.present = state.ran;
   tell('result');
 };
 
@@ -113,7 +115,7 @@ export const openScenario = (scenario, place) => {
   state.scenario = scenario;
   state.place = place;
   state.load = 1;
-  state.present = state.result = state.error = null;
+  state.present = state.result = state.ran = state.error = null;
   tell('scenario');
   return run();
 };
