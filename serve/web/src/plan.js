@@ -122,6 +122,7 @@ export const planSection = () => {
   const frontier = el('figure', { id: 'frontier' });
   const answer = el('div', { id: 'plan-answer' });
   let [job, points, aborter, variables] = [null, [], null, []];
+  let load = 1; // of the search
 
   const drawFrontier = (choice = null) => {
     const known = points.filter(({ wait_s, objective }) => typeof wait_s === 'number' && typeof objective === 'number');
@@ -143,9 +144,7 @@ export const planSection = () => {
       const variable = variables.find((of) => nameOf(of) === name);
       if (variable) setVariable(scenario, variable, value);
     }
-    const { present } = state;
-    openScenario(scenario, state.place).catch(() => {});
-    state.present = present;
+    openScenario(scenario, state.place, { load, present: state.present });
   };
 
   const showAnswer = (plan) => {
@@ -198,6 +197,7 @@ export const planSection = () => {
     }
     if (!state.scenario.plan) state.scenario.plan = makePlan();
     [points, aborter, variables] = [[], new AbortController(), structuredClone(state.scenario.plan.variables ?? [])];
+    load = state.load;
     answer.replaceChildren();
     frontier.replaceChildren();
     status.className = 'status';

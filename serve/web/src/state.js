@@ -110,12 +110,14 @@ export const keepAsPresent = () => {
   tell('result');
 };
 
-export const openScenario = (scenario, place) => {
+// `load` and `present` are kept if the scenario is a variant of the one before.
+export const openScenario = (scenario, place, { load = 1, present = null } = {}) => {
   opened++;
   state.scenario = scenario;
   state.place = place;
-  state.load = 1;
-  state.present = state.result = state.ran = state.error = null;
+  state.load = load;
+  state.present = present;
+  state.result = state.ran = state.error = null;
   tell('scenario');
   return run();
 };
