@@ -40,3 +40,36 @@ test('the mix of a plan is taken with the load of the search', () =>
     assert.equal(await page.inputValue('input[data-path="load"]'), '1.5');
     assert.equal(await page.textContent('#digest'), digest);
   }));
+
+test('a search ends when another scenario is opened', () =>
+  onPlanner({}, async (page) => {
+    await page.selectOption('#shipped', 'plan-reserved-share');
+    await untilPainted(page, 0);
+    // The answer of the search comes after the other scenario was opened.
+    let release;
+    const released = new Promise((done) => (release = done));
+    let answered;
+    const isAnswered = new Promise((done) => (answered = done));
+    await page.route('**/api/plan', async (route) => {
+      await released;
+      await route.fulfill({ contentType: 'text/event-stream', body: `event: result\ndata: ${JSON.stringify(mixOf({}))}\n\n` }).catch(() => {});
+      answered();
+    }, { times: 1 });
+    const failed = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/api/plan'));
+    await page.click('#plan-begin');
+    assert.equal(await page.isDisabled('#plan-begin'), true);
+    const before = await painted(page);
+    await page.selectOption('#shipped', 'demo');
+    await untilPainted(page, before);
+    await failed;
+    release();
+    await isAnswered;
+    assert.equal(await page.isDisabled('#plan-begin'), false);
+    assert.equal(await page.isVisible('#plan-stop'), false);
+    assert.equal(await page.textContent('#plan-answer'), '');
+    assert.equal(await page.textContent('#plan .status'), '');
+    // A search of this scenario is answered.
+    await answerPlan(page, mixOf({}));
+    await page.click('#plan-begin');
+    await page.waitForSelector('#plan-sentence');
+  }));

@@ -205,12 +205,18 @@ export const planSection = () => {
     progress.hidden = stopButton.hidden = false;
     progress.removeAttribute('value');
     beginButton.disabled = true;
+    const { signal } = aborter;
     try {
-      await postForEvents('/api/plan', { ...bodyOf(), brief: brief.checked }, listen, aborter.signal);
+      await postForEvents('/api/plan', { ...bodyOf(), brief: brief.checked }, (event) => signal.aborted || listen(event), signal);
     } catch (error) {
+      if (signal.aborted) return;
       status.textContent = error.message;
       status.className = 'status bad';
     }
+    if (!signal.aborted) end();
+  };
+
+  const end = () => {
     progress.hidden = stopButton.hidden = true;
     beginButton.disabled = false;
     job = null;
@@ -248,10 +254,15 @@ export const planSection = () => {
     ranges.replaceChildren(...(plan.variables ?? []).map(rangeRow));
     goals.onchange = ranges.onchange = own;
   };
+  // Another scenario was opened: its section has neither a search nor an answer. The server stops the work of a closed
+  // connection.
   const clear = () => {
+    aborter?.abort();
+    end();
     answer.replaceChildren();
     frontier.replaceChildren();
     status.textContent = '';
+    status.className = 'status';
   };
   return { section, fill, clear };
 };
