@@ -65,7 +65,8 @@ class _Plugin:
     """The policy of a shared object. Its exceptions are printed, since nobody can catch them."""
 
     def __init__(self, policy):
-        self.policy = policy
+        self.policy, self.seconds = policy, 0.0
+        self.owners, self.jobs = [], None  # a policy of the program must not keep views longer than its run
 
     @property
     def pending(self):

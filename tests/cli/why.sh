@@ -220,12 +220,13 @@ case_reasons_of_stops() {
   tr -s ' \n' ' ' <stdout >line
   says line 'resized at 0 d 00:01:00, after 59.0 s: from 8 to 16 GPUs on nodes 1, 0 of pool p.'
 
-  printf 'job_id,submit_s,duration_s,gpus\na,0,100,16\nb,10,100,8\n' >spare.csv
-  echo '{"trace":{"file":"spare.csv"},"cluster":{"pools":[{'"$pool"',"faults":
-    {"per_1000_node_days":0,"repair_s":60,"spares":1}}]},"policy":{"name":"queue"}}' >spare.json
-  try 0 why spare.json --job b
+  # the reservation has ended, so the run ends at the submission of the last job
+  printf 'job_id,submit_s,duration_s,gpus\nz,0,1,8\na,6,100,16\nb,10,100,8\n' >late.csv
+  echo '{"trace":{"file":"late.csv"},"cluster":{"pools":[{'"$pool"',"market":"reserved","usd_per_gpu_hour":1,
+    "to_s":5}]},"policy":{"name":"queue"}}' >late.json
+  try 0 why late.json --job b
   tr -s ' \n' ' ' <stdout >line
-  says line 'waited 0 s behind job a, which may not be overtaken; still waiting when the run ended.'
+  says line 'waited 0 s for 8 free GPUs while none was free; still waiting when the run ended.'
 }
 
 run_case
