@@ -532,14 +532,16 @@ struct hr_battery_metrics {
 /* Carbon, the price of energy and water: of all pools, of all jobs, of a pool or of a tenant. */
 struct hr_carbon_line {
   char *name;
-  double operational_kg; /* from electricity, including the facility */
-  double embodied_kg;    /* from the production of the hardware, for the time in which it existed or was in use */
+  bool known, price_known, water_known, embodied_known; /* unknown figures are 0 */
+  double operational_kg;                                /* from electricity, including the facility */
+  double embodied_kg; /* from the production of the hardware, for the time in which it existed or was in use */
   double energy_usd, water_l;
 };
 
 /* Carbon (headroom/unstable/series.h) of pools with a known power. */
 struct hr_carbon_metrics {
   bool known, price_known, water_known, embodied_known; /* known for some pool; unknown figures are 0 */
+  bool any_energy;                                      /* the energy is not 0, so the mean price is known */
   struct hr_carbon_line all, jobs;
   double g_per_kwh, usd_per_kwh;    /* means over the energy; 0: unknown */
   double of_no_wait;                /* carbon of completed jobs / their carbon if none had waited; 0: unknown */

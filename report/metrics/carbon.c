@@ -35,6 +35,7 @@ static struct hr_energy grid_of(const struct hr_pool_energy *pool) {
 
 static void set_ratios(const struct hr_energy *meter, hr_amount battery, struct hr_carbon_metrics *figures) {
   double kwh = (double)(meter->it + meter->facility + battery) / HR_KWH_UNITS;
+  figures->any_energy = kwh > 0;
   if (kwh > 0 && figures->known) figures->g_per_kwh = figures->all.operational_kg * 1000 / kwh;
   if (kwh > 0 && figures->price_known) figures->usd_per_kwh = figures->all.energy_usd / kwh;
 }
@@ -87,6 +88,10 @@ static enum hr_status make_pools(const struct hr_cluster_spec *cluster, const st
     if (!known) continue;
     const struct hr_energy grid = grid_of(&result->pools[i].energy);
     struct hr_carbon_line line = line_of(&grid);
+    line.known = known->carbon != NULL;
+    line.price_known = known->price != NULL;
+    line.water_known = known->water_ul_kwh > 0;
+    line.embodied_known = known->embodied_ug > 0;
     line.water_l = (double)result->pools[i].energy.meter.it / HR_KWH_UNITS * (double)known->water_ul_kwh / UL_PER_L;
     status = append(figures->by_pool, &figures->n_pools, cluster->pools[i].name, line);
   }
@@ -100,10 +105,14 @@ static enum hr_status make_tenants(const struct hr_trace *trace, const struct hr
   if (!sums) return HR_OK;
   figures->by_tenant = calloc(count, sizeof *figures->by_tenant);
   if (!figures->by_tenant) return HR_NO_MEMORY;
-  for (size_t i = 0; i < count && status == HR_OK; i++)
-    if (sums[i].it != 0 || sums[i].embodied != 0)
-      status = append(figures->by_tenant, &figures->n_tenants, i + 1 < count ? trace->tenants.text[i] : "",
-                      line_of(&sums[i]));
+  for (size_t i = 0; i < count && status == HR_OK; i++) {
+    if (sums[i].it == 0 && sums[i].embodied == 0) continue;
+    struct hr_carbon_line line = line_of(&sums[i]);
+    line.known = figures->known;
+    line.price_known = figures->price_known;
+    line.embodied_known = figures->embodied_known;
+    status = append(figures->by_tenant, &figures->n_tenants, i + 1 < count ? trace->tenants.text[i] : "", line);
+  }
   return status;
 }
 

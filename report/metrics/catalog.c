@@ -297,6 +297,7 @@ static const char *with_sign(enum hr_unit unit, const char *sign, double magnitu
 const char *hr__difference_text(enum hr_unit unit, double difference, char *buffer) {
   if (isnan(difference)) return strcpy(buffer, "-");
   if (difference == 0) return strcpy(buffer, "=");
+  if (unit == HR_UNIT_DOLLARS && fabs(difference) < 0.005) return magnitude_text(unit, 0, buffer); /* no -$0.00 */
   return with_sign(unit, difference < 0 ? "-" : "+", fabs(difference), buffer);
 }
 

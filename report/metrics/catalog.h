@@ -268,7 +268,7 @@
     dollars(s->carbon.price_known, s->carbon.all.energy_usd), UNKNOWN)                                                 \
   X(HR__M_USD_PER_KWH, "carbon.usd_per_kwh", "usd_per_kwh", DOLLARS, RATIO, LOWER, NULLABLE, "Mean price of energy",   \
     "`carbon.energy_usd` / energy of these pools; `null` if unknown",                                                  \
-    dollars(s->carbon.price_known && s->carbon.usd_per_kwh > 0, s->carbon.usd_per_kwh), UNKNOWN)                       \
+    dollars(s->carbon.price_known && s->carbon.any_energy, s->carbon.usd_per_kwh), UNKNOWN)                            \
   X(HR__M_WATER_L, "carbon.water_l", "water_l", LITRES, SUM, LOWER, NULLABLE, "Water",                                 \
     "energy of pools with known `power` and `wue_l_per_kwh`, without the facility, x `wue_l_per_kwh`",                 \
     number(s->carbon.water_known, s->carbon.all.water_l), UNKNOWN)

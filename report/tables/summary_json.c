@@ -372,10 +372,10 @@ static void put_carbon_lines(struct hr__json *json, cJSON *carbon, const char *k
   for (size_t i = 0; i < count; i++) {
     cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
     hr__json_text(json, inner, "name", lines[i].name);
-    hr__json_number(json, inner, "operational_kg", lines[i].operational_kg);
-    hr__json_number(json, inner, "embodied_kg", lines[i].embodied_kg);
-    hr__json_number(json, inner, "energy_usd", lines[i].energy_usd);
-    if (of_pools) hr__json_number(json, inner, "water_l", lines[i].water_l);
+    hr__json_number_if(json, inner, "operational_kg", lines[i].known, lines[i].operational_kg);
+    hr__json_number_if(json, inner, "embodied_kg", lines[i].embodied_known, lines[i].embodied_kg);
+    hr__json_number_if(json, inner, "energy_usd", lines[i].price_known, lines[i].energy_usd);
+    if (of_pools) hr__json_number_if(json, inner, "water_l", lines[i].water_known, lines[i].water_l);
   }
 }
 

@@ -93,8 +93,10 @@ int64_t hr__micros(const cJSON *number) {
   const char *text = hr__scalar_text(number, buffer);
   /* stays 0 if parsing fails, which is impossible because the key table has checked the bounds of the number */
   uint64_t value = 0;
+  const bool negative = *text == '-';
+  text += negative;
   (void)hr__number_parse((struct hr_text){text, strlen(text)}, &micros, &value);
-  return (int64_t)value;
+  return negative ? -(int64_t)value : (int64_t)value;
 }
 
 /* ---- Files ------------------------------------------------------------------------------------------ */

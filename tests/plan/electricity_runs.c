@@ -8,6 +8,8 @@
 #include "headroom/headroom.h"
 #include "headroom/unstable/replay.h"
 #include "output_files.h"
+#include "report/metrics/catalog.h"
+#include "schema_check.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -235,5 +237,56 @@ static void runs_outside_series_are_noted(void) {
                   1);
 }
 
+/* ---- Unknown and negative figures ----------------------------------------------------------------------- */
+
+static void check_json(const cJSON *carbon) {
+  const cJSON *first = cJSON_GetArrayItem(schema_get(carbon, "by_pool"), 0),
+              *second = cJSON_GetArrayItem(schema_get(carbon, "by_pool"), 1);
+  CU_ASSERT_DOUBLE_EQUAL(schema_get(carbon, "usd_per_kwh")->valuedouble, -0.1, 1e-9);
+  CU_ASSERT(cJSON_IsNull(schema_get(carbon, "water_l")) && cJSON_IsNull(schema_get(first, "water_l")));
+  CU_ASSERT(cJSON_IsNull(schema_get(carbon, "operational_kg")) && cJSON_IsNull(schema_get(first, "operational_kg")));
+  CU_ASSERT(cJSON_IsNumber(schema_get(carbon, "embodied_kg")) && cJSON_IsNumber(schema_get(second, "embodied_kg")));
+  CU_ASSERT(cJSON_IsNull(schema_get(first, "embodied_kg")) && cJSON_IsNumber(schema_get(first, "energy_usd")));
+}
+
+/* Prices can be negative. A figure of a pool is null if it is unknown, like that of the whole run. */
+static void unknown_figures_are_null(void) {
+  struct run run;
+  struct hr_error error;
+  FILE *file = file_named("s.json");
+  fputs("{\"cluster\":{\"power\":{\"gpu_max_w\":300},\"energy_price\":{\"usd_per_kwh\":-0.1},\"pools\":[{\"name\":"
+        "\"a\",\"gpu\":\"X\",\"nodes\":1,\"gpus_per_node\":8},{\"name\":\"b\",\"gpu\":\"X\",\"nodes\":1,"
+        "\"gpus_per_node\":8,\"carbon\":{\"embodied_kg_per_gpu\":150}}]},\"policy\":{\"name\":\"queue\"}}",
+        file);
+  CU_ASSERT_EQUAL_FATAL(fclose(file), 0);
+  file = file_named("jobs.csv");
+  fputs("job_id,submit_s,gpus,duration_s\n1,0,1,7200\n", file);
+  CU_ASSERT_EQUAL_FATAL(fclose(file), 0);
+  start(&run, NULL);
+  const struct hr_run_label label = {
+      .cluster = &run.scenario->cluster, .policy = &run.scenario->policy, .trace = "t", .format = "csv"};
+  const struct hr_perf perf = {.sim_s = 1};
+  CU_ASSERT_EQUAL_FATAL(hr_summary_write_json(files_path("summary.json"), run.replay.summary, &label, &perf, &error),
+                        HR_OK);
+  char *text = files_read(files_path("summary.json"));
+  char *rules = files_read(PROJECT_DIR "/docs/reference/schemas/summary.schema.json");
+  cJSON *tree = cJSON_Parse(text), *schema = cJSON_Parse(rules);
+  CU_ASSERT_FATAL(tree && schema);
+  CU_ASSERT_TRUE(schema_fits(schema, tree, "written"));
+  check_json(schema_get(tree, "carbon"));
+  cJSON_Delete(tree);
+  cJSON_Delete(schema);
+  free(text);
+  free(rules);
+  finish(&run);
+}
+
+static void no_dollars_have_no_sign(void) {
+  char text[HR__METRIC_BYTES];
+  CU_ASSERT_STRING_EQUAL(hr__difference_text(HR_UNIT_DOLLARS, -0.004, text), "$0.00");
+  CU_ASSERT_STRING_EQUAL(hr__difference_text(HR_UNIT_DOLLARS, 0.0001, text), "$0.00");
+  CU_ASSERT_STRING_EQUAL(hr__difference_text(HR_UNIT_DOLLARS, -0.005, text), "-$0.01");
+}
+
 TEST_MAIN("electricity of whole runs", TEST(carbon_relative_to_no_wait), TEST(timeline_is_the_meter),
-          TEST(runs_outside_series_are_noted))
+          TEST(runs_outside_series_are_noted), TEST(unknown_figures_are_null), TEST(no_dollars_have_no_sign))
