@@ -3,11 +3,11 @@
 
 #include "headroom/unstable/metrics.h"
 #include "headroom/unstable/series.h"
-#include "traces/core/numbers.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
-enum { DATE_BYTES = HR__DATE_BYTES };
+enum { DATE_BYTES = 64 };
 
 /* A series of a pool. */
 struct series_use {
@@ -39,10 +39,18 @@ static bool is_repeated(const struct hr_cluster_spec *cluster, uint32_t pool, bo
   return false;
 }
 
+/* Writes a time in UTC to the second. The day follows from the days since 0000-03-01: with years that begin in March,
+   a leap day is the last one of its year (Hinnant, "chrono-compatible low-level date algorithms"). */
 static const char *date_text(int64_t at_us, char text[DATE_BYTES]) {
-  char *end = hr__date_put(text, at_us, true);
-  *(end ? end : text) = '\0';
-  return end ? text : "another year";
+  const int64_t day_us = INT64_C(86400) * HR_SECOND_US, days = at_us / day_us - (at_us % day_us < 0);
+  const int64_t second = (at_us - days * day_us) / HR_SECOND_US, from_march = days + 719468;
+  const int64_t era = (from_march >= 0 ? from_march : from_march - 146096) / 146097, day = from_march - era * 146097;
+  const int64_t year = (day - day / 1460 + day / 36524 - day / 146096) / 365;
+  const int64_t of_year = day - (365 * year + year / 4 - year / 100), month = (5 * of_year + 2) / 153;
+  snprintf(text, DATE_BYTES, "%04" PRId64 "-%02" PRId64 "-%02" PRId64 "T%02" PRId64 ":%02" PRId64 ":%02" PRId64 "Z",
+           year + era * 400 + (month >= 10), month < 10 ? month + 3 : month - 9, of_year - (153 * month + 2) / 5 + 1,
+           second / 3600, second / 60 % 60, second % 60);
+  return text;
 }
 
 static int64_t overlap_us(int64_t from_us, int64_t to_us, int64_t begin_us, int64_t end_us) {

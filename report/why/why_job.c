@@ -458,8 +458,7 @@ static bool is_resized(const struct hr_attempt *attempt, const struct hr_attempt
 static void put_resize(FILE *out, const struct hr_why *why, const struct hr_attempt *attempt,
                        const struct hr_attempt *next) {
   char from[HR__NUMBER_BYTES], to[HR__NUMBER_BYTES];
-  fprintf(out, ": from %s to %s GPUs ", hr__why_gpus(attempt->gpu_milli, from),
-          hr__why_gpus(next->gpu_milli, to));
+  fprintf(out, ": from %s to %s GPUs ", hr__why_gpus(attempt->gpu_milli, from), hr__why_gpus(next->gpu_milli, to));
   put_nodes(out, why, next, false);
 }
 

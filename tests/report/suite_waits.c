@@ -33,6 +33,7 @@ static unsigned n_runs, n_waits;
 static bool parts_sum_to_wait(const struct run *run, const struct hr_wait *wait) {
   const struct hr_wait_part *parts = hr_waits_parts(run->waits, wait);
   int64_t sum_us = 0;
+  if (wait->begin_us == wait->end_us) return wait->is_open && wait->n_parts == 1 && parts[0].us == 0;
   for (uint32_t i = 0; i < wait->n_parts; i++) {
     if (parts[i].us <= 0 || (i > 0 && parts[i].us > parts[i - 1].us)) return false;
     sum_us += parts[i].us;
@@ -53,7 +54,7 @@ static bool are_between(const struct run *run, hr_job job, const struct hr_wait 
     int64_t from_us = at == HR_NONE ? run->trace->submit_us[job.id] : attempts[at].end_us;
     bool found = left > 0 && waits[left - 1].begin_us == from_us && waits[left - 1].is_open == is_open;
     if (found && is_open) found = waits[left - 1].end_us == result->end_us;
-    if (is_open && from_us < result->end_us && !found) return false;
+    if (is_open && !found) return false;
     left -= found;
   }
   for (; at != HR_NONE; at = attempts[at].previous) {

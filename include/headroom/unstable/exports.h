@@ -311,7 +311,7 @@ struct hr_wait_part {
 };
 
 /* A wait of a job: from submission to the first start, or from a stop to the next start. Waits of length 0 are
-   omitted. */
+   omitted, except those that had not ended at the end of the run, which have one part. */
 struct hr_wait {
   hr_job job;
   uint32_t n_parts;  /* number of parts; hr_waits_parts returns the longest part first */

@@ -176,8 +176,8 @@ HR_API enum hr_status hr_summary_add_services(struct hr_summary *summary, const 
    the clock of the requests. The scenario must outlive the alerts. */
 HR_API void hr_alerts_add_services(struct hr_alerts *alerts, const struct hr_served *served, uint32_t count,
                                    int64_t origin_us);
-/* Adds a note for each series of carbon intensities or prices that does not cover the whole run, and if the first stamps
-   of series, at which they begin without 'start', are different times. */
+/* Adds a note for each series of carbon intensities or prices that does not cover the whole run, and if the first
+   stamps of series, at which they begin without 'start', are different times. */
 HR_API enum hr_status hr_series_notes(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                       const struct hr_result *result, struct hr_notes *notes, struct hr_error *error);
 /* ---- Streamed runs ----------------------------------------------------------------------------- */
