@@ -334,6 +334,25 @@ static void put_data(struct hr__console *table, const struct hr_summary *summary
   put_data_lines(table, "link", summary->data.by_link, summary->data.n_links);
 }
 
+/* ETTR by the number of GPUs that jobs request, if nodes fail and there are several sizes. */
+static void put_ettr_by_size(struct hr__console *table, const struct hr_summary *summary) {
+  char *text = NULL;
+  size_t size = 0;
+  if (!summary->faults.known || summary->n_sizes < 2) return;
+  FILE *words = open_memstream(&text, &size);
+  if (!words) {
+    table->out_of_memory = true;
+    return;
+  }
+  for (size_t i = 0; i < summary->n_sizes; i++) {
+    char number[HR__METRIC_BYTES];
+    double ettr = hr__metric_of_group(HR__M_ETTR, &summary->by_size[i], NULL).value;
+    fprintf(words, "%s%s: %s", i ? ", " : "", summary->by_size[i].name, hr__metric_text(HR_UNIT_SHARE, ettr, number));
+  }
+  if (fclose(words) == 0) hr__put_field(table, "ETTR", "by GPUs requested: %s", text);
+  free(text);
+}
+
 static void put_run_costs(struct hr__console *table, const struct hr_summary *summary) {
   const struct hr_cost_summary *costs = summary->costs;
   if (costs || summary->stoppable) fputc('\n', table->out);
@@ -345,8 +364,10 @@ static void put_run_costs(struct hr__console *table, const struct hr_summary *su
     put_unpriced(table, summary, false);
     put_over_budget(table, costs);
   }
-  for (unsigned part = HR__PART_GOODPUT; summary->stoppable && part <= HR__PART_MAINTENANCE; part++)
+  for (unsigned part = HR__PART_GOODPUT; summary->stoppable && part <= HR__PART_MAINTENANCE; part++) {
     hr__put_metric_lines(table, (enum hr__metric_part)part, summary);
+    if (part == HR__PART_FAULTS) put_ettr_by_size(table, summary);
+  }
   if (summary->energy.known && !costs && !summary->stoppable) fputc('\n', table->out);
   hr__put_metric_lines(table, HR__PART_ENERGY, summary);
   put_data(table, summary);

@@ -46,6 +46,8 @@ case_ettr_by_size() {
   is stdout faults/jobs_stopped 1
   is stdout by_size/9-16/ettr 0.6
   is stdout by_size/5-8/ettr 1
+  try 0 run s.json
+  says stdout 'ETTR       by GPUs requested: 5-8: 100.0 %, 9-16: 60.0 %'
   try 0 run s.json -q --json - --set cluster.pools.0.faults='{"per_1000_node_days":0}'
   ! grep -q ettr stdout || fail "an ETTR without failures"
 }
@@ -89,6 +91,13 @@ case_opendc_replays() {
     is stdout energy/it_kwh "$kwh"
     echo 420000,600000,1 >>log.csv
   done
+  # ten times 5 minutes of work, with 5 minutes of repair between them, and no work lost
+  jobs a,0,3000,1
+  try 0 run s.json -q --json - --set cluster.pools.0.gpus_per_node=1 --set cluster.pools.0.power="$power" \
+    --set classes.default.checkpoint.policy=continuous --set cluster.pools.0.faults='{"repair_s":300,"start":"fresh",
+      "between":{"distribution":"fixed","mean_s":300}}'
+  is stdout makespan_s 5700
+  is stdout energy/it_kwh 0.2
 }
 
 # Each failure of a service affects the next node in turn: the third one is on the first node again.
