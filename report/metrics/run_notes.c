@@ -59,11 +59,13 @@ static enum hr_status note_stalled(const struct hr_trace *trace, const struct hr
   uint64_t left = result->n_waiting + result->n_running;
   if (result->n_futile) return note_livelock(trace, result, notes);
   if (!result->stalled) return HR_OK;
-  return hr_notes_add(
-      notes,
-      "warning: the run was stopped after %" PRId64 " days with %" PRIu64
-      " unfinished job%s: no job ended and no work was saved for a year; set 'horizon_s' to end a run earlier",
-      result->end_us / (86400 * HR_SECOND_US), left, left == 1 ? "" : "s");
+  const int64_t end_s = result->end_us / HR_SECOND_US;
+  const bool is_long = end_s >= 86400;
+  return hr_notes_add(notes,
+                      "warning: the run was stopped after %" PRId64 " %s with %" PRIu64
+                      " unfinished job%s: no job ended and no work was saved for a year; set 'horizon_s' to end a run "
+                      "earlier",
+                      is_long ? end_s / 86400 : end_s, is_long ? "days" : "s", left, left == 1 ? "" : "s");
 }
 
 /* Adds a warning if jobs of a stalled run repeatedly ran out of GPU memory. An example is a gang with all its tasks on

@@ -372,13 +372,30 @@ static enum hr_status find_room(const struct hr__builder *builder, const struct 
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
+/* A service with one replica only, although each request needs one for its prompt and one that decodes. An autoscaler
+   may be meant to have none. */
+static enum hr_status refuse_half(const struct subject *of) {
+  const struct hr__builder *builder = of->builder;
+  struct hr_notes *notes = &builder->scenario->notes;
+  const struct hr_service *service = of->service;
+  const bool is_planned = hr__get(builder->source.file.tree, "plan") != NULL && !builder->is_candidate;
+  static const char words[] = "the GPUs suffice for one replica, but a request of the engine 'disaggregated' needs one "
+                              "for its prompt and one that decodes, so none can complete; add nodes";
+  if (service->autoscale.policy == HR_AUTOSCALE_FIXED && !is_planned)
+    return hr__build_fail(builder, hr__get(of->replica, "engine"), "%s", words);
+  const enum hr_status status = hr_notes_add(notes, "warning: service '%.60s': %s", service->name, words);
+  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+}
+
 /* Notes replicas that never start because the pools hold fewer. */
 static enum hr_status note_waiting(const struct subject *of, const struct hr_scenario *scenario) {
   const struct hr_service *service = of->service;
   const uint32_t wanted = service->autoscale.min;
   struct replica_room room;
   const enum hr_status status = find_room(of->builder, scenario, service, &room);
-  if (status != HR_OK || !room.replicas || room.replicas >= wanted) return status;
+  if (status != HR_OK || !room.replicas) return status;
+  if (service->engine == HR_SERVICE_DISAGGREGATED && room.replicas == 1) return refuse_half(of);
+  if (room.replicas >= wanted) return HR_OK;
   const struct hr_scenario_clusters *clusters = of->builder->scenario->clusters;
   char where[200];
   size_t used = (size_t)snprintf(where, sizeof where, "the pool%s%.60s%s", room.pool ? " '" : "s",
@@ -419,7 +436,7 @@ enum hr_status hr__check_replica(struct hr__builder *builder, const cJSON *entry
   if (status != HR_OK) return status;
   if (reason == HR_REASON_NONE) status = note_share(&of);
   if (reason == HR_REASON_NONE && status == HR_OK) status = note_lists(&of, scenario);
-  if (reason == HR_REASON_NONE) return status == HR_OK ? note_waiting(&of, scenario) : status;
+  if (reason == HR_REASON_NONE) return status == HR_OK ? hr__build_unfit(builder, note_waiting(&of, scenario)) : status;
   snprintf(of.pools, sizeof of.pools, "pool");
   if (clusters) snprintf(of.pools, sizeof of.pools, "pool of the cluster '%.60s'", clusters->at[service->cluster].name);
   return hr__build_unfit(builder, fail_reason(&of, reason));

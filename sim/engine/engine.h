@@ -200,6 +200,7 @@ struct hr__engine {
   uint64_t n_submitted, n_completed, n_rejected, n_backfilled, n_events, n_passes;
   uint64_t n_timers;        /* how many of n_events are wake-ups of the policy */
   int64_t last_us;          /* the last instant at which an event occurred */
+  int64_t served_us;        /* the last instant at which a service had requests to serve; of the whole run */
   int64_t last_progress_us; /* the last instant at which a job was submitted or ended, or work was kept */
   /* the policy's functions; those that the policy's interface version does not have are NULL */
   struct hr_policy_ops ops;

@@ -18,6 +18,7 @@
 #include "sim/data/data.h"
 #include "sim/engine/engine.h"
 #include "sim/power/job_energy.h"
+#include "sim/services/fleet.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -608,6 +609,13 @@ void hr__engine_finish(struct hr__engine *engine) {
   free_columns(engine);
 }
 
+/* Sets the end of a run in which jobs are left: services may have served requests after the last event of a job. */
+static void end_when_served(struct hr__engine *engine) {
+  if (engine->served_us <= engine->last_us || engine->view.n_waiting + engine->view.n_running == 0) return;
+  engine->view.now_us = engine->last_us = engine->served_us;
+  hr__notify_instant(engine);
+}
+
 enum hr_status hr_sim_run(const struct hr_run_config *config, struct hr_result **result, struct hr_error *error) {
   struct hr__engine engine = {
       .config = config, .trace = config->trace, .error = error, .digest = HR__DIGEST_SEED, .moves = {0}};
@@ -616,9 +624,11 @@ enum hr_status hr_sim_run(const struct hr_run_config *config, struct hr_result *
   if (error) error->status = HR_OK;
   enum hr_status status = begin(&engine);
   if (status == HR_OK) status = engine.clusters ? hr__clusters_loop(&engine) : run_loop(&engine);
+  if (status == HR_OK) end_when_served(&engine);
   if (status == HR_OK && config->check && !engine.clusters) status = hr__check_state(&engine, true);
   if (status == HR_OK && engine.clusters) hr__clusters_settle(&engine);
   if (status == HR_OK && !engine.clusters) hr__engine_settle(&engine);
+  if (status == HR_OK && config->check && config->fleet) status = hr__fleet_check_settled(&engine);
   if (status == HR_OK) status = make_result(&engine, result);
   if (status == HR_OK && engine.clusters) {
     status = hr__clusters_result(&engine, *result);

@@ -119,6 +119,8 @@ void hr__fleet_settle(struct hr__engine *engine);
 void hr__fleet_close(struct hr__engine *engine);
 /* Checked mode: compares the replicas with their jobs and their requests. */
 struct hr__running;
+/* After hr__fleet_settle: checks the GPU times of the replicas, the whole run's in a run of clusters. */
+enum hr_status hr__fleet_check_settled(const struct hr__engine *engine);
 enum hr_status hr__fleet_check(const struct hr__engine *engine, const struct hr__running *running);
 
 /* ---- replica_changes.c ------------------------------------------------------------------------------ */

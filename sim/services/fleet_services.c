@@ -3,7 +3,7 @@
  * The services of a fleet at the begin and at the end of a run: their memory, their place in the graph of spill-over,
  * and their results. And the checks of checked mode.
  *
- * Invariant: GPU time that the replicas held = starting + busy + idle = GPU time of their jobs.
+ * Invariant: GPU time that the replicas held = starting + busy + idle = GPU time of their jobs; no part is negative.
  */
 
 #include "base/hash.h"
@@ -140,6 +140,14 @@ static enum hr_status check_place(const struct hr__engine *engine, const struct 
   return HR_OK;
 }
 
+/* The parts of a service's GPU time. */
+static enum hr_status check_parts(const struct hr__engine *engine, const struct hr__fleet_service *service) {
+  const struct hr_replica_times *times = &service->result.gpu_time;
+  const bool add_up = times->held == times->starting + times->busy + times->idle;
+  if (add_up && times->starting >= 0 && times->busy >= 0 && times->idle >= 0) return HR_OK;
+  return hr__broken(engine, "service '%.60s': the GPU times of its replicas do not add up", service->spec->name);
+}
+
 /* The GPU time of all replicas, and of their jobs. */
 static enum hr_status check_times(const struct hr__engine *engine) {
   const struct hr_fleet *fleet = hr__fleet_of(engine);
@@ -148,8 +156,8 @@ static enum hr_status check_times(const struct hr__engine *engine) {
     const struct hr__fleet_service *service = &fleet->of[i];
     const struct hr_replica_times *times = &service->result.gpu_time;
     if (!hr__fleet_is_here(fleet, engine, i)) continue;
-    if (times->held != times->starting + times->busy + times->idle || times->idle < 0)
-      return hr__broken(engine, "service '%.60s': the GPU times of its replicas do not add up", service->spec->name);
+    const enum hr_status status = check_parts(engine, service);
+    if (status != HR_OK) return status;
     held += times->held;
     for (uint32_t k = 0; k < service->n_places; k++)
       if (hr__place_runs(&service->places[k]))
@@ -166,6 +174,13 @@ static enum hr_status check_times(const struct hr__engine *engine) {
       of_jobs += (hr_amount)attempt->gpu_milli * (engine->view.now_us - attempt->phase_us + attempt->unkept_us);
   }
   return held == of_jobs ? HR_OK : hr__broken(engine, "the GPU times of replicas and of their jobs differ");
+}
+
+enum hr_status hr__fleet_check_settled(const struct hr__engine *engine) {
+  const struct hr_fleet *fleet = hr__fleet_of(engine);
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < hr__fleet_count(fleet) && status == HR_OK; i++) status = check_parts(engine, &fleet->of[i]);
+  return status;
 }
 
 enum hr_status hr__fleet_check(const struct hr__engine *engine, const struct hr__running *running) {

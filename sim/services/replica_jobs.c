@@ -272,6 +272,17 @@ static bool only_waits(const struct hr__fleet_service *service) {
   return any_waits && !hr__service_expects(&service->run);
 }
 
+/* Whether further decisions have no effect: all requests have arrived, the replicas serve none and do not change, and
+   the number wanted has not changed for longer than the autoscaler can take to change its mind. */
+static bool is_stuck(struct hr__fleet_service *service, int64_t now_us) {
+  const struct hr_service_result *result = &service->result;
+  if (hr__service_next_us(&service->run) != HR_NEVER_US || result->n_levels == 0) return false;
+  for (uint32_t i = 0; i < service->n_places; i++)
+    if (service->places[i].state == HR__PLACE_STARTING || service->places[i].state == HR__PLACE_DRAINING) return false;
+  const int64_t since_us = result->levels[result->n_levels - 1].at_us - service->run.origin_us;
+  return now_us - since_us > hr__scaler_patience_us(&service->scaler);
+}
+
 /* Whether the requests that wait are never served: no further ones arrive, and no replica was wanted for longer than
    the autoscaler can take to change its mind. */
 static bool is_given_up(struct hr__fleet_service *service, int64_t now_us) {
@@ -284,6 +295,7 @@ static bool is_given_up(struct hr__fleet_service *service, int64_t now_us) {
 static enum hr_status advance_service(struct hr__engine *engine, struct hr__fleet_service *service) {
   const int64_t now_us = engine->view.now_us;
   const bool was_off = service->wanted == 0;
+  if (hr__service_next_us(&service->run) != HR_NEVER_US) (engine->whole ? engine->whole : engine)->served_us = now_us;
   if (!was_off) service->run.wants_replica = false;
   catch_up_requests(engine, service);
   enum hr_status status = change_replicas(engine, service);
@@ -303,7 +315,7 @@ static enum hr_status advance_service(struct hr__engine *engine, struct hr__flee
   if (status == HR_OK && service->tick_us <= now_us) status = tick(engine, service);
   /* places of replicas that drained may be free now */
   if (status == HR_OK && hr__replicas_are_missing(service)) status = hr__replicas_adjust(engine, service);
-  if (only_waits(service) || is_given_up(service, now_us)) service->tick_us = HR_NEVER_US;
+  if (only_waits(service) || is_given_up(service, now_us) || is_stuck(service, now_us)) service->tick_us = HR_NEVER_US;
   return status;
 }
 
@@ -373,6 +385,12 @@ static int64_t first_stages_us(const struct hr__engine *engine, struct hr__fleet
   return service->spec->cold_start.weights ? before_us : before_us + last_stages_us(service);
 }
 
+/* Decisions may have an effect again. */
+static void resume_decisions(const struct hr__engine *engine, struct hr__fleet_service *service) {
+  if (service->tick_us != HR_NEVER_US || !service->is_open || !hr__scaler_is_active(&service->scaler)) return;
+  service->tick_us = (engine->view.now_us / service->scaler.sample_us + 1) * service->scaler.sample_us;
+}
+
 /* The job of a replica has its GPUs. The initial replicas of a run are ready at once, because the service is assumed to
    exist before. */
 static enum hr_status start(struct hr__engine *engine, hr_job job, const struct hr_placement *placement,
@@ -406,8 +424,7 @@ static enum hr_status start(struct hr__engine *engine, hr_job job, const struct 
   }
   if (place->ready_us > now_us || (place->must_load && last_stages_us(service) > 0)) count_cold_start(service, place);
   place->state = HR__PLACE_STARTING;
-  if (service->tick_us == HR_NEVER_US && service->is_open && hr__scaler_is_active(&service->scaler))
-    service->tick_us = (now_us / service->scaler.sample_us + 1) * service->scaler.sample_us;
+  resume_decisions(engine, service);
   if (note_replicas(engine, service) != HR_OK) return hr__out_of_memory(engine);
   return reschedule(engine, service, min64(place->until_us, next_event_us(engine, service)));
 }
@@ -438,6 +455,7 @@ static enum hr_status stop(struct hr__engine *engine, hr_job job, const struct h
   place->state = goes ? HR__PLACE_WITHDRAWN : HR__PLACE_WAITING;
   if (note_replicas(engine, service) != HR_OK) return hr__out_of_memory(engine);
   if (goes) place->until_us = HR_NEVER_US;
+  resume_decisions(engine, service);
   return reschedule(engine, service, goes ? engine->view.now_us : next_event_us(engine, service));
 }
 

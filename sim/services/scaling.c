@@ -453,7 +453,14 @@ int64_t hr__scaler_patience_us(const struct hr__scaler *scaler) {
   double sum_us = day_us + (double)scale->metric_delay_us + (double)scale->stable_window_us +
                   (double)scale->up.stabilization_us + (double)scale->upscale_delay_us + (double)scale->look_back_us +
                   (double)scale->window_us + (double)scaler->interval_us * (2.0 + scale->up_window);
+  const int64_t down_us[] = {
+      scale->down.stabilization_us, scale->downscale_delay_us, scale->downscale_to_zero_delay_us,
+      scale->scale_down_delay_us,   scale->cooldown_us,        scale->grace_us,
+      scale->retention_us,          scale->idle_to_zero_us,    scaler->interval_us * scale->down_window};
+  for (size_t i = 0; i < sizeof down_us / sizeof *down_us; i++)
+    if (down_us[i] > 0 && down_us[i] < HR_NEVER_US) sum_us += (double)down_us[i];
   for (uint32_t i = 0; i < scale->up.n_policies; i++) sum_us += (double)scale->up.policies[i].period_us;
+  for (uint32_t i = 0; i < scale->down.n_policies; i++) sum_us += (double)scale->down.policies[i].period_us;
   if (scale->n_steps > 0)
     sum_us += (double)(scale->period_us ? scale->period_us : scale->steps[scale->n_steps - 1].at_us);
   return sum_us < (double)HR_NEVER_US / 4 ? (int64_t)sum_us : HR_NEVER_US / 4;

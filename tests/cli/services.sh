@@ -101,5 +101,39 @@ case_tensor_parallel() {
   try 0 validate s.json
   says stderr "note: service 's': 'tensor_parallel' has no effect without 'model'"
 }
+# put_disaggregated AUTOSCALE: a service with a replica for prompts and one that decodes.
+put_disaggregated() {
+  put_service "$1" '"engine": {"name": "disaggregated"},
+    "cost": {"distserve": {"prefill_ms": [18.1, 0.102, 7.1e-06], "decode_ms": [19.9, 0.00063, 0.0385]}}'
+}
+
+# GPUs for one kind of replica only: no request can complete. The replica is held until the last request was served.
+case_one_kind_of_replica() {
+  pools='{"name": "p", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 1, "market": "owned", "usd_per_gpu_hour": 1}'
+  put_disaggregated '"policy": "fixed"'
+  for verb in validate run; do
+    try 2 $verb s.json
+    matches stderr 's.json:4:[0-9]+: the GPUs suffice for one replica, but .* so none can complete; add nodes'
+  done
+  printf '%s' '{"scenario": "s.json", "axes": [{"path": "cluster.pools.0.nodes", "values": [1, 2]}]}' >g.json
+  try 0 sweep g.json --csv g.csv
+  matches stderr '^note: 1 point is infeasible: .* none can complete'
+  put_disaggregated '"policy": "keda", "max": 5'
+  try 0 validate s.json
+  says stderr "warning: service 's': the GPUs suffice for one replica, but"
+  try 1 run s.json --check
+  # the last of 605 requests arrives after 600 s
+  matches stdout '^  GPU hours  0.1[67] held, 0.01 busy \([0-9]\.[0-9] %\)'
+  matches stderr '^warning: the run was stopped after [56][0-9][0-9] s with [0-9] unfinished jobs'
+}
+
+# Decisions of a service that can make no progress end with the delays of its autoscaler: 0.1 s apart, and for a year.
+case_decisions_without_effect() {
+  pools='{"name": "p", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 1}'
+  put_disaggregated '"policy": "ray-serve", "max": 5'
+  ulimit -t 5
+  try 1 run s.json
+  says stderr 'no request of a service was completed'
+}
 
 run_case
