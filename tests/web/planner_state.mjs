@@ -73,3 +73,52 @@ test('a search ends when another scenario is opened', () =>
     await page.click('#plan-begin');
     await page.waitForSelector('#plan-sentence');
   }));
+
+test('a saved scenario has its own trace, not that of the shipped scenario before it', () =>
+  onPlanner({}, async (page) => {
+    await page.selectOption('#shipped', 'agency');
+    await untilPainted(page, 0);
+    await page.setInputFiles('#scenario-file', join(folder, 'small.json'));
+    await untilDigest(page, smallDigest);
+    assert.equal(await page.inputValue('#shipped'), '');
+    assert.equal(await page.isVisible('#purpose'), false);
+    assert.equal(await page.isVisible('#trace'), false);
+    assert.equal(await page.textContent('#exports code'), 'headroom run scenario.json');
+    // The dropped trace stays: the saved scenario was drafted for it.
+    const own = join(HEADROOM_WORK, 'small.csv');
+    writeFileSync(own, 'submit_s,duration_s,gpus\n0,100,8\n5,50,8\n7,20,4\n');
+    await page.setInputFiles('#trace-file', own);
+    await untilDigest(page, digestOf(join(folder, 'small.json'), '--trace', own));
+    let before = await painted(page);
+    await page.selectOption('#shipped', 'agency');
+    await untilPainted(page, before);
+    await page.setInputFiles('#scenario-file', join(folder, 'small.json'));
+    await untilDigest(page, digestOf(join(folder, 'small.json'), '--trace', own));
+  }));
+
+for (const [name, choose] of [
+  ['in the folder', (page) => page.selectOption('#files', 'small.json')],
+  ['that was saved', (page) => page.setInputFiles('#scenario-file', join(folder, 'small.json'))],
+])
+  test(`the choice of a scenario ${name} wins over an earlier one whose files arrive later`, () =>
+    onPlanner({}, async (page) => {
+      await page.waitForSelector('#files option[value="small.json"]', { state: 'attached' });
+      let release;
+      const released = new Promise((done) => (release = done));
+      await page.route('**/api/trace?shipped=*', async (route) => {
+        await released;
+        await route.continue();
+      });
+      const asked = page.waitForRequest('**/api/trace?shipped=*');
+      await page.selectOption('#shipped', 'agency');
+      await asked;
+      await choose(page);
+      await untilDigest(page, smallDigest);
+      const answered = page.waitForResponse('**/api/trace?shipped=*');
+      release();
+      await (await answered).finished();
+      await page.evaluate(() => new Promise((done) => setTimeout(done, 50)));
+      assert.equal(await page.inputValue('#key-name'), 'small');
+      assert.equal(await page.inputValue('#shipped'), '');
+      assert.equal(await page.isVisible('#trace'), false);
+    }));

@@ -19,6 +19,8 @@ const fileButton = (id, label, accept, take) => {
   return el('span', { class: 'file' }, el('label', { for: id }, label), el('input', { id, type: 'file', accept, onchange }));
 };
 
+const nameOf = (path) => path?.split('/').pop();
+
 // The columns that a message lists: "...; the file has: a, b, c; name the column ...".
 const columnsOf = (message) => message.match(/the file has: ([^;]+)/)?.[1].split(', ') ?? [];
 
@@ -52,6 +54,7 @@ export const startSection = (said) => {
   const own = { nodes: '', gpus: '8', gpu: 'A100-80', cloud: 'aws', goal: 'wait_s.p95 <= 1 h' };
 
   const draft = async () => {
+    const isChosen = choice();
     said('Drafting a scenario ...');
     const nodes = Number(own.nodes);
     try {
@@ -61,10 +64,11 @@ export const startSection = (said) => {
         ...(own.cloud ? { cloud: own.cloud } : {}),
         goals: [own.goal],
       });
+      if (!isChosen()) return;
       await openScenario(scenario, { name: 'scenario.json' });
-      said('');
+      if (isChosen()) said('');
     } catch (error) {
-      said(error.message, true);
+      if (isChosen()) said(error.message, true);
     }
   };
 
@@ -127,29 +131,40 @@ export const startSection = (said) => {
     }
   };
 
-  const open = async (text, where, trace = null) => {
+  // The dropped trace stays for scenarios without a trace of their own, and for saved ones that were run on it.
+  const keepsDropped = (scenario, isSaved) =>
+    dropped && (namesNoTrace(scenario) || (isSaved && (state.trace === dropped || nameOf(scenario.trace?.file) === dropped.name)));
+
+  // The choice that was made last; the answers for an earlier one, which arrive later, are not opened.
+  let choices = 0;
+  const choice = () => {
+    const mine = ++choices;
+    return () => mine === choices;
+  };
+
+  const open = async (text, where, isChosen, trace = null) => {
     try {
       const scenario = await parse(text, where);
-      showTrace(trace ?? (namesNoTrace(scenario) ? dropped : null));
+      if (!isChosen()) return;
+      showTrace(trace ?? (keepsDropped(scenario, Boolean(where.name)) ? dropped : null));
       await openScenario(scenario, where);
-      said('');
+      if (isChosen()) said('');
     } catch (error) {
-      said(error.message, true);
+      if (isChosen()) said(error.message, true);
     }
   };
 
-  // The scenario that was chosen last; an earlier one whose files arrive later is not opened.
-  let chosen = null;
   const openShipped = async (name) => {
-    chosen = name;
+    const isChosen = choice();
+    own_.value = '';
     if (!name) return;
     said(`Opening ${name} ...`);
     try {
       const text = await getText(`/api/file?shipped=${encodeURIComponent(name)}`);
       const trace = JSON.parse(text).trace?.file ? await upload(new File([], name), { shipped: name }) : null;
-      if (name === chosen) await open(text, { shipped: name }, trace);
+      await open(text, { shipped: name }, isChosen, trace);
     } catch (error) {
-      if (name === chosen) said(error.message, true);
+      if (isChosen()) said(error.message, true);
     }
   };
 
@@ -157,10 +172,26 @@ export const startSection = (said) => {
   const purpose = el('p', { class: 'what', id: 'purpose', role: 'status', hidden: true });
   const lacking = el('p', { class: 'what', id: 'lacking', hidden: true });
   const purposes = new Map();
-  const choose = (name) => {
+  const showPurpose = (name) => {
+    shipped.value = name;
     purpose.textContent = purposes.get(name) ?? '';
     purpose.hidden = !purpose.textContent;
-    openShipped(name);
+  };
+  const openFile = async (path) => {
+    const isChosen = choice();
+    if (!path) return;
+    showPurpose('');
+    try {
+      await open(await getText(`/api/file?path=${encodeURIComponent(path)}`), { file: path }, isChosen);
+    } catch (error) {
+      if (isChosen()) said(error.message, true);
+    }
+  };
+  const openSaved = async (file) => {
+    const isChosen = choice();
+    showPurpose('');
+    own_.value = '';
+    await open(await file.text(), { name: file.name }, isChosen);
   };
   const list = ({ name, description, missing, needs_trace: needsTrace }) => {
     purposes.set(name, description);
@@ -172,11 +203,8 @@ export const startSection = (said) => {
     lacking.hidden = !without.length;
     lacking.textContent = `Scenarios whose data are missing: ${without.join(', ')}.`;
   };
-  const shipped = el('select', { id: 'shipped', 'aria-describedby': 'purpose lacking', onchange: (event) => choose(event.target.value) }, el('option', { value: '' }, 'choose ...'));
-  const own_ = el('select', { id: 'files', onchange: async (event) => {
-    const path = event.target.value;
-    if (path) await getText(`/api/file?path=${encodeURIComponent(path)}`).then((text) => open(text, { file: path }), (error) => said(error.message, true));
-  } }, el('option', { value: '' }, 'choose ...'));
+  const shipped = el('select', { id: 'shipped', 'aria-describedby': 'purpose lacking', onchange: (event) => (showPurpose(event.target.value), openShipped(event.target.value)) }, el('option', { value: '' }, 'choose ...'));
+  const own_ = el('select', { id: 'files', onchange: (event) => openFile(event.target.value) }, el('option', { value: '' }, 'choose ...'));
   getJson('/api/scenarios').then(listAll, (error) => said(error.message, true));
   getJson('/api/files').then(({ files }) => own_.append(...files.filter(({ path }) => path.endsWith('.json')).map(({ path }) => el('option', { value: path }, path))), () => {});
 
@@ -213,7 +241,7 @@ export const startSection = (said) => {
       { class: 'fields' },
       el('label', {}, 'Scenario that ships with Headroom ', shipped),
       el('label', {}, 'Scenario in the folder ', own_),
-      fileButton('scenario-file', 'Saved scenario: ', '.json,application/json', async (file) => open(await file.text(), { name: file.name }, state.trace)),
+      fileButton('scenario-file', 'Saved scenario: ', '.json,application/json', openSaved),
     ),
     purpose,
     lacking,
