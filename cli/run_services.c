@@ -23,8 +23,26 @@ static uint32_t count_too_large(const struct hr_served *served) {
   return count;
 }
 
+/* Whether a replica was ready at some time. Without the engine of jobs, all are ready from the begin. */
+static bool was_ready(const struct hr_service_result *result) {
+  for (uint32_t i = 0; i < result->n_levels; i++)
+    if (result->levels[i].ready) return true;
+  return result->n_levels == 0;
+}
+
+static const char *why_unfinished(const struct hr_served *served) {
+  const enum hr_service_engine engine = served->service->engine;
+  if (engine == HR_SERVICE_ORCA_SPLITWISE)
+    return "with orca-splitwise, sequences that have their prompt can wait for each other's memory for ever; raise "
+           "'kv_tokens', or use another engine";
+  if (!was_ready(served->result))
+    return "no replica was ready for them; see the states of the jobs 'replica-N' (--jobs FILE)";
+  return engine == HR_SERVICE_DISAGGREGATED ? "the run ended before; each needs a replica "
+                                              "for its prompt and one that decodes"
+                                            : "the run ended before";
+}
+
 static void warn(const struct hr_service_summary *summary, const struct hr_served *served) {
-  const struct hr_service *service = served->service;
   if (!summary->offered) {
     fputs("warning: service '", stderr);
     hr_print_safe(stderr, summary->name, 60);
@@ -43,11 +61,7 @@ static void warn(const struct hr_service_summary *summary, const struct hr_serve
     fputs("warning: service '", stderr);
     hr_print_safe(stderr, summary->name, 60);
     fprintf(stderr, "': %llu request%s did not complete: %s\n", (unsigned long long)summary->unfinished,
-            summary->unfinished == 1 ? "" : "s",
-            service->engine == HR_SERVICE_ORCA_SPLITWISE
-                ? "with orca-splitwise, sequences that have their prompt can wait for each other's memory for ever; "
-                  "raise 'kv_tokens', or use another engine"
-                : "no replica was ready for them; see the states of the jobs 'replica-N' (--jobs FILE)");
+            summary->unfinished == 1 ? "" : "s", why_unfinished(served));
   }
 }
 

@@ -25,7 +25,8 @@ static void put_row(FILE *out, const char *name, const struct hr_distribution *r
           row->p95 / 1000, row->p99 / 1000);
 }
 
-static void put_usd(FILE *out, const char *words, enum hr__metric metric, const struct hr_service_summary *summary) {
+static void put_usd(FILE *out, const char *before, const char *words, enum hr__metric metric,
+                    const struct hr_service_summary *summary) {
   char text[HR__METRIC_BYTES];
   const double value = hr__metric_of_service(metric, summary).value;
   if (isnan(value)) return;
@@ -33,20 +34,20 @@ static void put_usd(FILE *out, const char *words, enum hr__metric metric, const 
     snprintf(text, sizeof text, "$%.6f", value);
   else
     hr__metric_text(HR_UNIT_DOLLARS, value, text);
-  fprintf(out, "%s%s", text, words);
+  fprintf(out, "%s%s%s", before, text, words);
 }
 
 static void put_money(FILE *out, const struct hr_service_summary *summary) {
   if (summary->cost_uusd != HR_UNKNOWN_UUSD) {
     fputs("  cost       ", out);
-    put_usd(out, "; ", HR__M_SERVING_COST, summary);
-    put_usd(out, " per million tokens; ", HR__M_PER_MTOK, summary);
-    put_usd(out, " per request within the goals", HR__M_PER_ATTAINED, summary);
+    put_usd(out, "", "", HR__M_SERVING_COST, summary);
+    put_usd(out, "; ", " per million tokens", HR__M_PER_MTOK, summary);
+    put_usd(out, "; ", " per request within the goals", HR__M_PER_ATTAINED, summary);
     fputc('\n', out);
   }
   if (summary->revenue_uusd == HR_UNKNOWN_UUSD) return;
   fputs("  revenue    ", out);
-  put_usd(out, "\n", HR__M_REVENUE, summary);
+  put_usd(out, "", "\n", HR__M_REVENUE, summary);
 }
 
 /* Prints the events of the replicas, if there were any. */

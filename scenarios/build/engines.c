@@ -133,6 +133,12 @@ static enum hr_status check_preferred(const struct hr__builder *builder, const c
 /* Shorter iterations take no time: their time would be rounded to 0. */
 #define LEAST_US 1e-3
 
+/* The same for the costs of a service. With 'integer', times are rounded to whole microseconds, or down with phases. */
+static double least_us(const struct hr_service *service) {
+  if (!service->cost.integer) return LEAST_US;
+  return has_phases(service) ? 1 : 0.5;
+}
+
 static double prompt_us(const struct hr_service_cost *cost, uint64_t tokens) {
   return hr__cost_us(cost, &(struct hr__batch_load){.prompts = tokens, .squares = tokens * tokens});
 }
@@ -146,6 +152,7 @@ static double decode_us(const struct hr_service_cost *cost, uint64_t sequences) 
 static enum hr_status check_knots(const struct hr__builder *builder, const cJSON *cost,
                                   const struct hr_service *service) {
   const struct hr_service_cost *values = &service->cost;
+  const double shortest_us = least_us(service);
   const uint32_t most[] = {service->limits.max_batch_tokens, service->limits.max_sequences};
   const cJSON *table = hr__get(cost, "table");
   for (uint32_t i = 0; i < values->n_knots; i++) {
@@ -154,14 +161,14 @@ static enum hr_status check_knots(const struct hr__builder *builder, const cJSON
     if (i > 0 && knot->tokens <= knot[-1].tokens)
       return hr__build_fail_at(builder, entry, "tokens", "expected more than the %g tokens of the knot before",
                                knot[-1].tokens);
-    if (knot->tokens >= 1 && (knot->prompt_us < LEAST_US || knot->token_us < LEAST_US))
-      return hr__build_fail_at(builder, entry, knot->prompt_us < LEAST_US ? "prompt_us" : "token_us",
-                               "an iteration takes no time; expected at least %g us", LEAST_US);
+    if (knot->tokens >= 1 && (knot->prompt_us < shortest_us || knot->token_us < shortest_us))
+      return hr__build_fail_at(builder, entry, knot->prompt_us < shortest_us ? "prompt_us" : "token_us",
+                               "an iteration takes no time; expected at least %g us", shortest_us);
   }
   for (unsigned i = 0; i < 2; i++) {
     double (*const time_us)(const struct hr_service_cost *, uint64_t) = i ? decode_us : prompt_us;
-    const uint32_t tokens = time_us(values, 1) < LEAST_US ? 1 : most[i];
-    if (time_us(values, tokens) < LEAST_US)
+    const uint32_t tokens = time_us(values, 1) < shortest_us ? 1 : most[i];
+    if (time_us(values, tokens) < shortest_us)
       return hr__build_fail(builder, table,
                             "an iteration with %" PRIu32
                             " %s takes no time, as '%s' is linear beyond the %s two knots; "
@@ -169,7 +176,7 @@ static enum hr_status check_knots(const struct hr__builder *builder, const cJSON
                             tokens, i ? "decoding sequences" : "tokens of prompts", i ? "token_us" : "prompt_us",
                             tokens == 1 ? "first" : "last", i ? "max_sequences" : "max_batch_tokens");
   }
-  if (hr__cost_us(values, &(struct hr__batch_load){.prompts = 1, .squares = 1, .decodes = 1}) < LEAST_US)
+  if (hr__cost_us(values, &(struct hr__batch_load){.prompts = 1, .squares = 1, .decodes = 1}) < shortest_us)
     return hr__build_fail_at(builder, cost, "mixed_factor", "an iteration with prompts and decodes takes no time");
   return HR_OK;
 }
@@ -224,9 +231,10 @@ static enum hr_status check_cost(const struct hr__builder *builder, const cJSON 
   if (form) return (values->n_knots ? check_knots : check_phases)(builder, cost, service);
   const double once_us = values->fixed_us + values->per_prompt_token_us,
                next_us = values->fixed_us + values->per_sequence_us;
-  if (once_us >= LEAST_US && next_us >= LEAST_US) return HR_OK;
+  if (once_us >= least_us(service) && next_us >= least_us(service)) return HR_OK;
   return hr__build_fail_at(builder, replica, "cost",
-                           "an iteration takes no time; set 'fixed_us', or the times per token and per sequence");
+                           "an iteration takes no time%s; set 'fixed_us', or the times per token and per sequence",
+                           values->integer ? " in whole microseconds ('integer')" : "");
 }
 
 /* `tensor_parallel` decides defaults by the model only. A model cannot be on more GPUs than a replica has. */

@@ -135,5 +135,31 @@ case_decisions_without_effect() {
   try 1 run s.json
   says stderr 'no request of a service was completed'
 }
+# Times that 'integer' rounds to 0.
+case_iterations_without_time() {
+  put_service '"policy": "fixed"' '"engine": {"kv_blocks": 1000}, "cost": {"fixed_us": 0.4, "integer": true}'
+  try 2 validate s.json
+  matches stderr "s.json:[0-9:]+ an iteration takes no time in whole microseconds \('integer'\)"
+  try 0 validate s.json --set services.0.replica.cost.fixed_us=0.5
+  try 0 validate s.json --set services.0.replica.cost.integer=false
+  for knots in '{"tokens": 1, "prompt_us": 0.4, "token_us": 5}' '{"tokens": 1, "prompt_us": 5, "token_us": 0.4}'; do
+    put_service '"policy": "fixed"' "\"engine\": {\"kv_blocks\": 1000}, \"cost\": {\"integer\": true,
+      \"table\": [$knots, {\"tokens\": 9, \"prompt_us\": 50, \"token_us\": 50}]}"
+    try 2 validate s.json
+    says stderr 'an iteration takes no time; expected at least 0.5 us'
+  done
+}
+
+# The reason for which requests are not complete, and a cost without completed requests.
+case_requests_cut_by_the_horizon() {
+  pools='{"name": "p", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 1, "market": "owned", "usd_per_gpu_hour": 1}'
+  put_service '"policy": "fixed"' '"engine": {"kv_blocks": 1000}, "cost": {"fixed_us": 30000000}'
+  try 1 run s.json --set horizon_s=100
+  matches stderr "^warning: service 's': [0-9]+ requests did not complete: the run ended before$"
+  matches stdout '^  cost       \$0\.02[0-9]*$'
+  put_service '"policy": "fixed"'
+  try 0 run s.json
+  matches stdout '^  cost       \$[0-9.]+; \$[0-9.]+ per million tokens$'
+}
 
 run_case
