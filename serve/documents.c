@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "headroom/unstable/catalog.h"
+#include "headroom/unstable/metrics.h"
 
 #include <cjson/cJSON.h>
 #include <dirent.h>
@@ -89,6 +90,19 @@ static void put_prices(cJSON *document, const struct hr_catalog *catalog) {
   }
 }
 
+static void put_metrics(cJSON *document) {
+  const struct hr_metric *metrics;
+  const size_t count = hr_metrics(&metrics);
+  cJSON *list = cJSON_AddArrayToObject(document, "metrics");
+  for (size_t i = 0; i < count; i++) {
+    cJSON *item = append(list);
+    put_text(item, "path", metrics[i].path);
+    put_text(item, "column", metrics[i].column);
+    put_text(item, "title", metrics[i].title);
+    put_text(item, "unit", hr_unit_name(metrics[i].unit));
+  }
+}
+
 enum hr_status hr__document_catalogue(char **json, struct hr_error *error) {
   struct hr_catalog *catalog = NULL;
   enum hr_status status = hr_catalog_load(NULL, &catalog, error);
@@ -98,6 +112,7 @@ enum hr_status hr__document_catalogue(char **json, struct hr_error *error) {
     put_gpus(document, catalog);
     put_instances(document, catalog);
     put_prices(document, catalog);
+    put_metrics(document);
   }
   hr_catalog_destroy(catalog);
   return print(document, json, error);

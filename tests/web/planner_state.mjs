@@ -2,7 +2,7 @@
 // The page of the planner: one state of scenario, trace, load and search, whatever the order of choices and answers is.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { onPlanner, painted, untilPainted } from './planner_page.mjs';
@@ -122,3 +122,39 @@ for (const [name, choose] of [
       assert.equal(await page.inputValue('#shipped'), '');
       assert.equal(await page.isVisible('#trace'), false);
     }));
+
+test('the chart and the goals of a plan have the units of its objective and metrics', () =>
+  onPlanner({}, async (page) => {
+    await page.selectOption('#shipped', 'plan-chatbot');
+    await untilPainted(page, 0);
+    const file = join(HEADROOM_WORK, 'chat.json');
+    const chat = JSON.parse(readFileSync(scenario('plan-chatbot'), 'utf8'));
+    chat.services[0].requests.duration_s = 600;
+    chat.plan = { variables: [{ name: 'replicas', path: 'services.0.autoscale.replicas', values: [1, 6, 9] }], constraints: ['chat.ttft_ms.p95 <= 2000', 'chat.attainment >= 95 %', 'jct_s.mean <= 1 h'], objective: 'chat.serving_usd' };
+    writeFileSync(file, JSON.stringify(chat));
+    const before = await painted(page);
+    await page.setInputFiles('#scenario-file', file);
+    await untilPainted(page, before);
+    await page.click('#plan-begin');
+    await page.waitForSelector('#plan-sentence', { timeout: 60000 });
+    const plan = JSON.parse(headroom('plan', file, '--brief', '--quiet', '--json', '-'));
+    const shown = await page.evaluate(() => [...document.querySelectorAll('#plan-answer tbody tr')].map((row) => row.cells[1].textContent));
+    assert.match(shown[0], /^[0-9.]+\u00a0(ms|s)$/);
+    assert.equal(shown[1], `${(100 * plan.goals[1].value).toFixed(1)}\u00a0%`);
+    assert.match(shown[2], /min/);
+    assert.match(await page.textContent('#frontier .chart-words'), /To the right: .*\(chat\.serving_usd\); upwards: .*\(chat\.ttft_ms\.p95\)\.$/);
+    assert.ok((await page.textContent('#plan-sentence')).includes(`(chat.serving_usd) $${plan.recommendation.objective.toFixed(2)}`), await page.textContent('#plan-sentence'));
+    const labels = await page.evaluate(() => [...document.querySelectorAll('#frontier text')].map(({ textContent }) => textContent));
+    assert.ok(labels.some((text) => /^\$[0-9.]+$/.test(text)) && labels.some((text) => /\u00a0(ms|s)$/.test(text)), String(labels));
+  }));
+
+test('without a mix that meets the goals, the nearest one is not recommended', () =>
+  onPlanner({}, async (page) => {
+    await page.selectOption('#shipped', 'demo');
+    await untilPainted(page, 0);
+    await answerPlan(page, { recommendation: null, nearest: { choice: { spot: 0 }, objective: 1, metrics: {} }, feasible: false, goals: [], runs: 1, probability_best: 0 });
+    await page.click('#plan-begin');
+    await page.waitForSelector('#plan-sentence');
+    assert.doesNotMatch(await page.textContent('#plan-answer'), /probability|Take this mix/);
+    assert.match(await page.textContent('#apply'), /misses a goal/);
+  }));

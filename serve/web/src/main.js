@@ -5,6 +5,7 @@ import { el } from '../../../report/web/src/dom.js';
 import { getJson, hasToken } from './api.js';
 import { exportsSection } from './exports.js';
 import { catalogueLists, fillForms } from './forms.js';
+import { setMetrics } from './metrics.js';
 import { planSection } from './plan.js';
 import { resultsSection } from './results.js';
 import { fillSliders } from './sliders.js';
@@ -30,7 +31,10 @@ const start = () => {
     schema = document_;
     fillForms(forms, schema);
   }, (error) => said(error.message, true));
-  getJson('/api/catalogue').then((catalogue) => document.body.append(...catalogueLists(catalogue)), (error) => said(error.message, true));
+  getJson('/api/catalogue').then((catalogue) => {
+    setMetrics(catalogue.metrics);
+    document.body.append(...catalogueLists(catalogue));
+  }, (error) => said(error.message, true));
   onChange((what) => {
     if (what === 'trace') fillTrace(trace, state.trace);
     if (what === 'scenario') plan.clear();

@@ -2,10 +2,11 @@
 // Goals, the search for the cheapest capacity while it runs, and its answer.
 
 import { el, select, table } from '../../../report/web/src/dom.js';
-import { count, duration, durationShort, orDash, share, usd, usdShort } from '../../../report/web/src/format.js';
+import { count, duration, orDash, share, usd } from '../../../report/web/src/format.js';
 import { postForEvents, stop } from './api.js';
 import { scatterChart } from './charts.js';
 import { poolGpus } from './forms.js';
+import { metricName, metricShort, metricUnit, metricWriter } from './metrics.js';
 import { allPools, bodyOf, lacksTrace, NO_TRACE, openScenario, setPath, state } from './state.js';
 
 const METRICS = [
@@ -111,8 +112,33 @@ const setVariable = (scenario, variable, value) => {
 };
 
 const WAITS = ['wait_s.p95', 'wait_s.mean', 'jct_s.p95'];
-const waitOf = (mix) => WAITS.map((name) => mix.metrics?.[name]?.mean).find((value) => typeof value === 'number');
-const pointOf = (of, kind, variables) => ({ x: of.objective, y: of.wait_s, kind, title: `${mixWords(of.choice, variables)}: ${usd(of.objective)}, ${duration(of.wait_s)}` });
+const COST = 'monthly_usd';
+const valueOf = (mix, metric) => mix.metrics?.[metric]?.mean;
+const isNumber = (value) => typeof value === 'number';
+
+// The metric of the vertical axis: a wait or a latency that is a goal, otherwise another goal, otherwise a wait.
+const axisOf = (constraints, objective, mixes) => {
+  const goals = constraints.map((goal) => partsOf(goal)?.[0]?.trim()).filter((metric) => metric && metric !== objective);
+  const times = goals.filter((metric) => ['s', 'ms'].includes(metricUnit(metric)));
+  return [...times, ...goals, ...WAITS].find((metric) => mixes.some((mix) => isNumber(valueOf(mix, metric)))) ?? WAITS[0];
+};
+
+const pointOf = (of, kind, { objective, axis, variables }) => ({
+  x: of.objective,
+  y: valueOf(of, axis),
+  kind,
+  title: `${mixWords(of.choice, variables)}: ${metricWriter(objective)(of.objective)}, ${metricWriter(axis)(valueOf(of, axis))}`,
+});
+
+// What the best mix costs, compared with the baseline; another objective than the cost precedes it.
+const costWords = (best, plan, objective) => {
+  const compared = (now, before, write) => (!isNumber(before) || write(before) === write(now) ? '' : now < before ? `, ${write(before - now)} less than the baseline` : `, ${write(now - before)} more than the baseline`);
+  const cost = valueOf(best, COST);
+  const paid = isNumber(cost) ? `, ${usd(cost)} a month${compared(cost, valueOf(plan.baseline ?? {}, COST), usd)}` : '';
+  if (objective === COST || !isNumber(best.objective)) return paid;
+  const write = metricWriter(objective);
+  return `, ${metricName(objective)} ${write(best.objective)}${compared(best.objective, plan.baseline?.objective, write)}${paid}`;
+};
 
 export const planSection = () => {
   const goals = el('ul', { class: 'plain' });
@@ -122,19 +148,22 @@ export const planSection = () => {
   const frontier = el('figure', { id: 'frontier' });
   const answer = el('div', { id: 'plan-answer' });
   let [job, points, aborter, variables] = [null, [], null, []];
-  let load = 1; // of the search
+  let [load, objective, constraints] = [1, COST, []]; // of the search
 
   const drawFrontier = (choice = null) => {
-    const known = points.filter(({ wait_s, objective }) => typeof wait_s === 'number' && typeof objective === 'number');
+    const axis = axisOf(constraints, objective, points);
+    const known = points.filter((mix) => isNumber(valueOf(mix, axis)) && isNumber(mix.objective));
     if (!known.length) return;
+    const about = { objective, axis, variables };
+    const isDrawn = choice && isNumber(valueOf(choice, axis)) && isNumber(choice.objective);
     scatterChart(
       frontier,
       'Mixes that were run',
-      `${count(known.length)} mixes were run; ${count(known.filter(({ feasible }) => feasible).length)} meet the goals. Cost a month to the right, wait of 95 % of the jobs upwards.`,
-      [...known.map((of) => pointOf(of, of.feasible ? 'feasible' : 'missed', variables)), ...(choice ? [pointOf(choice, 'choice', variables)] : [])],
+      `${count(known.length)} mixes were run; ${count(known.filter(({ feasible }) => feasible).length)} meet the goals. To the right: ${metricName(objective)}; upwards: ${metricName(axis)}.`,
+      [...known.map((of) => pointOf(of, of.feasible ? 'feasible' : 'missed', about)), ...(isDrawn ? [pointOf(choice, 'choice', about)] : [])],
       [el('span', { class: 'key-feasible' }, 'meets the goals'), el('span', { class: 'key-missed' }, 'misses a goal'), el('span', { class: 'key-choice' }, 'choice')],
-      usdShort,
-      durationShort,
+      metricShort(objective),
+      metricShort(axis),
     );
   };
 
@@ -149,23 +178,21 @@ export const planSection = () => {
 
   const showAnswer = (plan) => {
     const best = plan.recommendation ?? plan.nearest;
-    const before = plan.baseline?.metrics?.monthly_usd?.mean;
-    const cost = best?.metrics?.monthly_usd?.mean;
-    const saved = typeof before === 'number' && typeof cost === 'number' ? before - cost : null;
+    objective = plan.objective ?? objective;
     const sentence = plan.feasible
-      ? `The cheapest mix that meets all goals: ${mixWords(best.choice, variables)}, ${usd(cost)} a month${saved === null ? '' : saved > 0 ? `, ${usd(saved)} less than the baseline` : saved < 0 ? `, ${usd(-saved)} more than the baseline` : ''}.`
-      : `No mix meets all goals. The nearest one: ${mixWords(best.choice, variables)}.`;
+      ? `The ${objective === COST ? 'cheapest' : 'best'} mix that meets all goals: ${mixWords(best.choice, variables)}${costWords(best, plan, objective)}.`
+      : `No mix meets all goals.${best ? ` The nearest one: ${mixWords(best.choice, variables)}${costWords(best, plan, objective)}.` : ''}`;
     answer.replaceChildren(
       el('p', { class: 'first-line', id: 'plan-sentence' }, sentence),
       table(
         'Goals of the plan',
         [{ title: 'Goal' }, { title: 'Value', number: true }, { title: 'Met' }],
-        plan.goals.map(({ constraint, value, met }) => [constraint, value === null ? '–' : /_s\b/.test(constraint) ? duration(value) : /completed|share|utilization/.test(constraint) ? share(value) : String(value), met ? 'yes' : 'no']),
+        plan.goals.map(({ constraint, value, met }) => [constraint, orDash(metricWriter(partsOf(constraint)?.[0] ?? constraint))(value), met ? 'yes' : 'no']),
       ),
-      el('p', { class: 'what' }, `${count(plan.runs)} runs; probability that this mix is the best: ${orDash(share)(plan.probability_best)}.`),
-      el('button', { type: 'button', id: 'apply', onclick: () => apply(plan) }, 'Take this mix'),
+      el('p', { class: 'what' }, `${count(plan.runs)} runs${plan.feasible && isNumber(plan.probability_best) ? `; probability that this mix is the best: ${share(plan.probability_best)}` : ''}.`),
+      best ? el('button', { type: 'button', id: 'apply', onclick: () => apply(plan) }, plan.feasible ? 'Take this mix' : 'Take the nearest mix, which misses a goal') : '',
     );
-    drawFrontier(best && { choice: best.choice, objective: best.objective, wait_s: waitOf(best) });
+    drawFrontier(best);
   };
 
   const listen = ({ name, data }) => {
@@ -176,7 +203,7 @@ export const planSection = () => {
       status.textContent = `Searching: ${share(data.done / data.total)} of the requested runs, mixes so far: ${count(points.length)}.`;
     }
     if (name === 'candidate') {
-      points.push({ ...data, wait_s: waitOf(data) });
+      points.push(data);
       drawFrontier();
     }
     if (name === 'failed') {
@@ -197,7 +224,7 @@ export const planSection = () => {
     }
     if (!state.scenario.plan) state.scenario.plan = makePlan();
     [points, aborter, variables] = [[], new AbortController(), structuredClone(state.scenario.plan.variables ?? [])];
-    load = state.load;
+    [load, objective, constraints] = [state.load, state.scenario.plan.objective ?? COST, state.scenario.plan.constraints ?? []];
     answer.replaceChildren();
     frontier.replaceChildren();
     status.className = 'status';
