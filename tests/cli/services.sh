@@ -156,7 +156,7 @@ case_requests_cut_by_the_horizon() {
   put_service '"policy": "fixed"' '"engine": {"kv_blocks": 1000}, "cost": {"fixed_us": 30000000}'
   try 1 run s.json --set horizon_s=100
   matches stderr "^warning: service 's': [0-9]+ requests did not complete: the run ended before$"
-  matches stdout '^  cost       \$0\.02[0-9]*$'
+  matches stdout "^  cost       [$]0\.02[0-9]*\$"
   put_service '"policy": "fixed"'
   try 0 run s.json
   matches stdout '^  cost       \$[0-9.]+; \$[0-9.]+ per million tokens$'

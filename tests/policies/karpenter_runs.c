@@ -509,7 +509,7 @@ static void drifted_nodes_are_replaced_at_any_price(void) {
     struct hr_result *result = run(&world);
     /* the dear node runs the job from 540 s on. At 550 s the cheap one is found, which replaces it from 565 s to 605 s
      */
-    CU_ASSERT_EQUAL(result->pools[1].launches, drifts);
+    CU_ASSERT_EQUAL(result->pools[1].launches, (uint64_t)drifts);
     CU_ASSERT_EQUAL(result->ended_us[0], (drifts ? 595 + 600 : 641) * S);
     hr_result_destroy(result);
   }
@@ -554,7 +554,7 @@ static void several_spot_nodes_become_one(void) {
     world.budgets[0] = (struct hr_disruption_budget){.percent = 100};
     for (int i = 0; i < 2; i++) add_job(&world, i * 2 * S, 1000 * S, 1);
     struct hr_result *result = run(&world);
-    CU_ASSERT_EQUAL(result->pools[1].launches, is_allowed);
+    CU_ASSERT_EQUAL(result->pools[1].launches, (uint64_t)is_allowed);
     for (int i = 0; i < 2; i++) CU_ASSERT_EQUAL(result->ended_us[i], (is_allowed ? 1055 : 1001 + 2 * i) * S);
     hr_result_destroy(result);
   }
