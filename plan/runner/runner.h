@@ -441,7 +441,7 @@ struct hr__runner_config {
   size_t n_metrics;
   uint32_t n_threads;
   struct hr_ranks *ranks; /* the ranks that share the runs; NULL: this process makes all. Borrowed */
-  bool accepts_unfit;     /* a candidate with a service that can never run is no error; see hr__runner_unfit */
+  bool accepts_unfit;     /* a candidate with a service that can never run is not an error; see hr__runner_unfit */
   /* If not NULL, keeps replication 0 of candidate 0, on rank 0. Borrowed. */
   struct hr__one_run *first;
   struct hr_progress progress; /* counts the jobs of all runs that were requested so far */

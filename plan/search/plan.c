@@ -372,7 +372,7 @@ enum hr_status hr_plan_check(const struct hr_scenario *scenario, const char *con
   struct stat file;
   enum hr_status status = HR_OK;
   if (!spec) return HR_OK;
-  /* prices are no names: a run does not need them */
+  /* prices are not names: a run does not need them */
   if (trace) status = hr__goals_read(spec, trace, scenario->services, true, &goals, error);
   hr__goals_finish(&goals);
   const bool is_pipe = stat(scenario->path, &file) != 0 || !S_ISREG(file.st_mode); /* it can be read only once */

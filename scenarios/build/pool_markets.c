@@ -387,7 +387,7 @@ static enum hr_status complete_node_pool(struct hr__builder *builder, const cJSO
       return hr__build_fail(builder, entry, "'schedule' and 'duration_s' need each other");
     if (self->budgets[k].schedule && !hr_disruption_schedule_is_valid(self->budgets[k].schedule))
       return hr__build_fail_at(builder, entry, "schedule",
-                               "'%.60s' is no schedule; minute, hour, day, month and weekday are expected, as in "
+                               "'%.60s' is not a schedule; minute, hour, day, month and weekday are expected, as in "
                                "\"0 9 * * mon-fri\"",
                                self->budgets[k].schedule);
   }

@@ -707,7 +707,7 @@ const struct hr__key hr__pool_keys[] = {
     {"queued", OBJECT(queued_keys), WITH(1 << HR_MARKET_ON_DEMAND), .store = HR__STORE_PART,
      HELP(
          "Queued provisioning: requests of the autoscaler 'cluster-autoscaler' wait until the provider gives all nodes "
-         "at once, such as GCP's flex-start. Nodes are billed from then on.")},
+         "at once, such as GCP's flex-start. Nodes are billed from that time.")},
     {"autoscale", OBJECT(autoscale_keys), WITH(ELASTIC), .store = HR__STORE_PART,
      HELP("With 'autoscaler' of the cluster: bounds of the pool. 'nodes' is its maximum.")},
     {"owned", OBJECT(hr__owned_keys), WITH(1 << HR_MARKET_OWNED),

@@ -92,7 +92,7 @@ struct hr__karpenter_world hr__karpenter_describe(struct hr__engine *engine, uin
 /* Stores a command about this world. */
 void hr__karpenter_store(struct hr__engine *engine, const struct hr__karpenter_world *world,
                          const struct hr__karpenter_command *command, enum hr__karpenter_reason reason);
-/* Executes the stored command. Sets `any`, unless no replacement can be had. */
+/* Executes the stored command. Sets `any`, unless there is no replacement. */
 enum hr_status hr__karpenter_execute(struct hr__engine *engine, bool *any);
 /* Returns when the template of a node has first changed since it was requested; HR_NEVER_US: not yet. */
 int64_t hr__karpenter_drifted_us(const struct hr__engine *engine, uint32_t node);

@@ -140,8 +140,8 @@ static void a_node_is_there_as_long_as_stated(void) {
   hr_result_destroy(outcome.result);
 }
 
-/* The provider gives the node 5000 s after its request, longer than a boot may take. It is billed from then on, and is
-   stopped 6000 s after that, so the second job needs another one. */
+/* The provider gives the node 5000 s after its request, longer than a boot may take. It is billed from that time, and
+   is stopped 6000 s after that, so the second job needs another one. */
 static void a_node_is_given_later(void) {
   const int64_t queue_us = 5000 * S, boot_us = 100 * S, work_us = 3000 * S;
   struct naive_world world = one_job(boot_us, work_us, 1000 * S);

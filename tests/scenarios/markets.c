@@ -694,12 +694,14 @@ static void invalid_node_pools_are_rejected(void) {
       {SCALED(KARPENTER(",\"node_pools\":[{\"name\":\"a\",\"budgets\":[{\"nodes\":0,\"duration_s\":60,"
                         "\"schedule\":\"0 25 * * *\"}]}]"),
               POLICY, RENTED),
-       "s.json:2:109: '0 25 * * *' is no schedule; minute, hour, day, month and weekday are expected, as in \"0 9 * * "
+       "s.json:2:109: '0 25 * * *' is not a schedule; minute, hour, day, month and weekday are expected, as in \"0 9 * "
+       "* "
        "mon-fri\""},
       {SCALED(KARPENTER(",\"node_pools\":[{\"name\":\"a\",\"budgets\":[{\"nodes\":0,\"duration_s\":60,"
                         "\"schedule\":\"@every 2h\"}]}]"),
               POLICY, RENTED),
-       "s.json:2:109: '@every 2h' is no schedule; minute, hour, day, month and weekday are expected, as in \"0 9 * * "
+       "s.json:2:109: '@every 2h' is not a schedule; minute, hour, day, month and weekday are expected, as in \"0 9 * "
+       "* "
        "mon-fri\""},
       {SCALED(SCALER(",\"spot_to_spot\":true"), POLICY, RENTED),
        "s.json:2:58: 'spot_to_spot' is not a parameter of the autoscaler 'cluster-autoscaler'"},

@@ -73,7 +73,8 @@ HR_API void hr_grid_destroy(struct hr_grid *grid);
 /* ---- Plans ---- */
 
 /* Does what hr_scenario_load_with does, for a candidate of a plan or a point of a sweep: replicas that no pool can hold
-   are no error. They will be rejected when a run submits them, and `(*scenario)->services->unfit` has the reason. */
+   are not an error. They will be rejected when a run submits them, and `(*scenario)->services->unfit` has the reason.
+ */
 HR_API enum hr_status hr_scenario_load_candidate(const struct hr_catalog *built_in, const char *path,
                                                  const char *const *overrides, size_t n_overrides,
                                                  struct hr_scenario **scenario, struct hr_error *error);

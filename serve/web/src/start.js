@@ -121,7 +121,7 @@ export const startSection = (said) => {
     }
   };
 
-  // If the text is no JSON, the server says where.
+  // If the text is not JSON, the server says where.
   const parse = async (text, where) => {
     try {
       return JSON.parse(text);
