@@ -158,3 +158,25 @@ test('without a mix that meets the goals, the nearest one is not recommended', (
     assert.doesNotMatch(await page.textContent('#plan-answer'), /probability|Take this mix/);
     assert.match(await page.textContent('#apply'), /misses a goal/);
   }));
+
+test('forms and sliders have one state, and an emptied number is no 0', () =>
+  onPlanner({}, async (page) => {
+    await page.selectOption('#shipped', 'demo');
+    await untilPainted(page, 0);
+    const [slider, field] = ['input[data-path="cluster.pools.0.nodes"]', '#key-cluster\\.pools\\.0\\.nodes'];
+    await page.evaluate(() => document.querySelectorAll('#forms details').forEach((details) => (details.open = true)));
+    let before = await painted(page);
+    await page.fill(slider, '12');
+    await untilPainted(page, before);
+    assert.equal(await page.inputValue(field), '12');
+    before = await painted(page);
+    await page.fill(field, '14');
+    await page.locator(field).blur();
+    await untilPainted(page, before);
+    assert.equal(await page.inputValue(slider), '14');
+    before = await painted(page);
+    await page.fill('#key-seed', '');
+    await page.locator('#key-seed').blur();
+    await untilPainted(page, before);
+    assert.equal(await page.locator('#key-seed').count(), 0);
+  }));

@@ -3,7 +3,7 @@
 // those that can be added. GPU types, providers and instance types are suggested from the catalogue.
 
 import { el } from '../../../report/web/src/dom.js';
-import { allPools, edit, state } from './state.js';
+import { allPools, changed, edit, getPath, state } from './state.js';
 
 const LISTS = { gpu: 'gpu-types', provider: 'providers', instance: 'instances' };
 
@@ -44,7 +44,14 @@ const inputOf = (path, key, schema, value) => {
     max: isNumber ? schema.maximum : null,
     step: kind === 'integer' ? 1 : isNumber ? 'any' : null,
     list: LISTS[key] ?? null,
-    onchange: (event) => edit(path, isNumber ? Number(event.target.value) : event.target.value),
+    // An empty number is no 0: the key is removed.
+    onchange: ({ target }) => {
+      if (!isNumber) edit(path, target.value);
+      else if (target.value === '') {
+        if (target.validity.badInput) return;
+        edit(path, undefined, true);
+      } else edit(path, Number(target.value));
+    },
   });
 };
 
@@ -121,6 +128,14 @@ export const fillForms = (section, schema) => {
     el('div', { class: 'form' }, objectFields('', schema, state.scenario)),
   );
   if (focused?.startsWith('key-')) document.getElementById(focused)?.focus();
+};
+
+// Shows a value that a slider has changed. A key that was not set has no field yet.
+export const showValue = (schema, section) => {
+  const input = document.getElementById(`key-${changed}`);
+  const value = getPath(changed);
+  if (!input) fillForms(section, schema);
+  else if (input !== document.activeElement && input.type !== 'checkbox') input.value = String(value);
 };
 
 const datalist = (id, names) => el('datalist', { id }, [...new Set(names)].map((name) => el('option', { value: name })));

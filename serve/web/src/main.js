@@ -4,11 +4,11 @@
 import { el } from '../../../report/web/src/dom.js';
 import { getJson, hasToken } from './api.js';
 import { exportsSection } from './exports.js';
-import { catalogueLists, fillForms } from './forms.js';
+import { catalogueLists, fillForms, showValue } from './forms.js';
 import { setMetrics } from './metrics.js';
 import { planSection } from './plan.js';
 import { resultsSection } from './results.js';
-import { fillSliders } from './sliders.js';
+import { fillSliders, showValues } from './sliders.js';
 import { startSection } from './start.js';
 import { onChange, state } from './state.js';
 import { startTheme } from './theme.js';
@@ -43,6 +43,10 @@ const start = () => {
       plan.fill();
     }
     if (what === 'scenario' || what === 'edited' || what === 'trace') fillSliders(sliders);
+    if (what === 'value') {
+      showValue(schema, forms);
+      showValues(sliders);
+    }
     if (what === 'result' || what === 'scenario') results.fill();
     if (what !== 'running' && what !== 'value') files.fill();
   });

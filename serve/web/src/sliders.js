@@ -60,6 +60,11 @@ const slider = ({ label, min, max, step = 1, write, value, change, path }) => {
   return el('label', { class: 'slider' }, el('span', {}, label), input, shown);
 };
 
+// Sliders show the values of forms. One that is being moved has its value already.
+export const showValues = (section) => {
+  if (!section.contains(document.activeElement)) fillSliders(section);
+};
+
 export const fillSliders = (section) => {
   section.hidden = !state.scenario;
   if (!state.scenario) return;

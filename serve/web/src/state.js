@@ -122,9 +122,13 @@ export const openScenario = (scenario, place, { load = 1, present = null } = {})
   return run();
 };
 
+// The path of the last change.
+export let changed = '';
+
 // A change in a form or of a slider. `redraw`: the forms and sliders must be built again.
 export const edit = (path, value, redraw = false) => {
   setPath(path, value);
+  changed = path;
   tell(redraw ? 'edited' : 'value');
   return run();
 };
