@@ -180,3 +180,24 @@ test('forms and sliders have one state, and an emptied number is no 0', () =>
     await untilPainted(page, before);
     assert.equal(await page.locator('#key-seed').count(), 0);
   }));
+
+test('keys of a scenario may contain dots', () =>
+  onPlanner({}, async (page) => {
+    writeFileSync(join(folder, 'dotted.csv'), 'submit_s,duration_s,gpus,user\n0,100,8,ann\n5,50,8,bob\n');
+    const tenants = { 'team.a': 'user~ann', 'team.b': 'user~bob' };
+    writeFileSync(join(folder, 'dotted.json'), JSON.stringify({ ...small, trace: { file: 'dotted.csv', tenants } }));
+    await page.setInputFiles('#scenario-file', join(folder, 'dotted.json'));
+    await untilPainted(page, 0);
+    await page.evaluate(() => document.querySelectorAll('#forms details').forEach((details) => (details.open = true)));
+    let before = await painted(page);
+    await page.getByLabel('team.a', { exact: true }).fill('user~bob');
+    await page.getByLabel('team.a', { exact: true }).blur();
+    await untilPainted(page, before);
+    before = await painted(page);
+    await page.click('#forms [aria-label="Remove team.b"]');
+    await untilPainted(page, before);
+    assert.equal(await page.textContent('#results .status'), '');
+    const [download] = await Promise.all([page.waitForEvent('download'), page.click('#save')]);
+    const saved = JSON.parse(readFileSync(await download.path(), 'utf8'));
+    assert.deepEqual(saved.trace.tenants, { 'team.a': 'user~bob' });
+  }));

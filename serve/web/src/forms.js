@@ -3,7 +3,7 @@
 // those that can be added. GPU types, providers and instance types are suggested from the catalogue.
 
 import { el } from '../../../report/web/src/dom.js';
-import { allPools, changed, edit, getPath, state } from './state.js';
+import { allPools, changed, edit, getPath, pathName, state } from './state.js';
 
 const LISTS = { gpu: 'gpu-types', provider: 'providers', instance: 'instances' };
 
@@ -30,7 +30,7 @@ const emptyOf = (schema) => {
 
 const inputOf = (path, key, schema, value) => {
   const kind = kindOf(schema, value);
-  const attributes = { id: `key-${path}`, 'aria-describedby': schema.description ? `help-${path}` : null };
+  const attributes = { id: `key-${pathName(path)}`, 'aria-describedby': schema.description ? `help-${pathName(path)}` : null };
   if (kind === 'boolean')
     return el('input', { ...attributes, type: 'checkbox', checked: value, onchange: (event) => edit(path, event.target.checked) });
   if (schema.enum)
@@ -62,10 +62,10 @@ const scalar = (path, key, schema, value) =>
   el(
     'div',
     { class: 'key' },
-    el('label', { for: `key-${path}` }, key),
+    el('label', { for: `key-${pathName(path)}` }, key),
     inputOf(path, key, schema, value),
     remove(path, key),
-    schema.description ? el('p', { class: 'help', id: `help-${path}` }, schema.description) : null,
+    schema.description ? el('p', { class: 'help', id: `help-${pathName(path)}` }, schema.description) : null,
   );
 
 // A list of the keys that are not set.
@@ -80,7 +80,7 @@ const adder = (path, schema, present) => {
     'Add a key ',
     el(
       'select',
-      { onchange: (event) => event.target.value && edit(`${path ? `${path}.` : ''}${event.target.value}`, emptyOf(schemaOf(event.target.value)), true) },
+      { onchange: (event) => event.target.value && edit([...path, event.target.value], emptyOf(schemaOf(event.target.value)), true) },
       el('option', { value: '' }, '...'),
       [...known.map(([key, { description }]) => [key, description]), ...names.map((key) => [key, ''])].map(([key, title]) => el('option', { value: key, title }, key)),
     ),
@@ -93,8 +93,8 @@ const group = (path, key, schema, value, children) =>
   el(
     'details',
     {
-      open: opened.has(path),
-      ontoggle: (event) => (event.target === event.currentTarget ? opened[event.target.open ? 'add' : 'delete'](path) : null),
+      open: opened.has(pathName(path)),
+      ontoggle: (event) => (event.target === event.currentTarget ? opened[event.target.open ? 'add' : 'delete'](pathName(path)) : null),
     },
     el('summary', {}, value?.name ? `${key}: ${value.name}` : key),
     schema.description ? el('p', { class: 'help' }, schema.description) : null,
@@ -106,15 +106,15 @@ const field = (path, key, schema, value) => {
   const kind = kindOf(schema, value);
   if (kind === 'object') return group(path, key, schema, value, objectFields(path, schema, value));
   if (kind !== 'array') return scalar(path, key, schema, value);
-  const items = value.map((item, i) => field(`${path}.${i}`, `${i + 1}`, schema.items ?? {}, item));
-  const add = el('button', { type: 'button', onclick: () => edit(`${path}.${value.length}`, emptyOf(schema.items ?? {}), true) }, `Add to ${key}`);
+  const items = value.map((item, i) => field([...path, i], `${i + 1}`, schema.items ?? {}, item));
+  const add = el('button', { type: 'button', onclick: () => edit([...path, value.length], emptyOf(schema.items ?? {}), true) }, `Add to ${key}`);
   return group(path, key, schema, null, [...items, add]);
 };
 
 const objectFields = (path, schema, value) => [
   ...Object.entries(value)
     .filter(([key]) => !key.startsWith('//') && key !== '$schema')
-    .map(([key, item]) => field(path ? `${path}.${key}` : key, key, schema.properties?.[key] ?? (typeof schema.additionalProperties === 'object' ? schema.additionalProperties : {}), item)),
+    .map(([key, item]) => field([...path, key], key, schema.properties?.[key] ?? (typeof schema.additionalProperties === 'object' ? schema.additionalProperties : {}), item)),
   adder(path, schema, value),
 ];
 
@@ -125,14 +125,14 @@ export const fillForms = (section, schema) => {
   section.replaceChildren(
     el('h2', { id: 'forms-title' }, 'Scenario'),
     el('p', { class: 'lead' }, 'All keys of the scenario. A change is run at once.'),
-    el('div', { class: 'form' }, objectFields('', schema, state.scenario)),
+    el('div', { class: 'form' }, objectFields([], schema, state.scenario)),
   );
   if (focused?.startsWith('key-')) document.getElementById(focused)?.focus();
 };
 
 // Shows a value that a slider has changed. A key that was not set has no field yet.
 export const showValue = (schema, section) => {
-  const input = document.getElementById(`key-${changed}`);
+  const input = document.getElementById(`key-${pathName(changed)}`);
   const value = getPath(changed);
   if (!input) fillForms(section, schema);
   else if (input !== document.activeElement && input.type !== 'checkbox') input.value = String(value);

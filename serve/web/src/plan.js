@@ -7,7 +7,7 @@ import { postForEvents, stop } from './api.js';
 import { scatterChart } from './charts.js';
 import { poolGpus } from './forms.js';
 import { metricName, metricShort, metricUnit, metricWriter } from './metrics.js';
-import { allPools, bodyOf, lacksTrace, NO_TRACE, openScenario, setPath, state } from './state.js';
+import { allPools, bodyOf, lacksTrace, NO_TRACE, openScenario, parsePath, setPath, state } from './state.js';
 
 const METRICS = [
   ['wait_s.p95', 'wait of 95 % of the jobs'],
@@ -86,9 +86,9 @@ const override = (text) => {
   const [path, ...rest] = text.split('=');
   const value = rest.join('=');
   try {
-    return [path, JSON.parse(value)];
+    return [parsePath(path), JSON.parse(value)];
   } catch {
-    return [path, value];
+    return [parsePath(path), value];
   }
 };
 
@@ -98,17 +98,17 @@ const setPolicy = (scenario, name) => {
   const { policy } = scenario;
   const related = ['queue', 'deadline'].includes(name) && ['queue', 'deadline'].includes(policy?.name);
   if (related && name !== policy.name) for (const key of Object.keys(policy).filter((of) => !COMMON.includes(of))) delete policy[key];
-  setPath('policy.name', name, scenario);
+  setPath(['policy', 'name'], name, scenario);
 };
 
 // Changes the scenario to the value of a variable. Pools of one variable have equal numbers of nodes.
 const setVariable = (scenario, variable, value) => {
   if (variable.path === 'policy.name') setPolicy(scenario, value);
-  else if (variable.path) setPath(variable.path, value, scenario);
+  else if (variable.path) setPath(parsePath(variable.path), value, scenario);
   for (const text of variable.settings?.find(({ label }) => label === value)?.set ?? []) setPath(...override(text), scenario);
   const pools = (variable.pools ?? [variable.pool]).map(poolGpus).filter(({ path }) => path);
   const gpus = pools.reduce((sum, { gpusPerNode }) => sum + gpusPerNode, 0);
-  for (const { path } of pools) setPath(`${path}.nodes`, Math.round(value / gpus), scenario);
+  for (const { path } of pools) setPath([...path, 'nodes'], Math.round(value / gpus), scenario);
 };
 
 const WAITS = ['wait_s.p95', 'wait_s.mean', 'jct_s.p95'];

@@ -36,26 +36,31 @@ export const bodyOf = (scenario = state.scenario) => ({
 // digest that the command line prints.
 export const singleRun = (scenario = state.scenario) => (scenario.replications ? { set: { replications: { count: 1 } } } : {});
 
-export const getPath = (path, from = state.scenario) =>
-  path.split('.').reduce((value, key) => (value === null || value === undefined ? undefined : value[key]), from);
+// A path is an array: keys of objects, and numbers for the items of arrays. A key may contain dots.
+export const getPath = (path, from = state.scenario) => path.reduce((value, key) => value?.[key], from);
 
 export const setPath = (path, value, to = state.scenario) => {
-  const keys = path.split('.');
-  const last = keys.pop();
+  const last = path.at(-1);
   let at = to;
-  keys.forEach((key, i) => {
-    at[key] ??= /^\d+$/.test(keys[i + 1] ?? last) ? [] : {};
+  path.slice(0, -1).forEach((key, i) => {
+    at[key] ??= typeof path[i + 1] === 'number' ? [] : {};
     at = at[key];
   });
   if (value !== undefined) at[last] = value;
-  else if (Array.isArray(at)) at.splice(Number(last), 1);
+  else if (Array.isArray(at)) at.splice(last, 1);
   else delete at[last];
 };
 
+// The path of an override or of a variable of a plan, such as "cluster.pools.0.nodes". Their keys contain no dots.
+export const parsePath = (text) => text.split('.').map((key) => (/^\d+$/.test(key) ? Number(key) : key));
+
+// A name of a path for ids of elements: without spaces, and different for different paths.
+export const pathName = (path) => path.map((key) => encodeURIComponent(key).replaceAll('.', '%2E')).join('.');
+
 // All pools: [{ pool, name, path }]. Those of several clusters are named CLUSTER/POOL, as in results and plans.
 export const allPools = (scenario = state.scenario) => [
-  ...(scenario.cluster?.pools ?? []).map((pool, i) => ({ pool, name: pool.name, path: `cluster.pools.${i}` })),
-  ...(scenario.clusters ?? []).flatMap(({ name, pools }, k) => (pools ?? []).map((pool, i) => ({ pool, name: `${name}/${pool.name}`, path: `clusters.${k}.pools.${i}` }))),
+  ...(scenario.cluster?.pools ?? []).map((pool, i) => ({ pool, name: pool.name, path: ['cluster', 'pools', i] })),
+  ...(scenario.clusters ?? []).flatMap(({ name, pools }, k) => (pools ?? []).map((pool, i) => ({ pool, name: `${name}/${pool.name}`, path: ['clusters', k, 'pools', i] }))),
 ];
 
 // How a trace is read for the scenario: its format, and the columns that the scenario names.
@@ -123,7 +128,7 @@ export const openScenario = (scenario, place, { load = 1, present = null } = {})
 };
 
 // The path of the last change.
-export let changed = '';
+export let changed = [];
 
 // A change in a form or of a slider. `redraw`: the forms and sliders must be built again.
 export const edit = (path, value, redraw = false) => {
