@@ -268,9 +268,19 @@ test('a saved scenario and errors with their places', () =>
     const path = join(HEADROOM_WORK, 'bad.json');
     writeFileSync(path, '{ "cluster": { "pools": [{ "name": "a", "gpu": "A100-80", "nodes": -1, "gpus_per_node": 8 }] },\n "policy": { "name": "queue" },\n "trace": { "file": "none.csv" } }');
     await page.setInputFiles('#scenario-file', path);
-    await page.waitForSelector('#results .status.bad');
-    assert.match(await page.textContent('#results .status'), /bad\.json:\d+:\d+: /);
-    for (const [text, words] of [['', 'broken.json: is empty; expected a JSON object {...}'], ['{\n "a": }', 'broken.json:2:7: ']]) {
+    await page.waitForSelector('#said.bad');
+    assert.match(await page.textContent('#said'), /bad\.json:1:\d+: .*nodes/);
+    // The page would read a scenario of another form than the schema's.
+    const pools = '"cluster": { "pools": [{ "name": "a", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 8 }] }';
+    for (const [text, words] of [
+      ['', 'broken.json: is empty; expected a JSON object {...}'],
+      ['{\n "a": }', 'broken.json:2:7: '],
+      ['null', 'broken.json:1:1: the scenario is null'],
+      ['[1]', 'broken.json:1:1: the scenario is a list'],
+      ['{\n "cluster": { "pools": [null] } }', "broken.json:2:25: 'cluster.pools.0' is null"],
+      [`{${pools},\n "plan": { "constraints": [5], "variables": [] } }`, "broken.json:2:28: 'plan.constraints.0'"],
+      [`{${pools},\n "services": [null] }`, "broken.json:2:15: 'services.0' is null"],
+    ]) {
       writeFileSync(join(HEADROOM_WORK, 'broken.json'), text);
       await page.setInputFiles('#scenario-file', join(HEADROOM_WORK, 'broken.json'));
       await page.waitForFunction((expected) => document.querySelector('#said').textContent.startsWith(expected), words);

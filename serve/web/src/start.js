@@ -121,14 +121,10 @@ export const startSection = (said) => {
     }
   };
 
-  // If the text is not JSON, the server says where.
+  // The page reads the scenario as one that is valid. Of any other text, the server says what is wrong, and where.
   const parse = async (text, where) => {
-    try {
-      return JSON.parse(text);
-    } catch (error) {
-      await post('/api/check', { ...where, scenario: text });
-      throw error;
-    }
+    await post('/api/check', { ...where, scenario: text });
+    return JSON.parse(text);
   };
 
   // The dropped trace stays for scenarios without a trace of their own, and for saved ones that were run on it.
