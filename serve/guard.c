@@ -100,7 +100,8 @@ bool hr__guard_file(const char *folder, const char *name, char **real) {
   stpcpy(stpcpy(stpcpy(path, folder), "/"), name);
   *real = realpath(path, NULL);
   free(path);
-  if (*real && hr__is_below(*real, folder) && stat(*real, &info) == 0 && S_ISREG(info.st_mode)) return true;
+  bool is_shown = *real && hr__is_below(*real, folder) && !strstr(*real + (folder[1] ? strlen(folder) : 0), "/.");
+  if (is_shown && stat(*real, &info) == 0 && S_ISREG(info.st_mode)) return true;
   free(*real);
   *real = NULL;
   return false;

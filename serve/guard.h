@@ -28,7 +28,8 @@ enum hr_status hr__token_make(char token[HR__MAX_TOKEN + 1], struct hr_error *er
 enum hr_status hr__token_read(const char *path, char token[HR__MAX_TOKEN + 1], struct hr_error *error);
 
 /* Sets `*real` to the real path of `name`, a path in `folder`, if it is a plain file below the folder. Returns false
-   otherwise: also for absolute paths, for paths with "..", and for links to elsewhere. The caller frees `*real`. */
+   otherwise: also for absolute paths, for paths and links to elsewhere, and for hidden files and folders, whose names
+   begin with a dot. The caller frees `*real`. */
 bool hr__guard_file(const char *folder, const char *name, char **real);
 
 #endif

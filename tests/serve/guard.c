@@ -105,10 +105,18 @@ static void files(void) {
   touch("in/a.json"), touch("in/sub/b.json"), touch("out.json"), touch("inside/c.json");
   CU_ASSERT(symlink("../out.json", "in/link.json") == 0 && symlink("a.json", "in/near.json") == 0);
   CU_ASSERT(symlink("..", "in/up") == 0);
+  CU_ASSERT_FATAL(mkdir("in/.git", 0700) == 0);
+  touch("in/.env"), touch("in/.git/config");
+  CU_ASSERT(symlink(".env", "in/shown") == 0);
   CU_ASSERT(has_file(root, "a.json"));
   CU_ASSERT(has_file(root, "sub/b.json"));
   CU_ASSERT(has_file(root, "sub/../a.json"));
   CU_ASSERT(has_file(root, "near.json"));
+  CU_ASSERT(has_file(root, "./a.json"));
+  CU_ASSERT(!has_file(root, ".env"));
+  CU_ASSERT(!has_file(root, "sub/../.env"));
+  CU_ASSERT(!has_file(root, ".git/config"));
+  CU_ASSERT(!has_file(root, "shown"));
   CU_ASSERT(!has_file(root, "link.json"));
   CU_ASSERT(!has_file(root, "up/out.json"));
   CU_ASSERT(!has_file(root, "../out.json"));
@@ -118,10 +126,10 @@ static void files(void) {
   CU_ASSERT(!has_file(root, "."));
   CU_ASSERT(!has_file(root, ""));
   CU_ASSERT(!has_file(root, "missing.json"));
-  static const char *const all[] = {"in/link.json",  "in/near.json", "in/up",        "in/a.json",
-                                    "in/sub/b.json", "out.json",     "inside/c.json"};
+  static const char *const all[] = {"in/link.json", "in/near.json",  "in/up",   "in/a.json",      "in/sub/b.json",
+                                    "out.json",     "inside/c.json", "in/.env", "in/.git/config", "in/shown"};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) unlink(all[i]);
-  rmdir("in/sub"), rmdir("in"), rmdir("inside");
+  rmdir("in/sub"), rmdir("in/.git"), rmdir("in"), rmdir("inside");
   CU_ASSERT(chdir(cwd) == 0 && rmdir(folder) == 0);
 }
 
