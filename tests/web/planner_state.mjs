@@ -201,3 +201,69 @@ test('keys of a scenario may contain dots', () =>
     const saved = JSON.parse(readFileSync(await download.path(), 'utf8'));
     assert.deepEqual(saved.trace.tenants, { 'team.a': 'user~bob' });
   }));
+
+test('a change that is written as 0 is none', () =>
+  onPlanner({}, async (page) => {
+    await page.selectOption('#shipped', 'plan-reserved-share');
+    await untilPainted(page, 0);
+    const changes = () => page.evaluate(() => [...document.querySelectorAll('#results table')].at(-1).innerText.match(/[+−]\S+/g) ?? []);
+    const answer = page.waitForResponse('**/api/run');
+    await page.fill('input[data-path="load"]', '0.95');
+    const result = await (await answer).json();
+    await page.waitForFunction((digest) => document.querySelector('#digest')?.textContent === digest, result.digest);
+    const present = await page.evaluate(() => Number(document.getElementById('results').dataset.painted));
+    await page.click('text=Take as the present configuration');
+    await untilPainted(page, present);
+    assert.deepEqual(await changes(), []);
+    for (const [load, less, expected] of [['1.05', 0.001, []], ['1.1', 1, ['−$1.00']]]) {
+      const cost = { ...result.cost, idle_usd: result.cost.idle_usd - less };
+      await page.route('**/api/run', (route) => route.fulfill({ json: { ...result, cost } }), { times: 1 });
+      const before = await painted(page);
+      await page.fill('input[data-path="load"]', load);
+      await untilPainted(page, before);
+      assert.deepEqual(await changes(), expected);
+    }
+  }));
+
+test('the focus stays where a key or goal is added or removed, and on the button of a search', () =>
+  onPlanner({ allowed: /status of 422/ }, async (page) => {
+    const focus = () => page.evaluate(() => document.activeElement.id || document.activeElement.getAttribute('aria-label') || document.activeElement.textContent);
+    await page.selectOption('#shipped', 'demo');
+    await untilPainted(page, 0);
+    const top = page.locator('#forms .form > .add select');
+    await top.focus();
+    await top.selectOption('horizon_s');
+    assert.equal(await focus(), 'key-horizon_s');
+    await page.focus('[aria-label="Remove horizon_s"]');
+    await page.keyboard.press('Enter');
+    assert.equal(await focus(), 'add-');
+    await top.selectOption('classes');
+    assert.equal(await focus(), 'group-classes');
+    await page.focus('#add-cluster\\.pools');
+    await page.keyboard.press('Enter');
+    assert.equal(await focus(), 'group-cluster.pools.1');
+    await page.keyboard.press('Enter');
+    await page.focus('[aria-label="Remove 2"]');
+    await page.keyboard.press('Enter');
+    assert.equal(await focus(), 'add-cluster.pools');
+    await page.focus('[aria-label="Remove goal 1"]');
+    await page.keyboard.press('Enter');
+    assert.equal(await focus(), 'Remove goal 1');
+    await page.keyboard.press('Enter');
+    assert.equal(await focus(), 'Add a goal');
+    await page.keyboard.press('Enter');
+    assert.equal(await page.evaluate(() => document.activeElement === document.querySelector('#plan li select')), true);
+    await answerPlan(page, mixOf({}));
+    let release;
+    const released = new Promise((done) => (release = done));
+    await page.route('**/api/plan', async (route) => (await released, route.fallback()), { times: 1 });
+    await page.focus('#plan-begin');
+    await page.keyboard.press('Enter');
+    assert.equal(await focus(), 'plan-stop');
+    release();
+    await page.waitForSelector('#plan-sentence');
+    await page.waitForFunction(() => document.activeElement.id === 'plan-begin');
+    await page.focus('#apply');
+    await page.keyboard.press('Enter');
+    assert.equal(await focus(), 'results-title');
+  }));

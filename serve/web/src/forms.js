@@ -28,9 +28,27 @@ const emptyOf = (schema) => {
   return kind === 'string' ? '' : (schema.minimum ?? 0);
 };
 
+// Ids of the elements of a path. Keys and items are added to a group with the element addId.
+const keyId = (path) => `key-${pathName(path)}`;
+const groupId = (path) => `group-${pathName(path)}`;
+const addId = (path) => `add-${pathName(path)}`;
+const TITLE = 'forms-title';
+
+// The forms are built again after a key was added or removed. The first of these elements that exists has the focus then.
+let focusIds = [];
+const addKey = (path, value) => {
+  focusIds = [keyId(path), groupId(path)];
+  edit(path, value, true);
+};
+const removeKey = (path) => {
+  const around = path.slice(0, -1);
+  focusIds = [addId(around), groupId(around), TITLE];
+  edit(path, undefined, true);
+};
+
 const inputOf = (path, key, schema, value) => {
   const kind = kindOf(schema, value);
-  const attributes = { id: `key-${pathName(path)}`, 'aria-describedby': schema.description ? `help-${pathName(path)}` : null };
+  const attributes = { id: keyId(path), 'aria-describedby': schema.description ? `help-${pathName(path)}` : null };
   if (kind === 'boolean')
     return el('input', { ...attributes, type: 'checkbox', checked: value, onchange: (event) => edit(path, event.target.checked) });
   if (schema.enum)
@@ -49,20 +67,20 @@ const inputOf = (path, key, schema, value) => {
       if (!isNumber) edit(path, target.value);
       else if (target.value === '') {
         if (target.validity.badInput) return;
-        edit(path, undefined, true);
+        removeKey(path);
       } else edit(path, Number(target.value));
     },
   });
 };
 
 const remove = (path, name) =>
-  el('button', { type: 'button', class: 'small', 'aria-label': `Remove ${name}`, onclick: () => edit(path, undefined, true) }, '×');
+  el('button', { type: 'button', class: 'small', 'aria-label': `Remove ${name}`, onclick: () => removeKey(path) }, '×');
 
 const scalar = (path, key, schema, value) =>
   el(
     'div',
     { class: 'key' },
-    el('label', { for: `key-${pathName(path)}` }, key),
+    el('label', { for: keyId(path) }, key),
     inputOf(path, key, schema, value),
     remove(path, key),
     schema.description ? el('p', { class: 'help', id: `help-${pathName(path)}` }, schema.description) : null,
@@ -80,7 +98,7 @@ const adder = (path, schema, present) => {
     'Add a key ',
     el(
       'select',
-      { onchange: (event) => event.target.value && edit([...path, event.target.value], emptyOf(schemaOf(event.target.value)), true) },
+      { id: addId(path), onchange: (event) => event.target.value && addKey([...path, event.target.value], emptyOf(schemaOf(event.target.value))) },
       el('option', { value: '' }, '...'),
       [...known.map(([key, { description }]) => [key, description]), ...names.map((key) => [key, ''])].map(([key, title]) => el('option', { value: key, title }, key)),
     ),
@@ -96,7 +114,7 @@ const group = (path, key, schema, value, children) =>
       open: opened.has(pathName(path)),
       ontoggle: (event) => (event.target === event.currentTarget ? opened[event.target.open ? 'add' : 'delete'](pathName(path)) : null),
     },
-    el('summary', {}, value?.name ? `${key}: ${value.name}` : key),
+    el('summary', { id: groupId(path) }, value?.name ? `${key}: ${value.name}` : key),
     schema.description ? el('p', { class: 'help' }, schema.description) : null,
     children,
     el('p', { class: 'row' }, remove(path, key), ` remove ${key}`),
@@ -107,7 +125,7 @@ const field = (path, key, schema, value) => {
   if (kind === 'object') return group(path, key, schema, value, objectFields(path, schema, value));
   if (kind !== 'array') return scalar(path, key, schema, value);
   const items = value.map((item, i) => field([...path, i], `${i + 1}`, schema.items ?? {}, item));
-  const add = el('button', { type: 'button', onclick: () => edit([...path, value.length], emptyOf(schema.items ?? {}), true) }, `Add to ${key}`);
+  const add = el('button', { type: 'button', id: addId(path), onclick: () => addKey([...path, value.length], emptyOf(schema.items ?? {})) }, `Add to ${key}`);
   return group(path, key, schema, null, [...items, add]);
 };
 
@@ -121,18 +139,19 @@ const objectFields = (path, schema, value) => [
 export const fillForms = (section, schema) => {
   section.hidden = !state.scenario;
   if (!state.scenario || !schema) return;
-  const focused = document.activeElement?.id;
+  const ids = section.contains(document.activeElement) ? [...focusIds, document.activeElement.id] : focusIds;
+  focusIds = [];
   section.replaceChildren(
-    el('h2', { id: 'forms-title' }, 'Scenario'),
+    el('h2', { id: TITLE, tabindex: -1 }, 'Scenario'),
     el('p', { class: 'lead' }, 'All keys of the scenario. A change is run at once.'),
     el('div', { class: 'form' }, objectFields([], schema, state.scenario)),
   );
-  if (focused?.startsWith('key-')) document.getElementById(focused)?.focus();
+  ids.map((id) => document.getElementById(id)).find(Boolean)?.focus();
 };
 
 // Shows a value that a slider has changed. A key that was not set has no field yet.
 export const showValue = (schema, section) => {
-  const input = document.getElementById(`key-${pathName(changed)}`);
+  const input = document.getElementById(keyId(changed));
   const value = getPath(changed);
   if (!input) fillForms(section, schema);
   else if (input !== document.activeElement && input.type !== 'checkbox') input.value = String(value);

@@ -44,7 +44,7 @@ const boundSelect = (i, value, change) => {
   return label;
 };
 
-const goalRow = (goals, i, refresh) => {
+const goalRow = (goals, i, removed) => {
   const parts = partsOf(goals[i]) ?? [goals[i], '<=', ''];
   const store = () => {
     goals[i] = `${parts[0]} ${parts[1]} ${parts[2]}`;
@@ -56,7 +56,7 @@ const goalRow = (goals, i, refresh) => {
     select(`Goal ${i + 1}: `, known, parts[0], (value) => ((parts[0] = value), store())),
     boundSelect(i, parts[1], (value) => ((parts[1] = value), store())),
     el('input', { value: parts[2], 'aria-label': `Value of goal ${i + 1}, such as 1 h, 99 % or 20000`, oninput: (event) => ((parts[2] = event.target.value), store()) }),
-    el('button', { type: 'button', class: 'small', 'aria-label': `Remove goal ${i + 1}`, onclick: () => (goals.splice(i, 1), refresh()) }, '×'),
+    el('button', { type: 'button', class: 'small', 'aria-label': `Remove goal ${i + 1}`, onclick: () => (goals.splice(i, 1), removed(i)) }, '×'),
   );
 };
 
@@ -174,6 +174,7 @@ export const planSection = () => {
       if (variable) setVariable(scenario, variable, value);
     }
     openScenario(scenario, state.place, { load, present: state.present });
+    document.getElementById('results-title').focus();
   };
 
   const showAnswer = (plan) => {
@@ -231,6 +232,7 @@ export const planSection = () => {
     status.textContent = 'Searching ...';
     progress.hidden = stopButton.hidden = false;
     progress.removeAttribute('value');
+    if (document.activeElement === beginButton) stopButton.focus();
     beginButton.disabled = true;
     const { signal } = aborter;
     try {
@@ -244,8 +246,9 @@ export const planSection = () => {
   };
 
   const end = () => {
-    progress.hidden = stopButton.hidden = true;
     beginButton.disabled = false;
+    if (document.activeElement === stopButton) beginButton.focus();
+    progress.hidden = stopButton.hidden = true;
     job = null;
   };
 
@@ -274,9 +277,21 @@ export const planSection = () => {
       state.scenario.plan ??= plan;
     };
     plan.constraints ??= [];
+    // The focus stays among the goals.
+    const added = () => {
+      own();
+      plan.constraints.push('wait_s.mean <= 10 min');
+      fill();
+      goals.children[plan.constraints.length - 1].querySelector('select').focus();
+    };
+    const removed = (i) => {
+      own();
+      fill();
+      [...goals.querySelectorAll('button')][i].focus(); // of the next goal, or that which adds one
+    };
     goals.replaceChildren(
-      ...plan.constraints.map((_, i) => goalRow(plan.constraints, i, fill)),
-      el('li', {}, el('button', { type: 'button', onclick: () => (own(), plan.constraints.push('wait_s.mean <= 10 min'), fill()) }, 'Add a goal')),
+      ...plan.constraints.map((_, i) => goalRow(plan.constraints, i, removed)),
+      el('li', {}, el('button', { type: 'button', onclick: added }, 'Add a goal')),
     );
     ranges.replaceChildren(...(plan.variables ?? []).map(rangeRow));
     goals.onchange = ranges.onchange = own;

@@ -24,7 +24,11 @@ const METRICS = [
 ];
 
 const differs = (now, before) => typeof now === 'number' && typeof before === 'number' && Math.abs(now - before) > 1e-9 * Math.abs(before);
-const changeOf = (now, before, write) => (differs(now, before) ? `${now > before ? '+' : '−'}${write(Math.abs(now - before))}` : '');
+// Nothing for a change that is 0 as it is written.
+const changeOf = (now, before, write) => {
+  const words = differs(now, before) ? write(Math.abs(now - before)) : write(0);
+  return words === write(0) ? '' : `${now > before ? '+' : '−'}${words}`;
+};
 const thanPresent = (now, before, write) => (differs(now, before) ? ` (present: ${write(before)})` : '');
 
 const waitSentence = (now, before) => {
@@ -55,7 +59,7 @@ export const resultsSection = () => {
   const [services, numbers] = [el('div', { id: 'services' }), el('div')];
   const keep = el('button', { type: 'button', class: 'screen-only', onclick: keepAsPresent }, 'Take as the present configuration');
   const body = el('div', {}, sentences, el('div', { class: 'pair' }, queue, gpus), services, numbers, keep);
-  const section = el('section', { id: 'results', 'aria-labelledby': 'results-title', hidden: true }, el('h2', { id: 'results-title' }, 'Result'), status, body);
+  const section = el('section', { id: 'results', 'aria-labelledby': 'results-title', hidden: true }, el('h2', { id: 'results-title', tabindex: -1 }, 'Result'), status, body);
 
   const drawCharts = (now, before) => {
     const { series } = now;
