@@ -114,9 +114,13 @@ static void begin_upload(struct hr__exchange *exchange, const struct hr__upload_
   }
   if (shipped) asked.name = shipped;
   if (shipped) asked.format = format;
+  if (shipped) exchange->shipped = hr__shipped_path(&exchange->server->world, query->shipped);
+  const struct hr__upload *listed =
+      shipped ? hr__upload_of_shipped(&exchange->server->uploads, exchange->shipped) : NULL;
+  exchange->is_listed = listed != NULL;
   enum hr_status status =
-      hr__request_trace_job(&exchange->server->world, &asked, exchange->id, shipped ? shipped : exchange->upload_path,
-                            packed, &exchange->job, &error);
+      hr__request_trace_job(&exchange->server->world, &asked, listed ? listed->id : exchange->id,
+                            shipped ? shipped : exchange->upload_path, packed, &exchange->job, &error);
   free(shipped);
   free(format);
   if (status != HR_OK)
@@ -221,21 +225,13 @@ static void start(struct hr__exchange *exchange) {
   exchange->state = HR__RUNNING;
 }
 
-/* Removes the oldest upload if there are many. */
-static void make_room(struct hr__uploads *uploads) {
-  if (uploads->count < HR__MAX_UPLOADS) return;
-  struct hr__upload oldest = uploads->at[0];
-  memmove(uploads->at, uploads->at + 1, --uploads->count * sizeof *uploads->at);
-  unlink(oldest.file);
-  free(oldest.id);
-  free(oldest.name);
-  free(oldest.file);
-}
-
 static void register_upload(struct hr__exchange *exchange) {
   struct hr__uploads *uploads = &exchange->server->uploads;
-  make_room(uploads);
-  if (!hr__upload_add(uploads, exchange->id, exchange->job.aliases[0].name, exchange->upload_packed)) {
+  const char *shipped = exchange->shipped;
+  if (exchange->is_listed) return;
+  if (shipped && hr__upload_of_shipped(uploads, shipped)) shipped = NULL; /* another exchange has just added it */
+  if (!shipped) hr__uploads_make_room(uploads, HR__MAX_UPLOADS);
+  if (!hr__upload_add(uploads, exchange->id, exchange->job.aliases[0].name, exchange->upload_packed, shipped)) {
     exchange->code = FAILED;
     snprintf(exchange->message, sizeof exchange->message, "out of memory");
     return;

@@ -25,7 +25,7 @@ enum {
   HR__HEADER_S = 20,          /* a request must have arrived so far, */
   HR__BODY_S = 60,            /* and its JSON body, or the first part of an upload, */
   HR__UPLOAD_BYTES_S = 65536, /* and an upload must arrive with this speed */
-  HR__MAX_UPLOADS = 32,       /* the oldest one is then removed */
+  HR__MAX_UPLOADS = 32,       /* of the user; the oldest one is then removed */
   HR__MESSAGE_BYTES = 2048
 };
 
@@ -77,6 +77,8 @@ struct hr__exchange {
   uint64_t received;
   int upload; /* the file of an upload; -1: none */
   char *upload_path, *upload_packed;
+  const char *shipped; /* path of the shipped scenario whose trace the upload is; NULL: a trace of the user */
+  bool is_listed;      /* that trace is in the list of uploads already */
   struct hr__job job;
   struct hr__worker worker;
   unsigned code;                   /* HTTP status */

@@ -11,6 +11,7 @@
 /* A trace that was uploaded. Its packed form is read in milliseconds. */
 struct hr__upload {
   char *id, *name, *file; /* as the user sees it; as the user named it; path of the packed trace */
+  const char *shipped;    /* path of the scenario whose trace it is; borrowed; NULL: a trace of the user */
 };
 
 struct hr__uploads {
@@ -20,9 +21,14 @@ struct hr__uploads {
 };
 
 const struct hr__upload *hr__upload_find(const struct hr__uploads *uploads, const char *id);
-/* Adds a trace; the texts are copied. Returns NULL when out of memory. */
-const struct hr__upload *hr__upload_add(struct hr__uploads *uploads, const char *id, const char *name,
-                                        const char *file);
+/* Returns the trace of the shipped scenario with this path; NULL if it is not in the list. */
+const struct hr__upload *hr__upload_of_shipped(const struct hr__uploads *uploads, const char *shipped);
+/* Adds a trace; the texts are copied, except `shipped`, which may be NULL. Returns NULL when out of memory. */
+const struct hr__upload *hr__upload_add(struct hr__uploads *uploads, const char *id, const char *name, const char *file,
+                                        const char *shipped);
+/* Removes the oldest trace of the user, and its file, if there are `max` of them. Those of shipped scenarios are not
+   counted: there is one for each. */
+void hr__uploads_make_room(struct hr__uploads *uploads, size_t max);
 void hr__uploads_finish(struct hr__uploads *uploads);
 
 /* What a request may refer to. Everything is borrowed. */

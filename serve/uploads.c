@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Uploaded traces: their list, and the job that reads one. There are at most HR__MAX_UPLOADS, so the list is searched
-   from its begin. A trace is checked, packed and summarized by commands of the program, like all requests. */
+/* Uploaded traces: their list, and the job that reads one. There are at most HR__MAX_UPLOADS and one for each shipped
+   scenario, so the list is searched from its begin, where the oldest one is. A trace is checked, packed and summarized
+   by commands of the program, like all requests. */
 
 #include "serve/request.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const struct hr__upload *hr__upload_find(const struct hr__uploads *uploads, const char *id) {
   for (size_t i = 0; i < uploads->count; i++)
     if (strcmp(uploads->at[i].id, id) == 0) return &uploads->at[i];
+  return NULL;
+}
+
+const struct hr__upload *hr__upload_of_shipped(const struct hr__uploads *uploads, const char *shipped) {
+  for (size_t i = 0; i < uploads->count; i++)
+    if (uploads->at[i].shipped && strcmp(uploads->at[i].shipped, shipped) == 0) return &uploads->at[i];
   return NULL;
 }
 
@@ -20,9 +28,9 @@ static void free_upload(struct hr__upload *upload) {
   free(upload->file);
 }
 
-const struct hr__upload *hr__upload_add(struct hr__uploads *uploads, const char *id, const char *name,
-                                        const char *file) {
-  struct hr__upload fresh = {strdup(id), strdup(name), strdup(file)};
+const struct hr__upload *hr__upload_add(struct hr__uploads *uploads, const char *id, const char *name, const char *file,
+                                        const char *shipped) {
+  struct hr__upload fresh = {strdup(id), strdup(name), strdup(file), shipped};
   struct hr__upload *at = realloc(uploads->at, (uploads->count + 1) * sizeof *at);
   if (at) uploads->at = at;
   if (!at || !fresh.id || !fresh.name || !fresh.file) {
@@ -31,6 +39,20 @@ const struct hr__upload *hr__upload_add(struct hr__uploads *uploads, const char 
   }
   at[uploads->count] = fresh;
   return &at[uploads->count++];
+}
+
+void hr__uploads_make_room(struct hr__uploads *uploads, size_t max) {
+  size_t count = 0, oldest = 0;
+  for (size_t i = uploads->count; i-- > 0;) {
+    if (uploads->at[i].shipped) continue;
+    oldest = i;
+    count++;
+  }
+  if (count < max) return;
+  unlink(uploads->at[oldest].file);
+  free_upload(&uploads->at[oldest]);
+  uploads->count--;
+  memmove(uploads->at + oldest, uploads->at + oldest + 1, (uploads->count - oldest) * sizeof *uploads->at);
 }
 
 void hr__uploads_finish(struct hr__uploads *uploads) {

@@ -17,7 +17,7 @@ static char words[4096];
 static enum hr_status make(enum hr__route_id id, const char *body, struct hr_error *error) {
   struct hr__uploads uploads = {0};
   struct hr__job job = {0};
-  CU_ASSERT_FATAL(hr__upload_add(&uploads, "7", "jobs.csv", "/tmp/packed.hrt") != NULL);
+  CU_ASSERT_FATAL(hr__upload_add(&uploads, "7", "jobs.csv", "/tmp/packed.hrt", NULL) != NULL);
   const struct hr__request_world world = {.scratch = ".",
                                           .folder = "/srv/plans",
                                           .shipped_folder = "scenarios",

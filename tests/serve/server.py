@@ -294,6 +294,28 @@ def case_plans_are_stopped():
         s.good('/api/run', {'shipped': 'demo'})
 
 
+def case_uploads_are_kept():
+    """The oldest trace of the user is removed if there are more than 32; the traces of shipped scenarios are not counted."""
+    rows = b'submit_s,duration_s,gpus\n0,10,1\n'
+    with server() as s:
+        def upload(data, query):
+            status, text, _ = s.upload(data, query)
+            check(status == 200, f'{query}: {status} {text[:300]}')
+            return json.loads(text)['trace']
+
+        first = upload(rows, 'name=first.csv')
+        shipped = {upload(b'', 'shipped=demo') for _ in range(2)}
+        same(len(shipped), 1)
+        s.good('/api/run', {'shipped': 'demo', 'trace': first})
+        for i in range(31):
+            upload(rows, f'name={i}.csv')
+        s.good('/api/run', {'shipped': 'demo', 'trace': first})
+        upload(rows, 'name=last.csv')
+        s.bad('/api/run', {'shipped': 'demo', 'trace': first}, 400, 'was uploaded')
+        s.good('/api/run', {'shipped': 'demo', 'trace': shipped.pop()})
+        same(len(list(pathlib.Path('tmp').glob('*/trace-*.hrt'))), 33)
+
+
 def case_errors_have_places():
     with server() as s:
         text = '{\n "cluster": {"pools": [{"name": "a", "nodes": 0.5}]}\n}\n'
