@@ -3,7 +3,8 @@
  * Exchanges: bodies, workers, answers. serve/server.c connects them to HTTP.
  *
  * Invariant: an exchange has a folder and may have a worker from its begin until it is freed; n_running and n_waiting
- * are the numbers of exchanges in these states. An answered exchange changes no more.
+ * are the numbers of exchanges in these states, and n_plans is the number of plans among the running ones. An answered
+ * exchange changes no more.
  */
 
 #include "serve/exchange.h"
@@ -213,6 +214,21 @@ static void read_events(struct hr__exchange *exchange) {
 
 /* ---- Workers ------------------------------------------------------------------------------------------- */
 
+/* Plans take minutes to hours, so they leave a worker for the other requests. A single worker has an additional one
+   while there is a plan. */
+static bool has_worker(const struct hr__server *server, bool planned) {
+  const uint32_t max = server->max_workers;
+  if (max == 1) return planned ? server->n_plans == 0 : server->n_running - server->n_plans == 0;
+  return server->n_running < max && (!planned || server->n_plans < max - 1);
+}
+
+static void count_running(struct hr__exchange *exchange, bool begins) {
+  struct hr__server *server = exchange->server;
+  const bool planned = exchange->job.planned;
+  server->n_running = begins ? server->n_running + 1 : server->n_running - 1;
+  if (planned) server->n_plans = begins ? server->n_plans + 1 : server->n_plans - 1;
+}
+
 static void start(struct hr__exchange *exchange) {
   struct hr__server *server = exchange->server;
   struct hr_error error = {0};
@@ -221,7 +237,7 @@ static void start(struct hr__exchange *exchange) {
     hr__exchange_refuse(exchange, OVERLOADED, "%s", error.text);
     return;
   }
-  server->n_running++;
+  count_running(exchange, true);
   exchange->state = HR__RUNNING;
 }
 
@@ -258,7 +274,7 @@ static void add_last_event(struct hr__exchange *exchange) {
 
 static void end(struct hr__exchange *exchange) {
   read_events(exchange);
-  exchange->server->n_running--;
+  count_running(exchange, false);
   exchange->state = HR__ANSWERED;
   exchange->code = hr__worker_answer(&exchange->worker, exchange->message, sizeof exchange->message);
   if (exchange->code == OK && exchange->route->id == HR__ROUTE_TRACE) register_upload(exchange);
@@ -274,7 +290,7 @@ static void follow(struct hr__exchange *exchange) {
 void hr__exchanges_work(struct hr__server *server) {
   for (struct hr__exchange *at = server->first; at; at = at->next) {
     if (at->state == HR__RUNNING) follow(at);
-    if (at->state == HR__WAITING && server->n_running < server->max_workers) start(at);
+    if (at->state == HR__WAITING && has_worker(server, at->job.planned)) start(at);
     if (at->state == HR__WAITING && at->route->streams && hr__serve_clock_s() > at->next_beat_s)
       add_events(at, ":\n\n", 3);
     if (at->state == HR__ANSWERED && at->route && at->route->streams && at->code != OK && !at->events)
@@ -300,7 +316,7 @@ bool hr__exchange_stop(struct hr__server *server, const char *id) {
 
 void hr__exchange_free(struct hr__exchange *exchange) {
   struct hr__server *server = exchange->server;
-  if (exchange->state == HR__RUNNING) server->n_running--;
+  if (exchange->state == HR__RUNNING) count_running(exchange, false);
   if (exchange->state == HR__WAITING) server->n_waiting--;
   for (struct hr__exchange **at = &server->first; *at; at = &(*at)->next)
     if (*at == exchange) {

@@ -52,7 +52,8 @@ struct hr__server {
   struct hr__worker_rules rules;
   struct hr__request_world world;
   uint32_t max_workers, n_running, n_waiting;
-  uint64_t serial; /* of exchanges */
+  uint32_t n_plans; /* among the running exchanges */
+  uint64_t serial;  /* of exchanges */
   struct hr__exchange *first;
   struct hr__client *clients;
   struct MHD_Daemon *daemon;

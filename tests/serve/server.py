@@ -294,6 +294,21 @@ def case_plans_are_stopped():
         s.good('/api/run', {'shipped': 'demo'})
 
 
+def case_plans_leave_a_worker():
+    for workers, plans in ((1, 1), (2, 1), (3, 2)):
+        with server('--workers', str(workers)) as s:
+            begun = [begin_plan(s) for _ in range(plans + 1)]
+            wait_until(lambda: len(s.workers()) == plans, 'the workers of the plans')
+            s.good('/api/run', {'shipped': 'demo'})
+            same(len(s.workers()), plans)
+            for _, job in begun:
+                same(json.loads(s.ask('POST', f'/api/stop?job={job}')[1]), {'stopped': True})
+            wait_until(lambda: not s.workers(), 'the end of the workers')
+            s.good('/api/run', {'shipped': 'demo'})
+            for connection, _ in begun:
+                connection.close()
+
+
 def case_uploads_are_kept():
     """The oldest trace of the user is removed if there are more than 32; the traces of shipped scenarios are not counted."""
     rows = b'submit_s,duration_s,gpus\n0,10,1\n'
