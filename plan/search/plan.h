@@ -39,6 +39,7 @@ struct hr__held {
   double objective, cost; /* cost: dollars a month; 0 if the scenario has no prices */
   double violation;       /* 0: the mix meets all goals */
   bool serves;            /* the mix meets all goals that are not in dollars */
+  bool priced;            /* false: the objective contains a cost that is unknown (hr__plan_is_unpriced) */
 };
 
 struct hr__tested_mix {
@@ -183,6 +184,26 @@ static inline const char *hr__option_text(const struct hr_plan *plan, const stru
   if (option->texts) return option->texts[variable];
   struct hr__point point = hr__space_point(&plan->space, option->candidate);
   return plan->space.spec->variables[variable].axis.levels[point.level[variable]].text;
+}
+
+/* Whether all nodes of a candidate in the runner are in pools without a price, so that its cost is unknown, not zero.
+ */
+static inline bool hr__plan_is_unpriced(const struct hr_plan *plan, uint32_t runner_id) {
+  const struct hr_cluster_spec *cluster = &hr__runner_scenario(plan->runner, runner_id)->cluster;
+  bool any = false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    if (cluster->pools[i].nodes == 0) continue;
+    if (cluster->pools[i].market.market != HR_MARKET_NONE) return false;
+    any = true;
+  }
+  return any;
+}
+
+/* Whether the objective contains dollars. */
+static inline bool hr__plan_counts_dollars(const struct hr_plan *plan) {
+  for (size_t i = 0; i < plan->goals.n_terms; i++)
+    if (hr__metric_rows[plan->goals.metrics[plan->goals.terms[i]].id].unit == HR_UNIT_DOLLARS) return true;
+  return false;
 }
 
 /* Sets the environment that the scenario and the options of the plan describe. */

@@ -167,6 +167,15 @@ static void put_tightening(struct plan_json_writer *writer, cJSON *root) {
   }
 }
 
+/* Writes an option in a changed environment. Its objective is null if its capacity has no price there, for example
+   because capacity with a price cannot be bought. */
+static void put_case_option(struct plan_json_writer *writer, cJSON *object, const struct hr__option *option) {
+  struct hr__option shown = *option;
+  if (hr__plan_counts_dollars(writer->plan) && hr__plan_is_unpriced(writer->plan, option->runner_id))
+    shown.objective = HR__UNKNOWN;
+  put_option(writer, object, &shown);
+}
+
 static void put_sensitivity(struct plan_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
   cJSON *list = hr__json_array(json, root, "sensitivity");
@@ -175,8 +184,11 @@ static void put_sensitivity(struct plan_json_writer *writer, cJSON *root) {
     cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
     hr__json_text(json, inner, "change", environment->name);
     hr__json_number_if(json, inner, "factor", environment->factor > 0, environment->factor);
-    put_option(writer, hr__json_object(json, inner, "same_choice"), &environment->same);
-    put_option_if(writer, inner, "best_choice", &environment->best, environment->best_meets);
+    put_case_option(writer, hr__json_object(json, inner, "same_choice"), &environment->same);
+    if (environment->best_meets)
+      put_case_option(writer, hr__json_object(json, inner, "best_choice"), &environment->best);
+    else
+      hr__json_null(json, inner, "best_choice");
   }
 }
 
@@ -191,13 +203,17 @@ static const char *kind_name(enum hr__condition_kind kind) {
   return names[kind];
 }
 
+static bool is_known(const struct hr__held *held) {
+  return held->priced && isfinite(held->objective);
+}
+
 static void put_tested_mix(struct plan_json_writer *writer, cJSON *list, const struct hr__tested_mix *mix) {
   struct hr__json *json = &writer->json;
   const struct hr__robustness *robustness = &writer->plan->robustness;
   struct hr__option option = {.candidate = mix->candidate};
   cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
   put_choice(writer, inner, &option);
-  put_known(json, inner, "objective", mix->planned.objective);
+  hr__json_number_if(json, inner, "objective", is_known(&mix->planned), mix->planned.objective);
   hr__json_bool(json, inner, "feasible", mix->planned.violation == 0);
   hr__json_count(json, inner, "holds", mix->n_held);
   hr__json_count(json, inner, "serves", mix->n_served);
@@ -207,7 +223,7 @@ static void put_tested_mix(struct plan_json_writer *writer, cJSON *list, const s
     hr__json_text(json, result, "condition", robustness->conditions[i].name);
     hr__json_bool(json, result, "feasible", mix->held[i].violation == 0);
     hr__json_bool(json, result, "serves", mix->held[i].serves);
-    put_known(json, result, "objective", mix->held[i].objective);
+    hr__json_number_if(json, result, "objective", is_known(&mix->held[i]), mix->held[i].objective);
   }
 }
 

@@ -271,7 +271,10 @@ static void put_certainty(struct plan_page *page) {
 /* Writes the objective, with a star if a goal in dollars is missed, or that another goal is missed. */
 static const char *held_text(const struct plan_page *page, const struct hr__held *held, char *buffer) {
   if (!held->serves) return "misses";
-  objective_text(page, held->objective, false, buffer);
+  if (held->priced)
+    objective_text(page, held->objective, false, buffer);
+  else
+    strcpy(buffer, "no price");
   return held->violation > 0 ? strcat(buffer, "*") : buffer;
 }
 
@@ -430,24 +433,12 @@ static const char *margin_text(const struct plan_page *page, const struct hr__op
   return text;
 }
 
-/* Whether all nodes of an option are in pools without a price, so that its cost is unknown, not zero. */
-static bool is_unpriced(const struct plan_page *page, const struct hr__option *option) {
-  const struct hr_cluster_spec *cluster = &hr__runner_scenario(page->plan->runner, option->runner_id)->cluster;
-  bool any = false;
-  for (uint32_t i = 0; i < cluster->n_pools; i++) {
-    if (cluster->pools[i].nodes == 0) continue;
-    if (cluster->pools[i].market.market != HR_MARKET_NONE) return false;
-    any = true;
-  }
-  return any;
-}
-
 /* Prints name, cost, wait, and whether the goals are met. `with_mix`: prints the option's variables too. If `name` is
    empty and the variables are short enough, they are printed in its place, otherwise on a separate line. */
 static void put_option(struct plan_page *page, const char *name, const struct hr__option *option, bool with_mix) {
   const struct hr_plan *plan = page->plan;
   char cost[2 * HR__METRIC_BYTES], wait[HR__METRIC_BYTES];
-  if (is_unpriced(page, option))
+  if (hr__plan_is_unpriced(plan, option->runner_id))
     snprintf(cost, sizeof cost, "no price");
   else
     margin_text(page, option, plan->pareto_cost, cost, sizeof cost);

@@ -272,7 +272,12 @@ static struct hr__held evaluate(const struct hr_plan *plan, const struct hr__eva
   const struct hr__goals *goals = &plan->goals;
   uint32_t count = plan->robustness.replications;
   struct hr__evaluation evaluation = hr__evaluator_evaluate(within, candidate, count);
-  struct hr__held held = {evaluation.objective, evaluation.cost, evaluation.violation, true};
+  struct hr__held held = {.objective = evaluation.objective,
+                          .cost = evaluation.cost,
+                          .violation = evaluation.violation,
+                          .serves = true,
+                          .priced = !hr__plan_counts_dollars(plan) ||
+                                    !hr__plan_is_unpriced(plan, within->runner_ids[candidate])};
   for (size_t i = 0; i < goals->n_goals; i++)
     if (!is_in_dollars(goals, i) &&
         hr__goal_violation(&goals->goals[i], hr__evaluator_centre(within, candidate, count, goals->goals[i].metric)) >

@@ -53,6 +53,18 @@ static bool has_condition(const struct hr_plan *plan, const char *name) {
   return false;
 }
 
+/* The printed plan; the caller frees it. */
+static char *planned_text(const struct hr_plan *plan) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+  CU_ASSERT_EQUAL(hr_plan_print(out, plan, NULL, false), HR_OK);
+  fclose(out);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+  return text;
+}
+
 static const struct hr__held *held(const struct hr_plan *plan, uint32_t mix, const char *name) {
   return &plan->robustness.mixes[mix].held[condition(plan, name)];
 }
@@ -188,6 +200,45 @@ static void owned_gpus_stay(void) {
   hr_trace_destroy(trace);
 }
 
+/* The own GPUs have no price. If no others can be bought, the cost is unknown, not zero. */
+static void unpriced_cost_is_unknown(void) {
+  struct hr_trace *trace = hourly(2, 1, 600);
+  struct hr_scenario *scenario = planned_scenario(
+      "{\"cluster\":{\"pools\":["
+      "{\"name\":\"own\",\"gpu\":\"V100\",\"nodes\":2,\"gpus_per_node\":1},"
+      "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":2,\"gpus_per_node\":1,\"market\":\"on-demand\","
+      "\"usd_per_gpu_hour\":3,\"boot_s\":0}]},\"policy\":{\"name\":\"queue\"},"
+      "\"plan\":{\"variables\":[{\"name\":\"order\",\"path\":\"policy.order\",\"values\":[\"fifo\",\"sjf\"]}],"
+      "\"constraints\":[\"wait_s.max <= 30 min\",\"completed >= 100 %\"]}}");
+  struct hr_plan *plan = tested(scenario, trace);
+  char *json = hr_plan_json(plan, NULL), *text = planned_text(plan);
+  cJSON *tree = cJSON_Parse(json);
+  CU_ASSERT_TRUE(plan->robustness.mixes[0].planned.priced);
+  CU_ASSERT_FALSE(held(plan, 0, "no more V100")->priced);
+  const cJSON *mix = cJSON_GetArrayItem(cJSON_GetObjectItem(cJSON_GetObjectItem(tree, "holds_under"), "mixes"), 0);
+  const cJSON *results = cJSON_GetObjectItem(mix, "results"), *result,
+              *cases = cJSON_GetObjectItem(tree, "sensitivity");
+  CU_ASSERT_TRUE(cJSON_IsNumber(cJSON_GetObjectItem(mix, "objective")));
+  cJSON_ArrayForEach(result, results) {
+    bool unpriced = strcmp(cJSON_GetObjectItem(result, "condition")->valuestring, "no more V100") == 0;
+    CU_ASSERT_EQUAL(cJSON_IsNull(cJSON_GetObjectItem(result, "objective")), unpriced);
+  }
+  cJSON_ArrayForEach(result, cases) {
+    bool unpriced = strcmp(cJSON_GetObjectItem(result, "change")->valuestring, "no more V100") == 0;
+    const cJSON *same = cJSON_GetObjectItem(result, "same_choice");
+    CU_ASSERT_EQUAL(cJSON_IsNull(cJSON_GetObjectItem(same, "objective")), unpriced);
+  }
+  const char *row = strstr(text, "no more V100");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(row);
+  CU_ASSERT_EQUAL(strncmp(row + strcspn(row, "\n") - strlen("no price"), "no price", strlen("no price")), 0);
+  free(text);
+  cJSON_Delete(tree);
+  free(json);
+  hr_plan_destroy(plan);
+  hr_scenario_destroy(scenario);
+  hr_trace_destroy(trace);
+}
+
 /* ---- Goals that bind -------------------------------------------------------------------------------- */
 
 /* With two GPUs no job waits, with one GPU the last of two jobs waits for 50 min. So a goal of 40 min excludes the
@@ -217,4 +268,4 @@ static void only_goals_at_their_bound_bind(void) {
 }
 
 TEST_MAIN("plan: robustness", TEST(plan_that_needs_spot), TEST(plausible_presets), TEST(commitments_at_risk),
-          TEST(owned_gpus_stay), TEST(only_goals_at_their_bound_bind))
+          TEST(owned_gpus_stay), TEST(unpriced_cost_is_unknown), TEST(only_goals_at_their_bound_bind))
