@@ -181,7 +181,8 @@ static enum hr_status make_all_on_demand(struct hr_plan *plan, struct hr_error *
 static enum hr_status plan_baselines(struct hr_plan *plan, struct hr_error *error) {
   uint64_t before = hr__runner_runs(plan->runner);
   enum hr_status status = plan->space.spec->baseline ? make_today(plan, error) : HR_OK;
-  if (status == HR_OK && has_on_demand(plan)) status = make_all_on_demand(plan, error);
+  /* without capacity variables, the mix would be that of the choice */
+  if (status == HR_OK && plan->space.n_capacity > 0 && has_on_demand(plan)) status = make_all_on_demand(plan, error);
   plan->baseline_runs = hr__runner_runs(plan->runner) - before;
   return status;
 }

@@ -231,6 +231,9 @@ static void unpriced_cost_is_unknown(void) {
   const char *row = strstr(text, "no more V100");
   CU_ASSERT_PTR_NOT_NULL_FATAL(row);
   CU_ASSERT_EQUAL(strncmp(row + strcspn(row, "\n") - strlen("no price"), "no price", strlen("no price")), 0);
+  /* no variable is a capacity, so nothing could be bought on demand instead */
+  CU_ASSERT_PTR_NULL(strstr(text, "all on demand"));
+  CU_ASSERT_TRUE(cJSON_IsNull(cJSON_GetObjectItem(tree, "all_on_demand")));
   free(text);
   cJSON_Delete(tree);
   free(json);
