@@ -198,6 +198,6 @@ static void placement_by_pool_is_refused(void) {
                "s.json:2:13: the placement 'pool' counts GPUs, but the nodes of pool 'p' (faults) come and go");
 }
 
-TEST_MAIN("Failures in scenarios", TEST(keys_are_stored), TEST(the_cluster_has_defaults), TEST(maintenance_is_stored),
-          TEST(logs_are_replayed), TEST(logs_are_distributions), TEST(bad_logs_are_errors), TEST(errors_have_a_place),
-          TEST(placement_by_pool_is_refused))
+TEST_MAIN("Failures in scenarios", TEST(create_test_folder), TEST(keys_are_stored), TEST(the_cluster_has_defaults),
+          TEST(maintenance_is_stored), TEST(logs_are_replayed), TEST(logs_are_distributions), TEST(bad_logs_are_errors),
+          TEST(errors_have_a_place), TEST(placement_by_pool_is_refused), TEST(remove_test_folder))

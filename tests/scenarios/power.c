@@ -226,6 +226,6 @@ static void placement_by_pool_is_refused(void) {
   hr_scenario_destroy(load(NULL, 0));
 }
 
-TEST_MAIN("Power in scenarios", TEST(keys_are_stored), TEST(sleep_and_heat_are_stored), TEST(batteries_are_stored),
-          TEST(errors_of_batteries), TEST(caps_of_the_catalogue), TEST(watts_have_defaults), TEST(errors_have_a_place),
-          TEST(placement_by_pool_is_refused))
+TEST_MAIN("Power in scenarios", TEST(create_test_folder), TEST(keys_are_stored), TEST(sleep_and_heat_are_stored),
+          TEST(batteries_are_stored), TEST(errors_of_batteries), TEST(caps_of_the_catalogue), TEST(watts_have_defaults),
+          TEST(errors_have_a_place), TEST(placement_by_pool_is_refused), TEST(remove_test_folder))
