@@ -9,6 +9,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* For a table of enum values and their names: a case that returns the name. */
+#define HR__NAME_CASE(value, name)                                                                                     \
+  case value:                                                                                                          \
+    return name;
+
 /* The size of a buffer for the text of any of the functions below, including the terminating NUL. */
 #define HR__NUMBER_BYTES 32
 

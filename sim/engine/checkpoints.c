@@ -15,6 +15,7 @@
  */
 
 #include "base/array.h"
+#include "base/text.h"
 #include "headroom/unstable/faults.h"
 #include "sim/engine/accounts.h"
 
@@ -374,13 +375,9 @@ enum hr_status hr__series_begin(struct hr__engine *engine, hr_job job, int64_t l
 
 /* ---- Names ---- */
 
-#define NAME_CASE(name, text)                                                                                          \
-  case name:                                                                                                           \
-    return text;
-
 const char *hr_checkpoint_name(enum hr_checkpoint checkpoint) {
   switch (checkpoint) {
-    HR_CHECKPOINT_TABLE(NAME_CASE)
+    HR_CHECKPOINT_TABLE(HR__NAME_CASE)
   case HR_N_CHECKPOINTS:
     break;
   }

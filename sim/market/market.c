@@ -15,6 +15,7 @@
 
 #include "headroom/market.h"
 #include "base/array.h"
+#include "base/text.h"
 #include "sim/engine/engine.h"
 
 #include <stdlib.h>
@@ -571,13 +572,9 @@ const struct hr__component hr__component_markets = {
 
 /* ---- Names of markets and spot models ---- */
 
-#define NAME_CASE(name, text)                                                                                          \
-  case name:                                                                                                           \
-    return text;
-
 const char *hr_market_name(enum hr_market market) {
   switch (market) {
-    HR_MARKET_TABLE(NAME_CASE)
+    HR_MARKET_TABLE(HR__NAME_CASE)
   case HR_N_MARKETS:
     break;
   }
@@ -586,7 +583,7 @@ const char *hr_market_name(enum hr_market market) {
 
 const char *hr_spot_model_name(enum hr_spot_model model) {
   switch (model) {
-    HR_SPOT_MODEL_TABLE(NAME_CASE)
+    HR_SPOT_MODEL_TABLE(HR__NAME_CASE)
   case HR_N_SPOT_MODELS:
     break;
   }

@@ -8,6 +8,7 @@
  * Curves: OpenDC, PowerModels. Losses: RAPS, node (P + 13) / 0.98, then rectifier (P + 17) / 0.96.
  */
 
+#include "base/text.h"
 #include "sim/power/power.h"
 
 #include <math.h>
@@ -160,13 +161,9 @@ struct hr__watts hr__other_rate(const struct hr_power_spec *spec) {
 
 /* ---- Names ----------------------------------------------------------------------------------------------- */
 
-#define NAME_CASE(name, text)                                                                                          \
-  case name:                                                                                                           \
-    return text;
-
 const char *hr_power_model_name(enum hr_power_model model) {
   switch (model) {
-    HR_POWER_MODEL_TABLE(NAME_CASE)
+    HR_POWER_MODEL_TABLE(HR__NAME_CASE)
   case HR_N_POWER_MODELS:
     break;
   }
@@ -175,7 +172,7 @@ const char *hr_power_model_name(enum hr_power_model model) {
 
 const char *hr_energy_use_name(enum hr_energy_use use) {
   switch (use) {
-    HR_ENERGY_USE_TABLE(NAME_CASE)
+    HR_ENERGY_USE_TABLE(HR__NAME_CASE)
   case HR_N_ENERGY_USES:
     break;
   }
