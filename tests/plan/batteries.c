@@ -7,8 +7,7 @@
 
 #include "harness.h"
 
-#include "headroom/headroom.h"
-#include "headroom/unstable/replay.h"
+#include "metered.h"
 #include "output_files.h"
 #include "schema_check.h"
 
@@ -34,15 +33,7 @@ static void put_file(const char *name, const char *text) {
   CU_ASSERT_EQUAL_FATAL(fclose(file), 0);
 }
 
-struct run {
-  struct hr_scenario *scenario;
-  struct hr_trace *trace;
-  struct hr_replay replay;
-};
-
-static void start(struct run *run, const struct world *world, const char *timeline_path) {
-  struct hr_error error = {0};
-  struct hr_timeline *timeline = NULL;
+static void start(struct metered *run, const struct world *world, const char *timeline_path) {
   char text[2000];
   snprintf(text, sizeof text,
            "time_utc,g\n2022-01-01T00:00:00Z,%.10g\n2022-01-01T00:10:00Z,%.10g\n2022-01-01T00:20:00Z,%.10g\n",
@@ -57,38 +48,19 @@ static void start(struct run *run, const struct world *world, const char *timeli
            "\"threshold_g_per_kwh\":%.10g%s}}}]},\"policy\":{\"name\":\"queue\"}}",
            world->capacity_kwh, world->charge_w, world->threshold_g, world->more ? world->more : "");
   put_file("s.json", text);
-  *run = (struct run){0};
-  if (hr_scenario_load(files_path("s.json"), NULL, 0, &run->scenario, &error) != HR_OK) printf("\n  %s\n", error.text);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(run->scenario);
-  const struct hr_trace_options options = {.format = "csv"};
-  CU_ASSERT_EQUAL_FATAL(hr_trace_read(files_path("jobs.csv"), &options, &run->trace, &error), HR_OK);
-  const struct hr_replay_config config = {.scenario = run->scenario, .trace = run->trace, .seed = 1, .check = true};
-  CU_ASSERT_EQUAL_FATAL(hr_replay_init(&run->replay, &config, &error), HR_OK);
-  if (timeline_path) {
-    const struct hr_timeline_columns columns = {.power = true, .carbon = true, .battery = true};
-    CU_ASSERT_EQUAL_FATAL(hr_timeline_create_with(timeline_path, run->trace, NULL, &columns, &timeline, &error), HR_OK);
-    CU_ASSERT_EQUAL_FATAL(hr_replay_add(&run->replay, hr_timeline_observer(timeline), &error), HR_OK);
-  }
-  CU_ASSERT_EQUAL_FATAL(hr_replay_run(&run->replay, &error), HR_OK);
-  if (timeline) CU_ASSERT_EQUAL(hr_timeline_finish(timeline, &error), HR_OK);
-  hr_timeline_destroy(timeline);
-}
-
-static void finish(struct run *run) {
-  hr_replay_finish(&run->replay);
-  hr_trace_destroy(run->trace);
-  hr_scenario_destroy(run->scenario);
+  const struct hr_timeline_columns columns = {.power = true, .carbon = true, .battery = true};
+  metered_start(run, timeline_path, &columns);
 }
 
 /* Returns the energy that is taken from the grid in the first `until_s` seconds, in joules. */
 static double grid_j(const struct world *world, unsigned until_s) {
-  struct run run;
+  struct metered run;
   struct world cut = *world;
   cut.task_s = until_s;
   start(&run, &cut, NULL);
   const double joules = run.replay.summary->battery.grid_kwh * KWH_J;
   CU_ASSERT_EQUAL(run.replay.result->end_us, until_s * HR_SECOND_US);
-  finish(&run);
+  metered_finish(&run);
   return joules;
 }
 
@@ -186,7 +158,7 @@ static const struct world lossy = {.first_g = 80,
                                    .more = ",\"efficiency\":0.8"};
 
 static void summary_of_a_battery(void) {
-  struct run run;
+  struct metered run;
   char path[300];
   struct hr_error error = {0};
   start(&run, &lossy, NULL);
@@ -221,7 +193,7 @@ static void summary_of_a_battery(void) {
   cJSON_Delete(schema);
   free(text);
   free(rules);
-  finish(&run);
+  metered_finish(&run);
 }
 
 /* Energy that is stored before the run serves the load first. */
@@ -236,7 +208,7 @@ static void initial_energy_and_limits(void) {
 }
 
 static void timeline_of_a_battery(void) {
-  struct run run;
+  struct metered run;
   char path[300];
   snprintf(path, sizeof path, "%s", files_path("timeline.csv"));
   start(&run, &lossy, path);
@@ -247,7 +219,7 @@ static void timeline_of_a_battery(void) {
                          "0,0,1,1,1,,,,0.150000,0.150000,0.092000,1.150000,0.000000\n"
                          "1800,0,0,0,1,,,,0.150000,0.150000,0.018000,0.150000,0.000000\n");
   free(text);
-  finish(&run);
+  metered_finish(&run);
 }
 
 TEST_MAIN("batteries of scenarios", TEST(rows_of_opendc), TEST(summary_of_a_battery), TEST(initial_energy_and_limits),

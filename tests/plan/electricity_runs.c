@@ -5,8 +5,7 @@
 #include "harness.h"
 
 #include "base/random.h"
-#include "headroom/headroom.h"
-#include "headroom/unstable/replay.h"
+#include "metered.h"
 #include "output_files.h"
 #include "report/metrics/catalog.h"
 #include "schema_check.h"
@@ -23,40 +22,6 @@ static FILE *file_named(const char *name) {
 
 static uint32_t below(struct hr__stream *random, uint32_t n) {
   return (uint32_t)(hr__stream_next(random) % n);
-}
-
-struct run {
-  struct hr_scenario *scenario;
-  struct hr_trace *trace;
-  struct hr_replay replay;
-};
-
-/* Runs s.json with jobs.csv. `timeline_path` may be NULL. */
-static void start(struct run *run, const char *timeline_path) {
-  struct hr_error error = {0};
-  struct hr_timeline *timeline = NULL;
-  *run = (struct run){0};
-  if (hr_scenario_load(files_path("s.json"), NULL, 0, &run->scenario, &error) != HR_OK) printf("\n  %s\n", error.text);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(run->scenario);
-  const struct hr_trace_options options = {.format = "csv"};
-  CU_ASSERT_EQUAL_FATAL(hr_trace_read(files_path("jobs.csv"), &options, &run->trace, &error), HR_OK);
-  const struct hr_replay_config config = {.scenario = run->scenario, .trace = run->trace, .seed = 1, .check = true};
-  CU_ASSERT_EQUAL_FATAL(hr_replay_init(&run->replay, &config, &error), HR_OK);
-  if (timeline_path) {
-    const struct hr_timeline_columns columns = {.power = true};
-    CU_ASSERT_EQUAL_FATAL(hr_timeline_create_with(timeline_path, run->trace, NULL, &columns, &timeline, &error), HR_OK);
-    CU_ASSERT_EQUAL_FATAL(hr_replay_add(&run->replay, hr_timeline_observer(timeline), &error), HR_OK);
-  }
-  if (hr_replay_run(&run->replay, &error) != HR_OK) printf("\n  %s\n", error.text);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(run->replay.summary);
-  if (timeline) CU_ASSERT_EQUAL(hr_timeline_finish(timeline, &error), HR_OK);
-  hr_timeline_destroy(timeline);
-}
-
-static void finish(struct run *run) {
-  hr_replay_finish(&run->replay);
-  hr_trace_destroy(run->trace);
-  hr_scenario_destroy(run->scenario);
 }
 
 /* ---- Carbon without a wait ------------------------------------------------------------------------------ */
@@ -80,7 +45,7 @@ static void put_jobs(struct hr__stream *random) {
 
 /* Sets the carbon of jobs, and the same relative to no wait as the run reports it. */
 static void run_rule(const char *rule, double *kg, double *of_no_wait) {
-  struct run run;
+  struct metered run;
   FILE *file = file_named("s.json");
   fprintf(file,
           "{\"cluster\":{\"carbon\":{\"file\":\"g.csv\"},\"power\":{\"gpu_max_w\":400},\"pools\":[{\"name\":\"p\","
@@ -89,10 +54,10 @@ static void run_rule(const char *rule, double *kg, double *of_no_wait) {
           "\"backfill\":\"skip\",\"carbon_wait_s\":30000,\"carbon_short_wait_s\":30000,\"carbon\":\"%s\"}}",
           rule);
   CU_ASSERT_EQUAL_FATAL(fclose(file), 0);
-  start(&run, NULL);
+  metered_start(&run, NULL, NULL);
   *kg = run.replay.summary->carbon.jobs.operational_kg;
   *of_no_wait = run.replay.summary->carbon.of_no_wait;
-  finish(&run);
+  metered_finish(&run);
 }
 
 /* If no job waits for GPUs, the reported ratio is that of two runs, although jobs restart after interruptions. */
@@ -168,13 +133,13 @@ static void timeline_is_the_meter(void) {
   struct hr__stream random;
   hr__stream_init(&random, 5, HR__PURPOSE_SAMPLE, 0, 0);
   for (unsigned world = 0; world < WORLDS; world++) {
-    struct run run;
+    struct metered run;
     char path[500];
     put_hours(&random);
     put_jobs(&random);
     put_world(&random);
     snprintf(path, sizeof path, "%s", files_path("timeline.csv"));
-    start(&run, path);
+    metered_start(&run, path, &(struct hr_timeline_columns){.power = true});
     const double end_s = (double)(run.replay.result->end_us + hr_trace_clock_us(run.trace)) / 1e6;
     const double rounding_kwh = 0.5e-6 * end_s / 3600 + 1e-9; /* the file has milliwatts */
     const double it_kwh = integral_kwh(path, end_s, IT_COLUMN), site_kwh = integral_kwh(path, end_s, IT_COLUMN + 1);
@@ -183,7 +148,7 @@ static void timeline_is_the_meter(void) {
              run.replay.summary->energy.it_kwh);
     CU_ASSERT_DOUBLE_EQUAL(it_kwh, run.replay.summary->energy.it_kwh, rounding_kwh);
     CU_ASSERT_DOUBLE_EQUAL(site_kwh, run.replay.summary->energy.site_kwh, rounding_kwh);
-    finish(&run);
+    metered_finish(&run);
   }
 }
 
@@ -191,7 +156,7 @@ static void timeline_is_the_meter(void) {
 
 /* Runs a job of two hours with two pools, and returns the number of notes on series. One of them contains `words`. */
 static unsigned notes_on_series(const char *first, const char *second, const char *words) {
-  struct run run;
+  struct metered run;
   FILE *file = file_named("s.json");
   fprintf(file,
           "{\"cluster\":{\"pools\":[{\"name\":\"a\",\"gpu\":\"X\",\"nodes\":1,\"gpus_per_node\":8,\"carbon\":{\"file\":"
@@ -199,7 +164,7 @@ static unsigned notes_on_series(const char *first, const char *second, const cha
           "\"policy\":{\"name\":\"queue\"}}",
           first, second);
   CU_ASSERT_EQUAL_FATAL(fclose(file), 0);
-  start(&run, NULL);
+  metered_start(&run, NULL, NULL);
   unsigned count = 0;
   bool found = !words;
   for (size_t i = 0; i < run.replay.notes.count; i++) {
@@ -209,7 +174,7 @@ static unsigned notes_on_series(const char *first, const char *second, const cha
     count++;
   }
   CU_ASSERT(found);
-  finish(&run);
+  metered_finish(&run);
   return count;
 }
 
@@ -251,7 +216,7 @@ static void check_json(const cJSON *carbon) {
 
 /* Prices can be negative. A figure of a pool is null if it is unknown, like that of the whole run. */
 static void unknown_figures_are_null(void) {
-  struct run run;
+  struct metered run;
   struct hr_error error;
   FILE *file = file_named("s.json");
   fputs("{\"cluster\":{\"power\":{\"gpu_max_w\":300},\"energy_price\":{\"usd_per_kwh\":-0.1},\"pools\":[{\"name\":"
@@ -262,7 +227,7 @@ static void unknown_figures_are_null(void) {
   file = file_named("jobs.csv");
   fputs("job_id,submit_s,gpus,duration_s\n1,0,1,7200\n", file);
   CU_ASSERT_EQUAL_FATAL(fclose(file), 0);
-  start(&run, NULL);
+  metered_start(&run, NULL, NULL);
   const struct hr_run_label label = {
       .cluster = &run.scenario->cluster, .policy = &run.scenario->policy, .trace = "t", .format = "csv"};
   const struct hr_perf perf = {.sim_s = 1};
@@ -278,7 +243,7 @@ static void unknown_figures_are_null(void) {
   cJSON_Delete(schema);
   free(text);
   free(rules);
-  finish(&run);
+  metered_finish(&run);
 }
 
 static void no_dollars_have_no_sign(void) {

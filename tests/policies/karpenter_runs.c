@@ -66,6 +66,15 @@ static struct hr_node_pool *add_node_pool(struct world *world, uint32_t first, u
   return &world->node_pools[i];
 }
 
+/* A node pool of the first pool, whose nodes only go because they drift. */
+static struct hr_node_pool *add_drifting(struct world *world, int64_t *drifts_us, uint32_t n_drifts) {
+  struct hr_node_pool *pool = add_node_pool(world, 0, 1);
+  pool->consolidation = HR_CONSOLIDATION_NEVER;
+  pool->drifts_us = drifts_us;
+  pool->n_drifts = n_drifts;
+  return pool;
+}
+
 static void init(struct world *world) {
   *world = (struct world){.spec = {.kind = HR_NODE_AUTOSCALER_KARPENTER,
                                    .provision_us = 900 * S,
@@ -410,11 +419,7 @@ static void drifted_nodes_are_replaced(void) {
     struct world world;
     init(&world);
     add_pool(&world, 6, 1, 1000000, 40 * S);
-    struct hr_node_pool *pool = add_node_pool(&world, 0, 1);
-    pool->consolidation = HR_CONSOLIDATION_NEVER;
-    pool->consolidate_after_us = 1000 * S;
-    pool->drifts_us = drifts_us;
-    pool->n_drifts = 1;
+    add_drifting(&world, drifts_us, 1)->consolidate_after_us = 1000 * S;
     world.budgets[0] = (struct hr_disruption_budget){.nodes = one_by_one ? 1 : 3, .percent = UINT32_MAX};
     for (int i = 0; i < 3; i++) add_job(&world, 0, 2000 * S, 1);
     struct hr_result *result = run(&world);
@@ -450,10 +455,7 @@ static void empty_nodes_go_first(void) {
     struct world world;
     init(&world);
     add_pool(&world, 2, 2, 1000000, 40 * S);
-    struct hr_node_pool *pool = add_node_pool(&world, 0, 1);
-    pool->consolidation = HR_CONSOLIDATION_NEVER;
-    pool->drifts_us = drift_us;
-    pool->n_drifts = 1;
+    add_drifting(&world, drift_us, 1);
     drift_us[0] = (k == 1 ? 1 : 500) * S;
     world.budgets[0] =
         (struct hr_disruption_budget){.reasons = 1u << HR_DISRUPTION_DRIFTED, .percent = k == 0 ? 0 : 50};
@@ -477,10 +479,7 @@ static void jobs_of_drifted_nodes_move(void) {
   struct world world;
   init(&world);
   add_pool(&world, 2, 2, 1000000, 40 * S);
-  struct hr_node_pool *pool = add_node_pool(&world, 0, 1);
-  pool->consolidation = HR_CONSOLIDATION_NEVER;
-  pool->drifts_us = drift_us;
-  pool->n_drifts = 1;
+  add_drifting(&world, drift_us, 1);
   for (int i = 0; i < 3; i++) add_job(&world, 0, (i == 1 ? 100 : 1000) * S, 1);
   struct hr_result *result = run(&world);
   /* the first two jobs share a node; that of the first one goes at 500 s, the other one is replaced from 510 to 550 s
