@@ -165,11 +165,12 @@ enum {
 struct next_step {
   const char *verb; /* that has run, such as "trace check" */
   unsigned facts;
-  const char *path;               /* scenario, grid or trace, as the user wrote it */
-  const struct input_args *input; /* options that the next command repeats; NULL: none */
-  const char *trace;              /* path of the trace; NULL: unknown */
-  bool apart;                     /* print an empty line first, since the output ends with a table */
-  const char *other;              /* a file or a list of names, which depends on the verb; may be NULL */
+  const char *path;                      /* scenario, grid or trace, as the user wrote it */
+  const struct input_args *input;        /* options that the next command repeats; NULL: none */
+  const char *trace;                     /* path of the trace; NULL: unknown */
+  const struct hr_cluster_spec *cluster; /* whose nodes the next command repeats; NULL: none */
+  bool apart;                            /* print an empty line first, since the output ends with a table */
+  const char *other;                     /* a file or a list of names, which depends on the verb; may be NULL */
 };
 
 /* Prints the line "next": the command of the first rule that applies. */

@@ -4,14 +4,16 @@
  * facts applies.
  *
  * In a command, %p is the path with the options of the input that was used, so that the next command works on the same
- * jobs, cluster and policy; %t is the trace with the options for reading it; %o is the other word of the
- * step. The reason follows as a comment of the shell, so that the whole line can be pasted.
+ * jobs, cluster and policy; %t is the trace with the options for reading it; %n is an option --own for the nodes of
+ * each pool; %o is the other word of the step. The reason follows as a comment of the shell, so that the whole line can
+ * be pasted.
  */
 
 #include "cli/input.h"
 
 #include "cli/process.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static const struct next_rule {
@@ -22,7 +24,7 @@ static const struct next_rule {
              {"run", NEXT_WAITS, "why %p", "shows why jobs wait"},
              {"run", NEXT_PLANNED, "plan %p", "finds the cheapest capacity for the goals"},
              {"run", NEXT_IDLE, "advise %p", "finds savings"},
-             {"run", NEXT_UNPRICED, "init --from %t --cloud aws -o priced.json", "adds prices"},
+             {"run", NEXT_UNPRICED, "init --from %t%n --cloud aws -o priced.json", "adds prices"},
              {"run", 0, "report %p", "writes an HTML page"},
              {"why", NEXT_PLANNED, "plan %p", "finds the cheapest capacity for the goals"},
              {"why", 0, "compare %p --policies fifo,sjf,conservative", "tries other policies"},
@@ -91,6 +93,17 @@ static void write_input_options(FILE *out, const struct input_args *input) {
   write_option(out, "seed", input->seed);
 }
 
+/* Writes the nodes of a cluster as `headroom init` reads them. */
+static void write_nodes(FILE *out, const struct hr_cluster_spec *cluster) {
+  char own[200];
+  for (uint32_t i = 0; cluster && i < cluster->n_pools; i++) {
+    const struct hr_pool_spec *pool = &cluster->pools[i];
+    if (!pool->nodes || !pool->gpus_per_node || strlen(pool->gpu) > 100) continue;
+    snprintf(own, sizeof own, "%" PRIu32 "x%" PRIu32 "x%s", pool->nodes, (uint32_t)pool->gpus_per_node, pool->gpu);
+    write_option(out, "own", own);
+  }
+}
+
 static void write_command(FILE *out, const char *command, const struct next_step *step) {
   for (; *command; command++) {
     if (*command != '%') {
@@ -98,6 +111,10 @@ static void write_command(FILE *out, const char *command, const struct next_step
       continue;
     }
     char what = *++command;
+    if (what == 'n') {
+      write_nodes(out, step->cluster);
+      continue;
+    }
     const char *word = what == 'p' ? step->path : what == 't' ? step->trace : step->other;
     write_word(out, word ? word : "FILE");
     if (what == 'p') write_input_options(out, step->input);

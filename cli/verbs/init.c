@@ -204,8 +204,9 @@ static enum hr_status copy_words(struct words *to, const struct words *from, str
   return status;
 }
 
+/* Drafts a scenario. The caller destroys `*read`, the trace, also after an error. */
 static enum hr_status draft_from(const struct init_args *init, const char *from, const char *path, char **text,
-                                 struct hr_error *error) {
+                                 struct hr_trace **read, struct hr_error *error) {
   struct hr_trace *trace = NULL;
   struct hr_column_map map = {0};
   struct input_args args = init->input;
@@ -232,7 +233,7 @@ static enum hr_status draft_from(const struct init_args *init, const char *from,
   if (status == HR_OK) input_print_trace_notes(stderr, trace);
   hr_column_map_finish(&map);
   words_finish(&args.classes);
-  hr_trace_destroy(trace);
+  *read = trace;
   free(name);
   free(file);
   return status;
@@ -242,7 +243,8 @@ static bool wants_draft(const struct init_args *init) {
   return init->from || init->own.count || init->cloud || init->goals.count;
 }
 
-static enum hr_status make_draft(const struct init_args *init, const char *path, char **text, struct hr_error *error) {
+static enum hr_status make_draft(const struct init_args *init, const char *path, char **text, struct hr_trace **trace,
+                                 struct hr_error *error) {
   if (init->all || init->trace)
     return hr_fail(error, HR_BAD_INPUT, "init: --%s and --%s exclude each other", init->all ? "all" : "trace",
                    init->from        ? "from"
@@ -253,8 +255,22 @@ static enum hr_status make_draft(const struct init_args *init, const char *path,
     return hr_fail(error, HR_BAD_INPUT, "--from -: expected a file, since every run reads the trace again");
   char *shipped = init->from ? NULL : hr_scenario_demo_trace();
   if (!init->from && !shipped) return hr_fail(error, HR_BAD_INPUT, "init: --from TRACE is missing");
-  enum hr_status status = draft_from(init, init->from ? init->from : shipped, path, text, error);
+  enum hr_status status = draft_from(init, init->from ? init->from : shipped, path, text, trace, error);
   free(shipped);
+  return status;
+}
+
+/* Warns of the jobs that the drafted cluster rejects, as a run does, and names the options that help. */
+static enum hr_status warn_rejected(const char *path, struct hr_trace *trace, struct hr_error *error) {
+  struct input input = {.trace = trace};
+  struct hr_rejections rejections;
+  enum hr_status status = hr_scenario_load(path, NULL, 0, &input.scenario, error);
+  if (status == HR_OK) status = input_predict_rejected(&input, input.scenario, &rejections, error);
+  if (status == HR_OK) input_warn_rejected(&input, &input.scenario->cluster, &rejections);
+  if (status == HR_OK && hr_rejections_are_many(&rejections) && rejections.by_reason[HR_REASON_NO_GPU_TYPE])
+    fputs("warning: to draft nodes for these jobs, repeat --own NODESxGPUSxTYPE for each type, or leave it out\n",
+          stderr);
+  hr_scenario_destroy(input.scenario);
   return status;
 }
 
@@ -274,13 +290,16 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
   const struct init_args *init = args;
   const char *path = init->output ? init->output : operands->count ? operands->at[0] : "scenario.json";
   char *text = NULL;
+  struct hr_trace *trace = NULL;
   enum hr_status status = check_words(init, operands, error);
   if (status == HR_OK && !init->force && !is_stdout(path) && access(path, F_OK) == 0)
     status = hr_fail(error, HR_BAD_INPUT, "%s: the file exists; overwrite it with --force", path);
   if (status == HR_OK)
-    status = wants_draft(init) ? make_draft(init, path, &text, error)
+    status = wants_draft(init) ? make_draft(init, path, &text, &trace, error)
                                : hr_scenario_template(init->trace, init->all, &text, error);
   if (status == HR_OK) status = write_file(path, text, init->force, error);
+  if (status == HR_OK && trace && !is_stdout(path)) status = warn_rejected(path, trace, error);
+  hr_trace_destroy(trace);
   free(text);
   if (status != HR_OK || is_stdout(path)) return status;
   if (!wants_draft(init)) {

@@ -39,7 +39,8 @@ static void print_next(const struct input *input, const struct run_args *args, d
                                               .facts = facts,
                                               .path = input->scenario->path,
                                               .input = &args->input,
-                                              .trace = input->trace_path});
+                                              .trace = input->trace_path,
+                                              .cluster = &input->scenario->cluster});
 }
 
 static double share(double part, double whole) {

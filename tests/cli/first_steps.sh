@@ -125,13 +125,13 @@ case_next_steps_of_a_run() {
   try 0 run s.json --trace large.csv
   next_is 'trace check large.csv --cluster s.json --trace large.csv'
   try 0 run s.json --trace calm.csv
-  next_is 'init --from calm.csv --cloud aws -o priced.json'
+  next_is 'init --from calm.csv --own 2x8xA100-80 --cloud aws -o priced.json'
   try 0 run s.json --trace calm.csv --set "$priced"
   next_is "advise s.json --trace calm.csv --set '$priced'"
   try 0 run s.json --trace calm.csv --set "$priced" --set 'plan={"variables":[{"pool":"p","values":[8]}]}'
   matches stdout '^  next       headroom plan s.json '
   try 0 run s.json --trace calm.csv --stream
-  next_is 'init --from calm.csv --cloud aws -o priced.json'
+  next_is 'init --from calm.csv --own 2x8xA100-80 --cloud aws -o priced.json'
 }
 
 # The options of a run are repeated, quoted for the shell, so that the next command is about the same run.
@@ -219,6 +219,27 @@ case_draft_of_a_cluster() {
   says stderr 'mine.json: the file exists; overwrite it with --force'
   try 0 init --from jobs.csv --own 1x8xA100-80 -o mine.json --force
   says mine.json 'No pool has T4: jobs that accept nothing else are rejected.'
+}
+
+# A draft has no MIG instances. It says on the terminal, too, that jobs which need them are rejected.
+case_draft_warns_of_mig_jobs() {
+  printf 'submit_s,duration_s,gpus,mig_profile\n0,3600,1,1g.10gb\n0,3600,1,\n' >jobs.csv
+  try 0 init --from jobs.csv --own 1x8xA100-80 -o mine.json
+  says stderr 'warning: 1 of 2 jobs (50.0 %) can never run and is rejected'
+  says stderr 'mig_fallback'
+  ! grep -q 'repeat --own' stderr || fail 'other nodes do not help'
+  try 0 run mine.json --set cluster.mig_fallback=true
+  says stdout '2 completed, 0 rejected'
+}
+
+case_draft_warns_of_rejected_jobs() {
+  printf 'submit_s,duration_s,gpus,gpu_type\n0,60,1,H100\n0,60,1,H100\n0,60,1,T4\n' >jobs.csv
+  try 0 init --from jobs.csv --own 1x8xA100-80 --own 1x4xT4 -o mine.json
+  says stderr 'warning: 2 of 3 jobs (66.7 %) can never run and are rejected'
+  says stderr "'H100' (2 jobs"
+  says stderr 'repeat --own NODESxGPUSxTYPE for each type'
+  try 0 init --from jobs.csv --own 1x8xA100-80 --own 1x4xT4 --own 1x1xH100 -o mine.json --force
+  is_empty stderr
 }
 
 # The last submit ends the window of 100 s. 4 GPUs are in use all the time, 8 more for the last S seconds.
