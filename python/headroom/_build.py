@@ -77,6 +77,7 @@ const char *hr_event_name(int);
 struct hr_observer { void *self; ...; };
 struct hr_progress { void *self; bool (*is_stopped)(void *); ...; };
 bool hrpy_is_stopped(void *);
+#define HRPY_CALL_FLAGS ...
 bool hrpy_call_take(void *);
 void hrpy_call_end(void *);
 void hrpy_call_stop(void *);

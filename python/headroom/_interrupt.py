@@ -17,7 +17,7 @@ class Stoppable:
     """A call of C. `progress` is the value of the member `progress` of its configuration."""
 
     def __init__(self):
-        self.flags = ffi.new("int[3]")
+        self.flags = ffi.new("int[]", lib.HRPY_CALL_FLAGS)
         self.progress = {"self": self.flags, "is_stopped": ffi.addressof(lib, "hrpy_is_stopped")}
 
     def call(self, function, *arguments):
