@@ -66,7 +66,7 @@ struct hr__eased {
    of `bound` or more were refused, and would be refused again, except those with a bound in `last` or `earlier`. */
 struct hr__refusals {
   int64_t bound;
-  struct hr__eased last, earlier; /* what has become easier since the last pass; and since the refusals */
+  struct hr__eased last, earlier; /* nodes with easier victims since the last pass, and since the refusals before */
   uint32_t needed;                /* GPUs that a node must have so that the jobs may use it; 0: not determined */
   uint32_t pass;                  /* number of the last pass in which the other members were updated */
 };

@@ -80,7 +80,7 @@ static enum hr_status note_outside(const struct hr_trace *trace, const struct se
       use->key, repeats ? "" : ", or 'after' to 'repeat'");
 }
 
-/* Adds a note if a series whose first stamp is time zero begins at another time than the first such series. */
+/* Adds a note if two series, whose first stamps are both taken as time zero, begin at different times. */
 static enum hr_status note_start(const struct series_use *use, const struct series_use *first, struct hr_notes *notes) {
   char text[DATE_BYTES], other[DATE_BYTES];
   return hr_notes_add(

@@ -96,8 +96,8 @@ static inline int64_t hr__held_us(const struct hr_result *result, uint32_t job) 
   return result->state[job] == HR_JOB_COMPLETED ? hr__ran_us(result, job) : 0;
 }
 
-/* Returns the GPU time that a job held, and that it would have held in its waits after interruptions with the GPUs that
-   it requests, in milli-GPUs x microseconds. `times`: those of the job. */
+/* Returns the GPU time that a job held, plus its waits after interruptions multiplied by the GPUs that it requests, in
+   milli-GPUs x microseconds. `times`: those of the job. */
 static inline hr_amount hr__training_milli_us(const struct hr_result *result, uint32_t job,
                                               const struct hr_gpu_times *times) {
   hr_amount held = times->kept + times->lost + times->saving + times->restarting + times->hanging + times->data;

@@ -392,7 +392,7 @@ int64_t hr__data_write_us(const struct hr__engine *engine, hr_job job, hr_pool p
 
 /* ---- Nodes that are gone ---------------------------------------------------------------------------------- */
 
-/* A node of an elastic pool that is requested again is another machine. */
+/* An elastic pool gets another machine when it requests a node again. */
 static void node_down(struct hr__engine *engine, hr_pool pool, hr_node node) {
   if (engine->data->caches && hr_market_is_elastic(engine->cluster.pools[pool.id].spec->market.market))
     hr__caches_clear(engine->data->caches, node, engine->first_node);

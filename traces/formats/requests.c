@@ -103,7 +103,7 @@ static enum hr_status read_row(struct request_reader *reader, struct hr_text lin
     if (f != ARRIVAL && value[f] == 0) return fail(reader, f, "at least 1", text);
   }
   const struct hr_text more = hr__comma_field(line, reader->n_columns);
-  if (more.at && !memchr(line.at, '"', line.length)) /* a comma in a quoted text of an ignored column is none */
+  if (more.at && !memchr(line.at, '"', line.length)) /* commas in quotes do not separate */
     return hr_fail(reader->error, HR_BAD_INPUT,
                    "%s:%" PRIu64 ": expected the %" PRIu32 " fields of the header, found one more: '%.*s'",
                    reader->path, hr__input_line_number(reader->input), reader->n_columns,

@@ -65,7 +65,7 @@ static uint32_t needed_by(const struct hr__queue *queue, struct hr__shape *shape
   return shape->refusals.needed;
 }
 
-/* Applies what has become easier to all shapes with waiting jobs, unless all these nodes have too little room for them.
+/* Adds the nodes that have become easier to the refusals of all shapes with waiting jobs, unless no such node has room.
    The refusals of a shape that had no waiting jobs in the last pass are forgotten. `last_pass`: number of the pass in
    which refusals were last updated. */
 static void apply_eased(struct hr__queue *queue, uint32_t last_pass) {

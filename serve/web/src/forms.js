@@ -62,7 +62,7 @@ const inputOf = (path, key, schema, value) => {
     max: isNumber ? schema.maximum : null,
     step: kind === 'integer' ? 1 : isNumber ? 'any' : null,
     list: LISTS[key] ?? null,
-    // An empty number is no 0: the key is removed.
+    // An empty field is not 0: the key is removed.
     onchange: ({ target }) => {
       if (!isNumber) edit(path, target.value);
       else if (target.value === '') {
