@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The registry of policies: built-in policies, policies in shared objects, aliases of policies, and the conversion of
-   text to parameter values. A new policy or alias needs one line in its table. Orders of the queue policy are listed in
+/* The registry of policies: built-in policies, policies in shared objects, aliases of policies, and the values of their
+   parameters. A new policy or alias needs one line in its table. Orders of the queue policy are listed in
    policies/queue/order/order.h. */
 
-#include "base/confinement.h"
 #include "headroom/policies.h"
 #include "headroom/policy.h"
+#include "policies/params.h"
+#include "policies/plugins.h"
 #include "policies/queue/order/order.h"
 
-#include <dlfcn.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ENTRY "headroom_policy"
-
 /* The minimum size of struct hr_policy_ops in a shared object: it must contain all required members. */
 #define MIN_SIZE (offsetof(struct hr_policy_ops, decide) + sizeof(((struct hr_policy_ops *)0)->decide))
+
+static const struct hr__plugin_kind policy_plugin = {
+    "policy", "policies", "headroom_policy", "define the policy with HR_POLICY(name) = {...} of headroom/policy.h"};
 
 static bool is_path(const char *name) {
   return strchr(name, '/') != NULL;
@@ -42,41 +40,18 @@ static enum hr_status check_ops(const struct hr_policy_ops *ops, struct hr_error
   return HR_OK;
 }
 
-static enum hr_status refuse(const char *path, const struct hr_error *inner, struct hr_error *error) {
-  return hr_fail(error, HR_BAD_INPUT, "cannot load policy %.300s: %.400s", path, inner->text);
-}
-
-static void unload_library(void *library) {
-  if (library) dlclose(library);
-}
-
 static enum hr_status load_library(const char *path, void **library, const struct hr_policy_ops **ops,
                                    struct hr_error *error) {
   struct hr_error inner = {0};
-  *ops = NULL;
-  *library = NULL;
-  if (!hr__allows_plugins()) {
-    hr_fail(&inner, HR_BAD_INPUT, "policies in shared objects are not allowed here");
-    return refuse(path, &inner, error);
-  }
-  *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!*library) {
-    hr_fail(&inner, HR_BAD_INPUT, "%s", dlerror());
-    return refuse(path, &inner, error);
-  }
-  const struct hr_policy_ops *(*entry)(void);
-  void *symbol = dlsym(*library, ENTRY);
-  memcpy(&entry, &symbol, sizeof entry); /* converts the object pointer of dlsym to a function pointer */
-  *ops = symbol ? entry() : NULL;
-  enum hr_status status = HR_OK;
-  if (!*ops)
-    status = hr_fail(&inner, HR_BAD_INPUT,
-                     "no symbol '" ENTRY "'; define the policy with HR_POLICY(name) = {...} of headroom/policy.h");
-  if (status == HR_OK) status = check_ops(*ops, &inner);
+  const void *entry;
+  enum hr_status status = hr__plugin_open(path, &policy_plugin, library, &entry, error);
+  if (status != HR_OK) return status;
+  *ops = entry;
+  status = check_ops(*ops, &inner);
   if (status == HR_OK) return HR_OK;
-  unload_library(*library);
+  hr__plugin_close(*library);
   *library = NULL;
-  return refuse(path, &inner, error);
+  return hr__plugin_refuse(&policy_plugin, path, &inner, error);
 }
 
 /* ---- Tables --------------------------------------------------------------------------------------- */
@@ -109,27 +84,6 @@ const struct hr_policy_setting *hr_policy_setting_find(const char *name) {
 
 enum { N_POLICIES = sizeof policies / sizeof *policies - 1, N_SETTINGS = sizeof settings / sizeof *settings - 1 };
 
-/* Joins a NULL-terminated list as "a, b, c". */
-static void join_words(const char *const *words, char *text, size_t size) {
-  size_t used = 0;
-  text[0] = '\0';
-  for (; *words && used < size; words++) {
-    int written = snprintf(text + used, size - used, "%s%s", used ? ", " : "", *words);
-    used += written > 0 ? (size_t)written : 0;
-  }
-}
-
-/* Writes a suggestion for a mistyped word: "did you mean 'x'? (known: a, b)". */
-static void suggest(const char *word, const char *const *words, char *text, size_t size) {
-  char known[400];
-  const char *nearest = hr_nearest_word(word, words);
-  join_words(words, known, sizeof known);
-  if (nearest)
-    snprintf(text, size, "did you mean '%s'? (known: %s)", nearest, known);
-  else
-    snprintf(text, size, "known: %s", known);
-}
-
 /* Returns the built-in policy with the name. NULL: none exists, and `error` suggests the most similar name. */
 static const struct hr_policy_ops *find_policy(const char *name, struct hr_error *error) {
   const char *names[N_POLICIES + N_SETTINGS + 1] = {0};
@@ -139,82 +93,15 @@ static const struct hr_policy_ops *find_policy(const char *name, struct hr_error
   }
   for (size_t i = 0; i < N_SETTINGS; i++) names[N_POLICIES + i] = settings[i].name;
   char hint[500];
-  suggest(name, names, hint, sizeof hint);
+  hr__suggest_word(name, names, hint, sizeof hint);
   hr_fail(error, HR_BAD_INPUT, "unknown policy '%s'; %s", name, hint);
   return NULL;
 }
 
-/* ---- Values --------------------------------------------------------------------------------------- */
-
-static enum hr_status parse_choice(const struct hr_param *param, const char *text, struct hr_param_value *value,
-                                   struct hr_error *error) {
-  for (int64_t i = 0; param->choices[i]; i++) {
-    if (strcmp(param->choices[i], text) != 0) continue;
-    value->integer = i;
-    return HR_OK;
-  }
-  char hint[500];
-  suggest(text, param->choices, hint, sizeof hint);
-  return hr_fail(error, HR_BAD_INPUT, "parameter '%s': '%s' is not one of its choices; %s", param->key, text, hint);
-}
-
-static enum hr_status parse_number(const struct hr_param *param, const char *text, struct hr_param_value *value,
-                                   struct hr_error *error) {
-  bool whole = param->type == HR_PARAM_INTEGER;
-  char *end;
-  errno = 0;
-  double real = strtod(text, &end);
-  bool good = end != text && *end == '\0' && errno == 0 && isfinite(real) && real >= param->min && real <= param->max;
-  if (whole && good) {
-    good = real == floor(real) && fabs(real) <= 0x1p53;
-    if (good) value->integer = (int64_t)real;
-  }
-  value->real = real;
-  if (good) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "parameter '%s': '%s' is not a %s from %g to %g", param->key, text,
-                 whole ? "whole number" : "number", param->min, param->max);
-}
-
-static enum hr_status parse_boolean(const struct hr_param *param, const char *text, struct hr_param_value *value,
-                                    struct hr_error *error) {
-  bool yes = strcmp(text, "true") == 0, no = strcmp(text, "false") == 0;
-  value->integer = yes;
-  return yes || no ? HR_OK
-                   : hr_fail(error, HR_BAD_INPUT, "parameter '%s': '%s' is not true or false", param->key, text);
-}
-
-static enum hr_status parse_value(const struct hr_param *param, const char *text, struct hr_param_value *value,
-                                  struct hr_error *error) {
-  switch (param->type) {
-  case HR_PARAM_CHOICE:
-    return parse_choice(param, text, value, error);
-  case HR_PARAM_INTEGER:
-  case HR_PARAM_REAL:
-    return parse_number(param, text, value, error);
-  case HR_PARAM_BOOLEAN:
-    return parse_boolean(param, text, value, error);
-  }
-  return HR_INTERNAL;
-}
-
 /* ---- Choices -------------------------------------------------------------------------------------- */
 
-static size_t count_params(const struct hr_policy_ops *ops) {
-  size_t count = 0;
-  while (ops->params && ops->params[count].key) count++;
-  return count;
-}
-
 static enum hr_status set_defaults(struct hr_policy_choice *choice, struct hr_error *error) {
-  choice->n_params = count_params(choice->ops);
-  choice->params = calloc(choice->n_params + 1, sizeof *choice->params);
-  if (!choice->params) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  for (size_t i = 0; i < choice->n_params; i++) {
-    const struct hr_param *param = &choice->ops->params[i];
-    enum hr_status status = parse_value(param, param->fallback, &choice->params[i], error);
-    if (status != HR_OK) return status;
-  }
-  return HR_OK;
+  return hr__params_create(choice->ops->params, &choice->params, &choice->n_params, error);
 }
 
 enum hr_status hr_policy_choice_init(struct hr_policy_choice *choice, const char *name, struct hr_error *error) {
@@ -232,22 +119,13 @@ enum hr_status hr_policy_choice_init(struct hr_policy_choice *choice, const char
 }
 
 static const struct hr_param *find_param(const struct hr_policy_ops *ops, const char *key) {
-  const struct hr_param *param = ops->params;
-  while (param && param->key && strcmp(param->key, key) != 0) param++;
-  return param && param->key ? param : NULL;
+  return hr__param_find(ops->params, key);
 }
 
 static enum hr_status set_value(struct hr_policy_choice *choice, const char *key, const char *text,
                                 struct hr_error *error) {
-  const struct hr_param *params = choice->ops->params, *param = find_param(choice->ops, key);
-  if (param) return parse_value(param, text, &choice->params[param - params], error);
-  const char **keys = calloc(choice->n_params + 1, sizeof(*keys));
-  if (!keys) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  for (size_t i = 0; i < choice->n_params; i++) keys[i] = params[i].key;
-  char hint[500];
-  suggest(key, keys, hint, sizeof hint);
-  free(keys);
-  return hr_fail(error, HR_BAD_INPUT, "policy '%s' has no parameter '%s'; %s", choice->ops->name, key, hint);
+  const struct hr__params_of of = {"policy", choice->ops->name, choice->ops->params};
+  return hr__params_set(&of, choice->params, key, text, error);
 }
 
 /* ---- Former parameters: the rules and the change-over time of `deadline` were parameters of `queue` ------------ */
@@ -271,7 +149,7 @@ static void copy_common(const struct hr_policy_choice *from, struct hr_policy_ch
     const struct hr_param *same = find_param(from->ops, param->key);
     if (!same) continue;
     const char *text = hr_policy_choice_text(from, (size_t)(same - from->ops->params), buffer);
-    (void)parse_value(param, text, &to->params[param - to->ops->params], NULL);
+    (void)hr__param_parse(param, text, &to->params[param - to->ops->params], NULL);
   }
 }
 
@@ -328,25 +206,7 @@ enum hr_status hr_policy_choice_set(struct hr_policy_choice *choice, const char 
 }
 
 const char *hr_policy_choice_text(const struct hr_policy_choice *choice, size_t index, char *buffer) {
-  const struct hr_param *param = &choice->ops->params[index];
-  const struct hr_param_value *value = &choice->params[index];
-  switch (param->type) {
-  case HR_PARAM_CHOICE:
-    return param->choices[value->integer];
-  case HR_PARAM_BOOLEAN:
-    return value->integer ? "true" : "false";
-  case HR_PARAM_INTEGER:
-    snprintf(buffer, 32, "%" PRId64, value->integer);
-    return buffer;
-  case HR_PARAM_REAL:
-    /* shortest text that reads back as the same number: 0.8 instead of 0.80000000000000004 */
-    for (int digits = 15; digits <= 17; digits++) {
-      snprintf(buffer, 32, "%.*g", digits, value->real);
-      if (strtod(buffer, NULL) == value->real) break;
-    }
-    return buffer;
-  }
-  return "";
+  return hr__param_text(&choice->ops->params[index], &choice->params[index], buffer);
 }
 
 bool hr_policy_choice_draws(const struct hr_policy_choice *choice) {
@@ -382,6 +242,6 @@ void hr_policy_choice_finish(struct hr_policy_choice *choice) {
   if (choice->former) free(choice->former->params);
   free(choice->former);
   free(choice->params);
-  unload_library(choice->library);
+  hr__plugin_close(choice->library);
   *choice = (struct hr_policy_choice){0};
 }
